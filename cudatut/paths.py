@@ -1,0 +1,46 @@
+"""Where things are: the examples, the repository, and which example files this process has read."""
+
+import os
+from pathlib import Path
+
+_read: set[Path] = set()
+
+
+def repo_root() -> Path | None:
+    """Root of the checkout that this package runs from, or None when it is installed elsewhere."""
+    root = Path(__file__).resolve().parent.parent
+    return root if (root / "pyproject.toml").is_file() and (root / "examples").is_dir() else None
+
+
+def examples_dir() -> Path:
+    """Folder of the examples: $CUDATUT_EXAMPLES, else the checkout's, else the copy inside the installed package."""
+    override = os.environ.get("CUDATUT_EXAMPLES")
+    if override:
+        return Path(override).resolve()
+    root = repo_root()
+    return root / "examples" if root else Path(__file__).resolve().parent / "examples"
+
+
+def resolve_source(path: str | os.PathLike) -> Path:
+    """Absolute path of a kernel file: as given if absolute, else relative to the examples, else to the working folder.
+
+    Raises FileNotFoundError naming every place that was looked at.
+    """
+    path = Path(path)
+    places = [path] if path.is_absolute() else [examples_dir() / path, Path.cwd() / path]
+    for place in places:
+        if place.is_file():
+            return place.resolve()
+    looked = ", ".join(str(place) for place in places)
+    raise FileNotFoundError(f"kernel file '{path}' not found (looked at {looked})")
+
+
+def note_read(path: str | os.PathLike) -> None:
+    """Remember that this process read an example file: a recording carries the hash of each."""
+    _read.add(Path(path).resolve())
+
+
+def files_read() -> list[Path]:
+    """Example files read so far by this process, sorted; files outside the examples folder are left out."""
+    root = examples_dir().resolve()
+    return sorted(path for path in _read if path.is_relative_to(root))

@@ -1,0 +1,285 @@
+"""Results that travel as data: text for a terminal, HTML for a notebook, JSON (schema v1) for the site.
+
+Every time is in microseconds. The schema is described in docs/en/contributing.md.
+"""
+
+import html
+import json
+import math
+import sys
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
+
+from . import tool
+
+MIME = "application/vnd.cudatut.v1+json"
+
+
+@dataclass
+class Result:
+    """Base class: a subclass gives `kind`, `columns()` and `rows()`; the three representations follow from them."""
+
+    kind: ClassVar[str] = ""
+
+    def json(self) -> dict[str, Any]:
+        """The result in schema v1."""
+        return {"kind": self.kind, **asdict(self)}
+
+    def heading(self) -> str:
+        return self.kind
+
+    def columns(self) -> list[str]:
+        raise NotImplementedError
+
+    def rows(self) -> list[list[str]]:
+        raise NotImplementedError
+
+    def text(self) -> str:
+        """A heading and an aligned table, first column left, the others right."""
+        table = [self.columns(), *self.rows()]
+        widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+        lines = [
+            "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths)))
+            for row in table
+        ]
+        return "\n".join([self.heading(), *(f"  {line.rstrip()}" for line in lines)])
+
+    def html(self) -> str:
+        cells = "".join(f"<th>{html.escape(c)}</th>" for c in self.columns())
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in self.rows()
+        )
+        heading = html.escape(self.heading())
+        return f"<table><caption>{heading}</caption><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, Any]:
+        return {"text/plain": self.text(), "text/html": self.html(), MIME: self.json()}
+
+    def _ipython_display_(self) -> None:
+        # A result is shown by the function that made it; being also the last expression of a cell shows it no second time.
+        if not getattr(self, "_shown", False):
+            show(self)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+@dataclass(repr=False)
+class Check(Result):
+    """Outcome of a comparison: `n` elements, largest absolute and relative error, tolerances."""
+
+    kind: ClassVar[str] = "check"
+    name: str
+    passed: bool
+    n: int
+    max_abs_err: float
+    max_rel_err: float
+    atol: float
+    rtol: float
+
+    def text(self) -> str:
+        verdict = "passed" if self.passed else "FAILED"
+        return (
+            f"check {self.name}: {verdict} ({self.n} elements, max abs err {self.max_abs_err:.3g}, "
+            f"max rel err {self.max_rel_err:.3g}, atol {self.atol:.3g}, rtol {self.rtol:.3g})"
+        )
+
+    def columns(self) -> list[str]:
+        return ["check", "result", "elements", "max abs err", "max rel err"]
+
+    def rows(self) -> list[list[str]]:
+        verdict = "passed" if self.passed else "FAILED"
+        return [[self.name, verdict, str(self.n), f"{self.max_abs_err:.3g}", f"{self.max_rel_err:.3g}"]]
+
+
+@dataclass
+class Row:
+    """One contestant of a benchmark; times in microseconds, `value` in the benchmark's unit."""
+
+    name: str
+    median_us: float
+    p20_us: float
+    p80_us: float
+    value: float | None
+    of_peak: float | None
+    vendor: bool
+    ratio_to_vendor: float | None
+    bytes: int | None = None
+    flops: int | None = None
+
+
+@dataclass(repr=False)
+class Benchmark(Result):
+    """Medians of interleaved rounds. `unit` is 'GB/s', 'TFLOP/s' or 'us'; `peak` is this GPU's measured limit in that unit."""
+
+    kind: ClassVar[str] = "benchmark"
+    name: str
+    unit: str
+    peak: float | None
+    rows_: list[Row]
+    rounds: int = 0
+
+    def json(self) -> dict[str, Any]:
+        data = {"kind": self.kind, **asdict(self)}
+        data["rows"] = data.pop("rows_")
+        return data
+
+    def __getitem__(self, name: str) -> Row:
+        for row in self.rows_:
+            if row.name == name:
+                return row
+        raise KeyError(f"no row {name!r} in benchmark {self.name!r}: it has {[row.name for row in self.rows_]}")
+
+    def heading(self) -> str:
+        peak = f", measured limit {self.peak:.4g} {self.unit}" if self.peak else ""
+        return f"benchmark {self.name} (median of {self.rounds} interleaved rounds{peak})"
+
+    def columns(self) -> list[str]:
+        return ["", "median us", "p20", "p80", self.unit if self.unit != "us" else "", "of limit", "vs vendor"]
+
+    def rows(self) -> list[list[str]]:
+        return [
+            [
+                row.name + (" *" if row.vendor else ""),
+                f"{row.median_us:.2f}",
+                f"{row.p20_us:.2f}",
+                f"{row.p80_us:.2f}",
+                "" if row.value is None else f"{row.value:.4g}",
+                "" if row.of_peak is None else f"{row.of_peak:.1%}",
+                "" if row.ratio_to_vendor is None else f"{row.ratio_to_vendor:.3f}x",
+            ]
+            for row in self.rows_
+        ]
+
+
+@dataclass(repr=False)
+class Resources(Result):
+    """What one thread and one block of a kernel need, as the driver reports it.
+
+    registers: per thread. shared_bytes: static plus dynamic, per block. spill_bytes: local memory per thread, that is
+    register spills and arrays indexed at run time. occupancy: resident warps over the SM's maximum, 0 to 1.
+    """
+
+    kind: ClassVar[str] = "resources"
+    kernel: str
+    registers: int
+    shared_bytes: int
+    spill_bytes: int
+    occupancy: float
+    block: int = 0
+    blocks_per_sm: int = 0
+
+    def columns(self) -> list[str]:
+        return ["kernel", "block", "registers", "shared B", "local B", "blocks/SM", "occupancy"]
+
+    def rows(self) -> list[list[str]]:
+        numbers = [self.block, self.registers, self.shared_bytes, self.spill_bytes, self.blocks_per_sm]
+        return [[self.kernel, *map(str, numbers), f"{self.occupancy:.0%}"]]
+
+
+@dataclass(repr=False)
+class Profile(Result):
+    """Counters of one launch, read by Nsight Compute: metrics[name] = {"value", "unit"}."""
+
+    kind: ClassVar[str] = "profile"
+    kernel: str
+    metrics: dict[str, dict[str, Any]]
+
+    def heading(self) -> str:
+        return f"ncu: {self.kernel}"
+
+    def columns(self) -> list[str]:
+        return ["metric", "value", "unit"]
+
+    def rows(self) -> list[list[str]]:
+        return [[name, format_value(m["value"]), m["unit"]] for name, m in self.metrics.items()]
+
+
+@dataclass(repr=False)
+class Sanitizer(Result):
+    """Errors that one tool of compute-sanitizer found. `log` is its report and does not travel with the data."""
+
+    kind: ClassVar[str] = "sanitizer"
+    tool: str
+    errors: int
+    log: str = field(default="", repr=False)
+
+    def json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "tool": self.tool, "errors": self.errors}
+
+    def columns(self) -> list[str]:
+        return ["sanitizer", "errors"]
+
+    def rows(self) -> list[list[str]]:
+        return [[self.tool, str(self.errors)]]
+
+
+@dataclass(repr=False)
+class Facts(Result):
+    """Named values, each with an optional unit: rows of {"name", "value", "unit"}."""
+
+    kind: ClassVar[str] = "facts"
+    title: str
+    rows_: list[dict[str, Any]]
+
+    def json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "title": self.title, "rows": self.rows_}
+
+    def __getitem__(self, name: str) -> Any:
+        return next(row["value"] for row in self.rows_ if row["name"] == name)
+
+    def heading(self) -> str:
+        return self.title
+
+    def columns(self) -> list[str]:
+        return ["name", "value", "unit"]
+
+    def rows(self) -> list[list[str]]:
+        return [[row["name"], format_value(row["value"]), row["unit"] or ""] for row in self.rows_]
+
+
+def format_value(value: Any) -> str:
+    """A value as a reader would write it: integers whole, floats with four significant digits."""
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:.4g}"
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return f"{int(value):,}" if math.isfinite(value) else str(value)
+    return str(value)
+
+
+def facts(title: str, values: dict[str, Any]) -> Facts:
+    """Show a small table of named values, each `value` or `(value, unit)`; prose refers to them by name.
+
+    NumPy scalars become Python ones. Raises TypeError for a value that is no number, string or bool.
+    """
+    rows = []
+    for name, entry in values.items():
+        value, unit = entry if isinstance(entry, tuple) else (entry, None)
+        if hasattr(value, "item"):
+            value = value.item()
+        if not isinstance(value, (bool, int, float, str)):
+            raise TypeError(f"facts({title!r}): {name!r} is a {type(value).__name__}; give a number, string or bool")
+        rows.append({"name": name, "value": value, "unit": unit})
+    result = Facts(title, rows)
+    show(result)
+    return result
+
+
+def show(result: Any) -> None:
+    """Show a result: as a MIME bundle in a notebook, as text elsewhere. While a tool runs the process, nothing."""
+    if isinstance(result, Result):
+        result._shown = True
+        if tool.running():
+            return
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    if shell is None or getattr(shell, "kernel", None) is None:
+        print(result.text() if isinstance(result, Result) else result, flush=True)
+        return
+    from IPython.display import display
+
+    if isinstance(result, Result):
+        json.dumps(result.json(), allow_nan=True)  # fail here, at the cell that made it, not when the recording is written
+        display(result._repr_mimebundle_(), raw=True)
+    else:
+        display(result)
