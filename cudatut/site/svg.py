@@ -1,0 +1,215 @@
+"""Figures drawn by code: a small SVG builder whose colours come from the site's style sheet.
+
+    from cudatut.site.svg import Svg, figure, tr
+
+    def blocks(n=8, block=4):
+        s = Svg(640, 120)
+        for i in range(n):
+            s.rect(20 + 75 * i, 40, 70, 40, cls=f"c{1 + i // block}", text=i)
+        return figure(s, alt=tr("Eight threads in two blocks.", "两个线程块，共八个线程。"))
+
+Classes: `c0` (neutral) and `c1`..`c6` are tints with an outline of the same hue, and the strong hue
+itself on lines and text; `muted`, `accent`, `warn`, `good` for emphasis; `axis` for thin rules;
+`dash` breaks a line; `solid` fills a shape with the strong hue (its text turns to the page colour);
+`hollow` leaves a shape unfilled; `bold` and `mono` set the type of a text. Several may be combined.
+Every class is legible on the light and on the dark page; never write a colour into a figure.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from html import escape
+
+from cudatut.site import locale
+
+SIZE = 14
+_HEAD = 9  # length of an arrow head, in viewBox units
+
+
+def tr(en: str, zh: str) -> str:
+    """Return `en` or `zh`, whichever is the language of the page being built."""
+    return zh if locale.current() == "zh" else en
+
+
+def text_width(value: object, size: float = SIZE) -> float:
+    """Return an estimate of the width of one line of text in viewBox units (CJK: one em each)."""
+    em = 0.0
+    for char in str(value):
+        if unicodedata.east_asian_width(char) in "WF":
+            em += 1.0
+        elif char in "iljtfI.,:;|!'()[] ":
+            em += 0.34
+        elif char in "mwMW%@—":
+            em += 0.88
+        else:
+            em += 0.58
+    return em * size
+
+
+class Svg:
+    """A drawing of `width` x `height` viewBox units (one unit is one CSS pixel at full size).
+
+    Keep the width at 720 or less: that is the text column. All coordinates are in viewBox units,
+    y grows downwards. Every method returns the drawing, so calls can be chained.
+    """
+
+    def __init__(self, width: float, height: float):
+        if width <= 0 or height <= 0:
+            raise ValueError(f"a drawing needs a positive size, got {width} x {height}")
+        self.width, self.height = width, height
+        self._parts: list[str] = []
+
+    def rect(self, x, y, w, h, cls="c1", text=None, rx=4, size=SIZE) -> Svg:
+        """Draw a box with its top left corner at (x, y); `text` is centred in it (lines by \\n)."""
+        if w < 0 or h < 0:
+            raise ValueError(f"a box cannot be {w} x {h}")
+        attrs = {"x": x, "y": y, "width": w, "height": h, "rx": rx or None, "class": cls}
+        self._add("rect", attrs)
+        return self._inside(x + w / 2, y + h / 2, text, cls, size)
+
+    def circle(self, x, y, r, cls="c1", text=None, size=SIZE) -> Svg:
+        """Draw a circle of radius `r` around (x, y); `text` is centred in it."""
+        self._add("circle", {"cx": x, "cy": y, "r": r, "class": cls})
+        return self._inside(x, y, text, cls, size)
+
+    def text(self, x, y, value, cls="", anchor="middle", size=SIZE) -> Svg:
+        """Write `value` with its baseline at y; anchor "start", "middle" or "end". Lines by \\n."""
+        if anchor not in ("start", "middle", "end"):
+            raise ValueError(f"anchor is 'start', 'middle' or 'end', not {anchor!r}")
+        for i, line in enumerate(str(value).split("\n")):
+            attrs = {
+                "x": x,
+                "y": y + i * 1.3 * size,
+                "class": cls or None,
+                "text-anchor": None if anchor == "middle" else anchor,
+                "font-size": None if size == SIZE else size,
+            }
+            self._add("text", attrs, escape(line, quote=False))
+        return self
+
+    def line(self, x1, y1, x2, y2, cls="") -> Svg:
+        """Draw a straight line."""
+        return self._add("line", {"x1": x1, "y1": y1, "x2": x2, "y2": y2, "class": cls or None})
+
+    def arrow(self, x1, y1, x2, y2, cls="", text=None, size=SIZE) -> Svg:
+        """Draw a line with a head at (x2, y2); `text` stands above its middle.
+
+        The head is a shape of its own and not a marker: markers need ids, which would clash
+        between the figures of a page.
+        """
+        length = math.hypot(x2 - x1, y2 - y1)
+        if length == 0:
+            raise ValueError(f"an arrow from ({x1}, {y1}) to itself has no direction")
+        ux, uy = (x2 - x1) / length, (y2 - y1) / length
+        bx, by = x2 - ux * _HEAD, y2 - uy * _HEAD
+        half = _HEAD * 0.45
+        self.line(x1, y1, bx, by, cls)
+        head = [(x2, y2), (bx - uy * half, by + ux * half), (bx + uy * half, by - ux * half)]
+        head_cls = " ".join(["head", *(c for c in cls.split() if c != "dash")])
+        self._add("polygon", {"points": _points(head), "class": head_cls})
+        if text is not None:
+            # Above a level arrow, to the right of an upright one: never across its own line.
+            if abs(ux) >= abs(uy):
+                lines = str(text).count("\n")
+                y = (y1 + y2) / 2 - 7 - lines * 1.3 * size
+                self.text((x1 + x2) / 2, y, text, cls, size=size)
+            else:
+                self.text((x1 + x2) / 2 + 8, (y1 + y2) / 2 + 5, text, cls, "start", size)
+        return self
+
+    def polyline(self, points: Iterable[tuple[float, float]], cls="") -> Svg:
+        """Draw straight lines through `points`, a sequence of (x, y)."""
+        return self._add("polyline", {"points": _points(points), "class": cls or None})
+
+    def polygon(self, points: Iterable[tuple[float, float]], cls="c1") -> Svg:
+        """Draw the closed shape through `points`, a sequence of (x, y)."""
+        return self._add("polygon", {"points": _points(points), "class": cls or None})
+
+    @contextmanager
+    def group(self, cls="", dx=0, dy=0) -> Iterator[Svg]:
+        """Everything drawn inside the with block is moved by (dx, dy) and carries class `cls`."""
+        shift = f"translate({_num(dx)} {_num(dy)})" if dx or dy else None
+        self._parts.append(f"<g{_attrs({'class': cls or None, 'transform': shift})}>")
+        yield self
+        self._parts.append("</g>")
+
+    def raw(self, markup: str) -> Svg:
+        """Append SVG markup as it is (for `defs`); the caller has escaped it."""
+        self._parts.append(markup)
+        return self
+
+    def render(self, title: str, desc: str | None = None, cls: str = "") -> str:
+        """Return the `<svg>` element with role img, its title and, where given, its description."""
+        attrs = {
+            "class": f"ct-svg {cls}".strip(),
+            "viewBox": f"0 0 {_num(self.width)} {_num(self.height)}",
+            "width": self.width,
+            "height": self.height,
+            "role": "img",
+            "aria-label": title if desc is None else f"{title} {desc}",
+            "text-anchor": "middle",
+            "font-size": SIZE,
+        }
+        inner = f"<title>{escape(title, quote=False)}</title>"
+        if desc is not None:
+            inner += f"<desc>{escape(desc, quote=False)}</desc>"
+        return f"<svg{_attrs(attrs)}>{inner}{''.join(self._parts)}</svg>"
+
+    def _add(self, tag, attrs, inner=None) -> Svg:
+        body = "/>" if inner is None else f">{inner}</{tag}>"
+        self._parts.append(f"<{tag}{_attrs(attrs)}{body}")
+        return self
+
+    def _inside(self, x, y, text, cls, size) -> Svg:
+        if text is None:
+            return self
+        lines = str(text).count("\n")
+        kept = [c for c in cls.split() if c in ("muted", "mono", "bold")]
+        if "solid" in cls.split():
+            kept.append("on")
+        return self.text(x, y + 0.35 * size - lines * 0.65 * size, text, " ".join(kept), size=size)
+
+
+def figure(svg: Svg, *, alt: str, caption: str | None = None) -> str:
+    """Return the drawing as a `<figure>`: one line of HTML, with `alt` as its text alternative.
+
+    `alt` says what the figure shows to someone who does not see it; `caption` is printed below it
+    (text between backticks becomes code). The drawing scrolls sideways inside its frame where the
+    screen is narrower than it is; the page never does. Raises ValueError where `alt` is empty.
+    """
+    if not alt or not alt.strip():
+        raise ValueError("a figure needs a text alternative: figure(svg, alt=...)")
+    below = "" if caption is None else f"<figcaption>{inline(caption)}</figcaption>"
+    drawn = svg.render(" ".join(alt.split()))
+    return f'<figure class="ct-figure"><div class="ct-scroll" tabindex="0">{drawn}</div>{below}</figure>'
+
+
+def inline(text: str) -> str:
+    """Escape a line of text, turning `code` between backticks into `<code>`."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(" ".join(text.split()), quote=False))
+
+
+def _points(points: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{_num(x)},{_num(y)}" for x, y in points)
+
+
+def _num(value: float) -> str:
+    """Write a coordinate with at most two decimals: a page of figures has thousands of them."""
+    value = float(value)
+    if not math.isfinite(value):
+        raise ValueError(f"a coordinate of a figure is {value}")
+    return f"{value:.2f}".rstrip("0").rstrip(".") if value % 1 else str(int(value))
+
+
+def _attrs(attrs: dict[str, object]) -> str:
+    out = []
+    for name, value in attrs.items():
+        if value is None:
+            continue
+        shown = _num(value) if isinstance(value, (int, float)) else str(value)
+        out.append(f' {name}="{escape(shown)}"')
+    return "".join(out)
