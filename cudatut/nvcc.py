@@ -1,0 +1,127 @@
+"""Where nvcc is: the CUDA toolkit's, or the one in PyPI's wheels (`pip install cudatut[nvcc]`).
+
+Compiling needs no GPU. It needs a host compiler (g++ on Linux, cl.exe on Windows), which no wheel
+carries.
+"""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from cudatut.errors import ToolMissing
+
+_EXE = ".exe" if os.name == "nt" else ""
+
+HOW_TO_GET_NVCC = (
+    "Install the CUDA toolkit (developer.nvidia.com/cuda-downloads), or nvcc alone from PyPI with "
+    "`pip install 'cudatut[nvcc]'` (Linux and Windows), or set CUDATUT_NVCC to an nvcc you have."
+)
+HOW_TO_GET_A_HOST_COMPILER = (
+    "nvcc hands the host half of a source to cl.exe: install the C++ Build Tools for Visual Studio "
+    "and start from their command prompt."
+    if os.name == "nt"
+    else "nvcc hands the host half of a source to g++: install it (Debian and Ubuntu: "
+    "`apt-get install g++`; Fedora: `dnf install gcc-c++`)."
+)
+
+
+def find_nvcc() -> Path:
+    """Path of nvcc: $CUDATUT_NVCC, PATH, $CUDA_HOME, $CUDA_PATH, /usr/local/cuda, PyPI's wheels.
+
+    Raises ToolMissing, listing what was looked at and how to get nvcc.
+    """
+    chosen = os.environ.get("CUDATUT_NVCC")
+    if chosen:
+        path = shutil.which(chosen)
+        if path is None:
+            raise ToolMissing(
+                f"CUDATUT_NVCC is '{chosen}', which is not a program. Unset it or correct it."
+            )
+        return Path(path).absolute()
+    looked = []
+    for place, path in _candidates():
+        if path is not None and os.access(path, os.X_OK):
+            return path.absolute()
+        looked.append(place)
+    raise ToolMissing(f"nvcc not found (looked at: {', '.join(looked)}). {HOW_TO_GET_NVCC}")
+
+
+def _candidates() -> Iterator[tuple[str, Path | None]]:
+    """(name of the place, nvcc there or None), in the order in which they are tried."""
+    on_path = shutil.which("nvcc")
+    yield "PATH", Path(on_path) if on_path else None
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        folder = os.environ.get(variable)
+        yield f"${variable}", Path(folder, "bin", f"nvcc{_EXE}") if folder else None
+    if os.name != "nt":
+        yield "/usr/local/cuda", Path("/usr/local/cuda/bin/nvcc")
+    yield "PyPI's nvidia-cuda-nvcc", _wheel_nvcc()
+
+
+def _wheel_nvcc() -> Path | None:
+    """nvcc of the wheels nvidia-cuda-nvcc and nvidia-nvvm (13 and later), or None."""
+    spec = importlib.util.find_spec("nvidia")
+    if spec is None:
+        return None
+    for folder in spec.submodule_search_locations or ():
+        for nvcc in sorted(Path(folder).glob(f"cu*/bin/**/nvcc{_EXE}"), reverse=True):
+            # Without cicc (the wheel nvidia-nvvm) this nvcc cannot compile a kernel.
+            if any(_wheel_root(nvcc).glob(f"nvvm/bin/**/cicc{_EXE}")):
+                return nvcc
+    return None
+
+
+def _wheel_root(nvcc: Path) -> Path:
+    """The folder cu13 (bin, include, lib, nvvm) that an nvcc from PyPI lies in."""
+    return next(parent for parent in nvcc.parents if re.fullmatch(r"cu\d+", parent.name))
+
+
+def is_from_pypi(nvcc: Path) -> bool:
+    """Whether this nvcc is the one from PyPI's wheels rather than a CUDA toolkit's."""
+    return _wheel_nvcc() == Path(nvcc)
+
+
+def nvcc_flags(nvcc: Path) -> list[str]:
+    """Flags that this nvcc needs: none for a toolkit's; to link, PyPI's needs its libraries' folder.
+
+    The wheels keep them in lib/, while nvcc looks in lib64/. Compiling to a cubin needs no flag.
+    """
+    return [f"-L{_wheel_root(nvcc) / 'lib'}"] if is_from_pypi(nvcc) else []
+
+
+def nvcc_env(nvcc: Path) -> dict[str, str]:
+    """This process's environment with nvcc's folder first on PATH (PyCUDA calls `nvcc` by name)."""
+    return {**os.environ, "PATH": f"{Path(nvcc).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
+
+
+@cache
+def nvcc_version(nvcc: Path) -> str:
+    """Full version, such as "13.0.88". Raises ToolMissing when nvcc does not run."""
+    try:
+        done = subprocess.run(
+            [nvcc, "--version"], capture_output=True, text=True, timeout=60, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ToolMissing(f"{nvcc} does not run: {error}. {HOW_TO_GET_NVCC}") from error
+    found = re.search(r"\bV(\d+(?:\.\d+)+)", done.stdout)
+    if found is None:
+        raise ToolMissing(
+            f"{nvcc} does not answer like nvcc: {done.stdout[:200]!r}. {HOW_TO_GET_NVCC}"
+        )
+    return found.group(1)
+
+
+def find_host_compiler() -> Path:
+    """Path of the C++ compiler that nvcc will call. Raises ToolMissing saying how to get one."""
+    name = os.environ.get("NVCC_CCBIN") or ("cl" if os.name == "nt" else "g++")
+    path = shutil.which(name) or (shutil.which("g++", path=name) if os.path.isdir(name) else None)
+    if path is None:
+        raise ToolMissing(
+            f"no host compiler: '{name}' is not on PATH. {HOW_TO_GET_A_HOST_COMPILER}"
+        )
+    return Path(path)
