@@ -1,0 +1,114 @@
+# ---
+# jupyter:
+#   cudatut:
+#     title: {en: "Errors that raise nothing", zh: "不报错的错误"}
+#     requires: sm_75
+#     timeout_s: 120
+# ---
+# %% [markdown]
+# "No error" is not "right": an overrun by one element and an element never written raise nothing.
+# Red zones, poison and compute-sanitizer see them.
+
+# %% setup
+import subprocess
+import tempfile
+from pathlib import Path
+
+import cudatut as ct
+from cudatut import nvcc, paths
+
+folder = Path(tempfile.mkdtemp())
+
+# %% overrun-program
+overrun = '''
+import numpy as np
+import cudatut as ct
+
+kernel = ct.Kernel("""
+__global__ void twice(const float *x, float *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i <= n) out[i] = 2.0f * x[i];  // one thread too many
+}
+""", "twice")
+n = 1000
+x = ct.rng().standard_normal(n, dtype="float32")
+out = ct.empty(n, "float32")
+kernel(ct.to_device(x), out, n, grid=ct.cdiv(n + 1, 256), block=256)
+ct.synchronize()
+print("CUDA error:     none")
+print("values correct:", np.array_equal(out.get(), 2 * x))
+'''
+overrun_child = ct.isolated(overrun)
+print(overrun_child.stdout, end="")
+
+# %% red-zone
+verdict = """
+try:
+    ct.check(out, 2 * x)
+except ct.CheckError as error:
+    print("CheckError:", error)
+"""
+red_zone_child = ct.isolated(overrun + verdict)
+print(red_zone_child.stdout, end="")
+
+# %% stale
+stale = '''
+import numpy as np
+import pycuda.driver as cuda
+import cudatut as ct
+
+right, short = (ct.Kernel("""
+__global__ void twice(const float *x, float *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n - SKIP) out[i] = 2.0f * x[i];
+}
+""", "twice", defines={"SKIP": skip}) for skip in (0, 1))
+n = 1000
+x = ct.rng().standard_normal(n, dtype="float32")
+d_x, host = ct.to_device(x), np.empty_like(x)
+
+for kernel in (right, short):       # the second forgets the last element
+    out = cuda.mem_alloc(x.nbytes)  # and gets the memory that the first gave back
+    kernel(d_x, out, n, grid=4, block=256)
+    cuda.memcpy_dtoh(host, out)
+    print("plain memory, values correct:", np.array_equal(host, 2 * x))
+    out.free()
+
+poisoned = ct.empty(n, "float32")
+short(d_x, poisoned, n, grid=4, block=256)
+try:
+    ct.check(poisoned, 2 * x)
+except ct.CheckError as error:
+    print("CheckError:", error)
+'''
+stale_child = ct.isolated(stale)
+print(stale_child.stdout, end="")
+
+# %% build
+# The macros of CUDA C++ need a C++ program: nvcc compiles one, and a process of its own runs it.
+source = paths.resolve_source("start/errors_tools.cu")
+paths.note_read(source)
+program, compiler = folder / "errors_tools", nvcc.find_nvcc()
+command = [compiler, f"-arch={ct.device().arch}", *nvcc.nvcc_flags(compiler), "-o", program]
+subprocess.run([*command, source.name], cwd=source.parent, check=True)
+
+# %% macro
+macro = ct.isolated(f"import subprocess; print(subprocess.getoutput({str(program)!r}))")
+print(macro.stdout, end="")
+
+# %% memcheck
+# The overrun again, run by compute-sanitizer. CUDATUT_TOOL takes the red zones away, so that the
+# tool sees an array of exactly n elements.
+script = folder / "overrun.py"
+script.write_text(overrun)
+sanitized = ct.isolated(f"""
+import os, subprocess, sys
+command = ["compute-sanitizer", "--tool", "memcheck", sys.executable, {str(script)!r}]
+subprocess.run(command, env={{**os.environ, "CUDATUT_TOOL": "memcheck"}}, stderr=subprocess.STDOUT)
+""")
+log = [line.removeprefix("=========").rstrip() for line in sanitized.stdout.splitlines()]
+found = [number for number, line in enumerate(log) if "Invalid __global__" in line]
+for start in found:  # the read of x[n], then the write of out[n]
+    print("\n".join(log[start : start + 5]))
+if not found:  # no compute-sanitizer on PATH, for one
+    print(sanitized.stdout, sanitized.stderr)
