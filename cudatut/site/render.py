@@ -1,0 +1,428 @@
+"""Recorded outputs as HTML in the page's language: tables, charts, streams, birth certificates.
+
+Only results that travel as data (schema v1) and text streams are rendered; a notebook's own HTML or
+images are not. Everything that comes from a recording is escaped. What is unknown or damaged raises
+ValueError naming it: the page it would be on is then not built.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable, Iterable
+from html import escape
+from itertools import groupby
+from typing import Any
+
+from cudatut.site.charts import benchmark_svg, number, percent
+from cudatut.site.locale import text
+
+MIME = "application/vnd.cudatut.v1+json"
+
+_NUMBER = (int, float)
+_FIELDS: dict[str, dict[str, Any]] = {
+    "check": {
+        "name": (str, None),
+        "passed": bool,
+        "n": int,
+        "max_abs_err": _NUMBER,
+        "max_rel_err": _NUMBER,
+        "atol": _NUMBER,
+        "rtol": _NUMBER,
+    },
+    "benchmark": {"name": (str, None), "unit": str, "peak": (_NUMBER, None), "rows": list},
+    "resources": {
+        "kernel": str,
+        "registers": int,
+        "shared_bytes": int,
+        "spill_bytes": int,
+        "occupancy": _NUMBER,
+    },
+    "profile": {"kernel": str, "metrics": dict},
+    "sanitizer": {"tool": str, "errors": int},
+    "facts": {"title": (str, None), "rows": list},
+}
+_BENCH_ROW = {
+    "name": str,
+    "median_us": _NUMBER,
+    "p20_us": _NUMBER,
+    "p80_us": _NUMBER,
+    "value": (_NUMBER, None),
+    "of_peak": (_NUMBER, None),
+    "vendor": bool,
+    "ratio_to_vendor": (_NUMBER, None),
+}
+_FACT_ROW = {"name": str, "value": (str, bool, _NUMBER), "unit": (str, None)}
+_METRIC = {"value": (str, _NUMBER), "unit": (str, None)}
+
+
+def results_html(outputs: Iterable[dict[str, Any]], lang: str) -> str:
+    """Return the HTML of one cell's outputs (a list of nbformat outputs) in language `lang`.
+
+    Consecutive streams of the same name are joined, consecutive checks and sanitizer reports share
+    a table. Returns "" for a cell without outputs. Raises ValueError for an error output, for a
+    kind that schema v1 does not have, and for a result that lacks a field or has one of the wrong
+    type.
+    """
+    items = [_item(output, index) for index, output in enumerate(outputs)]
+    items = [item for item in items if item is not None]
+    parts = []
+    for kind, group in groupby(items, key=lambda item: item[0]):
+        payloads = [payload for _, payload in group]
+        if kind in _TOGETHER:
+            parts.append(_TOGETHER[kind](payloads, lang))
+        else:
+            parts.extend(_EACH[kind](payload, lang) for payload in payloads)
+    body = "".join(parts)
+    if not body:
+        return ""
+    label = escape(text("output.label", lang))
+    return f'<div class="ct-result" role="group" aria-label="{label}">{body}</div>'
+
+
+def _item(output: dict[str, Any], index: int) -> tuple[str, Any] | None:
+    """Return (kind, payload) of one nbformat output, or None where it holds nothing to show."""
+    kind = output.get("output_type")
+    if kind == "stream":
+        value = output.get("text", "")
+        value = "".join(value) if isinstance(value, list) else value
+        return ("stream", value) if value.strip() else None
+    if kind == "error":
+        what = f"{output.get('ename')}: {output.get('evalue')}"
+        raise ValueError(f"output {index} is an error ({what}); errors are never rendered")
+    if kind not in ("display_data", "execute_result"):
+        raise ValueError(f"output {index} has the unknown type {kind!r}")
+    data = output.get("data")
+    if not isinstance(data, dict):
+        raise ValueError(f"output {index} ({kind}) has no data")
+    if MIME in data:
+        result = data[MIME]
+        validate(result)
+        return result["kind"], result
+    if "text/plain" in data:  # the plain value of a cell's last expression
+        value = data["text/plain"]
+        return "stream", ("".join(value) if isinstance(value, list) else value) + "\n"
+    raise ValueError(f"output {index} ({kind}) has no {MIME} and no text: {sorted(data)}")
+
+
+def validate(result: Any) -> None:
+    """Check a result against schema v1: its kind, the presence and the type of each field.
+
+    Raises ValueError that names the kind, the field and what was found.
+    """
+    if not isinstance(result, dict) or "kind" not in result:
+        raise ValueError(f"a result is an object with a kind, not {_short(result)}")
+    kind = result["kind"]
+    if not isinstance(kind, str) or kind not in _FIELDS:
+        known = ", ".join(_FIELDS)
+        raise ValueError(f"schema v1 has no kind {_short(kind)}; it has {known}")
+    _require(
+        result, _FIELDS[kind], f"{kind} {result.get('name') or result.get('kernel') or ''}".strip()
+    )
+    rows = {"benchmark": _BENCH_ROW, "facts": _FACT_ROW}.get(kind)
+    if rows:
+        for i, row in enumerate(result["rows"]):
+            _require(row, rows, f"{kind} {result.get('name') or result.get('title')!r}, row {i}")
+    if kind == "profile":
+        for name, metric in result["metrics"].items():
+            _require(metric, _METRIC, f"profile {result['kernel']!r}, metric {name!r}")
+
+
+def _require(found: Any, fields: dict[str, Any], where: str) -> None:
+    if not isinstance(found, dict):
+        raise ValueError(f"{where}: expected an object, found {_short(found)}")
+    for field, types in fields.items():
+        if field not in found:
+            raise ValueError(f"{where}: field {field!r} is missing")
+        value = found[field]
+        allowed = list(_flat(types))
+        if value is None:
+            if None not in allowed:
+                raise ValueError(f"{where}: field {field!r} is null")
+            continue
+        # bool is an int to Python; a measurement it is not.
+        fits = (
+            bool in allowed
+            if isinstance(value, bool)
+            else isinstance(value, tuple(t for t in allowed if t is not None and t is not bool))
+        )
+        if not fits or isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{where}: field {field!r} is {_short(value)}")
+
+
+def _flat(types: Any) -> Iterable[Any]:
+    for one in types if isinstance(types, tuple) else (types,):
+        if isinstance(one, tuple):
+            yield from _flat(one)
+        else:
+            yield one
+
+
+def _short(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."
+
+
+# --- one function per kind -----------------------------------------------------------------------
+
+
+def _stream(value: str, lang: str) -> str:
+    return f'<pre class="ct-output" tabindex="0">{escape(value.rstrip(), quote=False)}</pre>'
+
+
+def _checks(checks: list[dict[str, Any]], lang: str) -> str:
+    head = [text(f"check.{c}", lang) for c in ("name", "result", "n", "max_abs_err", "tolerance")]
+    rows = []
+    for check in checks:
+        passed = check["passed"]
+        verdict = text("check.passed" if passed else "check.failed", lang)
+        mark = f'<span class="ct-{"pass" if passed else "fail"}">{"✓" if passed else "✗"} {verdict}</span>'
+        rows.append(
+            [
+                escape(check["name"] or "–"),
+                mark,
+                f"{check['n']:,}",
+                _error(check["max_abs_err"]),
+                _tolerance(check, lang),
+            ]
+        )
+    return _table(head, rows, caption=text("check.caption", lang), words=(0, 1))
+
+
+def _tolerance(check: dict[str, Any], lang: str) -> str:
+    if not check["atol"] and not check["rtol"]:
+        return text("check.exact", lang)
+    parts = [(check["atol"], "atol"), (check["rtol"], "rtol")]
+    return "<br>".join(f"{name} {_error(value)}" for value, name in parts if value)
+
+
+def _error(value: float) -> str:
+    return "0" if value == 0 else f"{value:.2g}"
+
+
+def _benchmark(result: dict[str, Any], lang: str) -> str:
+    svg = benchmark_svg(result, lang)
+    rows = result["rows"]
+    t = lambda key: text(f"benchmark.{key}", lang)  # noqa: E731
+    columns: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
+        (
+            t("candidate"),
+            lambda r: escape(r["name"]) + (f" ({t('vendor')})" if r["vendor"] else ""),
+        ),
+        (f"{t('time')} (µs)", lambda r: number(r["median_us"])),
+        (f"{t('spread')} (µs)", lambda r: f"{number(r['p20_us'])} – {number(r['p80_us'])}"),
+    ]
+    if result["unit"] != "us":
+        columns.append((escape(result["unit"]), lambda r: _maybe(r["value"], number)))
+    if any(row["of_peak"] is not None for row in rows):
+        columns.append((t("of_peak"), lambda r: _maybe(r["of_peak"], percent)))
+    if any(row["ratio_to_vendor"] is not None for row in rows):
+        columns.append((t("ratio"), lambda r: _maybe(r["ratio_to_vendor"], percent)))
+    table = _table(
+        [head for head, _ in columns], [[cell(row) for _, cell in columns] for row in rows]
+    )
+    caption = f"<figcaption>{escape(result['name'])}</figcaption>" if result["name"] else ""
+    return (
+        f'<figure class="ct-bench">{caption}<div class="ct-scroll" tabindex="0">{svg}</div>'
+        f'<details class="ct-numbers"><summary>{text("table.numbers", lang)}</summary>{table}</details>'
+        "</figure>"
+    )
+
+
+def _resources(result: dict[str, Any], lang: str) -> str:
+    none = text("resources.none", lang)
+    size = lambda n: f"{n:,} B" if n else none  # noqa: E731
+    rows = [
+        [text("resources.registers", lang), str(result["registers"])],
+        [text("resources.shared_bytes", lang), size(result["shared_bytes"])],
+        [text("resources.spill_bytes", lang), size(result["spill_bytes"])],
+        [text("resources.occupancy", lang), percent(result["occupancy"])],
+    ]
+    if result.get("block"):
+        rows.insert(0, [text("resources.block", lang), f"{result['block']:,}"])
+    if result.get("blocks_per_sm"):
+        rows.insert(-1, [text("resources.blocks_per_sm", lang), f"{result['blocks_per_sm']:,}"])
+    caption = text("resources.caption", lang, kernel=_code(result["kernel"]))
+    return _table(None, rows, caption=caption)
+
+
+def _profile(result: dict[str, Any], lang: str) -> str:
+    head = [text("profile.metric", lang), text("profile.value", lang)]
+    rows = [[_code(name), _value(m, lang)] for name, m in result["metrics"].items()]
+    caption = text("profile.caption", lang, kernel=_code(result["kernel"]))
+    return _table(head, rows, caption=caption)
+
+
+def _sanitizers(results: list[dict[str, Any]], lang: str) -> str:
+    head = [text("sanitizer.tool", lang), text("sanitizer.errors", lang)]
+    rows = [
+        [
+            _code(r["tool"]),
+            f'<span class="ct-fail">✗ {r["errors"]:,}</span>'
+            if r["errors"]
+            else f'<span class="ct-pass">✓ {text("sanitizer.clean", lang)}</span>',
+        ]
+        for r in results
+    ]
+    return _table(head, rows, caption=text("sanitizer.caption", lang), words=(0, 1))
+
+
+def _facts(result: dict[str, Any], lang: str) -> str:
+    rows = [[escape(row["name"]), _value(row, lang)] for row in result["rows"]]
+    return _table(None, rows, caption=escape(result["title"] or ""))
+
+
+_EACH = {
+    "stream": _stream,
+    "benchmark": _benchmark,
+    "resources": _resources,
+    "profile": _profile,
+    "facts": _facts,
+}
+_TOGETHER = {"check": _checks, "sanitizer": _sanitizers}
+
+
+# --- the birth certificate -----------------------------------------------------------------------
+
+
+def certificate_html(metadata: dict[str, Any] | list[dict[str, Any]], lang: str) -> str:
+    """Return the birth certificate of one recording, or of several on one page, as `<details>`.
+
+    metadata: the `cudatut` object of a recording's notebook metadata, or a list of them. The first
+    line says GPU and date; opened, it lists driver, CUDA, PyCUDA, commit, duration and sanitizers
+    of each recording. Raises ValueError where the metadata is not whole; returns "" for [].
+    """
+    several = metadata if isinstance(metadata, list) else [metadata]
+    if not several:
+        return ""
+    for one in several:
+        _require(one, _CERTIFICATE, f"metadata of recording {_name(one)!r}")
+        _require(one["gpu"], _GPU, f"metadata of recording {_name(one)!r}, gpu")
+    newest = max(several, key=lambda one: _moment(one))
+    gpus = " / ".join(dict.fromkeys(one["gpu"]["name"] for one in several))
+    summary = text(
+        "certificate.summary", lang, gpu=escape(gpus), date=_moment(newest).strftime("%Y-%m-%d")
+    )
+    body = "".join(_certificate(one, lang, named=len(several) > 1) for one in several)
+    return (
+        f'<details class="ct-certificate"><summary>{summary}</summary>'
+        f"<p>{text('certificate.title', lang)}</p>{body}</details>"
+    )
+
+
+_CERTIFICATE = {
+    "name": str,
+    "gpu": dict,
+    "toolchain": dict,
+    "recorded_at": str,
+    "commit": (str, None),
+    "duration_s": _NUMBER,
+    "sanitizers": list,
+}
+_GPU = {"name": str, "compute_capability": str, "memory_bytes": int, "sm_count": int}
+
+
+def _certificate(one: dict[str, Any], lang: str, named: bool) -> str:
+    t = lambda key, **kw: text(f"certificate.{key}", lang, **kw)  # noqa: E731
+    gpu, tools = one["gpu"], one["toolchain"]
+    detail = t(
+        "gpu_detail",
+        name=escape(gpu["name"]),
+        cc=escape(gpu["compute_capability"]),
+        sm=gpu["sm_count"],
+        memory=f"{gpu['memory_bytes'] / 2**30:.1f} GiB",
+    )
+    rows = [("gpu", detail), ("driver", gpu.get("driver"))]
+    rows += [(key, tools.get(key)) for key in ("cuda", "nvcc", "pycuda", "python", "numpy")]
+    rows.append(("recorded", _moment(one).strftime("%Y-%m-%d %H:%M UTC")))
+    if one["commit"]:
+        rows.append(("commit", _code(one["commit"][:12])))
+    rows.append(("duration", t("seconds", value=number(one["duration_s"]))))
+    rows.append(("sanitizers", _sanitizer_line(one["sanitizers"], lang)))
+    if named:
+        rows.insert(0, ("example", _code(one["name"])))
+    cells = "".join(
+        f"<dt>{t(key)}</dt><dd>{value if key in _MARKED else escape(str(value))}</dd>"
+        for key, value in rows
+        if value
+    )
+    return f"<dl>{cells}</dl>"
+
+
+_MARKED = {"gpu", "commit", "sanitizers", "example"}  # values that are HTML already
+
+
+def _sanitizer_line(results: list[dict[str, Any]], lang: str) -> str:
+    for result in results:
+        validate(result)
+    clean = [escape(r["tool"]) for r in results if not r["errors"]]
+    lines = []
+    if clean:
+        tools = ("、" if lang == "zh" else ", ").join(clean)
+        lines.append(f'<span class="ct-pass">{text("certificate.clean", lang, tools=tools)}</span>')
+    for r in results:
+        if r["errors"]:
+            words = text("certificate.found", lang, tool=escape(r["tool"]), errors=r["errors"])
+            lines.append(f'<span class="ct-fail">{words}</span>')
+    return "<br>".join(lines)
+
+
+def _moment(one: dict[str, Any]) -> dt.datetime:
+    try:
+        moment = dt.datetime.fromisoformat(one["recorded_at"])
+    except ValueError as error:
+        raise ValueError(f"metadata of recording {_name(one)!r}: recorded_at: {error}") from None
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=dt.UTC)
+    return moment.astimezone(dt.UTC)
+
+
+def _name(one: Any) -> str:
+    return one.get("name", "?") if isinstance(one, dict) else "?"
+
+
+# --- small pieces --------------------------------------------------------------------------------
+
+
+def _table(head, rows, caption: str = "", words: tuple[int, ...] = (0,)) -> str:
+    """Return a table that scrolls by itself; the columns in `words` are text, the others numbers."""
+    cls = lambda i: "" if i in words else ' class="n"'  # noqa: E731
+    top = ""
+    if head:
+        cells = "".join(f'<th{cls(i)} scope="col">{cell}</th>' for i, cell in enumerate(head))
+        top = f"<thead><tr>{cells}</tr></thead>"
+    body = "".join(
+        "<tr>"
+        + f'<th scope="row">{row[0]}</th>'
+        + "".join(f"<td{cls(i)}>{cell}</td>" for i, cell in enumerate(row[1:], 1))
+        + "</tr>"
+        for row in rows
+    )
+    title = f"<caption>{caption}</caption>" if caption else ""
+    return (
+        f'<div class="ct-scroll" tabindex="0"><table class="ct-table">{title}{top}'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _value(row: dict[str, Any], lang: str) -> str:
+    value, unit = row["value"], row["unit"]
+    if isinstance(value, bool):
+        shown = text("facts.yes" if value else "facts.no", lang)
+    elif isinstance(value, str):
+        shown = escape(value)
+    elif isinstance(value, int):
+        shown = f"{value:,}"
+    else:
+        shown = number(value)
+    if not unit:
+        return shown
+    return f"{shown}%" if unit == "%" else f"{shown} {escape(unit)}"
+
+
+def _maybe(value: float | None, shown: Callable[[float], str]) -> str:
+    return "–" if value is None else shown(value)
+
+
+def _code(value: str) -> str:
+    return f"<code>{escape(value, quote=False)}</code>"
