@@ -279,7 +279,7 @@ def show(result: Any) -> None:
     from IPython.display import display
 
     if isinstance(result, Result):
-        json.dumps(result.json(), allow_nan=True)  # fail here, at the cell that made it, not when the recording is written
+        json.dumps(result.json(), allow_nan=False)  # fail at the cell that made it, not when it is written
         display(result._repr_mimebundle_(), raw=True)
     else:
         display(result)

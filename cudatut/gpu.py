@@ -1,0 +1,207 @@
+"""What is this GPU? The context, its attributes, and what an example may require of it."""
+
+import ctypes
+import sys
+from dataclasses import dataclass
+from functools import cache
+
+from .errors import NoGpuError, UnsupportedGpuError
+
+
+@dataclass(frozen=True)
+class Device:
+    """Properties of the GPU in use. Sizes in bytes, clocks in kHz; `bus_bits` is the width of the memory bus in bits."""
+
+    name: str
+    uuid: str
+    compute_capability: tuple[int, int]
+    sm_count: int
+    memory_bytes: int
+    l2_bytes: int
+    warp_size: int
+    max_threads_per_block: int
+    max_threads_per_sm: int
+    max_blocks_per_sm: int
+    max_block: tuple[int, int, int]
+    max_grid: tuple[int, int, int]
+    shared_per_block: int
+    shared_per_block_optin: int
+    shared_per_sm: int
+    registers_per_block: int
+    registers_per_sm: int
+    clock_khz: int
+    memory_clock_khz: int
+    bus_bits: int
+    driver_version: str
+    cuda_version: str
+
+    @property
+    def arch(self) -> str:
+        """Name of the real architecture for nvcc, such as 'sm_90'."""
+        return "sm_{}{}".format(*self.compute_capability)
+
+
+@cache
+def activate() -> None:
+    """Make the GPU's primary context current; every other function calls it, so a script need not.
+
+    The primary context is the one that CuPy and PyTorch use too, so all three see the same memory.
+    Raises NoGpuError, saying which of driver, GPU and PyCUDA is missing and what to do.
+    """
+    driver = _load_driver()
+    if driver is None:
+        raise NoGpuError(
+            "no NVIDIA driver: looked for the library "
+            f"'{_driver_library()}'. Install the driver from https://www.nvidia.com/drivers (in WSL: on Windows, "
+            "not inside Linux). Without a GPU, `python -m cudatut run NAME` replays the recording of an example."
+        )
+    status = driver.cuInit(0)
+    count = ctypes.c_int(0)
+    if status == 0:
+        status = driver.cuDeviceGetCount(ctypes.byref(count))
+    if status != 0 or count.value == 0:
+        raise NoGpuError(
+            f"the NVIDIA driver is installed but shows no GPU (cuInit/cuDeviceGetCount returned {status}, "
+            f"{count.value} devices). Check `nvidia-smi` and CUDA_VISIBLE_DEVICES."
+        )
+    try:
+        import pycuda.autoprimaryctx  # noqa: F401
+    except ImportError as error:
+        raise NoGpuError(
+            f"there is a GPU, but PyCUDA cannot be imported ({error}). Install it with `pip install pycuda` "
+            "(it is built from source: nvcc and a C++ compiler must be on PATH); `python -m cudatut doctor` says what is missing."
+        ) from error
+
+
+def _driver_library() -> str:
+    return "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+
+
+@cache
+def _load_driver() -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL(_driver_library())
+    except OSError:
+        return None
+
+
+def driver_library() -> ctypes.CDLL:
+    """The driver API through ctypes, for the few calls that PyCUDA lacks. Raises NoGpuError."""
+    activate()
+    return _load_driver()
+
+
+def synchronize() -> None:
+    """Wait until the GPU has finished; this also brings the output of device printf and errors of earlier launches."""
+    activate()
+    import pycuda.driver as cuda
+
+    cuda.Context.synchronize()
+
+
+@cache
+def attributes() -> dict[str, int]:
+    """Every device attribute that the driver reports, by its CUDA name in capitals, sorted."""
+    activate()
+    import pycuda.driver as cuda
+
+    found = cuda.Context.get_device().get_attributes()
+    return {str(name): int(value) for name, value in sorted(found.items(), key=lambda item: str(item[0]))}
+
+
+@cache
+def device() -> Device:
+    """The GPU in use. Raises NoGpuError."""
+    activate()
+    import pycuda.driver as cuda
+
+    gpu = cuda.Context.get_device()
+    at = cuda.device_attribute
+
+    def get(name: str) -> int:
+        return int(gpu.get_attribute(getattr(at, name)))
+
+    def xyz(name: str) -> tuple[int, int, int]:
+        return get(f"{name}_X"), get(f"{name}_Y"), get(f"{name}_Z")
+
+    version = cuda.get_driver_version()
+    return Device(
+        name=gpu.name(),
+        uuid=_uuid(),
+        compute_capability=gpu.compute_capability(),
+        sm_count=get("MULTIPROCESSOR_COUNT"),
+        memory_bytes=gpu.total_memory(),
+        l2_bytes=get("L2_CACHE_SIZE"),
+        warp_size=get("WARP_SIZE"),
+        max_threads_per_block=get("MAX_THREADS_PER_BLOCK"),
+        max_threads_per_sm=get("MAX_THREADS_PER_MULTIPROCESSOR"),
+        max_blocks_per_sm=_driver_attribute(106),  # CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR
+        max_block=xyz("MAX_BLOCK_DIM"),
+        max_grid=xyz("MAX_GRID_DIM"),
+        shared_per_block=get("MAX_SHARED_MEMORY_PER_BLOCK"),
+        shared_per_block_optin=_driver_attribute(97),  # ..._MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+        shared_per_sm=get("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"),
+        registers_per_block=get("MAX_REGISTERS_PER_BLOCK"),
+        registers_per_sm=get("MAX_REGISTERS_PER_MULTIPROCESSOR"),
+        clock_khz=get("CLOCK_RATE"),
+        memory_clock_khz=get("MEMORY_CLOCK_RATE"),
+        bus_bits=get("GLOBAL_MEMORY_BUS_WIDTH"),
+        driver_version=_kernel_driver_version(),
+        cuda_version=f"{version // 1000}.{version % 1000 // 10}",
+    )
+
+
+def _driver_attribute(number: int) -> int:
+    """An attribute by its number in cuda.h, for those that PyCUDA does not name."""
+    value = ctypes.c_int(0)
+    import pycuda.driver as cuda
+
+    handle = ctypes.c_int(0)
+    driver_library().cuCtxGetDevice(ctypes.byref(handle))
+    status = driver_library().cuDeviceGetAttribute(ctypes.byref(value), number, handle)
+    if status != 0:
+        raise cuda.LogicError(f"cuDeviceGetAttribute({number}) returned {status}")
+    return value.value
+
+
+def _uuid() -> str:
+    raw = (ctypes.c_ubyte * 16)()
+    handle = ctypes.c_int(0)
+    driver_library().cuCtxGetDevice(ctypes.byref(handle))
+    driver_library().cuDeviceGetUuid_v2(raw, handle)
+    digits = bytes(raw).hex()
+    return "GPU-" + "-".join([digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]])
+
+
+def _kernel_driver_version() -> str:
+    """Version of the kernel driver, such as '580.159.04', from NVML (which comes with the driver); 'unknown' without it."""
+    try:
+        nvml = ctypes.CDLL("nvml.dll" if sys.platform == "win32" else "libnvidia-ml.so.1")
+    except OSError:
+        return "unknown"
+    text = ctypes.create_string_buffer(80)
+    if nvml.nvmlInit_v2() != 0 or nvml.nvmlSystemGetDriverVersion(text, 80) != 0:
+        return "unknown"
+    return text.value.decode()
+
+
+def supports(gpu_capability: tuple[int, int], requires: str) -> bool:
+    """Can a GPU of this compute capability run code that `requires` names?
+
+    'sm_80' means 8.0 or newer; with a suffix ('sm_90a') exactly that architecture, because such code is not portable.
+    Raises ValueError for anything else.
+    """
+    digits = requires.removeprefix("sm_")
+    specific = digits[-1:] in ("a", "f")
+    digits = digits.rstrip("af")
+    if not requires.startswith("sm_") or not digits.isdigit() or len(digits) < 2:
+        raise ValueError(f"'{requires}' is no architecture; write it like 'sm_80' or 'sm_90a'")
+    wanted = (int(digits[:-1]), int(digits[-1]))
+    return gpu_capability == wanted if specific else gpu_capability >= wanted
+
+
+def require(arch: str) -> None:
+    """Stop here with UnsupportedGpuError unless this GPU can run code for `arch` ('sm_80', 'sm_90a')."""
+    gpu = device()
+    if not supports(gpu.compute_capability, arch):
+        raise UnsupportedGpuError(f"this needs {arch}, but {gpu.name} is {gpu.arch}")

@@ -1,0 +1,249 @@
+"""Compile a kernel with nvcc through PyCUDA, launch it with checked arguments, and report what it needs."""
+
+import ctypes
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from . import paths
+from .errors import KernelCompileError, LaunchError
+from .gpu import activate, device, driver_library
+from .nvcc import find_nvcc
+from .results import Resources
+from .signature import Parameter, parameters
+
+_DIM = ("x", "y", "z")
+
+
+def cdiv(a: int, b: int) -> int:
+    """a / b rounded up: the number of blocks of b that cover a elements. Raises ZeroDivisionError for b = 0."""
+    return -(-a // b)
+
+
+class Kernel:
+    """A `__global__` function, compiled for this GPU.
+
+    source: the path of a `.cu` file, relative to the examples, or CUDA C++ itself. Without any `extern "C"` in it the
+    whole source is wrapped in one, as PyCUDA's SourceModule does, so that the function keeps its plain name.
+    name: the kernel's name in that source. defines: macros, as nvcc's -D. options: further flags for nvcc.
+    arch: such as 'sm_90a'; default: this GPU's own.
+
+    Raises KernelCompileError with the offending source lines, FileNotFoundError, NoGpuError, ToolMissing (no nvcc).
+    """
+
+    def __init__(
+        self,
+        source: str,
+        name: str,
+        defines: dict[str, Any] | None = None,
+        options: Sequence[str] = (),
+        arch: str | None = None,
+    ):
+        self.name = name
+        if str(source).endswith(".cu"):
+            path = paths.resolve_source(source)
+            paths.note_read(path)
+            self.label, self.source = str(source), path.read_text(encoding="utf-8")
+            self._folder: Path | None = path.parent
+        else:
+            self.label, self.source, self._folder = "inline.cu", source, None
+        self.parameters = parameters(self.source, name, defines)
+        flags = ["-lineinfo", *options, *(f"-D{key}={value}" for key, value in (defines or {}).items())]
+        self._cubin = _compile(self.source, self.label, tuple(flags), arch, self._folder)
+        self._function = self._load()
+
+    def _load(self):
+        import pycuda.driver as cuda
+
+        self._module = cuda.module_from_buffer(self._cubin)  # kept: unloading it would take the function with it
+        try:
+            return self._module.get_function(self.name)
+        except cuda.LogicError as error:
+            named = re.findall(r"__global__[^;{}(]*?(\w+)\s*\(", self.source)
+            raise KernelCompileError(
+                f"{self.label} compiled, but holds no kernel named '{self.name}'; it defines {sorted(set(named))}. "
+                'In a .cu file a kernel needs `extern "C"` to keep its plain name.'
+            ) from error
+
+    def __call__(self, *args: Any, grid: Any, block: Any, shared: int = 0, stream: Any = None) -> None:
+        """Launch: returns at once, the GPU works on.
+
+        args: GPUArrays (or CuPy/PyTorch arrays) for pointers, numbers for the rest, converted to the C types of the
+        parameters. grid, block: an int or up to three. shared: bytes of dynamic shared memory. stream: a PyCUDA stream.
+        Raises TypeError or ValueError for arguments, LaunchError for a configuration that this GPU cannot run.
+        """
+        block, grid = _dim3(block, "block"), _dim3(grid, "grid")
+        self._check_launch(grid, block, shared)
+        self._function(*self._convert(args), grid=grid, block=block, shared=shared, stream=stream)
+
+    def _check_launch(self, grid: tuple, block: tuple, shared: int) -> None:
+        gpu = device()
+        for what, extents, limits in (("block", block, gpu.max_block), ("grid", grid, gpu.max_grid)):
+            for axis, extent, limit in zip(_DIM, extents, limits):
+                if not 1 <= extent <= limit:
+                    raise LaunchError(f"{self.name}: {what}.{axis} = {extent}, but this GPU allows 1 to {limit}")
+        threads = block[0] * block[1] * block[2]
+        if threads > gpu.max_threads_per_block:
+            raise LaunchError(
+                f"{self.name}: block {block} has {threads} threads, but a block holds at most {gpu.max_threads_per_block}"
+            )
+        if threads > self._attribute("MAX_THREADS_PER_BLOCK"):
+            raise LaunchError(
+                f"{self.name}: block {block} has {threads} threads, but with {self._function.num_regs} registers per thread "
+                f"or its __launch_bounds__ this kernel takes at most {self._attribute('MAX_THREADS_PER_BLOCK')}"
+            )
+        static = self._function.shared_size_bytes
+        if static + shared > gpu.shared_per_block:
+            if static + shared > gpu.shared_per_block_optin:
+                raise LaunchError(
+                    f"{self.name}: {static} B static + {shared} B dynamic shared memory, "
+                    f"but this GPU gives a block at most {gpu.shared_per_block_optin} B"
+                )
+            import pycuda.driver as cuda
+
+            self._function.set_attribute(cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+
+    def _attribute(self, name: str) -> int:
+        import pycuda.driver as cuda
+
+        return self._function.get_attribute(getattr(cuda.function_attribute, name))
+
+    def _convert(self, args: tuple) -> list:
+        if self.parameters is None:
+            return list(args)
+        if len(args) != len(self.parameters):
+            wanted = ", ".join(f"{p.ctype}{' *' if p.pointer else ' '}{p.name}" for p in self.parameters)
+            raise TypeError(f"{self.name}({wanted}) takes {len(self.parameters)} arguments, got {len(args)}")
+        return [self._pointer(p, a) if p.pointer else self._number(p, a) for p, a in zip(self.parameters, args)]
+
+    def _pointer(self, parameter: Parameter, value: Any):
+        import numpy as np
+
+        where = f"{self.name}: parameter '{parameter.name}'"
+        if isinstance(value, np.ndarray):
+            raise TypeError(f"{where} is a pointer to GPU memory, but got a host array; copy it with ct.to_device(...)")
+        interface = getattr(value, "__cuda_array_interface__", None)
+        if interface is None:
+            if isinstance(value, (int, float, complex, list, tuple)) or value is None:
+                raise TypeError(f"{where} is a pointer, but got {value!r}; give an array from ct.to_device or ct.empty")
+            return value  # a DeviceAllocation or another of PyCUDA's own handles
+        dtype = np.dtype(interface["typestr"])
+        if parameter.dtype and dtype != np.dtype(parameter.dtype):
+            raise TypeError(
+                f"{where} is {parameter.ctype} *, that is {parameter.dtype}, but the array is {dtype}; "
+                f"convert it with .astype('{parameter.dtype}') before ct.to_device"
+            )
+        if interface.get("strides") and tuple(interface["strides"]) != _c_strides(interface["shape"], dtype.itemsize):
+            raise ValueError(
+                f"{where}: the array of shape {tuple(interface['shape'])} is not C-contiguous "
+                f"(strides {tuple(interface['strides'])}), and a kernel sees plain memory; copy it first"
+            )
+        return np.uint64(interface["data"][0] or 0)
+
+    def _number(self, parameter: Parameter, value: Any):
+        import numpy as np
+
+        where = f"{self.name}: parameter '{parameter.name}' ({parameter.ctype})"
+        if parameter.dtype is None:
+            return value
+        dtype = np.dtype(parameter.dtype)
+        if not isinstance(value, (int, float, np.generic)):
+            raise TypeError(f"{where} takes a number, but got a {type(value).__name__}")
+        if dtype.kind in "iu":
+            if value != int(value):
+                raise TypeError(f"{where} takes an integer, but got {value!r}")
+            limits = np.iinfo(dtype)
+            if not limits.min <= int(value) <= limits.max:
+                raise ValueError(f"{where}: {int(value)} does not fit ({limits.min} to {limits.max})")
+            value = int(value)
+        return dtype.type(value)
+
+    def resources(self, block: Any = 256, shared: int = 0) -> Resources:
+        """Registers per thread, shared memory per block, local memory per thread (all as the driver says), occupancy.
+
+        block: threads of a block (int or tuple); shared: bytes of dynamic shared memory. Nothing is launched.
+        """
+        x, y, z = _dim3(block, "block")
+        threads, gpu = x * y * z, device()
+        blocks = _blocks_per_sm(self._cubin, self.name, threads, shared)
+        return Resources(
+            kernel=self.name,
+            registers=self._function.num_regs,
+            shared_bytes=self._function.shared_size_bytes + shared,
+            spill_bytes=self._function.local_size_bytes,
+            occupancy=blocks * cdiv(threads, gpu.warp_size) * gpu.warp_size / gpu.max_threads_per_sm,
+            block=threads,
+            blocks_per_sm=blocks,
+        )
+
+
+def _dim3(value: Any, what: str) -> tuple[int, int, int]:
+    extents = (value,) if not isinstance(value, (tuple, list)) else tuple(value)
+    if not 1 <= len(extents) <= 3 or any(extent != int(extent) for extent in extents):
+        raise LaunchError(f"{what} = {value!r}: give one to three whole numbers")
+    return tuple(int(extent) for extent in extents) + (1,) * (3 - len(extents))
+
+
+def _c_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    strides, step = [], itemsize
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))
+
+
+@cache
+def _compile(source: str, label: str, flags: tuple[str, ...], arch: str | None, folder: Path | None) -> bytes:
+    """The cubin, from PyCUDA's cache if it was compiled before. `#line` makes every tool name the file we know."""
+    activate()
+    import pycuda.driver as cuda
+    from pycuda.compiler import compile as pycuda_compile
+
+    try:
+        return pycuda_compile(
+            f'#line 1 "{label}"\n{source}',
+            nvcc=str(find_nvcc()),
+            options=list(flags),
+            no_extern_c='extern "C"' in source,
+            arch=arch or device().arch,
+            include_dirs=[str(path) for path in (folder, paths.examples_dir()) if path],
+        )
+    except cuda.CompileError as error:
+        raise KernelCompileError(explain_compile_error(error.stderr or str(error), source, label)) from None
+
+
+def explain_compile_error(stderr: str, source: str, label: str) -> str:
+    """nvcc's errors, each with the source line that it is about and the line before it."""
+    lines, report = source.splitlines(), [f"nvcc could not compile {label}:"]
+    errors = re.findall(r"^(\S+)\((\d+)\): (?:catastrophic )?(error.*)$", stderr, flags=re.M)
+    for file, number, message in errors:
+        report.append(f"  {file}, line {number}: {message}")
+        if file == label:
+            first = max(int(number) - 2, 0)
+            report += [f"    {i + 1:4} | {lines[i]}" for i in range(first, min(int(number), len(lines)))]
+    if not errors:
+        report += [f"  {line}" for line in stderr.strip().splitlines()]
+    return "\n".join(report)
+
+
+@cache
+def _driver_function(cubin: bytes, name: str) -> ctypes.c_void_p:
+    """The kernel loaded once more through the driver API: PyCUDA gives no handle, and only the driver knows occupancy."""
+    driver, module, function = driver_library(), ctypes.c_void_p(), ctypes.c_void_p()
+    if driver.cuModuleLoadData(ctypes.byref(module), cubin):
+        raise LaunchError(f"the driver could not load the code of '{name}'")
+    if driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode()):
+        raise LaunchError(f"the driver found no kernel '{name}'")
+    return function
+
+
+def _blocks_per_sm(cubin: bytes, name: str, threads: int, shared: int) -> int:
+    blocks = ctypes.c_int(0)
+    status = driver_library().cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        ctypes.byref(blocks), _driver_function(cubin, name), threads, ctypes.c_size_t(shared)
+    )
+    if status:
+        raise LaunchError(f"{name}: the driver gives no occupancy for {threads} threads and {shared} B (error {status})")
+    return blocks.value

@@ -1,0 +1,58 @@
+"""What this GPU can do at most, measured here and now by the kernels of probes.cu."""
+
+from functools import cache
+from pathlib import Path
+
+from .gpu import device
+from .kernel import Kernel
+from .memory import empty
+
+_SOURCE = str(Path(__file__).with_name("probes.cu"))
+_FMA_STEPS, _FMA_CHAINS = 4096, 32
+
+
+@cache
+def probe(name: str) -> Kernel:
+    """A kernel of probes.cu."""
+    return Kernel(_SOURCE, name)
+
+
+def random_words(count: int):
+    """A uint32 array of `count` pseudo-random words, made on the GPU."""
+    words = empty(count, "uint32")
+    probe("fill_probe")(words, count, grid=device().sm_count * 8, block=256)
+    return words
+
+
+def _median_us(launch, rounds: int = 15) -> float:
+    from .timing import time_once
+
+    launch()
+    times = sorted(time_once(launch) for _ in range(rounds))
+    return times[len(times) // 2]
+
+
+@cache
+def bandwidth() -> float:
+    """Memory bandwidth in GB/s (bytes read plus bytes written): the better of a read and a copy that do nothing else.
+
+    Works on 1 GiB, or an eighth of the memory if that is less: far more than the L2 cache. Median of 15 runs.
+    """
+    nbytes = min(1 << 30, device().memory_bytes // 8) // 32 * 32
+    words = random_words(nbytes // 4)
+    sink = empty(1, "uint32")
+    grid = device().sm_count * 4
+    vectors = nbytes // 16
+    read = _median_us(lambda: probe("read_probe")(words.view("uint32"), vectors, sink, grid=grid, block=512))
+    half, source, target = vectors // 2, words[: nbytes // 8], words[nbytes // 8 :]
+    copy = _median_us(lambda: probe("copy_probe")(source, target, half, grid=grid, block=512))
+    return nbytes / min(read, copy) / 1e3
+
+
+@cache
+def fma() -> float:
+    """Rate of fp32 fused multiply-adds in TFLOP/s (2 operations each), all SMs busy. Median of 15 runs."""
+    blocks = device().sm_count * 8
+    out = empty(blocks * 256, "float32")
+    time = _median_us(lambda: probe("fma_probe")(out, 0.9999, 0.0001, _FMA_STEPS, grid=blocks, block=256))
+    return 2 * _FMA_STEPS * _FMA_CHAINS * blocks * 256 / time / 1e6

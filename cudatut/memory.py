@@ -1,0 +1,135 @@
+"""Allocations that notice misuse: poisoned outputs and red zones around every array.
+
+    | red zone | your array | red zone |      one cuMemAlloc; the pattern in the zones is verified by ct.check
+
+A kernel that writes one element too far does not fail on its own: the driver maps memory in pages far larger than an
+array. The zones make such a write visible, and the poison makes an element that was never written visible. While
+compute-sanitizer runs the process neither is used: its own bookkeeping is exact, and must not be hidden from.
+"""
+
+import weakref
+from typing import Any
+
+from . import tool
+from .errors import OutOfDeviceMemory
+from .gpu import activate
+
+RED_ZONE = 4096  # bytes on each side; a multiple of 256 keeps the array as aligned as cuMemAlloc's result
+ZONE_BYTE = 0xC3
+POISON_BYTE = 0xFF  # NaN in every float format, so that what is computed from it is NaN too; -1 in integers
+
+_live: "weakref.WeakSet[Allocation]" = weakref.WeakSet()
+
+
+class Allocation:
+    """One guarded allocation of `nbytes`; PyCUDA's GPUArray keeps it alive as its `base`."""
+
+    def __init__(self, nbytes: int, label: str):
+        activate()
+        import pycuda.driver as cuda
+
+        self.nbytes, self.label = nbytes, label
+        self.zone = 0 if tool.running() else RED_ZONE
+        total = max(nbytes, 1) + 2 * self.zone  # cuMemAlloc refuses 0 bytes
+        try:
+            self._memory = cuda.mem_alloc(total)
+        except cuda.MemoryError as error:
+            free, whole = cuda.mem_get_info()
+            raise OutOfDeviceMemory(
+                f"{label} needs {nbytes / 2**30:.3f} GiB, but only {free / 2**30:.3f} of {whole / 2**30:.3f} GiB "
+                "are free on the GPU. Use a smaller size, or drop arrays that are no longer needed (`del x`)."
+            ) from error
+        self.pointer = int(self._memory) + self.zone
+        if self.zone:
+            cuda.memset_d8(int(self._memory), ZONE_BYTE, self.zone)
+            cuda.memset_d8(self.pointer + nbytes, ZONE_BYTE, self.zone)
+        _live.add(self)
+
+    def damage(self) -> str | None:
+        """What was written into the red zones, or None. Offsets in bytes from the array's first byte."""
+        if not self.zone:
+            return None
+        import numpy as np
+        import pycuda.driver as cuda
+
+        zone = np.empty(self.zone, np.uint8)
+        for start, side in ((-self.zone, "before"), (self.nbytes, "after")):
+            cuda.memcpy_dtoh(zone, self.pointer + start)
+            (touched,) = np.nonzero(zone != ZONE_BYTE)
+            if touched.size:
+                first, last = int(touched[0]) + start, int(touched[-1]) + start
+                return f"{self.label}: {touched.size} bytes {side} it were overwritten (offsets {first} to {last})"
+        return None
+
+
+def damaged_zones() -> list[str]:
+    """Reports on every live allocation whose red zones were written to; waits for the GPU first."""
+    import pycuda.driver as cuda
+
+    cuda.Context.synchronize()
+    return [report for allocation in list(_live) if (report := allocation.damage())]
+
+
+def _array(shape: Any, dtype: Any, what: str):
+    import numpy as np
+    from pycuda.gpuarray import GPUArray
+
+    dtype = np.dtype(dtype)
+    if dtype.hasobject:
+        raise TypeError(f"{what}: dtype {dtype} holds Python objects, which a GPU cannot")
+    shape = (int(shape),) if np.isscalar(shape) else tuple(int(extent) for extent in shape)
+    if any(extent < 0 for extent in shape):
+        raise ValueError(f"{what}: negative extent in shape {shape}")
+    nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    allocation = Allocation(nbytes, f"{what}({'x'.join(map(str, shape))} {dtype})")
+    return GPUArray(shape, dtype, base=allocation, gpudata=allocation.pointer)
+
+
+def to_device(host: Any):
+    """Copy a host array to the GPU.
+
+    host: array of any shape and numeric dtype; one that is not C-contiguous is copied in C order.
+    Returns a PyCUDA GPUArray of the same shape and dtype, with red zones on both sides.
+    Raises TypeError for a dtype with Python objects, OutOfDeviceMemory, NoGpuError.
+    """
+    import numpy as np
+
+    host = np.asarray(host, order="C")
+    array = _array(host.shape, host.dtype, "to_device")
+    if host.nbytes:
+        array.set(host)
+    return array
+
+
+def empty(shape: Any, dtype: Any):
+    """An array on the GPU that no kernel has written yet: every byte is poison, which `ct.check` recognises.
+
+    shape: an int or a tuple; dtype: as NumPy's. Returns a GPUArray with red zones. Raises as `to_device`.
+    """
+    array = _array(shape, dtype, "empty")
+    poison(array)
+    return array
+
+
+def poison(array: Any) -> None:
+    """Fill an array with poison again, so that a second launch cannot pass on the output of the first."""
+    import pycuda.driver as cuda
+
+    if array.nbytes and not tool.running():
+        cuda.memset_d8(array.gpudata, POISON_BYTE, array.nbytes)
+
+
+def poisoned(host: Any):
+    """Mask of the elements of a host array that still hold poison in every byte."""
+    import numpy as np
+
+    flat = np.ascontiguousarray(host).reshape(-1)
+    as_bytes = flat.view(np.uint8).reshape(flat.size, flat.dtype.itemsize)
+    return (as_bytes == POISON_BYTE).all(axis=1).reshape(np.shape(host))
+
+
+def rng(seed: int = 0):
+    """NumPy's default random generator, seeded: the same data in every run of an example."""
+    import numpy as np
+
+    return np.random.default_rng(seed)

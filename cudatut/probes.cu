@@ -1,0 +1,56 @@
+// Kernels that measure what this GPU can do at most: the limits that benchmarks are compared with.
+
+// Reads every element once, 16 bytes per load, four loads in flight per thread. The sum is written only if it takes a
+// value that random data does not produce, so that the loads are neither removed nor followed by a store.
+extern "C" __global__ void __launch_bounds__(512)
+    read_probe(const uint4* __restrict__ in, size_t n, unsigned* __restrict__ sink) {
+  const size_t stride = (size_t)gridDim.x * blockDim.x;
+  size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned sum = 0;
+  for (; i + 3 * stride < n; i += 4 * stride) {
+    const uint4 a = in[i], b = in[i + stride], c = in[i + 2 * stride], d = in[i + 3 * stride];
+    sum += (a.x ^ a.y ^ a.z ^ a.w) + (b.x ^ b.y ^ b.z ^ b.w) + (c.x ^ c.y ^ c.z ^ c.w) +
+           (d.x ^ d.y ^ d.z ^ d.w);
+  }
+  for (; i < n; i += stride) {
+    const uint4 a = in[i];
+    sum += a.x ^ a.y ^ a.z ^ a.w;
+  }
+  if (sum == 0x9e3779b9u) *sink = sum;
+}
+
+// Copies 16 bytes per thread and step.
+extern "C" __global__ void __launch_bounds__(512)
+    copy_probe(const uint4* __restrict__ in, uint4* __restrict__ out, size_t n) {
+  const size_t stride = (size_t)gridDim.x * blockDim.x;
+  for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) out[i] = in[i];
+}
+
+// Fills with pseudo-random words (xorshift of the index): zeros would flatter the memory and the multipliers.
+extern "C" __global__ void fill_probe(unsigned* __restrict__ out, size_t n) {
+  const size_t stride = (size_t)gridDim.x * blockDim.x;
+  for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {
+    unsigned x = (unsigned)i * 2654435761u + 12345u;
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    out[i] = x;
+  }
+}
+
+// 32 independent chains of fused multiply-adds per thread: enough to hide their latency even with few warps. Each
+// step is one instruction per chain and 2 floating-point operations.
+extern "C" __global__ void __launch_bounds__(256)
+    fma_probe(float* __restrict__ out, float a, float b, int steps) {
+  float chain[32];
+#pragma unroll
+  for (int k = 0; k < 32; ++k) chain[k] = threadIdx.x * 0.001f + k;
+  for (int step = 0; step < steps; ++step) {
+#pragma unroll
+    for (int k = 0; k < 32; ++k) chain[k] = fmaf(chain[k], a, b);
+  }
+  float sum = 0;
+#pragma unroll
+  for (int k = 0; k < 32; ++k) sum += chain[k];
+  out[(size_t)blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}

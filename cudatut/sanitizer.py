@@ -1,0 +1,82 @@
+"""Run an example under compute-sanitizer."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from . import tool as running_tool
+from .errors import CudatutError, ToolMissing
+from .results import Sanitizer, show
+from .tool import SANITIZERS
+
+
+class SanitizerFailed(CudatutError):
+    """The program did not run to its end under the sanitizer, so its verdict is worth nothing."""
+
+
+def run(path: Path, tool: str, timeout_s: float = 600) -> Sanitizer:
+    """Run a Python file under one tool ('memcheck', 'racecheck', 'initcheck', 'synccheck'); errors are counted, not raised.
+
+    CUDATUT_TOOL tells the file that it is watched: `ct.size` picks small sizes, `ct.bench` runs each candidate once.
+    Child processes (`ct.isolated`) are not watched. The result's `log` is the tool's report.
+    Raises ToolMissing, SanitizerFailed (the program itself failed, or ran past `timeout_s` seconds), ValueError.
+    """
+    if tool not in SANITIZERS:
+        raise ValueError(f"'{tool}' is no sanitizer; there are {', '.join(SANITIZERS)}")
+    sanitizer = shutil.which("compute-sanitizer")
+    if sanitizer is None:
+        raise ToolMissing("compute-sanitizer is not on PATH; it comes with the CUDA toolkit (bin/compute-sanitizer)")
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        command = [sanitizer, "--tool", tool, "--target-processes", "application-only", "--report-api-errors", "no"]
+        command += ["--log-file", str(log), sys.executable, str(path)]
+        try:
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+                env={**os.environ, "CUDATUT_TOOL": tool},
+            )
+        except subprocess.TimeoutExpired as error:
+            raise SanitizerFailed(f"{path.name} ran past {timeout_s:.0f} s under {tool}; use ct.size for a small size") from error
+        report = log.read_text(errors="replace") if log.exists() else ""
+    errors = count_errors(report)
+    if errors is None or (done.returncode != 0 and errors == 0):
+        tail = "\n".join([*report.splitlines()[-5:], *(done.stdout + done.stderr).splitlines()[-15:]])
+        raise SanitizerFailed(f"{path.name} did not run to its end under {tool} (exit status {done.returncode}):\n{tail}")
+    return Sanitizer(tool, errors, report)
+
+
+def count_errors(report: str) -> int | None:
+    """Errors that a report of compute-sanitizer counts in its summary, or None if it has none (the program died)."""
+    found = re.findall(r"ERROR SUMMARY: (\d+) error", report)
+    found += re.findall(r"RACECHECK SUMMARY: (\d+) hazard", report)
+    return max(map(int, found)) if found else None
+
+
+def sanitize(source: str, tool: str = "memcheck", timeout_s: float = 600) -> Sanitizer:
+    """Run an example ('start/errors'), a Python file or Python text under one sanitizer and show the count of errors.
+
+    Nothing happens (0 errors, not shown) while another tool already runs this process. Raises as `run`.
+    """
+    if running_tool.running():
+        return Sanitizer(tool, 0)
+    if "\n" in source:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "snippet.py"
+            path.write_text(source, encoding="utf-8")
+            result = run(path, tool, timeout_s)
+    else:
+        path = Path(source)
+        if path.suffix != ".py":
+            from . import catalog
+
+            path = catalog.get(source).path
+        result = run(path, tool, timeout_s)
+    show(result)
+    return result

@@ -1,0 +1,148 @@
+"""Time kernels honestly: CUDA events, warm-up, a clean L2 before each run, contestants interleaved, medians with spread."""
+
+import math
+import statistics
+from collections.abc import Callable
+from functools import cache
+
+from . import tool
+from .errors import BenchError
+from .gpu import activate, device
+from .results import Benchmark, Row, show
+
+Work = int | float | dict[str, int | float] | None
+
+_BUDGET_US = 1.5e6  # of GPU time for one benchmark
+_MIN_ROUNDS, _MAX_ROUNDS = 5, 200
+
+
+def time_once(launch: Callable[[], object]) -> float:
+    """Microseconds on the GPU between just before and just after what `launch` enqueues; L2 is flushed first.
+
+    The flush also keeps the GPU busy while the host enqueues the launch, so launch overhead stays out of the time.
+    """
+    import pycuda.driver as cuda
+
+    start, stop = cuda.Event(), cuda.Event()
+    flush_l2()
+    start.record()
+    launch()
+    stop.record()
+    stop.synchronize()
+    return start.time_till(stop) * 1e3
+
+
+@cache
+def _flusher() -> Callable[[], None]:
+    from .limits import probe, random_words
+    from .memory import empty
+
+    # Reading, not writing: dirty lines would be written back on the account of the kernel that is timed.
+    words, sink = random_words(max(4 * device().l2_bytes, 1 << 28) // 4), empty(1, "uint32")
+    read, grid = probe("read_probe"), device().sm_count * 4
+    return lambda: read(words, words.size // 4, sink, grid=grid, block=512)
+
+
+def flush_l2() -> None:
+    """Replace what the L2 cache holds, so that a run finds none of its data there. Enqueued, not waited for."""
+    _flusher()()
+
+
+def bench(
+    candidates: dict[str, Callable[[], object] | None],
+    bytes: Work = None,
+    flops: Work = None,
+    name: str | None = None,
+    rounds: int | None = None,
+) -> Benchmark:
+    """Time callables against each other and show the table.
+
+    candidates: name -> function that launches the work and returns at once (None leaves the row out, as `ct.vendor`
+    does where a library is missing). In every round each runs once, in rotating order, after an L2 flush.
+    bytes: moved by one call (read plus written), for GB/s; or flops: for TFLOP/s; a number, or a dict by name.
+    rounds: default as many as fit in 1.5 s of GPU time, 5 to 200.
+
+    Returns a Benchmark: median, 20th and 80th percentile in microseconds, GB/s or TFLOP/s, the share of this GPU's
+    measured limit, the ratio to the fastest vendor row. Raises BenchError for a time of 0 or NaN, or no candidate.
+    While a sanitizer or profiler runs the process every candidate runs once and nothing is shown.
+    """
+    activate()
+    runs = {label: launch for label, launch in candidates.items() if launch is not None}
+    if not runs:
+        raise BenchError(f"bench {name or ''}: nothing to measure, every candidate is missing")
+    if tool.running():
+        times = {label: [time_once_bare(launch)] for label, launch in runs.items()}
+        return _result(name, runs, times, bytes, flops, 1, peak=None)
+
+    estimate = sum(_warm_up(launch) for launch in runs.values())
+    count = rounds or max(_MIN_ROUNDS, min(_MAX_ROUNDS, int(_BUDGET_US / max(estimate, 1.0))))
+    times = {label: [] for label in runs}
+    order = list(runs)
+    for turn in range(count):
+        shift = turn % len(order)
+        for label in order[shift:] + order[:shift]:
+            times[label].append(time_once(runs[label]))
+    result = _result(name, runs, times, bytes, flops, count, _peak(bytes, flops))
+    show(result)
+    return result
+
+
+def time_once_bare(launch: Callable[[], object]) -> float:
+    """One launch between two events, nothing else: what a run under a tool can afford."""
+    import pycuda.driver as cuda
+
+    start, stop = cuda.Event(), cuda.Event()
+    start.record()
+    launch()
+    stop.record()
+    stop.synchronize()
+    return start.time_till(stop) * 1e3
+
+
+def _warm_up(launch: Callable[[], object]) -> float:
+    """Run until compiled, loaded and clocked up: twice, or once if it is slow. Returns the last time."""
+    first = time_once(launch)
+    return first if first > 1e5 else time_once(launch)
+
+
+def _peak(bytes: Work, flops: Work) -> float | None:
+    from . import limits
+
+    return limits.bandwidth() if bytes is not None else limits.fma() if flops is not None else None
+
+
+def _result(name, runs, times, bytes, flops, rounds: int, peak: float | None) -> Benchmark:
+    unit = "GB/s" if bytes is not None else "TFLOP/s" if flops is not None else "us"
+    rows = [_row(label, times[label], _of(bytes, label), _of(flops, label), peak, runs[label]) for label in runs]
+    if not tool.running():
+        for row in rows:
+            if not (math.isfinite(row.median_us) and row.median_us > 0):
+                raise BenchError(f"bench {name or ''}: '{row.name}' took {row.median_us} us; that is no measurement")
+    vendors = [row.median_us for row in rows if row.vendor]
+    if vendors:
+        for row in rows:
+            row.ratio_to_vendor = min(vendors) / row.median_us
+    return Benchmark(name or "benchmark", unit, peak, rows, rounds)
+
+
+def _of(work: Work, label: str) -> int | None:
+    value = work.get(label) if isinstance(work, dict) else work
+    return None if value is None else int(value)
+
+
+def _row(label: str, times: list[float], bytes: int | None, flops: int | None, peak, launch) -> Row:
+    median = statistics.median(times)
+    p20, p80 = (statistics.quantiles(times, n=5)[i] for i in (0, 3)) if len(times) > 1 else (median, median)
+    value = bytes / median / 1e3 if bytes is not None else flops / median / 1e6 if flops is not None else None
+    return Row(
+        name=label,
+        median_us=median,
+        p20_us=p20,
+        p80_us=p80,
+        value=value,
+        of_peak=value / peak if value is not None and peak else None,
+        vendor=bool(getattr(launch, "vendor", False)),
+        ratio_to_vendor=None,
+        bytes=bytes,
+        flops=flops,
+    )
