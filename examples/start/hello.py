@@ -1,0 +1,153 @@
+# ---
+# jupyter:
+#   cudatut:
+#     title: {en: "Hello from the GPU", zh: "来自 GPU 的问候"}
+#     requires: sm_75
+#     timeout_s: 120
+# ---
+# %% [markdown]
+# Eight GPU threads print one line each, the host waits for them, and every version involved is read out.
+
+# %% setup
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+
+import numpy as np
+import pycuda.autoprimaryctx  # initialises CUDA and makes a context current
+import pycuda.compiler
+import pycuda.driver as cuda
+from pycuda.compiler import SourceModule
+
+import cudatut as ct
+from cudatut import paths
+
+# %% kernel
+module = SourceModule(r"""
+#include <stdio.h>
+
+__global__ void hello() {
+  printf("hello from block %u, thread %u\n", blockIdx.x, threadIdx.x);
+}
+""")
+hello = module.get_function("hello")
+
+# %% launch
+hello(block=(4, 1, 1), grid=(2, 1))  # returns at once
+cuda.Context.synchronize()  # waits for the GPU; its output appears here
+
+# %% program
+source = paths.resolve_source("start/hello.cu")
+paths.note_read(source)
+with tempfile.TemporaryDirectory() as folder:
+    subprocess.run(["nvcc", "-arch=native", source, "-o", f"{folder}/hello"], check=True)
+    lines = subprocess.run([f"{folder}/hello"], capture_output=True, text=True, check=True).stdout
+print(lines)
+
+# %% check
+pairs = sorted(tuple(map(int, re.findall(r"\d+", line))) for line in lines.splitlines())
+ct.check(np.array(pairs), np.array([(b, t) for b in range(2) for t in range(4)]), name="lines")
+
+# %% late
+child = ct.isolated(r'''
+import os
+import time
+import numpy as np
+import pycuda.autoprimaryctx
+import pycuda.driver as cuda
+from pycuda.compiler import SourceModule
+
+hello = SourceModule("""
+#include <stdio.h>
+__global__ void hello(int launch) { printf("launch %d, thread %u\\n", launch, threadIdx.x); }
+""").get_function("hello")
+
+hello(np.int32(1), block=(4, 1, 1))
+time.sleep(0.5)  # far longer than the kernel needs
+print("0.5 s after launch 1", flush=True)
+cuda.Context.synchronize()
+print("synchronised", flush=True)
+
+hello(np.int32(2), block=(4, 1, 1))
+time.sleep(0.5)
+os._exit(0)  # the process ends; nobody has synchronised
+''')
+print(child.stdout)
+arrived = [len(re.findall(rf"launch {i}, thread", child.stdout)) for i in (1, 2)]
+ct.facts("lines", {"launch 1, synchronised": arrived[0], "launch 2, not synchronised": arrived[1]})
+
+
+# %% versions
+def answer(command, pattern):
+    """First group of `pattern` in what a program prints."""
+    if shutil.which(command[0]) is None:
+        return "not on PATH"
+    match = re.search(pattern, subprocess.run(command, capture_output=True, text=True).stdout)
+    return match[1] if match else "not found"
+
+
+def dotted(number):
+    return f"{number // 1000}.{number % 1000 // 10}"  # 13000 means 13.0
+
+
+versions = {
+    "nvidia-smi: Driver Version": answer(["nvidia-smi"], r"(?:Driver|KMD) Version: *([\d.]+)"),
+    "nvidia-smi: CUDA Version": answer(["nvidia-smi"], r"CUDA (?:UMD )?Version: *([\d.]+)"),
+    "cuDriverGetVersion": dotted(cuda.get_driver_version()),
+    "nvcc --version": answer(["nvcc", "--version"], r"release ([\d.]+)"),
+    "pycuda.driver.get_version": ".".join(map(str, cuda.get_version())),
+}
+ct.facts("versions", versions)
+
+# %% ptx
+code = "__global__ void answer(int *out) { *out = 42; }"
+ptx = pycuda.compiler.compile(code, target="ptx").decode()
+print(ptx[ptx.index(".version") :])
+
+# %% cubin
+cubin = pycuda.compiler.compile(code, target="cubin")
+ct.facts(
+    "code",
+    {
+        "ptx version": re.search(r"\.version (\S+)", ptx)[1],
+        "ptx target": re.search(r"\.target (\S+)", ptx)[1],
+        "ptx": (len(ptx), "B"),
+        "cubin": (len(cubin), "B"),
+    },
+)
+
+# %% no-toolkit
+child = ct.isolated(
+    f"ptx = {ptx!r}"
+    + r"""
+import json, os, re, shutil
+
+folders = os.environ["PATH"].split(os.pathsep)
+os.environ["PATH"] = os.pathsep.join(f for f in folders if not shutil.which("nvcc", path=f))
+
+import numpy as np
+import pycuda.autoprimaryctx
+import pycuda.driver as cuda
+
+def run(text):
+    function = cuda.module_from_buffer(text.encode()).get_function("answer")  # the driver compiles
+    out = np.zeros(1, np.int32)
+    function(cuda.Out(out), block=(1, 1, 1))
+    return str(out[0])
+
+try:
+    newer = run(re.sub(r"\.version \S+", ".version 99.0", ptx))
+except cuda.Error as error:
+    newer = str(error).splitlines()[0].strip(" -")
+
+print(json.dumps({
+    "nvcc on PATH": str(shutil.which("nvcc")),
+    "cuDriverGetVersion": cuda.get_driver_version(),
+    "answer from PTX": run(ptx),
+    "answer from PTX 99.0": newer,
+}))
+"""
+)
+ct.facts("no toolkit", json.loads(child.stdout))
