@@ -1,0 +1,165 @@
+"""The examples: where they are, what their headers say, and which files each is made of.
+
+Reads text only: neither Jupyter nor NumPy nor a GPU is needed, so that `python -m cudatut list` is quick.
+"""
+
+import difflib
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from cudatut import paths
+from cudatut.errors import CudatutError
+
+DEFAULT_TIMEOUT_S = 120.0
+
+_HEADER = re.compile(r"# ---[ \t]*\r?\n(.*?)^# ---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
+_CELL = re.compile(r"^# %%", re.MULTILINE)
+_ARCH = re.compile(r"sm_\d{2,3}[af]?")
+# What a Python file of an example can lead to: kernel files and other examples by their names in strings, headers
+# included by an inline kernel, modules beside it.
+_KERNEL_FILE = re.compile(r"""["']([\w.\-/]+\.cuh?)["']""")
+_EXAMPLE_NAME = re.compile(r"""["']([\w\-]+/[\w\-/]+?)(?:\.py)?["']""")
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_IMPORT = re.compile(r"^[ \t]*import[ \t]+([\w., \t]+)", re.MULTILINE)
+_FROM = re.compile(r"^[ \t]*from[ \t]+\.*([\w.]+)[ \t]+import\b", re.MULTILINE)
+
+
+class UnknownExampleError(CudatutError):
+    """No example has this name; the message offers those that are close."""
+
+
+class BadHeaderError(CudatutError):
+    """The `# ---` header of an example is missing or says something else than it should."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """One example: `name` is "<part>/<stem>", `requires` the smallest compute capability that it claims."""
+
+    name: str
+    path: Path
+    title: dict[str, str]
+    requires: str
+    timeout_s: float
+
+    @property
+    def notebook(self) -> Path:
+        """Path of the recording, whether or not it is there."""
+        return self.path.with_suffix(".ipynb")
+
+    @cached_property
+    def _sources(self) -> tuple[str, ...]:
+        root = paths.examples_dir()
+        return tuple(sorted(relative(path, root) for path in _reachable(self.path, root)))
+
+    def sources(self) -> list[str]:
+        """Files that this example is made of, as its text tells: relative to examples/, with "/", sorted.
+
+        The .py itself, the .cu and .cuh files that it names, what those include, modules and examples that it names.
+        """
+        return list(self._sources)
+
+
+def examples() -> list[Example]:
+    """All examples, sorted by name. Raises BadHeaderError naming the file.
+
+    A .py file without header and without `# %%` cells is a module that examples share, not an example.
+    """
+    root = paths.examples_dir()
+    if not root.is_dir():
+        raise CudatutError(f"there is no folder of examples at {root}")
+    found = []
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).parts
+        if any(part.startswith((".", "_")) for part in parts):
+            continue
+        example = _read(path, root)
+        if example is not None:
+            found.append(example)
+    return sorted(found, key=lambda example: example.name)
+
+
+def get(name: str) -> Example:
+    """The example of this name; a path to its .py, .cu or .ipynb will do too. Raises UnknownExampleError."""
+    wanted = re.sub(r"\.(py|cu|ipynb)$", "", name.replace("\\", "/").removeprefix("./").removeprefix("examples/"))
+    root = paths.examples_dir()
+    path = root / f"{wanted}.py"
+    example = _read(path, root) if path.is_file() and path.resolve().is_relative_to(root) else None
+    if example is not None:
+        return example
+    everything = [example.name for example in examples()]
+    stems = {known.rpartition("/")[2]: known for known in everything}
+    close = difflib.get_close_matches(wanted, everything, n=3, cutoff=0.6)
+    close += [stems[stem] for stem in difflib.get_close_matches(wanted.rpartition("/")[2], stems, n=3, cutoff=0.7)]
+    hint = f" Did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
+    raise UnknownExampleError(f"there is no example '{name}'.{hint} `python -m cudatut list` names them all.")
+
+
+def relative(path: Path, root: Path) -> str:
+    """Name of an example file in recordings and lists: relative to examples/, with "/" on every system."""
+    return path.relative_to(root).as_posix()
+
+
+def _read(path: Path, root: Path) -> Example | None:
+    text = _text(path)
+    name = relative(path.with_suffix(""), root)
+    shown = f"examples/{name}.py"
+    match = _HEADER.match(text)
+    if match is None:
+        if _CELL.search(text):
+            raise BadHeaderError(f"{shown} has cells but does not begin with a '# ---' header; see CONTRIBUTING.md")
+        return None
+    header = _yaml("\n".join(line.removeprefix("#").removeprefix(" ") for line in match[1].splitlines()), shown)
+    own = (header.get("jupyter") or {}).get("cudatut") if isinstance(header, dict) else None
+    if not isinstance(own, dict):
+        raise BadHeaderError(f"{shown}: the header lacks 'jupyter: cudatut:'; see CONTRIBUTING.md")
+    title, requires, timeout_s = own.get("title"), own.get("requires"), own.get("timeout_s", DEFAULT_TIMEOUT_S)
+    if not isinstance(title, dict) or not all(isinstance(title.get(lang), str) for lang in ("en", "zh")):
+        raise BadHeaderError(f"{shown}: the header's title must have 'en' and 'zh'")
+    if not isinstance(requires, str) or not _ARCH.fullmatch(requires):
+        raise BadHeaderError(f"{shown}: the header's requires is {requires!r}; write it like sm_75 or sm_90a")
+    if isinstance(timeout_s, bool) or not isinstance(timeout_s, (int, float)) or not timeout_s > 0:
+        raise BadHeaderError(f"{shown}: the header's timeout_s is {timeout_s!r}; it must be a number of seconds")
+    return Example(name, path, dict(title), requires, float(timeout_s))
+
+
+def _yaml(text: str, shown: str) -> object:
+    import yaml
+
+    try:
+        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        raise BadHeaderError(f"{shown}: the header is not YAML: {' '.join(str(error).split())}") from error
+
+
+def _reachable(start: Path, root: Path) -> set[Path]:
+    seen: set[Path] = set()
+    todo = [start]
+    while todo:
+        path = todo.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        todo += [found for found in _mentioned(path, root) if found.is_relative_to(root)]
+    return seen
+
+
+def _mentioned(path: Path, root: Path) -> list[Path]:
+    text = _text(path)
+    candidates = [folder / name for name in _INCLUDE.findall(text) for folder in (path.parent, root)]
+    if path.suffix == ".py":
+        candidates += [root / name for name in _KERNEL_FILE.findall(text)]
+        candidates += [root / f"{name}.py" for name in _EXAMPLE_NAME.findall(text)]
+        modules = [name.split()[0] for group in _IMPORT.findall(text) for name in group.split(",") if name.strip()]
+        modules += _FROM.findall(text)
+        candidates += [path.parent / f"{module.replace('.', '/')}.py" for module in modules]
+    return [candidate.resolve() for candidate in candidates if candidate.is_file()]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise CudatutError(f"{path} is not UTF-8 text: {error}") from error
