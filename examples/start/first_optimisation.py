@@ -1,0 +1,198 @@
+# ---
+# jupyter:
+#   cudatut:
+#     title: {en: "One thread, one block, many blocks, grid-stride", zh: "一个线程、一个线程块、多个线程块、网格跨步"}
+#     requires: sm_75
+#     timeout_s: 120
+# ---
+
+# %% [markdown]
+# The same addition with one thread, one block, many blocks and a grid-stride loop, held against the bound of the memory.
+
+# %% setup
+from time import perf_counter
+
+import numpy as np
+import pycuda.driver as cuda
+
+import cudatut as ct
+
+n = 10_000_000
+slow_n = ct.size(n, 100_000)  # a sanitizer would need minutes for a serial loop over all n
+rng = ct.rng(0)
+x_host = rng.standard_normal(n, dtype="float32")
+y_host = rng.standard_normal(n, dtype="float32")
+x, y = ct.to_device(x_host), ct.to_device(y_host)
+
+# %% grids
+block = 256
+ct.facts(
+    "grids",
+    {
+        "n // block": n // block,
+        "ceil(n / block)": ct.cdiv(n, block),
+        "n=2560: (n + block) // block": (2560 + block) // block,
+        "n=2560: ceil(n / block)": ct.cdiv(2560, block),
+    },
+)
+
+# %% compile
+FILE = "start/first_optimisation.cu"
+add_one_thread = ct.Kernel(FILE, "add_one_thread")
+add_one_block = ct.Kernel(FILE, "add_one_block")
+add_many_blocks = ct.Kernel(FILE, "add_many_blocks")
+add_grid_stride = ct.Kernel(FILE, "add_grid_stride")
+sms = ct.device().sm_count
+
+
+def one_thread(x, y, out, n):
+    add_one_thread(x, y, out, n, grid=1, block=1)
+
+
+def one_block(x, y, out, n):
+    add_one_block(x, y, out, n, grid=1, block=block)
+
+
+def many_blocks(x, y, out, n):
+    add_many_blocks(x, y, out, n, grid=ct.cdiv(n, block), block=block)
+
+
+def grid_stride(x, y, out, n, blocks_per_sm=8):
+    grid = min(ct.cdiv(n, block), blocks_per_sm * sms)
+    add_grid_stride(x, y, out, n, grid=grid, block=block)
+
+
+# %% latency
+# The time of one load: `chase` steps through 256 MB, and each step waits for the one before.
+chase = ct.Kernel(FILE, "chase")
+words, step, steps = ct.size(2**26, 2**21), 1056, ct.size(15_000, 1_000)  # 1056 words = 4224 B
+following = ct.to_device(np.arange(words, dtype="uint32") + np.uint32(step))
+last = ct.empty(1, "uint32")
+chase(following, last, 1, grid=1, block=1)  # pays for loading the kernel
+start, stop = cuda.Event(), cuda.Event()
+start.record()
+chase(following, last, steps, grid=1, block=1)
+stop.record()
+stop.synchronize()
+latency_ns = 1e6 * start.time_till(stop) / steps
+ct.check(last, np.array([steps * step], "uint32"), name="chase")
+del following, last
+
+# %% predict
+bytes_moved = 3 * 4 * n  # read x and y, write out
+bandwidth = ct.limits.bandwidth()
+ct.facts(
+    "prediction",
+    {
+        "bytes": (bytes_moved / 1e6, "MB"),
+        "bandwidth": (bandwidth, "GB/s"),
+        "bound": (bytes_moved / bandwidth / 1e3, "us"),
+        "latency": (latency_ns, "ns"),
+        "one-thread": (n / 8 * latency_ns / 1e6, "ms"),  # a 32-byte sector brings 8 floats
+        "one-block": (ct.cdiv(n, block) * latency_ns / 1e6, "ms"),  # one wait per turn of the loop
+    },
+)
+
+# %% check
+candidates = {
+    "one-thread": (one_thread, slow_n),
+    "one-block": (one_block, slow_n),
+    "many-blocks": (many_blocks, n),
+    "grid-stride": (grid_stride, n),
+}
+for name, (add, whole) in candidates.items():
+    for m in (whole, *(size for size in ct.RAGGED if size < whole)):
+        out = ct.empty(m, "float32")
+        add(x[:m], y[:m], out, m)
+        ct.check(out, x_host[:m] + y_host[:m], name=f"{name}, n={m}")
+
+# %% too-few-blocks
+out = ct.to_device(np.full(n, np.nan, "float32"))
+add_many_blocks(x, y, out, n, grid=n // block, block=block)
+ct.facts("grid = n // block", {"elements never written": int(np.isnan(out.get()).sum())})
+
+# %% resources
+ct.show(add_one_thread.resources(block=1))
+ct.show(add_many_blocks.resources(block=block))
+ct.show(add_grid_stride.resources(block=block))
+
+# %% bench
+out = ct.empty(n, "float32")
+ct.bench(
+    {
+        "one-thread": lambda: one_thread(x, y, out, slow_n),
+        "one-block": lambda: one_block(x, y, out, slow_n),
+        "many-blocks": lambda: many_blocks(x, y, out, n),
+        "grid-stride": lambda: grid_stride(x, y, out, n),
+        "CuPy": ct.vendor.add(x, y, out),
+    },
+    bytes=bytes_moved,
+    name="add",
+)
+
+# %% counters
+COUNTERS = [
+    "gpu__time_duration.sum",
+    "dram__bytes_read.sum",
+    "dram__bytes_write.sum",
+    "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "smsp__inst_executed.sum",
+]
+ct.profile("start/first_optimisation", kernel="add_many_blocks", metrics=COUNTERS)
+ct.profile("start/first_optimisation", kernel="add_grid_stride", metrics=COUNTERS)
+
+
+# %% blocks
+def with_blocks(per_sm):
+    return lambda: grid_stride(x, y, out, n, per_sm)
+
+
+ct.bench(
+    {
+        "1 per SM": with_blocks(1),
+        "2 per SM": with_blocks(2),
+        "4 per SM": with_blocks(4),
+        "8 per SM": with_blocks(8),
+        "16 per SM": with_blocks(16),
+        "64 per SM": with_blocks(64),
+        "1 per 256 elements": lambda: add_grid_stride(
+            x, y, out, n, grid=ct.cdiv(n, block), block=block
+        ),
+    },
+    bytes=bytes_moved,
+    name="grid-stride, blocks of 256 threads",
+)
+
+
+# %% end-to-end
+def milliseconds(call, *args, rounds=5):
+    """Median time of call(*args) on the host's clock; it must end by waiting for the GPU."""
+    times = []
+    for _ in range(rounds):
+        start = perf_counter()
+        call(*args)
+        times.append(1e3 * (perf_counter() - start))
+    return float(np.median(times))
+
+
+def program(add, n):
+    x, y, out = ct.to_device(x_host[:n]), ct.to_device(y_host[:n]), ct.empty(n, "float32")
+    add(x, y, out, n)
+    out.get()
+
+
+def copies():
+    ct.to_device(x_host)
+    ct.to_device(y_host).get()
+
+
+ct.facts(
+    "whole program",
+    {
+        "one-thread": (milliseconds(program, one_thread, slow_n), "ms"),
+        "one-block": (milliseconds(program, one_block, slow_n), "ms"),
+        "many-blocks": (milliseconds(program, many_blocks, n), "ms"),
+        "copies alone": (milliseconds(copies), "ms"),
+    },
+)
