@@ -86,7 +86,7 @@ x, y = ct.rng(0).standard_normal((2, 1000), dtype=np.float32)
 d_x, d_y = ct.to_device(x), ct.to_device(y)
 out = ct.empty(1000, "float32")
 add(d_x, d_y, out, np.int32(1000), block=(1, 1, 1))
-print("first ten equal:", np.array_equal(out.get()[:10], (x + y)[:10]))
+print("out[:10] equal:", np.array_equal(out.get()[:10], (x + y)[:10]))
 try:
     ct.check(out, x + y)
 except ct.CheckError as error:
@@ -131,11 +131,11 @@ result = np.empty_like(x)
 ct.facts(
     "costs",
     {
-        "NumPy": (milliseconds(lambda: np.add(x, y, out=result)), "ms"),
-        "two copies to the device": (milliseconds(inputs_to_device), "ms"),
-        "kernel, one thread": (milliseconds(run_kernel), "ms"),
-        "one copy to the host": (milliseconds(result_to_host), "ms"),
-        "copies and kernel": (milliseconds(all_of_it), "ms"),
+        "numpy": (milliseconds(lambda: np.add(x, y, out=result)), "ms"),
+        "htod_x_y": (milliseconds(inputs_to_device), "ms"),
+        "kernel": (milliseconds(run_kernel), "ms"),
+        "dtoh_out": (milliseconds(result_to_host), "ms"),
+        "all": (milliseconds(all_of_it), "ms"),
     },
 )
 
@@ -159,6 +159,6 @@ ct.facts(
         "launch": (launch, "ms"),
         "memcpy_dtoh": (copy, "ms"),
         "synchronize": (synchronise, "ms"),
-        "result right before synchronize": right,
+        "right_before_synchronize": right,
     },
 )

@@ -42,8 +42,8 @@ twice = a * x + y  # rounded after the product and after the sum
 ct.facts(
     "elements that differ",
     {
-        "from two roundings": np.count_nonzero(out.get() != twice),
-        "from one rounding": np.count_nonzero(out.get() != once),
+        "from_two_roundings": np.count_nonzero(out.get() != twice),
+        "from_one_rounding": np.count_nonzero(out.get() != once),
     },
 )
 

@@ -66,9 +66,9 @@ __global__ void hello(int launch) { printf("launch %d, thread %u\\n", launch, th
 
 hello(np.int32(1), block=(4, 1, 1))
 time.sleep(0.5)  # far longer than the kernel needs
-print("0.5 s after launch 1", flush=True)
+print("-- slept", flush=True)
 cuda.Context.synchronize()
-print("synchronised", flush=True)
+print("-- synchronised", flush=True)
 
 hello(np.int32(2), block=(4, 1, 1))
 time.sleep(0.5)
@@ -76,7 +76,7 @@ os._exit(0)  # the process ends; nobody has synchronised
 ''')
 print(child.stdout)
 arrived = [len(re.findall(rf"launch {i}, thread", child.stdout)) for i in (1, 2)]
-ct.facts("lines", {"launch 1, synchronised": arrived[0], "launch 2, not synchronised": arrived[1]})
+ct.facts("lines that arrived", {"launch_1": arrived[0], "launch_2": arrived[1]})
 
 
 # %% versions
@@ -93,11 +93,11 @@ def dotted(number):
 
 
 versions = {
-    "nvidia-smi: Driver Version": answer(["nvidia-smi"], r"(?:Driver|KMD) Version: *([\d.]+)"),
-    "nvidia-smi: CUDA Version": answer(["nvidia-smi"], r"CUDA (?:UMD )?Version: *([\d.]+)"),
+    "nvidia_smi_driver": answer(["nvidia-smi"], r"(?:Driver|KMD) Version: *([\d.]+)"),
+    "nvidia_smi_cuda": answer(["nvidia-smi"], r"CUDA (?:UMD )?Version: *([\d.]+)"),
     "cuDriverGetVersion": dotted(cuda.get_driver_version()),
-    "nvcc --version": answer(["nvcc", "--version"], r"release ([\d.]+)"),
-    "pycuda.driver.get_version": ".".join(map(str, cuda.get_version())),
+    "nvcc": answer(["nvcc", "--version"], r"release ([\d.]+)"),
+    "pycuda": ".".join(map(str, cuda.get_version())),
 }
 ct.facts("versions", versions)
 
@@ -111,8 +111,8 @@ cubin = pycuda.compiler.compile(code, target="cubin")
 ct.facts(
     "code",
     {
-        "ptx version": re.search(r"\.version (\S+)", ptx)[1],
-        "ptx target": re.search(r"\.target (\S+)", ptx)[1],
+        "ptx_version": re.search(r"\.version (\S+)", ptx)[1],
+        "ptx_target": re.search(r"\.target (\S+)", ptx)[1],
         "ptx": (len(ptx), "B"),
         "cubin": (len(cubin), "B"),
     },
@@ -143,10 +143,10 @@ except cuda.Error as error:
     newer = str(error).splitlines()[0].strip(" -")
 
 print(json.dumps({
-    "nvcc on PATH": str(shutil.which("nvcc")),
-    "cuDriverGetVersion": cuda.get_driver_version(),
-    "answer from PTX": run(ptx),
-    "answer from PTX 99.0": newer,
+    "nvcc": str(shutil.which("nvcc")),
+    "cuDriverGetVersion": cuda.get_driver_version() / 1000,
+    "answer": run(ptx),
+    "answer_ptx_99": newer,
 }))
 """
 )

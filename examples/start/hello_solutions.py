@@ -54,9 +54,9 @@ def lines(setting):
 ct.facts(
     "printf buffer",
     {
-        "default size": (cuda.Context.get_limit(cuda.limit.PRINTF_FIFO_SIZE), "B"),
-        "lines printed": 256 * 4096,
-        "lines arrived": lines(""),
+        "default_size": (cuda.Context.get_limit(cuda.limit.PRINTF_FIFO_SIZE), "B"),
+        "lines_printed": 256 * 4096,
+        "lines_arrived": lines(""),
     },
 )
 arrived = lines("cuda.Context.set_limit(cuda.limit.PRINTF_FIFO_SIZE, 256 << 20)")
