@@ -1,0 +1,165 @@
+// The programming model, measured: where blocks run, what a branch costs, what latency is, and
+// what hides it.
+//
+//   where_am_i      each block: its SM, when it started, when it ended
+//   branch          two sides of equal work; `shift` says how many lanes in a row agree
+//   branch_by_lane, branch_by_warp   the same with the shift fixed, named for the profiler
+//   fma_chain       one block of dependent FMAs: instructions issued per cycle
+//   chase, chase_shared   one thread, every load needs the one before: latency
+//   read_one, read_four   one or four loads in flight per thread: bandwidth against warps
+//   fma_k           k FMAs per element: the roofline
+//   add             the vector add of the worked example
+
+// --8<-- [start:where]
+__device__ int sm_id() {
+  int sm;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+  return sm;
+}
+
+__device__ long long now_ns() {
+  long long t;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+  return t;
+}
+
+extern "C" __global__ void where_am_i(int* __restrict__ sm, long long* __restrict__ start,
+                                      long long* __restrict__ stop, int spin_ns) {
+  const long long begin = now_ns();
+  long long end = begin;
+  while (end - begin < spin_ns) end = now_ns();  // stay a while, so that blocks must wait
+  if (threadIdx.x == 0) {
+    sm[blockIdx.x] = sm_id();
+    start[blockIdx.x] = begin;
+    stop[blockIdx.x] = end;
+  }
+}
+// --8<-- [end:where]
+
+// --8<-- [start:branch]
+__device__ float two_sides(float v, bool odd, int steps) {
+  if (odd) {
+    for (int j = 0; j < steps; ++j) v = fmaf(-0.999f, v, 0.001f);
+  } else {
+    for (int j = 0; j < steps; ++j) v = fmaf(0.999f, v, 0.001f);
+  }
+  return v;
+}
+
+extern "C" __global__ void branch(const float* __restrict__ x, float* __restrict__ out, int n,
+                                  int steps, int shift) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  const bool odd = (threadIdx.x >> shift) & 1;  // 2^shift neighbours agree
+  out[i] = two_sides(x[i], odd, steps);
+}
+// --8<-- [end:branch]
+
+extern "C" __global__ void branch_by_lane(const float* __restrict__ x, float* __restrict__ out,
+                                          int n, int steps) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = two_sides(x[i], threadIdx.x & 1, steps);
+}
+
+extern "C" __global__ void branch_by_warp(const float* __restrict__ x, float* __restrict__ out,
+                                          int n, int steps) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = two_sides(x[i], (threadIdx.x / 32) & 1, steps);
+}
+
+// --8<-- [start:chain]
+extern "C" __global__ void fma_chain(const float* __restrict__ x, float* __restrict__ out,
+                                     long long* __restrict__ start, long long* __restrict__ stop,
+                                     float a, float b, int steps) {
+  float v = x[threadIdx.x];
+  __syncthreads();
+  const long long begin = clock64();
+#pragma unroll 64
+  for (int j = 0; j < steps; ++j) v = fmaf(a, v, b);  // each waits for the one before
+  const long long end = clock64();
+  out[threadIdx.x] = v;
+  if (threadIdx.x % 32 == 0) {
+    start[threadIdx.x / 32] = begin;
+    stop[threadIdx.x / 32] = end;
+  }
+}
+// --8<-- [end:chain]
+
+// --8<-- [start:chase]
+extern "C" __global__ void chase(const int* __restrict__ next, int* __restrict__ last,
+                                 long long* __restrict__ ticks, int warm, int steps) {
+  int at = 0;
+  for (int j = 0; j < warm; ++j) at = next[at];  // bring the lines into the cache under test
+  const long long cycles = clock64();
+  const long long ns = now_ns();
+  for (int j = 0; j < steps; ++j) at = next[at];  // the address is the last load's result
+  ticks[0] = clock64() - cycles;
+  ticks[1] = now_ns() - ns;
+  *last = at;
+}
+// --8<-- [end:chase]
+
+extern "C" __global__ void chase_shared(const int* __restrict__ next, int* __restrict__ last,
+                                        long long* __restrict__ ticks, int words, int steps) {
+  __shared__ int copy[4096];
+  for (int i = threadIdx.x; i < words; i += blockDim.x) copy[i] = next[i];
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  int at = 0;
+  const long long cycles = clock64();
+  const long long ns = now_ns();
+  for (int j = 0; j < steps; ++j) at = copy[at];
+  ticks[0] = clock64() - cycles;
+  ticks[1] = now_ns() - ns;
+  *last = at;
+}
+
+// --8<-- [start:read]
+extern "C" __global__ void read_one(const float* __restrict__ x, float* __restrict__ out, int n) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  const int stride = gridDim.x * blockDim.x;
+  float sum = 0.0f;
+#pragma unroll 1
+  for (int i = t; i < n; i += stride) sum += x[i];  // the add waits: one load in flight
+  out[t] = sum;
+}
+
+extern "C" __global__ void read_four(const float* __restrict__ x, float* __restrict__ out, int n) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  const int stride = gridDim.x * blockDim.x;
+  float sum = 0.0f;
+  int i = t;
+#pragma unroll 1
+  for (; i + 3 * stride < n; i += 4 * stride) {
+    const float a = x[i], b = x[i + stride], c = x[i + 2 * stride], d = x[i + 3 * stride];
+    sum += (a + b) + (c + d);  // four loads are under way before the first add waits
+  }
+  for (; i < n; i += stride) sum += x[i];
+  out[t] = sum;
+}
+// --8<-- [end:read]
+
+// --8<-- [start:roofline]
+extern "C" __global__ void fma_k(const float* __restrict__ x, float* __restrict__ out, float a,
+                                 float b, int n, int k) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float v = x[i];  // 4 bytes in
+  int j = 0;
+  for (; j + 64 <= k; j += 64) {
+#pragma unroll
+    for (int u = 0; u < 64; ++u) v = fmaf(a, v, b);  // 64 FMAs per trip: few loop instructions
+  }
+#pragma unroll 8
+  for (; j < k; ++j) v = fmaf(a, v, b);
+  out[i] = v;  // 4 bytes out
+}
+// --8<-- [end:roofline]
+
+// --8<-- [start:add]
+extern "C" __global__ void add(const float* __restrict__ x, const float* __restrict__ y,
+                               float* __restrict__ out, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = x[i] + y[i];
+}
+// --8<-- [end:add]
