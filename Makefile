@@ -1,0 +1,72 @@
+# A machine needs Python (3.11 or newer) and make; everything else is set up in .venv from the lock
+# files, each download checked against its hash.
+#
+#   make site     build the book in both languages and serve it on http://127.0.0.1:8000
+#   make test     every test that needs no GPU
+#   make live     on a machine with a GPU: run every example there, then build
+#
+# PYTHON=python3.12   the Python to start from
+# VENV=               (empty) use that Python as it is and install nothing
+
+PYTHON ?= python3
+VENV ?= .venv
+PORT ?= 8000
+# More arguments for pytest: make test ARGS="-k compile -x"
+ARGS ?=
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
+
+# $(call with,site): set `py` to the Python to use, after setting up what `site` needs.
+with = py=$$($(PYTHON) requirements/venv.py "$(VENV)" $(1))
+
+.PHONY: help site build test live record sanitize lint format measure lock clean
+
+help:
+	@sed -n 's/^#   make/  make/p' Makefile
+
+site:
+	@$(call with,site); $$py -m cudatut.site build; $$py -m cudatut.site serve --port $(PORT)
+
+build:
+	@$(call with,site); $$py -m cudatut.site build
+
+test:
+	@$(call with,test); $$py -m pytest -n auto --dist loadgroup $(ARGS)
+
+live:
+	@$(call with,gpu); $$py -m cudatut record; $$py -m cudatut.site build
+
+record:
+	@$(call with,gpu); $$py -m cudatut record $(NAME)
+
+sanitize:
+	@$(call with,gpu); $$py -m cudatut sanitize $(NAME)
+
+CLANG_FORMAT = $$py -c "import clang_format; clang_format.clang_format()"
+lint:
+	@$(call with,test); $$py -m ruff check; $$py -m ruff format --check; \
+	git ls-files '*.cu' '*.cuh' | xargs -r $(CLANG_FORMAT) --dry-run --Werror
+
+format:
+	@$(call with,test); $$py -m ruff check --fix; $$py -m ruff format; \
+	git ls-files '*.cu' '*.cuh' | xargs -r $(CLANG_FORMAT) -i
+
+measure:
+	@$(call with,test); $$py tests/measure_site.py $(ARGS)
+
+# The locks name no package index. Versions stay as they are where they can: UPGRADE=--upgrade moves
+# them. site.lock and gpu.lock take theirs from test.lock.
+UPGRADE ?=
+COMPILE = .cache/lock/bin/uv pip compile -q --universal --generate-hashes --no-header --no-annotate \
+	--python-version 3.11 --fork-strategy fewest $(UPGRADE) pyproject.toml
+lock:
+	@$(PYTHON) -m venv .cache/lock; .cache/lock/bin/python -m pip install -q uv; \
+	$(COMPILE) --extra docs --extra record --extra nvcc --extra test -o requirements/test.lock; \
+	$(COMPILE) --extra docs -c requirements/test.lock -o requirements/site.lock; \
+	$(COMPILE) --extra docs --extra record --extra gpu --extra vendor \
+		-c requirements/test.lock -o requirements/gpu.lock
+
+clean:
+	rm -rf site build dist .cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +

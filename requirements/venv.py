@@ -1,0 +1,136 @@
+"""Make or mend the virtual environment that `make` uses, and print the Python to run.
+
+    python3 requirements/venv.py FOLDER site|test|gpu
+
+An empty FOLDER means: use this interpreter as it is and install nothing. For `gpu` the same holds
+when this interpreter already has everything that recording and building need.
+
+Everything comes from a lock file, each download checked against the hashes in it; the project is
+then installed in place (editable, without dependencies). Nothing is done when the lock, the project
+file and the checkout's place are those of the last successful run. Progress goes to stderr.
+
+Only the standard library, and syntax that Python 3.6 can read: an old Python must get the message
+below rather than a SyntaxError.
+"""
+
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+MINIMUM = (3, 11)
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+# test.lock holds everything in site.lock at the same versions (tests/test_project.py checks it).
+CONTAINS = {"site": ["site"], "test": ["site", "test"], "gpu": ["site", "gpu"]}
+GPU_NEEDS = ["pycuda", "nbclient", "nbformat", "jupytext", "ipykernel", "mkdocs", "material"]
+
+
+def fail(message):
+    sys.exit("\nmake: " + message + "\n")
+
+
+def say(message):
+    print("--- " + message, file=sys.stderr, flush=True)
+
+
+def check_this_python():
+    if sys.version_info < MINIMUM:
+        fail(
+            "Python %d.%d or newer is needed, and %s is %s.\n"
+            "Install a newer one and name it:  make PYTHON=python3.12 ..."
+            % (MINIMUM + (sys.executable, sys.version.split()[0]))
+        )
+    for module in ("venv", "ensurepip"):
+        if importlib.util.find_spec(module) is None:
+            fail(
+                "%s has no module '%s', so it cannot make a virtual environment.\n"
+                "Debian and Ubuntu:  apt-get install python3-venv\n"
+                "Or use this Python as it is, with what is installed in it:  make VENV= ..."
+                % (sys.executable, module)
+            )
+
+
+def sha256(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def lock_path(name):
+    return os.path.join(HERE, name + ".lock")
+
+
+def works(python):
+    """Whether the environment's Python starts and has pip (it has not after an interrupted start)."""
+    if not os.path.exists(python):
+        return False
+    command = [python, "-m", "pip", "--version"]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return done.returncode == 0
+
+
+def run(command, what, env=None):
+    done = subprocess.run(command, stdout=sys.stderr, env=env)
+    if done.returncode != 0:
+        fail("%s failed (above). Nothing else was changed; run the same command again." % what)
+
+
+def build_env():
+    """PyCUDA's build looks for nvcc on PATH only."""
+    cuda = "/usr/local/cuda/bin"
+    if shutil.which("nvcc") or not os.path.isdir(cuda):
+        return None
+    return dict(os.environ, PATH=cuda + os.pathsep + os.environ["PATH"])
+
+
+def set_up(folder, kind):
+    """The path of the environment's Python, after making `folder` hold what `kind` needs."""
+    check_this_python()
+    folder = os.path.join(ROOT, folder)
+    scripts = ("Scripts", "python.exe") if os.name == "nt" else ("bin", "python")
+    python = os.path.join(folder, *scripts)
+    stamp_path = os.path.join(folder, "cudatut-stamp.json")
+    try:
+        with open(stamp_path) as file:
+            stamp = json.load(file)
+    except (OSError, ValueError):
+        stamp = {}
+    project = {"root": ROOT, "pyproject": sha256(os.path.join(ROOT, "pyproject.toml"))}
+    lock = {kind: sha256(lock_path(kind))}
+    wanted = dict(project, **lock)
+    if os.path.exists(python) and all(stamp.get(key) == value for key, value in wanted.items()):
+        return python
+
+    if not works(python):
+        say("making " + os.path.relpath(folder, ROOT))
+        run([sys.executable, "-m", "venv", "--clear", folder], "making the virtual environment")
+        stamp = {}
+    pip = [python, "-m", "pip", "--disable-pip-version-check"]
+    if stamp.get(kind) != lock[kind]:
+        say("installing requirements/%s.lock" % kind)
+        flags = ["install", "--quiet", "--require-hashes", "-r", lock_path(kind)]
+        run(pip + flags, "installing requirements/%s.lock" % kind, build_env())
+    say("installing the project in place")
+    flags = ["install", "--quiet", "--no-deps", "--no-build-isolation", "--editable", ROOT]
+    run(pip + flags, "installing the project")
+
+    kept = {key: stamp[key] for key in CONTAINS if stamp.get(key) == sha256(lock_path(key))}
+    done = {key: sha256(lock_path(key)) for key in CONTAINS[kind]}
+    with open(stamp_path, "w") as file:
+        json.dump(dict(kept, **project, **done), file, indent=1)
+    return python
+
+
+def main():
+    if len(sys.argv) != 3 or sys.argv[2] not in CONTAINS:
+        fail("usage: venv.py FOLDER %s" % "|".join(CONTAINS))
+    folder, kind = sys.argv[1:]
+    if kind == "gpu" and all(importlib.util.find_spec(module) for module in GPU_NEEDS):
+        folder = ""
+    print(set_up(folder, kind) if folder else sys.executable)
+
+
+main()
