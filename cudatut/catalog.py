@@ -83,7 +83,11 @@ def examples() -> list[Example]:
 
 def get(name: str) -> Example:
     """The example of this name; a path to its .py, .cu or .ipynb will do too. Raises UnknownExampleError."""
-    wanted = re.sub(r"\.(py|cu|ipynb)$", "", name.replace("\\", "/").removeprefix("./").removeprefix("examples/"))
+    wanted = re.sub(
+        r"\.(py|cu|ipynb)$",
+        "",
+        name.replace("\\", "/").removeprefix("./").removeprefix("examples/"),
+    )
     root = paths.examples_dir()
     path = root / f"{wanted}.py"
     example = _read(path, root) if path.is_file() and path.resolve().is_relative_to(root) else None
@@ -92,9 +96,14 @@ def get(name: str) -> Example:
     everything = [example.name for example in examples()]
     stems = {known.rpartition("/")[2]: known for known in everything}
     close = difflib.get_close_matches(wanted, everything, n=3, cutoff=0.6)
-    close += [stems[stem] for stem in difflib.get_close_matches(wanted.rpartition("/")[2], stems, n=3, cutoff=0.7)]
+    close += [
+        stems[stem]
+        for stem in difflib.get_close_matches(wanted.rpartition("/")[2], stems, n=3, cutoff=0.7)
+    ]
     hint = f" Did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
-    raise UnknownExampleError(f"there is no example '{name}'.{hint} `python -m cudatut list` names them all.")
+    raise UnknownExampleError(
+        f"there is no example '{name}'.{hint} `python -m cudatut list` names them all."
+    )
 
 
 def relative(path: Path, root: Path) -> str:
@@ -109,19 +118,33 @@ def _read(path: Path, root: Path) -> Example | None:
     match = _HEADER.match(text)
     if match is None:
         if _CELL.search(text):
-            raise BadHeaderError(f"{shown} has cells but does not begin with a '# ---' header; see CONTRIBUTING.md")
+            raise BadHeaderError(
+                f"{shown} has cells but does not begin with a '# ---' header; see CONTRIBUTING.md"
+            )
         return None
-    header = _yaml("\n".join(line.removeprefix("#").removeprefix(" ") for line in match[1].splitlines()), shown)
+    header = _yaml(
+        "\n".join(line.removeprefix("#").removeprefix(" ") for line in match[1].splitlines()), shown
+    )
     own = (header.get("jupyter") or {}).get("cudatut") if isinstance(header, dict) else None
     if not isinstance(own, dict):
         raise BadHeaderError(f"{shown}: the header lacks 'jupyter: cudatut:'; see CONTRIBUTING.md")
-    title, requires, timeout_s = own.get("title"), own.get("requires"), own.get("timeout_s", DEFAULT_TIMEOUT_S)
-    if not isinstance(title, dict) or not all(isinstance(title.get(lang), str) for lang in ("en", "zh")):
+    title, requires, timeout_s = (
+        own.get("title"),
+        own.get("requires"),
+        own.get("timeout_s", DEFAULT_TIMEOUT_S),
+    )
+    if not isinstance(title, dict) or not all(
+        isinstance(title.get(lang), str) for lang in ("en", "zh")
+    ):
         raise BadHeaderError(f"{shown}: the header's title must have 'en' and 'zh'")
     if not isinstance(requires, str) or not _ARCH.fullmatch(requires):
-        raise BadHeaderError(f"{shown}: the header's requires is {requires!r}; write it like sm_75 or sm_90a")
+        raise BadHeaderError(
+            f"{shown}: the header's requires is {requires!r}; write it like sm_75 or sm_90a"
+        )
     if isinstance(timeout_s, bool) or not isinstance(timeout_s, (int, float)) or not timeout_s > 0:
-        raise BadHeaderError(f"{shown}: the header's timeout_s is {timeout_s!r}; it must be a number of seconds")
+        raise BadHeaderError(
+            f"{shown}: the header's timeout_s is {timeout_s!r}; it must be a number of seconds"
+        )
     return Example(name, path, dict(title), requires, float(timeout_s))
 
 
@@ -131,7 +154,9 @@ def _yaml(text: str, shown: str) -> object:
     try:
         return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError as error:
-        raise BadHeaderError(f"{shown}: the header is not YAML: {' '.join(str(error).split())}") from error
+        raise BadHeaderError(
+            f"{shown}: the header is not YAML: {' '.join(str(error).split())}"
+        ) from error
 
 
 def _reachable(start: Path, root: Path) -> set[Path]:
@@ -148,11 +173,18 @@ def _reachable(start: Path, root: Path) -> set[Path]:
 
 def _mentioned(path: Path, root: Path) -> list[Path]:
     text = _text(path)
-    candidates = [folder / name for name in _INCLUDE.findall(text) for folder in (path.parent, root)]
+    candidates = [
+        folder / name for name in _INCLUDE.findall(text) for folder in (path.parent, root)
+    ]
     if path.suffix == ".py":
         candidates += [root / name for name in _KERNEL_FILE.findall(text)]
         candidates += [root / f"{name}.py" for name in _EXAMPLE_NAME.findall(text)]
-        modules = [name.split()[0] for group in _IMPORT.findall(text) for name in group.split(",") if name.strip()]
+        modules = [
+            name.split()[0]
+            for group in _IMPORT.findall(text)
+            for name in group.split(",")
+            if name.strip()
+        ]
         modules += _FROM.findall(text)
         candidates += [path.parent / f"{module.replace('.', '/')}.py" for module in modules]
     return [candidate.resolve() for candidate in candidates if candidate.is_file()]

@@ -13,7 +13,11 @@ _RTOL = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-12}
 
 
 def check(
-    out: Any, expected: Any, name: str | None = None, rtol: float | None = None, atol: float | None = None
+    out: Any,
+    expected: Any,
+    name: str | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
 ) -> None:
     """Show that `out` equals `expected`, or raise CheckError.
 
@@ -30,15 +34,21 @@ def check(
     label = name or "output"
     on_gpu = hasattr(out, "gpudata")
     if on_gpu and (damage := memory.damaged_zones()):
-        raise CheckError(f"check {label}: a kernel wrote outside its arrays.\n  " + "\n  ".join(damage))
+        raise CheckError(
+            f"check {label}: a kernel wrote outside its arrays.\n  " + "\n  ".join(damage)
+        )
     got, want = np.asarray(out.get() if on_gpu else out), np.asarray(expected)
     if want.ndim == 0 and got.size == 1:
         want = want.reshape(got.shape)
     if got.shape != want.shape:
-        raise CheckError(f"check {label}: the output has shape {got.shape}, the reference {want.shape}")
+        raise CheckError(
+            f"check {label}: the output has shape {got.shape}, the reference {want.shape}"
+        )
 
     exact = got.dtype.kind in "iub"
-    rtol = 0.0 if exact and rtol is None else _RTOL.get(str(got.dtype), 1e-5) if rtol is None else rtol
+    rtol = (
+        0.0 if exact and rtol is None else _RTOL.get(str(got.dtype), 1e-5) if rtol is None else rtol
+    )
     finite = want[np.isfinite(want)] if want.dtype.kind == "f" else want
     scale = float(np.abs(finite, dtype="float64").max()) if finite.size else 0.0
     atol = 0.1 * rtol * scale if atol is None else atol
@@ -94,10 +104,14 @@ def _explain(label: str, got, want, good, on_gpu: bool, rtol: float, atol: float
     ]
     if len(wrong) > 1:
         last = tuple(int(i) for i in wrong[-1])
-        lines.append(f"  last at index {last[0] if len(last) == 1 else last}: got {got[last]!r}, expected {want[last]!r}")
+        lines.append(
+            f"  last at index {last[0] if len(last) == 1 else last}: got {got[last]!r}, expected {want[last]!r}"
+        )
     unwritten = int((memory.poisoned(got) & ~good).sum()) if on_gpu else 0
     if unwritten:
-        lines.append(f"  {unwritten} of them were never written: they still hold the poison of ct.empty")
+        lines.append(
+            f"  {unwritten} of them were never written: they still hold the poison of ct.empty"
+        )
     if got.dtype.kind == "f":
         nans = int((np.isnan(got) & ~good).sum()) - unwritten
         if nans > 0:

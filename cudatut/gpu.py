@@ -106,7 +106,10 @@ def attributes() -> dict[str, int]:
     import pycuda.driver as cuda
 
     found = cuda.Context.get_device().get_attributes()
-    return {str(name): int(value) for name, value in sorted(found.items(), key=lambda item: str(item[0]))}
+    return {
+        str(name): int(value)
+        for name, value in sorted(found.items(), key=lambda item: str(item[0]))
+    }
 
 
 @cache
@@ -135,7 +138,9 @@ def device() -> Device:
         warp_size=get("WARP_SIZE"),
         max_threads_per_block=get("MAX_THREADS_PER_BLOCK"),
         max_threads_per_sm=get("MAX_THREADS_PER_MULTIPROCESSOR"),
-        max_blocks_per_sm=_driver_attribute(106),  # CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR
+        max_blocks_per_sm=_driver_attribute(
+            106
+        ),  # CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR
         max_block=xyz("MAX_BLOCK_DIM"),
         max_grid=xyz("MAX_GRID_DIM"),
         shared_per_block=get("MAX_SHARED_MEMORY_PER_BLOCK"),

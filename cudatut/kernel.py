@@ -50,14 +50,20 @@ class Kernel:
         else:
             self.label, self.source, self._folder = "inline.cu", source, None
         self.parameters = parameters(self.source, name, defines)
-        flags = ["-lineinfo", *options, *(f"-D{key}={value}" for key, value in (defines or {}).items())]
+        flags = [
+            "-lineinfo",
+            *options,
+            *(f"-D{key}={value}" for key, value in (defines or {}).items()),
+        ]
         self._cubin = _compile(self.source, self.label, tuple(flags), arch, self._folder)
         self._function = self._load()
 
     def _load(self):
         import pycuda.driver as cuda
 
-        self._module = cuda.module_from_buffer(self._cubin)  # kept: unloading it would take the function with it
+        self._module = cuda.module_from_buffer(
+            self._cubin
+        )  # kept: unloading it would take the function with it
         try:
             return self._module.get_function(self.name)
         except cuda.LogicError as error:
@@ -67,7 +73,9 @@ class Kernel:
                 'In a .cu file a kernel needs `extern "C"` to keep its plain name.'
             ) from error
 
-    def __call__(self, *args: Any, grid: Any, block: Any, shared: int = 0, stream: Any = None) -> None:
+    def __call__(
+        self, *args: Any, grid: Any, block: Any, shared: int = 0, stream: Any = None
+    ) -> None:
         """Launch: returns at once, the GPU works on.
 
         args: GPUArrays (or CuPy/PyTorch arrays) for pointers, numbers for the rest, converted to the C types of the
@@ -80,10 +88,15 @@ class Kernel:
 
     def _check_launch(self, grid: tuple, block: tuple, shared: int) -> None:
         gpu = device()
-        for what, extents, limits in (("block", block, gpu.max_block), ("grid", grid, gpu.max_grid)):
+        for what, extents, limits in (
+            ("block", block, gpu.max_block),
+            ("grid", grid, gpu.max_grid),
+        ):
             for axis, extent, limit in zip(_DIM, extents, limits):
                 if not 1 <= extent <= limit:
-                    raise LaunchError(f"{self.name}: {what}.{axis} = {extent}, but this GPU allows 1 to {limit}")
+                    raise LaunchError(
+                        f"{self.name}: {what}.{axis} = {extent}, but this GPU allows 1 to {limit}"
+                    )
         threads = block[0] * block[1] * block[2]
         if threads > gpu.max_threads_per_block:
             raise LaunchError(
@@ -103,7 +116,9 @@ class Kernel:
                 )
             import pycuda.driver as cuda
 
-            self._function.set_attribute(cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+            self._function.set_attribute(
+                cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared
+            )
 
     def _attribute(self, name: str) -> int:
         import pycuda.driver as cuda
@@ -114,20 +129,31 @@ class Kernel:
         if self.parameters is None:
             return list(args)
         if len(args) != len(self.parameters):
-            wanted = ", ".join(f"{p.ctype}{' *' if p.pointer else ' '}{p.name}" for p in self.parameters)
-            raise TypeError(f"{self.name}({wanted}) takes {len(self.parameters)} arguments, got {len(args)}")
-        return [self._pointer(p, a) if p.pointer else self._number(p, a) for p, a in zip(self.parameters, args)]
+            wanted = ", ".join(
+                f"{p.ctype}{' *' if p.pointer else ' '}{p.name}" for p in self.parameters
+            )
+            raise TypeError(
+                f"{self.name}({wanted}) takes {len(self.parameters)} arguments, got {len(args)}"
+            )
+        return [
+            self._pointer(p, a) if p.pointer else self._number(p, a)
+            for p, a in zip(self.parameters, args)
+        ]
 
     def _pointer(self, parameter: Parameter, value: Any):
         import numpy as np
 
         where = f"{self.name}: parameter '{parameter.name}'"
         if isinstance(value, np.ndarray):
-            raise TypeError(f"{where} is a pointer to GPU memory, but got a host array; copy it with ct.to_device(...)")
+            raise TypeError(
+                f"{where} is a pointer to GPU memory, but got a host array; copy it with ct.to_device(...)"
+            )
         interface = getattr(value, "__cuda_array_interface__", None)
         if interface is None:
             if isinstance(value, (int, float, complex, list, tuple)) or value is None:
-                raise TypeError(f"{where} is a pointer, but got {value!r}; give an array from ct.to_device or ct.empty")
+                raise TypeError(
+                    f"{where} is a pointer, but got {value!r}; give an array from ct.to_device or ct.empty"
+                )
             return value  # a DeviceAllocation or another of PyCUDA's own handles
         dtype = np.dtype(interface["typestr"])
         if parameter.dtype and dtype != np.dtype(parameter.dtype):
@@ -135,7 +161,9 @@ class Kernel:
                 f"{where} is {parameter.ctype} *, that is {parameter.dtype}, but the array is {dtype}; "
                 f"convert it with .astype('{parameter.dtype}') before ct.to_device"
             )
-        if interface.get("strides") and tuple(interface["strides"]) != _c_strides(interface["shape"], dtype.itemsize):
+        if interface.get("strides") and tuple(interface["strides"]) != _c_strides(
+            interface["shape"], dtype.itemsize
+        ):
             raise ValueError(
                 f"{where}: the array of shape {tuple(interface['shape'])} is not C-contiguous "
                 f"(strides {tuple(interface['strides'])}), and a kernel sees plain memory; copy it first"
@@ -156,7 +184,9 @@ class Kernel:
                 raise TypeError(f"{where} takes an integer, but got {value!r}")
             limits = np.iinfo(dtype)
             if not limits.min <= int(value) <= limits.max:
-                raise ValueError(f"{where}: {int(value)} does not fit ({limits.min} to {limits.max})")
+                raise ValueError(
+                    f"{where}: {int(value)} does not fit ({limits.min} to {limits.max})"
+                )
             value = int(value)
         return dtype.type(value)
 
@@ -173,7 +203,10 @@ class Kernel:
             registers=self._function.num_regs,
             shared_bytes=self._function.shared_size_bytes + shared,
             spill_bytes=self._function.local_size_bytes,
-            occupancy=blocks * cdiv(threads, gpu.warp_size) * gpu.warp_size / gpu.max_threads_per_sm,
+            occupancy=blocks
+            * cdiv(threads, gpu.warp_size)
+            * gpu.warp_size
+            / gpu.max_threads_per_sm,
             block=threads,
             blocks_per_sm=blocks,
         )
@@ -195,7 +228,9 @@ def _c_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
 
 
 @cache
-def _compile(source: str, label: str, flags: tuple[str, ...], arch: str | None, folder: Path | None) -> bytes:
+def _compile(
+    source: str, label: str, flags: tuple[str, ...], arch: str | None, folder: Path | None
+) -> bytes:
     """The cubin, from PyCUDA's cache if it was compiled before. `#line` makes every tool name the file we know."""
     activate()
     import pycuda.driver as cuda
@@ -211,7 +246,9 @@ def _compile(source: str, label: str, flags: tuple[str, ...], arch: str | None, 
             include_dirs=[str(path) for path in (folder, paths.examples_dir()) if path],
         )
     except cuda.CompileError as error:
-        raise KernelCompileError(explain_compile_error(error.stderr or str(error), source, label)) from None
+        raise KernelCompileError(
+            explain_compile_error(error.stderr or str(error), source, label)
+        ) from None
 
 
 def explain_compile_error(stderr: str, source: str, label: str) -> str:
@@ -222,7 +259,9 @@ def explain_compile_error(stderr: str, source: str, label: str) -> str:
         report.append(f"  {file}, line {number}: {message}")
         if file == label:
             first = max(int(number) - 2, 0)
-            report += [f"    {i + 1:4} | {lines[i]}" for i in range(first, min(int(number), len(lines)))]
+            report += [
+                f"    {i + 1:4} | {lines[i]}" for i in range(first, min(int(number), len(lines)))
+            ]
     if not errors:
         report += [f"  {line}" for line in stderr.strip().splitlines()]
     return "\n".join(report)
@@ -245,5 +284,7 @@ def _blocks_per_sm(cubin: bytes, name: str, threads: int, shared: int) -> int:
         ctypes.byref(blocks), _driver_function(cubin, name), threads, ctypes.c_size_t(shared)
     )
     if status:
-        raise LaunchError(f"{name}: the driver gives no occupancy for {threads} threads and {shared} B (error {status})")
+        raise LaunchError(
+            f"{name}: the driver gives no occupancy for {threads} threads and {shared} B (error {status})"
+        )
     return blocks.value

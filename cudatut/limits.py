@@ -43,7 +43,9 @@ def bandwidth() -> float:
     sink = empty(1, "uint32")
     grid = device().sm_count * 4
     vectors = nbytes // 16
-    read = _median_us(lambda: probe("read_probe")(words.view("uint32"), vectors, sink, grid=grid, block=512))
+    read = _median_us(
+        lambda: probe("read_probe")(words.view("uint32"), vectors, sink, grid=grid, block=512)
+    )
     half, source, target = vectors // 2, words[: nbytes // 8], words[nbytes // 8 :]
     copy = _median_us(lambda: probe("copy_probe")(source, target, half, grid=grid, block=512))
     return nbytes / min(read, copy) / 1e3
@@ -54,5 +56,7 @@ def fma() -> float:
     """Rate of fp32 fused multiply-adds in TFLOP/s (2 operations each), all SMs busy. Median of 15 runs."""
     blocks = device().sm_count * 8
     out = empty(blocks * 256, "float32")
-    time = _median_us(lambda: probe("fma_probe")(out, 0.9999, 0.0001, _FMA_STEPS, grid=blocks, block=256))
+    time = _median_us(
+        lambda: probe("fma_probe")(out, 0.9999, 0.0001, _FMA_STEPS, grid=blocks, block=256)
+    )
     return 2 * _FMA_STEPS * _FMA_CHAINS * blocks * 256 / time / 1e6

@@ -14,9 +14,13 @@ from . import tool
 from .errors import OutOfDeviceMemory
 from .gpu import activate
 
-RED_ZONE = 4096  # bytes on each side; a multiple of 256 keeps the array as aligned as cuMemAlloc's result
+RED_ZONE = (
+    4096  # bytes on each side; a multiple of 256 keeps the array as aligned as cuMemAlloc's result
+)
 ZONE_BYTE = 0xC3
-POISON_BYTE = 0xFF  # NaN in every float format, so that what is computed from it is NaN too; -1 in integers
+POISON_BYTE = (
+    0xFF  # NaN in every float format, so that what is computed from it is NaN too; -1 in integers
+)
 
 _live: "weakref.WeakSet[Allocation]" = weakref.WeakSet()
 

@@ -17,7 +17,9 @@ from .errors import ToolMissing
 from .results import Profile, show
 
 
-def profile(example: str, kernel: str, metrics: Sequence[str], skip: int = 0, timeout_s: float = 300) -> Profile | None:
+def profile(
+    example: str, kernel: str, metrics: Sequence[str], skip: int = 0, timeout_s: float = 300
+) -> Profile | None:
     """Run an example once more under ncu, and show counters of one launch of `kernel`.
 
     example: name ('start/first_optimisation') or Python file. kernel: its plain name. metrics: as `ncu --query-metrics`
@@ -48,17 +50,39 @@ def _path(example: str) -> Path:
     return catalog.get(example).path
 
 
-def _run(path: Path, kernel: str, metrics: list[str], skip: int, timeout_s: float) -> dict[str, dict[str, Any]]:
+def _run(
+    path: Path, kernel: str, metrics: list[str], skip: int, timeout_s: float
+) -> dict[str, dict[str, Any]]:
     ncu = shutil.which("ncu")
     if ncu is None:
         raise ToolMissing("ncu (Nsight Compute) is not on PATH; it comes with the CUDA toolkit")
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "ncu.csv"
-        command = [ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
+        command = [
+            ncu,
+            "--csv",
+            "--page",
+            "raw",
+            "--print-units",
+            "base",
+            "--clock-control",
+            "none",
+        ]
         command += ["--kernel-name", kernel, "--launch-skip", str(skip), "--launch-count", "1"]
-        command += ["--metrics", ",".join(metrics), "--log-file", str(log), sys.executable, str(path)]
+        command += [
+            "--metrics",
+            ",".join(metrics),
+            "--log-file",
+            str(log),
+            sys.executable,
+            str(path),
+        ]
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=timeout_s, env={**os.environ, "CUDATUT_TOOL": "ncu"}
+            command,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            env={**os.environ, "CUDATUT_TOOL": "ncu"},
         )
         report = log.read_text(errors="replace") if log.exists() else ""
     if "ERR_NVGPUCTRPERM" in report + done.stdout:
@@ -69,12 +93,16 @@ def _run(path: Path, kernel: str, metrics: list[str], skip: int, timeout_s: floa
     return parse_report(report, kernel, metrics, done.stdout + done.stderr)
 
 
-def parse_report(report: str, kernel: str, metrics: list[str], output: str = "") -> dict[str, dict[str, Any]]:
+def parse_report(
+    report: str, kernel: str, metrics: list[str], output: str = ""
+) -> dict[str, dict[str, Any]]:
     """Values and units of `metrics` from ncu's raw CSV page: a row of names, a row of units, then one row per launch.
 
     Raises ToolMissing if the report holds no launch of `kernel` or lacks a metric; `output` is quoted then.
     """
-    rows = list(csv.reader(io.StringIO("\n".join(x for x in report.splitlines() if x.startswith('"')))))
+    rows = list(
+        csv.reader(io.StringIO("\n".join(x for x in report.splitlines() if x.startswith('"'))))
+    )
     if len(rows) < 3:
         tail = "\n".join([*report.splitlines()[-5:], *output.splitlines()[-10:]])
         raise ToolMissing(f"ncu recorded no launch of '{kernel}':\n{tail}")
@@ -82,5 +110,10 @@ def parse_report(report: str, kernel: str, metrics: list[str], output: str = "")
     found = {name: (value, unit) for name, unit, value in zip(names, units, values)}
     missing = [name for name in metrics if name not in found]
     if missing:
-        raise ToolMissing(f"ncu reported no {', '.join(missing)} for '{kernel}': unknown on this GPU?")
-    return {name: {"value": float(found[name][0].replace(",", "")), "unit": found[name][1]} for name in metrics}
+        raise ToolMissing(
+            f"ncu reported no {', '.join(missing)} for '{kernel}': unknown on this GPU?"
+        )
+    return {
+        name: {"value": float(found[name][0].replace(",", "")), "unit": found[name][1]}
+        for name in metrics
+    }

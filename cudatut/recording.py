@@ -108,7 +108,11 @@ class Recording:
     def stale(self) -> list[str]:
         """Files (relative to examples/) that differ from those recorded, or are gone; empty for a fresh recording."""
         root = paths.examples_dir()
-        return [name for name, sha256 in sorted(self.metadata["sources"].items()) if source_hash(root / name) != sha256]
+        return [
+            name
+            for name, sha256 in sorted(self.metadata["sources"].items())
+            if source_hash(root / name) != sha256
+        ]
 
     def problems(self) -> list[str]:
         """Why this recording must not be shown, each naming its cell or sanitizer; empty for a good one."""
@@ -150,7 +154,9 @@ def _result_problems(result: dict[str, Any]) -> Iterator[str]:
                     continue
                 if not _is_finite(number) or number <= 0:
                     yield f"the benchmark '{name}' has {field} = {number} for '{row.get('name')}'"
-        if result.get("peak") is not None and not (_is_finite(result["peak"]) and result["peak"] > 0):
+        if result.get("peak") is not None and not (
+            _is_finite(result["peak"]) and result["peak"] > 0
+        ):
             yield f"the benchmark '{name}' has peak = {result['peak']}"
     elif kind == "profile":
         for metric, entry in result.get("metrics", {}).items():
@@ -163,7 +169,9 @@ def _result_problems(result: dict[str, Any]) -> Iterator[str]:
 
 
 def _is_finite(number: Any) -> bool:
-    return isinstance(number, (int, float)) and not isinstance(number, bool) and math.isfinite(number)
+    return (
+        isinstance(number, (int, float)) and not isinstance(number, bool) and math.isfinite(number)
+    )
 
 
 def source_hash(path: Path) -> str | None:
@@ -200,7 +208,9 @@ def parse(name: str, path: Path, raw: bytes) -> Recording:
         try:
             notebook = json.loads(raw)
         except ValueError as error:
-            raise _Invalid(f"it is not JSON, perhaps cut short or merged with conflicts ({error})") from error
+            raise _Invalid(
+                f"it is not JSON, perhaps cut short or merged with conflicts ({error})"
+            ) from error
         return _recording(name, path, notebook)
     except _Invalid as invalid:
         raise DamagedRecordingError(
@@ -218,7 +228,10 @@ def require_good(name: str) -> Recording:
     stale = recording.stale()
     if stale:
         root = paths.examples_dir()
-        reasons = ", ".join(f"examples/{file} {'changed' if (root / file).exists() else 'is gone'}" for file in stale)
+        reasons = ", ".join(
+            f"examples/{file} {'changed' if (root / file).exists() else 'is gone'}"
+            for file in stale
+        )
         raise StaleRecordingError(
             f"{_shown(name)} is stale: {reasons} since it was recorded. On a machine with a GPU: `{mend(name)}`"
         )
@@ -242,7 +255,11 @@ class _Invalid(Exception):
 def _recording(name: str, path: Path, notebook: Any) -> Recording:
     if not isinstance(notebook, dict) or notebook.get("nbformat") != 4:
         raise _Invalid("it is not a notebook of format 4")
-    metadata = notebook.get("metadata", {}).get("cudatut") if isinstance(notebook.get("metadata"), dict) else None
+    metadata = (
+        notebook.get("metadata", {}).get("cudatut")
+        if isinstance(notebook.get("metadata"), dict)
+        else None
+    )
     if not isinstance(metadata, dict):
         raise _Invalid("it was not made by cudatut (the notebook has no 'cudatut' metadata)")
     _validate_metadata(name, metadata)
@@ -259,7 +276,9 @@ def _recording(name: str, path: Path, notebook: Any) -> Recording:
 
 def _validate_metadata(name: str, metadata: dict[str, Any]) -> None:
     if metadata.get("schema") != SCHEMA:
-        raise _Invalid(f"its schema is {metadata.get('schema')!r}, and this cudatut reads schema {SCHEMA}")
+        raise _Invalid(
+            f"its schema is {metadata.get('schema')!r}, and this cudatut reads schema {SCHEMA}"
+        )
     _validate_types("cudatut", metadata, _METADATA)
     _validate_types("cudatut.gpu", metadata["gpu"], _GPU)
     if metadata["name"] != name:
@@ -267,7 +286,11 @@ def _validate_metadata(name: str, metadata: dict[str, Any]) -> None:
     if f"{name}.py" not in metadata["sources"]:
         raise _Invalid(f"its sources lack {name}.py")
     for entry in metadata["sanitizers"]:
-        if not isinstance(entry, dict) or not isinstance(entry.get("errors"), int) or "tool" not in entry:
+        if (
+            not isinstance(entry, dict)
+            or not isinstance(entry.get("errors"), int)
+            or "tool" not in entry
+        ):
             raise _Invalid(f"its metadata has a malformed sanitizer entry {entry!r}")
 
 
@@ -279,11 +302,17 @@ def _validate_types(where: str, found: dict[str, Any], wanted: dict[str, Any]) -
 
 def _cell(number: int, cell: Any) -> Cell:
     kind = cell.get("cell_type") if isinstance(cell, dict) else None
-    if kind not in ("code", "markdown") or not isinstance(cell.get("id"), str) or "source" not in cell:
+    if (
+        kind not in ("code", "markdown")
+        or not isinstance(cell.get("id"), str)
+        or "source" not in cell
+    ):
         raise _Invalid(f"cell {number} is neither a code nor a markdown cell with id and source")
     title = cell["id"]
     outputs = cell.get("outputs", []) if kind == "code" else []
-    if kind == "code" and ("outputs" not in cell or "execution_count" not in cell or not isinstance(outputs, list)):
+    if kind == "code" and (
+        "outputs" not in cell or "execution_count" not in cell or not isinstance(outputs, list)
+    ):
         raise _Invalid(f"cell '{title}' lacks its outputs")
     return Cell(
         title,
@@ -299,8 +328,13 @@ def _output(title: str, output: Any) -> dict[str, Any]:
     if kind == "stream":
         return {**output, "text": _joined(output.get("text", ""))}
     if kind in ("display_data", "execute_result") and isinstance(output.get("data"), dict):
-        data = {mime: value if mime.endswith("json") else _joined(value) for mime, value in output["data"].items()}
-        if MIME in data and not (isinstance(data[MIME], dict) and isinstance(data[MIME].get("kind"), str)):
+        data = {
+            mime: value if mime.endswith("json") else _joined(value)
+            for mime, value in output["data"].items()
+        }
+        if MIME in data and not (
+            isinstance(data[MIME], dict) and isinstance(data[MIME].get("kind"), str)
+        ):
             raise _Invalid(f"cell '{title}' shows a result without a kind")
         return {**output, "data": data}
     if kind == "error":

@@ -39,7 +39,9 @@ class Result:
         table = [self.columns(), *self.rows()]
         widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
         lines = [
-            "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths)))
+            "  ".join(
+                c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths))
+            )
             for row in table
         ]
         return "\n".join([self.heading(), *(f"  {line.rstrip()}" for line in lines)])
@@ -47,7 +49,8 @@ class Result:
     def html(self) -> str:
         cells = "".join(f"<th>{html.escape(c)}</th>" for c in self.columns())
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in self.rows()
+            "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>"
+            for row in self.rows()
         )
         heading = html.escape(self.heading())
         return f"<table><caption>{heading}</caption><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
@@ -89,7 +92,9 @@ class Check(Result):
 
     def rows(self) -> list[list[str]]:
         verdict = "passed" if self.passed else "FAILED"
-        return [[self.name, verdict, str(self.n), f"{self.max_abs_err:.3g}", f"{self.max_rel_err:.3g}"]]
+        return [
+            [self.name, verdict, str(self.n), f"{self.max_abs_err:.3g}", f"{self.max_rel_err:.3g}"]
+        ]
 
 
 @dataclass
@@ -128,14 +133,24 @@ class Benchmark(Result):
         for row in self.rows_:
             if row.name == name:
                 return row
-        raise KeyError(f"no row {name!r} in benchmark {self.name!r}: it has {[row.name for row in self.rows_]}")
+        raise KeyError(
+            f"no row {name!r} in benchmark {self.name!r}: it has {[row.name for row in self.rows_]}"
+        )
 
     def heading(self) -> str:
         peak = f", measured limit {self.peak:.4g} {self.unit}" if self.peak else ""
         return f"benchmark {self.name} (median of {self.rounds} interleaved rounds{peak})"
 
     def columns(self) -> list[str]:
-        return ["", "median us", "p20", "p80", self.unit if self.unit != "us" else "", "of limit", "vs vendor"]
+        return [
+            "",
+            "median us",
+            "p20",
+            "p80",
+            self.unit if self.unit != "us" else "",
+            "of limit",
+            "vs vendor",
+        ]
 
     def rows(self) -> list[list[str]]:
         return [
@@ -173,7 +188,13 @@ class Resources(Result):
         return ["kernel", "block", "registers", "shared B", "local B", "blocks/SM", "occupancy"]
 
     def rows(self) -> list[list[str]]:
-        numbers = [self.block, self.registers, self.shared_bytes, self.spill_bytes, self.blocks_per_sm]
+        numbers = [
+            self.block,
+            self.registers,
+            self.shared_bytes,
+            self.spill_bytes,
+            self.blocks_per_sm,
+        ]
         return [[self.kernel, *map(str, numbers), f"{self.occupancy:.0%}"]]
 
 
@@ -258,7 +279,9 @@ def facts(title: str, values: dict[str, Any]) -> Facts:
         if hasattr(value, "item"):
             value = value.item()
         if not isinstance(value, (bool, int, float, str)):
-            raise TypeError(f"facts({title!r}): {name!r} is a {type(value).__name__}; give a number, string or bool")
+            raise TypeError(
+                f"facts({title!r}): {name!r} is a {type(value).__name__}; give a number, string or bool"
+            )
         rows.append({"name": name, "value": value, "unit": unit})
     result = Facts(title, rows)
     show(result)
@@ -279,7 +302,9 @@ def show(result: Any) -> None:
     from IPython.display import display
 
     if isinstance(result, Result):
-        json.dumps(result.json(), allow_nan=False)  # fail at the cell that made it, not when it is written
+        json.dumps(
+            result.json(), allow_nan=False
+        )  # fail at the cell that made it, not when it is written
         display(result._repr_mimebundle_(), raw=True)
     else:
         display(result)

@@ -29,10 +29,20 @@ def run(path: Path, tool: str, timeout_s: float = 600) -> Sanitizer:
         raise ValueError(f"'{tool}' is no sanitizer; there are {', '.join(SANITIZERS)}")
     sanitizer = shutil.which("compute-sanitizer")
     if sanitizer is None:
-        raise ToolMissing("compute-sanitizer is not on PATH; it comes with the CUDA toolkit (bin/compute-sanitizer)")
+        raise ToolMissing(
+            "compute-sanitizer is not on PATH; it comes with the CUDA toolkit (bin/compute-sanitizer)"
+        )
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
-        command = [sanitizer, "--tool", tool, "--target-processes", "application-only", "--report-api-errors", "no"]
+        command = [
+            sanitizer,
+            "--tool",
+            tool,
+            "--target-processes",
+            "application-only",
+            "--report-api-errors",
+            "no",
+        ]
         command += ["--log-file", str(log), sys.executable, str(path)]
         try:
             done = subprocess.run(
@@ -43,12 +53,18 @@ def run(path: Path, tool: str, timeout_s: float = 600) -> Sanitizer:
                 env={**os.environ, "CUDATUT_TOOL": tool},
             )
         except subprocess.TimeoutExpired as error:
-            raise SanitizerFailed(f"{path.name} ran past {timeout_s:.0f} s under {tool}; use ct.size for a small size") from error
+            raise SanitizerFailed(
+                f"{path.name} ran past {timeout_s:.0f} s under {tool}; use ct.size for a small size"
+            ) from error
         report = log.read_text(errors="replace") if log.exists() else ""
     errors = count_errors(report)
     if errors is None or (done.returncode != 0 and errors == 0):
-        tail = "\n".join([*report.splitlines()[-5:], *(done.stdout + done.stderr).splitlines()[-15:]])
-        raise SanitizerFailed(f"{path.name} did not run to its end under {tool} (exit status {done.returncode}):\n{tail}")
+        tail = "\n".join(
+            [*report.splitlines()[-5:], *(done.stdout + done.stderr).splitlines()[-15:]]
+        )
+        raise SanitizerFailed(
+            f"{path.name} did not run to its end under {tool} (exit status {done.returncode}):\n{tail}"
+        )
     return Sanitizer(tool, errors, report)
 
 

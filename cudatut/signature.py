@@ -50,7 +50,9 @@ class Parameter:
     dtype: str | None
 
 
-def parameters(source: str, kernel: str, defines: dict[str, object] | None = None) -> list[Parameter] | None:
+def parameters(
+    source: str, kernel: str, defines: dict[str, object] | None = None
+) -> list[Parameter] | None:
     """Parameters of `kernel` in CUDA C++ `source`, or None if its definition cannot be found there.
 
     defines: macros given to the compiler; a type that is one of them is looked up under its value.
@@ -84,7 +86,11 @@ def _parameter(text: str, defines: dict[str, object]) -> Parameter:
     text = text.split("=")[0]
     pointer = "*" in text or "[" in text
     words = re.sub(r"\[[^\]]*\]|[*&]", " ", text).split()
-    words = [w for w in words if w not in ("const", "volatile", "__restrict__", "__restrict", "__grid_constant__")]
+    words = [
+        w
+        for w in words
+        if w not in ("const", "volatile", "__restrict__", "__restrict", "__grid_constant__")
+    ]
     *typed, name = words
     ctype = " ".join(typed)
     ctype = str(defines.get(ctype, ctype))

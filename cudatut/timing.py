@@ -113,11 +113,16 @@ def _peak(bytes: Work, flops: Work) -> float | None:
 
 def _result(name, runs, times, bytes, flops, rounds: int, peak: float | None) -> Benchmark:
     unit = "GB/s" if bytes is not None else "TFLOP/s" if flops is not None else "us"
-    rows = [_row(label, times[label], _of(bytes, label), _of(flops, label), peak, runs[label]) for label in runs]
+    rows = [
+        _row(label, times[label], _of(bytes, label), _of(flops, label), peak, runs[label])
+        for label in runs
+    ]
     if not tool.running():
         for row in rows:
             if not (math.isfinite(row.median_us) and row.median_us > 0):
-                raise BenchError(f"bench {name or ''}: '{row.name}' took {row.median_us} us; that is no measurement")
+                raise BenchError(
+                    f"bench {name or ''}: '{row.name}' took {row.median_us} us; that is no measurement"
+                )
     vendors = [row.median_us for row in rows if row.vendor]
     if vendors:
         for row in rows:
@@ -132,8 +137,18 @@ def _of(work: Work, label: str) -> int | None:
 
 def _row(label: str, times: list[float], bytes: int | None, flops: int | None, peak, launch) -> Row:
     median = statistics.median(times)
-    p20, p80 = (statistics.quantiles(times, n=5)[i] for i in (0, 3)) if len(times) > 1 else (median, median)
-    value = bytes / median / 1e3 if bytes is not None else flops / median / 1e6 if flops is not None else None
+    p20, p80 = (
+        (statistics.quantiles(times, n=5)[i] for i in (0, 3))
+        if len(times) > 1
+        else (median, median)
+    )
+    value = (
+        bytes / median / 1e3
+        if bytes is not None
+        else flops / median / 1e6
+        if flops is not None
+        else None
+    )
     return Row(
         name=label,
         median_us=median,

@@ -46,7 +46,9 @@ def copy(target: Any, source: Any) -> Vendor | None:
     if (cp := cupy()) is None:
         return None
     a, b = cp.asarray(target), cp.asarray(source)
-    return Vendor(lambda: a.data.copy_from_device_async(b.data, b.nbytes, cp.cuda.get_current_stream()))
+    return Vendor(
+        lambda: a.data.copy_from_device_async(b.data, b.nbytes, cp.cuda.get_current_stream())
+    )
 
 
 def add(x: Any, y: Any, out: Any) -> Vendor | None:

@@ -87,7 +87,7 @@ def benchmark_svg(result: dict[str, Any], lang: str) -> str:
 def number(value: float) -> str:
     """Write a measured value with three or four significant digits: 2,713 · 81.4 · 3.02 · 0.0041."""
     size = abs(value)
-    if size == 0 or float(value).is_integer() and size >= 1:
+    if size == 0 or (float(value).is_integer() and size >= 1):
         return f"{value:,.0f}"
     digits = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else None
     return f"{value:.3g}" if digits is None else f"{value:,.{digits}f}"

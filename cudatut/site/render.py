@@ -146,7 +146,7 @@ def _require(found: Any, fields: dict[str, Any], where: str) -> None:
             if isinstance(value, bool)
             else isinstance(value, tuple(t for t in allowed if t is not None and t is not bool))
         )
-        if not fits or isinstance(value, float) and not math.isfinite(value):
+        if not fits or (isinstance(value, float) and not math.isfinite(value)):
             raise ValueError(f"{where}: field {field!r} is {_short(value)}")
 
 

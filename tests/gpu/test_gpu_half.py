@@ -1,0 +1,190 @@
+"""The reader's half of cudatut on a real GPU: what works, and how bad input is answered."""
+
+import numpy as np
+import pytest
+
+import cudatut as ct
+from cudatut import limits, timing, vendor
+
+SCALE = """
+__global__ void scale(const float *x, float *out, float a, long long n) {
+  long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = a * x[i];
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def scale():
+    return ct.Kernel(SCALE, "scale")
+
+
+@pytest.mark.parametrize("n", [*ct.RAGGED, 256])
+def test_launch_converts_arguments_and_covers_ragged_sizes(scale, n):
+    host = ct.rng(n).standard_normal(n, dtype="float32")
+    out = ct.empty(n, "float32")
+    scale(ct.to_device(host), out, 3, n, grid=ct.cdiv(n, 256), block=256)
+    ct.check(out, 3 * host.astype("float64"))
+
+
+def test_an_array_that_is_not_contiguous_on_the_host_is_copied_in_order():
+    host = np.arange(12, dtype="float32").reshape(3, 4).T
+    assert np.array_equal(ct.to_device(host).get(), host)
+
+
+def test_empty_arrays_and_zero_dimensions():
+    assert ct.empty(0, "float32").get().shape == (0,)
+    assert ct.to_device(np.zeros((0, 3), "float32")).shape == (0, 3)
+    ct.check(ct.to_device(np.zeros(0, "float32")), np.zeros(0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (lambda x, out: (x, out, 3), TypeError, "takes 4 arguments, got 3"),
+        (lambda x, out: (x.get(), out, 3, 10), TypeError, "host array"),
+        (lambda x, out: (ct.to_device(np.zeros(10)), out, 3, 10), TypeError, "float64"),
+        (lambda x, out: (x, out, 3, 1.5), TypeError, "takes an integer"),
+        (lambda x, out: (x, out, 3, 1 << 63), ValueError, "does not fit"),
+        (lambda x, out: (x, out, "3", 10), TypeError, "takes a number"),
+        (lambda x, out: (7, out, 3, 10), TypeError, "is a pointer"),
+        (lambda x, out: (x[::2], out, 3, 10), ValueError, "not C-contiguous"),
+    ],
+)
+def test_bad_arguments_are_named(scale, arguments, error, message):
+    x, out = ct.to_device(np.ones(20, "float32")), ct.empty(20, "float32")
+    with pytest.raises(error, match=message):
+        scale(*arguments(x, out), grid=1, block=32)
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "message"),
+    [
+        (0, 32, "grid.x = 0"),
+        (1, 0, "block.x = 0"),
+        (1, 5000, "allows 1 to 1024"),
+        (1, (64, 64), "4096 threads"),
+        ((1, 65536), 32, "grid.y = 65536"),
+        (1.5, 32, "whole numbers"),
+        ((1, 1, 1, 1), 32, "one to three"),
+    ],
+)
+def test_launches_that_cannot_run_say_why(scale, grid, block, message):
+    x, out = ct.to_device(np.ones(20, "float32")), ct.empty(20, "float32")
+    with pytest.raises(ct.LaunchError, match=message):
+        scale(x, out, 1, 20, grid=grid, block=block)
+
+
+def test_too_much_shared_memory_is_refused(scale):
+    x, out = ct.to_device(np.ones(20, "float32")), ct.empty(20, "float32")
+    with pytest.raises(ct.LaunchError, match="shared memory"):
+        scale(x, out, 1, 20, grid=1, block=32, shared=1 << 20)
+
+
+def test_more_than_48_kb_of_dynamic_shared_memory_works():
+    kernel = ct.Kernel(
+        "extern __shared__ int s[]; __global__ void k(int *out, int n) { s[n] = 5; out[0] = s[n]; }",
+        "k",
+    )
+    out = ct.empty(1, "int32")
+    last = ct.device().shared_per_block_optin // 4 - 1
+    kernel(out, last, grid=1, block=1, shared=ct.device().shared_per_block_optin)
+    ct.check(out, 5)
+
+
+def test_a_compile_error_shows_the_line():
+    with pytest.raises(
+        ct.KernelCompileError, match=r"line 3: error: .*\n.*\n.*3 \|   out\[0\] = undefined_name;"
+    ):
+        ct.Kernel("\n__global__ void k(float *out) {\n  out[0] = undefined_name;\n}", "k")
+
+
+def test_a_kernel_name_that_is_not_there():
+    with pytest.raises(ct.KernelCompileError, match=r"no kernel named 'scales'.*scale"):
+        ct.Kernel(SCALE, "scales")
+
+
+def test_a_file_that_is_not_there():
+    with pytest.raises(FileNotFoundError, match="start/nothing.cu"):
+        ct.Kernel("start/nothing.cu", "k")
+
+
+def test_out_of_memory_says_how_much_is_free():
+    with pytest.raises(ct.OutOfDeviceMemory, match="GiB are free|are free on the GPU"):
+        ct.empty(ct.device().memory_bytes * 2, "uint8")
+    ct.check(ct.to_device(np.ones(3, "float32")), np.ones(3))  # and the context still works
+
+
+def test_resources_agree_with_the_compiler(scale):
+    resources = scale.resources(block=256)
+    assert (
+        4 <= resources.registers <= 32 and resources.spill_bytes == 0 and resources.occupancy == 1.0
+    )
+    assert scale.resources(block=32).blocks_per_sm == ct.device().max_blocks_per_sm
+
+
+def test_poison_makes_a_second_launch_prove_itself(scale):
+    x, out = ct.to_device(np.ones(20, "float32")), ct.empty(20, "float32")
+    scale(x, out, 2, 20, grid=1, block=32)
+    ct.check(out, np.full(20, 2.0))
+    ct.poison(out)
+    with pytest.raises(ct.CheckError, match="20 of them were never written"):
+        ct.check(out, np.full(20, 2.0))
+
+
+def test_bench_interleaves_and_orders(scale):
+    n = 1 << 24
+    x, out = ct.to_device(ct.rng().standard_normal(n, dtype="float32")), ct.empty(n, "float32")
+    result = ct.bench(
+        {
+            "scale": lambda: scale(x, out, 2, n, grid=ct.cdiv(n, 256), block=256),
+            "half of it": lambda: scale(x, out, 2, n // 2, grid=ct.cdiv(n // 2, 256), block=256),
+            "vendor": vendor.copy(out, x),
+        },
+        bytes={"scale": 8 * n, "half of it": 4 * n, "vendor": 8 * n},
+        rounds=21,
+    )
+    assert result["half of it"].median_us < result["scale"].median_us
+    assert all(row.p20_us <= row.median_us <= row.p80_us for row in result.rows_)
+    assert 0.5 < result["scale"].of_peak < 1.1
+    assert result["vendor"].ratio_to_vendor == 1.0
+
+
+def test_bench_without_candidates():
+    with pytest.raises(ct.BenchError, match="nothing to measure"):
+        ct.bench({"missing": None})
+
+
+def test_flush_makes_small_inputs_slow_again(scale):
+    n = 1 << 21
+    x, out = ct.to_device(ct.rng().standard_normal(n, dtype="float32")), ct.empty(n, "float32")
+
+    def launch():
+        scale(x, out, 2, n, grid=ct.cdiv(n, 256), block=256)
+
+    launch()
+    cold = sorted(timing.time_once(launch) for _ in range(15))[7]
+    assert (
+        cold * 1e3 > 8 * n / limits.bandwidth() * 0.8
+    )  # at least the time that DRAM needs for the bytes
+
+
+def test_limits_are_those_of_a_real_gpu():
+    gpu = ct.device()
+    theoretical = 2 * gpu.memory_clock_khz * 1e3 * gpu.bus_bits / 8 / 1e9
+    assert 0.5 * theoretical < limits.bandwidth() < theoretical
+    cores = {7: 64, 8: 64 if gpu.compute_capability == (8, 0) else 128}.get(
+        gpu.compute_capability[0], 128
+    )
+    peak = 2 * cores * gpu.sm_count * gpu.clock_khz * 1e3 / 1e12
+    assert 0.5 * peak < limits.fma() < 1.05 * peak
+
+
+def test_an_illegal_address_stays_in_its_process():
+    done = ct.isolated(
+        "import cudatut as ct\n"
+        "k = ct.Kernel('__global__ void k(int *p) { *(int *)8 = 1; }', 'k')\n"
+        "k(ct.empty(1, 'int32'), grid=1, block=1)\nct.synchronize()\n"
+    )
+    assert done.returncode != 0 and "illegal" in done.stderr
+    ct.check(ct.to_device(np.ones(3, "float32")), np.ones(3))
