@@ -1,0 +1,279 @@
+"""Measured numbers in prose: `{{ start/x#bench["grid-stride"].value :.0f }}` and their arithmetic.
+
+    {{ example#cell["row"].field }}        a benchmark row, a fact, a counter of a profile
+    {{ example#cell.field }}               a check, resources, a sanitizer, a benchmark's unit or peak
+    {{ example#cell.1["row"].field }}      the second result, where a cell shows several
+    {{ 2 * 4 * 10**7 / 1e6 :.0f }}         arithmetic, with references or without
+    {{ quote "570 ms" from "CUDATutorial 03, V100" }}
+
+A reference reads the recording of the example; one that is missing, damaged, stale or failed is an
+error that names the command which mends it. Inside code nothing is replaced.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable
+from html import escape
+
+from cudatut.errors import CudatutError
+
+FIELD = re.compile(r"\{\{(.*?)\}\}")
+_REFERENCE = re.compile(
+    r"""(?P<example>[a-z0-9_]+(?:/[a-z0-9_]+)+)\#(?P<cell>[a-z0-9]+(?:-[a-z0-9]+)*)
+        (?:\.(?P<index>\d+))?
+        (?:\["(?P<row>[^"]*)"\])?
+        (?:\.(?P<field>[a-z_][a-z0-9_]*))?""",
+    re.VERBOSE,
+)
+_QUOTE = re.compile(r'quote\s+"(?P<text>[^"]+)"\s+from\s+"(?P<source>[^"]+)"')
+_OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_FENCE = re.compile(r"^(?P<indent>[ \t>]*)(?P<mark>`{3,}|~{3,})(?P<info>.*)$")
+_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+# Lines whose text Markdown extensions read as attributes: no HTML may come in there.
+_PLAIN = re.compile(r"^\s*(!!!|\?\?\?|===|#)")
+_MATH = re.compile(r"(?<![\\$])(\$\$?)(?=\S)(.+?)(?<=\S)\1")
+
+
+class BadReferenceError(CudatutError):
+    """A `{{ ... }}` that cannot be resolved; the message says which and why."""
+
+
+Loader = Callable[[str], object]
+
+
+def load(name: str) -> object:
+    """The recording of an example, good and fresh; see `cudatut.recording.require_good`."""
+    from cudatut import recording
+
+    return recording.require_good(name)
+
+
+def value(expression: str, loader: Loader = load) -> int | float | str | bool:
+    """Value of what stands between the braces, without a format: figures use it too.
+
+    Raises BadReferenceError, or what the recording raises when it is missing, stale, failed or damaged.
+    """
+    found: list[object] = []
+
+    def resolve(match: re.Match) -> str:
+        found.append(_resolve(match, loader))
+        return f"(_{len(found) - 1})"
+
+    text = _REFERENCE.sub(resolve, expression).strip()
+    try:
+        tree = ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError) as error:
+        raise BadReferenceError(
+            f"{{{{ {expression.strip()} }}}} is neither a reference (example#cell.field) nor arithmetic"
+        ) from error
+    try:
+        return _evaluate(tree.body, found, expression)
+    except (ZeroDivisionError, OverflowError) as error:
+        raise BadReferenceError(f"{{{{ {expression.strip()} }}}}: {error}") from error
+
+
+def formatted(body: str, loader: Loader = load) -> str:
+    """Text of one reference, its format applied: `start/x#bench.peak :.0f` -> "3021"."""
+    expression, spec = _split(body)
+    result = value(expression, loader)
+    if spec is None:
+        return f"{result:.4g}" if isinstance(result, float) else str(result)
+    if isinstance(result, float) and spec.endswith("d") and result == int(result):
+        result = int(result)
+    try:
+        return format(result, spec)
+    except (ValueError, TypeError) as error:
+        raise BadReferenceError(f"{{{{ {body.strip()} }}}}: {error}") from error
+
+
+def replace(
+    markdown: str,
+    loader: Loader = load,
+    report: Callable[[Exception], None] | None = None,
+    line_offset: int = 0,
+) -> str:
+    """Markdown with every reference outside code resolved.
+
+    An unresolved one is passed to `report` with its line and left standing, or raised without `report`.
+    """
+
+    def line(text: str, number: int) -> str:
+        if "{{" not in text:
+            return text
+        code = [m.span() for m in _CODE_SPAN.finditer(text)]
+        bare = [m.span() for m in _MATH.finditer(text)]
+        plain = _PLAIN.match(text) is not None
+
+        def one(match: re.Match) -> str:
+            start = match.start()
+            if any(a <= start < b for a, b in code):
+                return match[0]
+            inline = plain or any(a <= start < b for a, b in bare)
+            try:
+                return _html(match[1], loader, inline)
+            except CudatutError as error:
+                located = type(error)(f"line {number + line_offset}: {error}")
+                if report is None:
+                    raise located from error
+                report(located)
+                return match[0]
+
+        return FIELD.sub(one, text)
+
+    return "\n".join(
+        text if in_code else line(text, number) for number, text, in_code in lines(markdown)
+    )
+
+
+def lines(markdown: str):
+    """Yield (line number from 1, line, is it in a code fence or comment) for a page."""
+    fence: str | None = None
+    comment = False
+    for number, text in enumerate(markdown.split("\n"), 1):
+        if fence is None and not comment:
+            match = _FENCE.match(text)
+            if match and "`" not in match["info"]:
+                fence = match["mark"]
+                yield number, text, True
+                continue
+            rest = _COMMENT.sub("", text)
+            comment = "<!--" in rest
+            yield number, text, comment
+        elif comment:
+            comment = "-->" not in text
+            yield number, text, True
+        else:
+            stripped = text.strip(" \t>")
+            if stripped.startswith(fence) and not stripped.strip(fence[0]):
+                fence = None
+            yield number, text, True
+
+
+def named(markdown: str) -> list[str]:
+    """Names of the examples that a page refers to, in fences or in prose, in order, each once."""
+    names: dict[str, None] = {}
+    inside = False
+    for _, text, in_code in lines(markdown):
+        if not in_code:
+            inside = False
+            for match in FIELD.finditer(text):
+                names.update(dict.fromkeys(m["example"] for m in _REFERENCE.finditer(match[1])))
+            continue
+        match = _FENCE.match(text)
+        if match:
+            inside = match["info"].split()[:1] == ["example"]
+        elif inside and "#" in text:
+            names[text.strip(" \t>").partition("#")[0]] = None
+    return list(names)
+
+
+def _html(body: str, loader: Loader, plain: bool) -> str:
+    quote = _QUOTE.fullmatch(body.strip())
+    if quote:
+        return quote["text"] if plain else _span("ct-quoted", quote["source"], quote["text"])
+    if body.strip().startswith("quote"):
+        raise BadReferenceError(f'{{{{{body}}}}}: write {{{{ quote "570 ms" from "its source" }}}}')
+    text = formatted(body, loader)
+    # Only what was measured is marked; arithmetic alone is prose.
+    origin = ", ".join(f"{m['example']}#{m['cell']}" for m in _REFERENCE.finditer(body))
+    return text if plain or not origin else _span("ct-measured", origin, text)
+
+
+def _span(cls: str, title: str, text: str) -> str:
+    return f"<span class='{cls}' title='{escape(title)}'>{escape(text)}</span>"
+
+
+def _split(body: str) -> tuple[str, str | None]:
+    """Split an optional format off: the last " :" that is not inside quotes."""
+    outside = re.sub(r'"[^"]*"', lambda m: " " * len(m[0]), body)
+    at = outside.rfind(" :")
+    return (body, None) if at < 0 else (body[:at], body[at + 2 :].strip())
+
+
+def _evaluate(node: ast.AST, found: list[object], expression: str):
+    match node:
+        case ast.Constant(value=bool() | int() | float() as number):
+            return number
+        case ast.Name(id=name) if re.fullmatch(r"_\d+", name) and int(name[1:]) < len(found):
+            return found[int(name[1:])]
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_number(_evaluate(operand, found, expression), expression)
+        case ast.BinOp(op=ast.Pow(), left=left, right=right):
+            base = _number(_evaluate(left, found, expression), expression)
+            power = _number(_evaluate(right, found, expression), expression)
+            if abs(power) > 64:  # a page must not hang the build
+                raise BadReferenceError(f"{{{{ {expression.strip()} }}}}: exponent {power} is over 64")
+            return base**power
+        case ast.BinOp(op=op, left=left, right=right) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](
+                _number(_evaluate(left, found, expression), expression),
+                _number(_evaluate(right, found, expression), expression),
+            )
+    raise BadReferenceError(
+        f"{{{{ {expression.strip()} }}}}: only references, numbers, + - * / // % ** and parentheses"
+    )
+
+
+def _number(operand: object, expression: str) -> int | float:
+    if isinstance(operand, bool) or not isinstance(operand, int | float):
+        raise BadReferenceError(f"{{{{ {expression.strip()} }}}}: {operand!r} is not a number")
+    return operand
+
+
+def _resolve(match: re.Match, loader: Loader) -> object:
+    name, cell, text = match["example"], match["cell"], match[0]
+    record = loader(name)
+    try:
+        results = record.results(cell)
+    except KeyError:
+        results = None
+    if results is None:
+        raise BadReferenceError(f"{text}: {name} has no cell '{cell}'")
+    if not results:
+        raise BadReferenceError(f"{text}: the cell shows no result; use ct.facts, ct.check, ct.bench ...")
+    if match["index"] is None and len(results) > 1:
+        kinds = ", ".join(f"{name}#{cell}.{i} ({r.get('kind')})" for i, r in enumerate(results))
+        raise BadReferenceError(f"{text}: the cell shows {len(results)} results; say which: {kinds}")
+    index = int(match["index"] or 0)
+    if index >= len(results):
+        raise BadReferenceError(f"{text}: the cell shows only {len(results)} result(s), counted from 0")
+    return _field(results[index], match["row"], match["field"], text)
+
+
+def _field(result: dict, row: str | None, field: str | None, text: str) -> object:
+    if row is None:
+        entry = result
+    elif result.get("kind") in ("benchmark", "facts"):
+        rows = {entry["name"]: entry for entry in result["rows"]}
+        if row not in rows:
+            raise BadReferenceError(f'{text}: no row "{row}"; there are: {", ".join(rows)}')
+        entry = rows[row]
+    elif result.get("kind") == "profile":
+        if row not in result["metrics"]:
+            raise BadReferenceError(
+                f'{text}: no counter "{row}"; there are: {", ".join(result["metrics"])}'
+            )
+        entry = result["metrics"][row]
+    else:
+        raise BadReferenceError(f"{text}: a {result.get('kind')} has no rows; leave [\"{row}\"] away")
+    fields = [key for key, item in entry.items() if not isinstance(item, list | dict | None)]
+    if field is None or field not in entry:
+        said = "which field?" if field is None else f"no field '{field}';"
+        raise BadReferenceError(f"{text}: {said} There are: {', '.join(fields)}")
+    found = entry[field]
+    if isinstance(found, list | dict):
+        raise BadReferenceError(f'{text}: {field} has several entries; choose one as ["name"]')
+    if found is None:
+        raise BadReferenceError(f"{text}: {field} was not measured in this recording (null)")
+    return found
