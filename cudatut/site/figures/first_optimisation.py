@@ -1,0 +1,126 @@
+"""Drawings of the first optimisation: who adds which element, and what the copies leave of a speed-up."""
+
+from __future__ import annotations
+
+from cudatut.site.svg import Svg, figure, tr
+
+_CELL, _HEIGHT, _LEFT = 40, 32, 14
+_HUES = 6
+
+
+def _turn(s: Svg, y: float, first: int, count: int, number: int) -> None:
+    """Mark `count` elements from `first` as one turn of the loop, below a row of cells at y."""
+    left, right = _LEFT + _CELL * first + 3, _LEFT + _CELL * (first + count) - 3
+    y += _HEIGHT + 6
+    s.polyline([(left, y), (left, y + 5), (right, y + 5), (right, y)], "muted")
+    s.text((left + right) / 2, y + 20, tr(f"turn {number}", f"第 {number} 轮"), "muted")
+
+
+def shares(n: int = 14, block: int = 4, grid: int = 2) -> str:
+    """The same n elements shared out in the four ways of the chapter; a colour is a thread or a block.
+
+    block: threads per block. grid: blocks of the grid-stride version.
+    """
+    blocks = -(-n // block)
+    slots = blocks * block
+    s = Svg(2 * _LEFT + _CELL * max(slots, n), 418)
+
+    def row(y: float, title: str, colour, count: int = n) -> None:
+        s.text(_LEFT, y - 10, title, "bold", "start")
+        for i in range(count):
+            inside = i < n
+            cls = f"c{1 + colour(i) % _HUES}" if inside else "hollow dash muted"
+            s.rect(_LEFT + _CELL * i, y, _CELL - 3, _HEIGHT, cls, i, rx=3)
+
+    y = 28
+    row(y, tr(f"One thread: {n} turns", f"一个线程：{n} 轮"), lambda i: 0)
+    s.arrow(_LEFT, y + _HEIGHT + 14, _LEFT + _CELL * n - 3, y + _HEIGHT + 14, "muted")
+    y += 100
+    turns = -(-n // block)
+    row(
+        y,
+        tr(
+            f"One block of {block} threads: {turns} turns, a colour per thread",
+            f"一个线程块，{block} 个线程：{turns} 轮，每种颜色是一个线程",
+        ),
+        lambda i: i % block,
+    )
+    for turn in range(turns):
+        _turn(s, y, turn * block, min(block, n - turn * block), turn + 1)
+    y += 112
+    row(
+        y,
+        tr(
+            f"{blocks} blocks of {block} threads: one turn, a colour per block; {slots - n} threads have no element",
+            f"{blocks} 个线程块，各 {block} 个线程：一轮完成，每种颜色是一个线程块；{slots - n} 个线程没有元素",
+        ),
+        lambda i: i // block,
+        slots,
+    )
+    y += 84
+    stride = grid * block
+    rounds = -(-n // stride)
+    row(
+        y,
+        tr(
+            f"Grid-stride, {grid} blocks of {block} threads: {rounds} turns, a colour per block",
+            f"网格跨步，{grid} 个线程块，各 {block} 个线程：{rounds} 轮，每种颜色是一个线程块",
+        ),
+        lambda i: i % stride // block,
+    )
+    for turn in range(rounds):
+        _turn(s, y, turn * stride, min(stride, n - turn * stride), turn + 1)
+    alt = tr(
+        f"Four rows of {n} array elements. One thread takes them one by one; one block of {block} threads takes "
+        f"{block} neighbours per turn, {turns} turns; {blocks} blocks take everything in one turn, with {slots - n} "
+        f"threads left over; {grid} blocks with a grid stride take {stride} neighbours per turn, {rounds} turns.",
+        f"四行，每行 {n} 个数组元素。一个线程逐个处理；一个 {block} 线程的线程块每轮处理相邻的 {block} 个，共 {turns} 轮；"
+        f"{blocks} 个线程块一轮处理完，剩下 {slots - n} 个线程没有元素；{grid} 个线程块按网格跨步，每轮处理相邻的 {stride} 个，共 {rounds} 轮。",
+    )
+    caption = tr(
+        f"n = {n}, blocks of {block}. Within a turn neighbouring threads always take neighbouring elements.",
+        f"n = {n}，每块 {block} 个线程。在同一轮里，相邻的线程总是处理相邻的元素。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def whole_program(
+    copy_in: float, copy_out: float, kernels: tuple[float, ...], source: str = ""
+) -> str:
+    """Bars of whole programs, to scale: copies in, kernel, copy out, for each kernel time. All in ms."""
+    names = (
+        tr("one thread", "一个线程"),
+        tr("one block", "一个线程块"),
+        tr("many blocks", "多个线程块"),
+    )
+    left, width = 110, 700
+    totals = [copy_in + kernel + copy_out for kernel in kernels]
+    scale = (width - left - 84) / max(totals)
+    s = Svg(width, 34 + 44 * len(kernels))
+    x = left
+    legend = (
+        (tr("copies in", "拷入"), "c2"),
+        (tr("kernel", "核函数"), "c1"),
+        (tr("copy out", "拷出"), "c3"),
+    )
+    for text, cls in legend:
+        s.rect(x, 4, 14, 14, cls)
+        s.text(x + 20, 16, text, "", "start")
+        x += 110
+    for i, (name, kernel, total) in enumerate(zip(names, kernels, totals)):
+        y, x = 32 + 44 * i, left
+        s.text(left - 10, y + 20, name, "", "end")
+        for part, cls in ((copy_in, "c2"), (kernel, "c1"), (copy_out, "c3")):
+            s.rect(x, y, scale * part, 30, cls, rx=0)
+            x += scale * part
+        s.text(x + 8, y + 20, f"{total:.1f} ms", "", "start")
+    shown = ", ".join(f"{name} {total:.1f} ms" for name, total in zip(names, totals))
+    alt = tr(
+        f"Bars of the whole program, copies included: {shown}. In the last bar the kernel is too thin to see.",
+        f"整个程序（含拷贝）的时间条：{shown}。最后一条里，核函数细得看不见。",
+    )
+    caption = tr(
+        "The copies do not get faster when the kernel does.",
+        "核函数变快，拷贝并不会跟着变快。",
+    )
+    return figure(s, alt=alt, caption=f"{caption} {source}".strip())
