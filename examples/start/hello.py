@@ -142,9 +142,10 @@ try:
 except cuda.Error as error:
     newer = str(error).splitlines()[0].strip(" -")
 
+version = cuda.get_driver_version()
 print(json.dumps({
     "nvcc": str(shutil.which("nvcc")),
-    "cuDriverGetVersion": cuda.get_driver_version() / 1000,
+    "cuDriverGetVersion": f"{version // 1000}.{version % 1000 // 10}",
     "answer": run(ptx),
     "answer_ptx_99": newer,
 }))
