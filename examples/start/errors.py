@@ -117,8 +117,9 @@ for name in order:
 
 
 def run(order, blocking=0):
-    head = f"import os; os.environ['CUDA_LAUNCH_BLOCKING'] = '{blocking}'; order = {order.split()}"
-    child = ct.isolated(head + program)
+    child = ct.isolated(
+        f"order = {order.split()}" + program, env={"CUDA_LAUNCH_BLOCKING": str(blocking)}
+    )
     print(child.stdout, end="")
     return child
 
