@@ -100,7 +100,7 @@ def whole_program(
     x = left
     legend = (
         (tr("copies in", "拷入"), "c2"),
-        (tr("kernel", "核函数"), "c1"),
+        (tr("kernel", "kernel"), "c1"),
         (tr("copy out", "拷出"), "c3"),
     )
     for text, cls in legend:
@@ -117,10 +117,10 @@ def whole_program(
     shown = ", ".join(f"{name} {total:.1f} ms" for name, total in zip(names, totals))
     alt = tr(
         f"Bars of the whole program, copies included: {shown}. In the last bar the kernel is too thin to see.",
-        f"整个程序（含拷贝）的时间条：{shown}。最后一条里，核函数细得看不见。",
+        f"整个程序（含拷贝）的时间条：{shown}。最后一条里，kernel 细得看不见。",
     )
     caption = tr(
         "The copies do not get faster when the kernel does.",
-        "核函数变快，拷贝并不会跟着变快。",
+        "kernel 变快，拷贝并不会跟着变快。",
     )
     return figure(s, alt=alt, caption=f"{caption} {source}".strip())

@@ -19,7 +19,7 @@ def memcpy_wait(kernel_ms: float, copy_ms: float, source: str = "") -> str:
     scale = (width - _LEFT - _RIGHT) / (kernel_ms + copy_ms)
     end = _LEFT + scale * kernel_ms
     host, device = tr("host", "主机"), tr("GPU", "GPU")
-    kernel_text = tr(f"kernel {kernel_ms:g} ms", f"核函数 {kernel_ms:g} ms")
+    kernel_text = tr(f"kernel {kernel_ms:g} ms", f"kernel {kernel_ms:g} ms")
     copy = tr("copy", "拷贝")
 
     def lanes(y: float, title: str) -> None:
@@ -46,7 +46,7 @@ def memcpy_wait(kernel_ms: float, copy_ms: float, source: str = "") -> str:
         f"Two timelines. In both the GPU runs a kernel of {kernel_ms:g} ms and then a copy of {copy_ms:g} ms. "
         f"Without a synchronise the host spends {total:g} ms inside memcpy; with one it spends {kernel_ms:g} ms "
         f"in the synchronise and {copy_ms:g} ms in memcpy.",
-        f"两条时间线。GPU 上都是先执行 {kernel_ms:g} ms 的核函数，再做 {copy_ms:g} ms 的拷贝。"
+        f"两条时间线。GPU 上都是先执行 {kernel_ms:g} ms 的 kernel，再做 {copy_ms:g} ms 的拷贝。"
         f"不同步时，主机在 memcpy 里停留 {total:g} ms；加上同步后，{kernel_ms:g} ms 记在同步上，memcpy 只占 {copy_ms:g} ms。",
     )
     caption = tr(
@@ -79,7 +79,7 @@ def clocks(launch: float = 9, delay: float = 4, kernel: float = 12, notice: floa
     s.rect(
         x(before + launch), 10, scale * (total - before - launch), _LANE, "c0", tr("waits", "等待")
     )
-    s.rect(x(begin), 52, scale * kernel, _LANE, "c1", tr("kernel", "核函数"))
+    s.rect(x(begin), 52, scale * kernel, _LANE, "c1", tr("kernel", "kernel"))
     for t in (begin, end):
         s.line(x(t), 52, x(t), 250, "axis dash")
     spans = [
@@ -95,12 +95,12 @@ def clocks(launch: float = 9, delay: float = 4, kernel: float = 12, notice: floa
         "Timeline of one launch. The host's clock without a wait covers the launch call only; with a wait it covers "
         "call, delay, kernel and notice; events on an idle GPU cover call, delay and kernel; events on a busy GPU and "
         "ncu cover the kernel.",
-        "一次启动的时间线。主机计时不等待时只量到启动调用；等待时量到调用、延迟、核函数和返回通知；"
-        "GPU 空闲时的事件量到调用、延迟和核函数；GPU 忙时的事件和 ncu 只量到核函数。",
+        "一次启动的时间线。主机计时不等待时只量到启动调用；等待时量到调用、延迟、kernel 和返回通知；"
+        "GPU 空闲时的事件量到调用、延迟和 kernel；GPU 忙时的事件和 ncu 只量到 kernel。",
     )
     caption = tr(
         "One launch, four clocks (schematic). An event is stamped when the GPU reaches it: an idle GPU stamps the first "
         "one at once and then waits for the host.",
-        "同一次启动，四种计时（示意图）。事件在 GPU 执行到它时打上时间戳：GPU 空闲时，第一个事件立刻打戳，随后 GPU 等着主机把核函数交上来。",
+        "同一次启动，四种计时（示意图）。事件在 GPU 执行到它时打上时间戳：GPU 空闲时，第一个事件立刻打戳，随后 GPU 等着主机把 kernel 交上来。",
     )
     return figure(s, alt=alt, caption=caption)
