@@ -61,7 +61,8 @@ def check(
         good &= ~memory.poisoned(got)  # a poison NaN must not pass for a NaN of the reference
 
     magnitude = np.abs(want, dtype="float64")
-    relative = error / np.where(magnitude > 0, magnitude, np.inf)
+    with np.errstate(invalid="ignore"):
+        relative = error / np.where(magnitude > 0, magnitude, np.inf)
     result = Check(
         name=label,
         passed=bool(good.all()),

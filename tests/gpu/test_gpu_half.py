@@ -105,12 +105,12 @@ def test_a_kernel_name_that_is_not_there():
 
 
 def test_a_file_that_is_not_there():
-    with pytest.raises(FileNotFoundError, match="start/nothing.cu"):
+    with pytest.raises(FileNotFoundError, match=r"start/nothing\.cu"):
         ct.Kernel("start/nothing.cu", "k")
 
 
 def test_out_of_memory_says_how_much_is_free():
-    with pytest.raises(ct.OutOfDeviceMemory, match="GiB are free|are free on the GPU"):
+    with pytest.raises(ct.OutOfDeviceMemory, match=r"GiB are free|are free on the GPU"):
         ct.empty(ct.device().memory_bytes * 2, "uint8")
     ct.check(ct.to_device(np.ones(3, "float32")), np.ones(3))  # and the context still works
 

@@ -1,0 +1,232 @@
+"""The reader's half of cudatut where no GPU is needed: parsing, checking host arrays, explaining, representing."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import cudatut as ct
+from cudatut import gpu, profiler, results, sanitizer
+from cudatut.kernel import explain_compile_error
+from cudatut.signature import parameters
+
+
+def test_every_export_exists_and_no_module_hides_one():
+    code = "import cudatut as ct, importlib\n" + "\n".join(
+        f"importlib.import_module('cudatut.{m}')"
+        for m in ("checking", "gpu", "isolation", "kernel", "sanitizer")
+    )
+    code += "\nfor name in ct.__all__: getattr(ct, name)\nassert callable(ct.check) and callable(ct.sanitize)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_import_needs_neither_numpy_nor_pycuda():
+    code = (
+        "import sys, cudatut; assert not {'numpy', 'pycuda', 'cupy', 'IPython'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_no_gpu_says_what_was_looked_for(monkeypatch):
+    monkeypatch.setattr(gpu, "_load_driver", lambda: None)
+    with pytest.raises(ct.NoGpuError, match=r"libcuda\.so\.1|nvcuda\.dll"):
+        gpu.activate.__wrapped__()
+
+
+@pytest.mark.parametrize(
+    ("capability", "requires", "answer"),
+    [
+        ((9, 0), "sm_80", True),
+        ((9, 0), "sm_90a", True),
+        ((10, 0), "sm_90a", False),
+        ((7, 5), "sm_80", False),
+        ((12, 0), "sm_100", True),
+    ],
+)
+def test_supports(capability, requires, answer):
+    assert gpu.supports(capability, requires) is answer
+
+
+@pytest.mark.parametrize("requires", ["90", "sm_", "sm_x", "compute_90"])
+def test_supports_refuses_what_is_no_architecture(requires):
+    with pytest.raises(ValueError, match="no architecture"):
+        gpu.supports((9, 0), requires)
+
+
+SOURCE = """
+// __global__ void k(int commented_out)
+template <int N> struct S {};
+extern "C" __global__ void __launch_bounds__(256)
+    k(const float *__restrict__ x, float4* y, /* bytes */ size_t n, unsigned int m, T a, long long int b,
+      const __grid_constant__ S<3> s, half h, unsigned char c[], bool f) {}
+"""
+
+
+def test_parameters_are_read_from_the_source():
+    found = parameters(SOURCE, "k", {"T": "double"})
+    assert [(p.name, p.pointer, p.dtype) for p in found] == [
+        ("x", True, "float32"),
+        ("y", True, "float32"),
+        ("n", False, "uint64"),
+        ("m", False, "uint32"),
+        ("a", False, "float64"),
+        ("b", False, "int64"),
+        ("s", False, None),
+        ("h", False, "float16"),
+        ("c", True, "uint8"),
+        ("f", False, "bool"),
+    ]
+
+
+def test_parameters_of_no_such_kernel_and_of_none():
+    assert parameters(SOURCE, "other") is None
+    assert parameters("__global__ void k() {}", "k") == []
+    assert parameters("__global__ void k(void) {}", "k") == []
+
+
+def test_cdiv():
+    assert [ct.cdiv(n, 256) for n in (0, 1, 256, 257)] == [0, 1, 1, 2]
+
+
+def test_compile_errors_show_their_lines():
+    text = explain_compile_error(
+        'inline.cu(2): error: identifier "x" is undefined\n1 error', "a\nb = x;\nc", "inline.cu"
+    )
+    assert text.splitlines()[1:] == [
+        '  inline.cu, line 2: error: identifier "x" is undefined',
+        "       1 | a",
+        "       2 | b = x;",
+    ]
+    assert "nvcc fatal: no host compiler" in explain_compile_error(
+        "nvcc fatal: no host compiler", "", "inline.cu"
+    )
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "message"),
+    [
+        (
+            [1.0, 2.0],
+            [1.0, 2.1],
+            r"1 of 2 elements are wrong.*\n.*index 1: got .*2\.0.*expected .*2\.1",
+        ),
+        ([1.0, np.nan], [1.0, 2.0], "1 of them are NaN"),
+        ([1.0, 2.0], [1.0, np.nan], "1 of 2"),
+        ([np.inf], [-np.inf], "1 of 1"),
+        ([1.0, 2.0], [[1.0, 2.0]], r"shape \(2,\), the reference \(1, 2\)"),
+        ([1.0], [np.inf], "1 of 1"),
+        ([np.inf, 1.0], [1e30, 1.0], "1 of 2"),
+    ],
+)
+def test_check_finds_what_differs(got, want, message):
+    with pytest.raises(ct.CheckError, match=message):
+        ct.check(np.array(got, "float32"), np.array(want))
+
+
+def test_check_compares_integers_exactly():
+    ct.check(np.array([2**62 + 1]), np.array([2**62 + 1]))
+    with pytest.raises(ct.CheckError):
+        ct.check(np.array([2**62 + 1]), np.array([2**62]))
+
+
+def test_check_passes_and_shows(capsys):
+    ct.check(
+        np.array([1.0, np.nan, np.inf], "float32"),
+        np.array([1.0 + 1e-7, np.nan, np.inf]),
+        name="three",
+    )
+    assert "check three: passed (3 elements" in capsys.readouterr().out
+
+
+def test_check_tolerates_one_ulp_of_a_large_sum_but_no_more():
+    want = np.array([1024.0])
+    ct.check(np.array([np.nextafter(np.float32(1024), np.float32(2000))]), want)
+    with pytest.raises(ct.CheckError):
+        ct.check(np.array([1024.1], "float32"), want)
+
+
+def _benchmark():
+    row = results.Row("ours", 10.0, 9.0, 11.0, 3000.0, 0.9, False, 1.1, bytes=30_000_000)
+    return results.Benchmark("copy", "GB/s", 3300.0, [row], rounds=9)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        results.Check("c", True, 3, 0.0, 0.0, 0.0, 1e-5),
+        _benchmark(),
+        results.Resources("k", 32, 1024, 0, 1.0),
+        results.Profile("k", {"dram__bytes.sum": {"value": 1.5, "unit": "byte"}}),
+        results.Sanitizer("memcheck", 0, "log"),
+        results.Facts("t", [{"name": "n", "value": 3, "unit": None}]),
+    ],
+)
+def test_every_result_has_three_representations(result):
+    bundle = result._repr_mimebundle_()
+    assert json.loads(json.dumps(bundle[results.MIME], allow_nan=False))["kind"] == result.kind
+    assert bundle["text/plain"].strip() and bundle["text/html"].startswith("<table")
+    assert "log" not in bundle[results.MIME] and "rows_" not in bundle[results.MIME]
+
+
+def test_benchmark_rows_by_name():
+    assert _benchmark()["ours"].median_us == 10.0
+    with pytest.raises(KeyError, match="no row 'theirs'"):
+        _benchmark()["theirs"]
+
+
+def test_facts_take_numbers_with_units(capsys):
+    facts = ct.facts(
+        "sizes",
+        {"n": np.int64(3), "bandwidth": (np.float32(1.5), "GB/s"), "ok": True, "name": "H100"},
+    )
+    assert facts.json()["rows"][1] == {"name": "bandwidth", "value": 1.5, "unit": "GB/s"}
+    assert "bandwidth" in capsys.readouterr().out
+    with pytest.raises(TypeError, match="'list' is a list"):
+        ct.facts("bad", {"list": [1]})
+
+
+def test_html_is_escaped():
+    assert (
+        "<b>" not in results.Facts("<b>", [{"name": "<b>", "value": "<b>", "unit": "<b>"}]).html()
+    )
+
+
+@pytest.mark.parametrize(
+    ("report", "errors"),
+    [
+        ("========= ERROR SUMMARY: 0 errors", 0),
+        ("========= ERROR SUMMARY: 1 error", 1),
+        ("========= RACECHECK SUMMARY: 3 hazards displayed (2 errors, 1 warning)", 3),
+        ("========= COMPUTE-SANITIZER\n", None),
+    ],
+)
+def test_sanitizer_reports_are_counted(report, errors):
+    assert sanitizer.count_errors(report) == errors
+
+
+def test_an_unknown_sanitizer_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="leakcheck"):
+        sanitizer.run(tmp_path / "x.py", "leakcheck")
+
+
+NCU = '==PROF== Connected\n"ID","Kernel Name","dram__bytes.sum"\n"","","byte"\n"0","k","1,234.5"\n'
+
+
+def test_ncu_reports_are_read():
+    assert profiler.parse_report(NCU, "k", ["dram__bytes.sum"]) == {
+        "dram__bytes.sum": {"value": 1234.5, "unit": "byte"}
+    }
+    with pytest.raises(ct.ToolMissing, match="no launch of 'k'"):
+        profiler.parse_report("==WARNING== No kernels were profiled.", "k", ["dram__bytes.sum"])
+    with pytest.raises(ct.ToolMissing, match="no other__metric"):
+        profiler.parse_report(NCU, "k", ["other__metric"])
+
+
+def test_results_are_silent_while_a_tool_watches(monkeypatch, capsys):
+    monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
+    ct.facts("t", {"n": 1})
+    assert ct.size(1000, 10) == 10 and capsys.readouterr().out == ""
+    monkeypatch.delenv("CUDATUT_TOOL")
+    assert ct.size(1000, 10) == 1000
