@@ -1,0 +1,279 @@
+"""The command line: python -m cudatut doctor | list | run | record | status | sanitize.
+
+Exit status: 0 all is well, 1 something asked for is not well (stale, failed, an error found), 2 the command could not be
+carried out (unknown name, no GPU ...), with one message on stderr; CUDATUT_DEBUG=1 shows the traceback.
+Only what a command needs is imported.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from cudatut.errors import CudatutError, NoGpuError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except CudatutError as error:
+        if os.environ.get("CUDATUT_DEBUG") == "1":
+            raise
+        print(f"cudatut: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("cudatut: interrupted", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m cudatut", description="Run, record and check the book's examples.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: Any, text: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=text)
+        added.set_defaults(run=run)
+        return added
+
+    def names(to: argparse.ArgumentParser) -> None:
+        to.add_argument("names", nargs="*", metavar="NAME", help="such as start/first_kernel (default: all examples)")
+
+    def jobs(to: argparse.ArgumentParser) -> None:
+        to.add_argument("--jobs", type=_positive, metavar="N", help="sanitizers side by side (default: cores, at most 8)")
+
+    command("doctor", _doctor, "Say what this machine has and lacks to run the examples.")
+    added = command("list", _list, "List the examples and the state of their recordings.")
+    added.add_argument("--json", action="store_true", help="as JSON, with titles, sources and recordings")
+    added = command("run", _run, "Run an example on this GPU; without one, replay its recording.")
+    added.add_argument("name", metavar="NAME", help="such as start/first_kernel")
+    added = command("record", _record, "Run examples on this GPU, under all sanitizers too, and keep them as recordings.")
+    names(added)
+    added.add_argument("--stale", action="store_true", help="only those whose recording is missing, stale or not good")
+    jobs(added)
+    command("status", _status, "Check that every recording is whole, good and fresh.")
+    added = command("sanitize", _sanitize, "Run examples under the four tools of compute-sanitizer.")
+    names(added)
+    jobs(added)
+    return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+_positive.__name__ = "positive number"  # argparse names the type in its message
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from cudatut import doctor
+
+    return doctor.main()
+
+
+def _list(options: argparse.Namespace) -> int:
+    from cudatut import catalog, recording
+
+    entries = []
+    for example in catalog.examples():
+        state, recorded = "fresh", None
+        try:
+            loaded = recording.load(example.name)
+            recorded = {"gpu": loaded.metadata["gpu"]["name"], "recorded_at": loaded.metadata["recorded_at"]}
+            if loaded.stale():
+                state = "stale"
+            elif loaded.problems():
+                state = "failed"
+        except recording.MissingRecordingError:
+            state = "not recorded"
+        except CudatutError:
+            state = "damaged"
+        entries.append((example, state, recorded))
+    if options.json:
+        import json
+
+        found = [
+            {
+                "name": example.name,
+                "title": example.title,
+                "requires": example.requires,
+                "sources": example.sources(),
+                "fresh": state == "fresh",
+                "state": state,
+                "recorded": recorded,
+            }
+            for example, state, recorded in entries
+        ]
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+        return 0
+    width = max((len(example.name) for example, _, _ in entries), default=0)
+    for example, state, recorded in entries:
+        by = f"{recorded['gpu']}, {recorded['recorded_at'][:10]}" if recorded else "-"
+        print(f"{example.name:{width}}  {example.requires:7} {state:12}  {by:34}  {example.title['en']}".rstrip())
+    return 0
+
+
+def _status(options: argparse.Namespace) -> int:
+    from cudatut import catalog, recording
+
+    bad = []
+    examples = catalog.examples()
+    for example in examples:
+        try:
+            recording.require_good(example.name)
+        except CudatutError as error:
+            bad.append(example.name)
+            print(error)
+    orphans = _orphans({example.name for example in examples})
+    for name in orphans:
+        print(f"examples/{name}.ipynb is a recording without an example examples/{name}.py: remove it")
+    if not bad and not orphans:
+        print(f"all {len(examples)} recordings are whole, good and fresh")
+        return 0
+    if bad:
+        print(f"{len(bad)} of {len(examples)} recordings need a GPU: `python -m cudatut record --stale`")
+    return 1
+
+
+def _orphans(known: set[str]) -> list[str]:
+    from cudatut import catalog, paths
+
+    root = paths.examples_dir()
+    found = (catalog.relative(path.with_suffix(""), root) for path in root.rglob("*.ipynb"))
+    return sorted(name for name in found if name not in known and "/." not in f"/{name}")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from cudatut import catalog, doctor
+
+    example = catalog.get(options.name)
+    missing = doctor.why_no_gpu()
+    if missing:
+        return _replay(example, missing)
+    import subprocess
+
+    from cudatut.recorder import environment
+
+    return subprocess.run([sys.executable, str(example.path)], env=environment()).returncode
+
+
+def _replay(example: Any, missing: str) -> int:
+    from cudatut import recording
+
+    try:
+        loaded = recording.require_good(example.name)
+    except recording.MissingRecordingError as error:
+        raise NoGpuError(f"{missing}, and there is no recording to replay: {error}") from error
+    when, gpu = loaded.metadata["recorded_at"][:10], loaded.metadata["gpu"]["name"]
+    print(f"[{missing}: this replays the recording made on {when} on an {gpu}]", flush=True)
+    for cell in loaded.cells:
+        for output in cell.outputs:
+            if output["output_type"] == "stream":
+                stream = sys.stderr if output.get("name") == "stderr" else sys.stdout
+                print(output["text"], end="", file=stream, flush=True)
+            else:
+                print(output["data"].get("text/plain", ""), flush=True)
+    return 0
+
+
+def _record(options: argparse.Namespace) -> int:
+    from cudatut import recorder
+
+    with _progress() as progress:
+        outcomes = recorder.record_all(options.names, only_stale=options.stale, jobs=options.jobs, progress=progress)
+    if not outcomes:
+        print("nothing to record: every recording is whole, good and fresh")
+        return 0
+    count = {status: sum(o.status == status for o in outcomes) for status in ("recorded", "failed", "skipped")}
+    print(", ".join(f"{number} {status}" for status, number in count.items() if number))
+    for outcome in outcomes:
+        if outcome.status == "failed":
+            print(f"failed (the old recording, if any, is untouched): {outcome.reason}", file=sys.stderr)
+    return 1 if count["failed"] else 0
+
+
+def _sanitize(options: argparse.Namespace) -> int:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from cudatut import catalog, recorder
+    from cudatut.gpu import supports
+    from cudatut.sanitizer import run
+    from cudatut.tool import SANITIZERS
+
+    examples = [catalog.get(name) for name in dict.fromkeys(options.names)] or catalog.examples()
+    gpu = recorder.probe_gpu()
+    os.environ["PYTHONPATH"] = recorder.environment()["PYTHONPATH"]
+    width = max((len(example.name) for example in examples), default=0)
+    print(f"{'':{width}}  {'  '.join(f'{tool:>9}' for tool in SANITIZERS)}")
+    bad = False
+    reports: list[str] = []
+    with ThreadPoolExecutor(options.jobs or min(8, os.cpu_count() or 1)) as pool:
+        able = [example for example in examples if supports(gpu["compute_capability"], example.requires)]
+        jobs = {
+            (example.name, tool): pool.submit(run, example.path, tool, recorder.SANITIZER_TIME * example.timeout_s)
+            for example in able
+            for tool in SANITIZERS
+        }
+        for example in examples:
+            if example not in able:
+                print(f"{example.name:{width}}  skipped: needs {example.requires}, and this is {gpu['name']}")
+                continue
+            row = []
+            for tool in SANITIZERS:
+                try:
+                    found = jobs[example.name, tool].result()
+                except CudatutError as error:
+                    row.append("failed")
+                    reports.append(f"{example.name} under {tool}: {error}")
+                    continue
+                row.append(str(found.errors))
+                if found.errors:
+                    reports.append(f"{example.name} under {tool}:\n{found.log}")
+            bad |= any(entry != "0" for entry in row)
+            print(f"{example.name:{width}}  {'  '.join(f'{entry:>9}' for entry in row)}", flush=True)
+    for report in reports:
+        print(f"\n{report}", file=sys.stderr)
+    return 1 if bad else 0
+
+
+@contextmanager
+def _progress() -> Iterator[Any]:
+    """A progress bar on a terminal; elsewhere (a log) a line per example."""
+    from cudatut.recorder import Outcome, Progress
+
+    def line(outcome: Outcome) -> str:
+        return f"{outcome.status:8}  {outcome.reason if outcome.status == 'failed' else ' '.join([outcome.name, outcome.reason])}"
+
+    if not sys.stderr.isatty():
+
+        def said(text: str) -> None:
+            print(text, file=sys.stderr, flush=True)
+
+        yield Progress(
+            start=lambda phase, total: said(f"{phase}: {total}"),
+            done=lambda what: said(f"  ran {what}"),
+            outcome=lambda outcome: said(line(outcome)),
+        )
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.fields[phase]}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Bar(*columns, TextColumn("{task.description}", markup=False), console=Console(stderr=True)) as bar:
+        task = bar.add_task("", phase="preparing", total=None)
+        yield Progress(
+            start=lambda phase, total: bar.reset(task, total=total, phase=phase, description=""),
+            step=lambda what: bar.update(task, description=what),
+            done=lambda what: bar.update(task, advance=1, description=what),
+            outcome=lambda outcome: bar.console.print(line(outcome).rstrip(), markup=False, highlight=False),
+        )

@@ -1,0 +1,695 @@
+"""Make recordings: run examples as notebooks on this GPU, then under the four sanitizers, and keep what is whole and good.
+
+All notebooks run first, one after the other, each in a kernel process of its own and alone on the GPU, because they
+are timed. Then the sanitizers, which are not timed, run side by side. A recording replaces the old one in one step, once
+its last sanitizer is done; whatever fails leaves the old one untouched.
+
+Nothing here imports Jupyter before it is needed: the kernel itself imports this module for `session_report`.
+"""
+
+import copy
+import datetime
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib import metadata as packages
+from pathlib import Path
+from typing import Any
+
+from cudatut import catalog, paths, recording
+from cudatut.catalog import Example
+from cudatut.errors import CudatutError, NoGpuError, ToolMissing
+from cudatut.results import Sanitizer
+from cudatut.tool import SANITIZERS
+
+SESSION_MIME = "application/vnd.cudatut.session+json"
+SANITIZER_TIME = 10  # instrumented kernels are slow: this many times an example's own limit, for each tool
+
+_TITLE = re.compile(r"[a-z0-9-]{1,64}")
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+class RecordingFailed(CudatutError):
+    """An example could not be recorded; the message names example and cell."""
+
+    def __init__(self, name: str, reason: str, cell: str | None = None):
+        super().__init__(f"{name}, cell '{cell}': {reason}" if cell else f"{name}: {reason}")
+        self.name, self.cell, self.reason = name, cell, reason
+
+
+class UnwritableError(CudatutError):
+    """Recordings cannot be written where they belong."""
+
+
+@dataclass
+class Executed:
+    """An example that ran: its notebook (nbformat 4, outputs cleaned), what its kernel reported, and the seconds it took."""
+
+    example: Example
+    notebook: Any
+    session: dict[str, Any]
+    duration_s: float
+    sources: dict[str, str | None]
+
+
+@dataclass
+class Outcome:
+    """What became of one example: `status` is "recorded", "failed" or "skipped"; `reason` says why not recorded."""
+
+    name: str
+    status: str
+    reason: str = ""
+
+
+@dataclass
+class Progress:
+    """How far recording has come; the command line shows it. Every method may be called from any thread."""
+
+    start: Callable[[str, int], None] = lambda phase, total: None
+    step: Callable[[str], None] = lambda what: None
+    done: Callable[[str], None] = lambda what: None
+    outcome: Callable[[Outcome], None] = field(default=lambda outcome: None)
+
+
+# --- one notebook -------------------------------------------------------------------------------------------------
+
+
+def notebook_of(example: Example) -> Any:
+    """The notebook (nbformat 4) that an example's cells make, not yet run: a cell's id is its title.
+
+    Raises RecordingFailed for a code cell without title, a title that is no address, or one used twice.
+    """
+    import jupytext
+    import nbformat
+
+    read = jupytext.reads(example.path.read_text(encoding="utf-8"), fmt="py:percent")
+    notebook = nbformat.v4.new_notebook(metadata=_notebook_metadata())
+    seen = {recording.INSTALL_CELL, _SESSION_CELL}
+    texts = 0
+    for cell in read.cells:
+        if cell.cell_type == "markdown":
+            texts += 1
+            notebook.cells.append(nbformat.v4.new_markdown_cell(cell.source, id=f"md-{texts}"))
+            continue
+        if cell.cell_type != "code":
+            raise RecordingFailed(example.name, f"a '{cell.cell_type}' cell; only code and markdown are recorded")
+        title = cell.metadata.get("title", "")
+        if not _TITLE.fullmatch(title) or title.startswith("md-"):
+            start = cell.source.strip().split("\n")[0]
+            raise RecordingFailed(example.name, f"the cell that begins with `{start}` needs a title (a-z, 0-9, -) after '# %%'")
+        if title in seen:
+            raise RecordingFailed(example.name, "this title is used twice, or is cudatut's own", title)
+        seen.add(title)
+        notebook.cells.append(nbformat.v4.new_code_cell(cell.source, id=title, metadata={"title": title}))
+    return notebook
+
+
+def record_notebook(example: Example, on_cell: Callable[[str], None] = lambda title: None) -> Executed:
+    """Run an example as a notebook in a kernel process of its own.
+
+    `on_cell` hears the title of each cell as it starts. Needs no GPU by itself; the session tells whether one was there.
+    Raises RecordingFailed naming the cell that raised, killed its process, or ran past the example's time limit;
+    the kernel's whole process group is killed then.
+    """
+    import nbformat
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+    notebook = notebook_of(example)
+    before = {name: recording.source_hash(paths.examples_dir() / name) for name in example.sources()}
+    report = f"from cudatut.recorder import session_report\nsession_report({str(example.path)!r})"
+    notebook.cells.append(nbformat.v4.new_code_cell(report, id=_SESSION_CELL))
+    started = time.monotonic()
+    duration = 0.0
+    title: str | None = None
+    with _kernel(example, notebook) as (client, log):
+        deadline = time.monotonic() + example.timeout_s
+        client.timeout_func = lambda cell: max(0.01, deadline - time.monotonic())
+        try:
+            for number, cell in enumerate(notebook.cells):
+                if cell.cell_type != "code":
+                    continue
+                title = cell.id
+                if title == _SESSION_CELL:
+                    duration = time.monotonic() - started
+                    deadline = time.monotonic() + 60
+                else:
+                    on_cell(title)
+                client.execute_cell(cell, number)
+        except CellTimeoutError:
+            raise RecordingFailed(
+                example.name, f"ran past the example's limit of {example.timeout_s:g} s and was ended", title
+            ) from None
+        except CellExecutionError as error:
+            raise RecordingFailed(example.name, _explained(error), title) from None
+        except DeadKernelError:
+            raise RecordingFailed(example.name, f"the process died{_tail(log)}", title) from None
+    session = _session(example, notebook.cells.pop())
+    _clean(notebook)
+    after = {name: recording.source_hash(paths.examples_dir() / name) for name in {*before, *session.pop("sources")}}
+    if any(before[name] != after[name] for name in before):
+        raise RecordingFailed(example.name, "its source changed while it was being recorded")
+    return Executed(example, notebook, session, round(duration, 1), dict(sorted(after.items())))
+
+
+_SESSION_CELL = "cudatut-session"
+
+
+@contextmanager
+def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
+    """A client of a fresh kernel in an empty working folder; at the end its process group is killed."""
+    from jupyter_client import AsyncKernelManager
+    from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+    from nbclient import NotebookClient
+
+    class ThisInterpreter(KernelSpecManager):
+        """The running interpreter as the only kernel, whatever kernelspecs are or are not installed."""
+
+        def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+            path = f"import sys; sys.path.insert(0, {str(example.path.parent)!r}); del sys"  # as `python FILE` does
+            argv = [sys.executable, "-Xfrozen_modules=off", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+            argv += ["--HistoryManager.enabled=False", f"--IPKernelApp.exec_lines={path}"]
+            return KernelSpec(argv=argv, display_name="Python 3", language="python")
+
+    with tempfile.TemporaryDirectory(prefix="cudatut-", ignore_cleanup_errors=True) as folder:
+        connection = Path(folder, "kernel.json")
+        # Sockets in a private folder rather than ports that any user of the machine could connect to; a Unix socket's
+        # path has room for some 100 characters.
+        ipc = sys.platform != "win32" and len(os.fsencode(connection)) < 90
+        manager = AsyncKernelManager(
+            kernel_spec_manager=ThisInterpreter(),
+            kernel_name="python3",
+            connection_file=str(connection),
+            transport="ipc" if ipc else "tcp",
+        )
+        client = NotebookClient(
+            notebook,
+            km=manager,
+            startup_timeout=120,
+            iopub_timeout=30,
+            raise_on_iopub_timeout=True,
+            force_raise_errors=True,
+            record_timing=False,
+            shutdown_kernel="immediate",
+        )
+        work, log = Path(folder, "work"), Path(folder, "log")
+        work.mkdir()
+        env = environment() | {"CUDATUT_RECORDING": "1", "PYTHONHASHSEED": "0", "IPYTHONDIR": str(Path(folder, "ipython"))}
+        env.pop("CUDATUT_TOOL", None)
+        group = None
+        with log.open("wb") as output:
+            try:
+                try:
+                    client.start_new_kernel(env=env, cwd=str(work), stdout=output, stderr=output)
+                    group = manager.provisioner.pid
+                    client.start_new_kernel_client()
+                except (RuntimeError, OSError) as error:
+                    raise RecordingFailed(example.name, f"its process did not start: {error}{_tail(log)}") from error
+                yield client, log
+            finally:
+                with suppress(Exception):
+                    client._cleanup_kernel()
+                # What the example started lives in the kernel's group and may outlive the kernel.
+                if group and hasattr(os, "killpg"):
+                    with suppress(OSError):
+                        os.killpg(group, signal.SIGKILL)
+
+
+def environment() -> dict[str, str]:
+    """The environment for a child that imports this very cudatut, installed or not."""
+    here = str(Path(__file__).resolve().parent.parent)
+    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return os.environ | {"PYTHONPATH": os.pathsep.join([here, *(path for path in known if path and path != here)])}
+
+
+def _explained(error: Any) -> str:
+    text = _ANSI.sub("", error.traceback)
+    line = re.search(r"^-+> *(\d+) (.*)$", text, re.MULTILINE)
+    where = f" (line {line[1]}: `{line[2].strip()}`)" if line else ""
+    return f"raised {error.ename}: {_ANSI.sub('', str(error.evalue))}{where}"
+
+
+def _tail(log: Path) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines()[-5:] if log.exists() else []
+    return "; it said last:\n" + "\n".join(f"    {line}" for line in lines) if lines else ""
+
+
+# --- what the kernel reports about itself -------------------------------------------------------------------------
+
+
+def session_report(path: str) -> None:
+    """Runs in the kernel as its last cell: show which example files it read, its GPU (or null), and its toolchain.
+
+    path: the example's .py, which is what executed although no file of this process says so.
+    """
+    from IPython.display import display
+
+    root = paths.examples_dir()
+    modules = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    read = {Path(path), *paths.files_read(), *(Path(file).resolve() for file in modules if file)}
+    data = {
+        "sources": sorted(catalog.relative(file, root) for file in read if file.is_relative_to(root)),
+        "gpu": _gpu(),
+        "toolchain": _toolchain(),
+    }
+    display({SESSION_MIME: data, "text/plain": "session"}, raw=True)
+
+
+def _gpu() -> dict[str, Any] | None:
+    from cudatut.gpu import device
+
+    try:
+        gpu = device()
+    except NoGpuError:
+        return None
+    return {
+        "name": gpu.name,
+        "compute_capability": "{}.{}".format(*gpu.compute_capability),
+        "memory_bytes": gpu.memory_bytes,
+        "sm_count": gpu.sm_count,
+        "driver": gpu.driver_version,
+    }
+
+
+def _toolchain() -> dict[str, str | None]:
+    return {
+        "cuda": _pycuda_cuda_version(),
+        "nvcc": _nvcc_version(),
+        "pycuda": _version("pycuda"),
+        "python": "{}.{}.{}".format(*sys.version_info[:3]),
+        "numpy": _version("numpy"),
+        "cupy": next(filter(None, map(_version, ("cupy-cuda13x", "cupy-cuda12x", "cupy"))), None),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return packages.version(package)
+    except packages.PackageNotFoundError:
+        return None
+
+
+def _pycuda_cuda_version() -> str | None:
+    """The CUDA that PyCUDA was built against, such as "13.0"."""
+    try:
+        import pycuda.driver as cuda
+    except ImportError:
+        return None
+    return ".".join(map(str, cuda.get_version()[:2]))
+
+
+def _nvcc_version() -> str | None:
+    from cudatut.nvcc import find_nvcc, nvcc_version
+
+    try:
+        return nvcc_version(find_nvcc())
+    except CudatutError:
+        return None
+
+
+def _session(example: Example, cell: Any) -> dict[str, Any]:
+    for output in cell.outputs:
+        if SESSION_MIME in output.get("data", {}):
+            return json.loads(json.dumps(output.data[SESSION_MIME]))
+    raise RecordingFailed(example.name, "its kernel reported nothing about its session")
+
+
+# --- outputs that differ only where the run differed ---------------------------------------------------------------
+
+
+def _clean(notebook: Any) -> None:
+    """Leave in the outputs nothing of how they were transported or of where on this machine they were made."""
+    scrub = _scrubber()
+    count = 0
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        count += 1
+        cell.execution_count = count
+        cell.metadata.pop("execution", None)
+        outputs = _merged(cell.outputs)
+        for output in outputs:
+            if output.output_type == "execute_result":
+                output.execution_count = count
+                if "text/plain" in output.data:
+                    output.data["text/plain"] = re.sub(r" at 0x[0-9a-f]+>", ">", output.data["text/plain"])
+            if output.output_type == "stream":
+                output.text = scrub(output.text)
+            else:
+                output.data = _deep(scrub, output.data)
+        cell.outputs = [output for output in outputs if output.output_type != "stream" or output.text]
+
+
+def _merged(outputs: list[Any]) -> list[Any]:
+    """Streams that follow each other become one per name: how a print was cut into messages is chance."""
+    merged: list[Any] = []
+    run: dict[str, Any] = {}
+    for output in outputs:
+        if output.output_type != "stream":
+            run = {}
+            merged.append(output)
+        elif output.name in run:
+            run[output.name].text += output.text
+        else:
+            run[output.name] = copy.copy(output)
+            merged.append(run[output.name])
+    for output in merged:
+        if output.output_type == "stream":
+            output.text = _without_overwritten(output.text)
+    return merged
+
+
+def _without_overwritten(text: str) -> str:
+    """What a terminal would still show: of a line that a progress bar rewrote with carriage returns, its last state."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
+
+
+def _scrubber() -> Callable[[str], str]:
+    """A function that takes this machine's folders out of a text; the longest match wins."""
+    temporary, root = tempfile.gettempdir(), paths.repo_root()
+    folders = {temporary: "$TMPDIR", str(Path.home()): "~"}
+    # A file of an installed package is named by its place inside the package, one of the checkout by its place there.
+    folders |= {str(Path(entry)): "." for entry in sys.path if os.path.isabs(entry)}
+    if root:
+        folders[str(root)] = "."
+    folders[str(paths.examples_dir())] = "examples"
+    rules = [
+        # IPython names a cell's code by a file that never was.
+        (re.compile(re.escape(temporary) + r"/ipykernel_\d+/\d+\.py"), "cell"),
+        # Folders made for one run have random names.
+        (re.compile(re.escape(temporary) + r"/(?:tmp|cudatut-|pycuda-)\w+(?=/)"), "$TMPDIR"),
+    ]
+    for folder in sorted(folders, key=len, reverse=True):
+        if len(folder) > 1:
+            begin, new = r"(?<![\w.~$-])" + re.escape(folder), folders[folder]
+            if new == ".":
+                rules.append((re.compile(begin + "/"), ""))
+            rules.append((re.compile(begin + r"(?![\w.-])"), new))
+
+    def scrub(text: str) -> str:
+        for pattern, new in rules:
+            text = pattern.sub(lambda match, new=new: new, text)
+        return text
+
+    return scrub
+
+
+def _deep(scrub: Callable[[str], str], value: Any) -> Any:
+    if isinstance(value, str):
+        return scrub(value)
+    if isinstance(value, dict):
+        return type(value)({key: _deep(scrub, entry) for key, entry in value.items()})
+    if isinstance(value, list):
+        return [_deep(scrub, entry) for entry in value]
+    return value
+
+
+# --- the file ------------------------------------------------------------------------------------------------------
+
+
+def _notebook_metadata() -> dict[str, Any]:
+    return {
+        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+        "language_info": {"name": "python"},
+        # Colab gives the notebook a GPU.
+        "accelerator": "GPU",
+        "colab": {"gpuType": "T4"},
+    }
+
+
+def _install_cell() -> Any:
+    import nbformat
+
+    source = (
+        "try:\n"
+        "    import cudatut\n"
+        "except ImportError:  # in Colab: builds PyCUDA, a few minutes\n"
+        f'    %pip install -q "cudatut[gpu,vendor] @ git+{repository()}"'
+    )
+    title = recording.INSTALL_CELL
+    return nbformat.v4.new_code_cell(source, id=title, metadata={"title": title})
+
+
+def repository() -> str:
+    """Address of the project's repository, from pyproject.toml or from what pip kept of it."""
+    root = paths.repo_root()
+    if root:
+        import tomllib
+
+        return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Repository"]
+    for entry in packages.metadata("cudatut").get_all("Project-URL") or []:
+        label, _, address = entry.partition(", ")
+        if label == "Repository":
+            return address
+    raise CudatutError("cudatut's own metadata names no repository; install it again")
+
+
+def write(executed: Executed, sanitizers: list[Sanitizer]) -> Path:
+    """Put a recording in its place, in one step, if it is whole and good. Returns its path.
+
+    Raises RecordingFailed otherwise, and UnwritableError; the old recording is untouched then.
+    """
+    import nbformat
+
+    example = executed.example
+    if executed.session["gpu"] is None:
+        raise RecordingFailed(example.name, "its kernel saw no GPU")
+    notebook = copy.deepcopy(executed.notebook)
+    notebook.cells.insert(0, _install_cell())
+    notebook.metadata["cudatut"] = {
+        "schema": recording.SCHEMA,
+        "name": example.name,
+        "title": example.title,
+        "requires": example.requires,
+        "sources": executed.sources,
+        "gpu": executed.session["gpu"],
+        "toolchain": executed.session["toolchain"],
+        "recorded_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "commit": commit(executed.sources),
+        "duration_s": executed.duration_s,
+        "sanitizers": [sanitizer.json() for sanitizer in sanitizers],
+    }
+    nbformat.validate(notebook)
+    raw = (nbformat.writes(notebook, version=4).rstrip("\n") + "\n").encode()
+    made = recording.parse(example.name, example.notebook, raw)
+    if made.problems():
+        raise RecordingFailed(example.name, "; ".join(made.problems()))
+    if made.stale():
+        raise RecordingFailed(example.name, f"{', '.join(made.stale())} changed while it was being recorded")
+    _replace(example.notebook, raw)
+    return example.notebook
+
+
+def _replace(path: Path, raw: bytes) -> None:
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.stem}-", suffix=".tmp", delete=False) as file:
+            file.write(raw)
+        try:
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(file.name, 0o666 & ~umask)
+            os.replace(file.name, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(file.name)
+            raise
+    except OSError as error:
+        raise UnwritableError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def commit(sources: Iterable[str]) -> str:
+    """Commit that the sources come from, with "-dirty" if any of them differs from it; "unknown" without git.
+
+    Where the checkout has no .git (a copy on another machine), $CUDATUT_COMMIT says it.
+    """
+    root = paths.repo_root()
+    if root:
+        examples = paths.examples_dir()
+        head = _git(root, "rev-parse", "HEAD")
+        if head:
+            changed = _git(root, "status", "--porcelain", "--", *(str(examples / name) for name in sources))
+            return head + ("" if changed == "" else "-dirty")
+    return os.environ.get("CUDATUT_COMMIT") or "unknown"
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+# --- many examples -------------------------------------------------------------------------------------------------
+
+
+def record_all(
+    names: Iterable[str] = (), *, only_stale: bool = False, jobs: int | None = None, progress: Progress | None = None
+) -> list[Outcome]:
+    """Record the named examples (all without names; of them only those not fresh and good with `only_stale`).
+
+    jobs: how many sanitizers run side by side (default: as many as cores, at most 8).
+    Before any of them runs, refuses with UnknownExampleError, UnwritableError, RecordingFailed (a cell without title),
+    ToolMissing or NoGpuError. After that an example that fails does not stop the others: see the outcomes.
+    """
+    examples = [catalog.get(name) for name in dict.fromkeys(names)] or catalog.examples()
+    if only_stale:
+        examples = [example for example in examples if not is_fresh(example.name)]
+    if not examples:
+        return []
+    require_writable(examples)
+    _require_jupyter()
+    for example in examples:
+        notebook_of(example)
+    gpu = probe_gpu()
+    if shutil.which("compute-sanitizer") is None:
+        raise ToolMissing(
+            "compute-sanitizer is not on PATH, and a recording without it is not whole; it comes with the CUDA toolkit"
+        )
+    # The kernels and the sanitizers' children must import this cudatut.
+    os.environ["PYTHONPATH"] = environment()["PYTHONPATH"]
+    from cudatut.sanitizer import run
+
+    return record_examples(examples, gpu["name"], gpu["compute_capability"], run, jobs=jobs, progress=progress)
+
+
+def record_examples(
+    examples: list[Example],
+    gpu_name: str,
+    capability: tuple[int, int],
+    sanitize: Callable[[Path, str, float], Sanitizer],
+    *,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> list[Outcome]:
+    """The two phases of `record_all`, on a GPU known to be there: notebooks one by one, then sanitizers side by side."""
+    progress = progress or Progress()
+    outcomes: dict[str, Outcome] = {}
+
+    def settle(name: str, status: str, reason: str = "") -> None:
+        outcomes[name] = Outcome(name, status, reason)
+        progress.outcome(outcomes[name])
+
+    executed: list[Executed] = []
+    progress.start("notebooks", len(examples))
+    for example in examples:
+        if not _supports(capability, example.requires):
+            settle(example.name, "skipped", f"needs {example.requires}, and {gpu_name} is sm_{capability[0]}{capability[1]}")
+        else:
+            try:
+                executed.append(record_notebook(example, lambda cell, name=example.name: progress.step(f"{name} {cell}")))
+            except CudatutError as error:
+                settle(example.name, "failed", str(error))
+        progress.done(example.name)
+
+    progress.start("sanitizers", len(executed) * len(SANITIZERS))
+    found: dict[str, dict[str, Sanitizer | Exception]] = {run.example.name: {} for run in executed}
+    pool = ThreadPoolExecutor(jobs or min(8, os.cpu_count() or 1))
+    try:
+        jobs_of: dict[Future, tuple[Executed, str]] = {}
+        for run in executed:
+            for tool in SANITIZERS:
+                limit = SANITIZER_TIME * run.example.timeout_s
+                jobs_of[pool.submit(sanitize, run.example.path, tool, limit)] = (run, tool)
+        for job in as_completed(jobs_of):
+            run, tool = jobs_of[job]
+            name = run.example.name
+            found[name][tool] = job.exception() or job.result()
+            progress.done(f"{name} {tool}")
+            if len(found[name]) == len(SANITIZERS):
+                try:
+                    write(run, _all_clean(name, found[name]))
+                except CudatutError as error:
+                    settle(name, "failed", str(error))
+                else:
+                    settle(name, "recorded")
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+    return [outcomes[example.name] for example in examples]
+
+
+def _all_clean(name: str, found: dict[str, Sanitizer | Exception]) -> list[Sanitizer]:
+    reasons = []
+    for tool in SANITIZERS:
+        result = found[tool]
+        if isinstance(result, Exception):
+            reasons.append(f"{tool} did not finish: {result}")
+        elif result.errors:
+            report = [line for line in result.log.splitlines() if line.strip(" =")][:20]
+            reasons.append("\n    ".join([f"{tool} found {result.errors} errors", *report]))
+    if reasons:
+        raise RecordingFailed(name, "; ".join(reasons))
+    return [found[tool] for tool in SANITIZERS]
+
+
+def is_fresh(name: str) -> bool:
+    """Whether a recording exists and is whole, fresh and good."""
+    try:
+        recording.require_good(name)
+    except CudatutError:
+        return False
+    return True
+
+
+def require_writable(examples: Iterable[Example]) -> None:
+    """Raises UnwritableError, naming the folder, unless every recording can be written."""
+    for folder in sorted({example.notebook.parent for example in examples}):
+        try:
+            with tempfile.NamedTemporaryFile(dir=folder, prefix=".cudatut-"):
+                pass
+        except OSError as error:
+            raise UnwritableError(
+                f"recordings cannot be written to {folder}: {error.strerror}. Make the checkout writable, or set "
+                "CUDATUT_EXAMPLES to a copy of examples/ that is"
+            ) from error
+
+
+def _require_jupyter() -> None:
+    try:
+        import ipykernel  # noqa: F401
+        import jupytext  # noqa: F401
+        import nbclient  # noqa: F401
+    except ImportError as error:
+        raise ToolMissing(f"recording needs '{error.name}': `pip install 'cudatut[record]'`") from error
+
+
+def probe_gpu() -> dict[str, Any]:
+    """Name and compute capability of the GPU, asked in a child process so that this one holds no context on it.
+
+    Raises NoGpuError saying what was looked for.
+    """
+    code = "from cudatut.recorder import _print_gpu; _print_gpu()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), timeout=120)
+    try:
+        answer = json.loads(done.stdout.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        raise NoGpuError(f"asking for the GPU failed: {(done.stderr or done.stdout).strip()[-2000:]}") from None
+    if "error" in answer:
+        raise NoGpuError(answer["error"])
+    return {"name": answer["name"], "compute_capability": tuple(answer["compute_capability"])}
+
+
+def _print_gpu() -> None:
+    from cudatut.gpu import device
+
+    try:
+        gpu = device()
+        print(json.dumps({"name": gpu.name, "compute_capability": gpu.compute_capability}))
+    except CudatutError as error:
+        print(json.dumps({"error": str(error)}))
+
+
+def _supports(capability: tuple[int, int], requires: str) -> bool:
+    from cudatut.gpu import supports
+
+    return supports(capability, requires)
