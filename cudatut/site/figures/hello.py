@@ -23,7 +23,7 @@ def toolchain(capability: str = "9.0") -> str:
     s.text(
         160,
         326,
-        tr("driver: libcuda and the kernel module", "驱动程序：libcuda 与内核模块"),
+        tr("driver: libcuda", "驱动程序：libcuda"),
         "c4 bold",
         "start",
     )
