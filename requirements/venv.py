@@ -42,7 +42,7 @@ def check_this_python():
         fail(
             "Python %d.%d or newer is needed, and %s is %s.\n"
             "Install a newer one and name it:  make PYTHON=python3.12 ..."
-            % (MINIMUM + (sys.executable, sys.version.split()[0]))
+            % (MINIMUM[0], MINIMUM[1], sys.executable, sys.version.split()[0])
         )
     for module in ("venv", "ensurepip"):
         if importlib.util.find_spec(module) is None:

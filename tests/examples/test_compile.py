@@ -1,0 +1,299 @@
+"""Every kernel of the book, compiled by the real nvcc for each compute capability that it claims.
+
+Needs nvcc (a toolkit's, or the one that `make test` installs from PyPI) and a host compiler, no GPU.
+
+A kernel in a .py file is a string that defines a `__global__` function, wrapped in extern "C" { } as
+PyCUDA's SourceModule and `ct.Kernel` do. Comments inside a source say what is meant:
+
+    // expect: compile error      it must not compile
+    // expect: spills             registers may spill to local memory
+    // requires: sm_80            this source claims less than its example does
+"""
+
+import ast
+import re
+import subprocess
+import textwrap
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from cudatut import catalog, nvcc
+from cudatut.errors import ToolMissing
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+
+# What the book is compiled for: Turing, A100, RTX 30, RTX 40, H100, B200, RTX 50.
+ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
+
+DEFINES_KERNEL = re.compile(r"__global__\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?void\b")
+
+
+@dataclass(frozen=True)
+class Source:
+    """CUDA C++ that has to compile: `where` names the file and line, `requires` is like "sm_75"."""
+
+    where: str
+    code: str
+    requires: str = "sm_75"
+    defines: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    wrap: bool = False  # in extern "C" { }
+    folders: tuple[Path, ...] = field(default=(), compare=False)
+
+    def architectures(self) -> list[str]:
+        """Those it claims: every one of the book's from `requires` on; exactly it for "sm_90a"."""
+        asked = re.search(r"//\s*requires:\s*(sm_\w+)", self.code)
+        number = (asked[1] if asked else self.requires).removeprefix("sm_")
+        if not number.isdecimal():
+            return [number]
+        return sorted({number, *(str(a) for a in ARCHITECTURES if a >= int(number))}, key=int)
+
+
+def sources() -> list[Source]:
+    """All of them, each once: .cu files, and strings in the .py of examples."""
+    claims: dict[Path, list[str]] = {}
+    for example in catalog.examples():
+        for name in example.sources():
+            claims.setdefault(EXAMPLES / name, []).append(example.requires)
+    found: list[Source] = []
+    for path in sorted([*EXAMPLES.rglob("*.cu"), *(ROOT / "cudatut").rglob("*.cu")]):
+        found += of_file(
+            path, sorted(set(claims.get(path, ["sm_75"])), key=lambda arch: (len(arch), arch))
+        )
+    for path in sorted(EXAMPLES.rglob("*.py")):
+        claimed = claims.get(path, ["sm_75"])
+        requires = min(claimed, key=lambda arch: (len(arch), arch))
+        for source in of_python(
+            path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix()
+        ):
+            found.append(replace(source, requires=requires, folders=(path.parent, EXAMPLES)))
+    unique = {(s.code, s.requires, s.defines, s.options, s.wrap): s for s in reversed(found)}
+    return sorted(unique.values(), key=lambda source: source.where)
+
+
+def of_file(path: Path, claimed: list[str]) -> list[Source]:
+    """The .cu file once for each different set of macros that the examples compile it with."""
+    code = path.read_text(encoding="utf-8")
+    name = path.relative_to(EXAMPLES).as_posix() if path.is_relative_to(EXAMPLES) else path.name
+    variants = set()
+    for script in EXAMPLES.rglob("*.py"):
+        for call in calls(ast.parse(script.read_text(encoding="utf-8"))):
+            if any(isinstance(a, ast.Constant) and a.value == name for a in call.args):
+                variants.add((defines_of(call), options_of(call)))
+    where = path.relative_to(ROOT).as_posix()
+    folders = (path.parent, EXAMPLES)
+    return [
+        Source(where, code, arch, defines, options, folders=folders)
+        for defines, options in sorted(variants) or [((), ())]
+        for arch in claimed
+        # An architecture of its own (sm_90a) does not follow from a smaller claim, nor the reverse.
+        if arch == claimed[0] or not arch.removeprefix("sm_").isdecimal()
+    ]
+
+
+def of_python(text: str, where: str, first_line: int = 1) -> list[Source]:
+    """Kernels in the strings of Python code, and in the programs that are themselves such strings."""
+    tree = ast.parse(text)
+    by_name = {
+        call_arg.id: call
+        for call in calls(tree)
+        for call_arg in call.args
+        if isinstance(call_arg, ast.Name)
+    }
+    found = []
+
+    def visit(node: ast.AST, call: ast.Call | None, target: str | None) -> None:
+        code = text_of(node)
+        if code is not None:
+            if DEFINES_KERNEL.search(code):
+                line = first_line + node.lineno - 1
+                if is_python(code):
+                    found.extend(of_python(textwrap.dedent(code), where, line))
+                else:
+                    found.append(kernel(code, f"{where}:{line}", call or by_name.get(target or "")))
+            return
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            target = node.targets[0].id
+        if isinstance(node, ast.Call):
+            call = node
+        for child in ast.iter_child_nodes(node):
+            visit(child, call, target)
+
+    visit(tree, None, None)
+    return found
+
+
+def text_of(node: ast.AST) -> str | None:
+    """A string's value; of an f-string the fixed parts, with 0 where a value goes."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(p.value if isinstance(p, ast.Constant) else "0" for p in node.values)
+    return None
+
+
+def is_python(code: str) -> bool:
+    try:
+        ast.parse(textwrap.dedent(code))
+    except SyntaxError:
+        return False
+    return True
+
+
+def kernel(code: str, where: str, call: ast.Call | None) -> Source:
+    bare = call is not None and any(
+        k.arg == "no_extern_c" and isinstance(k.value, ast.Constant) and k.value.value is True
+        for k in call.keywords
+    )
+    wrap = not bare and 'extern "C"' not in code
+    return Source(where, code, "sm_75", defines_of(call), options_of(call), wrap)
+
+
+def calls(tree: ast.AST) -> list[ast.Call]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+
+
+def keyword(call: ast.Call | None, name: str) -> ast.expr | None:
+    return next((k.value for k in call.keywords if k.arg == name), None) if call else None
+
+
+def defines_of(call: ast.Call | None) -> tuple[str, ...]:
+    """-D flags of a call; a value that is known only at run time counts as 1."""
+    value = keyword(call, "defines")
+    if not isinstance(value, ast.Dict):
+        return ()
+    return tuple(
+        f"-D{key.value}={item.value if isinstance(item, ast.Constant) else 1}"
+        for key, item in zip(value.keys, value.values, strict=True)
+        if isinstance(key, ast.Constant)
+    )
+
+
+def options_of(call: ast.Call | None) -> tuple[str, ...]:
+    value = keyword(call, "options")
+    if not isinstance(value, (ast.List, ast.Tuple)):
+        return ()
+    return tuple(item.value for item in value.elts if isinstance(item, ast.Constant))
+
+
+def compile_source(source: Source, folder: Path) -> subprocess.CompletedProcess:
+    """One run of nvcc for all architectures. A source with a main becomes a whole program."""
+    path = folder / "source.cu"
+    marked = f'#line 1 "{source.where}"\n{source.code}'
+    path.write_text(f'extern "C" {{\n{marked}\n}}\n' if source.wrap else marked, encoding="utf-8")
+    program = nvcc.find_nvcc()
+    whole = re.search(r"^int main\(", source.code, re.MULTILINE)
+    command = [program, "-std=c++17", "-lineinfo", "-Xptxas", "-v", "--threads", "2"]
+    command += nvcc.nvcc_flags(program) if whole else ["--fatbin"]
+    for arch in source.architectures():
+        command += ["-gencode", f"arch=compute_{arch},code=sm_{arch}"]
+    command += [f"-I{include}" for include in source.folders]
+    command += [*source.defines, *source.options, "-o", folder / "out", path]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=600, env=nvcc.nvcc_env(program), cwd=folder
+    )
+
+
+def spills(log: str) -> list[str]:
+    """ "kernel for 'sm_75': 8 bytes" for each kernel that spills, from ptxas's report."""
+    report = re.compile(
+        r"Compiling entry function '(\w+)' for '(\w+)'.*?(\d+) bytes spill stores", re.S
+    )
+    return [
+        f"{name} for {arch}: {size} bytes" for name, arch, size in report.findall(log) if int(size)
+    ]
+
+
+SOURCES = sources()
+
+
+@pytest.fixture(scope="session")
+def compiler(missing) -> Path:
+    """Path of nvcc. Without it or a host compiler: skipped with the reason; in CI a failure."""
+    try:
+        nvcc.find_host_compiler()
+        return nvcc.find_nvcc()
+    except ToolMissing as error:
+        missing(str(error))
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.where)
+def test_compiles(source: Source, compiler: Path, tmp_path: Path, record_property) -> None:
+    done = compile_source(source, tmp_path)
+    log = done.stdout + done.stderr
+    if re.search(r"//\s*expect:\s*compile error", source.code):
+        assert done.returncode != 0, f"{source.where} is meant not to compile, but does"
+        assert "error" in log
+        return
+    assert done.returncode == 0, f"{source.where} does not compile:\n{log}"
+    warned = [line for line in log.splitlines() if re.search(r"\bwarning\b", line)]
+    assert not warned, f"{source.where} compiles with warnings:\n" + "\n".join(warned)
+    spilt = spills(log)
+    record_property("spills", spilt)
+    if not re.search(r"//\s*expect:\s*spills", source.code):
+        assert not spilt, f"{source.where} spills registers: {'; '.join(spilt)}"
+
+
+def test_kernels_are_found() -> None:
+    """The collector sees what it should: files, inline strings, programs in strings, macros."""
+    found = of_python(
+        textwrap.dedent(
+            '''
+            source = """
+            __global__ void a() {}
+            """
+            b = SourceModule('template <int N> __global__ void b() {}', no_extern_c=True)
+            c = ct.Kernel("__global__ void c() { int x = N; }", "c", defines={"N": 3, "M": size})
+            d = ct.isolated("""
+            import cudatut as ct
+            ct.Kernel('extern "C" __global__ void d() {}', "d")
+            """)
+            SourceModule(source, no_extern_c=True)
+            message = "a __global__ function"
+            '''
+        ),
+        "x.py",
+    )
+    assert [(s.where, s.wrap, s.defines) for s in found] == [
+        ("x.py:2", False, ()),
+        ("x.py:5", False, ()),
+        ("x.py:6", True, ("-DN=3", "-DM=1")),
+        ("x.py:9", False, ()),
+    ]
+    assert any(source.where.endswith(".cu") for source in SOURCES)
+    assert any(".py:" in source.where for source in SOURCES)
+
+
+def test_architectures() -> None:
+    assert Source("", "").architectures() == ["75", "80", "86", "89", "90", "100", "120"]
+    assert Source("", "", "sm_87").architectures() == ["87", "89", "90", "100", "120"]
+    assert Source("", "", "sm_90a").architectures() == ["90a"]
+    assert Source("", "// requires: sm_100", "sm_80").architectures() == ["100", "120"]
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ("__global__ void f(float* x) { x[0] = y; }", "undefined"),
+        ("__global__ void f(float* x) { int unused; x[0] = 1; }", "warning"),
+    ],
+)
+def test_compiler_objects(code: str, problem: str, compiler: Path, tmp_path: Path) -> None:
+    """The compile test can fail: an error and a warning are both seen."""
+    done = compile_source(Source("x.cu", code, "sm_120", wrap=True), tmp_path)
+    assert problem in done.stdout + done.stderr
+
+
+def test_spills_are_seen(compiler: Path, tmp_path: Path) -> None:
+    body = "".join(f"float v{i} = x[{i}];" for i in range(64)) + "__syncthreads();"
+    body += (
+        "x[threadIdx.x] = " + "*".join(f"(v{i} + {i}.5f * threadIdx.x)" for i in range(64)) + ";"
+    )
+    body += "".join(f"x[{i} + blockIdx.x] = v{i};" for i in range(64))
+    code = f"__global__ void __launch_bounds__(1024, 2) f(float* x) {{ {body} }}"
+    done = compile_source(Source("x.cu", code, "sm_90a", wrap=True), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert spills(done.stdout + done.stderr)
