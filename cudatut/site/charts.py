@@ -67,9 +67,7 @@ def benchmark_svg(result: dict[str, Any], lang: str) -> str:
             s.raw(
                 f'<path class="whisker" d="M{x_low:.1f} {y - 5:.0f}v10m0-5H{x_high:.1f}m0-5v10"/>'
             )
-        s.text(
-            max(end, x_high) + 8, y + 4.5, note, "bold" if row["of_peak"] else "", "start", _SMALL
-        )
+        s.text(max(end, x_high) + 8, y + 4.5, note, "", "start", _SMALL)
     s.line(left, top - 2, left, bottom, "axis")
     if peak:
         x = scale.x(peak)

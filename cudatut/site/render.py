@@ -193,7 +193,7 @@ def _tolerance(check: dict[str, Any], lang: str) -> str:
     if not check["atol"] and not check["rtol"]:
         return text("check.exact", lang)
     parts = [(check["atol"], "atol"), (check["rtol"], "rtol")]
-    return "<br>".join(f"{name} {_error(value)}" for value, name in parts if value)
+    return ", ".join(f"{name} {_error(value)}" for value, name in parts if value)
 
 
 def _error(value: float) -> str:
@@ -425,4 +425,4 @@ def _maybe(value: float | None, shown: Callable[[float], str]) -> str:
 
 
 def _code(value: str) -> str:
-    return f"<code>{escape(value, quote=False)}</code>"
+    return f'<code class="ct-code">{escape(value, quote=False)}</code>'

@@ -149,6 +149,8 @@ class Svg:
             "viewBox": f"0 0 {_num(self.width)} {_num(self.height)}",
             "width": self.width,
             "height": self.height,
+            # On a narrow screen it shrinks this far and then scrolls, so that words stay legible.
+            "style": f"min-width:{0.85 * self.width:.0f}px",
             "role": "img",
             "aria-label": title if desc is None else f"{title} {desc}",
             "text-anchor": "middle",
