@@ -37,7 +37,7 @@ axpy(a, d_x, d_y, out, np.int32(n), block=(1, 1, 1), grid=(1, 1))
 ct.check(out, a * x + y, name="axpy")
 
 # %% rounding
-once = (a.astype(np.float64) * x + y).astype(np.float32)  # rounded at the end
+once = (float(a) * x.astype(np.float64) + y).astype(np.float32)  # rounded at the end
 twice = a * x + y  # rounded after the product and after the sum
 ct.facts(
     "elements that differ",
