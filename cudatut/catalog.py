@@ -95,11 +95,8 @@ def get(name: str) -> Example:
         return example
     everything = [example.name for example in examples()]
     stems = {known.rpartition("/")[2]: known for known in everything}
-    close = difflib.get_close_matches(wanted, everything, n=3, cutoff=0.6)
-    close += [
-        stems[stem]
-        for stem in difflib.get_close_matches(wanted.rpartition("/")[2], stems, n=3, cutoff=0.7)
-    ]
+    close = [stems[stem] for stem in difflib.get_close_matches(wanted.rpartition("/")[2], stems, n=3, cutoff=0.6)]
+    close += difflib.get_close_matches(wanted, everything, n=3, cutoff=0.8)
     hint = f" Did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
     raise UnknownExampleError(
         f"there is no example '{name}'.{hint} `python -m cudatut list` names them all."

@@ -1,0 +1,138 @@
+"""A folder of examples made for one test, and recordings made up for it."""
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+
+from cudatut import recording
+from cudatut.results import MIME
+from cudatut.tool import SANITIZERS
+
+GPU = {
+    "name": "NVIDIA Test",
+    "compute_capability": "9.0",
+    "memory_bytes": 80_000_000_000,
+    "sm_count": 132,
+    "driver": "580.1",
+}
+CHECK = {
+    "kind": "check",
+    "name": "add",
+    "passed": True,
+    "n": 31,
+    "max_abs_err": 0.0,
+    "max_rel_err": 0.0,
+    "atol": 1e-5,
+    "rtol": 1e-5,
+}
+ROW = {
+    "name": "one thread",
+    "median_us": 2.0,
+    "p20_us": 1.0,
+    "p80_us": 3.0,
+    "value": 4.0,
+    "of_peak": 0.5,
+    "vendor": False,
+    "ratio_to_vendor": None,
+}
+BENCHMARK = {"kind": "benchmark", "name": "add", "unit": "GB/s", "peak": 8.0, "rows": [ROW]}
+
+
+def header(requires="sm_75", timeout_s=60):
+    return (
+        "# ---\n# jupyter:\n#   cudatut:\n"
+        '#     title: {en: "Vector add", zh: "向量加法"}\n'
+        f"#     requires: {requires}\n#     timeout_s: {timeout_s}\n# ---\n"
+    )
+
+
+class Book:
+    """An examples folder."""
+
+    def __init__(self, root: Path):
+        self.root = root
+
+    def file(self, name: str, text: str) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def example(self, name: str, cells: str = "# %% check\nprint(1)\n", **head) -> Path:
+        return self.file(f"{name}.py", header(**head) + cells)
+
+    def notebook(self, name: str, *outputs: dict) -> dict:
+        """A whole, good, fresh recording as JSON: its cell 'bench' shows a check, a benchmark and `outputs`."""
+        results = [copy.deepcopy(CHECK), copy.deepcopy(BENCHMARK)]
+        shown = [
+            {
+                "output_type": "display_data",
+                "metadata": {},
+                "data": {"text/plain": f"[{r['kind']}]", MIME: r},
+            }
+            for r in results
+        ]
+        return {
+            "nbformat": 4,
+            "nbformat_minor": 5,
+            "metadata": {
+                "cudatut": {
+                    "schema": 1,
+                    "name": name,
+                    "title": {"en": "Vector add", "zh": "向量加法"},
+                    "requires": "sm_75",
+                    "sources": {
+                        f"{name}.py": recording.source_hash(self.root / f"{name}.py"),
+                    },
+                    "gpu": dict(GPU),
+                    "toolchain": {
+                        "cuda": "13.0",
+                        "nvcc": "13.0.88",
+                        "pycuda": "2026.1",
+                        "python": "3.12.3",
+                        "numpy": "2.5.0",
+                    },
+                    "recorded_at": "2026-11-20T12:00:00+00:00",
+                    "commit": "0" * 40,
+                    "duration_s": 1.5,
+                    "sanitizers": [
+                        {"kind": "sanitizer", "tool": tool, "errors": 0} for tool in SANITIZERS
+                    ],
+                }
+            },
+            "cells": [
+                _code("install", "import cudatut", None),
+                {"cell_type": "markdown", "id": "md-1", "metadata": {}, "source": ["One ", "idea"]},
+                _code(
+                    "setup",
+                    ["import os\n", "x = 1"],
+                    1,
+                    {"output_type": "stream", "name": "stdout", "text": ["hello\n", "world\n"]},
+                ),
+                _code("bench", "bench()", 2, *shown, *outputs),
+            ],
+        }
+
+    def recorded(self, name: str, notebook: dict | None = None) -> Path:
+        return self.file(f"{name}.ipynb", json.dumps(notebook or self.notebook(name), indent=1))
+
+
+def _code(title, source, count, *outputs):
+    return {
+        "cell_type": "code",
+        "id": title,
+        "metadata": {},
+        "source": source,
+        "execution_count": count,
+        "outputs": list(outputs),
+    }
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    root = tmp_path / "examples"
+    root.mkdir()
+    monkeypatch.setenv("CUDATUT_EXAMPLES", str(root))
+    return Book(root)

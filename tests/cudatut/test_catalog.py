@@ -1,0 +1,152 @@
+"""Examples: found, described, and traced to their files, by text alone."""
+
+import subprocess
+import sys
+
+import pytest
+
+from cudatut import catalog
+from cudatut.errors import CudatutError
+
+
+def test_header(book):
+    book.example("start/add", requires="sm_90a", timeout_s=7)
+    (example,) = catalog.examples()
+    assert example.name == "start/add"
+    assert example.title == {"en": "Vector add", "zh": "向量加法"}
+    assert (example.requires, example.timeout_s) == ("sm_90a", 7.0)
+    assert example.notebook == book.root / "start" / "add.ipynb"
+
+
+def test_sorted_without_shared_modules_and_hidden_folders(book):
+    book.example("b/two")
+    book.example("a/one")
+    book.file("a/ladder.py", "RUNGS = []\n")
+    book.example(".ipynb_checkpoints/one")
+    book.example("__pycache__/one")
+    assert [example.name for example in catalog.examples()] == ["a/one", "b/two"]
+
+
+def test_windows_line_ends(book):
+    path = book.example("a/one")
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert catalog.get("a/one").requires == "sm_75"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("# %% check\n1\n", "does not begin with a '# ---' header"),
+        ("# ---\n# jupyter: {\n# ---\n# %% a\n", "the header is not YAML"),
+        ("# ---\n# jupyter: {}\n# ---\n# %% a\n", "lacks 'jupyter: cudatut:'"),
+        ("# ---\n# - 1\n# ---\n# %% a\n", "lacks 'jupyter: cudatut:'"),
+        (
+            '# ---\n# jupyter:\n#   cudatut: {title: {en: "x"}, requires: sm_75}\n# ---\n',
+            "must have 'en' and 'zh'",
+        ),
+        (
+            "# ---\n# jupyter:\n#   cudatut: {title: {en: x, zh: y}, requires: 7.5}\n# ---\n",
+            "requires is 7.5; write it like sm_75",
+        ),
+        (
+            "# ---\n# jupyter:\n#   cudatut: {title: {en: x, zh: y}, requires: sm_75, timeout_s: 0}\n# ---\n",
+            "timeout_s is 0",
+        ),
+    ],
+)
+def test_bad_header_names_the_file_and_the_fault(book, text, message):
+    book.file("a/bad.py", text)
+    with pytest.raises(catalog.BadHeaderError) as caught:
+        catalog.examples()
+    assert message in str(caught.value)
+    assert "examples/a/bad.py" in str(caught.value)
+
+
+def test_sources_are_followed_through_strings_includes_and_imports(book):
+    book.file("a/add.cu", '#include "common.cuh"\n#include <cstdio>\n#include "b/shared.cuh"\n')
+    book.file("a/common.cuh", '  #  include "deeper.cuh"\n')
+    book.file("a/deeper.cuh", '#include "common.cuh"\n')  # a circle
+    book.file("b/shared.cuh", "")
+    book.file("a/inline.cuh", "")
+    book.file("a/ladder.py", 'import numpy\nKERNEL = "b/rung.cu"\n')
+    book.file("b/rung.cu", "")
+    book.example("b/other")
+    book.file("a/unrelated.cu", "")
+    book.example(
+        "a/add",
+        "# %% setup\n"
+        "import os, ladder as l\n"
+        'k = Kernel("a/add.cu", "add")\n'
+        "inline = Kernel('''\n"
+        '#include "inline.cuh"\n'
+        "''', 'x')\n"
+        'ct.profile("b/other", "add", [])\n'
+        'open("missing.cu"); "none/such"\n',
+    )
+    assert catalog.get("a/add").sources() == [
+        "a/add.cu",
+        "a/add.py",
+        "a/common.cuh",
+        "a/deeper.cuh",
+        "a/inline.cuh",
+        "a/ladder.py",
+        "b/other.py",
+        "b/rung.cu",
+        "b/shared.cuh",
+    ]
+
+
+def test_sources_stay_inside_the_examples(book):
+    outside = book.root.parent / "outside.cuh"
+    outside.write_text("")
+    book.example("a/add", f'# %% a\nx = "../{outside.name}"\n')
+    assert catalog.get("a/add").sources() == ["a/add.py"]
+
+
+@pytest.mark.parametrize("name", ["a/add", "examples/a/add.py", "a/add.ipynb", "./examples/a/add.py"])
+def test_get(book, name):
+    book.example("a/add")
+    assert catalog.get(name).name == "a/add"
+
+
+@pytest.mark.parametrize("name", ["first_kernel", "start/frist_kernel", "strat/first_kernel", "first_kernels"])
+def test_unknown_name_offers_close_ones(book, name):
+    book.example("start/first_kernel")
+    book.example("start/hello")
+    with pytest.raises(catalog.UnknownExampleError) as caught:
+        catalog.get(name)
+    assert "Did you mean start/first_kernel?" in str(caught.value)
+    assert "start/hello" not in str(caught.value)
+
+
+def test_unknown_name_far_from_all_offers_the_list(book):
+    book.example("start/hello")
+    with pytest.raises(catalog.UnknownExampleError, match=r"no example 'zzz'\. `python -m cudatut list`"):
+        catalog.get("zzz")
+
+
+@pytest.mark.parametrize("name", ["", "/", "../secret", "start", "a/ladder"])
+def test_what_is_no_name_is_unknown(book, name):
+    book.example("start/hello")
+    book.file("a/ladder.py", "x = 1\n")
+    (book.root.parent / "secret.py").write_text((book.root / "start/hello.py").read_text("utf-8"), "utf-8")
+    with pytest.raises(catalog.UnknownExampleError):
+        catalog.get(name)
+
+
+def test_no_folder_of_examples(book):
+    book.root.rmdir()
+    with pytest.raises(CudatutError, match="no folder of examples"):
+        catalog.examples()
+
+
+def test_listing_imports_nothing_heavy(book):
+    book.example("a/add")
+    book.recorded("a/add")
+    code = (
+        "import sys; from cudatut.cli import main; main(['list']); "
+        "print([m for m in ('numpy', 'jupytext', 'nbformat', 'nbclient', 'IPython', 'rich', 'pycuda') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert "fresh" in done.stdout

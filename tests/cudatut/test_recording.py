@@ -1,0 +1,239 @@
+"""Recordings: what is whole, fresh and good is shown; anything else is refused with file, reason and command."""
+
+import json
+import math
+
+import pytest
+
+from cudatut import catalog, recording
+from cudatut.results import MIME
+
+NAME = "start/add"
+MEND = f"python -m cudatut record {NAME}"
+
+
+@pytest.fixture
+def added(book):
+    book.example(NAME)
+    return book
+
+
+def refused(error, *parts):
+    with pytest.raises(error) as caught:
+        recording.require_good(NAME)
+    for part in (f"examples/{NAME}.ipynb", MEND, *parts):
+        assert part in str(caught.value)
+
+
+def test_a_good_one(added):
+    added.recorded(NAME)
+    good = recording.require_good(NAME)
+    assert (good.stale(), good.problems()) == ([], [])
+    assert [cell.title for cell in good.cells] == ["install", "md-1", "setup", "bench"]
+    assert [cell.kind for cell in good.cells] == ["code", "markdown", "code", "code"]
+    assert good.cell("setup").source == "import os\nx = 1"
+    assert good.cell("setup").outputs[0]["text"] == "hello\nworld\n"
+    assert [result["kind"] for result in good.results("bench")] == ["check", "benchmark"]
+    assert good.results("setup") == []
+    assert good.metadata["gpu"]["name"] == "NVIDIA Test"
+
+
+def test_unknown_cell_names_those_there_are(added):
+    added.recorded(NAME)
+    with pytest.raises(recording.UnknownCellError, match="no cell 'bnch'. Did you mean 'bench'\\? .*setup, bench"):
+        recording.load(NAME).cell("bnch")
+
+
+def test_missing(added):
+    refused(recording.MissingRecordingError, "has not been recorded")
+
+
+def test_unknown_example(added):
+    with pytest.raises(catalog.UnknownExampleError, match="Did you mean start/add"):
+        recording.load("start/ad")
+
+
+@pytest.mark.parametrize("keep", [0.0, 0.5, 0.999])
+def test_cut_short(added, keep):
+    path = added.recorded(NAME)
+    raw = path.read_bytes()
+    path.write_bytes(raw[: int(len(raw) * keep)])
+    refused(recording.DamagedRecordingError, "cut short")
+
+
+def test_not_text(added):
+    added.recorded(NAME).write_bytes(b"\xff\x00\x80")
+    refused(recording.DamagedRecordingError, "not JSON")
+
+
+def test_foreign_notebook(added):
+    notebook = added.notebook(NAME)
+    del notebook["metadata"]["cudatut"]
+    added.recorded(NAME, notebook)
+    refused(recording.DamagedRecordingError, "not made by cudatut")
+
+
+def test_recording_of_another_example(added):
+    notebook = added.notebook(NAME)
+    notebook["metadata"]["cudatut"]["name"] = "start/other"
+    added.recorded(NAME, notebook)
+    refused(recording.DamagedRecordingError, "of another example, start/other")
+
+
+def test_schema_of_another_version(added):
+    notebook = added.notebook(NAME)
+    notebook["metadata"]["cudatut"]["schema"] = 2
+    added.recorded(NAME, notebook)
+    refused(recording.DamagedRecordingError, "schema is 2", "reads schema 1")
+
+
+@pytest.mark.parametrize("key", sorted(recording._METADATA))
+def test_metadata_lacking_something(added, key):
+    notebook = added.notebook(NAME)
+    del notebook["metadata"]["cudatut"][key]
+    added.recorded(NAME, notebook)
+    refused(recording.DamagedRecordingError, f"cudatut.{key} = None")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda n: n.pop("cells"),
+        lambda n: n.update(cells=[]),
+        lambda n: n.update(nbformat=3),
+        lambda n: n["cells"].append(dict(n["cells"][0])),
+        lambda n: n["cells"][3].pop("outputs"),
+        lambda n: n["cells"][3].pop("id"),
+        lambda n: n["cells"][3].update(source=3),
+        lambda n: n["cells"].append(None),
+        lambda n: n["cells"][3]["outputs"].append({"output_type": "strange"}),
+        lambda n: n["cells"][3]["outputs"][0]["data"].update({MIME: []}),
+        lambda n: n["metadata"]["cudatut"]["gpu"].pop("driver"),
+        lambda n: n["metadata"]["cudatut"]["sources"].clear(),
+        lambda n: n["metadata"]["cudatut"]["sanitizers"].append("memcheck"),
+        lambda n: n.update(metadata=[]),
+    ],
+)
+def test_damaged_inside(added, damage):
+    notebook = added.notebook(NAME)
+    damage(notebook)
+    added.recorded(NAME, notebook)
+    refused(recording.DamagedRecordingError, "is no recording")
+
+
+@pytest.mark.parametrize("text", ["[]", "1", "null", '"x"'])
+def test_json_that_is_no_notebook(added, text):
+    added.file(f"{NAME}.ipynb", text)
+    refused(recording.DamagedRecordingError, "not a notebook")
+
+
+def test_changed_source(added):
+    added.recorded(NAME)
+    added.example(NAME, "# %% check\nprint(2)\n")
+    refused(recording.StaleRecordingError, f"examples/{NAME}.py changed")
+    assert recording.load(NAME).stale() == [f"{NAME}.py"]
+
+
+def test_source_that_is_gone(added):
+    kernel = added.file("start/add.cu", "kernel")
+    notebook = added.notebook(NAME)
+    notebook["metadata"]["cudatut"]["sources"]["start/add.cu"] = recording.source_hash(kernel)
+    added.recorded(NAME, notebook)
+    recording.require_good(NAME)
+    kernel.unlink()
+    refused(recording.StaleRecordingError, "examples/start/add.cu is gone")
+
+
+def test_line_ends_are_no_change(added):
+    added.recorded(NAME)
+    path = added.root / f"{NAME}.py"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    recording.require_good(NAME)
+
+
+@pytest.mark.parametrize("field", ["median_us", "p20_us", "p80_us", "value"])
+@pytest.mark.parametrize("number", [0, 0.0, -1.0, math.nan, math.inf, "3", True])
+def test_impossible_times(added, field, number):
+    notebook = added.notebook(NAME)
+    notebook["cells"][3]["outputs"][1]["data"][MIME]["rows"][0][field] = number
+    added.recorded(NAME, notebook)
+    refused(recording.FailedRecordingError, "cell 'bench'", f"{field} = {number} for 'one thread'")
+
+
+def test_a_time_that_is_missing(added):
+    notebook = added.notebook(NAME)
+    notebook["cells"][3]["outputs"][1]["data"][MIME]["rows"][0]["median_us"] = None
+    added.recorded(NAME, notebook)
+    refused(recording.FailedRecordingError, "median_us = None")
+
+
+def test_no_throughput_is_no_problem(added):
+    notebook = added.notebook(NAME)
+    notebook["cells"][3]["outputs"][1]["data"][MIME]["rows"][0]["value"] = None
+    added.recorded(NAME, notebook)
+    recording.require_good(NAME)
+
+
+def _show(result):
+    return {"output_type": "display_data", "metadata": {}, "data": {MIME: result}}
+
+
+@pytest.mark.parametrize(
+    ("output", "problem"),
+    [
+        (_show({"kind": "check", "name": "sum", "passed": False}), "the check 'sum' failed"),
+        (_show({"kind": "check", "name": "sum"}), "the check 'sum' failed"),
+        (_show({"kind": "benchmark", "name": "x", "rows": []}), "'x' has no rows"),
+        (
+            _show({"kind": "profile", "kernel": "k", "metrics": {"a.sum": {"value": math.nan, "unit": ""}}}),
+            "a.sum = nan",
+        ),
+        (
+            _show({"kind": "facts", "title": "t", "rows": [{"name": "f", "value": math.nan, "unit": None}]}),
+            "'f' in 't' is nan",
+        ),
+        (
+            {"output_type": "error", "ename": "ValueError", "evalue": "no", "traceback": []},
+            "cell 'bench' raised ValueError: no",
+        ),
+    ],
+)
+def test_problems_in_outputs(added, output, problem):
+    added.recorded(NAME, added.notebook(NAME, output))
+    refused(recording.FailedRecordingError, problem)
+
+
+def test_a_sanitizer_that_found_something(added):
+    notebook = added.notebook(NAME)
+    notebook["metadata"]["cudatut"]["sanitizers"][1]["errors"] = 2
+    added.recorded(NAME, notebook)
+    refused(recording.FailedRecordingError, "racecheck found 2 errors")
+
+
+def test_a_sanitizer_that_was_not_run(added):
+    notebook = added.notebook(NAME)
+    notebook["metadata"]["cudatut"]["sanitizers"].pop()
+    added.recorded(NAME, notebook)
+    refused(recording.FailedRecordingError, "synccheck was not run")
+
+
+def test_a_cell_that_did_not_run(added):
+    notebook = added.notebook(NAME)
+    notebook["cells"][2]["execution_count"] = None
+    added.recorded(NAME, notebook)
+    refused(recording.FailedRecordingError, "cell 'setup' was not executed")
+
+
+def test_a_file_that_cannot_be_read(added):
+    (added.root / f"{NAME}.ipynb").mkdir()
+    refused_by = pytest.raises(recording.DamagedRecordingError, match="cannot be read")
+    with refused_by:
+        recording.load(NAME)
+
+
+def test_recordings_in_this_repository_are_json_that_git_can_diff():
+    for example in catalog.examples():
+        if example.notebook.exists():
+            text = example.notebook.read_text("utf-8")
+            assert json.loads(text)["metadata"]["cudatut"]["name"] == example.name
+            assert text.endswith("}\n")
