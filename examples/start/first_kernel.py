@@ -57,6 +57,15 @@ try:
 except TypeError as error:
     print(error)
 
+# %% wrong-type
+put = SourceModule("__global__ void put(float a, float *out) { *out = a; }").get_function("put")
+arrived = np.empty(1, np.float32)
+received = {}
+for a in (np.float32(0.5), np.float64(0.5)):
+    put(a, cuda.Out(arrived), block=(1, 1, 1))  # Out: allocate, and copy back afterwards
+    received[str(a.dtype)] = arrived[0]
+ct.facts("what arrives of 0.5", received)
+
 # %% ragged
 for length in ct.RAGGED:
     length = ct.size(length, min(length, 1_000))
