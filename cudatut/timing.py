@@ -8,6 +8,7 @@ from functools import cache
 from . import tool
 from .errors import BenchError
 from .gpu import activate, device
+from .kernel import cdiv
 from .results import Benchmark, Row, show
 
 Work = int | float | dict[str, int | float] | None
@@ -58,7 +59,8 @@ def bench(
     """Time callables against each other and show the table.
 
     candidates: name -> function that launches the work and returns at once (None leaves the row out, as `ct.vendor`
-    does where a library is missing). In every round each runs once, in rotating order, after an L2 flush.
+    does where a library is missing). In every round each runs, in rotating order, always after an L2 flush; where slow
+    contestants leave fewer than 100 rounds, fast ones run several times in each.
     bytes: moved by one call (read plus written), for GB/s; or flops: for TFLOP/s; a number, or a dict by name.
     rounds: default as many as fit in 1.5 s of GPU time, 5 to 200.
 
@@ -74,14 +76,15 @@ def bench(
         times = {label: [time_once_bare(launch)] for label, launch in runs.items()}
         return _result(name, runs, times, bytes, flops, 1, peak=None)
 
-    estimate = sum(_warm_up(launch) for launch in runs.values())
-    count = rounds or max(_MIN_ROUNDS, min(_MAX_ROUNDS, int(_BUDGET_US / max(estimate, 1.0))))
+    estimates = {label: max(_warm_up(launch), 1.0) for label, launch in runs.items()}
+    count = rounds or max(_MIN_ROUNDS, min(_MAX_ROUNDS, int(_BUDGET_US / sum(estimates.values()))))
+    repeats = {label: _repeats(estimate, count) for label, estimate in estimates.items()}
     times = {label: [] for label in runs}
     order = list(runs)
     for turn in range(count):
         shift = turn % len(order)
         for label in order[shift:] + order[:shift]:
-            times[label].append(time_once(runs[label]))
+            times[label] += [time_once(runs[label]) for _ in range(repeats[label])]
     result = _result(name, runs, times, bytes, flops, count, _peak(bytes, flops))
     show(result)
     return result
@@ -97,6 +100,11 @@ def time_once_bare(launch: Callable[[], object]) -> float:
     stop.record()
     stop.synchronize()
     return start.time_till(stop) * 1e3
+
+
+def _repeats(estimate_us: float, rounds: int) -> int:
+    """Runs per round: a slow contestant leaves few rounds, and then a fast one runs several times in each."""
+    return max(1, min(cdiv(_MAX_ROUNDS, 2 * rounds), int(_BUDGET_US / 10 / (rounds * estimate_us))))
 
 
 def _warm_up(launch: Callable[[], object]) -> float:

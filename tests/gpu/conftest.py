@@ -1,10 +1,16 @@
 """Tests that need a GPU: skipped with the reason where there is none, failed where one was promised."""
 
 import os
+import sys
+from pathlib import Path
 
 import pytest
 
 import cudatut as ct
+
+sys.path.insert(
+    0, str(Path(__file__).parent)
+)  # faults.py is a script of its own and a module of the tests
 
 
 def pytest_collection_modifyitems(items):

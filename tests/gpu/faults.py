@@ -121,7 +121,7 @@ FAULTS = [
     Fault("shared memory overrun", "memcheck",
           _HEAD + "  __shared__ float tile[256];\n  tile[threadIdx.x + 4096 * (n > 0)] = 1;\n  if (i < n) out[i] = 2 * x[i] + 0 * tile[0];\n}", _map()),
     Fault("misaligned vector load", "memcheck",
-          _HEAD + "  float4 v = *(const float4 *)(x + i + 1);\n  out[i] = 2 * v.x;\n}", _offset),
+          _HEAD + "  float4 v = *(const float4 *)(x + i + 1);\n  out[i] = v.x + fmaxf(v.x, fminf(v.x, v.y + v.z + v.w));\n}", _offset),
     Fault("reads what nothing wrote", "initcheck", _HEAD + "  if (i < n) out[i] += 2 * x[i];\n}", _map()),
 ]  # fmt: skip
 
