@@ -15,7 +15,7 @@ def toolchain(capability: str = "9.0") -> str:
     s.text(
         160,
         22,
-        tr("CUDA Toolkit: nvcc, or NVRTC as a library", "CUDA 工具包：nvcc，或库形式的 NVRTC"),
+        tr("CUDA Toolkit: nvcc, or NVRTC as a library", "CUDA Toolkit：nvcc，或库形式的 NVRTC"),
         "c2 bold",
         "start",
     )
@@ -23,7 +23,7 @@ def toolchain(capability: str = "9.0") -> str:
     s.text(
         160,
         326,
-        tr("driver: libcuda", "驱动程序：libcuda"),
+        tr("driver: libcuda", "驱动：libcuda"),
         "c4 bold",
         "start",
     )
@@ -54,11 +54,11 @@ def toolchain(capability: str = "9.0") -> str:
             f"sm_{digits}. The driver loads a cubin as it is, or compiles PTX at run time, and launches it on the GPU. "
             "nvcc --version asks the toolkit, nvidia-smi asks the driver.",
             f"工具包把 CUDA C++ 源代码编译成面向 compute_{digits} 的 PTX，再由 ptxas 编译成面向 sm_{digits} 的 cubin。"
-            "驱动程序直接加载 cubin，或在运行时编译 PTX，然后在 GPU 上启动。nvcc --version 询问工具包，nvidia-smi 询问驱动程序。",
+            "驱动直接加载 cubin，或在运行时编译 PTX，然后在 GPU 上启动。nvcc --version 询问工具包，nvidia-smi 询问驱动。",
         ),
         caption=tr(
             "Two installations, two version numbers. Only the driver is needed to run a compiled kernel.",
-            "两套安装，两个版本号。运行已编译好的 kernel 只需要驱动程序。",
+            "两套安装，两个版本号。运行已编译好的 kernel 只需要驱动。",
         ),
     )
 
@@ -69,7 +69,7 @@ def grid(blocks: int = 2, threads: int = 4) -> str:
     width = threads * cell + 16
     s = Svg(left * 2 + blocks * width + (blocks - 1) * gap + 16, 150)
     s.rect(4, 26, s.width - 8, 118, cls="c0 hollow dash")
-    s.text(12, 18, tr(f"grid: {blocks} blocks", f"网格：{blocks} 个线程块"), "bold", "start")
+    s.text(12, 18, tr(f"grid: {blocks} blocks", f"线程网格：{blocks} 个线程块"), "bold", "start")
     for b in range(blocks):
         x = left + 8 + b * (width + gap)
         s.rect(x, 52, width, 82, cls="c1 hollow")
@@ -82,7 +82,7 @@ def grid(blocks: int = 2, threads: int = 4) -> str:
         s,
         alt=tr(
             f"A grid of {blocks} blocks with {threads} threads each: {n} threads in all.",
-            f"一个由 {blocks} 个线程块组成的网格，每块 {threads} 个线程，共 {n} 个线程。",
+            f"一个由 {blocks} 个线程块组成的线程网格，每块 {threads} 个线程，共 {n} 个线程。",
         ),
         caption=tr(
             f"`grid=({blocks}, 1), block=({threads}, 1, 1)`: {blocks} × {threads} = {n} threads, "
