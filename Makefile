@@ -4,6 +4,9 @@
 #   make site     build the book in both languages and serve it on http://127.0.0.1:8000
 #   make test     every test that needs no GPU
 #   make live     on a machine with a GPU: run every example there, then build
+#   make build    the site without serving it: site/ (English) and site/zh/
+#   make record   only run the examples (NAME=start/hello: one)
+#   make format   format Python and CUDA C++; make lint only looks
 #
 # PYTHON=python3.12   the Python to start from
 # VENV=               (empty) use that Python as it is and install nothing
@@ -20,7 +23,7 @@ export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 # $(call with,site): set `py` to the Python to use, after setting up what `site` needs.
 with = py=$$($(PYTHON) requirements/venv.py "$(VENV)" $(1))
 
-.PHONY: help site build test live record sanitize lint format measure lock clean
+.PHONY: help site build test test-gpu live record sanitize doctor lint format links measure lock clean
 
 help:
 	@sed -n 's/^#   make/  make/p' Makefile
@@ -43,6 +46,13 @@ record:
 sanitize:
 	@$(call with,gpu); $$py -m cudatut sanitize $(NAME)
 
+doctor:
+	@$(call with,gpu); $$py -m cudatut doctor
+
+# Fails where there is no GPU, instead of skipping.
+test-gpu:
+	@$(call with,gpu); CUDATUT_REQUIRE_GPU=1 $$py -m pytest tests/gpu $(ARGS)
+
 CLANG_FORMAT = $$py -c "import clang_format; clang_format.clang_format()"
 lint:
 	@$(call with,test); $$py -m ruff check; $$py -m ruff format --check; \
@@ -51,6 +61,10 @@ lint:
 format:
 	@$(call with,test); $$py -m ruff check --fix; $$py -m ruff format; \
 	git ls-files '*.cu' '*.cuh' | xargs -r $(CLANG_FORMAT) -i
+
+# Every link inside site/, which has to be built.
+links:
+	@$(call with,site); $$py tests/check_links.py site
 
 measure:
 	@$(call with,test); $$py tests/measure_site.py $(ARGS)
@@ -64,7 +78,7 @@ lock:
 	@$(PYTHON) -m venv .cache/lock; .cache/lock/bin/python -m pip install -q uv; \
 	$(COMPILE) --extra docs --extra record --extra nvcc --extra test -o requirements/test.lock; \
 	$(COMPILE) --extra docs -c requirements/test.lock -o requirements/site.lock; \
-	$(COMPILE) --extra docs --extra record --extra gpu --extra vendor \
+	$(COMPILE) --extra docs --extra record --extra gpu --extra vendor --extra test \
 		-c requirements/test.lock -o requirements/gpu.lock
 
 clean:
