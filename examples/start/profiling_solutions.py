@@ -45,9 +45,10 @@ def event_us(call, rounds=11):
     return np.median(times[1:])  # the first call is the warm-up
 
 
+rtol = ct.size(0.05, 10)  # a sanitizer slows down the launch itself
 for us in (2_000, 5_000, 10_000):
     measured = event_us(lambda ns=1_000 * us: wait_ns(ns, grid=1, block=1))
-    ct.check(np.array([measured]), np.array([us]), rtol=0.05, name=f"a kernel of {us} us")
+    ct.check(np.array([measured]), np.array([us]), rtol=rtol, name=f"a kernel of {us} us")
 
 # %% solution-2
 n = 10_000_000
