@@ -38,7 +38,7 @@ talk = SourceModule("""
 __global__ void talk() { printf("%u\\n", blockIdx.x * blockDim.x + threadIdx.x); }
 """).get_function("talk")
 #SETTING
-talk(block=(256, 1, 1), grid=(4096, 1))
+talk(block=(256, 1, 1), grid=(256, 1))
 cuda.Context.synchronize()
 '''
 
@@ -55,9 +55,9 @@ ct.facts(
     "printf buffer",
     {
         "default_size": (cuda.Context.get_limit(cuda.limit.PRINTF_FIFO_SIZE), "B"),
-        "lines_printed": 256 * 4096,
+        "lines_printed": 256 * 256,
         "lines_arrived": lines(""),
     },
 )
-arrived = lines("cuda.Context.set_limit(cuda.limit.PRINTF_FIFO_SIZE, 256 << 20)")
-ct.check(np.array([arrived]), np.array([256 * 4096]), name="lines, 256 MiB buffer")
+arrived = lines("cuda.Context.set_limit(cuda.limit.PRINTF_FIFO_SIZE, 64 << 20)")
+ct.check(np.array([arrived]), np.array([256 * 256]), name="lines, 64 MiB buffer")
