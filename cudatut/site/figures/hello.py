@@ -122,7 +122,7 @@ def printf_buffer(lines: int = 4) -> str:
     s.text(
         (end + sync) / 2,
         222,
-        tr(f"{lines} lines wait on the GPU's side", f"{lines} 行文字停在 GPU 一侧"),
+        tr(f"{lines} lines wait in the buffer", f"{lines} 行文字停在缓冲区里"),
         "muted",
     )
     s.arrow(sync, 190, out - 12, 66, cls="accent")
