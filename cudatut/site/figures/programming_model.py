@@ -1,0 +1,281 @@
+"""Drawings of the programming model: blocks on SMs, divergence, memories, issue slots, the roofline."""
+
+from __future__ import annotations
+
+import math
+
+from cudatut.site import references
+from cudatut.site.svg import Svg, figure, text_width, tr
+
+EXAMPLE = "start/programming_model"
+_HUES = 6
+
+
+def _fact(cell: str, row: str, field: str = "value") -> float:
+    return references.value(f'{EXAMPLE}#{cell}["{row}"].{field}')
+
+
+def _hue(number: int) -> str:
+    return f"c{1 + number % _HUES}"
+
+
+def blocks_on_sms(blocks: int = 8, sms: tuple[int, ...] = (2, 4)) -> str:
+    """The same blocks on GPUs with different numbers of SMs, one block per SM at a time."""
+    box, left, row = 66, 66, 40
+    turns = [-(-blocks // count) for count in sms]
+    height = sum(46 + row * count for count in sms) + 10
+    s = Svg(left + box * max(turns) + 20, height)
+    y = 24
+    for count, taken in zip(sms, turns):
+        title = tr(f"{count} SMs: {taken} turns", f"{count} 个 SM：{taken} 轮")
+        s.text(4, y, title, "bold", "start")
+        for sm in range(count):
+            top = y + 12 + row * sm
+            s.text(4, top + 22, f"SM {sm}", "muted", "start")
+            for turn in range(taken):
+                block = turn * count + sm
+                if block < blocks:
+                    text = tr(f"block {block}", f"块 {block}")
+                    s.rect(left + box * turn, top, box - 4, 32, _hue(block), text)
+        y += 46 + row * count
+    s.arrow(left, height - 10, left + box * max(turns), height - 10, "muted")
+    alt = tr(
+        f"{blocks} blocks on GPUs with {' and '.join(map(str, sms))} SMs take {' and '.join(map(str, turns))} turns.",
+        f"{blocks} 个线程块在 {'、'.join(map(str, sms))} 个 SM 的 GPU 上，分别要 {'、'.join(map(str, turns))} 轮。",
+    )
+    caption = tr(
+        "One grid, two GPUs, time runs to the right. The drawing gives each SM one block at a time and equal times; "
+        "a real SM holds several, and takes the next one whenever one ends.",
+        "同一个网格，两种 GPU，时间向右。图中假设每个 SM 一次只放一个线程块、耗时相同；实际的 SM 可以同时放好几块，哪块先结束，就补上下一块。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def divergence(lanes: int = 8, warps: int = 2) -> str:
+    """Both branches with `lanes` lanes per warp: sides by lane parity, and sides by warp."""
+    cell, left, gap, row = 30, 88, 34, 32
+    width = left + warps * lanes * cell + (warps - 1) * gap + 10
+    s = Svg(width, 18 + (74 + 2 * row) + 30 + row + 6)
+    spent = []
+    for panel, by_lane in enumerate((True, False)):
+        y = 18 + panel * (74 + 2 * row)
+        title = tr(
+            "neighbours disagree: `lane % 2`" if by_lane else "a warp agrees: `warp % 2`",
+            "相邻线程不一致：`lane % 2`" if by_lane else "整个线程束一致：`warp % 2`",
+        ).replace("`", "")
+        s.text(4, y, title, "bold", "start")
+        slots = 0
+        for warp in range(warps):
+            x0 = left + warp * (lanes * cell + gap)
+            label = tr(f"warp {warp}", f"线程束 {warp}")
+            s.text(x0 + lanes * cell / 2, y + 22, label, "muted")
+            sides = [lane % 2 if by_lane else warp % 2 for lane in range(lanes)]
+            for turn, side in enumerate(sorted(set(sides))):
+                slots += 1
+                for lane, own in enumerate(sides):
+                    active = own == side
+                    s.rect(
+                        x0 + lane * cell,
+                        y + 30 + turn * row,
+                        cell - 3,
+                        row - 4,
+                        (f"c{1 + side}" if active else "hollow dash muted"),
+                        "AB"[side] if active else None,
+                        rx=3,
+                    )
+        for turn in range(2 if by_lane else 1):
+            s.text(4, y + 50 + turn * row, tr(f"time {turn}", f"时刻 {turn}"), "muted", "start")
+        spent.append(slots)
+    alt = tr(
+        f"{warps} warps of {lanes} lanes; half of the lanes go to side A, half to side B. Where neighbours disagree each "
+        f"warp runs A and then B with half its lanes off, {spent[0]} passes in all; where warps agree each runs one side, {spent[1]} passes.",
+        f"{warps} 个线程束，各 {lanes} 个通道；一半线程走 A，一半走 B。相邻线程不一致时，每个线程束先跑 A 再跑 B，各有一半通道空闲，共 {spent[0]} 趟；"
+        f"整个线程束一致时，各跑一边，共 {spent[1]} 趟。",
+    )
+    caption = tr(
+        f"The same number of A and B in both drawings (warps drawn with {lanes} lanes). Dashed: a lane that is switched off. "
+        f"{spent[0]} passes above, {spent[1]} below.",
+        f"两图里 A 与 B 的数目相同（每个线程束只画 {lanes} 个通道）。虚线：被关掉的通道。上图 {spent[0]} 趟，下图 {spent[1]} 趟。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def issue(latency: int = 4, warps: tuple[int, ...] = (1, 2, 4), cycles: int = 16) -> str:
+    """One scheduler, each warp's next instruction needs its last result `latency` cycles earlier."""
+    cell, left, row = 32, 108, 44
+    s = Svg(left + cycles * cell + 60, row * len(warps) + 58)
+    for c in range(0, cycles, latency):
+        s.text(left + c * cell + cell / 2 - 1, 20, c, "muted")
+    s.text(4, 20, tr("cycle", "周期"), "muted", "start")
+    shares = []
+    for line, count in enumerate(warps):
+        y = 32 + row * line
+        label = tr(f"{count} warp" + "s" * (count > 1), f"{count} 个线程束")
+        s.text(4, y + 22, label, "", "start")
+        ready, busy = [0] * count, 0
+        for c in range(cycles):
+            waiting = [w for w in range(count) if ready[w] <= c]
+            x = left + c * cell
+            if waiting:
+                chosen = min(waiting, key=lambda w: ready[w])
+                ready[chosen] = c + latency
+                busy += 1
+                s.rect(x, y, cell - 3, 32, _hue(chosen), f"W{chosen}", rx=3)
+            else:
+                s.rect(x, y, cell - 3, 32, "hollow dash muted", rx=3)
+        shares.append(busy / cycles)
+        s.text(left + cycles * cell + 8, y + 22, f"{busy}/{cycles}", "", "start")
+    alt = tr(
+        f"Issue slots of one scheduler over {cycles} cycles with an instruction latency of {latency} cycles. "
+        + "; ".join(
+            f"{count} warps fill {round(share * cycles)}" for count, share in zip(warps, shares)
+        ),
+        f"一个调度器在 {cycles} 个周期里的发射槽，指令延迟 {latency} 个周期。"
+        + "；".join(
+            f"{count} 个线程束填满 {round(share * cycles)} 个"
+            for count, share in zip(warps, shares)
+        ),
+    )
+    caption = tr(
+        f"Dependent instructions with a latency of {latency} cycles on one scheduler: a warp that waits costs nothing as long as another is ready.",
+        f"一个调度器，指令前后相依，延迟 {latency} 个周期：只要另有线程束就绪，等待的线程束就不花任何代价。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def memories(drawn: int = 3) -> str:
+    """Where the memories are: `drawn` of the SMs, the L2 cache and the global memory; sizes and latencies recorded."""
+    sms = int(references.value(f'{EXAMPLE}#where.1["SMs used"].value'))
+    width, sm_w, gap = 700, 206, 16
+
+    def cycles(name: str) -> str:
+        return tr(f"{_fact('latency.4', name):.0f} cycles", f"{_fact('latency.4', name):.0f} 周期")
+
+    registers = f"{_fact('spaces', 'registers per SM'):.0f} KiB"
+    shared = f"{_fact('spaces', 'shared memory per SM'):.0f} KiB"
+    l2 = f"{_fact('spaces', 'L2'):.0f} MiB"
+    dram = f"{_fact('spaces', 'global memory'):.0f} GiB"
+    s = Svg(width, 330)
+    for i in range(drawn):
+        x = 4 + i * (sm_w + gap)
+        s.rect(x, 6, sm_w, 150, "hollow muted")
+        s.text(x + sm_w / 2, 26, f"SM {i}", "bold")
+        s.rect(
+            x + 8,
+            36,
+            sm_w - 16,
+            46,
+            "c1",
+            tr(f"registers\n{registers}", f"寄存器（每线程私有）\n{registers}"),
+        )
+        text = tr(
+            f"shared memory / L1, {shared}\n{cycles('shared memory')} / {cycles('L1')}",
+            f"共享内存 / L1，{shared}\n{cycles('shared memory')} / {cycles('L1')}",
+        )
+        s.rect(x + 8, 90, sm_w - 16, 58, "c2", text)
+        s.line(x + sm_w / 2, 156, x + sm_w / 2, 178, "axis")
+    s.text(width - 20, 88, "…", "bold")
+    label = tr(f"{sms} SMs", f"共 {sms} 个 SM")
+    s.text(width - 4, 172, label, "muted", "end")
+    s.rect(
+        4,
+        178,
+        width - 8,
+        52,
+        "c3",
+        tr(f"L2 cache, {l2}\n{cycles('L2')}", f"L2 缓存，{l2}\n{cycles('L2')}"),
+    )
+    s.line(width / 2, 230, width / 2, 252, "axis")
+    text = tr(
+        f"global memory (DRAM), {dram}: also local and constant memory\n{cycles('DRAM')}",
+        f"全局内存（DRAM），{dram}：局部内存与常量内存也在这里\n{cycles('DRAM')}",
+    )
+    s.rect(4, 252, width - 8, 56, "c4", text)
+    alt = tr(
+        f"Each of the {sms} SMs has registers ({registers}) and a memory of {shared} for shared memory and L1; below them one "
+        f"L2 cache of {l2} for all, and below it the global memory of {dram}. Latencies grow from top to bottom.",
+        f"{sms} 个 SM 各有寄存器（{registers}）和一块 {shared} 的存储，供共享内存与 L1 使用；下面是所有 SM 共用的 {l2} L2 缓存，再下面是 {dram} 的全局内存。越往下延迟越长。",
+    )
+    caption = tr(
+        "Sizes as the driver reports them, latencies as measured above, in cycles of the SM clock.",
+        "容量由驱动报告，延迟为上面的实测值，以 SM 时钟周期计。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def roofline(bandwidth: float | None = None, fma: float | None = None, points=None) -> str:
+    """The roof of this GPU (GB/s and TFLOP/s) and measured points (FLOP/B, TFLOP/s); default: as recorded."""
+    bandwidth = bandwidth or _fact("predict.0", "bandwidth")
+    fma = fma or _fact("predict.0", "fp32")
+    if points is None:
+        rows = references.load(EXAMPLE).results("roofline")[0]["rows"]
+        points = []
+        for row in rows:
+            k = int(row["name"].removeprefix("k="))
+            if k:  # without arithmetic there is no place on a logarithmic axis
+                points.append((2 * k / 8, 2 * k * row["bytes"] / 8 / row["median_us"] / 1e6))
+    ridge = 1e3 * fma / bandwidth
+    x0, x1 = 0.0625, 256.0
+    y0, y1 = bandwidth * x0 / 1e3 / 1.6, fma * 2
+    left, right, top, bottom = 66, 690, 30, 316
+
+    def px(x: float) -> float:
+        return left + (right - left) * math.log(x / x0) / math.log(x1 / x0)
+
+    def py(y: float) -> float:
+        return bottom - (bottom - top) * math.log(y / y0) / math.log(y1 / y0)
+
+    s = Svg(700, 368)
+    for power in range(-4, 9, 2):
+        x = 2.0**power
+        s.line(px(x), top, px(x), bottom, "grid").text(px(x), bottom + 20, f"{x:g}", "muted")
+    for decade in range(math.ceil(math.log10(y0)), math.floor(math.log10(y1)) + 1):
+        y = 10.0**decade
+        s.line(left, py(y), right, py(y), "grid").text(
+            left - 8, py(y) + 5, f"{y:g}", "muted", "end"
+        )
+    s.text((left + right) / 2, bottom + 42, tr("arithmetic intensity, FLOP/B", "算术强度，FLOP/B"))
+    s.text(4, 16, "TFLOP/s", "muted", "start")
+    slope = [(px(x0), py(bandwidth * x0 / 1e3)), (px(ridge), py(fma)), (px(x1), py(fma))]
+    s.polyline(slope, "accent")
+    s.line(px(ridge), py(fma), px(ridge), bottom, "muted dash")
+    s.text(
+        px(ridge) + 6, bottom - 10, tr(f"ridge {ridge:.0f}", f"拐点 {ridge:.0f}"), "muted", "start"
+    )
+    s.text(px(0.9), py(bandwidth * 1.0 / 1e3) - 16, f"{bandwidth:.0f} GB/s", "accent", "end")
+    s.text(px(ridge) + 8, py(fma) - 8, f"{fma:.1f} TFLOP/s", "accent", "start")
+    for x, y in points:
+        s.circle(px(x), py(y), 5, "c2 solid")
+    for name, x in ((tr("add", "加法"), 1 / 12), ("GEMV", 0.5), ("GEMM 64", 8.0)):
+        roof = min(bandwidth * x / 1e3, fma)
+        s.line(px(x), py(roof), px(x), bottom, "dash axis")
+        at = bottom - 10 if text_width(name) < 60 else bottom - 28
+        s.text(px(x) + 5, at, name, "muted", "start")
+    reached = max(y for _, y in points) / fma
+    alt = tr(
+        f"Roofline: a rising line at {bandwidth:.0f} GB/s meets a level line at {fma:.1f} TFLOP/s at {ridge:.1f} FLOP/B. "
+        f"{len(points)} measured points lie along it; the highest reaches {reached:.0%} of the level line.",
+        f"屋顶线：{bandwidth:.0f} GB/s 的斜线与 {fma:.1f} TFLOP/s 的水平线在 {ridge:.1f} FLOP/B 处相交。{len(points)} 个实测点沿线分布，最高点达到水平线的 {reached:.0%}。",
+    )
+    caption = tr(
+        "Both axes logarithmic. The line: this GPU's measured limits. The dots: the kernel with k FMAs per element, k from 1 to 512.",
+        "两轴均为对数刻度。线：这块 GPU 的实测上限；点：每个元素做 k 次 FMA 的 kernel，k 从 1 到 512。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def roofline_table() -> str:
+    """Markdown: for each k the intensity, the bound, the time and their ratio, from the recording."""
+    lines = [
+        tr(
+            "| k | FLOP/B | bound, µs | measured, µs | bound / measured |",
+            "| k | FLOP/B | 下限，µs | 实测，µs | 下限 / 实测 |",
+        ),
+        "|---:|---:|---:|---:|---:|",
+    ]
+    for row in references.load(EXAMPLE).results("roofline")[0]["rows"]:
+        name, time = row["name"], row["median_us"]
+        bound = _fact("bound", name)
+        k = int(name.removeprefix("k="))
+        lines.append(f"| {k} | {2 * k / 8:g} | {bound:.1f} | {time:.1f} | {bound / time:.0%} |")
+    return "\n".join(lines)
