@@ -120,7 +120,7 @@ def run(order, blocking=0):
     child = ct.isolated(
         f"order = {order.split()}" + program, env={"CUDA_LAUNCH_BLOCKING": str(blocking)}
     )
-    print(child.stdout, end="")
+    print(child.stdout or child.stderr, end="")
     return child
 
 

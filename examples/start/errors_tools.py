@@ -39,7 +39,7 @@ print("CUDA error:     none")
 print("values correct:", np.array_equal(out.get(), 2 * x))
 '''
 overrun_child = ct.isolated(overrun)
-print(overrun_child.stdout, end="")
+print(overrun_child.stdout or overrun_child.stderr, end="")
 
 # %% red-zone
 verdict = """
@@ -49,7 +49,7 @@ except ct.CheckError as error:
     print("CheckError:", error)
 """
 red_zone_child = ct.isolated(overrun + verdict)
-print(red_zone_child.stdout, end="")
+print(red_zone_child.stdout or red_zone_child.stderr, end="")
 
 # %% stale
 stale = '''
@@ -82,7 +82,7 @@ except ct.CheckError as error:
     print("CheckError:", error)
 '''
 stale_child = ct.isolated(stale)
-print(stale_child.stdout, end="")
+print(stale_child.stdout or stale_child.stderr, end="")
 
 # %% build
 # The macros of CUDA C++ need a C++ program: nvcc compiles one, and a process of its own runs it.
@@ -94,7 +94,7 @@ subprocess.run([*command, source.name], cwd=source.parent, check=True)
 
 # %% macro
 macro = ct.isolated(f"import subprocess; print(subprocess.getoutput({str(program)!r}))")
-print(macro.stdout, end="")
+print(macro.stdout or macro.stderr, end="")
 
 # %% memcheck
 # The same program, watched by compute-sanitizer. cudatut then leaves the red zones away, so that
