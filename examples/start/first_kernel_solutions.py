@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "First kernel: solutions", zh: "第一个核函数：参考答案"}
+#     title: {en: "First kernel: solutions", zh: "第一个 kernel：参考答案"}
 #     requires: sm_75
 #     timeout_s: 120
 # ---

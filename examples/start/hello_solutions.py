@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "Hello: solutions", zh: "第一次问候：参考答案"}
+#     title: {en: "Hello: solutions", zh: "环境与第一声问候：参考答案"}
 #     requires: sm_75
 #     timeout_s: 120
 # ---
