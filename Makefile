@@ -18,7 +18,8 @@ PORT ?= 8000
 ARGS ?=
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
+# .cache/in-place: see requirements/venv.py, describe_in_place.
+export PYTHONPATH := $(CURDIR):$(CURDIR)/.cache/in-place$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 # $(call with,site): set `py` to the Python to use, after setting up what `site` needs.
 with = py=$$($(PYTHON) requirements/venv.py "$(VENV)" $(1))

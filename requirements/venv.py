@@ -86,6 +86,33 @@ def build_env():
     return dict(os.environ, PATH=cuda + os.pathsep + os.environ["PATH"])
 
 
+def describe_in_place():
+    """Let an interpreter in which the project is not installed find MkDocs' plugin `cudatut`.
+
+    MkDocs finds plugins by the metadata of installed projects. The metadata is written to a folder
+    that the Makefile has on PYTHONPATH, so that nothing is installed.
+    """
+    from importlib import metadata
+
+    folder = os.path.join(ROOT, ".cache", "in-place")
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        metadata.distribution("cudatut")
+    except metadata.PackageNotFoundError:
+        import tomllib
+
+        with open(os.path.join(ROOT, "pyproject.toml"), "rb") as file:
+            project = tomllib.load(file)["project"]
+        info = os.path.join(folder, "cudatut-%s.dist-info" % project["version"])
+        os.makedirs(info)
+        with open(os.path.join(info, "METADATA"), "w") as file:
+            file.write("Metadata-Version: 2.1\nName: cudatut\nVersion: %s\n" % project["version"])
+        with open(os.path.join(info, "entry_points.txt"), "w") as file:
+            for group, entries in project["entry-points"].items():
+                file.write("[%s]\n" % group)
+                file.writelines("%s = %s\n" % entry for entry in entries.items())
+
+
 def set_up(folder, kind):
     """The path of the environment's Python, after making `folder` hold what `kind` needs."""
     check_this_python()
@@ -130,7 +157,13 @@ def main():
     folder, kind = sys.argv[1:]
     if kind == "gpu" and all(importlib.util.find_spec(module) for module in GPU_NEEDS):
         folder = ""
-    print(set_up(folder, kind) if folder else sys.executable)
+    if folder:
+        print(set_up(folder, kind))
+    else:
+        if sys.version_info < MINIMUM:
+            check_this_python()
+        describe_in_place()
+        print(sys.executable)
 
 
 main()
