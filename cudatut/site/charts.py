@@ -16,7 +16,7 @@ from cudatut.site.svg import Svg, text_width
 WIDTH = 680
 _ROW, _BAR, _SMALL = 34, 18, 13
 _LABELS = 220  # widest label column; longer names go on two lines
-_LOG_FROM = 100.0
+_LOG_FROM = 100.0  # ratio of the largest value, the limit included, to the smallest
 
 
 def benchmark_svg(result: dict[str, Any], lang: str) -> str:
@@ -33,8 +33,11 @@ def benchmark_svg(result: dict[str, Any], lang: str) -> str:
     bars = [_bar(name, row, timed) for row in rows]
     peak = None if timed else result["peak"]
 
-    lengths = [v for bar in bars for v in bar] + ([peak] if peak else [])
-    scale = _Scale(min(lengths), max(lengths))
+    limit = [peak] if peak else []
+    values = [value for value, _, _ in bars] + limit
+    logarithmic = max(values) / min(values) > _LOG_FROM
+    lengths = [v for bar in bars for v in bar] + limit
+    scale = _Scale(min(lengths), max(lengths), logarithmic)
     labels = [_label(row, lang) for row in rows]
     notes = [_note(value, row, shown_unit) for (value, _, _), row in zip(bars, rows, strict=True)]
     left = 12 + max(text_width(line) for label in labels for line in label)
@@ -104,10 +107,10 @@ def percent(fraction: float) -> str:
 
 
 class _Scale:
-    """Maps values to x; logarithmic where the largest is over a hundred times the smallest."""
+    """Maps values between `least` and `most` to x, linearly from 0 or logarithmically."""
 
-    def __init__(self, least: float, most: float):
-        self.log = most / least > _LOG_FROM
+    def __init__(self, least: float, most: float, log: bool):
+        self.log = log
         if self.log:
             # Start a good way below the least value, so that its bar has a length.
             self.start = 10.0 ** math.floor(math.log10(least * 0.7))

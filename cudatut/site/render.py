@@ -59,7 +59,7 @@ _METRIC = {"value": (str, _NUMBER), "unit": (str, None)}
 def results_html(outputs: Iterable[dict[str, Any]], lang: str) -> str:
     """Return the HTML of one cell's outputs (a list of nbformat outputs) in language `lang`.
 
-    Consecutive streams of the same name are joined, consecutive checks and sanitizer reports share
+    Consecutive streams are joined, consecutive checks and sanitizer reports share
     a table. Returns "" for a cell without outputs. Raises ValueError for an error output, for a
     kind that schema v1 does not have, and for a result that lacks a field or has one of the wrong
     type.
@@ -166,8 +166,9 @@ def _short(value: Any) -> str:
 # --- one function per kind -----------------------------------------------------------------------
 
 
-def _stream(value: str, lang: str) -> str:
-    return f'<pre class="ct-output" tabindex="0">{escape(value.rstrip(), quote=False)}</pre>'
+def _streams(texts: list[str], lang: str) -> str:
+    value = "".join(texts).rstrip()
+    return f'<pre class="ct-output" tabindex="0">{escape(value, quote=False)}</pre>'
 
 
 def _checks(checks: list[dict[str, Any]], lang: str) -> str:
@@ -273,13 +274,12 @@ def _facts(result: dict[str, Any], lang: str) -> str:
 
 
 _EACH = {
-    "stream": _stream,
     "benchmark": _benchmark,
     "resources": _resources,
     "profile": _profile,
     "facts": _facts,
 }
-_TOGETHER = {"check": _checks, "sanitizer": _sanitizers}
+_TOGETHER = {"stream": _streams, "check": _checks, "sanitizer": _sanitizers}
 
 
 # --- the birth certificate -----------------------------------------------------------------------

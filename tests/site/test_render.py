@@ -1,0 +1,365 @@
+"""Recorded outputs as HTML: every kind of schema v1, both languages, and what is refused."""
+
+import copy
+import re
+
+import pytest
+
+from cudatut.site import locale
+from cudatut.site.render import MIME, certificate_html, results_html, validate
+from cudatut.site.svg import Svg, figure, tr
+
+CHECK = {
+    "kind": "check",
+    "name": "add, n=33",
+    "passed": True,
+    "n": 33,
+    "max_abs_err": 1.2e-7,
+    "max_rel_err": 2e-7,
+    "atol": 3e-5,
+    "rtol": 1e-5,
+}
+BENCH = {
+    "kind": "benchmark",
+    "name": "add",
+    "unit": "GB/s",
+    "peak": 3000.0,
+    "rows": [
+        {
+            "name": "mine",
+            "median_us": 280.5,
+            "p20_us": 279.0,
+            "p80_us": 283.0,
+            "value": 2800.0,
+            "of_peak": 0.9333,
+            "vendor": False,
+            "ratio_to_vendor": 0.99,
+        },
+        {
+            "name": "CuPy",
+            "median_us": 277.0,
+            "p20_us": 276.0,
+            "p80_us": 279.0,
+            "value": 2830.0,
+            "of_peak": 0.9433,
+            "vendor": True,
+            "ratio_to_vendor": 1.0,
+        },
+    ],
+}
+RESOURCES = {
+    "kind": "resources",
+    "kernel": "add",
+    "registers": 16,
+    "shared_bytes": 1024,
+    "spill_bytes": 0,
+    "occupancy": 0.75,
+    "block": 256,
+}
+PROFILE = {
+    "kind": "profile",
+    "kernel": "add",
+    "metrics": {"dram__bytes.sum": {"value": 805.31, "unit": "Mbyte"}},
+}
+SANITIZER = {"kind": "sanitizer", "tool": "memcheck", "errors": 0}
+FACTS = {
+    "kind": "facts",
+    "title": "Device",
+    "rows": [
+        {"name": "sm_count", "value": 132, "unit": None},
+        {"name": "memory", "value": 85029158912, "unit": "B"},
+        {"name": "ecc", "value": True, "unit": None},
+    ],
+}
+ALL = [CHECK, BENCH, RESOURCES, PROFILE, SANITIZER, FACTS]
+METADATA = {
+    "schema": 1, "name": "start/first_kernel",
+    "gpu": {"name": "NVIDIA H100", "compute_capability": "9.0", "memory_bytes": 85029158912,
+            "sm_count": 132, "driver": "580.95.05"},
+    "toolchain": {"cuda": "13.0", "nvcc": "13.0.88", "pycuda": "2026.1", "python": "3.12.3",
+                  "numpy": "2.3.4"},
+    "recorded_at": "2026-11-21T23:30:00-02:00", "commit": "0123456789abcdef0123",
+    "duration_s": 34.21,
+    "sanitizers": [{"kind": "sanitizer", "tool": t, "errors": 0}
+                   for t in ("memcheck", "racecheck", "initcheck", "synccheck")],
+}  # fmt: skip
+
+
+def shown(result):
+    return {"output_type": "display_data", "data": {MIME: result, "text/plain": "?"}}
+
+
+def stream(text, name="stdout"):
+    return {"output_type": "stream", "name": name, "text": text}
+
+
+def plain(html):
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
+
+
+def test_consecutive_checks_share_a_table():
+    other = {**CHECK, "name": "add, n=31", "n": 31}
+    html = results_html([shown(CHECK), shown(other), stream("x\n"), shown(CHECK)], "en")
+    assert html.count("<table") == 2
+    assert html.index("add, n=33") < html.index("add, n=31") < html.index("<pre")
+    assert plain(html).count("passed") == 3
+
+
+def test_a_check_names_error_and_tolerance():
+    text = plain(results_html([shown(CHECK)], "en"))
+    assert "add, n=33 ✓ passed 33 1.2e-07 atol 3e-05, rtol 1e-05" in text
+    exact = {**CHECK, "atol": 0, "rtol": 0, "max_abs_err": 0.0}
+    assert "逐位相等" in results_html([shown(exact)], "zh")
+
+
+def test_a_failed_check_says_so():
+    html = results_html([shown({**CHECK, "passed": False})], "en")
+    assert "ct-fail" in html
+    assert "✗ failed" in html
+
+
+def test_a_benchmark_is_a_chart_and_its_numbers():
+    html = results_html([shown(BENCH)], "en")
+    assert html.count("<svg") == 1
+    text = plain(html.split("<details")[1])
+    assert "mine 281 279 – 283 2,800 93% 99%" in text.replace("280 ", "281 ")
+    assert "CuPy (vendor)" in text
+
+
+def test_columns_without_values_are_left_out():
+    alone = copy.deepcopy(BENCH)
+    for row in alone["rows"]:
+        row["ratio_to_vendor"] = row["of_peak"] = None
+    alone["peak"] = None
+    html = results_html([shown(alone)], "en")
+    assert "Of vendor" not in html
+    assert "Of limit" not in html
+
+
+def test_resources_profile_sanitizer_facts():
+    text = plain(results_html([shown(r) for r in (RESOURCES, PROFILE, SANITIZER, FACTS)], "en"))
+    for words in (
+        "Registers per thread 16",
+        "Shared memory per block 1,024 B",
+        "Spilled to local memory none",
+        "Occupancy (theoretical) 75%",
+        "Threads per block 256",
+        "dram__bytes.sum 805 Mbyte",
+        "memcheck ✓ no errors",
+        "sm_count 132",
+        "memory 85,029,158,912 B",
+        "ecc yes",
+    ):
+        assert words in text
+
+
+def test_a_sanitizer_with_errors_says_how_many():
+    assert "✗ 3" in results_html([shown({**SANITIZER, "errors": 3})], "en")
+
+
+@pytest.mark.parametrize("result", ALL, ids=lambda r: r["kind"])
+def test_every_kind_in_chinese(result):
+    html = results_html([shown(result)], "zh")
+    assert re.search(r"[\u4e00-\u9fff]", html)
+    assert "{" not in html
+
+
+def test_the_language_of_the_call_wins_over_the_current_one():
+    with locale.using("zh"):
+        assert "passed" in results_html([shown(CHECK)], "en")
+
+
+def test_everything_recorded_is_escaped():
+    evil = "<script>alert(1)</script>\"'&"
+    results = [
+        {**CHECK, "name": evil},
+        {**RESOURCES, "kernel": evil},
+        {**SANITIZER, "tool": evil},
+        {**PROFILE, "metrics": {evil: {"value": evil, "unit": evil}}},
+        {**FACTS, "title": evil, "rows": [{"name": evil, "value": evil, "unit": evil}]},
+    ]
+    bench = copy.deepcopy(BENCH)
+    bench["name"] = bench["rows"][0]["name"] = bench["unit"] = evil
+    meta = copy.deepcopy(METADATA)
+    meta["name"] = meta["gpu"]["name"] = meta["toolchain"]["cuda"] = meta["commit"] = evil
+    meta["sanitizers"][0]["tool"] = evil
+    html = results_html([stream(evil), *map(shown, [*results, bench])], "en")
+    html += certificate_html([meta, meta], "en")
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_streams_keep_their_text_and_lose_only_trailing_space():
+    html = results_html([stream(["a < b\n", "  c\n\n"])], "en")
+    assert '<pre class="ct-output" tabindex="0">a &lt; b\n  c</pre>' in html
+
+
+def test_streams_that_follow_each_other_are_joined():
+    html = results_html([stream("a\n"), stream("b\n")], "en")
+    assert html.count("<pre") == 1
+
+
+def test_a_cell_without_output_renders_to_nothing():
+    assert results_html([], "en") == ""
+    assert results_html([stream(" \n")], "en") == ""
+
+
+def test_no_blank_line_ends_the_html_block():
+    """Markdown would take what follows a blank line for text of its own; streams keep theirs."""
+    html = results_html([shown(r) for r in ALL], "en")
+    assert "\n\n" not in html
+
+
+def test_an_error_is_never_rendered():
+    error = {"output_type": "error", "ename": "LaunchError", "evalue": "grid is 0", "traceback": []}
+    with pytest.raises(ValueError, match="LaunchError: grid is 0"):
+        results_html([error], "en")
+
+
+def test_an_unknown_kind_is_named():
+    with pytest.raises(ValueError, match="no kind 'roofline'"):
+        results_html([shown({"kind": "roofline"})], "en")
+
+
+@pytest.mark.parametrize("result", ALL, ids=lambda r: r["kind"])
+def test_every_missing_field_is_named(result):
+    for field in set(result) - {"kind", "block"}:
+        damaged = {k: v for k, v in result.items() if k != field}
+        with pytest.raises(ValueError, match=f"field '{field}' is missing"):
+            validate(damaged)
+
+
+@pytest.mark.parametrize(
+    ("result", "field", "value"),
+    [
+        (CHECK, "passed", 1), (CHECK, "n", True), (CHECK, "max_abs_err", float("nan")),
+        (CHECK, "max_abs_err", None), (BENCH, "rows", {}), (BENCH, "unit", None),
+        (RESOURCES, "registers", "16"), (RESOURCES, "occupancy", float("inf")),
+        (PROFILE, "metrics", []), (SANITIZER, "errors", None),
+    ],
+)  # fmt: skip
+def test_a_field_of_the_wrong_type_is_named(result, field, value):
+    with pytest.raises(ValueError, match=f"field '{field}' is "):
+        validate({**result, field: value})
+
+
+def test_a_damaged_row_is_named():
+    damaged = copy.deepcopy(BENCH)
+    del damaged["rows"][1]["p20_us"]
+    with pytest.raises(ValueError, match=r"benchmark 'add', row 1: field 'p20_us' is missing"):
+        validate(damaged)
+    with pytest.raises(ValueError, match="row 0: expected an object, found 3"):
+        validate({**FACTS, "rows": [3]})
+
+
+@pytest.mark.parametrize("output", [{"output_type": "odd"}, {"output_type": "display_data"}])
+def test_an_output_that_is_none_is_refused(output):
+    with pytest.raises(ValueError, match="output 0"):
+        results_html([output], "en")
+
+
+def test_an_image_is_refused():
+    with pytest.raises(ValueError, match="image/png"):
+        results_html([{"output_type": "display_data", "data": {"image/png": ""}}], "en")
+
+
+def test_the_certificate_says_where_the_results_come_from():
+    html = certificate_html(METADATA, "en")
+    text = plain(html)
+    assert "Recorded on NVIDIA H100, 2026-11-22" in text  # the time is given in UTC
+    for words in (
+        "compute capability 9.0, 132 SMs, 79.2 GiB",
+        "Driver 580.95.05",
+        "CUDA 13.0",
+        "PyCUDA 2026.1",
+        "2026-11-22 01:30 UTC",
+        "Commit 0123456789ab",
+        "Duration 34.2 s",
+        "memcheck, racecheck, initcheck, synccheck: no errors",
+    ):
+        assert words in text
+    assert html.count("<details") == 1
+    assert "start/first_kernel" not in text  # one recording needs no name: it is the page's
+
+
+def test_several_certificates_share_a_summary_and_are_named():
+    other = {**METADATA, "name": "start/errors", "recorded_at": "2026-11-25T00:00:00+00:00"}
+    html = certificate_html([METADATA, other], "zh")
+    assert html.count("<details") == 1
+    assert html.count("<dl>") == 2
+    assert "2026-11-25 录制于 NVIDIA H100" in html
+    assert "start/errors" in html
+
+
+def test_a_certificate_names_a_sanitizer_that_found_something():
+    bad = copy.deepcopy(METADATA)
+    bad["sanitizers"][1]["errors"] = 2
+    assert "racecheck: 2 errors" in plain(certificate_html(bad, "en"))
+
+
+@pytest.mark.parametrize("field", ["gpu", "toolchain", "recorded_at", "sanitizers", "duration_s"])
+def test_a_certificate_that_is_not_whole_is_refused(field):
+    damaged = {k: v for k, v in METADATA.items() if k != field}
+    with pytest.raises(ValueError, match=f"'start/first_kernel': field '{field}' is missing"):
+        certificate_html(damaged, "en")
+
+
+def test_a_certificate_with_a_date_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="recorded_at"):
+        certificate_html({**METADATA, "recorded_at": "yesterday"}, "en")
+
+
+def test_no_recording_no_certificate():
+    assert certificate_html([], "en") == ""
+
+
+# --- the words, and the drawing tools that share them ---------------------------------------------
+
+
+def _keys(node, prefix=""):
+    for key, value in node.items():
+        yield from _keys(value, f"{prefix}{key}.") if isinstance(value, dict) else [prefix + key]
+
+
+def test_both_languages_have_the_same_strings_with_the_same_fields():
+    en, zh = locale.words("en"), locale.words("zh")
+    assert sorted(_keys(en)) == sorted(_keys(zh))
+    for key in _keys(en):
+        fields = [sorted(re.findall(r"{\w+}", locale.text(key, lang))) for lang in ("en", "zh")]
+        assert fields[0] == fields[1], key
+
+
+def test_an_unknown_string_or_language_is_named():
+    with pytest.raises(KeyError, match=r"check\.colour"):
+        locale.text("check.colour")
+    with pytest.raises(ValueError, match="'fr'"):
+        locale.use("fr")
+
+
+def test_tr_follows_the_language():
+    with locale.using("zh"):
+        assert tr("thread", "线程") == "线程"
+    assert tr("thread", "线程") == "thread"
+
+
+def test_a_figure_escapes_and_has_an_alternative():
+    drawing = Svg(100, 50).rect(0, 0, 50, 20, text="a < b").arrow(0, 40, 90, 40, text="x")
+    html = figure(drawing, alt='say "hi"', caption="uses `a<b>`")
+    assert 'aria-label="say &quot;hi&quot;"' in html
+    assert "<code>a&lt;b&gt;</code>" in html
+    assert "a &lt; b" in html
+    assert "\n" not in html
+    with pytest.raises(ValueError, match="text alternative"):
+        figure(drawing, alt=" ")
+
+
+def test_a_drawing_refuses_what_cannot_be_drawn():
+    s = Svg(10, 10)
+    with pytest.raises(ValueError, match="coordinate"):
+        s.line(0, 0, float("nan"), 1)
+    with pytest.raises(ValueError, match="direction"):
+        s.arrow(1, 1, 1, 1)
+    with pytest.raises(ValueError, match="anchor"):
+        s.text(0, 0, "x", anchor="left")
+    with pytest.raises(ValueError, match="positive"):
+        Svg(0, 5)
