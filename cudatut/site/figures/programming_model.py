@@ -89,13 +89,13 @@ def divergence(lanes: int = 8, warps: int = 2) -> str:
     alt = tr(
         f"{warps} warps of {lanes} lanes; half of the lanes go to side A, half to side B. Where neighbours disagree each "
         f"warp runs A and then B with half its lanes off, {spent[0]} passes in all; where warps agree each runs one side, {spent[1]} passes.",
-        f"{warps} 个线程束，各 {lanes} 个通道；一半线程走 A，一半走 B。相邻线程不一致时，每个线程束先跑 A 再跑 B，各有一半通道空闲，共 {spent[0]} 趟；"
+        f"{warps} 个线程束，各 {lanes} 个 lane；一半线程走 A，一半走 B。相邻线程不一致时，每个线程束先跑 A 再跑 B，每趟有一半 lane 空闲，共 {spent[0]} 趟；"
         f"整个线程束一致时，各跑一边，共 {spent[1]} 趟。",
     )
     caption = tr(
         f"The same number of A and B in both drawings (warps drawn with {lanes} lanes). Dashed: a lane that is switched off. "
         f"{spent[0]} passes above, {spent[1]} below.",
-        f"两图里 A 与 B 的数目相同（每个线程束只画 {lanes} 个通道）。虚线：被关掉的通道。上图 {spent[0]} 趟，下图 {spent[1]} 趟。",
+        f"两图里 A 与 B 的数目相同（每个线程束只画 {lanes} 个 lane）。虚线：被关掉的 lane。上图 {spent[0]} 趟，下图 {spent[1]} 趟。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -188,7 +188,7 @@ def memories(drawn: int = 3) -> str:
     s.line(width / 2, 230, width / 2, 252, "axis")
     text = tr(
         f"global memory (DRAM), {dram}: also local and constant memory\n{cycles('DRAM')}",
-        f"全局内存（DRAM），{dram}：局部内存与常量内存也在这里\n{cycles('DRAM')}",
+        f"全局内存（DRAM），{dram}：本地内存与常量内存也在这里\n{cycles('DRAM')}",
     )
     s.rect(4, 252, width - 8, 56, "c4", text)
     alt = tr(
@@ -255,7 +255,7 @@ def roofline(bandwidth: float | None = None, fma: float | None = None, points=No
     alt = tr(
         f"Roofline: a rising line at {bandwidth:.0f} GB/s meets a level line at {fma:.1f} TFLOP/s at {ridge:.1f} FLOP/B. "
         f"{len(points)} measured points lie along it; the highest reaches {reached:.0%} of the level line.",
-        f"屋顶线：{bandwidth:.0f} GB/s 的斜线与 {fma:.1f} TFLOP/s 的水平线在 {ridge:.1f} FLOP/B 处相交。{len(points)} 个实测点沿线分布，最高点达到水平线的 {reached:.0%}。",
+        f"roofline：{bandwidth:.0f} GB/s 的斜线与 {fma:.1f} TFLOP/s 的水平线在 {ridge:.1f} FLOP/B 处相交。{len(points)} 个实测点沿线分布，最高点达到水平线的 {reached:.0%}。",
     )
     caption = tr(
         "Both axes logarithmic. The line: this GPU's measured limits. The dots: the kernel with k FMAs per element, k from 1 to 512.",
