@@ -1,0 +1,276 @@
+"""How fast the site builds and how much a reader downloads, each beside its limit.
+
+    python tests/measure_site.py [--json FILE] [--quick]
+
+Measures, with nothing kept from an earlier run:
+
+- the strict build of both languages from the recordings, median of three;
+- the same with two and four times the chapters (copies in a temporary folder): growth per chapter;
+- every chapter's and every example's page, as gzipped HTML;
+- what Chromium fetches from a server that gzips, for a first visit and for the page after it,
+  counted by the server: HTML, styles, scripts, fonts, search index, icons;
+- `python -m cudatut list`, median of five.
+
+Exits with 1 when a limit is passed. --quick leaves the growth out. Chromium comes from $CHROMIUM or PATH.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import asdict, dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+KB = 1024
+LANGUAGES = {"en": "", "zh": "zh/"}
+# Already compressed: served as they are.
+PACKED = {".woff2", ".png", ".jpg", ".webp", ".ico"}
+
+
+@dataclass
+class Row:
+    """One measured quantity; `limit` None means that it is only reported."""
+
+    name: str
+    value: float
+    unit: str
+    limit: float | None = None
+    note: str = ""
+
+    @property
+    def over(self) -> bool:
+        return self.limit is not None and not self.value <= self.limit
+
+
+def run(command: list, cwd: Path, **kwargs) -> float:
+    """Seconds that a command took. Its output ends the program if it fails."""
+    env = {**os.environ, "PYTHONPATH": str(cwd)}
+    begin = time.perf_counter()
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, **kwargs)
+    seconds = time.perf_counter() - begin
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stdout}\n{done.stderr}")
+    return seconds
+
+
+def build(root: Path, out: Path) -> float:
+    return run([sys.executable, "-m", "cudatut.site", "build", "--out", str(out)], root)
+
+
+def chapters(root: Path) -> list[tuple[str, str]]:
+    """(part, chapter) of every written chapter, in the order of the book."""
+    contents = yaml.safe_load((root / "docs" / "contents.yml").read_text(encoding="utf-8"))
+    return [
+        (part["id"], chapter["id"])
+        for part in contents["parts"]
+        for chapter in part["chapters"]
+        if chapter.get("written")
+    ]
+
+
+def multiply(root: Path, copy: Path, times: int) -> int:
+    """A copy of the project with every written chapter `times` times; the number of chapters in it."""
+    keep = ("cudatut", "docs", "examples")
+    for name in keep:
+        shutil.copytree(root / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for path in root.iterdir():
+        if path.is_file() and not path.name.startswith("."):
+            shutil.copy(path, copy)
+    file = copy / "docs" / "contents.yml"
+    contents = yaml.safe_load(file.read_text(encoding="utf-8"))
+    for part in contents["parts"]:
+        for chapter in [c for c in part["chapters"] if c.get("written")]:
+            for number in range(2, times + 1):
+                name = f"{chapter['id']}_{number}"
+                part["chapters"].append({**chapter, "id": name})
+                for lang in LANGUAGES:
+                    folder = copy / "docs" / lang / part["id"]
+                    shutil.copy(folder / f"{chapter['id']}.md", folder / f"{name}.md")
+    file.write_text(yaml.safe_dump(contents, allow_unicode=True, sort_keys=False), encoding="utf-8")
+    return len(chapters(copy))
+
+
+def growth(root: Path, work: Path) -> list[Row]:
+    """Build time against the number of chapters; the last doubling must cost no more per chapter."""
+    points = []
+    for times in (1, 2, 4):
+        copy = work / f"times{times}"
+        copy.mkdir()
+        number = multiply(root, copy, times)
+        seconds = min(build(copy, work / f"out{times}") for _ in range(2))
+        points.append((number, seconds))
+        shutil.rmtree(copy)
+    (n1, t1), (n2, t2), (n4, t4) = points
+    first, last = (t2 - t1) / (n2 - n1), (t4 - t2) / (n4 - n2)
+    note = ", ".join(f"{number} chapters {seconds:.1f} s" for number, seconds in points)
+    return [
+        Row("growth, per further chapter", last, "s", None, note),
+        # Noise included: quadratic growth would double the cost of a chapter at each doubling.
+        Row("growth, last doubling / first", last / first if first > 0 else 1.0, "", 1.5),
+    ]
+
+
+def zipped(path: Path) -> int:
+    return len(gzip.compress(path.read_bytes(), 6))
+
+
+def pages(site: Path, root: Path) -> list[Row]:
+    """The heaviest chapter page and example page of each language, and how many there are."""
+    rows = []
+    for lang, folder in LANGUAGES.items():
+        home = site / folder
+        groups = {
+            "chapter page": ([home / part / name for part, name in chapters(root)], 30),
+            "notebook page": (
+                [path.parent for path in sorted((home / "examples").glob("*/*/index.html"))],
+                60,
+            ),
+        }
+        for what, (folders, limit) in groups.items():
+            sizes = {path.relative_to(home): zipped(path / "index.html") for path in folders}
+            if not sizes:
+                sys.exit(f"there is no {what} in {home}")
+            heaviest = max(sizes, key=sizes.get)
+            note = f"{heaviest.as_posix()}, the heaviest of {len(sizes)}"
+            rows.append(Row(f"{what}, {lang}", sizes[heaviest] / KB, "KB", limit, note))
+    return rows
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """Serves a folder gzipped, lets the browser keep what it got, and counts the bytes of bodies."""
+
+    sent: list[tuple[str, int]]
+
+    def __init__(self, *args, sent: list, **kwargs) -> None:
+        self.sent = sent
+        super().__init__(*args, **kwargs)
+
+    def do_GET(self) -> None:
+        path = Path(self.translate_path(self.path))
+        path = path / "index.html" if path.is_dir() else path
+        if not path.is_file():
+            self.sent.append((self.path, 0))
+            self.send_error(404)
+            return
+        packed = path.suffix in PACKED
+        body = path.read_bytes() if packed else gzip.compress(path.read_bytes(), 6)
+        self.sent.append((self.path, len(body)))
+        self.send_response(200)
+        self.send_header("Content-Type", self.guess_type(str(path)))
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "max-age=600")  # as GitHub Pages does
+        if not packed:
+            self.send_header("Content-Encoding", "gzip")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def chromium() -> str:
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    named = os.environ.get("CHROMIUM")
+    path = shutil.which(named) if named else next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        sys.exit("no Chromium (Debian: apt-get install chromium; or set CHROMIUM to its path)")
+    return path
+
+
+def visits(site: Path, root: Path) -> list[Row]:
+    """What a browser fetches: first visits with an empty cache, and the pages read after them."""
+    from playwright.sync_api import sync_playwright
+
+    sent: list[tuple[str, int]] = []
+    handler = partial(Handler, directory=str(site), sent=sent)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    host = f"http://127.0.0.1:{server.server_address[1]}/"
+    rows = []
+
+    def fetched(page, path: str) -> int:
+        sent.clear()
+        page.goto(host + path, wait_until="networkidle")
+        page.wait_for_timeout(500)  # what a page asks for when it is idle counts as well
+        lost = [path for path, size in list(sent) if not size]
+        if lost:
+            sys.exit(f"{path} asks for what is not there: {lost}")
+        return sum(size for _, size in list(sent))
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        for lang, folder in LANGUAGES.items():
+            all_chapters = [f"{folder}{part}/{name}/" for part, name in chapters(root)]
+            # Landing page, then the chapters in turn: each page after the first is a 'second page'.
+            first, *rest = [folder, *all_chapters]
+            context = browser.new_context()
+            page = context.new_page()
+            landing = fetched(page, first)
+            what = sorted(sent, key=lambda item: -item[1])[:4]
+            note = ", ".join(
+                f"{path.rsplit('/', 1)[-1] or 'page'} {size / KB:.0f}" for path, size in what
+            )
+            rows.append(Row(f"first visit, landing page, {lang}", landing / KB, "KB", 150, note))
+            after = {path: fetched(page, path) for path in rest}
+            heaviest = max(after, key=after.get)
+            rows.append(Row(f"second page, {lang}", after[heaviest] / KB, "KB", 40, heaviest))
+            context.close()
+            context = browser.new_context()
+            straight = fetched(context.new_page(), heaviest)
+            context.close()
+            rows.append(Row(f"first visit, a chapter, {lang}", straight / KB, "KB", 150, heaviest))
+        browser.close()
+    server.shutdown()
+    return rows
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there too")
+    parser.add_argument("--quick", action="store_true", help="leave the growth out")
+    options = parser.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="cudatut-measure-") as folder:
+        work = Path(folder)
+        site = work / "site"
+        times = [build(ROOT, site) for _ in range(3)]
+        note = ", ".join(f"{seconds:.1f}" for seconds in times)
+        rows.append(Row("strict build, both languages", statistics.median(times), "s", 20, note))
+        if not options.quick:
+            rows += growth(ROOT, work)
+        rows += pages(site, ROOT)
+        rows += visits(site, ROOT)
+    times = [run([sys.executable, "-m", "cudatut", "list"], ROOT) for _ in range(5)]
+    rows.append(Row("python -m cudatut list", statistics.median(times), "s", 0.5))
+
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"{os.cpu_count()} cores, Python {platform.python_version()}")
+    for heading, justify in (("", "left"), ("measured", "right"), ("limit", "right"), ("", "left")):
+        table.add_column(heading, justify=justify)
+    for row in rows:
+        limit = "" if row.limit is None else f"{row.limit:g} {row.unit}".strip()
+        verdict = "[red]over[/red] " if row.over else ""
+        table.add_row(row.name, f"{row.value:.2f} {row.unit}".strip(), limit, verdict + row.note)
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    if options.json:
+        options.json.write_text(json.dumps([{**asdict(r), "over": r.over} for r in rows], indent=1))
+    return 1 if any(row.over for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
