@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 
 from cudatut.errors import CudatutError
-from cudatut.site import locale
+from cudatut.site import locale, references
 
 _ID = re.compile(r"[a-z0-9_]+")
 # Pages that belong to no part, in the order of the navigation; the same files in both languages.
@@ -80,7 +80,9 @@ def check_pages(parts: tuple[Part, ...], docs_dir: Path) -> list[str]:
         chapters = {chapter.page: chapter for chapter in part.chapters}
         there = {f"{part.id}/{path.name}" for path in (docs_dir / part.id).glob("*.md")}
         for page in sorted(there - chapters.keys()):
-            problems.append(f"{docs_dir.name}/{page} is missing from docs/contents.yml: add it there")
+            problems.append(
+                f"{docs_dir.name}/{page} is missing from docs/contents.yml: add it there"
+            )
         for page, chapter in chapters.items():
             if chapter.written and page not in there:
                 problems.append(
@@ -92,6 +94,21 @@ def check_pages(parts: tuple[Part, ...], docs_dir: Path) -> list[str]:
                     f"docs/{docs_dir.name}/{page} exists: say 'written: true' in docs/contents.yml"
                 )
     return problems
+
+
+def chapters_by_example(
+    parts: tuple[Part, ...], docs_dir: Path
+) -> dict[str, list[tuple[Chapter, str]]]:
+    """For each example the chapters that show or cite it, with their URL from the language's root."""
+    found: dict[str, list[tuple[Chapter, str]]] = {}
+    for part in parts:
+        for chapter in part.chapters:
+            path = docs_dir / chapter.page
+            if not chapter.written or not path.is_file():
+                continue
+            for name in references.named(path.read_text(encoding="utf-8", errors="replace")):
+                found.setdefault(name, []).append((chapter, f"{chapter.part}/{chapter.id}/"))
+    return found
 
 
 def nav(parts: tuple[Part, ...], lang: str) -> list:
@@ -166,6 +183,8 @@ def _id(entry: dict, path: Path) -> str:
 
 def _both(entry: dict, key: str, what: str, path: Path) -> dict[str, str]:
     value = entry.get(key)
-    if not isinstance(value, dict) or not all(isinstance(value.get(x), str) for x in locale.LANGUAGES):
+    if not isinstance(value, dict) or not all(
+        isinstance(value.get(x), str) for x in locale.LANGUAGES
+    ):
         raise ContentsError(f"{path}: {what} needs '{key}' with 'en' and 'zh'")
     return value

@@ -86,7 +86,11 @@ def lint_text(markdown: str, file: str) -> list[Finding]:
         heading = _HEADING.match(line)
         if heading:
             findings += _heading(heading[2], file, at, ids)
-        elif _SETEXT.match(line) and before.strip() and not before.lstrip().startswith(("|", "-", "#")):
+        elif (
+            _SETEXT.match(line)
+            and before.strip()
+            and not before.lstrip().startswith(("|", "-", "#"))
+        ):
             findings.append(
                 Finding(file, at, "underlined heading: write '## Heading { #its-id }' instead")
             )
@@ -142,7 +146,13 @@ def heading_ids(markdown: str) -> list[str]:
 def _heading(text: str, file: str, line: int, ids: dict[str, int]) -> list[Finding]:
     match = _HAS_ID.search(text)
     if not match:
-        return [Finding(file, line, f"heading '{text}' has no id: add {{ #its-id }}, the same in both languages")]
+        return [
+            Finding(
+                file,
+                line,
+                f"heading '{text}' has no id: add {{ #its-id }}, the same in both languages",
+            )
+        ]
     name = match[1]
     if not _ASCII_ID.fullmatch(name):
         return [Finding(file, line, f"heading id '{name}': use a-z, 0-9 and - only")]

@@ -54,9 +54,9 @@ Loader = Callable[[str], object]
 
 def load(name: str) -> object:
     """The recording of an example, good and fresh; see `cudatut.recording.require_good`."""
-    from cudatut import recording
+    from cudatut.site import state
 
-    return recording.require_good(name)
+    return state.current().record(name)
 
 
 def value(expression: str, loader: Loader = load) -> int | float | str | bool:
@@ -213,7 +213,9 @@ def _evaluate(node: ast.AST, found: list[object], expression: str):
             base = _number(_evaluate(left, found, expression), expression)
             power = _number(_evaluate(right, found, expression), expression)
             if abs(power) > 64:  # a page must not hang the build
-                raise BadReferenceError(f"{{{{ {expression.strip()} }}}}: exponent {power} is over 64")
+                raise BadReferenceError(
+                    f"{{{{ {expression.strip()} }}}}: exponent {power} is over 64"
+                )
             return base**power
         case ast.BinOp(op=op, left=left, right=right) if type(op) in _OPERATORS:
             return _OPERATORS[type(op)](
@@ -233,21 +235,21 @@ def _number(operand: object, expression: str) -> int | float:
 
 def _resolve(match: re.Match, loader: Loader) -> object:
     name, cell, text = match["example"], match["cell"], match[0]
-    record = loader(name)
-    try:
-        results = record.results(cell)
-    except KeyError:
-        results = None
-    if results is None:
-        raise BadReferenceError(f"{text}: {name} has no cell '{cell}'")
+    results = loader(name).results(cell)
     if not results:
-        raise BadReferenceError(f"{text}: the cell shows no result; use ct.facts, ct.check, ct.bench ...")
+        raise BadReferenceError(
+            f"{text}: the cell shows no result; use ct.facts, ct.check, ct.bench ..."
+        )
     if match["index"] is None and len(results) > 1:
         kinds = ", ".join(f"{name}#{cell}.{i} ({r.get('kind')})" for i, r in enumerate(results))
-        raise BadReferenceError(f"{text}: the cell shows {len(results)} results; say which: {kinds}")
+        raise BadReferenceError(
+            f"{text}: the cell shows {len(results)} results; say which: {kinds}"
+        )
     index = int(match["index"] or 0)
     if index >= len(results):
-        raise BadReferenceError(f"{text}: the cell shows only {len(results)} result(s), counted from 0")
+        raise BadReferenceError(
+            f"{text}: the cell shows only {len(results)} result(s), counted from 0"
+        )
     return _field(results[index], match["row"], match["field"], text)
 
 
@@ -266,7 +268,7 @@ def _field(result: dict, row: str | None, field: str | None, text: str) -> objec
             )
         entry = result["metrics"][row]
     else:
-        raise BadReferenceError(f"{text}: a {result.get('kind')} has no rows; leave [\"{row}\"] away")
+        raise BadReferenceError(f'{text}: a {result.get("kind")} has no rows; leave ["{row}"] away')
     fields = [key for key, item in entry.items() if not isinstance(item, list | dict | None)]
     if field is None or field not in entry:
         said = "which field?" if field is None else f"no field '{field}';"

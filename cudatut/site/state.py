@@ -11,7 +11,9 @@ import posixpath
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cudatut import paths
+from cudatut import paths, recording
+from cudatut.errors import CudatutError
+from cudatut.recording import Recording
 
 # A warning under `mkdocs` makes a strict build fail after it has named every other problem too.
 log = logging.getLogger("mkdocs.plugins.cudatut")
@@ -27,13 +29,27 @@ class State:
     page: str = ""
     url: str = ""
     problems: list[str] = field(default_factory=list)
+    _records: dict[str, object] = field(default_factory=dict)
+
+    def record(self, name: str) -> Recording:
+        """The recording of an example, read once per build; raises like `recording.require_good`."""
+        if name not in self._records:
+            try:
+                self._records[name] = recording.require_good(name)
+            except CudatutError as error:
+                self._records[name] = error
+        found = self._records[name]
+        if isinstance(found, CudatutError):
+            raise found
+        return found
 
     def report(self, problem: object) -> None:
         """Fail this build with `problem`, once it has gone through all pages."""
         where = f"docs/{self.lang}/{self.page}: " if self.page else ""
         line = f"{where}{problem}"
-        self.problems.append(line)
-        log.warning(line)
+        if line not in self.problems:  # one stale recording may be shown five times on a page
+            self.problems.append(line)
+            log.warning(line)
 
     def link(self, target: str) -> str:
         """URL of `target` (relative to this language's root) as seen from the page at work."""

@@ -1,0 +1,192 @@
+"""Build the site in both languages, and serve it.
+
+python -m cudatut.site build [--out DIR] [--serve [--port N]]
+python -m cudatut.site serve [--out DIR] [--port N]
+python -m cudatut.site lint
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from cudatut import paths
+from cudatut.errors import CudatutError
+
+HOST, PORT = "127.0.0.1", 8000
+# Chinese last: it lies inside the English site.
+CONFIGS = {"en": "mkdocs.yml", "zh": "mkdocs.zh.yml"}
+
+
+class BuildError(CudatutError):
+    """The site could not be built; the message says in which language and why."""
+
+
+def build(root: Path, out: Path) -> float:
+    """Build both languages strictly, at the same time, and put them into `out`; seconds it took.
+
+    `out` is replaced only when both succeeded. Raises BuildError with MkDocs' messages.
+    """
+    begin = time.perf_counter()
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    except OSError as error:
+        raise BuildError(
+            f"cannot write to {out.parent} ({error.strerror}); name a folder with --out DIR"
+        ) from error
+    try:
+        processes = {
+            lang: subprocess.Popen(
+                [sys.executable, "-m", "mkdocs", "build", "--strict"]
+                + ["--config-file", config, "--site-dir", str(work / lang)],
+                cwd=root,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                env={**os.environ, "PYTHONIOENCODING": "utf-8", "NO_MKDOCS_2_WARNING": "1"},
+            )
+            for lang, config in CONFIGS.items()
+        }
+        try:
+            said = {lang: process.communicate()[0] for lang, process in processes.items()}
+        finally:
+            for process in processes.values():
+                if process.poll() is None:
+                    process.kill()
+        failed = [lang for lang, process in processes.items() if process.returncode != 0]
+        if failed:
+            text = "\n".join(f"[{lang}] {_problems(said[lang])}" for lang in failed)
+            kept = f"; {out} is as it was" if out.exists() else ""
+            raise BuildError(f"{text}\nThe site was not built ({', '.join(failed)}){kept}.")
+        (work / "zh").rename(work / "en" / "zh")
+        _replace(work / "en", out)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return time.perf_counter() - begin
+
+
+def _problems(said: str) -> str:
+    """What MkDocs complained about, without its progress."""
+    lines = said.strip().splitlines()
+    return "\n".join(line for line in lines if not line.startswith("INFO"))
+
+
+def _replace(new: Path, out: Path) -> None:
+    """Put `new` in the place of `out`, which a server may be reading."""
+    old = new.parent / "old"
+    if out.exists():
+        out.rename(old)
+    new.rename(out)
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """Serves a folder; what is missing is answered with the site's own 404.html, as hosts do."""
+
+    extensions_map = {  # noqa: RUF012 - as in the base class
+        **SimpleHTTPRequestHandler.extensions_map,
+        ".ipynb": "application/x-ipynb+json",
+        ".cu": "text/plain; charset=utf-8",
+        ".cuh": "text/plain; charset=utf-8",
+        ".py": "text/plain; charset=utf-8",
+        ".js": "text/javascript",
+        ".woff2": "font/woff2",
+    }
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        page = Path(self.directory) / "404.html"
+        if code != 404 or not page.is_file():
+            return super().send_error(code, message, explain)
+        body = page.read_bytes()
+        self.send_response(404)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+        return None
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass  # the address is all that a reader needs to see
+
+
+def server(out: Path, port: int = PORT) -> ThreadingHTTPServer:
+    """A server of the built site, not yet running. Raises BuildError if there is no site or no port."""
+    if not (out / "index.html").is_file():
+        raise BuildError(f"there is no site in {out}: build it with `python -m cudatut.site build`")
+    try:
+        return ThreadingHTTPServer((HOST, port), partial(Handler, directory=str(out)))
+    except OSError as error:
+        raise BuildError(
+            f"cannot listen on {HOST}:{port} ({error.strerror}); choose another with --port N"
+        ) from error
+
+
+def serve(out: Path, port: int = PORT) -> None:
+    """Serve the built site until Ctrl-C."""
+    with server(out, port) as running:
+        address = f"http://{HOST}:{running.server_address[1]}/"
+        print(f"English  {address}\n中文     {address}zh/\nCtrl-C ends.", flush=True)
+        try:
+            running.serve_forever()
+        except KeyboardInterrupt:
+            print()
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m cudatut.site", description=__doc__.split("\n")[0]
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, words in (("build", "build both languages"), ("serve", "serve what was built")):
+        command = commands.add_parser(name, help=words)
+        command.add_argument("--out", type=Path, help="folder of the site (default: site/)")
+        command.add_argument("--port", type=int, default=PORT)
+        if name == "build":
+            command.add_argument("--serve", action="store_true", help="serve it afterwards")
+    commands.add_parser("lint", help="list typed measurements and headings without an id")
+    args = parser.parse_args(argv)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(encoding="utf-8", errors="replace")
+        sys.stderr.reconfigure(encoding="utf-8", errors="replace")
+    root = paths.repo_root()
+    try:
+        if root is None:
+            raise BuildError("the pages are in the repository: run this in a checkout of it")
+        if args.command == "lint":
+            return _lint(root)
+        out = (args.out or root / "site").resolve()
+        if args.command == "build":
+            print("Building English and Chinese ...", flush=True)
+            seconds = build(root, out)
+            print(f"Built {out} in {seconds:.1f} s.", flush=True)
+        if args.command == "serve" or args.serve:
+            serve(out, args.port)
+    except CudatutError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _lint(root: Path) -> int:
+    from cudatut.site import lint
+
+    findings = lint.lint_files(lint.pages(root / "docs"), root)
+    for finding in findings:
+        print(finding)
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

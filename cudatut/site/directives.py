@@ -1,0 +1,126 @@
+"""The `example` fence: an executed cell of a recording, its source and what it printed.
+
+    ```example
+    start/first_kernel#check
+    ```
+
+Each line of the body is one cell. `source="none"` in the fence's header shows the output only,
+`output="none"` the source only. Source and output go through markdown-exec's `base_format`, so that
+this fence looks and behaves like the fences that markdown-exec runs itself.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import Any
+
+from cudatut.errors import CudatutError
+from cudatut.site import state
+
+_CELL = re.compile(r"(?P<example>[a-z0-9_]+(?:/[a-z0-9_]+)+)#(?P<cell>[a-z0-9]+(?:-[a-z0-9]+)*)")
+_OPTIONS = {"source": ("above", "none"), "output": ("below", "none")}
+_FILENAME = re.compile(r'<span class="filename">.*?</span>')
+_OPEN = {"en": "Open the whole example", "zh": "打开完整示例"}
+
+
+class DirectiveError(CudatutError):
+    """An example fence that cannot be understood; the message quotes it."""
+
+
+def cells(body: str) -> list[tuple[str, str]]:
+    """(example, cell) of each line of a fence's body. Raises DirectiveError on any other line."""
+    found = []
+    for line in body.splitlines():
+        if not line.strip():
+            continue
+        match = _CELL.fullmatch(line.strip())
+        if not match:
+            raise DirectiveError(
+                f"'{line.strip()}' in an example fence: write it as part/example#cell"
+            )
+        found.append((match["example"], match["cell"]))
+    if not found:
+        raise DirectiveError("an example fence is empty: write part/example#cell into it")
+    return found
+
+
+def options(header: dict[str, str]) -> dict[str, str]:
+    """The options of a fence's header, checked. Raises DirectiveError naming what is allowed."""
+    for name, value in header.items():
+        if name not in _OPTIONS or value not in _OPTIONS[name]:
+            allowed = ", ".join(f'{key}="{"|".join(values)}"' for key, values in _OPTIONS.items())
+            raise DirectiveError(f'an example fence has {name}="{value}"; allowed are {allowed}')
+    return {"source": "above", "output": "below", **header}
+
+
+def render(body: str, md: Any, header: dict[str, str] | None = None, lang: str = "en") -> str:
+    """HTML of an example fence.
+
+    md: the Markdown instance of the page. Raises DirectiveError on bad syntax, and whatever
+    `cudatut.recording.require_good` raises: an example that is unknown, not recorded, damaged,
+    stale or failed is never shown.
+    """
+    shown = options(header or {})
+    return "".join(_cell(name, cell, md, shown, lang) for name, cell in cells(body))
+
+
+def _cell(name: str, cell: str, md: Any, shown: dict[str, str], lang: str) -> str:
+    from markdown_exec import base_format
+
+    from cudatut.site import render as results
+
+    record = state.current().record(name)
+    found = record.cell(cell)
+    if found.kind != "code":
+        raise DirectiveError(f"{name}#{cell} is a {found.kind} cell; only code cells are shown")
+    with_source, with_output = shown["source"] == "above", shown["output"] == "below"
+    try:
+        output = results.results_html(found.outputs, lang) if with_output else ""
+    except ValueError as error:
+        raise DirectiveError(f"{name}#{cell} cannot be shown: {error}") from error
+    if with_output and not output and not with_source:
+        raise DirectiveError(f"{name}#{cell} printed nothing, and source is none")
+    html = base_format(
+        language="python",
+        run=lambda code, **_: output,
+        code=found.source,
+        md=md,
+        html=True,
+        source="above" if with_source else "",
+        update_toc=False,
+        extra={"title": f"{name}.py"} if with_source else {},
+    )
+    target = state.current().link(f"examples/{name}/#cell-id={cell}")
+    link = (
+        f'<span class="filename"><a href="{target}" title="{_OPEN[lang]}">'
+        f"{escape(name)}.py</a></span>"
+    )
+    return f'<div class="ct-cell">{_FILENAME.sub(link, str(html), count=1)}</div>'
+
+
+# --- what pymdownx.superfences calls ------------------------------------------------------------
+
+
+def validator(language: str, inputs: dict, opts: dict, attrs: dict, md: Any) -> bool:
+    """Accept every header: `formatter` reports what is wrong with it, superfences would hide it."""
+    opts["header"] = dict(inputs)
+    return True
+
+
+def formatter(source: str, language: str, css_class: str, options: dict, md: Any, **_: Any) -> str:
+    """Render a fence; a problem fails the strict build and stands in the page in its place."""
+    build = state.current()
+    try:
+        return render(source, md, options.get("header"), build.lang)
+    except CudatutError as error:
+        build.report(error)
+        return (
+            '<div class="admonition failure"><p class="admonition-title">'
+            f"{escape(source.strip())}</p><p>{escape(str(error))}</p></div>"
+        )
+
+
+def fence() -> dict[str, Any]:
+    """Entry for `custom_fences` of pymdownx.superfences."""
+    return {"name": "example", "class": "example", "validator": validator, "format": formatter}

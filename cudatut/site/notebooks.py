@@ -1,0 +1,307 @@
+"""The page of each example: its recording, rendered by mkdocs-jupyter and then slimmed.
+
+mkdocs-jupyter is given a copy of the recording without outputs, the page's heading in front. Its HTML
+is then reduced to what a chapter has too, and the results, rendered in the page's language, come in.
+As shipped, each page would repeat 620 KB of style sheets and ask another host for scripts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterable
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from jinja2 import BytecodeCache, Environment
+from jinja2.bccache import Bucket
+
+from cudatut import catalog, paths, recording
+from cudatut.errors import CudatutError
+from cudatut.site import mathml, render, state
+
+FOLDER = "examples"  # of the pages: /examples/<part>/<stem>/
+BRANCH = "main"
+
+_WORDS = {
+    "en": {
+        "source": "Source",
+        "notebook": "Download the notebook",
+        "colab": "Open in Colab",
+        "run": "Run it",
+        "chapter": "Explained in",
+        "code": "Code on this page",
+        "requires": "needs compute capability {cc}",
+        "exactly": "needs compute capability {cc}, exactly",
+    },
+    "zh": {
+        "source": "源码",
+        "notebook": "下载 notebook",
+        "colab": "在 Colab 中打开",
+        "run": "运行",
+        "chapter": "讲解见",
+        "code": "本页代码",
+        "requires": "要求计算能力 {cc} 以上",
+        "exactly": "仅限计算能力 {cc}",
+    },
+}
+
+
+def page_uri(name: str) -> str:
+    """Path of an example's page among the site's sources: what mkdocs-jupyter takes for a notebook."""
+    return f"{FOLDER}/{name}.ipynb"
+
+
+def up(name: str) -> str:
+    """From an example's page to the root of its language."""
+    return "../" * (name.count("/") + 2)
+
+
+def recorded() -> tuple[list[recording.Recording], list[CudatutError]]:
+    """Recordings that may be shown, sorted by name, and why others may not."""
+    good, bad = [], []
+    try:
+        found = catalog.examples()
+    except CudatutError as error:
+        return [], [error]
+    for example in found:
+        try:
+            good.append(state.current().record(example.name))
+        except CudatutError as error:
+            bad.append(error)
+    return good, bad
+
+
+def prepared(
+    record: recording.Recording, lang: str, repo_url: str, chapters: Iterable[tuple[str, str]] = ()
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The notebook that mkdocs-jupyter is given, and HTML for `slim` to put into its page by cell.
+
+    chapters: (title, URL relative to the example's page) of the chapters that show this example.
+    Raises CudatutError naming the cell whose results cannot be rendered.
+    """
+    fragments = {"links": _head(record, lang, repo_url, chapters)}
+    cells = [_markdown("top", f"# {record.metadata['title'][lang]}"), _markdown("links", "links")]
+    for cell in record.cells:
+        if cell.title == recording.INSTALL_CELL:
+            continue  # it is there for Colab, and in the download
+        if cell.kind == "markdown":
+            cells.append(_markdown(cell.title, _demoted(mathml.in_markdown(cell.source))))
+            continue
+        try:
+            fragments[cell.title] = render.results_html(cell.outputs, lang)
+        except ValueError as error:
+            raise CudatutError(f"{record.name}#{cell.title} cannot be shown: {error}") from error
+        cells.append(
+            {
+                "cell_type": "code",
+                "id": cell.title,
+                "metadata": {},
+                "execution_count": None,
+                "source": cell.source,
+                "outputs": [],
+            }
+        )
+    cells.append(_markdown("certificate", "certificate"))
+    fragments["certificate"] = render.certificate_html(record.metadata, lang)
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = {
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
+        "cells": cells,
+    }
+    return notebook, fragments
+
+
+def write(notebook: dict[str, Any], path: Path) -> None:
+    """Write a prepared notebook for mkdocs-jupyter to read."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(notebook, ensure_ascii=False), encoding="utf-8")
+
+
+_BODY = re.compile(r'<div class="jupyter-wrapper">(.*)</div> <!-- jupyter-wrapper -->', re.DOTALL)
+_CELL = re.compile(r'<div class="(?P<cls>jp-Cell [^"]*)" id="(?P<id>cell-id=[^"]*)">')
+_CODE = re.compile(
+    r'<div class="highlight-ipynb [^"]*"><pre>(?:<span></span>)?(.*?)</pre></div>', re.DOTALL
+)
+_PROSE = re.compile(r'data-mime-type="text/markdown">\n?(.*)', re.DOTALL)
+_PILCROW = re.compile(r'<a class="anchor-link"[^>]*>.*?</a>')
+
+
+class UnexpectedHtmlError(CudatutError):
+    """mkdocs-jupyter's HTML is not what `slim` knows: its templates have changed."""
+
+
+def slim(html: str, fragments: dict[str, str]) -> str:
+    """mkdocs-jupyter's HTML of a prepared notebook, without styles, scripts and wrappers.
+
+    fragments: from `prepared`; what stands for them is replaced. What remains is what chapters are
+    made of: highlighted code, `ct-result`, prose; each cell keeps its address `#cell-id=<title>`.
+    Raises UnexpectedHtmlError.
+    """
+    body = _BODY.search(html)
+    starts = list(_CELL.finditer(body[1])) if body else []
+    if not starts:
+        raise UnexpectedHtmlError("mkdocs-jupyter's page has no cells in a jupyter-wrapper")
+    ends = [match.start() for match in starts[1:]] + [len(body[1])]
+    parts = []
+    for match, end in zip(starts, ends, strict=True):
+        name, text = match["id"], body[1][match.end() : end]
+        found = (_CODE if "jp-CodeCell" in match["cls"] else _PROSE).search(text)
+        if not found:
+            raise UnexpectedHtmlError(f"mkdocs-jupyter's cell '{name}' is not as expected")
+        shown = fragments.get(name.removeprefix("cell-id="), "")
+        if "jp-CodeCell" in match["cls"]:
+            parts.append(
+                f'<div class="ct-cell" id="{name}"><div class="language-python highlight"><pre>'
+                f"<span></span><code>{found[1]}</code></pre></div>{shown}</div>"
+            )
+        else:
+            prose = _without_closing_tags(_PILCROW.sub("", found[1]))
+            parts.append(f'<div id="{name}">{shown or prose}</div>')
+    return "\n".join(parts)
+
+
+def _without_closing_tags(html: str) -> str:
+    """What is left of a cell once the ends of the divs around it are taken off."""
+    html = html.rstrip()
+    while html.endswith("</div>") and html.count("</div>") > html.count("<div"):
+        html = html.removesuffix("</div>").rstrip()
+    return re.sub(r'\s*<div class="[^"]*">$', "", html)
+
+
+class _Bytecode(BytecodeCache):
+    """Compiled templates, kept in memory."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if bucket.key in self.kept:
+            bucket.bytecode_from_string(self.kept[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self.kept[bucket.key] = bucket.bytecode_to_string()
+
+
+@cache
+def quicken() -> None:
+    """Let nbconvert compile its templates once per build, not once per page: half of its time."""
+    from nbconvert.exporters.templateexporter import TemplateExporter
+
+    create = getattr(TemplateExporter, "_create_environment", None)
+    if create is None:  # a later nbconvert: only slower
+        return
+    kept = _Bytecode()
+
+    def create_with_cache(self: TemplateExporter) -> Environment:
+        environment = create(self)
+        environment.bytecode_cache = kept
+        return environment
+
+    TemplateExporter._create_environment = create_with_cache
+
+
+def copy_files(records: Iterable[recording.Recording], site: Path) -> None:
+    """Put what an example's page offers for download beside it: sources and the notebook."""
+    root = paths.examples_dir()
+    for record in records:
+        names = [*record.metadata["sources"], f"{record.name}.ipynb"]
+        for name in names:
+            target = site / FOLDER / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(root / name, target)
+
+
+def code_of_page(
+    records: list[recording.Recording], lang: str, repo_url: str, link: Callable[[str], str]
+) -> str:
+    """Markdown for the end of a chapter: the examples it shows, where to get them, where they ran.
+
+    link: function from a path on this language's site to a URL relative to the page.
+    """
+    if not records:
+        return ""
+    word = _WORDS[lang]
+    items = []
+    for record in records:
+        page = link(f"{FOLDER}/{record.name}/")
+        items.append(
+            f'<li><a href="{page}">{escape(record.metadata["title"][lang])}</a> '
+            f"({_links(record, lang, repo_url, link)})</li>"
+        )
+    certificate = render.certificate_html([record.metadata for record in records], lang)
+    return (
+        f'\n\n## {word["code"]} {{ #code }}\n\n<ul class="ct-code" data-search-exclude>'
+        f"{''.join(items)}</ul>\n\n{certificate}\n"
+    )
+
+
+def index_html(records: list[recording.Recording] | None = None, lang: str | None = None) -> str:
+    """The list of all examples, for the page examples.md; those of the running build by default."""
+    records = recorded()[0] if records is None else records
+    lang = state.current().lang if lang is None else lang
+    parts: dict[str, list[str]] = {}
+    for record in records:
+        part = record.name.partition("/")[0]
+        title = escape(record.metadata["title"][lang])
+        parts.setdefault(part, []).append(
+            f'<li><a href="{record.name}/">{title}</a> <code>{escape(record.name)}</code></li>'
+        )
+    return "".join(f'<ul class="ct-examples">{"".join(items)}</ul>' for items in parts.values())
+
+
+def colab_url(name: str, repo_url: str) -> str:
+    """Address that opens a recording in Colab, which fetches it from the repository."""
+    return (
+        repo_url.rstrip("/").replace(
+            "https://github.com/", "https://colab.research.google.com/github/"
+        )
+        + f"/blob/{BRANCH}/examples/{name}.ipynb"
+    )
+
+
+def _head(record, lang, repo_url, chapters) -> str:
+    word, meta = _WORDS[lang], record.metadata
+    cc = meta["requires"].removeprefix("sm_")
+    number = f"{cc.rstrip('af')[:-1]}.{cc.rstrip('af')[-1]}"
+    key = "exactly" if cc[-1] in "af" else "requires"
+    # From /examples/<part>/<stem>/ the files lie in /examples/.
+    up = "../" * (record.name.count("/") + 1)
+    links = _links(record, lang, repo_url, lambda path: up + path.removeprefix(f"{FOLDER}/"))
+    lines = [
+        f'<p class="ct-links">{links}</p>',
+        f"<p><code>python -m cudatut run {escape(record.name)}</code> "
+        f"({word[key].format(cc=number)})</p>",
+    ]
+    where = ", ".join(f'<a href="{url}">{escape(title)}</a>' for title, url in chapters)
+    if where:
+        lines.append(f"<p>{word['chapter']} {where}</p>")
+    return "".join(lines)
+
+
+def _links(record, lang, repo_url, link) -> str:
+    word = _WORDS[lang]
+    own = record.name.rpartition("/")[0]
+    files = sorted(record.metadata["sources"], key=lambda name: (name != f"{record.name}.py", name))
+    found = [
+        f'<a href="{link(f"{FOLDER}/{name}")}">{escape(name.removeprefix(own + "/"))}</a>'
+        for name in files
+    ]
+    notebook = link(f"{FOLDER}/{record.name}.ipynb")
+    found.append(f'<a href="{notebook}" download>{word["notebook"]}</a>')
+    found.append(f'<a href="{colab_url(record.name, repo_url)}">{word["colab"]}</a>')
+    return " · ".join(found)
+
+
+def _demoted(text: str) -> str:
+    """Headings of a cell one level down: the page has its own title."""
+    return re.sub(r"^(#{1,5}) ", r"#\1 ", text, flags=re.MULTILINE)
+
+
+def _markdown(name: str, source: str) -> dict[str, Any]:
+    return {"cell_type": "markdown", "id": name, "metadata": {}, "source": source}

@@ -1,0 +1,164 @@
+"""The MkDocs plugin `cudatut`: MkDocs' events, passed on to plain functions.
+
+    plugins:
+      cudatut:
+        language: zh
+
+What may be wrong with a page is collected as warnings, so that one strict build names everything.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config import config_options
+from mkdocs.config.base import Config
+from mkdocs.exceptions import PluginError
+from mkdocs.plugins import BasePlugin, event_priority
+from mkdocs.structure.files import File
+
+from cudatut import paths
+from cudatut.errors import CudatutError
+from cudatut.recording import Recording
+from cudatut.site import (
+    contents,
+    directives,
+    languages,
+    lint,
+    locale,
+    mathml,
+    notebooks,
+    references,
+    state,
+)
+
+_ID = re.compile(r'\sid="([^"]+)"')
+
+
+class CudatutConfig(Config):
+    """Options in mkdocs.yml."""
+
+    language = config_options.Choice(locale.LANGUAGES, default="en")
+
+
+class CudatutPlugin(BasePlugin[CudatutConfig]):
+    """Brings recordings, the table of contents and the other language into the site."""
+
+    records: list[Recording]
+    fragments: dict[str, dict[str, str]]
+
+    @event_priority(50)  # before markdown-exec and mkdocs-jupyter read the configuration
+    def on_config(self, config: Any) -> Any:
+        lang = self.config.language
+        docs = Path(config.docs_dir)
+        locale.use(lang)
+        self.state = state.begin(
+            state.State(lang=lang, docs=docs, repo_url=(config.repo_url or "").rstrip("/"))
+        )
+        if os.environ.get("SITE_URL"):
+            config.site_url = languages.site_url(os.environ["SITE_URL"], lang)
+        try:
+            self.parts = contents.load(docs.parent / "contents.yml")
+        except CudatutError as error:
+            raise PluginError(str(error)) from error
+        config.nav = contents.nav(self.parts, lang)
+        config.extra["alternate"] = languages.alternates("", lang)
+        fences = config.mdx_configs.setdefault("pymdownx.superfences", {})
+        fences.setdefault("custom_fences", []).append(directives.fence())
+        return config
+
+    def on_pre_build(self, config: Any) -> None:
+        for problem in contents.check_pages(self.parts, self.state.docs):
+            self.state.report(problem)
+        root = Path(config.config_file_path).parent
+        for finding in lint.lint_files(lint.pages(self.state.docs), root):
+            self.state.report(finding)
+
+    @event_priority(50)  # mkdocs-jupyter must find the notebooks among the files
+    def on_files(self, files: Any, config: Any) -> Any:
+        notebooks.quicken()
+        self.fragments = {}
+        self.records, problems = notebooks.recorded()
+        for problem in problems:
+            self.state.report(problem)
+        used = contents.chapters_by_example(self.parts, self.state.docs)
+        # Beside mkdocs-jupyter's own cache; one folder per language, since both build at once.
+        folder = Path(config.config_file_path).parent / ".cache" / "notebooks" / self.state.lang
+        if not os.access(folder.parents[2], os.W_OK):
+            import tempfile
+
+            folder = Path(tempfile.mkdtemp(prefix="cudatut-notebooks-"))
+        for record in self.records:
+            uri = notebooks.page_uri(record.name)
+            chapters = [
+                (chapter.title[self.state.lang], notebooks.up(record.name) + url)
+                for chapter, url in used.get(record.name, [])
+            ]
+            try:
+                notebook, self.fragments[record.name] = notebooks.prepared(
+                    record, self.state.lang, self.state.repo_url, chapters
+                )
+            except CudatutError as error:
+                self.state.report(error)
+                continue
+            notebooks.write(notebook, folder / uri)
+            # No File.generated: mkdocs-jupyter's wrapper finds its source by src_dir alone.
+            files.append(File(uri, str(folder), config.site_dir, config.use_directory_urls))
+        return files
+
+    def on_page_markdown(self, markdown: str, page: Any, config: Any, files: Any) -> str:
+        self.state.page, self.state.url = page.file.src_uri, page.url
+        if self._is_notebook(page):
+            return markdown
+        _, _, offset = lint.split_front_matter(page.file.content_string)
+        names = references.named(markdown)
+        markdown = references.replace(
+            markdown, self.state.record, self.state.report, line_offset=offset
+        )
+        if not self._is_chapter(page):
+            return markdown
+        shown = [record for record in self.records if record.name in names]
+        return markdown + notebooks.code_of_page(
+            shown, self.state.lang, self.state.repo_url, self.state.link
+        )
+
+    def on_page_content(self, html: str, page: Any, config: Any, files: Any) -> str:
+        if self._is_notebook(page):
+            uri = page.file.src_uri.removesuffix(".ipynb")
+            try:
+                html = notebooks.slim(html, self.fragments[uri.partition("/")[2]])
+            except CudatutError as error:
+                self.state.report(error)
+            page.edit_url = f"{self.state.repo_url}/edit/{notebooks.BRANCH}/{uri}.py"
+            # Chapters are searched, which show the same code; their pages lead here.
+            page.meta["search"] = {"exclude": True}
+        html = mathml.replace(html, self.state.report)
+        # MkDocs sees no ids in what fences made; links to them would be reported as broken.
+        page.present_anchor_ids = (page.present_anchor_ids or set()) | set(_ID.findall(html))
+        return html
+
+    def on_page_context(self, context: Any, page: Any, config: Any, nav: Any) -> Any:
+        self.state.page = page.file.src_uri
+        config.extra["alternate"] = languages.alternates(page.url, self.state.lang)
+        return context
+
+    def on_template_context(self, context: Any, template_name: str, config: Any) -> Any:
+        config.extra["alternate"] = languages.alternates("", self.state.lang)
+        return context
+
+    def on_post_build(self, config: Any) -> None:
+        notebooks.copy_files(self.records, Path(config.site_dir))
+
+    def on_serve(self, server: Any, config: Any, builder: Any) -> Any:
+        server.watch(str(paths.examples_dir()))
+        server.watch(str(self.state.docs.parent))
+        return server
+
+    def _is_notebook(self, page: Any) -> bool:
+        return page.file.src_uri.endswith(".ipynb")
+
+    def _is_chapter(self, page: Any) -> bool:
+        return any(page.file.src_uri.startswith(f"{part.id}/") for part in self.parts)
