@@ -7,7 +7,9 @@ its last sanitizer is done; whatever fails leaves the old one untouched.
 Nothing here imports Jupyter before it is needed: the kernel itself imports this module for `session_report`.
 """
 
+import codecs
 import copy
+import ctypes
 import datetime
 import json
 import os
@@ -178,6 +180,8 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
             path = f"import sys; sys.path.insert(0, {str(example.path.parent)!r}); del sys"  # as `python FILE` does
             argv = [sys.executable, "-Xfrozen_modules=off", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
             argv += ["--HistoryManager.enabled=False", f"--IPKernelApp.exec_lines={path}"]
+            if sys.platform != "win32":
+                argv += ["--IPKernelApp.capture_fd_output=False", "--IPKernelApp.extra_extensions=cudatut.recorder"]
             return KernelSpec(argv=argv, display_name="Python 3", language="python")
 
     with tempfile.TemporaryDirectory(prefix="cudatut-", ignore_cleanup_errors=True) as folder:
@@ -201,15 +205,16 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
             record_timing=False,
             shutdown_kernel="immediate",
         )
-        work, log = Path(folder, "work"), Path(folder, "log")
+        work, log = Path(folder, "work"), Path(folder, "stderr")
         work.mkdir()
         env = environment() | {"CUDATUT_RECORDING": "1", "PYTHONHASHSEED": "0", "IPYTHONDIR": str(Path(folder, "ipython"))}
         env.pop("CUDATUT_TOOL", None)
         group = None
-        with log.open("wb") as output:
+        # Opened for reading too, which is how the kernel follows them: see `load_ipython_extension`.
+        with Path(folder, "stdout").open("a+b") as stdout, log.open("a+b") as stderr:
             try:
                 try:
-                    client.start_new_kernel(env=env, cwd=str(work), stdout=output, stderr=output)
+                    client.start_new_kernel(env=env, cwd=str(work), stdout=stdout, stderr=stderr)
                     group = manager.provisioner.pid
                     client.start_new_kernel_client()
                 except (RuntimeError, OSError) as error:
@@ -243,7 +248,50 @@ def _tail(log: Path) -> str:
     return "; it said last:\n" + "\n".join(f"    {line}" for line in lines) if lines else ""
 
 
-# --- what the kernel reports about itself -------------------------------------------------------------------------
+# --- in the kernel -------------------------------------------------------------------------------------------------
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Runs in the kernel before the first cell: what C prints comes in its place.
+
+    Device printf and child processes write to the file descriptors 1 and 2. ipykernel reads those through pipes in
+    threads, so that such a line may turn up in a later cell. Here they are files (`_kernel` made them so), which are
+    read before anything that Python prints or shows and at the end of each cell: every line is where it belongs.
+    """
+    libc = ctypes.CDLL(None)
+    drains = []
+
+    def drain(*ignored: Any) -> None:
+        libc.fflush(None)
+        for one in drains:
+            one()
+
+    def follow(descriptor: int, stream: Any) -> None:
+        write, flush = stream.write, stream.flush
+        decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        offset = os.fstat(descriptor).st_size
+
+        def drain_this() -> None:
+            nonlocal offset
+            new = os.pread(descriptor, os.fstat(descriptor).st_size - offset, offset)
+            if new:
+                offset += len(new)
+                write(decode(new))
+
+        def write_in_order(text: str) -> int:
+            drain()
+            return write(text)
+
+        def flush_in_order() -> None:
+            drain()
+            flush()
+
+        drains.append(drain_this)
+        stream.write, stream.flush = write_in_order, flush_in_order
+
+    follow(1, sys.stdout)
+    follow(2, sys.stderr)
+    shell.events.register("post_run_cell", drain)
 
 
 def session_report(path: str) -> None:
