@@ -95,7 +95,10 @@ def get(name: str) -> Example:
         return example
     everything = [example.name for example in examples()]
     stems = {known.rpartition("/")[2]: known for known in everything}
-    close = [stems[stem] for stem in difflib.get_close_matches(wanted.rpartition("/")[2], stems, n=3, cutoff=0.6)]
+    close = [
+        stems[stem]
+        for stem in difflib.get_close_matches(wanted.rpartition("/")[2], stems, n=3, cutoff=0.6)
+    ]
     close += difflib.get_close_matches(wanted, everything, n=3, cutoff=0.8)
     hint = f" Did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
     raise UnknownExampleError(

@@ -19,7 +19,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     options = _parser().parse_args(arguments)
     try:
-        return options.run(options)
+        status = options.run(options)
+        sys.stdout.flush()
+        return status
     except CudatutError as error:
         if os.environ.get("CUDATUT_DEBUG") == "1":
             raise
@@ -34,7 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m cudatut", description="Run, record and check the book's examples.")
+    parser = argparse.ArgumentParser(
+        prog="python -m cudatut", description="Run, record and check the book's examples."
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, run: Any, text: str) -> argparse.ArgumentParser:
@@ -43,22 +47,44 @@ def _parser() -> argparse.ArgumentParser:
         return added
 
     def names(to: argparse.ArgumentParser) -> None:
-        to.add_argument("names", nargs="*", metavar="NAME", help="such as start/first_kernel (default: all examples)")
+        to.add_argument(
+            "names",
+            nargs="*",
+            metavar="NAME",
+            help="such as start/first_kernel (default: all examples)",
+        )
 
     def jobs(to: argparse.ArgumentParser) -> None:
-        to.add_argument("--jobs", type=_positive, metavar="N", help="sanitizers side by side (default: cores, at most 8)")
+        to.add_argument(
+            "--jobs",
+            type=_positive,
+            metavar="N",
+            help="sanitizers side by side (default: cores, at most 8)",
+        )
 
     command("doctor", _doctor, "Say what this machine has and lacks to run the examples.")
     added = command("list", _list, "List the examples and the state of their recordings.")
-    added.add_argument("--json", action="store_true", help="as JSON, with titles, sources and recordings")
+    added.add_argument(
+        "--json", action="store_true", help="as JSON, with titles, sources and recordings"
+    )
     added = command("run", _run, "Run an example on this GPU; without one, replay its recording.")
     added.add_argument("name", metavar="NAME", help="such as start/first_kernel")
-    added = command("record", _record, "Run examples on this GPU, under all sanitizers too, and keep them as recordings.")
+    added = command(
+        "record",
+        _record,
+        "Run examples on this GPU, under all sanitizers too, and keep them as recordings.",
+    )
     names(added)
-    added.add_argument("--stale", action="store_true", help="only those whose recording is missing, stale or not good")
+    added.add_argument(
+        "--stale",
+        action="store_true",
+        help="only those whose recording is missing, stale or not good",
+    )
     jobs(added)
     command("status", _status, "Check that every recording is whole, good and fresh.")
-    added = command("sanitize", _sanitize, "Run examples under the four tools of compute-sanitizer.")
+    added = command(
+        "sanitize", _sanitize, "Run examples under the four tools of compute-sanitizer."
+    )
     names(added)
     jobs(added)
     return parser
@@ -88,7 +114,10 @@ def _list(options: argparse.Namespace) -> int:
         state, recorded = "fresh", None
         try:
             loaded = recording.load(example.name)
-            recorded = {"gpu": loaded.metadata["gpu"]["name"], "recorded_at": loaded.metadata["recorded_at"]}
+            recorded = {
+                "gpu": loaded.metadata["gpu"]["name"],
+                "recorded_at": loaded.metadata["recorded_at"],
+            }
             if loaded.stale():
                 state = "stale"
             elif loaded.problems():
@@ -118,7 +147,9 @@ def _list(options: argparse.Namespace) -> int:
     width = max((len(example.name) for example, _, _ in entries), default=0)
     for example, state, recorded in entries:
         by = f"{recorded['gpu']}, {recorded['recorded_at'][:10]}" if recorded else "-"
-        print(f"{example.name:{width}}  {example.requires:7} {state:12}  {by:34}  {example.title['en']}".rstrip())
+        print(
+            f"{example.name:{width}}  {example.requires:7} {state:12}  {by:34}  {example.title['en']}".rstrip()
+        )
     return 0
 
 
@@ -135,12 +166,16 @@ def _status(options: argparse.Namespace) -> int:
             print(error)
     orphans = _orphans({example.name for example in examples})
     for name in orphans:
-        print(f"examples/{name}.ipynb is a recording without an example examples/{name}.py: remove it")
+        print(
+            f"examples/{name}.ipynb is a recording without an example examples/{name}.py: remove it"
+        )
     if not bad and not orphans:
         print(f"all {len(examples)} recordings are whole, good and fresh")
         return 0
     if bad:
-        print(f"{len(bad)} of {len(examples)} recordings need a GPU: `python -m cudatut record --stale`")
+        print(
+            f"{len(bad)} of {len(examples)} recordings need a GPU: `python -m cudatut record --stale`"
+        )
     return 1
 
 
@@ -189,15 +224,23 @@ def _record(options: argparse.Namespace) -> int:
     from cudatut import recorder
 
     with _progress() as progress:
-        outcomes = recorder.record_all(options.names, only_stale=options.stale, jobs=options.jobs, progress=progress)
+        outcomes = recorder.record_all(
+            options.names, only_stale=options.stale, jobs=options.jobs, progress=progress
+        )
     if not outcomes:
         print("nothing to record: every recording is whole, good and fresh")
         return 0
-    count = {status: sum(o.status == status for o in outcomes) for status in ("recorded", "failed", "skipped")}
+    count = {
+        status: sum(o.status == status for o in outcomes)
+        for status in ("recorded", "failed", "skipped")
+    }
     print(", ".join(f"{number} {status}" for status, number in count.items() if number))
     for outcome in outcomes:
         if outcome.status == "failed":
-            print(f"failed (the old recording, if any, is untouched): {outcome.reason}", file=sys.stderr)
+            print(
+                f"failed (the old recording, if any, is untouched): {outcome.reason}",
+                file=sys.stderr,
+            )
     return 1 if count["failed"] else 0
 
 
@@ -217,15 +260,21 @@ def _sanitize(options: argparse.Namespace) -> int:
     bad = False
     reports: list[str] = []
     with ThreadPoolExecutor(options.jobs or min(8, os.cpu_count() or 1)) as pool:
-        able = [example for example in examples if supports(gpu["compute_capability"], example.requires)]
+        able = [
+            example for example in examples if supports(gpu["compute_capability"], example.requires)
+        ]
         jobs = {
-            (example.name, tool): pool.submit(run, example.path, tool, recorder.SANITIZER_TIME * example.timeout_s)
+            (example.name, tool): pool.submit(
+                run, example.path, tool, recorder.SANITIZER_TIME * example.timeout_s
+            )
             for example in able
             for tool in SANITIZERS
         }
         for example in examples:
             if example not in able:
-                print(f"{example.name:{width}}  skipped: needs {example.requires}, and this is {gpu['name']}")
+                print(
+                    f"{example.name:{width}}  skipped: needs {example.requires}, and this is {gpu['name']}"
+                )
                 continue
             row = []
             for tool in SANITIZERS:
@@ -239,7 +288,9 @@ def _sanitize(options: argparse.Namespace) -> int:
                 if found.errors:
                     reports.append(f"{example.name} under {tool}:\n{found.log}")
             bad |= any(entry != "0" for entry in row)
-            print(f"{example.name:{width}}  {'  '.join(f'{entry:>9}' for entry in row)}", flush=True)
+            print(
+                f"{example.name:{width}}  {'  '.join(f'{entry:>9}' for entry in row)}", flush=True
+            )
     for report in reports:
         print(f"\n{report}", file=sys.stderr)
     return 1 if bad else 0
@@ -268,12 +319,21 @@ def _progress() -> Iterator[Any]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
-    columns = (TextColumn("{task.fields[phase]}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bar(*columns, TextColumn("{task.description}", markup=False), console=Console(stderr=True)) as bar:
+    columns = (
+        TextColumn("{task.fields[phase]}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Bar(
+        *columns, TextColumn("{task.description}", markup=False), console=Console(stderr=True)
+    ) as bar:
         task = bar.add_task("", phase="preparing", total=None)
         yield Progress(
             start=lambda phase, total: bar.reset(task, total=total, phase=phase, description=""),
             step=lambda what: bar.update(task, description=what),
             done=lambda what: bar.update(task, advance=1, description=what),
-            outcome=lambda outcome: bar.console.print(line(outcome).rstrip(), markup=False, highlight=False),
+            outcome=lambda outcome: bar.console.print(
+                line(outcome).rstrip(), markup=False, highlight=False
+            ),
         )

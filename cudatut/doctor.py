@@ -44,7 +44,9 @@ def main() -> int:
     print()
     if missing:
         print(f"Examples cannot run on a GPU here yet; missing: {', '.join(missing)}.")
-        print("The book, the tests and `python -m cudatut run NAME` (replaying recordings) work without.")
+        print(
+            "The book, the tests and `python -m cudatut run NAME` (replaying recordings) work without."
+        )
         return 1
     print("Examples can run here: `python -m cudatut run start/hello`.")
     return 0
@@ -57,7 +59,13 @@ def checks() -> list[Check]:
         try:
             found.append(check())
         except Exception as error:  # a broken driver or tool must not hide the other lines
-            found.append(Check(check.__name__.strip("_").replace("_", " "), "warn", f"could not be checked: {error!r}"))
+            found.append(
+                Check(
+                    check.__name__.strip("_").replace("_", " "),
+                    "warn",
+                    f"could not be checked: {error!r}",
+                )
+            )
     return found
 
 
@@ -108,7 +116,9 @@ def _driver_cuda() -> tuple[int, int] | None:
 def _python() -> Check:
     found = f"{platform.python_version()} at {sys.executable}"
     if sys.version_info < OLDEST_PYTHON:
-        return Check("Python", "fail", found, "Install Python {}.{} or newer.".format(*OLDEST_PYTHON))
+        return Check(
+            "Python", "fail", found, "Install Python {}.{} or newer.".format(*OLDEST_PYTHON)
+        )
     return Check("Python", "ok", found)
 
 
@@ -124,7 +134,12 @@ def _nvidia_driver() -> Check:
         return Check("NVIDIA driver", "fail", f"none ({_DRIVER_LIBRARY} not found)", where)
     version = _driver_cuda()
     if version is None:
-        return Check("NVIDIA driver", "fail", f"{_DRIVER_LIBRARY} is there but does not answer", "Reinstall the driver.")
+        return Check(
+            "NVIDIA driver",
+            "fail",
+            f"{_DRIVER_LIBRARY} is there but does not answer",
+            "Reinstall the driver.",
+        )
     return Check(
         "NVIDIA driver",
         "ok",
@@ -140,7 +155,12 @@ def _gpu() -> Check:
     if status or not count:
         hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
         hint = f"CUDA_VISIBLE_DEVICES is {hidden!r} and may hide it; " if hidden is not None else ""
-        return Check("GPU", "fail", f"none (the driver returned {status})", f"{hint}see whether `nvidia-smi` lists it.")
+        return Check(
+            "GPU",
+            "fail",
+            f"none (the driver returned {status})",
+            f"{hint}see whether `nvidia-smi` lists it.",
+        )
     return Check("GPU", "ok", ", ".join(_describe(number) for number in range(count)))
 
 
@@ -149,7 +169,9 @@ def _describe(number: int) -> str:
     major, minor = ctypes.c_int(0), ctypes.c_int(0)
     driver.cuDeviceGet(ctypes.byref(device), number)
     driver.cuDeviceGetName(name, 100, device)
-    driver.cuDeviceGetAttribute(ctypes.byref(major), 75, device)  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
+    driver.cuDeviceGetAttribute(
+        ctypes.byref(major), 75, device
+    )  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
     driver.cuDeviceGetAttribute(ctypes.byref(minor), 76, device)  # ..._MINOR
     return f"{name.value.decode()} (compute capability {major.value}.{minor.value})"
 
@@ -185,7 +207,11 @@ def _host_compiler() -> Check:
 
 
 def _cuda_h() -> Check:
-    places = [Path(os.environ[variable], "include") for variable in ("CUDA_HOME", "CUDA_PATH") if variable in os.environ]
+    places = [
+        Path(os.environ[variable], "include")
+        for variable in ("CUDA_HOME", "CUDA_PATH")
+        if variable in os.environ
+    ]
     with contextlib.suppress(CudatutError):
         # .../bin/nvcc, or a wheel's .../cu13/bin/nvcc
         places += [parent / "include" for parent in nvcc.find_nvcc().resolve().parents[1:3]]
@@ -232,7 +258,11 @@ def _how_to_build_pycuda() -> str:
             "Less work: WSL (`wsl --install`), where it is as on Linux."
         )
     compiler = "sudo apt-get install g++ python3-dev"
-    driver = "\nIn WSL install the toolkit package for 'WSL-Ubuntu', which brings no driver." if _is_wsl() else ""
+    driver = (
+        "\nIn WSL install the toolkit package for 'WSL-Ubuntu', which brings no driver."
+        if _is_wsl()
+        else ""
+    )
     return (
         f"{_BUILD_NEEDS}g++:\n"
         f"{compiler}\n"
@@ -244,7 +274,10 @@ def _how_to_build_pycuda() -> str:
 def _cupy() -> Check:
     if importlib.util.find_spec("cupy") is None:
         return Check(
-            "CuPy", "warn", "none: benchmarks lack the vendor's rows", "pip install 'cudatut[vendor]'"
+            "CuPy",
+            "warn",
+            "none: benchmarks lack the vendor's rows",
+            "pip install 'cudatut[vendor]'",
         )
     return Check("CuPy", "ok", "installed")
 
@@ -253,7 +286,12 @@ def _recording() -> Check:
     wanted = ("nbclient", "jupytext", "ipykernel", "nbformat")
     missing = [name for name in wanted if importlib.util.find_spec(name) is None]
     if missing:
-        return Check("recording", "warn", f"lacks {', '.join(missing)}", "To record: pip install 'cudatut[record]'")
+        return Check(
+            "recording",
+            "warn",
+            f"lacks {', '.join(missing)}",
+            "To record: pip install 'cudatut[record]'",
+        )
     return Check("recording", "ok", ", ".join(wanted))
 
 
@@ -286,7 +324,12 @@ def _tool(program: str, name: str, lacking: str) -> Callable[[], Check]:
     def check() -> Check:
         path = shutil.which(program)
         if path is None:
-            return Check(name, "warn", f"none: {lacking}", f"{program} comes with the CUDA toolkit; put its bin/ on PATH.")
+            return Check(
+                name,
+                "warn",
+                f"none: {lacking}",
+                f"{program} comes with the CUDA toolkit; put its bin/ on PATH.",
+            )
         done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60)
         version = re.search(r"(?:[Vv]ersion|Verifier)\D{0,3}([\d.]+)", done.stdout)
         return Check(name, "ok", f"{version[1] if version else 'unknown version'} at {path}")
@@ -301,11 +344,17 @@ def _chromium() -> Check:
         if path:
             return Check("Chromium", "ok", path)
     cache_dir = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
-    for folder in (Path(cache_dir) if cache_dir else None, Path.home() / ".cache" / "ms-playwright"):
+    for folder in (
+        Path(cache_dir) if cache_dir else None,
+        Path.home() / ".cache" / "ms-playwright",
+    ):
         if folder and any(folder.glob("chromium*")):
             return Check("Chromium", "ok", str(folder))
     return Check(
-        "Chromium", "warn", "none: the tests that open the site in a browser cannot run", "playwright install chromium"
+        "Chromium",
+        "warn",
+        "none: the tests that open the site in a browser cannot run",
+        "playwright install chromium",
     )
 
 

@@ -4,12 +4,10 @@ All notebooks run first, one after the other, each in a kernel process of its ow
 are timed. Then the sanitizers, which are not timed, run side by side. A recording replaces the old one in one step, once
 its last sanitizer is done; whatever fails leaves the old one untouched.
 
-Nothing here imports Jupyter before it is needed: the kernel itself imports this module for `session_report`.
+Nothing here imports Jupyter before it is needed.
 """
 
-import codecs
 import copy
-import ctypes
 import datetime
 import json
 import os
@@ -28,14 +26,14 @@ from importlib import metadata as packages
 from pathlib import Path
 from typing import Any
 
-from cudatut import catalog, paths, recording
+from cudatut import catalog, outputs, paths, recording, session
 from cudatut.catalog import Example
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
 from cudatut.results import Sanitizer
 from cudatut.tool import SANITIZERS
 
-SESSION_MIME = "application/vnd.cudatut.session+json"
-SANITIZER_TIME = 10  # instrumented kernels are slow: this many times an example's own limit, for each tool
+# Instrumented kernels are slow: each tool gets this many times an example's own limit.
+SANITIZER_TIME = 10
 
 _TITLE = re.compile(r"[a-z0-9-]{1,64}")
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -83,7 +81,7 @@ class Progress:
     outcome: Callable[[Outcome], None] = field(default=lambda outcome: None)
 
 
-# --- one notebook -------------------------------------------------------------------------------------------------
+# --- one notebook --------------------------------------------------------------------------------
 
 
 def notebook_of(example: Example) -> Any:
@@ -104,19 +102,30 @@ def notebook_of(example: Example) -> Any:
             notebook.cells.append(nbformat.v4.new_markdown_cell(cell.source, id=f"md-{texts}"))
             continue
         if cell.cell_type != "code":
-            raise RecordingFailed(example.name, f"a '{cell.cell_type}' cell; only code and markdown are recorded")
+            raise RecordingFailed(
+                example.name, f"a '{cell.cell_type}' cell; only code and markdown are recorded"
+            )
         title = cell.metadata.get("title", "")
         if not _TITLE.fullmatch(title) or title.startswith("md-"):
             start = cell.source.strip().split("\n")[0]
-            raise RecordingFailed(example.name, f"the cell that begins with `{start}` needs a title (a-z, 0-9, -) after '# %%'")
+            raise RecordingFailed(
+                example.name,
+                f"the cell that begins with `{start}` needs a title (a-z, 0-9, -) after '# %%'",
+            )
         if title in seen:
-            raise RecordingFailed(example.name, "this title is used twice, or is cudatut's own", title)
+            raise RecordingFailed(
+                example.name, "this title is used twice, or is cudatut's own", title
+            )
         seen.add(title)
-        notebook.cells.append(nbformat.v4.new_code_cell(cell.source, id=title, metadata={"title": title}))
+        notebook.cells.append(
+            nbformat.v4.new_code_cell(cell.source, id=title, metadata={"title": title})
+        )
     return notebook
 
 
-def record_notebook(example: Example, on_cell: Callable[[str], None] = lambda title: None) -> Executed:
+def record_notebook(
+    example: Example, on_cell: Callable[[str], None] = lambda title: None
+) -> Executed:
     """Run an example as a notebook in a kernel process of its own.
 
     `on_cell` hears the title of each cell as it starts. Needs no GPU by itself; the session tells whether one was there.
@@ -127,9 +136,11 @@ def record_notebook(example: Example, on_cell: Callable[[str], None] = lambda ti
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
     notebook = notebook_of(example)
-    before = {name: recording.source_hash(paths.examples_dir() / name) for name in example.sources()}
-    report = f"from cudatut.recorder import session_report\nsession_report({str(example.path)!r})"
-    notebook.cells.append(nbformat.v4.new_code_cell(report, id=_SESSION_CELL))
+    before = {
+        name: recording.source_hash(paths.examples_dir() / name) for name in example.sources()
+    }
+    last = f"from cudatut.session import session_report\nsession_report({str(example.path)!r})"
+    notebook.cells.append(nbformat.v4.new_code_cell(last, id=_SESSION_CELL))
     started = time.monotonic()
     duration = 0.0
     title: str | None = None
@@ -149,18 +160,23 @@ def record_notebook(example: Example, on_cell: Callable[[str], None] = lambda ti
                 client.execute_cell(cell, number)
         except CellTimeoutError:
             raise RecordingFailed(
-                example.name, f"ran past the example's limit of {example.timeout_s:g} s and was ended", title
+                example.name,
+                f"ran past the example's limit of {example.timeout_s:g} s and was ended",
+                title,
             ) from None
         except CellExecutionError as error:
             raise RecordingFailed(example.name, _explained(error), title) from None
         except DeadKernelError:
             raise RecordingFailed(example.name, f"the process died{_tail(log)}", title) from None
-    session = _session(example, notebook.cells.pop())
-    _clean(notebook)
-    after = {name: recording.source_hash(paths.examples_dir() / name) for name in {*before, *session.pop("sources")}}
+    report = _session(example, notebook.cells.pop())
+    outputs.clean(notebook)
+    after = {
+        name: recording.source_hash(paths.examples_dir() / name)
+        for name in {*before, *report.pop("sources")}
+    }
     if any(before[name] != after[name] for name in before):
         raise RecordingFailed(example.name, "its source changed while it was being recorded")
-    return Executed(example, notebook, session, round(duration, 1), dict(sorted(after.items())))
+    return Executed(example, notebook, report, round(duration, 1), dict(sorted(after.items())))
 
 
 _SESSION_CELL = "cudatut-session"
@@ -178,10 +194,20 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
 
         def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
             path = f"import sys; sys.path.insert(0, {str(example.path.parent)!r}); del sys"  # as `python FILE` does
-            argv = [sys.executable, "-Xfrozen_modules=off", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+            argv = [
+                sys.executable,
+                "-Xfrozen_modules=off",
+                "-m",
+                "ipykernel_launcher",
+                "-f",
+                "{connection_file}",
+            ]
             argv += ["--HistoryManager.enabled=False", f"--IPKernelApp.exec_lines={path}"]
             if sys.platform != "win32":
-                argv += ["--IPKernelApp.capture_fd_output=False", "--IPKernelApp.extra_extensions=cudatut.recorder"]
+                argv += [
+                    "--IPKernelApp.capture_fd_output=False",
+                    "--IPKernelApp.extra_extensions=cudatut.recorder",
+                ]
             return KernelSpec(argv=argv, display_name="Python 3", language="python")
 
     with tempfile.TemporaryDirectory(prefix="cudatut-", ignore_cleanup_errors=True) as folder:
@@ -207,7 +233,11 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
         )
         work, log = Path(folder, "work"), Path(folder, "stderr")
         work.mkdir()
-        env = environment() | {"CUDATUT_RECORDING": "1", "PYTHONHASHSEED": "0", "IPYTHONDIR": str(Path(folder, "ipython"))}
+        env = environment() | {
+            "CUDATUT_RECORDING": "1",
+            "PYTHONHASHSEED": "0",
+            "IPYTHONDIR": str(Path(folder, "ipython")),
+        }
         env.pop("CUDATUT_TOOL", None)
         group = None
         # Opened for reading too, which is how the kernel follows them: see `load_ipython_extension`.
@@ -218,7 +248,9 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
                     group = manager.provisioner.pid
                     client.start_new_kernel_client()
                 except (RuntimeError, OSError) as error:
-                    raise RecordingFailed(example.name, f"its process did not start: {error}{_tail(log)}") from error
+                    raise RecordingFailed(
+                        example.name, f"its process did not start: {error}{_tail(log)}"
+                    ) from error
                 yield client, log
             finally:
                 with suppress(Exception):
@@ -233,7 +265,9 @@ def environment() -> dict[str, str]:
     """The environment for a child that imports this very cudatut, installed or not."""
     here = str(Path(__file__).resolve().parent.parent)
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    return os.environ | {"PYTHONPATH": os.pathsep.join([here, *(path for path in known if path and path != here)])}
+    return os.environ | {
+        "PYTHONPATH": os.pathsep.join([here, *(path for path in known if path and path != here)])
+    }
 
 
 def _explained(error: Any) -> str:
@@ -248,221 +282,14 @@ def _tail(log: Path) -> str:
     return "; it said last:\n" + "\n".join(f"    {line}" for line in lines) if lines else ""
 
 
-# --- in the kernel -------------------------------------------------------------------------------------------------
-
-
-def load_ipython_extension(shell: Any) -> None:
-    """Runs in the kernel before the first cell: what C prints comes in its place.
-
-    Device printf and child processes write to the file descriptors 1 and 2. ipykernel reads those through pipes in
-    threads, so that such a line may turn up in a later cell. Here they are files (`_kernel` made them so), which are
-    read before anything that Python prints or shows and at the end of each cell: every line is where it belongs.
-    """
-    libc = ctypes.CDLL(None)
-    drains = []
-
-    def drain(*ignored: Any) -> None:
-        libc.fflush(None)
-        for one in drains:
-            one()
-
-    def follow(descriptor: int, stream: Any) -> None:
-        write, flush = stream.write, stream.flush
-        decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        offset = os.fstat(descriptor).st_size
-
-        def drain_this() -> None:
-            nonlocal offset
-            new = os.pread(descriptor, os.fstat(descriptor).st_size - offset, offset)
-            if new:
-                offset += len(new)
-                write(decode(new))
-
-        def write_in_order(text: str) -> int:
-            drain()
-            return write(text)
-
-        def flush_in_order() -> None:
-            drain()
-            flush()
-
-        drains.append(drain_this)
-        stream.write, stream.flush = write_in_order, flush_in_order
-
-    follow(1, sys.stdout)
-    follow(2, sys.stderr)
-    shell.events.register("post_run_cell", drain)
-
-
-def session_report(path: str) -> None:
-    """Runs in the kernel as its last cell: show which example files it read, its GPU (or null), and its toolchain.
-
-    path: the example's .py, which is what executed although no file of this process says so.
-    """
-    from IPython.display import display
-
-    root = paths.examples_dir()
-    modules = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-    read = {Path(path), *paths.files_read(), *(Path(file).resolve() for file in modules if file)}
-    data = {
-        "sources": sorted(catalog.relative(file, root) for file in read if file.is_relative_to(root)),
-        "gpu": _gpu(),
-        "toolchain": _toolchain(),
-    }
-    display({SESSION_MIME: data, "text/plain": "session"}, raw=True)
-
-
-def _gpu() -> dict[str, Any] | None:
-    from cudatut.gpu import device
-
-    try:
-        gpu = device()
-    except NoGpuError:
-        return None
-    return {
-        "name": gpu.name,
-        "compute_capability": "{}.{}".format(*gpu.compute_capability),
-        "memory_bytes": gpu.memory_bytes,
-        "sm_count": gpu.sm_count,
-        "driver": gpu.driver_version,
-    }
-
-
-def _toolchain() -> dict[str, str | None]:
-    return {
-        "cuda": _pycuda_cuda_version(),
-        "nvcc": _nvcc_version(),
-        "pycuda": _version("pycuda"),
-        "python": "{}.{}.{}".format(*sys.version_info[:3]),
-        "numpy": _version("numpy"),
-        "cupy": next(filter(None, map(_version, ("cupy-cuda13x", "cupy-cuda12x", "cupy"))), None),
-    }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return packages.version(package)
-    except packages.PackageNotFoundError:
-        return None
-
-
-def _pycuda_cuda_version() -> str | None:
-    """The CUDA that PyCUDA was built against, such as "13.0"."""
-    try:
-        import pycuda.driver as cuda
-    except ImportError:
-        return None
-    return ".".join(map(str, cuda.get_version()[:2]))
-
-
-def _nvcc_version() -> str | None:
-    from cudatut.nvcc import find_nvcc, nvcc_version
-
-    try:
-        return nvcc_version(find_nvcc())
-    except CudatutError:
-        return None
-
-
 def _session(example: Example, cell: Any) -> dict[str, Any]:
     for output in cell.outputs:
-        if SESSION_MIME in output.get("data", {}):
-            return json.loads(json.dumps(output.data[SESSION_MIME]))
+        if session.MIME in output.get("data", {}):
+            return json.loads(json.dumps(output.data[session.MIME]))
     raise RecordingFailed(example.name, "its kernel reported nothing about its session")
 
 
-# --- outputs that differ only where the run differed ---------------------------------------------------------------
-
-
-def _clean(notebook: Any) -> None:
-    """Leave in the outputs nothing of how they were transported or of where on this machine they were made."""
-    scrub = _scrubber()
-    count = 0
-    for cell in notebook.cells:
-        if cell.cell_type != "code":
-            continue
-        count += 1
-        cell.execution_count = count
-        cell.metadata.pop("execution", None)
-        outputs = _merged(cell.outputs)
-        for output in outputs:
-            if output.output_type == "execute_result":
-                output.execution_count = count
-                if "text/plain" in output.data:
-                    output.data["text/plain"] = re.sub(r" at 0x[0-9a-f]+>", ">", output.data["text/plain"])
-            if output.output_type == "stream":
-                output.text = scrub(output.text)
-            else:
-                output.data = _deep(scrub, output.data)
-        cell.outputs = [output for output in outputs if output.output_type != "stream" or output.text]
-
-
-def _merged(outputs: list[Any]) -> list[Any]:
-    """Streams that follow each other become one per name: how a print was cut into messages is chance."""
-    merged: list[Any] = []
-    run: dict[str, Any] = {}
-    for output in outputs:
-        if output.output_type != "stream":
-            run = {}
-            merged.append(output)
-        elif output.name in run:
-            run[output.name].text += output.text
-        else:
-            run[output.name] = copy.copy(output)
-            merged.append(run[output.name])
-    for output in merged:
-        if output.output_type == "stream":
-            output.text = _without_overwritten(output.text)
-    return merged
-
-
-def _without_overwritten(text: str) -> str:
-    """What a terminal would still show: of a line that a progress bar rewrote with carriage returns, its last state."""
-    lines = text.replace("\r\n", "\n").split("\n")
-    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
-
-
-def _scrubber() -> Callable[[str], str]:
-    """A function that takes this machine's folders out of a text; the longest match wins."""
-    temporary, root = tempfile.gettempdir(), paths.repo_root()
-    folders = {temporary: "$TMPDIR", str(Path.home()): "~"}
-    # A file of an installed package is named by its place inside the package, one of the checkout by its place there.
-    folders |= {str(Path(entry)): "." for entry in sys.path if os.path.isabs(entry)}
-    if root:
-        folders[str(root)] = "."
-    folders[str(paths.examples_dir())] = "examples"
-    rules = [
-        # IPython names a cell's code by a file that never was.
-        (re.compile(re.escape(temporary) + r"/ipykernel_\d+/\d+\.py"), "cell"),
-        # Folders made for one run have random names.
-        (re.compile(re.escape(temporary) + r"/(?:tmp|cudatut-|pycuda-)\w+(?=/)"), "$TMPDIR"),
-    ]
-    for folder in sorted(folders, key=len, reverse=True):
-        if len(folder) > 1:
-            begin, new = r"(?<![\w.~$-])" + re.escape(folder), folders[folder]
-            if new == ".":
-                rules.append((re.compile(begin + "/"), ""))
-            rules.append((re.compile(begin + r"(?![\w.-])"), new))
-
-    def scrub(text: str) -> str:
-        for pattern, new in rules:
-            text = pattern.sub(lambda match, new=new: new, text)
-        return text
-
-    return scrub
-
-
-def _deep(scrub: Callable[[str], str], value: Any) -> Any:
-    if isinstance(value, str):
-        return scrub(value)
-    if isinstance(value, dict):
-        return type(value)({key: _deep(scrub, entry) for key, entry in value.items()})
-    if isinstance(value, list):
-        return [_deep(scrub, entry) for entry in value]
-    return value
-
-
-# --- the file ------------------------------------------------------------------------------------------------------
+# --- the file ------------------------------------------------------------------------------------
 
 
 def _notebook_metadata() -> dict[str, Any]:
@@ -494,7 +321,9 @@ def repository() -> str:
     if root:
         import tomllib
 
-        return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Repository"]
+        return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+            "urls"
+        ]["Repository"]
     for entry in packages.metadata("cudatut").get_all("Project-URL") or []:
         label, _, address = entry.partition(", ")
         if label == "Repository":
@@ -533,14 +362,18 @@ def write(executed: Executed, sanitizers: list[Sanitizer]) -> Path:
     if made.problems():
         raise RecordingFailed(example.name, "; ".join(made.problems()))
     if made.stale():
-        raise RecordingFailed(example.name, f"{', '.join(made.stale())} changed while it was being recorded")
+        raise RecordingFailed(
+            example.name, f"{', '.join(made.stale())} changed while it was being recorded"
+        )
     _replace(example.notebook, raw)
     return example.notebook
 
 
 def _replace(path: Path, raw: bytes) -> None:
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.stem}-", suffix=".tmp", delete=False) as file:
+        with tempfile.NamedTemporaryFile(
+            dir=path.parent, prefix=f".{path.stem}-", suffix=".tmp", delete=False
+        ) as file:
             file.write(raw)
         try:
             umask = os.umask(0)
@@ -565,24 +398,32 @@ def commit(sources: Iterable[str]) -> str:
         examples = paths.examples_dir()
         head = _git(root, "rev-parse", "HEAD")
         if head:
-            changed = _git(root, "status", "--porcelain", "--", *(str(examples / name) for name in sources))
+            changed = _git(
+                root, "status", "--porcelain", "--", *(str(examples / name) for name in sources)
+            )
             return head + ("" if changed == "" else "-dirty")
     return os.environ.get("CUDATUT_COMMIT") or "unknown"
 
 
 def _git(root: Path, *arguments: str) -> str | None:
     try:
-        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=60
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-# --- many examples -------------------------------------------------------------------------------------------------
+# --- many examples -------------------------------------------------------------------------------
 
 
 def record_all(
-    names: Iterable[str] = (), *, only_stale: bool = False, jobs: int | None = None, progress: Progress | None = None
+    names: Iterable[str] = (),
+    *,
+    only_stale: bool = False,
+    jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> list[Outcome]:
     """Record the named examples (all without names; of them only those not fresh and good with `only_stale`).
 
@@ -608,7 +449,9 @@ def record_all(
     os.environ["PYTHONPATH"] = environment()["PYTHONPATH"]
     from cudatut.sanitizer import run
 
-    return record_examples(examples, gpu["name"], gpu["compute_capability"], run, jobs=jobs, progress=progress)
+    return record_examples(
+        examples, gpu["name"], gpu["compute_capability"], run, jobs=jobs, progress=progress
+    )
 
 
 def record_examples(
@@ -632,10 +475,18 @@ def record_examples(
     progress.start("notebooks", len(examples))
     for example in examples:
         if not _supports(capability, example.requires):
-            settle(example.name, "skipped", f"needs {example.requires}, and {gpu_name} is sm_{capability[0]}{capability[1]}")
+            settle(
+                example.name,
+                "skipped",
+                f"needs {example.requires}, and {gpu_name} is sm_{capability[0]}{capability[1]}",
+            )
         else:
             try:
-                executed.append(record_notebook(example, lambda cell, name=example.name: progress.step(f"{name} {cell}")))
+                executed.append(
+                    record_notebook(
+                        example, lambda cell, name=example.name: progress.step(f"{name} {cell}")
+                    )
+                )
             except CudatutError as error:
                 settle(example.name, "failed", str(error))
         progress.done(example.name)
@@ -708,7 +559,9 @@ def _require_jupyter() -> None:
         import jupytext  # noqa: F401
         import nbclient  # noqa: F401
     except ImportError as error:
-        raise ToolMissing(f"recording needs '{error.name}': `pip install 'cudatut[record]'`") from error
+        raise ToolMissing(
+            f"recording needs '{error.name}': `pip install 'cudatut[record]'`"
+        ) from error
 
 
 def probe_gpu() -> dict[str, Any]:
@@ -717,11 +570,15 @@ def probe_gpu() -> dict[str, Any]:
     Raises NoGpuError saying what was looked for.
     """
     code = "from cudatut.recorder import _print_gpu; _print_gpu()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), timeout=120
+    )
     try:
         answer = json.loads(done.stdout.strip().splitlines()[-1])
     except (ValueError, IndexError):
-        raise NoGpuError(f"asking for the GPU failed: {(done.stderr or done.stdout).strip()[-2000:]}") from None
+        raise NoGpuError(
+            f"asking for the GPU failed: {(done.stderr or done.stdout).strip()[-2000:]}"
+        ) from None
     if "error" in answer:
         raise NoGpuError(answer["error"])
     return {"name": answer["name"], "compute_capability": tuple(answer["compute_capability"])}

@@ -103,13 +103,17 @@ def test_sources_stay_inside_the_examples(book):
     assert catalog.get("a/add").sources() == ["a/add.py"]
 
 
-@pytest.mark.parametrize("name", ["a/add", "examples/a/add.py", "a/add.ipynb", "./examples/a/add.py"])
+@pytest.mark.parametrize(
+    "name", ["a/add", "examples/a/add.py", "a/add.ipynb", "./examples/a/add.py"]
+)
 def test_get(book, name):
     book.example("a/add")
     assert catalog.get(name).name == "a/add"
 
 
-@pytest.mark.parametrize("name", ["first_kernel", "start/frist_kernel", "strat/first_kernel", "first_kernels"])
+@pytest.mark.parametrize(
+    "name", ["first_kernel", "start/frist_kernel", "strat/first_kernel", "first_kernels"]
+)
 def test_unknown_name_offers_close_ones(book, name):
     book.example("start/first_kernel")
     book.example("start/hello")
@@ -121,7 +125,9 @@ def test_unknown_name_offers_close_ones(book, name):
 
 def test_unknown_name_far_from_all_offers_the_list(book):
     book.example("start/hello")
-    with pytest.raises(catalog.UnknownExampleError, match=r"no example 'zzz'\. `python -m cudatut list`"):
+    with pytest.raises(
+        catalog.UnknownExampleError, match=r"no example 'zzz'\. `python -m cudatut list`"
+    ):
         catalog.get("zzz")
 
 
@@ -129,7 +135,9 @@ def test_unknown_name_far_from_all_offers_the_list(book):
 def test_what_is_no_name_is_unknown(book, name):
     book.example("start/hello")
     book.file("a/ladder.py", "x = 1\n")
-    (book.root.parent / "secret.py").write_text((book.root / "start/hello.py").read_text("utf-8"), "utf-8")
+    (book.root.parent / "secret.py").write_text(
+        (book.root / "start/hello.py").read_text("utf-8"), "utf-8"
+    )
     with pytest.raises(catalog.UnknownExampleError):
         catalog.get(name)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cudatut import catalog, recorder, recording
+from cudatut import catalog, outputs, recorder, recording
 from cudatut.errors import NoGpuError
 from cudatut.results import Sanitizer
 from cudatut.tool import SANITIZERS
@@ -21,9 +21,9 @@ pytest.importorskip("ipykernel")
 # What stands for the GPU in these examples' own kernels.
 WITH_GPU = """
 import cudatut as ct
-from cudatut import paths, recorder
+from cudatut import paths, session
 from cudatut.results import Benchmark, Check, Row
-recorder._gpu = lambda: {"name": "NVIDIA Test", "compute_capability": "9.0", "memory_bytes": 8, "sm_count": 1, "driver": "1"}
+session._gpu = lambda: {"name": "NVIDIA Test", "compute_capability": "9.0", "memory_bytes": 8, "sm_count": 1, "driver": "1"}
 """
 
 
@@ -72,7 +72,10 @@ def test_a_whole_recording(book):
     assert good.cell("md-1").source == "One **idea**."
     assert good.cell("setup").outputs[0]["text"] == "helped 1 []\n"
     (stream, shown) = good.cell("output").outputs
-    assert stream["text"] == "2/2\nafter\nfrom-C\nexamples/start/add.cu $TMPDIR/work cudatut/__init__.py\n"
+    assert (
+        stream["text"]
+        == "2/2\nafter\nfrom-C\nexamples/start/add.cu $TMPDIR/work cudatut/__init__.py\n"
+    )
     assert shown["data"]["text/plain"] == "<module 'cudatut' from 'cudatut/__init__.py'>"
     assert [result["kind"] for result in good.results("bench")] == ["check", "benchmark"]
     assert [output["output_type"] for output in good.cell("bench").outputs] == [
@@ -88,9 +91,17 @@ def test_a_whole_recording(book):
     assert metadata["recorded_at"].endswith("+00:00") and len(metadata["recorded_at"]) == 25
 
     raw = good.path.read_text("utf-8")
-    for trace in (str(book.root), str(Path.home()) + "/", tempfile.gettempdir() + "/", "cudatut-session", '"execution"'):
+    for trace in (
+        str(book.root),
+        str(Path.home()) + "/",
+        tempfile.gettempdir() + "/",
+        "cudatut-session",
+        '"execution"',
+    ):
         assert trace not in raw
-    counts = [cell["execution_count"] for cell in json.loads(raw)["cells"] if cell["cell_type"] == "code"]
+    counts = [
+        cell["execution_count"] for cell in json.loads(raw)["cells"] if cell["cell_type"] == "code"
+    ]
     assert counts == [None, 1, 2, 3]
     left = {path.name for path in (book.root / "start").iterdir()} - {"__pycache__"}
     assert left == {"add.cu", "add.ipynb", "add.py", "helper.py"}
@@ -111,7 +122,11 @@ def test_output_of_c_stays_in_its_cell_and_in_order(book):
     for n in range(60):
         cells += f'# %% c{n}\nprint("py{n}")\n_ = libc.printf("核{n}\\n".encode())\n'
         cells += 'print("after")\n' if n % 2 else ""
-        cells += 'libc.printf(b"shown\\n"); display({"text/plain": "x"}, raw=True)\n' if n % 3 == 0 else ""
+        cells += (
+            'libc.printf(b"shown\\n"); display({"text/plain": "x"}, raw=True)\n'
+            if n % 3 == 0
+            else ""
+        )
         cells += '_ = os.system("echo child >&2")\n' if n % 5 == 0 else ""
     book.example("a/c", cells)
     executed = recorder.record_notebook(catalog.get("a/c"))
@@ -147,22 +162,30 @@ def test_failures_are_named_leave_the_old_recording_and_stop_nobody(book, tmp_pa
     }
     for name, text in cells.items():
         limit, requires = (6 if name == "hangs" else 60), ("sm_100" if name == "newer" else "sm_75")
-        book.example(f"a/{name}", f"# %% setup\n{WITH_GPU}{text}", timeout_s=limit, requires=requires)
+        book.example(
+            f"a/{name}", f"# %% setup\n{WITH_GPU}{text}", timeout_s=limit, requires=requires
+        )
         book.file(f"a/{name}.ipynb", "the old recording")
     started = time.monotonic()
     found = results(*(f"a/{name}" for name in cells))
     assert time.monotonic() - started < 120
     reasons = {name.removeprefix("a/"): outcome.reason for name, outcome in found.items()}
     statuses = {name.removeprefix("a/"): outcome.status for name, outcome in found.items()}
-    assert statuses == {name: "failed" for name in cells} | {"good": "recorded", "newer": "skipped"}
-    assert reasons["hangs"] == "a/hangs, cell 'loop': ran past the example's limit of 6 s and was ended"
+    assert statuses == dict.fromkeys(cells, "failed") | {"good": "recorded", "newer": "skipped"}
+    assert (
+        reasons["hangs"]
+        == "a/hangs, cell 'loop': ran past the example's limit of 6 s and was ended"
+    )
     assert reasons["raises"] == (
         "a/raises, cell 'check': raised CheckError: element 3: got 1, expected 2 "
         "(line 2: `raise ct.CheckError('element 3: got 1, expected 2')`)"
     )
     assert reasons["dies"].startswith("a/dies, cell 'crash': the process died")
     assert reasons["unnoticed"] == "a/unnoticed: cell 'quiet': the check 'sum' failed"
-    assert "a/instant: cell 'bench': the benchmark 'b' has median_us = 0.0 for 'x'" in reasons["instant"]
+    assert (
+        "a/instant: cell 'bench': the benchmark 'b' has median_us = 0.0 for 'x'"
+        in reasons["instant"]
+    )
     assert "changed while it was being recorded" in reasons["edited"]
     assert reasons["newer"] == "needs sm_100, and NVIDIA Test is sm_90"
     for name in cells:
@@ -183,7 +206,15 @@ def executed(book):
     example = catalog.get("a/add")
     notebook = recorder.notebook_of(example)
     notebook.cells[0].execution_count = 1
-    session = {"gpu": {"name": "G", "compute_capability": "9.0", "memory_bytes": 8, "sm_count": 1, "driver": "1"}}
+    session = {
+        "gpu": {
+            "name": "G",
+            "compute_capability": "9.0",
+            "memory_bytes": 8,
+            "sm_count": 1,
+            "driver": "1",
+        }
+    }
     session["toolchain"] = {}
     sources = {"a/add.py": recording.source_hash(example.path)}
     return recorder.Executed(example, notebook, session, 1.0, sources)
@@ -203,8 +234,14 @@ def test_write(executed):
     ("change", "reason"),
     [
         (lambda e: e.session.update(gpu=None), "its kernel saw no GPU"),
-        (lambda e: e.example.path.write_text("changed"), "a/add.py changed while it was being recorded"),
-        (lambda e: e.notebook.cells[0].update(execution_count=None), "cell 'check' was not executed"),
+        (
+            lambda e: e.example.path.write_text("changed"),
+            "a/add.py changed while it was being recorded",
+        ),
+        (
+            lambda e: e.notebook.cells[0].update(execution_count=None),
+            "cell 'check' was not executed",
+        ),
     ],
 )
 def test_what_is_not_good_is_not_written(executed, change, reason):
@@ -228,14 +265,20 @@ def test_sanitizers_decide_and_run_after_all_notebooks(book, monkeypatch, execut
     def ran(example, on_cell):
         events.append("notebook")
         return recorder.Executed(
-            example, executed.notebook, executed.session, 1.0, {f"{example.name}.py": recording.source_hash(example.path)}
+            example,
+            executed.notebook,
+            executed.session,
+            1.0,
+            {f"{example.name}.py": recording.source_hash(example.path)},
         )
 
     def sanitize(path, tool, timeout_s):
         events.append("sanitizer")
         assert timeout_s == 60 * recorder.SANITIZER_TIME
         if path.stem == "racy" and tool == "racecheck":
-            return Sanitizer(tool, 2, "========= Error: Race reported between Read access\n=========")
+            return Sanitizer(
+                tool, 2, "========= Error: Race reported between Read access\n========="
+            )
         if path.stem == "broken" and tool == "memcheck":
             raise RuntimeError("no such tool")
         return Sanitizer(tool, 0)
@@ -305,7 +348,9 @@ def test_read_only_checkout_is_refused(monkeypatch):
         if user == 0:
             os.seteuid(65534)
         try:
-            with pytest.raises(recorder.UnwritableError, match=r"a: Permission denied.*CUDATUT_EXAMPLES"):
+            with pytest.raises(
+                recorder.UnwritableError, match=r"a: Permission denied.*CUDATUT_EXAMPLES"
+            ):
                 recorder.record_all()
         finally:
             os.seteuid(user)
@@ -313,14 +358,17 @@ def test_read_only_checkout_is_refused(monkeypatch):
 
 
 def test_carriage_returns():
-    assert recorder._without_overwritten("a\rb\rc\nd\r\ne\r") == "c\nd\ne"
+    assert outputs.without_overwritten("a\rb\rc\nd\r\ne\r") == "c\nd\ne"
 
 
 def test_scrubbed_paths(book, monkeypatch):
     monkeypatch.setenv("HOME", "/home/somebody")
-    scrub = recorder._scrubber()
+    scrub = outputs.scrubber()
     here = Path(recorder.__file__).parent
-    assert scrub(f"{here}/kernel.py:3 {here.parent} {here.parent}2/x") == f"cudatut/kernel.py:3 . {here.parent}2/x"
+    assert (
+        scrub(f"{here}/kernel.py:3 {here.parent} {here.parent}2/x")
+        == f"cudatut/kernel.py:3 . {here.parent}2/x"
+    )
     assert scrub("/home/somebody/x /home/somebodyelse/x") == "~/x /home/somebodyelse/x"
     assert scrub(f"{tempfile.gettempdir()}/tmpab_12cd/kernel.cu") == "$TMPDIR/kernel.cu"
     assert scrub(f"{tempfile.gettempdir()}/ipykernel_123/456.py:2") == "cell:2"

@@ -40,7 +40,9 @@ def test_a_good_one(added):
 
 def test_unknown_cell_names_those_there_are(added):
     added.recorded(NAME)
-    with pytest.raises(recording.UnknownCellError, match="no cell 'bnch'. Did you mean 'bench'\\? .*setup, bench"):
+    with pytest.raises(
+        recording.UnknownCellError, match=r"no cell 'bnch'\. Did you mean 'bench'\? .*setup, bench"
+    ):
         recording.load(NAME).cell("bnch")
 
 
@@ -185,11 +187,23 @@ def _show(result):
         (_show({"kind": "check", "name": "sum"}), "the check 'sum' failed"),
         (_show({"kind": "benchmark", "name": "x", "rows": []}), "'x' has no rows"),
         (
-            _show({"kind": "profile", "kernel": "k", "metrics": {"a.sum": {"value": math.nan, "unit": ""}}}),
+            _show(
+                {
+                    "kind": "profile",
+                    "kernel": "k",
+                    "metrics": {"a.sum": {"value": math.nan, "unit": ""}},
+                }
+            ),
             "a.sum = nan",
         ),
         (
-            _show({"kind": "facts", "title": "t", "rows": [{"name": "f", "value": math.nan, "unit": None}]}),
+            _show(
+                {
+                    "kind": "facts",
+                    "title": "t",
+                    "rows": [{"name": "f", "value": math.nan, "unit": None}],
+                }
+            ),
             "'f' in 't' is nan",
         ),
         (

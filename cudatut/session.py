@@ -1,0 +1,132 @@
+"""What runs inside the kernel that records an example, beside the example: output in order, and a report at the end.
+
+Imported by every such kernel, so nothing here is heavy.
+"""
+
+import codecs
+import ctypes
+import os
+import sys
+from importlib import metadata as packages
+from pathlib import Path
+from typing import Any
+
+from cudatut import catalog, paths
+from cudatut.errors import CudatutError, NoGpuError
+
+MIME = "application/vnd.cudatut.session+json"
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Runs in the kernel before the first cell: what C prints comes in its place.
+
+    Device printf and child processes write to the file descriptors 1 and 2. ipykernel reads those through pipes in
+    threads, so that such a line may turn up in a later cell. Here they are files (`_kernel` made them so), which are
+    read before anything that Python prints or shows and at the end of each cell: every line is where it belongs.
+    """
+    libc = ctypes.CDLL(None)
+    drains = []
+
+    def drain(*ignored: Any) -> None:
+        libc.fflush(None)
+        for one in drains:
+            one()
+
+    def follow(descriptor: int, stream: Any) -> None:
+        write, flush = stream.write, stream.flush
+        decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        offset = os.fstat(descriptor).st_size
+
+        def drain_this() -> None:
+            nonlocal offset
+            new = os.pread(descriptor, os.fstat(descriptor).st_size - offset, offset)
+            if new:
+                offset += len(new)
+                write(decode(new))
+
+        def write_in_order(text: str) -> int:
+            drain()
+            return write(text)
+
+        def flush_in_order() -> None:
+            drain()
+            flush()
+
+        drains.append(drain_this)
+        stream.write, stream.flush = write_in_order, flush_in_order
+
+    follow(1, sys.stdout)
+    follow(2, sys.stderr)
+    shell.events.register("post_run_cell", drain)
+
+
+def session_report(path: str) -> None:
+    """Runs in the kernel as its last cell: show which example files it read, its GPU (or null), and its toolchain.
+
+    path: the example's .py, which is what executed although no file of this process says so.
+    """
+    from IPython.display import display
+
+    root = paths.examples_dir()
+    modules = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    read = {Path(path), *paths.files_read(), *(Path(file).resolve() for file in modules if file)}
+    data = {
+        "sources": sorted(
+            catalog.relative(file, root) for file in read if file.is_relative_to(root)
+        ),
+        "gpu": _gpu(),
+        "toolchain": _toolchain(),
+    }
+    display({MIME: data, "text/plain": "session"}, raw=True)
+
+
+def _gpu() -> dict[str, Any] | None:
+    from cudatut.gpu import device
+
+    try:
+        gpu = device()
+    except NoGpuError:
+        return None
+    return {
+        "name": gpu.name,
+        "compute_capability": "{}.{}".format(*gpu.compute_capability),
+        "memory_bytes": gpu.memory_bytes,
+        "sm_count": gpu.sm_count,
+        "driver": gpu.driver_version,
+    }
+
+
+def _toolchain() -> dict[str, str | None]:
+    return {
+        "cuda": _pycuda_cuda_version(),
+        "nvcc": _nvcc_version(),
+        "pycuda": _version("pycuda"),
+        "python": "{}.{}.{}".format(*sys.version_info[:3]),
+        "numpy": _version("numpy"),
+        "cupy": next(filter(None, map(_version, ("cupy-cuda13x", "cupy-cuda12x", "cupy"))), None),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return packages.version(package)
+    except packages.PackageNotFoundError:
+        return None
+
+
+def _pycuda_cuda_version() -> str | None:
+    """The CUDA that PyCUDA was built against, such as "13.0"."""
+    try:
+        import pycuda.driver as cuda
+    except ImportError:
+        return None
+    return ".".join(map(str, cuda.get_version()[:2]))
+
+
+def _nvcc_version() -> str | None:
+    from cudatut.nvcc import find_nvcc, nvcc_version
+
+    try:
+        return nvcc_version(find_nvcc())
+    except CudatutError:
+        return None

@@ -1,0 +1,224 @@
+"""The command line: exit statuses and messages a reader can act on."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from cudatut import cli, doctor, recorder, sanitizer
+from cudatut.errors import CudatutError, NoGpuError
+from cudatut.results import Sanitizer
+
+NO_GPU = "no NVIDIA driver (libcuda.so.1 not found)"
+
+
+@pytest.fixture
+def no_gpu(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # for children
+    monkeypatch.setattr(doctor, "why_no_gpu", lambda: NO_GPU)
+
+
+@pytest.fixture
+def states(book):
+    """One example of each state."""
+    for name in ("a/fresh", "a/stale", "a/failed", "a/damaged", "a/never"):
+        book.example(name)
+        if name != "a/never":
+            book.recorded(name)
+    book.example("a/stale", "# %% changed\n1\n")
+    failed = book.notebook("a/failed")
+    failed["metadata"]["cudatut"]["sanitizers"][0]["errors"] = 1
+    book.recorded("a/failed", failed)
+    book.file("a/damaged.ipynb", "{")
+    return book
+
+
+def test_list(states, capsys):
+    assert cli.main(["list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [
+        "a/damaged",
+        "a/failed",
+        "a/fresh",
+        "a/never",
+        "a/stale",
+    ]
+    assert (
+        "fresh" in lines[2] and "NVIDIA Test, 2026-11-20" in lines[2] and "Vector add" in lines[2]
+    )
+    assert "not recorded" in lines[3]
+
+
+def test_list_json(states, capsys):
+    assert cli.main(["list", "--json"]) == 0
+    found = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert {name: entry["state"] for name, entry in found.items()} == {
+        "a/damaged": "damaged",
+        "a/failed": "failed",
+        "a/fresh": "fresh",
+        "a/never": "not recorded",
+        "a/stale": "stale",
+    }
+    assert [name for name, entry in found.items() if entry["fresh"]] == ["a/fresh"]
+    assert found["a/fresh"]["recorded"] == {
+        "gpu": "NVIDIA Test",
+        "recorded_at": "2026-11-20T12:00:00+00:00",
+    }
+    assert found["a/never"]["recorded"] is None and found["a/damaged"]["recorded"] is None
+    assert found["a/fresh"]["title"] == {"en": "Vector add", "zh": "向量加法"}
+    assert found["a/fresh"]["requires"] == "sm_75" and found["a/fresh"]["sources"] == ["a/fresh.py"]
+
+
+def test_status(states, capsys):
+    assert cli.main(["status"]) == 1
+    out = capsys.readouterr().out
+    assert "examples/a/stale.py changed" in out and "memcheck found 1 error" in out
+    assert "cut short" in out and "a/never has not been recorded" in out and "a/fresh" not in out
+    assert "4 of 5 recordings need a GPU: `python -m cudatut record --stale`" in out
+
+
+def test_status_when_all_is_well(book, capsys):
+    book.example("a/fresh")
+    book.recorded("a/fresh")
+    assert cli.main(["status"]) == 0
+    assert "all 1 recordings" in capsys.readouterr().out
+
+
+def test_status_finds_recordings_without_example(book, capsys):
+    book.example("a/fresh")
+    book.recorded("a/fresh")
+    book.file("a/gone.ipynb", "{}")
+    book.file("a/.ipynb_checkpoints/fresh.ipynb", "{}")
+    assert cli.main(["status"]) == 1
+    assert capsys.readouterr().out == (
+        "examples/a/gone.ipynb is a recording without an example examples/a/gone.py: remove it\n"
+    )
+
+
+def test_replay_says_so_first(book, no_gpu, capsys):
+    book.example("a/fresh")
+    book.recorded("a/fresh")
+    assert cli.main(["run", "a/fresh"]) == 0
+    first, *others = capsys.readouterr().out.splitlines()
+    assert first == f"[{NO_GPU}: this replays the recording made on 2026-11-20 on an NVIDIA Test]"
+    assert others == ["hello", "world", "[check]", "[benchmark]"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("a/stale", "examples/a/stale.py changed"),
+        ("a/failed", "memcheck found 1 error"),
+        ("a/damaged", "cut short"),
+        ("a/never", f"{NO_GPU}, and there is no recording to replay"),
+        ("a/frsh", "Did you mean a/fresh?"),
+    ],
+)
+def test_what_cannot_be_replayed(states, no_gpu, capsys, name, message):
+    assert cli.main(["run", name]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.count("\n") == 1
+    assert captured.err.startswith("cudatut: ") and message in captured.err
+
+
+def test_run_with_a_gpu_runs_the_file(book, monkeypatch, capfd):
+    monkeypatch.setattr(doctor, "why_no_gpu", lambda: None)
+    book.example(
+        "a/x", "# %% a\nimport sys, cudatut\nprint('ran', cudatut.__name__)\nsys.exit(3)\n"
+    )
+    assert cli.main(["run", "a/x"]) == 3
+    assert capfd.readouterr().out == "ran cudatut\n"
+
+
+def test_record_without_gpu(book, no_gpu, capsys):
+    book.example("a/x")
+    assert cli.main(["record"]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("cudatut: ") and "Traceback" not in captured.err
+    assert not (book.root / "a/x.ipynb").exists()
+
+
+def test_debug_shows_the_traceback(book, no_gpu, monkeypatch):
+    monkeypatch.setenv("CUDATUT_DEBUG", "1")
+    book.example("a/x")
+    with pytest.raises(NoGpuError):
+        cli.main(["record"])
+
+
+@pytest.mark.parametrize(("failed", "status"), [(False, 0), (True, 1)])
+def test_record_reports_and_fails(book, monkeypatch, capsys, failed, status):
+    def record_all(names, *, only_stale, jobs, progress):
+        assert (names, only_stale, jobs) == (["a/x"], True, 3)
+        outcomes = [
+            recorder.Outcome("a/x", "recorded"),
+            recorder.Outcome("a/z", "skipped", "needs sm_90a"),
+        ]
+        if failed:
+            outcomes.append(recorder.Outcome("a/y", "failed", "a/y, cell 'check': raised"))
+        for outcome in outcomes:
+            progress.outcome(outcome)
+        return outcomes
+
+    monkeypatch.setattr(recorder, "record_all", record_all)
+    assert cli.main(["record", "a/x", "--stale", "--jobs", "3"]) == status
+    captured = capsys.readouterr()
+    assert "1 recorded" in captured.out and "1 skipped" in captured.out
+    assert "needs sm_90a" in captured.err
+    assert ("untouched): a/y, cell 'check': raised" in captured.err) == failed
+
+
+def test_nothing_to_record(book, capsys):
+    book.example("a/fresh")
+    book.recorded("a/fresh")
+    assert cli.main(["record", "--stale"]) == 0
+    assert "nothing to record" in capsys.readouterr().out
+
+
+def test_sanitize(book, monkeypatch, capsys):
+    def run(path, tool, timeout_s):
+        if path.stem == "dies" and tool == "initcheck":
+            raise CudatutError("it died")
+        return Sanitizer(tool, 2 if (path.stem, tool) == ("racy", "racecheck") else 0, "the log")
+
+    monkeypatch.setattr(recorder, "probe_gpu", lambda: {"name": "T4", "compute_capability": (7, 5)})
+    monkeypatch.setattr(sanitizer, "run", run)
+    monkeypatch.setenv("PYTHONPATH", "")
+    for name in ("a/fine", "a/racy", "a/dies"):
+        book.example(name)
+    book.example("a/new", requires="sm_90a")
+    assert cli.main(["sanitize", "a/fine", "a/new"]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[1].split() == ["a/fine", "0", "0", "0", "0"]
+    assert "a/new   skipped: needs sm_90a, and this is T4" in out
+    assert cli.main(["sanitize"]) == 1
+    captured = capsys.readouterr()
+    rows = {line.split()[0]: line.split()[1:] for line in captured.out.splitlines()[1:]}
+    assert rows["a/racy"] == ["0", "2", "0", "0"] and rows["a/dies"] == ["0", "0", "failed", "0"]
+    assert "a/racy under racecheck:\nthe log" in captured.err
+    assert "a/dies under initcheck: it died" in captured.err
+
+
+def test_sanitize_without_gpu(book, no_gpu, capsys):
+    book.example("a/x")
+    assert cli.main(["sanitize"]) == 2
+    assert capsys.readouterr().err.startswith("cudatut: ")
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["rcord"], ["record", "--jobs", "0"], ["record", "--jobs", "x"], ["run"]]
+)
+def test_usage(arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        cli.main(arguments)
+    assert caught.value.code == 2
+    assert "usage: python -m cudatut" in capsys.readouterr().err
+
+
+def test_a_closed_pipe_is_no_error(states):
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m cudatut list --json | true; exit ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
