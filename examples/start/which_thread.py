@@ -193,7 +193,9 @@ for gx, gy, bx, by in shapes:
     pixel, linear, *_ = (array.get() for array in ids_2d(gx * bx, gy * by, (gx, gy), (bx, by)))
     agree.append((pixel == linear).all())
 rule = [gx == 1 or by == 1 for gx, gy, bx, by in shapes]
-ct.check(np.array(agree, int), np.array(rule, int), name="agree = (gridDim.x == 1 or blockDim.y == 1)")
+ct.check(
+    np.array(agree, int), np.array(rule, int), name="agree = (gridDim.x == 1 or blockDim.y == 1)"
+)
 
 # %% swapped
 for grid, block in ((2, 64), (64, 2)):
