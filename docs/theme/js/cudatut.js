@@ -1,6 +1,12 @@
-// The search index and the worker that reads it weigh as much as several pages. Material for MkDocs
-// asks for both when a page opens; this asks for them when the reader reaches for the search.
-// Loaded before Material's script, which then runs unchanged.
+// Runs before Material's script, which then runs unchanged: keeps it from asking for what the reader
+// may never need.
+
+// Material reads a sitemap beside each <link rel="alternate">, to find a page in the other language.
+// Ours name that page already, so there is no sitemap to read. (Crawlers see the links: they are in the HTML.)
+document.querySelectorAll("link[rel=alternate]").forEach((link) => link.remove())
+
+// The search index and the worker that reads it weigh as much as several pages. Material asks for both
+// when a page opens; they are fetched when the reader reaches for the search.
 (() => {
   const wanted = new Promise((resolve) => {
     // Pages opened from a search result mark what was looked for, which takes the index.
