@@ -206,7 +206,7 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
             if sys.platform != "win32":
                 argv += [
                     "--IPKernelApp.capture_fd_output=False",
-                    "--IPKernelApp.extra_extensions=cudatut.recorder",
+                    "--IPKernelApp.extra_extensions=cudatut.session",
                 ]
             return KernelSpec(argv=argv, display_name="Python 3", language="python")
 

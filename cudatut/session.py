@@ -7,6 +7,7 @@ import codecs
 import ctypes
 import os
 import sys
+import threading
 from importlib import metadata as packages
 from pathlib import Path
 from typing import Any
@@ -26,11 +27,13 @@ def load_ipython_extension(shell: Any) -> None:
     """
     libc = ctypes.CDLL(None)
     drains = []
+    lock = threading.RLock()
 
     def drain(*ignored: Any) -> None:
-        libc.fflush(None)
-        for one in drains:
-            one()
+        with lock:
+            libc.fflush(None)
+            for one in drains:
+                one()
 
     def follow(descriptor: int, stream: Any) -> None:
         write, flush = stream.write, stream.flush
@@ -65,8 +68,12 @@ def session_report(path: str) -> None:
 
     path: the example's .py, which is what executed although no file of this process says so.
     """
+    from IPython import get_ipython
     from IPython.display import display
 
+    if sys.platform != "win32" and __name__ not in get_ipython().extension_manager.loaded:
+        # IPython only warns; a line of device printf might then stand beneath the wrong cell.
+        raise CudatutError(f"IPython did not load the extension {__name__}")
     root = paths.examples_dir()
     modules = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
     read = {Path(path), *paths.files_read(), *(Path(file).resolve() for file in modules if file)}
