@@ -1,0 +1,105 @@
+"""Finding nvcc: the order of places, what a missing one says, and PyPI's nvcc compiling and linking."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cudatut import nvcc
+from cudatut.errors import ToolMissing
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch):
+    """A machine on which no place has nvcc; the places can be given one."""
+    for name in ("CUDATUT_NVCC", "CUDA_HOME", "CUDA_PATH", "NVCC_CCBIN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", "")
+    candidates = nvcc._candidates
+
+    def without_default():
+        return (item for item in candidates() if item[0] != "/usr/local/cuda")
+
+    monkeypatch.setattr(nvcc, "_candidates", without_default)
+    monkeypatch.setattr(nvcc, "_wheel_nvcc", lambda: None)
+    return monkeypatch
+
+
+def program(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 13.0, V13.0.88'\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_order_of_places(bare: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(ToolMissing) as error:
+        nvcc.find_nvcc()
+    assert "PATH, $CUDA_HOME, $CUDA_PATH, PyPI's nvidia-cuda-nvcc" in str(error.value)
+    assert "cudatut[nvcc]" in str(error.value)
+    wheel = program(tmp_path / "cu13" / "bin" / "nvcc")
+    bare.setattr(nvcc, "_wheel_nvcc", lambda: wheel)
+    assert nvcc.find_nvcc() == wheel
+    home = program(tmp_path / "home" / "bin" / "nvcc")
+    bare.setenv("CUDA_HOME", str(tmp_path / "home"))
+    assert nvcc.find_nvcc() == home
+    on_path = program(tmp_path / "path" / "nvcc")
+    bare.setenv("PATH", str(tmp_path / "path"))
+    assert nvcc.find_nvcc() == on_path
+    chosen = program(tmp_path / "chosen")
+    bare.setenv("CUDATUT_NVCC", str(chosen))
+    assert nvcc.find_nvcc() == chosen
+
+
+def test_wrong_choice(bare: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    bare.setenv("CUDATUT_NVCC", str(tmp_path / "none"))
+    with pytest.raises(ToolMissing, match="CUDATUT_NVCC is '.*none'"):
+        nvcc.find_nvcc()
+
+
+def test_version(tmp_path: Path) -> None:
+    assert nvcc.nvcc_version(program(tmp_path / "nvcc")) == "13.0.88"
+    other = program(tmp_path / "other")
+    other.write_text("#!/bin/sh\necho hello\n")
+    with pytest.raises(ToolMissing, match="does not answer like nvcc"):
+        nvcc.nvcc_version(other)
+    with pytest.raises(ToolMissing, match="does not run"):
+        nvcc.nvcc_version(tmp_path / "none")
+
+
+def test_environment_and_host_compiler(bare: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = program(tmp_path / "bin" / "nvcc")
+    assert nvcc.nvcc_env(found)["PATH"].split(os.pathsep)[0] == str(tmp_path / "bin")
+    with pytest.raises(ToolMissing, match="no host compiler"):
+        nvcc.find_host_compiler()
+
+
+def test_nvcc_from_pypi_compiles_and_links(missing, tmp_path: Path) -> None:
+    """With the headers that kernels use: cooperative groups, Thrust, CUB, libcu++, half, WMMA."""
+    found = nvcc._wheel_nvcc()
+    if found is None:
+        missing("nvcc from PyPI is not installed (pip install 'cudatut[nvcc]')")
+    try:
+        nvcc.find_host_compiler()
+    except ToolMissing as error:
+        missing(str(error))
+    assert nvcc.is_from_pypi(found) and nvcc.nvcc_version(found).startswith("13.0.")
+    source = tmp_path / "program.cu"
+    headers = (
+        "cooperative_groups.h cooperative_groups/reduce.h cub/block/block_reduce.cuh cuda/barrier "
+        "cuda_bf16.h cuda_fp16.h mma.h thrust/functional.h cstdio"
+    )
+    source.write_text(
+        "".join(f"#include <{header}>\n" for header in headers.split())
+        + 'extern "C" __global__ void k() { cooperative_groups::this_thread_block().sync(); }\n'
+        "int main() { k<<<1, 1>>>(); return cudaDeviceSynchronize(); }\n"
+    )
+    done = subprocess.run(
+        [found, *nvcc.nvcc_flags(found), "-arch=sm_90", "-o", tmp_path / "program", source],
+        capture_output=True,
+        text=True,
+        env={"PATH": os.environ["PATH"]},
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "program").is_file()
