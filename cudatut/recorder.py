@@ -487,8 +487,8 @@ def record_examples(
                         example, lambda cell, name=example.name: progress.step(f"{name} {cell}")
                     )
                 )
-            except CudatutError as error:
-                settle(example.name, "failed", str(error))
+            except Exception as error:  # whatever it is, the others go on
+                settle(example.name, "failed", _reason(example.name, error))
         progress.done(example.name)
 
     progress.start("sanitizers", len(executed) * len(SANITIZERS))
@@ -508,13 +508,17 @@ def record_examples(
             if len(found[name]) == len(SANITIZERS):
                 try:
                     write(run, _all_clean(name, found[name]))
-                except CudatutError as error:
-                    settle(name, "failed", str(error))
+                except Exception as error:
+                    settle(name, "failed", _reason(name, error))
                 else:
                     settle(name, "recorded")
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
     return [outcomes[example.name] for example in examples]
+
+
+def _reason(name: str, error: Exception) -> str:
+    return str(error) if isinstance(error, CudatutError) else f"{name}: {error!r}"
 
 
 def _all_clean(name: str, found: dict[str, Sanitizer | Exception]) -> list[Sanitizer]:

@@ -420,3 +420,16 @@ def test_an_interrupt_ends_recording_at_once(book, monkeypatch):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
     assert time.monotonic() - started < 40
+
+
+def test_an_unforeseen_error_stops_nobody(book, monkeypatch):
+    book.example("a/one")
+    book.example("a/two")
+
+    def break_down(example, on_cell):
+        raise ValueError(f"broken {example.name}")
+
+    monkeypatch.setattr(recorder, "record_notebook", break_down)
+    found = results("a/one", "a/two")
+    assert found["a/two"].status == "failed"
+    assert found["a/two"].reason == "a/two: ValueError('broken a/two')"
