@@ -2,6 +2,7 @@
 
 import math
 import statistics
+import time
 from collections.abc import Callable
 from functools import cache
 
@@ -13,19 +14,21 @@ from .results import Benchmark, Row, show
 
 Work = int | float | dict[str, int | float] | None
 
-_BUDGET_US = 1.5e6  # of GPU time for one benchmark
-_MIN_ROUNDS, _MAX_ROUNDS = 5, 200
+_BUDGET_US = 1e6  # of GPU time for one benchmark
+_MIN_ROUNDS, _MAX_ROUNDS = 5, 100
 
 
-def time_once(launch: Callable[[], object]) -> float:
+def time_once(launch: Callable[[], object], flushes: int = 1) -> float:
     """Microseconds on the GPU between just before and just after what `launch` enqueues; L2 is flushed first.
 
-    The flush also keeps the GPU busy while the host enqueues the launch, so launch overhead stays out of the time.
+    The flush also keeps the GPU busy while the host enqueues the launch, so that the launch's overhead on the host stays
+    out of the time; `flushes` says how often it runs, for a launch that takes the host long.
     """
     import pycuda.driver as cuda
 
     start, stop = cuda.Event(), cuda.Event()
-    flush_l2()
+    for _ in range(flushes):
+        flush_l2()
     start.record()
     launch()
     stop.record()
@@ -62,7 +65,7 @@ def bench(
     does where a library is missing). In every round each runs, in rotating order, always after an L2 flush; where slow
     contestants leave fewer than 100 rounds, fast ones run several times in each.
     bytes: moved by one call (read plus written), for GB/s; or flops: for TFLOP/s; a number, or a dict by name.
-    rounds: default as many as fit in 1.5 s of GPU time, 5 to 200.
+    rounds: default as many as fit in 1 s of GPU time, 5 to 100.
 
     Returns a Benchmark: median, 20th and 80th percentile in microseconds, GB/s or TFLOP/s, the share of this GPU's
     measured limit, the ratio to the fastest vendor row. Raises BenchError for a time of 0 or NaN, or no candidate.
@@ -76,7 +79,10 @@ def bench(
         times = {label: [time_once_bare(launch)] for label, launch in runs.items()}
         return _result(name, runs, times, bytes, flops, 1, peak=None)
 
-    estimates = {label: max(_warm_up(launch), 1.0) for label, launch in runs.items()}
+    flushes = {label: _flushes(launch) for label, launch in runs.items()}
+    estimates = {
+        label: max(time_once(launch, flushes[label]), 1.0) for label, launch in runs.items()
+    }
     count = rounds or max(_MIN_ROUNDS, min(_MAX_ROUNDS, int(_BUDGET_US / sum(estimates.values()))))
     repeats = {label: _repeats(estimate, count) for label, estimate in estimates.items()}
     times = {label: [] for label in runs}
@@ -84,7 +90,7 @@ def bench(
     for turn in range(count):
         shift = turn % len(order)
         for label in order[shift:] + order[:shift]:
-            times[label] += [time_once(runs[label]) for _ in range(repeats[label])]
+            times[label] += [time_once(runs[label], flushes[label]) for _ in range(repeats[label])]
     result = _result(name, runs, times, bytes, flops, count, _peak(bytes, flops))
     show(result)
     return result
@@ -107,10 +113,36 @@ def _repeats(estimate_us: float, rounds: int) -> int:
     return max(1, min(cdiv(_MAX_ROUNDS, 2 * rounds), int(_BUDGET_US / 10 / (rounds * estimate_us))))
 
 
-def _warm_up(launch: Callable[[], object]) -> float:
-    """Run until compiled, loaded and clocked up: twice, or once if it is slow. Returns the last time."""
-    first = time_once(launch)
-    return first if first > 1e5 else time_once(launch)
+def _flushes(launch: Callable[[], object]) -> int:
+    """Warm a contestant up, and find how many flushes outlast what the host needs to enqueue it, with a margin."""
+    import pycuda.driver as cuda
+
+    if (
+        time_once(launch) > 1e4
+    ):  # compiles, loads, allocates; beside so long a kernel the host's time is nothing
+        return 1
+    host = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        launch()
+        host.append((time.perf_counter() - begin) * 1e6)
+        cuda.Context.synchronize()
+    return max(1, min(20, cdiv(int(3 * max(host)), int(_flush_us()))))
+
+
+@cache
+def _flush_us() -> float:
+    """How long one flush keeps the GPU busy."""
+    import pycuda.driver as cuda
+
+    flush_l2()
+    start, stop = cuda.Event(), cuda.Event()
+    start.record()
+    for _ in range(10):
+        flush_l2()
+    stop.record()
+    stop.synchronize()
+    return start.time_till(stop) * 1e2
 
 
 def _peak(bytes: Work, flops: Work) -> float | None:
