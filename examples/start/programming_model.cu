@@ -70,12 +70,12 @@ extern "C" __global__ void branch_by_warp(const float* __restrict__ x, float* __
 // --8<-- [start:chain]
 extern "C" __global__ void fma_chain(const float* __restrict__ x, float* __restrict__ out,
                                      long long* __restrict__ start, long long* __restrict__ stop,
-                                     float a, float b, int steps) {
+                                     int steps) {
   float v = x[threadIdx.x];
   __syncthreads();
   const long long begin = clock64();
 #pragma unroll 64
-  for (int j = 0; j < steps; ++j) v = fmaf(a, v, b);  // each waits for the one before
+  for (int j = 0; j < steps; ++j) v = fmaf(0.999f, v, 0.001f);  // needs the one before
   const long long end = clock64();
   out[threadIdx.x] = v;
   if (threadIdx.x % 32 == 0) {
@@ -140,19 +140,33 @@ extern "C" __global__ void read_four(const float* __restrict__ x, float* __restr
 // --8<-- [end:read]
 
 // --8<-- [start:roofline]
-extern "C" __global__ void fma_k(const float* __restrict__ x, float* __restrict__ out, float a,
-                                 float b, int n, int k) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= n) return;
-  float v = x[i];  // 4 bytes in
-  int j = 0;
-  for (; j + 64 <= k; j += 64) {
+extern "C" __global__ void fma_k(const float* __restrict__ x, float* __restrict__ out, int n,
+                                 int k) {
+  const int first = blockIdx.x * blockDim.x * 4 + threadIdx.x;
+  float v[4];
 #pragma unroll
-    for (int u = 0; u < 64; ++u) v = fmaf(a, v, b);  // 64 FMAs per trip: few loop instructions
+  for (int c = 0; c < 4; ++c) {  // four loads under way before the first FMA waits
+    const int i = first + c * blockDim.x;
+    v[c] = i < n ? x[i] : 0.0f;
   }
-#pragma unroll 8
-  for (; j < k; ++j) v = fmaf(a, v, b);
-  out[i] = v;  // 4 bytes out
+  int j = 0;
+  for (; j + 16 <= k; j += 16) {
+#pragma unroll
+    for (int u = 0; u < 16; ++u) {  // 64 FMAs per trip: few instructions for the loop itself
+#pragma unroll
+      for (int c = 0; c < 4; ++c) v[c] = fmaf(0.999f, v[c], 0.001f);
+    }
+  }
+#pragma unroll 1
+  for (; j < k; ++j) {
+#pragma unroll
+    for (int c = 0; c < 4; ++c) v[c] = fmaf(0.999f, v[c], 0.001f);
+  }
+#pragma unroll
+  for (int c = 0; c < 4; ++c) {
+    const int i = first + c * blockDim.x;
+    if (i < n) out[i] = v[c];
+  }
 }
 // --8<-- [end:roofline]
 

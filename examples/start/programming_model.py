@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# Where blocks run, what a branch costs, how long a load takes and what hides it, and which of two limits a kernel meets.
+# Where blocks run, how long a load takes and what hides it, and which of two limits a kernel meets.
 
 # %% setup
 import numpy as np
@@ -19,9 +19,9 @@ gpu = ct.device()
 rng = ct.rng(0)
 
 
-def fma_steps(x, steps, a=0.999, b=0.001):
-    """`steps` times v = a * v + b in closed form, with a and b as float32 holds them."""
-    a, b = np.float64(np.float32(a)), np.float64(np.float32(b))
+def fma_steps(x, steps):
+    """`steps` times v = 0.999 * v + 0.001 in closed form, with the constants as float32 holds them."""
+    a, b = np.float64(np.float32(0.999)), np.float64(np.float32(0.001))
     return a**steps * x + b * (1 - a**steps) / (1 - a)
 
 
@@ -102,61 +102,16 @@ ct.facts(
     },
 )
 
-# %% divergence-check
-branch = ct.Kernel(FILE, "branch")
-branch_by_lane = ct.Kernel(FILE, "branch_by_lane")
-branch_by_warp = ct.Kernel(FILE, "branch_by_warp")
-n, steps = ct.size(4_000_037, 4_099), 512
-x_host = rng.standard_normal(n, dtype="float32")
-x, out = ct.to_device(x_host), ct.empty(n, "float32")
-odd_side, even_side = fma_steps(x_host, steps, a=-0.999), fma_steps(x_host, steps)
-thread = np.arange(n) % 256
-
-
-def run(kernel, *extra, m=n, out=out):
-    kernel(x, out, m, steps, *extra, grid=ct.cdiv(m, 256), block=256)
-
-
-for m in (n, *(m for m in ct.RAGGED if m < n)):
-    for shift in (0, 3, 5):
-        small = ct.empty(m, "float32")
-        run(branch, shift, m=m, out=small)
-        expected = np.where(thread[:m] >> shift & 1, odd_side[:m], even_side[:m])
-        ct.check(small, expected, name=f"runs of {2**shift}, n={m}", rtol=1e-4)
-for kernel, shift in ((branch_by_lane, 0), (branch_by_warp, 5)):
-    ct.poison(out)
-    run(kernel)
-    expected = np.where(thread >> shift & 1, odd_side, even_side)
-    ct.check(out, expected, name=kernel.name, rtol=1e-4)
-
-# %% divergence
-ct.bench(
-    {
-        "no branch": lambda: run(branch, 31),  # bit 31 of threadIdx.x is 0 for all
-        "runs of 1": lambda: run(branch, 0),
-        "runs of 2": lambda: run(branch, 1),
-        "runs of 4": lambda: run(branch, 2),
-        "runs of 8": lambda: run(branch, 3),
-        "runs of 16": lambda: run(branch, 4),
-        "runs of 32": lambda: run(branch, 5),
-    },
-    flops=2 * steps * n,
-    name="two sides of equal work",
-)
-
-# %% counters
-COUNTERS = ["smsp__thread_inst_executed_per_inst_executed.ratio", "smsp__inst_executed.sum"]
-ct.profile("start/programming_model", kernel="branch_by_lane", metrics=COUNTERS)
-ct.profile("start/programming_model", kernel="branch_by_warp", metrics=COUNTERS)
-
 # %% issue
 fma_chain = ct.Kernel(FILE, "fma_chain")
 chain_steps, rates = ct.size(16_384, 256), {}
+x_host = rng.standard_normal(1024, dtype="float32")
+x = ct.to_device(x_host)
 for warps in (1, 2, 4, 8, 16, 32):
     last = ct.empty(32 * warps, "float32")
     begin, end = ct.empty(warps, "int64"), ct.empty(warps, "int64")
     for _ in range(2):  # the first run fetches the code and x
-        fma_chain(x, last, begin, end, 0.999, 0.001, chain_steps, grid=1, block=32 * warps)
+        fma_chain(x, last, begin, end, chain_steps, grid=1, block=32 * warps)
     expected = fma_steps(x_host[: 32 * warps], chain_steps)
     ct.check(last, expected, name=f"warps={warps}", rtol=1e-4)
     cycles = int(end.get().max() - begin.get().min())
@@ -258,8 +213,9 @@ def expected_sums(n, threads):
     return padded.reshape(-1, threads).sum(axis=0)
 
 
+lengths = [m for m in ct.RAGGED if m < length]
 for kernel, warps in ((read_one, 1), (read_one, 32), (read_one, full), (read_four, full)):
-    for m in (length, *(m for m in ct.RAGGED if m < length)):
+    for m in (*lengths, length) if warps == full else lengths:
         ct.poison(sums)
         reader(kernel, warps, m)()
         threads = gpu.sm_count * 32 * warps
@@ -288,11 +244,11 @@ result = ct.empty(length, "float32")
 
 
 def fmas(k, n=length):
-    fma_k(data, result, 0.999, 0.001, n, k, grid=ct.cdiv(n, 256), block=256)
+    fma_k(data, result, n, k, grid=ct.cdiv(n, 4 * 256), block=256)
 
 
-for k in (0, 1, 64, 77, 512):
-    for m in (length, *(m for m in ct.RAGGED if m < length)) if k == 77 else (length,):
+for k in (0, 1, 77, 512):
+    for m in (*lengths, length) if k == 77 else lengths[-1:]:
         ct.poison(result)
         fmas(k, m)
         ct.check(result[:m], fma_steps(data_host[:m], k), name=f"k={k}, n={m}", rtol=1e-4)
@@ -328,7 +284,7 @@ def add_vectors(n=elements):
     add(x, y, out, n, grid=ct.cdiv(n, 256), block=256)
 
 
-for m in (elements, *(m for m in ct.RAGGED if m < elements)):
+for m in (*(m for m in ct.RAGGED if m < elements), elements):
     ct.poison(out)
     add_vectors(m)
     ct.check(out[:m], data_host[:m] + y_host[:m], name=f"add, n={m}")
