@@ -7,6 +7,7 @@ its last sanitizer is done; whatever fails leaves the old one untouched.
 Nothing here imports Jupyter before it is needed.
 """
 
+import asyncio
 import copy
 import datetime
 import json
@@ -254,11 +255,25 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
                 yield client, log
             finally:
                 with suppress(Exception):
+                    _cancel_waiting()
+                with suppress(Exception):
                     client._cleanup_kernel()
                 # What the example started lives in the kernel's group and may outlive the kernel.
                 if group and hasattr(os, "killpg"):
                     with suppress(OSError):
                         os.killpg(group, signal.SIGKILL)
+
+
+def _cancel_waiting() -> None:
+    """End what nbclient still waits for after a cell that failed or was interrupted, or it would complain later."""
+    from jupyter_core.utils import ensure_event_loop
+
+    loop = ensure_event_loop()
+    waiting = asyncio.all_tasks(loop)
+    for task in waiting:
+        task.cancel()
+    if waiting:
+        loop.run_until_complete(asyncio.gather(*waiting, return_exceptions=True))
 
 
 def environment() -> dict[str, str]:
