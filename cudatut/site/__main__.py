@@ -46,8 +46,10 @@ def build(root: Path, out: Path) -> float:
     try:
         processes = {
             lang: subprocess.Popen(
-                [sys.executable, "-m", "mkdocs", "build", "--strict"]
-                + ["--config-file", config, "--site-dir", str(work / lang)],
+                [
+                    *(sys.executable, "-m", "mkdocs", "build", "--strict"),
+                    *("--config-file", config, "--site-dir", str(work / lang)),
+                ],
                 cwd=root,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

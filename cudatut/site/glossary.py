@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def load(path: Path | None = None) -> list[dict[str, Any]]:
             if not isinstance(term.get(lang), str) or not isinstance(means.get(lang), str):
                 raise GlossaryError(f"{path}: '{name}' lacks its term or meaning in {lang}")
     names = [term["id"] for term in terms]
-    for before, after in zip(names, names[1:], strict=False):
+    for before, after in pairwise(names):
         if before > after:
             raise GlossaryError(f"{path}: '{after}' stands after '{before}'; sort by id")
     return terms

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import posixpath
+
 NAMES = {"en": "English", "zh": "中文"}
 _FOLDER = {"en": "", "zh": "zh/"}
 
 
-def alternates(url: str, lang: str) -> list[dict[str, str]]:
-    """Both languages of the page at `url` (relative to the root of `lang`), as Material wants them.
+def switch(url: str, lang: str, site: str = "") -> list[dict[str, str]]:
+    """Both languages of the page at `url`, which is relative to the root of `lang`.
 
-    Links are relative to the root of `lang`: they hold at any base path.
+    `link` is relative to the page, so that it holds at any base path; `href` is absolute where the
+    address of the site is known (search engines want that).
     """
-    url = "" if url in (".", "./") else url
-    up = "../" * _FOLDER[lang].count("/")
+    here = _FOLDER[lang] + _clean(url)
+    found = []
+    for other, name in NAMES.items():
+        there = _FOLDER[other] + _clean(url)
+        link = posixpath.relpath(there or ".", here or ".") + "/"
+        href = site.rstrip("/") + "/" + there if site else link
+        found.append({"name": name, "lang": other, "link": link, "href": href})
+    return found
+
+
+def switch_from_root(root: str, lang: str) -> list[dict[str, str]]:
+    """Both landing pages, for pages without an address of their own (404): `root` is that of `lang`."""
+    root = root.rstrip("/") + "/"
+    top = root.removesuffix(_FOLDER[lang]) if _FOLDER[lang] else root
     return [
-        {
-            "name": name,
-            "lang": other,
-            "link": (url or "./") if other == lang else (up + _FOLDER[other] + url or "./"),
-        }
+        {"name": name, "lang": other, "link": top + _FOLDER[other], "href": top + _FOLDER[other]}
         for other, name in NAMES.items()
     ]
 
@@ -26,3 +37,7 @@ def alternates(url: str, lang: str) -> list[dict[str, str]]:
 def site_url(base: str, lang: str) -> str:
     """Address of one language, given the address of the whole site."""
     return base.rstrip("/") + "/" + _FOLDER[lang]
+
+
+def _clean(url: str) -> str:
+    return "" if url in (".", "./") else url

@@ -167,11 +167,11 @@ def slim(html: str, fragments: dict[str, str]) -> str:
 
 
 def _without_closing_tags(html: str) -> str:
-    """What is left of a cell once the ends of the divs around it are taken off."""
-    html = html.rstrip()
+    """What is left of a cell's prose without the ends of the divs around it and the next one's start."""
+    html = re.sub(r'<div class="[^"]*">\s*$', "", html).rstrip()
     while html.endswith("</div>") and html.count("</div>") > html.count("<div"):
         html = html.removesuffix("</div>").rstrip()
-    return re.sub(r'\s*<div class="[^"]*">$', "", html)
+    return html
 
 
 class _Bytecode(BytecodeCache):

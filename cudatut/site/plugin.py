@@ -9,6 +9,7 @@ What may be wrong with a page is collected as warnings, so that one strict build
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from pathlib import Path
@@ -35,7 +36,16 @@ from cudatut.site import (
     state,
 )
 
+_UNSEARCHED = re.compile(r"<(?:figure|table|pre)(?= class=\"ct-)")
+_EXEC_LOG = "mkdocs.plugins.markdown_exec._internal.formatters.base"
 _ID = re.compile(r'\sid="([^"]+)"')
+
+
+def _name_page(record: logging.LogRecord) -> bool:
+    """Say on which page a fence failed: markdown-exec does not know."""
+    build = state.current()
+    record.msg = f"docs/{build.lang}/{build.page}: {record.msg}"
+    return True
 
 
 class CudatutConfig(Config):
@@ -55,17 +65,20 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
         lang = self.config.language
         docs = Path(config.docs_dir)
         locale.use(lang)
+        logging.getLogger("jieba").setLevel(logging.WARNING)  # it reports loading its dictionary
         self.state = state.begin(
             state.State(lang=lang, docs=docs, repo_url=(config.repo_url or "").rstrip("/"))
         )
         if os.environ.get("SITE_URL"):
             config.site_url = languages.site_url(os.environ["SITE_URL"], lang)
+        logging.getLogger(_EXEC_LOG).addFilter(_name_page)
         try:
             self.parts = contents.load(docs.parent / "contents.yml")
         except CudatutError as error:
             raise PluginError(str(error)) from error
         config.nav = contents.nav(self.parts, lang)
-        config.extra["alternate"] = languages.alternates("", lang)
+        # Material shows its language partial for any true value, and would make wrong links of a list.
+        config.extra["alternate"] = True
         fences = config.mdx_configs.setdefault("pymdownx.superfences", {})
         fences.setdefault("custom_fences", []).append(directives.fence())
         return config
@@ -73,7 +86,7 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
     def on_pre_build(self, config: Any) -> None:
         for problem in contents.check_pages(self.parts, self.state.docs):
             self.state.report(problem)
-        root = Path(config.config_file_path).parent
+        root = Path(config.config_file_path).resolve().parent
         for finding in lint.lint_files(lint.pages(self.state.docs), root):
             self.state.report(finding)
 
@@ -86,7 +99,12 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
             self.state.report(problem)
         used = contents.chapters_by_example(self.parts, self.state.docs)
         # Beside mkdocs-jupyter's own cache; one folder per language, since both build at once.
-        folder = Path(config.config_file_path).parent / ".cache" / "notebooks" / self.state.lang
+        folder = (
+            Path(config.config_file_path).resolve().parent
+            / ".cache"
+            / "notebooks"
+            / self.state.lang
+        )
         if not os.access(folder.parents[2], os.W_OK):
             import tempfile
 
@@ -136,17 +154,21 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
             # Chapters are searched, which show the same code; their pages lead here.
             page.meta["search"] = {"exclude": True}
         html = mathml.replace(html, self.state.report)
+        # Words are searched for, not the numbers of tables and the labels of drawings.
+        html = _UNSEARCHED.sub(r'\g<0> data-search-exclude="1"', html)
         # MkDocs sees no ids in what fences made; links to them would be reported as broken.
         page.present_anchor_ids = (page.present_anchor_ids or set()) | set(_ID.findall(html))
         return html
 
     def on_page_context(self, context: Any, page: Any, config: Any, nav: Any) -> Any:
         self.state.page = page.file.src_uri
-        config.extra["alternate"] = languages.alternates(page.url, self.state.lang)
+        context["languages"] = languages.switch(
+            page.url, self.state.lang, os.environ.get("SITE_URL", "")
+        )
         return context
 
     def on_template_context(self, context: Any, template_name: str, config: Any) -> Any:
-        config.extra["alternate"] = languages.alternates("", self.state.lang)
+        context["languages"] = languages.switch_from_root(context["base_url"], self.state.lang)
         return context
 
     def on_post_build(self, config: Any) -> None:

@@ -2,7 +2,7 @@
 
     {{ example#cell["row"].field }}        a benchmark row, a fact, a counter of a profile
     {{ example#cell.field }}               a check, resources, a sanitizer, a benchmark's unit or peak
-    {{ example#cell.1["row"].field }}      the second result, where a cell shows several
+    {{ example#cell.1["row"].field }}      the second result, where several of a cell's would fit
     {{ 2 * 4 * 10**7 / 1e6 :.0f }}         arithmetic, with references or without
     {{ quote "570 ms" from "CUDATutorial 03, V100" }}
 
@@ -13,6 +13,7 @@ error that names the command which mends it. Inside code nothing is replaced.
 from __future__ import annotations
 
 import ast
+import contextlib
 import operator
 import re
 from collections.abc import Callable
@@ -123,10 +124,13 @@ def replace(
             try:
                 return _html(match[1], loader, inline)
             except CudatutError as error:
-                located = type(error)(f"line {number + line_offset}: {error}")
+                # What is wrong with a recording is said once, not for each of its numbers.
+                found: CudatutError = error
+                if isinstance(error, BadReferenceError):
+                    found = BadReferenceError(f"line {number + line_offset}: {error}")
                 if report is None:
-                    raise located from error
-                report(located)
+                    raise found from error
+                report(found)
                 return match[0]
 
         return FIELD.sub(one, text)
@@ -240,17 +244,26 @@ def _resolve(match: re.Match, loader: Loader) -> object:
         raise BadReferenceError(
             f"{text}: the cell shows no result; use ct.facts, ct.check, ct.bench ..."
         )
-    if match["index"] is None and len(results) > 1:
+    if match["index"] is not None:
+        index = int(match["index"])
+        if index >= len(results):
+            raise BadReferenceError(
+                f"{text}: the cell shows only {len(results)} result(s), counted from 0"
+            )
+        return _field(results[index], match["row"], match["field"], text)
+    if len(results) == 1:
+        return _field(results[0], match["row"], match["field"], text)
+    fitting = []
+    for result in results:
+        with contextlib.suppress(BadReferenceError):
+            fitting.append(_field(result, match["row"], match["field"], text))
+    if len(fitting) != 1:
         kinds = ", ".join(f"{name}#{cell}.{i} ({r.get('kind')})" for i, r in enumerate(results))
         raise BadReferenceError(
-            f"{text}: the cell shows {len(results)} results; say which: {kinds}"
+            f"{text}: {len(fitting) or 'none'} of the cell's {len(results)} results fit; "
+            f"say which: {kinds}"
         )
-    index = int(match["index"] or 0)
-    if index >= len(results):
-        raise BadReferenceError(
-            f"{text}: the cell shows only {len(results)} result(s), counted from 0"
-        )
-    return _field(results[index], match["row"], match["field"], text)
+    return fitting[0]
 
 
 def _field(result: dict, row: str | None, field: str | None, text: str) -> object:

@@ -40,11 +40,13 @@ class State:
                 self._records[name] = error
         found = self._records[name]
         if isinstance(found, CudatutError):
-            raise found
+            raise found.with_traceback(None)
         return found
 
     def report(self, problem: object) -> None:
         """Fail this build with `problem`, once it has gone through all pages."""
+        if str(problem) in self.problems:  # said of the recording already, before any page
+            return
         where = f"docs/{self.lang}/{self.page}: " if self.page else ""
         line = f"{where}{problem}"
         if line not in self.problems:  # one stale recording may be shown five times on a page
