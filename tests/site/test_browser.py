@@ -1,0 +1,455 @@
+"""The built site in headless Chromium: what a reader does, on every page, in both languages."""
+
+import json
+import re
+import textwrap
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+LANGS = {"en": "", "zh": "zh/"}
+CHAPTERS = [
+    f"{part['id']}/{chapter['id']}"
+    for part in yaml.safe_load((DOCS / "contents.yml").read_text(encoding="utf-8"))["parts"]
+    for chapter in part["chapters"]
+    if chapter["written"]
+]
+
+
+@pytest.fixture(scope="session")
+def pages(built_site):
+    """Path of every page below the site: "", "start/hello/", "zh/", ..."""
+    found = sorted(
+        p.parent.relative_to(built_site).as_posix() for p in built_site.rglob("index.html")
+    )
+    return ["" if path == "." else f"{path}/" for path in found]
+
+
+@pytest.fixture(scope="session")
+def visits(browser, site_url, pages):
+    """Every page opened on a telephone, everything foldable open: what each asked for, and its width."""
+    context = browser.new_context(viewport={"width": 390, "height": 844})
+    # The site is served from loopback; whatever else a page asks for is noted and not fetched.
+    asked = []
+
+    def note(route):
+        asked.append(route.request.url)
+        if route.request.url.startswith(site_url):
+            route.continue_()
+        else:
+            route.abort()
+
+    context.route("**/*", note)
+    page = context.new_page()
+    broken, errors = [], []
+    page.on("response", lambda r: broken.append(f"{r.status} {r.url}") if r.status >= 400 else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    seen = {}
+    for path in [*pages, "404.html", "zh/404.html"]:
+        for notes in (asked, broken, errors):
+            notes.clear()
+        page.goto(site_url + path, wait_until="networkidle")
+        page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
+        seen[path] = {
+            "asked": list(asked),
+            "broken": list(broken),
+            "errors": list(errors),
+            "width": page.evaluate("document.documentElement.scrollWidth"),
+            "wide": page.evaluate(WIDE),
+        }
+    context.close()
+    return seen
+
+
+# Elements that reach past the right edge and that no scrolling box around them contains.
+WIDE = """() => [...document.querySelectorAll('article *')].filter((e) => {
+  if (e.getBoundingClientRect().right <= innerWidth + 1 || !e.checkVisibility()) return false
+  for (let p = e.parentElement; p; p = p.parentElement) {
+    const c = getComputedStyle(p)
+    if (c.overflowX !== 'visible' && p.getBoundingClientRect().right <= innerWidth + 1) return false
+  }
+  return true
+}).slice(0, 3).map((e) => e.outerHTML.slice(0, 120))"""
+
+
+def test_there_are_pages_in_both_languages(pages):
+    english = [path for path in pages if not path.startswith("zh/")]
+    assert [f"zh/{path}" for path in english] == [p for p in pages if p.startswith("zh/")]
+    assert {f"{chapter}/" for chapter in CHAPTERS} <= set(english)
+
+
+def test_no_request_leaves_the_site(visits, site_url):
+    away = {
+        path: [url for url in visit["asked"] if not url.startswith(("data:", "blob:", site_url))]
+        for path, visit in visits.items()
+    }
+    assert not {path: urls for path, urls in away.items() if urls}
+
+
+def test_nothing_a_page_asks_for_is_missing(visits):
+    """A 404.html opened by its own name is an ordinary page."""
+    assert not {path: visit["broken"] for path, visit in visits.items() if visit["broken"]}
+
+
+def test_no_script_fails(visits):
+    assert not {path: visit["errors"] for path, visit in visits.items() if visit["errors"]}
+
+
+def test_no_page_scrolls_sideways_on_a_telephone(visits):
+    assert not {path: v["wide"] for path, v in visits.items() if v["width"] > 390 or v["wide"]}
+
+
+# --- language --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_the_language_switch_keeps_the_page(open_page, site_url, chapter):
+    page = open_page(f"{chapter}/")
+    ids = page.evaluate(HEADING_IDS)
+    page.click(".ct-language")
+    assert page.url == f"{site_url}zh/{chapter}/"
+    assert page.get_attribute("html", "lang").startswith("zh")
+    assert page.evaluate(HEADING_IDS) == ids
+    page.click(".ct-language")
+    assert page.url == f"{site_url}{chapter}/"
+    assert page.get_attribute("html", "lang") == "en"
+
+
+HEADING_IDS = "[...document.querySelectorAll('article :is(h1, h2, h3)[id]')].map((h) => h.id)"
+
+
+@pytest.mark.parametrize("path", ["", "glossary/", "api/", "examples/"])
+def test_the_language_switch_keeps_other_pages(open_page, site_url, path):
+    page = open_page(path)
+    page.click(".ct-language")
+    assert page.url == f"{site_url}zh/{path}"
+
+
+# --- search ----------------------------------------------------------------------------------------
+
+
+def search(page, words):
+    """Type `words` into the search; return the paths of the pages it finds."""
+    page.keyboard.press("/")
+    page.keyboard.type(words)
+    page.wait_for_selector(".md-search-result__link", timeout=15_000)
+    links = page.eval_on_selector_all(".md-search-result__link", "all => all.map((a) => a.href)")
+    return [urlsplit(link).path for link in links]
+
+
+def chinese_sentences(chapter):
+    """Runs of Chinese characters in a chapter's prose, without fences."""
+    text = (DOCS / "zh" / f"{chapter}.md").read_text(encoding="utf-8")
+    return re.findall(r"[\u4e00-\u9fff]+", re.sub(r"(?ms)^ *````?.*?^ *````?$", "", text))
+
+
+@pytest.mark.parametrize(
+    ("word", "chapter"), [("延迟", "start/programming_model"), ("同步", "start/errors")]
+)
+def test_search_finds_a_chinese_word_inside_a_sentence(open_page, word, chapter):
+    """Chinese has no spaces: the word is found only where the index has cut the sentence into words."""
+    inside = [s for s in chinese_sentences(chapter) if word in s[2:-2] and len(s) >= len(word) + 4]
+    assert inside, (
+        f"docs/zh/{chapter}.md no longer has {word} inside a sentence: choose another word"
+    )
+    page = open_page("zh/")
+    assert f"/zh/{chapter}/" in search(page, word)
+    shown = page.inner_text(".md-search-result__list")
+    assert word in re.sub(r"\s", "", shown)
+
+
+@pytest.mark.parametrize(
+    ("words", "chapter"),
+    [
+        ("asynchronous", "start/errors"),
+        ("threadIdx", "start/which_thread"),
+        ("warp", "start/which_thread"),
+    ],
+)
+def test_search_finds_an_english_word(open_page, words, chapter):
+    assert f"/{chapter}/" in search(open_page(), words)
+
+
+def test_search_says_when_it_finds_nothing(open_page):
+    page = open_page()
+    page.keyboard.press("/")
+    page.keyboard.type("zyzzogeton")
+    page.wait_for_function(
+        "document.querySelector('.md-search-result__meta').innerText.includes('No match')"
+    )
+
+
+def test_a_search_result_opens_the_page_with_the_word_marked(open_page):
+    page = open_page()
+    search(page, "asynchronous")
+    page.click(".md-search-result__link")
+    page.wait_for_selector("article mark[data-md-highlight]", state="attached", timeout=15_000)
+
+
+def test_the_search_index_waits_for_the_reader(open_page):
+    page = open_page()
+    page.wait_for_load_state("networkidle")
+    loaded = "performance.getEntriesByType('resource').map((e) => e.name)"
+    assert not [url for url in page.evaluate(loaded) if "search" in url]
+    search(page, "warp")
+    assert [url for url in page.evaluate(loaded) if "search_index.json" in url]
+
+
+# --- copying ---------------------------------------------------------------------------------------
+
+
+def region(source, name):
+    """Lines between `// --8<-- [start:name]` and its end in a file of examples/, without other marks."""
+    text = (ROOT / "examples" / source).read_text(encoding="utf-8")
+    if name:
+        text = re.search(
+            rf"^[^\n]*\[start:{re.escape(name)}\][^\n]*\n(.*?)^[^\n]*\[end:{re.escape(name)}\]",
+            text,
+            re.S | re.M,
+        )[1]
+    kept = [line for line in text.splitlines() if "--8<--" not in line]
+    return textwrap.dedent("\n".join(kept)).strip("\n")
+
+
+def kernel_fences():
+    """(chapter, number of the ```cuda fence on its page, what it includes) of every such fence."""
+    found = []
+    for chapter in CHAPTERS:
+        text = (DOCS / "en" / f"{chapter}.md").read_text(encoding="utf-8")
+        for i, body in enumerate(re.findall(r"(?ms)^```cuda[^\n]*\n(.*?)^```$", text)):
+            parts = re.findall(r'--8<-- "([^":]+)(?::([^"]+))?"', body)
+            if parts and body.count("\n") == len(parts):
+                found.append((chapter, i, parts))
+    return found
+
+
+def copied(page, block):
+    """What the clipboard holds after the copy button of `block` was pressed."""
+    page.evaluate("navigator.clipboard.writeText('')")
+    block.scroll_into_view_if_needed()
+    block.locator("[data-md-type=copy], .md-clipboard").first.click()
+    page.wait_for_function("navigator.clipboard.readText().then((t) => t.length > 0)")
+    return page.evaluate("navigator.clipboard.readText()").replace("\r\n", "\n")
+
+
+CLIPBOARD = {"permissions": ["clipboard-read", "clipboard-write"]}
+
+
+def test_there_are_kernels_to_copy():
+    assert len(kernel_fences()) >= 4
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_the_copy_button_copies_the_kernel(open_page, lang):
+    for chapter in sorted({chapter for chapter, _, _ in kernel_fences()}):
+        page = open_page(f"{LANGS[lang]}{chapter}/", **CLIPBOARD)
+        for _, number, parts in (f for f in kernel_fences() if f[0] == chapter):
+            block = page.locator(".language-cuda.highlight").nth(number)
+            expected = "\n".join(region(*part) for part in parts)
+            assert copied(page, block).strip("\n") == expected, f"{chapter}, fence {number}"
+
+
+def test_the_copy_button_copies_an_executed_cell(open_page):
+    """Without the name of the file above it and the output below it."""
+    page = open_page("start/first_kernel/", **CLIPBOARD)
+    notebook = json.loads((ROOT / "examples/start/first_kernel.ipynb").read_text(encoding="utf-8"))
+    sources = ["".join(c["source"]).strip() for c in notebook["cells"] if c["cell_type"] == "code"]
+    block = page.locator(".ct-cell .highlight").first
+    assert copied(page, block).strip() in sources
+
+
+# --- legibility ------------------------------------------------------------------------------------
+
+# Contrast of every text in view with what lies under it (WCAG 2). `figures` looks at the words of
+# drawings: under them lie the shapes drawn before them that contain the middle of the word.
+CONTRAST = """(figures) => {
+  const canvas = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true})
+  const known = new Map()
+  const rgba = (css) => {
+    if (!known.has(css)) {
+      canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = css; canvas.fillRect(0, 0, 1, 1)
+      const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data
+      known.set(css, [r, g, b, a / 255])
+    }
+    return known.get(css)
+  }
+  const over = ([r, g, b, a], below) => [r, g, b].map((c, i) => c * a + below[i] * (1 - a))
+  const light = (c) => {
+    const [r, g, b] = c.map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+  }
+  const ratio = (a, b) => { const [x, y] = [light(a), light(b)].sort((p, q) => q - p); return (x + 0.05) / (y + 0.05) }
+  const paper = (e) => {
+    const all = []
+    for (; e; e = e.parentElement) all.push(rgba(getComputedStyle(e).backgroundColor))
+    return all.reverse().reduce((below, c) => over(c, below), [255, 255, 255])
+  }
+  const opacity = (e) => { let o = 1; for (; e; e = e.parentElement) o *= getComputedStyle(e).opacity; return o }
+  const under = (text) => {
+    const svg = text.ownerSVGElement, box = text.getBoundingClientRect()
+    const x = (box.left + box.right) / 2, y = (box.top + box.bottom) / 2
+    let ground = paper(svg.parentElement)
+    for (const shape of svg.querySelectorAll('rect, circle, ellipse, polygon, path')) {
+      if (!(shape.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_FOLLOWING)) break
+      const style = getComputedStyle(shape)
+      if (style.fill === 'none') continue
+      const point = new DOMPoint(x, y).matrixTransform(shape.getScreenCTM().inverse())
+      if (!shape.isPointInFill(point)) continue
+      const [r, g, b, a] = rgba(style.fill)
+      ground = over([r, g, b, a * style.fillOpacity * style.opacity], ground)
+    }
+    return ground
+  }
+  const found = []
+  const judge = (e, colour, ground, alpha) => {
+    const [r, g, b, a] = rgba(colour)
+    const style = getComputedStyle(e), px = parseFloat(style.fontSize)
+    const large = px >= 24 || (px >= 18.66 && style.fontWeight >= 700)
+    const value = ratio(over([r, g, b, a * alpha], ground), ground)
+    if (value < (!figures && large ? 3 : 4.5)) found.push(`${value.toFixed(2)} ${e.tagName} ${e.getAttribute('class')} "${e.textContent.trim().slice(0, 40)}"`)
+  }
+  let count = 0
+  if (figures) {
+    for (const text of document.querySelectorAll('.ct-svg text')) {
+      if (!text.checkVisibility()) continue
+      count++; judge(text, getComputedStyle(text).fill, under(text), opacity(text))
+    }
+  } else {
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), seen = new Set()
+    while (walk.nextNode()) {
+      const e = walk.currentNode.parentElement
+      if (seen.has(e) || !walk.currentNode.data.trim() || e.closest('svg, script, style, .md-search, .headerlink, [hidden], .md-top')) continue
+      seen.add(e)
+      if (!e.checkVisibility({opacityProperty: true, visibilityProperty: true})) continue
+      count++; judge(e, getComputedStyle(e).color, paper(e), opacity(e))
+    }
+  }
+  return {count, found: [...new Set(found)]}
+}"""
+
+
+@pytest.fixture(scope="session")
+def illegible(browser, site_url, pages):
+    """Call it with a scheme: {page: words of figures, or other words, with too little contrast}."""
+    kept = {}
+
+    def look(scheme):
+        if scheme not in kept:
+            context = browser.new_context(
+                viewport={"width": 1280, "height": 900},
+                color_scheme=scheme,
+                reduced_motion="reduce",
+            )
+            page = context.new_page()
+            kept[scheme] = {}
+            for path in [*pages, "404.html"]:
+                page.goto(site_url + path)
+                page.evaluate(
+                    "document.querySelectorAll('details').forEach((d) => { d.open = true })"
+                )
+                kept[scheme][path] = {
+                    figures: page.evaluate(CONTRAST, figures) for figures in (True, False)
+                }
+            context.close()
+        return kept[scheme]
+
+    return look
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_figures_are_legible(illegible, scheme):
+    pages = illegible(scheme)
+    assert all(pages[f"{LANGS[lang]}{c}/"][True]["count"] for c in CHAPTERS for lang in LANGS)
+    assert not {path: seen[True]["found"] for path, seen in pages.items() if seen[True]["found"]}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_and_code_are_legible(illegible, scheme):
+    pages = illegible(scheme)
+    assert all(seen[False]["count"] > 5 for seen in pages.values())
+    assert not {path: seen[False]["found"] for path, seen in pages.items() if seen[False]["found"]}
+
+
+def test_dark_is_dark_and_light_is_light(open_page):
+    ground = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
+    assert max(open_page(scheme="dark").evaluate(ground)) < 60
+    assert min(open_page(scheme="light").evaluate(ground)) > 230
+
+
+def test_every_drawing_has_a_text_alternative(open_page):
+    missing = """[...document.querySelectorAll('.ct-svg')].filter((s) =>
+      s.getAttribute('role') !== 'img' || !s.getAttribute('aria-label') || !s.querySelector('title')).length"""
+    for chapter in CHAPTERS:
+        for folder in LANGS.values():
+            assert open_page(f"{folder}{chapter}/").evaluate(missing) == 0
+
+
+# --- keyboard and paper ------------------------------------------------------------------------------
+
+
+def test_what_has_the_focus_shows_it(open_page):
+    page = open_page("start/first_optimisation/")
+    unseen = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        unseen.append(
+            page.evaluate("""() => {
+              const e = document.activeElement, c = getComputedStyle(e)
+              if (e === document.body || e.matches('input')) return null
+              const shown = c.outlineStyle !== 'none' && parseFloat(c.outlineWidth) > 0
+              return shown || !e.checkVisibility({visibilityProperty: true}) ? null : e.outerHTML.slice(0, 120)
+            }""")
+        )
+    assert not [found for found in unseen if found]
+
+
+def test_boxes_that_scroll_can_be_reached_with_the_keyboard(open_page):
+    page = open_page("start/first_optimisation/", width=390)
+    unreachable = page.evaluate("""[...document.querySelectorAll('.ct-scroll, pre.ct-output')]
+      .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth && e.tabIndex < 0).length""")
+    assert unreachable == 0
+
+
+def test_escape_closes_the_search(open_page):
+    page = open_page()
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.matches('.md-search__input')")
+    page.keyboard.press("Escape")
+    assert not page.evaluate("document.activeElement.matches('.md-search__input')")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_paper_gets_the_chapter_and_nothing_around_it(open_page, scheme):
+    page = open_page("start/first_optimisation/", scheme=scheme)
+    page.emulate_media(media="print")
+    for selector in (".md-header", ".md-sidebar", ".md-footer", ".md-code__nav", ".md-clipboard"):
+        for element in page.locator(selector).all():
+            assert not element.is_visible(), selector
+    style = page.evaluate("""() => {
+      const css = (s) => getComputedStyle(document.querySelector(s))
+      return {ink: css('article p').color, ground: css('body').backgroundColor, wrap: css('pre > code').whiteSpace,
+        link: getComputedStyle(document.querySelector('article a[href^="http"]'), '::after').content}
+    }""")
+    assert style["ink"] == "rgb(0, 0, 0)"
+    assert style["ground"] in ("rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")
+    assert style["wrap"] in ("pre-wrap", "break-spaces")
+    assert "http" in style["link"]
+    assert page.evaluate(CONTRAST, True)["found"] == []
+    # What is folded on the screen is open on paper: solutions, numbers, the birth certificate.
+    closed = page.evaluate("""[...document.querySelectorAll('article details:not([open])')]
+      .filter((d) => ![...d.children].slice(1).some((e) => e.getBoundingClientRect().height > 0)).length""")
+    assert closed == 0
+
+
+def test_a_page_that_is_none_answers_in_both_languages(open_page, site_url):
+    page = open_page("start/no_such_chapter/")
+    text = page.inner_text("article, .md-content")
+    assert "does not exist" in text
+    assert "没有这个页面" in text
+    links = page.eval_on_selector_all(".md-content a[href]", "all => all.map((a) => a.href)")
+    assert {site_url, f"{site_url}zh/"} <= set(links)
+    assert page.evaluate("getComputedStyle(document.body).fontFamily").startswith('"Source Sans 3"')
