@@ -21,7 +21,7 @@ from jinja2.bccache import Bucket
 
 from cudatut import catalog, paths, recording
 from cudatut.errors import CudatutError
-from cudatut.site import mathml, render, state
+from cudatut.site import contents, mathml, render, state
 
 FOLDER = "examples"  # of the pages: /examples/<part>/<stem>/
 BRANCH = "main"
@@ -34,7 +34,7 @@ _WORDS = {
         "run": "Run it",
         "chapter": "Explained in",
         "code": "Code on this page",
-        "requires": "needs compute capability {cc}",
+        "requires": "needs compute capability {cc} or newer",
         "exactly": "needs compute capability {cc}, exactly",
     },
     "zh": {
@@ -241,18 +241,35 @@ def code_of_page(
     )
 
 
-def index_html(records: list[recording.Recording] | None = None, lang: str | None = None) -> str:
-    """The list of all examples, for the page examples.md; those of the running build by default."""
+def index(
+    parts: tuple[contents.Part, ...] | None = None,
+    records: list[recording.Recording] | None = None,
+    lang: str | None = None,
+) -> str:
+    """Markdown that lists all examples by part, in the order in which the chapters show them.
+
+    Without arguments those of the running build.
+    """
+    build = state.current()
+    parts = contents.load(contents.default_path()) if parts is None else parts
     records = recorded()[0] if records is None else records
-    lang = state.current().lang if lang is None else lang
-    parts: dict[str, list[str]] = {}
-    for record in records:
-        part = record.name.partition("/")[0]
+    lang = build.lang if lang is None else lang
+    shown = list(contents.chapters_by_example(parts, build.docs))
+    rank = {name: number for number, name in enumerate(shown)}
+    by_part: dict[str, list[str]] = {}
+    for record in sorted(records, key=lambda r: (rank.get(r.name, len(rank)), r.name)):
         title = escape(record.metadata["title"][lang])
-        parts.setdefault(part, []).append(
+        by_part.setdefault(record.name.partition("/")[0], []).append(
             f'<li><a href="{record.name}/">{title}</a> <code>{escape(record.name)}</code></li>'
         )
-    return "".join(f'<ul class="ct-examples">{"".join(items)}</ul>' for items in parts.values())
+    titles = {part.id: part.title[lang] for part in parts}
+    ordered = [name for name in titles if name in by_part]
+    ordered += [name for name in by_part if name not in titles]
+    return "\n".join(
+        f'## {titles.get(name, name)} {{ #{name} }}\n\n<ul class="ct-examples">'
+        f"{''.join(by_part[name])}</ul>\n"
+        for name in ordered
+    )
 
 
 def colab_url(name: str, repo_url: str) -> str:
