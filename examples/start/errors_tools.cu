@@ -15,7 +15,8 @@ extern "C" __global__ void fill(float* out, long long offset) {
 
 int main() {
   float* out = nullptr;
-  CUDA_REPORT(cudaMalloc(&out, 50000 * sizeof(float)));
+  const size_t bytes = 50000 * sizeof(float);
+  CUDA_REPORT(cudaMalloc(&out, bytes));
 
   // --8<-- [start:rejected]
   fill<<<10, 5000>>>(out, 0);
@@ -30,9 +31,9 @@ int main() {
   fill<<<10, 500>>>(out, 1LL << 40);
   CUDA_REPORT(cudaGetLastError());       // the launch itself was legal
   CUDA_REPORT(cudaDeviceSynchronize());  // the fault arrives here
-  CUDA_REPORT(cudaGetLastError());
-  CUDA_REPORT(cudaGetLastError());  // reading does not clear this one
-  CUDA_REPORT(cudaFree(out));       // every later call returns it
+  CUDA_REPORT(cudaGetLastError());       // the runtime has made a note of it ...
+  CUDA_REPORT(cudaGetLastError());       // ... which the reading clears, whatever the state
+  CUDA_REPORT(cudaFree(out));            // of the context: ask it for anything, and it tells
   // --8<-- [end:sticky]
   return 0;
 }

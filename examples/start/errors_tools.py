@@ -25,18 +25,18 @@ import numpy as np
 import cudatut as ct
 
 kernel = ct.Kernel("""
-__global__ void twice(const float *x, float *out, int n) {
+__global__ void square(const float *x, float *out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i <= n) out[i] = 2.0f * x[i];  // one thread too many
+  if (i <= n) out[i] = x[i] * x[i];  // one thread too many
 }
-""", "twice")
+""", "square")
 n = 1000
 x = ct.rng().standard_normal(n, dtype="float32")
 out = ct.empty(n, "float32")
 kernel(ct.to_device(x), out, n, grid=ct.cdiv(n + 1, 256), block=256)
 ct.synchronize()
 print("CUDA error:     none")
-print("values correct:", np.array_equal(out.get(), 2 * x))
+print("values correct:", np.array_equal(out.get(), x * x))
 '''
 overrun_child = ct.isolated(overrun)
 print(overrun_child.stdout or overrun_child.stderr, end="")
@@ -44,7 +44,7 @@ print(overrun_child.stdout or overrun_child.stderr, end="")
 # %% red-zone
 verdict = """
 try:
-    ct.check(out, 2 * x)
+    ct.check(out, x * x)
 except ct.CheckError as error:
     print("CheckError:", error)
 """
@@ -90,14 +90,14 @@ source = paths.resolve_source("start/errors_tools.cu")
 paths.note_read(source)
 program, compiler = folder / "errors_tools", nvcc.find_nvcc()
 command = [compiler, f"-arch={ct.device().arch}", *nvcc.nvcc_flags(compiler), "-o", program]
-subprocess.run([*command, source.name], cwd=source.parent, check=True)
+built = subprocess.run([*command, source.name], cwd=source.parent, check=True)
 
 # %% macro
 macro = ct.isolated(f"import subprocess; print(subprocess.getoutput({str(program)!r}))")
 print(macro.stdout or macro.stderr, end="")
 
 # %% memcheck
-# The same program, watched by compute-sanitizer. cudatut then leaves the red zones away, so that
+# The first program, watched by compute-sanitizer. cudatut then leaves the red zones away, so that
 # the tool sees arrays of exactly n elements.
 report = ct.sanitize(overrun, tool="memcheck")
 log = [line.removeprefix("=========").rstrip() for line in report.log.splitlines()]

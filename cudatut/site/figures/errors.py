@@ -87,6 +87,6 @@ def red_zones(n=8, zone=3, wrote=8) -> str:
         caption=tr(
             "To the GPU the whole strip is one legal allocation, so nothing is raised. `ct.check` compares both zones "
             "with the pattern it left there.",
-            "在 GPU 看来整条都是一块合法的内存，所以什么错也不报；`ct.check` 则会核对两段警戒区里事先填好的花纹。",
+            "在 GPU 看来整条都是一块合法的内存，所以什么错也不报；`ct.check` 则会核对两段警戒区里事先填好的字节。",
         ),
     )
