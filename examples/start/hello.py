@@ -36,7 +36,7 @@ hello = module.get_function("hello")
 
 # %% launch
 hello(block=(4, 1, 1), grid=(2, 1))  # returns at once
-cuda.Context.synchronize()  # waits for the GPU; its output appears here
+cuda.Context.synchronize()  # waits for the GPU; now its output is complete
 
 # %% program
 source = paths.resolve_source("start/hello.cu")
@@ -51,32 +51,79 @@ pairs = sorted(tuple(map(int, re.findall(r"\d+", line))) for line in lines.split
 ct.check(np.array(pairs), np.array([(b, t) for b in range(2) for t in range(4)]), name="lines")
 
 # %% late
-child = ct.isolated(r'''
+LATE = r'''
+import json
 import os
+import tempfile
 import time
 import numpy as np
 import pycuda.autoprimaryctx
 import pycuda.driver as cuda
 from pycuda.compiler import SourceModule
 
-hello = SourceModule("""
+late = SourceModule("""
 #include <stdio.h>
-__global__ void hello(int launch) { printf("launch %d, thread %u\\n", launch, threadIdx.x); }
-""").get_function("hello")
+__global__ void late(long long cycles) {
+  long long start = clock64();
+  while (clock64() - start < cycles) {}
+  printf("thread %u\\n", threadIdx.x);
+}
+""").get_function("late")
 
-hello(np.int32(1), block=(4, 1, 1))
-time.sleep(0.5)  # far longer than the kernel needs
-print("-- slept", flush=True)
+
+def launch(cycles=200_000_000):  # a tenth of a second or so
+    late(np.int64(cycles), block=(4, 1, 1))
+'''
+
+watched = ct.isolated(
+    LATE
+    + r"""
+terminal = os.dup(1)
+printed = tempfile.TemporaryFile()
+os.dup2(printed.fileno(), 1)  # standard output is now a file, whose lines can be counted
+
+
+def lines():
+    return os.pread(printed.fileno(), 1_000_000, 0).count(b"\n")
+
+
+def milliseconds(call):
+    start = time.perf_counter()
+    call()
+    return 1e3 * (time.perf_counter() - start)
+
+
+launch(0)  # the first launch of a kernel also loads it; keep that out of the times
 cuda.Context.synchronize()
-print("-- synchronised", flush=True)
+seen, before = {}, lines()
+seen["launch"] = milliseconds(launch)
+seen["lines_after_launch"] = lines() - before
+seen["synchronize"] = milliseconds(cuda.Context.synchronize)
+seen["lines_after_synchronize"] = lines() - before
 
-hello(np.int32(2), block=(4, 1, 1))
-time.sleep(0.5)
-os._exit(0)  # the process ends; nobody has synchronised
-''')
-print(child.stdout)
-arrived = [len(re.findall(rf"launch {i}, thread", child.stdout)) for i in (1, 2)]
-ct.facts("lines that arrived", {"launch_1": arrived[0], "launch_2": arrived[1]})
+before = lines()
+launch()
+time.sleep(1)  # longer than the kernel needs, and no call of CUDA meanwhile
+seen["lines_after_pause"] = lines() - before
+
+cuda.Context.synchronize()
+os.dup2(terminal, 1)
+print(json.dumps(seen))
+"""
+)
+assert watched.returncode == 0, watched.stderr
+
+ended = ct.isolated(LATE + "launch()\nos._exit(0)  # the process ends; nobody has waited\n")
+assert ended.returncode == 0, ended.stderr
+
+seen = json.loads(watched.stdout)
+seen["lines_after_exit"] = ended.stdout.count("thread")
+units = {"launch": "ms", "synchronize": "ms"}
+ct.facts("what had arrived", {name: (value, units.get(name)) for name, value in seen.items()})
+
+# %% arrived
+certain = ("lines_after_launch", "lines_after_synchronize", "lines_after_exit")
+ct.check(np.array([seen[name] for name in certain]), np.array([0, 4, 0]), name="arrived")
 
 
 # %% versions
@@ -138,17 +185,20 @@ def run(text):
     return str(out[0])
 
 try:
-    newer = run(re.sub(r"\.version \S+", ".version 99.0", ptx))
+    newer = f"answer {run(re.sub(r'[.]version [0-9.]+', '.version 99.0', ptx))}"
 except cuda.Error as error:
-    newer = str(error).splitlines()[0].strip(" -")
+    newer = str(error).splitlines()[0].replace(" - ", "\n")
 
 version = cuda.get_driver_version()
 print(json.dumps({
     "nvcc": str(shutil.which("nvcc")),
     "cuDriverGetVersion": f"{version // 1000}.{version % 1000 // 10}",
     "answer": run(ptx),
-    "answer_ptx_99": newer,
+    "version_99": newer,
 }))
 """
 )
-ct.facts("no toolkit", json.loads(child.stdout))
+assert child.returncode == 0, child.stderr
+seen = json.loads(child.stdout)
+print(seen.pop("version_99"))
+ct.facts("no toolkit", seen)

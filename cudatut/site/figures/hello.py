@@ -122,7 +122,10 @@ def printf_buffer(lines: int = 4) -> str:
     s.text(
         (end + sync) / 2,
         222,
-        tr(f"{lines} lines wait in the buffer", f"{lines} 行文字停在缓冲区里"),
+        tr(
+            f"{lines} lines in the buffer: nothing promises that they appear yet",
+            f"{lines} 行文字在缓冲区里：此时不保证能看到",
+        ),
         "muted",
     )
     s.arrow(sync, 190, out - 12, 66, cls="accent")
@@ -131,12 +134,12 @@ def printf_buffer(lines: int = 4) -> str:
         s,
         alt=tr(
             f"The host launches the kernel and goes on. The kernel writes {lines} lines into a buffer and ends. "
-            "They stay there until the host synchronises; then they are copied to standard output.",
-            f"主机启动 kernel 后继续运行。kernel 把 {lines} 行文字写入缓冲区后结束。这些文字一直留在缓冲区里，"
-            "直到主机同步时才被取到标准输出。",
+            "When the host has synchronised, they have certainly been written to standard output.",
+            f"主机启动 kernel 后继续运行。kernel 把 {lines} 行文字写入缓冲区后结束。"
+            "主机同步完成时，这些文字必定已经写到标准输出。",
         ),
         caption=tr(
-            "Device `printf` writes into a buffer; the host empties it when it synchronises. Not to scale.",
-            "设备端 `printf` 写入缓冲区；主机同步时才把它取出。未按比例绘制。",
+            "Device `printf` writes into a buffer; a synchronise prints what is still in it. Not to scale.",
+            "设备端 `printf` 写入缓冲区；主机同步时，里面剩下的内容全部输出。未按比例绘制。",
         ),
     )
