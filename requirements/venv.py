@@ -26,7 +26,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 # test.lock holds everything in site.lock at the same versions (tests/test_project.py checks it).
 CONTAINS = {"site": ["site"], "test": ["site", "test"], "gpu": ["site", "gpu"]}
-GPU_NEEDS = ["pycuda", "nbclient", "nbformat", "jupytext", "ipykernel", "mkdocs", "material"]
+# What recording and building import, beside what these bring along.
+GPU_NEEDS = (
+    "pycuda numpy yaml rich nbclient nbformat jupytext ipykernel "
+    "mkdocs material markdown_exec mkdocs_jupyter mkdocstrings jieba latex2mathml"
+).split()
 
 
 def fail(message):
@@ -155,7 +159,8 @@ def main():
     if len(sys.argv) != 3 or sys.argv[2] not in CONTAINS:
         fail("usage: venv.py FOLDER %s" % "|".join(CONTAINS))
     folder, kind = sys.argv[1:]
-    if kind == "gpu" and all(importlib.util.find_spec(module) for module in GPU_NEEDS):
+    if kind == "gpu" and folder and all(map(importlib.util.find_spec, GPU_NEEDS)):
+        say("using %s, which has everything that is needed" % sys.executable)
         folder = ""
     if folder:
         print(set_up(folder, kind))
