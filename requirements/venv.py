@@ -27,10 +27,23 @@ ROOT = os.path.dirname(HERE)
 # test.lock holds everything in site.lock at the same versions (tests/test_project.py checks it).
 CONTAINS = {"site": ["site"], "test": ["site", "test"], "gpu": ["site", "gpu"]}
 # What recording and building import, beside what these bring along.
-GPU_NEEDS = (
-    "pycuda numpy yaml rich nbclient nbformat jupytext ipykernel "
-    "mkdocs material markdown_exec mkdocs_jupyter mkdocstrings jieba latex2mathml"
-).split()
+GPU_NEEDS = [
+    "pycuda",
+    "numpy",
+    "yaml",
+    "rich",
+    "nbclient",
+    "nbformat",
+    "jupytext",
+    "ipykernel",
+    "mkdocs",
+    "material",
+    "markdown_exec",
+    "mkdocs_jupyter",
+    "mkdocstrings",
+    "jieba",
+    "latex2mathml",
+]
 
 
 def fail(message):
