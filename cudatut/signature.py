@@ -55,7 +55,8 @@ def parameters(
 ) -> list[Parameter] | None:
     """Parameters of `kernel` in CUDA C++ `source`, or None if its definition cannot be found there.
 
-    defines: macros given to the compiler; a type that is one of them is looked up under its value.
+    defines: macros given to the compiler; a type that is one of them, or an alias (`using T = ...;`), is looked up
+    under its value.
     """
     text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.S)
     found = re.search(rf"__global__[^;{{}}]*?\b{re.escape(kernel)}\s*\(", text)
@@ -68,7 +69,12 @@ def parameters(
     inside = text[found.end() : end - 1].strip()
     if inside in ("", "void"):
         return []
-    return [_parameter(part, defines or {}) for part in _split(inside)]
+    names = {str(key): str(value) for key, value in (defines or {}).items()}
+    names |= {
+        alias: names.get(ctype, ctype)
+        for alias, ctype in re.findall(r"\busing (\w+) = ([\w ]+?);", text)
+    }
+    return [_parameter(part, names) for part in _split(inside)]
 
 
 def _split(text: str) -> list[str]:
@@ -82,7 +88,7 @@ def _split(text: str) -> list[str]:
     return parts
 
 
-def _parameter(text: str, defines: dict[str, object]) -> Parameter:
+def _parameter(text: str, names: dict[str, str]) -> Parameter:
     text = text.split("=")[0]
     pointer = "*" in text or "[" in text
     words = re.sub(r"\[[^\]]*\]|[*&]", " ", text).split()
@@ -93,7 +99,7 @@ def _parameter(text: str, defines: dict[str, object]) -> Parameter:
     ]
     *typed, name = words
     ctype = " ".join(typed)
-    ctype = str(defines.get(ctype, ctype))
+    ctype = names.get(ctype, ctype)
     return Parameter(name, ctype, pointer, _dtype(ctype))
 
 

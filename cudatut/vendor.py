@@ -65,5 +65,29 @@ def sum(x: Any) -> Vendor | None:
         return None
     cp._core.set_routine_accelerators(["cub"])
     cp._core.set_reduction_accelerators(["cub"])
-    a, total = cp.asarray(x), cp.empty((), cp.asarray(x).dtype)
-    return Vendor(lambda: a.sum(out=total))
+    a = cp.asarray(x)
+    total = cp.empty((), a.dtype)
+    return Vendor(lambda: a.sum(dtype=a.dtype, out=total))
+
+
+@cache
+def torch() -> ModuleType | None:
+    """PyTorch, or None after a note (while an example is recorded: ToolMissing)."""
+    activate()
+    try:
+        import torch
+    except ImportError as error:
+        message = f"PyTorch is not installed ({error}); with it the benchmarks get one more row"
+        if tool.recording():
+            raise ToolMissing(message) from error
+        show(message)
+        return None
+    return torch
+
+
+def torch_sum(x: Any) -> Vendor | None:
+    """Sum of all elements by PyTorch, in x's dtype."""
+    if (pt := torch()) is None:
+        return None
+    tensor = pt.as_tensor(x, device="cuda")
+    return Vendor(lambda: pt.sum(tensor, dtype=tensor.dtype))

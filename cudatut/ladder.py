@@ -1,0 +1,151 @@
+"""Ladders: kernels that solve one problem, each a step from the one before, checked and timed together.
+
+A part that climbs has a `ladder.py` among its examples, which names its rungs in order and says how any of them is
+launched, checked and compared. A rung is a `.cu` file; what its launch needs to know stands in the file itself:
+
+    // @rung kernel=reduce_sequential block=256 blocks=64,128,256,512,1024 per_thread=1
+
+so that a new rung is one file and one line, and a reader's own file (`python -m cudatut try`) is launched like the rest.
+"""
+
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+from . import paths
+from .errors import CudatutError
+from .kernel import Kernel
+from .results import Benchmark
+from .timing import bench
+
+
+class RungError(CudatutError):
+    """A `.cu` file that cannot stand on a ladder: no `@rung` line, or one that lacks what the ladder needs."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One kernel of a ladder. `options` are the words of its `@rung` line beside `kernel`."""
+
+    name: str
+    path: str
+    kernel: str
+    options: dict[str, str] = field(default_factory=dict)
+
+    def number(self, option: str, default: int | None = None) -> int:
+        """An option as an integer. Raises RungError if it is missing (and has no default) or is no number."""
+        text = self.options.get(option, default)
+        try:
+            return int(text)
+        except (TypeError, ValueError):
+            raise RungError(
+                f"{self.path}: the @rung line needs {option}=NUMBER, but says {option}={text}"
+            ) from None
+
+    def numbers(self, option: str) -> tuple[int, ...]:
+        """An option as a list of integers, `a,b,c`; empty if it is missing."""
+        return tuple(int(word) for word in self.options.get(option, "").split(",") if word)
+
+    def compile(self, **defines: Any) -> Kernel:
+        """The kernel, with macros defined. Raises as `Kernel` does."""
+        return Kernel(self.path, self.kernel, defines=defines)
+
+
+def read_rung(path: str | Path) -> Rung:
+    """The rung in a `.cu` file (a path, or relative to the examples). Raises RungError, FileNotFoundError."""
+    source = paths.resolve_source(path)
+    line = re.search(r"^// @rung (.*)$", source.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    if not line:
+        raise RungError(
+            f"{path} has no line `// @rung kernel=NAME block=256 ...`, which says how its kernel is launched; "
+            "every .cu file of a ladder has one"
+        )
+    words = [word.partition("=") for word in line[1].split()]
+    options = {key: value for key, _, value in words}
+    if "kernel" not in options:
+        raise RungError(f"{path}: the @rung line must name its kernel, as kernel=NAME")
+    return Rung(source.stem, str(path), options.pop("kernel"), options)
+
+
+class Problem(Protocol):
+    """One instance of what a ladder solves: inputs on the GPU, and what to expect of an output."""
+
+    bytes: int | None
+    flops: int | None
+
+    def launcher(self, rung: Rung) -> Callable[[], object]:
+        """A callable that solves the problem once with this rung."""
+
+    def check(self, rung: Rung) -> None:
+        """Solve it once, and compare with the reference: raises CheckError."""
+
+    def vendors(self) -> dict[str, Callable[[], object] | None]:
+        """The vendor's solutions, by name, for `ct.bench`."""
+
+
+class Ladder:
+    """The rungs of one part, in order.
+
+    part: folder of the examples ('reduction'). rungs: file stems. problem: makes an instance from keyword arguments.
+    """
+
+    def __init__(self, part: str, rungs: Sequence[str], problem: Callable[..., Problem]):
+        self.part, self.problem = part, problem
+        self.names = tuple(rungs)
+
+    def __getitem__(self, name: str) -> Rung:
+        if name not in self.names:
+            raise RungError(
+                f"the ladder '{self.part}' has no rung '{name}'; it has {', '.join(self.names)}"
+            )
+        return read_rung(f"{self.part}/{name}.cu")
+
+    def upto(self, last: str) -> list[Rung]:
+        """The rungs from the first up to and including `last`."""
+        self[last]
+        return [self[name] for name in self.names[: self.names.index(last) + 1]]
+
+    def check(self, name: str, instances: Iterable[dict[str, Any]]) -> None:
+        """Check one rung on instances of the problem, each given by its keyword arguments. Raises CheckError."""
+        for arguments in instances:
+            self.problem(**arguments).check(self[name])
+
+    def bench(
+        self,
+        rungs: Iterable[Rung | str],
+        name: str | None = None,
+        rounds: int | None = None,
+        **instance: Any,
+    ) -> Benchmark:
+        """Time rungs and the vendor's solutions on one instance, interleaved in this process."""
+        problem = self.problem(**instance)
+        rungs = [self[rung] if isinstance(rung, str) else rung for rung in rungs]
+        rows = {rung.name: problem.launcher(rung) for rung in rungs}
+        return bench(
+            {**rows, **problem.vendors()},
+            bytes=problem.bytes,
+            flops=problem.flops,
+            name=name,
+            rounds=rounds,
+        )
+
+
+def load(part: str) -> ModuleType:
+    """The module `ladder` of a part's examples. Raises RungError if the part has none."""
+    file = paths.examples_dir() / part / "ladder.py"
+    if not file.is_file():
+        have = sorted(path.parent.name for path in paths.examples_dir().glob("*/ladder.py"))
+        raise RungError(f"there is no ladder '{part}'; there are: {', '.join(have) or 'none'}")
+    name = f"cudatut_ladder_{part}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, file)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    paths.note_read(file)
+    return sys.modules[name]
