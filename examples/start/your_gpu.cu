@@ -1,4 +1,4 @@
-// Three small kernels that measure a GPU: a copy, repeated reads, and a census of blocks.
+// Small kernels that measure a GPU: copies, repeated reads, and a census of blocks.
 
 // --8<-- [start:copy]
 extern "C" __global__ void copy(const unsigned* __restrict__ src, unsigned* __restrict__ dst,
@@ -10,6 +10,33 @@ extern "C" __global__ void copy(const unsigned* __restrict__ src, unsigned* __re
   }
 }
 // --8<-- [end:copy]
+
+// --8<-- [start:copy-wide]
+#ifndef LOADS
+#define LOADS 1  // how many 16-byte loads each thread sends off before it stores
+#endif
+// src and dst lie at multiples of 16 bytes, as every allocation does. Any n is right.
+extern "C" __global__ void copy_wide(const unsigned* __restrict__ src, unsigned* __restrict__ dst,
+                                     long long n) {
+  const uint4* src4 = reinterpret_cast<const uint4*>(src);
+  uint4* dst4 = reinterpret_cast<uint4*>(dst);
+  long long vectors = n / 4;
+  long long first = static_cast<long long>(blockIdx.x) * LOADS * blockDim.x + threadIdx.x;
+  uint4 v[LOADS];
+#pragma unroll
+  for (int k = 0; k < LOADS; ++k) {
+    long long i = first + k * blockDim.x;
+    if (i < vectors) v[k] = src4[i];
+  }
+#pragma unroll
+  for (int k = 0; k < LOADS; ++k) {
+    long long i = first + k * blockDim.x;
+    if (i < vectors) dst4[i] = v[k];
+  }
+  // Up to three elements are left: the first threads of the grid move them one by one.
+  if (first < n % 4) dst[4 * vectors + first] = src[4 * vectors + first];
+}
+// --8<-- [end:copy-wide]
 
 // --8<-- [start:read-again]
 // Reads the whole array `passes` times. Every pass after the first finds it in L2, if it fits.

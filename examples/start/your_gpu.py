@@ -9,6 +9,8 @@
 # What the driver says about this GPU, what that means for a launch, and what it really delivers.
 
 # %% setup
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pycuda.driver as cuda
 from pycuda.compiler import compile as nvcc_compile
@@ -71,27 +73,40 @@ ct.facts(
 
 # %% compile
 copy = ct.Kernel("start/your_gpu.cu", "copy")
+wide = ct.Kernel("start/your_gpu.cu", "copy_wide")
+wide4 = ct.Kernel("start/your_gpu.cu", "copy_wide", defines={"LOADS": 4})
+
+# How each launch covers n elements with blocks of 256 threads.
+copies = {
+    "4 B per thread": lambda s, d, n: copy(s, d, n, grid=ct.cdiv(n, 256), block=256),
+    "16 B per thread": lambda s, d, n: wide(s, d, n, grid=ct.cdiv(n, 4 * 256), block=256),
+    "4 x 16 B per thread": lambda s, d, n: wide4(s, d, n, grid=ct.cdiv(n, 16 * 256), block=256),
+}
 
 # %% check
 for n in ct.RAGGED:
-    src = ct.rng(n).integers(0, 2**32, n, dtype="uint32")
-    dst = ct.empty(n, "uint32")
-    copy(ct.to_device(src), dst, n, grid=ct.cdiv(n, 256), block=256)
-    ct.check(dst, src, name=f"copy, n = {n}")
+    words = ct.rng(n).integers(0, 2**32, n, dtype="uint32")
+    src, dst = ct.to_device(words), ct.empty(n, "uint32")
+    for name, run in copies.items():
+        ct.poison(dst)
+        run(src, dst, n)
+        ct.check(dst, words, name=f"{name}, n = {n}")
 
 # %% copy
-n = ct.size(2**27, 2**14)  # 512 MiB in, 512 MiB out: ten times any L2
-src = ct.to_device(ct.rng(1).integers(0, 2**32, n, dtype="uint32"))
-dst = ct.empty(n, "uint32")
+n = ct.size(2**27, 2**14)  # 512 MiB in, 512 MiB out, far more than an L2 cache holds
+words = ct.rng(1).integers(0, 2**32, n, dtype="uint32")
+src, dst = ct.to_device(words), ct.empty(n, "uint32")
+contestants = {name: lambda run=run: run(src, dst, n) for name, run in copies.items()}
+last = min(n, 2**20)  # the CPU compares a million elements of the large array, its end
+for name, launch in contestants.items():
+    ct.poison(dst)
+    launch()
+    ct.check(dst[n - last :], words[n - last :], name=f"{name}, end of {n}")
 ct.bench(
-    {
-        "copy": lambda: copy(src, dst, n, grid=ct.cdiv(n, 256), block=256),
-        "vendor copy": ct.vendor.copy(dst, src),
-    },
+    {**contestants, "vendor": ct.vendor.copy(dst, src)},
     bytes=2 * src.nbytes,
     name="copy within the GPU",
 )
-ct.check(dst, src.get(), name="copy")
 
 # %% measured
 ct.facts(
@@ -106,65 +121,89 @@ ct.facts(
 
 # %% l2
 read_again = ct.Kernel("start/your_gpu.cu", "read_again")
-mib = ct.size(2**20, 2**10)
-traffic = 2**13 * mib  # per row, however often that reads the array
-words = ct.rng(2).integers(0, 2**32, 256 * mib // 4, dtype="uint32")
+block = 512
+blocks = ct.size(gpu.max_threads_per_sm // block * gpu.sm_count, 4)  # all resident at once
+sweep = 16 * block * blocks  # bytes that the grid reads in one step; whole steps, no idle threads
+l2_bytes = ct.size(gpu.l2_bytes, 2**18)
+sizes = {
+    f"{part:g} x L2": max(1, round(part * l2_bytes / sweep)) * sweep
+    for part in (0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 4)
+}
+passes = {name: max(1, ct.size(2**32, 2**22) // size) for name, size in sizes.items()}
+words = ct.rng(2).integers(0, 2**32, max(sizes.values()) // 4, dtype="uint32")
 array, total = ct.to_device(words), ct.to_device(np.zeros(1, "uint32"))
 
 
-def read(size):
-    blocks = 2 * gpu.sm_count  # as many as fit at once, 1024 threads each
-    return lambda: read_again(array, total, size // 16, traffic // size, grid=blocks, block=1024)
+def read(name):
+    vectors = sizes[name] // 16
+    return lambda: read_again(array, total, vectors, passes[name], grid=blocks, block=block)
 
 
-sizes = {f"{m} MiB": m * mib for m in (2, 8, 16, 24, 32, 40, 48, 64, 128, 256)}
 ct.bench(
-    {name: read(size) for name, size in sizes.items()},
-    bytes={name: traffic // size * size for name, size in sizes.items()},
+    {name: read(name) for name in sizes},
+    bytes={name: passes[name] * size for name, size in sizes.items()},
     name="reading again and again",
+    rounds=20,
 )
 
 # %% l2-check
-cuda.memset_d32(total.gpudata, 0, 1)
-read(sizes["24 MiB"])()
-once = int(words[: sizes["24 MiB"] // 4].sum(dtype="uint64"))
-ct.check(total, np.array([traffic // sizes["24 MiB"] * once % 2**32]), name="sum of all reads")
+for name in ("0.5 x L2", "4 x L2"):
+    cuda.memset_d32(total.gpudata, 0, 1)
+    read(name)()
+    once = int(words[: sizes[name] // 4].sum(dtype="uint64"))
+    ct.check(total, np.array([passes[name] * once % 2**32]), name=f"sum of all reads, {name}")
 
 # %% host
-nbytes = ct.size(2**28, 2**16)
-pageable = ct.rng(3).integers(0, 256, nbytes, dtype="uint8")
-pinned = cuda.pagelocked_empty(nbytes, np.uint8)
-pinned[:] = pageable
-on_gpu = ct.to_device(pageable)
+count = ct.size(2**23, 2**13)  # 8-byte words: 64 MiB
+pageable = ct.rng(3).integers(0, 2**63, count, dtype="uint64")
+pinned, back = cuda.pagelocked_empty(count, np.uint64), cuda.pagelocked_empty(count, np.uint64)
+pinned[:] = pageable[::-1]
+on_gpu = ct.empty(count, "uint64")
+for name, source in {"pageable": pageable, "pinned": pinned}.items():
+    ct.poison(on_gpu)
+    cuda.memcpy_htod(on_gpu.gpudata, source)
+    ct.check(on_gpu, source, name=f"HtoD, {name}")
+cuda.memcpy_dtoh(back, on_gpu.gpudata)
+ct.check(back, pinned, name="DtoH, pinned")
 ct.bench(
     {
         "HtoD, pageable": lambda: cuda.memcpy_htod(on_gpu.gpudata, pageable),
         "HtoD, pinned": lambda: cuda.memcpy_htod(on_gpu.gpudata, pinned),
-        "DtoH, pinned": lambda: cuda.memcpy_dtoh(pinned, on_gpu.gpudata),
+        "DtoH, pinned": lambda: cuda.memcpy_dtoh(back, on_gpu.gpudata),
     },
-    bytes=nbytes,
+    bytes=pageable.nbytes,
     name="between host and GPU",
+    rounds=20,
 )
-ct.check(on_gpu, pageable, name="HtoD and back")
 
 # %% arch
 source = 'extern "C" __global__ void built_for(int *arch) { *arch = __CUDA_ARCH__; }'
 
 
-def outcome(arch):
+def build(arch):
     target = "ptx" if arch.startswith("compute_") else "cubin"
     try:
-        image = nvcc_compile(source, str(find_nvcc()), arch=arch, target=target, no_extern_c=True)
+        return nvcc_compile(source, str(find_nvcc()), arch=arch, target=target, no_extern_c=True)
+    except cuda.CompileError:
+        return None
+
+
+def outcome(image):
+    if image is None:
+        return "unknown to this nvcc"
+    try:
         module = cuda.module_from_buffer(image)
-        built_for, answer = module.get_function("built_for"), ct.empty(1, "int32")
-        built_for(answer, block=(1, 1, 1))
-        return f"runs, __CUDA_ARCH__ = {answer.get()[0]}"
-    except cuda.Error as error:
-        return str(error).splitlines()[0]
+    except cuda.Error as error:  # "cuModuleLoadDataEx failed: <reason> - <detail>": the reason
+        return str(error).partition(": ")[2].split(" -")[0].split(" for ")[0]
+    built_for, answer = module.get_function("built_for"), ct.empty(1, "int32")
+    built_for(answer, block=(1, 1, 1))
+    return f"runs, __CUDA_ARCH__ = {answer.get()[0]}"
 
 
 archs = ["sm_75", "sm_80", "sm_90", "sm_90a", "sm_100", "compute_75", "compute_90", "compute_100"]
-ct.facts("which code runs here", {arch: outcome(arch) for arch in archs})
+with ThreadPoolExecutor() as pool:  # each build is a run of nvcc
+    images = pool.map(build, archs)
+ct.facts("which code runs here", {arch: outcome(image) for arch, image in zip(archs, images)})
 
 # %% grid
 count_blocks = ct.Kernel("start/your_gpu.cu", "count_blocks")
