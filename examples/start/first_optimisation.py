@@ -13,7 +13,6 @@
 from time import perf_counter
 
 import numpy as np
-import pycuda.driver as cuda
 
 import cudatut as ct
 
@@ -69,20 +68,25 @@ def grid_stride(x, y, out, n, blocks_per_sm=8):
 
 
 # %% latency
-# The time of one load: `chase` steps through 256 MB, and each step waits for the one before.
 chase = ct.Kernel(FILE, "chase")
-words, step, steps = ct.size(2**26, 2**21), 1056, ct.size(15_000, 1_000)  # 1056 words = 4224 B
-following = ct.to_device(np.arange(words, dtype="uint32") + np.uint32(step))
-last = ct.empty(1, "uint32")
-chase(following, last, 1, grid=1, block=1)  # pays for loading the kernel
-start, stop = cuda.Event(), cuda.Event()
-start.record()
-chase(following, last, steps, grid=1, block=1)
-stop.record()
-stop.synchronize()
-latency_ns = 1e6 * start.time_till(stop) / steps
-ct.check(last, np.array([steps * step], "uint32"), name="chase")
-del following, last
+steps = ct.size(15_000, 1_000)
+
+
+def ns_per_load(words):
+    """Time of one load in a walk of `steps` loads, `words` words apart, from an empty L2 cache."""
+    following = ct.to_device(np.arange(steps * words, dtype="uint32") + np.uint32(words))
+    last = ct.empty(1, "uint32")
+    name = f"{4 * words} bytes apart"
+    walk = ct.bench(
+        {name: lambda: chase(following, last, steps, grid=1, block=1)},
+        rounds=15,
+        name=f"{steps} loads, one after another",
+    )
+    ct.check(last, np.array([steps * words], "uint32"), name=name)
+    return 1e3 * walk[name].median_us / steps
+
+
+latency_ns = ns_per_load(1056)  # so far apart that no load finds what another one brought
 
 # %% predict
 bytes_moved = 3 * 4 * n  # read x and y, write out
@@ -137,6 +141,19 @@ ct.bench(
     },
     bytes=bytes_moved,
     name="add",
+    rounds=3,  # the slow ones vary little; the fast ones run many times in each round
+)
+
+# %% walks
+sector_ns, word_ns = ns_per_load(8), ns_per_load(1)  # 8 words are a sector
+ct.facts(
+    "one load, in order",
+    {
+        "next sector": (sector_ns, "ns"),
+        "next word": (word_ns, "ns"),
+        "n loads, word by word": (n * word_ns / 1e6, "ms"),
+        "n / 16 loads, far apart": (n / 16 * latency_ns / 1e6, "ms"),
+    },
 )
 
 # %% counters
@@ -176,13 +193,13 @@ ct.bench(
 
 # %% end-to-end
 def milliseconds(call, *args, rounds=3):
-    """Median time of call(*args) on the host's clock; it must end by waiting for the GPU."""
+    """Least time of call(*args) on the host's clock; it must end by waiting for the GPU."""
     times = []
     for _ in range(rounds):
         start = perf_counter()
         call(*args)
         times.append(1e3 * (perf_counter() - start))
-    return float(np.median(times))
+    return min(times)
 
 
 def program(add, n):
@@ -203,5 +220,6 @@ ct.facts(
         "one-block": (milliseconds(program, one_block, slow_n), "ms"),
         "many-blocks": (milliseconds(program, many_blocks, n), "ms"),
         "copies alone": (milliseconds(copies), "ms"),
+        "NumPy, no GPU": (milliseconds(lambda: x_host + y_host), "ms"),
     },
 )

@@ -13,9 +13,10 @@
 import cudatut as ct
 
 n = 10_000_000
+largest = ct.size(100_000_000, n)
 rng = ct.rng(0)
-x_host = rng.standard_normal(n, dtype="float32")
-y_host = rng.standard_normal(n, dtype="float32")
+x_host = rng.random(largest, dtype="float32")
+y_host = rng.random(largest, dtype="float32")
 x, y = ct.to_device(x_host), ct.to_device(y_host)
 many_blocks = ct.Kernel("start/first_optimisation.cu", "add_many_blocks")
 
@@ -43,31 +44,32 @@ def four_each(x, y, out, n):
     add4(x, y, out, n, grid=ct.cdiv(ct.cdiv(n, 4), 256), block=256)
 
 
-for m in (n, *ct.RAGGED):
+for m in sorted({n, largest, *ct.RAGGED}):
     out = ct.empty(m, "float32")
     four_each(x[:m], y[:m], out, m)
     ct.check(out, x_host[:m] + y_host[:m], name=f"add4, n={m}")
 
 # %% bench-1
-out = ct.empty(n, "float32")
-ct.bench(
-    {
-        "many-blocks": lambda: many_blocks(x, y, out, n, grid=ct.cdiv(n, 256), block=256),
-        "add4": lambda: four_each(x, y, out, n),
-        "CuPy": ct.vendor.add(x, y, out),
-    },
-    bytes=3 * 4 * n,
-    name="four elements per thread",
-)
-del x, y, out
+out = ct.empty(largest, "float32")
+
+
+def compare(m):
+    ct.bench(
+        {
+            "many-blocks": lambda: many_blocks(x, y, out, m, grid=ct.cdiv(m, 256), block=256),
+            "add4": lambda: four_each(x, y, out, m),
+            "CuPy": ct.vendor.add(x[:m], y[:m], out[:m]),
+        },
+        bytes=3 * 4 * m,
+        name=f"four elements per thread, n = {m:_}",
+    )
+
+
+compare(n)
+compare(largest)
+
 
 # %% solution-2
-largest = ct.size(100_000_000, 1_000_000)
-x_host = rng.random(largest, dtype="float32")
-y_host = rng.random(largest, dtype="float32")
-x, y, out = ct.to_device(x_host), ct.to_device(y_host), ct.empty(largest, "float32")
-
-
 def add_first(m):
     return lambda: many_blocks(x, y, out, m, grid=ct.cdiv(m, 256), block=256)
 
