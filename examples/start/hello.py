@@ -80,7 +80,7 @@ watched = ct.isolated(
     + r"""
 terminal = os.dup(1)
 printed = tempfile.TemporaryFile()
-os.dup2(printed.fileno(), 1)  # standard output is now a file, whose lines can be counted
+os.dup2(printed.fileno(), 1)  # what is printed now goes to a file
 
 
 def lines():
@@ -93,7 +93,7 @@ def milliseconds(call):
     return 1e3 * (time.perf_counter() - start)
 
 
-launch(0)  # the first launch of a kernel also loads it; keep that out of the times
+launch(0)  # the first launch also loads the kernel
 cuda.Context.synchronize()
 seen, before = {}, lines()
 seen["launch"] = milliseconds(launch)
@@ -113,7 +113,7 @@ print(json.dumps(seen))
 )
 assert watched.returncode == 0, watched.stderr
 
-ended = ct.isolated(LATE + "launch()\nos._exit(0)  # the process ends; nobody has waited\n")
+ended = ct.isolated(LATE + "launch()\nos._exit(0)  # nobody has waited\n")
 assert ended.returncode == 0, ended.stderr
 
 seen = json.loads(watched.stdout)
@@ -187,7 +187,7 @@ def run(text):
 try:
     newer = f"answer {run(re.sub(r'[.]version [0-9.]+', '.version 99.0', ptx))}"
 except cuda.Error as error:
-    newer = str(error).splitlines()[0].replace(" - ", "\n")
+    newer = re.sub(" - |; ", "\n", str(error).splitlines()[0])
 
 version = cuda.get_driver_version()
 print(json.dumps({
