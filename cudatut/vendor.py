@@ -91,3 +91,17 @@ def torch_sum(x: Any) -> Vendor | None:
         return None
     tensor = pt.as_tensor(x, device="cuda")
     return Vendor(lambda: pt.sum(tensor, dtype=tensor.dtype))
+
+
+def matmul(a: Any, b: Any, out: Any) -> Vendor | None:
+    """out = a @ b by cuBLAS, through CuPy; a (m, k), b (k, n), out (m, n), all row-major and float32.
+
+    In fp32 throughout: CuPy asks cuBLAS for CUBLAS_COMPUTE_32F, which rules TF32 out, unless CUPY_TF32=1 in the
+    environment or other code chose otherwise, and both are overruled here. For the whole process, as CuPy has it.
+    """
+    if (cp := cupy()) is None:
+        return None
+    linalg = cp._core._routines_linalg
+    linalg.set_compute_type("float32", linalg.COMPUTE_TYPE_DEFAULT)
+    left, right, target = cp.asarray(a), cp.asarray(b), cp.asarray(out)
+    return Vendor(lambda: cp.matmul(left, right, out=target))
