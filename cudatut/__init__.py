@@ -37,7 +37,9 @@ _EXPORTS = {
     "profile": "profiler",
     "sanitize": "sanitizer",
     "isolated": "isolation",
+    "claim": "results",
     "facts": "results",
+    "series": "results",
     "show": "results",
 }
 _MODULES = {"limits", "vendor", "recording", "catalog", "results"}

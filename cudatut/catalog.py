@@ -36,13 +36,17 @@ class BadHeaderError(CudatutError):
 
 @dataclass(frozen=True)
 class Example:
-    """One example: `name` is "<part>/<stem>", `requires` the smallest compute capability that it claims."""
+    """One example: `name` is "<part>/<stem>", `requires` the smallest compute capability that it claims.
+
+    `alone`: it measures time, so nothing else may use the GPU while it is recorded.
+    """
 
     name: str
     path: Path
     title: dict[str, str]
     requires: str
     timeout_s: float
+    alone: bool = True
 
     @property
     def notebook(self) -> Path:
@@ -145,7 +149,10 @@ def _read(path: Path, root: Path) -> Example | None:
         raise BadHeaderError(
             f"{shown}: the header's timeout_s is {timeout_s!r}; it must be a number of seconds"
         )
-    return Example(name, path, dict(title), requires, float(timeout_s))
+    alone = own.get("alone", True)
+    if not isinstance(alone, bool):
+        raise BadHeaderError(f"{shown}: the header's alone is {alone!r}; it must be true or false")
+    return Example(name, path, dict(title), requires, float(timeout_s), alone)
 
 
 def _yaml(text: str, shown: str) -> object:

@@ -1,4 +1,4 @@
-"""The command line: python -m cudatut doctor | list | run | record | status | sanitize.
+"""The command line: python -m cudatut doctor | list | run | record | status | sanitize | try.
 
 Exit status: 0 all is well, 1 something asked for is not well (stale, failed, an error found), 2 the command could not be
 carried out (unknown name, no GPU ...), with one message on stderr; CUDATUT_DEBUG=1 shows the traceback.
@@ -87,6 +87,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     names(added)
     jobs(added)
+    added = command(
+        "try", _try, "Check, time and rank your own kernel on one of the book's ladders."
+    )
+    added.add_argument("ladder", metavar="LADDER", help="such as reduction or matmul")
+    added.add_argument(
+        "file", metavar="FILE", help="a .cu file with a line `// @rung kernel=NAME block=256 ...`"
+    )
     return parser
 
 
@@ -294,6 +301,20 @@ def _sanitize(options: argparse.Namespace) -> int:
     for report in reports:
         print(f"\n{report}", file=sys.stderr)
     return 1 if bad else 0
+
+
+def _try(options: argparse.Namespace) -> int:
+    from cudatut.errors import CheckError
+    from cudatut.trial import attempt
+
+    try:
+        print(attempt(options.ladder, options.file).text())
+    except FileNotFoundError as error:
+        raise CudatutError(str(error)) from error
+    except CheckError as error:
+        print(f"not correct yet, so not timed: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 @contextmanager

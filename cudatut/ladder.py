@@ -92,11 +92,21 @@ class Ladder:
     """The rungs of one part, in order.
 
     part: folder of the examples ('reduction'). rungs: file stems. problem: makes an instance from keyword arguments.
+    name: what `python -m cudatut try` calls it; default the part. trials: instances that every kernel must solve.
+    contest: the instance on which kernels are timed against each other.
     """
 
-    def __init__(self, part: str, rungs: Sequence[str], problem: Callable[..., Problem]):
-        self.part, self.problem = part, problem
-        self.names = tuple(rungs)
+    def __init__(
+        self,
+        part: str,
+        rungs: Sequence[str],
+        problem: Callable[..., Problem],
+        name: str | None = None,
+        trials: Sequence[dict[str, Any]] = (),
+        contest: dict[str, Any] | None = None,
+    ):
+        self.part, self.name, self.problem = part, name or part, problem
+        self.names, self.trials, self.contest = tuple(rungs), tuple(trials), contest or {}
 
     def __getitem__(self, name: str) -> Rung:
         if name not in self.names:
@@ -135,17 +145,24 @@ class Ladder:
         )
 
 
-def load(part: str) -> ModuleType:
-    """The module `ladder` of a part's examples. Raises RungError if the part has none."""
-    file = paths.examples_dir() / part / "ladder.py"
-    if not file.is_file():
-        have = sorted(path.parent.name for path in paths.examples_dir().glob("*/ladder.py"))
-        raise RungError(f"there is no ladder '{part}'; there are: {', '.join(have) or 'none'}")
-    name = f"cudatut_ladder_{part}"
+def load(name: str) -> Ladder:
+    """The ladder of this name, from the `ladder.py` of some part. Raises RungError if there is none."""
+    ladders = {}
+    for file in sorted(paths.examples_dir().glob("*/ladder.py")):
+        ladder = _module(file).LADDER
+        ladders[ladder.name] = ladder
+    if name not in ladders:
+        raise RungError(
+            f"there is no ladder '{name}'; there are: {', '.join(sorted(ladders)) or 'none'}"
+        )
+    return ladders[name]
+
+
+def _module(file: Path) -> ModuleType:
+    name = f"cudatut_ladder_{file.parent.name}"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, file)
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         spec.loader.exec_module(module)
-    paths.note_read(file)
     return sys.modules[name]

@@ -29,7 +29,6 @@ class Allocation:
     """One guarded allocation of `nbytes`; PyCUDA's GPUArray keeps it alive as its `base`."""
 
     def __init__(self, nbytes: int, label: str):
-        activate()
         import pycuda.driver as cuda
 
         self.nbytes, self.label = nbytes, label
@@ -75,6 +74,7 @@ def damaged_zones() -> list[str]:
 
 
 def _array(shape: Any, dtype: Any, what: str):
+    activate()
     import numpy as np
     from pycuda.gpuarray import GPUArray
 

@@ -1,7 +1,7 @@
 """Make recordings: run examples as notebooks on this GPU, then under the four sanitizers, and keep what is whole and good.
 
-All notebooks run first, one after the other, each in a kernel process of its own and alone on the GPU, because they
-are timed. Then the sanitizers, which are not timed, run side by side. A recording replaces the old one in one step, once
+All notebooks run first, each in a kernel process of its own: side by side those that measure no time (`alone: false` in
+their header), then the others one after the other, alone on the GPU. Then the sanitizers, which are not timed, run side by side. A recording replaces the old one in one step, once
 its last sanitizer is done; whatever fails leaves the old one untouched.
 
 Nothing here imports Jupyter before it is needed.
@@ -442,7 +442,7 @@ def record_all(
 ) -> list[Outcome]:
     """Record the named examples (all without names; of them only those not fresh and good with `only_stale`).
 
-    jobs: how many sanitizers run side by side (default: as many as cores, at most 8).
+    jobs: how many sanitizers, or notebooks that measure no time, run side by side (default: as many as cores, at most 8).
     Before any of them runs, refuses with UnknownExampleError, UnwritableError, RecordingFailed (a cell without title),
     ToolMissing or NoGpuError. After that an example that fails does not stop the others: see the outcomes.
     """
@@ -478,7 +478,7 @@ def record_examples(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[Outcome]:
-    """The two phases of `record_all`, on a GPU known to be there: notebooks one by one, then sanitizers side by side."""
+    """The two phases of `record_all`, on a GPU known to be there: notebooks, then sanitizers side by side."""
     progress = progress or Progress()
     outcomes: dict[str, Outcome] = {}
 
@@ -486,29 +486,36 @@ def record_examples(
         outcomes[name] = Outcome(name, status, reason)
         progress.outcome(outcomes[name])
 
-    executed: list[Executed] = []
-    progress.start("notebooks", len(examples))
+    able = []
     for example in examples:
-        if not _supports(capability, example.requires):
-            settle(
-                example.name,
-                "skipped",
-                f"needs {example.requires}, and {gpu_name} is sm_{capability[0]}{capability[1]}",
-            )
+        if _supports(capability, example.requires):
+            able.append(example)
         else:
-            try:
-                executed.append(
-                    record_notebook(
-                        example, lambda cell, name=example.name: progress.step(f"{name} {cell}")
-                    )
-                )
-            except Exception as error:  # whatever it is, the others go on
-                settle(example.name, "failed", _reason(example.name, error))
+            needs = f"needs {example.requires}, and {gpu_name} is sm_{capability[0]}{capability[1]}"
+            settle(example.name, "skipped", needs)
+
+    executed: list[Executed] = []
+
+    def execute(example: Example) -> None:
+        try:
+            executed.append(
+                record_notebook(example, lambda cell: progress.step(f"{example.name} {cell}"))
+            )
+        except Exception as error:  # whatever it is, the others go on
+            settle(example.name, "failed", _reason(example.name, error))
         progress.done(example.name)
+
+    side_by_side = jobs or min(8, os.cpu_count() or 1)
+    progress.start("notebooks", len(able))
+    with ThreadPoolExecutor(side_by_side) as pool:
+        list(pool.map(execute, (example for example in able if not example.alone)))
+    for example in able:
+        if example.alone:
+            execute(example)
 
     progress.start("sanitizers", len(executed) * len(SANITIZERS))
     found: dict[str, dict[str, Sanitizer | Exception]] = {run.example.name: {} for run in executed}
-    pool = ThreadPoolExecutor(jobs or min(8, os.cpu_count() or 1))
+    pool = ThreadPoolExecutor(side_by_side)
     try:
         jobs_of: dict[Future, tuple[Executed, str]] = {}
         for run in executed:

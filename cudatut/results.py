@@ -259,6 +259,64 @@ class Facts(Result):
         return [[row["name"], format_value(row["value"]), row["unit"] or ""] for row in self.rows_]
 
 
+VERDICTS = ("confirmed", "refuted", "depends")
+
+
+@dataclass(repr=False)
+class Claim(Result):
+    """What a source states, what follows from it, what was measured, and the verdict (one of VERDICTS)."""
+
+    kind: ClassVar[str] = "claim"
+    id: str
+    source: str
+    statement: dict[str, str]
+    predicted: int | float | str
+    measured: int | float | str
+    unit: str | None
+    verdict: str
+
+    def heading(self) -> str:
+        return f"claim ({self.source}): {self.statement['en']}"
+
+    def columns(self) -> list[str]:
+        return ["", "value", "unit"]
+
+    def rows(self) -> list[list[str]]:
+        values = [("predicted", self.predicted), ("measured", self.measured)]
+        return [
+            *([what, format_value(value), self.unit or ""] for what, value in values),
+            ["verdict", self.verdict, ""],
+        ]
+
+
+@dataclass(repr=False)
+class Series(Result):
+    """Lines over a common x: lines[name] = [(x, y), ...]; x and y are each {"name", "unit"}; limit in y's unit."""
+
+    kind: ClassVar[str] = "series"
+    title: str
+    x: dict[str, str]
+    y: dict[str, str]
+    lines: dict[str, list[tuple[float, float]]]
+    limit: float | None = None
+
+    def heading(self) -> str:
+        limit = f", limit {format_value(self.limit)} {self.y['unit']}" if self.limit else ""
+        return f"{self.title} ({self.y['unit']} over {self.x['name']}{limit})"
+
+    def columns(self) -> list[str]:
+        return [self.x["name"], *self.lines]
+
+    def rows(self) -> list[list[str]]:
+        table = {name: dict(points) for name, points in self.lines.items()}
+        positions = sorted({x for points in table.values() for x in points})
+        cells = [
+            [format_value(points[x]) if x in points else "" for points in table.values()]
+            for x in positions
+        ]
+        return [[format_value(x), *row] for x, row in zip(positions, cells)]
+
+
 def format_value(value: Any) -> str:
     """A value as a reader would write it: integers whole, floats with four significant digits."""
     if isinstance(value, float) and not value.is_integer():
@@ -266,6 +324,15 @@ def format_value(value: Any) -> str:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return f"{int(value):,}" if math.isfinite(value) else str(value)
     return str(value)
+
+
+def plain(value: Any, where: str) -> bool | int | float | str:
+    """A NumPy scalar as Python's own; raises TypeError naming `where` for what is no number, string or bool."""
+    if hasattr(value, "item"):
+        value = value.item()
+    if not isinstance(value, (bool, int, float, str)):
+        raise TypeError(f"{where} is a {type(value).__name__}; give a number, string or bool")
+    return value
 
 
 def facts(title: str, values: dict[str, Any]) -> Facts:
@@ -276,14 +343,66 @@ def facts(title: str, values: dict[str, Any]) -> Facts:
     rows = []
     for name, entry in values.items():
         value, unit = entry if isinstance(entry, tuple) else (entry, None)
-        if hasattr(value, "item"):
-            value = value.item()
-        if not isinstance(value, (bool, int, float, str)):
-            raise TypeError(
-                f"facts({title!r}): {name!r} is a {type(value).__name__}; give a number, string or bool"
-            )
-        rows.append({"name": name, "value": value, "unit": unit})
+        rows.append(
+            {"name": name, "value": plain(value, f"facts({title!r}): {name!r}"), "unit": unit}
+        )
     result = Facts(title, rows)
+    show(result)
+    return result
+
+
+def claim(
+    id: str,
+    source: str,
+    statement: dict[str, str],
+    predicted: Any,
+    measured: Any,
+    verdict: str,
+    unit: str | None = None,
+) -> Claim:
+    """Settle a claim of a source, and show it; the page 'Claims we ran' lists all that were recorded.
+
+    id: unique in the book, a-z, 0-9, -. source: such as 'CUDATutorial 09/02'. statement: what it says, in 'en' and 'zh',
+    in our words. predicted: what follows if it is right; measured: what the cell found; both in `unit`.
+    verdict: 'confirmed', 'refuted' or 'depends'. Raises ValueError for another verdict or a missing language.
+    """
+    if verdict not in VERDICTS:
+        raise ValueError(f"claim {id!r}: verdict {verdict!r} is none of {', '.join(VERDICTS)}")
+    if set(statement) != {"en", "zh"}:
+        raise ValueError(
+            f"claim {id!r}: the statement needs 'en' and 'zh', and has {sorted(statement)}"
+        )
+    where = f"claim {id!r}: a value"
+    result = Claim(
+        id, source, dict(statement), plain(predicted, where), plain(measured, where), unit, verdict
+    )
+    show(result)
+    return result
+
+
+def series(
+    title: str,
+    x: tuple[str, str],
+    y: tuple[str, str],
+    lines: dict[str, Any],
+    limit: float | None = None,
+) -> Series:
+    """Show lines over a common x, as a chart on the site and as a table elsewhere.
+
+    x, y: (name, unit). lines: name -> sequence of (x, y). limit: drawn as a horizontal line, in y's unit.
+    Raises ValueError for an empty or non-finite line.
+    """
+    points = {
+        name: [(plain(a, f"series({title!r})"), plain(b, f"series({title!r})")) for a, b in line]
+        for name, line in lines.items()
+    }
+    for name, line in points.items():
+        if not line or not all(math.isfinite(a) and math.isfinite(b) for a, b in line):
+            raise ValueError(
+                f"series({title!r}): the line {name!r} is empty or holds a value that is not finite"
+            )
+    axes = [{"name": name, "unit": unit} for name, unit in (x, y)]
+    result = Series(title, *axes, points, None if limit is None else float(limit))
     show(result)
     return result
 

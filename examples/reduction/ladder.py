@@ -153,4 +153,10 @@ def random_elements(n: int, dtype: str, seed: int = 0) -> np.ndarray:
     return rng.integers(-1000, 1001, n, dtype="int32")
 
 
-LADDER = Ladder("reduction", RUNGS, Sum)
+LADDER = Ladder(
+    "reduction",
+    RUNGS,
+    Sum,
+    trials=[dict(n=n, dtype=dtype) for dtype in C_TYPES for n in (0, *ct.RAGGED)],
+    contest=dict(n=1 << 26, dtype="float32"),
+)

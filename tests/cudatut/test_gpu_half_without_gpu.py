@@ -230,3 +230,26 @@ def test_results_are_silent_while_a_tool_watches(monkeypatch, capsys):
     assert ct.size(1000, 10) == 10 and capsys.readouterr().out == ""
     monkeypatch.delenv("CUDATUT_TOOL")
     assert ct.size(1000, 10) == 1000
+
+
+def test_claims_and_series(capsys):
+    said = {"en": "says", "zh": "说"}
+    claim = ct.claim(
+        "c-1",
+        "a book",
+        said,
+        predicted=np.int64(35),
+        measured=35.0,
+        verdict="confirmed",
+        unit="conflicts",
+    )
+    assert claim.json()["predicted"] == 35 and "confirmed" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="verdict 'true' is none of"):
+        ct.claim("c-1", "a book", said, 1, 1, "true")
+    with pytest.raises(ValueError, match="needs 'en' and 'zh'"):
+        ct.claim("c-1", "a book", {"en": "says"}, 1, 1, "refuted")
+    lines = {"ours": [(1, 2.0), (2, np.float32(3.0))], "theirs": [(2, 1.0)]}
+    shown = ct.series("by size", ("n", "elements"), ("value", "GB/s"), lines, limit=3)
+    assert shown.rows() == [["1", "2", ""], ["2", "3", "1"]] and shown.json()["y"]["unit"] == "GB/s"
+    with pytest.raises(ValueError, match="the line 'ours' is empty"):
+        ct.series("by size", ("n", "elements"), ("value", "GB/s"), {"ours": [(1, float("nan"))]})

@@ -1,0 +1,97 @@
+"""Ladders and a reader's own kernel, as far as they go without a GPU."""
+
+import pytest
+
+from cudatut import ladder, trial
+from cudatut.results import Benchmark, Profile, Row
+
+RUNG = "// @rung kernel=k block=256 blocks=64,128 per_thread=2\n__global__ void k() {}\n"
+
+
+def test_a_rung_is_read_from_its_file(tmp_path):
+    (tmp_path / "mine.cu").write_text(RUNG)
+    rung = ladder.read_rung(tmp_path / "mine.cu")
+    assert (rung.name, rung.kernel) == ("mine", "k")
+    assert rung.number("block") == 256 and rung.number("vectors", 4) == 4
+    assert rung.numbers("blocks") == (64, 128) and rung.numbers("others") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("__global__ void k() {}", "no line `// @rung"),
+        ("// @rung block=256\n", "must name its kernel"),
+    ],
+)
+def test_a_file_that_is_no_rung_says_what_it_lacks(tmp_path, text, message):
+    (tmp_path / "mine.cu").write_text(text)
+    with pytest.raises(ladder.RungError, match=message):
+        ladder.read_rung(tmp_path / "mine.cu")
+
+
+def test_an_option_that_is_no_number(tmp_path):
+    (tmp_path / "mine.cu").write_text("// @rung kernel=k block=many\n")
+    rung = ladder.read_rung(tmp_path / "mine.cu")
+    with pytest.raises(ladder.RungError, match="block=NUMBER, but says block=many"):
+        rung.number("block")
+    with pytest.raises(ladder.RungError, match="vectors=NUMBER"):
+        rung.number("vectors")
+
+
+def test_the_ladder_of_sums_is_declared_and_every_rung_is_whole():
+    sums = ladder.load("reduction")
+    assert sums.names[0] == "naive" and sums.names[-1] == "limit"
+    for name in sums.names:
+        rung = sums[name]
+        assert rung.kernel == f"reduce_{name}" and rung.number("block") in rung.numbers("blocks")
+    assert [rung.name for rung in sums.upto("sequential")] == ["naive", "interleaved", "sequential"]
+    with pytest.raises(ladder.RungError, match="no rung 'nothing'"):
+        sums["nothing"]
+
+
+def test_an_unknown_ladder_names_the_known():
+    with pytest.raises(ladder.RungError, match="there are: .*reduction"):
+        ladder.load("nothing")
+
+
+def _counters(**changed: float) -> Profile:
+    values = (
+        dict(dram=60, requests=1000, sectors=16000, bytes=512_000, conflicts=0, warps=90, lanes=32)
+        | changed
+    )
+    return Profile(
+        "k",
+        {metric: {"value": values[name], "unit": ""} for name, metric in trial._COUNTERS.items()},
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "of_peak", "words"),
+    [
+        ({}, 0.97, "only fewer bytes"),
+        ({"sectors": 128_000}, 0.2, "8.0 bytes for each byte"),
+        ({"conflicts": 5000}, 0.2, "5,000 shared-memory bank conflicts"),
+        ({"lanes": 16}, 0.2, "16.0 of 32 lanes"),
+        ({"warps": 25}, 0.2, "25 % of the warp slots"),
+        ({"bytes": 64_000, "sectors": 2000}, 0.2, "less than 4 bytes per lane"),
+        ({}, 0.2, "more bytes in flight"),
+    ],
+)
+def test_counters_suggest_what_to_look_at(changed, of_peak, words):
+    assert any(words in hint for hint in trial.hints(_counters(**changed), of_peak))
+
+
+def test_nothing_is_suggested_where_nothing_stands_out():
+    assert trial.hints(_counters(dram=90), 0.9) == []
+    assert "Nsight Compute" in trial.hints(None, 0.9)[0]
+
+
+def test_the_verdict_names_the_neighbours():
+    rows = [
+        Row(name, us, us, us, None, None, False, None)
+        for name, us in (("a", 1.0), ("mine", 2.0), ("b", 3.0))
+    ]
+    verdict = trial.Verdict(
+        ladder.Rung("mine", "mine.cu", "k"), Benchmark("x", "us", None, rows), 2, ["look"]
+    )
+    assert verdict.text().splitlines() == ["mine: rank 2 of 3, behind a, ahead of b", "  - look"]
