@@ -13,15 +13,16 @@ extern "C" __global__ void copy(const unsigned* __restrict__ src, unsigned* __re
 
 // --8<-- [start:copy-wide]
 #ifndef LOADS
-#define LOADS 1  // how many 16-byte loads each thread sends off before it stores
+#define LOADS 1  // 16-byte loads that a thread sends off before it stores
 #endif
-// src and dst lie at multiples of 16 bytes, as every allocation does. Any n is right.
+// src and dst must be multiples of 16 bytes, as every allocation is. Any n.
 extern "C" __global__ void copy_wide(const unsigned* __restrict__ src, unsigned* __restrict__ dst,
                                      long long n) {
   const uint4* src4 = reinterpret_cast<const uint4*>(src);
   uint4* dst4 = reinterpret_cast<uint4*>(dst);
   long long vectors = n / 4;
-  long long first = static_cast<long long>(blockIdx.x) * LOADS * blockDim.x + threadIdx.x;
+  long long block = blockIdx.x;  // 64-bit, as above
+  long long first = block * LOADS * blockDim.x + threadIdx.x;
   uint4 v[LOADS];
 #pragma unroll
   for (int k = 0; k < LOADS; ++k) {
@@ -33,23 +34,23 @@ extern "C" __global__ void copy_wide(const unsigned* __restrict__ src, unsigned*
     long long i = first + k * blockDim.x;
     if (i < vectors) dst4[i] = v[k];
   }
-  // Up to three elements are left: the first threads of the grid move them one by one.
+  // Up to three elements are left over: one each for the first threads.
   if (first < n % 4) dst[4 * vectors + first] = src[4 * vectors + first];
 }
 // --8<-- [end:copy-wide]
 
 // --8<-- [start:read-again]
-// Reads the whole array `passes` times. Every pass after the first finds it in L2, if it fits.
+// Reads the array `passes` times. All but the first find it in L2, if it fits.
 extern "C" __global__ void read_again(const uint4* src, unsigned* total, int vectors, int passes) {
   unsigned sum = 0;
   int stride = gridDim.x * blockDim.x;
   for (int pass = 0; pass < passes; ++pass) {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < vectors; i += stride) {
-      uint4 v = __ldcg(src + i);  // .cg: keep it out of L1, which would answer otherwise
+      uint4 v = __ldcg(src + i);  // .cg: from L2, not from L1
       sum += v.x + v.y + v.z + v.w;
     }
   }
-  atomicAdd(total, sum);  // unsigned sums wrap, so their order does not matter
+  atomicAdd(total, sum);  // wraps, so the order does not matter
 }
 // --8<-- [end:read-again]
 

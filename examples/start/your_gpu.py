@@ -76,12 +76,12 @@ copy = ct.Kernel("start/your_gpu.cu", "copy")
 wide = ct.Kernel("start/your_gpu.cu", "copy_wide")
 wide4 = ct.Kernel("start/your_gpu.cu", "copy_wide", defines={"LOADS": 4})
 
-# How each launch covers n elements with blocks of 256 threads.
-copies = {
-    "4 B per thread": lambda s, d, n: copy(s, d, n, grid=ct.cdiv(n, 256), block=256),
-    "16 B per thread": lambda s, d, n: wide(s, d, n, grid=ct.cdiv(n, 4 * 256), block=256),
-    "4 x 16 B per thread": lambda s, d, n: wide4(s, d, n, grid=ct.cdiv(n, 16 * 256), block=256),
-}
+
+def launcher(kernel, per_thread):
+    return lambda s, d, n: kernel(s, d, n, grid=ct.cdiv(n, 256 * per_thread), block=256)
+
+
+copies = {"4 B": launcher(copy, 1), "16 B": launcher(wide, 4), "4 x 16 B": launcher(wide4, 16)}
 
 # %% check
 for n in ct.RAGGED:
@@ -93,11 +93,11 @@ for n in ct.RAGGED:
         ct.check(dst, words, name=f"{name}, n = {n}")
 
 # %% copy
-n = ct.size(2**27, 2**14)  # 512 MiB in, 512 MiB out, far more than an L2 cache holds
+n = ct.size(2**27, 2**14)  # 512 MiB in, 512 MiB out
 words = ct.rng(1).integers(0, 2**32, n, dtype="uint32")
 src, dst = ct.to_device(words), ct.empty(n, "uint32")
 contestants = {name: lambda run=run: run(src, dst, n) for name, run in copies.items()}
-last = min(n, 2**20)  # the CPU compares a million elements of the large array, its end
+last = min(n, 2**20)  # of the large array the CPU compares the end
 for name, launch in contestants.items():
     ct.poison(dst)
     launch()
@@ -105,7 +105,7 @@ for name, launch in contestants.items():
 ct.bench(
     {**contestants, "vendor": ct.vendor.copy(dst, src)},
     bytes=2 * src.nbytes,
-    name="copy within the GPU",
+    name="copy within the GPU, bytes per thread",
 )
 
 # %% measured
@@ -122,8 +122,8 @@ ct.facts(
 # %% l2
 read_again = ct.Kernel("start/your_gpu.cu", "read_again")
 block = 512
-blocks = ct.size(gpu.max_threads_per_sm // block * gpu.sm_count, 4)  # all resident at once
-sweep = 16 * block * blocks  # bytes that the grid reads in one step; whole steps, no idle threads
+blocks = ct.size(gpu.max_threads_per_sm // block * gpu.sm_count, 4)  # all resident
+sweep = 16 * block * blocks  # bytes in one step of the grid: sizes are whole steps
 l2_bytes = ct.size(gpu.l2_bytes, 2**18)
 sizes = {
     f"{part:g} x L2": max(1, round(part * l2_bytes / sweep)) * sweep
