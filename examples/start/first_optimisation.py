@@ -72,21 +72,18 @@ chase = ct.Kernel(FILE, "chase")
 steps = ct.size(15_000, 1_000)
 
 
-def ns_per_load(words):
-    """Time of one load in a walk of `steps` loads, `words` words apart, from an empty L2 cache."""
+def walk(words):
+    """A launch that makes `steps` loads, `words` words apart, each waiting for the one before."""
     following = ct.to_device(np.arange(steps * words, dtype="uint32") + np.uint32(words))
     last = ct.empty(1, "uint32")
-    name = f"{4 * words} bytes apart"
-    walk = ct.bench(
-        {name: lambda: chase(following, last, steps, grid=1, block=1)},
-        rounds=15,
-        name=f"{steps} loads, one after another",
-    )
-    ct.check(last, np.array([steps * words], "uint32"), name=name)
-    return 1e3 * walk[name].median_us / steps
+    chase(following, last, steps, grid=1, block=1)
+    ct.check(last, np.array([steps * words], "uint32"), name=f"{4 * words} bytes apart")
+    return lambda: chase(following, last, steps, grid=1, block=1)
 
 
-latency_ns = ns_per_load(1056)  # so far apart that no load finds what another one brought
+far = walk(1056)  # so far apart that no load finds what another one has brought
+walks = ct.bench({"far apart": far}, rounds=15, name=f"{steps} loads, one after another")
+latency_ns = 1e3 * walks["far apart"].median_us / steps
 
 # %% predict
 bytes_moved = 3 * 4 * n  # read x and y, write out
@@ -145,14 +142,20 @@ ct.bench(
 )
 
 # %% walks
-sector_ns, word_ns = ns_per_load(8), ns_per_load(1)  # 8 words are a sector
+walks = ct.bench(
+    {"far apart": far, "next sector": walk(8), "next word": walk(1)},
+    rounds=15,
+    name=f"{steps} loads, one after another",
+)
+ns = {
+    name: 1e3 * walks[name].median_us / steps for name in ("far apart", "next sector", "next word")
+}
 ct.facts(
-    "one load, in order",
-    {
-        "next sector": (sector_ns, "ns"),
-        "next word": (word_ns, "ns"),
-        "n loads, word by word": (n * word_ns / 1e6, "ms"),
-        "n / 16 loads, far apart": (n / 16 * latency_ns / 1e6, "ms"),
+    "one load",
+    {name: (each, "ns") for name, each in ns.items()}
+    | {
+        "n loads, word by word": (n * ns["next word"] / 1e6, "ms"),
+        "n / 16 loads, far apart": (n / 16 * ns["far apart"] / 1e6, "ms"),
     },
 )
 
