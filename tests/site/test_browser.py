@@ -153,7 +153,7 @@ def chinese_sentences(chapter):
 
 
 @pytest.mark.parametrize(
-    ("word", "chapter"), [("瓶颈", "start/profiling"), ("编号", "start/which_thread")]
+    ("word", "chapter"), [("瓶颈", "start/your_gpu"), ("编号", "start/which_thread")]
 )
 def test_search_finds_a_chinese_word_inside_a_sentence(open_page, word, chapter):
     """Chinese has no spaces: the word is found only where the index has cut the sentence into words."""
@@ -170,7 +170,7 @@ def test_search_finds_a_chinese_word_inside_a_sentence(open_page, word, chapter)
 @pytest.mark.parametrize(
     ("words", "chapter"),
     [
-        ("asynchronous", "start/errors"),
+        ("sticky", "start/errors"),
         ("threadIdx", "start/which_thread"),
         ("warp", "start/which_thread"),
     ],
