@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -54,7 +53,6 @@ class Part:
     chapters: tuple[Chapter, ...]
 
 
-@cache
 def load(path: Path) -> tuple[Part, ...]:
     """Read docs/contents.yml. Raises ContentsError naming what is missing or doubled in it."""
     import yaml

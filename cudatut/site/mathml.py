@@ -18,12 +18,19 @@ def convert(latex: str, display: bool = False) -> str:
     """MathML of a LaTeX formula; raises ValueError quoting the formula that latex2mathml refuses."""
     import latex2mathml.converter
 
+    # latex2mathml passes over these two, and shows them as they stand.
+    bare = re.sub(r"\\[\\{}]", "", latex)
+    if bare.count("{") != bare.count("}"):
+        raise ValueError(f"formula ${latex}$ cannot be converted (braces that do not match)")
     try:
         mathml = latex2mathml.converter.convert(latex, display="block" if display else "inline")
     except Exception as error:  # latex2mathml has no base class of its own
         raise ValueError(
             f"formula ${latex}$ cannot be converted ({type(error).__name__}: {error})"
         ) from error
+    unknown = re.search(r">(\\[A-Za-z]+)", mathml)
+    if unknown:
+        raise ValueError(f"formula ${latex}$ cannot be converted (no {unknown[1]} in latex2mathml)")
     return mathml
 
 

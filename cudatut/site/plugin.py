@@ -79,6 +79,9 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
         config.nav = contents.nav(self.parts, lang)
         # Material shows its language partial for any true value, and would make wrong links of a list.
         config.extra["alternate"] = True
+        # As it stands in mkdocs.yml the path would be relative to where MkDocs was started.
+        snippets = config.mdx_configs.setdefault("pymdownx.snippets", {})
+        snippets["base_path"] = [str(paths.examples_dir())]
         fences = config.mdx_configs.setdefault("pymdownx.superfences", {})
         fences.setdefault("custom_fences", []).append(directives.fence())
         return config

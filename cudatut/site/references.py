@@ -16,7 +16,7 @@ import ast
 import contextlib
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from html import escape
 
 from cudatut.errors import CudatutError
@@ -140,44 +140,48 @@ def replace(
     )
 
 
-def lines(markdown: str):
+def lines(markdown: str) -> Iterator[tuple[int, str, bool]]:
     """Yield (line number from 1, line, is it in a code fence or comment) for a page."""
+    for number, text, kind, _ in scan(markdown):
+        yield number, text, kind != "prose"
+
+
+def scan(markdown: str) -> Iterator[tuple[int, str, str, str]]:
+    """Yield (line number from 1, line, kind, the fence's header) for a page.
+
+    kind: "prose", "open" and "close" of a code fence, "code" inside it, "comment".
+    """
     fence: str | None = None
+    info = ""
     comment = False
     for number, text in enumerate(markdown.split("\n"), 1):
-        if fence is None and not comment:
+        if comment:
+            comment = "-->" not in text
+            yield number, text, "comment", ""
+        elif fence is not None:
+            stripped = text.strip(" \t>")
+            closes = stripped.startswith(fence) and not stripped.strip(fence[0])
+            yield number, text, "close" if closes else "code", info
+            if closes:
+                fence = None
+        else:
             match = _FENCE.match(text)
             if match and "`" not in match["info"]:
-                fence = match["mark"]
-                yield number, text, True
+                fence, info = match["mark"], match["info"].strip()
+                yield number, text, "open", info
                 continue
-            rest = _COMMENT.sub("", text)
-            comment = "<!--" in rest
-            yield number, text, comment
-        elif comment:
-            comment = "-->" not in text
-            yield number, text, True
-        else:
-            stripped = text.strip(" \t>")
-            if stripped.startswith(fence) and not stripped.strip(fence[0]):
-                fence = None
-            yield number, text, True
+            comment = "<!--" in _COMMENT.sub("", text)
+            yield number, text, "comment" if comment else "prose", ""
 
 
 def named(markdown: str) -> list[str]:
     """Names of the examples that a page refers to, in fences or in prose, in order, each once."""
     names: dict[str, None] = {}
-    inside = False
-    for _, text, in_code in lines(markdown):
-        if not in_code:
-            inside = False
-            for match in FIELD.finditer(text):
+    for _, text, kind, info in scan(markdown):
+        if kind == "prose":
+            for match in FIELD.finditer(_CODE_SPAN.sub("", text)):
                 names.update(dict.fromkeys(m["example"] for m in _REFERENCE.finditer(match[1])))
-            continue
-        match = _FENCE.match(text)
-        if match:
-            inside = match["info"].split()[:1] == ["example"]
-        elif inside and "#" in text:
+        elif kind == "code" and info.split()[:1] == ["example"] and "#" in text:
             names[text.strip(" \t>").partition("#")[0]] = None
     return list(names)
 

@@ -3,6 +3,8 @@
 The browser is the machine's own: Playwright drives it and never downloads one.
 """
 
+import importlib.util
+import shutil
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[2]
 ARGS = (
     "--headless",
     "--no-sandbox",
@@ -77,3 +80,86 @@ def open_page(browser, site_url):
     yield go
     for context in contexts:
         context.close()
+
+
+class Project:
+    """A book of one chapter, with one example `start/add` and its recording, in a folder of its own."""
+
+    chapter = (
+        "---\ntitle: Add\n---\n# Add {{ #top }}\n\nProse.\n\n{body}\n\n"
+        "```example\nstart/add#bench\n```\n"
+    )
+
+    def __init__(self, root, book):
+        self.root, self.book = root, book
+        for name in ("mkdocs.yml", "mkdocs.zh.yml"):
+            shutil.copy(ROOT / name, root)
+        (root / "docs").mkdir()
+        (root / "docs" / "theme").symlink_to(ROOT / "docs" / "theme")
+        shutil.copy(ROOT / "docs" / "glossary.yml", root / "docs")
+        self.contents([("add", True), ("later", False)])
+        for lang in ("en", "zh"):
+            for page in ("index", "glossary", "examples", "api", "contributing"):
+                self.page(f"{page}.md", f"# {page} {{ #top }}\n", lang)
+            self.page("start/add.md", self.chapter.format(body=""), lang)
+        book.example("start/add", "# %% setup\n# %% bench\n")
+        book.recorded("start/add")
+
+    def contents(self, chapters):
+        lines = [
+            "parts:",
+            "  - id: start",
+            "    level: {en: Novice, zh: 新手村}",
+            "    title: {en: Getting started, zh: 入门}",
+            "    about: {en: About., zh: 简介。}",
+            "    chapters:",
+        ]
+        for name, written in chapters:
+            title = f"{{en: The {name}, zh: 章节 {name}}}"
+            lines.append(f"      - {{id: {name}, title: {title}, written: {str(written).lower()}}}")
+        (self.root / "docs" / "contents.yml").write_text("\n".join(lines), encoding="utf-8")
+
+    def page(self, name, text, lang="en"):
+        path = self.root / "docs" / lang / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def body(self, body, lang="en"):
+        """Give the chapter this text; it ends with the example fence."""
+        self.page("start/add.md", self.chapter.format(body=body), lang)
+
+    def build(self, lang="en"):
+        """Build strictly; returns the folder of the site. Raises mkdocs.exceptions.Abort."""
+        from mkdocs.commands.build import build
+        from mkdocs.config import load_config
+
+        name = {"en": "mkdocs.yml", "zh": "mkdocs.zh.yml"}[lang]
+        config = load_config(str(self.root / name), strict=True)
+        config.plugins.on_startup(command="build", dirty=False)
+        build(config)
+        return Path(config.site_dir)
+
+    def refused(self, caplog, *parts, lang="en"):
+        """The strict build fails, and one of its warnings holds all of `parts`."""
+        from mkdocs.exceptions import Abort
+
+        with pytest.raises(Abort):
+            self.build(lang)
+        said = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+        assert any(all(part in line for part in parts) for line in said), said
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A book of one chapter that builds; see Project."""
+    spec = importlib.util.spec_from_file_location("book", ROOT / "tests/cudatut/conftest.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path / "examples"))
+    monkeypatch.delenv("SITE_URL", raising=False)
+    project = Project(tmp_path, module.Book(tmp_path / "examples"))
+    yield project
+    from cudatut.site import locale, state
+
+    state.begin(state.State())
+    locale.use("en")

@@ -1,0 +1,144 @@
+"""The example fence: how its text is read, and what it becomes."""
+
+import re
+from html import unescape
+
+import pytest
+from markdown import Markdown
+from markdown_exec import markdown_config
+
+from cudatut import recording
+from cudatut.catalog import UnknownExampleError
+from cudatut.site import directives, mathml, notebooks, state
+
+
+@pytest.fixture
+def md(project):
+    """A Markdown instance as the site configures it, and a build of the small book."""
+    state.begin(
+        state.State(docs=project.root / "docs" / "en", page="start/add.md", url="start/add/")
+    )
+    extensions = ["pymdownx.superfences", "pymdownx.highlight"]
+    settings = {"pymdownx.superfences": {"custom_fences": [directives.fence()]}}
+    markdown_config.save(extensions, settings)  # as its MkDocs plugin does
+    yield Markdown(extensions=extensions, extension_configs=settings)
+    markdown_config.reset()
+
+
+def test_source_and_output(md):
+    html = directives.render("start/add#bench", md)
+    assert html.startswith('<div class="ct-cell">') and html.count("<div") == html.count("</div>")
+    assert html.index("bench") < html.index("ct-result")
+    assert '<a href="../../examples/start/add/#cell-id=bench"' in html
+    assert "<code>" in html  # what Material's copy button copies
+
+
+def test_source_only(md):
+    html = directives.render("start/add#bench", md, {"output": "none"})
+    assert "<code>" in html and "ct-result" not in html
+
+
+def test_output_only(md):
+    html = directives.render("start/add#bench", md, {"source": "none"})
+    assert "<code>" not in html and "ct-result" in html
+
+
+def test_several_cells_in_order(md):
+    html = directives.render("start/add#setup\n\nstart/add#bench\n", md)
+    assert html.count('class="ct-cell"') == 2
+    assert html.index("import") < html.index("#cell-id=bench")
+
+
+def test_text_of_the_source_is_escaped(md, project):
+    notebook = project.book.notebook("start/add")
+    notebook["cells"][3]["source"] = 'print("<b>&amp;{{ x }}`</b>")\n```\n$a$'
+    project.book.recorded("start/add", notebook)
+    html = directives.render("start/add#bench", md)
+    shown = re.search(r"<code>(.*?)</code>", html, re.DOTALL)[1]
+    assert unescape(re.sub(r"<[^>]*>", "", shown)).strip() == notebook["cells"][3]["source"]
+
+
+@pytest.mark.parametrize(
+    ("body", "header", "error", "says"),
+    [
+        ("", {}, directives.DirectiveError, "empty"),
+        ("start/add", {}, directives.DirectiveError, "part/example#cell"),
+        ("start/add#a b", {}, directives.DirectiveError, "part/example#cell"),
+        ("../../etc/passwd#a", {}, directives.DirectiveError, "part/example#cell"),
+        ("start/add#md-1", {}, directives.DirectiveError, "markdown cell"),
+        ("start/add#bench", {"source": "left"}, directives.DirectiveError, "above|none"),
+        ("start/add#bench", {"exec": "on"}, directives.DirectiveError, "allowed are"),
+        ("start/add#none", {}, recording.UnknownCellError, "no cell 'none'"),
+        ("start/ad#bench", {}, UnknownExampleError, "Did you mean start/add"),
+    ],
+)
+def test_refused(md, body, header, error, says):
+    with pytest.raises(error) as caught:
+        directives.render(body, md, header)
+    assert says in str(caught.value)
+
+
+def test_output_only_of_a_silent_cell(md, project):
+    notebook = project.book.notebook("start/add")
+    notebook["cells"][2]["outputs"] = []
+    project.book.recorded("start/add", notebook)
+    with pytest.raises(directives.DirectiveError, match="printed nothing"):
+        directives.render("start/add#setup", md, {"source": "none"})
+
+
+def test_unknown_result_is_not_shown(md, project):
+    notebook = project.book.notebook("start/add")
+    data = notebook["cells"][3]["outputs"][0]["data"]
+    data["application/vnd.cudatut.v1+json"]["kind"] = "rumour"
+    project.book.recorded("start/add", notebook)
+    with pytest.raises(directives.DirectiveError, match=r"start/add#bench cannot be shown.*rumour"):
+        directives.render("start/add#bench", md)
+
+
+def test_a_problem_is_reported_and_stands_in_the_page(md):
+    html = md.convert("```example\nstart/add#bnch\n```\n\n```example\nstart/add#bnch\n```\n")
+    problems = state.current().problems
+    assert len(problems) == 1 and problems[0].startswith(
+        "docs/en/start/add.md: start/add has no cell"
+    )
+    assert "admonition failure" in html and "Did you mean" in html
+
+
+def test_links_are_relative_to_the_page():
+    build = state.State(url="start/add/")
+    assert build.link("examples/start/add/#cell-id=x") == "../../examples/start/add/#cell-id=x"
+    assert build.link("examples/start/add.py") == "../../examples/start/add.py"
+    assert state.State(url="./").link("examples/start/add/") == "examples/start/add/"
+
+
+# --- pages of examples ------------------------------------------------------------------------------
+
+
+def test_slim_knows_what_it_was_made_for():
+    with pytest.raises(notebooks.UnexpectedHtmlError, match="no cells"):
+        notebooks.slim("<p>something else</p>", {})
+
+
+@pytest.mark.parametrize(
+    ("requires", "says"),
+    [("sm_75", "7.5 or newer"), ("sm_90a", "9.0, exactly"), ("sm_100", "10.0 or newer")],
+)
+def test_compute_capability_in_words(project, requires, says):
+    notebook = project.book.notebook("start/add")
+    notebook["metadata"]["cudatut"]["requires"] = requires
+    project.book.recorded("start/add", notebook)
+    _, parts = notebooks.prepared(recording.load("start/add"), "en", "https://github.com/o/r")
+    assert says in parts["links"]
+
+
+def test_formulas():
+    html = '<span class="arithmatex">\\(a &lt; b\\)</span>'
+    assert mathml.replace(html).startswith("<math") and "x0003C" in mathml.replace(html)
+    assert 'display="block"' in mathml.replace('<div class="arithmatex">\\[x\\]</div>')
+    assert (
+        "<math" in mathml.in_markdown("a $n^2$ b")
+        and mathml.in_markdown("5 $ and 6 $") == "5 $ and 6 $"
+    )
+    for bad in ("\\frac{1", "x^", "\\nonsense"):
+        with pytest.raises(ValueError, match="cannot be converted"):
+            mathml.convert(bad)

@@ -1,0 +1,125 @@
+"""English and Chinese are one book: same pages, heading ids and directives; only the prose differs."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cudatut.site import lint, references
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = {lang: ROOT / "docs" / lang for lang in ("en", "zh")}
+PAGES = {
+    lang: {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
+    for lang, root in DOCS.items()
+}
+BOTH = sorted(name for name in PAGES["en"] & PAGES["zh"] if name.endswith(".md"))
+
+
+def read(lang, name):
+    return (DOCS[lang] / name).read_text(encoding="utf-8")
+
+
+_QUOTE = re.compile(r'quote "(.*?)" from .*')
+
+
+def _digits(match):
+    return "quote " + " ".join(re.findall(r"[\d.]+", match[1]))
+
+
+def directives(markdown):
+    """Fences, whole where they are executed or quote code, boxes, and references, in page order.
+
+    References inside one paragraph may come in another order: languages order a sentence differently.
+    Of a quoted number only the digits count: unit and source are prose.
+    """
+    _, body, _ = lint.split_front_matter(markdown)
+    found, numbers = [], []
+    for _, line, kind, info in references.scan(body):
+        text = line.strip()
+        if kind == "prose":
+            prose = re.sub(r"`[^`]*`", "", line)
+            for match in references.FIELD.finditer(prose):
+                number = " ".join(match[1].split())
+                numbers.append(("number", _QUOTE.sub(_digits, number)))
+            box = re.match(r"(\?\?\?\+?|!!!)\s+(\w+)|===", text)
+            if box:
+                found.append(("box", box[1], box[2]))
+            if text:
+                continue
+        found += sorted(numbers)
+        numbers = []
+        if kind == "open":
+            found.append(("fence", info))
+        elif kind == "code" and (info.startswith("example") or "exec=" in info or "8<" in text):
+            found.append((info, text))
+    return found + sorted(numbers)
+
+
+def test_same_pages():
+    assert PAGES["en"] == PAGES["zh"]
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_same_headings(name):
+    ids = {lang: lint.heading_ids(read(lang, name)) for lang in DOCS}
+    assert "" not in ids["en"]
+    assert ids["en"] == ids["zh"]
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_same_directives(name):
+    assert directives(read("en", name)) == directives(read("zh", name))
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_both_have_title_and_description(name):
+    for lang in DOCS:
+        front, _, _ = lint.split_front_matter(read(lang, name))
+        assert re.search(r"^title: \S", front, re.MULTILINE), lang
+        assert re.search(r"^description: \S", front, re.MULTILINE), lang
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_chinese_is_chinese(name):
+    prose = "".join(
+        line
+        for _, line, in_code in references.lines(read("zh", name))
+        if not in_code and not line.startswith(":::") and "options:" not in line
+    )
+    assert len(re.findall(r"[\u4e00-\u9fff]", prose)) > 0.15 * len(prose)
+
+
+CHAPTERS = [name for name in BOTH if "/" in name]
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_chapter_is_whole(name):
+    """A figure, an executed cell, a settled misconception, two exercises with executed solutions."""
+    text = read("en", name)
+    ids = lint.heading_ids(text)
+    wanted = ["goals", "problem", "predict", "misconception", "exercises", "summary", "sources"]
+    assert [name for name in ids if name in wanted] == wanted
+    assert {"exercise-1", "exercise-2"} <= set(ids)
+    found = directives(text)
+    assert any(item[0].startswith('python exec="on"') for item in found if len(item) == 2)
+    stem = name.removesuffix(".md")
+    shown = [item[1] for item in found if item[0].split(" ")[0] == "example"]
+    assert any(cell.startswith(f"{stem}#") for cell in shown)
+    assert [cell for cell in shown if re.match(rf"{stem}_solutions#solution-[12]", cell)]
+    for number in (1, 2):
+        assert f"{stem}_solutions#solution-{number}" in shown
+
+
+def test_directives_sees_differences():
+    page = "# T { #t }\n\nA {{ a/b#c.d }} and {{ e/f#g.h }}.\n\n```example\na/b#c\n```\n"
+    other = page.replace("A {{ a/b#c.d }} and {{ e/f#g.h }}", "{{ e/f#g.h }} 与 {{ a/b#c.d }}")
+    assert directives(page) == directives(other)
+    for changed in (
+        page.replace("a/b#c\n", "a/b#d\n"),
+        page.replace("c.d }}", "c.e }}"),
+        page.replace("```example", '```example source="none"'),
+        page + '\n```cuda\n--8<-- "x.cu:y"\n```\n',
+        page + "\n??? success\n",
+    ):
+        assert directives(changed) != directives(page)

@@ -1,0 +1,269 @@
+"""The strict build of a small book: what it makes, and what it refuses to make."""
+
+import json
+import re
+import urllib.request
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from cudatut import recording
+from cudatut.site import __main__ as site
+from cudatut.site import contents, glossary, languages
+
+ROOT = Path(__file__).resolve().parents[2]
+MEND = "python -m cudatut record start/add"
+
+
+@pytest.fixture
+def pages(project):
+    """Both languages of the small book, built."""
+    return {"en": project.build("en"), "zh": project.build("zh")}
+
+
+def test_chapter_example_and_languages(pages):
+    en = (pages["en"] / "start/add/index.html").read_text(encoding="utf-8")
+    zh = (pages["zh"] / "start/add/index.html").read_text(encoding="utf-8")
+    assert pages["zh"] == pages["en"] / "zh"
+    assert '<html lang="en"' in en and '<html lang="zh"' in zh
+    # the cell: highlighted source under a link to the example, then its results in the page's language
+    assert '<span class="filename"><a href="../../examples/start/add/#cell-id=bench"' in en
+    assert "ct-result" in en and "passed" in en
+    assert "通过" in zh and "passed" not in re.sub(r"<[^>]*>", "", zh)
+    # where it ran, where to get it
+    assert "NVIDIA Test" in en and 'id="code"' in en and 'id="code"' in zh
+    assert (
+        "https://colab.research.google.com/github/cudatut/cudatut/blob/main/examples/start/add.ipynb"
+        in en
+    )
+    # the other language, statically, from any base path
+    for alternate in (
+        'class="md-header__button ct-language" href="{}"',
+        'rel="alternate" href="{}"',
+    ):
+        assert alternate.format("../../zh/start/add/") in en
+        assert alternate.format("../../../start/add/") in zh
+    assert "edit/main/docs/en/start/add.md" in en and "edit/main/docs/zh/start/add.md" in zh
+
+
+def test_example_page(pages):
+    for lang, title, word in (
+        ("en", "Vector add", "Open in Colab"),
+        ("zh", "向量加法", "在 Colab 中打开"),
+    ):
+        html = (pages[lang] / "examples/start/add/index.html").read_text(encoding="utf-8")
+        assert f'<h1 id="{title.lower().replace(" ", "-")}">{title}' in html or f">{title}<" in html
+        assert word in html and "NVIDIA Test" in html
+        assert '<div class="ct-cell" id="cell-id=bench">' in html and "ct-result" in html
+        assert "cell-id=install" not in html  # for Colab only
+        article = html[html.index("<article") : html.index("</article>")]
+        assert article.count("<div") == article.count("</div>")
+        assert "jp-" not in article and "<script" not in article and "<style" not in article
+        for name in ("add.py", "add.ipynb"):
+            assert f'href="../../start/{name}"' in html
+            assert (pages[lang] / "examples/start" / name).is_file()
+    page = (pages["en"] / "examples/start/add/index.html").read_text(encoding="utf-8")
+    assert '<a href="../../../start/add/">The add</a>' in page
+    assert "edit/main/examples/start/add.py" in page
+
+
+def test_unwritten_chapters_are_not_in_the_navigation(pages):
+    en = (pages["en"] / "start/add/index.html").read_text(encoding="utf-8")
+    assert "The add" in en and "The later" not in en
+
+
+def test_no_page_asks_another_host(pages):
+    for path in pages["en"].rglob("*.html"):
+        html = path.read_text(encoding="utf-8")
+        loaded = re.findall(r'<(?:script|img|iframe|source)[^>]*\ssrc="([^"]*)"', html)
+        loaded += re.findall(r'<link[^>]*\bhref="([^"]*)"', html)
+        assert loaded and not [url for url in loaded if "//" in url], path
+        assert 'data-md-component="source"' not in html  # would ask api.github.com
+
+
+def test_404_speaks_both_languages(pages):
+    html = (pages["en"] / "404.html").read_text(encoding="utf-8")
+    assert "This page does not exist" in html and "没有这个页面" in html
+    assert 'href="/zh/"' in html and 'src="/assets/' in html
+    zh = (pages["zh"] / "404.html").read_text(encoding="utf-8")
+    assert "This page does not exist" in zh and "没有这个页面" in zh
+
+
+def test_search_index_of_chinese_is_segmented(project):
+    project.body("每个线程束共用一条指令。", "zh")
+    index = json.loads((project.build("zh") / "search/search_index.json").read_text("utf-8"))
+    text = " ".join(doc["text"] for doc in index["docs"])
+    assert "\u200b指令\u200b" in text
+    assert "\\u200b" in index["config"]["separator"]
+    assert not [doc for doc in index["docs"] if doc["location"].startswith("examples/start")]
+
+
+def test_base_address(project, monkeypatch):
+    monkeypatch.setenv("SITE_URL", "https://example.org/book/")
+    html = (project.build("en") / "start/add/index.html").read_text(encoding="utf-8")
+    assert '<link rel="canonical" href="https://example.org/book/start/add/">' in html
+    assert 'href="https://example.org/book/zh/start/add/" hreflang="zh"' in html
+    assert 'src="/book/assets/' in (project.root / "site/404.html").read_text(encoding="utf-8")
+
+
+def test_formulas_are_mathml(project):
+    project.body("Inline $a_i + b_i$, and\n\n$$\nI = \\frac{W}{Q}\n$$\n")
+    html = (project.build() / "start/add/index.html").read_text(encoding="utf-8")
+    assert html.count("<math") == 2 and "<mfrac>" in html and "arithmatex" not in html
+
+
+# --- what fails the build ---------------------------------------------------------------------------
+
+
+def test_changed_source(project, caplog):
+    project.book.example("start/add", "# %% setup\n# %% bench\n# changed\n")
+    project.refused(caplog, "examples/start/add.ipynb", "examples/start/add.py changed", MEND)
+
+
+def test_changed_kernel(project, caplog):
+    project.book.file("start/add.cu", "// before\n")
+    notebook = project.book.notebook("start/add")
+    sources = notebook["metadata"]["cudatut"]["sources"]
+    sources["start/add.cu"] = recording.source_hash(project.book.root / "start/add.cu")
+    project.book.recorded("start/add", notebook)
+    project.build()
+    project.book.file("start/add.cu", "// after\n")
+    project.refused(caplog, "examples/start/add.ipynb", "examples/start/add.cu changed", MEND)
+
+
+def test_recording_cut_in_half(project, caplog):
+    path = project.book.root / "start/add.ipynb"
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    project.refused(caplog, "examples/start/add.ipynb", "cut short", MEND)
+
+
+def test_failed_check(project, caplog):
+    notebook = project.book.notebook("start/add")
+    shown = notebook["cells"][3]["outputs"][0]["data"]
+    shown["application/vnd.cudatut.v1+json"]["passed"] = False
+    project.book.recorded("start/add", notebook)
+    project.refused(caplog, "examples/start/add.ipynb", "check 'add' failed", MEND, lang="zh")
+
+
+def test_never_recorded(project, caplog):
+    (project.book.root / "start/add.ipynb").unlink()
+    project.refused(caplog, "examples/start/add.ipynb", "has not been recorded", MEND)
+
+
+@pytest.mark.parametrize(
+    ("body", "parts"),
+    [
+        ("```example\nstart/ad#bench\n```", ("docs/en/start/add.md", "Did you mean start/add")),
+        ("```example\nstart/add#bnch\n```", ("docs/en/start/add.md", "no cell 'bnch'")),
+        ("```example\nbench\n```", ("docs/en/start/add.md", "part/example#cell")),
+        ('```example source="left"\nstart/add#bench\n```', ('source="left"', "above|none")),
+        ("It takes 570 ms.", ("docs/en/start/add.md:8", "570 ms", "{{ quote")),
+        ("## No id", ("docs/en/start/add.md:8", "No id", "{ #its-id }")),
+        (
+            "A {{ start/add#bench.registers }}.",
+            ("docs/en/start/add.md: line 8", "registers", "start/add#bench.0 (check)"),
+        ),
+        ('```cuda\n--8<-- "start/none.cu:loop"\n```', ("start/none.cu",)),
+        ("[x](nowhere.md)", ("start/add.md", "nowhere.md")),
+        ("[x](../glossary.md#nothing)", ("start/add.md", "#nothing")),
+        ('```python exec="on"\n1/0\n```', ("docs/en/start/add.md", "ZeroDivisionError")),
+        ("$\\frac{1$", ("docs/en/start/add.md", "\\frac{1", "braces")),
+        ("$x \\foo y$", ("docs/en/start/add.md", "\\foo")),
+        ("$x^$", ("docs/en/start/add.md", "x^")),
+    ],
+)
+def test_mistakes_on_a_page(project, caplog, body, parts):
+    project.body(body)
+    if "8<" in body:  # the extension raises: MkDocs has no page to go on with
+        with pytest.raises(Exception, match=re.escape(parts[0])):
+            project.build()
+    else:
+        project.refused(caplog, *parts)
+
+
+def test_contents_that_disagree_with_the_pages(project, caplog):
+    project.contents([("add", True), ("later", True)])
+    project.refused(caplog, "start/later.md", "does not exist")
+    caplog.clear()
+    project.contents([("add", False)])
+    project.refused(caplog, "start/add.md", "written: true")
+
+
+# --- plain functions --------------------------------------------------------------------------------
+
+
+def test_contents_of_the_book():
+    parts = contents.load(ROOT / "docs/contents.yml")
+    assert [part.id for part in parts][:4] == ["start", "basics", "reduction", "gemm"]
+    html = contents.landing_html(parts, "en")
+    assert html.count("<li") == sum(len(part.chapters) for part in parts)
+    unwritten = [c for part in parts for c in part.chapters if not c.written]
+    assert html.count("not yet written") == len(unwritten) > 0
+    assert contents.landing_html(parts, "zh").count("尚未撰写") == len(unwritten)
+    for lang in ("en", "zh"):
+        assert contents.check_pages(parts, ROOT / "docs" / lang) == []
+    assert str(contents.nav(parts, "en")).count(".md") == str(contents.nav(parts, "zh")).count(
+        ".md"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("parts: 3", "list 'parts'"),
+        ("parts: [{id: a b}]", "chapters"),
+        ("parts: [{id: A, chapters: []}]", "must be a-z"),
+        ("parts: [{id: a, level: {en: x}, chapters: []}]", "'en' and 'zh'"),
+        ("parts: [", "contents.yml"),
+    ],
+)
+def test_bad_contents(tmp_path, text, says):
+    path = tmp_path / "contents.yml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(contents.ContentsError, match=re.escape(says)):
+        contents.load(path)
+
+
+def test_glossary_of_the_book():
+    terms = glossary.load(ROOT / "docs/glossary.yml")
+    assert len(terms) >= 60
+    assert "## 线程束 · warp { #warp }" in glossary.markdown(terms, "zh")
+    assert "## shared memory · 共享内存 { #shared-memory }" in glossary.markdown(terms, "en")
+
+
+def test_switch():
+    def links(*args):
+        return [(x["lang"], x["link"]) for x in languages.switch(*args)]
+
+    assert links("./", "en") == [("en", "./"), ("zh", "zh/")]
+    assert links("", "zh") == [("en", "../"), ("zh", "./")]
+    assert links("a/b/", "zh") == [("en", "../../../a/b/"), ("zh", "./")]
+
+
+def test_server_answers_404_with_the_page(project):
+    site_dir = project.build()
+    with site.server(site_dir, 0) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/"
+        with urllib.request.urlopen(address + "start/add/") as answer:
+            assert answer.status == 200
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(address + "zh/nothing/")
+        assert caught.value.code == 404 and "没有这个页面" in caught.value.read().decode()
+        with pytest.raises(site.BuildError, match="--port"):
+            site.server(site_dir, server.server_port)
+        server.shutdown()
+    with pytest.raises(site.BuildError, match=r"cudatut\.site build"):
+        site.server(site_dir / "nothing", 0)
+
+
+def test_a_failed_build_leaves_the_old_site(project, monkeypatch):
+    out = project.root / "public"
+    site.build(project.root, out)
+    before = (out / "zh/start/add/index.html").read_bytes()
+    project.body("It takes 3 ms.", "zh")
+    with pytest.raises(site.BuildError, match=r"(?s)\[zh\].*3 ms.*is as it was"):
+        site.build(project.root, out)
+    assert (out / "zh/start/add/index.html").read_bytes() == before
+    assert [path.name for path in project.root.iterdir() if path.name.startswith(".public")] == []

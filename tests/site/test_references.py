@@ -1,0 +1,166 @@
+"""Numbers in prose: what a reference resolves to, where none is replaced, what is refused."""
+
+import pytest
+
+from cudatut.errors import CudatutError
+from cudatut.site import references
+
+RESULTS = {
+    "bench": [
+        {
+            "kind": "benchmark",
+            "name": "add",
+            "unit": "GB/s",
+            "peak": 3000.0,
+            "rows": [
+                {"name": "one block", "median_us": 40.0, "value": 75.25, "of_peak": 0.025},
+                {"name": "grid-stride", "median_us": 1.0, "value": 3010.0, "of_peak": None},
+            ],
+        }
+    ],
+    "facts": [
+        {
+            "kind": "facts",
+            "title": "GPU",
+            "rows": [
+                {"name": "sm_count", "value": 132, "unit": None},
+                {"name": "name", "value": "H100", "unit": None},
+            ],
+        }
+    ],
+    "prof": [
+        {"kind": "profile", "kernel": "k", "metrics": {"dram.sum": {"value": 12.0, "unit": "byte"}}}
+    ],
+    "several": [
+        {"kind": "check", "name": "a", "n": 31, "max_abs_err": 0.0},
+        {"kind": "resources", "kernel": "k", "registers": 16},
+        {"kind": "check", "name": "b", "n": 33, "max_abs_err": 0.5},
+    ],
+    "silent": [],
+}
+
+
+class Recording:
+    def results(self, cell):
+        if cell not in RESULTS:
+            raise CudatutError(f"start/x has no cell '{cell}'")
+        return RESULTS[cell]
+
+
+def loader(name):
+    if name != "start/x":
+        raise CudatutError(f"there is no example '{name}'")
+    return Recording()
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ('start/x#bench["grid-stride"].value :.0f', "3010"),
+        ('start/x#bench["one block"].of_peak', "0.025"),
+        ("start/x#bench.unit", "GB/s"),
+        ("start/x#bench.peak :,.0f", "3,000"),
+        ('start/x#facts["sm_count"].value', "132"),
+        ('start/x#facts["name"].value', "H100"),
+        ('start/x#prof["dram.sum"].value :d', "12"),
+        ("start/x#several.registers", "16"),  # only one of the three has it
+        ("start/x#several.2.n", "33"),
+        (
+            'start/x#bench["one block"].median_us / start/x#bench["grid-stride"].median_us :.0f',
+            "40",
+        ),
+        ('100 * start/x#bench["one block"].value / start/x#bench.peak :.1f', "2.5"),
+        ('(start/x#facts["sm_count"].value - 32) * 2', "200"),
+        ("3 * 4 * 10**7 / 1e6 :.0f", "120"),
+        ("-2 + 7 // 2", "1"),
+        ("1 / 3", "0.3333"),
+    ],
+)
+def test_value(body, text):
+    assert references.formatted(body, loader) == text
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("start/y#bench.peak", "no example 'start/y'"),
+        ("start/x#bnch.peak", "no cell 'bnch'"),
+        ('start/x#bench["two"].value', "there are: one block, grid-stride"),
+        ('start/x#bench["grid-stride"].of_peak', "not measured"),
+        ('start/x#bench["grid-stride"]', "which field"),
+        ("start/x#bench.rows", 'choose one as ["name"]'),
+        ("start/x#bench.speed", "no field 'speed'"),
+        ('start/x#prof["x"].value', "there are: dram.sum"),
+        (
+            "start/x#several.n",
+            "2 of the cell's 3 results fit; say which: start/x#several.0 (check)",
+        ),
+        ("start/x#several.9.n", "only 3"),
+        ('start/x#several.0["a"].n', "has no rows"),
+        ("start/x#silent.n", "shows no result"),
+        ('start/x#facts["name"].value * 2', "'H100' is not a number"),
+        ('start/x#facts["name"].value :.1f', "Unknown format code"),
+        ("1 / 0", "division by zero"),
+        ("2 ** 1000", "over 64"),
+        ("__import__('os')", "only references, numbers"),
+        ("[1][0]", "only references, numbers"),
+        ("start/x", "only references, numbers"),
+        ("hello there", "neither a reference"),
+        ("'a' * 10", "only references, numbers"),
+        ("_0", "only references, numbers"),
+    ],
+)
+def test_refused(body, says):
+    with pytest.raises(CudatutError) as caught:
+        references.formatted(body, loader)
+    assert says in str(caught.value)
+
+
+def test_replaces_outside_code_only():
+    page = (
+        "It has {{ start/x#several.registers }} registers, `{{ raw }}` and\n"
+        "```cuda\nx = {{ 1, 2 }};\n```\n"
+        "    ````text\n    {{ a }}\n    ```\n    {{ b }}\n    ````\n"
+        "<!-- {{ c }} -->\n{{ 1 + 1 }}\n"
+    )
+    done = references.replace(page.replace("<!-- {{ c }} -->", "<!--\n{{ c }}\n-->"), loader)
+    assert (
+        "It has <span class='ct-measured' title='start/x#several'>16</span> registers, `{{ raw }}`"
+        in done
+    )
+    assert (
+        "x = {{ 1, 2 }};" in done and "{{ a }}" in done and "{{ b }}" in done and "{{ c }}" in done
+    )
+    assert done.endswith("-->\n2\n")
+
+
+@pytest.mark.parametrize(
+    "line", ["## {{ X }} { #x }", '!!! note "{{ X }}"', "$t = {{ X }}$", '=== "{{ X }}"']
+)
+def test_no_markup_where_it_would_be_read_as_text(line):
+    done = references.replace(line.replace("X", "start/x#several.registers"), loader)
+    assert "16" in done and "<span" not in done
+
+
+def test_quotes():
+    done = references.replace('{{ quote "570 ms" from "CUDATutorial 03, V100" }}', loader)
+    assert done == "<span class='ct-quoted' title='CUDATutorial 03, V100'>570 ms</span>"
+    with pytest.raises(CudatutError, match="its source"):
+        references.replace('{{ quote "570 ms" }}', loader)
+
+
+def test_errors_name_the_line():
+    with pytest.raises(references.BadReferenceError, match="line 13: "):
+        references.replace("a\n\n{{ start/x#bench.speed }}", loader, line_offset=10)
+    seen = []
+    done = references.replace("{{ foo bar }} {{ 2 }}", loader, report=seen.append)
+    assert done == "{{ foo bar }} 2" and len(seen) == 1
+
+
+def test_named():
+    page = (
+        "{{ start/a#b.c / start/d#e.f }} `{{ start/no#x.y }}`\n"
+        '```example source="none"\nstart/g#h\nstart/a#b\n```\n'
+        "??? success\n    ```example\n    start/i#j\n    ```\n```text\nstart/k#l\n```\n"
+    )
+    assert references.named(page) == ["start/a", "start/d", "start/g", "start/i"]
