@@ -107,18 +107,15 @@ def copy():
     cuda.memcpy_dtoh(host, out.gpudata)
 
 
-def medians(*calls, rounds=3):
-    """Run the calls one after another, `rounds` times; the median time of each, in ms."""
-    times = []
-    for _ in range(rounds):
-        cuda.Context.synchronize()
-        times.append([elapsed_ms(call) for call in calls])
-    return [float(t) for t in np.median(times, axis=0)]
+def in_turn(*calls):
+    """Run the calls one after another; the time of each, in ms."""
+    cuda.Context.synchronize()
+    return [elapsed_ms(call) for call in calls]
 
 
-launch_ms, copy_ms = medians(launch, copy)
+launch_ms, copy_ms = in_turn(launch, copy)
 ct.facts("launch, copy", {"launch": (1e3 * launch_ms, "us"), "copy": (copy_ms, "ms")})
-launch_ms, wait_ms, copy_ms = medians(launch, cuda.Context.synchronize, copy)
+launch_ms, wait_ms, copy_ms = in_turn(launch, cuda.Context.synchronize, copy)
 ct.facts(
     "launch, synchronize, copy",
     {
