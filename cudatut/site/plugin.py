@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -101,17 +102,9 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
         for problem in problems:
             self.state.report(problem)
         used = contents.chapters_by_example(self.parts, self.state.docs)
-        # Beside mkdocs-jupyter's own cache; one folder per language, since both build at once.
-        folder = (
-            Path(config.config_file_path).resolve().parent
-            / ".cache"
-            / "notebooks"
-            / self.state.lang
-        )
-        if not os.access(folder.parents[2], os.W_OK):
-            import tempfile
-
-            folder = Path(tempfile.mkdtemp(prefix="cudatut-notebooks-"))
+        # Read by mkdocs-jupyter while it renders; the checkout may be read-only.
+        self.copies = tempfile.TemporaryDirectory(prefix="cudatut-notebooks-")
+        folder = Path(self.copies.name)
         for record in self.records:
             uri = notebooks.page_uri(record.name)
             chapters = [
@@ -176,6 +169,7 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
 
     def on_post_build(self, config: Any) -> None:
         notebooks.copy_files(self.records, Path(config.site_dir))
+        self.copies.cleanup()
 
     def on_serve(self, server: Any, config: Any, builder: Any) -> Any:
         server.watch(str(paths.examples_dir()))

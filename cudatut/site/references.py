@@ -13,7 +13,6 @@ error that names the command which mends it. Inside code nothing is replaced.
 from __future__ import annotations
 
 import ast
-import contextlib
 import operator
 import re
 from collections.abc import Callable, Iterator
@@ -257,15 +256,18 @@ def _resolve(match: re.Match, loader: Loader) -> object:
         return _field(results[index], match["row"], match["field"], text)
     if len(results) == 1:
         return _field(results[0], match["row"], match["field"], text)
-    fitting = []
+    fitting, reasons = [], {}
     for result in results:
-        with contextlib.suppress(BadReferenceError):
+        try:
             fitting.append(_field(result, match["row"], match["field"], text))
-    if len(fitting) != 1:
+        except BadReferenceError as error:
+            reasons[str(error).removeprefix(f"{text}: ")] = None
+    if not fitting:
+        raise BadReferenceError(f"{text}: none of the cell's results fits: {'; '.join(reasons)}")
+    if len(fitting) > 1:
         kinds = ", ".join(f"{name}#{cell}.{i} ({r.get('kind')})" for i, r in enumerate(results))
         raise BadReferenceError(
-            f"{text}: {len(fitting) or 'none'} of the cell's {len(results)} results fit; "
-            f"say which: {kinds}"
+            f"{text}: {len(fitting)} of the cell's {len(results)} results fit; say which: {kinds}"
         )
     return fitting[0]
 

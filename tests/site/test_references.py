@@ -95,6 +95,7 @@ def test_value(body, text):
             "start/x#several.n",
             "2 of the cell's 3 results fit; say which: start/x#several.0 (check)",
         ),
+        ("start/x#several.speed", "none of the cell's results fits: no field 'speed'"),
         ("start/x#several.9.n", "only 3"),
         ('start/x#several.0["a"].n', "has no rows"),
         ("start/x#silent.n", "shows no result"),
