@@ -28,8 +28,13 @@ class Vendor:
 
 @cache
 def cupy() -> ModuleType | None:
-    """CuPy, or None after a note (while an example is recorded: ToolMissing, for a page must not lose its rival)."""
+    """CuPy, or None after a note (while an example is recorded: ToolMissing, for a page must not lose its rival).
+
+    None, too, while a sanitizer or profiler runs the process: it watches our kernels, and the import takes seconds.
+    """
     activate()
+    if tool.running():
+        return None
     try:
         import cupy
     except ImportError as error:
@@ -72,8 +77,10 @@ def sum(x: Any) -> Vendor | None:
 
 @cache
 def torch() -> ModuleType | None:
-    """PyTorch, or None after a note (while an example is recorded: ToolMissing)."""
+    """PyTorch, or None, as for `cupy`."""
     activate()
+    if tool.running():
+        return None
     try:
         import torch
     except ImportError as error:

@@ -1,10 +1,10 @@
 // Rung 9: 16 bytes per load, several loads in flight, one tile per block in the order of memory.
-// @rung kernel=reduce_limit block=512 blocks=64,128,256,512,1024 vectors=4 grid=tiles launches=one
+// @rung kernel=reduce_limit block=1024 blocks=64,128,256,512,1024 vectors=4 grid=tiles launches=one
 #ifndef ELEMENT
 #define ELEMENT float  // or int
 #endif
 #ifndef BLOCK
-#define BLOCK 512
+#define BLOCK 1024
 #endif
 #ifndef VECTORS
 #define VECTORS 4  // loads of 16 bytes that each thread has in flight
@@ -89,8 +89,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       vectors * PER_VECTOR + threadIdx.x;  // fewer elements than one vector holds
   if (blockIdx.x == 0 && tail < n) sum += in[tail];
   sum = block_sum(sum);
-  if (last_block(sum, partials, ticket)) {
+  if (gridDim.x == 1) {  // nobody to wait for
+    if (threadIdx.x == 0) out[0] = sum;
+  } else if (last_block(sum, partials, ticket)) {
     sum = T(0);
+#pragma unroll 16  // as many loads in flight: this block is alone, and nothing else hides their
+                   // latency
     for (int b = threadIdx.x; b < gridDim.x; b += BLOCK) sum += __ldcg(partials + b);
     sum = block_sum(sum);
     if (threadIdx.x == 0) out[0] = sum;
