@@ -70,7 +70,10 @@ def benchmark_svg(result: dict[str, Any], lang: str) -> str:
             s.raw(
                 f'<path class="whisker" d="M{x_low:.1f} {y - 5:.0f}v10m0-5H{x_high:.1f}m0-5v10"/>'
             )
-        s.text(max(end, x_high) + 8, y + 4.5, note, "", "start", _SMALL)
+        start = max(end, x_high) + 8
+        if peak and start < scale.x(peak) + 4 < start + text_width(note, _SMALL) + 8:
+            start = scale.x(peak) + 8  # the line of the limit would cross the words
+        s.text(start, y + 4.5, note, "", "start", _SMALL)
     s.line(left, top - 2, left, bottom, "axis")
     if peak:
         x = scale.x(peak)

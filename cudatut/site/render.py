@@ -187,7 +187,22 @@ def _checks(checks: list[dict[str, Any]], lang: str) -> str:
                 _tolerance(check, lang),
             ]
         )
-    return _table(head, rows, caption=text("check.caption", lang), words=(0, 1))
+    caption = text("check.caption", lang)
+    if len(checks) <= _MANY or not all(check["passed"] for check in checks):
+        return _table(head, rows, caption=caption, words=(0, 1))
+    words = text(
+        "check.all_passed",
+        lang,
+        count=len(checks),
+        error=_error(max(check["max_abs_err"] for check in checks)),
+    )
+    return (
+        f'<details class="ct-numbers"><summary><span class="ct-pass">✓ {words}</span></summary>'
+        f"{_table(head, rows, words=(0, 1))}</details>"
+    )
+
+
+_MANY = 8  # more checks than these, all passed, are folded into a line
 
 
 def _tolerance(check: dict[str, Any], lang: str) -> str:

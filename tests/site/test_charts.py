@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from cudatut.site.charts import WIDTH, benchmark_svg, number, percent
+from cudatut.site.svg import text_width
 
 
 def row(name, value, *, median=100.0, vendor=False, peak=3000.0, spread=0.1):
@@ -53,6 +54,15 @@ def test_the_limit_is_a_labelled_line_right_of_a_smaller_bar():
     assert float(bar.get("width")) == pytest.approx(span / 2, rel=0.01)
     assert "measured limit 3,000 GB/s" in words(svg)
     assert "1,500 GB/s, 50%" in words(svg)
+
+
+@pytest.mark.parametrize("value", range(100, 3000, 100))
+def test_the_line_of_the_limit_crosses_no_value(value):
+    root = parse(benchmark_svg(bench([row("a", float(value))]), "en"))
+    limit = next(x for x in root.iter("line") if "limit" in x.get("class", ""))
+    note = next(x for x in root.iter("text") if x.text.startswith(f"{value:,} GB/s"))
+    start = float(note.get("x"))
+    assert not start < float(limit.get("x1")) < start + text_width(note.text, 13)
 
 
 def test_more_than_two_decades_are_logarithmic_and_say_so():

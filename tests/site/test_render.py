@@ -112,6 +112,15 @@ def test_a_check_names_error_and_tolerance():
     assert "逐位相等" in results_html([shown(exact)], "zh")
 
 
+def test_many_checks_that_passed_are_folded_into_a_line():
+    many = [{**CHECK, "name": f"n={i}", "max_abs_err": i * 1e-8} for i in range(12)]
+    html = results_html([shown(check) for check in many], "en")
+    assert "✓ 12 checks passed; largest absolute error 1.1e-07</span></summary>" in html
+    assert "n=11" in html
+    many[3]["passed"] = False
+    assert "<details" not in results_html([shown(check) for check in many], "en")
+
+
 def test_a_failed_check_says_so():
     html = results_html([shown({**CHECK, "passed": False})], "en")
     assert "ct-fail" in html
