@@ -117,6 +117,16 @@ def prepared(
     return notebook, fragments
 
 
+def toc(record: recording.Recording, lang: str) -> list[dict[str, Any]]:
+    """Table of contents of an example's page: its cells by name, as Markdown's toc extension has it."""
+    cells = [
+        {"level": 2, "id": f"cell-id={cell.title}", "name": cell.title, "children": []}
+        for cell in record.cells
+        if cell.kind == "code" and cell.title != recording.INSTALL_CELL
+    ]
+    return [{"level": 1, "id": "top", "name": record.metadata["title"][lang], "children": cells}]
+
+
 def write(notebook: dict[str, Any], path: Path) -> None:
     """Write a prepared notebook for mkdocs-jupyter to read."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,6 +139,7 @@ _CODE = re.compile(
     r'<div class="highlight-ipynb [^"]*"><pre>(?:<span></span>)?(.*?)</pre></div>', re.DOTALL
 )
 _PROSE = re.compile(r'data-mime-type="text/markdown">\n?(.*)', re.DOTALL)
+_H1 = re.compile(r'<h1 id="[^"]*">')
 _PILCROW = re.compile(r'<a class="anchor-link"[^>]*>.*?</a>')
 
 
@@ -162,6 +173,7 @@ def slim(html: str, fragments: dict[str, str]) -> str:
             )
         else:
             prose = _without_closing_tags(_PILCROW.sub("", found[1]))
+            prose = _H1.sub('<h1 id="top">', prose)
             parts.append(f'<div id="{name}">{shown or prose}</div>')
     return "\n".join(parts)
 

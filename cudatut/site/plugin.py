@@ -21,6 +21,7 @@ from mkdocs.config.base import Config
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import File
+from mkdocs.structure.toc import get_toc
 
 from cudatut import paths
 from cudatut.errors import CudatutError
@@ -142,8 +143,10 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
     def on_page_content(self, html: str, page: Any, config: Any, files: Any) -> str:
         if self._is_notebook(page):
             uri = page.file.src_uri.removesuffix(".ipynb")
+            name = uri.partition("/")[2]
+            page.toc = get_toc(notebooks.toc(self.state.record(name), self.state.lang))
             try:
-                html = notebooks.slim(html, self.fragments[uri.partition("/")[2]])
+                html = notebooks.slim(html, self.fragments[name])
             except CudatutError as error:
                 self.state.report(error)
             page.edit_url = f"{self.state.repo_url}/edit/{notebooks.BRANCH}/{uri}.py"
