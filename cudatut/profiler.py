@@ -69,7 +69,8 @@ def _run(
             "none",
         ]
         # --kill: what the example does after that launch is of no interest, and takes time.
-    command += ["--kernel-name", kernel, "--launch-skip", str(skip), "--launch-count", "1", "--kill", "yes"]
+        command += ["--kernel-name", kernel, "--launch-skip", str(skip), "--launch-count", "1"]
+        command += ["--kill", "yes"]
         command += [
             "--metrics",
             ",".join(metrics),
