@@ -45,6 +45,12 @@ GPU_NEEDS = [
     "latex2mathml",
 ]
 
+PYCUDA_HINT = """
+PyCUDA is compiled here, which needs the CUDA toolkit with nvcc, cuda.h and curand.h, and g++:
+python3 -m cudatut doctor (after pip install numpy pyyaml rich) says which is missing. With an
+interpreter that has PyCUDA already, make VENV= PYTHON=... installs nothing.
+"""
+
 
 def fail(message):
     sys.exit("\nmake: " + message + "\n")
@@ -89,18 +95,22 @@ def works(python):
     return done.returncode == 0
 
 
-def run(command, what, env=None):
+def run(command, what, env=None, hint=""):
     done = subprocess.run(command, stdout=sys.stderr, env=env)
     if done.returncode != 0:
-        fail("%s failed (above). Nothing else was changed; run the same command again." % what)
+        fail("%s failed (above).%s Mend the cause and run the same command again." % (what, hint))
 
 
 def build_env():
-    """PyCUDA's build looks for nvcc on PATH only."""
-    cuda = "/usr/local/cuda/bin"
-    if shutil.which("nvcc") or not os.path.isdir(cuda):
-        return None
-    return dict(os.environ, PATH=cuda + os.pathsep + os.environ["PATH"])
+    """PyCUDA's build takes the toolkit's place from the first nvcc on PATH, which may be a wrapper."""
+    on_path = shutil.which("nvcc")
+    roots = [os.path.dirname(os.path.dirname(on_path))] if on_path else []
+    roots += [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    for root in [*roots, "/usr/local/cuda"]:
+        if os.path.exists(os.path.join(root, "include", "cuda.h")):
+            path = os.path.join(root, "bin") + os.pathsep + os.environ["PATH"]
+            return dict(os.environ, PATH=path, CUDA_ROOT=root)
+    return None  # pip says what is missing, and `python -m cudatut doctor` how to get it
 
 
 def describe_in_place():
@@ -156,7 +166,8 @@ def set_up(folder, kind):
     if stamp.get(kind) != lock[kind]:
         say("installing requirements/%s.lock" % kind)
         flags = ["install", "--quiet", "--require-hashes", "-r", lock_path(kind)]
-        run(pip + flags, "installing requirements/%s.lock" % kind, build_env())
+        env, hint = (build_env(), PYCUDA_HINT) if kind == "gpu" else (None, "")
+        run(pip + flags, "installing requirements/%s.lock" % kind, env, hint)
     say("installing the project in place")
     flags = ["install", "--quiet", "--no-deps", "--no-build-isolation", "--editable", ROOT]
     run(pip + flags, "installing the project")
