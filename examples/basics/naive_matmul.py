@@ -33,7 +33,7 @@ SHAPES = [
     (0, 5, 3),  # no rows: nothing to do
 ]
 for name in ("naive_columns", "naive_rows"):
-    LADDER.check(name, [dict(m=m, n=n, k=k) for m, n, k in SHAPES])
+    LADDER.check(name, [{"m": m, "n": n, "k": k} for m, n, k in SHAPES])
 
 # %% predict
 n = 4096
@@ -145,7 +145,7 @@ if counted:
 
 # %% bench
 for name in ("naive_rows", "naive_columns"):
-    LADDER.check(name, [dict(m=large, n=large, k=large)])
+    LADDER.check(name, [{"m": large, "n": large, "k": large}])
 times = LADDER.bench(
     LADDER.upto("naive_columns"), m=large, n=large, k=large, rounds=3, name="4096 x 4096 x 4096"
 )
@@ -212,7 +212,6 @@ ct.facts(
 # %% equality
 def unequal(a, b):
     """Elements of A B that differ between this GPU kernel and NumPy's product in fp32: both are correct."""
-    (m, k), n = a.shape, b.shape[1]
     product = Matmul(data=(a, b))
     product.launcher(LADDER["naive_columns"])()
     return int((product.c.get() != a @ b).sum())
@@ -259,5 +258,5 @@ ct.claim(
     unit="right elements that are not ==",
     verdict="refuted" if results["fractions, k = 256"] else "confirmed",
 )
-LADDER.check("naive_rows", [dict(m=33, n=65, k=1000, integers=True)])
-LADDER.check("naive_columns", [dict(m=33, n=65, k=1000, integers=True)])
+for name in ("naive_rows", "naive_columns"):
+    LADDER.check(name, [{"m": 33, "n": 65, "k": 1000, "integers": True}])
