@@ -32,7 +32,8 @@ def profile(
     if tool.running():
         return Profile(kernel, {name: {"value": math.nan, "unit": ""} for name in metrics})
     try:
-        result = Profile(kernel, _run(_path(example), kernel, list(metrics), skip, timeout_s))
+        (counters,) = _run(_path(example), kernel, list(metrics), skip, 1, timeout_s)
+        result = Profile(kernel, counters)
     except ToolMissing as error:
         if tool.recording():
             raise
@@ -40,6 +41,31 @@ def profile(
         return None
     show(result)
     return result
+
+
+def profile_launches(
+    example: str,
+    kernel: str,
+    metrics: Sequence[str],
+    launches: int,
+    skip: int = 0,
+    timeout_s: float = 300,
+) -> list[dict[str, float]]:
+    """Counters of several launches from one run of an example: a dict of values by metric for each, in order.
+
+    kernel: a plain name, or 'regex:...' for any of several kernels. Nothing is shown: what a page says of so many
+    numbers is for the caller to choose. The rest is as in `profile`, but an empty list where there is nothing to tell.
+    """
+    if tool.running():
+        return []
+    try:
+        found = _run(_path(example), kernel, list(metrics), skip, launches, timeout_s)
+    except ToolMissing as error:
+        if tool.recording():
+            raise
+        show(f"no counters: {error}")
+        return []
+    return [{name: counter["value"] for name, counter in launch.items()} for launch in found]
 
 
 def _path(example: str) -> Path:
@@ -51,8 +77,8 @@ def _path(example: str) -> Path:
 
 
 def _run(
-    path: Path, kernel: str, metrics: list[str], skip: int, timeout_s: float
-) -> dict[str, dict[str, Any]]:
+    path: Path, kernel: str, metrics: list[str], skip: int, launches: int, timeout_s: float
+) -> list[dict[str, dict[str, Any]]]:
     ncu = shutil.which("ncu")
     if ncu is None:
         raise ToolMissing("ncu (Nsight Compute) is not on PATH; it comes with the CUDA toolkit")
@@ -69,7 +95,8 @@ def _run(
             "none",
         ]
         # --kill: what the example does after that launch is of no interest, and takes time.
-        command += ["--kernel-name", kernel, "--launch-skip", str(skip), "--launch-count", "1"]
+        command += ["--kernel-name", kernel, "--launch-skip", str(skip)]
+        command += ["--launch-count", str(launches)]
         command += ["--kill", "yes"]
         command += [
             "--metrics",
@@ -92,30 +119,41 @@ def _run(
             "this user may not read GPU counters; see https://developer.nvidia.com/ERR_NVGPUCTRPERM "
             "(run as administrator, or set NVreg_RestrictProfilingToAdminUsers=0)"
         )
-    return parse_report(report, kernel, metrics, done.stdout + done.stderr)
+    return parse_launches(report, kernel, metrics, launches, done.stdout + done.stderr)
 
 
 def parse_report(
     report: str, kernel: str, metrics: list[str], output: str = ""
 ) -> dict[str, dict[str, Any]]:
+    """`parse_launches` for the first launch alone."""
+    return parse_launches(report, kernel, metrics, 1, output)[0]
+
+
+def parse_launches(
+    report: str, kernel: str, metrics: list[str], launches: int, output: str = ""
+) -> list[dict[str, dict[str, Any]]]:
     """Values and units of `metrics` from ncu's raw CSV page: a row of names, a row of units, then one row per launch.
 
-    Raises ToolMissing if the report holds no launch of `kernel` or lacks a metric; `output` is quoted then.
+    Raises ToolMissing if the report holds fewer launches of `kernel` or lacks a metric; `output` is quoted then.
     """
     rows = list(
         csv.reader(io.StringIO("\n".join(x for x in report.splitlines() if x.startswith('"'))))
     )
-    if len(rows) < 3:
+    if len(rows) < 2 + launches:
         tail = "\n".join([*report.splitlines()[-5:], *output.splitlines()[-10:]])
-        raise ToolMissing(f"ncu recorded no launch of '{kernel}':\n{tail}")
-    names, units, values = rows[0], rows[1], rows[2]
-    found = {name: (value, unit) for name, unit, value in zip(names, units, values)}
-    missing = [name for name in metrics if name not in found]
+        wanted = "no launch" if launches == 1 else f"fewer than {launches} launches"
+        raise ToolMissing(f"ncu recorded {wanted} of '{kernel}':\n{tail}")
+    names, units = rows[0], rows[1]
+    missing = [name for name in metrics if name not in names]
     if missing:
         raise ToolMissing(
             f"ncu reported no {', '.join(missing)} for '{kernel}': unknown on this GPU?"
         )
-    return {
-        name: {"value": float(found[name][0].replace(",", "")), "unit": found[name][1]}
-        for name in metrics
-    }
+    found = [dict(zip(names, zip(values, units))) for values in rows[2 : 2 + launches]]
+    return [
+        {
+            name: {"value": float(row[name][0].replace(",", "")), "unit": row[name][1]}
+            for name in metrics
+        }
+        for row in found
+    ]
