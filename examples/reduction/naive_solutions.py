@@ -1,0 +1,92 @@
+# ---
+# jupyter:
+#   cudatut:
+#     title: {en: "A sum as a tree: solutions", zh: "用一棵树求和：参考答案"}
+#     requires: sm_75
+#     timeout_s: 60
+#     alone: false
+# ---
+
+# %% [markdown]
+# The same tree for a maximum, and for a dot product.
+
+# %% setup
+import numpy as np
+from ladder import LADDER
+
+import cudatut as ct
+
+rng = ct.rng(0)
+
+# %% solution-1
+largest = ct.Kernel(
+    """
+__global__ void largest(const float* in, float* out, int n) {
+  __shared__ float best[256];
+  int t = threadIdx.x, i = blockIdx.x * 256 + t;
+  best[t] = i < n ? in[i] : -INFINITY;  // the number that changes no maximum; 0 would win below
+  __syncthreads();
+  for (int step = 1; step < 256; step *= 2) {
+    if (t % (2 * step) == 0) best[t] = fmaxf(best[t], best[t + step]);
+    __syncthreads();
+  }
+  if (t == 0) out[blockIdx.x] = best[0];
+}
+""",
+    "largest",
+)
+
+
+def maximum(x):
+    left = x.size
+    while True:
+        blocks = ct.cdiv(left, 256)
+        out = ct.empty(blocks, "float32")
+        largest(x, out, left, grid=blocks, block=256)
+        if blocks == 1:
+            return out
+        x, left = out, blocks
+
+
+for m in ct.RAGGED:
+    x_host = -1 - rng.random(m, dtype="float32")  # all below zero
+    ct.check(maximum(ct.to_device(x_host)), x_host.max(keepdims=True), name=f"n={m}", rtol=0)
+
+# %% solution-2
+products = ct.Kernel(
+    """
+__global__ void products(const float* x, const float* y, float* out, int n) {
+  __shared__ float sums[256];
+  int t = threadIdx.x, i = blockIdx.x * 256 + t;
+  sums[t] = i < n ? x[i] * y[i] : 0.0f;
+  __syncthreads();
+  for (int step = 1; step < 256; step *= 2) {
+    if (t % (2 * step) == 0) sums[t] += sums[t + step];
+    __syncthreads();
+  }
+  if (t == 0) out[blockIdx.x] = sums[0];
+}
+""",
+    "products",
+)
+sums = LADDER["naive"].compile(BLOCK=256, ELEMENT="float")
+
+
+def dot(x, y):
+    blocks = ct.cdiv(x.size, 256)
+    partial = ct.empty(blocks, "float32")
+    products(x, y, partial, x.size, grid=blocks, block=256)
+    while partial.size > 1:  # what is left are sums already: nothing more to multiply
+        blocks = ct.cdiv(partial.size, 256)
+        out = ct.empty(blocks, "float32")
+        sums(partial, out, partial.size, grid=blocks, block=256)
+        partial = out
+    return partial
+
+
+for m in ct.RAGGED:
+    x_host = rng.standard_normal(m, dtype="float32")
+    y_host = rng.standard_normal(m, dtype="float32")
+    terms = x_host.astype("float64") * y_host
+    got = dot(ct.to_device(x_host), ct.to_device(y_host))
+    ct.check(got, np.array([terms.sum()]), name=f"n={m}", atol=1e-6 * np.abs(terms).sum())
