@@ -35,6 +35,7 @@ from cudatut.site import (
     mathml,
     notebooks,
     references,
+    slimming,
     state,
 )
 
@@ -152,7 +153,7 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
             page.edit_url = f"{self.state.repo_url}/edit/{notebooks.BRANCH}/{uri}.py"
             # Chapters are searched, which show the same code; their pages lead here.
             page.meta["search"] = {"exclude": True}
-        html = mathml.replace(html, self.state.report)
+        html = mathml.replace(slimming.tokens(html), self.state.report)
         # Words are searched for, not the numbers of tables and the labels of drawings.
         html = _UNSEARCHED.sub(r'\g<0> data-search-exclude="1"', html)
         # MkDocs sees no ids in what fences made; links to them would be reported as broken.
@@ -165,6 +166,9 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
             page.url, self.state.lang, os.environ.get("SITE_URL", "")
         )
         return context
+
+    def on_post_page(self, output: str, page: Any, config: Any) -> str:
+        return slimming.frame(output)
 
     def on_template_context(self, context: Any, template_name: str, config: Any) -> Any:
         context["languages"] = languages.switch_from_root(context["base_url"], self.state.lang)

@@ -10,7 +10,7 @@ import pytest
 
 from cudatut import recording
 from cudatut.site import __main__ as site
-from cudatut.site import contents, glossary, languages
+from cudatut.site import contents, glossary, languages, slimming
 
 ROOT = Path(__file__).resolve().parents[2]
 MEND = "python -m cudatut record start/add"
@@ -268,3 +268,13 @@ def test_a_failed_build_leaves_the_old_site(project, monkeypatch):
         site.build(project.root, out)
     assert (out / "zh/start/add/index.html").read_bytes() == before
     assert [path.name for path in project.root.iterdir() if path.name.startswith(".public")] == []
+
+
+def test_slimming_changes_nothing_seen():
+    code = '<span class="n">x</span><span class="w"> </span><span class="o">=</span>'
+    assert slimming.tokens(code) == 'x <span class="o">=</span>'
+    page = "<head>\n\n    <a>\n      b</a>\n  </head>\n<article>\n    <pre>\n    c\n\n    <b>d</b></pre></article>\n\n    <p>e"
+    done = slimming.frame(page)
+    assert "<article>\n    <pre>\n    c\n\n    <b>d</b></pre></article>" in done
+    assert done.split() == page.split() and len(done) < len(page)
+    assert slimming.frame("<p>\n\n  <b>no article") == "<p>\n\n  <b>no article"
