@@ -1,0 +1,74 @@
+"""Drawings of the second rung: the same tree with other threads at work, and which warps have any work."""
+
+from __future__ import annotations
+
+from cudatut.site.figures.reduction_naive import draw_tree, height, rounds, width
+from cudatut.site.svg import Svg, figure, tr
+
+
+def trees(block: int = 16, warp: int = 4) -> str:
+    """The trees of rungs 1 and 2 one above the other; a colour is a warp (drawn with `warp` lanes)."""
+    tall = height("naive", block)
+    s = Svg(max(width(block), 460), 2 * (tall + 62))
+    titles = (
+        ("naive", tr("modulo: t % (2 * step) == 0", "取模：t % (2 * step) == 0")),
+        ("interleaved", tr("strided index: left = 2 * step * t", "跨步索引：left = 2 * step * t")),
+    )
+    counts = []
+    for panel, (mapping, title) in enumerate(titles):
+        y = panel * (tall + 62)
+        s.text(4, y + 18, title, "bold", "start")
+        draw_tree(s, y + 50, mapping, block, warp)
+        counts.append(
+            [len({t // warp for t, _, _ in pairs}) for _, pairs in rounds(mapping, block)]
+        )
+    shown = [", ".join(map(str, count)) for count in counts]
+    alt = tr(
+        f"Two trees over the same {block} words with the same pairs. By modulo {shown[0]} of {block // warp} warps work "
+        f"in the rounds, by strided index {shown[1]}.",
+        f"同样 {block} 个字、同样配对的两棵树。取模时，各轮有工作的线程束为 {shown[0]} 个（共 {block // warp} 个）；跨步索引时为 {shown[1]} 个。",
+    )
+    caption = tr(
+        f"The same pairs, the same values, other threads. Warps are drawn with {warp} lanes, one colour each: "
+        f"{shown[0]} warps with work above, {shown[1]} below.",
+        f"配对相同，数值相同，做事的线程不同。图中每个线程束只画 {warp} 个 lane，一种颜色一个：上图各轮有 {shown[0]} 个线程束在工作，下图 {shown[1]} 个。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def working(block: int = 256, warp: int = 32) -> str:
+    """How many lanes of each warp add in each round, for rungs 1 and 2."""
+    warps, cell, left, row = block // warp, 31, 66, 32
+    count = len(rounds("naive", block))
+    panel = warps * cell + 24
+    s = Svg(left + 2 * panel, 56 + row * count)
+    totals = []
+    for side, (mapping, title) in enumerate(
+        (("naive", tr("modulo", "取模")), ("interleaved", tr("strided index", "跨步索引")))
+    ):
+        x0, total = left + side * panel, 0
+        s.text(x0 + warps * cell / 2, 18, title, "bold")
+        for w in range(warps):
+            s.text(x0 + w * cell + 14, 42, f"W{w}", "muted")
+        for r, (distance, pairs) in enumerate(rounds(mapping, block)):
+            y = 50 + r * row
+            if side == 0:
+                s.text(left - 10, y + 20, distance, "muted", "end")
+            for w in range(warps):
+                lanes = sum(t // warp == w for t, _, _ in pairs)
+                total += lanes > 0
+                cls = "hollow dash muted" if not lanes else "c1" if lanes == warp else "c2"
+                s.rect(x0 + w * cell, y, cell - 3, row - 4, cls, lanes or None, rx=3)
+        totals.append(total)
+    s.text(4, 42, tr("distance", "距离"), "muted", "start")
+    alt = tr(
+        f"Lanes at work per warp and round for a block of {block}. By modulo {totals[0]} of {warps * count} boxes have "
+        f"work, mostly few lanes; by strided index {totals[1]}.",
+        f"{block} 线程的线程块里，每轮每个线程束有几个 lane 在工作。取模时 {warps * count} 格中有 {totals[0]} 格有工作，多半只有几个 lane；跨步索引时有 {totals[1]} 格。",
+    )
+    caption = tr(
+        f"Lanes that add, per warp (column) and round (row). Blue: all {warp}; orange: some; dashed: none. "
+        f"{totals[0]} boxes with work on the left, {totals[1]} on the right.",
+        f"每个线程束（列）每一轮（行）里做加法的 lane 数。蓝：{warp} 个全在；橙：一部分；虚线：没有。左边 {totals[0]} 格有工作，右边 {totals[1]} 格。",
+    )
+    return figure(s, alt=alt, caption=caption)

@@ -1,0 +1,129 @@
+"""Drawings of the first rung: the tree of a block from the kernel's own index arithmetic, and the launches after it."""
+
+from __future__ import annotations
+
+import itertools
+
+from cudatut.site.svg import Svg, figure, tr
+
+_CELL, _BOX, _LEFT, _ROW = 42, 40, 78, 86
+_HUES = 6
+
+# Values for the leaves, small enough to add up by eye.
+_VALUES = (3, 1, 7, 0, 4, 1, 6, 3, 2, 5, 1, 8, 0, 2, 9, 4)
+
+
+def rounds(mapping: str, block: int) -> list[tuple[int, list[tuple[int, int, int]]]]:
+    """The tree as the kernels walk it: per round its distance, and (thread, word written, word added) of each addition.
+
+    mapping: 'naive' (modulo), 'interleaved' (strided index) or 'sequential'. block: threads, a power of two.
+    """
+    found = []
+    if mapping == "sequential":
+        half = block // 2
+        while half > 0:
+            found.append((half, [(t, t, t + half) for t in range(block) if t < half]))
+            half //= 2
+        return found
+    step = 1
+    while step < block:
+        if mapping == "naive":
+            pairs = [(t, t, t + step) for t in range(block) if t % (2 * step) == 0]
+        else:
+            pairs = [
+                (t, 2 * step * t, 2 * step * t + step) for t in range(block) if 2 * step * t < block
+            ]
+        found.append((step, pairs))
+        step *= 2
+    return found
+
+
+def draw_tree(s: Svg, y: float, mapping: str, block: int, warp: int) -> None:
+    """One tree with its leaves at y; a box holds the thread that wrote it and the value, its colour is the warp."""
+    values = [_VALUES[w % len(_VALUES)] for w in range(block)]
+    for word, value in enumerate(values):
+        x = _LEFT + _CELL * word
+        s.text(x + 19, y - 8, word, "muted")
+        s.rect(x, y, _CELL - 4, _BOX, "c0", value)
+    s.text(4, y + 26, tr("start", "开始"), "muted", "start")
+    for number, (distance, pairs) in enumerate(rounds(mapping, block), 1):
+        top = y + number * _ROW
+        s.text(4, top + 16, tr(f"round {number}", f"第 {number} 轮"), "", "start")
+        s.text(4, top + 36, tr(f"distance {distance}", f"距离 {distance}"), "muted", "start")
+        for thread, to, other in pairs:
+            hue = f"c{1 + thread // warp % _HUES}"
+            x = _LEFT + _CELL * to
+            s.line(_LEFT + _CELL * other + 19, top - _ROW + _BOX, x + 24, top, hue)
+            s.line(x + 19, top - _ROW + _BOX, x + 19, top, hue)
+        new = {to: (t, values[to] + values[other]) for t, to, other in pairs}
+        for word in range(block):
+            x = _LEFT + _CELL * word
+            if word in new:
+                thread, values[word] = new[word]
+                hue = f"c{1 + thread // warp % _HUES}"
+                s.rect(x, top, _CELL - 4, _BOX, hue, f"t{thread}\n{values[word]}")
+
+
+def height(mapping: str, block: int) -> float:
+    """Units that `draw_tree` needs from the leaves' y downwards."""
+    return _ROW * len(rounds(mapping, block)) + _BOX + 6
+
+
+def width(block: int) -> float:
+    return _LEFT + _CELL * block + 8
+
+
+def tree(block: int = 8) -> str:
+    """The tree of rung 1 over one block: word w of shared memory in column w, time downwards."""
+    s = Svg(max(width(block), 420), 26 + height("naive", block))
+    draw_tree(s, 26, "naive", block, warp=block)
+    count = len(rounds("naive", block))
+    working = [len(pairs) for _, pairs in rounds("naive", block)]
+    total = sum(_VALUES[w % len(_VALUES)] for w in range(block))
+    alt = tr(
+        f"A tree over {block} words of shared memory. In {count} rounds {', '.join(map(str, working))} threads add the "
+        f"word at distance 1, 2, 4 and so on to their own, until word 0 holds {total}.",
+        f"{block} 个共享内存字上的一棵树。{count} 轮中，分别有 {'、'.join(map(str, working))} 个线程把距离为 1、2、4……的字"
+        f"加到自己的字上，最后 0 号字里是 {total}。",
+    )
+    caption = tr(
+        f"One block of {block} threads: a column is a word of shared memory, tK is thread K, below it the value that it "
+        f"wrote. {block} words, {count} rounds, {sum(working)} additions.",
+        f"一个 {block} 线程的线程块：每列是一个共享内存字，tK 表示线程 K，下面是它写入的值。{block} 个字，{count} 轮，{sum(working)} 次加法。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def launches(n: int = 1_111_111, block: int = 256) -> str:
+    """One bar per launch: how many elements it reads and how many blocks it has, until one sum is left."""
+    counts = [n]
+    while counts[-1] > 1:
+        counts.append(-(-counts[-1] // block))
+    s = Svg(700, 20 + 62 * (len(counts) - 1))
+    top, longest = 10, 420
+    digits = len(str(n))
+    for number, (have, left) in enumerate(itertools.pairwise(counts), 1):
+        y = top + 62 * (number - 1)
+        s.text(4, y + 26, tr(f"launch {number}", f"第 {number} 次启动"), "bold", "start")
+        # To scale the second bar would be invisible already; the length follows the digits.
+        bar = max(150, longest * len(str(have)) / digits)
+        text = tr(f"{have:,} elements", f"{have:,} 个元素")
+        s.rect(100, y, bar, 40, "c1", text)
+        s.arrow(100 + bar + 4, y + 20, 100 + bar + 40, y + 20, "muted")
+        s.text(
+            100 + bar + 46,
+            y + 25,
+            tr(f"{left:,} blocks" if left > 1 else "1 block", f"{left:,} 个线程块"),
+            "",
+            "start",
+        )
+    steps = ", ".join(f"{c:,}" for c in counts)
+    alt = tr(
+        f"{len(counts) - 1} launches of blocks of {block} threads bring {n:,} elements to one: {steps}.",
+        f"每块 {block} 个线程，启动 {len(counts) - 1} 次，把 {n:,} 个元素归为一个：{steps}。",
+    )
+    caption = tr(
+        f"Each launch leaves one partial sum per block of {block}, and the next launch sums these (bars not to scale).",
+        f"每次启动，每个 {block} 线程的线程块留下一个部分和，由下一次启动继续求和（条长不按比例）。",
+    )
+    return figure(s, alt=alt, caption=caption)
