@@ -1,10 +1,10 @@
 // Rung 9: 16 bytes per load, several loads in flight, one tile per block in the order of memory.
-// @rung kernel=reduce_limit block=1024 blocks=64,128,256,512,1024 vectors=4 grid=tiles launches=one
+// @rung kernel=reduce_limit block=512 blocks=64,128,256,512,1024 vectors=4 grid=tiles launches=one
 #ifndef ELEMENT
 #define ELEMENT float  // or int
 #endif
 #ifndef BLOCK
-#define BLOCK 1024
+#define BLOCK 512
 #endif
 #ifndef VECTORS
 #define VECTORS 4  // loads of 16 bytes that each thread has in flight
@@ -75,6 +75,23 @@ __device__ __forceinline__ T tile_sum(const Vector* __restrict__ in, long long f
 }
 // --8<-- [end:tile]
 
+// This thread's share of the partial sums. They come from other SMs, so the loads pass by the L1
+// cache; and this block is alone, so only its own loads in flight hide their latency.
+// --8<-- [start:partials]
+__device__ __forceinline__ T partials_sum(const T* partials, int blocks) {
+  const int vectors = blocks / PER_VECTOR;
+  T sum = T(0);
+#pragma unroll 4
+  for (int v = threadIdx.x; v < vectors; v += BLOCK) {
+    const uint4 raw = __ldcg(reinterpret_cast<const uint4*>(partials) + v);
+    sum += vector_sum(reinterpret_cast<const Vector&>(raw));
+  }
+  for (int b = vectors * PER_VECTOR + threadIdx.x; b < blocks; b += BLOCK)
+    sum += __ldcg(partials + b);
+  return sum;
+}
+// --8<-- [end:partials]
+
 // out[0] = sum of in[0 .. n); in is aligned to 16 bytes, as cuMemAlloc returns it. One block per
 // tile of BLOCK * VECTORS vectors. partials: one element per block. ticket: 0 before the first
 // launch.
@@ -92,11 +109,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   if (gridDim.x == 1) {  // nobody to wait for
     if (threadIdx.x == 0) out[0] = sum;
   } else if (last_block(sum, partials, ticket)) {
-    sum = T(0);
-#pragma unroll 16  // as many loads in flight: this block is alone, and nothing else hides their
-                   // latency
-    for (int b = threadIdx.x; b < gridDim.x; b += BLOCK) sum += __ldcg(partials + b);
-    sum = block_sum(sum);
+    sum = block_sum(partials_sum(partials, gridDim.x));
     if (threadIdx.x == 0) out[0] = sum;
   }
 }
