@@ -101,14 +101,15 @@ def torch_sum(x: Any) -> Vendor | None:
 
 
 def matmul(a: Any, b: Any, out: Any) -> Vendor | None:
-    """out = a @ b by cuBLAS, through CuPy; a (m, k), b (k, n), out (m, n), all row-major and float32.
+    """out = a @ b by cuBLAS, through CuPy; a (m, k), b (k, n), out (m, n), all row-major and float32 (or float16).
 
     In fp32 throughout: CuPy asks cuBLAS for CUBLAS_COMPUTE_32F, which rules TF32 out, unless CUPY_TF32=1 in the
     environment or other code chose otherwise, and both are overruled here. For the whole process, as CuPy has it.
+    With float16 it uses the tensor cores, and adds in fp32.
     """
     if (cp := cupy()) is None:
         return None
     linalg = cp._core._routines_linalg
-    linalg.set_compute_type("float32", linalg.COMPUTE_TYPE_DEFAULT)
+    linalg.set_compute_type(out.dtype, linalg.COMPUTE_TYPE_DEFAULT)
     left, right, target = cp.asarray(a), cp.asarray(b), cp.asarray(out)
     return Vendor(lambda: cp.dot(left, right, out=target))

@@ -1,0 +1,41 @@
+// Timing honestly: what is timed, what keeps the GPU busy meanwhile, and which clock the SMs run
+// at.
+
+// --8<-- [start:copy]
+extern "C" __global__ void copy(const float4* __restrict__ in, float4* __restrict__ out, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = in[i];  // n counts float4: 16 bytes per thread
+}
+// --8<-- [end:copy]
+
+__device__ long long nanoseconds() {
+  long long now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+
+// --8<-- [start:busy]
+extern "C" __global__ void busy(long long ns) {
+  const long long start = nanoseconds();
+  while (nanoseconds() - start < ns) {
+  }
+}
+// --8<-- [end:busy]
+
+// --8<-- [start:sm-clock]
+extern "C" __global__ void sm_clock(long long* __restrict__ out, long long ns) {
+  const long long start = nanoseconds(), cycles = clock64();
+  while (nanoseconds() - start < ns) {
+  }
+  out[0] = clock64() - cycles;
+  out[1] = nanoseconds() - start;
+}
+// --8<-- [end:sm-clock]
+
+// --8<-- [start:chain]
+extern "C" __global__ void chain(float* __restrict__ out, float a, float b, int steps) {
+  float value = threadIdx.x;
+  for (int i = 0; i < steps; ++i) value = fmaf(value, a, b);  // each waits for the one before
+  out[blockIdx.x * blockDim.x + threadIdx.x] = value;
+}
+// --8<-- [end:chain]
