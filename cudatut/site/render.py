@@ -16,6 +16,7 @@ from typing import Any
 
 from cudatut.site.charts import benchmark_svg, number, percent
 from cudatut.site.locale import text
+from cudatut.site.sweep import series_svg
 
 MIME = "application/vnd.cudatut.v1+json"
 
@@ -41,6 +42,16 @@ _FIELDS: dict[str, dict[str, Any]] = {
     "profile": {"kernel": str, "metrics": dict},
     "sanitizer": {"tool": str, "errors": int},
     "facts": {"title": (str, None), "rows": list},
+    "claim": {
+        "id": str,
+        "source": str,
+        "statement": dict,
+        "predicted": (str, _NUMBER),
+        "measured": (str, _NUMBER),
+        "unit": (str, None),
+        "verdict": str,
+    },
+    "series": {"title": str, "x": dict, "y": dict, "lines": dict, "limit": (_NUMBER, None)},
 }
 _BENCH_ROW = {
     "name": str,
@@ -288,7 +299,48 @@ def _facts(result: dict[str, Any], lang: str) -> str:
     return _table(None, rows, caption=escape(result["title"] or ""))
 
 
+def _claim(result: dict[str, Any], lang: str) -> str:
+    t = lambda key: text(f"claim.{key}", lang)  # noqa: E731
+    rows = [
+        [t("statement"), escape(result["statement"][lang])],
+        [t("predicted"), format_claim_value(result, "predicted", lang)],
+        [t("measured"), format_claim_value(result, "measured", lang)],
+        [t("verdict"), verdict_html(result["verdict"], lang)],
+    ]
+    return _table(None, rows, caption=text("claim.caption", lang, source=escape(result["source"])))
+
+
+def format_claim_value(claim: dict[str, Any], key: str, lang: str) -> str:
+    """Return the value of a claim under `key` ("predicted", "measured") with its unit, as HTML."""
+    return _value({"value": claim[key], "unit": claim["unit"]}, lang)
+
+
+def verdict_html(verdict: str, lang: str) -> str:
+    """Return a verdict of a claim ("confirmed", "refuted", "depends") as a marked word."""
+    cls, mark = {"confirmed": ("pass", "✓"), "refuted": ("fail", "✗"), "depends": ("note", "≈")}[
+        verdict
+    ]
+    return f'<span class="ct-{cls}">{mark} {text(f"claim.{verdict}", lang)}</span>'
+
+
+def _series(result: dict[str, Any], lang: str) -> str:
+    lines = {name: {x: y for x, y in line} for name, line in result["lines"].items()}
+    positions = sorted({x for line in lines.values() for x in line})
+    head = [escape(result["x"]["name"]), *(escape(name) for name in lines)]
+    rows = [
+        [f"{x:,}", *(_maybe(line.get(x), number) for line in lines.values())] for x in positions
+    ]
+    return (
+        f'<figure class="ct-bench"><figcaption>{escape(result["title"])}</figcaption>'
+        f'<div class="ct-scroll" tabindex="0">{series_svg(result, lang)}</div>'
+        f'<details class="ct-numbers"><summary>{text("table.numbers", lang)}</summary>{_table(head, rows)}</details>'
+        "</figure>"
+    )
+
+
 _EACH = {
+    "claim": _claim,
+    "series": _series,
     "benchmark": _benchmark,
     "resources": _resources,
     "profile": _profile,
