@@ -67,8 +67,8 @@ def working(block: int = 256, warp: int = 32) -> str:
         f"{block} 线程的线程块里，每轮每个线程束有几个 lane 在工作。取模时 {warps * count} 格中有 {totals[0]} 格有工作，多半只有几个 lane；跨步索引时有 {totals[1]} 格。",
     )
     caption = tr(
-        f"Lanes that add, per warp (column) and round (row). Blue: all {warp}; orange: some; dashed: none. "
+        f"Lanes that add, per warp (column) and round (row). Green: all {warp}; orange: some; dashed: none. "
         f"{totals[0]} boxes with work on the left, {totals[1]} on the right.",
-        f"每个线程束（列）每一轮（行）里做加法的 lane 数。蓝：{warp} 个全在；橙：一部分；虚线：没有。左边 {totals[0]} 格有工作，右边 {totals[1]} 格。",
+        f"每个线程束（列）每一轮（行）里做加法的 lane 数。绿：{warp} 个全在；橙：一部分；虚线：没有。左边 {totals[0]} 格有工作，右边 {totals[1]} 格。",
     )
     return figure(s, alt=alt, caption=caption)
