@@ -1,0 +1,70 @@
+# ---
+# jupyter:
+#   cudatut:
+#     title: {en: "A barrier left out", zh: "少了一个栅栏"}
+#     requires: sm_75
+#     timeout_s: 120
+#     alone: false
+# ---
+
+# %% [markdown]
+# The tiled product without its first barrier, and without its second: what comes out, and what racecheck says.
+
+# %% setup
+import json
+
+import cudatut as ct
+
+# %% wrong-results
+# In a process of its own, so that the sanitizers of this book do not stumble over it.
+count = """
+import json
+import numpy as np
+import cudatut as ct
+
+n, runs = 1024, 20
+rng = ct.rng(0)
+a, b = (rng.integers(-8, 9, (n, n)).astype("float32") for _ in range(2))
+exact = (a.astype("float64") @ b.astype("float64")).astype("float32")  # whole numbers: exact in fp32
+a, b = ct.to_device(a), ct.to_device(b)
+found = {}
+for name in ("both", "no_first", "no_second"):
+    kernel = ct.Kernel("basics/shared_memory_races.cu", name)
+    wrong = []
+    for _ in range(runs):
+        c = ct.empty((n, n), "float32")
+        kernel(a, b, c, n, grid=(n // 32, n // 32), block=(32, 32))
+        wrong.append(int((c.get() != exact).sum()))
+    found[name] = wrong
+print(json.dumps(found))
+"""
+child = ct.isolated(count)
+assert child.returncode == 0, child.stderr
+wrong = json.loads(child.stdout.splitlines()[-1])
+for name, of_run in wrong.items():
+    ct.facts(
+        name,
+        {
+            "runs": len(of_run),
+            "runs with a wrong result": sum(1 for elements in of_run if elements),
+            "wrong elements, fewest": min(of_run),
+            "wrong elements, most": max(of_run),
+            "different counts": len(set(of_run)),
+        },
+    )
+
+# %% racecheck
+launch = """
+import numpy as np
+import cudatut as ct
+
+n = 64
+a, b, c = (ct.to_device(np.ones((n, n), "float32")) for _ in range(3))
+kernel = ct.Kernel("basics/shared_memory_races.cu", "no_second")
+kernel(a, b, c, n, grid=(n // 32, n // 32), block=(32, 32))
+ct.synchronize()
+"""
+report = ct.sanitize(launch, tool="racecheck")
+lines = [line.removeprefix("=========").strip() for line in report.log.splitlines()]
+for line in [line for line in lines if "Race reported" in line][:2]:
+    print(line)
