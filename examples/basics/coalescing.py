@@ -126,7 +126,7 @@ READ = "dram__bytes_read.sum"
 # of the cells above: first the patterns, then the strides.
 counted = profile_launches(
     "basics/coalescing",
-    kernel="regex:^read_",
+    kernel="regex:^read_(pattern|strided)$",
     metrics=[REQUESTS, SECTORS, READ],
     launches=len(PATTERNS) + len(READS),
 )
