@@ -1,16 +1,26 @@
 """The vendor's libraries as contestants: each function returns a callable for `ct.bench`, or None with a note.
 
-CuPy (CUB, cuBLAS) and PyTorch use the primary context that PyCUDA shares, so they work on the same arrays without a copy.
+CUB is compiled from the CUDA toolkit's own headers; CuPy (for cuBLAS and elementwise kernels) and PyTorch use the primary
+context that PyCUDA shares. All work on the same arrays, without a copy. While a sanitizer or profiler runs the process,
+every function returns None: it is our kernels that are watched, and the imports take seconds.
 """
 
+import ctypes
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import tool
-from .errors import ToolMissing
-from .gpu import activate
+from . import memory, tool
+from .errors import CudatutError, KernelCompileError, ToolMissing
+from .gpu import activate, device
+from .nvcc import find_nvcc, nvcc_version
 from .results import show
 
 
@@ -65,14 +75,85 @@ def add(x: Any, y: Any, out: Any) -> Vendor | None:
 
 
 def sum(x: Any) -> Vendor | None:
-    """Sum of all elements by CUB's DeviceReduce, through CuPy, into an array of one element of x's dtype."""
-    if (cp := cupy()) is None:
+    """Sum of all elements (float32 or int32) by CUB's DeviceReduce; `.out` is the array of one element it goes to."""
+    return _cub_call(f"cub_sum_{x.dtype}", x, (1, x.dtype))
+
+
+def histogram(x: Any) -> Vendor | None:
+    """Counts of the 256 values of uint8 elements by CUB's DeviceHistogram; `.out` is the uint32 array of counts."""
+    return _cub_call("cub_histogram_uint8", x, (256, "uint32"))
+
+
+def _cub_call(name: str, source: Any, result: tuple[int, Any]) -> Vendor | None:
+    """A call of a function of vendor_cub.cu; scratch memory, and a result of (count, dtype), are allocated once."""
+    if tool.running():
         return None
-    cp._core.set_routine_accelerators(["cub"])
-    cp._core.set_reduction_accelerators(["cub"])
-    a = cp.asarray(x)
-    total = cp.empty((), a.dtype)
-    return Vendor(lambda: a.sum(dtype=a.dtype, out=total))
+    try:
+        function = getattr(_cub(), name)
+    except (ToolMissing, KernelCompileError) as error:
+        if tool.recording():
+            raise
+        show(f"no row for CUB: {error}")
+        return None
+    out, nbytes = memory.empty(*result), ctypes.c_size_t(0)
+    pointers = [ctypes.c_void_p(int(array.gpudata)) for array in (source, out)]
+
+    def call(scratch: int | None) -> None:
+        status = function(
+            ctypes.c_void_p(scratch),
+            ctypes.byref(nbytes),
+            *pointers,
+            ctypes.c_longlong(source.size),
+        )
+        if status:
+            raise CudatutError(f"{name} failed with CUDA error {status}")
+
+    call(None)  # CUB's way of saying how much scratch memory it needs
+    scratch = memory.empty(max(nbytes.value, 1), "uint8")
+    vendor = Vendor(lambda: call(int(scratch.gpudata)))
+    vendor.out = out
+    return vendor
+
+
+@cache
+def _cub() -> ctypes.CDLL:
+    """vendor_cub.cu as a library, compiled by nvcc for this GPU once and then kept in the user's cache.
+
+    Raises ToolMissing without nvcc, KernelCompileError where this toolkit's CUB does not compile.
+    """
+    from platformdirs import user_cache_dir  # PyCUDA, which this needs anyway, brings it
+
+    source = Path(__file__).with_name("vendor_cub.cu")
+    nvcc = find_nvcc()
+    activate()
+    key = hashlib.sha256(
+        f"{source.read_text()} {nvcc_version(nvcc)} {device().arch}".encode()
+    ).hexdigest()[:16]
+    suffix = ".dll" if sys.platform == "win32" else ".so"
+    library = Path(user_cache_dir("cudatut", "cudatut")) / f"cub-{key}{suffix}"
+    if not library.is_file():
+        library.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=library.parent) as folder:
+            made = Path(folder) / library.name
+            command = [
+                str(nvcc),
+                "-O3",
+                "-std=c++17",
+                f"-arch={device().arch}",
+                "--shared",
+                "-o",
+                str(made),
+                str(source),
+            ]
+            if sys.platform != "win32":
+                command += ["-Xcompiler", "-fPIC"]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                raise KernelCompileError(
+                    f"nvcc could not compile {source.name}:\n{done.stderr.strip()}"
+                )
+            os.replace(made, library)
+    return ctypes.CDLL(str(library))
 
 
 @cache
