@@ -1,0 +1,158 @@
+"""Drawings of coalesced access: the sectors of a request, two mappings of a matrix product, tables of the recording."""
+
+from __future__ import annotations
+
+from cudatut.site import references
+from cudatut.site.svg import Svg, figure, tr
+
+EXAMPLE = "basics/coalescing"
+_WARP, _SECTOR = 32, 8  # lanes; words per sector
+
+
+def _fact(cell: str, row: str) -> float:
+    return references.value(f'{EXAMPLE}#{cell}["{row}"].value')
+
+
+def _request(stride: int, offset: int, turn: int, flip: int) -> list[int]:
+    """The word that each lane of the first warp wants, as `read_pattern` computes it."""
+    return [offset + stride * (lane * turn % _WARP ^ flip) for lane in range(_WARP)]
+
+
+def requests(words: int = 64) -> str:
+    """Five requests of a warp on a strip of memory: which words are wanted, and which sectors travel."""
+    rows = (
+        (tr("aligned", "对齐"), (1, 0, 1, 0)),
+        (tr("shuffled", "打乱次序"), (1, 0, 13, 6)),
+        (tr("one word on", "偏移一个字"), (1, 1, 1, 0)),
+        (tr("stride 2", "步长 2"), (2, 0, 1, 0)),
+        (tr("the same word", "同一个字"), (0, 0, 1, 0)),
+    )
+    cell, left, row = 8, 112, 46
+    s = Svg(left + cell * words + 84, row * len(rows) + 34)
+    counts = []
+    for i, (name, pattern) in enumerate(rows):
+        y = 8 + row * i
+        wanted = _request(*pattern)
+        touched = {word // _SECTOR for word in wanted}
+        counts.append(len(touched))
+        s.text(left - 10, y + 20, name, "", "end")
+        for sector in range(words // _SECTOR):
+            x = left + cell * _SECTOR * sector
+            cls = "c1" if sector in touched else "hollow muted"
+            s.rect(x + 1, y, cell * _SECTOR - 2, 28, cls, rx=2)
+        for word in set(wanted):
+            if word < words:
+                s.rect(left + cell * word + 1.5, y + 7, cell - 3, 14, "c2 solid", rx=0)
+        count = tr(f"{len(touched)} sectors", f"{len(touched)} 个扇区")
+        if len(touched) == 1:
+            count = tr("1 sector", "1 个扇区")
+        s.text(left + cell * words + 8, y + 19, count, "bold", "start")
+    y = 8 + row * len(rows) + 8
+    s.line(left, y, left + cell * _SECTOR, y, "axis")
+    s.text(left + cell * _SECTOR + 8, y + 5, tr("32 bytes", "32 字节"), "muted", "start")
+    listed = "; ".join(f"{name}: {count}" for (name, _), count in zip(rows, counts))
+    alt = tr(
+        f"Strips of {words} words in sectors of {_SECTOR}. Sectors that one request of {_WARP} lanes touches: {listed}.",
+        f"每条画出 {words} 个字，每 {_SECTOR} 个字一个扇区。{_WARP} 个 lane 的一次请求碰到的扇区数：{listed}。",
+    )
+    caption = tr(
+        "One request of a warp. Small boxes: the words that its lanes want. Filled frames: the sectors that travel. The "
+        "order of the lanes does not show, because it does not count.",
+        "线程束的一次请求。小方块：各 lane 要的字；填色的框：真正传输的扇区。lane 的先后次序没有画出来，因为它不起作用。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def mappings(drawn: int = 8, step: int = 2) -> str:
+    """What a warp touches in A, B and C at one step of the loop, for both mappings; `drawn` lanes and columns."""
+    cell, gap, top = 17, 40, 34
+    side = drawn * cell
+    left = 8
+    s = Svg(left + 3 * side + 2 * gap + 200, 2 * (side + 66))
+    told = []
+    for panel, (name, down) in enumerate((("naive_rows", True), ("naive_columns", False))):
+        y = top + panel * (side + 66)
+        lanes = range(drawn)
+        a = {(lane if down else 0, step) for lane in lanes}
+        b = {(step, 0 if down else lane) for lane in lanes}
+        c = {(lane if down else 0, 0 if down else lane) for lane in lanes}
+        s.text(left, y - 16, name, "bold mono", "start")
+        for i, (matrix, touched) in enumerate((("A", a), ("B", b), ("C", c))):
+            x = left + i * (side + gap)
+            for r in range(drawn):
+                for q in range(drawn):
+                    cls = "c2 solid" if (r, q) in touched else "c0"
+                    s.rect(x + q * cell, y + r * cell, cell - 2, cell - 2, cls, rx=1)
+            s.text(x + side / 2, y + side + 18, matrix, "muted")
+        a32 = _WARP if down else 1
+        b32 = 1 if down else _WARP // _SECTOR
+        c32 = _WARP if down else _WARP // _SECTOR
+        told.append((name, a32, b32, c32))
+        x = left + 3 * side + 2 * gap + 20
+        s.text(x, y + 20, tr("sectors, 32 lanes:", "扇区数（32 个 lane）："), "muted", "start")
+        for i, (matrix, count) in enumerate((("A", a32), ("B", b32), ("C", c32))):
+            s.text(x, y + 46 + 24 * i, f"{matrix}: {count}", "bold", "start")
+    listed = "; ".join(f"{name}: A {a}, B {b}, C {c}" for name, a, b, c in told)
+    alt = tr(
+        f"Elements of A, B and C that a warp touches at one step. Sectors for {_WARP} lanes: {listed}.",
+        f"线程束在循环的一步里碰到的 A、B、C 元素。{_WARP} 个 lane 的扇区数：{listed}。",
+    )
+    caption = tr(
+        f"One step of the loop, {drawn} lanes drawn. Rows lie one after the other in memory: what is side by side in a row "
+        "shares sectors, what is one below the other does not.",
+        f"循环的一步，只画 {drawn} 个 lane。矩阵在内存里按行存放：同一行里相邻的元素共用扇区，上下相邻的则不共用。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def _names() -> dict[str, str]:
+    return {
+        "aligned": tr("aligned", "对齐"),
+        "one word on": tr("one word on", "偏移一个字"),
+        "eight words on": tr("eight words on", "偏移八个字"),
+        "reversed": tr("reversed", "逆序"),
+        "shuffled": tr("shuffled", "打乱次序"),
+        "all the same word": tr("all the same word", "全部读同一个字"),
+    }
+
+
+def _name(row: str) -> str:
+    return _names().get(row, row.replace("stride ", tr("stride ", "步长 ")))
+
+
+def patterns_table() -> str:
+    """Markdown: sectors per request, predicted and measured, and the share of useful bytes, from the recording."""
+    lines = [
+        tr(
+            "| lanes read | predicted | measured | useful bytes |",
+            "| 各 lane 读取的位置 | 预测 | 实测 | 有用字节占比 |",
+        ),
+        "|---|---:|---:|---:|",
+    ]
+    for row in references.load(EXAMPLE).results("patterns")[0]["rows"]:
+        name = row["name"]
+        useful = references.value(f'{EXAMPLE}#patterns.1["{name}"].value')
+        measured = references.value(f'{EXAMPLE}#count-patterns.0["{name}"].value')
+        lines.append(f"| {_name(name)} | {row['value']} | {measured:g} | {useful:.1%} |")
+    return "\n".join(lines)
+
+
+def strides_table() -> str:
+    """Markdown: bytes and times of the strided reads, predicted and measured, from the recording."""
+    lines = [
+        tr(
+            "| | useful, MB | sectors, MB | from memory, MB | predicted, µs | measured, µs |",
+            "| | 有用，MB | 扇区，MB | 来自显存，MB | 预测，µs | 实测，µs |",
+        ),
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for row in references.load(EXAMPLE).results("bench-strides")[0]["rows"]:
+        name = row["name"]
+        useful, sectors, time = (
+            references.value(f'{EXAMPLE}#predict-strides.{i}["{name}"].value') for i in range(3)
+        )
+        memory = references.value(f'{EXAMPLE}#count-patterns.1["{name}"].value')
+        lines.append(
+            f"| {_name(name)} | {useful:.1f} | {sectors:.1f} | {memory:.1f} | {time:.1f} | {row['median_us']:.1f} |"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,124 @@
+"""Drawings of thread tiles: what a thread reads for its results, and the tiles of the rung."""
+
+from __future__ import annotations
+
+from cudatut.site import references
+from cudatut.site.svg import Svg, figure, tr
+
+EXAMPLE = "basics/thread_tile"
+
+
+def reuse(n: int = 7, shapes: tuple[tuple[int, int], ...] = ((1, 1), (4, 1), (4, 4))) -> str:
+    """What one thread reads of two n x n matrices for high x wide results, and how much that is for each."""
+    cell, gap, panel = 11, 12, 224
+    side = n * cell
+    s = Svg(panel * len(shapes), 2 * side + gap + 70)
+    told = []
+    for i, (high, wide) in enumerate(shapes):
+        x, y = 10 + panel * i, 34
+        s.text(x, 18, tr(f"{high} × {wide} results", f"{high} × {wide} 个结果"), "bold", "start")
+        rows, columns = range(1, 1 + high), range(1, 1 + wide)
+        for r in range(n):
+            for q in range(n):
+                # B above C, A to the left of it: a row of A and a column of B meet in their result.
+                in_b, in_a = q in columns, r in rows
+                s.rect(
+                    x + side + gap + q * cell,
+                    y + r * cell,
+                    cell - 1.5,
+                    cell - 1.5,
+                    "c3 solid" if in_b else "c0",
+                    rx=0,
+                )
+                s.rect(
+                    x + q * cell,
+                    y + side + gap + r * cell,
+                    cell - 1.5,
+                    cell - 1.5,
+                    "c1 solid" if in_a else "c0",
+                    rx=0,
+                )
+                s.rect(
+                    x + side + gap + q * cell,
+                    y + side + gap + r * cell,
+                    cell - 1.5,
+                    cell - 1.5,
+                    "c2 solid" if in_a and in_b else "c0",
+                    rx=0,
+                )
+        loads = n * (high + wide)
+        each = loads / (high * wide)
+        told.append((high, wide, loads, each))
+        words = tr(f"{loads} loads, {each:.4g} each", f"{loads} 次读取，平均 {each:.4g}")
+        s.text(x, y + 2 * side + gap + 22, words, "", "start")
+        s.text(x + 4, y + side + gap - 5, "A", "muted", "start")
+        s.text(x + side + gap + 4, y - 4, "B", "muted", "start")
+    listed = "; ".join(f"{h} x {w}: {loads} loads" for h, w, loads, _ in told)
+    alt = tr(
+        f"Rows of A and columns of B that one thread reads for its results of two {n} x {n} matrices. {listed}.",
+        f"一个线程为了自己的结果要读的 A 的行与 B 的列（矩阵 {n} × {n}）："
+        + "；".join(f"{h} × {w}：{loads} 次读取" for h, w, loads, _ in told)
+        + "。",
+    )
+    caption = tr(
+        f"Matrices of {n} x {n}. Loads grow with the edges of the thread's tile, results with its area.",
+        f"矩阵 {n} × {n}。读取次数随线程分块的边长增加，结果个数随面积增加。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def block(bm: int = 64, bn: int = 64, bk: int = 8, tm: int = 8) -> str:
+    """The tiles of a block to scale, and the part of one thread: tm results below each other."""
+    scale, left, top = 3, 60, 46
+    s = Svg(640, top + scale * (bk + bm) + 84)
+    x_b, y_b = left + scale * bk + 50, top
+    x_a, y_c = left, top + scale * bk + 34
+    s.rect(x_b, y_b, scale * bn, scale * bk, "c3", rx=0)
+    s.text(x_b + scale * bn / 2, y_b - 8, f"B: {bk} × {bn}", "muted")
+    s.rect(x_a, y_c, scale * bk, scale * bm, "c1", rx=0)
+    s.text(x_a + scale * bk / 2, y_c + scale * bm + 18, f"A: {bm} × {bk}", "muted")
+    s.rect(x_b, y_c, scale * bn, scale * bm, "c0", rx=0)
+    s.text(x_b + scale * bn / 2, y_c + scale * bm + 18, f"C: {bm} × {bn}", "muted")
+    column, first = bn * 5 // 8, tm * 2
+    s.rect(x_b + scale * column, y_b, scale, scale * bk, "c3 solid", rx=0)
+    s.rect(x_a, y_c + scale * first, scale * bk, scale * tm, "c1 solid", rx=0)
+    s.rect(x_b + scale * column, y_c + scale * first, scale, scale * tm, "c2 solid", rx=0)
+    threads = bm * bn // tm
+    x = x_b + scale * bn + 26
+    said = (
+        tr(f"{threads} threads", f"{threads} 个线程"),
+        tr(f"one thread: {tm} results", f"一个线程：{tm} 个结果"),
+        tr("per step of K: 1 word of B,", "沿 K 走一步：B 读 1 个字，"),
+        tr(f"{tm} words of A, {tm} FMAs", f"A 读 {tm} 个字，做 {tm} 次 FMA"),
+    )
+    for i, line in enumerate(said):
+        s.text(x, y_c + 30 + 24 * i, line, "bold" if i == 1 else "", "start")
+    alt = tr(
+        f"A block of {threads} threads computes {bm} x {bn} of C from tiles {bm} x {bk} of A and {bk} x {bn} of B; one thread "
+        f"computes {tm} elements of one column.",
+        f"{threads} 个线程的线程块，用 A 的 {bm} × {bk} 分块和 B 的 {bk} × {bn} 分块，计算 C 的 {bm} × {bn}；一个线程负责同一列的 {tm} 个元素。",
+    )
+    caption = tr(
+        "To scale. Dark: what one thread reads and computes in one pass over the tiles.",
+        "按比例绘制。深色：一个线程在一遍分块中读取和计算的部分。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def variants_table() -> str:
+    """Markdown: loads, barriers and times of the variants, from the recording."""
+    lines = [
+        tr(
+            "| | words per result, global | words per result, shared | barriers per thread | µs |",
+            "| | 每个结果的全局读取，字 | 每个结果的共享读取，字 | 每线程栅栏数 | µs |",
+        ),
+        "|---|---:|---:|---:|---:|",
+    ]
+    counted = references.load(EXAMPLE).results("variants")
+    for row, of in zip(references.load(EXAMPLE).results("bench-variants")[0]["rows"], counted):
+        words = {fact["name"]: fact["value"] for fact in of["rows"]}
+        lines.append(
+            f"| {row['name']} | {words['global']:g} | {words['shared']:g} | {words['barriers per thread']:g} "
+            f"| {row['median_us']:.0f} |"
+        )
+    return "\n".join(lines)
