@@ -1,0 +1,104 @@
+# ---
+# jupyter:
+#   cudatut:
+#     title: {en: "A local array, indexed by data or by constants", zh: "局部数组：下标来自数据，还是常量"}
+#     requires: sm_75
+#     timeout_s: 120
+# ---
+
+# %% [markdown]
+# Registers have no addresses: an array whose index is known only at run time lives in memory.
+
+# %% setup
+import numpy as np
+from machine_code import compile_report, sass
+
+import cudatut as ct
+
+FILE = "basics/registers.cu"
+block, BINS = 256, 16
+n, each = 100_000, 64  # threads (whole warps), values per thread
+warps = n // 32
+rng = ct.rng(0)
+values = rng.integers(0, BINS, (each, n), dtype="int32")
+x, out = ct.to_device(values), ct.empty((BINS, n), "int32")
+
+# %% compile
+indexed = ct.Kernel(FILE, "count_indexed")
+unrolled = ct.Kernel(FILE, "count_unrolled")
+ct.show(indexed.resources(block))
+ct.show(unrolled.resources(block))
+ct.facts(
+    "ptxas",
+    {
+        f"{kernel.name}: {what}": value
+        for kernel in (indexed, unrolled)
+        for what, value in vars(compile_report(FILE, kernel.name)).items()
+    },
+)
+
+# %% sass
+for i in sass(FILE, "count_indexed"):
+    if i.op in ("LDL", "STL"):
+        print(f"{i.address:04x}  {i.text}")
+
+
+# %% predict
+def sectors_of(values):
+    """Sectors that a warp's access c[x] touches, over all warps and values.
+
+    Word k of all lanes lies in one line of 128 bytes; eight neighbouring lanes share a sector of it. So each
+    different (value, group of eight lanes) is a sector of its own.
+    """
+    grouped = np.sort(values.reshape(each, n // 8, 8), axis=2)
+    return int((1 + (np.diff(grouped, axis=2) != 0).sum(axis=2)).sum())
+
+
+whole_array = 4 * BINS * warps  # sectors to write 16 zeros per lane, or to read 16 counts
+same = np.repeat(values[:, ::32], 32, axis=1)  # all lanes of a warp count the same value
+ct.facts(
+    "prediction",
+    {
+        "accesses c[x]": each * warps,
+        "sectors per access, random": sectors_of(values) / (each * warps),
+        "sectors per access, one value per warp": sectors_of(same) / (each * warps),
+        "sectors, loads": sectors_of(values) + whole_array,
+        "sectors, stores": sectors_of(values) + whole_array,
+    },
+)
+
+# %% check
+same_x = ct.to_device(np.ascontiguousarray(same))
+for kernel in (indexed, unrolled):
+    for source, host in ((x, values), (same_x, same)):
+        for m in (n, 1, 31, 33):
+            data = source if m == n else ct.to_device(np.ascontiguousarray(host[:, :m]))
+            result = ct.empty((BINS, m), "int32")
+            kernel(data, result, m, each, grid=ct.cdiv(m, block), block=block)
+            expected = np.stack([(host[:, :m] == k).sum(axis=0) for k in range(BINS)])
+            name = f"{kernel.name}, {'random' if source is x else 'one value'}, n={m}"
+            ct.check(result, expected.astype("int32"), name=name)
+
+
+# %% bench
+def run(kernel, source):
+    return lambda: kernel(source, out, n, each, grid=ct.cdiv(n, block), block=block)
+
+
+ct.bench(
+    {
+        "indexed, random": run(indexed, x),
+        "indexed, one value per warp": run(indexed, same_x),
+        "unrolled, random": run(unrolled, x),
+        "unrolled, one value per warp": run(unrolled, same_x),
+    },
+    bytes=4 * (each + BINS) * n,
+    name="16 counters per thread",
+)
+
+# %% counters
+COUNTERS = [
+    "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum",
+]
+ct.profile("basics/registers_indexed", "count_indexed", COUNTERS)
