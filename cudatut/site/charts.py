@@ -94,7 +94,7 @@ def number(value: float) -> str:
     if size == 0 or (float(value).is_integer() and size >= 1):
         return f"{value:,.0f}"
     digits = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else None
-    return f"{value:.3g}" if digits is None else f"{value:,.{digits}f}"
+    return f"{value:#.3g}" if digits is None else f"{value:,.{digits}f}"
 
 
 def percent(fraction: float) -> str:
@@ -104,7 +104,7 @@ def percent(fraction: float) -> str:
         f"{points:.0f}%"
         if points >= 9.5
         else f"{points:.1f}%"
-        if points >= 0.095
+        if points >= 0.95
         else f"{points:.2g}%"
     )
 

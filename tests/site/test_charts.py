@@ -151,6 +151,7 @@ def test_a_benchmark_without_rows_is_refused():
         (81.44, "81.4"),
         (3.017, "3.02"),
         (0.00412, "0.00412"),
+        (0.21, "0.210"),
         (8.0, "8"),
     ],
 )
@@ -159,7 +160,8 @@ def test_number(value, shown):
 
 
 @pytest.mark.parametrize(
-    ("fraction", "shown"), [(1.0, "100%"), (0.9549, "95%"), (0.0123, "1.2%"), (0.000029, "0.0029%")]
+    ("fraction", "shown"),
+    [(1.0, "100%"), (0.9549, "95%"), (0.0123, "1.2%"), (0.0024, "0.24%"), (0.000029, "0.0029%")],
 )
 def test_percent(fraction, shown):
     assert percent(fraction) == shown
