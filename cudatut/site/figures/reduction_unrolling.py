@@ -1,0 +1,109 @@
+"""Drawings of the chapter on unrolling: who waits for whom, and which words a step reads and writes."""
+
+from __future__ import annotations
+
+from cudatut.site.svg import Svg, figure, tr
+
+WARP = 32
+
+
+def _tree(s: Svg, y: float, block: int, last_warp_alone: bool, left: float, step: float) -> int:
+    """Warps as rows, the steps of the tree as columns. Returns the number of barriers of the whole block."""
+    warps, height = block // WARP, 15
+    bottom = y + height * warps
+    s.text(left - 12, y + height * warps / 2 + 5, tr("warps", "线程束"), "muted", "end")
+    barriers, x = 1, left
+    for w in range(warps):
+        s.rect(x + 4, y + height * w, step - 12, height - 3, "c2", rx=2)
+    s.line(x + step - 4, y - 4, x + step - 4, bottom + 2, "warn")
+    half = block // 2
+    while half > 0:
+        x += step
+        alone = last_warp_alone and half < WARP
+        for w in range(warps):
+            if w * WARP < half:
+                s.rect(x + 4, y + height * w, step - 12, height - 3, "c1", rx=2)
+            elif not alone:
+                s.rect(x + 4, y + height * w, step - 12, height - 3, "hollow dash muted", rx=2)
+        if alone:
+            s.line(x + step - 4, y - 4, x + step - 4, y + height, "accent dash")
+        else:
+            s.line(x + step - 4, y - 4, x + step - 4, bottom + 2, "warn")
+            barriers += 1
+        s.text(x + step / 2 - 4, bottom + 18, half, "muted", size=13)
+        half //= 2
+    s.text(left + step / 2 - 4, bottom + 18, tr("load", "加载"), "muted", size=13)
+    return barriers
+
+
+def barriers(block: int = 256) -> str:
+    """The steps of rung 4 and of rung 5 in one block: bars are warps at work, lines are barriers."""
+    steps = block.bit_length()  # the load, and log2(block) rounds
+    left, width = 76, 700
+    step = (width - left - 10) / steps
+    rows = 15 * block // WARP
+    s = Svg(width, 2 * rows + 136)
+    s.text(
+        left,
+        18,
+        tr("a loop, and a barrier after each round", "循环，每轮之后一次同步"),
+        "bold",
+        "start",
+    )
+    before = _tree(s, 34, block, False, left, step)
+    y = rows + 98
+    s.text(left, y - 16, tr("the last warp alone", "最后一个线程束单独处理"), "bold", "start")
+    after = _tree(s, y, block, True, left, step)
+    alt = tr(
+        f"Two timelines of a block of {block // WARP} warps. In the first all warps meet at {before} barriers, though most of them "
+        f"have nothing to add after the third round. In the second they meet at {after}; from half = 16 on one warp works alone, "
+        "and only its own lanes wait for each other.",
+        f"一个线程块 {block // WARP} 个线程束的两条时间线。第一条里，所有线程束要在 {before} 处栅栏会合，而三轮之后大多数已经无事可做；"
+        f"第二条里只会合 {after} 次，从 half = 16 起只剩一个线程束，只有它自己的 32 个线程互相等待。",
+    )
+    caption = tr(
+        f"Block of {block}; the number below is `half`. Full lines: `__syncthreads()`, {before} and {after} of them; dashed: `__syncwarp()`. "
+        "Dashed boxes: warps that come only to wait.",
+        f"{block} 个线程的线程块，下面的数是 `half`。实线是 `__syncthreads()`，分别是 {before} 次和 {after} 次；短虚线是 `__syncwarp()`。"
+        "虚线框里的线程束只是来等一下。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def overlap(lanes: int = 8, half: int = 4) -> str:
+    """Words that a step of the last warp reads and writes: all lanes at work, and only the lower ones."""
+    words, cell, left = lanes + half, 42, 150
+    s = Svg(left + cell * words + 10, 250)
+    titles = (
+        tr("all lanes: sums[t] += sums[t + half]", "所有 lane：sums[t] += sums[t + half]"),
+        tr("if (t < half) sums[t] += sums[t + half]", "if (t < half) sums[t] += sums[t + half]"),
+    )
+    shared = []
+    for number, active in enumerate((lanes, half)):
+        y = 36 + 122 * number
+        read = {t + half for t in range(active)}  # beside its own word, which no one else touches
+        written = set(range(active))
+        both = read & written
+        shared.append(len(both))
+        s.text(10, y - 14, titles[number], "mono", "start")
+        for row, (name, touched) in enumerate(
+            ((tr("read by a neighbour", "被别人读"), read), (tr("written", "被写"), written))
+        ):
+            s.text(left - 12, y + 22 + 36 * row, name, "muted", "end")
+            for w in range(words):
+                x = left + cell * w
+                if w in touched:
+                    s.rect(x, y + 36 * row, cell - 4, 30, "warn" if w in both else "c1", w, rx=3)
+                else:
+                    s.rect(x, y + 36 * row, cell - 4, 30, "hollow dash muted", rx=3)
+    alt = tr(
+        f"Words of shared memory in one step with half = {half} and a warp of {lanes} lanes. With all lanes at work {shared[0]} words are "
+        f"both read by one lane and written by another; with the lower {half} lanes alone, {shared[1]}.",
+        f"half = {half} 的一步，线程束按 {lanes} 个线程画。所有线程都参与时，有 {shared[0]} 个字既被一个线程读、又被另一个线程写；"
+        f"只让前 {half} 个线程参与时，这样的字有 {shared[1]} 个。",
+    )
+    caption = tr(
+        f"One step, half = {half}, a warp drawn with {lanes} lanes. A word in both rows needs an order between its reader and its writer.",
+        f"一步之内，half = {half}，线程束按 {lanes} 个线程画。同时出现在两行里的字，读它和写它的线程必须分出先后。",
+    )
+    return figure(s, alt=alt, caption=caption)
