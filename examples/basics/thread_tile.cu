@@ -35,7 +35,7 @@ __device__ __forceinline__ void multiply(const float* __restrict__ A, const floa
     __syncthreads();
     // --8<-- [end:load]
     // --8<-- [start:multiply]
-#pragma unroll
+#pragma unroll 8
     for (int i = 0; i < BK; ++i) {
       const float of_b = b[i][x];  // read once, used TM times
 #pragma unroll
@@ -55,10 +55,10 @@ __device__ __forceinline__ void multiply(const float* __restrict__ A, const floa
 }
 // --8<-- [end:kernel]
 
-// The launch bounds promise 512 threads, so that each may have 128 registers, twice what a block of
-// 1024 leaves: the results and a strip of A live in them.
+// The launch bounds promise 512 threads and ask for two such blocks on an SM, so that one computes
+// while the other waits for memory. That leaves a thread 64 registers: results, a strip of A.
 // --8<-- [start:instance]
-extern "C" __global__ void __launch_bounds__(64 * 64 / 8)
+extern "C" __global__ void __launch_bounds__(64 * 64 / 8, 2)
     matmul_thread_tile(const float* __restrict__ A, const float* __restrict__ B,
                        float* __restrict__ C, int m, int n, int k) {
   multiply<64, 64, 8, 8>(A, B, C, m, n, k);
