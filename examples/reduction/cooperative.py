@@ -242,7 +242,7 @@ ct.facts(
 )
 ct.claim(
     id="reduction-in-place",
-    source="HackMD notes, sharedReduction",
+    source="Learn CUDA Programming, notes: sharedReduction",
     statement={
         "en": "A reduction may write its partial sums over its own input, with one launch for several blocks: "
         "reduce(output, output).",
@@ -273,7 +273,7 @@ ct.facts(
 )
 ct.claim(
     id="reduction-second-launch",
-    source="HackMD notes, warplevelPrimitiveReduction",
+    source="Learn CUDA Programming, notes: warplevelPrimitiveReduction",
     statement={
         "en": "The second launch of the few-blocks sum is called with the input again, and leaves the total.",
         "zh": "少量线程块求和的第二次启动，仍把输入数组传进去，得到的就是总和。",

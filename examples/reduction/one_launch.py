@@ -153,9 +153,10 @@ for name, run in zip(("one_launch", "limit"), counted):
     )
 
 # %% twenty-runs
+FILE = "reduction/atomic_sum.cu"
 atomic = {
-    dtype: ct.Kernel("reduction/atomic_sum.cu", "sum_atomic", defines={"ELEMENT": dtype})
-    for dtype in ("float", "int")
+    "float": ct.Kernel(FILE, "sum_atomic", defines={"ELEMENT": "float"}),
+    "int": ct.Kernel(FILE, "sum_atomic", defines={"ELEMENT": "int"}),
 }
 problems = {"float": problem, "int": Sum(n, "int32")}
 
@@ -196,7 +197,7 @@ ct.facts(
 )
 
 # %% linear
-linear = ct.Kernel("reduction/atomic_sum.cu", "sum_linear")
+linear = ct.Kernel(FILE, "sum_linear")
 ones, out = ct.to_device(np.ones(960, "int32")), ct.empty(1, "int32")
 
 
@@ -244,7 +245,7 @@ for id, block, runs, english, chinese in (
     measured = sum_of_ones(block, runs)
     ct.claim(
         id=f"reduction-{id}",
-        source="CS179 notes, cudaSum_linear_kernel",
+        source="CS179 notes: cudaSum_linear_kernel",
         statement={
             "en": f"The kernel with one atomic addition per block {english}.",
             "zh": f"每块做一次原子加的 kernel，{chinese}。",

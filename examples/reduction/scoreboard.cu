@@ -1,12 +1,9 @@
-// Sums in one thread, so that the order of the additions is known: plain, compensated, in double.
-#ifndef ELEMENT
-#define ELEMENT float
-#endif
+// Sums in one thread, so that the order of the additions is known: plain, and compensated.
 
 // --8<-- [start:serial]
-extern "C" __global__ void sum_serial(const float* __restrict__ in, ELEMENT* __restrict__ out,
+extern "C" __global__ void sum_serial(const float* __restrict__ in, float* __restrict__ out,
                                       long long n) {
-  ELEMENT sum = 0;
+  float sum = 0;
 #pragma unroll 8
   for (long long i = 0; i < n; ++i) sum += in[i];
   out[0] = sum;
