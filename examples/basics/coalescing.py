@@ -68,7 +68,7 @@ for name, (stride, offset, turn, flip) in PATTERNS.items():
     ct.check(out, source_host[offset + stride * place.reshape(-1)], name=name)
 
 # %% strides
-n = 1 << 25  # words: 128 MiB, far more than the L2 cache
+n = 1 << 24  # words: 64 MiB, more than the L2 cache, which is flushed before each run
 strided = ct.Kernel(FILE, "read_strided")
 each, block = 8, 256
 numbers_host = ct.rng(1).random(n + 8, dtype="float32")
@@ -115,7 +115,7 @@ ct.facts(
 times = ct.bench(
     {name: lambda s=s, name=name: read(*s, outs[name]) for name, s in READS.items()},
     bytes={name: wanted[name] + written[name] for name in READS},
-    name="128 MiB, every word to every 32nd",
+    name="64 MiB, every word to every 32nd",
 )
 
 # %% count-patterns
@@ -258,5 +258,9 @@ ct.claim(
     predicted=worklog,
     measured=faster,
     unit="time, naive_rows / naive_columns",
-    verdict="confirmed" if faster >= 0.8 * worklog else "depends" if faster > 1.5 else "refuted",
+    verdict="refuted"
+    if faster < 1.5
+    else "confirmed"
+    if 0.75 < faster / worklog < 1.33
+    else "depends",
 )

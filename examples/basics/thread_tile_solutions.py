@@ -30,7 +30,7 @@ ct.facts(
         "thread_tile, shared": k * (8 + 1) / 8,
         "two_columns, shared": k * (8 + 2) / 16,
         "thread_tile, global": k * (1 / 64 + 1 / 64),
-        "two_columns, global": k * (1 / 64 + 1 / 128),
+        "two_columns, global": k * (1 / 64 + 1 / 64),
     },
 )
 
