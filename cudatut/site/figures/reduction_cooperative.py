@@ -1,0 +1,86 @@
+"""Drawings of the few-blocks form: who meets which element on the walk, and what a late block finds in place."""
+
+from __future__ import annotations
+
+from cudatut.site.svg import Svg, figure, tr
+
+_CELL, _LEFT, _ROW = 40, 96, 56
+
+
+def walk(n: int = 29, block: int = 4, grid: int = 3) -> str:
+    """An array of n elements in rows of one turn each: box i holds the thread that adds element i, coloured by block."""
+    stride = grid * block
+    turns = -(-n // stride)
+    s = Svg(_LEFT + stride * _CELL + 8, 34 + turns * _ROW)
+    for b in range(grid):
+        x = _LEFT + b * block * _CELL
+        s.text(x + block * _CELL / 2 - 2, 18, tr(f"block {b}", f"线程块 {b}"), "", "middle")
+    for turn in range(turns):
+        y = 28 + turn * _ROW
+        s.text(4, y + 25, tr(f"turn {turn + 1}", f"第 {turn + 1} 轮"), "muted", "start")
+        for k in range(stride):
+            i = turn * stride + k
+            if i >= n:
+                break
+            s.rect(
+                _LEFT + k * _CELL,
+                y,
+                _CELL - 4,
+                40,
+                f"c{1 + k // block}",
+                f"{i}\nt{k % block}",
+                size=13,
+            )
+    rest = n - (turns - 1) * stride
+    alt = tr(
+        f"{n} elements in {turns} rows. In each turn {grid} blocks of {block} threads take {stride} neighbouring elements; "
+        f"in the last turn only {rest} are left.",
+        f"{n} 个元素排成 {turns} 行。{grid} 个线程块，每块 {block} 个线程，每一轮取相邻的 {stride} 个元素；最后一轮只剩 {rest} 个。",
+    )
+    caption = tr(
+        f"{n} elements, {grid} blocks of {block} threads: i in the box, below it its thread. After a turn everyone steps "
+        f"{stride} elements on, and at the end there are {grid} partial sums, however large n is.",
+        f"{n} 个元素，{grid} 个线程块，每块 {block} 个线程：框内是下标 i，下面是负责它的线程。每一轮之后，所有线程一起前进 {stride} 个元素；"
+        f"不管 n 有多大，最后都只有 {grid} 个部分和。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def late(blocks: int = 4, block: int = 4) -> str:
+    """An array in place: before, after every block but block 0, and what block 0 then adds."""
+    values = [1 + (5 * i) % 7 for i in range(blocks * block)]
+    sums = [sum(values[b * block : (b + 1) * block]) for b in range(blocks)]
+    found = [values[0], *sums[1:block], *values[blocks:block]]
+    after = [values[0], *sums[1:], *values[blocks:]]
+    cell = 35
+    s = Svg(150 + len(values) * cell + 6, 214)
+    rows = (
+        (20, values, tr("input", "输入")),
+        (84, after, tr("blocks 1 and up\nare done", "其他线程块\n已经写完")),
+    )
+    for y, row, name in rows:
+        s.text(4, y + (18 if "\n" in name else 26), name, "muted", "start")
+        for i, value in enumerate(row):
+            owner = i // block if y == 20 or not 0 < i < blocks else i
+            cls = "c2" if y > 20 and 0 < i < blocks else f"c{[1, 3, 4, 5][owner % 4]}"
+            s.rect(150 + i * cell, y, cell - 4, 38, cls, value)
+    for b in range(1, blocks):
+        s.arrow(
+            150 + (b * block + block / 2) * cell - 2, 60, 150 + b * cell + cell / 2, 82, "muted"
+        )
+    s.text(4, 160, tr("block 0 adds", "线程块 0 相加"), "muted", "start")
+    s.text(150, 160, " + ".join(map(str, found)) + f" = {sum(found)}", "warn", "start")
+    s.text(4, 190, tr("it should be", "应该是"), "muted", "start")
+    s.text(150, 190, " + ".join(map(str, values[:block])) + f" = {sums[0]}", "good", "start")
+    alt = tr(
+        f"{blocks} blocks of {block} threads sum {len(values)} numbers in place. Blocks 1 to {blocks - 1} have written their "
+        f"sums over numbers of block 0, which comes late and adds {sum(found)} in place of {sums[0]}.",
+        f"{blocks} 个线程块，每块 {block} 个线程，原地对 {len(values)} 个数求和。线程块 1 到 {blocks - 1} 已经把部分和写到线程块 0 的数上，"
+        f"迟到的线程块 0 加出来的是 {sum(found)}，而不是 {sums[0]}。",
+    )
+    caption = tr(
+        f"In place, block b writes to place b, and places 0 to {blocks - 1} belong to block 0. If that one is late it adds "
+        "partial sums in place of its own numbers.",
+        f"原地求和时，线程块 b 写到位置 b，而位置 0 到 {blocks - 1} 归线程块 0 读。线程块 0 如果来晚了，加的就是别人的部分和，而不是自己的数。",
+    )
+    return figure(s, alt=alt, caption=caption)

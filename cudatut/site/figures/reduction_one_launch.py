@@ -1,0 +1,66 @@
+"""Drawings for the last two rungs: who draws which ticket, and in which order tiles of memory are read."""
+
+from __future__ import annotations
+
+from cudatut.site.svg import Svg, figure, tr
+
+
+def ticket(finish: tuple[int, ...] = (210, 330, 260, 400, 180)) -> str:
+    """One bar per block, ending when it has its partial sum; the tickets follow from the order of the ends."""
+    order = sorted(range(len(finish)), key=lambda b: finish[b])
+    drawn = {b: k for k, b in enumerate(order)}
+    last = order[-1]
+    left, row = 84, 44
+    s = Svg(left + max(finish) + 236, 24 + row * len(finish))
+    for b, end in enumerate(finish):
+        y = 14 + row * b
+        s.text(4, y + 20, tr(f"block {b}", f"线程块 {b}"), "", "start")
+        s.rect(left, y, end, 30, "c1", tr("walk", "走遍数组"))
+        text = tr(f"ticket {drawn[b]}", f"号码 {drawn[b]}")
+        if b == last:
+            s.rect(
+                left + end + 72, y, 156, 30, "c3", tr("adds all partial sums", "把所有部分和加起来")
+            )
+        s.text(left + end + 6, y + 20, text, "warn" if b == last else "muted", "start")
+    sequence = ", ".join(map(str, order))
+    alt = tr(
+        f"{len(finish)} blocks finish in the order {sequence}. Each draws the next ticket; block {last} draws "
+        f"{len(finish) - 1}, knows that it is the last, and adds all partial sums.",
+        f"{len(finish)} 个线程块按 {sequence} 的次序结束，各取下一个号码；线程块 {last} 拿到 {len(finish) - 1} 号，知道自己是最后一个，于是把所有部分和加起来。",
+    )
+    caption = tr(
+        f"Who draws ticket {len(finish) - 1} of {len(finish)} is last: all the others have published their partial sums "
+        "before they drew. Nobody waits for anybody.",
+        f"{len(finish)} 个线程块里，拿到 {len(finish) - 1} 号的就是最后一个：其他线程块都是先公布部分和、再取号的。没有谁在等谁。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def order(tiles: int = 12, resident: int = 3) -> str:
+    """Tiles of memory: the block that reads each, when a resident grid walks and when each tile has a block."""
+    cell = 46
+    s = Svg(126 + tiles * cell + 6, 132)
+    rows = (
+        (
+            16,
+            tr("resident,\nwalking", "驻留的线程块\n逐片走"),
+            [t % resident for t in range(tiles)],
+        ),
+        (78, tr("one block\nper tile", "每片一个\n线程块"), list(range(tiles))),
+    )
+    for y, name, owners in rows:
+        s.text(4, y + 18, name, "muted", "start")
+        for t, owner in enumerate(owners):
+            s.rect(126 + t * cell, y, cell - 4, 40, f"c{1 + owner % resident}", f"b{owner}")
+    alt = tr(
+        f"{tiles} tiles of memory. Above, {resident} blocks take tile b, then b + {resident}, and so on; below, tile t has a "
+        "block t of its own.",
+        f"显存分成 {tiles} 片。上面 {resident} 个线程块依次取第 b 片、第 b + {resident} 片……；下面第 t 片有自己的线程块 t。",
+    )
+    caption = tr(
+        f"{tiles} tiles and {resident} blocks at a time. A walking block that falls behind stays behind; with a block per "
+        "tile the next free place takes the next tile, so that what is read at one moment lies close together.",
+        f"共 {tiles} 片，同时运行 {resident} 个线程块。逐片走的线程块一旦落后就一直落后；每片一个线程块时，空出来的位置总是接着取下一片，"
+        "于是同一时刻读的地方彼此靠近。",
+    )
+    return figure(s, alt=alt, caption=caption)
