@@ -161,12 +161,11 @@ class Kernel:
                 f"{where} is {parameter.ctype} *, that is {parameter.dtype}, but the array is {dtype}; "
                 f"convert it with .astype('{parameter.dtype}') before ct.to_device"
             )
-        if interface.get("strides") and tuple(interface["strides"]) != _c_strides(
-            interface["shape"], dtype.itemsize
-        ):
+        shape, strides = tuple(interface["shape"]), interface.get("strides")
+        if strides and 0 not in shape and tuple(strides) != _c_strides(shape, dtype.itemsize):
             raise ValueError(
-                f"{where}: the array of shape {tuple(interface['shape'])} is not C-contiguous "
-                f"(strides {tuple(interface['strides'])}), and a kernel sees plain memory; copy it first"
+                f"{where}: the array of shape {shape} is not C-contiguous "
+                f"(strides {tuple(strides)}), and a kernel sees plain memory; copy it first"
             )
         return np.uint64(interface["data"][0] or 0)
 

@@ -1,8 +1,9 @@
 """Make recordings: run examples as notebooks on this GPU, then under the four sanitizers, and keep what is whole and good.
 
-All notebooks run first, each in a kernel process of its own: side by side those that measure no time (`alone: false` in
-their header), then the others one after the other, alone on the GPU. Then the sanitizers, which are not timed, run side by side. A recording replaces the old one in one step, once
-its last sanitizer is done; whatever fails leaves the old one untouched.
+First, side by side: every example under each of the four sanitizers, and the notebooks that measure no time (`alone: false`
+in their header). This also leaves every kernel in PyCUDA's cache, compiled on all cores. Then the other notebooks, one after
+the other, alone on the GPU. Each notebook has a kernel process of its own. A recording replaces the old one in one step;
+whatever fails leaves the old one untouched.
 
 Nothing here imports Jupyter before it is needed.
 """
@@ -20,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import metadata as packages
@@ -137,9 +138,7 @@ def record_notebook(
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
     notebook = notebook_of(example)
-    before = {
-        name: recording.source_hash(paths.examples_dir() / name) for name in example.sources()
-    }
+    before = _hashes(example)
     last = f"from cudatut.session import session_report\nsession_report({str(example.path)!r})"
     notebook.cells.append(nbformat.v4.new_code_cell(last, id=_SESSION_CELL))
     started = time.monotonic()
@@ -478,7 +477,7 @@ def record_examples(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[Outcome]:
-    """The two phases of `record_all`, on a GPU known to be there: notebooks, then sanitizers side by side."""
+    """The two phases of `record_all`, on a GPU known to be there: what measures no time, then what does."""
     progress = progress or Progress()
     outcomes: dict[str, Outcome] = {}
 
@@ -493,50 +492,63 @@ def record_examples(
         else:
             needs = f"needs {example.requires}, and {gpu_name} is sm_{capability[0]}{capability[1]}"
             settle(example.name, "skipped", needs)
+    watched_sources = {example.name: _hashes(example) for example in able}
+    found: dict[str, dict[str, Sanitizer | Exception]] = {example.name: {} for example in able}
 
-    executed: list[Executed] = []
-
-    def execute(example: Example) -> None:
+    def watch(example: Example, tool: str) -> None:
         try:
-            executed.append(
-                record_notebook(example, lambda cell: progress.step(f"{example.name} {cell}"))
+            found[example.name][tool] = sanitize(
+                example.path, tool, SANITIZER_TIME * example.timeout_s
             )
         except Exception as error:  # whatever it is, the others go on
+            found[example.name][tool] = error
+        progress.done(f"{example.name} {tool}")
+
+    def execute(example: Example) -> Executed | Exception:
+        try:
+            return record_notebook(example, lambda cell: progress.step(f"{example.name} {cell}"))
+        except Exception as error:
+            return error
+        finally:
+            progress.done(example.name)
+
+    def finish(example: Example, run: Executed | Exception) -> None:
+        try:
+            if isinstance(run, Exception):
+                raise run
+            if any(
+                run.sources[name] != seen for name, seen in watched_sources[example.name].items()
+            ):
+                raise RecordingFailed(
+                    example.name, "its source changed while it was being recorded"
+                )
+            write(run, _all_clean(example.name, found[example.name]))
+        except Exception as error:
             settle(example.name, "failed", _reason(example.name, error))
-        progress.done(example.name)
+        else:
+            settle(example.name, "recorded")
 
-    side_by_side = jobs or min(8, os.cpu_count() or 1)
-    progress.start("notebooks", len(able))
-    with ThreadPoolExecutor(side_by_side) as pool:
-        list(pool.map(execute, (example for example in able if not example.alone)))
-    for example in able:
-        if example.alone:
-            execute(example)
-
-    progress.start("sanitizers", len(executed) * len(SANITIZERS))
-    found: dict[str, dict[str, Sanitizer | Exception]] = {run.example.name: {} for run in executed}
-    pool = ThreadPoolExecutor(side_by_side)
+    together = [example for example in able if not example.alone]
+    progress.start("side by side", len(able) * len(SANITIZERS) + len(together))
+    pool = ThreadPoolExecutor(jobs or min(8, os.cpu_count() or 1))
     try:
-        jobs_of: dict[Future, tuple[Executed, str]] = {}
-        for run in executed:
-            for tool in SANITIZERS:
-                limit = SANITIZER_TIME * run.example.timeout_s
-                jobs_of[pool.submit(sanitize, run.example.path, tool, limit)] = (run, tool)
-        for job in as_completed(jobs_of):
-            run, tool = jobs_of[job]
-            name = run.example.name
-            found[name][tool] = job.exception() or job.result()
-            progress.done(f"{name} {tool}")
-            if len(found[name]) == len(SANITIZERS):
-                try:
-                    write(run, _all_clean(name, found[name]))
-                except Exception as error:
-                    settle(name, "failed", _reason(name, error))
-                else:
-                    settle(name, "recorded")
+        watching = [pool.submit(watch, example, tool) for example in able for tool in SANITIZERS]
+        running = [(example, pool.submit(execute, example)) for example in together]
+        wait(watching)
+        for example, run in running:
+            finish(example, run.result())
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+    alone = [example for example in able if example.alone]
+    progress.start("alone on the GPU", len(alone))
+    for example in alone:
+        finish(example, execute(example))
     return [outcomes[example.name] for example in examples]
+
+
+def _hashes(example: Example) -> dict[str, str | None]:
+    return {name: recording.source_hash(paths.examples_dir() / name) for name in example.sources()}
 
 
 def _reason(name: str, error: Exception) -> str:

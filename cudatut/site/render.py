@@ -324,7 +324,7 @@ def verdict_html(verdict: str, lang: str) -> str:
 
 
 def _series(result: dict[str, Any], lang: str) -> str:
-    lines = {name: {x: y for x, y in line} for name, line in result["lines"].items()}
+    lines = {name: dict(line) for name, line in result["lines"].items()}
     positions = sorted({x for line in lines.values() for x in line})
     head = [escape(result["x"]["name"]), *(escape(name) for name in lines)]
     rows = [

@@ -53,6 +53,15 @@ for name, of_run in wrong.items():
         },
     )
 
+# %% both-barriers
+# With both barriers, in this very process, under the eyes of the sanitizers.
+n = 96
+a, b = (ct.rng(i).integers(-8, 9, (n, n)).astype("float32") for i in range(2))
+c = ct.empty((n, n), "float32")
+both = ct.Kernel("basics/shared_memory_races.cu", "both")
+both(ct.to_device(a), ct.to_device(b), c, n, grid=(n // 32, n // 32), block=(32, 32))
+ct.check(c, a.astype("float64") @ b.astype("float64"), name="both barriers")
+
 # %% racecheck
 launch = """
 import numpy as np

@@ -106,7 +106,7 @@ kernel = NAIVE.compile(BLOCK=block, ELEMENT="int")
 numbers = Sum(n, "int32")
 partial = ct.empty(blocks[0], "int32")
 kernel(numbers.x, partial, n, grid=blocks[0], block=block)
-total, first = int(numbers.expected()[0]), int(partial.get()[0])
+total, first = int(numbers.expected[0]), int(partial.get()[0])
 ct.facts(
     "after one launch",
     {

@@ -259,7 +259,7 @@ def test_what_is_not_whole_is_not_written(executed):
     assert not executed.example.notebook.exists()
 
 
-def test_sanitizers_decide_and_run_after_all_notebooks(book, monkeypatch, executed):
+def test_sanitizers_decide_and_run_before_what_is_timed(book, monkeypatch, executed):
     events = []
 
     def ran(example, on_cell):
@@ -288,11 +288,22 @@ def test_sanitizers_decide_and_run_after_all_notebooks(book, monkeypatch, execut
     for name in names:
         book.example(name)
     found = results(*names, sanitize=sanitize, jobs=3)
-    assert events == ["notebook"] * 3 + ["sanitizer"] * 12
+    assert events == ["sanitizer"] * 12 + ["notebook"] * 3
     assert [found[name].status for name in names] == ["recorded", "failed", "failed"]
     assert "racecheck found 2 errors\n    ========= Error: Race reported" in found["a/racy"].reason
     assert "memcheck did not finish: no such tool" in found["a/broken"].reason
     assert not (book.root / "a/racy.ipynb").exists()
+
+
+def test_what_measures_no_time_runs_side_by_side(book):
+    for name in ("a/one", "a/two", "a/three"):
+        book.example(name, f"# %% check\nprint('{name}')\n", alone=False)
+    book.example("a/timed", "# %% check\nprint('a/timed')\n")
+    found = results("a/one", "a/two", "a/three", "a/timed", sanitize=clean, jobs=3)
+    # They ran, each in its own kernel; what they lack is a GPU.
+    assert {o.reason for o in found.values()} == {
+        f"{name}: its kernel saw no GPU" for name in found
+    }
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,8 @@ def issue(latency: int = 4, warps: tuple[int, ...] = (1, 2, 4), cycles: int = 16
     alt = tr(
         f"Issue slots of one scheduler over {cycles} cycles with an instruction latency of {latency} cycles. "
         + "; ".join(
-            f"{count} warps fill {round(share * cycles)}" for count, share in zip(warps, shares)
+            f"{count} warp{'s' * (count > 1)}: {round(share * cycles)} filled"
+            for count, share in zip(warps, shares)
         ),
         f"一个调度器在 {cycles} 个周期里的发射槽，指令延迟 {latency} 个周期。"
         + "；".join(
@@ -146,7 +147,8 @@ def issue(latency: int = 4, warps: tuple[int, ...] = (1, 2, 4), cycles: int = 16
 def memories(drawn: int = 3) -> str:
     """Where the memories are: `drawn` of the SMs, the L2 cache and the global memory; sizes and latencies recorded."""
     sms = int(references.value(f'{EXAMPLE}#where.1["SMs used"].value'))
-    width, sm_w, gap = 700, 206, 16
+    width, gap = 700, 16
+    sm_w = (width - 52) // drawn - gap  # room at the right for the dots
 
     def cycles(name: str) -> str:
         return tr(f"{_fact('latency.4', name):.0f} cycles", f"{_fact('latency.4', name):.0f} 周期")

@@ -13,7 +13,7 @@ def _hue(number: int) -> str:
 
 def warps_of_block(bx: int = 12, by: int = 5, warp: int = 32) -> str:
     """A block of bx x by threads; each cell shows the lane, its colour the warp."""
-    cell, left, top = 46, 92, 58
+    cell, left, top = 46, 116, 58
     threads = bx * by
     count, idle = -(-threads // warp), -threads % warp
     s = Svg(left + cell * bx + 12, top + 38 * by + 44)
