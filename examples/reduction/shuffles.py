@@ -127,12 +127,11 @@ ct.facts(
 # %% counters
 METRICS = [
     "smsp__inst_executed.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
     "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
-    "l1tex__data_pipe_lsu_wavefronts.sum",
-    "smsp__issue_active.avg.pct_of_peak_sustained_active",
     "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio",
     "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",
-    "sm__warps_active.avg.pct_of_peak_sustained_active",
 ]
 counters = {
     kernel: ct.profile("reduction/shuffles", kernel=f"reduce_{kernel}", metrics=METRICS)
@@ -140,22 +139,23 @@ counters = {
 }
 
 # %% traffic
-measured = {}
 for kernel, profile in counters.items():
     if profile:
-        got = {
-            name: metric["value"] / (profiled_n // (2 * block))
-            for name, metric in profile.metrics.items()
-        }
-        measured[kernel] = got[METRICS[1]]
+        value = {name: metric["value"] for name, metric in profile.metrics.items()}
+        launched = profiled_n // (2 * block)
+        each = value[METRICS[0]] / launched
         ct.facts(
             f"{kernel}: per block",
             {
-                "wavefronts of shared memory, predicted": SHARED[kernel],
-                "wavefronts of shared memory, measured": got[METRICS[1]],
-                "wavefronts of everything, measured": got[METRICS[2]],
                 "warp instructions, predicted": instructions(kernel),
-                "warp instructions, measured": got[METRICS[0]],
+                "warp instructions, measured": each,
+                "wavefronts of loads and stores, predicted": SHARED[kernel],
+                "wavefronts of loads and stores, measured": (value[METRICS[1]] + value[METRICS[2]])
+                / launched,
+                "wavefronts, all of that pipe": value[METRICS[3]] / launched,
+                # Waiting warps per issued instruction, times instructions of a block.
+                "warps wait at barriers": (each * value[METRICS[4]], "cycles"),
+                "warps wait for global memory": (each * value[METRICS[5]], "cycles"),
             },
         )
 

@@ -151,7 +151,6 @@ ct.claim(
 # %% counters
 METRICS = [
     "smsp__inst_executed.sum",
-    "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
     "smsp__issue_active.avg.pct_of_peak_sustained_active",
     "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio",
     "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",
@@ -164,12 +163,17 @@ counters = {
 # %% instructions
 for kernel, profile in counters.items():
     if profile:
-        counted = profile.metrics["smsp__inst_executed.sum"]["value"]
+        got = {name: metric["value"] for name, metric in profile.metrics.items()}
+        each = got[METRICS[0]] / (profiled_n // (2 * block))
         ct.facts(
             f"{kernel}: per block",
             {
                 "warp instructions, predicted": instructions(kernel),
-                "warp instructions, measured": counted / (profiled_n // (2 * block)),
+                "warp instructions, measured": each,
+                # The counters are waiting warps per issued instruction; with the instructions of a
+                # block they become cycles, summed over its warps.
+                "warps wait at barriers": (each * got[METRICS[2]], "cycles"),
+                "warps wait for global memory": (each * got[METRICS[3]], "cycles"),
             },
         )
 
@@ -220,9 +224,11 @@ print(out.get())
 """,
     tool="racecheck",
 )
-for line in report.log.splitlines():
-    if "hazard" in line.lower():
-        print(line.removeprefix("=========").strip()[:160])
+log = [line.removeprefix("=========").strip() for line in report.log.splitlines()]
+races = [number for number, line in enumerate(log) if "Race reported" in line]
+for number in races[:1]:  # the first of them, with the lines that belong to it
+    print("\n".join(log[number : number + 3]))
+print("\n".join(line for line in log if "SUMMARY" in line))
 
 # %% volatile-claim
 ct.claim(
@@ -230,8 +236,8 @@ ct.claim(
     source="CUDATutorial 09/04",
     statement={
         "en": "Inside one warp a volatile pointer is enough: the last six steps need no barrier. "
-        "Hazards that racecheck should then find in them:",
-        "zh": "在同一个线程束内，指针加上 volatile 就够了，最后六步不需要同步。racecheck 由此应当发现的冒险数：",
+        "Hazards that racecheck reports in them, should then be:",
+        "zh": "在同一个线程束内，指针加上 volatile 就够了，最后六步不需要同步。那么 racecheck 在其中报告的冒险数应当是：",
     },
     predicted=0,
     measured=report.errors,
