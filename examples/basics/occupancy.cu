@@ -1,20 +1,23 @@
 // Occupancy: what it is counted from, what it is worth, and what else keeps an SM busy.
 //
-//   stay          warps that do nothing but stay, one of each block longer than the others
+//   stay          warps that do nothing but stay, one of each block longer than the others;
+//   stay_filled   the same, launched with so much shared memory that no more blocks fit
 //   chains        CHAINS independent chains of FMAs per thread: work in flight = warps x CHAINS
 //   read_words    LOADS independent loads of 4 bytes per thread
 //   read_vectors  LOADS independent loads of 16 bytes per thread
 #ifndef CHAINS
 #define CHAINS 1
 #endif
+#ifndef REGISTERS
+#define REGISTERS 1
+#endif
 #ifndef LOADS
 #define LOADS 1
 #endif
 
 // --8<-- [start:stay]
-// Warp 0 of each block stays `longer` times as long as the rest. A block keeps its registers, its
-// shared memory and its place until its last warp ends.
-extern "C" __global__ void stay(int* __restrict__ left, int cycles, int longer) {
+// Warp 0 of each block stays `longer` times as long as the rest.
+__device__ void stay_for(int* left, int cycles, int longer) {
   const long long wait = threadIdx.x < 32 ? (long long)longer * cycles : cycles;
   const long long begin = clock64();
   while (clock64() - begin < wait) {
@@ -23,26 +26,45 @@ extern "C" __global__ void stay(int* __restrict__ left, int cycles, int longer) 
 }
 // --8<-- [end:stay]
 
+extern "C" __global__ void stay(int* __restrict__ left, int cycles, int longer) {
+  stay_for(left, cycles, longer);
+}
+
+extern "C" __global__ void stay_filled(int* __restrict__ left, int cycles, int longer) {
+  stay_for(left, cycles, longer);
+}
+
 // --8<-- [start:chains]
 extern "C" __global__ void chains(const float* __restrict__ x, float* __restrict__ out,
-                                  long long* __restrict__ ticks, float a, float b, int steps) {
+                                  long long* __restrict__ begin, long long* __restrict__ end,
+                                  int* __restrict__ sm, float a, float b, int steps) {
   float v[CHAINS];
 #pragma unroll
-  for (int c = 0; c < CHAINS; ++c) v[c] = x[threadIdx.x] + c;
+  for (int c = 0; c < CHAINS; ++c) v[c] = x[threadIdx.x] * (1.0f - 0.1f * c);
   __syncthreads();
-  const long long begin = clock64();
+  const long long first = clock64();
 #pragma unroll 16
   for (int j = 0; j < steps; ++j) {
 #pragma unroll
-    for (int c = 0; c < CHAINS; ++c) v[c] = fmaf(a, v[c], b);  // each needs only its own last one
+    for (int c = 0; c < CHAINS; ++c) {
+#if REGISTERS == 1
+      v[c] = fmaf(v[c], v[c], -0.5f);  // needs the one before of its own chain, and no other value
+#else
+      v[c] = fmaf(a, v[c], b);  // the same, but it reads three different registers
+#endif
+    }
   }
-  __syncthreads();  // so that the time is that of the whole block
-  const long long end = clock64();
+  __syncthreads();
+  const long long last = clock64();  // when all warps of the block are done
   float sum = 0.0f;
 #pragma unroll
   for (int c = 0; c < CHAINS; ++c) sum += v[c];
   out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
-  if (threadIdx.x == 0) ticks[blockIdx.x] = end - begin;
+  if (threadIdx.x == 0) {
+    begin[blockIdx.x] = first;
+    end[blockIdx.x] = last;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm[blockIdx.x]));  // the clock is this SM's own
+  }
 }
 // --8<-- [end:chains]
 

@@ -151,59 +151,86 @@ ct.claim(
 )
 
 # %% stay
-stay = ct.Kernel(FILE, "stay")
+stay, stay_filled = ct.Kernel(FILE, "stay"), ct.Kernel(FILE, "stay_filled")
 threads, longer = 256, 8
 per_sm = stay.resources(threads).blocks_per_sm
+# Shared memory of which `per_sm` blocks leave nothing over.
+filling = (here.shared // per_sm - here.reserved) // here.unit * here.unit
 grid = 8 * per_sm * sms
 left = ct.empty(grid, "int32")
-stay(left, 20_000, longer, grid=grid, block=threads)
-ct.check(left, np.ones(grid, "int32"), name="every block ran")
+for kernel, shared in ((stay, 0), (stay_filled, filling)):
+    ct.poison(left)
+    kernel(left, 20_000, longer, grid=grid, block=threads, shared=shared)
+    ct.check(left, np.ones(grid, "int32"), name=kernel.name)
 
 warps = threads // 32
-theoretical = per_sm * warps / here.warps
+theoretical = stay_filled.resources(threads, filling).occupancy
 ct.facts(
-    "prediction",
+    "prediction, if a block keeps its place until its last warp ends",
     {
         "theoretical occupancy": (100 * theoretical, "%"),
-        # `warps` warps for one unit of time, then one warp for the rest; the block stays for all of it.
+        # `warps` warps for one unit of time, then one warp for the rest.
         "achieved occupancy": (100 * theoretical * (warps + longer - 1) / (warps * longer), "%"),
     },
 )
 
 # %% achieved
-ct.profile(
-    "basics/occupancy",
-    kernel="stay",
-    metrics=[
-        "launch__occupancy_limit_warps",
-        "launch__occupancy_limit_blocks",
-        "launch__occupancy_limit_registers",
-        "sm__maximum_warps_per_active_cycle_pct",
-        "sm__warps_active.avg.pct_of_peak_sustained_active",
-    ],
-)
+COUNTERS = [
+    "launch__occupancy_limit_warps",
+    "launch__occupancy_limit_blocks",
+    "launch__occupancy_limit_registers",
+    "launch__occupancy_limit_shared_mem",
+    "sm__maximum_warps_per_active_cycle_pct",
+    "sm__warps_active.avg.pct_of_peak_sustained_active",
+]
+ct.profile("basics/occupancy", kernel="stay_filled", metrics=COUNTERS)
+ct.profile("basics/occupancy", kernel="stay", metrics=COUNTERS)
 
 # %% chains-check
 CHAINS, WARPS = (1, 2, 4, 8), (4, 8, 16, 32, 64)
-chains = {c: ct.Kernel(FILE, "chains", defines={"CHAINS": c}) for c in CHAINS}
 a, b = np.float32(0.999), np.float32(0.001)
 x_host = rng.random(1024, dtype="float32")
 x = ct.to_device(x_host)
 
 
-def run_chains(warps, c):
-    """FMA instructions of one SM per clock cycle; every combination does the same number of them."""
-    steps = ct.size(256, 16) * 64 * 8 // (warps * c)
+def after(v, registers, steps):
+    """Where a chain that starts at v is after `steps` FMAs."""
+    if registers == 3:
+        power = np.float64(a) ** steps
+        return power * v + b * (1 - power) / (1 - np.float64(a))
+    for _ in range(min(steps, 400)):  # long before that it stands at its fixed point
+        v = v * v - 0.5
+    return v
+
+
+def run_chains(warps, c, registers=1):
+    """FMA instructions of an SM per clock cycle; every combination does the same number of them."""
+    steps = ct.size(1024, 16) * 64 * 8 // (warps * c)
     block = min(32 * warps, 1024)
     grid = sms * 32 * warps // block
-    out, ticks = ct.empty(grid * block, "float32"), ct.empty(grid, "int64")
+    kernel = ct.Kernel(FILE, "chains", defines={"CHAINS": c, "REGISTERS": registers})
+    out = ct.empty(grid * block, "float32")
+    begin, end, sm = ct.empty(grid, "int64"), ct.empty(grid, "int64"), ct.empty(grid, "int32")
     for _ in range(2):  # the first run fetches the code
-        chains[c](x, out, ticks, a, b, steps, grid=grid, block=block)
-    start = x_host[:block, None].astype("float64") + np.arange(c)
-    power = np.float64(a) ** steps
-    expected = (power * start + b * (1 - power) / (1 - np.float64(a))).sum(axis=1)
-    ct.check(out, np.tile(expected, grid), name=f"{warps} warps, {c} chains", rtol=1e-4)
-    return warps * c * steps / np.median(ticks.get())
+        kernel(x, out, begin, end, sm, a, b, steps, grid=grid, block=block)
+    start = x_host[:block, None] * (1 - 0.1 * np.arange(c))
+    expected = after(start.astype("float64"), registers, steps).sum(axis=1)
+    name = f"{warps} warps, {c} chains, {registers} registers"
+    ct.check(out, np.tile(expected, grid), name=name, rtol=1e-4)
+    begin, end, sm = begin.get(), end.get(), sm.get()
+    return float(
+        np.median(
+            [
+                (sm == one).sum()
+                * block
+                / 32
+                * c
+                * steps
+                / (end[sm == one].max() - begin[sm == one].min())
+                for one in np.unique(sm)
+            ]
+        )
+    )
 
 
 rate = {(warps, c): run_chains(warps, c) for c in CHAINS for warps in WARPS}
@@ -232,6 +259,16 @@ ct.series(
     y=("rate", "per cycle"),
     lines={f"{c} chains" if c > 1 else "1 chain": [(w, rate[w, c]) for w in WARPS] for c in CHAINS},
     limit=4,
+)
+
+# %% operands
+ct.facts(
+    "32 warps, FMAs per cycle",
+    {
+        f"{c} chains, {registers} registers": run_chains(32, c, registers)
+        for registers in (1, 3)
+        for c in CHAINS
+    },
 )
 
 # %% clocks
@@ -283,8 +320,8 @@ def reader(name, warps, n=length):
 
 
 for name, (_, width, _) in READERS.items():
-    for warps in (8, 64):
-        for n in (0, width, 31 * width, 123_456, length):
+    for warps, lengths in ((8, (0, width, 31 * width)), (64, (123_456, length))):
+        for n in lengths:
             ct.poison(sums)
             launch, threads = reader(name, warps, n)
             launch()
