@@ -171,8 +171,8 @@ def memories(drawn: int = 3) -> str:
             tr(f"registers\n{registers}", f"寄存器（每线程私有）\n{registers}"),
         )
         text = tr(
-            f"shared memory / L1, {shared}\n{cycles('shared memory')} / {cycles('L1')}",
-            f"共享内存 / L1，{shared}\n{cycles('shared memory')} / {cycles('L1')}",
+            f"shared memory (up to {shared}) / L1\n{cycles('shared memory')} / {cycles('L1')}",
+            f"共享内存（至多 {shared}）/ L1\n{cycles('shared memory')} / {cycles('L1')}",
         )
         s.rect(x + 8, 90, sm_w - 16, 58, "c2", text)
         s.line(x + sm_w / 2, 156, x + sm_w / 2, 178, "axis")
@@ -194,9 +194,9 @@ def memories(drawn: int = 3) -> str:
     )
     s.rect(4, 252, width - 8, 56, "c4", text)
     alt = tr(
-        f"Each of the {sms} SMs has registers ({registers}) and a memory of {shared} for shared memory and L1; below them one "
+        f"Each of the {sms} SMs has registers ({registers}) and one memory for shared memory (up to {shared}) and L1; below them one "
         f"L2 cache of {l2} for all, and below it the global memory of {dram}. Latencies grow from top to bottom.",
-        f"{sms} 个 SM 各有寄存器（{registers}）和一块 {shared} 的存储，供共享内存与 L1 使用；下面是所有 SM 共用的 {l2} L2 缓存，再下面是 {dram} 的全局内存。越往下延迟越长。",
+        f"{sms} 个 SM 各有寄存器（{registers}）和一块由共享内存（至多 {shared}）与 L1 合用的存储；下面是所有 SM 共用的 {l2} L2 缓存，再下面是 {dram} 的全局内存。越往下延迟越长。",
     )
     caption = tr(
         "Sizes as the driver reports them, latencies as measured above, in cycles of the SM clock.",
