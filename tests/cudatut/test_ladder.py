@@ -55,10 +55,8 @@ def test_an_unknown_ladder_names_the_known():
 
 
 def _counters(**changed: float) -> Profile:
-    values = (
-        dict(dram=60, requests=1000, sectors=16000, bytes=512_000, conflicts=0, warps=90, lanes=32)
-        | changed
-    )
+    values = {"dram": 60, "requests": 1000, "sectors": 16000, "bytes": 512_000, "conflicts": 0}
+    values |= {"warps": 90, "lanes": 32} | changed
     return Profile(
         "k",
         {metric: {"value": values[name], "unit": ""} for name, metric in trial._COUNTERS.items()},
