@@ -236,7 +236,7 @@ ct.claim(
     source="CUDATutorial 09/04",
     statement={
         "en": "Inside one warp a volatile pointer is enough: the last six steps need no barrier. "
-        "Hazards that racecheck reports in them, should then be:",
+        "Hazards that racecheck should then report in them:",
         "zh": "在同一个线程束内，指针加上 volatile 就够了，最后六步不需要同步。那么 racecheck 在其中报告的冒险数应当是：",
     },
     predicted=0,
