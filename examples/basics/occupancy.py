@@ -267,7 +267,7 @@ ct.facts(
     {
         f"{c} chains, {registers} registers": run_chains(32, c, registers)
         for registers in (1, 3)
-        for c in CHAINS
+        for c in (1, 4)
     },
 )
 
