@@ -191,8 +191,8 @@ ct.facts(
     | {
         "atomicAdd, float: least": min(twenty["atomicAdd, float"]),
         "atomicAdd, float: largest": max(twenty["atomicAdd, float"]),
-        "limit, float": twenty["limit, float"][0],
-        "in float64": exact,
+        "limit, float: sum": twenty["limit, float"][0],
+        "in float64: sum": exact,
     },
 )
 
