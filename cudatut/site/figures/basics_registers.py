@@ -87,7 +87,7 @@ def layout(
         s.text(
             left + lanes * cell + 8,
             y + 23,
-            tr(f"{count} lanes", f"{count} 个 lane"),
+            tr(f"{count} lane" + "s" * (count != 1), f"{count} 个 lane"),
             "muted",
             "start",
         )
