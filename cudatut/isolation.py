@@ -1,9 +1,10 @@
 """Run Python in a child process of its own: for faults that poison a CUDA context for good."""
 
-import os
 import subprocess
 import sys
 from dataclasses import dataclass
+
+from . import tool
 
 
 @dataclass(frozen=True)
@@ -21,12 +22,11 @@ def isolated(source: str, timeout_s: float = 60, env: dict[str, str] | None = No
     source: Python text. env: variables added to the environment. A sanitizer that runs this process does not follow.
     Raises subprocess.TimeoutExpired after `timeout_s` seconds; the child is then killed.
     """
-    inherited = {key: value for key, value in os.environ.items() if key != "CUDATUT_TOOL"}
     done = subprocess.run(
         [sys.executable, "-c", source],
         capture_output=True,
         text=True,
         timeout=timeout_s,
-        env={**inherited, **(env or {})},
+        env={**tool.environment_before(), **(env or {})},
     )
     return Isolated(done.returncode, done.stdout, done.stderr)

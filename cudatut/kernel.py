@@ -15,6 +15,7 @@ from .results import Resources
 from .signature import Parameter, parameters
 
 _DIM = ("x", "y", "z")
+_MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES in cuda.h
 
 
 def cdiv(a: int, b: int) -> int:
@@ -278,9 +279,11 @@ def _driver_function(cubin: bytes, name: str) -> ctypes.c_void_p:
 
 
 def _blocks_per_sm(cubin: bytes, name: str, threads: int, shared: int) -> int:
-    blocks = ctypes.c_int(0)
+    blocks, function = ctypes.c_int(0), _driver_function(cubin, name)
+    if shared > 48 << 10:  # more has to be asked for, here as before a launch
+        driver_library().cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, shared)
     status = driver_library().cuOccupancyMaxActiveBlocksPerMultiprocessor(
-        ctypes.byref(blocks), _driver_function(cubin, name), threads, ctypes.c_size_t(shared)
+        ctypes.byref(blocks), function, threads, ctypes.c_size_t(shared)
     )
     if status:
         raise LaunchError(

@@ -3,7 +3,6 @@
 import csv
 import io
 import math
-import os
 import shutil
 import subprocess
 import sys
@@ -111,7 +110,7 @@ def _run(
             capture_output=True,
             text=True,
             timeout=timeout_s,
-            env={**os.environ, "CUDATUT_TOOL": "ncu"},
+            env=tool.environment_for("ncu"),
         )
         report = log.read_text(errors="replace") if log.exists() else ""
     if "ERR_NVGPUCTRPERM" in report + done.stdout:

@@ -1,6 +1,5 @@
 """Run an example under compute-sanitizer."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -50,7 +49,7 @@ def run(path: Path, tool: str, timeout_s: float = 600) -> Sanitizer:
                 capture_output=True,
                 text=True,
                 timeout=timeout_s,
-                env={**os.environ, "CUDATUT_TOOL": tool},
+                env=running_tool.environment_for(tool),
             )
         except subprocess.TimeoutExpired as error:
             raise SanitizerFailed(

@@ -1,5 +1,6 @@
 """Is a sanitizer or profiler running this process, and is it being recorded? Said by environment variables."""
 
+import json
 import os
 
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -18,3 +19,18 @@ def recording() -> bool:
 def size(n: int, small: int) -> int:
     """`n`, or `small` while a sanitizer or profiler runs the example: instrumented kernels are 10 to 100 times slower."""
     return small if running() else n
+
+
+def environment_for(tool: str) -> dict[str, str]:
+    """The environment in which a tool runs a process: CUDATUT_TOOL names it, CUDATUT_BEFORE keeps what was there before."""
+    return {**os.environ, "CUDATUT_TOOL": tool, "CUDATUT_BEFORE": json.dumps(dict(os.environ))}
+
+
+def environment_before() -> dict[str, str]:
+    """The environment without what a tool that runs this process put into it.
+
+    A tool injects itself through variables; a child that inherits them asks for a connection to it, and with many
+    children it waits for one in vain.
+    """
+    before = os.environ.get("CUDATUT_BEFORE")
+    return json.loads(before) if running() and before else dict(os.environ)

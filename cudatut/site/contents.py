@@ -12,10 +12,11 @@ from cudatut.site import locale, references
 
 _ID = re.compile(r"[a-z0-9_]+")
 # Pages that belong to no part, in the order of the navigation; the same files in both languages.
-REFERENCE = ("glossary.md", "examples.md", "api.md", "contributing.md")
+REFERENCE = ("claims.md", "glossary.md", "examples.md", "api.md", "contributing.md")
 NAMES = {
     "home": {"en": "Home", "zh": "首页"},
     "reference": {"en": "Reference", "zh": "参考"},
+    "claims.md": {"en": "Claims we ran", "zh": "我们验证过的说法"},
     "glossary.md": {"en": "Glossary", "zh": "术语表"},
     "examples.md": {"en": "Examples", "zh": "示例"},
     "api.md": {"en": "The cudatut package", "zh": "cudatut 包"},
