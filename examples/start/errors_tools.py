@@ -3,7 +3,6 @@
 #   cudatut:
 #     title: {en: "Errors that raise nothing", zh: "不报错的错误"}
 #     requires: sm_75
-#     alone: false
 #     timeout_s: 120
 # ---
 # %% [markdown]

@@ -3,7 +3,6 @@
 #   cudatut:
 #     title: {en: "Which thread am I", zh: "我是哪个线程"}
 #     requires: sm_75
-#     alone: false
 #     timeout_s: 60
 # ---
 
