@@ -99,7 +99,7 @@ class Project:
         shutil.copy(ROOT / "docs" / "glossary.yml", root / "docs")
         self.contents([("add", True), ("later", False)])
         for lang in ("en", "zh"):
-            for page in ("index", "glossary", "examples", "api", "contributing"):
+            for page in ("index", "claims", "glossary", "examples", "api", "contributing"):
                 self.page(f"{page}.md", f"# {page} {{ #top }}\n", lang)
             self.page("start/add.md", self.chapter.format(body=""), lang)
         book.example("start/add", "# %% setup\n# %% bench\n")

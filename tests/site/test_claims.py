@@ -1,0 +1,154 @@
+"""The page 'Claims we ran': from synthetic recordings, and from the book's own."""
+
+import copy
+import re
+from pathlib import Path
+
+import pytest
+
+from cudatut import catalog, recording
+from cudatut.errors import CudatutError
+from cudatut.results import MIME, VERDICTS
+from cudatut.site import claims, contents, locale
+
+ROOT = Path(__file__).resolve().parents[2]
+CLAIM = {
+    "kind": "claim",
+    "id": "conflicts",
+    "source": "A tutorial 09 <b>",
+    "statement": {"en": "35 conflicts & more.", "zh": "35 次冲突以上。"},
+    "predicted": 4_587_520,
+    "measured": 4_587_519.5,
+    "unit": "conflicts",
+    "verdict": "confirmed",
+}
+
+
+def claim(id, **changes):
+    return {**copy.deepcopy(CLAIM), "id": id, **changes}
+
+
+@pytest.fixture
+def shown(project):
+    """The records and parts of a book whose examples show the claims given by name."""
+
+    def make(**examples):
+        for name, found in examples.items():
+            name = name.replace("__", "/")
+            project.book.example(name, "# %% setup\n# %% bench\n")
+            outputs = [
+                {"output_type": "display_data", "metadata": {}, "data": {MIME: one}}
+                for one in found
+            ]
+            project.book.recorded(name, project.book.notebook(name, *outputs))
+        records = [recording.require_good(example.name) for example in catalog.examples()]
+        return records, contents.load(project.root / "docs/contents.yml")
+
+    return make
+
+
+def test_order_is_the_books_and_then_the_cells(shown):
+    records, parts = shown(
+        start__later=[claim("z")],  # a chapter that is not written
+        start__add_solutions=[claim("c")],
+        start__add=[claim("b"), claim("a")],
+        elsewhere__x=[claim("y")],
+    )
+    found = claims.settled(records, parts)
+    assert [one.claim["id"] for one in found] == ["b", "a", "c", "z", "y"]
+    assert [one.chapter and one.chapter.id for one in found] == ["add", "add", "add", None, None]
+    assert [one.part and one.part.id for one in found] == ["start"] * 4 + [None]
+
+
+def test_ids_are_unique(shown):
+    with pytest.raises(ValueError, match="used twice: same"):
+        claims.settled(*shown(start__add=[claim("same")], start__later=[claim("same")]))
+
+
+@pytest.mark.parametrize("field", ["source", "statement", "predicted", "measured", "verdict"])
+def test_a_claim_that_is_not_whole_is_refused(shown, field):
+    damaged = claim("x")
+    del damaged[field]
+    with pytest.raises(ValueError, match=field):
+        claims.settled(*shown(start__add=[damaged]))
+
+
+def test_table(shown):
+    records, parts = shown(
+        start__add=[claim("one"), claim("two", verdict="refuted", unit=None, measured="no")],
+        start__later=[claim("three", verdict="depends")],
+    )
+    found = claims.settled(records, parts)
+    with locale.using("en"):
+        en = claims.table_html(found, records)
+    with locale.using("zh"):
+        zh = claims.table_html(found, records)
+    assert "35 conflicts &amp; more." in en and "A tutorial 09 &lt;b&gt;" in en
+    assert "35 次冲突以上。" in zh and "35 conflicts" not in zh
+    assert "3 claims:" in en and "共 3 条：" in zh
+    assert en.count("Getting started") == zh.count("入门") == 1  # the part, once
+    assert "4,587,520 conflicts" in en and "NVIDIA Test" in en and "2026-11-20" in en
+    for html in (en, zh):
+        assert re.findall(r'<tr id="([^"]*)"', html) == ["one", "two", "three"]
+        assert html.count("start/add/#cell-id=bench") == 2
+        assert len(re.findall(r'<a href="(?:\./)?start/add/">', html)) == 2  # its chapter
+        assert 'start/later/"' not in html  # which is not written
+        for cls in ("ct-pass", "ct-fail", "ct-note"):
+            assert html.count(f'class="{cls}"') == 2  # in the totals and in its row
+        assert html.count("<td data-column=") == 12
+
+
+def test_the_page(project, shown):
+    shown(start__add=[claim("one")])
+    for lang in ("en", "zh"):
+        body = '```python exec="on" idprefix=""\nfrom cudatut.site import claims\nprint(claims.table())\n```\n'
+        project.page("claims.md", f"# Claims {{ #top }}\n\n{body}", lang)
+        html = (project.build(lang) / "claims/index.html").read_text(encoding="utf-8")
+        assert '<tr id="one">' in html and CLAIM["statement"][lang][:4] in html
+        assert 'href="../start/add/"' in html
+        assert 'href="../examples/start/add/#cell-id=bench"' in html
+
+
+# --- the book's own -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def book():
+    """The recordings of the book that are whole; whether all are is for other tests to say."""
+    records = []
+    for example in catalog.examples():
+        try:
+            records.append(recording.load(example.name))
+        except CudatutError:
+            continue
+    return records, contents.load(ROOT / "docs/contents.yml")
+
+
+def test_claims_of_the_book(book):
+    found = claims.settled(*book)  # ids are unique, and each claim is whole
+    assert len(found) >= 10
+    for one in found:
+        claim = one.claim
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", claim["id"])
+        assert claim["verdict"] in VERDICTS
+        assert set(claim["statement"]) == {"en", "zh"}, claim["id"]
+        assert re.search(r"[\u4e00-\u9fff]", claim["statement"]["zh"]), claim["id"]
+        # A name in a source may be Chinese; the statement in English is not.
+        assert not re.search(r"[\u4e00-\u9fff]", claim["statement"]["en"]), claim["id"]
+    assert {one.claim["verdict"] for one in found} >= {"confirmed", "refuted"}
+
+
+@pytest.mark.parametrize("lang", locale.LANGUAGES)
+def test_table_of_the_book(book, lang):
+    found = claims.settled(*book)
+    with locale.using(lang):
+        html = claims.table_html(found, book[0])
+    assert html.count('<tr id="') == len(found)
+    assert "NVIDIA" in html
+
+
+def test_the_page_is_in_both_languages():
+    for lang in locale.LANGUAGES:
+        text = (ROOT / "docs" / lang / "claims.md").read_text(encoding="utf-8")
+        assert "print(claims.table())" in text
+        assert "claims.md" in (ROOT / "docs" / lang / "index.md").read_text(encoding="utf-8")
