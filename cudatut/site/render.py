@@ -65,6 +65,7 @@ _BENCH_ROW = {
 }
 _FACT_ROW = {"name": str, "value": (str, bool, _NUMBER), "unit": (str, None)}
 _METRIC = {"value": (str, _NUMBER), "unit": (str, None)}
+_VERDICTS = {"confirmed": ("pass", "✓"), "refuted": ("fail", "✗"), "depends": ("note", "≈")}
 
 
 def results_html(outputs: Iterable[dict[str, Any]], lang: str) -> str:
@@ -137,6 +138,31 @@ def validate(result: Any) -> None:
     if kind == "profile":
         for name, metric in result["metrics"].items():
             _require(metric, _METRIC, f"profile {result['kernel']!r}, metric {name!r}")
+    if kind == "series":
+        for axis in ("x", "y"):
+            _require(
+                result[axis], {"name": str, "unit": str}, f"series {result['title']!r}, {axis}"
+            )
+        for name, line in result["lines"].items():
+            _require_line(line, f"series {result['title']!r}, line {name!r}")
+    if kind == "claim":
+        where = f"claim {result['id']!r}"
+        _require(result["statement"], {"en": str, "zh": str}, f"{where}, statement")
+        if result["verdict"] not in _VERDICTS:
+            raise ValueError(f"{where}: verdict {_short(result['verdict'])} is unknown")
+
+
+def _require_line(line: Any, where: str) -> None:
+    if not isinstance(line, list) or not line:
+        raise ValueError(f"{where}: expected a list of points, found {_short(line)}")
+    for point in line:
+        whole = isinstance(point, (list, tuple)) and len(point) == 2
+        if not whole or not all(_is_number(value) for value in point):
+            raise ValueError(f"{where}: {_short(point)} is no point (x, y)")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, _NUMBER) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _require(found: Any, fields: dict[str, Any], where: str) -> None:
@@ -317,9 +343,7 @@ def format_claim_value(claim: dict[str, Any], key: str, lang: str) -> str:
 
 def verdict_html(verdict: str, lang: str) -> str:
     """Return a verdict of a claim ("confirmed", "refuted", "depends") as a marked word."""
-    cls, mark = {"confirmed": ("pass", "✓"), "refuted": ("fail", "✗"), "depends": ("note", "≈")}[
-        verdict
-    ]
+    cls, mark = _VERDICTS[verdict]
     return f'<span class="ct-{cls}">{mark} {text(f"claim.{verdict}", lang)}</span>'
 
 

@@ -73,6 +73,14 @@ def test_a_claim_that_is_not_whole_is_refused(shown, field):
         claims.settled(*shown(start__add=[damaged]))
 
 
+@pytest.mark.parametrize(
+    "changes", [{"verdict": "perhaps"}, {"statement": {"en": "Only."}}, {"measured": float("nan")}]
+)
+def test_a_claim_that_cannot_be_shown_is_refused(shown, changes):
+    with pytest.raises(ValueError):
+        claims.settled(*shown(start__add=[claim("x", **changes)]))
+
+
 def test_table(shown):
     records, parts = shown(
         start__add=[claim("one"), claim("two", verdict="refuted", unit=None, measured="no")],

@@ -1,0 +1,178 @@
+"""The chart of a recorded sweep (kind "series"): points, axes, names, limit, and what is refused."""
+
+import copy
+import math
+import re
+import xml.etree.ElementTree as ET
+from itertools import pairwise
+
+import pytest
+
+from cudatut.site.render import MIME, results_html
+from cudatut.site.sweep import series_svg
+
+SIZES = [1 << e for e in range(10, 26, 3)]
+SERIES = {
+    "kind": "series",
+    "title": "sums by length",
+    "x": {"name": "n", "unit": "elements"},
+    "y": {"name": "bandwidth", "unit": "GB/s"},
+    "lines": {
+        "mine": [[n, n / (2 + n / 3000)] for n in SIZES],
+        "CUB <1>": [[n, n / (4 + n / 2900)] for n in SIZES],
+    },
+    "limit": 3100.0,
+}
+
+
+def series(**changes):
+    return {**copy.deepcopy(SERIES), **changes}
+
+
+def parts(result, lang="en"):
+    """The chart as XML, with the namespace-free tags that inline SVG has."""
+    return ET.fromstring(series_svg(result, lang))
+
+
+def polylines(svg):
+    return [
+        [tuple(map(float, pair.split(","))) for pair in line.get("points").split()]
+        for line in svg.iter("polyline")
+    ]
+
+
+def points(svg):
+    return [g.find("title").text for g in svg.iter("g") if g.get("class") == "point"]
+
+
+def test_every_point_is_there_and_tells_its_values():
+    svg = parts(SERIES)
+    assert [len(line) for line in polylines(svg)] == [len(SIZES)] * 2
+    told = points(svg)
+    assert len(told) == 2 * len(SIZES)
+    assert told[0].startswith("mine: n = 2¹⁰, ") and told[0].endswith(" GB/s")
+    assert told[-1].startswith("CUB <1>: n = 2²⁵, ")  # escaped in the file, itself when read
+    assert len(set(told)) == len(told)
+
+
+def test_chart_has_a_text_alternative_in_the_pages_language():
+    for lang, joint in (("en", "; "), ("zh", "；")):
+        svg = parts(SERIES, lang)
+        assert svg.get("role") == "img" and SERIES["title"] in svg.find("title").text
+        desc = svg.find("desc").text
+        assert desc.count("→") == 2 * len(SIZES) and joint in desc
+    assert series_svg(SERIES, "en") != series_svg(SERIES, "zh")
+
+
+def test_x_is_logarithmic_over_more_than_a_decade():
+    (xs, _), _ = (list(zip(*line)) for line in polylines(parts(SERIES)))
+    steps = [b - a for a, b in pairwise(xs)]  # equal ratios: equal distances
+    assert max(steps) - min(steps) < 0.1
+
+    near = series(lines={"mine": [[1, 5.0], [2, 6.0], [4, 7.0]]}, limit=None)
+    ((xs, _),) = (list(zip(*line)) for line in polylines(parts(near)))
+    assert xs[2] - xs[1] == pytest.approx(2 * (xs[1] - xs[0]), abs=0.05)
+
+
+def test_y_is_logarithmic_over_two_decades():
+    values = (1.0, 10.0, 100.0, 1000.0)
+    wide = series(lines={"mine": [[k, y] for k, y in enumerate(values, 1)]}, limit=None)
+    ((_, ys),) = (list(zip(*line)) for line in polylines(parts(wide)))
+    steps = [a - b for a, b in pairwise(ys)]
+    assert max(steps) - min(steps) < 0.1 and min(steps) > 0  # up is more
+    labels = {text.text for text in parts(wide).iter("text")}
+    assert {"1", "10", "100"} <= {label.replace(",", "") for label in labels if label}
+
+
+def test_higher_values_stand_higher_and_all_stay_inside():
+    svg = parts(SERIES)
+    width, height = float(svg.get("width")), float(svg.get("height"))
+    for line, drawn in zip(SERIES["lines"].values(), polylines(svg)):
+        for (_, a), (_, b), (_, at), (_, bt) in zip(line, line[1:], drawn, drawn[1:]):
+            assert math.copysign(1, b - a) == math.copysign(1, at - bt)
+        assert all(0 <= x <= width and 0 <= y <= height for x, y in drawn)
+
+
+def test_limit_is_a_line_with_its_value():
+    (limit,) = [line for line in parts(SERIES).iter("line") if "limit" in (line.get("class") or "")]
+    assert limit.get("y1") == limit.get("y2")
+    (words,) = [t.text for t in parts(SERIES).iter("text") if (t.get("class") or "") == "limit"]
+    assert "GB/s" in words and re.search(r"3,?100", words)
+    assert not [
+        line for line in parts(series(limit=None)).iter("line") if "limit" in line.get("class", "")
+    ]
+
+
+@pytest.mark.parametrize("count", [2, 6, 9])
+def test_names_at_the_ends_do_not_overlap(count):
+    """Lines that end at nearly the same value still have names that can be read."""
+    lines = {f"rung {k}": [[n, 3000.0 + k] for n in SIZES] for k in range(count)}
+    svg = parts(series(lines=lines))
+    at = sorted(float(t.get("y")) for t in svg.iter("text") if t.text in lines)
+    assert len(at) == count
+    assert all(b - a >= 12 for a, b in pairwise(at))  # the type is 12 units high
+    assert at[0] > 0 and at[-1] < float(svg.get("height"))
+    colours = [p.get("class") for p in svg.iter("polyline")]
+    assert len(set(colours)) == count  # by colour, or by a broken line
+
+
+def test_x_labels_do_not_touch():
+    xs = [1 << e for e in range(10, 31)]
+    svg = parts(series(lines={"mine": [[n, float(n)] for n in xs]}, limit=None))
+    labels = [t for t in svg.iter("text") if re.fullmatch("2[⁰¹²³⁴⁵⁶⁷⁸⁹]+", t.text or "")]
+    at = [float(t.get("x")) for t in labels]
+    assert 2 <= len(at) <= 11 and min(b - a for a, b in pairwise(at)) >= 30
+
+
+def test_figure_with_the_numbers_folded_away():
+    output = {"output_type": "display_data", "metadata": {}, "data": {MIME: SERIES}}
+    html = results_html([output], "en")
+    assert html.count("<svg") == 1 and "<details" in html and "<script" not in html
+    table = html[html.index("<table") :]
+    assert table.count("<tr>") == 1 + len(SIZES)
+    assert "CUB &lt;1&gt;" in table and f"{SIZES[-1]:,}" in table
+
+
+def test_lines_of_different_lengths_share_a_table():
+    lines = {"mine": [[1, 2.0], [2, 3.0]], "short": [[2, 5.0]]}
+    output = {"output_type": "display_data", "metadata": {}, "data": {MIME: series(lines=lines)}}
+    html = results_html([output], "zh")
+    assert html.count("–</td>") == 1  # what the second line has no value for
+
+
+@pytest.mark.parametrize("lines", [{}, {"mine": []}])
+def test_no_points(lines):
+    with pytest.raises(ValueError, match="sums by length.*no points"):
+        series_svg(series(lines=lines), "en")
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        {"lines": {"mine": [[1024, math.nan]]}},
+        {"lines": {"mine": [[1024, math.inf], [2048, 1.0]]}},
+        {"lines": {"mine": [[1024, "fast"]]}},
+        {"lines": {"mine": [[1024]]}},
+        {"lines": {"mine": [[1024, 1.0]], "empty": []}},
+        {"lines": [[1024, 1.0]]},
+        {"limit": math.nan},
+        {"limit": "3100"},
+        {"x": None},
+        {"y": {"name": "bandwidth"}},
+        {"title": 3},
+    ],
+    ids=str,
+)
+def test_damaged_data_is_refused(damaged):
+    output = {"output_type": "display_data", "metadata": {}, "data": {MIME: series(**damaged)}}
+    with pytest.raises(ValueError):
+        results_html([output], "en")
+
+
+@pytest.mark.parametrize("field", ["title", "x", "y", "lines", "limit"])
+def test_missing_field_is_refused(field):
+    damaged = series()
+    del damaged[field]
+    output = {"output_type": "display_data", "metadata": {}, "data": {MIME: damaged}}
+    with pytest.raises(ValueError, match=field):
+        results_html([output], "en")
