@@ -1,0 +1,180 @@
+"""Drawings of counting: how a count is lost, where the counters lie, and which banks the counters of a warp hit."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+from cudatut.site.svg import Svg, figure, tr
+
+BINS, BANKS = 256, 32
+
+
+def lost(start: int = 7) -> str:
+    """Two threads that load, add and store one counter without an atomic, and with one."""
+    step, width, row = 76, 46, 44
+    s = Svg(700, 232)
+    orders = (
+        # the statement, and its steps in time: L load, A add, S store, each with its thread
+        ("counts[v] += 1", ["L0", "L1", "A0", "A1", "S0", "S1"]),
+        ("atomicAdd(counts + v, 1)", ["L0", "A0", "S0", "L1", "A1", "S1"]),
+    )
+    names = {
+        "L": tr("load", "读"),
+        "A": "+ 1",
+        "S": tr("store", "写"),
+    }
+    results = []
+    for panel, (title, order) in enumerate(orders):
+        top = 14 + panel * 116
+        s.text(8, top + 8, title, "mono", "start")
+        counter, registers = start, {}
+        for time, (what, thread) in enumerate(order):
+            x, y = 150 + time * step, top + 22 + int(thread) * row
+            if what == "L":
+                registers[thread] = counter
+            elif what == "A":
+                registers[thread] += 1
+            else:
+                counter = registers[thread]
+            stale = what == "S" and panel == 0 and thread == "1"
+            s.rect(
+                x,
+                y,
+                step - 6,
+                34,
+                "c2" if stale else f"c{1 if thread == '0' else 3}",
+                f"{names[what]} {registers[thread]}"
+                if what != "A"
+                else f"{names[what]} = {registers[thread]}",
+            )
+        for thread in (0, 1):
+            s.text(
+                140,
+                top + 44 + thread * row,
+                tr(f"thread {thread}", f"线程 {thread}"),
+                "muted",
+                "end",
+            )
+        s.text(
+            150 + 6 * step + width,
+            top + 66,
+            counter,
+            "bold warn" if counter != start + 2 else "bold good",
+            size=18,
+        )
+        results.append(counter)
+    alt = tr(
+        f"Two threads count the same value; the counter holds {start}. Without an atomic both load {start}, both store {start + 1}: "
+        f"the counter ends at {results[0]}. With an atomic each load, addition and store is one step: it ends at {results[1]}.",
+        f"两个线程给同一个值计数，计数器原为 {start}。不用原子操作，两个线程都读到 {start}，都写回 {start + 1}，结果是 {results[0]}；用原子操作，读、加、写是不可分的一步，结果是 {results[1]}。",
+    )
+    caption = tr(
+        f"Time runs to the right. Both threads add 1 to a counter of {start}; it ends at {results[0]} above and at {results[1]} below.",
+        f"时间从左到右。两个线程各给值为 {start} 的计数器加 1：上面得到 {results[0]}，下面得到 {results[1]}。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def places(blocks: int = 3, lanes: int = 6, bins: int = 4) -> str:
+    """Where the counters lie: one set in L2, one per block, one per lane of each block. Drawn with few of everything."""
+    width, gap, cell = 700, 14, 15
+    s = Svg(width, 214)
+    panel = (width - 16 - 2 * gap) / 3
+    block_width = (panel - (blocks - 1) * 8) / blocks
+    for p, title in enumerate(("global", "shared", "private")):
+        x0 = 8 + p * (panel + gap)
+        s.text(x0, 18, title, "bold", "start")
+        for b in range(blocks):
+            x = x0 + b * (block_width + 8)
+            s.rect(x, 30, block_width, 100, "c0")
+            s.text(x + block_width / 2, 46, tr(f"block {b}", f"块 {b}"), "muted", size=12)
+            columns = {0: 0, 1: 1, 2: min(lanes, int((block_width - 6) // 8))}[p]
+            size = cell if columns == 1 else 7
+            left = x + (block_width - columns * (size + 1)) / 2
+            for c in range(columns):
+                for k in range(bins):
+                    s.rect(
+                        left + c * (size + 1),
+                        56 + k * (cell + 1),
+                        size,
+                        cell,
+                        f"c{1 + k % 4}",
+                        rx=1,
+                    )
+            s.arrow(
+                x + block_width / 2, 132, x + block_width / 2, 158, "warn" if p == 0 else "muted"
+            )
+        s.rect(x0, 160, panel, 46, "hollow")
+        s.text(x0 + 8, 188, "L2", "muted", "start")
+        for k in range(bins):
+            s.rect(x0 + panel / 2 - bins * 9 + k * 18, 174, 16, cell + 3, f"c{1 + k % 4}", rx=1)
+    alt = tr(
+        "Three panels, each with blocks above and the L2 cache below. Global: the blocks hold no counters, every byte sends an atomic "
+        "to the counters in L2. Shared: each block has one set of counters. Private: each block has one set for every lane. "
+        "The last two add their sets to those in L2 once, at the end.",
+        "三幅图，上面是线程块，下面是 L2。global：线程块里没有计数器，每个字节都向 L2 里的计数器发一次原子操作。shared：每个线程块有一套计数器。"
+        "private：每个线程块里每个 lane 有一套。后两种只在最后把自己那几套加到 L2 里一次。",
+    )
+    caption = tr(
+        f"A colour is a value, of which {bins} are drawn. The arrows carry one atomic per byte on the left, and one per value and block in the other two.",
+        f"一种颜色是一个值，只画 {bins} 个。最左边，箭头代表每个字节一次原子操作；另外两种，每个线程块的每个值只有一次。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def warp(seed: int = 2) -> str:
+    """The counters that a warp with 32 random values hits: in one shared set, and in a set per lane."""
+    generator = random.Random(seed)
+    values = [generator.randrange(BINS) for _ in range(BANKS)]
+    lanes_of = Counter(values)
+    words = Counter(value % BANKS for value in lanes_of)
+    lanes = Counter(value % BANKS for value in values)
+    most_words, most_lanes = max(words.values()), max(lanes.values())
+    cell, rowh, left, top = 20, 24, 58, 46
+    s = Svg(left + BANKS * cell + 6, top + 8 * rowh + 96)
+    s.text(
+        4,
+        18,
+        tr("one set per block: counter v is word v", "每个线程块一套：v 的计数器是 v 号字"),
+        "bold",
+        "start",
+    )
+    for bank in range(0, BANKS, 4):
+        s.text(left + bank * cell + 9, 38, bank, "muted")
+    s.text(4, 38, tr("bank", "存储体"), "muted", "start")
+    for r in range(BINS // BANKS):
+        s.text(left - 8, top + r * rowh + 16, BANKS * r, "muted", "end")
+        for bank in range(BANKS):
+            value = BANKS * r + bank
+            hit = lanes_of.get(value)
+            cls = "c0" if not hit else "c2" if lanes[bank] > 1 else "c1"
+            s.rect(left + bank * cell, top + r * rowh, cell - 2, rowh - 3, cls, hit, rx=2)
+    y = top + 8 * rowh + 24
+    s.text(
+        4,
+        y,
+        tr(
+            "one set per lane: counter (v, lane) is word 32 v + lane",
+            "每个 lane 一套：(v, lane) 的计数器是 32 v + lane 号字",
+        ),
+        "bold",
+        "start",
+    )
+    for lane, value in enumerate(values):
+        bank = (BANKS * value + lane) % BANKS
+        s.rect(left + bank * cell, y + 14, cell - 2, rowh - 3, "c1", 1, rx=2)
+        if lane % 4 == 0:
+            s.text(left + bank * cell + 9, y + 54, lane, "muted", size=12)
+    s.text(4, y + 54, "lane", "muted", "start", 12)
+    alt = tr(
+        f"256 counters in rows of 32, a column is a bank. A warp's 32 random values hit {len(lanes_of)} counters; the most crowded bank "
+        f"has {most_words} of them, wanted by {most_lanes} lanes. With a set per lane, each bank is wanted by one lane.",
+        f"256 个计数器，每行 32 个，一列是一个存储体。一个线程束的 32 个随机值命中 {len(lanes_of)} 个计数器；最挤的存储体里有 {most_words} 个，有 {most_lanes} 个 lane 要用。每个 lane 一套时，每个存储体只有一个 lane 要用。",
+    )
+    caption = tr(
+        f"32 random bytes, one per lane; a number says how many lanes want the counter. The fullest bank holds {most_words} different "
+        f"counters, for {most_lanes} lanes. Below, every bank has one lane, whatever the bytes are.",
+        f"32 个随机字节，每个 lane 一个；格子里的数是要用这个计数器的 lane 数。最满的存储体有 {most_words} 个不同的计数器、{most_lanes} 个 lane。下面无论字节是什么，每个存储体都只有一个 lane。",
+    )
+    return figure(s, alt=alt, caption=caption)
