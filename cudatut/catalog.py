@@ -6,6 +6,7 @@ Reads text only: neither Jupyter nor NumPy nor a GPU is needed, so that `python 
 import difflib
 import re
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
@@ -66,10 +67,12 @@ class Example:
         return list(self._sources)
 
 
-def examples() -> list[Example]:
-    """All examples, sorted by name. Raises BadHeaderError naming the file.
+def examples(drafts: bool = False) -> list[Example]:
+    """The examples, sorted by name; those in progress only with `drafts`. Raises BadHeaderError naming the file.
 
     A .py file without header and without `# %%` cells is a module that examples share, not an example.
+    An example in progress matches a pattern of examples/drafts.txt: it can be run and recorded by name, but nothing
+    waits for its recording, and the site leaves it out.
     """
     root = paths.examples_dir()
     if not root.is_dir():
@@ -82,7 +85,18 @@ def examples() -> list[Example]:
         example = _read(path, root)
         if example is not None:
             found.append(example)
+    patterns = [] if drafts else draft_patterns()
+    found = [e for e in found if not any(fnmatchcase(e.name, pattern) for pattern in patterns)]
     return sorted(found, key=lambda example: example.name)
+
+
+def draft_patterns() -> list[str]:
+    """Patterns of examples/drafts.txt, such as `basics/registers*`: one a line, `#` begins a comment."""
+    path = paths.examples_dir() / "drafts.txt"
+    if not path.is_file():
+        return []
+    lines = (line.partition("#")[0].strip() for line in _text(path).splitlines())
+    return [line for line in lines if line]
 
 
 def get(name: str) -> Example:
@@ -97,7 +111,7 @@ def get(name: str) -> Example:
     example = _read(path, root) if path.is_file() and path.resolve().is_relative_to(root) else None
     if example is not None:
         return example
-    everything = [example.name for example in examples()]
+    everything = [example.name for example in examples(drafts=True)]
     stems = {known.rpartition("/")[2]: known for known in everything}
     close = [
         stems[stem]

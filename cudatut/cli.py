@@ -171,7 +171,12 @@ def _status(options: argparse.Namespace) -> int:
         except CudatutError as error:
             bad.append(example.name)
             print(error)
-    orphans = _orphans({example.name for example in examples})
+    known = {example.name for example in catalog.examples(drafts=True)}
+    orphans = _orphans(known)
+    if len(known) > len(examples):
+        print(
+            f"{len(known) - len(examples)} examples in progress are left out: see examples/drafts.txt"
+        )
     for name in orphans:
         print(
             f"examples/{name}.ipynb is a recording without an example examples/{name}.py: remove it"

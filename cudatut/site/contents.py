@@ -31,12 +31,16 @@ class ContentsError(CudatutError):
 
 @dataclass(frozen=True)
 class Chapter:
-    """One chapter; `page` is its Markdown file relative to docs/<language>."""
+    """One chapter; `page` is its Markdown file relative to docs/<language>.
+
+    draft: the page is there, but not yet fit to be published: the site leaves it out.
+    """
 
     part: str
     id: str
     title: dict[str, str]
     written: bool
+    draft: bool = False
 
     @property
     def page(self) -> str:
@@ -88,9 +92,10 @@ def check_pages(parts: tuple[Part, ...], docs_dir: Path) -> list[str]:
                     f"docs/contents.yml says that {page} is written, "
                     f"but docs/{docs_dir.name}/{page} does not exist"
                 )
-            if not chapter.written and page in there:
+            if not chapter.written and not chapter.draft and page in there:
                 problems.append(
-                    f"docs/{docs_dir.name}/{page} exists: say 'written: true' in docs/contents.yml"
+                    f"docs/{docs_dir.name}/{page} exists: say 'written: true' in docs/contents.yml, "
+                    "or 'written: draft' to leave it out of the site for now"
                 )
     return problems
 
@@ -165,11 +170,14 @@ def _part(entry: object, path: Path) -> Part:
     words = [_both(entry, key, f"part '{part}'", path) for key in ("title", "level", "about")]
     chapters = []
     for item in entry["chapters"]:
-        if not isinstance(item, dict) or not isinstance(item.get("written"), bool):
-            raise ContentsError(f"{path}: part '{part}': each chapter needs id, title and written")
+        if not isinstance(item, dict) or item.get("written") not in (True, False, "draft"):
+            raise ContentsError(
+                f"{path}: part '{part}': each chapter needs id, title and written (true, false, draft)"
+            )
         name = _id(item, path)
         title = _both(item, "title", f"chapter '{part}/{name}'", path)
-        chapters.append(Chapter(part, name, title, item["written"]))
+        draft = item["written"] == "draft"
+        chapters.append(Chapter(part, name, title, written=item["written"] is True, draft=draft))
     return Part(part, *words, tuple(chapters))
 
 

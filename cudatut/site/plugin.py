@@ -99,6 +99,9 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
     @event_priority(50)  # mkdocs-jupyter must find the notebooks among the files
     def on_files(self, files: Any, config: Any) -> Any:
         notebooks.quicken()
+        for chapter in (c for part in self.parts for c in part.chapters if c.draft):
+            if file := files.get_file_from_path(chapter.page):
+                files.remove(file)
         self.fragments = {}
         self.records, problems = notebooks.recorded()
         for problem in problems:

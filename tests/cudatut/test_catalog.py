@@ -158,3 +158,16 @@ def test_listing_imports_nothing_heavy(book):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
     assert "fresh" in done.stdout
+
+
+def test_examples_in_progress_wait_outside(book):
+    for name in ("a/done", "b/draft", "b/draft_solutions"):
+        book.example(name)
+    book.file("drafts.txt", "# in progress\nb/draft*  # both\n\n")
+    assert [example.name for example in catalog.examples()] == ["a/done"]
+    assert [e.name for e in catalog.examples(drafts=True)] == [
+        "a/done",
+        "b/draft",
+        "b/draft_solutions",
+    ]
+    assert catalog.get("b/draft").name == "b/draft"

@@ -55,7 +55,7 @@ class Source:
 def sources() -> list[Source]:
     """All of them, each once: .cu files, and strings in the .py of examples."""
     claims: dict[Path, list[str]] = {}
-    for example in catalog.examples():
+    for example in catalog.examples(drafts=True):
         for name in example.sources():
             claims.setdefault(EXAMPLES / name, []).append(example.requires)
     found: list[Source] = []

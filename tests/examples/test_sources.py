@@ -13,7 +13,7 @@ import pytest
 from cudatut import catalog, paths
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = catalog.examples()
+EXAMPLES = catalog.examples(drafts=True)
 KERNEL_FILES = sorted(
     path for folder in ("examples", "cudatut", "tests") for path in (ROOT / folder).rglob("*.cu*")
 )
