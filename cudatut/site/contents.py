@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from dataclasses import dataclass
 from html import escape
@@ -98,6 +99,20 @@ def check_pages(parts: tuple[Part, ...], docs_dir: Path) -> list[str]:
                     "or 'written: draft' to leave it out of the site for now"
                 )
     return problems
+
+
+_LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)#\s]+\.md)(?:#[^)\s]*)?\)")
+
+
+def unlink_drafts(markdown: str, page: str, parts: tuple[Part, ...]) -> str:
+    """Turn links to chapters that the site leaves out into their plain text; `page` is relative to docs/<language>."""
+    drafts = {chapter.page for part in parts for chapter in part.chapters if chapter.draft}
+
+    def plain(link: re.Match) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(page), link[2]))
+        return link[1] if target in drafts else link[0]
+
+    return _LINK.sub(plain, markdown)
 
 
 def chapters_by_example(

@@ -137,6 +137,7 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
         markdown = references.replace(
             markdown, self.state.record, self.state.report, line_offset=offset
         )
+        markdown = contents.unlink_drafts(markdown, page.file.src_uri, self.parts)
         if not self._is_chapter(page):
             return markdown
         shown = [record for record in self.records if record.name in names]

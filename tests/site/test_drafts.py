@@ -1,0 +1,37 @@
+"""A chapter in progress (`written: draft`): its page is not built, and nothing links to it."""
+
+from cudatut.site import contents
+
+CONTENTS = """parts:
+  - id: one
+    level: {en: a, zh: b}
+    title: {en: a, zh: b}
+    about: {en: a, zh: b}
+    chapters:
+      - {id: done, title: {en: a, zh: b}, written: true}
+      - {id: soon, title: {en: a, zh: b}, written: draft}
+"""
+
+
+def test_a_draft_is_not_in_the_navigation_and_links_to_it_become_text(tmp_path):
+    (tmp_path / "contents.yml").write_text(CONTENTS)
+    parts = contents.load(tmp_path / "contents.yml")
+    assert "one/soon.md" not in str(contents.nav(parts, "en"))
+    text = "See [soon](soon.md#x), [done](done.md) and ![soon](soon.md), [far](../one/soon.md)."
+    assert (
+        contents.unlink_drafts(text, "one/done.md", parts)
+        == "See soon, [done](done.md) and ![soon](soon.md), far."
+    )
+
+
+def test_a_page_that_is_a_draft_is_no_contradiction(tmp_path):
+    (tmp_path / "contents.yml").write_text(CONTENTS)
+    for page in ("done", "soon"):
+        (tmp_path / f"en/one/{page}.md").parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"en/one/{page}.md").write_text("# x\n")
+    parts = contents.load(tmp_path / "contents.yml")
+    assert contents.check_pages(parts, tmp_path / "en") == []
+    text = CONTENTS.replace("draft", "false")
+    (tmp_path / "contents.yml").write_text(text)
+    (problem,) = contents.check_pages(contents.load(tmp_path / "contents.yml"), tmp_path / "en")
+    assert "written: true" in problem and "written: draft" in problem
