@@ -105,12 +105,12 @@ ct.claim(
     source="CUDATutorial 09/01",
     statement={
         "en": "A modulo is slow because it is hard to do in parallel: the threads wait for one another. "
-        "Then 32 lanes need longer than one.",
-        "zh": "取模慢，是因为它难以并行，线程要互相等待。照此说来，32 个 lane 应当比 1 个慢。",
+        "Then 32 lanes need up to 32 times as long as one.",
+        "zh": "取模慢，是因为它难以并行，线程要互相等待。照此说来，32 个 lane 的用时最多可达 1 个的 32 倍。",
     },
     predicted=32.0,
     measured=modulo_32 / modulo_1,
-    unit="time of 32 lanes / time of 1",
+    unit="×",
     verdict="refuted" if modulo_32 < 1.5 * modulo_1 else "confirmed",
 )
 
@@ -197,11 +197,11 @@ ct.claim(
     source="CUDATutorial 09/01",
     statement={
         "en": "The strided index is faster because the lanes of a warp no longer diverge. Then a mask, "
-        "which leaves them as divergent, gains nothing.",
-        "zh": "跨步索引更快，是因为线程束内不再分支发散。照此说来，掩码照旧发散，应当毫无收益。",
+        "which leaves them as divergent, has no share in the gain.",
+        "zh": "跨步索引更快，是因为线程束内不再分支发散。照此说来，掩码照旧发散，收益应当是跨步索引的 0%。",
     },
     predicted=0.0,
     measured=100 * share,
-    unit="% of the gain",
+    unit="%",
     verdict="confirmed" if share < 0.25 else "depends" if share < 0.75 else "refuted",
 )

@@ -64,7 +64,6 @@ ct.claim(
     },
     predicted=int(math.log2(block)) - 1,
     measured=measured,
-    unit="rounds",
     verdict="confirmed" if measured == math.log2(block) - 1 else "refuted",
 )
 
