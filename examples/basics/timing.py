@@ -80,6 +80,10 @@ ct.series(
     y=("time", "us"),
     lines={"copy of 2^20 floats": list(enumerate(first, start=1))},
 )
+ct.facts(
+    "the first ten launches",
+    {"first": (first[0], "us"), "median of the others": (float(np.median(first[1:])), "us")},
+)
 
 
 # %% hot-and-cold
@@ -118,13 +122,17 @@ ct.series(
     limit=bandwidth,
 )
 best = max(range(len(SIZES)), key=lambda i: hot[i][1])
+best_cold = max(range(len(SIZES)), key=lambda i: cold[i][1])
 ct.facts(
-    "back to back",
+    "rates",
     {
         "highest rate": (hot[best][1], "GB/s"),
         "at": (hot[best][0], "MB"),
         "of the memory's bandwidth": hot[best][1] / bandwidth,
         "flushed, same size": (cold[best][1], "GB/s"),
+        "highest rate after a flush": (cold[best_cold][1], "GB/s"),
+        "that one at": (cold[best_cold][0], "MB"),
+        "that one, of the memory's bandwidth": cold[best_cold][1] / bandwidth,
         "largest size, back to back / flushed": hot[-1][1] / cold[-1][1],
     },
 )
@@ -195,6 +203,14 @@ def spread(summary):
     return (100 * (values.max() / values.min() - 1), "%")
 
 
+disturbed = batches[0].copy()
+disturbed[0] *= 10  # by hand: as if something else had held the GPU during one run
+
+
+def moved(summary):
+    return (100 * (summary(disturbed) / summary(batches[0]) - 1), "%")
+
+
 ct.facts(
     f"ten experiments of {rounds} runs each",
     {
@@ -207,6 +223,8 @@ ct.facts(
         "medians differ by": spread(np.median),
         "minima differ by": spread(np.min),
         "single runs differ by": (100 * (batches.max() / batches.min() - 1), "%"),
+        "one run ten times as long moves a mean by": moved(np.mean),
+        "and a median by": moved(np.median),
     },
 )
 
