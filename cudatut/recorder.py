@@ -35,7 +35,7 @@ from cudatut.results import Sanitizer
 from cudatut.tool import SANITIZERS
 
 # Instrumented kernels are slow: each tool gets this many times an example's own limit.
-SANITIZER_TIME = 10
+SANITIZER_TIME = 2
 
 _TITLE = re.compile(r"[a-z0-9-]{1,64}")
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")

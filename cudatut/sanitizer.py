@@ -42,7 +42,7 @@ def run(path: Path, tool: str, timeout_s: float = 600) -> Sanitizer:
             "--report-api-errors",
             "no",
         ]
-        command += ["--log-file", str(log), sys.executable, str(path)]
+        command += ["--log-file", str(log), sys.executable, "-m", "cudatut.watched", str(path)]
         try:
             done = subprocess.run(
                 command,

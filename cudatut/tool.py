@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
@@ -22,8 +23,14 @@ def size(n: int, small: int) -> int:
 
 
 def environment_for(tool: str) -> dict[str, str]:
-    """The environment in which a tool runs a process: CUDATUT_TOOL names it, CUDATUT_BEFORE keeps what was there before."""
-    return {**os.environ, "CUDATUT_TOOL": tool, "CUDATUT_BEFORE": json.dumps(dict(os.environ))}
+    """The environment in which a tool runs a process: CUDATUT_TOOL names it, CUDATUT_BEFORE keeps what was there before.
+
+    PYTHONPATH makes sure that the process imports this very package, installed or not.
+    """
+    here = str(Path(__file__).resolve().parent.parent)
+    path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
+    before = json.dumps(dict(os.environ))
+    return {**os.environ, "PYTHONPATH": path, "CUDATUT_TOOL": tool, "CUDATUT_BEFORE": before}
 
 
 def environment_before() -> dict[str, str]:

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Errors: solutions", zh: "错误：参考答案"}
 #     requires: sm_75
+#     alone: false
 #     timeout_s: 120
 # ---
 # %% [markdown]

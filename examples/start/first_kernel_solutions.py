@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "First kernel: solutions", zh: "第一个 kernel：参考答案"}
 #     requires: sm_75
+#     alone: false
 #     timeout_s: 120
 # ---
 # %% [markdown]

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Hello: solutions", zh: "环境与第一声问候：参考答案"}
 #     requires: sm_75
+#     alone: false
 #     timeout_s: 120
 # ---
 # %% [markdown]

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Which thread am I", zh: "我是哪个线程"}
 #     requires: sm_75
+#     alone: false
 #     timeout_s: 60
 # ---
 

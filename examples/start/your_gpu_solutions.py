@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Knowing your GPU: solutions", zh: "认识你的 GPU：参考答案"}
 #     requires: sm_75
+#     alone: false
 #     timeout_s: 120
 # ---
 # %% [markdown]
