@@ -35,7 +35,10 @@ def timeline(calls=("stray", "innocent", "memcpy", "mem_alloc"), waits=2, kernel
     raised = calls[waits]
     later = len(calls) - waits - 1
     also = (
-        tr(f", and so do the {later} calls after it", f"，其后的 {later} 个调用也都失败")
+        tr(
+            f", and so {'does the call' if later == 1 else f'do the {later} calls'} after it",
+            f"，其后的 {later} 个调用也失败",
+        )
         if later
         else ""
     )
