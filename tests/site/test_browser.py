@@ -16,7 +16,7 @@ CHAPTERS = [
     f"{part['id']}/{chapter['id']}"
     for part in yaml.safe_load((DOCS / "contents.yml").read_text(encoding="utf-8"))["parts"]
     for chapter in part["chapters"]
-    if chapter["written"]
+    if chapter["written"] is True  # not "draft"
 ]
 
 
