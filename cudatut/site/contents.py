@@ -24,6 +24,7 @@ NAMES = {
     "contributing.md": {"en": "Writing a chapter", "zh": "如何撰写章节"},
 }
 _UNWRITTEN = {"en": "not yet written", "zh": "尚未撰写"}
+_DRAFT = {"en": "in progress", "zh": "撰写中"}
 
 
 class ContentsError(CudatutError):
@@ -160,7 +161,7 @@ def landing_html(parts: tuple[Part, ...] | None = None, lang: str | None = None)
             else:
                 out.append(
                     f'<li class="ct-unwritten">{title} '
-                    f'<span class="ct-unwritten__mark">{_UNWRITTEN[lang]}</span></li>'
+                    f'<span class="ct-unwritten__mark">{(_DRAFT if chapter.draft else _UNWRITTEN)[lang]}</span></li>'
                 )
         out.append("</ol></section>")
     return "".join([*out, "</div>"])

@@ -164,6 +164,6 @@ LADDER = Ladder(
     "reduction",
     RUNGS,
     Sum,
-    trials=[dict(n=n, dtype=dtype) for dtype in C_TYPES for n in (0, *ct.RAGGED)],
-    contest=dict(n=1 << 26, dtype="float32"),
+    trials=[{"n": n, "dtype": dtype} for dtype in C_TYPES for n in (0, *ct.RAGGED)],
+    contest={"n": 1 << 26, "dtype": "float32"},
 )
