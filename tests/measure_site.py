@@ -90,7 +90,7 @@ def chapters(root: Path) -> list[tuple[str, str]]:
         (part["id"], chapter["id"])
         for part in contents["parts"]
         for chapter in part["chapters"]
-        if chapter.get("written")
+        if chapter.get("written") is True  # not "draft"
     ]
 
 
@@ -105,7 +105,7 @@ def multiply(root: Path, copy: Path, times: int) -> int:
     file = copy / "docs" / "contents.yml"
     contents = yaml.safe_load(file.read_text(encoding="utf-8"))
     for part in contents["parts"]:
-        for chapter in [c for c in part["chapters"] if c.get("written")]:
+        for chapter in [c for c in part["chapters"] if c.get("written") is True]:
             for number in range(2, times + 1):
                 name = f"{chapter['id']}_{number}"
                 part["chapters"].append({**chapter, "id": name})
