@@ -163,10 +163,12 @@ def _result(name, runs, times, bytes, flops, rounds: int, peak: float | None) ->
                 raise BenchError(
                     f"bench {name or ''}: '{row.name}' took {row.median_us} us; that is no measurement"
                 )
-    vendors = [row.median_us for row in rows if row.vendor]
-    if vendors:
+    if any(row.vendor for row in rows):
+        # Rates, where the work is known: rows of different work must not be compared by their times.
+        speed = {row.name: 1 / row.median_us if row.value is None else row.value for row in rows}
+        fastest = max(speed[row.name] for row in rows if row.vendor)
         for row in rows:
-            row.ratio_to_vendor = min(vendors) / row.median_us
+            row.ratio_to_vendor = speed[row.name] / fastest
     return Benchmark(name or "benchmark", unit, peak, rows, rounds)
 
 

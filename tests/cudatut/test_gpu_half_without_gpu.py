@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cudatut as ct
-from cudatut import gpu, profiler, results, sanitizer
+from cudatut import gpu, profiler, results, sanitizer, timing
 from cudatut.kernel import explain_compile_error
 from cudatut.signature import parameters
 
@@ -253,3 +253,16 @@ def test_claims_and_series(capsys):
     assert shown.rows() == [["1", "2", ""], ["2", "3", "1"]] and shown.json()["y"]["unit"] == "GB/s"
     with pytest.raises(ValueError, match="the line 'ours' is empty"):
         ct.series("by size", ("n", "elements"), ("value", "GB/s"), {"ours": [(1, float("nan"))]})
+
+
+def test_a_ratio_to_the_vendor_compares_rates_not_times():
+    class Vendor:
+        vendor = True
+
+    runs = {"whole": object(), "half": object(), "vendor": Vendor()}
+    times = {"whole": [20.0], "half": [10.0], "vendor": [10.0]}
+    work = {"whole": 2000, "half": 1000, "vendor": 1000}
+    equal = timing._result("x", runs, times, work, None, 1, None)
+    assert [row.ratio_to_vendor for row in equal.rows_] == [1.0, 1.0, 1.0]
+    untold = timing._result("x", runs, times, None, None, 1, None)
+    assert [row.ratio_to_vendor for row in untold.rows_] == [0.5, 1.0, 1.0]

@@ -1,5 +1,6 @@
 """The page 'Claims we ran': from synthetic recordings, and from the book's own."""
 
+import ast
 import copy
 import re
 from pathlib import Path
@@ -143,6 +144,23 @@ def test_claims_of_the_book(book):
         assert re.search(r"[\u4e00-\u9fff]", claim["statement"]["zh"]), claim["id"]
         # A name in a source may be Chinese; the statement in English is not.
         assert not re.search(r"[\u4e00-\u9fff]", claim["statement"]["en"]), claim["id"]
+
+
+def test_the_examples_declare_ten_claims_and_more():
+    """Drafts included: their recordings may be missing, what they set out to settle is not."""
+    calls = [
+        node
+        for example in catalog.examples(drafts=True)
+        for node in ast.walk(ast.parse(example.path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "ct.claim"
+    ]
+    ids = [
+        word.value.value
+        for call in calls
+        for word in [*call.keywords, ast.keyword("id", call.args[0]) if call.args else None]
+        if word is not None and word.arg == "id" and isinstance(word.value, ast.Constant)
+    ]
+    assert len(ids) >= 10 and len(ids) == len(set(ids))
 
 
 @pytest.mark.parametrize("lang", locale.LANGUAGES)
