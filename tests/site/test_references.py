@@ -1,5 +1,8 @@
 """Numbers in prose: what a reference resolves to, where none is replaced, what is refused."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from cudatut.errors import CudatutError
@@ -165,3 +168,15 @@ def test_named():
         "??? success\n    ```example\n    start/i#j\n    ```\n```text\nstart/k#l\n```\n"
     )
     assert references.named(page) == ["start/a", "start/d", "start/g", "start/i"]
+
+
+def test_no_chapter_quotes_a_reference_as_code():
+    """Between backticks a reference is text, and the page would show its braces."""
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    bad = [
+        f"{page.relative_to(docs)}:{number}"
+        for page in docs.glob("*/*/*.md")
+        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1)
+        if re.search(r"`\{\{[^`]*\}\}`", line)
+    ]
+    assert bad == []
