@@ -17,9 +17,14 @@ def recording() -> bool:
     return os.environ.get("CUDATUT_RECORDING") == "1"
 
 
-def size(n: int, small: int) -> int:
-    """`n`, or `small` while a sanitizer or profiler runs the example: instrumented kernels are 10 to 100 times slower."""
-    return small if running() else n
+def size(n: int, small: int, profiled: int | None = None) -> int:
+    """`n`, or `small` while a sanitizer or profiler runs the example: instrumented kernels are 10 to 100 times slower.
+
+    profiled: what a profiler sees instead of `small`, where the counters of just that size are wanted.
+    """
+    if running() in SANITIZERS or (running() and profiled is None):
+        return small
+    return profiled if running() else n
 
 
 def environment_for(tool: str) -> dict[str, str]:

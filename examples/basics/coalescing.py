@@ -171,7 +171,7 @@ ct.claim(
 )
 
 # %% predict-matmul
-side = 1024
+side = ct.size(1024, 96, profiled=1024)
 MAPPINGS = {  # name: row and column of each lane in the first warp of a 32 x 32 block
     "naive_rows": (lane, 0 * lane),
     "naive_columns": (0 * lane, lane),

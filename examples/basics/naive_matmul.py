@@ -14,10 +14,9 @@ import numpy as np
 from ladder import LADDER, Matmul, error_bound
 
 import cudatut as ct
-from cudatut import tool
 
 # The profiler looks at the first launch, which it sees at full size; the sanitizers get a small one.
-side = 96 if tool.running() in tool.SANITIZERS else 1024
+side = ct.size(1024, 96, profiled=1024)
 large = ct.size(4096, 96)
 
 # %% check

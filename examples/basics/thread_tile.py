@@ -15,7 +15,7 @@ from ladder import LADDER, Matmul
 import cudatut as ct
 from cudatut.profiler import profile_launches
 
-side = 1024  # m = n = k of the counted launches
+side = ct.size(1024, 96, profiled=1024)  # m = n = k of the counted launches
 
 # %% check
 COUNTED = ("tiled", "thread_tile")
