@@ -441,7 +441,7 @@ def record_all(
 ) -> list[Outcome]:
     """Record the named examples (all without names; of them only those not fresh and good with `only_stale`).
 
-    jobs: how many sanitizers, or notebooks that measure no time, run side by side (default: as many as cores, at most 8).
+    jobs: how many sanitizers, or notebooks that measure no time, run side by side (default: as many as cores, at most 15).
     Before any of them runs, refuses with UnknownExampleError, UnwritableError, RecordingFailed (a cell without title),
     ToolMissing or NoGpuError. After that an example that fails does not stop the others: see the outcomes.
     """
@@ -530,7 +530,7 @@ def record_examples(
 
     together = [example for example in able if not example.alone]
     progress.start("side by side", len(able) * len(SANITIZERS) + len(together))
-    pool = ThreadPoolExecutor(jobs or min(8, os.cpu_count() or 1))
+    pool = ThreadPoolExecutor(jobs or min(15, os.cpu_count() or 1))
     try:
         watching = [pool.submit(watch, example, tool) for example in able for tool in SANITIZERS]
         running = [(example, pool.submit(execute, example)) for example in together]

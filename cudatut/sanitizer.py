@@ -42,6 +42,8 @@ def run(path: Path, tool: str, timeout_s: float = 600) -> Sanitizer:
             "--report-api-errors",
             "no",
         ]
+        # Every tool that runs takes a port; by default there are ten of them, and an eleventh tool would wait in vain.
+        command += ["--max-connections", "64"]
         command += ["--log-file", str(log), sys.executable, "-m", "cudatut.watched", str(path)]
         try:
             done = subprocess.run(
