@@ -173,14 +173,15 @@ times = LADDER.bench(
 )
 
 # %% variants
-VARIANTS = {  # name: kernel, BM, BN, BK, TM; 512 threads each
-    "TM = 1": ("matmul_tm1", 8, 64, 8, 1),
-    "TM = 2": ("matmul_tm2", 16, 64, 8, 2),
-    "TM = 4": ("matmul_tm4", 32, 64, 8, 4),
-    "TM = 8": ("matmul_thread_tile", 64, 64, 8, 8),
-    "TM = 8, BK = 16": ("matmul_bk16", 64, 64, 16, 8),
+MORE = "basics/thread_tile_variants.cu"
+VARIANTS = {  # name: file, kernel, BM, BN, BK, TM; 512 threads each
+    "TM = 1": (MORE, "matmul_tm1", 8, 64, 8, 1),
+    "TM = 2": (MORE, "matmul_tm2", 16, 64, 8, 2),
+    "TM = 4": (MORE, "matmul_tm4", 32, 64, 8, 4),
+    "TM = 8": ("basics/thread_tile.cu", "matmul_thread_tile", 64, 64, 8, 8),
+    "TM = 8, BK = 16": (MORE, "matmul_bk16", 64, 64, 16, 8),
 }
-for name, (_, *tile) in VARIANTS.items():
+for name, (_, _, *tile) in VARIANTS.items():
     of = per_result(*tile)
     ct.facts(
         f"{name}, per result",
@@ -188,9 +189,9 @@ for name, (_, *tile) in VARIANTS.items():
     )
 
 
-def launcher(kernel, bm, bn, problem):
-    """The product by one kernel of thread_tile_variants.cu, as a callable."""
-    compiled = ct.Kernel("basics/thread_tile_variants.cu", kernel)
+def launcher(file, kernel, bm, bn, problem):
+    """The product by one of these kernels, as a callable."""
+    compiled = ct.Kernel(file, kernel)
     grid, sizes = (
         (ct.cdiv(problem.n, bn), ct.cdiv(problem.m, bm)),
         (problem.m, problem.n, problem.k),
@@ -199,15 +200,15 @@ def launcher(kernel, bm, bn, problem):
 
 
 for problem in (Matmul(100, 70, 50), Matmul(33, 129, 31)):
-    for name, (kernel, bm, bn, *_) in VARIANTS.items():
+    for name, (file, kernel, bm, bn, *_) in VARIANTS.items():
         ct.poison(problem.c)
-        launcher(kernel, bm, bn, problem)()
+        launcher(file, kernel, bm, bn, problem)()
         problem.compare(f"{name}, {problem.m} x {problem.n} x {problem.k}")
 
 # %% bench-variants
 big = Matmul(large, large, large)
 variants = ct.bench(
-    {name: launcher(*kind[:3], big) for name, kind in VARIANTS.items()},
+    {name: launcher(*kind[:4], big) for name, kind in VARIANTS.items()},
     flops=big.flops,
     rounds=15,
     name="2048 x 2048 x 2048, 512 threads per block",
