@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from . import paths
+from . import instances, paths
 from .errors import KernelCompileError, LaunchError
 from .gpu import activate, device, driver_library
 from .nvcc import find_nvcc
@@ -15,6 +15,7 @@ from .results import Resources
 from .signature import Parameter, parameters
 
 _DIM = ("x", "y", "z")
+_ALIGNMENTS = {"CUtensorMap": 64}  # bytes, of structs that are known
 _MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES in cuda.h
 
 
@@ -28,8 +29,9 @@ class Kernel:
 
     source: the path of a `.cu` file, relative to the examples, or CUDA C++ itself. Without any `extern "C"` in it the
     whole source is wrapped in one, as PyCUDA's SourceModule does, so that the function keeps its plain name.
-    name: the kernel's name in that source. defines: macros, as nvcc's -D. options: further flags for nvcc.
-    arch: such as 'sm_90a'; default: this GPU's own.
+    name: the kernel's name in that source; of a template with its arguments, 'gemm<128, float>', which makes that one
+    instance (the source must not instantiate the same one explicitly, and is never wrapped).
+    defines: macros, as nvcc's -D. options: further flags for nvcc. arch: such as 'sm_90a'; default: this GPU's own.
 
     Raises KernelCompileError with the offending source lines, FileNotFoundError, NoGpuError, ToolMissing (no nvcc).
     """
@@ -42,7 +44,7 @@ class Kernel:
         options: Sequence[str] = (),
         arch: str | None = None,
     ):
-        self.name = name
+        self.name = instances.normal(name)
         if str(source).endswith(".cu"):
             path = paths.resolve_source(source)
             paths.note_read(path)
@@ -50,14 +52,33 @@ class Kernel:
             self._folder: Path | None = path.parent
         else:
             self.label, self.source, self._folder = "inline.cu", source, None
-        self.parameters = parameters(self.source, name, defines)
+        self.parameters = parameters(self.source, self.name, defines)
         flags = [
             "-lineinfo",
             *options,
             *(f"-D{key}={value}" for key, value in (defines or {}).items()),
         ]
-        self._cubin = _compile(self.source, self.label, tuple(flags), arch, self._folder)
+        self._cubin = self._compile(tuple(flags), arch)
+        self._symbol = instances.find_symbol(
+            self._cubin, self.source, self.name, self.label, defines
+        )
         self._function = self._load()
+
+    @property
+    def symbol(self) -> str:
+        """The function's name in the compiled code: `name`, or for a template's instance what the compiler made of it."""
+        return self._symbol
+
+    def _compile(self, flags: tuple[str, ...], arch: str | None) -> bytes:
+        whole = instances.assemble(self.source, self.name)
+        wrap = instances.wrapped(self.source, self.name)
+        try:
+            return _compile(whole, wrap, self.label, flags, arch, self._folder)
+        except KernelCompileError as error:
+            wrong_name = instances.hint(self.source, self.name)
+            if wrong_name is None:
+                raise
+            raise KernelCompileError(f"{error}\n{wrong_name}") from None
 
     def _load(self):
         import pycuda.driver as cuda
@@ -65,22 +86,18 @@ class Kernel:
         self._module = cuda.module_from_buffer(
             self._cubin
         )  # kept: unloading it would take the function with it
-        try:
-            return self._module.get_function(self.name)
-        except cuda.LogicError as error:
-            named = re.findall(r"__global__[^;{}(]*?(\w+)\s*\(", self.source)
-            raise KernelCompileError(
-                f"{self.label} compiled, but holds no kernel named '{self.name}'; it defines {sorted(set(named))}. "
-                'In a .cu file a kernel needs `extern "C"` to keep its plain name.'
-            ) from error
+        return self._module.get_function(self.symbol)
 
     def __call__(
         self, *args: Any, grid: Any, block: Any, shared: int = 0, stream: Any = None
     ) -> None:
         """Launch: returns at once, the GPU works on.
 
-        args: GPUArrays (or CuPy/PyTorch arrays) for pointers, numbers for the rest, converted to the C types of the
-        parameters. grid, block: an int or up to three. shared: bytes of dynamic shared memory. stream: a PyCUDA stream.
+        args: GPUArrays (or CuPy/PyTorch arrays) for pointers; numbers, converted to the C types of the parameters; for a
+        struct by value its bytes: a `bytes`, a ctypes.Structure, a NumPy array or structured scalar of the struct's size.
+        A struct has to lie where the compiler expects it, which is sure for those that come first in the parameter
+        list, the most aligned first (a CUtensorMap is aligned to 64 bytes), and otherwise refused.
+        grid, block: an int or up to three. shared: bytes of dynamic shared memory. stream: a PyCUDA stream.
         Raises TypeError or ValueError for arguments, LaunchError for a configuration that this GPU cannot run.
         """
         block, grid = _dim3(block, "block"), _dim3(grid, "grid")
@@ -136,10 +153,12 @@ class Kernel:
             raise TypeError(
                 f"{self.name}({wanted}) takes {len(self.parameters)} arguments, got {len(args)}"
             )
-        return [
+        values = [
             self._pointer(p, a) if p.pointer else self._number(p, a)
             for p, a in zip(self.parameters, args)
         ]
+        check_offsets(self.name, self.parameters, values)
+        return values
 
     def _pointer(self, parameter: Parameter, value: Any):
         import numpy as np
@@ -175,7 +194,7 @@ class Kernel:
 
         where = f"{self.name}: parameter '{parameter.name}' ({parameter.ctype})"
         if parameter.dtype is None:
-            return value
+            return as_struct(value, where)
         dtype = np.dtype(parameter.dtype)
         if not isinstance(value, (int, float, np.generic)):
             raise TypeError(f"{where} takes a number, but got a {type(value).__name__}")
@@ -188,7 +207,7 @@ class Kernel:
                     f"{where}: {int(value)} does not fit ({limits.min} to {limits.max})"
                 )
             value = int(value)
-        return dtype.type(value)
+        return as_launched(dtype.type(value))
 
     def resources(self, block: Any = 256, shared: int = 0) -> Resources:
         """Registers per thread, shared memory per block, local memory per thread (all as the driver says), occupancy.
@@ -197,7 +216,7 @@ class Kernel:
         """
         x, y, z = _dim3(block, "block")
         threads, gpu = x * y * z, device()
-        blocks = _blocks_per_sm(self._cubin, self.name, threads, shared)
+        blocks = _blocks_per_sm(self._cubin, self.symbol, threads, shared)
         return Resources(
             kernel=self.name,
             registers=self._function.num_regs,
@@ -227,9 +246,68 @@ def _c_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+def as_launched(value: Any):
+    """A NumPy scalar of the same bytes as `value`, of a type that PyCUDA can put among a kernel's arguments."""
+    import numpy as np
+
+    if value.dtype.char == "?":
+        return np.uint8(value)
+    return value.view(np.uint16) if value.dtype.char == "e" else value
+
+
+def as_struct(value: Any, where: str):
+    """The bytes of a struct as a np.void, which PyCUDA passes by value; numbers and handles are returned unchanged.
+
+    value: anything with a buffer: bytes, a ctypes.Structure, an array or structured scalar. Raises ValueError if empty.
+    """
+    import numpy as np
+
+    if isinstance(value, np.number):
+        return value
+    try:
+        data = memoryview(value).tobytes()
+    except TypeError:
+        return value
+    if not data:
+        raise ValueError(f"{where} takes a struct, but got no bytes")
+    return np.void(data)
+
+
+def check_offsets(name: str, parameters: Sequence[Parameter], values: Sequence[Any]) -> None:
+    """Raise ValueError for a struct that may lie elsewhere among the arguments than the kernel looks for it.
+
+    PyCUDA aligns numbers and pointers as C does, but puts a struct right behind what precedes it. How a struct is
+    aligned is not known here; it is at most the largest power of two that divides its size, and where it lies at a
+    multiple of that, it lies right.
+    """
+    import numpy as np
+
+    if not any(isinstance(value, np.void) for value in values):
+        return  # a launch in a benchmark should cost little
+    end = 0
+    for parameter, value in zip(parameters, values):
+        size, alignment = 8, 8  # of a pointer, in whatever form
+        if isinstance(value, np.generic):
+            size, alignment = value.itemsize, value.dtype.alignment
+        start = -(-end // alignment) * alignment
+        wanted = _ALIGNMENTS.get(parameter.ctype, size & -size)
+        if isinstance(value, np.void) and start % wanted:
+            raise ValueError(
+                f"{name}: parameter '{parameter.name}' ({parameter.ctype}) is a struct of {size} bytes at byte {start} of "
+                f"the arguments; its alignment may be {wanted}. Put structs before all other parameters, the most "
+                "aligned first, or pass it by pointer"
+            )
+        end = start + size
+
+
 @cache
 def _compile(
-    source: str, label: str, flags: tuple[str, ...], arch: str | None, folder: Path | None
+    source: str,
+    wrap: bool,
+    label: str,
+    flags: tuple[str, ...],
+    arch: str | None,
+    folder: Path | None,
 ) -> bytes:
     """The cubin, from PyCUDA's cache if it was compiled before. `#line` makes every tool name the file we know."""
     activate()
@@ -241,14 +319,15 @@ def _compile(
             f'#line 1 "{label}"\n{source}',
             nvcc=str(find_nvcc()),
             options=list(flags),
-            no_extern_c='extern "C"' in source,
+            no_extern_c=not wrap,
             arch=arch or device().arch,
             include_dirs=[str(path) for path in (folder, paths.examples_dir()) if path],
         )
     except cuda.CompileError as error:
-        raise KernelCompileError(
-            explain_compile_error(error.stderr or str(error), source, label)
-        ) from None
+        said = error.stderr or str(error)
+        if isinstance(said, bytes):  # as PyCUDA leaves it when #include fails
+            said = said.decode("utf-8", "replace")
+        raise KernelCompileError(explain_compile_error(said, source, label)) from None
 
 
 def explain_compile_error(stderr: str, source: str, label: str) -> str:

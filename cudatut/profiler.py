@@ -21,8 +21,10 @@ def profile(
 ) -> Profile | None:
     """Run an example once more under ncu, and show counters of one launch of `kernel`.
 
-    example: name ('start/first_optimisation') or Python file. kernel: its plain name. metrics: as `ncu --query-metrics`
-    lists them, such as 'dram__bytes_read.sum'. skip: launches of that kernel to pass over first.
+    example: name ('start/first_optimisation') or Python file. kernel: its plain name; of a template 'gemm', since ncu
+    knows a function by its name alone: arguments ('gemm<128>') are dropped, and launches of every instance count.
+    metrics: as `ncu --query-metrics` lists them, such as 'dram__bytes_read.sum'. skip: launches of that kernel to pass
+    over first.
     ncu replays the launch as often as it needs to; the clocks are left as they are.
 
     Returns a Profile (values in ncu's base units), or None after a note when ncu is missing or may not read counters;
@@ -52,8 +54,9 @@ def profile_launches(
 ) -> list[dict[str, float]]:
     """Counters of several launches from one run of an example: a dict of values by metric for each, in order.
 
-    kernel: a plain name, or 'regex:...' for any of several kernels. Nothing is shown: what a page says of so many
-    numbers is for the caller to choose. The rest is as in `profile`, but an empty list where there is nothing to tell.
+    kernel: a plain name as in `profile`, or 'regex:...' for any of several kernels. Nothing is shown: what a page says
+    of so many numbers is for the caller to choose. The rest is as in `profile`, but an empty list where there is
+    nothing to tell.
     """
     if tool.running():
         return []
@@ -94,7 +97,7 @@ def _run(
             "none",
         ]
         # --kill: what the example does after that launch is of no interest, and takes time.
-        command += ["--kernel-name", kernel, "--launch-skip", str(skip)]
+        command += ["--kernel-name", function_name(kernel), "--launch-skip", str(skip)]
         command += ["--launch-count", str(launches)]
         command += ["--kill", "yes"]
         command += [
@@ -119,6 +122,11 @@ def _run(
             "(run as administrator, or set NVreg_RestrictProfilingToAdminUsers=0)"
         )
     return parse_launches(report, kernel, metrics, launches, done.stdout + done.stderr)
+
+
+def function_name(kernel: str) -> str:
+    """What ncu's --kernel-name compares: 'gemm' for 'gemm<128>' and 'tiles::gemm<128>'; 'regex:...' stays."""
+    return kernel if kernel.startswith("regex:") else kernel.partition("<")[0].rpartition("::")[2]
 
 
 def parse_report(

@@ -40,9 +40,16 @@ _VECTORS = {
 }  # fmt: skip
 
 
+# Words that stand between a parameter's type and its value, and say nothing about either.
+_QUALIFIERS = ("const", "volatile", "__restrict__", "__restrict", "__grid_constant__")
+
+
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: its name, its C type, whether it is a pointer, and the NumPy dtype name (None if not known)."""
+    """One parameter: its name, its C type, whether it is a pointer, and the NumPy dtype name.
+
+    dtype: that of a number or of what a pointer points to; None if not known, or for a struct by value.
+    """
 
     name: str
     ctype: str
@@ -50,23 +57,38 @@ class Parameter:
     dtype: str | None
 
 
+@dataclass(frozen=True)
+class TemplateParameter:
+    """One parameter of a template as written: `T` of `typename T = float` with its default 'float' (None without)."""
+
+    name: str
+    default: str | None
+    text: str
+
+
+def split_name(kernel: str) -> tuple[str, list[str] | None]:
+    """'gemm<128, float>' as ('gemm', ['128', 'float']); the arguments are None for a plain name, [] for 'gemm<>'."""
+    base, bracket, inside = kernel.partition("<")
+    if not bracket:
+        return kernel.strip(), None
+    inside = inside.strip().removesuffix(">").strip()
+    return base.strip(), [part.strip() for part in _split(inside)] if inside else []
+
+
 def parameters(
     source: str, kernel: str, defines: dict[str, object] | None = None
 ) -> list[Parameter] | None:
     """Parameters of `kernel` in CUDA C++ `source`, or None if its definition cannot be found there.
 
+    kernel: a plain name, or a template with its arguments ('scale<float, 4>'): a type parameter counts as its value.
     defines: macros given to the compiler; a type that is one of them, or an alias (`using T = ...;`), is looked up
     under its value.
     """
-    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.S)
-    found = re.search(rf"__global__[^;{{}}]*?\b{re.escape(kernel)}\s*\(", text)
+    text, base = _without_comments(source), split_name(kernel)[0]
+    found = _definition(text, base)
     if not found:
         return None
-    depth, end = 1, found.end()
-    while depth and end < len(text):
-        depth += {"(": 1, ")": -1}.get(text[end], 0)
-        end += 1
-    inside = text[found.end() : end - 1].strip()
+    inside = text[found.end() : _closing(text, found.end()) - 1].strip()
     if inside in ("", "void"):
         return []
     names = {str(key): str(value) for key, value in (defines or {}).items()}
@@ -74,7 +96,89 @@ def parameters(
         alias: names.get(ctype, ctype)
         for alias, ctype in re.findall(r"\busing (\w+) = ([\w ]+?);", text)
     }
+    arguments = template_arguments(source, kernel, defines) or {}
+    names |= {name: names.get(value, value) for name, value in arguments.items()}
     return [_parameter(part, names) for part in _split(inside)]
+
+
+def template_arguments(
+    source: str, kernel: str, defines: dict[str, object] | None = None
+) -> dict[str, str] | None:
+    """Every template argument of 'gemm<128>' by its parameter's name, defaults included; None if it is no template.
+
+    A macro, or a default that names another parameter, is replaced by its value. Arguments beyond the template's
+    parameters are left out: to complain is for nvcc.
+    """
+    given = split_name(kernel)[1]
+    declared = template_parameters(source, kernel)
+    if given is None or declared is None:
+        return None
+    names, found = {str(key): str(value) for key, value in (defines or {}).items()}, {}
+    for index, parameter in enumerate(declared):
+        value = given[index] if index < len(given) else parameter.default
+        if value is not None:
+            found[parameter.name] = names.get(value, found.get(value, value))
+    return found
+
+
+def template_parameters(source: str, kernel: str) -> list[TemplateParameter] | None:
+    """The template parameters of a kernel (its arguments do not matter), or None if it is no template or not found."""
+    text = _without_comments(source)
+    found = _definition(text, split_name(kernel)[0])
+    head = found and _template_head(text, found.start())
+    return None if head is None else [_template_parameter(part) for part in _split(head)]
+
+
+def kernels(source: str) -> list[str]:
+    """The kernels that a source defines, as written: 'copy', and 'gemm<int BM, bool fast = true>' for a template."""
+    text, found = _without_comments(source), []
+    for start in re.finditer(r"\b__global__\b", text):
+        name = _defined_name(text, start.end())
+        head = _template_head(text, start.start())
+        if name and head != "":  # `template <>` specialises a template that is listed already
+            found.append(name if head is None else f"{name}<{' '.join(head.split())}>")
+    return sorted(set(found))
+
+
+def _without_comments(source: str) -> str:
+    return re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.S)
+
+
+def _definition(text: str, base: str) -> re.Match | None:
+    """From `__global__` to the parenthesis that opens the parameters of a kernel; `a::k` is looked for as `k`."""
+    name = re.escape(base.rpartition("::")[2])
+    return re.search(rf"__global__[^;{{}}]*?\b{name}\s*\(", text)
+
+
+def _closing(text: str, start: int) -> int:
+    """The index after the parenthesis that closes the one which ends at `start`."""
+    depth, end = 1, start
+    while depth and end < len(text):
+        depth += {"(": 1, ")": -1}.get(text[end], 0)
+        end += 1
+    return end
+
+
+def _defined_name(text: str, start: int) -> str | None:
+    """The name before the last parentheses that precede a body: those before it are __launch_bounds__ and the like."""
+    name, step = None, re.compile(r"(\w+)\s*\(|[{;]")
+    while (found := step.search(text, start)) and found[1]:
+        name, start = found[1], _closing(text, found.end())
+    return name
+
+
+def _template_head(text: str, end: int) -> str | None:
+    """What stands in `template <...>` right before a definition that starts at `end`; None without a template."""
+    # The last `template` that no body, statement or other definition separates from `end`.
+    found = re.search(r"\btemplate\s*<((?:(?!\btemplate\b|[;{}]).)*)>[\w\s]*$", text[:end], re.S)
+    return found and found[1].strip()
+
+
+def _template_parameter(text: str) -> TemplateParameter:
+    declared, _, default = text.partition("=")
+    return TemplateParameter(
+        (re.findall(r"\w+", declared) or [""])[-1], default.strip() or None, " ".join(text.split())
+    )
 
 
 def _split(text: str) -> list[str]:
@@ -91,20 +195,21 @@ def _split(text: str) -> list[str]:
 def _parameter(text: str, names: dict[str, str]) -> Parameter:
     text = text.split("=")[0]
     pointer = "*" in text or "[" in text
-    words = re.sub(r"\[[^\]]*\]|[*&]", " ", text).split()
-    words = [
-        w
-        for w in words
-        if w not in ("const", "volatile", "__restrict__", "__restrict", "__grid_constant__")
-    ]
-    *typed, name = words
+    *typed, name = _type_words(re.sub(r"\[[^\]]*\]", " ", text))
     ctype = " ".join(typed)
-    ctype = names.get(ctype, ctype)
-    return Parameter(name, ctype, pointer, _dtype(ctype))
+    if ctype in names:
+        value = names[ctype]
+        pointer, ctype = pointer or "*" in value, " ".join(_type_words(value))
+    if not pointer and _vector(ctype):
+        return Parameter(name, ctype, False, None)  # several numbers: passed as a struct is
+    return Parameter(name, ctype, pointer, _SCALARS.get(ctype) or _vector(ctype))
 
 
-def _dtype(ctype: str) -> str | None:
-    if ctype in _SCALARS:
-        return _SCALARS[ctype]
+def _type_words(text: str) -> list[str]:
+    return [word for word in re.sub(r"[*&]", " ", text).split() if word not in _QUALIFIERS]
+
+
+def _vector(ctype: str) -> str | None:
+    """The dtype of the elements of float4, int2 and so on; None for another type."""
     vector = re.fullmatch(r"([a-z]+)[1-4]", ctype)
     return _VECTORS.get(vector.group(1)) if vector else None

@@ -104,6 +104,73 @@ def test_a_kernel_name_that_is_not_there():
         ct.Kernel(SCALE, "scales")
 
 
+TEMPLATES = """
+struct __align__(64) Table { float values[32]; };
+template <typename T, int STEP = 1, bool NEGATE = false>
+__global__ void __launch_bounds__(256) fill(T *out, T first, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = (NEGATE ? -1 : 1) * (first + T(i * STEP));
+}
+template <int N>
+__global__ void pick(const __grid_constant__ Table table, float *out, int n, bool twice) {
+  if (threadIdx.x < n) out[threadIdx.x] = table.values[threadIdx.x % N] * (twice ? 2 : 1);
+}
+template __global__ void fill<float, 9>(float *, float, int);
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float64"])
+def test_a_template_is_instantiated_by_its_name(dtype):
+    ctype = {"float32": "float", "int32": "int", "float64": "double"}[dtype]
+    fill = ct.Kernel(TEMPLATES, f"fill<{ctype},3, true>")
+    assert fill.name == f"fill<{ctype}, 3, true>" and fill.symbol.startswith("_Z4fillI")
+    out = ct.empty(1000, dtype)
+    fill(out, 7, 1000, grid=4, block=256)
+    ct.check(out, -(7 + 3 * np.arange(1000)).astype(dtype))
+    with pytest.raises(TypeError, match="the array is uint8"):
+        fill(ct.empty(1000, "uint8"), 7, 1000, grid=4, block=256)
+    assert fill.resources(block=256).kernel == fill.name
+    with pytest.raises(ct.LaunchError, match="__launch_bounds__"):
+        fill(out, 7, 1000, grid=1, block=512)
+
+
+def test_an_instance_is_told_from_one_that_the_source_makes():
+    out = ct.empty(256, "float32")
+    ct.Kernel(TEMPLATES, "fill<float>")(out, 0, 256, grid=1, block=256)
+    ct.check(out, np.arange(256.0))
+
+
+@pytest.mark.parametrize("as_bytes", [True, False])
+def test_a_struct_is_passed_by_value(as_bytes):
+    values = np.arange(32, dtype="float32") + 1
+    table = values.tobytes() if as_bytes else np.zeros((), [("values", "float32", 32)])
+    if not as_bytes:
+        table["values"] = values
+    pick, out = ct.Kernel(TEMPLATES, "pick<8>"), ct.empty(32, "float32")
+    for twice in (False, True):
+        pick(table, out, 32, twice, grid=1, block=32)
+        ct.check(out, np.tile(values[:8], 4).astype("float64") * (2 if twice else 1))
+
+
+def test_a_struct_that_would_lie_elsewhere_is_refused():
+    source = "struct __align__(16) S { float x[4]; }; __global__ void k(int *out, S s) {}"
+    with pytest.raises(ValueError, match="struct of 16 bytes at byte 8"):
+        ct.Kernel(source, "k")(ct.empty(1, "int32"), bytes(16), grid=1, block=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("fil<float>", r"\"fil\" is undefined[\s\S]*'fil' is not among the kernels.*fill<"),
+        ("fill<float, 1, true, 2>", r"fill<float, 1, true, 2>;[\s\S]*gives 4 arguments"),
+        ("fill", "'fill' is a template"),
+    ],
+)
+def test_an_instance_that_cannot_be(name, message):
+    with pytest.raises(ct.KernelCompileError, match=message):
+        ct.Kernel(TEMPLATES, name)
+
+
 def test_a_file_that_is_not_there():
     with pytest.raises(FileNotFoundError, match=r"start/nothing\.cu"):
         ct.Kernel("start/nothing.cu", "k")

@@ -1,0 +1,136 @@
+"""Kernels that are templates: make the compiler emit one instance, and find it in what it compiled.
+
+A template has no code of its own. `ct.Kernel("gemm.cu", "gemm<128, float>")` adds a line to the source that asks for
+that instance, and looks in the compiled code for the name that the compiler gave it:
+
+    template __global__ decltype(gemm<128, float>) gemm<128, float>;        ->  _Z4gemmILi128EfEvPKT0_i
+"""
+
+import re
+import struct
+
+from .errors import KernelCompileError
+from .signature import kernels, split_name, template_arguments, template_parameters
+
+# One letter for a type in a C++ name, as the Itanium ABI says; nvcc uses it on every system.
+_CODES = {
+    "bool": "b", "char": "c", "signed char": "a", "unsigned char": "h", "short": "s", "unsigned short": "t",
+    "int": "i", "unsigned": "j", "unsigned int": "j", "float": "f", "double": "d", "long long": "x",
+    "unsigned long long": "y", "int8_t": "a", "uint8_t": "h", "int16_t": "s", "uint16_t": "t", "int32_t": "i",
+    "uint32_t": "j", "half": "6__half", "__nv_bfloat16": "13__nv_bfloat16",
+}  # fmt: skip
+
+
+def normal(name: str) -> str:
+    """A kernel's name with a blank after each comma of its template arguments and nowhere else around them."""
+    base, arguments = split_name(name)
+    return base if arguments is None else f"{base}<{', '.join(arguments)}>"
+
+
+def instantiation(name: str) -> str:
+    """The line that makes the compiler emit an instance. Its parameters need not be repeated: decltype knows them."""
+    return f"template __global__ decltype({normal(name)}) {normal(name)};"
+
+
+def assemble(source: str, name: str) -> str:
+    """The source that is compiled for kernel `name`: as it is, or for a template with the instance asked for."""
+    if split_name(name)[1] is None:
+        return source
+    return f"{source.rstrip()}\n{instantiation(name)}\n"
+
+
+def wrapped(source: str, name: str) -> bool:
+    """Whether to wrap a source in extern "C" { }: only if nothing in it is, and never around a template."""
+    return split_name(name)[1] is None and 'extern "C"' not in source
+
+
+def declared(source: str) -> list[str]:
+    """The instances that a `.cu` file names itself, on its `@rung` line and on lines `// @instance gemm<128, float>`.
+
+    They are what the tests compile, so that a template that nobody launches yet cannot rot.
+    """
+    rungs = re.findall(r"^// @rung (?:.*\s)?kernel=(\S*<\S*>)", source, flags=re.M)
+    lines = re.findall(r"^// @instance (\S.*?)\s*$", source, flags=re.M)
+    return list(dict.fromkeys(normal(name) for name in (*rungs, *lines)))
+
+
+def hint(source: str, name: str) -> str | None:
+    """What is wrong with a kernel's name, as far as the source tells; None if nothing seems to be."""
+    base, arguments = split_name(name)
+    named = base.rpartition("::")[2]
+    defined = kernels(source)
+    if named not in (kernel.partition("<")[0] for kernel in defined):
+        return f"'{base}' is not among the kernels that it defines: {defined}"
+    template = template_parameters(source, name)
+    if template is None:
+        return f"'{base}' is no template: give its plain name" if arguments is not None else None
+    parameters = ", ".join(parameter.text for parameter in template)
+    if arguments is None:
+        return f"'{base}' is a template: give its arguments too, as in '{base}<...>' for <{parameters}>"
+    needed = sum(parameter.default is None for parameter in template)
+    variadic = "..." in parameters
+    if needed - variadic <= len(arguments) and (variadic or len(arguments) <= len(template)):
+        return None
+    return f"the template is {base}<{parameters}>, but '{name}' gives {len(arguments)} arguments"
+
+
+def kernel_symbols(cubin: bytes) -> list[str]:
+    """The names of the functions in compiled code: those of its ELF sections `.text.<name>`."""
+    (table,) = struct.unpack_from("<Q", cubin, 0x28)  # e_shoff
+    size, count, strings = struct.unpack_from(
+        "<HHH", cubin, 0x3A
+    )  # e_shentsize, e_shnum, e_shstrndx
+    sections = [struct.unpack_from("<IIQQQ", cubin, table + i * size) for i in range(count)]
+    start = sections[strings][4]
+    offsets = [start + section[0] for section in sections]
+    names = [cubin[at : cubin.index(b"\0", at)].decode() for at in offsets]
+    return [name.removeprefix(".text.") for name in names if name.startswith(".text.")]
+
+
+def find_symbol(
+    cubin: bytes, source: str, name: str, label: str, defines: dict[str, object] | None = None
+) -> str:
+    """The name in compiled code of kernel `name`: itself, or the mangled name of a template's instance.
+
+    Raises KernelCompileError where there is none, or where several instances cannot be told apart.
+    """
+    symbols = kernel_symbols(cubin)
+    if split_name(name)[1] is None:
+        if name in symbols:
+            return name
+        raise KernelCompileError(_no_plain_kernel(source, name, label))
+    found = [symbol for symbol in symbols if re.match(_mangled(name), symbol)]
+    if len(found) > 1:
+        # The source makes instances of its own, by another launch or explicitly.
+        values = (template_arguments(source, name, defines) or {}).values()
+        pattern = _mangled(name) + "".join(_argument(value) for value in values) + "E"
+        found = [symbol for symbol in found if re.match(pattern, symbol)] or found
+    if len(found) == 1:
+        return found[0]
+    raise KernelCompileError(
+        f"{label} compiled, but which of its functions {found or symbols} is '{name}' is not clear; "
+        "keep one instance of this template in the source."
+    )
+
+
+def _no_plain_kernel(source: str, name: str, label: str) -> str:
+    said = f"{label} compiled, but holds no kernel named '{name}'; it defines {kernels(source)}. "
+    return said + 'In a .cu file a kernel needs `extern "C"` to keep its plain name.'
+
+
+def _mangled(name: str) -> str:
+    """A pattern for the beginning of the mangled name, up to the template's arguments."""
+    parts = split_name(name)[0].split("::")
+    encoded = "".join(f"{len(part)}{re.escape(part)}" for part in parts)
+    return f"_Z{'N' if len(parts) > 1 else 'L?'}{encoded}I"
+
+
+def _argument(value: str) -> str:
+    """A pattern for one template argument in a mangled name; whatever cannot be told matches anything."""
+    value = {"true": "1", "false": "0"}.get(value, value)
+    number = re.fullmatch(r"(-?)(0[xX][0-9a-fA-F]+|0|[1-9]\d*)[uUlL]*", value)
+    if number:
+        return f"L[a-z]{'n' if number[1] else ''}{int(number[2], 0)}E"
+    if value in _CODES:
+        return _CODES[value]
+    return ".+?"
