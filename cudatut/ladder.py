@@ -6,6 +6,7 @@ launched, checked and compared. A rung is a `.cu` file; what its launch needs to
     // @rung kernel=reduce_sequential block=256 blocks=64,128,256,512,1024 per_thread=1
 
 so that a new rung is one file and one line, and a reader's own file (`python -m cudatut try`) is launched like the rest.
+Of a template the line names the instance to launch, without blanks: `kernel=gemm<128,256,16>`.
 """
 
 import importlib.util

@@ -16,6 +16,14 @@ def test_a_rung_is_read_from_its_file(tmp_path):
     assert rung.numbers("blocks") == (64, 128) and rung.numbers("others") == ()
 
 
+def test_a_rung_names_an_instance_of_its_template(tmp_path, monkeypatch):
+    (tmp_path / "mine.cu").write_text("// @rung kernel=k<128,8> block=256\n")
+    rung = ladder.read_rung(tmp_path / "mine.cu")
+    monkeypatch.setattr(ladder, "Kernel", lambda path, name, defines: (name, defines))
+    assert rung.kernel == "k<128,8>" and rung.number("block") == 256
+    assert rung.compile(N=3) == ("k<128,8>", {"N": 3})
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

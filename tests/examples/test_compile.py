@@ -8,6 +8,9 @@ PyCUDA's SourceModule and `ct.Kernel` do. Comments inside a source say what is m
     // expect: compile error      it must not compile
     // expect: spills             registers may spill to local memory
     // requires: sm_80            this source claims less than its example does
+
+A template is compiled for the instances that are named: in a `.cu` file by its `@rung` line and by lines
+`// @instance gemm<128, float>`, and in both kinds of source by a call such as `ct.Kernel(source, "gemm<64, half>")`.
 """
 
 import ast
@@ -19,8 +22,9 @@ from pathlib import Path
 
 import pytest
 
-from cudatut import catalog, nvcc
+from cudatut import catalog, instances, nvcc
 from cudatut.errors import ToolMissing
+from cudatut.signature import kernels
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -41,6 +45,7 @@ class Source:
     defines: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     wrap: bool = False  # in extern "C" { }
+    instances: tuple[str, ...] = ()  # of its templates
     folders: tuple[Path, ...] = field(default=(), compare=False)
 
     def architectures(self) -> list[str]:
@@ -72,7 +77,9 @@ def sources() -> list[Source]:
             path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix()
         ):
             found.append(replace(source, requires=requires, folders=(path.parent, EXAMPLES)))
-    unique = {(s.code, s.requires, s.defines, s.options, s.wrap): s for s in reversed(found)}
+    unique = {
+        (s.code, s.requires, s.defines, s.options, s.wrap, s.instances): s for s in reversed(found)
+    }
     return sorted(unique.values(), key=lambda source: source.where)
 
 
@@ -80,16 +87,25 @@ def of_file(path: Path, claimed: list[str]) -> list[Source]:
     """The .cu file once for each different set of macros that the examples compile it with."""
     code = path.read_text(encoding="utf-8")
     name = path.relative_to(EXAMPLES).as_posix() if path.is_relative_to(EXAMPLES) else path.name
-    variants = set()
+    variants: dict[tuple, list[str]] = {}
     for script in EXAMPLES.rglob("*.py"):
         for call in calls(ast.parse(script.read_text(encoding="utf-8"))):
             if any(isinstance(a, ast.Constant) and a.value == name for a in call.args):
-                variants.add((defines_of(call), options_of(call)))
+                asked = variants.setdefault((defines_of(call), options_of(call)), [])
+                asked += instances_of(call)
     where = path.relative_to(ROOT).as_posix()
     folders = (path.parent, EXAMPLES)
     return [
-        Source(where, code, arch, defines, options, folders=folders)
-        for defines, options in sorted(variants) or [((), ())]
+        Source(
+            where,
+            code,
+            arch,
+            defines,
+            options,
+            instances=unique_names(code, asked),
+            folders=folders,
+        )
+        for (defines, options), asked in sorted((variants or {((), ()): []}).items())
         for arch in claimed
         # An architecture of its own (sm_90a) does not follow from a smaller claim, nor the reverse.
         if arch == claimed[0] or not arch.removeprefix("sm_").isdecimal()
@@ -150,8 +166,24 @@ def kernel(code: str, where: str, call: ast.Call | None) -> Source:
         k.arg == "no_extern_c" and isinstance(k.value, ast.Constant) and k.value.value is True
         for k in call.keywords
     )
-    wrap = not bare and 'extern "C"' not in code
-    return Source(where, code, "sm_75", defines_of(call), options_of(call), wrap)
+    named = unique_names(code, instances_of(call))
+    wrap = not bare and not named and 'extern "C"' not in code
+    return Source(where, code, "sm_75", defines_of(call), options_of(call), wrap, named)
+
+
+def instances_of(call: ast.Call | None) -> list[str]:
+    """The instance that a call compiles, `ct.Kernel(source, "gemm<64>")`: its second argument."""
+    if call is None or len(call.args) < 2:
+        return []
+    name = text_of(call.args[1])
+    return [name] if name and re.fullmatch(r"[\w:]+<[^;{}]*>", name) else []
+
+
+def unique_names(code: str, asked: list[str]) -> tuple[str, ...]:
+    """Those and the ones that the source declares, each once: a second of the same is an error to nvcc."""
+    return tuple(
+        dict.fromkeys([*instances.declared(code), *(instances.normal(name) for name in asked)])
+    )
 
 
 def calls(tree: ast.AST) -> list[ast.Call]:
@@ -184,7 +216,8 @@ def options_of(call: ast.Call | None) -> tuple[str, ...]:
 def compile_source(source: Source, folder: Path) -> subprocess.CompletedProcess:
     """One run of nvcc for all architectures. A source with a main becomes a whole program."""
     path = folder / "source.cu"
-    marked = f'#line 1 "{source.where}"\n{source.code}'
+    lines = [source.code.rstrip("\n"), *map(instances.instantiation, source.instances)]
+    marked = "\n".join([f'#line 1 "{source.where}"', *lines, ""])
     path.write_text(f'extern "C" {{\n{marked}\n}}\n' if source.wrap else marked, encoding="utf-8")
     program = nvcc.find_nvcc()
     whole = re.search(r"^int main\(", source.code, re.MULTILINE)
@@ -239,6 +272,23 @@ def test_compiles(source: Source, compiler: Path, tmp_path: Path, record_propert
         assert not spilt, f"{source.where} spills registers: {'; '.join(spilt)}"
 
 
+@pytest.mark.parametrize(
+    "source", [s for s in SOURCES if s.where.endswith(".cu")], ids=lambda source: source.where
+)
+def test_every_template_of_a_file_has_an_instance(source: Source) -> None:
+    """A template without one is not compiled at all, so that nothing above would find it broken."""
+    missing = templates_without_instance(source.code, source.instances)
+    assert not missing, f"{source.where}: add a line `// @instance NAME<...>` for {missing}"
+
+
+def templates_without_instance(code: str, named: tuple[str, ...]) -> list[str]:
+    made = {re.sub(r"^.*::", "", name.partition("<")[0]) for name in named}
+    # Or the source launches it, or instantiates it itself.
+    used = re.findall(r"(\w+)\s*<[^;{}<]*>\s*(?:<<<|\(\s*[\w:* ]*\)\s*;)", code)
+    defined = [kernel.partition("<")[0] for kernel in kernels(code) if "<" in kernel]
+    return [name for name in defined if name not in {*made, *used}]
+
+
 def test_kernels_are_found() -> None:
     """The collector sees what it should: files, inline strings, programs in strings, macros."""
     found = of_python(
@@ -255,18 +305,45 @@ def test_kernels_are_found() -> None:
             """)
             SourceModule(source, no_extern_c=True)
             message = "a __global__ function"
+            e = ct.Kernel("template <int N> __global__ void e() {}", "e<3,4>")
+            template = "template <int N> __global__ void f() {}"
+            f = ct.Kernel(template, f"f<{size}>")
             '''
         ),
         "x.py",
     )
+    assert [s.instances for s in found] == [(), (), (), (), ("e<3, 4>",), ("f<0>",)]
     assert [(s.where, s.wrap, s.defines) for s in found] == [
         ("x.py:2", False, ()),
         ("x.py:5", False, ()),
         ("x.py:6", True, ("-DN=3", "-DM=1")),
         ("x.py:9", False, ()),
+        ("x.py:13", False, ()),
+        ("x.py:14", False, ()),
     ]
     assert any(source.where.endswith(".cu") for source in SOURCES)
     assert any(".py:" in source.where for source in SOURCES)
+
+
+TEMPLATE = """
+// @rung kernel=k<3> block=256
+// @instance k<4, float>
+template <int N, typename T = double> __global__ void k(T* x) { x[N] = BROKEN; }
+template <int N> __global__ void other(float* x) { x[0] = N; }
+"""
+
+
+def test_templates_are_compiled_for_the_instances_they_name(compiler: Path, tmp_path: Path) -> None:
+    named = unique_names(TEMPLATE, ["k<3>", "k<5>"])
+    assert named == ("k<3>", "k<4, float>", "k<5>")
+    assert templates_without_instance(TEMPLATE, named) == ["other"]
+    assert not templates_without_instance(TEMPLATE + "int main() { other<3><<<1, 1>>>(0); }", named)
+    for value, works in (("T(1)", True), ("T::none", False)):
+        code = TEMPLATE.replace("BROKEN", value)
+        done = compile_source(Source("x.cu", code, "sm_120", instances=named), tmp_path)
+        log = done.stdout + done.stderr
+        assert (done.returncode == 0) is works, log
+        assert not works or log.count("Compiling entry function") == 3, log
 
 
 def test_architectures() -> None:
