@@ -1,22 +1,19 @@
 // Kernels that measure what this GPU can do at most: the limits that benchmarks are compared with.
 
-// Reads every element once, 16 bytes per load, four loads in flight per thread. The sum is written
-// only if it takes a value that random data does not produce, so that the loads are neither removed
-// nor followed by a store.
+// Reads every element once: a tile of 2048 vectors per block, 16 bytes per load, four loads in flight
+// per thread. Of all that was tried this comes closest to the memory's own rate; a grid that stays
+// and walks through the data is some percent slower. The sum is written only if it takes a value
+// that random data does not produce, so that the loads are neither removed nor followed by a store.
 extern "C" __global__ void __launch_bounds__(512)
     read_probe(const uint4* __restrict__ in, size_t n, unsigned* __restrict__ sink) {
-  const size_t stride = (size_t)gridDim.x * blockDim.x;
-  size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+  const size_t first = (size_t)blockIdx.x * 2048 + threadIdx.x;
+  uint4 v[4] = {};
+#pragma unroll
+  for (int k = 0; k < 4; ++k)
+    if (first + k * 512 < n) v[k] = in[first + k * 512];
   unsigned sum = 0;
-  for (; i + 3 * stride < n; i += 4 * stride) {
-    const uint4 a = in[i], b = in[i + stride], c = in[i + 2 * stride], d = in[i + 3 * stride];
-    sum += (a.x ^ a.y ^ a.z ^ a.w) + (b.x ^ b.y ^ b.z ^ b.w) + (c.x ^ c.y ^ c.z ^ c.w) +
-           (d.x ^ d.y ^ d.z ^ d.w);
-  }
-  for (; i < n; i += stride) {
-    const uint4 a = in[i];
-    sum += a.x ^ a.y ^ a.z ^ a.w;
-  }
+#pragma unroll
+  for (int k = 0; k < 4; ++k) sum += v[k].x ^ v[k].y ^ v[k].z ^ v[k].w;
   if (sum == 0x9e3779b9u) *sink = sum;
 }
 

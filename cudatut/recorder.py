@@ -22,7 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import metadata as packages
 from pathlib import Path
@@ -125,26 +125,56 @@ def notebook_of(example: Example) -> Any:
     return notebook
 
 
+class Ready:
+    """An example's notebook and the process that will run it, which starts at once, while another may have the GPU.
+
+    Raises RecordingFailed. As a context it yields nbclient's client, connected; at its end the process is gone.
+    """
+
+    def __init__(self, example: Example):
+        import nbformat
+
+        self.example, self.notebook, self.sources = example, notebook_of(example), _hashes(example)
+        last = f"from cudatut.session import session_report\nsession_report({str(example.path)!r})"
+        self.notebook.cells.append(nbformat.v4.new_code_cell(last, id=_SESSION_CELL))
+        self._stack = ExitStack()
+        self._client, self.log = self._stack.enter_context(_kernel(example, self.notebook))
+
+    def __enter__(self) -> Any:
+        try:
+            self._client.start_new_kernel_client()
+        except (RuntimeError, OSError) as error:
+            self.close()
+            raise _not_started(self.example, error, self.log) from error
+        return self._client
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process, whether it has run anything or not."""
+        self._stack.close()
+
+
 def record_notebook(
-    example: Example, on_cell: Callable[[str], None] = lambda title: None
+    example: Example,
+    on_cell: Callable[[str], None] = lambda title: None,
+    ready: Ready | None = None,
 ) -> Executed:
-    """Run an example as a notebook in a kernel process of its own.
+    """Run an example as a notebook in a kernel process of its own (`ready`, if that has been started before).
 
     `on_cell` hears the title of each cell as it starts. Needs no GPU by itself; the session tells whether one was there.
     Raises RecordingFailed naming the cell that raised, killed its process, or ran past the example's time limit;
     the kernel's whole process group is killed then.
     """
-    import nbformat
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-    notebook = notebook_of(example)
-    before = _hashes(example)
-    last = f"from cudatut.session import session_report\nsession_report({str(example.path)!r})"
-    notebook.cells.append(nbformat.v4.new_code_cell(last, id=_SESSION_CELL))
+    ready = ready or Ready(example)
+    notebook, before = ready.notebook, ready.sources
     started = time.monotonic()
     duration = 0.0
     title: str | None = None
-    with _kernel(example, notebook) as (client, log):
+    with ready as client:
         deadline = time.monotonic() + example.timeout_s
         client.timeout_func = lambda cell: max(0.01, deadline - time.monotonic())
         try:
@@ -167,7 +197,9 @@ def record_notebook(
         except CellExecutionError as error:
             raise RecordingFailed(example.name, _explained(error), title) from None
         except DeadKernelError:
-            raise RecordingFailed(example.name, f"the process died{_tail(log)}", title) from None
+            raise RecordingFailed(
+                example.name, f"the process died{_tail(ready.log)}", title
+            ) from None
     report = _session(example, notebook.cells.pop())
     outputs.clean(notebook)
     after = {
@@ -184,7 +216,7 @@ _SESSION_CELL = "cudatut-session"
 
 @contextmanager
 def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
-    """A client of a fresh kernel in an empty working folder; at the end its process group is killed."""
+    """A client, not yet connected, of a fresh kernel in an empty working folder; at the end its process group is killed."""
     from jupyter_client import AsyncKernelManager
     from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
     from nbclient import NotebookClient
@@ -246,11 +278,8 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
                 try:
                     client.start_new_kernel(env=env, cwd=str(work), stdout=stdout, stderr=stderr)
                     group = manager.provisioner.pid
-                    client.start_new_kernel_client()
                 except (RuntimeError, OSError) as error:
-                    raise RecordingFailed(
-                        example.name, f"its process did not start: {error}{_tail(log)}"
-                    ) from error
+                    raise _not_started(example, error, log) from error
                 yield client, log
             finally:
                 with suppress(Exception):
@@ -261,6 +290,10 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
                 if group and hasattr(os, "killpg"):
                     with suppress(OSError):
                         os.killpg(group, signal.SIGKILL)
+
+
+def _not_started(example: Example, error: Exception, log: Path) -> RecordingFailed:
+    return RecordingFailed(example.name, f"its process did not start: {error}{_tail(log)}")
 
 
 def _cancel_waiting() -> None:
@@ -504,9 +537,11 @@ def record_examples(
             found[example.name][tool] = error
         progress.done(f"{example.name} {tool}")
 
-    def execute(example: Example) -> Executed | Exception:
+    def execute(example: Example, ready: Ready | None = None) -> Executed | Exception:
         try:
-            return record_notebook(example, lambda cell: progress.step(f"{example.name} {cell}"))
+            return record_notebook(
+                example, lambda cell: progress.step(f"{example.name} {cell}"), ready
+            )
         except Exception as error:
             return error
         finally:
@@ -542,9 +577,23 @@ def record_examples(
 
     alone = [example for example in able if example.alone]
     progress.start("alone on the GPU", len(alone))
-    for example in alone:
-        finish(example, execute(example))
+    with ExitStack() as processes:
+        following = _ahead(alone[:1], processes)
+        for number, example in enumerate(alone):
+            ready = following
+            following = _ahead(alone[number + 1 : number + 2], processes)
+            finish(example, execute(example, ready))
     return [outcomes[example.name] for example in examples]
+
+
+def _ahead(examples: list[Example], processes: ExitStack) -> Ready | None:
+    """Start the process of the next example, if there is one. What goes wrong here is told when its turn comes."""
+    for example in examples:
+        with suppress(Exception):
+            ready = Ready(example)
+            processes.callback(ready.close)
+            return ready
+    return None
 
 
 def _hashes(example: Example) -> dict[str, str | None]:

@@ -38,13 +38,12 @@ def time_once(launch: Callable[[], object], flushes: int = 1) -> float:
 
 @cache
 def _flusher() -> Callable[[], None]:
-    from .limits import probe, random_words
+    from .limits import random_words, read_once
     from .memory import empty
 
     # Reading, not writing: dirty lines would be written back on the account of the kernel that is timed.
     words, sink = random_words(max(4 * device().l2_bytes, 1 << 28) // 4), empty(1, "uint32")
-    read, grid = probe("read_probe"), device().sm_count * 4
-    return lambda: read(words, words.size // 4, sink, grid=grid, block=512)
+    return lambda: read_once(words, sink)
 
 
 def flush_l2() -> None:

@@ -262,7 +262,7 @@ def test_what_is_not_whole_is_not_written(executed):
 def test_sanitizers_decide_and_run_before_what_is_timed(book, monkeypatch, executed):
     events = []
 
-    def ran(example, on_cell):
+    def ran(example, on_cell, ready):
         events.append("notebook")
         return recorder.Executed(
             example,
@@ -436,10 +436,36 @@ def test_an_unforeseen_error_stops_nobody(book, monkeypatch):
     book.example("a/one")
     book.example("a/two")
 
-    def break_down(example, on_cell):
+    def break_down(example, on_cell, ready):
         raise ValueError(f"broken {example.name}")
 
     monkeypatch.setattr(recorder, "record_notebook", break_down)
     found = results("a/one", "a/two")
     assert found["a/two"].status == "failed"
     assert found["a/two"].reason == "a/two: ValueError('broken a/two')"
+
+
+def test_the_next_process_starts_before_the_one_that_runs_has_ended(book, monkeypatch):
+    for name in ("a/one", "a/two", "a/three"):
+        book.example(name)
+    events = []
+
+    class Ready(recorder.Ready):
+        def __init__(self, example):
+            events.append(f"start {example.name}")
+            super().__init__(example)
+
+        def __exit__(self, *error):
+            events.append(f"end {self.example.name}")
+            super().__exit__(*error)
+
+    monkeypatch.setattr(recorder, "Ready", Ready)
+    results("a/one", "a/two", "a/three")
+    assert events == [
+        "start a/one",
+        "start a/two",
+        "end a/one",
+        "start a/three",
+        "end a/two",
+        "end a/three",
+    ]
