@@ -22,7 +22,10 @@ RUNGS = (
     "few_blocks",
     "one_launch",
     "limit",
+    "flags",
 )
+
+FEW = 512  # blocks that may leave their partial sums in `state`
 
 C_TYPES = {"float32": "float", "int32": "int"}
 
@@ -71,7 +74,7 @@ class Sum:
     def _buffer(self, what: str, count: int, dtype=None):
         key = f"{what} {count}"
         if key not in self._buffers:
-            if what == "ticket":
+            if what == "state":
                 self._buffers[key] = ct.to_device(np.zeros(count, "uint32"))
             else:
                 self._buffers[key] = ct.empty(count, dtype or self.dtype)
@@ -96,8 +99,11 @@ class Sum:
             # The second launch, over the few partial sums of the first, is one block: else it would never end.
             return lambda n: 1 if n <= resident else min(resident, ct.cdiv(n, block))
         if how == "tiles":
-            per_block = block * rung.number("vectors") * 16 // self.dtype.itemsize
-        elif how == "per_thread":
+            per_step = block * 16 // self.dtype.itemsize
+            per_block, few = per_step * rung.number("vectors"), rung.number("few", 0)
+            # A short array is spread over as many blocks as can be, one vector per thread.
+            return lambda n: max(1, ct.cdiv(n, per_step if n <= few * per_step else per_block))
+        if how == "per_thread":
             per_block = block * rung.number("per_thread", 1)
         else:
             raise RungError(f"{rung.path}: grid={how} is none of resident, tiles, per_thread")
@@ -107,10 +113,10 @@ class Sum:
         self, kernel: ct.Kernel, grid: Callable[[int], int], block: int
     ) -> Callable[[], object]:
         blocks, out = grid(self.n), ct.empty(1, self.dtype)
-        partials, ticket = self._buffer("partials", blocks), self._buffer("ticket", 1)
+        partials, state = self._buffer("partials", blocks), self._buffer("state", 2 + 2 * FEW)
 
         def run() -> None:
-            kernel(self.x, out, self.n, partials, ticket, grid=blocks, block=block)
+            kernel(self.x, out, self.n, partials, state, grid=blocks, block=block)
 
         run.out = out
         return run

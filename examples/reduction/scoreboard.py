@@ -82,7 +82,7 @@ def contest(rungs, n, dtype, rounds):
         problem.check(LADDER[name])
         candidates[name] = problem.launcher(LADDER[name])
     return ct.bench(
-        {**candidates, **problem.vendors()},
+        {**candidates, **problem.vendors(), "PyTorch": ct.vendor.torch_sum(problem.x)},
         bytes=problem.bytes,
         name=f"sum of {n} {dtype}",
         rounds=rounds,
