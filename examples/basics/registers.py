@@ -17,6 +17,7 @@ import numpy as np
 from machine_code import compile_report, executed, sass
 
 import cudatut as ct
+from cudatut.profiler import profile_launches
 
 FILE = "basics/registers.cu"
 gpu = ct.device()
@@ -41,18 +42,45 @@ ring = {b: ct.Kernel(FILE, "ring", defines={"MIN_BLOCKS": b}) for b in MIN_BLOCK
 for b in MIN_BLOCKS:
     ct.show(ring[b].resources(block))
 
+# %% check
+# Before what follows in the file, so that the profiler comes to these launches soon.
+x_host = ct.rng(0).standard_normal((RING, n), dtype="float32")
+x = ct.to_device(x_host)
+part = np.float32(0.25)
+
+# One round as a matrix: value i moves towards value i + 1, the last towards the new first.
+step = np.eye(RING)
+for i in range(RING):
+    step[i] += part * (step[(i + 1) % RING] - step[i])
+all_rounds = np.linalg.matrix_power(step, rounds)
+
+
+def launch(b, x, out, m):
+    ring[b](x, out, m, part, rounds, grid=ct.cdiv(m, block), block=block)
+
+
+outs = {b: ct.empty((RING, n), "float32") for b in MIN_BLOCKS}
+for b in MIN_BLOCKS:
+    launch(b, x, outs[b], n)
+expected = all_rounds[:8] @ x_host  # eight values of every thread's ring; each depends on all of it
+for b in MIN_BLOCKS:
+    ct.check(outs[b][:8], expected, name=f"min {b}", rtol=1e-4)
+for m in (1, 31, 33, 1000):
+    few, result = ct.to_device(np.ascontiguousarray(x_host[:, :m])), ct.empty((RING, m), "float32")
+    wanted = all_rounds @ x_host[:, :m]
+    for b in MIN_BLOCKS:
+        ct.poison(result)
+        launch(b, few, result, m)
+        ct.check(result, wanted, name=f"min {b}, n={m}", rtol=1e-4)
+
 # %% ptxas
-with ThreadPoolExecutor() as pool:
-    reports = dict(
-        zip(
-            MIN_BLOCKS,
-            pool.map(lambda b: compile_report(FILE, "ring", MIN_BLOCKS=b), MIN_BLOCKS),
-            strict=True,
-        )
-    )
+SHOWN = (1, 3, 4, 8)
+with ThreadPoolExecutor() as pool:  # nvcc once for each of them
+    found = pool.map(lambda b: compile_report(FILE, "ring", MIN_BLOCKS=b), MIN_BLOCKS)
+    reports = dict(zip(MIN_BLOCKS, found))
 ct.facts(
     "ptxas",
-    {f"min {b}: {what}": value for b in MIN_BLOCKS for what, value in vars(reports[b]).items()},
+    {f"min {b}: {what}": value for b in SHOWN for what, value in vars(reports[b]).items()},
 )
 for b in MIN_BLOCKS:
     needs = ring[b].resources(block)
@@ -103,6 +131,7 @@ ct.facts(
     {
         key: value
         for b in MIN_BLOCKS
+        if reports[b].stack
         for key, value in {
             f"min {b}: per SM": (resident_kb(b), "KiB"),
             f"min {b}: all SMs": (resident_kb(b) * gpu.sm_count / 1024, "MiB"),
@@ -111,35 +140,6 @@ ct.facts(
         }.items()
     },
 )
-
-# %% check
-x_host = ct.rng(0).standard_normal((RING, n), dtype="float32")
-x = ct.to_device(x_host)
-part = np.float32(0.25)
-
-# One round as a matrix: value i moves towards value i + 1, the last towards the new first.
-step = np.eye(RING)
-for i in range(RING):
-    step[i] += part * (step[(i + 1) % RING] - step[i])
-all_rounds = np.linalg.matrix_power(step, rounds)
-
-
-def launch(b, x, out, m):
-    ring[b](x, out, m, part, rounds, grid=ct.cdiv(m, block), block=block)
-
-
-outs = {b: ct.empty((RING, n), "float32") for b in MIN_BLOCKS}
-for b in MIN_BLOCKS:
-    launch(b, x, outs[b], n)
-expected = all_rounds[:8] @ x_host  # eight values of every thread's ring; each depends on all of it
-for b in MIN_BLOCKS:
-    ct.check(outs[b][:8], expected, name=f"min {b}", rtol=1e-4)
-for m in (1, 31, 33, 1000):
-    few, result = ct.to_device(np.ascontiguousarray(x_host[:, :m])), ct.empty((RING, m), "float32")
-    for b in MIN_BLOCKS:
-        ct.poison(result)
-        launch(b, few, result, m)
-        ct.check(result, all_rounds @ x_host[:, :m], name=f"min {b}, n={m}", rtol=1e-4)
 
 # %% bench
 ct.bench(
@@ -156,14 +156,18 @@ COUNTERS = [
     "dram__bytes_read.sum",
     "dram__bytes_write.sum",
 ]
-# The first launches of `ring` are those of the check above, one for each of MIN_BLOCKS.
-some = ct.profile("basics/registers", "ring", COUNTERS, skip=MIN_BLOCKS.index(4))
-many = ct.profile("basics/registers", "ring", COUNTERS, skip=MIN_BLOCKS.index(8))
+# The first launches of `ring` are those of the check, one for each of MIN_BLOCKS.
+counted = dict(
+    zip(
+        MIN_BLOCKS,
+        profile_launches("basics/registers", "ring", COUNTERS, launches=len(MIN_BLOCKS)),
+    )
+)
 
 # %% compare
-for b, counted in ((4, some), (8, many)):
+for b in (4, 8):
     if counted:
-        value = {name: counted.metrics[name]["value"] for name in COUNTERS}
+        value = counted[b]
         ct.facts(
             f"min {b}",
             {

@@ -23,9 +23,23 @@ rng = ct.rng(0)
 values = rng.integers(0, BINS, (each, n), dtype="int32")
 x, out = ct.to_device(values), ct.empty((BINS, n), "int32")
 
-# %% compile
 indexed = ct.Kernel(FILE, "count_indexed")
 unrolled = ct.Kernel(FILE, "count_unrolled")
+
+# %% check
+same = np.ascontiguousarray(np.repeat(values[:, ::32], 32, axis=1))  # a warp counts one value
+same_x = ct.to_device(same)
+for source, host in ((x, values), (same_x, same)):
+    expected = np.stack([(host == k).sum(axis=0, dtype="int32") for k in range(BINS)])
+    for kernel in (indexed, unrolled):
+        for m in (n, 1, 31, 33):
+            data = source if m == n else ct.to_device(np.ascontiguousarray(host[:, :m]))
+            result = ct.empty((BINS, m), "int32")
+            kernel(data, result, m, each, grid=ct.cdiv(m, block), block=block)
+            name = f"{kernel.name}, {'random' if source is x else 'one value'}, n={m}"
+            ct.check(result, expected[:, :m], name=name)
+
+# %% compile
 ct.show(indexed.resources(block))
 ct.show(unrolled.resources(block))
 ct.facts(
@@ -55,29 +69,17 @@ def sectors_of(values):
 
 
 whole_array = 4 * BINS * warps  # sectors to write 16 zeros per lane, or to read 16 counts
-same = np.repeat(values[:, ::32], 32, axis=1)  # all lanes of a warp count the same value
+random, one_value = sectors_of(values), sectors_of(same)
 ct.facts(
     "prediction",
     {
         "accesses c[x]": each * warps,
-        "sectors per access, random": sectors_of(values) / (each * warps),
-        "sectors per access, one value per warp": sectors_of(same) / (each * warps),
-        "sectors, loads": sectors_of(values) + whole_array,
-        "sectors, stores": sectors_of(values) + whole_array,
+        "sectors per access, random": random / (each * warps),
+        "sectors per access, one value per warp": one_value / (each * warps),
+        "sectors, loads": random + whole_array,
+        "sectors, stores": random + whole_array,
     },
 )
-
-# %% check
-same_x = ct.to_device(np.ascontiguousarray(same))
-for kernel in (indexed, unrolled):
-    for source, host in ((x, values), (same_x, same)):
-        for m in (n, 1, 31, 33):
-            data = source if m == n else ct.to_device(np.ascontiguousarray(host[:, :m]))
-            result = ct.empty((BINS, m), "int32")
-            kernel(data, result, m, each, grid=ct.cdiv(m, block), block=block)
-            expected = np.stack([(host[:, :m] == k).sum(axis=0) for k in range(BINS)])
-            name = f"{kernel.name}, {'random' if source is x else 'one value'}, n={m}"
-            ct.check(result, expected.astype("int32"), name=name)
 
 
 # %% bench

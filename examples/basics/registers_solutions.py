@@ -15,7 +15,7 @@ import numpy as np
 import cudatut as ct
 
 rng = ct.rng(0)
-n, block = ct.size(400_000, 4_096), 256
+n, block = ct.size(200_000, 4_096), 256
 LENGTHS = (n, 1, 31, 33)
 
 # %% solution-1

@@ -41,7 +41,7 @@ def sweep() -> str:
         s.text(x, y + 18, f"{times[name]:.0f} µs", "", "end" if inside else "start")
         s.text(540, y + 18, resources["registers"], "", "end")
         s.text(620, y + 18, f"{resources['occupancy']:.0%}", "", "end")
-        moved = traffic[f"{name}: loads"] + traffic[f"{name}: stores"]
+        moved = sum(traffic.get(f"{name}: {what}", 0) for what in ("loads", "stores"))
         s.text(712, y + 18, f"{moved:,.0f}", "", "end")
     alt = tr(
         "Bars of the time of one kernel for six launch bounds. "
