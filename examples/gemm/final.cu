@@ -1,0 +1,298 @@
+// C = alpha op(A) op(B) + beta C in fp32, for any sizes, leading dimensions and transpositions.
+// requires: sm_80
+// @instance sgemm<128,256,16,8,16,4,1,4,false,false>
+// @instance sgemm<128,128,16,8,16,4,2,1,true,false>
+// @instance sgemm<128,128,16,8,8,4,2,1,false,true>
+// @instance sgemm<64,64,16,8,8,3,6,4,true,true>
+
+// --8<-- [start:operand]
+// Start to copy WORDS words from global into shared memory, past the registers; only the first
+// `bytes` are read, zeros stand for the rest. Nothing happens unless `wanted`, and this without a
+// branch, which would keep the compiler from mixing copies and arithmetic.
+template <int WORDS>
+__device__ __forceinline__ void copy_async(unsigned to, const float* from, int bytes, bool wanted) {
+#define COPY(TO_WHERE, SIZE)                                                                 \
+  asm volatile(                                                                              \
+      "{ .reg .pred wanted;"                                                                 \
+      "  setp.ne.s32 wanted, %3, 0;"                                                         \
+      "  @wanted cp.async." TO_WHERE ".shared.global [%0], [%1], " SIZE ", %2; }" ::"r"(to), \
+      "l"(from), "r"(bytes), "r"((int)wanted)                                                \
+      : "memory")
+  if constexpr (WORDS == 4)
+    COPY("cg", "16");  // past the L1 cache as well
+  else
+    COPY("ca", "4");
+#undef COPY
+}
+
+// Copies are counted in groups: one for each step of depth, be it empty.
+__device__ __forceinline__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+template <int GROUPS>
+__device__ __forceinline__ void wait_for_all_but() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(GROUPS) : "memory");
+}
+
+// One operand on its way into shared memory: a tile of EXTENT rows of op(A), or columns of op(B),
+// and BK steps of depth. In shared memory depth comes first, [BK][PITCH], because a thread reads
+// neighbouring rows or columns of one depth, four in a load.
+//
+// In global memory the words of a line lie side by side: a line runs along the depth (ALONG_K: A,
+// and B transposed) or across it (B, and A transposed). Across, lines are copied as they are, VEC
+// words at a time. Along, words are copied one by one, which transposes the tile for nothing; then
+// a warp copies 8 depths of 4 lines, and 4 words of padding send them to 32 different banks.
+template <int EXTENT, int BK, int THREADS, int VEC, bool ALONG_K>
+struct Operand {
+  static constexpr int PITCH = EXTENT + (ALONG_K ? 4 : 0);
+  static constexpr int TILE = BK * PITCH;  // words
+  static constexpr int WORDS = ALONG_K ? 1 : VEC, BYTES = WORDS * 4;
+  static constexpr int LENGTH = ALONG_K ? BK : EXTENT, LINES = ALONG_K ? EXTENT : BK;
+  static constexpr int SHORTEST = VEC == 1 ? 16 : 8, WIDEST = EXTENT / WORDS;
+  static constexpr int SPREAD = THREADS / BK > SHORTEST ? THREADS / BK : SHORTEST;
+  // Threads on a line, and lines that the block copies at a time.
+  static constexpr int ACROSS = SPREAD < WIDEST ? SPREAD : WIDEST;
+  static constexpr int LANES = ALONG_K ? 8 : ACROSS, STEP = THREADS / LANES;
+  static_assert(THREADS % LANES == 0 && LINES % STEP == 0 && LENGTH % (LANES * WORDS) == 0, "tile");
+
+  const float* from;  // this thread's first word of the next tile
+  unsigned to;        // and where it goes in the first of the tiles in shared memory
+  int ld;             // words from a line to the next
+  int k;              // the depth of that word in its tile
+  int room;           // rows or columns from there to the edge of the matrix
+
+  // The tile starts at row or column `first` of `extent`, and at depth `start`.
+  __device__ __forceinline__ Operand(const float* matrix, int lines_apart, int first, int extent,
+                                     int start, const float* tiles)
+      : ld(lines_apart) {
+    const int word = threadIdx.x % LANES * WORDS, line = threadIdx.x / LANES;
+    const int at = ALONG_K ? line : word;
+    k = ALONG_K ? word : line;
+    room = extent - first - at;
+    from = matrix + (ALONG_K ? (size_t)(first + at) * ld + start + k
+                             : (size_t)(start + k) * ld + first + at);
+    to = (unsigned)__cvta_generic_to_shared(tiles + k * PITCH + at);
+  }
+
+  // Start to copy the next tile into a slot; zeros stand where it reaches past `depth`, unless it
+  // is WHOLE. Rows and columns beyond the matrix are left out: what stands there goes into results
+  // that nobody stores.
+  template <bool WHOLE>
+  __device__ __forceinline__ void copy(int slot, int depth) {
+    const unsigned base = to + slot * (TILE * 4);
+#pragma unroll
+    for (int l = 0; l < LINES; l += STEP) {
+#pragma unroll
+      for (int w = 0; w < LENGTH; w += LANES * WORDS) {
+        const bool inside = WHOLE || k + (ALONG_K ? w : l) < depth;
+        copy_async<WORDS>(base + (ALONG_K ? w * PITCH + l : l * PITCH + w) * 4,
+                          from + (long long)ld * l + w, inside ? BYTES : 0,
+                          (ALONG_K ? l : w) < room);
+      }
+    }
+    from += ALONG_K ? depth : (long long)ld * depth;
+  }
+};
+// --8<-- [end:operand]
+
+// --8<-- [start:lanes]
+// A warp's lanes stand 8 x 4 over its part of the tile. A lane's TM x TN results are 4 x 4 patches,
+// a whole warp apart, so that the lanes read consecutive 16 bytes: all 32 banks in one go. Lanes
+// are numbered so that of any two neighbours one needs the same words as the other, in A or in B.
+// The hardware serves 8 lanes of a 16-byte load at a time, and 16 where they come in such pairs.
+constexpr int LANE_ROWS = 8, LANE_COLUMNS = 4;
+
+__device__ __forceinline__ int lane_row() { return threadIdx.x / 2 % 8; }
+__device__ __forceinline__ int lane_column() { return threadIdx.x % 2 + threadIdx.x / 16 % 2 * 2; }
+
+// COUNT words of one depth, 4 by 4, STRIDE words apart.
+template <int COUNT, int STRIDE>
+__device__ __forceinline__ void read(float (&to)[COUNT], const float* from) {
+#pragma unroll
+  for (int i = 0; i < COUNT / 4; ++i)
+    reinterpret_cast<float4*>(to)[i] = *reinterpret_cast<const float4*>(from + i * STRIDE);
+}
+// --8<-- [end:lanes]
+
+// One depth. Columns downwards and upwards in turn: from one FMA to the next, the turns included,
+// one of the two factors stays, and the hardware keeps it at hand. It reads the register file in
+// two banks, even and odd registers, and an FMA whose three operands all lie in one costs a cycle
+// more.
+// --8<-- [start:fma]
+template <int TM, int TN>
+__device__ __forceinline__ void multiply(float (&sum)[TM][TN], const float (&a)[TM],
+                                         const float (&b)[TN]) {
+#pragma unroll
+  for (int j = 0; j < TN; ++j) {
+#pragma unroll
+    for (int step = 0; step < TM; ++step) {
+      const int i = j % 2 ? TM - 1 - step : step;
+      sum[i][j] += a[i] * b[j];
+    }
+  }
+}
+// --8<-- [end:fma]
+
+// Which tile of C this block computes: GROUP tiles downwards, then on to the right. Blocks that run
+// at the same time then share rows of A and columns of B, and find them in the L2 cache.
+// --8<-- [start:order]
+__device__ __forceinline__ int2 tile_of_block(int tile_rows, int tile_columns) {
+  constexpr int GROUP = 8;
+  const int first = blockIdx.x / (GROUP * tile_columns) * GROUP;
+  const int rows = min(GROUP, tile_rows - first);
+  const int i = blockIdx.x - first * tile_columns;
+  return make_int2(i / rows, first + i % rows);
+}
+// --8<-- [end:order]
+
+// Several blocks share a tile of C, each with a part of the depth. Each leaves its sums, and the
+// last to arrive adds up all of them, its own included: always in the same order, so that results
+// do not change from run to run. True in the block that has the total. Leaves the ticket at 0.
+// --8<-- [start:splits]
+template <int TM, int TN, int THREADS>
+__device__ __forceinline__ bool add_splits(float (&sum)[TM][TN], float* partials,
+                                           unsigned* tickets) {
+  __shared__ bool last;
+  constexpr int VECTORS = TM * TN / 4;
+  const size_t split = (size_t)gridDim.x * VECTORS * THREADS;
+  float4* const tile =
+      reinterpret_cast<float4*>(partials) + (size_t)blockIdx.x * VECTORS * THREADS + threadIdx.x;
+#pragma unroll
+  for (int i = 0; i < VECTORS; ++i)
+    tile[blockIdx.y * split + i * THREADS] = reinterpret_cast<float4*>(sum)[i];
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) last = atomicInc(tickets + blockIdx.x, gridDim.y - 1) == gridDim.y - 1;
+  __syncthreads();
+  if (!last) return false;
+  __threadfence();
+#pragma unroll
+  for (int i = 0; i < TM; ++i)
+#pragma unroll
+    for (int j = 0; j < TN; ++j) sum[i][j] = 0.0f;
+  for (int s = 0; s < gridDim.y; ++s) {
+#pragma unroll
+    for (int i = 0; i < VECTORS; ++i) {
+      const float4 part = __ldcg(tile + s * split + i * THREADS);
+      float* const to = sum[i * 4 / TN] + i * 4 % TN;
+      to[0] += part.x, to[1] += part.y, to[2] += part.z, to[3] += part.w;
+    }
+  }
+  return true;
+}
+// --8<-- [end:splits]
+
+// C = alpha op(A) op(B) + beta C; op(A) is m x k, op(B) is k x n; TA, TB: op transposes. All
+// row-major; lda, ldb, ldc: words from a row to the next, as the matrix lies in memory.
+// A block of BM * BN / (TM * TN) threads computes BM x BN of C in steps of depth BK, of which up to
+// STAGES are in shared memory; BLOCKS such blocks share an SM. VEC: words that a copy moves where
+// the layout allows it; 4 asks for matrices, leading dimensions and extents (n for B, m for A
+// transposed) that are multiples of 16 bytes.
+// Grid: x: tiles of C; y: parts of the depth, `per_split` each (a multiple of BK). With more than
+// one, partials holds BM * BN words for each block, and tickets a 0 for each tile.
+// --8<-- [start:kernel]
+template <int BM, int BN, int BK, int TM, int TN, int STAGES, int BLOCKS, int VEC, bool TA, bool TB>
+__global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
+    sgemm(int m, int n, int k, float alpha, const float* __restrict__ A, int lda,
+          const float* __restrict__ B, int ldb, float beta, float* __restrict__ C, int ldc,
+          int per_split, float* __restrict__ partials, unsigned* __restrict__ tickets) {
+  constexpr int THREADS = BM * BN / (TM * TN), WARP_COLUMNS = BN / (LANE_COLUMNS * TN);
+  using OfA = Operand<BM, BK, THREADS, VEC, !TA>;
+  using OfB = Operand<BN, BK, THREADS, VEC, TB>;
+  extern __shared__ float4 shared[];
+  float* const tiles_a = reinterpret_cast<float*>(shared);
+  float* const tiles_b = tiles_a + STAGES * OfA::TILE;
+
+  const int2 tile = tile_of_block((m + BM - 1) / BM, (n + BN - 1) / BN);
+  const int warp = threadIdx.x / 32;
+  const int warp_row = warp / WARP_COLUMNS * (LANE_ROWS * TM);
+  const int warp_column = warp % WARP_COLUMNS * (LANE_COLUMNS * TN);
+
+  if (alpha == 0.0f) k = 0;  // then A and B do not count, whatever stands there
+  const int start = blockIdx.y * per_split, depth = max(0, min(per_split, k - start));
+  const int steps = (depth + BK - 1) / BK;
+  OfA a_copy(A, lda, tile.y * BM, m, start, tiles_a);
+  OfB b_copy(B, ldb, tile.x * BN, n, start, tiles_b);
+
+  // --8<-- [start:multiply]
+  // The first step takes what BK leaves over, so that every later one is whole.
+  if (steps > 0) {
+    a_copy.template copy<false>(0, depth - (steps - 1) * BK);
+    b_copy.template copy<false>(0, depth - (steps - 1) * BK);
+  }
+  commit();
+#pragma unroll
+  for (int s = 1; s < STAGES - 1; ++s) {
+    if (s < steps) {
+      a_copy.template copy<true>(s, BK);
+      b_copy.template copy<true>(s, BK);
+    }
+    commit();
+  }
+  wait_for_all_but<STAGES - 2>();
+  __syncthreads();
+
+  // What a thread reads of depth kk + 1 comes while it multiplies depth kk.
+  const float* a_from = tiles_a + warp_row + lane_row() * 4;
+  const float* b_from = tiles_b + warp_column + lane_column() * 4;
+  float a[2][TM], b[2][TN], sum[TM][TN] = {};
+  read<TM, LANE_ROWS * 4>(a[0], a_from);
+  read<TN, LANE_COLUMNS * 4>(b[0], b_from);
+  int slot = 0, free_slot = STAGES - 1;
+#pragma unroll 1
+  for (int step = 0; step < steps; ++step) {
+    const bool more = step + STAGES - 1 < steps;
+#pragma unroll
+    for (int kk = 0; kk < BK; ++kk) {
+      if (kk == 0 && more) a_copy.template copy<true>(free_slot, BK);
+      if (kk == 1) {
+        if (more) b_copy.template copy<true>(free_slot, BK);
+        commit();
+        free_slot = slot;
+      }
+      if (kk == BK - 1) {
+        // The next tile has arrived, for all threads; and all have read what they need of this one.
+        wait_for_all_but<STAGES - 2>();
+        __syncthreads();
+        slot = slot + 1 < STAGES ? slot + 1 : 0;
+        a_from = tiles_a + slot * OfA::TILE + warp_row + lane_row() * 4;
+        b_from = tiles_b + slot * OfB::TILE + warp_column + lane_column() * 4;
+      }
+      const int next = (kk + 1) % BK;
+      read<TM, LANE_ROWS * 4>(a[(kk + 1) % 2], a_from + next * OfA::PITCH);
+      read<TN, LANE_COLUMNS * 4>(b[(kk + 1) % 2], b_from + next * OfB::PITCH);
+      multiply(sum, a[kk % 2], b[kk % 2]);
+    }
+  }
+  // --8<-- [end:multiply]
+
+  if (gridDim.y > 1 && !add_splits<TM, TN, THREADS>(sum, partials, tickets)) return;
+
+  // --8<-- [start:store]
+  // A warp's results lie in patches of 4 x 4. It puts 8 rows of them into shared memory and takes
+  // them out row by row: then its stores are whole lines of C, however these are aligned.
+  constexpr int WIDTH = LANE_COLUMNS * TN, PITCH = WIDTH + 4;
+  float* const rows = tiles_a + warp * (LANE_ROWS * PITCH);
+  __syncthreads();  // other warps may still read their last tile
+#pragma unroll
+  for (int i = 0; i < TM; ++i) {
+#pragma unroll
+    for (int j = 0; j < TN; j += 4)
+      *reinterpret_cast<float4*>(rows + lane_row() * PITCH + (j * LANE_COLUMNS) +
+                                 lane_column() * 4) = reinterpret_cast<float4&>(sum[i][j]);
+    __syncwarp();
+    const int top = tile.y * BM + warp_row + i / 4 * (4 * LANE_ROWS) + i % 4;
+    const int left = tile.x * BN + warp_column;
+#pragma unroll
+    for (int w = threadIdx.x % 32; w < LANE_ROWS * WIDTH; w += 32) {
+      const int row = top + w / WIDTH * 4, column = left + w % WIDTH;
+      if (row < m && column < n) {
+        const float product = alpha * rows[w / WIDTH * PITCH + w % WIDTH];
+        float* const c = C + (size_t)row * ldc + column;
+        *c = beta == 0.0f ? product : product + beta * *c;
+      }
+    }
+    __syncwarp();
+  }
+  // --8<-- [end:store]
+}
+// --8<-- [end:kernel]
