@@ -81,6 +81,12 @@ def cost(config: Config, splits: int, m: int, n: int, k: int, sms: int) -> float
     return max(cycles, traffic)
 
 
+def most_splits(config: Config, m: int, n: int, k: int, sms: int) -> int:
+    """Four steps of depth for each block, and no more blocks than two rounds of them: they are to fill idle SMs."""
+    tiles = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn)
+    return min(k // (4 * config.bk), 2 * sms * config.blocks // max(tiles, 1))
+
+
 @cache
 def plan(m: int, n: int, k: int, sms: int) -> tuple[Config, int]:
     """The configuration, and the number of blocks per tile, of least cost."""
@@ -88,7 +94,7 @@ def plan(m: int, n: int, k: int, sms: int) -> tuple[Config, int]:
         (config, splits)
         for config in CONFIGS
         for splits in SPLITS
-        if splits == 1 or splits * config.bk <= k // 4
+        if splits == 1 or splits <= most_splits(config, m, n, k, sms)
     ]
     return min(candidates, key=lambda candidate: cost(*candidate, m, n, k, sms))
 
