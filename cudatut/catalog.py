@@ -180,6 +180,11 @@ def _yaml(text: str, shown: str) -> object:
         ) from error
 
 
+def with_includes(path: Path) -> list[Path]:
+    """A kernel file and the headers among the examples that it includes, directly or not, sorted."""
+    return sorted(_reachable(path, paths.examples_dir().resolve()))
+
+
 def _reachable(start: Path, root: Path) -> set[Path]:
     seen: set[Path] = set()
     todo = [start]

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from . import instances, paths
+from . import catalog, instances, paths
 from .errors import KernelCompileError, LaunchError
 from .gpu import activate, device, driver_library
 from .nvcc import find_nvcc
@@ -47,7 +47,8 @@ class Kernel:
         self.name = instances.normal(name)
         if str(source).endswith(".cu"):
             path = paths.resolve_source(source)
-            paths.note_read(path)
+            for file in catalog.with_includes(path):
+                paths.note_read(file)
             self.label, self.source = str(source), path.read_text(encoding="utf-8")
             self._folder: Path | None = path.parent
         else:

@@ -31,7 +31,10 @@ class RungError(CudatutError):
 
 @dataclass(frozen=True)
 class Rung:
-    """One kernel of a ladder. `options` are the words of its `@rung` line beside `kernel`."""
+    """One kernel of a ladder. `options` are the words of its `@rung` line beside `kernel`.
+
+    With a line `// requires: sm_90`, the smallest compute capability that has what the kernel uses, `requires` is one more.
+    """
 
     name: str
     path: str
@@ -60,7 +63,8 @@ class Rung:
 def read_rung(path: str | Path) -> Rung:
     """The rung in a `.cu` file (a path, or relative to the examples). Raises RungError, FileNotFoundError."""
     source = paths.resolve_source(path)
-    line = re.search(r"^// @rung (.*)$", source.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    text = source.read_text(encoding="utf-8")
+    line = re.search(r"^// @rung (.*)$", text, flags=re.MULTILINE)
     if not line:
         raise RungError(
             f"{path} has no line `// @rung kernel=NAME block=256 ...`, which says how its kernel is launched; "
@@ -70,6 +74,8 @@ def read_rung(path: str | Path) -> Rung:
     options = {key: value for key, _, value in words}
     if "kernel" not in options:
         raise RungError(f"{path}: the @rung line must name its kernel, as kernel=NAME")
+    if requires := re.search(r"^// requires: (\w+)$", text, flags=re.MULTILINE):
+        options["requires"] = requires[1]
     return Rung(source.stem, str(path), options.pop("kernel"), options)
 
 
@@ -159,8 +165,13 @@ def load(name: str) -> Ladder:
     return ladders[name]
 
 
+def shared(name: str) -> ModuleType:
+    """The module examples/<name>.py, such as "basics/ladder", for another part that builds on it."""
+    return _module(paths.examples_dir() / f"{name}.py")
+
+
 def _module(file: Path) -> ModuleType:
-    name = f"cudatut_ladder_{file.parent.name}"
+    name = f"cudatut_{file.stem}_{file.parent.name}"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, file)
         module = importlib.util.module_from_spec(spec)

@@ -94,6 +94,8 @@ def test_sources_are_followed_through_strings_includes_and_imports(book):
         "b/rung.cu",
         "b/shared.cuh",
     ]
+    included = [path.name for path in catalog.with_includes(book.root / "a/add.cu")]
+    assert included == ["add.cu", "common.cuh", "deeper.cuh", "shared.cuh"]
 
 
 def test_sources_stay_inside_the_examples(book):
