@@ -30,6 +30,7 @@ _EXPORTS = {
     "to_device": "memory",
     "Kernel": "kernel",
     "cdiv": "kernel",
+    "tensor_map": "tensor_maps",
     "RAGGED": "checking",
     "check": "checking",
     "bench": "timing",

@@ -194,3 +194,59 @@ def matmul(a: Any, b: Any, out: Any) -> Vendor | None:
     linalg.set_compute_type(out.dtype, linalg.COMPUTE_TYPE_DEFAULT)
     left, right, target = cp.asarray(a), cp.asarray(b), cp.asarray(out)
     return Vendor(lambda: cp.dot(left, right, out=target))
+
+
+def gemm(
+    a: Any,
+    b: Any,
+    c: Any,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+) -> Vendor | None:
+    """c = alpha op(a) op(b) + beta c by cublasSgemm, called through CuPy; all row-major and float32, without TF32.
+
+    op(a) is (m, k): a itself, or with transpose_a the transpose of an a of (k, m); op(b) is (k, n) likewise; c is (m, n).
+    A call costs the host no more than cuBLAS's own launch: everything else is prepared here.
+    Raises TypeError for another dtype, ValueError for shapes that do not fit.
+    """
+    m, n, k = _gemm_extents(a, b, c, transpose_a, transpose_b)
+    if (cp := cupy()) is None:
+        return None
+    import numpy as np
+
+    cublas, handle = cp.cuda.cublas, cp.cuda.get_cublas_handle()
+    # CUBLAS_DEFAULT_MATH rules TF32 out, and no more: "pedantic" would forbid some fp32 algorithms too.
+    cublas.setMathMode(handle, 0)
+    # CUBLAS_POINTER_MODE_HOST: alpha and beta lie in the host's memory.
+    cublas.setPointerMode(handle, 0)
+    scalars = np.array([alpha, beta], "float32")
+    left, right, target = (cp.asarray(array) for array in (a, b, c))
+    # cuBLAS counts down columns: to it our row-major arrays are their transposes, and C^T = op(B)^T op(A)^T.
+    arguments = (
+        handle, int(transpose_b), int(transpose_a), n, m, k,
+        scalars.ctypes.data, right.data.ptr, max(right.shape[1], 1),
+        left.data.ptr, max(left.shape[1], 1),
+        scalars.ctypes.data + scalars.itemsize, target.data.ptr, max(n, 1),
+    )  # fmt: skip
+    vendor = Vendor(lambda: cublas.sgemm(*arguments))
+    vendor.kept = scalars, left, right, target  # cuBLAS sees only their addresses
+    return vendor
+
+
+def _gemm_extents(
+    a: Any, b: Any, c: Any, transpose_a: bool, transpose_b: bool
+) -> tuple[int, int, int]:
+    for name, array in (("a", a), ("b", b), ("c", c)):
+        if str(array.dtype) != "float32":
+            raise TypeError(f"gemm: {name} is {array.dtype}, but cublasSgemm takes float32")
+        if len(array.shape) != 2:
+            raise ValueError(f"gemm: {name} has shape {array.shape}, but a matrix has two extents")
+    m, k = a.shape[::-1] if transpose_a else a.shape
+    depth, n = b.shape[::-1] if transpose_b else b.shape
+    if depth != k or tuple(c.shape) != (m, n):
+        raise ValueError(
+            f"gemm: op(a) is {m} x {k} and op(b) is {depth} x {n}: they do not fit c of {c.shape}"
+        )
+    return m, n, k

@@ -4,10 +4,11 @@ import os
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import cudatut
-from cudatut import ToolMissing
+from cudatut import ToolMissing, vendor
 from cudatut.nvcc import find_nvcc
 
 
@@ -22,3 +23,26 @@ def test_the_wrapper_of_cub_compiles(tmp_path):
     command = [nvcc, "-std=c++17", "-arch=sm_90", "-c", "-o", tmp_path / "cub.o", source]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "c", "options", "message"),
+    [
+        ((3, 4), (5, 6), (3, 6), {}, "3 x 4 and op.b. is 5 x 6"),
+        ((3, 4), (4, 6), (6, 3), {}, "do not fit c"),
+        ((4, 3), (4, 6), (3, 6), {}, "4 x 3"),
+        ((4, 3), (4, 6), (3, 5), {"transpose_a": True}, "3 x 4"),
+        ((3, 4), (6, 4), (3, 5), {"transpose_b": True}, "4 x 6"),
+        ((3,), (3, 6), (1, 6), {}, "a has shape"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused(a, b, c, options, message):
+    arrays = (np.zeros(shape, "float32") for shape in (a, b, c))
+    with pytest.raises(ValueError, match=message):
+        vendor.gemm(*arrays, **options)
+
+
+def test_gemm_takes_float32_only():
+    a = np.zeros((2, 2), "float16")
+    with pytest.raises(TypeError, match="a is float16"):
+        vendor.gemm(a, a, a)

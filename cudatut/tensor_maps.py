@@ -1,0 +1,105 @@
+"""Tensor maps: how the tensor memory accelerator (TMA) of Hopper and newer GPUs is told about an array.
+
+A map holds an array's address, extents and strides, and the size of the box that one copy moves. The driver encodes it
+on the host, and a kernel takes it by value, before its other parameters: `const __grid_constant__ CUtensorMap`.
+"""
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+from .errors import CudatutError, UnsupportedGpuError
+
+BYTES = 128  # of a CUtensorMap
+
+# CUtensorMapDataType in cuda.h. bfloat16 travels as its 16 bits.
+_TYPES = {
+    "uint8": 0, "uint16": 1, "uint32": 2, "int32": 3, "uint64": 4, "int64": 5, "float16": 6, "float32": 7,
+    "float64": 8,
+}  # fmt: skip
+_SWIZZLES = {None: 0, 32: 1, 64: 2, 128: 3}  # CUtensorMapSwizzle, by bytes
+_PROMOTE_TO_128_BYTES = 2  # CUtensorMapL2promotion: what L2 fetches at a time
+
+
+def tensor_map(array: Any, box: Sequence[int], swizzle: int | None = None) -> bytes:
+    """The tensor map of an array on the GPU, as the 128 bytes that a kernel takes by value.
+
+    array: of up to five dimensions; its last must be contiguous, the strides of the others multiples of 16 bytes, and
+    no extent 0. box: the extents of one copy, in the array's order (rows, columns), at most 256 each. swizzle: 32, 64
+    or 128, the bytes within which the TMA rearranges pieces of 16, or None. What a box holds beyond the array is zero.
+
+    Raises TypeError for a dtype that has no map, ValueError for what the TMA cannot do, naming it; UnsupportedGpuError
+    before Hopper, NoGpuError.
+    """
+    interface = array.__cuda_array_interface__
+    shape, strides = tuple(interface["shape"]), interface.get("strides")
+    extents, steps = _check(shape, strides, array.dtype, interface["data"][0], box, swizzle)
+    from .gpu import device, driver_library
+
+    gpu = device()
+    if gpu.compute_capability < (9, 0):
+        raise UnsupportedGpuError(f"the TMA needs sm_90, but {gpu.name} is {gpu.arch}")
+    rank = len(extents)
+    buffer = ctypes.create_string_buffer(BYTES + 64)
+    start = -ctypes.addressof(buffer) % 64  # the driver wants the map aligned
+    status = driver_library().cuTensorMapEncodeTiled(
+        ctypes.c_void_p(ctypes.addressof(buffer) + start),
+        ctypes.c_int(_TYPES[str(array.dtype)]),
+        ctypes.c_uint32(rank),
+        ctypes.c_void_p(interface["data"][0]),
+        (ctypes.c_uint64 * rank)(*extents),
+        (ctypes.c_uint64 * rank)(*steps),  # one more than there are: with rank 1 there are none
+        (ctypes.c_uint32 * rank)(*reversed(box)),
+        (ctypes.c_uint32 * rank)(*[1] * rank),  # every element, not every second
+        ctypes.c_int(0),  # no interleaving
+        ctypes.c_int(_SWIZZLES[swizzle]),
+        ctypes.c_int(_PROMOTE_TO_128_BYTES),
+        ctypes.c_int(0),  # zeros beyond the edges
+    )
+    if status:
+        raise CudatutError(
+            f"the driver refused the tensor map of an array of shape {shape} with box {tuple(box)} (error {status})"
+        )
+    return buffer.raw[start : start + BYTES]
+
+
+def _check(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+    dtype: Any,
+    address: int,
+    box: Sequence[int],
+    swizzle: int | None,
+) -> tuple[list[int], list[int]]:
+    """Extents, and the strides in bytes of all dimensions but the last, both innermost first as the driver has them."""
+    if str(dtype) not in _TYPES:
+        raise TypeError(f"tensor_map: there is none for {dtype}, only for {', '.join(_TYPES)}")
+    size = dtype.itemsize
+    if not 1 <= len(shape) <= 5 or 0 in shape:
+        raise ValueError(
+            f"tensor_map: shape {shape}, but the TMA takes one to five extents, none of them 0"
+        )
+    if strides is None:
+        strides, step = (), size
+        for extent in reversed(shape):
+            strides, step = (step, *strides), step * extent
+    if strides[-1] != size:
+        raise ValueError(f"tensor_map: the last dimension is not contiguous (strides {strides})")
+    if address % 16 or any(stride % 16 for stride in strides[:-1]):
+        raise ValueError(
+            f"tensor_map: the TMA needs an address and rows at multiples of 16 bytes, but got {address:#x} and "
+            f"strides {tuple(strides)}; pad the rows"
+        )
+    if len(box) != len(shape) or not all(1 <= extent <= 256 for extent in box):
+        raise ValueError(
+            f"tensor_map: box {tuple(box)} for shape {shape}: it needs as many extents, each from 1 to 256"
+        )
+    if swizzle not in _SWIZZLES:
+        raise ValueError(f"tensor_map: swizzle {swizzle} is none of 32, 64, 128 and None")
+    row = box[-1] * size
+    if row % 16 or (swizzle is not None and row > swizzle):
+        most = f" and, with this swizzle, at most {swizzle}" if swizzle else ""
+        raise ValueError(
+            f"tensor_map: a row of box {tuple(box)} has {row} bytes; it must be a multiple of 16{most}"
+        )
+    return list(reversed(shape)), list(reversed(strides[:-1]))
