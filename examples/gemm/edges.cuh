@@ -15,10 +15,11 @@ __device__ __forceinline__ float4 load4(const float* __restrict__ X, int row, in
     if (aligned) {
       words = *reinterpret_cast<const float4*>(x);
     } else {
+      const int left = columns - column;
       words.x = x[0];
-      if (column + 1 < columns) words.y = x[1];
-      if (column + 2 < columns) words.z = x[2];
-      if (column + 3 < columns) words.w = x[3];
+      if (left > 1) words.y = x[1];
+      if (left > 2) words.z = x[2];
+      if (left > 3) words.w = x[3];
     }
   }
   return words;

@@ -1,5 +1,7 @@
 """Ladders and a reader's own kernel, as far as they go without a GPU."""
 
+import re
+
 import pytest
 
 from cudatut import ladder, trial
@@ -55,6 +57,24 @@ def test_the_ladder_of_sums_is_declared_and_every_rung_is_whole():
     assert [rung.name for rung in sums.upto("sequential")] == ["naive", "interleaved", "sequential"]
     with pytest.raises(ladder.RungError, match="no rung 'nothing'"):
         sums["nothing"]
+
+
+def test_the_ladder_of_general_products_is_declared_and_every_rung_is_whole():
+    gemms = ladder.load("gemm")
+    assert gemms["tma"].options["requires"] == "sm_90"
+    assert "requires" not in gemms["vectorised"].options
+    assert gemms.names[:2] == ("block_tile_2d", "vectorised") and "tma" in gemms.names
+    for name in gemms.names:
+        rung = gemms[name]
+        if "launch" not in rung.options:
+            assert rung.number("block") and re.fullmatch(r"\d+x\d+", rung.options["tile"])
+
+
+def test_a_part_builds_on_anothers_ladder():
+    basics, gemms = ladder.shared("basics/ladder"), ladder.load("gemm")
+    assert issubclass(gemms.problem, basics.Matmul)
+    earlier = ladder.shared("gemm/ladder").earlier_rungs()
+    assert [rung.name for rung in earlier] == ["naive_columns", "tiled", "thread_tile"]
 
 
 def test_an_unknown_ladder_names_the_known():
