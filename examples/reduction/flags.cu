@@ -1,7 +1,6 @@
 // Rung 10: in a small grid a partial sum and the sign that it is there travel in one word, so that
 // nobody needs a fence or a ticket; a large grid ends as in rung 9.
-// @rung kernel=reduce_flags block=512 blocks=64,128,256,512,1024 vectors=4 few=512 grid=tiles
-// launches=one
+// @rung kernel=reduce_flags block=512 blocks=64,128,256,512,1024 vectors=4 few=512 grid=tiles launches=one
 #ifndef ELEMENT
 #define ELEMENT float  // or int
 #endif
@@ -121,15 +120,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     reduce_flags(const T* __restrict__ in, T* __restrict__ out, long long n,
                  T* __restrict__ partials, unsigned* __restrict__ state) {
   const bool few = gridDim.x <= FEW;
-  const unsigned launch =
-      few ? __ldcg(state + 1) + 1 : 0;  // asked for while the data are on their way
+  // The number of this launch arrives while the data are still on their way.
+  const unsigned launch = few ? __ldcg(state + 1) + 1 : 0;
   const long long vectors = n / PER_VECTOR;
   const long long first = (long long)blockIdx.x * (few ? BLOCK : BLOCK * VECTORS) + threadIdx.x;
   const int stride = few ? gridDim.x * BLOCK : BLOCK;
   T sum = tile_sum(reinterpret_cast<const Vector*>(in), first, stride, vectors);
-  const long long tail =
-      vectors * PER_VECTOR + threadIdx.x;  // fewer elements than one vector holds
+  // --8<-- [end:kernel]
+  const long long tail = vectors * PER_VECTOR + threadIdx.x;  // less than a vector is left
   if (blockIdx.x == 0 && tail < n) sum += in[tail];
+  // --8<-- [start:handover]
   sum = block_sum(sum);
   if (few && gridDim.x > 1) {
     Word* words = reinterpret_cast<Word*>(state + 2);
@@ -137,7 +137,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       if (threadIdx.x == 0) post(words + blockIdx.x, sum, launch);
       return;
     }
-    // Waiting is safe: the others need nothing from this block, which started after them.
+    // One block waits, and the others need nothing from it.
     T total = threadIdx.x == 0 ? sum : T(0);
     for (int b = threadIdx.x; b < gridDim.x - 1; b += BLOCK) total += await(words + b, launch);
     sum = block_sum(total);
@@ -148,4 +148,4 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
   if (threadIdx.x == 0) out[0] = sum;
 }
-// --8<-- [end:kernel]
+// --8<-- [end:handover]

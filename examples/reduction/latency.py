@@ -1,4 +1,5 @@
-"""How long one load takes: a walk in which every load needs the one before, as in 'The programming model, measured'."""
+"""How long one load takes (a walk in which every load needs the one before, as in 'The programming model, measured'),
+and how long a fence and an atomic take."""
 
 import numpy as np
 
@@ -39,3 +40,12 @@ def dram_ns() -> float:
 def l2_ns() -> float:
     """One load from the L2 cache."""
     return latency_ns(ct.size(1 << 14, 1 << 9), ct.size(20_000, 500), warm=ct.size(1 << 14, 1 << 9))
+
+
+def handover_ns() -> dict[str, float]:
+    """What the steps of handing over a partial sum take by a ticket, beside the load from L2 at the end."""
+    steps = ct.size(2_000, 50)
+    words, total = ct.to_device(np.zeros(2, "uint32")), ct.empty(3, "int64")
+    ct.Kernel("reduction/handover.cu", "handover")(words, total, steps, grid=1, block=1)
+    ct.check(words, np.array([steps - 1, 0]), name="what the steps left")
+    return dict(zip(("store and fence", "ticket", "fence"), (total.get() / steps).tolist()))

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from cudatut import ladder, trial
+from cudatut import ladder, paths, trial
 from cudatut.results import Benchmark, Profile, Row
 
 RUNG = "// @rung kernel=k block=256 blocks=64,128 per_thread=2\n__global__ void k() {}\n"
@@ -50,10 +50,13 @@ def test_an_option_that_is_no_number(tmp_path):
 
 def test_the_ladder_of_sums_is_declared_and_every_rung_is_whole():
     sums = ladder.load("reduction")
-    assert sums.names[0] == "naive" and sums.names[-1] == "limit"
+    assert sums.names[0] == "naive" and sums.names[-2:] == ("limit", "flags")
     for name in sums.names:
         rung = sums[name]
         assert rung.kernel == f"reduce_{name}" and rung.number("block") in rung.numbers("blocks")
+        # An `@rung` line that a formatter has broken in two loses its last words.
+        source = paths.resolve_source(rung.path).read_text(encoding="utf-8")
+        assert (rung.options.get("launches") == "one") == ("T* __restrict__ partials," in source)
     assert [rung.name for rung in sums.upto("sequential")] == ["naive", "interleaved", "sequential"]
     with pytest.raises(ladder.RungError, match="no rung 'nothing'"):
         sums["nothing"]

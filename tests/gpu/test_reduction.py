@@ -16,7 +16,7 @@ def rung(request):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
-@pytest.mark.parametrize("n", [0, *ct.RAGGED, 1 << 20])
+@pytest.mark.parametrize("n", [0, *ct.RAGGED, 100_003, 1 << 20])
 def test_every_rung_at_every_block_size(rung, dtype, n):
     problem = SUMS.problem(n=n, dtype=dtype)
     for block in rung.numbers("blocks"):
@@ -43,9 +43,10 @@ def test_integer_sums_wrap_as_the_hardware_does(rung):
     SUMS.problem(data=np.full(1_000_003, 2**30 + 1, "int32"), dtype="int32").check(rung)
 
 
-@pytest.mark.parametrize("name", ["one_launch", "limit", "few_blocks", "shuffle"])
-def test_the_same_sum_from_run_to_run(name):
-    problem = SUMS.problem(n=10_000_019, dtype="float32")
+@pytest.mark.parametrize("n", [1_000_003, 10_000_019])
+@pytest.mark.parametrize("name", ["flags", "one_launch", "limit", "few_blocks", "shuffle"])
+def test_the_same_sum_from_run_to_run(name, n):
+    problem = SUMS.problem(n=n, dtype="float32")
     run = problem.launcher(SUMS[name])
     found = set()
     for _ in range(20):
