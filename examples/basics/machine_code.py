@@ -62,14 +62,7 @@ def compile_report(source: str, kernel: str, **defines: object) -> Report:
 @cache
 def sass(source: str, kernel: str, **defines: object) -> tuple[Instruction, ...]:
     """The instructions of a kernel, as `cuobjdump -sass` prints them, without the padding behind its end."""
-    program = shutil.which("cuobjdump", path=nvcc_env(find_nvcc())["PATH"])
-    if program is None:
-        raise ct.ToolMissing("cuobjdump is not on PATH; it comes with the CUDA toolkit")
-    with tempfile.TemporaryDirectory() as folder:
-        cubin = Path(folder) / "kernel.cubin"
-        cubin.write_bytes(_compile(source, tuple(defines.items()))[0])
-        command = [program, "-sass", "-fun", kernel, cubin]
-        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    text = _disassemble(source, tuple(defines.items()))[kernel]
     lines = re.findall(r"^\s+/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P\w+)\s+)?(\S[^;]*?)\s*;", text, re.M)
     found = [Instruction(int(at, 16), predicate, what) for at, predicate, what in lines]
     # Behind the last EXIT stand a branch to itself, which stops a runaway, and NOPs.
@@ -83,6 +76,21 @@ def executed(code: tuple[Instruction, ...], trips: int) -> list[tuple[Instructio
     """
     loops = [(i.target, i.address) for i in code if i.target is not None and i.target < i.address]
     return [(i, trips if any(a <= i.address <= b for a, b in loops) else 1) for i in code]
+
+
+@cache
+def _disassemble(source: str, defines: tuple[tuple[str, object], ...]) -> dict[str, str]:
+    """What `cuobjdump -sass` prints of each kernel of a file: one run for all of them, for it takes a while."""
+    program = shutil.which("cuobjdump", path=nvcc_env(find_nvcc())["PATH"])
+    if program is None:
+        raise ct.ToolMissing("cuobjdump is not on PATH; it comes with the CUDA toolkit")
+    with tempfile.TemporaryDirectory() as folder:
+        cubin = Path(folder) / "kernel.cubin"
+        cubin.write_bytes(_compile(source, defines)[0])
+        command = [program, "-sass", cubin]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    parts = re.split(r"^\s*Function : (\S+)\s*$", text, flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2]))
 
 
 @cache

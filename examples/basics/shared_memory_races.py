@@ -12,6 +12,7 @@
 
 # %% setup
 import json
+import re
 
 import cudatut as ct
 
@@ -49,7 +50,7 @@ for name, of_run in wrong.items():
             "runs with a wrong result": sum(1 for elements in of_run if elements),
             "wrong elements, fewest": min(of_run),
             "wrong elements, most": max(of_run),
-            "different counts": len(set(of_run)),
+            "different numbers of wrong elements": len(set(of_run)),
         },
     )
 
@@ -74,6 +75,6 @@ kernel(a, b, c, n, grid=(n // 32, n // 32), block=(32, 32))
 ct.synchronize()
 """
 report = ct.sanitize(launch, tool="racecheck")
-lines = [line.removeprefix("=========").strip() for line in report.log.splitlines()]
-for line in [line for line in lines if "Race reported" in line][:2]:
-    print(line)
+for line in [line for line in report.log.splitlines() if " access at " in line][:6]:
+    line = line.removeprefix("=========").strip()
+    print(re.sub(r" at .*\+0x[0-9a-f]+ in ", " in ", line))  # without the kernel and its types
