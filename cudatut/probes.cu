@@ -1,9 +1,10 @@
 // Kernels that measure what this GPU can do at most: the limits that benchmarks are compared with.
 
-// Reads every element once: a tile of 2048 vectors per block, 16 bytes per load, four loads in flight
-// per thread. Of all that was tried this comes closest to the memory's own rate; a grid that stays
-// and walks through the data is some percent slower. The sum is written only if it takes a value
-// that random data does not produce, so that the loads are neither removed nor followed by a store.
+// Reads every element once: a tile of 2048 vectors per block, 16 bytes per load, four loads in
+// flight per thread. Of all that was tried this comes closest to the memory's own rate; a grid that
+// stays and walks through the data is some percent slower. The sum is written only if it takes a
+// value that random data does not produce, so that the loads are neither removed nor followed by a
+// store.
 extern "C" __global__ void __launch_bounds__(512)
     read_probe(const uint4* __restrict__ in, size_t n, unsigned* __restrict__ sink) {
   const size_t first = (size_t)blockIdx.x * 2048 + threadIdx.x;
