@@ -496,9 +496,12 @@ def record_all(
     os.environ["PYTHONPATH"] = environment()["PYTHONPATH"]
     from cudatut.sanitizer import run
 
-    return record_examples(
-        examples, gpu["name"], gpu["compute_capability"], run, jobs=jobs, progress=progress
-    )
+    # CUB takes nvcc some ten seconds, and no sanitizer asks for it: without this the first contest would wait for it.
+    code = "from cudatut.vendor import compile_cub; compile_cub()"
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL):
+        return record_examples(
+            examples, gpu["name"], gpu["compute_capability"], run, jobs=jobs, progress=progress
+        )
 
 
 def record_examples(

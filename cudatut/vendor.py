@@ -89,7 +89,7 @@ def _cub_call(name: str, source: Any, result: tuple[int, Any]) -> Vendor | None:
     if tool.running():
         return None
     try:
-        function = getattr(_cub(), name)
+        function = getattr(compile_cub(), name)
     except (ToolMissing, KernelCompileError) as error:
         if tool.recording():
             raise
@@ -116,7 +116,7 @@ def _cub_call(name: str, source: Any, result: tuple[int, Any]) -> Vendor | None:
 
 
 @cache
-def _cub() -> ctypes.CDLL:
+def compile_cub() -> ctypes.CDLL:
     """vendor_cub.cu as a library, compiled by nvcc for this GPU once and then kept in the user's cache.
 
     Raises ToolMissing without nvcc, KernelCompileError where this toolkit's CUB does not compile.
