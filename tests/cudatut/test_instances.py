@@ -182,6 +182,16 @@ def test_a_struct_must_lie_where_the_kernel_looks():
             offsets(declaration, *values)
 
 
+def test_gaps_bring_arguments_to_where_the_kernel_looks():
+    # A tensor map begins at a multiple of 128, but the parameters of sm_90 at 0x210.
+    map_, pointer, number = np.void(bytes(128)), np.uint64(0), np.int32(0)
+    arranged = kernel.placed([map_, map_, pointer, number], [0x70, 0xF0, 0x170, 0x178])
+    assert [value.itemsize for value in arranged] == [0x70, 128, 128, 8, 4]
+    assert kernel.placed([number, pointer], [0, 8])[0] is number
+    with pytest.raises(ValueError, match="124 bytes too many precedes byte 4"):
+        kernel.placed([map_, number], [0, 4])
+
+
 @pytest.fixture(scope="module")
 def compiled(missing, tmp_path_factory):
     """A function (source, name, arch='sm_75') -> cubin, or nvcc's words where it refuses."""
@@ -294,6 +304,7 @@ def test_a_kernel_knows_its_name_its_symbol_and_its_arguments(compiled, monkeypa
         kernel.Kernel, "_compile", lambda self, flags, arch: compiled(self.source, self.name)
     )
     monkeypatch.setattr(kernel.Kernel, "_load", lambda self: self.symbol)
+    monkeypatch.setattr(kernel.Kernel, "_offsets", None)  # as from a driver that does not tell
     convert = kernel.Kernel(SOURCE, "convert<double,int>")
     assert convert.name == "convert<double, int>" and convert.symbol == convert._function
     assert re.match("_ZL?7convertIdiE", convert.symbol)
