@@ -7,7 +7,8 @@
 # ---
 
 # %% [markdown]
-# The last two rungs: the block that finishes last adds up; and enough bytes in flight to fill the memory.
+# The last three rungs: the block that finishes last adds up; enough bytes in flight to fill the memory; and for short
+# arrays a partial sum that carries its own flag.
 
 # %% setup
 from dataclasses import dataclass, field
@@ -16,17 +17,17 @@ import numpy as np
 import pycuda.driver as cuda
 from ladder import LADDER, Sum
 from large import Repeated
-from latency import dram_ns, l2_ns
+from latency import dram_ns, handover_ns, l2_ns
 
 import cudatut as ct
 from cudatut.ladder import Rung, read_rung
 from cudatut.profiler import profile_launches
 
 gpu = ct.device()
-FEW, ONE, LIMIT = (LADDER[name] for name in ("few_blocks", "one_launch", "limit"))
+ONE, LIMIT, FLAGS = (LADDER[name] for name in ("one_launch", "limit", "flags"))
 profiled_n = 1 << 21  # what a profiler or sanitizer sees
 n = ct.size(1 << 25, profiled_n)
-problem = Sum(n)
+problem, short_n = Sum(n), ct.size(1 << 16, 1 << 12)
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,13 @@ class Variant(Rung):
 
     def compile(self, **defines):
         return super().compile(**{**defines, **self.defines})
+
+
+def variant(vectors):
+    """Rung 9 with another number of loads per thread."""
+    options = {**LIMIT.options, "vectors": str(vectors)}
+    name = f"limit, {vectors} x 16 bytes"
+    return Variant(name, LIMIT.path, LIMIT.kernel, options, {"VECTORS": vectors})
 
 
 # %% in-flight
@@ -92,22 +100,44 @@ ct.facts(
     },
 )
 
+# %% predict-flags
+# From the moment at which the last of the other blocks has its partial sum, with nothing else to wait for:
+l2, steps = l2_ns(), handover_ns()
+by_ticket = steps["store and fence"] + steps["ticket"] + steps["fence"] + l2
+# Half a trip for the store, half a poll in vain on average, half a trip for the answer:
+by_flag = 1.5 * l2
+ct.facts(
+    "prediction: handing over",
+    {
+        "ticket: store and fence": (steps["store and fence"], "ns"),
+        "ticket: atomic": (steps["ticket"], "ns"),
+        "ticket: second fence": (steps["fence"], "ns"),
+        "ticket: load from L2": (l2, "ns"),
+        "ticket: together": (by_ticket, "ns"),
+        "flag: store and poll": (by_flag, "ns"),
+        "saved by the flag": ((by_ticket - by_flag) / 1e3, "us"),
+    },
+)
+
 # %% check
-problem.check(ONE)
-problem.check(LIMIT)
-for name in ("one_launch", "limit"):
-    LADDER.check(name, [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED])
-ragged = Sum(1_111_111)
-for rung in (ONE, LIMIT):
-    for threads in rung.numbers("blocks"):
-        ragged.check(rung, threads)
+for rung in (ONE, LIMIT, FLAGS):
+    problem.check(rung)
+Sum(short_n).check(FLAGS)
+
+# %% check-all
+for rung in (ONE, LIMIT, FLAGS):
+    LADDER.check(rung.name, [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED])
+for ragged in (Sum(100_003), Sum(1_111_111)):
+    for rung in (ONE, LIMIT, FLAGS):
+        for threads in rung.numbers("blocks"):
+            ragged.check(rung, threads)
 
 # %% bench
 bench = LADDER.bench(LADDER.names, n=n, name=f"sum of {n} float32")
 
 # %% bench-short
-few = ["shuffle", "few_blocks", "one_launch", "limit"]
-short = LADDER.bench(few, n=ct.size(1 << 16, 1 << 12), name=f"sum of {1 << 16} float32")
+few = ["shuffle", "few_blocks", "one_launch", "limit", variant(1), "flags"]
+short = LADDER.bench(few, n=short_n, name=f"sum of {short_n} float32")
 
 # %% compare
 ct.facts(
@@ -123,6 +153,11 @@ ct.facts(
         ),
         "the same, 65536 elements": (
             short["few_blocks"].median_us - short["one_launch"].median_us,
+            "us",
+        ),
+        "saved by the flag, predicted": ((by_ticket - by_flag) / 1e3, "us"),
+        "saved by the flag, measured": (
+            short["limit, 1 x 16 bytes"].median_us - short["flags"].median_us,
             "us",
         ),
     },
@@ -182,18 +217,21 @@ def results(run, times=20):
 
 twenty = {f"atomicAdd, {dtype}": results(by_atomics(dtype)) for dtype in atomic}
 twenty |= {f"{rung.name}, float": results(problem.launcher(rung)) for rung in (ONE, LIMIT)}
-exact = float(problem.expected[0])
-for values in (twenty["atomicAdd, float"], twenty["limit, float"]):
-    ct.check(np.array(values), np.full(20, exact), rtol=0, atol=problem.tolerance, name="20 sums")
+words = Sum(ct.size(1 << 20, 1 << 12))  # few enough blocks for the words
+twenty["flags, float"] = results(words.launcher(FLAGS))
+spread = {}
+for name, of in (
+    ("atomicAdd, float", problem),
+    ("limit, float", problem),
+    ("flags, float", words),
+):
+    values, exact = np.array(twenty[name]), np.full(20, float(of.expected[0]))
+    ct.check(values, exact, rtol=0, atol=of.tolerance, name=f"20 sums: {name}")
+    spread[name] = float(values.max() - values.min())
 ct.facts(
     "distinct sums of 20 runs",
     {name: len(set(values)) for name, values in twenty.items()}
-    | {
-        "atomicAdd, float: least": min(twenty["atomicAdd, float"]),
-        "atomicAdd, float: largest": max(twenty["atomicAdd, float"]),
-        "limit, float: sum": twenty["limit, float"][0],
-        "in float64: sum": exact,
-    },
+    | {"atomicAdd, float: largest - least": spread["atomicAdd, float"]},
 )
 
 # %% linear
@@ -275,16 +313,9 @@ ct.claim(
 
 # %% tried
 WALK, SERIAL = read_rung("reduction/limit_walk.cu"), read_rung("reduction/limit_serial.cu")
-
-
-def variant(vectors):
-    options = {**LIMIT.options, "vectors": str(vectors)}
-    return Variant("limit", LIMIT.path, LIMIT.kernel, options, {"VECTORS": vectors})
-
-
+ragged = Sum(1_111_111)
 for rung in (WALK, SERIAL, variant(1), variant(2), variant(8)):
-    for m in ct.RAGGED:
-        Sum(m).check(rung)
+    ragged.check(rung)
 large = Repeated(ct.size(1 << 28, 1 << 20))
 candidates = {f"{v} x 16 bytes": (variant(v), None) for v in (1, 2, 4, 8)}
 candidates |= {
@@ -307,7 +338,7 @@ del large
 # What the last block does alone: it waits once per turn of its loop, and the sums lie in L2.
 huge = ct.size(1 << 30, 1 << 20)
 tiles = ct.cdiv(huge, 8192)
-wait = l2_ns() / 1e3
+wait = l2 / 1e3
 predicted = {
     "one by one": (ct.cdiv(tiles, 512) * wait, "us"),
     "4 x 16 bytes": (ct.cdiv(tiles, 4 * 4 * 512) * wait, "us"),
@@ -317,44 +348,38 @@ ct.facts(
     {"partial sums": tiles, "one load from L2": (1e3 * wait, "ns")} | predicted,
 )
 
+
 # %% limit-float
-largest = Repeated(huge)
-for rung in (ONE, WALK, SERIAL, LIMIT):
-    largest.check(rung)
-at_limit = {}
-
-
-def contest(problem):
-    rungs = {rung.name: problem.launcher(rung) for rung in (ONE, WALK, SERIAL, LIMIT)}
+def contest(dtype):
+    problem, rungs = Repeated(huge, dtype), (ONE, WALK, SERIAL, LIMIT)
+    for rung in rungs:
+        problem.check(rung)
     return ct.bench(
-        {**rungs, **problem.vendors()},
+        {rung.name: problem.launcher(rung) for rung in rungs} | problem.vendors(),
         bytes=problem.bytes,
         name=f"sum of {problem.n} {problem.dtype}",
         rounds=60,
     )
 
 
-at_limit["float32"] = contest(largest)
-del largest
+at_limit = {"float32": contest("float32")}
 
 # %% limit-int
-largest = Repeated(huge, "int32")
-for rung in (ONE, WALK, SERIAL, LIMIT):
-    largest.check(rung)
-at_limit["int32"] = contest(largest)
-del largest
+at_limit["int32"] = contest("int32")
 
 # %% reached
 theoretical = 2 * gpu.memory_clock_khz * gpu.bus_bits / 8 / 1e6  # two transfers per clock
-rows = {"theoretical bandwidth": (theoretical, "GB/s"), "measured limit": (bandwidth, "GB/s")}
+turns = ct.cdiv(tiles, 512) - ct.cdiv(tiles, 4 * 4 * 512)  # more of them, loading one by one
+rows = {
+    "theoretical bandwidth": (theoretical, "GB/s"),
+    "measured limit": (bandwidth, "GB/s"),
+    "serial tail costs, predicted": (turns * wait, "us"),
+    "the same, if the sums have left L2": (turns * latency / 1e3, "us"),
+}
 for dtype, bench_at in at_limit.items():
     rows |= {
         f"{dtype}: limit": (bench_at["limit"].value, "GB/s"),
         f"{dtype}: of the theoretical": (100 * bench_at["limit"].value / theoretical, "%"),
-        f"{dtype}: serial tail costs, predicted": (
-            predicted["one by one"][0] - predicted["4 x 16 bytes"][0],
-            "us",
-        ),
         f"{dtype}: serial tail costs, measured": (
             bench_at["limit_serial"].median_us - bench_at["limit"].median_us,
             "us",

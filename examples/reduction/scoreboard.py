@@ -22,7 +22,9 @@ gpu = ct.device()
 DTYPES = ("float32", "int32")
 SIZES = [1 << k for k in (10, 14, 18, 20, 22, 24, 26) if 1 << k <= ct.size(1 << 26, 1 << 14)]
 LARGEST = ct.size(1 << 30, 1 << 18)
-LAST = ("few_blocks", "one_launch", "limit")  # the rungs that are still in the race at 2^30
+RUNGS = [LADDER[name] for name in LADDER.names]
+FINALISTS = LADDER.names[-3:]  # the rungs that are still in the race at 2^30
+LAST = RUNGS[-1]
 
 # %% predict
 bandwidth = ct.limits.bandwidth()
@@ -58,8 +60,8 @@ ct.facts(
     "launches",
     {
         f"{rung.name}, 2^{k}": launches(rung, 1 << k)
-        for rung in LADDER.upto("limit")
-        if rung.name in ("naive", "shuffle", *LAST)
+        for rung in RUNGS
+        if rung.name in ("naive", "shuffle", "few_blocks", LAST.name)
         for k in (10, 20, 30)
     },
 )
@@ -68,7 +70,7 @@ ct.facts(
 for dtype in DTYPES:
     for m in ct.RAGGED:
         ragged = Sum(m, dtype)
-        for rung in LADDER.upto("limit"):
+        for rung in RUNGS:
             ragged.check(rung)
 
 # %% sweep
@@ -93,11 +95,26 @@ for dtype in DTYPES:
     for n in SIZES:
         times[dtype][n] = contest(LADDER.names, n, dtype, rounds=40)
 
+# %% by-launches
+rows = {}
+for n in (SIZES[0], 1 << 20):
+    if n in times["float32"]:
+        groups = {}
+        for rung in RUNGS:
+            took = times["float32"][n][rung.name].median_us
+            groups.setdefault(launches(rung, n), []).append(took)
+        for count, took in sorted(groups.items()):
+            rows[f"2^{int(math.log2(n))}, launches: {count}"] = (
+                f"{min(took):.1f} ... {max(took):.1f}",
+                "us",
+            )
+ct.facts("fastest and slowest rung, float32", rows)
+
 # %% largest-float
-times["float32"][LARGEST] = contest(LAST, LARGEST, "float32", rounds=100)
+times["float32"][LARGEST] = contest(FINALISTS, LARGEST, "float32", rounds=60)
 
 # %% largest-int
-times["int32"][LARGEST] = contest(LAST, LARGEST, "int32", rounds=100)
+times["int32"][LARGEST] = contest(FINALISTS, LARGEST, "int32", rounds=60)
 
 
 # %% series
@@ -124,57 +141,73 @@ for dtype in DTYPES:
 def against(rival, dtype, n):
     """How many times as fast as the rival the last rung is."""
     bench = times[dtype][n]
-    return bench[rival].median_us / bench["limit"].median_us
+    return bench[rival].median_us / bench[LAST.name].median_us
 
 
 vendors = [row.name for row in times["float32"][SIZES[0]].rows_ if row.vendor]
-for dtype in DTYPES:
-    for rival in vendors:
-        ct.facts(
-            f"limit against {rival}, {dtype}",
-            {f"2^{int(math.log2(n))}": against(rival, dtype, n) for n in times[dtype]},
-        )
+ratios = {
+    f"{rival}, {dtype}": [(n, against(rival, dtype, n)) for n in times[dtype]]
+    for rival in vendors
+    for dtype in DTYPES
+}
+if ratios:
+    ct.series(
+        "time of the rival / time of the last rung",
+        x=("length", "elements"),
+        y=("ratio", ""),
+        lines=ratios,
+    )
+    ct.facts(
+        "last rung: times as fast, least and most",
+        {
+            f"{name}: {what}": chosen(ratio for _, ratio in line)
+            for name, line in ratios.items()
+            for what, chosen in (("least", min), ("most", max))
+        },
+    )
 
 # %% targets
 if "CUB" in vendors:
     rows = {}
     for dtype in DTYPES:
-        short = [n for n in SIZES if n <= 1 << 20]
-        largest = times[dtype][LARGEST]["limit"]
+        middle = [against("CUB", dtype, n) for n in SIZES if 1 << 14 <= n <= 1 << 20]
+        share = 100 * times[dtype][LARGEST][LAST.name].value / theoretical
         rows |= {
-            f"{dtype}: 2^30 against CUB, wanted": (1.02, "times"),
-            f"{dtype}: 2^30 against CUB, measured": (against("CUB", dtype, LARGEST), "times"),
-            f"{dtype}: 2^30 of the theoretical, wanted": (95, "%"),
-            f"{dtype}: 2^30 of the theoretical, measured": (100 * largest.value / theoretical, "%"),
-            f"{dtype}: up to 2^20 against CUB, wanted": (1.3, "times"),
-            f"{dtype}: up to 2^20 against CUB, least": (
-                min(against("CUB", dtype, n) for n in short),
-                "times",
-            ),
+            f"{dtype}, 2^30: times CUB (1.02 wanted)": against("CUB", dtype, LARGEST),
+            f"{dtype}, 2^30: of the theoretical bandwidth (95 wanted)": (share, "%"),
+            f"{dtype}, 2^14 to 2^20: least times CUB (1.3 wanted)": min(middle),
+            f"{dtype}, 2^10: times CUB (1.3 wanted)": against("CUB", dtype, SIZES[0]),
         }
     ct.facts("wanted and measured", rows)
 
 # %% left
-largest = times["float32"][LARGEST]["limit"]
+tiny = Sum(SIZES[0])
 empty = ct.Kernel("__global__ void nothing() {}", "nothing")
-nothing = ct.bench(
-    {
-        "one empty launch": lambda: empty(grid=1, block=32),
-        "two empty launches": lambda: (empty(grid=1, block=32), empty(grid=1, block=32)),
-    },
-    name="what a launch costs",
+candidates = {
+    "one empty launch": lambda: empty(grid=1, block=32),
+    "two empty launches": lambda: (empty(grid=1, block=32), empty(grid=1, block=32)),
+}
+sizes = LAST.numbers("blocks")
+for block in sizes:
+    tiny.check(LAST, block)
+    candidates[f"blocks of {block}"] = tiny.launcher(LAST, block)
+shortest = ct.bench(
+    {**candidates, **tiny.vendors()}, name=f"sum of {SIZES[0]} float32, {LAST.name}"
 )
-smallest = times["float32"][SIZES[0]]["limit"].median_us
-ct.facts(
-    "what is left",
-    {
-        "2^30: limit": (largest.median_us, "us"),
-        "2^30: at the theoretical bandwidth": (4 * LARGEST / theoretical / 1e3, "us"),
-        "2^30: at the measured limit": (4 * LARGEST / bandwidth / 1e3, "us"),
-        "2^10: limit": (smallest, "us"),
-        "2^10: an empty launch": (nothing["one empty launch"].median_us, "us"),
-    },
-)
+nothing = shortest["one empty launch"].median_us
+rows = {
+    "2^30: last rung": (times["float32"][LARGEST][LAST.name].median_us, "us"),
+    "2^30: at the measured limit": (4 * LARGEST / bandwidth / 1e3, "us"),
+    "2^30: at the theoretical bandwidth": (4 * LARGEST / theoretical / 1e3, "us"),
+}
+if "CUB" in vendors:
+    cub = shortest["CUB"].median_us
+    fastest = min(shortest[f"blocks of {block}"].median_us for block in sizes)
+    rows |= {
+        "2^10: CUB / empty launch": (cub / nothing, "times"),
+        "2^10: CUB / fastest block": (cub / fastest, "times"),
+    }
+ct.facts("what is left", rows)
 
 # %% depth
 EPS = float(np.finfo("float32").eps)
@@ -185,23 +218,23 @@ def depth(rung, n):
     """How many roundings an element passes at most on its way into the sum."""
     block = rung.number("block")
     in_block = 5 + max(1, int(math.log2(block // 32)))  # a tree over the warp, one over the warps
-    if rung.name in ("one_launch", "few_blocks"):
+    if rung.options.get("grid") == "tiles":
+        step, few = 4 * block, rung.number("few", 0)  # step: elements of a vector per thread
+        vectors = 1 if n <= few * step else rung.number("vectors")
+        blocks = ct.cdiv(n, vectors * step)
+        # A thread of the last block adds partial sums one by one, or a vector of four per turn.
+        partials = ct.cdiv(blocks, block) if blocks <= few else 4 * ct.cdiv(blocks, step)
+        return 3 + (vectors - 1) + in_block + partials + in_block  # 3 in a vector
+    if rung.options.get("grid") == "resident":
         kernel = rung.compile(BLOCK=block, ELEMENT="float")
         blocks = min(kernel.resources(block).blocks_per_sm * gpu.sm_count, ct.cdiv(n, block))
         return ct.cdiv(n, blocks * block) + in_block + ct.cdiv(blocks, block) + in_block
-    if rung.name == "limit":
-        blocks = ct.cdiv(n, 4 * 4 * block)
-        partials = 4 * ct.cdiv(blocks, 4 * block)  # a vector of four per turn
-        return 6 + in_block + partials + in_block  # 3 in a vector, 3 over four vectors
     each = rung.number("per_thread") - 1 + int(math.log2(block))
     return launches(rung, n) * each
 
 
-ct.facts(
-    f"additions on the way of an element, n = {accuracy_n}",
-    {"one thread": accuracy_n - 1}
-    | {rung.name: depth(rung, accuracy_n) for rung in LADDER.upto("limit")},
-)
+depths = {"one thread": accuracy_n - 1} | {rung.name: depth(rung, accuracy_n) for rung in RUNGS}
+ct.facts(f"additions on the way of an element, n = {accuracy_n}", depths)
 
 # %% accuracy
 positive = ct.rng(2).random(accuracy_n, dtype="float32")  # in [0, 1): nothing cancels
@@ -225,11 +258,11 @@ sums = {
 }
 host = float(np.cumsum(positive)[-1])  # cumsum adds in order, as the thread does
 ct.check(np.array([host]), np.array([sums["one thread"]]), rtol=0, name="host and one thread agree")
-for rung in LADDER.upto("limit"):
+for rung in RUNGS:
     run = problem.launcher(rung)
     run()
     sums[rung.name] = float(run.out.get()[0])
-for name, call in problem.vendors().items():
+for name, call in {**problem.vendors(), "PyTorch": ct.vendor.torch_sum(problem.x)}.items():
     if call:
         returned = call()
         sums[name] = float(call.out.get()[0] if hasattr(call, "out") else returned)
@@ -241,20 +274,18 @@ ct.facts(
 
 # %% bounds
 magnitude = float(np.abs(positive).sum(dtype="float64"))
+bounds = {name: passes * EPS / 2 * magnitude for name, passes in depths.items()}
+errors = {name: abs(sums[name] - exact) for name in bounds}
+share = np.array([errors[name] / bounds[name] for name in bounds])
+ct.check(share, np.zeros(len(share)), name="error / bound of every order", rtol=0, atol=1)
 rows = {}
-for name, passes in {
-    "one thread": accuracy_n - 1,
-    **{rung.name: depth(rung, accuracy_n) for rung in LADDER.upto("limit")},
-}.items():
-    error = abs(sums[name] - exact)
-    rows |= {f"{name}: bound": passes * EPS / 2 * magnitude, f"{name}: error": error}
-    ct.check(
-        np.array([error]),
-        np.array([0.0]),
-        name=f"{name} within its bound",
-        atol=passes * EPS / 2 * magnitude,
-    )
-ct.facts("absolute error and bound", rows | {"tolerance of ct.check": problem.tolerance})
+for name in ("one thread", "naive", LAST.name):
+    rows |= {f"{name}: bound": bounds[name], f"{name}: error": errors[name]}
+rows |= {
+    "largest error, of its bound": (100 * float(share.max()), "%"),
+    "tolerance of ct.check": problem.tolerance,
+}
+ct.facts("absolute error and bound", rows)
 
 # %% tolerance-claim
 best = abs(sums["nearest float32"] - exact)
@@ -273,12 +304,12 @@ ct.claim(
 )
 
 # %% order
-serial, parallel = abs(sums["one thread"] - exact), abs(sums["limit"] - exact)
+serial, parallel = errors["one thread"], errors[LAST.name]
 ct.facts(
     "order of the additions",
     {
         "one after another: error": serial,
-        "limit: error": parallel,
+        "last rung: error": parallel,
         "times as large": serial / max(parallel, best),
     },
 )
