@@ -107,7 +107,7 @@ for threads in FEW.numbers("blocks"):
     ragged.check(FEW, threads)
 
 # %% bench
-bench = LADDER.bench(LADDER.upto("few_blocks"), n=n, name=f"sum of {n} float32")
+bench = LADDER.bench(LADDER.upto("few_blocks"), data=problem.host, name=f"sum of {n} float32")
 
 # %% bench-short
 short = LADDER.bench(["shuffle", "few_blocks"], n=1 << 20, name=f"sum of {1 << 20} float32")
@@ -254,11 +254,11 @@ ct.claim(
 )
 
 # %% second-launch
-integers = Sum(n, "int32")
+integers = Sum(1 << 20, "int32")
 walk_int = FEW.compile(BLOCK=block, ELEMENT="int")
-blocks = grids["few_blocks"](n)
+blocks = grids["few_blocks"](integers.n)
 partial, total = ct.empty(blocks, "int32"), ct.empty(1, "int32")
-walk_int(integers.x, partial, n, grid=blocks, block=block)
+walk_int(integers.x, partial, integers.n, grid=blocks, block=block)
 walk_int(integers.x, total, blocks, grid=1, block=block)  # the slip: `integers.x`, not `partial`
 slip = int(total.get()[0])
 walk_int(partial, total, blocks, grid=1, block=block)

@@ -10,6 +10,8 @@
 # Least and largest element in one walk; and a walk whose four sums do not wait for each other.
 
 # %% setup
+from dataclasses import replace
+
 import numpy as np
 from ladder import LADDER
 
@@ -72,8 +74,9 @@ for m in ct.RAGGED:
     ct.check(least_and_largest(ct.to_device(x_host)), expected, name=f"n={m}", rtol=0)
 
 # %% solution-2
-mine = read_rung("reduction/cooperative_solutions.cu")
+mine = replace(read_rung("reduction/cooperative_solutions.cu"), name="four_sums")
 for trial in LADDER.trials:
     LADDER.problem(**trial).check(mine)
 ct.show(mine.compile(BLOCK=256, ELEMENT="float").resources(256))
-bench = LADDER.bench(["few_blocks", mine, "one_launch", "limit"], n=ct.size(1 << 26, 1 << 18))
+n = ct.size(1 << 26, 1 << 18)
+bench = LADDER.bench(["few_blocks", mine, "one_launch", "limit"], n=n, name=f"sum of {n} float32")

@@ -1,5 +1,4 @@
-// Which atomics exist for which types, counting without them, and one that the compiler cannot turn
-// into a special instruction.
+// Which atomics exist for which types, and counting without them.
 #include <stdint.h>
 
 // --8<-- [start:exist]
@@ -61,29 +60,3 @@ extern "C" __global__ void count_barrier(const uint8_t* in, unsigned* counts, lo
   }
 }
 // --8<-- [end:barrier]
-
-// One set of counters per block, as histogram_shared, but the compiler does not know what is added.
-// --8<-- [start:add]
-extern "C" __global__ void __launch_bounds__(1024)
-    histogram_add(const uint8_t* __restrict__ in, unsigned* __restrict__ counts, long long n,
-                  unsigned weight) {
-  __shared__ unsigned mine[256];
-  if (threadIdx.x < 256) mine[threadIdx.x] = 0;
-  __syncthreads();
-  const long long stride = (long long)gridDim.x * blockDim.x, vectors = n / 16;
-  const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-  for (long long i = first; i < vectors; i += stride) {
-    const uint4 v = reinterpret_cast<const uint4*>(in)[i];
-    const uint32_t words[4] = {v.x, v.y, v.z, v.w};
-#pragma unroll
-    for (int w = 0; w < 4; ++w) {
-#pragma unroll
-      for (int shift = 0; shift < 32; shift += 8)
-        atomicAdd(mine + (words[w] >> shift & 255), weight);
-    }
-  }
-  if (vectors * 16 + first < n) atomicAdd(mine + in[vectors * 16 + first], weight);
-  __syncthreads();
-  if (threadIdx.x < 256 && mine[threadIdx.x]) atomicAdd(counts + threadIdx.x, mine[threadIdx.x]);
-}
-// --8<-- [end:add]
