@@ -97,7 +97,7 @@ for name, (stride, offset) in READS.items():
     ct.check(out, chosen.sum(axis=1, dtype="float64").reshape(-1), name=name)
 
 # %% check-matmul
-# This stands here, and not further down, so that one run under the profiler counts everything.
+# In the file this stands before the profiler is called, so that one run of it counts everything.
 side = ct.size(1024, 96, profiled=1024)
 MATMULS = ("naive_rows", "naive_columns")
 for name in MATMULS:  # the first launches of both are those that the profiler counts

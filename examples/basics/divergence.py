@@ -22,7 +22,7 @@ block = 256
 rng = ct.rng(0)
 
 # %% trips-check
-# This launch comes first: the profiler, which runs this file again, need not go further.
+# In the file this launch comes first: the profiler runs it again, and need not go further.
 trips = ct.Kernel(FILE, "trips")
 length = 1_000_192  # whole warps and whole blocks
 count_host = rng.integers(1, 65, length, dtype="int32")

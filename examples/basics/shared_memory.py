@@ -31,7 +31,7 @@ for rung in COUNTED:  # these launches come first: the profiler counts them
     LADDER.check(rung, [{"m": side, "n": side, "k": side}])
 
 # %% dynamic
-# These kernels stand here, and not further down, so that one run under the profiler counts all.
+# In the file this stands before the profiler is called, so that one run of it counts everything.
 FILE = "basics/shared_memory.cu"
 SIZE = 16  # a block of 16 x 16
 KINDS = {  # name: kernel, bytes of dynamic shared memory
@@ -124,7 +124,7 @@ SHARED_LOADS = "smsp__inst_executed_op_shared_ld.sum"
 PASSES = "l1tex__data_pipe_lsu_wavefronts.sum"
 INSTRUCTIONS = "smsp__inst_executed.sum"
 FROM_MEMORY = "dram__bytes_read.sum"
-counted = profile_launches(  # the six launches of the cells above; the last four come later
+counted = profile_launches(  # two products now, and four for later
     "basics/shared_memory",
     kernel="regex:^(matmul_(naive_columns|tiled)|(static|dynamic)_(known|unknown))$",
     metrics=[REQUESTS, SECTORS, SHARED_LOADS, PASSES, INSTRUCTIONS, FROM_MEMORY],

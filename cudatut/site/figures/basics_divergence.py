@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from cudatut.site import references
 from cudatut.site.svg import Svg, figure, tr
+
+EXAMPLE = "basics/divergence"
 
 
 def sum_and_max(
@@ -91,3 +94,47 @@ def lock(lanes: int = 4) -> str:
         "时间向右。上图里没有人归还锁：归还锁的代码在汇合点之后。",
     )
     return figure(s, alt=alt, caption=caption)
+
+
+def shapes_table() -> str:
+    """Markdown: what the machine code of four kernels with an `if` holds, from the recording."""
+    rows = {
+        "instructions": tr("instructions", "指令"),
+        "predicated EXIT": tr("`EXIT` with a predicate", "带谓词的 `EXIT`"),
+        "other predicated": tr("others with a predicate", "其他带谓词的指令"),
+        "minimum, maximum, select": tr("minimum, maximum, select", "取小、取大、选择"),
+        "branches forward": tr("branches forward", "往前跳的分支"),
+        "branches back": tr("branches back", "往回跳的分支"),
+        "meeting points (BSYNC)": tr("meeting points, `BSYNC`", "汇合点 `BSYNC`"),
+    }
+    kernels = ("short_if", "nested_if", "long_if", "loop_if")
+    lines = [f"| | {' | '.join(f'`{k}`' for k in kernels)} |", "|---|---:|---:|---:|---:|"]
+    for row, name in rows.items():
+        counts = [references.value(f'{EXAMPLE}#shapes["{k}: {row}"].value') for k in kernels]
+        lines.append(f"| {name} | {' | '.join(str(count) for count in counts)} |")
+    return "\n".join(lines)
+
+
+def ways_table() -> str:
+    """Markdown: sides per warp and the time relative to one side, from the recording."""
+    rows = {
+        "one side": tr("all lanes the same", "全部相同"),
+        "two sides": tr("two in turn", "两种轮流"),
+        "four sides": tr("four in turn", "四种轮流"),
+        "eight sides": tr("eight in turn", "八种轮流"),
+        "random": tr("random", "随机"),
+    }
+    lines = [
+        tr(
+            "| sides of neighbouring lanes | sides per warp: predicted time | measured time |",
+            "| 相邻 lane 所走的分支 | 每个线程束的分支数，即预测时间 | 实测时间 |",
+        ),
+        "|---|---:|---:|",
+    ]
+    for row, name in rows.items():
+        predicted, measured = (
+            references.value(f'{EXAMPLE}#ways-compare.0["{row}, {kind}"].value')
+            for kind in ("predicted", "measured")
+        )
+        lines.append(f"| {name} | {predicted:.2f} | {measured:.2f} |")
+    return "\n".join(lines)
