@@ -113,20 +113,22 @@ __device__ __forceinline__ void read(float (&to)[COUNT], const float* from) {
 }
 // --8<-- [end:lanes]
 
-// One depth. Columns downwards and upwards in turn: from one FMA to the next, the turns included,
-// one of the two factors stays, and the hardware keeps it at hand. It reads the register file in
-// two banks, even and odd registers, and an FMA whose three operands all lie in one costs a cycle
-// more.
+// One depth. Down one column and up the next: from an FMA to the next, the turns included, one of
+// the two factors stays, and the hardware keeps it at hand (`.reuse`). It must still fetch the
+// other factor and the sum. The registers lie in two banks, even and odd ones, and two words of one
+// bank take a cycle more. A load of 16 bytes puts a[i] into an even register for even i; so the sum
+// of row i stands at i ^ 1, and the stores at the end, by fours again, make the compiler keep it
+// there.
 // --8<-- [start:fma]
 template <int TM, int TN>
-__device__ __forceinline__ void multiply(float (&sum)[TM][TN], const float (&a)[TM],
+__device__ __forceinline__ void multiply(float (&sum)[TN][TM], const float (&a)[TM],
                                          const float (&b)[TN]) {
 #pragma unroll
   for (int j = 0; j < TN; ++j) {
 #pragma unroll
     for (int step = 0; step < TM; ++step) {
       const int i = j % 2 ? TM - 1 - step : step;
-      sum[i][j] += a[i] * b[j];
+      sum[j][i ^ 1] += a[i] * b[j];
     }
   }
 }
@@ -149,7 +151,7 @@ __device__ __forceinline__ int2 tile_of_block(int tile_rows, int tile_columns) {
 // do not change from run to run. True in the block that has the total. Leaves the ticket at 0.
 // --8<-- [start:splits]
 template <int TM, int TN, int THREADS>
-__device__ __forceinline__ bool add_splits(float (&sum)[TM][TN], float* partials,
+__device__ __forceinline__ bool add_splits(float (&sum)[TN][TM], float* partials,
                                            unsigned* tickets) {
   __shared__ bool last;
   constexpr int VECTORS = TM * TN / 4;
@@ -166,14 +168,14 @@ __device__ __forceinline__ bool add_splits(float (&sum)[TM][TN], float* partials
   if (!last) return false;
   __threadfence();
 #pragma unroll
-  for (int i = 0; i < TM; ++i)
+  for (int j = 0; j < TN; ++j)
 #pragma unroll
-    for (int j = 0; j < TN; ++j) sum[i][j] = 0.0f;
+    for (int i = 0; i < TM; ++i) sum[j][i] = 0.0f;
   for (int s = 0; s < gridDim.y; ++s) {
 #pragma unroll
     for (int i = 0; i < VECTORS; ++i) {
       const float4 part = __ldcg(tile + s * split + i * THREADS);
-      float* const to = sum[i * 4 / TN] + i * 4 % TN;
+      float* const to = sum[i * 4 / TM] + i * 4 % TM;
       to[0] += part.x, to[1] += part.y, to[2] += part.z, to[3] += part.w;
     }
   }
@@ -189,6 +191,7 @@ __device__ __forceinline__ bool add_splits(float (&sum)[TM][TN], float* partials
 // transposed) that are multiples of 16 bytes.
 // Grid: x: tiles of C; y: parts of the depth, `per_split` each (a multiple of BK). With more than
 // one, partials holds BM * BN words for each block, and tickets a 0 for each tile.
+// Dynamic shared memory: STAGES tiles of A and of B, or what C needs at the end, if that is more.
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int TM, int TN, int STAGES, int BLOCKS, int VEC, bool TA, bool TB>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
@@ -234,7 +237,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   // What a thread reads of depth kk + 1 comes while it multiplies depth kk.
   const float* a_from = tiles_a + warp_row + lane_row() * 4;
   const float* b_from = tiles_b + warp_column + lane_column() * 4;
-  float a[2][TM], b[2][TN], sum[TM][TN] = {};
+  float a[2][TM], b[2][TN], sum[TN][TM] = {};
   read<TM, LANE_ROWS * 4>(a[0], a_from);
   read<TN, LANE_COLUMNS * 4>(b[0], b_from);
   int slot = 0, free_slot = STAGES - 1;
@@ -268,26 +271,29 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   if (gridDim.y > 1 && !add_splits<TM, TN, THREADS>(sum, partials, tickets)) return;
 
   // --8<-- [start:store]
-  // A warp's results lie in patches of 4 x 4. It puts 8 rows of them into shared memory and takes
-  // them out row by row: then its stores are whole lines of C, however these are aligned.
-  constexpr int WIDTH = LANE_COLUMNS * TN, PITCH = WIDTH + 4;
-  float* const rows = tiles_a + warp * (LANE_ROWS * PITCH);
+  // A warp puts 32 rows of its results into shared memory, column by column, four rows in a store,
+  // and takes them out 4 rows x 8 columns at a time: whole sectors of C. The padding sends the 8
+  // lanes of a store, and the 32 of a load, to different banks.
+  constexpr int HIGH = LANE_ROWS * 4, WIDE = LANE_COLUMNS * TN, PITCH = HIGH + 4;
+  float* const columns = tiles_a + warp * (WIDE * PITCH);
   __syncthreads();  // other warps may still read their last tile
 #pragma unroll
-  for (int i = 0; i < TM; ++i) {
+  for (int i = 0; i < TM; i += 4) {
 #pragma unroll
-    for (int j = 0; j < TN; j += 4)
-      *reinterpret_cast<float4*>(rows + lane_row() * PITCH + (j * LANE_COLUMNS) +
-                                 lane_column() * 4) = reinterpret_cast<float4&>(sum[i][j]);
+    for (int j = 0; j < TN; ++j) {
+      const int column = j / 4 * (LANE_COLUMNS * 4) + lane_column() * 4 + j % 4;
+      *reinterpret_cast<float4*>(columns + column * PITCH + lane_row() * 4) =
+          reinterpret_cast<float4&>(sum[j][i]);
+    }
     __syncwarp();
-    const int top = tile.y * BM + warp_row + i / 4 * (4 * LANE_ROWS) + i % 4;
-    const int left = tile.x * BN + warp_column;
-#pragma unroll
-    for (int w = threadIdx.x % 32; w < LANE_ROWS * WIDTH; w += 32) {
-      const int row = top + w / WIDTH * 4, column = left + w % WIDTH;
-      if (row < m && column < n) {
-        const float product = alpha * rows[w / WIDTH * PITCH + w % WIDTH];
-        float* const c = C + (size_t)row * ldc + column;
+    const int lane = threadIdx.x % 32;
+    const int top = tile.y * BM + warp_row + i / 4 * HIGH, left = tile.x * BN + warp_column;
+#pragma unroll 4
+    for (int patch = 0; patch < WIDE; ++patch) {
+      const int y = patch / (WIDE / 8) * 4 + lane / 8, x = patch % (WIDE / 8) * 8 + lane % 8;
+      if (top + y < m && left + x < n) {
+        const float product = alpha * columns[x * PITCH + (y ^ 1)];  // where `multiply` put it
+        float* const c = C + (size_t)(top + y) * ldc + left + x;
         *c = beta == 0.0f ? product : product + beta * *c;
       }
     }

@@ -44,9 +44,10 @@ class Config:
         return f"sgemm<{','.join([*map(str, numbers), *flags])}>"
 
     def shared(self, transpose_a: bool, transpose_b: bool) -> int:
-        """Bytes of shared memory: tiles that run along the depth in memory are padded by 4 words."""
+        """Bytes of shared memory: tiles that run along the depth in memory are padded by 4 words; C needs some at the end."""
         pitch = self.bm + 4 * (not transpose_a) + self.bn + 4 * transpose_b
-        return 4 * self.stages * self.bk * pitch
+        columns = self.threads // 32 * 4 * self.tn * 36  # of each warp 4 TN, each 32 rows and padding
+        return 4 * max(self.stages * self.bk * pitch, columns)
 
 
 CONFIGS = (
