@@ -141,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     T total = threadIdx.x == 0 ? sum : T(0);
     for (int b = threadIdx.x; b < gridDim.x - 1; b += BLOCK) total += await(words + b, launch);
     sum = block_sum(total);
-    if (threadIdx.x == 0) state[1] = launch;  // everybody has read it, or would not have posted
+    if (threadIdx.x == 0) state[1] = launch;  // all have read it, or could not post
   } else if (gridDim.x > 1) {
     if (!last_block(sum, partials, state)) return;
     sum = block_sum(partials_sum(partials, gridDim.x));

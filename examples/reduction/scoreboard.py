@@ -72,6 +72,9 @@ for dtype in DTYPES:
         ragged = Sum(m, dtype)
         for rung in RUNGS:
             ragged.check(rung)
+tiny = Sum(SIZES[0])
+for block in LAST.numbers("blocks"):
+    tiny.check(LAST, block)
 
 # %% sweep
 times = {dtype: {} for dtype in DTYPES}  # times[dtype][n]: a benchmark
@@ -104,10 +107,8 @@ for n in (SIZES[0], 1 << 20):
             took = times["float32"][n][rung.name].median_us
             groups.setdefault(launches(rung, n), []).append(took)
         for count, took in sorted(groups.items()):
-            rows[f"2^{int(math.log2(n))}, launches: {count}"] = (
-                f"{min(took):.1f} ... {max(took):.1f}",
-                "us",
-            )
+            ends = dict.fromkeys(f"{time:.1f}" for time in (min(took), max(took)))
+            rows[f"2^{int(math.log2(n))}, launches: {count}"] = (" ... ".join(ends), "us")
 ct.facts("fastest and slowest rung, float32", rows)
 
 # %% largest-float
@@ -118,21 +119,25 @@ times["int32"][LARGEST] = contest(FINALISTS, LARGEST, "int32", rounds=60)
 
 
 # %% series
-def lines(dtype):
-    """GB/s by length, for every contestant."""
+vendors = [row.name for row in times["float32"][SIZES[0]].rows_ if row.vendor]
+
+
+def lines(dtype, names):
+    """GB/s by length."""
     found = {}
     for n, bench in times[dtype].items():
         for row in bench.rows_:
-            found.setdefault(row.name, []).append((n, row.value))
+            if row.name in names:
+                found.setdefault(row.name, []).append((n, row.value))
     return found
 
 
-for dtype in DTYPES:
+for dtype, names in (("float32", LADDER.names), ("int32", [LAST.name])):
     ct.series(
         f"sum of {dtype}",
         x=("length", "elements"),
         y=("bandwidth", "GB/s"),
-        lines=lines(dtype),
+        lines=lines(dtype, [*names, *vendors]),
         limit=bandwidth,
     )
 
@@ -144,7 +149,6 @@ def against(rival, dtype, n):
     return bench[rival].median_us / bench[LAST.name].median_us
 
 
-vendors = [row.name for row in times["float32"][SIZES[0]].rows_ if row.vendor]
 ratios = {
     f"{rival}, {dtype}": [(n, against(rival, dtype, n)) for n in times[dtype]]
     for rival in vendors
@@ -157,13 +161,12 @@ if ratios:
         y=("ratio", ""),
         lines=ratios,
     )
+
+# %% least
+if ratios:
     ct.facts(
-        "last rung: times as fast, least and most",
-        {
-            f"{name}: {what}": chosen(ratio for _, ratio in line)
-            for name, line in ratios.items()
-            for what, chosen in (("least", min), ("most", max))
-        },
+        "least ratio",
+        {f"{name}: least": min(ratio for _, ratio in line) for name, line in ratios.items()},
     )
 
 # %% targets
@@ -181,20 +184,15 @@ if "CUB" in vendors:
     ct.facts("wanted and measured", rows)
 
 # %% left
-tiny = Sum(SIZES[0])
 empty = ct.Kernel("__global__ void nothing() {}", "nothing")
-candidates = {
-    "one empty launch": lambda: empty(grid=1, block=32),
-    "two empty launches": lambda: (empty(grid=1, block=32), empty(grid=1, block=32)),
-}
-sizes = LAST.numbers("blocks")
+candidates = {"empty launch": lambda: empty(grid=1, block=32)}
+sizes = (64, 256, 512, 1024)
 for block in sizes:
-    tiny.check(LAST, block)
     candidates[f"blocks of {block}"] = tiny.launcher(LAST, block)
 shortest = ct.bench(
     {**candidates, **tiny.vendors()}, name=f"sum of {SIZES[0]} float32, {LAST.name}"
 )
-nothing = shortest["one empty launch"].median_us
+nothing = shortest["empty launch"].median_us
 rows = {
     "2^30: last rung": (times["float32"][LARGEST][LAST.name].median_us, "us"),
     "2^30: at the measured limit": (4 * LARGEST / bandwidth / 1e3, "us"),

@@ -1,4 +1,4 @@
-"""Drawings for the last two rungs: who draws which ticket, and in which order tiles of memory are read."""
+"""Drawings for the last rungs: who draws which ticket, and in which order tiles of memory are read."""
 
 from __future__ import annotations
 
