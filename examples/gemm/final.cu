@@ -134,14 +134,14 @@ __device__ __forceinline__ void multiply(float (&sum)[TN][TM], const float (&a)[
 }
 // --8<-- [end:fma]
 
-// Which tile of C this block computes: GROUP tiles downwards, then on to the right. Blocks that run
-// at the same time then share rows of A and columns of B, and find them in the L2 cache.
+// Where a tile of C lies: GROUP tiles downwards, then on to the right. Blocks that run at the same
+// time then share rows of A and columns of B, and find them in the L2 cache.
 // --8<-- [start:order]
-__device__ __forceinline__ int2 tile_of_block(int tile_rows, int tile_columns) {
+__device__ __forceinline__ int2 place_of(int tile, int tile_rows, int tile_columns) {
   constexpr int GROUP = 8;
-  const int first = blockIdx.x / (GROUP * tile_columns) * GROUP;
+  const int first = tile / (GROUP * tile_columns) * GROUP;
   const int rows = min(GROUP, tile_rows - first);
-  const int i = blockIdx.x - first * tile_columns;
+  const int i = tile - first * tile_columns;
   return make_int2(i / rows, first + i % rows);
 }
 // --8<-- [end:order]
@@ -149,21 +149,20 @@ __device__ __forceinline__ int2 tile_of_block(int tile_rows, int tile_columns) {
 // Several blocks share a tile of C, each with a part of the depth. Each leaves its sums, and the
 // last to arrive adds up all of them, its own included: always in the same order, so that results
 // do not change from run to run. True in the block that has the total. Leaves the ticket at 0.
+// partials: of this tile, BM * BN words for each of its parts.
 // --8<-- [start:splits]
 template <int TM, int TN, int THREADS>
-__device__ __forceinline__ bool add_splits(float (&sum)[TN][TM], float* partials,
-                                           unsigned* tickets) {
+__device__ __forceinline__ bool add_parts(float (&sum)[TN][TM], int part, int parts,
+                                          float* partials, unsigned* ticket) {
   __shared__ bool last;
   constexpr int VECTORS = TM * TN / 4;
-  const size_t split = (size_t)gridDim.x * VECTORS * THREADS;
-  float4* const tile =
-      reinterpret_cast<float4*>(partials) + (size_t)blockIdx.x * VECTORS * THREADS + threadIdx.x;
+  float4* const all = reinterpret_cast<float4*>(partials) + threadIdx.x;
 #pragma unroll
   for (int i = 0; i < VECTORS; ++i)
-    tile[blockIdx.y * split + i * THREADS] = reinterpret_cast<float4*>(sum)[i];
+    all[(part * VECTORS + i) * THREADS] = reinterpret_cast<float4*>(sum)[i];
   __threadfence();
   __syncthreads();
-  if (threadIdx.x == 0) last = atomicInc(tickets + blockIdx.x, gridDim.y - 1) == gridDim.y - 1;
+  if (threadIdx.x == 0) last = atomicInc(ticket, parts - 1) == parts - 1;
   __syncthreads();
   if (!last) return false;
   __threadfence();
@@ -171,12 +170,12 @@ __device__ __forceinline__ bool add_splits(float (&sum)[TN][TM], float* partials
   for (int j = 0; j < TN; ++j)
 #pragma unroll
     for (int i = 0; i < TM; ++i) sum[j][i] = 0.0f;
-  for (int s = 0; s < gridDim.y; ++s) {
+  for (int p = 0; p < parts; ++p) {
 #pragma unroll
     for (int i = 0; i < VECTORS; ++i) {
-      const float4 part = __ldcg(tile + s * split + i * THREADS);
+      const float4 one = __ldcg(all + (p * VECTORS + i) * THREADS);
       float* const to = sum[i * 4 / TM] + i * 4 % TM;
-      to[0] += part.x, to[1] += part.y, to[2] += part.z, to[3] += part.w;
+      to[0] += one.x, to[1] += one.y, to[2] += one.z, to[3] += one.w;
     }
   }
   return true;
@@ -189,15 +188,17 @@ __device__ __forceinline__ bool add_splits(float (&sum)[TN][TM], float* partials
 // STAGES are in shared memory; BLOCKS such blocks share an SM. VEC: words that a copy moves where
 // the layout allows it; 4 asks for matrices, leading dimensions and extents (n for B, m for A
 // transposed) that are multiples of 16 bytes.
-// Grid: x: tiles of C; y: parts of the depth, `per_split` each (a multiple of BK). With more than
-// one, partials holds BM * BN words for each block, and tickets a 0 for each tile.
+// Grid: a block for each of the first `whole` tiles of C, then `parts` blocks for each of the rest,
+// with `per_part` of the depth each (a multiple of BK). For these partials holds BM * BN words for
+// each block, and tickets a 0 for each tile.
 // Dynamic shared memory: STAGES tiles of A and of B, or what C needs at the end, if that is more.
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int TM, int TN, int STAGES, int BLOCKS, int VEC, bool TA, bool TB>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
     sgemm(int m, int n, int k, float alpha, const float* __restrict__ A, int lda,
           const float* __restrict__ B, int ldb, float beta, float* __restrict__ C, int ldc,
-          int per_split, float* __restrict__ partials, unsigned* __restrict__ tickets) {
+          int whole, int parts, int per_part, float* __restrict__ partials,
+          unsigned* __restrict__ tickets) {
   constexpr int THREADS = BM * BN / (TM * TN), WARP_COLUMNS = BN / (LANE_COLUMNS * TN);
   using OfA = Operand<BM, BK, THREADS, VEC, !TA>;
   using OfB = Operand<BN, BK, THREADS, VEC, TB>;
@@ -205,13 +206,18 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   float* const tiles_a = reinterpret_cast<float*>(shared);
   float* const tiles_b = tiles_a + STAGES * OfA::TILE;
 
-  const int2 tile = tile_of_block((m + BM - 1) / BM, (n + BN - 1) / BN);
+  // --8<-- [start:parts]
+  const int rest = (int)blockIdx.x - whole;  // of those that share tiles, the how manieth
+  const int index = rest < 0 ? blockIdx.x : whole + rest / parts,
+            part = rest < 0 ? 0 : rest % parts;
+  const int2 tile = place_of(index, (m + BM - 1) / BM, (n + BN - 1) / BN);
+  // --8<-- [end:parts]
   const int warp = threadIdx.x / 32;
   const int warp_row = warp / WARP_COLUMNS * (LANE_ROWS * TM);
   const int warp_column = warp % WARP_COLUMNS * (LANE_COLUMNS * TN);
 
   if (alpha == 0.0f) k = 0;  // then A and B do not count, whatever stands there
-  const int start = blockIdx.y * per_split, depth = max(0, min(per_split, k - start));
+  const int start = part * per_part, depth = rest < 0 ? k : max(0, min(per_part, k - start));
   const int steps = (depth + BK - 1) / BK;
   OfA a_copy(A, lda, tile.y * BM, m, start, tiles_a);
   OfB b_copy(B, ldb, tile.x * BN, n, start, tiles_b);
@@ -268,7 +274,10 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   }
   // --8<-- [end:multiply]
 
-  if (gridDim.y > 1 && !add_splits<TM, TN, THREADS>(sum, partials, tickets)) return;
+  if (rest >= 0 && parts > 1) {
+    float* const own = partials + (size_t)(index - whole) * parts * (BM * BN);
+    if (!add_parts<TM, TN, THREADS>(sum, part, parts, own, tickets + (index - whole))) return;
+  }
 
   // --8<-- [start:store]
   // A warp puts 32 rows of its results into shared memory, column by column, four rows in a store,

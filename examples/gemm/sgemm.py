@@ -11,7 +11,7 @@ a callable for `ct.bench`.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import cudatut as ct
 
@@ -20,7 +20,10 @@ SPLITS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32)  # blocks that may share the 
 
 @dataclass(frozen=True)
 class Config:
-    """An instance of the kernel: tile and thread tile, stages, blocks per SM, and its share of the FMA limit when busy."""
+    """An instance of the kernel: tile and thread tile, stages, blocks per SM; and how fast it is.
+
+    rate: share of the FMA limit that an SM reaches with all its blocks. alone: with one block.
+    """
 
     bm: int
     bn: int
@@ -30,6 +33,7 @@ class Config:
     stages: int
     blocks: int
     rate: float
+    alone: float = 0.5
 
     @property
     def threads(self) -> int:
@@ -46,61 +50,82 @@ class Config:
     def shared(self, transpose_a: bool, transpose_b: bool) -> int:
         """Bytes of shared memory: tiles that run along the depth in memory are padded by 4 words; C needs some at the end."""
         pitch = self.bm + 4 * (not transpose_a) + self.bn + 4 * transpose_b
-        columns = self.threads // 32 * 4 * self.tn * 36  # of each warp 4 TN, each 32 rows and padding
+        columns = (
+            self.threads // 32 * 4 * self.tn * 36
+        )  # of each warp 4 TN, each 32 rows and padding
         return 4 * max(self.stages * self.bk * pitch, columns)
 
 
 CONFIGS = (
-    Config(128, 256, 16, 8, 16, 4, 1, rate=0.90),
-    Config(128, 128, 16, 8, 16, 4, 2, rate=0.88),
-    Config(128, 128, 16, 8, 8, 4, 2, rate=0.84),
-    Config(64, 128, 16, 8, 8, 4, 3, rate=0.82),
-    Config(128, 64, 16, 8, 8, 4, 3, rate=0.82),
-    Config(64, 64, 16, 8, 8, 3, 6, rate=0.80),
-    Config(64, 64, 16, 8, 4, 4, 4, rate=0.72),
-    Config(32, 64, 16, 4, 4, 4, 6, rate=0.60),
+    Config(64, 128, 16, 8, 8, 4, 3, rate=0.83, alone=0.5),
+    Config(64, 64, 16, 8, 4, 4, 4, rate=0.74, alone=0.5),
+    Config(32, 64, 16, 4, 4, 4, 6, rate=0.62, alone=0.4),
 )
 
 
+class Plan(NamedTuple):
+    """How a product is computed: the first `whole` tiles by a block each, the others by `splits` blocks each."""
+
+    config: Config
+    splits: int
+    whole: int
+
+
 # --8<-- [start:cost]
-def cost(config: Config, splits: int, m: int, n: int, k: int, sms: int) -> float:
-    """Cycles that a launch is expected to take: what the SM with most blocks has to do, one round after the other."""
-    blocks = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn) * splits
-    depth = ct.cdiv(ct.cdiv(k, config.bk), splits) * config.bk
-    words = config.bm * config.bn
-    alone = words * depth / 128  # of one block, if it kept all 128 lanes of an SM busy
-    rounds, rest = divmod(ct.cdiv(blocks, sms), config.blocks)
-    cycles = rounds * config.blocks * alone / config.rate
-    if rest:  # few warps cannot hide their own latency: each keeps 0.6 of a scheduler busy at most
-        warps = rest * config.threads / 32
-        cycles += rest * alone / min(config.rate, 0.6 * warps / 4)
-    # Each round starts with an empty pipeline, and ends with its part of C.
-    cycles += (rounds + bool(rest)) * 1500 + ct.cdiv(blocks, sms) * words * 4 / 32
-    if splits > 1:  # the last block of a tile reads what all have left
-        cycles += 2500 + (splits + 1) * words * 4 / 48
+def span(config: Config, blocks: int, depth: int, sms: int) -> float:
+    """Cycles that so many blocks take, each with a tile of that depth, if the SMs have nothing else to do."""
+    work = (
+        config.bm * config.bn * depth / 128
+    )  # of one block, if it kept all 128 lanes of an SM busy
+    start_and_end = 1500 + config.bm * config.bn * 4 / 32  # an empty pipeline, and its part of C
+    rounds, rest = divmod(blocks, sms * config.blocks)
+    cycles = rounds * (config.blocks * work / config.rate + start_and_end)
+    if rest:
+        most = ct.cdiv(rest, sms)  # on one SM
+        cycles += most * work / min(config.rate, most * config.alone) + start_and_end
+    return cycles
+
+
+def cost(plan: Plan, m: int, n: int, k: int, sms: int) -> float:
+    """Cycles that a plan is expected to take."""
+    config, splits, whole = plan
+    rest = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn) - whole
+    cycles = span(config, whole, k, sms)
+    if rest:
+        cycles += span(config, rest * splits, depth_of_part(k, config, splits), sms)
+        # The last block of a tile reads what all of them have left.
+        cycles += 2500 + (splits + 1) * config.bm * config.bn * 4 / 48
     traffic = 4 * (m * k + k * n + m * n) / 1700  # bytes that memory brings in a cycle
     return max(cycles, traffic)
 
 
-def most_splits(config: Config, m: int, n: int, k: int, sms: int) -> int:
-    """Four steps of depth for each block, and no more blocks than two rounds of them: they are to fill idle SMs."""
-    tiles = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn)
-    return min(k // (4 * config.bk), 2 * sms * config.blocks // max(tiles, 1))
+def plans(m: int, n: int, k: int, sms: int) -> list[Plan]:
+    """What is worth considering. As many tiles as fill the GPU once or several times have a block of their own.
+
+    The rest would leave SMs idle; so as many blocks share each of them as it takes to fill the GPU once more or twice,
+    with four steps of depth at least for each.
+    """
+    found = []
+    for config in CONFIGS:
+        tiles, slots = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn), sms * config.blocks
+        found.append(Plan(config, 1, tiles))
+        most = min(k // (4 * config.bk), 2 * slots // max(tiles % slots, 1))
+        found += [Plan(config, s, tiles - tiles % slots) for s in SPLITS if 1 < s <= most]
+    return found
 
 
 @cache
-def plan(m: int, n: int, k: int, sms: int) -> tuple[Config, int]:
-    """The configuration, and the number of blocks per tile, of least cost."""
-    candidates = [
-        (config, splits)
-        for config in CONFIGS
-        for splits in SPLITS
-        if splits == 1 or splits <= most_splits(config, m, n, k, sms)
-    ]
-    return min(candidates, key=lambda candidate: cost(*candidate, m, n, k, sms))
+def plan(m: int, n: int, k: int, sms: int) -> Plan:
+    """The plan of least cost."""
+    return min(plans(m, n, k, sms), key=lambda candidate: cost(candidate, m, n, k, sms))
 
 
 # --8<-- [end:cost]
+
+
+def depth_of_part(k: int, config: Config, splits: int) -> int:
+    """Depth of the parts that so many blocks have of a tile: a multiple of BK, the last one may be less."""
+    return max(1, ct.cdiv(ct.cdiv(k, config.bk), splits)) * config.bk
 
 
 @cache
@@ -161,33 +186,57 @@ def launcher(
     transpose_b: bool = False,
     config: Config | None = None,
     splits: int | None = None,
+    whole: int | None = None,
     workspace: Workspace = WORKSPACE,
 ) -> Callable[[], None]:
-    """A callable that computes C = alpha op(A) op(B) + beta C once; `.config`, `.splits`, `.kernel` say how.
+    """A callable that computes C = alpha op(A) op(B) + beta C once; `.config`, `.splits`, `.whole`, `.kernel` say how.
 
     op(A) is m x k, op(B) is k x n; lda, ldb, ldc: words from a row to the next, as a matrix lies in memory. config,
-    splits: instead of what `plan` chooses. Everything is compiled and allocated here, not in the callable.
+    splits, whole: instead of what `plan` chooses; splits alone: all tiles are shared by that many blocks.
+    Everything is compiled and allocated here, not in the callable.
     """
     chosen = plan(m, n, k, ct.device().sm_count)
-    config = config or chosen[0]
-    splits = splits or (chosen[1] if config == chosen[0] else 1)
+    if config or splits:
+        config = config or chosen.config
+        splits = splits or 1
+    else:
+        config, splits, whole = chosen
     vec = vector_words(m, n, a, lda, b, ldb, transpose_a, transpose_b)
     function = kernel(config.name(vec, transpose_a, transpose_b))
-    per_split = max(1, ct.cdiv(ct.cdiv(k, config.bk), splits)) * config.bk
-    splits = max(1, ct.cdiv(k, per_split))  # none without depth
     tiles = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn)
-    whole = splits == 1
+    per_part = depth_of_part(k, config, splits)
+    splits = max(1, ct.cdiv(k, per_part))  # none without depth
+    whole = tiles if splits == 1 else whole or 0
+    shared_tiles = tiles - whole
     partials, tickets = workspace.provide(
-        4 if whole else tiles * splits * config.bm * config.bn, 1 if whole else tiles
+        max(4, shared_tiles * splits * config.bm * config.bn), max(1, shared_tiles)
     )
-    arguments = m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, per_split, partials, tickets
-    grid, shared = (tiles, splits), config.shared(transpose_a, transpose_b)
+    arguments = (
+        m,
+        n,
+        k,
+        alpha,
+        a,
+        lda,
+        b,
+        ldb,
+        beta,
+        c,
+        ldc,
+        whole,
+        splits,
+        per_part,
+        partials,
+        tickets,
+    )
+    grid, shared = whole + shared_tiles * splits, config.shared(transpose_a, transpose_b)
 
     def run() -> None:
         if tiles:  # a launch of no blocks is an error, and there is nothing to compute
             function(*arguments, grid=grid, block=config.threads, shared=shared)
 
-    run.config, run.splits, run.kernel, run.shared = config, splits, function, shared
+    run.config, run.splits, run.whole = config, splits, whole
+    run.kernel, run.shared = function, shared
     return run
 
 
