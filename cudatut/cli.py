@@ -1,4 +1,4 @@
-"""The command line: python -m cudatut doctor | list | run | record | status | sanitize | try.
+"""The command line: python -m cudatut doctor | list | run | record | status | sanitize | try | tune | results.
 
 Exit status: 0 all is well, 1 something asked for is not well (stale, failed, an error found), 2 the command could not be
 carried out (unknown name, no GPU ...), with one message on stderr; CUDATUT_DEBUG=1 shows the traceback.
@@ -94,6 +94,32 @@ def _parser() -> argparse.ArgumentParser:
     added.add_argument(
         "file", metavar="FILE", help="a .cu file with a line `// @rung kernel=NAME block=256 ...`"
     )
+    added = command(
+        "tune", _tune, "Find the fastest instance of a template for this GPU, and keep the result."
+    )
+    added.add_argument("space", metavar="NAME", help="what to tune: gemm")
+    added.add_argument(
+        "--size",
+        action="append",
+        default=[],
+        metavar="N",
+        help="as 4096 or 4096x1024x512 (m x n x k); may be repeated (default: 4096)",
+    )
+    added.add_argument(
+        "--most",
+        type=_positive,
+        metavar="N",
+        help="compile at most N candidates, drawn at random (default: all that the rules leave)",
+    )
+    added.add_argument(
+        "--jobs", type=_positive, metavar="N", help="compilers side by side (default: cores)"
+    )
+    added = command(
+        "results",
+        _results,
+        "Time a ladder's scoreboard on this GPU and keep it for the site; without a name, list what is kept.",
+    )
+    added.add_argument("ladder", nargs="?", metavar="LADDER", help="such as gemm")
     return parser
 
 
@@ -319,6 +345,24 @@ def _try(options: argparse.Namespace) -> int:
     except CheckError as error:
         print(f"not correct yet, so not timed: {error}", file=sys.stderr)
         return 1
+    return 0
+
+
+def _tune(options: argparse.Namespace) -> int:
+    from cudatut import tuning
+
+    tuning.main(options.space, options.size, options.most, options.jobs)
+    return 0
+
+
+def _results(options: argparse.Namespace) -> int:
+    from cudatut import gpu_results, gpu_scoreboard
+
+    if options.ladder:
+        gpu_scoreboard.main(options.ladder)
+        return 0
+    lines = gpu_scoreboard.listing()
+    print("\n".join(lines) if lines else f"nothing is kept yet in {gpu_results.folder()}")
     return 0
 
 

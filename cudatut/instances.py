@@ -76,15 +76,28 @@ def hint(source: str, name: str) -> str | None:
 
 def kernel_symbols(cubin: bytes) -> list[str]:
     """The names of the functions in compiled code: those of its ELF sections `.text.<name>`."""
+    return [name.removeprefix(".text.") for name in _sections(cubin) if name.startswith(".text.")]
+
+
+def code_of(cubin: bytes, symbol: str) -> bytes:
+    """The instructions of one function. Raises KeyError naming a function that is not there."""
+    start, size = _sections(cubin)[f".text.{symbol}"]
+    return cubin[start : start + size]
+
+
+def _sections(cubin: bytes) -> dict[str, tuple[int, int]]:
+    """Where each section of an ELF file starts, and its size."""
     (table,) = struct.unpack_from("<Q", cubin, 0x28)  # e_shoff
     size, count, strings = struct.unpack_from(
         "<HHH", cubin, 0x3A
     )  # e_shentsize, e_shnum, e_shstrndx
-    sections = [struct.unpack_from("<IIQQQ", cubin, table + i * size) for i in range(count)]
-    start = sections[strings][4]
-    offsets = [start + section[0] for section in sections]
-    names = [cubin[at : cubin.index(b"\0", at)].decode() for at in offsets]
-    return [name.removeprefix(".text.") for name in names if name.startswith(".text.")]
+    headers = [struct.unpack_from("<IIQQQQ", cubin, table + i * size) for i in range(count)]
+    names = headers[strings][4]
+    found = {}
+    for header in headers:
+        at = names + header[0]
+        found[cubin[at : cubin.index(b"\0", at)].decode()] = header[4], header[5]
+    return found
 
 
 def find_symbol(

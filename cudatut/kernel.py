@@ -70,6 +70,15 @@ class Kernel:
         """The function's name in the compiled code: `name`, or for a template's instance what the compiler made of it."""
         return self._symbol
 
+    def machine_code(self) -> bytes:
+        """The function's instructions, as the GPU gets them: two kernels of equal code differ in name only."""
+        return instances.code_of(self._cubin, self.symbol)
+
+    @property
+    def cubin(self) -> bytes:
+        """The compiled code, an ELF file: what cuobjdump and nvdisasm read."""
+        return self._cubin
+
     def _compile(self, flags: tuple[str, ...], arch: str | None) -> bytes:
         whole = instances.assemble(self.source, self.name)
         wrap = instances.wrapped(self.source, self.name)

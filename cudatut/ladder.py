@@ -100,7 +100,8 @@ class Ladder:
 
     part: folder of the examples ('reduction'). rungs: file stems. problem: makes an instance from keyword arguments.
     name: what `python -m cudatut try` calls it; default the part. trials: instances that every kernel must solve.
-    contest: the instance on which kernels are timed against each other.
+    contest: the instance on which kernels are timed against each other. scoreboard: the instances of
+    `python -m cudatut results`; default: the contest.
     """
 
     def __init__(
@@ -111,9 +112,11 @@ class Ladder:
         name: str | None = None,
         trials: Sequence[dict[str, Any]] = (),
         contest: dict[str, Any] | None = None,
+        scoreboard: Sequence[dict[str, Any]] = (),
     ):
         self.part, self.name, self.problem = part, name or part, problem
         self.names, self.trials, self.contest = tuple(rungs), tuple(trials), contest or {}
+        self.scoreboard = tuple(scoreboard) or (self.contest,)
 
     def __getitem__(self, name: str) -> Rung:
         if name not in self.names:

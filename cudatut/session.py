@@ -82,7 +82,7 @@ def session_report(path: str) -> None:
             catalog.relative(file, root) for file in read if file.is_relative_to(root)
         ),
         "gpu": _gpu(),
-        "toolchain": _toolchain(),
+        "toolchain": toolchain(),
     }
     display({MIME: data, "text/plain": "session"}, raw=True)
 
@@ -103,7 +103,8 @@ def _gpu() -> dict[str, Any] | None:
     }
 
 
-def _toolchain() -> dict[str, str | None]:
+def toolchain() -> dict[str, str | None]:
+    """Versions of what compiles and runs kernels here; None for what is missing."""
     return {
         "cuda": _pycuda_cuda_version(),
         "nvcc": _nvcc_version(),

@@ -207,4 +207,13 @@ TRIALS = [
     {"m": 1024, "n": 1024, "k": 1024, "alpha": 0.5, "beta": 0.5},
 ]
 
-LADDER = Ladder("gemm", RUNGS, Gemm, trials=TRIALS, contest={"m": 4096, "n": 4096, "k": 4096})
+SCOREBOARD = [{"m": size, "n": size, "k": size} for size in (512, 1024, 2048, 4096, 8192)]
+
+LADDER = Ladder(
+    "gemm",
+    RUNGS,
+    Gemm,
+    trials=TRIALS,
+    contest={"m": 4096, "n": 4096, "k": 4096},
+    scoreboard=SCOREBOARD,
+)
