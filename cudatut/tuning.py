@@ -111,7 +111,6 @@ class Heat:
         return statistics.median(self.times[name])
 
 
-# --8<-- [start:race]
 def take_turns(
     runs: dict[str, Callable[[], object]], rounds: int, order: random.Random, time=time_once
 ) -> dict[str, list[float]]:
@@ -147,9 +146,6 @@ def race(
         left = ranked[: max(at_least, round(len(ranked) * keep))]
         heats.append(Heat(count, times, left))
     return heats
-
-
-# --8<-- [end:race]
 
 
 # --- compiling many ------------------------------------------------------------------------------

@@ -67,6 +67,11 @@ def numbers(config: Config) -> dict[str, int]:
     return {name: getattr(config, name) for name in RANGES}
 
 
+def config_of(**numbers: int) -> Config:
+    """The configuration of these numbers (all of RANGES)."""
+    return replace(SGEMM.CONFIGS[0], **numbers)
+
+
 def label(config: Config) -> str:
     """Such as '128x256x16 8x16, 4 stages, 1 block'."""
     c, s = config, "s" * (config.blocks > 1)
@@ -75,9 +80,8 @@ def label(config: Config) -> str:
 
 def everything() -> Iterator[Config]:
     """The whole product of the ranges."""
-    template = SGEMM.CONFIGS[0]
     for values in product(*RANGES.values()):
-        yield replace(template, **dict(zip(RANGES, values)))
+        yield config_of(**dict(zip(RANGES, values)))
 
 
 # --8<-- [start:rules]

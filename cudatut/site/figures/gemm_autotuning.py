@@ -108,7 +108,7 @@ def heats(
         left = max(at_least, round(left * keep))
     spent = sum(count * field for count, field in fields)
     whole = rounds[-1] * contestants
-    x, top, height = 60.0, 40, 200
+    x, top, height = 60.0, 60, 200
     scale = 520 / sum(rounds)
     s = Svg(700, top + height + 60)
     s.rect(x, top, 520, height, "c0 dash", rx=0)
@@ -120,7 +120,7 @@ def heats(
         s.text(middle, top + height + 18, f"{count}", "muted", size=13)
         x += count * scale
     s.text(320, top + height + 42, tr("rounds of each heat", "每个赛段的轮数"))
-    s.text(60, 22, tr("contestants", "参赛者"), "", "start")
+    s.text(60, 18, tr("contestants", "参赛者"), "", "start")
     listed = ", ".join(f"{field} x {count}" for count, field in fields)
     alt = tr(
         f"Heats of contestants x rounds: {listed}. Together {spent} runs, where {rounds[-1]} rounds for all would take {whole}.",
