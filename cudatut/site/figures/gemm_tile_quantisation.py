@@ -1,0 +1,143 @@
+"""Drawings of schedules: tiles in waves, tiles split along the depth, and one line of steps cut into equal pieces."""
+
+from __future__ import annotations
+
+from cudatut.site import references
+from cudatut.site.svg import Svg, figure, tr
+
+
+def _pieces(tiles: int, steps: int, blocks: int) -> list[list[tuple[int, int, int]]]:
+    """Of every block its pieces (tile, first step, end): all steps in one line, cut evenly."""
+    total, found = tiles * steps, []
+    for block in range(blocks):
+        at, end = total * block // blocks, total * (block + 1) // blocks
+        found.append([])
+        while at < end:
+            tile, first = divmod(at, steps)
+            last = min(steps, first + end - at)
+            found[-1].append((tile, first, last))
+            at += last - first
+    return found
+
+
+def schedules(tiles: int = 5, sms: int = 4, steps: int = 8, splits: int = 2) -> str:
+    """What each SM does when: whole tiles, every tile split, stream-K."""
+    whole = [[(t, 0, steps) for t in range(sm, tiles, sms)] for sm in range(sms)]
+    part = steps // splits
+    halves = [(t, s * part, (s + 1) * part) for t in range(tiles) for s in range(splits)]
+    split = [halves[sm::sms] for sm in range(sms)]
+    panels = (
+        (tr("a block per tile", "每个分块一个线程块"), whole),
+        (tr(f"split-K, {splits} blocks per tile", f"split-K，每个分块 {splits} 个线程块"), split),
+        (tr(f"stream-K, {sms} blocks", f"stream-K，共 {sms} 个线程块"), _pieces(tiles, steps, sms)),
+    )
+    longest = max(sum(e - f for _, f, e in lane) for _, lanes in panels for lane in lanes)
+    left, row, unit = 60, 30, 560 / longest
+    high = row * sms + 44
+    s = Svg(700, high * len(panels) + 4)
+    ends = []
+    for number, (title, lanes) in enumerate(panels):
+        top = number * high + 22
+        end = max(sum(e - f for _, f, e in lane) for lane in lanes)
+        ends.append(end)
+        used = tiles * steps / (end * sms)
+        s.text(
+            left,
+            top - 6,
+            f"{title}: {end} " + tr(f"steps, {used:.0%} busy", f"步，利用率 {used:.0%}"),
+            "bold",
+            "start",
+        )
+        for sm, lane in enumerate(lanes):
+            y = top + sm * row
+            s.text(left - 8, y + 19, f"SM {sm}", "muted", "end", 13)
+            s.rect(left, y + 2, unit * end, row - 4, "hollow dash muted", rx=0)
+            x = left
+            for tile, first, last in lane:
+                shared = "" if last - first == steps else "*"
+                s.rect(
+                    x,
+                    y + 2,
+                    unit * (last - first),
+                    row - 4,
+                    f"c{1 + tile % 6}",
+                    f"{tile}{shared}",
+                    rx=2,
+                )
+                x += unit * (last - first)
+    alt = tr(
+        f"{tiles} tiles of {steps} steps on {sms} SMs: {ends[0]} steps with a block per tile, {ends[1]} with split-K, {ends[2]} with stream-K.",
+        f"{sms} 个 SM 上 {tiles} 个分块、每个 {steps} 步：每分块一个线程块要 {ends[0]} 步，split-K 要 {ends[1]} 步，stream-K 要 {ends[2]} 步。",
+    )
+    caption = tr(
+        f"{tiles} tiles, {steps} steps of depth each, on {sms} SMs; time runs to the right, a star marks a part of a tile, whose sums have to "
+        "be added up. Dashed: an SM without work.",
+        f"{sms} 个 SM 上的 {tiles} 个分块，每个深 {steps} 步；时间向右。星号表示只是分块的一部分，还要把部分和加起来。虚线框：SM 没活可干。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def saw(sms: int = 132, most: int = 528) -> str:
+    """Efficiency by the number of tiles, for one block per SM at a time."""
+    left, top, width, height = 56, 14, 620, 180
+
+    def place(tiles: int, efficiency: float) -> tuple[float, float]:
+        return round(left + width * tiles / most, 1), round(top + height * (1 - efficiency), 1)
+
+    points = []
+    for wave in range(-(-most // sms)):
+        first, last = wave * sms + 1, min(most, (wave + 1) * sms)
+        points += [place(t, t / (sms * (wave + 1))) for t in (first, last)]
+    s = Svg(left + width + 20, top + height + 52)
+    for part in (0, 0.25, 0.5, 0.75, 1):
+        y = top + height * (1 - part)
+        s.line(left, y, left + width, y, "grid")
+        s.text(left - 8, y + 5, f"{part:.0%}", "muted", "end", 12)
+    for wave in range(most // sms + 1):
+        x = left + width * wave * sms / most
+        s.text(x, top + height + 18, wave * sms, "muted", size=12)
+    s.polyline([place(0, 0), *points], "c1")
+    s.text(left + width / 2, top + height + 40, tr("tiles", "分块数"), "muted", size=13)
+    worst = [(sms * w + 1) / (sms * (w + 1)) for w in range(1, most // sms)]
+    lows = ", ".join(f"{w:.0%}" for w in worst)
+    alt = tr(
+        f"Efficiency over the number of tiles for {sms} SMs: a saw. It reaches 100 % at each multiple of {sms} and falls behind it to {lows}.",
+        f"{sms} 个 SM 时效率随分块数的变化：锯齿形，在 {sms} 的每个倍数处达到 100 %，过后依次跌到 {lows}。",
+    )
+    caption = tr(
+        f"Part of {sms} SMs at work, over all waves, when each has room for one block. One tile past a full wave: {lows}.",
+        f"每个 SM 放得下一块时，{sms} 个 SM 在全部波次里的平均利用率。刚过满波一个分块时：{lows}。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def table() -> str:
+    """Tiles, waves, and the rates predicted and measured for whole tiles and a split rest, as a Markdown table."""
+    recording = references.load("gemm/tile_quantisation")
+    rows = {row["name"]: row["value"] for row in recording.results("steps")[0]["rows"]}
+    waves = {row["name"]: row["value"] for row in recording.results("predict")[0]["rows"]}
+    heads = (
+        tr("tiles", "分块数"),
+        tr("waves", "波次"),
+        tr("efficiency", "效率"),
+        tr("a block per tile: predicted", "每分块一块：预测"),
+        tr("measured", "实测"),
+        tr("rest split by", "剩余部分的份数"),
+        tr("predicted", "预测"),
+        tr("measured", "实测"),
+    )
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---:|" * len(heads)]
+    for name in dict.fromkeys(key.partition(" tiles, ")[0] for key in rows):
+        cells = [
+            name,
+            f"{waves[f'{name} tiles: waves']}",
+            f"{waves[f'{name} tiles: efficiency']:.0f} %",
+        ]
+        for kind in ("a block per tile", "rest split"):
+            if kind == "rest split":
+                cells.append(f"{waves[f'{name} tiles: splits of the rest']}")
+            cells += [
+                f"{rows[f'{name} tiles, {kind}: {what}']:.1f}" for what in ("predicted", "measured")
+            ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
