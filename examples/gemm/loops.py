@@ -21,7 +21,6 @@ from cudatut import instances
 from cudatut.nvcc import find_nvcc, nvcc_env
 
 
-# --8<-- [start:instruction]
 @dataclass(frozen=True)
 class Instruction:
     """One instruction: address, predicate ('@P0' or ''), text, and the upper half of its 128 bits."""
@@ -72,9 +71,6 @@ class Instruction:
     def reuse(self) -> int:
         """A bit per source operand: keep it for the next instruction."""
         return self.upper >> 58 & 15
-
-
-# --8<-- [end:instruction]
 
 
 _LINE = re.compile(
