@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import gpu_results
-from .errors import CheckError, OutOfDeviceMemory
+from .errors import CheckError, KernelCompileError, LaunchError, OutOfDeviceMemory
 from .gpu import device, supports
 from .ladder import Ladder, Rung, load, shared
 from .timing import bench
@@ -42,7 +42,7 @@ def measure(
 ) -> dict[str, Any]:
     """Check and time all rungs at each size; returns the entry for `results/<gpu>.json`, without its certificate.
 
-    A rung whose result is wrong is left out, with the reason, and said so; a size for which the memory is too small is
+    A rung that does not run here, or whose result is wrong, is left out, with the reason, and said so; a size for which the memory is too small is
     skipped. Raises GpuResultsError if nothing could be measured, NoGpuError.
     """
     rungs, left_out = sort_out(rungs_of(ladder), device().compute_capability)
@@ -59,7 +59,13 @@ def measure(
         raise gpu_results.GpuResultsError(f"{ladder.name}: no size could be measured on this GPU")
     for name, why in left_out.items():
         say(f"{name} is left out: {why}")
-    files = dict.fromkeys(rung.path for rung in rungs if rung.name not in left_out)
+    files = [rung.path for rung in rungs if rung.name not in left_out]
+    # A rung may be launched by a module of its own, which then counts as well.
+    files += [
+        f"{ladder.part}/{rung.options['launch']}.py"
+        for rung in rungs
+        if rung.name not in left_out and "launch" in rung.options
+    ]
     return {"sources": gpu_results.sources(files), "left_out": left_out, "contests": contests}
 
 
@@ -77,6 +83,8 @@ def _contest(
             runs[rung.name] = problem.launcher(rung)
         except CheckError as error:
             left_out[rung.name] = f"wrong result: {str(error).splitlines()[0]}"
+        except (LaunchError, KernelCompileError) as error:  # needs more than this GPU has
+            left_out[rung.name] = str(error).splitlines()[0]
     return bench(
         {**runs, **problem.vendors()},
         bytes=problem.bytes,

@@ -54,7 +54,7 @@ SPACE.check(small, default)
 run = SPACE.launcher(small, default)
 alone = [time_once(run) for _ in range(ct.size(200, 2))]
 scatter = 100 * stdev(alone) / median(alone)
-ROUNDS = (1, 3, 10, 30, 100) if ct.size(1, 0) else (1, 2)
+ROUNDS = (1, 2, 5, 15, 50) if ct.size(1, 0) else (1, 2)
 luckiest = NormalDist().inv_cdf((NAMES - 0.375) / (NAMES + 0.25))  # of so many normal numbers
 predicted = [(1, luckiest * scatter)]
 # The median of r values scatters by sqrt(pi / 2 r) of what one does.
@@ -82,7 +82,7 @@ def first(rounds):
 
 
 leads = [(r, first(r)[1]) for r in ROUNDS]
-again = take_turns(names, ct.size(30, 1), random.Random(1))
+again = take_turns(names, ct.size(20, 1), random.Random(1))
 medians = {name: median(runs) for name, runs in again.items()}
 ct.series(
     "lead of the luckiest of 64 names of one kernel",

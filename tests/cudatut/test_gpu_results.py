@@ -3,10 +3,12 @@
 import copy
 import json
 import os
+from types import SimpleNamespace
 
 import pytest
 
 from cudatut import cli, gpu_results, gpu_scoreboard, ladder, paths
+from cudatut.errors import CheckError, LaunchError, OutOfDeviceMemory
 from cudatut.gpu_results import GpuResultsError
 
 GPU = {
@@ -187,6 +189,51 @@ def test_rungs_that_a_gpu_cannot_run_are_left_out_with_the_reason():
     able, left_out = gpu_scoreboard.sort_out(rungs, (8, 0))
     assert left_out["tma"] == "needs sm_90" and "tma" not in [rung.name for rung in able]
     assert gpu_scoreboard.sort_out(rungs, (9, 0))[1] == {}
+
+
+def test_a_scoreboard_leaves_out_what_does_not_run_and_skips_what_does_not_fit(monkeypatch):
+    class Problem:
+        bytes, flops = None, 1
+
+        def __init__(self, m, n, k):
+            if m > 4096:
+                raise OutOfDeviceMemory("8 GiB are free")
+
+        def check(self, rung):
+            print("a table for each check")
+            if rung.name == "tiled":
+                raise CheckError("wrong at 7")
+            if rung.name == "warp_tile":
+                raise LaunchError("takes 100 KB")
+
+        def launcher(self, rung):
+            return rung.name
+
+        def vendors(self):
+            return {"cuBLAS": "cuBLAS"}
+
+    def bench(runs, bytes, flops, name):
+        rows = [row(one, 10.0, one == "cuBLAS") for one in runs]
+        return SimpleNamespace(json=lambda: benchmark(*rows))
+
+    gemms, said = ladder.load("gemm"), []
+    monkeypatch.setattr(
+        gpu_scoreboard, "device", lambda: SimpleNamespace(compute_capability=(8, 0))
+    )
+    monkeypatch.setattr(gpu_scoreboard, "bench", bench)
+    monkeypatch.setattr(gemms, "problem", Problem)
+    entry = gpu_scoreboard.measure(gemms, [size(4096), size(8192)], said.append)
+    assert entry["left_out"] == {
+        "tma": "needs sm_90",
+        "tiled": "wrong result: wrong at 7",
+        "warp_tile": "takes 100 KB",
+    }
+    assert said[0].startswith("m=8192 n=8192 k=8192 is skipped") and len(said) == 4
+    names = [one["name"] for one in entry["contests"][0]["benchmark"]["rows"]]
+    assert names[0] == "naive_columns" and names[-1] == "cuBLAS" and "tiled" not in names
+    assert "gemm/vectorised.cu" in entry["sources"] and "gemm/tma.cu" not in entry["sources"]
+    with pytest.raises(GpuResultsError, match="no size could be measured"):
+        gpu_scoreboard.measure(gemms, [size(8192)], said.append)
 
 
 def test_list_of_what_is_kept(kept, capsys):
