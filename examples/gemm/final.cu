@@ -1,9 +1,10 @@
 // C = alpha op(A) op(B) + beta C in fp32, for any sizes, leading dimensions and transpositions.
 // requires: sm_80
+// @rung kernel=sgemm<64,128,16,8,8,3,3,4,false,false> launch=sgemm
+// @instance sgemm<64,128,16,8,8,3,3,1,false,true>
+// @instance sgemm<64,64,16,8,4,4,4,1,true,false>
+// @instance sgemm<32,64,16,4,4,4,6,4,true,true>
 // @instance sgemm<128,256,16,8,16,4,1,4,false,false>
-// @instance sgemm<128,128,16,8,16,4,2,1,true,false>
-// @instance sgemm<128,128,16,8,8,4,2,1,false,true>
-// @instance sgemm<64,64,16,8,8,3,6,4,true,true>
 
 // --8<-- [start:operand]
 // Start to copy WORDS words from global into shared memory, past the registers; only the first
@@ -89,6 +90,10 @@ struct Operand {
                           (ALONG_K ? l : w) < room);
       }
     }
+  }
+
+  // On to the next tile. Not at once: until a copy has read its address, no register of it is free.
+  __device__ __forceinline__ void advance(int depth) {
     from += ALONG_K ? depth : (long long)ld * depth;
   }
 };
@@ -227,6 +232,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   if (steps > 0) {
     a_copy.template copy<false>(0, depth - (steps - 1) * BK);
     b_copy.template copy<false>(0, depth - (steps - 1) * BK);
+    a_copy.advance(depth - (steps - 1) * BK);
+    b_copy.advance(depth - (steps - 1) * BK);
   }
   commit();
 #pragma unroll
@@ -234,6 +241,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
     if (s < steps) {
       a_copy.template copy<true>(s, BK);
       b_copy.template copy<true>(s, BK);
+      a_copy.advance(BK);
+      b_copy.advance(BK);
     }
     commit();
   }
@@ -252,11 +261,17 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
     const bool more = step + STAGES - 1 < steps;
 #pragma unroll
     for (int kk = 0; kk < BK; ++kk) {
-      if (kk == 0 && more) a_copy.template copy<true>(free_slot, BK);
-      if (kk == 1) {
+      // The copies of the step that is STAGES - 1 ahead: of A here, of B half a step later, so that
+      // they do not queue up in front of the loads from shared memory.
+      if (kk == 1 && more) a_copy.template copy<true>(free_slot, BK);
+      if (kk == BK / 2) {
         if (more) b_copy.template copy<true>(free_slot, BK);
         commit();
         free_slot = slot;
+      }
+      if (kk == BK - 2) {
+        a_copy.advance(BK);
+        b_copy.advance(BK);
       }
       if (kk == BK - 1) {
         // The next tile has arrived, for all threads; and all have read what they need of this one.
