@@ -1,0 +1,190 @@
+"""Warp tiles drawn from the index arithmetic: where warps stand in a block's tile, lanes in a warp's, and who waits when."""
+
+from __future__ import annotations
+
+from cudatut.site.svg import Svg, figure, tr
+
+
+def tiles(
+    bm: int = 128,
+    bn: int = 128,
+    shapes: tuple[tuple[int, int], ...] = ((16, 128), (32, 64), (64, 32)),
+    shown: int = 2,
+) -> str:
+    """The tiles of a block's warps to scale; for one warp, the words of A and B that it needs at one depth."""
+    scale, gap, top, strip = 1.25, 40, 54, 12
+    side = bn * scale
+    panel = side + strip + gap
+    s = Svg(14 + panel * len(shapes), top + bm * scale + 58)
+    told = []
+    for p, (wm, wn) in enumerate(shapes):
+        x0 = 10 + p * panel + strip + 6
+        s.text(x0 - strip - 6, 18, f"{wm} × {wn}", "bold", "start")
+        for warp in range(bm * bn // (wm * wn)):
+            x, y = warp % (bn // wn) * wn, warp // (bn // wn) * wm
+            cls = "c2" if warp == shown else "c0"
+            s.rect(
+                x0 + x * scale,
+                top + y * scale,
+                wn * scale - 2,
+                wm * scale - 2,
+                cls,
+                tr("warp", "束") + f" {warp}" if wn * scale > 60 and wm * scale > 18 else warp,
+                rx=0,
+            )
+        x, y = shown % (bn // wn) * wn, shown // (bn // wn) * wm
+        s.rect(x0 - strip - 4, top + y * scale, strip, wm * scale - 2, "c1 solid", rx=0)
+        s.rect(x0 + x * scale, top - strip - 4, wn * scale - 2, strip, "c3 solid", rx=0)
+        words, fmas = wm + wn, wm * wn
+        told.append((wm, wn, words, words / fmas))
+        s.text(x0, top + bm * scale + 22, tr(f"{words} words", f"{words} 个字"), "", "start")
+        s.text(
+            x0,
+            top + bm * scale + 44,
+            tr(f"{words / fmas:.3f} per FMA", f"每次 FMA {words / fmas:.3f} 个"),
+            "",
+            "start",
+        )
+    listed = "; ".join(f"{m} x {n}: {w} words, {each:.3f} per FMA" for m, n, w, each in told)
+    alt = tr(
+        f"A tile of {bm} x {bn} divided among warps in {len(shapes)} ways. Words that a warp needs at one depth: {listed}.",
+        f"{bm} × {bn} 的分块按 {len(shapes)} 种方式分给线程束。线程束在一个深度上需要的字："
+        + "；".join(f"{m} × {n}：{w} 个，每次 FMA {each:.3f} 个" for m, n, w, each in told)
+        + "。",
+    )
+    caption = tr(
+        f"To scale. At the edges: the words of A (left) and of B (above) that warp {shown} needs at one depth.",
+        f"按比例绘制。边上是束 {shown} 在一个深度上需要的 A 的字（左）和 B 的字（上）。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def gather(bits: int, lane: int) -> int:
+    """The bits of a lane's number that the mask selects, pushed together."""
+    chosen = [bit for bit in range(5) if bits >> bit & 1]
+    return sum((lane >> bit & 1) << to for to, bit in enumerate(chosen))
+
+
+def lanes(masks: tuple[int, ...] = (0b00111, 0b01110)) -> str:
+    """Where the lanes of a warp stand, for numberings by rows and in pairs; a colour is a group of eight lanes."""
+    cell, gap, top = 40, 30, 34
+    columns = 8
+    s = Svg(2 * (columns * cell + gap), top + 4 * cell + 18)
+    names = (tr("by rows", "按行编号"), tr("in pairs", "成对编号"))
+    told = []
+    for p, (mask, name) in enumerate(zip(masks, names)):
+        x0 = 8 + p * (columns * cell + gap)
+        s.text(x0, 18, name, "bold", "start")
+        grid = {}
+        for lane in range(32):
+            x, y = gather(mask, lane), gather(31 & ~mask, lane)
+            grid[y, x] = lane
+            group = lane // 8
+            s.rect(x0 + x * cell, top + y * cell, cell - 3, cell - 3, f"c{1 + group}", lane, rx=2)
+        told.append((name, [grid[0, x] for x in range(columns)]))
+    listed = "; ".join(f"{name}: {row}" for name, row in told)
+    alt = tr(
+        f"32 lanes in 4 rows of 8, numbered in two ways. First rows: {listed}.",
+        f"32 个 lane 排成 4 行 8 列，两种编号。第一行分别是：{listed}。",
+    )
+    caption = tr(
+        "Each box is a lane with its first four columns. Lanes in a column need the same words of B, lanes in a row the same of "
+        "A. A colour is a group of eight lanes, which a load of four words per lane serves together.",
+        "每个方块是一个 lane（图中只画它的前四列）。同列的 lane 要 B 的同样几个字，同行的 lane 要 A 的同样几个字。一种颜色是一组八个 lane，每 lane 四个字的读取一次处理一组。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def schedule(warps: int, loads: int, wait: int, fmas: int, cycles: int) -> list[list[str]]:
+    """What each warp does in each cycle, if one of them may issue: 'load', 'wait', 'fma', or 'turn' (ready, not chosen).
+
+    A warp loads, waits for the words, computes, and begins again. The scheduler keeps to a warp for as long as it can,
+    then takes the next one that is ready.
+    """
+    state = [
+        [0, 0] for _ in range(warps)
+    ]  # instructions issued in this round; cycle when it may go on
+    done: list[list[str]] = [[] for _ in range(warps)]
+    current = 0
+    for cycle in range(cycles):
+        ready = [w for w in range(warps) if state[w][1] <= cycle]
+        if current not in ready and ready:
+            current = min(ready, key=lambda w: (w - current) % warps)
+        for w in range(warps):
+            issued, until = state[w]
+            if until > cycle:
+                done[w].append("wait")
+            elif w != current:
+                done[w].append("turn")
+            else:
+                done[w].append("load" if issued < loads else "fma")
+                state[w][0] = issued = issued + 1
+                if issued == loads:
+                    state[w][1] = cycle + 1 + wait
+                elif issued == loads + fmas:
+                    state[w][0] = 0
+    return done
+
+
+def turns(loads: int = 4, wait: int = 30, fmas: int = 64, cycles: int = 300) -> str:
+    """One scheduler with one warp and with four: loads, waits, FMAs in time, and which issue slots are used."""
+    scale, left, row = 2.0, 96, 24
+    s = Svg(left + cycles * scale + 6, 268)
+    tints = {"load": "c3 solid", "wait": "hollow dash muted", "fma": "c1", "turn": "c0"}
+    y, told = 8, []
+    for warps in (1, 4):
+        done = schedule(warps, loads, wait, fmas, cycles)
+        for w, line in enumerate(done):
+            s.text(left - 8, y + 16, tr(f"warp {w}", f"线程束 {w}"), "", "end")
+            _runs(s, line, left, y, scale, row, tints)
+            y += row
+        used = [
+            "used" if any(line[c] in ("load", "fma") for line in done) else ""
+            for c in range(cycles)
+        ]
+        s.text(left - 8, y + 18, tr("slots", "发射槽"), "bold", "end")
+        _runs(s, used, left, y + 4, scale, row - 4, {"used": "c2 solid"})
+        told.append((warps, used.count("used")))
+        y += row + 30
+    y -= 6
+    x = left
+    for kind, name in (
+        ("load", tr("loads", "读取")),
+        ("wait", tr("waits for words", "等数据")),
+        ("fma", tr("FMAs", "FMA")),
+        ("turn", tr("waits for its turn", "等轮到自己")),
+    ):
+        s.rect(x, y, 16, 14, tints[kind], rx=0)
+        s.text(x + 22, y + 12, name, "", "start")
+        x += 140
+    listed = "; ".join(f"{w}: {n} / {cycles}" for w, n in told)
+    alt = tr(
+        f"Issue slots of one scheduler over {cycles} cycles. A warp loads ({loads}), waits ({wait} cycles), computes ({fmas} FMAs). "
+        f"Slots used, by number of warps: {listed}.",
+        f"一个调度器 {cycles} 个周期的发射槽。线程束读取（{loads} 条）、等待（{wait} 个周期）、计算（{fmas} 次 FMA）。按线程束个数，用掉的槽：{listed}。",
+    )
+    caption = tr(
+        f"A model: {loads} loads, {wait} cycles until the words are there, {fmas} FMAs, and again. One warp uses {told[0][1]} of "
+        f"{cycles} slots, four use {told[1][1]}.",
+        f"一个模型：{loads} 条读取，{wait} 个周期后数据到达，{fmas} 次 FMA，如此往复。{cycles} 个槽里，一个线程束用掉 {told[0][1]} 个，四个用掉 {told[1][1]} 个。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def _runs(
+    s: Svg, line: list[str], left: float, y: float, scale: float, row: float, tints: dict[str, str]
+) -> None:
+    """Equal neighbours of a line as one box each."""
+    begin = 0
+    for at in range(1, len(line) + 1):
+        if at == len(line) or line[at] != line[begin]:
+            if line[begin] in tints:
+                s.rect(
+                    left + begin * scale,
+                    y,
+                    (at - begin) * scale - 0.5,
+                    row - 4,
+                    tints[line[begin]],
+                    rx=0,
+                )
+            begin = at
