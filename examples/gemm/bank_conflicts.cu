@@ -1,6 +1,7 @@
 // sgemm_vectorised with the layout of its tiles for a choice: the pitch of their rows, and whether
 // the words of a row change places.
 // @rung kernel=sgemm_layout<128,128,8,8,8,128,128,1> block=256 tile=128x128
+// @instance sgemm_layout<128,128,8,8,8,132,128,0>
 #include "edges.cuh"
 
 // --8<-- [start:places]

@@ -1,5 +1,8 @@
 // Solutions: a turned tile that four lanes store to at a time, and block_tile_2d with longer rows
 // of As.
+// @instance sgemm_deep<128,128,16,8,8>
+// @instance sgemm_pitch<128,128,8,8,8,9>
+// @instance sgemm_pitch<128,128,8,8,8,10>
 #include "edges.cuh"
 
 // --8<-- [start:swapped]

@@ -1,6 +1,7 @@
 // sgemm_warp_tile with the numbering of a warp's lanes for a choice: COLUMNS has a 1 for each of
 // the five bits of a lane's number that tells the column it stands in; the others tell its row.
 // @rung kernel=sgemm_lanes<128,128,16,32,64,8,8,14> block=256 tile=128x128
+// @instance sgemm_lanes<128,128,16,128,16,8,8,2>
 #include "edges.cuh"
 
 // --8<-- [start:gather]
