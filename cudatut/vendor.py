@@ -2,7 +2,7 @@
 
 CUB is compiled from the CUDA toolkit's own headers; CuPy (for cuBLAS and elementwise kernels) and PyTorch use the primary
 context that PyCUDA shares. All work on the same arrays, without a copy. While a sanitizer or profiler runs the process,
-every function returns None: it is our kernels that are watched, and the imports take seconds.
+every function returns None (unless asked otherwise): it is our kernels that are watched, and the imports take seconds.
 """
 
 import ctypes
@@ -37,13 +37,14 @@ class Vendor:
 
 
 @cache
-def cupy() -> ModuleType | None:
+def cupy(profiled: bool = False) -> ModuleType | None:
     """CuPy, or None after a note (while an example is recorded: ToolMissing, for a page must not lose its rival).
 
     None, too, while a sanitizer or profiler runs the process: it watches our kernels, and the import takes seconds.
+    profiled: not None under the profiler, whose counters of the rival are wanted.
     """
     activate()
-    if tool.running():
+    if tool.running() and not (profiled and tool.running() == "ncu"):
         return None
     try:
         import cupy
@@ -204,15 +205,16 @@ def gemm(
     beta: float = 0.0,
     transpose_a: bool = False,
     transpose_b: bool = False,
+    profiled: bool = False,
 ) -> Vendor | None:
     """c = alpha op(a) op(b) + beta c by cublasSgemm, called through CuPy; all row-major and float32, without TF32.
 
     op(a) is (m, k): a itself, or with transpose_a the transpose of an a of (k, m); op(b) is (k, n) likewise; c is (m, n).
     A call costs the host no more than cuBLAS's own launch: everything else is prepared here.
-    Raises TypeError for another dtype, ValueError for shapes that do not fit.
+    profiled: there under the profiler as well. Raises TypeError for another dtype, ValueError for shapes that do not fit.
     """
     m, n, k = _gemm_extents(a, b, c, transpose_a, transpose_b)
-    if (cp := cupy()) is None:
+    if (cp := cupy(profiled)) is None:
         return None
     import numpy as np
 
