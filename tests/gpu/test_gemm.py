@@ -1,6 +1,7 @@
 """The ladder of general matrix products on a real GPU: every rung, ragged shapes, alpha and beta, hard inputs."""
 
 import itertools
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -136,6 +137,7 @@ def test_cublas_does_not_use_tf32():
 def test_a_wrong_kernel_is_found(tmp_path):
     text = ladder.read_rung("gemm/block_tile_2d.cu")
     source = (ladder.paths.examples_dir() / text.path).read_text()
+    shutil.copy(ladder.paths.examples_dir() / "gemm/edges.cuh", tmp_path)
     (tmp_path / "mine.cu").write_text(source.replace("beta, to)", "1.0f, to)"))
     rung = replace(text, name="mine", path=str(tmp_path / "mine.cu"))
     with pytest.raises(ct.CheckError, match="mine, 100 x 100 x 100"):
