@@ -123,7 +123,7 @@ ct.facts(
 )
 ct.claim(
     id="k3-occupancy",
-    source="SGEMM worklog, K3",
+    source="SGEMM worklog, kernel 3",
     statement={
         "en": "Kernel 3 (37 registers, 8192 B, 1024 threads) has one block per SM on an A6000: 66 % occupancy.",
         "zh": "第 3 个 kernel（37 个寄存器、8192 B、1024 个线程）在 A6000 上每个 SM 只放得下一个线程块，占用率 66 %。",

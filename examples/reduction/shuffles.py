@@ -215,7 +215,7 @@ ct.facts(
 # %% activemask-claim
 ct.claim(
     id="reduction-activemask",
-    source="HackMD notes, warplevelPrimitiveReduction",
+    source="Learn CUDA Programming, notes: warplevelPrimitiveReduction",
     statement={
         "en": "__activemask() as the mask of every step makes the shuffles right for whichever lanes are there. "
         "Sum and minimum of 20 fives:",
