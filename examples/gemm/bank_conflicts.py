@@ -199,7 +199,7 @@ times = LADDER.bench(
 gain = times["as it was"].median_us / times["swizzled"].median_us
 ct.claim(
     id="gemm-conflicts-slower",
-    source="SGEMM worklog, kernel 7, RTX A6000",
+    source="SGEMM worklog, kernel 7 (RTX A6000)",
     statement={
         "en": "Without the conflicts of Bs the product is slower than with them",
         "zh": "消除 Bs 的冲突之后，乘法反而更慢",

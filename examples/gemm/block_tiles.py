@@ -167,7 +167,7 @@ times = LADDER.bench(
 gain = times["thread_tile"].median_us / times["block_tile_2d"].median_us
 ct.claim(
     id="block-tile-gain",
-    source="SGEMM worklog, kernels 4 and 5, RTX A6000",
+    source="SGEMM worklog, kernels 4 and 5 (RTX A6000)",
     statement={
         "en": "Going from 8 to 8 x 8 results per thread makes the product 1.88 times as fast (8,475 to 15,972 GFLOP/s)",
         "zh": "每线程从 8 个结果增加到 8×8 个，速度变为 1.88 倍（8475 到 15972 GFLOP/s）",

@@ -140,7 +140,7 @@ times = LADDER.bench(
 gain = times["block_tile_2d"].median_us / times["vectorised"].median_us
 ct.claim(
     id="vectorised-gain",
-    source="SGEMM worklog, kernels 5 and 6, RTX A6000",
+    source="SGEMM worklog, kernels 5 and 6 (RTX A6000)",
     statement={
         "en": "Accesses of four words make the product 1.14 times as fast (15,972 to 18,237 GFLOP/s)",
         "zh": "一次访问四个字，乘法的速度变为 1.14 倍（15972 到 18237 GFLOP/s）",

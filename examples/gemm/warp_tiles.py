@@ -208,7 +208,7 @@ ct.facts(
 alone = faster("conflict_free, depth 16", "warp_tile, depth 16")
 ct.claim(
     id="warp-tiles-gain",
-    source="SGEMM worklog, kernels 9 and 10, RTX A6000",
+    source="SGEMM worklog, kernels 9 and 10 (RTX A6000)",
     statement={
         "en": "Warp tiles make the product 1.10 times as fast (19,721 to 21,779 GFLOP/s)",
         "zh": "线程束分块使乘法的速度变为 1.10 倍（19721 到 21779 GFLOP/s）",
