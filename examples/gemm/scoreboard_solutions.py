@@ -30,17 +30,27 @@ mine = read_rung("gemm/scoreboard_solutions.cu")
 for trial in LADDER.trials if ct.size(1, 0) else LADDER.trials[:6]:
     LADDER.problem(**trial).check(mine)  # ends in ct.check
 
-rows, benches = {}, {}
-for n in (256, 1024) if ct.size(1, 0) else (100,):
-    rows |= {
-        f"{n}: blocks of 128 x 128": ct.cdiv(n, 128) ** 2,
-        f"{n}: blocks of 32 x 32": ct.cdiv(n, 32) ** 2,
-    }
-    contestants = ["conflict_free", "double_buffer", mine, "final"]
-    if tool.running():
-        contestants = [mine]
-    benches[n] = LADDER.bench(contestants, name=f"n = {n}", rounds=20, m=n, n=n, k=n)
-ct.facts(f"blocks, for {SMS} SMs", rows)
+
+def contest(n):
+    """The rung beside three others and cuBLAS, on n x n x n."""
+    rungs = [mine] if tool.running() else ["conflict_free", "double_buffer", mine, "final"]
+    return LADDER.bench(rungs, name=f"n = {n}", rounds=20, m=n, n=n, k=n)
+
+
+ct.facts(
+    f"blocks, for {SMS} SMs",
+    {
+        f"{n}: blocks of {side} x {side}": ct.cdiv(n, side) ** 2
+        for n in (256, 1024)
+        for side in (128, 32)
+    },
+)
+
+# %% small
+small = contest(ct.size(256, 64))
+
+# %% larger
+larger = contest(ct.size(1024, 64))
 
 # %% solution-2
 few = [shape for shape in SHAPES if np.prod(shape) < 5e9][:8] if ct.size(1, 0) else [(40, 50, 60)]
@@ -77,6 +87,8 @@ for m, n, k in few:
     rows[f"{m} x {n} x {k}: plans"] = len(runs)
     rows[f"{m} x {n} x {k}: chosen / best"] = " / ".join(told)
     rows[f"{m} x {n} x {k}: time of chosen / of best"] = lost[-1]
+
+# %% lost
 if lost:
     rows["geometric mean"] = geometric_mean(lost)
 ct.facts("what the cost model loses", rows)

@@ -9,12 +9,16 @@ SEED = 2026
 LEAST, MOST = 64, 8192
 
 
+# --8<-- [start:drawn]
 def drawn() -> list[tuple[int, int, int]]:
     """The draw that gave SHAPES."""
     logs = np.random.default_rng(SEED).uniform(np.log(LEAST), np.log(MOST), (40, 3))
     return [tuple(shape) for shape in np.rint(np.exp(logs)).astype(int).tolist()]
 
 
+# --8<-- [end:drawn]
+
+# --8<-- [start:shapes]
 # fmt: off
 SHAPES = [
     (152, 1428, 618), (386, 358, 2965), (5170, 151, 1520), (272, 6979, 5553), (1400, 2468, 779),
@@ -27,3 +31,4 @@ SHAPES = [
     (89, 1216, 4095), (1350, 304, 1542), (330, 1641, 119), (249, 75, 96), (944, 197, 783),
 ]
 # fmt: on
+# --8<-- [end:shapes]
