@@ -4,7 +4,7 @@ A rule needs no compiler and no GPU, only the numbers of one. All are stated for
 transposed) and for copies of 16 bytes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -137,31 +137,20 @@ def little_from_l2(c: Config, gpu: Limits) -> bool:
 
 
 def register_budget(c: Config, gpu: Limits) -> int:
-    """The most registers that the compiler may give a thread so that `blocks` blocks fit: all it learns of `blocks`."""
+    """The most registers that the compiler may give a thread so that `blocks` blocks fit."""
     return min(255, gpu.registers_per_sm // (c.blocks * c.threads) // 8 * 8)
-
-
-def one_of_a_kind(configs: Sequence[Config], gpu: Limits) -> list[Config]:
-    """Of those that compile to the same code, because `blocks` leaves them the same budget, the one of most blocks."""
-    kinds = {}
-    for config in sorted(configs, key=lambda c: c.blocks):
-        rest = {**numbers(config), "blocks": register_budget(config, gpu)}
-        kinds[tuple(rest.values())] = config
-    kept = set(kinds.values())
-    return [config for config in configs if config in kept]
 
 
 def each(rule: Callable[[Config, Limits], bool]) -> Callable[..., list[Config]]:
     return lambda configs, gpu: [config for config in configs if rule(config, gpu)]
 
 
-RULES = {  # in order; each sees what those before it left
+RULES = {  # in order; each takes and gives a list
     "whole warps": each(whole_warps),
     "whole copies": each(whole_copies),
     "threads": each(fits_threads),
     "shared memory": each(fits_shared),
     "registers": each(fits_registers),
-    "different code": one_of_a_kind,
     "8 warps per SM": each(enough_warps),
     "arithmetic over shared loads": each(more_arithmetic_than_loads),
     "bytes from L2": each(little_from_l2),

@@ -186,7 +186,7 @@ def share(turn: Iterable[tuple[Instruction, int]]) -> float:
 
 # --8<-- [start:banks]
 def bank_conflicts(turn: Iterable[tuple[Instruction, int]]) -> int:
-    """FMAs of a turn that fetch three registers of one bank, even or odd, and so take a cycle more.
+    """FMAs of a turn that fetch two registers of one bank, even or odd, or three, and so have to wait.
 
     An operand that the FMA before has kept (`.reuse`), in the same place, is not fetched.
     """
@@ -199,7 +199,7 @@ def bank_conflicts(turn: Iterable[tuple[Instruction, int]]) -> int:
         registers = [re.match(r"-?R(\d+)", place) for place in places]
         numbers = [int(found[1]) if found else None for found in registers]
         fetched = {n for p, n in enumerate(numbers) if n is not None and kept.get(p) != n}
-        conflicts += times * (len(fetched) == 3 and len({n % 2 for n in fetched}) == 1)
+        conflicts += times * (len({n % 2 for n in fetched}) < len(fetched))
         kept = {p: numbers[p] for p, place in enumerate(places) if ".reuse" in place}
     return conflicts
 

@@ -14,7 +14,6 @@ _RULES = {  # names of the rules in Chinese
     "threads": "线程数",
     "shared memory": "共享内存",
     "registers": "寄存器",
-    "different code": "不同的代码",
     "8 warps per SM": "每个 SM 8 个线程束",
     "arithmetic over shared loads": "运算多于共享内存读取",
     "bytes from L2": "从 L2 读取的字节",
