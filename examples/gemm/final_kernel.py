@@ -12,13 +12,13 @@
 
 # %% setup
 import itertools
-import re
 from statistics import median
 
 import loops
 import numpy as np
 import sgemm
 from ladder import Gemm
+from register_banks import same_bank
 
 import cudatut as ct
 from cudatut import paths, tool
@@ -111,22 +111,6 @@ for ta, tb in FLAGS:
 
 
 # %% predict
-def same_bank(turn):
-    """FMAs of a turn that fetch two registers of one bank; what `.reuse` has kept is not fetched."""
-    found, kept = 0, {}
-    for i, times in turn:
-        if i.op != "FFMA":
-            kept = {}
-            continue
-        places = [place.strip() for place in i.text.split(None, 1)[1].split(",")[1:4]]
-        registers = [re.match(r"-?R(\d+)", place) for place in places]
-        numbers = [int(register[1]) if register else None for register in registers]
-        fetched = {n for p, n in enumerate(numbers) if n is not None and kept.get(p) != n}
-        found += times * (len({n % 2 for n in fetched}) < len(fetched))
-        kept = {p: numbers[p] for p, place in enumerate(places) if ".reuse" in place}
-    return found
-
-
 clock = ct.attributes()["CLOCK_RATE"] / 1e6  # GHz
 peak = SMS * 128 * 2 * clock / 1e3  # TFLOP/s, if every issue slot were an FMA
 names = [] if tool.running() else [name for name in runs if name != "rest shared"]

@@ -241,7 +241,9 @@ def attempts() -> str:
         y = 34 + number * row
         s.text(left - 10, y + 15, tr(en, zh), "", "end", 13)
         s.circle(x(rate), y + 10, 6, "c2 solid")
-        s.text(x(rate) - 12, y + 15, f"{rate:.1f}", "muted", "end", 12)
+        side = 12 if rate > CUBLAS else -12  # not across the line of cuBLAS
+        anchor = "start" if rate > CUBLAS else "end"
+        s.text(x(rate) + side, y + 15, f"{rate:.1f}", "muted", anchor, 12)
     for value, name in ((CUBLAS, "cuBLAS"), (LIMIT, tr("FMA limit", "FMA 上限"))):
         s.line(x(value), 26, x(value), bottom, "limit dash")
         s.text(x(value), 18, f"{name} {value}", "limit", size=12)
@@ -257,3 +259,34 @@ def attempts() -> str:
         "n = 4096，H100；数据来自我们 2026-11-21 的扫描，不是本站的运行记录。坐标轴不从 0 开始。",
     )
     return figure(s, alt=alt, caption=caption)
+
+
+def tried() -> str:
+    """Instances that were tried: what their machine code says, and their rates; a Markdown table."""
+    recording = references.load("gemm/attempts")
+    rows = {row["name"]: row["value"] for row in recording.results("predict")[0]["rows"]}
+    rates = {row["name"]: row["value"] for row in recording.results("bench")[0]["rows"]}
+    heads = (
+        tr("tile, results of a thread", "分块，每线程结果"),
+        tr("registers", "寄存器"),
+        tr("spilled bytes", "溢出字节"),
+        tr("warps per SM", "每 SM 线程束"),
+        "FFMA",
+        tr("two words of one bank", "两个字同在一个存储体"),
+        tr("bound, TFLOP/s", "上限，TFLOP/s"),
+        tr("measured, TFLOP/s", "实测，TFLOP/s"),
+    )
+    lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
+    for name, rate in rates.items():
+        if f"{name}: bound" not in rows:
+            lines.append(f"| {name} |" + " – |" * (len(heads) - 2) + f" {rate:.1f} |")
+            continue
+        value = lambda what, name=name: rows[f"{name}: {what}"]  # noqa: E731
+        cells = [
+            name,
+            *(f"{value(what)}" for what in ("registers", "spilled bytes", "warps per SM")),
+        ]
+        cells += [f"{value('FFMA'):.1f} %", f"{value('two words of one bank'):.0f} %"]
+        cells += [f"{value('bound'):.1f}", f"{rate:.1f}"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)

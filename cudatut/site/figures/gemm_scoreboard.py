@@ -8,6 +8,7 @@ from html import escape
 
 from cudatut.site import references
 from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.sweep import _spread
 
 
 def _rows(example: str, cell: str, index: int = 0) -> dict[str, float]:
@@ -68,6 +69,9 @@ def roofline() -> str:
         )
     s.line(px(1e3 * fma / cache), py(fma), right, py(fma), "accent")
     s.text(right, py(fma) - 8, f"FMA {fma:.1f} TFLOP/s", "accent", "end", 12)
+    # Rungs of nearly the same rate would hide each other's numbers.
+    wanted = [(py(rate), name) for name, (_, _, rate) in found.items()]
+    heights = _spread(wanted, top, bottom, gap=11)
     for number, (name, (from_memory, from_cache, rate)) in enumerate(found.items(), 1):
         told = f"{name}: {rate:.1f} TFLOP/s, {from_memory:.0f} / {from_cache:.0f} FLOP/B"
         cls = "c5 solid" if name == "cuBLAS" else "c2 solid"
@@ -77,11 +81,8 @@ def roofline() -> str:
             px(from_cache) - 4, py(rate) - 4, 8, 8, "c3 solid" if name != "cuBLAS" else cls, rx=0
         )
         s.raw("</g>")
-        # Rungs of nearly the same rate would hide each other's numbers: left and right in turn.
-        side = 9 if number % 2 else -9
-        anchor = "start" if number % 2 else "end"
-        s.text(px(from_memory) + side, py(rate) + 4, number, "muted", anchor, 11)
-        s.text(px(from_cache) + side, py(rate) + 4, number, "muted", anchor, 11)
+        for at in (px(from_memory), px(from_cache)):
+            s.text(at + 9, heights[name] + 4, number, "muted", "start", 11)
     best = max(rate for *_, rate in found.values())
     alt = tr(
         f"Roofline with {len(names)} kernels. Counted by bytes of memory, and counted by bytes of L2, each stands at its rate; the highest "
@@ -89,7 +90,7 @@ def roofline() -> str:
         f"{len(names)} 个 kernel 的 roofline：分别按显存字节和 L2 字节放置，高度是速率；最高的达到水平线的 {best / fma:.0%}。",
     )
     caption = tr(
-        "Circles: FLOP per byte of memory, under the blue roof. Squares: FLOP per byte between L2 and the SMs, under the other one. The numbers are "
+        "Circles: FLOP per byte of memory, under the roof of memory. Squares: FLOP per byte between L2 and the SMs, under that of L2. The numbers are "
         "those of the table below; the pointer tells names.",
         "圆点：按显存字节计，对应显存的屋顶；方块：按 L2 与 SM 之间的字节计，对应 L2 的屋顶。编号见下表，鼠标停留可看名字。",
     )
