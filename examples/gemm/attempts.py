@@ -13,7 +13,6 @@
 import loops
 import sgemm
 from ladder import Gemm
-from register_banks import same_bank
 
 import cudatut as ct
 from cudatut import tool
@@ -56,7 +55,10 @@ for name, config in {} if tool.running() else configs.items():
         f"{name}: spilled bytes": needs.spill_bytes,
         f"{name}: warps per SM": needs.blocks_per_sm * config.threads // 32,
         f"{name}: FFMA": (100 * loops.share(turn), "%"),
-        f"{name}: two words of one bank": (100 * same_bank(turn) / loops.count(turn)["FFMA"], "%"),
+        f"{name}: two words of one bank": (
+            100 * loops.bank_conflicts(turn) / loops.count(turn)["FFMA"],
+            "%",
+        ),
         f"{name}: bound": (loops.share(turn) * peak, "TFLOP/s"),
     }
 ct.facts("read from the machine code", rows)

@@ -18,7 +18,6 @@ import loops
 import numpy as np
 import sgemm
 from ladder import Gemm
-from register_banks import same_bank
 
 import cudatut as ct
 from cudatut import paths, tool
@@ -120,7 +119,7 @@ for name in names:
     kernel = runs[name].kernel
     turn = loops.main_turn(loops.disassemble(kernel), config.bk * config.tm * config.tn)
     counted = loops.count(turn)
-    shares[name] = 100 * same_bank(turn) / counted["FFMA"]
+    shares[name] = 100 * loops.bank_conflicts(turn) / counted["FFMA"]
     needs = kernel.resources(config.threads, runs[name].shared)
     rows |= {
         f"{name}: registers": needs.registers,

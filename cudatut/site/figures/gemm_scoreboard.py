@@ -64,14 +64,15 @@ def roofline() -> str:
         start = max(x0, 1e3 * y0 / rate)
         s.line(px(start), py(rate * start / 1e3), px(ridge), py(fma), cls)
         middle = math.sqrt(start * ridge)
-        s.text(
-            px(middle) - 6, py(rate * middle / 1e3) - 6, f"{label} {rate:,.0f} GB/s", cls, "end", 12
-        )
+        # To the left of the upper line, to the right of the lower one.
+        side, drop, anchor = (-6, -6, "end") if rate == cache else (8, 12, "start")
+        words = f"{label} {rate:,.0f} GB/s"
+        s.text(px(middle) + side, py(rate * middle / 1e3) + drop, words, cls, anchor, 12)
     s.line(px(1e3 * fma / cache), py(fma), right, py(fma), "accent")
     s.text(right, py(fma) - 8, f"FMA {fma:.1f} TFLOP/s", "accent", "end", 12)
     # Rungs of nearly the same rate would hide each other's numbers.
-    wanted = [(py(rate), name) for name, (_, _, rate) in found.items()]
-    heights = _spread(wanted, top, bottom, gap=11)
+    wanted = [(py(rate) - 4, name) for name, (_, _, rate) in found.items()]
+    heights = _spread(wanted[::2], top, bottom, 11) | _spread(wanted[1::2], top, bottom, 11)
     for number, (name, (from_memory, from_cache, rate)) in enumerate(found.items(), 1):
         told = f"{name}: {rate:.1f} TFLOP/s, {from_memory:.0f} / {from_cache:.0f} FLOP/B"
         cls = "c5 solid" if name == "cuBLAS" else "c2 solid"
@@ -81,8 +82,9 @@ def roofline() -> str:
             px(from_cache) - 4, py(rate) - 4, 8, 8, "c3 solid" if name != "cuBLAS" else cls, rx=0
         )
         s.raw("</g>")
+        side, anchor = (9, "start") if number % 2 else (-9, "end")
         for at in (px(from_memory), px(from_cache)):
-            s.text(at + 9, heights[name] + 4, number, "muted", "start", 11)
+            s.text(at + side, heights[name] + 8, number, "muted", anchor, 11)
     best = max(rate for *_, rate in found.values())
     alt = tr(
         f"Roofline with {len(names)} kernels. Counted by bytes of memory, and counted by bytes of L2, each stands at its rate; the highest "
