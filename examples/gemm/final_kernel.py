@@ -334,7 +334,8 @@ ct.claim(
 # %% exact-compare
 left, right = (ct.rng(i).random((256, 256), dtype="float32") for i in (10, 11))
 c = ct.empty((256, 256), "float32")
-sgemm.sgemm(ct.to_device(left), ct.to_device(right), c)
+# One block for each tile, so that products are added in order of depth, as on the CPU.
+sgemm.prepare(ct.to_device(left), ct.to_device(right), c, config=SMALL, splits=1)()
 on_cpu = np.zeros((256, 256), "float32")
 for i in range(256):  # as a loop on the CPU adds: one product after another, each operation rounded
     on_cpu += left[:, i : i + 1] * right[i : i + 1]
