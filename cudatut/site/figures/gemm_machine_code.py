@@ -108,8 +108,8 @@ def strips() -> str:
 
 
 def table() -> str:
-    """All rungs: share of FMAs, read and executed, slots used, bound and measured rate, as a Markdown table."""
-    rows, bounds = _rows("compare"), _rows("predict")
+    """All rungs: share of FMAs, read and executed, slots used, bound and measured rate, what banks cost, as a Markdown table."""
+    rows, bounds, loop = _rows("compare"), _rows("predict"), _rows("loop")
     names = dict.fromkeys(key.rpartition(": ")[0] for key in rows)
     heads = (
         tr("kernel", "kernel"),
@@ -119,6 +119,8 @@ def table() -> str:
         tr("slots used", "发射槽利用"),
         tr("product, TFLOP/s", "乘积，TFLOP/s"),
         tr("measured, TFLOP/s", "实测，TFLOP/s"),
+        tr("two words of one bank", "同一存储体取两个字"),
+        tr("dispatch stall", "派发停顿"),
     )
     lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
     for name in names:
@@ -131,6 +133,10 @@ def table() -> str:
             f"{rows[f'{name}: slots used']:.1f} %",
             f"{rows[f'{name}: share x slots']:.1f}",
             f"{rows[f'{name}: measured']:.1f}",
+            "–"
+            if read is None
+            else f"{100 * loop[f'{name}: bank conflicts'] / loop[f'{name}: FFMA']:.0f} %",
+            f"{rows[f'{name}: dispatch stall']:.2f}",
         )
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
