@@ -570,8 +570,7 @@ def record_examples(
     progress.start("side by side", len(able) * len(SANITIZERS) + len(together))
     pool = ThreadPoolExecutor(jobs or min(15, os.cpu_count() or 1))
     try:
-        # By tool: the first pass compiles, and the others find what they need in the cache.
-        watching = [pool.submit(watch, example, tool) for tool in SANITIZERS for example in able]
+        watching = [pool.submit(watch, example, tool) for example in able for tool in SANITIZERS]
         running = [(example, pool.submit(execute, example)) for example in together]
         wait(watching)
         for example, run in running:

@@ -3,7 +3,7 @@
 // @rung kernel=sgemm<64,128,16,8,8,3,3,4,false,false> launch=sgemm
 // @instance sgemm<64,128,16,8,8,3,3,1,false,true>
 // @instance sgemm<64,64,16,8,4,4,4,1,true,false>
-// @instance sgemm<32,64,16,4,4,4,6,4,true,true>
+// @instance sgemm<32,64,16,4,4,4,5,4,true,true>
 // @instance sgemm<128,256,16,8,16,4,1,4,false,false>
 
 // --8<-- [start:operand]

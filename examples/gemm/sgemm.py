@@ -59,7 +59,7 @@ class Config:
 CONFIGS = (
     Config(64, 128, 16, 8, 8, 3, 3, rate=0.84, alone=0.5),
     Config(64, 64, 16, 8, 4, 4, 4, rate=0.74, alone=0.5),
-    Config(32, 64, 16, 4, 4, 4, 6, rate=0.62, alone=0.4),
+    Config(32, 64, 16, 4, 4, 4, 5, rate=0.62, alone=0.4),
 )
 
 

@@ -1,6 +1,6 @@
 // Rung 8: one thread asks for a whole tile, and the tensor memory accelerator (TMA) of a Hopper GPU
 // or newer brings it: addresses, edges and zeros beyond them are its business.
-// @rung kernel=sgemm_tma<128,128,16,32,64,8,8,2> block=256 tile=128x128 boxes=8x128,128x16
+// @rung kernel=sgemm_tma<128,128,8,32,64,8,8,4> block=256 tile=128x128 boxes=8x128,128x8
 // requires: sm_90
 #include <cuda.h>
 
