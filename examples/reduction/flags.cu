@@ -1,6 +1,6 @@
-// Rung 10: for short arrays; a partial sum and the sign that it is there travel in one word, so
-// that nobody needs a fence or a ticket. A longer array is left to rung 9.
-// @rung kernel=reduce_flags block=512 blocks=64,128,256,512,1024 vectors=4 few=512 long=limit grid=tiles launches=one
+// Rung 10: in a small grid a partial sum and the sign that it is there travel in one word, so that
+// nobody needs a fence or a ticket; a large grid ends as in rung 9.
+// @rung kernel=reduce_flags block=512 blocks=64,128,256,512,1024 vectors=4 few=512 grid=tiles launches=one
 #ifndef ELEMENT
 #define ELEMENT float  // or int
 #endif
@@ -12,6 +12,8 @@
 #endif
 using T = ELEMENT;
 using Word = unsigned long long;
+
+constexpr unsigned FEW = 512;  // blocks up to which partial sums travel as words, `few=` above
 
 struct alignas(16) Vector {  // 16 bytes: what one load instruction brings at most
   T at[16 / sizeof(T)];
@@ -34,6 +36,20 @@ __device__ __forceinline__ T block_sum(T sum) {
   if (warp == 0) sum = warp_sum(lane < BLOCK / 32 ? of_warp[lane] : T(0));
   __syncthreads();
   return sum;
+}
+
+// As in rung 8.
+__device__ __forceinline__ bool last_block(T partial, T* __restrict__ partials,
+                                           unsigned* __restrict__ ticket) {
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    partials[blockIdx.x] = partial;
+    __threadfence();
+    last = atomicInc(ticket, gridDim.x - 1) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (last) __threadfence();
+  return last;
 }
 
 __device__ __forceinline__ T vector_sum(const Vector& v) {
@@ -61,6 +77,21 @@ __device__ __forceinline__ T tile_sum(const Vector* __restrict__ in, long long f
   return sum;
 }
 
+// This thread's share of the partial sums. They come from other SMs, so the loads pass by the L1
+// cache; and this block is alone, so only its own loads in flight hide their latency.
+__device__ __forceinline__ T partials_sum(const T* partials, int blocks) {
+  const int vectors = blocks / PER_VECTOR;
+  T sum = T(0);
+#pragma unroll 4
+  for (int v = threadIdx.x; v < vectors; v += BLOCK) {
+    const uint4 raw = __ldcg(reinterpret_cast<const uint4*>(partials) + v);
+    sum += vector_sum(reinterpret_cast<const Vector&>(raw));
+  }
+  for (int b = vectors * PER_VECTOR + threadIdx.x; b < blocks; b += BLOCK)
+    sum += __ldcg(partials + b);
+  return sum;
+}
+
 // A word of 8 bytes is written, and read, all at once: whoever sees the number of this launch in
 // its upper half has the sum of this launch in its lower half. `relaxed` asks for no order with
 // anything else, `gpu` makes the word go to L2, where all SMs see it.
@@ -80,38 +111,41 @@ __device__ __forceinline__ T await(const Word* word, unsigned launch) {
 }
 // --8<-- [end:word]
 
-// out[0] = sum of in[0 .. n); in is aligned to 16 bytes, as cuMemAlloc returns it. The blocks share
-// the vectors in turn, at most VECTORS for a thread. partials: not used, but the rungs of one
-// launch are all called alike. state: 0 before the first launch; state[1] counts the launches, and
-// from state[2] on there is a Word for each block.
+// out[0] = sum of in[0 .. n); in is aligned to 16 bytes, as cuMemAlloc returns it. Up to FEW
+// blocks, which share the vectors in turn; or one block per tile of BLOCK * VECTORS vectors.
+// partials: one element per block. state: 2 + 2 * FEW words of 4 bytes, aligned to 8 and 0 before
+// the first launch: the ticket, the number of launches with few blocks, and a Word per block.
 // --8<-- [start:kernel]
 extern "C" __global__ void __launch_bounds__(BLOCK)
     reduce_flags(const T* __restrict__ in, T* __restrict__ out, long long n,
                  T* __restrict__ partials, unsigned* __restrict__ state) {
+  const bool few = gridDim.x <= FEW;
   // The number of this launch arrives while the data are still on their way.
-  const unsigned launch = __ldcg(state + 1) + 1;
+  const unsigned launch = few ? __ldcg(state + 1) + 1 : 0;
   const long long vectors = n / PER_VECTOR;
-  const long long first = blockIdx.x * BLOCK + threadIdx.x;
-  T sum = tile_sum(reinterpret_cast<const Vector*>(in), first, gridDim.x * BLOCK, vectors);
+  const long long first = (long long)blockIdx.x * (few ? BLOCK : BLOCK * VECTORS) + threadIdx.x;
+  const int stride = few ? gridDim.x * BLOCK : BLOCK;
+  T sum = tile_sum(reinterpret_cast<const Vector*>(in), first, stride, vectors);
   // --8<-- [end:kernel]
   const long long tail = vectors * PER_VECTOR + threadIdx.x;  // less than a vector is left
   if (blockIdx.x == 0 && tail < n) sum += in[tail];
   // --8<-- [start:handover]
   sum = block_sum(sum);
-  const unsigned last = gridDim.x - 1;
-  Word* words = reinterpret_cast<Word*>(state + 2);
-  if (blockIdx.x != last) {
-    if (threadIdx.x == 0) post(words + blockIdx.x, sum, launch);
-    return;
-  }
-  if (last > 0) {  // one block waits, and the others need nothing from it
+  if (few && gridDim.x > 1) {
+    Word* words = reinterpret_cast<Word*>(state + 2);
+    if (blockIdx.x != gridDim.x - 1) {
+      if (threadIdx.x == 0) post(words + blockIdx.x, sum, launch);
+      return;
+    }
+    // One block waits, and the others need nothing from it.
     T total = threadIdx.x == 0 ? sum : T(0);
-    for (unsigned b = threadIdx.x; b < last; b += BLOCK) total += await(words + b, launch);
+    for (int b = threadIdx.x; b < gridDim.x - 1; b += BLOCK) total += await(words + b, launch);
     sum = block_sum(total);
+    if (threadIdx.x == 0) state[1] = launch;  // all have read it, or could not post
+  } else if (gridDim.x > 1) {
+    if (!last_block(sum, partials, state)) return;
+    sum = block_sum(partials_sum(partials, gridDim.x));
   }
-  if (threadIdx.x == 0) {
-    state[1] = launch;  // all have read it, or could not post
-    out[0] = sum;
-  }
+  if (threadIdx.x == 0) out[0] = sum;
 }
 // --8<-- [end:handover]

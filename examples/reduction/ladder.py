@@ -86,17 +86,10 @@ class Sum:
         block: threads per block, one of the rung's `blocks`; default its `block`.
         """
         block = block or rung.number("block")
-        if "long" in rung.options and self.n > self._most(rung, block):
-            return self.launcher(LADDER[rung.options["long"]], block)
         kernel = rung.compile(BLOCK=block, ELEMENT=C_TYPES[str(self.dtype)])
         grid = self._grid(rung, kernel, block)
         run = self._one_launch if rung.options.get("launches") == "one" else self._many_launches
         return run(kernel, grid, block)
-
-    def _most(self, rung: Rung, block: int) -> int:
-        """Elements that `few` blocks can take."""
-        per_vector = 16 // self.dtype.itemsize
-        return rung.number("few") * rung.number("vectors") * block * per_vector
 
     def _grid(self, rung: Rung, kernel: ct.Kernel, block: int) -> Callable[[int], int]:
         """Blocks for n elements."""

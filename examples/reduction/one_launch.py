@@ -25,8 +25,8 @@ from cudatut.profiler import profile_launches
 
 gpu = ct.device()
 ONE, LIMIT, FLAGS = (LADDER[name] for name in ("one_launch", "limit", "flags"))
-profiled_n = 1 << 21  # what a profiler sees
-n = ct.size(1 << 25, 1 << 14, profiled=profiled_n)
+profiled_n = 1 << 21  # what a profiler or sanitizer sees
+n = ct.size(1 << 25, profiled_n)
 problem, short_n = Sum(n), ct.size(1 << 16, 1 << 12)
 
 
@@ -316,7 +316,7 @@ WALK, SERIAL = read_rung("reduction/limit_walk.cu"), read_rung("reduction/limit_
 ragged = Sum(1_111_111)
 for rung in (WALK, SERIAL, variant(1), variant(2), variant(8)):
     ragged.check(rung)
-large = Repeated(ct.size(1 << 28, 1 << 16))
+large = Repeated(ct.size(1 << 28, 1 << 20))
 candidates = {f"{v} x 16 bytes": (variant(v), None) for v in (1, 2, 4, 8)}
 candidates |= {
     "4 x 16 bytes, blocks of 256": (LIMIT, 256),
@@ -336,7 +336,7 @@ del large
 
 # %% tail
 # What the last block does alone: it waits once per turn of its loop, and the sums lie in L2.
-huge = ct.size(1 << 30, 1 << 16)
+huge = ct.size(1 << 30, 1 << 20)
 tiles = ct.cdiv(huge, 8192)
 wait = l2 / 1e3
 predicted = {

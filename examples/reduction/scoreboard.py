@@ -21,7 +21,7 @@ import cudatut as ct
 gpu = ct.device()
 DTYPES = ("float32", "int32")
 SIZES = [1 << k for k in (10, 14, 18, 20, 22, 24, 26) if 1 << k <= ct.size(1 << 26, 1 << 14)]
-LARGEST = ct.size(1 << 30, 1 << 14)
+LARGEST = ct.size(1 << 30, 1 << 18)
 RUNGS = [LADDER[name] for name in LADDER.names]
 FINALISTS = LADDER.names[-3:]  # the rungs that are still in the race at 2^30
 LAST = RUNGS[-1]
@@ -100,7 +100,7 @@ for dtype in DTYPES:
 
 # %% by-launches
 rows = {}
-for n in (SIZES[0], ct.size(1 << 20, 1 << 12)):
+for n in (SIZES[0], 1 << 20):
     if n in times["float32"]:
         groups = {}
         for rung in RUNGS:
