@@ -1,0 +1,71 @@
+"""Drawings of the TMA: a box that hangs over the edge of a matrix, the phases of a barrier, and swizzled rows."""
+
+from __future__ import annotations
+
+from cudatut.site.svg import Svg, figure, tr
+
+
+def box(rows: int = 7, columns: int = 8, high: int = 4, wide: int = 4, row: int = 5, column: int = 6) -> str:  # fmt: skip
+    """A box of high x wide words that begins at (row, column) of a matrix: what of it are zeros."""
+    cell, left, top = 30, 40, 34
+    shown_rows, shown_columns = max(rows, row + high), max(columns, column + wide)
+    x_box = left + shown_columns * cell + 90
+    s = Svg(x_box + wide * cell + 20, top + shown_rows * cell + 14)
+    s.text(left, 20, tr("global memory", "全局内存"), "bold", "start")
+    s.text(x_box, 20, tr("shared memory", "共享内存"), "bold", "start")
+    for r in range(shown_rows):
+        for c in range(shown_columns):
+            inside = r < rows and c < columns
+            taken = row <= r < row + high and column <= c < column + wide
+            if inside or taken:
+                cls = "c1" if inside and taken else "c0" if inside else "hollow dash muted"
+                s.rect(left + c * cell, top + r * cell, cell - 3, cell - 3, cls, rx=2)
+    zeros = 0
+    for r in range(high):
+        for c in range(wide):
+            inside = row + r < rows and column + c < columns
+            zeros += not inside
+            text = None if inside else 0
+            s.rect(x_box + c * cell, top + r * cell, cell - 3, cell - 3, "c1" if inside else "c4", text, rx=2)  # fmt: skip
+    s.arrow(x_box - 74, top + high * cell / 2, x_box - 10, top + high * cell / 2, "accent", "TMA")
+    alt = tr(
+        f"A box of {high} x {wide} words at row {row}, column {column} of a {rows} x {columns} matrix: {high * wide - zeros} words "
+        f"are copied, {zeros} zeros are written.",
+        f"{rows} × {columns} 矩阵中从第 {row} 行、第 {column} 列开始的 {high} × {wide} 盒子：拷贝 {high * wide - zeros} 个字，写入 {zeros} 个零。",
+    )
+    caption = tr(
+        f"A box at row {row}, column {column}, counted from 0. The part beyond the matrix (dashed) arrives as zeros, and the "
+        f"barrier counts its bytes too: {4 * high * wide}, always.",
+        f"从第 {row} 行、第 {column} 列（从 0 数起）开始的一个盒子。伸出矩阵的部分（虚线）到达时是零，其字节也算进栅栏：总是 {4 * high * wide} 个。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def phases(stages: int = 3, steps: int = 7) -> str:
+    """Which buffer each step reads, and the parity that it waits for: a barrier's phase ends once per round."""
+    cell, left, top = 74, 108, 40
+    s = Svg(left + steps * cell + 10, top + stages * 40 + 6)
+    s.text(4, 22, tr("step", "步"), "muted", "start")
+    for k in range(steps):
+        s.text(left + k * cell + cell / 2 - 2, 22, k, "muted")
+    for b in range(stages):
+        y = top + b * 40
+        s.text(4, y + 20, tr(f"buffer {b}", f"缓冲区 {b}"), "", "start")
+        for k in range(steps):
+            x = left + k * cell
+            if k % stages == b:
+                parity = k // stages % 2
+                s.rect(x, y, cell - 4, 30, "c1" if parity else "c3", tr(f"wait {parity}", f"等 {parity}"), rx=3)  # fmt: skip
+            elif (k - 1) % stages == b and k:
+                s.rect(x, y, cell - 4, 30, "hollow dash", tr("refill", "再装"), rx=3)
+    alt = tr(
+        f"{stages} buffers over {steps} steps. Step k waits for buffer k mod {stages} with parity k div {stages} mod 2; the buffer "
+        "of the step before is filled again.",
+        f"{stages} 个缓冲区，{steps} 步。第 k 步等 k mod {stages} 号缓冲区，奇偶为 ⌊k/{stages}⌋ mod 2；上一步的缓冲区随即重新装填。",
+    )
+    caption = tr(
+        f"Step k waits at the barrier of buffer k mod {stages} for the end of phase ⌊k / {stages}⌋, of which only the parity is "
+        "told. The buffer of step k − 1 is free then and refilled.",
+        f"第 k 步在 k mod {stages} 号缓冲区的栅栏上，等第 ⌊k / {stages}⌋ 个阶段结束，只需报出其奇偶。此时第 k − 1 步的缓冲区空了出来，重新装填。",
+    )
+    return figure(s, alt=alt, caption=caption)
