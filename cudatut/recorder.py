@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import metadata as packages
 from pathlib import Path
 from typing import Any
@@ -494,13 +495,16 @@ def record_all(
         )
     # The kernels and the sanitizers' children must import this cudatut.
     os.environ["PYTHONPATH"] = environment()["PYTHONPATH"]
-    from cudatut.sanitizer import run
+    from cudatut import sanitizer
 
+    cores = os.cpu_count() or 1
+    jobs = jobs or min(15, cores)
+    sanitize = partial(sanitizer.run, workers=max(1, cores // jobs))
     # CUB takes nvcc some ten seconds, and no sanitizer asks for it: without this the first contest would wait for it.
     code = "from cudatut.vendor import compile_cub; compile_cub()"
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL):
         return record_examples(
-            examples, gpu["name"], gpu["compute_capability"], run, jobs=jobs, progress=progress
+            examples, gpu["name"], gpu["compute_capability"], sanitize, jobs=jobs, progress=progress
         )
 
 
@@ -510,7 +514,7 @@ def record_examples(
     capability: tuple[int, int],
     sanitize: Callable[[Path, str, float], Sanitizer],
     *,
-    jobs: int | None = None,
+    jobs: int = 1,
     progress: Progress | None = None,
 ) -> list[Outcome]:
     """The two phases of `record_all`, on a GPU known to be there: what measures no time, then what does."""
@@ -568,7 +572,7 @@ def record_examples(
 
     together = [example for example in able if not example.alone]
     progress.start("side by side", len(able) * len(SANITIZERS) + len(together))
-    pool = ThreadPoolExecutor(jobs or min(15, os.cpu_count() or 1))
+    pool = ThreadPoolExecutor(jobs)
     try:
         watching = [pool.submit(watch, example, tool) for example in able for tool in SANITIZERS]
         running = [(example, pool.submit(execute, example)) for example in together]

@@ -1,5 +1,6 @@
 """Run an example under compute-sanitizer."""
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -17,11 +18,18 @@ class SanitizerFailed(CudatutError):
     """The program did not run to its end under the sanitizer, so its verdict is worth nothing."""
 
 
-def run(path: Path, tool: str, timeout_s: float = 600) -> Sanitizer:
+# Each tool talks to its process through one of ten ports, by default the same ten: tools side by side would try one
+# another's. So every run gets ten of its own.
+_PORTS = 10
+_bases = itertools.cycle(range(49152, 59152, _PORTS))
+
+
+def run(path: Path, tool: str, timeout_s: float = 600, workers: int = 0) -> Sanitizer:
     """Run a Python file under one tool ('memcheck', 'racecheck', 'initcheck', 'synccheck'); errors are counted, not raised.
 
     CUDATUT_TOOL tells the file that it is watched: `ct.size` picks small sizes, `ct.bench` runs each candidate once.
-    Child processes (`ct.isolated`) are not watched. The result's `log` is the tool's report.
+    Child processes (`ct.isolated`) are not watched. The result's `log` is the tool's report. workers: threads in which
+    racecheck sorts what it has seen; 0 leaves it to the tool, which takes one per core, too many for several side by side.
     Raises ToolMissing, SanitizerFailed (the program itself failed, or ran past `timeout_s` seconds), ValueError.
     """
     if tool not in SANITIZERS:
@@ -42,8 +50,11 @@ def run(path: Path, tool: str, timeout_s: float = 600) -> Sanitizer:
             "--report-api-errors",
             "no",
         ]
-        # Every tool that runs takes a port; by default there are ten of them, and an eleventh tool would wait in vain.
-        command += ["--max-connections", "64"]
+        command += ["--port", str(next(_bases)), "--max-connections", str(_PORTS)]
+        # Ten seconds by default, and on busy cores Python alone may take them before its first CUDA call.
+        command += ["--launch-timeout", "60"]
+        if tool == "racecheck" and workers:
+            command += ["--racecheck-num-workers", str(workers)]
         command += ["--log-file", str(log), sys.executable, "-m", "cudatut.watched", str(path)]
         try:
             done = subprocess.run(
