@@ -30,7 +30,7 @@ from .errors import CheckError, CudatutError, KernelCompileError, LaunchError
 from .gpu import activate, device, require
 from .kernel import Kernel
 from .results import Benchmark
-from .timing import bench, time_once
+from .timing import bench, time_hidden
 
 ROUNDS = (2, 5, 12, 30)  # of each heat
 KEEP = 0.25  # of the contestants, from one heat to the next
@@ -112,7 +112,7 @@ class Heat:
 
 
 def take_turns(
-    runs: dict[str, Callable[[], object]], rounds: int, order: random.Random, time=time_once
+    runs: dict[str, Callable[[], object]], rounds: int, order: random.Random, time=time_hidden
 ) -> dict[str, list[float]]:
     """Microseconds of `rounds` runs of each, taking turns in an order that is drawn anew for every round."""
     times = {name: [] for name in runs}
@@ -130,7 +130,7 @@ def race(
     keep: float = KEEP,
     at_least: int = AT_LEAST,
     seed: int = 0,
-    time: Callable[[Callable[[], object]], float] = time_once,
+    time: Callable[[Callable[[], object]], float] = time_hidden,
 ) -> list[Heat]:
     """Successive halving: a heat of few rounds for all, and ever more rounds for ever fewer.
 

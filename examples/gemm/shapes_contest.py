@@ -94,7 +94,8 @@ for m, n, k in chosen:
     contests[m, n, k] = {"final": run, "cuBLAS": ct.vendor.gemm(a, b, c)}
 
 # %% contest
-# Both take turns, with a clean L2 cache before each run; a chart for each of forty contests would fill the page.
+# Both take turns, with a clean L2 cache before each run, and no run counts in which the host was late with the launch;
+# a chart for each of forty contests would fill the page.
 times = {}
 if not tool.running():
     for shape, runs in contests.items():

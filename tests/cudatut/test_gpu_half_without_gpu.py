@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -211,6 +212,38 @@ def test_sanitizer_reports_are_counted(report, errors):
 def test_an_unknown_sanitizer_is_refused(tmp_path):
     with pytest.raises(ValueError, match="leakcheck"):
         sanitizer.run(tmp_path / "x.py", "leakcheck")
+
+
+@pytest.mark.parametrize(
+    ("host_us", "flushes", "runs"),
+    [
+        (0, 1, [1]),
+        (30_000, 1, [1, 20]),  # the host was held up: once more, behind more flushes
+        (30_000, 60, [60]),
+    ],
+)
+def test_a_run_counts_only_where_the_host_was_in_time(monkeypatch, host_us, flushes, runs):
+    seen = []
+
+    def timed(launch, flushes=1):
+        launch()
+        seen.append(flushes)
+        return 100.0 / flushes
+
+    monkeypatch.setattr(timing, "time_once", timed)
+    monkeypatch.setattr(timing, "_flush_us", lambda: 20_000.0)
+    took = timing.time_hidden(lambda: time.sleep(host_us / 1e6), flushes)
+    assert seen == runs
+    assert took == 100 / runs[-1]
+
+
+def test_a_long_run_is_not_repeated(monkeypatch):
+    """It compiled, or waits for the host by itself: more flushes would not change it."""
+    monkeypatch.setattr(timing, "time_once", lambda launch, flushes=1: launch() or 2e4)
+    monkeypatch.setattr(timing, "_flush_us", lambda: 20_000.0)
+    calls = []
+    assert timing.time_hidden(lambda: calls.append(time.sleep(0.03))) == 2e4
+    assert len(calls) == 1
 
 
 def test_sanitizers_side_by_side_share_neither_ports_nor_cores(tmp_path, monkeypatch):

@@ -1,5 +1,7 @@
 """The reader's half of cudatut on a real GPU: what works, and how bad input is answered."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -243,6 +245,22 @@ def test_flush_makes_small_inputs_slow_again(scale):
     assert (
         cold * 1e3 > 8 * n / limits.bandwidth() * 0.8
     )  # at least the time that DRAM needs for the bytes
+
+
+def test_a_held_up_host_is_not_on_the_kernels_account(scale):
+    """The host sleeps between event and launch, longer than one flush lasts: that is seen, and the run repeated."""
+    n = 1 << 21
+    x, out = ct.to_device(ct.rng().standard_normal(n, dtype="float32")), ct.empty(n, "float32")
+
+    def launch():
+        time.sleep(0.0005)
+        scale(x, out, 2, n, grid=ct.cdiv(n, 256), block=256)
+
+    launch()
+    behind_one_flush = sorted(timing.time_once(launch) for _ in range(15))[7]
+    hidden = sorted(timing.time_hidden(launch) for _ in range(15))[7]
+    assert behind_one_flush > 300
+    assert hidden < 100
 
 
 def test_limits_are_those_of_a_real_gpu():
