@@ -16,6 +16,7 @@ from typing import Any
 
 from cudatut.site.charts import benchmark_svg, number, percent
 from cudatut.site.locale import text
+from cudatut.site.locale import unit as unit_in
 from cudatut.site.sweep import series_svg
 
 MIME = "application/vnd.cudatut.v1+json"
@@ -338,7 +339,8 @@ def _claim(result: dict[str, Any], lang: str) -> str:
 
 def format_claim_value(claim: dict[str, Any], key: str, lang: str) -> str:
     """Return the value of a claim under `key` ("predicted", "measured") with its unit, as HTML."""
-    return _value({"value": claim[key], "unit": claim["unit"]}, lang)
+    unit = claim["unit"] and unit_in(claim["unit"], lang)
+    return _value({"value": claim[key], "unit": unit}, lang)
 
 
 def verdict_html(verdict: str, lang: str) -> str:
@@ -508,7 +510,8 @@ def _value(row: dict[str, Any], lang: str) -> str:
         shown = number(value)
     if not unit:
         return shown
-    return f"{shown}%" if unit == "%" else f"{shown} {escape(unit)}"
+    close = unit.startswith(("%", "（"))
+    return f"{shown}{'' if close else ' '}{escape(unit)}"
 
 
 def _maybe(value: float | None, shown: Callable[[float], str]) -> str:

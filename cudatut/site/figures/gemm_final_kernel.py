@@ -179,12 +179,12 @@ def stalls() -> str:
             if name == "rest shared"
             else name
         )
-        cells = [label, "–" if share is None else f"{share:.0f} %"]
+        cells = [label, "–" if share is None else f"{share:.0f}\u00a0%"]
         cells += [
             f"{rows[f'{name}: stalled, {why}']:.2f}"
             for why in ("dispatch", "barrier", "short scoreboard")
         ]
-        cells += [f"{rows[f'{name}: slots used']:.1f} %", f"{rows[f'{name}: measured']:.1f}"]
+        cells += [f"{rows[f'{name}: slots used']:.1f}\u00a0%", f"{rows[f'{name}: measured']:.1f}"]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -286,7 +286,7 @@ def tried() -> str:
             name,
             *(f"{value(what)}" for what in ("registers", "spilled bytes", "warps per SM")),
         ]
-        cells += [f"{value('FFMA'):.1f} %", f"{value('two words of one bank'):.0f} %"]
+        cells += [f"{value('FFMA'):.1f}\u00a0%", f"{value('two words of one bank'):.0f}\u00a0%"]
         cells += [f"{value('bound'):.1f}", f"{rate:.1f}"]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
