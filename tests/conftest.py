@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 IN_CI = os.environ.get("CI", "") not in ("", "0", "false")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
 def pytest_collection_modifyitems(items):
     for item in items:
         if "/tests/examples/" not in item.path.as_posix():

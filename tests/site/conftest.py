@@ -20,6 +20,8 @@ ARGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # The site is served from loopback; whatever else a page asks for is noted by the tests and goes nowhere.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 
 
@@ -61,6 +63,12 @@ def browser(chromium, missing):
         browser = playwright.chromium.launch(executable_path=str(chromium), args=ARGS)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def contrast():
+    """A function of JavaScript for `page.evaluate`: words with too little contrast, in figures or elsewhere."""
+    return Path(__file__).with_name("contrast.js").read_text(encoding="utf-8")
 
 
 @pytest.fixture

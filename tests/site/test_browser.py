@@ -1,4 +1,4 @@
-"""The built site in headless Chromium: what a reader does, on every page, in both languages."""
+"""The built site in headless Chromium: what a reader does, in both languages. test_every_page.py looks at all pages."""
 
 import json
 import re
@@ -18,99 +18,6 @@ CHAPTERS = [
     for chapter in part["chapters"]
     if chapter["written"] is True  # not "draft"
 ]
-
-
-@pytest.fixture(scope="session")
-def pages(built_site):
-    """Path of every page below the site: "", "start/hello/", "zh/", ..."""
-    found = sorted(
-        p.parent.relative_to(built_site).as_posix() for p in built_site.rglob("index.html")
-    )
-    return ["" if path == "." else f"{path}/" for path in found]
-
-
-@pytest.fixture(scope="session")
-def visits(browser, site_url, pages):
-    """Every page opened on a telephone, everything foldable open: what each asked for, and its width."""
-    context = browser.new_context(viewport={"width": 390, "height": 844})
-    # The site is served from loopback; whatever else a page asks for is noted and not fetched.
-    asked = []
-
-    def note(route):
-        asked.append(route.request.url)
-        if route.request.url.startswith(site_url):
-            route.continue_()
-        else:
-            route.abort()
-
-    context.route("**/*", note)
-    page = context.new_page()
-    broken, errors = [], []
-    page.on("response", lambda r: broken.append(f"{r.status} {r.url}") if r.status >= 400 else None)
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    seen = {}
-    for path in [*pages, "404.html", "zh/404.html"]:
-        for notes in (asked, broken, errors):
-            notes.clear()
-        page.goto(site_url + path, wait_until="networkidle")
-        page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
-        seen[path] = {
-            "asked": list(asked),
-            "broken": list(broken),
-            "errors": list(errors),
-            "width": page.evaluate("document.documentElement.scrollWidth"),
-            "wide": page.evaluate(WIDE),
-            "mute": page.evaluate(MUTE),
-        }
-    context.close()
-    return seen
-
-
-# Elements that reach past the right edge and that no scrolling box around them contains.
-WIDE = """() => [...document.querySelectorAll('article *')].filter((e) => {
-  if (e.getBoundingClientRect().right <= innerWidth + 1 || !e.checkVisibility()) return false
-  for (let p = e.parentElement; p.closest('article'); p = p.parentElement) {
-    const c = getComputedStyle(p)
-    if (c.overflowX !== 'visible' && p.getBoundingClientRect().right <= innerWidth + 1) return false
-  }
-  return true
-}).slice(0, 3).map((e) => e.outerHTML.slice(0, 120))"""
-
-
-# Drawings without a text alternative.
-MUTE = """[...document.querySelectorAll('.ct-svg')].filter((s) =>
-  s.getAttribute('role') !== 'img' || !s.getAttribute('aria-label') || !s.querySelector('title')).length"""
-
-
-def test_there_are_pages_in_both_languages(pages):
-    english = [path for path in pages if not path.startswith("zh/")]
-    assert [f"zh/{path}" for path in english] == [p for p in pages if p.startswith("zh/")]
-    assert {f"{chapter}/" for chapter in CHAPTERS} <= set(english)
-
-
-def test_no_request_leaves_the_site(visits, site_url):
-    away = {
-        path: [url for url in visit["asked"] if not url.startswith(("data:", "blob:", site_url))]
-        for path, visit in visits.items()
-    }
-    assert not {path: urls for path, urls in away.items() if urls}
-
-
-def test_nothing_a_page_asks_for_is_missing(visits):
-    """A 404.html opened by its own name is an ordinary page."""
-    assert not {path: visit["broken"] for path, visit in visits.items() if visit["broken"]}
-
-
-def test_no_script_fails(visits):
-    assert not {path: visit["errors"] for path, visit in visits.items() if visit["errors"]}
-
-
-def test_no_page_scrolls_sideways_on_a_telephone(visits):
-    assert not {path: v["wide"] for path, v in visits.items() if v["width"] > 390 or v["wide"]}
-
-
-def test_every_drawing_has_a_text_alternative(visits):
-    assert not {path: visit["mute"] for path, visit in visits.items() if visit["mute"]}
 
 
 # --- language --------------------------------------------------------------------------------------
@@ -284,124 +191,6 @@ def test_the_copy_button_copies_an_executed_cell(open_page):
     assert copied(page, block).strip() in sources
 
 
-# --- legibility ------------------------------------------------------------------------------------
-
-# Contrast of every text in view with what lies under it (WCAG 2). `figures` looks at the words of
-# drawings: under them lie the shapes drawn before them that contain the middle of the word.
-CONTRAST = """(figures) => {
-  const canvas = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true})
-  const known = new Map()
-  const rgba = (css) => {
-    if (!known.has(css)) {
-      canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = css; canvas.fillRect(0, 0, 1, 1)
-      const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data
-      known.set(css, [r, g, b, a / 255])
-    }
-    return known.get(css)
-  }
-  const over = ([r, g, b, a], below) => [r, g, b].map((c, i) => c * a + below[i] * (1 - a))
-  const light = (c) => {
-    const [r, g, b] = c.map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b
-  }
-  const ratio = (a, b) => { const [x, y] = [light(a), light(b)].sort((p, q) => q - p); return (x + 0.05) / (y + 0.05) }
-  const paper = (e) => {
-    const all = []
-    for (; e; e = e.parentElement) all.push(rgba(getComputedStyle(e).backgroundColor))
-    return all.reverse().reduce((below, c) => over(c, below), [255, 255, 255])
-  }
-  const opacity = (e) => { let o = 1; for (; e; e = e.parentElement) o *= getComputedStyle(e).opacity; return o }
-  const under = (text) => {
-    const svg = text.ownerSVGElement, box = text.getBoundingClientRect()
-    const x = (box.left + box.right) / 2, y = (box.top + box.bottom) / 2
-    let ground = paper(svg.parentElement)
-    for (const shape of svg.querySelectorAll('rect, circle, ellipse, polygon, path')) {
-      if (!(shape.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_FOLLOWING)) break
-      const style = getComputedStyle(shape)
-      if (style.fill === 'none') continue
-      const point = new DOMPoint(x, y).matrixTransform(shape.getScreenCTM().inverse())
-      if (!shape.isPointInFill(point)) continue
-      const [r, g, b, a] = rgba(style.fill)
-      ground = over([r, g, b, a * style.fillOpacity * style.opacity], ground)
-    }
-    return ground
-  }
-  const found = []
-  const judge = (e, colour, ground, alpha) => {
-    const [r, g, b, a] = rgba(colour)
-    const style = getComputedStyle(e), px = parseFloat(style.fontSize)
-    const large = px >= 24 || (px >= 18.66 && style.fontWeight >= 700)
-    const value = ratio(over([r, g, b, a * alpha], ground), ground)
-    if (value < (!figures && large ? 3 : 4.5)) found.push(`${value.toFixed(2)} ${e.tagName} ${e.getAttribute('class')} "${e.textContent.trim().slice(0, 40)}"`)
-  }
-  let count = 0
-  if (figures) {
-    for (const text of document.querySelectorAll('.ct-svg text')) {
-      if (!text.checkVisibility()) continue
-      count++; judge(text, getComputedStyle(text).fill, under(text), opacity(text))
-    }
-  } else {
-    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), seen = new Set()
-    while (walk.nextNode()) {
-      const e = walk.currentNode.parentElement
-      if (seen.has(e) || !walk.currentNode.data.trim() || e.closest('svg, script, style, .md-search, .headerlink, [hidden], .md-top')) continue
-      seen.add(e)
-      if (!e.checkVisibility({opacityProperty: true, visibilityProperty: true})) continue
-      count++; judge(e, getComputedStyle(e).color, paper(e), opacity(e))
-    }
-  }
-  return {count, found: [...new Set(found)]}
-}"""
-
-
-@pytest.fixture(scope="session")
-def illegible(browser, site_url, pages):
-    """Call it with a scheme: {page: words of figures, or other words, with too little contrast}."""
-    kept = {}
-
-    def look(scheme):
-        if scheme not in kept:
-            context = browser.new_context(
-                viewport={"width": 1280, "height": 900},
-                color_scheme=scheme,
-                reduced_motion="reduce",
-            )
-            page = context.new_page()
-            kept[scheme] = {}
-            for path in [*pages, "404.html"]:
-                page.goto(site_url + path)
-                page.evaluate(
-                    "document.querySelectorAll('details').forEach((d) => { d.open = true })"
-                )
-                kept[scheme][path] = {
-                    figures: page.evaluate(CONTRAST, figures) for figures in (True, False)
-                }
-            context.close()
-        return kept[scheme]
-
-    return look
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_figures_are_legible(illegible, scheme):
-    pages = illegible(scheme)
-    assert all(pages[f"{LANGS[lang]}{c}/"][True]["count"] for c in CHAPTERS for lang in LANGS)
-    assert not {path: seen[True]["found"] for path, seen in pages.items() if seen[True]["found"]}
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_and_code_are_legible(illegible, scheme):
-    pages = illegible(scheme)
-    assert all(seen[False]["count"] > 5 for seen in pages.values())
-    assert not {path: seen[False]["found"] for path, seen in pages.items() if seen[False]["found"]}
-
-
-def test_dark_is_dark_and_light_is_light(open_page):
-    ground = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
-    assert max(open_page(scheme="dark").evaluate(ground)) < 60
-    assert min(open_page(scheme="light").evaluate(ground)) > 230
-
-
 # --- keyboard and paper ------------------------------------------------------------------------------
 
 
@@ -437,7 +226,7 @@ def test_escape_closes_the_search(open_page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_paper_gets_the_chapter_and_nothing_around_it(open_page, scheme):
+def test_paper_gets_the_chapter_and_nothing_around_it(open_page, contrast, scheme):
     page = open_page("start/first_optimisation/", scheme=scheme)
     page.emulate_media(media="print")
     for selector in (".md-header", ".md-sidebar", ".md-footer", ".md-code__nav", ".md-clipboard"):
@@ -452,7 +241,7 @@ def test_paper_gets_the_chapter_and_nothing_around_it(open_page, scheme):
     assert style["ground"] in ("rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")
     assert style["wrap"] in ("pre-wrap", "break-spaces")
     assert "http" in style["link"]
-    assert page.evaluate(CONTRAST, True)["found"] == []
+    assert page.evaluate(contrast, True)["found"] == []
     # What is folded on the screen is open on paper: solutions, numbers, the birth certificate.
     closed = page.evaluate("""[...document.querySelectorAll('article details:not([open])')]
       .filter((d) => ![...d.children].slice(1).some((e) => e.getBoundingClientRect().height > 0)).length""")
