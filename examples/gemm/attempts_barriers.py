@@ -8,7 +8,8 @@
 
 # %% [markdown]
 # The final kernel waits after every 16 steps of depth: for its copies, and for all threads of the block. Here it waits
-# after every 32. The loop keeps its length, unlike that of an instance 32 deep, and the machine code stays in the cache.
+# after every second, third or fourth of these. The loop keeps its length, unlike that of an instance 32 deep, and so the
+# machine code stays in the cache.
 
 # %% setup
 from contextlib import contextmanager
@@ -22,34 +23,46 @@ from ladder import Gemm
 import cudatut as ct
 from cudatut import paths, tool
 from cudatut.profiler import profile_launches
+from cudatut.tuning import compile_ahead
 
 FINAL = paths.resolve_source("gemm/final.cu").read_text(encoding="utf-8")
 paths.note_read(paths.resolve_source("gemm/final.cu"))
-# A barrier frees two tiles, so a tile is copied two steps later than the last that is in use: one stage less ahead.
-PAIRS = [
-    ("for (int s = 1; s < STAGES - 1; ++s) {", "for (int s = 1; s < STAGES - 2; ++s) {"),
-    (
-        "wait_for_all_but<STAGES - 2>();\n  __syncthreads();\n",
-        "wait_for_all_but<STAGES - 4>();\n  __syncthreads();\n",
-    ),
-    ("int slot = 0, free_slot = STAGES - 1;", "int slot = 0, free_slot = STAGES - 2;"),
-    ("more = step + STAGES - 1 < steps;", "more = step + STAGES - 2 < steps;"),
-    ("free_slot = slot;", "free_slot = free_slot + 1 < STAGES ? free_slot + 1 : 0;"),
-    (
-        "        wait_for_all_but<STAGES - 2>();\n        __syncthreads();\n",
-        "        if (step & 1) {\n          wait_for_all_but<STAGES - 4>();\n          __syncthreads();\n        }\n",
-    ),
-]
-# Where in the step the copies stand decides how the compiler can order what is around them.
+
+
+def every(steps, turn, earlier=False):
+    """The changes for a barrier after every so many steps, `turn` says of a step that it is such a one.
+
+    A barrier frees that many tiles at once, so copies go to a slot that many before the one in use: STAGES - steps
+    tiles ahead. earlier: another place for the copies within the step; the compiler can order more around them then.
+    """
+    ahead, arrived = f"STAGES - {steps}", f"wait_for_all_but<STAGES - {2 * steps}>();"
+    return [
+        ("s = 1; s < STAGES - 1; ++s", f"s = 1; s < {ahead}; ++s"),
+        (f"  {WAIT}\n  __syncthreads();\n\n", f"  {arrived}\n  __syncthreads();\n\n"),
+        ("free_slot = STAGES - 1;", f"free_slot = {ahead};"),
+        ("more = step + STAGES - 1 <", f"more = step + {ahead} <"),
+        ("free_slot = slot;", "free_slot = free_slot + 1 < STAGES ? free_slot + 1 : 0;"),
+        (
+            f"        {WAIT}\n        __syncthreads();\n",
+            f"        if ({turn}) {{\n          {arrived}\n          __syncthreads();\n        }}\n",
+        ),
+        *(earlier * EARLIER),
+    ]
+
+
+WAIT = "wait_for_all_but<STAGES - 2>();"
 EARLIER = [
     ("if (kk == 1 && more)", "if (kk == 0 && more)"),
     ("if (kk == BK / 2) {", "if (kk == 9) {"),
 ]
-VARIANTS = {  # name: stages, changes
-    "every step": (3, []),
-    "every second": (4, PAIRS),
-    "every second, 6 stages": (6, PAIRS),
-    "every second, copies earlier": (4, PAIRS + EARLIER),
+SMALL, LARGE = sgemm.CONFIGS[0], sgemm.Config(128, 256, 16, 8, 16, 4, 1, rate=0.9, alone=0.9)
+VARIANTS = {  # name: configuration, stages, changes
+    "64 x 128, every step": (SMALL, 3, []),
+    "64 x 128, every 2": (SMALL, 4, every(2, "step & 1")),
+    "64 x 128, every 2, copies earlier": (SMALL, 4, every(2, "step & 1", True)),
+    "64 x 128, every 3, copies earlier": (SMALL, 6, every(3, "slot % 3 == 2", True)),
+    "128 x 256, every step": (LARGE, 4, []),
+    "128 x 256, every 4, copies earlier": (LARGE, 8, every(4, "(step & 3) == 3", True)),
 }
 SIZES = [2048, 4096, 8192] if ct.size(1, 0) else [200]
 gpu = ct.device()
@@ -77,19 +90,27 @@ def built_from(source):
 
 
 def prepared(problem, name):
-    """A launch of the variant, with the tiles and parts that `sgemm.plan` chooses."""
-    stages, changes = VARIANTS[name]
+    """A launch of the variant: of 64 x 128 with whole and shared tiles as planned, of the others with whole tiles."""
+    config, stages, changes = VARIANTS[name]
     plan = sgemm.plan(problem.m, problem.n, problem.k, gpu.sm_count)
+    shared = plan.config == config
     with built_from(edited(changes)):
         return sgemm.prepare(
             problem.a,
             problem.b,
             problem.c,
-            config=replace(plan.config, stages=stages),
-            splits=plan.splits,
-            whole=plan.whole,
+            config=replace(config, stages=stages),
+            splits=plan.splits if shared else 1,
+            whole=plan.whole if shared else None,
         )
 
+
+if not tool.running():  # a kernel takes nvcc ten seconds
+    compile_ahead(
+        (edited(changes), replace(config, stages=stages).name(words, False, False))
+        for config, stages, changes in VARIANTS.values()
+        for words in (1, 4)
+    )
 
 # %% check
 # The first launches are those that the profiler counts.
@@ -110,7 +131,7 @@ for m, n, k in [
     (5, 4, 0),
 ]:
     problem = Gemm(m, n, k)
-    for name in list(VARIANTS)[1:]:
+    for name in VARIANTS:
         ct.poison(problem.c)
         prepared(problem, name)()
         problem.compare(f"{name}, {m} x {n} x {k}")
