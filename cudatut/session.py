@@ -1,6 +1,6 @@
 """What runs inside the kernel that records an example, beside the example: output in order, and a report at the end.
 
-Imported by every such kernel, so nothing here is heavy.
+Imported by every such kernel, so nothing at its top is heavy.
 """
 
 import codecs
@@ -8,6 +8,8 @@ import ctypes
 import os
 import sys
 import threading
+from contextlib import suppress
+from importlib import import_module
 from importlib import metadata as packages
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ MIME = "application/vnd.cudatut.session+json"
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Runs in the kernel before the first cell: what C prints comes in its place.
+    """Runs in the kernel before the first cell: what C prints comes in its place, and what takes long to import is there.
 
     Device printf and child processes write to the file descriptors 1 and 2. ipykernel reads those through pipes in
     threads, so that such a line may turn up in a later cell. Here they are files (`_kernel` made them so), which are
@@ -61,6 +63,10 @@ def load_ipython_extension(shell: Any) -> None:
     follow(1, sys.stdout)
     follow(2, sys.stderr)
     shell.events.register("post_run_cell", drain)
+    # Seconds of an example's time, and none of them needs the GPU: this process starts while another still has it.
+    for module in ("numpy", "pycuda.gpuarray", "cupy"):
+        with suppress(Exception):  # the example that needs it says what is wrong
+            import_module(module)
 
 
 def session_report(path: str) -> None:
