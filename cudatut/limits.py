@@ -1,8 +1,13 @@
-"""What this GPU can do at most, measured here and now by the kernels of probes.cu."""
+"""What this GPU can do at most, measured here and now by the kernels of probes.cu.
+
+While a sanitizer or profiler runs the process, each probe runs once and on little: an instrumented one takes many times
+as long, on a gigabyte it would keep the GPU from the other examples that run side by side, and nobody sees the value.
+"""
 
 from functools import cache
 from pathlib import Path
 
+from . import tool
 from .gpu import device
 from .kernel import Kernel, cdiv
 from .memory import empty
@@ -31,8 +36,10 @@ def random_words(count: int):
 
 
 def _median_us(launch, rounds: int = 15) -> float:
-    from .timing import time_once
+    from .timing import time_once, time_once_bare
 
+    if tool.running():
+        return time_once_bare(launch)
     launch()
     times = sorted(time_once(launch) for _ in range(rounds))
     return times[len(times) // 2]
@@ -44,7 +51,7 @@ def bandwidth() -> float:
 
     Works on 1 GiB, or an eighth of the memory if that is less: far more than the L2 cache. Median of 15 runs.
     """
-    nbytes = min(1 << 30, device().memory_bytes // 8) // 32 * 32
+    nbytes = min(tool.size(1 << 30, 1 << 20), device().memory_bytes // 8) // 32 * 32
     words = random_words(nbytes // 4)
     sink = empty(1, "uint32")
     grid = device().sm_count * 4
@@ -58,9 +65,9 @@ def bandwidth() -> float:
 @cache
 def fma() -> float:
     """Rate of fp32 fused multiply-adds in TFLOP/s (2 operations each), all SMs busy. Median of 15 runs."""
-    blocks = device().sm_count * 8
+    blocks, steps = device().sm_count * 8, tool.size(_FMA_STEPS, 16)
     out = empty(blocks * 256, "float32")
     time = _median_us(
-        lambda: probe("fma_probe")(out, 0.9999, 0.0001, _FMA_STEPS, grid=blocks, block=256)
+        lambda: probe("fma_probe")(out, 0.9999, 0.0001, steps, grid=blocks, block=256)
     )
-    return 2 * _FMA_STEPS * _FMA_CHAINS * blocks * 256 / time / 1e6
+    return 2 * steps * _FMA_CHAINS * blocks * 256 / time / 1e6

@@ -63,7 +63,9 @@ def _flusher() -> Callable[[], None]:
     from .memory import empty
 
     # Reading, not writing: dirty lines would be written back on the account of the kernel that is timed.
-    words, sink = random_words(max(4 * device().l2_bytes, 1 << 28) // 4), empty(1, "uint32")
+    # Under a tool there is nothing to time, and so much instrumented work would keep others from the GPU.
+    nbytes = tool.size(max(4 * device().l2_bytes, 1 << 28), 1 << 16)
+    words, sink = random_words(nbytes // 4), empty(1, "uint32")
     return lambda: read_once(words, sink)
 
 
