@@ -11,24 +11,21 @@ commit and command. A file is written whole or not at all, and whatever cannot b
 """
 
 import json
-import math
 import os
 import re
-import tempfile
 from collections.abc import Iterable
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from . import catalog, paths
 from .errors import CudatutError, ToolMissing
+from .files import write_whole
+from .schema import GPU, require, short, validate
 
 SCHEMA = 1
 KIND = "cudatut-gpu-results"
 
-_NUMBER = (int, float)
-_GPU = {"name": str, "compute_capability": str, "memory_bytes": int, "sm_count": int}
 _CERTIFICATE = {
     "gpu": dict,
     "driver": str,
@@ -36,17 +33,6 @@ _CERTIFICATE = {
     "recorded_at": str,
     "commit": str,
     "command": str,
-}
-_BENCHMARK = {"kind": str, "name": str, "unit": str, "peak": (*_NUMBER, None), "rows": list}
-_ROW = {
-    "name": str,
-    "median_us": _NUMBER,
-    "p20_us": _NUMBER,
-    "p80_us": _NUMBER,
-    "value": (*_NUMBER, None),
-    "of_peak": (*_NUMBER, None),
-    "vendor": bool,
-    "ratio_to_vendor": (*_NUMBER, None),
 }
 _SCOREBOARD = {"certificate": dict, "sources": dict, "left_out": dict, "contests": list}
 _TUNED = {
@@ -118,7 +104,7 @@ def save(
     the entry is not whole, or the file cannot be written.
     """
     path = (where or folder()) / f"{slug(gpu['name'])}.json"
-    about = {key: gpu[key] for key in _GPU}
+    about = {key: gpu[key] for key in GPU}
     whole = (
         load(path)
         if path.exists()
@@ -132,7 +118,11 @@ def save(
     if problem:
         raise GpuResultsError(f"{path} was not written: {problem}")
     text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False)
-    _replace(path, f"{text}\n".encode())
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, f"{text}\n".encode())
+    except OSError as error:
+        raise GpuResultsError(f"{path} cannot be written: {error.strerror}") from error
     return path
 
 
@@ -228,8 +218,8 @@ def _problem(found: Any, stem: str) -> str | None:
     if found.get("schema") != SCHEMA:
         return f"its schema is {found.get('schema')!r}, and this version of cudatut reads {SCHEMA}"
     try:
-        _require(found, {"gpu": dict, "scoreboards": dict, "tuned": dict}, "the file")
-        _require(found["gpu"], _GPU, "gpu")
+        require(found, {"gpu": dict, "scoreboards": dict, "tuned": dict}, "the file")
+        require(found["gpu"], GPU, "gpu")
         if slug(found["gpu"]["name"]) != stem:
             return f"it is of the GPU '{found['gpu']['name']}', whose file is {slug(found['gpu']['name'])}.json"
         for name, board in found["scoreboards"].items():
@@ -244,37 +234,37 @@ def _problem(found: Any, stem: str) -> str | None:
 
 
 def _check_scoreboard(board: Any, where: str, gpu: str) -> None:
-    _require(board, _SCOREBOARD, where)
+    require(board, _SCOREBOARD, where)
     _check_certificate(board["certificate"], f"{where}, certificate", gpu)
     _check_words(board["sources"], f"{where}, sources")
     _check_words(board["left_out"], f"{where}, left_out")
     if not board["contests"]:
         raise ValueError(f"{where}: no contests")
     for index, contest in enumerate(board["contests"]):
-        _require(contest, {"size": dict, "benchmark": dict}, f"{where}, contest {index}")
+        require(contest, {"size": dict, "benchmark": dict}, f"{where}, contest {index}")
         _check_size(contest["size"], f"{where}, contest {index}")
         _check_benchmark(contest["benchmark"], f"{where}, contest {index}")
 
 
 def _check_tuned(entry: Any, where: str, size: str, gpu: str) -> None:
-    _require(entry, _TUNED, where)
+    require(entry, _TUNED, where)
     _check_certificate(entry["certificate"], f"{where}, certificate", gpu)
     _check_words(entry["sources"], f"{where}, sources")
     _check_size(entry["size"], where)
     if size_name(entry["size"]) != size:
         raise ValueError(f"{where}: its size is {size_name(entry['size'])}")
     for step in entry["search"]:
-        _require(step, {"step": str, "left": int}, f"{where}, search")
+        require(step, {"step": str, "left": int}, f"{where}, search")
     for which in ("choice", "default"):
         values = entry[which]
         if not values or not all(isinstance(value, (int, str)) for value in values.values()):
-            raise ValueError(f"{where}: {which} is {_short(values)}")
+            raise ValueError(f"{where}: {which} is {short(values)}")
     _check_benchmark(entry["benchmark"], where)
 
 
 def _check_certificate(found: dict[str, Any], where: str, gpu: str) -> None:
-    _require(found, _CERTIFICATE, where)
-    _require(found["gpu"], _GPU, where)
+    require(found, _CERTIFICATE, where)
+    require(found["gpu"], GPU, where)
     _check_words(found["toolchain"], f"{where}, toolchain")
     if found["gpu"]["name"] != gpu:
         raise ValueError(f"{where}: it is of the GPU '{found['gpu']['name']}', not of '{gpu}'")
@@ -284,7 +274,7 @@ def _check_certificate(found: dict[str, Any], where: str, gpu: str) -> None:
         moment = None
     if moment is None or moment.tzinfo is None:
         raise ValueError(
-            f"{where}: recorded_at {_short(found['recorded_at'])} is no time with its zone"
+            f"{where}: recorded_at {short(found['recorded_at'])} is no time with its zone"
         )
 
 
@@ -299,13 +289,14 @@ def _check_size(size: dict[str, Any], where: str) -> None:
 
 
 def _check_benchmark(found: dict[str, Any], where: str) -> None:
-    _require(found, _BENCHMARK, where)
+    try:
+        validate(found)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
     if found["kind"] != "benchmark" or not found["rows"]:
         raise ValueError(f"{where}: it has no benchmark with rows")
-    names = []
+    names = [row["name"] for row in found["rows"]]
     for row in found["rows"]:
-        _require(row, _ROW, f"{where}, a row of the benchmark")
-        names.append(row["name"])
         for field in ("median_us", "p20_us", "p80_us", "value", "of_peak", "ratio_to_vendor"):
             if row[field] is not None and row[field] <= 0:
                 raise ValueError(f"{where}, row '{row['name']}': {field} is {row[field]}")
@@ -313,48 +304,6 @@ def _check_benchmark(found: dict[str, Any], where: str) -> None:
         raise ValueError(f"{where}: the benchmark has two rows of one name")
 
 
-def _require(found: Any, fields: dict[str, Any], where: str) -> None:
-    if not isinstance(found, dict):
-        raise ValueError(f"{where}: expected an object, found {_short(found)}")
-    for field, types in fields.items():
-        if field not in found:
-            raise ValueError(f"{where}: '{field}' is missing")
-        allowed, value = types if isinstance(types, tuple) else (types,), found[field]
-        if value is None and None in allowed:
-            continue
-        plain = tuple(one for one in allowed if one is not None)
-        # bool is an int to Python; a measurement it is not.
-        fits = isinstance(value, plain) and (bool in plain or not isinstance(value, bool))
-        if not fits or (isinstance(value, float) and not math.isfinite(value)):
-            raise ValueError(f"{where}: '{field}' is {_short(value)}")
-
-
 def _require_each(found: Any, types: Any, where: str) -> None:
     """An object all of whose values are of these types."""
-    _require(found, dict.fromkeys(found, types) if isinstance(found, dict) else {}, where)
-
-
-def _short(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else shown[:57] + "..."
-
-
-def _replace(path: Path, raw: bytes) -> None:
-    """Write a file whole or not at all."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            dir=path.parent, prefix=f".{path.stem}-", suffix=".tmp", delete=False
-        ) as file:
-            file.write(raw)
-        try:
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(file.name, 0o666 & ~umask)
-            os.replace(file.name, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(file.name)
-            raise
-    except OSError as error:
-        raise GpuResultsError(f"{path} cannot be written: {error.strerror}") from error
+    require(found, dict.fromkeys(found, types) if isinstance(found, dict) else {}, where)

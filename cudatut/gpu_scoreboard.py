@@ -42,8 +42,8 @@ def measure(
 ) -> dict[str, Any]:
     """Check and time all rungs at each size; returns the entry for `results/<gpu>.json`, without its certificate.
 
-    A rung that does not run here, or whose result is wrong, is left out, with the reason, and said so; a size for which the memory is too small is
-    skipped. Raises GpuResultsError if nothing could be measured, NoGpuError.
+    A rung that does not run here, or whose result is wrong, is left out, with the reason, and said so; a size for which
+    the memory is too small is skipped. Raises GpuResultsError if nothing could be measured, NoGpuError.
     """
     rungs, left_out = sort_out(rungs_of(ladder), device().compute_capability)
     contests = []

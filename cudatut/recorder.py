@@ -32,6 +32,7 @@ from typing import Any
 from cudatut import catalog, outputs, paths, recording, session
 from cudatut.catalog import Example
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
+from cudatut.files import write_whole
 from cudatut.results import Sanitizer
 from cudatut.tool import SANITIZERS
 
@@ -413,27 +414,11 @@ def write(executed: Executed, sanitizers: list[Sanitizer]) -> Path:
         raise RecordingFailed(
             example.name, f"{', '.join(made.stale())} changed while it was being recorded"
         )
-    _replace(example.notebook, raw)
-    return example.notebook
-
-
-def _replace(path: Path, raw: bytes) -> None:
     try:
-        with tempfile.NamedTemporaryFile(
-            dir=path.parent, prefix=f".{path.stem}-", suffix=".tmp", delete=False
-        ) as file:
-            file.write(raw)
-        try:
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(file.name, 0o666 & ~umask)
-            os.replace(file.name, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(file.name)
-            raise
+        write_whole(example.notebook, raw)
     except OSError as error:
-        raise UnwritableError(f"{path} cannot be written: {error.strerror}") from error
+        raise UnwritableError(f"{example.notebook} cannot be written: {error.strerror}") from error
+    return example.notebook
 
 
 def commit(sources: Iterable[str]) -> str:

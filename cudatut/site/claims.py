@@ -10,10 +10,11 @@ from itertools import groupby
 
 from cudatut.recording import Recording
 from cudatut.results import VERDICTS
+from cudatut.schema import validate
 from cudatut.site import contents, notebooks, state
 from cudatut.site.contents import Chapter, Part
 from cudatut.site.locale import current, text
-from cudatut.site.render import format_claim_value, validate, verdict_html
+from cudatut.site.render import format_claim_value, verdict_html
 
 
 @dataclass(frozen=True)

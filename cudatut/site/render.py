@@ -8,64 +8,18 @@ ValueError naming it: the page it would be on is then not built.
 from __future__ import annotations
 
 import datetime as dt
-import math
 from collections.abc import Callable, Iterable
 from html import escape
 from itertools import groupby
 from typing import Any
 
+from cudatut.results import MIME
+from cudatut.schema import GPU, NUMBER, require, validate
 from cudatut.site.charts import benchmark_svg, number, percent
 from cudatut.site.locale import text
 from cudatut.site.locale import unit as unit_in
 from cudatut.site.sweep import series_svg
 
-MIME = "application/vnd.cudatut.v1+json"
-
-_NUMBER = (int, float)
-_FIELDS: dict[str, dict[str, Any]] = {
-    "check": {
-        "name": (str, None),
-        "passed": bool,
-        "n": int,
-        "max_abs_err": _NUMBER,
-        "max_rel_err": _NUMBER,
-        "atol": _NUMBER,
-        "rtol": _NUMBER,
-    },
-    "benchmark": {"name": (str, None), "unit": str, "peak": (_NUMBER, None), "rows": list},
-    "resources": {
-        "kernel": str,
-        "registers": int,
-        "shared_bytes": int,
-        "spill_bytes": int,
-        "occupancy": _NUMBER,
-    },
-    "profile": {"kernel": str, "metrics": dict},
-    "sanitizer": {"tool": str, "errors": int},
-    "facts": {"title": (str, None), "rows": list},
-    "claim": {
-        "id": str,
-        "source": str,
-        "statement": dict,
-        "predicted": (str, _NUMBER),
-        "measured": (str, _NUMBER),
-        "unit": (str, None),
-        "verdict": str,
-    },
-    "series": {"title": str, "x": dict, "y": dict, "lines": dict, "limit": (_NUMBER, None)},
-}
-_BENCH_ROW = {
-    "name": str,
-    "median_us": _NUMBER,
-    "p20_us": _NUMBER,
-    "p80_us": _NUMBER,
-    "value": (_NUMBER, None),
-    "of_peak": (_NUMBER, None),
-    "vendor": bool,
-    "ratio_to_vendor": (_NUMBER, None),
-}
-_FACT_ROW = {"name": str, "value": (str, bool, _NUMBER), "unit": (str, None)}
-_METRIC = {"value": (str, _NUMBER), "unit": (str, None)}
 _VERDICTS = {"confirmed": ("pass", "✓"), "refuted": ("fail", "✗"), "depends": ("note", "≈")}
 
 
@@ -118,89 +72,6 @@ def _item(output: dict[str, Any], index: int) -> tuple[str, Any] | None:
     raise ValueError(f"output {index} ({kind}) has no {MIME} and no text: {sorted(data)}")
 
 
-def validate(result: Any) -> None:
-    """Check a result against schema v1: its kind, the presence and the type of each field.
-
-    Raises ValueError that names the kind, the field and what was found.
-    """
-    if not isinstance(result, dict) or "kind" not in result:
-        raise ValueError(f"a result is an object with a kind, not {_short(result)}")
-    kind = result["kind"]
-    if not isinstance(kind, str) or kind not in _FIELDS:
-        known = ", ".join(_FIELDS)
-        raise ValueError(f"schema v1 has no kind {_short(kind)}; it has {known}")
-    _require(
-        result, _FIELDS[kind], f"{kind} {result.get('name') or result.get('kernel') or ''}".strip()
-    )
-    rows = {"benchmark": _BENCH_ROW, "facts": _FACT_ROW}.get(kind)
-    if rows:
-        for i, row in enumerate(result["rows"]):
-            _require(row, rows, f"{kind} {result.get('name') or result.get('title')!r}, row {i}")
-    if kind == "profile":
-        for name, metric in result["metrics"].items():
-            _require(metric, _METRIC, f"profile {result['kernel']!r}, metric {name!r}")
-    if kind == "series":
-        for axis in ("x", "y"):
-            _require(
-                result[axis], {"name": str, "unit": str}, f"series {result['title']!r}, {axis}"
-            )
-        for name, line in result["lines"].items():
-            _require_line(line, f"series {result['title']!r}, line {name!r}")
-    if kind == "claim":
-        where = f"claim {result['id']!r}"
-        _require(result["statement"], {"en": str, "zh": str}, f"{where}, statement")
-        if result["verdict"] not in _VERDICTS:
-            raise ValueError(f"{where}: verdict {_short(result['verdict'])} is unknown")
-
-
-def _require_line(line: Any, where: str) -> None:
-    if not isinstance(line, list) or not line:
-        raise ValueError(f"{where}: expected a list of points, found {_short(line)}")
-    for point in line:
-        whole = isinstance(point, (list, tuple)) and len(point) == 2
-        if not whole or not all(_is_number(value) for value in point):
-            raise ValueError(f"{where}: {_short(point)} is no point (x, y)")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, _NUMBER) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _require(found: Any, fields: dict[str, Any], where: str) -> None:
-    if not isinstance(found, dict):
-        raise ValueError(f"{where}: expected an object, found {_short(found)}")
-    for field, types in fields.items():
-        if field not in found:
-            raise ValueError(f"{where}: field {field!r} is missing")
-        value = found[field]
-        allowed = list(_flat(types))
-        if value is None:
-            if None not in allowed:
-                raise ValueError(f"{where}: field {field!r} is null")
-            continue
-        # bool is an int to Python; a measurement it is not.
-        fits = (
-            bool in allowed
-            if isinstance(value, bool)
-            else isinstance(value, tuple(t for t in allowed if t is not None and t is not bool))
-        )
-        if not fits or (isinstance(value, float) and not math.isfinite(value)):
-            raise ValueError(f"{where}: field {field!r} is {_short(value)}")
-
-
-def _flat(types: Any) -> Iterable[Any]:
-    for one in types if isinstance(types, tuple) else (types,):
-        if isinstance(one, tuple):
-            yield from _flat(one)
-        else:
-            yield one
-
-
-def _short(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else shown[:57] + "..."
-
-
 # --- one function per kind -----------------------------------------------------------------------
 
 
@@ -227,7 +98,7 @@ def _checks(checks: list[dict[str, Any]], lang: str) -> str:
         )
     caption = text("check.caption", lang)
     if len(checks) <= _MANY or not all(check["passed"] for check in checks):
-        return _table(head, rows, caption=caption, words=(0, 1))
+        return table_html(head, rows, caption=caption, words=(0, 1))
     words = text(
         "check.all_passed",
         lang,
@@ -236,7 +107,7 @@ def _checks(checks: list[dict[str, Any]], lang: str) -> str:
     )
     return (
         f'<details class="ct-numbers"><summary><span class="ct-pass">✓ {words}</span></summary>'
-        f"{_table(head, rows, words=(0, 1))}</details>"
+        f"{table_html(head, rows, words=(0, 1))}</details>"
     )
 
 
@@ -272,7 +143,7 @@ def _benchmark(result: dict[str, Any], lang: str) -> str:
         columns.append((t("of_peak"), lambda r: _maybe(r["of_peak"], percent)))
     if any(row["ratio_to_vendor"] is not None for row in rows):
         columns.append((t("ratio"), lambda r: _maybe(r["ratio_to_vendor"], percent)))
-    table = _table(
+    table = table_html(
         [head for head, _ in columns], [[cell(row) for _, cell in columns] for row in rows]
     )
     caption = f"<figcaption>{escape(result['name'])}</figcaption>" if result["name"] else ""
@@ -297,14 +168,14 @@ def _resources(result: dict[str, Any], lang: str) -> str:
     if result.get("blocks_per_sm"):
         rows.insert(-1, [text("resources.blocks_per_sm", lang), f"{result['blocks_per_sm']:,}"])
     caption = text("resources.caption", lang, kernel=_code(result["kernel"]))
-    return _table(None, rows, caption=caption)
+    return table_html(None, rows, caption=caption)
 
 
 def _profile(result: dict[str, Any], lang: str) -> str:
     head = [text("profile.metric", lang), text("profile.value", lang)]
     rows = [[_code(name), _value(m, lang)] for name, m in result["metrics"].items()]
     caption = text("profile.caption", lang, kernel=_code(result["kernel"]))
-    return _table(head, rows, caption=caption)
+    return table_html(head, rows, caption=caption)
 
 
 def _sanitizers(results: list[dict[str, Any]], lang: str) -> str:
@@ -318,12 +189,12 @@ def _sanitizers(results: list[dict[str, Any]], lang: str) -> str:
         ]
         for r in results
     ]
-    return _table(head, rows, caption=text("sanitizer.caption", lang), words=(0, 1))
+    return table_html(head, rows, caption=text("sanitizer.caption", lang), words=(0, 1))
 
 
 def _facts(result: dict[str, Any], lang: str) -> str:
     rows = [[escape(row["name"]), _value(row, lang)] for row in result["rows"]]
-    return _table(None, rows, caption=escape(result["title"] or ""))
+    return table_html(None, rows, caption=escape(result["title"] or ""))
 
 
 def _claim(result: dict[str, Any], lang: str) -> str:
@@ -334,7 +205,9 @@ def _claim(result: dict[str, Any], lang: str) -> str:
         [t("measured"), format_claim_value(result, "measured", lang)],
         [t("verdict"), verdict_html(result["verdict"], lang)],
     ]
-    return _table(None, rows, caption=text("claim.caption", lang, source=escape(result["source"])))
+    return table_html(
+        None, rows, caption=text("claim.caption", lang, source=escape(result["source"]))
+    )
 
 
 def format_claim_value(claim: dict[str, Any], key: str, lang: str) -> str:
@@ -359,7 +232,7 @@ def _series(result: dict[str, Any], lang: str) -> str:
     return (
         f'<figure class="ct-bench"><figcaption>{escape(result["title"])}</figcaption>'
         f'<div class="ct-scroll" tabindex="0">{series_svg(result, lang)}</div>'
-        f'<details class="ct-numbers"><summary>{text("table.numbers", lang)}</summary>{_table(head, rows)}</details>'
+        f'<details class="ct-numbers"><summary>{text("table.numbers", lang)}</summary>{table_html(head, rows)}</details>'
         "</figure>"
     )
 
@@ -381,16 +254,19 @@ _TOGETHER = {"stream": _streams, "check": _checks, "sanitizer": _sanitizers}
 def certificate_html(metadata: dict[str, Any] | list[dict[str, Any]], lang: str) -> str:
     """Return the birth certificate of one recording, or of several on one page, as `<details>`.
 
-    metadata: the `cudatut` object of a recording's notebook metadata, or a list of them. The first
-    line says GPU and date; opened, it lists driver, CUDA, PyCUDA, commit, duration and sanitizers
-    of each recording. Raises ValueError where the metadata is not whole; returns "" for [].
+    metadata: the `cudatut` object of a recording's notebook metadata, or a list of them; or the certificate of an entry
+    of `results/`, which has a command instead of a name, a duration and sanitizers. The first line says GPU and date;
+    opened, it lists driver, CUDA, PyCUDA, commit and the rest of each. Raises ValueError where the metadata is not
+    whole; returns "" for [].
     """
     several = metadata if isinstance(metadata, list) else [metadata]
     if not several:
         return ""
     for one in several:
-        _require(one, _CERTIFICATE, f"metadata of recording {_name(one)!r}")
-        _require(one["gpu"], _GPU, f"metadata of recording {_name(one)!r}, gpu")
+        where = f"metadata of recording {_name(one)!r}"
+        kind = _BY_COMMAND if isinstance(one, dict) and "command" in one else _RECORDED
+        require(one, _CERTIFICATE | kind, where)
+        require(one["gpu"], GPU, f"{where}, gpu")
     newest = max(several, key=lambda one: _moment(one))
     gpus = " / ".join(dict.fromkeys(one["gpu"]["name"] for one in several))
     summary = text(
@@ -403,16 +279,9 @@ def certificate_html(metadata: dict[str, Any] | list[dict[str, Any]], lang: str)
     )
 
 
-_CERTIFICATE = {
-    "name": str,
-    "gpu": dict,
-    "toolchain": dict,
-    "recorded_at": str,
-    "commit": (str, None),
-    "duration_s": _NUMBER,
-    "sanitizers": list,
-}
-_GPU = {"name": str, "compute_capability": str, "memory_bytes": int, "sm_count": int}
+_CERTIFICATE = {"gpu": dict, "toolchain": dict, "recorded_at": str, "commit": (str, None)}
+_RECORDED = {"name": str, "duration_s": NUMBER, "sanitizers": list}
+_BY_COMMAND = {"command": str, "driver": str}
 
 
 def _certificate(one: dict[str, Any], lang: str, named: bool) -> str:
@@ -425,13 +294,16 @@ def _certificate(one: dict[str, Any], lang: str, named: bool) -> str:
         sm=gpu["sm_count"],
         memory=f"{gpu['memory_bytes'] / 2**30:.1f} GiB",
     )
-    rows = [("gpu", detail), ("driver", gpu.get("driver"))]
+    rows = [("gpu", detail), ("driver", gpu.get("driver") or one.get("driver"))]
     rows += [(key, tools.get(key)) for key in ("cuda", "nvcc", "pycuda", "python", "numpy")]
     rows.append(("recorded", _moment(one).strftime("%Y-%m-%d %H:%M UTC")))
     if one["commit"]:
         rows.append(("commit", _code(one["commit"][:12])))
-    rows.append(("duration", t("seconds", value=number(one["duration_s"]))))
-    rows.append(("sanitizers", _sanitizer_line(one["sanitizers"], lang)))
+    if "command" in one:
+        rows.append(("command", _code(one["command"])))
+    else:
+        rows.append(("duration", t("seconds", value=number(one["duration_s"]))))
+        rows.append(("sanitizers", _sanitizer_line(one["sanitizers"], lang)))
     if named:
         rows.insert(0, ("example", _code(one["name"])))
     cells = "".join(
@@ -442,7 +314,7 @@ def _certificate(one: dict[str, Any], lang: str, named: bool) -> str:
     return f"<dl>{cells}</dl>"
 
 
-_MARKED = {"gpu", "commit", "sanitizers", "example"}  # values that are HTML already
+_MARKED = {"gpu", "commit", "command", "sanitizers", "example"}  # values that are HTML already
 
 
 def _sanitizer_line(results: list[dict[str, Any]], lang: str) -> str:
@@ -471,13 +343,13 @@ def _moment(one: dict[str, Any]) -> dt.datetime:
 
 
 def _name(one: Any) -> str:
-    return one.get("name", "?") if isinstance(one, dict) else "?"
+    return one.get("name") or one.get("command", "?") if isinstance(one, dict) else "?"
 
 
 # --- small pieces --------------------------------------------------------------------------------
 
 
-def _table(head, rows, caption: str = "", words: tuple[int, ...] = (0,)) -> str:
+def table_html(head, rows, caption: str = "", words: tuple[int, ...] = (0,)) -> str:
     """Return a table that scrolls by itself; the columns in `words` are text, the others numbers."""
     cls = lambda i: "" if i in words else ' class="n"'  # noqa: E731
     top = ""

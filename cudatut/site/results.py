@@ -18,7 +18,7 @@ from cudatut.errors import CudatutError
 from cudatut.site import state
 from cudatut.site.charts import number, percent
 from cudatut.site.locale import current, text
-from cudatut.site.render import _table
+from cudatut.site.render import certificate_html, table_html
 from cudatut.site.sweep import series_svg
 
 
@@ -66,7 +66,7 @@ def scoreboard_html(ladder: str, gpus: list[dict[str, Any]]) -> str:
             ]
         )
         details.append(_details(gpu["gpu"]["name"], board, lang))
-    table = _table(head, rows, caption=t("caption"), words=(0, 2, 6))
+    table = table_html(head, rows, caption=t("caption"), words=(0, 2, 6))
     return f'<div class="ct-results">{table}{_chart(ladder, gpus, lang)}{"".join(details)}</div>'
 
 
@@ -97,8 +97,8 @@ def tuned_html(ladder: str, gpus: list[dict[str, Any]]) -> str:
         newest = max(
             gpu["tuned"][ladder].values(), key=lambda one: one["certificate"]["recorded_at"]
         )
-        certificates.append(_certificate(newest["certificate"], lang))
-    table = _table(head, rows, caption=t("tuned_caption"), words=(0, 2))
+        certificates.append(certificate_html(newest["certificate"], lang))
+    table = table_html(head, rows, caption=t("tuned_caption"), words=(0, 2))
     return f'<div class="ct-results">{table}{"".join(certificates)}</div>'
 
 
@@ -205,40 +205,6 @@ def _details(gpu: str, board: dict[str, Any], lang: str) -> str:
     )
     left_out = f"<p>{text('results.left_out', lang)}</p><ul>{out}</ul>" if out else ""
     return (
-        f'<details class="ct-numbers"><summary>{escape(gpu)}</summary>{_table(head, rows)}{left_out}</details>'
-        f"{_certificate(board['certificate'], lang)}"
-    )
-
-
-def _certificate(found: dict[str, Any], lang: str) -> str:
-    """A birth certificate as `<details>`: GPU and date, and opened all the rest."""
-    t = lambda key, **kw: text(f"certificate.{key}", lang, **kw)  # noqa: E731
-    gpu = found["gpu"]
-    rows = [
-        (
-            t("gpu"),
-            t(
-                "gpu_detail",
-                name=escape(gpu["name"]),
-                cc=escape(gpu["compute_capability"]),
-                sm=gpu["sm_count"],
-                memory=f"{gpu['memory_bytes'] / 2**30:.1f} GiB",
-            ),
-        ),
-        (t("driver"), escape(found["driver"])),
-    ]
-    tools = ("cuda", "nvcc", "pycuda", "python", "numpy")
-    rows += [
-        (t(key), escape(found["toolchain"][key])) for key in tools if key in found["toolchain"]
-    ]
-    rows += [
-        (t("recorded"), escape(found["recorded_at"])),
-        (t("commit"), f'<code class="ct-code">{escape(found["commit"][:12])}</code>'),
-        (text("results.command", lang), f'<code class="ct-code">{escape(found["command"])}</code>'),
-    ]
-    summary = t("summary", gpu=escape(gpu["name"]), date=escape(found["recorded_at"][:10]))
-    cells = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in rows)
-    return (
-        f'<details class="ct-certificate"><summary>{summary}</summary>'
-        f"<p>{t('title')}</p><dl>{cells}</dl></details>"
+        f'<details class="ct-numbers"><summary>{escape(gpu)}</summary>{table_html(head, rows)}{left_out}</details>'
+        f"{certificate_html(board['certificate'], lang)}"
     )

@@ -131,7 +131,7 @@ def test_what_is_saved_is_read_and_the_rest_stays(kept):
         (lambda text: text.replace('"median_us": 30.0', '"median_us": 0'), "row 'tiled': median_us is 0"),
         (lambda text: text.replace('"median_us": 30.0', '"median_us": "fast"'), "'median_us' is 'fast'"),
         (lambda text: text.replace('"vendor": true', '"vendor": 1'), "'vendor' is 1"),
-        (lambda text: text.replace('"driver"', '"river"'), "scoreboards, gemm, certificate: 'driver' is missing"),
+        (lambda text: text.replace('"driver"', '"river"'), "scoreboards, gemm, certificate: field 'driver' is missing"),
         (lambda text: text.replace("2026-11-20T12:00:00+00:00", "yesterday"), "is no time with its zone"),
         (lambda text: text.replace('"cuBLAS"', '"tiled"'), "two rows of one name"),
         (lambda text: text.replace('"sources": {', '"sources": 3, "x": {'), "'sources' is 3"),

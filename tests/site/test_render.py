@@ -5,8 +5,10 @@ import re
 
 import pytest
 
+from cudatut.results import MIME
+from cudatut.schema import validate
 from cudatut.site import locale
-from cudatut.site.render import MIME, certificate_html, results_html, validate
+from cudatut.site.render import certificate_html, results_html
 from cudatut.site.svg import Svg, figure, tr
 
 CHECK = {
