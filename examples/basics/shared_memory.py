@@ -215,7 +215,7 @@ fixed, allotted, at_run_time = (
 )
 ct.claim(
     id="dynamic-shared-memory-slower",
-    source="CUDA programming slides 2.7 (RTX 3080)",
+    source="CUDA slides 2.7 (RTX 3080)",
     statement={
         "en": "Dynamic shared memory is slower than static: 93.3 against 72.7 ms",
         "zh": "动态共享内存比静态的慢：93.3 ms 对 72.7 ms",

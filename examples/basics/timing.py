@@ -358,7 +358,7 @@ ct.facts(
 )
 ct.claim(
     id="timer-around-copies",
-    source="Slides CUDA编程入门 2.3, 2.7",
+    source="CUDA slides 2.3, 2.7",
     statement={
         "en": "A timer around allocation, copies and kernel tells the time of the kernel, more precisely with events",
         "zh": "计时器把分配、拷贝和 kernel 一起包进去，量到的就是 kernel 的时间，用事件更精确",

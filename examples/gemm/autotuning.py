@@ -262,7 +262,7 @@ if {space.label(config) for config in SEEDS.values()} <= set(first_heat):
     share = {name: fastest / first_heat[space.label(c)] for name, c in SEEDS.items()}
     ct.claim(
         id="tuned-for-another-gpu",
-        source="SGEMM worklog, K9",
+        source="SGEMM worklog, kernel 9",
         statement={
             "en": "The best configuration differs from GPU to GPU: 128x128x16 with 8x8 on an A6000, 64x64x16 with 4x4 on an A100. "
             "What the one of the A100 reaches here, of the fastest.",

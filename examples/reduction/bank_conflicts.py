@@ -18,8 +18,8 @@ from cudatut.profiler import profile_launches
 
 gpu = ct.device()
 INTERLEAVED, SEQUENTIAL = LADDER["interleaved"], LADDER["sequential"]
-profiled_n = 1 << 20  # what a profiler or sanitizer sees
-n, block = ct.size(1 << 25, profiled_n), 256
+profiled_n = 1 << 20  # what a profiler sees
+n, block = ct.size(1 << 25, 1 << 14, profiled=profiled_n), 256
 
 # %% rule
 BANKS = 32

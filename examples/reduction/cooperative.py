@@ -19,8 +19,8 @@ from cudatut.profiler import profile_launches
 
 gpu = ct.device()
 SHUFFLE, FEW = LADDER["shuffle"], LADDER["few_blocks"]
-profiled_n = 1 << 21  # what a profiler or sanitizer sees
-n, block = ct.size(1 << 25, profiled_n), 256
+profiled_n = 1 << 21  # what a profiler sees
+n, block = ct.size(1 << 25, 1 << 14, profiled=profiled_n), 256
 problem = Sum(n)
 
 # %% resident
@@ -110,7 +110,9 @@ for threads in FEW.numbers("blocks"):
 bench = LADDER.bench(LADDER.upto("few_blocks"), data=problem.host, name=f"sum of {n} float32")
 
 # %% bench-short
-short = LADDER.bench(["shuffle", "few_blocks"], n=1 << 20, name=f"sum of {1 << 20} float32")
+short = LADDER.bench(
+    ["shuffle", "few_blocks"], n=ct.size(1 << 20, 1 << 12), name=f"sum of {1 << 20} float32"
+)
 
 # %% counters
 counted = profile_launches(
@@ -254,7 +256,7 @@ ct.claim(
 )
 
 # %% second-launch
-integers = Sum(1 << 20, "int32")
+integers = Sum(ct.size(1 << 20, 1 << 12), "int32")
 walk_int = FEW.compile(BLOCK=block, ELEMENT="int")
 blocks = grids["few_blocks"](integers.n)
 partial, total = ct.empty(blocks, "int32"), ct.empty(1, "int32")

@@ -17,8 +17,8 @@ import cudatut as ct
 from cudatut.profiler import profile_launches
 
 gpu = ct.device()
-profiled_n = 1 << 20  # what a profiler or sanitizer sees
-n, BLOCK = ct.size(1 << 28, profiled_n), 1024
+profiled_n = 1 << 20  # what a profiler sees
+n, BLOCK = ct.size(1 << 28, 1 << 16, profiled=profiled_n), 1024
 period = min(n, 1 << 24)  # random bytes; the rest repeats them
 random = ct.rng(0).integers(0, 256, period, dtype="uint8")
 HOST = {

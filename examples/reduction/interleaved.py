@@ -19,8 +19,8 @@ from cudatut.ladder import read_rung
 gpu = ct.device()
 NAIVE, INTERLEAVED = LADDER["naive"], LADDER["interleaved"]
 MASK = read_rung("reduction/mask.cu")
-profiled_n = 1 << 20  # what a profiler or sanitizer sees
-n, block = ct.size(1 << 25, profiled_n), 256
+profiled_n = 1 << 20  # what a profiler sees
+n, block = ct.size(1 << 25, 1 << 14, profiled=profiled_n), 256
 
 # %% active
 steps = 2 ** np.arange(int(np.log2(block)))[:, None]  # one row per round

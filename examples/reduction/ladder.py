@@ -25,7 +25,7 @@ RUNGS = (
     "flags",
 )
 
-FEW = 512  # blocks that may leave their partial sums in `state`
+FEW = 256  # blocks that may leave their partial sums in `state`
 
 C_TYPES = {"float32": "float", "int32": "int"}
 
@@ -83,13 +83,31 @@ class Sum:
     def launcher(self, rung: Rung, block: int | None = None) -> Callable[[], object]:
         """A callable that sums once; `.out` is where the sum arrives (one element of the dtype).
 
-        block: threads per block, one of the rung's `blocks`; default its `block`.
+        block: threads per block, one of the rung's `blocks`; default its `block`, or for a rung that takes only so
+        `few` blocks what `fitting` says.
         """
+        if "few" in rung.options:
+            fitting = block or self.fitting(rung)
+            if not fitting or self.tiles(rung, fitting) > rung.number("few"):
+                return self.launcher(LADDER[rung.options["long"]], block)
+            block = fitting
         block = block or rung.number("block")
         kernel = rung.compile(BLOCK=block, ELEMENT=C_TYPES[str(self.dtype)])
         grid = self._grid(rung, kernel, block)
         run = self._one_launch if rung.options.get("launches") == "one" else self._many_launches
         return run(kernel, grid, block)
+
+    def fitting(self, rung: Rung) -> int | None:
+        """The smallest block that can do the work alone; or the smallest, from `block` up, of which `few` are enough."""
+        sizes, least, few = rung.numbers("blocks"), rung.number("block"), rung.number("few")
+        alone = [size for size in sizes if self.tiles(rung, size) <= 1]
+        shared = [size for size in sizes if size >= least and self.tiles(rung, size) <= few]
+        return next(iter(alone + shared), None)
+
+    def tiles(self, rung: Rung, block: int, n: int | None = None) -> int:
+        """Blocks of so many threads that n elements take (default: all), a tile each."""
+        per_tile = block * rung.number("vectors") * 16 // self.dtype.itemsize
+        return ct.cdiv(self.n if n is None else n, per_tile)
 
     def _grid(self, rung: Rung, kernel: ct.Kernel, block: int) -> Callable[[int], int]:
         """Blocks for n elements."""
@@ -99,10 +117,7 @@ class Sum:
             # The second launch, over the few partial sums of the first, is one block: else it would never end.
             return lambda n: 1 if n <= resident else min(resident, ct.cdiv(n, block))
         if how == "tiles":
-            per_step = block * 16 // self.dtype.itemsize
-            per_block, few = per_step * rung.number("vectors"), rung.number("few", 0)
-            # A short array is spread over as many blocks as can be, one vector per thread.
-            return lambda n: max(1, ct.cdiv(n, per_step if n <= few * per_step else per_block))
+            return lambda n: max(1, self.tiles(rung, block, n))
         if how == "per_thread":
             per_block = block * rung.number("per_thread", 1)
         else:

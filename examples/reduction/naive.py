@@ -19,8 +19,8 @@ import cudatut as ct
 
 gpu = ct.device()
 NAIVE = LADDER["naive"]
-profiled_n = 1 << 20  # what a profiler or sanitizer sees
-n, block = ct.size(1 << 25, profiled_n), 256
+profiled_n = 1 << 20  # what a profiler sees
+n, block = ct.size(1 << 25, 1 << 14, profiled=profiled_n), 256
 problem = Sum(n)
 
 # %% rounds

@@ -25,8 +25,8 @@ from cudatut.profiler import profile_launches
 
 gpu = ct.device()
 ONE, LIMIT, FLAGS = (LADDER[name] for name in ("one_launch", "limit", "flags"))
-profiled_n = 1 << 21  # what a profiler or sanitizer sees
-n = ct.size(1 << 25, profiled_n)
+profiled_n = 1 << 21  # what a profiler sees
+n = ct.size(1 << 25, 1 << 14, profiled=profiled_n)
 problem, short_n = Sum(n), ct.size(1 << 16, 1 << 12)
 
 
@@ -45,6 +45,10 @@ def variant(vectors):
     options = {**LIMIT.options, "vectors": str(vectors)}
     name = f"limit, {vectors} x 16 bytes"
     return Variant(name, LIMIT.path, LIMIT.kernel, options, {"VECTORS": vectors})
+
+
+# Rung 9 with the blocks that rung 10 has on a short array.
+SMALLER = Rung("limit, blocks of 256", LIMIT.path, LIMIT.kernel, {**LIMIT.options, "block": "256"})
 
 
 # %% in-flight
@@ -136,7 +140,7 @@ for ragged in (Sum(100_003), Sum(1_111_111)):
 bench = LADDER.bench(LADDER.names, n=n, name=f"sum of {n} float32")
 
 # %% bench-short
-few = ["shuffle", "few_blocks", "one_launch", "limit", variant(1), "flags"]
+few = ["shuffle", "few_blocks", "one_launch", "limit", SMALLER, "flags"]
 short = LADDER.bench(few, n=short_n, name=f"sum of {short_n} float32")
 
 # %% compare
@@ -157,7 +161,7 @@ ct.facts(
         ),
         "saved by the flag, predicted": ((by_ticket - by_flag) / 1e3, "us"),
         "saved by the flag, measured": (
-            short["limit, 1 x 16 bytes"].median_us - short["flags"].median_us,
+            short[SMALLER.name].median_us - short["flags"].median_us,
             "us",
         ),
     },
@@ -217,7 +221,7 @@ def results(run, times=20):
 
 twenty = {f"atomicAdd, {dtype}": results(by_atomics(dtype)) for dtype in atomic}
 twenty |= {f"{rung.name}, float": results(problem.launcher(rung)) for rung in (ONE, LIMIT)}
-words = Sum(ct.size(1 << 20, 1 << 12))  # few enough blocks for the words
+words = Sum(ct.size(1 << 20, 1 << 14))  # few enough blocks for the words
 twenty["flags, float"] = results(words.launcher(FLAGS))
 spread = {}
 for name, of in (
@@ -316,7 +320,7 @@ WALK, SERIAL = read_rung("reduction/limit_walk.cu"), read_rung("reduction/limit_
 ragged = Sum(1_111_111)
 for rung in (WALK, SERIAL, variant(1), variant(2), variant(8)):
     ragged.check(rung)
-large = Repeated(ct.size(1 << 28, 1 << 20))
+large = Repeated(ct.size(1 << 28, 1 << 16))
 candidates = {f"{v} x 16 bytes": (variant(v), None) for v in (1, 2, 4, 8)}
 candidates |= {
     "4 x 16 bytes, blocks of 256": (LIMIT, 256),
@@ -336,7 +340,7 @@ del large
 
 # %% tail
 # What the last block does alone: it waits once per turn of its loop, and the sums lie in L2.
-huge = ct.size(1 << 30, 1 << 20)
+huge = ct.size(1 << 30, 1 << 16)
 tiles = ct.cdiv(huge, 8192)
 wait = l2 / 1e3
 predicted = {

@@ -20,8 +20,10 @@ import cudatut as ct
 
 gpu = ct.device()
 DTYPES = ("float32", "int32")
-SIZES = [1 << k for k in (10, 14, 18, 20, 22, 24, 26) if 1 << k <= ct.size(1 << 26, 1 << 14)]
-LARGEST = ct.size(1 << 30, 1 << 18)
+SIZES = [
+    1 << k for k in (10, 12, 14, 16, 18, 20, 22, 24, 26) if 1 << k <= ct.size(1 << 26, 1 << 14)
+]
+LARGEST = ct.size(1 << 30, 1 << 14)
 RUNGS = [LADDER[name] for name in LADDER.names]
 FINALISTS = LADDER.names[-3:]  # the rungs that are still in the race at 2^30
 LAST = RUNGS[-1]
@@ -100,7 +102,7 @@ for dtype in DTYPES:
 
 # %% by-launches
 rows = {}
-for n in (SIZES[0], 1 << 20):
+for n in (SIZES[0], ct.size(1 << 20, 1 << 12)):
     if n in times["float32"]:
         groups = {}
         for rung in RUNGS:
@@ -179,7 +181,8 @@ if "CUB" in vendors:
             f"{dtype}, 2^30: times CUB (1.02 wanted)": against("CUB", dtype, LARGEST),
             f"{dtype}, 2^30: of the theoretical bandwidth (95 wanted)": (share, "%"),
             f"{dtype}, 2^14 to 2^20: least times CUB (1.3 wanted)": min(middle),
-            f"{dtype}, 2^10: times CUB (1.3 wanted)": against("CUB", dtype, SIZES[0]),
+            f"{dtype}, 2^12: times CUB (1.3 wanted)": against("CUB", dtype, 1 << 12),
+            f"{dtype}, 2^10: times CUB (1.3 wanted)": against("CUB", dtype, 1 << 10),
         }
     ct.facts("wanted and measured", rows)
 
@@ -210,33 +213,35 @@ ct.facts("what is left", rows)
 # %% depth
 EPS = float(np.finfo("float32").eps)
 accuracy_n = ct.size(1 << 20, 1 << 12)
+positive = ct.rng(2).random(accuracy_n, dtype="float32")  # in [0, 1): nothing cancels
+problem = Sum(data=positive)
 
 
-def depth(rung, n):
+def depth(rung):
     """How many roundings an element passes at most on its way into the sum."""
-    block = rung.number("block")
+    block = problem.fitting(rung) if "few" in rung.options else rung.number("block")
     in_block = 5 + max(1, int(math.log2(block // 32)))  # a tree over the warp, one over the warps
     if rung.options.get("grid") == "tiles":
-        step, few = 4 * block, rung.number("few", 0)  # step: elements of a vector per thread
-        vectors = 1 if n <= few * step else rung.number("vectors")
-        blocks = ct.cdiv(n, vectors * step)
-        # A thread of the last block adds partial sums one by one, or a vector of four per turn.
-        partials = ct.cdiv(blocks, block) if blocks <= few else 4 * ct.cdiv(blocks, step)
-        return 3 + (vectors - 1) + in_block + partials + in_block  # 3 in a vector
+        blocks = problem.tiles(rung, block)
+        # A thread that adds the partial sums takes one per turn, or in a longer array a vector of four.
+        partials = (
+            ct.cdiv(blocks, block) if "few" in rung.options else 4 * ct.cdiv(blocks, 4 * block)
+        )
+        return 3 + (rung.number("vectors") - 1) + in_block + partials + in_block  # 3 in a vector
     if rung.options.get("grid") == "resident":
         kernel = rung.compile(BLOCK=block, ELEMENT="float")
-        blocks = min(kernel.resources(block).blocks_per_sm * gpu.sm_count, ct.cdiv(n, block))
-        return ct.cdiv(n, blocks * block) + in_block + ct.cdiv(blocks, block) + in_block
+        blocks = min(
+            kernel.resources(block).blocks_per_sm * gpu.sm_count, ct.cdiv(accuracy_n, block)
+        )
+        return ct.cdiv(accuracy_n, blocks * block) + in_block + ct.cdiv(blocks, block) + in_block
     each = rung.number("per_thread") - 1 + int(math.log2(block))
-    return launches(rung, n) * each
+    return launches(rung, accuracy_n) * each
 
 
-depths = {"one thread": accuracy_n - 1} | {rung.name: depth(rung, accuracy_n) for rung in RUNGS}
+depths = {"one thread": accuracy_n - 1} | {rung.name: depth(rung) for rung in RUNGS}
 ct.facts(f"additions on the way of an element, n = {accuracy_n}", depths)
 
 # %% accuracy
-positive = ct.rng(2).random(accuracy_n, dtype="float32")  # in [0, 1): nothing cancels
-problem = Sum(data=positive)
 exact = math.fsum(positive.tolist())
 
 

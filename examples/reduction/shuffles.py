@@ -19,8 +19,8 @@ from cudatut.profiler import profile_launches
 
 gpu = ct.device()
 UNROLLED, SHUFFLE = LADDER["unrolled"], LADDER["shuffle"]
-profiled_n = 1 << 20  # what a profiler or sanitizer sees
-n, block = ct.size(1 << 25, profiled_n), 256
+profiled_n = 1 << 20  # what a profiler sees
+n, block = ct.size(1 << 25, 1 << 14, profiled=profiled_n), 256
 problem = Sum(n)
 
 # %% lanes
@@ -215,7 +215,7 @@ ct.facts(
 # %% activemask-claim
 ct.claim(
     id="reduction-activemask",
-    source="HackMD notes, warplevelPrimitiveReduction",
+    source="Learn CUDA Programming, notes: warplevelPrimitiveReduction",
     statement={
         "en": "__activemask() as the mask of every step makes the shuffles right for whichever lanes are there. "
         "Sum and minimum of 20 fives:",

@@ -23,8 +23,8 @@ from cudatut.profiler import profile_launches
 gpu = ct.device()
 TWO, UNROLLED = LADDER["two_per_thread"], LADDER["unrolled"]
 LAST_WARP = read_rung("reduction/last_warp.cu")  # between the two: the loop is still a loop
-profiled_n = 1 << 20  # what a profiler or sanitizer sees
-n, block = ct.size(1 << 25, profiled_n), 256
+profiled_n = 1 << 20  # what a profiler sees
+n, block = ct.size(1 << 25, 1 << 14, profiled=profiled_n), 256
 problem = Sum(n)
 
 # %% ptx
