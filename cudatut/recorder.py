@@ -559,7 +559,9 @@ def record_examples(
     progress.start("side by side", len(able) * len(SANITIZERS) + len(together))
     pool = ThreadPoolExecutor(jobs)
     try:
-        watching = [pool.submit(watch, example, tool) for example in able for tool in SANITIZERS]
+        # All examples under one tool, then under the next: four runs of one example at the same time would compile its
+        # kernels four times, where the later ones now find them in the cache.
+        watching = [pool.submit(watch, example, tool) for tool in SANITIZERS for example in able]
         running = [(example, pool.submit(execute, example)) for example in together]
         wait(watching)
         for example, run in running:

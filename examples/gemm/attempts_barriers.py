@@ -12,9 +12,7 @@
 # machine code stays in the cache.
 
 # %% setup
-from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
 
 import loops
 import sgemm
@@ -78,31 +76,20 @@ def edited(changes):
     return text
 
 
-@contextmanager
-def built_from(source):
-    """`sgemm.launcher` takes this kernel."""
-    before = sgemm.kernel
-    sgemm.kernel = cache(lambda name: ct.Kernel(source, name))
-    try:
-        yield
-    finally:
-        sgemm.kernel = before
-
-
 def prepared(problem, name):
     """A launch of the variant: of 64 x 128 with whole and shared tiles as planned, of the others with whole tiles."""
     config, stages, changes = VARIANTS[name]
     plan = sgemm.plan(problem.m, problem.n, problem.k, gpu.sm_count)
     shared = plan.config == config
-    with built_from(edited(changes)):
-        return sgemm.prepare(
-            problem.a,
-            problem.b,
-            problem.c,
-            config=replace(config, stages=stages),
-            splits=plan.splits if shared else 1,
-            whole=plan.whole if shared else None,
-        )
+    return sgemm.prepare(
+        problem.a,
+        problem.b,
+        problem.c,
+        config=replace(config, stages=stages),
+        splits=plan.splits if shared else 1,
+        whole=plan.whole if shared else None,
+        source=edited(changes),
+    )
 
 
 if not tool.running():  # a kernel takes nvcc ten seconds

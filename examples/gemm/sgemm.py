@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import cudatut as ct
 
+SOURCE = "gemm/final.cu"
 SPLITS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32)  # blocks that may share the depth of a tile
 
 
@@ -129,8 +130,9 @@ def depth_of_part(k: int, config: Config, splits: int) -> int:
 
 
 @cache
-def kernel(name: str) -> ct.Kernel:
-    return ct.Kernel("gemm/final.cu", name)
+def kernel(name: str, source: str = SOURCE) -> ct.Kernel:
+    """An instance; source: a file, or the text of a changed kernel."""
+    return ct.Kernel(source, name)
 
 
 class Workspace:
@@ -188,11 +190,13 @@ def launcher(
     splits: int | None = None,
     whole: int | None = None,
     workspace: Workspace = WORKSPACE,
+    source: str = SOURCE,
 ) -> Callable[[], None]:
     """A callable that computes C = alpha op(A) op(B) + beta C once; `.config`, `.splits`, `.whole`, `.kernel` say how.
 
     op(A) is m x k, op(B) is k x n; lda, ldb, ldc: words from a row to the next, as a matrix lies in memory. config,
-    splits, whole: instead of what `plan` chooses; splits alone: all tiles are shared by that many blocks.
+    splits, whole: instead of what `plan` chooses; splits alone: all tiles are shared by that many blocks. source: as
+    `kernel` takes it.
     Everything is compiled and allocated here, not in the callable.
     """
     chosen = plan(m, n, k, ct.device().sm_count)
@@ -202,7 +206,7 @@ def launcher(
     else:
         config, splits, whole = chosen
     vec = vector_words(m, n, a, lda, b, ldb, transpose_a, transpose_b)
-    function = kernel(config.name(vec, transpose_a, transpose_b))
+    function = kernel(config.name(vec, transpose_a, transpose_b), source)
     tiles = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn)
     per_part = depth_of_part(k, config, splits)
     splits = max(1, ct.cdiv(k, per_part))  # none without depth
