@@ -36,6 +36,8 @@ from cudatut.files import write_whole
 from cudatut.results import Sanitizer
 from cudatut.tool import SANITIZERS
 
+RACECHECK = "racecheck"
+
 # Instrumented kernels are slow: each tool gets this many times an example's own limit.
 SANITIZER_TIME = 2
 
@@ -484,7 +486,7 @@ def record_all(
 
     cores = os.cpu_count() or 1
     jobs = jobs or min(15, cores)
-    sanitize = partial(sanitizer.run, workers=max(1, cores // jobs))
+    sanitize = partial(sanitizer.run, workers=max(1, cores // _racing(jobs)))
     # CUB takes nvcc some ten seconds, and no sanitizer asks for it: without this the first contest would wait for it.
     code = "from cudatut.vendor import compile_cub; compile_cub()"
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL):
@@ -521,13 +523,14 @@ def record_examples(
     found: dict[str, dict[str, Sanitizer | Exception]] = {example.name: {} for example in able}
 
     def watch(example: Example, tool: str) -> None:
+        started = time.monotonic()
         try:
             found[example.name][tool] = sanitize(
                 example.path, tool, SANITIZER_TIME * example.timeout_s
             )
         except Exception as error:  # whatever it is, the others go on
             found[example.name][tool] = error
-        progress.done(f"{example.name} {tool}")
+        progress.done(f"{example.name} {tool} ({time.monotonic() - started:.1f} s)")
 
     def execute(example: Example, ready: Ready | None = None) -> Executed | Exception:
         try:
@@ -557,17 +560,25 @@ def record_examples(
 
     together = [example for example in able if not example.alone]
     progress.start("side by side", len(able) * len(SANITIZERS) + len(together))
-    pool = ThreadPoolExecutor(jobs)
+    racing = _racing(jobs)
+    racers, others = ThreadPoolExecutor(racing), ThreadPoolExecutor(max(1, jobs - racing))
     try:
-        # All examples under one tool, then under the next: four runs of one example at the same time would compile its
-        # kernels four times, where the later ones now find them in the cache.
-        watching = [pool.submit(watch, example, tool) for tool in SANITIZERS for example in able]
-        running = [(example, pool.submit(execute, example)) for example in together]
+        # All examples under one tool, then under the next: runs of one example at the same time would each compile its
+        # kernels, where the later ones now find them in the cache. For the same reason racecheck begins at the end.
+        watching = [racers.submit(watch, example, RACECHECK) for example in reversed(able)]
+        watching += [
+            others.submit(watch, example, tool)
+            for tool in SANITIZERS
+            if tool != RACECHECK
+            for example in able
+        ]
+        running = [(example, others.submit(execute, example)) for example in together]
         wait(watching)
         for example, run in running:
             finish(example, run.result())
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        for pool in (racers, others):
+            pool.shutdown(wait=True, cancel_futures=True)
 
     alone = [example for example in able if example.alone]
     progress.start("alone on the GPU", len(alone))
@@ -578,6 +589,11 @@ def record_examples(
             following = _ahead(alone[number + 1 : number + 2], processes)
             finish(example, execute(example, ready))
     return [outcomes[example.name] for example in examples]
+
+
+def _racing(jobs: int) -> int:
+    """How many of the runs side by side are racecheck's: more would wait for one another on the GPU."""
+    return max(1, jobs // 4)
 
 
 def _ahead(examples: list[Example], processes: ExitStack) -> Ready | None:
