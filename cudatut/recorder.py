@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
@@ -560,12 +561,19 @@ def record_examples(
 
     together = [example for example in able if not example.alone]
     progress.start("side by side", len(able) * len(SANITIZERS) + len(together))
+    # All examples under one tool, then under the next: runs of one example at the same time would each compile its
+    # kernels, where the later ones now find them in the cache. For the same reason racecheck begins at the end.
+    to_race = deque(able)
+
+    def race() -> None:
+        while to_race:
+            with suppress(IndexError):  # another has taken the last one
+                watch(to_race.pop(), RACECHECK)
+
     racing = _racing(jobs)
     racers, others = ThreadPoolExecutor(racing), ThreadPoolExecutor(max(1, jobs - racing))
     try:
-        # All examples under one tool, then under the next: runs of one example at the same time would each compile its
-        # kernels, where the later ones now find them in the cache. For the same reason racecheck begins at the end.
-        watching = [racers.submit(watch, example, RACECHECK) for example in reversed(able)]
+        watching = [racers.submit(race) for _ in range(racing)]
         watching += [
             others.submit(watch, example, tool)
             for tool in SANITIZERS
@@ -573,6 +581,7 @@ def record_examples(
             for example in able
         ]
         running = [(example, others.submit(execute, example)) for example in together]
+        watching += [others.submit(race) for _ in range(racing)]  # who has nothing else to do helps
         wait(watching)
         for example, run in running:
             finish(example, run.result())

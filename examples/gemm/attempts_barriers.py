@@ -144,6 +144,7 @@ if not tool.running():
 ct.facts("read from the machine code", rows)
 
 # %% bench
+rates = {}
 for size in SIZES:
     problem = Gemm(size, size, size)
     runs = {}
@@ -152,7 +153,11 @@ for size in SIZES:
         ct.poison(problem.c)
         runs[name]()
         problem.compare(f"{name}, n = {size}")
-    ct.bench({**runs, **problem.vendors()}, flops=problem.flops, name=f"n = {size}")
+    bench = ct.bench({**runs, **problem.vendors()}, flops=problem.flops, name=f"n = {size}")
+    rates |= {f"{row.name}, n = {size}": (row.value, "TFLOP/s") for row in bench.rows_}
+
+# %% rates
+ct.facts("rates", rates)
 
 # %% counters
 # What the warps wait for, in cycles per issued instruction.

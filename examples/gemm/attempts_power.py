@@ -35,14 +35,17 @@ problem.compare(f"n = {SIDE}")
 
 # %% watch
 def watched():
-    """nvidia-smi, which tells this GPU's clock in MHz and its power in watts ten times a second."""
+    """nvidia-smi, which tells this GPU's clock in MHz, its power and the limit of it in watts ten times a second."""
     command = ["nvidia-smi", "-i", cuda.Device(0).pci_bus_id(), "-lms", "100"]
-    command += ["--query-gpu=clocks.sm,power.draw.instant", "--format=csv,noheader,nounits"]
+    command += [
+        "--query-gpu=clocks.sm,power.draw.instant,power.limit",
+        "--format=csv,noheader,nounits",
+    ]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def sustained(launch, flops):
-    """TFLOP/s, MHz and watts while the GPU does nothing else, medians of the second half."""
+    """TFLOP/s, MHz, watts and their limit while the GPU does nothing else, medians of the second half."""
     begin, end = cuda.Event(), cuda.Event()
     launch()
     cuda.Context.synchronize()
@@ -58,8 +61,8 @@ def sustained(launch, flops):
         end.synchronize()
         smi.terminate()
         seen = [tuple(map(float, line.split(","))) for line in smi.stdout if line.endswith("\n")]
-    clock, power = (statistics.median(values) for values in zip(*seen[len(seen) // 2 :]))
-    return count * flops / begin.time_till(end) / 1e9, clock, power
+    medians = (statistics.median(values) for values in zip(*seen[len(seen) // 2 :]))
+    return count * flops / begin.time_till(end) / 1e9, *medians
 
 
 # %% limit
@@ -89,9 +92,10 @@ if runs:
 for what, number, unit in (("rate", 0, "TFLOP/s"), ("clock", 1, "MHz"), ("power", 2, "W")):
     ct.facts(what, {name: (values[number], unit) for name, values in found.items()})
 if found:
-    ours_power, ours_rate = found["final kernel"][2], found["final kernel"][0]
+    ours_rate, _, ours_power, limit = found["final kernel"]
     rows = {"highest clock": (ct.attributes()["CLOCK_RATE"] / 1e3, "MHz")}
-    for name, (rate, _, power) in found.items():
+    rows["power limit"] = limit, "W"
+    for name, (rate, _, power, _) in found.items():
         rows[f"{name}: energy of an FMA"] = (2 * power / rate, "pJ")
     rows["final kernel: zeros / random"] = found["final kernel, zeros"][0] / ours_rate
     rows["power at nine tenths of the probe's rate"] = (

@@ -39,8 +39,9 @@ __device__ __forceinline__ void wait(Barrier* barrier, int parity) {
 }
 // --8<-- [end:barrier]
 
-// Starts to copy the box of a matrix whose first word is in this row and column; its size is part
-// of the map. Its bytes count for the barrier; words beyond the matrix arrive as zeros.
+// Starts to copy the box of a matrix whose first word is in this row and column, the column a
+// multiple of 4 words; its size is part of the map. Its bytes count for the barrier; words beyond
+// the matrix, on whichever side, arrive as zeros.
 // --8<-- [start:copy]
 __device__ __forceinline__ void copy_box(float* to, const CUtensorMap& map, int row, int column,
                                          Barrier* barrier) {

@@ -74,6 +74,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   __shared__ T of_warp[2][WARPS];
   const unsigned length = (unsigned)n, vectors = length / PER_VECTOR;
   const unsigned first = blockIdx.x * (BLOCK * VECTORS) + threadIdx.x;
+  Word* words = reinterpret_cast<Word*>(state + 2);
+  // The caches may be empty: without this the first word that the waiting block looks for would
+  // come from memory, while the others post theirs.
+  if (blockIdx.x == 0 && threadIdx.x < gridDim.x)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(words + threadIdx.x));
   Vector v[VECTORS] = {};  // zeros where the tile reaches past the end
 #pragma unroll
   for (int k = 0; k < VECTORS; ++k)
@@ -88,7 +93,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   if (blockIdx.x == 0 && tail < length) sum += in[tail];
   // --8<-- [start:handover]
   sum = block_sum(sum, of_warp[0]);
-  Word* words = reinterpret_cast<Word*>(state + 2);
   if (blockIdx.x > 0) {
     if (threadIdx.x == 0) post(words + blockIdx.x, sum, launch);
     return;

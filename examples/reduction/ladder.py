@@ -25,8 +25,6 @@ RUNGS = (
     "flags",
 )
 
-FEW = 256  # blocks that may leave their partial sums in `state`
-
 C_TYPES = {"float32": "float", "int32": "int"}
 
 
@@ -89,13 +87,23 @@ class Sum:
         if "few" in rung.options:
             fitting = block or self.fitting(rung)
             if not fitting or self.tiles(rung, fitting) > rung.number("few"):
-                return self.launcher(LADDER[rung.options["long"]], block)
+                return self.launcher(self._longer(rung), block)
             block = fitting
         block = block or rung.number("block")
         kernel = rung.compile(BLOCK=block, ELEMENT=C_TYPES[str(self.dtype)])
         grid = self._grid(rung, kernel, block)
         run = self._one_launch if rung.options.get("launches") == "one" else self._many_launches
         return run(kernel, grid, block)
+
+    def _longer(self, rung: Rung) -> Rung:
+        """The rung that takes what `few` blocks cannot. Raises RungError."""
+        name = rung.options.get("long")
+        if name not in LADDER.names:
+            raise RungError(
+                f"{rung.path}: {self.n} elements are too many for few={rung.options['few']} blocks; say with long=RUNG which "
+                f"rung takes them, one of {', '.join(LADDER.names)}"
+            )
+        return LADDER[name]
 
     def fitting(self, rung: Rung) -> int | None:
         """The smallest block that can do the work alone; or the smallest, from `block` up, of which `few` are enough."""
@@ -128,7 +136,8 @@ class Sum:
         self, kernel: ct.Kernel, grid: Callable[[int], int], block: int
     ) -> Callable[[], object]:
         blocks, out = grid(self.n), ct.empty(1, self.dtype)
-        partials, state = self._buffer("partials", blocks), self._buffer("state", 2 + 2 * FEW)
+        # Room for a word of 8 bytes from each block, for a rung that wants it.
+        partials, state = self._buffer("partials", blocks), self._buffer("state", 2 + 2 * blocks)
 
         def run() -> None:
             kernel(self.x, out, self.n, partials, state, grid=blocks, block=block)

@@ -131,7 +131,7 @@ Sum(short_n).check(FLAGS)
 # %% check-all
 for rung in (ONE, LIMIT, FLAGS):
     LADDER.check(rung.name, [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED])
-for ragged in (Sum(100_003), Sum(1_111_111)):
+for ragged in (Sum(100_003), Sum(250_007), Sum(1_111_111)):
     for rung in (ONE, LIMIT, FLAGS):
         for threads in rung.numbers("blocks"):
             ragged.check(rung, threads)
