@@ -25,7 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from . import gpu_results, paths
+from . import gpu_results, paths, tool
 from .errors import CheckError, CudatutError, KernelCompileError, LaunchError
 from .gpu import activate, device, require
 from .kernel import Kernel
@@ -166,8 +166,12 @@ def compile_ahead(
     """Compile kernels (source, name), several at a time: `ct.Kernel(source, name)` then costs no time in this process.
 
     jobs: threads, each waiting for an nvcc of its own; default: as many as cores. done: called after each.
+    Under a sanitizer other than memcheck, and under the profiler, nothing happens: memcheck's run, or one without a tool,
+    has compiled for all of them, and what they launch themselves they find.
     Returns the error of each that does not compile. Raises NoGpuError, ToolMissing, FileNotFoundError.
     """
+    if tool.running() not in (None, "memcheck"):
+        return {}
     activate()
     device()  # both once, before threads ask
 

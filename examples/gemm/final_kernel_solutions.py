@@ -69,8 +69,7 @@ bench = ct.bench(runs, flops=2 * side**3, name=f"n = {side}", rounds=15)
 
 # %% solution-2
 DEPTH = ct.size(2048, 64)
-if not tool.running():
-    compile_ahead([("gemm/final.cu", config.name(4, False, False)) for config in sgemm.CONFIGS])
+compile_ahead([("gemm/final.cu", config.name(4, False, False)) for config in sgemm.CONFIGS])
 once = (lambda run: 1.0) if tool.running() else time_once
 clock = ct.attributes()["CLOCK_RATE"] / 1e3  # cycles per microsecond
 measured, rows = {}, {}
