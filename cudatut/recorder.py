@@ -602,7 +602,7 @@ def record_examples(
 
 def _racing(jobs: int) -> int:
     """How many of the runs side by side are racecheck's: more would wait for one another on the GPU."""
-    return max(1, jobs // 4)
+    return max(1, jobs // 3)
 
 
 def _ahead(examples: list[Example], processes: ExitStack) -> Ready | None:

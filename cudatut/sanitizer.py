@@ -21,6 +21,7 @@ class SanitizerFailed(CudatutError):
 # Each tool talks to its process through one of ten ports, by default the same ten: tools side by side would try one
 # another's. So every run gets ten of its own.
 _PORTS = 10
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 _bases = itertools.cycle(range(49152, 59152, _PORTS))
 
 
@@ -62,7 +63,8 @@ def run(path: Path, tool: str, timeout_s: float = 600, workers: int = 0) -> Sani
                 capture_output=True,
                 text=True,
                 timeout=timeout_s,
-                env=running_tool.environment_for(tool),
+                # NumPy's references are small here, and threads for them would take the cores from runs side by side.
+                env=_ONE_THREAD | running_tool.environment_for(tool),
             )
         except subprocess.TimeoutExpired as error:
             raise SanitizerFailed(

@@ -14,7 +14,7 @@ from .results import Benchmark, Row, show
 
 Work = int | float | dict[str, int | float] | None
 
-_BUDGET_US = 6e5  # of GPU time for one benchmark
+_BUDGET_US = 4e5  # of GPU time for one benchmark
 _MIN_ROUNDS, _MAX_ROUNDS = 5, 100
 _MOST_FLUSHES = 20
 _LONG_US = 1e4  # beside so long a kernel the host's time is nothing
@@ -87,7 +87,7 @@ def bench(
     does where a library is missing). In every round each runs, in rotating order, always after an L2 flush; where slow
     contestants leave fewer than 100 rounds, fast ones run several times in each.
     bytes: moved by one call (read plus written), for GB/s; or flops: for TFLOP/s; a number, or a dict by name.
-    rounds: default as many as fit in 0.6 s of GPU time, 5 to 100.
+    rounds: default as many as fit in 0.4 s of GPU time, 5 to 100.
 
     Returns a Benchmark: median, 20th and 80th percentile in microseconds, GB/s or TFLOP/s, the share of this GPU's
     measured limit, the ratio to the fastest vendor row. Raises BenchError for a time of 0 or NaN, or no candidate.

@@ -49,7 +49,7 @@ ct.facts("64x128x16 8x8, 4 stages", rows)
 
 # %% luck-predict
 NAMES = ct.size(64, 3)
-small = SPACE.problem(dict.fromkeys("mnk", ct.size(1024, 200)))
+small = SPACE.problem(dict.fromkeys("mnk", ct.size(1024, 100)))
 default = SPACE.default(small, gpu)
 SPACE.check(small, default)
 run = SPACE.launcher(small, default)
@@ -198,7 +198,7 @@ def contestants(n):
 
 
 HEATS = (2, 5, 12, 30) if ct.size(1, 0) else (1, 1)
-N = ct.size(4096, 256)
+N = ct.size(4096, 128)
 problem, candidates, runs = contestants(N)
 heats = race(runs, HEATS)
 rows = {}

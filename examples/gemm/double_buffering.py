@@ -210,7 +210,7 @@ ct.facts(
 )
 
 # %% bench
-large = ct.size(4096, 256)
+large = ct.size(4096, 136)
 problem = Gemm(large, large, large)
 DEPTHS = {
     "warp_tile, BK 8": ("warp_tile", "<128,128,8,32,64,8,8>"),

@@ -19,7 +19,7 @@ from cudatut import tool
 from cudatut.profiler import profile_launches
 from cudatut.timing import time_once, time_once_bare
 
-N = ct.size(4096, 200, profiled=4096)
+N = ct.size(4096, 100, profiled=4096)
 RUNGS = [*earlier_rungs(), *(LADDER[name] for name in LADDER.names)]
 problem = Gemm(N, N, N)
 

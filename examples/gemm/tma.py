@@ -104,7 +104,7 @@ for array, shape in ((odd, (4, 8)), (x, (4, 6)), (x, (4, 512))):
         print(re.sub("0x[0-9a-f]+", "0x...", str(error).removeprefix("tensor_map: ")))
 
 # %% bench
-large = ct.size(4096, 256)
+large = ct.size(4096, 136)
 problem = Gemm(large, large, large)
 rungs = {
     name: LADDER[name]

@@ -4,6 +4,7 @@
 #     title: {en: "Errors that raise nothing", zh: "不报错的错误"}
 #     requires: sm_75
 #     timeout_s: 120
+#     alone: false
 # ---
 # %% [markdown]
 # "No error" is not "right": an overrun by one element and an element never written raise nothing.

@@ -16,7 +16,7 @@ import numpy as np
 
 import cudatut as ct
 
-n = 10_000_000
+n = ct.size(10_000_000, 1_000_000, profiled=10_000_000)  # a sanitizer gets less
 slow_n = ct.size(n, 100_000)  # a sanitizer would need minutes for a serial loop over all n
 rng = ct.rng(0)
 x_host = rng.standard_normal(n, dtype="float32")

@@ -12,7 +12,7 @@
 # %% setup
 import cudatut as ct
 
-n = 10_000_000
+n = ct.size(10_000_000, 1_000_000)
 largest = ct.size(100_000_000, n)
 rng = ct.rng(0)
 x_host = rng.random(largest, dtype="float32")
