@@ -427,8 +427,10 @@ def write(executed: Executed, sanitizers: list[Sanitizer]) -> Path:
 def commit(sources: Iterable[str]) -> str:
     """Commit that the sources come from, with "-dirty" if any of them differs from it; "unknown" without git.
 
-    Where the checkout has no .git (a copy on another machine), $CUDATUT_COMMIT says it.
+    $CUDATUT_COMMIT, where it is set, says it instead: for a copy on another machine, which has no .git or an old one.
     """
+    if said := os.environ.get("CUDATUT_COMMIT"):
+        return said
     root = paths.repo_root()
     if root:
         examples = paths.examples_dir()
@@ -438,7 +440,7 @@ def commit(sources: Iterable[str]) -> str:
                 root, "status", "--porcelain", "--", *(str(examples / name) for name in sources)
             )
             return head + ("" if changed == "" else "-dirty")
-    return os.environ.get("CUDATUT_COMMIT") or "unknown"
+    return "unknown"
 
 
 def _git(root: Path, *arguments: str) -> str | None:

@@ -8,7 +8,6 @@ from html import escape
 
 from cudatut.site import references
 from cudatut.site.svg import Svg, figure, tr
-from cudatut.site.sweep import _spread
 
 
 def _rows(example: str, cell: str, index: int = 0) -> dict[str, float]:
@@ -70,10 +69,8 @@ def roofline() -> str:
         s.text(px(middle) + side, py(rate * middle / 1e3) + drop, words, cls, anchor, 12)
     s.line(px(1e3 * fma / cache), py(fma), right, py(fma), "accent")
     s.text(right, py(fma) - 8, f"FMA {fma:.1f} TFLOP/s", "accent", "end", 12)
-    # Rungs of nearly the same rate would hide each other's numbers.
-    wanted = [(py(rate) - 4, name) for name, (_, _, rate) in found.items()]
-    heights = _spread(wanted[::2], top, bottom, 11) | _spread(wanted[1::2], top, bottom, 11)
-    for number, (name, (from_memory, from_cache, rate)) in enumerate(found.items(), 1):
+    marks = [(px(at), py(rate)) for *found_at, rate in found.values() for at in found_at]
+    for name, (from_memory, from_cache, rate) in found.items():
         told = f"{name}: {rate:.1f} TFLOP/s, {from_memory:.0f} / {from_cache:.0f} FLOP/B"
         cls = "c5 solid" if name == "cuBLAS" else "c2 solid"
         s.raw(f"<g><title>{escape(told, quote=False)}</title>")
@@ -82,9 +79,23 @@ def roofline() -> str:
             px(from_cache) - 4, py(rate) - 4, 8, 8, "c3 solid" if name != "cuBLAS" else cls, rx=0
         )
         s.raw("</g>")
-        side, anchor = (9, "start") if number % 2 else (-9, "end")
+    # A number goes to the nearest place beside its mark where neither a mark nor another number is in its way.
+    taken = list(marks)
+    for number, (from_memory, from_cache, rate) in enumerate(found.values(), 1):
         for at in (px(from_memory), px(from_cache)):
-            s.text(at + side, heights[name] + 8, number, "muted", anchor, 11)
+            places = (
+                (at + side * away, py(rate) + drop)
+                for away in range(13, 80, 4)
+                for drop in (0, -8, 8)
+                for side in (1, -1)
+            )
+            x, y = next(
+                (x, y)
+                for x, y in places
+                if all(abs(x - a) > 11 or abs(y - b) > 9 for a, b in taken)
+            )
+            taken.append((x, y))
+            s.text(x, y + 4, number, "muted", size=11)
     best = max(rate for *_, rate in found.values())
     alt = tr(
         f"Roofline with {len(names)} kernels. Counted by bytes of memory, and counted by bytes of L2, each stands at its rate; the highest "
