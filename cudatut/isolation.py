@@ -20,13 +20,14 @@ def isolated(source: str, timeout_s: float = 60, env: dict[str, str] | None = No
     """Run `source` with this Python in a new process, with a CUDA context of its own.
 
     source: Python text. env: variables added to the environment. A sanitizer that runs this process does not follow.
-    Raises subprocess.TimeoutExpired after `timeout_s` seconds; the child is then killed.
+    Raises subprocess.TimeoutExpired after `timeout_s` seconds; the child is then killed. While a tool runs this process
+    it may take four times as long: others then share the GPU, and the recovery from a fault waits for all of them.
     """
     done = subprocess.run(
         [sys.executable, "-c", source],
         capture_output=True,
         text=True,
-        timeout=timeout_s,
+        timeout=timeout_s * (4 if tool.running() else 1),
         env={**tool.environment_before(), **(env or {})},
     )
     return Isolated(done.returncode, done.stdout, done.stderr)

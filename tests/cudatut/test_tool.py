@@ -1,11 +1,12 @@
 """`ct.size`: full size for readers, small under a tool, and what counters need under a profiler."""
 
+import subprocess
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from cudatut import limits, memory, timing, tool
+from cudatut import isolation, limits, memory, timing, tool
 
 
 @pytest.mark.parametrize(
@@ -53,3 +54,17 @@ def test_limits_are_measured_on_little_while_a_tool_watches(monkeypatch, watched
     else:
         assert len(launches) == 3 * 16 + 1
         assert longest == [1 << 30, 1 << 28]
+
+
+def test_a_child_has_more_time_while_others_share_the_gpu(monkeypatch):
+    limits = []
+
+    def run(command, timeout, **kwargs):
+        limits.append(timeout)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(isolation.subprocess, "run", run)
+    for running in ("", "memcheck"):
+        monkeypatch.setenv("CUDATUT_TOOL", running)
+        isolation.isolated("pass", timeout_s=10)
+    assert limits == [10, 40]
