@@ -297,6 +297,29 @@ def test_sanitizers_decide_and_run_before_what_is_timed(book, monkeypatch, execu
     assert not (book.root / "a/racy.ipynb").exists()
 
 
+def test_examples_follow_each_other_under_a_tool_so_that_kernels_are_compiled_once(
+    book, monkeypatch
+):
+    monkeypatch.setattr(recorder, "record_notebook", lambda *_: RuntimeError("not here"))
+    names, order = ["a/one", "a/two", "a/three"], {tool: [] for tool in SANITIZERS}
+    seen = []
+
+    def sanitize(path, tool, timeout_s):
+        time.sleep(0.02)
+        order[tool].append(path.stem)
+        if tool != recorder.RACECHECK:
+            seen.append(tool)
+        return Sanitizer(tool, 0)
+
+    for name in names:
+        book.example(name)
+    results(*names, sanitize=sanitize, jobs=1)
+    assert seen == ["memcheck"] * 3 + ["initcheck"] * 3 + ["synccheck"] * 3
+    # Racecheck begins at the other end, and at its end whoever has nothing else to do helps: nobody runs twice.
+    assert order["racecheck"] == ["three", "two", "one"]
+    assert all(sorted(stems) == ["one", "three", "two"] for stems in order.values())
+
+
 def test_what_measures_no_time_runs_side_by_side(book):
     for name in ("a/one", "a/two", "a/three"):
         book.example(name, f"# %% check\nprint('{name}')\n", alone=False)

@@ -294,3 +294,11 @@ def test_the_code_of_a_function_is_found_in_an_elf_file():
     assert instances.kernel_symbols(elf) == ["k"] and instances.code_of(elf, "k") == code
     with pytest.raises(KeyError):
         instances.code_of(elf, "other")
+
+
+@pytest.mark.parametrize("watched", ["racecheck", "initcheck", "synccheck", "ncu"])
+def test_only_memcheck_compiles_for_the_other_tools(monkeypatch, watched):
+    monkeypatch.setenv("CUDATUT_TOOL", watched)
+    monkeypatch.setattr(tuning, "_Unloaded", None)  # calling it would raise
+    monkeypatch.setattr(tuning, "activate", None)
+    assert tuning.compile_ahead([("gemm/final.cu", "sgemm<1>")]) == {}
