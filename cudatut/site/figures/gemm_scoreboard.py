@@ -135,7 +135,7 @@ def roofline_table() -> str:
         cells = [f"{number}", f"`{name}`" if name != "cuBLAS" else name]
         cells += [f"{points[f'{name}: {level}']:.2f}" for level in ("memory", "L2")]
         cells += [f"{value:.0f}" for value in intensities]
-        cells += [f"{rate:.1f}", *(f"{100 * rate / roof:.0f} %" for roof in above)]
+        cells += [f"{rate:.1f}", *(f"{100 * rate / roof:.0f}\u00a0%" for roof in above)]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
