@@ -23,6 +23,15 @@ def test_every_rung_at_every_block_size(rung, dtype, n):
         problem.check(rung, block)
 
 
+def test_a_rung_of_few_blocks_must_say_who_takes_longer_arrays():
+    flags = SUMS["flags"]
+    options = {key: value for key, value in flags.options.items() if key != "long"}
+    alone = ladder.Rung("alone", flags.path, flags.kernel, options)
+    SUMS.problem(n=1000).check(alone)
+    with pytest.raises(ladder.RungError, match="long=RUNG"):
+        SUMS.problem(n=1 << 23).launcher(alone)
+
+
 SPECIAL = {
     "all NaN": np.full(1000, np.nan, "float32"),
     "one NaN": np.r_[np.ones(777, "float32"), np.float32(np.nan), np.ones(222, "float32")],
