@@ -12,7 +12,7 @@
 # %% setup
 import cudatut as ct
 
-n = ct.size(10_000_000, 1_000_000)
+n = 10_000_000
 largest = ct.size(100_000_000, n)
 rng = ct.rng(0)
 x_host = rng.random(largest, dtype="float32")
@@ -47,8 +47,7 @@ def four_each(x, y, out, n):
 for m in sorted({n, largest, *ct.RAGGED}):
     out = ct.empty(m, "float32")
     four_each(x[:m], y[:m], out, m)
-    last = slice(max(0, m - n), m)  # of a hundred million elements the last ten
-    ct.check(out[last], x_host[last] + y_host[last], name=f"add4, n={m}")
+    ct.check(out, x_host[:m] + y_host[:m], name=f"add4, n={m}")
 
 # %% bench-1
 out = ct.empty(largest, "float32")
@@ -79,8 +78,7 @@ sizes = [m for m in (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
 for m in sizes:
     ct.poison(out)
     add_first(m)()
-    last = slice(max(0, m - n), m)
-    ct.check(out[last], x_host[last] + y_host[last], name=f"n={m}")
+    ct.check(out[:m], x_host[:m] + y_host[:m], name=f"n={m}")
 ct.bench(
     {f"n={m}": add_first(m) for m in sizes},
     bytes={f"n={m}": 3 * 4 * m for m in sizes},
