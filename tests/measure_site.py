@@ -4,8 +4,7 @@
 
 Measures, with nothing kept from an earlier run:
 
-- the strict build of both languages from the recordings, median of three: 20 s for eight chapters, half a second
-  for each further one;
+- the strict build of both languages from the recordings, median of three;
 - the same with two and four times the chapters (copies in a temporary folder): growth per chapter;
 - every chapter's and every example's page, as gzipped HTML;
 - what Chromium fetches from a server that gzips, for a first visit and for the page after it,
@@ -271,9 +270,7 @@ def main() -> int:
         site = work / "site"
         times = [build(ROOT, site) for _ in range(3)]
         note = ", ".join(f"{seconds:.1f}" for seconds in times)
-        # 20 s for the first part's eight chapters, and a linear budget from there on.
-        limit = 20 + 0.5 * max(0, len(chapters(ROOT)) - 8)
-        rows.append(Row("strict build, both languages", statistics.median(times), "s", limit, note))
+        rows.append(Row("strict build, both languages", statistics.median(times), "s", 20, note))
         if not options.quick:
             rows += growth(ROOT, work)
         rows += pages(site, ROOT)

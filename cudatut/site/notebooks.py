@@ -1,7 +1,8 @@
 """The page of each example: its recording, rendered by mkdocs-jupyter and then slimmed.
 
 mkdocs-jupyter is given a copy of the recording without outputs, the page's heading in front. Its HTML
-is then reduced to what a chapter has too, and the results, rendered in the page's language, come in.
+is then reduced to what a chapter has too, and the code and the results, rendered in the page's language,
+come in: what is long does not take the way through nbconvert, which parses all of it once more.
 As shipped, each page would repeat 620 KB of style sheets and ask another host for scripts.
 """
 
@@ -18,6 +19,9 @@ from typing import Any
 
 from jinja2 import BytecodeCache, Environment
 from jinja2.bccache import Bucket
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 
 from cudatut import catalog, paths, recording
 from cudatut.errors import CudatutError
@@ -78,7 +82,7 @@ def recorded() -> tuple[list[recording.Recording], list[CudatutError]]:
 def prepared(
     record: recording.Recording, lang: str, repo_url: str, chapters: Iterable[tuple[str, str]] = ()
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The notebook that mkdocs-jupyter is given, and HTML for `slim` to put into its page by cell.
+    """The notebook that mkdocs-jupyter is given, and HTML for `slim` to put into its page: by cell, code by `_code_of`.
 
     chapters: (title, URL relative to the example's page) of the chapters that show this example.
     Raises CudatutError naming the cell whose results cannot be rendered.
@@ -101,9 +105,12 @@ def prepared(
                 "id": cell.title,
                 "metadata": {},
                 "execution_count": None,
-                "source": cell.source,
+                "source": "code",  # a word where `slim` puts it
                 "outputs": [],
             }
+        )
+        fragments[_code_of(cell.title)] = highlight(
+            cell.source, PythonLexer(), HtmlFormatter(nowrap=True)
         )
     cells.append(_markdown("certificate", "certificate"))
     fragments["certificate"] = render.certificate_html(record.metadata, lang)
@@ -115,6 +122,11 @@ def prepared(
         "cells": cells,
     }
     return notebook, fragments
+
+
+def _code_of(title: str) -> str:
+    """The key of a cell's highlighted code among the fragments; no title has a blank."""
+    return f"code of {title}"
 
 
 def toc(record: recording.Recording, lang: str) -> list[dict[str, Any]]:
@@ -162,14 +174,15 @@ def slim(html: str, fragments: dict[str, str]) -> str:
     parts = []
     for match, end in zip(starts, ends, strict=True):
         name, text = match["id"], body[1][match.end() : end]
+        title = name.removeprefix("cell-id=")
         found = (_CODE if "jp-CodeCell" in match["cls"] else _PROSE).search(text)
         if not found:
             raise UnexpectedHtmlError(f"mkdocs-jupyter's cell '{name}' is not as expected")
-        shown = fragments.get(name.removeprefix("cell-id="), "")
+        shown = fragments.get(title, "")
         if "jp-CodeCell" in match["cls"]:
             parts.append(
                 f'<div class="ct-cell" id="{name}"><div class="language-python highlight"><pre>'
-                f"<span></span><code>{found[1]}</code></pre></div>{shown}</div>"
+                f"<span></span><code>{fragments[_code_of(title)]}</code></pre></div>{shown}</div>"
             )
         else:
             prose = _without_closing_tags(_PILCROW.sub("", found[1]))
