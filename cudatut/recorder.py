@@ -572,24 +572,22 @@ def record_examples(
             with suppress(IndexError):  # another has taken the last one
                 watch(to_race.pop(), RACECHECK)
 
-    racing = _racing(jobs)
-    racers, others = ThreadPoolExecutor(racing), ThreadPoolExecutor(max(1, jobs - racing))
+    pool, racing = ThreadPoolExecutor(jobs), _racing(jobs)
     try:
-        watching = [racers.submit(race) for _ in range(racing)]
+        watching = [pool.submit(race) for _ in range(racing)]
         watching += [
-            others.submit(watch, example, tool)
+            pool.submit(watch, example, tool)
             for tool in SANITIZERS
             if tool != RACECHECK
             for example in able
         ]
-        running = [(example, others.submit(execute, example)) for example in together]
-        watching += [others.submit(race) for _ in range(racing)]  # who has nothing else to do helps
+        running = [(example, pool.submit(execute, example)) for example in together]
+        watching += [pool.submit(race) for _ in range(racing)]  # who has nothing else to do helps
         wait(watching)
         for example, run in running:
             finish(example, run.result())
     finally:
-        for pool in (racers, others):
-            pool.shutdown(wait=True, cancel_futures=True)
+        pool.shutdown(wait=True, cancel_futures=True)
 
     alone = [example for example in able if example.alone]
     progress.start("alone on the GPU", len(alone))

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -302,10 +303,12 @@ def test_examples_follow_each_other_under_a_tool_so_that_kernels_are_compiled_on
 ):
     monkeypatch.setattr(recorder, "record_notebook", lambda *_: RuntimeError("not here"))
     names, order = ["a/one", "a/two", "a/three"], {tool: [] for tool in SANITIZERS}
-    seen = []
+    seen, lock = [], threading.Lock()
 
     def sanitize(path, tool, timeout_s):
+        assert lock.acquire(blocking=False)  # one job: one at a time
         time.sleep(0.02)
+        lock.release()
         order[tool].append(path.stem)
         if tool != recorder.RACECHECK:
             seen.append(tool)
