@@ -5,8 +5,7 @@
     ```
 
 Each line of the body is one cell. `source="none"` in the fence's header shows the output only,
-`output="none"` the source only. Source and output go through markdown-exec's `base_format`, so that
-this fence looks and behaves like the fences that markdown-exec runs itself.
+`output="none"` the source only. The source has the HTML that pymdownx.highlight gives the other fences.
 """
 
 from __future__ import annotations
@@ -16,11 +15,10 @@ from html import escape
 from typing import Any
 
 from cudatut.errors import CudatutError
-from cudatut.site import state
+from cudatut.site import highlighting, state
 
 _CELL = re.compile(r"(?P<example>[a-z0-9_]+(?:/[a-z0-9_]+)+)#(?P<cell>[a-z0-9]+(?:-[a-z0-9]+)*)")
 _OPTIONS = {"source": ("above", "none"), "output": ("below", "none")}
-_FILENAME = re.compile(r'<span class="filename">.*?</span>')
 _OPEN = {"en": "Open the whole example", "zh": "打开完整示例"}
 
 
@@ -54,20 +52,18 @@ def options(header: dict[str, str]) -> dict[str, str]:
     return {"source": "above", "output": "below", **header}
 
 
-def render(body: str, md: Any, header: dict[str, str] | None = None, lang: str = "en") -> str:
+def render(body: str, header: dict[str, str] | None = None, lang: str = "en") -> str:
     """HTML of an example fence.
 
-    md: the Markdown instance of the page. Raises DirectiveError on bad syntax, and whatever
+    Raises DirectiveError on bad syntax, and whatever
     `cudatut.recording.require_good` raises: an example that is unknown, not recorded, damaged,
     stale or failed is never shown.
     """
     shown = options(header or {})
-    return "".join(_cell(name, cell, md, shown, lang) for name, cell in cells(body))
+    return "".join(_cell(name, cell, shown, lang) for name, cell in cells(body))
 
 
-def _cell(name: str, cell: str, md: Any, shown: dict[str, str], lang: str) -> str:
-    from markdown_exec import base_format
-
+def _cell(name: str, cell: str, shown: dict[str, str], lang: str) -> str:
     from cudatut.site import render as results
 
     record = state.current().record(name)
@@ -81,22 +77,12 @@ def _cell(name: str, cell: str, md: Any, shown: dict[str, str], lang: str) -> st
         raise DirectiveError(f"{name}#{cell} cannot be shown: {error}") from error
     if with_output and not output and not with_source:
         raise DirectiveError(f"{name}#{cell} printed nothing, and source is none")
-    html = base_format(
-        language="python",
-        run=lambda code, **_: output,
-        code=found.source,
-        md=md,
-        html=True,
-        source="above" if with_source else "",
-        update_toc=False,
-        extra={"title": f"{name}.py"} if with_source else {},
-    )
-    target = state.current().link(f"examples/{name}/#cell-id={cell}")
-    link = (
-        f'<span class="filename"><a href="{target}" title="{_OPEN[lang]}">'
-        f"{escape(name)}.py</a></span>"
-    )
-    return f'<div class="ct-cell">{_FILENAME.sub(link, str(html), count=1)}</div>'
+    source = ""
+    if with_source:
+        target = state.current().link(f"examples/{name}/#cell-id={cell}")
+        link = f'<a href="{target}" title="{_OPEN[lang]}">{escape(name)}.py</a>'
+        source = highlighting.python_block(found.source, link)
+    return f'<div class="ct-cell">{source}{output}</div>'
 
 
 # --- what pymdownx.superfences calls ------------------------------------------------------------
@@ -112,7 +98,7 @@ def formatter(source: str, language: str, css_class: str, options: dict, md: Any
     """Render a fence; a problem fails the strict build and stands in the page in its place."""
     build = state.current()
     try:
-        return render(source, md, options.get("header"), build.lang)
+        return render(source, options.get("header"), build.lang)
     except CudatutError as error:
         build.report(error)
         return (

@@ -1,8 +1,9 @@
 """The page of each example: its recording, rendered by mkdocs-jupyter and then slimmed.
 
-mkdocs-jupyter is given a copy of the recording without outputs, the page's heading in front. Its HTML
-is then reduced to what a chapter has too, and the code and the results, rendered in the page's language,
-come in: what is long does not take the way through nbconvert, which parses all of it once more.
+mkdocs-jupyter is given a notebook with the recording's prose, the page's heading in front, and a mark
+wherever a cell begins. Its HTML is then reduced to what a chapter has too, and the code and the results,
+rendered in the page's language, come to their marks: what is long does not take the way through
+nbconvert, which parses all of it once more, and which takes as long for a cell as for a page of prose.
 As shipped, each page would repeat 620 KB of style sheets and ask another host for scripts.
 """
 
@@ -19,13 +20,10 @@ from typing import Any
 
 from jinja2 import BytecodeCache, Environment
 from jinja2.bccache import Bucket
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
 
 from cudatut import catalog, paths, recording
 from cudatut.errors import CudatutError
-from cudatut.site import contents, mathml, render, state
+from cudatut.site import contents, highlighting, mathml, render, state
 
 FOLDER = "examples"  # of the pages: /examples/<part>/<stem>/
 BRANCH = "main"
@@ -82,51 +80,48 @@ def recorded() -> tuple[list[recording.Recording], list[CudatutError]]:
 def prepared(
     record: recording.Recording, lang: str, repo_url: str, chapters: Iterable[tuple[str, str]] = ()
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The notebook that mkdocs-jupyter is given, and HTML for `slim` to put into its page: by cell, code by `_code_of`.
+    """The notebook that mkdocs-jupyter is given, and HTML for `slim` to put into its page, by the name of a cell.
 
     chapters: (title, URL relative to the example's page) of the chapters that show this example.
     Raises CudatutError naming the cell whose results cannot be rendered.
     """
-    fragments = {"links": _head(record, lang, repo_url, chapters)}
-    cells = [_markdown("top", f"# {record.metadata['title'][lang]}"), _markdown("links", "links")]
+    prose = {"top": f"# {record.metadata['title'][lang]}", "links": ""}
+    fragments = {"links": _element("links", _head(record, lang, repo_url, chapters))}
     for cell in record.cells:
         if cell.title == recording.INSTALL_CELL:
             continue  # it is there for Colab, and in the download
         if cell.kind == "markdown":
-            cells.append(_markdown(cell.title, _demoted(mathml.in_markdown(cell.source))))
+            prose[cell.title] = _demoted(mathml.in_markdown(cell.source))
             continue
         try:
-            fragments[cell.title] = render.results_html(cell.outputs, lang)
+            results = render.results_html(cell.outputs, lang)
         except ValueError as error:
             raise CudatutError(f"{record.name}#{cell.title} cannot be shown: {error}") from error
-        cells.append(
-            {
-                "cell_type": "code",
-                "id": cell.title,
-                "metadata": {},
-                "execution_count": None,
-                "source": "code",  # a word where `slim` puts it
-                "outputs": [],
-            }
-        )
-        fragments[_code_of(cell.title)] = highlight(
-            cell.source, PythonLexer(), HtmlFormatter(nowrap=True)
-        )
-    cells.append(_markdown("certificate", "certificate"))
-    fragments["certificate"] = render.certificate_html(record.metadata, lang)
+        prose[cell.title] = ""
+        code = highlighting.python_block(cell.source)
+        fragments[cell.title] = _element(cell.title, code + results, 'class="ct-cell" ')
+    prose["certificate"] = ""
+    certificate = render.certificate_html(record.metadata, lang)
+    fragments["certificate"] = _element("certificate", certificate)
+    source = "\n\n".join(f"{_mark(name)}\n\n{words}" for name, words in prose.items())
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     notebook = {
         "nbformat": 4,
         "nbformat_minor": 5,
         "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
-        "cells": cells,
+        "cells": [{"cell_type": "markdown", "id": "prose", "metadata": {}, "source": source}],
     }
     return notebook, fragments
 
 
-def _code_of(title: str) -> str:
-    """The key of a cell's highlighted code among the fragments; no title has a blank."""
-    return f"code of {title}"
+def _mark(cell: str) -> str:
+    """Where a cell begins; Markdown and nbconvert leave comments as they are."""
+    return f"<!-- cell {cell} -->"
+
+
+def _element(cell: str, html: str, attributes: str = "") -> str:
+    """A cell's element, which has the cell's address."""
+    return f'<div {attributes}id="cell-id={cell}">{html}</div>'
 
 
 def toc(record: recording.Recording, lang: str) -> list[dict[str, Any]]:
@@ -145,12 +140,8 @@ def write(notebook: dict[str, Any], path: Path) -> None:
     path.write_text(json.dumps(notebook, ensure_ascii=False), encoding="utf-8")
 
 
-_BODY = re.compile(r'<div class="jupyter-wrapper">(.*)</div> <!-- jupyter-wrapper -->', re.DOTALL)
-_CELL = re.compile(r'<div class="(?P<cls>jp-Cell [^"]*)" id="(?P<id>cell-id=[^"]*)">')
-_CODE = re.compile(
-    r'<div class="highlight-ipynb [^"]*"><pre>(?:<span></span>)?(.*?)</pre></div>', re.DOTALL
-)
-_PROSE = re.compile(r'data-mime-type="text/markdown">\n?(.*)', re.DOTALL)
+_BODY = re.compile(r'data-mime-type="text/markdown">(.*)</div> <!-- jupyter-wrapper -->', re.DOTALL)
+_MARK = re.compile(_mark(r"([^ ]+)"))
 _H1 = re.compile(r'<h1 id="[^"]*">')
 _PILCROW = re.compile(r'<a class="anchor-link"[^>]*>.*?</a>')
 
@@ -162,41 +153,18 @@ class UnexpectedHtmlError(CudatutError):
 def slim(html: str, fragments: dict[str, str]) -> str:
     """mkdocs-jupyter's HTML of a prepared notebook, without styles, scripts and wrappers.
 
-    fragments: from `prepared`; what stands for them is replaced. What remains is what chapters are
-    made of: highlighted code, `ct-result`, prose; each cell keeps its address `#cell-id=<title>`.
+    fragments: from `prepared`; they come to their marks. What remains is what chapters are made of:
+    highlighted code, `ct-result`, prose; each cell keeps its address `#cell-id=<title>`.
     Raises UnexpectedHtmlError.
     """
     body = _BODY.search(html)
-    starts = list(_CELL.finditer(body[1])) if body else []
-    if not starts:
-        raise UnexpectedHtmlError("mkdocs-jupyter's page has no cells in a jupyter-wrapper")
-    ends = [match.start() for match in starts[1:]] + [len(body[1])]
-    parts = []
-    for match, end in zip(starts, ends, strict=True):
-        name, text = match["id"], body[1][match.end() : end]
-        title = name.removeprefix("cell-id=")
-        found = (_CODE if "jp-CodeCell" in match["cls"] else _PROSE).search(text)
-        if not found:
-            raise UnexpectedHtmlError(f"mkdocs-jupyter's cell '{name}' is not as expected")
-        shown = fragments.get(title, "")
-        if "jp-CodeCell" in match["cls"]:
-            parts.append(
-                f'<div class="ct-cell" id="{name}"><div class="language-python highlight"><pre>'
-                f"<span></span><code>{fragments[_code_of(title)]}</code></pre></div>{shown}</div>"
-            )
-        else:
-            prose = _without_closing_tags(_PILCROW.sub("", found[1]))
-            prose = _H1.sub('<h1 id="top">', prose)
-            parts.append(f'<div id="{name}">{shown or prose}</div>')
-    return "\n".join(parts)
-
-
-def _without_closing_tags(html: str) -> str:
-    """What is left of a cell's prose without the ends of the divs around it and the next one's start."""
-    html = re.sub(r'<div class="[^"]*">\s*$', "", html).rstrip()
-    while html.endswith("</div>") and html.count("</div>") > html.count("<div"):
-        html = html.removesuffix("</div>").rstrip()
-    return html
+    _, *cells = _MARK.split(_PILCROW.sub("", body[1])) if body else [""]
+    if not cells or not fragments.keys() <= set(cells[::2]):
+        raise UnexpectedHtmlError("mkdocs-jupyter's page has not all cells in a jupyter-wrapper")
+    return "\n".join(
+        fragments.get(name) or _element(name, _H1.sub('<h1 id="top">', prose.strip()))
+        for name, prose in zip(cells[::2], cells[1::2], strict=True)
+    )
 
 
 class _Bytecode(BytecodeCache):
@@ -215,11 +183,13 @@ class _Bytecode(BytecodeCache):
 
 @cache
 def quicken() -> None:
-    """Let nbconvert compile its templates once per build, not once per page: half of its time."""
+    """Let nbconvert compile its templates once per build, not once per page, and convert a notebook once, not twice."""
+    import mkdocs_jupyter.plugin
     from nbconvert.exporters.templateexporter import TemplateExporter
 
     create = getattr(TemplateExporter, "_create_environment", None)
-    if create is None:  # a later nbconvert: only slower
+    headings = getattr(mkdocs_jupyter.plugin, "_get_nb_toc_tokens", None)
+    if create is None or headings is None:  # a later version: only slower
         return
     kept = _Bytecode()
 
@@ -229,6 +199,8 @@ def quicken() -> None:
         return environment
 
     TemplateExporter._create_environment = create_with_cache
+    # Headings and title come from `toc` and from the recording.
+    mkdocs_jupyter.plugin._get_nb_toc_tokens = lambda path, depth: ([], None)
 
 
 def copy_files(records: Iterable[recording.Recording], site: Path) -> None:
@@ -261,7 +233,7 @@ def code_of_page(
         )
     certificate = render.certificate_html([record.metadata for record in records], lang)
     return (
-        f'\n\n## {word["code"]} {{ #code }}\n\n<ul class="ct-code" data-search-exclude>'
+        f'\n\n## {word["code"]} {{ #code }}\n\n<ul class="ct-code">'
         f"{''.join(items)}</ul>\n\n{certificate}\n"
     )
 
@@ -343,7 +315,3 @@ def _links(record, lang, repo_url, link) -> str:
 def _demoted(text: str) -> str:
     """Headings of a cell one level down: the page has its own title."""
     return re.sub(r"^(#{1,5}) ", r"#\1 ", text, flags=re.MULTILINE)
-
-
-def _markdown(name: str, source: str) -> dict[str, Any]:
-    return {"cell_type": "markdown", "id": name, "metadata": {}, "source": source}

@@ -19,7 +19,7 @@ from typing import Any
 from mkdocs.config import config_options
 from mkdocs.config.base import Config
 from mkdocs.exceptions import PluginError
-from mkdocs.plugins import BasePlugin, event_priority
+from mkdocs.plugins import BasePlugin, CombinedEvent, event_priority
 from mkdocs.structure.files import File
 from mkdocs.structure.toc import get_toc
 
@@ -35,11 +35,11 @@ from cudatut.site import (
     mathml,
     notebooks,
     references,
+    searching,
     slimming,
     state,
 )
 
-_UNSEARCHED = re.compile(r"<(?:figure|table|pre)(?= class=\"ct-)")
 _EXEC_LOG = "mkdocs.plugins.markdown_exec._internal.formatters.base"
 _ID = re.compile(r'\sid="([^"]+)"')
 
@@ -149,7 +149,9 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
         if self._is_notebook(page):
             uri = page.file.src_uri.removesuffix(".ipynb")
             name = uri.partition("/")[2]
-            page.toc = get_toc(notebooks.toc(self.state.record(name), self.state.lang))
+            record = self.state.record(name)
+            page.title = record.metadata["title"][self.state.lang]
+            page.toc = get_toc(notebooks.toc(record, self.state.lang))
             try:
                 html = notebooks.slim(html, self.fragments[name])
             except CudatutError as error:
@@ -158,18 +160,25 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
             # Chapters are searched, which show the same code; their pages lead here.
             page.meta["search"] = {"exclude": True}
         html = mathml.replace(slimming.tokens(html), self.state.report)
-        # Words are searched for, not the numbers of tables and the labels of drawings.
-        html = _UNSEARCHED.sub(r'\g<0> data-search-exclude="1"', html)
         # MkDocs sees no ids in what fences made; links to them would be reported as broken.
         page.present_anchor_ids = (page.present_anchor_ids or set()) | set(_ID.findall(html))
         return html
 
-    def on_page_context(self, context: Any, page: Any, config: Any, nav: Any) -> Any:
+    @event_priority(50)
+    def _on_page_context_before_search(self, context: Any, page: Any, config: Any, nav: Any) -> Any:
+        self.content, page.content = page.content, searching.searched(page.content)
+        return context
+
+    @event_priority(-50)
+    def _on_page_context_after_search(self, context: Any, page: Any, config: Any, nav: Any) -> Any:
+        page.content = self.content
         self.state.page = page.file.src_uri
         context["languages"] = languages.switch(
             page.url, self.state.lang, os.environ.get("SITE_URL", "")
         )
         return context
+
+    on_page_context = CombinedEvent(_on_page_context_before_search, _on_page_context_after_search)
 
     def on_post_page(self, output: str, page: Any, config: Any) -> str:
         return slimming.frame(output)

@@ -26,7 +26,7 @@ def md(project):
 
 
 def test_source_and_output(md):
-    html = directives.render("start/add#bench", md)
+    html = directives.render("start/add#bench")
     assert html.startswith('<div class="ct-cell">') and html.count("<div") == html.count("</div>")
     assert html.index("bench") < html.index("ct-result")
     assert '<a href="../../examples/start/add/#cell-id=bench"' in html
@@ -34,17 +34,17 @@ def test_source_and_output(md):
 
 
 def test_source_only(md):
-    html = directives.render("start/add#bench", md, {"output": "none"})
+    html = directives.render("start/add#bench", {"output": "none"})
     assert "<code>" in html and "ct-result" not in html
 
 
 def test_output_only(md):
-    html = directives.render("start/add#bench", md, {"source": "none"})
+    html = directives.render("start/add#bench", {"source": "none"})
     assert "<code>" not in html and "ct-result" in html
 
 
 def test_several_cells_in_order(md):
-    html = directives.render("start/add#setup\n\nstart/add#bench\n", md)
+    html = directives.render("start/add#setup\n\nstart/add#bench\n")
     assert html.count('class="ct-cell"') == 2
     assert html.index("import") < html.index("#cell-id=bench")
 
@@ -53,7 +53,7 @@ def test_text_of_the_source_is_escaped(md, project):
     notebook = project.book.notebook("start/add")
     notebook["cells"][3]["source"] = 'print("<b>&amp;{{ x }}`</b>")\n```\n$a$'
     project.book.recorded("start/add", notebook)
-    html = directives.render("start/add#bench", md)
+    html = directives.render("start/add#bench")
     shown = re.search(r"<code>(.*?)</code>", html, re.DOTALL)[1]
     assert unescape(re.sub(r"<[^>]*>", "", shown)).strip() == notebook["cells"][3]["source"]
 
@@ -74,7 +74,7 @@ def test_text_of_the_source_is_escaped(md, project):
 )
 def test_refused(md, body, header, error, says):
     with pytest.raises(error) as caught:
-        directives.render(body, md, header)
+        directives.render(body, header)
     assert says in str(caught.value)
 
 
@@ -83,7 +83,7 @@ def test_output_only_of_a_silent_cell(md, project):
     notebook["cells"][2]["outputs"] = []
     project.book.recorded("start/add", notebook)
     with pytest.raises(directives.DirectiveError, match="printed nothing"):
-        directives.render("start/add#setup", md, {"source": "none"})
+        directives.render("start/add#setup", {"source": "none"})
 
 
 def test_unknown_result_is_not_shown(md, project):
@@ -92,7 +92,7 @@ def test_unknown_result_is_not_shown(md, project):
     data["application/vnd.cudatut.v1+json"]["kind"] = "rumour"
     project.book.recorded("start/add", notebook)
     with pytest.raises(directives.DirectiveError, match=r"start/add#bench cannot be shown.*rumour"):
-        directives.render("start/add#bench", md)
+        directives.render("start/add#bench")
 
 
 def test_a_problem_is_reported_and_stands_in_the_page(md):
@@ -115,8 +115,21 @@ def test_links_are_relative_to_the_page():
 
 
 def test_slim_knows_what_it_was_made_for():
-    with pytest.raises(notebooks.UnexpectedHtmlError, match="no cells"):
+    with pytest.raises(notebooks.UnexpectedHtmlError, match="not all cells"):
         notebooks.slim("<p>something else</p>", {})
+
+
+def test_slim_misses_a_cell():
+    html = (
+        '<div class="jupyter-wrapper"><div data-mime-type="text/markdown"><!-- cell top --><h1 id="Add">Add</h1>'
+        "<!-- cell add --></div></div> <!-- jupyter-wrapper -->"
+    )
+    added = '<div class="ct-cell" id="cell-id=add">code</div>'
+    assert notebooks.slim(html, {"add": added}) == (
+        f'<div id="cell-id=top"><h1 id="top">Add</h1></div>\n{added}'
+    )
+    with pytest.raises(notebooks.UnexpectedHtmlError, match="not all cells"):
+        notebooks.slim(html, {"add": added, "links": "lost"})
 
 
 @pytest.mark.parametrize(

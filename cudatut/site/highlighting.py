@@ -1,0 +1,28 @@
+"""Python code in the classes of the site's code blocks: once per build, though a chapter and its notebook page show it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+
+@cache
+def python_block(code: str, name: str = "") -> str:
+    """HTML of a block as pymdownx.highlight makes them; `name` is HTML for the line above the code."""
+    above = f'<span class="filename">{name}</span>' if name else ""
+    return (
+        f'<div class="highlight">{above}<pre><span></span>'
+        f"<code>{_coloured(code)}</code></pre></div>"
+    )
+
+
+@cache
+def _coloured(code: str) -> str:
+    return highlight(code, _LEXER, _FORMATTER)
+
+
+_LEXER = PythonLexer()
+_FORMATTER = HtmlFormatter(nowrap=True)  # making one costs more than colouring a short cell
