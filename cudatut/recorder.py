@@ -19,11 +19,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import metadata as packages
@@ -130,57 +131,34 @@ def notebook_of(example: Example) -> Any:
     return notebook
 
 
-class Ready:
-    """An example's notebook and the process that will run it, which starts at once, while another may have the GPU.
-
-    Raises RecordingFailed. As a context it yields nbclient's client, connected; at its end the process is gone.
-    """
-
-    def __init__(self, example: Example):
-        import nbformat
-
-        self.example, self.notebook, self.sources = example, notebook_of(example), _hashes(example)
-        last = f"from cudatut.session import session_report\nsession_report({str(example.path)!r})"
-        self.notebook.cells.append(nbformat.v4.new_code_cell(last, id=_SESSION_CELL))
-        self._stack = ExitStack()
-        self._client, self.log = self._stack.enter_context(_kernel(example, self.notebook))
-
-    def __enter__(self) -> Any:
-        try:
-            self._client.start_new_kernel_client()
-        except (RuntimeError, OSError) as error:
-            self.close()
-            raise _not_started(self.example, error, self.log) from error
-        return self._client
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the process, whether it has run anything or not."""
-        self._stack.close()
-
-
 def record_notebook(
     example: Example,
     on_cell: Callable[[str], None] = lambda title: None,
-    ready: Ready | None = None,
+    turn: AbstractContextManager[Any] | None = None,
 ) -> Executed:
-    """Run an example as a notebook in a kernel process of its own (`ready`, if that has been started before).
+    """Run an example as a notebook in a kernel process of its own.
 
-    `on_cell` hears the title of each cell as it starts. Needs no GPU by itself; the session tells whether one was there.
+    `on_cell` hears the title of each cell as it starts. The process starts at once and waits for `turn` before its first
+    cell; the turn ends when the process is gone, and with it all that it had on the GPU.
+    Needs no GPU by itself; the session tells whether one was there.
     Raises RecordingFailed naming the cell that raised, killed its process, or ran past the example's time limit;
     the kernel's whole process group is killed then.
     """
+    import nbformat
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-    ready = ready or Ready(example)
-    notebook, before = ready.notebook, ready.sources
-    started = time.monotonic()
+    notebook, before = notebook_of(example), _hashes(example)
+    last = f"from cudatut.session import session_report\nsession_report({str(example.path)!r})"
+    notebook.cells.append(nbformat.v4.new_code_cell(last, id=_SESSION_CELL))
     duration = 0.0
     title: str | None = None
-    with ready as client:
-        deadline = time.monotonic() + example.timeout_s
+    with (
+        _kernel(example, notebook) as (client, log, process),
+        turn or nullcontext(),
+        _ending(process),
+    ):
+        started = time.monotonic()
+        deadline = started + example.timeout_s
         client.timeout_func = lambda cell: max(0.01, deadline - time.monotonic())
         try:
             for number, cell in enumerate(notebook.cells):
@@ -202,9 +180,7 @@ def record_notebook(
         except CellExecutionError as error:
             raise RecordingFailed(example.name, _explained(error), title) from None
         except DeadKernelError:
-            raise RecordingFailed(
-                example.name, f"the process died{_tail(ready.log)}", title
-            ) from None
+            raise RecordingFailed(example.name, f"the process died{_tail(log)}", title) from None
     report = _session(example, notebook.cells.pop())
     outputs.clean(notebook)
     after = {
@@ -220,8 +196,8 @@ _SESSION_CELL = "cudatut-session"
 
 
 @contextmanager
-def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
-    """A client, not yet connected, of a fresh kernel in an empty working folder; at the end its process group is killed."""
+def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path, subprocess.Popen]]:
+    """A connected client of a fresh kernel in an empty working folder, its stderr and its process, which is ended at last."""
     from jupyter_client import AsyncKernelManager
     from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
     from nbclient import NotebookClient
@@ -276,29 +252,54 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
             "IPYTHONDIR": str(Path(folder, "ipython")),
         }
         env.pop("CUDATUT_TOOL", None)
-        group = None
+        process = None
         # Opened for reading too, which is how the kernel follows them: see `load_ipython_extension`.
         with Path(folder, "stdout").open("a+b") as stdout, log.open("a+b") as stderr:
             try:
                 try:
                     client.start_new_kernel(env=env, cwd=str(work), stdout=stdout, stderr=stderr)
-                    group = manager.provisioner.pid
+                    process = manager.provisioner.process
+                    _under_way.add(process.pid)
+                    client.start_new_kernel_client()
                 except (RuntimeError, OSError) as error:
-                    raise _not_started(example, error, log) from error
-                yield client, log
+                    reason = f"its process did not start: {error}{_tail(log)}"
+                    raise RecordingFailed(example.name, reason) from error
+                yield client, log, process
             finally:
                 with suppress(Exception):
                     _cancel_waiting()
+                if process:
+                    _end(process)
                 with suppress(Exception):
                     client._cleanup_kernel()
-                # What the example started lives in the kernel's group and may outlive the kernel.
-                if group and hasattr(os, "killpg"):
-                    with suppress(OSError):
-                        os.killpg(group, signal.SIGKILL)
 
 
-def _not_started(example: Example, error: Exception, log: Path) -> RecordingFailed:
-    return RecordingFailed(example.name, f"its process did not start: {error}{_tail(log)}")
+_under_way: set[int] = set()  # ids of the kernels' processes, each the leader of a group
+
+
+def _end(process: subprocess.Popen) -> None:
+    """Kill a kernel and what its example has started, unless that was done; then all it had on the GPU is free."""
+    if process.pid not in _under_way:
+        return
+    _under_way.discard(process.pid)
+    _kill(process.pid)
+    process.wait()
+
+
+@contextmanager
+def _ending(process: subprocess.Popen) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        _end(process)
+
+
+def _kill(leader: int) -> None:
+    with suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(leader, signal.SIGKILL)
+        else:
+            os.kill(leader, signal.SIGTERM)  # Windows: ends the process at once
 
 
 def _cancel_waiting() -> None:
@@ -535,10 +536,12 @@ def record_examples(
             found[example.name][tool] = error
         progress.done(f"{example.name} {tool} ({time.monotonic() - started:.1f} s)")
 
-    def execute(example: Example, ready: Ready | None = None) -> Executed | Exception:
+    def execute(
+        example: Example, turn: AbstractContextManager[Any] | None = None
+    ) -> Executed | Exception:
         try:
             return record_notebook(
-                example, lambda cell: progress.step(f"{example.name} {cell}"), ready
+                example, lambda cell: progress.step(f"{example.name} {cell}"), turn
             )
         except Exception as error:
             return error
@@ -572,8 +575,8 @@ def record_examples(
             with suppress(IndexError):  # another has taken the last one
                 watch(to_race.pop(), RACECHECK)
 
-    pool, racing = ThreadPoolExecutor(jobs), _racing(jobs)
-    try:
+    racing = _racing(jobs)
+    with _workers(jobs) as pool:
         watching = [pool.submit(race) for _ in range(racing)]
         watching += [
             pool.submit(watch, example, tool)
@@ -586,17 +589,14 @@ def record_examples(
         wait(watching)
         for example, run in running:
             finish(example, run.result())
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
 
     alone = [example for example in able if example.alone]
     progress.start("alone on the GPU", len(alone))
-    with ExitStack() as processes:
-        following = _ahead(alone[:1], processes)
-        for number, example in enumerate(alone):
-            ready = following
-            following = _ahead(alone[number + 1 : number + 2], processes)
-            finish(example, execute(example, ready))
+    # Two of them, so that the next process has started, imported and connected when the one before it ends.
+    turn = threading.Lock()
+    with _workers(2) as pool:
+        for example, run in [(example, pool.submit(execute, example, turn)) for example in alone]:
+            finish(example, run.result())
     return [outcomes[example.name] for example in examples]
 
 
@@ -605,14 +605,19 @@ def _racing(jobs: int) -> int:
     return max(1, jobs // 3)
 
 
-def _ahead(examples: list[Example], processes: ExitStack) -> Ready | None:
-    """Start the process of the next example, if there is one. What goes wrong here is told when its turn comes."""
-    for example in examples:
-        with suppress(Exception):
-            ready = Ready(example)
-            processes.callback(ready.close)
-            return ready
-    return None
+@contextmanager
+def _workers(count: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads for the length of a phase. What interrupts it (Ctrl-C) ends the kernels that run, and starts no others."""
+    pool = ThreadPoolExecutor(count)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for leader in tuple(_under_way):
+            _kill(leader)
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _hashes(example: Example) -> dict[str, str | None]:

@@ -265,7 +265,7 @@ def test_what_is_not_whole_is_not_written(executed):
 def test_sanitizers_decide_and_run_before_what_is_timed(book, monkeypatch, executed):
     events = []
 
-    def ran(example, on_cell, ready):
+    def ran(example, on_cell, turn):
         events.append("notebook")
         return recorder.Executed(
             example,
@@ -464,7 +464,7 @@ def test_an_unforeseen_error_stops_nobody(book, monkeypatch):
     book.example("a/one")
     book.example("a/two")
 
-    def break_down(example, on_cell, ready):
+    def break_down(example, on_cell, turn):
         raise ValueError(f"broken {example.name}")
 
     monkeypatch.setattr(recorder, "record_notebook", break_down)
@@ -473,27 +473,26 @@ def test_an_unforeseen_error_stops_nobody(book, monkeypatch):
     assert found["a/two"].reason == "a/two: ValueError('broken a/two')"
 
 
-def test_the_next_process_starts_before_the_one_that_runs_has_ended(book, monkeypatch):
-    for name in ("a/one", "a/two", "a/three"):
-        book.example(name)
-    events = []
-
-    class Ready(recorder.Ready):
-        def __init__(self, example):
-            events.append(f"start {example.name}")
-            super().__init__(example)
-
-        def __exit__(self, *error):
-            events.append(f"end {self.example.name}")
-            super().__exit__(*error)
-
-    monkeypatch.setattr(recorder, "Ready", Ready)
-    results("a/one", "a/two", "a/three")
-    assert events == [
-        "start a/one",
-        "start a/two",
-        "end a/one",
-        "start a/three",
-        "end a/two",
-        "end a/three",
-    ]
+def test_the_next_process_is_there_before_the_one_that_runs_has_ended_and_no_two_run(
+    book, monkeypatch, tmp_path
+):
+    trace = tmp_path / "trace"
+    trace.write_text("")
+    monkeypatch.setenv("TRACE", str(trace))
+    work = """
+import os, psutil, time
+begin = time.time()
+trace = open(os.environ["TRACE"], "r+")
+alone = not any(psutil.pid_exists(int(line.split()[0])) for line in trace)
+time.sleep(5)
+print(os.getpid(), psutil.Process().create_time(), begin, time.time(), alone, file=trace, flush=True)
+"""
+    names = ["a/one", "a/two", "a/three"]
+    for name in names:
+        book.example(name, f"# %% work{work}")
+    results(*names)
+    runs = [line.split() for line in trace.read_text().splitlines()]
+    assert len(runs) == 3 and all(run[4] == "True" for run in runs)
+    times = [tuple(map(float, run[1:4])) for run in runs]
+    for (_, _, ended), (created, begin, _) in zip(times, times[1:]):
+        assert created < ended < begin < ended + 1
