@@ -44,6 +44,38 @@ def profile(
     return result
 
 
+def profile_kernels(
+    example: str, kernels: Sequence[str], metrics: Sequence[str], timeout_s: float = 300
+) -> dict[str, Profile]:
+    """As `profile`, the first launch of each of several kernels from one run of an example; in the order of `kernels`.
+
+    Where there is nothing to tell the dict is empty.
+    """
+    if tool.running():
+        return {
+            kernel: Profile(kernel, {name: {"value": math.nan, "unit": ""} for name in metrics})
+            for kernel in kernels
+        }
+    names = [function_name(kernel) for kernel in kernels]
+    # Of any stream, each of these functions when it is launched for the first time.
+    which = ["--kernel-id", f"::regex:^({'|'.join(names)})$:1"]
+    try:
+        report, output = _report(_path(example), which, list(metrics), len(names), timeout_s)
+        counters = parse_launches(report, ", ".join(names), list(metrics), len(names), output)
+        found = dict(zip((_launched(row) for row in _rows(report)[2]), counters))
+        if missing := set(names) - set(found):
+            raise ToolMissing(f"ncu recorded no launch of {', '.join(sorted(missing))}")
+    except ToolMissing as error:
+        if tool.recording():
+            raise
+        show(f"no counters: {error}")
+        return {}
+    profiles = {kernel: Profile(kernel, found[name]) for kernel, name in zip(kernels, names)}
+    for result in profiles.values():
+        show(result)
+    return profiles
+
+
 def profile_launches(
     example: str,
     kernel: str,
@@ -81,6 +113,16 @@ def _path(example: str) -> Path:
 def _run(
     path: Path, kernel: str, metrics: list[str], skip: int, launches: int, timeout_s: float
 ) -> list[dict[str, dict[str, Any]]]:
+    # --launch-skip counts launches of that kernel alone.
+    which = ["--kernel-name", function_name(kernel), "--launch-skip", str(skip)]
+    report, output = _report(path, which, metrics, launches, timeout_s)
+    return parse_launches(report, kernel, metrics, launches, output)
+
+
+def _report(
+    path: Path, which: list[str], metrics: list[str], launches: int, timeout_s: float
+) -> tuple[str, str]:
+    """ncu's raw CSV page for so many launches of an example, `which` are its options; and what the example printed."""
     ncu = shutil.which("ncu")
     if ncu is None:
         raise ToolMissing("ncu (Nsight Compute) is not on PATH; it comes with the CUDA toolkit")
@@ -97,8 +139,7 @@ def _run(
             "none",
         ]
         # --kill: what the example does after that launch is of no interest, and takes time.
-        command += ["--kernel-name", function_name(kernel), "--launch-skip", str(skip)]
-        command += ["--launch-count", str(launches)]
+        command += [*which, "--launch-count", str(launches)]
         command += ["--kill", "yes"]
         command += [
             "--metrics",
@@ -121,7 +162,7 @@ def _run(
             "this user may not read GPU counters; see https://developer.nvidia.com/ERR_NVGPUCTRPERM "
             "(run as administrator, or set NVreg_RestrictProfilingToAdminUsers=0)"
         )
-    return parse_launches(report, kernel, metrics, launches, done.stdout + done.stderr)
+    return report, done.stdout + done.stderr
 
 
 def function_name(kernel: str) -> str:
@@ -143,24 +184,33 @@ def parse_launches(
 
     Raises ToolMissing if the report holds fewer launches of `kernel` or lacks a metric; `output` is quoted then.
     """
-    rows = list(
-        csv.reader(io.StringIO("\n".join(x for x in report.splitlines() if x.startswith('"'))))
-    )
-    if len(rows) < 2 + launches:
+    names, units, rows = _rows(report)
+    if len(rows) < launches:
         tail = "\n".join([*report.splitlines()[-5:], *output.splitlines()[-10:]])
         wanted = "no launch" if launches == 1 else f"fewer than {launches} launches"
         raise ToolMissing(f"ncu recorded {wanted} of '{kernel}':\n{tail}")
-    names, units = rows[0], rows[1]
     missing = [name for name in metrics if name not in names]
     if missing:
         raise ToolMissing(
             f"ncu reported no {', '.join(missing)} for '{kernel}': unknown on this GPU?"
         )
-    found = [dict(zip(names, zip(values, units))) for values in rows[2 : 2 + launches]]
     return [
         {
-            name: {"value": float(row[name][0].replace(",", "")), "unit": row[name][1]}
+            name: {"value": float(row[name].replace(",", "")), "unit": units[name]}
             for name in metrics
         }
-        for row in found
+        for row in rows[:launches]
     ]
+
+
+def _launched(row: dict[str, str]) -> str:
+    """The plain name of the kernel that a row is of: 'gemm' for 'void tiles::gemm<128>(float *)'."""
+    return function_name(row["Kernel Name"].partition("(")[0]).split()[-1]
+
+
+def _rows(report: str) -> tuple[list[str], dict[str, str], list[dict[str, str]]]:
+    """Columns of a raw CSV page, their units, and its launches."""
+    lines = [line for line in report.splitlines() if line.startswith('"')]
+    table = list(csv.reader(io.StringIO("\n".join(lines))))
+    names, units = table[:2] if len(table) > 1 else ([], [])
+    return names, dict(zip(names, units)), [dict(zip(names, row)) for row in table[2:]]

@@ -246,8 +246,10 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path, subpro
         )
         work, log = Path(folder, "work"), Path(folder, "stderr")
         work.mkdir()
+        torch = "torch" in example.path.read_text(encoding="utf-8")  # it takes seconds to import
         env = environment() | {
             "CUDATUT_RECORDING": "1",
+            "CUDATUT_IMPORTS": "numpy pycuda.gpuarray cupy" + " torch" * torch,
             "PYTHONHASHSEED": "0",
             "IPYTHONDIR": str(Path(folder, "ipython")),
         }
@@ -492,11 +494,34 @@ def record_all(
     jobs = jobs or min(15, cores)
     sanitize = partial(sanitizer.run, workers=max(1, cores // _racing(jobs)))
     # CUB takes nvcc some ten seconds, and no sanitizer asks for it: without this the first contest would wait for it.
-    code = "from cudatut.vendor import compile_cub; compile_cub()"
-    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL):
+    code = "from cudatut.vendor import compile_ahead; compile_ahead()"
+    with (
+        _bytecode_kept(),
+        subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL),
+    ):
         return record_examples(
             examples, gpu["name"], gpu["compute_capability"], sanitize, jobs=jobs, progress=progress
         )
+
+
+@contextmanager
+def _bytecode_kept() -> Iterator[None]:
+    """Where Python is told to write no bytecode, let the children write it into a folder that goes away.
+
+    Hundreds of processes import the same modules here, and each would compile them anew.
+    """
+    told = os.environ.get("PYTHONDONTWRITEBYTECODE")
+    if not told:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="cudatut-", ignore_cleanup_errors=True) as folder:
+        del os.environ["PYTHONDONTWRITEBYTECODE"]
+        os.environ["PYTHONPYCACHEPREFIX"] = folder
+        try:
+            yield
+        finally:
+            del os.environ["PYTHONPYCACHEPREFIX"]
+            os.environ["PYTHONDONTWRITEBYTECODE"] = told
 
 
 def record_examples(

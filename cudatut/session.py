@@ -64,7 +64,7 @@ def load_ipython_extension(shell: Any) -> None:
     follow(2, sys.stderr)
     shell.events.register("post_run_cell", drain)
     # Seconds of an example's time, and none of them needs the GPU: this process starts while another still has it.
-    for module in ("numpy", "pycuda.gpuarray", "cupy"):
+    for module in os.environ.get("CUDATUT_IMPORTS", "").split():
         with suppress(Exception):  # the example that needs it says what is wrong
             import_module(module)
 

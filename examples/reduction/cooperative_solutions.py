@@ -78,5 +78,5 @@ mine = replace(read_rung("reduction/cooperative_solutions.cu"), name="four_sums"
 for trial in LADDER.trials:
     LADDER.problem(**trial).check(mine)
 ct.show(mine.compile(BLOCK=256, ELEMENT="float").resources(256))
-n = ct.size(1 << 26, 1 << 16)
+n = ct.size(1 << 26, 1 << 14)
 bench = LADDER.bench(["few_blocks", mine, "one_launch", "limit"], n=n, name=f"sum of {n} float32")

@@ -19,7 +19,7 @@ import cudatut as ct
 from cudatut.ladder import read_rung
 
 gpu = ct.device()
-n, block = ct.size(1 << 25, 1 << 16), 256
+n, block = ct.size(1 << 25, 1 << 14), 256
 
 # %% solution-1
 FILE = "reduction/idle_threads_solutions.cu"

@@ -15,6 +15,7 @@ from ladder import LADDER, Sum
 
 import cudatut as ct
 from cudatut.ladder import read_rung
+from cudatut.profiler import profile_kernels
 
 gpu = ct.device()
 NAIVE, INTERLEAVED = LADDER["naive"], LADDER["interleaved"]
@@ -170,12 +171,8 @@ METRICS = [
     "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio",
     "smsp__issue_active.avg.pct_of_peak_sustained_active",
 ]
-counters = {
-    "mask": ct.profile("reduction/interleaved", kernel="reduce_mask", metrics=METRICS),
-    "interleaved": ct.profile(
-        "reduction/interleaved", kernel="reduce_interleaved", metrics=METRICS
-    ),
-}
+found = profile_kernels("reduction/interleaved", ["reduce_mask", "reduce_interleaved"], METRICS)
+counters = {kernel.removeprefix("reduce_"): profile for kernel, profile in found.items()}
 
 # %% instructions
 for name, profile in counters.items():

@@ -25,7 +25,7 @@ for m in ct.RAGGED:
         Sum(m, dtype).check(CONSTANT)
 
 # %% bench-1
-n = ct.size(1 << 25, 1 << 16)
+n = ct.size(1 << 25, 1 << 14)
 LADDER.bench(["naive", CONSTANT, "interleaved"], n=n, name="modulo by constants")
 
 # %% solution-2

@@ -25,7 +25,7 @@ mine = read_rung("reduction/one_launch_solutions.cu")
 for trial in LADDER.trials:
     LADDER.problem(**trial).check(mine)
 ct.show(mine.compile(BLOCK=256, ELEMENT="float").resources(256))
-bench = LADDER.bench(["one_launch", mine, "limit"], n=ct.size(1 << 26, 1 << 16))
+bench = LADDER.bench(["one_launch", mine, "limit"], n=ct.size(1 << 26, 1 << 14))
 
 # %% solution-2
 fixed_point = ct.Kernel(

@@ -34,7 +34,7 @@ for rung in (LADDER["few_blocks"], mine, LADDER["limit"]):
     errors[rung.name] = ((float(run.out.get()[0]) - exact) / exact / EPS, "eps")
 errors["nearest float32"] = ((float(np.float32(exact)) - exact) / exact / EPS, "eps")
 ct.facts(f"relative error, {positive.size} float32 in [0, 1)", errors)
-bench = LADDER.bench(["few_blocks", mine, "limit"], n=ct.size(1 << 26, 1 << 16))
+bench = LADDER.bench(["few_blocks", mine, "limit"], n=ct.size(1 << 26, 1 << 14))
 
 # %% solution-2
 length = ct.size(1 << 25, 1 << 12)

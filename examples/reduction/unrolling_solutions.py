@@ -17,7 +17,7 @@ from ladder import LADDER, Sum
 import cudatut as ct
 from cudatut.ladder import read_rung
 
-n = ct.size(1 << 25, 1 << 16)
+n = ct.size(1 << 25, 1 << 14)
 
 # %% solution-1
 lean = replace(read_rung("reduction/unrolling_solutions.cu"), name="lean")

@@ -15,6 +15,7 @@ from time import perf_counter
 import numpy as np
 
 import cudatut as ct
+from cudatut.profiler import profile_kernels
 
 n = ct.size(10_000_000, 1_000_000, profiled=10_000_000)  # a sanitizer gets less
 slow_n = ct.size(n, 100_000)  # a sanitizer would need minutes for a serial loop over all n
@@ -168,8 +169,7 @@ COUNTERS = [
     "sm__warps_active.avg.pct_of_peak_sustained_active",
     "smsp__inst_executed.sum",
 ]
-ct.profile("start/first_optimisation", kernel="add_many_blocks", metrics=COUNTERS)
-ct.profile("start/first_optimisation", kernel="add_grid_stride", metrics=COUNTERS)
+profile_kernels("start/first_optimisation", ["add_many_blocks", "add_grid_stride"], COUNTERS)
 
 
 # %% blocks

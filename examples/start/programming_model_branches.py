@@ -13,6 +13,7 @@
 import numpy as np
 
 import cudatut as ct
+from cudatut.profiler import profile_kernels
 
 FILE = "start/programming_model.cu"
 n, steps = ct.size(4_000_037, 4_099), 512
@@ -68,5 +69,4 @@ ct.bench(
 
 # %% counters
 COUNTERS = ["smsp__thread_inst_executed_per_inst_executed.ratio", "smsp__inst_executed.sum"]
-ct.profile("start/programming_model_branches", kernel="branch_by_lane", metrics=COUNTERS)
-ct.profile("start/programming_model_branches", kernel="branch_by_warp", metrics=COUNTERS)
+profile_kernels("start/programming_model_branches", ["branch_by_lane", "branch_by_warp"], COUNTERS)

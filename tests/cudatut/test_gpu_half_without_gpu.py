@@ -281,6 +281,29 @@ def test_ncu_reports_are_read():
         profiler.parse_report(NCU, "k", ["other__metric"])
 
 
+def test_several_kernels_are_profiled_in_one_run(monkeypatch, tmp_path, capsys):
+    """ncu reports launches as they come; each goes to its own kernel."""
+    fake = tmp_path / "ncu"
+    fake.write_text(
+        f"#!{sys.executable}\n"
+        "import pathlib, sys\n"
+        "arguments = sys.argv\n"
+        "assert arguments[arguments.index('--kernel-id') + 1] == '::regex:^(add|gemm)$:1'\n"
+        "assert arguments[arguments.index('--launch-count') + 1] == '2'\n"
+        "log = pathlib.Path(arguments[arguments.index('--log-file') + 1])\n"
+        'log.write_text(\'"ID","Kernel Name","n"\\n"","","byte"\\n"0","void t::gemm<8>(int)","1"\\n"1","add","2"\\n\')\n'
+    )
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    found = profiler.profile_kernels("x.py", ["add", "gemm<8>"], ["n"])
+    assert [(k, p.metrics["n"]["value"]) for k, p in found.items()] == [("add", 2), ("gemm<8>", 1)]
+    fake.write_text(fake.read_text().replace('"add","2"', '"gemm","2"'))
+    assert profiler.profile_kernels("x.py", ["add", "gemm"], ["n"]) == {}
+    assert "no launch of add" in capsys.readouterr().out
+    monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
+    assert list(profiler.profile_kernels("x.py", ["add", "gemm"], ["n"])) == ["add", "gemm"]
+
+
 def test_results_are_silent_while_a_tool_watches(monkeypatch, capsys):
     monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
     ct.facts("t", {"n": 1})

@@ -1,5 +1,6 @@
 """Recording: real kernels run CPU-only examples; only the GPU's name and the sanitizers' verdicts are made up."""
 
+import itertools
 import json
 import os
 import signal
@@ -438,6 +439,18 @@ def test_commit(tmp_path, monkeypatch):
     assert recorder.commit(["x.py"]) == "abc"
 
 
+def test_children_keep_bytecode_while_recording_and_leave_none(monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    with recorder._bytecode_kept():
+        folder = Path(os.environ["PYTHONPYCACHEPREFIX"])
+        assert folder.is_dir() and "PYTHONDONTWRITEBYTECODE" not in os.environ
+    assert not folder.exists() and "PYTHONPYCACHEPREFIX" not in os.environ
+    assert os.environ["PYTHONDONTWRITEBYTECODE"] == "1"
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE")
+    with recorder._bytecode_kept():
+        assert "PYTHONPYCACHEPREFIX" not in os.environ
+
+
 def test_an_interrupt_ends_recording_at_once(book, monkeypatch):
     """Ctrl-C must not read as 'this example failed, on to the next'."""
     book.example("a/one", "# %% wait\nimport time; time.sleep(60)\n")
@@ -494,5 +507,5 @@ print(os.getpid(), psutil.Process().create_time(), begin, time.time(), alone, fi
     runs = [line.split() for line in trace.read_text().splitlines()]
     assert len(runs) == 3 and all(run[4] == "True" for run in runs)
     times = [tuple(map(float, run[1:4])) for run in runs]
-    for (_, _, ended), (created, begin, _) in zip(times, times[1:]):
+    for (_, _, ended), (created, begin, _) in itertools.pairwise(times):
         assert created < ended < begin < ended + 1
