@@ -49,7 +49,7 @@ ct.facts("64x128x16 8x8, 4 stages", rows)
 
 # %% luck-predict
 NAMES = ct.size(64, 3)
-small = SPACE.problem(dict.fromkeys("mnk", ct.size(1024, 40)))
+small = SPACE.problem(dict.fromkeys("mnk", ct.size(1024, 100)))
 default = SPACE.default(small, gpu)
 SPACE.check(small, default)
 run = SPACE.launcher(small, default)
@@ -275,7 +275,7 @@ if {space.label(config) for config in SEEDS.values()} <= set(first_heat):
     )
 
 # %% sizes
-SIZES = (512, 1024, 2048) if ct.size(1, 0) else (72,)
+SIZES = (512, 1024, 2048) if ct.size(1, 0) else (100,)
 chosen, medians = {N: winner}, {}
 for n in SIZES:
     problem_n, candidates_n, runs_n = contestants(n)
