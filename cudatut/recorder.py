@@ -1,7 +1,7 @@
 """Make recordings: run examples as notebooks on this GPU, then under the four sanitizers, and keep what is whole and good.
 
-First, side by side: every example under each of the four sanitizers, and the notebooks that measure no time (`alone: false`
-in their header). This also leaves every kernel in PyCUDA's cache, compiled on all cores. Then the other notebooks, one after
+First, side by side: every example under each of the four sanitizers, some of them to a process, and the notebooks that
+measure no time (`alone: false` in their header). This also leaves every kernel in PyCUDA's cache, compiled on all cores. Then the other notebooks, one after
 the other, alone on the GPU. Each notebook has a kernel process of its own. A recording replaces the old one in one step;
 whatever fails leaves the old one untouched.
 
@@ -12,6 +12,7 @@ import asyncio
 import copy
 import datetime
 import json
+import math
 import os
 import re
 import shutil
@@ -528,7 +529,7 @@ def record_examples(
     examples: list[Example],
     gpu_name: str,
     capability: tuple[int, int],
-    sanitize: Callable[[Path, str, float], Sanitizer],
+    sanitize: Callable[[list[Path], str, float], Sanitizer],
     *,
     jobs: int = 1,
     progress: Progress | None = None,
@@ -551,15 +552,22 @@ def record_examples(
     watched_sources = {example.name: _hashes(example) for example in able}
     found: dict[str, dict[str, Sanitizer | Exception]] = {example.name: {} for example in able}
 
-    def watch(example: Example, tool: str) -> None:
+    def watch(batch: list[Example], tool: str) -> None:
+        """One process for all of them; where it fails or finds something, one for each, which tells whose it is."""
         started = time.monotonic()
         try:
-            found[example.name][tool] = sanitize(
-                example.path, tool, SANITIZER_TIME * example.timeout_s
-            )
+            limit = SANITIZER_TIME * max(example.timeout_s for example in batch)
+            result = sanitize([example.path for example in batch], tool, limit)
         except Exception as error:  # whatever it is, the others go on
-            found[example.name][tool] = error
-        progress.done(f"{example.name} {tool} ({time.monotonic() - started:.1f} s)")
+            result = error
+        if len(batch) > 1 and (isinstance(result, Exception) or result.errors):
+            for example in batch:
+                watch([example], tool)
+            return
+        took = f"{time.monotonic() - started:.1f} s"
+        for example in batch:
+            found[example.name][tool] = result
+            progress.done(f"{example.name} {tool} ({took} for {len(batch)})")
 
     def execute(
         example: Example, turn: AbstractContextManager[Any] | None = None
@@ -593,7 +601,8 @@ def record_examples(
     progress.start("side by side", len(able) * len(SANITIZERS) + len(together))
     # All examples under one tool, then under the next: runs of one example at the same time would each compile its
     # kernels, where the later ones now find them in the cache. For the same reason racecheck begins at the end.
-    to_race = deque(able)
+    batches = _batches(able, jobs)
+    to_race = deque(batches)
 
     def race() -> None:
         while to_race:
@@ -604,10 +613,10 @@ def record_examples(
     with _workers(jobs) as pool:
         watching = [pool.submit(race) for _ in range(racing)]
         watching += [
-            pool.submit(watch, example, tool)
+            pool.submit(watch, batch, tool)
             for tool in SANITIZERS
             if tool != RACECHECK
-            for example in able
+            for batch in batches
         ]
         running = [(example, pool.submit(execute, example)) for example in together]
         watching += [pool.submit(race) for _ in range(racing)]  # who has nothing else to do helps
@@ -623,6 +632,17 @@ def record_examples(
         for example, run in [(example, pool.submit(execute, example, turn)) for example in alone]:
             finish(example, run.result())
     return [outcomes[example.name] for example in examples]
+
+
+# Examples that share a process under a tool. The driver opens and closes the GPU for one process at a time, which takes
+# half a second under a tool (an H100 with 16 cores) and was most of the time of some 350 processes.
+_BATCH = 5
+
+
+def _batches(examples: list[Example], jobs: int) -> list[list[Example]]:
+    """Examples by process, each from all over the book, and at least as many processes as run side by side."""
+    count = max(math.ceil(len(examples) / _BATCH), min(jobs, len(examples)))
+    return [examples[first::count] for first in range(count)]
 
 
 def _racing(jobs: int) -> int:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from . import tool as running_tool
@@ -25,8 +26,10 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THR
 _bases = itertools.cycle(range(49152, 59152, _PORTS))
 
 
-def run(path: Path, tool: str, timeout_s: float = 600, workers: int = 0) -> Sanitizer:
-    """Run a Python file under one tool ('memcheck', 'racecheck', 'initcheck', 'synccheck'); errors are counted, not raised.
+def run(
+    path: Path | Sequence[Path], tool: str, timeout_s: float = 600, workers: int = 0
+) -> Sanitizer:
+    """Run a Python file (or several, one after the other in one process) under one tool ('memcheck', 'racecheck', 'initcheck', 'synccheck'); errors are counted, not raised.
 
     CUDATUT_TOOL tells the file that it is watched: `ct.size` picks small sizes, `ct.bench` runs each candidate once.
     Child processes (`ct.isolated`) are not watched. The result's `log` is the tool's report. workers: threads in which
@@ -40,6 +43,8 @@ def run(path: Path, tool: str, timeout_s: float = 600, workers: int = 0) -> Sani
         raise ToolMissing(
             "compute-sanitizer is not on PATH; it comes with the CUDA toolkit (bin/compute-sanitizer)"
         )
+    files = [str(path)] if isinstance(path, Path) else [str(one) for one in path]
+    names = ", ".join(Path(file).name for file in files)
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         command = [
@@ -56,7 +61,7 @@ def run(path: Path, tool: str, timeout_s: float = 600, workers: int = 0) -> Sani
         command += ["--launch-timeout", "60"]
         if tool == "racecheck" and workers:
             command += ["--racecheck-num-workers", str(workers)]
-        command += ["--log-file", str(log), sys.executable, "-m", "cudatut.watched", str(path)]
+        command += ["--log-file", str(log), sys.executable, "-m", "cudatut.watched", *files]
         try:
             done = subprocess.run(
                 command,
@@ -68,7 +73,7 @@ def run(path: Path, tool: str, timeout_s: float = 600, workers: int = 0) -> Sani
             )
         except subprocess.TimeoutExpired as error:
             raise SanitizerFailed(
-                f"{path.name} ran past {timeout_s:.0f} s under {tool}; use ct.size for a small size"
+                f"{names} ran past {timeout_s:.0f} s under {tool}; use ct.size for a small size"
             ) from error
         report = log.read_text(errors="replace") if log.exists() else ""
     errors = count_errors(report)
@@ -77,7 +82,7 @@ def run(path: Path, tool: str, timeout_s: float = 600, workers: int = 0) -> Sani
             [*report.splitlines()[-5:], *(done.stdout + done.stderr).splitlines()[-15:]]
         )
         raise SanitizerFailed(
-            f"{path.name} did not run to its end under {tool} (exit status {done.returncode}):\n{tail}"
+            f"{names} did not run to its end under {tool} (exit status {done.returncode}):\n{tail}"
         )
     return Sanitizer(tool, errors, report)
 

@@ -4,6 +4,8 @@ import itertools
 import json
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -29,7 +31,7 @@ session._gpu = lambda: {"name": "NVIDIA Test", "compute_capability": "9.0", "mem
 """
 
 
-def clean(path: Path, tool: str, timeout_s: float) -> Sanitizer:
+def clean(paths: list[Path], tool: str, timeout_s: float) -> Sanitizer:
     return Sanitizer(tool, 0)
 
 
@@ -276,9 +278,10 @@ def test_sanitizers_decide_and_run_before_what_is_timed(book, monkeypatch, execu
             {f"{example.name}.py": recording.source_hash(example.path)},
         )
 
-    def sanitize(path, tool, timeout_s):
+    def sanitize(paths, tool, timeout_s):
         events.append("sanitizer")
         assert timeout_s == 60 * recorder.SANITIZER_TIME
+        (path,) = paths  # as many jobs as examples
         if path.stem == "racy" and tool == "racecheck":
             return Sanitizer(
                 tool, 2, "========= Error: Race reported between Read access\n========="
@@ -299,18 +302,23 @@ def test_sanitizers_decide_and_run_before_what_is_timed(book, monkeypatch, execu
     assert not (book.root / "a/racy.ipynb").exists()
 
 
-def test_examples_follow_each_other_under_a_tool_so_that_kernels_are_compiled_once(
-    book, monkeypatch
-):
+@pytest.fixture
+def no_notebooks(monkeypatch):
     monkeypatch.setattr(recorder, "record_notebook", lambda *_: RuntimeError("not here"))
+
+
+def test_examples_follow_each_other_under_a_tool_so_that_kernels_are_compiled_once(
+    book, monkeypatch, no_notebooks
+):
+    monkeypatch.setattr(recorder, "_BATCH", 1)
     names, order = ["a/one", "a/two", "a/three"], {tool: [] for tool in SANITIZERS}
     seen, lock = [], threading.Lock()
 
-    def sanitize(path, tool, timeout_s):
+    def sanitize(paths, tool, timeout_s):
         assert lock.acquire(blocking=False)  # one job: one at a time
         time.sleep(0.02)
         lock.release()
-        order[tool].append(path.stem)
+        order[tool] += [path.stem for path in paths]
         if tool != recorder.RACECHECK:
             seen.append(tool)
         return Sanitizer(tool, 0)
@@ -322,6 +330,70 @@ def test_examples_follow_each_other_under_a_tool_so_that_kernels_are_compiled_on
     # Racecheck begins at the other end, and at its end whoever has nothing else to do helps: nobody runs twice.
     assert order["racecheck"] == ["three", "two", "one"]
     assert all(sorted(stems) == ["one", "three", "two"] for stems in order.values())
+
+
+def test_examples_share_a_process_under_a_tool_until_something_is_found(book, no_notebooks):
+    names = [f"a/e{number}" for number in range(7)]
+    calls = []
+
+    def sanitize(paths, tool, timeout_s):
+        stems = [path.stem for path in paths]
+        calls.append((tool, stems))
+        if tool == "memcheck" and "e2" in stems:
+            return Sanitizer(tool, 3, "========= Invalid __global__ write")
+        if tool == "initcheck" and "e3" in stems:
+            raise RuntimeError("it hung")
+        return Sanitizer(tool, 0)
+
+    for name in names:
+        book.example(name)
+    found = results(*names, sanitize=sanitize, jobs=2)
+    first, second = [f"e{n}" for n in (0, 2, 4, 6)], [f"e{n}" for n in (1, 3, 5)]
+    for tool in SANITIZERS:
+        assert (tool, first) in calls and (tool, second) in calls
+    alone = {(tool, *stems) for tool, stems in calls if len(stems) == 1}
+    assert alone == {("memcheck", stem) for stem in first} | {("initcheck", s) for s in second}
+    assert len(calls) == 2 * len(SANITIZERS) + len(alone)
+    assert {outcome.status for outcome in found.values()} == {"failed"}  # they have no notebooks
+
+
+def test_whose_fault_it_is(book, monkeypatch, executed):
+    def ran(example, on_cell, turn):
+        sources = {f"{example.name}.py": recording.source_hash(example.path)}
+        return recorder.Executed(example, executed.notebook, executed.session, 1.0, sources)
+
+    monkeypatch.setattr(recorder, "record_notebook", ran)
+    names = ["a/add", "a/bad", "a/good"]
+    for name in names:
+        book.example(name)
+
+    def sanitize(paths, tool, timeout_s):
+        return Sanitizer(tool, sum(path.stem == "bad" for path in paths), "========= it")
+
+    found = results(*names, sanitize=sanitize, jobs=1)
+    assert [found[name].status for name in names] == ["recorded", "failed", "recorded"]
+
+
+def test_a_watched_process_runs_each_file_as_if_it_were_alone(book, tmp_path):
+    for part in "ab":
+        book.file(f"{part}/beside.py", f"WHERE = '{part}'\n")
+        book.file(
+            f"{part}/one.py",
+            "import sys, gc, beside\n"
+            "print(__name__, sys.argv, beside.WHERE, sum(type(o).__name__ == 'Mine' for o in gc.get_objects()))\n"
+            "class Mine: pass\n"
+            "kept = Mine(); kept.itself = kept\n"
+            "sys.exit()\n",
+        )
+    book.file("b/bad.py", "raise SystemExit('stop')\n")
+    files = [str(book.root / name) for name in ("a/one.py", "b/one.py", "b/bad.py", "a/one.py")]
+    code = f"from cudatut import watched; watched.activate = lambda: None; watched.main({files!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=recorder.environment()
+    )
+    said = [f"__main__ [{files[0]!r}] a 0", f"__main__ [{files[1]!r}] b 0"]
+    assert done.stdout.splitlines() == said and done.stderr.strip() == "stop"
+    assert done.returncode == 1
 
 
 def test_what_measures_no_time_runs_side_by_side(book):
