@@ -3,15 +3,11 @@
 import csv
 import io
 import math
-import shutil
-import subprocess
-import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from . import tool
+from . import ncu, tool
 from .errors import ToolMissing
 from .results import Profile, show
 
@@ -30,11 +26,12 @@ def profile(
     Returns a Profile (values in ncu's base units), or None after a note when ncu is missing or may not read counters;
     while an example is recorded that is a ToolMissing. While a tool already runs this process: NaNs, not shown.
     """
+    run = _run(example, _launches_of(kernel, skip), metrics, 1)
     if tool.running():
         return Profile(kernel, {name: {"value": math.nan, "unit": ""} for name in metrics})
     try:
-        (counters,) = _run(_path(example), kernel, list(metrics), skip, 1, timeout_s)
-        result = Profile(kernel, counters)
+        report, output = _report(run, timeout_s)
+        result = Profile(kernel, parse_report(report, kernel, list(metrics), output))
     except ToolMissing as error:
         if tool.recording():
             raise
@@ -51,16 +48,17 @@ def profile_kernels(
 
     Where there is nothing to tell the dict is empty.
     """
+    names = [function_name(kernel) for kernel in kernels]
+    # Of any stream, each of these functions when it is launched for the first time.
+    which = ["--kernel-id", f"::regex:^({'|'.join(names)})$:1"]
+    run = _run(example, which, metrics, len(names))
     if tool.running():
         return {
             kernel: Profile(kernel, {name: {"value": math.nan, "unit": ""} for name in metrics})
             for kernel in kernels
         }
-    names = [function_name(kernel) for kernel in kernels]
-    # Of any stream, each of these functions when it is launched for the first time.
-    which = ["--kernel-id", f"::regex:^({'|'.join(names)})$:1"]
     try:
-        report, output = _report(_path(example), which, list(metrics), len(names), timeout_s)
+        report, output = _report(run, timeout_s)
         counters = parse_launches(report, ", ".join(names), list(metrics), len(names), output)
         found = dict(zip((_launched(row) for row in _rows(report)[2]), counters))
         if missing := set(names) - set(found):
@@ -90,10 +88,12 @@ def profile_launches(
     of so many numbers is for the caller to choose. The rest is as in `profile`, but an empty list where there is
     nothing to tell.
     """
+    run = _run(example, _launches_of(kernel, skip), metrics, launches)
     if tool.running():
         return []
     try:
-        found = _run(_path(example), kernel, list(metrics), skip, launches, timeout_s)
+        report, output = _report(run, timeout_s)
+        found = parse_launches(report, kernel, list(metrics), launches, output)
     except ToolMissing as error:
         if tool.recording():
             raise
@@ -110,59 +110,26 @@ def _path(example: str) -> Path:
     return catalog.get(example).path
 
 
-def _run(
-    path: Path, kernel: str, metrics: list[str], skip: int, launches: int, timeout_s: float
-) -> list[dict[str, dict[str, Any]]]:
-    # --launch-skip counts launches of that kernel alone.
-    which = ["--kernel-name", function_name(kernel), "--launch-skip", str(skip)]
-    report, output = _report(path, which, metrics, launches, timeout_s)
-    return parse_launches(report, kernel, metrics, launches, output)
+def _launches_of(kernel: str, skip: int) -> list[str]:
+    """ncu's options; --launch-skip counts launches of that kernel alone."""
+    return ["--kernel-name", function_name(kernel), "--launch-skip", str(skip)]
 
 
-def _report(
-    path: Path, which: list[str], metrics: list[str], launches: int, timeout_s: float
-) -> tuple[str, str]:
-    """ncu's raw CSV page for so many launches of an example, `which` are its options; and what the example printed."""
-    ncu = shutil.which("ncu")
-    if ncu is None:
-        raise ToolMissing("ncu (Nsight Compute) is not on PATH; it comes with the CUDA toolkit")
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "ncu.csv"
-        command = [
-            ncu,
-            "--csv",
-            "--page",
-            "raw",
-            "--print-units",
-            "base",
-            "--clock-control",
-            "none",
-        ]
-        # --kill: what the example does after that launch is of no interest, and takes time.
-        command += [*which, "--launch-count", str(launches)]
-        command += ["--kill", "yes"]
-        command += [
-            "--metrics",
-            ",".join(metrics),
-            "--log-file",
-            str(log),
-            sys.executable,
-            str(path),
-        ]
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            env=tool.environment_for("ncu"),
-        )
-        report = log.read_text(errors="replace") if log.exists() else ""
-    if "ERR_NVGPUCTRPERM" in report + done.stdout:
+def _run(example: str, which: list[str], metrics: Sequence[str], launches: int) -> ncu.Run:
+    options = [*which, "--launch-count", str(launches), "--metrics", ",".join(metrics)]
+    run = ncu.Run(str(_path(example)), tuple(options))
+    ncu.note(run)
+    return run
+
+
+def _report(run: ncu.Run, timeout_s: float) -> tuple[str, str]:
+    report, output = ncu.report(run, timeout_s)
+    if "ERR_NVGPUCTRPERM" in report + output:
         raise ToolMissing(
             "this user may not read GPU counters; see https://developer.nvidia.com/ERR_NVGPUCTRPERM "
             "(run as administrator, or set NVreg_RestrictProfilingToAdminUsers=0)"
         )
-    return report, done.stdout + done.stderr
+    return report, output
 
 
 def function_name(kernel: str) -> str:

@@ -250,6 +250,7 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path, subpro
         torch = "torch" in example.path.read_text(encoding="utf-8")  # it takes seconds to import
         env = environment() | {
             "CUDATUT_RECORDING": "1",
+            "CUDATUT_EXAMPLE": str(example.path),
             "CUDATUT_IMPORTS": "numpy pycuda.gpuarray cupy" + " torch" * torch,
             "PYTHONHASHSEED": "0",
             "IPYTHONDIR": str(Path(folder, "ipython")),
@@ -497,7 +498,7 @@ def record_all(
     # CUB takes nvcc some ten seconds, and no sanitizer asks for it: without this the first contest would wait for it.
     code = "from cudatut.vendor import compile_ahead; compile_ahead()"
     with (
-        _bytecode_kept(),
+        _scratch(),
         subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL),
     ):
         return record_examples(
@@ -506,23 +507,26 @@ def record_all(
 
 
 @contextmanager
-def _bytecode_kept() -> Iterator[None]:
-    """Where Python is told to write no bytecode, let the children write it into a folder that goes away.
+def _scratch() -> Iterator[None]:
+    """A folder, gone at the end, in which the children note what the profiler will be asked for (see `cudatut.ncu`).
 
-    Hundreds of processes import the same modules here, and each would compile them anew.
+    Where Python is told to write no bytecode they keep that there, too: hundreds of processes import the same modules,
+    and each would compile them anew.
     """
-    told = os.environ.get("PYTHONDONTWRITEBYTECODE")
-    if not told:
-        yield
-        return
     with tempfile.TemporaryDirectory(prefix="cudatut-", ignore_cleanup_errors=True) as folder:
-        del os.environ["PYTHONDONTWRITEBYTECODE"]
-        os.environ["PYTHONPYCACHEPREFIX"] = folder
+        changed = {"CUDATUT_NOTES": folder}
+        if os.environ.get("PYTHONDONTWRITEBYTECODE"):
+            changed |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
+        before = {name: os.environ.get(name) for name in changed}
+        os.environ.update(changed)
         try:
             yield
         finally:
-            del os.environ["PYTHONPYCACHEPREFIX"]
-            os.environ["PYTHONDONTWRITEBYTECODE"] = told
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
 
 
 def record_examples(

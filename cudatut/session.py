@@ -14,7 +14,7 @@ from importlib import metadata as packages
 from pathlib import Path
 from typing import Any
 
-from cudatut import catalog, paths
+from cudatut import catalog, ncu, paths
 from cudatut.errors import CudatutError, NoGpuError
 
 MIME = "application/vnd.cudatut.session+json"
@@ -67,6 +67,8 @@ def load_ipython_extension(shell: Any) -> None:
     for module in os.environ.get("CUDATUT_IMPORTS", "").split():
         with suppress(Exception):  # the example that needs it says what is wrong
             import_module(module)
+    with suppress(Exception):  # likewise
+        ncu.start_noted(os.environ["CUDATUT_EXAMPLE"])
 
 
 def session_report(path: str) -> None:

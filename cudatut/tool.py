@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from pathlib import Path
 
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -25,6 +26,15 @@ def size(n: int, small: int, profiled: int | None = None) -> int:
     if running() in SANITIZERS or (running() and profiled is None):
         return small
     return profiled if running() else n
+
+
+def wait_at_gate() -> None:
+    """A process that was started ahead of its turn on the GPU waits here for it; its parent's end is its own."""
+    gate, parent = os.environ.get("CUDATUT_GATE"), os.getppid()
+    while gate and not os.path.exists(gate):
+        if os.getppid() != parent:
+            raise SystemExit("whoever started this process is gone")
+        time.sleep(0.005)
 
 
 def environment_for(tool: str) -> dict[str, str]:

@@ -511,15 +511,20 @@ def test_commit(tmp_path, monkeypatch):
     assert recorder.commit(["x.py"]) == "abc"
 
 
-def test_children_keep_bytecode_while_recording_and_leave_none(monkeypatch):
+def test_children_have_a_folder_for_notes_and_bytecode_while_recording(monkeypatch):
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    with recorder._bytecode_kept():
-        folder = Path(os.environ["PYTHONPYCACHEPREFIX"])
-        assert folder.is_dir() and "PYTHONDONTWRITEBYTECODE" not in os.environ
-    assert not folder.exists() and "PYTHONPYCACHEPREFIX" not in os.environ
+    code = "import json; print(json.__cached__)"
+    with recorder._scratch():
+        folder = Path(os.environ["CUDATUT_NOTES"])
+        assert folder.is_dir()
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert Path(done.stdout.strip()).is_relative_to(folder)
+        assert Path(done.stdout.strip()).is_file()
+    assert not folder.exists()
+    assert "PYTHONPYCACHEPREFIX" not in os.environ and "CUDATUT_NOTES" not in os.environ
     assert os.environ["PYTHONDONTWRITEBYTECODE"] == "1"
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE")
-    with recorder._bytecode_kept():
+    with recorder._scratch():
         assert "PYTHONPYCACHEPREFIX" not in os.environ
 
 
