@@ -1,12 +1,13 @@
 """The reader's half of cudatut on a real GPU: what works, and how bad input is answered."""
 
+import shutil
 import time
 
 import numpy as np
 import pytest
 
 import cudatut as ct
-from cudatut import limits, timing, vendor
+from cudatut import limits, ncu, profiler, sanitizer, timing, vendor
 
 SCALE = """
 __global__ void scale(const float *x, float *out, float a, long long n) {
@@ -282,3 +283,50 @@ def test_an_illegal_address_stays_in_its_process():
     )
     assert done.returncode != 0 and "illegal" in done.stderr
     ct.check(ct.to_device(np.ones(3, "float32")), np.ones(3))
+
+
+TWO_KERNELS = """
+import numpy as np
+import cudatut as ct
+
+SOURCE = "__global__ void {}(float *x) {{ x[threadIdx.x + blockIdx.x * blockDim.x] = threadIdx.x; }}"
+x = ct.empty(256 * 8, "float32")
+for name, blocks in (("first", 2), ("second", 8), ("first", 8)):
+    ct.Kernel(SOURCE.format(name), name)(x, grid=blocks, block=256)
+ct.check(x, np.tile(np.arange(256, dtype="float32"), 8))
+"""
+
+
+@pytest.mark.skipif(shutil.which("ncu") is None, reason="needs ncu, which comes with the toolkit")
+def test_counters_of_two_kernels_and_from_a_run_started_ahead(tmp_path, monkeypatch):
+    """Stores, which no other launch may add to: a warp stores once. The run that waits at its gate counts the same."""
+    file, stores = tmp_path / "two.py", "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"
+    file.write_text(TWO_KERNELS)
+    kernels = ["second", "first"]
+    monkeypatch.setenv("CUDATUT_NOTES", str(tmp_path))
+    monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
+    profiler.profile_kernels(str(file), kernels, [stores])
+    monkeypatch.delenv("CUDATUT_TOOL")
+    ncu.start_noted(str(file))
+    for ahead in (1, 0):
+        assert len(ncu._ahead) == ahead
+        found = profiler.profile_kernels(str(file), kernels, [stores])
+        assert [found[name].metrics[stores]["value"] for name in kernels] == [64, 16]
+
+
+BESIDE = """
+import cudatut as ct
+
+SOURCE = "__global__ void store(int *x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }"
+x = ct.empty(31, "int32")
+ct.Kernel(SOURCE, "store")(x, COUNT, grid=1, block=32)
+ct.synchronize()
+"""
+
+
+def test_several_files_share_a_process_under_a_tool(tmp_path):
+    good, bad = tmp_path / "good.py", tmp_path / "bad.py"
+    good.write_text(BESIDE.replace("COUNT", "31"))
+    bad.write_text(BESIDE.replace("COUNT", "32"))
+    assert sanitizer.run([good, good], "memcheck").errors == 0
+    assert sanitizer.run([good, bad, good], "memcheck").errors > 0
