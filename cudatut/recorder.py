@@ -311,6 +311,10 @@ def _cancel_waiting() -> None:
     from jupyter_core.utils import ensure_event_loop
 
     loop = ensure_event_loop()
+    if (
+        loop.is_running()
+    ):  # somebody else's, in whose thread we are; nbclient then took one of its own
+        return
     waiting = asyncio.all_tasks(loop)
     for task in waiting:
         task.cancel()

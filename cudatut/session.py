@@ -30,6 +30,7 @@ def load_ipython_extension(shell: Any) -> None:
     libc = ctypes.CDLL(None)
     drains = []
     lock = threading.RLock()
+    written_last = None  # the flush of the stream that was
 
     def drain(*ignored: Any) -> None:
         with lock:
@@ -40,6 +41,14 @@ def load_ipython_extension(shell: Any) -> None:
     def follow(descriptor: int, stream: Any) -> None:
         write, flush = stream.write, stream.flush
         decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+
+        def turn_here() -> None:
+            """Send what the other stream holds: each sends by a clock of its own, which would change their order."""
+            nonlocal written_last
+            if written_last not in (None, flush):
+                written_last()
+            written_last = flush
+
         offset = os.fstat(descriptor).st_size
 
         def drain_this() -> None:
@@ -47,10 +56,12 @@ def load_ipython_extension(shell: Any) -> None:
             new = os.pread(descriptor, os.fstat(descriptor).st_size - offset, offset)
             if new:
                 offset += len(new)
+                turn_here()
                 write(decode(new))
 
         def write_in_order(text: str) -> int:
             drain()
+            turn_here()
             return write(text)
 
         def flush_in_order() -> None:

@@ -1,5 +1,6 @@
 """Recording: real kernels run CPU-only examples; only the GPU's name and the sanitizers' verdicts are made up."""
 
+import asyncio
 import itertools
 import json
 import os
@@ -141,6 +142,19 @@ def test_output_of_c_stays_in_its_cell_and_in_order(book):
         want = f"py{n}\n核{n}\n" + ("after\n" if n % 2 else "")
         want = [f"{want}shown\n", "display"] if n % 3 == 0 else [want]
         assert got == want + (["child\n"] if n % 5 == 0 else []), cell.id
+
+
+def test_a_loop_that_runs_in_this_thread_keeps_its_tasks(book):
+    """Recording from a notebook, or beside Playwright: their tasks are not ours to cancel."""
+    book.example("a/one", "# %% check\nprint('one')\n")
+
+    async def main():
+        other = asyncio.create_task(asyncio.sleep(0.01, "done"))
+        executed = recorder.record_notebook(catalog.get("a/one"))
+        assert executed.notebook.cells[-1].outputs[0].text == "one\n"
+        return await other
+
+    assert asyncio.run(main()) == "done"
 
 
 def alive(pid: int) -> bool:
