@@ -12,14 +12,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from . import tool
 from .errors import ToolMissing
-
-_AHEAD_S = 30  # one that was started ahead and takes longer is given up, and started anew
 
 
 @dataclass(frozen=True)
@@ -70,13 +67,12 @@ _ahead: dict[Run, _Started] = {}
 def report(run: Run, timeout_s: float) -> tuple[str, str]:
     """ncu's raw CSV page of a run, and what the file printed, from a run started ahead if there is one.
 
-    Raises ToolMissing without ncu, subprocess.TimeoutExpired.
+    One that ended without a word is started anew. Raises ToolMissing without ncu, subprocess.TimeoutExpired.
     """
     if started := _ahead.pop(run, None):
-        with suppress(subprocess.TimeoutExpired, OSError):
-            found, output = started.finish(_AHEAD_S)
-            if any(line.startswith('"') for line in found.splitlines()):
-                return found, output
+        found, output = started.finish(timeout_s)
+        if any(line.startswith('"') for line in found.splitlines()):
+            return found, output
     return _Started(run, waits=False).finish(timeout_s)
 
 
