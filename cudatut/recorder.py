@@ -311,9 +311,7 @@ def _cancel_waiting() -> None:
     from jupyter_core.utils import ensure_event_loop
 
     loop = ensure_event_loop()
-    if (
-        loop.is_running()
-    ):  # somebody else's, in whose thread we are; nbclient then took one of its own
+    if loop.is_running():  # somebody else's, and nbclient took one of its own
         return
     waiting = asyncio.all_tasks(loop)
     for task in waiting:
@@ -645,8 +643,8 @@ def record_examples(
     return [outcomes[example.name] for example in examples]
 
 
-# Examples that share a process under a tool. The driver opens and closes the GPU for one process at a time, which takes
-# half a second under a tool (an H100 with 16 cores) and was most of the time of some 350 processes.
+# Examples that share a process under a tool. To open the GPU takes a second there, half of it or more in the driver (an
+# H100 with 16 cores), and 344 processes took as long side by side as these parts of all of them one after the other.
 _BATCH = 5
 
 

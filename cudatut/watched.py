@@ -3,7 +3,7 @@
 The GPU is opened before the first file begins. A tool waits only some seconds for the first CUDA call of the process it
 has started; a file that begins with other work, such as children of its own, would come too late, and then wait for ever.
 
-Several files share the process, since to open and close the GPU under a tool costs more than most examples do.
+Several files share the process, since to open the GPU under a tool takes about as long as many an example does.
 """
 
 import gc
