@@ -22,7 +22,9 @@ from cudatut.profiler import profile_launches
 FILE = "basics/registers.cu"
 gpu = ct.device()
 block, RING, rounds = 256, 64, 64
-n = 300_032  # threads, whole warps; each holds a ring of 64 values
+n = ct.size(
+    300_032, 9_632, profiled=300_032
+)  # threads, whole warps; each holds a ring of 64 values
 warps = n // 32
 
 # %% allowed

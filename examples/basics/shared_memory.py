@@ -16,7 +16,7 @@ from ladder import LADDER, Matmul
 import cudatut as ct
 from cudatut.profiler import profile_launches
 
-side = ct.size(1024, 96, profiled=1024)  # m = n = k of the counted launches
+side = ct.size(1024, 70, profiled=1024)  # m = n = k of the counted launches
 lane = np.arange(32)
 
 
@@ -165,7 +165,7 @@ SHAPES = [(1, 1, 1), (31, 33, 7), (33, 31, 129), (100, 70, 50), (5, 3, 0), (0, 5
 LADDER.check("tiled", [{"m": m, "n": n, "k": k} for m, n, k in SHAPES])
 
 # %% bench
-large = ct.size(2048, 96)
+large = ct.size(2048, 70)
 LADDER.check("tiled", [{"m": large, "n": large, "k": large}])
 times = LADDER.bench(
     LADDER.upto("tiled"), m=large, n=large, k=large, rounds=5, name="2048 x 2048 x 2048"

@@ -15,7 +15,7 @@ from ladder import LADDER, Matmul
 import cudatut as ct
 from cudatut.profiler import profile_launches
 
-side = ct.size(1024, 96, profiled=1024)  # m = n = k of the counted launches
+side = ct.size(1024, 70, profiled=1024)  # m = n = k of the counted launches
 
 # %% check
 COUNTED = ("tiled", "thread_tile")
@@ -166,7 +166,7 @@ ct.show(LADDER["tiled"].compile().resources(block=(32, 32)))
 ct.show(LADDER["thread_tile"].compile().resources(block=512))
 
 # %% bench
-large = ct.size(2048, 96)
+large = ct.size(2048, 70)
 LADDER.check("thread_tile", [{"m": large, "n": large, "k": large}])
 times = LADDER.bench(
     LADDER.upto("thread_tile"), m=large, n=large, k=large, rounds=5, name="2048 x 2048 x 2048"

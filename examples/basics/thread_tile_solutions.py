@@ -35,7 +35,7 @@ ct.facts(
 )
 
 # %% bench-1
-large = ct.size(2048, 96)
+large = ct.size(2048, 70)
 LADDER.bench(
     ["thread_tile", two_columns], m=large, n=large, k=large, rounds=11, name="2048 x 2048 x 2048"
 )

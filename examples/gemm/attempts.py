@@ -18,7 +18,7 @@ import cudatut as ct
 from cudatut import tool
 from cudatut.tuning import compile_ahead
 
-N = ct.size(4096, 200)
+N = ct.size(4096, 136)
 # Rows, columns and depth of a tile, rows and columns of a thread's results, stages, blocks on an SM.
 TRIED = {
     "64 x 128": (64, 128, 16, 8, 8, 3, 3),
@@ -45,10 +45,12 @@ for name, config in configs.items():
 # %% predict
 peak = ct.device().sm_count * 256 * ct.attributes()["CLOCK_RATE"] / 1e9  # TFLOP/s, all slots FMAs
 rows = {}
-for name, config in {} if tool.running() else configs.items():
-    kernel, run = runs[name].kernel, runs[name]
+names = [] if tool.running() else list(configs)
+codes = loops.disassemble_all(runs[name].kernel for name in names)
+for name, code in zip(names, codes):
+    config, kernel, run = configs[name], runs[name].kernel, runs[name]
     needs = kernel.resources(config.threads, run.shared)
-    turn = loops.main_turn(loops.disassemble(kernel), config.bk * config.tm * config.tn)
+    turn = loops.main_turn(code, config.bk * config.tm * config.tn)
     rows |= {
         f"{name}: registers": needs.registers,
         f"{name}: spilled bytes": needs.spill_bytes,

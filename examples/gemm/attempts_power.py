@@ -22,7 +22,7 @@ import cudatut as ct
 from cudatut import tool
 from cudatut.limits import probe
 
-SIDE, SECONDS = ct.size(8192, 200), 0.9
+SIDE, SECONDS = ct.size(8192, 136), 0.9
 gpu = ct.device()
 problem = Gemm(SIDE, SIDE, SIDE)
 ours = sgemm.prepare(problem.a, problem.b, problem.c)

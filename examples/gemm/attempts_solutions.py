@@ -16,7 +16,7 @@ from ladder import Gemm
 import cudatut as ct
 from cudatut import tool
 
-N = ct.size(4096, 200)
+N = ct.size(4096, 136)
 problem = Gemm(N, N, N)
 TAKEN = sgemm.CONFIGS[0]
 

@@ -17,7 +17,7 @@ from time import perf_counter
 import autotuning_space as space
 
 import cudatut as ct
-from cudatut.timing import flush_l2, time_once, time_once_bare
+from cudatut.timing import flush_l2, time_hidden, time_once_bare
 from cudatut.tuning import compile_ahead, race, take_turns
 
 gpu = ct.device()
@@ -49,11 +49,11 @@ ct.facts("64x128x16 8x8, 4 stages", rows)
 
 # %% luck-predict
 NAMES = ct.size(64, 3)
-small = SPACE.problem(dict.fromkeys("mnk", ct.size(1024, 100)))
+small = SPACE.problem(dict.fromkeys("mnk", ct.size(1024, 40)))
 default = SPACE.default(small, gpu)
 SPACE.check(small, default)
 run = SPACE.launcher(small, default)
-alone = [time_once(run) for _ in range(ct.size(200, 2))]
+alone = [time_hidden(run) for _ in range(ct.size(200, 2))]
 # Of a normal distribution 60 % lie within 0.842 standard deviations. Rare slow runs do not count that way.
 low, *_, high = quantiles(alone, n=5)
 scatter = 100 * (high - low) / (2 * 0.842) / median(alone)
@@ -275,7 +275,7 @@ if {space.label(config) for config in SEEDS.values()} <= set(first_heat):
     )
 
 # %% sizes
-SIZES = (512, 1024, 2048) if ct.size(1, 0) else (100,)
+SIZES = (512, 1024, 2048) if ct.size(1, 0) else (72,)
 chosen, medians = {N: winner}, {}
 for n in SIZES:
     problem_n, candidates_n, runs_n = contestants(n)

@@ -19,7 +19,7 @@ from ladder import LADDER, Gemm
 import cudatut as ct
 
 t = np.arange(32)
-SHAPES = [(1, 1, 1), (31, 33, 7), (129, 132, 36), (129, 100, 33), (257, 260, 132)]
+SHAPES = [(1, 1, 1), (31, 33, 7), (129, 132, 36), (129, 100, 33), (257, 260, ct.size(132, 36))]
 CONFLICT_FREE = LADDER["conflict_free"]
 
 
@@ -59,7 +59,7 @@ for m, n, k in SHAPES:
         problem.check(rung)
 
 # %% bench-1
-large = ct.size(2048, 96)
+large = ct.size(2048, 48)
 LADDER.bench(pitched.values(), m=large, n=large, k=large, rounds=9, name="2048 x 2048 x 2048")
 
 # %% solution-2

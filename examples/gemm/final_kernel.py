@@ -22,7 +22,7 @@ from ladder import Gemm
 import cudatut as ct
 from cudatut import paths, tool
 from cudatut.profiler import profile_launches
-from cudatut.timing import time_once
+from cudatut.timing import time_hidden
 from cudatut.tuning import compile_ahead
 
 gpu = ct.device()
@@ -42,7 +42,7 @@ def variant(problem, config, source):
     return sgemm.prepare(*arrays, config=config, splits=1, source=source)
 
 
-N = ct.size(4096, 200, profiled=4096)
+N = ct.size(4096, 136, profiled=4096)
 problem = Gemm(N, N, N)
 runs = {
     "128 x 256, i": variant(problem, LARGE, PLAIN),
@@ -104,10 +104,10 @@ clock = ct.attributes()["CLOCK_RATE"] / 1e6  # GHz
 peak = SMS * 128 * 2 * clock / 1e3  # TFLOP/s, if every issue slot were an FMA
 names = [] if tool.running() else [name for name in runs if name != "rest shared"]
 shares, rows = {}, {}
-for name in names:
+for name, code in zip(names, loops.disassemble_all(runs[name].kernel for name in names)):
     config = LARGE if name.startswith("128") else SMALL
     kernel = runs[name].kernel
-    turn = loops.main_turn(loops.disassemble(kernel), config.bk * config.tm * config.tn)
+    turn = loops.main_turn(code, config.bk * config.tm * config.tn)
     counted = loops.count(turn)
     shares[name] = 100 * loops.bank_conflicts(turn) / counted["FFMA"]
     needs = kernel.resources(config.threads, runs[name].shared)
@@ -200,7 +200,7 @@ for m, n, k in SIZES if names else ():
     ):
         run = sgemm.prepare(a, b, c, **how)
         run()
-        took = median(time_once(run) for _ in range(11))
+        took = median(time_hidden(run) for _ in range(11))
         rows |= {
             f"{m} x {n} x {k}, {what}: predicted": (
                 sgemm.cost(plan, m, n, k, SMS) / clock / 1e3,

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,6 +92,12 @@ def disassemble(kernel: ct.Kernel) -> tuple[Instruction, ...]:
         text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = [Instruction(int(a, 16), p, what, int(u, 16)) for a, p, what, u in _LINE.findall(text)]
     return tuple(i for i in found if i.op != "NOP" and i.target != i.address)
+
+
+def disassemble_all(kernels: Iterable[ct.Kernel]) -> list[tuple[Instruction, ...]]:
+    """`disassemble` for several at a time: cuobjdump takes half a second for each."""
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(disassemble, kernels))
 
 
 def ptx(kernel: ct.Kernel) -> list[str]:

@@ -21,9 +21,9 @@ from cudatut import tool
 
 SMS = ct.device().sm_count
 RUNGS = [*earlier_rungs(), *(LADDER[name] for name in LADDER.names)]
-SIZES = (128, 256, 512, 1024, 2048, 4096) if ct.size(1, 0) else (128,)
-RAGGED = (1000, 2047, 3001) if ct.size(1, 0) else (97,)
-LARGEST = ct.size(8192, 130)
+SIZES = (128, 256, 512, 1024, 2048, 4096) if ct.size(1, 0) else (64,)
+RAGGED = (1000, 2047, 3001) if ct.size(1, 0) else (37,)
+LARGEST = ct.size(8192, 66)
 FINALISTS = ("warp_tile", "double_buffer", "tma", "final")  # 25 to 60 ms a run at 8192
 LATER = [rung for rung in RUNGS if not rung.path.startswith("basics/")]
 

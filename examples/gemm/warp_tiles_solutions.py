@@ -20,7 +20,7 @@ from ladder import LADDER, Gemm
 import cudatut as ct
 
 WARP_TILE = LADDER["warp_tile"]
-SHAPES = [(1, 1, 1), (31, 33, 7), (129, 132, 36), (129, 100, 33), (257, 260, 132)]
+SHAPES = [(1, 1, 1), (31, 33, 7), (129, 132, 36), (129, 100, 33), (257, 260, ct.size(132, 36))]
 
 
 # %% solution-1
@@ -73,7 +73,7 @@ for m, n, k in SHAPES:
     Gemm(m, n, k, 0.5, -2.0).check(WIDE)
 
 # %% bench-2
-large = ct.size(4096, 96)
+large = ct.size(4096, 48)
 LADDER.bench(
     [replace(WARP_TILE, name="32 x 64"), WIDE],
     m=large,
