@@ -7,7 +7,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from . import catalog, instances, paths
+from . import catalog, headers, instances, paths
 from .errors import KernelCompileError, LaunchError
 from .gpu import activate, device, driver_library
 from .nvcc import find_nvcc
@@ -366,14 +366,15 @@ def _compile(
     import pycuda.driver as cuda
     from pycuda.compiler import compile as pycuda_compile
 
+    folders = [path for path in (folder, paths.examples_dir()) if path]
     try:
         return pycuda_compile(
-            f'#line 1 "{label}"\n{source}',
+            headers.with_digest(f'#line 1 "{label}"\n{source}', folders, flags),
             nvcc=str(find_nvcc()),
             options=list(flags),
             no_extern_c=not wrap,
             arch=arch or device().arch,
-            include_dirs=[str(path) for path in (folder, paths.examples_dir()) if path],
+            include_dirs=[str(path) for path in folders],
         )
     except cuda.CompileError as error:
         said = error.stderr or str(error)
