@@ -10,6 +10,8 @@ from functools import cache
 from . import tool
 from .errors import NoGpuError, UnsupportedGpuError
 
+_BLOCKING_SYNC = 4  # CU_CTX_SCHED_BLOCKING_SYNC in cuda.h
+
 
 @dataclass(frozen=True)
 class Device:
@@ -71,6 +73,9 @@ def activate() -> None:
             f"the NVIDIA driver is installed but shows no GPU (cuInit/cuDeviceGetCount returned {status}, "
             f"{count.value} devices). Check `nvidia-smi` and CUDA_VISIBLE_DEVICES."
         )
+    if tool.running() in tool.SANITIZERS:
+        # Of many processes side by side most wait for the GPU; by default each would keep a core busy doing so.
+        driver.cuDevicePrimaryCtxSetFlags_v2(0, _BLOCKING_SYNC)
     try:
         import pycuda.autoprimaryctx  # noqa: F401
     except ImportError as error:

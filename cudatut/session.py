@@ -94,8 +94,12 @@ def session_report(path: str) -> None:
         # IPython only warns; a line of device printf might then stand beneath the wrong cell.
         raise CudatutError(f"IPython did not load the extension {__name__}")
     root = paths.examples_dir()
-    modules = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-    read = {Path(path), *paths.files_read(), *(Path(file).resolve() for file in modules if file)}
+    modules = {getattr(module, "__file__", None) for module in list(sys.modules.values())} - {None}
+    # Thousands of files in some hundred folders: asking the file system for each of them would take a tenth of a second.
+    folders = {os.path.dirname(file) for file in modules}
+    near = {folder for folder in folders if Path(folder).resolve().is_relative_to(root)}
+    loaded = (Path(file).resolve() for file in modules if os.path.dirname(file) in near)
+    read = {Path(path), *paths.files_read(), *loaded}
     data = {
         "sources": sorted(
             catalog.relative(file, root) for file in read if file.is_relative_to(root)

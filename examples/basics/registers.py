@@ -90,7 +90,8 @@ for b in MIN_BLOCKS:
     ct.check(np.array(driver), np.array([reports[b].registers, reports[b].stack]), name=f"min {b}")
 
 # %% sass
-code = {b: sass(FILE, "ring", MIN_BLOCKS=b) for b in MIN_BLOCKS}
+with ThreadPoolExecutor() as pool:  # cuobjdump takes a while for each
+    code = dict(zip(MIN_BLOCKS, pool.map(lambda b: sass(FILE, "ring", MIN_BLOCKS=b), MIN_BLOCKS)))
 for op in ("STL", "LDL"):
     print(next(i.text for i in code[8] if i.op == op))
 

@@ -24,7 +24,13 @@ THREAD_TILE, BLOCK_TILE = earlier_rungs()[-1], LADDER["block_tile_2d"]
 # %% check
 for rung in (THREAD_TILE, BLOCK_TILE):  # these launches come first: the profiler counts them
     Gemm(side, side, side).check(rung)
-SHAPES = [(1, 1, 1), (31, 33, 7), (129, 100, 33), (257, 260, ct.size(132, 36)), (5, 3, 0)]
+SHAPES = [
+    (1, 1, 1),
+    (31, 33, 7),
+    (129, 100, 33),
+    ct.size((257, 260, 132), (130, 132, 36)),
+    (5, 3, 0),
+]
 LADDER.check("block_tile_2d", [{"m": m, "n": n, "k": k} for m, n, k in SHAPES])
 LADDER.check("block_tile_2d", [{"m": 100, "n": 70, "k": 50, "alpha": 0.5, "beta": -2.0}])
 

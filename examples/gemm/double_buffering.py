@@ -49,7 +49,13 @@ for name, kernel in factors.items():
     ct.poison(counted_problem.c)
     run_factor(kernel, counted_problem)
     counted_problem.compare(f"{name}, {side} x {side} x {side}")
-SHAPES = [(1, 1, 1), (31, 33, 7), (129, 100, 33), (257, 260, ct.size(132, 36)), (5, 3, 0)]
+SHAPES = [
+    (1, 1, 1),
+    (31, 33, 7),
+    (129, 100, 33),
+    ct.size((257, 260, 132), (130, 132, 36)),
+    (5, 3, 0),
+]
 for name in COUNTED[1:]:
     LADDER.check(name, [{"m": m, "n": n, "k": k, "integers": True} for m, n, k in SHAPES])
     LADDER.check(name, [{"m": 200, "n": 132, "k": 68, "alpha": 0.5, "beta": -1.0}])
@@ -220,7 +226,7 @@ DEPTHS = {
 rungs = {name: LADDER[name] for name in COUNTED}
 for name, (rung, arguments) in DEPTHS.items():
     rungs[name] = replace(LADDER[rung], name=name, kernel=f"sgemm_{rung}{arguments}")
-    Gemm(257, 260, ct.size(132, 100), integers=True).check(rungs[name])
+    Gemm(*ct.size((257, 260, 132), (130, 132, 100)), integers=True).check(rungs[name])
 problem.check(rungs["double_buffer"])
 times = ct.bench(
     {**{name: problem.launcher(rung) for name, rung in rungs.items()}, **problem.vendors()},

@@ -31,7 +31,7 @@ SHAPES = [
     (129, 130, 36),
     (1, 1, 1),
     (31, 33, 7),
-    (257, 259, ct.size(101, 37)),
+    ct.size((257, 259, 101), (130, 131, 37)),
 ]
 LADDER.check("vectorised", [{"m": m, "n": n, "k": k} for m, n, k in SHAPES])
 LADDER.check("vectorised", [{"m": 100, "n": 70, "k": 50, "alpha": 0.5, "beta": -2.0}])

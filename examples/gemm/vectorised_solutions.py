@@ -42,7 +42,12 @@ BM, BN, BK, TM, TN = 128, 128, 8, 8, 8
 x, y = place(LANES, BN, TM, TN)
 row, inner = LANES // 2, LANES % 2 * 4
 unturned = read_rung("gemm/vectorised_unturned.cu")
-for m, n, k in [(1, 1, 1), (129, 132, 36), (129, 130, 33), (257, 260, ct.size(132, 36))]:
+for m, n, k in [
+    (1, 1, 1),
+    (129, 132, 36),
+    (129, 130, 33),
+    ct.size((257, 260, 132), (130, 132, 36)),
+]:
     Gemm(m, n, k).check(unturned)
 kernels = {"turned": LADDER["vectorised"].compile(), "as it is": unturned.compile()}
 found = {name: count(main_turn(disassemble(k), BK * TM * TN)) for name, k in kernels.items()}

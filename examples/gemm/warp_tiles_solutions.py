@@ -20,7 +20,13 @@ from ladder import LADDER, Gemm
 import cudatut as ct
 
 WARP_TILE = LADDER["warp_tile"]
-SHAPES = [(1, 1, 1), (31, 33, 7), (129, 132, 36), (129, 100, 33), (257, 260, ct.size(132, 36))]
+SHAPES = [
+    (1, 1, 1),
+    (31, 33, 7),
+    (129, 132, 36),
+    (129, 100, 33),
+    ct.size((257, 260, 132), (130, 132, 36)),
+]
 
 
 # %% solution-1

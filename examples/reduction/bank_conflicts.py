@@ -107,7 +107,7 @@ problem = Sum(n)
 problem.check(INTERLEAVED)
 problem.check(SEQUENTIAL)
 LADDER.check("sequential", [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED])
-ragged = Sum(1_111_111)
+ragged = Sum(ct.RAGGED[-1])
 for threads in SEQUENTIAL.numbers("blocks"):
     ragged.check(SEQUENTIAL, threads)
 

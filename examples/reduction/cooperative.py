@@ -102,7 +102,7 @@ for kernel in grids:
 problem.check(SHUFFLE)
 problem.check(FEW)
 LADDER.check("few_blocks", [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED])
-ragged = Sum(1_111_111)
+ragged = Sum(ct.RAGGED[-1])
 for threads in FEW.numbers("blocks"):
     ragged.check(FEW, threads)
 

@@ -93,7 +93,7 @@ LADDER.check(
 )
 for m in (255, 256, 257, 511, 512, 513, 767, 768, 769):  # where a tail ends between the two loads
     LADDER.check("two_per_thread", [{"n": m}])
-ragged = Sum(1_111_111)
+ragged = Sum(ct.RAGGED[-1])
 for threads in TWO.numbers("blocks"):
     ragged.check(TWO, threads)
 

@@ -144,7 +144,7 @@ for rung in (MASK, INTERLEAVED):
     for m in ct.RAGGED:
         for dtype in ("float32", "int32"):
             Sum(m, dtype).check(rung)
-ragged = Sum(1_111_111)
+ragged = Sum(ct.RAGGED[-1])
 for threads in INTERLEAVED.numbers("blocks"):
     ragged.check(INTERLEAVED, threads)
 

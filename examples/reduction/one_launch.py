@@ -131,7 +131,7 @@ Sum(short_n).check(FLAGS)
 # %% check-all
 for rung in (ONE, LIMIT, FLAGS):
     LADDER.check(rung.name, [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED])
-for ragged in (Sum(100_003), Sum(250_007), Sum(1_111_111)):
+for ragged in map(Sum, ct.size((100_003, 250_007, 1_111_111), (100_003,))):
     for rung in (ONE, LIMIT, FLAGS):
         for threads in rung.numbers("blocks"):
             ragged.check(rung, threads)
@@ -317,7 +317,7 @@ ct.claim(
 
 # %% tried
 WALK, SERIAL = read_rung("reduction/limit_walk.cu"), read_rung("reduction/limit_serial.cu")
-ragged = Sum(1_111_111)
+ragged = Sum(ct.size(1_111_111, 50_003))
 for rung in (WALK, SERIAL, variant(1), variant(2), variant(8)):
     ragged.check(rung)
 large = Repeated(ct.size(1 << 28, 1 << 14))

@@ -99,7 +99,7 @@ ct.facts("the sum of one warp", {name: (value, "cycles") for name, value in cycl
 problem.check(UNROLLED)
 problem.check(SHUFFLE)
 LADDER.check("shuffle", [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED])
-ragged = Sum(1_111_111)
+ragged = Sum(ct.RAGGED[-1])
 for threads in SHUFFLE.numbers("blocks"):
     ragged.check(SHUFFLE, threads)
 
