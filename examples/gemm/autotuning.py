@@ -198,7 +198,7 @@ def contestants(n):
 
 
 HEATS = (2, 5, 12, 30) if ct.size(1, 0) else (1, 1)
-N = ct.size(4096, 128)
+N = ct.size(4096, 80)
 problem, candidates, runs = contestants(N)
 heats = race(runs, HEATS)
 rows = {}

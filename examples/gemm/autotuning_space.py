@@ -222,7 +222,7 @@ class Space:
         """Small products of every kind, on which a candidate has to be right: extents that no tile divides, scalars."""
         return [
             GEMM.Gemm(129, 260, 132, integers=True),
-            GEMM.Gemm(257, 260, 100, 0.5, -3.0, integers=True),
+            GEMM.Gemm(*ct.size((257, 260), (130, 132)), 100, 0.5, -3.0, integers=True),
         ]
 
     def launcher(self, problem: Any, candidate: Candidate) -> Callable[[], None]:

@@ -20,7 +20,7 @@ import cudatut as ct
 from cudatut.ladder import read_rung
 from cudatut.profiler import profile_launches
 
-side = ct.size(1024, 96, profiled=1024)  # m = n = k of the counted launches
+side = ct.size(1024, 48, profiled=1024)  # m = n = k of the counted launches
 BM, BN, BK, TM, TN = 128, 128, 8, 8, 8
 THREADS = BM * BN // (TM * TN)
 LAYOUTS = {  # pitch of As, pitch of Bs, swizzled?

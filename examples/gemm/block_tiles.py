@@ -18,7 +18,7 @@ from loops import count, disassemble, main_turn, share
 import cudatut as ct
 from cudatut.profiler import profile_launches
 
-side = ct.size(1024, 96, profiled=1024)  # m = n = k of the counted launches
+side = ct.size(1024, 48, profiled=1024)  # m = n = k of the counted launches
 THREAD_TILE, BLOCK_TILE = earlier_rungs()[-1], LADDER["block_tile_2d"]
 
 # %% check

@@ -24,7 +24,7 @@ from cudatut.profiler import profile_launches
 from cudatut.tuning import compile_ahead
 
 gpu = ct.device()
-n = ct.size(4096, 100, profiled=4096)
+n = ct.size(4096, 40, profiled=4096)
 problem = Gemm(n, n, n)
 
 RUNGS = {name: BASICS.LADDER[name] for name in ("tiled", "thread_tile")}

@@ -18,10 +18,12 @@ import cudatut as ct
 from cudatut import tool
 from cudatut.profiler import profile_launches
 from cudatut.timing import time_hidden, time_once_bare
+from cudatut.tuning import compile_ahead
 
-N = ct.size(4096, 100, profiled=4096)
+N = ct.size(4096, 40, profiled=4096)
 RUNGS = [*earlier_rungs(), *(LADDER[name] for name in LADDER.names)]
 problem = Gemm(N, N, N)
+compile_ahead([(rung.path, rung.kernel) for rung in RUNGS])  # side by side
 
 # %% check
 # First of all, so that the profiler comes to these launches soon: one of each rung, in this order.
@@ -84,7 +86,10 @@ count, rounds = ct.size(1 << 20, 1 << 12), ct.size(64, 2)  # 16 MiB: well within
 words, sink = ct.to_device(ct.rng(0).random(4 * count, dtype="float32")), ct.empty(1, "float32")
 grid = ct.size(8 * ct.device().sm_count, 8)
 once = time_once_bare if tool.running() else time_hidden
-took = [once(lambda: reader(words, sink, count, rounds, grid=grid, block=256)) for _ in range(11)]
+took = [
+    once(lambda: reader(words, sink, count, rounds, grid=grid, block=256))
+    for _ in range(ct.size(11, 1))
+]
 l2_rate = 16 * count * rounds / median(took) / 1e3
 ct.facts(
     "roofs",

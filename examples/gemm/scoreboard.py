@@ -18,13 +18,15 @@ from ladder import LADDER, Gemm, earlier_rungs
 
 import cudatut as ct
 from cudatut import tool
+from cudatut.tuning import compile_ahead
 
 SMS = ct.device().sm_count
 RUNGS = [*earlier_rungs(), *(LADDER[name] for name in LADDER.names)]
-SIZES = (128, 256, 512, 1024, 2048, 4096) if ct.size(1, 0) else (64,)
-RAGGED = (1000, 2047, 3001) if ct.size(1, 0) else (37,)
-LARGEST = ct.size(8192, 66)
+SIZES = (128, 256, 512, 1024, 2048, 4096) if ct.size(1, 0) else (40,)
+RAGGED = (1000, 2047, 3001) if ct.size(1, 0) else (33,)
+LARGEST = ct.size(8192, 34)
 FINALISTS = ("warp_tile", "double_buffer", "tma", "final")  # 25 to 60 ms a run at 8192
+compile_ahead([(rung.path, rung.kernel) for rung in RUNGS])  # side by side
 LATER = [rung for rung in RUNGS if not rung.path.startswith("basics/")]
 
 # %% predict

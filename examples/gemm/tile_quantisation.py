@@ -24,7 +24,7 @@ ROWS = 11  # rows of tiles; 12 columns then make 132 tiles, one for each SM of a
 COLUMNS = (10, 11, 12, 13, 15, 18, 22, 24, 25)
 if ct.size(1, 0) == 0:
     ROWS, COLUMNS = 2, (1, 2)
-m, k = ct.size(ROWS * TILE.bm, 200), ct.size(2048, 64)
+m, k = ct.size(ROWS * TILE.bm, 130), ct.size(2048, 40)
 
 
 # %% predict

@@ -25,7 +25,7 @@ COUNTED = ("double_buffer", "async_copy", "tma")
 
 # %% check
 # The first launches of these kernels are those that the profiler counts.
-side = ct.size(1024, 136, profiled=2048)
+side = ct.size(1024, 72, profiled=2048)
 counted_problem = Gemm(side, side, side)
 for name in COUNTED:
     counted_problem.check(LADDER[name])
@@ -111,7 +111,7 @@ for array, shape in ((odd, (4, 8)), (x, (4, 6)), (x, (4, 512))):
         print(re.sub("0x[0-9a-f]+", "0x...", str(error).removeprefix("tensor_map: ")))
 
 # %% bench
-large = ct.size(4096, 136)
+large = ct.size(4096, 72)
 problem = Gemm(large, large, large)
 rungs = {
     name: LADDER[name]

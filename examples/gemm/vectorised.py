@@ -17,7 +17,7 @@ from loops import count, disassemble, main_turn, share
 import cudatut as ct
 from cudatut.profiler import profile_launches
 
-side = ct.size(1024, 96, profiled=1024)  # m = n = k of the counted launches
+side = ct.size(1024, 48, profiled=1024)  # m = n = k of the counted launches
 BM, BN, BK, TM, TN = 128, 128, 8, 8, 8
 PAIR = ("block_tile_2d", "vectorised")
 

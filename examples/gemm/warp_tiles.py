@@ -22,7 +22,7 @@ from cudatut.ladder import read_rung
 from cudatut.profiler import profile_launches
 
 # m = n = k of the counted launches: about two blocks per SM of an H100
-side = ct.size(2048, 96, profiled=2048)
+side = ct.size(2048, 48, profiled=2048)
 BM, BN, TM, TN = 128, 128, 8, 8
 RUNGS = {  # two kernels, two depths of a tile
     f"{name}, depth {depth}": replace(

@@ -12,8 +12,7 @@
 # %% setup
 import cudatut as ct
 
-n = 10_000_000
-largest = ct.size(100_000_000, n)
+n, largest = ct.size((10_000_000, 100_000_000), (100_003, 100_003))
 rng = ct.rng(0)
 x_host = rng.random(largest, dtype="float32")
 y_host = rng.random(largest, dtype="float32")

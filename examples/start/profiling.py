@@ -141,8 +141,8 @@ def launch_and_wait():
 
 
 first_ms = elapsed_ms(launch_and_wait)
-pair_ms = np.median([elapsed_ms(launch_and_wait) for _ in range(200)])
-train = 500  # short enough for the queue: a full one would make the launch itself wait
+pair_ms = np.median([elapsed_ms(launch_and_wait) for _ in range(ct.size(200, 2))])
+train = ct.size(500, 5)  # short enough for the queue: a full one would make the launch itself wait
 enqueue_ms = elapsed_ms(lambda: [launch_empty() for _ in range(train)])
 cuda.Context.synchronize()
 ct.facts(
@@ -156,7 +156,10 @@ ct.facts(
 
 
 # %% clocks
-def clocks(launch, rounds=20):
+ROUNDS = ct.size(20, 1)
+
+
+def clocks(launch, rounds=ROUNDS):
     """One launch by four clocks, in us: the least of `rounds` times, for a disturbance only adds."""
     start, stop = cuda.Event(), cuda.Event()
 
