@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import cudatut as ct
-from cudatut import gpu, profiler, results, sanitizer, timing
+from cudatut import gpu, memory, profiler, results, sanitizer, timing
 from cudatut.kernel import explain_compile_error
 from cudatut.signature import parameters
 
@@ -37,6 +37,49 @@ def test_no_gpu_says_what_was_looked_for(monkeypatch):
     monkeypatch.setattr(gpu, "_load_driver", lambda: None)
     with pytest.raises(ct.NoGpuError, match=r"libcuda\.so\.1|nvcuda\.dll"):
         gpu.activate.__wrapped__()
+
+
+@pytest.mark.parametrize(
+    ("running", "waits_without_a_core"),
+    [(None, False), ("ncu", False), ("memcheck", True), ("racecheck", True)],
+)
+def test_under_a_sanitizer_waiting_for_the_gpu_takes_no_core(
+    monkeypatch, running, waits_without_a_core
+):
+    flags = []
+
+    class Driver:
+        def cuInit(self, flags):
+            return 0
+
+        def cuDeviceGetCount(self, count):
+            count._obj.value = 1
+            return 0
+
+        def cuDevicePrimaryCtxSetFlags_v2(self, device, value):
+            flags.append((device, value))
+
+    monkeypatch.setattr(gpu, "_load_driver", Driver)
+    monkeypatch.setattr(gpu.tool, "running", lambda: running)
+    monkeypatch.delenv("CUDATUT_GATE", raising=False)
+    monkeypatch.setitem(sys.modules, "pycuda", SimpleNamespace(autoprimaryctx=None))
+    monkeypatch.setitem(sys.modules, "pycuda.autoprimaryctx", SimpleNamespace())
+    gpu.activate.__wrapped__()
+    assert flags == ([(0, 4)] if waits_without_a_core else [])  # CU_CTX_SCHED_BLOCKING_SYNC
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "f2", "i4", "f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("shape", [(), (0,), (7,), (3, 5)])
+def test_poison_is_found_where_every_byte_of_an_element_is(dtype, shape):
+    host = np.zeros(shape, dtype)
+    written = np.random.default_rng(0).choice(
+        [True, False], (host.size, host.itemsize), p=[0.2, 0.8]
+    )
+    if host.size:
+        host.reshape(-1).view("u1")[:] = np.where(written, 1, memory.POISON_BYTE).reshape(-1)
+    found = memory.poisoned(host)
+    assert found.shape == host.shape and found.dtype == bool
+    assert np.array_equal(found.reshape(-1), ~written.any(axis=1))
 
 
 @pytest.mark.parametrize(

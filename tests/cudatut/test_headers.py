@@ -1,8 +1,11 @@
 import re
+import subprocess
 
 import pytest
 
 from cudatut import headers, paths
+from cudatut.errors import ToolMissing
+from cudatut.nvcc import find_nvcc
 
 SOURCE = '#line 1 "a.cu"\n#include <stdint.h>\n#include "one.cuh"\n__global__ void k() {}\n'
 
@@ -63,6 +66,23 @@ def test_where_a_change_could_not_be_seen_pycuda_preprocesses(folder, source, fl
 def test_a_macro_deep_down_counts(folder):
     (folder / "deep/two.cuh").write_text("#include WHATEVER\n")
     assert headers.with_digest(SOURCE, [folder]) == SOURCE
+
+
+def test_nvcc_reads_it_and_names_the_lines_of_the_file(folder, missing):
+    try:
+        nvcc = find_nvcc()
+    except ToolMissing as error:
+        missing(str(error))
+    path = folder / "made.cu"
+    for program, fails in (
+        (SOURCE, False),
+        (SOURCE + "__global__ void wrong() { TWO = 1; }\n", True),
+    ):
+        path.write_text(headers.with_digest(program, [folder]))
+        command = [nvcc, "--cubin", "-arch=sm_75", f"-I{folder}", path, "-o", folder / "made.cubin"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert bool(done.returncode) == fails, done.stderr
+    assert "a.cu(4): error" in done.stderr
 
 
 def test_all_kernels_of_the_book_are_known_in_full():
