@@ -9,7 +9,6 @@ import os
 import sys
 import threading
 from contextlib import suppress
-from functools import cache
 from importlib import import_module
 from importlib import metadata as packages
 from pathlib import Path
@@ -81,8 +80,6 @@ def load_ipython_extension(shell: Any) -> None:
             import_module(module)
     with suppress(Exception):  # likewise
         ncu.start_noted(os.environ["CUDATUT_EXAMPLE"])
-    with suppress(Exception):  # for the report at the end
-        toolchain()
 
 
 def session_report(path: str) -> None:
@@ -129,7 +126,6 @@ def _gpu() -> dict[str, Any] | None:
     }
 
 
-@cache
 def toolchain() -> dict[str, str | None]:
     """Versions of what compiles and runs kernels here; None for what is missing."""
     return {
