@@ -118,12 +118,17 @@ def multiply(root: Path, copy: Path, times: int) -> int:
 
 def growth(root: Path, work: Path) -> list[Row]:
     """Processor time against the number of chapters: the last doubling costs no more per chapter."""
-    points: list[tuple[int, float]] = []
+    copies, numbers = {}, {}
     for times in (1, 2, 4):
-        copy = work / f"times{times}"
-        copy.mkdir()
-        number = multiply(root, copy, times)
-        seconds = min(cpu_seconds(copy, work / f"out{times}") for _ in range(2))
+        copies[times] = work / f"times{times}"
+        copies[times].mkdir()
+        numbers[times] = multiply(root, copies[times], times)
+    # In turns, for a machine may be faster by a third in one minute than in the next.
+    seconds: dict[int, list[float]] = {times: [] for times in copies}
+    for _ in range(5):
+        for times, copy in copies.items():
+            seconds[times].append(cpu_seconds(copy, work / f"out{times}"))
+    for times, copy in copies.items():
         out = work / f"out{times}"
         missing = [
             path
@@ -133,8 +138,8 @@ def growth(root: Path, work: Path) -> list[Row]:
         ]
         if missing:
             sys.exit(f"the enlarged book lacks pages: {missing[:3]}")
-        points.append((number, seconds))
         shutil.rmtree(copy)
+    points = [(numbers[times], statistics.median(seconds[times])) for times in copies]
     (n1, t1), (n2, t2), (n4, t4) = points
     linear = t1 + (t2 - t1) * (n4 - n1) / (n2 - n1)
     note = ", ".join(f"{number} chapters {seconds:.1f} s" for number, seconds in points)
