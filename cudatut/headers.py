@@ -12,6 +12,7 @@ from pathlib import Path
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
 _DIRECTIVE = re.compile(r"^([ \t]*)#[ \t]*include\b", re.MULTILINE)
+_ADDS_FOLDERS = re.compile(r"-I|include|-isystem|-idirafter")
 
 
 def with_digest(source: str, folders: Sequence[Path], flags: Sequence[str] = ()) -> str:
@@ -19,12 +20,9 @@ def with_digest(source: str, folders: Sequence[Path], flags: Sequence[str] = ())
 
     folders: where `#include "..."` is looked for after the folder of the file that says so. The comment is one line.
     A source comes back as it is where that comment could not know of a change: a header between quotation marks that is in
-    none of the folders, a name that a macro makes, or `flags` that add folders.
+    none of the folders, a header of PyCUDA's, a name that a macro makes, or `flags` that add folders.
     """
-    if not _DIRECTIVE.search(source) or any(
-        flag.startswith(("-I", "--include", "-isystem", "-include", "--pre-include"))
-        for flag in flags
-    ):
+    if not _DIRECTIVE.search(source) or any(_ADDS_FOLDERS.search(flag) for flag in flags):
         return source
     headers = _headers(source, folders)
     if headers is None:
@@ -43,6 +41,8 @@ def _headers(source: str, folders: Sequence[Path]) -> list[Path] | None:
         included = _INCLUDE.findall(text)
         if len(included) < len(_DIRECTIVE.findall(text)):  # a macro's
             return False
+        if any(named.startswith("pycuda") for _, named in included):  # PyCUDA's own
+            return False
         for name in (quoted for quoted, _ in included if quoted):
             path = next(
                 (folder / name for folder in (*beside, *folders) if (folder / name).is_file()), None
@@ -52,7 +52,7 @@ def _headers(source: str, folders: Sequence[Path]) -> list[Path] | None:
             path = path.resolve()
             if path not in found:
                 found.append(path)
-                if not read(path.read_text(encoding="utf-8"), [path.parent]):
+                if not read(path.read_text(encoding="utf-8", errors="replace"), [path.parent]):
                     return False
         return True
 

@@ -55,9 +55,21 @@ def test_headers_that_include_each_other_end(folder):
         ("#define NAME <stdint.h>\n#include NAME\n", ()),
         ('#include "one.cuh"\n', ("-I/elsewhere",)),
         ('#include "one.cuh"\n', ("-include", "more.h")),
+        ('#include "one.cuh"\n', ("--system-include=/elsewhere",)),
+        ('#include "one.cuh"\n', ("-Xcompiler=-I/elsewhere",)),
+        ("#include <pycuda-complex.hpp>\n", ()),
         ("__global__ void k() {}\n", ()),
     ],
-    ids=["not found", "macro", "other folders", "included by a flag", "none"],
+    ids=[
+        "not found",
+        "macro",
+        "other folders",
+        "included by a flag",
+        "system folders",
+        "the host compiler's folders",
+        "PyCUDA's",
+        "none",
+    ],
 )
 def test_where_a_change_could_not_be_seen_pycuda_preprocesses(folder, source, flags):
     assert headers.with_digest(source, [folder], flags) == source
