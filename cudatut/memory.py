@@ -129,7 +129,7 @@ def poisoned(host: Any):
 
     flat = np.ascontiguousarray(host).reshape(-1)
     size = flat.dtype.itemsize
-    if size in (1, 2, 4, 8):  # as one number: some forty times faster than byte by byte
+    if size in (1, 2, 4, 8):  # as one number: some twenty times faster than byte by byte
         word = np.frombuffer(bytes([POISON_BYTE]) * size, f"u{size}")
         return (flat.view(word.dtype) == word).reshape(np.shape(host))
     as_bytes = flat.view(np.uint8).reshape(flat.size, size)

@@ -4,6 +4,9 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import TypeVar
+
+Size = TypeVar("Size")
 
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
@@ -18,9 +21,10 @@ def recording() -> bool:
     return os.environ.get("CUDATUT_RECORDING") == "1"
 
 
-def size(n: int, small: int, profiled: int | None = None) -> int:
+def size(n: Size, small: Size, profiled: Size | None = None) -> Size:
     """`n`, or `small` while a sanitizer or profiler runs the example: instrumented kernels are 10 to 100 times slower.
 
+    n, small: numbers, or tuples of them (lengths to check, extents of a matrix).
     profiled: what a profiler sees instead of `small`, where the counters of just that size are wanted.
     """
     if running() in SANITIZERS or (running() and profiled is None):
