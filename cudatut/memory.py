@@ -106,7 +106,7 @@ def to_device(host: Any):
 
 
 def empty(shape: Any, dtype: Any):
-    """An array on the GPU that no kernel has written yet: every byte is poison, which `ct.check` recognises.
+    """An array on the GPU that no kernel has written yet: every byte is poison, which `ct.check` recognizes.
 
     shape: an int or a tuple; dtype: as NumPy's. Returns a GPUArray with red zones. Raises as `to_device`.
     """

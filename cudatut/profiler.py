@@ -17,7 +17,7 @@ def profile(
 ) -> Profile | None:
     """Run an example once more under ncu, and show counters of one launch of `kernel`.
 
-    example: name ('start/first_optimisation') or Python file. kernel: its plain name; of a template 'gemm', since ncu
+    example: name ('start/first_optimization') or Python file. kernel: its plain name; of a template 'gemm', since ncu
     knows a function by its name alone: arguments ('gemm<128>') are dropped, and launches of every instance count.
     metrics: as `ncu --query-metrics` lists them, such as 'dram__bytes_read.sum'. skip: launches of that kernel to pass
     over first.

@@ -135,7 +135,7 @@ def kernels(source: str) -> list[str]:
     for start in re.finditer(r"\b__global__\b", text):
         name = _defined_name(text, start.end())
         head = _template_head(text, start.start())
-        if name and head != "":  # `template <>` specialises a template that is listed already
+        if name and head != "":  # `template <>` specializes a template that is listed already
             found.append(name if head is None else f"{name}<{' '.join(head.split())}>")
     return sorted(set(found))
 

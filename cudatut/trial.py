@@ -95,7 +95,7 @@ def hints(counters: Profile | None, of_peak: float | None) -> list[str]:
     wasted = 32 * value["sectors"] / value["bytes"] if value["bytes"] else math.nan
     if wasted > 1.2:
         found.append(
-            f"global loads move {wasted:.1f} bytes for each byte used: let neighbouring lanes read neighbouring words"
+            f"global loads move {wasted:.1f} bytes for each byte used: let neighboring lanes read neighboring words"
         )
     if value["requests"] and value["bytes"] / value["requests"] < 32 * 4 * 0.9:
         found.append("a load brings less than 4 bytes per lane: some lanes idle while loading")

@@ -17,7 +17,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = "start/first_optimisation/"
+PAGE = "start/first_optimization/"
 SIZE = {"width": 1240, "height": 860}
 
 

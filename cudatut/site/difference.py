@@ -1,6 +1,6 @@
 """What changed from one kernel file of the examples to the next: a unified diff, folded away, in the page's language.
 
-In a page, a fence ```` ```python exec="on" ```` with `print(difference("gemm/block_tile_2d.cu", "gemm/vectorised.cu"))`.
+In a page, a fence ```` ```python exec="on" ```` with `print(difference("gemm/block_tile_2d.cu", "gemm/vectorized.cu"))`.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def difference(old: str, new: str, context: int = 2) -> str:
     hunks = [hunk for hunk in hunks if not _only_rung(hunk, before, after)]
     if not hunks:
         raise ValueError(f"nothing has changed from {old} to {new}")
-    coloured = {"-": _coloured(old, before), "+": _coloured(new, after)}
-    coloured[" "] = coloured["+"]
+    colored = {"-": _colored(old, before), "+": _colored(new, after)}
+    colored[" "] = colored["+"]
     gap = '<span class="ct-diff__gap" aria-hidden="true">⋯\n</span>'
     body = gap.join(
-        "".join(_row(sign, coloured[sign][index]) for sign, index in hunk) for hunk in hunks
+        "".join(_row(sign, colored[sign][index]) for sign, index in hunk) for hunk in hunks
     )
     signs = [sign for hunk in hunks for sign, _ in hunk]
     summary = text(
@@ -95,7 +95,7 @@ def _only_rung(hunk: list[tuple[str, int]], before: list[str], after: list[str])
     )
 
 
-def _coloured(name: str, lines: list[str]) -> list[str]:
+def _colored(name: str, lines: list[str]) -> list[str]:
     """Each line as HTML, its words in the classes that the site's code blocks have."""
     try:
         lexer = get_lexer_for_filename(Path(name).name, stripnl=False)

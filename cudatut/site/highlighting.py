@@ -15,14 +15,14 @@ def python_block(code: str, name: str = "") -> str:
     above = f'<span class="filename">{name}</span>' if name else ""
     return (
         f'<div class="highlight">{above}<pre><span></span>'
-        f"<code>{_coloured(code)}</code></pre></div>"
+        f"<code>{_colored(code)}</code></pre></div>"
     )
 
 
 @cache
-def _coloured(code: str) -> str:
+def _colored(code: str) -> str:
     return highlight(code, _LEXER, _FORMATTER)
 
 
 _LEXER = PythonLexer()
-_FORMATTER = HtmlFormatter(nowrap=True)  # making one costs more than colouring a short cell
+_FORMATTER = HtmlFormatter(nowrap=True)  # making one costs more than coloring a short cell

@@ -38,7 +38,7 @@ _SETEXT = re.compile(r"^(=+|-+)\s*$")
 _HAS_ID = re.compile(r"\{:?[^}]*#([^\s}]+)[^}]*\}\s*$")
 _ASCII_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
-# What is no prose, replaced by a blank of the same kind so that its neighbours do not run together.
+# What is no prose, replaced by a blank of the same kind so that its neighbors do not run together.
 _NO_PROSE = (
     references.FIELD,
     re.compile(r"<!--.*?-->"),

@@ -1,6 +1,6 @@
 """What the search index is made of: words, not the numbers of tables and the labels of drawings.
 
-Material's search reads a page tag by tag, drawings and coloured code too: a fifth of a build. It is
+Material's search reads a page tag by tag, drawings and colored code too: a fifth of a build. It is
 given a page that has only what is searched.
 """
 
@@ -16,5 +16,5 @@ _SPAN = re.compile(r"</?span[^>]*>")
 
 
 def searched(html: str) -> str:
-    """A page's HTML without our tables, drawings, outputs and lists of code, and without the spans of coloured code."""
+    """A page's HTML without our tables, drawings, outputs and lists of code, and without the spans of colored code."""
     return _SPAN.sub("", _UNSEARCHED.sub("", html))

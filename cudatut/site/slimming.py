@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# Pygments marks every blank and every name; the style sheet gives both the colour of plain text.
+# Pygments marks every blank and every name; the style sheet gives both the color of plain text.
 _PLAIN_TOKENS = re.compile(r'<span class="(?:n|w)">([^<]*)</span>')
 _INDENT = re.compile(r"\n\s*\n*(?=\s*<|\s*\n)")
 

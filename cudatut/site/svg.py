@@ -1,4 +1,4 @@
-"""Figures drawn by code: a small SVG builder whose colours come from the site's style sheet.
+"""Figures drawn by code: a small SVG builder whose colors come from the site's style sheet.
 
     from cudatut.site.svg import Svg, figure, tr
 
@@ -10,9 +10,9 @@
 
 Classes: `c0` (neutral) and `c1`..`c6` are tints with an outline of the same hue, and the strong hue
 itself on lines and text; `muted`, `accent`, `warn`, `good` for emphasis; `axis` for thin rules;
-`dash` breaks a line; `solid` fills a shape with the strong hue (its text turns to the page colour);
+`dash` breaks a line; `solid` fills a shape with the strong hue (its text turns to the page color);
 `hollow` leaves a shape unfilled; `bold` and `mono` set the type of a text. Several may be combined.
-Every class is legible on the light and on the dark page; never write a colour into a figure.
+Every class is legible on the light and on the dark page; never write a color into a figure.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Svg:
         self._parts: list[str] = []
 
     def rect(self, x, y, w, h, cls="c1", text=None, rx=4, size=SIZE) -> Svg:
-        """Draw a box with its top left corner at (x, y); `text` is centred in it (lines by \\n)."""
+        """Draw a box with its top left corner at (x, y); `text` is centered in it (lines by \\n)."""
         if w < 0 or h < 0:
             raise ValueError(f"a box cannot be {w} x {h}")
         attrs = {"x": x, "y": y, "width": w, "height": h, "rx": rx or None, "class": cls}
@@ -72,7 +72,7 @@ class Svg:
         return self._inside(x + w / 2, y + h / 2, text, cls, size)
 
     def circle(self, x, y, r, cls="c1", text=None, size=SIZE) -> Svg:
-        """Draw a circle of radius `r` around (x, y); `text` is centred in it."""
+        """Draw a circle of radius `r` around (x, y); `text` is centered in it."""
         self._add("circle", {"cx": x, "cy": y, "r": r, "class": cls})
         return self._inside(x, y, text, cls, size)
 

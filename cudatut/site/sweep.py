@@ -1,7 +1,7 @@
 """Lines over a common x as an accessible inline SVG: a recorded sweep (kind "series") of schema v1.
 
 The x axis is logarithmic where x spans more than a decade; powers of two are then written as such. Each line has a
-colour and a mark of its own, and its name at its end; every point tells its values to a pointer that rests on it (an SVG
+color and a mark of its own, and its name at its end; every point tells its values to a pointer that rests on it (an SVG
 title: no script).
 """
 
@@ -17,7 +17,7 @@ from cudatut.site.svg import Svg, text_width
 
 WIDTH, _PLOT = 700, 300
 _SMALL = 12
-_COLOURS = 6
+_COLORS = 6
 
 
 def series_svg(result: dict[str, Any], lang: str) -> str:
@@ -58,15 +58,15 @@ def series_svg(result: dict[str, Any], lang: str) -> str:
 
     ends = _spread([(to_y(line[-1][1]), name) for name, line in lines.items()], top, bottom)
     for index, (name, line) in enumerate(lines.items()):
-        colour, dash = f"c{1 + index % _COLOURS}", " dash" if index >= _COLOURS else ""
+        color, dash = f"c{1 + index % _COLORS}", " dash" if index >= _COLORS else ""
         placed = [(to_x(x), to_y(y)) for x, y in line]
-        s.polyline(placed, f"{colour}{dash}")
+        s.polyline(placed, f"{color}{dash}")
         for (px, py), (x, y) in zip(placed, line, strict=True):
             told = f"{name}: {result['x']['name']} = {_power(x)}, {number(y)} {result['y']['unit']}"
             s.raw(f'<g class="point"><title>{escape(told, quote=False)}</title>')
-            _mark(s, px, py, index, f"{colour} solid")
+            _mark(s, px, py, index, f"{color} solid")
             s.raw("</g>")
-        s.text(right + 8, ends[name] + 4, name, colour, "start", _SMALL)
+        s.text(right + 8, ends[name] + 4, name, color, "start", _SMALL)
     desc = ("；" if lang == "zh" else "; ").join(
         f"{name}: " + ", ".join(f"{_power(x)} → {number(y)}" for x, y in line)
         for name, line in lines.items()
@@ -116,7 +116,7 @@ def _words(axis: dict[str, str]) -> str:
 
 
 def _mark(s: Svg, x: float, y: float, index: int, cls: str) -> None:
-    """A circle, a square, a diamond or a triangle: lines differ by more than their colour."""
+    """A circle, a square, a diamond or a triangle: lines differ by more than their color."""
     if index % 4 == 0:
         s.circle(x, y, 4, cls)
     elif index % 4 == 1:

@@ -21,7 +21,7 @@ extern "C" __global__ void read_strided(const float* __restrict__ in, float* __r
   float sum = 0;
 #pragma unroll
   for (int j = 0; j < EACH; ++j) {
-    const long long i = first + j * blockDim.x;  // neighbouring threads, neighbouring i
+    const long long i = first + j * blockDim.x;  // neighboring threads, neighboring i
     if (i < reads) sum += in[offset + i * stride];
   }
   out[blockIdx.x * blockDim.x + threadIdx.x] = sum;

@@ -1,7 +1,7 @@
 // Parallel thinking and nine index formulas.
 //
 //   nine           one linear id per thread, by any of the nine formulas
-//   smooth         each element from its neighbours: a map if `out` is another array, a race if it
+//   smooth         each element from its neighbors: a map if `out` is another array, a race if it
 //   is the same scale          the plainest map, with an index of 32 bits or, with -DINDEX="long
 //   long", of 64 last_ids       the id of every thread of the last block, in three integer types
 //   count_blocks   how many blocks ran, how many threads each had, and on which SMs

@@ -13,7 +13,7 @@
 #define BINS 16
 
 // --8<-- [start:ring]
-// Each thread holds a ring of values; in every round each value moves towards its neighbour.
+// Each thread holds a ring of values; in every round each value moves towards its neighbor.
 extern "C" __global__ void __launch_bounds__(256, MIN_BLOCKS)
     ring(const float* __restrict__ x, float* __restrict__ out, int n, float part, int rounds) {
   const int t = blockIdx.x * blockDim.x + threadIdx.x;

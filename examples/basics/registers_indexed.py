@@ -61,7 +61,7 @@ for i in sass(FILE, "count_indexed"):
 def sectors_of(values):
     """Sectors that a warp's access c[x] touches, over all warps and values.
 
-    Word k of all lanes lies in one line of 128 bytes; eight neighbouring lanes share a sector of it. So each
+    Word k of all lanes lies in one line of 128 bytes; eight neighboring lanes share a sector of it. So each
     different (value, group of eight lanes) is a sector of its own.
     """
     grouped = np.sort(values.reshape(each, n // 8, 8), axis=2)

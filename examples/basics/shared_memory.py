@@ -85,7 +85,7 @@ ct.facts(
 # %% predict-requests
 TILE = 32
 warps = side**2 // 32
-naive_sectors = warps * side * (1 + 4)  # A: one word for all lanes; B: 32 neighbours
+naive_sectors = warps * side * (1 + 4)  # A: one word for all lanes; B: 32 neighbors
 tiled_sectors = warps * side // TILE * (4 + 4)  # per tile one request for A, one for B
 ct.facts(
     "sectors requested, 1024 x 1024 x 1024",

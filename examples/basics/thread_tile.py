@@ -228,7 +228,7 @@ ct.claim(
     id="thread-tile-barriers",
     source="CUDATutorial 07",
     statement={
-        "en": "Several results per thread are faster because there is less synchronisation",
+        "en": "Several results per thread are faster because there is less synchronization",
         "zh": "一个线程算多个结果之所以更快，是因为减少了同步开销",
     },
     predicted=1.0,

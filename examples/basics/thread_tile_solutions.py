@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# Two columns per thread, and why eight neighbours of a row are the wrong eight.
+# Two columns per thread, and why eight neighbors of a row are the wrong eight.
 
 # %% setup
 import numpy as np
@@ -54,7 +54,7 @@ def passes(words):
 
 
 TM, BN, n = 8, 64, 2048
-per_row = BN // TM  # threads side by side, when each has TM neighbours of a row
+per_row = BN // TM  # threads side by side, when each has TM neighbors of a row
 down, along = (lane, 0 * lane), (lane % per_row * TM, lane // per_row)  # column and row of a lane
 ct.facts(
     "results one below the other / side by side",

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# Two kernels that differ by one per cent, told apart; and the L2 cache, found with nothing but a clock.
+# Two kernels that differ by one percent, told apart; and the L2 cache, found with nothing but a clock.
 
 # %% setup
 import numpy as np

@@ -15,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3)
   __shared__ __align__(16) float a[BM][BK];
   __shared__ __align__(16) float b[BK][BN];
   const int t = threadIdx.x;
-  const int x = t % 32, y = t / 32 * TM;  // columns x and x + 32: lanes stay neighbours in both
+  const int x = t % 32, y = t / 32 * TM;  // columns x and x + 32: lanes stay neighbors in both
   const int left = blockIdx.x * BN, top = blockIdx.y * BM;
   float sum[TM][2] = {};
   for (int start = 0; start < k; start += BK) {

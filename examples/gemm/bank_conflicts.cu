@@ -1,4 +1,4 @@
-// sgemm_vectorised with the layout of its tiles for a choice: the pitch of their rows, and whether
+// sgemm_vectorized with the layout of its tiles for a choice: the pitch of their rows, and whether
 // the words of a row change places.
 // @rung kernel=sgemm_layout<128,128,8,8,8,128,128,1> block=256 tile=128x128
 // @instance sgemm_layout<128,128,8,8,8,132,128,0>
@@ -9,7 +9,7 @@
 // that two lanes which store the same row, four depths apart, meet different banks.
 __device__ __forceinline__ int place_a(int inner, int row) { return row ^ inner / 4 % 2 * 16; }
 
-// Where four columns of B stand: in every second 32 columns two neighbouring groups of four change
+// Where four columns of B stand: in every second 32 columns two neighboring groups of four change
 // places, so that lanes eight columns apart use even groups of banks first, then odd ones.
 __device__ __forceinline__ int place_b(int column) { return column ^ column / 32 % 2 * 4; }
 // --8<-- [end:places]

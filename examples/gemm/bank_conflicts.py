@@ -29,7 +29,7 @@ LAYOUTS = {  # pitch of As, pitch of Bs, swizzled?
     "As padded": (BM + 4, BN, 0),
     "swizzled": (BM, BN, 1),
 }
-KERNEL = read_rung("gemm/bank_conflicts.cu")  # vectorised, with the layout for a choice
+KERNEL = read_rung("gemm/bank_conflicts.cu")  # vectorized, with the layout for a choice
 RUNGS = {
     name: replace(KERNEL, name=name, kernel="sgemm_layout<128,128,8,8,8,{},{},{}>".format(*layout))
     for name, layout in LAYOUTS.items()
@@ -76,7 +76,7 @@ def swap_b(column):
 def per_step(pitch_a, pitch_b, swizzle, next_b=4, apart=TN):
     """Passes of all warps of a block in one step of depth BK, for the four kinds of access.
 
-    apart: columns between neighbouring lanes; next_b: between the two groups of four columns of a lane.
+    apart: columns between neighboring lanes; next_b: between the two groups of four columns of a lane.
     """
     a = swap_a if swizzle else lambda inner, row: row
     b = swap_b if swizzle else lambda column: column
@@ -174,7 +174,7 @@ if counted:
         id="gemm-float4-stores",
         source="SGEMM worklog (Chinese translation), kernel 6",
         statement={
-            "en": "Stores of four words per lane have no bank conflicts, because CUDA optimises them",
+            "en": "Stores of four words per lane have no bank conflicts, because CUDA optimizes them",
             "zh": "每个 lane 存四个字不会有存储体冲突，因为 CUDA 做了优化",
         },
         predicted=0,
@@ -188,7 +188,7 @@ if counted:
 # %% bench
 large = ct.size(4096, 48)
 times = LADDER.bench(
-    [*earlier_rungs()[1:], LADDER["block_tile_2d"], LADDER["vectorised"], *RUNGS.values()],
+    [*earlier_rungs()[1:], LADDER["block_tile_2d"], LADDER["vectorized"], *RUNGS.values()],
     m=large,
     n=large,
     k=large,

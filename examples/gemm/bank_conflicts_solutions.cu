@@ -7,7 +7,7 @@
 
 // --8<-- [start:swapped]
 // Row `row` of A at depth `inner`: groups of eight rows change places, differently in each of the
-// four groups of depths that four neighbouring lanes store to.
+// four groups of depths that four neighboring lanes store to.
 __device__ __forceinline__ int swapped(int inner, int row) { return row ^ inner / 4 * 8; }
 // --8<-- [end:swapped]
 

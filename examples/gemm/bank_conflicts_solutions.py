@@ -48,7 +48,7 @@ def reads_of_a(pitch):
 
 
 def stores_of_a(pitch):
-    """Passes of a warp's stores of A in a step: four, 32 neighbours of the tile each time."""
+    """Passes of a warp's stores of A in a step: four, 32 neighbors of the tile each time."""
     return 4 * passes(t // 8 * pitch + t % 8)
 
 

@@ -83,7 +83,7 @@ ct.facts(
 BM, BN, BK, TM, TN = RUNGS["block_tile_2d"]
 x, y = place(LANES, BN, TM, TN)  # of the lanes of warp 0
 FMAS = TM * TN  # of a warp, per unit of depth; an SM starts four in a cycle, and one pass
-of_a = {  # As[BM][BK]: a lane reads rows y to y + TM - 1, at one depth or at two neighbouring ones
+of_a = {  # As[BM][BK]: a lane reads rows y to y + TM - 1, at one depth or at two neighboring ones
     "words": sum(passes((y + r) * BK) for r in range(TM)),
     "pairs": sum(passes((y + r) * BK, 2) for r in range(TM)) / 2,
 }
@@ -243,5 +243,5 @@ ct.claim(
 row_store = sectors(y * large + x)
 ct.facts(
     "a warp stores one word per lane",
-    {"sectors touched": row_store, "sectors if lanes were neighbours": sectors(LANES)},
+    {"sectors touched": row_store, "sectors if lanes were neighbors": sectors(LANES)},
 )

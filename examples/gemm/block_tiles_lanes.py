@@ -10,8 +10,8 @@ def passes(first, words=1):
     """Passes that one access of a warp to shared memory takes. first: index of each lane's first word.
 
     words: 1, 2 or 4 for each lane. In a pass each bank gives one word, and every lane that wants it gets it. Wide accesses
-    go by groups of 32 / words lanes. Two neighbouring groups go together where all lanes want the same as their
-    neighbour, or all the same as their next but one: NVIDIA does not say so, the counters do.
+    go by groups of 32 / words lanes. Two neighboring groups go together where all lanes want the same as their
+    neighbor, or all the same as their next but one: NVIDIA does not say so, the counters do.
     """
     first = np.asarray(first)
     group = 32 // words

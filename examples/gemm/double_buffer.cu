@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   const int t = threadIdx.x;
   const int left = blockIdx.x * BN, top = blockIdx.y * BM;
   // --8<-- [start:place]
-  // Lanes stand in LANES columns and 32 / LANES rows. They are numbered so that of two neighbours
+  // Lanes stand in LANES columns and 32 / LANES rows. They are numbered so that of two neighbors
   // one stands below the other and needs the same words of B, and of two pairs the same of A.
   constexpr int LANES = WN / TN;
   const int warp = t / 32, lane = t % 32;

@@ -1,4 +1,4 @@
-// Four neighbouring words of a row-major matrix at a time, right up to its edges.
+// Four neighboring words of a row-major matrix at a time, right up to its edges.
 #pragma once
 
 // aligned, here and below: the number of columns is a multiple of 4. Then four words that begin at

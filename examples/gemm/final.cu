@@ -36,7 +36,7 @@ __device__ __forceinline__ void wait_for_all_but() {
 
 // One operand on its way into shared memory: a tile of EXTENT rows of op(A), or columns of op(B),
 // and BK steps of depth. In shared memory depth comes first, [BK][PITCH], because a thread reads
-// neighbouring rows or columns of one depth, four in a load.
+// neighboring rows or columns of one depth, four in a load.
 //
 // In global memory the words of a line lie side by side: a line runs along the depth (ALONG_K: A,
 // and B transposed) or across it (B, and A transposed). Across, lines are copied as they are, VEC
@@ -102,7 +102,7 @@ struct Operand {
 // --8<-- [start:lanes]
 // A warp's lanes stand 8 x 4 over its part of the tile. A lane's TM x TN results are 4 x 4 patches,
 // a whole warp apart, so that the lanes read consecutive 16 bytes: all 32 banks in one go. Lanes
-// are numbered so that of any two neighbours one needs the same words as the other, in A or in B.
+// are numbered so that of any two neighbors one needs the same words as the other, in A or in B.
 // The hardware serves 8 lanes of a 16-byte load at a time, and 16 where they come in such pairs.
 constexpr int LANE_ROWS = 8, LANE_COLUMNS = 4;
 

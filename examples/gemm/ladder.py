@@ -22,7 +22,7 @@ BASICS = shared("basics/ladder")
 
 RUNGS = (
     "block_tile_2d",
-    "vectorised",
+    "vectorized",
     "conflict_free",
     "warp_tile",
     "double_buffer",

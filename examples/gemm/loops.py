@@ -1,6 +1,6 @@
 """A reader of machine code: what a GPU runs in one turn of a kernel's main loop, and how its instructions wait.
 
-    code = disassemble(ct.Kernel("gemm/vectorised.cu", "sgemm_vectorised<128,128,8,8,8>"))
+    code = disassemble(ct.Kernel("gemm/vectorized.cu", "sgemm_vectorized<128,128,8,8,8>"))
     turn = main_turn(code, fmas=512)          # BK * TM * TN of them belong to a turn
     share(turn)                               # part of the issue slots that FMAs take
 

@@ -119,13 +119,13 @@ def show(instructions):
 
 
 if names:
-    turn = [i for i, _ in turns["vectorised"]]
+    turn = [i for i, _ in turns["vectorized"]]
     barrier = next(place for place, i in enumerate(turn) if i.op == "BAR")
     show(turn[barrier - 5 : barrier + 20])
 
 # %% reuse
 # The bits that this reader calls "reuse" against what cuobjdump prints.
-for name in ("vectorised", "final"):
+for name in ("vectorized", "final"):
     if names:
         bits = np.array([bin(i.reuse).count("1") for i in code[name]], float)
         printed = np.array([i.text.count(".reuse") for i in code[name]], float)
@@ -180,7 +180,7 @@ if names:
     words_of_a, words_of_b = 8 * 8, 8
     is_a = 4 * len(wide) == words_of_a and len(narrow) == words_of_b
     ct.claim(
-        id="vectorised-operand",
+        id="vectorized-operand",
         source="SGEMM worklog, kernel 4",
         statement={
             "en": "Where a thread computes a column of results, the compiler combines the loads from the tile of B; those of A "
@@ -194,14 +194,14 @@ if names:
 
 # %% float4
 if names:
-    vectorised = counts["vectorised"]
+    vectorized = counts["vectorized"]
     ct.facts(
-        "a turn of vectorised, per thread",
+        "a turn of vectorized, per thread",
         {
-            "words that LDS.128 brings": 4 * vectorised["LDS.128"],
-            "LDS.128": vectorised["LDS.128"],
-            "products": FMAS["vectorised"],
-            "FFMA": vectorised["FFMA"],
+            "words that LDS.128 brings": 4 * vectorized["LDS.128"],
+            "LDS.128": vectorized["LDS.128"],
+            "products": FMAS["vectorized"],
+            "FFMA": vectorized["FFMA"],
         },
     )
 
@@ -267,6 +267,6 @@ ct.facts(
     {
         name: strip(name)
         for name in names
-        if name in ("vectorised", "double_buffer", "tma", "final")
+        if name in ("vectorized", "double_buffer", "tma", "final")
     },
 )

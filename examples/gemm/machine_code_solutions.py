@@ -89,7 +89,7 @@ def distances(turn):
 
 
 rows = {}
-for name in ("vectorised", "conflict_free", "double_buffer"):
+for name in ("vectorized", "conflict_free", "double_buffer"):
     if not tool.running():
         rung = LADDER[name]
         code = loops.disassemble(rung.compile())

@@ -92,7 +92,7 @@ if names:
         {
             f"{n}: {name}": (times[n][name].value, "TFLOP/s")
             for n in (1024, 1000, 2048, 2047, 3001)
-            for name in ("vectorised", "double_buffer", "tma", "final", "cuBLAS")
+            for name in ("vectorized", "double_buffer", "tma", "final", "cuBLAS")
         },
     )
 

@@ -26,7 +26,7 @@ __global__ void show_box(const __grid_constant__ CUtensorMap X, float* __restric
 }
 // --8<-- [end:show]
 
-// out = the mean of each word of X and its four neighbours, beyond the edges 0. Grid: tiles of WIDE
+// out = the mean of each word of X and its four neighbors, beyond the edges 0. Grid: tiles of WIDE
 // x HIGH words, columns x rows; block: WIDE x 8 threads. The box: HIGH + 2 rows, WIDE + 8 columns.
 // --8<-- [start:smooth]
 template <int WIDE, int HIGH>

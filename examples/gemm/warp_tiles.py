@@ -185,7 +185,7 @@ for name, got in counts.items():
 # %% bench
 large = ct.size(4096, 48)
 times = LADDER.bench(
-    [LADDER["block_tile_2d"], LADDER["vectorised"], *RUNGS.values()],
+    [LADDER["block_tile_2d"], LADDER["vectorized"], *RUNGS.values()],
     m=large,
     n=large,
     k=large,

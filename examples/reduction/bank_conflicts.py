@@ -275,7 +275,7 @@ ct.claim(
     id="reduction-warp-one-bank",
     source="CUDATutorial 09/02",
     statement={
-        "en": "Each warp visits one bank: warp 0 bank 0, warp 1 bank 1. Then 32 neighbouring words take 32 passes.",
+        "en": "Each warp visits one bank: warp 0 bank 0, warp 1 bank 1. Then 32 neighboring words take 32 passes.",
         "zh": "每个线程束访问一个存储体：线程束 0 访问 0 号，线程束 1 访问 1 号。照此说来，相邻的 32 个字要 32 趟。",
     },
     predicted=32,

@@ -38,7 +38,7 @@ extern "C" __global__ void row_sums(const float* in, float* out, int width) {
   __syncthreads();
   for (int step = 1; step < width; step *= 2) {
     int left = 2 * step * t;
-    if (left + step < width) sums[left] += sums[left + step];  // is there a right neighbour?
+    if (left + step < width) sums[left] += sums[left + step];  // is there a right neighbor?
     __syncthreads();
   }
   if (t == 0) out[blockIdx.x] = sums[0];

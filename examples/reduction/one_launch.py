@@ -303,10 +303,10 @@ ct.poison(run.out)
 run()
 enough = int(run.out.get()[0]) == int(problems["int"].expected[0])
 ct.claim(
-    id="reduction-blocks-cannot-synchronise",
+    id="reduction-blocks-cannot-synchronize",
     source="CS179 notes",
     statement={
-        "en": "Blocks of one launch cannot synchronise, so summing their partial sums takes a second launch.",
+        "en": "Blocks of one launch cannot synchronize, so summing their partial sums takes a second launch.",
         "zh": "同一次启动的线程块之间无法同步，所以把部分和加起来要再启动一次。",
     },
     predicted=2,

@@ -166,7 +166,7 @@ ct.claim(
     source=SOURCE,
     statement={
         "en": "A shuffle is faster than shared memory, for it is one instruction in place of three "
-        "(write, synchronise, read). Here the sum of one warp, alone:",
+        "(write, synchronize, read). Here the sum of one warp, alone:",
         "zh": "洗牌用一条指令代替三条（写、同步、读），所以比共享内存快。这里单独测一个线程束的求和：",
     },
     predicted="> 1",
@@ -197,7 +197,7 @@ ct.check(total, np.array([5 * length], "int32"), name="sum of 20 fives, all lane
 ct.check(least, np.array([5], "int32"), name="least of 20 fives, all lanes stay")
 
 # %% leaving
-# Undefined behaviour: nothing for a sanitizer, which would rightly complain.
+# Undefined behavior: nothing for a sanitizer, which would rightly complain.
 leaving = ct.Kernel(FILE, "sum_leaving")
 if not tool.running():
     leaving(fives, total, least, length, grid=1, block=32)

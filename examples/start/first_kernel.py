@@ -13,7 +13,7 @@ import statistics
 import time
 
 import numpy as np
-import pycuda.autoprimaryctx  # noqa: F401  initialises CUDA and makes a context current
+import pycuda.autoprimaryctx  # noqa: F401  initializes CUDA and makes a context current
 import pycuda.driver as cuda
 from pycuda.compiler import SourceModule
 
@@ -149,18 +149,18 @@ run_kernel()
 clock.append(time.perf_counter())
 cuda.memcpy_dtoh(out, d_out)
 clock.append(time.perf_counter())
-correct = np.array_equal(out, x + y)  # looked at before any synchronise
+correct = np.array_equal(out, x + y)  # looked at before any synchronize
 late = time.perf_counter()
 cuda.Context.synchronize()
 clock.append(clock[-1] + time.perf_counter() - late)
 
-launch, copy, synchronise = 1e3 * np.diff(clock)
+launch, copy, synchronize = 1e3 * np.diff(clock)
 ct.facts(
     "timeline",
     {
         "launch": (launch, "ms"),
         "memcpy_dtoh": (copy, "ms"),
-        "synchronize": (synchronise, "ms"),
+        "synchronize": (synchronize, "ms"),
         "correct_before_synchronize": correct,
     },
 )

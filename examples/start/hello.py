@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 
 import numpy as np
-import pycuda.autoprimaryctx  # initialises CUDA and makes a context current
+import pycuda.autoprimaryctx  # initializes CUDA and makes a context current
 import pycuda.compiler
 import pycuda.driver as cuda
 from pycuda.compiler import SourceModule

@@ -50,7 +50,7 @@ extern "C" __global__ void branch(const float* __restrict__ x, float* __restrict
                                   int steps, int shift) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
-  const bool odd = (threadIdx.x >> shift) & 1;  // 2^shift neighbours agree
+  const bool odd = (threadIdx.x >> shift) & 1;  // 2^shift neighbors agree
   out[i] = two_sides(x[i], odd, steps);
 }
 // --8<-- [end:branch]

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# Two sides of equal work; only the number of neighbours that take the same side changes.
+# Two sides of equal work; only the number of neighbors that take the same side changes.
 
 # %% setup
 import numpy as np

@@ -231,7 +231,7 @@ def test_a_scoreboard_leaves_out_what_does_not_run_and_skips_what_does_not_fit(m
     assert said[0].startswith("m=8192 n=8192 k=8192 is skipped") and len(said) == 4
     names = [one["name"] for one in entry["contests"][0]["benchmark"]["rows"]]
     assert names[0] == "naive_columns" and names[-1] == "cuBLAS" and "tiled" not in names
-    assert "gemm/vectorised.cu" in entry["sources"] and "gemm/tma.cu" not in entry["sources"]
+    assert "gemm/vectorized.cu" in entry["sources"] and "gemm/tma.cu" not in entry["sources"]
     with pytest.raises(GpuResultsError, match="no size could be measured"):
         gpu_scoreboard.measure(gemms, [size(8192)], said.append)
 

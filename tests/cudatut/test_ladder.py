@@ -65,8 +65,8 @@ def test_the_ladder_of_sums_is_declared_and_every_rung_is_whole():
 def test_the_ladder_of_general_products_is_declared_and_every_rung_is_whole():
     gemms = ladder.load("gemm")
     assert gemms["tma"].options["requires"] == "sm_90"
-    assert "requires" not in gemms["vectorised"].options
-    assert gemms.names[:2] == ("block_tile_2d", "vectorised") and "tma" in gemms.names
+    assert "requires" not in gemms["vectorized"].options
+    assert gemms.names[:2] == ("block_tile_2d", "vectorized") and "tma" in gemms.names
     for name in gemms.names:
         rung = gemms[name]
         if "launch" not in rung.options:
@@ -115,7 +115,7 @@ def test_nothing_is_suggested_where_nothing_stands_out():
     assert "Nsight Compute" in trial.hints(None, 0.9)[0]
 
 
-def test_the_verdict_names_the_neighbours():
+def test_the_verdict_names_the_neighbors():
     rows = [
         Row(name, us, us, us, None, None, False, None)
         for name, us in (("a", 1.0), ("mine", 2.0), ("b", 3.0))

@@ -39,8 +39,8 @@
     return ground
   }
   const found = []
-  const judge = (e, colour, ground, alpha) => {
-    const [r, g, b, a] = rgba(colour)
+  const judge = (e, color, ground, alpha) => {
+    const [r, g, b, a] = rgba(color)
     const style = getComputedStyle(e), px = parseFloat(style.fontSize)
     const large = px >= 24 || (px >= 18.66 && style.fontWeight >= 700)
     const value = ratio(over([r, g, b, a * alpha], ground), ground)

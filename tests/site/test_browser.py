@@ -195,7 +195,7 @@ def test_the_copy_button_copies_an_executed_cell(open_page):
 
 
 def test_what_has_the_focus_shows_it(open_page):
-    page = open_page("start/first_optimisation/")
+    page = open_page("start/first_optimization/")
     unseen = []
     for _ in range(60):
         page.keyboard.press("Tab")
@@ -211,7 +211,7 @@ def test_what_has_the_focus_shows_it(open_page):
 
 
 def test_boxes_that_scroll_can_be_reached_with_the_keyboard(open_page):
-    page = open_page("start/first_optimisation/", width=390)
+    page = open_page("start/first_optimization/", width=390)
     unreachable = page.evaluate("""[...document.querySelectorAll('.ct-scroll, pre.ct-output')]
       .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth && e.tabIndex < 0).length""")
     assert unreachable == 0
@@ -227,7 +227,7 @@ def test_escape_closes_the_search(open_page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_paper_gets_the_chapter_and_nothing_around_it(open_page, contrast, scheme):
-    page = open_page("start/first_optimisation/", scheme=scheme)
+    page = open_page("start/first_optimization/", scheme=scheme)
     page.emulate_media(media="print")
     for selector in (".md-header", ".md-sidebar", ".md-footer", ".md-code__nav", ".md-clipboard"):
         for element in page.locator(selector).all():

@@ -45,7 +45,7 @@ def test_bars_are_proportional_on_a_linear_axis():
     assert "logarithmic" not in svg
 
 
-def test_the_limit_is_a_labelled_line_right_of_a_smaller_bar():
+def test_the_limit_is_a_labeled_line_right_of_a_smaller_bar():
     svg = benchmark_svg(bench([row("a", 1500.0)]), "en")
     limit = next(x for x in parse(svg).iter("line") if "limit" in x.get("class", ""))
     bar = bars(svg)[0]
@@ -86,7 +86,7 @@ def test_the_whisker_of_a_rate_runs_from_p80_to_p20():
     assert end - left == pytest.approx(2 * (right - left), rel=0.01)
 
 
-def test_a_vendor_differs_by_more_than_colour():
+def test_a_vendor_differs_by_more_than_color():
     rows = [row("mine", 1000.0), row("CUB", 1200.0, vendor=True)]
     svg = benchmark_svg(bench(rows), "en")
     assert svg.count('class="hatch"') == 1

@@ -1,4 +1,4 @@
-"""What changed from one kernel file to the next: lines, counts, words, colours, and what is refused."""
+"""What changed from one kernel file to the next: lines, counts, words, colors, and what is refused."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -45,7 +45,7 @@ def lines(tree):
     return words(tree.find(".//pre/code")).removesuffix("\n").split("\n")
 
 
-def test_one_changed_line_stands_between_its_neighbours(files):
+def test_one_changed_line_stands_between_its_neighbors(files):
     tree = files(OLD.replace("2 * x[i]", "3 * x[i]"), context=1)
     assert lines(tree) == [
         "  ",
@@ -106,11 +106,11 @@ def test_what_is_not_among_the_examples_is_refused(files, tmp_path):
 @pytest.mark.parametrize("lang", locale.LANGUAGES)
 def test_a_reader_with_a_keyboard_gets_there(lang):
     with locale.using(lang):
-        tree = ET.fromstring(difference("gemm/block_tile_2d.cu", "gemm/vectorised.cu"))
+        tree = ET.fromstring(difference("gemm/block_tile_2d.cu", "gemm/vectorized.cu"))
     code = tree.find(".//pre/code")
     assert tree.tag == "details" and tree[0].tag == "summary" and "open" not in tree.attrib
     assert code.get("tabindex") == "0" and code.get("role") == "region"
-    assert "gemm/vectorised.cu" in code.get("aria-label")
+    assert "gemm/vectorized.cu" in code.get("aria-label")
     assert lines(tree)
 
 
@@ -119,21 +119,21 @@ def test_words_are_legible_on_both_tints_in_both_schemes():
     tints = re.findall(r"\.ct-diff (?:ins|del) \{ background: var\(--([\w-]+)\)", css)
     assert len(set(tints)) == 2
     for scheme in (r":root \{(.*?)\n\}", r'"slate"\] \{(.*?)\n\}'):
-        colours = dict(
+        colors = dict(
             re.findall(r"--([\w-]+): (#\w{6})", re.search(scheme, css, re.DOTALL).group(1))
         )
         for tint in tints:
             for word in ("ct-ink", "ct-quiet", "c1", "c2", "c3", "c4", "c5", "c6"):
-                assert contrast(colours[word], colours[tint]) >= 4.5, (word, tint)
+                assert contrast(colors[word], colors[tint]) >= 4.5, (word, tint)
 
 
 def contrast(one, other):
-    """Contrast of two colours #rrggbb, as WCAG 2 defines it."""
+    """Contrast of two colors #rrggbb, as WCAG 2 defines it."""
     high, low = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (high + 0.05) / (low + 0.05)
 
 
-def _luminance(colour):
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+def _luminance(color):
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))

@@ -89,9 +89,9 @@ def test_output_only_of_a_silent_cell(md, project):
 def test_unknown_result_is_not_shown(md, project):
     notebook = project.book.notebook("start/add")
     data = notebook["cells"][3]["outputs"][0]["data"]
-    data["application/vnd.cudatut.v1+json"]["kind"] = "rumour"
+    data["application/vnd.cudatut.v1+json"]["kind"] = "rumor"
     project.book.recorded("start/add", notebook)
-    with pytest.raises(directives.DirectiveError, match=r"start/add#bench cannot be shown.*rumour"):
+    with pytest.raises(directives.DirectiveError, match=r"start/add#bench cannot be shown.*rumor"):
         directives.render("start/add#bench")
 
 

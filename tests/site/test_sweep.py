@@ -112,8 +112,8 @@ def test_names_at_the_ends_do_not_overlap(count):
     assert len(at) == count
     assert all(b - a >= 12 for a, b in pairwise(at))  # the type is 12 units high
     assert at[0] > 0 and at[-1] < float(svg.get("height"))
-    colours = [p.get("class") for p in svg.iter("polyline")]
-    assert len(set(colours)) == count  # by colour, or by a broken line
+    colors = [p.get("class") for p in svg.iter("polyline")]
+    assert len(set(colors)) == count  # by color, or by a broken line
 
 
 def test_x_labels_do_not_touch():

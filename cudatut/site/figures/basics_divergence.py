@@ -126,7 +126,7 @@ def ways_table() -> str:
     }
     lines = [
         tr(
-            "| sides of neighbouring lanes | sides per warp: predicted time | measured time |",
+            "| sides of neighboring lanes | sides per warp: predicted time | measured time |",
             "| 相邻 lane 所走的分支 | 每个线程束的分支数，即预测时间 | 实测时间 |",
         ),
         "|---|---:|---:|",

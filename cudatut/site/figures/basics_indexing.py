@@ -61,12 +61,12 @@ def loops(n: int = 8) -> str:
         x = left + _CELL * i
         s.rect(x, row, _CELL - 4, _HEIGHT, "c1" if i else "c0", i, rx=3)
         if i:
-            centre, level = x + (_CELL - 4) / 2, row + _HEIGHT
+            center, level = x + (_CELL - 4) / 2, row + _HEIGHT
             s.polyline(
-                [(centre - _CELL, level + 2), (centre - _CELL, level + 20), (centre, level + 20)],
+                [(center - _CELL, level + 2), (center - _CELL, level + 20), (center, level + 20)],
                 "warn",
             )
-            s.arrow(centre, level + 20, centre, level + 2, "warn")
+            s.arrow(center, level + 20, center, level + 2, "warn")
     s.text(
         width + 48,
         row + 20,
@@ -79,7 +79,7 @@ def loops(n: int = 8) -> str:
     )
     alt = tr(
         f"Three loops over {n} elements. In the first every output element comes from one input element, in the second "
-        "from two neighbours of another array; both are maps. In the third every turn needs the result of the turn before.",
+        "from two neighbors of another array; both are maps. In the third every turn needs the result of the turn before.",
         f"{n} 个元素上的三个循环。第一个循环里，每个输出元素来自一个输入元素；第二个来自另一个数组里的两个相邻元素；这两个都是映射。第三个循环里，每一轮都要用上一轮的结果。",
     )
     caption = tr(

@@ -107,7 +107,7 @@ def first_warp(lanes: int = 8) -> str:
                     s.rect(x + c * cell, y + r * cell, cell - 2, cell - 2, hue, rx=2)
     alt = tr(
         f"A warp of {lanes} lanes in one turn of the loop. With naive_rows it reads {lanes} elements of a column of A and one of B, "
-        f"and writes a column of C. With naive_columns it reads one element of A and {lanes} neighbours in a row of B, and writes a row of C.",
+        f"and writes a column of C. With naive_columns it reads one element of A and {lanes} neighbors in a row of B, and writes a row of C.",
         f"一个 {lanes} 线程的线程束在循环的一轮里：naive_rows 读 A 的一列 {lanes} 个元素和 B 的一个元素，写 C 的一列；naive_columns 读 A 的一个元素和 B 一行里相邻的 {lanes} 个元素，写 C 的一行。",
     )
     caption = tr(

@@ -67,7 +67,7 @@ def uses(gpu: str, threads: int, registers: int, shared: int, title: str = "") -
     )
     caption = tr(
         f"{title + ': ' if title else ''}{threads} threads, {registers} registers, {shared} B, compute capability {gpu}. "
-        f"Each colour is a block; dashed is what no further block can use. Occupancy {occupancy:.0%}.",
+        f"Each color is a block; dashed is what no further block can use. Occupancy {occupancy:.0%}.",
         f"{title + '：' if title else ''}{threads} 个线程，{registers} 个寄存器，{shared} B，计算能力 {gpu}。"
         f"每种颜色是一个线程块，虚线框是再也放不进一块的剩余。占用率 {occupancy:.0%}。",
     )

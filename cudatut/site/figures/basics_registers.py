@@ -98,7 +98,7 @@ def layout(
         f"落在 {len(touched)} 行里；如果大家要同一个字，就只有一行。",
     )
     caption = tr(
-        f"The same index in all lanes is one row, neighbours in memory. Here {lanes} lanes touch {len(touched)} rows.",
+        f"The same index in all lanes is one row, neighbors in memory. Here {lanes} lanes touch {len(touched)} rows.",
         f"所有 lane 用同一个下标，就是内存中相邻的一行；这里 {lanes} 个 lane 碰到了 {len(touched)} 行。",
     )
     return figure(s, alt=alt, caption=caption)

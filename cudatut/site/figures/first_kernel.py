@@ -79,7 +79,7 @@ def one_thread(n: int = 8) -> str:
 
 
 def timeline(kernel: int = 10, copy: int = 2) -> str:
-    """Draw launch, blocking copy and synchronise on two lanes; kernel and copy are lengths in any unit."""
+    """Draw launch, blocking copy and synchronize on two lanes; kernel and copy are lengths in any unit."""
     s = Svg(720, 178)
     left, launch = 96, 60
     unit = (720 - left - launch - 110) / (kernel + copy)
@@ -109,7 +109,7 @@ def timeline(kernel: int = 10, copy: int = 2) -> str:
         s,
         alt=tr(
             "The launch returns at once. The blocking copy waits until the kernel has finished and then copies. "
-            "The synchronise after it returns immediately.",
+            "The synchronize after it returns immediately.",
             "启动立即返回。阻塞式复制先等 kernel 结束，再进行复制。其后的同步立即返回。",
         ),
         caption=tr(

@@ -80,7 +80,7 @@ def stores(bm: int = 128, padding: int = 4) -> str:
     )
     caption = tr(
         "The first of the four stores of a turned row: lane numbers in the banks that they store to. Even lanes bring depth 0 "
-        "of a row, odd lanes (the other colour) depth 4 of the same row.",
+        "of a row, odd lanes (the other color) depth 4 of the same row.",
         "转置存储四次中的第一次：lane 号写在它要写的存储体里。偶数 lane 写某一行的深度 0，奇数 lane（另一种颜色）写同一行的深度 4。",
     )
     return figure(s, alt=alt, caption=caption)
@@ -153,7 +153,7 @@ def swizzle(columns: int = 64, tn: int = 8) -> str:
         f"Bs 一行的第 0 到 {columns - 1} 列，四列一组。原来的次序：{rows[0][1]}；重排之后：{rows[1][1]}。",
     )
     caption = tr(
-        "The first column of each group of four. Coloured: what eight lanes read at the same time, the first half of their "
+        "The first column of each group of four. Colored: what eight lanes read at the same time, the first half of their "
         "columns. In order they use every second group of banks twice; swizzled, each once.",
         "方块里是每组四列的首列。彩色：八个 lane 同时读的部分，即各自八列的前一半。按原来的次序，它们隔一组用一组存储体，各用两次；重排之后每组恰好一次。",
     )

@@ -9,7 +9,7 @@ EXAMPLE = "gemm/final_kernel"
 
 
 def lane_place(lane: int) -> tuple[int, int]:
-    """Row and column of a lane in its warp: 8 x 4, so that of two neighbours one shares a row or a column."""
+    """Row and column of a lane in its warp: 8 x 4, so that of two neighbors one shares a row or a column."""
     return lane // 2 % 8, lane % 2 + lane // 16 % 2 * 2
 
 
@@ -152,7 +152,7 @@ def banks(tm: int = 8) -> str:
         "和放在 i 时，每条 FMA 的因子与和都在同一个存储体；放在 i ^ 1 时，总是一边一个。",
     )
     caption = tr(
-        "Registers that the FMAs of one column fetch (b[j] is kept by `.reuse`): one colour for even ones, one for odd ones. The numbers are an example.",
+        "Registers that the FMAs of one column fetch (b[j] is kept by `.reuse`): one color for even ones, one for odd ones. The numbers are an example.",
         "一列里各条 FMA 要取的寄存器（b[j] 由 `.reuse` 留着）：偶数号一种颜色，奇数号另一种。编号只是举例。",
     )
     return figure(s, alt=alt, caption=caption)

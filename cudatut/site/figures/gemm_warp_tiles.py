@@ -66,7 +66,7 @@ def gather(bits: int, lane: int) -> int:
 
 
 def lanes(masks: tuple[int, ...] = (0b00111, 0b01110)) -> str:
-    """Where the lanes of a warp stand, for numberings by rows and in pairs; a colour is a group of eight lanes."""
+    """Where the lanes of a warp stand, for numberings by rows and in pairs; a color is a group of eight lanes."""
     cell, gap, top = 40, 30, 34
     columns = 8
     s = Svg(2 * (columns * cell + gap), top + 4 * cell + 18)
@@ -89,7 +89,7 @@ def lanes(masks: tuple[int, ...] = (0b00111, 0b01110)) -> str:
     )
     caption = tr(
         "Each box is a lane with its first four columns. Lanes in a column need the same words of B, lanes in a row the same of "
-        "A. A colour is a group of eight lanes, which a load of four words per lane serves together.",
+        "A. A color is a group of eight lanes, which a load of four words per lane serves together.",
         "每个方块是一个 lane（图中只画它的前四列）。同列的 lane 要 B 的同样几个字，同行的 lane 要 A 的同样几个字。一种颜色是一组八个 lane，每 lane 四个字的读取一次处理一组。",
     )
     return figure(s, alt=alt, caption=caption)
@@ -174,7 +174,7 @@ def turns(loads: int = 4, wait: int = 30, fmas: int = 64, cycles: int = 300) -> 
 def _runs(
     s: Svg, line: list[str], left: float, y: float, scale: float, row: float, tints: dict[str, str]
 ) -> None:
-    """Equal neighbours of a line as one box each."""
+    """Equal neighbors of a line as one box each."""
     begin = 0
     for at in range(1, len(line) + 1):
         if at == len(line) or line[at] != line[begin]:

@@ -134,12 +134,12 @@ def printf_buffer(lines: int = 4) -> str:
         s,
         alt=tr(
             f"The host launches the kernel and goes on. The kernel writes {lines} lines into a buffer and ends. "
-            "When the host has synchronised, they have certainly been written to standard output.",
+            "When the host has synchronized, they have certainly been written to standard output.",
             f"主机启动 kernel 后继续运行。kernel 把 {lines} 行文字写入缓冲区后结束。"
             "主机同步完成时，这些文字必定已经写到标准输出。",
         ),
         caption=tr(
-            "Device `printf` writes into a buffer; a synchronise prints what is still in it. Not to scale.",
+            "Device `printf` writes into a buffer; a synchronize prints what is still in it. Not to scale.",
             "设备端 `printf` 写入缓冲区；主机同步时，里面剩下的内容全部输出。未按比例绘制。",
         ),
     )

@@ -52,6 +52,6 @@ def drawing(sms: int, per_sm: int, blocks: int, columns: int) -> Svg:
             paths["c1 solid" if last else "c1"].append(
                 f"M{cx:g} {cy:g}h{cell:g}v{cell:g}h-{cell:g}z"
             )
-    for cls, d in paths.items():  # one path per colour: five hundred elements would weigh too much
+    for cls, d in paths.items():  # one path per color: five hundred elements would weigh too much
         s.raw(f'<path class="fill {cls}" d="{"".join(d)}"/>')
     return s

@@ -9,7 +9,7 @@ _LANE = 34
 
 
 def memcpy_wait(kernel_ms: float, copy_ms: float, source: str = "") -> str:
-    """Two timelines of launch and copy, to scale: without and with a synchronise in between.
+    """Two timelines of launch and copy, to scale: without and with a synchronize in between.
 
     kernel_ms, copy_ms: durations of the kernel and of the copy itself; the launch is drawn as a mark,
     for on this scale it has no width. source: where the numbers come from, for the caption.
@@ -34,8 +34,8 @@ def memcpy_wait(kernel_ms: float, copy_ms: float, source: str = "") -> str:
     lanes(18, tr("Launch, then memcpy", "启动之后直接 memcpy"))
     charged = tr(f"memcpy returns after {total:g} ms", f"memcpy 过了 {total:g} ms 才返回")
     s.rect(_LEFT, 32, scale * total, _LANE, "c2", charged)
-    lanes(162, tr("Launch, synchronise, memcpy", "启动、同步，再 memcpy"))
-    waits = tr(f"synchronise {kernel_ms:g} ms", f"同步 {kernel_ms:g} ms")
+    lanes(162, tr("Launch, synchronize, memcpy", "启动、同步，再 memcpy"))
+    waits = tr(f"synchronize {kernel_ms:g} ms", f"同步 {kernel_ms:g} ms")
     s.rect(_LEFT, 176, scale * kernel_ms, _LANE, "c0", waits)
     s.rect(end, 176, scale * copy_ms, _LANE, "c2")
     s.text(width - _RIGHT, 268, f"{copy} {copy_ms:g} ms", "", "end")
@@ -44,8 +44,8 @@ def memcpy_wait(kernel_ms: float, copy_ms: float, source: str = "") -> str:
     s.text(width - _RIGHT, 306, f"{total:g} ms", "muted", "end")
     alt = tr(
         f"Two timelines. In both the GPU runs a kernel of {kernel_ms:g} ms and then a copy of {copy_ms:g} ms. "
-        f"Without a synchronise the host spends {total:g} ms inside memcpy; with one it spends {kernel_ms:g} ms "
-        f"in the synchronise and {copy_ms:g} ms in memcpy.",
+        f"Without a synchronize the host spends {total:g} ms inside memcpy; with one it spends {kernel_ms:g} ms "
+        f"in the synchronize and {copy_ms:g} ms in memcpy.",
         f"两条时间线。GPU 上都是先执行 {kernel_ms:g} ms 的 kernel，再做 {copy_ms:g} ms 的拷贝。"
         f"不同步时，主机在 memcpy 里停留 {total:g} ms；加上同步后，{kernel_ms:g} ms 记在同步上，memcpy 只占 {copy_ms:g} ms。",
     )

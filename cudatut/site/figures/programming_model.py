@@ -60,7 +60,7 @@ def divergence(lanes: int = 8, warps: int = 2) -> str:
     for panel, by_lane in enumerate((True, False)):
         y = 18 + panel * (74 + 2 * row)
         title = tr(
-            "neighbours disagree: `lane % 2`" if by_lane else "a warp agrees: `warp % 2`",
+            "neighbors disagree: `lane % 2`" if by_lane else "a warp agrees: `warp % 2`",
             "相邻线程不一致：`lane % 2`" if by_lane else "整个线程束一致：`warp % 2`",
         ).replace("`", "")
         s.text(4, y, title, "bold", "start")
@@ -87,7 +87,7 @@ def divergence(lanes: int = 8, warps: int = 2) -> str:
             s.text(4, y + 50 + turn * row, tr(f"time {turn}", f"时刻 {turn}"), "muted", "start")
         spent.append(slots)
     alt = tr(
-        f"{warps} warps of {lanes} lanes; half of the lanes go to side A, half to side B. Where neighbours disagree each "
+        f"{warps} warps of {lanes} lanes; half of the lanes go to side A, half to side B. Where neighbors disagree each "
         f"warp runs A and then B with half its lanes off, {spent[0]} passes in all; where warps agree each runs one side, {spent[1]} passes.",
         f"{warps} 个线程束，各 {lanes} 个 lane；一半线程走 A，一半走 B。相邻线程不一致时，每个线程束先跑 A 再跑 B，每趟有一半 lane 空闲，共 {spent[0]} 趟；"
         f"整个线程束一致时，各跑一边，共 {spent[1]} 趟。",

@@ -17,7 +17,7 @@ def passes(words: list[int], banks: int = BANKS) -> int:
 
 
 def _grid(s: Svg, left: float, top: float, words: dict[int, object], rows: int) -> None:
-    """`rows` rows of 32 words; words: word -> what to write into its box. Crowded banks in the warning colour."""
+    """`rows` rows of 32 words; words: word -> what to write into its box. Crowded banks in the warning color."""
     crowd = Counter(word % BANKS for word in words)
     for word in range(rows * BANKS):
         x, y = left + word % BANKS * _CELL, top + word // BANKS * _ROW
@@ -102,7 +102,7 @@ def conflicts(block: int = 256) -> str:
 
 
 def tree(block: int = 16, warp: int = 4) -> str:
-    """The tree of rung 3; a colour is a warp (drawn with `warp` lanes)."""
+    """The tree of rung 3; a color is a warp (drawn with `warp` lanes)."""
     s = Svg(max(width(block), 460), 30 + height("sequential", block))
     draw_tree(s, 26, "sequential", block, warp)
     distances = ", ".join(str(d) for d, _ in rounds("sequential", block))
@@ -111,7 +111,7 @@ def tree(block: int = 16, warp: int = 4) -> str:
         f"{block} 个字上的一棵树，距离依次为 {distances}：每一轮都是线程 0、1、2……写 0、1、2……号字。",
     )
     caption = tr(
-        f"Sequential addressing: distances {distances}. Thread t writes word t, so neighbouring lanes write neighbouring words. "
+        f"Sequential addressing: distances {distances}. Thread t writes word t, so neighboring lanes write neighboring words. "
         f"Warps are drawn with {warp} lanes.",
         f"连续寻址：距离依次为 {distances}。线程 t 写 t 号字，相邻的 lane 写相邻的字。每个线程束只画 {warp} 个 lane。",
     )
@@ -156,7 +156,7 @@ def padding(size: int = 8, banks: int = 8) -> str:
 
 
 def phases(words: int = 4) -> str:
-    """Which lanes one pass of a wide load serves: `words` words of 4 bytes per lane, neighbouring lanes side by side."""
+    """Which lanes one pass of a wide load serves: `words` words of 4 bytes per lane, neighboring lanes side by side."""
     lanes = BANKS // words
     left = 78
     s = Svg(left + BANKS * _CELL + 6, 34 + words * 34)

@@ -8,7 +8,7 @@ _CELL, _LEFT, _ROW = 40, 96, 56
 
 
 def walk(n: int = 29, block: int = 4, grid: int = 3) -> str:
-    """An array of n elements in rows of one turn each: box i holds the thread that adds element i, coloured by block."""
+    """An array of n elements in rows of one turn each: box i holds the thread that adds element i, colored by block."""
     stride = grid * block
     turns = -(-n // stride)
     s = Svg(_LEFT + stride * _CELL + 8, 34 + turns * _ROW)
@@ -33,7 +33,7 @@ def walk(n: int = 29, block: int = 4, grid: int = 3) -> str:
             )
     rest = n - (turns - 1) * stride
     alt = tr(
-        f"{n} elements in {turns} rows. In each turn {grid} blocks of {block} threads take {stride} neighbouring elements; "
+        f"{n} elements in {turns} rows. In each turn {grid} blocks of {block} threads take {stride} neighboring elements; "
         f"in the last turn only {rest} are left.",
         f"{n} 个元素排成 {turns} 行。{grid} 个线程块，每块 {block} 个线程，每一轮取相邻的 {stride} 个元素；最后一轮只剩 {rest} 个。",
     )

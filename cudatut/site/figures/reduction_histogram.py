@@ -117,7 +117,7 @@ def places(blocks: int = 3, lanes: int = 6, bins: int = 4) -> str:
         "private：每个线程块里每个 lane 有一套。后两种只在最后把自己那几套加到 L2 里一次。",
     )
     caption = tr(
-        f"A colour is a value, of which {bins} are drawn. The arrows carry one atomic per byte on the left, and one per value and block in the other two.",
+        f"A color is a value, of which {bins} are drawn. The arrows carry one atomic per byte on the left, and one per value and block in the other two.",
         f"一种颜色是一个值，只画 {bins} 个。最左边，箭头代表每个字节一次原子操作；另外两种，每个线程块的每个值只有一次。",
     )
     return figure(s, alt=alt, caption=caption)

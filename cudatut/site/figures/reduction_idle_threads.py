@@ -85,7 +85,7 @@ def tail(n: int = 20, block: int = 4) -> str:
         f"第二个启动 {grids[1][1]} 个，全部覆盖。",
     )
     caption = tr(
-        f"n = {n}, bs = {block}; a colour is a block. To round up a division by 2 · bs, add 2 · bs - 1.",
+        f"n = {n}, bs = {block}; a color is a block. To round up a division by 2 · bs, add 2 · bs - 1.",
         f"n = {n}，bs = {block}；每种颜色是一个线程块。除数是 2 · bs，要向上取整就得加 2 · bs - 1。",
     )
     return figure(s, alt=alt, caption=caption)

@@ -7,7 +7,7 @@ from cudatut.site.svg import Svg, figure, tr
 
 
 def trees(block: int = 16, warp: int = 4) -> str:
-    """The trees of rungs 1 and 2 one above the other; a colour is a warp (drawn with `warp` lanes)."""
+    """The trees of rungs 1 and 2 one above the other; a color is a warp (drawn with `warp` lanes)."""
     tall = height("naive", block)
     s = Svg(max(width(block), 460), 2 * (tall + 62))
     titles = (
@@ -29,7 +29,7 @@ def trees(block: int = 16, warp: int = 4) -> str:
         f"同样 {block} 个字、同样配对的两棵树。取模时，各轮有工作的线程束为 {shown[0]} 个（共 {block // warp} 个）；跨步索引时为 {shown[1]} 个。",
     )
     caption = tr(
-        f"The same pairs, the same values, other threads. Warps are drawn with {warp} lanes, one colour each: "
+        f"The same pairs, the same values, other threads. Warps are drawn with {warp} lanes, one color each: "
         f"{shown[0]} warps with work above, {shown[1]} below.",
         f"配对相同，数值相同，做事的线程不同。图中每个线程束只画 {warp} 个 lane，一种颜色一个：上图各轮有 {shown[0]} 个线程束在工作，下图 {shown[1]} 个。",
     )

@@ -39,7 +39,7 @@ def rounds(mapping: str, block: int) -> list[tuple[int, list[tuple[int, int, int
 
 
 def draw_tree(s: Svg, y: float, mapping: str, block: int, warp: int) -> None:
-    """One tree with its leaves at y; a box holds the thread that wrote it and the value, its colour is the warp."""
+    """One tree with its leaves at y; a box holds the thread that wrote it and the value, its color is the warp."""
     values = [_VALUES[w % len(_VALUES)] for w in range(block)]
     for word, value in enumerate(values):
         x = _LEFT + _CELL * word

@@ -8,7 +8,7 @@ _CELL, _ROW = 40, 44
 
 
 def orders(n: int = 8) -> str:
-    """A chain and a tree over n elements (a power of two); the path of element 0 in the warning colour."""
+    """A chain and a tree over n elements (a power of two); the path of element 0 in the warning color."""
     rounds = n.bit_length() - 1
     half = n * _CELL + 24
     s = Svg(2 * half + 20, 60 + _ROW * (n - 1))

@@ -87,7 +87,7 @@ def overlap(lanes: int = 8, half: int = 4) -> str:
         shared.append(len(both))
         s.text(10, y - 14, titles[number], "mono", "start")
         for row, (name, touched) in enumerate(
-            ((tr("read by a neighbour", "被别人读"), read), (tr("written", "被写"), written))
+            ((tr("read by a neighbor", "被别人读"), read), (tr("written", "被写"), written))
         ):
             s.text(left - 12, y + 22 + 36 * row, name, "muted", "end")
             for w in range(words):

@@ -12,7 +12,7 @@ def _hue(number: int) -> str:
 
 
 def warps_of_block(bx: int = 12, by: int = 5, warp: int = 32) -> str:
-    """A block of bx x by threads; each cell shows the lane, its colour the warp."""
+    """A block of bx x by threads; each cell shows the lane, its color the warp."""
     cell, left, top = 46, 116, 58
     threads = bx * by
     count, idle = -(-threads // warp), -threads % warp
@@ -77,7 +77,7 @@ def pixel_and_thread(gx: int = 2, gy: int = 2, bx: int = 4, by: int = 2) -> str:
         f"两张 {width} × {height} 的表，同样的线程分成 {gx} × {gy} 个线程块，每块 {bx} × {by}。左：编号沿图像的行走；右：编号走完一个线程块再走下一个。{width * height} 个里有 {differ} 个不同。",
     )
     caption = tr(
-        f"`grid=({gx}, {gy})`, `block=({bx}, {by})`; a colour is a block. Grey on the right: the {width * height - differ} "
+        f"`grid=({gx}, {gy})`, `block=({bx}, {by})`; a color is a block. Grey on the right: the {width * height - differ} "
         "threads whose two numbers agree.",
         f"`grid=({gx}, {gy})`、`block=({bx}, {by})`，每种颜色是一个线程块。右表灰色的 {width * height - differ} 个线程，两种编号恰好相同。",
     )

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "First optimisation: solutions", zh: "第一次优化：参考答案"}
+#     title: {en: "First optimization: solutions", zh: "第一次优化：参考答案"}
 #     requires: sm_75
 #     timeout_s: 120
 # ---
@@ -17,7 +17,7 @@ rng = ct.rng(0)
 x_host = rng.random(largest, dtype="float32")
 y_host = rng.random(largest, dtype="float32")
 x, y = ct.to_device(x_host), ct.to_device(y_host)
-many_blocks = ct.Kernel("start/first_optimisation.cu", "add_many_blocks")
+many_blocks = ct.Kernel("start/first_optimization.cu", "add_many_blocks")
 
 # %% solution-1
 add4 = ct.Kernel(

@@ -113,7 +113,7 @@ def saw(sms: int = 132, most: int = 528) -> str:
 
 def table() -> str:
     """Tiles, waves, and the rates predicted and measured for whole tiles and a split rest, as a Markdown table."""
-    recording = references.load("gemm/tile_quantisation")
+    recording = references.load("gemm/tile_quantization")
     rows = {row["name"]: row["value"] for row in recording.results("steps")[0]["rows"]}
     waves = {row["name"]: row["value"] for row in recording.results("predict")[0]["rows"]}
     heads = (

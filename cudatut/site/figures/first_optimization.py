@@ -1,4 +1,4 @@
-"""Drawings of the first optimisation: who adds which element, and what the copies leave of a speed-up."""
+"""Drawings of the first optimization: who adds which element, and what the copies leave of a speed-up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _turn(s: Svg, y: float, first: int, count: int, number: int) -> None:
 
 
 def shares(n: int = 14, block: int = 4, grid: int = 2) -> str:
-    """The same n elements shared out in the four ways of the chapter; a colour is a thread or a block.
+    """The same n elements shared out in the four ways of the chapter; a color is a thread or a block.
 
     block: threads per block. grid: blocks of the grid-stride version.
     """
@@ -25,11 +25,11 @@ def shares(n: int = 14, block: int = 4, grid: int = 2) -> str:
     slots = blocks * block
     s = Svg(2 * _LEFT + _CELL * max(slots, n), 418)
 
-    def row(y: float, title: str, colour, count: int = n) -> None:
+    def row(y: float, title: str, color, count: int = n) -> None:
         s.text(_LEFT, y - 10, title, "bold", "start")
         for i in range(count):
             inside = i < n
-            cls = f"c{1 + colour(i) % _HUES}" if inside else "hollow dash muted"
+            cls = f"c{1 + color(i) % _HUES}" if inside else "hollow dash muted"
             s.rect(_LEFT + _CELL * i, y, _CELL - 3, _HEIGHT, cls, i, rx=3)
 
     y = 28
@@ -40,7 +40,7 @@ def shares(n: int = 14, block: int = 4, grid: int = 2) -> str:
     row(
         y,
         tr(
-            f"One block of {block} threads: {turns} turns, a colour per thread",
+            f"One block of {block} threads: {turns} turns, a color per thread",
             f"一个线程块，{block} 个线程：{turns} 轮，每种颜色是一个线程",
         ),
         lambda i: i % block,
@@ -51,7 +51,7 @@ def shares(n: int = 14, block: int = 4, grid: int = 2) -> str:
     row(
         y,
         tr(
-            f"{blocks} blocks of {block} threads: one turn, a colour per block; {slots - n} threads have no element",
+            f"{blocks} blocks of {block} threads: one turn, a color per block; {slots - n} threads have no element",
             f"{blocks} 个线程块，各 {block} 个线程：一轮完成，每种颜色是一个线程块；{slots - n} 个线程没有元素",
         ),
         lambda i: i // block,
@@ -63,7 +63,7 @@ def shares(n: int = 14, block: int = 4, grid: int = 2) -> str:
     row(
         y,
         tr(
-            f"Grid-stride, {grid} blocks of {block} threads: {rounds} turns, a colour per block",
+            f"Grid-stride, {grid} blocks of {block} threads: {rounds} turns, a color per block",
             f"网格跨步，{grid} 个线程块，各 {block} 个线程：{rounds} 轮，每种颜色是一个线程块",
         ),
         lambda i: i % stride // block,
@@ -72,13 +72,13 @@ def shares(n: int = 14, block: int = 4, grid: int = 2) -> str:
         _turn(s, y, turn * stride, min(stride, n - turn * stride), turn + 1)
     alt = tr(
         f"Four rows of {n} array elements. One thread takes them one by one; one block of {block} threads takes "
-        f"{block} neighbours per turn, {turns} turns; {blocks} blocks take everything in one turn, with {slots - n} "
-        f"threads left over; {grid} blocks with a grid stride take {stride} neighbours per turn, {rounds} turns.",
+        f"{block} neighbors per turn, {turns} turns; {blocks} blocks take everything in one turn, with {slots - n} "
+        f"threads left over; {grid} blocks with a grid stride take {stride} neighbors per turn, {rounds} turns.",
         f"四行，每行 {n} 个数组元素。一个线程逐个处理；一个 {block} 线程的线程块每轮处理相邻的 {block} 个，共 {turns} 轮；"
         f"{blocks} 个线程块一轮处理完，剩下 {slots - n} 个线程没有元素；{grid} 个线程块按网格跨步，每轮处理相邻的 {stride} 个，共 {rounds} 轮。",
     )
     caption = tr(
-        f"n = {n}, blocks of {block}. Within a turn neighbouring threads always take neighbouring elements.",
+        f"n = {n}, blocks of {block}. Within a turn neighboring threads always take neighboring elements.",
         f"n = {n}，每块 {block} 个线程。在同一轮里，相邻的线程总是处理相邻的元素。",
     )
     return figure(s, alt=alt, caption=caption)

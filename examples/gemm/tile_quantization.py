@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "Tile quantisation: waves, split-K, stream-K", zh: "分块量化：波次、split-K 与 stream-K"}
+#     title: {en: "Tile quantization: waves, split-K, stream-K", zh: "分块量化：波次、split-K 与 stream-K"}
 #     requires: sm_80
 #     timeout_s: 120
 # ---

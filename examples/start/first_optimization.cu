@@ -12,7 +12,7 @@ extern "C" __global__ void add_one_thread(const float* __restrict__ x, const flo
 // --8<-- [start:one-block]
 extern "C" __global__ void add_one_block(const float* __restrict__ x, const float* __restrict__ y,
                                          float* __restrict__ out, int n) {
-  // Neighbouring threads take neighbouring elements, then all step over together:
+  // Neighboring threads take neighboring elements, then all step over together:
   // that way the 32 loads of a warp fall into four 32-byte sectors side by side.
   for (int i = threadIdx.x; i < n; i += blockDim.x) {
     out[i] = x[i] + y[i];

@@ -1,4 +1,4 @@
-"""Figures of the chapter on vectorised access: how the tile of A is turned, and which rows begin where."""
+"""Figures of the chapter on vectorized access: how the tile of A is turned, and which rows begin where."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def turned(rows: int = 6, bk: int = 8) -> str:
     s.text(right, top + bk * cell + 24, tr("four STS per thread", "每个线程四条 STS"), "", "start")
     alt = tr(
         f"Threads 2r and 2r + 1 bring the eight words of row r of A. In shared memory they stand in column r, so that the words "
-        f"of neighbouring rows at one depth lie side by side. Shown: {rows} rows.",
+        f"of neighboring rows at one depth lie side by side. Shown: {rows} rows.",
         f"线程 2r 与 2r + 1 搬来 A 第 r 行的八个字；在共享内存里它们成了第 r 列，于是同一深度上相邻各行的字左右相邻。图中是 {rows} 行。",
     )
     caption = tr(
-        "The first rows of a tile of A. A thread's results need words of neighbouring rows at one depth: a column of A, but "
+        "The first rows of a tile of A. A thread's results need words of neighboring rows at one depth: a column of A, but "
         "a row of As.",
         "A 的一个分块的前几行。线程的结果要用同一深度上相邻各行的字：在 A 里是一列，在 As 里是一行。",
     )

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "Tile quantisation: solutions", zh: "分块量化：参考答案"}
+#     title: {en: "Tile quantization: solutions", zh: "分块量化：参考答案"}
 #     requires: sm_80
 #     timeout_s: 120
 # ---

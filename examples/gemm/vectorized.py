@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "Vectorised access", zh: "向量化访存"}
+#     title: {en: "Vectorized access", zh: "向量化访存"}
 #     requires: sm_75
 #     timeout_s: 120
 # ---
@@ -19,7 +19,7 @@ from cudatut.profiler import profile_launches
 
 side = ct.size(1024, 48, profiled=1024)  # m = n = k of the counted launches
 BM, BN, BK, TM, TN = 128, 128, 8, 8, 8
-PAIR = ("block_tile_2d", "vectorised")
+PAIR = ("block_tile_2d", "vectorized")
 
 # %% check
 for rung in PAIR:  # these launches come first: the profiler counts them
@@ -33,8 +33,8 @@ SHAPES = [
     (31, 33, 7),
     ct.size((257, 259, 101), (130, 131, 37)),
 ]
-LADDER.check("vectorised", [{"m": m, "n": n, "k": k} for m, n, k in SHAPES])
-LADDER.check("vectorised", [{"m": 100, "n": 70, "k": 50, "alpha": 0.5, "beta": -2.0}])
+LADDER.check("vectorized", [{"m": m, "n": n, "k": k} for m, n, k in SHAPES])
+LADDER.check("vectorized", [{"m": 100, "n": 70, "k": 50, "alpha": 0.5, "beta": -2.0}])
 
 # %% predict
 x, y = place(LANES, BN, TM, TN)  # first results of the lanes of warp 0
@@ -86,12 +86,12 @@ for name in PAIR:
     )
 ct.facts(
     "predicted from the instructions alone",
-    {"block_tile_2d / vectorised": made_of[PAIR[0]].total() / made_of[PAIR[1]].total()},
+    {"block_tile_2d / vectorized": made_of[PAIR[0]].total() / made_of[PAIR[1]].total()},
 )
 
 # %% lines
 # The loads and stores of one step in the order of the machine code, up to the first loads from shared memory.
-moves = [i.text for i, _ in turns["vectorised"] if i.op in ("LDG", "STS", "LDS")]
+moves = [i.text for i, _ in turns["vectorized"] if i.op in ("LDG", "STS", "LDS")]
 print("\n".join(moves[:11]))
 
 # %% claim-float4
@@ -103,14 +103,14 @@ ct.claim(
         "zh": "GPU 用一条指令就能完成一个 float4 的计算。照此说来，一个线程的 512 次 FMA 是 128 条指令",
     },
     predicted=BK * TM * TN // 4,
-    measured=made_of["vectorised"]["FFMA"],
+    measured=made_of["vectorized"]["FFMA"],
     unit="FFMA",
-    verdict="confirmed" if made_of["vectorised"]["FFMA"] == BK * TM * TN // 4 else "refuted",
+    verdict="confirmed" if made_of["vectorized"]["FFMA"] == BK * TM * TN // 4 else "refuted",
 )
 
 # %% resources
 ct.show(LADDER["block_tile_2d"].compile().resources(block=256))
-ct.show(LADDER["vectorised"].compile().resources(block=256))
+ct.show(LADDER["vectorized"].compile().resources(block=256))
 
 # %% count
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
@@ -120,8 +120,8 @@ LOAD_PASSES = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"
 STORE_PASSES = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"
 INSTRUCTIONS = "smsp__inst_executed.sum"
 counted = profile_launches(
-    "gemm/vectorised",
-    kernel="regex:^sgemm_(block_tile|vectorised)$",
+    "gemm/vectorized",
+    kernel="regex:^sgemm_(block_tile|vectorized)$",
     metrics=[REQUESTS, SECTORS, LOADS, LOAD_PASSES, STORE_PASSES, INSTRUCTIONS],
     launches=2,
 )
@@ -144,9 +144,9 @@ large = ct.size(4096, 48)
 times = LADDER.bench(
     [*earlier_rungs()[1:], *PAIR], m=large, n=large, k=large, rounds=5, name="4096 x 4096 x 4096"
 )
-gain = times["block_tile_2d"].median_us / times["vectorised"].median_us
+gain = times["block_tile_2d"].median_us / times["vectorized"].median_us
 ct.claim(
-    id="vectorised-gain",
+    id="vectorized-gain",
     source="SGEMM worklog, kernels 5 and 6 (RTX A6000)",
     statement={
         "en": "Accesses of four words make the product 1.14 times as fast (15,972 to 18,237 GFLOP/s)",
@@ -193,7 +193,7 @@ n = 256
 one = np.ones((n, n), "float32")
 room, b, c = ct.to_device(np.ones(n * n + 4, "float32")), ct.to_device(one), ct.empty((n, n), "float32")
 a = room[OFFSET : OFFSET + n * n].reshape(n, n)  # n is a multiple of 4; where a begins is another matter
-kernel = ct.Kernel("gemm/vectorised.cu", "sgemm_vectorised<128,128,8,8,8>")
+kernel = ct.Kernel("gemm/vectorized.cu", "sgemm_vectorized<128,128,8,8,8>")
 try:
     kernel(a, b, c, n, n, n, 1.0, 0.0, grid=(2, 2), block=256)
     ct.synchronize()

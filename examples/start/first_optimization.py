@@ -37,7 +37,7 @@ ct.facts(
 )
 
 # %% compile
-FILE = "start/first_optimisation.cu"
+FILE = "start/first_optimization.cu"
 add_one_thread = ct.Kernel(FILE, "add_one_thread")
 # The same loop without the promise: the macro leaves nothing of the word.
 add_may_alias = ct.Kernel(FILE, "add_one_thread", defines={"__restrict__": ""})
@@ -169,7 +169,7 @@ COUNTERS = [
     "sm__warps_active.avg.pct_of_peak_sustained_active",
     "smsp__inst_executed.sum",
 ]
-profile_kernels("start/first_optimisation", ["add_many_blocks", "add_grid_stride"], COUNTERS)
+profile_kernels("start/first_optimization", ["add_many_blocks", "add_grid_stride"], COUNTERS)
 
 
 # %% blocks

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "Vectorised access: solutions", zh: "向量化访存：参考答案"}
+#     title: {en: "Vectorized access: solutions", zh: "向量化访存：参考答案"}
 #     requires: sm_75
 #     timeout_s: 120
 # ---
@@ -41,7 +41,7 @@ ct.check(np.array(list(by_pitch.values())), np.array([2.0, 5.5, 3.0, 5.5]), name
 BM, BN, BK, TM, TN = 128, 128, 8, 8, 8
 x, y = place(LANES, BN, TM, TN)
 row, inner = LANES // 2, LANES % 2 * 4
-unturned = read_rung("gemm/vectorised_unturned.cu")
+unturned = read_rung("gemm/vectorized_unturned.cu")
 for m, n, k in [
     (1, 1, 1),
     (129, 132, 36),
@@ -49,7 +49,7 @@ for m, n, k in [
     ct.size((257, 260, 132), (130, 132, 36)),
 ]:
     Gemm(m, n, k).check(unturned)
-kernels = {"turned": LADDER["vectorised"].compile(), "as it is": unturned.compile()}
+kernels = {"turned": LADDER["vectorized"].compile(), "as it is": unturned.compile()}
 found = {name: count(main_turn(disassemble(k), BK * TM * TN)) for name, k in kernels.items()}
 for name, kernel in kernels.items():
     ct.facts(
@@ -84,5 +84,5 @@ ct.claim(
 # %% bench-2
 large = ct.size(4096, 48)
 LADDER.bench(
-    ["vectorised", unturned], m=large, n=large, k=large, rounds=7, name="4096 x 4096 x 4096"
+    ["vectorized", unturned], m=large, n=large, k=large, rounds=7, name="4096 x 4096 x 4096"
 )
