@@ -39,7 +39,8 @@ test:
 	@$(call with,test); $$py -m pytest -n auto --dist loadgroup $(ARGS)
 
 live:
-	@$(call with,gpu); $$py -m cudatut record; $$py -m cudatut.site build
+	@$(call with,gpu); status=0; $$py -m cudatut record || status=$$?; \
+	$$py -m cudatut.site build --live || status=$$?; exit $$status
 
 record:
 	@$(call with,gpu); $$py -m cudatut record $(NAME)

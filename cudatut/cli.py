@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
             "names",
             nargs="*",
             metavar="NAME",
-            help="such as start/first_kernel (default: all examples)",
+            help="such as start/first_kernel, a whole part (start), or a pattern ('start/errors*'); default: all",
         )
 
     def jobs(to: argparse.ArgumentParser) -> None:
@@ -131,6 +131,29 @@ def _positive(text: str) -> int:
 
 
 _positive.__name__ = "positive number"  # argparse names the type in its message
+
+
+def _named(names: Sequence[str]) -> list[str]:
+    """Names of examples for what stands on the command line: names, parts and patterns. Raises UnknownExampleError."""
+    from fnmatch import fnmatchcase
+
+    from cudatut import catalog
+
+    found: dict[str, None] = {}
+    for name in names:
+        pattern = name.removeprefix("./").removeprefix("examples/").rstrip("/")
+        if "/" not in pattern and not pattern.endswith((".py", ".cu", ".ipynb")):
+            pattern += "/*"
+        if any(sign in pattern for sign in "*?["):
+            # What is in progress is meant only where nothing else is.
+            several = [e.name for e in catalog.examples() if fnmatchcase(e.name, pattern)] or [
+                e.name for e in catalog.examples(drafts=True) if fnmatchcase(e.name, pattern)
+            ]
+            if several:
+                found |= dict.fromkeys(several)
+                continue
+        found[catalog.get(name).name] = None
+    return list(found)
 
 
 def _doctor(options: argparse.Namespace) -> int:
@@ -263,7 +286,7 @@ def _record(options: argparse.Namespace) -> int:
 
     with _progress() as progress:
         outcomes = recorder.record_all(
-            options.names, only_stale=options.stale, jobs=options.jobs, progress=progress
+            _named(options.names), only_stale=options.stale, jobs=options.jobs, progress=progress
         )
     if not outcomes:
         print("nothing to record: every recording is whole, good and fresh")
@@ -290,7 +313,7 @@ def _sanitize(options: argparse.Namespace) -> int:
     from cudatut.sanitizer import run
     from cudatut.tool import SANITIZERS
 
-    examples = [catalog.get(name) for name in dict.fromkeys(options.names)] or catalog.examples()
+    examples = [catalog.get(name) for name in _named(options.names)] or catalog.examples()
     gpu = recorder.probe_gpu()
     os.environ["PYTHONPATH"] = recorder.environment()["PYTHONPATH"]
     width = max((len(example.name) for example in examples), default=0)

@@ -32,7 +32,7 @@ from importlib import metadata as packages
 from pathlib import Path
 from typing import Any
 
-from cudatut import catalog, outputs, paths, recording, session
+from cudatut import catalog, failures, outputs, paths, recording, session
 from cudatut.catalog import Example
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
 from cudatut.files import write_whole
@@ -546,6 +546,10 @@ def record_examples(
 
     def settle(name: str, status: str, reason: str = "") -> None:
         outcomes[name] = Outcome(name, status, reason)
+        if status == "failed":
+            failures.keep(name, reason)
+        elif status == "recorded":
+            failures.forget(name)
         progress.outcome(outcomes[name])
 
     able = []

@@ -1,6 +1,7 @@
 """Build the site in both languages, and serve it.
 
-python -m cudatut.site build [--out DIR] [--serve [--port N]]
+python -m cudatut.site build [--live] [--out DIR] [--serve [--port N]]
+python -m cudatut.site preview CHAPTER ... [--out DIR]
 python -m cudatut.site serve [--out DIR] [--port N]
 python -m cudatut.site lint
 """
@@ -14,11 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from cudatut import paths
+from cudatut import failures, paths
 from cudatut.errors import CudatutError
 
 HOST, PORT = "127.0.0.1", 8000
@@ -30,10 +32,12 @@ class BuildError(CudatutError):
     """The site could not be built; the message says in which language and why."""
 
 
-def build(root: Path, out: Path) -> float:
-    """Build both languages strictly, at the same time, and put them into `out`; seconds it took.
+def build(root: Path, out: Path, mode: str = "strict", only: Sequence[str] = ()) -> float:
+    """Build both languages at the same time, and put them into `out`; seconds it took.
 
-    `out` is replaced only when both succeeded. Raises BuildError with MkDocs' messages.
+    mode: "strict"; "live", where an example that failed on this machine costs its own outputs; "preview", where every
+    example that is not recorded does, and a warning ends nothing (see `cudatut.site.state`). only: chapters to preview.
+    `out` is replaced only when both languages succeeded. Raises BuildError with MkDocs' messages.
     """
     begin = time.perf_counter()
     try:
@@ -47,7 +51,8 @@ def build(root: Path, out: Path) -> float:
         processes = {
             lang: subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "mkdocs", "build", "--strict"),
+                    *(sys.executable, "-m", "mkdocs", "build"),
+                    *(["--strict"] if mode != "preview" else []),
                     *("--config-file", config, "--site-dir", str(work / lang)),
                 ],
                 cwd=root,
@@ -56,7 +61,13 @@ def build(root: Path, out: Path) -> float:
                 text=True,
                 encoding="utf-8",
                 errors="replace",
-                env={**os.environ, "PYTHONIOENCODING": "utf-8", "NO_MKDOCS_2_WARNING": "1"},
+                env={
+                    **os.environ,
+                    "PYTHONIOENCODING": "utf-8",
+                    "NO_MKDOCS_2_WARNING": "1",
+                    "CUDATUT_SITE_MODE": mode,
+                    "CUDATUT_SITE_ONLY": " ".join(only),
+                },
             )
             for lang, config in CONFIGS.items()
         }
@@ -71,6 +82,12 @@ def build(root: Path, out: Path) -> float:
             text = "\n".join(f"[{lang}] {_problems(said[lang])}" for lang in failed)
             kept = f"; {out} is as it was" if out.exists() else ""
             raise BuildError(f"{text}\nThe site was not built ({', '.join(failed)}){kept}.")
+        if mode == "preview":
+            for lang, text in said.items():
+                elsewhere = ("'nav' configuration", "not found among documentation files")
+                for line in _problems(text).splitlines():
+                    if not any(words in line for words in elsewhere):  # pages left out on purpose
+                        print(f"[{lang}] {line}")
         (work / "zh").rename(work / "en" / "zh")
         _replace(work / "en", out)
     finally:
@@ -156,7 +173,17 @@ def main(argv: list[str] | None = None) -> int:
         command.add_argument("--out", type=Path, help="folder of the site (default: site/)")
         command.add_argument("--port", type=int, default=PORT)
         if name == "build":
+            command.add_argument(
+                "--live",
+                action="store_true",
+                help="an example that failed on this machine costs its own outputs, not the build",
+            )
             command.add_argument("--serve", action="store_true", help="serve it afterwards")
+    command = commands.add_parser(
+        "preview", help="build single chapters into site-preview/, recorded or not"
+    )
+    command.add_argument("chapters", nargs="+", metavar="CHAPTER", help="such as start/errors")
+    command.add_argument("--out", type=Path, help="folder (default: site-preview/CHAPTER)")
     commands.add_parser("lint", help="list typed measurements and headings without an id")
     args = parser.parse_args(argv)
     if hasattr(sys.stdout, "reconfigure"):
@@ -168,13 +195,23 @@ def main(argv: list[str] | None = None) -> int:
             raise BuildError("the pages are in the repository: run this in a checkout of it")
         if args.command == "lint":
             return _lint(root)
+        if args.command == "preview":
+            own = args.chapters[0].replace("/", "-")
+            out = (args.out or root / "site-preview" / own).resolve()
+            seconds = build(root, out, "preview", args.chapters)
+            print(f"Built {out} in {seconds:.1f} s.", flush=True)
+            return 0
         out = (args.out or root / "site").resolve()
+        failed = failures.names() if args.command == "build" and args.live else []
         if args.command == "build":
             print("Building English and Chinese ...", flush=True)
-            seconds = build(root, out)
+            seconds = build(root, out, "live" if args.live else "strict")
             print(f"Built {out} in {seconds:.1f} s.", flush=True)
+            for name in failed:
+                print(f"without the outputs of {name}: {failures.reason(name)}", file=sys.stderr)
         if args.command == "serve" or args.serve:
             serve(out, args.port)
+        return 1 if failed else 0
     except CudatutError as error:
         print(error, file=sys.stderr)
         return 1

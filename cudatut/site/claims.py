@@ -11,7 +11,7 @@ from itertools import groupby
 from cudatut.recording import Recording
 from cudatut.results import VERDICTS
 from cudatut.schema import validate
-from cudatut.site import contents, notebooks, state
+from cudatut.site import contents, missing, notebooks, state
 from cudatut.site.contents import Chapter, Part
 from cudatut.site.locale import current, text
 from cudatut.site.render import format_claim_value, verdict_html
@@ -80,7 +80,7 @@ def table() -> str:
 
     Recordings that may not be shown are left out here; the build has refused them already.
     """
-    records, _ = notebooks.recorded()
+    records = [r for r in notebooks.recorded()[0] if not isinstance(r, missing.StandIn)]
     return table_html(settled(records, contents.load(contents.default_path())), records)
 
 

@@ -15,7 +15,7 @@ from html import escape
 from typing import Any
 
 from cudatut.errors import CudatutError
-from cudatut.site import highlighting, state
+from cudatut.site import highlighting, missing, state
 
 _CELL = re.compile(r"(?P<example>[a-z0-9_]+(?:/[a-z0-9_]+)+)#(?P<cell>[a-z0-9]+(?:-[a-z0-9]+)*)")
 _OPTIONS = {"source": ("above", "none"), "output": ("below", "none")}
@@ -71,10 +71,13 @@ def _cell(name: str, cell: str, shown: dict[str, str], lang: str) -> str:
     if found.kind != "code":
         raise DirectiveError(f"{name}#{cell} is a {found.kind} cell; only code cells are shown")
     with_source, with_output = shown["source"] == "above", shown["output"] == "below"
-    try:
-        output = results.results_html(found.outputs, lang) if with_output else ""
-    except ValueError as error:
-        raise DirectiveError(f"{name}#{cell} cannot be shown: {error}") from error
+    if isinstance(record, missing.StandIn):
+        output = missing.note_html(record, lang) if with_output else ""
+    else:
+        try:
+            output = results.results_html(found.outputs, lang) if with_output else ""
+        except ValueError as error:
+            raise DirectiveError(f"{name}#{cell} cannot be shown: {error}") from error
     if with_output and not output and not with_source:
         raise DirectiveError(f"{name}#{cell} printed nothing, and source is none")
     source = ""

@@ -23,7 +23,7 @@ from jinja2.bccache import Bucket
 
 from cudatut import catalog, paths, recording
 from cudatut.errors import CudatutError
-from cudatut.site import contents, highlighting, mathml, render, state
+from cudatut.site import contents, highlighting, mathml, missing, render, state
 
 FOLDER = "examples"  # of the pages: /examples/<part>/<stem>/
 BRANCH = "main"
@@ -62,14 +62,19 @@ def up(name: str) -> str:
     return "../" * (name.count("/") + 2)
 
 
-def recorded() -> tuple[list[recording.Recording], list[CudatutError]]:
-    """Recordings that may be shown, sorted by name, and why others may not."""
+def recorded(
+    only: Iterable[str] | None = None,
+) -> tuple[list[recording.Recording], list[CudatutError]]:
+    """Recordings that may be shown, sorted by name, and why others may not; with `only`, of these examples."""
     good, bad = [], []
     try:
         found = catalog.examples()
     except CudatutError as error:
         return [], [error]
+    wanted = None if only is None else set(only)
     for example in found:
+        if wanted is not None and example.name not in wanted:
+            continue
         try:
             good.append(state.current().record(example.name))
         except CudatutError as error:
@@ -93,15 +98,19 @@ def prepared(
         if cell.kind == "markdown":
             prose[cell.title] = _demoted(mathml.in_markdown(cell.source))
             continue
-        try:
-            results = render.results_html(cell.outputs, lang)
-        except ValueError as error:
-            raise CudatutError(f"{record.name}#{cell.title} cannot be shown: {error}") from error
+        if isinstance(record, missing.StandIn):
+            results = ""
+        else:
+            try:
+                results = render.results_html(cell.outputs, lang)
+            except ValueError as error:
+                message = f"{record.name}#{cell.title} cannot be shown: {error}"
+                raise CudatutError(message) from error
         prose[cell.title] = ""
         code = highlighting.python_block(cell.source)
         fragments[cell.title] = _element(cell.title, code + results, 'class="ct-cell" ')
     prose["certificate"] = ""
-    certificate = render.certificate_html(record.metadata, lang)
+    certificate = _certificate([record], lang)
     fragments["certificate"] = _element("certificate", certificate)
     source = "\n\n".join(f"{_mark(name)}\n\n{words}" for name, words in prose.items())
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -208,7 +217,7 @@ def copy_files(records: Iterable[recording.Recording], site: Path) -> None:
     root = paths.examples_dir()
     for record in records:
         names = [*record.metadata["sources"], f"{record.name}.ipynb"]
-        for name in names:
+        for name in filter(lambda name: (root / name).is_file(), names):
             target = site / FOLDER / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(root / name, target)
@@ -231,10 +240,19 @@ def code_of_page(
             f'<li><a href="{page}">{escape(record.metadata["title"][lang])}</a> '
             f"({_links(record, lang, repo_url, link)})</li>"
         )
-    certificate = render.certificate_html([record.metadata for record in records], lang)
+    certificate = _certificate(records, lang)
     return (
         f'\n\n## {word["code"]} {{ #code }}\n\n<ul class="ct-code">'
         f"{''.join(items)}</ul>\n\n{certificate}\n"
+    )
+
+
+def _certificate(records: list[recording.Recording], lang: str) -> str:
+    """Where the recordings were made, and which examples have none."""
+    made = [r.metadata for r in records if not isinstance(r, missing.StandIn)]
+    notes = (missing.note_html(r, lang) for r in records if isinstance(r, missing.StandIn))
+    return "".join(notes) + render.certificate_html(
+        made[0] if len(made) == 1 == len(records) else made, lang
     )
 
 

@@ -33,7 +33,9 @@ from cudatut.site import (
     lint,
     locale,
     mathml,
+    missing,
     notebooks,
+    preview,
     references,
     searching,
     slimming,
@@ -47,6 +49,8 @@ _ID = re.compile(r'\sid="([^"]+)"')
 def _name_page(record: logging.LogRecord) -> bool:
     """Say on which page a fence failed: markdown-exec does not know."""
     build = state.current()
+    if missing.MissingOutputError.__name__ in str(record.msg):  # the page says so in its place
+        record.levelno, record.levelname = logging.INFO, "INFO"
     record.msg = f"docs/{build.lang}/{build.page}: {record.msg}"
     return True
 
@@ -70,7 +74,12 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
         locale.use(lang)
         logging.getLogger("jieba").setLevel(logging.WARNING)  # it reports loading its dictionary
         self.state = state.begin(
-            state.State(lang=lang, docs=docs, repo_url=(config.repo_url or "").rstrip("/"))
+            state.State(
+                lang=lang,
+                docs=docs,
+                repo_url=(config.repo_url or "").rstrip("/"),
+                mode=os.environ.get("CUDATUT_SITE_MODE", "strict"),
+            )
         )
         if os.environ.get("SITE_URL"):
             config.site_url = languages.site_url(os.environ["SITE_URL"], lang)
@@ -93,7 +102,10 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
         for problem in contents.check_pages(self.parts, self.state.docs):
             self.state.report(problem)
         root = Path(config.config_file_path).resolve().parent
-        for finding in lint.lint_files(lint.pages(self.state.docs), root):
+        pages = lint.pages(self.state.docs)
+        if only := os.environ.get("CUDATUT_SITE_ONLY", "").split():
+            pages = [self.state.docs / f"{name}.md" for name in only]
+        for finding in lint.lint_files(pages, root):
             self.state.report(finding)
 
     @event_priority(50)  # mkdocs-jupyter must find the notebooks among the files
@@ -103,7 +115,10 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
             if file := files.get_file_from_path(chapter.page):
                 files.remove(file)
         self.fragments = {}
-        self.records, problems = notebooks.recorded()
+        only = os.environ.get("CUDATUT_SITE_ONLY", "").split()
+        if only:
+            preview.keep(files, self.parts, only)
+        self.records, problems = notebooks.recorded(preview.shown(self.state.docs, only))
         for problem in problems:
             self.state.report(problem)
         used = contents.chapters_by_example(self.parts, self.state.docs)

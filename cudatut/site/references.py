@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from html import escape
 
 from cudatut.errors import CudatutError
+from cudatut.site.missing import MissingOutputError, number_html
 
 FIELD = re.compile(r"\{\{(.*?)\}\}")
 _REFERENCE = re.compile(
@@ -122,6 +123,8 @@ def replace(
             inline = plain or any(a <= start < b for a, b in bare)
             try:
                 return _html(match[1], loader, inline)
+            except MissingOutputError as error:
+                return "–" if inline else number_html(error)
             except CudatutError as error:
                 # What is wrong with a recording is said once, not for each of its numbers.
                 found: CudatutError = error

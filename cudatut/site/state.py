@@ -11,9 +11,11 @@ import posixpath
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cudatut import paths, recording
+from cudatut import failures, paths, recording
+from cudatut.catalog import UnknownExampleError
 from cudatut.errors import CudatutError
 from cudatut.recording import Recording
+from cudatut.site import missing
 
 # A warning under `mkdocs` makes a strict build fail after it has named every other problem too.
 log = logging.getLogger("mkdocs.plugins.cudatut")
@@ -29,13 +31,16 @@ class State:
     page: str = ""
     url: str = ""
     problems: list[str] = field(default_factory=list)
+    # "strict": whatever cannot be shown fails the build. "live": an example that failed on this machine costs its own
+    # outputs. "preview": so does one that is not recorded, stale or damaged.
+    mode: str = "strict"
     _records: dict[str, object] = field(default_factory=dict)
 
     def record(self, name: str) -> Recording:
         """The recording of an example, read once per build; raises like `recording.require_good`."""
         if name not in self._records:
             try:
-                self._records[name] = recording.require_good(name)
+                self._records[name] = self._read(name)
             except CudatutError as error:
                 self._records[name] = error
         found = self._records[name]
@@ -43,8 +48,23 @@ class State:
             raise found.with_traceback(None)
         return found
 
+    def _read(self, name: str) -> Recording:
+        failed = failures.reason(name) if self.mode != "strict" else None
+        if failed is not None:
+            return missing.stand_in(name, failed)
+        try:
+            return recording.require_good(name)
+        except UnknownExampleError:
+            raise
+        except CudatutError as error:
+            if self.mode != "preview":
+                raise
+            return missing.stand_in(name, str(error))
+
     def report(self, problem: object) -> None:
         """Fail this build with `problem`, once it has gone through all pages."""
+        if isinstance(problem, missing.MissingOutputError):  # the page says so in its place
+            return
         if str(problem) in self.problems:  # said of the recording already, before any page
             return
         where = f"docs/{self.lang}/{self.page}: " if self.page else ""

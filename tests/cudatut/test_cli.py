@@ -161,11 +161,26 @@ def test_record_reports_and_fails(book, monkeypatch, capsys, failed, status):
         return outcomes
 
     monkeypatch.setattr(recorder, "record_all", record_all)
+    book.example("a/x")
     assert cli.main(["record", "a/x", "--stale", "--jobs", "3"]) == status
     captured = capsys.readouterr()
     assert "1 recorded" in captured.out and "1 skipped" in captured.out
     assert "needs sm_90a" in captured.err
     assert ("untouched): a/y, cell 'check': raised" in captured.err) == failed
+
+
+def test_names_parts_and_patterns(book, capsys):
+    for name in ("a/one", "a/one_solutions", "a/two", "b/three", "c/draft"):
+        book.example(name)
+    book.file("drafts.txt", "c/*\nb/d*\n")
+    book.example("b/draft")
+    assert cli._named([]) == []
+    assert cli._named(["a/two", "a"]) == ["a/two", "a/one", "a/one_solutions"]
+    assert cli._named(["a/one*", "b/"]) == ["a/one", "a/one_solutions", "b/three"]
+    assert cli._named(["examples/a/one.py"]) == ["a/one"]
+    assert cli._named(["c"]) == ["c/draft"]
+    assert cli.main(["record", "d"]) == 2
+    assert "there is no example 'd'" in capsys.readouterr().err
 
 
 def test_nothing_to_record(book, capsys):
