@@ -38,10 +38,13 @@ _EXPORTS = {
     "profile": "profiler",
     "sanitize": "sanitizer",
     "isolated": "isolation",
+    "exercise": "exercises",
     "claim": "results",
     "facts": "results",
     "series": "results",
     "show": "results",
+    "table": "results",
+    "trace": "tracing",
 }
 _MODULES = {"limits", "vendor", "recording", "catalog", "results"}
 

@@ -5,18 +5,25 @@ Reads text only: neither Jupyter nor NumPy nor a GPU is needed, so that `python 
 
 import difflib
 import re
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from cudatut import paths
+from cudatut import sizes as sizes_of_header
 from cudatut.errors import CudatutError
 
 DEFAULT_TIMEOUT_S = 120.0
 
 _HEADER = re.compile(r"# ---[ \t]*\r?\n(.*?)^# ---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
 _CELL = re.compile(r"^# %%", re.MULTILINE)
+_CELL_LINE = re.compile(
+    r"^# %%[ \t]*(?P<kind>\[markdown\])?[ \t]*(?P<title>[^\r\n]*?)[ \t]*\r?$", re.MULTILINE
+)
+EXERCISES = "_exercises"  # how the name of a file with the beginnings of exercises ends
 _ARCH = re.compile(r"sm_\d{2,3}[af]?")
 # What a Python file of an example can lead to: kernel files and other examples by their names in strings, headers
 # included by an inline kernel, modules beside it.
@@ -39,7 +46,8 @@ class BadHeaderError(CudatutError):
 class Example:
     """One example: `name` is "<part>/<stem>", `requires` the smallest compute capability that it claims.
 
-    `alone`: it measures time, so nothing else may use the GPU while it is recorded.
+    `alone`: it measures time, so nothing else may use the GPU while it is recorded. `sizes`: by variable, its value and
+    those that tools see instead (`cudatut.sizes`).
     """
 
     name: str
@@ -48,6 +56,7 @@ class Example:
     requires: str
     timeout_s: float
     alone: bool = True
+    sizes: dict[str, tuple] = field(default_factory=dict)
 
     @property
     def notebook(self) -> Path:
@@ -70,7 +79,8 @@ class Example:
 def examples(drafts: bool = False) -> list[Example]:
     """The examples, sorted by name; those in progress only with `drafts`. Raises BadHeaderError naming the file.
 
-    A .py file without header and without `# %%` cells is a module that examples share, not an example.
+    A .py file without header and without `# %%` cells is a module that examples share, not an example; nor is
+    `<chapter>_exercises.py`, which holds what readers begin their exercises with (`cudatut.exercises`).
     An example in progress matches a pattern of examples/drafts.txt: it can be run and recorded by name, but nothing
     waits for its recording, and the site leaves it out.
     """
@@ -80,7 +90,8 @@ def examples(drafts: bool = False) -> list[Example]:
     found = []
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).parts
-        if any(part.startswith((".", "_")) for part in parts):
+        # What readers start exercises from is no example: it does not run to its end.
+        if path.stem.endswith("_exercises") or any(part.startswith((".", "_")) for part in parts):
             continue
         example = _read(path, root)
         if example is not None:
@@ -99,6 +110,24 @@ def draft_patterns() -> list[str]:
     return [line for line in lines if line]
 
 
+def matches(file: str, patterns: list[str]) -> bool:
+    """Whether a file, relative to examples/, belongs to an example in progress."""
+    return any(fnmatchcase(file.rpartition(".")[0], pattern) for pattern in patterns)
+
+
+def renamed() -> dict[str, str]:
+    """Old names of examples and what they are called now: examples/renamed.yml. Raises CudatutError."""
+    path = paths.examples_dir() / "renamed.yml"
+    if not path.is_file():
+        return {}
+    names = _yaml(_text(path), "examples/renamed.yml")
+    if not isinstance(names, dict) or not all(
+        isinstance(name, str) for pair in names.items() for name in pair
+    ):
+        raise CudatutError("examples/renamed.yml: each line must be 'old name: new name'")
+    return names
+
+
 def get(name: str) -> Example:
     """The example of this name; a path to its .py, .cu or .ipynb will do too. Raises UnknownExampleError."""
     wanted = re.sub(
@@ -111,6 +140,14 @@ def get(name: str) -> Example:
     example = _read(path, root) if path.is_file() and path.resolve().is_relative_to(root) else None
     if example is not None:
         return example
+    if new := renamed().get(wanted):
+        print(f"{wanted} is called {new} now.", file=sys.stderr)
+        return get(new)
+    if wanted.endswith(EXERCISES) and path.is_file():
+        raise UnknownExampleError(
+            f"'{wanted}' is no example: it holds the beginnings of exercises. "
+            f"`python -m cudatut exercise {wanted.removesuffix(EXERCISES)}` lists them."
+        )
     everything = [example.name for example in examples(drafts=True)]
     stems = {known.rpartition("/")[2]: known for known in everything}
     close = [
@@ -129,23 +166,62 @@ def relative(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def _read(path: Path, root: Path) -> Example | None:
+def header(path: Path, shown: str) -> dict[str, Any] | None:
+    """What the `# ---` header of a Python file says under `jupyter: cudatut:`, or None without a header.
+
+    shown: the file's name in messages. Raises BadHeaderError for a header that cannot be read.
+    """
+    match = _HEADER.match(_text(path))
+    if match is None:
+        return None
+    lines = (line.removeprefix("#").removeprefix(" ") for line in match[1].splitlines())
+    found = _yaml("\n".join(lines), shown)
+    own = (found.get("jupyter") or {}).get("cudatut") if isinstance(found, dict) else None
+    if not isinstance(own, dict):
+        raise BadHeaderError(f"{shown}: the header lacks 'jupyter: cudatut:'; see CONTRIBUTING.md")
+    return own
+
+
+def cells(path: Path) -> dict[str, str]:
+    """Code of each named cell of a file, without the blank lines around it."""
     text = _text(path)
+    found: dict[str, str] = {}
+    marks = list(_CELL_LINE.finditer(text))
+    for mark, following in zip(marks, [*marks[1:], None]):
+        if mark["title"] and not mark["kind"]:
+            code = text[mark.end() : following.start() if following else len(text)]
+            found[mark["title"]] = code.replace("\r\n", "\n").strip("\n").rstrip()
+    return found
+
+
+def sizes(path: Path) -> dict[str, tuple]:
+    """`sizes` of the header of any Python file; empty without. Raises BadHeaderError."""
+    root = paths.examples_dir()
+    shown = f"examples/{relative(path, root)}" if path.is_relative_to(root) else str(path)
+    return _sizes(path, header(path, shown) or {}, shown)
+
+
+def _sizes(path: Path, own: dict[str, Any], shown: str) -> dict[str, tuple]:
+    if "sizes" not in own:
+        return {}
+    try:
+        return sizes_of_header.read(own["sizes"], _text(path))
+    except ValueError as error:
+        raise BadHeaderError(f"{shown}: the header's {error}") from error
+
+
+def _read(path: Path, root: Path) -> Example | None:
+    if path.stem.endswith(EXERCISES):
+        return None
     name = relative(path.with_suffix(""), root)
     shown = f"examples/{name}.py"
-    match = _HEADER.match(text)
-    if match is None:
-        if _CELL.search(text):
+    own = header(path, shown)
+    if own is None:
+        if _CELL.search(_text(path)):
             raise BadHeaderError(
                 f"{shown} has cells but does not begin with a '# ---' header; see CONTRIBUTING.md"
             )
         return None
-    header = _yaml(
-        "\n".join(line.removeprefix("#").removeprefix(" ") for line in match[1].splitlines()), shown
-    )
-    own = (header.get("jupyter") or {}).get("cudatut") if isinstance(header, dict) else None
-    if not isinstance(own, dict):
-        raise BadHeaderError(f"{shown}: the header lacks 'jupyter: cudatut:'; see CONTRIBUTING.md")
     title, requires, timeout_s = (
         own.get("title"),
         own.get("requires"),
@@ -166,7 +242,9 @@ def _read(path: Path, root: Path) -> Example | None:
     alone = own.get("alone", True)
     if not isinstance(alone, bool):
         raise BadHeaderError(f"{shown}: the header's alone is {alone!r}; it must be true or false")
-    return Example(name, path, dict(title), requires, float(timeout_s), alone)
+    return Example(
+        name, path, dict(title), requires, float(timeout_s), alone, _sizes(path, own, shown)
+    )
 
 
 def _yaml(text: str, shown: str) -> object:

@@ -1,4 +1,4 @@
-"""The command line: python -m cudatut doctor | list | run | record | status | sanitize | try | tune | results.
+"""The command line: python -m cudatut doctor | list | run | trace | record | status | sanitize | try | tune | results | exercise.
 
 Exit status: 0 all is well, 1 something asked for is not well (stale, failed, an error found), 2 the command could not be
 carried out (unknown name, no GPU ...), with one message on stderr; CUDATUT_DEBUG=1 shows the traceback.
@@ -12,11 +12,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import cudatut
 from cudatut.errors import CudatutError, NoGpuError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        # A Chinese title on a console with a code page of its own (cp1252): escapes rather than a traceback.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     options = _parser().parse_args(arguments)
     try:
         status = options.run(options)
@@ -39,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m cudatut", description="Run, record and check the book's examples."
     )
+    parser.add_argument("--version", action="version", version=f"cudatut {cudatut.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, run: Any, text: str) -> argparse.ArgumentParser:
@@ -69,6 +75,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     added = command("run", _run, "Run an example on this GPU; without one, replay its recording.")
     added.add_argument("name", metavar="NAME", help="such as start/first_kernel")
+    added = command(
+        "trace",
+        _trace,
+        "Run a script, and show what the GPU worked at and what the calls of the host waited for.",
+    )
+    added.add_argument("script", metavar="SCRIPT", help="a Python file, or an example's name")
+    added.add_argument(
+        "arguments", nargs=argparse.REMAINDER, metavar="...", help="handed to the script"
+    )
     added = command(
         "record",
         _record,
@@ -120,7 +135,47 @@ def _parser() -> argparse.ArgumentParser:
         "Time a ladder's scoreboard on this GPU and keep it for the site; without a name, list what is kept.",
     )
     added.add_argument("ladder", nargs="?", metavar="LADDER", help="such as gemm")
+    _exercise_arguments(
+        command(
+            "exercise",
+            _exercise,
+            "List the exercises, or write the file that one begins with; running the file grades it.",
+        )
+    )
     return parser
+
+
+def _exercise_arguments(to: argparse.ArgumentParser) -> None:
+    to.add_argument(
+        "chapter",
+        nargs="?",
+        metavar="CHAPTER",
+        help="such as start/errors; without a number it lists the chapter's exercises",
+    )
+    to.add_argument("number", nargs="?", type=_positive, metavar="N", help="of the exercise")
+    to.add_argument(
+        "--level", choices=("warm-up", "easy", "medium", "hard"), help="list those alone"
+    )
+    to.add_argument("--notebook", action="store_true", help="write a notebook (.ipynb)")
+    to.add_argument(
+        "--solution", action="store_true", help="print our solution; with --out, write its file"
+    )
+    to.add_argument(
+        "--lang", choices=("en", "zh"), default="en", help="language of the text (default: en)"
+    )
+    to.add_argument(
+        "--out", metavar="FILE", help="file or folder to write to (default: start_errors_2.py here)"
+    )
+    to.add_argument(
+        "--forget",
+        action="store_true",
+        help="remove the progress that is kept, of one exercise or of all",
+    )
+    to.add_argument(
+        "--write-notebooks",
+        action="store_true",
+        help="for authors: bring examples/*/*_exercises.ipynb up to date",
+    )
 
 
 def _positive(text: str) -> int:
@@ -176,6 +231,8 @@ def _list(options: argparse.Namespace) -> int:
             }
             if loaded.stale():
                 state = "stale"
+            elif loaded.edited():
+                state = "edited"
             elif loaded.problems():
                 state = "failed"
         except recording.MissingRecordingError:
@@ -198,7 +255,8 @@ def _list(options: argparse.Namespace) -> int:
             }
             for example, state, recorded in entries
         ]
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+        unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+        print(json.dumps(found, indent=2, ensure_ascii=not unicode))
         return 0
     width = max((len(example.name) for example, _, _ in entries), default=0)
     for example, state, recorded in entries:
@@ -210,7 +268,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from cudatut import catalog, recording
+    from cudatut import catalog, exercises, recording
 
     bad = []
     examples = catalog.examples()
@@ -221,7 +279,7 @@ def _status(options: argparse.Namespace) -> int:
             bad.append(example.name)
             print(error)
     known = {example.name for example in catalog.examples(drafts=True)}
-    orphans = _orphans(known)
+    orphans = _orphans(known | {chapter + catalog.EXERCISES for chapter in exercises.chapters()})
     if len(known) > len(examples):
         print(
             f"{len(known) - len(examples)} examples in progress are left out: see examples/drafts.txt"
@@ -251,15 +309,41 @@ def _orphans(known: set[str]) -> list[str]:
 def _run(options: argparse.Namespace) -> int:
     from cudatut import catalog, doctor
 
-    example = catalog.get(options.name)
-    missing = doctor.why_no_gpu()
+    try:
+        example = catalog.get(options.name)
+    except catalog.UnknownExampleError as error:
+        _refuse_a_readers_file(options.name, error)
+        raise
+    missing = doctor.why_no_gpu() or doctor.gpu_lacks(example.requires)
     if missing:
         return _replay(example, missing)
     import subprocess
 
     from cudatut.recorder import environment
 
-    return subprocess.run([sys.executable, str(example.path)], env=environment()).returncode
+    command = [sys.executable, "-m", "cudatut.running", str(example.path)]
+    return subprocess.run(command, env=environment()).returncode
+
+
+def _refuse_a_readers_file(name: str, error: CudatutError) -> None:
+    """A file that is no example of the book: what to do with it instead. Raises CudatutError if it is one."""
+    if not os.path.isfile(name):
+        return
+    if name.endswith(".py"):
+        advice = f"A file of your own is run by Python itself: `python {name}`."
+    elif name.endswith(".cu"):
+        advice = f"A kernel of your own is ranked by `python -m cudatut try LADDER {name}`."
+    else:
+        return
+    raise CudatutError(f"`run` runs the examples of the book, and {name} is none. {advice}") from error
+
+
+def _trace(options: argparse.Namespace) -> int:
+    from cudatut import tracing
+
+    status, found = tracing.run(tracing.find(options.script), options.arguments)
+    print(f"\n{found.text()}")
+    return status
 
 
 def _replay(example: Any, missing: str) -> int:
@@ -386,6 +470,46 @@ def _results(options: argparse.Namespace) -> int:
         return 0
     lines = gpu_scoreboard.listing()
     print("\n".join(lines) if lines else f"nothing is kept yet in {gpu_results.folder()}")
+    return 0
+
+
+def _exercise(options: argparse.Namespace) -> int:
+    from cudatut import exercises
+
+    if options.write_notebooks:
+        written = exercises.write_notebooks()
+        print("\n".join([*map(str, written), f"{len(written)} notebooks written"]))
+        return 0
+    exercise = None
+    if options.chapter and options.number:
+        exercise = exercises.get(options.chapter, options.number)
+    if options.forget:
+        if options.chapter and exercise is None:
+            raise CudatutError("--forget takes a chapter and a number, or neither")
+        path = exercises.forget(exercise)
+        what = f"the progress of {exercise.name} was" if exercise else "all progress was"
+        print(f"{what} removed from {path}")
+        return 0
+    if exercise is None:
+        if options.notebook or options.solution or options.out:
+            raise CudatutError(
+                "say which exercise, by chapter and number: python -m cudatut exercise start/errors 2"
+            )
+        print("\n".join(exercises.listing(options.chapter, options.level, options.lang)))
+        return 0
+    if options.solution and not options.out and not options.notebook:
+        print(exercises.started(exercise, options.lang, solution=True), end="")
+        return 0
+    path = exercises.write(
+        exercise,
+        options.out,
+        lang=options.lang,
+        notebook=options.notebook,
+        solution=options.solution,
+    )
+    print(f"wrote {path}")
+    if not options.notebook:
+        print(f"Write your part into it, then run it, and it checks itself: python {path}")
     return 0
 
 

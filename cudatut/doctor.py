@@ -9,17 +9,18 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib import metadata as packages
 from pathlib import Path
 
-from cudatut import nvcc
-from cudatut.errors import CudatutError
+from cudatut import nvcc, paths
+from cudatut.errors import CudatutError, NoGpuError
 
 OLDEST_PYTHON = (3, 11)
-_BUILD_NEEDS = "PyPI has no PyCUDA wheels, so pip compiles it: that needs nvcc on PATH, cuda.h (both in the CUDA toolkit) and "
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,60 @@ def why_no_gpu() -> str | None:
     return None if count else "the NVIDIA driver shows no GPU"
 
 
+def require_gpu() -> None:
+    """Raises NoGpuError unless the driver shows a GPU: what `make live` asks before it compiles PyCUDA for minutes."""
+    if missing := why_no_gpu():
+        raise NoGpuError(f"this needs a GPU, and there is none here: {missing}")
+
+
+def gpu_lacks(requires: str) -> str | None:
+    """Why the first GPU cannot run an example with this header (`sm_80`, `sm_90a`), or None; also where there is no GPU.
+
+    Asks the driver alone: no context, no PyCUDA.
+    """
+    from cudatut.gpu import supports
+
+    if why_no_gpu():
+        return None
+    name, capability = _name_and_capability(0)
+    if supports(capability, requires):
+        return None
+    wanted = f"{requires[3:].rstrip('af')[:-1]}.{requires.rstrip('af')[-1]}"
+    least = f"exactly {wanted}" if requires[-1] in "af" else f"{wanted} or newer"
+    return (
+        f"it needs a GPU of compute capability {least} ({requires}), and this one, {name}, "
+        "has {}.{}".format(*capability)
+    )
+
+
+def driver_cuda() -> tuple[int, int] | None:
+    """Newest CUDA version that the driver runs, such as (13, 0); None without a driver."""
+    driver, version = _driver(), ctypes.c_int(0)
+    if driver is None or driver.cuDriverGetVersion(ctypes.byref(version)) != 0:
+        return None
+    return version.value // 1000, version.value % 1000 // 10
+
+
+def cupy_package() -> str | None:
+    """The package with the CuPy that this driver can run, or None where none fits."""
+    version = driver_cuda()
+    return {12: "cupy-cuda12x", 13: "cupy-cuda13x"}.get(version[0]) if version else None
+
+
+def pip_install(extra: str) -> str:
+    """The command that installs what this extra of pyproject.toml holds, from where this cudatut runs.
+
+    The project is not on PyPI: in a checkout it is the checkout that pip is given, elsewhere the repository.
+    """
+    root = paths.repo_root()
+    if root is not None:
+        here = "." if root == Path.cwd().resolve() else str(root)
+        return f"pip install -e '{here}[{extra}]'"
+    from cudatut.recorder import repository
+
+    return f"pip install 'cudatut[{extra}] @ git+{repository()}'"
+
+
 # --- driver and GPU -------------------------------------------------------------------------------------------------
 
 _DRIVER_LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
@@ -105,21 +160,26 @@ def _device_count() -> tuple[int, int]:
     return status, count.value
 
 
-def _driver_cuda() -> tuple[int, int] | None:
-    """Newest CUDA version that the driver runs, such as (13, 0)."""
-    driver, version = _driver(), ctypes.c_int(0)
-    if driver is None or driver.cuDriverGetVersion(ctypes.byref(version)) != 0:
-        return None
-    return version.value // 1000, version.value % 1000 // 10
-
-
 def _python() -> Check:
     found = f"{platform.python_version()} at {sys.executable}"
+    if sys.version_info >= OLDEST_PYTHON and _belongs_to_the_system():
+        return Check(
+            "Python",
+            "warn",
+            f"{found}, which belongs to the operating system: pip refuses to install into it",
+            "Make an environment of your own first:\npython3 -m venv .venv && . .venv/bin/activate",
+        )
     if sys.version_info < OLDEST_PYTHON:
         return Check(
             "Python", "fail", found, "Install Python {}.{} or newer.".format(*OLDEST_PYTHON)
         )
     return Check("Python", "ok", found)
+
+
+def _belongs_to_the_system() -> bool:
+    """Whether pip would refuse with 'externally-managed-environment' (PEP 668)."""
+    marker = Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
+    return sys.prefix == sys.base_prefix and marker.is_file()
 
 
 def _nvidia_driver() -> Check:
@@ -132,7 +192,7 @@ def _nvidia_driver() -> Check:
         if sys.platform == "darwin":
             where = "macOS has no CUDA. Use Colab: every example page has an 'Open in Colab' link."
         return Check("NVIDIA driver", "fail", f"none ({_DRIVER_LIBRARY} not found)", where)
-    version = _driver_cuda()
+    version = driver_cuda()
     if version is None:
         return Check(
             "NVIDIA driver",
@@ -165,6 +225,11 @@ def _gpu() -> Check:
 
 
 def _describe(number: int) -> str:
+    name, capability = _name_and_capability(number)
+    return "{} (compute capability {}.{})".format(name, *capability)
+
+
+def _name_and_capability(number: int) -> tuple[str, tuple[int, int]]:
     driver, device, name = _driver(), ctypes.c_int(0), ctypes.create_string_buffer(100)
     major, minor = ctypes.c_int(0), ctypes.c_int(0)
     driver.cuDeviceGet(ctypes.byref(device), number)
@@ -173,7 +238,7 @@ def _describe(number: int) -> str:
         ctypes.byref(major), 75, device
     )  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
     driver.cuDeviceGetAttribute(ctypes.byref(minor), 76, device)  # ..._MINOR
-    return f"{name.value.decode()} (compute capability {major.value}.{minor.value})"
+    return name.value.decode(), (major.value, minor.value)
 
 
 # --- compilers ------------------------------------------------------------------------------------------------------
@@ -186,7 +251,7 @@ def _nvcc() -> Check:
     except CudatutError as error:
         return Check("nvcc", "fail", "none that works", str(error))
     found = f"{version} at {path}"
-    limit = _driver_cuda()
+    limit = driver_cuda()
     toolkit = tuple(int(part) for part in version.split(".")[:2])
     if limit and toolkit[0] > limit[0]:
         return Check(
@@ -194,7 +259,7 @@ def _nvcc() -> Check:
             "warn",
             f"{found}: newer than the driver, which runs CUDA {limit[0]}.{limit[1]}",
             "Code for this GPU's own architecture may still load, but PTX will not.\n"
-            f"Update the driver, or use a toolkit {limit[0]}.x (`pip install 'nvidia-cuda-nvcc=={limit[0]}.*'`).",
+            f"Update the driver, or use a toolkit {limit[0]}.x (https://developer.nvidia.com/cuda-toolkit-archive).",
         )
     return Check("nvcc", "ok", found)
 
@@ -206,27 +271,132 @@ def _host_compiler() -> Check:
         return Check("C++ compiler", "fail", "none", str(error))
 
 
-def _cuda_h() -> Check:
-    places = [
-        Path(os.environ[variable], "include")
-        for variable in ("CUDA_HOME", "CUDA_PATH")
-        if variable in os.environ
-    ]
-    with contextlib.suppress(CudatutError):
-        # .../bin/nvcc, or a wheel's .../cu13/bin/nvcc
-        places += [parent / "include" for parent in nvcc.find_nvcc().resolve().parents[1:3]]
-    places += [Path("/usr/local/cuda/include"), Path("/usr/include")] if os.name != "nt" else []
-    for place in places:
-        if (place / "cuda.h").is_file():
-            return Check("cuda.h", "ok", str(place / "cuda.h"))
-    built = importlib.util.find_spec("pycuda") is not None
-    return Check(
-        "cuda.h",
-        "ok" if built else "warn",
-        "none" + (" (needed to build PyCUDA only, which is installed)" if built else ""),
-        "Only building PyCUDA needs it: install the CUDA toolkit (Debian, Ubuntu: `apt install nvidia-cuda-toolkit`,\n"
-        "or NVIDIA's package cuda-toolkit), or `pip install nvidia-cuda-runtime`.",
+# --- what compiles PyCUDA -------------------------------------------------------------------------------------------
+
+# PyPI has no wheels of PyCUDA: pip compiles it. Its setup.py takes the toolkit's place from the first nvcc on PATH.
+_WITHOUT_CURAND = "CUDA_ENABLE_CURAND = False"
+
+
+def _toolkit() -> Path | None:
+    """The folder that PyCUDA's build takes for the CUDA toolkit's, or None without nvcc on PATH."""
+    found = shutil.which("nvcc")
+    return Path(os.path.abspath(found)).parent.parent if found else None
+
+
+def _settings_of_the_build() -> str:
+    """What the user or the administrator has set for PyCUDA's build, as text."""
+    files = (Path.home() / ".aksetup-defaults.py", Path("/etc/aksetup-defaults.py"))
+    return "\n".join(
+        file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file()
     )
+
+
+def _without_curand() -> bool:
+    return re.search(r"^CUDA_ENABLE_CURAND *= *False", _settings_of_the_build(), re.M) is not None
+
+
+def _header(name: str) -> Path | None:
+    """Where the compiler finds this header when it builds PyCUDA, or None."""
+    include = _toolkit() / "include" if _toolkit() else None
+    if os.name == "nt":
+        return include / name if include and (include / name).is_file() else None
+    try:
+        command = [str(nvcc.find_host_compiler()), "-E", "-x", "c++", "-"]
+    except CudatutError:
+        return include / name if include and (include / name).is_file() else None
+    folders = [include, Path(sysconfig.get_path("include"))]
+    command += [f"-I{folder}" for folder in folders if folder]
+    done = subprocess.run(
+        command, input=f"#include <{name}>\n", capture_output=True, text=True, timeout=60
+    )
+    found = re.search(rf'^# \d+ "(.*/{re.escape(name)})"', done.stdout, re.MULTILINE)
+    return Path(found[1]) if found and done.returncode == 0 else None
+
+
+def _links(library: str) -> bool:
+    """Whether the linker finds lib<library>.so where PyCUDA's build looks for it. On Windows it is not tried."""
+    if os.name == "nt":
+        return True
+    root = _toolkit()
+    places = [root / part for part in ("lib", "lib64", "lib/stubs", "lib64/stubs")] if root else []
+    try:
+        compiler = str(nvcc.find_host_compiler())
+    except CudatutError:
+        return any((place / f"lib{library}.so").is_file() for place in places)
+    with tempfile.TemporaryDirectory() as folder:
+        command = [compiler, "-shared", "-o", f"{folder}/x.so", "-x", "c++", "-", "-x", "none"]
+        command += [*(f"-L{place}" for place in places), f"-l{library}"]
+        done = subprocess.run(command, input="", capture_output=True, text=True, timeout=60)
+    return done.returncode == 0
+
+
+def _how_to_get_the_toolkit() -> str:
+    """A toolkit that is whole may be here, but not the first on PATH."""
+    named = (os.environ.get(variable) for variable in ("CUDA_HOME", "CUDA_PATH"))
+    places = [Path(place) for place in named if place]
+    places += [Path("/usr/local/cuda"), *sorted(Path("/usr/local").glob("cuda-*"), reverse=True)]
+    for place in places:
+        if place != _toolkit() and all((place / x).is_file() for x in ("include/cuda.h", "bin/nvcc")):
+            return (
+                f"There is a toolkit in {place}, but the first nvcc on PATH is not its own:\n"
+                f"`export PATH={place / 'bin'}:$PATH`"
+            )
+    return (
+        "Install the CUDA toolkit (NVIDIA's package cuda-toolkit; Debian, Ubuntu: `apt-get install nvidia-cuda-toolkit`),\n"
+        "and let its nvcc be the first on PATH, as with `export PATH=/usr/local/cuda/bin:$PATH`."
+    )
+
+
+def _build_needs() -> list[tuple[str, str | None, str]]:
+    """(what PyCUDA's build needs, where it is or None, how to get it), in the order in which the build would miss it."""
+    advice = _how_to_get_the_toolkit()
+    if _is_wsl():
+        advice += "\nIn WSL take the package for 'WSL-Ubuntu', which brings no driver."
+    needs = [("nvcc on PATH", shutil.which("nvcc"), advice)]
+    try:
+        needs.append(("C++ compiler", str(nvcc.find_host_compiler()), ""))
+    except CudatutError as error:
+        needs.append(("C++ compiler", None, str(error)))
+    version = "{}.{}".format(*sys.version_info[:2])
+    for header, how in (
+        ("Python.h", f"Debian, Ubuntu: `apt-get install python3-dev` (python{version}-dev for this Python); "
+                     "Fedora: `dnf install python3-devel`."),
+        ("cuda.h", advice),
+    ):  # fmt: skip
+        place = _header(header)
+        needs.append((header, str(place) if place else None, how))
+    if not _without_curand():
+        place = _header("curand.h")
+        curand = str(place) if place and _links("curand") else None
+        needs.append(
+            (
+                "curand.h" if place is None else "libcurand",
+                curand,
+                "It comes with the whole toolkit (NVIDIA's package libcurand-dev-13-0, or -12-9 ...). The book does without\n"
+                f"it: `echo '{_WITHOUT_CURAND}' >> ~/.aksetup-defaults.py` builds PyCUDA without.",
+            )
+        )
+    needs.append(
+        (
+            "libcuda to link with",
+            "found" if _links("cuda") else None,
+            "The driver brings libcuda.so; where there is none (in a container), the toolkit's lib64/stubs does, if its own\n"
+            "nvcc is the first on PATH.",
+        )
+    )
+    return needs
+
+
+def _pycuda_build() -> Check:
+    """Everything that compiling PyCUDA needs, in one line; where PyCUDA is installed it is not looked for."""
+    if importlib.util.find_spec("pycuda") is not None:
+        return Check("PyCUDA's build", "ok", "not needed: PyCUDA is installed")
+    needs = _build_needs()
+    missing = [(what, advice) for what, place, advice in needs if place is None]
+    if missing:
+        fix = "\n".join(f"{what}: {advice}" for what, advice in missing)
+        return Check("PyCUDA's build", "warn", f"lacks {', '.join(what for what, _ in missing)}", fix)
+    return Check("PyCUDA's build", "ok", ", ".join(f"{what}: {place}" for what, place, _ in needs))
 
 
 # --- Python packages ------------------------------------------------------------------------------------------------
@@ -250,36 +420,48 @@ def _pycuda() -> Check:
 
 
 def _how_to_build_pycuda() -> str:
+    lines = ["PyPI has no wheels of PyCUDA: pip compiles it, which takes two minutes or more."]
     if sys.platform == "win32":
-        return (
-            f"{_BUILD_NEEDS}cl.exe.\n"
-            "Open 'x64 Native Tools Command Prompt for VS', see that `nvcc --version` answers there, then:\n"
-            "pip install cudatut[gpu]\n"
-            "Less work: WSL (`wsl --install`), where it is as on Linux."
-        )
-    compiler = "sudo apt-get install g++ python3-dev"
-    driver = (
-        "\nIn WSL install the toolkit package for 'WSL-Ubuntu', which brings no driver."
-        if _is_wsl()
-        else ""
-    )
-    return (
-        f"{_BUILD_NEEDS}g++:\n"
-        f"{compiler}\n"
-        "export PATH=/usr/local/cuda/bin:$PATH\n"
-        f"pip install 'cudatut[gpu]'{driver}"
-    )
+        lines += [
+            "Open 'x64 Native Tools Command Prompt for VS', see that `nvcc --version` answers there, then:",
+            pip_install("gpu").replace("'", '"'),
+            "Less work: WSL (`wsl --install`), where it is as on Linux.",
+        ]
+        return "\n".join(lines)
+    if any(place is None for _, place, _ in _build_needs()):
+        lines.append("First mend what the line 'PyCUDA's build' lacks. Then:")
+    return "\n".join([*lines, pip_install("gpu")])
 
 
 def _cupy() -> Check:
+    package = cupy_package()
     if importlib.util.find_spec("cupy") is None:
+        fix = f"pip install {package}" if package else "There is a CuPy for drivers of CUDA 12 and of CUDA 13."
+        return Check("CuPy", "warn", "none: benchmarks lack the vendor's rows", fix)
+    installed = sorted(
+        name
+        for name in packages.packages_distributions().get("cupy", [])
+        if name.startswith("cupy-cuda")
+    )
+    if package and installed and package not in installed:
+        version = "{}.{}".format(*driver_cuda())
         return Check(
             "CuPy",
             "warn",
-            "none: benchmarks lack the vendor's rows",
-            "pip install 'cudatut[vendor]'",
+            f"{installed[0]}, but the driver runs CUDA {version}: its calls may fail",
+            f"pip uninstall -y {installed[0]} && pip install {package}",
         )
-    return Check("CuPy", "ok", "installed")
+    return Check("CuPy", "ok", "installed" + (f": {installed[0]}" if installed else ""))
+
+
+def _tracing() -> Check:
+    if importlib.util.find_spec("cupti") is None:
+        version = driver_cuda()
+        extra = "trace12" if version and version[0] < 13 else "trace13"
+        return Check(
+            "cupti-python", "warn", "none: `python -m cudatut trace` cannot run", pip_install(extra)
+        )
+    return Check("cupti-python", "ok", "installed")
 
 
 def _recording() -> Check:
@@ -287,10 +469,7 @@ def _recording() -> Check:
     missing = [name for name in wanted if importlib.util.find_spec(name) is None]
     if missing:
         return Check(
-            "recording",
-            "warn",
-            f"lacks {', '.join(missing)}",
-            "To record: pip install 'cudatut[record]'",
+            "recording", "warn", f"lacks {', '.join(missing)}", f"To record: {pip_install('record')}"
         )
     return Check("recording", "ok", ", ".join(wanted))
 
@@ -364,10 +543,11 @@ _CHECKS = [
     _gpu,
     _nvcc,
     _host_compiler,
-    _cuda_h,
+    _pycuda_build,
     _pycuda,
     _pycuda_cache,
     _cupy,
+    _tracing,
     _tool("ncu", "Nsight Compute", "examples show no hardware counters"),
     _tool("nsys", "Nsight Systems", "the timeline of the profiling chapter cannot be made"),
     _tool("compute-sanitizer", "compute-sanitizer", "nothing can be recorded or sanitized"),

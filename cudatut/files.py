@@ -22,3 +22,19 @@ def write_whole(path: Path, raw: bytes) -> None:
             with suppress(OSError):
                 os.unlink(file.name)
             raise
+
+
+def write_new(path: Path, raw: bytes) -> None:
+    """Write a file that is not there yet, in one step. Raises FileExistsError, and what is there stays; OSError."""
+    with tempfile.TemporaryDirectory(
+        dir=path.parent, prefix=f".{path.stem}-", ignore_cleanup_errors=True
+    ) as folder:
+        whole = Path(folder, path.name)
+        write_whole(whole, raw)
+        try:
+            os.link(whole, path)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without hard links
+            with path.open("xb") as file:
+                file.write(raw)

@@ -39,7 +39,8 @@ class _Started:
         command = [program, "--csv", "--page", "raw", "--print-units", "base"]
         command += ["--clock-control", "none", *run.options]
         # --kill: what the example does after the last of those launches is of no interest, and takes time.
-        command += ["--kill", "yes", "--log-file", str(self._log), sys.executable, run.file]
+        command += ["--kill", "yes", "--log-file", str(self._log)]
+        command += [sys.executable, "-m", "cudatut.watched", run.file]
         env = tool.environment_for("ncu")
         if waits:
             env["CUDATUT_GATE"] = str(self._gate)

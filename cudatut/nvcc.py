@@ -1,4 +1,4 @@
-"""Where nvcc is: the CUDA toolkit's, or the one in PyPI's wheels (`pip install cudatut[nvcc]`).
+"""Where nvcc is: the CUDA toolkit's, or the one in PyPI's wheels (the extra `nvcc` of the project).
 
 Compiling needs no GPU. It needs a host compiler (g++ on Linux, cl.exe on Windows), which no wheel
 carries.
@@ -17,10 +17,6 @@ from cudatut.errors import ToolMissing
 
 _EXE = ".exe" if os.name == "nt" else ""
 
-HOW_TO_GET_NVCC = (
-    "Install the CUDA toolkit (developer.nvidia.com/cuda-downloads), or nvcc alone from PyPI with "
-    "`pip install 'cudatut[nvcc]'` (Linux and Windows), or set CUDATUT_NVCC to an nvcc you have."
-)
 HOW_TO_GET_A_HOST_COMPILER = (
     "nvcc hands the host half of a source to cl.exe: install the C++ Build Tools for Visual Studio "
     "and start from their command prompt."
@@ -28,6 +24,16 @@ HOW_TO_GET_A_HOST_COMPILER = (
     else "nvcc hands the host half of a source to g++: install it (Debian and Ubuntu: "
     "`apt-get install g++`; Fedora: `dnf install gcc-c++`)."
 )
+
+
+def how_to_get_nvcc() -> str:
+    """What to do where no nvcc works."""
+    from cudatut.doctor import pip_install
+
+    return (
+        "Install the CUDA toolkit (developer.nvidia.com/cuda-downloads), or nvcc alone from PyPI with "
+        f"`{pip_install('nvcc')}` (Linux and Windows), or set CUDATUT_NVCC to an nvcc you have."
+    )
 
 
 def find_nvcc() -> Path:
@@ -48,7 +54,7 @@ def find_nvcc() -> Path:
         if path is not None and os.access(path, os.X_OK):
             return path.absolute()
         looked.append(place)
-    raise ToolMissing(f"nvcc not found (looked at: {', '.join(looked)}). {HOW_TO_GET_NVCC}")
+    raise ToolMissing(f"nvcc not found (looked at: {', '.join(looked)}). {how_to_get_nvcc()}")
 
 
 def _candidates() -> Iterator[tuple[str, Path | None]]:
@@ -107,11 +113,11 @@ def nvcc_version(nvcc: Path) -> str:
             [nvcc, "--version"], capture_output=True, text=True, timeout=60, check=True
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise ToolMissing(f"{nvcc} does not run: {error}. {HOW_TO_GET_NVCC}") from error
+        raise ToolMissing(f"{nvcc} does not run: {error}. {how_to_get_nvcc()}") from error
     found = re.search(r"\bV(\d+(?:\.\d+)+)", done.stdout)
     if found is None:
         raise ToolMissing(
-            f"{nvcc} does not answer like nvcc: {done.stdout[:200]!r}. {HOW_TO_GET_NVCC}"
+            f"{nvcc} does not answer like nvcc: {done.stdout[:200]!r}. {how_to_get_nvcc()}"
         )
     return found.group(1)
 

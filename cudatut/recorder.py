@@ -361,14 +361,19 @@ def _notebook_metadata() -> dict[str, Any]:
     }
 
 
-def _install_cell() -> Any:
+def _install_cell(name: str) -> Any:
+    """The first cell of the notebook of this example: what it needs where it is opened outside a checkout."""
     import nbformat
 
     source = (
         "try:\n"
-        "    import cudatut\n"
-        "except ImportError:  # in Colab: builds PyCUDA, a few minutes\n"
-        f'    %pip install -q "cudatut[gpu,vendor] @ git+{repository()}"'
+        "    import cudatut.notebook\n"
+        "except ImportError:  # such as in Colab: this compiles PyCUDA, which takes minutes\n"
+        f'    %pip install -q "cudatut[gpu] @ git+{repository()}"\n'
+        "    import cudatut.notebook\n"
+        "\n"
+        "    cudatut.notebook.install_cupy()\n"
+        f'cudatut.notebook.prepare("{name}")'
     )
     title = recording.INSTALL_CELL
     return nbformat.v4.new_code_cell(source, id=title, metadata={"title": title})
@@ -401,7 +406,7 @@ def write(executed: Executed, sanitizers: list[Sanitizer]) -> Path:
     if executed.session["gpu"] is None:
         raise RecordingFailed(example.name, "its kernel saw no GPU")
     notebook = copy.deepcopy(executed.notebook)
-    notebook.cells.insert(0, _install_cell())
+    notebook.cells.insert(0, _install_cell(example.name))
     notebook.metadata["cudatut"] = {
         "schema": recording.SCHEMA,
         "name": example.name,
@@ -416,7 +421,10 @@ def write(executed: Executed, sanitizers: list[Sanitizer]) -> Path:
         "sanitizers": [sanitizer.json() for sanitizer in sanitizers],
     }
     nbformat.validate(notebook)
-    raw = (nbformat.writes(notebook, version=4).rstrip("\n") + "\n").encode()
+    # Over what will be read from the file, not over what was to be written.
+    unsigned = recording.parse(example.name, example.notebook, _raw(notebook))
+    notebook.metadata["cudatut"]["digest"] = unsigned.digest()
+    raw = _raw(notebook)
     made = recording.parse(example.name, example.notebook, raw)
     if made.problems():
         raise RecordingFailed(example.name, "; ".join(made.problems()))
@@ -429,6 +437,13 @@ def write(executed: Executed, sanitizers: list[Sanitizer]) -> Path:
     except OSError as error:
         raise UnwritableError(f"{example.notebook} cannot be written: {error.strerror}") from error
     return example.notebook
+
+
+def _raw(notebook: Any) -> bytes:
+    """A notebook as the bytes of its file."""
+    import nbformat
+
+    return (nbformat.writes(notebook, version=4).rstrip("\n") + "\n").encode()
 
 
 def commit(sources: Iterable[str]) -> str:
@@ -730,7 +745,7 @@ def _require_jupyter() -> None:
         import nbclient  # noqa: F401
     except ImportError as error:
         raise ToolMissing(
-            f"recording needs '{error.name}': `pip install 'cudatut[record]'`"
+            f"recording needs '{error.name}': `{doctor.pip_install('record')}`"
         ) from error
 
 

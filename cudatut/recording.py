@@ -1,7 +1,8 @@
 """Recordings: executed notebooks beside their examples, read as plain JSON and never trusted blindly.
 
-A recording is whole (every cell ran, all four sanitizers reported), good (no failed check, no error, no zero or NaN
-time, no sanitizer error) and fresh (every file that it was made from is unchanged) before anything shows it.
+A recording is whole (every cell ran, all four sanitizers reported), untouched (its digest is that of what it holds), good
+(no failed check, no error, no zero or NaN time, no sanitizer error) and fresh (every file that it was made from is
+unchanged) before anything shows it.
 Making one needs a GPU and lives in `cudatut.recorder`.
 """
 
@@ -49,6 +50,10 @@ class DamagedRecordingError(CudatutError):
 
 class StaleRecordingError(CudatutError):
     """A recording made from files that have changed since."""
+
+
+class EditedRecordingError(CudatutError):
+    """A recording whose cells, outputs or metadata were changed after it was made: its digest differs."""
 
 
 class FailedRecordingError(CudatutError):
@@ -104,6 +109,20 @@ class Recording:
     def results(self, title: str) -> list[dict[str, Any]]:
         """The results (schema v1) that a cell showed, in order."""
         return self.cell(title).results()
+
+    def digest(self) -> str:
+        """SHA-256 over all that the recording says: titles, sources and outputs of its cells, and its metadata.
+
+        Over values, not over the file's text: how JSON is indented, or a text cut into lines, makes no difference.
+        """
+        cells = [[cell.title, cell.kind, cell.source, cell.outputs] for cell in self.cells]
+        session = {key: value for key, value in self.metadata.items() if key != "digest"}
+        canonical = json.dumps([session, cells], sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def edited(self) -> bool:
+        """Whether anything in it was changed after it was recorded."""
+        return self.metadata.get("digest") != self.digest()
 
     def stale(self) -> list[str]:
         """Files (relative to examples/) that differ from those recorded, or are gone; empty for a fresh recording."""
@@ -166,6 +185,16 @@ def _result_problems(result: dict[str, Any]) -> Iterator[str]:
         for row in result.get("rows", []):
             if isinstance(row.get("value"), float) and not math.isfinite(row["value"]):
                 yield f"'{row.get('name')}' in '{result.get('title')}' is {row['value']}"
+    elif kind == "table":
+        columns = [column.get("name") for column in result.get("columns", [])]
+        for row in result.get("rows", []):
+            for column, value in zip(columns, row.get("values", [])):
+                if isinstance(value, float) and not math.isfinite(value):
+                    yield f"'{row.get('name')}', '{column}' in '{result.get('title')}' is {value}"
+    elif kind == "series":
+        for line, points in result.get("lines", {}).items():
+            if not all(_is_finite(number) for point in points for number in point):
+                yield f"the line '{line}' of '{result.get('title')}' has a value that is not finite"
 
 
 def _is_finite(number: Any) -> bool:
@@ -183,7 +212,7 @@ def source_hash(path: Path) -> str | None:
 
 
 def load(name: str) -> Recording:
-    """The recording of an example, validated to be whole and ours; it may still be stale or failed.
+    """The recording of an example, validated to be ours and of the right form; it may still be stale, edited or failed.
 
     Raises MissingRecordingError, DamagedRecordingError, or UnknownExampleError where there is no such example.
     """
@@ -221,8 +250,8 @@ def parse(name: str, path: Path, raw: bytes) -> Recording:
 def require_good(name: str) -> Recording:
     """The recording of an example, if it may be shown: whole, fresh and good.
 
-    Raises MissingRecordingError, DamagedRecordingError, StaleRecordingError or FailedRecordingError; each message
-    names the file, the reason and the command that mends it.
+    Raises MissingRecordingError, DamagedRecordingError, StaleRecordingError, EditedRecordingError or
+    FailedRecordingError; each message names the file, the reason and the command that mends it.
     """
     recording = load(name)
     stale = recording.stale()
@@ -234,6 +263,15 @@ def require_good(name: str) -> Recording:
         )
         raise StaleRecordingError(
             f"{_shown(name)} is stale: {reasons} since it was recorded. On a machine with a GPU: `{mend(name)}`"
+        )
+    if not isinstance(recording.metadata.get("digest"), str):
+        raise DamagedRecordingError(
+            f"{_shown(name)} is not whole: it has no digest of its outputs, as recordings made before there was one. "
+            f"On a machine with a GPU: `{mend(name)}`"
+        )
+    if recording.edited():
+        raise EditedRecordingError(
+            f"{_shown(name)} was edited after it was recorded: digest differs. On a machine with a GPU: `{mend(name)}`"
         )
     problems = recording.problems()
     if problems:

@@ -115,7 +115,10 @@ class Row:
 
 @dataclass(repr=False)
 class Benchmark(Result):
-    """Medians of interleaved rounds. `unit` is 'GB/s', 'TFLOP/s' or 'us'; `peak` is this GPU's measured limit in that unit."""
+    """Medians of interleaved rounds. `unit` is 'GB/s', 'TFLOP/s' or 'us'; `peak` is this GPU's measured limit in that unit.
+
+    missing: name of a rival that could not run -> the reason.
+    """
 
     kind: ClassVar[str] = "benchmark"
     name: str
@@ -123,16 +126,30 @@ class Benchmark(Result):
     peak: float | None
     rows_: list[Row]
     rounds: int = 0
+    missing: dict[str, str] = field(default_factory=dict)
 
     def json(self) -> dict[str, Any]:
         data = {"kind": self.kind, **asdict(self)}
         data["rows"] = data.pop("rows_")
+        if not self.missing:
+            del data["missing"]
         return data
+
+    def text(self) -> str:
+        return "\n".join(
+            [super().text(), *(f"  {name} *  no row: {why}" for name, why in self.missing.items())]
+        )
+
+    def html(self) -> str:
+        notes = (f"{name}: no row. {reason}" for name, reason in self.missing.items())
+        return super().html() + "".join(f"<p>{html.escape(note)}</p>" for note in notes)
 
     def __getitem__(self, name: str) -> Row:
         for row in self.rows_:
             if row.name == name:
                 return row
+        if name in self.missing:
+            raise KeyError(f"no row {name!r} in benchmark {self.name!r}: {self.missing[name]}")
         raise KeyError(
             f"no row {name!r} in benchmark {self.name!r}: it has {[row.name for row in self.rows_]}"
         )
@@ -290,8 +307,63 @@ class Claim(Result):
 
 
 @dataclass(repr=False)
+class Table(Result):
+    """Values in rows and columns, None where there is none: columns of {"name", "unit"}, rows of {"name", "values"}."""
+
+    kind: ClassVar[str] = "table"
+    title: str
+    corner: str
+    columns_: list[dict[str, Any]]
+    rows_: list[dict[str, Any]]
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "title": self.title,
+            "corner": self.corner,
+            "columns": self.columns_,
+            "rows": self.rows_,
+        }
+
+    def __getitem__(self, name: str) -> dict[str, Any]:
+        """A row's values by column. Raises KeyError naming the rows that there are."""
+        names = [column["name"] for column in self.columns_]
+        for row in self.rows_:
+            if row["name"] == name:
+                return dict(zip(names, row["values"]))
+        raise KeyError(
+            f"no row {name!r} in table {self.title!r}: it has {[row['name'] for row in self.rows_]}"
+        )
+
+    def heading(self) -> str:
+        return self.title
+
+    def columns(self) -> list[str]:
+        # A unit that is the column's name already is not said twice.
+        return [
+            self.corner,
+            *(
+                c["name"] if c["unit"] in (None, "", c["name"]) else f"{c['name']} ({c['unit']})"
+                for c in self.columns_
+            ),
+        ]
+
+    def rows(self) -> list[list[str]]:
+        return [
+            [row["name"], *("" if v is None else format_value(v) for v in row["values"])]
+            for row in self.rows_
+        ]
+
+
+FOREGROUND = 6  # lines that a chart shows in color; more cannot be told apart
+
+
+@dataclass(repr=False)
 class Series(Result):
-    """Lines over a common x: lines[name] = [(x, y), ...]; x and y are each {"name", "unit"}; limit in y's unit."""
+    """Lines over a common x: lines[name] = [(x, y), ...]; x and y are each {"name", "unit"}; limit in y's unit.
+
+    foreground: names of the lines that stand out, at most six; None: the first six.
+    """
 
     kind: ClassVar[str] = "series"
     title: str
@@ -299,6 +371,7 @@ class Series(Result):
     y: dict[str, str]
     lines: dict[str, list[tuple[float, float]]]
     limit: float | None = None
+    foreground: list[str] | None = None
 
     def heading(self) -> str:
         limit = f", limit {format_value(self.limit)} {self.y['unit']}" if self.limit else ""
@@ -351,6 +424,45 @@ def facts(title: str, values: dict[str, Any]) -> Facts:
     return result
 
 
+def table(
+    title: str,
+    rows: dict[Any, dict[str, Any]],
+    corner: str = "",
+    units: dict[str, str] | None = None,
+) -> Table:
+    """Show a table of rows and columns; prose refers to a value by both, `{{ example#cell["row"]["column"] }}`.
+
+    rows: row name -> {column name: value}; a value is a number, string, bool, or None where there is none, as for a column
+    that only other rows have. Columns stand in the order in which rows first name them. corner: the head above the rows'
+    names. units: column name -> unit, shown in the column's head.
+
+    Raises ValueError for a table without values, two rows of one name, and a unit of no column; TypeError for another type.
+    """
+    units = units or {}
+    columns = list(dict.fromkeys(str(column) for row in rows.values() for column in row))
+    names = [str(name) for name in rows]
+    if not columns:
+        raise ValueError(f"table({title!r}): it has no rows with values")
+    if len(set(names)) < len(names):
+        raise ValueError(f"table({title!r}): two of its rows have one name: {names}")
+    if unknown := [name for name in units if name not in columns]:
+        raise ValueError(f"table({title!r}): units has {unknown}, and its columns are {columns}")
+    filled = []
+    for name, row in zip(names, rows.values()):
+        found = {str(column): value for column, value in row.items()}
+        values = [
+            None
+            if found.get(column) is None
+            else plain(found[column], f"table({title!r}): {name!r}, {column!r}")
+            for column in columns
+        ]
+        filled.append({"name": name, "values": values})
+    heads = [{"name": column, "unit": units.get(column)} for column in columns]
+    result = Table(title, corner, heads, filled)
+    show(result)
+    return result
+
+
 def claim(
     id: str,
     source: str,
@@ -386,12 +498,20 @@ def series(
     y: tuple[str, str],
     lines: dict[str, Any],
     limit: float | None = None,
+    foreground: list[str] | None = None,
 ) -> Series:
     """Show lines over a common x, as a chart on the site and as a table elsewhere.
 
     x, y: (name, unit). lines: name -> sequence of (x, y). limit: drawn as a horizontal line, in y's unit.
-    Raises ValueError for an empty or non-finite line.
+    foreground: names of the lines that the chart shows in color, at most six (default: the first six); the others are grey.
+    Raises ValueError for an empty or non-finite line, and for a foreground that names no line or too many.
     """
+    if foreground is not None:
+        unknown = [name for name in foreground if name not in lines]
+        if unknown or not 1 <= len(foreground) <= FOREGROUND:
+            raise ValueError(
+                f"series({title!r}): foreground is {foreground}; name 1 to {FOREGROUND} of the lines {list(lines)}"
+            )
     points = {
         name: [(plain(a, f"series({title!r})"), plain(b, f"series({title!r})")) for a, b in line]
         for name, line in lines.items()
@@ -402,7 +522,8 @@ def series(
                 f"series({title!r}): the line {name!r} is empty or holds a value that is not finite"
             )
     axes = [{"name": name, "unit": unit} for name, unit in (x, y)]
-    result = Series(title, *axes, points, None if limit is None else float(limit))
+    front = None if foreground is None else list(foreground)
+    result = Series(title, *axes, points, None if limit is None else float(limit), front)
     show(result)
     return result
 

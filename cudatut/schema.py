@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from .results import VERDICTS
+from .results import FOREGROUND, VERDICTS
 
 NUMBER = (int, float)
 GPU = {"name": str, "compute_capability": str, "memory_bytes": int, "sm_count": int}
@@ -29,6 +29,7 @@ _FIELDS: dict[str, dict[str, Any]] = {
     "profile": {"kernel": str, "metrics": dict},
     "sanitizer": {"tool": str, "errors": int},
     "facts": {"title": (str, None), "rows": list},
+    "table": {"title": str, "corner": str, "columns": list, "rows": list},
     "claim": {
         "id": str,
         "source": str,
@@ -51,6 +52,9 @@ _BENCH_ROW = {
     "ratio_to_vendor": (NUMBER, None),
 }
 _FACT_ROW = {"name": str, "value": (str, bool, NUMBER), "unit": (str, None)}
+_COLUMN = {"name": str, "unit": (str, None)}
+_TABLE_ROW = {"name": str, "values": list}
+_CELL = (str, bool, NUMBER, None)
 _METRIC = {"value": (str, NUMBER), "unit": (str, None)}
 
 
@@ -80,6 +84,9 @@ def validate(result: Any) -> None:
             require(result[axis], {"name": str, "unit": str}, f"series {result['title']!r}, {axis}")
         for name, line in result["lines"].items():
             _require_line(line, f"series {result['title']!r}, line {name!r}")
+        _require_foreground(result)
+    if kind == "table":
+        _require_cells(result)
     if kind == "claim":
         where = f"claim {result['id']!r}"
         require(result["statement"], {"en": str, "zh": str}, f"{where}, statement")
@@ -94,6 +101,34 @@ def _require_line(line: Any, where: str) -> None:
         whole = isinstance(point, (list, tuple)) and len(point) == 2
         if not whole or not all(_is_number(value) for value in point):
             raise ValueError(f"{where}: {short(point)} is no point (x, y)")
+
+
+def _require_foreground(series: dict[str, Any]) -> None:
+    names = series.get("foreground")
+    if names is None:
+        return
+    known = isinstance(names, list) and all(
+        isinstance(name, str) and name in series["lines"] for name in names
+    )
+    if not known or not 1 <= len(names) <= FOREGROUND:
+        raise ValueError(f"series {series['title']!r}: field 'foreground' is {short(names)}")
+
+
+def _require_cells(table: dict[str, Any]) -> None:
+    where = f"table {table['title']!r}"
+    if not table["columns"] or not table["rows"]:
+        raise ValueError(f"{where}: it has no {'rows' if table['columns'] else 'columns'}")
+    for i, column in enumerate(table["columns"]):
+        require(column, _COLUMN, f"{where}, column {i}")
+    for i, row in enumerate(table["rows"]):
+        require(row, _TABLE_ROW, f"{where}, row {i}")
+        if len(row["values"]) != len(table["columns"]):
+            raise ValueError(
+                f"{where}, row {row['name']!r}: {len(row['values'])} values for {len(table['columns'])} columns"
+            )
+        for column, value in zip(table["columns"], row["values"], strict=True):
+            place = f"{where}, row {row['name']!r}"
+            require({column["name"]: value}, {column["name"]: _CELL}, place)
 
 
 def _is_number(value: Any) -> bool:

@@ -87,20 +87,22 @@ def bench(
 ) -> Benchmark:
     """Time callables against each other and show the table.
 
-    candidates: name -> function that launches the work and returns at once (None leaves the row out, as `ct.vendor`
-    does where a library is missing). In every round each runs, in rotating order, always after an L2 flush; where slow
+    candidates: name -> function that launches the work and returns at once. None leaves the row out; for a library that is
+    missing or does not run (`ct.vendor`) the reason stands in its place. In every round each runs, in rotating order, always after an L2 flush; where slow
     contestants leave fewer than 100 rounds, fast ones run several times in each.
     bytes: moved by one call (read plus written), for GB/s; or flops: for TFLOP/s; a number, or a dict by name.
     rounds: default as many as fit in 0.4 s of GPU time, 5 to 100.
 
     Returns a Benchmark: median, 20th and 80th percentile in microseconds, GB/s or TFLOP/s, the share of this GPU's
-    measured limit, the ratio to the fastest vendor row. Raises BenchError for a time of 0 or NaN, or no candidate.
+    measured limit, the ratio to the fastest row of the vendor's library, if there is one. Raises BenchError for a time of
+    0 or NaN, or no candidate.
     While a sanitizer or profiler runs the process every candidate runs once and nothing is shown.
     """
     activate()
-    runs = {label: launch for label, launch in candidates.items() if launch is not None}
+    runs, missing = _able(candidates)
     if not runs:
-        raise BenchError(f"bench {name or ''}: nothing to measure, every candidate is missing")
+        why = "".join(f"; {label}: {reason}" for label, reason in missing.items())
+        raise BenchError(f"bench {name or ''}: nothing to measure, every candidate is missing{why}")
     if tool.running():
         times = {label: [time_once_bare(launch)] for label, launch in runs.items()}
         return _result(name, runs, times, bytes, flops, 1, peak=None)
@@ -120,8 +122,28 @@ def bench(
                 time_hidden(runs[label], flushes[label]) for _ in range(repeats[label])
             ]
     result = _result(name, runs, times, bytes, flops, count, _peak(bytes, flops))
+    result.missing = missing
     show(result)
     return result
+
+
+def _able(
+    candidates: dict[str, Callable[[], object] | None],
+) -> tuple[dict[str, Callable[[], object]], dict[str, str]]:
+    """The candidates that can run, and of rivals that cannot the reason."""
+    runs, missing = {}, {}
+    for label, launch in candidates.items():
+        if reason := getattr(launch, "reason", None):
+            missing[label] = reason
+        elif launch is not None:
+            if getattr(launch, "vendor", False) and not (tool.running() or tool.recording()):
+                try:  # a library may fail at its first call only
+                    launch()
+                except Exception as error:
+                    missing[label] = f"its first call failed: {error}"
+                    continue
+            runs[label] = launch
+    return runs, missing
 
 
 def time_once_bare(launch: Callable[[], object]) -> float:

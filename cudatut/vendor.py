@@ -1,4 +1,7 @@
-"""The vendor's libraries as contestants: each function returns a callable for `ct.bench`, or None with a note.
+"""The vendor's libraries as contestants: each function returns a callable for `ct.bench`.
+
+Where a library is missing or cannot run it returns a `Missing` instead, which is false and knows why; `ct.bench` says so in
+the row's place. While an example is recorded that is an error: a page must not lose its rival.
 
 CUB is compiled from the CUDA toolkit's own headers; CuPy (for cuBLAS and elementwise kernels) and PyTorch use the primary
 context that PyCUDA shares. All work on the same arrays, without a copy. While a sanitizer or profiler runs the process,
@@ -26,12 +29,14 @@ from .results import show
 
 
 class Vendor:
-    """A call into a vendor's library; `vendor = True` is how `ct.bench` knows it."""
+    """A call into another library, for `ct.bench`, whose ratios are to the fastest row with `vendor`.
 
-    vendor = True
+    vendor: False for what is no library of the GPU's vendor, such as a kernel that CuPy generates; its row is a rival only.
+    """
 
-    def __init__(self, call: Callable[[], Any]):
+    def __init__(self, call: Callable[[], Any], vendor: bool = True):
         self._call = call
+        self.vendor = vendor
 
     def __call__(self) -> Any:
         return self._call()
@@ -42,66 +47,96 @@ def installed() -> bool:
     return importlib.util.find_spec("cupy") is not None
 
 
-@cache
 def cupy(profiled: bool = False) -> ModuleType | None:
     """CuPy, or None after a note (while an example is recorded: ToolMissing, for a page must not lose its rival).
 
     None, too, while a sanitizer or profiler runs the process: it watches our kernels, and the import takes seconds.
     profiled: not None under the profiler, whose counters of the rival are wanted.
     """
+    found = _cupy(profiled)
+    if isinstance(found, Missing):
+        show(found.reason)
+    return found or None
+
+
+@cache
+def _cupy(profiled: bool = False) -> ModuleType | Missing | None:
+    """As `cupy`, but a Missing instead of the note."""
     activate()
     if tool.running() and not (profiled and tool.running() == "ncu"):
         return None
+    from . import doctor
+
+    package = doctor.cupy_package() or "no CuPy fits this driver"
     try:
         import cupy
     except ImportError as error:
-        message = f"CuPy is not installed ({error}); `pip install cupy-cuda13x` adds the vendor's row to the benchmarks"
-        if tool.recording():
-            raise ToolMissing(message) from error
-        show(message)
-        return None
+        how = f"`pip install {package}`" if package.startswith("cupy") else package
+        return missing(f"CuPy is not installed ({_first_line(error)}): {how}", error)
+    if tool.running():  # which would watch the probe as well
+        return cupy
+    try:
+        # A CuPy of another CUDA than the driver's imports, and fails at its first call; so does one without NVRTC.
+        cupy.zeros(1, "float32").sum().get()
+    except Exception as error:
+        return missing(f"CuPy cannot run here ({_first_line(error)}): it should be {package}", error)
     return cupy
 
 
-def copy(target: Any, source: Any) -> Vendor | None:
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))
+
+
+@cache
+def _cublas(profiled: bool = False) -> ModuleType | Missing | None:
+    """CuPy whose cuBLAS starts, or a Missing, or None as for `cupy`."""
+    if not (cp := _cupy(profiled)):
+        return cp
+    try:
+        cp.cuda.get_cublas_handle()
+    except Exception as error:  # its library is a package of its own, and may be missing
+        return missing(f"cuBLAS does not start ({_first_line(error)})", error)
+    return cp
+
+
+def copy(target: Any, source: Any) -> Vendor | Missing | None:
     """Device-to-device copy of one array into another of the same size, by the driver through CuPy."""
-    if (cp := cupy()) is None:
-        return None
+    if not (cp := _cupy()):
+        return cp
     a, b = cp.asarray(target), cp.asarray(source)
     return Vendor(
         lambda: a.data.copy_from_device_async(b.data, b.nbytes, cp.cuda.get_current_stream())
     )
 
 
-def add(x: Any, y: Any, out: Any) -> Vendor | None:
-    """out = x + y, elementwise, by CuPy's generated kernel."""
-    if (cp := cupy()) is None:
-        return None
+def add(x: Any, y: Any, out: Any) -> Vendor | Missing | None:
+    """out = x + y, elementwise, by CuPy's generated kernel: a rival, but not the vendor's."""
+    if not (cp := _cupy()):
+        return cp
     a, b, c = cp.asarray(x), cp.asarray(y), cp.asarray(out)
-    return Vendor(lambda: cp.add(a, b, out=c))
+    return Vendor(lambda: cp.add(a, b, out=c), vendor=False)
 
 
-def sum(x: Any) -> Vendor | None:
+def sum(x: Any) -> Vendor | Missing | None:
     """Sum of all elements (float32 or int32) by CUB's DeviceReduce; `.out` is the array of one element it goes to."""
     return _cub_call(f"cub_sum_{x.dtype}", x, (1, x.dtype))
 
 
-def histogram(x: Any) -> Vendor | None:
+def histogram(x: Any) -> Vendor | Missing | None:
     """Counts of the 256 values of uint8 elements by CUB's DeviceHistogram; `.out` is the uint32 array of counts."""
     return _cub_call("cub_histogram_uint8", x, (256, "uint32"))
 
 
-def _cub_call(name: str, source: Any, result: tuple[int, Any]) -> Vendor | None:
+def _cub_call(name: str, source: Any, result: tuple[int, Any]) -> Vendor | Missing | None:
     """A call of a function of vendor_cub.cu; scratch memory, and a result of (count, dtype), are allocated once."""
     if tool.running():
         return None
     try:
         function = getattr(compile_cub(), name)
-    except (ToolMissing, KernelCompileError) as error:
+    except (ToolMissing, KernelCompileError, OSError) as error:
         if tool.recording():
             raise
-        show(f"no row for CUB: {error}")
-        return None
+        return Missing(f"CUB cannot be compiled here ({_first_line(error)})")
     out, nbytes = memory.empty(*result), ctypes.c_size_t(0)
     pointers = [ctypes.c_void_p(int(array.gpudata)) for array in (source, out)]
 
@@ -174,39 +209,39 @@ def compile_ahead() -> None:
 
 
 @cache
-def torch() -> ModuleType | None:
-    """PyTorch, or None, as for `cupy`."""
+def torch() -> ModuleType | Missing | None:
+    """PyTorch, or a Missing, or None under a tool, as for `cupy`."""
     activate()
     if tool.running():
         return None
     try:
         import torch
     except ImportError as error:
-        message = f"PyTorch is not installed ({error}); with it the benchmarks get one more row"
-        if tool.recording():
-            raise ToolMissing(message) from error
-        show(message)
-        return None
+        return missing(f"PyTorch is not installed ({_first_line(error)})", error)
+    try:
+        torch.zeros(1, device="cuda").sum().item()
+    except Exception as error:  # built without CUDA, or for another than the driver's
+        return missing(f"PyTorch cannot run here ({_first_line(error)})", error)
     return torch
 
 
-def torch_sum(x: Any) -> Vendor | None:
+def torch_sum(x: Any) -> Vendor | Missing | None:
     """Sum of all elements by PyTorch, in x's dtype."""
-    if (pt := torch()) is None:
-        return None
+    if not (pt := torch()):
+        return pt
     tensor = pt.as_tensor(x, device="cuda")
     return Vendor(lambda: pt.sum(tensor, dtype=tensor.dtype))
 
 
-def matmul(a: Any, b: Any, out: Any) -> Vendor | None:
+def matmul(a: Any, b: Any, out: Any) -> Vendor | Missing | None:
     """out = a @ b by cuBLAS, through CuPy; a (m, k), b (k, n), out (m, n), all row-major and float32 (or float16).
 
     In fp32 throughout: CuPy asks cuBLAS for CUBLAS_COMPUTE_32F, which rules TF32 out, unless CUPY_TF32=1 in the
     environment or other code chose otherwise, and both are overruled here. For the whole process, as CuPy has it.
     With float16 it uses the tensor cores, and adds in fp32.
     """
-    if (cp := cupy()) is None:
-        return None
+    if not (cp := _cublas()):
+        return cp
     linalg = cp._core._routines_linalg
     linalg.set_compute_type(out.dtype, linalg.COMPUTE_TYPE_DEFAULT)
     left, right, target = cp.asarray(a), cp.asarray(b), cp.asarray(out)
@@ -222,7 +257,7 @@ def gemm(
     transpose_a: bool = False,
     transpose_b: bool = False,
     profiled: bool = False,
-) -> Vendor | None:
+) -> Vendor | Missing | None:
     """c = alpha op(a) op(b) + beta c by cublasSgemm, called through CuPy; all row-major and float32, without TF32.
 
     op(a) is (m, k): a itself, or with transpose_a the transpose of an a of (k, m); op(b) is (k, n) likewise; c is (m, n).
@@ -230,8 +265,8 @@ def gemm(
     profiled: there under the profiler as well. Raises TypeError for another dtype, ValueError for shapes that do not fit.
     """
     m, n, k = _gemm_extents(a, b, c, transpose_a, transpose_b)
-    if (cp := cupy(profiled)) is None:
-        return None
+    if not (cp := _cublas(profiled)):
+        return cp
     import numpy as np
 
     cublas, handle = cp.cuda.cublas, cp.cuda.get_cublas_handle()

@@ -3,7 +3,7 @@
 python -m cudatut.site build [--live] [--out DIR] [--serve [--port N]]
 python -m cudatut.site preview CHAPTER ... [--out DIR]
 python -m cudatut.site serve [--out DIR] [--port N]
-python -m cudatut.site lint
+python -m cudatut.site lint [CHAPTER ...]
 """
 
 from __future__ import annotations
@@ -184,7 +184,8 @@ def main(argv: list[str] | None = None) -> int:
     )
     command.add_argument("chapters", nargs="+", metavar="CHAPTER", help="such as start/errors")
     command.add_argument("--out", type=Path, help="folder (default: site-preview/CHAPTER)")
-    commands.add_parser("lint", help="list typed measurements and headings without an id")
+    command = commands.add_parser("lint", help="list typed measurements, terms before their time, and headings")
+    command.add_argument("chapters", nargs="*", metavar="CHAPTER", help="such as start/errors")
     args = parser.parse_args(argv)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", errors="replace")
@@ -194,11 +195,12 @@ def main(argv: list[str] | None = None) -> int:
         if root is None:
             raise BuildError("the pages are in the repository: run this in a checkout of it")
         if args.command == "lint":
-            return _lint(root)
+            return _lint(root, args.chapters)
         if args.command == "preview":
             own = args.chapters[0].replace("/", "-")
             out = (args.out or root / "site-preview" / own).resolve()
             seconds = build(root, out, "preview", args.chapters)
+            _lint(root, args.chapters)
             print(f"Built {out} in {seconds:.1f} s.", flush=True)
             return 0
         out = (args.out or root / "site").resolve()
@@ -218,14 +220,24 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _lint(root: Path) -> int:
-    from cudatut.site import lint
+def _lint(root: Path, only: Sequence[str] = ()) -> int:
+    from cudatut.site import contents, headings, lint, terms
 
-    findings = lint.lint_files(lint.pages(root / "docs"), root)
+    docs = root / "docs"
+    findings = lint.lint_files(lint.pages(docs), root)
+    for lang in CONFIGS:
+        findings += terms.findings(docs, lang, only)
+        for chapter in (c for part in contents.load(docs / "contents.yml") for c in part.chapters):
+            path = docs / lang / chapter.page
+            if chapter.written and path.is_file():
+                name = path.relative_to(root).as_posix()
+                findings += headings.findings(path.read_text(encoding="utf-8"), name, lang)
+    if only:
+        findings = [f for f in findings if any(f"/{name}.md" in f.file for name in only)]
     for finding in findings:
         print(finding)
     if not findings:
-        print("No typed measurements, and every heading has an id.")
+        print("No typed measurements, no term before its time, and every heading as it should be.")
     return 1 if findings else 0
 
 

@@ -97,6 +97,11 @@ def number(value: float) -> str:
     return f"{value:#.3g}" if digits is None else f"{value:,.{digits}f}"
 
 
+def in_brackets(label: str, remark: str, lang: str) -> str:
+    """A label with a remark or unit behind it, in the brackets of the language."""
+    return f"{label}（{remark}）" if lang == "zh" else f"{label} ({remark})"
+
+
 def percent(fraction: float) -> str:
     """Write a fraction as a percentage, with decimals only where it would round to nothing."""
     points = 100 * fraction
@@ -160,8 +165,7 @@ def _bar(name: str, row: dict[str, Any], timed: bool) -> tuple[float, float, flo
 def _label(row: dict[str, Any], lang: str) -> list[str]:
     label = row["name"]
     if row["vendor"]:
-        vendor = text("benchmark.vendor", lang)
-        label += f"（{vendor}）" if lang == "zh" else f" ({vendor})"
+        label = in_brackets(label, text("benchmark.vendor", lang), lang)
     lines = [""]
     for word in label.split(" "):
         longer = f"{lines[-1]} {word}".strip()

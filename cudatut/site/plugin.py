@@ -29,19 +29,25 @@ from cudatut.recording import Recording
 from cudatut.site import (
     contents,
     directives,
+    labels,
+    glossary,
     languages,
     lint,
     locale,
+    main_path,
     mathml,
     missing,
     notebooks,
     preview,
+    publishing,
+    redirects,
     references,
     searching,
     slimming,
     state,
 )
 
+log = logging.getLogger("mkdocs.plugins.cudatut")
 _EXEC_LOG = "mkdocs.plugins.markdown_exec._internal.formatters.base"
 _ID = re.compile(r'\sid="([^"]+)"')
 
@@ -86,11 +92,16 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
         logging.getLogger(_EXEC_LOG).addFilter(_name_page)
         try:
             self.parts = contents.load(docs.parent / "contents.yml")
+            self.terms = glossary.load(docs.parent / "glossary.yml", self.parts)
         except CudatutError as error:
             raise PluginError(str(error)) from error
         config.nav = contents.nav(self.parts, lang)
+        self.hover = glossary.Hover(self.terms, lang)
+        if lang == "zh":
+            searching.teach(self.terms)
         # Material shows its language partial for any true value, and would make wrong links of a list.
         config.extra["alternate"] = True
+        config.mdx_configs.setdefault("toc", {})["permalink_title"] = locale.text("page.permalink")
         # As it stands in mkdocs.yml the path would be relative to where MkDocs was started.
         snippets = config.mdx_configs.setdefault("pymdownx.snippets", {})
         snippets["base_path"] = [str(paths.examples_dir())]
@@ -119,7 +130,7 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
         if only:
             preview.keep(files, self.parts, only)
         self.records, problems = notebooks.recorded(preview.shown(self.state.docs, only))
-        for problem in problems:
+        for problem in [*problems, *labels.problems(self.state.lang, self.records)]:
             self.state.report(problem)
         used = contents.chapters_by_example(self.parts, self.state.docs)
         # Read by mkdocs-jupyter while it renders; the checkout may be read-only.
@@ -175,6 +186,13 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
             # Chapters are searched, which show the same code; their pages lead here.
             page.meta["search"] = {"exclude": True}
         html = mathml.replace(slimming.tokens(html), self.state.report)
+        if self._is_chapter(page):
+            name = page.file.src_uri.removesuffix(".md")
+            if self.state.mode == "preview" and self.state.lang == "en":
+                found = main_path.amount(html)
+                over = main_path.over_budget(name.partition("/")[0], found) or ["within the budget"]
+                log.warning("%s: %s: %s", name, found, "; ".join(over))
+            html = main_path.with_time(html, self._exercise_minutes(name), self.state.lang)
         # MkDocs sees no ids in what fences made; links to them would be reported as broken.
         page.present_anchor_ids = (page.present_anchor_ids or set()) | set(_ID.findall(html))
         return html
@@ -187,6 +205,9 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
     @event_priority(-50)
     def _on_page_context_after_search(self, context: Any, page: Any, config: Any, nav: Any) -> Any:
         page.content = self.content
+        if self._is_chapter(page):
+            self.state.url = page.url
+            page.content = self.hover.put(page.content, self.state.link("glossary/"))
         self.state.page = page.file.src_uri
         context["languages"] = languages.switch(
             page.url, self.state.lang, os.environ.get("SITE_URL", "")
@@ -203,13 +224,23 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
         return context
 
     def on_post_build(self, config: Any) -> None:
-        notebooks.copy_files(self.records, Path(config.site_dir))
+        site = Path(config.site_dir)
+        notebooks.copy_files(self.records, site)
+        chapters = {f"{c.part}/{c.id}" for part in self.parts for c in part.chapters if c.written}
+        redirects.write(site, chapters, config.site_url or "")
+        publishing.write(site, Path(config.config_file_path).resolve().parent, config)
+        index = getattr(config.plugins.get("material/search"), "search_index", None)
+        if index is not None:  # written by Material's search, whose turn comes next
+            searching.add_keywords(index.entries, self.terms, self.state.lang)
         self.copies.cleanup()
 
     def on_serve(self, server: Any, config: Any, builder: Any) -> Any:
         server.watch(str(paths.examples_dir()))
         server.watch(str(self.state.docs.parent))
         return server
+
+    def _exercise_minutes(self, chapter: str) -> int:
+        return 0
 
     def _is_notebook(self, page: Any) -> bool:
         return page.file.src_uri.endswith(".ipynb")

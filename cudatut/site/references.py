@@ -1,6 +1,7 @@
 """Measured numbers in prose: `{{ start/x#bench["grid-stride"].value :.0f }}` and their arithmetic.
 
     {{ example#cell["row"].field }}        a benchmark row, a fact, a counter of a profile
+    {{ example#cell["row"]["column"] }}    a value of a table
     {{ example#cell.field }}               a check, resources, a sanitizer, a benchmark's unit or peak
     {{ example#cell.1["row"].field }}      the second result, where several of a cell's would fit
     {{ 2 * 4 * 10**7 / 1e6 :.0f }}         arithmetic, with references or without
@@ -26,6 +27,7 @@ _REFERENCE = re.compile(
     r"""(?P<example>[a-z0-9_]+(?:/[a-z0-9_]+)+)\#(?P<cell>[a-z0-9]+(?:-[a-z0-9]+)*)
         (?:\.(?P<index>\d+))?
         (?:\["(?P<row>[^"]*)"\])?
+        (?:\["(?P<column>[^"]*)"\])?
         (?:\.(?P<field>[a-z_][a-z0-9_]*))?""",
     re.VERBOSE,
 )
@@ -88,6 +90,8 @@ def formatted(body: str, loader: Loader = load) -> str:
     """Text of one reference, its format applied: `start/x#bench.peak :.0f` -> "3021"."""
     expression, spec = _split(body)
     result = value(expression, loader)
+    if isinstance(result, str):
+        result = _in_language(result)
     if spec is None:
         return f"{result:.4g}" if isinstance(result, float) else str(result)
     if isinstance(result, float) and spec.endswith("d") and result == int(result):
@@ -96,6 +100,13 @@ def formatted(body: str, loader: Loader = load) -> str:
         return format(result, spec)
     except (ValueError, TypeError) as error:
         raise BadReferenceError(f"{{{{ {body.strip()} }}}}: {error}") from error
+
+
+def _in_language(label: str) -> str:
+    """A recorded word in the page's language."""
+    from cudatut.site import labels, locale
+
+    return labels.current().chinese(label) if locale.current() == "zh" else label
 
 
 def replace(
@@ -256,13 +267,13 @@ def _resolve(match: re.Match, loader: Loader) -> object:
             raise BadReferenceError(
                 f"{text}: the cell shows only {len(results)} result(s), counted from 0"
             )
-        return _field(results[index], match["row"], match["field"], text)
+        return _value(results[index], match, text)
     if len(results) == 1:
-        return _field(results[0], match["row"], match["field"], text)
+        return _value(results[0], match, text)
     fitting, reasons = [], {}
     for result in results:
         try:
-            fitting.append(_field(result, match["row"], match["field"], text))
+            fitting.append(_value(result, match, text))
         except BadReferenceError as error:
             reasons[str(error).removeprefix(f"{text}: ")] = None
     if not fitting:
@@ -273,6 +284,37 @@ def _resolve(match: re.Match, loader: Loader) -> object:
             f"{text}: {len(fitting)} of the cell's {len(results)} results fit; say which: {kinds}"
         )
     return fitting[0]
+
+
+def _value(result: dict, match: re.Match, text: str) -> object:
+    row, column, field = match["row"], match["column"], match["field"]
+    if result.get("kind") == "table" and (row is not None or field is None):
+        return _table_value(result, row, column, field, text)
+    if column is not None:
+        raise BadReferenceError(
+            f'{text}: a {result.get("kind")} has no columns; leave ["{column}"] away'
+        )
+    return _field(result, row, field, text)
+
+
+def _table_value(
+    table: dict, row: str | None, column: str | None, field: str | None, text: str
+) -> object:
+    columns = [entry["name"] for entry in table["columns"]]
+    rows = {entry["name"]: entry["values"] for entry in table["rows"]}
+    if row is None:
+        raise BadReferenceError(f'{text}: which value of the table? Write ["row"]["column"]')
+    if row not in rows:
+        raise BadReferenceError(f'{text}: no row "{row}"; there are: {", ".join(rows)}')
+    if column is None or column not in columns:
+        said = "which column?" if column is None else f'no column "{column}";'
+        raise BadReferenceError(f"{text}: {said} There are: {', '.join(columns)}")
+    if field is not None:
+        raise BadReferenceError(f"{text}: a value of a table has no fields; leave .{field} away")
+    found = rows[row][columns.index(column)]
+    if found is None:
+        raise BadReferenceError(f'{text}: the table has no value at ["{row}"]["{column}"]')
+    return found
 
 
 def _field(result: dict, row: str | None, field: str | None, text: str) -> object:

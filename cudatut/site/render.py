@@ -1,4 +1,4 @@
-"""Recorded outputs as HTML in the page's language: tables, charts, streams, birth certificates.
+"""Recorded outputs as HTML in the page's language, their labels too: tables, charts, streams, birth certificates.
 
 Only results that travel as data (schema v1) and text streams are rendered; a notebook's own HTML or
 images are not. Everything that comes from a recording is escaped. What is unknown or damaged raises
@@ -8,6 +8,7 @@ ValueError naming it: the page it would be on is then not built.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable, Iterable
 from html import escape
 from itertools import groupby
@@ -15,9 +16,9 @@ from typing import Any
 
 from cudatut.results import MIME
 from cudatut.schema import GPU, NUMBER, require, validate
-from cudatut.site.charts import benchmark_svg, number, percent
+from cudatut.site.charts import benchmark_svg, in_brackets, number, percent
+from cudatut.site.labels import localized, relabeled
 from cudatut.site.locale import text
-from cudatut.site.locale import unit as unit_in
 from cudatut.site.sweep import series_svg
 
 _VERDICTS = {"confirmed": ("pass", "✓"), "refuted": ("fail", "✗"), "depends": ("note", "≈")}
@@ -31,7 +32,7 @@ def results_html(outputs: Iterable[dict[str, Any]], lang: str) -> str:
     kind that schema v1 does not have, and for a result that lacks a field or has one of the wrong
     type.
     """
-    items = [_item(output, index) for index, output in enumerate(outputs)]
+    items = [_item(output, index, lang) for index, output in enumerate(outputs)]
     items = [item for item in items if item is not None]
     parts = []
     for kind, group in groupby(items, key=lambda item: item[0]):
@@ -47,8 +48,11 @@ def results_html(outputs: Iterable[dict[str, Any]], lang: str) -> str:
     return f'<div class="ct-result" role="group" aria-label="{label}">{body}</div>'
 
 
-def _item(output: dict[str, Any], index: int) -> tuple[str, Any] | None:
-    """Return (kind, payload) of one nbformat output, or None where it holds nothing to show."""
+def _item(output: dict[str, Any], index: int, lang: str) -> tuple[str, Any] | None:
+    """Return (kind, payload) of one nbformat output, or None where it holds nothing to show.
+
+    A result's labels are in `lang`.
+    """
     kind = output.get("output_type")
     if kind == "stream":
         value = output.get("text", "")
@@ -65,7 +69,7 @@ def _item(output: dict[str, Any], index: int) -> tuple[str, Any] | None:
     if MIME in data:
         result = data[MIME]
         validate(result)
-        return result["kind"], result
+        return result["kind"], localized(result, lang)
     if "text/plain" in data:  # the plain value of a cell's last expression
         value = data["text/plain"]
         return "stream", ("".join(value) if isinstance(value, list) else value) + "\n"
@@ -89,7 +93,7 @@ def _checks(checks: list[dict[str, Any]], lang: str) -> str:
         mark = f'<span class="ct-{"pass" if passed else "fail"}">{"✓" if passed else "✗"} {verdict}</span>'
         rows.append(
             [
-                escape(check["name"] or "–"),
+                _label(check["name"] or "–"),
                 mark,
                 f"{check['n']:,}",
                 _error(check["max_abs_err"]),
@@ -126,13 +130,15 @@ def _error(value: float) -> str:
 
 
 def _benchmark(result: dict[str, Any], lang: str) -> str:
-    svg = benchmark_svg(result, lang)
+    svg = benchmark_svg(_unmarked(result), lang)
     rows = result["rows"]
     t = lambda key: text(f"benchmark.{key}", lang)  # noqa: E731
     columns: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
         (
             t("candidate"),
-            lambda r: escape(r["name"]) + (f" ({t('vendor')})" if r["vendor"] else ""),
+            lambda r: _label(
+                in_brackets(r["name"], t("vendor"), lang) if r["vendor"] else r["name"]
+            ),
         ),
         (f"{t('time')} (µs)", lambda r: number(r["median_us"])),
         (f"{t('spread')} (µs)", lambda r: f"{number(r['p20_us'])} – {number(r['p80_us'])}"),
@@ -146,7 +152,7 @@ def _benchmark(result: dict[str, Any], lang: str) -> str:
     table = table_html(
         [head for head, _ in columns], [[cell(row) for _, cell in columns] for row in rows]
     )
-    caption = f"<figcaption>{escape(result['name'])}</figcaption>" if result["name"] else ""
+    caption = f"<figcaption>{_label(result['name'])}</figcaption>" if result["name"] else ""
     return (
         f'<figure class="ct-bench">{caption}<div class="ct-scroll" tabindex="0">{svg}</div>'
         f'<details class="ct-numbers"><summary>{text("table.numbers", lang)}</summary>{table}</details>'
@@ -193,8 +199,34 @@ def _sanitizers(results: list[dict[str, Any]], lang: str) -> str:
 
 
 def _facts(result: dict[str, Any], lang: str) -> str:
-    rows = [[escape(row["name"]), _value(row, lang)] for row in result["rows"]]
-    return table_html(None, rows, caption=escape(result["title"] or ""))
+    rows = [[_label(row["name"]), _value(row, lang)] for row in result["rows"]]
+    return table_html(None, rows, caption=_label(result["title"] or ""))
+
+
+def _table(result: dict[str, Any], lang: str) -> str:
+    columns = result["columns"]
+    heads = [
+        c["name"] if not c["unit"] or c["unit"] == c["name"] else in_brackets(c["name"], c["unit"], lang)
+        for c in columns
+    ]
+    rows = [
+        [
+            _label(row["name"]),
+            *("–" if v is None else _value({"value": v, "unit": None}, lang) for v in row["values"]),
+        ]
+        for row in result["rows"]
+    ]
+    words = [
+        i
+        for i in range(len(columns))
+        if any(isinstance(row["values"][i], str) for row in result["rows"])
+    ]
+    return table_html(
+        [_label(name) for name in (result["corner"], *heads)],
+        rows,
+        caption=_label(result["title"]),
+        words=(0, *(i + 1 for i in words)),
+    )
 
 
 def _claim(result: dict[str, Any], lang: str) -> str:
@@ -212,8 +244,8 @@ def _claim(result: dict[str, Any], lang: str) -> str:
 
 def format_claim_value(claim: dict[str, Any], key: str, lang: str) -> str:
     """Return the value of a claim under `key` ("predicted", "measured") with its unit, as HTML."""
-    unit = claim["unit"] and unit_in(claim["unit"], lang)
-    return _value({"value": claim[key], "unit": unit}, lang)
+    claim = localized(claim, lang)
+    return _value({"value": claim[key], "unit": claim["unit"]}, lang)
 
 
 def verdict_html(verdict: str, lang: str) -> str:
@@ -225,13 +257,13 @@ def verdict_html(verdict: str, lang: str) -> str:
 def _series(result: dict[str, Any], lang: str) -> str:
     lines = {name: dict(line) for name, line in result["lines"].items()}
     positions = sorted({x for line in lines.values() for x in line})
-    head = [escape(result["x"]["name"]), *(escape(name) for name in lines)]
+    head = [_label(result["x"]["name"]), *(_label(name) for name in lines)]
     rows = [
         [f"{x:,}", *(_maybe(line.get(x), number) for line in lines.values())] for x in positions
     ]
     return (
-        f'<figure class="ct-bench"><figcaption>{escape(result["title"])}</figcaption>'
-        f'<div class="ct-scroll" tabindex="0">{series_svg(result, lang)}</div>'
+        f'<figure class="ct-bench"><figcaption>{_label(result["title"])}</figcaption>'
+        f'<div class="ct-scroll" tabindex="0">{series_svg(_unmarked(result), lang)}</div>'
         f'<details class="ct-numbers"><summary>{text("table.numbers", lang)}</summary>{table_html(head, rows)}</details>'
         "</figure>"
     )
@@ -244,6 +276,7 @@ _EACH = {
     "resources": _resources,
     "profile": _profile,
     "facts": _facts,
+    "table": _table,
 }
 _TOGETHER = {"stream": _streams, "check": _checks, "sanitizer": _sanitizers}
 
@@ -375,7 +408,7 @@ def _value(row: dict[str, Any], lang: str) -> str:
     if isinstance(value, bool):
         shown = text("facts.yes" if value else "facts.no", lang)
     elif isinstance(value, str):
-        shown = escape(value)
+        shown = _label(value)
     elif isinstance(value, int):
         shown = f"{value:,}"
     else:
@@ -384,6 +417,16 @@ def _value(row: dict[str, Any], lang: str) -> str:
         return shown
     close = unit.startswith(("%", "（"))
     return f"{shown}{'' if close else ' '}{escape(unit)}"
+
+
+def _label(label: str) -> str:
+    """A label as HTML; what stands between backticks is code."""
+    return re.sub(r"`([^`]+)`", r'<code class="ct-code">\1</code>', escape(label))
+
+
+def _unmarked(result: dict[str, Any]) -> dict[str, Any]:
+    """A result for a chart, whose words have no marks of code."""
+    return relabeled(result, lambda label: label.replace("`", ""))
 
 
 def _maybe(value: float | None, shown: Callable[[float], str]) -> str:

@@ -2,19 +2,72 @@
 
 Material's search reads a page tag by tag, drawings and colored code too: a fifth of a build. It is
 given a page that has only what is searched.
+
+A field of its own, `keywords`, holds the terms and code words that a chapter introduces, with their synonyms, each as
+one token that nobody types: `§sharedmemory`. docs/theme/js/cudatut.js makes the same of what a reader types and looks it
+up beside the words, so that the chapter that introduces a term comes first, however often others use it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import Any
+
+from cudatut.site import glossary
 
 # Ours, by their class; none of them contains another of its kind.
 _UNSEARCHED = re.compile(
     r'<(?P<tag>figure|table|pre|ul(?= class="ct-code"))(?= class="ct-).*?</(?P=tag)>', re.DOTALL
 )
 _SPAN = re.compile(r"</?span[^>]*>")
+_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
+FIELD = "keywords"
 
 
 def searched(html: str) -> str:
     """A page's HTML without our tables, drawings, outputs and lists of code, and without the spans of colored code."""
     return _SPAN.sub("", _UNSEARCHED.sub("", html))
+
+
+def token(words: str) -> str:
+    """A term's name in the field of keywords, as `key` in cudatut.js makes it.
+
+    Letters and digits only, and Chinese in hexadecimal, or the search would cut it into words.
+    """
+    letters = re.sub(r"[\W_]+", "", words.lower())
+    return "§" + "".join(c if c.isascii() else f"{ord(c):x}" for c in letters)
+
+
+def keywords(terms: Iterable[dict[str, Any]], lang: str) -> dict[str, list[str]]:
+    """For each chapter, by "part/chapter", the tokens of the terms that it introduces."""
+    found: dict[str, list[str]] = {}
+    for term in terms:
+        if "chapter" in term:
+            tokens = found.setdefault(term["chapter"], [])
+            tokens += [token(word) for word in glossary.words(term, lang)]
+    return {chapter: list(dict.fromkeys(tokens)) for chapter, tokens in found.items()}
+
+
+def add_keywords(
+    entries: list[dict[str, Any]], terms: Iterable[dict[str, Any]], lang: str
+) -> None:
+    """Give the entries of the chapters' pages, not those of their sections, the field of keywords."""
+    of = {f"{chapter}/": tokens for chapter, tokens in keywords(terms, lang).items()}
+    for entry in entries:
+        if tokens := of.get(entry["location"]):
+            entry[FIELD] = " ".join(tokens)
+
+
+def teach(terms: Iterable[dict[str, Any]]) -> None:
+    """Have jieba, which cuts Chinese sentences into words, keep the glossary's terms whole."""
+    try:
+        import jieba
+    except ImportError:  # then Material does not cut either
+        return
+    for term in terms:
+        for word in (term["zh"], *term.get("also", {}).get("zh", ())):
+            for form in glossary.forms(word):
+                for run in _HAN.findall(form):
+                    if len(run) > 1:
+                        jieba.add_word(run)

@@ -1,23 +1,30 @@
 """Lines over a common x as an accessible inline SVG: a recorded sweep (kind "series") of schema v1.
 
-The x axis is logarithmic where x spans more than a decade; powers of two are then written as such. Each line has a
-color and a mark of its own, and its name at its end; every point tells its values to a pointer that rests on it (an SVG
-title: no script).
+The x axis is logarithmic where x spans more than a decade; powers of two are then written as such. At most six lines
+stand in the foreground: each has a color and a mark of its own, and beside its end its name behind the same mark. The
+others are thin and grey, and named only in the table of the numbers. Every point of the foreground tells its values to a
+pointer that rests on it (an SVG title: no script).
 """
 
 from __future__ import annotations
 
 import math
+import unicodedata
+from collections.abc import Callable, Iterator
 from html import escape
 from typing import Any
 
-from cudatut.site.charts import number
+from cudatut.results import FOREGROUND
+from cudatut.site.charts import in_brackets, number
 from cudatut.site.locale import text
 from cudatut.site.svg import Svg, text_width
 
 WIDTH, _PLOT = 700, 300
 _SMALL = 12
-_COLORS = 6
+_LINE = 15  # from one line of a name to the next
+_NAMES = 170  # widest column of names; longer ones go on several lines
+
+Point = tuple[float, float]
 
 
 def series_svg(result: dict[str, Any], lang: str) -> str:
@@ -29,44 +36,51 @@ def series_svg(result: dict[str, Any], lang: str) -> str:
     points = [point for line in lines.values() for point in line]
     if not points:
         raise ValueError(f"series {title!r} has no points")
+    front = [name for name in result.get("foreground") or list(lines)[:FOREGROUND] if name in lines]
+    names = {name: wrapped(name, _NAMES) for name in front}
     xs, ys = [x for x, _ in points], [y for _, y in points]
     log_x = min(xs) > 0 and max(xs) / min(xs) > 10
     top_value = max([*ys, limit or 0])
     log_y = min(ys) > 0 and top_value / min(ys) > 100
-    left, right = 64, WIDTH - 18 - max(text_width(name, _SMALL) for name in lines)
-    top, bottom = 26, 26 + _PLOT
+    widest = max(text_width(row, _SMALL) for rows in names.values() for row in rows)
+    left, right = 64, WIDTH - 34 - widest
+    top = 26
+    bottom = top + max(_PLOT, _LINE * sum(len(rows) for rows in names.values()))
     to_x = _axis(min(xs), max(xs), left + 8, right, log_x)
     low = 10.0 ** math.floor(math.log10(min(ys))) if log_y else min(0.0, *ys)
     to_y = _axis(low, top_value * (1.3 if log_y else 1.04), bottom, top, log_y)
 
-    s = Svg(WIDTH, bottom + 48)
+    more = len(lines) - len(front)
+    s = Svg(WIDTH, bottom + (66 if more else 48))
     for tick in _ticks(low, top_value, log_y):
         s.line(left, to_y(tick), right, to_y(tick), "grid")
         s.text(left - 8, to_y(tick) + 4, number(tick), "muted", "end", _SMALL)
-    for tick in _x_ticks(sorted(set(xs)), log_x):
+    for tick in _x_ticks(sorted(set(xs)), to_x):
         s.line(to_x(tick), bottom, to_x(tick), bottom + 4, "axis")
         s.text(to_x(tick), bottom + 18, _power(tick), "muted", size=_SMALL)
     s.line(left, bottom, right, bottom, "axis")
     logarithmic = text("series.log", lang)
-    x_words = _words(result["x"]) + (logarithmic if log_x else "")
+    x_words = _words(result["x"], lang) + (logarithmic if log_x else "")
     s.text((left + right) / 2, bottom + 38, x_words, "muted", size=_SMALL)
-    s.text(left, 12, _words(result["y"]) + (logarithmic if log_y else ""), "muted", "start", _SMALL)
+    s.text(left, 12, _words(result["y"], lang) + (logarithmic if log_y else ""), "muted", "start", _SMALL)
     if limit:
         words = text("series.limit", lang, value=number(limit), unit=result["y"]["unit"])
         s.line(left, to_y(limit), right, to_y(limit), "limit dash")
         s.text(right, to_y(limit) - 6, words, "limit", "end", _SMALL)
+    if more:
+        note = text("series.more", lang, count=more)
+        s.text(left, bottom + 58, note, "muted", "start", _SMALL)
 
-    ends = _spread([(to_y(line[-1][1]), name) for name, line in lines.items()], top, bottom)
-    for index, (name, line) in enumerate(lines.items()):
-        color, dash = f"c{1 + index % _COLORS}", " dash" if index >= _COLORS else ""
-        placed = [(to_x(x), to_y(y)) for x, y in line]
-        s.polyline(placed, f"{color}{dash}")
-        for (px, py), (x, y) in zip(placed, line, strict=True):
-            told = f"{name}: {result['x']['name']} = {_power(x)}, {number(y)} {result['y']['unit']}"
-            s.raw(f'<g class="point"><title>{escape(told, quote=False)}</title>')
-            _mark(s, px, py, index, f"{color} solid")
-            s.raw("</g>")
-        s.text(right + 8, ends[name] + 4, name, color, "start", _SMALL)
+    for name in lines:
+        if name not in front:  # first, so that the others cover them
+            s.polyline([(to_x(x), to_y(y)) for x, y in lines[name]], "axis")
+    ends = {name: to_y(lines[name][-1][1]) for name in front}
+    places = _spread(ends, {name: len(rows) for name, rows in names.items()}, top, bottom)
+    for index, name in enumerate(front):
+        _line(s, index, name, lines[name], result, to_x, to_y)
+        _mark(s, right + 16, places[name], index, f"c{1 + index} solid key")
+        for row, words in enumerate(names[name]):
+            s.text(right + 26, places[name] + 4 + row * _LINE, words, f"c{1 + index}", "start", _SMALL)
     desc = ("；" if lang == "zh" else "; ").join(
         f"{name}: " + ", ".join(f"{_power(x)} → {number(y)}" for x, y in line)
         for name, line in lines.items()
@@ -76,7 +90,28 @@ def series_svg(result: dict[str, Any], lang: str) -> str:
     )
 
 
-def _axis(low: float, high: float, start: float, stop: float, log: bool):
+def _line(
+    s: Svg,
+    index: int,
+    name: str,
+    line: list[Point],
+    result: dict[str, Any],
+    to_x: Callable[[float], float],
+    to_y: Callable[[float], float],
+) -> None:
+    """A line of the foreground: in its color, each point with its mark and its values."""
+    placed = [(to_x(x), to_y(y)) for x, y in line]
+    s.polyline(placed, f"c{1 + index}")
+    for (px, py), (x, y) in zip(placed, line, strict=True):
+        told = f"{name}: {result['x']['name']} = {_power(x)}, {number(y)} {result['y']['unit']}"
+        s.raw(f'<g class="point"><title>{escape(told, quote=False)}</title>')
+        _mark(s, px, py, index, f"c{1 + index} solid")
+        s.raw("</g>")
+
+
+def _axis(
+    low: float, high: float, start: float, stop: float, log: bool
+) -> Callable[[float], float]:
     """A function from a value between low and high to a coordinate between start and stop."""
     if log:
         low, high = math.log(low), math.log(high)
@@ -94,11 +129,16 @@ def _ticks(low: float, high: float, log: bool) -> list[float]:
     return [step * i for i in range(first, math.floor(high / step) + 1)]
 
 
-def _x_ticks(xs: list[float], log: bool) -> list[float]:
-    """Positions to label: measured ones, thinned so that their labels do not touch."""
-    if len(xs) <= 9:
-        return xs
-    return xs[:: math.ceil(len(xs) / 9)]
+def _x_ticks(xs: list[float], to_x: Callable[[float], float]) -> list[float]:
+    """Positions to label: measured ones, thinned evenly, and without any whose label would touch the one before it."""
+    shown: list[float] = []
+    free = -math.inf
+    for x in xs[:: math.ceil(len(xs) / 9)]:
+        half = text_width(_power(x), _SMALL) / 2
+        if to_x(x) - half > free:
+            shown.append(x)
+            free = to_x(x) + half + 6
+    return shown
 
 
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -111,32 +151,69 @@ def _power(value: float) -> str:
     return number(value)
 
 
-def _words(axis: dict[str, str]) -> str:
-    return axis["name"] if not axis["unit"] else f"{axis['name']} ({axis['unit']})"
+def _words(axis: dict[str, str], lang: str) -> str:
+    return axis["name"] if not axis["unit"] else in_brackets(axis["name"], axis["unit"], lang)
+
+
+# Corners of the marks around (0, 0), all of about one area: square, diamond, triangles upwards and downwards, cross.
+_MARKS = (
+    [(-3.5, -3.5), (3.5, -3.5), (3.5, 3.5), (-3.5, 3.5)],
+    [(0, -5), (5, 0), (0, 5), (-5, 0)],
+    [(0, -5), (5, 4), (-5, 4)],
+    [(0, 5), (5, -4), (-5, -4)],
+    [(-1.7, -5), (1.7, -5), (1.7, -1.7), (5, -1.7), (5, 1.7), (1.7, 1.7), (1.7, 5), (-1.7, 5),
+     (-1.7, 1.7), (-5, 1.7), (-5, -1.7), (-1.7, -1.7)],
+)  # fmt: skip
 
 
 def _mark(s: Svg, x: float, y: float, index: int, cls: str) -> None:
-    """A circle, a square, a diamond or a triangle: lines differ by more than their color."""
-    if index % 4 == 0:
+    """A circle or one of five other shapes: lines differ by more than their color."""
+    if index == 0:
         s.circle(x, y, 4, cls)
-    elif index % 4 == 1:
-        s.rect(x - 3.5, y - 3.5, 7, 7, cls, rx=0)
-    elif index % 4 == 2:
-        s.polygon([(x, y - 5), (x + 5, y), (x, y + 5), (x - 5, y)], cls)
     else:
-        s.polygon([(x, y - 5), (x + 5, y + 4), (x - 5, y + 4)], cls)
+        s.polygon([(x + dx, y + dy) for dx, dy in _MARKS[index - 1]], cls)
 
 
 def _spread(
-    wanted: list[tuple[float, str]], top: float, bottom: float, gap: float = 15
+    wanted: dict[str, float], rows: dict[str, int], top: float, bottom: float
 ) -> dict[str, float]:
-    """Heights for the names at the lines' ends: near where they are wanted, and apart from each other."""
-    placed: dict[str, float] = {}
-    last = top - gap
-    for y, name in sorted(wanted):
-        last = max(y, last + gap)
-        placed[name] = last
-    over = last - bottom
-    if over > 0:
-        placed = {name: y - over for name, y in placed.items()}
-    return placed
+    """Heights of the names' first lines: near where they are wanted, in that order, and none over another.
+
+    rows: how many lines each name has.
+    """
+    order = sorted(wanted, key=lambda name: wanted[name])
+    places: dict[str, float] = {}
+    free = top
+    for name in order:
+        places[name] = max(wanted[name], free)
+        free = places[name] + rows[name] * _LINE
+    free = bottom + _LINE
+    for name in reversed(order):  # what went too far down moves up again, and what is above it
+        free = places[name] = min(places[name], free - rows[name] * _LINE)
+    return places
+
+
+def wrapped(label: str, width: float) -> list[str]:
+    """A label in lines no wider than `width` where it can be broken: at blanks, and between Chinese characters."""
+    lines = [""]
+    for piece in _pieces(label):
+        if lines[-1] and text_width((lines[-1] + piece).rstrip(), _SMALL) > width:
+            lines[-1] = lines[-1].rstrip()
+            lines.append("")
+        lines[-1] += piece
+    return [*lines[:-1], lines[-1].rstrip()]
+
+
+def _pieces(label: str) -> Iterator[str]:
+    """What stays together on a line: a word with the blank behind it, or a Chinese character."""
+    word = ""
+    for sign in label:
+        if unicodedata.east_asian_width(sign) == "W" and word:
+            yield word
+            word = ""
+        word += sign
+        if sign == " " or unicodedata.east_asian_width(sign) == "W":
+            yield word
+            word = ""
+    if word:
+        yield word

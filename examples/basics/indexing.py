@@ -4,27 +4,291 @@
 #     title: {en: "Parallel thinking and nine index formulas", zh: "并行思维与九个索引公式"}
 #     requires: sm_75
 #     timeout_s: 60
+#     sizes:
+#       length: [4194304, 4096]
+#       many: [16777216, 4096]
+#       EXPONENTS: [[31, 32], [9, 10]]
+#       GRID_EXTENTS: [[1, 2, 3, 5], [1, 2]]
+#       BLOCK_EXTENTS: [[1, 2, 7], [1, 2]]
 # ---
 
 # %% [markdown]
-# Which loops are maps, one rule from which nine index formulas follow, and where a 32-bit index ends.
+# A launch, its data and its indices in one, two and three dimensions. First the
+# program that you know, in plain PyCUDA.
 
-# %% setup
-import itertools
-import re
-from itertools import combinations
-
+# %% program
 import numpy as np
+import pycuda.autoprimaryctx
+import pycuda.driver as cuda
+from pycuda.compiler import SourceModule
 
+source = """
+__global__ void scale(const float *x, float *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = 2 * x[i];
+}
+"""
+scale = SourceModule(source).get_function("scale")
+
+n, threads = 1_000_000, 256
+blocks = (n + threads - 1) // threads
+x = np.random.default_rng(0).standard_normal(n, dtype="float32")
+out = np.empty_like(x)
+scale(
+    cuda.In(x),
+    cuda.Out(out),
+    np.int32(n),
+    grid=(blocks, 1),
+    block=(threads, 1, 1),
+)
+print("right:", np.array_equal(out, 2 * x))
+
+# %% [markdown]
+# The same with the helper package: shorter, and checked.
+
+# %% program-2
 import cudatut as ct
 
-FILE = "basics/indexing.cu"
-gpu = ct.device()
+source = """
+__global__ void scale(const float *x, float *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = 2 * x[i];
+}
+"""
+scale = ct.Kernel(source, "scale")
+
+n = 1_000_000
+x = ct.rng(0).standard_normal(n, dtype="float32")
+d_x, out = ct.to_device(x), ct.empty(n, "float32")
+scale(d_x, out, n, grid=ct.cdiv(n, 256), block=256)
+ct.check(out, 2 * x, name="scale")
+
+# %% [markdown]
+# Now two dimensions. Each thread writes four digits: the y and x of its block,
+# then its own y and x in the block.
+
+# %% program-3
+import cudatut as ct
+
+source = """
+__global__ void who(int *out, int rows, int columns) {
+  int column = blockIdx.x * blockDim.x + threadIdx.x;
+  int row = blockIdx.y * blockDim.y + threadIdx.y;
+  if (row < rows && column < columns)
+    out[row * columns + column] = 1000 * blockIdx.y + 100 * blockIdx.x
+                                + 10 * threadIdx.y + threadIdx.x;
+}
+"""
+who = ct.Kernel(source, "who")
+
+rows, columns = 3, 6
+out = ct.empty((rows, columns), "int32")
+grid = ct.cdiv(columns, 4), ct.cdiv(rows, 2)  # x first: 2 across, 2 down
+who(out, rows, columns, grid=grid, block=(4, 2))
+for line in out.get():
+    print(" ".join(f"{digits:04d}" for digits in line))
+
+# %% [markdown]
+# A kernel from a `.cu` file: an image mirrored left to right, with rows and
+# columns that do not fill the blocks.
+
+# %% check
+flip = ct.Kernel("basics/indexing.cu", "flip")
+
+for rows in (1, 31, 33, 100):
+    for columns in (1, 31, 33, 1000):
+        image = ct.rng(rows).random((rows, columns), dtype="float32")
+        out = ct.empty(image.shape, "float32")
+        grid = ct.cdiv(columns, 32), ct.cdiv(rows, 8)
+        flip(ct.to_device(image), out, rows, columns, grid=grid, block=(32, 8))
+        ct.check(
+            out, image[:, ::-1], name=f"{rows} x {columns}", rtol=0, atol=0
+        )
+
+# %% [markdown]
+# What happens if rows and columns change places in `grid`? The output begins as
+# NaN, so the elements that nobody wrote can be counted.
+
+# %% try-1
+rows, columns = 100, 1000
+image = ct.rng(0).random((rows, columns), dtype="float32")
+out = ct.to_device(np.full(image.shape, np.nan, "float32"))
+wrong = ct.cdiv(rows, 32), ct.cdiv(columns, 8)  # should be columns, rows
+flip(ct.to_device(image), out, rows, columns, grid=wrong, block=(32, 8))
+unwritten = int(np.isnan(out.get()).sum())
+ct.facts(
+    "rows and columns exchanged in grid",
+    {"elements": image.size, "elements that nobody wrote": unwritten},
+)
+
+# %% [markdown]
+# Threads have numbers beyond 2^31. Which integer type holds them?
+
+# %% overflow-check
+last_ids = ct.Kernel("basics/indexing.cu", "last_ids")
+
+EXPONENTS = (31, 32)
+first = {}
+for exponent in EXPONENTS:
+    block = 2**exponent // 256  # its first thread has the number 2 ** exponent
+    ids = block * 256 + np.arange(256)
+    out = {name: ct.empty(256, name) for name in ("int32", "uint32", "int64")}
+    last_ids(*out.values(), block, grid=block + 1, block=256)
+    for name, array in out.items():
+        ct.check(array, ids.astype(name), name=f"from 2^{exponent} on, {name}")
+    first[f"2^{exponent}"] = [int(array.get()[0]) for array in out.values()]
+
+# %% overflow
+types = ("int", "unsigned", "long long")
+ct.table(
+    "the number of a thread, in three types",
+    {name: dict(zip(types, values)) for name, values in first.items()},
+    corner="thread number",
+)
+
+# %% [markdown]
+# Does the wider index cost time? A prediction from the bytes, then the time.
+
+# %% wide
+many = 1 << 24
+bytes_moved = 2 * 4 * many  # read x, write out
+predicted_us = bytes_moved / ct.limits.bandwidth() / 1e3
+
+scales = {
+    name: ct.Kernel("basics/indexing.cu", "scale", defines={"INDEX": name})
+    for name in ("int", "long long")
+}
+x = ct.rng(1).standard_normal(many, dtype="float32")
+d_x, out = ct.to_device(x), ct.empty(many, "float32")
+grid = ct.cdiv(many, 256)
+for name, kernel in scales.items():
+    ct.poison(out)
+    kernel(d_x, out, many, grid=grid, block=256)
+    ct.check(out, 2 * x, name=name)
+
+# %% bench
+times = ct.bench(
+    {
+        "int": lambda: scales["int"](d_x, out, many, grid=grid, block=256),
+        "long long": lambda: scales["long long"](
+            d_x, out, many, grid=grid, block=256
+        ),
+    },
+    bytes=bytes_moved,
+    name="scale",
+)
+int_us, long_us = times["int"].median_us, times["long long"].median_us
+ct.facts(
+    "scale, by the type of the index",
+    {
+        "predicted from the bytes": (predicted_us, "us"),
+        "long long / int": long_us / int_us,
+        "int / predicted": int_us / predicted_us,
+    },
+)
+
+# %% [markdown]
+# The nine formulas: one rule writes all of them. `b` and `t` stand for
+# `blockIdx` and `threadIdx`, `G` and `B` for `gridDim` and `blockDim`.
+
+
+# %% rule
+def chain(digits):
+    """Digits, slowest first, as one number: ((a * B + b) * C + c) ..."""
+    text, _ = digits[0]
+    for number, (digit, extent) in enumerate(digits[1:]):
+        text = f"({text})" if number else text
+        text = f"{text} * {extent} + {digit}"
+    return text
+
+
+LONG = {"b": "blockIdx.", "G": "gridDim.", "t": "threadIdx.", "B": "blockDim."}
+SHORT = {letter: letter for letter in LONG}
+
+
+def formula(grid_dims, block_dims, names=LONG):
+    """The id of a thread, for a grid and a block of so many dimensions."""
+    blocks = [(names["b"] + a, names["G"] + a) for a in "xyz"[:grid_dims]]
+    threads = [(names["t"] + a, names["B"] + a) for a in "xyz"[:block_dims]]
+    return chain([*reversed(blocks), *reversed(threads)])
+
+
+KINDS = [(grid, block) for grid in (1, 2, 3) for block in (1, 2, 3)]
+ct.facts(
+    "the id of a thread",
+    {f"{g}-D grid, {b}-D block": formula(g, b, SHORT) for g, b in KINDS},
+)
+
+# %% [markdown]
+# Are the nine in the `.cu` file those that the rule writes?
+
+# %% written
+import re
+
+nine = ct.Kernel("basics/indexing.cu", "nine")
+written = re.findall(r"return([(b][^;]*);", "".join(nine.source.split()))
+derived = ["".join(formula(g, b).split()) for g, b in KINDS]
+ct.check(
+    np.array([a == b for a, b in zip(derived, written, strict=True)], int),
+    np.ones(len(KINDS), int),
+    name="formulas in the .cu that are as derived",
+)
+
+# %% [markdown]
+# Every formula with every grid and block that it claims, one launch each. Two
+# threads with the same id leave a place that nobody writes: `ct.check` sees it.
+
+# %% launches
+from itertools import product
+
+GRID_EXTENTS = (1, 2, 3, 5)
+BLOCK_EXTENTS = (1, 2, 7)
+
+
+def shapes(extents, dims):
+    """Every shape (x, y, z) with these extents, ones beyond `dims`."""
+    return [
+        shape + (1,) * (3 - dims) for shape in product(extents, repeat=dims)
+    ]
+
+
+def coordinates(grid, block):
+    """The six coordinates of thread 0, 1, 2, ... of a launch, 5 bits each."""
+    extents = (*reversed(grid), *reversed(block))  # slowest first
+    packed = np.zeros(extents, "uint32")
+    for axis, along in enumerate(np.indices(extents, sparse=True)):
+        packed = packed | along.astype("uint32") << 5 * (5 - axis)
+    return packed.reshape(-1)
+
+
+launches = 0
+for grid_dims, block_dims in KINDS:
+    chosen = list(
+        product(
+            shapes(GRID_EXTENTS, grid_dims), shapes(BLOCK_EXTENTS, block_dims)
+        )
+    )
+    expected = [coordinates(grid, block) for grid, block in chosen]
+    offsets = np.cumsum([0, *(len(ids) for ids in expected)])
+    out = ct.empty(int(offsets[-1]), "uint32")
+    for (grid, block), offset in zip(chosen, offsets):
+        number = 10 * grid_dims + block_dims
+        nine(out, number, int(offset), grid=grid, block=block)
+    name = f"{grid_dims}-D grid, {block_dims}-D block: {len(chosen)} launches"
+    ct.check(out, np.concatenate(expected), name=name)
+    launches += len(chosen)
+
+# %% launches-all
+ct.facts("launches that were checked", {"all": launches})
+
+# %% [markdown]
+# Which loops may become a kernel with one thread per turn? A list that notes
+# who reads and writes which element can tell.
 
 
 # %% dependences
 class Noted:
-    """An array that notes, in `log`, which of its elements the current turn of a loop reads and writes."""
+    """A list that notes which of its elements each turn reads and writes."""
 
     def __init__(self, values):
         self.values, self.log = list(values), []
@@ -38,19 +302,21 @@ class Noted:
         self.values[i] = value
 
 
-def conflicts(body, turns, *arrays):
-    """Pairs of turns of which one writes an element that the other reads or writes."""
+def conflicts(body, turns, *lists):
+    """Pairs of turns of which one writes what the other reads or writes."""
     for Noted.turn in turns:
-        body(Noted.turn, *arrays)
+        body(Noted.turn, *lists)
     pairs = set()
-    for array in arrays:
-        for (a, how_a, i), (b, how_b, j) in combinations(array.log, 2):
-            if a != b and i == j and "write" in (how_a, how_b):
-                pairs.add((a, b))
+    for noted in lists:
+        for a, how_a, i in noted.log:
+            for b, how_b, j in noted.log:
+                if a < b and i == j and "write" in (how_a, how_b):
+                    pairs.add((a, b))
     return len(pairs)
 
 
-def scale(i, x, out):
+# %% loops
+def double(i, x, out):
     out[i] = 2 * x[i]
 
 
@@ -74,216 +340,47 @@ def new():
     return Noted(range(12))
 
 
-ct.facts(
-    "pairs of turns that are in each other's way, n = 12",
-    {
-        "scale": conflicts(scale, range(12), new(), new()),
-        "smooth": conflicts(smooth, range(1, 11), new(), new()),
-        "smooth, in place": conflicts(smooth_in_place, range(1, 11), new()),
-        "running sum": conflicts(running_sum, range(1, 12), new()),
-        "histogram of 4 bins": conflicts(histogram, range(12), new(), Noted([0] * 4)),
-    },
-)
+pairs = {
+    "double": conflicts(double, range(12), new(), new()),
+    "smooth": conflicts(smooth, range(1, 11), new(), new()),
+    "smooth, in place": conflicts(smooth_in_place, range(1, 11), new()),
+    "running sum": conflicts(running_sum, range(1, 12), new()),
+    "histogram of 4 bins": conflicts(
+        histogram, range(12), new(), Noted([0] * 4)
+    ),
+}
+ct.facts("pairs of turns in each other's way, 12 elements", pairs)
+
+# %% [markdown]
+# A loop with such pairs, launched all the same: once into another array, which
+# is right, then twenty times in place.
 
 # %% in-place
-smooth_kernel = ct.Kernel(FILE, "smooth")
-n = ct.size(1 << 22, 1 << 12)
-x_host = ct.rng(0).integers(0, 1000, n).astype("float32")  # halves of such sums are exact
-expected = x_host.copy()
-expected[1:-1] = 0.5 * (x_host[:-2] + x_host[2:])
+smooth_kernel = ct.Kernel("basics/indexing.cu", "smooth")
+length = 1 << 22
+x = ct.rng(0).integers(0, 1000, length).astype("float32")  # exact sums
+expected = x.copy()
+expected[1:-1] = 0.5 * (x[:-2] + x[2:])
+grid = ct.cdiv(length, 256)
 
-x, out = ct.to_device(x_host), ct.empty(n, "float32")
-smooth_kernel(x, out, n, grid=ct.cdiv(n, 256), block=256)
+d_x, out = ct.to_device(x), ct.empty(length, "float32")
+smooth_kernel(d_x, out, length, grid=grid, block=256)
 ct.check(out, expected, name="into another array")
 
 runs = []
 for _ in range(20):
-    x = ct.to_device(x_host)
-    smooth_kernel(x, x, n, grid=ct.cdiv(n, 256), block=256)
-    runs.append(x.get())
+    d_x = ct.to_device(x)
+    smooth_kernel(d_x, d_x, length, grid=grid, block=256)
+    runs.append(d_x.get())
+wrong = [int((run != expected).sum()) for run in runs]
+
+# %% in-place-result
 ct.facts(
     "in place, twenty runs",
     {
-        "elements": n,
-        "fewest wrong": min(int((run != expected).sum()) for run in runs),
-        "most wrong": max(int((run != expected).sum()) for run in runs),
+        "elements": length,
+        "fewest wrong": min(wrong),
+        "most wrong": max(wrong),
         "different results": len({run.tobytes() for run in runs}),
-    },
-)
-
-
-# %% rule
-def chain(digits):
-    """Horner's rule over (digit, extent) pairs, the slowest first: ((a * B + b) * C + c) ..."""
-    text, _ = digits[0]
-    for number, (digit, extent) in enumerate(digits[1:]):
-        text = f"({text}) * {extent} + {digit}" if number else f"{text} * {extent} + {digit}"
-    return text
-
-
-LONG = {"b": "blockIdx.", "G": "gridDim.", "t": "threadIdx.", "B": "blockDim."}
-SHORT = {letter: letter for letter in LONG}
-
-
-def formula(grid_dims, block_dims, names=LONG):
-    """The id of a thread for a grid and a block of so many dimensions, as an expression."""
-    blocks = [(names["b"] + axis, names["G"] + axis) for axis in "xyz"[:grid_dims]]
-    threads = [(names["t"] + axis, names["B"] + axis) for axis in "xyz"[:block_dims]]
-    return chain([*reversed(blocks), *reversed(threads)])
-
-
-KINDS = list(itertools.product((1, 2, 3), repeat=2))
-ct.facts(
-    "grid x block",
-    {f"{g}-D x {b}-D": formula(g, b, SHORT) for g, b in KINDS},
-)
-
-# %% written
-nine = ct.Kernel(FILE, "nine")
-written = re.findall(r"return([(b][^;]*);", "".join(nine.source.split()))  # without line breaks
-derived = ["".join(formula(g, b).split()) for g, b in KINDS]
-ct.check(
-    np.array([a == b for a, b in zip(derived, written, strict=True)], int),
-    np.ones(len(KINDS), int),
-    name="the nine in the .cu are the nine that were derived",
-)
-
-# %% check
-GRID_EXTENTS = (1, 2, 3, 5)[: ct.size(4, 2)]  # fewer while a sanitizer runs the example
-BLOCK_EXTENTS = (1, 2, 7)[: ct.size(3, 2)]
-
-
-def shapes(extents, dims):
-    """Every shape of `dims` dimensions with these extents, filled up with ones: (x, y, z)."""
-    return [shape + (1,) * (3 - dims) for shape in itertools.product(extents, repeat=dims)]
-
-
-def coordinates(grid, block):
-    """What thread 0, 1, 2, ... of a launch must have written: its six coordinates, 5 bits each."""
-    extents = (
-        *reversed(grid),
-        *reversed(block),
-    )  # slowest first: z, y, x of the grid, then of the block
-    packed = np.zeros(extents, "uint32")
-    for axis, extent in enumerate(extents):
-        line = np.arange(extent, dtype="uint32").reshape([-1 if a == axis else 1 for a in range(6)])
-        packed = packed << 5 | line
-    return packed.reshape(-1)
-
-
-launches = {}
-for grid_dims, block_dims in KINDS:
-    launch_shapes = [
-        (grid, block)
-        for grid in shapes(GRID_EXTENTS, grid_dims)
-        for block in shapes(BLOCK_EXTENTS, block_dims)
-    ]
-    expected = [coordinates(grid, block) for grid, block in launch_shapes]
-    offsets = np.cumsum([0, *(len(ids) for ids in expected)])
-    out = ct.empty(int(offsets[-1]), "uint32")  # poisoned: a slot that nobody writes is found
-    for (grid, block), offset in zip(launch_shapes, offsets):
-        nine(out, 10 * grid_dims + block_dims, int(offset), grid=grid, block=block)
-    kind = f"{grid_dims}-D grid, {block_dims}-D block"
-    ct.check(out, np.concatenate(expected), name=f"{kind}: {len(launch_shapes)} launches")
-    launches[kind] = len(launch_shapes)
-ct.facts("launches that were checked", {"all": sum(launches.values())})
-
-# %% limits
-count_blocks = ct.Kernel(FILE, "count_blocks")
-blocks, threads = ct.size(100_000, 70), 1024
-ran, present = (ct.to_device(np.zeros(1, "int32")) for _ in range(2))
-sm_used = ct.to_device(np.zeros(1024, "int32"))
-count_blocks(ran, present, sm_used, grid=blocks, block=threads)
-ct.check(ran, np.array([blocks], "int32"), name="blocks that ran")
-ct.check(present, np.array([threads], "int32"), name="threads of a block")
-sms = int(sm_used.get().sum())
-
-old_limit = 65_535 * 512
-ct.claim(
-    id="grid-limits",
-    source="CUDATutorial 05",
-    statement={
-        "en": "A launch has at most 65535 blocks of at most 512 threads",
-        "zh": "一次启动最多 65535 个线程块，每块最多 512 个线程",
-    },
-    predicted=old_limit,
-    measured=blocks * threads,
-    unit="threads",
-    verdict="refuted" if blocks * threads > old_limit else "confirmed",
-)
-ct.claim(
-    id="grid-within-sm",
-    source="CUDATutorial 05",
-    statement={
-        "en": "An SM is divided into 2 or 3 grids, so a grid lies within one SM",
-        "zh": "一个 SM 划分成 2 到 3 个网格，即一个网格只在一个 SM 之内",
-    },
-    predicted=1,
-    measured=sms,
-    unit="SMs",
-    verdict="refuted" if sms > 1 else "confirmed",
-)
-
-# %% overflow
-last_ids = ct.Kernel(FILE, "last_ids")
-for exponent in (31, 32):
-    last = (
-        ct.size(2**exponent, 512) // 256
-    )  # the number of the block whose first thread is 2 ** exponent
-    ids = last * 256 + np.arange(256)
-    types = ("int32", "uint32", "int64")
-    out = [ct.empty(256, dtype) for dtype in types]
-    last_ids(*out, last, grid=last + 1, block=256)
-    for array, dtype in zip(out, types):
-        ct.check(array, ids.astype(dtype), name=f"thread 2^{exponent} and on, as {dtype}")
-    ct.facts(
-        f"first thread of block {last}",
-        {
-            "predicted": last * 256,
-            "int": int(out[0].get()[0]),
-            "unsigned": int(out[1].get()[0]),
-            "long long": int(out[2].get()[0]),
-        },
-    )
-
-# %% predict
-n = ct.size(1 << 24, 1 << 12)
-bytes_moved = 2 * 4 * n  # read x, write out
-bandwidth = ct.limits.bandwidth()
-predicted_us = bytes_moved / bandwidth / 1e3
-ct.facts(
-    "prediction",
-    {
-        "bytes": (bytes_moved / 1e6, "MB"),
-        "bandwidth": (bandwidth, "GB/s"),
-        "time": (predicted_us, "us"),
-    },
-)
-
-# %% bench
-scale_int = ct.Kernel(FILE, "scale", defines={"INDEX": "int"})
-scale_long = ct.Kernel(FILE, "scale", defines={"INDEX": "long long"})
-x_host = ct.rng(1).standard_normal(n, dtype="float32")
-x, out = ct.to_device(x_host), ct.empty(n, "float32")
-grid = ct.cdiv(n, 256)
-for name, kernel in (("int", scale_int), ("long long", scale_long)):
-    ct.poison(out)
-    kernel(x, out, n, grid=grid, block=256)
-    ct.check(out, 2 * x_host, name=name)
-times = ct.bench(
-    {
-        "int": lambda: scale_int(x, out, n, grid=grid, block=256),
-        "long long": lambda: scale_long(x, out, n, grid=grid, block=256),
-    },
-    bytes=bytes_moved,
-    name="scale",
-)
-ct.facts(
-    "scale",
-    {
-        "predicted": (predicted_us, "us"),
-        "measured, int": (times["int"].median_us, "us"),
-        "measured, long long": (times["long long"].median_us, "us"),
-        "long long / int": times["long long"].median_us / times["int"].median_us,
     },
 )

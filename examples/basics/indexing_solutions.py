@@ -5,51 +5,95 @@
 #     requires: sm_75
 #     timeout_s: 60
 #     alone: false
+#     sizes:
+#       n: [2147483655, 4103]
 # ---
 
 # %% [markdown]
-# The rule run backwards, from an id to coordinates, and a map over more elements than an `int` can count.
+# Two images with rows of different lengths; an id turned into three indices; and more
+# elements than an `int` can count.
 
-# %% setup
-
+# %% given-1
 import cudatut as ct
 
+image = ct.rng(0).random((123, 456), dtype="float32")
+rectangles = [
+    (0, 0, 123, 456),
+    (100, 400, 23, 56),
+    (7, 31, 1, 33),
+    (5, 6, 40, 1),
+]
+
 # %% solution-1
-permute = ct.Kernel(
-    """
+source = """
+__global__ void crop(const float *in, float *out, int columns,
+                     int top, int left, int height, int width) {
+  const int c = blockIdx.x * blockDim.x + threadIdx.x;
+  const int r = blockIdx.y * blockDim.y + threadIdx.y;
+  if (r >= height || c >= width) return;
+  out[r * width + c] = in[(top + r) * columns + left + c];
+}
+"""
+crop = ct.Kernel(source, "crop")
+
+# %% check-1
+d_image, columns = ct.to_device(image), image.shape[1]
+for top, left, height, width in rectangles:
+    out = ct.empty((height, width), "float32")
+    grid = ct.cdiv(width, 32), ct.cdiv(height, 8)
+    rectangle = top, left, height, width
+    crop(d_image, out, columns, *rectangle, grid=grid, block=(32, 8))
+    expected = image[top : top + height, left : left + width]
+    ct.check(out, expected, name=f"{height} x {width}", rtol=0, atol=0)
+
+# %% given-2
+import cudatut as ct
+
+shapes = [(1, 1, 1), (2, 3, 5), (31, 1, 33), (7, 64, 9), (101, 103, 107)]
+
+# %% solution-2
+source = """
 __global__ void permute(const float *in, float *out, int Z, int Y, int X) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= Z * Y * X) return;
-  // Horner's rule backwards: the fastest digit is the remainder, the rest goes on.
-  const int x = i % X, y = i / X % Y, z = i / X / Y;
-  out[(x * Z + z) * Y + y] = in[i];  // the same rule forwards, with the axes in their new order
+  const int x = i % X;  // the index that changes fastest
+  const int y = i / X % Y;
+  const int z = i / X / Y;
+  out[(x * Z + z) * Y + y] = in[i];
 }
-""",
-    "permute",
-)
-for shape in ((1, 1, 1), (2, 3, 5), (31, 1, 33), (7, 64, 9), (101, 103, 107)):
-    host = ct.rng(0).standard_normal(shape, dtype="float32")
-    Z, Y, X = shape
-    out = ct.empty((X, Z, Y), "float32")
-    permute(ct.to_device(host), out, *shape, grid=ct.cdiv(host.size, 256), block=256)
-    ct.check(out, host.transpose(2, 0, 1), name=f"{Z} x {Y} x {X}", rtol=0, atol=0)
+"""
+permute = ct.Kernel(source, "permute")
 
-# %% solution-2
-invert = ct.Kernel(
-    """
-__global__ void invert(const unsigned char *in, unsigned char *out, long long n) {
+# %% check-2
+for shape in shapes:
+    volume = ct.rng(0).standard_normal(shape, dtype="float32")
+    expected = volume.transpose(2, 0, 1)
+    d_volume, out = ct.to_device(volume), ct.empty(expected.shape, "float32")
+    grid = ct.cdiv(volume.size, 256)
+    permute(d_volume, out, *shape, grid=grid, block=256)
+    ct.check(out, expected, name=" x ".join(map(str, shape)), rtol=0, atol=0)
+
+# %% given-3
+import cudatut as ct
+
+n = 2**31 + 7
+ends = slice(0, 2000), slice(n // 2 - 1000, n // 2 + 1000), slice(n - 2000, n)
+x, out = ct.empty(n, "uint8"), ct.empty(n, "uint8")
+for part in ends:
+    x[part].set(ct.rng(part.start).integers(0, 256, 2000, dtype="uint8"))
+
+# %% solution-3
+source = """
+__global__ void invert(const unsigned char *in, unsigned char *out,
+                       long long n) {
   const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = 255 - in[i];
 }
-""",
-    "invert",
-)
-n = 2**31 + 7 if ct.device().memory_bytes > 8e9 else 2**20 + 7
-n = ct.size(n, 2**12 + 7)
-x, out = ct.empty(n, "uint8"), ct.empty(n, "uint8")
-ends = [slice(0, 2000), slice(n // 2 - 1000, n // 2 + 1000), slice(n - 2000, n)]
-for part in ends:
-    x[part].set(ct.rng(part.start).integers(0, 256, 2000, dtype="uint8"))
+"""
+invert = ct.Kernel(source, "invert")
+
+# %% check-3
 invert(x, out, n, grid=ct.cdiv(n, 256), block=256)
 for part in ends:
-    ct.check(out[part], 255 - x[part].get(), name=f"bytes {part.start} to {part.stop - 1}")
+    name = f"bytes {part.start} to {part.stop - 1}"
+    ct.check(out[part], 255 - x[part].get(), name=name)

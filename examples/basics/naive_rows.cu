@@ -1,13 +1,14 @@
-// Rung 1: one thread per element of C; threadIdx.x runs down a column of C, as in many first
-// tutorials.
+// Rung 1: one thread per element of C; threadIdx.x runs down a column of C, as
+// in many first tutorials.
 // @rung kernel=matmul_naive_rows block=32x32 tile=32x32 x=rows
 
-// C = A B, row-major: A is m x k, B is k x n, C is m x n. Grid: x over the rows, y over the
-// columns.
+// C = A B, row-major: A is m x k, B is k x n, C is m x n. Grid: x over the
+// rows, y over the columns.
 // --8<-- [start:kernel]
 extern "C" __global__ void matmul_naive_rows(const float* __restrict__ A,
-                                             const float* __restrict__ B, float* __restrict__ C,
-                                             int m, int n, int k) {
+                                             const float* __restrict__ B,
+                                             float* __restrict__ C, int m,
+                                             int n, int k) {
   // --8<-- [start:mapping]
   const int row = blockIdx.x * blockDim.x + threadIdx.x;
   const int column = blockIdx.y * blockDim.y + threadIdx.y;
@@ -15,7 +16,8 @@ extern "C" __global__ void matmul_naive_rows(const float* __restrict__ A,
   if (row >= m || column >= n) return;
   // --8<-- [start:loop]
   float sum = 0;
-  for (int i = 0; i < k; ++i) sum += A[(size_t)row * k + i] * B[(size_t)i * n + column];
+  for (int i = 0; i < k; ++i)
+    sum += A[(size_t)row * k + i] * B[(size_t)i * n + column];
   // --8<-- [end:loop]
   C[(size_t)row * n + column] = sum;
 }

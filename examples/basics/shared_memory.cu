@@ -1,22 +1,28 @@
-// The tiled product with blocks of 16 x 16, to separate two things that sources mix: where the
-// shared memory comes from (static or dynamic), and whether the compiler knows the loop's length.
-// Also a guard that many first versions have, and what it lets through.
+// The tiled product with blocks of 16 x 16, to separate two things that sources
+// mix: where the shared memory comes from (static or dynamic), and whether the
+// compiler knows the loop's length. Also a guard that many first versions have,
+// and what it lets through.
 #define TILE 16
 
 // One tile after the other, as in tiled.cu, with a and b handed in.
 // --8<-- [start:multiply]
 template <bool KNOWN>
-__device__ __forceinline__ void multiply(const float* __restrict__ A, const float* __restrict__ B,
-                                         float* __restrict__ C, int m, int n, int k, float* a,
-                                         float* b) {
-  const int size = KNOWN ? TILE : blockDim.x;  // the same number; only one the compiler knows
+__device__ __forceinline__ void multiply(const float* __restrict__ A,
+                                         const float* __restrict__ B,
+                                         float* __restrict__ C, int m, int n,
+                                         int k, float* a, float* b) {
+  // The same number, but the compiler knows only one of the two.
+  const int size = KNOWN ? TILE : blockDim.x;
   // --8<-- [end:multiply]
   const int x = threadIdx.x, y = threadIdx.y;
   const int column = blockIdx.x * size + x, row = blockIdx.y * size + y;
   float sum = 0;
   for (int start = 0; start < k; start += size) {
-    a[y * size + x] = row < m && start + x < k ? A[(size_t)row * k + start + x] : 0.0f;
-    b[y * size + x] = start + y < k && column < n ? B[(size_t)(start + y) * n + column] : 0.0f;
+    a[y * size + x] =
+        row < m && start + x < k ? A[(size_t)row * k + start + x] : 0.0f;
+    b[y * size + x] = start + y < k && column < n
+                          ? B[(size_t)(start + y) * n + column]
+                          : 0.0f;
     __syncthreads();
     for (int i = 0; i < size; ++i) sum += a[y * size + i] * b[i * size + x];
     __syncthreads();
@@ -26,51 +32,57 @@ __device__ __forceinline__ void multiply(const float* __restrict__ A, const floa
 
 // --8<-- [start:static]
 extern "C" __global__ void __launch_bounds__(TILE* TILE)
-    static_known(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                 int m, int n, int k) {
-  __shared__ __align__(16) float a[TILE * TILE], b[TILE * TILE];  // the compiler sets the size
+    static_known(const float* __restrict__ A, const float* __restrict__ B,
+                 float* __restrict__ C, int m, int n, int k) {
+  // The compiler sets the size.
+  __shared__ __align__(16) float a[TILE * TILE], b[TILE * TILE];
   multiply<true>(A, B, C, m, n, k, a, b);
 }
 // --8<-- [end:static]
 
 // --8<-- [start:dynamic]
 extern "C" __global__ void __launch_bounds__(TILE* TILE)
-    dynamic_known(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                  int m, int n, int k) {
-  extern __shared__ __align__(16) float memory[];  // the launch does: shared=bytes
+    dynamic_known(const float* __restrict__ A, const float* __restrict__ B,
+                  float* __restrict__ C, int m, int n, int k) {
+  // The launch sets the size: shared=bytes.
+  extern __shared__ __align__(16) float memory[];
   multiply<true>(A, B, C, m, n, k, memory, memory + TILE * TILE);
 }
 // --8<-- [end:dynamic]
 
 // --8<-- [start:unknown]
 extern "C" __global__ void __launch_bounds__(TILE* TILE)
-    static_unknown(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                   int m, int n, int k) {
+    static_unknown(const float* __restrict__ A, const float* __restrict__ B,
+                   float* __restrict__ C, int m, int n, int k) {
   __shared__ __align__(16) float a[TILE * TILE], b[TILE * TILE];
   multiply<false>(A, B, C, m, n, k, a, b);
 }
 
 extern "C" __global__ void __launch_bounds__(TILE* TILE)
-    dynamic_unknown(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                    int m, int n, int k) {
+    dynamic_unknown(const float* __restrict__ A, const float* __restrict__ B,
+                    float* __restrict__ C, int m, int n, int k) {
   extern __shared__ __align__(16) float memory[];
   multiply<false>(A, B, C, m, n, k, memory, memory + blockDim.x * blockDim.y);
 }
 // --8<-- [end:unknown]
 
-// One test of the linear index instead of row and column: stays inside A and B, and is not enough.
+// One test of the linear index instead of row and column: stays inside A and B,
+// and is not enough.
 extern "C" __global__ void __launch_bounds__(TILE* TILE)
-    linear_guard(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                 int m, int n, int k) {
+    linear_guard(const float* __restrict__ A, const float* __restrict__ B,
+                 float* __restrict__ C, int m, int n, int k) {
   __shared__ float a[TILE][TILE], b[TILE][TILE];
   const int x = threadIdx.x, y = threadIdx.y;
   const int column = blockIdx.x * TILE + x, row = blockIdx.y * TILE + y;
   float sum = 0;
   for (int start = 0; start < k; start += TILE) {
     // --8<-- [start:linear-guard]
-    const size_t in_a = (size_t)row * k + start + x, in_b = (size_t)(start + y) * n + column;
-    a[y][x] = in_a < (size_t)m * k ? A[in_a] : 0.0f;  // past the end of a row: the next row of A
-    b[y][x] = in_b < (size_t)k * n ? B[in_b] : 0.0f;  // past the last row of B: zero
+    const size_t in_a = (size_t)row * k + start + x,
+                 in_b = (size_t)(start + y) * n + column;
+    // Past the end of a row: the next row of A.
+    a[y][x] = in_a < (size_t)m * k ? A[in_a] : 0.0f;
+    // Past the last row of B: zero.
+    b[y][x] = in_b < (size_t)k * n ? B[in_b] : 0.0f;
     // --8<-- [end:linear-guard]
     __syncthreads();
     for (int i = 0; i < TILE; ++i) sum += a[y][i] * b[i][x];

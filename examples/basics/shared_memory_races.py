@@ -7,8 +7,10 @@
 #     alone: false
 # ---
 
-# %% [markdown]
-# The tiled product without its first barrier, and without its second: what comes out, and what racecheck says.
+# %% [markdown] about
+# The tiled product without its first barrier, and without its second: what comes
+# out, and what racecheck says. The wrong kernels run in a process of their own,
+# so that the sanitizers of this book do not stumble over them.
 
 # %% setup
 import json
@@ -17,7 +19,6 @@ import re
 import cudatut as ct
 
 # %% wrong-results
-# In a process of its own, so that the sanitizers of this book do not stumble over it.
 count = """
 import json
 import numpy as np
@@ -26,7 +27,8 @@ import cudatut as ct
 n, runs = 1024, 20
 rng = ct.rng(0)
 a, b = (rng.integers(-8, 9, (n, n)).astype("float32") for _ in range(2))
-exact = (a.astype("float64") @ b.astype("float64")).astype("float32")  # whole numbers: exact in fp32
+# Whole numbers: every sum is exact in fp32.
+exact = (a.astype("float64") @ b.astype("float64")).astype("float32")
 a, b = ct.to_device(a), ct.to_device(b)
 found = {}
 for name in ("both", "no_first", "no_second"):
@@ -42,25 +44,30 @@ print(json.dumps(found))
 child = ct.isolated(count)
 assert child.returncode == 0, child.stderr
 wrong = json.loads(child.stdout.splitlines()[-1])
-for name, of_run in wrong.items():
-    ct.facts(
-        name,
-        {
-            "runs": len(of_run),
-            "runs with a wrong result": sum(1 for elements in of_run if elements),
-            "wrong elements, fewest": min(of_run),
-            "wrong elements, most": max(of_run),
-            "different numbers of wrong elements": len(set(of_run)),
-        },
-    )
+ct.table(
+    "Wrong results of 20 runs",
+    {
+        name: {
+            "wrong runs": sum(1 for elements in of_run if elements),
+            "fewest wrong elements": min(of_run),
+            "most wrong elements": max(of_run),
+            "different counts": len(set(of_run)),
+        }
+        for name, of_run in wrong.items()
+    },
+    corner="kernel",
+)
+
+# %% [markdown] about-both
+# The kernel with both barriers runs here, under the eyes of the sanitizers.
 
 # %% both-barriers
-# With both barriers, in this very process, under the eyes of the sanitizers.
 n = 96
 a, b = (ct.rng(i).integers(-8, 9, (n, n)).astype("float32") for i in range(2))
 c = ct.empty((n, n), "float32")
 both = ct.Kernel("basics/shared_memory_races.cu", "both")
-both(ct.to_device(a), ct.to_device(b), c, n, grid=(n // 32, n // 32), block=(32, 32))
+on_gpu = ct.to_device(a), ct.to_device(b)
+both(*on_gpu, c, n, grid=(n // 32, n // 32), block=(32, 32))
 ct.check(c, a.astype("float64") @ b.astype("float64"), name="both barriers")
 
 # %% racecheck
@@ -75,6 +82,7 @@ kernel(a, b, c, n, grid=(n // 32, n // 32), block=(32, 32))
 ct.synchronize()
 """
 report = ct.sanitize(launch, tool="racecheck")
-for line in [line for line in report.log.splitlines() if " access at " in line][:6]:
+found = [line for line in report.log.splitlines() if " access at " in line]
+for line in found[:6]:  # without the kernel and its types
     line = line.removeprefix("=========").strip()
-    print(re.sub(r" at .*\+0x[0-9a-f]+ in ", " in ", line))  # without the kernel and its types
+    print(re.sub(r" at .*\+0x[0-9a-f]+ in ", " in ", line))

@@ -1,12 +1,26 @@
-// Timing honestly: what is timed, what keeps the GPU busy meanwhile, and which clock the SMs run
-// at.
+// Reliable timing: what is timed, what empties the cache, what keeps the GPU
+// busy for a known time, and which clock the SMs run at.
 
 // --8<-- [start:copy]
-extern "C" __global__ void copy(const float4* __restrict__ in, float4* __restrict__ out, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) out[i] = in[i];  // n counts float4: 16 bytes per thread
+extern "C" __global__ void copy(const float* __restrict__ in,
+                                float* __restrict__ out, int n) {
+  const int stride = gridDim.x * blockDim.x;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
+    out[i] = in[i];
 }
 // --8<-- [end:copy]
+
+// --8<-- [start:read-all]
+// The sum has no use but one: without it the compiler would drop the loads.
+extern "C" __global__ void read_all(const float* __restrict__ in,
+                                    float* __restrict__ out, int n) {
+  const int stride = gridDim.x * blockDim.x;
+  float sum = 0;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
+    sum += in[i];
+  if (sum == -1) out[0] = sum;
+}
+// --8<-- [end:read-all]
 
 __device__ long long nanoseconds() {
   long long now;
@@ -33,9 +47,11 @@ extern "C" __global__ void sm_clock(long long* __restrict__ out, long long ns) {
 // --8<-- [end:sm-clock]
 
 // --8<-- [start:chain]
-extern "C" __global__ void chain(float* __restrict__ out, float a, float b, int steps) {
+extern "C" __global__ void chain(float* __restrict__ out, float a, float b,
+                                 int steps) {
   float value = threadIdx.x;
-  for (int i = 0; i < steps; ++i) value = fmaf(value, a, b);  // each waits for the one before
+  for (int i = 0; i < steps; ++i)
+    value = fmaf(value, a, b);  // each waits for the one before
   out[blockIdx.x * blockDim.x + threadIdx.x] = value;
 }
 // --8<-- [end:chain]

@@ -1,241 +1,282 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "Timing honestly", zh: "诚实地计时"}
+#     title: {en: "Reliable timing", zh: "可靠的计时"}
 #     requires: sm_75
 #     timeout_s: 120
+#     sizes:
+#       others: [134217728, 65536]
+#       lengths: [[1048576, 33554432], [4096, 8192], [1048576, 8192]]
+#       rounds: [100, 1]
+#       exponents: [[18, 19, 20, 21, 22, 23, 24, 25], [12, 13]]
+#       in_a_row: [20, 2]
+#       repeats: [7, 1]
+#       experiments: [10, 1]
+#       runs: [21, 1]
+#       side: [4096, 64]
+#       large: [33554432, 4096]
 # ---
 
 # %% [markdown]
-# One kernel, many times: first and later launches, hot and cold cache, means and medians, zeros and random numbers.
+# How long does a copy take? It depends on where its data are. This program times
+# the same launch with its data in the L2 cache, and with other data there.
 
-# %% setup
-import inspect
-from time import perf_counter
-
+# %% program
 import numpy as np
 import pycuda.driver as cuda
-from ladder import LADDER, Matmul
 
 import cudatut as ct
-from cudatut import timing, tool
 
-FILE = "basics/timing.cu"
-copy, busy = ct.Kernel(FILE, "copy"), ct.Kernel(FILE, "busy")
-# One run between two events after a flush of the L2 cache; under a sanitizer without the flush, which takes long there.
-time_once = timing.time_once_bare if tool.running() else timing.time_once
-rounds = ct.size(21, 1)
+source = """
+__global__ void copy(const float *__restrict__ in,
+                     float *__restrict__ out, int n) {
+  int stride = gridDim.x * blockDim.x;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
+    out[i] = in[i];
+}
+
+__global__ void read_all(const float *__restrict__ in,
+                         float *__restrict__ out, int n) {
+  int stride = gridDim.x * blockDim.x;
+  float sum = 0;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
+    sum += in[i];
+  if (sum == -1) out[0] = sum;  // never true, but the loads must stay
+}
+"""
+copy, read_all = ct.Kernel(source, "copy"), ct.Kernel(source, "read_all")
+others = 1 << 27  # floats, 537 MB: much more than any L2 cache holds
+other, unused = ct.to_device(np.ones(others, "float32")), ct.empty(1, "float32")
 
 
-def copying(n, kernel=copy):
-    """A launch that copies n floats, what it copies, and where to."""
-    host = ct.rng(n).random(n, dtype="float32")
-    source, target = ct.to_device(host), ct.empty(n, "float32")
-    grid = ct.cdiv(n // 4, 256)
-    return lambda: kernel(source, target, n // 4, grid=grid, block=256), host, target
+def flush():
+    read_all(other, unused, others, grid=2048, block=256)
 
+
+def time_us(launch):
+    start, stop = cuda.Event(), cuda.Event()
+    start.record()
+    launch()
+    stop.record()
+    stop.synchronize()
+    return 1e3 * start.time_till(stop)
+
+
+lengths = (1 << 20, 1 << 25)
+rounds = 100
+
+
+def measure(n):
+    x = ct.to_device(ct.rng(0).random(n, dtype="float32"))
+    out = ct.empty(n, "float32")
+
+    def launch():
+        copy(x, out, n, grid=ct.cdiv(n, 1024), block=256)
+
+    launch()  # the first launch is not timed
+    cold, hot = [], []
+    for _ in range(rounds):
+        flush()
+        cold.append(time_us(launch))
+        flush()
+        launch()  # brings the data back into the cache, if they fit
+        hot.append(time_us(launch))
+    return {"cold": cold, "hot": hot}
+
+
+for n in lengths:
+    for name, times in measure(n).items():
+        p20, median, p80 = np.percentile(times, (20, 50, 80))
+        print(f"{8e-6 * n:5.1f} MB, {name:4}: {median:6.2f} us", end=" ")
+        print(f"({p20:.2f} to {p80:.2f}), {8e-3 * n / median:.1f} GB/s")
+
+# %% [markdown]
+# Is the copy right? And what do its bytes need at this GPU's measured limit?
 
 # %% check
-for n in (1 << 20, 4, 1 << 12, 1_111_112):  # the first one is what `ct.profile` below looks at
-    launch, host, target = copying(n)
-    launch()
-    ct.check(target, host, name=f"copy, n={n}", rtol=0, atol=0)
+for n in ct.RAGGED:
+    x = ct.rng(n).random(n, dtype="float32")
+    d_x, out = ct.to_device(x), ct.empty(n, "float32")
+    copy(d_x, out, n, grid=ct.cdiv(n, 1024), block=256)
+    ct.check(out, x, name=f"copy, n={n}", rtol=0, atol=0)
 
-# %% predict
-bandwidth, l2 = ct.limits.bandwidth(), ct.device().l2_bytes
-SIZES = [2**exponent for exponent in range(*ct.size((18, 26), (12, 14)))]
-ct.facts(
-    "a copy reads 4 n bytes and writes 4 n bytes",
-    {
-        "L2": (l2 / 1e6, "MB"),
-        "bandwidth": (bandwidth, "GB/s"),
-        "n = 2^20, bytes": (8 * 2**20 / 1e6, "MB"),
-        "n = 2^20, at that bandwidth": (8 * 2**20 / bandwidth / 1e3, "us"),
-        "n = 2^25, bytes": (8 * 2**25 / 1e6, "MB"),
-        "n = 2^25, at that bandwidth": (8 * 2**25 / bandwidth / 1e3, "us"),
-        "largest n that fits in L2": l2 // 8,
-    },
-)
+# %% [markdown]
+# The same two times over many sizes. The hot one is the mean of launches in a
+# row, behind a kernel that keeps the GPU busy until the host has sent them all.
+
+# %% sweep
+from cudatut import timing, tool
+
+# One run between two events after a flush; under a sanitizer without the flush.
+time_once = timing.time_once_bare if tool.running() else timing.time_once
+busy = ct.Kernel("basics/timing.cu", "busy")
+exponents = (18, 19, 20, 21, 22, 23, 24, 25)
+in_a_row = 20
+repeats = 7
+runs = 21
 
 
-# %% first-launches
-def one_by_one(launch, count=10):
-    """Times of the first `count` launches between two events on an idle GPU, in us: nothing is warmed up."""
+def copying(n):
+    """A launch that copies n random floats."""
+    x = ct.to_device(ct.rng(n).random(n, dtype="float32"))
+    out = ct.empty(n, "float32")
+    return lambda: copy(x, out, n, grid=ct.cdiv(n, 1024), block=256)
+
+
+def hot_us(launch):
     times = []
-    for _ in range(count):
+    for _ in range(repeats):
         start, stop = cuda.Event(), cuda.Event()
-        start.record()
-        launch()
-        stop.record()
-        stop.synchronize()
-        times.append(1e3 * start.time_till(stop))
-    return times
-
-
-launch, _, _ = copying(1 << 20, ct.Kernel(FILE, "copy"))  # loaded anew: nobody has launched it yet
-first = one_by_one(launch)
-ct.series(
-    "the first ten launches",
-    x=("launch", ""),
-    y=("time", "us"),
-    lines={"copy of 2^20 floats": list(enumerate(first, start=1))},
-)
-ct.facts(
-    "the first ten launches",
-    {"first": (first[0], "us"), "median of the others": (float(np.median(first[1:])), "us")},
-)
-
-
-# %% hot-and-cold
-def hot_us(launch, count=20):
-    """Median time of a launch that follows others of its kind, in us: its data are where they left them."""
-    times = []
-    for _ in range(ct.size(7, 1)):
-        start, stop = cuda.Event(), cuda.Event()
-        busy(2_000_000, grid=1, block=1)  # until the host has enqueued all that follows
+        busy(2_000_000, grid=1, block=1)
         launch()
         start.record()
-        for _ in range(count):
+        for _ in range(in_a_row):
             launch()
         stop.record()
         stop.synchronize()
-        times.append(1e3 * start.time_till(stop) / count)
+        times.append(1e3 * start.time_till(stop) / in_a_row)
     return float(np.median(times))
 
 
 def cold_us(launch):
-    """Median time of a launch that finds none of its data in the L2 cache, in us."""
     launch()
-    return float(np.median([time_once(launch) for _ in range(rounds)]))
+    return float(np.median([time_once(launch) for _ in range(runs)]))
 
 
 hot, cold = [], []
-for n in SIZES:
-    launch, _, _ = copying(n)
+for n in (2**exponent for exponent in exponents):
+    launch = copying(n)
     hot.append((8 * n / 1e6, 8 * n / hot_us(launch) / 1e3))
     cold.append((8 * n / 1e6, 8 * n / cold_us(launch) / 1e3))
+
+# %% hot-and-cold
+bandwidth = ct.limits.bandwidth()
 ct.series(
-    "copy, by bytes read and written",
+    "copy, by the bytes that it reads and writes",
     x=("bytes", "MB"),
     y=("rate", "GB/s"),
     lines={"back to back": hot, "after a flush": cold},
     limit=bandwidth,
 )
-best = max(range(len(SIZES)), key=lambda i: hot[i][1])
-best_cold = max(range(len(SIZES)), key=lambda i: cold[i][1])
+
+# %% rates
+best = max(range(len(hot)), key=lambda i: hot[i][1])
+coldest = max(range(len(cold)), key=lambda i: cold[i][1])
 ct.facts(
     "rates",
     {
-        "highest rate": (hot[best][1], "GB/s"),
+        "L2 cache": (ct.device().l2_bytes / 1e6, "MB"),
+        "highest rate back to back": (hot[best][1], "GB/s"),
         "at": (hot[best][0], "MB"),
-        "of the memory's bandwidth": hot[best][1] / bandwidth,
-        "flushed, same size": (cold[best][1], "GB/s"),
-        "highest rate after a flush": (cold[best_cold][1], "GB/s"),
-        "that one at": (cold[best_cold][0], "MB"),
-        "that one, of the memory's bandwidth": cold[best_cold][1] / bandwidth,
+        "share of the limit": hot[best][1] / bandwidth,
+        "after a flush, same size": (cold[best][1], "GB/s"),
+        "highest rate after a flush at": (cold[coldest][0], "MB"),
+        "its share of the limit": cold[coldest][1] / bandwidth,
         "largest size, back to back / flushed": hot[-1][1] / cold[-1][1],
     },
 )
 
+# %% [markdown]
+# Where did the bytes go? The profiler's counters for the copy of 2^20 floats,
+# after a flush of its own.
 
-# %% hundred
-def mean_of_hundred(launch, count=100):
-    """As tutorials do: two events around 100 launches, divided by 100. No warm-up, no flush."""
-    cuda.Context.synchronize()
-    start, stop = cuda.Event(), cuda.Event()
-    start.record()
-    for _ in range(ct.size(count, 2)):
-        launch()
-    stop.record()
-    stop.synchronize()
-    return 1e3 * start.time_till(stop) / count
-
-
-def product(n):
-    return Matmul(n, n, n).launcher(LADDER["naive_rows"])
-
-
-candidates = {
-    "copy, n = 2^18": copying(1 << 18)[0],
-    "copy, n = 2^22": copying(1 << 22)[0],
-    "copy, n = 2^25": copying(ct.size(1 << 25, 1 << 12))[0],
-    "naive_rows, 256": product(ct.size(256, 32)),
-    "naive_rows, 1024": product(ct.size(1024, 32)),
-}
-means = {name: mean_of_hundred(launch) for name, launch in candidates.items()}
-medians = ct.bench(candidates, name="flushed, interleaved, median", rounds=15)
-ratios = {name: mean / medians[name].median_us for name, mean in means.items()}
-for name, mean in means.items():
-    row = medians[name]
-    ct.facts(
-        name,
-        {
-            "mean of 100": (mean, "us"),
-            "median": (row.median_us, "us"),
-            "p20": (row.p20_us, "us"),
-            "p80": (row.p80_us, "us"),
-            "mean / median": ratios[name],
-        },
-    )
-agree = [0.95 < ratio < 1.05 for ratio in ratios.values()]
-ct.claim(
-    id="mean-of-100",
-    source="CUDATutorial 11",
-    statement={
-        "en": "The mean of 100 launches between two events is the time of the kernel",
-        "zh": "两个事件之间连续启动 100 次，取平均，就是 kernel 的时间",
-    },
-    predicted=1,
-    measured=max((max(r, 1 / r) for r in ratios.values() if r), default=1),
-    unit="x, largest disagreement of five",
-    verdict="confirmed" if all(agree) else "depends" if any(agree) else "refuted",
+# %% counters
+ct.profile(
+    "basics/timing",
+    kernel="copy",
+    metrics=[
+        "gpu__time_duration.sum",
+        "dram__bytes_read.sum",
+        "dram__bytes_write.sum",
+    ],
 )
 
-# %% spread
-launch, _, _ = copying(1 << 20)
+# %% [markdown]
+# The same experiment ten times: how much do single runs differ, and how much
+# means and medians?
+
+# %% repeated
+experiments = 10
+launch = copying(1 << 20)
 launch()
-batches = np.array([[time_once(launch) for _ in range(rounds)] for _ in range(ct.size(10, 1))])
+batches = np.array(
+    [[time_once(launch) for _ in range(runs)] for _ in range(experiments)]
+)
 
 
-def spread(summary):
-    """Largest over smallest of ten repetitions, minus 1: what the same experiment, done again, may differ by."""
-    values = summary(batches, axis=1)
-    return (100 * (values.max() / values.min() - 1), "%")
+def spread(values):
+    """Largest over smallest, minus 1, in percent."""
+    return float(100 * (values.max() / values.min() - 1)), "%"
 
 
 disturbed = batches[0].copy()
-disturbed[0] *= 10  # by hand: as if something else had held the GPU during one run
+disturbed[0] *= 10  # as if something else had held the GPU during one run
 
-
-def moved(summary):
-    return (100 * (summary(disturbed) / summary(batches[0]) - 1), "%")
-
-
+# %% spread
 ct.facts(
-    f"ten experiments of {rounds} runs each",
+    "ten experiments of 21 runs",
     {
-        "fastest run": (batches.min(), "us"),
-        "p20": (np.percentile(batches, 20), "us"),
-        "median": (np.median(batches), "us"),
-        "p80": (np.percentile(batches, 80), "us"),
-        "slowest run": (batches.max(), "us"),
-        "means differ by": spread(np.mean),
-        "medians differ by": spread(np.median),
-        "minima differ by": spread(np.min),
-        "single runs differ by": (100 * (batches.max() / batches.min() - 1), "%"),
-        "one run ten times as long moves a mean by": moved(np.mean),
-        "and a median by": moved(np.median),
+        "fastest run": (float(batches.min()), "us"),
+        "p20": (float(np.percentile(batches, 20)), "us"),
+        "median": (float(np.percentile(batches, 50)), "us"),
+        "p80": (float(np.percentile(batches, 80)), "us"),
+        "slowest run": (float(batches.max()), "us"),
+        "the ten means differ by": spread(batches.mean(axis=1)),
+        "the ten medians differ by": spread(np.median(batches, axis=1)),
     },
 )
 
+# %% disturbed
+ct.table(
+    "one run of 21 takes ten times as long",
+    {
+        "mean": {
+            "before": float(batches[0].mean()),
+            "after": float(disturbed.mean()),
+        },
+        "median": {
+            "before": float(np.median(batches[0])),
+            "after": float(np.median(disturbed)),
+        },
+    },
+    corner="summary",
+    units={"before": "us", "after": "us"},
+)
 
-# %% zeros
-sm_clock = ct.Kernel(FILE, "sm_clock")
+# %% [markdown]
+# The first launches of a kernel that nobody has launched yet, each between two
+# events on an idle GPU.
+
+# %% first-launches
+fresh = ct.Kernel("basics/timing.cu", "copy")
+n = 1 << 20
+x = ct.to_device(ct.rng(n).random(n, dtype="float32"))
+out = ct.empty(n, "float32")
+first = [
+    time_us(lambda: fresh(x, out, n, grid=ct.cdiv(n, 1024), block=256))
+    for _ in range(10)
+]
+ct.facts(
+    "a kernel launched ten times",
+    {
+        "first launch": (first[0], "us"),
+        "median of the others": (float(np.median(first[1:])), "us"),
+    },
+)
+
+# %% [markdown]
+# Do the values matter? A copy and two products of cuBLAS, each for a while on
+# random numbers and on zeros, and the clock of the SMs right afterwards.
+
+# %% sustained
+sm_clock = ct.Kernel("basics/timing.cu", "sm_clock")
 cycles = ct.empty(2, "int64")
+side = 4096
+large = 1 << 25
 
 
 def sustained(launch, ms=150):
-    """Time of a launch in us after `ms` of nothing else, and the SMs' clock in MHz right after that."""
+    """Time of a launch after `ms` of nothing else, and the clock in MHz."""
     launch()
     if tool.running():
         return 1.0, 1.0
@@ -248,21 +289,18 @@ def sustained(launch, ms=150):
     stop.record()
     sm_clock(cycles, 20_000, grid=1, block=1)
     ticks, ns = cycles.get()
-    return 1e3 * start.time_till(stop) / (count - count // 2), 1e3 * float(ticks / ns)
+    us = 1e3 * start.time_till(stop) / (count - count // 2)
+    return us, 1e3 * float(ticks / ns)
 
 
-def matrices(n, dtype, fill):
-    a, b = (ct.to_device(fill((n, n)).astype(dtype)) for _ in range(2))
-    return ct.vendor.matmul(a, b, ct.empty((n, n), dtype))
+def matrices(values, dtype):
+    a, b = (ct.to_device(values((side, side)).astype(dtype)) for _ in range(2))
+    return ct.vendor.matmul(a, b, ct.empty((side, side), dtype))
 
 
-def vector(n, fill):
-    source, target = ct.to_device(fill(n)), ct.empty(n, "float32")
-    return lambda: copy(source, target, n // 4, grid=ct.cdiv(n // 4, 256), block=256)
-
-
-def zeros(shape):
-    return np.zeros(shape, "float32")
+def vector(values):
+    x, out = ct.to_device(values(large)), ct.empty(large, "float32")
+    return lambda: copy(x, out, large, grid=ct.cdiv(large, 1024), block=256)
 
 
 rng = ct.rng(7)
@@ -272,99 +310,81 @@ def random(shape):
     return rng.random(shape, "float32") * np.float32(2) - np.float32(1)
 
 
-side, length = ct.size(4096, 64), ct.size(1 << 25, 1 << 12)
-for name, make in {
-    "copy, n = 2^25": lambda fill: vector(length, fill),
-    "cuBLAS, 4096, fp32": lambda fill: matrices(side, "float32", fill),
-    "cuBLAS, 4096, fp16": lambda fill: matrices(side, "float16", fill),
-}.items():
+def zeros(shape):
+    return np.zeros(shape, "float32")
+
+
+makers = {
+    "copy": vector,
+    "product, fp32": lambda values: matrices(values, "float32"),
+    "product, fp16": lambda values: matrices(values, "float16"),
+}
+rows = {}
+for name, make in makers.items():
     on_random, on_zeros = make(random), make(zeros)
     if on_random is None:  # no CuPy
         continue
-    # Each alone for a while, in turns: what the power supply does is slow, and interleaving run by run would hide it.
+    # Each alone for a while: the clock reacts within milliseconds, and runs in
+    # turn would share whatever clock results.
     turns = [(sustained(on_random), sustained(on_zeros)) for _ in range(2)]
     (random_us, random_mhz), (zeros_us, zeros_mhz) = np.median(turns, axis=0)
-    ct.facts(
-        name,
-        {
-            "random": (random_us, "us"),
-            "zeros": (zeros_us, "us"),
-            "random / zeros": random_us / zeros_us,
-            "clock on random": (random_mhz, "MHz"),
-            "clock on zeros": (zeros_mhz, "MHz"),
-        },
-    )
+    rows[name] = {
+        "time, random / zeros": float(random_us / zeros_us),
+        "clock on random": float(random_mhz),
+        "clock on zeros": float(zeros_mhz),
+    }
 
-# %% counters
-ct.profile(
-    "basics/timing",
-    kernel="copy",
-    metrics=[
-        "gpu__time_duration.sum",
-        "dram__bytes_read.sum",
-        "dram__bytes_write.sum",
-        "lts__t_bytes.sum",
-    ],
+# %% zeros
+ct.table(
+    "random numbers and zeros",
+    rows,
+    corner="kernel",
+    units={"clock on random": "MHz", "clock on zeros": "MHz"},
 )
 
+# %% [markdown]
+# What the timer should not wrap: the time of the kernel beside the time of
+# everything around it.
+
+# %% everything
+x = ct.rng(0).random(large, dtype="float32")
+d_x, out = ct.to_device(x), ct.empty(large, "float32")
+
+
+def kernel():
+    copy(d_x, out, large, grid=ct.cdiv(large, 1024), block=256)
+
+
+def everything():
+    d_x, out = cuda.mem_alloc(x.nbytes), cuda.mem_alloc(x.nbytes)
+    cuda.memcpy_htod(d_x, x)
+    copy(d_x, out, large, grid=ct.cdiv(large, 1024), block=256)
+    cuda.memcpy_dtoh(np.empty_like(x), out)
+
+
+# %% wrapped
+kernel()
+kernel_ms = float(np.median([time_once(kernel) for _ in range(runs)])) / 1e3
+everything_ms = float(np.median([time_us(everything) for _ in range(5)])) / 1e3
+share = kernel_ms / everything_ms
+ct.facts(
+    "what stands between the two events",
+    {
+        "the kernel": (kernel_ms, "ms"),
+        "allocation, copies and kernel": (everything_ms, "ms"),
+        "share of the kernel": (100 * share, "%"),
+        "what a kernel of half the time would save": (50 * share, "%"),
+    },
+)
+
+# %% [markdown]
+# How `ct.bench` times one run, and in which order it runs the contestants.
+
 # %% time-once
+import inspect
+
 print(inspect.getsource(timing.time_once))
 
 # %% rotation
 code = inspect.getsource(timing.bench)
 print(code[code.index("    order = list(runs)") : code.index("    result =")])
-
-# %% wrapped
-n = ct.size(1024, 64)
-problem = Matmul(n, n, n)
-matmul = LADDER["naive_columns"].compile()
-
-
-def multiply(a, b, c):
-    matmul(a, b, c, n, n, n, grid=(ct.cdiv(n, 32), ct.cdiv(n, 32)), block=(32, 32))
-
-
-def everything():
-    a, b = ct.to_device(problem.host_a), ct.to_device(problem.host_b)
-    c = ct.empty((n, n), "float32")
-    multiply(a, b, c)
-    c.get()
-
-
-def host_ms(call):
-    start = perf_counter()
-    call()
-    return 1e3 * (perf_counter() - start)
-
-
-times = ct.bench(
-    {"kernel": lambda: multiply(problem.a, problem.b, problem.c)},
-    flops=problem.flops,
-    name="naive_columns, 1024",
-    rounds=20,
-)
-problem.compare("naive_columns, 1024")
-kernel_ms = times["kernel"].median_us / 1e3
-by_host = [host_ms(everything) for _ in range(5)]
-by_events = [us / 1e3 for us in one_by_one(everything, 5)]
-ct.facts(
-    "what the timer wraps",
-    {
-        "kernel": (kernel_ms, "ms"),
-        "everything, by the host's clock": (float(np.median(by_host)), "ms"),
-        "everything, by events": (float(np.median(by_events)), "ms"),
-        "everything / kernel": float(np.median(by_events)) / kernel_ms,
-    },
-)
-ct.claim(
-    id="timer-around-copies",
-    source="CUDA slides 2.3, 2.7",
-    statement={
-        "en": "A timer around allocation, copies and kernel tells the time of the kernel, more precisely with events",
-        "zh": "计时器把分配、拷贝和 kernel 一起包进去，量到的就是 kernel 的时间，用事件更精确",
-    },
-    predicted=1,
-    measured=float(np.median(by_events)) / kernel_ms,
-    unit="x the kernel",
-    verdict="confirmed" if np.median(by_events) < 1.1 * kernel_ms else "refuted",
-)

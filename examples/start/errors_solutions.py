@@ -4,69 +4,93 @@
 #     title: {en: "Errors: solutions", zh: "错误：参考答案"}
 #     requires: sm_75
 #     alone: false
-#     timeout_s: 120
+#     timeout_s: 180
+#     sizes:
+#       LENGTHS: [[1, 31, 33, 50000, 1111111], [1, 31, 33, 5000]]
 # ---
 # %% [markdown]
-# A launch that fits every length, and the guilty one of three launches.
+# A launch that fits every length. Rounding up gives the number of blocks: add one less than a block, then divide.
 
-# %% setup
+# %% given-1
+LENGTHS = (1, 31, 33, 50_000, 1_111_111)
+
+
+# %% solution-1
+def launch_shape(n, block=256):
+    """Grid and block for n elements, or None if n is 0."""
+    if n == 0:
+        return None
+    return ((n + block - 1) // block, 1), (block, 1, 1)
+
+
+# %% check-1
 import numpy as np
-
 import cudatut as ct
 
 add = ct.Kernel(
-    """
-__global__ void add(const float *x, const float *y, float *out, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) out[i] = x[i] + y[i];
-}
-""",
+    "__global__ void add(const float *x, const float *y, float *out, int n) {"
+    "  int i = blockIdx.x * blockDim.x + threadIdx.x;"
+    "  if (i < n) out[i] = x[i] + y[i]; }",
     "add",
 )
-program = '''
+for n in LENGTHS:
+    x, y = (ct.rng(seed).standard_normal(n, dtype="float32") for seed in (1, 2))
+    out = ct.empty(n, "float32")
+    grid, block = launch_shape(n)
+    add(ct.to_device(x), ct.to_device(y), out, n, grid=grid, block=block)
+    ct.check(out, x + y, name=f"n = {n}")
+    ct.check(np.array([grid[0]]), np.array([ct.cdiv(n, block[0])]), name=f"blocks, n = {n}")
+ct.check(np.array([launch_shape(0) is None]), np.array([True]), name="None for n = 0")
+
+# %% [markdown]
+# The guilty one of three launches. While you look for an error, wait after every launch: then no other launch can be
+# the cause.
+
+# %% given-2
+import pycuda.driver as cuda
+
+PROGRAM = '''
 import numpy as np
 import pycuda.autoprimaryctx
 import pycuda.driver as cuda
 from pycuda.compiler import SourceModule
 
-add_one = SourceModule("""
-__global__ void add_one(float *out, int stride) {
-  out[(long long)threadIdx.x * stride] += 1.0f;
+fill = SourceModule("""
+__global__ void fill(float *out, long long far) {
+  out[far + threadIdx.x] = 1.0f;
 }
-""").get_function("add_one")
-arrays = [cuda.to_device(np.zeros(256, "float32")) for _ in range(3)]
+""").get_function("fill")
+arrays = [cuda.mem_alloc(4 * 256) for _ in range(3)]
 launches = [
-    lambda: add_one(arrays[0], np.int32(1), block=(256, 1, 1)),
-    lambda: add_one(arrays[1], np.int32(-1 << 30), block=(256, 1, 1)),
-    lambda: add_one(arrays[2], np.int32(1), block=(256, 1, 1)),
+    lambda k=k: fill(arrays[k], np.int64(2**40 if k == guilty else 0),
+                     grid=(1, 1), block=(256, 1, 1))
+    for k in range(3)
 ]
 '''
 
 
-# %% solution-1
-def launch_shape(n, block=256):
-    """grid and block for n elements, or None when there is nothing to launch."""
-    return (ct.cdiv(n, block), block) if n else None
-
-
-for n in (0, *ct.RAGGED, 50_000):
-    x, y = (ct.rng(seed).standard_normal(n, dtype="float32") for seed in (1, 2))
-    out = ct.empty(n, "float32")
-    if shape := launch_shape(n):
-        add(ct.to_device(x), ct.to_device(y), out, n, grid=shape[0], block=shape[1])
-    if n:
-        ct.check(out, x + y, name=f"n = {n}")
-
 # %% solution-2
-finder = """
-for number, launch in enumerate(launches):
-    launch()
-    try:
-        cuda.Context.synchronize()  # while debugging: after every launch, so nothing else is in doubt
-    except cuda.Error:
-        print(number)
-        break
-"""
-child = ct.isolated(program + finder)
-guilty = int(child.stdout.split()[0])
-ct.check(np.array([guilty]), np.array([1]), name="guilty launch")
+def find_guilty(launches):
+    """Number of the launch that is at fault, counted from 0."""
+    for number, launch in enumerate(launches):
+        try:
+            launch()
+            cuda.Context.synchronize()
+        except cuda.Error:
+            return number
+    return None
+
+
+# %% check-2
+import inspect
+
+import numpy as np
+import cudatut as ct
+
+answers = []
+for guilty in (1, 0, 2):
+    lines = [f"guilty = {guilty}", PROGRAM, inspect.getsource(find_guilty)]
+    child = ct.isolated("\n".join([*lines, "print(find_guilty(launches), flush=True)"]))
+    last = child.stdout.split()[-1:]
+    answers.append(int(last[0]) if last and last[0].isdigit() else -1)
+ct.check(np.array(answers), np.array([1, 0, 2]), name="guilty launches")

@@ -1,19 +1,16 @@
 // Hello from the GPU in CUDA C++: the same launch as hello.py, without Python.
 //   nvcc -arch=native hello.cu -o hello && ./hello
+
+// --8<-- [start:program]
 #include <cstdio>
 
-// --8<-- [start:kernel]
-extern "C" __global__ void hello() {
-  printf("hello from block %u, thread %u\n", blockIdx.x, threadIdx.x);
-}
-// --8<-- [end:kernel]
+__global__ void hello() { printf("Hello from the GPU\n"); }
 
-// --8<-- [start:main]
 int main() {
-  hello<<<2, 4>>>();                       // 2 blocks of 4 threads; the call returns at once
+  hello<<<1, 1>>>();                       // one thread; the call returns at once
   cudaError_t error = cudaGetLastError();  // was the launch accepted?
   if (error == cudaSuccess) {
-    error = cudaDeviceSynchronize();  // wait: only now is the output complete
+    error = cudaDeviceSynchronize();  // wait for the GPU
   }
   if (error != cudaSuccess) {
     fprintf(stderr, "%s\n", cudaGetErrorString(error));
@@ -21,4 +18,4 @@ int main() {
   }
   return 0;
 }
-// --8<-- [end:main]
+// --8<-- [end:program]

@@ -1,64 +1,106 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "Hello: solutions", zh: "环境与第一声问候：参考答案"}
+#     title: {en: "Hello: solutions", zh: "环境与第一个程序：参考答案"}
 #     requires: sm_75
 #     alone: false
 #     timeout_s: 120
 # ---
 # %% [markdown]
-# Solutions to the two exercises of the chapter on the environment.
+# Solutions to the exercises of the first chapter. Each check runs a program in a process of its own and reads what it prints.
 
-# %% setup
-import numpy as np
-import pycuda.autoprimaryctx  # noqa: F401
-import pycuda.driver as cuda
-from pycuda.compiler import SourceModule
-
-import cudatut as ct
-
-# %% solution-1
-who = SourceModule("""
-__global__ void who(int *out) {
-  out[blockIdx.x * blockDim.x + threadIdx.x] = 10 * blockIdx.x + threadIdx.x;
-}
-""").get_function("who")
-
-out = ct.empty(15, "int32")
-who(out, block=(5, 1, 1), grid=(3, 1))
-ct.check(out, np.array([10 * b + t for b in range(3) for t in range(5)]), name="who")
-
-# %% child
-CHILD = r'''
+# %% given-1
+PROGRAM = """
 import pycuda.autoprimaryctx
 import pycuda.driver as cuda
 from pycuda.compiler import SourceModule
 
-talk = SourceModule("""
+squares = SourceModule({source!r}).get_function("squares")
+squares(grid=(1, 1), block=(1, 1, 1))
+cuda.Context.synchronize()
+"""
+
+# %% solution-1
+SOURCE = r"""
 #include <stdio.h>
-__global__ void talk() { printf("%u\\n", blockIdx.x * blockDim.x + threadIdx.x); }
-""").get_function("talk")
-#SETTING
-talk(block=(256, 1, 1), grid=(256, 1))
+
+__global__ void squares() {
+  for (int i = 1; i <= 10; ++i) printf("%d %d\n", i, i * i);
+}
+"""
+
+# %% check-1
+import numpy as np
+import cudatut as ct
+
+child = ct.isolated(PROGRAM.format(source=SOURCE))
+assert child.returncode == 0, child.stderr
+lines = child.stdout.splitlines()
+ct.check(np.array([len(lines)]), np.array([10]), name="lines")
+numbers = [[int(word) for word in line.split()] for line in lines]
+ct.check(np.array(numbers), np.array([[i, i * i] for i in range(1, 11)]), name="numbers")
+
+# %% given-2
+EXPECTED = 4006945921  # state after 50,000,000 steps, computed on the CPU
+
+# %% solution-2
+PROGRAM = r'''
+import os
+import pycuda.autoprimaryctx
+import pycuda.driver as cuda
+from pycuda.compiler import SourceModule
+
+module = SourceModule(r"""
+#include <stdio.h>
+
+__global__ void random_number() {
+  unsigned int state = 1;
+  for (int i = 0; i < 50000000; ++i) state = 1664525u * state + 1013904223u;
+  printf("%u\n", state);
+}
+""")
+module.get_function("random_number")(grid=(1, 1), block=(1, 1, 1))
+cuda.Context.synchronize()
+os._exit(0)  # ends the program at once
+'''
+
+# %% check-2
+import numpy as np
+import cudatut as ct
+
+child = ct.isolated(PROGRAM)
+assert child.returncode == 0, child.stderr
+lines = child.stdout.splitlines()
+ct.check(np.array([len(lines)]), np.array([1]), name="lines")
+ct.check(np.array([int(lines[0])]), np.array([EXPECTED]), name="number")
+
+# %% given-3
+LINES = 65_536  # as many as the kernel prints
+
+# %% solution-3
+PROGRAM = r'''
+import pycuda.autoprimaryctx
+import pycuda.driver as cuda
+from pycuda.compiler import SourceModule
+
+module = SourceModule(r"""
+#include <stdio.h>
+
+__global__ void count() {
+  for (int i = 0; i < 65536; ++i) printf("%d\n", i);
+}
+""")
+cuda.Context.set_limit(cuda.limit.PRINTF_FIFO_SIZE, 64 << 20)
+module.get_function("count")(grid=(1, 1), block=(1, 1, 1))
 cuda.Context.synchronize()
 '''
 
+# %% check-3
+import numpy as np
+import cudatut as ct
 
-def lines(setting):
-    """How many of the printed lines arrive when `setting` runs before the launch."""
-    child = ct.isolated(CHILD.replace("#SETTING", setting))
-    assert child.returncode == 0, child.stderr
-    return len(child.stdout.splitlines())
-
-
-# %% solution-2
-ct.facts(
-    "printf buffer",
-    {
-        "default_size": (cuda.Context.get_limit(cuda.limit.PRINTF_FIFO_SIZE), "B"),
-        "lines_printed": 256 * 256,
-        "lines_arrived": lines(""),
-    },
-)
-arrived = lines("cuda.Context.set_limit(cuda.limit.PRINTF_FIFO_SIZE, 64 << 20)")
-ct.check(np.array([arrived]), np.array([256 * 256]), name="lines, 64 MiB buffer")
+child = ct.isolated(PROGRAM)
+assert child.returncode == 0, child.stderr
+lines = child.stdout.splitlines()
+ct.check(np.array([len(lines)]), np.array([LINES]), name="lines")
+ct.check(np.array(lines, int), np.arange(LINES), name="numbers")

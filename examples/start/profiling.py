@@ -3,210 +3,134 @@
 #   cudatut:
 #     title: {en: "What the clock was measuring", zh: "计时器到底量了什么"}
 #     requires: sm_75
-#     timeout_s: 120
+#     timeout_s: 180
+#     sizes:
+#       n: [20000000, 200000, 20000000]
+#       destination_n: [10000000, 10000]
+#       rounds: [200, 2]
+#       train: [500, 5]
+#       tries: [20, 1]
 # ---
-
 # %% [markdown]
-# A first call pays for the context, and a copy that waits for a kernel is charged with the kernel's time.
+# One kernel, timed by the host without and with waiting, and by events. The first launch stands apart.
 
-# %% setup
-import json
-from time import perf_counter
-
+# %% program
+import time
 import numpy as np
+import pycuda.autoprimaryctx
 import pycuda.driver as cuda
 from pycuda.compiler import SourceModule
 
-import cudatut as ct
-
-n = ct.size(10_000_000, 1_000_000, profiled=10_000_000)  # a sanitizer gets less
-slow_n = ct.size(n, 100_000)  # a sanitizer would need minutes for a serial loop over all n
-rng = ct.rng(0)
-x_host = rng.standard_normal(n, dtype="float32")
-y_host = rng.standard_normal(n, dtype="float32")
-x, y = ct.to_device(x_host), ct.to_device(y_host)
-
-
-def elapsed_ms(call):
-    """Host time from entering `call` to leaving it, whatever the GPU is still doing by then."""
-    start = perf_counter()
-    call()
-    return 1e3 * (perf_counter() - start)
-
-
-# %% kernels
-SOURCE = """
-extern "C" __global__ void add_one_thread(const float *x, const float *y, float *out, int n) {
-  for (int i = 0; i < n; ++i) out[i] = x[i] + y[i];
-}
-
-extern "C" __global__ void add(const float *x, const float *y, float *out, int n) {
+add = SourceModule("""
+__global__ void add(const float *x, const float *y, float *out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = x[i] + y[i];
 }
-
-extern "C" __global__ void wait_ns(long long ns) {
-  long long start, now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
-  do {
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  } while (now - start < ns);
-}
-"""
-add_one_thread = ct.Kernel(SOURCE, "add_one_thread")
-add = ct.Kernel(SOURCE, "add")
-wait_ns = ct.Kernel(SOURCE, "wait_ns")
-
-# %% check
-for m in (n, *ct.RAGGED):  # the long one first: `ct.profile` below looks at the first launch
-    out = ct.empty(m, "float32")
-    add(x[:m], y[:m], out, m, grid=ct.cdiv(m, 256), block=256)
-    ct.check(out, x_host[:m] + y_host[:m], name=f"add, n={m}")
-out = ct.empty(slow_n, "float32")
-add_one_thread(x, y, out, slow_n, grid=1, block=1)
-ct.check(out, x_host[:slow_n] + y_host[:slow_n], name=f"add_one_thread, n={slow_n}")
-
-# %% first-calls
-# In a fresh process: this one has had its context since the first cell.
-child = ct.isolated("""
-import json
-from time import perf_counter
-import pycuda.driver as cuda
-
-times = {}
-
-def timed(name, call):
-    start = perf_counter()
-    result = call()
-    times[name] = 1e3 * (perf_counter() - start)
-    return result
-
-timed("cuInit", cuda.init)
-context = timed("context", lambda: cuda.Device(0).retain_primary_context())
-context.push()
-names = ("1st mem_alloc", "2nd mem_alloc", "3rd mem_alloc")
-buffers = [timed(name, lambda: cuda.mem_alloc(40_000_000)) for name in names]
-for buffer in buffers:
-    buffer.free()
-context.pop()
-print(json.dumps(times))
-""")
-assert child.returncode == 0, child.stderr
-first_calls = json.loads(child.stdout.splitlines()[-1])
-ct.facts("first calls of a process", {name: (ms, "ms") for name, ms in first_calls.items()})
-
-# %% wait
-host = np.ones(slow_n, "float32")  # written once: its pages exist before the clock starts
+""").get_function("add")
+n = 20_000_000
+shape = {"grid": ((n + 255) // 256, 1), "block": (256, 1, 1)}
+x, y = np.random.default_rng(1).random((2, n), dtype=np.float32)
+d_x, d_y, d_out = cuda.to_device(x), cuda.to_device(y), cuda.mem_alloc(4 * n)
 
 
 def launch():
-    add_one_thread(x, y, out, slow_n, grid=1, block=1)
+    add(d_x, d_y, d_out, np.int32(n), **shape)
 
 
-def copy():
-    cuda.memcpy_dtoh(host, out.gpudata)
-
-
-def in_turn(*calls):
-    """Run the calls one after another; the time of each, in ms."""
-    cuda.Context.synchronize()
-    return [elapsed_ms(call) for call in calls]
-
-
-launch_ms, copy_ms = in_turn(launch, copy)
-ct.facts("launch, copy", {"launch": (1e3 * launch_ms, "us"), "copy": (copy_ms, "ms")})
-launch_ms, wait_ms, copy_ms = in_turn(launch, cuda.Context.synchronize, copy)
-ct.facts(
-    "launch, synchronize, copy",
-    {
-        "launch": (1e3 * launch_ms, "us"),
-        "synchronize": (wait_ms, "ms"),
-        "copy": (copy_ms, "ms"),
-    },
-)
-ct.check(host, x_host[:slow_n] + y_host[:slow_n], name="copy")
-
-# %% launch-cost
-empty = SourceModule("__global__ void empty() {}").get_function("empty")
-empty.prepare("")  # PyCUDA's shortest way to a launch
-
-
-def launch_empty():
-    empty.prepared_call((1, 1), (1, 1, 1))
-
-
-def launch_and_wait():
-    launch_empty()
-    cuda.Context.synchronize()
-
-
-first_ms = elapsed_ms(launch_and_wait)
-pair_ms = np.median([elapsed_ms(launch_and_wait) for _ in range(ct.size(200, 2))])
-train = ct.size(500, 5)  # short enough for the queue: a full one would make the launch itself wait
-enqueue_ms = elapsed_ms(lambda: [launch_empty() for _ in range(train)])
-cuda.Context.synchronize()
-ct.facts(
-    "an empty kernel",
-    {
-        "first launch, waited for": (1e3 * first_ms, "us"),
-        "launch, waited for": (1e3 * pair_ms, "us"),
-        "launch alone": (1e3 * enqueue_ms / train, "us"),
-    },
-)
-
-
-# %% clocks
-ROUNDS = ct.size(20, 1)
-
-
-def clocks(launch, rounds=ROUNDS):
-    """One launch by four clocks, in us: the least of `rounds` times, for a disturbance only adds."""
-    start, stop = cuda.Event(), cuda.Event()
-
-    def launch_and_wait():
-        launch()
+def host_us(wait):
+    begin = time.perf_counter()
+    launch()
+    if wait:
         cuda.Context.synchronize()
-
-    def by_events(busy=False):
-        if busy:  # the GPU has something to do while the host enqueues event, kernel, event
-            wait_ns(2_000_000, grid=1, block=1)
-        start.record()
-        launch()
-        stop.record()
-        stop.synchronize()
-        return start.time_till(stop)
-
-    def least(clock):
-        times = []
-        for _ in range(rounds):
-            cuda.Context.synchronize()
-            times.append(clock())
-        return (1e3 * min(times), "us")
-
-    return {
-        "host, no wait": least(lambda: elapsed_ms(launch)),
-        "host, waits": least(lambda: elapsed_ms(launch_and_wait)),
-        "events, idle GPU": least(by_events),
-        "events, busy GPU": least(lambda: by_events(busy=True)),
-    }
+    return 1e6 * (time.perf_counter() - begin)
 
 
-def adding(m):
-    result = ct.empty(m, "float32")
-    return lambda: add(x, y, result, m, grid=ct.cdiv(m, 256), block=256)
+def event_us():
+    start, stop = cuda.Event(), cuda.Event()
+    start.record()
+    launch()
+    stop.record()
+    stop.synchronize()
+    return 1e3 * start.time_till(stop)
 
 
-ct.facts("wait_ns, 5000 us", clocks(lambda: wait_ns(5_000_000, grid=1, block=1)))
-ct.facts("add, n = 10_000_000", clocks(adding(n)))
-ct.facts("add, n = 10_000", clocks(adding(10_000)))
+def median(clock):
+    times = []
+    for _ in range(21):
+        cuda.Context.synchronize()
+        times.append(clock())
+    return np.median(times)
 
-# %% bench
-out = ct.empty(n, "float32")
-ct.bench(
-    {"add": lambda: add(x, y, out, n, grid=ct.cdiv(n, 256), block=256)},
-    bytes=3 * 4 * n,
-    name="add, n = 10_000_000",
+
+print(f"first launch  {host_us(wait=True):8.1f} us")
+print(f"host, no wait {median(lambda: host_us(wait=False)):8.1f} us")
+print(f"host, waits   {median(lambda: host_us(wait=True)):8.1f} us")
+print(f"events        {median(event_us):8.1f} us")
+out = cuda.from_device(d_out, n, np.float32)
+print("correct:", np.array_equal(out, x + y))
+
+# %% [markdown]
+# CUPTI, the library beneath NVIDIA's profilers, notes every kernel, copy and call of `start/profiling_waits`.
+
+# %% trace
+import cudatut as ct
+
+found = ct.trace("start/profiling_waits", rows=5)
+
+# %% check-trace
+if found is not None:  # it is None where cupti-python is missing
+    kernel, copied = found["slow_add"], found["copy DtoH"]
+    call, context = found["cuMemcpyDtoH"], found["cuDevicePrimaryCtxRetain"]
+    ct.facts(
+        "waits.py",
+        {
+            "kernel": (kernel.total_ms, "ms"),
+            "copy back, call": (call.total_ms, "ms"),
+            "copy back, copy": (copied.total_ms, "ms"),
+            "three allocations": (found["cuMemAlloc"].total_ms, "ms"),
+            "context": (context.total_ms, "ms"),
+        },
+    )
+    ct.check(
+        np.array([call.total_ms]),
+        np.array([kernel.total_ms + copied.total_ms]),
+        rtol=0.1,
+        atol=1.0,
+        name="call = kernel + copy",
+    )
+
+# %% [markdown]
+# Answers to 'Try it': the same program with a synchronization before the copy back, and the clocks for a short kernel.
+
+# %% try-1
+from cudatut import catalog
+
+text = catalog.get("start/profiling_waits").path.read_text(encoding="utf-8")
+copy_back = "cuda.memcpy_dtoh("
+waiting = ct.trace(
+    source=text.replace(copy_back, f"cuda.Context.synchronize()\n{copy_back}"), rows=5
 )
+
+# %% try-2
+n, shape = 10_000, {"grid": ((10_000 + 255) // 256, 1), "block": (256, 1, 1)}
+print(f"host, no wait {median(lambda: host_us(wait=False)):8.1f} us")
+print(f"host, waits   {median(lambda: host_us(wait=True)):8.1f} us")
+print(f"events        {median(event_us):8.1f} us")
+
+# %% [markdown]
+# Checks and timings by the book's own tools: the kernel at other lengths, then its time behind an emptied cache.
+
+# %% check-add
+for m in ct.RAGGED:
+    a, b = (ct.rng(seed).standard_normal(m, dtype="float32") for seed in (1, 2))
+    d_a, d_b, result = ct.to_device(a), ct.to_device(b), ct.empty(m, "float32")
+    add(d_a, d_b, result, np.int32(m), grid=(ct.cdiv(m, 256), 1), block=(256, 1, 1))
+    ct.check(result, a + b, name=f"add, n = {m}")
+
+# %% bench-add
+n = 20_000_000
+shape = {"grid": (ct.cdiv(n, 256), 1), "block": (256, 1, 1)}
+ct.bench({"add": launch}, bytes=3 * 4 * n, name="add, 20 million elements")
 
 # %% counters
 ct.profile(
@@ -218,6 +142,150 @@ ct.profile(
         "dram__bytes_write.sum",
         "dram__throughput.avg.pct_of_peak_sustained_elapsed",
         "sm__throughput.avg.pct_of_peak_sustained_elapsed",
-        "sm__warps_active.avg.pct_of_peak_sustained_active",
     ],
+)
+
+# %% [markdown]
+# A kernel of known duration tests the clocks: `wait_ns` reads a clock of the GPU until the time has passed. It also
+# keeps the GPU busy while event, launch and event go into the queue.
+
+# %% wait
+wait_ns = ct.Kernel(
+    """
+extern "C" __global__ void wait_ns(long long ns) {
+  long long start, now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
+  do {
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  } while (now - start < ns);
+}
+""",
+    "wait_ns",
+)
+tries = 20
+
+
+def clocks(launch):
+    """One launch by four clocks, in us: the least of `tries` times."""
+    start, stop = cuda.Event(), cuda.Event()
+
+    def host(wait):
+        begin = time.perf_counter()
+        launch()
+        if wait:
+            cuda.Context.synchronize()
+        return 1e6 * (time.perf_counter() - begin)
+
+    def events(busy):
+        if busy:
+            wait_ns(2_000_000, grid=1, block=1)
+        start.record()
+        launch()
+        stop.record()
+        stop.synchronize()
+        return 1e3 * start.time_till(stop)
+
+    def least(clock, *args):
+        times = []
+        for _ in range(tries):
+            cuda.Context.synchronize()
+            times.append(clock(*args))
+        return min(times)
+
+    return {
+        "host, no wait": least(host, False),
+        "host, waits": least(host, True),
+        "events, idle GPU": least(events, False),
+        "events, busy GPU": least(events, True),
+    }
+
+
+def adding(m):
+    grid = (ct.cdiv(m, 256), 1)
+    return lambda: add(d_x, d_y, d_out, np.int32(m), grid=grid, block=(256, 1, 1))
+
+
+# %% clocks
+ct.table(
+    "one launch, by four clocks",
+    {
+        "wait_ns, 5000 us": clocks(lambda: wait_ns(5_000_000, grid=1, block=1)),
+        "add, n = 20,000,000": clocks(adding(n)),
+        "add, n = 10,000": clocks(adding(10_000)),
+    },
+    corner="kernel",
+    units={
+        name: "us"
+        for name in ("host, no wait", "host, waits", "events, idle GPU", "events, busy GPU")
+    },
+)
+
+# %% [markdown]
+# What it costs to request a launch, for an empty kernel and by PyCUDA's shortest way.
+
+# %% launch-cost
+empty = SourceModule("__global__ void empty() {}").get_function("empty")
+empty.prepare("")
+rounds = 200
+train = 500  # short enough for the queue: a full one would make the launch itself wait
+
+
+def microseconds(call):
+    begin = time.perf_counter()
+    call()
+    return 1e6 * (time.perf_counter() - begin)
+
+
+def launch_and_wait():
+    empty.prepared_call((1, 1), (1, 1, 1))
+    cuda.Context.synchronize()
+
+
+cuda.Context.synchronize()
+first = microseconds(launch_and_wait)
+pair = np.median([microseconds(launch_and_wait) for _ in range(rounds)])
+many = microseconds(lambda: [empty.prepared_call((1, 1), (1, 1, 1)) for _ in range(train)])
+cuda.Context.synchronize()
+ct.facts(
+    "an empty kernel",
+    {
+        "first launch, waited for": (first, "us"),
+        "launch, waited for": (pair, "us"),
+        "launch alone": (many / train, "us"),
+    },
+)
+
+# %% [markdown]
+# A copy back of 40 MB into three kinds of host memory: an array whose pages the operating system has not made yet, one
+# that was written before, and page-locked memory.
+
+# %% destinations
+destination_n = 10_000_000
+values = ct.rng(0).standard_normal(destination_n, dtype="float32")
+on_gpu = ct.to_device(values)
+written = np.ones(destination_n, "float32")
+locked = cuda.pagelocked_empty(destination_n, "float32")
+
+
+def copy_ms(destination):
+    times = []
+    for _ in range(6):
+        host = destination()
+        begin = time.perf_counter()
+        cuda.memcpy_dtoh(host, on_gpu.gpudata)
+        times.append(1e3 * (time.perf_counter() - begin))
+    ct.check(host, values, name="copy")
+    return float(np.median(times[1:]))
+
+
+milliseconds = {
+    "np.empty, not written yet": copy_ms(lambda: np.empty(destination_n, "float32")),
+    "written before": copy_ms(lambda: written),
+    "page-locked": copy_ms(lambda: locked),
+}
+ct.table(
+    "device to host, 40 MB",
+    {name: {"time": ms, "rate": 4 * destination_n / ms / 1e6} for name, ms in milliseconds.items()},
+    corner="host memory",
+    units={"time": "ms", "rate": "GB/s"},
 )

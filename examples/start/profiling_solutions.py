@@ -1,43 +1,40 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "Profiling: solutions", zh: "性能分析：参考答案"}
+#     title: {en: "Timing and profiling: solutions", zh: "计时与性能分析：参考答案"}
 #     requires: sm_75
-#     timeout_s: 60
+#     timeout_s: 120
+#     sizes:
+#       tolerance: [0.15, 1000.0]
+#       most_steps: [4000000, 4000]
 # ---
-
 # %% [markdown]
-# A timer that is checked against a kernel of known duration, and three destinations for one copy.
+# A clock made of events, tested with a kernel whose time is proportional to its argument.
 
-# %% setup
-from time import perf_counter
-
+# %% given-1
+import time
 import numpy as np
+import pycuda.autoprimaryctx
 import pycuda.driver as cuda
+from pycuda.compiler import SourceModule
 
-import cudatut as ct
-
-ct.activate()
-wait_ns = ct.Kernel(
-    """
-extern "C" __global__ void wait_ns(long long ns) {
-  long long start, now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
-  do {
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  } while (now - start < ns);
+spin = SourceModule("""
+__global__ void spin(float *out, int steps) {
+  float sum = 0.0f;
+  for (int k = 0; k < steps; ++k) sum += 1.0f;
+  *out = sum;
 }
-""",
-    "wait_ns",
-)
+""").get_function("spin")
+one = {"grid": (1, 1), "block": (1, 1, 1)}
+d_out = cuda.mem_alloc(4)
 
 
 # %% solution-1
 def event_us(call, rounds=11):
-    start, stop = cuda.Event(), cuda.Event()
+    """Median time of call() on the GPU, in microseconds."""
     times = []
     for _ in range(rounds + 1):
-        wait_ns(2_000_000, grid=1, block=1)  # runs until all of the next three are in the queue
+        start, stop = cuda.Event(), cuda.Event()
         start.record()
         call()
         stop.record()
@@ -46,35 +43,86 @@ def event_us(call, rounds=11):
     return np.median(times[1:])  # the first call is the warm-up
 
 
-atol = ct.size(10, 1_000_000)  # us; under a sanitizer every launch waits for the host
-for us in (200, 1_000, 5_000):
-    measured = event_us(lambda ns=1_000 * us: wait_ns(ns, grid=1, block=1))
-    ct.check(np.array([measured]), np.array([us]), rtol=0.01, atol=atol, name=f"{us} us")
+# %% check-1
+import cudatut as ct
+
+most_steps = 4_000_000
+tolerance = 0.15
+us = [event_us(lambda s=most_steps // part: spin(d_out, np.int32(s), **one)) for part in (4, 2, 1)]
+print(f"{us[0]:.1f}, {us[1]:.1f} and {us[2]:.1f} us")
+ct.check(
+    np.array([us[1] / us[0], us[2] / us[0]]),
+    np.array([2.0, 4.0]),
+    rtol=tolerance,
+    name="twice and four times the work",
+)
+cuda.Context.synchronize()
+begin = time.perf_counter()
+spin(d_out, np.int32(most_steps), **one)
+cuda.Context.synchronize()
+ct.check(
+    np.array([us[2]]),
+    np.array([1e6 * (time.perf_counter() - begin)]),
+    rtol=tolerance,
+    name="beside the host's clock, which waits",
+)
+
+# %% [markdown]
+# Wait between the kernel and the copy, and wait before the first clock reading too: there may be older work.
+
+# %% given-2
+import time
+import numpy as np
+import pycuda.autoprimaryctx
+import pycuda.driver as cuda
+from pycuda.compiler import SourceModule
+
+spin = SourceModule("""
+__global__ void spin(float *out, int steps) {
+  float sum = 0.0f;
+  for (int k = 0; k < steps; ++k) sum += 1.0f;
+  *out = sum;
+}
+""").get_function("spin")
+host = np.ones(1_000_000, np.float32)
+d_out = cuda.to_device(host)
+
 
 # %% solution-2
-n = 10_000_000
-x_host = ct.rng(0).standard_normal(n, dtype="float32")
-x = ct.to_device(x_host)
+def split_ms(launch, copy):
+    """Milliseconds of the kernel, and of the copy by itself."""
+    cuda.Context.synchronize()
+    start = time.perf_counter()
+    launch()
+    cuda.Context.synchronize()
+    finished = time.perf_counter()
+    copy()
+    copied = time.perf_counter()
+    return 1e3 * (finished - start), 1e3 * (copied - finished)
 
 
-def copy_ms(destination, rounds=5):
+# %% check-2
+import cudatut as ct
+
+most_steps = 4_000_000
+tolerance = 0.15
+launch = lambda: spin(d_out, np.int32(most_steps), grid=(1, 1), block=(1, 1, 1))
+copy = lambda: cuda.memcpy_dtoh(host, d_out)
+
+
+def alone_ms(call):
+    """Median time of a call that is waited for, with nothing else going on."""
     times = []
-    for _ in range(rounds + 1):
-        host = destination()
-        start = perf_counter()
-        cuda.memcpy_dtoh(host, x.gpudata)
-        times.append(1e3 * (perf_counter() - start))
-    ct.check(host, x_host, name="copy")
-    return float(np.median(times[1:]))
+    for _ in range(5):
+        cuda.Context.synchronize()
+        begin = time.perf_counter()
+        call()
+        cuda.Context.synchronize()
+        times.append(1e3 * (time.perf_counter() - begin))
+    return np.median(times)
 
 
-touched = np.ones(n, "float32")
-locked = cuda.pagelocked_empty(n, "float32")
-times = {
-    "fresh pages": copy_ms(lambda: np.empty(n, "float32")),  # addresses; pages come when written
-    "touched pages": copy_ms(lambda: touched),
-    "page-locked": copy_ms(lambda: locked),
-}
-rows = {name: (ms, "ms") for name, ms in times.items()}
-rows |= {f"{name}, rate": (4 * n / ms / 1e6, "GB/s") for name, ms in times.items()}
-ct.facts("device to host, 40 MB", rows)
+expected = np.array([alone_ms(launch), alone_ms(copy)])
+times = np.median([split_ms(launch, copy) for _ in range(5)], axis=0)
+print(f"kernel {times[0]:.2f} ms, copy {times[1]:.2f} ms")
+ct.check(times, expected, rtol=tolerance, atol=1.0 * tolerance + 1.0, name="kernel and copy")

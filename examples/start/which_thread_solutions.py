@@ -6,51 +6,99 @@
 #     alone: false
 #     timeout_s: 60
 # ---
-
 # %% [markdown]
-# One formula for every grid and block, and warps that cover patches of 8 x 4 pixels.
+# Solutions to the exercises of the chapter on threads, blocks and the index formula.
 
-# %% setup
-import itertools
-
+# %% given-1
 import numpy as np
-
-import cudatut as ct
+import pycuda.autoprimaryctx
+import pycuda.driver as cuda
+from pycuda.compiler import SourceModule
 
 # %% solution-1
-linear_id = ct.Kernel(
-    """
-__global__ void linear_id(int *out) {
-  const int threads = blockDim.x * blockDim.y * blockDim.z;
-  const int block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
-  const int thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
-  out[block * threads + thread] = block * threads + thread;
+module = SourceModule("""
+__global__ void numbers(int *out) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  out[i] = 10 * blockIdx.x + threadIdx.x;
 }
-""",
-    "linear_id",
-)
-GRIDS, BLOCKS = ((5, 1, 1), (5, 3, 1), (5, 3, 2)), ((33, 1, 1), (7, 9, 1), (4, 5, 3))
-for grid, block in itertools.product(GRIDS, BLOCKS):
-    n = int(np.prod(grid) * np.prod(block))
-    out = ct.empty(n, "int32")  # poisoned: a slot that no thread writes is found
-    linear_id(out, grid=grid, block=block)
-    ct.check(out, np.arange(n), name=f"grid {grid}, block {block}")
+""")
+numbers = module.get_function("numbers")
+
+# %% check-1
+import cudatut as ct
+
+for blocks, threads in ((3, 5), (1, 1), (7, 32), (100, 9)):
+    out = ct.empty(blocks * threads, "int32")
+    numbers(out, grid=(blocks, 1), block=(threads, 1, 1))
+    expected = [10 * b + t for b in range(blocks) for t in range(threads)]
+    ct.check(out, np.array(expected), name=f"{blocks} blocks of {threads}")
+
+# %% given-2
+import numpy as np
+import pycuda.autoprimaryctx
+import pycuda.driver as cuda
+from pycuda.compiler import SourceModule
 
 # %% solution-2
-patches = ct.Kernel(
-    """
-__global__ void patches(int *warp_of, int width, int height) {
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  // Four patches of 8 columns make the block's 32 columns; two rows of them make its 8 rows.
-  const int x = blockIdx.x * 32 + warp % 4 * 8 + lane % 8;
-  const int y = blockIdx.y * 8 + warp / 4 * 4 + lane / 8;
-  if (x < width && y < height) warp_of[y * width + x] = warp;
+module = SourceModule("""
+__global__ void backwards(const float *x, float *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    out[i] = x[n - 1 - i];
+  }
 }
-""",
-    "patches",
-)
-for width, height in ((32, 8), (1, 1), (31, 33), (33, 31), (1111, 1001)):
-    out = ct.empty((height, width), "int32")
-    patches(out, width, height, grid=(ct.cdiv(width, 32), ct.cdiv(height, 8)), block=256)
-    y, x = np.indices((height, width))
-    ct.check(out, y % 8 // 4 * 4 + x % 32 // 8, name=f"{width} x {height}")
+""")
+backwards = module.get_function("backwards")
+
+
+def launch_shape(n):
+    """Number of blocks, and threads in each of them."""
+    return (n + 255) // 256, 256
+
+
+# %% check-2
+import cudatut as ct
+
+for n in (*ct.RAGGED, 512):
+    x = ct.rng(n).standard_normal(n, dtype=np.float32)
+    d_x, out = ct.to_device(x), ct.empty(n, "float32")
+    blocks, threads = launch_shape(n)
+    backwards(d_x, out, np.int32(n), grid=(blocks, 1), block=(threads, 1, 1))
+    ct.check(out, x[::-1], name=f"backwards, n={n}")
+    ct.check(np.array([blocks]), np.array([-(-n // threads)]), name="blocks")
+
+# %% given-3
+import numpy as np
+import pycuda.autoprimaryctx
+import pycuda.driver as cuda
+from pycuda.compiler import SourceModule
+
+
+def launch(kernel, x, y, out, n):
+    """Start half as many threads as there are elements, rounded up."""
+    blocks = ((n + 1) // 2 + 255) // 256
+    kernel(x, y, out, np.int32(n), grid=(blocks, 1), block=(256, 1, 1))
+
+
+# %% solution-3
+module = SourceModule("""
+__global__ void add_pairs(const float *x, const float *y, float *out, int n) {
+  int i = 2 * (blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < n) {
+    out[i] = x[i] + y[i];
+  }
+  if (i + 1 < n) {
+    out[i + 1] = x[i + 1] + y[i + 1];
+  }
+}
+""")
+add_pairs = module.get_function("add_pairs")
+
+# %% check-3
+import cudatut as ct
+
+for n in (*ct.RAGGED, 1024):
+    x, y = ct.rng(n).standard_normal((2, n), dtype=np.float32)
+    d_x, d_y, out = ct.to_device(x), ct.to_device(y), ct.empty(n, "float32")
+    launch(add_pairs, d_x, d_y, out, n)
+    ct.check(out, x + y, name=f"pairs, n={n}")

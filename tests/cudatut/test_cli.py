@@ -78,6 +78,18 @@ def test_status(states, capsys):
     assert "4 of 5 recordings need a GPU: `python -m cudatut record --stale`" in out
 
 
+def test_an_edited_recording_is_named(book, capsys):
+    book.example("a/add")
+    path = book.recorded("a/add")
+    path.write_text(path.read_text("utf-8").replace('"median_us": 2.0', '"median_us": 1.0'), "utf-8")
+    assert cli.main(["status"]) == 1
+    out = capsys.readouterr().out
+    assert "examples/a/add.ipynb was edited after it was recorded" in out
+    assert "`python -m cudatut record a/add`" in out
+    assert cli.main(["list"]) == 0
+    assert " edited " in capsys.readouterr().out
+
+
 def test_status_when_all_is_well(book, capsys):
     book.example("a/fresh")
     book.recorded("a/fresh")

@@ -217,6 +217,99 @@ def test_problems_in_outputs(added, output, problem):
     refused(recording.FailedRecordingError, problem)
 
 
+@pytest.mark.parametrize(
+    ("result", "problem"),
+    [
+        (
+            {
+                "kind": "table",
+                "title": "t",
+                "corner": "",
+                "columns": [{"name": "a", "unit": None}, {"name": "b", "unit": None}],
+                "rows": [{"name": "first", "values": [None, math.inf]}],
+            },
+            "'first', 'b' in 't' is inf",
+        ),
+        (
+            {
+                "kind": "series",
+                "title": "t",
+                "x": {"name": "x", "unit": ""},
+                "y": {"name": "y", "unit": ""},
+                "lines": {"mine": [[1, math.nan]]},
+                "limit": None,
+            },
+            "the line 'mine' of 't' has a value that is not finite",
+        ),
+    ],
+)
+def test_numbers_that_are_not_finite(added, result, problem):
+    added.recorded(NAME, added.notebook(NAME, _show(result)))
+    refused(recording.FailedRecordingError, problem)
+
+
+def _edited(book, edit):
+    """The recording, changed in its file after it was made."""
+    path = book.recorded(NAME)
+    notebook = json.loads(path.read_text("utf-8"))
+    edit(notebook)
+    path.write_text(json.dumps(notebook), "utf-8")
+
+
+def _bench(notebook):
+    return notebook["cells"][3]["outputs"]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda n: _bench(n)[1]["data"][MIME]["rows"][0].update(median_us=1.5),
+        lambda n: _bench(n)[0]["data"][MIME].update(name="another"),
+        lambda n: _bench(n)[0]["data"].update({"text/plain": "[Check]"}),
+        lambda n: n["cells"][2]["outputs"][0].update(text="hello, world"),
+        lambda n: _bench(n).pop(),
+        lambda n: n["cells"][2].update(source="x = 2"),
+        lambda n: n["cells"][2].update(id="other"),
+        lambda n: n["cells"][1].update(source="Another idea"),
+        lambda n: n["metadata"]["cudatut"]["gpu"].update(name="NVIDIA Other"),
+        lambda n: n["metadata"]["cudatut"]["toolchain"].update(cuda="12.0"),
+        lambda n: n["metadata"]["cudatut"].update(recorded_at="2027-01-01T00:00:00+00:00"),
+        lambda n: n["metadata"]["cudatut"]["sanitizers"][0].update(errors=1),
+        lambda n: n["metadata"]["cudatut"].update(digest="0" * 64),
+    ],
+)
+def test_what_was_edited_is_refused(added, edit):
+    _edited(added, edit)
+    refused(recording.EditedRecordingError, "was edited after it was recorded: digest differs")
+    assert recording.load(NAME).edited()  # still there to be looked at
+
+
+def test_a_failed_check_made_to_pass_by_hand(added):
+    notebook = added.notebook(NAME)
+    notebook["cells"][3]["outputs"][0]["data"][MIME]["passed"] = False
+    path = added.recorded(NAME, notebook)
+    refused(recording.FailedRecordingError, "the check 'add' failed")
+    path.write_text(path.read_text("utf-8").replace('"passed": false', '"passed": true'), "utf-8")
+    refused(recording.EditedRecordingError, "digest differs")
+
+
+def test_another_form_of_the_same_json_is_no_edit(added):
+    def reformat(notebook):
+        lines = "".join(notebook["cells"][2]["source"])
+        notebook["cells"][2]["source"] = lines
+
+    _edited(added, reformat)
+    recording.require_good(NAME)
+
+
+def test_one_from_before_there_were_digests(added):
+    _edited(added, lambda n: n["metadata"]["cudatut"].pop("digest"))
+    refused(recording.DamagedRecordingError, "it has no digest of its outputs")
+    added.example(NAME, "# %% changed\n1\n")
+    refused(recording.StaleRecordingError, "changed")
+    assert recording.load(NAME).stale()
+
+
 def test_a_sanitizer_that_found_something(added):
     notebook = added.notebook(NAME)
     notebook["metadata"]["cudatut"]["sanitizers"][1]["errors"] = 2

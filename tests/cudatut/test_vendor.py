@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cudatut
-from cudatut import ToolMissing, vendor
+from cudatut import ToolMissing, timing, vendor
 from cudatut.nvcc import find_nvcc
 
 
@@ -46,3 +46,20 @@ def test_gemm_takes_float32_only():
     a = np.zeros((2, 2), "float16")
     with pytest.raises(TypeError, match="a is float16"):
         vendor.gemm(a, a, a)
+
+
+def test_a_rival_that_is_not_the_vendors(monkeypatch):
+    """CuPy's generated kernels are timed beside ours; no ratio "to the vendor" comes of it."""
+
+    class CuPy:
+        asarray = staticmethod(lambda array: array)
+        add = staticmethod(lambda a, b, out: "added")
+
+    monkeypatch.setattr(vendor, "cupy", lambda: CuPy)
+    rival = vendor.add(1, 2, 3)
+    assert rival() == "added"
+    assert rival.vendor is False
+    assert vendor.Vendor(rival).vendor is True
+    rows = timing._result("add", {"ours": object(), "CuPy": rival}, {"ours": [2.0], "CuPy": [1.0]},
+                          None, None, 1, None).rows_  # fmt: skip
+    assert [(row.vendor, row.ratio_to_vendor) for row in rows] == [(False, None)] * 2

@@ -105,6 +105,8 @@ class Project:
         (root / "docs").mkdir()
         (root / "docs" / "theme").symlink_to(ROOT / "docs" / "theme")
         shutil.copy(ROOT / "docs" / "glossary.yml", root / "docs")
+        (root / "docs" / "labels").mkdir()
+        self.labels("add: 加法\none thread: 单线程\n")
         self.contents([("add", True), ("later", False)])
         for lang in ("en", "zh"):
             for page in ("index", "claims", "glossary", "examples", "api", "contributing"):
@@ -131,6 +133,9 @@ class Project:
         path = self.root / "docs" / lang / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+    def labels(self, text, name="start_add.yml"):
+        (self.root / "docs" / "labels" / name).write_text(text, encoding="utf-8")
 
     def body(self, body, lang="en"):
         """Give the chapter this text; it ends with the example fence."""

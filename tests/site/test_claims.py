@@ -172,15 +172,6 @@ def test_table_of_the_book(book, lang):
     assert "NVIDIA" in html
 
 
-def test_units_that_are_words_are_chinese_on_the_chinese_page(book):
-    """A unit is recorded once, in English; units.yml has the Chinese of each that is more than a sign or a name."""
-    signs = {"%", "x", "×", "FFMA", "LDS.128"}
-    units = {one.claim["unit"] for one in claims.settled(*book)} - {None, *signs}
-    lacking = {unit for unit in units if locale.unit(unit, "zh") == unit}
-    assert units and not lacking, f"locale/units.yml lacks {lacking}"
-    assert all(re.search(r"[\u4e00-\u9fff]", locale.unit(unit, "zh")) for unit in units)
-
-
 def test_the_page_is_in_both_languages():
     for lang in locale.LANGUAGES:
         text = (ROOT / "docs" / lang / "claims.md").read_text(encoding="utf-8")

@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 
 from cudatut.site.render import MIME, results_html
+from cudatut.site.svg import text_width
 from cudatut.site.sweep import series_svg
 
 SIZES = [1 << e for e in range(10, 26, 3)]
@@ -103,17 +104,79 @@ def test_limit_is_a_line_with_its_value():
     ]
 
 
-@pytest.mark.parametrize("count", [2, 6, 9])
-def test_names_at_the_ends_do_not_overlap(count):
+@pytest.mark.parametrize("count", [1, 2, 6])
+@pytest.mark.parametrize("value", [0.0, 1500.0, 3000.0])
+def test_names_at_the_ends_do_not_overlap(count, value):
     """Lines that end at nearly the same value still have names that can be read."""
-    lines = {f"rung {k}": [[n, 3000.0 + k] for n in SIZES] for k in range(count)}
+    lines = {f"rung {k}": [[n, value + k] for n in SIZES] for k in range(count)}
     svg = parts(series(lines=lines))
     at = sorted(float(t.get("y")) for t in svg.iter("text") if t.text in lines)
     assert len(at) == count
     assert all(b - a >= 12 for a, b in pairwise(at))  # the type is 12 units high
     assert at[0] > 0 and at[-1] < float(svg.get("height"))
-    colors = [p.get("class") for p in svg.iter("polyline")]
-    assert len(set(colors)) == count  # by color, or by a broken line
+
+
+def test_a_long_name_is_broken_and_stays_beside_its_own_mark():
+    long = "a block per tile, the rest of the tiles split over as many blocks as there are"
+    lines = {f"{k}: {long}": [[n, 3000.0 + k] for n in SIZES] for k in range(6)}
+    for lang, named in (("en", lines), ("zh", {f"每个分块一个线程块，余下的再切分{name}": line for name, line in lines.items()})):
+        svg = parts(series(lines=named), lang)
+        words = [t for t in svg.iter("text") if re.fullmatch(r"c\d", t.get("class") or "")]
+        at = sorted(float(t.get("y")) for t in words)
+        assert len(at) > 6 and all(b - a >= 12 for a, b in pairwise(at))
+        assert at[0] > 0 and at[-1] < float(svg.get("height"))
+        right = max(float(t.get("x")) + text_width(t.text, 12) for t in words)
+        assert right <= float(svg.get("width"))
+
+
+def _colored(svg):
+    return {m for e in svg.iter() for m in re.findall(r"\bc[1-6]\b", e.get("class") or "")}
+
+
+def _key(svg):
+    """The marks beside the names: their kinds of shape, and their colors."""
+    found = [e for e in svg.iter() if "key" in (e.get("class") or "").split()]
+    shapes = []
+    for e in found:
+        corners = [tuple(map(float, p.split(","))) for p in (e.get("points") or "").split()]
+        x, y = corners[0] if corners else (0, 0)
+        shapes.append((e.tag, tuple((round(a - x), round(b - y)) for a, b in corners)))
+    return shapes, [e.get("class").split()[0] for e in found]
+
+
+@pytest.mark.parametrize("count", [1, 6, 7, 13])
+def test_at_most_six_lines_have_a_color(count):
+    lines = {f"rung {k}": [[n, 100.0 * k + 5] for n in SIZES] for k in range(count)}
+    for lang in ("en", "zh"):
+        svg = parts(series(lines=lines), lang)
+        front = min(count, 6)
+        assert len(_colored(svg)) == front
+        shapes, colors = _key(svg)
+        assert len(set(shapes)) == len(set(colors)) == front
+        assert len(points(svg)) == front * len(SIZES)
+        classes = [line.get("class") for line in svg.iter("polyline")]
+        assert classes.count("axis") == count - front == len(classes) - front
+        named = {t.text for t in svg.iter("text")}
+        assert len(named & set(lines)) == front
+        said = [t for t in named if t and (f"{count - front} more" in t or f"{count - front} 条" in t)]
+        assert bool(said) == (count > 6)
+    assert "rung 12" in parts(series(lines={**lines, "rung 12": [[1, 1.0]]})).find("desc").text
+
+
+def test_the_foreground_is_chosen():
+    lines = {f"rung {k}": [[n, 100.0 * k + 5] for n in SIZES] for k in range(9)}
+    svg = parts(series(lines=lines, foreground=["rung 8", "rung 2"]))
+    assert {t.text for t in svg.iter("text")} & set(lines) == {"rung 8", "rung 2"}
+    assert _key(svg)[1] == ["c1", "c2"]
+
+
+def test_x_labels_close_together_do_not_touch():
+    xs = [1000, 1001, 1023, 1024, 1025, 2000]
+    svg = parts(series(lines={"mine": [[n, float(n)] for n in xs]}, limit=None))
+    drawn = {"1,000", "1,001", "1,023", "2¹⁰", "1,025", "2,000"}
+    labels = [t for t in svg.iter("text") if t.text in drawn and t.get("text-anchor") is None]
+    ends = [(float(t.get("x")), text_width(t.text, 12) / 2) for t in labels]
+    assert len(ends) >= 2 and all(a + w < b - v for (a, w), (b, v) in pairwise(ends))
 
 
 def test_x_labels_do_not_touch():
@@ -160,6 +223,10 @@ def test_no_points(lines):
         {"x": None},
         {"y": {"name": "bandwidth"}},
         {"title": 3},
+        {"foreground": []},
+        {"foreground": "mine"},
+        {"foreground": ["none such"]},
+        {"foreground": ["mine"] * 7},
     ],
     ids=str,
 )

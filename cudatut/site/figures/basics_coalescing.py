@@ -1,16 +1,10 @@
-"""Drawings of coalesced access: the sectors of a request, two mappings of a matrix product, tables of the recording."""
+"""Drawings of coalesced access: the sectors of a request, two mappings of a matrix product."""
 
 from __future__ import annotations
 
-from cudatut.site import references
 from cudatut.site.svg import Svg, figure, tr
 
-EXAMPLE = "basics/coalescing"
 _WARP, _SECTOR = 32, 8  # lanes; words per sector
-
-
-def _fact(cell: str, row: str) -> float:
-    return references.value(f'{EXAMPLE}#{cell}["{row}"].value')
 
 
 def _request(stride: int, offset: int, turn: int, flip: int) -> list[int]:
@@ -103,56 +97,3 @@ def mappings(drawn: int = 8, step: int = 2) -> str:
         f"循环的一步，只画 {drawn} 个 lane。矩阵在内存里按行存放：同一行里相邻的元素共用扇区，上下相邻的则不共用。",
     )
     return figure(s, alt=alt, caption=caption)
-
-
-def _names() -> dict[str, str]:
-    return {
-        "aligned": tr("aligned", "对齐"),
-        "one word on": tr("one word on", "偏移一个字"),
-        "eight words on": tr("eight words on", "偏移八个字"),
-        "reversed": tr("reversed", "逆序"),
-        "shuffled": tr("shuffled", "打乱次序"),
-        "all the same word": tr("all the same word", "全部读同一个字"),
-    }
-
-
-def _name(row: str) -> str:
-    return _names().get(row, row.replace("stride ", tr("stride ", "步长 ")))
-
-
-def patterns_table() -> str:
-    """Markdown: sectors per request, predicted and measured, and the share of useful bytes, from the recording."""
-    lines = [
-        tr(
-            "| lanes read | predicted | measured | useful bytes |",
-            "| 各 lane 读取的位置 | 预测 | 实测 | 有用字节占比 |",
-        ),
-        "|---|---:|---:|---:|",
-    ]
-    for row in references.load(EXAMPLE).results("patterns")[0]["rows"]:
-        name = row["name"]
-        useful = references.value(f'{EXAMPLE}#patterns.1["{name}"].value')
-        measured = references.value(f'{EXAMPLE}#count-patterns.0["{name}"].value')
-        lines.append(f"| {_name(name)} | {row['value']} | {measured:g} | {useful:.1%} |")
-    return "\n".join(lines)
-
-
-def strides_table() -> str:
-    """Markdown: bytes and times of the strided reads, predicted and measured, from the recording."""
-    lines = [
-        tr(
-            "| | useful, MB | sectors, MB | from memory, MB | predicted, µs | measured, µs |",
-            "| | 有用，MB | 扇区，MB | 来自显存，MB | 预测，µs | 实测，µs |",
-        ),
-        "|---|---:|---:|---:|---:|---:|",
-    ]
-    for row in references.load(EXAMPLE).results("bench-strides")[0]["rows"]:
-        name = row["name"]
-        useful, sectors, time = (
-            references.value(f'{EXAMPLE}#predict-strides.{i}["{name}"].value') for i in range(3)
-        )
-        memory = references.value(f'{EXAMPLE}#count-patterns.1["{name}"].value')
-        lines.append(
-            f"| {_name(name)} | {useful:.1f} | {sectors:.1f} | {memory:.1f} | {time:.1f} | {row['median_us']:.1f} |"
-        )
-    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Drawings of indexing: who reads what in four loops, and the digits of a thread's id."""
+"""Drawings of indexing: rows in memory, who reads what in three loops, and the digits of a thread's id."""
 
 from __future__ import annotations
 
@@ -37,6 +37,40 @@ def _panel(
                 after - 2,
                 cls,
             )
+
+
+def row_major(rows: int = 3, columns: int = 6, row: int = 2, column: int = 4) -> str:
+    """A matrix with the place of each element in memory, and below it the memory: row after row."""
+    edge, left, top = 34, 110, 30
+    strip = 660 / (rows * columns)
+    s = Svg(680, top + rows * edge + 118)
+    below = top + rows * edge + 56
+    for c in range(columns):
+        s.text(left + edge * (c + 0.5) - 2, top - 9, c, "muted", size=12)
+    for r in range(rows):
+        s.text(left - 10, top + edge * r + 22, tr(f"row {r}", f"第 {r} 行"), "muted", "end")
+        for c in range(columns):
+            at = r * columns + c
+            cls = "c3 solid" if (r, c) == (row, column) else f"c{1 + r % 2}"
+            s.rect(left + edge * c, top + edge * r, edge - 4, edge - 4, cls, at, rx=2)
+            s.rect(10 + strip * at, below, strip - 3, 30, cls, at, rx=2, size=12)
+    x = left + edge * columns + 24
+    s.text(x, top + 20, f"{row} * {columns} + {column} = {row * columns + column}", "bold", "start")
+    s.text(x, top + 46, "row * columns + column", "mono", "start")
+    for r in range(rows):
+        middle = 10 + strip * columns * (r + 0.5)
+        s.text(middle, below + 50, tr(f"row {r}", f"第 {r} 行"), "muted")
+    s.text(10, below - 10, tr("memory", "内存"), "muted", "start")
+    alt = tr(
+        f"A matrix of {rows} rows and {columns} columns; in memory the rows follow each other. "
+        f"Row {row}, column {column} is element {row * columns + column}.",
+        f"一个 {rows} 行 {columns} 列的矩阵；在内存里各行首尾相接。第 {row} 行第 {column} 列是第 {row * columns + column} 个元素。",
+    )
+    caption = tr(
+        f"Row-major: {row} full rows of {columns} come before row {row}.",
+        f"行主序：第 {row} 行之前有 {row} 整行，每行 {columns} 个。",
+    )
+    return figure(s, alt=alt, caption=caption)
 
 
 def loops(n: int = 8) -> str:

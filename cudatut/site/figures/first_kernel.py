@@ -41,8 +41,8 @@ def memories(n: int = 1_111_111, itemsize: int = 4) -> str:
             f"主机数组 x、y 复制到设备上的 d_x、d_y，设备上的 d_out 复制回 out：每次 {size}，共 {total:,} B。",
         ),
         caption=tr(
-            f"Two memories, three copies of {size}. The kernel sees only the right-hand side.",
-            f"两处内存，三次复制，每次 {size}。kernel 只看得到右边。",
+            f"Two memories, three copies of {size}. The kernel reaches only the arrays on the right.",
+            f"两处内存，三次复制，每次 {size}。kernel 只能访问右边的数组。",
         ),
     )
 
@@ -72,8 +72,8 @@ def one_thread(n: int = 8) -> str:
             f"一个线程依次访问 {n} 个元素；第 i 步读取 x[i] 与 y[i]，写入 out[i]。",
         ),
         caption=tr(
-            f"One thread, {n} steps for {n} elements: the GPU's other threads do not exist in this launch.",
-            f"一个线程，{n} 个元素走 {n} 步：这次启动里没有别的线程。",
+            f"One thread takes {n} steps for {n} elements. This launch has no other threads.",
+            f"一个线程处理 {n} 个元素，要走 {n} 步。这次启动没有别的线程。",
         ),
     )
 
@@ -103,7 +103,7 @@ def timeline(kernel: int = 10, copy: int = 2) -> str:
     s.rect(end, 44, 8, 36, cls="c2")
     s.arrow(end + 34, 28, end + 6, 42)
     s.text(end - 10, 22, "synchronize", "c2")
-    s.text(end + 16, 98, tr("nothing left\nto wait for", "已无事\n可等"), "muted", "start", 13)
+    s.text(end + 16, 98, tr("nothing left\nto wait for", "不用\n再等"), "muted", "start", 13)
     s.line(end, 80, end, 152, "axis dash")
     return figure(
         s,
@@ -113,7 +113,7 @@ def timeline(kernel: int = 10, copy: int = 2) -> str:
             "启动立即返回。阻塞式复制先等 kernel 结束，再进行复制。其后的同步立即返回。",
         ),
         caption=tr(
-            "The copy is queued behind the kernel, and the host waits inside it. Not to scale.",
-            "复制排在 kernel 之后，主机就在复制调用里等待。未按比例绘制。",
+            "The copy starts when the kernel has finished, and the host waits in the call. Not to scale.",
+            "kernel 完成后复制才开始，主机在复制调用里等待。未按比例绘制。",
         ),
     )

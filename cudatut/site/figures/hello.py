@@ -53,8 +53,8 @@ def toolchain(capability: str = "9.0") -> str:
             f"The toolkit turns CUDA C++ source into PTX for compute_{digits} and then, with ptxas, into a cubin for "
             f"sm_{digits}. The driver loads a cubin as it is, or compiles PTX at run time, and launches it on the GPU. "
             "nvcc --version asks the toolkit, nvidia-smi asks the driver.",
-            f"工具包把 CUDA C++ 源代码编译成面向 compute_{digits} 的 PTX，再由 ptxas 编译成面向 sm_{digits} 的 cubin。"
-            "驱动直接加载 cubin，或在运行时编译 PTX，然后在 GPU 上启动。nvcc --version 询问工具包，nvidia-smi 询问驱动。",
+            f"CUDA Toolkit 把 CUDA C++ 源代码编译成面向 compute_{digits} 的 PTX，再由 ptxas 编译成面向 sm_{digits} 的 cubin。"
+            "驱动直接加载 cubin，或在运行时编译 PTX，然后在 GPU 上启动。nvcc --version 询问 CUDA Toolkit，nvidia-smi 询问驱动。",
         ),
         caption=tr(
             "Two installations, two version numbers. Only the driver is needed to run a compiled kernel.",
@@ -63,32 +63,34 @@ def toolchain(capability: str = "9.0") -> str:
     )
 
 
-def grid(blocks: int = 2, threads: int = 4) -> str:
-    """Draw a launch of `blocks` x `threads`: every thread runs the kernel once and knows who it is."""
-    cell, gap, left = 74, 24, 12
-    width = threads * cell + 16
-    s = Svg(left * 2 + blocks * width + (blocks - 1) * gap + 16, 150)
-    s.rect(4, 26, s.width - 8, 118, cls="c0 hollow dash")
-    s.text(12, 18, tr(f"grid: {blocks} blocks", f"线程网格：{blocks} 个线程块"), "bold", "start")
-    for b in range(blocks):
-        x = left + 8 + b * (width + gap)
-        s.rect(x, 52, width, 82, cls="c1 hollow")
-        s.text(x + 4, 45, f"blockIdx.x = {b}", "c1", "start")
-        for t in range(threads):
-            s.rect(x + 8 + t * cell, 62, cell - 6, 40, cls="c3", text=t)
-        s.text(x + width / 2, 124, f"threadIdx.x = 0 … {threads - 1}", "muted")
-    n = blocks * threads
+def launch() -> str:
+    """Draw the host that launches a kernel, goes on, and waits; the kernel runs meanwhile. Not to scale."""
+    s = Svg(720, 176)
+    left, start, end, wait = 96, 200, 520, 380
+    for y, name in (
+        (50, tr("host\n(CPU)", "主机\n（CPU）")),
+        (126, tr("device\n(GPU)", "设备\n（GPU）")),
+    ):
+        s.text(12, y - 4, name, "bold", "start")
+        s.line(left - 12, y, 708, y, "axis")
+    s.rect(left, 32, 84, 36, cls="c1", text=tr("launch", "启动"))
+    s.rect(left + 84, 32, wait - left - 84, 36, cls="c0", text=tr("next lines", "后面的代码"))
+    s.rect(wait, 32, end + 24 - wait, 36, cls="c4", text=tr("wait", "等待"))
+    s.rect(end + 24, 32, 150, 36, cls="c0", text=tr("next lines", "后面的代码"))
+    s.rect(start, 108, end - start, 36, cls="c3", text=tr("the kernel runs", "kernel 运行"))
+    s.arrow(left + 60, 68, start, 106, "accent")
+    s.arrow(end, 108, end + 24, 70, "accent")
+    s.text(wait + 82, 20, "synchronize", "mono", size=13)
     return figure(
         s,
         alt=tr(
-            f"A grid of {blocks} blocks with {threads} threads each: {n} threads in all.",
-            f"一个由 {blocks} 个线程块组成的线程网格，每块 {threads} 个线程，共 {n} 个线程。",
+            "The host launches the kernel and goes on with its next lines. The kernel runs on the device at the same "
+            "time. The host then waits until the kernel has finished.",
+            "主机启动 kernel，然后继续执行后面的代码。kernel 同时在设备上运行。主机随后等待，直到 kernel 完成。",
         ),
         caption=tr(
-            f"`grid=({blocks}, 1), block=({threads}, 1, 1)`: {blocks} × {threads} = {n} threads, "
-            "each of which runs the kernel's body once.",
-            f"`grid=({blocks}, 1), block=({threads}, 1, 1)`：{blocks} × {threads} = {n} 个线程，"
-            "每个线程都把 kernel 的函数体执行一遍。",
+            "The host does not stop at the launch. It stops where it waits.",
+            "主机在启动时并不停下，只在等待时停下。",
         ),
     )
 

@@ -2,7 +2,7 @@
 
 `use("zh")` sets the language of the page being built; `text("check.passed")` looks a word up in
 `en.yml` or `zh.yml` beside this file. The two files have the same keys (a test compares them).
-`unit` puts units that are English words into Chinese.
+What examples record is translated by `cudatut.site.labels`.
 """
 
 from __future__ import annotations
@@ -51,18 +51,6 @@ def text(key: str, lang: str | None = None, /, **values: object) -> str:
     if not isinstance(node, str):
         raise KeyError(f"locale/{lang}.yml: {key!r} is a group of strings, not one")
     return node.format(**values) if values else node
-
-
-def unit(recorded: str, lang: str) -> str:
-    """Return a recorded unit of a claim in `lang`, from units.yml; itself where that does not list it."""
-    return recorded if lang == "en" else _units().get(recorded, recorded)
-
-
-@cache
-def _units() -> dict[str, str]:
-    import yaml
-
-    return yaml.safe_load(Path(__file__).with_name("units.yml").read_text(encoding="utf-8"))
 
 
 @cache

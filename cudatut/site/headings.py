@@ -1,0 +1,50 @@
+"""The sections of a chapter: the same id, the same order and the same words in every chapter of a language."""
+
+from __future__ import annotations
+
+import re
+
+from cudatut.site import main_path
+from cudatut.site.lint import Finding, split_front_matter
+
+# id: (English, Chinese), in the order in which they stand. A chapter has those that apply.
+SECTIONS = {
+    "goals": ("What you will be able to do", "学完本章你能做什么"),
+    "problem": ("The problem", "问题"),
+    "kernel": ("The kernel", "kernel 代码"),
+    "program": ("The whole program", "完整程序"),
+    "predict": ("Predict", "先想一想"),
+    "run": ("Run", "运行"),
+    "look": ("Look", "看一看"),
+    "misconception": ("Where people go wrong", "常见误解"),
+    "try": ("Try it", "动手改一改"),
+    "exercises": ("Exercises", "练习"),
+    "summary": ("Summary", "小结"),
+    "sources": ("Sources", "参考资料"),
+}
+REQUIRED = ("goals", "problem", "exercises", "summary", "sources")
+_HEADING = re.compile(r"^## (?P<words>.*?)\s*\{:?\s*#(?P<id>[\w-]+)")
+
+
+def findings(markdown: str, file: str, lang: str) -> list[Finding]:
+    """Sections of a chapter that have other words or another order than those of the other chapters."""
+    _, body, offset = split_front_matter(markdown)
+    place = {name: number for number, name in enumerate(SECTIONS)}
+    found, seen = [], []
+    for line in main_path.lines(body):
+        match = _HEADING.match(line.text) if line.kind == "prose" else None
+        if not match or match["id"] not in SECTIONS:
+            continue
+        at, name = line.number + offset, match["id"]
+        words = SECTIONS[name][lang == "zh"]
+        if match["words"] != words:
+            found.append(Finding(file, at, f"the section '{name}' is called '{words}'"))
+        if seen and place[seen[-1]] > place[name]:
+            found.append(Finding(file, at, f"the section '{name}' stands before '{seen[-1]}'"))
+        seen.append(name)
+    found += [
+        Finding(file, 1, f"there is no section '## {SECTIONS[name][lang == 'zh']} {{ #{name} }}'")
+        for name in REQUIRED
+        if name not in seen
+    ]
+    return found

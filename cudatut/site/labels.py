@@ -1,0 +1,188 @@
+"""Labels of results in Chinese: titles, rows, columns, checks, lines and axes, which examples record in English.
+
+The translations stand in `docs/labels/*.yml` (see `label_files`). The strict Chinese build refuses a label with English
+words for which there is no entry; `python -m cudatut.site.labels` prints those as lines to fill in.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from cudatut.errors import CudatutError
+from cudatut.recording import Recording
+from cudatut.site.label_files import Labels, load
+
+_NUMBERS = re.compile(r"\d[\d.,]*(?: [x×] \d[\d.,]*)*")
+
+
+def current() -> Labels:
+    """The labels of the book that is being built."""
+    from cudatut.site import state
+
+    return load(state.current().docs.parent / "labels")
+
+
+def localized(result: dict[str, Any], lang: str) -> dict[str, Any]:
+    """A result (schema v1) as a page in `lang` shows it: its labels translated, its numbers as they are."""
+    if lang == "en":
+        return result
+    labels = current()
+    return relabeled(result, labels.chinese, labels.unit)
+
+
+def relabeled(
+    result: dict[str, Any], word: Callable[[str], str], unit: Callable[[str], str] | None = None
+) -> dict[str, Any]:
+    """A copy of a result with every label passed through `word`, every unit behind a value through `unit` (default: word)."""
+    unit = unit or word
+    say = _skipping_none(word)
+    behind = _skipping_none(unit)
+    value = lambda found: word(found) if isinstance(found, str) else found  # noqa: E731
+    changed: dict[str, Any] = {}
+    match result["kind"]:
+        case "check":
+            changed = {"name": say(result["name"])}
+        case "benchmark":
+            changed = {
+                "name": say(result["name"]),
+                "unit": behind(result["unit"]),
+                "rows": [{**row, "name": say(row["name"])} for row in result["rows"]],
+            }
+        case "profile":
+            metrics = result["metrics"].items()
+            changed = {"metrics": {k: {**m, "unit": behind(m["unit"])} for k, m in metrics}}
+        case "facts":
+            rows = [
+                {"name": say(r["name"]), "value": value(r["value"]), "unit": behind(r["unit"])}
+                for r in result["rows"]
+            ]
+            changed = {"title": say(result["title"]), "rows": rows}
+        case "table":
+            changed = {
+                "title": say(result["title"]),
+                "corner": say(result["corner"]),
+                "columns": [
+                    {"name": say(c["name"]), "unit": say(c["unit"])} for c in result["columns"]
+                ],
+                "rows": [
+                    {"name": say(r["name"]), "values": [value(v) for v in r["values"]]}
+                    for r in result["rows"]
+                ],
+            }
+        case "claim":
+            changed = {key: value(result[key]) for key in ("predicted", "measured")}
+            changed["unit"] = behind(result["unit"])
+        case "series":
+            changed = {
+                axis: {key: say(words) for key, words in result[axis].items()} for axis in ("x", "y")
+            }
+            changed["title"] = say(result["title"])
+            lines = {say(name): line for name, line in result["lines"].items()}
+            if len(lines) < len(result["lines"]):  # one translation for two lines would lose one
+                return {**result, **changed}
+            changed["lines"] = lines
+            if front := result.get("foreground"):
+                changed["foreground"] = [say(name) for name in front]
+    return {**result, **changed}
+
+
+def _skipping_none(word: Callable[[str], str]) -> Callable[[str | None], str | None]:
+    return lambda text: word(text) if text else text
+
+
+def lacking(
+    records: Iterable[Recording], labels: Labels
+) -> dict[str, dict[str, tuple[str, str]]]:
+    """What needs an entry and has none: file -> {label, numbers as {}: (a whole label, the cell that shows it)}."""
+    found: dict[str, dict[str, tuple[str, str]]] = {}
+    chapters = _chapters()
+    for record in records:
+        file = file_of(record.name, chapters)
+        for cell in record.cells:
+            for result in cell.results():
+                for label, without in _lacking(result, labels):
+                    entry = _NUMBERS.sub("{}", without)
+                    place = (label, f"{record.name}#{cell.title}")
+                    found.setdefault(file, {}).setdefault(entry, place)
+    return found
+
+
+def _lacking(result: dict[str, Any], labels: Labels) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+
+    def word(label: str) -> str:
+        found.extend((label, without) for without in labels.lacking(label))
+        return label
+
+    def unit(label: str) -> str:
+        return label if label in labels.units else word(label)
+
+    relabeled(result, word, unit)
+    return found
+
+
+def problems(lang: str, records: Iterable[Recording]) -> list[str]:
+    """What a strict build in `lang` refuses: faults of the files, and each label of the recordings that lacks an entry."""
+    if lang == "en":
+        return []
+    load.cache_clear()  # a build that is repeated sees what has changed
+    labels = current()
+    said = list(labels.problems)
+    for file, entries in lacking(records, labels).items():
+        for entry, (label, cell) in entries.items():
+            inside = "" if entry == label else f" (as in '{label}')"
+            said.append(f"{cell}: the label '{entry}'{inside} has no Chinese; add it to {file}")
+    return said
+
+
+def file_of(example: str, chapters: Iterable[str] = ()) -> str:
+    """Where the labels of an example stand: those of `start/errors_solutions` in docs/labels/start_errors.yml.
+
+    chapters: those of the book, as `start/errors`.
+    """
+    own = [chapter for chapter in chapters if f"{example}_".startswith(f"{chapter}_")]
+    chapter = max(own, key=len) if own else re.sub(r"_(claims|exercises|solutions)$", "", example)
+    return f"docs/labels/{chapter.replace('/', '_')}.yml"
+
+
+def _chapters() -> list[str]:
+    """All chapters of the table of contents; none where it cannot be read, which the build reports by itself."""
+    from cudatut.site import contents
+
+    try:
+        parts = contents.load(contents.default_path())
+    except (CudatutError, OSError):
+        return []
+    return [f"{part.id}/{chapter.id}" for part in parts for chapter in part.chapters]
+
+
+def main(names: list[str]) -> int:
+    """Print what `names` (all without any) lack, as lines of the files in which they belong; 1 if anything."""
+    from cudatut import catalog, recording
+
+    records = []
+    for example in catalog.examples(drafts=True):
+        if names and not any(example.name.startswith(name.rstrip("/")) for name in names):
+            continue
+        try:
+            records.append(recording.load(example.name))
+        except CudatutError as error:
+            print(f"# {error}")
+    labels = current()
+    for problem in labels.problems:
+        print(f"# {problem}")
+    found = lacking(records, labels)
+    for file, entries in found.items():
+        print(f"\n# {file}")
+        for entry, (_, cell) in entries.items():
+            quoted = entry.replace("\\", "\\\\").replace('"', '\\"')
+            print(f'"{quoted}": ""  # {cell}')
+    return 1 if found or labels.problems else 0
+
+
+if __name__ == "__main__":
+    sys.stdout.reconfigure(encoding="utf-8")
+    sys.exit(main(sys.argv[1:]))

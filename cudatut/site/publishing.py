@@ -1,0 +1,114 @@
+"""Files of the site that no page is: robots.txt, the feed of the change log, the examples as one archive."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zipfile
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from cudatut import catalog, paths
+from cudatut.site import locale
+
+ARCHIVE = "examples/cudatut-examples.zip"
+FEED = "feed.xml"
+_SUFFIXES = {".py", ".cu", ".cuh"}
+_README = """The examples of the book 'cudatut', {repo}
+
+    python -m pip install "cudatut[gpu] @ git+{repo}"
+    python start/hello.py
+
+Those of the first part need only NumPy and PyCUDA, up to the cells whose names begin with check and bench. Code: MIT license.
+"""
+
+
+def write(site: Path, root: Path, config: Any) -> None:
+    """Write them into the built site of one language; `root` is the folder of mkdocs.yml."""
+    archive(site / ARCHIVE, (config.repo_url or "").rstrip("/"))
+    if locale.current() != "en":  # the others are files of the whole site, whose root the English pages are
+        return
+    address = (config.site_url or "").rstrip("/")
+    (site / "robots.txt").write_text(robots(address), encoding="utf-8")
+    changes = root / "CHANGELOG.md"
+    if changes.is_file():
+        text = feed(changes.read_text(encoding="utf-8"), address, (config.repo_url or "").rstrip("/"))
+        (site / FEED).write_text(text, encoding="utf-8")
+
+
+def robots(address: str = "") -> str:
+    """Everything may be read; where the site's address is known, the two site maps are named."""
+    lines = ["User-agent: *", "Allow: /"]
+    if address:
+        lines += ["", *(f"Sitemap: {address}/{folder}sitemap.xml" for folder in ("", "zh/"))]
+    return "\n".join(lines) + "\n"
+
+
+# --- the feed -----------------------------------------------------------------------------------------------------------
+
+_VERSION = re.compile(r"^## (.+)$", re.MULTILINE)
+_CHANGE = re.compile(r"^- (.+(?:\n  .+)*)", re.MULTILINE)
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+
+
+def changes(markdown: str) -> list[tuple[str, str]]:
+    """(version, change) of each item of CHANGELOG.md, as plain text, in its order."""
+    found = []
+    pieces = _VERSION.split(markdown)[1:]
+    for version, body in zip(pieces[::2], pieces[1::2]):
+        for item in _CHANGE.findall(body):
+            plain = _LINK.sub(r"\1", " ".join(item.split())).replace("`", "").replace("**", "")
+            found.append((version.strip(), plain))
+    return found
+
+
+def feed(markdown: str, address: str = "", repo_url: str = "") -> str:
+    """The change log as RSS 2.0, an item for each change; the same text makes the same feed."""
+    link = f"{repo_url}/blob/main/CHANGELOG.md"
+    items = []
+    for version, change in changes(markdown):
+        title = re.split(r"(?<=[.;:]) ", change, maxsplit=1)[0].rstrip(".;:")
+        guid = hashlib.sha256(f"{version}\n{change}".encode()).hexdigest()[:20]
+        items.append(
+            f"<item><title>{escape(title)}</title><description>{escape(change)}</description>"
+            f"<category>{escape(version)}</category><link>{escape(link)}</link>"
+            f'<guid isPermaLink="false">{guid}</guid></item>'
+        )
+    own = (
+        f'<atom:link href="{escape(address)}/{FEED}" rel="self" type="application/rss+xml"/>'
+        if address
+        else ""
+    )
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n'
+        '<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel><title>cudatut</title>'
+        f"<link>{escape(address + '/' if address else link)}</link>"
+        f"<description>What changed in the book</description><language>en</language>{own}\n"
+        + "\n".join(items)
+        + "\n</channel></rss>\n"
+    )
+
+
+# --- the archive --------------------------------------------------------------------------------------------------------
+
+
+def archive(path: Path, repo_url: str = "") -> None:
+    """Write all examples' sources, without recordings, as a zip; the same files make the same bytes."""
+    root = paths.examples_dir()
+    patterns = catalog.draft_patterns()
+    files = {}
+    for file in sorted(root.rglob("*")):
+        name = file.relative_to(root).as_posix()
+        hidden = any(part.startswith((".", "__")) for part in Path(name).parts)
+        if file.suffix not in _SUFFIXES or hidden or catalog.matches(name, patterns):
+            continue
+        files[name] = file.read_bytes().replace(b"\r\n", b"\n")
+    files["README.txt"] = _README.format(repo=repo_url).encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w") as out:
+        for name, data in sorted(files.items()):
+            entry = zipfile.ZipInfo(f"cudatut-examples/{name}", date_time=(1980, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system, entry.external_attr = 3, 0o644 << 16
+            out.writestr(entry, data, compresslevel=9)

@@ -1,0 +1,523 @@
+"""What a program asked of the GPU, and what it waited for: `python -m cudatut trace SCRIPT`, and `ct.trace`.
+
+CUPTI, the library beneath NVIDIA's profilers, notes every kernel, copy and call of the CUDA API with its begin and its end;
+`cupti-python` hands these notes to Python. From them come two tables: how long the GPU worked at what, and how long the
+host stood in which call, with the part of it during which the GPU was busy with earlier work that the call waited for.
+"""
+
+import ctypes
+import importlib
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import paths, tool
+from .errors import CudatutError, NoGpuError, ToolMissing
+from .running import run_file
+
+# Kinds of CUPTI's records, from cupti_activity.h.
+_MEMCPY, _MEMSET, _DRIVER, _RUNTIME, _KERNEL, _PEER_COPY = 1, 2, 4, 5, 10, 22
+_KINDS = (_DRIVER, _RUNTIME, _KERNEL, _MEMCPY, _MEMSET, _PEER_COPY)
+# CUpti_ActivityMemcpyKind. A is a CUDA array.
+_COPIES = {
+    1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH", 10: "PtoP",
+}  # fmt: skip
+_BUFFER_BYTES = 8 << 20
+# The clocks of GPU and host are matched to about a microsecond.
+_SLACK_NS = 5_000
+_MAKES_THE_CONTEXT = re.compile(r"cuCtxCreate|cuDevicePrimaryCtxRetain")
+# Of the runtime API the first call that needs a context makes one; these need none.
+_NEEDS_NO_CONTEXT = re.compile(r"cudaGet|cudaRuntimeGet|cudaDriverGet|cudaPeek|cudaDeviceGet|Register")
+_ONLY_ASKS_OR_ENQUEUES = re.compile(r"Launch|Async|Record|Query|Get|SetLimit|WaitEvent")
+_CONTEXT = "made the context"
+_MOST_ROWS = 15
+
+
+@dataclass(frozen=True)
+class Work:
+    """One thing that the GPU did: a kernel, a copy or a memset. Times in nanoseconds.
+
+    call: the number that CUPTI gave the call of the API which asked for it.
+    """
+
+    name: str
+    start: int
+    end: int
+    call: int
+    bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of the driver's or the runtime's API, on the host. Times in nanoseconds."""
+
+    name: str
+    start: int
+    end: int
+    number: int
+
+
+@dataclass
+class Row:
+    """Everything of one name: how often, and milliseconds. `bytes`: copied or set, in all.
+
+    Of calls, waiting_ms: the part of total_ms during which the GPU did other work that ended before the call did;
+    waited_for: the work that most of it went to, or "made the context".
+    """
+
+    name: str
+    calls: int
+    total_ms: float
+    average_ms: float
+    shortest_ms: float
+    longest_ms: float
+    bytes: int | None = None
+    waiting_ms: float = 0.0
+    waited_for: str = ""
+
+
+@dataclass
+class Trace:
+    """The two tables, each with the largest total first. Under a sanitizer or profiler nothing is traced: both are empty."""
+
+    gpu: list[Row] = field(default_factory=list)
+    api: list[Row] = field(default_factory=list)
+
+    def __getitem__(self, name: str) -> Row:
+        """The row of a kernel (by its plain name), a copy ("copy DtoH") or a call ("cuMemcpyDtoH").
+
+        Raises KeyError. While a tool runs this process: a row of NaNs.
+        """
+        for row in (*self.gpu, *self.api):
+            if name in (row.name, row.name.partition("<")[0]):
+                return row
+        if tool.running():
+            nan = float("nan")
+            return Row(name, 0, nan, nan, nan, nan, 0, nan)
+        raise KeyError(f"no {name!r} in this trace: it has {[r.name for r in (*self.gpu, *self.api)]}")
+
+    def text(self) -> str:
+        """Both tables for a terminal; of the calls the longest."""
+        if not self.gpu and not self.api:
+            return "no call of the CUDA API was seen: the program used no GPU"
+        return "\n\n".join([_gpu_text(self.gpu), _api_text(self.api)])
+
+
+# --- from records to rows ----------------------------------------------------------------------------------------------
+
+
+def summarize(works: Iterable[Work], calls: Iterable[Call]) -> Trace:
+    """Rows by name, and what each call waited for. Pure: needs neither CUPTI nor a GPU."""
+    works, calls = list(works), list(calls)
+    gpu = [
+        _row(name, of_name, sum(work.bytes or 0 for work in of_name) or None)
+        for name, of_name in _by_name(works).items()
+    ]
+    waits = _waits(works, calls)
+    maker = _context_maker(calls)
+    api = []
+    for name, of_name in _by_name(calls).items():
+        row = _row(name, of_name)
+        shares: dict[str, int] = defaultdict(int)
+        for call in of_name:
+            for what, nanoseconds in waits[call].items():
+                shares[what] += nanoseconds
+        row.waiting_ms = sum(shares.values()) / 1e6
+        if maker in of_name:
+            row.waited_for = _CONTEXT
+        elif shares:
+            row.waited_for = max(shares, key=shares.get)
+        api.append(row)
+    return Trace(*(sorted(rows, key=lambda row: -row.total_ms) for rows in (gpu, api)))
+
+
+def _by_name(things: Iterable[Any]) -> dict[str, list[Any]]:
+    found = defaultdict(list)
+    for thing in things:
+        found[thing.name].append(thing)
+    return found
+
+
+def _row(name: str, things: Sequence[Any], nbytes: int | None = None) -> Row:
+    times = [(thing.end - thing.start) / 1e6 for thing in things]
+    return Row(name, len(times), sum(times), sum(times) / len(times), min(times), max(times), nbytes)
+
+
+def _waits(works: list[Work], calls: list[Call]) -> dict[Call, dict[str, int]]:
+    """For each call, nanoseconds by the name of the work during which it did not return.
+
+    A call waited for work of other calls that went on while it stood, and ended before it (or it did not wait for it).
+    Calls that only ask or enqueue wait for nothing. Where several things ran at the same time, the one that ended last
+    counts.
+    """
+    waits: dict[Call, dict[str, int]] = {}
+    ordered = sorted(works, key=lambda work: work.end)
+    for call in calls:
+        shares: dict[str, int] = defaultdict(int)
+        waits[call] = shares
+        if _ONLY_ASKS_OR_ENQUEUES.search(call.name):
+            continue
+        covered = call.end  # from the end backwards, so that no moment counts twice
+        for work in reversed(ordered):
+            if work.call == call.number or work.end > call.end + _SLACK_NS or work.end <= call.start:
+                continue
+            start, end = max(work.start, call.start), min(work.end, covered)
+            if end > start:
+                shares[work.name] += end - start
+                covered = start
+    return waits
+
+
+def _context_maker(calls: list[Call]) -> Call | None:
+    ordered = sorted(calls, key=lambda call: call.start)
+    makers = [call for call in ordered if _MAKES_THE_CONTEXT.match(call.name)]
+    if not makers:
+        makers = [
+            call
+            for call in ordered
+            if call.name.startswith("cuda") and not _NEEDS_NO_CONTEXT.match(call.name)
+        ]
+    return makers[0] if makers else None
+
+
+# --- the tables --------------------------------------------------------------------------------------------------------
+
+
+def _gpu_text(rows: list[Row]) -> str:
+    if not rows:
+        return "GPU: it did nothing"
+    whole = sum(row.total_ms for row in rows) or 1
+    head = ["", "share", "calls", "total", "average", "shortest", "longest", "bytes"]
+    table = [
+        [
+            row.name,
+            f"{row.total_ms / whole:.1%}",
+            str(row.calls),
+            *map(_time, (row.total_ms, row.average_ms, row.shortest_ms, row.longest_ms)),
+            "" if row.bytes is None else _size(row.bytes),
+        ]
+        for row in rows
+    ]
+    return "\n".join(["GPU: what it worked at", *_aligned([head, *table])])
+
+
+def _api_text(rows: list[Row]) -> str:
+    head = ["", "calls", "total", "average", "shortest", "longest", "of it waiting for the GPU", ""]
+    table = [
+        [
+            row.name,
+            str(row.calls),
+            *map(_time, (row.total_ms, row.average_ms, row.shortest_ms, row.longest_ms)),
+            _time(row.waiting_ms) if row.waiting_ms else "-",
+            _waited_for(row),
+        ]
+        for row in rows[:_MOST_ROWS]
+    ]
+    lines = ["API calls: where the host spent its time", *_aligned([head, *table], last_left=True)]
+    if others := rows[_MOST_ROWS:]:
+        total = _time(sum(row.total_ms for row in others))
+        lines.append(f"  {len(others)} other names: {sum(row.calls for row in others)} calls, {total}")
+    return "\n".join(lines)
+
+
+def _waited_for(row: Row) -> str:
+    return f"for {row.waited_for}" if row.waited_for not in ("", _CONTEXT) else row.waited_for
+
+
+def _aligned(table: list[list[str]], last_left: bool = False) -> list[str]:
+    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+    left = {0, len(widths) - 1} if last_left else {0}
+    return [
+        "  "
+        + "  ".join(
+            cell.ljust(width) if i in left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths))
+        ).rstrip()
+        for row in table
+    ]
+
+
+def _time(milliseconds: float) -> str:
+    for unit, factor in (("s", 1e-3), ("ms", 1.0)):
+        if milliseconds * factor >= 1:
+            return f"{milliseconds * factor:.4g} {unit}"
+    return f"{milliseconds * 1e3:.4g} us"
+
+
+def _size(nbytes: int) -> str:
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if nbytes >= size:
+            return f"{nbytes / size:.4g} {unit}"
+    return f"{nbytes} B"
+
+
+# --- from CUPTI to records ---------------------------------------------------------------------------------------------
+
+
+class _Collector:
+    """CUPTI's records of this process, from `start` to `stop`. PyCUDA must not be imported before `start`."""
+
+    def __init__(self) -> None:
+        self.cupti = _cupti()
+        self.notes: list[tuple[int, tuple[Any, ...]]] = []
+
+    def start(self) -> None:
+        try:
+            for kind in _KINDS:
+                self.cupti.activity_enable(kind)
+            self.cupti.activity_register_callbacks(lambda: (_BUFFER_BYTES, 0), self._completed)
+        except Exception as error:  # cupti-python has an error class of its own for each layer
+            raise ToolMissing(
+                f"CUPTI does not start here ({error}). Another profiler may be at work in this process, or cupti-python is "
+                f"of another CUDA than the driver: {_install_advice()}"
+            ) from error
+
+    def stop(self) -> None:
+        """Wait for the GPU, and fetch what CUPTI still holds."""
+        for kind in (_DRIVER, _RUNTIME):  # what follows is not the program's
+            self.cupti.activity_disable(kind)
+        for library in ("libcuda.so.1", "nvcuda.dll"):
+            try:
+                ctypes.CDLL(library).cuCtxSynchronize()
+                break
+            except OSError:
+                continue
+        self.cupti.activity_flush_all(1)
+
+    def _completed(self, activities: list[Any]) -> None:
+        # The records lie in a buffer that CUPTI takes back.
+        self.notes += [(record.kind, _fields(record)) for record in activities]
+
+    def records(self) -> tuple[list[Work], list[Call]]:
+        return read(self.notes, self._name_of_call)
+
+    def _name_of_call(self, kind: int, number: int) -> str:
+        domain = self.cupti.CallbackDomain
+        return self.cupti.get_callback_name(
+            domain.DRIVER_API if kind == _DRIVER else domain.RUNTIME_API, number
+        )
+
+
+def _fields(record: Any) -> tuple[Any, ...]:
+    """What `read` needs of one record of CUPTI."""
+    times = record.start, record.end, record.correlation_id
+    if record.kind in (_DRIVER, _RUNTIME):
+        return (*times, record.cbid)
+    if record.kind == _KERNEL:
+        return (*times, record.name)
+    if record.kind == _MEMSET:
+        return (*times, record.bytes)
+    return (*times, record.bytes, record.copy_kind)
+
+
+def read(notes: Iterable[tuple[int, tuple[Any, ...]]], name_of_call: Any) -> tuple[list[Work], list[Call]]:
+    """Works and calls from (kind, fields of the record); name_of_call(kind, number) knows the names of the API.
+
+    A record whose work never ended (CUPTI gives it an end of 0) is left out.
+    """
+    works, calls = [], []
+    for kind, (start, end, number, *rest) in notes:
+        if end < start or end == 0:
+            continue
+        if kind in (_DRIVER, _RUNTIME):
+            calls.append(Call(plain_name(name_of_call(kind, rest[0])), start, end, number))
+        elif kind == _KERNEL:
+            works.append(Work(demangled(rest[0]), start, end, number))
+        elif kind == _MEMSET:
+            works.append(Work("memset", start, end, number, rest[0]))
+        elif kind in (_MEMCPY, _PEER_COPY):
+            works.append(Work(f"copy {_COPIES.get(rest[1], 'of an unknown kind')}", start, end, number, rest[0]))
+    return works, calls
+
+
+def plain_name(call: str) -> str:
+    """A function's name as one writes it: `cuMemcpyDtoH_v2` is cuMemcpyDtoH, `cudaLaunchKernel_v7000` cudaLaunchKernel."""
+    return re.sub(r"(_v\d+|_ptsz|_ptds)+$", "", call)
+
+
+def demangled(name: str) -> str:
+    """`gemm<128>` for `_Z4gemmILi128EEvPf`: without type and parameters; as it is where it is no C++ name."""
+    if not name.startswith("_Z"):
+        return name
+    try:
+        demangle = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
+    except (OSError, AttributeError):
+        return name
+    demangle.restype, status = ctypes.c_void_p, ctypes.c_int(0)
+    text = demangle(name.encode(), None, None, ctypes.byref(status))
+    if status.value or not text:
+        return name
+    whole = ctypes.string_at(text).decode()  # a name is short, and freeing it is libc's business
+    depth, end = 0, len(whole)
+    for at in range(len(whole) - 1, -1, -1):  # the parameters are the last brackets
+        depth += (whole[at] == ")") - (whole[at] == "(")
+        if whole[at] == "(" and depth == 0:
+            end = at
+            break
+    plain = whole[:end]
+    depth = 0
+    for at in range(len(plain) - 1, -1, -1):  # and a template's type stands before a blank outside its angles
+        depth += (plain[at] == ">") - (plain[at] == "<")
+        if plain[at] == " " and depth == 0:
+            return plain[at + 1 :]
+    return plain
+
+
+def _cupti() -> Any:
+    """The module of cupti-python. Raises ToolMissing."""
+    try:
+        return importlib.import_module("cupti.cupti")
+    except ImportError as error:
+        raise ToolMissing(f"tracing needs cupti-python ({error}): {_install_advice()}") from error
+
+
+def _install_advice() -> str:
+    from . import doctor
+
+    version = doctor.driver_cuda()
+    extra = "trace12" if version and version[0] < 13 else "trace13"
+    return f"`{doctor.pip_install(extra)}`"
+
+
+# --- running a program -------------------------------------------------------------------------------------------------
+
+
+def run(script: Path, arguments: Sequence[str] = ()) -> tuple[int, Trace]:
+    """Run a script in this process as `python SCRIPT ARGUMENTS` would, traced; its exit status, and what was seen.
+
+    Raises ToolMissing without cupti-python, NoGpuError. An exception of the script is printed as Python would.
+    """
+    from . import doctor
+
+    if missing := doctor.why_no_gpu():
+        raise NoGpuError(f"there is nothing to trace here: {missing}")
+    if "pycuda" in sys.modules:
+        raise CudatutError("PyCUDA is imported already, and CUPTI must begin before it: trace in a process of its own")
+    collector = _Collector()
+    collector.start()
+    status = run_file(script, arguments)
+    sys.stdout.flush()
+    collector.stop()
+    return status, summarize(*collector.records())
+
+
+def find(name: str) -> Path:
+    """The script of this name: a file, or an example such as start/hello. Raises CudatutError."""
+    path = Path(name)
+    if path.is_file():
+        return path.resolve()
+    from . import catalog
+
+    try:
+        return catalog.get(name).path
+    except catalog.UnknownExampleError as error:
+        raise CudatutError(f"there is no file {name}, and {error}") from error
+
+
+def main(arguments: Sequence[str]) -> int:
+    """`python -m cudatut.tracing --json FILE SCRIPT ...`, which `trace` starts: the rows as JSON instead of two tables."""
+    into, script, rest = arguments[1], arguments[2], arguments[3:]
+    status, found = run(Path(script).resolve(), rest)
+    Path(into).write_text(json.dumps(asdict(found)), encoding="utf-8")
+    return status
+
+
+def trace(
+    script: str | None = None,
+    *arguments: str,
+    source: str | None = None,
+    rows: int = 8,
+    timeout_s: float = 120,
+) -> Trace | None:
+    """Run a program in a process of its own, traced, and show what it printed and two tables: GPU work, and API calls.
+
+    script: a Python file (or an example's name) with its arguments; or source: the text of one. rows: of each table.
+    The tables' times are in milliseconds. Returns the Trace, `found["cuMemcpyDtoH"].waiting_ms`; or None after a note
+    when cupti-python is missing; while an example is recorded that is a ToolMissing. While a tool runs this process
+    nothing is run. Raises CudatutError when the program fails, with what it printed.
+    """
+    if (script is None) == (source is None):
+        raise TypeError("trace takes a script, or source=..., and not both")
+    if script is not None:
+        paths.note_read(path := find(script))
+    if tool.running():
+        return Trace()
+    from .results import show
+
+    try:
+        if tool.recording() or _has_gpu():
+            _cupti()
+        with tempfile.TemporaryDirectory(prefix="cudatut-") as folder:
+            if source is not None:
+                path = Path(folder, "program.py")
+                path.write_text(source, encoding="utf-8")
+            into = Path(folder, "trace.json")
+            command = [sys.executable, "-m", "cudatut.tracing", "--json", str(into), str(path), *arguments]
+            from .recorder import environment
+
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=timeout_s, env=environment(), cwd=folder
+            )
+            if done.returncode or not into.is_file():
+                raise CudatutError(
+                    f"the traced program ended with status {done.returncode}:\n{done.stdout}{done.stderr}".rstrip()
+                )
+            data = json.loads(into.read_text(encoding="utf-8"))
+    except ToolMissing as error:
+        if tool.recording():
+            raise
+        show(f"no trace: {error}")
+        return None
+    if done.stdout:
+        print(done.stdout, end="", flush=True)
+    found = Trace(*([Row(**row) for row in data[part]] for part in ("gpu", "api")))
+    _show(found, rows)
+    return found
+
+
+def _has_gpu() -> bool:
+    from . import doctor
+
+    return doctor.why_no_gpu() is None
+
+
+def _show(found: Trace, rows: int) -> None:
+    """The two tables as results: rows by name, columns in milliseconds."""
+    from .results import table
+
+    def times(row: Row) -> dict[str, Any]:
+        return {
+            "calls": row.calls,
+            "total": round(row.total_ms, 4),
+            "average": round(row.average_ms, 4),
+        }
+
+    units = dict.fromkeys(("total", "average", "waiting for the GPU"), "ms")
+    if found.gpu:
+        table(
+            "GPU work",
+            {row.name: times(row) | {"MB": round((row.bytes or 0) / 1e6, 3)} for row in found.gpu[:rows]},
+            corner="kernel or copy",
+            units={**units, "MB": "MB"},
+        )
+    if found.api:
+        table(
+            "API calls",
+            {
+                row.name: times(row) | {"waiting for the GPU": round(row.waiting_ms, 4), "waited for": row.waited_for or "-"}
+                for row in found.api[:rows]
+            },
+            corner="call",
+            units=units,
+        )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

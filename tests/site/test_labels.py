@@ -1,0 +1,278 @@
+"""Labels of results in Chinese: what is looked up, what a file may say, what a page shows, what the build refuses."""
+
+import copy
+import re
+import time
+
+import pytest
+
+from cudatut.recording import Cell, Recording
+from cudatut.results import MIME
+from cudatut.site import label_files, labels, locale, references, state
+from cudatut.site.render import results_html
+
+FILE = """
+blocks per SM: 每个 SM 的线程块数
+time: 时间
+"{} threads": "{} 个线程"
+"grid {}, block {}": "网格 {}，线程块 {}"
+"{} out of {}": "{1} 中的 {0}"
+"{} x {}": "{} × {}"
+"{}: launches": "{}：启动次数"
+two: 两
+"yes": 是
+128: 一百二十八
+_same: [grid-stride, naive, long long]
+_units: {cycles: 个周期}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = tmp_path / "docs" / "labels"
+    path.mkdir(parents=True)
+    label_files.load.cache_clear()
+    yield path
+    label_files.load.cache_clear()
+
+
+@pytest.fixture
+def book_labels(folder):
+    (folder / "start_add.yml").write_text(FILE, encoding="utf-8")
+    found = label_files.load(folder)
+    assert found.problems == []
+    return found
+
+
+@pytest.mark.parametrize(
+    ("label", "chinese"),
+    [
+        ("blocks per SM", "每个 SM 的线程块数"),
+        ("256 threads", "256 个线程"),
+        ("1,024 threads", "1,024 个线程"),
+        ("two threads", "两个线程"),
+        ("grid (3, 1), block 64 x 64", "网格 (3, 1)，线程块 64 x 64"),
+        ("12 out of [1, 2]", "[1, 2] 中的 12"),
+        ("64 x 32", "64 × 32"),
+        ("few_blocks: launches", "few_blocks：启动次数"),
+        ("naive: launches", "naive：启动次数"),
+        ("yes", "是"),
+        ("128", "一百二十八"),
+        # of several parts
+        ("blocks per SM, n = 33: time", "每个 SM 的线程块数，n = 33：时间"),
+        ("time / blocks per SM", "时间 / 每个 SM 的线程块数"),
+        ("grid (3, 1), block 4: time", "网格 (3, 1)，线程块 4：时间"),
+        # nothing to translate
+        ("grid-stride", "grid-stride"),
+        ("naive, n = 33", "naive, n = 33"),
+        ("long long", "long long"),
+        ("`for (int i)`", "`for (int i)`"),
+        ("cuBLAS", "cuBLAS"),
+        ("threadIdx.x", "threadIdx.x"),
+        ("naive_columns, n = 64", "naive_columns, n = 64"),
+        ("GB/s", "GB/s"),
+        ("每个线程", "每个线程"),
+    ],
+)
+def test_chinese(book_labels, label, chinese):
+    assert book_labels.chinese(label) == chinese
+    assert book_labels.lacking(label) == ()
+
+
+@pytest.mark.parametrize(
+    ("label", "lacking"),
+    [
+        ("blocks per grid", ("blocks per grid",)),
+        ("time, memory", ("memory",)),
+        ("many threads", ("many",)),
+        ("naive way", ("naive way",)),
+        ("`time` of it all", ("`time` of it all",)),
+        ("sum, product", ("sum", "product")),
+    ],
+)
+def test_lacking(book_labels, label, lacking):
+    assert book_labels.lacking(label) == lacking
+    assert book_labels.chinese(label) == label
+
+
+def test_units(book_labels):
+    assert book_labels.unit("cycles") == "个周期"
+    assert book_labels.unit("time") == "时间"
+    assert book_labels.unit("GB/s") == "GB/s"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("time 时间", "docs/labels/b.yml: the file has no lines of the form"),
+        ("time: [a]", "docs/labels/b.yml: 'time' needs text"),
+        ("time:", "docs/labels/b.yml: 'time' needs text"),
+        ("time: 时间\ntime: 时间", "docs/labels/b.yml: twice in the file: time"),
+        ("_same: naive", "docs/labels/b.yml: _same is a list of names"),
+        ("_units: [a]", "docs/labels/b.yml: _units has no lines of the form"),
+        ("'{} x {}': '{}'", "docs/labels/b.yml: '{} x {}' has 2 {}, and '{}' other ones"),
+        ("'{} x {}': '{0} {2}'", "'{} x {}' has 2 {}"),
+        ('"time: x', "docs/labels/b.yml: it is no YAML"),
+        ("count: 个数", "'count' is '计数' in docs/labels/a.yml and '个数' in docs/labels/b.yml"),
+        ("_units: {s: 秒钟}", "'s' is '秒' in docs/labels/a.yml and '秒钟' in docs/labels/b.yml"),
+        (
+            "_same: [count]",
+            "'count' is '计数' in docs/labels/a.yml and stays as it is in docs/labels/b.yml",
+        ),
+    ],
+)
+def test_a_file_that_is_wrong_is_named(folder, text, says):
+    (folder / "a.yml").write_text("count: 计数\n_units: {s: 秒}", encoding="utf-8")
+    (folder / "b.yml").write_text(text, encoding="utf-8")
+    found = label_files.load(folder)
+    assert len(found.problems) == 1 and says in found.problems[0]
+    assert found.chinese("count") == "计数"  # the rest is there
+
+
+def test_the_same_translation_twice_and_no_folder(folder, tmp_path):
+    for name in ("a.yml", "b.yml"):
+        (folder / name).write_text("count: 计数\n_same: [naive]", encoding="utf-8")
+    (folder / "empty.yml").write_text("# nothing yet\n", encoding="utf-8")
+    assert label_files.load(folder).problems == []
+    assert label_files.load(tmp_path / "none").words == {}
+
+
+# --- results -------------------------------------------------------------------------------------
+
+ROW = {
+    "name": "blocks per SM", "median_us": 2.0, "p20_us": 1.0, "p80_us": 3.0, "value": 4.0,
+    "of_peak": 0.5, "vendor": False, "ratio_to_vendor": None,
+}  # fmt: skip
+RESULTS = [
+    {"kind": "check", "name": "256 threads", "passed": True, "n": 3, "max_abs_err": 0.0,
+     "max_rel_err": 0.0, "atol": 0.0, "rtol": 0.0},
+    {"kind": "benchmark", "name": "time", "unit": "GB/s", "peak": None, "rows": [ROW]},
+    {"kind": "profile", "kernel": "add", "metrics": {"a.sum": {"value": 1, "unit": "cycles"}}},
+    {"kind": "facts", "title": "time", "rows": [
+        {"name": "two threads", "value": 12, "unit": "cycles"},
+        {"name": "n", "value": "blocks per SM", "unit": None},
+        {"name": "ok", "value": True, "unit": None}]},
+    {"kind": "table", "title": "time", "corner": "blocks per SM",
+     "columns": [{"name": "4 threads", "unit": "time"}, {"name": "n", "unit": None}],
+     "rows": [{"name": "8 threads", "values": ["two threads", None]}]},
+    {"kind": "claim", "id": "a", "source": "S", "statement": {"en": "says", "zh": "说"},
+     "predicted": "time", "measured": 2, "unit": "cycles", "verdict": "refuted"},
+    {"kind": "series", "title": "time", "x": {"name": "2 threads", "unit": "time"},
+     "y": {"name": "time", "unit": "GB/s"}, "limit": None, "foreground": ["8 threads"],
+     "lines": {"8 threads": [[1, 2.0]], "two threads": [[1, 3.0]]}},
+]  # fmt: skip
+
+
+@pytest.fixture
+def at(book_labels, folder):
+    """The book's labels are these."""
+    state.begin(state.State(lang="zh", docs=folder.parent / "zh"))
+    locale.use("zh")
+    yield
+    state.begin(state.State())
+    locale.use("en")
+
+
+def shown(result):
+    return {"output_type": "display_data", "data": {MIME: result, "text/plain": "?"}}
+
+
+def words(html):
+    return re.findall(r"[a-z]{3,}", re.sub(r"<[^>]+>", " ", re.sub(r"<code.*?</code>", " ", html)))
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=lambda r: r["kind"])
+def test_a_chinese_page_shows_no_english_label(at, result):
+    before = copy.deepcopy(result)
+    html = results_html([shown(result)], "zh")
+    allowed = {"atol", "add", "sum"}
+    assert set(words(html)) <= allowed, words(html)
+    assert result == before  # what references read is English
+    english = results_html([shown(result)], "en")
+    assert "每" not in english and ("time" in english or "threads" in english or "add" in english)
+
+
+def test_two_lines_of_one_translation_keep_their_names(at):
+    one = {**RESULTS[-1], "lines": {"8 threads": [[1, 2.0]], "8  threads": [[1, 3.0]]}}
+    one["foreground"] = None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(label_files.Labels, "chinese", lambda self, label: "同名")
+        assert list(labels.localized(one, "zh")["lines"]) == list(one["lines"])
+
+
+def test_code_in_a_label(at):
+    facts = {**RESULTS[3], "title": "`a<b>`, time"}
+    html = results_html([shown(facts)], "zh")
+    assert '<code class="ct-code">a&lt;b&gt;</code>，时间' in html
+    series = {**RESULTS[-1], "lines": {"`few` 8": [[1, 2.0]]}, "foreground": None}
+    chart = results_html([shown(series)], "en").split("</svg>")[0]
+    assert "few 8" in chart and "`" not in chart
+
+
+def test_a_recorded_word_in_prose_is_in_the_pages_language(at):
+    class Found:
+        def results(self, cell):
+            return [RESULTS[4]]
+
+    text = '{{ start/add#t["8 threads"]["4 threads"] }}'
+    assert "两个线程" in references.replace(text, lambda name: Found())
+    locale.use("en")
+    assert "two threads" in references.replace(text, lambda name: Found())
+
+
+def record(*results, name="start/add_solutions"):
+    cell = Cell("facts", "code", "x", [shown(result) for result in results], True)
+    return Recording(name, None, {}, [cell])
+
+
+def test_what_lacks_an_entry_is_named_with_its_cell_and_file(at):
+    facts = {**RESULTS[3], "title": "sum of 12 rows, n = 3"}
+    again = {**RESULTS[3], "title": "sum of 13 rows, n = 4"}
+    said = labels.problems("zh", [record(*RESULTS, facts, again)])
+    assert said == [
+        "start/add_solutions#facts: the label 'sum of {} rows' (as in 'sum of 12 rows, n = 3') "
+        "has no Chinese; add it to docs/labels/start_add.yml"
+    ]
+    assert labels.problems("en", [record(facts)]) == []
+
+
+def test_the_file_of_an_example():
+    chapters = ["basics/naive", "basics/naive_matmul"]
+    assert labels.file_of("basics/naive_matmul_more", chapters).endswith("/basics_naive_matmul.yml")
+    assert labels.file_of("basics/naive_claims", chapters).endswith("/basics_naive.yml")
+    assert labels.file_of("basics/other_claims", chapters).endswith("/basics_other.yml")
+
+
+def test_a_chinese_build_refuses_a_label_without_entry(project, caplog):
+    project.labels("add: 加法\n")
+    project.refused(
+        caplog, "start/add#bench", "'one thread' has no Chinese", "docs/labels/start_add.yml", lang="zh"
+    )
+
+
+def test_an_english_build_needs_no_entries(project):
+    project.labels("add: 加法\n")
+    project.build("en")
+
+
+def test_a_chinese_build_shows_chinese(project):
+    page = (project.build("zh") / "start/add/index.html").read_text("utf-8")
+    assert "单线程" in page and "one thread" not in page
+
+
+# --- the book's own ------------------------------------------------------------------------------
+
+
+def test_the_books_files_are_right():
+    assert labels.current().problems == []
+
+
+def test_thousands_of_labels_take_no_time(folder):
+    lines = [f'"word{k} {{}} of {{}} things": "{{}} 的 {{}} 样{k}"' for k in range(500)]
+    lines += [f'"{{}} item{k}": "{{}} 件{k}"' for k in range(500)]
+    (folder / "many.yml").write_text("\n".join(lines), encoding="utf-8")
+    begin = time.perf_counter()
+    found = label_files.load(folder)
+    for k in range(4000):
+        found.chinese(f"word{k % 500} {k} of 12 things, n = {k}, other words")
+    assert time.perf_counter() - begin < 5

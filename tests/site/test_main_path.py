@@ -1,0 +1,166 @@
+"""Budgets of writing.md, the time that pages ask for, and what the lints find; the whole book is held to them here."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cudatut.site import contents, headings, main_path, terms
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+CHAPTERS = [
+    f"{chapter.part}/{chapter.id}"
+    for part in contents.load(DOCS / "contents.yml")
+    for chapter in part.chapters
+    if chapter.written
+]
+
+
+def test_a_fold_is_not_on_the_main_path():
+    page = '# T\n\nseen\n\n??? note "Look deeper"\n\n    hidden\n\n    ```cuda\n    hidden\n    ```\n\nseen too\n'
+    text = "\n".join(line.text for line in main_path.lines(page))
+    assert "seen too" in text and "hidden" not in text
+
+
+def test_what_is_counted():
+    html = (
+        "<p>Two words<!-- not this --> and <code>f(x)</code></p>"
+        "<pre>one\ntwo\n</pre><details><summary>s</summary><pre>folded</pre><details>x</details></details>"
+        "<table><tr><td>1</td></tr><tr><td>2</td></tr></table>"
+    )
+    found = main_path.amount(html)
+    assert (found.code_lines, found.tables, found.rows) == (2, 1, 2)
+    assert found.words == 5  # Two words and f x
+
+
+def test_over_budget_says_what_and_how_much():
+    found = main_path.Amount(words=1300, characters=0, code_lines=121, tables=8, rows=50)
+    assert main_path.over_budget("start", found) == [
+        "1300 words, 1200 allowed",
+        "121 lines of code and output, 120 allowed",
+    ]
+    assert main_path.over_budget("basics", found) == []
+
+
+def test_time_counts_words_code_exercises_and_warm_ups():
+    short = main_path.amount("<p>word </p>" * 100)
+    long = main_path.amount("<p>word </p>" * 2000)
+    assert main_path.minutes_to_read(short) == 5
+    assert main_path.minutes_to_read(long) > 10
+    page = '<h1>T</h1><h2 id="try">T</h2><details class="success">a</details><details class="success">b</details>'
+    assert main_path.minutes_to_practice(page, exercises=10) == 20
+    assert main_path.with_time(page, 10, "en").startswith('<h1>T</h1><p class="ct-time">')
+    assert "练习" in main_path.with_time(page, 10, "zh")
+
+
+GLOSSARY = [
+    {
+        "id": "a",
+        "en": "grid",
+        "zh": "网格",
+        "chapter": "p/two",
+        "code": ["blockIdx", "#pragma unroll"],
+    },
+    {
+        "id": "b",
+        "en": "warp (of 32)",
+        "zh": "线程束",
+        "chapter": "p/three",
+        "also": {"en": ["bundle"]},
+    },
+    {"id": "c", "en": "thread", "zh": "线程", "chapter": "p/one"},
+]
+
+
+def _terms():
+    names = ("one", "two", "three")
+    chapters = tuple(contents.Chapter("p", name, {"en": name, "zh": name}, True) for name in names)
+    words = {"en": "p", "zh": "p"}
+    return terms.Terms(GLOSSARY, (contents.Part("p", words, words, words, chapters),))
+
+
+def _found(page, name="p/one", lang="en"):
+    return [finding.message for finding in terms._of_page(page, name, lang, _terms())]
+
+
+@pytest.mark.parametrize(
+    "page, said",
+    [
+        ("The grids wait.\n", "'grid' is used here and introduced in p/two"),
+        ("Two bundles.\n", "'warp (of 32)' is used here"),
+        ("`blockIdx.x` says it.\n", "`blockIdx` is used here and introduced in p/two"),
+        ("```cuda\nint i = blockIdx.x;\n```\n", "`blockIdx` is used here"),
+        ("```cuda\n#pragma  unroll 4\n```\n", "`#pragma unroll` is used here"),
+        ("```cuda\n__nobody(x);\n```\n", "`__nobody` stands in no entry"),
+        ("```cuda\nx = threadIdx.y;\n```\n", "`threadIdx.y` stands in no entry"),
+    ],
+)
+def test_a_use_before_its_time_is_found(page, said):
+    assert [message for message in _found(page) if said in message]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        '??? note "Look deeper"\n    The grid, `blockIdx`.\n',
+        "See [The grid](two.md).\n",
+        "Threads only, and a megagridlock.\n",
+        "```cuda\n// blockIdx is explained later\n```\n",
+        "if __name__ == '__main__': pass\n",
+        "## Sources { #sources }\n\n- All about grids\n",
+    ],
+)
+def test_what_is_no_use(page):
+    assert _found(page) == []
+
+
+def test_the_longest_chinese_term_counts():
+    assert _found("一个线程。\n", lang="zh") == []
+    assert _found("一个线程束。\n", lang="zh") == [
+        "'warp (of 32)' is used here and introduced in p/three"
+    ]
+
+
+def test_its_own_chapter_and_later_ones_may_use_it():
+    assert _found("The grid.\n", "p/two") == _found("The grid.\n", "p/three") == []
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_no_term_before_its_chapter(lang):
+    found = terms.findings(DOCS, lang)
+    assert not found, "\n".join(map(str, found))
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_sections_have_the_same_names_everywhere(chapter, lang):
+    page = (DOCS / lang / f"{chapter}.md").read_text(encoding="utf-8")
+    found = headings.findings(page, f"docs/{lang}/{chapter}.md", lang)
+    assert not found, "\n".join(map(str, found))
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_chapter_is_within_its_budget(chapter, built_site):
+    html = Path(built_site, chapter, "index.html").read_text(encoding="utf-8")
+    content = html.partition("<article")[2].partition("</article>")[0]
+    over = main_path.over_budget(chapter.partition("/")[0], main_path.amount(content))
+    assert not over, f"{chapter}: {'; '.join(over)}"
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+@pytest.mark.parametrize("lang", ["", "zh"])
+def test_the_time_is_computed_not_typed(chapter, lang, built_site):
+    html = Path(built_site, lang, chapter, "index.html").read_text(encoding="utf-8")
+    assert html.count('class="ct-time"') == 1
+    page = (DOCS / (lang or "en") / f"{chapter}.md").read_text(encoding="utf-8")
+    assert not re.search(r"Time: \d+|用时约? ?\d+", page)
+
+
+@pytest.mark.parametrize("chapter", [name for name in CHAPTERS if name.startswith("start/")])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_start_has_two_warm_ups_a_chapter(chapter, lang):
+    page = (DOCS / lang / f"{chapter}.md").read_text(encoding="utf-8")
+    section = re.search(r"^## [^\n]*\{ #try \}$(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)
+    assert section, f"{chapter} has no section 'try'"
+    assert len(re.findall(r'^ *\?\?\? success "(?:Answer|答案)"$', section[1], re.MULTILINE)) >= 2
