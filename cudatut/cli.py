@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     added = command(
         "try", _try, "Check, time and rank your own kernel on one of the book's ladders."
     )
-    added.add_argument("ladder", metavar="LADDER", help="such as reduction or matmul")
+    added.add_argument("ladder", metavar="LADDER", help="matmul, reduction or gemm")
     added.add_argument(
         "file", metavar="FILE", help="a .cu file with a line `// @rung kernel=NAME block=256 ...`"
     )
@@ -335,7 +335,9 @@ def _refuse_a_readers_file(name: str, error: CudatutError) -> None:
         advice = f"A kernel of your own is ranked by `python -m cudatut try LADDER {name}`."
     else:
         return
-    raise CudatutError(f"`run` runs the examples of the book, and {name} is none. {advice}") from error
+    raise CudatutError(
+        f"`run` runs the examples of the book, and {name} is none. {advice}"
+    ) from error
 
 
 def _trace(options: argparse.Namespace) -> int:

@@ -1,6 +1,5 @@
 """What does this machine have, what does it lack to run the examples, and how does one get it?"""
 
-import contextlib
 import ctypes
 import importlib.util
 import os
@@ -336,7 +335,9 @@ def _how_to_get_the_toolkit() -> str:
     places = [Path(place) for place in named if place]
     places += [Path("/usr/local/cuda"), *sorted(Path("/usr/local").glob("cuda-*"), reverse=True)]
     for place in places:
-        if place != _toolkit() and all((place / x).is_file() for x in ("include/cuda.h", "bin/nvcc")):
+        if place != _toolkit() and all(
+            (place / x).is_file() for x in ("include/cuda.h", "bin/nvcc")
+        ):
             return (
                 f"There is a toolkit in {place}, but the first nvcc on PATH is not its own:\n"
                 f"`export PATH={place / 'bin'}:$PATH`"
@@ -395,7 +396,9 @@ def _pycuda_build() -> Check:
     missing = [(what, advice) for what, place, advice in needs if place is None]
     if missing:
         fix = "\n".join(f"{what}: {advice}" for what, advice in missing)
-        return Check("PyCUDA's build", "warn", f"lacks {', '.join(what for what, _ in missing)}", fix)
+        return Check(
+            "PyCUDA's build", "warn", f"lacks {', '.join(what for what, _ in missing)}", fix
+        )
     return Check("PyCUDA's build", "ok", ", ".join(f"{what}: {place}" for what, place, _ in needs))
 
 
@@ -436,7 +439,11 @@ def _how_to_build_pycuda() -> str:
 def _cupy() -> Check:
     package = cupy_package()
     if importlib.util.find_spec("cupy") is None:
-        fix = f"pip install {package}" if package else "There is a CuPy for drivers of CUDA 12 and of CUDA 13."
+        fix = (
+            f"pip install {package}"
+            if package
+            else "There is a CuPy for drivers of CUDA 12 and of CUDA 13."
+        )
         return Check("CuPy", "warn", "none: benchmarks lack the vendor's rows", fix)
     installed = sorted(
         name
@@ -469,7 +476,10 @@ def _recording() -> Check:
     missing = [name for name in wanted if importlib.util.find_spec(name) is None]
     if missing:
         return Check(
-            "recording", "warn", f"lacks {', '.join(missing)}", f"To record: {pip_install('record')}"
+            "recording",
+            "warn",
+            f"lacks {', '.join(missing)}",
+            f"To record: {pip_install('record')}",
         )
     return Check("recording", "ok", ", ".join(wanted))
 

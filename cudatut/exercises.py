@@ -181,8 +181,13 @@ def _exercise(chapter: str, number: int, entry: Any, requires: str, shown: str) 
         raise BadExerciseError(
             f"{where} has fails {fails!r}; give a regular expression for what the check says of the stub ({error})"
         ) from error
-    texts = [{lang: entry[key][lang].strip() for lang in LANGUAGES} for key in ("title", "task")]
+    texts = [{lang: _joined(entry[key][lang]) for lang in LANGUAGES} for key in ("title", "task")]
     return Exercise(chapter, number, texts[0], level, minutes, texts[1], fails, requires)
+
+
+def _joined(text: str) -> str:
+    """Text of a header without the blanks that YAML leaves between Chinese lines."""
+    return re.sub(rf"({_WIDE})\s+(?={_WIDE})", r"\1", text.strip())
 
 
 def get(chapter: str, number: int) -> Exercise:
@@ -204,6 +209,7 @@ def chapter_of(text: str) -> str:
     wanted = re.sub(r"(_exercises|_solutions)?(\.py|\.ipynb)?$", "", text.replace("\\", "/"))
     wanted = wanted.removeprefix("./").removeprefix("examples/").strip("/")
     known = chapters()
+    wanted = catalog.renamed().get(wanted, wanted)
     if wanted in known:
         return wanted
     ends = [name for name in known if name.partition("/")[2] == wanted]

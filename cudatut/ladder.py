@@ -34,12 +34,14 @@ class Rung:
     """One kernel of a ladder. `options` are the words of its `@rung` line beside `kernel`.
 
     With a line `// requires: sm_90`, the smallest compute capability that has what the kernel uses, `requires` is one more.
+    beside: a folder whose headers the file may include as well as those that lie beside it.
     """
 
     name: str
     path: str
     kernel: str
     options: dict[str, str] = field(default_factory=dict)
+    beside: str = ""
 
     def number(self, option: str, default: int | None = None) -> int:
         """An option as an integer. Raises RungError if it is missing (and has no default) or is no number."""
@@ -57,14 +59,15 @@ class Rung:
 
     def compile(self, **defines: Any) -> Kernel:
         """The kernel, with macros defined. Raises as `Kernel` does."""
-        return Kernel(self.path, self.kernel, defines=defines)
+        more = {"options": [f"-I{self.beside}"]} if self.beside else {}
+        return Kernel(self.path, self.kernel, defines=defines, **more)
 
 
 def read_rung(path: str | Path) -> Rung:
     """The rung in a `.cu` file (a path, or relative to the examples). Raises RungError, FileNotFoundError."""
     source = paths.resolve_source(path)
     text = source.read_text(encoding="utf-8")
-    line = re.search(r"^// @rung (.*)$", text, flags=re.MULTILINE)
+    line = re.search(r"^[ \t]*//[ \t]*@rung[ \t]+(.*)$", text, flags=re.MULTILINE)
     if not line:
         raise RungError(
             f"{path} has no line `// @rung kernel=NAME block=256 ...`, which says how its kernel is launched; "
@@ -156,16 +159,17 @@ class Ladder:
 
 
 def load(name: str) -> Ladder:
-    """The ladder of this name, from the `ladder.py` of some part. Raises RungError if there is none."""
+    """The ladder of this name, or of the part of this name, from its `ladder.py`. Raises RungError if there is none."""
     ladders = {}
     for file in sorted(paths.examples_dir().glob("*/ladder.py")):
         ladder = _module(file).LADDER
         ladders[ladder.name] = ladder
-    if name not in ladders:
-        raise RungError(
-            f"there is no ladder '{name}'; there are: {', '.join(sorted(ladders)) or 'none'}"
-        )
-    return ladders[name]
+    for ladder in ladders.values():
+        if name in (ladder.name, ladder.part):
+            return ladder
+    raise RungError(
+        f"there is no ladder '{name}'; there are: {', '.join(sorted(ladders)) or 'none'}"
+    )
 
 
 def shared(name: str) -> ModuleType:

@@ -40,7 +40,9 @@ def prepare(name: str) -> None:
         print(f"This notebook needs a GPU, and there is none here: {missing}.")
         print("In Colab: Runtime > Change runtime type > a GPU, then run this cell again.")
     elif lacks := doctor.gpu_lacks(example.requires):
-        raise _NotHere(f"{example.name} cannot run here: {lacks}. Its page shows a recording of it.")
+        raise _NotHere(
+            f"{example.name} cannot run here: {lacks}. Its page shows a recording of it."
+        )
 
 
 class _NotHere(UnsupportedGpuError):

@@ -34,7 +34,9 @@ _BUFFER_BYTES = 8 << 20
 _SLACK_NS = 5_000
 _MAKES_THE_CONTEXT = re.compile(r"cuCtxCreate|cuDevicePrimaryCtxRetain")
 # Of the runtime API the first call that needs a context makes one; these need none.
-_NEEDS_NO_CONTEXT = re.compile(r"cudaGet|cudaRuntimeGet|cudaDriverGet|cudaPeek|cudaDeviceGet|Register")
+_NEEDS_NO_CONTEXT = re.compile(
+    r"cudaGet|cudaRuntimeGet|cudaDriverGet|cudaPeek|cudaDeviceGet|Register"
+)
 _ONLY_ASKS_OR_ENQUEUES = re.compile(r"Launch|Async|Record|Query|Get|SetLimit|WaitEvent")
 _CONTEXT = "made the context"
 _MOST_ROWS = 15
@@ -101,7 +103,9 @@ class Trace:
         if tool.running():
             nan = float("nan")
             return Row(name, 0, nan, nan, nan, nan, 0, nan)
-        raise KeyError(f"no {name!r} in this trace: it has {[r.name for r in (*self.gpu, *self.api)]}")
+        raise KeyError(
+            f"no {name!r} in this trace: it has {[r.name for r in (*self.gpu, *self.api)]}"
+        )
 
     def text(self) -> str:
         """Both tables for a terminal; of the calls the longest."""
@@ -147,7 +151,9 @@ def _by_name(things: Iterable[Any]) -> dict[str, list[Any]]:
 
 def _row(name: str, things: Sequence[Any], nbytes: int | None = None) -> Row:
     times = [(thing.end - thing.start) / 1e6 for thing in things]
-    return Row(name, len(times), sum(times), sum(times) / len(times), min(times), max(times), nbytes)
+    return Row(
+        name, len(times), sum(times), sum(times) / len(times), min(times), max(times), nbytes
+    )
 
 
 def _waits(works: list[Work], calls: list[Call]) -> dict[Call, dict[str, int]]:
@@ -166,7 +172,11 @@ def _waits(works: list[Work], calls: list[Call]) -> dict[Call, dict[str, int]]:
             continue
         covered = call.end  # from the end backwards, so that no moment counts twice
         for work in reversed(ordered):
-            if work.call == call.number or work.end > call.end + _SLACK_NS or work.end <= call.start:
+            if (
+                work.call == call.number
+                or work.end > call.end + _SLACK_NS
+                or work.end <= call.start
+            ):
                 continue
             start, end = max(work.start, call.start), min(work.end, covered)
             if end > start:
@@ -223,7 +233,9 @@ def _api_text(rows: list[Row]) -> str:
     lines = ["API calls: where the host spent its time", *_aligned([head, *table], last_left=True)]
     if others := rows[_MOST_ROWS:]:
         total = _time(sum(row.total_ms for row in others))
-        lines.append(f"  {len(others)} other names: {sum(row.calls for row in others)} calls, {total}")
+        lines.append(
+            f"  {len(others)} other names: {sum(row.calls for row in others)} calls, {total}"
+        )
     return "\n".join(lines)
 
 
@@ -317,7 +329,9 @@ def _fields(record: Any) -> tuple[Any, ...]:
     return (*times, record.bytes, record.copy_kind)
 
 
-def read(notes: Iterable[tuple[int, tuple[Any, ...]]], name_of_call: Any) -> tuple[list[Work], list[Call]]:
+def read(
+    notes: Iterable[tuple[int, tuple[Any, ...]]], name_of_call: Any
+) -> tuple[list[Work], list[Call]]:
     """Works and calls from (kind, fields of the record); name_of_call(kind, number) knows the names of the API.
 
     A record whose work never ended (CUPTI gives it an end of 0) is left out.
@@ -333,7 +347,15 @@ def read(notes: Iterable[tuple[int, tuple[Any, ...]]], name_of_call: Any) -> tup
         elif kind == _MEMSET:
             works.append(Work("memset", start, end, number, rest[0]))
         elif kind in (_MEMCPY, _PEER_COPY):
-            works.append(Work(f"copy {_COPIES.get(rest[1], 'of an unknown kind')}", start, end, number, rest[0]))
+            works.append(
+                Work(
+                    f"copy {_COPIES.get(rest[1], 'of an unknown kind')}",
+                    start,
+                    end,
+                    number,
+                    rest[0],
+                )
+            )
     return works, calls
 
 
@@ -363,7 +385,9 @@ def demangled(name: str) -> str:
             break
     plain = whole[:end]
     depth = 0
-    for at in range(len(plain) - 1, -1, -1):  # and a template's type stands before a blank outside its angles
+    for at in range(
+        len(plain) - 1, -1, -1
+    ):  # and a template's type stands before a blank outside its angles
         depth += (plain[at] == ">") - (plain[at] == "<")
         if plain[at] == " " and depth == 0:
             return plain[at + 1 :]
@@ -399,7 +423,9 @@ def run(script: Path, arguments: Sequence[str] = ()) -> tuple[int, Trace]:
     if missing := doctor.why_no_gpu():
         raise NoGpuError(f"there is nothing to trace here: {missing}")
     if "pycuda" in sys.modules:
-        raise CudatutError("PyCUDA is imported already, and CUPTI must begin before it: trace in a process of its own")
+        raise CudatutError(
+            "PyCUDA is imported already, and CUPTI must begin before it: trace in a process of its own"
+        )
     collector = _Collector()
     collector.start()
     status = run_file(script, arguments)
@@ -459,11 +485,24 @@ def trace(
                 path = Path(folder, "program.py")
                 path.write_text(source, encoding="utf-8")
             into = Path(folder, "trace.json")
-            command = [sys.executable, "-m", "cudatut.tracing", "--json", str(into), str(path), *arguments]
+            command = [
+                sys.executable,
+                "-m",
+                "cudatut.tracing",
+                "--json",
+                str(into),
+                str(path),
+                *arguments,
+            ]
             from .recorder import environment
 
             done = subprocess.run(
-                command, capture_output=True, text=True, timeout=timeout_s, env=environment(), cwd=folder
+                command,
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+                env=environment(),
+                cwd=folder,
             )
             if done.returncode or not into.is_file():
                 raise CudatutError(
@@ -503,7 +542,10 @@ def _show(found: Trace, rows: int) -> None:
     if found.gpu:
         table(
             "GPU work",
-            {row.name: times(row) | {"MB": round((row.bytes or 0) / 1e6, 3)} for row in found.gpu[:rows]},
+            {
+                row.name: times(row) | {"MB": round((row.bytes or 0) / 1e6, 3)}
+                for row in found.gpu[:rows]
+            },
             corner="kernel or copy",
             units={**units, "MB": "MB"},
         )
@@ -511,7 +553,11 @@ def _show(found: Trace, rows: int) -> None:
         table(
             "API calls",
             {
-                row.name: times(row) | {"waiting for the GPU": round(row.waiting_ms, 4), "waited for": row.waited_for or "-"}
+                row.name: times(row)
+                | {
+                    "waiting for the GPU": round(row.waiting_ms, 4),
+                    "waited for": row.waited_for or "-",
+                }
                 for row in found.api[:rows]
             },
             corner="call",

@@ -6,11 +6,12 @@ counters of Nsight Compute then say what to look at next.
 
 import math
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from . import paths
 from .gpu import activate
-from .ladder import Rung, load, read_rung
+from .ladder import Rung, RungError, load, read_rung
 from .profiler import profile
 from .results import Benchmark, Profile
 
@@ -50,10 +51,10 @@ def attempt(ladder_name: str, file: str) -> Verdict:
     Raises RungError (no such ladder, no @rung line), FileNotFoundError, KernelCompileError, CheckError (a wrong result,
     naming the input), LaunchError, NoGpuError.
     """
-    ladder, rung = load(ladder_name), read_rung(Path(file).resolve())
+    ladder, rung = load(ladder_name), _readers_rung(ladder_name, file)
     activate()  # before random data is made for nothing
     if rung.name in ladder.names:
-        rung = Rung(f"your {rung.name}", rung.path, rung.kernel, rung.options)
+        rung = replace(rung, name=f"your {rung.name}")
     for arguments in ladder.trials:
         ladder.problem(**arguments).check(rung)
     contest = ladder.bench(
@@ -67,7 +68,18 @@ def attempt(ladder_name: str, file: str) -> Verdict:
 def launch_once(ladder_name: str, file: str) -> None:
     """Solve the contest's instance once with the kernel in `file`: what the profiler watches."""
     ladder = load(ladder_name)
-    ladder.problem(**ladder.contest).launcher(read_rung(file))()
+    ladder.problem(**ladder.contest).launcher(_readers_rung(ladder_name, file))()
+
+
+def _readers_rung(ladder_name: str, file: str) -> Rung:
+    """The rung in a reader's file, which may include what the part's own files include (`edges.cuh`)."""
+    part = paths.examples_dir() / load(ladder_name).part
+    path = Path(file)
+    if path.suffix != ".cu":
+        raise RungError(
+            f"{file} is no .cu file: a kernel is tried in CUDA C++, with a line `// @rung kernel=NAME ...` in front"
+        )
+    return replace(read_rung(path.resolve()), beside=str(part))
 
 
 def _counters(ladder_name: str, rung: Rung) -> Profile | None:

@@ -79,7 +79,9 @@ def _cupy(profiled: bool = False) -> ModuleType | Missing | None:
         # A CuPy of another CUDA than the driver's imports, and fails at its first call; so does one without NVRTC.
         cupy.zeros(1, "float32").sum().get()
     except Exception as error:
-        return missing(f"CuPy cannot run here ({_first_line(error)}): it should be {package}", error)
+        return missing(
+            f"CuPy cannot run here ({_first_line(error)}): it should be {package}", error
+        )
     return cupy
 
 

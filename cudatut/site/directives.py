@@ -6,6 +6,7 @@
 
 Each line of the body is one cell. `source="none"` in the fence's header shows the output only,
 `output="none"` the source only. The source has the HTML that pymdownx.highlight gives the other fences.
+With `program="who_am_i.py"` the one cell is a whole program, shown under its file's name and offered as that file.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from cudatut.site import highlighting, missing, state
 
 _CELL = re.compile(r"(?P<example>[a-z0-9_]+(?:/[a-z0-9_]+)+)#(?P<cell>[a-z0-9]+(?:-[a-z0-9]+)*)")
 _OPTIONS = {"source": ("above", "none"), "output": ("below", "none")}
+_PROGRAM = re.compile(r"[a-z][a-z0-9_]*\.py")
 _OPEN = {"en": "Open the whole example", "zh": "打开完整示例"}
+_DOWNLOAD = {"en": "Download", "zh": "下载"}
 
 
 class DirectiveError(CudatutError):
@@ -46,9 +49,14 @@ def cells(body: str) -> list[tuple[str, str]]:
 def options(header: dict[str, str]) -> dict[str, str]:
     """The options of a fence's header, checked. Raises DirectiveError naming what is allowed."""
     for name, value in header.items():
+        if name == "program" and _PROGRAM.fullmatch(value):
+            continue
         if name not in _OPTIONS or value not in _OPTIONS[name]:
             allowed = ", ".join(f'{key}="{"|".join(values)}"' for key, values in _OPTIONS.items())
+            allowed += ', program="name.py"'
             raise DirectiveError(f'an example fence has {name}="{value}"; allowed are {allowed}')
+    if "program" in header and header.get("source") == "none":
+        raise DirectiveError("an example fence has a program, but does not show its source")
     return {"source": "above", "output": "below", **header}
 
 
@@ -59,8 +67,10 @@ def render(body: str, header: dict[str, str] | None = None, lang: str = "en") ->
     `cudatut.recording.require_good` raises: an example that is unknown, not recorded, damaged,
     stale or failed is never shown.
     """
-    shown = options(header or {})
-    return "".join(_cell(name, cell, shown, lang) for name, cell in cells(body))
+    shown, named = options(header or {}), cells(body)
+    if "program" in shown and len(named) > 1:
+        raise DirectiveError(f"the program {shown['program']} is {len(named)} cells; it must be one")
+    return "".join(_cell(name, cell, shown, lang) for name, cell in named)
 
 
 def _cell(name: str, cell: str, shown: dict[str, str], lang: str) -> str:
@@ -83,9 +93,24 @@ def _cell(name: str, cell: str, shown: dict[str, str], lang: str) -> str:
     source = ""
     if with_source:
         target = state.current().link(f"examples/{name}/#cell-id={cell}")
-        link = f'<a href="{target}" title="{_OPEN[lang]}">{escape(name)}.py</a>'
+        title = escape(shown.get("program", f"{name}.py"))
+        link = f'<a href="{target}" title="{_OPEN[lang]}">{title}</a>'
+        if "program" in shown:
+            link += _download(f"examples/{name}/{title}", found.source, lang)
         source = highlighting.python_block(found.source, link)
-    return f'<div class="ct-cell">{source}{output}</div>'
+    kind = "ct-cell ct-program" if "program" in shown else "ct-cell"
+    return f'<div class="{kind}">{source}{output}</div>'
+
+
+def _download(path: str, source: str, lang: str) -> str:
+    """A link to the program as a file, which the plugin puts beside the page of its example."""
+    build = state.current()
+    if build.programs.setdefault(path, source) != source:
+        raise DirectiveError(f"two programs would be the one file {path}; name them differently")
+    file = path.rpartition("/")[2]
+    return (
+        f' <a class="ct-download" href="{build.link(path)}" download="{file}">{_DOWNLOAD[lang]}</a>'
+    )
 
 
 # --- what pymdownx.superfences calls ------------------------------------------------------------
@@ -104,10 +129,15 @@ def formatter(source: str, language: str, css_class: str, options: dict, md: Any
         return render(source, options.get("header"), build.lang)
     except CudatutError as error:
         build.report(error)
-        return (
-            '<div class="admonition failure"><p class="admonition-title">'
-            f"{escape(source.strip())}</p><p>{escape(str(error))}</p></div>"
-        )
+        return failure(source, error)
+
+
+def failure(source: str, error: CudatutError) -> str:
+    """What stands in the page in the place of a fence that cannot be rendered."""
+    return (
+        '<div class="admonition failure"><p class="admonition-title">'
+        f"{escape(source.strip())}</p><p>{escape(str(error))}</p></div>"
+    )
 
 
 def fence() -> dict[str, Any]:

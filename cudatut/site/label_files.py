@@ -78,7 +78,9 @@ class Labels:
                 continue
             holes = [self._hole(word) for word in match.groups()]
             shown = _filled(template.chinese, [hole or "" for hole in holes])
-            lacking = tuple(w for w, hole in zip(match.groups(), holes, strict=True) if hole is None)
+            lacking = tuple(
+                w for w, hole in zip(match.groups(), holes, strict=True) if hole is None
+            )
             if not lacking:
                 return _BETWEEN_CHINESE.sub("", shown), ()
             found = found or (part, lacking)

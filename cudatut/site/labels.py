@@ -77,7 +77,8 @@ def relabeled(
             changed["unit"] = behind(result["unit"])
         case "series":
             changed = {
-                axis: {key: say(words) for key, words in result[axis].items()} for axis in ("x", "y")
+                axis: {key: say(words) for key, words in result[axis].items()}
+                for axis in ("x", "y")
             }
             changed["title"] = say(result["title"])
             lines = {say(name): line for name, line in result["lines"].items()}
@@ -93,9 +94,7 @@ def _skipping_none(word: Callable[[str], str]) -> Callable[[str | None], str | N
     return lambda text: word(text) if text else text
 
 
-def lacking(
-    records: Iterable[Recording], labels: Labels
-) -> dict[str, dict[str, tuple[str, str]]]:
+def lacking(records: Iterable[Recording], labels: Labels) -> dict[str, dict[str, tuple[str, str]]]:
     """What needs an entry and has none: file -> {label, numbers as {}: (a whole label, the cell that shows it)}."""
     found: dict[str, dict[str, tuple[str, str]]] = {}
     chapters = _chapters()

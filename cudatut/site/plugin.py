@@ -29,6 +29,7 @@ from cudatut.recording import Recording
 from cudatut.site import (
     contents,
     directives,
+    exercise_fence,
     labels,
     glossary,
     languages,
@@ -106,7 +107,7 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
         snippets = config.mdx_configs.setdefault("pymdownx.snippets", {})
         snippets["base_path"] = [str(paths.examples_dir())]
         fences = config.mdx_configs.setdefault("pymdownx.superfences", {})
-        fences.setdefault("custom_fences", []).append(directives.fence())
+        fences.setdefault("custom_fences", []).extend([directives.fence(), exercise_fence.fence()])
         return config
 
     def on_pre_build(self, config: Any) -> None:
@@ -160,6 +161,8 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
             return markdown
         _, _, offset = lint.split_front_matter(page.file.content_string)
         names = references.named(markdown)
+        for problem in exercise_fence.problems(page.file.content_string, self.state.lang):
+            self.state.report(problem)
         markdown = references.replace(
             markdown, self.state.record, self.state.report, line_offset=offset
         )
@@ -226,6 +229,9 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
     def on_post_build(self, config: Any) -> None:
         site = Path(config.site_dir)
         notebooks.copy_files(self.records, site)
+        for path, source in self.state.programs.items():
+            (site / path).parent.mkdir(parents=True, exist_ok=True)
+            (site / path).write_text(source + "\n", encoding="utf-8")
         chapters = {f"{c.part}/{c.id}" for part in self.parts for c in part.chapters if c.written}
         redirects.write(site, chapters, config.site_url or "")
         publishing.write(site, Path(config.config_file_path).resolve().parent, config)
@@ -240,7 +246,7 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
         return server
 
     def _exercise_minutes(self, chapter: str) -> int:
-        return 0
+        return exercise_fence.minutes(chapter)
 
     def _is_notebook(self, page: Any) -> bool:
         return page.file.src_uri.endswith(".ipynb")

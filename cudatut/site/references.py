@@ -196,6 +196,8 @@ def named(markdown: str) -> list[str]:
                 names.update(dict.fromkeys(m["example"] for m in _REFERENCE.finditer(match[1])))
         elif kind == "code" and info.split()[:1] == ["example"] and "#" in text:
             names[text.strip(" \t>").partition("#")[0]] = None
+        elif kind == "code" and info.split()[:1] == ["exercise"] and "/" in text:
+            names[text.strip(" \t>").partition(" ")[0] + "_solutions"] = None
     return list(names)
 
 
@@ -307,8 +309,8 @@ def _table_value(
     if row not in rows:
         raise BadReferenceError(f'{text}: no row "{row}"; there are: {", ".join(rows)}')
     if column is None or column not in columns:
-        said = "which column?" if column is None else f'no column "{column}";'
-        raise BadReferenceError(f"{text}: {said} There are: {', '.join(columns)}")
+        said = "which column? There" if column is None else f'no column "{column}"; there'
+        raise BadReferenceError(f"{text}: {said} are: {', '.join(columns)}")
     if field is not None:
         raise BadReferenceError(f"{text}: a value of a table has no fields; leave .{field} away")
     found = rows[row][columns.index(column)]

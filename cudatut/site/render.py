@@ -206,13 +206,18 @@ def _facts(result: dict[str, Any], lang: str) -> str:
 def _table(result: dict[str, Any], lang: str) -> str:
     columns = result["columns"]
     heads = [
-        c["name"] if not c["unit"] or c["unit"] == c["name"] else in_brackets(c["name"], c["unit"], lang)
+        c["name"]
+        if not c["unit"] or c["unit"] == c["name"]
+        else in_brackets(c["name"], c["unit"], lang)
         for c in columns
     ]
     rows = [
         [
             _label(row["name"]),
-            *("–" if v is None else _value({"value": v, "unit": None}, lang) for v in row["values"]),
+            *(
+                "–" if v is None else _value({"value": v, "unit": None}, lang)
+                for v in row["values"]
+            ),
         ]
         for row in result["rows"]
     ]

@@ -34,6 +34,8 @@ class State:
     # "strict": whatever cannot be shown fails the build. "live": an example that failed on this machine costs its own
     # outputs. "preview": so does one that is not recorded, stale or damaged.
     mode: str = "strict"
+    # Whole programs that pages offer as files, by path below this language's root.
+    programs: dict[str, str] = field(default_factory=dict)
     _records: dict[str, object] = field(default_factory=dict)
 
     def record(self, name: str) -> Recording:

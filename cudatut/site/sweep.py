@@ -62,7 +62,14 @@ def series_svg(result: dict[str, Any], lang: str) -> str:
     logarithmic = text("series.log", lang)
     x_words = _words(result["x"], lang) + (logarithmic if log_x else "")
     s.text((left + right) / 2, bottom + 38, x_words, "muted", size=_SMALL)
-    s.text(left, 12, _words(result["y"], lang) + (logarithmic if log_y else ""), "muted", "start", _SMALL)
+    s.text(
+        left,
+        12,
+        _words(result["y"], lang) + (logarithmic if log_y else ""),
+        "muted",
+        "start",
+        _SMALL,
+    )
     if limit:
         words = text("series.limit", lang, value=number(limit), unit=result["y"]["unit"])
         s.line(left, to_y(limit), right, to_y(limit), "limit dash")
@@ -80,7 +87,9 @@ def series_svg(result: dict[str, Any], lang: str) -> str:
         _line(s, index, name, lines[name], result, to_x, to_y)
         _mark(s, right + 16, places[name], index, f"c{1 + index} solid key")
         for row, words in enumerate(names[name]):
-            s.text(right + 26, places[name] + 4 + row * _LINE, words, f"c{1 + index}", "start", _SMALL)
+            s.text(
+                right + 26, places[name] + 4 + row * _LINE, words, f"c{1 + index}", "start", _SMALL
+            )
     desc = ("；" if lang == "zh" else "; ").join(
         f"{name}: " + ", ".join(f"{_power(x)} → {number(y)}" for x, y in line)
         for name, line in lines.items()

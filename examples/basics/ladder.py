@@ -175,4 +175,22 @@ def _pair(rung: Rung, option: str, instead: str | None) -> tuple[int, int]:
     return extents
 
 
-LADDER = Ladder("basics", RUNGS, Matmul)
+LADDER = Ladder(
+    "basics",
+    RUNGS,
+    Matmul,
+    name="matmul",
+    trials=[
+        *(
+            {"m": m, "n": n, "k": k, "integers": True}
+            for m, n, k in ((0, 5, 3), (5, 0, 3), (3, 4, 0))
+        ),
+        *(
+            {"m": m, "n": n, "k": k, "integers": True}
+            for m, n, k in ((1, 1, 1), (31, 33, 7), (33, 31, 129), (100, 70, 50), (65, 129, 9))
+        ),
+        {"m": 257, "n": 260, "k": 132},
+        {"m": 1000, "n": 999, "k": 1001},
+    ],
+    contest={"m": 2048, "n": 2048, "k": 2048},
+)

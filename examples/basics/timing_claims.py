@@ -97,6 +97,9 @@ ct.table(
 # %% mean-of-100
 ratios = [row["host hidden / median"] for row in rows.values()]
 agree = [0.95 < ratio < 1.05 for ratio in ratios]
+verdict = "depends" if any(agree) else "refuted"
+if all(agree):
+    verdict = "confirmed"
 ct.claim(
     id="mean-of-100",
     source="CUDATutorial 11 (code)",
@@ -108,11 +111,7 @@ ct.claim(
     predicted=1,
     measured=max((max(r, 1 / r) for r in ratios if r), default=1),
     unit="x, largest disagreement of five",
-    verdict="confirmed"
-    if all(agree)
-    else "depends"
-    if any(agree)
-    else "refuted",
+    verdict=verdict,
 )
 
 # %% [markdown]

@@ -1,35 +1,88 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "Timing honestly: solutions", zh: "诚实地计时：参考答案"}
+#     title: {en: "Reliable timing: solutions", zh: "可靠的计时：参考答案"}
 #     requires: sm_75
 #     timeout_s: 60
+#     sizes:
+#       few: [100000, 1000]
+#       steps: [1000000, 1000]
+#       rounds: [50, 2]
+#       same_within: [0.4, 1.0]
+#       longer_within: [0.1, 1.0]
+#       parts: [[0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 5.0], [0.001]]
+#       knee_within: [0.9, 9.0]
 # ---
 
 # %% [markdown]
-# Two kernels that differ by one percent, told apart; and the L2 cache, found with nothing but a clock.
+# A timer; two kernels that differ by one percent, told apart; and the L2 cache, found
+# with nothing but a clock.
 
-# %% setup
+# %% given-1
 import numpy as np
 import pycuda.driver as cuda
 
 import cudatut as ct
-from cudatut import timing, tool
 
-FILE = "basics/timing.cu"
-chain, copy, busy = (ct.Kernel(FILE, name) for name in ("chain", "copy", "busy"))
-time_once = timing.time_once_bare if tool.running() else timing.time_once
+chain = ct.Kernel("basics/timing.cu", "chain")
+busy = ct.Kernel("basics/timing.cu", "busy")
+few = 100_000
+out, calls = ct.empty(32, "float32"), []
+
+
+def launch():
+    calls.append("launch")
+    chain(out, 0.5, 1.0, few, grid=1, block=32)  # well below 5 ms
+
+
+def flush():
+    calls.append("flush")
+    busy(5_000_000, grid=1, block=1)  # stands for a flush: 5 ms
+
 
 # %% solution-1
+def times_us(launch, flush, rounds):
+    """Microseconds of each of `rounds` launches, each after a flush."""
+    launch()
+    times = []
+    for _ in range(rounds):
+        start, stop = cuda.Event(), cuda.Event()
+        flush()
+        start.record()
+        launch()
+        stop.record()
+        stop.synchronize()
+        times.append(1e3 * start.time_till(stop))
+    return times
+
+
+# %% check-1
+times = times_us(launch, flush, 3)
+right = calls == ["launch", *["flush", "launch"] * 3]
+ct.check(np.array([len(times)]), np.array([3]), name="number of times")
+ct.check(np.array([right]), np.array([True]), name="order of the calls")
+short = 0 < min(times) and max(times) < 5000
+ct.check(np.array([short]), np.array([True]), name="times without the flush")
+
+# %% given-2
+import numpy as np
+
+import cudatut as ct
+from cudatut.timing import (
+    time_once,
+)  # one run between two events, after a flush
+
+chain = ct.Kernel("basics/timing.cu", "chain")
 out = ct.empty(32, "float32")
 
 
-def steps(count):
+def of_steps(count):
     return lambda: chain(out, 0.5, 1.0, count, grid=1, block=32)
 
 
+# %% solution-2
 def share_slower(a, b, rounds):
-    """In which share of the rounds was b slower than a? A tie counts half."""
+    """In which share of the rounds was b slower than a? A tie is one half."""
     a(), b()
     points = 0.0
     for turn in range(rounds):
@@ -41,41 +94,62 @@ def share_slower(a, b, rounds):
     return points / rounds
 
 
-rounds = ct.size(50, 2)
-same = share_slower(steps(100_000), steps(100_000), rounds)
-longer = share_slower(steps(100_000), steps(101_000), rounds)
-ct.check(out, np.full(32, 2.0, "float32"), name="chain")  # v / 2 + 1 goes to 2
-ct.facts("rounds in which b was slower", {"b is the same": same, "b is 1 % longer": longer})
-if not tool.running():
-    ct.check(np.array([same]), np.array([0.5]), name="the same", rtol=0, atol=0.4)
-    ct.check(np.array([longer]), np.array([1.0]), name="1 % longer", rtol=0, atol=0.1)
+# %% check-2
+steps = 1_000_000
+rounds = 50
+same_within = 0.4
+longer_within = 0.1
+longer_steps = steps + steps // 100
+same = share_slower(of_steps(steps), of_steps(steps), rounds)
+longer = share_slower(of_steps(steps), of_steps(longer_steps), rounds)
+ct.facts(
+    "share of the rounds in which b was slower",
+    {"b is the same": float(same), "b is 1 % longer": float(longer)},
+)
+share = np.array([same, longer])
+ct.check(share[:1], np.array([0.5]), name="the same", rtol=0, atol=same_within)
+ct.check(
+    share[1:], np.array([1.0]), name="1 % longer", rtol=0, atol=longer_within
+)
+
+# %% given-3
+import numpy as np
+import pycuda.driver as cuda
+
+import cudatut as ct
+
+copy = ct.Kernel("basics/timing.cu", "copy")  # (in, out, n), grid stride
+busy = ct.Kernel("basics/timing.cu", "busy")  # (ns), with one thread
+l2 = ct.device().l2_bytes / 1e6
+parts = (0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 5.0)
 
 
-# %% solution-2
+# %% solution-3
 def hot_rate(mb):
-    """Rate in GB/s of a copy that reads and writes `mb` MB in all, launched over and over."""
-    n = mb * 1_000_000 // 32  # float4
-    source, target = (
-        ct.to_device(ct.rng(0).random(4 * n, dtype="float32")),
-        ct.empty(4 * n, "float32"),
-    )
+    """GB/s of a copy that reads and writes `mb` MB in all, over and over."""
+    n = int(mb * 1e6 / 8)
+    x = ct.to_device(ct.rng(0).random(n, dtype="float32"))
+    out = ct.empty(n, "float32")
+
+    def launch():
+        copy(x, out, n, grid=ct.cdiv(n, 1024), block=256)
+
     times = []
     for _ in range(5):
         start, stop = cuda.Event(), cuda.Event()
-        busy(2_000_000, grid=1, block=1)
-        copy(source, target, n, grid=ct.cdiv(n, 256), block=256)
+        busy(2_000_000, grid=1, block=1)  # until the host has sent all launches
+        launch()
         start.record()
         for _ in range(20):
-            copy(source, target, n, grid=ct.cdiv(n, 256), block=256)
+            launch()
         stop.record()
         stop.synchronize()
         times.append(1e3 * start.time_till(stop) / 20)
-    return 32 * n / np.median(times) / 1e3
+    return 8 * n / np.median(times) / 1e3
 
 
-l2 = ct.device().l2_bytes / 1e6
-sizes = [int(l2 * part) for part in (1 / 8, 1 / 4, 1 / 2, 3 / 4, 1, 3 / 2, 2, 5)]
-rates = [(mb, float(hot_rate(mb))) for mb in sizes[: ct.size(8, 1)]]
+# %% check-3
+rates = [(l2 * part, float(hot_rate(l2 * part))) for part in parts]
 ct.series(
     "copy, back to back",
     x=("bytes", "MB"),
@@ -84,7 +158,13 @@ ct.series(
     limit=ct.limits.bandwidth(),
 )
 memory = rates[-1][1]  # so much larger than the cache that the memory decides
-knee = max((mb for mb, rate in rates if rate > 1.25 * memory), default=0)
-ct.facts("L2", {"found": (knee, "MB"), "as the driver says": (l2, "MB")})
-if not tool.running():
-    ct.check(np.array([knee / l2]), np.array([1.0]), name="found / driver", rtol=0, atol=0.9)
+knee = max((mb for mb, rate in rates if rate > 1.1 * memory), default=0)
+knee_within = 0.9
+ct.facts("L2 cache", {"found": (knee, "MB"), "as the driver says": (l2, "MB")})
+ct.check(
+    np.array([knee / l2]),
+    np.array([1.0]),
+    name="found / driver",
+    rtol=0,
+    atol=knee_within,
+)

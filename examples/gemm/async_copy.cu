@@ -1,14 +1,17 @@
-// Rung 6: the copies bypass the registers: cp.async goes from global to shared memory on its own.
-// It cannot turn A, so a thread now reads four steps of depth of a row at once.
+// Rung 6: the copies bypass the registers: cp.async goes from global to shared
+// memory on its own. It cannot turn A, so a thread now reads four steps of
+// depth of a row at once.
 // @rung kernel=sgemm_async_copy<128,128,16,32,64,8,8> block=256 tile=128x128
 #include <cuda_pipeline.h>
 
 #include "edges.cuh"
 
-// Starts to copy four words of X into shared memory, zeros where the matrix ends.
+// Starts to copy four words of X into shared memory, zeros where the matrix
+// ends.
 // --8<-- [start:copy]
-__device__ __forceinline__ void copy4(float* to, const float* __restrict__ X, int row, int column,
-                                      int rows, int columns, bool aligned) {
+__device__ __forceinline__ void copy4(float* to, const float* __restrict__ X,
+                                      int row, int column, int rows,
+                                      int columns, bool aligned) {
   const float* from = X + (size_t)row * columns + column;
   if (aligned) {
     if (row < rows && column < columns)
@@ -27,34 +30,43 @@ __device__ __forceinline__ void copy4(float* to, const float* __restrict__ X, in
 }
 // --8<-- [end:copy]
 
-// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid: x over the columns,
-// y over the rows. A block computes BM rows and BN columns of C, in steps of depth BK.
+// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
+// x over the columns, y over the rows. A block computes BM rows and BN columns
+// of C, in steps of depth BK.
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int WM, int WN, int TM, int TN>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
     sgemm_async_copy(const float* __restrict__ A, const float* __restrict__ B,
-                     float* __restrict__ C, int m, int n, int k, float alpha, float beta) {
+                     float* __restrict__ C, int m, int n, int k, float alpha,
+                     float beta) {
   constexpr int THREADS = BM * BN / (TM * TN);
-  static_assert(BK % 8 == 0 && TN % 4 == 0, "eight words of A, four of B at a time");
-  static_assert(WM * WN == 32 * TM * TN && BM % WM == 0 && BN % WN == 0, "tiles of whole warps");
-  static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0, "shared evenly");
-  // A as slabs of 8 steps of depth: a row is then a quarter of the banks, and the 32 / LANES = 4
-  // rows that a warp reads at a time are all of them.
+  static_assert(BK % 8 == 0 && TN % 4 == 0,
+                "eight words of A, four of B at a time");
+  static_assert(WM * WN == 32 * TM * TN && BM % WM == 0 && BN % WN == 0,
+                "tiles of whole warps");
+  static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0,
+                "shared evenly");
+  // A as slabs of 8 steps of depth: a row is then a quarter of the banks, and
+  // the 32 / LANES = 4 rows that a warp reads at a time are all of them.
   __shared__ __align__(16) float As[2][BK / 8][BM][8];
   __shared__ __align__(16) float Bs[2][BK][BN];
   const int t = threadIdx.x;
   const int left = blockIdx.x * BN, top = blockIdx.y * BM;
   // --8<-- [start:place]
-  // Lanes stand in LANES columns and 32 / LANES rows. They are numbered so that of two neighbors
-  // one stands below the other and needs the same words of B, and of two pairs the same of A.
+  // Lanes stand in LANES columns and 32 / LANES rows. They are numbered so that
+  // of two neighbors one stands below the other and needs the same words of B,
+  // and of two pairs the same of A.
   constexpr int LANES = WN / TN;
   const int warp = t / 32, lane = t % 32;
-  const int lane_x = lane / 2 % LANES, lane_y = lane / (2 * LANES) * 2 + lane % 2;
-  // The first column and row of this thread's results, in the tile. Lanes side by side have four
-  // columns each, and each lane the next four NEXT further on: lanes read words side by side. Its
-  // rows are BELOW apart, so that lanes below each other read rows that follow each other.
+  const int lane_x = lane / 2 % LANES,
+            lane_y = lane / (2 * LANES) * 2 + lane % 2;
+  // The first column and row of this thread's results, in the tile. Lanes side
+  // by side have four columns each, and each lane the next four NEXT further
+  // on: lanes read words side by side. Its rows are BELOW apart, so that lanes
+  // below each other read rows that follow each other.
   constexpr int NEXT = LANES * 4, BELOW = 32 / LANES;
-  const int x = warp % (BN / WN) * WN + lane_x * 4, y = warp / (BN / WN) * WM + lane_y;
+  const int x = warp % (BN / WN) * WN + lane_x * 4,
+            y = warp / (BN / WN) * WM + lane_y;
   const bool aligned = k % 4 == 0 && n % 4 == 0;
   float sum[TM][TN] = {};
   // --8<-- [end:place]
@@ -64,13 +76,15 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
     for (int first = 0; first < BM * BK / 4; first += THREADS) {
       const int i = (first + t) / 2;
       const int row = i % BM, slab = i / BM, inner = t % 2 * 4;
-      copy4(&As[stage][slab][row][inner], A, top + row, start + slab * 8 + inner, m, k, aligned);
+      copy4(&As[stage][slab][row][inner], A, top + row,
+            start + slab * 8 + inner, m, k, aligned);
     }
 #pragma unroll
     for (int first = 0; first < BK * BN / 4; first += THREADS) {
       const int i = first + t;
       const int inner = i / (BN / 4), column = i % (BN / 4) * 4;
-      copy4(&Bs[stage][inner][column], B, start + inner, left + column, k, n, aligned);
+      copy4(&Bs[stage][inner][column], B, start + inner, left + column, k, n,
+            aligned);
     }
     __pipeline_commit();
   };
@@ -80,7 +94,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   copy(stage, 0);
   for (int start = 0; start < k; start += BK) {
     __pipeline_wait_prior(0);  // this thread's part of the tile has arrived
-    __syncthreads();           // and everybody's; nor does anybody read the other buffer any more
+    __syncthreads();  // and everybody's; nor does anybody read the other buffer
+                      // any more
     copy(stage ^ 1, start + BK);
     // --8<-- [start:multiply]
 #pragma unroll
@@ -88,14 +103,14 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
       __align__(16) float a[TM][4], b[TN];
 #pragma unroll
       for (int r = 0; r < TM; ++r)
-        *reinterpret_cast<float4*>(a[r]) =
-            *reinterpret_cast<const float4*>(&As[stage][i / 8][y + r * BELOW][i % 8]);
+        *reinterpret_cast<float4*>(a[r]) = *reinterpret_cast<const float4*>(
+            &As[stage][i / 8][y + r * BELOW][i % 8]);
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
 #pragma unroll
         for (int c = 0; c < TN; c += 4)
-          *reinterpret_cast<float4*>(&b[c]) =
-              *reinterpret_cast<const float4*>(&Bs[stage][i + j][x + c / 4 * NEXT]);
+          *reinterpret_cast<float4*>(&b[c]) = *reinterpret_cast<const float4*>(
+              &Bs[stage][i + j][x + c / 4 * NEXT]);
 #pragma unroll
         for (int r = 0; r < TM; ++r)
 #pragma unroll
@@ -111,8 +126,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   for (int r = 0; r < TM; ++r)
 #pragma unroll
     for (int c = 0; c < TN; c += 4)
-      update4(C, top + y + r * BELOW, left + x + c / 4 * NEXT, m, n, aligned, alpha, &sum[r][c],
-              beta);
+      update4(C, top + y + r * BELOW, left + x + c / 4 * NEXT, m, n, aligned,
+              alpha, &sum[r][c], beta);
   // --8<-- [end:store]
 }
 // --8<-- [end:kernel]

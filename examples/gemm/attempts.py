@@ -30,8 +30,12 @@ TRIED = {
     "128 x 192, 8 x 12": (128, 192, 16, 8, 12, 4, 1),
     "64 x 192, 8 x 12": (64, 192, 16, 8, 12, 3, 3),
 }
-configs = {name: sgemm.Config(*numbers, rate=0.8) for name, numbers in TRIED.items()}
-compile_ahead([("gemm/final.cu", one.name(4, False, False)) for one in configs.values()])
+configs = {
+    name: sgemm.Config(*numbers, rate=0.8) for name, numbers in TRIED.items()
+}
+compile_ahead(
+    [("gemm/final.cu", one.name(4, False, False)) for one in configs.values()]
+)
 
 # %% check
 problem = Gemm(N, N, N)
@@ -43,7 +47,9 @@ for name, config in configs.items():
     problem.compare(f"{name}, n = {N}")
 
 # %% predict
-peak = ct.device().sm_count * 256 * ct.attributes()["CLOCK_RATE"] / 1e9  # TFLOP/s, all slots FMAs
+peak = (
+    ct.device().sm_count * 256 * ct.attributes()["CLOCK_RATE"] / 1e9
+)  # TFLOP/s, all slots FMAs
 rows = {}
 names = [] if tool.running() else list(configs)
 codes = loops.disassemble_all(runs[name].kernel for name in names)

@@ -33,13 +33,22 @@ def every(steps, turn, earlier=False):
     A barrier frees that many tiles at once, so copies go to a slot that many before the one in use: STAGES - steps
     tiles ahead. earlier: another place for the copies within the step; the compiler can order more around them then.
     """
-    ahead, arrived = f"STAGES - {steps}", f"wait_for_all_but<STAGES - {2 * steps}>();"
+    ahead, arrived = (
+        f"STAGES - {steps}",
+        f"wait_for_all_but<STAGES - {2 * steps}>();",
+    )
     return [
         ("s = 1; s < STAGES - 1; ++s", f"s = 1; s < {ahead}; ++s"),
-        (f"  {WAIT}\n  __syncthreads();\n\n", f"  {arrived}\n  __syncthreads();\n\n"),
+        (
+            f"  {WAIT}\n  __syncthreads();\n\n",
+            f"  {arrived}\n  __syncthreads();\n\n",
+        ),
         ("free_slot = STAGES - 1;", f"free_slot = {ahead};"),
         ("more = step + STAGES - 1 <", f"more = step + {ahead} <"),
-        ("free_slot = slot;", "free_slot = free_slot + 1 < STAGES ? free_slot + 1 : 0;"),
+        (
+            "free_slot = slot;",
+            "free_slot = free_slot + 1 < STAGES ? free_slot + 1 : 0;",
+        ),
         (
             f"        {WAIT}\n        __syncthreads();\n",
             f"        if ({turn}) {{\n          {arrived}\n          __syncthreads();\n        }}\n",
@@ -53,13 +62,24 @@ EARLIER = [
     ("if (kk == 1 && more)", "if (kk == 0 && more)"),
     ("if (kk == BK / 2) {", "if (kk == 9) {"),
 ]
-SMALL, LARGE = sgemm.CONFIGS[0], sgemm.Config(128, 256, 16, 8, 16, 4, 1, rate=0.9, alone=0.9)
+SMALL, LARGE = (
+    sgemm.CONFIGS[0],
+    sgemm.Config(128, 256, 16, 8, 16, 4, 1, rate=0.9, alone=0.9),
+)
 VARIANTS = {  # name: configuration, stages, changes
     "64 x 128, every step": (SMALL, 3, []),
     "64 x 128, every 2, copies earlier": (SMALL, 4, every(2, "step & 1", True)),
-    "64 x 128, every 3, copies earlier": (SMALL, 6, every(3, "slot % 3 == 2", True)),
+    "64 x 128, every 3, copies earlier": (
+        SMALL,
+        6,
+        every(3, "slot % 3 == 2", True),
+    ),
     "128 x 256, every step": (LARGE, 4, []),
-    "128 x 256, every 4, copies earlier": (LARGE, 8, every(4, "(step & 3) == 3", True)),
+    "128 x 256, every 4, copies earlier": (
+        LARGE,
+        8,
+        every(4, "(step & 3) == 3", True),
+    ),
 }
 SIZES = [2048, 4096] if ct.size(1, 0) else [136]
 gpu = ct.device()
@@ -70,7 +90,9 @@ def edited(changes):
     text = FINAL
     for old, new in changes:
         if text.count(old) != 1:
-            raise ValueError(f"final.cu has this passage {text.count(old)} times:\n{old}")
+            raise ValueError(
+                f"final.cu has this passage {text.count(old)} times:\n{old}"
+            )
         text = text.replace(old, new)
     return text
 
@@ -152,8 +174,12 @@ for size in SIZES:
         ct.poison(problem.c)
         runs[name]()
         problem.compare(f"{name}, n = {size}")
-    bench = ct.bench({**runs, **problem.vendors()}, flops=problem.flops, name=f"n = {size}")
-    rates |= {f"{row.name}, n = {size}": (row.value, "TFLOP/s") for row in bench.rows_}
+    bench = ct.bench(
+        {**runs, **problem.vendors()}, flops=problem.flops, name=f"n = {size}"
+    )
+    rates |= {
+        f"{row.name}, n = {size}": (row.value, "TFLOP/s") for row in bench.rows_
+    }
 
 # %% rates
 ct.facts("rates", rates)
@@ -168,7 +194,10 @@ METRICS = {
     "slots used, %": "smsp__issue_active.avg.pct_of_peak_sustained_active",
 }
 counted = profile_launches(
-    "gemm/attempts_barriers", "regex:sgemm", list(METRICS.values()), launches=len(VARIANTS)
+    "gemm/attempts_barriers",
+    "regex:sgemm",
+    list(METRICS.values()),
+    launches=len(VARIANTS),
 )
 ct.facts(
     "counted",

@@ -60,8 +60,14 @@ def sustained(launch, flops):
         end.record()
         end.synchronize()
         smi.terminate()
-        seen = [tuple(map(float, line.split(","))) for line in smi.stdout if line.endswith("\n")]
-    medians = (statistics.median(values) for values in zip(*seen[len(seen) // 2 :]))
+        seen = [
+            tuple(map(float, line.split(",")))
+            for line in smi.stdout
+            if line.endswith("\n")
+        ]
+    medians = (
+        statistics.median(values) for values in zip(*seen[len(seen) // 2 :])
+    )
     return count * flops / begin.time_till(end) / 1e9, *medians
 
 
@@ -77,27 +83,41 @@ def fma_probe():
 
 # %% random
 runs = {} if tool.running() else {"final kernel": ours, **problem.vendors()}
-found = {name: sustained(run, problem.flops) for name, run in runs.items() if run}
+found = {
+    name: sustained(run, problem.flops) for name, run in runs.items() if run
+}
 
 # %% zeros
 for operand in (problem.a, problem.b):
     operand.fill(0)
 ours()
 ct.check(problem.c, 0 * problem.c.get(), name="zeros", rtol=0)
-found |= {f"{name}, zeros": sustained(run, problem.flops) for name, run in runs.items() if run}
+found |= {
+    f"{name}, zeros": sustained(run, problem.flops)
+    for name, run in runs.items()
+    if run
+}
 if runs:
     found["FMA probe"] = sustained(fma_probe, 2 * 32 * STEPS * BLOCKS * 256)
 
 # %% compare
-for what, number, unit in (("rate", 0, "TFLOP/s"), ("clock", 1, "MHz"), ("power", 2, "W")):
-    ct.facts(what, {name: (values[number], unit) for name, values in found.items()})
+for what, number, unit in (
+    ("rate", 0, "TFLOP/s"),
+    ("clock", 1, "MHz"),
+    ("power", 2, "W"),
+):
+    ct.facts(
+        what, {name: (values[number], unit) for name, values in found.items()}
+    )
 if found:
     ours_rate, _, ours_power, limit = found["final kernel"]
     rows = {"highest clock": (ct.attributes()["CLOCK_RATE"] / 1e3, "MHz")}
     rows["power limit"] = limit, "W"
     for name, (rate, _, power, _) in found.items():
         rows[f"{name}: energy of an FMA"] = (2 * power / rate, "pJ")
-    rows["final kernel: zeros / random"] = found["final kernel, zeros"][0] / ours_rate
+    rows["final kernel: zeros / random"] = (
+        found["final kernel, zeros"][0] / ours_rate
+    )
     rows["power at nine tenths of the probe's rate"] = (
         ours_power * 0.9 * found["FMA probe"][0] / ours_rate,
         "W",

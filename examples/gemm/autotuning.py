@@ -34,16 +34,22 @@ FAMILY = [
     for blocks in ((1, 2, 3, 4) if ct.size(1, 0) else (3,))
 ]
 compile_ahead([SPACE.instance(Candidate(config)) for config in FAMILY])
-kernels = [space.SGEMM.kernel(config.name(4, False, False)) for config in FAMILY]
+kernels = [
+    space.SGEMM.kernel(config.name(4, False, False)) for config in FAMILY
+]
 codes = [kernel.machine_code() for kernel in kernels]
 rows = {}
 for config, kernel, code in zip(FAMILY, kernels, codes):
     needs = kernel.resources(config.threads, config.shared(False, False))
     rows |= {
-        f"blocks={config.blocks}: budget": space.register_budget(config, limits),
+        f"blocks={config.blocks}: budget": space.register_budget(
+            config, limits
+        ),
         f"blocks={config.blocks}: registers": needs.registers,
         f"blocks={config.blocks}: blocks per SM": needs.blocks_per_sm,
-        f"blocks={config.blocks}: same code as blocks=": FAMILY[codes.index(code)].blocks,
+        f"blocks={config.blocks}: same code as blocks=": FAMILY[
+            codes.index(code)
+        ].blocks,
     }
 ct.facts("64x128x16 8x8, 4 stages", rows)
 
@@ -58,7 +64,9 @@ alone = [time_hidden(run) for _ in range(ct.size(200, 2))]
 low, *_, high = quantiles(alone, n=5)
 scatter = 100 * (high - low) / (2 * 0.842) / median(alone)
 ROUNDS = (1, 2, 5, 15, 50) if ct.size(1, 0) else (1, 2)
-luckiest = NormalDist().inv_cdf((NAMES - 0.375) / (NAMES + 0.25))  # of so many normal numbers
+luckiest = NormalDist().inv_cdf(
+    (NAMES - 0.375) / (NAMES + 0.25)
+)  # of so many normal numbers
 predicted = [(1, luckiest * scatter)]
 # The median of r values scatters by sqrt(pi / 2 r) of what one does.
 predicted += [(r, luckiest * scatter * (1.571 / r) ** 0.5) for r in ROUNDS[1:]]
@@ -68,7 +76,10 @@ ct.facts(
         "median": (median(alone), "us"),
         "standard deviation of a run": (scatter, "%"),
         "luckiest of 64": (luckiest, "standard deviations"),
-        **{f"lead of the luckiest, rounds: {r}": (lead, "%") for r, lead in predicted},
+        **{
+            f"lead of the luckiest, rounds: {r}": (lead, "%")
+            for r, lead in predicted
+        },
     },
 )
 
@@ -118,16 +129,25 @@ def one_after_another(names, runs=3):
 
 
 LIST = ["A", "B", "C", "D", "E", "F"]
-repeated = [(one_after_another(LIST), one_after_another(LIST[::-1])) for _ in range(ct.size(15, 1))]
+repeated = [
+    (one_after_another(LIST), one_after_another(LIST[::-1]))
+    for _ in range(ct.size(15, 1))
+]
 rows = {}
 for which, label in ((0, "A first"), (1, "F first")):
     for name in LIST:
-        rows[f"{label}: {name}"] = (median(pair[which][name] for pair in repeated), "us")
+        rows[f"{label}: {name}"] = (
+            median(pair[which][name] for pair in repeated),
+            "us",
+        )
 fair = take_turns(dict.fromkeys(LIST, run), ct.size(60, 1), random.Random(2))
 rows |= {f"taking turns: {name}": (median(fair[name]), "us") for name in LIST}
 for label in ("A first", "F first", "taking turns"):
     of = [rows[f"{label}: {name}"][0] for name in LIST]
-    rows[f"{label}: slowest over fastest"] = (100 * (max(of) / min(of) - 1), "%")
+    rows[f"{label}: slowest over fastest"] = (
+        100 * (max(of) / min(of) - 1),
+        "%",
+    )
 
 
 def enqueue():
@@ -143,30 +163,44 @@ ct.facts("one kernel under six names", rows)
 
 # %% sample
 SEEDS = {  # of the SGEMM worklog, by the GPU that they are best on there
-    "A6000": space.config_of(bm=128, bn=128, bk=16, tm=8, tn=8, stages=4, blocks=1),
-    "A100": space.config_of(bm=64, bn=64, bk=16, tm=4, tn=4, stages=4, blocks=4),
+    "A6000": space.config_of(
+        bm=128, bn=128, bk=16, tm=8, tn=8, stages=4, blocks=1
+    ),
+    "A100": space.config_of(
+        bm=64, bn=64, bk=16, tm=4, tn=4, stages=4, blocks=4
+    ),
 }
 DRAWN = ct.size(24, 1)
 configs = [*space.SGEMM.CONFIGS, *SEEDS.values()][: ct.size(99, 1)]
 configs += random.Random(0).sample(left, DRAWN)
 configs = list({space.label(config): config for config in configs}.values())
-errors = compile_ahead([SPACE.instance(Candidate(config)) for config in configs])
+errors = compile_ahead(
+    [SPACE.instance(Candidate(config)) for config in configs]
+)
 needs = {}
 for config in configs:
     if SPACE.instance(Candidate(config)) not in errors:
         kernel = space.SGEMM.kernel(config.name(4, False, False))
-        needs[space.label(config)] = kernel.resources(config.threads, config.shared(False, False))
+        needs[space.label(config)] = kernel.resources(
+            config.threads, config.shared(False, False)
+        )
 field = [config for config in configs if space.label(config) in needs]
-field = [config for config in field if not needs[space.label(config)].spill_bytes]
+field = [
+    config for config in field if not needs[space.label(config)].spill_bytes
+]
 ct.facts(
     "compiled",
     {
-        "chance that one of 24 is among the best 5 %": (100 * (1 - 0.95**24), "%"),
+        "chance that one of 24 is among the best 5 %": (
+            100 * (1 - 0.95**24),
+            "%",
+        ),
         "compiled": len(configs),
         "do not compile": len(errors),
         "spill registers": len(needs) - len(field),
         "fewer blocks per SM than asked for": sum(
-            needs[space.label(config)].blocks_per_sm < config.blocks for config in field
+            needs[space.label(config)].blocks_per_sm < config.blocks
+            for config in field
         ),
         "race": len(field),
     },
@@ -237,7 +271,10 @@ ct.facts(
         "tuned / default": last["tuned"].value / last["default"].value
         if last["default"].value
         else 1.0,
-        "tuned, in the heat that chose it": (heats[-1].median(winner.label), "us"),
+        "tuned, in the heat that chose it": (
+            heats[-1].median(winner.label),
+            "us",
+        ),
         "tuned, measured anew": (last["tuned"].median_us, "us"),
         "fastest single run of the first heat": (luckiest_run, "us"),
     },
@@ -250,16 +287,22 @@ ranked = sorted(first_heat, key=first_heat.get)
 ct.facts(
     "share of the fastest, first heat",
     {
-        f"{place + 1}: {ranked[place]}": (100 * fastest / first_heat[ranked[place]], "%")
+        f"{place + 1}: {ranked[place]}": (
+            100 * fastest / first_heat[ranked[place]],
+            "%",
+        )
         for place in sorted(
-            {*range(6), len(ranked) // 2, len(ranked) - 1} & set(range(len(ranked)))
+            {*range(6), len(ranked) // 2, len(ranked) - 1}
+            & set(range(len(ranked)))
         )
     },
 )
 
 # %% elsewhere
 if {space.label(config) for config in SEEDS.values()} <= set(first_heat):
-    share = {name: fastest / first_heat[space.label(c)] for name, c in SEEDS.items()}
+    share = {
+        name: fastest / first_heat[space.label(c)] for name, c in SEEDS.items()
+    }
     ct.claim(
         id="tuned-for-another-gpu",
         source="SGEMM worklog, kernel 9",
@@ -288,7 +331,10 @@ for n in SIZES:
     }
     SPACE.check(problem_n, chosen[n])
     medians[n] = ct.bench(
-        rows, flops=problem_n.flops, name=f"{n} x {n} x {n}", rounds=ct.size(60, 1)
+        rows,
+        flops=problem_n.flops,
+        name=f"{n} x {n} x {n}",
+        rounds=ct.size(60, 1),
     )
 
 # %% carry
@@ -297,7 +343,9 @@ for n in SIZES:
     here = medians[n]
     rows |= {
         f"{n}: choice": chosen[n].label,
-        f"{n}: its own / default": here["default"].median_us / here[f"tuned for {n}"].median_us,
-        f"{n}: of {N} / default": here["default"].median_us / here[f"tuned for {N}"].median_us,
+        f"{n}: its own / default": here["default"].median_us
+        / here[f"tuned for {n}"].median_us,
+        f"{n}: of {N} / default": here["default"].median_us
+        / here[f"tuned for {N}"].median_us,
     }
 ct.facts("times as fast as the default choice", rows)

@@ -37,8 +37,14 @@ for scatter in (0.01, 0.05):
     for rounds in (1, 5, 40):
         right, regret[scatter, rounds] = picked(rounds, scatter)
         rows |= {
-            f"scatter {scatter:.0%}, rounds: {rounds}, right": (100 * right, "%"),
-            f"scatter {scatter:.0%}, rounds: {rounds}, lost": (regret[scatter, rounds], "%"),
+            f"scatter {scatter:.0%}, rounds: {rounds}, right": (
+                100 * right,
+                "%",
+            ),
+            f"scatter {scatter:.0%}, rounds: {rounds}, lost": (
+                regret[scatter, rounds],
+                "%",
+            ),
         }
 ct.facts("32 candidates, 1 % apart", rows)
 # Five times the scatter needs 25 times the rounds, and a median pi / 2 times as many as a mean: 39.
@@ -56,13 +62,19 @@ gpu = space.Limits.of(ct.device())
 
 def busy(config, m, n, sms=gpu.sms):
     """Share of the block slots that work, if every tile takes one unit of time."""
-    tiles, slots = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn), sms * config.blocks
+    tiles, slots = (
+        ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn),
+        sms * config.blocks,
+    )
     return tiles / (ct.cdiv(tiles, slots) * slots)
 
 
 def simulated(config, m, n, sms=gpu.sms):
     """The same by handing tiles to whichever slot is free first."""
-    tiles, slots = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn), sms * config.blocks
+    tiles, slots = (
+        ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn),
+        sms * config.blocks,
+    )
     free = [0] * slots
     for _ in range(tiles):
         heapq.heapreplace(free, free[0] + 1)
@@ -79,5 +91,7 @@ for size in (1000, 2048):
     )
 rows = {"before the rule": len(left)}
 for size in (512, 1024, 2048, 4096, 8192):
-    rows[f"left at {size}"] = sum(busy(config, size, size) >= 0.8 for config in left)
+    rows[f"left at {size}"] = sum(
+        busy(config, size, size) >= 0.8 for config in left
+    )
 ct.facts("at least 80 % of the slots work", rows)

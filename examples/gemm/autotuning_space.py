@@ -24,14 +24,22 @@ RANGES = {
     "tm": (4, 8, 16),  # rows and
     "tn": (4, 8, 16),  # columns of C that a thread computes
     "stages": (2, 3, 4),  # steps that shared memory holds
-    "blocks": (1, 2, 3, 4, 6),  # of a multiprocessor, as __launch_bounds__ tells the compiler
+    "blocks": (
+        1,
+        2,
+        3,
+        4,
+        6,
+    ),  # of a multiprocessor, as __launch_bounds__ tells the compiler
 }
 # --8<-- [end:ranges]
 
 MOST_SPLITS = 32  # blocks that share the depth of a tile
 FEWEST_WARPS = 8  # of a multiprocessor: two for each scheduler
 L2_BYTES = 16  # a cycle for each multiprocessor: less than any GPU since the A100 can bring
-REGISTERS_BESIDES = 32  # addresses, counters, predicates; found by compiling a dozen instances
+REGISTERS_BESIDES = (
+    32  # addresses, counters, predicates; found by compiling a dozen instances
+)
 
 
 @dataclass(frozen=True)
@@ -93,7 +101,9 @@ def whole_warps(c: Config, gpu: Limits) -> bool:
 
 def whole_copies(c: Config, gpu: Limits) -> bool:
     """The threads share the words of both tiles evenly, as the kernel's static_assert wants it."""
-    lanes = min(max(c.threads // c.bk, 8), c.bn // 4)  # threads on a row of B, 16 bytes each
+    lanes = min(
+        max(c.threads // c.bk, 8), c.bn // 4
+    )  # threads on a row of B, 16 bytes each
     rows_at_a_time = c.threads // 8  # of A: 8 threads on a row
     return (
         c.bm % rows_at_a_time == 0
@@ -109,8 +119,14 @@ def fits_threads(c: Config, gpu: Limits) -> bool:
 
 def fits_shared(c: Config, gpu: Limits) -> bool:
     """Every block also takes what the system keeps for itself, 1 KiB."""
-    needs, system = c.shared(False, False), gpu.shared_per_sm - gpu.shared_per_block
-    return needs <= gpu.shared_per_block and c.blocks * (needs + system) <= gpu.shared_per_sm
+    needs, system = (
+        c.shared(False, False),
+        gpu.shared_per_sm - gpu.shared_per_block,
+    )
+    return (
+        needs <= gpu.shared_per_block
+        and c.blocks * (needs + system) <= gpu.shared_per_sm
+    )
 
 
 def fits_registers(c: Config, gpu: Limits) -> bool:
@@ -142,7 +158,9 @@ def register_budget(c: Config, gpu: Limits) -> int:
 
 
 def each(rule: Callable[[Config, Limits], bool]) -> Callable[..., list[Config]]:
-    return lambda configs, gpu: [config for config in configs if rule(config, gpu)]
+    return lambda configs, gpu: [
+        config for config in configs if rule(config, gpu)
+    ]
 
 
 RULES = {  # in order; each takes and gives a list
@@ -222,16 +240,22 @@ class Space:
         """Small products of every kind, on which a candidate has to be right: extents that no tile divides, scalars."""
         return [
             GEMM.Gemm(129, 260, 132, integers=True),
-            GEMM.Gemm(*ct.size((257, 260), (130, 132)), 100, 0.5, -3.0, integers=True),
+            GEMM.Gemm(
+                *ct.size((257, 260), (130, 132)), 100, 0.5, -3.0, integers=True
+            ),
         ]
 
-    def launcher(self, problem: Any, candidate: Candidate) -> Callable[[], None]:
+    def launcher(
+        self, problem: Any, candidate: Candidate
+    ) -> Callable[[], None]:
         """A callable that multiplies once; `.kernel`, `.block` and `.shared` say what it launches."""
         p, how = problem, {}
         if not candidate.untuned:
             how = {"config": candidate.config, "splits": candidate.splits}
             if candidate.splits > 1:
-                how["whole"] = whole_tiles(candidate.config, ct.device().sm_count, p.m, p.n)[1]
+                how["whole"] = whole_tiles(
+                    candidate.config, ct.device().sm_count, p.m, p.n
+                )[1]
         run = SGEMM.prepare(p.a, p.b, p.c, p.alpha, p.beta, **how)
         run.block = run.config.threads
         return run
@@ -248,7 +272,9 @@ class Space:
         else:
             ct.poison(problem.c)
         self.launcher(problem, candidate)()
-        problem.compare(f"{candidate.label}, {problem.m} x {problem.n} x {problem.k}")
+        problem.compare(
+            f"{candidate.label}, {problem.m} x {problem.n} x {problem.k}"
+        )
 
 
 def whole_tiles(config: Config, sms: int, m: int, n: int) -> tuple[int, int]:
@@ -262,7 +288,11 @@ def splits_of(config: Config, gpu: Limits, m: int, n: int, k: int) -> list[int]:
     tiles, whole = whole_tiles(config, gpu.sms, m, n)
     if tiles == whole:
         return [1]
-    fill = min(gpu.sms * config.blocks // (tiles - whole), k // (4 * config.bk), MOST_SPLITS)
+    fill = min(
+        gpu.sms * config.blocks // (tiles - whole),
+        k // (4 * config.bk),
+        MOST_SPLITS,
+    )
     return [1, fill] if fill > 1 else [1]
 
 

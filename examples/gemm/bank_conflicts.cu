@@ -1,29 +1,40 @@
-// sgemm_vectorized with the layout of its tiles for a choice: the pitch of their rows, and whether
-// the words of a row change places.
+// sgemm_vectorized with the layout of its tiles for a choice: the pitch of
+// their rows, and whether the words of a row change places.
 // @rung kernel=sgemm_layout<128,128,8,8,8,128,128,1> block=256 tile=128x128
 // @instance sgemm_layout<128,128,8,8,8,132,128,0>
 #include "edges.cuh"
 
 // --8<-- [start:places]
-// Where row `row` of A stands at depth `inner`: rows 16 apart change places from depth 4 to 7, so
-// that two lanes which store the same row, four depths apart, meet different banks.
-__device__ __forceinline__ int place_a(int inner, int row) { return row ^ inner / 4 % 2 * 16; }
+// Where row `row` of A stands at depth `inner`: rows 16 apart change places
+// from depth 4 to 7, so that two lanes which store the same row, four depths
+// apart, meet different banks.
+__device__ __forceinline__ int place_a(int inner, int row) {
+  return row ^ inner / 4 % 2 * 16;
+}
 
-// Where four columns of B stand: in every second 32 columns two neighboring groups of four change
-// places, so that lanes eight columns apart use even groups of banks first, then odd ones.
-__device__ __forceinline__ int place_b(int column) { return column ^ column / 32 % 2 * 4; }
+// Where four columns of B stand: in every second 32 columns two neighboring
+// groups of four change places, so that lanes eight columns apart use even
+// groups of banks first, then odd ones.
+__device__ __forceinline__ int place_b(int column) {
+  return column ^ column / 32 % 2 * 4;
+}
 // --8<-- [end:places]
 
-// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid: x over the columns,
-// y over the rows. A block computes BM rows and BN columns of C, in steps of depth BK.
+// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
+// x over the columns, y over the rows. A block computes BM rows and BN columns
+// of C, in steps of depth BK.
 // --8<-- [start:kernel]
-template <int BM, int BN, int BK, int TM, int TN, int PITCH_A, int PITCH_B, int SWIZZLE>
+template <int BM, int BN, int BK, int TM, int TN, int PITCH_A, int PITCH_B,
+          int SWIZZLE>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
-    sgemm_layout(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                 int m, int n, int k, float alpha, float beta) {
+    sgemm_layout(const float* __restrict__ A, const float* __restrict__ B,
+                 float* __restrict__ C, int m, int n, int k, float alpha,
+                 float beta) {
   constexpr int THREADS = BM * BN / (TM * TN);
-  static_assert(BK % 8 == 0 && TM % 4 == 0 && TN % 4 == 0, "four words at a time");
-  static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0, "shared evenly");
+  static_assert(BK % 8 == 0 && TM % 4 == 0 && TN % 4 == 0,
+                "four words at a time");
+  static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0,
+                "shared evenly");
   __shared__ __align__(16) float As[BK][PITCH_A];
   __shared__ __align__(16) float Bs[BK][PITCH_B];
   const int t = threadIdx.x;
@@ -42,7 +53,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
       const int i = (first + t) / 2;
       const int row = i % BM, inner = i / BM * 8 + t % 2 * 4;
       const float4 a = load4(A, top + row, start + inner, m, k, aligned);
-      const int to = SWIZZLE ? place_a(inner, row) : row;  // the same for all four depths
+      const int to =
+          SWIZZLE ? place_a(inner, row) : row;  // the same for all four depths
       As[inner][to] = a.x;
       As[inner + 1][to] = a.y;
       As[inner + 2][to] = a.z;
@@ -53,7 +65,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
       const int i = first + t;
       const int inner = i / (BN / 4), column = i % (BN / 4) * 4;
       const float4 b = load4(B, start + inner, left + column, k, n, aligned);
-      *reinterpret_cast<float4*>(&Bs[inner][SWIZZLE ? place_b(column) : column]) = b;
+      *reinterpret_cast<float4*>(
+          &Bs[inner][SWIZZLE ? place_b(column) : column]) = b;
     }
     __syncthreads();
     // --8<-- [end:load]
@@ -63,12 +76,12 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
       __align__(16) float a[TM], b[TN];
 #pragma unroll
       for (int r = 0; r < TM; r += 4)
-        *reinterpret_cast<float4*>(&a[r]) =
-            *reinterpret_cast<const float4*>(&As[i][SWIZZLE ? place_a(i, y + r) : y + r]);
+        *reinterpret_cast<float4*>(&a[r]) = *reinterpret_cast<const float4*>(
+            &As[i][SWIZZLE ? place_a(i, y + r) : y + r]);
 #pragma unroll
       for (int c = 0; c < TN; c += 4)
-        *reinterpret_cast<float4*>(&b[c]) =
-            *reinterpret_cast<const float4*>(&Bs[i][SWIZZLE ? place_b(x + c) : x + c]);
+        *reinterpret_cast<float4*>(&b[c]) = *reinterpret_cast<const float4*>(
+            &Bs[i][SWIZZLE ? place_b(x + c) : x + c]);
 #pragma unroll
       for (int r = 0; r < TM; ++r)
 #pragma unroll
@@ -82,7 +95,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   for (int r = 0; r < TM; ++r)
 #pragma unroll
     for (int c = 0; c < TN; c += 4)
-      update4(C, top + y + r, left + x + c, m, n, aligned, alpha, &sum[r][c], beta);
+      update4(C, top + y + r, left + x + c, m, n, aligned, alpha, &sum[r][c],
+              beta);
   // --8<-- [end:store]
 }
 // --8<-- [end:kernel]

@@ -29,23 +29,35 @@ LAYOUTS = {  # pitch of As, pitch of Bs, swizzled?
     "As padded": (BM + 4, BN, 0),
     "swizzled": (BM, BN, 1),
 }
-KERNEL = read_rung("gemm/bank_conflicts.cu")  # vectorized, with the layout for a choice
+KERNEL = read_rung(
+    "gemm/bank_conflicts.cu"
+)  # vectorized, with the layout for a choice
 RUNGS = {
-    name: replace(KERNEL, name=name, kernel="sgemm_layout<128,128,8,8,8,{},{},{}>".format(*layout))
+    name: replace(
+        KERNEL,
+        name=name,
+        kernel="sgemm_layout<128,128,8,8,8,{},{},{}>".format(*layout),
+    )
     for name, layout in LAYOUTS.items()
 }
 RUNGS["conflict_free"] = LADDER["conflict_free"]
 
 # %% check
 counted_problem = Gemm(side, side, side)
-for rung in RUNGS.values():  # these launches come first: the profiler counts them
+for (
+    rung
+) in RUNGS.values():  # these launches come first: the profiler counts them
     counted_problem.check(rung)
 for m, n, k in [(129, 100, 33), ct.size((257, 260, 132), (130, 132, 36))]:
     problem = Gemm(m, n, k, 0.5, -2.0)
     for rung in RUNGS.values():
         problem.check(rung)
 LADDER.check(
-    "conflict_free", [{"m": m, "n": n, "k": k} for m, n, k in ((1, 1, 1), (31, 33, 7), (5, 3, 0))]
+    "conflict_free",
+    [
+        {"m": m, "n": n, "k": k}
+        for m, n, k in ((1, 1, 1), (31, 33, 7), (5, 3, 0))
+    ],
 )
 
 # %% scalar
@@ -87,7 +99,9 @@ def per_step(pitch_a, pitch_b, swizzle, next_b=4, apart=TN):
             i = (first + t) // 2
             row, inner = i % BM, i // BM * 8 + t % 2 * 4
             for d in range(4):
-                found["store A"] += passes((inner + d) * pitch_a + a(inner, row))
+                found["store A"] += passes(
+                    (inner + d) * pitch_a + a(inner, row)
+                )
         for first in range(0, BK * BN // 4, THREADS):
             i = first + t
             inner, column = i // (BN // 4), i % (BN // 4) * 4
@@ -97,14 +111,20 @@ def per_step(pitch_a, pitch_b, swizzle, next_b=4, apart=TN):
             for r in range(0, TM, 4):
                 found["read A"] += passes(i * pitch_a + a(i, y + r), 4)
             for c in range(0, TN, 4):
-                found["read B"] += passes(i * pitch_b + b(x + c // 4 * next_b), 4)
+                found["read B"] += passes(
+                    i * pitch_b + b(x + c // 4 * next_b), 4
+                )
     return {name: count // (THREADS // 32) for name, count in found.items()}
 
 
 enumerated = {name: per_step(*layout) for name, layout in LAYOUTS.items()}
-enumerated["conflict_free"] = per_step(BM + 4, BN, 0, next_b=BN // TN * 4, apart=4)
+enumerated["conflict_free"] = per_step(
+    BM + 4, BN, 0, next_b=BN // TN * 4, apart=4
+)
 for name, of in enumerated.items():
-    ct.facts(f"{name}: passes of a warp in one step", {**of, "all": sum(of.values())})
+    ct.facts(
+        f"{name}: passes of a warp in one step", {**of, "all": sum(of.values())}
+    )
 
 # %% bound
 # A step is BK * TM * TN FMAs of each warp. An SM starts four of them per cycle, and one pass.
@@ -116,7 +136,10 @@ ct.facts(
 )
 ct.facts(
     "most of the FMA rate",
-    {name: (100 * min(1, cycles / sum(of.values())), "%") for name, of in enumerated.items()},
+    {
+        name: (100 * min(1, cycles / sum(of.values())), "%")
+        for name, of in enumerated.items()
+    },
 )
 
 # %% count
@@ -156,7 +179,9 @@ if counted:
             "en": "Longer rows of Bs remove the bank conflicts of its reads. Share of the passes that is left",
             "zh": "把 Bs 的行加长，读取就没有存储体冲突了。这里量的是剩下的趟数所占的比例",
         },
-        predicted=sum(enumerated["swizzled"][what] for what in ("read A", "read B"))
+        predicted=sum(
+            enumerated["swizzled"][what] for what in ("read A", "read B")
+        )
         / sum(enumerated["as it was"][what] for what in ("read A", "read B")),
         measured=left,
         verdict="refuted" if left > 0.95 else "confirmed",
@@ -165,9 +190,17 @@ if counted:
 # %% claim-float4
 # If lanes of four words were served all at once, 128 words would need four passes where one is due: four in each bank.
 groups = [
-    len(np.unique((4 * np.arange(8 * g, 8 * g + 8)[:, None] + np.arange(4)) % 32)) for g in range(4)
+    len(
+        np.unique(
+            (4 * np.arange(8 * g, 8 * g + 8)[:, None] + np.arange(4)) % 32
+        )
+    )
+    for g in range(4)
 ]
-ct.facts("one store of four words per lane", {"banks used by each group of 8 lanes": str(groups)})
+ct.facts(
+    "one store of four words per lane",
+    {"banks used by each group of 8 lanes": str(groups)},
+)
 if counted:
     conflicts = counts["conflict_free"][STORE_CONFLICTS] / steps
     ct.claim(
@@ -188,7 +221,12 @@ if counted:
 # %% bench
 large = ct.size(4096, 48)
 times = LADDER.bench(
-    [*earlier_rungs()[1:], LADDER["block_tile_2d"], LADDER["vectorized"], *RUNGS.values()],
+    [
+        *earlier_rungs()[1:],
+        LADDER["block_tile_2d"],
+        LADDER["vectorized"],
+        *RUNGS.values(),
+    ],
     m=large,
     n=large,
     k=large,
@@ -217,8 +255,11 @@ ct.facts(
     {
         "bound of the passes": sum(enumerated["as it was"].values()) / cycles,
         "swizzled": gain,
-        "conflict_free": times["as it was"].median_us / times["conflict_free"].median_us,
-        "As padded": times["as it was"].median_us / times["As padded"].median_us,
-        "Bs padded": times["as it was"].median_us / times["Bs padded"].median_us,
+        "conflict_free": times["as it was"].median_us
+        / times["conflict_free"].median_us,
+        "As padded": times["as it was"].median_us
+        / times["As padded"].median_us,
+        "Bs padded": times["as it was"].median_us
+        / times["Bs padded"].median_us,
     },
 )

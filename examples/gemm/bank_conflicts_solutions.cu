@@ -1,26 +1,33 @@
-// Solutions: a turned tile that four lanes store to at a time, and block_tile_2d with longer rows
-// of As.
+// Solutions: a turned tile that four lanes store to at a time, and
+// block_tile_2d with longer rows of As.
 // @instance sgemm_deep<128,128,16,8,8>
 // @instance sgemm_pitch<128,128,8,8,8,9>
 // @instance sgemm_pitch<128,128,8,8,8,10>
 #include "edges.cuh"
 
 // --8<-- [start:swapped]
-// Row `row` of A at depth `inner`: groups of eight rows change places, differently in each of the
-// four groups of depths that four neighboring lanes store to.
-__device__ __forceinline__ int swapped(int inner, int row) { return row ^ inner / 4 * 8; }
+// Row `row` of A at depth `inner`: groups of eight rows change places,
+// differently in each of the four groups of depths that four neighboring lanes
+// store to.
+__device__ __forceinline__ int swapped(int inner, int row) {
+  return row ^ inner / 4 * 8;
+}
 // --8<-- [end:swapped]
 
-// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid: x over the columns,
-// y over the rows. A block computes BM rows and BN columns of C, in steps of depth BK.
+// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
+// x over the columns, y over the rows. A block computes BM rows and BN columns
+// of C, in steps of depth BK.
 // --8<-- [start:deep]
 template <int BM, int BN, int BK, int TM, int TN>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
-    sgemm_deep(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-               int m, int n, int k, float alpha, float beta) {
+    sgemm_deep(const float* __restrict__ A, const float* __restrict__ B,
+               float* __restrict__ C, int m, int n, int k, float alpha,
+               float beta) {
   constexpr int THREADS = BM * BN / (TM * TN);
-  static_assert(BK == 16 && BM % 32 == 0 && TM % 4 == 0 && TN % 4 == 0, "four words at a time");
-  static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0, "shared evenly");
+  static_assert(BK == 16 && BM % 32 == 0 && TM % 4 == 0 && TN % 4 == 0,
+                "four words at a time");
+  static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0,
+                "shared evenly");
   __shared__ __align__(16) float As[BK][BM];
   __shared__ __align__(16) float Bs[BK][BN];
   const int t = threadIdx.x;
@@ -72,17 +79,20 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   for (int r = 0; r < TM; ++r)
 #pragma unroll
     for (int c = 0; c < TN; c += 4)
-      update4(C, top + y + r, left + x + c / 4 * NEXT, m, n, aligned, alpha, &sum[r][c], beta);
+      update4(C, top + y + r, left + x + c / 4 * NEXT, m, n, aligned, alpha,
+              &sum[r][c], beta);
 }
 // --8<-- [end:deep]
 
 // --8<-- [start:pitch]
 template <int BM, int BN, int BK, int TM, int TN, int PITCH>
 __global__ void __launch_bounds__(BM* BN / (TM * TN))
-    sgemm_pitch(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                int m, int n, int k, float alpha, float beta) {
+    sgemm_pitch(const float* __restrict__ A, const float* __restrict__ B,
+                float* __restrict__ C, int m, int n, int k, float alpha,
+                float beta) {
   constexpr int THREADS = BM * BN / (TM * TN);
-  static_assert(BM * BK % THREADS == 0 && BK * BN % THREADS == 0, "threads share a tile evenly");
+  static_assert(BM * BK % THREADS == 0 && BK * BN % THREADS == 0,
+                "threads share a tile evenly");
   __shared__ __align__(16) float As[BM][PITCH];
   __shared__ float Bs[BK][BN];
   const int t = threadIdx.x;
@@ -95,16 +105,19 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN))
     for (int first = 0; first < BM * BK; first += THREADS) {
       const int i = first + t;
       const int row = top + i / BK, inner = start + i % BK;
-      As[i / BK][i % BK] = row < m && inner < k ? A[(size_t)row * k + inner] : 0.0f;
+      As[i / BK][i % BK] =
+          row < m && inner < k ? A[(size_t)row * k + inner] : 0.0f;
     }
 #pragma unroll
     for (int first = 0; first < BK * BN; first += THREADS) {
       const int i = first + t;
       const int inner = start + i / BN, column = left + i % BN;
-      Bs[i / BN][i % BN] = inner < k && column < n ? B[(size_t)inner * n + column] : 0.0f;
+      Bs[i / BN][i % BN] =
+          inner < k && column < n ? B[(size_t)inner * n + column] : 0.0f;
     }
     __syncthreads();
-    // Not all at once: unrolled further, this takes over 128 registers, and an SM holds one block.
+    // Not all at once: unrolled further, this takes over 128 registers, and an
+    // SM holds one block.
 #pragma unroll 2
     for (int i = 0; i < BK; ++i) {
       float a[TM], b[TN];

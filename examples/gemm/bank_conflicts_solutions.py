@@ -31,7 +31,12 @@ CONFLICT_FREE = LADDER["conflict_free"]
 
 def variant(name, kernel):
     """A kernel of this chapter's solutions, launched as the rungs are."""
-    return replace(CONFLICT_FREE, name=name, path="gemm/bank_conflicts_solutions.cu", kernel=kernel)
+    return replace(
+        CONFLICT_FREE,
+        name=name,
+        path="gemm/bank_conflicts_solutions.cu",
+        kernel=kernel,
+    )
 
 
 # %% solution-1
@@ -43,7 +48,9 @@ def reads_of_a(pitch):
     """Passes of a warp's reads of A in a step of depth 8: two depths at a time where rows begin at even words."""
     words = 2 if pitch % 2 == 0 else 1
     return sum(
-        passes((y + r) * pitch + i, words) for r in range(TM) for i in range(0, depth, words)
+        passes((y + r) * pitch + i, words)
+        for r in range(TM)
+        for i in range(0, depth, words)
     )
 
 
@@ -56,9 +63,14 @@ PITCHES = (8, 9, 10, 12)
 for pitch in PITCHES:
     ct.facts(
         f"pitch {pitch}, per warp and step",
-        {"passes, read A": reads_of_a(pitch), "passes, store A": stores_of_a(pitch)},
+        {
+            "passes, read A": reads_of_a(pitch),
+            "passes, store A": stores_of_a(pitch),
+        },
     )
-pitched = {p: variant(f"pitch {p}", f"sgemm_pitch<128,128,8,8,8,{p}>") for p in PITCHES}
+pitched = {
+    p: variant(f"pitch {p}", f"sgemm_pitch<128,128,8,8,8,{p}>") for p in PITCHES
+}
 for m, n, k in SHAPES:
     problem = Gemm(m, n, k)
     for rung in pitched.values():
@@ -66,7 +78,14 @@ for m, n, k in SHAPES:
 
 # %% bench-1
 large = ct.size(2048, 48)
-LADDER.bench(pitched.values(), m=large, n=large, k=large, rounds=9, name="2048 x 2048 x 2048")
+LADDER.bench(
+    pitched.values(),
+    m=large,
+    n=large,
+    k=large,
+    rounds=9,
+    name="2048 x 2048 x 2048",
+)
 
 # %% solution-2
 row, inner = t // 4, t % 4 * 4  # four lanes bring 16 words of a row
@@ -77,7 +96,10 @@ def stores(pitch):
     return passes(inner * pitch + row)
 
 
-ct.facts("passes of one store, by pitch", {f"{p}": stores(p) for p in range(128, 141)})
+ct.facts(
+    "passes of one store, by pitch",
+    {f"{p}": stores(p) for p in range(128, 141)},
+)
 ct.facts(
     "swapped, pitch 128",
     {
@@ -91,7 +113,9 @@ for m, n, k in SHAPES:
 
 # %% bench-2
 shallow = replace(
-    CONFLICT_FREE, name="two lanes, padded", kernel="sgemm_conflict_free<128,128,16,8,8>"
+    CONFLICT_FREE,
+    name="two lanes, padded",
+    kernel="sgemm_conflict_free<128,128,16,8,8>",
 )
 LADDER.bench(
     [shallow, replace(deep, name="four lanes, swapped")],

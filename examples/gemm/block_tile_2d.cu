@@ -1,17 +1,20 @@
-// Rung 1: a thread computes TM x TN results, so that a word of A is used TN times once it is in a
-// register, and a word of B TM times.
+// Rung 1: a thread computes TM x TN results, so that a word of A is used TN
+// times once it is in a register, and a word of B TM times.
 // @rung kernel=sgemm_block_tile<128,128,8,8,8> block=256 tile=128x128
 #include "edges.cuh"
 
-// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid: x over the columns,
-// y over the rows. A block computes BM rows and BN columns of C, in steps of depth BK.
+// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
+// x over the columns, y over the rows. A block computes BM rows and BN columns
+// of C, in steps of depth BK.
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int TM, int TN>
 __global__ void __launch_bounds__(BM* BN / (TM * TN))
     sgemm_block_tile(const float* __restrict__ A, const float* __restrict__ B,
-                     float* __restrict__ C, int m, int n, int k, float alpha, float beta) {
+                     float* __restrict__ C, int m, int n, int k, float alpha,
+                     float beta) {
   constexpr int THREADS = BM * BN / (TM * TN);
-  static_assert(BM * BK % THREADS == 0 && BK * BN % THREADS == 0, "threads share a tile evenly");
+  static_assert(BM * BK % THREADS == 0 && BK * BN % THREADS == 0,
+                "threads share a tile evenly");
   __shared__ float As[BM][BK];
   __shared__ float Bs[BK][BN];
   const int t = threadIdx.x;
@@ -27,18 +30,21 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN))
     for (int first = 0; first < BM * BK; first += THREADS) {
       const int i = first + t;
       const int row = top + i / BK, inner = start + i % BK;
-      As[i / BK][i % BK] = row < m && inner < k ? A[(size_t)row * k + inner] : 0.0f;
+      As[i / BK][i % BK] =
+          row < m && inner < k ? A[(size_t)row * k + inner] : 0.0f;
     }
 #pragma unroll
     for (int first = 0; first < BK * BN; first += THREADS) {
       const int i = first + t;
       const int inner = start + i / BN, column = left + i % BN;
-      Bs[i / BN][i % BN] = inner < k && column < n ? B[(size_t)inner * n + column] : 0.0f;
+      Bs[i / BN][i % BN] =
+          inner < k && column < n ? B[(size_t)inner * n + column] : 0.0f;
     }
     __syncthreads();
     // --8<-- [end:load]
     // --8<-- [start:multiply]
-    // Not all at once: unrolled further, this takes over 128 registers, and an SM holds one block.
+    // Not all at once: unrolled further, this takes over 128 registers, and an
+    // SM holds one block.
 #pragma unroll 2
     for (int i = 0; i < BK; ++i) {
       float a[TM], b[TN];

@@ -22,7 +22,10 @@ side = ct.size(1024, 48, profiled=1024)  # m = n = k of the counted launches
 THREAD_TILE, BLOCK_TILE = earlier_rungs()[-1], LADDER["block_tile_2d"]
 
 # %% check
-for rung in (THREAD_TILE, BLOCK_TILE):  # these launches come first: the profiler counts them
+for rung in (
+    THREAD_TILE,
+    BLOCK_TILE,
+):  # these launches come first: the profiler counts them
     Gemm(side, side, side).check(rung)
 SHAPES = [
     (1, 1, 1),
@@ -32,7 +35,9 @@ SHAPES = [
     (5, 3, 0),
 ]
 LADDER.check("block_tile_2d", [{"m": m, "n": n, "k": k} for m, n, k in SHAPES])
-LADDER.check("block_tile_2d", [{"m": 100, "n": 70, "k": 50, "alpha": 0.5, "beta": -2.0}])
+LADDER.check(
+    "block_tile_2d", [{"m": 100, "n": 70, "k": 50, "alpha": 0.5, "beta": -2.0}]
+)
 
 
 # %% by-hand
@@ -66,8 +71,12 @@ def words(bm, bn, bk, tm, tn):
     t = np.arange(threads)
     # The loops that load a tile: thread t brings words t, t + threads, ...
     for size in (bm * bk, bk * bn):
-        brought = np.concatenate([first + t for first in range(0, size, threads)])
-        assert (np.bincount(brought, minlength=size) == 1).all()  # each word of the tile once
+        brought = np.concatenate(
+            [first + t for first in range(0, size, threads)]
+        )
+        assert (
+            np.bincount(brought, minlength=size) == 1
+        ).all()  # each word of the tile once
     loads, reads = bm * bk + bk * bn, threads * bk * (tm + tn)
     return side / bk * loads / (bm * bn), side / bk * reads / (bm * bn)
 
@@ -82,7 +91,9 @@ ct.facts(
 # %% predict-passes
 BM, BN, BK, TM, TN = RUNGS["block_tile_2d"]
 x, y = place(LANES, BN, TM, TN)  # of the lanes of warp 0
-FMAS = TM * TN  # of a warp, per unit of depth; an SM starts four in a cycle, and one pass
+FMAS = (
+    TM * TN
+)  # of a warp, per unit of depth; an SM starts four in a cycle, and one pass
 of_a = {  # As[BM][BK]: a lane reads rows y to y + TM - 1, at one depth or at two neighboring ones
     "words": sum(passes((y + r) * BK) for r in range(TM)),
     "pairs": sum(passes((y + r) * BK, 2) for r in range(TM)) / 2,
@@ -97,11 +108,15 @@ ways = {
 }
 ct.facts(
     "passes per unit of depth and warp, for 64 FMAs",
-    {"A, " + name: n for name, n in of_a.items()} | {"B, " + name: n for name, n in of_b.items()},
+    {"A, " + name: n for name, n in of_a.items()}
+    | {"B, " + name: n for name, n in of_b.items()},
 )
 ct.facts(
     "at most, of the FMA limit",
-    {name: (min(100.0, 100 * FMAS / 4 / total), "%") for name, total in ways.items()},
+    {
+        name: (min(100.0, 100 * FMAS / 4 / total), "%")
+        for name, total in ways.items()
+    },
 )
 
 # %% count
@@ -125,7 +140,9 @@ for name, got in zip(("thread_tile", "block_tile_2d"), counted):
             "measured words per result, global": 32 * got[REQUESTS] / results,
             "sectors per request": got[SECTORS] / got[REQUESTS],
             "predicted words per result, shared": expected[name][1],
-            "load instructions per result, shared": 32 * got[SHARED_LOADS] / results,
+            "load instructions per result, shared": 32
+            * got[SHARED_LOADS]
+            / results,
             "passes per FMA": got[SHARED_PASSES] / warp_fmas,
             "instructions per FMA": got[INSTRUCTIONS] / warp_fmas,
         },
@@ -162,13 +179,19 @@ turn = main_turn(code, fmas=BK * TM * TN)
 made_of = count(turn)
 ct.facts(
     "block_tile_2d: instructions of a warp in one step of depth 8",
-    dict(made_of.most_common(8)) | {"all": made_of.total(), "FMAs": (100 * share(turn), "%")},
+    dict(made_of.most_common(8))
+    | {"all": made_of.total(), "FMAs": (100 * share(turn), "%")},
 )
 
 # %% bench
 large = ct.size(4096, 48)
 times = LADDER.bench(
-    [*earlier_rungs(), BLOCK_TILE], m=large, n=large, k=large, rounds=5, name="4096 x 4096 x 4096"
+    [*earlier_rungs(), BLOCK_TILE],
+    m=large,
+    n=large,
+    k=large,
+    rounds=5,
+    name="4096 x 4096 x 4096",
 )
 gain = times["thread_tile"].median_us / times["block_tile_2d"].median_us
 ct.claim(
@@ -185,7 +208,10 @@ ct.claim(
 )
 
 # %% shapes
-TILES = {f"{tm} x {tn}": (128, 128, 8, tm, tn) for tm, tn in ((4, 4), (8, 4), (8, 8), (16, 8))}
+TILES = {
+    f"{tm} x {tn}": (128, 128, 8, tm, tn)
+    for tm, tn in ((4, 4), (8, 4), (8, 8), (16, 8))
+}
 
 
 def instance(tile, problem):
@@ -194,8 +220,19 @@ def instance(tile, problem):
     name = f"sgemm_block_tile<{','.join(map(str, tile))}>"
     kernel = ct.Kernel("gemm/block_tile_2d.cu", name)
     grid = ct.cdiv(problem.n, bn), ct.cdiv(problem.m, bm)
-    arguments = problem.a, problem.b, problem.c, problem.m, problem.n, problem.k, 1.0, 0.0
-    return kernel, lambda: kernel(*arguments, grid=grid, block=bm * bn // (tm * tn))
+    arguments = (
+        problem.a,
+        problem.b,
+        problem.c,
+        problem.m,
+        problem.n,
+        problem.k,
+        1.0,
+        0.0,
+    )
+    return kernel, lambda: kernel(
+        *arguments, grid=grid, block=bm * bn // (tm * tn)
+    )
 
 
 small = Gemm(257, 260, 33)
@@ -206,7 +243,9 @@ for name, tile in TILES.items():
     ct.facts(
         f"{name} results per thread",
         {
-            "FMAs per word from shared memory": tile[3] * tile[4] / (tile[3] + tile[4]),
+            "FMAs per word from shared memory": tile[3]
+            * tile[4]
+            / (tile[3] + tile[4]),
             "sums and operands": tile[3] * tile[4] + tile[3] + tile[4],
             "registers": needs.registers,
             "warps per SM": needs.blocks_per_sm * threads // 32,
@@ -224,7 +263,9 @@ by_shape = ct.bench(
     rounds=7,
     name="4096 x 4096 x 4096, tiles of 128 x 128 x 8",
 )
-gain = by_shape["8 x 8"].median_us / by_shape["16 x 8"].median_us  # a quarter of the words less
+gain = (
+    by_shape["8 x 8"].median_us / by_shape["16 x 8"].median_us
+)  # a quarter of the words less
 ct.claim(
     id="larger-thread-tile-faster",
     source="SGEMM worklog, kernel 5",
@@ -243,5 +284,8 @@ ct.claim(
 row_store = sectors(y * large + x)
 ct.facts(
     "a warp stores one word per lane",
-    {"sectors touched": row_store, "sectors if lanes were neighbors": sectors(LANES)},
+    {
+        "sectors touched": row_store,
+        "sectors if lanes were neighbors": sectors(LANES),
+    },
 )

@@ -15,11 +15,15 @@ def passes(first, words=1):
     """
     first = np.asarray(first)
     group = 32 // words
-    if words > 1 and any((first == first[LANES ^ other]).all() for other in (1, 2)):
+    if words > 1 and any(
+        (first == first[LANES ^ other]).all() for other in (1, 2)
+    ):
         group *= 2
     total = 0
     for begin in range(0, 32, group):
-        wanted = np.unique(first[begin : begin + group, None] + np.arange(words))
+        wanted = np.unique(
+            first[begin : begin + group, None] + np.arange(words)
+        )
         total += np.bincount(wanted % BANKS).max()
     return int(total)
 

@@ -30,7 +30,10 @@ budgets = 24, 48, 100, 224
 found = {registers: best_tile(registers) for registers in budgets}
 ct.facts(
     "best thread tile for sums and operands in so many registers",
-    {f"{registers} registers": f"{tm} x {tn}" for registers, (tm, tn) in found.items()},
+    {
+        f"{registers} registers": f"{tm} x {tn}"
+        for registers, (tm, tn) in found.items()
+    },
 )
 ct.check(np.array(found[100]), np.array([8, 8]), name="100 registers")
 ct.check(np.array(found[224]), np.array([16, 8]), name="224 registers")
@@ -54,12 +57,22 @@ ct.facts(
     | {f"{name}: passes, a row of B": n for name, n in reads.items()},
 )
 strided = read_rung("gemm/block_tiles_strided.cu")
-for m, n, k in [(1, 1, 1), (31, 33, 7), (129, 100, 33), (257, 260, ct.size(132, 36))]:
+for m, n, k in [
+    (1, 1, 1),
+    (31, 33, 7),
+    (129, 100, 33),
+    (257, 260, ct.size(132, 36)),
+]:
     Gemm(m, n, k).check(strided)
 Gemm(100, 70, 50, alpha=0.5, beta=-2.0, integers=True).check(strided)
 
 # %% bench-2
 large = ct.size(4096, 48)
 LADDER.bench(
-    ["block_tile_2d", strided], m=large, n=large, k=large, rounds=5, name="4096 x 4096 x 4096"
+    ["block_tile_2d", strided],
+    m=large,
+    n=large,
+    k=large,
+    rounds=5,
+    name="4096 x 4096 x 4096",
 )

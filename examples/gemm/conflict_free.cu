@@ -1,27 +1,33 @@
-// Rung 3: no two lanes of a warp wait for the same bank. A row of the turned tile is four words
-// longer, for the stores; a thread's columns come in groups of four, for the loads.
+// Rung 3: no two lanes of a warp wait for the same bank. A row of the turned
+// tile is four words longer, for the stores; a thread's columns come in groups
+// of four, for the loads.
 // @rung kernel=sgemm_conflict_free<128,128,8,8,8> block=256 tile=128x128
 #include "edges.cuh"
 
-// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid: x over the columns,
-// y over the rows. A block computes BM rows and BN columns of C, in steps of depth BK.
+// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
+// x over the columns, y over the rows. A block computes BM rows and BN columns
+// of C, in steps of depth BK.
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int TM, int TN>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
-    sgemm_conflict_free(const float* __restrict__ A, const float* __restrict__ B,
-                        float* __restrict__ C, int m, int n, int k, float alpha, float beta) {
+    sgemm_conflict_free(const float* __restrict__ A,
+                        const float* __restrict__ B, float* __restrict__ C,
+                        int m, int n, int k, float alpha, float beta) {
   constexpr int THREADS = BM * BN / (TM * TN);
-  static_assert(BK % 8 == 0 && TM % 4 == 0 && TN % 4 == 0, "four words at a time");
-  static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0, "shared evenly");
-  // Two lanes store the same row of A, four rows of As apart: 4 * 4 words of padding are half the
-  // banks, and 16 such pairs use every bank once.
+  static_assert(BK % 8 == 0 && TM % 4 == 0 && TN % 4 == 0,
+                "four words at a time");
+  static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0,
+                "shared evenly");
+  // Two lanes store the same row of A, four rows of As apart: 4 * 4 words of
+  // padding are half the banks, and 16 such pairs use every bank once.
   __shared__ __align__(16) float As[BK][BM + 4];
   __shared__ __align__(16) float Bs[BK][BN];
   const int t = threadIdx.x;
   const int left = blockIdx.x * BN, top = blockIdx.y * BM;
   // --8<-- [start:place]
-  // The first column and row of this thread's results, in the tile. Threads side by side have four
-  // columns each, and each thread the next four NEXT further on: lanes read words side by side.
+  // The first column and row of this thread's results, in the tile. Threads
+  // side by side have four columns each, and each thread the next four NEXT
+  // further on: lanes read words side by side.
   constexpr int NEXT = BN / TN * 4;
   const int x = t % (BN / TN) * 4, y = t / (BN / TN) * TM;
   const bool aligned = k % 4 == 0 && n % 4 == 0;
@@ -55,7 +61,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
       __align__(16) float a[TM], b[TN];
 #pragma unroll
       for (int r = 0; r < TM; r += 4)
-        *reinterpret_cast<float4*>(&a[r]) = *reinterpret_cast<const float4*>(&As[i][y + r]);
+        *reinterpret_cast<float4*>(&a[r]) =
+            *reinterpret_cast<const float4*>(&As[i][y + r]);
 #pragma unroll
       for (int c = 0; c < TN; c += 4)
         *reinterpret_cast<float4*>(&b[c]) =
@@ -73,7 +80,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   for (int r = 0; r < TM; ++r)
 #pragma unroll
     for (int c = 0; c < TN; c += 4)
-      update4(C, top + y + r, left + x + c / 4 * NEXT, m, n, aligned, alpha, &sum[r][c], beta);
+      update4(C, top + y + r, left + x + c / 4 * NEXT, m, n, aligned, alpha,
+              &sum[r][c], beta);
   // --8<-- [end:store]
 }
 // --8<-- [end:kernel]

@@ -1,35 +1,45 @@
-// Rung 5: while a tile is multiplied the next is already on its way from global memory, into
-// registers, and from there into a second buffer, so that one barrier per tile is enough.
+// Rung 5: while a tile is multiplied the next is already on its way from global
+// memory, into registers, and from there into a second buffer, so that one
+// barrier per tile is enough.
 // @rung kernel=sgemm_double_buffer<128,128,8,32,64,8,8> block=256 tile=128x128
 #include "edges.cuh"
 
-// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid: x over the columns,
-// y over the rows. A block computes BM rows and BN columns of C, in steps of depth BK.
+// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
+// x over the columns, y over the rows. A block computes BM rows and BN columns
+// of C, in steps of depth BK.
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int WM, int WN, int TM, int TN>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
-    sgemm_double_buffer(const float* __restrict__ A, const float* __restrict__ B,
-                        float* __restrict__ C, int m, int n, int k, float alpha, float beta) {
+    sgemm_double_buffer(const float* __restrict__ A,
+                        const float* __restrict__ B, float* __restrict__ C,
+                        int m, int n, int k, float alpha, float beta) {
   constexpr int THREADS = BM * BN / (TM * TN);
-  static_assert(BK % 8 == 0 && TM % 4 == 0 && TN % 4 == 0, "four words at a time");
-  static_assert(WM * WN == 32 * TM * TN && BM % WM == 0 && BN % WN == 0, "tiles of whole warps");
-  static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0, "shared evenly");
-  // Two lanes store the same row of A, four rows of As apart: 4 * 4 words of padding are half the
-  // banks, and 16 such pairs use every bank once.
+  static_assert(BK % 8 == 0 && TM % 4 == 0 && TN % 4 == 0,
+                "four words at a time");
+  static_assert(WM * WN == 32 * TM * TN && BM % WM == 0 && BN % WN == 0,
+                "tiles of whole warps");
+  static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0,
+                "shared evenly");
+  // Two lanes store the same row of A, four rows of As apart: 4 * 4 words of
+  // padding are half the banks, and 16 such pairs use every bank once.
   __shared__ __align__(16) float As[2][BK][BM + 4];
   __shared__ __align__(16) float Bs[2][BK][BN];
   const int t = threadIdx.x;
   const int left = blockIdx.x * BN, top = blockIdx.y * BM;
   // --8<-- [start:place]
-  // Lanes stand in LANES columns and 32 / LANES rows. They are numbered so that of two neighbors
-  // one stands below the other and needs the same words of B, and of two pairs the same of A.
+  // Lanes stand in LANES columns and 32 / LANES rows. They are numbered so that
+  // of two neighbors one stands below the other and needs the same words of B,
+  // and of two pairs the same of A.
   constexpr int LANES = WN / TN;
   const int warp = t / 32, lane = t % 32;
-  const int lane_x = lane / 2 % LANES, lane_y = lane / (2 * LANES) * 2 + lane % 2;
-  // The first column and row of this thread's results, in the tile. Lanes side by side have four
-  // columns each, and each lane the next four NEXT further on: lanes read words side by side.
+  const int lane_x = lane / 2 % LANES,
+            lane_y = lane / (2 * LANES) * 2 + lane % 2;
+  // The first column and row of this thread's results, in the tile. Lanes side
+  // by side have four columns each, and each lane the next four NEXT further
+  // on: lanes read words side by side.
   constexpr int NEXT = LANES * 4;
-  const int x = warp % (BN / WN) * WN + lane_x * 4, y = warp / (BN / WN) * WM + lane_y * TM;
+  const int x = warp % (BN / WN) * WN + lane_x * 4,
+            y = warp / (BN / WN) * WM + lane_y * TM;
   const bool aligned = k % 4 == 0 && n % 4 == 0;
   float sum[TM][TN] = {};
   // --8<-- [end:place]
@@ -84,7 +94,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
       __align__(16) float a[TM], b[TN];
 #pragma unroll
       for (int r = 0; r < TM; r += 4)
-        *reinterpret_cast<float4*>(&a[r]) = *reinterpret_cast<const float4*>(&As[stage][i][y + r]);
+        *reinterpret_cast<float4*>(&a[r]) =
+            *reinterpret_cast<const float4*>(&As[stage][i][y + r]);
 #pragma unroll
       for (int c = 0; c < TN; c += 4)
         *reinterpret_cast<float4*>(&b[c]) =
@@ -95,7 +106,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
         for (int c = 0; c < TN; ++c) sum[r][c] += a[r] * b[c];
     }
     // --8<-- [end:multiply]
-    // Nobody reads the other buffer: all have passed the barrier since they did.
+    // Nobody reads the other buffer: all have passed the barrier since they
+    // did.
     stage ^= 1;
     keep(stage);
     __syncthreads();
@@ -106,7 +118,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   for (int r = 0; r < TM; ++r)
 #pragma unroll
     for (int c = 0; c < TN; c += 4)
-      update4(C, top + y + r, left + x + c / 4 * NEXT, m, n, aligned, alpha, &sum[r][c], beta);
+      update4(C, top + y + r, left + x + c / 4 * NEXT, m, n, aligned, alpha,
+              &sum[r][c], beta);
   // --8<-- [end:store]
 }
 // --8<-- [end:kernel]

@@ -1,5 +1,6 @@
-// One product in four orders of loading and multiplying, with the clock read in between; and both
-// kinds of A tile for both kinds of copy. C = A B for extents that are multiples of the tiles.
+// One product in four orders of loading and multiplying, with the clock read in
+// between; and both kinds of A tile for both kinds of copy. C = A B for extents
+// that are multiples of the tiles.
 // @instance ordered<8, ONE_BUFFER, true, true>
 // @instance ordered<8, TWO_BUFFERS, true, true>
 // @instance ordered<8, THROUGH_REGISTERS, true, true>
@@ -7,19 +8,21 @@
 // expect: spills
 #include <cuda_pipeline.h>
 
-constexpr int BM = 128, BN = 128, WM = 32, WN = 64, TM = 8, TN = 8, THREADS = 256;
+constexpr int BM = 128, BN = 128, WM = 32, WN = 64, TM = 8, TN = 8,
+              THREADS = 256;
 
-// Load a tile, then multiply it: with one buffer and two barriers, or with two buffers and one
-// barrier. Or start the load of the next tile, then multiply this one: the next one waits in
-// registers, or goes straight to shared memory.
+// Load a tile, then multiply it: with one buffer and two barriers, or with two
+// buffers and one barrier. Or start the load of the next tile, then multiply
+// this one: the next one waits in registers, or goes straight to shared memory.
 constexpr int ONE_BUFFER = 0, TWO_BUFFERS = 1, THROUGH_REGISTERS = 2, ASYNC = 3;
 
-// What is stamped of each tile: its loads begin to be issued, it has arrived, its multiplication
-// begins and ends.
+// What is stamped of each tile: its loads begin to be issued, it has arrived,
+// its multiplication begins and ends.
 constexpr int ISSUED = 0, ARRIVED = 1, BEGUN = 2, DONE = 3, EVENTS = 4;
 
 // --8<-- [start:clock]
-// Cycles of this SM. The memory clobber keeps loads and stores on their side of the reading.
+// Cycles of this SM. The memory clobber keeps loads and stores on their side of
+// the reading.
 __device__ __forceinline__ unsigned now() {
   unsigned cycles;
   asm volatile("mov.u32 %0, %%clock;" : "=r"(cycles)::"memory");
@@ -27,18 +30,22 @@ __device__ __forceinline__ unsigned now() {
 }
 // --8<-- [end:clock]
 
-// TURNED: a tile of A lies in shared memory with its depth downwards, so that four words are four
-// rows; otherwise as in global memory, so that four words are four steps of depth.
+// TURNED: a tile of A lies in shared memory with its depth downwards, so that
+// four words are four rows; otherwise as in global memory, so that four words
+// are four steps of depth.
 template <int BK, int ORDER, bool TURNED, bool STAMPED>
 __global__ void __launch_bounds__(THREADS, 2)
-    ordered(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int n,
-            int k, unsigned* __restrict__ stamps, int first, int count) {
+    ordered(const float* __restrict__ A, const float* __restrict__ B,
+            float* __restrict__ C, int n, int k, unsigned* __restrict__ stamps,
+            int first, int count) {
   __shared__ __align__(16) float As[2][BK * (BM + 4)];
   __shared__ __align__(16) float Bs[2][BK][BN];
   const int t = threadIdx.x, warp = t / 32, lane = t % 32;
   const int left = blockIdx.x * BN, top = blockIdx.y * BM;
-  constexpr int LANES = WN / TN, NEXT = LANES * 4, BELOW = TURNED ? 1 : 32 / LANES;
-  const int lane_x = lane / 2 % LANES, lane_y = lane / (2 * LANES) * 2 + lane % 2;
+  constexpr int LANES = WN / TN, NEXT = LANES * 4,
+                BELOW = TURNED ? 1 : 32 / LANES;
+  const int lane_x = lane / 2 % LANES,
+            lane_y = lane / (2 * LANES) * 2 + lane % 2;
   const int x = warp % (BN / WN) * WN + lane_x * 4;
   const int y = warp / (BN / WN) * WM + lane_y * (TURNED ? TM : 1);
   float sum[TM][TN] = {};
@@ -53,18 +60,21 @@ __global__ void __launch_bounds__(THREADS, 2)
   // --8<-- [end:stamp]
 
   const auto place_a = [](int inner, int row) {
-    return TURNED ? inner * (BM + 4) + row : (inner / 8 * BM + row) * 8 + inner % 8;
+    return TURNED ? inner * (BM + 4) + row
+                  : (inner / 8 * BM + row) * 8 + inner % 8;
   };
-  constexpr int PARTS = BM * BK / 4 / THREADS;  // of A, and as many of B: four words each
+  constexpr int PARTS =
+      BM * BK / 4 / THREADS;  // of A, and as many of B: four words each
   float4 a_next[PARTS], b_next[PARTS];
   const auto fetch = [&](int start) {
 #pragma unroll
     for (int part = 0; part < PARTS; ++part) {
       const int i = part * THREADS + t;
       const int row = i / 2 % BM, inner = i / 2 / BM * 8 + t % 2 * 4;
-      a_next[part] = *reinterpret_cast<const float4*>(A + (size_t)(top + row) * k + start + inner);
-      b_next[part] = *reinterpret_cast<const float4*>(B + (size_t)(start + i / (BN / 4)) * n +
-                                                      left + i % (BN / 4) * 4);
+      a_next[part] = *reinterpret_cast<const float4*>(
+          A + (size_t)(top + row) * k + start + inner);
+      b_next[part] = *reinterpret_cast<const float4*>(
+          B + (size_t)(start + i / (BN / 4)) * n + left + i % (BN / 4) * 4);
     }
   };
   const auto keep = [&](int stage) {
@@ -82,7 +92,8 @@ __global__ void __launch_bounds__(THREADS, 2)
       } else {
         *reinterpret_cast<float4*>(to) = a_next[part];
       }
-      *reinterpret_cast<float4*>(&Bs[stage][i / (BN / 4)][i % (BN / 4) * 4]) = b_next[part];
+      *reinterpret_cast<float4*>(&Bs[stage][i / (BN / 4)][i % (BN / 4) * 4]) =
+          b_next[part];
     }
   };
   const auto copy = [&](int stage, int start) {
@@ -93,15 +104,18 @@ __global__ void __launch_bounds__(THREADS, 2)
         const int row = i / 2 % BM, inner = i / 2 / BM * 8 + t % 2 * 4;
         const float* from = A + (size_t)(top + row) * k + start + inner;
         float* to = &As[stage][TURNED ? place_a(inner, row) : 4 * i];
-        if constexpr (TURNED) {  // each word has a place of its own, so it is a copy of its own
+        if constexpr (TURNED) {  // each word has a place of its own, so it is a
+                                 // copy of its own
 #pragma unroll
-          for (int j = 0; j < 4; ++j) __pipeline_memcpy_async(to + j * (BM + 4), from + j, 4);
+          for (int j = 0; j < 4; ++j)
+            __pipeline_memcpy_async(to + j * (BM + 4), from + j, 4);
         } else {
           __pipeline_memcpy_async(to, from, 16);
         }
-        __pipeline_memcpy_async(&Bs[stage][i / (BN / 4)][i % (BN / 4) * 4],
-                                B + (size_t)(start + i / (BN / 4)) * n + left + i % (BN / 4) * 4,
-                                16);
+        __pipeline_memcpy_async(
+            &Bs[stage][i / (BN / 4)][i % (BN / 4) * 4],
+            B + (size_t)(start + i / (BN / 4)) * n + left + i % (BN / 4) * 4,
+            16);
       }
     }
     __pipeline_commit();
@@ -130,14 +144,14 @@ __global__ void __launch_bounds__(THREADS, 2)
       __align__(16) float a[TM][4], b[TN];
 #pragma unroll
       for (int r = 0; r < TM; ++r)
-        *reinterpret_cast<float4*>(a[r]) =
-            *reinterpret_cast<const float4*>(&As[stage][place_a(i, y + r * BELOW)]);
+        *reinterpret_cast<float4*>(a[r]) = *reinterpret_cast<const float4*>(
+            &As[stage][place_a(i, y + r * BELOW)]);
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
 #pragma unroll
         for (int c = 0; c < TN; c += 4)
-          *reinterpret_cast<float4*>(&b[c]) =
-              *reinterpret_cast<const float4*>(&Bs[stage][i + j][x + c / 4 * NEXT]);
+          *reinterpret_cast<float4*>(&b[c]) = *reinterpret_cast<const float4*>(
+              &Bs[stage][i + j][x + c / 4 * NEXT]);
 #pragma unroll
         for (int r = 0; r < TM; ++r)
 #pragma unroll
@@ -208,6 +222,7 @@ __global__ void __launch_bounds__(THREADS, 2)
   for (int r = 0; r < TM; ++r)
 #pragma unroll
     for (int c = 0; c < TN; c += 4)
-      *reinterpret_cast<float4*>(C + (size_t)(top + y + r * BELOW) * n + left + x + c / 4 * NEXT) =
+      *reinterpret_cast<float4*>(C + (size_t)(top + y + r * BELOW) * n + left +
+                                 x + c / 4 * NEXT) =
           make_float4(sum[r][c], sum[r][c + 1], sum[r][c + 2], sum[r][c + 3]);
 }

@@ -34,7 +34,10 @@ compile_ahead(  # side by side
     [(LADDER[name].path, LADDER[name].kernel) for name in COUNTED]
     + [("gemm/double_buffering.cu", kernel) for kernel in FACTORS.values()]
 )
-factors = {name: ct.Kernel("gemm/double_buffering.cu", kernel) for name, kernel in FACTORS.items()}
+factors = {
+    name: ct.Kernel("gemm/double_buffering.cu", kernel)
+    for name, kernel in FACTORS.items()
+}
 no_stamps = ct.to_device(np.zeros(1, "uint32"))
 
 
@@ -62,8 +65,12 @@ SHAPES = [
     (5, 3, 0),
 ]
 for name in COUNTED[1:]:
-    LADDER.check(name, [{"m": m, "n": n, "k": k, "integers": True} for m, n, k in SHAPES])
-    LADDER.check(name, [{"m": 200, "n": 132, "k": 68, "alpha": 0.5, "beta": -1.0}])
+    LADDER.check(
+        name, [{"m": m, "n": n, "k": k, "integers": True} for m, n, k in SHAPES]
+    )
+    LADDER.check(
+        name, [{"m": 200, "n": 132, "k": 68, "alpha": 0.5, "beta": -1.0}]
+    )
 
 # %% predict
 TILE, DEPTH = 128, 8
@@ -89,7 +96,10 @@ ORDERS = {
     "cp.async": "ordered<8, ASYNC, false, true>",
 }
 ISSUED, ARRIVED, BEGUN, DONE = range(4)
-stamped = {name: ct.Kernel("gemm/double_buffering.cu", kernel) for name, kernel in ORDERS.items()}
+stamped = {
+    name: ct.Kernel("gemm/double_buffering.cu", kernel)
+    for name, kernel in ORDERS.items()
+}
 first, count = ct.size(24, 2), ct.size(16, 4)  # the tiles that are stamped
 depth = ct.size(512, 64)
 
@@ -104,7 +114,9 @@ def stamps(kernel, wide, high):
                grid=(wide, high), block=256)  # fmt: skip
     problem.compare(f"{kernel.name}, {wide * high} blocks")
     raw = out.get()
-    return (raw - raw[:, :1, :1]).astype("int32")  # the clock's lower half may wrap around
+    return (raw - raw[:, :1, :1]).astype(
+        "int32"
+    )  # the clock's lower half may wrap around
 
 
 def medians(at):
@@ -121,7 +133,9 @@ grids = {1: (wide, gpu.sm_count // wide), 2: (wide, 2 * (gpu.sm_count // wide))}
 if ct.size(0, 1):
     grids = {1: (1, 2), 2: (1, 2)}
 alone = {name: stamps(kernel, *grids[1]) for name, kernel in stamped.items()}
-together = {name: medians(stamps(kernel, *grids[2])) for name, kernel in stamped.items()}
+together = {
+    name: medians(stamps(kernel, *grids[2])) for name, kernel in stamped.items()
+}
 
 # %% alone
 for name, at in alone.items():
@@ -138,7 +152,9 @@ for name, at in alone.items():
 
 # %% timeline
 DRAWN = 4
-block = grids[1][0] * grids[1][1] // 2  # any would do: one from the middle of the grid
+block = (
+    grids[1][0] * grids[1][1] // 2
+)  # any would do: one from the middle of the grid
 for name, at in alone.items():
     events = {}
     zero = at[block, 0, ISSUED]
@@ -146,7 +162,10 @@ for name, at in alone.items():
         for label, event in (
             ("issued", ISSUED), ("arrived", ARRIVED), ("begun", BEGUN), ("done", DONE)
         ):  # fmt: skip
-            events[f"tile {first + i} {label}"] = (int(at[block, i, event] - zero), "cycles")
+            events[f"tile {first + i} {label}"] = (
+                int(at[block, i, event] - zero),
+                "cycles",
+            )
     ct.facts(f"{name}: block {block}, thread 0", events)
 
 # %% together
@@ -154,7 +173,10 @@ late = medians(alone["one buffer"])
 load, multiply = late["load"], late["multiply"]
 predicted = {  # from the two times of the first order, with one block per SM
     "one buffer": (load + multiply, max(load + multiply, 2 * multiply)),
-    "two buffers, loads late": (load + multiply, max(load + multiply, 2 * multiply)),
+    "two buffers, loads late": (
+        load + multiply,
+        max(load + multiply, 2 * multiply),
+    ),
     "two buffers, loads early": (max(load, multiply), 2 * multiply),
 }
 for name, (one, two) in predicted.items():
@@ -162,7 +184,10 @@ for name, (one, two) in predicted.items():
         f"{name}: cycles per step",
         {
             "one block per SM, predicted": (one, "cycles"),
-            "one block per SM, measured": (medians(alone[name])["step"], "cycles"),
+            "one block per SM, measured": (
+                medians(alone[name])["step"],
+                "cycles",
+            ),
             "two blocks per SM, predicted": (two, "cycles"),
             "two blocks per SM, measured": (together[name]["step"], "cycles"),
         },
@@ -206,7 +231,9 @@ def multiplications_between(turn, load, use):
 
 # The same kernels without stamps: how many FFMAs the compiler leaves between a load and its use.
 plain = {
-    "one buffer": ct.Kernel("gemm/double_buffering.cu", "ordered<8, ONE_BUFFER, true, false>"),
+    "one buffer": ct.Kernel(
+        "gemm/double_buffering.cu", "ordered<8, ONE_BUFFER, true, false>"
+    ),
     "two buffers, loads late": ct.Kernel(
         "gemm/double_buffering.cu", "ordered<8, TWO_BUFFERS, true, false>"
     ),
@@ -230,11 +257,18 @@ DEPTHS = {
 }
 rungs = {name: LADDER[name] for name in COUNTED}
 for name, (rung, arguments) in DEPTHS.items():
-    rungs[name] = replace(LADDER[rung], name=name, kernel=f"sgemm_{rung}{arguments}")
-    Gemm(*ct.size((257, 260, 132), (130, 132, 100)), integers=True).check(rungs[name])
+    rungs[name] = replace(
+        LADDER[rung], name=name, kernel=f"sgemm_{rung}{arguments}"
+    )
+    Gemm(*ct.size((257, 260, 132), (130, 132, 100)), integers=True).check(
+        rungs[name]
+    )
 problem.check(rungs["double_buffer"])
 times = ct.bench(
-    {**{name: problem.launcher(rung) for name, rung in rungs.items()}, **problem.vendors()},
+    {
+        **{name: problem.launcher(rung) for name, rung in rungs.items()},
+        **problem.vendors(),
+    },
     flops=problem.flops,
     rounds=11,
     name=f"{large} x {large} x {large}",
@@ -265,18 +299,29 @@ for name in COUNTED:
         ct.facts(
             f"{name}, 2048 x 2048 x 2048",
             {
-                "FFMA share of the instructions": (100 * c[FFMA] / 32 / c[INSTRUCTIONS], "%"),
+                "FFMA share of the instructions": (
+                    100 * c[FFMA] / 32 / c[INSTRUCTIONS],
+                    "%",
+                ),
                 "issue slots used": (c[ACTIVE], "%"),
-                **{f"warps waiting, {what}": c[metric] for what, metric in STALLS.items()},
+                **{
+                    f"warps waiting, {what}": c[metric]
+                    for what, metric in STALLS.items()
+                },
             },
         )
 
 # %% dummies
 # What the compiler puts before a copy: loads from shared memory with a predicate that is never true.
-turns = {name: turn_of(LADDER[name].compile()) for name in ("double_buffer", "async_copy")}
+turns = {
+    name: turn_of(LADDER[name].compile())
+    for name in ("double_buffer", "async_copy")
+}
 for name, turn in turns.items():
     counted = loops.count(turn)
-    never = sum(times for i, times in turn if i.op == "LDS" and i.predicate == "@!PT")
+    never = sum(
+        times for i, times in turn if i.op == "LDS" and i.predicate == "@!PT"
+    )
     ct.facts(
         f"{name}: a turn of the loop",
         {
@@ -297,11 +342,17 @@ for name, turn in turns.items():
     )
 code = [i for i, _ in turns["async_copy"]]
 place = next(k for k, i in enumerate(code) if i.name.startswith("LDGSTS"))
-print(*(f"{i.predicate} {i.text}".strip() for i in code[place - 3 : place + 1]), sep="\n")
+print(
+    *(f"{i.predicate} {i.text}".strip() for i in code[place - 3 : place + 1]),
+    sep="\n",
+)
 
 # %% factors
 factor_times = ct.bench(
-    {name: lambda kernel=kernel: run_factor(kernel, problem) for name, kernel in factors.items()},
+    {
+        name: lambda kernel=kernel: run_factor(kernel, problem)
+        for name, kernel in factors.items()
+    },
     flops=problem.flops,
     rounds=11,
     name=f"BK 8, no edges, {large} x {large} x {large}",
@@ -319,10 +370,15 @@ for name in FACTORS:
                 "registers": factors[name].resources(256).registers,
                 "instructions": c[INSTRUCTIONS] / b[INSTRUCTIONS],
                 "slots used": c[ACTIVE] / b[ACTIVE],
-                "cycles, by both": c[INSTRUCTIONS] / b[INSTRUCTIONS] * b[ACTIVE] / c[ACTIVE],
+                "cycles, by both": c[INSTRUCTIONS]
+                / b[INSTRUCTIONS]
+                * b[ACTIVE]
+                / c[ACTIVE],
                 "cycles, measured": c[CYCLES] / b[CYCLES],
                 "FFMAs with two registers of a bank": (
-                    100 * loops.bank_conflicts(turn_of(factors[name])) / (8 * 8 * DEPTH),
+                    100
+                    * loops.bank_conflicts(turn_of(factors[name]))
+                    / (8 * 8 * DEPTH),
                     "%",
                 ),
                 "warps waiting, shared memory": c[STALLS["shared memory"]],

@@ -29,14 +29,31 @@ def finish(load, multiply, tiles, buffers):
     return done[-1]
 
 
-ct.check(np.array([finish(700, 1000, 100, 1)]), np.array([170_000]), name="one buffer")
-ct.check(np.array([finish(700, 1000, 100, 2)]), np.array([100_700]), name="two buffers")
-ct.check(np.array([finish(2500, 1000, 100, 2)]), np.array([176_000]), name="a slow load")
-ct.check(np.array([finish(2500, 1000, 100, 4)]), np.array([102_500]), name="four buffers")
+ct.check(
+    np.array([finish(700, 1000, 100, 1)]),
+    np.array([170_000]),
+    name="one buffer",
+)
+ct.check(
+    np.array([finish(700, 1000, 100, 2)]),
+    np.array([100_700]),
+    name="two buffers",
+)
+ct.check(
+    np.array([finish(2500, 1000, 100, 2)]),
+    np.array([176_000]),
+    name="a slow load",
+)
+ct.check(
+    np.array([finish(2500, 1000, 100, 4)]),
+    np.array([102_500]),
+    name="four buffers",
+)
 ct.facts(
     "time per tile, multiplication 1000",
     {
-        f"load {load}: {buffers} buffers": finish(load, 1000, 100, buffers) / 100
+        f"load {load}: {buffers} buffers": finish(load, 1000, 100, buffers)
+        / 100
         for load in (700, 2500)
         for buffers in (1, 2, 3, 4)
     },
@@ -53,11 +70,21 @@ row_sums = {
 for columns in (1, 31, 129, 1000, 4096):
     x_host = ct.rng(0).standard_normal((33, columns), dtype="float32")
     x, expected = ct.to_device(x_host), x_host.sum(axis=1, dtype="float64")
-    bound = columns * np.finfo("float32").eps * float(np.abs(x_host).sum(axis=1).max())
+    bound = (
+        columns
+        * np.finfo("float32").eps
+        * float(np.abs(x_host).sum(axis=1).max())
+    )
     for ahead, kernel in row_sums.items():
         out = ct.empty(33, "float32")
         kernel(x, out, columns, grid=33, block=128)
-        ct.check(out, expected, name=f"{ahead} ahead, {columns} columns", rtol=0, atol=bound)
+        ct.check(
+            out,
+            expected,
+            name=f"{ahead} ahead, {columns} columns",
+            rtol=0,
+            atol=bound,
+        )
 
 # %% bench-2
 # One block per SM, so that nobody else hides what this block waits for.
@@ -66,7 +93,9 @@ x = ct.to_device(ct.rng(1).standard_normal((rows, columns), dtype="float32"))
 out = ct.empty(rows, "float32")
 ct.bench(
     {
-        f"{ahead} ahead": lambda kernel=kernel: kernel(x, out, columns, grid=rows, block=128)
+        f"{ahead} ahead": lambda kernel=kernel: kernel(
+            x, out, columns, grid=rows, block=128
+        )
         for ahead, kernel in row_sums.items()
     },
     bytes=x.nbytes,

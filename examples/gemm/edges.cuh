@@ -1,14 +1,17 @@
-// Four neighboring words of a row-major matrix at a time, right up to its edges.
+// Four neighboring words of a row-major matrix at a time, right up to its
+// edges.
 #pragma once
 
-// aligned, here and below: the number of columns is a multiple of 4. Then four words that begin at
-// a multiple of 4 lie at a multiple of 16 bytes, as one instruction needs them, and are all inside
-// the matrix or all outside. Otherwise they are moved one by one.
+// aligned, here and below: the number of columns is a multiple of 4. Then four
+// words that begin at a multiple of 4 lie at a multiple of 16 bytes, as one
+// instruction needs them, and are all inside the matrix or all outside.
+// Otherwise they are moved one by one.
 
 // Words column to column + 3 of a row; zeros where the matrix ends.
 // --8<-- [start:load]
-__device__ __forceinline__ float4 load4(const float* __restrict__ X, int row, int column, int rows,
-                                        int columns, bool aligned) {
+__device__ __forceinline__ float4 load4(const float* __restrict__ X, int row,
+                                        int column, int rows, int columns,
+                                        bool aligned) {
   float4 words = {0, 0, 0, 0};
   if (row < rows && column < columns) {
     const float* x = X + (size_t)row * columns + column;
@@ -26,27 +29,32 @@ __device__ __forceinline__ float4 load4(const float* __restrict__ X, int row, in
 }
 // --8<-- [end:load]
 
-// alpha sum + beta c. For beta = 0, c is not read: whatever it holds, NaN included, is no operand.
+// alpha sum + beta c. For beta = 0, c is not read: whatever it holds, NaN
+// included, is no operand.
 // --8<-- [start:blend]
-__device__ __forceinline__ float blend(float alpha, float sum, float beta, const float* c) {
+__device__ __forceinline__ float blend(float alpha, float sum, float beta,
+                                       const float* c) {
   return beta == 0 ? alpha * sum : alpha * sum + beta * *c;
 }
 // --8<-- [end:blend]
 
-// C = alpha sum + beta C for words column to column + 3 of a row, as far as C reaches.
+// C = alpha sum + beta C for words column to column + 3 of a row, as far as C
+// reaches.
 // --8<-- [start:update]
-__device__ __forceinline__ void update4(float* __restrict__ C, int row, int column, int rows,
-                                        int columns, bool aligned, float alpha,
-                                        const float* __restrict__ sum, float beta) {
+__device__ __forceinline__ void update4(float* __restrict__ C, int row,
+                                        int column, int rows, int columns,
+                                        bool aligned, float alpha,
+                                        const float* __restrict__ sum,
+                                        float beta) {
   if (row >= rows) return;
   float* c = C + (size_t)row * columns + column;
   if (aligned) {
     if (column >= columns) return;
     float4 old = {0, 0, 0, 0};
     if (beta != 0) old = *reinterpret_cast<float4*>(c);
-    *reinterpret_cast<float4*>(c) =
-        make_float4(blend(alpha, sum[0], beta, &old.x), blend(alpha, sum[1], beta, &old.y),
-                    blend(alpha, sum[2], beta, &old.z), blend(alpha, sum[3], beta, &old.w));
+    *reinterpret_cast<float4*>(c) = make_float4(
+        blend(alpha, sum[0], beta, &old.x), blend(alpha, sum[1], beta, &old.y),
+        blend(alpha, sum[2], beta, &old.z), blend(alpha, sum[3], beta, &old.w));
   } else {
 #pragma unroll
     for (int i = 0; i < 4; ++i)

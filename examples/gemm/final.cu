@@ -1,5 +1,5 @@
-// C = alpha op(A) op(B) + beta C in fp32, for any sizes, leading dimensions and transpositions.
-// requires: sm_80
+// C = alpha op(A) op(B) + beta C in fp32, for any sizes, leading dimensions and
+// transpositions. requires: sm_80
 // @rung kernel=sgemm<64,128,16,8,8,3,3,4,false,false> launch=sgemm
 // @instance sgemm<64,128,16,8,8,3,3,1,false,true>
 // @instance sgemm<64,64,16,8,4,4,4,1,true,false>
@@ -7,17 +7,20 @@
 // @instance sgemm<128,256,16,8,16,4,1,4,false,false>
 
 // --8<-- [start:operand]
-// Start to copy WORDS words from global into shared memory, past the registers; only the first
-// `bytes` are read, zeros stand for the rest. Nothing happens unless `wanted`, and this without a
-// branch, which would keep the compiler from mixing copies and arithmetic.
+// Start to copy WORDS words from global into shared memory, past the registers;
+// only the first `bytes` are read, zeros stand for the rest. Nothing happens
+// unless `wanted`, and this without a branch, which would keep the compiler
+// from mixing copies and arithmetic.
 template <int WORDS>
-__device__ __forceinline__ void copy_async(unsigned to, const float* from, int bytes, bool wanted) {
-#define COPY(TO_WHERE, SIZE)                                                                 \
-  asm volatile(                                                                              \
-      "{ .reg .pred wanted;"                                                                 \
-      "  setp.ne.s32 wanted, %3, 0;"                                                         \
-      "  @wanted cp.async." TO_WHERE ".shared.global [%0], [%1], " SIZE ", %2; }" ::"r"(to), \
-      "l"(from), "r"(bytes), "r"((int)wanted)                                                \
+__device__ __forceinline__ void copy_async(unsigned to, const float* from,
+                                           int bytes, bool wanted) {
+#define COPY(TO_WHERE, SIZE)                                            \
+  asm volatile(                                                         \
+      "{ .reg .pred wanted;"                                            \
+      "  setp.ne.s32 wanted, %3, 0;"                                    \
+      "  @wanted cp.async." TO_WHERE ".shared.global [%0], [%1], " SIZE \
+      ", %2; }" ::"r"(to),                                              \
+      "l"(from), "r"(bytes), "r"((int)wanted)                           \
       : "memory")
   if constexpr (WORDS == 4)
     COPY("cg", "16");  // past the L1 cache as well
@@ -27,43 +30,52 @@ __device__ __forceinline__ void copy_async(unsigned to, const float* from, int b
 }
 
 // Copies are counted in groups: one for each step of depth, be it empty.
-__device__ __forceinline__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+__device__ __forceinline__ void commit() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
 
 template <int GROUPS>
 __device__ __forceinline__ void wait_for_all_but() {
   asm volatile("cp.async.wait_group %0;" ::"n"(GROUPS) : "memory");
 }
 
-// One operand on its way into shared memory: a tile of EXTENT rows of op(A), or columns of op(B),
-// and BK steps of depth. In shared memory depth comes first, [BK][PITCH], because a thread reads
-// neighboring rows or columns of one depth, four in a load.
+// One operand on its way into shared memory: a tile of EXTENT rows of op(A), or
+// columns of op(B), and BK steps of depth. In shared memory depth comes first,
+// [BK][PITCH], because a thread reads neighboring rows or columns of one depth,
+// four in a load.
 //
-// In global memory the words of a line lie side by side: a line runs along the depth (ALONG_K: A,
-// and B transposed) or across it (B, and A transposed). Across, lines are copied as they are, VEC
-// words at a time. Along, words are copied one by one, which transposes the tile for nothing; then
-// a warp copies 8 depths of 4 lines, and 4 words of padding send them to 32 different banks.
+// In global memory the words of a line lie side by side: a line runs along the
+// depth (ALONG_K: A, and B transposed) or across it (B, and A transposed).
+// Across, lines are copied as they are, VEC words at a time. Along, words are
+// copied one by one, which transposes the tile for nothing; then a warp copies
+// 8 depths of 4 lines, and 4 words of padding send them to 32 different banks.
 template <int EXTENT, int BK, int THREADS, int VEC, bool ALONG_K>
 struct Operand {
   static constexpr int PITCH = EXTENT + (ALONG_K ? 4 : 0);
   static constexpr int TILE = BK * PITCH;  // words
   static constexpr int WORDS = ALONG_K ? 1 : VEC, BYTES = WORDS * 4;
-  static constexpr int LENGTH = ALONG_K ? BK : EXTENT, LINES = ALONG_K ? EXTENT : BK;
+  static constexpr int LENGTH = ALONG_K ? BK : EXTENT,
+                       LINES = ALONG_K ? EXTENT : BK;
   static constexpr int SHORTEST = VEC == 1 ? 16 : 8, WIDEST = EXTENT / WORDS;
-  static constexpr int SPREAD = THREADS / BK > SHORTEST ? THREADS / BK : SHORTEST;
+  static constexpr int SPREAD =
+      THREADS / BK > SHORTEST ? THREADS / BK : SHORTEST;
   // Threads on a line, and lines that the block copies at a time.
   static constexpr int ACROSS = SPREAD < WIDEST ? SPREAD : WIDEST;
   static constexpr int LANES = ALONG_K ? 8 : ACROSS, STEP = THREADS / LANES;
-  static_assert(THREADS % LANES == 0 && LINES % STEP == 0 && LENGTH % (LANES * WORDS) == 0, "tile");
+  static_assert(THREADS % LANES == 0 && LINES % STEP == 0 &&
+                    LENGTH % (LANES * WORDS) == 0,
+                "tile");
 
   const float* from;  // this thread's first word of the next tile
-  unsigned to;        // and where it goes in the first of the tiles in shared memory
-  int ld;             // words from a line to the next
-  int k;              // the depth of that word in its tile
-  int room;           // rows or columns from there to the edge of the matrix
+  unsigned to;  // and where it goes in the first of the tiles in shared memory
+  int ld;       // words from a line to the next
+  int k;        // the depth of that word in its tile
+  int room;     // rows or columns from there to the edge of the matrix
 
   // The tile starts at row or column `first` of `extent`, and at depth `start`.
-  __device__ __forceinline__ Operand(const float* matrix, int lines_apart, int first, int extent,
-                                     int start, const float* tiles)
+  __device__ __forceinline__ Operand(const float* matrix, int lines_apart,
+                                     int first, int extent, int start,
+                                     const float* tiles)
       : ld(lines_apart) {
     const int word = threadIdx.x % LANES * WORDS, line = threadIdx.x / LANES;
     const int at = ALONG_K ? line : word;
@@ -74,9 +86,9 @@ struct Operand {
     to = (unsigned)__cvta_generic_to_shared(tiles + k * PITCH + at);
   }
 
-  // Start to copy the next tile into a slot; zeros stand where it reaches past `depth`, unless it
-  // is WHOLE. Rows and columns beyond the matrix are left out: what stands there goes into results
-  // that nobody stores.
+  // Start to copy the next tile into a slot; zeros stand where it reaches past
+  // `depth`, unless it is WHOLE. Rows and columns beyond the matrix are left
+  // out: what stands there goes into results that nobody stores.
   template <bool WHOLE>
   __device__ __forceinline__ void copy(int slot, int depth) {
     const unsigned base = to + slot * (TILE * 4);
@@ -92,7 +104,8 @@ struct Operand {
     }
   }
 
-  // On to the next tile. Not at once: until a copy has read its address, no register of it is free.
+  // On to the next tile. Not at once: until a copy has read its address, no
+  // register of it is free.
   __device__ __forceinline__ void advance(int depth) {
     from += ALONG_K ? depth : (long long)ld * depth;
   }
@@ -100,33 +113,40 @@ struct Operand {
 // --8<-- [end:operand]
 
 // --8<-- [start:lanes]
-// A warp's lanes stand 8 x 4 over its part of the tile. A lane's TM x TN results are 4 x 4 patches,
-// a whole warp apart, so that the lanes read consecutive 16 bytes: all 32 banks in one go. Lanes
-// are numbered so that of any two neighbors one needs the same words as the other, in A or in B.
-// The hardware serves 8 lanes of a 16-byte load at a time, and 16 where they come in such pairs.
+// A warp's lanes stand 8 x 4 over its part of the tile. A lane's TM x TN
+// results are 4 x 4 patches, a whole warp apart, so that the lanes read
+// consecutive 16 bytes: all 32 banks in one go. Lanes are numbered so that of
+// any two neighbors one needs the same words as the other, in A or in B. The
+// hardware serves 8 lanes of a 16-byte load at a time, and 16 where they come
+// in such pairs.
 constexpr int LANE_ROWS = 8, LANE_COLUMNS = 4;
 
 __device__ __forceinline__ int lane_row() { return threadIdx.x / 2 % 8; }
-__device__ __forceinline__ int lane_column() { return threadIdx.x % 2 + threadIdx.x / 16 % 2 * 2; }
+__device__ __forceinline__ int lane_column() {
+  return threadIdx.x % 2 + threadIdx.x / 16 % 2 * 2;
+}
 
 // COUNT words of one depth, 4 by 4, STRIDE words apart.
 template <int COUNT, int STRIDE>
 __device__ __forceinline__ void read(float (&to)[COUNT], const float* from) {
 #pragma unroll
   for (int i = 0; i < COUNT / 4; ++i)
-    reinterpret_cast<float4*>(to)[i] = *reinterpret_cast<const float4*>(from + i * STRIDE);
+    reinterpret_cast<float4*>(to)[i] =
+        *reinterpret_cast<const float4*>(from + i * STRIDE);
 }
 // --8<-- [end:lanes]
 
-// One depth. Down one column and up the next: from an FMA to the next, the turns included, one of
-// the two factors stays, and the hardware keeps it at hand (`.reuse`). It must still fetch the
-// other factor and the sum. The registers lie in two banks, even and odd ones, and two words of one
-// bank take a cycle more. A load of 16 bytes puts a[i] into an even register for even i; so the sum
-// of row i stands at i ^ 1, and the stores at the end, by fours again, make the compiler keep it
-// there.
+// One depth. Down one column and up the next: from an FMA to the next, the
+// turns included, one of the two factors stays, and the hardware keeps it at
+// hand (`.reuse`). It must still fetch the other factor and the sum. The
+// registers lie in two banks, even and odd ones, and two words of one bank take
+// a cycle more. A load of 16 bytes puts a[i] into an even register for even i;
+// so the sum of row i stands at i ^ 1, and the stores at the end, by fours
+// again, make the compiler keep it there.
 // --8<-- [start:fma]
 template <int TM, int TN>
-__device__ __forceinline__ void multiply(float (&sum)[TN][TM], const float (&a)[TM],
+__device__ __forceinline__ void multiply(float (&sum)[TN][TM],
+                                         const float (&a)[TM],
                                          const float (&b)[TN]) {
 #pragma unroll
   for (int j = 0; j < TN; ++j) {
@@ -139,10 +159,12 @@ __device__ __forceinline__ void multiply(float (&sum)[TN][TM], const float (&a)[
 }
 // --8<-- [end:fma]
 
-// Where a tile of C lies: GROUP tiles downwards, then on to the right. Blocks that run at the same
-// time then share rows of A and columns of B, and find them in the L2 cache.
+// Where a tile of C lies: GROUP tiles downwards, then on to the right. Blocks
+// that run at the same time then share rows of A and columns of B, and find
+// them in the L2 cache.
 // --8<-- [start:order]
-__device__ __forceinline__ int2 place_of(int tile, int tile_rows, int tile_columns) {
+__device__ __forceinline__ int2 place_of(int tile, int tile_rows,
+                                         int tile_columns) {
   constexpr int GROUP = 8;
   const int first = tile / (GROUP * tile_columns) * GROUP;
   const int rows = min(GROUP, tile_rows - first);
@@ -151,14 +173,16 @@ __device__ __forceinline__ int2 place_of(int tile, int tile_rows, int tile_colum
 }
 // --8<-- [end:order]
 
-// Several blocks share a tile of C, each with a part of the depth. Each leaves its sums, and the
-// last to arrive adds up all of them, its own included: always in the same order, so that results
-// do not change from run to run. True in the block that has the total. Leaves the ticket at 0.
-// partials: of this tile, BM * BN words for each of its parts.
+// Several blocks share a tile of C, each with a part of the depth. Each leaves
+// its sums, and the last to arrive adds up all of them, its own included:
+// always in the same order, so that results do not change from run to run. True
+// in the block that has the total. Leaves the ticket at 0. partials: of this
+// tile, BM * BN words for each of its parts.
 // --8<-- [start:splits]
 template <int TM, int TN, int THREADS>
-__device__ __forceinline__ bool add_parts(float (&sum)[TN][TM], int part, int parts,
-                                          float* partials, unsigned* ticket) {
+__device__ __forceinline__ bool add_parts(float (&sum)[TN][TM], int part,
+                                          int parts, float* partials,
+                                          unsigned* ticket) {
   __shared__ bool last;
   constexpr int VECTORS = TM * TN / 4;
   float4* const all = reinterpret_cast<float4*>(partials) + threadIdx.x;
@@ -187,24 +211,28 @@ __device__ __forceinline__ bool add_parts(float (&sum)[TN][TM], int part, int pa
 }
 // --8<-- [end:splits]
 
-// C = alpha op(A) op(B) + beta C; op(A) is m x k, op(B) is k x n; TA, TB: op transposes. All
-// row-major; lda, ldb, ldc: words from a row to the next, as the matrix lies in memory.
-// A block of BM * BN / (TM * TN) threads computes BM x BN of C in steps of depth BK, of which up to
-// STAGES are in shared memory; BLOCKS such blocks share an SM. VEC: words that a copy moves where
-// the layout allows it; 4 asks for matrices, leading dimensions and extents (n for B, m for A
-// transposed) that are multiples of 16 bytes.
-// Grid: a block for each of the first `whole` tiles of C, then `parts` blocks for each of the rest,
-// with `per_part` of the depth each (a multiple of BK). For these partials holds BM * BN words for
-// each block, and tickets a 0 for each tile.
-// Dynamic shared memory: STAGES tiles of A and of B, or what C needs at the end, if that is more.
+// C = alpha op(A) op(B) + beta C; op(A) is m x k, op(B) is k x n; TA, TB: op
+// transposes. All row-major; lda, ldb, ldc: words from a row to the next, as
+// the matrix lies in memory. A block of BM * BN / (TM * TN) threads computes BM
+// x BN of C in steps of depth BK, of which up to STAGES are in shared memory;
+// BLOCKS such blocks share an SM. VEC: words that a copy moves where the layout
+// allows it; 4 asks for matrices, leading dimensions and extents (n for B, m
+// for A transposed) that are multiples of 16 bytes. Grid: a block for each of
+// the first `whole` tiles of C, then `parts` blocks for each of the rest, with
+// `per_part` of the depth each (a multiple of BK). For these partials holds BM
+// * BN words for each block, and tickets a 0 for each tile. Dynamic shared
+// memory: STAGES tiles of A and of B, or what C needs at the end, if that is
+// more.
 // --8<-- [start:kernel]
-template <int BM, int BN, int BK, int TM, int TN, int STAGES, int BLOCKS, int VEC, bool TA, bool TB>
+template <int BM, int BN, int BK, int TM, int TN, int STAGES, int BLOCKS,
+          int VEC, bool TA, bool TB>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
-    sgemm(int m, int n, int k, float alpha, const float* __restrict__ A, int lda,
-          const float* __restrict__ B, int ldb, float beta, float* __restrict__ C, int ldc,
-          int whole, int parts, int per_part, float* __restrict__ partials,
-          unsigned* __restrict__ tickets) {
-  constexpr int THREADS = BM * BN / (TM * TN), WARP_COLUMNS = BN / (LANE_COLUMNS * TN);
+    sgemm(int m, int n, int k, float alpha, const float* __restrict__ A,
+          int lda, const float* __restrict__ B, int ldb, float beta,
+          float* __restrict__ C, int ldc, int whole, int parts, int per_part,
+          float* __restrict__ partials, unsigned* __restrict__ tickets) {
+  constexpr int THREADS = BM * BN / (TM * TN),
+                WARP_COLUMNS = BN / (LANE_COLUMNS * TN);
   using OfA = Operand<BM, BK, THREADS, VEC, !TA>;
   using OfB = Operand<BN, BK, THREADS, VEC, TB>;
   extern __shared__ float4 shared[];
@@ -212,7 +240,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   float* const tiles_b = tiles_a + STAGES * OfA::TILE;
 
   // --8<-- [start:parts]
-  const int rest = (int)blockIdx.x - whole;  // of those that share tiles, the how manieth
+  const int rest =
+      (int)blockIdx.x - whole;  // of those that share tiles, the how manieth
   const int index = rest < 0 ? blockIdx.x : whole + rest / parts,
             part = rest < 0 ? 0 : rest % parts;
   const int2 tile = place_of(index, (m + BM - 1) / BM, (n + BN - 1) / BN);
@@ -222,7 +251,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   const int warp_column = warp % WARP_COLUMNS * (LANE_COLUMNS * TN);
 
   if (alpha == 0.0f) k = 0;  // then A and B do not count, whatever stands there
-  const int start = part * per_part, depth = rest < 0 ? k : max(0, min(per_part, k - start));
+  const int start = part * per_part,
+            depth = rest < 0 ? k : max(0, min(per_part, k - start));
   const int steps = (depth + BK - 1) / BK;
   OfA a_copy(A, lda, tile.y * BM, m, start, tiles_a);
   OfB b_copy(B, ldb, tile.x * BN, n, start, tiles_b);
@@ -261,8 +291,9 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
     const bool more = step + STAGES - 1 < steps;
 #pragma unroll
     for (int kk = 0; kk < BK; ++kk) {
-      // The copies of the step that is STAGES - 1 ahead: of A here, of B half a step later, so that
-      // they do not queue up in front of the loads from shared memory.
+      // The copies of the step that is STAGES - 1 ahead: of A here, of B half a
+      // step later, so that they do not queue up in front of the loads from
+      // shared memory.
       if (kk == 1 && more) a_copy.template copy<true>(free_slot, BK);
       if (kk == BK / 2) {
         if (more) b_copy.template copy<true>(free_slot, BK);
@@ -274,7 +305,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
         b_copy.advance(BK);
       }
       if (kk == BK - 1) {
-        // The next tile has arrived, for all threads; and all have read what they need of this one.
+        // The next tile has arrived, for all threads; and all have read what
+        // they need of this one.
         wait_for_all_but<STAGES - 2>();
         __syncthreads();
         slot = slot + 1 < STAGES ? slot + 1 : 0;
@@ -291,14 +323,18 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
 
   if (rest >= 0 && parts > 1) {
     float* const own = partials + (size_t)(index - whole) * parts * (BM * BN);
-    if (!add_parts<TM, TN, THREADS>(sum, part, parts, own, tickets + (index - whole))) return;
+    if (!add_parts<TM, TN, THREADS>(sum, part, parts, own,
+                                    tickets + (index - whole)))
+      return;
   }
 
   // --8<-- [start:store]
-  // A warp puts 32 rows of its results into shared memory, column by column, four rows in a store,
-  // and takes them out 4 rows x 8 columns at a time: whole sectors of C. The padding sends the 8
-  // lanes of a store, and the 32 of a load, to different banks.
-  constexpr int HIGH = LANE_ROWS * 4, WIDE = LANE_COLUMNS * TN, PITCH = HIGH + 4;
+  // A warp puts 32 rows of its results into shared memory, column by column,
+  // four rows in a store, and takes them out 4 rows x 8 columns at a time:
+  // whole sectors of C. The padding sends the 8 lanes of a store, and the 32 of
+  // a load, to different banks.
+  constexpr int HIGH = LANE_ROWS * 4, WIDE = LANE_COLUMNS * TN,
+                PITCH = HIGH + 4;
   float* const columns = tiles_a + warp * (WIDE * PITCH);
   __syncthreads();  // other warps may still read their last tile
 #pragma unroll
@@ -311,12 +347,15 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
     }
     __syncwarp();
     const int lane = threadIdx.x % 32;
-    const int top = tile.y * BM + warp_row + i / 4 * HIGH, left = tile.x * BN + warp_column;
+    const int top = tile.y * BM + warp_row + i / 4 * HIGH,
+              left = tile.x * BN + warp_column;
 #pragma unroll 4
     for (int patch = 0; patch < WIDE; ++patch) {
-      const int y = patch / (WIDE / 8) * 4 + lane / 8, x = patch % (WIDE / 8) * 8 + lane % 8;
+      const int y = patch / (WIDE / 8) * 4 + lane / 8,
+                x = patch % (WIDE / 8) * 8 + lane % 8;
       if (top + y < m && left + x < n) {
-        const float product = alpha * columns[x * PITCH + (y ^ 1)];  // where `multiply` put it
+        const float product =
+            alpha * columns[x * PITCH + (y ^ 1)];  // where `multiply` put it
         float* const c = C + (size_t)(top + y) * ldc + left + x;
         *c = beta == 0.0f ? product : product + beta * *c;
       }

@@ -33,7 +33,9 @@ LARGE = sgemm.Config(128, 256, 16, 8, 16, 4, 1, rate=0.9, alone=0.9)
 # %% variants
 # The same kernel with the sum of row i at i, not at i ^ 1: two places in the source.
 SOURCE = (paths.examples_dir() / "gemm/final.cu").read_text(encoding="utf-8")
-PLAIN = SOURCE.replace("sum[j][i ^ 1] +=", "sum[j][i] +=").replace("(y ^ 1)", "y")
+PLAIN = SOURCE.replace("sum[j][i ^ 1] +=", "sum[j][i] +=").replace(
+    "(y ^ 1)", "y"
+)
 
 
 def variant(problem, config, source):
@@ -61,10 +63,14 @@ for name, run in runs.items():
 # %% check
 FLAGS = list(itertools.product((False, True), repeat=2))
 SHAPES = (
-    ((1, 1, 1), (31, 500, 3), (257, 131, 33), (100, 36, 1000)) if ct.size(1, 0) else ((9, 7, 5),)
+    ((1, 1, 1), (31, 500, 3), (257, 131, 33), (100, 36, 1000))
+    if ct.size(1, 0)
+    else ((9, 7, 5),)
 )
 flags = [(SMALL, vec, *pair) for pair in FLAGS for vec in (4, 1)]
-flags += [(config, vec, False, False) for config in sgemm.CONFIGS for vec in (4, 1)]
+flags += [
+    (config, vec, False, False) for config in sgemm.CONFIGS for vec in (4, 1)
+]
 compile_ahead([("gemm/final.cu", config.name(*how)) for config, *how in flags])
 
 
@@ -74,7 +80,9 @@ def compute(m, n, k, alpha, beta, ta, tb, pad):
     a, b = rng.integers(-8, 9, (m, k)), rng.integers(-8, 9, (k, n))
     stored = []
     for matrix in (a.T if ta else a, b.T if tb else b):
-        wide = np.full((matrix.shape[0], matrix.shape[1] + pad), np.nan, "float32")
+        wide = np.full(
+            (matrix.shape[0], matrix.shape[1] + pad), np.nan, "float32"
+        )
         wide[:, : matrix.shape[1]] = matrix
         stored.append(ct.to_device(wide))
     c0 = rng.integers(-8, 9, (m, n + pad)).astype("float32")
@@ -95,16 +103,22 @@ for ta, tb in FLAGS:
             got, expected = compute(*shape, alpha, beta, ta, tb, pad)
             letters = "".join("T" if flag else "N" for flag in (ta, tb))
             shown = " x ".join(map(str, shape))
-            name = f"{letters}, {shown}, + {pad}, alpha {alpha:g}, beta {beta:g}"
+            name = (
+                f"{letters}, {shown}, + {pad}, alpha {alpha:g}, beta {beta:g}"
+            )
             ct.check(got, expected, name=name, rtol=0, atol=0)
 
 
 # %% predict
 clock = ct.attributes()["CLOCK_RATE"] / 1e6  # GHz
 peak = SMS * 128 * 2 * clock / 1e3  # TFLOP/s, if every issue slot were an FMA
-names = [] if tool.running() else [name for name in runs if name != "rest shared"]
+names = (
+    [] if tool.running() else [name for name in runs if name != "rest shared"]
+)
 shares, rows = {}, {}
-for name, code in zip(names, loops.disassemble_all(runs[name].kernel for name in names)):
+for name, code in zip(
+    names, loops.disassemble_all(runs[name].kernel for name in names)
+):
     config = LARGE if name.startswith("128") else SMALL
     kernel = runs[name].kernel
     turn = loops.main_turn(code, config.bk * config.tm * config.tn)
@@ -125,7 +139,10 @@ rows = {}
 for n in (1024, 2048, 4096, 8192):
     chosen = sgemm.plan(n, n, n, SMS)
     config = chosen.config
-    tiles, slots = ct.cdiv(n, config.bm) * ct.cdiv(n, config.bn), SMS * config.blocks
+    tiles, slots = (
+        ct.cdiv(n, config.bm) * ct.cdiv(n, config.bn),
+        SMS * config.blocks,
+    )
     rest = tiles - chosen.whole
     rows |= {
         f"{n}: tile": f"{config.bm} x {config.bn}",
@@ -133,12 +150,20 @@ for n in (1024, 2048, 4096, 8192):
         f"{n}: tiles / places": tiles / slots,
         f"{n}: shared tiles": rest,
         f"{n}: blocks on each": chosen.splits,
-        f"{n}: whole tiles, of the places": (100 * tiles / slots / ct.cdiv(tiles, slots), "%"),
+        f"{n}: whole tiles, of the places": (
+            100 * tiles / slots / ct.cdiv(tiles, slots),
+            "%",
+        ),
     }
 ct.facts("tiles, and who computes them", rows)
 
 # %% bench
-times = ct.bench({**runs, **problem.vendors()}, flops=problem.flops, name=f"n = {N}", rounds=15)
+times = ct.bench(
+    {**runs, **problem.vendors()},
+    flops=problem.flops,
+    name=f"n = {N}",
+    rounds=15,
+)
 
 # %% counters
 ISSUED = "smsp__issue_active.avg.pct_of_peak_sustained_active"
@@ -152,7 +177,10 @@ counted = dict(
     zip(
         runs,
         profile_launches(
-            "gemm/final_kernel", "regex:sgemm", [ISSUED, *STALLS.values()], launches=len(runs)
+            "gemm/final_kernel",
+            "regex:sgemm",
+            [ISSUED, *STALLS.values()],
+            launches=len(runs),
         ),
     )
 )
@@ -162,7 +190,10 @@ rows = {}
 for name, counters in counted.items():
     if name in shares:
         rows[f"{name}: two words of one bank"] = (shares[name], "%")
-    rows |= {f"{name}: stalled, {why}": counters[metric] for why, metric in STALLS.items()}
+    rows |= {
+        f"{name}: stalled, {why}": counters[metric]
+        for why, metric in STALLS.items()
+    }
     rows |= {
         f"{name}: slots used": (counters[ISSUED], "%"),
         f"{name}: measured": (times[name].value, "TFLOP/s"),
@@ -171,13 +202,22 @@ ct.facts("per issued instruction, warps that wait for", rows)
 
 # %% transposed
 side = ct.size(2048, 100)
-square = [ct.to_device(ct.rng(i).random((side, side), dtype="float32")) for i in (1, 2)]
+square = [
+    ct.to_device(ct.rng(i).random((side, side), dtype="float32"))
+    for i in (1, 2)
+]
 out, contestants = ct.empty((side, side), "float32"), {}
 for ta, tb in FLAGS:
     letters = "".join("T" if flag else "N" for flag in (ta, tb))
-    contestants[f"{letters}, final"] = sgemm.prepare(*square, out, 1.0, 0.0, ta, tb)
-    contestants[f"{letters}, cuBLAS"] = ct.vendor.gemm(*square, out, 1.0, 0.0, ta, tb)
-turned = ct.bench(contestants, flops=2 * side**3, name=f"op(A) op(B), n = {side}", rounds=12)
+    contestants[f"{letters}, final"] = sgemm.prepare(
+        *square, out, 1.0, 0.0, ta, tb
+    )
+    contestants[f"{letters}, cuBLAS"] = ct.vendor.gemm(
+        *square, out, 1.0, 0.0, ta, tb
+    )
+turned = ct.bench(
+    contestants, flops=2 * side**3, name=f"op(A) op(B), n = {side}", rounds=12
+)
 
 # %% cost
 # What the cost model says and what the clock says, for its choice and for the first configuration with whole tiles.
@@ -190,7 +230,10 @@ SIZES = (
 )
 rows = {}
 for m, n, k in SIZES if names else ():
-    a, b = (ct.to_device(ct.rng(3).random(shape, dtype="float32")) for shape in ((m, k), (k, n)))
+    a, b = (
+        ct.to_device(ct.rng(3).random(shape, dtype="float32"))
+        for shape in ((m, k), (k, n))
+    )
     c = ct.empty((m, n), "float32")
     tiles = ct.cdiv(m, SMALL.bm) * ct.cdiv(n, SMALL.bn)
     chosen, simple = sgemm.plan(m, n, k, SMS), sgemm.Plan(SMALL, 1, tiles)
@@ -218,14 +261,21 @@ rows = {}
 for depth, splits in ((1024, 1), (16384, 1), (16384, 16)):
     depth = ct.size(depth, 256)
     left, right = (
-        ct.rng(i).random(s, dtype="float32") for i, s in ((4, (64, depth)), (5, (depth, 128)))
+        ct.rng(i).random(s, dtype="float32")
+        for i, s in ((4, (64, depth)), (5, (depth, 128)))
     )
     exact = left.astype("float64") @ right.astype(
         "float64"
     )  # all positive: the sum of |a b| as well
-    a, b, c = ct.to_device(left), ct.to_device(right), ct.empty((64, 128), "float32")
+    a, b, c = (
+        ct.to_device(left),
+        ct.to_device(right),
+        ct.empty((64, 128), "float32"),
+    )
     sgemm.prepare(a, b, c, config=SMALL, splits=splits)()
-    roundings = sgemm.depth_of_part(depth, SMALL, splits) + (splits if splits > 1 else 0)
+    roundings = sgemm.depth_of_part(depth, SMALL, splits) + (
+        splits if splits > 1 else 0
+    )
     error = np.abs(c.get() - exact) / exact / U
     name = f"k = {depth}, {splits} blocks"
     ct.check(
@@ -235,7 +285,10 @@ for depth, splits in ((1024, 1), (16384, 1), (16384, 16)):
         rtol=0,
         atol=roundings,
     )
-    rows |= {f"{name}: bound": roundings, f"{name}: largest error": float(error.max())}
+    rows |= {
+        f"{name}: bound": roundings,
+        f"{name}: largest error": float(error.max()),
+    }
     if (vendor := ct.vendor.gemm(a, b, c)) and splits == 1:
         vendor()
         rows[f"k = {depth}: cuBLAS, largest error"] = float(
@@ -246,7 +299,8 @@ ct.facts("relative to the sum of |a b|, in units of u = 2^-24", rows)
 # %% special
 m, n, k = 130, 135, 70
 left, right = (
-    ct.rng(i).random(s, dtype="float32") + np.float32(0.5) for i, s in ((6, (m, k)), (7, (k, n)))
+    ct.rng(i).random(s, dtype="float32") + np.float32(0.5)
+    for i, s in ((6, (m, k)), (7, (k, n)))
 )
 left[3, 5], left[40, 6], left[77, 69] = np.nan, np.inf, -np.inf
 right[6, 10], right[7, 99], right[0, 134] = -np.inf, np.nan, np.inf
@@ -257,7 +311,11 @@ a, b = ct.to_device(left), ct.to_device(right)
 
 def kinds(values):
     """0 where finite, 1 NaN, 2 infinite, 3 infinite and negative."""
-    return np.select([np.isnan(values), values == np.inf, values == -np.inf], [1.0, 2.0, 3.0], 0.0)
+    return np.select(
+        [np.isnan(values), values == np.inf, values == -np.inf],
+        [1.0, 2.0, 3.0],
+        0.0,
+    )
 
 
 rows = {}
@@ -272,15 +330,25 @@ for alpha, beta in ((1.0, 0.0), (1.0, 1.0), (0.0, 1.0), (0.0, 0.0)):
             found[name] = kinds((c if name == "final" else d).get())
     with np.errstate(invalid="ignore"):
         product = left.astype("float64") @ right if alpha else np.zeros((m, n))
-        ieee = kinds((alpha * product + (beta * old if beta else 0.0)).astype("float32"))
+        ieee = kinds(
+            (alpha * product + (beta * old if beta else 0.0)).astype("float32")
+        )
     for name, got in found.items():
         ct.check(
-            got, ieee, name=f"NaN and infinity, alpha {alpha:g}, beta {beta:g}: {name}", rtol=0
+            got,
+            ieee,
+            name=f"NaN and infinity, alpha {alpha:g}, beta {beta:g}: {name}",
+            rtol=0,
         )
     key = f"alpha {alpha:g}, beta {beta:g}"
-    rows |= {f"{key}: NaN": int((ieee == 1).sum()), f"{key}: infinite": int((ieee >= 2).sum())}
+    rows |= {
+        f"{key}: NaN": int((ieee == 1).sum()),
+        f"{key}: infinite": int((ieee >= 2).sum()),
+    }
     if "cuBLAS" in found:
-        rows[f"{key}: places where cuBLAS differs"] = int((found["cuBLAS"] != ieee).sum())
+        rows[f"{key}: places where cuBLAS differs"] = int(
+            (found["cuBLAS"] != ieee).sum()
+        )
 ct.facts("special values among the results", rows)
 
 # %% zeroed-tail
@@ -303,9 +371,23 @@ right = ct.rng(9).random((40, 20), dtype="float32")
 for bad in (0.0, np.nan):
     left[10, 3] = bad
     c = ct.empty((20, 20), "float32")
-    tail(ct.to_device(left), ct.to_device(right), c, 20, 20, 40, grid=(1, 20), block=32)
+    tail(
+        ct.to_device(left),
+        ct.to_device(right),
+        c,
+        20,
+        20,
+        40,
+        grid=(1, 20),
+        block=32,
+    )
     if not bad:
-        ct.check(c, left.astype("float64") @ right, name="zeroed tail, finite data", rtol=1e-5)
+        ct.check(
+            c,
+            left.astype("float64") @ right,
+            name="zeroed tail, finite data",
+            rtol=1e-5,
+        )
 touched = int(np.isnan(c.get()).any(axis=1).sum())
 ct.claim(
     id="gemm-zeroed-tail",
@@ -325,9 +407,13 @@ ct.claim(
 left, right = (ct.rng(i).random((256, 256), dtype="float32") for i in (10, 11))
 c = ct.empty((256, 256), "float32")
 # One block for each tile, so that products are added in order of depth, as on the CPU.
-sgemm.prepare(ct.to_device(left), ct.to_device(right), c, config=SMALL, splits=1)()
+sgemm.prepare(
+    ct.to_device(left), ct.to_device(right), c, config=SMALL, splits=1
+)()
 on_cpu = np.zeros((256, 256), "float32")
-for i in range(256):  # as a loop on the CPU adds: one product after another, each operation rounded
+for i in range(
+    256
+):  # as a loop on the CPU adds: one product after another, each operation rounded
     on_cpu += left[:, i : i + 1] * right[i : i + 1]
 equal = 100 * float((c.get() == on_cpu).mean())
 ct.claim(

@@ -27,12 +27,20 @@ CONFIG = sgemm.CONFIGS[0]
 
 # %% solution-1
 SOURCE = (paths.examples_dir() / "gemm/final.cu").read_text(encoding="utf-8")
-ALWAYS_DOWN = SOURCE.replace("const int i = j % 2 ? TM - 1 - step : step;", "const int i = step;")
+ALWAYS_DOWN = SOURCE.replace(
+    "const int i = j % 2 ? TM - 1 - step : step;", "const int i = step;"
+)
 name = CONFIG.name(4, False, False)
-kernels = {"down and up": sgemm.kernel(name), "always down": ct.Kernel(ALWAYS_DOWN, name)}
+kernels = {
+    "down and up": sgemm.kernel(name),
+    "always down": ct.Kernel(ALWAYS_DOWN, name),
+}
 side = ct.size(2048, 128)
 left, right = (
-    ct.to_device(ct.rng(i).random((side, side), dtype="float32") - np.float32(0.5)) for i in (0, 1)
+    ct.to_device(
+        ct.rng(i).random((side, side), dtype="float32") - np.float32(0.5)
+    )
+    for i in (0, 1)
 )
 tiles = (side // CONFIG.bm) * (side // CONFIG.bn)
 unused = ct.empty(4, "float32"), ct.to_device(np.zeros(4, "uint32"))
@@ -52,10 +60,18 @@ runs = {label: runner(label) for label in kernels}
 for run in runs.values():
     run()
 # Each result adds the same products in the same order: the same bits.
-ct.check(out["always down"], out["down and up"].get(), name="always down", rtol=0, atol=0)
+ct.check(
+    out["always down"],
+    out["down and up"].get(),
+    name="always down",
+    rtol=0,
+    atol=0,
+)
 rows = {}
 for label, kernel in {} if tool.running() else kernels.items():
-    turn = loops.main_turn(loops.disassemble(kernel), CONFIG.bk * CONFIG.tm * CONFIG.tn)
+    turn = loops.main_turn(
+        loops.disassemble(kernel), CONFIG.bk * CONFIG.tm * CONFIG.tn
+    )
     fmas = [i for i, _ in turn if i.op == "FFMA"]
     rows |= {
         f"{label}: FFMA with .reuse": (
@@ -69,7 +85,12 @@ bench = ct.bench(runs, flops=2 * side**3, name=f"n = {side}", rounds=15)
 
 # %% solution-2
 DEPTH = ct.size(2048, 64)
-compile_ahead([("gemm/final.cu", config.name(4, False, False)) for config in sgemm.CONFIGS])
+compile_ahead(
+    [
+        ("gemm/final.cu", config.name(4, False, False))
+        for config in sgemm.CONFIGS
+    ]
+)
 once = (lambda run: 1.0) if tool.running() else time_hidden
 clock = ct.attributes()["CLOCK_RATE"] / 1e3  # cycles per microsecond
 measured, rows = {}, {}
@@ -85,12 +106,20 @@ for config in sgemm.CONFIGS if ct.size(1, 0) else sgemm.CONFIGS[-1:]:
         run = sgemm.prepare(a, b, c, config=config, splits=1)
         run()
         expected = a.get().astype("float64") @ b.get()[:, :64].astype("float64")
-        ct.check(c.get()[:, :64], expected, name=f"{config.bm} x {config.bn}, {blocks}", rtol=1e-4)
+        ct.check(
+            c.get()[:, :64],
+            expected,
+            name=f"{config.bm} x {config.bn}, {blocks}",
+            rtol=1e-4,
+        )
         took[blocks] = median(once(run) for _ in range(11))
-    work = config.bm * config.bn * DEPTH / 128  # cycles of an SM whose lanes are all busy
+    work = (
+        config.bm * config.bn * DEPTH / 128
+    )  # cycles of an SM whose lanes are all busy
     overhead = 1500 + config.bm * config.bn * 4 / 32  # as in `span`
     alone, rate = (
-        blocks * work / max(took[blocks] * clock - overhead, 1.0) for blocks in (1, config.blocks)
+        blocks * work / max(took[blocks] * clock - overhead, 1.0)
+        for blocks in (1, config.blocks)
     )
     measured[config] = replace(config, rate=rate, alone=alone)
     label = f"{config.bm} x {config.bn}"
@@ -123,5 +152,8 @@ def told(plan):
 own = tuple(measured.get(config, config) for config in sgemm.CONFIGS)
 ct.facts(
     "tile, and blocks on each of the last tiles: as it is / as measured",
-    {f"n = {n}": f"{told(choice(n, sgemm.CONFIGS))} / {told(choice(n, own))}" for n in SIZES},
+    {
+        f"n = {n}": f"{told(choice(n, sgemm.CONFIGS))} / {told(choice(n, own))}"
+        for n in SIZES
+    },
 )

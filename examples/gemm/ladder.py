@@ -36,7 +36,11 @@ _final = examples_dir() / "gemm/final.cu"
 if _final.is_file() and "\n// @rung " in _final.read_text(encoding="utf-8"):
     RUNGS += ("final",)
 
-EARLIER = ("basics/naive_columns.cu", "basics/tiled.cu", "basics/thread_tile.cu")
+EARLIER = (
+    "basics/naive_columns.cu",
+    "basics/tiled.cu",
+    "basics/thread_tile.cu",
+)
 
 
 class Gemm(BASICS.Matmul):
@@ -59,8 +63,14 @@ class Gemm(BASICS.Matmul):
         data: tuple[np.ndarray, ...] | None = None,
     ):
         super().__init__(m, n, k, seed, integers, data and data[:2])
-        self.alpha, self.beta = float(np.float32(alpha)), float(np.float32(beta))
-        self._seed, self._host_c = seed, data[2] if data is not None and len(data) > 2 else None
+        self.alpha, self.beta = (
+            float(np.float32(alpha)),
+            float(np.float32(beta)),
+        )
+        self._seed, self._host_c = (
+            seed,
+            data[2] if data is not None and len(data) > 2 else None,
+        )
 
     @cached_property
     def host_c(self) -> np.ndarray:
@@ -75,10 +85,16 @@ class Gemm(BASICS.Matmul):
     @cached_property
     def reference(self) -> tuple[np.ndarray, float]:
         """The compared rows of the result in float64, and the bound on what fp32 may miss of any of their elements."""
-        with np.errstate(invalid="ignore"):  # infinity less infinity is NaN, as it is on the GPU
+        with np.errstate(
+            invalid="ignore"
+        ):  # infinity less infinity is NaN, as it is on the GPU
             product, bound = super().reference
             product, bound = self.alpha * product, abs(self.alpha) * bound
-            old = self.beta * self.host_c[self.rows].astype("float64") if self.beta else 0.0
+            old = (
+                self.beta * self.host_c[self.rows].astype("float64")
+                if self.beta
+                else 0.0
+            )
             expected, sizes = product + old, np.abs(product) + np.abs(old)
         if not self.integers:
             # alpha times the sum, beta times C, and what these add up to are rounded once each.
@@ -96,7 +112,9 @@ class Gemm(BASICS.Matmul):
         """
         requires = rung.options.get("requires", "sm_75")
         if not supports(ct.device().compute_capability, requires):
-            ct.show(f"no row for {rung.name}: it needs {requires}, but this is {ct.device().arch}")
+            ct.show(
+                f"no row for {rung.name}: it needs {requires}, but this is {ct.device().arch}"
+            )
             return None
         if "launch" in rung.options:
             module = shared(f"gemm/{rung.options['launch']}")
@@ -110,18 +128,31 @@ class Gemm(BASICS.Matmul):
         run.out = self.c
         return run
 
-    def _launcher(self, rung: Rung, block: str | None, tile: str | None) -> Callable[[], object]:
+    def _launcher(
+        self, rung: Rung, block: str | None, tile: str | None
+    ) -> Callable[[], object]:
         kernel, out = rung.compile(), self.c
         columns, rows = _pair(rung, tile or rung.options.get("tile", ""))
         grid = ct.cdiv(self.n, columns), ct.cdiv(self.m, rows)
-        threads, shared_bytes = int(block or rung.number("block")), rung.number("shared", 0)
+        threads, shared_bytes = (
+            int(block or rung.number("block")),
+            rung.number("shared", 0),
+        )
         operands, refresh = (self.a, self.b), ()
         if "boxes" in rung.options and out.size:
-            boxes = [_pair(rung, box)[::-1] for box in rung.options["boxes"].split(",")]
+            boxes = [
+                _pair(rung, box)[::-1]
+                for box in rung.options["boxes"].split(",")
+            ]
             padded = [_padded(operand) for operand in operands]
-            operands = [ct.tensor_map(to, box) for (to, _), box in zip(padded, boxes, strict=True)]
+            operands = [
+                ct.tensor_map(to, box)
+                for (to, _), box in zip(padded, boxes, strict=True)
+            ]
             refresh = [copy for _, copy in padded if copy]
-            kept = [to for to, _ in padded]  # a map holds an address, which keeps nothing alive
+            kept = [
+                to for to, _ in padded
+            ]  # a map holds an address, which keeps nothing alive
         else:
             kept = operands
 
@@ -138,7 +169,9 @@ class Gemm(BASICS.Matmul):
         run.kept = kept
         return run
 
-    def check(self, rung: Rung, block: str | None = None, tile: str | None = None) -> None:
+    def check(
+        self, rung: Rung, block: str | None = None, tile: str | None = None
+    ) -> None:
         """Multiply once and compare with the reference; raises CheckError.
 
         For beta = 0, C holds NaN before (the poison of `ct.empty`), of which nothing may be left. On a GPU that lacks
@@ -152,11 +185,17 @@ class Gemm(BASICS.Matmul):
         self.launcher(rung, block, tile)()
         scalars = f", alpha {self.alpha:g}, beta {self.beta:g}"
         kind = ", integers" if self.integers else ""
-        self.compare(f"{rung.name}, {self.m} x {self.n} x {self.k}{scalars}{kind}")
+        self.compare(
+            f"{rung.name}, {self.m} x {self.n} x {self.k}{scalars}{kind}"
+        )
 
     def vendors(self) -> dict[str, Callable[[], object] | None]:
         """cublasSgemm, in fp32 without TF32."""
-        return {"cuBLAS": ct.vendor.gemm(self.a, self.b, self.c, self.alpha, self.beta)}
+        return {
+            "cuBLAS": ct.vendor.gemm(
+                self.a, self.b, self.c, self.alpha, self.beta
+            )
+        }
 
 
 def earlier_rungs() -> list[Rung]:
@@ -175,11 +214,16 @@ def _padded(array) -> tuple[object, Callable[[], object] | None]:
     rows, columns = array.shape
     if array.size and columns % 4 == 0:
         return array, None
-    wide = ct.empty((max(rows, 1), 4 * ct.cdiv(max(columns, 1), 4)), array.dtype)
+    wide = ct.empty(
+        (max(rows, 1), 4 * ct.cdiv(max(columns, 1), 4)), array.dtype
+    )
     copy = cuda.Memcpy2D()
     copy.set_src_device(array.gpudata)
     copy.set_dst_device(wide.gpudata)
-    copy.src_pitch, copy.dst_pitch = columns * array.itemsize, wide.shape[1] * array.itemsize
+    copy.src_pitch, copy.dst_pitch = (
+        columns * array.itemsize,
+        wide.shape[1] * array.itemsize,
+    )
     copy.width_in_bytes, copy.height = columns * array.itemsize, rows
     refresh = (lambda: copy(aligned=False)) if array.size else None
     return wide[:, : max(columns, 1)], refresh
@@ -197,17 +241,29 @@ def _pair(rung: Rung, text: str) -> tuple[int, int]:
 
 
 TRIALS = [
-    *({"m": m, "n": n, "k": k, "integers": True} for m, n, k in ((0, 5, 3), (5, 0, 3), (3, 4, 0))),
+    *(
+        {"m": m, "n": n, "k": k, "integers": True}
+        for m, n, k in ((0, 5, 3), (5, 0, 3), (3, 4, 0))
+    ),
     {"m": 3, "n": 4, "k": 0, "beta": 2.0, "integers": True},
     {"m": 1, "n": 1, "k": 1, "integers": True},
     {"m": 31, "n": 33, "k": 100, "integers": True},
     {"m": 129, "n": 100, "k": 33, "alpha": 0.5, "beta": -3.0, "integers": True},
-    {"m": 257, "n": 260, "k": 132, "alpha": -2.0, "beta": 1.0, "integers": True},
+    {
+        "m": 257,
+        "n": 260,
+        "k": 132,
+        "alpha": -2.0,
+        "beta": 1.0,
+        "integers": True,
+    },
     {"m": 1000, "n": 999, "k": 1001},
     {"m": 1024, "n": 1024, "k": 1024, "alpha": 0.5, "beta": 0.5},
 ]
 
-SCOREBOARD = [{"m": size, "n": size, "k": size} for size in (512, 1024, 2048, 4096, 8192)]
+SCOREBOARD = [
+    {"m": size, "n": size, "k": size} for size in (512, 1024, 2048, 4096, 8192)
+]
 
 LADDER = Ladder(
     "gemm",

@@ -44,7 +44,11 @@ class Instruction:
     @property
     def target(self) -> int | None:
         """Where a branch goes to."""
-        found = re.search(r"\b0x([0-9a-f]+)$", self.text) if self.op == "BRA" else None
+        found = (
+            re.search(r"\b0x([0-9a-f]+)$", self.text)
+            if self.op == "BRA"
+            else None
+        )
         return int(found[1], 16) if found else None
 
     # What the compiler tells the scheduler stands in the top bits: NVIDIA does not document them, others have found out.
@@ -66,7 +70,9 @@ class Instruction:
     @property
     def waits(self) -> tuple[int, ...]:
         """The scoreboards that have to be released before this instruction is issued."""
-        return tuple(number for number in range(6) if self.upper >> 52 + number & 1)
+        return tuple(
+            number for number in range(6) if self.upper >> 52 + number & 1
+        )
 
     @property
     def reuse(self) -> int:
@@ -84,17 +90,26 @@ def disassemble(kernel: ct.Kernel) -> tuple[Instruction, ...]:
     """The instructions of a kernel, up to the branch to itself behind its end. Raises ToolMissing without cuobjdump."""
     program = shutil.which("cuobjdump", path=nvcc_env(find_nvcc())["PATH"])
     if program is None:
-        raise ct.ToolMissing("cuobjdump is not on PATH; it comes with the CUDA toolkit")
+        raise ct.ToolMissing(
+            "cuobjdump is not on PATH; it comes with the CUDA toolkit"
+        )
     with tempfile.TemporaryDirectory() as folder:
         cubin = Path(folder) / "kernel.cubin"
         cubin.write_bytes(kernel.cubin)
         command = [program, "-sass", "-fun", kernel.symbol, cubin]
-        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = [Instruction(int(a, 16), p, what, int(u, 16)) for a, p, what, u in _LINE.findall(text)]
+        text = subprocess.run(
+            command, capture_output=True, text=True, check=True
+        ).stdout
+    found = [
+        Instruction(int(a, 16), p, what, int(u, 16))
+        for a, p, what, u in _LINE.findall(text)
+    ]
     return tuple(i for i in found if i.op != "NOP" and i.target != i.address)
 
 
-def disassemble_all(kernels: Iterable[ct.Kernel]) -> list[tuple[Instruction, ...]]:
+def disassemble_all(
+    kernels: Iterable[ct.Kernel],
+) -> list[tuple[Instruction, ...]]:
     """`disassemble` for several at a time: cuobjdump takes half a second for each."""
     with ThreadPoolExecutor() as pool:
         return list(pool.map(disassemble, kernels))
@@ -108,21 +123,34 @@ def ptx(kernel: ct.Kernel) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.cu"
         path.write_text(source)
-        command = [nvcc, "-ptx", f"-arch={ct.device().arch}", "-o", path.with_suffix(".ptx"), path]
-        subprocess.run(command, capture_output=True, check=True, env=nvcc_env(nvcc))
+        command = [
+            nvcc,
+            "-ptx",
+            f"-arch={ct.device().arch}",
+            "-o",
+            path.with_suffix(".ptx"),
+            path,
+        ]
+        subprocess.run(
+            command, capture_output=True, check=True, env=nvcc_env(nvcc)
+        )
         text = path.with_suffix(".ptx").read_text()
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def fmas_of_turn(name: str) -> int:
     """FMAs of a thread per step of depth of a kernel <BM,BN,BK,TM,TN> or <BM,BN,BK,WM,WN,TM,TN,...> of this part."""
-    numbers = [int(number) for number in re.findall(r"\d+", name.partition("<")[2])]
+    numbers = [
+        int(number) for number in re.findall(r"\d+", name.partition("<")[2])
+    ]
     tm, tn = numbers[3:5] if len(numbers) == 5 else numbers[5:7]
     return numbers[2] * tm * tn
 
 
 # --8<-- [start:turn]
-def main_turn(code: Sequence[Instruction], fmas: int) -> list[tuple[Instruction, int]]:
+def main_turn(
+    code: Sequence[Instruction], fmas: int
+) -> list[tuple[Instruction, int]]:
     """Each instruction that a warp runs in a turn of the main loop, and how often.
 
     The main loop is the outermost that holds FMAs; a loop within it that holds FMAs makes as many turns as it takes for
@@ -148,16 +176,26 @@ def main_turn(code: Sequence[Instruction], fmas: int) -> list[tuple[Instruction,
 def shortest_way(loop: Sequence[Instruction]) -> list[Instruction]:
     """One way from the head of a loop to the branch that closes it; branches backwards on it are not taken."""
     at = {i.address: position for position, i in enumerate(loop)}
-    best: list[tuple[int, int, int | None]] = []  # of every place: words, -length, what follows
+    best: list[
+        tuple[int, int, int | None]
+    ] = []  # of every place: words, -length, what follows
     for position in reversed(range(len(loop))):
         i = loop[position]
-        words = (4 if ".128" in i.name else 1) if i.op in ("LDG", "LDGSTS") else 0
+        words = (
+            (4 if ".128" in i.name else 1) if i.op in ("LDG", "LDGSTS") else 0
+        )
         ahead = [position + 1] if position + 1 < len(loop) else []
         if i.target in at and at[i.target] > position:
-            ahead = [at[i.target]] if not i.predicate else [*ahead, at[i.target]]
+            ahead = (
+                [at[i.target]] if not i.predicate else [*ahead, at[i.target]]
+            )
         elif i.op == "BRA" and not i.predicate and ahead:
             ahead = []  # backwards for certain, or away: not on the way
-        ends = [(*best[len(loop) - 1 - to][:2], to) for to in ahead if best[len(loop) - 1 - to]]
+        ends = [
+            (*best[len(loop) - 1 - to][:2], to)
+            for to in ahead
+            if best[len(loop) - 1 - to]
+        ]
         if position == len(loop) - 1:
             best.append((words, -1, None))
         elif ends:
@@ -180,7 +218,11 @@ def count(turn: Iterable[tuple[Instruction, int]]) -> Counter:
     found = Counter()
     for i, times in turn:
         memory = i.op in ("LDG", "LDS", "STS", "LDGSTS", "LDL", "STL")
-        width = next((f".{w}" for w in ("128", "64") if f".{w}" in i.name), "") if memory else ""
+        width = (
+            next((f".{w}" for w in ("128", "64") if f".{w}" in i.name), "")
+            if memory
+            else ""
+        )
         found[i.op + width] += times
     return found
 
@@ -205,9 +247,15 @@ def bank_conflicts(turn: Iterable[tuple[Instruction, int]]) -> int:
         places = [p.strip() for p in i.text.split(None, 1)[1].split(",")[1:4]]
         registers = [re.match(r"-?R(\d+)", place) for place in places]
         numbers = [int(found[1]) if found else None for found in registers]
-        fetched = {n for p, n in enumerate(numbers) if n is not None and kept.get(p) != n}
+        fetched = {
+            n
+            for p, n in enumerate(numbers)
+            if n is not None and kept.get(p) != n
+        }
         conflicts += times * (len({n % 2 for n in fetched}) < len(fetched))
-        kept = {p: numbers[p] for p, place in enumerate(places) if ".reuse" in place}
+        kept = {
+            p: numbers[p] for p, place in enumerate(places) if ".reuse" in place
+        }
     return conflicts
 
 

@@ -31,15 +31,23 @@ RUNGS = {name: BASICS.LADDER[name] for name in ("tiled", "thread_tile")}
 RUNGS |= {name: LADDER[name] for name in LADDER.names if name != "final"}
 # FMAs of a thread in one turn of the main loop: depth of a step times results per thread.
 FMAS = {"tiled": 32 * 1, "thread_tile": 8 * 8}
-FMAS |= {name: loops.fmas_of_turn(RUNGS[name].kernel) for name in RUNGS if name not in FMAS}
+FMAS |= {
+    name: loops.fmas_of_turn(RUNGS[name].kernel)
+    for name in RUNGS
+    if name not in FMAS
+}
 config = sgemm.plan(4096, 4096, 4096, gpu.sm_count)[0]
 FMAS["final"] = config.bk * config.tm * config.tn
-compile_ahead([(rung.path, rung.kernel) for rung in RUNGS.values()])  # side by side
+compile_ahead(
+    [(rung.path, rung.kernel) for rung in RUNGS.values()]
+)  # side by side
 
 # %% check
 # First of all, so that the profiler comes to these launches soon: one of each rung, in this order.
 runs = {name: problem.launcher(rung) for name, rung in RUNGS.items()}
-runs["final"] = sgemm.prepare(problem.a, problem.b, problem.c, config=config, splits=1)
+runs["final"] = sgemm.prepare(
+    problem.a, problem.b, problem.c, config=config, splits=1
+)
 if cublas := ct.vendor.gemm(problem.a, problem.b, problem.c, profiled=True):
     runs["cuBLAS"] = cublas
 for name, run in runs.items():
@@ -71,7 +79,14 @@ ct.facts(
         for what, value in (
             ("instructions", counts[name].total()),
             ("FFMA", counts[name]["FFMA"]),
-            ("LDS", sum(times for op, times in counts[name].items() if op.startswith("LDS"))),
+            (
+                "LDS",
+                sum(
+                    times
+                    for op, times in counts[name].items()
+                    if op.startswith("LDS")
+                ),
+            ),
             ("barriers", counts[name]["BAR"]),
             ("share", (100 * loops.share(turns[name]), "%")),
             ("bank conflicts", loops.bank_conflicts(turns[name])),
@@ -103,7 +118,9 @@ present = {name: standing(name) for name in names}
 ct.facts(
     "memory instructions in the main loop",
     {
-        name: ", ".join(f"{op} {present[name][op]}" for op in OPS if present[name][op])
+        name: ", ".join(
+            f"{op} {present[name][op]}" for op in OPS if present[name][op]
+        )
         for name in names
     },
 )
@@ -115,7 +132,9 @@ def show(instructions):
     for i in instructions:
         sets = "-" if i.sets is None else i.sets
         waits = "".join(map(str, i.waits)) or "-"
-        print(f"{i.address:05x}  {i.stall:2}  {sets} {waits:4} {i.predicate:5} {i.text}")
+        print(
+            f"{i.address:05x}  {i.stall:2}  {sets} {waits:4} {i.predicate:5} {i.text}"
+        )
 
 
 if names:
@@ -129,7 +148,12 @@ for name in ("vectorized", "final"):
     if names:
         bits = np.array([bin(i.reuse).count("1") for i in code[name]], float)
         printed = np.array([i.text.count(".reuse") for i in code[name]], float)
-        ct.check(bits, printed, name=f"{name}: reuse flags, decoded and printed", rtol=0)
+        ct.check(
+            bits,
+            printed,
+            name=f"{name}: reuse flags, decoded and printed",
+            rtol=0,
+        )
 
 # %% fmas
 if names:
@@ -146,8 +170,15 @@ if names:
     lines = loops.ptx(compiled("tiled"))
     loads = sum(line.startswith("ld.shared") for line in lines)
     multiplies = sum(line.startswith("fma.rn.f32") for line in lines)
-    in_sass = sum(times for op, times in counts["tiled"].items() if op.startswith("LDS"))
-    print(*[line for line in lines if line.startswith(("ld.shared", "fma.rn"))][:6], sep="\n")
+    in_sass = sum(
+        times for op, times in counts["tiled"].items() if op.startswith("LDS")
+    )
+    print(
+        *[line for line in lines if line.startswith(("ld.shared", "fma.rn"))][
+            :6
+        ],
+        sep="\n",
+    )
     ct.facts(
         "tiled",
         {
@@ -174,7 +205,9 @@ if names:
 # %% which-operand
 if names:
     of = [i for i, _ in turns["thread_tile"] if i.op == "LDS"]
-    wide, narrow = ([i for i in of if (".128" in i.name) == w] for w in (True, False))
+    wide, narrow = (
+        [i for i in of if (".128" in i.name) == w] for w in (True, False)
+    )
     print(*[i.text for i in of[:8]], sep="\n")
     # A thread needs 8 rows x 8 depths of A, and of B one column: 8 depths.
     words_of_a, words_of_b = 8 * 8, 8
@@ -211,7 +244,10 @@ clock = ct.attributes()["CLOCK_RATE"] / 1e6  # GHz
 peak = gpu.sm_count * 4 * 32 * 2 * clock / 1e3
 ct.facts(
     "bound by issue slots",
-    {"all slots FMAs": (peak, "TFLOP/s"), "measured limit": (ct.limits.fma(), "TFLOP/s")}
+    {
+        "all slots FMAs": (peak, "TFLOP/s"),
+        "measured limit": (ct.limits.fma(), "TFLOP/s"),
+    }
     | {name: (loops.share(turns[name]) * peak, "TFLOP/s") for name in names},
 )
 
@@ -221,7 +257,9 @@ times = ct.bench(runs, flops=problem.flops, name=f"n = {n}", rounds=6)
 # %% counters
 EXECUTED = "smsp__inst_executed.sum"
 ISSUED = "smsp__issue_active.avg.pct_of_peak_sustained_active"
-DISPATCH = "smsp__average_warps_issue_stalled_dispatch_stall_per_issue_active.ratio"
+DISPATCH = (
+    "smsp__average_warps_issue_stalled_dispatch_stall_per_issue_active.ratio"
+)
 # ncu sees the kernels of cuBLAS as "...gemm...", or as CUTLASS's "Kernel2".
 counted = dict(
     zip(
@@ -254,7 +292,15 @@ ct.facts("read, counted, timed", rows)
 
 # %% strip
 # For the drawing on the page: where in a turn what stands, as runs of letters.
-KINDS = {"FFMA": "f", "LDS": "s", "LDG": "g", "LDGSTS": "g", "UTMALDG": "g", "STS": "t", "BAR": "b"}
+KINDS = {
+    "FFMA": "f",
+    "LDS": "s",
+    "LDG": "g",
+    "LDGSTS": "g",
+    "UTMALDG": "g",
+    "STS": "t",
+    "BAR": "b",
+}
 
 
 def strip(name):

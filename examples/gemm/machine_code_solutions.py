@@ -48,7 +48,11 @@ __global__ void mix(float* out, int n, int steps, float a, float b) {
   if (t < n) out[t] = bits == 0xffffffffu ? 0.0f : sum;  // never so many bits: only to need them
 }
 """
-threads, a, b = gpu.sm_count * ct.size(8, 1) * 256, np.float32(0.5), np.float32(1.0)
+threads, a, b = (
+    gpu.sm_count * ct.size(8, 1) * 256,
+    np.float32(0.5),
+    np.float32(1.0),
+)
 out, runs, shares = ct.empty(threads, "float32"), {}, {}
 values = np.arange(CHAINS, dtype="float64")
 for _ in range(STEPS):
@@ -61,7 +65,9 @@ for others in (0, 4, 8):
 
     ct.poison(out)
     run()
-    ct.check(out, np.full(threads, values.sum()), name=f"{others} others", rtol=1e-5)
+    ct.check(
+        out, np.full(threads, values.sum()), name=f"{others} others", rtol=1e-5
+    )
     runs[f"{others} others"] = run
     if not tool.running():
         shares[f"{others} others"] = loops.share(
@@ -74,7 +80,12 @@ ct.facts(
     "predicted from the code",
     {name: (share * peak, "TFLOP/s") for name, share in shares.items()},
 )
-rates = ct.bench(runs, flops=2 * CHAINS * STEPS * threads, name="FMAs among others", rounds=20)
+rates = ct.bench(
+    runs,
+    flops=2 * CHAINS * STEPS * threads,
+    name="FMAs among others",
+    rounds=20,
+)
 
 
 # %% solution-2
@@ -84,7 +95,16 @@ def distances(turn):
     for place, load in enumerate(way):
         if load.op == "LDS" and load.sets is not None:
             behind = way[place + 1 :] + way[: place + 1]  # the loop goes round
-            found.append(next((d for d, i in enumerate(behind, 1) if load.sets in i.waits), 0))
+            found.append(
+                next(
+                    (
+                        d
+                        for d, i in enumerate(behind, 1)
+                        if load.sets in i.waits
+                    ),
+                    0,
+                )
+            )
     return np.array(found)
 
 
@@ -94,6 +114,13 @@ for name in ("vectorized", "conflict_free", "double_buffer"):
         rung = LADDER[name]
         code = loops.disassemble(rung.compile())
         far = distances(loops.main_turn(code, loops.fmas_of_turn(rung.kernel)))
-        ct.check((far > 0).astype("float64"), np.ones(len(far)), name=f"{name}: somebody waits")
-        rows |= {f"{name}: nearest": int(far.min()), f"{name}: median": float(np.median(far))}
+        ct.check(
+            (far > 0).astype("float64"),
+            np.ones(len(far)),
+            name=f"{name}: somebody waits",
+        )
+        rows |= {
+            f"{name}: nearest": int(far.min()),
+            f"{name}: median": float(np.median(far)),
+        }
 ct.facts("instructions between a load and the first that waits for it", rows)

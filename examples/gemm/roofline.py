@@ -63,7 +63,10 @@ ct.facts(
         "memory, at least": (least / 1e9, "GB"),
         "intensity, at most": (operations / least, "FLOP/B"),
     }
-    | {f"L2, {name}": (from_l2(*tile) / 1e9, "GB") for name, tile in TILES.items()},
+    | {
+        f"L2, {name}": (from_l2(*tile) / 1e9, "GB")
+        for name, tile in TILES.items()
+    },
 )
 
 # %% roofs
@@ -82,8 +85,14 @@ extern "C" __global__ void read_again(const float4* words, float* sink, int coun
 }
 """
 reader = ct.Kernel(L2_READ, "read_again")
-count, rounds = ct.size(1 << 20, 1 << 12), ct.size(64, 2)  # 16 MiB: well within the cache
-words, sink = ct.to_device(ct.rng(0).random(4 * count, dtype="float32")), ct.empty(1, "float32")
+count, rounds = (
+    ct.size(1 << 20, 1 << 12),
+    ct.size(64, 2),
+)  # 16 MiB: well within the cache
+words, sink = (
+    ct.to_device(ct.rng(0).random(4 * count, dtype="float32")),
+    ct.empty(1, "float32"),
+)
 grid = ct.size(8 * ct.device().sm_count, 8)
 once = time_once_bare if tool.running() else time_hidden
 took = [

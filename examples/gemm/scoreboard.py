@@ -25,7 +25,12 @@ RUNGS = [*earlier_rungs(), *(LADDER[name] for name in LADDER.names)]
 SIZES = (128, 256, 512, 1024, 2048, 4096) if ct.size(1, 0) else (40,)
 RAGGED = (1000, 2047, 3001) if ct.size(1, 0) else (33,)
 LARGEST = ct.size(8192, 34)
-FINALISTS = ("warp_tile", "double_buffer", "tma", "final")  # 25 to 60 ms a run at 8192
+FINALISTS = (
+    "warp_tile",
+    "double_buffer",
+    "tma",
+    "final",
+)  # 25 to 60 ms a run at 8192
 compile_ahead([(rung.path, rung.kernel) for rung in RUNGS])  # side by side
 LATER = [rung for rung in RUNGS if not rung.path.startswith("basics/")]
 
@@ -34,12 +39,15 @@ limit, bandwidth = ct.limits.fma(), ct.limits.bandwidth()
 rows = {"FMA limit": (limit, "TFLOP/s")}
 for n in (*SIZES, LARGEST):
     plan = sgemm.plan(n, n, n, SMS)
-    tiles = math.prod(ct.cdiv(n, side) for side in (plan.config.bm, plan.config.bn))
+    tiles = math.prod(
+        ct.cdiv(n, side) for side in (plan.config.bm, plan.config.bn)
+    )
     rows |= {
         f"{n}: FMAs at the limit": (2e-6 * n**3 / limit, "us"),
         f"{n}: bytes at the limit": (12e-3 * n * n / bandwidth, "us"),
         f"{n}: blocks of 128 x 128": ct.cdiv(n, 128) ** 2,
-        f"{n}: blocks of final": plan.whole + (tiles - plan.whole) * plan.splits,
+        f"{n}: blocks of final": plan.whole
+        + (tiles - plan.whole) * plan.splits,
     }
 ct.facts("bounds", rows)
 
@@ -54,7 +62,10 @@ def contest(rungs, n, rounds):
         problem.check(rung)
     runs = {rung.name: problem.launcher(rung) for rung in rungs}
     times[n] = ct.bench(
-        {**runs, **problem.vendors()}, flops=problem.flops, name=f"n = {n}", rounds=rounds
+        {**runs, **problem.vendors()},
+        flops=problem.flops,
+        name=f"n = {n}",
+        rounds=rounds,
     )
 
 
@@ -73,7 +84,11 @@ names = [] if tool.running() else [row.name for row in times[SIZES[0]].rows_]
 def line(name):
     """TFLOP/s by size, where the rung took part; ragged sizes apart."""
     found = [(n, times[n]) for n in (*SIZES, LARGEST)]
-    return [(n, bench[name].value) for n, bench in found if name in [r.name for r in bench.rows_]]
+    return [
+        (n, bench[name].value)
+        for n, bench in found
+        if name in [r.name for r in bench.rows_]
+    ]
 
 
 if names:
@@ -92,19 +107,29 @@ if names:
         {
             f"{n}: {name}": (times[n][name].value, "TFLOP/s")
             for n in (1024, 1000, 2048, 2047, 3001)
-            for name in ("vectorized", "double_buffer", "tma", "final", "cuBLAS")
+            for name in (
+                "vectorized",
+                "double_buffer",
+                "tma",
+                "final",
+                "cuBLAS",
+            )
         },
     )
 
 # %% ratios
 if names:
-    ratios = {n: bench["cuBLAS"].median_us / bench["final"].median_us for n, bench in times.items()}
+    ratios = {
+        n: bench["cuBLAS"].median_us / bench["final"].median_us
+        for n, bench in times.items()
+    }
     ct.facts(
         "final, times as fast as cuBLAS",
         {f"{n}": ratios[n] for n in sorted(ratios)}
         | {
             f"{n}: middle 60 % of cuBLAS's times": (
-                100 * (times[n]["cuBLAS"].p80_us / times[n]["cuBLAS"].p20_us - 1),
+                100
+                * (times[n]["cuBLAS"].p80_us / times[n]["cuBLAS"].p20_us - 1),
                 "%",
             )
             for n in (2048, 4096, 8192)
@@ -119,8 +144,14 @@ if names:
             "2048: times cuBLAS (1.00 wanted)": ratios[2048],
             "4096: times cuBLAS (1.00 wanted)": ratios[4096],
             "8192: times cuBLAS (1.00 wanted)": ratios[8192],
-            "8192: of the FMA limit (90 wanted)": (100 * times[8192]["final"].value / limit, "%"),
-            "8192: cuBLAS, of the FMA limit": (100 * times[8192]["cuBLAS"].value / limit, "%"),
+            "8192: of the FMA limit (90 wanted)": (
+                100 * times[8192]["final"].value / limit,
+                "%",
+            ),
+            "8192: cuBLAS, of the FMA limit": (
+                100 * times[8192]["cuBLAS"].value / limit,
+                "%",
+            ),
         },
     )
 

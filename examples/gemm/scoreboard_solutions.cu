@@ -1,11 +1,15 @@
-// C = alpha A B + beta C for small matrices: tiles of 32 x 32, so that there are many of them.
+// C = alpha A B + beta C for small matrices: tiles of 32 x 32, so that there
+// are many of them.
 // @rung kernel=sgemm_small_tiles block=256 tile=32x32
 
 // --8<-- [start:kernel]
 extern "C" __global__ void __launch_bounds__(256)
     sgemm_small_tiles(const float* __restrict__ A, const float* __restrict__ B,
-                      float* __restrict__ C, int m, int n, int k, float alpha, float beta) {
-  constexpr int TILE = 32, ROWS = 4;  // a thread computes 4 results of one column, 8 rows apart
+                      float* __restrict__ C, int m, int n, int k, float alpha,
+                      float beta) {
+  constexpr int
+      TILE = 32,
+      ROWS = 4;  // a thread computes 4 results of one column, 8 rows apart
   __shared__ float a_tile[TILE][TILE], b_tile[TILE][TILE];
   const int x = threadIdx.x % TILE, y = threadIdx.x / TILE;
   const int column = blockIdx.x * TILE + x, top = blockIdx.y * TILE + y;
@@ -16,8 +20,10 @@ extern "C" __global__ void __launch_bounds__(256)
 #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
       const int row = top + 8 * i, depth = start + y + 8 * i;
-      a_next[i] = row < m && start + x < k ? A[(size_t)row * k + start + x] : 0.0f;
-      b_next[i] = depth < k && column < n ? B[(size_t)depth * n + column] : 0.0f;
+      a_next[i] =
+          row < m && start + x < k ? A[(size_t)row * k + start + x] : 0.0f;
+      b_next[i] =
+          depth < k && column < n ? B[(size_t)depth * n + column] : 0.0f;
     }
   };
   fetch(0);

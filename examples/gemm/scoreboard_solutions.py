@@ -33,7 +33,11 @@ for trial in LADDER.trials if ct.size(1, 0) else LADDER.trials[:6]:
 
 def contest(n):
     """The rung beside three others and cuBLAS, on n x n x n."""
-    rungs = [mine] if tool.running() else ["conflict_free", "double_buffer", mine, "final"]
+    rungs = (
+        [mine]
+        if tool.running()
+        else ["conflict_free", "double_buffer", mine, "final"]
+    )
     return LADDER.bench(rungs, name=f"n = {n}", rounds=20, m=n, n=n, k=n)
 
 
@@ -53,10 +57,18 @@ small = contest(ct.size(256, 64))
 larger = contest(ct.size(1024, 64))
 
 # %% solution-2
-few = [shape for shape in SHAPES if np.prod(shape) < 5e9][:8] if ct.size(1, 0) else [(40, 50, 60)]
+few = (
+    [shape for shape in SHAPES if np.prod(shape) < 5e9][:8]
+    if ct.size(1, 0)
+    else [(40, 50, 60)]
+)
 if not tool.running():
     compile_ahead(
-        [("gemm/final.cu", c.name(vec, False, False)) for c in sgemm.CONFIGS for vec in (4, 1)]
+        [
+            ("gemm/final.cu", c.name(vec, False, False))
+            for c in sgemm.CONFIGS
+            for vec in (4, 1)
+        ]
     )
 rows, lost = {}, []
 for m, n, k in few:
@@ -79,11 +91,18 @@ for m, n, k in few:
     if tool.running():
         continue
     # First all of them a few times, then the best of these and the chosen one anew: the smallest of many is too small.
-    first = {plan: median(t) for plan, t in take_turns(runs, 5, random.Random(0)).items()}
+    first = {
+        plan: median(t)
+        for plan, t in take_turns(runs, 5, random.Random(0)).items()
+    }
     best = min(first, key=first.get)
-    again = take_turns({"chosen": runs[chosen], "best": runs[best]}, 25, random.Random(1))
+    again = take_turns(
+        {"chosen": runs[chosen], "best": runs[best]}, 25, random.Random(1)
+    )
     lost.append(median(again["chosen"]) / median(again["best"]))
-    told = [f"{p.config.bm} x {p.config.bn}, {p.splits}" for p in (chosen, best)]
+    told = [
+        f"{p.config.bm} x {p.config.bn}, {p.splits}" for p in (chosen, best)
+    ]
     rows[f"{m} x {n} x {k}: plans"] = len(runs)
     rows[f"{m} x {n} x {k}: chosen / best"] = " / ".join(told)
     rows[f"{m} x {n} x {k}: time of chosen / of best"] = lost[-1]

@@ -16,7 +16,20 @@ from typing import Any, NamedTuple
 import cudatut as ct
 
 SOURCE = "gemm/final.cu"
-SPLITS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32)  # blocks that may share the depth of a tile
+SPLITS = (
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    8,
+    10,
+    12,
+    16,
+    24,
+    32,
+)  # blocks that may share the depth of a tile
 
 
 @dataclass(frozen=True)
@@ -44,8 +57,19 @@ class Config:
         """The kernel's name. Transpositions decide whether copies can be of 4 words at all: see final.cu."""
         if not transpose_a and transpose_b:
             vec = 1  # as the kernel does anyway: one instance less
-        numbers = self.bm, self.bn, self.bk, self.tm, self.tn, self.stages, self.blocks, vec
-        flags = ("true" if flag else "false" for flag in (transpose_a, transpose_b))
+        numbers = (
+            self.bm,
+            self.bn,
+            self.bk,
+            self.tm,
+            self.tn,
+            self.stages,
+            self.blocks,
+            vec,
+        )
+        flags = (
+            "true" if flag else "false" for flag in (transpose_a, transpose_b)
+        )
         return f"sgemm<{','.join([*map(str, numbers), *flags])}>"
 
     def shared(self, transpose_a: bool, transpose_b: bool) -> int:
@@ -78,12 +102,16 @@ def span(config: Config, blocks: int, depth: int, sms: int) -> float:
     work = (
         config.bm * config.bn * depth / 128
     )  # of one block, if it kept all 128 lanes of an SM busy
-    start_and_end = 1500 + config.bm * config.bn * 4 / 32  # an empty pipeline, and its part of C
+    start_and_end = (
+        1500 + config.bm * config.bn * 4 / 32
+    )  # an empty pipeline, and its part of C
     rounds, rest = divmod(blocks, sms * config.blocks)
     cycles = rounds * (config.blocks * work / config.rate + start_and_end)
     if rest:
         most = ct.cdiv(rest, sms)  # on one SM
-        cycles += most * work / min(config.rate, most * config.alone) + start_and_end
+        cycles += (
+            most * work / min(config.rate, most * config.alone) + start_and_end
+        )
     return cycles
 
 
@@ -93,10 +121,14 @@ def cost(plan: Plan, m: int, n: int, k: int, sms: int) -> float:
     rest = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn) - whole
     cycles = span(config, whole, k, sms)
     if rest:
-        cycles += span(config, rest * splits, depth_of_part(k, config, splits), sms)
+        cycles += span(
+            config, rest * splits, depth_of_part(k, config, splits), sms
+        )
         # The last block of a tile reads what all of them have left.
         cycles += 2500 + (splits + 1) * config.bm * config.bn * 4 / 48
-    traffic = 4 * (m * k + k * n + m * n) / 1700  # bytes that memory brings in a cycle
+    traffic = (
+        4 * (m * k + k * n + m * n) / 1700
+    )  # bytes that memory brings in a cycle
     return max(cycles, traffic)
 
 
@@ -108,17 +140,26 @@ def plans(m: int, n: int, k: int, sms: int) -> list[Plan]:
     """
     found = []
     for config in CONFIGS:
-        tiles, slots = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn), sms * config.blocks
+        tiles, slots = (
+            ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn),
+            sms * config.blocks,
+        )
         found.append(Plan(config, 1, tiles))
         most = min(k // (4 * config.bk), 2 * slots // max(tiles % slots, 1))
-        found += [Plan(config, s, tiles - tiles % slots) for s in SPLITS if 1 < s <= most]
+        found += [
+            Plan(config, s, tiles - tiles % slots)
+            for s in SPLITS
+            if 1 < s <= most
+        ]
     return found
 
 
 @cache
 def plan(m: int, n: int, k: int, sms: int) -> Plan:
     """The plan of least cost."""
-    return min(plans(m, n, k, sms), key=lambda candidate: cost(candidate, m, n, k, sms))
+    return min(
+        plans(m, n, k, sms), key=lambda candidate: cost(candidate, m, n, k, sms)
+    )
 
 
 # --8<-- [end:cost]
@@ -158,12 +199,20 @@ WORKSPACE = Workspace()
 
 
 def vector_words(
-    m: int, n: int, a: Any, lda: int, b: Any, ldb: int, transpose_a: bool, transpose_b: bool
+    m: int,
+    n: int,
+    a: Any,
+    lda: int,
+    b: Any,
+    ldb: int,
+    transpose_a: bool,
+    transpose_b: bool,
 ) -> int:
     """Words per copy: 4 where whole 16 bytes can be copied of every operand that is not turned on its way."""
     across = [(m, lda, a)] * transpose_a + [(n, ldb, b)] * (not transpose_b)
     aligned = all(
-        extent % 4 == 0 and ld % 4 == 0 and address(x) % 16 == 0 for extent, ld, x in across
+        extent % 4 == 0 and ld % 4 == 0 and address(x) % 16 == 0
+        for extent, ld, x in across
     )
     return 4 if aligned else 1
 
@@ -213,7 +262,8 @@ def launcher(
     whole = tiles if splits == 1 else whole or 0
     shared_tiles = tiles - whole
     partials, tickets = workspace.provide(
-        max(4, shared_tiles * splits * config.bm * config.bn), max(1, shared_tiles)
+        max(4, shared_tiles * splits * config.bm * config.bn),
+        max(1, shared_tiles),
     )
     arguments = (
         m,
@@ -233,10 +283,15 @@ def launcher(
         partials,
         tickets,
     )
-    grid, shared = whole + shared_tiles * splits, config.shared(transpose_a, transpose_b)
+    grid, shared = (
+        whole + shared_tiles * splits,
+        config.shared(transpose_a, transpose_b),
+    )
 
     def run() -> None:
-        if tiles:  # a launch of no blocks is an error, and there is nothing to compute
+        if (
+            tiles
+        ):  # a launch of no blocks is an error, and there is nothing to compute
             function(*arguments, grid=grid, block=config.threads, shared=shared)
 
     run.config, run.splits, run.whole = config, splits, whole

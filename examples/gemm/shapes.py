@@ -12,8 +12,12 @@ LEAST, MOST = 64, 8192
 # --8<-- [start:drawn]
 def drawn() -> list[tuple[int, int, int]]:
     """The draw that gave SHAPES."""
-    logs = np.random.default_rng(SEED).uniform(np.log(LEAST), np.log(MOST), (40, 3))
-    return [tuple(shape) for shape in np.rint(np.exp(logs)).astype(int).tolist()]
+    logs = np.random.default_rng(SEED).uniform(
+        np.log(LEAST), np.log(MOST), (40, 3)
+    )
+    return [
+        tuple(shape) for shape in np.rint(np.exp(logs)).astype(int).tolist()
+    ]
 
 
 # --8<-- [end:drawn]

@@ -24,8 +24,17 @@ from cudatut.tuning import compile_ahead, take_turns
 
 SMS = ct.device().sm_count
 # Under a sanitizer a few of them, with each extent shortened.
-chosen = SHAPES if ct.size(1, 0) else [tuple(ct.cdiv(e, 40) for e in s) for s in SHAPES[:4]]
-ct.check(np.array(SHAPES, float), np.array(drawn(), float), name="shapes as drawn", rtol=0)
+chosen = (
+    SHAPES
+    if ct.size(1, 0)
+    else [tuple(ct.cdiv(e, 40) for e in s) for s in SHAPES[:4]]
+)
+ct.check(
+    np.array(SHAPES, float),
+    np.array(drawn(), float),
+    name="shapes as drawn",
+    rtol=0,
+)
 
 # %% predict
 plans = {shape: sgemm.plan(*shape, SMS) for shape in chosen}
@@ -44,12 +53,21 @@ names = [f"{config.bm} x {config.bn}" for config in sgemm.CONFIGS]
 ct.facts(
     "what the cost model chooses",
     {"shapes": len(chosen)}
-    | {f"tile {name}": sum(tile(shape) == name for shape in chosen) for name in names}
+    | {
+        f"tile {name}": sum(tile(shape) == name for shape in chosen)
+        for name in names
+    }
     | {
         "with shared tiles": sum(plan.splits > 1 for plan in plans.values()),
         "fewer tiles than SMs": sum(count < SMS for count in tiles.values()),
-        "operations, least": (min(2 * math.prod(s) for s in chosen) / 1e6, "MFLOP"),
-        "operations, most": (max(2 * math.prod(s) for s in chosen) / 1e6, "MFLOP"),
+        "operations, least": (
+            min(2 * math.prod(s) for s in chosen) / 1e6,
+            "MFLOP",
+        ),
+        "operations, most": (
+            max(2 * math.prod(s) for s in chosen) / 1e6,
+            "MFLOP",
+        ),
     },
 )
 
@@ -59,21 +77,31 @@ PERIOD = 1_000_003
 rng = ct.rng(0)
 host = [
     np.resize(rng.random(PERIOD, dtype="float32") - np.float32(0.5), words)
-    for words in (max(m * k for m, _, k in chosen), max(k * n for _, n, k in chosen))
+    for words in (
+        max(m * k for m, _, k in chosen),
+        max(k * n for _, n, k in chosen),
+    )
 ]
 a_words, b_words = (ct.to_device(words) for words in host)
 c_words = ct.empty(max(m * n for m, n, _ in chosen), "float32")
 compile_ahead(
     [
         ("gemm/final.cu", config.name(vec, False, False))
-        for config, vec in {(plans[m, n, k].config, 4 if n % 4 == 0 else 1) for m, n, k in chosen}
+        for config, vec in {
+            (plans[m, n, k].config, 4 if n % 4 == 0 else 1)
+            for m, n, k in chosen
+        }
     ]
 )
 contests = {}
 for m, n, k in chosen:
     a, b, c = (
         words[: rows * columns].reshape(rows, columns)
-        for words, rows, columns in ((a_words, m, k), (b_words, k, n), (c_words, m, n))
+        for words, rows, columns in (
+            (a_words, m, k),
+            (b_words, k, n),
+            (c_words, m, n),
+        )
     )
     ct.poison(c_words)
     run = sgemm.prepare(a, b, c)
@@ -85,7 +113,9 @@ for m, n, k in chosen:
     right = host[1][: k * n].reshape(k, n)[:, columns].astype("float64")
     bound = (k + 32) * 2.0**-24 * float((np.abs(left) @ np.abs(right)).max())
     ct.check(
-        np.stack([c_words[row * n : (row + 1) * n].get() for row in map(int, rows)])[:, columns],
+        np.stack(
+            [c_words[row * n : (row + 1) * n].get() for row in map(int, rows)]
+        )[:, columns],
         left @ right,
         name=f"{m} x {n} x {k}",
         rtol=0,
@@ -113,23 +143,35 @@ ct.facts(
 ct.facts(
     "final",
     {
-        "{} x {} x {}".format(*shape): (2 * math.prod(shape) / t["final"] / 1e6, "TFLOP/s")
+        "{} x {} x {}".format(*shape): (
+            2 * math.prod(shape) / t["final"] / 1e6,
+            "TFLOP/s",
+        )
         for shape, t in times.items()
     },
 )
 
 # %% mean
 if ratios:
-    by_tile = {name: [r for s, r in ratios.items() if tile(s) == name] for name in names}
+    by_tile = {
+        name: [r for s, r in ratios.items() if tile(s) == name]
+        for name in names
+    }
     ct.facts(
         "forty shapes, times as fast as cuBLAS",
         {
             "geometric mean": geometric_mean(ratios.values()),
             "least": min(ratios.values()),
             "most": max(ratios.values()),
-            "shapes where final is ahead": sum(ratio > 1 for ratio in ratios.values()),
+            "shapes where final is ahead": sum(
+                ratio > 1 for ratio in ratios.values()
+            ),
         }
-        | {f"tile {name}": geometric_mean(found) for name, found in by_tile.items() if found},
+        | {
+            f"tile {name}": geometric_mean(found)
+            for name, found in by_tile.items()
+            if found
+        },
     )
 
 # %% worst
@@ -140,4 +182,6 @@ if ratios:
         lines["{} x {} x {}".format(*shape)] = (
             f"{ratios[shape]:.2f}: {tiles[shape]} x ({tile(shape)}), {plan.splits}"
         )
-    ct.facts("the five least: ratio, tiles x (tile), blocks that share one", lines)
+    ct.facts(
+        "the five least: ratio, tiles x (tile), blocks that share one", lines
+    )

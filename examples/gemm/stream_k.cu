@@ -1,15 +1,18 @@
-// Stream-K: the steps of depth of all tiles lie in one line, which is cut into equal pieces, one
-// for each block. The grid decides: with a block per tile every piece is a tile, and nothing is
-// shared; with as many blocks as the GPU holds at a time, all of them end together.
+// Stream-K: the steps of depth of all tiles lie in one line, which is cut into
+// equal pieces, one for each block. The grid decides: with a block per tile
+// every piece is a tile, and nothing is shared; with as many blocks as the GPU
+// holds at a time, all of them end together.
 // @instance sgemm_stream_k<64,128,8,8,8,3>
 #include "edges.cuh"
 
-// Adds to `sum` what the steps [from, to) of depth bring for the tile at (top, left).
+// Adds to `sum` what the steps [from, to) of depth bring for the tile at (top,
+// left).
 template <int BM, int BN, int BK, int TM, int TN>
-__device__ __forceinline__ void add_steps(float (&sum)[TM][TN], float (&As)[BK][BM + 4],
-                                          float (&Bs)[BK][BN], const float* A, const float* B,
-                                          int m, int n, int k, int top, int left, int from,
-                                          int to) {
+__device__ __forceinline__ void add_steps(float (&sum)[TM][TN],
+                                          float (&As)[BK][BM + 4],
+                                          float (&Bs)[BK][BN], const float* A,
+                                          const float* B, int m, int n, int k,
+                                          int top, int left, int from, int to) {
   constexpr int THREADS = BM * BN / (TM * TN), NEXT = BN / TN * 4;
   const int t = threadIdx.x;
   const int x = t % (BN / TN) * 4, y = t / (BN / TN) * TM;
@@ -38,7 +41,8 @@ __device__ __forceinline__ void add_steps(float (&sum)[TM][TN], float (&As)[BK][
       __align__(16) float a[TM], b[TN];
 #pragma unroll
       for (int r = 0; r < TM; r += 4)
-        *reinterpret_cast<float4*>(&a[r]) = *reinterpret_cast<const float4*>(&As[i][y + r]);
+        *reinterpret_cast<float4*>(&a[r]) =
+            *reinterpret_cast<const float4*>(&As[i][y + r]);
 #pragma unroll
       for (int c = 0; c < TN; c += 4)
         *reinterpret_cast<float4*>(&b[c]) =
@@ -52,12 +56,14 @@ __device__ __forceinline__ void add_steps(float (&sum)[TM][TN], float (&As)[BK][
   }
 }
 
-// A block leaves its sums for the owner of the tile: the block that has the tile's first step.
+// A block leaves its sums for the owner of the tile: the block that has the
+// tile's first step.
 // --8<-- [start:leave]
 template <int TM, int TN, int THREADS>
-__device__ __forceinline__ void leave(const float (&sum)[TM][TN], float* partials,
-                                      unsigned* flags) {
-  float* const mine = partials + (size_t)blockIdx.x * TM * TN * THREADS + threadIdx.x;
+__device__ __forceinline__ void leave(const float (&sum)[TM][TN],
+                                      float* partials, unsigned* flags) {
+  float* const mine =
+      partials + (size_t)blockIdx.x * TM * TN * THREADS + threadIdx.x;
 #pragma unroll
   for (int i = 0; i < TM * TN; ++i) mine[i * THREADS] = sum[i / TN][i % TN];
   __threadfence();  // the sums before the flag
@@ -66,60 +72,72 @@ __device__ __forceinline__ void leave(const float (&sum)[TM][TN], float* partial
 }
 // --8<-- [end:leave]
 
-// The owner waits for the blocks behind it, one after the other, and adds what they have left:
-// always in the same order. It takes the flag down, so that the next launch finds it at 0.
+// The owner waits for the blocks behind it, one after the other, and adds what
+// they have left: always in the same order. It takes the flag down, so that the
+// next launch finds it at 0.
 // --8<-- [start:collect]
 template <int TM, int TN, int THREADS>
-__device__ __forceinline__ void collect(float (&sum)[TM][TN], int block, const float* partials,
+__device__ __forceinline__ void collect(float (&sum)[TM][TN], int block,
+                                        const float* partials,
                                         unsigned* flags) {
   if (threadIdx.x == 0)
     while (atomicExch(flags + block, 0u) == 0) __nanosleep(100);
   __syncthreads();
   __threadfence();
-  const float* const from = partials + (size_t)block * TM * TN * THREADS + threadIdx.x;
+  const float* const from =
+      partials + (size_t)block * TM * TN * THREADS + threadIdx.x;
 #pragma unroll
-  for (int i = 0; i < TM * TN; ++i) sum[i / TN][i % TN] += __ldcg(from + i * THREADS);
+  for (int i = 0; i < TM * TN; ++i)
+    sum[i / TN][i % TN] += __ldcg(from + i * THREADS);
 }
 // --8<-- [end:collect]
 
-// C = A B, row-major: A is m x k, B is k x n, C is m x n. Grid: a block per tile, or as many blocks
-// as the GPU holds at a time (BLOCKS on an SM) and no more, for blocks wait for each other; never
-// more than there are steps. partials: BM * BN words for each block; flags: a 0 for each block.
+// C = A B, row-major: A is m x k, B is k x n, C is m x n. Grid: a block per
+// tile, or as many blocks as the GPU holds at a time (BLOCKS on an SM) and no
+// more, for blocks wait for each other; never more than there are steps.
+// partials: BM * BN words for each block; flags: a 0 for each block.
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int TM, int TN, int BLOCKS>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
-    sgemm_stream_k(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                   int m, int n, int k, float* partials, unsigned* flags) {
+    sgemm_stream_k(const float* __restrict__ A, const float* __restrict__ B,
+                   float* __restrict__ C, int m, int n, int k, float* partials,
+                   unsigned* flags) {
   constexpr int THREADS = BM * BN / (TM * TN), NEXT = BN / TN * 4;
-  static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0, "shared evenly");
+  static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0,
+                "shared evenly");
   __shared__ __align__(16) float As[BK][BM + 4];
   __shared__ __align__(16) float Bs[BK][BN];
   const int columns = (n + BN - 1) / BN, rows = (m + BM - 1) / BM;
   const int steps = (k + BK - 1) / BK;  // of a tile
   const long long all = (long long)rows * columns * steps;
-  const auto piece = [&](int block) { return (int)(all * block / gridDim.x); };  // where it begins
+  const auto piece = [&](int block) {
+    return (int)(all * block / gridDim.x);
+  };  // where it begins
   const int end = piece(blockIdx.x + 1);
   for (int at = piece(blockIdx.x); at < end;) {
     const int tile = at / steps, from = at % steps;
     const int to = min(steps, from + end - at);
     const int top = tile / columns * BM, left = tile % columns * BN;
     float sum[TM][TN] = {};
-    add_steps<BM, BN, BK, TM, TN>(sum, As, Bs, A, B, m, n, k, top, left, from, to);
+    add_steps<BM, BN, BK, TM, TN>(sum, As, Bs, A, B, m, n, k, top, left, from,
+                                  to);
     at += to - from;
     if (from > 0) {  // somebody else has the first step
       leave<TM, TN, THREADS>(sum, partials, flags);
       continue;
     }
-    // Whoever has steps of this tile, behind this block, began with them: no long wait.
-    for (int block = blockIdx.x + 1; to < steps && piece(block) < (tile + 1) * steps; ++block)
+    // Whoever has steps of this tile, behind this block, began with them: no
+    // long wait.
+    for (int block = blockIdx.x + 1;
+         to < steps && piece(block) < (tile + 1) * steps; ++block)
       collect<TM, TN, THREADS>(sum, block, partials, flags);
     const int t = threadIdx.x, x = t % (BN / TN) * 4, y = t / (BN / TN) * TM;
 #pragma unroll
     for (int r = 0; r < TM; ++r)
 #pragma unroll
       for (int c = 0; c < TN; c += 4)
-        update4(C, top + y + r, left + x + c / 4 * NEXT, m, n, k % 4 == 0 && n % 4 == 0, 1.0f,
-                &sum[r][c], 0.0f);
+        update4(C, top + y + r, left + x + c / 4 * NEXT, m, n,
+                k % 4 == 0 && n % 4 == 0, 1.0f, &sum[r][c], 0.0f);
   }
 }
 // --8<-- [end:kernel]

@@ -91,13 +91,24 @@ def stream(a, b, c, blocks):
 rng = ct.rng(0)
 for shape in ((1, 1, 1), (31, 33, 65), (129, 257, 300)):
     i, j, d = shape
-    left, right = (rng.standard_normal(s, dtype="float32") for s in ((i, d), (d, j)))
+    left, right = (
+        rng.standard_normal(s, dtype="float32") for s in ((i, d), (d, j))
+    )
     expected = left.astype("float64") @ right
-    x, y, out = ct.to_device(left), ct.to_device(right), ct.empty((i, j), "float32")
+    x, y, out = (
+        ct.to_device(left),
+        ct.to_device(right),
+        ct.empty((i, j), "float32"),
+    )
     for blocks in (None, 1, 5, 7):
         ct.poison(out)
         stream(x, y, out, blocks)()
-        ct.check(out, expected, name=f"stream-K, {i} x {j} x {d}, {blocks or 'tiles'}", rtol=1e-4)
+        ct.check(
+            out,
+            expected,
+            name=f"stream-K, {i} x {j} x {d}, {blocks or 'tiles'}",
+            rtol=1e-4,
+        )
 
 # %% deterministic
 first = out.get()
@@ -123,12 +134,16 @@ def sweep_at(columns):
     n = columns * TILE.bn
     b, c = words[: k * n].reshape(k, n), c_words[: m * n].reshape(m, n)
     rows = [0, m // 2, m - 1]
-    expected = host_a[rows].astype("float64") @ host_words[: k * n].reshape(k, n)
+    expected = host_a[rows].astype("float64") @ host_words[: k * n].reshape(
+        k, n
+    )
     arguments = m, n, k, 1.0, a, k, b, n, 0.0, c, n
     whole, splits = tail(ROWS * columns)
     runs = {
         "a block per tile": sgemm.launcher(*arguments, config=TILE, splits=1),
-        "rest split": sgemm.launcher(*arguments, config=TILE, splits=splits, whole=whole),
+        "rest split": sgemm.launcher(
+            *arguments, config=TILE, splits=splits, whole=whole
+        ),
         "final, as it chooses": sgemm.launcher(*arguments),
         "simple, whole tiles": stream(a, b, c, None),
         "simple, stream-K": stream(a, b, c, ct.size(RESIDENT, 7)),
@@ -139,7 +154,9 @@ def sweep_at(columns):
         got = np.stack([c_words[row * n : (row + 1) * n].get() for row in rows])
         ct.check(got, expected, name=f"{name}, n = {n}, 3 rows", rtol=1e-4)
     runs["cuBLAS"] = ct.vendor.gemm(a, b, c)
-    return ct.bench(runs, flops=2 * m * n * k, name=f"{ROWS * columns} tiles", rounds=12)
+    return ct.bench(
+        runs, flops=2 * m * n * k, name=f"{ROWS * columns} tiles", rounds=12
+    )
 
 
 for columns in COLUMNS:
@@ -167,19 +184,33 @@ if names:
     best = measured[full]["a block per tile"].value
     rows = {}
     for t in tiles:
-        for name, by in (("a block per tile", efficiency(t, SMS)), ("rest split", with_tail(t))):
+        for name, by in (
+            ("a block per tile", efficiency(t, SMS)),
+            ("rest split", with_tail(t)),
+        ):
             rows |= {
-                f"{t} tiles, {name}: predicted": (best * by / efficiency(full, SMS), "TFLOP/s"),
-                f"{t} tiles, {name}: measured": (measured[t][name].value, "TFLOP/s"),
+                f"{t} tiles, {name}: predicted": (
+                    best * by / efficiency(full, SMS),
+                    "TFLOP/s",
+                ),
+                f"{t} tiles, {name}: measured": (
+                    measured[t][name].value,
+                    "TFLOP/s",
+                ),
             }
     ct.facts("predicted and measured", rows)
 
 # %% tail
 if names:
-    before, behind = tiles[COLUMNS.index(12)] if 12 in COLUMNS else tiles[0], tiles[-1]
+    before, behind = (
+        tiles[COLUMNS.index(12)] if 12 in COLUMNS else tiles[0],
+        tiles[-1],
+    )
     behind = tiles[COLUMNS.index(13)] if 13 in COLUMNS else behind
     gains = {
-        f"{name}, time of {behind} tiles / of {before}": measured[behind][name].median_us
+        f"{name}, time of {behind} tiles / of {before}": measured[behind][
+            name
+        ].median_us
         / measured[before][name].median_us
         for name in names
     }
@@ -187,8 +218,12 @@ if names:
 
 # %% small
 SMALL, DEPTH = ct.size(256, 64), ct.size(16384, 256)
-thin_a = ct.to_device(rng.random((SMALL, DEPTH), dtype="float32") - np.float32(0.5))
-thin_b = ct.to_device(rng.random((DEPTH, SMALL), dtype="float32") - np.float32(0.5))
+thin_a = ct.to_device(
+    rng.random((SMALL, DEPTH), dtype="float32") - np.float32(0.5)
+)
+thin_b = ct.to_device(
+    rng.random((DEPTH, SMALL), dtype="float32") - np.float32(0.5)
+)
 thin_c = ct.empty((SMALL, SMALL), "float32")
 plan = sgemm.plan(SMALL, SMALL, DEPTH, SMS)
 blocks_of_c = ct.cdiv(SMALL, plan.config.bm) * ct.cdiv(SMALL, plan.config.bn)
@@ -201,7 +236,10 @@ ct.facts(
         "SMs": SMS,
         "splits of the cost model": plan.splits,
     }
-    | {f"{s} splits: SMs at work": (100 * min(1.0, blocks_of_c * s / SMS), "%") for s in SPLITS},
+    | {
+        f"{s} splits: SMs at work": (100 * min(1.0, blocks_of_c * s / SMS), "%")
+        for s in SPLITS
+    },
 )
 
 # %% splits
@@ -215,7 +253,9 @@ for s in SPLITS:
     run()
     ct.check(thin_c, reference, name=f"splits = {s}", rtol=1e-4)
     candidates[f"{s} splits"] = run
-candidates["simple, stream-K"] = stream(thin_a, thin_b, thin_c, ct.size(RESIDENT, 7))
+candidates["simple, stream-K"] = stream(
+    thin_a, thin_b, thin_c, ct.size(RESIDENT, 7)
+)
 candidates["simple, stream-K"]()
 ct.check(thin_c, reference, name="stream-K", rtol=1e-4)
 split = ct.bench(
@@ -227,7 +267,9 @@ split = ct.bench(
 
 # %% gain
 if names:
-    gain = split["1 splits"].median_us / min(split[f"{s} splits"].median_us for s in SPLITS)
+    gain = split["1 splits"].median_us / min(
+        split[f"{s} splits"].median_us for s in SPLITS
+    )
     ct.claim(
         id="split-k-small-c",
         source="SGEMM worklog, notes on cuBLAS",

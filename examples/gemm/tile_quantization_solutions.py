@@ -34,18 +34,37 @@ def schedule(tiles, steps, blocks):
     return pieces
 
 
-for tiles, steps, blocks in ((9, 4, 4), (143, 256, SMS), (1, 1000, 7), (5, 1, 5)):
+for tiles, steps, blocks in (
+    (9, 4, 4),
+    (143, 256, SMS),
+    (1, 1000, 7),
+    (5, 1, 5),
+):
     plan = schedule(tiles, steps, blocks)
     covered = np.zeros((tiles, steps))
     for tile, first, last in (piece for pieces in plan for piece in pieces):
         covered[tile, first:last] += 1
     name = f"{tiles} tiles x {steps} steps, {blocks} blocks"
-    ct.check(covered, np.ones_like(covered), name=f"{name}: every step once", rtol=0)
-    work = np.array([sum(last - first for _, first, last in pieces) for pieces in plan])
-    ct.check(work, np.full(blocks, tiles * steps / blocks), name=f"{name}: equal", rtol=0, atol=1)
+    ct.check(
+        covered, np.ones_like(covered), name=f"{name}: every step once", rtol=0
+    )
+    work = np.array(
+        [sum(last - first for _, first, last in pieces) for pieces in plan]
+    )
+    ct.check(
+        work,
+        np.full(blocks, tiles * steps / blocks),
+        name=f"{name}: equal",
+        rtol=0,
+        atol=1,
+    )
     # Of a block's pieces only the first can begin inside a tile: one partial result at most.
-    inside = np.array([sum(first > 0 for _, first, _ in pieces[1:]) for pieces in plan])
-    ct.check(inside, np.zeros(blocks), name=f"{name}: one partial result", rtol=0)
+    inside = np.array(
+        [sum(first > 0 for _, first, _ in pieces[1:]) for pieces in plan]
+    )
+    ct.check(
+        inside, np.zeros(blocks), name=f"{name}: one partial result", rtol=0
+    )
 
 # %% solution-2
 m = n = ct.size(2176, 200)
@@ -64,10 +83,18 @@ def label(config):
 
 BIG = sgemm.Config(128, 256, 16, 8, 16, 4, 1, rate=0.9, alone=0.9)
 ranked = sorted((*sgemm.CONFIGS, BIG), key=busy)
-ct.facts("work of the busiest SM", {label(config): busy(config) for config in ranked})
+ct.facts(
+    "work of the busiest SM", {label(config): busy(config) for config in ranked}
+)
 rng = ct.rng(0)
-host_a, host_b = (rng.random(s, dtype="float32") - np.float32(0.5) for s in ((m, k), (k, n)))
-a, b, c = ct.to_device(host_a), ct.to_device(host_b), ct.empty((m, n), "float32")
+host_a, host_b = (
+    rng.random(s, dtype="float32") - np.float32(0.5) for s in ((m, k), (k, n))
+)
+a, b, c = (
+    ct.to_device(host_a),
+    ct.to_device(host_b),
+    ct.empty((m, n), "float32"),
+)
 rows, runs = np.array([0, m // 2, m - 1]), {}
 expected = host_a[rows].astype("float64") @ host_b
 for config in ranked:
@@ -94,8 +121,11 @@ if not tool.running():
             "chosen for its waves": first,
             "fastest": best,
             "place of the chosen": order.index(first) + 1,
-            "chosen / fastest, time": found[first].median_us / found[best].median_us,
-            "last of the prediction / fastest, time": found[label(ranked[-1])].median_us
+            "chosen / fastest, time": found[first].median_us
+            / found[best].median_us,
+            "last of the prediction / fastest, time": found[
+                label(ranked[-1])
+            ].median_us
             / found[best].median_us,
         },
     )

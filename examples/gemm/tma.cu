@@ -1,13 +1,15 @@
-// Rung 8: one thread asks for a whole tile, and the tensor memory accelerator (TMA) of a Hopper GPU
-// or newer brings it: addresses, edges and zeros beyond them are its business.
+// Rung 8: one thread asks for a whole tile, and the tensor memory accelerator
+// (TMA) of a Hopper GPU or newer brings it: addresses, edges and zeros beyond
+// them are its business.
 // @rung kernel=sgemm_tma<128,128,8,32,64,8,8,4> block=256 tile=128x128 boxes=8x128,128x8
 // requires: sm_90
 #include <cuda.h>
 
 #include "edges.cuh"
 
-// A barrier in shared memory that also counts bytes. A phase ends when its one thread has arrived
-// and all the bytes that it announced have; the phases are told apart by their parity, 0, 1, 0, ...
+// A barrier in shared memory that also counts bytes. A phase ends when its one
+// thread has arrived and all the bytes that it announced have; the phases are
+// told apart by their parity, 0, 1, 0, ...
 // --8<-- [start:barrier]
 using Barrier = unsigned long long;
 
@@ -16,21 +18,24 @@ __device__ __forceinline__ unsigned shared_address(const void* p) {
 }
 
 __device__ __forceinline__ void init(Barrier* barrier) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
+  asm volatile(
+      "mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier))
+      : "memory");
 }
 
 __device__ __forceinline__ void arrive_and_expect(Barrier* barrier, int bytes) {
-  asm volatile(
-      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-      "r"(bytes)
-      : "memory");
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
+                   shared_address(barrier)),
+               "r"(bytes)
+               : "memory");
 }
 
 __device__ __forceinline__ void wait(Barrier* barrier, int parity) {
   int done = 0;
   while (!done) {
     asm volatile(
-        "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, "
+        "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; "
+        "selp.b32 %0, 1, 0, "
         "p; }"
         : "=r"(done)
         : "r"(shared_address(barrier)), "r"(parity)
@@ -39,48 +44,59 @@ __device__ __forceinline__ void wait(Barrier* barrier, int parity) {
 }
 // --8<-- [end:barrier]
 
-// Starts to copy the box of a matrix whose first word is in this row and column, the column a
-// multiple of 4 words; its size is part of the map. Its bytes count for the barrier; words beyond
-// the matrix, on whichever side, arrive as zeros.
+// Starts to copy the box of a matrix whose first word is in this row and
+// column, the column a multiple of 4 words; its size is part of the map. Its
+// bytes count for the barrier; words beyond the matrix, on whichever side,
+// arrive as zeros.
 // --8<-- [start:copy]
-__device__ __forceinline__ void copy_box(float* to, const CUtensorMap& map, int row, int column,
+__device__ __forceinline__ void copy_box(float* to, const CUtensorMap& map,
+                                         int row, int column,
                                          Barrier* barrier) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_"
+      "tx::bytes "
       "[%0], [%1, {%2, %3}], [%4];" ::"r"(shared_address(to)),
       "l"(&map), "r"(column), "r"(row), "r"(shared_address(barrier))
       : "memory");
 }
 // --8<-- [end:copy]
 
-// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. A and B come as maps,
-// which hold address, extents and row length. Grid: x over the columns, y over the rows. A block
-// computes BM rows and BN columns of C, in steps of depth BK.
+// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. A and
+// B come as maps, which hold address, extents and row length. Grid: x over the
+// columns, y over the rows. A block computes BM rows and BN columns of C, in
+// steps of depth BK.
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int WM, int WN, int TM, int TN, int STAGES>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
-    sgemm_tma(const __grid_constant__ CUtensorMap A, const __grid_constant__ CUtensorMap B,
-              float* __restrict__ C, int m, int n, int k, float alpha, float beta) {
-  static_assert(BK % 8 == 0 && TN % 4 == 0, "eight words of A, four of B at a time");
-  static_assert(WM * WN == 32 * TM * TN && BM % WM == 0 && BN % WN == 0, "tiles of whole warps");
-  // A as slabs of 8 steps of depth: a row is then a quarter of the banks, and the 32 / LANES = 4
-  // rows that a warp reads at a time are all of them.
+    sgemm_tma(const __grid_constant__ CUtensorMap A,
+              const __grid_constant__ CUtensorMap B, float* __restrict__ C,
+              int m, int n, int k, float alpha, float beta) {
+  static_assert(BK % 8 == 0 && TN % 4 == 0,
+                "eight words of A, four of B at a time");
+  static_assert(WM * WN == 32 * TM * TN && BM % WM == 0 && BN % WN == 0,
+                "tiles of whole warps");
+  // A as slabs of 8 steps of depth: a row is then a quarter of the banks, and
+  // the 32 / LANES = 4 rows that a warp reads at a time are all of them.
   __shared__ __align__(128) float As[STAGES][BK / 8][BM][8];
   __shared__ __align__(128) float Bs[STAGES][BK][BN];
   __shared__ Barrier arrived[STAGES];
   const int t = threadIdx.x;
   const int left = blockIdx.x * BN, top = blockIdx.y * BM;
   // --8<-- [start:place]
-  // Lanes stand in LANES columns and 32 / LANES rows. They are numbered so that of two neighbors
-  // one stands below the other and needs the same words of B, and of two pairs the same of A.
+  // Lanes stand in LANES columns and 32 / LANES rows. They are numbered so that
+  // of two neighbors one stands below the other and needs the same words of B,
+  // and of two pairs the same of A.
   constexpr int LANES = WN / TN;
   const int warp = t / 32, lane = t % 32;
-  const int lane_x = lane / 2 % LANES, lane_y = lane / (2 * LANES) * 2 + lane % 2;
-  // The first column and row of this thread's results, in the tile. Lanes side by side have four
-  // columns each, and each lane the next four NEXT further on: lanes read words side by side. Its
-  // rows are BELOW apart, so that lanes below each other read rows that follow each other.
+  const int lane_x = lane / 2 % LANES,
+            lane_y = lane / (2 * LANES) * 2 + lane % 2;
+  // The first column and row of this thread's results, in the tile. Lanes side
+  // by side have four columns each, and each lane the next four NEXT further
+  // on: lanes read words side by side. Its rows are BELOW apart, so that lanes
+  // below each other read rows that follow each other.
   constexpr int NEXT = LANES * 4, BELOW = 32 / LANES;
-  const int x = warp % (BN / WN) * WN + lane_x * 4, y = warp / (BN / WN) * WM + lane_y;
+  const int x = warp % (BN / WN) * WN + lane_x * 4,
+            y = warp / (BN / WN) * WM + lane_y;
   const bool aligned = n % 4 == 0;
   float sum[TM][TN] = {};
   // --8<-- [end:place]
@@ -90,14 +106,16 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
     arrive_and_expect(&arrived[stage], (BM + BN) * BK * sizeof(float));
 #pragma unroll
     for (int slab = 0; slab < BK / 8; ++slab)
-      copy_box(&As[stage][slab][0][0], A, top, start + slab * 8, &arrived[stage]);
+      copy_box(&As[stage][slab][0][0], A, top, start + slab * 8,
+               &arrived[stage]);
     copy_box(&Bs[stage][0][0], B, start, left, &arrived[stage]);
   };
   // --8<-- [end:load]
   // --8<-- [start:pipeline]
   if (t == 0) {
     for (int s = 0; s < STAGES; ++s) init(&arrived[s]);
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // for the TMA to see them, too
+    asm volatile("fence.proxy.async.shared::cta;" ::
+                     : "memory");  // for the TMA to see them, too
   }
   int stage = 0, spare = STAGES - 1, parity = 0;
 #pragma unroll
@@ -112,14 +130,14 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
       __align__(16) float a[TM][4], b[TN];
 #pragma unroll
       for (int r = 0; r < TM; ++r)
-        *reinterpret_cast<float4*>(a[r]) =
-            *reinterpret_cast<const float4*>(&As[stage][i / 8][y + r * BELOW][i % 8]);
+        *reinterpret_cast<float4*>(a[r]) = *reinterpret_cast<const float4*>(
+            &As[stage][i / 8][y + r * BELOW][i % 8]);
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
 #pragma unroll
         for (int c = 0; c < TN; c += 4)
-          *reinterpret_cast<float4*>(&b[c]) =
-              *reinterpret_cast<const float4*>(&Bs[stage][i + j][x + c / 4 * NEXT]);
+          *reinterpret_cast<float4*>(&b[c]) = *reinterpret_cast<const float4*>(
+              &Bs[stage][i + j][x + c / 4 * NEXT]);
 #pragma unroll
         for (int r = 0; r < TM; ++r)
 #pragma unroll
@@ -137,8 +155,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   for (int r = 0; r < TM; ++r)
 #pragma unroll
     for (int c = 0; c < TN; c += 4)
-      update4(C, top + y + r * BELOW, left + x + c / 4 * NEXT, m, n, aligned, alpha, &sum[r][c],
-              beta);
+      update4(C, top + y + r * BELOW, left + x + c / 4 * NEXT, m, n, aligned,
+              alpha, &sum[r][c], beta);
   // --8<-- [end:store]
 }
 // --8<-- [end:kernel]

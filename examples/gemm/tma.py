@@ -37,7 +37,9 @@ SHAPES = [
     (5, 3, 0),
     (0, 5, 3),
 ]
-LADDER.check("tma", [{"m": m, "n": n, "k": k, "integers": True} for m, n, k in SHAPES])
+LADDER.check(
+    "tma", [{"m": m, "n": n, "k": k, "integers": True} for m, n, k in SHAPES]
+)
 LADDER.check("tma", [{"m": 200, "n": 132, "k": 68, "alpha": 0.5, "beta": -1.0}])
 
 # %% predict
@@ -74,7 +76,15 @@ ct.check(inside, x_host[2:6, 4:12], name="inside", rtol=0)
 
 # %% edges
 wide = np.pad(x_host, 16)  # the matrix in a sea of zeros
-for row, column in ((5, 8), (-2, -4), (3, -8), (6, 8), (7, 0), (-4, 4), (100, 100)):
+for row, column in (
+    (5, 8),
+    (-2, -4),
+    (3, -8),
+    (6, 8),
+    (7, 0),
+    (-4, 4),
+    (100, 100),
+):
     got = bring(row, column)
     if max(row, column) < 16:
         expected = wide[16 + row : 20 + row, 16 + column : 24 + column]
@@ -108,18 +118,31 @@ for array, shape in ((odd, (4, 8)), (x, (4, 6)), (x, (4, 512))):
     try:
         ct.tensor_map(array, shape)
     except ValueError as error:
-        print(re.sub("0x[0-9a-f]+", "0x...", str(error).removeprefix("tensor_map: ")))
+        print(
+            re.sub(
+                "0x[0-9a-f]+", "0x...", str(error).removeprefix("tensor_map: ")
+            )
+        )
 
 # %% bench
 large = ct.size(4096, 72)
 problem = Gemm(large, large, large)
 rungs = {
     name: LADDER[name]
-    for name in ("warp_tile", "double_buffer", "async_copy", "multi_stage", "tma")
+    for name in (
+        "warp_tile",
+        "double_buffer",
+        "async_copy",
+        "multi_stage",
+        "tma",
+    )
 }
 problem.check(rungs["tma"])
 times = ct.bench(
-    {**{name: problem.launcher(rung) for name, rung in rungs.items()}, **problem.vendors()},
+    {
+        **{name: problem.launcher(rung) for name, rung in rungs.items()},
+        **problem.vendors(),
+    },
     flops=problem.flops,
     rounds=11,
     name=f"{large} x {large} x {large}",
@@ -130,8 +153,12 @@ FFMA = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
 INSTRUCTIONS = "smsp__inst_executed.sum"
 ACTIVE = "smsp__issue_active.avg.pct_of_peak_sustained_active"
 BARRIER = "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio"
-SHARED = "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio"
-DISPATCH = "smsp__average_warps_issue_stalled_dispatch_stall_per_issue_active.ratio"
+SHARED = (
+    "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio"
+)
+DISPATCH = (
+    "smsp__average_warps_issue_stalled_dispatch_stall_per_issue_active.ratio"
+)
 found = profile_launches(
     "gemm/tma",
     kernel="regex:^sgemm_(double_buffer|async_copy|tma)$",
@@ -144,7 +171,10 @@ for name, c in counters.items():
         f"{name}, 2048 x 2048 x 2048",
         {
             "instructions per FFMA": 32 * c[INSTRUCTIONS] / c[FFMA],
-            "FFMA share of the instructions": (100 * c[FFMA] / 32 / c[INSTRUCTIONS], "%"),
+            "FFMA share of the instructions": (
+                100 * c[FFMA] / 32 / c[INSTRUCTIONS],
+                "%",
+            ),
             "issue slots used": (c[ACTIVE], "%"),
             "warps waiting, barrier": c[BARRIER],
             "warps waiting, shared memory": c[SHARED],
@@ -155,10 +185,20 @@ for name, c in counters.items():
 # %% sass
 compiled = {name: LADDER[name].compile() for name in COUNTED}
 for name, kernel in compiled.items():
-    turn = loops.main_turn(loops.disassemble(kernel), loops.fmas_of_turn(kernel.name))
+    turn = loops.main_turn(
+        loops.disassemble(kernel), loops.fmas_of_turn(kernel.name)
+    )
     counted, needs = loops.count(turn), kernel.resources(THREADS)
     per = 64 * 8 / counted["FFMA"]  # a turn may be 8 or 16 deep
-    loads = ("LDG", "LDG.128", "LDGSTS", "LDGSTS.128", "UTMALDG", "STS", "STS.128")
+    loads = (
+        "LDG",
+        "LDG.128",
+        "LDGSTS",
+        "LDGSTS.128",
+        "UTMALDG",
+        "STS",
+        "STS.128",
+    )
     ct.facts(
         f"{name}: a step of depth 8",
         {

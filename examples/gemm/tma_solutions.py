@@ -23,7 +23,14 @@ for rows, columns in ((1, 4), (31, 36), (33, 32), (100, 200), (257, 132)):
     x = ct.to_device(x_host)
     out = ct.empty((rows, columns), "float32")
     grid = ct.cdiv(columns, WIDE), ct.cdiv(rows, HIGH)
-    smooth(ct.tensor_map(x, (HIGH + 2, WIDE + 8)), out, rows, columns, grid=grid, block=(WIDE, 8))
+    smooth(
+        ct.tensor_map(x, (HIGH + 2, WIDE + 8)),
+        out,
+        rows,
+        columns,
+        grid=grid,
+        block=(WIDE, 8),
+    )
     sea = np.pad(x_host.astype("float64"), 1)
     around = sea[:-2, 1:-1] + sea[2:, 1:-1] + sea[1:-1, :-2] + sea[1:-1, 2:]
     ct.check(out, (sea[1:-1, 1:-1] + around) / 5, name=f"{rows} x {columns}")
@@ -57,7 +64,11 @@ def passes(words):
 ct.facts(
     "passes for eight rows, four words each",
     {
-        "as in global memory": passes([32 * r + w for r in range(8) for w in range(4)]),
-        "swizzle=128": passes([place(r, w) for r in range(8) for w in range(4)]),
+        "as in global memory": passes(
+            [32 * r + w for r in range(8) for w in range(4)]
+        ),
+        "swizzle=128": passes(
+            [place(r, w) for r in range(8) for w in range(4)]
+        ),
     },
 )

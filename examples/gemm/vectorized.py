@@ -34,12 +34,17 @@ SHAPES = [
     ct.size((257, 259, 101), (130, 131, 37)),
 ]
 LADDER.check("vectorized", [{"m": m, "n": n, "k": k} for m, n, k in SHAPES])
-LADDER.check("vectorized", [{"m": 100, "n": 70, "k": 50, "alpha": 0.5, "beta": -2.0}])
+LADDER.check(
+    "vectorized", [{"m": 100, "n": 70, "k": 50, "alpha": 0.5, "beta": -2.0}]
+)
 
 # %% predict
 x, y = place(LANES, BN, TM, TN)  # first results of the lanes of warp 0
 pair_of_lanes = LANES // 2
-row, inner = pair_of_lanes % BM, pair_of_lanes // BM * 8 + LANES % 2 * 4  # what they bring of A
+row, inner = (
+    pair_of_lanes % BM,
+    pair_of_lanes // BM * 8 + LANES % 2 * 4,
+)  # what they bring of A
 words, threads = BM * BK, BM * BN // (TM * TN)
 moved = {  # instructions of a thread in a step of depth BK, one word each and four words each
     "LDG": (2 * words // threads, 2 * words // threads // 4),
@@ -48,16 +53,24 @@ moved = {  # instructions of a thread in a step of depth BK, one word each and f
 }
 ct.facts(
     "instructions of a thread in one step of depth 8",
-    {f"{name}, {how}": n for name, both in moved.items() for how, n in zip(("1", "4"), both)},
+    {
+        f"{name}, {how}": n
+        for name, both in moved.items()
+        for how, n in zip(("1", "4"), both)
+    },
 )
 ct.facts(
     "passes of a warp in one step of depth 8",
     {
-        "store A, turned": sum(passes((inner + d) * BM + row) for d in range(4)),
+        "store A, turned": sum(
+            passes((inner + d) * BM + row) for d in range(4)
+        ),
         "store B": passes(4 * LANES, 4),
         "read A": BK * sum(passes(y + r, 4) for r in range(0, TM, 4)),
         "read B": BK * sum(passes(x + c, 4) for c in range(0, TN, 4)),
-        "read A, in block_tile_2d": BK * sum(passes((y + r) * BK, 2) for r in range(TM)) // 2,
+        "read A, in block_tile_2d": BK
+        * sum(passes((y + r) * BK, 2) for r in range(TM))
+        // 2,
     },
 )
 ct.facts(
@@ -69,7 +82,10 @@ ct.facts(
 )
 
 # %% turn
-turns = {name: main_turn(disassemble(LADDER[name].compile()), BK * TM * TN) for name in PAIR}
+turns = {
+    name: main_turn(disassemble(LADDER[name].compile()), BK * TM * TN)
+    for name in PAIR
+}
 made_of = {name: count(turn) for name, turn in turns.items()}
 MEMORY = ("LDG", "LDG.128", "STS", "STS.128", "LDS", "LDS.64", "LDS.128")
 for name in PAIR:
@@ -79,19 +95,26 @@ for name in PAIR:
         {
             **{what: found[what] for what in MEMORY if found[what]},
             "FFMA": found["FFMA"],
-            "others": found.total() - found["FFMA"] - sum(found[what] for what in MEMORY),
+            "others": found.total()
+            - found["FFMA"]
+            - sum(found[what] for what in MEMORY),
             "all": found.total(),
             "FMAs": (100 * share(turns[name]), "%"),
         },
     )
 ct.facts(
     "predicted from the instructions alone",
-    {"block_tile_2d / vectorized": made_of[PAIR[0]].total() / made_of[PAIR[1]].total()},
+    {
+        "block_tile_2d / vectorized": made_of[PAIR[0]].total()
+        / made_of[PAIR[1]].total()
+    },
 )
 
 # %% lines
 # The loads and stores of one step in the order of the machine code, up to the first loads from shared memory.
-moves = [i.text for i, _ in turns["vectorized"] if i.op in ("LDG", "STS", "LDS")]
+moves = [
+    i.text for i, _ in turns["vectorized"] if i.op in ("LDG", "STS", "LDS")
+]
 print("\n".join(moves[:11]))
 
 # %% claim-float4
@@ -105,7 +128,9 @@ ct.claim(
     predicted=BK * TM * TN // 4,
     measured=made_of["vectorized"]["FFMA"],
     unit="FFMA",
-    verdict="confirmed" if made_of["vectorized"]["FFMA"] == BK * TM * TN // 4 else "refuted",
+    verdict="confirmed"
+    if made_of["vectorized"]["FFMA"] == BK * TM * TN // 4
+    else "refuted",
 )
 
 # %% resources
@@ -142,7 +167,12 @@ for name, got in zip(PAIR, counted):
 # %% bench
 large = ct.size(4096, 48)
 times = LADDER.bench(
-    [*earlier_rungs()[1:], *PAIR], m=large, n=large, k=large, rounds=5, name="4096 x 4096 x 4096"
+    [*earlier_rungs()[1:], *PAIR],
+    m=large,
+    n=large,
+    k=large,
+    rounds=5,
+    name="4096 x 4096 x 4096",
 )
 gain = times["block_tile_2d"].median_us / times["vectorized"].median_us
 ct.claim(
@@ -164,7 +194,10 @@ SIZES = [ct.size(n, n - 1900) for n in (1999, 2000, 2048)]
 ct.facts(
     "FMAs that count",
     {
-        f"n = {n}": (100 * n**3 / ((128 * ct.cdiv(n, 128)) ** 2 * 8 * ct.cdiv(n, 8)), "%")
+        f"n = {n}": (
+            100 * n**3 / ((128 * ct.cdiv(n, 128)) ** 2 * 8 * ct.cdiv(n, 8)),
+            "%",
+        )
         for n in SIZES
     },
 )

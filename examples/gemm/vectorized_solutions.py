@@ -35,7 +35,11 @@ ct.facts(
     "loads for 8 words of a row, on average",
     {f"pitch {pitch}": loads for pitch, loads in by_pitch.items()},
 )
-ct.check(np.array(list(by_pitch.values())), np.array([2.0, 5.5, 3.0, 5.5]), name="loads per row")
+ct.check(
+    np.array(list(by_pitch.values())),
+    np.array([2.0, 5.5, 3.0, 5.5]),
+    name="loads per row",
+)
 
 # %% solution-2
 BM, BN, BK, TM, TN = 128, 128, 8, 8, 8
@@ -49,13 +53,25 @@ for m, n, k in [
     ct.size((257, 260, 132), (130, 132, 36)),
 ]:
     Gemm(m, n, k).check(unturned)
-kernels = {"turned": LADDER["vectorized"].compile(), "as it is": unturned.compile()}
-found = {name: count(main_turn(disassemble(k), BK * TM * TN)) for name, k in kernels.items()}
+kernels = {
+    "turned": LADDER["vectorized"].compile(),
+    "as it is": unturned.compile(),
+}
+found = {
+    name: count(main_turn(disassemble(k), BK * TM * TN))
+    for name, k in kernels.items()
+}
 for name, kernel in kernels.items():
     ct.facts(
         f"tile of A, {name}: one step of depth 8",
-        {what: found[name][what] for what in ("LDS.128", "STS", "STS.128", "FFMA")}
-        | {"all": found[name].total(), "registers": kernel.resources(block=256).registers},
+        {
+            what: found[name][what]
+            for what in ("LDS.128", "STS", "STS.128", "FFMA")
+        }
+        | {
+            "all": found[name].total(),
+            "registers": kernel.resources(block=256).registers,
+        },
     )
 ct.facts(
     "passes of a warp in one step, A only",
@@ -63,7 +79,9 @@ ct.facts(
         "turned, stores": sum(passes((inner + d) * BM + row) for d in range(4)),
         "turned, reads": BK * sum(passes(y + r, 4) for r in range(0, TM, 4)),
         "as it is, stores": passes(row * BK + inner, 4),
-        "as it is, reads": BK // 4 * sum(passes((y + r) * BK, 4) for r in range(TM)),
+        "as it is, reads": BK
+        // 4
+        * sum(passes((y + r) * BK, 4) for r in range(TM)),
     },
 )
 ct.claim(
@@ -84,5 +102,10 @@ ct.claim(
 # %% bench-2
 large = ct.size(4096, 48)
 LADDER.bench(
-    ["vectorized", unturned], m=large, n=large, k=large, rounds=7, name="4096 x 4096 x 4096"
+    ["vectorized", unturned],
+    m=large,
+    n=large,
+    k=large,
+    rounds=7,
+    name="4096 x 4096 x 4096",
 )

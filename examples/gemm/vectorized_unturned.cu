@@ -1,18 +1,23 @@
-// Solution of an exercise: as vectorized.cu, but the tile of A stays as it is. A thread reads four
-// words of a row of it, for four units of depth, and keeps them in registers.
+// Solution of an exercise: as vectorized.cu, but the tile of A stays as it is.
+// A thread reads four words of a row of it, for four units of depth, and keeps
+// them in registers.
 // @rung kernel=sgemm_unturned<128,128,8,8,8> block=256 tile=128x128
 #include "edges.cuh"
 
-// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid: x over the columns,
-// y over the rows. A block computes BM rows and BN columns of C, in steps of depth BK.
+// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
+// x over the columns, y over the rows. A block computes BM rows and BN columns
+// of C, in steps of depth BK.
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int TM, int TN>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
-    sgemm_unturned(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                   int m, int n, int k, float alpha, float beta) {
+    sgemm_unturned(const float* __restrict__ A, const float* __restrict__ B,
+                   float* __restrict__ C, int m, int n, int k, float alpha,
+                   float beta) {
   constexpr int THREADS = BM * BN / (TM * TN);
-  static_assert(BK % 8 == 0 && TM % 4 == 0 && TN % 4 == 0, "four words at a time");
-  static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0, "shared evenly");
+  static_assert(BK % 8 == 0 && TM % 4 == 0 && TN % 4 == 0,
+                "four words at a time");
+  static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0,
+                "shared evenly");
   __shared__ __align__(16) float As[BM][BK];
   __shared__ __align__(16) float Bs[BK][BN];
   const int t = threadIdx.x;
@@ -48,12 +53,14 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
       __align__(16) float a[TM][4], b[TN];
 #pragma unroll
       for (int r = 0; r < TM; ++r)
-        *reinterpret_cast<float4*>(a[r]) = *reinterpret_cast<const float4*>(&As[y + r][i]);
+        *reinterpret_cast<float4*>(a[r]) =
+            *reinterpret_cast<const float4*>(&As[y + r][i]);
 #pragma unroll
       for (int d = 0; d < 4; ++d) {
 #pragma unroll
         for (int c = 0; c < TN; c += 4)
-          *reinterpret_cast<float4*>(&b[c]) = *reinterpret_cast<const float4*>(&Bs[i + d][x + c]);
+          *reinterpret_cast<float4*>(&b[c]) =
+              *reinterpret_cast<const float4*>(&Bs[i + d][x + c]);
 #pragma unroll
         for (int r = 0; r < TM; ++r)
 #pragma unroll
@@ -68,7 +75,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   for (int r = 0; r < TM; ++r)
 #pragma unroll
     for (int c = 0; c < TN; c += 4)
-      update4(C, top + y + r, left + x + c, m, n, aligned, alpha, &sum[r][c], beta);
+      update4(C, top + y + r, left + x + c, m, n, aligned, alpha, &sum[r][c],
+              beta);
   // --8<-- [end:store]
 }
 // --8<-- [end:kernel]

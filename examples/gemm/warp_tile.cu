@@ -1,35 +1,45 @@
-// Rung 4: a warp computes WM x WN results close together, so that its lanes share what they read:
-// two lanes that need the same four words get them in one pass.
+// Rung 4: a warp computes WM x WN results close together, so that its lanes
+// share what they read: two lanes that need the same four words get them in one
+// pass.
 // @rung kernel=sgemm_warp_tile<128,128,16,32,64,8,8> block=256 tile=128x128
 #include "edges.cuh"
 
-// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid: x over the columns,
-// y over the rows. A block computes BM rows and BN columns of C, in steps of depth BK.
+// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
+// x over the columns, y over the rows. A block computes BM rows and BN columns
+// of C, in steps of depth BK.
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int WM, int WN, int TM, int TN>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
-    sgemm_warp_tile(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                    int m, int n, int k, float alpha, float beta) {
+    sgemm_warp_tile(const float* __restrict__ A, const float* __restrict__ B,
+                    float* __restrict__ C, int m, int n, int k, float alpha,
+                    float beta) {
   constexpr int THREADS = BM * BN / (TM * TN);
-  static_assert(BK % 8 == 0 && TM % 4 == 0 && TN % 4 == 0, "four words at a time");
-  static_assert(WM * WN == 32 * TM * TN && BM % WM == 0 && BN % WN == 0, "tiles of whole warps");
-  static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0, "shared evenly");
-  // Two lanes store the same row of A, four rows of As apart: 4 * 4 words of padding are half the
-  // banks, and 16 such pairs use every bank once.
+  static_assert(BK % 8 == 0 && TM % 4 == 0 && TN % 4 == 0,
+                "four words at a time");
+  static_assert(WM * WN == 32 * TM * TN && BM % WM == 0 && BN % WN == 0,
+                "tiles of whole warps");
+  static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0,
+                "shared evenly");
+  // Two lanes store the same row of A, four rows of As apart: 4 * 4 words of
+  // padding are half the banks, and 16 such pairs use every bank once.
   __shared__ __align__(16) float As[BK][BM + 4];
   __shared__ __align__(16) float Bs[BK][BN];
   const int t = threadIdx.x;
   const int left = blockIdx.x * BN, top = blockIdx.y * BM;
   // --8<-- [start:place]
-  // Lanes stand in LANES columns and 32 / LANES rows. They are numbered so that of two neighbors
-  // one stands below the other and needs the same words of B, and of two pairs the same of A.
+  // Lanes stand in LANES columns and 32 / LANES rows. They are numbered so that
+  // of two neighbors one stands below the other and needs the same words of B,
+  // and of two pairs the same of A.
   constexpr int LANES = WN / TN;
   const int warp = t / 32, lane = t % 32;
-  const int lane_x = lane / 2 % LANES, lane_y = lane / (2 * LANES) * 2 + lane % 2;
-  // The first column and row of this thread's results, in the tile. Lanes side by side have four
-  // columns each, and each lane the next four NEXT further on: lanes read words side by side.
+  const int lane_x = lane / 2 % LANES,
+            lane_y = lane / (2 * LANES) * 2 + lane % 2;
+  // The first column and row of this thread's results, in the tile. Lanes side
+  // by side have four columns each, and each lane the next four NEXT further
+  // on: lanes read words side by side.
   constexpr int NEXT = LANES * 4;
-  const int x = warp % (BN / WN) * WN + lane_x * 4, y = warp / (BN / WN) * WM + lane_y * TM;
+  const int x = warp % (BN / WN) * WN + lane_x * 4,
+            y = warp / (BN / WN) * WM + lane_y * TM;
   const bool aligned = k % 4 == 0 && n % 4 == 0;
   float sum[TM][TN] = {};
   // --8<-- [end:place]
@@ -61,7 +71,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
       __align__(16) float a[TM], b[TN];
 #pragma unroll
       for (int r = 0; r < TM; r += 4)
-        *reinterpret_cast<float4*>(&a[r]) = *reinterpret_cast<const float4*>(&As[i][y + r]);
+        *reinterpret_cast<float4*>(&a[r]) =
+            *reinterpret_cast<const float4*>(&As[i][y + r]);
 #pragma unroll
       for (int c = 0; c < TN; c += 4)
         *reinterpret_cast<float4*>(&b[c]) =
@@ -79,7 +90,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   for (int r = 0; r < TM; ++r)
 #pragma unroll
     for (int c = 0; c < TN; c += 4)
-      update4(C, top + y + r, left + x + c / 4 * NEXT, m, n, aligned, alpha, &sum[r][c], beta);
+      update4(C, top + y + r, left + x + c / 4 * NEXT, m, n, aligned, alpha,
+              &sum[r][c], beta);
   // --8<-- [end:store]
 }
 // --8<-- [end:kernel]

@@ -1,5 +1,6 @@
-// sgemm_warp_tile with the numbering of a warp's lanes for a choice: COLUMNS has a 1 for each of
-// the five bits of a lane's number that tells the column it stands in; the others tell its row.
+// sgemm_warp_tile with the numbering of a warp's lanes for a choice: COLUMNS
+// has a 1 for each of the five bits of a lane's number that tells the column it
+// stands in; the others tell its row.
 // @rung kernel=sgemm_lanes<128,128,16,32,64,8,8,14> block=256 tile=128x128
 // @instance sgemm_lanes<128,128,16,128,16,8,8,2>
 #include "edges.cuh"
@@ -18,35 +19,46 @@ __device__ __forceinline__ int gather(int lane) {
 
 // The largest number that MASK's bits can tell.
 __host__ __device__ constexpr int largest(int mask) {
-  return mask == 0 ? 0 : mask % 2 == 1 ? 2 * largest(mask / 2) + 1 : largest(mask / 2);
+  return mask == 0       ? 0
+         : mask % 2 == 1 ? 2 * largest(mask / 2) + 1
+                         : largest(mask / 2);
 }
 
-// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid: x over the columns,
-// y over the rows. A block computes BM rows and BN columns of C, in steps of depth BK.
+// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
+// x over the columns, y over the rows. A block computes BM rows and BN columns
+// of C, in steps of depth BK.
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int WM, int WN, int TM, int TN, int COLUMNS>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
-    sgemm_lanes(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                int m, int n, int k, float alpha, float beta) {
+    sgemm_lanes(const float* __restrict__ A, const float* __restrict__ B,
+                float* __restrict__ C, int m, int n, int k, float alpha,
+                float beta) {
   constexpr int THREADS = BM * BN / (TM * TN);
-  static_assert(BK % 8 == 0 && TM % 4 == 0 && TN % 4 == 0, "four words at a time");
-  static_assert(WM * WN == 32 * TM * TN && BM % WM == 0 && BN % WN == 0, "tiles of whole warps");
-  static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0, "shared evenly");
-  // Two lanes store the same row of A, four rows of As apart: 4 * 4 words of padding are half the
-  // banks, and 16 such pairs use every bank once.
+  static_assert(BK % 8 == 0 && TM % 4 == 0 && TN % 4 == 0,
+                "four words at a time");
+  static_assert(WM * WN == 32 * TM * TN && BM % WM == 0 && BN % WN == 0,
+                "tiles of whole warps");
+  static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0,
+                "shared evenly");
+  // Two lanes store the same row of A, four rows of As apart: 4 * 4 words of
+  // padding are half the banks, and 16 such pairs use every bank once.
   __shared__ __align__(16) float As[BK][BM + 4];
   __shared__ __align__(16) float Bs[BK][BN];
   const int t = threadIdx.x;
   const int left = blockIdx.x * BN, top = blockIdx.y * BM;
   // --8<-- [start:place]
   constexpr int LANES = WN / TN;
-  static_assert(largest(COLUMNS) == LANES - 1, "as many columns as the bits can tell apart");
+  static_assert(largest(COLUMNS) == LANES - 1,
+                "as many columns as the bits can tell apart");
   const int warp = t / 32, lane = t % 32;
-  const int lane_x = gather<COLUMNS>(lane), lane_y = gather<31 & ~COLUMNS>(lane);
-  // The first column and row of this thread's results, in the tile. Lanes side by side have four
-  // columns each, and each lane the next four NEXT further on: lanes read words side by side.
+  const int lane_x = gather<COLUMNS>(lane),
+            lane_y = gather<31 & ~COLUMNS>(lane);
+  // The first column and row of this thread's results, in the tile. Lanes side
+  // by side have four columns each, and each lane the next four NEXT further
+  // on: lanes read words side by side.
   constexpr int NEXT = LANES * 4;
-  const int x = warp % (BN / WN) * WN + lane_x * 4, y = warp / (BN / WN) * WM + lane_y * TM;
+  const int x = warp % (BN / WN) * WN + lane_x * 4,
+            y = warp / (BN / WN) * WM + lane_y * TM;
   const bool aligned = k % 4 == 0 && n % 4 == 0;
   float sum[TM][TN] = {};
   // --8<-- [end:place]
@@ -75,7 +87,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
       __align__(16) float a[TM], b[TN];
 #pragma unroll
       for (int r = 0; r < TM; r += 4)
-        *reinterpret_cast<float4*>(&a[r]) = *reinterpret_cast<const float4*>(&As[i][y + r]);
+        *reinterpret_cast<float4*>(&a[r]) =
+            *reinterpret_cast<const float4*>(&As[i][y + r]);
 #pragma unroll
       for (int c = 0; c < TN; c += 4)
         *reinterpret_cast<float4*>(&b[c]) =
@@ -91,6 +104,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   for (int r = 0; r < TM; ++r)
 #pragma unroll
     for (int c = 0; c < TN; c += 4)
-      update4(C, top + y + r, left + x + c / 4 * NEXT, m, n, aligned, alpha, &sum[r][c], beta);
+      update4(C, top + y + r, left + x + c / 4 * NEXT, m, n, aligned, alpha,
+              &sum[r][c], beta);
 }
 // --8<-- [end:kernel]

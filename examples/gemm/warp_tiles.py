@@ -26,7 +26,9 @@ side = ct.size(2048, 48, profiled=2048)
 BM, BN, TM, TN = 128, 128, 8, 8
 RUNGS = {  # two kernels, two depths of a tile
     f"{name}, depth {depth}": replace(
-        LADDER[name], name=f"{name}, depth {depth}", kernel=f"sgemm_{name}<128,128,{depth},{tile}>"
+        LADDER[name],
+        name=f"{name}, depth {depth}",
+        kernel=f"sgemm_{name}<128,128,{depth},{tile}>",
     )
     for depth in (8, 16)
     for name, tile in (("conflict_free", "8,8"), ("warp_tile", "32,64,8,8"))
@@ -45,7 +47,11 @@ SAME = {
 }
 KERNEL = read_rung("gemm/warp_tiles.cu")
 VARIANTS = {
-    name: replace(KERNEL, name=name, kernel="sgemm_lanes<128,128,16,{},{},8,8,{}>".format(*shape))
+    name: replace(
+        KERNEL,
+        name=name,
+        kernel="sgemm_lanes<128,128,16,{},{},8,8,{}>".format(*shape),
+    )
     for name, shape in SHAPES.items()
     if name not in SAME
 }
@@ -53,10 +59,16 @@ COUNTED = {**RUNGS, **VARIANTS}
 
 # %% check
 problem = Gemm(side, side, side)
-for rung in COUNTED.values():  # these launches come first: the profiler counts them
+for (
+    rung
+) in COUNTED.values():  # these launches come first: the profiler counts them
     problem.check(rung)
 LADDER.check(
-    "warp_tile", [{"m": m, "n": n, "k": k} for m, n, k in ((1, 1, 1), (31, 33, 7), (5, 3, 0))]
+    "warp_tile",
+    [
+        {"m": m, "n": n, "k": k}
+        for m, n, k in ((1, 1, 1), (31, 33, 7), (5, 3, 0))
+    ],
 )
 for m, n, k in [(129, 100, 33), ct.size((257, 260, 132), (130, 132, 36))]:
     small = Gemm(m, n, k, 0.5, -2.0)
@@ -83,7 +95,10 @@ def distinct(wm, wn, bits):
     """Words of A and of B that a warp needs for one depth, listed; and its results, listed."""
     x, y = lanes(wm, wn, bits)
     rows = (y[:, None] + np.arange(TM)).ravel()
-    columns = (x[:, None] + np.array([c // 4 * (wn // TN * 4) + c % 4 for c in range(TN)])).ravel()
+    columns = (
+        x[:, None]
+        + np.array([c // 4 * (wn // TN * 4) + c % 4 for c in range(TN)])
+    ).ravel()
     results = {
         (r, c)
         for lane in range(32)
@@ -111,24 +126,38 @@ def per_depth(wm, wn, bits, tm=TM):
     """Passes of a warp's reads of A and of B at one depth."""
     x, y = lanes(wm, wn, bits)
     of_a = sum(passes(y + r, 4) for r in range(0, tm, 4))
-    return of_a, sum(passes(x + c // 4 * (wn // TN * 4), 4) for c in range(0, TN, 4))
+    return of_a, sum(
+        passes(x + c // 4 * (wn // TN * 4), 4) for c in range(0, TN, 4)
+    )
 
 
 predicted = {name: per_depth(*shape) for name, shape in SHAPES.items()}
-predicted |= {name: predicted["16 x 128, by rows"] for name in RUNGS if "conflict" in name}
-predicted |= {name: predicted["32 x 64, in pairs"] for name in RUNGS if "warp" in name}
+predicted |= {
+    name: predicted["16 x 128, by rows"] for name in RUNGS if "conflict" in name
+}
+predicted |= {
+    name: predicted["32 x 64, in pairs"] for name in RUNGS if "warp" in name
+}
 for name in SHAPES:
     of_a, of_b = predicted[name]
     ct.facts(
         f"{name}: passes at one depth",
-        {"A": of_a, "B": of_b, "per cycle of FMAs": (of_a + of_b) / (TM * TN / 4)},
+        {
+            "A": of_a,
+            "B": of_b,
+            "per cycle of FMAs": (of_a + of_b) / (TM * TN / 4),
+        },
     )
 
 # %% slots
 # What stands between a warp and the next FMA: the other instructions of the loop, each of which takes an issue slot.
-resources = {name: rung.compile().resources(block=256) for name, rung in RUNGS.items()}
+resources = {
+    name: rung.compile().resources(block=256) for name, rung in RUNGS.items()
+}
 turns = {
-    name: main_turn(disassemble(rung.compile()), int(name.split()[-1]) * TM * TN)
+    name: main_turn(
+        disassemble(rung.compile()), int(name.split()[-1]) * TM * TN
+    )
     for name, rung in RUNGS.items()
 }
 for name, turn in turns.items():
@@ -139,7 +168,10 @@ for name, turn in turns.items():
             "instructions": made_of.total(),
             "FMAs": made_of["FFMA"],
             "most of the FMA rate": (100 * share(turn), "%"),
-            "warps per scheduler": resources[name].blocks_per_sm * 256 // 32 // 4,
+            "warps per scheduler": resources[name].blocks_per_sm
+            * 256
+            // 32
+            // 4,
             "barriers per 1024 FMAs": 1024 * made_of["BAR"] / made_of["FFMA"],
         },
     )
@@ -177,7 +209,8 @@ for name, got in counts.items():
                 "passes of loads at one depth": got[PASSES] / depths,
                 "issue slots used": (got[SLOTS], "%"),
                 **{
-                    f"waits, {what}": (got[of], "cycles/instruction") for what, of in STALLS.items()
+                    f"waits, {what}": (got[of], "cycles/instruction")
+                    for what, of in STALLS.items()
                 },
             },
         )
@@ -201,10 +234,18 @@ def faster(slow, fast):
 ct.facts(
     "what each change gives",
     {
-        "warp tile, at depth 8": faster("conflict_free, depth 8", "warp_tile, depth 8"),
-        "warp tile, at depth 16": faster("conflict_free, depth 16", "warp_tile, depth 16"),
-        "depth 16, conflict_free": faster("conflict_free, depth 8", "conflict_free, depth 16"),
-        "depth 16, warp_tile": faster("warp_tile, depth 8", "warp_tile, depth 16"),
+        "warp tile, at depth 8": faster(
+            "conflict_free, depth 8", "warp_tile, depth 8"
+        ),
+        "warp tile, at depth 16": faster(
+            "conflict_free, depth 16", "warp_tile, depth 16"
+        ),
+        "depth 16, conflict_free": faster(
+            "conflict_free, depth 8", "conflict_free, depth 16"
+        ),
+        "depth 16, warp_tile": faster(
+            "warp_tile, depth 8", "warp_tile, depth 16"
+        ),
         "both": faster("conflict_free, depth 8", "warp_tile, depth 16"),
     },
 )

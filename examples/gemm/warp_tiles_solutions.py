@@ -49,13 +49,24 @@ def numbering(columns, tm=8, tn=8):
 found = {columns: numbering(columns) for columns in combinations(range(5), 3)}
 ct.facts(
     "bits that tell the column: passes of A + B",
-    {str(columns): f"{of_a} + {of_b}" for columns, (of_a, of_b) in found.items()},
+    {
+        str(columns): f"{of_a} + {of_b}"
+        for columns, (of_a, of_b) in found.items()
+    },
 )
 fewest = min(map(sum, found.values()))
 best = [columns for columns, both in found.items() if sum(both) == fewest]
 one_each = [columns for columns in found if (0 in columns) != (1 in columns)]
-ct.check(np.array([fewest, len(best)]), np.array([8, 6]), name="fewest passes, numberings")
-ct.check(np.array(best), np.array(one_each), name="of bits 0 and 1, one tells the column")
+ct.check(
+    np.array([fewest, len(best)]),
+    np.array([8, 6]),
+    name="fewest passes, numberings",
+)
+ct.check(
+    np.array(best),
+    np.array(one_each),
+    name="of bits 0 and 1, one tells the column",
+)
 
 # %% solution-2
 WIDE = replace(
@@ -70,7 +81,8 @@ ct.facts(
         "words per FMA, 32 x 64": (32 + 64) / (32 * 64),
         "words per FMA, 64 x 64": (64 + 64) / (64 * 64),
         "passes per FMA of a lane, 32 x 64": sum(numbering((1, 2, 3))) / 64,
-        "passes per FMA of a lane, 64 x 64": sum(numbering((1, 2, 3), tm=16)) / 128,
+        "passes per FMA of a lane, 64 x 64": sum(numbering((1, 2, 3), tm=16))
+        / 128,
     },
 )
 ct.show(WARP_TILE.compile().resources(block=256))

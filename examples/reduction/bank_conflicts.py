@@ -32,7 +32,11 @@ def wavefronts(lanes, words=1):
     """
     group, passes = 32 // words, 0
     for first in range(0, len(lanes), group):
-        asked = {lane + k for lane in lanes[first : first + group] for k in range(words)}
+        asked = {
+            lane + k
+            for lane in lanes[first : first + group]
+            for k in range(words)
+        }
         passes += max(np.bincount([word % BANKS for word in asked]))
     return int(passes)
 
@@ -50,7 +54,9 @@ def rounds(kernel):
 
 def extra(kernel):
     """Wavefronts beyond one per store, by round."""
-    return [sum(wavefronts(warp) - 1 for warp in warps) for warps in rounds(kernel)]
+    return [
+        sum(wavefronts(warp) - 1 for warp in warps) for warps in rounds(kernel)
+    ]
 
 
 def ways(kernel):
@@ -65,15 +71,21 @@ for kernel in ("interleaved", "sequential"):
             "ways, by round": ", ".join(map(str, ways(kernel))),
             "extra wavefronts, by round": ", ".join(map(str, extra(kernel))),
             "extra wavefronts": sum(extra(kernel)),
-            "the same, loads": 2 * sum(extra(kernel)),  # two operands, in the same pattern
+            "the same, loads": 2
+            * sum(extra(kernel)),  # two operands, in the same pattern
         },
     )
 
 # %% predict
-CODE = {"interleaved": (25, 14), "sequential": (25, 12)}  # as in the chapter before
+CODE = {
+    "interleaved": (25, 14),
+    "sequential": (25, 12),
+}  # as in the chapter before
 blocks = ct.cdiv(n, block) + ct.cdiv(n, block**2)
 issued = gpu.sm_count * 4 * gpu.clock_khz / 1e3  # warp instructions per us
-passed = gpu.sm_count * gpu.clock_khz / 1e3  # wavefronts per us: one per cycle and SM
+passed = (
+    gpu.sm_count * gpu.clock_khz / 1e3
+)  # wavefronts per us: one per cycle and SM
 
 
 def per_block(kernel):
@@ -94,9 +106,16 @@ for kernel in CODE:
             "warp instructions per block": per_block(kernel),
             "time to issue them": (blocks * per_block(kernel) / issued, "us"),
             "wavefronts per block": shared_per_block(kernel),
-            "time of the wavefronts": (blocks * shared_per_block(kernel) / passed, "us"),
+            "time of the wavefronts": (
+                blocks * shared_per_block(kernel) / passed,
+                "us",
+            ),
             "both, one after the other": (
-                blocks * (per_block(kernel) / issued + shared_per_block(kernel) / passed),
+                blocks
+                * (
+                    per_block(kernel) / issued
+                    + shared_per_block(kernel) / passed
+                ),
                 "us",
             ),
         },
@@ -106,7 +125,10 @@ for kernel in CODE:
 problem = Sum(n)
 problem.check(INTERLEAVED)
 problem.check(SEQUENTIAL)
-LADDER.check("sequential", [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED])
+LADDER.check(
+    "sequential",
+    [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED],
+)
 ragged = Sum(ct.RAGGED[-1])
 for threads in SEQUENTIAL.numbers("blocks"):
     ragged.check(SEQUENTIAL, threads)
@@ -116,12 +138,16 @@ bench = LADDER.bench(LADDER.upto("sequential"), n=n, name=f"sum of {n} float32")
 
 # %% compare
 # What the strided index would take if an instruction cost there what it costs in the third rung.
-strided, sequential = bench["interleaved"].median_us, bench["sequential"].median_us
+strided, sequential = (
+    bench["interleaved"].median_us,
+    bench["sequential"].median_us,
+)
 instructions = sequential * per_block("interleaved") / per_block("sequential")
 ct.facts(
     "strided index and sequential addressing",
     {
-        "predicted speed-up, perfect overlap": per_block("interleaved") / per_block("sequential"),
+        "predicted speed-up, perfect overlap": per_block("interleaved")
+        / per_block("sequential"),
         "measured speed-up": strided / sequential,
         "strided index, for its instructions": (instructions, "us"),
         "strided index, measured": (strided, "us"),
@@ -134,7 +160,13 @@ ct.facts(
 )
 
 # %% bench-int32
-LADDER.bench(LADDER.upto("sequential"), n=n, dtype="int32", name=f"sum of {n} int32", rounds=20)
+LADDER.bench(
+    LADDER.upto("sequential"),
+    n=n,
+    dtype="int32",
+    name=f"sum of {n} int32",
+    rounds=20,
+)
 
 # %% counters
 STORE_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"
@@ -152,7 +184,9 @@ launches = profile_launches(
 )
 stores = {}
 for kernel, counted in zip(CODE, launches[::3]):
-    got = {name: value / (profiled_n // block) for name, value in counted.items()}
+    got = {
+        name: value / (profiled_n // block) for name, value in counted.items()
+    }
     stores[kernel] = got[STORE_CONFLICTS]
     ct.facts(
         f"{kernel}: per block",
@@ -183,12 +217,17 @@ if stores:
         },
         predicted=sum(extra("interleaved")) * seed_blocks,
         measured=measured,
-        verdict="confirmed" if abs(measured / 4_587_520 - 1) < 0.01 else "depends",
+        verdict="confirmed"
+        if abs(measured / 4_587_520 - 1) < 0.01
+        else "depends",
     )
 
 # %% loads
 FILE = "reduction/bank_conflicts.cu"
-LOADERS = {words: ct.Kernel(FILE, "shared_loads", defines={"WORDS": words}) for words in (1, 2, 4)}
+LOADERS = {
+    words: ct.Kernel(FILE, "shared_loads", defines={"WORDS": words})
+    for words in (1, 2, 4)
+}
 warps, turns = ct.size(32, 2), ct.size(256, 1)
 
 
@@ -199,8 +238,18 @@ def measure(lanes, words=1):
     total = ct.empty(32 * warps, "float32")
     begin, end = ct.empty(warps, "int64"), ct.empty(warps, "int64")
     for _ in range(ct.size(2, 1)):  # the first run fetches the code
-        LOADERS[words](ct.to_device(word), total, begin, end, turns, grid=1, block=32 * warps)
-    places = word[:, None, None] + np.arange(words)[:, None] + 32 * np.arange(16)
+        LOADERS[words](
+            ct.to_device(word),
+            total,
+            begin,
+            end,
+            turns,
+            grid=1,
+            block=32 * warps,
+        )
+    places = (
+        word[:, None, None] + np.arange(words)[:, None] + 32 * np.arange(16)
+    )
     sums = np.where(word < 0, 0, turns * (places % 64).sum(axis=(1, 2)))
     cycles = int(end.get().max() - begin.get().min()) / (warps * turns * 16)
     return cycles, total, np.tile(sums, warps)
@@ -210,11 +259,19 @@ def compare(title, patterns, words=1):
     """Facts: wavefronts by the rule, cycles by the clock. Checks that the right words came. Returns the cycles."""
     runs = {name: measure(lanes, words) for name, lanes in patterns.items()}
     got = np.stack([total.get() for _, total, _ in runs.values()])
-    ct.check(got, np.stack([sums for _, _, sums in runs.values()]), name=title, rtol=0)
+    ct.check(
+        got,
+        np.stack([sums for _, _, sums in runs.values()]),
+        name=title,
+        rtol=0,
+    )
     cycles = {name: run[0] for name, run in runs.items()}
     ct.facts(
         f"{title}: wavefronts predicted, cycles measured",
-        {name: f"{wavefronts(patterns[name], words)}, {cycles[name]:.2f}" for name in patterns},
+        {
+            name: f"{wavefronts(patterns[name], words)}, {cycles[name]:.2f}"
+            for name in patterns
+        },
     )
     return cycles
 
@@ -235,7 +292,9 @@ compare(
 )
 
 # %% by-round
-by_round = {f"step {2**r}": found[0] for r, found in enumerate(rounds("interleaved"))}
+by_round = {
+    f"step {2**r}": found[0] for r, found in enumerate(rounds("interleaved"))
+}
 timed = compare("interleaved, first warp of each round", by_round)
 worst = max(timed.values())
 ct.claim(
@@ -261,10 +320,18 @@ compare(
 )
 
 # %% wide
-compare("8 bytes per lane", {"stride 2": list(2 * lane), "stride 4": list(4 * lane)}, words=2)
+compare(
+    "8 bytes per lane",
+    {"stride 2": list(2 * lane), "stride 4": list(4 * lane)},
+    words=2,
+)
 compare(
     "16 bytes per lane",
-    {"stride 4": list(4 * lane), "stride 8": list(8 * lane), "stride 16": list(16 * lane)},
+    {
+        "stride 4": list(4 * lane),
+        "stride 8": list(8 * lane),
+        "stride 16": list(16 * lane),
+    },
     words=4,
 )
 
@@ -285,7 +352,11 @@ ct.claim(
 
 # %% table-claim
 # The table of the source, in us and GB/s, for 32 Mi int32.
-TABLE = {"baseline": (3118.4, 42.503), "strided": (1904.4, 73.522), "sequential": (1475.2, 97.536)}
+TABLE = {
+    "baseline": (3118.4, 42.503),
+    "strided": (1904.4, 73.522),
+    "sequential": (1475.2, 97.536),
+}
 megabytes = 4 * (1 << 25) / 1e6
 for name, (time, rate) in TABLE.items():
     ct.facts(

@@ -32,8 +32,12 @@ def place(row, column):
 ct.facts(
     "wavefronts per access",
     {
-        "rows, most": max(wavefronts([place(r, c) for c in range(32)]) for r in range(32)),
-        "columns, most": max(wavefronts([place(r, c) for r in range(32)]) for c in range(32)),
+        "rows, most": max(
+            wavefronts([place(r, c) for c in range(32)]) for r in range(32)
+        ),
+        "columns, most": max(
+            wavefronts([place(r, c) for r in range(32)]) for c in range(32)
+        ),
         "words": len({place(r, c) for r in range(32) for c in range(32)}),
     },
 )
@@ -56,7 +60,9 @@ for rows, columns in ((1, 1), (31, 33), (33, 31), (1111, 1001)):
     x_host = rng.standard_normal((rows, columns), dtype="float32")
     out = ct.empty((columns, rows), "float32")
     grid = ct.cdiv(columns, 32), ct.cdiv(rows, 32)
-    transpose(ct.to_device(x_host), out, rows, columns, grid=grid, block=(32, 32))
+    transpose(
+        ct.to_device(x_host), out, rows, columns, grid=grid, block=(32, 32)
+    )
     ct.check(out, x_host.T, name=f"{rows} x {columns}", rtol=0)
 
 # %% solution-2
@@ -108,4 +114,6 @@ for m in ct.RAGGED:
     x_host = rng.standard_normal((m, 2), dtype="float32")
     expected = x_host.sum(axis=0, dtype="float64", keepdims=True)
     atol = 1e-6 * float(np.abs(x_host).sum(axis=0).max())
-    ct.check(complex_sum(ct.to_device(x_host)), expected, name=f"n={m}", atol=atol)
+    ct.check(
+        complex_sum(ct.to_device(x_host)), expected, name=f"n={m}", atol=atol
+    )

@@ -26,12 +26,18 @@ problem = Sum(n)
 # %% resident
 walk = FEW.compile(BLOCK=block, ELEMENT="float")
 need, warps = walk.resources(block), block // 32
-of_warp = 256 * ct.cdiv(32 * need.registers, 256)  # registers, given out to warps in units of 256
-of_block = 128 * ct.cdiv(need.shared_bytes + 1024, 128)  # bytes; 1 KiB of them for CUDA itself
+of_warp = 256 * ct.cdiv(
+    32 * need.registers, 256
+)  # registers, given out to warps in units of 256
+of_block = 128 * ct.cdiv(
+    need.shared_bytes + 1024, 128
+)  # bytes; 1 KiB of them for CUDA itself
 fits = {
     "threads": gpu.max_threads_per_sm // block,
     "blocks": gpu.max_blocks_per_sm,
-    "registers": 4 * (gpu.registers_per_sm // 4 // of_warp) // warps,  # a quarter per scheduler
+    "registers": 4
+    * (gpu.registers_per_sm // 4 // of_warp)
+    // warps,  # a quarter per scheduler
     "shared memory": gpu.shared_per_sm // of_block,
 }
 resident = need.blocks_per_sm * gpu.sm_count
@@ -50,7 +56,9 @@ ct.facts(
 # %% predict
 grids = {
     "shuffle": lambda m: ct.cdiv(m, 2 * block),
-    "few_blocks": lambda m: 1 if m <= resident else min(resident, ct.cdiv(m, block)),
+    "few_blocks": lambda m: (
+        1 if m <= resident else min(resident, ct.cdiv(m, block))
+    ),
 }
 
 
@@ -68,18 +76,35 @@ def instructions(kernel, m):
     total = 0
     for elements, blocks in launches(kernel, m):
         if kernel == "shuffle":
-            total += blocks * (warps * 41 + (warps - 1) * 3 + 27)  # as in the chapter before
+            total += blocks * (
+                warps * 41 + (warps - 1) * 3 + 27
+            )  # as in the chapter before
             continue
         first = 32 * np.arange(blocks * warps)  # where each warp begins
-        turns = np.maximum(0, -(-(elements - first) // (blocks * block)))  # its elements per lane
-        by_four, one_by_one = turns // 4, turns % 4  # the compiler unrolled the walk four times
-        each = 82 + (by_four > 0) * 5 + 23 * by_four + (one_by_one > 0) * 5 + 12 * one_by_one
-        total += int(np.where(turns, each, 43).sum()) + blocks * 23  # the rest by warp 0
+        turns = np.maximum(
+            0, -(-(elements - first) // (blocks * block))
+        )  # its elements per lane
+        by_four, one_by_one = (
+            turns // 4,
+            turns % 4,
+        )  # the compiler unrolled the walk four times
+        each = (
+            82
+            + (by_four > 0) * 5
+            + 23 * by_four
+            + (one_by_one > 0) * 5
+            + 12 * one_by_one
+        )
+        total += (
+            int(np.where(turns, each, 43).sum()) + blocks * 23
+        )  # the rest by warp 0
     return total
 
 
 bandwidth = ct.limits.bandwidth()
-issued = gpu.sm_count * 4 * gpu.clock_khz / 1e3  # warp instructions per us: 4 schedulers per SM
+issued = (
+    gpu.sm_count * 4 * gpu.clock_khz / 1e3
+)  # warp instructions per us: 4 schedulers per SM
 for kernel in grids:
     steps = launches(kernel, n)
     blocks = sum(count for _, count in steps)
@@ -101,17 +126,24 @@ for kernel in grids:
 # %% check
 problem.check(SHUFFLE)
 problem.check(FEW)
-LADDER.check("few_blocks", [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED])
+LADDER.check(
+    "few_blocks",
+    [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED],
+)
 ragged = Sum(ct.RAGGED[-1])
 for threads in FEW.numbers("blocks"):
     ragged.check(FEW, threads)
 
 # %% bench
-bench = LADDER.bench(LADDER.upto("few_blocks"), data=problem.host, name=f"sum of {n} float32")
+bench = LADDER.bench(
+    LADDER.upto("few_blocks"), data=problem.host, name=f"sum of {n} float32"
+)
 
 # %% bench-short
 short = LADDER.bench(
-    ["shuffle", "few_blocks"], n=ct.size(1 << 20, 1 << 12), name=f"sum of {1 << 20} float32"
+    ["shuffle", "few_blocks"],
+    n=ct.size(1 << 20, 1 << 12),
+    name=f"sum of {1 << 20} float32",
 )
 
 # %% counters
@@ -119,19 +151,28 @@ counted = profile_launches(
     "reduction/cooperative",
     kernel="regex:reduce_(shuffle|few_blocks)",
     metrics=["smsp__inst_executed.sum", "smsp__warps_launched.sum"],
-    launches=len(launches("shuffle", profiled_n)) + len(launches("few_blocks", profiled_n)),
+    launches=len(launches("shuffle", profiled_n))
+    + len(launches("few_blocks", profiled_n)),
 )
 if counted:
     split = len(launches("shuffle", profiled_n))
-    for kernel, runs in {"shuffle": counted[:split], "few_blocks": counted[split:]}.items():
+    for kernel, runs in {
+        "shuffle": counted[:split],
+        "few_blocks": counted[split:],
+    }.items():
         ct.facts(
             f"{kernel}: {profiled_n} elements",
             {
                 "launches": len(runs),
-                "warps, predicted": warps * sum(b for _, b in launches(kernel, profiled_n)),
-                "warps, measured": sum(run["smsp__warps_launched.sum"] for run in runs),
+                "warps, predicted": warps
+                * sum(b for _, b in launches(kernel, profiled_n)),
+                "warps, measured": sum(
+                    run["smsp__warps_launched.sum"] for run in runs
+                ),
                 "instructions, predicted": instructions(kernel, profiled_n),
-                "instructions, measured": sum(run["smsp__inst_executed.sum"] for run in runs),
+                "instructions, measured": sum(
+                    run["smsp__inst_executed.sum"] for run in runs
+                ),
             },
         )
 
@@ -158,14 +199,25 @@ PER_SM = (1, 2, 4, 8, 16, 64)
 
 def allowed(per_sm):
     """GB/s that the bytes in flight of so many blocks per SM allow; beyond the resident ones they wait."""
-    return min(bandwidth, gpu.sm_count * min(per_sm, need.blocks_per_sm) * block * 4 * 4 / latency)
+    return min(
+        bandwidth,
+        gpu.sm_count
+        * min(per_sm, need.blocks_per_sm)
+        * block
+        * 4
+        * 4
+        / latency,
+    )
 
 
 ct.facts(
     "prediction: bytes in flight",
     {
         "latency": (latency, "ns"),
-        "in flight for full bandwidth, per SM": (bandwidth * latency / 1e3 / gpu.sm_count, "kB"),
+        "in flight for full bandwidth, per SM": (
+            bandwidth * latency / 1e3 / gpu.sm_count,
+            "kB",
+        ),
         "in flight, 8 blocks per SM": (8 * block * 4 * 4 / 1e3, "kB"),
         **{f"{k} per SM": (allowed(k), "GB/s") for k in PER_SM},
     },
@@ -184,7 +236,13 @@ def with_grid(blocks):
         walk(partial, out, blocks, grid=1, block=block)
 
     run()
-    ct.check(out, problem.expected, name=f"{blocks} blocks", rtol=0, atol=problem.tolerance)
+    ct.check(
+        out,
+        problem.expected,
+        name=f"{blocks} blocks",
+        rtol=0,
+        atol=problem.tolerance,
+    )
     return run
 
 
@@ -261,7 +319,9 @@ walk_int = FEW.compile(BLOCK=block, ELEMENT="int")
 blocks = grids["few_blocks"](integers.n)
 partial, total = ct.empty(blocks, "int32"), ct.empty(1, "int32")
 walk_int(integers.x, partial, integers.n, grid=blocks, block=block)
-walk_int(integers.x, total, blocks, grid=1, block=block)  # the slip: `integers.x`, not `partial`
+walk_int(
+    integers.x, total, blocks, grid=1, block=block
+)  # the slip: `integers.x`, not `partial`
 slip = int(total.get()[0])
 walk_int(partial, total, blocks, grid=1, block=block)
 ct.check(total, integers.expected, name="second launch on the partial sums")
@@ -269,7 +329,9 @@ ct.facts(
     "second launch on the input",
     {
         "sum of all": int(integers.expected[0]),
-        "predicted: sum of as many elements as there are blocks": int(integers.host[:blocks].sum()),
+        "predicted: sum of as many elements as there are blocks": int(
+            integers.host[:blocks].sum()
+        ),
         "measured": slip,
     },
 )
@@ -295,4 +357,6 @@ extern "C" __global__ void ask(int* out) {
 """
 valid = ct.empty(1, "int32")
 ct.Kernel(GRID, "ask")(valid, grid=gpu.sm_count, block=32)
-ct.facts("a grid launched as usual", {"this_grid().is_valid()": bool(valid.get()[0])})
+ct.facts(
+    "a grid launched as usual", {"this_grid().is_valid()": bool(valid.get()[0])}
+)

@@ -1,4 +1,5 @@
-// Exercise 2: the walk with four loads of one turn, and four sums that do not wait for each other.
+// Exercise 2: the walk with four loads of one turn, and four sums that do not
+// wait for each other.
 // @rung kernel=reduce_four_sums block=256 blocks=64,128,256,512,1024 grid=resident
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
@@ -15,8 +16,8 @@ namespace cg = cooperative_groups;
 
 // out[b] = sum of the elements that block b meets on its walk.
 // --8<-- [start:kernel]
-extern "C" __global__ void reduce_four_sums(const T* __restrict__ in, T* __restrict__ out,
-                                            long long n) {
+extern "C" __global__ void reduce_four_sums(const T* __restrict__ in,
+                                            T* __restrict__ out, long long n) {
   __shared__ T of_warp[BLOCK / 32];
   const auto block = cg::this_thread_block();
   const auto warp = cg::tiled_partition<32>(block);
@@ -27,8 +28,10 @@ extern "C" __global__ void reduce_four_sums(const T* __restrict__ in, T* __restr
 #pragma unroll
     for (int k = 0; k < 4; ++k) sums[k] += in[i + k * stride];
   }
-  for (; i < n; i += stride) sums[0] += in[i];  // fewer than four turns are left
-  T sum = cg::reduce(warp, (sums[0] + sums[1]) + (sums[2] + sums[3]), cg::plus<T>());
+  for (; i < n; i += stride)
+    sums[0] += in[i];  // fewer than four turns are left
+  T sum = cg::reduce(warp, (sums[0] + sums[1]) + (sums[2] + sums[3]),
+                     cg::plus<T>());
   if (warp.thread_rank() == 0) of_warp[warp.meta_group_rank()] = sum;
   block.sync();
   if (warp.meta_group_rank() == 0) {

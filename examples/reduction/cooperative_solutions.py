@@ -62,7 +62,9 @@ resident = extremes.resources(256).blocks_per_sm * ct.device().sm_count
 
 def least_and_largest(x):
     blocks = min(resident, ct.cdiv(x.size, 256))
-    low, high, result = (ct.empty(count, "float32") for count in (blocks, blocks, 2))
+    low, high, result = (
+        ct.empty(count, "float32") for count in (blocks, blocks, 2)
+    )
     extremes(x, x, low, high, x.size, grid=blocks, block=256)
     extremes(low, high, result[:1], result[1:], blocks, grid=1, block=256)
     return result
@@ -71,12 +73,18 @@ def least_and_largest(x):
 for m in ct.RAGGED:
     x_host = 5 + rng.standard_normal(m, dtype="float32")
     expected = np.array([x_host.min(), x_host.max()])
-    ct.check(least_and_largest(ct.to_device(x_host)), expected, name=f"n={m}", rtol=0)
+    ct.check(
+        least_and_largest(ct.to_device(x_host)), expected, name=f"n={m}", rtol=0
+    )
 
 # %% solution-2
-mine = replace(read_rung("reduction/cooperative_solutions.cu"), name="four_sums")
+mine = replace(
+    read_rung("reduction/cooperative_solutions.cu"), name="four_sums"
+)
 for trial in LADDER.trials:
     LADDER.problem(**trial).check(mine)
 ct.show(mine.compile(BLOCK=256, ELEMENT="float").resources(256))
 n = ct.size(1 << 26, 1 << 14)
-bench = LADDER.bench(["few_blocks", mine, "one_launch", "limit"], n=n, name=f"sum of {n} float32")
+bench = LADDER.bench(
+    ["few_blocks", mine, "one_launch", "limit"], n=n, name=f"sum of {n} float32"
+)

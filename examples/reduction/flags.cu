@@ -1,5 +1,6 @@
-// Rung 10: for short arrays; a partial sum and the sign that it is there travel in one word, so
-// that nobody needs a fence or a ticket. A longer array is left to rung 9.
+// Rung 10: for short arrays; a partial sum and the sign that it is there travel
+// in one word, so that nobody needs a fence or a ticket. A longer array is left
+// to rung 9.
 // @rung kernel=reduce_flags block=256 blocks=64,128,256,512,1024 vectors=4 few=256 long=limit grid=tiles launches=one
 #ifndef ELEMENT
 #define ELEMENT float  // or int
@@ -13,7 +14,8 @@
 using T = ELEMENT;
 using Word = unsigned long long;
 
-struct alignas(16) Vector {  // 16 bytes: what one load instruction brings at most
+struct alignas(16)
+    Vector {  // 16 bytes: what one load instruction brings at most
   T at[16 / sizeof(T)];
 };
 constexpr int PER_VECTOR = 16 / sizeof(T), WARPS = BLOCK / 32;
@@ -22,12 +24,13 @@ constexpr int PER_VECTOR = 16 / sizeof(T), WARPS = BLOCK / 32;
 template <int LANES>
 __device__ __forceinline__ T lanes_sum(T sum) {
 #pragma unroll
-  for (int half = LANES / 2; half > 0; half /= 2) sum += __shfl_down_sync(0xffffffffu, sum, half);
+  for (int half = LANES / 2; half > 0; half /= 2)
+    sum += __shfl_down_sync(0xffffffffu, sum, half);
   return sum;
 }
 
-// Sum over the block; only thread 0 holds it. of_warp: WARPS elements that nobody else uses, so
-// that no second barrier is needed.
+// Sum over the block; only thread 0 holds it. of_warp: WARPS elements that
+// nobody else uses, so that no second barrier is needed.
 __device__ __forceinline__ T block_sum(T sum, T* of_warp) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   sum = lanes_sum<32>(sum);
@@ -44,29 +47,35 @@ __device__ __forceinline__ T vector_sum(const Vector& v) {
   return sum;
 }
 
-// A word of 8 bytes is written, and read, all at once: whoever sees the number of this launch in
-// its upper half has the sum of this launch in its lower half. `relaxed` asks for no order with
-// anything else, `gpu` makes the word go to L2, where all SMs see it.
+// A word of 8 bytes is written, and read, all at once: whoever sees the number
+// of this launch in its upper half has the sum of this launch in its lower
+// half. `relaxed` asks for no order with anything else, `gpu` makes the word go
+// to L2, where all SMs see it.
 // --8<-- [start:word]
 __device__ __forceinline__ void post(Word* word, T sum, unsigned launch) {
   const Word both = (Word)launch << 32 | reinterpret_cast<const unsigned&>(sum);
-  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(both) : "memory");
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(both)
+               : "memory");
 }
 
 __device__ __forceinline__ T await(const Word* word, unsigned launch) {
   Word both;
   do {
-    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(both) : "l"(word) : "memory");
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];"
+                 : "=l"(both)
+                 : "l"(word)
+                 : "memory");
   } while ((unsigned)(both >> 32) != launch);
   const unsigned low = (unsigned)both;
   return reinterpret_cast<const T&>(low);
 }
 // --8<-- [end:word]
 
-// out[0] = sum of in[0 .. n), n < 2^31; in is aligned to 16 bytes, as cuMemAlloc returns it. One
-// block per tile of BLOCK * VECTORS vectors. partials: not used, but the rungs of one launch are
-// all called alike. state: 0 before the first launch; state[1] counts the launches of several
-// blocks, and from state[2] on there is a Word for each block.
+// out[0] = sum of in[0 .. n), n < 2^31; in is aligned to 16 bytes, as
+// cuMemAlloc returns it. One block per tile of BLOCK * VECTORS vectors.
+// partials: not used, but the rungs of one launch are all called alike. state:
+// 0 before the first launch; state[1] counts the launches of several blocks,
+// and from state[2] on there is a Word for each block.
 // --8<-- [start:kernel]
 extern "C" __global__ void __launch_bounds__(BLOCK)
     reduce_flags(const T* __restrict__ in, T* __restrict__ out, long long n,
@@ -75,21 +84,23 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   const unsigned length = (unsigned)n, vectors = length / PER_VECTOR;
   const unsigned first = blockIdx.x * (BLOCK * VECTORS) + threadIdx.x;
   Word* words = reinterpret_cast<Word*>(state + 2);
-  // The caches may be empty: without this the first word that the waiting block looks for would
-  // come from memory, while the others post theirs.
+  // The caches may be empty: without this the first word that the waiting block
+  // looks for would come from memory, while the others post theirs.
   if (blockIdx.x == 0 && threadIdx.x < gridDim.x)
     asm volatile("prefetch.global.L2 [%0];" ::"l"(words + threadIdx.x));
   Vector v[VECTORS] = {};  // zeros where the tile reaches past the end
 #pragma unroll
   for (int k = 0; k < VECTORS; ++k)
-    if (first + k * BLOCK < vectors) v[k] = reinterpret_cast<const Vector*>(in)[first + k * BLOCK];
+    if (first + k * BLOCK < vectors)
+      v[k] = reinterpret_cast<const Vector*>(in)[first + k * BLOCK];
   // The number of this launch arrives while the data are still on their way.
   const unsigned launch = gridDim.x > 1 ? __ldcg(state + 1) + 1 : 0;
   T sum = T(0);
 #pragma unroll
   for (int k = 0; k < VECTORS; ++k) sum += vector_sum(v[k]);
   // --8<-- [end:kernel]
-  const unsigned tail = vectors * PER_VECTOR + threadIdx.x;  // less than a vector is left
+  const unsigned tail =
+      vectors * PER_VECTOR + threadIdx.x;  // less than a vector is left
   if (blockIdx.x == 0 && tail < length) sum += in[tail];
   // --8<-- [start:handover]
   sum = block_sum(sum, of_warp[0]);
@@ -99,9 +110,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
   if (gridDim.x > 1) {  // one block waits, and the others need nothing from it
     T total = threadIdx.x == 0 ? sum : T(0);
-    for (unsigned b = 1 + threadIdx.x; b < gridDim.x; b += BLOCK) total += await(words + b, launch);
+    for (unsigned b = 1 + threadIdx.x; b < gridDim.x; b += BLOCK)
+      total += await(words + b, launch);
     sum = block_sum(total, of_warp[1]);
-    if (threadIdx.x == 0) state[1] = launch;  // all have read it, or could not post
+    if (threadIdx.x == 0)
+      state[1] = launch;  // all have read it, or could not post
   }
   if (threadIdx.x == 0) out[0] = sum;
 }

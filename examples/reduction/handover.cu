@@ -1,5 +1,6 @@
-// What the steps take by which a block hands over its partial sum: each `steps` times, in one
-// thread, with nothing else running. ns: for a store and a fence, for an atomic, for a fence alone.
+// What the steps take by which a block hands over its partial sum: each `steps`
+// times, in one thread, with nothing else running. ns: for a store and a fence,
+// for an atomic, for a fence alone.
 
 __device__ __forceinline__ long long now_ns() {
   long long ns;
@@ -8,15 +9,17 @@ __device__ __forceinline__ long long now_ns() {
 }
 
 // words: two, the second of them 0.
-extern "C" __global__ void handover(unsigned* __restrict__ words, long long* __restrict__ ns,
-                                    int steps) {
+extern "C" __global__ void handover(unsigned* __restrict__ words,
+                                    long long* __restrict__ ns, int steps) {
   const long long begin = now_ns();
   for (int s = 0; s < steps; ++s) {
-    __stcg(words, s);  // a plain store may be put off to the last turn: only that one is read
+    __stcg(words, s);  // a plain store may be put off to the last turn: only
+                       // that one is read
     __threadfence();
   }
   const long long stored = now_ns();
-  unsigned at = 0;  // stays 0, but the compiler does not know: each atomic waits for the last
+  unsigned at = 0;  // stays 0, but the compiler does not know: each atomic
+                    // waits for the last
   for (int s = 0; s < steps; ++s) at = atomicInc(words + 1 + at, 0);
   const long long drawn = now_ns() + at;
   for (int s = 0; s < steps; ++s) __threadfence();

@@ -1,12 +1,12 @@
-// Histograms of bytes: how often does each of the 256 values occur? Three ways to keep the
-// counters.
+// Histograms of bytes: how often does each of the 256 values occur? Three ways
+// to keep the counters.
 #include <stdint.h>
 
 #ifndef BLOCK
 #define BLOCK 1024
 #endif
-// What a byte adds to its shared counter. An expression that the compiler cannot evaluate keeps it
-// from choosing the instruction for the constant 1.
+// What a byte adds to its shared counter. An expression that the compiler
+// cannot evaluate keeps it from choosing the instruction for the constant 1.
 #ifndef ONE
 #define ONE 1u
 #endif
@@ -27,14 +27,16 @@ __device__ __forceinline__ void each_byte(const uint4& vector, Count count) {
 }
 // --8<-- [end:each]
 
-// Calls count(value) for this thread's share of all n bytes: vectors first, then the few bytes
-// after the last vector.
+// Calls count(value) for this thread's share of all n bytes: vectors first,
+// then the few bytes after the last vector.
 // --8<-- [start:walk]
 template <typename Count>
-__device__ __forceinline__ void walk(const uint8_t* __restrict__ in, long long n, Count count) {
+__device__ __forceinline__ void walk(const uint8_t* __restrict__ in,
+                                     long long n, Count count) {
   const long long vectors = n / 16, stride = (long long)gridDim.x * BLOCK;
   const long long first = (long long)blockIdx.x * BLOCK + threadIdx.x;
-  const uint4* wide = reinterpret_cast<const uint4*>(in);  // cuMemAlloc aligns to 256 bytes
+  const uint4* wide =
+      reinterpret_cast<const uint4*>(in);  // cuMemAlloc aligns to 256 bytes
   long long i = first;
   for (; i + stride < vectors; i += 2 * stride) {
     const uint4 a = wide[i], b = wide[i + stride];  // two loads in flight
@@ -46,18 +48,22 @@ __device__ __forceinline__ void walk(const uint8_t* __restrict__ in, long long n
 }
 // --8<-- [end:walk]
 
-// Every byte is an atomic on one of 256 words in L2. counts has to be 0 before the launch.
+// Every byte is an atomic on one of 256 words in L2. counts has to be 0 before
+// the launch.
 // --8<-- [start:global]
 extern "C" __global__ void histogram_global(const uint8_t* __restrict__ in,
-                                            unsigned* __restrict__ counts, long long n) {
+                                            unsigned* __restrict__ counts,
+                                            long long n) {
   walk(in, n, [=](uint32_t value) { atomicAdd(counts + value, 1u); });
 }
 // --8<-- [end:global]
 
-// One set of counters per block, in shared memory; at the end 256 atomics per block.
+// One set of counters per block, in shared memory; at the end 256 atomics per
+// block.
 // --8<-- [start:shared]
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    histogram_shared(const uint8_t* __restrict__ in, unsigned* __restrict__ counts, long long n) {
+    histogram_shared(const uint8_t* __restrict__ in,
+                     unsigned* __restrict__ counts, long long n) {
   __shared__ unsigned mine[BINS];
   for (int bin = threadIdx.x; bin < BINS; bin += BLOCK) mine[bin] = 0;
   __syncthreads();
@@ -68,12 +74,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 // --8<-- [end:shared]
 
-// One set of counters per lane: counter (bin, lane) is word 32 * bin + lane, so it lies in bank
-// `lane`. Two lanes of a warp never meet, neither in a counter nor in a bank, whatever the data. 32
-// KiB per block.
+// One set of counters per lane: counter (bin, lane) is word 32 * bin + lane, so
+// it lies in bank `lane`. Two lanes of a warp never meet, neither in a counter
+// nor in a bank, whatever the data. 32 KiB per block.
 // --8<-- [start:private]
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    histogram_private(const uint8_t* __restrict__ in, unsigned* __restrict__ counts, long long n) {
+    histogram_private(const uint8_t* __restrict__ in,
+                      unsigned* __restrict__ counts, long long n) {
   __shared__ unsigned mine[BINS * 32];
   for (int word = threadIdx.x; word < BINS * 32; word += BLOCK) mine[word] = 0;
   __syncthreads();
@@ -82,8 +89,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   __syncthreads();
   for (int bin = threadIdx.x; bin < BINS; bin += BLOCK) {
     unsigned sum = 0;
-    // Starting at copy `bin`: lanes that began at the same copy would all read the same bank.
-    for (int copy = 0; copy < 32; ++copy) sum += mine[32 * bin + (bin + copy) % 32];
+    // Starting at copy `bin`: lanes that began at the same copy would all read
+    // the same bank.
+    for (int copy = 0; copy < 32; ++copy)
+      sum += mine[32 * bin + (bin + copy) % 32];
     if (sum) atomicAdd(counts + bin, sum);
   }
 }

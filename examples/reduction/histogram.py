@@ -24,7 +24,8 @@ random = ct.rng(0).integers(0, 256, period, dtype="uint8")
 HOST = {
     "uniform": random,
     "one-hot": np.full(period, 77, "uint8"),  # every byte the same
-    "one bank": random & 224,  # the 8 multiples of 32: different counters, but all in one bank
+    "one bank": random
+    & 224,  # the 8 multiples of 32: different counters, but all in one bank
 }
 
 
@@ -46,14 +47,30 @@ def counts_of(host, times=1):
 EXPECTED = {name: counts_of(host, n // period) for name, host in HOST.items()}
 
 # %% exist
-OPERATIONS = ("Add", "Sub", "Exch", "Min", "Max", "Inc", "Dec", "And", "Or", "Xor")
+OPERATIONS = (
+    "Add",
+    "Sub",
+    "Exch",
+    "Min",
+    "Max",
+    "Inc",
+    "Dec",
+    "And",
+    "Or",
+    "Xor",
+)
 exist = ct.Kernel("reduction/histogram_atomics.cu", "atomics_exist")
 table = ct.empty((4, 10), "int32")
 exist(table, grid=1, block=1)
-found = dict(zip(("int", "unsigned", "float", "double"), table.get().astype(bool)))
+found = dict(
+    zip(("int", "unsigned", "float", "double"), table.get().astype(bool))
+)
 ct.facts(
     "atomics by type",
-    {kind: ", ".join(np.array(OPERATIONS)[which]) for kind, which in found.items()},
+    {
+        kind: ", ".join(np.array(OPERATIONS)[which])
+        for kind, which in found.items()
+    },
 )
 ct.claim(
     id="histogram-float-atomics",
@@ -113,7 +130,9 @@ ct.facts(
     {
         "counters": len(np.unique(word)),
         "KiB per block": 4 * word.size / 1024,
-        "counters of another bank than their lane's": int((word % 32 != lane).sum()),
+        "counters of another bank than their lane's": int(
+            (word % 32 != lane).sum()
+        ),
     },
 )
 
@@ -124,21 +143,31 @@ def passes(values):
 
     values: (warps, 32). Both in two ways: lanes that meet are merged, or each takes its turn.
     """
-    hits = np.zeros((len(values), 256), "int32")  # of each warp: the lanes that want each counter
+    hits = np.zeros(
+        (len(values), 256), "int32"
+    )  # of each warp: the lanes that want each counter
     np.add.at(hits, (np.arange(len(values))[:, None], values), 1)
     bank = hits.reshape(-1, 8, 32)  # counter 32 * k + b lies in bank b
     sector = hits.reshape(-1, 32, 8).sum(axis=2)  # 8 counters of 4 bytes
     return {
-        "most different counters in a bank": float((bank > 0).sum(axis=1).max(axis=1).mean()),
+        "most different counters in a bank": float(
+            (bank > 0).sum(axis=1).max(axis=1).mean()
+        ),
         "most lanes in a bank": float(bank.sum(axis=1).max(axis=1).mean()),
         "sectors": float((sector > 0).sum(axis=1).mean()),
-        "most wanted sector, a request per warp": float((sector > 0).mean(axis=0).max()),
-        "most wanted sector, a request per lane": float(sector.mean(axis=0).max()),
+        "most wanted sector, a request per warp": float(
+            (sector > 0).mean(axis=0).max()
+        ),
+        "most wanted sector, a request per lane": float(
+            sector.mean(axis=0).max()
+        ),
     }
 
 
 sample = 32 * ct.size(20_000, 100)
-expect = {name: passes(host[:sample].reshape(-1, 32)) for name, host in HOST.items()}
+expect = {
+    name: passes(host[:sample].reshape(-1, 32)) for name, host in HOST.items()
+}
 for name, rows in expect.items():
     ct.facts(f"{name}: one atomic of a warp", rows)
 
@@ -156,7 +185,12 @@ for name, each in expect.items():
     # A sector lives in one slice of L2; if that takes one request per cycle, the most wanted sector sets the pace.
     rows |= {
         f"shared, {name}: equal counters merged": (
-            max(bytes_us, atomics * each["most different counters in a bank"] / shared_rate),
+            max(
+                bytes_us,
+                atomics
+                * each["most different counters in a bank"]
+                / shared_rate,
+            ),
             "us",
         ),
         f"shared, {name}: lane by lane": (
@@ -164,11 +198,15 @@ for name, each in expect.items():
             "us",
         ),
         f"global, {name}: warp by warp": (
-            round(atomics * each["most wanted sector, a request per warp"] / clock),
+            round(
+                atomics * each["most wanted sector, a request per warp"] / clock
+            ),
             "us",
         ),
         f"global, {name}: lane by lane": (
-            round(atomics * each["most wanted sector, a request per lane"] / clock),
+            round(
+                atomics * each["most wanted sector, a request per lane"] / clock
+            ),
             "us",
         ),
     }
@@ -177,7 +215,10 @@ ct.facts("prediction", rows)
 # %% compile
 FILE = "reduction/histogram.cu"
 WAYS = ("global", "shared", "private")
-KERNELS = {way: ct.Kernel(FILE, f"histogram_{way}", defines={"BLOCK": BLOCK}) for way in WAYS}
+KERNELS = {
+    way: ct.Kernel(FILE, f"histogram_{way}", defines={"BLOCK": BLOCK})
+    for way in WAYS
+}
 
 
 def launcher(kernel, data):
@@ -194,7 +235,10 @@ def launcher(kernel, data):
 
 
 # %% check
-for name, host in HOST.items():  # the contests below check what they have counted, too
+for (
+    name,
+    host,
+) in HOST.items():  # the contests below check what they have counted, too
     for way, kernel in KERNELS.items():
         run = launcher(kernel, ct.to_device(host))
         run()
@@ -220,7 +264,10 @@ def bincount(data):
 
 
 def rivals(name):
-    return {"CUB": ct.vendor.histogram(DATA[name]), "CuPy bincount": bincount(DATA[name])}
+    return {
+        "CUB": ct.vendor.histogram(DATA[name]),
+        "CuPy bincount": bincount(DATA[name]),
+    }
 
 
 RIVALS = {name: rivals(name) for name in DATA}
@@ -228,12 +275,18 @@ for name, runs in RIVALS.items():
     for vendor, run in runs.items():
         if run:
             got = run()
-            got = run.out.get() if vendor == "CUB" else got.get().astype("uint32")
+            got = (
+                run.out.get() if vendor == "CUB" else got.get().astype("uint32")
+            )
             ct.check(got, EXPECTED[name], name=f"{vendor}, {name}")
 
 # %% bench-uniform
 # The same kernel, but the compiler cannot know that it adds 1.
-add = ct.Kernel(FILE, "histogram_shared", defines={"BLOCK": BLOCK, "ONE": "(n < 0 ? 2u : 1u)"})
+add = ct.Kernel(
+    FILE,
+    "histogram_shared",
+    defines={"BLOCK": BLOCK, "ONE": "(n < 0 ? 2u : 1u)"},
+)
 bench = {}
 
 
@@ -241,8 +294,12 @@ def contest(name, ways=WAYS, vendors=("CUB", "CuPy bincount"), rounds=3):
     """Few rounds, since global counters take long; in each of them the fast ones run often."""
     runs = {way: launcher(KERNELS[way], DATA[name]) for way in ways}
     runs["shared, ATOMS.ADD"] = launcher(add, DATA[name])
-    runs |= {vendor: run for vendor, run in RIVALS[name].items() if vendor in vendors}
-    bench[name] = ct.bench(runs, bytes=n, name=f"histogram of {n} bytes, {name}", rounds=rounds)
+    runs |= {
+        vendor: run for vendor, run in RIVALS[name].items() if vendor in vendors
+    }
+    bench[name] = ct.bench(
+        runs, bytes=n, name=f"histogram of {n} bytes, {name}", rounds=rounds
+    )
     for way in (*ways, "shared, ATOMS.ADD"):
         ct.check(runs[way].out, EXPECTED[name], name=f"{way}, {name}")
 
@@ -272,15 +329,24 @@ counters = dict(zip([(name, way) for name in DATA for way in WAYS], launches))
 for way in WAYS if counters else ():
     rows = {}
     for name, each in expect.items():
-        wavefronts, sectors = (count / atomics for count in counters[name, way].values())
+        wavefronts, sectors = (
+            count / atomics for count in counters[name, way].values()
+        )
         if way == "global":
-            rows[f"{name}: sectors per atomic, predicted, merged"] = each["sectors"]
+            rows[f"{name}: sectors per atomic, predicted, merged"] = each[
+                "sectors"
+            ]
             rows[f"{name}: sectors per atomic, predicted, lane by lane"] = 32
             rows[f"{name}: sectors per atomic, measured"] = sectors
         elif way == "shared":
-            merged, each_lane = "most different counters in a bank", "most lanes in a bank"
+            merged, each_lane = (
+                "most different counters in a bank",
+                "most lanes in a bank",
+            )
             rows[f"{name}: passes per atomic, predicted, merged"] = each[merged]
-            rows[f"{name}: passes per atomic, predicted, lane by lane"] = each[each_lane]
+            rows[f"{name}: passes per atomic, predicted, lane by lane"] = each[
+                each_lane
+            ]
             rows[f"{name}: passes per atomic, measured"] = wavefronts
         else:
             rows[f"{name}: passes per atomic, predicted"] = 1

@@ -2,7 +2,8 @@
 #include <stdint.h>
 
 // --8<-- [start:exist]
-// Has<Op, T>::value: is there an atomicOp(T*, T)? Overload resolution answers; nothing is called.
+// Has<Op, T>::value: is there an atomicOp(T*, T)? Overload resolution answers;
+// nothing is called.
 template <class Op, class T, class = void>
 struct Has {
   static constexpr int value = 0;
@@ -44,16 +45,20 @@ extern "C" __global__ void atomics_exist(int* table) {
 // --8<-- [end:exist]
 
 // --8<-- [start:plain]
-extern "C" __global__ void count_plain(const uint8_t* in, unsigned* counts, long long n) {
+extern "C" __global__ void count_plain(const uint8_t* in, unsigned* counts,
+                                       long long n) {
   const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) counts[in[i]] += 1;  // a load, an addition, a store: others get in between
+  if (i < n)
+    counts[in[i]] += 1;  // a load, an addition, a store: others get in between
 }
 // --8<-- [end:plain]
 
-// One block, with a barrier after each step. counts lies in global memory, for the racecheck of
-// compute-sanitizer looks at shared memory, and would rightly complain.
+// One block, with a barrier after each step. counts lies in global memory, for
+// the racecheck of compute-sanitizer looks at shared memory, and would rightly
+// complain.
 // --8<-- [start:barrier]
-extern "C" __global__ void count_barrier(const uint8_t* in, unsigned* counts, long long n) {
+extern "C" __global__ void count_barrier(const uint8_t* in, unsigned* counts,
+                                         long long n) {
   for (long long first = 0; first < n; first += blockDim.x) {
     if (first + threadIdx.x < n) counts[in[first + threadIdx.x]] += 1;
     __syncthreads();  // steps are in order now; the threads of one step are not

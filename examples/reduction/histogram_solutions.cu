@@ -1,4 +1,5 @@
-// Solutions: a largest float by atomics on integers, and a histogram with as many copies as fit.
+// Solutions: a largest float by atomics on integers, and a histogram with as
+// many copies as fit.
 #include <stdint.h>
 
 #ifndef BINS
@@ -8,8 +9,9 @@
 #define COPIES 8
 #endif
 
-// Floats as integers in the same order: those of positive numbers grow with the number, those of
-// negative ones shrink. Flip the sign of the former and all bits of the latter.
+// Floats as integers in the same order: those of positive numbers grow with the
+// number, those of negative ones shrink. Flip the sign of the former and all
+// bits of the latter.
 // --8<-- [start:largest]
 __device__ unsigned key_of(float x) {
   const unsigned bits = __float_as_uint(x);
@@ -28,11 +30,14 @@ extern "C" __global__ void largest(const float* in, unsigned* out, int n) {
 }
 // --8<-- [end:largest]
 
-// Counter (bin, copy) is word COPIES * bin + copy: a lane's copy decides which banks it can meet.
+// Counter (bin, copy) is word COPIES * bin + copy: a lane's copy decides which
+// banks it can meet.
 // --8<-- [start:copies]
-extern "C" __global__ void histogram_copies(const uint16_t* in, unsigned* counts, int n) {
+extern "C" __global__ void histogram_copies(const uint16_t* in,
+                                            unsigned* counts, int n) {
   extern __shared__ unsigned mine[];
-  for (int word = threadIdx.x; word < BINS * COPIES; word += blockDim.x) mine[word] = 0;
+  for (int word = threadIdx.x; word < BINS * COPIES; word += blockDim.x)
+    mine[word] = 0;
   __syncthreads();
   unsigned* const copy = mine + threadIdx.x % COPIES;
   for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n;
@@ -41,7 +46,8 @@ extern "C" __global__ void histogram_copies(const uint16_t* in, unsigned* counts
   __syncthreads();
   for (int bin = threadIdx.x; bin < BINS; bin += blockDim.x) {
     unsigned sum = 0;
-    for (int k = 0; k < COPIES; ++k) sum += mine[COPIES * bin + (bin + k) % COPIES];
+    for (int k = 0; k < COPIES; ++k)
+      sum += mine[COPIES * bin + (bin + k) % COPIES];
     if (sum) atomicAdd(counts + bin, sum);
   }
 }

@@ -26,7 +26,13 @@ largest_kernel = ct.Kernel(FILE, "largest")
 def largest(x):
     """The largest element of float32 x (n >= 1), which holds no NaN."""
     out = ct.to_device(np.zeros(1, "uint32"))  # below the key of every number
-    largest_kernel(x, out, x.size, grid=min(ct.cdiv(x.size, 256), 8 * gpu.sm_count), block=256)
+    largest_kernel(
+        x,
+        out,
+        x.size,
+        grid=min(ct.cdiv(x.size, 256), 8 * gpu.sm_count),
+        block=256,
+    )
     key = out.get()[0]
     bits = key ^ np.uint32(0x80000000) if key >> 31 else ~key
     return np.array([bits], "uint32").view("float32")
@@ -36,10 +42,20 @@ for m in ct.RAGGED:
     x_host = rng.standard_normal(m, dtype="float32")
     for sign, shift in ((1, 0), (-1, 0), (1, -1e6)):
         y_host = np.float32(sign) * x_host + np.float32(shift)
-        ct.check(largest(ct.to_device(y_host)), y_host.max(keepdims=True), name=f"n={m}", rtol=0)
+        ct.check(
+            largest(ct.to_device(y_host)),
+            y_host.max(keepdims=True),
+            name=f"n={m}",
+            rtol=0,
+        )
 for special in ([-0.0, 0.0], [-np.inf, -1.0], [np.inf, 1.0], [-1e-45, -3e-45]):
     x_host = np.array(special, "float32")
-    ct.check(largest(ct.to_device(x_host)), x_host.max(keepdims=True), name=f"{special}", rtol=0)
+    ct.check(
+        largest(ct.to_device(x_host)),
+        x_host.max(keepdims=True),
+        name=f"{special}",
+        rtol=0,
+    )
 
 # %% solution-2
 BINS = 1024
@@ -59,13 +75,18 @@ predicted = {copies: passes(copies) for copies in (1, 2, 4, 8, 16, 32)}
 ct.facts(
     f"{BINS} counters",
     {f"{copies} copies: passes": mean for copies, mean in predicted.items()}
-    | {f"{copies} copies: memory": (BINS * copies * 4 / 1024, "KiB") for copies in predicted},
+    | {
+        f"{copies} copies: memory": (BINS * copies * 4 / 1024, "KiB")
+        for copies in predicted
+    },
 )
 
 
 def histogram(x, copies):
     """Counts of the values of uint16 x, all below 1024."""
-    kernel = ct.Kernel(FILE, "histogram_copies", defines={"BINS": BINS, "COPIES": copies})
+    kernel = ct.Kernel(
+        FILE, "histogram_copies", defines={"BINS": BINS, "COPIES": copies}
+    )
     counts = ct.to_device(np.zeros(BINS, "uint32"))
     shared = BINS * copies * 4
     kernel(x, counts, x.size, grid=gpu.sm_count, block=512, shared=shared)

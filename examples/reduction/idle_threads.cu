@@ -1,13 +1,15 @@
-// What the chapter on idle threads counts and breaks; the rung itself is two_per_thread.cu.
+// What the chapter on idle threads counts and breaks; the rung itself is
+// two_per_thread.cu.
 #ifndef BLOCK
 #define BLOCK 256
 #endif
 #ifndef PER_THREAD
-#define PER_THREAD 2  // elements that a thread loads: 1 as in rung 3, 2 as in rung 4
+#define PER_THREAD \
+  2  // elements that a thread loads: 1 as in rung 3, 2 as in rung 4
 #endif
 
-// The loops of rungs 3 and 4 without their data: additions[t] is how often thread t of a full block
-// adds, rounds[0] how many steps the tree has.
+// The loops of rungs 3 and 4 without their data: additions[t] is how often
+// thread t of a full block adds, rounds[0] how many steps the tree has.
 // --8<-- [start:count]
 extern "C" __global__ void count_additions(int* additions, int* rounds) {
   const int t = threadIdx.x;
@@ -34,7 +36,8 @@ __device__ void tree(int* sums, int t) {
 extern "C" __global__ void sum_first_bound(const int* in, int* out, int n) {
   __shared__ int sums[BLOCK];
   const int t = threadIdx.x, i = blockIdx.x * (2 * BLOCK) + t;
-  sums[t] = i < n ? in[i] + in[i + BLOCK] : 0;  // i + BLOCK may lie past the end
+  sums[t] =
+      i < n ? in[i] + in[i + BLOCK] : 0;  // i + BLOCK may lie past the end
   // --8<-- [end:first-bound]
   tree(sums, t);
   if (t == 0) out[blockIdx.x] = sums[0];
@@ -45,7 +48,8 @@ extern "C" __global__ void sum_first_bound(const int* in, int* out, int n) {
 extern "C" __global__ void sum_second_bound(const int* in, int* out, int n) {
   __shared__ int sums[BLOCK];
   const int t = threadIdx.x, i = blockIdx.x * (2 * BLOCK) + t;
-  sums[t] = i + BLOCK < n ? in[i] + in[i + BLOCK] : 0;  // in[i] may exist nevertheless
+  sums[t] = i + BLOCK < n ? in[i] + in[i + BLOCK]
+                          : 0;  // in[i] may exist nevertheless
   // --8<-- [end:second-bound]
   tree(sums, t);
   if (t == 0) out[blockIdx.x] = sums[0];

@@ -25,8 +25,13 @@ problem = Sum(n)
 # %% count
 FILE = "reduction/idle_threads.cu"
 idle = {}
-for name, per_thread in (("one element per thread", 1), ("two elements per thread", 2)):
-    count = ct.Kernel(FILE, "count_additions", defines={"PER_THREAD": per_thread})
+for name, per_thread in (
+    ("one element per thread", 1),
+    ("two elements per thread", 2),
+):
+    count = ct.Kernel(
+        FILE, "count_additions", defines={"PER_THREAD": per_thread}
+    )
     additions, rounds = ct.empty(block, "int32"), ct.empty(1, "int32")
     count(additions, rounds, grid=1, block=block)
     added, steps = additions.get(), int(rounds.get()[0]) + per_thread - 1
@@ -38,7 +43,10 @@ for name, per_thread in (("one element per thread", 1), ("two elements per threa
             "additions": added.sum(),
             "threads that only load": (added == 0).sum(),
             "steps": steps,
-            "threads without an addition, over all steps": (100 * idle[per_thread], "%"),
+            "threads without an addition, over all steps": (
+                100 * idle[per_thread],
+                "%",
+            ),
         },
     )
 
@@ -47,7 +55,9 @@ for name, per_thread in (("one element per thread", 1), ("two elements per threa
 # and round, and at the end by warp 0.
 CODE = {"sequential": (25, 12, 9), "two_per_thread": (31, 12, 9)}
 PER_BLOCK = {"sequential": block, "two_per_thread": 2 * block}  # elements
-issued = gpu.sm_count * 4 * gpu.clock_khz / 1e3  # warp instructions per us: 4 schedulers per SM
+issued = (
+    gpu.sm_count * 4 * gpu.clock_khz / 1e3
+)  # warp instructions per us: 4 schedulers per SM
 
 
 def instructions(kernel):
@@ -78,7 +88,8 @@ for kernel in CODE:
             "blocks": blocks(kernel, n),
             "barriers per block": 9,
             "warp instructions per block": instructions(kernel),
-            "warp instructions per element": instructions(kernel) / PER_BLOCK[kernel],
+            "warp instructions per element": instructions(kernel)
+            / PER_BLOCK[kernel],
             "bytes": (4 * (n + 2 * blocks(kernel, n)) / 1e6, "MB"),
             "time of the bytes": (4 * n / ct.limits.bandwidth() / 1e3, "us"),
             "time to issue": (time_to_issue(kernel), "us"),
@@ -89,16 +100,29 @@ for kernel in CODE:
 problem.check(SEQUENTIAL)
 problem.check(TWO)
 LADDER.check(
-    "two_per_thread", [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED]
+    "two_per_thread",
+    [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED],
 )
-for m in (255, 256, 257, 511, 512, 513, 767, 768, 769):  # where a tail ends between the two loads
+for m in (
+    255,
+    256,
+    257,
+    511,
+    512,
+    513,
+    767,
+    768,
+    769,
+):  # where a tail ends between the two loads
     LADDER.check("two_per_thread", [{"n": m}])
 ragged = Sum(ct.RAGGED[-1])
 for threads in TWO.numbers("blocks"):
     ragged.check(TWO, threads)
 
 # %% bench
-bench = LADDER.bench(LADDER.upto("two_per_thread"), n=n, name=f"sum of {n} float32")
+bench = LADDER.bench(
+    LADDER.upto("two_per_thread"), n=n, name=f"sum of {n} float32"
+)
 
 # %% compare
 before, after = bench["sequential"].median_us, bench["two_per_thread"].median_us
@@ -107,7 +131,9 @@ ct.facts(
     {
         "predicted by instructions": (time_to_issue("two_per_thread"), "us"),
         "predicted from the rung before": (
-            before * time_to_issue("two_per_thread") / time_to_issue("sequential"),
+            before
+            * time_to_issue("two_per_thread")
+            / time_to_issue("sequential"),
             "us",
         ),
         "measured": (after, "us"),
@@ -125,7 +151,9 @@ ct.claim(
     predicted=1475.2 / 758.38,
     measured=before / after,
     unit="×",
-    verdict="confirmed" if abs(before / after * 758.38 / 1475.2 - 1) < 0.1 else "depends",
+    verdict="confirmed"
+    if abs(before / after * 758.38 / 1475.2 - 1) < 0.1
+    else "depends",
 )
 
 # %% counters
@@ -145,11 +173,15 @@ for kernel, counted in zip(CODE, launches[::3]):
         f"{kernel}: warp instructions",
         {
             "per block, predicted": instructions(kernel),
-            "per block, measured": counted[INSTRUCTIONS] / (profiled_n // PER_BLOCK[kernel]),
+            "per block, measured": counted[INSTRUCTIONS]
+            / (profiled_n // PER_BLOCK[kernel]),
             "per element, predicted": instructions(kernel) / PER_BLOCK[kernel],
             "per element, measured": counted[INSTRUCTIONS] / profiled_n,
             "cycles with an instruction issued": (counted[ISSUED], "%"),
-            "wait at the barrier, per instruction": (counted[AT_BARRIER], "cycles"),
+            "wait at the barrier, per instruction": (
+                counted[AT_BARRIER],
+                "cycles",
+            ),
             "bytes read per element": (counted[READ] / profiled_n, "B"),
         },
     )
@@ -188,7 +220,11 @@ for name, grid in (
     kernel(ones, out, length, grid=grid, block=block)
     sums[name] = int(out.get().sum())
     try:
-        ct.check(np.array([sums[name]]), np.array([length]), name=f"513 ones, {grid} block(s)")
+        ct.check(
+            np.array([sums[name]]),
+            np.array([length]),
+            name=f"513 ones, {grid} block(s)",
+        )
     except ct.CheckError as error:
         print(error)
 

@@ -12,8 +12,8 @@
 using T = ELEMENT;
 
 // --8<-- [start:kernel]
-extern "C" __global__ void reduce_several(const T* __restrict__ in, T* __restrict__ out,
-                                          long long n) {
+extern "C" __global__ void reduce_several(const T* __restrict__ in,
+                                          T* __restrict__ out, long long n) {
   __shared__ T sums[BLOCK];
   const int t = threadIdx.x;
   const long long i = (long long)blockIdx.x * (PER_THREAD * BLOCK) + t;

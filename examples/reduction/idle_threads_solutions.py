@@ -46,13 +46,20 @@ for per_thread in (1, 2, 4, 8, 16):
 
     launch()
     total = partial.get().sum(dtype="int64").astype("int32")
-    ct.check(np.array([total]), problem.expected, name=f"{per_thread} per thread")
+    ct.check(
+        np.array([total]), problem.expected, name=f"{per_thread} per thread"
+    )
     launches[f"{per_thread} per thread"] = launch
 ct.bench(launches, bytes=problem.bytes, name="elements per thread", rounds=30)
 
 # %% try-1
 # What `python -m cudatut try reduction` does with the file: check, then time beside the ladder.
-LADDER.bench(["sequential", "two_per_thread", several], n=n, name=f"sum of {n} float32", rounds=30)
+LADDER.bench(
+    ["sequential", "two_per_thread", several],
+    n=n,
+    name=f"sum of {n} float32",
+    rounds=30,
+)
 
 # %% solution-2
 any_block = ct.Kernel(
@@ -80,7 +87,16 @@ for threads in (1, 31, 33, 48, 100, 256, 1000):
         host = ct.rng(m).integers(-1000, 1001, m, dtype="int32")
         grid = ct.cdiv(m, 2 * threads)
         out = ct.empty(grid, "int32")
-        any_block(ct.to_device(host), out, m, grid=grid, block=threads, shared=4 * threads)
+        any_block(
+            ct.to_device(host),
+            out,
+            m,
+            grid=grid,
+            block=threads,
+            shared=4 * threads,
+        )
         ct.check(
-            out.get().sum(keepdims=True), host.sum(keepdims=True), name=f"block={threads}, n={m}"
+            out.get().sum(keepdims=True),
+            host.sum(keepdims=True),
+            name=f"block={threads}, n={m}",
         )

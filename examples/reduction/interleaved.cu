@@ -1,4 +1,5 @@
-// Rung 2: the same pairs, but picked by consecutive threads, so that whole warps work or rest.
+// Rung 2: the same pairs, but picked by consecutive threads, so that whole
+// warps work or rest.
 // @rung kernel=reduce_interleaved block=256 blocks=32,64,128,256,512,1024 per_thread=1
 #ifndef ELEMENT
 #define ELEMENT float  // or int
@@ -8,9 +9,11 @@
 #endif
 using T = ELEMENT;
 
-// out[b] = sum of the BLOCK elements that belong to block b; elements past n count as 0.
+// out[b] = sum of the BLOCK elements that belong to block b; elements past n
+// count as 0.
 // --8<-- [start:kernel]
-extern "C" __global__ void reduce_interleaved(const T* __restrict__ in, T* __restrict__ out,
+extern "C" __global__ void reduce_interleaved(const T* __restrict__ in,
+                                              T* __restrict__ out,
                                               long long n) {
   __shared__ T sums[BLOCK];
   const int t = threadIdx.x, block = blockDim.x;
@@ -19,8 +22,8 @@ extern "C" __global__ void reduce_interleaved(const T* __restrict__ in, T* __res
   __syncthreads();
   // --8<-- [start:loop]
   for (int step = 1; step < block; step *= 2) {
-    const int left =
-        2 * step * t;  // thread t takes pair t: no modulo, and no gaps between active threads
+    const int left = 2 * step * t;  // thread t takes pair t: no modulo, and no
+                                    // gaps between active threads
     if (left < block) sums[left] += sums[left + step];
     __syncthreads();
   }

@@ -117,7 +117,11 @@ ct.claim(
 
 # %% predict
 # Counted in the machine code that nvcc 13.0 makes for sm_90, as in the chapter before.
-CODE = {"naive": (26, 34), "mask": (25, 12), "interleaved": (25, 14)}  # before the loop, per round
+CODE = {
+    "naive": (26, 34),
+    "mask": (25, 12),
+    "interleaved": (25, 14),
+}  # before the loop, per round
 
 
 def per_block(name):
@@ -149,7 +153,9 @@ for threads in INTERLEAVED.numbers("blocks"):
     ragged.check(INTERLEAVED, threads)
 
 # %% bench
-bench = LADDER.bench([NAIVE, MASK, INTERLEAVED], n=n, name=f"sum of {n} float32")
+bench = LADDER.bench(
+    [NAIVE, MASK, INTERLEAVED], n=n, name=f"sum of {n} float32"
+)
 
 # %% compare
 times = {name: bench[name].median_us for name in CODE}
@@ -171,8 +177,12 @@ METRICS = [
     "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio",
     "smsp__issue_active.avg.pct_of_peak_sustained_active",
 ]
-found = profile_kernels("reduction/interleaved", ["reduce_mask", "reduce_interleaved"], METRICS)
-counters = {kernel.removeprefix("reduce_"): profile for kernel, profile in found.items()}
+found = profile_kernels(
+    "reduction/interleaved", ["reduce_mask", "reduce_interleaved"], METRICS
+)
+counters = {
+    kernel.removeprefix("reduce_"): profile for kernel, profile in found.items()
+}
 
 # %% instructions
 for name, profile in counters.items():
@@ -188,7 +198,9 @@ for name, profile in counters.items():
 
 # %% divergence-claim
 # The mask leaves the same lanes idle as the modulo does. What it saves cannot be due to divergence.
-share = (times["naive"] - times["mask"]) / (times["naive"] - times["interleaved"])
+share = (times["naive"] - times["mask"]) / (
+    times["naive"] - times["interleaved"]
+)
 ct.claim(
     id="reduction-strided-divergence",
     source="CUDATutorial 09/01",
@@ -200,5 +212,9 @@ ct.claim(
     predicted=0.0,
     measured=100 * share,
     unit="%",
-    verdict="confirmed" if share < 0.25 else "depends" if share < 0.75 else "refuted",
+    verdict="confirmed"
+    if share < 0.25
+    else "depends"
+    if share < 0.75
+    else "refuted",
 )

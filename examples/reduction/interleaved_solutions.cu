@@ -1,4 +1,5 @@
-// Exercise 1: the loop of rung 1, unrolled, so that every modulo has a constant on its right.
+// Exercise 1: the loop of rung 1, unrolled, so that every modulo has a constant
+// on its right.
 // @rung kernel=reduce_constant block=256 blocks=32,64,128,256,512,1024 per_thread=1
 #ifndef ELEMENT
 #define ELEMENT float  // or int
@@ -9,10 +10,11 @@
 using T = ELEMENT;
 
 // --8<-- [start:kernel]
-extern "C" __global__ void reduce_constant(const T* __restrict__ in, T* __restrict__ out,
-                                           long long n) {
+extern "C" __global__ void reduce_constant(const T* __restrict__ in,
+                                           T* __restrict__ out, long long n) {
   __shared__ T sums[BLOCK];
-  const unsigned t = threadIdx.x;  // unsigned: no sign to put right after the modulo
+  const unsigned t =
+      threadIdx.x;  // unsigned: no sign to put right after the modulo
   const long long i = (long long)blockIdx.x * BLOCK + t;
   sums[t] = i < n ? in[i] : T(0);
   __syncthreads();

@@ -26,7 +26,9 @@ for m in ct.RAGGED:
 
 # %% bench-1
 n = ct.size(1 << 25, 1 << 14)
-LADDER.bench(["naive", CONSTANT, "interleaved"], n=n, name="modulo by constants")
+LADDER.bench(
+    ["naive", CONSTANT, "interleaved"], n=n, name="modulo by constants"
+)
 
 # %% solution-2
 row_sums = ct.Kernel(
@@ -50,7 +52,14 @@ for width in (1, 2, 31, 33, 100, 1000, 1024):
     rows = 77
     x_host = rng.standard_normal((rows, width), dtype="float32")
     out = ct.empty(rows, "float32")
-    row_sums(ct.to_device(x_host), out, width, grid=rows, block=width, shared=4 * width)
+    row_sums(
+        ct.to_device(x_host),
+        out,
+        width,
+        grid=rows,
+        block=width,
+        shared=4 * width,
+    )
     ct.check(
         out,
         x_host.sum(axis=1, dtype="float64"),

@@ -42,7 +42,9 @@ class Sum:
         seed: int = 0,
     ):
         self.dtype = np.dtype(dtype)
-        self.host = data if data is not None else random_elements(n, dtype, seed)
+        self.host = (
+            data if data is not None else random_elements(n, dtype, seed)
+        )
         self.n = self.host.size
         self.x = ct.to_device(self.host)
         self.bytes, self.flops = self.x.nbytes, None
@@ -66,8 +68,13 @@ class Sum:
 
     def _magnitude(self) -> float:
         """Sum of the finite |x|, in pieces: in one, float64 copies would need three times the memory of the input."""
-        pieces = (self.host[i : i + (1 << 24)] for i in range(0, self.n, 1 << 24))
-        return sum(float(np.abs(x[np.isfinite(x)]).sum(dtype="float64")) for x in pieces)
+        pieces = (
+            self.host[i : i + (1 << 24)] for i in range(0, self.n, 1 << 24)
+        )
+        return sum(
+            float(np.abs(x[np.isfinite(x)]).sum(dtype="float64"))
+            for x in pieces
+        )
 
     def _buffer(self, what: str, count: int, dtype=None):
         key = f"{what} {count}"
@@ -78,7 +85,9 @@ class Sum:
                 self._buffers[key] = ct.empty(count, dtype or self.dtype)
         return self._buffers[key]
 
-    def launcher(self, rung: Rung, block: int | None = None) -> Callable[[], object]:
+    def launcher(
+        self, rung: Rung, block: int | None = None
+    ) -> Callable[[], object]:
         """A callable that sums once; `.out` is where the sum arrives (one element of the dtype).
 
         block: threads per block, one of the rung's `blocks`; default its `block`, or for a rung that takes only so
@@ -92,7 +101,11 @@ class Sum:
         block = block or rung.number("block")
         kernel = rung.compile(BLOCK=block, ELEMENT=C_TYPES[str(self.dtype)])
         grid = self._grid(rung, kernel, block)
-        run = self._one_launch if rung.options.get("launches") == "one" else self._many_launches
+        run = (
+            self._one_launch
+            if rung.options.get("launches") == "one"
+            else self._many_launches
+        )
         return run(kernel, grid, block)
 
     def _longer(self, rung: Rung) -> Rung:
@@ -107,9 +120,17 @@ class Sum:
 
     def fitting(self, rung: Rung) -> int | None:
         """The smallest block that can do the work alone; or the smallest, from `block` up, of which `few` are enough."""
-        sizes, least, few = rung.numbers("blocks"), rung.number("block"), rung.number("few")
+        sizes, least, few = (
+            rung.numbers("blocks"),
+            rung.number("block"),
+            rung.number("few"),
+        )
         alone = [size for size in sizes if self.tiles(rung, size) <= 1]
-        shared = [size for size in sizes if size >= least and self.tiles(rung, size) <= few]
+        shared = [
+            size
+            for size in sizes
+            if size >= least and self.tiles(rung, size) <= few
+        ]
         return next(iter(alone + shared), None)
 
     def tiles(self, rung: Rung, block: int, n: int | None = None) -> int:
@@ -117,19 +138,27 @@ class Sum:
         per_tile = block * rung.number("vectors") * 16 // self.dtype.itemsize
         return ct.cdiv(self.n if n is None else n, per_tile)
 
-    def _grid(self, rung: Rung, kernel: ct.Kernel, block: int) -> Callable[[int], int]:
+    def _grid(
+        self, rung: Rung, kernel: ct.Kernel, block: int
+    ) -> Callable[[int], int]:
         """Blocks for n elements."""
         how = rung.options.get("grid", "per_thread")
         if how == "resident":
-            resident = kernel.resources(block).blocks_per_sm * ct.device().sm_count
+            resident = (
+                kernel.resources(block).blocks_per_sm * ct.device().sm_count
+            )
             # The second launch, over the few partial sums of the first, is one block: else it would never end.
-            return lambda n: 1 if n <= resident else min(resident, ct.cdiv(n, block))
+            return lambda n: (
+                1 if n <= resident else min(resident, ct.cdiv(n, block))
+            )
         if how == "tiles":
             return lambda n: max(1, self.tiles(rung, block, n))
         if how == "per_thread":
             per_block = block * rung.number("per_thread", 1)
         else:
-            raise RungError(f"{rung.path}: grid={how} is none of resident, tiles, per_thread")
+            raise RungError(
+                f"{rung.path}: grid={how} is none of resident, tiles, per_thread"
+            )
         return lambda n: max(1, ct.cdiv(n, per_block))
 
     def _one_launch(
@@ -137,10 +166,15 @@ class Sum:
     ) -> Callable[[], object]:
         blocks, out = grid(self.n), ct.empty(1, self.dtype)
         # Room for a word of 8 bytes from each block, for a rung that wants it.
-        partials, state = self._buffer("partials", blocks), self._buffer("state", 2 + 2 * blocks)
+        partials, state = (
+            self._buffer("partials", blocks),
+            self._buffer("state", 2 + 2 * blocks),
+        )
 
         def run() -> None:
-            kernel(self.x, out, self.n, partials, state, grid=blocks, block=block)
+            kernel(
+                self.x, out, self.n, partials, state, grid=blocks, block=block
+            )
 
         run.out = out
         return run
@@ -194,6 +228,8 @@ LADDER = Ladder(
     "reduction",
     RUNGS,
     Sum,
-    trials=[{"n": n, "dtype": dtype} for dtype in C_TYPES for n in (0, *ct.RAGGED)],
+    trials=[
+        {"n": n, "dtype": dtype} for dtype in C_TYPES for n in (0, *ct.RAGGED)
+    ],
     contest={"n": 1 << 26, "dtype": "float32"},
 )

@@ -24,7 +24,11 @@ class Repeated(Sum):
         cuda.memcpy_htod(start, self.host)
         while have < n:  # double what is there
             count = min(have, n - have)
-            cuda.memcpy_dtod(start + have * self.dtype.itemsize, start, count * self.dtype.itemsize)
+            cuda.memcpy_dtod(
+                start + have * self.dtype.itemsize,
+                start,
+                count * self.dtype.itemsize,
+            )
             have += count
         self.bytes, self.flops = n * self.dtype.itemsize, None
         self._buffers: dict[str, object] = {}
@@ -33,7 +37,10 @@ class Repeated(Sum):
         """What n elements add up to when the first ones are `period` and the rest repeat it."""
         kind = "float64" if self.dtype.kind == "f" else "int64"
         turns, rest = divmod(self.n, period.size)
-        return period.sum(dtype=kind).item() * turns + period[:rest].sum(dtype=kind).item()
+        return (
+            period.sum(dtype=kind).item() * turns
+            + period[:rest].sum(dtype=kind).item()
+        )
 
     @cached_property
     def expected(self) -> np.ndarray:

@@ -1,4 +1,5 @@
-// Between rungs 4 and 5: the last warp on its own, but the loop before it is still a loop.
+// Between rungs 4 and 5: the last warp on its own, but the loop before it is
+// still a loop.
 // @rung kernel=reduce_last_warp block=256 blocks=64,128,256,512,1024 per_thread=2
 #ifndef ELEMENT
 #define ELEMENT float  // or int
@@ -8,10 +9,11 @@
 #endif
 using T = ELEMENT;
 
-// out[b] = sum of the 2 * BLOCK elements that belong to block b; elements past n count as 0.
+// out[b] = sum of the 2 * BLOCK elements that belong to block b; elements past
+// n count as 0.
 // --8<-- [start:kernel]
-extern "C" __global__ void reduce_last_warp(const T* __restrict__ in, T* __restrict__ out,
-                                            long long n) {
+extern "C" __global__ void reduce_last_warp(const T* __restrict__ in,
+                                            T* __restrict__ out, long long n) {
   __shared__ T sums[BLOCK];
   const int t = threadIdx.x, block = blockDim.x;
   const long long i = (long long)blockIdx.x * (2 * BLOCK) + t;
@@ -20,7 +22,8 @@ extern "C" __global__ void reduce_last_warp(const T* __restrict__ in, T* __restr
   sums[t] = sum;
   __syncthreads();
   // --8<-- [start:loop]
-  for (int half = block / 2; half >= 32; half /= 2) {  // block is known only when it runs
+  for (int half = block / 2; half >= 32;
+       half /= 2) {  // block is known only when it runs
     if (t < half) sums[t] = sum = sum + sums[t + half];
     __syncthreads();
   }

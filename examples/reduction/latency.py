@@ -27,7 +27,11 @@ def latency_ns(places: int, steps: int, warm: int = 0) -> float:
     )  # filling it empties the L2 cache of the cycle
     chase = ct.Kernel("start/programming_model.cu", "chase")
     chase(cycle, last, ticks, warm, steps, grid=1, block=1)
-    ct.check(last, WORDS * order[[(warm + steps) % places]], name=f"walk through {places} lines")
+    ct.check(
+        last,
+        WORDS * order[[(warm + steps) % places]],
+        name=f"walk through {places} lines",
+    )
     del evict
     return float(ticks.get()[1] / steps)
 
@@ -39,13 +43,24 @@ def dram_ns() -> float:
 
 def l2_ns() -> float:
     """One load from the L2 cache."""
-    return latency_ns(ct.size(1 << 14, 1 << 9), ct.size(20_000, 500), warm=ct.size(1 << 14, 1 << 9))
+    return latency_ns(
+        ct.size(1 << 14, 1 << 9),
+        ct.size(20_000, 500),
+        warm=ct.size(1 << 14, 1 << 9),
+    )
 
 
 def handover_ns() -> dict[str, float]:
     """What the steps of handing over a partial sum take by a ticket, beside the load from L2 at the end."""
     steps = ct.size(2_000, 50)
     words, total = ct.to_device(np.zeros(2, "uint32")), ct.empty(3, "int64")
-    ct.Kernel("reduction/handover.cu", "handover")(words, total, steps, grid=1, block=1)
+    ct.Kernel("reduction/handover.cu", "handover")(
+        words, total, steps, grid=1, block=1
+    )
     ct.check(words, np.array([steps - 1, 0]), name="what the steps left")
-    return dict(zip(("store and fence", "ticket", "fence"), (total.get() / steps).tolist()))
+    return dict(
+        zip(
+            ("store and fence", "ticket", "fence"),
+            (total.get() / steps).tolist(),
+        )
+    )

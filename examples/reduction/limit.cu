@@ -1,4 +1,5 @@
-// Rung 9: 16 bytes per load, several loads in flight, one tile per block in the order of memory.
+// Rung 9: 16 bytes per load, several loads in flight, one tile per block in the
+// order of memory.
 // @rung kernel=reduce_limit block=512 blocks=64,128,256,512,1024 vectors=4 grid=tiles launches=one
 #ifndef ELEMENT
 #define ELEMENT float  // or int
@@ -11,18 +12,21 @@
 #endif
 using T = ELEMENT;
 
-struct alignas(16) Vector {  // 16 bytes: what one load instruction brings at most
+struct alignas(16)
+    Vector {  // 16 bytes: what one load instruction brings at most
   T at[16 / sizeof(T)];
 };
 constexpr int PER_VECTOR = 16 / sizeof(T);
 
 __device__ __forceinline__ T warp_sum(T sum) {
 #pragma unroll
-  for (int half = 16; half > 0; half /= 2) sum += __shfl_down_sync(0xffffffffu, sum, half);
+  for (int half = 16; half > 0; half /= 2)
+    sum += __shfl_down_sync(0xffffffffu, sum, half);
   return sum;
 }
 
-// Sum over the block; only thread 0 holds it. Ends with every thread past its use of shared memory.
+// Sum over the block; only thread 0 holds it. Ends with every thread past its
+// use of shared memory.
 __device__ __forceinline__ T block_sum(T sum) {
   __shared__ T of_warp[BLOCK / 32];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -55,10 +59,11 @@ __device__ __forceinline__ T vector_sum(const Vector& v) {
   return sum;
 }
 
-// This thread's share of the tile: VECTORS loads, all issued before the first is used.
+// This thread's share of the tile: VECTORS loads, all issued before the first
+// is used.
 // --8<-- [start:tile]
-__device__ __forceinline__ T tile_sum(const Vector* __restrict__ in, long long first,
-                                      long long vectors) {
+__device__ __forceinline__ T tile_sum(const Vector* __restrict__ in,
+                                      long long first, long long vectors) {
   Vector v[VECTORS] = {};  // zeros where the tile reaches past the end
   if (first + (VECTORS - 1) * BLOCK < vectors) {
 #pragma unroll
@@ -75,8 +80,9 @@ __device__ __forceinline__ T tile_sum(const Vector* __restrict__ in, long long f
 }
 // --8<-- [end:tile]
 
-// This thread's share of the partial sums. They come from other SMs, so the loads pass by the L1
-// cache; and this block is alone, so only its own loads in flight hide their latency.
+// This thread's share of the partial sums. They come from other SMs, so the
+// loads pass by the L1 cache; and this block is alone, so only its own loads in
+// flight hide their latency.
 // --8<-- [start:partials]
 __device__ __forceinline__ T partials_sum(const T* partials, int blocks) {
   const int vectors = blocks / PER_VECTOR;
@@ -92,18 +98,19 @@ __device__ __forceinline__ T partials_sum(const T* partials, int blocks) {
 }
 // --8<-- [end:partials]
 
-// out[0] = sum of in[0 .. n); in is aligned to 16 bytes, as cuMemAlloc returns it. One block per
-// tile of BLOCK * VECTORS vectors. partials: one element per block. ticket: 0 before the first
-// launch.
+// out[0] = sum of in[0 .. n); in is aligned to 16 bytes, as cuMemAlloc returns
+// it. One block per tile of BLOCK * VECTORS vectors. partials: one element per
+// block. ticket: 0 before the first launch.
 // --8<-- [start:kernel]
 extern "C" __global__ void __launch_bounds__(BLOCK)
     reduce_limit(const T* __restrict__ in, T* __restrict__ out, long long n,
                  T* __restrict__ partials, unsigned* __restrict__ ticket) {
   const long long vectors = n / PER_VECTOR;
-  const long long first = (long long)blockIdx.x * (BLOCK * VECTORS) + threadIdx.x;
+  const long long first =
+      (long long)blockIdx.x * (BLOCK * VECTORS) + threadIdx.x;
   T sum = tile_sum(reinterpret_cast<const Vector*>(in), first, vectors);
-  const long long tail =
-      vectors * PER_VECTOR + threadIdx.x;  // fewer elements than one vector holds
+  const long long tail = vectors * PER_VECTOR +
+                         threadIdx.x;  // fewer elements than one vector holds
   if (blockIdx.x == 0 && tail < n) sum += in[tail];
   sum = block_sum(sum);
   if (gridDim.x == 1) {  // nobody to wait for

@@ -1,4 +1,5 @@
-// The tree of rung 1 with the same threads at work, but picked by a mask in place of the modulo.
+// The tree of rung 1 with the same threads at work, but picked by a mask in
+// place of the modulo.
 // @rung kernel=reduce_mask block=256 blocks=32,64,128,256,512,1024 per_thread=1
 #ifndef ELEMENT
 #define ELEMENT float  // or int
@@ -8,9 +9,11 @@
 #endif
 using T = ELEMENT;
 
-// out[b] = sum of the BLOCK elements that belong to block b; elements past n count as 0.
+// out[b] = sum of the BLOCK elements that belong to block b; elements past n
+// count as 0.
 // --8<-- [start:kernel]
-extern "C" __global__ void reduce_mask(const T* __restrict__ in, T* __restrict__ out, long long n) {
+extern "C" __global__ void reduce_mask(const T* __restrict__ in,
+                                       T* __restrict__ out, long long n) {
   __shared__ T sums[BLOCK];
   const int t = threadIdx.x, block = blockDim.x;
   const long long i = (long long)blockIdx.x * BLOCK + t;
@@ -18,7 +21,8 @@ extern "C" __global__ void reduce_mask(const T* __restrict__ in, T* __restrict__
   __syncthreads();
   // --8<-- [start:loop]
   for (int step = 1; step < block; step *= 2) {
-    if ((t & (2 * step - 1)) == 0) sums[t] += sums[t + step];  // 2 * step is a power of two
+    if ((t & (2 * step - 1)) == 0)
+      sums[t] += sums[t + step];  // 2 * step is a power of two
     __syncthreads();
   }
   // --8<-- [end:loop]

@@ -8,10 +8,11 @@
 #endif
 using T = ELEMENT;
 
-// out[b] = sum of the BLOCK elements that belong to block b; elements past n count as 0.
+// out[b] = sum of the BLOCK elements that belong to block b; elements past n
+// count as 0.
 // --8<-- [start:kernel]
-extern "C" __global__ void reduce_naive(const T* __restrict__ in, T* __restrict__ out,
-                                        long long n) {
+extern "C" __global__ void reduce_naive(const T* __restrict__ in,
+                                        T* __restrict__ out, long long n) {
   __shared__ T sums[BLOCK];
   const int t = threadIdx.x, block = blockDim.x;
   const long long i = (long long)blockIdx.x * BLOCK + t;
@@ -20,7 +21,8 @@ extern "C" __global__ void reduce_naive(const T* __restrict__ in, T* __restrict_
   // --8<-- [start:loop]
   for (int step = 1; step < block; step *= 2) {
     if (t % (2 * step) == 0) sums[t] += sums[t + step];
-    __syncthreads();  // outside the branch: every thread of the block has to reach it
+    __syncthreads();  // outside the branch: every thread of the block has to
+                      // reach it
   }
   // --8<-- [end:loop]
   if (t == 0) out[blockIdx.x] = sums[0];

@@ -71,14 +71,22 @@ ct.claim(
 blocks = [ct.cdiv(n, block)]
 while blocks[-1] > 1:
     blocks.append(ct.cdiv(blocks[-1], block))
-moved = 4 * (n + sum(blocks) + sum(blocks[:-1]))  # every launch reads what the one before wrote
+moved = 4 * (
+    n + sum(blocks) + sum(blocks[:-1])
+)  # every launch reads what the one before wrote
 bandwidth = ct.limits.bandwidth()
 
 # Counted in the machine code that nvcc 13.0 makes of the kernel for sm_90, with 256 threads.
-BEFORE, IN_LOOP, LAST = 26, 34, 9  # per warp; per warp and round; by warp 0 at the end
+BEFORE, IN_LOOP, LAST = (
+    26,
+    34,
+    9,
+)  # per warp; per warp and round; by warp 0 at the end
 rounds = int(math.log2(block))
 per_block = block // 32 * (BEFORE + rounds * IN_LOOP + 1) + LAST
-issued = gpu.sm_count * 4 * gpu.clock_khz / 1e3  # warp instructions per us: 4 schedulers per SM
+issued = (
+    gpu.sm_count * 4 * gpu.clock_khz / 1e3
+)  # warp instructions per us: 4 schedulers per SM
 ct.facts(
     "prediction",
     {
@@ -95,7 +103,10 @@ ct.facts(
 
 # %% check
 problem.check(NAIVE)
-LADDER.check("naive", [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED])
+LADDER.check(
+    "naive",
+    [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED],
+)
 ragged = Sum(ct.RAGGED[-1])
 for threads in NAIVE.numbers("blocks"):
     ragged.check(NAIVE, threads)
@@ -191,7 +202,10 @@ __global__ void sum_no_fill(const int* in, int* out, int n) {
   if (t == 0) out[blockIdx.x] = sums[0];
 }
 """
-leave_ones, sum_no_fill = ct.Kernel(LEAVE, "leave_ones"), ct.Kernel(NO_FILL, "sum_no_fill")
+leave_ones, sum_no_fill = (
+    ct.Kernel(LEAVE, "leave_ones"),
+    ct.Kernel(NO_FILL, "sum_no_fill"),
+)
 length = 1000
 ones, out = ct.to_device(np.ones(length, "int32")), ct.empty(4, "int32")
 leave_ones(1, grid=32 * gpu.sm_count, block=256)

@@ -50,7 +50,12 @@ def maximum(x):
 
 for m in ct.RAGGED:
     x_host = -1 - rng.random(m, dtype="float32")  # all below zero
-    ct.check(maximum(ct.to_device(x_host)), x_host.max(keepdims=True), name=f"n={m}", rtol=0)
+    ct.check(
+        maximum(ct.to_device(x_host)),
+        x_host.max(keepdims=True),
+        name=f"n={m}",
+        rtol=0,
+    )
 
 # %% solution-2
 products = ct.Kernel(
@@ -76,7 +81,9 @@ def dot(x, y):
     blocks = ct.cdiv(x.size, 256)
     partial = ct.empty(blocks, "float32")
     products(x, y, partial, x.size, grid=blocks, block=256)
-    while partial.size > 1:  # what is left are sums already: nothing more to multiply
+    while (
+        partial.size > 1
+    ):  # what is left are sums already: nothing more to multiply
         blocks = ct.cdiv(partial.size, 256)
         out = ct.empty(blocks, "float32")
         sums(partial, out, partial.size, grid=blocks, block=256)
@@ -89,4 +96,9 @@ for m in ct.RAGGED:
     y_host = rng.standard_normal(m, dtype="float32")
     terms = x_host.astype("float64") * y_host
     got = dot(ct.to_device(x_host), ct.to_device(y_host))
-    ct.check(got, np.array([terms.sum()]), name=f"n={m}", atol=1e-6 * np.abs(terms).sum())
+    ct.check(
+        got,
+        np.array([terms.sum()]),
+        name=f"n={m}",
+        atol=1e-6 * np.abs(terms).sum(),
+    )

@@ -44,11 +44,18 @@ def variant(vectors):
     """Rung 9 with another number of loads per thread."""
     options = {**LIMIT.options, "vectors": str(vectors)}
     name = f"limit, {vectors} x 16 bytes"
-    return Variant(name, LIMIT.path, LIMIT.kernel, options, {"VECTORS": vectors})
+    return Variant(
+        name, LIMIT.path, LIMIT.kernel, options, {"VECTORS": vectors}
+    )
 
 
 # Rung 9 with the blocks that rung 10 has on a short array.
-SMALLER = Rung("limit, blocks of 256", LIMIT.path, LIMIT.kernel, {**LIMIT.options, "block": "256"})
+SMALLER = Rung(
+    "limit, blocks of 256",
+    LIMIT.path,
+    LIMIT.kernel,
+    {**LIMIT.options, "block": "256"},
+)
 
 
 # %% in-flight
@@ -65,13 +72,23 @@ ct.facts(
     },
 )
 rows = {}
-for name, loads, size in (("shuffle", 2, 4), ("one_launch", 4, 4), ("limit", 4, 16)):
+for name, loads, size in (
+    ("shuffle", 2, 4),
+    ("one_launch", 4, 4),
+    ("limit", 4, 16),
+):
     rung = LADDER[name]
     block = rung.number("block")
-    threads = rung.compile(BLOCK=block, ELEMENT="float").resources(block).blocks_per_sm * block
+    threads = (
+        rung.compile(BLOCK=block, ELEMENT="float")
+        .resources(block)
+        .blocks_per_sm
+        * block
+    )
     rows |= {
         f"{name}: threads per SM": threads,
-        f"{name}: bytes of each": loads * size,  # loads that the compiler issues before one is used
+        f"{name}: bytes of each": loads
+        * size,  # loads that the compiler issues before one is used
         f"{name}: in flight per SM": (threads * loads * size / 1e3, "kB"),
         f"{name}: of what is needed": threads * loads * size / needed,
     }
@@ -88,7 +105,10 @@ def requests(name, m):
     return ct.cdiv(m, 4 * 32) + ct.cdiv(blocks, 4 * 32)
 
 
-ONE_BLOCKS = ONE.compile(BLOCK=256, ELEMENT="float").resources(256).blocks_per_sm * gpu.sm_count
+ONE_BLOCKS = (
+    ONE.compile(BLOCK=256, ELEMENT="float").resources(256).blocks_per_sm
+    * gpu.sm_count
+)
 TILES = ct.cdiv(n, 8192)
 ct.facts(
     "prediction",
@@ -130,7 +150,10 @@ Sum(short_n).check(FLAGS)
 
 # %% check-all
 for rung in (ONE, LIMIT, FLAGS):
-    LADDER.check(rung.name, [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED])
+    LADDER.check(
+        rung.name,
+        [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED],
+    )
 for ragged in map(Sum, ct.size((100_003, 250_007, 1_111_111), (100_003,))):
     for rung in (ONE, LIMIT, FLAGS):
         for threads in rung.numbers("blocks"):
@@ -201,7 +224,11 @@ problems = {"float": problem, "int": Sum(n, "int32")}
 
 
 def by_atomics(dtype):
-    kernel, x, out = atomic[dtype], problems[dtype].x, ct.empty(1, problems[dtype].dtype)
+    kernel, x, out = (
+        atomic[dtype],
+        problems[dtype].x,
+        ct.empty(1, problems[dtype].dtype),
+    )
 
     def run():
         cuda.memset_d32(out.gpudata, 0, 1)
@@ -220,7 +247,10 @@ def results(run):
 
 
 twenty = {f"atomicAdd, {dtype}": results(by_atomics(dtype)) for dtype in atomic}
-twenty |= {f"{rung.name}, float": results(problem.launcher(rung)) for rung in (ONE, LIMIT)}
+twenty |= {
+    f"{rung.name}, float": results(problem.launcher(rung))
+    for rung in (ONE, LIMIT)
+}
 words = Sum(ct.size(1 << 20, 1 << 14))  # few enough blocks for the words
 twenty["flags, float"] = results(words.launcher(FLAGS))
 spread = {}
@@ -229,7 +259,10 @@ for name, of in (
     ("limit, float", problem),
     ("flags, float", words),
 ):
-    values, exact = np.array(twenty[name]), np.full(len(twenty[name]), float(of.expected[0]))
+    values, exact = (
+        np.array(twenty[name]),
+        np.full(len(twenty[name]), float(of.expected[0])),
+    )
     ct.check(values, exact, rtol=0, atol=of.tolerance, name=f"20 sums: {name}")
     spread[name] = float(values.max() - values.min())
 ct.facts(
@@ -316,7 +349,10 @@ ct.claim(
 )
 
 # %% tried
-WALK, SERIAL = read_rung("reduction/limit_walk.cu"), read_rung("reduction/limit_serial.cu")
+WALK, SERIAL = (
+    read_rung("reduction/limit_walk.cu"),
+    read_rung("reduction/limit_serial.cu"),
+)
 ragged = Sum(ct.size(1_111_111, 50_003))
 for rung in (WALK, SERIAL, variant(1), variant(2), variant(8)):
     ragged.check(rung)
@@ -331,7 +367,10 @@ candidates |= {
 for rung, block in candidates.values():
     large.check(rung, block)
 tried = ct.bench(
-    {name: large.launcher(rung, block) for name, (rung, block) in candidates.items()},
+    {
+        name: large.launcher(rung, block)
+        for name, (rung, block) in candidates.items()
+    },
     bytes=large.bytes,
     name=f"sum of {large.n} float32",
     rounds=60,
@@ -359,7 +398,8 @@ def contest(dtype):
     for rung in rungs:
         problem.check(rung)
     return ct.bench(
-        {rung.name: problem.launcher(rung) for rung in rungs} | problem.vendors(),
+        {rung.name: problem.launcher(rung) for rung in rungs}
+        | problem.vendors(),
         bytes=problem.bytes,
         name=f"sum of {problem.n} {problem.dtype}",
         rounds=60,
@@ -372,19 +412,31 @@ at_limit = {"float32": contest("float32")}
 at_limit["int32"] = contest("int32")
 
 # %% reached
-theoretical = 2 * gpu.memory_clock_khz * gpu.bus_bits / 8 / 1e6  # two transfers per clock
-rows = {"theoretical bandwidth": (theoretical, "GB/s"), "measured limit": (bandwidth, "GB/s")}
+theoretical = (
+    2 * gpu.memory_clock_khz * gpu.bus_bits / 8 / 1e6
+)  # two transfers per clock
+rows = {
+    "theoretical bandwidth": (theoretical, "GB/s"),
+    "measured limit": (bandwidth, "GB/s"),
+}
 for dtype, bench_at in at_limit.items():
     rows |= {
         f"{dtype}: limit": (bench_at["limit"].value, "GB/s"),
-        f"{dtype}: of the theoretical": (100 * bench_at["limit"].value / theoretical, "%"),
+        f"{dtype}: of the theoretical": (
+            100 * bench_at["limit"].value / theoretical,
+            "%",
+        ),
     }
     if any(row.vendor for row in bench_at.rows_):
-        rows[f"{dtype}: against CUB"] = bench_at["CUB"].median_us / bench_at["limit"].median_us
+        rows[f"{dtype}: against CUB"] = (
+            bench_at["CUB"].median_us / bench_at["limit"].median_us
+        )
 ct.facts("what is reached", rows)
 
 # %% tail-compare
-turns = ct.cdiv(tiles, 512) - ct.cdiv(tiles, 4 * 4 * 512)  # more of them, loading one by one
+turns = ct.cdiv(tiles, 512) - ct.cdiv(
+    tiles, 4 * 4 * 512
+)  # more of them, loading one by one
 ct.facts(
     "what the serial tail costs",
     {

@@ -14,7 +14,8 @@ struct alignas(16) Four {
 
 __device__ __forceinline__ T warp_sum(T sum) {
 #pragma unroll
-  for (int half = 16; half > 0; half /= 2) sum += __shfl_down_sync(0xffffffffu, sum, half);
+  for (int half = 16; half > 0; half /= 2)
+    sum += __shfl_down_sync(0xffffffffu, sum, half);
   return sum;
 }
 
@@ -31,8 +32,10 @@ __device__ __forceinline__ T block_sum(T sum) {
 
 // out[0] = sum of in[0 .. n); in is aligned to 16 bytes.
 // --8<-- [start:kernel]
-extern "C" __global__ void reduce_wide(const T* __restrict__ in, T* __restrict__ out, long long n,
-                                       T* __restrict__ partials, unsigned* __restrict__ ticket) {
+extern "C" __global__ void reduce_wide(const T* __restrict__ in,
+                                       T* __restrict__ out, long long n,
+                                       T* __restrict__ partials,
+                                       unsigned* __restrict__ ticket) {
   __shared__ bool last;
   const long long me = (long long)blockIdx.x * BLOCK + threadIdx.x;
   const long long stride = (long long)gridDim.x * BLOCK, fours = n / 4;
@@ -42,7 +45,8 @@ extern "C" __global__ void reduce_wide(const T* __restrict__ in, T* __restrict__
     const Four v = wide[i];
     sum += (v.a + v.b) + (v.c + v.d);
   }
-  if (4 * fours + me < n) sum += in[4 * fours + me];  // the last one, two or three
+  if (4 * fours + me < n)
+    sum += in[4 * fours + me];  // the last one, two or three
   sum = block_sum(sum);
   if (threadIdx.x == 0) {
     partials[blockIdx.x] = sum;
@@ -53,7 +57,8 @@ extern "C" __global__ void reduce_wide(const T* __restrict__ in, T* __restrict__
   if (!last) return;
   __threadfence();
   sum = T(0);
-  for (int b = threadIdx.x; b < gridDim.x; b += BLOCK) sum += __ldcg(partials + b);
+  for (int b = threadIdx.x; b < gridDim.x; b += BLOCK)
+    sum += __ldcg(partials + b);
   sum = block_sum(sum);
   if (threadIdx.x == 0) out[0] = sum;
 }

@@ -55,6 +55,19 @@ def fixed_sum(x):
 for m in ct.RAGGED:
     x_host = rng.uniform(-1, 1, m).astype("float32")
     expected = np.array([x_host.sum(dtype="float64")])
-    ct.check(fixed_sum(ct.to_device(x_host)), expected, name=f"n={m}", rtol=0, atol=m * 2.0**-33)
+    ct.check(
+        fixed_sum(ct.to_device(x_host)),
+        expected,
+        name=f"n={m}",
+        rtol=0,
+        atol=m * 2.0**-33,
+    )
 x = ct.to_device(x_host)
-ct.facts("20 runs", {"distinct sums": len({fixed_sum(x).tobytes() for _ in range(ct.size(20, 2))})})
+ct.facts(
+    "20 runs",
+    {
+        "distinct sums": len(
+            {fixed_sum(x).tobytes() for _ in range(ct.size(20, 2))}
+        )
+    },
+)

@@ -21,7 +21,9 @@ import cudatut as ct
 gpu = ct.device()
 DTYPES = ("float32", "int32")
 SIZES = [
-    1 << k for k in (10, 12, 14, 16, 18, 20, 22, 24, 26) if 1 << k <= ct.size(1 << 26, 1 << 14)
+    1 << k
+    for k in (10, 12, 14, 16, 18, 20, 22, 24, 26)
+    if 1 << k <= ct.size(1 << 26, 1 << 14)
 ]
 LARGEST = ct.size(1 << 30, 1 << 14)
 RUNGS = [LADDER[name] for name in LADDER.names]
@@ -30,13 +32,18 @@ LAST = RUNGS[-1]
 
 # %% predict
 bandwidth = ct.limits.bandwidth()
-theoretical = 2 * gpu.memory_clock_khz * gpu.bus_bits / 8 / 1e6  # two transfers per clock
+theoretical = (
+    2 * gpu.memory_clock_khz * gpu.bus_bits / 8 / 1e6
+)  # two transfers per clock
 ct.facts(
     "bounds",
     {
         "theoretical bandwidth": (theoretical, "GB/s"),
         "measured limit": (bandwidth, "GB/s"),
-        "measured limit, of the theoretical": (100 * bandwidth / theoretical, "%"),
+        "measured limit, of the theoretical": (
+            100 * bandwidth / theoretical,
+            "%",
+        ),
         "2^10: time of the bytes": (4 * 2**10 / bandwidth / 1e3, "us"),
         "2^20: time of the bytes": (4 * 2**20 / bandwidth / 1e3, "us"),
         "2^30: time of the bytes": (4 * 2**30 / bandwidth / 1e3, "us"),
@@ -51,7 +58,11 @@ def launches(rung, n):
     if rung.options.get("grid") == "resident":
         block = rung.number("block")
         kernel = rung.compile(BLOCK=block, ELEMENT="float")
-        return 1 if n <= kernel.resources(block).blocks_per_sm * gpu.sm_count else 2
+        return (
+            1
+            if n <= kernel.resources(block).blocks_per_sm * gpu.sm_count
+            else 2
+        )
     count, per_block = 0, rung.number("block") * rung.number("per_thread")
     while count == 0 or n > 1:
         n, count = ct.cdiv(n, per_block), count + 1
@@ -89,7 +100,11 @@ def contest(rungs, n, dtype, rounds):
         problem.check(LADDER[name])
         candidates[name] = problem.launcher(LADDER[name])
     return ct.bench(
-        {**candidates, **problem.vendors(), "PyTorch": ct.vendor.torch_sum(problem.x)},
+        {
+            **candidates,
+            **problem.vendors(),
+            "PyTorch": ct.vendor.torch_sum(problem.x),
+        },
         bytes=problem.bytes,
         name=f"sum of {n} {dtype}",
         rounds=rounds,
@@ -111,8 +126,13 @@ for n in (SIZES[0], ct.size(1 << 20, 1 << 12)):
             took = times["float32"][n][rung.name].median_us
             groups.setdefault(launches(rung, n), []).append(took)
         for count, took in sorted(groups.items()):
-            ends = dict.fromkeys(f"{time:.1f}" for time in (min(took), max(took)))
-            rows[f"2^{int(math.log2(n))}, launches: {count}"] = (" ... ".join(ends), "us")
+            ends = dict.fromkeys(
+                f"{time:.1f}" for time in (min(took), max(took))
+            )
+            rows[f"2^{int(math.log2(n))}, launches: {count}"] = (
+                " ... ".join(ends),
+                "us",
+            )
 ct.facts("fastest and slowest rung, float32", rows)
 
 # %% largest-float
@@ -170,21 +190,35 @@ if ratios:
 if ratios:
     ct.facts(
         "least ratio",
-        {f"{name}: least": min(ratio for _, ratio in line) for name, line in ratios.items()},
+        {
+            f"{name}: least": min(ratio for _, ratio in line)
+            for name, line in ratios.items()
+        },
     )
 
 # %% targets
 if "CUB" in vendors:
     rows = {}
     for dtype in DTYPES:
-        middle = [against("CUB", dtype, n) for n in SIZES if 1 << 14 <= n <= 1 << 20]
+        middle = [
+            against("CUB", dtype, n) for n in SIZES if 1 << 14 <= n <= 1 << 20
+        ]
         share = 100 * times[dtype][LARGEST][LAST.name].value / theoretical
         rows |= {
-            f"{dtype}, 2^30: times CUB (1.02 wanted)": against("CUB", dtype, LARGEST),
-            f"{dtype}, 2^30: of the theoretical bandwidth (95 wanted)": (share, "%"),
+            f"{dtype}, 2^30: times CUB (1.02 wanted)": against(
+                "CUB", dtype, LARGEST
+            ),
+            f"{dtype}, 2^30: of the theoretical bandwidth (95 wanted)": (
+                share,
+                "%",
+            ),
             f"{dtype}, 2^14 to 2^20: least times CUB (1.3 wanted)": min(middle),
-            f"{dtype}, 2^12: times CUB (1.3 wanted)": against("CUB", dtype, 1 << 12),
-            f"{dtype}, 2^10: times CUB (1.3 wanted)": against("CUB", dtype, 1 << 10),
+            f"{dtype}, 2^12: times CUB (1.3 wanted)": against(
+                "CUB", dtype, 1 << 12
+            ),
+            f"{dtype}, 2^10: times CUB (1.3 wanted)": against(
+                "CUB", dtype, 1 << 10
+            ),
         }
     ct.facts("wanted and measured", rows)
 
@@ -195,13 +229,17 @@ sizes = (64, 256, 512, 1024)
 for block in sizes:
     candidates[f"blocks of {block}"] = tiny.launcher(LAST, block)
 shortest = ct.bench(
-    {**candidates, **tiny.vendors()}, name=f"sum of {SIZES[0]} float32, {LAST.name}"
+    {**candidates, **tiny.vendors()},
+    name=f"sum of {SIZES[0]} float32, {LAST.name}",
 )
 nothing = shortest["empty launch"].median_us
 rows = {
     "2^30: last rung": (times["float32"][LARGEST][LAST.name].median_us, "us"),
     "2^30: at the measured limit": (4 * LARGEST / bandwidth / 1e3, "us"),
-    "2^30: at the theoretical bandwidth": (4 * LARGEST / theoretical / 1e3, "us"),
+    "2^30: at the theoretical bandwidth": (
+        4 * LARGEST / theoretical / 1e3,
+        "us",
+    ),
 }
 if "CUB" in vendors:
     cub = shortest["CUB"].median_us
@@ -215,32 +253,50 @@ ct.facts("what is left", rows)
 # %% depth
 EPS = float(np.finfo("float32").eps)
 accuracy_n = ct.size(1 << 20, 1 << 12)
-positive = ct.rng(2).random(accuracy_n, dtype="float32")  # in [0, 1): nothing cancels
+positive = ct.rng(2).random(
+    accuracy_n, dtype="float32"
+)  # in [0, 1): nothing cancels
 problem = Sum(data=positive)
 
 
 def depth(rung):
     """How many roundings an element passes at most on its way into the sum."""
-    block = problem.fitting(rung) if "few" in rung.options else rung.number("block")
-    in_block = 5 + max(1, int(math.log2(block // 32)))  # a tree over the warp, one over the warps
+    block = (
+        problem.fitting(rung) if "few" in rung.options else rung.number("block")
+    )
+    in_block = 5 + max(
+        1, int(math.log2(block // 32))
+    )  # a tree over the warp, one over the warps
     if rung.options.get("grid") == "tiles":
         blocks = problem.tiles(rung, block)
         # A thread that adds the partial sums takes one per turn, or in a longer array a vector of four.
         partials = (
-            ct.cdiv(blocks, block) if "few" in rung.options else 4 * ct.cdiv(blocks, 4 * block)
+            ct.cdiv(blocks, block)
+            if "few" in rung.options
+            else 4 * ct.cdiv(blocks, 4 * block)
         )
-        return 3 + (rung.number("vectors") - 1) + in_block + partials + in_block  # 3 in a vector
+        return (
+            3 + (rung.number("vectors") - 1) + in_block + partials + in_block
+        )  # 3 in a vector
     if rung.options.get("grid") == "resident":
         kernel = rung.compile(BLOCK=block, ELEMENT="float")
         blocks = min(
-            kernel.resources(block).blocks_per_sm * gpu.sm_count, ct.cdiv(accuracy_n, block)
+            kernel.resources(block).blocks_per_sm * gpu.sm_count,
+            ct.cdiv(accuracy_n, block),
         )
-        return ct.cdiv(accuracy_n, blocks * block) + in_block + ct.cdiv(blocks, block) + in_block
+        return (
+            ct.cdiv(accuracy_n, blocks * block)
+            + in_block
+            + ct.cdiv(blocks, block)
+            + in_block
+        )
     each = rung.number("per_thread") - 1 + int(math.log2(block))
     return launches(rung, accuracy_n) * each
 
 
-depths = {"one thread": accuracy_n - 1} | {rung.name: depth(rung) for rung in RUNGS}
+depths = {"one thread": accuracy_n - 1} | {
+    rung.name: depth(rung) for rung in RUNGS
+}
 ct.facts(f"additions on the way of an element, n = {accuracy_n}", depths)
 
 # %% accuracy
@@ -261,20 +317,33 @@ sums = {
     "one thread, Kahan": one_thread(ct.Kernel(FILE, "sum_kahan")),
     "NumPy, pairwise": float(positive.sum()),
 }
-host = float(np.cumsum(positive)[-1])  # cumsum adds in order, as the thread does
-ct.check(np.array([host]), np.array([sums["one thread"]]), rtol=0, name="host and one thread agree")
+host = float(
+    np.cumsum(positive)[-1]
+)  # cumsum adds in order, as the thread does
+ct.check(
+    np.array([host]),
+    np.array([sums["one thread"]]),
+    rtol=0,
+    name="host and one thread agree",
+)
 for rung in RUNGS:
     run = problem.launcher(rung)
     run()
     sums[rung.name] = float(run.out.get()[0])
-for name, call in {**problem.vendors(), "PyTorch": ct.vendor.torch_sum(problem.x)}.items():
+for name, call in {
+    **problem.vendors(),
+    "PyTorch": ct.vendor.torch_sum(problem.x),
+}.items():
     if call:
         returned = call()
-        sums[name] = float(call.out.get()[0] if hasattr(call, "out") else returned)
+        sums[name] = float(
+            call.out.get()[0] if hasattr(call, "out") else returned
+        )
 sums["nearest float32"] = float(np.float32(exact))
 rows = {name: (value - exact) / exact / EPS for name, value in sums.items()}
 ct.facts(
-    f"relative error of the sum of {accuracy_n} float32 in [0, 1), in units of eps = 2^-23", rows
+    f"relative error of the sum of {accuracy_n} float32 in [0, 1), in units of eps = 2^-23",
+    rows,
 )
 
 # %% bounds
@@ -282,7 +351,13 @@ magnitude = float(np.abs(positive).sum(dtype="float64"))
 bounds = {name: passes * EPS / 2 * magnitude for name, passes in depths.items()}
 errors = {name: abs(sums[name] - exact) for name in bounds}
 share = np.array([errors[name] / bounds[name] for name in bounds])
-ct.check(share, np.zeros(len(share)), name="error / bound of every order", rtol=0, atol=1)
+ct.check(
+    share,
+    np.zeros(len(share)),
+    name="error / bound of every order",
+    rtol=0,
+    atol=1,
+)
 rows = {}
 for name in ("one thread", "naive", LAST.name):
     rows |= {f"{name}: bound": bounds[name], f"{name}: error": errors[name]}

@@ -32,7 +32,10 @@ for rung in (LADDER["few_blocks"], mine, LADDER["limit"]):
     run = problem.launcher(rung)
     run()
     errors[rung.name] = ((float(run.out.get()[0]) - exact) / exact / EPS, "eps")
-errors["nearest float32"] = ((float(np.float32(exact)) - exact) / exact / EPS, "eps")
+errors["nearest float32"] = (
+    (float(np.float32(exact)) - exact) / exact / EPS,
+    "eps",
+)
 ct.facts(f"relative error, {positive.size} float32 in [0, 1)", errors)
 bench = LADDER.bench(["few_blocks", mine, "limit"], n=ct.size(1 << 26, 1 << 14))
 
@@ -44,7 +47,9 @@ stops = int(np.argmax(running)) + 1
 ct.facts(
     f"{length} ones in float32",
     {
-        "predicted: stops growing at": min(2**24, length),  # 2 / eps: there 1 is half a spacing
+        "predicted: stops growing at": min(
+            2**24, length
+        ),  # 2 / eps: there 1 is half a spacing
         "measured: stops growing at": stops,
         "one after another": float(running[-1]),
         "NumPy, pairwise": float(ones.sum()),

@@ -8,11 +8,13 @@
 #endif
 using T = ELEMENT;
 
-// Sum over the 32 lanes of a warp; only lane 0 holds it. All lanes have to call it.
+// Sum over the 32 lanes of a warp; only lane 0 holds it. All lanes have to call
+// it.
 // --8<-- [start:warp]
 __device__ __forceinline__ T warp_sum(T sum) {
 #pragma unroll
-  for (int half = 16; half > 0; half /= 2) sum += __shfl_down_sync(0xffffffffu, sum, half);
+  for (int half = 16; half > 0; half /= 2)
+    sum += __shfl_down_sync(0xffffffffu, sum, half);
   return sum;
 }
 // --8<-- [end:warp]
@@ -30,10 +32,11 @@ __device__ __forceinline__ T block_sum(T sum) {
 }
 // --8<-- [end:block]
 
-// out[b] = sum of the 2 * BLOCK elements that belong to block b; elements past n count as 0.
+// out[b] = sum of the 2 * BLOCK elements that belong to block b; elements past
+// n count as 0.
 // --8<-- [start:kernel]
-extern "C" __global__ void reduce_shuffle(const T* __restrict__ in, T* __restrict__ out,
-                                          long long n) {
+extern "C" __global__ void reduce_shuffle(const T* __restrict__ in,
+                                          T* __restrict__ out, long long n) {
   const long long i = (long long)blockIdx.x * (2 * BLOCK) + threadIdx.x;
   T sum = i < n ? in[i] : T(0);
   if (i + BLOCK < n) sum += in[i + BLOCK];

@@ -1,13 +1,17 @@
-// What the chapter on shuffles shows, times and breaks; the rung itself is shuffle.cu.
+// What the chapter on shuffles shows, times and breaks; the rung itself is
+// shuffle.cu.
 
-// down[s * 32 + l], butterfly[s * 32 + l]: what lane l holds after s of the five steps.
+// down[s * 32 + l], butterfly[s * 32 + l]: what lane l holds after s of the
+// five steps.
 // --8<-- [start:lanes]
 extern "C" __global__ void lanes(const int* in, int* down, int* butterfly) {
   const int lane = threadIdx.x;
   int a = in[lane], b = in[lane], step = 0;
   for (int half = 16; half > 0; half /= 2) {
-    a += __shfl_down_sync(0xffffffffu, a, half);  // from lane + half; past lane 31: one's own
-    b += __shfl_xor_sync(0xffffffffu, b, half);   // from the partner; the partner reads ours
+    a += __shfl_down_sync(0xffffffffu, a,
+                          half);  // from lane + half; past lane 31: one's own
+    b += __shfl_xor_sync(0xffffffffu, b,
+                         half);  // from the partner; the partner reads ours
     ++step;
     down[32 * step + lane] = a;
     butterfly[32 * step + lane] = b;
@@ -44,8 +48,10 @@ __device__ __forceinline__ int warp_sum(int sum, int* sums, int lane) {
 }
 // --8<-- [end:three-ways]
 
-// One warp sums, and sums the sums, `turns` times; cycles[0]: how long that takes.
-extern "C" __global__ void sums_of_sums(int* data, long long* cycles, int turns) {
+// One warp sums, and sums the sums, `turns` times; cycles[0]: how long that
+// takes.
+extern "C" __global__ void sums_of_sums(int* data, long long* cycles,
+                                        int turns) {
   __shared__ int sums[32];
   const int lane = threadIdx.x;
   int sum = data[lane];
@@ -57,9 +63,11 @@ extern "C" __global__ void sums_of_sums(int* data, long long* cycles, int turns)
   if (lane == 0) cycles[0] = clock64() - start;
 }
 
-// WRONG: threads past the end leave, and the mask is whoever happens to be there.
+// WRONG: threads past the end leave, and the mask is whoever happens to be
+// there.
 // --8<-- [start:leaving]
-extern "C" __global__ void sum_leaving(const int* in, int* sum, int* least, int n) {
+extern "C" __global__ void sum_leaving(const int* in, int* sum, int* least,
+                                       int n) {
   const int i = threadIdx.x;
   if (i >= n) return;
   int s = in[i], m = in[i];
@@ -73,7 +81,8 @@ extern "C" __global__ void sum_leaving(const int* in, int* sum, int* least, int 
 
 // Right: everybody stays, and who has no element brings what changes nothing.
 // --8<-- [start:staying]
-extern "C" __global__ void sum_staying(const int* in, int* sum, int* least, int n) {
+extern "C" __global__ void sum_staying(const int* in, int* sum, int* least,
+                                       int n) {
   const int i = threadIdx.x;
   int s = i < n ? in[i] : 0, m = i < n ? in[i] : 0x7fffffff;
   for (int half = 16; half > 0; half /= 2) {

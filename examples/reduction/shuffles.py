@@ -26,12 +26,18 @@ problem = Sum(n)
 # %% lanes
 FILE = "reduction/shuffles.cu"
 values = np.arange(32, dtype="int32") + 1
-down, butterfly = (ct.to_device(np.tile(values, 6)) for _ in range(2))  # 5 steps, and the start
-ct.Kernel(FILE, "lanes")(ct.to_device(values), down, butterfly, grid=1, block=32)
+down, butterfly = (
+    ct.to_device(np.tile(values, 6)) for _ in range(2)
+)  # 5 steps, and the start
+ct.Kernel(FILE, "lanes")(
+    ct.to_device(values), down, butterfly, grid=1, block=32
+)
 
 lane, a, b = np.arange(32), [values], [values]
 for half in (16, 8, 4, 2, 1):
-    source = np.where(lane + half < 32, lane + half, lane)  # past the end: the lane itself
+    source = np.where(
+        lane + half < 32, lane + half, lane
+    )  # past the end: the lane itself
     a.append(a[-1] + a[-1][source])
     b.append(b[-1] + b[-1][lane ^ half])
 ct.check(down, np.concatenate(a), name="__shfl_down_sync, five steps")
@@ -58,7 +64,9 @@ SHARED = {
     "unrolled": warps + 2 * (4 + 2 + 1) + 2 * 5,
     "shuffle": warps + 1,  # one store per warp, one load by warp 0
 }
-issued = gpu.sm_count * 4 * gpu.clock_khz / 1e3  # warp instructions per us: 4 schedulers per SM
+issued = (
+    gpu.sm_count * 4 * gpu.clock_khz / 1e3
+)  # warp instructions per us: 4 schedulers per SM
 blocks = ct.cdiv(n, 2 * block) + ct.cdiv(n, (2 * block) ** 2) + 1
 
 
@@ -76,13 +84,19 @@ for kernel in CODE:
             "wavefronts of shared memory": SHARED[kernel],
             "shuffles": SHUFFLES[kernel],
             "warp instructions": instructions(kernel),
-            "time to issue, all blocks": (blocks * instructions(kernel) / issued, "us"),
+            "time to issue, all blocks": (
+                blocks * instructions(kernel) / issued,
+                "us",
+            ),
             "time of the bytes": (4 * n / ct.limits.bandwidth() / 1e3, "us"),
         },
     )
 
 # %% three-ways
-turns, ways = ct.size(4096, 4), {"shared memory": "SHARED", "shuffle": "SHUFFLE"}
+turns, ways = (
+    ct.size(4096, 4),
+    {"shared memory": "SHARED", "shuffle": "SHUFFLE"},
+)
 if gpu.compute_capability >= (8, 0):
     ways["redux, integers only"] = "REDUX"
 cycles = {}
@@ -90,21 +104,31 @@ for name, by in ways.items():
     kernel = ct.Kernel(FILE, "sums_of_sums", defines={"BY": by})
     data, took = ct.to_device(np.ones(32, "int32")), ct.empty(1, "int64")
     kernel(data, took, 3, grid=1, block=32)
-    ct.check(data, np.full(32, 32**3, "int32"), name=f"{name}: three sums of sums")
+    ct.check(
+        data, np.full(32, 32**3, "int32"), name=f"{name}: three sums of sums"
+    )
     kernel(data, took, turns, grid=1, block=32)
     cycles[name] = int(took.get()[0]) / turns
-ct.facts("the sum of one warp", {name: (value, "cycles") for name, value in cycles.items()})
+ct.facts(
+    "the sum of one warp",
+    {name: (value, "cycles") for name, value in cycles.items()},
+)
 
 # %% check
 problem.check(UNROLLED)
 problem.check(SHUFFLE)
-LADDER.check("shuffle", [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED])
+LADDER.check(
+    "shuffle",
+    [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED],
+)
 ragged = Sum(ct.RAGGED[-1])
 for threads in SHUFFLE.numbers("blocks"):
     ragged.check(SHUFFLE, threads)
 
 # %% bench
-bench = LADDER.bench(LADDER.upto("shuffle"), data=problem.host, name=f"sum of {n} float32")
+bench = LADDER.bench(
+    LADDER.upto("shuffle"), data=problem.host, name=f"sum of {n} float32"
+)
 
 # %% compare
 before, after = bench["unrolled"].median_us, bench["shuffle"].median_us
@@ -135,7 +159,10 @@ METRICS = [
 ]
 # Of the launches in the cell 'check': rung 5 sums in three of them, then rung 6 begins.
 runs = profile_launches(
-    "reduction/shuffles", kernel="regex:reduce_(unrolled|shuffle)", metrics=METRICS, launches=4
+    "reduction/shuffles",
+    kernel="regex:reduce_(unrolled|shuffle)",
+    metrics=METRICS,
+    launches=4,
 )
 counters = {"unrolled": runs[0], "shuffle": runs[3]} if runs else {}
 
@@ -149,12 +176,20 @@ for kernel, value in counters.items():
             "warp instructions, predicted": instructions(kernel),
             "warp instructions, measured": each,
             "wavefronts of loads and stores, predicted": SHARED[kernel],
-            "wavefronts of loads and stores, measured": (value[METRICS[1]] + value[METRICS[2]])
+            "wavefronts of loads and stores, measured": (
+                value[METRICS[1]] + value[METRICS[2]]
+            )
             / launched,
             "wavefronts, all of that pipe": value[METRICS[3]] / launched,
             # Waiting warps per issued instruction, times instructions of a block.
-            "warps wait at barriers": (round(each * value[METRICS[4]]), "cycles"),
-            "warps wait for global memory": (round(each * value[METRICS[5]]), "cycles"),
+            "warps wait at barriers": (
+                round(each * value[METRICS[4]]),
+                "cycles",
+            ),
+            "warps wait for global memory": (
+                round(each * value[METRICS[5]]),
+                "cycles",
+            ),
         },
     )
 
@@ -185,7 +220,11 @@ ct.claim(
     predicted="> 1",
     measured=round(whole, 3),
     unit="times",
-    verdict="confirmed" if whole > 1.02 else "depends" if whole > 0.98 else "refuted",
+    verdict="confirmed"
+    if whole > 1.02
+    else "depends"
+    if whole > 0.98
+    else "refuted",
 )
 
 # %% staying
@@ -193,8 +232,14 @@ length = 20
 fives = ct.to_device(np.full(length, 5, "int32"))
 total, least = ct.empty(1, "int32"), ct.empty(1, "int32")
 ct.Kernel(FILE, "sum_staying")(fives, total, least, length, grid=1, block=32)
-ct.check(total, np.array([5 * length], "int32"), name="sum of 20 fives, all lanes stay")
-ct.check(least, np.array([5], "int32"), name="least of 20 fives, all lanes stay")
+ct.check(
+    total,
+    np.array([5 * length], "int32"),
+    name="sum of 20 fives, all lanes stay",
+)
+ct.check(
+    least, np.array([5], "int32"), name="least of 20 fives, all lanes stay"
+)
 
 # %% leaving
 # Undefined behavior: nothing for a sanitizer, which would rightly complain.
@@ -223,7 +268,9 @@ ct.claim(
     },
     predicted=f"{5 * length}, 5",
     measured=f"{left_total}, {left_least}",
-    verdict="confirmed" if (left_total, left_least) == (5 * length, 5) else "refuted",
+    verdict="confirmed"
+    if (left_total, left_least) == (5 * length, 5)
+    else "refuted",
 )
 
 # %% ragged-block

@@ -86,5 +86,7 @@ for threads in (1, 31, 33, 48, 100, 256, 1000):
         out = ct.empty(grid, "int32")
         any_block(ct.to_device(host), out, m, grid=grid, block=threads)
         ct.check(
-            out.get().sum(keepdims=True), host.sum(keepdims=True), name=f"block={threads}, n={m}"
+            out.get().sum(keepdims=True),
+            host.sum(keepdims=True),
+            name=f"block={threads}, n={m}",
         )

@@ -1,4 +1,5 @@
-// Rung 5: the loop unrolled, and the last warp on its own, ordered by __syncwarp instead of
+// Rung 5: the loop unrolled, and the last warp on its own, ordered by
+// __syncwarp instead of
 // __syncthreads.
 // @rung kernel=reduce_unrolled block=256 blocks=64,128,256,512,1024 per_thread=2
 #ifndef ELEMENT
@@ -9,10 +10,11 @@
 #endif
 using T = ELEMENT;
 
-// out[b] = sum of the 2 * BLOCK elements that belong to block b; elements past n count as 0.
+// out[b] = sum of the 2 * BLOCK elements that belong to block b; elements past
+// n count as 0.
 // --8<-- [start:kernel]
-extern "C" __global__ void reduce_unrolled(const T* __restrict__ in, T* __restrict__ out,
-                                           long long n) {
+extern "C" __global__ void reduce_unrolled(const T* __restrict__ in,
+                                           T* __restrict__ out, long long n) {
   __shared__ T sums[BLOCK];
   const int t = threadIdx.x;
   const long long i = (long long)blockIdx.x * (2 * BLOCK) + t;

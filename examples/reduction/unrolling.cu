@@ -1,10 +1,11 @@
-// What the chapter on unrolling compiles, times and breaks; the rung itself is unrolled.cu.
+// What the chapter on unrolling compiles, times and breaks; the rung itself is
+// unrolled.cu.
 #ifndef BLOCK
 #define BLOCK 256
 #endif
 
-// The tree alone. BOUND: BLOCK, a constant, or blockDim.x, which is known only when the kernel
-// runs. KEEP_LOOP forbids the compiler to unroll.
+// The tree alone. BOUND: BLOCK, a constant, or blockDim.x, which is known only
+// when the kernel runs. KEEP_LOOP forbids the compiler to unroll.
 #ifndef BOUND
 #define BOUND BLOCK
 #endif

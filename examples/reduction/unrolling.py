@@ -22,7 +22,9 @@ from cudatut.profiler import profile_launches
 
 gpu = ct.device()
 TWO, UNROLLED = LADDER["two_per_thread"], LADDER["unrolled"]
-LAST_WARP = read_rung("reduction/last_warp.cu")  # between the two: the loop is still a loop
+LAST_WARP = read_rung(
+    "reduction/last_warp.cu"
+)  # between the two: the loop is still a loop
 profiled_n = 1 << 20  # what a profiler sees
 n, block = ct.size(1 << 25, 1 << 14, profiled=profiled_n), 256
 problem = Sum(n)
@@ -68,7 +70,9 @@ CODE = {
     "unrolled": (42, 0, 3, 62),  # the rounds are among the 42
 }
 BARRIERS = {name: 1 + rounds for name, (_, _, rounds, _) in CODE.items()}
-issued = gpu.sm_count * 4 * gpu.clock_khz / 1e3  # warp instructions per us: 4 schedulers per SM
+issued = (
+    gpu.sm_count * 4 * gpu.clock_khz / 1e3
+)  # warp instructions per us: 4 schedulers per SM
 blocks = ct.cdiv(n, 2 * block) + ct.cdiv(n, (2 * block) ** 2) + 1
 
 
@@ -101,7 +105,10 @@ for name, defines in (("__syncthreads", {}), ("__syncwarp", {"OF_WARP": 1})):
         cost[name, threads] = int(cycles.get()[0]) / (16 * turns)
 ct.facts(
     "one barrier, nobody late",
-    {f"{name}, {threads} threads": (value, "cycles") for (name, threads), value in cost.items()},
+    {
+        f"{name}, {threads} threads": (value, "cycles")
+        for (name, threads), value in cost.items()
+    },
 )
 
 # %% check
@@ -126,7 +133,10 @@ for kernel in ("last_warp", "unrolled"):
     ct.facts(
         f"{kernel}: predicted and measured",
         {
-            "predicted by instructions": (blocks * instructions(kernel) / issued, "us"),
+            "predicted by instructions": (
+                blocks * instructions(kernel) / issued,
+                "us",
+            ),
             "predicted by bytes": (4 * n / ct.limits.bandwidth() / 1e3, "us"),
             "measured": (us[kernel], "us"),
         },
@@ -175,7 +185,10 @@ for kernel, got in counters.items():
             # The counters are waiting warps per issued instruction; with the instructions of a
             # block they become cycles, summed over its warps.
             "warps wait at barriers": (round(each * got[METRICS[2]]), "cycles"),
-            "warps wait for global memory": (round(each * got[METRICS[3]]), "cycles"),
+            "warps wait for global memory": (
+                round(each * got[METRICS[3]]),
+                "cycles",
+            ),
         },
     )
 
@@ -185,7 +198,11 @@ ones = ct.to_device(np.ones(256 * 4096, "int32"))
 
 def sums_of_ones(runs, **defines):
     """How many sums are not 256, and one of the sums."""
-    kernel, wrong, sums = ct.Kernel(FILE, "reduce_volatile", defines=defines), 0, [0]
+    kernel, wrong, sums = (
+        ct.Kernel(FILE, "reduce_volatile", defines=defines),
+        0,
+        [0],
+    )
     for _ in range(runs):
         out = ct.empty(4096, "int32")
         kernel(ones, out, grid=4096, block=256)
@@ -196,7 +213,10 @@ def sums_of_ones(runs, **defines):
 
 # Not under a sanitizer, which would complain of the race: that is the next cell.
 runs = 0 if tool.running() else 100
-with_it, (without_it, one_sum) = sums_of_ones(runs)[0], sums_of_ones(runs, NO_VOLATILE=1)
+with_it, (without_it, one_sum) = (
+    sums_of_ones(runs)[0],
+    sums_of_ones(runs, NO_VOLATILE=1),
+)
 ct.facts(
     "256 ones per block, the last warp without barriers",
     {
@@ -221,10 +241,14 @@ print(out.get())
 """,
     tool="racecheck",
 )
-log = [line.removeprefix("=========").strip() for line in report.log.splitlines()]
+log = [
+    line.removeprefix("=========").strip() for line in report.log.splitlines()
+]
 races = [number for number, line in enumerate(log) if "Race reported" in line]
 # The one of the last step, with the writes that belong to it.
-for number in sorted(races, key=lambda number: log[number].rpartition(":")[2])[-1:]:
+for number in sorted(races, key=lambda number: log[number].rpartition(":")[2])[
+    -1:
+]:
     print("\n".join(log[number : number + 3]))
 print("\n".join(line for line in log if "SUMMARY" in line))
 

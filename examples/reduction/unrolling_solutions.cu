@@ -1,4 +1,5 @@
-// Exercise 1: the last warp with fewer instructions, by lanes that need no modulo.
+// Exercise 1: the last warp with fewer instructions, by lanes that need no
+// modulo.
 // @rung kernel=reduce_lean block=256 blocks=64,128,256,512,1024 per_thread=2
 #ifndef ELEMENT
 #define ELEMENT float  // or int
@@ -9,7 +10,8 @@
 using T = ELEMENT;
 
 // --8<-- [start:kernel]
-extern "C" __global__ void reduce_lean(const T* __restrict__ in, T* __restrict__ out, long long n) {
+extern "C" __global__ void reduce_lean(const T* __restrict__ in,
+                                       T* __restrict__ out, long long n) {
   __shared__ T sums[BLOCK];
   const unsigned t = threadIdx.x;  // unsigned: t % 32 is one AND
   const long long i = (long long)blockIdx.x * (2 * BLOCK) + t;
@@ -25,7 +27,9 @@ extern "C" __global__ void reduce_lean(const T* __restrict__ in, T* __restrict__
   if (t < 32) {
 #pragma unroll
     for (unsigned half = 16; half > 0; half /= 2) {
-      const T right = sums[t ^ half];  // the partner in this step; below 32 without a modulo
+      const T right =
+          sums[t ^
+               half];  // the partner in this step; below 32 without a modulo
       __syncwarp();
       sums[t] = sum = sum + right;
       __syncwarp();

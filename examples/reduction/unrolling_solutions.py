@@ -30,7 +30,12 @@ for threads in lean.numbers("blocks"):
 
 # %% bench-1
 # What `python -m cudatut try reduction` does with the file after the checks.
-LADDER.bench(["two_per_thread", "unrolled", lean], n=n, name=f"sum of {n} float32", rounds=50)
+LADDER.bench(
+    ["two_per_thread", "unrolled", lean],
+    n=n,
+    name=f"sum of {n} float32",
+    rounds=50,
+)
 
 # %% solution-2
 one_wait = ct.Kernel(
@@ -61,4 +66,8 @@ for m in ct.RAGGED:
     grid = ct.cdiv(m, 256)
     out = ct.empty(grid, "int32")
     one_wait(ct.to_device(host), out, m, grid=grid, block=256)
-    ct.check(out.get().sum(keepdims=True), host.sum(keepdims=True), name=f"one_wait, n={m}")
+    ct.check(
+        out.get().sum(keepdims=True),
+        host.sum(keepdims=True),
+        name=f"one_wait, n={m}",
+    )

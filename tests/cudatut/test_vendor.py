@@ -55,7 +55,7 @@ def test_a_rival_that_is_not_the_vendors(monkeypatch):
         asarray = staticmethod(lambda array: array)
         add = staticmethod(lambda a, b, out: "added")
 
-    monkeypatch.setattr(vendor, "cupy", lambda: CuPy)
+    monkeypatch.setattr(vendor, "_cupy", lambda: CuPy)
     rival = vendor.add(1, 2, 3)
     assert rival() == "added"
     assert rival.vendor is False

@@ -246,7 +246,11 @@ def test_the_file_of_an_example():
 def test_a_chinese_build_refuses_a_label_without_entry(project, caplog):
     project.labels("add: 加法\n")
     project.refused(
-        caplog, "start/add#bench", "'one thread' has no Chinese", "docs/labels/start_add.yml", lang="zh"
+        caplog,
+        "start/add#bench",
+        "'one thread' has no Chinese",
+        "docs/labels/start_add.yml",
+        lang="zh",
     )
 
 

@@ -39,8 +39,21 @@ RESULTS = {
         {"kind": "resources", "kernel": "k", "registers": 16},
         {"kind": "check", "name": "b", "n": 33, "max_abs_err": 0.5},
     ],
+    "table": [
+        {
+            "kind": "table",
+            "title": "FMAs at the limit",
+            "corner": "threads",
+            "columns": [{"name": "FMAs", "unit": None}, {"name": "GB/s, all", "unit": "GB/s"}],
+            "rows": [
+                {"name": "128", "values": [12, 3.25]},
+                {"name": "256: x", "values": [24, None]},
+            ],
+        }
+    ],
     "silent": [],
 }
+RESULTS["tables"] = [*RESULTS["facts"], *RESULTS["table"], *RESULTS["table"]]
 
 
 class Recording:
@@ -66,6 +79,12 @@ def loader(name):
         ('start/x#facts["sm_count"].value', "132"),
         ('start/x#facts["name"].value', "H100"),
         ('start/x#prof["dram.sum"].value :d', "12"),
+        ('start/x#table["128"]["FMAs"]', "12"),
+        ('start/x#table["128"]["GB/s, all"] :.1f', "3.2"),
+        ('2 * start/x#table["256: x"]["FMAs"] / start/x#table["128"]["FMAs"] :.0f', "4"),
+        ('start/x#tables.1["128"]["FMAs"] :d', "12"),
+        ('start/x#tables["sm_count"].value', "132"),  # only the facts have such a row
+        ("start/x#table.title", "FMAs at the limit"),
         ("start/x#several.registers", "16"),  # only one of the three has it
         ("start/x#several.2.n", "33"),
         (
@@ -102,6 +121,14 @@ def test_value(body, text):
         ("start/x#several.9.n", "only 3"),
         ('start/x#several.0["a"].n', "has no rows"),
         ("start/x#silent.n", "shows no result"),
+        ("start/x#table", 'which value of the table? Write ["row"]["column"]'),
+        ('start/x#table["64"]["FMAs"]', 'no row "64"; there are: 128, 256: x'),
+        ('start/x#table["128"]', "which column? There are: FMAs, GB/s, all"),
+        ('start/x#table["128"]["rate"]', 'no column "rate"; there are: FMAs, GB/s, all'),
+        ('start/x#table["128"]["FMAs"].value', "has no fields; leave .value away"),
+        ('start/x#table["256: x"]["GB/s, all"]', 'no value at ["256: x"]["GB/s, all"]'),
+        ('start/x#tables["128"]["FMAs"]', "2 of the cell's 3 results fit; say which"),
+        ('start/x#facts["name"]["x"]', 'a facts has no columns; leave ["x"] away'),
         ('start/x#facts["name"].value * 2', "'H100' is not a number"),
         ('start/x#facts["name"].value :.1f', "Unknown format code"),
         ("1 / 0", "division by zero"),

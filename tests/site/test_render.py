@@ -73,7 +73,23 @@ FACTS = {
         {"name": "ecc", "value": True, "unit": None},
     ],
 }
-ALL = [CHECK, BENCH, RESOURCES, PROFILE, SANITIZER, FACTS]
+TABLE = {
+    "kind": "table",
+    "title": "FMAs at the limit",
+    "corner": "threads per block",
+    "columns": [
+        {"name": "FMAs", "unit": None},
+        {"name": "GB/s", "unit": "GB/s"},
+        {"name": "time", "unit": "us"},
+        {"name": "right", "unit": None},
+        {"name": "tile", "unit": None},
+    ],
+    "rows": [
+        {"name": "128", "values": [1200, 3.14159, None, True, "32 x 8"]},
+        {"name": "256", "values": [24, None, 0.5, False, None]},
+    ],
+}
+ALL = [CHECK, BENCH, RESOURCES, PROFILE, SANITIZER, FACTS, TABLE]
 METADATA = {
     "schema": 1, "name": "start/first_kernel",
     "gpu": {"name": "NVIDIA H100", "compute_capability": "9.0", "memory_bytes": 85029158912,
@@ -164,6 +180,46 @@ def test_resources_profile_sanitizer_facts():
         assert words in text
 
 
+def test_a_table_has_heads_of_rows_and_columns():
+    html = results_html([shown(TABLE)], "en")
+    heads = re.findall(r'<th([^>]*) scope="(row|col)">(.*?)</th>', html)
+    assert [(scope, text) for _, scope, text in heads] == [
+        ("col", "threads per block"),
+        ("col", "FMAs"),
+        ("col", "GB/s"),  # its unit is its name
+        ("col", "time (us)"),
+        ("col", "right"),
+        ("col", "tile"),
+        ("row", "128"),
+        ("row", "256"),
+    ]
+    text = plain(html)
+    assert "128 1,200 3.14 – yes 32 x 8" in text
+    assert "256 24 – 0.500 no –" in text
+    assert "<caption>FMAs at the limit</caption>" in html
+    assert '<td class="n">1,200</td>' in html and "<td>32 x 8</td>" in html  # words stand left
+    chinese = results_html([shown(TABLE)], "zh")
+    assert "（us）" in chinese and ">是<" in chinese
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        ({"rows": []}, "table 'FMAs at the limit': it has no rows"),
+        ({"columns": []}, "table 'FMAs at the limit': it has no columns"),
+        ({"columns": [{"name": "x"}]}, "column 0: field 'unit' is missing"),
+        ({"rows": [{"name": "a", "values": [1]}]}, "row 'a': 1 values for 5 columns"),
+        ({"rows": [{"name": "a", "values": [float("nan")] * 5}]}, "row 'a': field 'FMAs' is nan"),
+        ({"rows": [{"name": "a", "values": [[1]] * 5}]}, "row 'a': field 'FMAs' is"),
+        ({"rows": [{"name": 3, "values": []}]}, "row 0: field 'name' is 3"),
+        ({"corner": None}, "field 'corner' is null"),
+    ],
+)
+def test_a_damaged_table_is_refused(damage, says):
+    with pytest.raises(ValueError, match=re.escape(says)):
+        results_html([shown({**TABLE, **damage})], "en")
+
+
 def test_a_sanitizer_with_errors_says_how_many():
     assert "✗ 3" in results_html([shown({**SANITIZER, "errors": 3})], "en")
 
@@ -189,6 +245,13 @@ def test_everything_recorded_is_escaped():
         {**PROFILE, "metrics": {evil: {"value": evil, "unit": evil}}},
         {**FACTS, "title": evil, "rows": [{"name": evil, "value": evil, "unit": evil}]},
     ]
+    table = {
+        **TABLE,
+        "title": evil,
+        "corner": evil,
+        "columns": [{"name": evil, "unit": evil + "x"}],
+    }
+    results.append({**table, "rows": [{"name": evil, "values": [evil]}]})
     bench = copy.deepcopy(BENCH)
     bench["name"] = bench["rows"][0]["name"] = bench["unit"] = evil
     meta = copy.deepcopy(METADATA)

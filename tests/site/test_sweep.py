@@ -119,7 +119,10 @@ def test_names_at_the_ends_do_not_overlap(count, value):
 def test_a_long_name_is_broken_and_stays_beside_its_own_mark():
     long = "a block per tile, the rest of the tiles split over as many blocks as there are"
     lines = {f"{k}: {long}": [[n, 3000.0 + k] for n in SIZES] for k in range(6)}
-    for lang, named in (("en", lines), ("zh", {f"每个分块一个线程块，余下的再切分{name}": line for name, line in lines.items()})):
+    for lang, named in (
+        ("en", lines),
+        ("zh", {f"每个分块一个线程块，余下的再切分{name}": line for name, line in lines.items()}),
+    ):
         svg = parts(series(lines=named), lang)
         words = [t for t in svg.iter("text") if re.fullmatch(r"c\d", t.get("class") or "")]
         at = sorted(float(t.get("y")) for t in words)
@@ -158,7 +161,9 @@ def test_at_most_six_lines_have_a_color(count):
         assert classes.count("axis") == count - front == len(classes) - front
         named = {t.text for t in svg.iter("text")}
         assert len(named & set(lines)) == front
-        said = [t for t in named if t and (f"{count - front} more" in t or f"{count - front} 条" in t)]
+        said = [
+            t for t in named if t and (f"{count - front} more" in t or f"{count - front} 条" in t)
+        ]
         assert bool(said) == (count > 6)
     assert "rung 12" in parts(series(lines={**lines, "rung 12": [[1, 1.0]]})).find("desc").text
 

@@ -1,4 +1,4 @@
-"""Drawings of which thread am I: a block cut into warps, pixel against thread, lanes in use."""
+"""Drawings of which thread am I: who takes which element, a block cut into warps, pixel against thread."""
 
 from __future__ import annotations
 
@@ -9,6 +9,61 @@ _HUES = 6
 
 def _hue(number: int) -> str:
     return f"c{1 + number % _HUES}"
+
+
+def numbering(n: int = 10, threads: int = 4) -> str:
+    """One thread walks through n boxes; below, blocks of `threads` threads take one box each."""
+    cell, left, top = 54, 14, 40
+    blocks = -(-n // threads)
+    slots = blocks * threads
+    s = Svg(left * 2 + slots * cell, 262)
+    s.text(
+        left, 22, tr("One thread, one box after the other", "一个线程，逐个处理"), "bold", "start"
+    )
+    for i in range(n):
+        s.rect(left + i * cell, top, cell - 5, 34, "c1", i)
+    s.arrow(left, top + 48, left + n * cell - 5, top + 48, "accent")
+    y = 136
+    s.text(
+        left,
+        y - 16,
+        tr(
+            f"{slots} threads in {blocks} blocks, one box each",
+            f"{blocks} 个线程块，共 {slots} 个线程，各处理一个",
+        ),
+        "bold",
+        "start",
+    )
+    for i in range(slots):
+        x, b = left + i * cell, i // threads
+        inside = i < n
+        s.rect(
+            x, y, cell - 5, 34, _hue(b) if inside else "hollow dash muted", i if inside else None
+        )
+        s.arrow(x + cell / 2 - 3, y + 62, x + cell / 2 - 3, y + 36, "" if inside else "dash muted")
+        s.circle(x + cell / 2 - 3, y + 76, 13, _hue(b), i % threads, size=13)
+    for b in range(blocks):
+        x = left + b * threads * cell
+        s.polyline(
+            [
+                (x, y + 92),
+                (x, y + 98),
+                (x + threads * cell - 6, y + 98),
+                (x + threads * cell - 6, y + 92),
+            ],
+            "muted",
+        )
+        s.text(x + threads * cell / 2 - 3, y + 116, tr(f"block {b}", f"{b} 号线程块"), "muted")
+    alt = tr(
+        f"Above, one thread walks through {n} boxes. Below, {blocks} blocks of {threads} threads: each thread has a "
+        f"box of its own, and the last {slots - n} threads have none.",
+        f"上面，一个线程依次走过 {n} 个格子。下面，{blocks} 个线程块，每块 {threads} 个线程：每个线程负责一个格子，最后 {slots - n} 个线程没有格子。",
+    )
+    caption = tr(
+        f"Circles are threads, with their number in the block. Boxes are the {n} elements.",
+        f"圆圈是线程，里面是它在线程块里的编号；方格是 {n} 个元素。",
+    )
+    return figure(s, alt=alt, caption=caption)
 
 
 def warps_of_block(bx: int = 12, by: int = 5, warp: int = 32) -> str:
@@ -40,8 +95,8 @@ def warps_of_block(bx: int = 12, by: int = 5, warp: int = 32) -> str:
         x += 240
     alt = tr(
         f"A block of {bx} by {by} threads, numbered row by row, is cut into {count} warps of {warp}; "
-        f"the cut does not care where a row ends. The last warp lacks {idle} threads.",
-        f"一个 {bx} × {by} 的线程块，按行编号，切成 {count} 个线程束，每个 {warp} 个线程；切口不管一行在哪里结束。最后一个线程束缺 {idle} 个线程。",
+        f"the end of a row makes no difference. The last warp lacks {idle} threads.",
+        f"一个 {bx} × {by} 的线程块，按行编号，分成 {count} 个线程束，每个 {warp} 个线程，不考虑一行在哪里结束。最后一个线程束缺 {idle} 个线程。",
     )
     caption = tr(
         f"`block=({bx}, {by})`: {threads} threads, the number in a cell is the lane. "
@@ -82,18 +137,3 @@ def pixel_and_thread(gx: int = 2, gy: int = 2, bx: int = 4, by: int = 2) -> str:
         f"`grid=({gx}, {gy})`、`block=({bx}, {by})`，每种颜色是一个线程块。右表灰色的 {width * height - differ} 个线程，两种编号恰好相同。",
     )
     return figure(s, alt=alt, caption=caption)
-
-
-def patches(width: int = 32, height: int = 8, px: int = 8, py: int = 4) -> str:
-    """The patches of exercise 2: width x height pixels of a block, cut into px x py patches, one per warp."""
-    cell, across = 21, width // px
-    s = Svg(width * cell + 8, height * cell + 8)
-    for number in range(across * (height // py)):
-        left, top = 4 + number % across * px * cell, 4 + number // across * py * cell
-        name = tr(f"warp {number}", f"线程束 {number}")
-        s.rect(left, top, px * cell, py * cell, _hue(number), f"{name}\n{px} × {py}", rx=0)
-    alt = tr(
-        f"{width} by {height} pixels in patches of {px} by {py}; each of the {across * (height // py)} warps covers one patch.",
-        f"{width} × {height} 个像素切成 {px} × {py} 的小块，{across * (height // py)} 个线程束各负责一块。",
-    )
-    return figure(s, alt=alt)

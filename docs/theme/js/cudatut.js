@@ -3,7 +3,7 @@
 
 // Material reads a sitemap beside each <link rel="alternate">, to find a page in the other language.
 // Ours name that page already, so there is no sitemap to read. (Crawlers see the links: they are in the HTML.)
-document.querySelectorAll("link[rel=alternate]").forEach((link) => link.remove());
+document.querySelectorAll("link[rel=alternate][hreflang]").forEach((link) => link.remove());
 
 // The search index and the worker that reads it weigh as much as several pages. Material asks for both
 // when a page opens; they are fetched when the reader reaches for the search.
