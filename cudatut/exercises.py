@@ -382,7 +382,9 @@ def write(exercise: Exercise, out: str | None = None, **how: Any) -> Path:
     if path.is_dir():
         path = path / default
     if as_notebook:
-        raw = notebook([exercise], [lang], solution=solution)
+        prepare = f'cudatut.notebook.prepare("{exercise.chapter}_solutions")'
+        first = _code("prepare", f"import cudatut.notebook\n\n{prepare}")
+        raw = notebook([exercise], [lang], [first], solution=solution)
     else:
         raw = started(exercise, lang, solution).encode()
     try:
@@ -416,7 +418,7 @@ def notebook(
     for exercise in exercises:
         number = exercise.number
         cells.append(_markdown(f"exercise-{number}", _task(exercise, languages)))
-        cells.append(_code(f"given-{number}", _given_in_notebook(exercise)))
+        cells.append(_code(f"given-{number}", exercise.given))
         part = exercise.solution if solution else exercise.stub
         cells.append(_code(f"solution-{number}" if solution else f"stub-{number}", part))
         lang = languages[0]
@@ -433,16 +435,6 @@ def notebook(
         "nbformat_minor": 5,
     }
     return (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode()
-
-
-def _given_in_notebook(exercise: Exercise) -> str:
-    """The given, below what puts the examples beside it on the path, where it imports any."""
-    given, folder = exercise.given, paths.examples_dir() / exercise.chapter.partition("/")[0]
-    code = "\n".join((given, exercise.stub, exercise.solution, exercise.check))
-    modules = re.findall(r"^[ \t]*(?:from|import)[ \t]+(\w+)", code, re.MULTILINE)
-    if not any((folder / f"{module}.py").is_file() for module in modules):
-        return given
-    return f"import cudatut as ct\n\n{_call(exercise, 'en')}  # finds the book's modules\n\n{given}"
 
 
 def _task(exercise: Exercise, languages: list[str]) -> str:
@@ -482,10 +474,10 @@ def committed_notebook(chapter: str) -> tuple[Path, bytes]:
     """Where the notebook of a chapter's exercises lies, which Colab opens, and what it should hold."""
     from cudatut import recorder
 
-    install = json.loads(json.dumps(recorder._install_cell()))
-    install["source"] = "".join(install["source"]).splitlines(keepends=True)
+    # It puts the folder of the solutions on the path, and needs the GPU that they need.
+    install = recorder._install_cell(f"{chapter}_solutions")
     path = paths.examples_dir() / f"{chapter}{catalog.EXERCISES}.ipynb"
-    return path, notebook(of_chapter(chapter), LANGUAGES, [install])
+    return path, notebook(of_chapter(chapter), LANGUAGES, [_code(install["id"], install["source"])])
 
 
 def write_notebooks() -> list[Path]:

@@ -136,7 +136,7 @@ def _able(
         if reason := getattr(launch, "reason", None):
             missing[label] = reason
         elif launch is not None:
-            if getattr(launch, "vendor", False) and not (tool.running() or tool.recording()):
+            if hasattr(launch, "vendor") and not (tool.running() or tool.recording()):
                 try:  # a library may fail at its first call only
                     launch()
                 except Exception as error:

@@ -42,6 +42,26 @@ class Vendor:
         return self._call()
 
 
+class Missing:
+    """What stands for a rival that cannot run here: false, with the reason in one line."""
+
+    def __init__(self, reason: str):
+        self.reason = reason
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return f"Missing({self.reason!r})"
+
+
+def missing(reason: str, error: Exception) -> Missing:
+    """A `Missing`; while an example is recorded, raises ToolMissing instead."""
+    if tool.recording():
+        raise ToolMissing(reason) from error
+    return Missing(reason)
+
+
 def installed() -> bool:
     """Whether CuPy is there to be imported: a profiler's run of a file launches a `profiled` contestant only then."""
     return importlib.util.find_spec("cupy") is not None

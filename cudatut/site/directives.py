@@ -11,6 +11,7 @@ With `program="who_am_i.py"` the one cell is a whole program, shown under its fi
 
 from __future__ import annotations
 
+import ast
 import re
 from html import escape
 from typing import Any
@@ -95,11 +96,26 @@ def _cell(name: str, cell: str, shown: dict[str, str], lang: str) -> str:
         target = state.current().link(f"examples/{name}/#cell-id={cell}")
         title = escape(shown.get("program", f"{name}.py"))
         link = f'<a href="{target}" title="{_OPEN[lang]}">{title}</a>'
+        code = found.source
         if "program" in shown:
-            link += _download(f"examples/{name}/{title}", found.source, lang)
-        source = highlighting.python_block(found.source, link)
+            code = program_text(code)
+            link += _download(f"examples/{name}/{title}", code, lang)
+        source = highlighting.python_block(code, link)
     kind = "ct-cell ct-program" if "program" in shown else "ct-cell"
     return f'<div class="{kind}">{source}{output}</div>'
+
+
+def program_text(source: str) -> str:
+    """A program cell as its reader types it: where the cell only gives a name to a text, `late = '''...'''`, that text.
+
+    So stands a program that ruins its own process: the notebook keeps it as a text, and another process runs it.
+    """
+    statements = ast.parse(source).body
+    if len(statements) == 1 and isinstance(statements[0], ast.Assign):
+        value = statements[0].value
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            return value.value.strip("\n")
+    return source
 
 
 def _download(path: str, source: str, lang: str) -> str:

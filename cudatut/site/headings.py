@@ -23,6 +23,8 @@ SECTIONS = {
     "sources": ("Sources", "参考资料"),
 }
 REQUIRED = ("goals", "problem", "exercises", "summary", "sources")
+# A prediction may need the kernel, or come before it.
+_FREE = {"kernel", "program", "predict"}
 _HEADING = re.compile(r"^## (?P<words>.*?)\s*\{:?\s*#(?P<id>[\w-]+)")
 
 
@@ -39,8 +41,9 @@ def findings(markdown: str, file: str, lang: str) -> list[Finding]:
         words = SECTIONS[name][lang == "zh"]
         if match["words"] != words:
             found.append(Finding(file, at, f"the section '{name}' is called '{words}'"))
-        if seen and place[seen[-1]] > place[name]:
-            found.append(Finding(file, at, f"the section '{name}' stands before '{seen[-1]}'"))
+        before = [other for other in seen if not {other, name} <= _FREE]
+        if before and place[before[-1]] > place[name]:
+            found.append(Finding(file, at, f"the section '{name}' stands before '{before[-1]}'"))
         seen.append(name)
     found += [
         Finding(file, 1, f"there is no section '## {SECTIONS[name][lang == 'zh']} {{ #{name} }}'")

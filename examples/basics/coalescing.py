@@ -21,7 +21,7 @@ import cudatut as ct
 
 SECTOR, WORD = 32, 4  # bytes
 
-kernel = ct.Kernel("""
+source = """
 #define EACH 8  // words that one thread adds
 
 __global__ void read_strided(const float* __restrict__ in,
@@ -35,7 +35,8 @@ __global__ void read_strided(const float* __restrict__ in,
   }
   out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
-""", "read_strided")  # fmt: skip
+"""
+kernel = ct.Kernel(source, "read_strided")
 
 n = 16_777_216
 each, block = 8, 256
@@ -118,14 +119,14 @@ for name, (stride, offset) in READS.items():
 # %% read-pattern
 read_pattern = ct.Kernel("basics/coalescing.cu", "read_pattern")
 threads = 64 * 256
-source_host = ct.rng(0).random(32 * threads + 8, dtype="float32")
-source = ct.to_device(source_host)
+data_host = ct.rng(0).random(32 * threads + 8, dtype="float32")
+data = ct.to_device(data_host)
 for name, (stride, offset, turn, flip) in PATTERNS.items():
     out = ct.empty(threads, "float32")
-    read_pattern(source, out, stride, offset, turn, flip, grid=64, block=256)
+    read_pattern(data, out, stride, offset, turn, flip, grid=64, block=256)
     order = lane * turn % 32 ^ flip
     place = np.arange(threads).reshape(-1, 32)[:, order].reshape(-1)
-    ct.check(out, source_host[offset + stride * place], name=name)
+    ct.check(out, data_host[offset + stride * place], name=name)
 
 # %% [markdown] about-matmul
 # The two naive matrix products, checked here so that the profiler, which runs

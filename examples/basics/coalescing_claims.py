@@ -114,7 +114,9 @@ matmul_times = LADDER.bench(
 # %% claim-matmul
 slow, fast = matmul_times["naive_rows"], matmul_times["naive_columns"]
 faster = slow.median_us / fast.median_us
-worklog = 1986.5 / 309  # GFLOP/s of its kernels 2 and 1 at 4092, on an RTX A6000
+worklog = (
+    1986.5 / 309
+)  # GFLOP/s of its kernels 2 and 1 at 4092, on an RTX A6000
 ct.claim(
     id="matmul-coalesced",
     source="SGEMM worklog, kernels 1 and 2 (RTX A6000)",

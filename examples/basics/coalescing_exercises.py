@@ -37,20 +37,22 @@
 # ---
 
 # %% stub-1
-arrays = ct.Kernel("""
+source = """
 __global__ void length_of_arrays(const float* __restrict__ xs,
                                  const float* __restrict__ ys,
                                  const float* __restrict__ zs,
                                  float* __restrict__ out, int n) {
   // yours: one thread per point
 }
-""", "length_of_arrays")  # fmt: skip
+"""
+arrays = ct.Kernel(source, "length_of_arrays")
 
 # %% stub-2
-along_output = ct.Kernel("""
+source = """
 __global__ void along_output(const float* __restrict__ in,
                              float* __restrict__ out,
                              int rows, int columns) {
   // yours: blockIdx.x and threadIdx.x choose the row, the y parts the column
 }
-""", "along_output")  # fmt: skip
+"""
+along_output = ct.Kernel(source, "along_output")

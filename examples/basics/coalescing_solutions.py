@@ -17,7 +17,7 @@ import numpy as np
 
 import cudatut as ct
 
-structures = ct.Kernel("""
+source = """
 __global__ void length_of_structures(const float* __restrict__ xyz,
                                      float* __restrict__ out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -26,7 +26,8 @@ __global__ void length_of_structures(const float* __restrict__ xyz,
     out[i] = sqrtf(x * x + y * y + z * z);
   }
 }
-""", "length_of_structures")  # fmt: skip
+"""
+structures = ct.Kernel(source, "length_of_structures")
 
 n = 4_194_304
 points_host = ct.rng(0).random((n, 3), dtype="float32")
@@ -34,7 +35,7 @@ points = ct.to_device(points_host)
 xs, ys, zs = (ct.to_device(points_host[:, part]) for part in range(3))
 
 # %% solution-1
-arrays = ct.Kernel("""
+source = """
 __global__ void length_of_arrays(const float* __restrict__ xs,
                                  const float* __restrict__ ys,
                                  const float* __restrict__ zs,
@@ -45,7 +46,8 @@ __global__ void length_of_arrays(const float* __restrict__ xs,
     out[i] = sqrtf(x * x + y * y + z * z);
   }
 }
-""", "length_of_arrays")  # fmt: skip
+"""
+arrays = ct.Kernel(source, "length_of_arrays")
 
 # %% check-1
 expected = np.sqrt((points_host.astype("float64") ** 2).sum(axis=1))
@@ -83,7 +85,9 @@ ct.table(
     {
         "structures": {
             "load of x": sectors(3 * lane),
-            "all three loads": sum(sectors(3 * lane + part) for part in range(3)),
+            "all three loads": sum(
+                sectors(3 * lane + part) for part in range(3)
+            ),
         },
         "arrays": {
             "load of x": sectors(lane),
@@ -98,7 +102,7 @@ import numpy as np
 
 import cudatut as ct
 
-along_input = ct.Kernel("""
+source = """
 __global__ void along_input(const float* __restrict__ in,
                             float* __restrict__ out,
                             int rows, int columns) {
@@ -107,7 +111,8 @@ __global__ void along_input(const float* __restrict__ in,
   if (row < rows && column < columns)
     out[(size_t)column * rows + row] = in[(size_t)row * columns + column];
 }
-""", "along_input")  # fmt: skip
+"""
+along_input = ct.Kernel(source, "along_input")
 
 
 def transpose(kernel, matrix, out):
@@ -119,7 +124,7 @@ def transpose(kernel, matrix, out):
 
 
 # %% solution-2
-along_output = ct.Kernel("""
+source = """
 __global__ void along_output(const float* __restrict__ in,
                              float* __restrict__ out,
                              int rows, int columns) {
@@ -128,7 +133,8 @@ __global__ void along_output(const float* __restrict__ in,
   if (row < rows && column < columns)
     out[(size_t)column * rows + row] = in[(size_t)row * columns + column];
 }
-""", "along_output")  # fmt: skip
+"""
+along_output = ct.Kernel(source, "along_output")
 
 # %% check-2
 side = 4096

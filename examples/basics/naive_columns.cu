@@ -2,8 +2,8 @@
 // of C.
 // @rung kernel=matmul_naive_columns block=32x32 tile=32x32
 
-// C = A B, row-major: A is m x k, B is k x n, C is m x n. Grid: x over the
-// columns, y over the rows.
+// C = A B, row-major: A is m x k, B is k x n, C is m x n.
+// Grid: x over the columns, y over the rows.
 // --8<-- [start:kernel]
 extern "C" __global__ void matmul_naive_columns(const float* __restrict__ A,
                                                 const float* __restrict__ B,

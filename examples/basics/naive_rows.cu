@@ -1,9 +1,9 @@
 // Rung 1: one thread per element of C; threadIdx.x runs down a column of C, as
-// in many first tutorials.
+// in many first programs.
 // @rung kernel=matmul_naive_rows block=32x32 tile=32x32 x=rows
 
-// C = A B, row-major: A is m x k, B is k x n, C is m x n. Grid: x over the
-// rows, y over the columns.
+// C = A B, row-major: A is m x k, B is k x n, C is m x n.
+// Grid: x over the rows, y over the columns.
 // --8<-- [start:kernel]
 extern "C" __global__ void matmul_naive_rows(const float* __restrict__ A,
                                              const float* __restrict__ B,

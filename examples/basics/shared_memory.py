@@ -19,7 +19,7 @@ import numpy as np
 
 import cudatut as ct
 
-kernel = ct.Kernel("""
+source = """
 #define TILE 32
 
 __global__ void tiled(const float* __restrict__ A,
@@ -39,7 +39,8 @@ __global__ void tiled(const float* __restrict__ A,
   }
   if (row < m && column < n) C[(size_t)row * n + column] = sum;
 }
-""", "tiled")  # fmt: skip
+"""
+kernel = ct.Kernel(source, "tiled")
 
 tile = 32
 shape = (1000, 700, 900)
@@ -47,10 +48,8 @@ m, n, k = shape
 A = ct.rng(0).random((m, k), dtype="float32")
 B = ct.rng(1).random((k, n), dtype="float32")
 a, b, c = ct.to_device(A), ct.to_device(B), ct.empty((m, n), "float32")
-kernel(
-    a, b, c, m, n, k,
-    grid=(ct.cdiv(n, tile), ct.cdiv(m, tile)), block=(tile, tile),
-)  # fmt: skip
+grid = ct.cdiv(n, tile), ct.cdiv(m, tile)
+kernel(a, b, c, m, n, k, grid=grid, block=(tile, tile))
 
 expected = A.astype("float64") @ B.astype("float64")
 assert np.allclose(c.get(), expected, rtol=1e-4)

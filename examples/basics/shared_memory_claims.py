@@ -46,10 +46,8 @@ def launcher(kernel, shared, problem):
     grid = ct.cdiv(n, SIZE), ct.cdiv(m, SIZE)
 
     def run():
-        compiled(
-            problem.a, problem.b, problem.c, m, n, k,
-            grid=grid, block=(SIZE, SIZE), shared=shared,
-        )  # fmt: skip
+        data = problem.a, problem.b, problem.c
+        compiled(*data, m, n, k, grid=grid, block=(SIZE, SIZE), shared=shared)
 
     return run
 
@@ -122,7 +120,7 @@ kind_times = ct.bench(
     {name: launcher(*kind, big) for name, kind in KINDS.items()},
     flops=big.flops,
     rounds=11,
-    name="2048 x 2048 x 2048, blocks of 16 x 16",
+    name="2048 x 2048 x 2048, tiles of 16 x 16",
 )
 
 # %% dynamic-table
@@ -181,10 +179,9 @@ a_host[5, 0] = np.inf
 tail = Matmul(data=(a_host, b_host))
 tail.check(LADDER["tiled"])
 careless = ct.Kernel(FILE, "linear_guard")
-careless(
-    tail.a, tail.b, tail.c, m, n, k_odd,
-    grid=(ct.cdiv(n, SIZE), ct.cdiv(m, SIZE)), block=(SIZE, SIZE),
-)  # fmt: skip
+grid = ct.cdiv(n, SIZE), ct.cdiv(m, SIZE)
+data = tail.a, tail.b, tail.c
+careless(*data, m, n, k_odd, grid=grid, block=(SIZE, SIZE))
 finite = np.isfinite(tail.c.get()).all(axis=1)
 wrong = [int(row) for row in np.flatnonzero(~finite) if row != 5]
 ct.facts(

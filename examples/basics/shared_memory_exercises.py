@@ -9,14 +9,12 @@
 #         minutes: 10
 #         task:
 #           en: >-
-#             Every block of 256 threads takes 256 words of x and writes them in reverse order to the same place of out.
-#             The last block may have fewer words; reverse those that it has. Let each thread read the word of its own
-#             index and write the word of its own index, and let the words change places in shared memory. Where does
-#             the barrier go, and why may no thread return before it? The check compares arrays of several lengths.
+#             Every block of 256 threads takes 256 words of x and writes them in reverse order to the same place of out;
+#             the last block reverses the words that it has. Each thread reads x and writes out at its own index, and the
+#             words change places in shared memory. Where does the barrier go? The check uses several lengths.
 #           zh: >-
-#             每个线程块有 256 个线程，负责 x 中的 256 个字，把它们逆序写到 out 的相同位置。最后一个线程块可能不足 256 个字，
-#             有几个就逆序几个。每个线程读下标与自己对应的字，也写下标与自己对应的字，由共享内存完成换位。
-#             栅栏应该放在哪里？为什么任何线程都不能在栅栏之前返回？检查程序会用几种长度的数组来比较。
+#             每个线程块有 256 个线程，负责 x 中的 256 个字，把它们逆序写到 out 的相同位置；最后一个线程块有几个字就逆序几个。
+#             每个线程都按自己的下标读 x、写 out，由共享内存完成换位。栅栏应该放在哪里？检查程序会用几种长度的数组来比较。
 #         fails: "never written"
 #       2:
 #         title: {en: "A transpose, coalesced on both sides", zh: "两边都合并的转置"}
@@ -24,13 +22,12 @@
 #         minutes: 25
 #         task:
 #           en: >-
-#             The transpose of the last chapter had one scattered side. Let a block of 32 x 8 threads carry a tile of
-#             32 x 32 words through shared memory, so that loads and stores both touch 4 sectors per request. Give the
-#             rows of the tile 33 words instead of 32: a later chapter explains why that is faster. The check transposes
-#             matrices of odd shapes and then times the kernel beside a copy.
+#             Let a block of 32 x 8 threads carry a tile of 32 x 32 words through shared memory, so that loads and stores
+#             both touch 4 sectors per request. The rows of the tile have 33 words: a later chapter explains why that is
+#             faster. The check transposes matrices of odd shapes and times the kernel beside a copy.
 #           zh: >-
-#             上一章的转置总有一边是分散的。请让 32 x 8 个线程的线程块把 32 x 32 个字的分块经由共享内存转手，
-#             使读和写每次请求都只碰到 4 个扇区。分块的每行声明为 33 个字而不是 32 个：后面有一章会解释为什么这样更快。
+#             让 32 x 8 个线程的线程块把 32 x 32 个字的分块经由共享内存转手，使读和写每次请求都只碰到 4 个扇区。
+#             分块的每行声明为 33 个字：后面有一章会解释为什么这样更快。
 #             检查程序先转置各种大小的矩阵，再把它与复制放在一起计时。
 #         fails: "never written"
 #       3:
@@ -39,28 +36,27 @@
 #         minutes: 30
 #         task:
 #           en: >-
-#             out[i] is the mean of x[i] and of `radius` neighbors on each side, with zeros beyond both ends. A block needs
-#             blockDim.x + 2 * radius words. radius is an argument, so declare the array as extern __shared__ float near[];
-#             the launch sets its size. Let the threads load the words together, also for a radius larger than the block.
-#             The check uses radii of 0, 3 and 300.
+#             out[i] is the mean of x[i] and of its `radius` neighbors on each side, with zeros beyond both ends. The launch
+#             sets the size of near. Let the threads of a block load all words that it needs, also for a radius larger
+#             than the block. The check uses radii of 0, 3 and 300.
 #           zh: >-
-#             out[i] 是 x[i] 与左右各 radius 个邻居的平均值，两端之外当作 0。一个线程块需要 blockDim.x + 2 * radius 个字。
-#             radius 是参数，所以要把数组声明为 extern __shared__ float near[];，大小由启动时给出。
-#             让线程们一起把这些字搬进来，半径比线程块还大时也要正确。检查程序使用的半径是 0、3 和 300。
+#             out[i] 是 x[i] 与左右各 radius 个邻居的平均值，两端之外当作 0。数组 near 的大小由启动时给出。
+#             让线程块里的线程一起把需要的字读进来，半径比线程块还大时也要正确。检查程序使用的半径是 0、3 和 300。
 #         fails: "never written"
 # ---
 
 # %% stub-1
-reverse = ct.Kernel("""
+source = """
 __global__ void reverse(const float* __restrict__ x,
                         float* __restrict__ out, int n) {
   __shared__ float words[256];
   // yours
 }
-""", "reverse")  # fmt: skip
+"""
+reverse = ct.Kernel(source, "reverse")
 
 # %% stub-2
-transpose = ct.Kernel("""
+source = """
 #define TILE 32
 
 __global__ void transpose(const float* __restrict__ in,
@@ -69,13 +65,15 @@ __global__ void transpose(const float* __restrict__ in,
   __shared__ float tile[TILE][TILE + 1];
   // yours: 8 rows of threads, so each thread carries four words
 }
-""", "transpose")  # fmt: skip
+"""
+transpose = ct.Kernel(source, "transpose")
 
 # %% stub-3
-mean = ct.Kernel("""
+source = """
 __global__ void mean(const float* __restrict__ x, float* __restrict__ out,
                      int n, int radius) {
   extern __shared__ float near[];  // blockDim.x + 2 * radius words
   // yours
 }
-""", "mean")  # fmt: skip
+"""
+mean = ct.Kernel(source, "mean")

@@ -44,10 +44,15 @@ print(json.dumps(found))
 child = ct.isolated(count)
 assert child.returncode == 0, child.stderr
 wrong = json.loads(child.stdout.splitlines()[-1])
+CALLED = {
+    "both": "both barriers",
+    "no_first": "no first barrier",
+    "no_second": "no second barrier",
+}
 ct.table(
     "Wrong results of 20 runs",
     {
-        name: {
+        CALLED[name]: {
             "wrong runs": sum(1 for elements in of_run if elements),
             "fewest wrong elements": min(of_run),
             "most wrong elements": max(of_run),

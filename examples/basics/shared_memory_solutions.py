@@ -19,7 +19,7 @@ import numpy as np
 import cudatut as ct
 
 # %% solution-1
-reverse = ct.Kernel("""
+source = """
 __global__ void reverse(const float* __restrict__ x,
                         float* __restrict__ out, int n) {
   __shared__ float words[256];
@@ -29,7 +29,8 @@ __global__ void reverse(const float* __restrict__ x,
   __syncthreads();  // outside of every if: all threads must reach it
   if (t < count) out[start + t] = words[count - 1 - t];
 }
-""", "reverse")  # fmt: skip
+"""
+reverse = ct.Kernel(source, "reverse")
 
 # %% check-1
 for length in (*ct.RAGGED, 256, 1000):
@@ -52,7 +53,7 @@ def transposed(matrix, out):
 
 
 # %% solution-2
-transpose = ct.Kernel("""
+source = """
 #define TILE 32
 
 __global__ void transpose(const float* __restrict__ in,
@@ -72,7 +73,8 @@ __global__ void transpose(const float* __restrict__ in,
       out[(size_t)column * rows + row] = tile[x][r];
   }
 }
-""", "transpose")  # fmt: skip
+"""
+transpose = ct.Kernel(source, "transpose")
 
 # %% check-2
 side = 4096
@@ -108,7 +110,7 @@ def expected_mean(host, radius):
 
 
 # %% solution-3
-mean = ct.Kernel("""
+source = """
 __global__ void mean(const float* __restrict__ x, float* __restrict__ out,
                      int n, int radius) {
   extern __shared__ float near[];  // blockDim.x + 2 * radius words
@@ -125,7 +127,8 @@ __global__ void mean(const float* __restrict__ x, float* __restrict__ out,
   for (int j = 0; j <= 2 * radius; ++j) sum += near[threadIdx.x + j];
   out[i] = sum / (2 * radius + 1);
 }
-""", "mean")  # fmt: skip
+"""
+mean = ct.Kernel(source, "mean")
 
 # %% check-3
 n = 4_194_304

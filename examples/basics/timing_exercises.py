@@ -33,7 +33,7 @@
 #             and for b one percent longer. What would go wrong if a always ran
 #             first?
 #           zh: >-
-#             `chain`做指定的步数，每一步都要等前一步，所以 1,010,000 步比 1,000,000
+#             `chain` 做指定的步数，每一步都要等前一步，所以 1,010,000 步比 1,000,000
 #             步多用百分之一的时间。写 `share_slower(a, b, rounds)`：b 比 a 慢的轮次占
 #             多大比例？相等算半次。先预测 b 就是 a 时的比例，再预测 b 长百分之一时的
 #             比例。如果每一轮都让 a 先运行，会有什么问题？

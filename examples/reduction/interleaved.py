@@ -4,24 +4,46 @@
 #     title: {en: "Modulo, mask, strided index", zh: "取模、掩码、跨步索引"}
 #     requires: sm_75
 #     timeout_s: 120
+#     sizes: {n: [33554432, 16384, 1048576]}
 # ---
 
 # %% [markdown]
-# Three ways to pick the same pairs: what a modulo costs, and what idle lanes cost.
+# Three ways to pick the same pairs: what a modulo costs, and what idle lanes
+# cost. First the second rung as a whole program, for one array.
+
+# %% program
+import numpy as np
+import cudatut as ct
+
+count = 1 << 20
+x = ct.to_device(ct.rng(0).standard_normal(count, dtype="float32"))
+kernel = ct.Kernel("reduction/interleaved.cu", "reduce_interleaved")
+
+source, left = x, count
+while left > 1:
+    blocks = ct.cdiv(left, 256)
+    partial = ct.empty(blocks, "float32")
+    kernel(source, partial, left, grid=blocks, block=256)
+    source, left = partial, blocks
+
+ct.check(partial, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
+
+# %% [markdown]
+# From here on the ladder launches the rungs.
 
 # %% setup
-import numpy as np
 from ladder import LADDER, Sum
-
-import cudatut as ct
 from cudatut.ladder import read_rung
 from cudatut.profiler import profile_kernels
 
 gpu = ct.device()
 NAIVE, INTERLEAVED = LADDER["naive"], LADDER["interleaved"]
 MASK = read_rung("reduction/mask.cu")
-profiled_n = 1 << 20  # what a profiler sees
-n, block = ct.size(1 << 25, 1 << 14, profiled=profiled_n), 256
+n = 33_554_432
+block = 256
+
+# %% [markdown]
+# Which warps have work in which round, by formula; then a kernel votes.
 
 # %% active
 steps = 2 ** np.arange(int(np.log2(block)))[:, None]  # one row per round
@@ -30,18 +52,22 @@ WORKS = {
     "naive": thread % (2 * steps) == 0,
     "interleaved": 2 * steps * thread < block,
 }
-for name, works in WORKS.items():
-    warps = works.reshape(len(steps), -1, 32).any(axis=2).sum(axis=1)
-    ct.facts(
-        f"{name}: warps with work",
-        {f"step {step}": int(count) for step, count in zip(steps[:, 0], warps)}
-        | {"sum": int(warps.sum())},
-    )
+table = {}
+for step, row in zip(steps[:, 0], range(len(steps))):
+    table[f"{step}"] = {
+        name: int(works[row].reshape(-1, 32).any(axis=1).sum())
+        for name, works in WORKS.items()
+    }
+table["sum"] = {
+    name: sum(row[name] for row in table.values()) for name in WORKS
+}
+ct.table("warps with work", table, corner="step")
 
 # %% active-check
 ballots = ct.Kernel(
     """
-__global__ void ballots(int* lanes, int strided) {  // lanes[round][warp]: how many add
+// lanes[round][warp]: how many add
+__global__ void ballots(int* lanes, int strided) {
   int t = threadIdx.x, warps = blockDim.x / 32, round = 0;
   for (int step = 1; step < blockDim.x; step *= 2, ++round) {
     bool works = strided ? 2 * step * t < blockDim.x : t % (2 * step) == 0;
@@ -58,6 +84,9 @@ for strided, (name, works) in enumerate(WORKS.items()):
     ballots(lanes, strided, grid=1, block=block)
     ct.check(lanes, expected, name=f"{name}: lanes at work, per round and warp")
 
+# %% [markdown]
+# A chain of modulos: does one lane wait for another?
+
 # %% modulo
 CHAIN = """
 __global__ void chain(int* last, long long* ticks, int divisor, int turns) {
@@ -65,8 +94,10 @@ __global__ void chain(int* last, long long* ticks, int divisor, int turns) {
   const long long start = clock64();
 #pragma unroll 4
   for (int turn = 0; turn < turns; ++turn) {
-    int other = divisor + (x & 2);  // changes, else its reciprocal would be taken once, up front
-    x = 1000003 + (MODULO ? x % other : x & (other - 1));  // each turn needs the one before
+    // It changes, else its reciprocal would be taken once, up front; and each
+    // turn needs the one before.
+    int other = divisor + (x & 2);
+    x = 1000003 + (MODULO ? x % other : x & (other - 1));
   }
   const long long stop = clock64();
   last[threadIdx.x] = x;
@@ -90,33 +121,22 @@ def cycles(kernel, lanes):
     return int(ticks.get()[0]) / turns
 
 
-modulo_1, modulo_32 = cycles(MODULO, 1), cycles(MODULO, 32)
-and_1, and_32 = cycles(AND, 1), cycles(AND, 32)
-ct.facts(
-    "one turn of the chain",
-    {
-        "%, 1 lane": (modulo_1, "cycles"),
-        "%, 32 lanes": (modulo_32, "cycles"),
-        "&, 1 lane": (and_1, "cycles"),
-        "&, 32 lanes": (and_32, "cycles"),
-    },
-)
-ct.claim(
-    id="reduction-modulo-waits",
-    source="CUDATutorial 09/01",
-    statement={
-        "en": "A modulo is slow because it is hard to do in parallel: the threads wait for one another. "
-        "Then 32 lanes need up to 32 times as long as one.",
-        "zh": "取模慢，是因为它难以并行，线程要互相等待。照此说来，32 个 lane 的用时最多可达 1 个的 32 倍。",
-    },
-    predicted=32.0,
-    measured=modulo_32 / modulo_1,
-    unit="×",
-    verdict="refuted" if modulo_32 < 1.5 * modulo_1 else "confirmed",
+table = {
+    f"{lanes}": {"%": cycles(MODULO, lanes), "&": cycles(AND, lanes)}
+    for lanes in (1, 32)
+}
+ct.table(
+    "cycles of one turn of the chain",
+    table,
+    corner="lanes",
+    units={"%": "cycles", "&": "cycles"},
 )
 
+# %% [markdown]
+# The prediction from the number of instructions.
+
 # %% predict
-# Counted in the machine code that nvcc 13.0 makes for sm_90, as in the chapter before.
+# Counted in the machine code that nvcc 13.0 makes for sm_90.
 CODE = {
     "naive": (26, 34),
     "mask": (25, 12),
@@ -131,15 +151,23 @@ def per_block(name):
 
 blocks = ct.cdiv(n, block) + ct.cdiv(n, block**2)  # the launches that count
 issued = gpu.sm_count * 4 * gpu.clock_khz / 1e3  # warp instructions per us
-for name in CODE:
-    ct.facts(
-        f"{name}: prediction",
-        {
-            "warp instructions per block": per_block(name),
-            "time to issue them": (blocks * per_block(name) / issued, "us"),
-            "speed-up over naive": per_block("naive") / per_block(name),
-        },
-    )
+BOUND = "at least"
+ct.table(
+    "prediction",
+    {
+        name: {
+            "instructions per block": per_block(name),
+            BOUND: blocks * per_block(name) / issued,
+            "speed-up": per_block("naive") / per_block(name),
+        }
+        for name in CODE
+    },
+    corner="kernel",
+    units={BOUND: "us"},
+)
+
+# %% [markdown]
+# Right before fast.
 
 # %% check
 problem = Sum(n)
@@ -152,6 +180,9 @@ ragged = Sum(ct.RAGGED[-1])
 for threads in INTERLEAVED.numbers("blocks"):
     ragged.check(INTERLEAVED, threads)
 
+# %% [markdown]
+# Then the time, beside CUB.
+
 # %% bench
 bench = LADDER.bench(
     [NAIVE, MASK, INTERLEAVED], n=n, name=f"sum of {n} float32"
@@ -159,16 +190,33 @@ bench = LADDER.bench(
 
 # %% compare
 times = {name: bench[name].median_us for name in CODE}
-for name in CODE:
-    ct.facts(
-        f"{name}: predicted and measured",
-        {
-            "predicted at least": (blocks * per_block(name) / issued, "us"),
-            "measured": (times[name], "us"),
+gained = times["naive"] - times["mask"]
+ct.table(
+    "predicted and measured",
+    {
+        name: {
+            "predicted at least": blocks * per_block(name) / issued,
+            "measured": times[name],
             "predicted speed-up": per_block("naive") / per_block(name),
             "measured speed-up": times["naive"] / times[name],
-        },
-    )
+        }
+        for name in CODE
+    },
+    corner="kernel",
+    units={"predicted at least": "us", "measured": "us"},
+)
+ct.facts(
+    "what the mask gains",
+    {
+        "share of the gain of the strided index": (
+            100 * gained / (times["naive"] - times["interleaved"]),
+            "%",
+        )
+    },
+)
+
+# %% [markdown]
+# What the counters say.
 
 # %% counters
 METRICS = [
@@ -185,36 +233,16 @@ counters = {
 }
 
 # %% instructions
-for name, profile in counters.items():
-    if profile:
-        ct.facts(
-            f"{name}: warp instructions per block",
-            {
+if all(counters.values()):
+    ct.table(
+        "warp instructions per block",
+        {
+            name: {
                 "predicted": per_block(name),
-                "measured": profile.metrics["smsp__inst_executed.sum"]["value"]
-                / (profiled_n // block),
-            },
-        )
-
-# %% divergence-claim
-# The mask leaves the same lanes idle as the modulo does. What it saves cannot be due to divergence.
-share = (times["naive"] - times["mask"]) / (
-    times["naive"] - times["interleaved"]
-)
-ct.claim(
-    id="reduction-strided-divergence",
-    source="CUDATutorial 09/01",
-    statement={
-        "en": "The strided index is faster because the lanes of a warp no longer diverge. Then a mask, "
-        "which leaves them as divergent, has no share in the gain.",
-        "zh": "跨步索引更快，是因为线程束内不再分支发散。照此说来，掩码照旧发散，收益应当是跨步索引的 0%。",
-    },
-    predicted=0.0,
-    measured=100 * share,
-    unit="%",
-    verdict="confirmed"
-    if share < 0.25
-    else "depends"
-    if share < 0.75
-    else "refuted",
-)
+                "measured": profile.metrics[METRICS[0]]["value"]
+                / ((1 << 20) // block),
+            }
+            for name, profile in counters.items()
+        },
+        corner="kernel",
+    )

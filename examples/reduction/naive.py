@@ -4,24 +4,47 @@
 #     title: {en: "A sum as a tree", zh: "用一棵树求和"}
 #     requires: sm_75
 #     timeout_s: 120
+#     sizes: {n: [33554432, 16384, 1048576], side: [1000000, 10000, 1048576]}
 # ---
 
 # %% [markdown]
-# The first rung: a tree in shared memory per block, launched again until one number is left.
+# The first rung: a tree in shared memory per block, launched again until one
+# number is left. First the whole program, as one would write it for one array.
+
+# %% program
+import numpy as np
+import cudatut as ct
+
+side = 1_000_000
+x = ct.to_device(ct.rng(0).standard_normal(side, dtype="float32"))
+reduce_naive = ct.Kernel("reduction/naive.cu", "reduce_naive")
+
+source, left = x, side
+while left > 1:
+    blocks = ct.cdiv(left, 256)
+    partial = ct.empty(blocks, "float32")
+    reduce_naive(source, partial, left, grid=blocks, block=256)
+    source, left = partial, blocks
+
+ct.check(partial, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
+
+# %% [markdown]
+# From here on the ladder launches it: it knows how every rung of this part is
+# launched, checked and compared.
 
 # %% setup
 import math
 
-import numpy as np
 from ladder import LADDER, Sum
-
-import cudatut as ct
 
 gpu = ct.device()
 NAIVE = LADDER["naive"]
-profiled_n = 1 << 20  # what a profiler sees
-n, block = ct.size(1 << 25, 1 << 14, profiled=profiled_n), 256
+n = 33_554_432
+block = 256
 problem = Sum(n)
+
+# %% [markdown]
+# How many rounds does the tree take? A kernel runs the same loop and counts.
 
 # %% rounds
 count_rounds = ct.Kernel(
@@ -42,30 +65,20 @@ def rounds_of(threads):
     return int(out.get()[0])
 
 
-for threads in (8, 32, 256):
-    ct.facts(
-        f"rounds, {threads} threads",
-        {
-            "log2(block)": math.log2(threads),
-            "log2(block) - 1": math.log2(threads) - 1,
-            "block ** 0.5": threads**0.5,
+ct.table(
+    "rounds of the tree",
+    {
+        f"{threads}": {
             "measured": rounds_of(threads),
-        },
-    )
-
-# %% rounds-claim
-measured = rounds_of(block)
-ct.claim(
-    id="reduction-rounds",
-    source="CUDATutorial 08",
-    statement={
-        "en": "A tree over a block of 256 takes log2(256) - 1 rounds.",
-        "zh": "256 个线程的线程块，树要走 log2(256) - 1 轮。",
+            "log2(block)": math.log2(threads),
+        }
+        for threads in (8, 32, 256)
     },
-    predicted=int(math.log2(block)) - 1,
-    measured=measured,
-    verdict="confirmed" if measured == math.log2(block) - 1 else "refuted",
+    corner="threads per block",
 )
+
+# %% [markdown]
+# Two bounds for the time, computed before anything is timed.
 
 # %% predict
 blocks = [ct.cdiv(n, block)]
@@ -76,7 +89,8 @@ moved = 4 * (
 )  # every launch reads what the one before wrote
 bandwidth = ct.limits.bandwidth()
 
-# Counted in the machine code that nvcc 13.0 makes of the kernel for sm_90, with 256 threads.
+# Counted in the machine code that nvcc 13.0 makes of the kernel for sm_90, with
+# 256 threads.
 BEFORE, IN_LOOP, LAST = (
     26,
     34,
@@ -100,6 +114,9 @@ ct.facts(
         "time to issue them": (sum(blocks) * per_block / issued, "us"),
     },
 )
+
+# %% [markdown]
+# Right before fast: ragged lengths, both types, every block size.
 
 # %% check
 problem.check(NAIVE)
@@ -126,28 +143,22 @@ ct.facts(
         "partial sums": partial.size,
     },
 )
-ct.claim(
-    id="reduction-total-in-one-launch",
-    source="CUDATutorial 08",
-    statement={
-        "en": "After the launch the first thread of the grid holds the total.",
-        "zh": "启动一次之后，网格的第一个线程就拿到了总和。",
-    },
-    predicted=total,
-    measured=first,
-    verdict="confirmed" if total == first else "refuted",
-)
+# %% [markdown]
+# The time, beside CUB, and what the two bounds say of it.
 
 # %% bench
 bench = LADDER.bench(["naive"], n=n, name=f"sum of {n} float32")
 
 # %% compare
+by_instructions = sum(blocks) * per_block / issued
+took = bench["naive"].median_us
 ct.facts(
     "naive: predicted and measured",
     {
         "predicted by bytes": (moved / bandwidth / 1e3, "us"),
-        "predicted by instructions": (sum(blocks) * per_block / issued, "us"),
-        "measured": (bench["naive"].median_us, "us"),
+        "predicted by instructions": (by_instructions, "us"),
+        "measured": (took, "us"),
+        "explained by instructions": (100 * by_instructions / took, "%"),
     },
 )
 
@@ -169,8 +180,11 @@ if counters:
     counted = counters.metrics["smsp__inst_executed.sum"]["value"]
     ct.facts(
         "warp instructions per block",
-        {"predicted": per_block, "measured": counted / (profiled_n // block)},
+        {"predicted": per_block, "measured": counted / ((1 << 20) // block)},
     )
+
+# %% [markdown]
+# The same kernel with other block sizes.
 
 # %% block-sizes
 ct.bench(
@@ -181,6 +195,9 @@ ct.bench(
 )
 for threads in (32, 256):
     ct.show(NAIVE.compile(BLOCK=threads, ELEMENT="float").resources(threads))
+
+# %% [markdown]
+# A tree that leaves the tail to chance.
 
 # %% tail
 LEAVE = """
@@ -219,15 +236,4 @@ ct.facts(
         "predicted if every one of them adds a leftover 1": 4 * 256,
         "measured": got,
     },
-)
-ct.claim(
-    id="reduction-no-zero-fill",
-    source="CUDATutorial 09/02-09/04",
-    statement={
-        "en": "A tree without a zero fill and without a guard sums any length; here 1000 ones.",
-        "zh": "不补零、也不判断边界的树，对任意长度都能求和；这里是 1000 个 1。",
-    },
-    predicted=length,
-    measured=got,
-    verdict="confirmed" if got == length else "refuted",
 )

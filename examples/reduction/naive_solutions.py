@@ -10,31 +10,9 @@
 # %% [markdown]
 # The same tree for a maximum, and for a dot product.
 
-# %% setup
+# %% given-1
 import numpy as np
-from ladder import LADDER
-
 import cudatut as ct
-
-rng = ct.rng(0)
-
-# %% solution-1
-largest = ct.Kernel(
-    """
-__global__ void largest(const float* in, float* out, int n) {
-  __shared__ float best[256];
-  int t = threadIdx.x, i = blockIdx.x * 256 + t;
-  best[t] = i < n ? in[i] : -INFINITY;  // the number that changes no maximum; 0 would win below
-  __syncthreads();
-  for (int step = 1; step < 256; step *= 2) {
-    if (t % (2 * step) == 0) best[t] = fmaxf(best[t], best[t + step]);
-    __syncthreads();
-  }
-  if (t == 0) out[blockIdx.x] = best[0];
-}
-""",
-    "largest",
-)
 
 
 def maximum(x):
@@ -48,14 +26,37 @@ def maximum(x):
         x, left = out, blocks
 
 
-for m in ct.RAGGED:
-    x_host = -1 - rng.random(m, dtype="float32")  # all below zero
-    ct.check(
-        maximum(ct.to_device(x_host)),
-        x_host.max(keepdims=True),
-        name=f"n={m}",
-        rtol=0,
-    )
+# %% solution-1
+largest = ct.Kernel(
+    """
+__global__ void largest(const float* in, float* out, int n) {
+  __shared__ float best[256];
+  int t = threadIdx.x, i = blockIdx.x * 256 + t;
+  best[t] = i < n ? in[i] : -INFINITY;  // changes no maximum; 0 might
+  __syncthreads();
+  for (int step = 1; step < 256; step *= 2) {
+    if (t % (2 * step) == 0) best[t] = fmaxf(best[t], best[t + step]);
+    __syncthreads();
+  }
+  if (t == 0) out[blockIdx.x] = best[0];
+}
+""",
+    "largest",
+)
+
+# %% check-1
+import cudatut as ct
+
+for n in ct.RAGGED:
+    x = -1 - ct.rng(n).random(n, dtype="float32")  # all below zero
+    expected = x.max(keepdims=True)
+    ct.check(maximum(ct.to_device(x)), expected, name=f"n={n}", rtol=0)
+
+# %% given-2
+import numpy as np
+import cudatut as ct
+
+sums = ct.Kernel("reduction/naive.cu", "reduce_naive")
 
 # %% solution-2
 products = ct.Kernel(
@@ -74,7 +75,6 @@ __global__ void products(const float* x, const float* y, float* out, int n) {
 """,
     "products",
 )
-sums = LADDER["naive"].compile(BLOCK=256, ELEMENT="float")
 
 
 def dot(x, y):
@@ -91,14 +91,13 @@ def dot(x, y):
     return partial
 
 
-for m in ct.RAGGED:
-    x_host = rng.standard_normal(m, dtype="float32")
-    y_host = rng.standard_normal(m, dtype="float32")
-    terms = x_host.astype("float64") * y_host
-    got = dot(ct.to_device(x_host), ct.to_device(y_host))
-    ct.check(
-        got,
-        np.array([terms.sum()]),
-        name=f"n={m}",
-        atol=1e-6 * np.abs(terms).sum(),
-    )
+# %% check-2
+import cudatut as ct
+
+for n in ct.RAGGED:
+    x = ct.rng(n).standard_normal(n, dtype="float32")
+    y = ct.rng(n + 1).standard_normal(n, dtype="float32")
+    terms = x.astype("float64") * y
+    got = dot(ct.to_device(x), ct.to_device(y))
+    most = 1e-6 * np.abs(terms).sum()
+    ct.check(got, [terms.sum()], name=f"n={n}", rtol=0, atol=most)

@@ -39,8 +39,14 @@ for n in LENGTHS:
     grid, block = launch_shape(n)
     add(ct.to_device(x), ct.to_device(y), out, n, grid=grid, block=block)
     ct.check(out, x + y, name=f"n = {n}")
-    ct.check(np.array([grid[0]]), np.array([ct.cdiv(n, block[0])]), name=f"blocks, n = {n}")
-ct.check(np.array([launch_shape(0) is None]), np.array([True]), name="None for n = 0")
+    ct.check(
+        np.array([grid[0]]),
+        np.array([ct.cdiv(n, block[0])]),
+        name=f"blocks, n = {n}",
+    )
+ct.check(
+    np.array([launch_shape(0) is None]), np.array([True]), name="None for n = 0"
+)
 
 # %% [markdown]
 # The guilty one of three launches. While you look for an error, wait after every launch: then no other launch can be
@@ -56,14 +62,12 @@ import pycuda.driver as cuda
 from pycuda.compiler import SourceModule
 
 fill = SourceModule("""
-__global__ void fill(float *out, long long far) {
-  out[far + threadIdx.x] = 1.0f;
-}
+__global__ void fill(int *out, long long far) { out[far] = 1; }
 """).get_function("fill")
-arrays = [cuda.mem_alloc(4 * 256) for _ in range(3)]
+arrays = [cuda.mem_alloc(4) for _ in range(3)]
+far = [2**40 if k == guilty else 0 for k in range(3)]
 launches = [
-    lambda k=k: fill(arrays[k], np.int64(2**40 if k == guilty else 0),
-                     grid=(1, 1), block=(256, 1, 1))
+    lambda k=k: fill(arrays[k], np.int64(far[k]), block=(1, 1, 1))
     for k in range(3)
 ]
 '''
@@ -90,7 +94,9 @@ import cudatut as ct
 answers = []
 for guilty in (1, 0, 2):
     lines = [f"guilty = {guilty}", PROGRAM, inspect.getsource(find_guilty)]
-    child = ct.isolated("\n".join([*lines, "print(find_guilty(launches), flush=True)"]))
+    child = ct.isolated(
+        "\n".join([*lines, "print(find_guilty(launches), flush=True)"])
+    )
     last = child.stdout.split()[-1:]
     answers.append(int(last[0]) if last and last[0].isdigit() else -1)
 ct.check(np.array(answers), np.array([1, 0, 2]), name="guilty launches")

@@ -42,7 +42,9 @@ out = np.full(n, -1, np.int32)
 twice(cuda.InOut(out), np.int32(n), grid=(4, 1), block=(256, 1, 1))
 '''
 report = ct.sanitize(overrun, tool="memcheck")
-log = [line.removeprefix("=========").rstrip() for line in report.log.splitlines()]
+log = [
+    line.removeprefix("=========").rstrip() for line in report.log.splitlines()
+]
 for number, line in enumerate(log):
     if "Invalid __global__" in line:
         print("\n".join(log[number : number + 5]))
@@ -53,7 +55,9 @@ for number, line in enumerate(log):
 # names the one that was exceeded.
 
 # %% limits
-fill = ct.Kernel("__global__ void fill(int *out) { out[threadIdx.x] = 1; }", "fill")
+fill = ct.Kernel(
+    "__global__ void fill(int *out) { out[threadIdx.x] = 1; }", "fill"
+)
 out = ct.empty(1024, "int32")
 
 
@@ -67,7 +71,11 @@ def attempt(call):
 
 attempt(lambda: fill(out, grid=10, block=5000))
 attempt(lambda: fill(out, grid=0, block=256))
-attempt(lambda: fill(out, grid=1, block=32, shared=2 * ct.device().shared_per_block_optin))
+attempt(
+    lambda: fill(
+        out, grid=1, block=32, shared=2 * ct.device().shared_per_block_optin
+    )
+)
 attempt(lambda: ct.empty(2 * ct.device().memory_bytes, "uint8"))
 
 # %% [markdown]
@@ -143,7 +151,15 @@ source = paths.resolve_source("start/errors_tools.cu")
 paths.note_read(source)
 compiler = nvcc.find_nvcc()
 binary = Path(tempfile.mkdtemp()) / "errors_tools"
-command = [compiler, f"-arch={ct.device().arch}", *nvcc.nvcc_flags(compiler), "-o", binary]
+command = [
+    compiler,
+    f"-arch={ct.device().arch}",
+    *nvcc.nvcc_flags(compiler),
+    "-o",
+    binary,
+]
 subprocess.run([*command, source.name], cwd=source.parent, check=True)
-child = ct.isolated(f"import subprocess; print(subprocess.getoutput({str(binary)!r}))")
+child = ct.isolated(
+    f"import subprocess; print(subprocess.getoutput({str(binary)!r}))"
+)
 print(child.stdout or child.stderr, end="")

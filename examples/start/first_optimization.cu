@@ -1,7 +1,8 @@
 // out[i] = x[i] + y[i], four ways to share n elements among threads.
 
 // --8<-- [start:one-thread]
-extern "C" __global__ void add_one_thread(const float* __restrict__ x, const float* __restrict__ y,
+extern "C" __global__ void add_one_thread(const float* __restrict__ x,
+                                          const float* __restrict__ y,
                                           float* __restrict__ out, int n) {
   for (int i = 0; i < n; ++i) {
     out[i] = x[i] + y[i];
@@ -10,10 +11,10 @@ extern "C" __global__ void add_one_thread(const float* __restrict__ x, const flo
 // --8<-- [end:one-thread]
 
 // --8<-- [start:one-block]
-extern "C" __global__ void add_one_block(const float* __restrict__ x, const float* __restrict__ y,
+extern "C" __global__ void add_one_block(const float* __restrict__ x,
+                                         const float* __restrict__ y,
                                          float* __restrict__ out, int n) {
-  // Neighboring threads take neighboring elements, then all step over together:
-  // that way the 32 loads of a warp fall into four 32-byte sectors side by side.
+  // Neighboring threads take neighboring elements, then all step on together.
   for (int i = threadIdx.x; i < n; i += blockDim.x) {
     out[i] = x[i] + y[i];
   }
@@ -21,9 +22,11 @@ extern "C" __global__ void add_one_block(const float* __restrict__ x, const floa
 // --8<-- [end:one-block]
 
 // --8<-- [start:many-blocks]
-extern "C" __global__ void add_many_blocks(const float* __restrict__ x, const float* __restrict__ y,
-                                           float* __restrict__ out, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
+extern "C" __global__ void add_many_blocks(const float* __restrict__ x,
+                                           const float* __restrict__ y,
+                                           float* __restrict__ out, size_t n) {
+  // 64-bit: with int, the last block could pass 2^31 - 1 although n does not.
+  size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < n) {  // the last block is usually not full
     out[i] = x[i] + y[i];
   }
@@ -31,21 +34,23 @@ extern "C" __global__ void add_many_blocks(const float* __restrict__ x, const fl
 // --8<-- [end:many-blocks]
 
 // --8<-- [start:grid-stride]
-extern "C" __global__ void add_grid_stride(const float* __restrict__ x, const float* __restrict__ y,
+extern "C" __global__ void add_grid_stride(const float* __restrict__ x,
+                                           const float* __restrict__ y,
                                            float* __restrict__ out, size_t n) {
-  // 64-bit: with int, i + stride could pass 2^31 - 1 although n itself fits, and a signed
-  // overflow is undefined. The cast comes before the product, which is 32-bit otherwise.
+  // 64-bit: with int, i + stride could pass 2^31 - 1 although n itself fits.
+  // The cast stands before the product, which has 32 bits otherwise.
   size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
-  for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride) {
+  for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+       i < n; i += stride) {
     out[i] = x[i] + y[i];
   }
 }
 // --8<-- [end:grid-stride]
 
 // --8<-- [start:chase]
-// Each load needs the answer of the one before: time / steps is the latency of one load.
-extern "C" __global__ void chase(const unsigned* __restrict__ next, unsigned* __restrict__ last,
-                                 int steps) {
+// Each load needs the answer of the one before: the time of one load.
+extern "C" __global__ void chase(const unsigned* __restrict__ next,
+                                 unsigned* __restrict__ last, int steps) {
   unsigned at = 0;
   for (int i = 0; i < steps; ++i) {
     at = next[at];

@@ -4,39 +4,175 @@
 #     title: {en: "One thread, one block, many blocks, grid-stride", zh: "一个线程、一个线程块、多个线程块、网格跨步"}
 #     requires: sm_75
 #     timeout_s: 120
+#     sizes: {n: [10000000, 100003, 10000000], length: [50000000, 100003]}
 # ---
+# %% [markdown]
+# The same addition in four ways, each timed between two events: one thread, one block, many blocks, and a grid-stride loop.
+
+# %% program
+import numpy as np
+import pycuda.autoprimaryctx
+import pycuda.driver as cuda
+from pycuda.compiler import SourceModule
+
+module = SourceModule("""
+__global__ void one_thread(const float *x, const float *y, float *out, int n) {
+  for (int i = 0; i < n; ++i) out[i] = x[i] + y[i];
+}
+
+__global__ void one_block(const float *x, const float *y, float *out, int n) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = x[i] + y[i];
+}
+
+__global__ void many_blocks(const float *x, const float *y, float *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = x[i] + y[i];
+}
+
+__global__ void grid_stride(const float *x, const float *y, float *out, int n) {
+  size_t stride = (size_t)gridDim.x * blockDim.x;
+  size_t first = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+  for (size_t i = first; i < n; i += stride) out[i] = x[i] + y[i];
+}
+""")
+
+n = 10_000_000
+rng = np.random.default_rng(0)
+x, y = rng.random((2, n), dtype=np.float32)
+out = np.zeros_like(x)
+d_x, d_y, d_out = cuda.to_device(x), cuda.to_device(y), cuda.to_device(out)
+sms = cuda.Context.get_device().multiprocessor_count
+start, end = cuda.Event(), cuda.Event()
+
+
+def run(name, blocks, threads):
+    add = module.get_function(name)
+    arguments = d_x, d_y, d_out, np.int32(n)
+    cuda.memset_d32(d_out, 0, n)
+    for _ in range(2):  # the first launch takes longer: it loads the kernel
+        start.record()
+        add(*arguments, grid=(blocks, 1), block=(threads, 1, 1))
+        end.record()
+        end.synchronize()
+    ms = start.time_till(end)
+    cuda.memcpy_dtoh(out, d_out)
+    right = np.array_equal(out, x + y)
+    print(f"{name:12} {ms:9.3f} ms {12 * n / ms / 1e6:9.2f} GB/s  {right}")
+
+
+run("one_thread", 1, 1)
+run("one_block", 1, 256)
+run("many_blocks", (n + 255) // 256, 256)
+run("grid_stride", 64 * sms, 256)
 
 # %% [markdown]
-# The same addition with one thread, one block, many blocks and a grid-stride loop, held against the bound of the memory.
+# Answers to 'Try it': other numbers of threads and blocks, and a short array.
+
+# %% try-1
+for threads in (1, 8, 32, 256, 1024):
+    print(threads, "threads in each block:")
+    run("many_blocks", (n + threads - 1) // threads, threads)
+
+# %% try-2
+for per_sm in (1, 2, 4, 8, 64):
+    print(per_sm, "blocks for each multiprocessor:")
+    run("grid_stride", per_sm * sms, 256)
+
+# %% try-3
+full, n, x, y, out = n, 1000, x[:1000], y[:1000], out[:1000]
+d_x, d_y = cuda.to_device(x), cuda.to_device(y)
+run("many_blocks", (n + 255) // 256, 256)
+n = full
+
+# %% [markdown]
+# A longer array, and 20 launches between two events. The copy from device memory to device memory is timed in the same way.
+
+# %% program-2
+import numpy as np
+import pycuda.autoprimaryctx
+import pycuda.driver as cuda
+from pycuda.compiler import SourceModule
+
+module = SourceModule("""
+__global__ void add(const float *x, const float *y, float *out, int n) {
+  size_t stride = (size_t)gridDim.x * blockDim.x;
+  size_t first = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+  for (size_t i = first; i < n; i += stride) out[i] = x[i] + y[i];
+}
+""")
+add = module.get_function("add")
+
+length = 50_000_000
+rng = np.random.default_rng(0)
+x, y = rng.random((2, length), dtype=np.float32)
+out = np.zeros_like(x)
+d_x, d_y, d_out = cuda.to_device(x), cuda.to_device(y), cuda.to_device(out)
+blocks = 64 * cuda.Context.get_device().multiprocessor_count
+
+
+def launch_add():
+    arguments = d_x, d_y, d_out, np.int32(length)
+    add(*arguments, grid=(blocks, 1), block=(256, 1, 1))
+
+
+def launch_copy():
+    cuda.memcpy_dtod(d_out, d_x, x.nbytes)
+
+
+def best_ms(launch):
+    """Milliseconds for one launch: 20 between two events, the best of 5."""
+    start, end = cuda.Event(), cuda.Event()
+    times = []
+    for _ in range(5):
+        start.record()
+        for _ in range(20):
+            launch()
+        end.record()
+        end.synchronize()
+        times.append(start.time_till(end) / 20)
+    return min(times)
+
+
+add_rate = 12 * length / best_ms(launch_add) / 1e6
+cuda.memcpy_dtoh(out, d_out)
+print("right:", np.array_equal(out, x + y))
+
+copy_rate = 8 * length / best_ms(launch_copy) / 1e6
+print(f"add:  {add_rate:.1f} GB/s")
+print(f"copy: {copy_rate:.1f} GB/s")
+share = add_rate / copy_rate
+print(f"share of the copy: {share:.2f}")
+
+# %% [markdown]
+# The share is checked: a recording with less than 0.90 is refused. A sanitizer sees a short array, whose times say nothing.
+
+# %% check-share
+import cudatut as ct
+
+ct.facts(
+    "the add beside a copy in device memory",
+    {
+        "add": (add_rate, "GB/s"),
+        "copy": (copy_rate, "GB/s"),
+        "share of the copy": share,
+    },
+)
+if length >= 50_000_000:
+    least = np.array([0.90])
+    ct.check(np.minimum(share, least), least, name="share of the copy >= 0.90")
+
+# %% [markdown]
+# From here on the book's own checks and timings. First the kernels of the .cu file, with the promise that the arrays do not
+# overlap.
 
 # %% setup
 from time import perf_counter
 
-import numpy as np
-
-import cudatut as ct
 from cudatut.profiler import profile_kernels
 
-n = ct.size(10_000_000, 1_000_000, profiled=10_000_000)  # a sanitizer gets less
-slow_n = ct.size(n, 100_000)  # a sanitizer would need minutes for a serial loop over all n
-rng = ct.rng(0)
-x_host = rng.standard_normal(n, dtype="float32")
-y_host = rng.standard_normal(n, dtype="float32")
+x_host, y_host = ct.rng(0).standard_normal((2, n), dtype="float32")
 x, y = ct.to_device(x_host), ct.to_device(y_host)
 
-# %% grids
-block = 256
-ct.facts(
-    "grids",
-    {
-        "n // block": n // block,
-        "ceil(n / block)": ct.cdiv(n, block),
-        "n=2560: (n + block) // block": (2560 + block) // block,
-        "n=2560: ceil(n / block)": ct.cdiv(2560, block),
-    },
-)
-
-# %% compile
 FILE = "start/first_optimization.cu"
 add_one_thread = ct.Kernel(FILE, "add_one_thread")
 # The same loop without the promise: the macro leaves nothing of the word.
@@ -44,7 +180,7 @@ add_may_alias = ct.Kernel(FILE, "add_one_thread", defines={"__restrict__": ""})
 add_one_block = ct.Kernel(FILE, "add_one_block")
 add_many_blocks = ct.Kernel(FILE, "add_many_blocks")
 add_grid_stride = ct.Kernel(FILE, "add_grid_stride")
-sms = ct.device().sm_count
+block, sms = 256, ct.device().sm_count
 
 
 def one_thread(x, y, out, n):
@@ -63,28 +199,59 @@ def many_blocks(x, y, out, n):
     add_many_blocks(x, y, out, n, grid=ct.cdiv(n, block), block=block)
 
 
-def grid_stride(x, y, out, n, blocks_per_sm=8):
+def grid_stride(x, y, out, n, blocks_per_sm=64):
     grid = min(ct.cdiv(n, block), blocks_per_sm * sms)
     add_grid_stride(x, y, out, n, grid=grid, block=block)
 
 
+# %% [markdown]
+# Every kernel at the full length and at lengths that fit no block.
+
+# %% check
+candidates = {
+    "one thread": one_thread,
+    "one thread, no restrict": may_alias,
+    "one block": one_block,
+    "many blocks": many_blocks,
+    "grid-stride": grid_stride,
+}
+for name, way in candidates.items():
+    for m in (n, *(size for size in ct.RAGGED if size < n)):
+        out = ct.empty(m, "float32")
+        way(x[:m], y[:m], out, m)
+        ct.check(out, x_host[:m] + y_host[:m], name=f"{name}, n={m}")
+
+# %% [markdown]
+# How long does one load take? A walk through memory in which every load needs the answer of the load before.
+
 # %% latency
 chase = ct.Kernel(FILE, "chase")
-steps = ct.size(15_000, 1_000)
+steps = 15_000
 
 
 def walk(words):
-    """A launch that makes `steps` loads, `words` words apart, each waiting for the one before."""
-    following = ct.to_device(np.arange(steps * words, dtype="uint32") + np.uint32(words))
-    last = ct.empty(1, "uint32")
+    """A launch of `steps` loads, `words` words apart, each after the other."""
+    indices = np.arange(steps * words, dtype="uint32") + np.uint32(words)
+    following, last = ct.to_device(indices), ct.empty(1, "uint32")
     chase(following, last, steps, grid=1, block=1)
-    ct.check(last, np.array([steps * words], "uint32"), name=f"{4 * words} bytes apart")
+    expected = np.array([steps * words], "uint32")
+    ct.check(last, expected, name=f"{4 * words} bytes apart")
     return lambda: chase(following, last, steps, grid=1, block=1)
 
 
-far = walk(1056)  # so far apart that no load finds what another one has brought
-walks = ct.bench({"far apart": far}, rounds=15, name=f"{steps} loads, one after another")
-latency_ns = 1e3 * walks["far apart"].median_us / steps
+walks = ct.bench(
+    {"far apart": walk(1056), "next sector": walk(8), "next word": walk(1)},
+    rounds=15,
+    name=f"{steps} loads, one after another",
+)
+ns = {
+    row: 1e3 * walks[row].median_us / steps
+    for row in ("far apart", "next word")
+}
+ct.facts("time of one load", {name: (each, "ns") for name, each in ns.items()})
+
+# %% [markdown]
+# What follows from bytes and latency, before anything is timed.
 
 # %% predict
 bytes_moved = 3 * 4 * n  # read x and y, write out
@@ -94,31 +261,37 @@ ct.facts(
     {
         "bytes": (bytes_moved / 1e6, "MB"),
         "bandwidth": (bandwidth, "GB/s"),
-        "bound": (bytes_moved / bandwidth / 1e3, "us"),
-        "latency": (latency_ns, "ns"),
-        "one-thread": (n / 8 * latency_ns / 1e6, "ms"),  # a 32-byte sector brings 8 floats
-        "one-block": (ct.cdiv(n, block) * latency_ns / 1e6, "ms"),  # one wait per turn of the loop
+        "at that bandwidth": (bytes_moved / bandwidth / 1e3, "us"),
+        # A sector of 32 bytes brings 8 floats, so there are n / 8 waits.
+        "one thread": (n / 8 * ns["far apart"] / 1e6, "ms"),
+        # One wait for each turn of the loop.
+        "one block": (ct.cdiv(n, block) * ns["far apart"] / 1e6, "ms"),
+        "one thread, word by word": (n * ns["next word"] / 1e6, "ms"),
+        "one thread, two sectors at a time": (
+            n / 16 * ns["far apart"] / 1e6,
+            "ms",
+        ),
     },
 )
 
-# %% check
-candidates = {
-    "one-thread": (one_thread, slow_n),
-    "one-thread, no restrict": (may_alias, slow_n),
-    "one-block": (one_block, slow_n),
-    "many-blocks": (many_blocks, n),
-    "grid-stride": (grid_stride, n),
-}
-for name, (add, whole) in candidates.items():
-    for m in (whole, *(size for size in ct.RAGGED if size < whole)):
-        out = ct.empty(m, "float32")
-        add(x[:m], y[:m], out, m)
-        ct.check(out, x_host[:m] + y_host[:m], name=f"{name}, n={m}")
+# %% [markdown]
+# All kernels in one process, beside CuPy's addition, with an empty L2 cache before each run.
 
-# %% too-few-blocks
-out = ct.to_device(np.full(n, np.nan, "float32"))
-add_many_blocks(x, y, out, n, grid=n // block, block=block)
-ct.facts("grid = n // block", {"elements never written": int(np.isnan(out.get()).sum())})
+# %% bench
+out = ct.empty(n, "float32")
+bench = ct.bench(
+    {
+        "one thread, no restrict": lambda: may_alias(x, y, out, n),
+        "one thread": lambda: one_thread(x, y, out, n),
+        "one block": lambda: one_block(x, y, out, n),
+        "many blocks": lambda: many_blocks(x, y, out, n),
+        "grid-stride": lambda: grid_stride(x, y, out, n),
+        "CuPy": ct.vendor.add(x, y, out),
+    },
+    bytes=bytes_moved,
+    name="add",
+    rounds=3,  # the slow ones vary little; the fast ones run many times a round
+)
 
 # %% resources
 ct.show(add_may_alias.resources(block=1))
@@ -126,50 +299,23 @@ ct.show(add_one_thread.resources(block=1))
 ct.show(add_many_blocks.resources(block=block))
 ct.show(add_grid_stride.resources(block=block))
 
-# %% bench
-out = ct.empty(n, "float32")
-ct.bench(
-    {
-        "one-thread, no restrict": lambda: may_alias(x, y, out, slow_n),
-        "one-thread": lambda: one_thread(x, y, out, slow_n),
-        "one-block": lambda: one_block(x, y, out, slow_n),
-        "many-blocks": lambda: many_blocks(x, y, out, n),
-        "grid-stride": lambda: grid_stride(x, y, out, n),
-        "CuPy": ct.vendor.add(x, y, out),
-    },
-    bytes=bytes_moved,
-    name="add",
-    rounds=3,  # the slow ones vary little; the fast ones run many times in each round
-)
-
-# %% walks
-walks = ct.bench(
-    {"far apart": far, "next sector": walk(8), "next word": walk(1)},
-    rounds=15,
-    name=f"{steps} loads, one after another",
-)
-ns = {
-    name: 1e3 * walks[name].median_us / steps for name in ("far apart", "next sector", "next word")
-}
-ct.facts(
-    "one load",
-    {name: (each, "ns") for name, each in ns.items()}
-    | {
-        "n loads, word by word": (n * ns["next word"] / 1e6, "ms"),
-        "n / 16 loads, far apart": (n / 16 * ns["far apart"] / 1e6, "ms"),
-    },
-)
+# %% [markdown]
+# The counters of the last two kernels.
 
 # %% counters
 COUNTERS = [
     "gpu__time_duration.sum",
     "dram__bytes_read.sum",
     "dram__bytes_write.sum",
-    "dram__throughput.avg.pct_of_peak_sustained_elapsed",
     "sm__warps_active.avg.pct_of_peak_sustained_active",
     "smsp__inst_executed.sum",
 ]
-profile_kernels("start/first_optimization", ["add_many_blocks", "add_grid_stride"], COUNTERS)
+profiles = profile_kernels(
+    "start/first_optimization", ["add_many_blocks", "add_grid_stride"], COUNTERS
+)
+
+# %% [markdown]
+# The grid-stride kernel with any number of blocks.
 
 
 # %% blocks
@@ -179,35 +325,48 @@ def with_blocks(per_sm):
 
 ct.bench(
     {
-        "1 per SM": with_blocks(1),
-        "2 per SM": with_blocks(2),
-        "4 per SM": with_blocks(4),
-        "8 per SM": with_blocks(8),
-        "16 per SM": with_blocks(16),
-        "64 per SM": with_blocks(64),
-        "1 per 256 elements": lambda: add_grid_stride(
-            x, y, out, n, grid=ct.cdiv(n, block), block=block
-        ),
+        f"{per_sm} per SM": with_blocks(per_sm)
+        for per_sm in (1, 2, 4, 8, 16, 64)
     },
     bytes=bytes_moved,
     name="grid-stride, blocks of 256 threads",
 )
 
+# %% [markdown]
+# How long must an array be before its bytes decide the time?
+
+
+# %% lengths
+def add_first(m):
+    return lambda: many_blocks(x, y, out, m)
+
+
+sizes = [m for m in (1_000, 10_000, 100_000, 1_000_000, 10_000_000) if m <= n]
+ct.bench(
+    {f"n = {m}": add_first(m) for m in sizes},
+    bytes={f"n = {m}": 12 * m for m in sizes},
+    name="many blocks, by the length of the array",
+)
+
+# %% [markdown]
+# Whole programs by the host's clock, copies included.
+
 
 # %% end-to-end
 def milliseconds(call, *args, rounds=3):
-    """Least time of call(*args) on the host's clock; it must end by waiting for the GPU."""
+    """Least time of call(*args), which ends by waiting for the GPU."""
     times = []
     for _ in range(rounds):
-        start = perf_counter()
+        begin = perf_counter()
         call(*args)
-        times.append(1e3 * (perf_counter() - start))
+        times.append(1e3 * (perf_counter() - begin))
     return min(times)
 
 
-def program(add, n):
-    x, y, out = ct.to_device(x_host[:n]), ct.to_device(y_host[:n]), ct.empty(n, "float32")
-    add(x, y, out, n)
+def program(way):
+    x, y = ct.to_device(x_host), ct.to_device(y_host)
+    out = ct.empty(n, "float32")
+    way(x, y, out, n)
     out.get()
 
 
@@ -216,13 +375,19 @@ def copies():
     ct.to_device(y_host).get()
 
 
+times = {
+    "one thread": milliseconds(program, one_thread),
+    "one block": milliseconds(program, one_block),
+    "many blocks": milliseconds(program, many_blocks),
+    "copies alone": milliseconds(copies),
+    "NumPy, no GPU": milliseconds(lambda: x_host + y_host),
+}
+ct.facts("whole program", {name: (time, "ms") for name, time in times.items()})
+kernels = bench["one thread"].median_us / bench["many blocks"].median_us
 ct.facts(
-    "whole program",
+    "how many times as fast with many blocks as with one thread",
     {
-        "one-thread": (milliseconds(program, one_thread, slow_n), "ms"),
-        "one-block": (milliseconds(program, one_block, slow_n), "ms"),
-        "many-blocks": (milliseconds(program, many_blocks, n), "ms"),
-        "copies alone": (milliseconds(copies), "ms"),
-        "NumPy, no GPU": (milliseconds(lambda: x_host + y_host), "ms"),
+        "the kernel": kernels,
+        "the whole program": times["one thread"] / times["many blocks"],
     },
 )

@@ -4,82 +4,107 @@
 #     title: {en: "First optimization: solutions", zh: "第一次优化：参考答案"}
 #     requires: sm_75
 #     timeout_s: 120
+#     sizes: {length: [50000000, 100003]}
 # ---
-
 # %% [markdown]
-# Four elements per load, and how long an array must be before bandwidth is what counts.
+# Solutions to the exercises of the chapter on the first optimization.
 
-# %% setup
-import cudatut as ct
-
-n, largest = ct.size((10_000_000, 100_000_000), (100_003, 100_003))
-rng = ct.rng(0)
-x_host = rng.random(largest, dtype="float32")
-y_host = rng.random(largest, dtype="float32")
-x, y = ct.to_device(x_host), ct.to_device(y_host)
-many_blocks = ct.Kernel("start/first_optimization.cu", "add_many_blocks")
+# %% given-1
+import numpy as np
+import pycuda.autoprimaryctx
+import pycuda.driver as cuda
+from pycuda.compiler import SourceModule
 
 # %% solution-1
-add4 = ct.Kernel(
-    """
-extern "C" __global__ void add4(const float* __restrict__ x, const float* __restrict__ y,
-                                float* __restrict__ out, int n) {
-  int i = 4 * (blockIdx.x * blockDim.x + threadIdx.x);
-  if (i + 3 < n) {  // four whole elements: one 16-byte load per array
-    float4 a = *reinterpret_cast<const float4*>(x + i);
-    float4 b = *reinterpret_cast<const float4*>(y + i);
-    *reinterpret_cast<float4*>(out + i) =
-        make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
-  } else {
-    for (; i < n; ++i) out[i] = x[i] + y[i];  // the last one to three, or none
-  }
+module = SourceModule("""
+__global__ void scale(float a, float *x, int n) {
+  size_t stride = (size_t)gridDim.x * blockDim.x;
+  size_t first = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+  for (size_t i = first; i < n; i += stride) x[i] = a * x[i];
 }
-""",
-    "add4",
-)
+""")
+scale = module.get_function("scale")
 
+# %% check-1
+import cudatut as ct
 
-def four_each(x, y, out, n):
-    add4(x, y, out, n, grid=ct.cdiv(ct.cdiv(n, 4), 256), block=256)
+a = np.float32(1.5)
+for n in ct.RAGGED:
+    for blocks, threads in ((1, 32), (3, 100), (7000, 256)):
+        x = ct.rng(n).standard_normal(n, dtype=np.float32)
+        d_x = ct.to_device(x)
+        scale(a, d_x, np.int32(n), grid=(blocks, 1), block=(threads, 1, 1))
+        ct.check(d_x, a * x, name=f"n={n}, {blocks} blocks of {threads}")
 
-
-for m in sorted({n, largest, *ct.RAGGED}):
-    out = ct.empty(m, "float32")
-    four_each(x[:m], y[:m], out, m)
-    ct.check(out, x_host[:m] + y_host[:m], name=f"add4, n={m}")
-
-# %% bench-1
-out = ct.empty(largest, "float32")
-
-
-def compare(m):
-    ct.bench(
-        {
-            "many-blocks": lambda: many_blocks(x, y, out, m, grid=ct.cdiv(m, 256), block=256),
-            "add4": lambda: four_each(x, y, out, m),
-            "CuPy": ct.vendor.add(x[:m], y[:m], out[:m]),
-        },
-        bytes=3 * 4 * m,
-        name=f"four elements per thread, n = {m:_}",
-    )
-
-
-compare(n)
-compare(largest)
-
+# %% given-2
+import numpy as np
+import pycuda.autoprimaryctx
+import pycuda.driver as cuda
+from pycuda.compiler import SourceModule
 
 # %% solution-2
-def add_first(m):
-    return lambda: many_blocks(x, y, out, m, grid=ct.cdiv(m, 256), block=256)
+module = SourceModule("""
+__global__ void add2(const float *x, const float *y, float *out, int n) {
+  size_t stride = (size_t)gridDim.x * blockDim.x;
+  size_t first = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+  for (size_t i = first; i < n; i += 2 * stride) {
+    size_t j = i + stride;
+    if (j < n) {
+      float a = x[i], b = y[i], c = x[j], d = y[j];
+      out[i] = a + b;
+      out[j] = c + d;
+    } else {
+      out[i] = x[i] + y[i];
+    }
+  }
+}
+""")
+add2 = module.get_function("add2")
+
+# %% check-2
+import cudatut as ct
+
+for n in (*ct.RAGGED, 4096):
+    x, y = ct.rng(n).standard_normal((2, n), dtype=np.float32)
+    d_x, d_y = ct.to_device(x), ct.to_device(y)
+    for blocks in (1, 5, 200):
+        out = ct.empty(n, "float32")
+        add2(d_x, d_y, out, np.int32(n), grid=(blocks, 1), block=(128, 1, 1))
+        ct.check(out, x + y, name=f"n={n}, {blocks} blocks")
+
+# %% [markdown]
+# What does it gain? The loops with one and with two elements in each turn, on long arrays and with the same grid.
+
+# %% bench-2
+module = SourceModule("""
+__global__ void add1(const float *x, const float *y, float *out, int n) {
+  size_t stride = (size_t)gridDim.x * blockDim.x;
+  size_t first = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+  for (size_t i = first; i < n; i += stride) out[i] = x[i] + y[i];
+}
+""")
+add1 = module.get_function("add1")
+
+length = 50_000_000
+x, y = ct.rng(0).standard_normal((2, length), dtype=np.float32)
+d_x, d_y, out = ct.to_device(x), ct.to_device(y), ct.empty(length, "float32")
+shape = {"grid": (64 * ct.device().sm_count, 1), "block": (256, 1, 1)}
 
 
-sizes = [m for m in (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000) if m <= largest]
-for m in sizes:
-    ct.poison(out)
-    add_first(m)()
-    ct.check(out[:m], x_host[:m] + y_host[:m], name=f"n={m}")
+def launch(kernel):
+    return lambda: kernel(d_x, d_y, out, np.int32(length), **shape)
+
+
 ct.bench(
-    {f"n={m}": add_first(m) for m in sizes},
-    bytes={f"n={m}": 3 * 4 * m for m in sizes},
-    name="length of the array",
+    {
+        "one element in each turn": launch(add1),
+        "two elements in each turn": launch(add2),
+        "copy": lambda: cuda.memcpy_dtod(out.gpudata, d_x.gpudata, x.nbytes),
+    },
+    bytes={
+        "one element in each turn": 12 * length,
+        "two elements in each turn": 12 * length,
+        "copy": 8 * length,
+    },
+    name=f"n = {length}",
 )

@@ -7,7 +7,7 @@
 __global__ void hello() { printf("Hello from the GPU\n"); }
 
 int main() {
-  hello<<<1, 1>>>();                       // one thread; the call returns at once
+  hello<<<1, 1>>>();  // one thread; the call returns at once
   cudaError_t error = cudaGetLastError();  // was the launch accepted?
   if (error == cudaSuccess) {
     error = cudaDeviceSynchronize();  // wait for the GPU

@@ -93,7 +93,15 @@ from cudatut import paths
 source = paths.resolve_source("start/hello.cu")
 paths.note_read(source)
 with tempfile.TemporaryDirectory() as folder:
-    subprocess.run(["nvcc", "-arch=native", source, "-o", f"{folder}/hello"], check=True)
-    printed = subprocess.run([f"{folder}/hello"], capture_output=True, text=True, check=True)
+    subprocess.run(
+        ["nvcc", "-arch=native", source, "-o", f"{folder}/hello"], check=True
+    )
+    printed = subprocess.run(
+        [f"{folder}/hello"], capture_output=True, text=True, check=True
+    )
 print(printed.stdout)
-ct.check(np.array([printed.stdout.count("Hello from the GPU\n")]), np.array([1]), name="lines")
+ct.check(
+    np.array([printed.stdout.count("Hello from the GPU\n")]),
+    np.array([1]),
+    name="lines",
+)

@@ -38,7 +38,11 @@ assert child.returncode == 0, child.stderr
 lines = child.stdout.splitlines()
 ct.check(np.array([len(lines)]), np.array([10]), name="lines")
 numbers = [[int(word) for word in line.split()] for line in lines]
-ct.check(np.array(numbers), np.array([[i, i * i] for i in range(1, 11)]), name="numbers")
+ct.check(
+    np.array(numbers),
+    np.array([[i, i * i] for i in range(1, 11)]),
+    name="numbers",
+)
 
 # %% given-2
 EXPECTED = 4006945921  # state after 50,000,000 steps, computed on the CPU

@@ -49,9 +49,10 @@ def one_launch():
 
 
 times = [one_launch() for _ in range(22)]
-print("            host, no wait   host, waits      events")
-print("first launch   %7.1f us    %7.1f us  %7.1f us" % times[0])
-print("median         %7.1f us    %7.1f us  %7.1f us" % tuple(np.median(times[1:], axis=0)))
+rows = {"first launch": times[0], "median": np.median(times[1:], axis=0)}
+print("in us         no wait     waits    events")
+for name, row in rows.items():
+    print(f"{name:12}", *(f"{us:9.1f}" for us in row))
 out = cuda.from_device(d_out, n, np.float32)
 print("correct:", np.array_equal(out, x + y))
 
@@ -94,14 +95,15 @@ from cudatut import catalog
 text = catalog.get("start/profiling_waits").path.read_text(encoding="utf-8")
 copy_back = "cuda.memcpy_dtoh("
 waiting = ct.trace(
-    source=text.replace(copy_back, f"cuda.Context.synchronize()\n{copy_back}"), rows=5
+    source=text.replace(copy_back, f"cuda.Context.synchronize()\n{copy_back}"),
+    rows=5,
 )
 
 # %% try-2
 n, shape = 10_000, {"grid": ((10_000 + 255) // 256, 1), "block": (256, 1, 1)}
 times = [one_launch() for _ in range(22)]
-print("            host, no wait   host, waits      events")
-print("median         %7.1f us    %7.1f us  %7.1f us" % tuple(np.median(times[1:], axis=0)))
+print("in us         no wait     waits    events")
+print(f"{'median':12}", *(f"{us:9.1f}" for us in np.median(times[1:], axis=0)))
 
 # %% [markdown]
 # Checks and timings by the book's own tools: the kernel at other lengths, then its time behind an emptied cache.
@@ -110,7 +112,14 @@ print("median         %7.1f us    %7.1f us  %7.1f us" % tuple(np.median(times[1:
 for m in ct.RAGGED:
     a, b = (ct.rng(seed).standard_normal(m, dtype="float32") for seed in (1, 2))
     d_a, d_b, result = ct.to_device(a), ct.to_device(b), ct.empty(m, "float32")
-    add(d_a, d_b, result, np.int32(m), grid=(ct.cdiv(m, 256), 1), block=(256, 1, 1))
+    add(
+        d_a,
+        d_b,
+        result,
+        np.int32(m),
+        grid=(ct.cdiv(m, 256), 1),
+        block=(256, 1, 1),
+    )
     ct.check(result, a + b, name=f"add, n = {m}")
 
 # %% bench-add
@@ -153,7 +162,12 @@ extern "C" __global__ void wait_ns(long long ns) {
     "wait_ns",
 )
 tries = 20
-CLOCKS = ("host, no wait", "host, waits", "events, idle GPU", "events, busy GPU")
+CLOCKS = (
+    "host, no wait",
+    "host, waits",
+    "events, idle GPU",
+    "events, busy GPU",
+)
 
 
 def clocks(launch):
@@ -194,7 +208,9 @@ def clocks(launch):
 
 def adding(m):
     grid = (ct.cdiv(m, 256), 1)
-    return lambda: add(d_x, d_y, d_out, np.int32(m), grid=grid, block=(256, 1, 1))
+    return lambda: add(
+        d_x, d_y, d_out, np.int32(m), grid=grid, block=(256, 1, 1)
+    )
 
 
 # %% clocks
@@ -233,7 +249,9 @@ def launch_and_wait():
 cuda.Context.synchronize()
 first = microseconds(launch_and_wait)
 pair = np.median([microseconds(launch_and_wait) for _ in range(rounds)])
-many = microseconds(lambda: [empty.prepared_call((1, 1), (1, 1, 1)) for _ in range(train)])
+many = microseconds(
+    lambda: [empty.prepared_call((1, 1), (1, 1, 1)) for _ in range(train)]
+)
 cuda.Context.synchronize()
 ct.facts(
     "an empty kernel",
@@ -268,13 +286,18 @@ def copy_ms(destination):
 
 
 milliseconds = {
-    "np.empty, not written yet": copy_ms(lambda: np.empty(destination_n, "float32")),
+    "np.empty, not written yet": copy_ms(
+        lambda: np.empty(destination_n, "float32")
+    ),
     "written before": copy_ms(lambda: written),
     "page-locked": copy_ms(lambda: locked),
 }
 ct.table(
     "device to host, 40 MB",
-    {name: {"time": ms, "rate": 4 * destination_n / ms / 1e6} for name, ms in milliseconds.items()},
+    {
+        name: {"time": ms, "rate": 4 * destination_n / ms / 1e6}
+        for name, ms in milliseconds.items()
+    },
     corner="host memory",
     units={"time": "ms", "rate": "GB/s"},
 )

@@ -1,14 +1,16 @@
-// Which thread am I: every kernel writes down who ran it, so that NumPy can check the formulas.
+// Which thread am I: every kernel writes down who ran it, and NumPy checks it.
 //
-//   what_is_my_id      1-D grid, 1-D block: block, thread, warp, lane, global id
-//   what_is_my_id_2d   2-D grid, 2-D block: pixel index beside linear thread id
-//   what_is_my_id_3d   3-D grid, 3-D block: the warp by formula beside the warp the hardware formed
+//   what_is_my_id      one dimension: block, thread, warp, lane, global id
+//   what_is_my_id_2d   two dimensions: pixel index beside thread number
+//   what_is_my_id_3d   three dimensions: warp by formula, and of the hardware
 //   arrival            in which order do blocks start, and on which SM
-//   warp_arrival       in which order do the warps of one block get past a barrier
+//   warp_arrival       in which order do the warps of a block pass a barrier
 
 // --8<-- [start:one-dimension]
-extern "C" __global__ void what_is_my_id(int* __restrict__ block, int* __restrict__ thread,
-                                         int* __restrict__ warp, int* __restrict__ lane,
+extern "C" __global__ void what_is_my_id(int* __restrict__ block,
+                                         int* __restrict__ thread,
+                                         int* __restrict__ warp,
+                                         int* __restrict__ lane,
                                          int* __restrict__ global_id, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;  // the last block may reach past the end
@@ -21,18 +23,22 @@ extern "C" __global__ void what_is_my_id(int* __restrict__ block, int* __restric
 // --8<-- [end:one-dimension]
 
 // --8<-- [start:two-dimensions]
-extern "C" __global__ void what_is_my_id_2d(int* __restrict__ pixel, int* __restrict__ linear,
-                                            int* __restrict__ warp, int* __restrict__ lane,
-                                            int width, int height) {
+extern "C" __global__ void what_is_my_id_2d(int* __restrict__ pixel,
+                                            int* __restrict__ linear,
+                                            int* __restrict__ warp,
+                                            int* __restrict__ lane, int width,
+                                            int height) {
   const int x = blockIdx.x * blockDim.x + threadIdx.x;
   const int y = blockIdx.y * blockDim.y + threadIdx.y;
   if (x >= width || y >= height) return;
 
-  const int p = y * width + x;                                  // where is my pixel?
-  const int in_block = threadIdx.y * blockDim.x + threadIdx.x;  // who am I in my block?
-  const int block = blockIdx.y * gridDim.x + blockIdx.x;        // which block is mine?
+  const int p = y * width + x;  // where is my pixel?
+  // Who am I in my block, and which block is mine?
+  const int in_block = threadIdx.y * blockDim.x + threadIdx.x;
+  const int block = blockIdx.y * gridDim.x + blockIdx.x;
   pixel[p] = p;
-  linear[p] = block * (blockDim.x * blockDim.y) + in_block;  // who am I in the grid?
+  // Who am I in the grid?
+  linear[p] = block * (blockDim.x * blockDim.y) + in_block;
   warp[p] = in_block / 32;
   lane[p] = in_block % 32;
 }
@@ -53,28 +59,32 @@ __device__ int sm_id() {
 // --8<-- [end:hardware]
 
 // --8<-- [start:three-dimensions]
-extern "C" __global__ void what_is_my_id_3d(int* __restrict__ linear, int* __restrict__ lane,
+extern "C" __global__ void what_is_my_id_3d(int* __restrict__ linear,
+                                            int* __restrict__ lane,
                                             int* __restrict__ leader) {
   const int threads = blockDim.x * blockDim.y * blockDim.z;
-  const int block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
-  const int in_block = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+  const int block =
+      (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+  const int in_block =
+      (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
 
-  // The lanes that exist in my warp: all 32, or fewer in the last warp of the block.
+  // The lanes in my warp: all 32, or fewer in the last warp of the block.
   const int lanes = min(32, threads - in_block / 32 * 32);
   const unsigned int mask = 0xffffffffu >> (32 - lanes);
 
   const int i = block * threads + in_block;
   linear[i] = i;
-  lane[i] = lane_id();                         // asked of the hardware, not computed
-  leader[i] = __shfl_sync(mask, in_block, 0);  // the thread that really sits in lane 0
+  lane[i] = lane_id();  // asked of the hardware, not computed
+  leader[i] = __shfl_sync(mask, in_block, 0);  // the thread in lane 0
 }
 // --8<-- [end:three-dimensions]
 
 // --8<-- [start:arrival]
-extern "C" __global__ void arrival(int* __restrict__ counter, int* __restrict__ order,
+extern "C" __global__ void arrival(int* __restrict__ counter,
+                                   int* __restrict__ order,
                                    int* __restrict__ sm) {
   if (threadIdx.x != 0) return;
-  const int ticket = atomicAdd(counter, 1);  // 0 for the first block that gets here
+  const int ticket = atomicAdd(counter, 1);  // 0: the first block to get here
   order[ticket] = blockIdx.x;
   sm[blockIdx.x] = sm_id();
 }

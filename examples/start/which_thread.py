@@ -32,14 +32,8 @@ who_am_i = module.get_function("who_am_i")
 length, threads = 10, 4
 blocks = (length + threads - 1) // threads  # rounded up: 3
 block, thread, element = np.zeros((3, length), np.int32)
-who_am_i(
-    cuda.Out(block),
-    cuda.Out(thread),
-    cuda.Out(element),
-    np.int32(length),
-    grid=(blocks, 1),
-    block=(threads, 1, 1),
-)
+arrays = cuda.Out(block), cuda.Out(thread), cuda.Out(element)
+who_am_i(*arrays, np.int32(length), grid=(blocks, 1), block=(threads, 1, 1))
 
 print("element  block  thread")
 for row in zip(element, block, thread):
@@ -57,9 +51,7 @@ from pycuda.compiler import SourceModule
 module = SourceModule("""
 __global__ void add(const float *x, const float *y, float *out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) {
-    out[i] = x[i] + y[i];
-  }
+  if (i < n) out[i] = x[i] + y[i];
 }
 """)
 add = module.get_function("add")
@@ -95,7 +87,9 @@ print(np.count_nonzero(out != x + y), "elements are wrong")
 for threads in (8, 3):
     blocks = (length + threads - 1) // threads
     idle = blocks * threads - length
-    print(threads, "threads:", blocks, "blocks,", idle, "threads without element")
+    print(
+        threads, "threads:", blocks, "blocks,", idle, "threads without element"
+    )
 
 # %% try-2
 out[:] = 0
@@ -199,7 +193,9 @@ ct.facts(
     {
         "blocks": blocks,
         "launches": launches,
-        "launches in order 0, 1, 2, ...": sum(bool((np.diff(o) == 1).all()) for o in orders),
+        "launches in order 0, 1, 2, ...": sum(
+            bool((np.diff(o) == 1).all()) for o in orders
+        ),
         "different orders": len({o.tobytes() for o in orders}),
         "launch 0 begins": " ".join(map(str, orders[0][:8])),
         "launch 1 begins": " ".join(map(str, orders[1][:8])),
@@ -260,9 +256,15 @@ for (width, height), block in (
     ((1111, 1001), (32, 4)),
 ):
     grid = ct.cdiv(width, block[0]), ct.cdiv(height, block[1])
-    written = np.stack([array.get() for array in ids_2d(width, height, grid, block)])
+    written = np.stack(
+        [array.get() for array in ids_2d(width, height, grid, block)]
+    )
     expected = np.stack(expected_ids_2d(width, height, grid, block))
-    ct.check(written, expected, name=f"{width} x {height}, grid {grid}, block {block}")
+    ct.check(
+        written,
+        expected,
+        name=f"{width} x {height}, grid {grid}, block {block}",
+    )
 
 # %% [markdown]
 # Three dimensions: the number of a thread by formula, beside the warp and the lane that the hardware gives it.
@@ -278,13 +280,19 @@ for grid, block in (
     ((4, 1, 2), (1, 1, 64)),
 ):
     per_block, blocks = int(np.prod(block)), int(np.prod(grid))
-    linear, lane, leader = (ct.empty(blocks * per_block, "int32") for _ in range(3))
+    linear, lane, leader = (
+        ct.empty(blocks * per_block, "int32") for _ in range(3)
+    )
     what_is_my_id_3d(linear, lane, leader, grid=grid, block=block)
     everyone = np.arange(blocks * per_block)
     in_block = everyone % per_block
-    ct.check(linear, everyone, name=f"thread number, grid {grid}, block {block}")
+    ct.check(
+        linear, everyone, name=f"thread number, grid {grid}, block {block}"
+    )
     ct.check(lane, in_block % 32, name=f"lane of the hardware, block {block}")
-    ct.check(leader, in_block // 32 * 32, name=f"thread in lane 0, block {block}")
+    ct.check(
+        leader, in_block // 32 * 32, name=f"thread in lane 0, block {block}"
+    )
 
 # %% [markdown]
 # When is the index of a pixel the same as the number of its thread?
@@ -298,7 +306,9 @@ for grid, block in (
     ((4, 4), (32, 1)),
 ):
     width, height = grid[0] * block[0], grid[1] * block[1]
-    pixel, linear, *_ = (array.get() for array in ids_2d(width, height, grid, block))
+    pixel, linear, *_ = (
+        array.get() for array in ids_2d(width, height, grid, block)
+    )
     differ[f"grid {grid}, block {block}"] = {
         "threads": pixel.size,
         "differ": int((pixel != linear).sum()),
@@ -306,7 +316,8 @@ for grid, block in (
 ct.table("pixel index and thread number", differ, corner="launch")
 
 # %% when-they-agree
-shapes = list(itertools.product(range(1, 4), repeat=4))  # extents of grid and block
+# The extents of grid and block, each from 1 to 3.
+shapes = list(itertools.product(range(1, 4), repeat=4))
 agree = []
 for gx, gy, bx, by in shapes:
     numbers = ids_2d(gx * bx, gy * by, (gx, gy), (bx, by))

@@ -15,9 +15,9 @@ def wrapped(whole: float = 2.35, kernel: float = 1.41, source: str = "") -> str:
     s = Svg(660, 190)
     x = left
     parts = (
-        (before, "c0", tr("allocate, copy in", "分配、拷入")),
+        (before, "c0", tr("allocate, copy in", "分配、复制到 GPU")),
         (kernel, "c2", tr(f"kernel {kernel} ms", f"kernel {kernel} ms")),
-        (after, "c0", tr("copy out", "拷出")),
+        (after, "c0", tr("copy out", "复制回来")),
     )
     edges = [x]
     for length, cls, label in parts:
@@ -41,7 +41,7 @@ def wrapped(whole: float = 2.35, kernel: float = 1.41, source: str = "") -> str:
     s.text(left, 170, source, "muted", "start")
     alt = tr(
         f"A bar of {whole} ms: allocation and copies on both sides of a kernel of {kernel} ms.",
-        f"一条 {whole} ms 的时间条：{kernel} ms 的 kernel，前后是分配和拷贝。",
+        f"一条 {whole} ms 的时间条：{kernel} ms 的 kernel，前后是分配和复制。",
     )
     caption = tr(
         f"{100 * (whole - kernel) / whole:.0f} % of what was timed is not the kernel. How the rest divides into its two parts is not known.",

@@ -20,7 +20,7 @@ def memcpy_wait(kernel_ms: float, copy_ms: float, source: str = "") -> str:
     end = _LEFT + scale * kernel_ms
     host, device = tr("host", "主机"), tr("GPU", "GPU")
     kernel_text = tr(f"kernel {kernel_ms:g} ms", f"kernel {kernel_ms:g} ms")
-    copy = tr("copy", "拷贝")
+    copy = tr("copy", "复制")
 
     def lanes(y: float, title: str) -> None:
         s.text(0, y, title, "bold", "start")
@@ -46,7 +46,7 @@ def memcpy_wait(kernel_ms: float, copy_ms: float, source: str = "") -> str:
         f"Two timelines. In both the GPU runs a kernel of {kernel_ms:g} ms and then a copy of {copy_ms:g} ms. "
         f"Without a synchronize the host spends {total:g} ms inside memcpy; with one it spends {kernel_ms:g} ms "
         f"in the synchronize and {copy_ms:g} ms in memcpy.",
-        f"两条时间线。GPU 上都是先执行 {kernel_ms:g} ms 的 kernel，再做 {copy_ms:g} ms 的拷贝。"
+        f"两条时间线。GPU 上都是先执行 {kernel_ms:g} ms 的 kernel，再做 {copy_ms:g} ms 的复制。"
         f"不同步时，主机在 memcpy 里停留 {total:g} ms；加上同步后，{kernel_ms:g} ms 记在同步上，memcpy 只占 {copy_ms:g} ms。",
     )
     caption = tr(
