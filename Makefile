@@ -30,7 +30,7 @@ help:
 	@sed -n 's/^#   make/  make/p' Makefile
 
 site:
-	@$(call with,site); $$py -m cudatut.site build; $$py -m cudatut.site serve --port $(PORT)
+	@$(call with,site); $$py -m cudatut.site build --serve --port $(PORT)
 
 build:
 	@$(call with,site); $$py -m cudatut.site build
@@ -49,7 +49,7 @@ sanitize:
 	@$(call with,gpu); $$py -m cudatut sanitize $(NAME)
 
 doctor:
-	@$(call with,gpu); $$py -m cudatut doctor
+	@$(call with,doctor); $$py -m cudatut doctor
 
 # Fails where there is no GPU, instead of skipping.
 test-gpu:

@@ -93,7 +93,7 @@ def gpu_lacks(requires: str) -> str | None:
     """
     from cudatut.gpu import supports
 
-    if why_no_gpu():
+    if _driver() is None or why_no_gpu():
         return None
     name, capability = _name_and_capability(0)
     if supports(capability, requires):

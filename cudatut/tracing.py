@@ -6,7 +6,7 @@ host stood in which call, with the part of it during which the GPU was busy with
 """
 
 import ctypes
-import importlib
+import importlib.util
 import json
 import re
 import subprocess
@@ -478,8 +478,8 @@ def trace(
     from .results import show
 
     try:
-        if tool.recording() or _has_gpu():
-            _cupti()
+        if (tool.recording() or _has_gpu()) and importlib.util.find_spec("cupti") is None:
+            raise ToolMissing(f"tracing needs cupti-python: {_install_advice()}")
         with tempfile.TemporaryDirectory(prefix="cudatut-") as folder:
             if source is not None:
                 path = Path(folder, "program.py")
@@ -538,30 +538,28 @@ def _show(found: Trace, rows: int) -> None:
             "average": round(row.average_ms, 4),
         }
 
-    units = dict.fromkeys(("total", "average", "waiting for the GPU"), "ms")
+    units = {"total": "ms", "average": "ms"}
     if found.gpu:
+        copied = {row.name: None if row.bytes is None else row.bytes / 1e6 for row in found.gpu}
         table(
             "GPU work",
-            {
-                row.name: times(row) | {"MB": round((row.bytes or 0) / 1e6, 3)}
-                for row in found.gpu[:rows]
-            },
+            {row.name: times(row) | {"MB": copied[row.name]} for row in found.gpu[:rows]},
             corner="kernel or copy",
-            units={**units, "MB": "MB"},
+            units=units | {"MB": "MB"},
         )
     if found.api:
+        waits = {
+            row.name: {
+                "waiting for the GPU": round(row.waiting_ms, 4),
+                "waited for": row.waited_for or None,
+            }
+            for row in found.api
+        }
         table(
             "API calls",
-            {
-                row.name: times(row)
-                | {
-                    "waiting for the GPU": round(row.waiting_ms, 4),
-                    "waited for": row.waited_for or "-",
-                }
-                for row in found.api[:rows]
-            },
+            {row.name: times(row) | waits[row.name] for row in found.api[:rows]},
             corner="call",
-            units=units,
+            units=units | {"waiting for the GPU": "ms"},
         )
 
 

@@ -1,9 +1,10 @@
 """Make or mend the virtual environment that `make` uses, and print the Python to run.
 
-    python3 requirements/venv.py FOLDER site|test|gpu
+    python3 requirements/venv.py FOLDER site|test|gpu|doctor
 
 An empty FOLDER means: use this interpreter as it is and install nothing. For `gpu` the same holds
-when this interpreter already has everything that recording and building need.
+when this interpreter already has everything that recording and building need; and where there is no
+GPU it says so at once, rather than after it has compiled PyCUDA. `doctor` installs nothing at all.
 
 Everything comes from a lock file, each download checked against the hashes in it; the project is
 then installed in place (editable, without dependencies). Nothing is done when the lock, the project
@@ -13,6 +14,7 @@ Only the standard library, and syntax that Python 3.6 can read: an old Python mu
 below rather than a SyntaxError.
 """
 
+import ctypes
 import hashlib
 import importlib.util
 import json
@@ -113,6 +115,22 @@ def build_env():
     return None  # pip says what is missing, and `python -m cudatut doctor` how to get it
 
 
+def require_gpu():
+    """PyCUDA takes minutes to compile, and without a GPU there is no use for it."""
+    try:
+        driver = ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
+    except OSError:
+        fail("this needs an NVIDIA GPU, and there is no driver here. make doctor says more.")
+    count = ctypes.c_int(0)
+    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) or not count.value:
+        fail("this needs an NVIDIA GPU, and the driver shows none. make doctor says more.")
+
+
+def interpreter_of(folder):
+    scripts = ("Scripts", "python.exe") if os.name == "nt" else ("bin", "python")
+    return os.path.join(ROOT, folder, *scripts)
+
+
 def describe_in_place():
     """Let an interpreter in which the project is not installed find MkDocs' plugin `cudatut`.
 
@@ -144,8 +162,7 @@ def set_up(folder, kind):
     """The path of the environment's Python, after making `folder` hold what `kind` needs."""
     check_this_python()
     folder = os.path.join(ROOT, folder)
-    scripts = ("Scripts", "python.exe") if os.name == "nt" else ("bin", "python")
-    python = os.path.join(folder, *scripts)
+    python = interpreter_of(folder)
     stamp_path = os.path.join(folder, "cudatut-stamp.json")
     try:
         with open(stamp_path) as file:
@@ -180,9 +197,18 @@ def set_up(folder, kind):
 
 
 def main():
-    if len(sys.argv) != 3 or sys.argv[2] not in CONTAINS:
-        fail("usage: venv.py FOLDER %s" % "|".join(CONTAINS))
+    if len(sys.argv) != 3 or sys.argv[2] not in [*CONTAINS, "doctor"]:
+        fail("usage: venv.py FOLDER %s|doctor" % "|".join(CONTAINS))
     folder, kind = sys.argv[1:]
+    if kind == "gpu":
+        require_gpu()
+    if kind == "doctor":  # needs no package, and must speak where nothing can be installed
+        there = folder and works(interpreter_of(folder))
+        if not there or all(map(importlib.util.find_spec, GPU_NEEDS)):
+            folder = ""
+        else:
+            print(interpreter_of(folder))
+            return
     if kind == "gpu" and folder and all(map(importlib.util.find_spec, GPU_NEEDS)):
         say("using %s, which has everything that is needed" % sys.executable)
         folder = ""

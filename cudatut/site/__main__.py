@@ -139,21 +139,33 @@ class Handler(SimpleHTTPRequestHandler):
         pass  # the address is all that a reader needs to see
 
 
-def server(out: Path, port: int = PORT) -> ThreadingHTTPServer:
-    """A server of the built site, not yet running. Raises BuildError if there is no site or no port."""
-    if not (out / "index.html").is_file():
+class Server(ThreadingHTTPServer):
+    """Says nothing of a browser that closes a page before it has all of it."""
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
+def server(out: Path, port: int = PORT, built: bool = True) -> Server:
+    """A server of the site, its port taken, not yet running. Raises BuildError if there is no site or no port.
+
+    built: False for a site that is about to be built, so that a port that is taken costs no build.
+    """
+    if built and not (out / "index.html").is_file():
         raise BuildError(f"there is no site in {out}: build it with `python -m cudatut.site build`")
     try:
-        return ThreadingHTTPServer((HOST, port), partial(Handler, directory=str(out)))
-    except OSError as error:
+        return Server((HOST, port), partial(Handler, directory=str(out)))
+    except (OSError, OverflowError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         raise BuildError(
-            f"cannot listen on {HOST}:{port} ({error.strerror}); choose another with --port N"
+            f"cannot listen on {HOST}:{port} ({reason}); choose another with --port N"
         ) from error
 
 
-def serve(out: Path, port: int = PORT) -> None:
+def serve(running: Server) -> None:
     """Serve the built site until Ctrl-C."""
-    with server(out, port) as running:
+    with running:
         address = f"http://{HOST}:{running.server_address[1]}/"
         print(f"English  {address}\n中文     {address}zh/\nCtrl-C ends.", flush=True)
         try:
@@ -205,18 +217,24 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         out = (args.out or root / "site").resolve()
         failed = failures.names() if args.command == "build" and args.live else []
+        running = None
+        if args.command == "serve" or args.serve:
+            running = server(out, args.port, built=args.command == "serve")
         if args.command == "build":
             print("Building English and Chinese ...", flush=True)
             seconds = build(root, out, "live" if args.live else "strict")
             print(f"Built {out} in {seconds:.1f} s.", flush=True)
             for name in failed:
                 print(f"without the outputs of {name}: {failures.reason(name)}", file=sys.stderr)
-        if args.command == "serve" or args.serve:
-            serve(out, args.port)
+        if running:
+            serve(running)
         return 1 if failed else 0
     except CudatutError as error:
         print(error, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("\nInterrupted.", file=sys.stderr)
+        return 130
     return 0
 
 

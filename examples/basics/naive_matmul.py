@@ -51,7 +51,7 @@ __global__ void matmul(const float *__restrict__ A,
 """
 matmul = ct.Kernel(source, "matmul")
 
-m, n, k = 1000, 700, 500
+m, n, k = 500, 300, 200
 rng = ct.rng(0)
 A = rng.random((m, k), dtype="float32")
 B = rng.random((k, n), dtype="float32")
@@ -73,8 +73,8 @@ exact = A[:8, :40].astype("float64") @ B[:40, :8].astype("float64")
 ct.check(corner, exact, name="three loops", rtol=0, atol=tolerance)
 
 # %% [markdown]
-# What has to be done for 4096 x 4096 matrices, and what this takes at least at the
-# limits of this GPU.
+# What has to be done for 4096 x 4096 matrices, and what this takes at least at
+# the limits of this GPU.
 
 # %% counts
 n = 4096
@@ -118,8 +118,9 @@ ct.facts(
 )
 
 # %% [markdown]
-# Both kernels, in sizes that no block divides, without products and without rows. The
-# ladder of this part launches them, and knows how far a right result may be off.
+# Both kernels, in sizes that no block divides, without products and without
+# rows. The ladder of this part launches them and knows how far a right result may
+# be off.
 
 # %% check
 from ladder import LADDER, Matmul
@@ -188,8 +189,8 @@ ct.facts(
 )
 
 # %% [markdown]
-# Is the comparison fair? cuBLAS could round its operands to TF32, which is faster. Its
-# error tells.
+# Is the comparison fair? cuBLAS could round its operands to TF32, which is
+# faster. Its error tells.
 
 # %% vendor
 problem = Matmul(large, large, large)
@@ -230,8 +231,8 @@ if vendor:
     )
 
 # %% [markdown]
-# Both kernels need the same of an SM. What differs is which elements the 32 lanes of a
-# warp ask for together.
+# Both kernels need the same of an SM. What differs is which elements the 32 lanes
+# of a warp ask for together.
 
 # %% resources
 for name in ("naive_rows", "naive_columns"):
@@ -255,8 +256,8 @@ ct.table(
 )
 
 # %% [markdown]
-# The grid is rounded up in both directions. Rounded down, it leaves elements that
-# nobody writes.
+# The grid is rounded up in both directions. Rounded down, it leaves elements
+# that nobody writes.
 
 # %% edges
 m, n, k = 100, 70, 50
@@ -275,8 +276,8 @@ ct.facts(
 )
 
 # %% [markdown]
-# Right results, compared in three ways: with the product of NumPy by ==, with the
-# exact result and a fixed tolerance, and with the bound.
+# Right results, compared in three ways: with the product of NumPy by ==, with a
+# fixed tolerance, and with the bound.
 
 # %% equality-data
 terms = 16384

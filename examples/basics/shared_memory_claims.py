@@ -135,9 +135,8 @@ fixed, allotted, at_run_time = (
 if counted:
     rows = {}
     for name, (kernel, shared) in KINDS.items():
-        resources = ct.Kernel(FILE, kernel).resources(
-            block=(SIZE, SIZE), shared=shared
-        )  # fmt: skip
+        compiled, block = ct.Kernel(FILE, kernel), (SIZE, SIZE)
+        resources = compiled.resources(block=block, shared=shared)
         rows[name] = {
             "registers": resources.registers,
             "blocks per SM": resources.blocks_per_sm,

@@ -4,31 +4,56 @@
 #     title: {en: "Bank conflicts, predicted and counted", zh: "存储体冲突：先预测，再计数"}
 #     requires: sm_75
 #     timeout_s: 120
+#     sizes:
+#       n: [33554432, 16384, 1048576]
+#       warps: [32, 2]
+#       turns: [256, 1]
 # ---
 
 # %% [markdown]
-# Where lanes meet in a bank, computed from their addresses; then the third rung, where none do.
+# Where lanes meet in a bank, computed from their addresses; then the third
+# rung, where they do not. First that rung as a whole program.
+
+# %% program
+import numpy as np
+import cudatut as ct
+
+count = 1 << 20
+x = ct.to_device(ct.rng(0).standard_normal(count, dtype="float32"))
+kernel = ct.Kernel("reduction/sequential.cu", "reduce_sequential")
+
+source, left = x, count
+while left > 1:
+    blocks = ct.cdiv(left, 256)
+    partial = ct.empty(blocks, "float32")
+    kernel(source, partial, left, grid=blocks, block=256)
+    source, left = partial, blocks
+
+ct.check(partial, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
 
 # %% setup
-import numpy as np
 from ladder import LADDER, Sum
 
-import cudatut as ct
 from cudatut.profiler import profile_launches
 
 gpu = ct.device()
 INTERLEAVED, SEQUENTIAL = LADDER["interleaved"], LADDER["sequential"]
-profiled_n = 1 << 20  # what a profiler sees
-n, block = ct.size(1 << 25, 1 << 14, profiled=profiled_n), 256
+n = 33_554_432
+block = 256
+
+# %% [markdown]
+# The rule, and every access of the strided index by it.
 
 # %% rule
 BANKS = 32
 
 
 def wavefronts(lanes, words=1):
-    """Passes that one load or store takes. lanes: first word of each active lane; words: 1, 2 or 4 per lane.
+    """Passes that one load or store takes.
 
-    A pass gives one word per bank, and everyone who asked for it gets it. Wide accesses go in groups of lanes.
+    lanes: first word of each active lane; words: 1, 2 or 4 per lane. A pass
+    gives one word per bank to every lane that asked for it. Wide accesses go
+    in groups of lanes.
     """
     group, passes = 32 // words, 0
     for first in range(0, len(lanes), group):
@@ -43,7 +68,8 @@ def wavefronts(lanes, words=1):
 
 # %% enumerate
 def rounds(kernel):
-    """For each round of a block's tree and each warp with work: the words that its lanes store to."""
+    """For each round of a block and each warp with work: the words that its
+    lanes store to."""
     found = []
     for step in (2**r for r in range(int(np.log2(block)))):
         half = block // (2 * step)  # threads with work
@@ -64,28 +90,35 @@ def ways(kernel):
     return [max(wavefronts(warp) for warp in warps) for warps in rounds(kernel)]
 
 
-for kernel in ("interleaved", "sequential"):
-    ct.facts(
-        f"{kernel}: stores of one block",
-        {
-            "ways, by round": ", ".join(map(str, ways(kernel))),
-            "extra wavefronts, by round": ", ".join(map(str, extra(kernel))),
+ct.table(
+    "stores of one block",
+    {
+        kernel: {
             "extra wavefronts": sum(extra(kernel)),
-            "the same, loads": 2
-            * sum(extra(kernel)),  # two operands, in the same pattern
-        },
-    )
+            # Two operands, in the same pattern.
+            "the same, loads": 2 * sum(extra(kernel)),
+            "ways, by round": ", ".join(map(str, ways(kernel))),
+        }
+        for kernel in ("interleaved", "sequential")
+    },
+    corner="kernel",
+)
+blocks_of_nvprof = 2**25 // 256
+ct.facts(
+    "32 Mi elements, blocks of 256",
+    {
+        "blocks": blocks_of_nvprof,
+        "store conflicts": sum(extra("interleaved")) * blocks_of_nvprof,
+    },
+)
 
 # %% predict
-CODE = {
-    "interleaved": (25, 14),
-    "sequential": (25, 12),
-}  # as in the chapter before
+# Instructions before the loop and per round, from the machine code.
+CODE = {"interleaved": (25, 14), "sequential": (25, 12)}
 blocks = ct.cdiv(n, block) + ct.cdiv(n, block**2)
 issued = gpu.sm_count * 4 * gpu.clock_khz / 1e3  # warp instructions per us
-passed = (
-    gpu.sm_count * gpu.clock_khz / 1e3
-)  # wavefronts per us: one per cycle and SM
+# Wavefronts per us: one per cycle and SM.
+passed = gpu.sm_count * gpu.clock_khz / 1e3
 
 
 def per_block(kernel):
@@ -94,32 +127,46 @@ def per_block(kernel):
 
 
 def shared_per_block(kernel):
-    """Wavefronts: one store per warp at the start, three accesses per warp with work, one load at the end."""
+    """Wavefronts: a store per warp at the start, three accesses per warp with
+    work, a load at the end."""
     plain = block // 32 + 3 * sum(len(warps) for warps in rounds(kernel)) + 1
     return plain + 3 * sum(extra(kernel))
 
 
-for kernel in CODE:
-    ct.facts(
-        f"{kernel}: prediction",
-        {
-            "warp instructions per block": per_block(kernel),
-            "time to issue them": (blocks * per_block(kernel) / issued, "us"),
+def times(kernel):
+    """Microseconds to issue, to pass through shared memory, and the sum."""
+    issue = blocks * per_block(kernel) / issued
+    passing = blocks * shared_per_block(kernel) / passed
+    return issue, passing, issue + passing
+
+
+ISSUE, PASS, BOTH = "issue", "pass", "one after the other"
+ct.table(
+    "prediction",
+    {
+        kernel: {
+            "instructions per block": per_block(kernel),
             "wavefronts per block": shared_per_block(kernel),
-            "time of the wavefronts": (
-                blocks * shared_per_block(kernel) / passed,
-                "us",
-            ),
-            "both, one after the other": (
-                blocks
-                * (
-                    per_block(kernel) / issued
-                    + shared_per_block(kernel) / passed
-                ),
-                "us",
-            ),
-        },
-    )
+        }
+        | dict(zip((ISSUE, PASS, BOTH), times(kernel)))
+        for kernel in CODE
+    },
+    corner="kernel",
+    units={ISSUE: "us", PASS: "us", BOTH: "us"},
+)
+speed_up = [a / b for a, b in zip(times("interleaved"), times("sequential"))]
+ct.facts(
+    "speed-up of sequential addressing, predicted",
+    {
+        "wavefronts": shared_per_block("interleaved")
+        / shared_per_block("sequential"),
+        "perfect overlap": speed_up[0],
+        "no overlap": speed_up[2],
+    },
+)
+
+# %% [markdown]
+# Right before fast, then the time.
 
 # %% check
 problem = Sum(n)
@@ -137,11 +184,10 @@ for threads in SEQUENTIAL.numbers("blocks"):
 bench = LADDER.bench(LADDER.upto("sequential"), n=n, name=f"sum of {n} float32")
 
 # %% compare
-# What the strided index would take if an instruction cost there what it costs in the third rung.
-strided, sequential = (
-    bench["interleaved"].median_us,
-    bench["sequential"].median_us,
-)
+# What the strided index would take if an instruction cost there what it costs
+# in the third rung.
+strided = bench["interleaved"].median_us
+sequential = bench["sequential"].median_us
 instructions = sequential * per_block("interleaved") / per_block("sequential")
 ct.facts(
     "strided index and sequential addressing",
@@ -168,59 +214,51 @@ LADDER.bench(
     rounds=20,
 )
 
+# %% [markdown]
+# The profiler counts what was predicted.
+
 # %% counters
 STORE_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"
 LOAD_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"
 STORES = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"
 LOADS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"
 INSTRUCTIONS = "smsp__inst_executed.sum"
-# The profiler runs this file again. Its first launches are those of the check: three for a sum of
-# 1 Mi elements with one rung, then three with the other.
+# The profiler runs this file again. The first launches are those of the program
+# and of the check: three for a sum of 1 Mi elements with one rung, then three
+# with the other.
 launches = profile_launches(
     "reduction/bank_conflicts",
     kernel="regex:^reduce_(interleaved|sequential)$",
     metrics=[STORE_CONFLICTS, LOAD_CONFLICTS, STORES, LOADS, INSTRUCTIONS],
-    launches=4,
+    launches=7,
 )
-stores = {}
-for kernel, counted in zip(CODE, launches[::3]):
-    got = {
-        name: value / (profiled_n // block) for name, value in counted.items()
+PREDICTED = {
+    "store conflicts": lambda kernel: sum(extra(kernel)),
+    "load conflicts": lambda kernel: 2 * sum(extra(kernel)),
+    "wavefronts": shared_per_block,
+    "instructions": per_block,
+}
+# After the three launches of the program: the first launch of each rung.
+counted = dict(zip(CODE, launches[3::3]))
+measured = {}
+for kernel, values in counted.items():
+    got = {name: value / ((1 << 20) // block) for name, value in values.items()}
+    measured[kernel] = {
+        "store conflicts": got[STORE_CONFLICTS],
+        "load conflicts": got[LOAD_CONFLICTS],
+        "wavefronts": got[STORES] + got[LOADS],
+        "instructions": got[INSTRUCTIONS],
     }
-    stores[kernel] = got[STORE_CONFLICTS]
-    ct.facts(
-        f"{kernel}: per block",
-        {
-            "store conflicts, predicted": sum(extra(kernel)),
-            "store conflicts, measured": got[STORE_CONFLICTS],
-            "load conflicts, predicted": 2 * sum(extra(kernel)),
-            "load conflicts, measured": got[LOAD_CONFLICTS],
-            "wavefronts, predicted": shared_per_block(kernel),
-            "wavefronts, measured": got[STORES] + got[LOADS],
-            "instructions, predicted": per_block(kernel),
-            "instructions, measured": got[INSTRUCTIONS],
-        },
-    )
+if measured:
+    table = {what: {} for what in PREDICTED}
+    for kernel in CODE:
+        for what, predicted in PREDICTED.items():
+            table[what][f"{kernel}, predicted"] = predicted(kernel)
+            table[what][f"{kernel}, measured"] = measured[kernel][what]
+    ct.table("per block", table, corner="counter")
 
-# %% conflicts-claim
-seed_blocks = (1 << 25) // 256
-if stores:
-    measured = round(stores["interleaved"] * seed_blocks)
-    ct.claim(
-        id="reduction-store-conflicts",
-        source="CUDATutorial 09/02",
-        statement={
-            "en": "nvprof counts 4,587,520 store conflicts for 32 Mi elements in blocks of 256. "
-            "The rule says 35 per block; this GPU's counter, scaled to as many blocks, says:",
-            "zh": "32 Mi 个元素、每块 256 个线程，nvprof 数出 4,587,520 次存储冲突。"
-            "按规则每块 35 次；这块 GPU 的计数器，换算到同样多的线程块：",
-        },
-        predicted=sum(extra("interleaved")) * seed_blocks,
-        measured=measured,
-        verdict="confirmed"
-        if abs(measured / 4_587_520 - 1) < 0.01
-        else "depends",
-    )
+# %% [markdown]
+# A second instrument: the clock of the SM.
 
 # %% loads
 FILE = "reduction/bank_conflicts.cu"
@@ -228,16 +266,18 @@ LOADERS = {
     words: ct.Kernel(FILE, "shared_loads", defines={"WORDS": words})
     for words in (1, 2, 4)
 }
-warps, turns = ct.size(32, 2), ct.size(256, 1)
+warps = 32
+turns = 256
 
 
 def measure(lanes, words=1):
-    """Cycles per load when 32 warps do nothing else, each lane from its own word; the sums, got and expected."""
+    """Cycles per load when 32 warps do nothing else, each lane from its own
+    word; the sums, got and expected."""
     word = np.full(32, -1, "int32")
     word[: len(lanes)] = lanes
     total = ct.empty(32 * warps, "float32")
     begin, end = ct.empty(warps, "int64"), ct.empty(warps, "int64")
-    for _ in range(ct.size(2, 1)):  # the first run fetches the code
+    for _ in range(2):  # the first run fetches the code
         LOADERS[words](
             ct.to_device(word),
             total,
@@ -256,7 +296,8 @@ def measure(lanes, words=1):
 
 
 def compare(title, patterns, words=1):
-    """Facts: wavefronts by the rule, cycles by the clock. Checks that the right words came. Returns the cycles."""
+    """Passes by the rule, cycles by the clock. Checks that the right words
+    came. Returns the cycles."""
     runs = {name: measure(lanes, words) for name, lanes in patterns.items()}
     got = np.stack([total.get() for _, total, _ in runs.values()])
     ct.check(
@@ -266,12 +307,16 @@ def compare(title, patterns, words=1):
         rtol=0,
     )
     cycles = {name: run[0] for name, run in runs.items()}
-    ct.facts(
-        f"{title}: wavefronts predicted, cycles measured",
+    ct.table(
+        title,
         {
-            name: f"{wavefronts(patterns[name], words)}, {cycles[name]:.2f}"
+            name: {
+                "passes, by the rule": wavefronts(patterns[name], words),
+                "cycles, by the clock": cycles[name],
+            }
             for name in patterns
         },
+        corner="words",
     )
     return cycles
 
@@ -295,19 +340,7 @@ compare(
 by_round = {
     f"step {2**r}": found[0] for r, found in enumerate(rounds("interleaved"))
 }
-timed = compare("interleaved, first warp of each round", by_round)
-worst = max(timed.values())
-ct.claim(
-    id="reduction-conflicts-go-on",
-    source="CUDATutorial 09/02",
-    statement={
-        "en": "Conflicts are 2-way, 4-way, 8-way and so on: they double with every round, up to 32-way.",
-        "zh": "冲突依次是 2 路、4 路、8 路……：每一轮翻一番，直到 32 路。",
-    },
-    predicted=32,
-    measured=round(worst),
-    verdict="confirmed" if round(worst) == 32 else "refuted",
-)
+compare("interleaved, first warp of each round", by_round)
 
 # %% tile
 compare(
@@ -333,52 +366,4 @@ compare(
         "stride 16": list(16 * lane),
     },
     words=4,
-)
-
-# %% banks-claim
-passes, total, sums = measure(list(32 + lane))
-ct.check(total, sums, name="warp 1: words 32 to 63", rtol=0)
-ct.claim(
-    id="reduction-warp-one-bank",
-    source="CUDATutorial 09/02",
-    statement={
-        "en": "Each warp visits one bank: warp 0 bank 0, warp 1 bank 1. Then 32 neighboring words take 32 passes.",
-        "zh": "每个线程束访问一个存储体：线程束 0 访问 0 号，线程束 1 访问 1 号。照此说来，相邻的 32 个字要 32 趟。",
-    },
-    predicted=32,
-    measured=round(passes),
-    verdict="confirmed" if round(passes) == 32 else "refuted",
-)
-
-# %% table-claim
-# The table of the source, in us and GB/s, for 32 Mi int32.
-TABLE = {
-    "baseline": (3118.4, 42.503),
-    "strided": (1904.4, 73.522),
-    "sequential": (1475.2, 97.536),
-}
-megabytes = 4 * (1 << 25) / 1e6
-for name, (time, rate) in TABLE.items():
-    ct.facts(
-        f"{name}: as printed",
-        {
-            "time": (time, "us"),
-            "bandwidth, printed": (rate, "GB/s"),
-            "bandwidth, bytes / time": (1e3 * megabytes / time, "GB/s"),
-            "speed-up by times": TABLE["baseline"][0] / time,
-            "speed-up by printed bandwidths": rate / TABLE["baseline"][1],
-        },
-    )
-speedup = TABLE["baseline"][0] / TABLE["sequential"][0]
-ct.claim(
-    id="reduction-speed-up-printed",
-    source="CUDATutorial 09",
-    statement={
-        "en": "Sequential addressing is 2.29 times as fast as the baseline. Checked against the times of the same table.",
-        "zh": "连续寻址是基线的 2.29 倍。用同一张表里的时间来核对。",
-    },
-    predicted=2.29,
-    measured=speedup,
-    unit="×",
-    verdict="confirmed" if abs(speedup - 2.29) < 0.01 else "refuted",
 )

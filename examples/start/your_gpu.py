@@ -5,12 +5,12 @@
 #     requires: sm_75
 #     timeout_s: 180
 #     sizes:
-#       parts: [[0.25, 0.5, 1, 2, 16], [0.01, 0.02]]
+#       parts: [[0.25, 0.5, 1, 2, 16], [0.1, 0.2]]
 #       budget: [4000000000, 2000000]
-#       copied: [134217728, 16384]
+#       n: [134217728, 16384]
 #       moved: [8388608, 8192]
 #       reads: [4294967296, 4194304]
-#       shares: [[0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 4], [0.01, 0.02]]
+#       shares: [[0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 4], [0.1, 0.2]]
 #       many: [1111111, 70001]
 # ---
 # %% [markdown]
@@ -63,6 +63,7 @@ __global__ void read_again(const float *x, float *out, int n, int passes) {
 gpu = cuda.Context.get_device()
 l2, sms = gpu.l2_cache_size, gpu.multiprocessor_count
 blocks = sms * gpu.max_threads_per_multiprocessor // 256
+shape = {"grid": (blocks, 1), "block": (256, 1, 1)}
 parts = (0.25, 0.5, 1, 2, 16)  # sizes of the array, in units of the L2 cache
 budget = 4_000_000_000  # bytes to read for each size
 count = int(max(parts) * l2) // 4
@@ -70,13 +71,13 @@ x = np.random.default_rng(1).random(count, dtype=np.float32)
 source, target = cuda.to_device(x), cuda.mem_alloc(x.nbytes)
 
 
-def rate(call, nbytes):
+def rate(nbytes, call, *args):
     """GB/s by events, the median of five after a warm-up run."""
     times = []
     for _ in range(6):
         start, stop = cuda.Event(), cuda.Event()
         start.record()
-        call()
+        call(*args)
         stop.record()
         stop.synchronize()
         times.append(start.time_till(stop))
@@ -84,41 +85,30 @@ def rate(call, nbytes):
 
 
 def read(n, passes):
-    read_again(
-        source,
-        target,
-        np.int32(n),
-        np.int32(passes),
-        grid=(blocks, 1),
-        block=(256, 1, 1),
-    )
+    read_again(source, target, np.int32(n), np.int32(passes), **shape)
 
 
-def copy():
-    cuda.memcpy_dtod(target, source, x.nbytes)
-
-
-copy_rate = rate(copy, 2 * x.nbytes)  # it reads and writes every byte
-print(f"copy: {copy_rate:.1f} GB/s")
+# A copy reads every byte and writes it, so it moves each twice.
+copied = rate(2 * x.nbytes, cuda.memcpy_dtod, target, source, x.nbytes)
+print(f"copy             {copied:7.1f} GB/s")
 rates = {}
 for part in parts:
     n = int(part * l2) // 4
     passes = max(1, budget // (4 * n))
-    rates[part] = rate(lambda: read(n, passes), 4 * n * passes)
-    print(f"reading {part:5.2f} x L2: {rates[part]:7.1f} GB/s")
+    rates[part] = rate(4 * n * passes, read, n, passes)
+    print(f"read {part:5.2f} x L2  {rates[part]:7.1f} GB/s")
 
 # %% [markdown]
-# Answers to 'Try it': two of the limits of a launch, and the same reading by an eighth of the threads or fewer.
+# Answers to 'Try it': two of the limits of a launch, and the same reading by one block for each multiprocessor.
 
 # %% try-1
 print("threads in a block:", gpu.max_threads_per_block)
 print("blocks in a grid:  ", gpu.max_grid_dim_x)
 
 # %% try-2
-blocks = sms
-n = count
+shape = {"grid": (sms, 1), "block": (256, 1, 1)}
 print(
-    f"copy-sized array, one block for each multiprocessor: {rate(lambda: read(n, 1), 4 * n):.1f} GB/s"
+    f"read {max(parts):5.2f} x L2  {rate(x.nbytes, read, count, 1):7.1f} GB/s"
 )
 
 # %% [markdown]
@@ -127,21 +117,20 @@ print(
 # %% check-rates
 import cudatut as ct
 
-smallest, half, largest = min(parts), sorted(parts)[1], max(parts)
+half, largest = sorted(parts)[1], max(parts)
 ct.facts(
     "measured by the programs",
     {
-        "copy, of the peak": (100 * copy_rate / peak_gb, "%"),
+        "copy, of the peak": (100 * copied / peak_gb, "%"),
         "half of L2 / 16 x L2": rates[half] / rates[largest],
     },
 )
 
 # %% check-read
-blocks = sms * gpu.max_threads_per_multiprocessor // 256
+shape = {"grid": (blocks, 1), "block": (256, 1, 1)}
 for m in ct.RAGGED:
     values = ct.rng(m).random(m, dtype="float32")
     on_gpu, sums = ct.to_device(values), ct.empty(256 * blocks, "float32")
-    shape = {"grid": (blocks, 1), "block": (256, 1, 1)}
     read_again(on_gpu, sums, np.int32(m), np.int32(3), **shape)
     total = sums.get().astype("float64").sum()
     ct.check(
@@ -248,8 +237,7 @@ for n in ct.RAGGED:
         ct.check(dst, words, name=f"{name}, n = {n}")
 
 # %% copy
-copied = 134_217_728  # 512 MiB in, 512 MiB out
-n = copied
+n = 134_217_728  # 512 MiB in, 512 MiB out
 words = ct.rng(1).integers(0, 2**32, n, dtype="uint32")
 src, dst = ct.to_device(words), ct.empty(n, "uint32")
 contestants = {
@@ -273,9 +261,7 @@ copies_timed = ct.bench(
 read_wide = ct.Kernel("start/your_gpu.cu", "read_again")
 block = 512
 blocks = device.max_threads_per_sm // block * device.sm_count  # all resident
-sweep = (
-    16 * block * blocks
-)  # bytes in one step of the grid: sizes are whole steps
+sweep = 16 * block * blocks  # bytes in one step of the grid
 shares = (0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 4)
 reads = 4_294_967_296
 sizes = {
@@ -318,10 +304,8 @@ for name in (list(sizes)[1], list(sizes)[-1]):
 # %% host
 moved = 8_388_608  # 8-byte words: 64 MiB
 pageable = ct.rng(3).integers(0, 2**63, moved, dtype="uint64")
-pinned, back = (
-    cuda.pagelocked_empty(moved, np.uint64),
-    cuda.pagelocked_empty(moved, np.uint64),
-)
+pinned = cuda.pagelocked_empty(moved, np.uint64)
+back = cuda.pagelocked_empty(moved, np.uint64)
 pinned[:] = pageable[::-1]
 on_gpu = ct.empty(moved, "uint64")
 for name, source in {"pageable": pageable, "pinned": pinned}.items():
@@ -344,14 +328,14 @@ crossing = ct.bench(
 # %% host-facts
 # Like for like: bytes of the array that arrive each second. The copy inside the GPU moves each byte
 # twice, it reads and writes it, so its rate counts half.
+inside = copies_timed["vendor"].value / 2
+over = crossing["HtoD, pinned"].value
 ct.facts(
     "arriving each second",
     {
-        "inside the GPU": (copies_timed["vendor"].value / 2, "GB/s"),
-        "over the bus, page-locked": (crossing["HtoD, pinned"].value, "GB/s"),
-        "inside / over the bus": copies_timed["vendor"].value
-        / 2
-        / crossing["HtoD, pinned"].value,
+        "inside the GPU": (inside, "GB/s"),
+        "over the bus, page-locked": (over, "GB/s"),
+        "inside / over the bus": inside / over,
     },
 )
 
@@ -390,9 +374,8 @@ def outcome(image):
         return "unknown to this nvcc"
     try:
         module = cuda.module_from_buffer(image)
-    except (
-        cuda.Error
-    ) as error:  # "cuModuleLoadDataEx failed: <reason> - <detail>": the reason
+    except cuda.Error as error:
+        # "cuModuleLoadDataEx failed: <reason> - <detail>": the reason
         return str(error).partition(": ")[2].split(" -")[0].split(" for ")[0]
     built_for, answer = module.get_function("built_for"), ct.empty(1, "int32")
     built_for(answer, block=(1, 1, 1))

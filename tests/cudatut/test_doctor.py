@@ -1,18 +1,21 @@
 """The doctor: what is missing is named with what to do about it."""
 
+import os
+import re
+import shutil
 import subprocess
 
 import pytest
 
 from cudatut import doctor, nvcc
-from cudatut.errors import ToolMissing
+from cudatut.errors import NoGpuError, ToolMissing
 
 
 class Driver:
-    """libcuda with `count` GPUs, running CUDA 13.0."""
+    """libcuda with `count` GPUs of compute capability `capability`, running CUDA `cuda`."""
 
-    def __init__(self, count=1, status=0):
-        self.count, self.status = count, status
+    def __init__(self, count=1, status=0, cuda=13000, capability=(9, 0)):
+        self.count, self.status, self.cuda, self.capability = count, status, cuda, capability
 
     def cuInit(self, flags):
         return self.status
@@ -22,7 +25,7 @@ class Driver:
         return 0
 
     def cuDriverGetVersion(self, version):
-        version._obj.value = 13000
+        version._obj.value = self.cuda
         return 0
 
     def cuDeviceGet(self, device, number):
@@ -32,7 +35,7 @@ class Driver:
         name.value = b"NVIDIA Test"
 
     def cuDeviceGetAttribute(self, value, attribute, device):
-        value._obj.value = {75: 9, 76: 0}[attribute]
+        value._obj.value = self.capability[{75: 0, 76: 1}[attribute]]
 
 
 @pytest.fixture
@@ -103,15 +106,146 @@ def test_no_compilers(monkeypatch):
         assert check.status == "fail" and "install it so" in check.fix
 
 
+@pytest.mark.parametrize(
+    ("capability", "requires", "words"),
+    [
+        ((7, 5), "sm_75", None),
+        ((9, 0), "sm_80", None),
+        (
+            (7, 5),
+            "sm_80",
+            "compute capability 8.0 or newer (sm_80), and this one, NVIDIA Test, has 7.5",
+        ),
+        ((10, 0), "sm_90a", "compute capability exactly 9.0 (sm_90a)"),
+        ((9, 0), "sm_100", "compute capability 10.0 or newer"),
+    ],
+)
+def test_what_the_gpu_lacks(driver, capability, requires, words):
+    driver(Driver(capability=capability))
+    lacks = doctor.gpu_lacks(requires)
+    assert lacks is None if words is None else words in lacks
+
+
+def test_without_a_gpu_it_lacks_nothing_in_particular(driver):
+    driver(None)
+    assert doctor.gpu_lacks("sm_90") is None
+    with pytest.raises(NoGpuError, match="none here: no NVIDIA driver"):
+        doctor.require_gpu()
+
+
+@pytest.mark.parametrize(
+    ("cuda", "package"),
+    [(12040, "cupy-cuda12x"), (12090, "cupy-cuda12x"), (13000, "cupy-cuda13x"), (13020, "cupy-cuda13x"),
+     (11080, None), (14000, None)],
+)  # fmt: skip
+def test_the_cupy_that_fits_the_driver(driver, cuda, package):
+    driver(Driver(cuda=cuda))
+    assert doctor.cupy_package() == package
+    driver(None)
+    assert doctor.cupy_package() is None
+
+
+def test_advice_works_from_where_it_is_asked(tmp_path, monkeypatch):
+    root = doctor.paths.repo_root()
+    monkeypatch.chdir(root)
+    assert doctor.pip_install("gpu") == "pip install -e '.[gpu]'"
+    monkeypatch.chdir(tmp_path)
+    assert doctor.pip_install("gpu") == f"pip install -e '{root}[gpu]'"
+    # Installed: the project is not on PyPI, so it is its repository that pip is given.
+    from cudatut import recorder
+
+    monkeypatch.setattr(doctor.paths, "repo_root", lambda: None)
+    monkeypatch.setattr(recorder, "repository", lambda: "https://example.org/x")
+    assert doctor.pip_install("gpu") == "pip install 'cudatut[gpu] @ git+https://example.org/x'"
+
+
+@pytest.fixture
+def toolkit(tmp_path, monkeypatch):
+    """A toolkit with empty headers and libraries, whose nvcc is the first on PATH."""
+    for name in ("bin/nvcc", "include/cuda.h", "include/curand.h"):
+        path = tmp_path / "toolkit" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+        path.chmod(0o755)
+    stubs = tmp_path / "toolkit" / "lib64" / "stubs"
+    stubs.mkdir(parents=True)
+    for library in ("cuda", "curand"):
+        made = stubs / f"lib{library}.so"
+        subprocess.run(
+            ["g++", "-shared", "-o", made, "-x", "c++", "-"], input="", text=True, check=True
+        )
+    monkeypatch.setenv("PATH", f"{tmp_path / 'toolkit' / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
+    return tmp_path / "toolkit"
+
+
+needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+
+
+@needs_compiler
+def test_a_build_of_pycuda_that_lacks_nothing(toolkit):
+    check = doctor._pycuda_build()
+    assert check.status == "ok" and str(toolkit / "include" / "curand.h") in check.found
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("gone", "words"),
+    [
+        ("include/cuda.h", "cuda.h"),
+        ("include/curand.h", "curand.h"),
+        ("lib64/stubs/libcurand.so", "libcurand"),
+        ("lib64/stubs/libcuda.so", "libcuda to link with"),
+    ],
+)
+def test_a_build_of_pycuda_names_what_it_lacks(toolkit, gone, words):
+    (toolkit / gone).unlink()
+    check = doctor._pycuda_build()
+    if check.status == "ok" and "libcuda" in gone:
+        pytest.skip("this machine's own libcuda.so is found")
+    assert check.status == "warn" and check.found == f"lacks {words}"
+    assert f"{words}: " in check.fix
+
+
+@needs_compiler
+def test_a_build_without_curand_needs_none(toolkit, tmp_path):
+    (toolkit / "include/curand.h").unlink()
+    advice = doctor._pycuda_build().fix
+    line = re.search(r"echo '(.*)' >> ~/.aksetup-defaults.py", advice)[1]
+    (tmp_path / ".aksetup-defaults.py").write_text(f"{line}\n")
+    assert doctor._pycuda_build().status == "ok"
+
+
+def test_a_build_without_nvcc_and_compiler(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("NVCC_CCBIN", raising=False)
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
+    check = doctor._pycuda_build()
+    assert check.found.startswith("lacks nvcc on PATH, C++ compiler")
+
+
+def test_a_cupy_of_another_cuda(driver, monkeypatch):
+    driver(Driver(cuda=12080))
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(
+        doctor.packages, "packages_distributions", lambda: {"cupy": ["cupy-cuda13x"]}
+    )
+    check = doctor._cupy()
+    assert check.status == "warn" and "the driver runs CUDA 12.8" in check.found
+    assert "pip install cupy-cuda12x" in check.fix
+
+
 def test_pycuda_not_installed(monkeypatch):
     error = subprocess.CompletedProcess(
         [], 1, "", "Traceback\nModuleNotFoundError: No module named 'pycuda'\n"
     )
+    monkeypatch.setattr(doctor, "_build_needs", lambda: [("curand.h", None, "get it")])
     monkeypatch.setattr(doctor.subprocess, "run", lambda *a, **k: error)
     monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
     check = doctor._pycuda()
     assert check.status == "fail" and check.found == "ModuleNotFoundError: No module named 'pycuda'"
-    assert "pip install" in check.fix and "nvcc on PATH, cuda.h" in check.fix
+    assert "PyCUDA's build" in check.fix and doctor.pip_install("gpu") in check.fix
 
 
 def test_pycuda_that_does_not_load(tmp_path, monkeypatch):

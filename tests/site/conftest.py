@@ -11,6 +11,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 ARGS = (
@@ -104,7 +105,7 @@ class Project:
             shutil.copy(ROOT / name, root)
         (root / "docs").mkdir()
         (root / "docs" / "theme").symlink_to(ROOT / "docs" / "theme")
-        shutil.copy(ROOT / "docs" / "glossary.yml", root / "docs")
+        self.glossary()
         (root / "docs" / "labels").mkdir()
         self.labels("add: 加法\none thread: 单线程\n")
         self.contents([("add", True), ("later", False)])
@@ -133,6 +134,16 @@ class Project:
         path = self.root / "docs" / lang / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+    def glossary(self):
+        """The book's terms, without the chapters that introduce them: this book has one chapter of its own."""
+        terms = yaml.safe_load((ROOT / "docs" / "glossary.yml").read_text(encoding="utf-8"))
+        kept = [
+            {key: value for key, value in term.items() if key not in ("chapter", "code")}
+            for term in terms
+        ]
+        text = yaml.safe_dump(kept, allow_unicode=True)
+        (self.root / "docs" / "glossary.yml").write_text(text, encoding="utf-8")
 
     def labels(self, text, name="start_add.yml"):
         (self.root / "docs" / "labels" / name).write_text(text, encoding="utf-8")

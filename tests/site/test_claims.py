@@ -109,6 +109,7 @@ def test_table(shown):
 
 def test_the_page(project, shown):
     shown(start__add=[claim("one")])
+    project.labels("add: 加法\none thread: 单线程\n_units: {conflicts: 次冲突}\n")
     for lang in ("en", "zh"):
         body = '```python exec="on" idprefix=""\nfrom cudatut.site import claims\nprint(claims.table())\n```\n'
         project.page("claims.md", f"# Claims {{ #top }}\n\n{body}", lang)

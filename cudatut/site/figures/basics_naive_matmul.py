@@ -41,7 +41,7 @@ def product(m: int = 6, n: int = 8, k: int = 5, row: int = 2, column: int = 5) -
 
 
 def cover(m: int = 100, n: int = 70, tile: int = 32) -> str:
-    """The tiles that cover C of m x n; what lies outside is dashed."""
+    """The blocks that cover C of m x n; what lies outside is dashed."""
     across, down = -(-n // tile), -(-m // tile)
     scale, left, top = 2.6, 92, 30
     edge = tile * scale
@@ -72,15 +72,15 @@ def cover(m: int = 100, n: int = 70, tile: int = 32) -> str:
         "start",
     )
     alt = tr(
-        f"{across} by {down} tiles of {tile} by {tile} cover a matrix of {m} rows and {n} columns; the last column and the last row of tiles stick out.",
-        f"{across} × {down} 个 {tile} × {tile} 的小块盖住一个 {m} 行 {n} 列的矩阵，最右一列和最下一行伸到了外面。",
+        f"{across} by {down} blocks of {tile} by {tile} threads cover a matrix of {m} rows and {n} columns; the last column and the last row of blocks stick out.",
+        f"{across} × {down} 个 {tile} × {tile} 的线程块盖住一个 {m} 行 {n} 列的矩阵，最右一列和最下一行伸到了外面。",
     )
     return figure(
         s,
         alt=alt,
         caption=tr(
-            f"{across} = ⌈{n}/{tile}⌉ tiles to the right, {down} = ⌈{m}/{tile}⌉ downwards; a pair is `blockIdx` as (x, y).",
-            f"向右 {across} = ⌈{n}/{tile}⌉ 块，向下 {down} = ⌈{m}/{tile}⌉ 块；括号里是 `blockIdx` 的 (x, y)。",
+            f"{across} = ⌈{n}/{tile}⌉ blocks to the right, {down} = ⌈{m}/{tile}⌉ downwards; a pair is `blockIdx` as (x, y).",
+            f"向右 {across} = ⌈{n}/{tile}⌉ 个线程块，向下 {down} = ⌈{m}/{tile}⌉ 个；括号里是 `blockIdx` 的 (x, y)。",
         ),
     )
 

@@ -1,57 +1,54 @@
-"""The drawing on the landing page and, as a file of its own, in the README."""
+"""The drawing on the landing page: one worker against many, for someone who knows no term yet."""
 
 from __future__ import annotations
 
 from cudatut.site.svg import Svg, figure, tr
 
-_TILE, _GAP, _PAD = 26, 7, 3
+_CELL, _GAP, _WORKER = 30, 6, 5
 
 
-def waves(sms: int = 132, per_sm: int = 4, blocks: int = 600, columns: int = 12) -> str:
-    """Draw a grid of `blocks` on a GPU of `sms` multiprocessors that hold `per_sm` blocks at a time.
+def workers(n: int = 24, columns: int = 12, sms: int = 132, per_sm: int = 2048) -> str:
+    """Draw `n` additions done by one worker, and by as many workers as there are additions.
 
-    A square is an SM, a cell in it a place for a block (`per_sm` is 1, 4 or 9). Blocks go round the
-    SMs in order; the cells that a block of the last wave occupies are drawn strong.
+    Each square is one addition; the number in it is the step in which it is done. The caption says for how many
+    workers a GPU of `sms` multiprocessors with `per_sm` threads each has room.
     """
-    places = sms * per_sm
-    full, tail = divmod(blocks, places)
-    busy = 100 * blocks / (places * (full + (tail > 0)))
     alt = tr(
-        f"{sms} squares, one per SM, each with {per_sm} places for a block. {tail} of the {places} "
-        "places are drawn strong: only they have work in the last wave.",
-        f"{sms} 个方块，每个代表一个 SM，各有 {per_sm} 个线程块的位置。{places} 个位置中有 {tail} 个"
-        "颜色较深：最后一波里只有它们有活可干。",
+        f"Two rows of pictures of {n} squares. Above, one worker: the squares are numbered 1 to {n}. "
+        f"Below, {n} workers, one over each square: every square has the number 1.",
+        f"上下两组，各有 {n} 个方格。上面只有一个工人，方格依次编号 1 到 {n}；下面有 {n} 个工人，"
+        "每个方格上方一个，所有方格的编号都是 1。",
     )
     caption = tr(
-        f"{blocks} blocks on {sms} SMs, {per_sm} at a time: {full} full wave and a tail of {tail}. "
-        f"If all blocks take equally long, {busy:.0f}% of the places are busy on average.",
-        f"{blocks} 个线程块放到 {sms} 个 SM 上，每个 SM 同时容纳 {per_sm} 个：{full} 个整波，外加 {tail} 块的"
-        f"尾巴。若每块耗时相同，平均只有 {busy:.0f}% 的位置在干活。",
+        f"Two lists of {n} numbers are added. The number in a square is the step in which that addition is done. "
+        f"The GPU on which this book was measured has room for {sms * per_sm:,} such workers.",
+        f"把两列各 {n} 个数对应相加。方格里的数字表示这次加法在第几步完成。"
+        f"本书测量所用的 GPU 可以同时容纳 {sms * per_sm:,} 个这样的工人。",
     )
-    return figure(drawing(sms, per_sm, blocks, columns), alt=alt, caption=caption)
+    return figure(drawing(n, columns), alt=alt, caption=caption)
 
 
-def drawing(sms: int, per_sm: int, blocks: int, columns: int) -> Svg:
-    """Return the drawing itself; parameters as in `waves`."""
-    side = round(per_sm**0.5)
-    if side * side != per_sm:
-        raise ValueError(f"per_sm={per_sm} places do not fill a square")
-    rows = -(-sms // columns)
-    step = _TILE + _GAP
-    cell = (_TILE - _PAD * (side + 1)) / side
-    tail = blocks % (sms * per_sm)
-    s = Svg(columns * step - _GAP + 2, rows * step - _GAP + 2)
-    paths: dict[str, list[str]] = {"c0": [], "c1": [], "c1 solid": []}
-    for sm in range(sms):
-        x, y = 1 + sm % columns * step, 1 + sm // columns * step
-        paths["c0"].append(f"M{x} {y}h{_TILE}v{_TILE}h-{_TILE}z")
-        for place in range(per_sm):
-            cx = x + _PAD + place % side * (cell + _PAD)
-            cy = y + _PAD + place // side * (cell + _PAD)
-            last = place * sms + sm < tail  # blocks go round the SMs: place 0 of each comes first
-            paths["c1 solid" if last else "c1"].append(
-                f"M{cx:g} {cy:g}h{cell:g}v{cell:g}h-{cell:g}z"
-            )
-    for cls, d in paths.items():  # one path per color: five hundred elements would weigh too much
-        s.raw(f'<path class="fill {cls}" d="{"".join(d)}"/>')
+def drawing(n: int, columns: int) -> Svg:
+    """Return the drawing itself; parameters as in `workers`."""
+    rows = -(-n // columns)
+    pitch = _CELL + _GAP
+    lines = _CELL + _GAP + 4 * _WORKER  # a row of squares with its workers above
+    panel = 30 + rows * lines
+    s = Svg(columns * pitch - _GAP + 2, 2 * panel + 14)
+    for number, (many, title) in enumerate(
+        (
+            (False, tr(f"One worker: {n} steps", f"一个工人：{n} 步")),
+            (True, tr(f"{n} workers: 1 step", f"{n} 个工人：1 步")),
+        )
+    ):
+        top = number * (panel + 14)
+        s.text(1, top + 16, title, "bold", "start")
+        for i in range(n):
+            x, y = 1 + i % columns * pitch, top + 30 + i // columns * lines
+            if many or i == 0:
+                s.circle(x + _CELL / 2, y + _WORKER, _WORKER, "c2 solid")
+            if not many and i % columns == columns - 1:
+                start = x - (columns - 1) * pitch + _CELL / 2 + (2 * _WORKER if i < columns else -6)
+                s.arrow(start, y + _WORKER, x + _CELL / 2 + 6, y + _WORKER, "c2")
+            s.rect(x, y + 3 * _WORKER, _CELL, _CELL, "c1", text=1 if many else i + 1, size=13)
     return s

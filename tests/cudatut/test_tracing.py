@@ -1,0 +1,287 @@
+"""The trace: what is made of CUPTI's records, told by records made up; without a GPU and without cupti-python."""
+
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from cudatut import doctor, tool, tracing
+from cudatut.errors import CudatutError, NoGpuError, ToolMissing
+
+DRIVER = {1: "cuInit", 2: "cuDevicePrimaryCtxRetain", 3: "cuMemAlloc_v2", 4: "cuLaunchKernel",
+          5: "cuMemcpyDtoH_v2", 6: "cuCtxSynchronize", 7: "cuMemFree_v2"}  # fmt: skip
+RUNTIME = {1: "cudaGetDeviceCount_v3020", 2: "cudaMalloc_v3020", 3: "cudaLaunchKernel_v7000"}
+US = 1000  # nanoseconds
+
+
+def name_of_call(kind, number):
+    return (DRIVER if kind == tracing._DRIVER else RUNTIME)[number]
+
+
+def api(start, end, number, cbid, kind=tracing._DRIVER):
+    return SimpleNamespace(kind=kind, start=start, end=end, correlation_id=number, cbid=cbid)
+
+
+def kernel(start, end, number, name="spin"):
+    return SimpleNamespace(
+        kind=tracing._KERNEL, start=start, end=end, correlation_id=number, name=name
+    )
+
+
+def copy(start, end, number, nbytes=4_000_000, copy_kind=2):
+    return SimpleNamespace(
+        kind=tracing._MEMCPY, start=start, end=end, correlation_id=number,
+        bytes=nbytes, copy_kind=copy_kind,
+    )  # fmt: skip
+
+
+def traced(*records):
+    notes = [(record.kind, tracing._fields(record)) for record in records]
+    return tracing.summarize(*tracing.read(notes, name_of_call))
+
+
+# A launch returns at once; its kernel runs 5,000 us; the copy that was called right after it stands 5,500 us.
+WAITING = [
+    api(0, 100 * US, 1, 1),
+    api(100 * US, 150_100 * US, 2, 2),
+    api(150_200 * US, 150_300 * US, 3, 3),
+    api(151_000 * US, 151_010 * US, 4, 4),
+    kernel(151_010 * US, 156_010 * US, 4),
+    api(151_020 * US, 156_520 * US, 5, 5),
+    copy(156_015 * US, 156_515 * US, 5),
+]
+
+
+def test_a_copy_waited_for_the_kernel_before_it():
+    found = traced(*WAITING)
+    assert found["spin"].total_ms == 5.0 and found["spin"].calls == 1
+    assert found["copy DtoH"].bytes == 4_000_000 and found["copy DtoH"].total_ms == 0.5
+    call = found["cuMemcpyDtoH"]
+    assert call.total_ms == 5.5 and call.waited_for == "spin"
+    assert call.waiting_ms == pytest.approx(4.99)  # from its own begin, and without its own copy
+    assert found["cuLaunchKernel"].waiting_ms == 0.0
+    assert [row.name for row in found.gpu] == ["spin", "copy DtoH"]
+    assert found.api[0].name == "cuDevicePrimaryCtxRetain"
+
+
+def test_the_call_that_made_the_context_is_marked():
+    found = traced(*WAITING)
+    assert found["cuDevicePrimaryCtxRetain"].waited_for == "made the context"
+    assert [row.waited_for for row in found.api].count("made the context") == 1
+
+
+def test_in_the_runtime_api_the_first_call_that_needs_a_context_makes_it():
+    runtime = tracing._RUNTIME
+    found = traced(
+        api(0, 10 * US, 1, 1, runtime),
+        api(20 * US, 200_000 * US, 2, 2, runtime),
+        api(200_100 * US, 200_110 * US, 3, 2, runtime),
+    )
+    assert found["cudaMalloc"].waited_for == "made the context" and found["cudaMalloc"].calls == 2
+    assert found["cudaGetDeviceCount"].waited_for == ""
+
+
+def test_what_goes_on_after_a_call_was_not_waited_for():
+    """cuMemAlloc returns while the kernel runs on: it only looks as if it had waited."""
+    found = traced(
+        api(0, 10 * US, 1, 4), kernel(10 * US, 5000 * US, 1), api(20 * US, 90 * US, 2, 3)
+    )
+    assert found["cuMemAlloc"].waiting_ms == 0.0 and found["cuMemAlloc"].waited_for == ""
+
+
+def test_an_enqueued_launch_does_not_wait_for_what_ends_during_it():
+    found = traced(
+        api(0, 10 * US, 1, 4), kernel(5 * US, 60 * US, 1), api(50 * US, 70 * US, 2, 4),
+        kernel(70 * US, 80 * US, 2),
+    )  # fmt: skip
+    assert found["cuLaunchKernel"].waiting_ms == 0.0
+
+
+def test_no_moment_is_counted_twice():
+    """Two kernels side by side, and a synchronization that waits for both."""
+    found = traced(
+        kernel(0, 100 * US, 1, "a"), kernel(50 * US, 150 * US, 2, "b"), api(0, 160 * US, 3, 6)
+    )
+    assert found["cuCtxSynchronize"].waiting_ms == pytest.approx(0.15)
+    assert found["cuCtxSynchronize"].waited_for == "b"
+
+
+def test_clocks_that_differ_by_a_microsecond():
+    found = traced(kernel(0, 101 * US, 1), api(0, 100 * US, 2, 6))
+    assert found["cuCtxSynchronize"].waiting_ms == pytest.approx(0.1)
+
+
+def test_work_that_never_ended_is_left_out():
+    assert traced(kernel(100, 0, 1)).gpu == []
+
+
+def test_memset_and_kinds_of_copies():
+    memset = SimpleNamespace(
+        kind=tracing._MEMSET, start=0, end=2 * US, correlation_id=1, bytes=64, value=0
+    )
+    found = traced(memset, copy(0, US, 2, 8, 1), copy(0, US, 3, 8, 8), copy(0, US, 4, 8, 99))
+    assert {row.name for row in found.gpu} == {
+        "memset", "copy HtoD", "copy DtoD", "copy of an unknown kind",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("call", "plain"),
+    [("cuMemcpyDtoH_v2", "cuMemcpyDtoH"), ("cuMemcpyHtoDAsync_v2_ptsz", "cuMemcpyHtoDAsync"),
+     ("cudaLaunchKernel_v7000", "cudaLaunchKernel"), ("cuInit", "cuInit")],
+)  # fmt: skip
+def test_names_of_calls(call, plain):
+    assert tracing.plain_name(call) == plain
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="demangles with libstdc++")
+@pytest.mark.parametrize(
+    ("mangled", "plain"),
+    [("add", "add"), ("_Z3addPKfS0_Pfi", "add"), ("_Z4gemmILi128EEvPf", "gemm<128>"),
+     ("_ZN5tiles4gemmIfLi3EEEvPT_PFvvE", "tiles::gemm<float, 3>"), ("_Znonsense", "_Znonsense")],
+)  # fmt: skip
+def test_names_of_kernels(mangled, plain):
+    assert tracing.demangled(mangled) == plain
+    if "<" in plain:
+        assert traced(kernel(0, US, 1, mangled))[plain.partition("<")[0]].calls == 1
+
+
+def test_two_plain_tables():
+    lines = traced(*WAITING).text().splitlines()
+    assert (
+        lines[0] == "GPU: what it worked at" and "API calls: where the host spent its time" in lines
+    )
+    copy_line = next(line for line in lines if line.startswith("  cuMemcpyDtoH"))
+    assert copy_line.split()[:3] == ["cuMemcpyDtoH", "1", "5.5"]
+    assert copy_line.endswith("4.99 ms  for spin")
+    assert "90.9%" in text_of(lines, "spin") and "4 MB" in text_of(lines, "copy DtoH")
+    assert "made the context" in text_of(lines, "cuDevicePrimaryCtxRetain")
+    assert "no call of the CUDA API" in tracing.Trace().text()
+
+
+def text_of(lines, name):
+    return next(line for line in lines if line.startswith(f"  {name}"))
+
+
+def test_only_the_longest_calls_are_listed():
+    calls = [tracing.Call(f"cu{n:02}", 0, (100 - n) * US, n) for n in range(20)]
+    text = tracing.summarize([], calls).text()
+    assert "cu14" in text and "cu15" not in text and "5 other names: 5 calls" in text
+
+
+def test_an_unknown_name_says_what_there_is(monkeypatch):
+    found = traced(*WAITING)
+    with pytest.raises(KeyError, match="no 'add' in this trace: it has .*spin"):
+        found["add"]
+    monkeypatch.setattr(tool, "running", lambda: "memcheck")
+    assert found["add"].total_ms != found["add"].total_ms  # NaN
+
+
+# --- running programs ------------------------------------------------------------------------------
+
+
+class Cupti:
+    """As much of cupti.cupti as is used, handing out WAITING at the flush."""
+
+    CallbackDomain = SimpleNamespace(DRIVER_API=0, RUNTIME_API=1)
+
+    def __init__(self):
+        self.enabled = set()
+
+    def activity_enable(self, kind):
+        self.enabled.add(kind)
+
+    def activity_disable(self, kind):
+        self.enabled.discard(kind)
+
+    def activity_register_callbacks(self, requested, completed):
+        assert requested()[0] > 0
+        self.completed = completed
+
+    def activity_flush_all(self, flag):
+        assert tracing._DRIVER not in self.enabled and tracing._KERNEL in self.enabled
+        self.completed(WAITING[:3])
+        self.completed(WAITING[3:])
+
+    def get_callback_name(self, domain, cbid):
+        return DRIVER[cbid]
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    monkeypatch.setattr(doctor, "why_no_gpu", lambda: None)
+    monkeypatch.setattr(tracing, "_cupti", Cupti)
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "pycuda", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "said"),
+    [
+        ("import sys; print(sys.argv[1:], __name__)", 0, "['a', '--b'] __main__"),
+        ("import sys; sys.exit(3)", 3, ""),
+        ("import sys; sys.exit('no')", 1, "no"),
+        ("def f():\n    1 / 0\nf()", 1, "ZeroDivisionError"),
+    ],
+)
+def test_a_script_runs_as_python_would_run_it(gpu, tmp_path, capfd, text, status, said):
+    script = tmp_path / "my.py"
+    script.write_text(text)
+    found_status, found = tracing.run(script, ["a", "--b"])
+    out, err = capfd.readouterr()
+    assert found_status == status and said in out + err
+    assert "tracing.py" not in err and "runpy" not in err
+    assert found["cuMemcpyDtoH"].waited_for == "spin"
+
+
+def test_the_child_writes_what_trace_reads(gpu, tmp_path):
+    script, into = tmp_path / "my.py", tmp_path / "trace.json"
+    script.write_text("print('ran')")
+    assert tracing.main(["--json", str(into), str(script)]) == 0
+    data = json.loads(into.read_text())
+    again = tracing.Trace(*([tracing.Row(**row) for row in data[part]] for part in ("gpu", "api")))
+    assert again["spin"].total_ms == 5.0
+
+
+def test_the_tables_of_an_example(capsys):
+    tracing._show(traced(*WAITING), rows=2)
+    out = capsys.readouterr().out
+    assert "GPU work" in out and "API calls" in out and "waiting for the GPU (ms)" in out
+    assert "cuMemcpyDtoH" in out and "cuInit" not in out
+
+
+def test_pycuda_must_not_be_there_before(gpu, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pycuda", SimpleNamespace())
+    with pytest.raises(CudatutError, match="process of its own"):
+        tracing.run(tmp_path / "my.py")
+
+
+def test_without_cupti_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupti", None)
+    monkeypatch.setattr(doctor, "driver_cuda", lambda: (12, 4))
+    with pytest.raises(ToolMissing, match=r"pip install .*\[trace12\]"):
+        tracing._cupti()
+    monkeypatch.setattr(doctor, "driver_cuda", lambda: (13, 0))
+    with pytest.raises(ToolMissing, match=r"pip install .*\[trace13\]"):
+        tracing._cupti()
+
+
+def test_without_a_gpu(tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor, "why_no_gpu", lambda: "no NVIDIA driver")
+    with pytest.raises(NoGpuError, match="nothing to trace here: no NVIDIA driver"):
+        tracing.run(tmp_path / "my.py")
+
+
+def test_under_a_tool_nothing_runs(monkeypatch):
+    monkeypatch.setattr(tool, "running", lambda: "memcheck")
+    assert tracing.trace(source="raise SystemExit(1)") == tracing.Trace()
+
+
+def test_what_to_trace():
+    assert tracing.find("start/hello").name == "hello.py"
+    with pytest.raises(CudatutError, match="no file nothing.py"):
+        tracing.find("nothing.py")
+    with pytest.raises(TypeError, match="not both"):
+        tracing.trace()

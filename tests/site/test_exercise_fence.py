@@ -1,0 +1,264 @@
+"""The exercise fence, and programs: what a page shows of them is what the files hold."""
+
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from cudatut import catalog, exercises
+from cudatut.site import directives, exercise_fence, references, state
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [
+    (lang, chapter, ROOT / "docs" / lang / f"{chapter}.md")
+    for chapter in exercises.chapters()
+    for lang in ("en", "zh")
+]
+
+HEADER = """# ---
+# jupyter:
+#   cudatut:
+#     requires: sm_75
+#     exercises:
+#       1:
+#         title: {en: "Twice", zh: "两倍"}
+#         level: warm-up
+#         minutes: 15
+#         task: {en: "Return `2 * x` & stop.", zh: "返回 `2 * x`。"}
+#         fails: "wrong"
+# ---
+# %% stub-1
+def twice(x):
+    return x  # yours < mine
+"""
+HEADINGS = {
+    "en": "## Exercises { #exercises }\n\n### Exercise 1: Twice { #exercise-1 }\n",
+    "zh": "## Exercises { #exercises }\n\n### 练习 1：两倍 { #exercise-1 }\n",
+}
+FENCE = "\n```exercise\nstart/add 1\n```\n"
+
+
+@pytest.fixture
+def chapter(project):
+    """The small book with an exercise, whose solution is recorded."""
+    project.book.file("start/add_exercises.py", HEADER)
+    cells = {
+        "given-1": "import numpy as np\n\nNUMBERS = np.arange(3)",
+        "solution-1": "def twice(x):\n    return 2 * x",
+        "check-1": 'import cudatut as ct\n\nprint("checked")',
+    }
+    text = "".join(f"# %% {name}\n{code}\n\n" for name, code in cells.items())
+    project.book.example("start/add_solutions", text)
+    notebook = project.book.notebook("start/add_solutions")
+    blank = notebook["cells"][2]
+    notebook["cells"] = notebook["cells"][:1] + [
+        {**blank, "id": name, "source": code, "outputs": blank["outputs"] * (name == "check-1")}
+        for name, code in cells.items()
+    ]
+    project.book.recorded("start/add_solutions", notebook)
+    for lang in ("en", "zh"):
+        project.body(HEADINGS[lang] + FENCE, lang)
+    state.begin(
+        state.State(
+            docs=project.root / "docs" / "en",
+            repo_url="https://github.com/cudatut/cudatut",
+            page="start/add.md",
+            url="start/add/",
+        )
+    )
+    return project
+
+
+def words(html):
+    return unescape(re.sub(r"<[^>]*>", "", html))
+
+
+def blocks(html):
+    """Text of each block of code, in order."""
+    return [words(code) for code in re.findall(r"<pre><span></span><code>(.*?)</code></pre>", html, re.DOTALL)]
+
+
+def test_what_it_shows(chapter):
+    html = exercise_fence.render("start/add 1")
+    opened, folded = html.split("<details", 1)
+    assert html.count("<div") == html.count("</div>")
+    assert "<p>Return <code>2 * x</code> &amp; stop.</p>" in opened and "warm-up, 15 minutes" in opened
+    assert blocks(opened) == [
+        "import numpy as np\n\nNUMBERS = np.arange(3)\n",
+        "def twice(x):\n    return x  # yours < mine\n",
+        "python -m cudatut exercise start/add 1\n",
+    ]
+    assert '<span class="filename">Given</span>' in opened and ">Your part<" in opened
+    assert blocks(folded)[0] == "def twice(x):\n    return 2 * x\n"
+    assert 'class="success"><summary>Solution</summary>' in folded and "hello" in folded
+    assert (
+        "https://colab.research.google.com/github/cudatut/cudatut/blob/main/examples/start/"
+        "add_exercises.ipynb#scrollTo=exercise-1" in opened
+    )
+
+
+def test_in_chinese(chapter):
+    html = exercise_fence.render("start/add 1", lang="zh")
+    assert "返回 <code>2 * x</code>。" in html and "热身，15 分钟" in html
+    for word in (">给定<", ">你来写<", ">参考答案<", "exercise start/add 1 --lang zh"):
+        assert word in html
+    for word in ("Given", "Your part", "Solution", "minutes", "Colab."):
+        assert word not in words(html)
+
+
+@pytest.mark.parametrize(
+    ("body", "header", "says"),
+    [
+        ("start/add", {}, "chapter and number"),
+        ("start/add#1", {}, "chapter and number"),
+        ("start/add 1\nstart/add 2", {}, "chapter and number"),
+        ("start/add 0", {}, "chapter and number"),
+        ("start/add 2", {}, "only number 1"),
+        ("start/ad 1", {}, "Did you mean start/add"),
+        ("start/add 1", {"output": "none"}, "has no options"),
+    ],
+)
+def test_refused(chapter, body, header, says):
+    with pytest.raises(directives.CudatutError, match=re.escape(says)):
+        exercise_fence.render(body, header)
+
+
+def test_not_recorded_yet(chapter):
+    (chapter.book.root / "start/add_solutions.ipynb").unlink()
+    with pytest.raises(directives.CudatutError, match="has not been recorded"):
+        exercise_fence.render("start/add 1")
+    pytest.importorskip("jupytext")
+    state.begin(state.State(docs=chapter.root / "docs" / "en", mode="preview"))
+    html = exercise_fence.render("start/add 1")
+    assert "return 2 * x" in words(html) and "ct-missing" in html
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_page_with_an_exercise(chapter, lang):
+    page = (chapter.build(lang) / "start/add/index.html").read_text(encoding="utf-8")
+    assert 'class="ct-exercise"' in page and 'id="exercise-1"' in page
+    # The page offers the solutions among its code, and counts the minutes of the exercise.
+    assert "add_solutions/" in page[page.index('id="code"') :]
+    assert re.search(r'<p class="ct-time">[^<]*15', page)
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "### Exercise 1: Double { #exercise-1 }",
+        "### Exercise 2: Twice { #exercise-1 }",
+        "### Exercise 1: Twice { #twice }",
+        "## Exercise 1: Twice { #exercise-1 }",
+        "",
+    ],
+)
+def test_the_heading_is_the_headers_title(chapter, caplog, heading):
+    assert not exercise_fence.problems(HEADINGS["en"] + FENCE, "en")
+    text = f"## Exercises {{ #exercises }}\n\n{heading}\n{FENCE}"
+    (problem,) = exercise_fence.problems(text, "en")
+    assert "should be '### Exercise 1: Twice { #exercise-1 }'" in problem
+    if heading.startswith("###"):
+        chapter.body(text)
+        chapter.refused(caplog, "docs/en/start/add.md", "should be '### Exercise 1: Twice")
+
+
+def test_an_exercise_that_is_not_there_fails_the_build(chapter, caplog):
+    chapter.body(HEADINGS["en"] + FENCE.replace("add 1", "add 7"))
+    chapter.refused(caplog, "start/add has no exercise 7")
+
+
+# --- programs --------------------------------------------------------------------------------------
+
+
+def test_a_program_is_shown_under_its_name(chapter):
+    html = directives.render("start/add#setup", {"program": "who_am_i.py"})
+    assert html.startswith('<div class="ct-cell ct-program">') and "ct-result" in html
+    name = re.search(r'<span class="filename">(.*?)</span>', html)[1]
+    assert words(name) == "who_am_i.py Download"
+    assert 'href="../../examples/start/add/who_am_i.py" download="who_am_i.py"' in name
+    assert blocks(html) == ["import os\nx = 1\n"]
+    assert state.current().programs == {"examples/start/add/who_am_i.py": "import os\nx = 1"}
+
+
+@pytest.mark.parametrize(
+    ("body", "header", "says"),
+    [
+        ("start/add#setup", {"program": "a b.py"}, 'program="name.py"'),
+        ("start/add#setup", {"program": "../x.py"}, 'program="name.py"'),
+        ("start/add#setup", {"program": "x.cu"}, 'program="name.py"'),
+        ("start/add#setup", {"program": "x.py", "source": "none"}, "does not show its source"),
+        ("start/add#setup\nstart/add#bench", {"program": "x.py"}, "is 2 cells"),
+    ],
+)
+def test_a_program_is_refused(chapter, body, header, says):
+    with pytest.raises(directives.DirectiveError, match=re.escape(says)):
+        directives.render(body, header)
+
+
+def test_two_programs_of_one_name_are_refused(chapter):
+    for _ in range(2):
+        directives.render("start/add#setup", {"program": "x.py"})
+    with pytest.raises(directives.DirectiveError, match="two programs would be the one file"):
+        directives.render("start/add#bench", {"program": "x.py"})
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_program_is_a_file_too(chapter, lang):
+    chapter.body('```example program="one.py" output="none"\nstart/add#setup\n```', lang)
+    site = chapter.build(lang)
+    assert (site / "examples/start/add/one.py").read_text() == "import os\nx = 1\n"
+    page = (site / "start/add/index.html").read_text(encoding="utf-8")
+    assert 'href="../../examples/start/add/one.py" download="one.py"' in page
+
+
+# --- the book --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("lang", "chapter_name", "path"), PAGES, ids=lambda value: str(value)[-40:])
+def test_every_exercise_of_a_chapter_is_on_its_page(lang, chapter_name, path):
+    text = path.read_text(encoding="utf-8")
+    assert not exercise_fence.problems(text, lang)
+    shown = [
+        line.strip()
+        for _, line, kind, info in references.scan(text)
+        if kind == "code" and info.split()[:1] == ["exercise"]
+    ]
+    have = [exercise.name for exercise in exercises.of_chapter(chapter_name)]
+    assert shown == have, f"docs/{lang}/{chapter_name}.md does not show its exercises in order"
+    headings = re.findall(r"^### (?:Exercise|练习) ?\d+", text, re.MULTILINE)
+    assert len(headings) == len(have), f"docs/{lang}/{chapter_name}.md: an exercise without a fence"
+
+
+def programs(lang):
+    """(page, example, cell, file name) of each program on the pages of a language."""
+    found = []
+    for path in sorted((ROOT / "docs" / lang).rglob("*.md")):
+        for _, line, kind, info in references.scan(path.read_text(encoding="utf-8")):
+            name = re.search(r'program="([^"]+)"', info)
+            if kind == "code" and name and line.strip():
+                example, _, cell = line.strip().partition("#")
+                page = path.relative_to(ROOT / "docs" / lang).with_suffix("").as_posix()
+                found.append((page, example, cell, name[1]))
+    return found
+
+
+def test_programs_are_the_same_in_both_languages():
+    assert programs("en") == programs("zh")
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_program_on_its_page_is_the_cell(built_site, lang):
+    """What a reader copies from the page, character for character; and what the link beside it downloads."""
+    root = built_site / ("zh" if lang == "zh" else "")
+    assert programs(lang)
+    for page, example, cell, file in programs(lang):
+        html = (root / page / "index.html").read_text(encoding="utf-8")
+        shown = [
+            blocks(part)[0]
+            for part in html.split('<div class="ct-cell ct-program">')[1:]
+            if words(part.partition("</span>")[0]).startswith(f"{file} ")
+        ]
+        code = catalog.cells(ROOT / "examples" / f"{example}.py")[cell] + "\n"
+        assert code in shown, f"docs/{lang}/{page}.md: {file} is not {example}#{cell}"
+        assert (root / "examples" / example / file).read_text(encoding="utf-8") == code
