@@ -49,7 +49,7 @@ GPU_NEEDS = [
 
 PYCUDA_HINT = """
 PyCUDA is compiled here, which needs the CUDA toolkit with nvcc, cuda.h and curand.h, and g++:
-python3 -m cudatut doctor (after pip install numpy pyyaml rich) says which is missing. With an
+make doctor says which is missing. With an
 interpreter that has PyCUDA already, make VENV= PYTHON=... installs nothing.
 """
 

@@ -9,6 +9,8 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -56,6 +58,40 @@ def built_site(shared_folder):
             assert done.returncode == 0, f"the site does not build:\n{done.stdout}\n{done.stderr}"
             (out / ".done").touch()
     return out
+
+
+# What the project and its dependencies consist of, by the names under which they lie in site-packages.
+DEPENDENCIES = ("numpy", "numpy.libs", "yaml", "_yaml", "rich", "markdown_it", "mdurl", "pygments")
+
+
+@pytest.fixture(scope="session")
+def installed(shared_folder):
+    """Python of a fresh environment with the project's wheel and its dependencies alone, made once a run.
+
+    `pycuda` is a stand-in there that can be imported; whatever is asked of it raises NeedsGpu.
+    """
+    folder = shared_folder / "installed"
+    python = folder / "bin" / "python"
+    with open(shared_folder / "installed.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / ".done").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+            pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
+            options = ["--no-deps", "--no-build-isolation", "--wheel-dir", folder / "wheel", ROOT]
+            done = subprocess.run([*pip, *options], capture_output=True, text=True, timeout=300)
+            assert done.returncode == 0, done.stderr[-3000:]
+            (wheel,) = (folder / "wheel").glob("*.whl")
+            (packages,) = folder.glob("lib/python3*/site-packages")
+            with zipfile.ZipFile(wheel) as whole:
+                whole.extractall(packages)
+            ours = Path(sysconfig.get_path("platlib"))
+            for name in DEPENDENCIES:
+                if (ours / name).exists():
+                    (packages / name).symlink_to(ours / name)
+            shutil.copytree(ROOT / "tests" / "stand_ins" / "pycuda", packages / "pycuda")
+            (folder / ".done").touch()
+    return python
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,8 @@ Measures, with nothing kept from an earlier run:
 - every chapter's and every example's page, as gzipped HTML;
 - what Chromium fetches from a server that gzips, for a first visit and for the page after it,
   counted by the server: HTML, styles, scripts, fonts, search index, icons;
+- how far the page jumps while it loads (cumulative layout shift), on a telephone with a slow network and processor;
+- the pages that scroll sideways in a window of 320 pixels, folds open;
 - `python -m cudatut list`, median of five.
 
 Exits with 1 when a limit is passed. --quick leaves the growth out. Chromium comes from $CHROMIUM or PATH.
@@ -160,7 +162,7 @@ def pages(site: Path, root: Path) -> list[Row]:
     for lang, folder in LANGUAGES.items():
         home = site / folder
         groups = {
-            "chapter page": ([home / part / name for part, name in chapters(root)], 30),
+            "chapter page": ([home / part / name for part, name in chapters(root)], 36),
             "notebook page": (
                 [path.parent for path in sorted((home / "examples").glob("*/*/index.html"))],
                 60,
@@ -217,8 +219,60 @@ def chromium() -> str:
     return path
 
 
+# Adds up the shifts that the reader did not cause.
+SHIFTS = """window.shifted = 0
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value
+}).observe({type: 'layout-shift', buffered: true})"""
+# 1.6 Mbit/s, 150 ms and a processor slowed four times: a telephone, as Lighthouse imagines it.
+SLOW = {
+    "offline": False,
+    "latency": 150,
+    "downloadThroughput": 200_000,
+    "uploadThroughput": 94_000,
+}
+
+
+def telephone(browser, host: str, root: Path) -> list[Row]:
+    """Layout shifts on first visits of some pages; all pages at 320 pixels."""
+    rows = []
+    for lang, folder in LANGUAGES.items():
+        all_chapters = [f"{folder}{part}/{name}/" for part, name in chapters(root)]
+        shifts = {}
+        for path in [folder, f"{folder}glossary/", *all_chapters[::6]]:
+            context = browser.new_context(viewport={"width": 390, "height": 844}, is_mobile=True)
+            page = context.new_page()
+            page.add_init_script(SHIFTS)
+            tools = context.new_cdp_session(page)
+            tools.send("Network.enable")
+            tools.send("Network.emulateNetworkConditions", SLOW)
+            tools.send("Emulation.setCPUThrottlingRate", {"rate": 4})
+            page.goto(host + path, wait_until="networkidle")
+            page.wait_for_timeout(300)
+            shifts[path] = page.evaluate("window.shifted")
+            context.close()
+        worst = max(shifts, key=shifts.get)
+        rows.append(Row(f"layout shift, telephone, {lang}", shifts[worst], "", 0.1, worst or "/"))
+        context = browser.new_context(viewport={"width": 320, "height": 640})
+        page = context.new_page()
+        wide = []
+        for path in [folder, *(f"{folder}{name}/" for name in OTHERS), *all_chapters]:
+            page.goto(host + path, wait_until="domcontentloaded")
+            page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
+            if page.evaluate("document.documentElement.scrollWidth") > 320:
+                wide.append(path)
+        context.close()
+        note = ", ".join(wide[:3])
+        rows.append(Row(f"pages wider than 320 pixels, {lang}", len(wide), "", 0, note))
+    return rows
+
+
+# Pages that are no chapters.
+OTHERS = ("glossary", "claims", "examples", "api", "contributing")
+
+
 def visits(site: Path, root: Path) -> list[Row]:
-    """What a browser fetches: first visits with an empty cache, and the pages read after them."""
+    """What a browser fetches: first visits with an empty cache, and the pages read after them; what it shows on a telephone."""
     from playwright.sync_api import sync_playwright
 
     sent: list[tuple[str, int]] = []
@@ -259,6 +313,7 @@ def visits(site: Path, root: Path) -> list[Row]:
             straight = fetched(context.new_page(), heaviest)
             context.close()
             rows.append(Row(f"first visit, a chapter, {lang}", straight / KB, "KB", 150, heaviest))
+        rows += telephone(browser, host, root)
         browser.close()
     server.shutdown()
     return rows

@@ -24,11 +24,13 @@
 #         task:
 #           en: >-
 #             Sum an array of complex numbers, pairs of floats (real, imaginary), with sequential addressing.
+#             A `float2` holds two floats, `.x` and `.y`.
 #             Write the kernel `complex_sums`: each block of 256 threads leaves one pair. First predict how
 #             many passes a warp needs to read 32 pairs from shared memory: by two loads of 4 bytes, from two
 #             separate arrays, or by one load of 8 bytes.
 #           zh: >-
-#             用连续寻址对复数数组求和，每个元素是一对 float（实部，虚部）。写出 kernel `complex_sums`：每个
+#             用连续寻址对复数数组求和，每个元素是一对 float（实部，虚部）。`float2` 含有两个 float：`.x` 和 `.y`。
+#             写出 kernel `complex_sums`：每个
 #             256 线程的线程块留下一对。先预测一个线程束从共享内存读 32 对要几趟：分两次各读 4 字节、从两个数组
 #             分别读、或者一次读 8 字节。
 #         fails: "never written"

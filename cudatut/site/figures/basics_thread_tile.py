@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from cudatut.site import references
 from cudatut.site.svg import Svg, figure, tr
-
-EXAMPLE = "basics/thread_tile"
 
 
 def reuse(n: int = 7, shapes: tuple[tuple[int, int], ...] = ((1, 1), (4, 1), (4, 4))) -> str:
@@ -103,22 +100,3 @@ def block(bm: int = 64, bn: int = 64, bk: int = 8, tm: int = 8) -> str:
         "按比例绘制。深色：一个线程在一遍分块中读取和计算的部分。",
     )
     return figure(s, alt=alt, caption=caption)
-
-
-def variants_table() -> str:
-    """Markdown: loads, barriers and times of the variants, from the recording."""
-    lines = [
-        tr(
-            "| | words per result, global | words per result, shared | barriers per thread | µs |",
-            "| | 每个结果的全局读取，字 | 每个结果的共享读取，字 | 每线程栅栏数 | µs |",
-        ),
-        "|---|---:|---:|---:|---:|",
-    ]
-    counted = references.load(EXAMPLE).results("variants")
-    for row, of in zip(references.load(EXAMPLE).results("bench-variants")[0]["rows"], counted):
-        words = {fact["name"]: fact["value"] for fact in of["rows"]}
-        lines.append(
-            f"| {row['name']} | {words['global']:g} | {words['shared']:g} | {words['barriers per thread']:g} "
-            f"| {row['median_us']:.0f} |"
-        )
-    return "\n".join(lines)

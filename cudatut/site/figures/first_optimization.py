@@ -1,4 +1,4 @@
-"""Drawings of the first optimization: who adds which element, and what the copies leave of a speed-up."""
+"""Drawings of the first optimization: who adds which element."""
 
 from __future__ import annotations
 
@@ -82,45 +82,3 @@ def shares(n: int = 14, block: int = 4, grid: int = 2) -> str:
         f"n = {n}，每块 {block} 个线程。在同一轮里，相邻的线程总是处理相邻的元素。",
     )
     return figure(s, alt=alt, caption=caption)
-
-
-def whole_program(
-    copy_in: float, copy_out: float, kernels: tuple[float, ...], source: str = ""
-) -> str:
-    """Bars of whole programs, to scale: copies in, kernel, copy out, for each kernel time. All in ms."""
-    names = (
-        tr("one thread", "一个线程"),
-        tr("one block", "一个线程块"),
-        tr("many blocks", "多个线程块"),
-    )
-    left, width = 110, 700
-    totals = [copy_in + kernel + copy_out for kernel in kernels]
-    scale = (width - left - 84) / max(totals)
-    s = Svg(width, 34 + 44 * len(kernels))
-    x = left
-    legend = (
-        (tr("copies in", "拷入"), "c2"),
-        (tr("kernel", "kernel"), "c1"),
-        (tr("copy out", "拷出"), "c3"),
-    )
-    for text, cls in legend:
-        s.rect(x, 4, 14, 14, cls)
-        s.text(x + 20, 16, text, "", "start")
-        x += 110
-    for i, (name, kernel, total) in enumerate(zip(names, kernels, totals)):
-        y, x = 32 + 44 * i, left
-        s.text(left - 10, y + 20, name, "", "end")
-        for part, cls in ((copy_in, "c2"), (kernel, "c1"), (copy_out, "c3")):
-            s.rect(x, y, scale * part, 30, cls, rx=0)
-            x += scale * part
-        s.text(x + 8, y + 20, f"{total:.1f} ms", "", "start")
-    shown = ", ".join(f"{name} {total:.1f} ms" for name, total in zip(names, totals))
-    alt = tr(
-        f"Bars of the whole program, copies included: {shown}. In the last bar the kernel is too thin to see.",
-        f"整个程序（含拷贝）的时间条：{shown}。最后一条里，kernel 细得看不见。",
-    )
-    caption = tr(
-        "The copies do not get faster when the kernel does.",
-        "kernel 变快，拷贝并不会跟着变快。",
-    )
-    return figure(s, alt=alt, caption=f"{caption} {source}".strip())

@@ -1,0 +1,168 @@
+"""Notebooks outside the checkout: with the installed package alone, in an empty folder, on drivers of CUDA 12 and 13."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from IPython.core.inputtransformer2 import TransformerManager
+
+from cudatut import catalog, exercises, recorder
+
+STAND_INS = Path(__file__).parent / "stand_ins"
+plain = TransformerManager().transform_cell
+
+
+def cells_of(example):
+    """Code of the notebook that a recording would be, magics in plain Python."""
+    notebook = recorder.notebook_of(example)
+    sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    return [plain(source) for source in [recorder._install_cell(example.name).source, *sources]]
+
+
+def code_of(raw):
+    cells = [cell for cell in json.loads(raw)["cells"] if cell["cell_type"] == "code"]
+    return [plain("".join(cell["source"])) for cell in cells]
+
+
+def environment(**more):
+    """Without what could show the checkout, or a GPU."""
+    hidden = ("PYTHONPATH", "VIRTUAL_ENV", "CUDATUT_EXAMPLES", "CUDATUT_TOOL", "LD_LIBRARY_PATH")
+    kept = {name: value for name, value in os.environ.items() if name not in hidden}
+    return kept | {"CUDA_VISIBLE_DEVICES": ""} | more
+
+
+@pytest.fixture(scope="module")
+def ran(installed, tmp_path_factory):
+    """What became of every notebook: of the examples, and of the chapters' exercises, where the stubs stand."""
+    todo = [{"name": e.name, "cells": cells_of(e)} for e in catalog.examples(drafts=True)]
+    for chapter in exercises.chapters():
+        path, raw = exercises.committed_notebook(chapter)
+        todo.append({"name": f"{path.parent.name}/{path.stem}", "cells": code_of(raw)})
+    done = subprocess.run(
+        [installed, STAND_INS / "run_notebooks.py"], input=json.dumps(todo), capture_output=True,
+        text=True, timeout=600, cwd=tmp_path_factory.mktemp("empty"), env=environment(),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout)
+
+
+def test_every_notebook_runs_up_to_the_first_cell_that_needs_the_gpu(ran):
+    failed = [f"{name}\n{report['failed']}" for name, report in ran.items() if report["failed"]]
+    assert not failed, "\n".join(failed)
+    # The first cell always runs: it is the one that prepares the others.
+    assert all(report["ran"] for report in ran.values())
+    assert all("needs a GPU, and there is none here" in r["printed"] for r in ran.values())
+
+
+def test_modules_beside_an_example_are_found(ran):
+    """The check above would be worth nothing if no notebook asked for such a module."""
+    asking = [e for e in catalog.examples() if "from ladder import" in e.path.read_text("utf-8")]
+    assert len(asking) > 20 and all(e.name in ran for e in asking)
+
+
+def test_the_check_finds_what_is_missing(installed, tmp_path):
+    todo = [
+        {"name": "x", "cells": ["import pycuda.driver as d\nd.init()", "import nowhere_beside"]}
+    ]
+    done = subprocess.run(
+        [installed, STAND_INS / "run_notebooks.py"], input=json.dumps(todo), capture_output=True,
+        text=True, cwd=tmp_path, env=environment(),
+    )  # fmt: skip
+    report = json.loads(done.stdout)["x"]
+    assert "No module named 'nowhere_beside'" in report["failed"]
+
+
+# --- the first cell, as in Colab ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def drivers(missing, tmp_path_factory):
+    """Folder of a libcuda.so.1 that shows what the environment says."""
+    if shutil.which("gcc") is None:
+        missing("a driver cannot be simulated without gcc")
+    folder = tmp_path_factory.mktemp("driver")
+    command = ["gcc", "-shared", "-fPIC", "-o", folder / "libcuda.so.1", STAND_INS / "libcuda.c"]
+    subprocess.run(command, check=True)
+    return folder
+
+
+FIRST_CELL = """
+import importlib, json, sys
+cells = json.loads(sys.stdin.read())
+log = []
+class Shell:
+    def run_line_magic(self, name, line):
+        log.append(f"%{name} {line}")
+        sys.meta_path.remove(hidden)  # pip has installed it
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "cudatut":
+            raise ImportError(f"No module named {name!r}")
+hidden = Hidden()
+sys.meta_path.insert(0, hidden)
+get_ipython = lambda: Shell()
+failed = ""
+try:
+    exec(cells[0], globals())
+except Exception as error:
+    shown = getattr(error, "_render_traceback_", lambda: [repr(error)])()
+    failed = "\\n".join(shown)
+print("RESULT", json.dumps({"log": log, "failed": failed}))
+"""
+
+
+def first_cell(installed, drivers, tmp_path, name="reduction/naive", **driver):
+    """Run the first cell of an example's notebook where cudatut is not installed yet; pip is one that only takes notes."""
+    pip = tmp_path / "path" / "pip"
+    pip.mkdir(parents=True)
+    (pip / "__main__.py").write_text(
+        f"import sys; open({str(tmp_path / 'pip')!r}, 'a').write(' '.join(sys.argv[1:]) + '\\n')"
+    )
+    fake = {f"FAKE_{key.upper()}": str(value) for key, value in driver.items()}
+    environ = environment(LD_LIBRARY_PATH=str(drivers), PYTHONPATH=str(tmp_path / "path"), **fake)
+    done = subprocess.run(
+        [installed, "-c", FIRST_CELL], input=json.dumps(cells_of(catalog.get(name))),
+        capture_output=True, text=True, cwd=tmp_path, env=environ,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said, _, result = done.stdout.rpartition("RESULT ")
+    notes = tmp_path / "pip"
+    return json.loads(result) | {
+        "said": said,
+        "pip": notes.read_text().splitlines() if notes.exists() else [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("cuda", "cupy"),
+    [(12040, ["install -q cupy-cuda12x"]), (12080, ["install -q cupy-cuda12x"]),
+     (13000, ["install -q cupy-cuda13x"]), (13020, ["install -q cupy-cuda13x"]), (11080, [])],
+)  # fmt: skip
+def test_the_first_cell_installs_cudatut_and_the_cupy_of_the_driver(
+    installed, drivers, tmp_path, cuda, cupy
+):
+    found = first_cell(installed, drivers, tmp_path, cuda=cuda)
+    address = recorder.repository()
+    assert found["log"] == [f'%pip install -q "cudatut[gpu] @ git+{address}"']
+    assert found["pip"] == cupy
+    assert found["failed"] == "" and found["said"] == ""
+
+
+def test_an_example_that_needs_more_says_so_in_the_first_cell(installed, drivers, tmp_path):
+    found = first_cell(installed, drivers, tmp_path, "gemm/tma", cuda=12040, capability=75)
+    needs = (
+        "it needs a GPU of compute capability 9.0 or newer (sm_90), and this one, Fake T4, has 7.5"
+    )
+    assert found["failed"].startswith(f"gemm/tma cannot run here: {needs}")
+    assert "\n" not in found["failed"]
+
+
+def test_without_a_gpu_the_first_cell_says_where_to_choose_one(installed, drivers, tmp_path):
+    found = first_cell(installed, drivers, tmp_path, gpus=0)
+    assert (
+        "the NVIDIA driver shows no GPU" in found["said"] and "Change runtime type" in found["said"]
+    )
+    assert found["failed"] == ""
