@@ -4,32 +4,64 @@
 #     title: {en: "Two elements per thread: solutions", zh: "每个线程两个元素：参考答案"}
 #     requires: sm_75
 #     timeout_s: 60
+#     sizes: {n: [33554432, 16384]}
 # ---
 
 # %% [markdown]
 # More elements per thread, and a tree for any number of threads.
 
-# %% setup
-from dataclasses import replace
-
+# %% given-1
 import numpy as np
-from ladder import LADDER, Sum
-
 import cudatut as ct
-from cudatut.ladder import read_rung
-
-gpu = ct.device()
-n, block = ct.size(1 << 25, 1 << 14), 256
 
 # %% solution-1
-FILE = "reduction/idle_threads_solutions.cu"
-several = replace(read_rung(FILE), name="several")
-for dtype in ("float32", "int32"):
-    for m in (n, 0, *ct.RAGGED):
-        Sum(m, dtype).check(several)
+several = ct.Kernel(
+    """
+__global__ void several(const int* in, int* out, int n) {
+  __shared__ int sums[256];
+  int t = threadIdx.x;
+  long long i = (long long)blockIdx.x * (8 * 256) + t;
+  int sum = 0;
+#pragma unroll  // all loads may start before the first addition waits
+  for (int k = 0; k < 8; ++k)
+    if (i + k * 256 < n) sum += in[i + k * 256];
+  sums[t] = sum;
+  __syncthreads();
+  for (int half = 128; half > 0; half /= 2) {
+    if (t < half) sums[t] += sums[t + half];
+    __syncthreads();
+  }
+  if (t == 0) out[blockIdx.x] = sums[0];
+}
+""",
+    "several",
+)
+
+# %% check-1
+import cudatut as ct
+
+for n in ct.RAGGED:
+    x = ct.rng(n).integers(-1000, 1001, n, dtype="int32")
+    blocks = ct.cdiv(n, 8 * 256)
+    out = ct.empty(blocks, "int32")
+    several(ct.to_device(x), out, n, grid=blocks, block=256)
+    sums = np.add.reduceat(x, np.arange(0, n, 8 * 256))
+    ct.check(out, sums, name=f"n={n}")
+
+# %% [markdown]
+# Where does the gain end? The same kernel as a rung, and its first launch,
+# which does nearly all of the work, with 1 to 16 elements per thread.
 
 # %% bench-1
-# Where does it end? Only the first launch, which does nearly all of the work.
+from dataclasses import replace
+
+from ladder import LADDER, Sum
+from cudatut.ladder import read_rung
+
+n = 33_554_432
+block = 256
+FILE = "reduction/idle_threads_solutions.cu"
+rung = replace(read_rung(FILE), name="several")
 problem = Sum(n, "int32")
 launches = {}
 for per_thread in (1, 2, 4, 8, 16):
@@ -52,14 +84,20 @@ for per_thread in (1, 2, 4, 8, 16):
     launches[f"{per_thread} per thread"] = launch
 ct.bench(launches, bytes=problem.bytes, name="elements per thread", rounds=30)
 
-# %% try-1
-# What `python -m cudatut try reduction` does with the file: check, then time beside the ladder.
+# %% rung-1
+for dtype in ("float32", "int32"):
+    for m in (n, 0, *ct.RAGGED):
+        Sum(m, dtype).check(rung)
 LADDER.bench(
-    ["sequential", "two_per_thread", several],
+    ["sequential", "two_per_thread", rung],
     n=n,
     name=f"sum of {n} float32",
     rounds=30,
 )
+
+# %% given-2
+import numpy as np
+import cudatut as ct
 
 # %% solution-2
 any_block = ct.Kernel(
@@ -72,7 +110,7 @@ __global__ void any_block(const int* in, int* out, int n) {
   sums[t] = sum;
   __syncthreads();
   for (int left = blockDim.x; left > 1;) {
-    int half = (left + 1) / 2;  // rounded up: the one in the middle waits for the next round
+    int half = (left + 1) / 2;  // rounded up: the middle one waits
     if (t < left - half) sums[t] += sums[t + half];
     __syncthreads();
     left = half;
@@ -82,21 +120,18 @@ __global__ void any_block(const int* in, int* out, int n) {
 """,
     "any_block",
 )
+
+# %% check-2
+import cudatut as ct
+
 for threads in (1, 31, 33, 48, 100, 256, 1000):
-    for m in (1, 31, 33, 2 * threads + 1, ct.RAGGED[-1]):
-        host = ct.rng(m).integers(-1000, 1001, m, dtype="int32")
-        grid = ct.cdiv(m, 2 * threads)
+    for n in (1, 31, 33, 2 * threads + 1, ct.RAGGED[-1]):
+        x = ct.rng(n).integers(-1000, 1001, n, dtype="int32")
+        grid = ct.cdiv(n, 2 * threads)
         out = ct.empty(grid, "int32")
+        size = 4 * threads
         any_block(
-            ct.to_device(host),
-            out,
-            m,
-            grid=grid,
-            block=threads,
-            shared=4 * threads,
+            ct.to_device(x), out, n, grid=grid, block=threads, shared=size
         )
-        ct.check(
-            out.get().sum(keepdims=True),
-            host.sum(keepdims=True),
-            name=f"block={threads}, n={m}",
-        )
+        sums = np.add.reduceat(x, np.arange(0, n, 2 * threads))
+        ct.check(out, sums, name=f"block={threads}, n={n}")
