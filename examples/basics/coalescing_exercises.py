@@ -9,15 +9,13 @@
 #         minutes: 15
 #         task:
 #           en: >-
-#             Points are stored as x, y, z, x, y, z, and so on. The kernel that is given computes their lengths. Store the
-#             points as three arrays instead and write the kernel length_of_arrays(xs, ys, zs, out, n) for them:
-#             out[i] is the square root of xs[i]² + ys[i]² + zs[i]². Before you run it, predict for both kernels how many
-#             sectors a warp's load of x touches, and which kernel is faster. The check compares the lengths for several n
-#             and then times both kernels.
+#             Points are stored as x, y, z, x, y, z, and so on, and the kernel that is given computes their lengths. Write
+#             length_of_arrays(xs, ys, zs, out, n) for points in three arrays. Predict for both how many sectors a warp's
+#             load of x touches, and which kernel is faster. The check compares the lengths for several n and times both.
 #           zh: >-
-#             一批点按 x、y、z、x、y、z……的次序存放，已给出的 kernel 计算它们到原点的距离。请把这些点改存成三个数组，
-#             并为它写出 kernel length_of_arrays(xs, ys, zs, out, n)：out[i] 等于 xs[i]² + ys[i]² + zs[i]² 的平方根。
-#             运行之前先预测：两个 kernel 里，一个线程束读 x 各碰到几个扇区，哪个更快。检查程序用几种 n 核对结果，然后给两者计时。
+#             一批点按 x、y、z、x、y、z……的次序存放，已给出的 kernel 计算它们到原点的距离。
+#             请为存成三个数组的点写出 length_of_arrays(xs, ys, zs, out, n)。
+#             先预测：两个 kernel 里，一个线程束读 x 各碰到几个扇区，哪个更快。检查程序用几种 n 核对结果，然后给两者计时。
 #         fails: "never written"
 #       2:
 #         title: {en: "A transpose", zh: "转置"}
@@ -27,8 +25,8 @@
 #           en: >-
 #             out[column][row] = in[row][column]. In the kernel that is given, threadIdx.x walks along a row of in: the
 #             loads are coalesced and the stores are not. Write along_output, in which threadIdx.x walks along a row of
-#             out. Predict for both the sectors per request of load and store. Which one will be faster, and can any choice
-#             make both sides coalesced? The check transposes matrices of odd shapes, then times both kernels beside a copy.
+#             out. Predict the sectors per request of load and store. Which kernel is faster? Can both sides be coalesced?
+#             The check transposes matrices of odd shapes and times both kernels beside a copy.
 #           zh: >-
 #             转置：out[column][row] = in[row][column]。已给出的 kernel 让 threadIdx.x 沿着 in 的行走，读是合并的，写则不是。
 #             请写出 along_output，让 threadIdx.x 沿着 out 的行走。分别预测两者的读和写每次请求碰到几个扇区。
