@@ -16,13 +16,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+# Each test of these has processes of its own.
+SPREAD = ("/tests/gpu/test_programs.py", "/tests/gpu/test_exercises.py")
 IN_CI = os.environ.get("CI", "") not in ("", "0", "false")
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
 def pytest_collection_modifyitems(items):
     for item in items:
-        if "/tests/examples/" not in item.path.as_posix():
+        path = item.path.as_posix()
+        if "/tests/examples/" not in path and not path.endswith(SPREAD):
             item.add_marker(pytest.mark.xdist_group(item.path.relative_to(ROOT).as_posix()))
 
 

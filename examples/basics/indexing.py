@@ -154,9 +154,10 @@ many = 1 << 24
 bytes_moved = 2 * 4 * many  # read x, write out
 predicted_us = bytes_moved / ct.limits.bandwidth() / 1e3
 
+FILE = "basics/indexing.cu"
 scales = {
-    name: ct.Kernel("basics/indexing.cu", "scale", defines={"INDEX": name})
-    for name in ("int", "long long")
+    "int": ct.Kernel(FILE, "scale", defines={"INDEX": "int"}),
+    "long long": ct.Kernel(FILE, "scale", defines={"INDEX": "long long"}),
 }
 x = ct.rng(1).standard_normal(many, dtype="float32")
 d_x, out = ct.to_device(x), ct.empty(many, "float32")

@@ -87,10 +87,8 @@ EXTENTS = (1, 2, 3)
 
 wrong = 0
 for grid_dims, block_dims in product((1, 2, 3), repeat=2):
-    text = SOURCE.replace(
-        "FORMULA", f"{blocks_of[grid_dims]} {threads_of[block_dims]}"
-    )
-    tally = ct.Kernel(text, "tally")
+    formula = f"{blocks_of[grid_dims]} {threads_of[block_dims]}"
+    tally = ct.Kernel(SOURCE, "tally", defines={"FORMULA": formula})
     for grid in product(EXTENTS, repeat=grid_dims):
         for block in product(EXTENTS, repeat=block_dims):
             total = int(np.prod(grid) * np.prod(block))

@@ -49,8 +49,7 @@
 source = """
 __global__ void reverse(const float* __restrict__ x,
                         float* __restrict__ out, int n) {
-  __shared__ float words[256];
-  // yours
+  // yours: 256 words of shared memory, and a barrier
 }
 """
 reverse = ct.Kernel(source, "reverse")
@@ -62,8 +61,8 @@ source = """
 __global__ void transpose(const float* __restrict__ in,
                           float* __restrict__ out,
                           int rows, int columns) {
-  __shared__ float tile[TILE][TILE + 1];
-  // yours: 8 rows of threads, so each thread carries four words
+  // yours: a tile of TILE rows of TILE + 1 words, and a barrier. The block
+  // has 8 rows of threads, so each thread carries four words.
 }
 """
 transpose = ct.Kernel(source, "transpose")

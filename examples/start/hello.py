@@ -75,8 +75,13 @@ module.get_function("compute")(grid=(1, 1), block=(1, 1, 1))
 cuda.Context.synchronize()
 
 # %% try-2
+broken = """
+__global__ void hello() {
+  int five = 2 + 3  // expect: compile error, a semicolon is missing
+}
+"""
 try:
-    SourceModule("__global__ void hello() { int a = 1 }")
+    SourceModule(broken)
 except cuda.CompileError as error:
     print(error.stderr)
 

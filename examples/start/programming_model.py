@@ -137,13 +137,14 @@ ct.table(
         "FLOP/B": "FLOP/B",
     },
 )
+
+# %% check-ratios
 ct.facts(
-    "time of K = 16 / time of K = 1",
-    {"time of K = 16 / time of K = 1": rows[16]["ms"] / rows[1]["ms"]},
-)
-ct.facts(
-    "time of K = 1024 / time of K = 256",
-    {"time of K = 1024 / time of K = 256": rows[1024]["ms"] / rows[256]["ms"]},
+    "roofline.py, times",
+    {
+        "K = 16 / K = 1": rows[16]["ms"] / rows[1]["ms"],
+        "K = 1024 / K = 256": rows[1024]["ms"] / rows[256]["ms"],
+    },
 )
 
 # %% [markdown]
@@ -172,10 +173,8 @@ for m in ct.RAGGED:
 FILE = "start/programming_model.cu"
 gpu = ct.device()
 rng = ct.rng(0)
-bandwidth, fma = (
-    ct.limits.bandwidth(),
-    ct.limits.fma(),
-)  # GB/s and TFLOP/s, measured here
+# GB/s and TFLOP/s, measured here.
+bandwidth, fma = ct.limits.bandwidth(), ct.limits.fma()
 ridge = 1e3 * fma / bandwidth
 ct.facts(
     "this GPU",
@@ -222,23 +221,19 @@ ct.facts(
 # The worked example of CUDATutorial, with the figures of the V100's data sheet and one system of units.
 
 # %% v100
-elements = (
-    128 * 1024 * 128
-)  # out = x + y in float32: two reads, one write, one addition each
+# out = x + y in float32: two reads, one write and one addition each.
+elements = 128 * 1024 * 128
 moved, additions = 3 * 4 * elements, elements
-v100_bandwidth, fp32 = (
-    900e9,
-    15.7e12,
-)  # data sheet of the V100 SXM2, bytes/s and FLOP/s
+# Data sheet of the V100 SXM2, bytes/s and FLOP/s.
+v100_bandwidth, fp32 = 900e9, 15.7e12
+memory_time, compute_time = moved / v100_bandwidth, additions / fp32
 ct.facts(
     "out = x + y on a V100",
     {
         "bytes": (moved / 1e6, "MB"),
-        "memory time": (1e6 * moved / v100_bandwidth, "us"),
-        "compute time": (1e6 * additions / fp32, "us"),
-        "memory time / compute time": moved
-        / v100_bandwidth
-        / (additions / fp32),
+        "memory time": (1e6 * memory_time, "us"),
+        "compute time": (1e6 * compute_time, "us"),
+        "memory time / compute time": memory_time / compute_time,
         "intensity": (additions / moved, "FLOP/B"),
         "ridge": (fp32 / v100_bandwidth, "FLOP/B"),
     },
@@ -250,9 +245,8 @@ ct.facts(
 # %% where
 where_am_i = ct.Kernel(FILE, "where_am_i")
 threads = gpu.max_threads_per_block
-fit = (
-    gpu.max_threads_per_sm // threads * gpu.sm_count
-)  # blocks that can be resident together
+# Blocks that can be resident together.
+fit = gpu.max_threads_per_sm // threads * gpu.sm_count
 blocks = 3 * fit + 7
 sm = ct.empty(blocks, "int32")
 start, stop = ct.empty(blocks, "int64"), ct.empty(blocks, "int64")
@@ -344,9 +338,8 @@ def latency(name, places, steps, words=32, warm=0):
     """Cycles and nanoseconds per step; 32 words are a cache line of 128 bytes."""
     following, order = cycle(places, words)
     last, ticks = ct.empty(1, "int32"), ct.empty(2, "int64")
-    evict = ct.empty(
-        2 * gpu.l2_bytes, "uint8"
-    )  # filling it empties the L2 cache of the chain
+    # Filling this empties the L2 cache of the chain.
+    evict = ct.empty(2 * gpu.l2_bytes, "uint8")
     if words == 1:
         chase_shared(following, last, ticks, places, steps, grid=1, block=256)
     else:
@@ -381,9 +374,8 @@ ct.facts(
 # %% little
 # One load of a warp is 32 x 4 bytes.
 full = gpu.max_threads_per_sm // 32
-per_warp = (
-    128 * gpu.sm_count / dram_ns
-)  # GB/s from one warp per SM with one load in flight
+# GB/s from one warp per SM with one load in flight.
+per_warp = 128 * gpu.sm_count / dram_ns
 ct.facts(
     "bandwidth that the bytes in flight allow",
     {

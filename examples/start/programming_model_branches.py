@@ -4,10 +4,13 @@
 #     title: {en: "Branches that agree and branches that do not", zh: "一致的分支与不一致的分支"}
 #     requires: sm_75
 #     timeout_s: 120
+#     sizes:
+#       n: [4000037, 4099]
 # ---
 
 # %% [markdown]
-# Two sides of equal work; only the number of neighbors that take the same side changes.
+# Half of the threads take one side of a branch, half the other, and both sides are equally long. What changes is how
+# many neighbors take the same side.
 
 # %% setup
 import numpy as np
@@ -16,7 +19,8 @@ import cudatut as ct
 from cudatut.profiler import profile_kernels
 
 FILE = "start/programming_model.cu"
-n, steps = ct.size(4_000_037, 4_099), 512
+n = 4_000_037
+steps = 512
 x_host = ct.rng(0).standard_normal(n, dtype="float32")
 x, out = ct.to_device(x_host), ct.empty(n, "float32")
 thread = np.arange(n) % 256
@@ -44,7 +48,9 @@ for m in (n, *(m for m in ct.RAGGED if m < n)):
     for shift in (0, 3, 5):
         small = ct.empty(m, "float32")
         run(branch, shift, m=m, out=small)
-        expected = np.where(thread[:m] >> shift & 1, odd_side[:m], even_side[:m])
+        expected = np.where(
+            thread[:m] >> shift & 1, odd_side[:m], even_side[:m]
+        )
         ct.check(small, expected, name=f"runs of {2**shift}, n={m}", rtol=1e-4)
 for kernel, shift in ((branch_by_lane, 0), (branch_by_warp, 5)):
     ct.poison(out)
@@ -52,10 +58,15 @@ for kernel, shift in ((branch_by_lane, 0), (branch_by_warp, 5)):
     expected = np.where(thread >> shift & 1, odd_side, even_side)
     ct.check(out, expected, name=kernel.name, rtol=1e-4)
 
+# %% [markdown]
+# Bit `shift` of threadIdx.x decides: with 0 neighbors disagree, with 5 runs of 32 threads agree, and bit 31 is 0 for all.
+
 # %% bench
 ct.bench(
     {
-        "no branch": lambda: run(branch, 31),  # bit 31 of threadIdx.x is 0 for all
+        "no branch": lambda: run(
+            branch, 31
+        ),  # bit 31 of threadIdx.x is 0 for all
         "runs of 1": lambda: run(branch, 0),
         "runs of 2": lambda: run(branch, 1),
         "runs of 4": lambda: run(branch, 2),
@@ -67,6 +78,16 @@ ct.bench(
     name="two sides of equal work",
 )
 
+# %% [markdown]
+# How many lanes took part in an instruction on average, and how many instructions were issued.
+
 # %% counters
-COUNTERS = ["smsp__thread_inst_executed_per_inst_executed.ratio", "smsp__inst_executed.sum"]
-profile_kernels("start/programming_model_branches", ["branch_by_lane", "branch_by_warp"], COUNTERS)
+COUNTERS = [
+    "smsp__thread_inst_executed_per_inst_executed.ratio",
+    "smsp__inst_executed.sum",
+]
+profile_kernels(
+    "start/programming_model_branches",
+    ["branch_by_lane", "branch_by_warp"],
+    COUNTERS,
+)

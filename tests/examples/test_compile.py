@@ -18,6 +18,7 @@ import re
 import subprocess
 import textwrap
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -91,7 +92,7 @@ def of_file(path: Path, claimed: list[str]) -> list[Source]:
     name = path.relative_to(EXAMPLES).as_posix() if path.is_relative_to(EXAMPLES) else path.name
     variants: dict[tuple, list[str]] = {}
     for script in EXAMPLES.rglob("*.py"):
-        for call in calls(ast.parse(script.read_text(encoding="utf-8"))):
+        for call in calls_of(script):
             if any(isinstance(a, ast.Constant) and a.value == name for a in call.args):
                 asked = variants.setdefault((defines_of(call), options_of(call)), [])
                 asked += instances_of(call)
@@ -186,6 +187,11 @@ def unique_names(code: str, asked: list[str]) -> tuple[str, ...]:
     return tuple(
         dict.fromkeys([*instances.declared(code), *(instances.normal(name) for name in asked)])
     )
+
+
+@cache
+def calls_of(script: Path) -> list[ast.Call]:
+    return calls(ast.parse(script.read_text(encoding="utf-8")))
 
 
 def calls(tree: ast.AST) -> list[ast.Call]:

@@ -1,10 +1,24 @@
-"""What of a page goes into the search index."""
+"""What of a page goes into the search index. test_browser.py searches."""
 
+import pytest
+
+from cudatut.site import searching
 from cudatut.site.searching import searched
+
+SHUFFLE = {
+    "id": "shuffle",
+    "en": "warp shuffle",
+    "zh": "线程束洗牌",
+    "chapter": "reduction/shuffles",
+    "code": ["__shfl_down_sync"],
+    "also": {"zh": ["洗牌"]},
+    "means": {"en": "x", "zh": "x"},
+}
 
 
 def test_words_and_code_are_searched_numbers_and_drawings_are_not():
     page = (
+        '<p class="ct-time">5 minutes</p>'
         '<h2 id="run">Run</h2><p>One warp.</p><pre><span></span><code><span class="k">int</span> i;</code></pre>'
         '<figure class="ct-bench"><svg><text>GB/s</text></svg><table class="ct-table"><td>1</td></table></figure>'
         '<table class="ct-table"><td>2</td></table><pre class="ct-output">3</pre><ul class="ct-code"><li>4</li></ul>'
@@ -14,3 +28,35 @@ def test_words_and_code_are_searched_numbers_and_drawings_are_not():
         '<h2 id="run">Run</h2><p>One warp.</p><pre><code>int i;</code></pre>'
         "<table><td>typed</td></table><ul><li>a list</li></ul>"
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "token"),
+    [
+        ("shared memory", "§sharedmemory"),
+        ("__shfl_down_sync()", "§shfldownsync"),
+        ("#pragma unroll", "§pragmaunroll"),
+        ("Stream-K", "§streamk"),
+        ("规约", "§89c47ea6"),
+    ],
+)
+def test_a_term_is_one_token(words, token):
+    assert searching.token(words) == token
+
+
+def test_keywords_stand_on_the_page_that_introduces_the_term():
+    entries = [
+        {"location": "reduction/shuffles/", "text": ""},
+        {"location": "reduction/shuffles/#run", "text": ""},
+        {"location": "reduction/naive/", "text": ""},
+    ]
+    searching.add_keywords(entries, [SHUFFLE, {"id": "x", "en": "x", "zh": "x"}], "zh")
+    found = entries[0]["keywords"].split()
+    assert {"§shfldownsync", "§warpshuffle", searching.token("洗牌")} <= set(found)
+    assert ["keywords" in entry for entry in entries] == [True, False, False]
+
+
+def test_jieba_keeps_terms_whole():
+    jieba = pytest.importorskip("jieba")
+    searching.teach([SHUFFLE])
+    assert "线程束洗牌" in list(jieba.cut("这里用线程束洗牌来求和"))

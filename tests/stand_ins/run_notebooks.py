@@ -19,11 +19,11 @@ import pycuda
 
 import cudatut
 import cudatut.notebook
-from cudatut.errors import NoGpuError
+from cudatut.errors import NoGpuError, ToolMissing
 
 # Where the reader has not installed them, the examples do without, or say so.
 OPTIONAL = ("cupy", "torch", "cupti", "cuda", "matplotlib", "IPython")
-NEEDS_A_GPU = (NoGpuError, pycuda.NeedsGpu)
+NEEDS_A_GPU = (NoGpuError, ToolMissing, pycuda.NeedsGpu)
 
 
 def run(cells):
@@ -48,7 +48,9 @@ def run(cells):
                         report["failed"] = traceback.format_exc()
                         return report
                     report["stopped"] = report["stopped"] or str(error)
-                except BaseException as error:
+                except SystemExit:  # an exercise's check of the untouched stub
+                    pass
+                except Exception as error:
                     if not caused_by_the_missing_gpu(error):
                         report["failed"] = traceback.format_exc()
                         return report
@@ -59,9 +61,11 @@ def run(cells):
 
 
 def caused_by_the_missing_gpu(error):
-    """An exception made of one that says so, such as an exercise's message about its kernel."""
+    """An exception made of one that says so, or that quotes the output of a child process that died of it."""
     while error is not None:
-        if isinstance(error, NEEDS_A_GPU):
+        if isinstance(error, NEEDS_A_GPU) or any(
+            kind.__name__ in str(error) for kind in NEEDS_A_GPU
+        ):
             return True
         error = error.__cause__ or error.__context__
     return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from cudatut.site import references
-from cudatut.site.svg import Svg, figure, text_width, tr
+from cudatut.site.svg import Svg, figure, tr
 
 EXAMPLE = "start/programming_model"
 _HUES = 6
@@ -17,6 +17,50 @@ def _fact(cell: str, row: str, field: str = "value") -> float:
 
 def _hue(number: int) -> str:
     return f"c{1 + number % _HUES}"
+
+
+def warps(threads: int = 128, lanes: int = 32, schedulers: int = 4) -> str:
+    """A block of `threads` threads cut into warps, and an SM whose schedulers take them."""
+    left, cell, row, top = 150, 9, 40, 40
+    count = -(-threads // lanes)
+    right = left + lanes * cell + 60
+    s = Svg(720, top + row * max(count, schedulers) + 12)
+    s.text(
+        left,
+        22,
+        tr(f"a block of {threads} threads", f"一个 {threads} 线程的线程块"),
+        "bold",
+        "start",
+    )
+    s.text(right + 8, 22, tr("a multiprocessor (SM)", "一个多处理器（SM）"), "bold", "start")
+    for warp in range(count):
+        y = top + row * warp
+        first, last = warp * lanes, min(threads, (warp + 1) * lanes) - 1
+        s.text(
+            left - 10,
+            y + 20,
+            tr(f"threads {first} to {last}", f"线程 {first} 到 {last}"),
+            "muted",
+            "end",
+        )
+        for lane in range(last - first + 1):
+            s.rect(left + lane * cell, y, cell - 1, 28, _hue(warp), rx=1)
+        scheduler = y if warp < schedulers else top + row * (warp % schedulers)
+        s.arrow(left + lanes * cell + 6, y + 14, right - 4, scheduler + 14, "muted")
+    for scheduler in range(schedulers):
+        y = top + row * scheduler
+        name = tr(f"warp scheduler {scheduler}", f"线程束调度器 {scheduler}")
+        s.rect(right, y, 720 - right - 6, 28, "c0", name)
+    alt = tr(
+        f"A block of {threads} threads is cut into {count} warps of {lanes} threads in the order of threadIdx.x. Each warp goes "
+        f"to one of the {schedulers} warp schedulers of a multiprocessor.",
+        f"{threads} 个线程的线程块按 threadIdx.x 的顺序切成 {count} 个线程束，每个 {lanes} 个线程。每个线程束交给多处理器的 {schedulers} 个线程束调度器之一。",
+    )
+    caption = tr(
+        f"You write a block; the hardware cuts it into warps of {lanes} threads. Each small box is one thread.",
+        f"你写的是线程块，硬件把它切成每 {lanes} 个线程一个的线程束。每个小格是一个线程。",
+    )
+    return figure(s, alt=alt, caption=caption)
 
 
 def blocks_on_sms(blocks: int = 8, sms: tuple[int, ...] = (2, 4)) -> str:
@@ -205,19 +249,20 @@ def memories(drawn: int = 3) -> str:
     return figure(s, alt=alt, caption=caption)
 
 
+KS = (1, 4, 16, 64, 256, 1024)  # of the chapter's program
+
+
 def roofline(bandwidth: float | None = None, fma: float | None = None, points=None) -> str:
-    """The roof of this GPU (GB/s and TFLOP/s) and measured points (FLOP/B, TFLOP/s); default: as recorded."""
+    """The roof of this GPU (GB/s and TFLOP/s) and measured points (K, FLOP/B, TFLOP/s); default: as recorded."""
     bandwidth = bandwidth or _fact("predict.0", "bandwidth")
     fma = fma or _fact("predict.0", "fp32")
     if points is None:
-        rows = references.load(EXAMPLE).results("roofline")[0]["rows"]
-        points = []
-        for row in rows:
-            k = int(row["name"].removeprefix("k="))
-            if k:  # without arithmetic there is no place on a logarithmic axis
-                points.append((2 * k / 8, 2 * k * row["bytes"] / 8 / row["median_us"] / 1e6))
+        points = [
+            (k, 2 * k / 8, references.value(f'{EXAMPLE}#check-roofline["K = {k}"]["TFLOP/s"]'))
+            for k in KS
+        ]
     ridge = 1e3 * fma / bandwidth
-    x0, x1 = 0.0625, 256.0
+    x0, x1 = 0.0625, 512.0
     y0, y1 = bandwidth * x0 / 1e3 / 1.6, fma * 2
     left, right, top, bottom = 66, 690, 30, 316
 
@@ -246,38 +291,20 @@ def roofline(bandwidth: float | None = None, fma: float | None = None, points=No
     )
     s.text(px(0.9), py(bandwidth * 1.0 / 1e3) - 16, f"{bandwidth:.0f} GB/s", "accent", "end")
     s.text(px(ridge) + 8, py(fma) - 8, f"{fma:.1f} TFLOP/s", "accent", "start")
-    for x, y in points:
+    for k, x, y in points:
         s.circle(px(x), py(y), 5, "c2 solid")
-    for name, x in ((tr("add", "加法"), 1 / 12), ("GEMV", 0.5), ("GEMM 64", 8.0)):
-        roof = min(bandwidth * x / 1e3, fma)
-        s.line(px(x), py(roof), px(x), bottom, "dash axis")
-        at = bottom - 10 if text_width(name) < 60 else bottom - 28
-        s.text(px(x) + 5, at, name, "muted", "start")
-    reached = max(y for _, y in points) / fma
+        s.text(px(x) + 9, py(y) + 20, f"K = {k}", "muted", "start")
+    x = 1 / 12
+    s.line(px(x), py(bandwidth * x / 1e3), px(x), bottom, "dash axis")
+    s.text(px(x) + 5, bottom - 10, tr("vector add", "向量加法"), "muted", "start")
+    reached = max(y for _, _, y in points) / fma
     alt = tr(
         f"Roofline: a rising line at {bandwidth:.0f} GB/s meets a level line at {fma:.1f} TFLOP/s at {ridge:.1f} FLOP/B. "
         f"{len(points)} measured points lie along it; the highest reaches {reached:.0%} of the level line.",
         f"roofline：{bandwidth:.0f} GB/s 的斜线与 {fma:.1f} TFLOP/s 的水平线在 {ridge:.1f} FLOP/B 处相交。{len(points)} 个实测点沿线分布，最高点达到水平线的 {reached:.0%}。",
     )
     caption = tr(
-        "Both axes logarithmic. The line: this GPU's measured limits. The dots: the kernel with k FMAs per element, k from 1 to 512.",
-        "两轴均为对数刻度。线：这块 GPU 的实测上限；点：每个元素做 k 次 FMA 的 kernel，k 从 1 到 512。",
+        "Both axes are logarithmic. The line is what this GPU can reach, the dots are the rows of the program.",
+        "两轴均为对数刻度。线是这块 GPU 能达到的上限，点是程序的各行。",
     )
     return figure(s, alt=alt, caption=caption)
-
-
-def roofline_table() -> str:
-    """Markdown: for each k the intensity, the bound, the time and their ratio, from the recording."""
-    lines = [
-        tr(
-            "| k | FLOP/B | bound, µs | measured, µs | bound / measured |",
-            "| k | FLOP/B | 下限，µs | 实测，µs | 下限 / 实测 |",
-        ),
-        "|---:|---:|---:|---:|---:|",
-    ]
-    for row in references.load(EXAMPLE).results("roofline")[0]["rows"]:
-        name, time = row["name"], row["median_us"]
-        bound = _fact("bound", name)
-        k = int(name.removeprefix("k="))
-        lines.append(f"| {k} | {2 * k / 8:g} | {bound:.1f} | {time:.1f} | {bound / time:.0%} |")
-    return "\n".join(lines)

@@ -83,7 +83,7 @@ def diagram(
     s.text(
         left,
         24,
-        tr(f"{sm_count} multiprocessors (SM)", f"{sm_count} 个流式多处理器（SM）"),
+        tr(f"{sm_count} multiprocessors (SM)", f"{sm_count} 个多处理器（SM）"),
         "bold",
         "start",
     )
@@ -105,11 +105,15 @@ def diagram(
         right - left,
         44,
         cls="c4",
-        text=tr(f"device memory, {memory_gib:.0f} GiB", f"设备内存，{memory_gib:.0f} GiB"),
+        text=tr(f"memory (DRAM), {memory_gib:.0f} GiB", f"显存（DRAM），{memory_gib:.0f} GiB"),
     )
     s.arrow((left + right) / 2, bottom + 114, (left + right) / 2, bottom + 74, "accent")
     s.text(
-        (left + right) / 2 + 14, bottom + 99, f"{bus_bits} bit, {theory_gb_s:.0f} GB/s", "", "start"
+        (left + right) / 2 + 14,
+        bottom + 99,
+        tr(f"at most {theory_gb_s:.0f} GB/s", f"最多 {theory_gb_s:.0f} GB/s"),
+        "",
+        "start",
     )
     s.rect(
         right + 90,
@@ -117,7 +121,7 @@ def diagram(
         690 - right - 90,
         136,
         cls="c0",
-        text=tr("host\nmemory", "主机\n内存"),
+        text=tr("memory of\nthe host", "主机\n内存"),
     )
     s.arrow(right + 88, bottom + 140, right + 4, bottom + 140, "accent")
     s.text(right + 46, bottom + 108, f"{pinned_gb_s:.0f} GB/s")

@@ -1,0 +1,58 @@
+# ---
+# jupyter:
+#   cudatut:
+#     requires: sm_75
+#     exercises:
+#       1:
+#         title: {en: "Make them agree", zh: "让它们一致"}
+#         level: medium
+#         minutes: 15
+#         task:
+#           en: >-
+#             The kernel treats even and odd elements differently, so every warp runs both sides of the branch. Change
+#             only the line that computes i: give the elements of a block to other threads of the same block, so that
+#             all threads of a warp take the same side. The block has 256 threads. The check compares the results, and
+#             then the time with that of a kernel without a branch.
+#           zh: >-
+#             这个 kernel 对奇数元素和偶数元素做不同的处理，所以每个线程束都要执行分支的两边。
+#             只改计算 i 的那一行：把一个线程块的元素换给同一线程块里的其他线程，让一个线程束的所有线程都走同一边。
+#             线程块有 256 个线程。检查时先比较结果，再与一个没有分支的 kernel 比较时间。
+#         fails: "check time / time without a branch"
+#       2:
+#         title: {en: "Three kernels or one", zh: "三个 kernel 还是一个"}
+#         level: medium
+#         minutes: 15
+#         task:
+#           en: >-
+#             Three kernels compute t = a * x + b, then u = t * t, then z = u + x. Each reads its input from memory and
+#             writes its result to memory. Write one kernel that computes z from x. All of them are memory bound: count
+#             the bytes for each element, and set predicted to the time of the three kernels divided by the time of
+#             yours.
+#           zh: >-
+#             三个 kernel 依次计算 t = a * x + b、u = t * t、z = u + x，各自从内存读输入，把结果写回内存。
+#             请写一个直接由 x 算出 z 的 kernel。它们都是访存受限的：数一数每个元素要搬运多少字节，
+#             把 predicted 设为三个 kernel 的时间除以你的 kernel 的时间。
+#         fails: "were never written"
+# ---
+# %% stub-1
+sides = SourceModule("""
+__global__ void sides(const float *x, float *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;  // yours: another i
+  if (i >= n) return;
+  float v = x[i];
+  if (i % 2 == 0)
+    for (int k = 0; k < 512; ++k) v = 0.999f * v + 0.001f;
+  else
+    for (int k = 0; k < 512; ++k) v = -0.999f * v + 0.001f;
+  out[i] = v;
+}
+""").get_function("sides")
+
+# %% stub-2
+fused = SourceModule("""
+__global__ void fused(const float *x, float *z, float a, float b, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  // yours
+}
+""").get_function("fused")
+predicted = 1.0  # yours: time of the three kernels / time of this one

@@ -1,0 +1,39 @@
+"""Run what the tests of one module ask for in processes side by side: opening the GPU takes about a second each time."""
+
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
+
+# pytest-xdist has processes of its own, each with some of the tests.
+JOBS = 1 if os.environ.get("PYTEST_XDIST_WORKER") else min(6, os.cpu_count() or 1)
+
+
+class Runs:
+    """Calls `run(key)` for each key once, `JOBS` of them at a time; `keys` are begun with at once."""
+
+    def __init__(self, run, keys=()):
+        self.run, self.pool, self.begun = run, ThreadPoolExecutor(JOBS), {}
+        if JOBS > 1:
+            for key in keys:
+                self.begin(key)
+
+    def begin(self, key) -> Future:
+        if key not in self.begun:
+            self.begun[key] = self.pool.submit(self.run, key)
+        return self.begun[key]
+
+    def __getitem__(self, key):
+        """What `run(key)` returned or raised."""
+        return self.begin(key).result()
+
+    def close(self) -> None:
+        self.pool.shutdown(cancel_futures=True)
+
+
+def asked_for(request, *names) -> list:
+    """Values of these parameters for the tests of this module that were selected, in order."""
+    path = request.path  # the module's, also for a fixture of its scope
+    return [
+        tuple(item.callspec.params[name] for name in names)
+        for item in request.session.items
+        if item.path == path and hasattr(item, "callspec") and set(names) <= set(item.callspec.params)
+    ]

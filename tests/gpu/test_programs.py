@@ -1,0 +1,131 @@
+"""Every program that a page shows, as its reader has it: pasted into a file in an empty folder, and run.
+
+The programs of `start` see PyCUDA and NumPy alone, those of the other parts cudatut too. What they print is compared with
+the recording; numbers with a decimal point, which are times and rates, by their shape only.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from side_by_side import Runs, asked_for
+
+import cudatut as ct
+from cudatut import catalog, recording
+from cudatut.site import references
+
+ROOT = Path(__file__).resolve().parents[2]
+# What a reader of `start` has not installed.
+REFUSED = ("cudatut", "cupy", "torch", "scipy", "pandas", "matplotlib", "numba", "cuda", "cupti")
+SITECUSTOMIZE = f"""
+import sys
+
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {REFUSED!r}:
+            raise ModuleNotFoundError(f"this program may import PyCUDA and NumPy, not {{name}}", name=name)
+
+
+sys.meta_path.insert(0, Refuse())
+"""
+_PROGRAM = re.compile(r'program="([^"]+)"')
+_MEASURED = re.compile(r"0x[0-9a-f]+|-?\d[\d,]*(?:\.\d+)+(?:e[+-]?\d+)?")
+_INTEGER = re.compile(r"\d[\d,]*")
+
+
+def programs() -> list[tuple[str, str, str, str]]:
+    """(page, example, cell, file name) of each program that the English pages show."""
+    found = []
+    for path in sorted((ROOT / "docs" / "en").rglob("*.md")):
+        page = path.relative_to(ROOT / "docs" / "en").with_suffix("").as_posix()
+        for _, line, kind, info in references.scan(path.read_text(encoding="utf-8")):
+            name = _PROGRAM.search(info)
+            if kind == "code" and info.split()[:1] == ["example"] and name and line.strip():
+                example, _, cell = line.strip(" \t>").partition("#")
+                found.append((page, example, cell, name[1]))
+    return found
+
+
+def lines_of(text: str, other_gpu: bool, *gpus: str) -> list[str]:
+    """Printed lines as they are compared: sorted, since blocks print in the order in which the GPU runs them."""
+    for gpu in gpus:
+        text = text.replace(gpu, "GPU")
+    text = _MEASURED.sub("#", text)
+    if other_gpu:  # counts of another GPU's multiprocessors, bytes ...
+        text = _INTEGER.sub("#", text)
+    return sorted(" ".join(line.split()) for line in text.splitlines() if line.strip())
+
+
+def recorded(example: str, cell: str) -> tuple[str, str]:
+    """What the cell printed when it was recorded, and on which GPU."""
+    found = recording.require_good(example)
+    printed = ""
+    for output in found.cell(cell).outputs:
+        if output["output_type"] == "stream" and output.get("name") == "stdout":
+            printed += output["text"]
+        elif output["output_type"] == "display_data":  # as text where there is no notebook
+            printed += output["data"].get("text/plain", "") + "\n"
+    return printed, found.metadata["gpu"]["name"]
+
+
+@pytest.fixture(scope="module")
+def runs(request, tmp_path_factory):
+    refusing = tmp_path_factory.mktemp("path")
+    (refusing / "sitecustomize.py").write_text(SITECUSTOMIZE, encoding="utf-8")
+
+    def run(key):
+        page, example, cell, file = key
+        folder = tmp_path_factory.mktemp("program")
+        code = catalog.cells(catalog.get(example).path)[cell]
+        (folder / file).write_text(code + "\n", encoding="utf-8")
+        env = {name: value for name, value in os.environ.items() if not name.startswith("CUDATUT")}
+        env["PYTHONPATH"] = str(refusing if page.startswith("start/") else ROOT)
+        return subprocess.run(
+            [sys.executable, file], cwd=folder, env=env, capture_output=True, text=True, timeout=300
+        )
+
+    found = Runs(run, asked_for(request, "page", "example", "cell", "file"))
+    yield found
+    found.close()
+
+
+PROGRAMS = programs()
+
+
+@pytest.mark.parametrize(
+    ("page", "example", "cell", "file"), PROGRAMS, ids=[f"{page}-{file}" for page, *_, file in PROGRAMS]
+)
+def test_a_program_prints_what_its_page_shows(page, example, cell, file, runs):
+    done = runs[page, example, cell, file]
+    where = f"{file} of docs/en/{page}.md ({example}#{cell})"
+    assert done.returncode == 0, f"{where} failed:\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
+    wanted, gpu = recorded(example, cell)
+    here = ct.device().name
+    names = (gpu, here)
+    printed = lines_of(done.stdout, here != gpu, *names)
+    assert printed == lines_of(wanted, here != gpu, *names), f"{where} prints something else"
+
+
+def test_chapters_of_the_first_parts_have_programs():
+    pages = {page for page, *_ in PROGRAMS}
+    for part in ("start", "basics"):
+        for path in sorted((ROOT / "docs" / "en" / part).glob("*.md")):
+            assert f"{part}/{path.stem}" in pages, f"docs/en/{part}/{path.name} shows no program"
+
+
+def test_what_start_may_not_import_is_refused(tmp_path):
+    """The refusal that the tests above rely on works."""
+    (tmp_path / "sitecustomize.py").write_text(SITECUSTOMIZE, encoding="utf-8")
+    code = "import numpy, pycuda\ntry:\n    import cudatut\nexcept ImportError as e:\n    print(e)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "this program may import PyCUDA and NumPy, not cudatut\n", done.stderr

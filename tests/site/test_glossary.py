@@ -1,0 +1,155 @@
+"""The glossary: what it refuses, what its page says, and its definitions on hover."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cudatut.site import contents, glossary, state
+
+ROOT = Path(__file__).resolve().parents[2]
+WARP = {
+    "id": "warp",
+    "en": "warp",
+    "zh": "线程束",
+    "chapter": "start/model",
+    "code": ["warpSize"],
+    "also": {"en": ["bundle of threads"], "zh": ["线程组"]},
+    "means": {"en": '32 "threads" of a `block`.', "zh": "32 个线程。"},
+}
+FMA = {
+    "id": "fma",
+    "en": "fused multiply-add (FMA)",
+    "zh": "融合乘加（FMA）",
+    "means": {"en": "a·b + c.", "zh": "a·b + c。"},
+}
+THREAD = {"id": "thread", "en": "thread", "zh": "线程", "means": {"en": "One.", "zh": "一个。"}}
+STREAM = {"id": "stream", "en": "stream", "zh": "流", "means": {"en": "A queue.", "zh": "队列。"}}
+PARTS = (
+    contents.Part(
+        "start",
+        *({"en": "x", "zh": "x"} for _ in range(3)),
+        (contents.Chapter("start", "model", {"en": "The <model>", "zh": "模型"}, written=True),),
+    ),
+)
+
+
+def load(tmp_path, *terms):
+    path = tmp_path / "glossary.yml"
+    path.write_text(yaml.safe_dump(list(terms), allow_unicode=True), encoding="utf-8")
+    return glossary.load(path, PARTS)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"chapter": "start/nowhere"}, "'warp' is introduced in 'start/nowhere'"),
+        ({"code": "warpSize"}, "code must be a list"),
+        ({"also": ["bundle"]}, "write also as"),
+        ({"also": {"fr": ["chaîne"]}}, "write also as"),
+        ({"also": {"en": [""]}}, "en must be a list of words"),
+        ({"chapter": None}, "names no chapter"),
+        ({"cod": []}, "'warp' has cod"),
+        ({"zh": None}, "lacks its term or meaning in zh"),
+    ],
+)
+def test_a_wrong_entry_is_refused(tmp_path, change, said):
+    with pytest.raises(glossary.GlossaryError, match=re.escape(said)):
+        load(tmp_path, WARP | change)
+
+
+def test_a_code_word_belongs_to_one_term(tmp_path):
+    with pytest.raises(glossary.GlossaryError, match="`warpSize`.*'thread'.*'warp'"):
+        load(tmp_path, THREAD | {"code": ["warpSize"], "chapter": "start/model"}, WARP)
+
+
+def test_the_glossary_of_the_book():
+    terms = glossary.load(ROOT / "docs/glossary.yml")
+    assert len(terms) > 60
+
+
+def test_all_words_for_a_term():
+    assert glossary.words(WARP, "en") == ["warp", "bundle of threads", "warpSize"]
+    assert glossary.words(WARP, "zh") == [
+        "线程束",
+        "线程组",
+        "warpSize",
+        "warp",
+        "bundle of threads",
+    ]
+    assert glossary.words(FMA, "en") == ["fused multiply-add", "FMA"]
+
+
+def test_the_page_names_code_and_chapter():
+    state.begin(state.State(url="glossary/"))
+    page = glossary.markdown([WARP, THREAD], "en", PARTS)
+    assert "## warp · 线程束 { #warp }" in page
+    assert "`warpSize`" in page
+    assert 'Introduced in <a href="../start/model/">The &lt;model&gt;</a>' in page
+    assert page.count("Introduced in") == 1
+    chinese = glossary.markdown([WARP], "zh", PARTS)
+    assert '首次讲解：《<a href="../start/model/">模型</a>》' in chinese
+
+
+# --- hover ------------------------------------------------------------------------------------------
+
+
+def hover(html, lang="en", terms=(WARP, FMA, THREAD, STREAM)):
+    return glossary.Hover(list(terms), lang).put(html, "../glossary/")
+
+
+def linked(html):
+    return re.findall(r'<a class="ct-term" href="\.\./glossary/#([\w-]+)"[^>]*>([^<]+)</a>', html)
+
+
+def test_the_first_occurrence_is_defined():
+    html = hover("<p>A Warp has threads; a warp waits.</p><p>The warp.</p>")
+    assert linked(html) == [("warp", "Warp"), ("thread", "threads")]
+    assert 'title="32 &quot;threads&quot; of a block."' in html
+
+
+@pytest.mark.parametrize(
+    "closed",
+    [
+        "<h2>A warp</h2>",
+        '<a href="x">warp</a>',
+        "<code>warp</code>",
+        "<pre><span>a</span> warp</pre>",
+        "<summary>warp</summary>",
+        '<svg aria-label="a > b"><text>warp</text></svg>',
+        '<div class="ct-result"><div>x</div><p>warp</p></div>',
+        '<table class="ct-table"><tr><td>warp</td></tr></table>',
+        '<span class="arithmatex">warp</span>',
+        "<math><mtext>warp</mtext></math>",
+    ],
+)
+def test_only_prose_is_defined(closed):
+    html = hover(f'{closed}<img alt="warp"><p>One warp.</p>')
+    assert html.startswith(f'{closed}<img alt="warp"><p>One <a class="ct-term"')
+    assert linked(html) == [("warp", "warp")]
+
+
+def test_whole_words_only():
+    assert linked(hover("<p>warped, multi-warp, warpSize, streaming</p>")) == []
+    assert linked(hover("<p>An FMA, or bundles of threads; a bundle of threads.</p>")) == [
+        ("fma", "FMA"),
+        ("thread", "threads"),
+        ("warp", "bundle of threads"),
+    ]
+
+
+def test_chinese_takes_the_longest_term_and_none_of_one_character():
+    html = hover("<p>每个线程束（warp）的线程都走同一流程，warp里有 FMA。</p>", "zh")
+    assert linked(html) == [("warp", "线程束"), ("thread", "线程"), ("fma", "FMA")]
+
+
+def test_a_chapter_gets_definitions_and_the_glossary_none(project):
+    project.body("Threads of a warp.")
+    built = project.build()
+    chapter = (built / "start/add/index.html").read_text(encoding="utf-8")
+    assert linked(chapter.replace("../../glossary", "../glossary")) == [
+        ("thread", "Threads"),
+        ("warp", "warp"),
+    ]
+    assert "ct-term" not in (built / "glossary/index.html").read_text(encoding="utf-8")

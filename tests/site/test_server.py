@@ -1,0 +1,85 @@
+"""`build --serve` and `serve`: a port that is taken, a reader who leaves, Ctrl-C."""
+
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from cudatut.site import __main__ as site
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "index.html").write_text("x" * 5_000_000)
+    return tmp_path
+
+
+def test_a_port_that_is_taken_is_noticed_before_the_build(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(site, "build", lambda *_: pytest.fail("it was built"))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert site.main(["build", "--serve", "--port", port, "--out", str(tmp_path)]) == 1
+    assert f"cannot listen on 127.0.0.1:{port}" in capsys.readouterr().err
+
+
+def test_an_impossible_port_is_refused_in_a_sentence(tmp_path):
+    with pytest.raises(site.BuildError, match="--port"):
+        site.server(tmp_path, 70_000, built=False)
+
+
+def test_a_reader_who_leaves_early_prints_nothing(folder, capfd):
+    with site.server(folder, 0) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", server.server_port)) as client:
+                client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                client.recv(100)
+                # Closing resets the connection while most of the page is still to be sent.
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        time.sleep(0.3)
+        server.shutdown()
+    assert capfd.readouterr().err == ""
+
+
+def test_another_error_is_still_printed(folder, capfd):
+    with site.server(folder, 0) as server:
+        try:
+            raise ValueError("a fault of ours")
+        except ValueError:
+            server.handle_error(None, ("127.0.0.1", 1))
+    assert "a fault of ours" in capfd.readouterr().err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are another matter there")
+def test_ctrl_c_ends_it_without_a_traceback(folder):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cudatut.site", "serve", "--out", str(folder), "--port", "0"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
+    assert "http://127.0.0.1:" in process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert err == ""
+
+
+def test_ctrl_c_during_a_build(monkeypatch, tmp_path, capsys):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(site, "build", interrupted)
+    assert site.main(["build", "--out", str(tmp_path)]) == 130
+    assert capsys.readouterr().err.strip() == "Interrupted."
