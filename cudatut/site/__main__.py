@@ -196,7 +196,9 @@ def main(argv: list[str] | None = None) -> int:
     )
     command.add_argument("chapters", nargs="+", metavar="CHAPTER", help="such as start/errors")
     command.add_argument("--out", type=Path, help="folder (default: site-preview/CHAPTER)")
-    command = commands.add_parser("lint", help="list typed measurements, terms before their time, and headings")
+    command = commands.add_parser(
+        "lint", help="list typed measurements, terms before their time, and headings"
+    )
     command.add_argument("chapters", nargs="*", metavar="CHAPTER", help="such as start/errors")
     args = parser.parse_args(argv)
     if hasattr(sys.stdout, "reconfigure"):

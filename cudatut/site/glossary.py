@@ -117,7 +117,9 @@ def markdown(
     parts = contents.load(contents.default_path()) if parts is None else parts
     terms = load(parts=parts) if terms is None else terms
     lang = locale.current() if lang is None else lang
-    chapters = {f"{chapter.part}/{chapter.id}": chapter for part in parts for chapter in part.chapters}
+    chapters = {
+        f"{chapter.part}/{chapter.id}": chapter for part in parts for chapter in part.chapters
+    }
     out = []
     for term in terms:
         if lang == "zh":
@@ -167,11 +169,14 @@ class Hover:
         plural = "(?:s|es)?"
         self._term = re.compile(
             "|".join(
-                rf"(?<![\w-]){re.escape(word)}{plural}(?![\w-])" if word.isascii() else re.escape(word)
+                rf"(?<![\w-]){re.escape(word)}{plural}(?![\w-])"
+                if word.isascii()
+                else re.escape(word)
                 for word in longest_first
             )
             or r"(?!)",
-            re.IGNORECASE | re.ASCII,  # 线程束warp: a Chinese character is no part of an English word
+            re.IGNORECASE
+            | re.ASCII,  # 线程束warp: a Chinese character is no part of an English word
         )
 
     def _find(self, word: str) -> dict[str, Any]:
@@ -191,7 +196,9 @@ class Hover:
                 return match[0]
             seen.add(term["id"])
             means = escape(term["means"][self._lang].replace("`", ""))
-            return f'<a class="ct-term" href="{glossary}#{term["id"]}" title="{means}">{match[0]}</a>'
+            return (
+                f'<a class="ct-term" href="{glossary}#{term["id"]}" title="{means}">{match[0]}</a>'
+            )
 
         out, inside = [], []
         for piece, is_tag in _pieces(html):

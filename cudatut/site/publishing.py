@@ -27,13 +27,17 @@ Those of the first part need only NumPy and PyCUDA, up to the cells whose names 
 def write(site: Path, root: Path, config: Any) -> None:
     """Write them into the built site of one language; `root` is the folder of mkdocs.yml."""
     archive(site / ARCHIVE, (config.repo_url or "").rstrip("/"))
-    if locale.current() != "en":  # the others are files of the whole site, whose root the English pages are
+    if (
+        locale.current() != "en"
+    ):  # the others are files of the whole site, whose root the English pages are
         return
     address = (config.site_url or "").rstrip("/")
     (site / "robots.txt").write_text(robots(address), encoding="utf-8")
     changes = root / "CHANGELOG.md"
     if changes.is_file():
-        text = feed(changes.read_text(encoding="utf-8"), address, (config.repo_url or "").rstrip("/"))
+        text = feed(
+            changes.read_text(encoding="utf-8"), address, (config.repo_url or "").rstrip("/")
+        )
         (site / FEED).write_text(text, encoding="utf-8")
 
 

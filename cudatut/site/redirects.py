@@ -1,6 +1,6 @@
 """Old addresses lead on: a small page at each that examples/renamed.yml names, for the example and for its chapter.
 
-    start/first_optimisation: start/first_optimization
+start/first_optimisation: start/first_optimization
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ from cudatut.site import glossary
 
 # Ours, by their class; none of them contains another of its kind.
 _UNSEARCHED = re.compile(
-    r'<(?P<tag>figure|table|pre|ul(?= class="ct-code")|p(?= class="ct-time"))(?= class="ct-).*?</(?P=tag)>', re.DOTALL
+    r'<(?P<tag>figure|table|pre|ul(?= class="ct-code")|p(?= class="ct-time"))(?= class="ct-).*?</(?P=tag)>',
+    re.DOTALL,
 )
 _SPAN = re.compile(r"</?span[^>]*>")
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
@@ -49,9 +50,7 @@ def keywords(terms: Iterable[dict[str, Any]], lang: str) -> dict[str, list[str]]
     return {chapter: list(dict.fromkeys(tokens)) for chapter, tokens in found.items()}
 
 
-def add_keywords(
-    entries: list[dict[str, Any]], terms: Iterable[dict[str, Any]], lang: str
-) -> None:
+def add_keywords(entries: list[dict[str, Any]], terms: Iterable[dict[str, Any]], lang: str) -> None:
     """Give the entries of the chapters' pages, not those of their sections, the field of keywords."""
     of = {f"{chapter}/": tokens for chapter, tokens in keywords(terms, lang).items()}
     for entry in entries:

@@ -41,7 +41,8 @@ for file in sys.argv[1:]:
 
 
 def start(*command, folder):
-    env = os.environ | {"PYTHONPATH": str(ROOT), "CUDATUT_PROGRESS": str(folder / "progress")}
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    env = os.environ | {"PYTHONPATH": path, "CUDATUT_PROGRESS": str(folder / "progress")}
     for name in ("CUDATUT_DEBUG", "CUDATUT_TOOL", "CUDATUT_RECORDING"):
         env.pop(name, None)
     return subprocess.run(
@@ -63,10 +64,13 @@ def needs(chapter, number) -> None:
 
 @pytest.fixture(scope="module")
 def stubs(request, tmp_path_factory):
+    base = tmp_path_factory.mktemp("stubs")
+
     def run(key):
-        folder = tmp_path_factory.mktemp("stub")
         chapter, number = key
-        file = f"{exercises.get(chapter, number).file}.py"
+        name = exercises.get(chapter, number).file
+        folder, file = base / name, f"{name}.py"
+        folder.mkdir()
         wrote = start("-m", "cudatut", "exercise", chapter, str(number), folder=folder)
         assert wrote.returncode == 0 and (folder / file).is_file(), wrote.stderr
         return start(file, folder=folder), progress(folder)
@@ -83,11 +87,13 @@ def stubs(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def solutions(request, tmp_path_factory):
+    base = tmp_path_factory.mktemp("solutions")
     capability = ct.device().compute_capability  # asked here: the context is this thread's
 
     def run(chapter):
         """(stdout, stderr) of each exercise, and what was kept."""
-        folder = tmp_path_factory.mktemp("solution")
+        folder = base / chapter.replace("/", "_")
+        folder.mkdir()
         files = {}
         for exercise in exercises.of_chapter(chapter):
             if supports(capability, exercise.requires):

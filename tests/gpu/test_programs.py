@@ -74,16 +74,18 @@ def recorded(example: str, cell: str) -> tuple[str, str]:
 
 @pytest.fixture(scope="module")
 def runs(request, tmp_path_factory):
-    refusing = tmp_path_factory.mktemp("path")
+    base, refusing = tmp_path_factory.mktemp("programs"), tmp_path_factory.mktemp("path")
     (refusing / "sitecustomize.py").write_text(SITECUSTOMIZE, encoding="utf-8")
 
     def run(key):
         page, example, cell, file = key
-        folder = tmp_path_factory.mktemp("program")
+        folder = base / f"{page}_{file}".replace("/", "_")
+        folder.mkdir()
         code = catalog.cells(catalog.get(example).path)[cell]
         (folder / file).write_text(code + "\n", encoding="utf-8")
         env = {name: value for name, value in os.environ.items() if not name.startswith("CUDATUT")}
-        env["PYTHONPATH"] = str(refusing if page.startswith("start/") else ROOT)
+        first = str(refusing if page.startswith("start/") else ROOT)
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, [first, os.environ.get("PYTHONPATH")]))
         return subprocess.run(
             [sys.executable, file], cwd=folder, env=env, capture_output=True, text=True, timeout=300
         )

@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
+from cudatut.site import glossary
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 LANGS = {"en": "", "zh": "zh/"}
@@ -49,6 +51,40 @@ def test_the_language_switch_keeps_other_pages(open_page, site_url, path):
     page = open_page(path)
     switch(page)
     assert page.url == f"{site_url}zh/{path}"
+
+
+@pytest.mark.parametrize("path", ["start/errors/", "glossary/", ""])
+def test_the_language_switch_keeps_the_section(open_page, site_url, path):
+    page = open_page(path)
+    anchor = page.evaluate(
+        "[...document.querySelectorAll('article h2[id]')].map((h) => h.id).slice(-1)[0]"
+    )
+    page.evaluate("(id) => { location.hash = id }", anchor)
+    switch(page)
+    assert page.url == f"{site_url}zh/{path}#{anchor}"
+    switch(page)
+    assert page.url == f"{site_url}{path}#{anchor}"
+
+
+def test_the_frame_speaks_chinese_on_chinese_pages(open_page):
+    page = open_page("zh/start/errors/")
+    assert page.inner_text(".md-skip").strip() == "跳到正文"
+    assert set(page.eval_on_selector_all(".headerlink", "all => all.map((a) => a.title)")) == {
+        "本节的链接"
+    }
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("start/first_optimisation/", "start/first_optimization/"),
+        ("examples/gemm/vectorised/", "examples/gemm/vectorized/"),
+    ],
+)
+def test_an_old_address_leads_to_the_new_one(open_page, site_url, old, new, lang):
+    page = open_page(f"{LANGS[lang]}{old}#code")
+    page.wait_for_url(f"{site_url}{LANGS[lang]}{new}#code")
 
 
 # --- search ----------------------------------------------------------------------------------------
@@ -94,6 +130,103 @@ def test_search_finds_a_chinese_word_inside_a_sentence(open_page, word, chapter)
 )
 def test_search_finds_an_english_word(open_page, words, chapter):
     assert f"/{chapter}/" in search(open_page(), words)
+
+
+# Keeps the worker that the page makes, to ask it as the field does.
+KEEP_WORKER = """(() => {
+  let made = window.Worker
+  Object.defineProperty(window, 'Worker', {
+    get: () => made,
+    set: (wrapped) => { made = class extends wrapped { constructor(...a) { super(...a); window.searchWorker = this } } },
+  })
+})()"""
+QUERY, RESULT = 2, 3  # Material's messages to the worker and from it
+ASK = f"""async (all) => {{
+  const worker = window.searchWorker, found = {{}}
+  for (const words of all) {{
+    found[words] = await new Promise((resolve) => {{
+      const hear = ({{ data }}) => {{
+        if (data.type !== {RESULT}) return
+        worker.removeEventListener('message', hear)
+        resolve(data.data.items.map((group) => group[0].location.split('#')[0]))
+      }}
+      worker.addEventListener('message', hear)
+      worker.postMessage({{ type: {QUERY}, data: words }})
+    }})
+  }}
+  return found
+}}"""
+
+
+@pytest.fixture(scope="session")
+def ask(browser, site_url):
+    """Ask the search of a language's pages for many words at once; the pages of each, best first."""
+    context = browser.new_context()
+    pages = {}
+
+    def asked(lang, words):
+        if lang not in pages:
+            page = pages[lang] = context.new_page()
+            page.add_init_script(KEEP_WORKER)
+            page.goto(site_url + LANGS[lang])
+            search(page, "warp")  # from now on the index is there
+        return pages[lang].evaluate(ASK, list(words))
+
+    yield asked
+    context.close()
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_each_term_finds_the_chapter_that_introduces_it(ask, lang):
+    """Terms, synonyms and code words of the glossary: always among the first three, nearly always first."""
+    wanted = {}
+    for term in glossary.load(DOCS / "glossary.yml"):
+        if term.get("chapter") in CHAPTERS:
+            for words in glossary.words(term, lang):
+                wanted.setdefault(words, set()).add(f"{term['chapter']}/")
+    assert len(wanted) > 100
+    found = ask(lang, wanted)
+    missed = {
+        words: found[words][:3] for words in wanted if not wanted[words] <= {*found[words][:3]}
+    }
+    assert not missed
+    first = [words for words in wanted if found[words][0] in wanted[words]]
+    assert len(first) >= 0.9 * len(wanted), sorted(wanted.keys() - set(first))
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize(
+    ("words", "chapter"),
+    [
+        ("syncthreads", "basics/shared_memory"),
+        ("coalesced", "basics/coalescing"),
+        ("profile", "start/profiling"),
+        ("shfl_down", "reduction/shuffles"),
+        ("quantization", "gemm/tile_quantization"),
+        ("quantisation", "gemm/tile_quantization"),
+        ("vectorised", "gemm/vectorized"),
+        ("vectorized", "gemm/vectorized"),
+        ("optimisation", "start/first_optimization"),
+    ],
+)
+def test_words_and_spellings_find_their_chapter(ask, lang, words, chapter):
+    assert f"{chapter}/" in ask(lang, [words])[words][:6]
+
+
+@pytest.mark.parametrize("words", ["归约", "共享内存", "线程块", "合并访问", "存储体冲突", "内存"])
+def test_chinese_words_find_pages_whole_or_in_parts(ask, words):
+    assert len(ask("zh", [words])[words]) >= 3
+
+
+def test_a_term_that_is_found_is_shown_without_what_we_added_to_the_question(open_page):
+    page = open_page("zh/")
+    search(page, "共享内存")
+    shown = page.inner_text(".md-search-result__list")
+    assert "〇" not in shown
+    assert "§" not in shown
+    hrefs = page.eval_on_selector_all(".md-search-result__link", "all => all.map((a) => a.href)")
+    assert "/basics/shared_memory/" in hrefs[0]
+    assert not [href for href in hrefs if "%E3%80%87" in href or "%C2%A7" in href]
 
 
 def test_search_says_when_it_finds_nothing(open_page):
@@ -191,6 +324,86 @@ def test_the_copy_button_copies_an_executed_cell(open_page):
     assert copied(page, block).strip() in sources
 
 
+def test_a_prompt_is_not_copied(open_page):
+    for path in (f"{chapter}/" for chapter in CHAPTERS):
+        text = (DOCS / "en" / f"{path[:-1]}.md").read_text(encoding="utf-8")
+        if re.search(r"(?m)^ *```console\n *\$ ", text):
+            break
+    else:
+        pytest.skip("no chapter shows a prompt")
+    page = open_page(path, **CLIPBOARD)
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
+    block = page.locator("article .highlight:has(.gp)").first
+    assert "$ " in block.inner_text()
+    text = copied(page, block)
+    assert "$ " not in text
+    assert text.strip()
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_eighty_columns_are_not_cut(open_page, lang):
+    """In the text and in a fold, in a window of 1280 pixels, with the scroll bar that most desks have."""
+    page = open_page(f"{LANGS[lang]}start/first_kernel/", width=1265)
+    page.wait_for_load_state("networkidle")
+    cut = page.evaluate("""async () => {
+      await document.fonts.ready
+      const block = document.querySelector('article .highlight:has(pre > code)')
+      const fold = document.createElement('details')
+      fold.open = true
+      fold.innerHTML = '<summary>x</summary>'
+      document.querySelector('article').append(fold)
+      fold.append(block.cloneNode(true))
+      return [block, fold.lastChild].map((e) => {
+        const code = e.querySelector('code')
+        code.textContent = '0'.repeat(80)
+        return code.scrollWidth - code.clientWidth
+      })
+    }""")
+    assert cut == [0, 0]
+
+
+# --- what jumps, and what explains itself --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["", "start/first_kernel/", "zh/", "zh/start/first_kernel/"])
+def test_nothing_jumps_when_the_fonts_come(browser, site_url, path):
+    context = browser.new_context(viewport={"width": 390, "height": 844}, is_mobile=True)
+    page = context.new_page()
+    page.add_init_script("""window.shifted = 0
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value
+      }).observe({type: 'layout-shift', buffered: true})""")
+    tools = context.new_cdp_session(page)
+    tools.send("Network.enable")
+    slow = {"offline": False, "latency": 150, "downloadThroughput": 2e5, "uploadThroughput": 9e4}
+    tools.send("Network.emulateNetworkConditions", slow)
+    page.goto(site_url + path, wait_until="networkidle")
+    shifted = page.evaluate("window.shifted")
+    context.close()
+    assert shifted <= 0.1
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_terms_explain_themselves(open_page, lang):
+    """Definitions of the glossary stand at the first use of a term, reachable with the keyboard."""
+    page = open_page(f"{LANGS[lang]}start/programming_model/")
+    found = page.eval_on_selector_all(
+        "a.ct-term", "all => all.map((a) => [a.getAttribute('href'), a.title, a.tabIndex])"
+    )
+    assert len(found) >= 5
+    assert len({href for href, _, _ in found}) == len(found)
+    means = {
+        term["id"]: term["means"][lang].replace("`", "")
+        for term in glossary.load(DOCS / "glossary.yml")
+    }
+    for href, title, tab in found:
+        assert title == means[href.partition("#")[2]]
+        assert tab == 0
+    assert page.locator(":is(h1, h2, h3, pre, code, svg) a.ct-term").count() == 0
+    page.goto(page.evaluate("document.querySelector('a.ct-term').href"))
+    assert page.evaluate("document.querySelector(location.hash).matches('h2')")
+
+
 # --- keyboard and paper ------------------------------------------------------------------------------
 
 
@@ -242,6 +455,10 @@ def test_paper_gets_the_chapter_and_nothing_around_it(open_page, contrast, schem
     assert style["wrap"] in ("pre-wrap", "break-spaces")
     assert "http" in style["link"]
     assert page.evaluate(contrast, True)["found"] == []
+    # What may be longer than a page is broken; kept whole, it leaves half pages empty.
+    whole = page.evaluate("""[...document.querySelectorAll('article :is(pre, .highlight, details, figure, table, .ct-cell)')]
+      .filter((e) => getComputedStyle(e).breakInside !== 'auto').length""")
+    assert whole == 0
     # What is folded on the screen is open on paper: solutions, numbers, the birth certificate.
     closed = page.evaluate("""[...document.querySelectorAll('article details:not([open])')]
       .filter((d) => ![...d.children].slice(1).some((e) => e.getBoundingClientRect().height > 0)).length""")

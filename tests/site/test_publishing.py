@@ -63,7 +63,10 @@ def test_the_site_has_them(project):
     assert (built / "feed.xml").is_file()
     assert (built / "examples/cudatut-examples.zip").is_file()
     page = (built / "start/add/index.html").read_text(encoding="utf-8")
-    assert '<link rel="alternate" type="application/rss+xml" title="cudatut" href="../../feed.xml">' in page
+    assert (
+        '<link rel="alternate" type="application/rss+xml" title="cudatut" href="../../feed.xml">'
+        in page
+    )
     for name in ("og:title", "og:description", "og:locale", "og:type"):
         assert f'<meta property="{name}" content="' in page
     assert '<link rel="alternate" href="./" hreflang="x-default">' in page

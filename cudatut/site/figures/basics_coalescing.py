@@ -51,7 +51,7 @@ def requests(words: int = 64) -> str:
     )
     caption = tr(
         "One request of a warp. Small boxes: the words that its lanes want. Filled frames: the sectors that travel. The "
-        "order of the lanes does not show, because it does not count.",
+        "order of the lanes is not drawn, because it makes no difference.",
         "线程束的一次请求。小方块：各 lane 要的字；填色的框：真正传输的扇区。lane 的先后次序没有画出来，因为它不起作用。",
     )
     return figure(s, alt=alt, caption=caption)
