@@ -33,7 +33,7 @@ sms = int(sm_used.get().sum())
 example = 65_535 * 512
 ct.claim(
     id="grid-limits",
-    source="CUDATutorial 05 (said, as an example)",
+    source="CUDATutorial 05",
     statement={
         "en": "A grid has, for example, 65535 blocks of 512 threads",
         "zh": "一个网格例如有 65535 个线程块，每块 512 个线程",
@@ -47,7 +47,7 @@ ct.claim(
 # %% grid-within-sm
 ct.claim(
     id="grid-within-sm",
-    source="CUDATutorial 05 (said)",
+    source="CUDATutorial 05",
     statement={
         "en": "An SM is divided into several grids, for example 2 or 3",
         "zh": "一个 SM 划分成若干个网格，例如 2 到 3 个",
@@ -100,7 +100,7 @@ ct.check(np.array([wrong]), np.zeros(1, int), name="ids missing or doubled")
 # %% nine-formulas
 ct.claim(
     id="nine-formulas",
-    source="CUDATutorial 05 (code)",
+    source="CUDATutorial 05",
     statement={
         "en": "The nine formulas give every thread of a launch its own id",
         "zh": "九个公式给一次启动中的每个线程一个唯一的编号",

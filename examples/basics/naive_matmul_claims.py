@@ -64,7 +64,7 @@ if counted:
 if counted:
     ct.claim(
         id="gemm-operations",
-        source="SGEMM worklog; CUDATutorial 00 (said)",
+        source="SGEMM worklog; CUDATutorial 00",
         statement={
             "en": "A product of m x k and k x n matrices takes 2 m n k operations "
             "(4096: 137 GFLOP)",
@@ -115,7 +115,7 @@ ct.facts(
 # %% exact-compare
 ct.claim(
     id="exact-compare",
-    source="CUDATutorial 06 (code)",
+    source="CUDATutorial 06",
     statement={
         "en": "== tells a right product from a wrong one "
         "(its data: whole numbers below 100, k = 256)",
@@ -158,7 +158,7 @@ ct.facts(
 # %% block-2x2
 ct.claim(
     id="block-2x2",
-    source="CUDA slides 2.4 (printed, RTX 3080)",
+    source="CUDA slides 2.4 (RTX 3080)",
     statement={
         "en": "Blocks of 2 x 2 make the naive product 7.9 times slower "
         "than blocks of 16 x 16",

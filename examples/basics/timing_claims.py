@@ -102,7 +102,7 @@ if all(agree):
     verdict = "confirmed"
 ct.claim(
     id="mean-of-100",
-    source="CUDATutorial 11 (code)",
+    source="CUDATutorial 11",
     statement={
         "en": "The mean of 100 launches between two events, after one launch, "
         "is the time of the kernel",
@@ -179,7 +179,7 @@ ct.facts(
 # %% timer-around-copies
 ct.claim(
     id="timer-around-copies",
-    source="CUDA slides 2.3, 2.7 (said and code)",
+    source="CUDA slides 2.3, 2.7",
     statement={
         "en": "Events measure a kernel more precisely than the host's clock "
         "(its program puts them around allocation, copies and kernel)",

@@ -476,7 +476,7 @@ def bound_us(k, n=length):
     return max(8 * n / bandwidth / 1e3, 2 * k * n / fma / 1e6)
 
 
-ct.facts("bound", {f"k={k}": (bound_us(k), "us") for k in KS})
+ct.facts("least time", {f"k={k}": (bound_us(k), "us") for k in KS})
 
 # %% roofline
 timed = ct.bench(

@@ -49,16 +49,42 @@ SOURCES = [
 ]
 
 
-def compile_12(source) -> str:
+# Of the host's headers, which NVRTC has none of, as much as the kernels use.
+STDINT = """#pragma once
+typedef signed char int8_t; typedef unsigned char uint8_t;
+typedef short int16_t; typedef unsigned short uint16_t;
+typedef int int32_t; typedef unsigned int uint32_t;
+typedef long long int64_t; typedef unsigned long long uint64_t;
+typedef unsigned long long uintptr_t;
+"""
+HEADERS = {
+    "stdint.h": STDINT,
+    "cstdint": STDINT,
+    "stdio.h": "",  # printf is built in
+    "cstdio": "",
+    # Of math.h, which nvcc includes by itself.
+    "before.h": "#define INFINITY __int_as_float(0x7f800000)\n#define NAN __int_as_float(0x7fffffff)\n",
+}
+
+
+@pytest.fixture(scope="module")
+def headers(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("headers")
+    for name, text in HEADERS.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def compile_12(source, headers: Path) -> str:
     """NVRTC's log; empty if the source compiles for sm_75 without a word."""
     nvrtc = ctypes.CDLL(str(LIBRARY))
     lines = [source.code.rstrip("\n"), *map(instances.instantiation, source.instances)]
     text = "\n".join([f'#line 1 "{source.where}"', *lines, ""])
     if source.wrap:
         text = f'extern "C" {{\n{text}\n}}\n'
-    # A host compiler defines what its own headers look for; NVRTC has none.
     options = ["--gpu-architecture=sm_75", "-std=c++17", "-lineinfo", "-default-device"]
-    options += [f"-I{folder}" for folder in (*source.folders, *INCLUDES)]
+    options += ["--pre-include=before.h"]
+    options += [f"-I{folder}" for folder in (headers, *source.folders, *INCLUDES)]
     options += [option for option in (*source.defines, *source.options) if "Xptxas" not in option]
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     assert (
@@ -80,8 +106,8 @@ def compile_12(source) -> str:
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.where)
-def test_compiles_with_cuda_12(source) -> None:
-    log = compile_12(source)
+def test_compiles_with_cuda_12(source, headers: Path) -> None:
+    log = compile_12(source, headers)
     if re.search(r"//\s*expect:\s*compile error", source.code):
         assert log.startswith("error")
         return
