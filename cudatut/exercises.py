@@ -131,9 +131,7 @@ def _contents() -> list[tuple[str, dict[str, str], list[tuple[str, dict[str, str
     import yaml
 
     parts = yaml.safe_load(path.read_text(encoding="utf-8"))["parts"]
-    return [
-        (p["id"], p["title"], [(c["id"], c["title"]) for c in p["chapters"]]) for p in parts
-    ]
+    return [(p["id"], p["title"], [(c["id"], c["title"]) for c in p["chapters"]]) for p in parts]
 
 
 def of_chapter(chapter: str) -> list[Exercise]:
@@ -156,9 +154,7 @@ def of_chapter(chapter: str) -> list[Exercise]:
         raise BadExerciseError(
             f"{shown}: the header's requires is {requires!r}; write it like sm_75"
         )
-    return [
-        _exercise(chapter, number, entry, requires, shown) for number, entry in listed.items()
-    ]
+    return [_exercise(chapter, number, entry, requires, shown) for number, entry in listed.items()]
 
 
 def _exercise(chapter: str, number: int, entry: Any, requires: str, shown: str) -> Exercise:
@@ -377,7 +373,9 @@ def write(exercise: Exercise, out: str | None = None, **how: Any) -> Path:
     """
     as_notebook, solution = how.get("notebook", False), how.get("solution", False)
     lang = how.get("lang", "en")
-    default = exercise.file + ("_solution" if solution else "") + (".ipynb" if as_notebook else ".py")
+    default = (
+        exercise.file + ("_solution" if solution else "") + (".ipynb" if as_notebook else ".py")
+    )
     path = Path(out) if out else Path(default)
     if path.is_dir():
         path = path / default
@@ -552,9 +550,7 @@ def forget(exercise: Exercise | None = None) -> Path:
     return path
 
 
-def listing(
-    only: str | None = None, level: str | None = None, lang: str = "en"
-) -> list[str]:
+def listing(only: str | None = None, level: str | None = None, lang: str = "en") -> list[str]:
     """Lines that list the exercises by part, chapter and level, with minutes and progress.
 
     only: a part or a chapter. Raises UnknownExerciseError.
@@ -756,7 +752,9 @@ def _of_check(said: str) -> Explained:
         guard = "shape"
     head = re.sub(r" \(rtol [^)]*\)$", "", head)
     first = re.search(r"first at index (\(.*?\)|\S+): (.*)", said)
-    return Explained(guard, f"{head}; element {first[1]} is the first: {first[2]}" if first else head)
+    return Explained(
+        guard, f"{head}; element {first[1]} is the first: {first[2]}" if first else head
+    )
 
 
 def _line(said: str, most: int = 300) -> str:

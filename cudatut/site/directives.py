@@ -70,7 +70,9 @@ def render(body: str, header: dict[str, str] | None = None, lang: str = "en") ->
     """
     shown, named = options(header or {}), cells(body)
     if "program" in shown and len(named) > 1:
-        raise DirectiveError(f"the program {shown['program']} is {len(named)} cells; it must be one")
+        raise DirectiveError(
+            f"the program {shown['program']} is {len(named)} cells; it must be one"
+        )
     return "".join(_cell(name, cell, shown, lang) for name, cell in named)
 
 

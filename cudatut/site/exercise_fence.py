@@ -125,15 +125,14 @@ def problems(markdown: str, lang: str) -> list[str]:
         except CudatutError as error:
             found.append(f"line {number}: {error}")
             continue
-        title = _WORDS[lang]["heading"].format(
-            number=exercise.number, title=exercise.title[lang]
-        )
+        title = _WORDS[lang]["heading"].format(number=exercise.number, title=exercise.title[lang])
         wanted = f"### {title} {{ #exercise-{exercise.number} }}"
         if heading != wanted:
             where = f"line {at}" if heading else f"line {number}"
             found.append(
                 f"{where}: the heading above the exercise {exercise.name} should be '{wanted}', as in the header of "
-                f"examples/{exercise.chapter}_exercises.py" + (f", not '{heading}'" if heading else "")
+                f"examples/{exercise.chapter}_exercises.py"
+                + (f", not '{heading}'" if heading else "")
             )
     return found
 

@@ -50,6 +50,7 @@ from cudatut.site import (
 
 log = logging.getLogger("mkdocs.plugins.cudatut")
 _EXEC_LOG = "mkdocs.plugins.markdown_exec._internal.formatters.base"
+_OWN_ERROR = re.compile(r"^\s*cudatut\.[\w.]+Error: (.*)", re.MULTILINE | re.DOTALL)
 _ID = re.compile(r'\sid="([^"]+)"')
 
 
@@ -58,7 +59,10 @@ def _name_page(record: logging.LogRecord) -> bool:
     build = state.current()
     if missing.MissingOutputError.__name__ in str(record.msg):  # the page says so in its place
         record.levelno, record.levelname = logging.INFO, "INFO"
-    record.msg = f"docs/{build.lang}/{build.page}: {record.msg}"
+    # An error of ours, such as a stale recording's, explains itself without the traceback of the fence.
+    own = _OWN_ERROR.search(str(record.msg))
+    said = own[1].strip() if own and not os.environ.get("CUDATUT_DEBUG") else record.msg
+    record.msg = f"docs/{build.lang}/{build.page}: {said}"
     return True
 
 

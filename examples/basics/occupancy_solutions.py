@@ -4,117 +4,181 @@
 #     title: {en: "Occupancy: solutions", zh: "占用率：参考答案"}
 #     requires: sm_75
 #     timeout_s: 120
+#     sizes:
+#       n: [16777259, 40009]
+#       m: [10000019, 40009]
 # ---
 
-# %% [markdown]
-# What blocks of one warp cost, and the block size that holds the most warps.
+# %% [markdown] about
+# What blocks of one warp cost, and the smallest block that fills an SM although
+# each block keeps a table of its own.
 
-# %% setup
+# %% given-1
 import numpy as np
 
 import cudatut as ct
 
-gpu = ct.device()
-most_warps = gpu.max_threads_per_sm // 32
 scale = ct.Kernel(
     """
-__global__ void scale(const float* __restrict__ x, float* __restrict__ out, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+__global__ void scale(const float* __restrict__ x,
+                      float* __restrict__ out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = 2.0f * x[i];
 }
 """,
     "scale",
 )
+gpu = ct.device()
+most_blocks = gpu.max_blocks_per_sm
+most_warps = gpu.max_threads_per_sm // 32
+
 
 # %% solution-1
-SIZES = (32, 64, 128, 256, 1024)
-predicted = {}
-for threads in SIZES:
+def occupancy(threads):
+    """Resident warps of an SM, divided by the most that it holds."""
     warps = threads // 32
-    blocks = min(gpu.max_blocks_per_sm, most_warps // warps)  # few registers, no shared memory
-    predicted[threads] = blocks * warps / most_warps
-    driver = scale.resources(threads).occupancy
-    ct.check(np.array(driver), np.array(predicted[threads]), name=f"{threads} threads")
-ct.facts("occupancy", {f"{threads} threads": (100 * p, "%") for threads, p in predicted.items()})
+    blocks = min(most_blocks, most_warps // warps)
+    return blocks * warps / most_warps
 
-n = ct.size(16_777_259, 40_009)
+
+# %% check-1
+BLOCKS = (32, 64, 128, 256, 1024)
+shares = {}
+for threads in BLOCKS:
+    shares[threads] = occupancy(threads)
+    driver = np.array(scale.resources(threads).occupancy)
+    ct.check(np.array(shares[threads]), driver, name=f"{threads} threads")
+
+n = 16_777_259
 x_host = ct.rng(0).random(n, dtype="float32")
 x, out = ct.to_device(x_host), ct.empty(n, "float32")
 
 
-def run(threads, m=n):
-    scale(x, out, m, grid=ct.cdiv(m, threads), block=threads)
+def run(threads, length=n):
+    scale(x, out, length, grid=ct.cdiv(length, threads), block=threads)
 
 
-for threads in SIZES:
-    for m in (300_007, 1, 31, 33):
-        m = min(m, n)
+for threads in BLOCKS:
+    for length in (1, 31, 33, n):
         ct.poison(out)
-        run(threads, m)
-        ct.check(out[:m], 2 * x_host[:m], name=f"{threads} threads, n={m}")
-ct.bench(
-    {f"{threads} threads": lambda threads=threads: run(threads) for threads in SIZES},
+        run(threads, length)
+        name = f"block {threads}, n = {length}"
+        ct.check(out[:length], 2 * x_host[:length], name=name)
+times = ct.bench(
+    {f"{threads} threads": lambda a=threads: run(a) for threads in BLOCKS},
     bytes=8 * n,
     name="one element per thread, by threads per block",
 )
 
-# %% solution-2
-SHARED_PER_THREAD = 28  # bytes
-staged = ct.Kernel(
-    """
-__global__ void staged(const float* __restrict__ x, float* __restrict__ out, int n) {
-  extern __shared__ float row[];
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  for (int j = 0; j < 7; ++j) row[j * blockDim.x + threadIdx.x] = i < n ? x[i] + j : 0.0f;
-  __syncthreads();
-  const int other = blockDim.x - 1 - threadIdx.x;
-  float sum = 0.0f;
-  for (int j = 0; j < 7; ++j) sum += row[j * blockDim.x + other];
-  if (i < n) out[i] = sum;
-}
-""",
-    "staged",
+# %% table-1
+ct.table(
+    "Occupancy and time",
+    {
+        threads: {
+            "occupancy": 100 * shares[threads],
+            "blocks": ct.cdiv(n, threads) / 1e3,
+            "time": times[f"{threads} threads"].median_us,
+            "blocks per nanosecond": ct.cdiv(n, threads)
+            / times[f"{threads} threads"].median_us
+            / 1e3,
+        }
+        for threads in BLOCKS
+    },
+    corner="threads per block",
+    units={"occupancy": "%", "blocks": "thousand", "time": "us"},
 )
 
+# %% given-2
+import numpy as np
 
-def best_block(registers, shared_per_thread):
-    """(occupancy, threads): the most resident warps, and the smallest block that reaches them."""
-    reserved = gpu.shared_per_sm - gpu.shared_per_block_optin
-    unit = 256 if gpu.compute_capability < (8, 0) else 128
-    best = (0.0, 0)
+import cudatut as ct
+
+source = """
+#define TABLE 6144  // floats: 24 KiB
+
+__global__ void look_up(const float* __restrict__ table,
+                        const int* __restrict__ x,
+                        float* __restrict__ out, int n) {
+  __shared__ float mine[TABLE];
+  for (int k = threadIdx.x; k < TABLE; k += blockDim.x) mine[k] = table[k];
+  __syncthreads();
+  int t = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int i = t; i < n; i += gridDim.x * blockDim.x) out[i] = mine[x[i]];
+}
+"""
+look_up = ct.Kernel(source, "look_up")
+
+gpu = ct.device()
+most_warps = gpu.max_threads_per_sm // 32
+most_blocks = gpu.max_blocks_per_sm
+reserved = gpu.shared_per_sm - gpu.shared_per_block_optin
+
+
+# %% solution-2
+def best_block(registers, shared):
+    """(occupancy, threads): the best, and the smallest block for it."""
+    best = (0.0, 32)
     for threads in range(32, 1025, 32):
         warps = threads // 32
-        per_warp = ct.cdiv(32 * registers, 256) * 256
-        per_block = ct.cdiv(threads * shared_per_thread + reserved, unit) * unit
+        per_warp = 256 * ct.cdiv(32 * registers, 256)
+        per_block = 128 * ct.cdiv(shared + reserved, 128)
         blocks = min(
             most_warps // warps,
-            gpu.max_blocks_per_sm,
+            most_blocks,
             4 * (gpu.registers_per_sm // 4 // per_warp) // warps,
             gpu.shared_per_sm // per_block,
         )
-        occupancy = blocks * warps / most_warps
-        if occupancy > best[0]:
-            best = (occupancy, threads)
+        if blocks * warps / most_warps > best[0]:
+            best = (blocks * warps / most_warps, threads)
     return best
 
 
-needs = staged.resources(32, 32 * SHARED_PER_THREAD)
-occupancy, threads = best_block(needs.registers, SHARED_PER_THREAD)
-by_driver = {t: staged.resources(t, t * SHARED_PER_THREAD).occupancy for t in range(32, 1025, 32)}
-ct.check(np.array(max(by_driver.values())), np.array(occupancy), name="best occupancy")
-ct.facts(
-    "blocks of `staged`",
-    {
-        "best occupancy": (100 * occupancy, "%"),
-        "threads": threads,
-        **{f"{t} threads": (100 * by_driver[t], "%") for t in (32, 64, 128, 256, 512, 1024)},
-    },
-)
-m = 1_000_003
+# %% check-2
+needs = look_up.resources(32)
+found, threads = best_block(needs.registers, needs.shared_bytes)
+driver = {a: look_up.resources(a).occupancy for a in range(32, 1025, 32)}
+most = max(driver.values())
+fewest = min(a for a, share in driver.items() if share == most)
+ct.check(np.array(found), np.array(most), name="best occupancy")
+ct.check(np.array([threads]), np.array([fewest]), name="fewest threads")
+
+m = 10_000_019
+table_host = ct.rng(0).random(6144, dtype="float32")
+picks_host = ct.rng(1).integers(0, 6144, m, dtype="int32")
+table, picks = ct.to_device(table_host), ct.to_device(picks_host)
+
+
+def pick(a, out, length=m):
+    """Look up with blocks of `a` threads, as many as the GPU holds."""
+    blocks = look_up.resources(a).blocks_per_sm * gpu.sm_count
+    look_up(table, picks, out, length, grid=blocks, block=a)
+
+
+for length in (1, 31, 33, 1000, m):
+    out = ct.empty(length, "float32")
+    pick(threads, out, length)
+    wanted = table_host[picks_host[:length]]
+    ct.check(out, wanted, name=f"look_up, n = {length}")
 out = ct.empty(m, "float32")
-source = ct.to_device(np.arange(m, dtype="float32") % 1024)
-staged(source, out, m, grid=ct.cdiv(m, threads), block=threads, shared=threads * SHARED_PER_THREAD)
-i = np.arange(m)
-opposite = i - i % threads + threads - 1 - i % threads
-expected = np.where(opposite < m, 7 * (opposite % 1024) + 21, 0)
-ct.check(out, expected.astype("float64"), name="staged")
+ct.bench(
+    {
+        f"{a} threads": lambda a=a: pick(a, out)
+        for a in dict.fromkeys((32, 128, threads, 1024))
+    },
+    bytes=8 * m,
+    name="look up, by threads per block",
+)
+
+# %% table-2
+ct.table(
+    "Blocks of `look_up`",
+    {
+        a: {
+            "blocks per SM": look_up.resources(a).blocks_per_sm,
+            "occupancy": 100 * driver[a],
+        }
+        for a in (32, 128, 256, 384, 512, 1024)
+    },
+    corner="threads per block",
+    units={"occupancy": "%"},
+)

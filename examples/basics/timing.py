@@ -86,7 +86,7 @@ def measure(n):
 for n in lengths:
     for name, times in measure(n).items():
         p20, median, p80 = np.percentile(times, (20, 50, 80))
-        print(f"{8e-6 * n:5.1f} MB, {name:4}: {median:6.2f} us", end=" ")
+        print(f"{8e-6 * n:5.1f} MB, {name:>4}: {median:6.2f} us", end=" ")
         print(f"({p20:.2f} to {p80:.2f}), {8e-3 * n / median:.1f} GB/s")
 
 # %% [markdown]

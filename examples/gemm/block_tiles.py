@@ -4,57 +4,77 @@
 #     title: {en: "Two-dimensional thread tiles", zh: "二维线程分块"}
 #     requires: sm_75
 #     timeout_s: 120
+#     sizes:
+#       side: [1024, 48, 1024]
+#       large: [4096, 48]
+#       deep: [132, 36]
+#       many: [257, 130]
 # ---
 
 # %% [markdown]
-# A square of results per thread: words, passes and instructions counted before the run, by the profiler, then timed.
+# A square of results per thread. First one product as a whole program.
+
+# %% program
+import numpy as np
+import cudatut as ct
+
+m, n, k = 1000, 900, 800
+a = ct.to_device(ct.rng(0).random((m, k), dtype="float32"))
+b = ct.to_device(ct.rng(1).random((k, n), dtype="float32"))
+c = ct.empty((m, n), "float32")
+
+# Tiles of 128 x 128 x 8 per block, 8 x 8 results per thread.
+kernel = ct.Kernel("gemm/block_tile_2d.cu", "sgemm_block_tile<128,128,8,8,8>")
+grid = ct.cdiv(n, 128), ct.cdiv(m, 128)
+kernel(a, b, c, m, n, k, 1.0, 0.0, grid=grid, block=256)
+
+ct.check(c, a.get().astype("float64") @ b.get(), atol=1e-2)
 
 # %% setup
-import numpy as np
 from block_tiles_lanes import LANES, passes, place, sectors
 from ladder import LADDER, Gemm, earlier_rungs
 from loops import count, disassemble, main_turn, share
 
-import cudatut as ct
 from cudatut.profiler import profile_launches
 
-side = ct.size(1024, 48, profiled=1024)  # m = n = k of the counted launches
+side = 1024  # m = n = k of the counted launches
+large = 4096  # of the timed ones
+deep = 132
+many = 257
 THREAD_TILE, BLOCK_TILE = earlier_rungs()[-1], LADDER["block_tile_2d"]
 
+# %% [markdown]
+# Right before fast.
+
 # %% check
-for rung in (
-    THREAD_TILE,
-    BLOCK_TILE,
-):  # these launches come first: the profiler counts them
+for rung in (THREAD_TILE, BLOCK_TILE):  # the profiler counts these launches
     Gemm(side, side, side).check(rung)
-SHAPES = [
-    (1, 1, 1),
-    (31, 33, 7),
-    (129, 100, 33),
-    ct.size((257, 260, 132), (130, 132, 36)),
-    (5, 3, 0),
-]
+SHAPES = [(1, 1, 1), (31, 33, 7), (129, 100, 33), (many, many + 3, deep)]
+SHAPES += [(5, 3, 0)]
 LADDER.check("block_tile_2d", [{"m": m, "n": n, "k": k} for m, n, k in SHAPES])
-LADDER.check(
-    "block_tile_2d", [{"m": 100, "n": 70, "k": 50, "alpha": 0.5, "beta": -2.0}]
-)
+scaled = {"m": 100, "n": 70, "k": 50, "alpha": 0.5, "beta": -2.0}
+LADDER.check("block_tile_2d", [scaled])
+
+# %% [markdown]
+# Words and passes, counted before the run.
 
 
 # %% by-hand
 def words_for_16(high, wide, k=7):
-    """16 results, high x wide per thread: words of A and B that the threads read; with C, old and new."""
-    threads = 16 // (high * wide)
-    operands = threads * k * (high + wide)
-    return operands, operands + 2 * 16
+    """16 results, high x wide per thread: words that the threads read."""
+    return 16 // (high * wide) * k * (high + wide)
 
 
-ct.facts(
+ct.table(
     "16 results of 7 x 7 matrices",
     {
-        f"{high} x {wide} per thread, {what}": words
+        f"{high} x {wide}": {
+            "A and B": words_for_16(high, wide),
+            "with C": words_for_16(high, wide) + 2 * 16,
+        }
         for high, wide in ((1, 1), (4, 1), (4, 4))
-        for what, words in zip(("A and B", "with C"), words_for_16(high, wide))
     },
+    corner="results per thread",
 )
 
 # %% predict
@@ -66,7 +86,8 @@ RUNGS = {  # BM, BN, BK, TM, TN
 
 
 def words(bm, bn, bk, tm, tn):
-    """Words for one result: from global memory, from shared memory. Counted on one step of one block."""
+    """Words for one result, from global and from shared memory, counted on
+    one step of one block."""
     threads = bm * bn // (tm * tn)
     t = np.arange(threads)
     # The loops that load a tile: thread t brings words t, t + threads, ...
@@ -74,27 +95,30 @@ def words(bm, bn, bk, tm, tn):
         brought = np.concatenate(
             [first + t for first in range(0, size, threads)]
         )
-        assert (
-            np.bincount(brought, minlength=size) == 1
-        ).all()  # each word of the tile once
+        # Each word of the tile once.
+        assert (np.bincount(brought, minlength=size) == 1).all()
     loads, reads = bm * bk + bk * bn, threads * bk * (tm + tn)
     return side / bk * loads / (bm * bn), side / bk * reads / (bm * bn)
 
 
 expected = {name: words(*tile) for name, tile in RUNGS.items()}
-ct.facts(
-    f"words per result, K = {side}",
-    {f"{name}, global": of[0] for name, of in expected.items()}
-    | {f"{name}, shared": of[1] for name, of in expected.items()},
+ct.table(
+    "words per result",
+    {
+        name: {"global memory": from_global, "shared memory": from_shared}
+        for name, (from_global, from_shared) in expected.items()
+    },
+    corner="kernel",
 )
 
 # %% predict-passes
 BM, BN, BK, TM, TN = RUNGS["block_tile_2d"]
 x, y = place(LANES, BN, TM, TN)  # of the lanes of warp 0
-FMAS = (
-    TM * TN
-)  # of a warp, per unit of depth; an SM starts four in a cycle, and one pass
-of_a = {  # As[BM][BK]: a lane reads rows y to y + TM - 1, at one depth or at two neighboring ones
+# Of a warp, per unit of depth; an SM starts four in a cycle, and one pass.
+FMAS = TM * TN
+# As[BM][BK]: a lane reads rows y to y + TM - 1, at one depth or at two
+# neighboring ones.
+of_a = {
     "words": sum(passes((y + r) * BK) for r in range(TM)),
     "pairs": sum(passes((y + r) * BK, 2) for r in range(TM)) / 2,
 }
@@ -106,18 +130,18 @@ ways = {
     "word by word": of_a["words"] + of_b["words"],
     "pairs of A, fours of B": of_a["pairs"] + of_b["fours"],
 }
-ct.facts(
-    "passes per unit of depth and warp, for 64 FMAs",
-    {"A, " + name: n for name, n in of_a.items()}
-    | {"B, " + name: n for name, n in of_b.items()},
-)
-ct.facts(
-    "at most, of the FMA limit",
+ct.table(
+    "passes for 64 FMAs of a warp",
     {
-        name: (min(100.0, 100 * FMAS / 4 / total), "%")
-        for name, total in ways.items()
+        name: {"passes": n, "of the FMA limit": min(100, 100 * FMAS / 4 / n)}
+        for name, n in ways.items()
     },
+    corner="read",
+    units={"of the FMA limit": "%"},
 )
+
+# %% [markdown]
+# The profiler counts the same, and the machine code is read.
 
 # %% count
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
@@ -125,28 +149,25 @@ SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
 SHARED_LOADS = "smsp__inst_executed_op_shared_ld.sum"
 SHARED_PASSES = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"
 INSTRUCTIONS = "smsp__inst_executed.sum"
-counted = profile_launches(
+# The first launch is that of the program.
+_, *counted = profile_launches(
     "gemm/block_tiles",
     kernel="regex:^(matmul_thread_tile|sgemm_block_tile)$",
     metrics=[REQUESTS, SECTORS, SHARED_LOADS, SHARED_PASSES, INSTRUCTIONS],
-    launches=2,
-)
+    launches=3,
+) or [None]
 results, warp_fmas = side**2, side**3 / 32
+measured = {}
 for name, got in zip(("thread_tile", "block_tile_2d"), counted):
-    ct.facts(
-        f"{name}, counted",
-        {
-            "predicted words per result, global": expected[name][0],
-            "measured words per result, global": 32 * got[REQUESTS] / results,
-            "sectors per request": got[SECTORS] / got[REQUESTS],
-            "predicted words per result, shared": expected[name][1],
-            "load instructions per result, shared": 32
-            * got[SHARED_LOADS]
-            / results,
-            "passes per FMA": got[SHARED_PASSES] / warp_fmas,
-            "instructions per FMA": got[INSTRUCTIONS] / warp_fmas,
-        },
-    )
+    measured[name] = {
+        "words, global": 32 * got[REQUESTS] / results,
+        "predicted": expected[name][0],
+        "loads, shared": 32 * got[SHARED_LOADS] / results,
+        "words, shared, predicted": expected[name][1],
+        "instructions per FMA": got[INSTRUCTIONS] / warp_fmas,
+    }
+if measured:
+    ct.table("per result, counted", measured, corner="kernel")
 if counted:
     ct.facts(
         "block_tile_2d, passes per 64 FMAs",
@@ -155,22 +176,6 @@ if counted:
             "predicted, pairs of A, fours of B": ways["pairs of A, fours of B"],
             "measured": FMAS * counted[1][SHARED_PASSES] / warp_fmas,
         },
-    )
-
-# %% claim-loads
-if counted:
-    found = 32 * counted[1][REQUESTS] / results
-    ct.claim(
-        id="loads-per-result-block-tile",
-        source="SGEMM worklog, kernel 5",
-        statement={
-            "en": "With 8 x 8 results per thread and tiles of 128 x 128 x 8 a result costs K/64 loads from global memory",
-            "zh": "分块为 128×128×8、每线程 8×8 个结果时，每个结果只需 K/64 次全局内存读取",
-        },
-        predicted=side / 64,
-        measured=found,
-        unit="words per result, K = 1024",
-        verdict="confirmed" if found == side / 64 else "refuted",
     )
 
 # %% turn
@@ -183,28 +188,25 @@ ct.facts(
     | {"all": made_of.total(), "FMAs": (100 * share(turn), "%")},
 )
 
+# %% [markdown]
+# The time, and other shapes of the same kernel.
+
 # %% bench
-large = ct.size(4096, 48)
+large_sides = {"m": large, "n": large, "k": large}
 times = LADDER.bench(
     [*earlier_rungs(), BLOCK_TILE],
-    m=large,
-    n=large,
-    k=large,
+    **large_sides,
     rounds=5,
     name="4096 x 4096 x 4096",
 )
-gain = times["thread_tile"].median_us / times["block_tile_2d"].median_us
-ct.claim(
-    id="block-tile-gain",
-    source="SGEMM worklog, kernels 4 and 5 (RTX A6000)",
-    statement={
-        "en": "Going from 8 to 8 x 8 results per thread makes the product 1.88 times as fast (8,475 to 15,972 GFLOP/s)",
-        "zh": "每线程从 8 个结果增加到 8×8 个，速度变为 1.88 倍（8475 到 15972 GFLOP/s）",
+took = {name: times[name].median_us for name in ("thread_tile", "cuBLAS")}
+mine = times["block_tile_2d"].median_us
+ct.facts(
+    "block_tile_2d",
+    {
+        "times as fast as thread_tile": took["thread_tile"] / mine,
+        "of the speed of cuBLAS": (100 * took["cuBLAS"] / mine, "%"),
     },
-    predicted=1.88,
-    measured=gain,
-    unit="×",
-    verdict="confirmed" if abs(gain / 1.88 - 1) < 0.1 else "depends",
 )
 
 # %% shapes
@@ -215,7 +217,7 @@ TILES = {
 
 
 def instance(tile, problem):
-    """A kernel with these tiles, and a callable that multiplies once with it."""
+    """A kernel with these tiles, and a callable that multiplies with it."""
     bm, bn, _, tm, tn = tile
     name = f"sgemm_block_tile<{','.join(map(str, tile))}>"
     kernel = ct.Kernel("gemm/block_tile_2d.cu", name)
@@ -236,21 +238,17 @@ def instance(tile, problem):
 
 
 small = Gemm(257, 260, 33)
+table = {}
 for name, tile in TILES.items():
     kernel, run = instance(tile, small)
     threads = 128 * 128 // (tile[3] * tile[4])
     needs = kernel.resources(block=threads)
-    ct.facts(
-        f"{name} results per thread",
-        {
-            "FMAs per word from shared memory": tile[3]
-            * tile[4]
-            / (tile[3] + tile[4]),
-            "sums and operands": tile[3] * tile[4] + tile[3] + tile[4],
-            "registers": needs.registers,
-            "warps per SM": needs.blocks_per_sm * threads // 32,
-        },
-    )
+    table[name] = {
+        "FMAs per word": tile[3] * tile[4] / (tile[3] + tile[4]),
+        "sums and operands": tile[3] * tile[4] + tile[3] + tile[4],
+        "registers": needs.registers,
+        "warps per SM": needs.blocks_per_sm * threads // 32,
+    }
     ct.poison(small.c)
     run()
     small.compare(f"{name}, 257 x 260 x 33")
@@ -263,24 +261,20 @@ by_shape = ct.bench(
     rounds=7,
     name="4096 x 4096 x 4096, tiles of 128 x 128 x 8",
 )
-gain = (
-    by_shape["8 x 8"].median_us / by_shape["16 x 8"].median_us
-)  # a quarter of the words less
-ct.claim(
-    id="larger-thread-tile-faster",
-    source="SGEMM worklog, kernel 5",
-    statement={
-        "en": "The more results a thread computes, the higher the intensity, and the faster the product",
-        "zh": "每个线程算的结果越多，计算强度越高，乘法就越快",
+for name in TILES:
+    table[name]["TFLOP/s"] = by_shape[name].value
+ct.table("results per thread", table, corner="shape")
+ct.facts(
+    "16 x 8 beside 8 x 8",
+    {
+        "times as long": by_shape["16 x 8"].median_us
+        / by_shape["8 x 8"].median_us
     },
-    predicted="> 1",
-    measured=gain,
-    unit="time of 8 x 8 / time of 16 x 8",
-    verdict="confirmed" if gain > 1.03 else "refuted",
 )
 
 # %% stores
-# Where the lanes of a warp store their first result: in two rows of C, 16 lanes in each, eight columns apart.
+# Where the lanes of a warp store their first result: in two rows of C, 16 lanes
+# in each, eight columns apart.
 row_store = sectors(y * large + x)
 ct.facts(
     "a warp stores one word per lane",

@@ -100,7 +100,10 @@ def chapter(book, tmp_path, monkeypatch):
 
 def run(file, **env):
     return subprocess.run(
-        [sys.executable, str(file)], capture_output=True, text=True, env=recorder.environment() | env
+        [sys.executable, str(file)],
+        capture_output=True,
+        text=True,
+        env=recorder.environment() | env,
     )
 
 
@@ -300,7 +303,9 @@ def test_an_error_of_pythons_names_the_readers_line_and_debugging_shows_all(chap
 
 def test_errors_before_the_check_are_explained_too(chapter):
     path = exercises.write(exercises.get("start/add", 1))
-    path.write_text(path.read_text().replace("    return x ", "    return x\n\nraise OSError('no') "))
+    path.write_text(
+        path.read_text().replace("    return x ", "    return x\n\nraise OSError('no') ")
+    )
     failed = run(path)
     assert failed.returncode == 1 and "Traceback" not in failed.stderr
     assert "not passed: start/add 1" in failed.stderr and "OSError: no (line" in failed.stderr
@@ -328,7 +333,9 @@ def test_ctrl_c_is_no_failure(chapter):
 
 def test_modules_beside_the_solution_are_found(chapter):
     chapter.file("start/beside_it.py", "ANSWER = 42\n")
-    solutions = SOLUTIONS.replace("NUMBER = 7", "from beside_it import ANSWER\n\nNUMBER = ANSWER // 6")
+    solutions = SOLUTIONS.replace(
+        "NUMBER = 7", "from beside_it import ANSWER\n\nNUMBER = ANSWER // 6"
+    )
     chapter.example("start/add_solutions", solutions)
     path = exercises.write(exercises.get("start/add", 2), solution=True)
     assert run(path).returncode == 0
@@ -354,8 +361,12 @@ def test_a_wheel_in_an_empty_folder(tmp_path):
     command = [sys.executable, "-m", "cudatut", "exercise"]
     listed = subprocess.run(command, env=env, cwd=work, capture_output=True, text=True)
     assert "Getting started" in listed.stdout and "start/errors" in listed.stdout, listed.stderr
-    subprocess.run([*command, "start/errors", "1", "--solution", "--out", "x.py"], env=env, cwd=work)
-    done = subprocess.run([sys.executable, "x.py"], env=env, cwd=work, capture_output=True, text=True)
+    subprocess.run(
+        [*command, "start/errors", "1", "--solution", "--out", "x.py"], env=env, cwd=work
+    )
+    done = subprocess.run(
+        [sys.executable, "x.py"], env=env, cwd=work, capture_output=True, text=True
+    )
     assert done.returncode == 0 and "passed" in done.stdout, done.stderr
 
 
@@ -389,7 +400,11 @@ POISON = np.array([0xFFFFFFFF], "uint32").view("float32")[0]
     ("error", "guard", "detail"),
     [
         (CheckError(wrong([1, 2, 0], [1, 2, 3])), "values", "element 2 is the first: got"),
-        (CheckError(wrong([1, POISON, 3], [1, 2, 3])), "poison", "1 of 3 elements are wrong; element 1"),
+        (
+            CheckError(wrong([1, POISON, 3], [1, 2, 3])),
+            "poison",
+            "1 of 3 elements are wrong; element 1",
+        ),
         (CheckError(wrong([1, np.nan, 3], [1, 2, 3])), "nan", "element 1 is the first: got"),
         (
             CheckError("check a: the output has shape (2,), the reference (3,)"),

@@ -32,7 +32,9 @@ def example(book, sizes, cells=CELLS):
     return book.file("a/add.py", HEADER.format(sizes=sizes) + cells)
 
 
-SIZES = "{n: [1_111_111, 1_111], extents: [[640, 320], [64, 32], [128, 32]], many: [33554432, 1024]}"
+SIZES = (
+    "{n: [1_111_111, 1_111], extents: [[640, 320], [64, 32], [128, 32]], many: [33554432, 1024]}"
+)
 
 
 def test_the_header_gives_them(book):
@@ -73,7 +75,9 @@ def test_a_file_is_run_as_a_script_of_its_own(book, monkeypatch, capsys, tmp_pat
     monkeypatch.setattr(sys, "argv", list(sys.argv))
     monkeypatch.setattr(sys, "path", list(sys.path))
     path = tmp_path / "x.py"  # no example, and no header
-    path.write_text("import sys\nprint(__name__, sys.argv == [__file__], sys.path[0])\nsys.exit(0)\n")
+    path.write_text(
+        "import sys\nprint(__name__, sys.argv == [__file__], sys.path[0])\nsys.exit(0)\n"
+    )
     watched.main([str(path), str(path)])
     assert capsys.readouterr().out == f"__main__ True {tmp_path}\n" * 2
     path.write_text("raise SystemExit(3)\n")
@@ -121,13 +125,19 @@ def test_two_values_of_one_name_are_refused(book):
 
 
 def test_cells_of_a_file(book):
-    path = book.file("a/x.py", "# ---\n# ---\n# %% [markdown] b\n# Prose.\n# %% a-1\n\nx = 1\r\n\n# %%\n2\n# %% c\n")
+    path = book.file(
+        "a/x.py",
+        "# ---\n# ---\n# %% [markdown] b\n# Prose.\n# %% a-1\n\nx = 1\r\n\n# %%\n2\n# %% c\n",
+    )
     assert catalog.cells(path) == {"a-1": "x = 1", "c": ""}
 
 
 def test_a_file_of_exercises_is_no_example(book):
     book.example("a/add")
-    book.file("a/add_exercises.py", "# ---\n# jupyter:\n#   cudatut: {requires: sm_75}\n# ---\n# %% stub-1\n")
+    book.file(
+        "a/add_exercises.py",
+        "# ---\n# jupyter:\n#   cudatut: {requires: sm_75}\n# ---\n# %% stub-1\n",
+    )
     assert [one.name for one in catalog.examples()] == ["a/add"]
     with pytest.raises(catalog.UnknownExampleError, match=r"cudatut exercise a/add` lists them"):
         catalog.get("a/add_exercises")

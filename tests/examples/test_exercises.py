@@ -74,7 +74,9 @@ def names_bound(code: str) -> set[str]:
 @pytest.mark.parametrize("chapter", WRITTEN)
 def test_every_chapter_has_exercises_that_can_be_begun(chapter) -> None:
     file = EXAMPLES / f"{chapter}_exercises.py"
-    assert file.is_file(), f"examples/{chapter}_exercises.py is missing: see docs/en/contributing.md"
+    assert file.is_file(), (
+        f"examples/{chapter}_exercises.py is missing: see docs/en/contributing.md"
+    )
     found = exercises.of_chapter(chapter)
     assert 2 <= len(found) <= 4, f"{chapter} has {len(found)} exercises; two or three are right"
     levels = [exercises.LEVELS.index(exercise.level) for exercise in found]
@@ -101,7 +103,9 @@ def test_cells_and_header_name_the_same_exercises(chapter) -> None:
 def test_both_languages(chapter, number) -> None:
     exercise = exercise_of(chapter, number)
     for texts in (exercise.title, exercise.task):
-        assert HAN.search(texts["zh"]), f"{exercise.name}: the zh text holds no Chinese: {texts['zh']}"
+        assert HAN.search(texts["zh"]), (
+            f"{exercise.name}: the zh text holds no Chinese: {texts['zh']}"
+        )
         assert not HAN.search(texts["en"]), f"{exercise.name}: the en text holds Chinese"
     assert exercise.fails, f"{exercise.name}: 'fails' is empty"
 

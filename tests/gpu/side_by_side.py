@@ -35,5 +35,7 @@ def asked_for(request, *names) -> list:
     return [
         tuple(item.callspec.params[name] for name in names)
         for item in request.session.items
-        if item.path == path and hasattr(item, "callspec") and set(names) <= set(item.callspec.params)
+        if item.path == path
+        and hasattr(item, "callspec")
+        and set(names) <= set(item.callspec.params)
     ]

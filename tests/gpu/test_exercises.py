@@ -46,7 +46,12 @@ def start(*command, folder):
     for name in ("CUDATUT_DEBUG", "CUDATUT_TOOL", "CUDATUT_RECORDING"):
         env.pop(name, None)
     return subprocess.run(
-        [sys.executable, *command], cwd=folder, env=env, capture_output=True, text=True, timeout=LIMIT
+        [sys.executable, *command],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
     )
 
 
@@ -110,9 +115,7 @@ def solutions(request, tmp_path_factory):
         return said, progress(folder)
 
     wanted = [
-        chapter
-        for chapter, kind in asked_for(request, "chapter", "kind")
-        if kind == "solution"
+        chapter for chapter, kind in asked_for(request, "chapter", "kind") if kind == "solution"
     ]
     found = Runs(run, dict.fromkeys(wanted))
     yield found
@@ -135,7 +138,9 @@ def test_the_untouched_stub_fails_for_the_stated_reason(chapter, number, kind, s
     said = done.stdout + done.stderr
     assert done.returncode == 1, f"{exercise.name}: exit status {done.returncode}\n{said[-4000:]}"
     explained = done.stderr.strip().splitlines()
-    assert any(line.startswith(f"not passed: {exercise.name}: ") for line in explained), said[-4000:]
+    assert any(line.startswith(f"not passed: {exercise.name}: ") for line in explained), said[
+        -4000:
+    ]
     assert "Traceback" not in done.stderr and len(explained) <= 6, said[-4000:]
     assert re.search(exercise.fails, said), (
         f"{exercise.name}: the header's fails is {exercise.fails!r}, but the stub's run says\n{said[-2000:]}"

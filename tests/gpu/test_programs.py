@@ -99,7 +99,9 @@ PROGRAMS = programs()
 
 
 @pytest.mark.parametrize(
-    ("page", "example", "cell", "file"), PROGRAMS, ids=[f"{page}-{file}" for page, *_, file in PROGRAMS]
+    ("page", "example", "cell", "file"),
+    PROGRAMS,
+    ids=[f"{page}-{file}" for page, *_, file in PROGRAMS],
 )
 def test_a_program_prints_what_its_page_shows(page, example, cell, file, runs):
     done = runs[page, example, cell, file]

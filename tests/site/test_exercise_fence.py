@@ -76,14 +76,19 @@ def words(html):
 
 def blocks(html):
     """Text of each block of code, in order."""
-    return [words(code) for code in re.findall(r"<pre><span></span><code>(.*?)</code></pre>", html, re.DOTALL)]
+    return [
+        words(code)
+        for code in re.findall(r"<pre><span></span><code>(.*?)</code></pre>", html, re.DOTALL)
+    ]
 
 
 def test_what_it_shows(chapter):
     html = exercise_fence.render("start/add 1")
     opened, folded = html.split("<details", 1)
     assert html.count("<div") == html.count("</div>")
-    assert "<p>Return <code>2 * x</code> &amp; stop.</p>" in opened and "warm-up, 15 minutes" in opened
+    assert (
+        "<p>Return <code>2 * x</code> &amp; stop.</p>" in opened and "warm-up, 15 minutes" in opened
+    )
     assert blocks(opened) == [
         "import numpy as np\n\nNUMBERS = np.arange(3)\n",
         "def twice(x):\n    return x  # yours < mine\n",
@@ -215,7 +220,9 @@ def test_a_program_is_a_file_too(chapter, lang):
 # --- the book --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("lang", "chapter_name", "path"), PAGES, ids=lambda value: str(value)[-40:])
+@pytest.mark.parametrize(
+    ("lang", "chapter_name", "path"), PAGES, ids=lambda value: str(value)[-40:]
+)
 def test_every_exercise_of_a_chapter_is_on_its_page(lang, chapter_name, path):
     text = path.read_text(encoding="utf-8")
     assert not exercise_fence.problems(text, lang)

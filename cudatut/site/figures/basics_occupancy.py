@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from functools import cache
 from typing import Any
 
+import cudatut as ct
 from cudatut.site import references
 from cudatut.site.svg import Svg, figure, tr
 
@@ -12,35 +14,52 @@ EXAMPLE = "basics/occupancy"
 
 
 @cache
-def _rules(_key: int = 0) -> dict[str, Any]:
-    """The functions of the example's own cell, so that the drawings follow the code on the page."""
-    names: dict[str, Any] = {}
-    exec(references.load(EXAMPLE).cell("rules").source, names)
-    return names
+def _rules(_key: int = 0) -> tuple[Any, dict[str, dict[str, int]]]:
+    """The page's own function `room` and its table of GPUs, so that the drawings follow the code."""
+    example = references.load(EXAMPLE)
+    program = ast.parse(example.cell("program").source)
+    table = ast.parse(example.cell("other-gpus").source)
+    wanted = [node for node in program.body if isinstance(node, ast.FunctionDef)]
+    rows = next(
+        node.value
+        for node in table.body
+        if isinstance(node, ast.Assign) and node.targets[0].id == "GPUS"
+    )
+    names: dict[str, Any] = {"ct": ct}
+    exec(compile(ast.Module(wanted, []), EXAMPLE, "exec"), names)
+    keys = ("warps", "blocks", "registers", "shared", "reserved")
+    gpus = {name: dict(zip(keys, values)) for name, values in ast.literal_eval(rows).items()}
+    return names["room"], gpus
+
+
+def _resident(sm: dict[str, int], threads: int, registers: int, shared: int) -> tuple[int, float]:
+    """Blocks on an SM together, and the occupancy, 0 to 1."""
+    blocks = min(_rules()[0](sm, threads, registers, shared).values())
+    return blocks, blocks * ct.cdiv(threads, 32) / sm["warps"]
 
 
 def uses(gpu: str, threads: int, registers: int, shared: int, title: str = "") -> str:
     """One bar per resource of an SM: the part that each resident block takes, and what is left over."""
-    rules = _rules()
-    sm, round_up = rules["GPUS"][gpu], rules["round_up"]
-    blocks, occupancy = rules["resident"](sm, threads, registers, shared)
-    allowed = rules["limits"](sm, threads, registers, shared)
-    warps = round_up(threads, 32) // 32
+    room, gpus = _rules()
+    sm = gpus[gpu]
+    blocks, occupancy = _resident(sm, threads, registers, shared)
+    allowed = room(sm, threads, registers, shared)
+    warps = ct.cdiv(threads, 32)
     bars = (
-        ("warps", tr("warps", "线程束"), warps, sm.warps, ""),
-        ("blocks", tr("blocks", "线程块"), 1, sm.blocks, ""),
+        ("warps", tr("warps", "线程束"), warps, sm["warps"], ""),
+        ("blocks", tr("blocks", "线程块"), 1, sm["blocks"], ""),
         (
             "registers",
             tr("registers", "寄存器"),
-            warps * round_up(32 * registers, 256),
-            sm.registers,
+            warps * 256 * ct.cdiv(32 * registers, 256),
+            sm["registers"],
             "",
         ),
         (
             "shared memory",
             tr("shared memory", "共享内存"),
-            round_up(shared + sm.reserved, sm.unit),
-            sm.shared,
+            128 * ct.cdiv(shared + sm["reserved"], 128),
+            sm["shared"],
             " B",
         ),
     )
@@ -56,7 +75,7 @@ def uses(gpu: str, threads: int, registers: int, shared: int, title: str = "") -
             )
         full = allowed[key] == blocks
         s.text(left + width + 10, y + 14, f"{part * blocks:,} / {whole:,}{unit}", "", "start", 13)
-        room = tr(f"room for {allowed[key]}", f"放得下 {allowed[key]} 块")
+        room = tr(f"room for {allowed[key]}", f"放得下 {allowed[key]} 个")
         s.text(left + width + 10, y + 31, room, "warn" if full else "muted", "start", 13)
     tight = [name for key, name, *_ in bars if allowed[key] == blocks]
     alt = tr(
@@ -67,17 +86,16 @@ def uses(gpu: str, threads: int, registers: int, shared: int, title: str = "") -
     )
     caption = tr(
         f"{title + ': ' if title else ''}{threads} threads, {registers} registers, {shared} B, compute capability {gpu}. "
-        f"Each color is a block; dashed is what no further block can use. Occupancy {occupancy:.0%}.",
+        f"Each color is one block; the dashed part is left over and too small for another block. Occupancy {occupancy:.0%}.",
         f"{title + '：' if title else ''}{threads} 个线程，{registers} 个寄存器，{shared} B，计算能力 {gpu}。"
-        f"每种颜色是一个线程块，虚线框是再也放不进一块的剩余。占用率 {occupancy:.0%}。",
+        f"每种颜色是一个线程块；虚线部分是剩余，不够再放一个线程块。占用率 {occupancy:.0%}。",
     )
     return figure(s, alt=alt, caption=caption)
 
 
 def by_block(gpu: str = "9.0", registers: tuple[int, ...] = (32, 48, 80, 128)) -> str:
     """Occupancy over threads per block, one line per number of registers, without shared memory."""
-    rules = _rules()
-    sm = rules["GPUS"][gpu]
+    sm = _rules()[1][gpu]
     left, right, top, bottom = 56, 560, 16, 236
     s = Svg(right + 140, bottom + 50)
 
@@ -97,7 +115,7 @@ def by_block(gpu: str = "9.0", registers: tuple[int, ...] = (32, 48, 80, 128)) -
     for hue, count in enumerate(registers, 1):
         points = []
         for threads in range(32, 1025, 32):
-            _, share = rules["resident"](sm, threads, count, 0)
+            _, share = _resident(sm, threads, count, 0)
             points.append((threads, share))
         s.polyline([(px(t), py(v)) for t, v in points], f"c{hue}")
         for t, v in points:
@@ -108,11 +126,11 @@ def by_block(gpu: str = "9.0", registers: tuple[int, ...] = (32, 48, 80, 128)) -
         peaks.append(f"{count}: {max(v for _, v in points):.0%}")
     alt = tr(
         f"Occupancy over block size on compute capability {gpu}; the highest value per number of registers is {', '.join(peaks)}. "
-        "The lines are saw-teeth: where one block fewer fits, they drop.",
-        f"计算能力 {gpu} 上占用率随线程块大小的变化；各寄存器数的最高值为 {'，'.join(peaks)}。折线呈锯齿形：少放下一个线程块就掉下一截。",
+        "Where one block fewer fits, a line drops.",
+        f"计算能力 {gpu} 上占用率随线程块大小的变化；各寄存器数的最高值为 {'，'.join(peaks)}。每少放下一个线程块，折线就下降一截。",
     )
     caption = tr(
-        f"Computed by the function above for compute capability {gpu}, without shared memory. Each drop is one block fewer.",
-        f"由上面的函数算出，计算能力 {gpu}，不用共享内存。每次下跌都是少放下了一个线程块。",
+        f"Computed by the function of this chapter for compute capability {gpu}, without shared memory. At each drop one block fewer fits.",
+        f"由本章的函数算出：计算能力 {gpu}，不用共享内存。每次下降都表示少放下一个线程块。",
     )
     return figure(s, alt=alt, caption=caption)
