@@ -64,7 +64,17 @@ def built_site(shared_folder):
 
 
 # What the project and its dependencies consist of, by the names under which they lie in site-packages.
-DEPENDENCIES = ("numpy", "numpy.libs", "yaml", "_yaml", "rich", "markdown_it", "mdurl", "pygments")
+DEPENDENCIES = (
+    "numpy",
+    "numpy.libs",
+    "platformdirs",
+    "yaml",
+    "_yaml",
+    "rich",
+    "markdown_it",
+    "mdurl",
+    "pygments",
+)
 
 
 @pytest.fixture(scope="session")

@@ -245,6 +245,8 @@ GPUS = {name: dict(zip(sm, values)) for name, values in GPUS.items()}
 if (row := "{}.{}".format(*gpu.compute_capability)) in GPUS:
     table, here = list(GPUS[row].values()), list(sm.values())
     ct.check(np.array(here), np.array(table), name=f"one SM of {row}")
+
+# %% here
 ct.facts(
     "One SM of this GPU",
     {

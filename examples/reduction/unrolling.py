@@ -4,30 +4,50 @@
 #     title: {en: "Unrolled, and the last warp on its own", zh: "循环展开，最后一个线程束单独处理"}
 #     requires: sm_75
 #     timeout_s: 120
+#     sizes: {n: [33554432, 16384, 1048576], turns: [256, 4]}
 # ---
 
 # %% [markdown]
-# The fifth rung: fewer instructions and fewer barriers, without the trick that Volta broke.
+# The fifth rung: fewer instructions and fewer barriers. The last warp works on
+# its own, in the order that `__syncwarp` gives. First as a whole program.
+
+# %% program
+import numpy as np
+import cudatut as ct
+
+count = 1 << 20
+x = ct.to_device(ct.rng(0).standard_normal(count, dtype="float32"))
+kernel = ct.Kernel("reduction/unrolled.cu", "reduce_unrolled")
+
+source, left = x, count
+while left > 1:
+    blocks = ct.cdiv(left, 2 * 256)  # two elements per thread
+    partial = ct.empty(blocks, "float32")
+    kernel(source, partial, left, grid=blocks, block=256)
+    source, left = partial, blocks
+
+ct.check(partial, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
+ct.bench({"first launch": lambda: kernel(x, ct.empty(2048, "float32"), count, grid=2048, block=256)})
 
 # %% setup
 import re
 
-import numpy as np
 from ladder import LADDER, Sum
-
-import cudatut as ct
 from cudatut import nvcc, paths, tool
 from cudatut.ladder import read_rung
 from cudatut.profiler import profile_launches
 
 gpu = ct.device()
 TWO, UNROLLED = LADDER["two_per_thread"], LADDER["unrolled"]
-LAST_WARP = read_rung(
-    "reduction/last_warp.cu"
-)  # between the two: the loop is still a loop
-profiled_n = 1 << 20  # what a profiler sees
-n, block = ct.size(1 << 25, 1 << 14, profiled=profiled_n), 256
+# Between the two: the last warp on its own, the loop still a loop.
+LAST_WARP = read_rung("reduction/last_warp.cu")
+n = 33_554_432
+block = 256
 problem = Sum(n)
+
+# %% [markdown]
+# Does the compiler unroll by itself? The PTX says it: a barrier for each round,
+# or one barrier in a loop.
 
 # %% ptx
 FILE = "reduction/unrolling.cu"
@@ -57,22 +77,23 @@ ct.facts(
         "half = blockDim.x / 2": barriers_written("BOUND=blockDim.x"),
         "half = BLOCK / 2": barriers_written(),
         "half = BLOCK / 2, unroll 1": barriers_written("KEEP_LOOP"),
-        "written out would be": 1 + int(np.log2(block)),
     },
 )
 
+# %% [markdown]
+# Barriers and instructions, counted before anything is timed.
+
 # %% predict
-# Counted in the machine code that nvcc 13.0 makes for sm_90: per warp outside the loop, per warp
-# and round, rounds with __syncthreads, and at the end by warp 0.
+# Counted in the machine code that nvcc 13.0 makes for sm_90: per warp outside
+# the loop, per warp and round, rounds with __syncthreads, and at the end by
+# warp 0.
 CODE = {
     "two_per_thread": (31 + 1, 12, 8, 9),
     "last_warp": (31 + 1, 11, 3, 62),
     "unrolled": (42, 0, 3, 62),  # the rounds are among the 42
 }
-BARRIERS = {name: 1 + rounds for name, (_, _, rounds, _) in CODE.items()}
-issued = (
-    gpu.sm_count * 4 * gpu.clock_khz / 1e3
-)  # warp instructions per us: 4 schedulers per SM
+# Warp instructions per us: 4 schedulers per SM.
+issued = gpu.sm_count * 4 * gpu.clock_khz / 1e3
 blocks = ct.cdiv(n, 2 * block) + ct.cdiv(n, (2 * block) ** 2) + 1
 
 
@@ -82,34 +103,64 @@ def instructions(kernel):
     return block // 32 * (outside + rounds * in_round) + at_end
 
 
-for kernel in CODE:
-    ct.facts(
-        f"{kernel}: prediction",
-        {
-            "barriers per block": BARRIERS[kernel],
-            "warp instructions per block": instructions(kernel),
-            "warp instructions per element": instructions(kernel) / (2 * block),
-            "time to issue": (blocks * instructions(kernel) / issued, "us"),
-            "time of the bytes": (4 * n / ct.limits.bandwidth() / 1e3, "us"),
-        },
-    )
+def time_to_issue(kernel):
+    """Microseconds in which all schedulers issue all instructions."""
+    return blocks * instructions(kernel) / issued
+
+
+ct.table(
+    "prediction",
+    {
+        kernel: {
+            "barriers per block": 1 + rounds,
+            "instructions per block": instructions(kernel),
+            "instructions per element": instructions(kernel) / (2 * block),
+            "time to issue": time_to_issue(kernel),
+        }
+        for kernel, (_, _, rounds, _) in CODE.items()
+    },
+    corner="kernel",
+    units={"time to issue": "us"},
+)
+by_bytes = 4 * n / ct.limits.bandwidth() / 1e3
+unrolling_saves = 1 - instructions("unrolled") / instructions("last_warp")
+ct.facts(
+    "limits of the time",
+    {
+        "time of the bytes": (by_bytes, "us"),
+        "instructions that unrolling saves": (100 * unrolling_saves, "%"),
+    },
+)
+
+# %% [markdown]
+# What a barrier costs when nobody is late: many of them, one after the other.
 
 # %% barrier-cycles
-turns, cost = ct.size(256, 4), {}
+turns = 256
+cost = {}
 for name, defines in (("__syncthreads", {}), ("__syncwarp", {"OF_WARP": 1})):
     kernel = ct.Kernel(FILE, "barriers", defines=defines)
     for threads in (32, 256, 1024):
         cycles = ct.empty(1, "int64")
         for _ in range(2):  # the first run fetches the code
             kernel(cycles, turns, grid=1, block=threads)
-        cost[name, threads] = int(cycles.get()[0]) / (16 * turns)
-ct.facts(
-    "one barrier, nobody late",
-    {
-        f"{name}, {threads} threads": (value, "cycles")
-        for (name, threads), value in cost.items()
-    },
+        took = int(cycles.get()[0]) / (16 * turns)
+        cost.setdefault(f"{threads}", {})[name] = took
+ct.table(
+    "cycles of one barrier, nobody late", cost, corner="threads per block"
 )
+
+# %% [markdown]
+# One launch of the rung, in the open.
+
+# %% launch
+unrolled = UNROLLED.compile(BLOCK=256, ELEMENT="float")
+grid = ct.cdiv(n, 2 * 256)
+partial = ct.empty(grid, "float32")
+unrolled(problem.x, partial, n, grid=grid, block=256)
+
+# %% [markdown]
+# Right before fast, then the time.
 
 # %% check
 problem.check(TWO)
@@ -129,33 +180,40 @@ bench = LADDER.bench(rungs, data=problem.host, name=f"sum of {n} float32")
 
 # %% compare
 us = {kernel: bench[kernel].median_us for kernel in CODE}
-for kernel in ("last_warp", "unrolled"):
-    ct.facts(
-        f"{kernel}: predicted and measured",
-        {
-            "predicted by instructions": (
-                blocks * instructions(kernel) / issued,
-                "us",
-            ),
-            "predicted by bytes": (4 * n / ct.limits.bandwidth() / 1e3, "us"),
-            "measured": (us[kernel], "us"),
-        },
-    )
-
-# %% unroll-claim
-gain = us["last_warp"] / us["unrolled"]
-ct.claim(
-    id="reduction-full-unrolling",
-    source="CUDATutorial 09/04",
-    statement={
-        "en": "After the last warp (484.01 us), unrolling the rest of the loop gains 1.4 % (477.23 us).",
-        "zh": "最后一个线程束单独处理之后（484.01 us），再把循环完全展开，只快 1.4%（477.23 us）。",
+ct.table(
+    "predicted and measured",
+    {
+        kernel: {
+            "predicted by instructions": time_to_issue(kernel),
+            "predicted by bytes": by_bytes,
+            "measured": us[kernel],
+            "explained by instructions": 100
+            * time_to_issue(kernel)
+            / us[kernel],
+        }
+        for kernel in CODE
     },
-    predicted=100 * (484.01 / 477.23 - 1),
-    measured=100 * (gain - 1),
-    unit="%",
-    verdict="confirmed" if abs(gain - 484.01 / 477.23) < 0.02 else "depends",
+    corner="kernel",
+    units={
+        "predicted by instructions": "us",
+        "predicted by bytes": "us",
+        "measured": "us",
+        "explained by instructions": "%",
+    },
 )
+ct.facts(
+    "last_warp to unrolled",
+    {
+        "instructions that unrolling saves": (100 * unrolling_saves, "%"),
+        "time that unrolling saves": (
+            100 * (1 - us["unrolled"] / us["last_warp"]),
+            "%",
+        ),
+    },
+)
+
+# %% [markdown]
+# What the warps wait for, by the profiler.
 
 # %% counters
 METRICS = [
@@ -164,33 +222,41 @@ METRICS = [
     "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio",
     "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",
 ]
-# Of the launches in the cell 'check': rung 4 sums in three of them, then rung 5 begins.
-runs = profile_launches(
+# The profiler runs this file again. The first launches are the three of the
+# program, then the one of the cell 'launch', then those of the check.
+launches = profile_launches(
     "reduction/unrolling",
-    kernel="regex:reduce_(two_per_thread|unrolled)",
+    kernel="regex:^reduce_(two_per_thread|unrolled)$",
     metrics=METRICS,
-    launches=4,
+    launches=5,
 )
-counters = {"two_per_thread": runs[0], "unrolled": runs[3]} if runs else {}
-
-# %% instructions
-for kernel, got in counters.items():
-    each = got[METRICS[0]] / (profiled_n // (2 * block))
-    ct.facts(
-        f"{kernel}: per block",
-        {
-            "warp instructions, predicted": instructions(kernel),
-            "warp instructions, measured": each,
-            "cycles in which a scheduler issues": (got[METRICS[1]], "%"),
-            # The counters are waiting warps per issued instruction; with the instructions of a
-            # block they become cycles, summed over its warps.
-            "warps wait at barriers": (round(each * got[METRICS[2]]), "cycles"),
-            "warps wait for global memory": (
-                round(each * got[METRICS[3]]),
-                "cycles",
-            ),
+table = {}
+if launches:
+    profiled = {"two_per_thread": launches[4], "unrolled": launches[3]}
+    for kernel, got in profiled.items():
+        each = got[METRICS[0]] / ((1 << 20) // (2 * block))
+        table[kernel] = {
+            "instructions, predicted": instructions(kernel),
+            "instructions, measured": each,
+            "schedulers issue": got[METRICS[1]],
+            # Waiting warps per issued instruction, times the instructions of a
+            # block: cycles, summed over its warps.
+            "wait at barriers": round(each * got[METRICS[2]]),
+            "wait for global memory": round(each * got[METRICS[3]]),
+        }
+    ct.table(
+        "of one block",
+        table,
+        corner="kernel",
+        units={
+            "schedulers issue": "%",
+            "wait at barriers": "cycles",
+            "wait for global memory": "cycles",
         },
     )
+
+# %% [markdown]
+# The last warp of older tutorials: `volatile` in place of barriers.
 
 # %% volatile-runs
 ones = ct.to_device(np.ones(256 * 4096, "int32"))
@@ -198,34 +264,25 @@ ones = ct.to_device(np.ones(256 * 4096, "int32"))
 
 def sums_of_ones(runs, **defines):
     """How many sums are not 256, and one of the sums."""
-    kernel, wrong, sums = (
-        ct.Kernel(FILE, "reduce_volatile", defines=defines),
-        0,
-        [0],
-    )
+    kernel = ct.Kernel(FILE, "reduce_volatile", defines=defines)
+    wrong, sums = 0, [0]
     for _ in range(runs):
         out = ct.empty(4096, "int32")
         kernel(ones, out, grid=4096, block=256)
         sums = out.get()
         wrong += int((sums != 256).sum())
-    return wrong, int(sums[0])
+    return {"sums": 4096 * runs, "wrong": wrong, "one of the sums": int(sums[0])}
 
 
-# Not under a sanitizer, which would complain of the race: that is the next cell.
+# Not under a sanitizer, which would complain of the race: the next cell asks it.
 runs = 0 if tool.running() else 100
-with_it, (without_it, one_sum) = (
-    sums_of_ones(runs)[0],
-    sums_of_ones(runs, NO_VOLATILE=1),
-)
-ct.facts(
+ct.table(
     "256 ones per block, the last warp without barriers",
     {
-        "sums": 4096 * runs,
-        "volatile: wrong sums": with_it,
-        "no volatile: wrong sums": without_it,
-        "no volatile, predicted: 7 of 64 words of 4": 7 * 4,
-        "no volatile, one of the sums": one_sum,
+        "volatile": sums_of_ones(runs),
+        "no volatile": sums_of_ones(runs, NO_VOLATILE=1),
     },
+    corner="kernel",
 )
 
 # %% racecheck
@@ -251,18 +308,3 @@ for number in sorted(races, key=lambda number: log[number].rpartition(":")[2])[
 ]:
     print("\n".join(log[number : number + 3]))
 print("\n".join(line for line in log if "SUMMARY" in line))
-
-# %% volatile-claim
-ct.claim(
-    id="reduction-volatile-warp",
-    source="CUDATutorial 09/04",
-    statement={
-        "en": "Inside one warp a volatile pointer is enough: the last six steps need no barrier. "
-        "Hazards that racecheck should then report in them:",
-        "zh": "在同一个线程束内，指针加上 volatile 就够了，最后六步不需要同步。那么 racecheck 在其中报告的冒险数应当是：",
-    },
-    predicted=0,
-    measured=report.errors,
-    unit="hazards",
-    verdict="confirmed" if report.errors == 0 else "refuted",
-)

@@ -1,0 +1,261 @@
+"""Commands that the book prints and that need a GPU, typed in an empty folder. tests/test_commands.py says which are which."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cudatut as ct
+from cudatut import catalog, nvcc, paths
+from cudatut.recorder import environment
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def type_in(folder, *command, **env):
+    """Run `python ...` or another program in this folder; what this process is told by CUDATUT_* is not handed on."""
+    command = [sys.executable if word == "python" else str(word) for word in command]
+    kept = {key: value for key, value in environment().items() if not key.startswith("CUDATUT_")}
+    return subprocess.run(
+        command, cwd=folder, env=kept | env, capture_output=True, text=True, timeout=600
+    )
+
+
+def works(done):
+    assert done.returncode == 0, f"{done.args}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    assert "Traceback" not in done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def small_book(tmp_path):
+    """A folder of examples that holds one, so that recording takes seconds and touches no recording of the book."""
+    source = paths.examples_dir()
+    for name in catalog.get("start/hello").sources():
+        target = tmp_path / "examples" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source / name, target)
+    (tmp_path / "empty").mkdir()
+    return tmp_path / "empty", {"CUDATUT_EXAMPLES": str(tmp_path / "examples")}
+
+
+def test_doctor(tmp_path):
+    assert "Examples can run here" in works(type_in(tmp_path, "python", "-m", "cudatut", "doctor"))
+
+
+@pytest.mark.parametrize("name", ["start/hello", "start/first_kernel"])
+def test_run(tmp_path, name):
+    out = works(type_in(tmp_path, "python", "-m", "cudatut", "run", name))
+    assert out and "replays" not in out
+
+
+def test_an_example_is_a_script(tmp_path):
+    works(type_in(ROOT, "python", "examples/start/first_kernel.py"))
+
+
+@pytest.mark.skipif(shutil.which("compute-sanitizer") is None, reason="needs compute-sanitizer")
+@pytest.mark.parametrize("words", [["start/hello"], ["start"], ["--stale"], []])
+def test_record(small_book, words):
+    folder, env = small_book
+    out = works(type_in(folder, "python", "-m", "cudatut", "record", *words, **env))
+    assert "1 recorded" in out
+    out = works(type_in(folder, "python", "-m", "cudatut", "record", "--stale", **env))
+    assert "nothing to record" in out
+    assert "all 1 recordings" in works(type_in(folder, "python", "-m", "cudatut", "status", **env))
+
+
+@pytest.mark.skipif(shutil.which("compute-sanitizer") is None, reason="needs compute-sanitizer")
+def test_sanitize(small_book):
+    folder, env = small_book
+    out = works(type_in(folder, "python", "-m", "cudatut", "sanitize", **env))
+    assert out.split()[-5:] == ["start/hello", "0", "0", "0", "0"]
+
+
+@pytest.mark.skipif(shutil.which("compute-sanitizer") is None, reason="needs compute-sanitizer")
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+@pytest.mark.parametrize("target", [["record", "NAME=start/hello"], ["record"], ["sanitize"]])
+def test_make(small_book, target):
+    """With this interpreter as it is: to install the lock file's packages needs a network."""
+    _, env = small_book
+    make = ["make", "VENV=", f"PYTHON={sys.executable}"]
+    out = works(type_in(ROOT, *make, *target, **env))
+    assert "1 recorded" in out or "start/hello" in out
+
+
+MATMUL = """// @rung kernel=mine block=16x16 tile=16x16
+__global__ void mine(const float *A, const float *B, float *C, int m, int n, int k) {
+  int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;
+  if (x >= n || y >= m) return;
+  float sum = 0.0f;
+  for (int i = 0; i < k; ++i) sum += A[(size_t)y * k + i] * B[(size_t)i * n + x];
+  C[(size_t)y * n + x] = sum;
+}
+"""
+GEMM = """// @rung kernel=mine block=256 tile=16x16
+#include "edges.cuh"
+__global__ void mine(const float *A, const float *B, float *C, int m, int n, int k, float alpha,
+                     float beta) {
+  int x = blockIdx.x * 16 + threadIdx.x % 16, y = blockIdx.y * 16 + threadIdx.x / 16;
+  if (x >= n || y >= m) return;
+  float sum = 0.0f;
+  for (int i = 0; i < k; ++i) sum += A[(size_t)y * k + i] * B[(size_t)i * n + x];
+  size_t at = (size_t)y * n + x;
+  C[at] = alpha * sum + (beta == 0.0f ? 0.0f : beta * C[at]);
+}
+"""
+REDUCTION = """// @rung kernel=mine block=256 per_thread=1
+#ifndef ELEMENT
+#define ELEMENT float
+#endif
+__global__ void mine(const ELEMENT *in, ELEMENT *out, long long n) {
+  __shared__ ELEMENT s[256];
+  long long i = blockIdx.x * 256ll + threadIdx.x;
+  s[threadIdx.x] = i < n ? in[i] : ELEMENT(0);
+  __syncthreads();
+  for (int h = 128; h > 0; h /= 2) {
+    if (threadIdx.x < h) s[threadIdx.x] += s[threadIdx.x + h];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) out[blockIdx.x] = s[0];
+}
+"""
+# The same kernel with one fault: a bound that is missing or off, where only ragged sizes show it.
+FILES = {
+    "matmul": (MATMUL, ("if (x >= n || y >= m) return;", "if (x > n || y > m) return;")),
+    "gemm": (GEMM, ("beta == 0.0f ? 0.0f : beta * C[at]", "0.0f")),
+    "reduction": (REDUCTION, ("i < n ? in[i] : ELEMENT(0)", "i + 1 < n ? in[i] : ELEMENT(0)")),
+}
+
+
+@pytest.mark.parametrize("ladder", FILES)
+def test_try_ranks_a_right_kernel(tmp_path, ladder):
+    (tmp_path / "mine.cu").write_text(FILES[ladder][0])
+    out = works(type_in(tmp_path, "python", "-m", "cudatut", "try", ladder, "mine.cu"))
+    rank, rows = map(int, re.search(r"^mine: rank (\d+) of (\d+)", out, re.MULTILINE).groups())
+    assert 1 < rank <= rows and f"benchmark {ladder}: mine" in out
+
+
+@pytest.mark.parametrize("ladder", FILES)
+def test_try_refuses_a_wrong_kernel(tmp_path, ladder):
+    text, (right, wrong) = FILES[ladder]
+    assert right in text
+    (tmp_path / "mine.cu").write_text(text.replace(right, wrong))
+    done = type_in(tmp_path, "python", "-m", "cudatut", "try", ladder, "mine.cu")
+    assert done.returncode == 1 and "benchmark" not in done.stdout
+    assert done.stderr.startswith("not correct yet, so not timed: ") and "mine, " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_try_by_the_name_of_the_part(tmp_path):
+    (tmp_path / "mine.cu").write_text(MATMUL)
+    assert "rank" in works(type_in(tmp_path, "python", "-m", "cudatut", "try", "basics", "mine.cu"))
+
+
+@pytest.mark.parametrize(
+    ("ladder", "name"), [("matmul", "basics/two_columns"), ("gemm", "gemm/block_tiles_strided"),
+                         ("gemm", "gemm/vectorized_unturned")],
+)  # fmt: skip
+def test_try_takes_a_file_of_the_book_from_any_folder(tmp_path, ladder, name):
+    shutil.copy(paths.examples_dir() / f"{name}.cu", tmp_path / "mine.cu")
+    assert "rank" in works(type_in(tmp_path, "python", "-m", "cudatut", "try", ladder, "mine.cu"))
+
+
+def test_a_compile_error_is_told_without_a_traceback(tmp_path):
+    (tmp_path / "mine.cu").write_text(MATMUL.replace("float sum = 0.0f;", ""))
+    done = type_in(tmp_path, "python", "-m", "cudatut", "try", "matmul", "mine.cu")
+    assert done.returncode == 2 and 'identifier "sum" is undefined' in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_tune_and_results(tmp_path):
+    env = {"CUDATUT_RESULTS": str(tmp_path / "results")}
+    few = ["tune", "gemm", "--size", "512x512x512", "--most", "3"]
+    works(type_in(tmp_path, "python", "-m", "cudatut", *few, **env))
+    works(type_in(tmp_path, "python", "-m", "cudatut", "results", "gemm", **env))
+    out = works(type_in(tmp_path, "python", "-m", "cudatut", "results", **env))
+    assert ct.device().name in out or "gemm" in out
+
+
+# --- tools of the toolkit ---------------------------------------------------------------------------
+
+PROGRAM = """
+import numpy as np
+import pycuda.autoprimaryctx
+import pycuda.driver as cuda
+from pycuda.compiler import SourceModule
+
+add = SourceModule("__global__ void add(float *x) { x[threadIdx.x] += 1; }").get_function("add")
+x = np.zeros(32, np.float32)
+add(cuda.InOut(x), grid=(1, 1), block=(32, 1, 1))
+assert (x == 1).all()
+print("correct")
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    (tmp_path / "my_program.py").write_text(PROGRAM)
+    return tmp_path
+
+
+@pytest.mark.skipif(shutil.which("compute-sanitizer") is None, reason="needs compute-sanitizer")
+@pytest.mark.parametrize("options", [[], ["--tool", "racecheck"]])
+def test_compute_sanitizer(program, options):
+    out = works(type_in(program, "compute-sanitizer", *options, "python", "my_program.py"))
+    assert "correct" in out and re.search(r"ERROR SUMMARY: 0 errors|0 hazards displayed", out)
+
+
+def test_blocking_launches(program):
+    assert (
+        works(type_in(program, "python", "my_program.py", CUDA_LAUNCH_BLOCKING="1")) == "correct\n"
+    )
+
+
+@pytest.mark.skipif(shutil.which("ncu") is None, reason="needs ncu")
+def test_ncu(program):
+    metrics = "gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum"
+    options = ["--kernel-name", "add", "--launch-count", "1", "--metrics", metrics]
+    out = works(type_in(program, "ncu", *options, "python", "my_program.py"))
+    assert "gpu__time_duration.sum" in out
+    assert "dram__bytes_read" in works(type_in(program, "ncu", "--query-metrics"))
+
+
+def test_nvcc_makes_a_program_of_its_own(tmp_path):
+    """hello.cu, as the page has it: its own main, compiled for the GPU that is there."""
+    shutil.copy(paths.examples_dir() / "start" / "hello.cu", tmp_path)
+    program = nvcc.find_nvcc()
+    flags = nvcc.nvcc_flags(program)
+    works(type_in(tmp_path, program, "-arch=native", *flags, "hello.cu", "-o", "hello"))
+    assert works(type_in(tmp_path, tmp_path / "hello"))
+
+
+@pytest.mark.skipif(shutil.which("cuobjdump") is None, reason="needs cuobjdump")
+def test_cuobjdump(tmp_path):
+    (tmp_path / "k.cu").write_text('extern "C" __global__ void k(int* x) { *x = 1; }')
+    arch = f"-arch={ct.device().arch}"
+    works(type_in(tmp_path, nvcc.find_nvcc(), "--cubin", arch, "k.cu", "-o", "k.cubin"))
+    assert "Function : k" in works(type_in(tmp_path, "cuobjdump", "-sass", "k.cubin"))
+
+
+def test_an_example_for_a_newer_gpu_says_so(tmp_path):
+    """As on a T4: `run` replays, and the message comes first."""
+    example = tmp_path / "examples" / "a" / "new.py"
+    example.parent.mkdir(parents=True)
+    example.write_text(
+        '# ---\n# jupyter:\n#   cudatut:\n#     title: {en: "New", zh: "新"}\n'
+        "#     requires: sm_990\n# ---\n# %% a\nprint('ran')\n"
+    )
+    env = {"CUDATUT_EXAMPLES": str(tmp_path / "examples")}
+    done = type_in(tmp_path, "python", "-m", "cudatut", "run", "a/new", **env)
+    assert done.returncode == 2 and "ran" not in done.stdout
+    assert (
+        "it needs a GPU of compute capability 99.0 or newer (sm_990), and this one" in done.stderr
+    )
+
+
+def test_environment_is_that_of_a_reader():
+    assert not [key for key in os.environ if key in ("CUDATUT_TOOL", "CUDATUT_RECORDING")]
