@@ -84,51 +84,46 @@ for threads, shared in (32, 0), (256, 0), (256, 40_000), (768, 0), (1024, 0):
 # thread, by few warps and by as many as fit.
 
 # %% check-reads
-LOADS = (1, 4, 16)
+LOADS = {"1 load": 1, "4 loads": 4, "16 loads": 16}
 WARPS = {"8 warps": 8, "16 warps": 16, "32 warps": 32, "full SM": sm["warps"]}
+CASES = [(loads, warps) for loads in LOADS for warps in WARPS]
 block = 128
 adders = {
-    loads: ct.Kernel(source, "add_up", defines={"LOADS": loads})
-    for loads in LOADS
+    loads: ct.Kernel(source, "add_up", defines={"LOADS": count})
+    for loads, count in LOADS.items()
 }
 sums = {
-    column: ct.empty(gpu.sm_count * warps * 32, "float32")
-    for column, warps in WARPS.items()
+    warps: ct.empty(gpu.sm_count * count * 32, "float32")
+    for warps, count in WARPS.items()
 }
 
 
-def read(loads, column, m=n):
+def read(loads, warps, m=n):
     """Add up x with so many resident warps on each SM."""
-    out = sums[column]
+    out = sums[warps]
     adders[loads](x, out, m, grid=out.size // block, block=block)
 
 
-for loads in LOADS:
-    for column in WARPS:
-        ct.poison(sums[column])
-        read(loads, column)
-        of_all = np.array([sums[column].get().sum(dtype="float64")])
-        name = f"{loads} loads, {column}"
-        ct.check(of_all, np.array([total]), name=name, rtol=1e-5)
+for loads, warps in CASES:
+    ct.poison(sums[warps])
+    read(loads, warps)
+    of_all = np.array([sums[warps].get().sum(dtype="float64")])
+    ct.check(of_all, np.array([total]), name=f"{loads}, {warps}", rtol=1e-5)
 
 # %% check-lengths
 for loads in LOADS:
-    threads = sums["8 warps"].size
-    for m in (0, 1, 31, threads + 1, min(n, 123_457)):
-        ct.poison(sums["8 warps"])
+    out = sums["8 warps"]
+    for m in (0, 1, 31, out.size + 1, min(n, 123_457)):
+        ct.poison(out)
         read(loads, "8 warps", m)
-        padded = np.zeros(ct.cdiv(m + 1, threads) * threads, "float32")
+        padded = np.zeros(ct.cdiv(m + 1, out.size) * out.size, "float32")
         padded[:m] = x_host[:m]
-        expected = padded.reshape(-1, threads).sum(axis=0, dtype="float64")
-        ct.check(sums["8 warps"], expected, name=f"{loads} loads, n = {m}")
+        expected = padded.reshape(-1, out.size).sum(axis=0, dtype="float64")
+        ct.check(out, expected, name=f"{loads}, n = {m}")
 
 # %% bench-reads
 times = ct.bench(
-    {
-        f"{loads} loads, {column}": lambda a=loads, b=column: read(a, b)
-        for loads in LOADS
-        for column in WARPS
-    },
+    {f"{a}, {b}": lambda a=a, b=b: read(a, b) for a, b in CASES},
     bytes=4 * n,
     name="read, by loads per thread and warps per SM",
 )
@@ -136,40 +131,36 @@ times = ct.bench(
 # %% reads
 rate = {
     loads: {
-        column: 4 * n / times[f"{loads} loads, {column}"].median_us / 1e3
-        for column in WARPS
+        warps: 4 * n / times[f"{loads}, {warps}"].median_us / 1e3
+        for warps in WARPS
     }
     for loads in LOADS
 }
 gb_s = dict.fromkeys(WARPS, "GB/s")
-ct.table("Read bandwidth", rate, corner="loads per thread", units=gb_s)
+ct.table("Read bandwidth", rate, corner="per thread", units=gb_s)
 
 # %% gain
+quarter, whole = rate["16 loads"]["16 warps"], rate["16 loads"]["full SM"]
 ct.facts(
     "A quarter of the warps",
     {
-        "16 loads, 16 warps / 1 load, full SM": rate[16]["16 warps"]
-        / rate[1]["full SM"],
-        "16 loads: full SM / 16 warps": rate[16]["full SM"]
-        / rate[16]["16 warps"],
-        "of the copy limit": (
-            100 * rate[16]["16 warps"] / ct.limits.bandwidth(),
-            "%",
-        ),
+        "16 loads, 16 warps / 1 load, full SM": quarter
+        / rate["1 load"]["full SM"],
+        "16 loads: full SM / 16 warps": whole / quarter,
     },
 )
 
 # %% little
 # Little's law, with the latency taken from the slowest case.
 in_flight = {  # bytes on the way in the whole GPU
-    loads: {c: gpu.sm_count * w * 32 * 4 * loads for c, w in WARPS.items()}
-    for loads in LOADS
+    loads: {w: 4 * sums[w].size * count for w in WARPS}
+    for loads, count in LOADS.items()
 }
-latency_ns = in_flight[1]["8 warps"] / rate[1]["8 warps"]
+latency_ns = in_flight["1 load"]["8 warps"] / rate["1 load"]["8 warps"]
 allowed = {
     loads: {
-        column: min(held / latency_ns, ct.limits.bandwidth())
-        for column, held in by_warps.items()
+        warps: min(held / latency_ns, ct.limits.bandwidth())
+        for warps, held in by_warps.items()
     }
     for loads, by_warps in in_flight.items()
 }
@@ -177,7 +168,7 @@ ct.facts("Latency of a load", {"from the slowest case": (latency_ns, "ns")})
 ct.table(
     "Bandwidth that the loads on the way allow",
     allowed,
-    corner="loads per thread",
+    corner="per thread",
     units=gb_s,
 )
 
@@ -273,14 +264,13 @@ counted = profile_launches(
     "basics/occupancy",
     kernel="add_up",
     metrics=[THEORETICAL, ACHIEVED, DRAM],
-    launches=first + len(LOADS) * len(WARPS),
+    launches=first + len(CASES),
 )
 if counted:
-    order = [(loads, column) for loads in LOADS for column in WARPS]
-    of = dict(zip(order, counted[first:]))
+    of = dict(zip(CASES, counted[first:]))
     shown = {
-        "1 load, full SM": of[1, "full SM"],
-        "16 loads, 16 warps": of[16, "16 warps"],
+        "1 load, full SM": of["1 load", "full SM"],
+        "16 loads, 16 warps": of["16 loads", "16 warps"],
     }
     ct.table(
         "Occupancy of two launches",
@@ -288,12 +278,12 @@ if counted:
             name: {
                 "theoretical": c[THEORETICAL],
                 "achieved": c[ACHIEVED],
-                "memory": c[DRAM] / 1e9,
+                "from memory": c[DRAM] / 1e9,
             }
             for name, c in shown.items()
         },
         corner="launch",
-        units={"theoretical": "%", "achieved": "%", "memory": "GB/s"},
+        units={"theoretical": "%", "achieved": "%", "from memory": "GB/s"},
     )
 
 # %% [markdown] about-stay
@@ -333,7 +323,7 @@ if counted:
                 "theoretical": filled[THEORETICAL],
                 "achieved": filled[ACHIEVED],
             },
-            "without": {
+            "without shared memory": {
                 "theoretical": without[THEORETICAL],
                 "achieved": without[ACHIEVED],
             },

@@ -90,13 +90,16 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   };
   // --8<-- [end:load]
   // --8<-- [start:pipeline]
+  // --8<-- [start:ahead]
   int stage = 0;
   copy(stage, 0);
   for (int start = 0; start < k; start += BK) {
-    __pipeline_wait_prior(0);  // this thread's part of the tile has arrived
-    __syncthreads();  // and everybody's; nor does anybody read the other buffer
-                      // any more
+    // This thread's part of the tile has arrived, and behind the barrier
+    // everybody's. Nobody reads the other buffer any more.
+    __pipeline_wait_prior(0);
+    __syncthreads();
     copy(stage ^ 1, start + BK);
+    // --8<-- [end:ahead]
     // --8<-- [start:multiply]
 #pragma unroll
     for (int i = 0; i < BK; i += 4) {
@@ -118,8 +121,10 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
       }
     }
     // --8<-- [end:multiply]
+    // --8<-- [start:turn]
     stage ^= 1;
   }
+  // --8<-- [end:turn]
   // --8<-- [end:pipeline]
   // --8<-- [start:store]
 #pragma unroll

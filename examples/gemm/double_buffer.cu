@@ -44,13 +44,14 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   float sum[TM][TN] = {};
   // --8<-- [end:place]
   // --8<-- [start:load]
+  // --8<-- [start:fetch]
   // The tile on its way: four words of A and of B at a time, in registers.
   constexpr int OF_A = BM * BK / 4 / THREADS, OF_B = BK * BN / 4 / THREADS;
   float4 a_next[OF_A], b_next[OF_B];
   const auto fetch = [&](int start) {
-  // Two threads bring 8 words of a row of A: a sector of 32 bytes.
 #pragma unroll
     for (int part = 0; part < OF_A; ++part) {
+      // Two threads bring 8 words of a row of A: a sector of 32 bytes.
       const int i = (part * THREADS + t) / 2;
       const int row = i % BM, inner = i / BM * 8 + t % 2 * 4;
       a_next[part] = load4(A, top + row, start + inner, m, k, aligned);
@@ -62,6 +63,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
       b_next[part] = load4(B, start + inner, left + column, k, n, aligned);
     }
   };
+  // --8<-- [end:fetch]
   const auto keep = [&](int stage) {
 #pragma unroll
     for (int part = 0; part < OF_A; ++part) {
@@ -82,13 +84,16 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   };
   // --8<-- [end:load]
   // --8<-- [start:pipeline]
+  // --8<-- [start:ahead]
   int stage = 0;
   fetch(0);
   keep(stage);
   __syncthreads();
   for (int start = 0; start < k; start += BK) {
-    fetch(start + BK);  // zeros after the last tile
-                        // --8<-- [start:multiply]
+    // Ask for the next tile; after the last one these are zeros.
+    fetch(start + BK);
+    // --8<-- [end:ahead]
+    // --8<-- [start:multiply]
 #pragma unroll
     for (int i = 0; i < BK; ++i) {
       __align__(16) float a[TM], b[TN];
@@ -106,12 +111,13 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
         for (int c = 0; c < TN; ++c) sum[r][c] += a[r] * b[c];
     }
     // --8<-- [end:multiply]
-    // Nobody reads the other buffer: all have passed the barrier since they
-    // did.
+    // --8<-- [start:turn]
+    // Nobody reads the other buffer: all threads have passed the barrier since.
     stage ^= 1;
     keep(stage);
     __syncthreads();
   }
+  // --8<-- [end:turn]
   // --8<-- [end:pipeline]
   // --8<-- [start:store]
 #pragma unroll

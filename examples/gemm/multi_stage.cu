@@ -89,16 +89,18 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   };
   // --8<-- [end:load]
   // --8<-- [start:pipeline]
+  // --8<-- [start:ahead]
   int stage = 0, spare = STAGES - 1;
 #pragma unroll
   for (int s = 0; s < STAGES - 1; ++s) copy(s, s * BK);
   for (int start = 0; start < k; start += BK) {
-    // This thread's part of the tile has arrived, whatever of the STAGES - 2
-    // later ones has not,
+    // This thread's part of the tile has arrived, and behind the barrier
+    // everybody's; the STAGES - 2 younger tiles may be late. Nobody reads the
+    // spare buffer any more.
     __pipeline_wait_prior(STAGES - 2);
-    __syncthreads();  // and everybody's; nor does anybody read the buffer
-                      // before it any more
+    __syncthreads();
     copy(spare, start + (STAGES - 1) * BK);
+    // --8<-- [end:ahead]
     // --8<-- [start:multiply]
 #pragma unroll
     for (int i = 0; i < BK; i += 4) {
@@ -120,9 +122,11 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
       }
     }
     // --8<-- [end:multiply]
+    // --8<-- [start:turn]
     spare = stage;
     stage = stage + 1 < STAGES ? stage + 1 : 0;
   }
+  // --8<-- [end:turn]
   // --8<-- [end:pipeline]
   // --8<-- [start:store]
 #pragma unroll

@@ -22,8 +22,8 @@ extern "C" __global__ void reduce_last_warp(const T* __restrict__ in,
   sums[t] = sum;
   __syncthreads();
   // --8<-- [start:loop]
-  for (int half = block / 2; half >= 32;
-       half /= 2) {  // block is known only when it runs
+  // block is known only when the kernel runs
+  for (int half = block / 2; half >= 32; half /= 2) {
     if (t < half) sums[t] = sum = sum + sums[t + half];
     __syncthreads();
   }

@@ -27,7 +27,6 @@ while left > 1:
     source, left = partial, blocks
 
 ct.check(partial, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
-ct.bench({"first launch": lambda: kernel(x, ct.empty(2048, "float32"), count, grid=2048, block=256)})
 
 # %% setup
 import re
@@ -146,9 +145,7 @@ for name, defines in (("__syncthreads", {}), ("__syncwarp", {"OF_WARP": 1})):
             kernel(cycles, turns, grid=1, block=threads)
         took = int(cycles.get()[0]) / (16 * turns)
         cost.setdefault(f"{threads}", {})[name] = took
-ct.table(
-    "cycles of one barrier, nobody late", cost, corner="threads per block"
-)
+ct.table("cycles of one barrier, nobody late", cost, corner="threads per block")
 
 # %% [markdown]
 # One launch of the rung, in the open.
@@ -271,7 +268,11 @@ def sums_of_ones(runs, **defines):
         kernel(ones, out, grid=4096, block=256)
         sums = out.get()
         wrong += int((sums != 256).sum())
-    return {"sums": 4096 * runs, "wrong": wrong, "one of the sums": int(sums[0])}
+    return {
+        "sums": 4096 * runs,
+        "wrong": wrong,
+        "one of the sums": int(sums[0]),
+    }
 
 
 # Not under a sanitizer, which would complain of the race: the next cell asks it.
@@ -284,6 +285,9 @@ ct.table(
     },
     corner="kernel",
 )
+
+# %% [markdown]
+# Racecheck looks for words that two lanes touch with no barrier between.
 
 # %% racecheck
 report = ct.sanitize(
@@ -299,12 +303,10 @@ print(out.get())
     tool="racecheck",
 )
 log = [
-    line.removeprefix("=========").strip() for line in report.log.splitlines()
+    line.removeprefix("=========").strip() for line in report.log.split("\n")
 ]
-races = [number for number, line in enumerate(log) if "Race reported" in line]
+races = [k for k, line in enumerate(log) if "Race reported" in line]
 # The one of the last step, with the writes that belong to it.
-for number in sorted(races, key=lambda number: log[number].rpartition(":")[2])[
-    -1:
-]:
-    print("\n".join(log[number : number + 3]))
+for k in sorted(races, key=lambda k: log[k].rpartition(":")[2])[-1:]:
+    print("\n".join(log[k : k + 3]))
 print("\n".join(line for line in log if "SUMMARY" in line))

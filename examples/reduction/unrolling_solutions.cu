@@ -1,4 +1,4 @@
-// Exercise 1: the last warp with fewer instructions, by lanes that need no
+// Exercise 2: the last warp with fewer instructions, by lanes that need no
 // modulo.
 // @rung kernel=reduce_lean block=256 blocks=64,128,256,512,1024 per_thread=2
 #ifndef ELEMENT
@@ -27,9 +27,8 @@ extern "C" __global__ void reduce_lean(const T* __restrict__ in,
   if (t < 32) {
 #pragma unroll
     for (unsigned half = 16; half > 0; half /= 2) {
-      const T right =
-          sums[t ^
-               half];  // the partner in this step; below 32 without a modulo
+      // The partner in this step; below 32 without a modulo.
+      const T right = sums[t ^ half];
       __syncwarp();
       sums[t] = sum = sum + right;
       __syncwarp();

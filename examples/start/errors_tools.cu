@@ -1,11 +1,14 @@
-// What the error-checking macros of CUDA C++ know: where they stand, what the runtime remembers.
+// What the error-checking macros of CUDA C++ know: where they stand, what the
+// runtime remembers.
 #include <cstdio>
 
 // --8<-- [start:macro]
-static void report(cudaError_t error, const char* call, const char* file, int line) {
+static void report(cudaError_t error, const char* call, const char* file,
+                   int line) {
   printf("%s:%d  %-26s %s\n", file, line, call, cudaGetErrorName(error));
 }
-// A macro because __FILE__ and __LINE__ must expand where it is used; the call costs the same.
+// A macro because __FILE__ and __LINE__ must expand where it is used; the call
+// costs the same.
 #define CUDA_REPORT(call) report((call), #call, __FILE__, __LINE__)
 // --8<-- [end:macro]
 
@@ -30,10 +33,10 @@ int main() {
   // --8<-- [start:sticky]
   fill<<<10, 500>>>(out, 1LL << 40);
   CUDA_REPORT(cudaGetLastError());       // the launch itself was legal
-  CUDA_REPORT(cudaDeviceSynchronize());  // the fault arrives here
-  CUDA_REPORT(cudaGetLastError());       // the runtime has made a note of it ...
-  CUDA_REPORT(cudaGetLastError());       // ... which the reading clears, whatever the state
-  CUDA_REPORT(cudaFree(out));            // of the context: ask it for anything, and it tells
+  CUDA_REPORT(cudaDeviceSynchronize());  // the error arrives here
+  CUDA_REPORT(cudaGetLastError());       // the runtime's note of it,
+  CUDA_REPORT(cudaGetLastError());       // which reading it has cleared
+  CUDA_REPORT(cudaFree(out));            // but the context is still lost
   // --8<-- [end:sticky]
   return 0;
 }

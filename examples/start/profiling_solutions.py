@@ -48,7 +48,10 @@ import cudatut as ct
 
 most_steps = 4_000_000
 tolerance = 0.15
-us = [event_us(lambda s=most_steps // part: spin(d_out, np.int32(s), **one)) for part in (4, 2, 1)]
+us = []
+for part in (4, 2, 1):
+    steps = np.int32(most_steps // part)
+    us.append(event_us(lambda s=steps: spin(d_out, s, **one)))
 print(f"{us[0]:.1f}, {us[1]:.1f} and {us[2]:.1f} us")
 ct.check(
     np.array([us[1] / us[0], us[2] / us[0]]),

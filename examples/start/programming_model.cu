@@ -1,14 +1,14 @@
-// The programming model, measured: where blocks run, what a branch costs, what latency is, and
-// what hides it.
+// The programming model, measured: where blocks run, what a branch costs, what
+// latency is, and what hides it.
 //
-//   where_am_i      each block: its SM, when it started, when it ended
-//   branch          two sides of equal work; `shift` says how many lanes in a row agree
-//   branch_by_lane, branch_by_warp   the same with the shift fixed, named for the profiler
-//   fma_chain       one block of dependent FMAs: instructions issued per cycle
-//   chase, chase_shared   one thread, every load needs the one before: latency
-//   read_one, read_four   one or four loads in flight per thread: bandwidth against warps
-//   fma_k           k FMAs per element: the roofline
-//   add             the vector add of the worked example
+// - where_am_i: each block notes its SM, when it started, when it ended.
+// - branch: two sides of equal work; `shift` says how many neighbors agree.
+// - branch_by_lane, branch_by_warp: the same with the shift fixed.
+// - fma_chain: one block of dependent FMAs, instructions issued per cycle.
+// - chase, chase_shared: one thread, every load needs the one before.
+// - read_one, read_four: one or four loads in flight per thread.
+// - fma_k: k FMAs per element, the roofline.
+// - add: the vector add of the worked example.
 
 // --8<-- [start:where]
 __device__ int sm_id() {
@@ -23,11 +23,14 @@ __device__ long long now_ns() {
   return t;
 }
 
-extern "C" __global__ void where_am_i(int* __restrict__ sm, long long* __restrict__ start,
-                                      long long* __restrict__ stop, int spin_ns) {
+extern "C" __global__ void where_am_i(int* __restrict__ sm,
+                                      long long* __restrict__ start,
+                                      long long* __restrict__ stop,
+                                      int spin_ns) {
   const long long begin = now_ns();
   long long end = begin;
-  while (end - begin < spin_ns) end = now_ns();  // stay a while, so that blocks must wait
+  // Stay a while, so that blocks must wait.
+  while (end - begin < spin_ns) end = now_ns();
   if (threadIdx.x == 0) {
     sm[blockIdx.x] = sm_id();
     start[blockIdx.x] = begin;
@@ -46,8 +49,9 @@ __device__ float two_sides(float v, bool odd, int steps) {
   return v;
 }
 
-extern "C" __global__ void branch(const float* __restrict__ x, float* __restrict__ out, int n,
-                                  int steps, int shift) {
+extern "C" __global__ void branch(const float* __restrict__ x,
+                                  float* __restrict__ out, int n, int steps,
+                                  int shift) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   const bool odd = (threadIdx.x >> shift) & 1;  // 2^shift neighbors agree
@@ -55,27 +59,31 @@ extern "C" __global__ void branch(const float* __restrict__ x, float* __restrict
 }
 // --8<-- [end:branch]
 
-extern "C" __global__ void branch_by_lane(const float* __restrict__ x, float* __restrict__ out,
-                                          int n, int steps) {
+extern "C" __global__ void branch_by_lane(const float* __restrict__ x,
+                                          float* __restrict__ out, int n,
+                                          int steps) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = two_sides(x[i], threadIdx.x & 1, steps);
 }
 
-extern "C" __global__ void branch_by_warp(const float* __restrict__ x, float* __restrict__ out,
-                                          int n, int steps) {
+extern "C" __global__ void branch_by_warp(const float* __restrict__ x,
+                                          float* __restrict__ out, int n,
+                                          int steps) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = two_sides(x[i], (threadIdx.x / 32) & 1, steps);
 }
 
 // --8<-- [start:chain]
-extern "C" __global__ void fma_chain(const float* __restrict__ x, float* __restrict__ out,
-                                     long long* __restrict__ start, long long* __restrict__ stop,
-                                     int steps) {
+extern "C" __global__ void fma_chain(const float* __restrict__ x,
+                                     float* __restrict__ out,
+                                     long long* __restrict__ start,
+                                     long long* __restrict__ stop, int steps) {
   float v = x[threadIdx.x];
   __syncthreads();
   const long long begin = clock64();
+  // Each FMA needs the one before.
 #pragma unroll 64
-  for (int j = 0; j < steps; ++j) v = fmaf(0.999f, v, 0.001f);  // needs the one before
+  for (int j = 0; j < steps; ++j) v = fmaf(0.999f, v, 0.001f);
   const long long end = clock64();
   out[threadIdx.x] = v;
   if (threadIdx.x % 32 == 0) {
@@ -86,21 +94,27 @@ extern "C" __global__ void fma_chain(const float* __restrict__ x, float* __restr
 // --8<-- [end:chain]
 
 // --8<-- [start:chase]
-extern "C" __global__ void chase(const int* __restrict__ next, int* __restrict__ last,
-                                 long long* __restrict__ ticks, int warm, int steps) {
+extern "C" __global__ void chase(const int* __restrict__ next,
+                                 int* __restrict__ last,
+                                 long long* __restrict__ ticks, int warm,
+                                 int steps) {
   int at = 0;
-  for (int j = 0; j < warm; ++j) at = next[at];  // bring the lines into the cache under test
+  // Bring the lines into the cache under test.
+  for (int j = 0; j < warm; ++j) at = next[at];
   const long long cycles = clock64();
   const long long ns = now_ns();
-  for (int j = 0; j < steps; ++j) at = next[at];  // the address is the last load's result
+  // The address is the last load's result.
+  for (int j = 0; j < steps; ++j) at = next[at];
   ticks[0] = clock64() - cycles;
   ticks[1] = now_ns() - ns;
   *last = at;
 }
 // --8<-- [end:chase]
 
-extern "C" __global__ void chase_shared(const int* __restrict__ next, int* __restrict__ last,
-                                        long long* __restrict__ ticks, int words, int steps) {
+extern "C" __global__ void chase_shared(const int* __restrict__ next,
+                                        int* __restrict__ last,
+                                        long long* __restrict__ ticks,
+                                        int words, int steps) {
   __shared__ int copy[4096];
   for (int i = threadIdx.x; i < words; i += blockDim.x) copy[i] = next[i];
   __syncthreads();
@@ -115,24 +129,29 @@ extern "C" __global__ void chase_shared(const int* __restrict__ next, int* __res
 }
 
 // --8<-- [start:read]
-extern "C" __global__ void read_one(const float* __restrict__ x, float* __restrict__ out, int n) {
+extern "C" __global__ void read_one(const float* __restrict__ x,
+                                    float* __restrict__ out, int n) {
   const int t = blockIdx.x * blockDim.x + threadIdx.x;
   const int stride = gridDim.x * blockDim.x;
   float sum = 0.0f;
+  // The add waits: one load in flight.
 #pragma unroll 1
-  for (int i = t; i < n; i += stride) sum += x[i];  // the add waits: one load in flight
+  for (int i = t; i < n; i += stride) sum += x[i];
   out[t] = sum;
 }
 
-extern "C" __global__ void read_four(const float* __restrict__ x, float* __restrict__ out, int n) {
+extern "C" __global__ void read_four(const float* __restrict__ x,
+                                     float* __restrict__ out, int n) {
   const int t = blockIdx.x * blockDim.x + threadIdx.x;
   const int stride = gridDim.x * blockDim.x;
   float sum = 0.0f;
   int i = t;
 #pragma unroll 1
   for (; i + 3 * stride < n; i += 4 * stride) {
-    const float a = x[i], b = x[i + stride], c = x[i + 2 * stride], d = x[i + 3 * stride];
-    sum += (a + b) + (c + d);  // four loads are under way before the first add waits
+    // Four loads are under way before the first add waits.
+    const float a = x[i], b = x[i + stride];
+    const float c = x[i + 2 * stride], d = x[i + 3 * stride];
+    sum += (a + b) + (c + d);
   }
   for (; i < n; i += stride) sum += x[i];
   out[t] = sum;
@@ -140,19 +159,21 @@ extern "C" __global__ void read_four(const float* __restrict__ x, float* __restr
 // --8<-- [end:read]
 
 // --8<-- [start:roofline]
-extern "C" __global__ void fma_k(const float* __restrict__ x, float* __restrict__ out, int n,
-                                 int k) {
+extern "C" __global__ void fma_k(const float* __restrict__ x,
+                                 float* __restrict__ out, int n, int k) {
   const int first = blockIdx.x * blockDim.x * 4 + threadIdx.x;
   float v[4];
+  // Four loads under way before the first FMA waits.
 #pragma unroll
-  for (int c = 0; c < 4; ++c) {  // four loads under way before the first FMA waits
+  for (int c = 0; c < 4; ++c) {
     const int i = first + c * blockDim.x;
     v[c] = i < n ? x[i] : 0.0f;
   }
   int j = 0;
   for (; j + 16 <= k; j += 16) {
+    // 64 FMAs per trip: few instructions for the loop itself.
 #pragma unroll
-    for (int u = 0; u < 16; ++u) {  // 64 FMAs per trip: few instructions for the loop itself
+    for (int u = 0; u < 16; ++u) {
 #pragma unroll
       for (int c = 0; c < 4; ++c) v[c] = fmaf(0.999f, v[c], 0.001f);
     }
@@ -171,7 +192,8 @@ extern "C" __global__ void fma_k(const float* __restrict__ x, float* __restrict_
 // --8<-- [end:roofline]
 
 // --8<-- [start:add]
-extern "C" __global__ void add(const float* __restrict__ x, const float* __restrict__ y,
+extern "C" __global__ void add(const float* __restrict__ x,
+                               const float* __restrict__ y,
                                float* __restrict__ out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = x[i] + y[i];

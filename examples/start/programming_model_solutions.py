@@ -101,17 +101,22 @@ predicted = (2 + 2 + 3) / 2
 # %% check-2
 import cudatut as ct
 
-head = "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n)"
-stages = ct.Kernel(
-    f"__global__ void scale(const float *x, float *t, float a, float b, int n) {{ {head} t[i] = a * x[i] + b; }}",
+scale = ct.Kernel(
+    "__global__ void scale(const float *x, float *t, float a, float b, int n) {"
+    "  int i = blockIdx.x * blockDim.x + threadIdx.x;"
+    "  if (i < n) t[i] = a * x[i] + b; }",
     "scale",
 )
 square = ct.Kernel(
-    f"__global__ void square(const float *t, float *u, int n) {{ {head} u[i] = t[i] * t[i]; }}",
+    "__global__ void square(const float *t, float *u, int n) {"
+    "  int i = blockIdx.x * blockDim.x + threadIdx.x;"
+    "  if (i < n) u[i] = t[i] * t[i]; }",
     "square",
 )
 add = ct.Kernel(
-    f"__global__ void add(const float *u, const float *x, float *z, int n) {{ {head} z[i] = u[i] + x[i]; }}",
+    "__global__ void add(const float *u, const float *x, float *z, int n) {"
+    "  int i = blockIdx.x * blockDim.x + threadIdx.x;"
+    "  if (i < n) z[i] = u[i] + x[i]; }",
     "add",
 )
 a, b = np.float32(1.5), np.float32(-0.5)
@@ -131,7 +136,7 @@ shape = {"grid": (ct.cdiv(length, 256), 1), "block": (256, 1, 1)}
 
 
 def three_kernels():
-    stages(x, t, a, b, length, **shape)
+    scale(x, t, a, b, length, **shape)
     square(t, u, length, **shape)
     add(u, x, z, length, **shape)
 

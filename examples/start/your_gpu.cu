@@ -1,8 +1,9 @@
-// Small kernels that measure a GPU: copies, repeated reads, and a census of blocks.
+// Small kernels that measure a GPU: copies, repeated reads, and a census of
+// blocks.
 
 // --8<-- [start:copy]
-extern "C" __global__ void copy(const unsigned* __restrict__ src, unsigned* __restrict__ dst,
-                                long long n) {
+extern "C" __global__ void copy(const unsigned* __restrict__ src,
+                                unsigned* __restrict__ dst, long long n) {
   // 64-bit: blockIdx.x * blockDim.x alone would wrap at 2^32 elements, 16 GiB.
   long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < n) {
@@ -16,8 +17,8 @@ extern "C" __global__ void copy(const unsigned* __restrict__ src, unsigned* __re
 #define LOADS 1  // 16-byte loads that a thread sends off before it stores
 #endif
 // src and dst must be multiples of 16 bytes, as every allocation is. Any n.
-extern "C" __global__ void copy_wide(const unsigned* __restrict__ src, unsigned* __restrict__ dst,
-                                     long long n) {
+extern "C" __global__ void copy_wide(const unsigned* __restrict__ src,
+                                     unsigned* __restrict__ dst, long long n) {
   const uint4* src4 = reinterpret_cast<const uint4*>(src);
   uint4* dst4 = reinterpret_cast<uint4*>(dst);
   long long vectors = n / 4;
@@ -41,11 +42,13 @@ extern "C" __global__ void copy_wide(const unsigned* __restrict__ src, unsigned*
 
 // --8<-- [start:read-again]
 // Reads the array `passes` times. All but the first find it in L2, if it fits.
-extern "C" __global__ void read_again(const uint4* src, unsigned* total, int vectors, int passes) {
+extern "C" __global__ void read_again(const uint4* src, unsigned* total,
+                                      int vectors, int passes) {
   unsigned sum = 0;
   int stride = gridDim.x * blockDim.x;
   for (int pass = 0; pass < passes; ++pass) {
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < vectors; i += stride) {
+    int first = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int i = first; i < vectors; i += stride) {
       uint4 v = __ldcg(src + i);  // .cg: from L2, not from L1
       sum += v.x + v.y + v.z + v.w;
     }

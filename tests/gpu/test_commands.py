@@ -97,8 +97,8 @@ __global__ void mine(const float *A, const float *B, float *C, int m, int n, int
 """
 GEMM = """// @rung kernel=mine block=256 tile=16x16
 #include "edges.cuh"
-__global__ void mine(const float *A, const float *B, float *C, int m, int n, int k, float alpha,
-                     float beta) {
+extern "C" __global__ void mine(const float *A, const float *B, float *C, int m, int n, int k,
+                                float alpha, float beta) {
   int x = blockIdx.x * 16 + threadIdx.x % 16, y = blockIdx.y * 16 + threadIdx.x / 16;
   if (x >= n || y >= m) return;
   float sum = 0.0f;

@@ -1,0 +1,548 @@
+"""Every command that the book prints works: README, CONTRIBUTING, the chapters, and what the package's messages advise.
+
+They are collected here, and each must be known to a rule, which says how it is run:
+
+- `Here`: as printed, in an empty folder with only the installed package, or in the checkout;
+- `Gpu`: needs a GPU: by the named test of tests/gpu; and here, where there is none, it must say so in one line;
+- `Elsewhere`: by another test without a GPU, which is named;
+- NOT_RUN: no further than that it is listed, with the reason. At most five.
+
+The repository's address is replaced by this checkout, or by a wheel made of it. A new command without a rule is an error.
+"""
+
+import ast
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cudatut import doctor, recorder
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = [ROOT / name for name in ("README.md", "README.zh.md", "CONTRIBUTING.md")]
+NO_GPU = doctor.why_no_gpu() is not None
+
+# What a line or a word in backticks begins with when it is a command.
+PROGRAMS = (
+    "python", "python3", "pip", "make", "git", "nvcc", "ncu", "nsys", "compute-sanitizer", "nvidia-smi", "apt-get", "sudo",
+    "cuobjdump", "nvdisasm", "export", "playwright", "wsl", "mkdocs", "echo", "jupyter", "cudatut", "npm", "conda", "uv",
+)  # fmt: skip
+_FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*(\S*)")
+_ASSIGNMENTS = re.compile(r"^(?:[A-Z_]+=\S* )+")
+
+
+# --- what is printed ---------------------------------------------------------------------------------------------------
+
+
+def is_command(text: str) -> bool:
+    words = _ASSIGNMENTS.sub("", text).split()
+    # A program's bare name is no command, and `python exec="on"` is a directive.
+    return len(words) > 1 and words[0] in PROGRAMS and not words[1].startswith('exec="')
+
+
+def plain(text: str) -> str:
+    """Without prompt and comment."""
+    return re.sub(r"\s+#\s.*$", "", text.strip().removeprefix("$ ")).strip()
+
+
+def in_markdown(text: str, in_repository: bool) -> list[str]:
+    """Commands in fences and in backticks; of a file of the repository also in indented blocks."""
+    found, fence, mark = [], None, ""
+    lines = iter(re.sub(r"\\\n\s*", "", text).splitlines())  # a line that goes on in the next
+    for line in lines:
+        begin = _FENCE.match(line)
+        if begin and fence is None:
+            fence, mark = begin[2], begin[1]
+        elif begin and begin[1].startswith(mark) and not begin[2]:
+            fence = None
+        elif fence in ("bash", "sh", "console", "shell"):
+            typed = line.strip()
+            if fence != "console" or typed.startswith("$ "):
+                found += [plain(typed)] if plain(typed) and not typed.startswith("#") else []
+        elif fence is not None:
+            comment = re.match(r"^\s*(?:#|//)\s+(.*)$", line)
+            if comment and is_command(plain(comment[1])) and " -m " in comment[1]:
+                found.append(plain(comment[1]))
+        else:
+            if in_repository and line.startswith("    ") and is_command(plain(line)):
+                found.append(plain(line))
+            found += [code for code in re.findall(r"`([^`]+)`", line) if is_command(code)]
+    return found
+
+
+def in_python(text: str) -> list[str]:
+    """Commands in backticks in the messages of a module; docstrings speak to who reads the source."""
+    tree = ast.parse(text)
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if id(node) not in docstrings:
+                found += [c for c in re.findall(r"`([^`\n]+)`", node.value) if is_command(c)]
+    return found
+
+
+def help_texts() -> str:
+    from cudatut import cli
+
+    parser = cli._parser()
+    texts = [parser.format_help()]
+    for action in parser._actions:
+        texts += [
+            sub.format_help()
+            for sub in getattr(action, "choices", None) or []
+            if not isinstance(sub, str)
+        ]
+        if isinstance(getattr(action, "choices", None), dict):
+            texts += [sub.format_help() for sub in action.choices.values()]
+    return "\n".join(texts)
+
+
+def commands() -> dict[str, list[str]]:
+    """Each command once, with the files that print it."""
+    found: dict[str, list[str]] = {}
+
+    def add(where: str, texts: list[str]) -> None:
+        for text in texts:
+            found.setdefault(text, []).append(where)
+
+    for path in [*DOCS, *sorted((ROOT / "docs").rglob("*.md"))]:
+        name = path.relative_to(ROOT).as_posix()
+        add(name, in_markdown(path.read_text(encoding="utf-8"), "docs/" not in name))
+    for path in sorted((ROOT / "cudatut").rglob("*.py")):
+        add(path.relative_to(ROOT).as_posix(), in_python(path.read_text(encoding="utf-8")))
+    add("--help", [c for c in re.findall(r"`([^`\n]+)`", help_texts()) if is_command(c)])
+    add("Makefile", re.findall(r"^#   (make \w[\w-]*)", (ROOT / "Makefile").read_text(), re.M))
+    return found
+
+
+# --- how each is run ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a command is typed: an empty folder, and the Python of an environment with the installed package alone."""
+
+    folder: Path
+    installed: Path
+
+    def run(
+        self, command: str, folder: Path | None = None, **env: str
+    ) -> subprocess.CompletedProcess:
+        """Run it in a shell in which `python` is the environment's."""
+        hidden = (
+            "PYTHONPATH",
+            "VIRTUAL_ENV",
+            "CUDATUT_EXAMPLES",
+            "CUDATUT_TOOL",
+            "MAKEFLAGS",
+            "MAKELEVEL",
+        )
+        kept = {key: value for key, value in os.environ.items() if key not in hidden}
+        data = {
+            "PATH": f"{self.installed.parent}{os.pathsep}{os.environ['PATH']}",
+            "CUDATUT_RESULTS": str(self.folder / "results"),
+            "CUDATUT_PROGRESS": str(self.folder / "progress"),
+        }
+        return subprocess.run(
+            ["bash", "-c", command], cwd=folder or self.folder, env=kept | data | env, capture_output=True,
+            text=True, timeout=300,
+        )  # fmt: skip
+
+    def in_checkout(self, command: str, **env: str) -> subprocess.CompletedProcess:
+        """The same with the checkout's own environment; `make` uses it as it is."""
+        command = re.sub(r"^make\b(?! VENV=)", f"make VENV= PYTHON={sys.executable}", command)
+        command = command.replace("PYTHON=python3", f"PYTHON={sys.executable}")
+        here = str(Path(sys.executable).parent)
+        path = f"{here}{os.pathsep}{os.environ['PATH']}"
+        return self.run(command, ROOT, **{"PATH": path, "PYTHONPATH": str(ROOT)} | env)
+
+
+def succeeds(done: subprocess.CompletedProcess, *statuses: int) -> str:
+    assert done.returncode in (statuses or (0,)), (
+        f"{done.args[-1]}\n{done.stdout[-2000:]}{done.stderr[-3000:]}"
+    )
+    assert "Traceback" not in done.stderr + done.stdout, done.stderr[-3000:]
+    return done.stdout + done.stderr
+
+
+Run = Callable[[str, Place], object]
+
+
+@dataclass(frozen=True)
+class Here:
+    """run(command, place) types it, and raises AssertionError where it does not do what it says."""
+
+    run: Run
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """test: "file::function" below tests/gpu. Here `run` types it where it is refused for want of a GPU, if it is."""
+
+    test: str
+    run: Run | None = None
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    test: str
+
+
+def typed(command: str, place: Place) -> str:
+    return succeeds(place.run(command))
+
+
+def may_find_faults(command: str, place: Place) -> str:
+    """Status 1 says that something is not well, as `doctor` does without a GPU."""
+    return succeeds(place.run(command), 0, 1)
+
+
+def in_checkout(command: str, place: Place) -> str:
+    return succeeds(place.in_checkout(command))
+
+
+def refused(command: str, place: Place) -> None:
+    """Without a GPU: one line that says so, and status 2."""
+    if "try " in command:
+        (place.folder / command.split()[-1]).write_text("// @rung kernel=k block=256 tile=16x16\n")
+    if "trace" in command:
+        (place.folder / command.split()[-1]).write_text("print(1)\n")
+    done = place.run(command)
+    assert done.returncode == 2, done.stdout + done.stderr
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("cudatut: ") and "GPU" in lines[0], done.stderr
+
+
+def make_refused(command: str, place: Place) -> None:
+    """`make` notices a missing GPU before it sets up anything."""
+    done = place.in_checkout(command)
+    assert done.returncode != 0 and "needs an NVIDIA GPU" in done.stderr
+    assert "installing" not in done.stderr and "Traceback" not in done.stderr
+
+
+def recipe(expected: str) -> Run:
+    def run(command: str, place: Place) -> None:
+        assert expected in succeeds(place.in_checkout(command.replace("make", "make -n", 1)))
+
+    return run
+
+
+def from_a_wheel(command: str, place: Place) -> None:
+    """pip takes the extras from the project's own metadata, and installs the wheel in the place of the repository."""
+    wanted = re.search(r"'cudatut\[(.*?)\] @ git\+(.*?)'", command)
+    assert wanted and wanted[2] == recorder.repository(), command
+    (wheel,) = place.installed.parent.parent.glob("wheel/*.whl")
+    pip = command.replace("pip", f"{sys.executable} -m pip --disable-pip-version-check", 1)
+    pip = pip.replace(f"git+{wanted[2]}", wheel.as_uri())
+    target = shlex.quote(str(place.folder / "target"))
+    said = succeeds(place.run(f"{pip} --quiet --no-deps --no-index --target {target}"))
+    assert (place.folder / "target" / "cudatut" / "examples" / "start").is_dir(), said
+    (metadata,) = (place.folder / "target").glob("cudatut-*.dist-info/METADATA")
+    extras = re.findall(r"^Provides-Extra: (\S+)", metadata.read_text(encoding="utf-8"), re.M)
+    assert set(wanted[1].split(",")) <= set(extras)
+
+
+def clone(command: str, place: Place) -> None:
+    if subprocess.run(["git", "-C", ROOT, "rev-parse"], capture_output=True).returncode:
+        pytest.skip("not a git checkout")
+    address = recorder.repository()
+    assert address in command
+    local = command.replace(address, ROOT.as_uri()).replace(
+        "git clone", "git clone --quiet --depth 1"
+    )
+    succeeds(place.run(f"{local} && test -f Makefile && make -n VENV= site"))
+
+
+def shows_help(command: str, place: Place) -> None:
+    assert "usage: python -m cudatut" in succeeds(place.run(f"{command} --help"))
+
+
+def configuration(command: str, place: Place) -> None:
+    """`mkdocs serve` builds all pages first, as the tests of the site do; here the file that it reads is read."""
+    words = command.split()
+    file = words[words.index("-f") + 1] if "-f" in words else "mkdocs.yml"
+    code = f"from mkdocs.config import load_config; print(load_config({file!r}).site_name)"
+    assert succeeds(place.in_checkout(f"python -c {shlex.quote(code)}")).strip()
+
+
+def a_flag_of_nvcc(command: str, place: Place) -> None:
+    if shutil.which("nvcc") is None:
+        pytest.skip("no nvcc on PATH")
+    name, flag = command.split()
+    text = succeeds(place.run(f"{name} --help" if flag != "--version" else command))
+    assert flag.lstrip("-") in text or flag == "--version"
+
+
+def collected(command: str, place: Place) -> None:
+    """`make test` runs this very file: its tests are listed instead."""
+    arguments = re.search(r'ARGS="(.*)"', command)
+    more = f"{arguments[1]} " if arguments else ""
+    bare = re.sub(r' ARGS=".*"', "", command)
+    said = succeeds(
+        place.in_checkout(f'{bare} ARGS="{more}--collect-only -q -n 0 --dist no tests/examples"')
+    )
+    assert "test_compile.py" in said
+
+
+def a_program_of_a_page(command: str, place: Place) -> None:
+    """`python x.py` stands beside a program of that name, which tests/gpu pastes and runs."""
+    name = command.split()[-1]
+    pages = [p.read_text(encoding="utf-8") for p in (ROOT / "docs").rglob("*.md")]
+    assert any(f'program="{name}"' in page for page in pages), f"no page shows a program {name}"
+
+
+def waits_for_an_exercise(command: str, place: Place) -> None:
+    succeeds(place.run(command))
+    if re.search(r" \d+$", command):
+        (file,) = place.folder.glob("*.py")
+        assert "check" in file.read_text(encoding="utf-8")
+
+
+def notebooks_of_exercises(command: str, place: Place) -> None:
+    examples = place.folder / "examples"
+    shutil.copytree(ROOT / "examples", examples)
+    succeeds(place.run(command, CUDATUT_EXAMPLES=str(examples)))
+
+
+def labels(command: str, place: Place) -> None:
+    """With a chapter it writes a file, or says that all is there: in a copy."""
+    succeeds(place.in_checkout(f"{command} --help"))
+
+
+COMMANDS = "tests/gpu/test_commands.py"
+PROGRAM = Gpu(
+    "tests/gpu/test_programs.py::test_a_program_prints_what_its_page_shows", a_program_of_a_page
+)
+TRY = Gpu(f"{COMMANDS}::test_try_ranks_a_right_kernel", refused)
+MAKE = Gpu(f"{COMMANDS}::test_make", make_refused)
+
+# The first pattern that matches the whole command decides.
+RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
+    # the package
+    (r"python -m cudatut( (try|trace|tune|record|exercise|run))?", Here(shows_help)),
+    (r"python -m cudatut doctor", Here(may_find_faults)),
+    (r"python -m cudatut --version", Here(typed)),
+    (r"python -m cudatut list( --json)?", Here(typed)),
+    (r"python -m cudatut results", Here(typed)),
+    (r"python -m cudatut status", Here(may_find_faults)),
+    (r"python -m cudatut run [\w/]+", Here(typed)),
+    (r"python -m cudatut trace \S+\.py", Gpu("tests/gpu/test_tracing.py::test_the_command", refused)),
+    (r"python -m cudatut record .*", Gpu(f"{COMMANDS}::test_record", refused)),
+    (r"python -m cudatut sanitize.*", Gpu(f"{COMMANDS}::test_sanitize", refused)),
+    (r"python -m cudatut try \w+ \w+\.cu", TRY),
+    (r"python -m cudatut tune gemm.*", Gpu(f"{COMMANDS}::test_tune_and_results", refused)),
+    (r"python -m cudatut results gemm", Gpu(f"{COMMANDS}::test_tune_and_results", refused)),
+    (r"python -m cudatut exercise --write-notebooks", Here(notebooks_of_exercises)),
+    (r"python -m cudatut exercise .*", Here(waits_for_an_exercise)),
+    (r"python examples/start/first_kernel\.py", Gpu(f"{COMMANDS}::test_an_example_is_a_script")),
+    # getting it
+    (r"git clone \S+ && cd cudatut", Here(clone)),
+    (r"pip install 'cudatut\[.*", Here(from_a_wheel)),
+    # the site
+    (r"make (build|site)", Here(recipe("-m cudatut.site build"))),
+    (r"python -m cudatut\.site build( --serve| --live)?", Elsewhere("tests/conftest.py::built_site")),
+    (r"python -m cudatut\.site lint", Here(in_checkout)),
+    (r"python -m cudatut\.site preview .*", Elsewhere("tests/site/test_plugin.py::preview")),
+    (r"python -m cudatut\.site\.labels.*", Here(labels)),
+    (r"mkdocs serve.*", Here(configuration)),
+    # make
+    (r"make( VENV= PYTHON=python3)? (live|record|sanitize)( NAME=start/hello)?", MAKE),
+    (r"make test-gpu", Gpu("tests/gpu/conftest.py::pytest_collection_modifyitems", make_refused)),
+    (r"make doctor", Here(lambda command, place: succeeds(place.in_checkout(command), 0, 2))),
+    (r"make lint", Elsewhere("tests/examples/test_sources.py::ruff")),
+    (r"make format", Here(recipe("ruff format"))),
+    (r"make links", Elsewhere("tests/test_project.py::test_links_of_the_site")),
+    (r"make test( ARGS=\".*\")?", Here(collected)),
+    # the toolkit
+    (r"nvcc -arch=native hello\.cu -o hello && \./hello", Gpu(f"{COMMANDS}::test_nvcc_makes_a_program_of_its_own")),
+    (r"nvcc -\S+", Here(a_flag_of_nvcc)),
+    (r"compute-sanitizer .*", Gpu(f"{COMMANDS}::test_compute_sanitizer")),
+    (r"ncu .*", Gpu(f"{COMMANDS}::test_ncu")),
+    (r"cuobjdump -sass", Gpu(f"{COMMANDS}::test_cuobjdump")),
+    (r"CUDA_LAUNCH_BLOCKING=1 python \w+\.py", Gpu(f"{COMMANDS}::test_blocking_launches")),
+    (r"export PATH=\S+", Here(typed)),
+    (r"echo '.*' >> ~/\.aksetup-defaults\.py", Elsewhere("tests/cudatut/test_doctor.py::test_a_build_without_curand_needs_none")),
+    # programs of the pages
+    (r"python \w+\.py", PROGRAM),
+]  # fmt: skip
+
+# Run no further, and why. At most five.
+NOT_RUN = {
+    r"make (measure|clean)": "builds the site at three sizes, five times each, for minutes; or deletes what others use",
+    r"make lock": "asks a package index for every dependency",
+    r"(sudo|apt-get|wsl) .*": "changes the operating system",
+    r"nsys .*": "neither this machine nor the GPU machine has Nsight Systems",
+    r"pip install (pycuda|pycuda numpy|platformdirs)": "compiles PyCUDA, or asks a package index",
+}
+
+# What stands for something: what it is here.
+PLACEHOLDERS = {
+    "<part>/<name>": "start/hello",
+    "NAME": "start/hello",
+    "示例名": "start/hello",
+    "SCRIPT": "my_program.py",
+    "my_program.py": "my_program.py",
+}
+
+
+def instance(command: str) -> str:
+    for placeholder, value in PLACEHOLDERS.items():
+        command = re.sub(rf"(?<![\w=]){re.escape(placeholder)}(?![\w=])", value, command)
+    return command
+
+
+def rule_of(command: str) -> Here | Gpu | Elsewhere | str | None:
+    command = instance(command)
+    for pattern, reason in NOT_RUN.items():
+        if re.fullmatch(pattern, command):
+            return reason
+    return next((rule for pattern, rule in RULES if re.fullmatch(pattern, command)), None)
+
+
+PRINTED = commands()
+
+
+def test_every_command_is_known_to_a_rule():
+    unknown = {command: where for command, where in PRINTED.items() if rule_of(command) is None}
+    lines = [f"`{command}` ({', '.join(sorted(set(where)))})" for command, where in unknown.items()]
+    assert not unknown, "no rule of tests/test_commands.py runs:\n" + "\n".join(lines)
+
+
+def test_no_rule_and_no_exception_is_left_over():
+    """A pattern that nothing matches any more is a command that the book no longer prints."""
+    assert len(NOT_RUN) <= 5
+    printed = [instance(command) for command in PRINTED]
+    spare = [
+        pattern
+        for pattern in [*(pattern for pattern, _ in RULES), *NOT_RUN]
+        if not any(re.fullmatch(pattern, command) for command in printed)
+    ]
+    assert not spare, f"nothing that the book prints matches {spare}"
+
+
+def test_the_tests_that_rules_name_are_there():
+    for rule in [rule for _, rule in RULES]:
+        if isinstance(rule, Here):
+            continue
+        file, _, name = rule.test.partition("::")
+        assert name in (ROOT / file).read_text(encoding="utf-8"), rule.test
+
+
+def run_once_each() -> list[tuple[str, Run]]:
+    """Each command as it is typed here, in the shortest of its spellings."""
+    found = {}
+    for command in sorted(PRINTED):
+        rule = rule_of(command)
+        if (
+            isinstance(rule, (Here, Gpu))
+            and rule.run
+            and not (isinstance(rule, Gpu) and not NO_GPU)
+        ):
+            found.setdefault(instance(command), rule.run)
+    return list(found.items())
+
+
+@pytest.mark.parametrize(
+    ("command", "run"), run_once_each(), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_a_command_does_what_it_says(command, run, installed, tmp_path):
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    run(command, Place(folder, installed))
+
+
+# --- the collection itself ---------------------------------------------------------------------------------------------
+
+PAGE = """
+Type `python -m cudatut list` or `make`, or `nvcc`.
+
+```console
+$ python -m cudatut frobnicate  # new
+an answer
+```
+
+```bash
+ncu --metrics a \\
+    python x.py
+```
+
+```python
+#   python -m cudatut try reduction mine.cu
+x = 1  # python is a language
+```
+
+    make live
+"""
+
+
+def test_commands_are_found():
+    assert in_markdown(PAGE, in_repository=True) == [
+        "python -m cudatut list", "python -m cudatut frobnicate", "ncu --metrics a python x.py",
+        "python -m cudatut try reduction mine.cu", "make live",
+    ]  # fmt: skip
+    assert in_markdown(PAGE, in_repository=False)[-1] != "make live"
+    code = 'def f():\n    """`python -m cudatut doc`"""\n    raise E(f"{x}: `python -m cudatut said`")\n'
+    assert in_python(code) == ["python -m cudatut said"]
+    assert "python -m cudatut" in help_texts() and len(PRINTED) > 60
+
+
+def test_a_new_command_is_noticed():
+    assert rule_of("python -m cudatut frobnicate") is None
+    assert rule_of("make frobnicate") is None
+    assert rule_of("python -m cudatut record <part>/<name>") is not None
+    assert isinstance(rule_of("make lock"), str)
+
+
+# --- what is not printed, but typed ------------------------------------------------------------------------------------
+
+
+def test_version(installed, tmp_path):
+    from cudatut import __version__
+
+    said = succeeds(Place(tmp_path, installed).run("python -m cudatut --version"))
+    assert said == f"cudatut {__version__}\n"
+
+
+def test_a_console_that_knows_no_chinese(installed, tmp_path):
+    place = Place(tmp_path, installed)
+    for command in ("list", "list --json", "exercise"):
+        done = place.run(f"python -m cudatut {command}", PYTHONIOENCODING="cp1252", PYTHONUTF8="0")
+        succeeds(done)
+    import json
+
+    done = place.run("python -m cudatut list --json", PYTHONIOENCODING="cp1252")
+    assert all(entry["title"]["zh"] for entry in json.loads(done.stdout))
+
+
+def test_a_readers_file_is_refused_with_advice(installed, tmp_path):
+    (tmp_path / "my.py").write_text("print(1)")
+    (tmp_path / "my.cu").write_text("")
+    place = Place(tmp_path, installed)
+    for file, advice in (("my.py", "`python my.py`"), ("my.cu", "try LADDER my.cu")):
+        done = place.run(f"python -m cudatut run {file}")
+        assert done.returncode == 2 and advice in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_try_says_which_ladders_there_are(installed, tmp_path):
+    (tmp_path / "my.cu").write_text("")
+    place = Place(tmp_path, installed)
+    done = place.run("python -m cudatut try frobnicate my.cu")
+    assert done.returncode == 2 and "there are: gemm, matmul, reduction" in done.stderr
+    done = place.run("python -m cudatut try matmul my.cu")
+    assert done.returncode == 2 and "no line `// @rung" in done.stderr
+    done = place.run("python -m cudatut try matmul nothing.cu")
+    assert done.returncode == 2 and "not found" in done.stderr
