@@ -32,7 +32,7 @@ from importlib import metadata as packages
 from pathlib import Path
 from typing import Any
 
-from cudatut import catalog, failures, outputs, paths, recording, session
+from cudatut import catalog, doctor, failures, outputs, paths, recording, session
 from cudatut.catalog import Example
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
 from cudatut.files import write_whole

@@ -1,7 +1,8 @@
 // expect: spills
-// Registers: a kernel that wants many, and a local array whose index is known only at run time.
+// Registers: a kernel that wants many, and an array of a thread whose index is
+// known only at run time.
 //
-//   ring            RING values per thread, all of them needed all the time
+//   ring            RING values per thread, all needed in every round
 //   count_indexed   counters in a local array, c[x]++: local memory
 //   count_unrolled  the same counters, every index a constant: registers
 #ifndef RING
@@ -13,10 +14,12 @@
 #define BINS 16
 
 // --8<-- [start:ring]
-// Each thread holds a ring of values; in every round each value moves towards its neighbor.
+// Each thread holds a ring of values. In every round each value moves towards
+// its neighbor.
 extern "C" __global__ void __launch_bounds__(256, MIN_BLOCKS)
-    ring(const float* __restrict__ x, float* __restrict__ out, int n, float part, int rounds) {
-  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+    ring(const float* __restrict__ x, float* __restrict__ out, int n,
+         float part, int rounds) {
+  int t = blockIdx.x * blockDim.x + threadIdx.x;
   if (t >= n) return;
   float v[RING];
 #pragma unroll
@@ -24,7 +27,8 @@ extern "C" __global__ void __launch_bounds__(256, MIN_BLOCKS)
 #pragma unroll 1
   for (int r = 0; r < rounds; ++r) {
 #pragma unroll
-    for (int i = 0; i < RING; ++i) v[i] = fmaf(part, v[(i + 1) % RING] - v[i], v[i]);
+    for (int i = 0; i < RING; ++i)
+      v[i] = fmaf(part, v[(i + 1) % RING] - v[i], v[i]);
   }
 #pragma unroll
   for (int i = 0; i < RING; ++i) out[(size_t)i * n + t] = v[i];
@@ -32,29 +36,32 @@ extern "C" __global__ void __launch_bounds__(256, MIN_BLOCKS)
 // --8<-- [end:ring]
 
 // --8<-- [start:indexed]
-extern "C" __global__ void count_indexed(const int* __restrict__ x, int* __restrict__ out, int n,
+extern "C" __global__ void count_indexed(const int* __restrict__ x,
+                                         int* __restrict__ out, int n,
                                          int each) {
-  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  int t = blockIdx.x * blockDim.x + threadIdx.x;
   if (t >= n) return;
   int c[BINS] = {};
 #pragma unroll 1
-  for (int j = 0; j < each; ++j) c[x[(size_t)j * n + t]]++;  // which one, only the data know
+  for (int j = 0; j < each; ++j)
+    c[x[(size_t)j * n + t]]++;  // the index comes from the data
 #pragma unroll
   for (int k = 0; k < BINS; ++k) out[(size_t)k * n + t] = c[k];
 }
 // --8<-- [end:indexed]
 
 // --8<-- [start:unrolled]
-extern "C" __global__ void count_unrolled(const int* __restrict__ x, int* __restrict__ out, int n,
+extern "C" __global__ void count_unrolled(const int* __restrict__ x,
+                                          int* __restrict__ out, int n,
                                           int each) {
-  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  int t = blockIdx.x * blockDim.x + threadIdx.x;
   if (t >= n) return;
   int c[BINS] = {};
 #pragma unroll 1
   for (int j = 0; j < each; ++j) {
-    const int bin = x[(size_t)j * n + t];
+    int bin = x[(size_t)j * n + t];
 #pragma unroll
-    for (int k = 0; k < BINS; ++k) c[k] += bin == k;  // unrolled, every k is a constant
+    for (int k = 0; k < BINS; ++k) c[k] += bin == k;  // every k is a constant
   }
 #pragma unroll
   for (int k = 0; k < BINS; ++k) out[(size_t)k * n + t] = c[k];
