@@ -87,11 +87,20 @@ def in_python(text: str) -> list[str]:
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
+    inside = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for part in node.values
+    }
     found = []
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            quoted = re.findall(r"`([^`\n]+)`", node.value) if id(node) not in docstrings else []
-            found += [command for command in quoted if is_command(command)]
+        text = ""
+        if isinstance(node, ast.JoinedStr):  # what a value makes of it is not known here
+            text = "".join(p.value if isinstance(p, ast.Constant) else "{}" for p in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = "" if id(node) in docstrings | inside else node.value
+        found += [command for command in re.findall(r"`([^`\n]+)`", text) if is_command(command)]
     return found
 
 
@@ -347,6 +356,10 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     # getting it
     (r"git clone \S+ && cd cudatut", Here(clone)),
     (r"pip install 'cudatut\[.*", Here(from_a_wheel)),
+    (
+        r"pip install cupy-cuda12x",
+        Elsewhere("tests/test_notebooks.py::test_the_first_cell_installs_cudatut_and_the_cupy"),
+    ),
     # the site
     (r"make (build|site)", Here(recipe("-m cudatut.site build"))),
     (r"python -m cudatut\.site build( --serve| --live)?", Elsewhere("tests/conftest.py::built_site")),
@@ -370,6 +383,7 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"CUDA_LAUNCH_BLOCKING=1 python \w+\.py", Gpu(f"{COMMANDS}::test_blocking_launches")),
     (r"export PATH=\S+", Here(typed)),
     (r"echo '.*' >> ~/\.aksetup-defaults\.py", Elsewhere("tests/cudatut/test_doctor.py::test_a_build_without_curand_needs_none")),
+    (r"python my_program\.py", Gpu(f"{COMMANDS}::test_blocking_launches")),
     # programs of the pages
     (r"python \w+\.py", PROGRAM),
 ]  # fmt: skip
@@ -385,6 +399,10 @@ NOT_RUN = {
 
 # What stands for something: what it is here.
 PLACEHOLDERS = {
+    "python {}": "python my_program.py",
+    "LADDER {}": "matmul my_matmul.cu",
+    "pip install {}": "pip install cupy-cuda12x",
+    "{}": "start/hello",
     "<part>/<name>": "start/hello",
     "NAME": "start/hello",
     "示例名": "start/hello",
@@ -395,7 +413,7 @@ PLACEHOLDERS = {
 
 def instance(command: str) -> str:
     for placeholder, value in PLACEHOLDERS.items():
-        command = re.sub(rf"(?<![\w=]){re.escape(placeholder)}(?![\w=])", value, command)
+        command = re.sub(rf"(?<![\w=<]){re.escape(placeholder)}(?![\w=])", value, command)
     return command
 
 
@@ -489,8 +507,8 @@ def test_commands_are_found():
         "python -m cudatut try reduction mine.cu", "make live",
     ]  # fmt: skip
     assert in_markdown(PAGE, in_repository=False)[-1] != "make live"
-    code = 'def f():\n    """`python -m cudatut doc`"""\n    raise E(f"{x}: `python -m cudatut said`")\n'
-    assert in_python(code) == ["python -m cudatut said"]
+    code = 'def f():\n    """`python -m cudatut doc`"""\n    raise E(f"{x}: `python -m cudatut said {x}`")\n'
+    assert in_python(code) == ["python -m cudatut said {}"]
     assert "python -m cudatut" in help_texts() and len(PRINTED) > 60
 
 

@@ -1,7 +1,7 @@
 """What the compiler made of a kernel: ptxas's report and the machine code.
 
-Both come from compiling once more with nvcc; nothing is launched. cuobjdump comes
-with the CUDA toolkit.
+Both come from compiling once more with nvcc; nothing is launched. cuobjdump
+comes with the CUDA toolkit.
 """
 
 import re
@@ -19,7 +19,7 @@ from cudatut.nvcc import find_nvcc, nvcc_env
 
 @dataclass(frozen=True)
 class Report:
-    """Registers per thread; bytes per thread of stack, spill stores and loads."""
+    """Registers; bytes per thread of stack, of spill stores and of loads."""
 
     registers: int
     stack: int
@@ -29,7 +29,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Instruction:
-    """One line of SASS: its address, its predicate ('@P0' or ''), and the rest."""
+    """One line of SASS: address, predicate ('@P0' or ''), the rest."""
 
     address: int
     predicate: str
@@ -52,7 +52,7 @@ class Instruction:
 
 
 def compile_report(source: str, kernel: str, **defines: object) -> Report:
-    """What `nvcc -Xptxas -v` says about a kernel of a .cu file of the examples."""
+    """What `nvcc -Xptxas -v` says about a kernel of a .cu file."""
     log = _compile(source, tuple(defines.items()))[1]
     entry = log.split(f"Compiling entry function '{kernel}'")[1].split(
         "Compiling entry function"
@@ -70,7 +70,7 @@ def compile_report(source: str, kernel: str, **defines: object) -> Report:
 def sass(
     source: str, kernel: str, **defines: object
 ) -> tuple[Instruction, ...]:
-    """The instructions of a kernel, as `cuobjdump -sass` prints them, to its end."""
+    """The instructions of a kernel, as `cuobjdump -sass` prints them."""
     text = _disassemble(source, tuple(defines.items()))[kernel]
     lines = re.findall(
         r"^\s+/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P\w+)\s+)?(\S[^;]*?)\s*;",
@@ -90,8 +90,8 @@ def executed(
 ) -> list[tuple[Instruction, int]]:
     """Each instruction and how often a warp runs it: loops make `trips` turns.
 
-    A branch to an earlier address closes a loop; what stands between the two runs
-    once per turn.
+    A branch to an earlier address closes a loop; what stands between the two
+    runs once per turn.
     """
     loops = [
         (i.target, i.address)

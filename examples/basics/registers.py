@@ -1,201 +1,279 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "One kernel, from 126 registers down to 32", zh: "同一个 kernel，从 126 个寄存器压到 32 个"}
+#     title: {en: "Registers, local memory and spills", zh: "寄存器、本地内存与溢出"}
 #     requires: sm_75
 #     timeout_s: 180
+#     sizes:
+#       n: [300032, 9632, 300032]
 # ---
 
-# %% [markdown]
-# Fewer registers per thread make room for more threads, until what no longer fits has to travel.
+# %% [markdown] about
+# Each thread of `ring` holds 64 values. The program compiles it four times, for
+# more and more blocks on an SM, and prints where the values are.
 
-# %% setup
-import re
-from concurrent.futures import ThreadPoolExecutor
-
+# %% program
 import numpy as np
-from machine_code import compile_report, executed, sass
 
 import cudatut as ct
-from cudatut.profiler import profile_launches
 
-FILE = "basics/registers.cu"
-gpu = ct.device()
-block, RING, rounds = 256, 64, 64
-n = ct.size(
-    300_032, 9_632, profiled=300_032
-)  # threads, whole warps; each holds a ring of 64 values
-warps = n // 32
+source = """
+#define RING 64
 
-# %% allowed
-MIN_BLOCKS = (1, 3, 4, 5, 6, 8)
+__global__ void __launch_bounds__(256, MIN_BLOCKS)
+ring(const float* __restrict__ x, float* __restrict__ out, int n,
+     float part, int rounds) {
+  int t = blockIdx.x * blockDim.x + threadIdx.x;
+  if (t >= n) return;
+  float v[RING];
+#pragma unroll
+  for (int i = 0; i < RING; ++i) v[i] = x[(size_t)i * n + t];
+#pragma unroll 1
+  for (int r = 0; r < rounds; ++r) {
+#pragma unroll
+    for (int i = 0; i < RING; ++i)
+      v[i] = fmaf(part, v[(i + 1) % RING] - v[i], v[i]);
+  }
+#pragma unroll
+  for (int i = 0; i < RING; ++i) out[(size_t)i * n + t] = v[i];
+}
+"""
+
+n = 300_032
+size, rounds, block = 64, 64, 256
+part = np.float32(0.25)
+x_host = ct.rng(0).standard_normal((size, n), dtype="float32")
+x, out = ct.to_device(x_host), ct.empty((size, n), "float32")
+
+step = np.eye(size)  # one round as a matrix
+for i in range(size):
+    step[i] += part * (step[(i + 1) % size] - step[i])
+expected = np.linalg.matrix_power(step, rounds)[:8] @ x_host
 
 
-def registers_allowed(blocks):
-    """Registers per thread so that `blocks` blocks fit on an SM: given out in units of 256 per warp."""
-    per_warp = gpu.registers_per_sm // (blocks * block // 32)
+def allowed(blocks):
+    """Registers per thread so that `blocks` blocks fit on an SM."""
+    per_warp = ct.device().registers_per_sm // (blocks * block // 32)
     return min(per_warp // 256 * 8, 255)
 
 
-ct.facts("allowed", {f"min {b}": registers_allowed(b) for b in MIN_BLOCKS})
+print("blocks  allowed  registers (KiB of an SM)  local memory (KiB)")
+for blocks in (1, 3, 4, 8):
+    kernel = ct.Kernel(source, "ring", defines={"MIN_BLOCKS": blocks})
+    kernel(x, out, n, part, rounds, grid=ct.cdiv(n, block), block=block)
+    assert np.allclose(out.get()[:8], expected, atol=1e-4)
+    needs = kernel.resources(block)
+    threads = needs.blocks_per_sm * block / 1024
+    used, local = 4 * needs.registers * threads, needs.spill_bytes * threads
+    print(f"{blocks:6d}  {allowed(blocks):7d}  {used:24.1f}  {local:18.1f}")
 
-# %% compile
-ring = {b: ct.Kernel(FILE, "ring", defines={"MIN_BLOCKS": b}) for b in MIN_BLOCKS}
-for b in MIN_BLOCKS:
-    ct.show(ring[b].resources(block))
+# %% [markdown] about-check
+# All six settings, checked for several lengths. The file registers.cu holds the
+# same kernel, for the tools that want a file.
 
-# %% check
-# Before what follows in the file, so that the profiler comes to these launches soon.
-x_host = ct.rng(0).standard_normal((RING, n), dtype="float32")
-x = ct.to_device(x_host)
-part = np.float32(0.25)
+# %% check-ring
+FILE = "basics/registers.cu"
+DEMANDS = {"1 block": 1}
+DEMANDS |= {f"{blocks} blocks": blocks for blocks in (3, 4, 5, 6, 8)}
+kernels = {
+    name: ct.Kernel(FILE, "ring", defines={"MIN_BLOCKS": blocks})
+    for name, blocks in DEMANDS.items()
+}
+same = kernel.machine_code() == kernels["8 blocks"].machine_code()
+ct.check(np.array([same]), np.array([True]), name="same machine code")
 
-# One round as a matrix: value i moves towards value i + 1, the last towards the new first.
-step = np.eye(RING)
-for i in range(RING):
-    step[i] += part * (step[(i + 1) % RING] - step[i])
+
+def launch(name, x, out, m):
+    kernels[name](x, out, m, part, rounds, grid=ct.cdiv(m, block), block=block)
+
+
+for name in DEMANDS:
+    ct.poison(out)
+    launch(name, x, out, n)
+    ct.check(out[:8], expected, name=name, rtol=1e-4)
 all_rounds = np.linalg.matrix_power(step, rounds)
-
-
-def launch(b, x, out, m):
-    ring[b](x, out, m, part, rounds, grid=ct.cdiv(m, block), block=block)
-
-
-outs = {b: ct.empty((RING, n), "float32") for b in MIN_BLOCKS}
-for b in MIN_BLOCKS:
-    launch(b, x, outs[b], n)
-expected = all_rounds[:8] @ x_host  # eight values of every thread's ring; each depends on all of it
-for b in MIN_BLOCKS:
-    ct.check(outs[b][:8], expected, name=f"min {b}", rtol=1e-4)
 for m in (1, 31, 33, 1000):
-    few, result = ct.to_device(np.ascontiguousarray(x_host[:, :m])), ct.empty((RING, m), "float32")
-    wanted = all_rounds @ x_host[:, :m]
-    for b in MIN_BLOCKS:
+    few = ct.to_device(np.ascontiguousarray(x_host[:, :m]))
+    result = ct.empty((size, m), "float32")
+    for name in DEMANDS:
         ct.poison(result)
-        launch(b, few, result, m)
-        ct.check(result, wanted, name=f"min {b}, n={m}", rtol=1e-4)
-
-# %% ptxas
-SHOWN = (1, 3, 4, 8)
-with ThreadPoolExecutor() as pool:  # nvcc once for each of them
-    found = pool.map(lambda b: compile_report(FILE, "ring", MIN_BLOCKS=b), MIN_BLOCKS)
-    reports = dict(zip(MIN_BLOCKS, found))
-ct.facts(
-    "ptxas",
-    {f"min {b}: {what}": value for b in SHOWN for what, value in vars(reports[b]).items()},
-)
-for b in MIN_BLOCKS:
-    needs = ring[b].resources(block)
-    driver = [needs.registers, needs.spill_bytes]
-    ct.check(np.array(driver), np.array([reports[b].registers, reports[b].stack]), name=f"min {b}")
-
-# %% sass
-with ThreadPoolExecutor() as pool:  # cuobjdump takes a while for each
-    code = dict(zip(MIN_BLOCKS, pool.map(lambda b: sass(FILE, "ring", MIN_BLOCKS=b), MIN_BLOCKS)))
-for op in ("STL", "LDL"):
-    print(next(i.text for i in code[8] if i.op == op))
-
-
-# %% predict
-def words(b, op):
-    """32-bit words that a warp's lanes each move by `op` (LDL or STL) in a whole run, read off the SASS."""
-    width = {"64": 2, "128": 4}
-    return sum(
-        times * width.get(i.text.split()[0].rpartition(".")[2], 1)
-        for i, times in executed(code[b], rounds)
-        if i.op == op
-    )
-
-
-def sectors(b, op):
-    """A word of 32 lanes lies in 128 bytes, four sectors: local memory is interleaved by thread."""
-    return 4 * warps * words(b, op)
-
-
-def resident_kb(b):
-    """Local memory of all threads that are on an SM together."""
-    needs = ring[b].resources(block)
-    return needs.spill_bytes * needs.blocks_per_sm * block / 1024
-
-
-bandwidth, fma = ct.limits.bandwidth(), ct.limits.fma()
-ct.facts(
-    "bounds of the kernel without spills",
-    {
-        "global memory": (2 * 4 * RING * n / bandwidth / 1e3, "us"),
-        # Two instructions per value and round; the measured rate counts two operations per instruction.
-        "arithmetic": (2 * RING * rounds * n / (fma * 1e6 / 2), "us"),
-        "L1 and shared memory of an SM, at least": (gpu.shared_per_sm / 1024, "KiB"),
-        "L2": (gpu.l2_bytes / 2**20, "MiB"),
-    },
-)
-ct.facts(
-    "local memory",
-    {
-        key: value
-        for b in MIN_BLOCKS
-        if reports[b].stack
-        for key, value in {
-            f"min {b}: per SM": (resident_kb(b), "KiB"),
-            f"min {b}: all SMs": (resident_kb(b) * gpu.sm_count / 1024, "MiB"),
-            f"min {b}: loads": (32 * sectors(b, "LDL") / 1e6, "MB"),
-            f"min {b}: stores": (32 * sectors(b, "STL") / 1e6, "MB"),
-        }.items()
-    },
-)
+        launch(name, few, result, m)
+        wanted = all_rounds @ x_host[:, :m]
+        ct.check(result, wanted, name=f"{name}, n = {m}", rtol=1e-4)
 
 # %% bench
-ct.bench(
-    {f"min {b}": lambda b=b: launch(b, x, outs[b], n) for b in MIN_BLOCKS},
-    flops=2 * 2 * RING * rounds * n,
-    name="ring, by blocks per SM that the compiler must make room for",
+times = ct.bench(
+    {name: lambda name=name: launch(name, x, out, n) for name in DEMANDS},
+    flops=2 * 2 * size * rounds * n,
+    name="ring, by blocks that must fit",
+)
+
+# %% sweep
+needs = {name: kernels[name].resources(block) for name in DEMANDS}
+ct.table(
+    "One kernel, six demands",
+    {
+        name: {
+            "registers": needs[name].registers,
+            "local memory": needs[name].spill_bytes,
+            "occupancy": 100 * needs[name].occupancy,
+            "time": times[name].median_us,
+        }
+        for name in DEMANDS
+    },
+    corner="must fit",
+    units={"local memory": "B", "occupancy": "%", "time": "us"},
+)
+best = times["3 blocks"].median_us
+ct.facts(
+    "Time / time with 3 blocks",
+    {
+        "4 blocks": times["4 blocks"].median_us / best,
+        "8 blocks": times["8 blocks"].median_us / best,
+    },
+)
+
+# %% [markdown] about-report
+# What ptxas reports, and what the machine code says about loops.
+
+# %% ptxas
+from concurrent.futures import ThreadPoolExecutor
+
+from machine_code import compile_report, executed, sass
+
+
+def for_each(function):
+    """`function` of file, kernel and demand, for all demands at once."""
+    with ThreadPoolExecutor() as pool:  # each runs nvcc, which takes a while
+        results = pool.map(
+            lambda blocks: function(FILE, "ring", MIN_BLOCKS=blocks),
+            DEMANDS.values(),
+        )
+        return dict(zip(DEMANDS, results))
+
+
+reports = for_each(compile_report)
+ct.table(
+    "The report of ptxas",
+    {
+        name: {
+            "registers": reports[name].registers,
+            "stack frame": reports[name].stack,
+            "spill stores": reports[name].spill_stores,
+            "spill loads": reports[name].spill_loads,
+        }
+        for name in ("3 blocks", "4 blocks", "8 blocks")
+    },
+    corner="must fit",
+    units=dict.fromkeys(("stack frame", "spill stores", "spill loads"), "B"),
+)
+for name, report in reports.items():
+    driver = np.array([needs[name].registers, needs[name].spill_bytes])
+    told = np.array([report.registers, report.stack])
+    ct.check(driver, told, name=f"driver and ptxas, {name}")
+
+# %% sass
+code = for_each(sass)
+for op in ("STL", "LDL"):
+    print(next(i.text for i in code["8 blocks"] if i.op == op))
+
+# %% traffic
+warps = n // 32
+
+
+def sectors(name, op):
+    """Sectors of local memory that all warps move, read off the machine code.
+
+    A word of 32 lanes lies in 128 bytes, four sectors; .64 and .128 move two
+    and four words.
+    """
+    width = {"64": 2, "128": 4}
+    words = sum(
+        times * width.get(i.text.split()[0].rpartition(".")[2], 1)
+        for i, times in executed(code[name], rounds)
+        if i.op == op
+    )
+    return 4 * warps * words
+
+
+gpu = ct.device()
+frames = {  # KiB of local memory of the threads on one SM
+    name: needs[name].spill_bytes * needs[name].blocks_per_sm * block / 1024
+    for name in DEMANDS
+}
+own_mb = 2 * 4 * size * n / 1e6  # what the kernel has to read and write
+ct.facts(
+    "Bounds",
+    {
+        "own reads and writes": (own_mb, "MB"),
+        "L1 cache and shared memory of an SM": (
+            gpu.shared_per_sm / 1024,
+            "KiB",
+        ),
+        "time of the arithmetic": (
+            2 * size * rounds * n / (ct.limits.fma() * 1e6 / 2),
+            "us",
+        ),
+    },
+)
+ct.table(
+    "Local memory",
+    {
+        name: {
+            "frames of an SM": frames[name],
+            "frames of the GPU": frames[name] * gpu.sm_count / 1024,
+            "loads and stores": 32
+            * (sectors(name, "LDL") + sectors(name, "STL"))
+            / 1e9,
+        }
+        for name in DEMANDS
+    },
+    corner="must fit",
+    units={
+        "frames of an SM": "KiB",
+        "frames of the GPU": "MiB",
+        "loads and stores": "GB",
+    },
 )
 
 # %% counters
-COUNTERS = [
-    "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum",
-    "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum",
-    "l1tex__t_sectors_pipe_lsu_mem_local_op_ld_lookup_hit.sum",
-    "dram__bytes_read.sum",
-    "dram__bytes_write.sum",
-]
-# The first launches of `ring` are those of the check, one for each of MIN_BLOCKS.
-counted = dict(
-    zip(
-        MIN_BLOCKS,
-        profile_launches("basics/registers", "ring", COUNTERS, launches=len(MIN_BLOCKS)),
+from cudatut.profiler import profile_launches
+
+LOADS = "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum"
+STORES = "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum"
+HITS = "l1tex__t_sectors_pipe_lsu_mem_local_op_ld_lookup_hit.sum"
+READ, WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
+first = 4  # launches of `program`
+counted = profile_launches(
+    "basics/registers",
+    kernel="ring",
+    metrics=[LOADS, STORES, HITS, READ, WRITTEN],
+    launches=first + len(DEMANDS),
+)
+of = dict(zip(DEMANDS, counted[first:]))
+
+# %% spills
+if counted:
+    ct.table(
+        "Where the spills went",
+        {
+            name: {
+                "predicted": sectors(name, "LDL") / 1e6,
+                "counted": of[name][LOADS] / 1e6,
+                "frames of an SM": frames[name],
+                "hit L1": 100 * of[name][HITS] / of[name][LOADS]
+                if of[name][LOADS]
+                else None,
+                "DRAM": (of[name][READ] + of[name][WRITTEN]) / 1e6,
+            }
+            for name in ("3 blocks", "4 blocks", "8 blocks")
+        },
+        corner="must fit",
+        units={
+            "predicted": "million",
+            "counted": "million",
+            "frames of an SM": "KiB",
+            "hit L1": "%",
+            "DRAM": "MB",
+        },
     )
-)
-
-# %% compare
-for b in (4, 8):
-    if counted:
-        value = counted[b]
-        ct.facts(
-            f"min {b}",
-            {
-                "loads, predicted": (sectors(b, "LDL"), "sectors"),
-                "loads, measured": (value[COUNTERS[0]], "sectors"),
-                "stores, predicted": (sectors(b, "STL"), "sectors"),
-                "stores, measured": (value[COUNTERS[1]], "sectors"),
-                "loads that hit L1": (100 * value[COUNTERS[2]] / value[COUNTERS[0]], "%"),
-                "memory, without spills": (2 * 4 * RING * n / 1e6, "MB"),
-                "memory, measured": ((value[COUNTERS[3]] + value[COUNTERS[4]]) / 1e6, "MB"),
-            },
-        )
-
-# %% parameters
-from_bank = [i.text for i in code[1] if re.search(r"c\[0x0\]\[0x[1-9a-f][0-9a-f]+\]", i.text)]
-from_shared = [i.text for i in code[1] if i.op == "LDS"]
-print(*from_bank[:4], sep="\n")
-ct.claim(
-    id="parameters-in-shared-memory",
-    source="Learn CUDA Programming, notes",
-    statement={
-        "en": "A kernel's parameters lie in shared memory or registers.",
-        "zh": "kernel 的参数存放在共享内存或寄存器里。",
-    },
-    predicted="c[0x0]: 0",
-    measured=f"c[0x0]: {len(from_bank)}, LDS: {len(from_shared)}",
-    verdict="refuted" if from_bank and not from_shared else "confirmed",
-)

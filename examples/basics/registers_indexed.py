@@ -1,106 +1,121 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "A local array, indexed by data or by constants", zh: "局部数组：下标来自数据，还是常量"}
+#     title: {en: "An array of a thread, indexed by data or by constants", zh: "线程的数组：下标来自数据，还是常量"}
 #     requires: sm_75
 #     timeout_s: 120
 # ---
 
-# %% [markdown]
-# Registers have no addresses: an array whose index is known only at run time lives in memory.
+# %% [markdown] about
+# A register has no address. An array whose index is known only at run time lies
+# in memory, even if there are enough registers.
 
 # %% setup
 import numpy as np
-from machine_code import compile_report, sass
 
 import cudatut as ct
 
 FILE = "basics/registers.cu"
-block, BINS = 256, 16
+BINS, block = 16, 256
 n, each = 100_000, 64  # threads (whole warps), values per thread
-warps = n // 32
-rng = ct.rng(0)
-values = rng.integers(0, BINS, (each, n), dtype="int32")
-x, out = ct.to_device(values), ct.empty((BINS, n), "int32")
+values = ct.rng(0).integers(0, BINS, (each, n), dtype="int32")
+# The same with one value for all lanes of a warp.
+same = np.ascontiguousarray(np.repeat(values[:, ::32], 32, axis=1))
+DATA = {"random": values, "one value per warp": same}
+on_gpu = {name: ct.to_device(host) for name, host in DATA.items()}
+out = ct.empty((BINS, n), "int32")
 
-indexed = ct.Kernel(FILE, "count_indexed")
-unrolled = ct.Kernel(FILE, "count_unrolled")
+KERNELS = {
+    name: ct.Kernel(FILE, name) for name in ("count_indexed", "count_unrolled")
+}
 
-# %% check
-same = np.ascontiguousarray(np.repeat(values[:, ::32], 32, axis=1))  # a warp counts one value
-same_x = ct.to_device(same)
-for source, host in ((x, values), (same_x, same)):
-    expected = np.stack([(host == k).sum(axis=0, dtype="int32") for k in range(BINS)])
-    for kernel in (indexed, unrolled):
+# %% check-counts
+for data, host in DATA.items():
+    expected = np.stack([(host == k).sum(axis=0) for k in range(BINS)])
+    expected = expected.astype("int32")
+    for name, kernel in KERNELS.items():
         for m in (n, 1, 31, 33):
-            data = source if m == n else ct.to_device(np.ascontiguousarray(host[:, :m]))
+            x = ct.to_device(np.ascontiguousarray(host[:, :m]))
             result = ct.empty((BINS, m), "int32")
-            kernel(data, result, m, each, grid=ct.cdiv(m, block), block=block)
-            name = f"{kernel.name}, {'random' if source is x else 'one value'}, n={m}"
-            ct.check(result, expected[:, :m], name=name)
-
-# %% compile
-ct.show(indexed.resources(block))
-ct.show(unrolled.resources(block))
-ct.facts(
-    "ptxas",
-    {
-        f"{kernel.name}: {what}": value
-        for kernel in (indexed, unrolled)
-        for what, value in vars(compile_report(FILE, kernel.name)).items()
-    },
-)
+            kernel(x, result, m, each, grid=ct.cdiv(m, block), block=block)
+            label = f"{name}, {data}, n = {m}"
+            ct.check(result, expected[:, :m], name=label)
 
 # %% sass
+from machine_code import compile_report, sass
+
 for i in sass(FILE, "count_indexed"):
     if i.op in ("LDL", "STL"):
         print(f"{i.address:04x}  {i.text}")
 
 
 # %% predict
-def sectors_of(values):
-    """Sectors that a warp's access c[x] touches, over all warps and values.
+def sectors_of(host):
+    """Sectors that the accesses c[x] of all warps touch.
 
-    Word k of all lanes lies in one line of 128 bytes; eight neighboring lanes share a sector of it. So each
-    different (value, group of eight lanes) is a sector of its own.
+    Word k of all lanes lies in one line of 128 bytes; eight neighboring lanes
+    share a sector of it. Each different value among eight lanes is a sector.
     """
-    grouped = np.sort(values.reshape(each, n // 8, 8), axis=2)
+    grouped = np.sort(host.reshape(each, n // 8, 8), axis=2)
     return int((1 + (np.diff(grouped, axis=2) != 0).sum(axis=2)).sum())
 
 
-whole_array = 4 * BINS * warps  # sectors to write 16 zeros per lane, or to read 16 counts
-random, one_value = sectors_of(values), sectors_of(same)
+warps = n // 32
+accesses = each * warps
+whole = 4 * BINS * warps  # sectors to read 16 counts of every lane
+touched = {name: sectors_of(host) for name, host in DATA.items()}
 ct.facts(
-    "prediction",
-    {
-        "accesses c[x]": each * warps,
-        "sectors per access, random": random / (each * warps),
-        "sectors per access, one value per warp": one_value / (each * warps),
-        "sectors, loads": random + whole_array,
-        "sectors, stores": random + whole_array,
-    },
+    "Sectors of one access c[x]",
+    {name: count / accesses for name, count in touched.items()},
 )
 
 
 # %% bench
-def run(kernel, source):
-    return lambda: kernel(source, out, n, each, grid=ct.cdiv(n, block), block=block)
+def run(name, data):
+    grid = ct.cdiv(n, block)
+    return lambda: KERNELS[name](
+        on_gpu[data], out, n, each, grid=grid, block=block
+    )
 
 
-ct.bench(
-    {
-        "indexed, random": run(indexed, x),
-        "indexed, one value per warp": run(indexed, same_x),
-        "unrolled, random": run(unrolled, x),
-        "unrolled, one value per warp": run(unrolled, same_x),
-    },
+times = ct.bench(
+    {f"{name}, {data}": run(name, data) for name in KERNELS for data in DATA},
     bytes=4 * (each + BINS) * n,
     name="16 counters per thread",
 )
 
+# %% indexed
+reports = {name: compile_report(FILE, name) for name in KERNELS}
+ct.table(
+    "Counters per thread",
+    {
+        name: {
+            "registers": kernel.resources(block).registers,
+            "local memory": kernel.resources(block).spill_bytes,
+            "spilled": reports[name].spill_stores,
+            **{data: times[f"{name}, {data}"].median_us for data in DATA},
+        }
+        for name, kernel in KERNELS.items()
+    },
+    corner="kernel",
+    units={"local memory": "B", "spilled": "B"} | dict.fromkeys(DATA, "us"),
+)
+
 # %% counters
-COUNTERS = [
-    "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum",
-    "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum",
-]
-ct.profile("basics/registers_indexed", "count_indexed", COUNTERS)
+from cudatut.profiler import profile_launches
+
+LOADS = "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum"
+counted = profile_launches(
+    "basics/registers_indexed",
+    kernel="count_indexed",
+    metrics=[LOADS],
+    launches=1,
+)
+if counted:
+    ct.facts(
+        "Sectors of local loads, random values",
+        {
+            "predicted": touched["random"] + whole,
+            "counted": counted[0][LOADS],
+        },
+    )

@@ -4,48 +4,53 @@
 #     title: {en: "Registers: solutions", zh: "寄存器：参考答案"}
 #     requires: sm_75
 #     timeout_s: 120
+#     sizes:
+#       n: [200000, 4096]
 # ---
 
-# %% [markdown]
-# A rotation that keeps its index constant, and counters of one's own in shared memory.
+# %% [markdown] about
+# A window of values whose index stays constant, and counters of each thread in
+# shared memory.
 
-# %% setup
+# %% given-1
 import numpy as np
 
 import cudatut as ct
 
-rng = ct.rng(0)
-n, block = ct.size(200_000, 4_096), 256
-LENGTHS = (n, 1, 31, 33)
-
-# %% solution-1
-WINDOW = 16
-SMOOTH = """
-#define WINDOW 16
-__global__ void smooth_indexed(const float* __restrict__ x, float* __restrict__ out, int n, int each) {
-  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+source = """
+__global__ void smooth_indexed(const float* __restrict__ x,
+                               float* __restrict__ out, int n, int each) {
+  int t = blockIdx.x * blockDim.x + threadIdx.x;
   if (t >= n) return;
-  float last[WINDOW] = {}, sum = 0.0f;
+  float last[WINDOW] = {}, sum = 0;
 #pragma unroll 1
   for (int j = 0; j < each; ++j) {
-    const float v = x[(size_t)j * n + t];
-    sum += v - last[j % WINDOW];  // the index follows the loop: local memory
+    float v = x[(size_t)j * n + t];
+    sum += v - last[j % WINDOW];  // the index follows the loop
     last[j % WINDOW] = v;
     out[(size_t)j * n + t] = sum / WINDOW;
   }
 }
+"""
+smooth_indexed = ct.Kernel(source, "smooth_indexed", defines={"WINDOW": 16})
 
-__global__ void smooth_unrolled(const float* __restrict__ x, float* __restrict__ out, int n, int each) {
-  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+n, each = 200_000, 60  # threads, values of each: no multiple of the window
+x_host = ct.rng(0).random((each, n), dtype="float32")
+
+# %% solution-1
+source = """
+__global__ void smooth_unrolled(const float* __restrict__ x,
+                                float* __restrict__ out, int n, int each) {
+  int t = blockIdx.x * blockDim.x + threadIdx.x;
   if (t >= n) return;
-  float last[WINDOW] = {}, sum = 0.0f;
+  float last[WINDOW] = {}, sum = 0;
 #pragma unroll 1
   for (int first = 0; first < each; first += WINDOW) {
 #pragma unroll
-    for (int k = 0; k < WINDOW; ++k) {  // j % WINDOW is k, a constant in each copy of the body
-      const int j = first + k;
+    for (int k = 0; k < WINDOW; ++k) {  // in each copy k is a constant
+      int j = first + k;
       if (j < each) {
-        const float v = x[(size_t)j * n + t];
+        float v = x[(size_t)j * n + t];
         sum += v - last[k];
         last[k] = v;
         out[(size_t)j * n + t] = sum / WINDOW;
@@ -54,74 +59,113 @@ __global__ void smooth_unrolled(const float* __restrict__ x, float* __restrict__
   }
 }
 """
-indexed, unrolled = ct.Kernel(SMOOTH, "smooth_indexed"), ct.Kernel(SMOOTH, "smooth_unrolled")
-ct.show(indexed.resources(block))
-ct.show(unrolled.resources(block))
-each = 60  # no multiple of the window
-x_host = rng.random((each, n), dtype="float32")
-x, out = ct.to_device(x_host), ct.empty((each, n), "float32")
+smooth_unrolled = ct.Kernel(source, "smooth_unrolled", defines={"WINDOW": 16})
+
+# %% check-1
 totals = np.cumsum(x_host, axis=0, dtype="float64")
 before = np.zeros_like(totals)
-before[WINDOW:] = totals[:-WINDOW]
-expected = (totals - before) / WINDOW
-for kernel in (indexed, unrolled):
-    for m in LENGTHS:
-        data = x if m == n else ct.to_device(np.ascontiguousarray(x_host[:, :m]))
-        result = ct.empty((each, m), "float32")
-        kernel(data, result, m, each, grid=ct.cdiv(m, block), block=block)
-        ct.check(result, expected[:, :m], name=f"{kernel.name}, n={m}", rtol=1e-4)
+before[16:] = totals[:-16]
+expected = (totals - before) / 16
+for count, m in ((60, 1), (60, 31), (5, 33), (16, 1000), (60, n)):
+    x = ct.to_device(np.ascontiguousarray(x_host[:count, :m]))
+    for kernel in (smooth_indexed, smooth_unrolled):
+        out = ct.empty((count, m), "float32")
+        kernel(x, out, m, count, grid=ct.cdiv(m, 256), block=256)
+        name = f"{kernel.name}, {count} values, n = {m}"
+        ct.check(out, expected[:count, :m], name=name, rtol=1e-4)
+local = np.array([smooth_unrolled.resources(256).spill_bytes])
+ct.check(local, np.array([0]), name="local memory")
 
-
-def run(kernel):
-    return lambda: kernel(x, out, n, each, grid=ct.cdiv(n, block), block=block)
-
-
-ct.bench(
-    {"smooth_indexed": run(indexed), "smooth_unrolled": run(unrolled)},
+x, out = ct.to_device(x_host), ct.empty((each, n), "float32")
+launch = {"grid": ct.cdiv(n, 256), "block": 256}
+times = ct.bench(
+    {
+        "smooth_indexed": lambda: smooth_indexed(x, out, n, each, **launch),
+        "smooth_unrolled": lambda: smooth_unrolled(x, out, n, each, **launch),
+    },
     bytes=2 * 4 * each * n,
     name="moving average of 16",
 )
 
+# %% table-1
+rows = {}
+for kernel in (smooth_indexed, smooth_unrolled):
+    needs = kernel.resources(256)
+    rows[kernel.name] = {
+        "registers": needs.registers,
+        "local memory": needs.spill_bytes,
+        "occupancy": 100 * needs.occupancy,
+        "time": times[kernel.name].median_us,
+    }
+units = {"local memory": "B", "occupancy": "%", "time": "us"}
+ct.table("Moving average of 16", rows, corner="kernel", units=units)
+
+# %% given-2
+import numpy as np
+
+import cudatut as ct
+
+count_indexed = ct.Kernel("basics/registers.cu", "count_indexed")
+count_unrolled = ct.Kernel("basics/registers.cu", "count_unrolled")
+
+n, each = 200_000, 64  # threads, values of each
+values = ct.rng(1).integers(0, 16, (each, n), dtype="int32")
+
 # %% solution-2
-BINS, each = 16, 64
-count_shared = ct.Kernel(
-    """
+source = """
 #define BINS 16
 #define BLOCK 256
-__global__ void count_shared(const int* __restrict__ x, int* __restrict__ out, int n, int each) {
-  // One column per thread: lane l uses bank l whatever its value, so no two lanes of a warp meet.
-  __shared__ int c[BINS][BLOCK];
-  const int t = blockIdx.x * BLOCK + threadIdx.x;
+
+__global__ void count_shared(const int* __restrict__ x,
+                             int* __restrict__ out, int n, int each) {
+  __shared__ int c[BINS][BLOCK];  // a column for each thread
+  int t = blockIdx.x * BLOCK + threadIdx.x;
 #pragma unroll
   for (int k = 0; k < BINS; ++k) c[k][threadIdx.x] = 0;
-  if (t >= n) return;  // no barrier follows: a thread touches only its own column
+  if (t >= n) return;  // no barrier follows: columns are not shared
 #pragma unroll 1
   for (int j = 0; j < each; ++j) c[x[(size_t)j * n + t]][threadIdx.x]++;
 #pragma unroll
   for (int k = 0; k < BINS; ++k) out[(size_t)k * n + t] = c[k][threadIdx.x];
 }
-""",
-    "count_shared",
-)
-count_indexed = ct.Kernel("basics/registers.cu", "count_indexed")
-count_unrolled = ct.Kernel("basics/registers.cu", "count_unrolled")
-ct.show(count_shared.resources(block))
-values = rng.integers(0, BINS, (each, n), dtype="int32")
-v, counts = ct.to_device(values), ct.empty((BINS, n), "int32")
-for m in LENGTHS:
-    data = v if m == n else ct.to_device(np.ascontiguousarray(values[:, :m]))
-    result = ct.empty((BINS, m), "int32")
-    count_shared(data, result, m, each, grid=ct.cdiv(m, block), block=block)
-    wanted = np.stack([(values[:, :m] == k).sum(axis=0) for k in range(BINS)]).astype("int32")
-    ct.check(result, wanted, name=f"count_shared, n={m}")
+"""
+count_shared = ct.Kernel(source, "count_shared")
 
+# %% check-2
+wanted = np.stack([(values == k).sum(axis=0) for k in range(16)])
+wanted = wanted.astype("int32")
+for m in (1, 31, 33, 1000, n):
+    x = ct.to_device(np.ascontiguousarray(values[:, :m]))
+    counts = ct.empty((16, m), "int32")
+    count_shared(x, counts, m, each, grid=ct.cdiv(m, 256), block=256)
+    ct.check(counts, wanted[:, :m], name=f"count_shared, n = {m}")
 
-def count(kernel):
-    return lambda: kernel(v, counts, n, each, grid=ct.cdiv(n, block), block=block)
-
-
-ct.bench(
-    {k.name: count(k) for k in (count_indexed, count_unrolled, count_shared)},
-    bytes=4 * (each + BINS) * n,
+x, counts = ct.to_device(values), ct.empty((16, n), "int32")
+launch = {"grid": ct.cdiv(n, 256), "block": 256}
+times = ct.bench(
+    {
+        "count_indexed": lambda: count_indexed(x, counts, n, each, **launch),
+        "count_unrolled": lambda: count_unrolled(x, counts, n, each, **launch),
+        "count_shared": lambda: count_shared(x, counts, n, each, **launch),
+    },
+    bytes=4 * (each + 16) * n,
     name="16 counters per thread, random values",
 )
+
+# %% table-2
+rows = {}
+for kernel in (count_indexed, count_unrolled, count_shared):
+    needs = kernel.resources(256)
+    rows[kernel.name] = {
+        "shared memory": needs.shared_bytes,
+        "local memory": needs.spill_bytes,
+        "occupancy": 100 * needs.occupancy,
+        "time": times[kernel.name].median_us,
+    }
+units = {
+    "shared memory": "B",
+    "local memory": "B",
+    "occupancy": "%",
+    "time": "us",
+}
+ct.table("Three ways to count", rows, corner="kernel", units=units)

@@ -15,7 +15,6 @@
 # A square of results per thread. First one product as a whole program.
 
 # %% program
-import numpy as np
 import cudatut as ct
 
 m, n, k = 1000, 900, 800
@@ -31,6 +30,7 @@ kernel(a, b, c, m, n, k, 1.0, 0.0, grid=grid, block=256)
 ct.check(c, a.get().astype("float64") @ b.get(), atol=1e-2)
 
 # %% setup
+import numpy as np
 from block_tiles_lanes import LANES, passes, place, sectors
 from ladder import LADDER, Gemm, earlier_rungs
 from loops import count, disassemble, main_turn, share

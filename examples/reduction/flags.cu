@@ -14,8 +14,8 @@
 using T = ELEMENT;
 using Word = unsigned long long;
 
-struct alignas(16)
-    Vector {  // 16 bytes: what one load instruction brings at most
+// 16 bytes: what one load instruction brings at most.
+struct alignas(16) Vector {
   T at[16 / sizeof(T)];
 };
 constexpr int PER_VECTOR = 16 / sizeof(T), WARPS = BLOCK / 32;
@@ -99,8 +99,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #pragma unroll
   for (int k = 0; k < VECTORS; ++k) sum += vector_sum(v[k]);
   // --8<-- [end:kernel]
-  const unsigned tail =
-      vectors * PER_VECTOR + threadIdx.x;  // less than a vector is left
+  // Fewer elements than one vector holds:
+  const unsigned tail = vectors * PER_VECTOR + threadIdx.x;
   if (blockIdx.x == 0 && tail < length) sum += in[tail];
   // --8<-- [start:handover]
   sum = block_sum(sum, of_warp[0]);
@@ -113,8 +113,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     for (unsigned b = 1 + threadIdx.x; b < gridDim.x; b += BLOCK)
       total += await(words + b, launch);
     sum = block_sum(total, of_warp[1]);
-    if (threadIdx.x == 0)
-      state[1] = launch;  // all have read it, or could not post
+    // All have read it, or could not post.
+    if (threadIdx.x == 0) state[1] = launch;
   }
   if (threadIdx.x == 0) out[0] = sum;
 }

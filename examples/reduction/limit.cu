@@ -12,8 +12,8 @@
 #endif
 using T = ELEMENT;
 
-struct alignas(16)
-    Vector {  // 16 bytes: what one load instruction brings at most
+// 16 bytes: what one load instruction brings at most.
+struct alignas(16) Vector {
   T at[16 / sizeof(T)];
 };
 constexpr int PER_VECTOR = 16 / sizeof(T);
@@ -109,8 +109,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   const long long first =
       (long long)blockIdx.x * (BLOCK * VECTORS) + threadIdx.x;
   T sum = tile_sum(reinterpret_cast<const Vector*>(in), first, vectors);
-  const long long tail = vectors * PER_VECTOR +
-                         threadIdx.x;  // fewer elements than one vector holds
+  // Fewer elements than one vector holds:
+  const long long tail = vectors * PER_VECTOR + threadIdx.x;
   if (blockIdx.x == 0 && tail < n) sum += in[tail];
   sum = block_sum(sum);
   if (gridDim.x == 1) {  // nobody to wait for

@@ -25,8 +25,9 @@ __device__ __forceinline__ T block_sum(T sum) {
   if (lane == 0) of_warp[warp] = sum;
   __syncthreads();
   if (warp == 0) sum = warp_sum(lane < BLOCK / 32 ? of_warp[lane] : T(0));
-  __syncthreads();  // the last block calls it twice: of_warp must not be
-                    // overwritten while it is read
+  // The last block calls it twice: of_warp must not be overwritten while it is
+  // read.
+  __syncthreads();
   return sum;
 }
 
@@ -39,14 +40,11 @@ __device__ __forceinline__ bool last_block(T partial, T* __restrict__ partials,
   __shared__ bool last;
   if (threadIdx.x == 0) {
     partials[blockIdx.x] = partial;
-    __threadfence();  // the partial sum is visible to the whole GPU before the
-                      // ticket is
+    __threadfence();  // who sees the ticket drawn also sees the partial sum
     last = atomicInc(ticket, gridDim.x - 1) == gridDim.x - 1;
   }
   __syncthreads();
-  if (last)
-    __threadfence();  // and no read of a partial sum moves up before the ticket
-                      // was drawn
+  if (last) __threadfence();  // read no partial sum before the ticket is drawn
   return last;
 }
 // --8<-- [end:last]

@@ -4,30 +4,54 @@
 #     title: {en: "One launch, and the limit", zh: "一次启动，直达极限"}
 #     requires: sm_75
 #     timeout_s: 120
+#     sizes:
+#       n: [33554432, 16384, 2097152]
+#       short_n: [65536, 4096]
+#       words_n: [1048576, 16384]
+#       lengths: [[100003, 250007, 1111111], [100003]]
+#       ragged_n: [1111111, 50003]
+#       large_n: [268435456, 16384]
+#       huge: [1073741824, 16384]
+#       times: [20, 2]
 # ---
 
 # %% [markdown]
-# The last three rungs: the block that finishes last adds up; enough bytes in flight to fill the memory; and for short
-# arrays a partial sum that carries its own flag.
+# The last three rungs: the block that finishes last adds up; enough bytes in
+# flight to fill the memory; and for short arrays a partial sum that carries its
+# own flag. First the eighth rung as a whole program.
+
+# %% program
+import numpy as np
+import cudatut as ct
+
+count = 1_000_000
+x = ct.to_device(ct.rng(0).standard_normal(count, dtype="float32"))
+kernel = ct.Kernel("reduction/one_launch.cu", "reduce_one_launch")
+blocks = kernel.resources(256).blocks_per_sm * ct.device().sm_count
+
+total = ct.empty(1, "float32")
+partials = ct.empty(blocks, "float32")
+ticket = ct.to_device(np.zeros(1, "uint32"))  # 0 before the first launch
+kernel(x, total, count, partials, ticket, grid=blocks, block=256)
+
+ct.check(total, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
 
 # %% setup
 from dataclasses import dataclass, field
 
-import numpy as np
 import pycuda.driver as cuda
 from ladder import LADDER, Sum
 from large import Repeated
 from latency import dram_ns, handover_ns, l2_ns
 
-import cudatut as ct
 from cudatut.ladder import Rung, read_rung
 from cudatut.profiler import profile_launches
 
 gpu = ct.device()
 ONE, LIMIT, FLAGS = (LADDER[name] for name in ("one_launch", "limit", "flags"))
-profiled_n = 1 << 21  # what a profiler sees
-n = ct.size(1 << 25, 1 << 14, profiled=profiled_n)
-problem, short_n = Sum(n), ct.size(1 << 16, 1 << 12)
+n = 33_554_432
+short_n = 65_536
+problem = Sum(n)
 
 
 @dataclass(frozen=True)
@@ -57,6 +81,8 @@ SMALLER = Rung(
     {**LIMIT.options, "block": "256"},
 )
 
+# %% [markdown]
+# How many bytes must be in flight, and how many each rung has in flight.
 
 # %% in-flight
 # Little's law: bytes in flight = bandwidth x latency.
@@ -71,77 +97,86 @@ ct.facts(
         "the same, per SM": (needed / 1e3, "kB"),
     },
 )
+# Loads of a thread that are issued before the first one is used, and the bytes
+# of each: from the machine code.
+LOADS = {"shuffle": (2, 4), "one_launch": (4, 4), "limit": (4, 16)}
 rows = {}
-for name, loads, size in (
-    ("shuffle", 2, 4),
-    ("one_launch", 4, 4),
-    ("limit", 4, 16),
-):
+for name, (loads, size) in LOADS.items():
     rung = LADDER[name]
     block = rung.number("block")
-    threads = (
-        rung.compile(BLOCK=block, ELEMENT="float")
-        .resources(block)
-        .blocks_per_sm
-        * block
-    )
-    rows |= {
-        f"{name}: threads per SM": threads,
-        f"{name}: bytes of each": loads
-        * size,  # loads that the compiler issues before one is used
-        f"{name}: in flight per SM": (threads * loads * size / 1e3, "kB"),
-        f"{name}: of what is needed": threads * loads * size / needed,
+    kernel = rung.compile(BLOCK=block, ELEMENT="float")
+    threads = kernel.resources(block).blocks_per_sm * block
+    rows[name] = {
+        "threads per SM": threads,
+        "bytes of a thread": loads * size,
+        "in flight per SM": threads * loads * size / 1e3,
+        "of what is needed": threads * loads * size / needed,
     }
-ct.facts("in flight, by rung", rows)
+ct.table(
+    "in flight, by rung",
+    rows,
+    corner="rung",
+    units={"in flight per SM": "kB", "of what is needed": "×"},
+)
 
 
 # %% predict
 def requests(name, m):
-    """Warp-wide loads: of the elements, and of the partial sums by the last block."""
+    """Warp-wide loads: of the elements, and of the partial sums by the last
+    block."""
     if name == "one_launch":
-        blocks = ONE_BLOCKS
-        return ct.cdiv(m, 32) + ct.cdiv(blocks, 32)
-    blocks = ct.cdiv(m, 8192)
-    return ct.cdiv(m, 4 * 32) + ct.cdiv(blocks, 4 * 32)
+        return ct.cdiv(m, 32) + ct.cdiv(ONE_BLOCKS, 32)
+    return ct.cdiv(m, 4 * 32) + ct.cdiv(ct.cdiv(m, 8192), 4 * 32)
 
 
 ONE_BLOCKS = (
     ONE.compile(BLOCK=256, ELEMENT="float").resources(256).blocks_per_sm
     * gpu.sm_count
 )
-TILES = ct.cdiv(n, 8192)
-ct.facts(
+ct.table(
     "prediction",
     {
-        "few_blocks: launches": 2,
-        "one_launch: launches": 1,
-        "limit: launches": 1,
-        "one_launch: partial sums": ONE_BLOCKS,
-        "limit: partial sums": TILES,
-        "one_launch: load instructions": requests("one_launch", n),
-        "limit: load instructions": requests("limit", n),
-        "time of the bytes": (4 * n / bandwidth / 1e3, "us"),
+        "one_launch": {
+            "partial sums": ONE_BLOCKS,
+            "load instructions": requests("one_launch", n),
+        },
+        "limit": {
+            "partial sums": ct.cdiv(n, 8192),
+            "load instructions": requests("limit", n),
+        },
     },
+    corner="rung",
+)
+ct.facts(
+    "limit of the time",
+    {"time of the bytes": (4 * n / bandwidth / 1e3, "us")},
 )
 
 # %% predict-flags
-# From the moment at which the last of the other blocks has its partial sum, with nothing else to wait for:
-l2, steps = l2_ns(), handover_ns()
-by_ticket = steps["store and fence"] + steps["ticket"] + steps["fence"] + l2
-# Half a trip for the store, half a poll in vain on average, half a trip for the answer:
+# From the moment at which the last of the other blocks has its partial sum,
+# with nothing else to wait for:
+l2, handing = l2_ns(), handover_ns()
+by_ticket = (
+    handing["store and fence"] + handing["ticket"] + handing["fence"] + l2
+)
+# Half a trip for the store, half a poll in vain on average, half a trip for the
+# answer:
 by_flag = 1.5 * l2
 ct.facts(
     "prediction: handing over",
     {
-        "ticket: store and fence": (steps["store and fence"], "ns"),
-        "ticket: atomic": (steps["ticket"], "ns"),
-        "ticket: second fence": (steps["fence"], "ns"),
+        "ticket: store and fence": (handing["store and fence"], "ns"),
+        "ticket: atomic": (handing["ticket"], "ns"),
+        "ticket: second fence": (handing["fence"], "ns"),
         "ticket: load from L2": (l2, "ns"),
         "ticket: together": (by_ticket, "ns"),
         "flag: store and poll": (by_flag, "ns"),
         "saved by the flag": ((by_ticket - by_flag) / 1e3, "us"),
     },
 )
+
+# %% [markdown]
+# Right before fast: the three rungs, ragged lengths, every block size.
 
 # %% check
 for rung in (ONE, LIMIT, FLAGS):
@@ -154,10 +189,14 @@ for rung in (ONE, LIMIT, FLAGS):
         rung.name,
         [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED],
     )
-for ragged in map(Sum, ct.size((100_003, 250_007, 1_111_111), (100_003,))):
+lengths = (100_003, 250_007, 1_111_111)
+for ragged in map(Sum, lengths):
     for rung in (ONE, LIMIT, FLAGS):
         for threads in rung.numbers("blocks"):
             ragged.check(rung, threads)
+
+# %% [markdown]
+# The time of a long array and of a short one.
 
 # %% bench
 bench = LADDER.bench(LADDER.names, n=n, name=f"sum of {n} float32")
@@ -167,30 +206,36 @@ few = ["shuffle", "few_blocks", "one_launch", "limit", SMALLER, "flags"]
 short = LADDER.bench(few, n=short_n, name=f"sum of {short_n} float32")
 
 # %% compare
+us = {name: bench[name].median_us for name in ("few_blocks", "one_launch")}
+short_us = {
+    name: short[name].median_us
+    for name in ("few_blocks", "one_launch", SMALLER.name, "flags")
+}
 ct.facts(
     "one launch: predicted and measured",
     {
-        "predicted, if only bytes count": (4 * n / bandwidth / 1e3, "us"),
-        "few_blocks": (bench["few_blocks"].median_us, "us"),
-        "one_launch": (bench["one_launch"].median_us, "us"),
-        "limit": (bench["limit"].median_us, "us"),
-        "saved by one launch": (
-            bench["few_blocks"].median_us - bench["one_launch"].median_us,
-            "us",
-        ),
-        "the same, 65536 elements": (
-            short["few_blocks"].median_us - short["one_launch"].median_us,
+        "saved by one launch": (us["few_blocks"] - us["one_launch"], "us"),
+        f"saved by one launch, {short_n} elements": (
+            short_us["few_blocks"] - short_us["one_launch"],
             "us",
         ),
         "saved by the flag, predicted": ((by_ticket - by_flag) / 1e3, "us"),
         "saved by the flag, measured": (
-            short[SMALLER.name].median_us - short["flags"].median_us,
+            short_us[SMALLER.name] - short_us["flags"],
             "us",
+        ),
+        "naive / limit": (
+            bench["naive"].median_us / bench["limit"].median_us,
+            "×",
         ),
     },
 )
 
+# %% [markdown]
+# The profiler counts load instructions and sectors.
+
 # %% counters
+# The profiler runs this file again. The first launch is that of the program.
 counted = profile_launches(
     "reduction/one_launch",
     kernel="regex:reduce_(one_launch|limit)",
@@ -200,19 +245,29 @@ counted = profile_launches(
         "smsp__inst_executed.sum",
     ],
     launches=2,
+    skip=1,
 )
+PROFILED = 1 << 21  # elements that the profiler sees
+rows = {}
 for name, run in zip(("one_launch", "limit"), counted):
     loads, sectors, executed = run.values()
+    rows[name] = {
+        "load instructions, predicted": requests(name, PROFILED),
+        "load instructions, measured": loads,
+        "sectors per load": sectors / loads,
+        "warp instructions per 32 elements": executed / (PROFILED / 32),
+    }
+if rows:
+    ct.table(f"{PROFILED} elements", rows, corner="rung")
+    PER = "warp instructions per 32 elements"
+    left = rows["limit"][PER] / rows["one_launch"][PER]
     ct.facts(
-        f"{name}: {profiled_n} elements",
-        {
-            "load instructions, predicted": requests(name, profiled_n),
-            "load instructions, measured": loads,
-            "sectors per load, predicted": 4 if name == "one_launch" else 16,
-            "sectors per load, measured": sectors / loads,
-            "warp instructions per 32 elements": executed / (profiled_n / 32),
-        },
+        "limit after one_launch",
+        {"instructions that are left": (100 * left, "%")},
     )
+
+# %% [markdown]
+# Twenty sums of the same data, by atomics and by the three rungs.
 
 # %% twenty-runs
 FILE = "reduction/atomic_sum.cu"
@@ -221,14 +276,12 @@ atomic = {
     "int": ct.Kernel(FILE, "sum_atomic", defines={"ELEMENT": "int"}),
 }
 problems = {"float": problem, "int": Sum(n, "int32")}
+times = 20
 
 
 def by_atomics(dtype):
-    kernel, x, out = (
-        atomic[dtype],
-        problems[dtype].x,
-        ct.empty(1, problems[dtype].dtype),
-    )
+    kernel, x = atomic[dtype], problems[dtype].x
+    out = ct.empty(1, problems[dtype].dtype)
 
     def run():
         cuda.memset_d32(out.gpudata, 0, 1)
@@ -240,7 +293,7 @@ def by_atomics(dtype):
 
 def results(run):
     found = []
-    for _ in range(ct.size(20, 2)):
+    for _ in range(times):
         run()
         found.append(run.out.get()[0].item())
     return found
@@ -251,7 +304,8 @@ twenty |= {
     f"{rung.name}, float": results(problem.launcher(rung))
     for rung in (ONE, LIMIT)
 }
-words = Sum(ct.size(1 << 20, 1 << 14))  # few enough blocks for the words
+words_n = 1_048_576  # few enough blocks for the words
+words = Sum(words_n)
 twenty["flags, float"] = results(words.launcher(FLAGS))
 spread = {}
 for name, of in (
@@ -259,10 +313,8 @@ for name, of in (
     ("limit, float", problem),
     ("flags, float", words),
 ):
-    values, exact = (
-        np.array(twenty[name]),
-        np.full(len(twenty[name]), float(of.expected[0])),
-    )
+    values = np.array(twenty[name])
+    exact = np.full(len(values), float(of.expected[0]))
     ct.check(values, exact, rtol=0, atol=of.tolerance, name=f"20 sums: {name}")
     spread[name] = float(values.max() - values.min())
 ct.facts(
@@ -271,92 +323,18 @@ ct.facts(
     | {"atomicAdd, float: largest - least": spread["atomicAdd, float"]},
 )
 
-# %% linear
-linear = ct.Kernel(FILE, "sum_linear")
-ones, out = ct.to_device(np.ones(960, "int32")), ct.empty(1, "int32")
-
-
-def sum_of_ones(block, runs=1):
-    cuda.memset_d32(out.gpudata, 0, 1)
-    for _ in range(runs):
-        linear(ones, out, 960, grid=960 // block, block=block, shared=4 * block)
-    return int(out.get()[0])
-
-
-def tree(threads):
-    """What the halving tree leaves of that many ones."""
-    sums, half = [1] * threads, threads // 2
-    while half:
-        sums[:half] = [sums[t] + sums[t + half] for t in range(half)]
-        half //= 2
-    return sums[0]
-
-
-ct.facts(
-    "960 ones",
-    {
-        "blocks of 32": sum_of_ones(32),
-        "blocks of 96, predicted": 10 * tree(96),
-        "blocks of 96, measured": sum_of_ones(96),
-        "second run, output not zeroed": sum_of_ones(32, runs=2),
-    },
-)
-for id, block, runs, english, chinese in (
-    (
-        "atomic-any-block",
-        96,
-        1,
-        "sums for any block size; here 960 ones in blocks of 96",
-        "线程块多大都能求和；这里是 960 个 1，每块 96 个线程",
-    ),
-    (
-        "atomic-any-output",
-        32,
-        2,
-        "leaves the sum in its output, whatever was there",
-        "不管输出里原来是什么，运行之后就是总和",
-    ),
-):
-    measured = sum_of_ones(block, runs)
-    ct.claim(
-        id=f"reduction-{id}",
-        source="CS179 notes: cudaSum_linear_kernel",
-        statement={
-            "en": f"The kernel with one atomic addition per block {english}.",
-            "zh": f"每块做一次原子加的 kernel，{chinese}。",
-        },
-        predicted=960,
-        measured=measured,
-        verdict="confirmed" if measured == 960 else "refuted",
-    )
-
-# %% launches-claim
-run = problems["int"].launcher(ONE)
-ct.poison(run.out)
-run()
-enough = int(run.out.get()[0]) == int(problems["int"].expected[0])
-ct.claim(
-    id="reduction-blocks-cannot-synchronize",
-    source="CS179 notes",
-    statement={
-        "en": "Blocks of one launch cannot synchronize, so summing their partial sums takes a second launch.",
-        "zh": "同一次启动的线程块之间无法同步，所以把部分和加起来要再启动一次。",
-    },
-    predicted=2,
-    measured=1 if enough else 2,  # launches after which the total is right
-    unit="launches",
-    verdict="refuted" if enough else "confirmed",
-)
+# %% [markdown]
+# What was tried for the ninth rung.
 
 # %% tried
-WALK, SERIAL = (
-    read_rung("reduction/limit_walk.cu"),
-    read_rung("reduction/limit_serial.cu"),
-)
-ragged = Sum(ct.size(1_111_111, 50_003))
+WALK = read_rung("reduction/limit_walk.cu")
+SERIAL = read_rung("reduction/limit_serial.cu")
+ragged_n = 1_111_111
+ragged = Sum(ragged_n)
 for rung in (WALK, SERIAL, variant(1), variant(2), variant(8)):
     ragged.check(rung)
-large = Repeated(ct.size(1 << 28, 1 << 14))
+large_n = 268_435_456
+large = Repeated(large_n)
 candidates = {f"{v} x 16 bytes": (variant(v), None) for v in (1, 2, 4, 8)}
 candidates |= {
     "4 x 16 bytes, blocks of 256": (LIMIT, 256),
@@ -377,18 +355,28 @@ tried = ct.bench(
 )
 del large
 
+# %% [markdown]
+# 2^30 elements: how long the last block needs alone, predicted and measured.
+
 # %% tail
-# What the last block does alone: it waits once per turn of its loop, and the sums lie in L2.
-huge = ct.size(1 << 30, 1 << 14)
+# What the last block does alone: it waits once per turn of its loop, and the
+# sums lie in L2.
+huge = 1_073_741_824
 tiles = ct.cdiv(huge, 8192)
 wait = l2 / 1e3
-predicted = {
-    "one by one": (ct.cdiv(tiles, 512) * wait, "us"),
-    "4 x 16 bytes": (ct.cdiv(tiles, 4 * 4 * 512) * wait, "us"),
-}
-ct.facts(
+turns = {"one by one": ct.cdiv(tiles, 512)}
+turns["4 x 16 bytes"] = ct.cdiv(tiles, 4 * 4 * 512)
+ct.table(
     "prediction: the tail",
-    {"partial sums": tiles, "one load from L2": (1e3 * wait, "ns")} | predicted,
+    {
+        name: {"waits of a thread": count, "time": count * wait}
+        for name, count in turns.items()
+    },
+    corner="loads of the partial sums",
+    units={"time": "us"},
+)
+ct.facts(
+    "the tail", {"partial sums": tiles, "one load from L2": (1e3 * wait, "ns")}
 )
 
 
@@ -412,42 +400,46 @@ at_limit = {"float32": contest("float32")}
 at_limit["int32"] = contest("int32")
 
 # %% reached
-theoretical = (
-    2 * gpu.memory_clock_khz * gpu.bus_bits / 8 / 1e6
-)  # two transfers per clock
-rows = {
-    "theoretical bandwidth": (theoretical, "GB/s"),
-    "measured limit": (bandwidth, "GB/s"),
-}
+# Two transfers per clock.
+theoretical = 2 * gpu.memory_clock_khz * gpu.bus_bits / 8 / 1e6
+ct.facts(
+    "bandwidth",
+    {
+        "theoretical bandwidth": (theoretical, "GB/s"),
+        "measured limit": (bandwidth, "GB/s"),
+    },
+)
+rows = {}
 for dtype, bench_at in at_limit.items():
-    rows |= {
-        f"{dtype}: limit": (bench_at["limit"].value, "GB/s"),
-        f"{dtype}: of the theoretical": (
-            100 * bench_at["limit"].value / theoretical,
-            "%",
-        ),
+    rate = bench_at["limit"].value
+    rows[dtype] = {
+        "limit": rate,
+        "of the theoretical": 100 * rate / theoretical,
     }
     if any(row.vendor for row in bench_at.rows_):
-        rows[f"{dtype}: against CUB"] = (
-            bench_at["CUB"].median_us / bench_at["limit"].median_us
-        )
-ct.facts("what is reached", rows)
+        us = {name: bench_at[name].median_us for name in ("CUB", "limit")}
+        rows[dtype]["against CUB"] = us["CUB"] / us["limit"]
+ct.table(
+    "what is reached",
+    rows,
+    corner="type",
+    units={"limit": "GB/s", "of the theoretical": "%"}
+    | ({"against CUB": "×"} if "against CUB" in rows["float32"] else {}),
+)
 
 # %% tail-compare
-turns = ct.cdiv(tiles, 512) - ct.cdiv(
-    tiles, 4 * 4 * 512
-)  # more of them, loading one by one
+more = turns["one by one"] - turns["4 x 16 bytes"]
+costs = {
+    dtype: bench_at["limit_serial"].median_us - bench_at["limit"].median_us
+    for dtype, bench_at in at_limit.items()
+}
+whole = at_limit["float32"]["limit_serial"].median_us
 ct.facts(
     "what the serial tail costs",
     {
-        "predicted, with the sums in L2": (turns * wait, "us"),
-        "the same, with the sums in memory": (turns * latency / 1e3, "us"),
+        "predicted, with the sums in L2": (more * wait, "us"),
+        "the same, with the sums in memory": (more * latency / 1e3, "us"),
     }
-    | {
-        f"measured, {dtype}": (
-            bench_at["limit_serial"].median_us - bench_at["limit"].median_us,
-            "us",
-        )
-        for dtype, bench_at in at_limit.items()
-    },
+    | {f"measured, {dtype}": (cost, "us") for dtype, cost in costs.items()}
+    | {"share of the time": (100 * costs["float32"] / whole, "%")},
 )

@@ -81,7 +81,9 @@ def test_status(states, capsys):
 def test_an_edited_recording_is_named(book, capsys):
     book.example("a/add")
     path = book.recorded("a/add")
-    path.write_text(path.read_text("utf-8").replace('"median_us": 2.0', '"median_us": 1.0'), "utf-8")
+    path.write_text(
+        path.read_text("utf-8").replace('"median_us": 2.0', '"median_us": 1.0'), "utf-8"
+    )
     assert cli.main(["status"]) == 1
     out = capsys.readouterr().out
     assert "examples/a/add.ipynb was edited after it was recorded" in out
@@ -141,6 +143,41 @@ def test_run_with_a_gpu_runs_the_file(book, monkeypatch, capfd):
     )
     assert cli.main(["run", "a/x"]) == 3
     assert capfd.readouterr().out == "ran cudatut\n"
+
+
+def test_an_example_that_needs_more_is_replayed(book, monkeypatch, capsys):
+    monkeypatch.setattr(doctor, "why_no_gpu", lambda: None)
+    monkeypatch.setattr(doctor, "gpu_lacks", lambda requires: f"it needs {requires}")
+    book.example("a/fresh")
+    book.recorded("a/fresh")
+    assert cli.main(["run", "a/fresh"]) == 0
+    assert capsys.readouterr().out.startswith("[it needs sm_75: this replays the recording")
+    book.example("a/never")
+    assert cli.main(["run", "a/never"]) == 2
+    assert "it needs sm_75, and there is no recording to replay" in capsys.readouterr().err
+
+
+def test_an_error_of_ours_shows_the_lines_of_the_file_alone(book, monkeypatch, capfd):
+    monkeypatch.setattr(doctor, "why_no_gpu", lambda: None)
+    monkeypatch.delenv("CUDATUT_DEBUG", raising=False)
+    cells = "# %% a\nimport cudatut as ct\nfrom cudatut import nvcc\ndef f():\n    nvcc.find_nvcc()\nf()\n"
+    book.example("a/x", cells)
+    monkeypatch.setenv("CUDATUT_NVCC", "no-such-nvcc")
+    assert cli.main(["run", "a/x"]) == 1
+    err = capfd.readouterr().err
+    assert err.splitlines()[-1].startswith(
+        "cudatut.errors.ToolMissing: CUDATUT_NVCC is 'no-such-nvcc'"
+    )
+    assert "x.py" in err and "nvcc.py" not in err and "runpy" not in err
+    monkeypatch.setenv("CUDATUT_DEBUG", "1")
+    assert cli.main(["run", "a/x"]) == 1
+    assert "nvcc.py" in capfd.readouterr().err
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["--version"])
+    assert caught.value.code == 0 and capsys.readouterr().out.startswith("cudatut ")
 
 
 def test_record_without_gpu(book, no_gpu, capsys):

@@ -81,8 +81,40 @@ def test_a_part_builds_on_anothers_ladder():
 
 
 def test_an_unknown_ladder_names_the_known():
-    with pytest.raises(ladder.RungError, match="there are: .*reduction"):
+    with pytest.raises(ladder.RungError, match="there are: gemm, matmul, reduction"):
         ladder.load("nothing")
+
+
+def test_the_ladder_of_products_has_a_name_and_trials():
+    """`try matmul`; by the part's name too, and on sizes that no tile divides."""
+    matmuls = ladder.load("matmul")
+    assert matmuls is ladder.load("basics") and matmuls.part == "basics"
+    assert matmuls.names[0] == "naive_rows" and matmuls.contest
+    sizes = [(trial["m"], trial["n"], trial["k"]) for trial in matmuls.trials]
+    assert (1, 1, 1) in sizes and any(0 in size for size in sizes)
+    assert sum(1 for size in sizes if all(extent % 32 for extent in size)) >= 4
+    assert any(not trial.get("integers") for trial in matmuls.trials)
+
+
+@pytest.mark.parametrize("name", ["matmul", "reduction", "gemm"])
+def test_every_ladder_has_trials_and_a_contest(name):
+    found = ladder.load(name)
+    assert len(found.trials) >= 5 and found.contest
+
+
+def test_the_forms_of_a_readers_file(tmp_path, monkeypatch):
+    (tmp_path / "mine.cu").write_bytes(b"// A kernel of mine.\r\n  //@rung  kernel=k block=256\r\n")
+    rung = trial._readers_rung("gemm", str(tmp_path / "mine.cu"))
+    assert (rung.kernel, rung.options) == ("k", {"block": "256"})
+    # It may include what the part's own files include, wherever it lies.
+    asked = {}
+    monkeypatch.setattr(ladder, "Kernel", lambda *a, **options: asked.update(options))
+    rung.compile(N=3)
+    assert asked["options"] == [f"-I{paths.examples_dir() / 'gemm'}"] and asked["defines"] == {
+        "N": 3
+    }
+    with pytest.raises(ladder.RungError, match="mine.py is no .cu file"):
+        trial._readers_rung("gemm", "mine.py")
 
 
 def _counters(**changed: float) -> Profile:

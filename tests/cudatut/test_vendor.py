@@ -2,7 +2,9 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -63,3 +65,94 @@ def test_a_rival_that_is_not_the_vendors(monkeypatch):
     rows = timing._result("add", {"ours": object(), "CuPy": rival}, {"ours": [2.0], "CuPy": [1.0]},
                           None, None, 1, None).rows_  # fmt: skip
     assert [(row.vendor, row.ratio_to_vendor) for row in rows] == [(False, None)] * 2
+
+
+# --- a rival that cannot run says why --------------------------------------------------------------
+
+
+@pytest.fixture
+def no_cache(monkeypatch):
+    monkeypatch.setattr(vendor, "activate", lambda: None)
+    monkeypatch.setattr(tool, "recording", lambda: False)
+    monkeypatch.delenv("CUDATUT_TOOL", raising=False)
+    for function in (vendor._cupy, vendor._cublas, vendor.torch):
+        function.cache_clear()
+    yield monkeypatch
+    for function in (vendor._cupy, vendor._cublas, vendor.torch):
+        function.cache_clear()
+
+
+@pytest.fixture(params=[(12, 8), (13, 0), None])
+def driver(request, monkeypatch):
+    monkeypatch.setattr(doctor, "driver_cuda", lambda: request.param)
+    return request.param
+
+
+def test_a_cupy_that_is_missing(no_cache, driver, capsys):
+    no_cache.setitem(sys.modules, "cupy", None)
+    found = vendor.matmul(None, None, None)
+    assert isinstance(found, vendor.Missing) and not found
+    wanted = f"`pip install cupy-cuda{driver[0]}x`" if driver else "no CuPy fits this driver"
+    assert found.reason.startswith("CuPy is not installed") and wanted in found.reason
+    assert vendor.cupy() is None and found.reason in capsys.readouterr().out
+
+
+def test_a_cupy_of_another_cuda(no_cache, driver):
+    def zeros(*shape):
+        raise RuntimeError("cudaErrorInsufficientDriver: CUDA driver version is insufficient")
+
+    no_cache.setitem(sys.modules, "cupy", SimpleNamespace(zeros=zeros))
+    for found in (vendor.copy(None, None), vendor.add(None, None, None)):
+        assert "cudaErrorInsufficientDriver" in found.reason and "\n" not in found.reason
+
+
+def test_a_cublas_that_does_not_start(no_cache):
+    def handle():
+        raise ImportError("libcublas.so.12: cannot open shared object file")
+
+    array = SimpleNamespace(sum=lambda: SimpleNamespace(get=lambda: 0))
+    fake = SimpleNamespace(zeros=lambda *a: array, cuda=SimpleNamespace(get_cublas_handle=handle))
+    no_cache.setitem(sys.modules, "cupy", fake)
+    assert vendor.cupy() is fake
+    assert "cuBLAS does not start (libcublas.so.12" in vendor.matmul(None, None, None).reason
+
+
+def test_while_an_example_is_recorded_it_is_an_error(no_cache):
+    no_cache.setattr(tool, "recording", lambda: True)
+    no_cache.setitem(sys.modules, "cupy", None)
+    with pytest.raises(ToolMissing, match="CuPy is not installed"):
+        vendor.cupy()
+
+
+def test_the_reason_stands_in_the_place_of_the_row():
+    calls = []
+
+    def breaks():
+        raise RuntimeError("no kernel image")
+
+    runs, missing = timing._able(
+        {
+            "ours": lambda: calls.append(1),
+            "left out": None,
+            "absent": vendor.Missing("not installed"),
+            "breaks": vendor.Vendor(breaks),
+            "rival": vendor.Vendor(lambda: calls.append(2)),
+        }
+    )
+    assert list(runs) == ["ours", "rival"] and calls == [2]
+    assert missing == {
+        "absent": "not installed",
+        "breaks": "its first call failed: no kernel image",
+    }
+
+    row = Row("ours", 1.0, 1.0, 1.0, None, None, False, None)
+    result = Benchmark("b", "us", None, [row], missing=missing)
+    assert result.text().splitlines()[-2:] == [
+        "  absent *  no row: not installed",
+        "  breaks *  no row: its first call failed: no kernel image",
+    ]
+    assert "absent: no row. not installed" in result.html()
+    schema.validate(result.json())
+    assert "missing" not in Benchmark("b", "us", None, [row]).json()
+    with pytest.raises(KeyError, match="not installed"):
+        result["absent"]

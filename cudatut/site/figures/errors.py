@@ -26,7 +26,7 @@ def timeline(calls=("stray", "innocent", "memcpy", "mem_alloc"), waits=2, kernel
         s.rect(x + 2, host, unit * (stop - start) - 4, _BOX, cls=cls, text=label)
         if index >= waits:
             s.text(_LEFT + unit * stop - 4, host - 8, tr("raises", "报错"), "warn", "end")
-    s.rect(_LEFT + unit + 2, gpu, unit * kernel - 4, _BOX, cls="c3", text=tr(f"kernel {calls[0]}", f"kernel {calls[0]}"))
+    s.rect(_LEFT + unit + 2, gpu, unit * kernel - 4, _BOX, cls="c3", text=f"kernel {calls[0]}")
     end = _LEFT + unit * fault
     s.line(end, gpu - 8, end, gpu + _BOX + 8, "warn")
     s.text(end, gpu + _BOX + 28, tr("illegal write", "非法写入"), "warn")

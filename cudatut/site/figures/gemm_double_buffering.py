@@ -58,10 +58,10 @@ def timeline() -> str:
     }
     orders = []
     for result, name in zip(references.load(EXAMPLE).results("timeline"), names.values()):
-        tiles: dict[int, dict[str, float]] = {}
-        for row in result["rows"]:
-            _, tile, event = row["name"].split()
-            tiles.setdefault(int(tile), {})[event] = row["value"]
+        events = [column["name"] for column in result["columns"]]
+        tiles = {
+            int(row["name"].split()[-1]): dict(zip(events, row["values"])) for row in result["rows"]
+        }
         orders.append((name, tiles))
     last = max(of["done"] for _, tiles in orders for of in tiles.values())
     left, height = 96, 104

@@ -46,7 +46,7 @@ def barriers(block: int = 256) -> str:
     s.text(
         left,
         18,
-        tr("a loop, and a barrier after each round", "循环，每轮之后一次同步"),
+        tr("a loop, and a barrier after each round", "循环，每轮之后一次栅栏"),
         "bold",
         "start",
     )
@@ -55,11 +55,11 @@ def barriers(block: int = 256) -> str:
     s.text(left, y - 16, tr("the last warp alone", "最后一个线程束单独处理"), "bold", "start")
     after = _tree(s, y, block, True, left, step)
     alt = tr(
-        f"Two timelines of a block of {block // WARP} warps. In the first all warps meet at {before} barriers, though most of them "
-        f"have nothing to add after the third round. In the second they meet at {after}; from half = 16 on one warp works alone, "
+        f"Two timelines of a block of {block // WARP} warps. In the first all warps meet at {before} barriers, though only one "
+        f"of them has something to add after the second round. In the second they meet at {after}; from half = 16 on one warp works alone, "
         "and only its own lanes wait for each other.",
-        f"一个线程块 {block // WARP} 个线程束的两条时间线。第一条里，所有线程束要在 {before} 处栅栏会合，而三轮之后大多数已经无事可做；"
-        f"第二条里只会合 {after} 次，从 half = 16 起只剩一个线程束，只有它自己的 32 个线程互相等待。",
+        f"一个线程块 {block // WARP} 个线程束的两条时间线。第一条里，所有线程束要在 {before} 处栅栏会合，而两轮之后只有一个还有加法可做；"
+        f"第二条里只会合 {after} 次，从 half = 16 起只剩一个线程束，只有它自己的 32 个 lane 互相等待。",
     )
     caption = tr(
         f"Block of {block}; the number below is `half`. Full lines: `__syncthreads()`, {before} and {after} of them; dashed: `__syncwarp()`. "
@@ -99,11 +99,11 @@ def overlap(lanes: int = 8, half: int = 4) -> str:
     alt = tr(
         f"Words of shared memory in one step with half = {half} and a warp of {lanes} lanes. With all lanes at work {shared[0]} words are "
         f"both read by one lane and written by another; with the lower {half} lanes alone, {shared[1]}.",
-        f"half = {half} 的一步，线程束按 {lanes} 个线程画。所有线程都参与时，有 {shared[0]} 个字既被一个线程读、又被另一个线程写；"
-        f"只让前 {half} 个线程参与时，这样的字有 {shared[1]} 个。",
+        f"half = {half} 的一步，线程束按 {lanes} 个 lane 画。所有 lane 都参与时，有 {shared[0]} 个字既被一个 lane 读、又被另一个 lane 写；"
+        f"只让前 {half} 个 lane 参与时，这样的字有 {shared[1]} 个。",
     )
     caption = tr(
         f"One step, half = {half}, a warp drawn with {lanes} lanes. A word in both rows needs an order between its reader and its writer.",
-        f"一步之内，half = {half}，线程束按 {lanes} 个线程画。同时出现在两行里的字，读它和写它的线程必须分出先后。",
+        f"一步之内，half = {half}，线程束按 {lanes} 个 lane 画。同时出现在两行里的字，读它和写它的 lane 必须分出先后。",
     )
     return figure(s, alt=alt, caption=caption)
