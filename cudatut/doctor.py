@@ -80,6 +80,11 @@ def why_no_gpu() -> str | None:
     return None if count else "the NVIDIA driver shows no GPU"
 
 
+def has_driver() -> bool:
+    """Whether NVIDIA's driver is installed; unlike `why_no_gpu` this does not start it."""
+    return _driver() is not None
+
+
 def require_gpu() -> None:
     """Raises NoGpuError unless the driver shows a GPU: what `make live` asks before it compiles PyCUDA for minutes."""
     if missing := why_no_gpu():

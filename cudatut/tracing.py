@@ -420,8 +420,9 @@ def run(script: Path, arguments: Sequence[str] = ()) -> tuple[int, Trace]:
     """
     from . import doctor
 
-    if missing := doctor.why_no_gpu():
-        raise NoGpuError(f"there is nothing to trace here: {missing}")
+    # Whether the driver shows a GPU is not asked: that would call cuInit, which is the program's to call.
+    if not doctor.has_driver():
+        raise NoGpuError(f"there is nothing to trace here: {doctor.why_no_gpu()}")
     if "pycuda" in sys.modules:
         raise CudatutError(
             "PyCUDA is imported already, and CUPTI must begin before it: trace in a process of its own"
@@ -475,10 +476,11 @@ def trace(
         paths.note_read(path := find(script))
     if tool.running():
         return Trace()
+    from . import doctor
     from .results import show
 
     try:
-        if (tool.recording() or _has_gpu()) and importlib.util.find_spec("cupti") is None:
+        if (tool.recording() or doctor.has_driver()) and importlib.util.find_spec("cupti") is None:
             raise ToolMissing(f"tracing needs cupti-python: {_install_advice()}")
         with tempfile.TemporaryDirectory(prefix="cudatut-") as folder:
             if source is not None:
@@ -519,12 +521,6 @@ def trace(
     found = Trace(*([Row(**row) for row in data[part]] for part in ("gpu", "api")))
     _show(found, rows)
     return found
-
-
-def _has_gpu() -> bool:
-    from . import doctor
-
-    return doctor.why_no_gpu() is None
 
 
 def _show(found: Trace, rows: int) -> None:

@@ -34,7 +34,8 @@ __global__ void smooth_indexed(const float* __restrict__ x,
 """
 smooth_indexed = ct.Kernel(source, "smooth_indexed", defines={"WINDOW": 16})
 
-n, each = 200_000, 60  # threads, values of each: no multiple of the window
+n = 200_000  # threads
+each = 60  # values of each thread: no multiple of the window
 x_host = ct.rng(0).random((each, n), dtype="float32")
 
 # %% solution-1
@@ -108,7 +109,8 @@ import cudatut as ct
 count_indexed = ct.Kernel("basics/registers.cu", "count_indexed")
 count_unrolled = ct.Kernel("basics/registers.cu", "count_unrolled")
 
-n, each = 200_000, 64  # threads, values of each
+n = 200_000  # threads
+each = 64  # values of each
 values = ct.rng(1).integers(0, 16, (each, n), dtype="int32")
 
 # %% solution-2

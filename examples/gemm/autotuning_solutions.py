@@ -8,87 +8,111 @@
 # ---
 
 # %% [markdown]
-# How often a race finds the fastest, simulated; and a rule against tiles that leave the GPU idle, held against a simulation.
+# How often a race finds the fastest, simulated; and a rule against tiles that
+# leave the GPU idle.
 
-# %% setup
-import heapq
-
-import autotuning_space as space
+# %% given-1
 import numpy as np
+
+rng = np.random.default_rng(0)
+# Microseconds: each candidate 1 % slower than the one before.
+true = 100 * (1 + 0.01 * np.arange(32))
+
+
+# %% solution-1
+def picked(rounds, scatter, trials=2000):
+    """How often (%) the fastest wins by the median of so many rounds, and how
+    much (%) too slow the winner is on average."""
+    noise = 1 + scatter * rng.standard_normal((trials, len(true), rounds))
+    winners = np.median(true[:, None] * noise, axis=2).argmin(axis=1)
+    right = 100 * (winners == 0).mean()
+    return right, 100 * (true[winners] / true[0] - 1).mean()
+
+
+# %% check-1
+from statistics import NormalDist
 
 import cudatut as ct
 
-# %% solution-1
-rng = ct.rng(0)
-true = 100 * (
-    1 + 0.01 * np.arange(32)
-)  # microseconds: each candidate 1 % slower than the one before
+
+def chance(scatter):
+    """How often (%) the fastest wins by one run of each, integrated."""
+    z = np.linspace(-5, 5, 801)
+    slower = true[0] * (1 + scatter * z)[:, None] / true[1:] - 1
+    behind = np.vectorize(NormalDist().cdf)(-slower / scatter).prod(axis=1)
+    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    return 100 * (behind * density).sum() * (z[1] - z[0])
 
 
-def picked(rounds, scatter, trials=2000):
-    """How often the fastest wins, and how much too slow the winner is on average (%), by medians of so many rounds."""
-    noise = 1 + scatter * rng.standard_normal((trials, len(true), rounds))
-    winners = np.median(true[:, None] * noise, axis=2).argmin(axis=1)
-    return (winners == 0).mean(), 100 * (true[winners] / true[0] - 1).mean()
+for scatter in (0.01, 0.05):
+    right, _ = picked(1, scatter)
+    name = f"right, one round, scatter {scatter:.0%}"
+    ct.check([right], [chance(scatter)], name=name, atol=5)
+# Five times the scatter needs 25 times the rounds, and a median needs pi / 2
+# times as many as a mean: 39.
+lost = [picked(40, 0.05)[1], picked(1, 0.01)[1]]
+ct.check(lost[:1], lost[1:], name="lost, scatter 5% and 1%", atol=0.1, rtol=0)
 
+# %% [markdown]
+# The answers to the task.
 
-rows, regret = {}, {}
+# %% answers-1
+rows = {}
 for scatter in (0.01, 0.05):
     for rounds in (1, 5, 40):
-        right, regret[scatter, rounds] = picked(rounds, scatter)
-        rows |= {
-            f"scatter {scatter:.0%}, rounds: {rounds}, right": (
-                100 * right,
-                "%",
-            ),
-            f"scatter {scatter:.0%}, rounds: {rounds}, lost": (
-                regret[scatter, rounds],
-                "%",
-            ),
+        right, lost = picked(rounds, scatter)
+        rows[f"{scatter:.0%}, {rounds}"] = {
+            "the fastest wins": right,
+            "lost on average": lost,
         }
-ct.facts("32 candidates, 1 % apart", rows)
-# Five times the scatter needs 25 times the rounds, and a median pi / 2 times as many as a mean: 39.
-ct.check(
-    np.array([regret[0.05, 40]]),
-    np.array([regret[0.01, 1]]),
-    name="lost: 5 %, 40 rounds, and 1 %, one",
-    atol=0.1,
-    rtol=0,
+ct.table(
+    "32 candidates, 1 % apart",
+    rows,
+    corner="scatter, rounds",
+    units={"the fastest wins": "%", "lost on average": "%"},
 )
 
-# %% solution-2
+# %% given-2
+import autotuning_space as space
+import cudatut as ct
+
 gpu = space.Limits.of(ct.device())
 
 
+# %% solution-2
 def busy(config, m, n, sms=gpu.sms):
-    """Share of the block slots that work, if every tile takes one unit of time."""
-    tiles, slots = (
-        ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn),
-        sms * config.blocks,
-    )
+    """Share of the block slots that work on an m x n product."""
+    tiles = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn)
+    slots = sms * config.blocks
     return tiles / (ct.cdiv(tiles, slots) * slots)
 
 
-def simulated(config, m, n, sms=gpu.sms):
-    """The same by handing tiles to whichever slot is free first."""
-    tiles, slots = (
-        ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn),
-        sms * config.blocks,
-    )
-    free = [0] * slots
+# %% check-2
+import heapq
+
+
+def simulated(config, m, n):
+    """The same, by handing each tile to the slot that is free first."""
+    free = [0] * (gpu.sms * config.blocks)
+    tiles = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn)
     for _ in range(tiles):
         heapq.heapreplace(free, free[0] + 1)
-    return tiles / (max(free) * slots)
+    return tiles / (max(free) * len(free))
 
 
 steps, left = space.prune(gpu)
 few = left[:: max(1, len(left) // 40)]
 for size in (1000, 2048):
     ct.check(
-        np.array([busy(config, size, size) for config in few]),
-        np.array([simulated(config, size, size) for config in few]),
+        [busy(config, size, size) for config in few],
+        [simulated(config, size, size) for config in few],
         name=f"slots that work, {size} x {size}",
     )
+
+# %% [markdown]
+# What the rule leaves at each size.
+
+# %% left-2
 rows = {"before the rule": len(left)}
 for size in (512, 1024, 2048, 4096, 8192):
     rows[f"left at {size}"] = sum(

@@ -24,19 +24,13 @@ RANGES = {
     "tm": (4, 8, 16),  # rows and
     "tn": (4, 8, 16),  # columns of C that a thread computes
     "stages": (2, 3, 4),  # steps that shared memory holds
-    "blocks": (
-        1,
-        2,
-        3,
-        4,
-        6,
-    ),  # of a multiprocessor, as __launch_bounds__ tells the compiler
+    "blocks": (1, 2, 3, 4, 6),  # per SM, as __launch_bounds__ says it
 }
 # --8<-- [end:ranges]
 
 MOST_SPLITS = 32  # blocks that share the depth of a tile
 FEWEST_WARPS = 8  # of a multiprocessor: two for each scheduler
-L2_BYTES = 16  # a cycle for each multiprocessor: less than any GPU since the A100 can bring
+L2_BYTES = 16  # a cycle for each multiprocessor; an H100 can bring more
 REGISTERS_BESIDES = (
     32  # addresses, counters, predicates; found by compiling a dozen instances
 )
@@ -100,10 +94,10 @@ def whole_warps(c: Config, gpu: Limits) -> bool:
 
 
 def whole_copies(c: Config, gpu: Limits) -> bool:
-    """The threads share the words of both tiles evenly, as the kernel's static_assert wants it."""
-    lanes = min(
-        max(c.threads // c.bk, 8), c.bn // 4
-    )  # threads on a row of B, 16 bytes each
+    """The threads share the words of both tiles evenly, as the kernel's
+    static_assert wants it."""
+    # Threads on a row of B, 16 bytes each.
+    lanes = min(max(c.threads // c.bk, 8), c.bn // 4)
     rows_at_a_time = c.threads // 8  # of A: 8 threads on a row
     return (
         c.bm % rows_at_a_time == 0
@@ -140,12 +134,14 @@ def enough_warps(c: Config, gpu: Limits) -> bool:
 
 
 def more_arithmetic_than_loads(c: Config, gpu: Limits) -> bool:
-    """Shared memory serves a 16-byte load in 2 cycles at best, and 4 schedulers start 4 FMAs in each."""
+    """Shared memory serves a 16-byte load in 2 cycles at best, and 4 schedulers
+    start 4 FMAs in each."""
     return (c.tm + c.tn) / 4 * 2 < c.tm * c.tn / 4
 
 
 def little_from_l2(c: Config, gpu: Limits) -> bool:
-    """A step of depth takes bm * bn / 128 cycles and brings 4 (bm + bn) bytes: at most 16 of them a cycle."""
+    """A step of depth takes bm * bn / 128 cycles and brings 4 (bm + bn) bytes:
+    at most 16 of them a cycle."""
     return 4 * (c.bm + c.bn) <= L2_BYTES * c.bm * c.bn / 128
 
 

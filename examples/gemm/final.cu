@@ -7,11 +7,10 @@
 // @instance sgemm<32,64,16,4,4,4,5,4,true,true>
 // @instance sgemm<128,256,16,8,16,4,1,4,false,false>
 
-// --8<-- [start:operand]
 // Start to copy WORDS words from global into shared memory, past the registers;
 // only the first `bytes` are read, zeros stand for the rest. Nothing happens
-// unless `wanted`, and this without a branch, which would keep the compiler
-// from mixing copies and arithmetic.
+// unless `wanted`: a predicate on the instruction, not a branch for each copy.
+// --8<-- [start:copy]
 template <int WORDS>
 __device__ __forceinline__ void copy_async(unsigned to, const float* from,
                                            int bytes, bool wanted) {
@@ -29,6 +28,7 @@ __device__ __forceinline__ void copy_async(unsigned to, const float* from,
     COPY("ca", "4");
 #undef COPY
 }
+// --8<-- [end:copy]
 
 // Copies are counted in groups: one for each step of depth, be it empty.
 __device__ __forceinline__ void commit() {
@@ -48,8 +48,8 @@ __device__ __forceinline__ void wait_for_all_but() {
 // In global memory the words of a line lie side by side: a line runs along the
 // depth (ALONG_K: A, and B transposed) or across it (B, and A transposed).
 // Across, lines are copied as they are, VEC words at a time. Along, words are
-// copied one by one, which transposes the tile for nothing; then a warp copies
-// 8 depths of 4 lines, and 4 words of padding send them to 32 different banks.
+// copied one by one, each to its place in the turned tile; then a warp copies 8
+// depths of 4 lines, and 4 words of padding send them to 32 different banks.
 template <int EXTENT, int BK, int THREADS, int VEC, bool ALONG_K>
 struct Operand {
   static constexpr int PITCH = EXTENT + (ALONG_K ? 4 : 0);
@@ -87,6 +87,7 @@ struct Operand {
     to = (unsigned)__cvta_generic_to_shared(tiles + k * PITCH + at);
   }
 
+  // --8<-- [start:operand]
   // Start to copy the next tile into a slot; zeros stand where it reaches past
   // `depth`, unless it is WHOLE. Rows and columns beyond the matrix are left
   // out: what stands there goes into results that nobody stores.
@@ -110,8 +111,8 @@ struct Operand {
   __device__ __forceinline__ void advance(int depth) {
     from += ALONG_K ? depth : (long long)ld * depth;
   }
+  // --8<-- [end:operand]
 };
-// --8<-- [end:operand]
 
 // --8<-- [start:lanes]
 // A warp's lanes stand 8 x 4 over its part of the tile. A lane's TM x TN
@@ -140,9 +141,10 @@ __device__ __forceinline__ void read(float (&to)[COUNT], const float* from) {
 // One depth. Down one column and up the next: from an FMA to the next, the
 // turns included, one of the two factors stays, and the hardware keeps it at
 // hand (`.reuse`). It must still fetch the other factor and the sum. The
-// registers lie in two banks, even and odd ones, and two words of one bank take
-// a cycle more. A load of 16 bytes puts a[i] into an even register for even i;
-// so the sum of row i stands at i ^ 1, and the stores at the end, by fours
+// registers lie in two banks, even and odd ones. Of two versions of the same
+// instructions, the one whose FMAs fetch two words of one bank more often was
+// the slower one. A load of 16 bytes puts a[i] into an even register for even
+// i; so the sum of row i stands at i ^ 1, and the stores at the end, by fours
 // again, make the compiler keep it there.
 // --8<-- [start:fma]
 template <int TM, int TN>
@@ -241,8 +243,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   float* const tiles_b = tiles_a + STAGES * OfA::TILE;
 
   // --8<-- [start:parts]
-  const int rest =
-      (int)blockIdx.x - whole;  // of those that share tiles, the how manieth
+  // Its number among the blocks that share tiles; negative in all others.
+  const int rest = (int)blockIdx.x - whole;
   const int index = rest < 0 ? blockIdx.x : whole + rest / parts,
             part = rest < 0 ? 0 : rest % parts;
   const int2 tile = place_of(index, (m + BM - 1) / BM, (n + BN - 1) / BN);
@@ -258,7 +260,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   OfA a_copy(A, lda, tile.y * BM, m, start, tiles_a);
   OfB b_copy(B, ldb, tile.x * BN, n, start, tiles_b);
 
-  // --8<-- [start:multiply]
+  // --8<-- [start:first]
   // The first step takes what BK leaves over, so that every later one is whole.
   if (steps > 0) {
     a_copy.template copy<false>(0, depth - (steps - 1) * BK);
@@ -267,6 +269,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
     b_copy.advance(depth - (steps - 1) * BK);
   }
   commit();
+  // --8<-- [end:first]
 #pragma unroll
   for (int s = 1; s < STAGES - 1; ++s) {
     if (s < steps) {
@@ -280,6 +283,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   wait_for_all_but<STAGES - 2>();
   __syncthreads();
 
+  // --8<-- [start:loop]
   // What a thread reads of depth kk + 1 comes while it multiplies depth kk.
   const float* a_from = tiles_a + warp_row + lane_row() * 4;
   const float* b_from = tiles_b + warp_column + lane_column() * 4;
@@ -320,7 +324,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
       multiply(sum, a[kk % 2], b[kk % 2]);
     }
   }
-  // --8<-- [end:multiply]
+  // --8<-- [end:loop]
 
   if (rest >= 0 && parts > 1) {
     float* const own = partials + (size_t)(index - whole) * parts * (BM * BN);

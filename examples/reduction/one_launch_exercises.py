@@ -9,17 +9,16 @@
 #         minutes: 20
 #         task:
 #           en: >-
-#             Give rung 8 loads of 16 bytes and leave the rest as it is. The stub stands below the source of
-#             rung 8 and may call its `block_sum` and `last_block`; what is missing is the walk through the
-#             array. Mind the last one to three elements. Then put your kernel into a file of its own with a
-#             line `// @rung kernel=reduce_wide block=256 grid=resident launches=one`, and let it compete:
-#             `python -m cudatut try reduction my_reduce.cu`. Where between `one_launch` and `limit` does it
-#             end up, and why?
+#             Give rung 8 loads of 16 bytes and leave the rest as it is. The stub is compiled below the source of
+#             rung 8 and may call its `block_sum` and `last_block`. Mind the last one to three elements. As a rung
+#             in a file of your own, with a line
+#             `// @rung kernel=reduce_wide block=256 grid=resident launches=one`,
+#             `python -m cudatut try reduction my_reduce.cu` times it beside the ladder.
 #           zh: >-
-#             把第八级的加载改成 16 字节，其余不动。下面的代码接在第八级的源码之后，可以调用其中的 `block_sum` 和
-#             `last_block`，缺的是遍历数组的那一段。注意末尾的一到三个元素。然后把你的 kernel 放进单独的文件，加上一行
-#             `// @rung kernel=reduce_wide block=256 grid=resident launches=one`，让它参加比赛：
-#             `python -m cudatut try reduction my_reduce.cu`。它会落在 `one_launch` 与 `limit` 之间的什么位置？为什么？
+#             把第八级的加载改成 16 字节，其余不动。下面的代码接在第八级的源码之后编译，可以调用其中的 `block_sum` 和
+#             `last_block`。注意末尾的一到三个元素。把它放进单独的文件，加上一行
+#             `// @rung kernel=reduce_wide block=256 grid=resident launches=one`，
+#             `python -m cudatut try reduction my_reduce.cu` 就会让它和整架阶梯一起计时。
 #         fails: "n=1"
 #       2:
 #         title: {en: "Atomics that repeat", zh: "结果可重复的原子加"}
@@ -27,10 +26,10 @@
 #         minutes: 25
 #         task:
 #           en: >-
-#             Sum floats of magnitude below 2 by atomics so that twenty runs give one result. Use a number
-#             format in which addition is exact: 64-bit integers in units of 2^-32. `__float2ll_rn(y)` rounds
-#             a float to the nearest 64-bit integer. `atomicAdd` takes `unsigned long long`; modulo 2^64 it is
-#             right for negative numbers too. What is the largest error, and how many elements may there be?
+#             Sum floats of magnitude below 2 by atomics so that twenty runs give one result. Integers add
+#             exactly: use 64-bit integers in units of 2^-32. `__float2ll_rn(y)` rounds a float to the nearest
+#             one. `atomicAdd` takes `unsigned long long`; modulo 2^64 it is right for negative numbers too.
+#             What is the largest error, and how many elements may there be?
 #           zh: >-
 #             对绝对值小于 2 的 float 用原子操作求和，要求运行二十次只有一种结果。请换用一种加法没有舍入的数：以
 #             2^-32 为单位的 64 位整数。`__float2ll_rn(y)` 把 float 舍入为最近的 64 位整数。`atomicAdd` 接受

@@ -8,10 +8,10 @@ extern "C" __global__ void lanes(const int* in, int* down, int* butterfly) {
   const int lane = threadIdx.x;
   int a = in[lane], b = in[lane], step = 0;
   for (int half = 16; half > 0; half /= 2) {
-    a += __shfl_down_sync(0xffffffffu, a,
-                          half);  // from lane + half; past lane 31: one's own
-    b += __shfl_xor_sync(0xffffffffu, b,
-                         half);  // from the partner; the partner reads ours
+    // From lane + half; past lane 31 the lane's own value.
+    a += __shfl_down_sync(0xffffffffu, a, half);
+    // From the partner, which reads this lane's value.
+    b += __shfl_xor_sync(0xffffffffu, b, half);
     ++step;
     down[32 * step + lane] = a;
     butterfly[32 * step + lane] = b;
@@ -63,8 +63,8 @@ extern "C" __global__ void sums_of_sums(int* data, long long* cycles,
   if (lane == 0) cycles[0] = clock64() - start;
 }
 
-// WRONG: threads past the end leave, and the mask is whoever happens to be
-// there.
+// WRONG: threads past the end leave, and the mask names the lanes that happen
+// to be there.
 // --8<-- [start:leaving]
 extern "C" __global__ void sum_leaving(const int* in, int* sum, int* least,
                                        int n) {
@@ -79,7 +79,8 @@ extern "C" __global__ void sum_leaving(const int* in, int* sum, int* least,
 }
 // --8<-- [end:leaving]
 
-// Right: everybody stays, and who has no element brings what changes nothing.
+// Right: all lanes stay; a lane without an element brings a value that changes
+// nothing.
 // --8<-- [start:staying]
 extern "C" __global__ void sum_staying(const int* in, int* sum, int* least,
                                        int n) {

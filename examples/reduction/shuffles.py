@@ -4,69 +4,91 @@
 #     title: {en: "Sums from register to register", zh: "在寄存器之间求和"}
 #     requires: sm_75
 #     timeout_s: 120
+#     sizes: {n: [33554432, 16384, 1048576], turns: [4096, 4]}
 # ---
 
 # %% [markdown]
-# The sixth rung: warp shuffles in place of shared memory, what they save and what they do not.
+# The sixth rung: warp shuffles instead of shared memory, what they save and
+# what they do not. First as a whole program.
+
+# %% program
+import numpy as np
+import cudatut as ct
+
+count = 1 << 20
+x = ct.to_device(ct.rng(0).standard_normal(count, dtype="float32"))
+kernel = ct.Kernel("reduction/shuffle.cu", "reduce_shuffle")
+
+source, left = x, count
+while left > 1:
+    blocks = ct.cdiv(left, 2 * 256)  # two elements per thread
+    partial = ct.empty(blocks, "float32")
+    kernel(source, partial, left, grid=blocks, block=256)
+    source, left = partial, blocks
+
+ct.check(partial, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
 
 # %% setup
-import numpy as np
 from ladder import LADDER, Sum
-
-import cudatut as ct
 from cudatut import tool
 from cudatut.profiler import profile_launches
 
 gpu = ct.device()
 UNROLLED, SHUFFLE = LADDER["unrolled"], LADDER["shuffle"]
-profiled_n = 1 << 20  # what a profiler sees
-n, block = ct.size(1 << 25, 1 << 14, profiled=profiled_n), 256
+n = 33_554_432
+block = 256
 problem = Sum(n)
+
+# %% [markdown]
+# Tree and butterfly step by step, beside the same index arithmetic in NumPy.
 
 # %% lanes
 FILE = "reduction/shuffles.cu"
 values = np.arange(32, dtype="int32") + 1
-down, butterfly = (
-    ct.to_device(np.tile(values, 6)) for _ in range(2)
-)  # 5 steps, and the start
-ct.Kernel(FILE, "lanes")(
-    ct.to_device(values), down, butterfly, grid=1, block=32
-)
+# The start and five steps, 32 lanes each.
+down, butterfly = (ct.to_device(np.tile(values, 6)) for _ in range(2))
+lanes = ct.Kernel(FILE, "lanes")
+lanes(ct.to_device(values), down, butterfly, grid=1, block=32)
 
 lane, a, b = np.arange(32), [values], [values]
 for half in (16, 8, 4, 2, 1):
-    source = np.where(
-        lane + half < 32, lane + half, lane
-    )  # past the end: the lane itself
+    # Past the end: the lane itself.
+    source = np.where(lane + half < 32, lane + half, lane)
     a.append(a[-1] + a[-1][source])
     b.append(b[-1] + b[-1][lane ^ half])
 ct.check(down, np.concatenate(a), name="__shfl_down_sync, five steps")
 ct.check(butterfly, np.concatenate(b), name="__shfl_xor_sync, five steps")
-ct.facts(
+ct.table(
     "after five steps",
     {
-        "sum of 1 to 32": values.sum(),
-        "down: lanes that hold it": (a[-1] == values.sum()).sum(),
-        "down: lane 31 holds": a[-1][31],
-        "butterfly: lanes that hold it": (b[-1] == values.sum()).sum(),
+        name: {
+            "sum of 1 to 32": values.sum(),
+            "lanes that hold it": (last == values.sum()).sum(),
+            "lane 31 holds": last[31],
+        }
+        for name, last in (("tree", a[-1]), ("butterfly", b[-1]))
     },
+    corner="order",
 )
 
+# %% [markdown]
+# What a block does, counted before anything is timed.
+
 # %% predict
-# Counted in the machine code that nvcc 13.0 makes for sm_90: per warp, by the other warps at the
-# end, by warp 0 at the end.
+# Counted in the machine code that nvcc 13.0 makes for sm_90: per warp, by the
+# other warps at the end, by warp 0 at the end.
 CODE = {"unrolled": (42, 0, 62), "shuffle": (41, 3, 27)}
 BARRIERS = {"unrolled": 4, "shuffle": 1}
 SHUFFLES = {"unrolled": 0, "shuffle": 8 * 5 + 5}
 warps = block // 32
 SHARED = {
-    # every warp stores; three rounds by 4, 2 and 1 warps, then five by one: a load and a store each
+    # Every warp stores; three rounds by 4, 2 and 1 warps, then five by one: a
+    # load and a store each.
     "unrolled": warps + 2 * (4 + 2 + 1) + 2 * 5,
     "shuffle": warps + 1,  # one store per warp, one load by warp 0
 }
-issued = (
-    gpu.sm_count * 4 * gpu.clock_khz / 1e3
-)  # warp instructions per us: 4 schedulers per SM
+# Warp instructions per us: 4 schedulers per SM.
+issued = gpu.sm_count * 4 * gpu.clock_khz / 1e3
 blocks = ct.cdiv(n, 2 * block) + ct.cdiv(n, (2 * block) ** 2) + 1
 
 
@@ -76,27 +98,36 @@ def instructions(kernel):
     return warps * each + (warps - 1) * others + first
 
 
-for kernel in CODE:
-    ct.facts(
-        f"{kernel}: prediction, per block",
-        {
+ct.table(
+    "prediction, of one block",
+    {
+        kernel: {
             "barriers": BARRIERS[kernel],
-            "wavefronts of shared memory": SHARED[kernel],
+            "passes through shared memory": SHARED[kernel],
             "shuffles": SHUFFLES[kernel],
-            "warp instructions": instructions(kernel),
-            "time to issue, all blocks": (
-                blocks * instructions(kernel) / issued,
-                "us",
-            ),
-            "time of the bytes": (4 * n / ct.limits.bandwidth() / 1e3, "us"),
-        },
-    )
+            "instructions": instructions(kernel),
+        }
+        for kernel in CODE
+    },
+    corner="kernel",
+)
+ct.facts(
+    "limits of the time",
+    {
+        "time to issue, shuffle": (
+            blocks * instructions("shuffle") / issued,
+            "us",
+        ),
+        "time of the bytes": (4 * n / ct.limits.bandwidth() / 1e3, "us"),
+    },
+)
+
+# %% [markdown]
+# One warp alone, which sums, and sums the sums, four thousand times over.
 
 # %% three-ways
-turns, ways = (
-    ct.size(4096, 4),
-    {"shared memory": "SHARED", "shuffle": "SHUFFLE"},
-)
+turns = 4096
+ways = {"shared memory": "SHARED", "shuffle": "SHUFFLE"}
 if gpu.compute_capability >= (8, 0):
     ways["redux, integers only"] = "REDUX"
 cycles = {}
@@ -104,15 +135,32 @@ for name, by in ways.items():
     kernel = ct.Kernel(FILE, "sums_of_sums", defines={"BY": by})
     data, took = ct.to_device(np.ones(32, "int32")), ct.empty(1, "int64")
     kernel(data, took, 3, grid=1, block=32)
-    ct.check(
-        data, np.full(32, 32**3, "int32"), name=f"{name}: three sums of sums"
-    )
+    expected = np.full(32, 32**3, "int32")
+    ct.check(data, expected, name=f"{name}: three sums of sums")
     kernel(data, took, turns, grid=1, block=32)
     cycles[name] = int(took.get()[0]) / turns
 ct.facts(
     "the sum of one warp",
-    {name: (value, "cycles") for name, value in cycles.items()},
+    {
+        **{name: (value, "cycles") for name, value in cycles.items()},
+        "shared memory against shuffle": (
+            cycles["shared memory"] / cycles["shuffle"],
+            "times",
+        ),
+    },
 )
+
+# %% [markdown]
+# One launch of the rung, in the open.
+
+# %% launch
+shuffle = SHUFFLE.compile(BLOCK=256, ELEMENT="float")
+grid = ct.cdiv(n, 2 * 256)
+partial = ct.empty(grid, "float32")
+shuffle(problem.x, partial, n, grid=grid, block=256)
+
+# %% [markdown]
+# Right before fast, then the time.
 
 # %% check
 problem.check(UNROLLED)
@@ -148,133 +196,87 @@ ct.facts(
     },
 )
 
+# %% [markdown]
+# What the profiler counts.
+
 # %% counters
+PASSES = "l1tex__data_pipe_lsu_wavefronts_mem_shared"
+STALLED = "smsp__average_warps_issue_stalled"
 METRICS = [
     "smsp__inst_executed.sum",
-    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
-    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
-    "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
-    "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio",
-    "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",
+    f"{PASSES}_op_ld.sum",
+    f"{PASSES}_op_st.sum",
+    f"{PASSES}.sum",
+    f"{STALLED}_barrier_per_issue_active.ratio",
+    f"{STALLED}_long_scoreboard_per_issue_active.ratio",
 ]
-# Of the launches in the cell 'check': rung 5 sums in three of them, then rung 6 begins.
-runs = profile_launches(
+# The profiler runs this file again. The first launches are the three of the
+# program, then the one of the cell 'launch', then those of the check.
+launches = profile_launches(
     "reduction/shuffles",
-    kernel="regex:reduce_(unrolled|shuffle)",
+    kernel="regex:^reduce_(unrolled|shuffle)$",
     metrics=METRICS,
-    launches=4,
+    launches=5,
 )
-counters = {"unrolled": runs[0], "shuffle": runs[3]} if runs else {}
-
-# %% traffic
-for kernel, value in counters.items():
-    launched = profiled_n // (2 * block)
-    each = value[METRICS[0]] / launched
-    ct.facts(
-        f"{kernel}: per block",
-        {
-            "warp instructions, predicted": instructions(kernel),
-            "warp instructions, measured": each,
-            "wavefronts of loads and stores, predicted": SHARED[kernel],
-            "wavefronts of loads and stores, measured": (
-                value[METRICS[1]] + value[METRICS[2]]
-            )
+table = {}
+if launches:
+    profiled = {"unrolled": launches[4], "shuffle": launches[3]}
+    for kernel, value in profiled.items():
+        launched = (1 << 20) // (2 * block)
+        each = value[METRICS[0]] / launched
+        table[kernel] = {
+            "instructions": each,
+            "loads and stores": (value[METRICS[1]] + value[METRICS[2]])
             / launched,
-            "wavefronts, all of that pipe": value[METRICS[3]] / launched,
-            # Waiting warps per issued instruction, times instructions of a block.
-            "warps wait at barriers": (
-                round(each * value[METRICS[4]]),
-                "cycles",
-            ),
-            "warps wait for global memory": (
-                round(each * value[METRICS[5]]),
-                "cycles",
-            ),
+            "all of that pipe": value[METRICS[3]] / launched,
+            # Waiting warps per issued instruction, times the instructions of a
+            # block: cycles, summed over its warps.
+            "wait at barriers": round(each * value[METRICS[4]]),
+            "wait for global memory": round(each * value[METRICS[5]]),
+        }
+    ct.table(
+        "of one block",
+        table,
+        corner="kernel",
+        units={
+            "loads and stores": "passes",
+            "all of that pipe": "passes",
+            "wait at barriers": "cycles",
+            "wait for global memory": "cycles",
         },
     )
 
-# %% shuffle-claim
-SOURCE = "NVIDIA, CUDA Pro Tip: Do The Kepler Shuffle"
-ratio = cycles["shared memory"] / cycles["shuffle"]
-ct.claim(
-    id="reduction-shuffle-one-for-three",
-    source=SOURCE,
-    statement={
-        "en": "A shuffle is faster than shared memory, for it is one instruction in place of three "
-        "(write, synchronize, read). Here the sum of one warp, alone:",
-        "zh": "洗牌用一条指令代替三条（写、同步、读），所以比共享内存快。这里单独测一个线程束的求和：",
-    },
-    predicted="> 1",
-    measured=round(ratio, 2),
-    unit="times",
-    verdict="confirmed" if ratio > 1.02 else "refuted",
-)
-whole = before / after
-ct.claim(
-    id="reduction-shuffle-always-faster",
-    source=SOURCE,
-    statement={
-        "en": "A shuffle is always faster than a safe use of shared memory. Here the whole reduction:",
-        "zh": "洗牌总比安全地使用共享内存快。这里测整个规约：",
-    },
-    predicted="> 1",
-    measured=round(whole, 3),
-    unit="times",
-    verdict="confirmed"
-    if whole > 1.02
-    else "depends"
-    if whole > 0.98
-    else "refuted",
-)
+# %% [markdown]
+# The mask: all lanes stay, or lanes that have left are asked.
 
 # %% staying
 length = 20
 fives = ct.to_device(np.full(length, 5, "int32"))
 total, least = ct.empty(1, "int32"), ct.empty(1, "int32")
-ct.Kernel(FILE, "sum_staying")(fives, total, least, length, grid=1, block=32)
-ct.check(
-    total,
-    np.array([5 * length], "int32"),
-    name="sum of 20 fives, all lanes stay",
-)
-ct.check(
-    least, np.array([5], "int32"), name="least of 20 fives, all lanes stay"
-)
+staying = ct.Kernel(FILE, "sum_staying")
+staying(fives, total, least, length, grid=1, block=32)
+ct.check(total, np.array([100], "int32"), name="sum of 20 fives")
+ct.check(least, np.array([5], "int32"), name="least of 20 fives")
 
 # %% leaving
 # Undefined behavior: nothing for a sanitizer, which would rightly complain.
 leaving = ct.Kernel(FILE, "sum_leaving")
 if not tool.running():
     leaving(fives, total, least, length, grid=1, block=32)
-left_total, left_least = int(total.get()[0]), int(least.get()[0])
-ct.facts(
+ct.table(
     "20 fives, 12 lanes gone, __activemask in every step",
     {
-        "sum, right": 5 * length,
-        "sum, measured": left_total,
-        "least, right": 5,
-        "least, measured": left_least,
+        "sum": {"right": 5 * length, "measured": int(total.get()[0])},
+        "least": {"right": 5, "measured": int(least.get()[0])},
     },
 )
 
-# %% activemask-claim
-ct.claim(
-    id="reduction-activemask",
-    source="Learn CUDA Programming, notes: warplevelPrimitiveReduction",
-    statement={
-        "en": "__activemask() as the mask of every step makes the shuffles right for whichever lanes are there. "
-        "Sum and minimum of 20 fives:",
-        "zh": "每一步都用 __activemask() 作掩码，不论剩下哪些线程，洗牌都正确。20 个 5 的和与最小值：",
-    },
-    predicted=f"{5 * length}, 5",
-    measured=f"{left_total}, {left_least}",
-    verdict="confirmed"
-    if (left_total, left_least) == (5 * length, 5)
-    else "refuted",
-)
+# %% [markdown]
+# A block that is no multiple of 32.
 
 # %% ragged-block
-# 48 threads: a warp and a half. BLOCK / 32 is 1, so the second warp has no place to leave its sum.
+# 48 threads: a warp and a half. BLOCK / 32 is 1, so the second warp has no
+# place to leave its sum.
 child = ct.isolated("""
 import numpy as np
 import cudatut as ct

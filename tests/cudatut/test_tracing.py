@@ -210,7 +210,7 @@ class Cupti:
 
 @pytest.fixture
 def gpu(monkeypatch):
-    monkeypatch.setattr(doctor, "why_no_gpu", lambda: None)
+    monkeypatch.setattr(doctor, "has_driver", lambda: True)
     monkeypatch.setattr(tracing, "_cupti", Cupti)
     monkeypatch.setattr(sys, "argv", list(sys.argv))
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -269,6 +269,7 @@ def test_without_cupti_it_says_what_to_install(monkeypatch):
 
 
 def test_without_a_gpu(tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor, "has_driver", lambda: False)
     monkeypatch.setattr(doctor, "why_no_gpu", lambda: "no NVIDIA driver")
     with pytest.raises(NoGpuError, match="nothing to trace here: no NVIDIA driver"):
         tracing.run(tmp_path / "my.py")

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import cudatut
-from cudatut import ToolMissing, timing, vendor
+from cudatut import ToolMissing, doctor, schema, timing, tool, vendor
 from cudatut.nvcc import find_nvcc
+from cudatut.results import Benchmark, Row
 
 
 def test_the_wrapper_of_cub_compiles(tmp_path):

@@ -168,7 +168,7 @@ def test_resources_profile_sanitizer_facts():
     for words in (
         "Registers per thread 16",
         "Shared memory per block 1,024 B",
-        "Spilled to local memory none",
+        "Local memory per thread none",
         "Occupancy (theoretical) 75%",
         "Threads per block 256",
         "dram__bytes.sum 805 Mbyte",
