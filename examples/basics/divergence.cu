@@ -1,34 +1,40 @@
-// Divergence: what the compiler predicates, what really branches, and what a warp then executes.
+// Divergence: what the compiler predicates, what branches, and what a warp
+// runs.
 //
-//   short_if, long_if, nested_if, loop_if   four shapes of `if`, for the machine code
-//   trips      a loop whose trip count differs from lane to lane
-//   ways       eight sides of equal length, chosen by the data
-//   hoisted    the same with the side chosen by selects
+//   short_if, long_if, nested_if, loop_if   four shapes of `if`
+//   trips      a loop whose number of turns differs from lane to lane
+//   ways       eight sides of equal length; the data choose the side, and
+//              `order` which element a thread takes
+//   hoisted    the same, with the side chosen by selects
 //   locked     32 lanes of one warp take one lock, one after another
 #define WAYS 8
 
 // --8<-- [start:ifs]
-extern "C" __global__ void short_if(const float* __restrict__ x, float* __restrict__ out, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+extern "C" __global__ void short_if(const float* __restrict__ x,
+                                    float* __restrict__ out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   float v = x[i];
   if (v < 0.0f) v = 0.01f * v;  // one instruction to skip
   out[i] = v;
 }
 
-extern "C" __global__ void long_if(const float* __restrict__ x, float* __restrict__ out, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+extern "C" __global__ void long_if(const float* __restrict__ x,
+                                   float* __restrict__ out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   float v = x[i];
   if (v < 0.0f) {
 #pragma unroll
-    for (int j = 0; j < 32; ++j) v = fmaf(v, v, -0.5f);  // 32 instructions to skip
+    for (int j = 0; j < 32; ++j)
+      v = fmaf(v, v, -0.5f);  // 32 instructions to skip
   }
   out[i] = v;
 }
 
-extern "C" __global__ void nested_if(const float* __restrict__ x, float* __restrict__ out, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+extern "C" __global__ void nested_if(const float* __restrict__ x,
+                                     float* __restrict__ out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   float v = x[i];
   if (v < 0.0f) {
@@ -40,20 +46,22 @@ extern "C" __global__ void nested_if(const float* __restrict__ x, float* __restr
   out[i] = v;
 }
 
-extern "C" __global__ void loop_if(const float* __restrict__ x, float* __restrict__ out, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+extern "C" __global__ void loop_if(const float* __restrict__ x,
+                                   float* __restrict__ out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   float v = x[i];
 #pragma unroll 1
-  while (v < 1.0f) v = fmaf(v, 0.5f, 0.75f);  // nobody knows how often
+  while (v < 1.0f) v = fmaf(v, 0.5f, 0.75f);  // how often depends on v
   out[i] = v;
 }
 // --8<-- [end:ifs]
 
 // --8<-- [start:trips]
-extern "C" __global__ void trips(const float* __restrict__ x, const int* __restrict__ count,
+extern "C" __global__ void trips(const float* __restrict__ x,
+                                 const int* __restrict__ count,
                                  float* __restrict__ out, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   float v = x[i];
   int left = count[i];  // at least 1
@@ -72,13 +80,14 @@ __device__ __forceinline__ float side(float v, float a, int steps) {
   return v;
 }
 
-// order: which element each thread takes; way: the side that the element goes to.
-extern "C" __global__ void ways(const float* __restrict__ x, const int* __restrict__ way,
-                                const int* __restrict__ order, float* __restrict__ out, int n,
-                                int steps) {
-  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+// order: the element that each thread takes; way: the side of an element.
+extern "C" __global__ void ways(const float* __restrict__ x,
+                                const int* __restrict__ way,
+                                const int* __restrict__ order,
+                                float* __restrict__ out, int n, int steps) {
+  int t = blockIdx.x * blockDim.x + threadIdx.x;
   if (t >= n) return;
-  const int i = order[t];
+  int i = order[t];
   float v = x[i];
   switch (way[i]) {
     case 0:
@@ -111,25 +120,30 @@ extern "C" __global__ void ways(const float* __restrict__ x, const int* __restri
 // --8<-- [end:ways]
 
 // --8<-- [start:hoisted]
-// The sides differ in one number only: choose that, and share the loop.
-extern "C" __global__ void hoisted(const float* __restrict__ x, const int* __restrict__ way,
+// The sides differ in one number only: choose it, and share the loop.
+extern "C" __global__ void hoisted(const float* __restrict__ x,
+                                   const int* __restrict__ way,
                                    float* __restrict__ out, int n, int steps) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
-  const int chosen = way[i];
-  const float factor[WAYS] = {0.991f, 0.992f, 0.993f, 0.994f, 0.995f, 0.996f, 0.997f, 0.998f};
+  int chosen = way[i];
+  const float factor[WAYS] = {0.991f, 0.992f, 0.993f, 0.994f,
+                              0.995f, 0.996f, 0.997f, 0.998f};
   float a = factor[WAYS - 1];
 #pragma unroll
-  for (int w = 0; w < WAYS - 1; ++w) a = chosen == w ? factor[w] : a;  // selects, no branch
+  for (int w = 0; w < WAYS - 1; ++w)
+    a = chosen == w ? factor[w] : a;  // selects, no branch
   out[i] = side(x[i], a, steps);
 }
 // --8<-- [end:hoisted]
 
 // --8<-- [start:locked]
-// 32 lanes, one lock. Who loses spins, here for `patience` cycles at most. Then every lane asks who
-// is here; in the source, no `if` stands between the lanes and that question.
-extern "C" __global__ void locked(int* lock, volatile int* sum, unsigned* __restrict__ happens,
-                                  unsigned* __restrict__ joined, long long patience) {
+// 32 lanes, one lock. A lane without the lock spins, for `patience` cycles at
+// most. Then every lane asks which lanes are here.
+extern "C" __global__ void locked(int* lock, volatile int* sum,
+                                  unsigned* __restrict__ happens,
+                                  unsigned* __restrict__ joined,
+                                  long long patience) {
   const long long begin = clock64();
   while (atomicCAS(lock, 0, 1) != 0) {
     if (clock64() - begin > patience) return;
@@ -138,7 +152,7 @@ extern "C" __global__ void locked(int* lock, volatile int* sum, unsigned* __rest
   *sum = *sum + 1;  // no atomic: the lock protects it
   __threadfence();
   atomicExch(lock, 0);
-  happens[threadIdx.x] = __activemask();  // the lanes that happen to run this together
+  happens[threadIdx.x] = __activemask();  // lanes that happen to be here
   __syncwarp();                           // all lanes of the warp come together
   joined[threadIdx.x] = __activemask();
 }

@@ -174,9 +174,10 @@ depth = 512
 most = 64  # blocks side by side
 
 
-def stamps(kernel, wide, high):
+def stamps(name, wide, high):
     """Cycles since the first stamp of each block, [block, tile, event], from
     one launch of wide x high blocks."""
+    kernel = stamped[name]
     problem = Gemm(128 * high, 128 * wide, depth)
     out = ct.to_device(np.zeros((wide * high, count, 4), "uint32"))
     for _ in range(2):  # the first launch brings A and B into the L2 cache
@@ -193,7 +194,7 @@ def stamps(kernel, wide, high):
             grid=(wide, high),
             block=256,
         )
-    problem.compare(f"{kernel.name}, {wide * high} blocks")
+    problem.compare(f"{name}, {wide * high} blocks")
     raw = out.get()
     # The clock's lower half may wrap around.
     return (raw - raw[:, :1, :1]).astype("int32")
@@ -210,11 +211,8 @@ def medians(at):
 
 wide = min(most, math.isqrt(gpu.sm_count))
 high = min(2 * most, gpu.sm_count // wide)
-alone = {name: stamps(kernel, wide, high) for name, kernel in stamped.items()}
-together = {
-    name: medians(stamps(kernel, wide, 2 * high))
-    for name, kernel in stamped.items()
-}
+alone = {name: stamps(name, wide, high) for name in stamped}
+together = {name: medians(stamps(name, wide, 2 * high)) for name in stamped}
 
 # %% alone
 table = {}
@@ -538,7 +536,7 @@ for name in FACTORS if counters else ():
     for what, value in column.items():
         table.setdefault(what, {})[name] = value
 if table:
-    ct.table(f"against {base}", table, corner="counted")
+    ct.table("the four combinations", table, corner="against the first")
 
 # %% [markdown]
 # How many tiles must be on their way? As many as fit into the time between

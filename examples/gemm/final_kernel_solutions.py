@@ -4,100 +4,134 @@
 #     title: {en: "The final kernel: solutions", zh: "最终的 kernel：参考答案"}
 #     requires: sm_80
 #     timeout_s: 120
+#     sizes: {side: [2048, 128], DEPTH: [2048, 64]}
 # ---
 
 # %% [markdown]
-# The order of the FMAs within a depth; and the two numbers that the cost model knows about a configuration, measured.
+# The order of the FMAs within a depth.
 
-# %% setup
-from dataclasses import replace
-from statistics import median
-
+# %% given-1
 import loops
 import numpy as np
 import sgemm
+from cudatut import paths
 
-import cudatut as ct
-from cudatut import paths, tool
-from cudatut.timing import time_hidden
-from cudatut.tuning import compile_ahead
+CONFIG = sgemm.CONFIGS[0]  # 64 x 128, 8 x 8 results per thread
+SOURCE = paths.resolve_source("gemm/final.cu").read_text(encoding="utf-8")
 
-SMS = ct.device().sm_count
-CONFIG = sgemm.CONFIGS[0]
+
+def keeping(kernel):
+    """Share of the main loop's FMAs that keep a word for the next one."""
+    fmas = CONFIG.bk * CONFIG.tm * CONFIG.tn
+    turn = loops.main_turn(loops.disassemble(kernel), fmas)
+    texts = [i.text for i, _ in turn if i.op == "FFMA"]
+    return sum(".reuse" in text for text in texts) / len(texts)
+
 
 # %% solution-1
-SOURCE = (paths.examples_dir() / "gemm/final.cu").read_text(encoding="utf-8")
-ALWAYS_DOWN = SOURCE.replace(
-    "const int i = j % 2 ? TM - 1 - step : step;", "const int i = step;"
-)
-name = CONFIG.name(4, False, False)
-kernels = {
-    "down and up": sgemm.kernel(name),
-    "always down": ct.Kernel(ALWAYS_DOWN, name),
-}
-side = ct.size(2048, 128)
+def always_down(source):
+    """final.cu with one line of `multiply` changed."""
+    return source.replace(
+        "const int i = j % 2 ? TM - 1 - step : step;", "const int i = step;"
+    )
+
+
+# %% check-1
+import cudatut as ct
+
+matrices = ct.rng(0).random((2, 128, 128), dtype="float32") - np.float32(0.5)
+a, b = (ct.to_device(matrix) for matrix in matrices)
+out, share = {}, {}
+for name, source in (("final", SOURCE), ("mine", always_down(SOURCE))):
+    out[name] = ct.empty((128, 128), "float32")
+    run = sgemm.prepare(a, b, out[name], config=CONFIG, splits=1, source=source)
+    run()
+    share[name] = keeping(run.kernel)
+ct.check(out["mine"], out["final"].get(), name="the same bits", rtol=0, atol=0)
+fewer = int(share["mine"] < share["final"] - 0.05)
+ct.check([fewer], [1], name="fewer FMAs keep a word")
+
+# %% [markdown]
+# What it costs.
+
+# %% bench-1
+side = 2048
 left, right = (
     ct.to_device(
         ct.rng(i).random((side, side), dtype="float32") - np.float32(0.5)
     )
     for i in (0, 1)
 )
-tiles = (side // CONFIG.bm) * (side // CONFIG.bn)
-unused = ct.empty(4, "float32"), ct.to_device(np.zeros(4, "uint32"))
-out = {label: ct.empty((side, side), "float32") for label in kernels}
-
-
-def runner(label):
-    """A callable: C by whole tiles."""
-    return lambda: kernels[label](
-        side, side, side, 1.0, left, side, right, side, 0.0, out[label], side,
-        tiles, 1, ct.cdiv(side, CONFIG.bk) * CONFIG.bk, *unused,
-        grid=tiles, block=CONFIG.threads, shared=CONFIG.shared(False, False),
-    )  # fmt: skip
-
-
-runs = {label: runner(label) for label in kernels}
-for run in runs.values():
-    run()
-# Each result adds the same products in the same order: the same bits.
-ct.check(
-    out["always down"],
-    out["down and up"].get(),
-    name="always down",
-    rtol=0,
-    atol=0,
+c = ct.empty((side, side), "float32")
+variants = {"down and up": SOURCE, "always down": always_down(SOURCE)}
+runs = {
+    name: sgemm.prepare(left, right, c, config=CONFIG, splits=1, source=source)
+    for name, source in variants.items()
+}
+rates = ct.bench(runs, flops=2 * side**3, name=f"n = {side}", rounds=15)
+ct.table(
+    "order of the FMAs",
+    {
+        name: {"keep a word": 100 * kept, "rate": rates[name].value}
+        for name, kept in zip(runs, (share["final"], share["mine"]))
+    },
+    corner="order",
+    units={"keep a word": "%", "rate": "TFLOP/s"},
 )
-rows = {}
-for label, kernel in {} if tool.running() else kernels.items():
-    turn = loops.main_turn(
-        loops.disassemble(kernel), CONFIG.bk * CONFIG.tm * CONFIG.tn
-    )
-    fmas = [i for i, _ in turn if i.op == "FFMA"]
-    rows |= {
-        f"{label}: FFMA with .reuse": (
-            100 * sum(".reuse" in i.text for i in fmas) / len(fmas),
-            "%",
-        ),
-        f"{label}: FFMA": (100 * loops.share(turn), "%"),
-    }
-ct.facts("machine code", rows)
-bench = ct.bench(runs, flops=2 * side**3, name=f"n = {side}", rounds=15)
+
+# %% [markdown]
+# The two numbers that the cost model knows about a configuration.
+
+# %% given-2
+import sgemm
+import cudatut as ct
+
+SMS = ct.device().sm_count
+
 
 # %% solution-2
-DEPTH = ct.size(2048, 64)
+def share_of_limit(cycles, blocks, depth, config):
+    """Share of its FMA limit that an SM with so many blocks reaches."""
+    work = config.bm * config.bn * depth / 128  # cycles, all lanes busy
+    start_and_end = 1500 + config.bm * config.bn * 4 / 32
+    return blocks * work / (cycles - start_and_end)
+
+
+# %% check-2
+import cudatut as ct
+
+for config in sgemm.CONFIGS:
+    for blocks, share in ((1, config.alone), (config.blocks, config.rate)):
+        cycles = sgemm.span(config, blocks * SMS, 2048, SMS)
+        got = share_of_limit(cycles, blocks, 2048, config)
+        name = f"{config.bm} x {config.bn}, blocks = {blocks}"
+        ct.check([got], [share], name=name, rtol=1e-9)
+
+# %% [markdown]
+# Measured on this GPU: one row of tiles, with one block or with all blocks on
+# each SM. Then what the model chooses with these numbers.
+
+# %% measure-2
+from dataclasses import replace
+from statistics import median
+
+import numpy as np
+
+from cudatut import tool
+from cudatut.timing import time_hidden
+from cudatut.tuning import compile_ahead
+
+DEPTH = 2048
+watched = tool.running()
 compile_ahead(
-    [
-        ("gemm/final.cu", config.name(4, False, False))
-        for config in sgemm.CONFIGS
-    ]
+    [("gemm/final.cu", one.name(4, False, False)) for one in sgemm.CONFIGS]
 )
-once = (lambda run: 1.0) if tool.running() else time_hidden
 clock = ct.attributes()["CLOCK_RATE"] / 1e3  # cycles per microsecond
 measured, rows = {}, {}
-for config in sgemm.CONFIGS if ct.size(1, 0) else sgemm.CONFIGS[-1:]:
-    took = {}
+for config in sgemm.CONFIGS[-1:] if watched else sgemm.CONFIGS:
+    shares = []
     for blocks in (1, config.blocks):  # on each SM
-        n = config.bn * blocks * ct.size(SMS, 1)
+        n = config.bn * blocks * (1 if watched else SMS)
         a, b = (
             ct.to_device(ct.rng(2).random(shape, dtype="float32"))
             for shape in ((config.bm, DEPTH), (DEPTH, n))
@@ -105,55 +139,50 @@ for config in sgemm.CONFIGS if ct.size(1, 0) else sgemm.CONFIGS[-1:]:
         c = ct.empty((config.bm, n), "float32")
         run = sgemm.prepare(a, b, c, config=config, splits=1)
         run()
-        expected = a.get().astype("float64") @ b.get()[:, :64].astype("float64")
-        ct.check(
-            c.get()[:, :64],
-            expected,
-            name=f"{config.bm} x {config.bn}, {blocks}",
-            rtol=1e-4,
-        )
-        took[blocks] = median(once(run) for _ in range(11))
-    work = (
-        config.bm * config.bn * DEPTH / 128
-    )  # cycles of an SM whose lanes are all busy
-    overhead = 1500 + config.bm * config.bn * 4 / 32  # as in `span`
-    alone, rate = (
-        blocks * work / max(took[blocks] * clock - overhead, 1.0)
-        for blocks in (1, config.blocks)
-    )
-    measured[config] = replace(config, rate=rate, alone=alone)
-    label = f"{config.bm} x {config.bn}"
-    rows |= {
-        f"{label}: rate, in sgemm.py": config.rate,
-        f"{label}: rate, measured": rate,
-        f"{label}: alone, in sgemm.py": config.alone,
-        f"{label}: alone, measured": alone,
-    }
-ct.facts("share of the FMA units' cycles", rows)
+        expected = a.get().astype("float64") @ b.get()[:, :64]
+        name = f"{config.bm} x {config.bn}, blocks = {blocks}"
+        ct.check(c.get()[:, :64], expected, name=name, rtol=1e-4)
+        if watched:
+            continue
+        took = median(time_hidden(run) for _ in range(11))
+        shares.append(share_of_limit(took * clock, blocks, DEPTH, config))
+    if not watched:
+        alone, rate = shares
+        measured[config] = replace(config, rate=rate, alone=alone)
+        rows[f"{config.bm} x {config.bn}"] = {
+            "rate, in sgemm.py": config.rate,
+            "rate, measured": rate,
+            "alone, in sgemm.py": config.alone,
+            "alone, measured": alone,
+        }
+if rows:
+    ct.table("share of the FMA limit", rows, corner="tile")
 
 # %% choices
 SIZES = (300, 500, 700, 1000, 1500, 2000, 3000, 4000)
 
 
 def choice(n, configs):
-    """The plan of least cost for a square product, if these are the configurations."""
+    """The plan of least cost for a square product with these configurations:
+    its tile, and the blocks on each of the last tiles."""
     kept, sgemm.CONFIGS = sgemm.CONFIGS, configs
     try:
         plans = sgemm.plans(n, n, n, SMS)
-        return min(plans, key=lambda plan: sgemm.cost(plan, n, n, n, SMS))
+        plan = min(plans, key=lambda plan: sgemm.cost(plan, n, n, n, SMS))
     finally:
         sgemm.CONFIGS = kept
-
-
-def told(plan):
     return f"{plan.config.bm} x {plan.config.bn}, {plan.splits}"
 
 
 own = tuple(measured.get(config, config) for config in sgemm.CONFIGS)
-ct.facts(
-    "tile, and blocks on each of the last tiles: as it is / as measured",
+ct.table(
+    "tile, and blocks on each of the last tiles",
     {
-        f"n = {n}": f"{told(choice(n, sgemm.CONFIGS))} / {told(choice(n, own))}"
+        n: {
+            "as it is": choice(n, sgemm.CONFIGS),
+            "as measured": choice(n, own),
+        }
         for n in SIZES
     },
+    corner="n",
 )

@@ -4,24 +4,21 @@
 #     title: {en: "Tile quantization: solutions", zh: "分块量化：参考答案"}
 #     requires: sm_80
 #     timeout_s: 120
+#     sizes:
+#       side: [2176, 200]
+#       depth: [2048, 64]
 # ---
 
 # %% [markdown]
 # The schedule of stream-K on paper, and a tile chosen for its waves alone.
 
-# %% setup
+# %% given-1
 import numpy as np
-import sgemm
-
-import cudatut as ct
-from cudatut import tool
-
-SMS = ct.device().sm_count
 
 
 # %% solution-1
 def schedule(tiles, steps, blocks):
-    """Of every block its pieces: (tile, first step, end), in the order in which it computes them."""
+    """For each block its pieces: (tile, first step, end), in order."""
     total, pieces = tiles * steps, []
     for block in range(blocks):
         at, end = total * block // blocks, total * (block + 1) // blocks
@@ -34,98 +31,107 @@ def schedule(tiles, steps, blocks):
     return pieces
 
 
+# %% check-1
+import cudatut as ct
+
 for tiles, steps, blocks in (
     (9, 4, 4),
-    (143, 256, SMS),
+    (143, 256, 132),
     (1, 1000, 7),
     (5, 1, 5),
 ):
     plan = schedule(tiles, steps, blocks)
-    covered = np.zeros((tiles, steps))
-    for tile, first, last in (piece for pieces in plan for piece in pieces):
-        covered[tile, first:last] += 1
     name = f"{tiles} tiles x {steps} steps, {blocks} blocks"
-    ct.check(
-        covered, np.ones_like(covered), name=f"{name}: every step once", rtol=0
-    )
-    work = np.array(
-        [sum(last - first for _, first, last in pieces) for pieces in plan]
-    )
-    ct.check(
-        work,
-        np.full(blocks, tiles * steps / blocks),
-        name=f"{name}: equal",
-        rtol=0,
-        atol=1,
-    )
-    # Of a block's pieces only the first can begin inside a tile: one partial result at most.
-    inside = np.array(
-        [sum(first > 0 for _, first, _ in pieces[1:]) for pieces in plan]
-    )
-    ct.check(
-        inside, np.zeros(blocks), name=f"{name}: one partial result", rtol=0
-    )
+    covered = np.zeros((tiles, steps))
+    for pieces in plan:
+        for tile, first, last in pieces:
+            covered[tile, first:last] += 1
+    once = np.ones_like(covered)
+    ct.check(covered, once, name=f"{name}, every step once", rtol=0)
+    work = [sum(last - first for _, first, last in mine) for mine in plan]
+    mean = np.full(blocks, tiles * steps / blocks)
+    ct.check(np.array(work), mean, name=f"{name}, equal", rtol=0, atol=1)
+    # A piece that does not begin at step 0 is a partial result.
+    partial = [sum(first > 0 for _, first, _ in mine) for mine in plan]
+    ct.check(max(max(partial), 1), 1, name=f"{name}, one partial result")
+
+# %% given-2
+import sgemm
+
+SMS = 132  # of an H100
+BIG = sgemm.Config(128, 256, 16, 8, 16, 4, 1, rate=0.9)
+TILES = (*sgemm.CONFIGS, BIG)
+
 
 # %% solution-2
-m = n = ct.size(2176, 200)
-k = ct.size(2048, 64)
+def busy(tile, m, n):
+    """Work of the busiest SM: results of C / the rate of a full wave."""
+    tiles = -(-m // tile.bm) * -(-n // tile.bn)
+    return -(-tiles // SMS) * tile.bm * tile.bn / tile.rate
 
 
-def busy(config):
-    """Work of the busiest SM, in results of C, divided by how fast this tile is in a full wave."""
-    tiles = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn)
-    return ct.cdiv(tiles, SMS) * config.bm * config.bn / config.rate
+# %% check-2
+import cudatut as ct
+
+for m, n in ((2176, 2176), (1, 1), (1408, 3328)):
+    for tile in TILES:
+        tiles = ct.cdiv(m, tile.bm) * ct.cdiv(n, tile.bn)
+        most = ct.cdiv(tiles, SMS) * tile.bm * tile.bn
+        name = f"{m} x {n}, {tile.bm} x {tile.bn}, work of the busiest SM"
+        ct.check(busy(tile, m, n), most / tile.rate, name=name, rtol=1e-6)
+
+# %% [markdown]
+# The same list, measured.
+
+# %% bench-2
+import numpy as np
+
+side = 2176
+depth = 2048
+SMS = ct.device().sm_count
 
 
-def label(config):
-    return f"{config.bm} x {config.bn}, {config.tm} x {config.tn}"
+def label(tile):
+    return f"{tile.bm} x {tile.bn}, {tile.tm} x {tile.tn}"
 
 
-BIG = sgemm.Config(128, 256, 16, 8, 16, 4, 1, rate=0.9, alone=0.9)
-ranked = sorted((*sgemm.CONFIGS, BIG), key=busy)
+ranked = sorted(TILES, key=lambda tile: busy(tile, side, side))
 ct.facts(
-    "work of the busiest SM", {label(config): busy(config) for config in ranked}
+    "work of the busiest SM",
+    {label(tile): busy(tile, side, side) for tile in ranked},
 )
 rng = ct.rng(0)
 host_a, host_b = (
-    rng.random(s, dtype="float32") - np.float32(0.5) for s in ((m, k), (k, n))
+    rng.random(s, dtype="float32") - np.float32(0.5)
+    for s in ((side, depth), (depth, side))
 )
-a, b, c = (
-    ct.to_device(host_a),
-    ct.to_device(host_b),
-    ct.empty((m, n), "float32"),
-)
-rows, runs = np.array([0, m // 2, m - 1]), {}
+a, b = ct.to_device(host_a), ct.to_device(host_b)
+c = ct.empty((side, side), "float32")
+rows, runs = np.array([0, side // 2, side - 1]), {}
 expected = host_a[rows].astype("float64") @ host_b
-for config in ranked:
-    runs[label(config)] = sgemm.launcher(
-        m, n, k, 1.0, a, k, b, n, 0.0, c, n, config=config, splits=1
-    )
+arguments = side, side, depth, 1.0, a, depth, b, side, 0.0, c, side
+for tile in ranked:
+    run = sgemm.launcher(*arguments, config=tile, splits=1)
     ct.poison(c)
-    runs[label(config)]()
-    ct.check(c.get()[rows], expected, name=label(config), rtol=1e-4)
+    run()
+    ct.check(c.get()[rows], expected, name=label(tile), rtol=1e-4)
+    runs[label(tile)] = run
 found = ct.bench(
     {**runs, "cuBLAS": ct.vendor.gemm(a, b, c)},
-    flops=2 * m * n * k,
-    name=f"{m} x {n} x {k}, in the order of the prediction",
+    flops=2 * side * side * depth,
+    name=f"{side} x {side} x {depth}, in the order of the prediction",
     rounds=12,
 )
-
-# %% verdict
-if not tool.running():
-    order = sorted(runs, key=lambda name: found[name].median_us)
-    first, best = label(ranked[0]), order[0]
-    ct.facts(
-        "chosen and fastest",
-        {
-            "chosen for its waves": first,
-            "fastest": best,
-            "place of the chosen": order.index(first) + 1,
-            "chosen / fastest, time": found[first].median_us
-            / found[best].median_us,
-            "last of the prediction / fastest, time": found[
-                label(ranked[-1])
-            ].median_us
-            / found[best].median_us,
-        },
-    )
+us = {name: found[name].median_us for name in runs}
+order = sorted(us, key=us.get)
+first, last = label(ranked[0]), label(ranked[-1])
+ct.facts(
+    "chosen and fastest",
+    {
+        "chosen for its waves": first,
+        "fastest": order[0],
+        "place of the chosen": order.index(first) + 1,
+        "time, chosen / fastest": us[first] / us[order[0]],
+        "time, last of the list / fastest": us[last] / us[order[0]],
+    },
+)

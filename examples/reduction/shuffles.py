@@ -267,7 +267,7 @@ ct.table(
     "20 fives, 12 lanes gone, __activemask in every step",
     {
         "sum": {"right": 5 * length, "measured": int(total.get()[0])},
-        "least": {"right": 5, "measured": int(least.get()[0])},
+        "minimum": {"right": 5, "measured": int(least.get()[0])},
     },
 )
 
