@@ -1,42 +1,142 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "What really branches", zh: "哪些 if 真的会分支"}
+#     title: {en: "Divergence", zh: "分支发散"}
 #     requires: sm_75
 #     timeout_s: 180
+#     sizes:
+#       n: [500000, 40000]
 # ---
 
-# %% [markdown]
-# Some branches are no branches in the machine code; the others cost the sum of the paths that a warp takes.
+# %% [markdown] about
+# A switch with eight sides of equal length; the data choose the side. The program
+# counts how many different sides the lanes of a warp take.
 
-# %% setup
-import re
-
+# %% program
 import numpy as np
-from machine_code import executed, sass
 
 import cudatut as ct
 
-FILE = "basics/divergence.cu"
-block = 256
-rng = ct.rng(0)
+source = """
+#define SIDE(a) \\
+  for (int j = 0; j < steps; ++j) v = fmaf(a, v, 0.001f)
 
-# %% trips-check
-# In the file this launch comes first: the profiler runs it again, and need not go further.
-trips = ct.Kernel(FILE, "trips")
-length = 1_000_192  # whole warps and whole blocks
-count_host = rng.integers(1, 65, length, dtype="int32")
-start_host = rng.random(length, dtype="float32")
-start, count, out = ct.to_device(start_host), ct.to_device(count_host), ct.empty(length, "float32")
-power = np.float64(np.float32(0.999)) ** count_host
-b = np.float64(np.float32(0.001))
-expected = power * start_host + b * (1 - power) / (1 - np.float64(np.float32(0.999)))
-for m in (length, 1, 31, 33):
+__global__ void ways(const float* __restrict__ x,
+                     const int* __restrict__ way,
+                     float* __restrict__ out, int n, int steps) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float v = x[i];
+  switch (way[i]) {
+    case 0: SIDE(0.991f); break;
+    case 1: SIDE(0.992f); break;
+    case 2: SIDE(0.993f); break;
+    case 3: SIDE(0.994f); break;
+    case 4: SIDE(0.995f); break;
+    case 5: SIDE(0.996f); break;
+    case 6: SIDE(0.997f); break;
+    default: SIDE(0.998f);
+  }
+  out[i] = v;
+}
+"""
+kernel = ct.Kernel(source, "ways")
+
+n = 500_000
+steps, block = 2048, 256
+thread = np.arange(n)
+SIDES = {  # name: the side that each thread takes
+    "all the same": 0 * thread,
+    "two in turn": thread % 2,
+    "eight in turn": thread % 8,
+    "random": ct.rng(0).integers(0, 8, n),
+    "runs of 8": thread // 8 % 8,
+    "runs of 32": thread // 32 % 8,
+}
+x_host = ct.rng(1).random(n, dtype="float32")
+x, out = ct.to_device(x_host), ct.empty(n, "float32")
+factor = np.float32(0.991 + 0.001 * np.arange(8)).astype("float64")
+
+
+def after(way):
+    """What `steps` times v = a * v + 0.001 makes of x, in closed form."""
+    power = (factor**steps)[way]
+    return power * x_host + 0.001 * (1 - power) / (1 - factor[way])
+
+
+def sides_of(way):
+    """How many different sides a warp takes, on average."""
+    rows = np.sort(way.reshape(-1, 32), axis=1)
+    return float((1 + (np.diff(rows, axis=1) != 0).sum(axis=1)).mean())
+
+
+print("               sides per warp")
+ways = {}
+for name, way in SIDES.items():
+    ways[name] = ct.to_device(way.astype("int32"))
+    grid = ct.cdiv(n, block)
+    kernel(x, ways[name], out, n, steps, grid=grid, block=block)
+    assert np.allclose(out.get(), after(way), rtol=1e-4)
+    print(f"{name:13s}  {sides_of(way):14.2f}")
+
+# %% [markdown] about-hoisted
+# The same results from one loop: the sides differ in one number only, and the
+# kernel chooses the number.
+
+# %% check-sides
+FILE = "basics/divergence.cu"
+hoisted = ct.Kernel(FILE, "hoisted")
+
+
+def run(name, m=n):
+    grid = ct.cdiv(m, block)
+    kernel(x, ways[name], out, m, steps, grid=grid, block=block)
+
+
+def run_hoisted(m=n):
+    grid = ct.cdiv(m, block)
+    hoisted(x, ways["random"], out, m, steps, grid=grid, block=block)
+
+
+for m in (1, 31, 33, 1000, n):
+    for name, way in SIDES.items():
+        ct.poison(out)
+        run(name, m)
+        wanted = after(way)[:m]
+        ct.check(out[:m], wanted, name=f"{name}, n = {m}", rtol=1e-4)
     ct.poison(out)
-    trips(start, count, out, m, grid=ct.cdiv(m, block), block=block)
-    ct.check(out[:m], expected[:m], name=f"trips, n={m}")
+    run_hoisted(m)
+    wanted = after(SIDES["random"])[:m]
+    ct.check(out[:m], wanted, name=f"hoisted, n = {m}", rtol=1e-4)
+
+# %% bench-sides
+times = ct.bench(
+    {name: lambda name=name: run(name) for name in SIDES}
+    | {"random, number chosen": run_hoisted},
+    flops=2 * steps * n,
+    name="eight sides of equal length",
+)
+
+# %% sides
+alone = times["all the same"].median_us
+ct.table(
+    "Time, with one side as 1",
+    {
+        name: {
+            "predicted": sides_of(SIDES[name]) if name in SIDES else 1.0,
+            "measured": times[name].median_us / alone,
+        }
+        for name in (*SIDES, "random, number chosen")
+    },
+    corner="sides",
+)
+
+# %% [markdown] about-shapes
+# Which `if` is a branch in the machine code? Four kernels, counted.
 
 # %% short
+from machine_code import executed, sass
+
 for i in sass(FILE, "short_if")[-6:]:
     print(f"{i.address:04x}  {i.predicate:4} {i.text}")
 
@@ -47,262 +147,128 @@ SHAPES = ("short_if", "nested_if", "long_if", "loop_if")
 def shape(kernel):
     """How the branches of a kernel look in machine code."""
     code = sass(FILE, kernel)
-    back = sum(i.op == "BRA" and i.target < i.address for i in code)
+    chosen = sum(i.op in ("FMNMX", "FSEL", "SEL") for i in code)
+    guarded = sum(
+        bool(i.predicate) and i.op not in ("EXIT", "BRA") for i in code
+    )
     return {
         "instructions": len(code),
-        "predicated EXIT": sum(bool(i.predicate) and i.op == "EXIT" for i in code),
-        "other predicated": sum(bool(i.predicate) and i.op not in ("EXIT", "BRA") for i in code),
-        "minimum, maximum, select": sum(i.op in ("FMNMX", "FSEL", "SEL") for i in code),
-        "branches forward": sum(i.op == "BRA" for i in code) - back,
-        "branches back": back,
-        "meeting points (BSYNC)": sum(i.op == "BSYNC" for i in code),
+        "predicated": guarded,
+        "minimum, maximum": chosen,
+        "branches": sum(i.op == "BRA" for i in code),
+        "meeting points": sum(i.op == "BSYNC" for i in code),
     }
 
 
-ct.facts("machine code", {f"{k}: {what}": v for k in SHAPES for what, v in shape(k).items()})
+ct.table("Machine code", {k: shape(k) for k in SHAPES}, corner="kernel")
 
-# %% shapes-check
-n = 100_000
-x_host = rng.uniform(-1.3, 1.3, n).astype("float32")
-x = ct.to_device(x_host)
+# %% check-shapes
+values_host = ct.rng(2).uniform(-1.3, 1.3, 100_000).astype("float32")
+values = ct.to_device(values_host)
 
 
 def after_long_if(v):
-    v = v.astype("float64")
+    v, low = v.astype("float64"), v < 0
     for _ in range(32):
-        v = np.where(x_host < 0, v * v - 0.5, v)
+        v = np.where(low, v * v - 0.5, v)
     return v
 
 
 def after_loop_if(v):
-    while (low := v < 1.0).any():  # in float32, as the GPU does it, so that both stop together
+    # In float32, as the GPU does it, so that both stop together.
+    while (low := v < 1.0).any():
         v = np.where(low, np.float32(0.5) * v + np.float32(0.75), v)
     return v
 
 
+v = values_host
 SHOULD = {
-    "short_if": np.where(x_host < 0, np.float32(0.01) * x_host, x_host),
-    "nested_if": np.where(x_host < 0, 0.5 * np.maximum(x_host, -1), np.minimum(x_host, 1)),
-    "long_if": after_long_if(x_host),
-    "loop_if": after_loop_if(x_host),
+    "short_if": np.where(v < 0, np.float32(0.01) * v, v),
+    "nested_if": np.where(v < 0, 0.5 * np.maximum(v, -1), np.minimum(v, 1)),
+    "long_if": after_long_if(v),
+    "loop_if": after_loop_if(v),
 }
 for name, expected in SHOULD.items():
-    kernel = ct.Kernel(FILE, name)
-    # long_if repeats v * v - 0.5, which pulls towards a fixed point: rounding errors die out.
-    for m in (n, 1, 31, 33):
-        out = ct.empty(m, "float32")
-        kernel(x, out, m, grid=ct.cdiv(m, block), block=block)
+    shaped = ct.Kernel(FILE, name)
+    for m in (1, 31, 33, v.size):
+        result = ct.empty(m, "float32")
+        shaped(values, result, m, grid=ct.cdiv(m, block), block=block)
+        # long_if pulls towards a fixed point: rounding errors die out.
         near = 1e-3 if name == "long_if" else 1e-5
-        ct.check(out, expected[:m], name=f"{name}, n={m}", rtol=near)
+        ct.check(result, expected[:m], name=f"{name}, n = {m}", rtol=near)
 
-# %% trips-predict
+# %% [markdown] about-turns
+# A loop of 1 to 64 turns, drawn at random for each lane. Data and machine code
+# predict how many instructions lanes and warps run.
+
+# %% check-trips
+trips = ct.Kernel(FILE, "trips")
+length = 1_000_192  # whole warps and whole blocks
+count_host = ct.rng(3).integers(1, 65, length, dtype="int32")
+start_host = ct.rng(4).random(length, dtype="float32")
+start, count = ct.to_device(start_host), ct.to_device(count_host)
+a, b = np.float64(np.float32(0.999)), np.float64(np.float32(0.001))
+power = a**count_host
+ends = power * start_host + b * (1 - power) / (1 - a)
+result = ct.empty(length, "float32")
+for m in (length, 1, 31, 33):
+    ct.poison(result)
+    trips(start, count, result, m, grid=ct.cdiv(m, block), block=block)
+    ct.check(result[:m], ends[:m], name=f"trips, n = {m}")
+
+# %% predict-turns
 code = sass(FILE, "trips")
 in_loop = sum(times - 1 for _, times in executed(code, trips=2))
 once = len(code) - in_loop  # instructions outside the loop
-by_warp = count_host.reshape(-1, 32)
-warp_instructions = int((once + in_loop * by_warp.max(axis=1).astype("int64")).sum())
-lane_instructions = int((once + in_loop * count_host.astype("int64")).sum())
+by_warp = count_host.reshape(-1, 32).astype("int64")
+most = by_warp.max(axis=1)
+of_lanes = int((once + in_loop * by_warp).sum())
+of_warps = int((once + in_loop * most).sum())
+# Lanes with equally many turns leave the loop together, and each such group but
+# one adds an instruction: its arrival at the meeting point.
+groups = 1 + (np.diff(np.sort(by_warp, axis=1), axis=1) != 0).sum(axis=1)
+arrivals = int((groups - 1).sum())
 ct.facts(
-    "prediction",
+    "A loop of 1 to 64 turns",
     {
-        "instructions outside the loop": once,
         "instructions of a turn": in_loop,
-        "turns of a lane, mean": float(count_host.mean()),
-        "turns of a warp, mean": float(by_warp.max(axis=1).mean()),
-        "instructions, summed over lanes": lane_instructions,
-        "instructions, summed over warps": warp_instructions,
-        "lanes per instruction": lane_instructions / warp_instructions,
+        "turns of a lane, mean": float(by_warp.mean()),
+        "turns of a warp, mean": float(most.mean()),
+        "groups per warp, mean": float(groups.mean()),
     },
 )
 
-# %% trips
-counted = ct.profile(
-    "basics/divergence", "trips", ["smsp__thread_inst_executed.sum", "smsp__inst_executed.sum"]
+# %% count-turns
+from cudatut.profiler import profile_launches
+
+LANES = "smsp__thread_inst_executed.sum"
+WARPS = "smsp__inst_executed.sum"
+counted = profile_launches(
+    "basics/divergence", kernel="trips", metrics=[LANES, WARPS], launches=1
 )
 
-# %% trips-compare
+# %% turns
 if counted:
-    lanes, warps = (entry["value"] for entry in counted.metrics.values())
-    ct.facts(
-        "a loop of 1 to 64 turns",
+    lanes, warps = counted[0][LANES], counted[0][WARPS]
+    ct.table(
+        "Instructions of the loop",
         {
-            "summed over lanes, predicted": lane_instructions,
-            "summed over lanes, measured": lanes,
-            "summed over warps, predicted": warp_instructions,
-            "summed over warps, measured": warps,
-            "lanes per instruction, predicted": lane_instructions / warp_instructions,
-            "lanes per instruction, measured": lanes / warps,
+            "maximum of the turns": {
+                "lanes": of_lanes / 1e6,
+                "warps": of_warps / 1e6,
+                "lanes per instruction": of_lanes / of_warps,
+            },
+            "with the arrivals": {
+                "lanes": of_lanes / 1e6,
+                "warps": (of_warps + arrivals) / 1e6,
+                "lanes per instruction": of_lanes / (of_warps + arrivals),
+            },
+            "counted": {
+                "lanes": lanes / 1e6,
+                "warps": warps / 1e6,
+                "lanes per instruction": lanes / warps,
+            },
         },
+        corner="rule",
+        units={"lanes": "million", "warps": "million"},
     )
-
-
-# %% trips-groups
-def different(values):
-    """How many different numbers stand in each row."""
-    return 1 + (np.diff(np.sort(values, axis=1), axis=1) != 0).sum(axis=1)
-
-
-if counted:
-    groups = different(by_warp)  # lanes with the same number of turns leave the loop together
-    later = int((groups - 1).sum())  # one arrival of each warp is in the prediction
-    ct.facts(
-        "arrivals at the meeting point",
-        {
-            "groups per warp, mean": float(groups.mean()),
-            "arrivals that were not predicted": later,
-            "instructions that were not predicted": warps - warp_instructions,
-            "summed over warps, with all arrivals": warp_instructions + later,
-            "summed over warps, measured": warps,
-        },
-    )
-
-# %% ways-predict
-WAYS, steps = 8, 2048
-size = ct.size(500_000, 40_000)
-thread = np.arange(size)
-random = rng.integers(0, WAYS, size, dtype="int32")
-identity = thread.astype("int32")
-by_way = np.argsort(random, kind="stable").astype("int32")
-CASES = {  # name: side of each element, and which element each thread takes
-    "one side": (np.zeros(size, "int32"), identity),
-    "two sides": ((thread % 2).astype("int32"), identity),
-    "four sides": ((thread % 4).astype("int32"), identity),
-    "eight sides": ((thread % 8).astype("int32"), identity),
-    "random": (random, identity),
-    "runs of 8": ((thread // 8 % 8).astype("int32"), identity),
-    "runs of 32": ((thread // 32 % 8).astype("int32"), identity),
-    "random, through an index": (random, by_way),
-    "random, moved together": (np.sort(random), identity),
-}
-
-
-def paths(way, order):
-    """Different sides that a warp takes, on average over the warps: it runs each of them once."""
-    return float(different(way[order].reshape(-1, 32)).mean())
-
-
-predicted = {name: paths(*case) for name, case in CASES.items()}
-ct.facts("sides per warp", predicted)
-
-# %% ways-check
-ways, hoisted = ct.Kernel(FILE, "ways"), ct.Kernel(FILE, "hoisted")
-v_host = rng.random(size, dtype="float32")
-v, result = ct.to_device(v_host), ct.empty(size, "float32")
-factor = np.array([0.991 + 0.001 * w for w in range(WAYS)], "float32").astype("float64")
-arrays = {name: (ct.to_device(way), ct.to_device(order)) for name, (way, order) in CASES.items()}
-
-
-def run(name):
-    way, order = arrays[name]
-    return lambda: ways(v, way, order, result, size, steps, grid=ct.cdiv(size, block), block=block)
-
-
-def run_hoisted():
-    way, _ = arrays["random"]
-    hoisted(v, way, result, size, steps, grid=ct.cdiv(size, block), block=block)
-
-
-def closed(way):
-    power = (factor**steps)[way]
-    return power * v_host + b * (1 - power) / (1 - factor[way])
-
-
-for name, (way, _) in CASES.items():
-    ct.poison(result)
-    run(name)()
-    ct.check(result, closed(way), name=name, rtol=1e-4)
-ct.poison(result)
-run_hoisted()
-ct.check(result, closed(random), name="hoisted", rtol=1e-4)
-
-# %% ways
-times = ct.bench(
-    {**{name: run(name) for name in CASES}, "random, hoisted": run_hoisted},
-    flops=2 * steps * size,
-    name="eight sides of equal length",
-)
-
-# %% ways-compare
-alone = times["one side"].median_us
-further = (times["eight sides"].median_us - alone) / (WAYS - 1)
-ct.facts(
-    "time, relative to one side",
-    {
-        key: value
-        for name in CASES
-        for key, value in {
-            f"{name}, predicted": predicted[name],
-            f"{name}, measured": times[name].median_us / alone,
-        }.items()
-    }
-    | {
-        "random, hoisted, predicted": 1.0,
-        "random, hoisted, measured": times["random, hoisted"].median_us / alone,
-    },
-)
-ct.facts(
-    "what a side costs",
-    {
-        "each further side": (further, "us"),
-        "everything beside the sides": (alone - further, "us"),
-    },
-)
-
-# %% partition
-ratio = times["runs of 8"].median_us / alone
-ct.claim(
-    id="partition-removes-divergence",
-    source="Learn CUDA Programming, notes",
-    statement={
-        "en": "Partitioning a warp into tiles, so that each tile agrees, reduces the cost of divergence.",
-        "zh": "把线程束划分成更小的组，让每组内部走向一致，就能减轻分支发散的代价。",
-    },
-    predicted=1,
-    measured=ratio,
-    unit="time / one side",
-    verdict="confirmed" if ratio < 1.5 else "refuted",
-)
-
-# %% locked
-locked = ct.Kernel(FILE, "locked")
-lock, total = ct.to_device(np.zeros(1, "int32")), ct.to_device(np.zeros(1, "int32"))
-happens, joined = (ct.to_device(np.zeros(32, "uint32")) for _ in range(2))
-patience = 200_000_000  # cycles: a tenth of a second, then a lane gives up
-locked(lock, total, happens, joined, patience, grid=1, block=32)
-
-
-def lanes_of(masks):
-    """Lanes that each lane of the warp saw, by its mask."""
-    return [int(mask).bit_count() for mask in masks.get()]
-
-
-got = int((joined.get() != 0).sum())
-ct.check(total, np.array([got], "int32"), name="one at a time")
-ct.facts(
-    "32 lanes, one lock",
-    {
-        "lanes that got the lock": got,
-        "lanes seen by __activemask(), fewest": min(lanes_of(happens)),
-        "lanes seen by __activemask(), most": max(lanes_of(happens)),
-        "lanes seen after __syncwarp(), fewest": min(lanes_of(joined)),
-    },
-)
-code = sass(FILE, "locked")
-for i in code:
-    if re.match(r"ATOM|YIELD|BSSY|BSYNC|VOTE|WARPSYNC|BRA", i.text):
-        print(f"{i.address:04x}  {i.predicate:4} {i.text}")
-
-# %% activemask
-fewest = min(lanes_of(happens))
-ct.claim(
-    id="activemask-is-the-warp",
-    source="Learn CUDA Programming, notes",
-    statement={
-        "en": "__activemask() gives the lanes for a warp primitive: those that reach the same line.",
-        "zh": "用 __activemask() 就能得到线程束原语所需的掩码，即到达同一行代码的所有 lane。",
-    },
-    predicted=32,
-    measured=fewest,
-    unit="lanes",
-    verdict="refuted" if fewest < 32 else "depends",
-)

@@ -400,7 +400,7 @@ ACTIVE = "smsp__issue_active.avg.pct_of_peak_sustained_active"
 CYCLES = "smsp__cycles_active.avg"
 WAIT = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 STALLS = {
-    "memory": WAIT.format("long_scoreboard"),
+    "global memory": WAIT.format("long_scoreboard"),
     "barrier": WAIT.format("barrier"),
     "shared memory": WAIT.format("short_scoreboard"),
     "queue to it": WAIT.format("mio_throttle"),

@@ -4,10 +4,17 @@
 #     title: {en: "The roofline of a product", zh: "矩阵乘法的 roofline"}
 #     requires: sm_90
 #     timeout_s: 120
+#     sizes:
+#       N: [4096, 40, 4096]
+#       count: [1048576, 4096]
+#       rounds: [64, 2]
+#       blocks: [8, 1]
+#       runs_timed: [11, 1]
 # ---
 
 # %% [markdown]
-# Where every rung stands under the roofs of memory, of the L2 cache and of the FMA units, from counted bytes and times.
+# Where every rung stands under the roofs of memory, of the L2 cache and of the
+# FMA units, from counted bytes and times.
 
 # %% setup
 from statistics import median
@@ -20,13 +27,14 @@ from cudatut.profiler import profile_launches
 from cudatut.timing import time_hidden, time_once_bare
 from cudatut.tuning import compile_ahead
 
-N = ct.size(4096, 40, profiled=4096)
+N = 4096
 RUNGS = [*earlier_rungs(), *(LADDER[name] for name in LADDER.names)]
 problem = Gemm(N, N, N)
 compile_ahead([(rung.path, rung.kernel) for rung in RUNGS])  # side by side
 
 # %% check
-# First of all, so that the profiler comes to these launches soon: one of each rung, in this order.
+# First of all, so that the profiler comes to these launches soon: one of each
+# rung, in this order.
 runs = {rung.name: problem.launcher(rung) for rung in RUNGS}
 if cublas := ct.vendor.gemm(problem.a, problem.b, problem.c, profiled=True):
     runs["cuBLAS"] = cublas
@@ -37,7 +45,8 @@ for name, run in runs.items():
         problem.compare(f"{name}, n = {N}")
 
 # %% predict
-# Words that blocks fetch for each tile, if a block fetches each word of its strips once.
+# Words that blocks fetch for each tile, if a block fetches each word of its
+# strips once.
 TILES = {  # rows x columns of a block's tile
     "tiled": (32, 32),
     "thread_tile": (64, 64),
@@ -71,13 +80,16 @@ ct.facts(
 
 # %% roofs
 L2_READ = """
-extern "C" __global__ void read_again(const float4* words, float* sink, int count, int rounds) {
+extern "C" __global__ void read_again(const float4* words, float* sink,
+                                      int count, int rounds) {
   float sum = 0.0f;
-  const int first = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
+  const int first = blockIdx.x * blockDim.x + threadIdx.x;
+  const int step = gridDim.x * blockDim.x;
   for (int round = 0; round < rounds; ++round) {
-    // Another start in every round, so that the compiler cannot load once and add often.
+    // Another start in every round, so that the compiler cannot load once and
+    // add often; __ldcg does not read from L1.
     for (int i = first; i < count; i += step) {
-      const float4 four = __ldcg(words + ((i + round * 4096) & (count - 1)));  // not from L1
+      const float4 four = __ldcg(words + ((i + round * 4096) & (count - 1)));
       sum += four.x + four.y + four.z + four.w;
     }
   }
@@ -85,19 +97,20 @@ extern "C" __global__ void read_again(const float4* words, float* sink, int coun
 }
 """
 reader = ct.Kernel(L2_READ, "read_again")
-count, rounds = (
-    ct.size(1 << 20, 1 << 12),
-    ct.size(64, 2),
-)  # 16 MiB: well within the cache
+# 16 MiB: well within the cache.
+count = 1_048_576
+rounds = 64
+blocks = 8
+runs_timed = 11
 words, sink = (
     ct.to_device(ct.rng(0).random(4 * count, dtype="float32")),
     ct.empty(1, "float32"),
 )
-grid = ct.size(8 * ct.device().sm_count, 8)
+grid = blocks * ct.device().sm_count
 once = time_once_bare if tool.running() else time_hidden
 took = [
     once(lambda: reader(words, sink, count, rounds, grid=grid, block=256))
-    for _ in range(ct.size(11, 1))
+    for _ in range(runs_timed)
 ]
 l2_rate = 16 * count * rounds / median(took) / 1e3
 ct.facts(

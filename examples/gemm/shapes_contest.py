@@ -4,10 +4,12 @@
 #     title: {en: "Forty shapes against cuBLAS", zh: "四十种形状，对阵 cuBLAS"}
 #     requires: sm_80
 #     timeout_s: 120
+#     sizes: {shortened: [1, 40], how_many: [40, 4]}
 # ---
 
 # %% [markdown]
-# The final kernel and cuBLAS on forty shapes that nobody chose: the ratio for each, and the geometric mean.
+# The final kernel and cuBLAS on forty shapes that nobody chose: the ratio for
+# each, and the geometric mean.
 
 # %% setup
 import math
@@ -23,12 +25,12 @@ from cudatut import tool
 from cudatut.tuning import compile_ahead, take_turns
 
 SMS = ct.device().sm_count
-# Under a sanitizer a few of them, with each extent shortened.
-chosen = (
-    SHAPES
-    if ct.size(1, 0)
-    else [tuple(ct.cdiv(e, 40) for e in s) for s in SHAPES[:4]]
-)
+shortened = 1  # a tool sees few of them, with each extent divided by more
+how_many = 40
+chosen = [
+    tuple(ct.cdiv(extent, shortened) for extent in shape)
+    for shape in SHAPES[:how_many]
+]
 ct.check(
     np.array(SHAPES, float),
     np.array(drawn(), float),
@@ -72,7 +74,8 @@ ct.facts(
 )
 
 # %% check
-# One array for all of A, and one for all of B, as long as the largest: random words, repeated after a prime number.
+# One array for all of A, and one for all of B, as long as the largest: random
+# words, repeated after a prime number.
 PERIOD = 1_000_003
 rng = ct.rng(0)
 host = [
@@ -106,7 +109,8 @@ for m, n, k in chosen:
     ct.poison(c_words)
     run = sgemm.prepare(a, b, c)
     run()
-    # A few rows, the first and the last among them, at up to 200 columns: as exact as float64, and quick.
+    # A few rows, the first and the last among them, at up to 200 columns: as
+    # exact as float64, and quick.
     rows = np.unique([0, m // 3, m - 1])
     columns = np.unique(np.linspace(0, n - 1, 200).astype(int))
     left = host[0][: m * k].reshape(m, k)[rows].astype("float64")
@@ -124,13 +128,14 @@ for m, n, k in chosen:
     contests[m, n, k] = {"final": run, "cuBLAS": ct.vendor.gemm(a, b, c)}
 
 # %% contest
-# Both take turns, with a clean L2 cache before each run, and no run counts in which the host was late with the launch;
-# a chart for each of forty contests would fill the page.
+# Both take turns, with a clean L2 cache before each run, and no run counts in
+# which the host was late with the launch; a chart for each of forty contests
+# would fill the page.
 times = {}
 if not tool.running():
     for shape, runs in contests.items():
         for run in runs.values():
-            run()  # once unwatched: cuBLAS loads a kernel when it first needs it
+            run()  # once: cuBLAS loads a kernel when it first needs it
         found = take_turns(runs, 25, random.Random(0))
         times[shape] = {name: median(values) for name, values in found.items()}
 ratios = {shape: t["cuBLAS"] / t["final"] for shape, t in times.items()}
@@ -180,7 +185,8 @@ if ratios:
     for shape in sorted(ratios, key=ratios.get)[:5]:
         plan = plans[shape]
         lines["{} x {} x {}".format(*shape)] = (
-            f"{ratios[shape]:.2f}: {tiles[shape]} x ({tile(shape)}), {plan.splits}"
+            f"{ratios[shape]:.2f}: {tiles[shape]} x ({tile(shape)}), "
+            f"{plan.splits}"
         )
     ct.facts(
         "the five least: ratio, tiles x (tile), blocks that share one", lines

@@ -110,6 +110,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   const int columns = (n + BN - 1) / BN, rows = (m + BM - 1) / BM;
   const int steps = (k + BK - 1) / BK;  // of a tile
   const long long all = (long long)rows * columns * steps;
+  // --8<-- [start:walk]
   const auto piece = [&](int block) {
     return (int)(all * block / gridDim.x);
   };  // where it begins
@@ -131,6 +132,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
     for (int block = blockIdx.x + 1;
          to < steps && piece(block) < (tile + 1) * steps; ++block)
       collect<TM, TN, THREADS>(sum, block, partials, flags);
+    // --8<-- [end:walk]
     const int t = threadIdx.x, x = t % (BN / TN) * 4, y = t / (BN / TN) * TM;
 #pragma unroll
     for (int r = 0; r < TM; ++r)

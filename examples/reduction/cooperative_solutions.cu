@@ -28,8 +28,7 @@ extern "C" __global__ void reduce_four_sums(const T* __restrict__ in,
 #pragma unroll
     for (int k = 0; k < 4; ++k) sums[k] += in[i + k * stride];
   }
-  for (; i < n; i += stride)
-    sums[0] += in[i];  // fewer than four turns are left
+  for (; i < n; i += stride) sums[0] += in[i];  // fewer than four are left
   T sum = cg::reduce(warp, (sums[0] + sums[1]) + (sums[2] + sums[3]),
                      cg::plus<T>());
   if (warp.thread_rank() == 0) of_warp[warp.meta_group_rank()] = sum;

@@ -28,7 +28,7 @@
 #           en: >-
 #             Sum floats of magnitude below 2 by atomics so that twenty runs give one result. Integers add
 #             exactly: use 64-bit integers in units of 2^-32. `__float2ll_rn(y)` rounds a float to the nearest
-#             one. `atomicAdd` takes `unsigned long long`; modulo 2^64 it is right for negative numbers too.
+#             integer. `atomicAdd` takes `unsigned long long`; modulo 2^64 it is right for negative numbers too.
 #             What is the largest error, and how many elements may there be?
 #           zh: >-
 #             对绝对值小于 2 的 float 用原子操作求和，要求运行二十次只有一种结果。请换用一种加法没有舍入的数：以

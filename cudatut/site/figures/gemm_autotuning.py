@@ -9,8 +9,8 @@ from cudatut.site.svg import Svg, figure, tr
 
 _RULES = {  # names of the rules in Chinese
     "all": "全部",
-    "whole warps": "整个线程束",
-    "whole copies": "整齐的拷贝",
+    "whole warps": "完整的线程束",
+    "whole copies": "平均分担的复制",
     "threads": "线程数",
     "shared memory": "共享内存",
     "registers": "寄存器",

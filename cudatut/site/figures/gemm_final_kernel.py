@@ -1,11 +1,8 @@
-"""Drawings of the final kernel: tile, warp and lanes; what a step of depth does when; registers in two banks; attempts."""
+"""Drawings of the final kernel: tile, warp and lanes; what a step does when; registers in two banks; attempts."""
 
 from __future__ import annotations
 
-from cudatut.site import references
 from cudatut.site.svg import Svg, figure, tr
-
-EXAMPLE = "gemm/final_kernel"
 
 
 def lane_place(lane: int) -> tuple[int, int]:
@@ -65,8 +62,8 @@ def step(bk: int = 16, stages: int = 3) -> str:
     lanes = (
         (tr("multiply depth", "做乘法的深度"), range(bk), "c0"),
         (tr("read depth + 1", "读下一个深度"), range(bk), "c3"),
-        (tr("copy ahead", "提前拷贝"), (1, bk // 2), "c2"),
-        (tr("wait, barrier", "等待与屏障"), (bk - 1,), "c5"),
+        (tr("copy ahead", "提前复制"), (1, bk // 2), "c2"),
+        (tr("wait, barrier", "等待与栅栏"), (bk - 1,), "c5"),
     )
     for number, (name, places, cls) in enumerate(lanes):
         y = top + number * row
@@ -90,12 +87,12 @@ def step(bk: int = 16, stages: int = 3) -> str:
     alt = tr(
         f"A step of {bk} depths. In each, the next depth is read and this one multiplied. Copies of A start at depth 1, those of B at "
         f"{bk // 2}; at {bk - 1} the block waits for the next tile.",
-        f"一步 {bk} 个深度。每个深度都一边读下一个深度，一边做这个深度的乘法。A 的拷贝从深度 1 开始，B 的从 {bk // 2} 开始；到 {bk - 1} 等下一个分块。",
+        f"一步 {bk} 个深度。每个深度都一边读下一个深度，一边做这个深度的乘法。A 的复制从深度 1 开始，B 的从 {bk // 2} 开始；到 {bk - 1} 等下一个分块。",
     )
     caption = tr(
         f"One turn of the main loop. The copies bring the tile that is {stages - 1} steps ahead, A and B half a step apart. Behind the "
         "barrier the last depth reads the first of the next tile.",
-        f"主循环的一圈。拷贝取的是 {stages - 1} 步之后的分块，A 与 B 错开半步。越过屏障之后，最后一个深度去读下一个分块的第一个深度。",
+        f"主循环的一圈。复制取的是 {stages - 1} 步之后的分块，A 与 B 错开半步。越过栅栏之后，最后一个深度去读下一个分块的第一个深度。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -143,7 +140,7 @@ def banks(tm: int = 8) -> str:
             s.text(
                 left + i * cell + (cell - 8) / 2,
                 y + 12 + 2 * row + 14,
-                tr("waits", "等") if same else "✓",
+                tr("one bank", "同一个") if same else tr("two banks", "两个"),
                 "warn" if same else "good",
                 size=12,
             )
@@ -158,68 +155,15 @@ def banks(tm: int = 8) -> str:
     return figure(s, alt=alt, caption=caption)
 
 
-def stalls() -> str:
-    """Variants of the kernel: share of FMAs that fetch from one bank, stalls, slots, rate; a Markdown table."""
-    recording = references.load(EXAMPLE)
-    rows = {row["name"]: row["value"] for row in recording.results("stalls")[0]["rows"]}
-    heads = (
-        tr("tile, place of sums", "分块，和的位置"),
-        tr("FMAs with two words of one bank", "两个字同在一个存储体的 FMA"),
-        tr("stalled: dispatch", "停顿：派发"),
-        tr("barrier", "屏障"),
-        tr("short scoreboard", "短记分板"),
-        tr("slots used", "发射槽利用"),
-        "TFLOP/s",
-    )
-    lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
-    for name in dict.fromkeys(key.rpartition(": ")[0] for key in rows if key.endswith("measured")):
-        share = rows.get(f"{name}: two words of one bank")
-        label = (
-            tr("64 x 128, i ^ 1, rest shared", "64 x 128, i ^ 1，剩余分块共享")
-            if name == "rest shared"
-            else name
-        )
-        cells = [label, "–" if share is None else f"{share:.0f}\u00a0%"]
-        cells += [
-            f"{rows[f'{name}: stalled, {why}']:.2f}"
-            for why in ("dispatch", "barrier", "short scoreboard")
-        ]
-        cells += [f"{rows[f'{name}: slots used']:.1f}\u00a0%", f"{rows[f'{name}: measured']:.1f}"]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def costs() -> str:
-    """What the cost model says and what the clock says; a Markdown table."""
-    recording = references.load(EXAMPLE)
-    rows = {row["name"]: row["value"] for row in recording.results("cost")[0]["rows"]}
-    heads = (
-        "m x n x k",
-        tr("chosen: predicted, µs", "所选：预测，µs"),
-        tr("measured, µs", "实测，µs"),
-        tr("64 x 128, whole tiles: predicted, µs", "64 x 128 整块：预测，µs"),
-        tr("measured, µs", "实测，µs"),
-    )
-    lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
-    for shape in dict.fromkeys(key.partition(", ")[0] for key in rows):
-        cells = [shape]
-        for plan in ("chosen", "64 x 128, whole"):
-            cells += [
-                f"{rows[f'{shape}, {plan}: {what}']:.1f}" for what in ("predicted", "measured")
-            ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
 # Sweeps on the H100 of 2026-11-21, n = 4096, TFLOP/s: what the page gemm/attempts tells, in the order in which it happened.
 ATTEMPTS = (
-    ("128 x 256, 4 stages", "128×256，4 级缓冲", 46.6),
+    ("128 x 256, 4 stages", "128×256，4 个阶段", 46.6),
     ("128 x 256, two banks", "128×256，错开存储体", 47.3),
     ("64 x 128", "64×128", 48.1),
     ("64 x 128, two banks", "64×128，错开存储体", 49.4),
     ("rest shared", "剩余分块共享", 51.1),
     ("pointers late", "指针晚更新", 51.5),
-    ("copies apart", "拷贝错开半步", 52.5),
+    ("copies apart", "复制错开半步", 52.5),
 )
 CUBLAS, LIMIT = 51.5, 62.4
 
@@ -259,34 +203,3 @@ def attempts() -> str:
         "n = 4096，H100；数据来自我们 2026-11-21 的扫描，不是本站的运行记录。坐标轴不从 0 开始。",
     )
     return figure(s, alt=alt, caption=caption)
-
-
-def tried() -> str:
-    """Instances that were tried: what their machine code says, and their rates; a Markdown table."""
-    recording = references.load("gemm/attempts")
-    rows = {row["name"]: row["value"] for row in recording.results("predict")[0]["rows"]}
-    rates = {row["name"]: row["value"] for row in recording.results("bench")[0]["rows"]}
-    heads = (
-        tr("tile, results of a thread", "分块，每线程结果"),
-        tr("registers", "寄存器"),
-        tr("spilled bytes", "溢出字节"),
-        tr("warps per SM", "每 SM 线程束"),
-        "FFMA",
-        tr("two words of one bank", "两个字同在一个存储体"),
-        tr("bound, TFLOP/s", "上限，TFLOP/s"),
-        tr("measured, TFLOP/s", "实测，TFLOP/s"),
-    )
-    lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
-    for name, rate in rates.items():
-        if f"{name}: bound" not in rows:
-            lines.append(f"| {name} |" + " – |" * (len(heads) - 2) + f" {rate:.1f} |")
-            continue
-        value = lambda what, name=name: rows[f"{name}: {what}"]  # noqa: E731
-        cells = [
-            name,
-            *(f"{value(what)}" for what in ("registers", "spilled bytes", "warps per SM")),
-        ]
-        cells += [f"{value('FFMA'):.1f}\u00a0%", f"{value('two words of one bank'):.0f}\u00a0%"]
-        cells += [f"{value('bound'):.1f}", f"{rate:.1f}"]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)

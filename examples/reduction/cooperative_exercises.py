@@ -1,0 +1,67 @@
+# ---
+# jupyter:
+#   cudatut:
+#     requires: sm_75
+#     exercises:
+#       1:
+#         title: {en: "Least and largest", zh: "最小与最大"}
+#         level: easy
+#         minutes: 25
+#         task:
+#           en: >-
+#             Find the least and the largest element of an array in one walk and two launches. Write the kernel
+#             `extremes`: block b stores the least of the elements of `low` that it meets in `least[b]`, and the
+#             largest of `high` in `largest[b]`. Use `cg::reduce` with `cg::less<float>()` and
+#             `cg::greater<float>()`. What does a thread start with that meets no element?
+#           zh: >-
+#             走一遍数组、启动两次，求出最小和最大的元素。请写 kernel `extremes`：线程块 b 把它在 `low` 里遇到的
+#             最小元素写到 `least[b]`，把在 `high` 里遇到的最大元素写到 `largest[b]`。用 `cg::reduce`，配合
+#             `cg::less<float>()` 和 `cg::greater<float>()`。一个元素也没遇到的线程，初值应该是什么？
+#         fails: "never written|element 0"
+#       2:
+#         title: {en: "Four sums", zh: "四个和"}
+#         level: medium
+#         minutes: 25
+#         task:
+#           en: >-
+#             For floats the compiler may not reorder additions, so it adds the four loads of a turn one after
+#             another to one sum. Write a walk with four sums that do not wait for each other. `out` gets one
+#             sum per thread. First predict: does rung 7 wait for its additions? As a rung in a file of your
+#             own, with the line `@rung` of `few_blocks.cu`, `python -m cudatut try reduction my_reduce.cu`
+#             times it beside the ladder.
+#           zh: >-
+#             对浮点数，编译器不能改变加法的次序，所以一轮里四次加载的结果要一个接一个地加到同一个和上。请写一个
+#             用四个和的遍历，让它们互不等待。每个线程把自己的和写到 `out`。先预测：第七级等的是加法吗？把它放进
+#             单独的文件，加上 `few_blocks.cu` 的那行 `@rung`，`python -m cudatut try reduction my_reduce.cu`
+#             就会让它和整架梯子一起计时。
+#         fails: "n=1"
+# ---
+# %% stub-1
+extremes = ct.Kernel(
+    """
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+
+extern "C" __global__ void extremes(const float* low, const float* high,
+                                    float* least, float* largest,
+                                    long long n) {
+  // yours
+}
+""",
+    "extremes",
+)
+
+# %% stub-2
+four_sums = ct.Kernel(
+    """
+__global__ void four_sums(const float* in, float* out, long long n) {
+  long long stride = (long long)gridDim.x * blockDim.x;
+  long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+  float sums[4] = {};
+  // yours: the walk
+  out[thread] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+""",
+    "four_sums",
+)
