@@ -9,8 +9,8 @@
 # ---
 
 # %% [markdown] about
-# A switch with eight sides of equal length; the data choose the side. The program
-# counts how many different sides the lanes of a warp take.
+# A switch with eight sides of equal length; the data choose the side. The
+# program counts how many different sides the lanes of a warp take.
 
 # %% program
 import numpy as np
@@ -18,8 +18,7 @@ import numpy as np
 import cudatut as ct
 
 source = """
-#define SIDE(a) \\
-  for (int j = 0; j < steps; ++j) v = fmaf(a, v, 0.001f)
+#define SIDE(a) for (int j = 0; j < steps; ++j) v = fmaf(a, v, 0.001f)
 
 __global__ void ways(const float* __restrict__ x,
                      const int* __restrict__ way,

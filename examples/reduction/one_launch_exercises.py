@@ -4,7 +4,7 @@
 #     requires: sm_75
 #     exercises:
 #       1:
-#         title: {en: "Wide loads for rung 8", zh: "给第八级换上宽加载"}
+#         title: {en: "Wide loads for rung 8", zh: "给第八级换上宽读取"}
 #         level: easy
 #         minutes: 20
 #         task:
@@ -15,7 +15,7 @@
 #             `// @rung kernel=reduce_wide block=256 grid=resident launches=one`,
 #             `python -m cudatut try reduction my_reduce.cu` times it beside the ladder.
 #           zh: >-
-#             把第八级的加载改成 16 字节，其余不动。下面的代码接在第八级的源码之后编译，可以调用其中的 `block_sum` 和
+#             把第八级的读取改成每次 16 字节，其余不动。下面的代码接在第八级的源码之后编译，可以调用其中的 `block_sum` 和
 #             `last_block`。注意末尾的一到三个元素。把它放进单独的文件，加上一行
 #             `// @rung kernel=reduce_wide block=256 grid=resident launches=one`，
 #             `python -m cudatut try reduction my_reduce.cu` 就会让它和整架阶梯一起计时。
