@@ -4,32 +4,59 @@
 #     title: {en: "Reading PTX and SASS", zh: "读懂 PTX 与 SASS"}
 #     requires: sm_90
 #     timeout_s: 120
+#     sizes:
+#       n: [1024, 128]
+#       side: [4096, 40, 4096]
 # ---
 
 # %% [markdown]
-# Every rung's main loop as the GPU runs it: how many of its instructions are FMAs, and what bound follows from that.
+# Every rung's main loop as the GPU runs it: how many of its instructions are
+# FMAs, and what bound follows from that. First one kernel as a whole program.
+
+# %% program
+import cudatut as ct
+from cudatut.ladder import shared
+
+loops = shared("gemm/loops")  # the reader of machine code
+
+n = 1024
+a = ct.to_device(ct.rng(0).random((n, n), dtype="float32"))
+b = ct.to_device(ct.rng(1).random((n, n), dtype="float32"))
+c = ct.empty((n, n), "float32")
+
+# Tiles of 128 x 128 x 8 per block, 8 x 8 results per thread.
+kernel = ct.Kernel("gemm/vectorized.cu", "sgemm_vectorized<128,128,8,8,8>")
+grid = n // 128, n // 128
+kernel(a, b, c, n, n, n, 1.0, 0.0, grid=grid, block=256)
+ct.check(c, a.get().astype("float64") @ b.get(), atol=0.1)
+
+code = loops.disassemble(kernel)
+turn = loops.main_turn(code, fmas=8 * 8 * 8)
+made_of = loops.count(turn)
+print("instructions of a turn:", made_of.total())
+print("FMAs:", made_of["FFMA"])
+print(f"share of FMAs: {100 * loops.share(turn):.1f} %")
 
 # %% setup
 import re
 from concurrent.futures import ThreadPoolExecutor
 
 import loops
-import numpy as np
 import sgemm
 from ladder import BASICS, LADDER, Gemm
 
-import cudatut as ct
 from cudatut import tool
 from cudatut.profiler import profile_launches
 from cudatut.tuning import compile_ahead
 
 gpu = ct.device()
-n = ct.size(4096, 40, profiled=4096)
-problem = Gemm(n, n, n)
+side = 4096
+problem = Gemm(side, side, side)
 
 RUNGS = {name: BASICS.LADDER[name] for name in ("tiled", "thread_tile")}
 RUNGS |= {name: LADDER[name] for name in LADDER.names if name != "final"}
-# FMAs of a thread in one turn of the main loop: depth of a step times results per thread.
+# FMAs of a thread in one turn of the main loop: depth of a step times results
+# per thread.
 FMAS = {"tiled": 32 * 1, "thread_tile": 8 * 8}
 FMAS |= {
     name: loops.fmas_of_turn(RUNGS[name].kernel)
@@ -38,12 +65,12 @@ FMAS |= {
 }
 config = sgemm.plan(4096, 4096, 4096, gpu.sm_count)[0]
 FMAS["final"] = config.bk * config.tm * config.tn
-compile_ahead(
-    [(rung.path, rung.kernel) for rung in RUNGS.values()]
-)  # side by side
+# Side by side.
+compile_ahead([(rung.path, rung.kernel) for rung in RUNGS.values()])
 
 # %% check
-# First of all, so that the profiler comes to these launches soon: one of each rung, in this order.
+# Right behind the program, so that the profiler comes to these launches soon:
+# one of each rung, in this order.
 runs = {name: problem.launcher(rung) for name, rung in RUNGS.items()}
 runs["final"] = sgemm.prepare(
     problem.a, problem.b, problem.c, config=config, splits=1
@@ -54,7 +81,10 @@ for name, run in runs.items():
     ct.poison(problem.c)
     run()
     if tool.running() != "ncu":
-        problem.compare(f"{name}, n = {n}")
+        problem.compare(f"{name}, n = {side}")
+
+# %% [markdown]
+# The main loop of each, read.
 
 
 # %% read
@@ -62,7 +92,7 @@ def compiled(name):
     return runs["final"].kernel if name == "final" else RUNGS[name].compile()
 
 
-# No reading of code under a sanitizer: there is nothing to find, and cuobjdump would be watched as well.
+# A sanitizer has nothing to find in reading code.
 names = [] if tool.running() else list(FMAS)
 kernels = [compiled(name) for name in names]
 with ThreadPoolExecutor() as pool:
@@ -70,87 +100,107 @@ with ThreadPoolExecutor() as pool:
 turns = {name: loops.main_turn(code[name], FMAS[name]) for name in names}
 counts = {name: loops.count(turn) for name, turn in turns.items()}
 
+
 # %% loop
+def loads_of(name):
+    """LDS of all widths in a turn."""
+    found = counts[name].items()
+    return sum(times for op, times in found if op.startswith("LDS"))
+
+
+conflicts = {name: loops.bank_conflicts(turns[name]) for name in names}
+if names:
+    ct.table(
+        "a turn of the main loop",
+        {
+            name: {
+                "instructions": counts[name].total(),
+                "FFMA": counts[name]["FFMA"],
+                "LDS": loads_of(name),
+                "barriers": counts[name]["BAR"],
+                "bank conflicts": conflicts[name],
+                "share": 100 * loops.share(turns[name]),
+            }
+            for name in names
+        },
+        corner="kernel",
+        units={"share": "%"},
+    )
+    ct.check(
+        [counts[name]["FFMA"] for name in names],
+        [FMAS[name] for name in names],
+        name="FFMAs of a turn, read and expected",
+        rtol=0,
+    )
+
+# %% predict
+# An SM issues 4 instructions per cycle, and each may be an FMA of 32 lanes.
+clock = ct.attributes()["CLOCK_RATE"] / 1e6  # GHz
+peak = gpu.sm_count * 4 * 32 * 2 * clock / 1e3
+bounds = {name: loops.share(turns[name]) * peak for name in names}
 ct.facts(
-    "a turn of the main loop",
+    "the GPU",
     {
-        f"{name}: {what}": value
-        for name in names
-        for what, value in (
-            ("instructions", counts[name].total()),
-            ("FFMA", counts[name]["FFMA"]),
-            (
-                "LDS",
-                sum(
-                    times
-                    for op, times in counts[name].items()
-                    if op.startswith("LDS")
-                ),
-            ),
-            ("barriers", counts[name]["BAR"]),
-            ("share", (100 * loops.share(turns[name]), "%")),
-            ("bank conflicts", loops.bank_conflicts(turns[name])),
-        )
+        "all slots FMAs": (peak, "TFLOP/s"),
+        "measured limit": (ct.limits.fma(), "TFLOP/s"),
     },
 )
-ct.check(
-    np.array([counts[name]["FFMA"] for name in names], float),
-    np.array([FMAS[name] for name in names], float),
-    name="FFMAs of a turn, read and expected",
-    rtol=0,
-)
+if names:
+    ct.table(
+        "bound by issue slots",
+        {name: {"bound": bound} for name, bound in bounds.items()},
+        corner="kernel",
+        units={"bound": "TFLOP/s"},
+    )
+
+# %% [markdown]
+# What stands in the loops.
 
 # %% mnemonics
-OPS = (
-    "LDG", "LDG.128", "LDGSTS", "LDGSTS.128", "UTMALDG", "STS", "STS.128", "LDS", "LDS.64",
-    "LDS.128",
-)  # fmt: skip
+OPS = ["LDG", "LDG.128", "LDGSTS", "LDGSTS.128", "UTMALDG"]
+OPS += ["STS", "STS.128", "LDS", "LDS.64", "LDS.128"]
 
 
 def standing(name):
-    """Memory instructions as they stand in the whole main loop, on every way through it."""
+    """Memory instructions as they stand in the whole main loop, on every way
+    through it."""
     first = min(i.address for i, _ in turns[name])
     last = max(i.address for i, _ in turns[name])
-    return loops.count((i, 1) for i in code[name] if first <= i.address <= last)
+    found = loops.count(
+        (i, 1) for i in code[name] if first <= i.address <= last
+    )
+    return ", ".join(f"{op} {found[op]}" for op in OPS if found[op])
 
 
-present = {name: standing(name) for name in names}
 ct.facts(
     "memory instructions in the main loop",
-    {
-        name: ", ".join(
-            f"{op} {present[name][op]}" for op in OPS if present[name][op]
-        )
-        for name in names
-    },
+    {name: standing(name) for name in names},
 )
 
 
 # %% excerpt
 def show(instructions):
-    """Address; cycles until the next; scoreboard set, scoreboards waited for; instruction."""
+    """Address; cycles until the next; scoreboard set, scoreboards waited for;
+    predicate; instruction."""
     for i in instructions:
         sets = "-" if i.sets is None else i.sets
         waits = "".join(map(str, i.waits)) or "-"
-        print(
-            f"{i.address:05x}  {i.stall:2}  {sets} {waits:4} {i.predicate:5} {i.text}"
-        )
+        head = f"{i.address:05x}  {i.stall:2}  {sets} {waits:4} {i.predicate:5}"
+        print(head, i.text)
 
 
 if names:
     turn = [i for i, _ in turns["vectorized"]]
     barrier = next(place for place, i in enumerate(turn) if i.op == "BAR")
-    show(turn[barrier - 5 : barrier + 20])
+    show(turn[barrier - 2 : barrier + 14])
 
 # %% reuse
 # The bits that this reader calls "reuse" against what cuobjdump prints.
 for name in ("vectorized", "final"):
     if names:
-        bits = np.array([bin(i.reuse).count("1") for i in code[name]], float)
-        printed = np.array([i.text.count(".reuse") for i in code[name]], float)
         ct.check(
-            bits,
-            printed,
+            [bin(i.reuse).count("1") for i in code[name]],
+            [i.text.count(".reuse") for i in code[name]],
             name=f"{name}: reuse flags, decoded and printed",
             rtol=0,
         )
@@ -158,7 +208,7 @@ for name in ("vectorized", "final"):
 # %% fmas
 if names:
     fmas = [i for i, _ in turns["final"] if i.op == "FFMA"]
-    show(fmas[40:50])
+    show(fmas[40:48])
 
 # %% tma
 if names:
@@ -168,61 +218,23 @@ if names:
 # %% ptx
 if names:
     lines = loops.ptx(compiled("tiled"))
-    loads = sum(line.startswith("ld.shared") for line in lines)
-    multiplies = sum(line.startswith("fma.rn.f32") for line in lines)
-    in_sass = sum(
-        times for op, times in counts["tiled"].items() if op.startswith("LDS")
-    )
-    print(
-        *[line for line in lines if line.startswith(("ld.shared", "fma.rn"))][
-            :6
-        ],
-        sep="\n",
-    )
-    ct.facts(
-        "tiled",
-        {
-            "PTX: ld.shared": loads,
-            "PTX: fma": multiplies,
-            "SASS: LDS, all widths": in_sass,
-            "SASS: FFMA": counts["tiled"]["FFMA"],
-        },
-    )
-    ct.claim(
-        id="ptx-two-loads-per-fma",
-        source="SGEMM worklog, kernel 3",
-        statement={
-            "en": "Every FMA of the kernel with shared tiles needs two loads from shared memory, as the PTX shows. Load instructions "
-            "per FMA in what the GPU runs.",
-            "zh": "共享内存分块的 kernel，每次 FMA 都要两次共享内存读取，PTX 里看得见。下面是 GPU 实际执行的代码里每条 FMA 对应的读取指令数。",
-        },
-        predicted=loads / multiplies,
-        measured=in_sass / counts["tiled"]["FFMA"],
-        unit="loads per FMA",
-        verdict="confirmed" if in_sass >= loads else "refuted",
-    )
+    shown = [line for line in lines if line.startswith(("ld.shared", "fma.rn"))]
+    print(*shown[:6], sep="\n")
 
-# %% which-operand
+# %% ptx-counts
 if names:
-    of = [i for i, _ in turns["thread_tile"] if i.op == "LDS"]
-    wide, narrow = (
-        [i for i in of if (".128" in i.name) == w] for w in (True, False)
-    )
-    print(*[i.text for i in of[:8]], sep="\n")
-    # A thread needs 8 rows x 8 depths of A, and of B one column: 8 depths.
-    words_of_a, words_of_b = 8 * 8, 8
-    is_a = 4 * len(wide) == words_of_a and len(narrow) == words_of_b
-    ct.claim(
-        id="vectorized-operand",
-        source="SGEMM worklog, kernel 4",
-        statement={
-            "en": "Where a thread computes a column of results, the compiler combines the loads from the tile of B; those of A "
-            "stay single. Tile whose words come by LDS.128.",
-            "zh": "每个线程算一列结果时，编译器把对 B 分块的读取合并了，对 A 的仍是逐字读取。下面是由 LDS.128 读取的分块。",
+    ct.table(
+        "tiled, one turn",
+        {
+            "PTX": {
+                "loads": sum(line.startswith("ld.shared") for line in lines),
+                "FMAs": sum(line.startswith("fma.rn.f32") for line in lines),
+            },
+            "SASS": {
+                "loads": loads_of("tiled"),
+                "FMAs": counts["tiled"]["FFMA"],
+            },
         },
-        predicted="B",
-        measured="A" if is_a else "B",
-        verdict="refuted" if is_a else "confirmed",
     )
 
 # %% float4
@@ -238,21 +250,16 @@ if names:
         },
     )
 
-# %% predict
-# An SM issues 4 instructions per cycle, and each may be an FMA of 32 lanes.
-clock = ct.attributes()["CLOCK_RATE"] / 1e6  # GHz
-peak = gpu.sm_count * 4 * 32 * 2 * clock / 1e3
-ct.facts(
-    "bound by issue slots",
-    {
-        "all slots FMAs": (peak, "TFLOP/s"),
-        "measured limit": (ct.limits.fma(), "TFLOP/s"),
-    }
-    | {name: (loops.share(turns[name]) * peak, "TFLOP/s") for name in names},
-)
+# %% [markdown]
+# Timed and counted.
 
 # %% bench
-times = ct.bench(runs, flops=problem.flops, name=f"n = {n}", rounds=6)
+times = ct.bench(
+    runs,
+    flops=problem.flops,
+    name=f"{side} x {side} x {side}",
+    rounds=6,
+)
 
 # %% counters
 EXECUTED = "smsp__inst_executed.sum"
@@ -260,35 +267,39 @@ ISSUED = "smsp__issue_active.avg.pct_of_peak_sustained_active"
 DISPATCH = (
     "smsp__average_warps_issue_stalled_dispatch_stall_per_issue_active.ratio"
 )
-# ncu sees the kernels of cuBLAS as "...gemm...", or as CUTLASS's "Kernel2".
-counted = dict(
-    zip(
-        runs,
-        profile_launches(
-            "gemm/machine_code",
-            "regex:matmul_tiled|matmul_thread_tile|gemm|Kernel",
-            [EXECUTED, ISSUED, DISPATCH],
-            launches=len(RUNGS) + 1 + ct.vendor.installed(),
-        ),
-    )
+# ncu sees the kernels of cuBLAS as "...gemm...", or as CUTLASS's "Kernel2". The
+# first launch is that of the program.
+found = profile_launches(
+    "gemm/machine_code",
+    "regex:matmul_tiled|matmul_thread_tile|gemm|Kernel",
+    [EXECUTED, ISSUED, DISPATCH],
+    launches=len(RUNGS) + 1 + ct.vendor.installed(),
+    skip=1,
 )
+counted = dict(zip(runs, found))
 
 # %% compare
-fma_instructions = n**3 / 32
+fma_instructions = side**3 / 32
 rows = {}
 for name, counter in counted.items():
-    read = 100 * loops.share(turns[name]) if name in turns else None
-    executed = 100 * fma_instructions / counter[EXECUTED]
-    rate = executed / 100 * counter[ISSUED] / 100 * peak
-    rows |= {f"{name}: share, read": (read, "%")} if read else {}
-    rows |= {
-        f"{name}: share, executed": (executed, "%"),
-        f"{name}: slots used": (counter[ISSUED], "%"),
-        f"{name}: dispatch stall": counter[DISPATCH],
-        f"{name}: share x slots": (rate, "TFLOP/s"),
-        f"{name}: measured": (times[name].value, "TFLOP/s"),
-    }
-ct.facts("read, counted, timed", rows)
+    executed = fma_instructions / counter[EXECUTED]
+    slots = counter[ISSUED] / 100
+    row = {"FMAs, read": None, "FMAs, executed": 100 * executed}
+    row |= {"slots used": 100 * slots, "bound": bounds.get(name)}
+    row["product"] = executed * slots * peak
+    row["measured"] = times[name].value
+    row["two words of one bank"] = None
+    row["dispatch stall"] = counter[DISPATCH]
+    if name in turns:
+        row["FMAs, read"] = 100 * loops.share(turns[name])
+        share = conflicts[name] / counts[name]["FFMA"]
+        row["two words of one bank"] = 100 * share
+    rows[name] = row
+if rows:
+    percent = ("FMAs, read", "FMAs, executed", "slots used")
+    units = dict.fromkeys((*percent, "two words of one bank"), "%")
+    units |= dict.fromkeys(("bound", "product", "measured"), "TFLOP/s")
+    ct.table("read, counted, timed", rows, corner="kernel", units=units)
 
 # %% strip
 # For the drawing on the page: where in a turn what stands, as runs of letters.

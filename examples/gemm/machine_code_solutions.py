@@ -4,123 +4,154 @@
 #     title: {en: "Machine code: solutions", zh: "机器码：参考答案"}
 #     requires: sm_80
 #     timeout_s: 120
+#     sizes: {steps: [2048, 8], blocks_per_sm: [8, 1]}
 # ---
 
 # %% [markdown]
-# A kernel whose share of FMAs is chosen, and how far ahead of its use a load is issued.
+# A kernel whose share of FMAs is chosen, and how far ahead of its use a load is
+# issued.
 
-# %% setup
+# %% given-1
+import cudatut as ct
 import loops
 import numpy as np
-from ladder import LADDER
-
-import cudatut as ct
-from cudatut import tool
-
-gpu = ct.device()
-CHAINS, STEPS = 16, ct.size(2048, 8)
 
 # %% solution-1
+# Neither the FMAs nor the other instructions wait for one another.
 MIX = """
-// CHAINS independent FMAs a turn, and OTHERS that turn a word: neither waits for the other.
 __global__ void mix(float* out, int n, int steps, float a, float b) {
   const int t = blockIdx.x * blockDim.x + threadIdx.x;
-  float v[CHAINS];
-  unsigned word[OTHERS + 1];
+  float v[16], sum = 0.0f;
+  unsigned word[16], bits = 0;
 #pragma unroll
-  for (int i = 0; i < CHAINS; ++i) v[i] = i;
+  for (int i = 0; i < 16; ++i) v[i] = i;
 #pragma unroll
-  for (int i = 0; i <= OTHERS; ++i) word[i] = t + i;
+  for (int i = 0; i < 16; ++i) word[i] = t + i;
 #pragma unroll 1
   for (int s = 0; s < steps; ++s) {
 #pragma unroll
-    for (int i = 0; i < CHAINS; ++i) {
+    for (int i = 0; i < 16; ++i) {
       v[i] = v[i] * a + b;
       if (i < OTHERS) word[i] = word[i] ^ (s | i);
     }
   }
-  float sum = 0.0f;
-  unsigned bits = 0;
 #pragma unroll
-  for (int i = 0; i < CHAINS; ++i) sum += v[i];
+  for (int i = 0; i < 16; ++i) sum += v[i];
 #pragma unroll
   for (int i = 0; i < OTHERS; ++i) bits |= word[i];
-  if (t < n) out[t] = bits == 0xffffffffu ? 0.0f : sum;  // never so many bits: only to need them
+  // Never so many bits: only so that the words are needed.
+  if (t < n) out[t] = bits == 0xffffffffu ? 0.0f : sum;
 }
 """
-threads, a, b = (
-    gpu.sm_count * ct.size(8, 1) * 256,
-    np.float32(0.5),
-    np.float32(1.0),
-)
-out, runs, shares = ct.empty(threads, "float32"), {}, {}
-values = np.arange(CHAINS, dtype="float64")
-for _ in range(STEPS):
+
+# %% check-1
+steps = 2048
+blocks_per_sm = 8
+grid = ct.device().sm_count * blocks_per_sm
+a, b = np.float32(0.5), np.float32(1.0)
+out = ct.empty(grid * 256, "float32")
+values = np.arange(16, dtype="float64")
+for _ in range(steps):
     values = values * a + b
+expected = np.full(grid * 256, values.sum())
+kernels, turns = {}, {}
 for others in (0, 4, 8):
-    kernel = ct.Kernel(MIX, "mix", defines={"CHAINS": CHAINS, "OTHERS": others})
-
-    def run(kernel=kernel):
-        kernel(out, threads, STEPS, a, b, grid=threads // 256, block=256)
-
+    kernels[others] = ct.Kernel(MIX, "mix", defines={"OTHERS": others})
     ct.poison(out)
-    run()
-    ct.check(
-        out, np.full(threads, values.sum()), name=f"{others} others", rtol=1e-5
-    )
-    runs[f"{others} others"] = run
-    if not tool.running():
-        shares[f"{others} others"] = loops.share(
-            loops.main_turn(loops.disassemble(kernel), fmas=CHAINS)
-        )
+    kernels[others](out, grid * 256, steps, a, b, grid=grid, block=256)
+    ct.check(out, expected, name=f"{others} others", rtol=1e-5)
+    code = loops.disassemble(kernels[others])
+    turns[others] = loops.main_turn(code, fmas=16)
+    more = len(turns[others]) - len(turns[0])
+    name = f"{others} others in a turn"
+    ct.check([min(more, others)], [others], name=name, rtol=0)
 
-# %% rates
-peak = gpu.sm_count * 4 * 32 * 2 * ct.attributes()["CLOCK_RATE"] / 1e9
-ct.facts(
-    "predicted from the code",
-    {name: (share * peak, "TFLOP/s") for name, share in shares.items()},
-)
+# %% [markdown]
+# The rates, predicted from the code and measured.
+
+# %% rates-1
+peak = ct.device().sm_count * 4 * 32 * 2 * ct.attributes()["CLOCK_RATE"] / 1e9
+
+
+def run(others):
+    """A callable that launches this kernel."""
+    kernel = kernels[others]
+    return lambda: kernel(out, grid * 256, steps, a, b, grid=grid, block=256)
+
+
 rates = ct.bench(
-    runs,
-    flops=2 * CHAINS * STEPS * threads,
+    {f"{others} others": run(others) for others in kernels},
+    flops=2 * 16 * steps * grid * 256,
     name="FMAs among others",
     rounds=20,
 )
 
+# %% compare-1
+ct.table(
+    "rate of the FMAs",
+    {
+        others: {
+            "instructions": len(turn),
+            "predicted": loops.share(turn) * peak,
+            "measured": rates[f"{others} others"].value,
+        }
+        for others, turn in turns.items()
+    },
+    corner="others",
+    units={"predicted": "TFLOP/s", "measured": "TFLOP/s"},
+)
+
+# %% given-2
+import loops
+from ladder import LADDER
+
 
 # %% solution-2
 def distances(turn):
-    """From each load that sets a scoreboard, the instructions issued until one waits for that board."""
-    found, way = [], [i for i, times in turn for _ in range(times)]
+    """For each LDS that sets a scoreboard, in order: the number of instructions
+    issued until one waits for that board."""
+    way = [i for i, times in turn for _ in range(times)]
+    found = []
     for place, load in enumerate(way):
         if load.op == "LDS" and load.sets is not None:
-            behind = way[place + 1 :] + way[: place + 1]  # the loop goes round
-            found.append(
-                next(
-                    (
-                        d
-                        for d, i in enumerate(behind, 1)
-                        if load.sets in i.waits
-                    ),
-                    0,
-                )
+            after = way[place + 1 :] + way[: place + 1]  # the loop goes round
+            waiting = (
+                d for d, i in enumerate(after, 1) if load.sets in i.waits
             )
-    return np.array(found)
+            found.append(next(waiting, 0))
+    return found
 
 
-rows = {}
+# %% check-2
+import cudatut as ct
+
+
+def made(op, sets=7, waits=()):
+    """An instruction that sets and waits for these scoreboards."""
+    upper = sets << 46 | sum(1 << 52 + board for board in waits)
+    return loops.Instruction(0, "", op, upper), 1
+
+
+made_up = [made("FFMA", waits=[2]), made("LDS", 0), made("LDS", 1)]
+made_up += [made("FFMA", waits=[0]), made("FFMA"), made("FFMA", waits=[1])]
+made_up += [made("LDS", 2)]
+ct.check(distances(made_up), [2, 3, 1], name="a made-up turn", rtol=0)
+
+far = {}
 for name in ("vectorized", "conflict_free", "double_buffer"):
-    if not tool.running():
-        rung = LADDER[name]
-        code = loops.disassemble(rung.compile())
-        far = distances(loops.main_turn(code, loops.fmas_of_turn(rung.kernel)))
-        ct.check(
-            (far > 0).astype("float64"),
-            np.ones(len(far)),
-            name=f"{name}: somebody waits",
-        )
-        rows |= {
-            f"{name}: nearest": int(far.min()),
-            f"{name}: median": float(np.median(far)),
-        }
-ct.facts("instructions between a load and the first that waits for it", rows)
+    code = loops.disassemble(LADDER[name].compile())
+    turn = loops.main_turn(code, loops.fmas_of_turn(LADDER[name].kernel))
+    far[name] = distances(turn)
+    ct.check([min(far[name]) > 0], [True], name=f"{name}: somebody waits")
+
+# %% far-2
+from statistics import median
+
+ct.table(
+    "instructions between a load and the first that waits for it",
+    {
+        name: {"nearest": min(found), "median": float(median(found))}
+        for name, found in far.items()
+    },
+    corner="kernel",
+)

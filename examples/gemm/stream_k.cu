@@ -72,9 +72,9 @@ __device__ __forceinline__ void leave(const float (&sum)[TM][TN],
 }
 // --8<-- [end:leave]
 
-// The owner waits for the blocks behind it, one after the other, and adds what
-// they have left: always in the same order. It takes the flag down, so that the
-// next launch finds it at 0.
+// The owner waits for the blocks after it, one by one, and adds what they have
+// left: always in the same order. It takes the flag down, so that the next
+// launch finds it at 0.
 // --8<-- [start:collect]
 template <int TM, int TN, int THREADS>
 __device__ __forceinline__ void collect(float (&sum)[TM][TN], int block,
@@ -123,12 +123,12 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
     add_steps<BM, BN, BK, TM, TN>(sum, As, Bs, A, B, m, n, k, top, left, from,
                                   to);
     at += to - from;
-    if (from > 0) {  // somebody else has the first step
+    if (from > 0) {  // another block has the first step
       leave<TM, TN, THREADS>(sum, partials, flags);
       continue;
     }
-    // Whoever has steps of this tile, behind this block, began with them: no
-    // long wait.
+    // The next blocks that have steps of this tile began with them: no long
+    // wait.
     for (int block = blockIdx.x + 1;
          to < steps && piece(block) < (tile + 1) * steps; ++block)
       collect<TM, TN, THREADS>(sum, block, partials, flags);

@@ -35,8 +35,7 @@ __device__ __forceinline__ void walk(const uint8_t* __restrict__ in,
                                      long long n, Count count) {
   const long long vectors = n / 16, stride = (long long)gridDim.x * BLOCK;
   const long long first = (long long)blockIdx.x * BLOCK + threadIdx.x;
-  const uint4* wide =
-      reinterpret_cast<const uint4*>(in);  // cuMemAlloc aligns to 256 bytes
+  const uint4* wide = reinterpret_cast<const uint4*>(in);  // 16 bytes each
   long long i = first;
   for (; i + stride < vectors; i += 2 * stride) {
     const uint4 a = wide[i], b = wide[i + stride];  // two loads in flight

@@ -4,33 +4,52 @@
 #     title: {en: "Atomics and the histogram", zh: "原子操作与直方图"}
 #     requires: sm_75
 #     timeout_s: 120
+#     sizes:
+#       count: [10000019, 10007]
+#       n: [268435456, 65536, 1048576]
+#       warps: [20000, 100]
 # ---
 
 # %% [markdown]
-# How often does each value of a byte occur? Counters in L2, in shared memory, and one set of them per lane.
+# How often does each value of a byte occur? Counters in L2, in shared memory,
+# and one set of them per lane. First the last of these as a whole program.
+
+# %% program
+import numpy as np
+import cudatut as ct
+
+count = 10_000_019
+values = ct.rng(0).integers(0, 256, count, dtype="uint8")
+data = ct.to_device(values)
+counts = ct.to_device(np.zeros(256, "uint32"))  # 0 before the launch
+
+kernel = ct.Kernel("reduction/histogram.cu", "histogram_private")
+blocks = kernel.resources(1024).blocks_per_sm * ct.device().sm_count
+kernel(data, counts, count, grid=blocks, block=1024)
+
+expected = np.bincount(values, minlength=256).astype("uint32")
+ct.check(counts, expected)
 
 # %% setup
-import numpy as np
 import pycuda.driver as cuda
-
-import cudatut as ct
 from cudatut.profiler import profile_launches
 
 gpu = ct.device()
-profiled_n = 1 << 20  # what a profiler sees
-n, BLOCK = ct.size(1 << 28, 1 << 16, profiled=profiled_n), 1024
+n = 268_435_456
+BLOCK = 1024
 period = min(n, 1 << 24)  # random bytes; the rest repeats them
 random = ct.rng(0).integers(0, 256, period, dtype="uint8")
 HOST = {
     "uniform": random,
     "one-hot": np.full(period, 77, "uint8"),  # every byte the same
-    "one bank": random
-    & 224,  # the 8 multiples of 32: different counters, but all in one bank
+    # The 8 multiples of 32: different counters, but all in one bank.
+    "one bank": random & 224,
 }
 
 
 def repeated(host):
-    """n bytes on the GPU: `host` again and again, copied there rather than sent each time."""
+    """n bytes on the GPU: `host` again and again, copied there rather than sent
+    each time."""
     piece, whole = ct.to_device(host), ct.empty(n, "uint8")
     for first in range(0, n, period):
         cuda.memcpy_dtod(int(whole.gpudata) + first, piece.gpudata, period)
@@ -46,8 +65,11 @@ def counts_of(host, times=1):
 
 EXPECTED = {name: counts_of(host, n // period) for name, host in HOST.items()}
 
+# %% [markdown]
+# Which atomic operations exist, and what happens without any.
+
 # %% exist
-OPERATIONS = (
+OPERATIONS = [
     "Add",
     "Sub",
     "Exch",
@@ -58,31 +80,18 @@ OPERATIONS = (
     "And",
     "Or",
     "Xor",
-)
+]
 exist = ct.Kernel("reduction/histogram_atomics.cu", "atomics_exist")
 table = ct.empty((4, 10), "int32")
 exist(table, grid=1, block=1)
-found = dict(
-    zip(("int", "unsigned", "float", "double"), table.get().astype(bool))
-)
+TYPES = ("int", "unsigned", "float", "double")
+found = dict(zip(TYPES, table.get().astype(bool)))
 ct.facts(
     "atomics by type",
     {
         kind: ", ".join(np.array(OPERATIONS)[which])
         for kind, which in found.items()
     },
-)
-ct.claim(
-    id="histogram-float-atomics",
-    source="CS179 notes",
-    statement={
-        "en": "Add, Sub, Exch, Min, Max, Inc, Dec, And, Or and Xor all exist as atomic operations on float.",
-        "zh": "Add、Sub、Exch、Min、Max、Inc、Dec、And、Or、Xor 这些原子操作都有 float 版本。",
-    },
-    predicted=len(OPERATIONS),
-    measured=int(found["float"].sum()),
-    unit="operations",
-    verdict="confirmed" if found["float"].all() else "refuted",
 )
 
 # %% lost
@@ -101,26 +110,18 @@ ct.facts("without atomics", {"bytes": few, "counted": int(counts.get().sum())})
 barrier = ct.Kernel("reduction/histogram_atomics.cu", "count_barrier")
 counts = ct.to_device(np.zeros(256, "uint32"))
 barrier(some, counts, few, grid=1, block=32)
-# One warp: all 32 load, all add 1, all store. Of each value that occurs, one addition remains.
-remain = sum(len(set(step)) for step in random[:few].reshape(-1, 32).tolist())
+# One warp: all 32 load, all add 1, all store. Of each value that occurs, one
+# addition remains.
+groups = random[:few].reshape(-1, 32).tolist()
+remain = sum(len(set(group)) for group in groups)
 counted = int(counts.get().sum())
 ct.facts(
     "one warp, a barrier after each step",
     {"bytes": few, "counted, predicted": remain, "counted, measured": counted},
 )
-ct.claim(
-    id="histogram-barrier-is-enough",
-    source="CS179 notes",
-    statement={
-        "en": "Barriers keep the threads of a block from disturbing each other's counts; atomics are not needed. "
-        "Then no count is lost:",
-        "zh": "有了栅栏，同一线程块的线程就不会互相干扰计数，用不着原子操作。照此说来，丢失的计数是：",
-    },
-    predicted=0,
-    measured=few - counted,
-    unit=f"of {few}",
-    verdict="confirmed" if counted == few else "refuted",
-)
+
+# %% [markdown]
+# How many passes an atomic of a warp takes, computed from the data.
 
 # %% bank-of
 lane, value = np.meshgrid(np.arange(32), np.arange(256))
@@ -136,81 +137,89 @@ ct.facts(
     },
 )
 
-
 # %% conflicts
-def passes(values):
-    """Mean passes of a warp's atomic on shared counters, and requests to the most wanted sector of global ones.
+MERGED, TURNS = "most different counters in a bank", "most lanes in a bank"
+BY_WARP = "most wanted sector, a request per warp"
+BY_LANE = "most wanted sector, a request per lane"
 
-    values: (warps, 32). Both in two ways: lanes that meet are merged, or each takes its turn.
+
+def passes(values):
+    """Mean passes of a warp's atomic on shared counters, and requests to the
+    most wanted sector of global ones.
+
+    values: (warps, 32). Both in two ways: lanes that meet are merged, or each
+    takes its turn.
     """
-    hits = np.zeros(
-        (len(values), 256), "int32"
-    )  # of each warp: the lanes that want each counter
+    # Of each warp: the lanes that want each counter.
+    hits = np.zeros((len(values), 256), "int32")
     np.add.at(hits, (np.arange(len(values))[:, None], values), 1)
     bank = hits.reshape(-1, 8, 32)  # counter 32 * k + b lies in bank b
     sector = hits.reshape(-1, 32, 8).sum(axis=2)  # 8 counters of 4 bytes
+    wanted = sector > 0
     return {
-        "most different counters in a bank": float(
-            (bank > 0).sum(axis=1).max(axis=1).mean()
-        ),
-        "most lanes in a bank": float(bank.sum(axis=1).max(axis=1).mean()),
-        "sectors": float((sector > 0).sum(axis=1).mean()),
-        "most wanted sector, a request per warp": float(
-            (sector > 0).mean(axis=0).max()
-        ),
-        "most wanted sector, a request per lane": float(
-            sector.mean(axis=0).max()
-        ),
+        MERGED: float((bank > 0).sum(axis=1).max(axis=1).mean()),
+        TURNS: float(bank.sum(axis=1).max(axis=1).mean()),
+        "sectors": float(wanted.sum(axis=1).mean()),
+        BY_WARP: float(wanted.mean(axis=0).max()),
+        BY_LANE: float(sector.mean(axis=0).max()),
     }
 
 
-sample = 32 * ct.size(20_000, 100)
+warps = 20_000
 expect = {
-    name: passes(host[:sample].reshape(-1, 32)) for name, host in HOST.items()
+    name: passes(host[: 32 * warps].reshape(-1, 32))
+    for name, host in HOST.items()
 }
-for name, rows in expect.items():
-    ct.facts(f"{name}: one atomic of a warp", rows)
+ct.table("one atomic of a warp", expect, corner="data")
 
 # %% predict
 bandwidth = ct.limits.bandwidth()
 clock = gpu.clock_khz / 1e3  # cycles per us
-atomics = n / 32  # of whole warps
+of_warps = n / 32  # atomics of whole warps
 shared_rate = gpu.sm_count * clock  # passes per us: one per cycle and SM
 bytes_us = n / bandwidth / 1e3
-rows = {
-    "the bytes alone": (bytes_us, "us"),
-    "private, any data": (max(bytes_us, atomics / shared_rate), "us"),
-}
-for name, each in expect.items():
-    # A sector lives in one slice of L2; if that takes one request per cycle, the most wanted sector sets the pace.
-    rows |= {
-        f"shared, {name}: equal counters merged": (
-            max(
-                bytes_us,
-                atomics
-                * each["most different counters in a bank"]
-                / shared_rate,
-            ),
-            "us",
-        ),
-        f"shared, {name}: lane by lane": (
-            max(bytes_us, atomics * each["most lanes in a bank"] / shared_rate),
-            "us",
-        ),
-        f"global, {name}: warp by warp": (
-            round(
-                atomics * each["most wanted sector, a request per warp"] / clock
-            ),
-            "us",
-        ),
-        f"global, {name}: lane by lane": (
-            round(
-                atomics * each["most wanted sector, a request per lane"] / clock
-            ),
-            "us",
-        ),
+
+
+def by_passes(each):
+    return max(bytes_us, of_warps * each / shared_rate)
+
+
+def by_sectors(each):
+    """A sector lives in one slice of L2; if that takes one request per cycle,
+    the most wanted sector decides."""
+    return round(of_warps * each / clock)
+
+
+predicted = {
+    name: {
+        "private": by_passes(1),
+        "shared, merged": by_passes(each[MERGED]),
+        "shared, in turn": by_passes(each[TURNS]),
+        "global, merged": by_sectors(each[BY_WARP]),
+        "global, in turn": by_sectors(each[BY_LANE]),
     }
-ct.facts("prediction", rows)
+    for name, each in expect.items()
+}
+COLUMNS = predicted["uniform"]
+ct.table(
+    "prediction",
+    predicted,
+    corner="data",
+    units=dict.fromkeys(COLUMNS, "us"),
+)
+ct.facts(
+    "limit of the time",
+    {
+        "the bytes alone": (bytes_us, "us"),
+        "time of the bytes / passes of private counters": (
+            bytes_us / (of_warps / shared_rate),
+            "×",
+        ),
+    },
+)
+
+# %% [markdown]
+# The three kernels: resources, right counts, and then the time.
 
 # %% compile
 FILE = "reduction/histogram.cu"
@@ -222,7 +231,8 @@ KERNELS = {
 
 
 def launcher(kernel, data):
-    """A call that counts all of `data` into `.out`: the counters are zeroed, then the kernel runs, on a full GPU."""
+    """A call that counts all of `data` into `.out`: the counters are zeroed,
+    then the kernel runs, on a full GPU."""
     out = ct.empty(256, "uint32")
     grid = kernel.resources(BLOCK).blocks_per_sm * gpu.sm_count
 
@@ -235,10 +245,8 @@ def launcher(kernel, data):
 
 
 # %% check
-for (
-    name,
-    host,
-) in HOST.items():  # the contests below check what they have counted, too
+# The contests below check what they have counted, too.
+for name, host in HOST.items():
     for way, kernel in KERNELS.items():
         run = launcher(kernel, ct.to_device(host))
         run()
@@ -255,12 +263,14 @@ for m in (0, 15, 16, 17, *ct.RAGGED):
 
 # %% vendors
 def bincount(data):
-    """CuPy's bincount, as a user calls it."""
+    """CuPy's bincount, as a user calls it: a rival, but not the vendor's."""
     cupy = ct.vendor.cupy()
     if cupy is None:
         return None
     array = cupy.asarray(data)
-    return ct.vendor.Vendor(lambda: cupy.bincount(array, minlength=256))
+    return ct.vendor.Vendor(
+        lambda: cupy.bincount(array, minlength=256), vendor=False
+    )
 
 
 def rivals(name):
@@ -287,20 +297,22 @@ add = ct.Kernel(
     "histogram_shared",
     defines={"BLOCK": BLOCK, "ONE": "(n < 0 ? 2u : 1u)"},
 )
+ADD = "shared, ATOMS.ADD"
 bench = {}
 
 
 def contest(name, ways=WAYS, vendors=("CUB", "CuPy bincount"), rounds=3):
-    """Few rounds, since global counters take long; in each of them the fast ones run often."""
+    """Few rounds, since global counters take long; in each of them the fast
+    ones run often."""
     runs = {way: launcher(KERNELS[way], DATA[name]) for way in ways}
-    runs["shared, ATOMS.ADD"] = launcher(add, DATA[name])
+    runs[ADD] = launcher(add, DATA[name])
     runs |= {
         vendor: run for vendor, run in RIVALS[name].items() if vendor in vendors
     }
     bench[name] = ct.bench(
         runs, bytes=n, name=f"histogram of {n} bytes, {name}", rounds=rounds
     )
-    for way in (*ways, "shared, ATOMS.ADD"):
+    for way in (*ways, ADD):
         ct.check(runs[way].out, EXPECTED[name], name=f"{way}, {name}")
 
 
@@ -312,43 +324,101 @@ contest("one-hot")
 # %% bench-one-bank
 contest("one bank", ways=("shared", "private"), vendors=("CUB",), rounds=50)
 
+# %% [markdown]
+# The same times by the kind of data.
+
+# %% by-data
+timed = {
+    name: {row.name: row.median_us for row in result.rows_}
+    for name, result in bench.items()
+}
+ROWS = ("global", "shared", ADD, "private", "CUB", "CuPy bincount")
+table = {}
+for way in ROWS:
+    if way not in timed["uniform"]:
+        continue
+    table[way] = {name: timed[name].get(way) for name in timed}
+    table[way]["one-hot / uniform"] = (
+        timed["one-hot"][way] / timed["uniform"][way]
+    )
+ct.table(
+    "time by data",
+    table,
+    corner="counters",
+    units=dict.fromkeys(timed, "us") | {"one-hot / uniform": "×"},
+)
+ours = {name: bench[name]["private"].median_us for name in bench}
+if "CUB" in table:
+    ct.facts(
+        "time / time of private counters",
+        {
+            f"CUB, {name}": (timed[name]["CUB"] / ours[name], "×")
+            for name in timed
+        },
+    )
+ct.facts(
+    "shared: measured - predicted",
+    {
+        name: (timed[name]["shared"] - predicted[name]["shared, merged"], "us")
+        for name in ("uniform", "one bank")
+    },
+)
+
+# %% [markdown]
+# The profiler counts passes and sectors.
+
 # %% counters
 METRICS = [
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum",
     "lts__t_sectors_op_red.sum",
 ]
-# The first launches of these three kernels: those of the cell 'check'.
+# The profiler runs this file again. The first launch is that of the program,
+# the next ones are those of the cell 'check', on 1 Mi bytes.
 launches = profile_launches(
     "reduction/histogram",
     kernel="regex:histogram_(global|shared|private)",
     metrics=METRICS,
     launches=len(DATA) * len(WAYS),
+    skip=1,
 )
-atomics = profiled_n / 32  # of whole warps
-counters = dict(zip([(name, way) for name in DATA for way in WAYS], launches))
-for way in WAYS if counters else ():
-    rows = {}
-    for name, each in expect.items():
-        wavefronts, sectors = (
-            count / atomics for count in counters[name, way].values()
-        )
-        if way == "global":
-            rows[f"{name}: sectors per atomic, predicted, merged"] = each[
-                "sectors"
-            ]
-            rows[f"{name}: sectors per atomic, predicted, lane by lane"] = 32
-            rows[f"{name}: sectors per atomic, measured"] = sectors
-        elif way == "shared":
-            merged, each_lane = (
-                "most different counters in a bank",
-                "most lanes in a bank",
-            )
-            rows[f"{name}: passes per atomic, predicted, merged"] = each[merged]
-            rows[f"{name}: passes per atomic, predicted, lane by lane"] = each[
-                each_lane
-            ]
-            rows[f"{name}: passes per atomic, measured"] = wavefronts
-        else:
-            rows[f"{name}: passes per atomic, predicted"] = 1
-            rows[f"{name}: passes per atomic, measured"] = wavefronts
-    ct.facts(f"{way}: counters", rows)
+per_atomic = {}
+for at, launch in enumerate(launches):
+    key = list(HOST)[at // len(WAYS)], WAYS[at % len(WAYS)]
+    per_atomic[key] = [value / ((1 << 20) / 32) for value in launch.values()]
+if per_atomic:
+    ct.table(
+        "passes per atomic of a warp",
+        {
+            name: {
+                "shared, merged": each[MERGED],
+                "shared, in turn": each[TURNS],
+                "shared, measured": per_atomic[name, "shared"][0],
+                "private, measured": per_atomic[name, "private"][0],
+            }
+            for name, each in expect.items()
+        },
+        corner="data",
+    )
+
+# %% counters-global
+if per_atomic:
+    sectors = {name: per_atomic[name, "global"][1] for name in HOST}
+    ct.table(
+        "sectors in L2 per atomic of a warp",
+        {
+            name: {
+                "merged": each["sectors"],
+                "in turn": 32,
+                "measured": sectors[name],
+            }
+            for name, each in expect.items()
+        },
+        corner="data",
+    )
+    ct.facts(
+        "sectors per cycle of the SMs, global",
+        {
+            name: sectors[name] * of_warps / clock / timed[name]["global"]
+            for name in ("uniform", "one-hot")
+        },
+    )

@@ -8,99 +8,132 @@
 # ---
 
 # %% [markdown]
-# A largest float by an atomic on integers, and a histogram of more values than 32 copies have room for.
+# A largest float by an atomic on integers, and a histogram of more values than
+# 32 copies have room for.
 
-# %% setup
+# %% given-1
 import numpy as np
-
 import cudatut as ct
-
-gpu = ct.device()
-rng = ct.rng(0)
-
-# %% solution-1
-FILE = "reduction/histogram_solutions.cu"
-largest_kernel = ct.Kernel(FILE, "largest")
 
 
 def largest(x):
-    """The largest element of float32 x (n >= 1), which holds no NaN."""
-    out = ct.to_device(np.zeros(1, "uint32"))  # below the key of every number
-    largest_kernel(
-        x,
-        out,
-        x.size,
-        grid=min(ct.cdiv(x.size, 256), 8 * gpu.sm_count),
-        block=256,
-    )
-    key = out.get()[0]
-    bits = key ^ np.uint32(0x80000000) if key >> 31 else ~key
-    return np.array([bits], "uint32").view("float32")
+    """The largest element of float32 x, which holds no NaN."""
+    key = ct.to_device(np.zeros(1, "uint32"))  # below the key of every number
+    largest_key(x, key, x.size, grid=ct.cdiv(x.size, 256), block=256)
+    return np.array([bits_of(key.get()[0])], "uint32").view("float32")
 
+
+# %% solution-1
+largest_key = ct.Kernel(
+    """
+__device__ unsigned key_of(float x) {
+  unsigned bits = __float_as_uint(x);  // flip all bits, or only the highest
+  return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
+__global__ void largest_key(const float* in, unsigned* out, int n) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  unsigned best = i < n ? key_of(in[i]) : 0;
+  for (int distance = 16; distance > 0; distance /= 2)
+    best = max(best, __shfl_xor_sync(0xffffffffu, best, distance));
+  if (threadIdx.x % 32 == 0) atomicMax(out, best);
+}
+""",
+    "largest_key",
+)
+
+
+def bits_of(key):
+    """The bits of the float that has this key."""
+    return key ^ np.uint32(0x80000000) if key >> 31 else ~key
+
+
+# %% check-1
+import cudatut as ct
 
 for m in ct.RAGGED:
-    x_host = rng.standard_normal(m, dtype="float32")
+    x = ct.rng(m).standard_normal(m, dtype="float32")
     for sign, shift in ((1, 0), (-1, 0), (1, -1e6)):
-        y_host = np.float32(sign) * x_host + np.float32(shift)
-        ct.check(
-            largest(ct.to_device(y_host)),
-            y_host.max(keepdims=True),
-            name=f"n={m}",
-            rtol=0,
-        )
+        y = np.float32(sign) * x + np.float32(shift)
+        got, right = largest(ct.to_device(y)), y.max(keepdims=True)
+        ct.check(got, right, name=f"n={m}", rtol=0)
 for special in ([-0.0, 0.0], [-np.inf, -1.0], [np.inf, 1.0], [-1e-45, -3e-45]):
-    x_host = np.array(special, "float32")
-    ct.check(
-        largest(ct.to_device(x_host)),
-        x_host.max(keepdims=True),
-        name=f"{special}",
-        rtol=0,
-    )
+    x = np.array(special, "float32")
+    got, right = largest(ct.to_device(x)), x.max(keepdims=True)
+    ct.check(got, right, name=f"{special}", rtol=0)
+
+# %% given-2
+import numpy as np
+import cudatut as ct
+
+
+def histogram(x, copies):
+    """Counts of the values of uint16 x, all below 1024."""
+    kernel = ct.Kernel(SOURCE, "histogram_copies", {"COPIES": copies})
+    counts = ct.to_device(np.zeros(1024, "uint32"))
+    shared = 4 * 1024 * copies
+    kernel(x, counts, x.size, grid=64, block=512, shared=shared)
+    return counts
+
 
 # %% solution-2
-BINS = 1024
-values = rng.integers(0, BINS, (20_000, 32))  # of 20,000 warps
+SOURCE = """
+__global__ void histogram_copies(const unsigned short* in, unsigned* counts,
+                                 int n) {
+  extern __shared__ unsigned mine[];  // 1024 * COPIES words
+  for (int word = threadIdx.x; word < 1024 * COPIES; word += blockDim.x)
+    mine[word] = 0;
+  __syncthreads();
+  unsigned* copy = mine + threadIdx.x % COPIES;
+  int stride = gridDim.x * blockDim.x;
+  for (long long i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
+    atomicAdd(copy + COPIES * in[i], 1u);
+  __syncthreads();
+  for (int bin = threadIdx.x; bin < 1024; bin += blockDim.x) {
+    unsigned sum = 0;
+    for (int k = 0; k < COPIES; ++k)
+      sum += mine[COPIES * bin + (bin + k) % COPIES];
+    if (sum) atomicAdd(counts + bin, sum);
+  }
+}
+"""
+
+# %% check-2
+import cudatut as ct
+
+optin = ct.device().shared_per_block_optin
+fits = max(c for c in (1, 2, 4, 8, 16, 32) if 4 * 1024 * c <= optin)
+for copies in sorted({1, 8, fits}):
+    for m in ct.RAGGED:
+        random = ct.rng(m).integers(0, 1024, m, dtype="uint16")
+        same = np.full(m, 1023, "uint16")
+        for name, x in (("random", random), ("one value", same)):
+            right = np.bincount(x, minlength=1024).astype("uint32")
+            got = histogram(ct.to_device(x), copies)
+            ct.check(got, right, name=f"{copies} copies, {name}, n={m}")
+
+# %% [markdown]
+# The prediction: passes of 20,000 warps with random values.
+
+# %% passes-2
+drawn = ct.rng(0).integers(0, 1024, (20_000, 32))
 lanes = np.arange(32)
 
 
 def passes(copies):
     """Mean of the most lanes in a bank, if lane l keeps to copy l % copies."""
-    word = copies * values + lanes % copies
+    word = copies * drawn + lanes % copies
     banks = np.zeros((len(word), 32), "int32")
     np.add.at(banks, (np.arange(len(word))[:, None], word % 32), 1)
     return float(banks.max(axis=1).mean())
 
 
-predicted = {copies: passes(copies) for copies in (1, 2, 4, 8, 16, 32)}
-ct.facts(
-    f"{BINS} counters",
-    {f"{copies} copies: passes": mean for copies, mean in predicted.items()}
-    | {
-        f"{copies} copies: memory": (BINS * copies * 4 / 1024, "KiB")
-        for copies in predicted
+ct.table(
+    "1024 counters",
+    {
+        copies: {"passes": passes(copies), "memory": 4 * copies}
+        for copies in (1, 2, 4, 8, 16, 32)
     },
+    corner="copies",
+    units={"memory": "KiB"},
 )
-
-
-def histogram(x, copies):
-    """Counts of the values of uint16 x, all below 1024."""
-    kernel = ct.Kernel(
-        FILE, "histogram_copies", defines={"BINS": BINS, "COPIES": copies}
-    )
-    counts = ct.to_device(np.zeros(BINS, "uint32"))
-    shared = BINS * copies * 4
-    kernel(x, counts, x.size, grid=gpu.sm_count, block=512, shared=shared)
-    return counts
-
-
-fits = max(c for c in predicted if BINS * c * 4 <= gpu.shared_per_block_optin)
-ct.facts("this GPU", {"copies that fit": fits, "passes": predicted[fits]})
-for copies in sorted({1, 8, fits}):
-    for m in ct.RAGGED:
-        for name, x_host in (
-            ("random", rng.integers(0, BINS, m, dtype="uint16")),
-            ("one value", np.full(m, 1023, "uint16")),
-        ):
-            expected = np.bincount(x_host, minlength=BINS).astype("uint32")
-            counts = histogram(ct.to_device(x_host), copies)
-            ct.check(counts, expected, name=f"{copies} copies, {name}, n={m}")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from cudatut.site import references
 from cudatut.site.svg import Svg, figure, tr
-
-EXAMPLE = "basics/divergence"
 
 
 def sum_and_max(
@@ -22,7 +19,7 @@ def sum_and_max(
     s = Svg(20 + 2 * lanes * cell + gap, top + height * row + 34)
     for panel, title in enumerate(
         (
-            tr("branches: one path after the other", "分支：一条路径接着一条"),
+            tr("branches: one side after the other", "分支：一个接着一个"),
             tr("a loop: until the last lane is done", "循环：等最后一个 lane 跑完"),
         )
     ):
@@ -50,20 +47,23 @@ def sum_and_max(
         f"循环圈数为 {'、'.join(map(str, turns))}，线程束走最大的 {max(turns)} 圈。",
     )
     caption = tr(
-        f"Time runs down; dashed lanes are off. Left the sum of the different paths, {len(steps)} steps; right the maximum over the lanes, {max(turns)} turns.",
-        f"时间向下，虚线表示 lane 空闲。左：不同路径之和，{len(steps)} 步；右：各 lane 的最大值，{max(turns)} 圈。",
+        f"Time runs down; dashed lanes are off. Left: the sum over the different sides, {len(steps)} steps. Right: the maximum over the lanes, {max(turns)} turns.",
+        f"时间向下，虚线表示 lane 不工作。左：各个不同分支之和，{len(steps)} 步。右：各 lane 圈数的最大值，{max(turns)} 圈。",
     )
     return figure(s, alt=alt, caption=caption)
 
 
 def lock(lanes: int = 4) -> str:
-    """Lanes of one warp and one lock: lock-step never ends, independent scheduling takes them in turn."""
+    """Lanes of one warp and one lock: in step they never end, independent lanes take it in turn."""
     cell, row, left = 92, 34, 96
     columns = lanes + 1
     s = Svg(left + columns * cell + 20, 2 * (40 + lanes * row) + 20)
     titles = (
-        tr("lock-step: the winner waits for the losers", "锁步：赢家等输家"),
-        tr("independent scheduling: the winner goes on", "独立调度：赢家先走"),
+        tr(
+            "in step: the lane with the lock waits for the others",
+            "步调一致：有锁的 lane 等其他 lane",
+        ),
+        tr("independent lanes: the lane with the lock goes on", "lane 各自前进：有锁的 lane 先走"),
     )
     for panel, title in enumerate(titles):
         y0 = 18 + panel * (40 + lanes * row)
@@ -85,56 +85,12 @@ def lock(lanes: int = 4) -> str:
                 cls = {"take": "c3", "wait": "hollow muted", "spin": "c2"}[state]
                 s.rect(x, y, cell - 4, row - 6, cls, text, size=13)
     alt = tr(
-        f"{lanes} lanes of one warp. In lock-step lane 0 has the lock and waits at the meeting point, the others spin for ever. "
-        "Scheduled independently, each lane takes the lock in turn and then waits at the meeting point.",
-        f"同一线程束的 {lanes} 个 lane。锁步执行时 lane 0 拿着锁在汇合点等，其他 lane 永远自旋；独立调度时，各 lane 依次拿锁，然后在汇合点等待。",
+        f"{lanes} lanes of one warp. In step, lane 0 has the lock and waits at the meeting point, and the others spin for ever. "
+        "If the lanes are independent, each takes the lock in turn and then waits at the meeting point.",
+        f"同一线程束的 {lanes} 个 lane。步调一致时，lane 0 拿着锁在汇合点等待，其他 lane 永远自旋；lane 各自前进时，依次拿锁，然后在汇合点等待。",
     )
     caption = tr(
-        "Time runs to the right. Above, nobody gives the lock back: the code that would do so stands behind the meeting point.",
-        "时间向右。上图里没有人归还锁：归还锁的代码在汇合点之后。",
+        "Time runs to the right. In the upper part no lane gives the lock back, because that code stands behind the meeting point.",
+        "时间向右。上半部分没有 lane 归还锁，因为归还锁的代码在汇合点之后。",
     )
     return figure(s, alt=alt, caption=caption)
-
-
-def shapes_table() -> str:
-    """Markdown: what the machine code of four kernels with an `if` holds, from the recording."""
-    rows = {
-        "instructions": tr("instructions", "指令"),
-        "predicated EXIT": tr("`EXIT` with a predicate", "带谓词的 `EXIT`"),
-        "other predicated": tr("others with a predicate", "其他带谓词的指令"),
-        "minimum, maximum, select": tr("minimum, maximum, select", "取小、取大、选择"),
-        "branches forward": tr("branches forward", "往前跳的分支"),
-        "branches back": tr("branches back", "往回跳的分支"),
-        "meeting points (BSYNC)": tr("meeting points, `BSYNC`", "汇合点 `BSYNC`"),
-    }
-    kernels = ("short_if", "nested_if", "long_if", "loop_if")
-    lines = [f"| | {' | '.join(f'`{k}`' for k in kernels)} |", "|---|---:|---:|---:|---:|"]
-    for row, name in rows.items():
-        counts = [references.value(f'{EXAMPLE}#shapes["{k}: {row}"].value') for k in kernels]
-        lines.append(f"| {name} | {' | '.join(str(count) for count in counts)} |")
-    return "\n".join(lines)
-
-
-def ways_table() -> str:
-    """Markdown: sides per warp and the time relative to one side, from the recording."""
-    rows = {
-        "one side": tr("all lanes the same", "全部相同"),
-        "two sides": tr("two in turn", "两种轮流"),
-        "four sides": tr("four in turn", "四种轮流"),
-        "eight sides": tr("eight in turn", "八种轮流"),
-        "random": tr("random", "随机"),
-    }
-    lines = [
-        tr(
-            "| sides of neighboring lanes | sides per warp: predicted time | measured time |",
-            "| 相邻 lane 所走的分支 | 每个线程束的分支数，即预测时间 | 实测时间 |",
-        ),
-        "|---|---:|---:|",
-    ]
-    for row, name in rows.items():
-        predicted, measured = (
-            references.value(f'{EXAMPLE}#ways-compare.0["{row}, {kind}"].value')
-            for kind in ("predicted", "measured")
-        )
-        lines.append(f"| {name} | {predicted:.2f} | {measured:.2f} |")
-    return "\n".join(lines)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from cudatut.site import references
 from cudatut.site.svg import Svg, figure, tr
 
 
@@ -72,7 +71,7 @@ def schedules(tiles: int = 5, sms: int = 4, steps: int = 8, splits: int = 2) -> 
     caption = tr(
         f"{tiles} tiles, {steps} steps of depth each, on {sms} SMs; time runs to the right, a star marks a part of a tile, whose sums have to "
         "be added up. Dashed: an SM without work.",
-        f"{sms} 个 SM 上的 {tiles} 个分块，每个深 {steps} 步；时间向右。星号表示只是分块的一部分，还要把部分和加起来。虚线框：SM 没活可干。",
+        f"{sms} 个 SM 上的 {tiles} 个分块，每个深 {steps} 步；时间向右。星号表示只是分块的一部分，还要把部分和加起来。虚线框：SM 空闲。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -109,35 +108,3 @@ def saw(sms: int = 132, most: int = 528) -> str:
         f"每个 SM 放得下一块时，{sms} 个 SM 在全部波次里的平均利用率。刚过满波一个分块时：{lows}。",
     )
     return figure(s, alt=alt, caption=caption)
-
-
-def table() -> str:
-    """Tiles, waves, and the rates predicted and measured for whole tiles and a split rest, as a Markdown table."""
-    recording = references.load("gemm/tile_quantization")
-    rows = {row["name"]: row["value"] for row in recording.results("steps")[0]["rows"]}
-    waves = {row["name"]: row["value"] for row in recording.results("predict")[0]["rows"]}
-    heads = (
-        tr("tiles", "分块数"),
-        tr("waves", "波次"),
-        tr("efficiency", "效率"),
-        tr("a block per tile: predicted", "每分块一块：预测"),
-        tr("measured", "实测"),
-        tr("rest split by", "剩余部分的份数"),
-        tr("predicted", "预测"),
-        tr("measured", "实测"),
-    )
-    lines = ["| " + " | ".join(heads) + " |", "|" + "---:|" * len(heads)]
-    for name in dict.fromkeys(key.partition(" tiles, ")[0] for key in rows):
-        cells = [
-            name,
-            f"{waves[f'{name} tiles: waves']}",
-            f"{waves[f'{name} tiles: efficiency']:.0f} %",
-        ]
-        for kind in ("a block per tile", "rest split"):
-            if kind == "rest split":
-                cells.append(f"{waves[f'{name} tiles: splits of the rest']}")
-            cells += [
-                f"{rows[f'{name} tiles, {kind}: {what}']:.1f}" for what in ("predicted", "measured")
-            ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)

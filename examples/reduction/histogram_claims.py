@@ -1,0 +1,66 @@
+# ---
+# jupyter:
+#   cudatut:
+#     title: {en: "The histogram: claims", zh: "直方图：有关说法"}
+#     requires: sm_75
+#     timeout_s: 60
+#     alone: false
+# ---
+
+# %% [markdown]
+# What other sources say of atomics and of barriers, tried.
+
+# %% setup
+import numpy as np
+import cudatut as ct
+
+FILE = "reduction/histogram_atomics.cu"
+
+# %% exist-claim
+OPERATIONS = [
+    "Add",
+    "Sub",
+    "Exch",
+    "Min",
+    "Max",
+    "Inc",
+    "Dec",
+    "And",
+    "Or",
+    "Xor",
+]
+table = ct.empty((4, 10), "int32")
+ct.Kernel(FILE, "atomics_exist")(table, grid=1, block=1)
+of_float = table.get().astype(bool)[2]  # int, unsigned, float, double
+ct.claim(
+    id="histogram-float-atomics",
+    source="CS179 notes",
+    statement={
+        "en": "Add, Sub, Exch, Min, Max, Inc, Dec, And, Or and Xor all exist as atomic operations on float.",
+        "zh": "Add、Sub、Exch、Min、Max、Inc、Dec、And、Or、Xor 这些原子操作都有 float 版本。",
+    },
+    predicted=len(OPERATIONS),
+    measured=int(of_float.sum()),
+    unit="operations",
+    verdict="confirmed" if of_float.all() else "refuted",
+)
+
+# %% barrier-claim
+few = 1 << 16
+some = ct.to_device(ct.rng(0).integers(0, 256, few, dtype="uint8"))
+counts = ct.to_device(np.zeros(256, "uint32"))
+ct.Kernel(FILE, "count_barrier")(some, counts, few, grid=1, block=32)
+counted = int(counts.get().sum())
+ct.claim(
+    id="histogram-barrier-is-enough",
+    source="CS179 notes",
+    statement={
+        "en": "Barriers keep the threads of a block from disturbing each other's counts; atomics are not needed. "
+        "Then no count is lost:",
+        "zh": "有了栅栏，同一线程块的线程就不会互相干扰计数，用不着原子操作。照此说来，丢失的计数是：",
+    },
+    predicted=0,
+    measured=few - counted,
+    unit=f"of {few}",
+    verdict="confirmed" if counted == few else "refuted",
+)
