@@ -1,12 +1,15 @@
-// Kernels that measure what this GPU can do at most: the limits that benchmarks are compared with.
+// Kernels that measure what this GPU can do at most: the limits that benchmarks
+// are compared with.
 
-// Reads every element once: a tile of 2048 vectors per block, 16 bytes per load, four loads in
-// flight per thread. Of all that was tried this comes closest to the memory's own rate; a grid that
-// stays and walks through the data is some percent slower. The sum is written only if it takes a
-// value that random data does not produce, so that the loads are neither removed nor followed by a
-// store.
+// Reads every element once: a tile of 2048 vectors per block, 16 bytes per
+// load, four loads in flight per thread. Of all that was tried this comes
+// closest to the memory's own rate; a grid that stays and walks through the
+// data is some percent slower. The sum is written only if it takes a value that
+// random data does not produce, so that the loads are neither removed nor
+// followed by a store.
 extern "C" __global__ void __launch_bounds__(512)
-    read_probe(const uint4* __restrict__ in, size_t n, unsigned* __restrict__ sink) {
+    read_probe(const uint4* __restrict__ in, size_t n,
+               unsigned* __restrict__ sink) {
   const size_t first = (size_t)blockIdx.x * 2048 + threadIdx.x;
   uint4 v[4] = {};
 #pragma unroll
@@ -20,16 +23,20 @@ extern "C" __global__ void __launch_bounds__(512)
 
 // Copies 16 bytes per thread and step.
 extern "C" __global__ void __launch_bounds__(512)
-    copy_probe(const uint4* __restrict__ in, uint4* __restrict__ out, size_t n) {
+    copy_probe(const uint4* __restrict__ in, uint4* __restrict__ out,
+               size_t n) {
   const size_t stride = (size_t)gridDim.x * blockDim.x;
-  for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) out[i] = in[i];
+  for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n;
+       i += stride)
+    out[i] = in[i];
 }
 
-// Fills with pseudo-random words (xorshift of the index): zeros would flatter the memory and the
-// multipliers.
+// Fills with pseudo-random words (xorshift of the index): zeros would flatter
+// the memory and the multipliers.
 extern "C" __global__ void fill_probe(unsigned* __restrict__ out, size_t n) {
   const size_t stride = (size_t)gridDim.x * blockDim.x;
-  for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {
+  for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n;
+       i += stride) {
     unsigned x = (unsigned)i * 2654435761u + 12345u;
     x ^= x << 13;
     x ^= x >> 17;
@@ -38,8 +45,9 @@ extern "C" __global__ void fill_probe(unsigned* __restrict__ out, size_t n) {
   }
 }
 
-// 32 independent chains of fused multiply-adds per thread: enough to hide their latency even with
-// few warps. Each step is one instruction per chain and 2 floating-point operations.
+// 32 independent chains of fused multiply-adds per thread: enough to hide their
+// latency even with few warps. Each step is one instruction per chain and 2
+// floating-point operations.
 extern "C" __global__ void __launch_bounds__(256)
     fma_probe(float* __restrict__ out, float a, float b, int steps) {
   float chain[32];

@@ -44,7 +44,9 @@ class Matmul:
             (m, k), n = data[0].shape, data[1].shape[1]
         self.m, self.n, self.k, self.integers = m, n, k, integers
         self._key = (m, n, k, seed, integers)
-        self.host_a, self.host_b = data if data is not None else random_matrices(*self._key)
+        self.host_a, self.host_b = (
+            data if data is not None else random_matrices(*self._key)
+        )
         self._random = data is None
         self.a, self.b = ct.to_device(self.host_a), ct.to_device(self.host_b)
         self.c = ct.empty((m, n), "float32")
@@ -56,7 +58,9 @@ class Matmul:
         if max(self.m, self.n, self.k) <= _WHOLE:
             return np.arange(self.m)
         bands = np.linspace(0, self.m, min(_SAMPLE, self.m) + 1).astype(int)
-        return np.unique([*ct.rng(1).integers(bands[:-1], bands[1:]), self.m - 1])
+        return np.unique(
+            [*ct.rng(1).integers(bands[:-1], bands[1:]), self.m - 1]
+        )
 
     @cached_property
     def reference(self) -> tuple[np.ndarray, float]:
@@ -81,7 +85,11 @@ class Matmul:
         grid = ct.cdiv(self.n, columns), ct.cdiv(self.m, rows)
         if rung.options.get("x") == "rows":
             grid = grid[::-1]
-        kernel, shared, out = rung.compile(**defines), rung.number("shared", 0), self.c
+        kernel, shared, out = (
+            rung.compile(**defines),
+            rung.number("shared", 0),
+            self.c,
+        )
 
         def run() -> None:
             if out.size:  # a launch of no blocks is an error, and there is nothing to compute
@@ -93,7 +101,9 @@ class Matmul:
         run.out = out
         return run
 
-    def check(self, rung: Rung, block: str | None = None, tile: str | None = None) -> None:
+    def check(
+        self, rung: Rung, block: str | None = None, tile: str | None = None
+    ) -> None:
         """Multiply once into poisoned memory and compare with the reference; raises CheckError."""
         ct.poison(self.c)
         self.launcher(rung, block, tile)()
@@ -124,9 +134,14 @@ def random_matrices(
     rng = ct.rng(seed)
     shapes = (m, k), (k, n)
     if integers:
-        a, b = (rng.integers(-8, 9, shape).astype("float32") for shape in shapes)
+        a, b = (
+            rng.integers(-8, 9, shape).astype("float32") for shape in shapes
+        )
     else:
-        a, b = (rng.random(shape, "float32") * np.float32(2) - np.float32(1) for shape in shapes)
+        a, b = (
+            rng.random(shape, "float32") * np.float32(2) - np.float32(1)
+            for shape in shapes
+        )
     return a, b
 
 
@@ -171,7 +186,9 @@ def _extents(rung: Rung, option: str, instead: str | None) -> tuple[int, ...]:
 def _pair(rung: Rung, option: str, instead: str | None) -> tuple[int, int]:
     extents = _extents(rung, option, instead)
     if len(extents) != 2:
-        raise RungError(f"{rung.path}: {option} needs columns x rows, as {option}=32x32")
+        raise RungError(
+            f"{rung.path}: {option} needs columns x rows, as {option}=32x32"
+        )
     return extents
 
 
@@ -187,7 +204,13 @@ LADDER = Ladder(
         ),
         *(
             {"m": m, "n": n, "k": k, "integers": True}
-            for m, n, k in ((1, 1, 1), (31, 33, 7), (33, 31, 129), (100, 70, 50), (65, 129, 9))
+            for m, n, k in (
+                (1, 1, 1),
+                (31, 33, 7),
+                (33, 31, 129),
+                (100, 70, 50),
+                (65, 129, 9),
+            )
         ),
         {"m": 257, "n": 260, "k": 132},
         {"m": 1000, "n": 999, "k": 1001},

@@ -41,12 +41,14 @@
 
 # %% stub-1
 source = """
+#define WINDOW 16
+
 __global__ void smooth_unrolled(const float* __restrict__ x,
                                 float* __restrict__ out, int n, int each) {
   // yours: WINDOW values at a time, every index of `last` a constant
 }
 """
-smooth_unrolled = ct.Kernel(source, "smooth_unrolled", defines={"WINDOW": 16})
+smooth_unrolled = ct.Kernel(source, "smooth_unrolled")
 
 # %% stub-2
 source = """

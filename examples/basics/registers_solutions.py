@@ -18,6 +18,8 @@ import numpy as np
 import cudatut as ct
 
 source = """
+#define WINDOW 16
+
 __global__ void smooth_indexed(const float* __restrict__ x,
                                float* __restrict__ out, int n, int each) {
   int t = blockIdx.x * blockDim.x + threadIdx.x;
@@ -32,7 +34,7 @@ __global__ void smooth_indexed(const float* __restrict__ x,
   }
 }
 """
-smooth_indexed = ct.Kernel(source, "smooth_indexed", defines={"WINDOW": 16})
+smooth_indexed = ct.Kernel(source, "smooth_indexed")
 
 n = 200_000  # threads
 each = 60  # values of each thread: no multiple of the window
@@ -40,6 +42,8 @@ x_host = ct.rng(0).random((each, n), dtype="float32")
 
 # %% solution-1
 source = """
+#define WINDOW 16
+
 __global__ void smooth_unrolled(const float* __restrict__ x,
                                 float* __restrict__ out, int n, int each) {
   int t = blockIdx.x * blockDim.x + threadIdx.x;
@@ -60,7 +64,7 @@ __global__ void smooth_unrolled(const float* __restrict__ x,
   }
 }
 """
-smooth_unrolled = ct.Kernel(source, "smooth_unrolled", defines={"WINDOW": 16})
+smooth_unrolled = ct.Kernel(source, "smooth_unrolled")
 
 # %% check-1
 totals = np.cumsum(x_host, axis=0, dtype="float64")

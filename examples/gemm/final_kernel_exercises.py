@@ -9,9 +9,9 @@
 #         minutes: 15
 #         task:
 #           en: >-
-#             Let `multiply` go down each column instead of down one and up the next: `always_down(source)`
-#             returns the text of `final.cu` with one line changed. Predict first how many FMAs no longer keep
-#             a word (`.reuse`). The check compares all bits of a product and counts in the SASS.
+#             Let `multiply` go down each column: `always_down(source)` returns the text of `final.cu` with one
+#             line changed. Predict how many FMAs no longer keep a word (`.reuse`). The check compares all bits
+#             and counts in the SASS.
 #           zh: >-
 #             让 `multiply` 每一列都往下走，而不是一列往下、一列往上：`always_down(source)` 返回改了一行的
 #             `final.cu` 源码。先预测有多少条 FMA 不再留下一个字（`.reuse`）。检查时逐位比较乘积，并在 SASS 里计数。
@@ -23,8 +23,8 @@
 #         task:
 #           en: >-
 #             `rate` and `alone` in `sgemm.CONFIGS` were measured on an H100. Write `share_of_limit`, which computes
-#             them from a measured time: so many `blocks` run on each SM and take `cycles`, as `sgemm.span` says. Solve
-#             it for the share of the FMA limit. The check puts the model's own cycles in; the fold below measures.
+#             them from the `cycles` that so many `blocks` on each SM take: solve `sgemm.span` for the share. The
+#             check puts in the model's own cycles; the fold below measures.
 #           zh: >-
 #             `sgemm.CONFIGS` 里的 `rate` 和 `alone` 是在 H100 上测的。写出 `share_of_limit`，由测得的时间算出它们：每个
 #             SM 上有 `blocks` 个线程块，用了 `cycles` 个周期，两者的关系见 `sgemm.span`，请反解出占 FMA 上限的比例。

@@ -155,6 +155,8 @@ for config in sgemm.CONFIGS[-1:] if watched else sgemm.CONFIGS:
             "alone, in sgemm.py": config.alone,
             "alone, measured": alone,
         }
+
+# %% shares-2
 if rows:
     ct.table("share of the FMA limit", rows, corner="tile")
 
@@ -179,7 +181,7 @@ ct.table(
     "tile, and blocks on each of the last tiles",
     {
         n: {
-            "as it is": choice(n, sgemm.CONFIGS),
+            "in sgemm.py": choice(n, sgemm.CONFIGS),
             "as measured": choice(n, own),
         }
         for n in SIZES

@@ -151,11 +151,14 @@ def fmas_of_turn(name: str) -> int:
 def main_turn(
     code: Sequence[Instruction], fmas: int
 ) -> list[tuple[Instruction, int]]:
-    """Each instruction that a warp runs in a turn of the main loop, and how often.
+    """Each instruction that a warp runs in a turn of the main loop, and how
+    often.
 
-    The main loop is the outermost that holds FMAs; a loop within it that holds FMAs makes as many turns as it takes for
-    `fmas` of them. Where the code forks, the warp takes the way on which most words are fetched from global memory, that
-    of a tile inside the matrices, and of these the shortest, that of aligned ones.
+    The main loop is the outermost that holds FMAs; a loop within it that holds
+    FMAs makes as many turns as it takes for `fmas` of them. Where the code
+    forks, the warp takes the way on which most words are fetched from global
+    memory, that of a tile inside the matrices, and of these the shortest, that
+    of aligned ones.
     """
     loops = [  # from a branch backwards to where it goes
         [i for i in code if branch.target <= i.address <= branch.address]
@@ -174,11 +177,11 @@ def main_turn(
 
 
 def shortest_way(loop: Sequence[Instruction]) -> list[Instruction]:
-    """One way from the head of a loop to the branch that closes it; branches backwards on it are not taken."""
+    """One way from the head of a loop to the branch that closes it; branches
+    backwards on it are not taken."""
     at = {i.address: position for position, i in enumerate(loop)}
-    best: list[
-        tuple[int, int, int | None]
-    ] = []  # of every place: words, -length, what follows
+    # Of every place: words, -length, what follows.
+    best: list[tuple[int, int, int | None]] = []
     for position in reversed(range(len(loop))):
         i = loop[position]
         words = (
@@ -235,14 +238,15 @@ def share(turn: Iterable[tuple[Instruction, int]]) -> float:
 
 # --8<-- [start:banks]
 def bank_conflicts(turn: Iterable[tuple[Instruction, int]]) -> int:
-    """FMAs of a turn that fetch two registers of one bank, even or odd, or three, and so have to wait.
+    """FMAs of a turn that fetch two or three registers of one bank, even or odd.
 
-    An operand that the FMA before has kept (`.reuse`), in the same place, is not fetched.
+    An operand that the FMA before has kept (`.reuse`), in the same place, is
+    not fetched.
     """
     conflicts, kept = 0, {}
     for i, times in turn:
         if i.op != "FFMA":
-            kept = {}  # another instruction may pass through in between: be cautious
+            kept = {}  # another instruction may come in between: be cautious
             continue
         places = [p.strip() for p in i.text.split(None, 1)[1].split(",")[1:4]]
         registers = [re.match(r"-?R(\d+)", place) for place in places]

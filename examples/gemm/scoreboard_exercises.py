@@ -4,6 +4,19 @@
 #     requires: sm_75
 #     exercises:
 #       1:
+#         title: {en: "The last wave", zh: "最后一波"}
+#         level: easy
+#         minutes: 15
+#         task:
+#           en: >-
+#             Write `last_wave(m, n, tile_m, tile_n)`: the share of the SMs that work in the last wave, if each
+#             SM takes one tile at a time. Which tile suits a product of 4096 x 4096 better, 128 x 128 or
+#             64 x 128?
+#           zh: >-
+#             写出 `last_wave(m, n, tile_m, tile_n)`：每个 SM 一次处理一个分块时，最后一波里有多大比例的 SM 在工作。
+#             对 4096 x 4096 的乘积，128 x 128 和 64 x 128 的分块哪个更合适？
+#         fails: "last wave"
+#       2:
 #         title: {en: "A rung for small matrices", zh: "给小矩阵写一级"}
 #         level: medium
 #         minutes: 30
@@ -20,21 +33,14 @@
 #             各级相同，加上一行 `// @rung kernel=small_tiles block=32x32 tile=32x32`，
 #             `python -m cudatut try gemm my_sgemm.cu` 就会给它排名。
 #         fails: "1 x 1 x 1"
-#       2:
-#         title: {en: "The last wave", zh: "最后一波"}
-#         level: easy
-#         minutes: 15
-#         task:
-#           en: >-
-#             Write `last_wave(m, n, tile_m, tile_n)`: the share of the SMs that work in the last wave, if each
-#             SM takes one tile at a time. Which tile suits a product of 4096 x 4096 better, 128 x 128 or
-#             64 x 128?
-#           zh: >-
-#             写出 `last_wave(m, n, tile_m, tile_n)`：每个 SM 一次处理一个分块时，最后一波里有多大比例的 SM 在工作。
-#             对 4096 x 4096 的乘积，128 x 128 和 64 x 128 的分块哪个更合适？
-#         fails: "last wave"
 # ---
 # %% stub-1
+def last_wave(m, n, tile_m, tile_n):
+    """Share of the SMs that the last wave of tiles keeps busy, 0 to 1."""
+    return 1.0  # yours
+
+
+# %% stub-2
 small_tiles = ct.Kernel(
     """
 // C = A B; a block of 32 x 32 threads has a tile of 32 x 32 results.
@@ -50,9 +56,3 @@ __global__ void small_tiles(const float* A, const float* B, float* C,
 """,
     "small_tiles",
 )
-
-
-# %% stub-2
-def last_wave(m, n, tile_m, tile_n):
-    """Share of the SMs that the last wave of tiles keeps busy, 0 to 1."""
-    return 1.0  # yours

@@ -15,12 +15,49 @@
 # sum of ones stops growing.
 
 # %% given-1
+import numpy as np
+
+
+# %% solution-1
+def stops_growing_at():
+    """The number of ones at which a running float32 sum of ones stops."""
+    # eps = 2^-23 is the spacing of floats from 1 to 2. From 2^24 on the spacing
+    # is 2, and 2^24 + 1 is rounded to the even neighbor, 2^24.
+    return 2 / np.finfo("float32").eps
+
+
+# %% check-1
+import cudatut as ct
+
+running = np.cumsum(np.ones(1 << 25, "float32"))  # one after another
+measured = int(np.argmax(running)) + 1
+ct.check([float(stops_growing_at())], [float(measured)], name="stops at")
+
+# %% [markdown]
+# A tree gets it right.
+
+# %% tree-1
+from ladder import LADDER, Sum
+
+length = 33_554_432
+ones = np.ones(length, "float32")
+ct.facts(
+    f"{length} ones in float32",
+    {
+        "one after another": float(np.cumsum(ones)[-1]),
+        "NumPy, pairwise": float(ones.sum()),
+    },
+)
+Sum(data=ones).check(LADDER["naive"])
+Sum(data=ones).check(LADDER["limit"])
+
+# %% given-2
 import math
 
 import numpy as np
 import cudatut as ct
 
-# %% solution-1
+# %% solution-2
 kahan = ct.Kernel(
     """
 // One thread adds n floats.
@@ -38,7 +75,7 @@ __global__ void kahan(const float* x, float* out, int n) {
     "kahan",
 )
 
-# %% check-1
+# %% check-2
 import cudatut as ct
 
 for n in (1, 31, 33, 100_000):
@@ -51,7 +88,7 @@ for n in (1, 31, 33, 100_000):
 # %% [markdown]
 # The same as a rung: each thread of a grid compensates its own sum.
 
-# %% rung-1
+# %% rung-2
 from ladder import LADDER, Sum
 from cudatut.ladder import read_rung
 
@@ -75,40 +112,3 @@ errors["nearest float32"] = (
 )
 ct.facts(f"relative error, {positive.size} float32 in [0, 1)", errors)
 bench = LADDER.bench(["few_blocks", mine, "limit"], n=n)
-
-# %% given-2
-import numpy as np
-
-
-# %% solution-2
-def stops_growing_at():
-    """The number of ones at which a running float32 sum of ones stops."""
-    # eps = 2^-23 is the spacing of floats from 1 to 2. From 2^24 on the spacing
-    # is 2, and 2^24 + 1 is rounded to the even neighbor, 2^24.
-    return 2 / np.finfo("float32").eps
-
-
-# %% check-2
-import cudatut as ct
-
-running = np.cumsum(np.ones(1 << 25, "float32"))  # one after another
-measured = int(np.argmax(running)) + 1
-ct.check([float(stops_growing_at())], [float(measured)], name="stops at")
-
-# %% [markdown]
-# A tree gets it right.
-
-# %% tree-2
-from ladder import LADDER, Sum
-
-length = 33_554_432
-ones = np.ones(length, "float32")
-ct.facts(
-    f"{length} ones in float32",
-    {
-        "one after another": float(np.cumsum(ones)[-1]),
-        "NumPy, pairwise": float(ones.sum()),
-    },
-)
-Sum(data=ones).check(LADDER["naive"])
-Sum(data=ones).check(LADDER["limit"])

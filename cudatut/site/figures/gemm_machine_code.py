@@ -1,4 +1,4 @@
-"""Drawings of machine code: the bits of an instruction, what stands where in a main loop, and all rungs in a table."""
+"""Drawings of machine code: the bits of an instruction, and what stands where in a main loop."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ EXAMPLE = "gemm/machine_code"
 CONTROL = ((105, 4), (109, 1), (110, 3), (113, 3), (116, 6), (122, 4))
 
 
-def _rows(cell: str, index: int = 0) -> dict[str, object]:
-    result = references.load(EXAMPLE).results(cell)[index]
+def _rows(cell: str) -> dict[str, object]:
+    result = references.load(EXAMPLE).results(cell)[0]
     return {row["name"]: row["value"] for row in result["rows"]}
 
 
@@ -74,7 +74,7 @@ def strips() -> str:
         ("g", "c2", tr("global", "全局内存")),
         ("s", "c3", tr("LDS", "LDS")),
         ("t", "c5", tr("STS", "STS")),
-        ("b", "warn", tr("barrier", "屏障")),
+        ("b", "warn", tr("barrier", "栅栏")),
         ("o", "muted", tr("other", "其他")),
     )
     left, width, step, gap = 112, 590, 13, 30
@@ -98,45 +98,10 @@ def strips() -> str:
                 at += int(length)
     alt = tr(
         "One turn of the main loop of four kernels from left to right, the places of loads, stores and barriers marked; everywhere else stand FMAs.",
-        "四个 kernel 主循环的一圈，从左到右；标出了读取、写入和屏障的位置，其余都是 FMA。",
+        "四个 kernel 主循环的一圈，从左到右；标出了读取、写入和栅栏的位置，其余都是 FMA。",
     )
     caption = tr(
         "One turn of the main loop, from left to right, with its number of instructions. Where nothing is marked stand FMAs.",
         "主循环的一圈，从左到右，名字后面是指令条数。没有标记的地方都是 FMA。",
     )
     return figure(s, alt=alt, caption=caption)
-
-
-def table() -> str:
-    """All rungs: share of FMAs, read and executed, slots used, bound and measured rate, what banks cost, as a Markdown table."""
-    rows, bounds, loop = _rows("compare"), _rows("predict"), _rows("loop")
-    names = dict.fromkeys(key.rpartition(": ")[0] for key in rows)
-    heads = (
-        tr("kernel", "kernel"),
-        tr("FFMA, read", "FFMA，读出"),
-        tr("executed", "执行"),
-        tr("bound, TFLOP/s", "上限，TFLOP/s"),
-        tr("slots used", "发射槽利用"),
-        tr("product, TFLOP/s", "乘积，TFLOP/s"),
-        tr("measured, TFLOP/s", "实测，TFLOP/s"),
-        tr("two words of one bank", "同一存储体取两个字"),
-        tr("dispatch stall", "派发停顿"),
-    )
-    lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
-    for name in names:
-        read = rows.get(f"{name}: share, read")
-        cells = (
-            name,
-            "–" if read is None else f"{read:.1f} %",
-            f"{rows[f'{name}: share, executed']:.1f} %",
-            f"{bounds[name]:.1f}" if name in bounds else "–",
-            f"{rows[f'{name}: slots used']:.1f} %",
-            f"{rows[f'{name}: share x slots']:.1f}",
-            f"{rows[f'{name}: measured']:.1f}",
-            "–"
-            if read is None
-            else f"{100 * loop[f'{name}: bank conflicts'] / loop[f'{name}: FFMA']:.0f} %",
-            f"{rows[f'{name}: dispatch stall']:.2f}",
-        )
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
