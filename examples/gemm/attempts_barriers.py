@@ -1,15 +1,19 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "The way to the final kernel: half of the barriers", zh: "通向最终 kernel 的路：屏障减半"}
+#     title: {en: "The way to the final kernel: half of the barriers", zh: "通向最终 kernel 的路：栅栏减半"}
 #     requires: sm_80
 #     timeout_s: 120
+#     sizes:
+#       side: [1024, 136, 4096]
+#       depth: [999, 99]
+#       SIZES: [[2048, 4096], [136]]
 # ---
 
 # %% [markdown]
-# The final kernel waits after every 16 steps of depth: for its copies, and for all threads of the block. Here it waits
-# after every second, third or fourth of these. The loop keeps its length, unlike that of an instance 32 deep, and so the
-# machine code stays in the cache.
+# The final kernel waits after each step of 16 depths: for its copies, and for
+# all threads of the block. Here it waits after each second, third or fourth
+# step. The loop keeps its length, unlike that of an instance 32 deep.
 
 # %% setup
 from dataclasses import replace
@@ -25,18 +29,32 @@ from cudatut.tuning import compile_ahead
 
 FINAL = paths.resolve_source("gemm/final.cu").read_text(encoding="utf-8")
 paths.note_read(paths.resolve_source("gemm/final.cu"))
+SMS = ct.device().sm_count
+
+# %% [markdown]
+# Each variant is the kernel's source with some passages changed.
+
+# %% variants
+WAIT = "wait_for_all_but<STAGES - 2>();"
+# Another place for the copies within a step: the compiler can order more
+# around them then.
+EARLIER = [
+    ("if (kk == 1 && more)", "if (kk == 0 && more)"),
+    ("if (kk == BK / 2) {", "if (kk == 9) {"),
+]
 
 
-def every(steps, turn, earlier=False):
-    """The changes for a barrier after every so many steps, `turn` says of a step that it is such a one.
+def every(steps, turn):
+    """The changes for a barrier after so many steps; `turn` says of a step
+    that it is such a one.
 
-    A barrier frees that many tiles at once, so copies go to a slot that many before the one in use: STAGES - steps
-    tiles ahead. earlier: another place for the copies within the step; the compiler can order more around them then.
+    A barrier frees that many tiles at once, so copies go to a slot that many
+    before the one in use: STAGES - steps tiles ahead.
     """
-    ahead, arrived = (
-        f"STAGES - {steps}",
-        f"wait_for_all_but<STAGES - {2 * steps}>();",
-    )
+    ahead = f"STAGES - {steps}"
+    arrived = f"wait_for_all_but<STAGES - {2 * steps}>();"
+    stop = f"        {WAIT}\n        __syncthreads();\n"
+    sometimes = f"        if ({turn}) {{\n{stop}        }}\n"
     return [
         ("s = 1; s < STAGES - 1; ++s", f"s = 1; s < {ahead}; ++s"),
         (
@@ -49,44 +67,25 @@ def every(steps, turn, earlier=False):
             "free_slot = slot;",
             "free_slot = free_slot + 1 < STAGES ? free_slot + 1 : 0;",
         ),
-        (
-            f"        {WAIT}\n        __syncthreads();\n",
-            f"        if ({turn}) {{\n          {arrived}\n          __syncthreads();\n        }}\n",
-        ),
-        *(earlier * EARLIER),
+        (stop, sometimes.replace(WAIT, arrived)),
+        *EARLIER,
     ]
 
 
-WAIT = "wait_for_all_but<STAGES - 2>();"
-EARLIER = [
-    ("if (kk == 1 && more)", "if (kk == 0 && more)"),
-    ("if (kk == BK / 2) {", "if (kk == 9) {"),
-]
-SMALL, LARGE = (
-    sgemm.CONFIGS[0],
-    sgemm.Config(128, 256, 16, 8, 16, 4, 1, rate=0.9, alone=0.9),
-)
+SMALL = sgemm.CONFIGS[0]
+LARGE = sgemm.Config(128, 256, 16, 8, 16, 4, 1, rate=0.9, alone=0.9)
 VARIANTS = {  # name: configuration, stages, changes
     "64 x 128, every step": (SMALL, 3, []),
-    "64 x 128, every 2, copies earlier": (SMALL, 4, every(2, "step & 1", True)),
-    "64 x 128, every 3, copies earlier": (
-        SMALL,
-        6,
-        every(3, "slot % 3 == 2", True),
-    ),
+    "64 x 128, every 2": (SMALL, 4, every(2, "step & 1")),
+    "64 x 128, every 3": (SMALL, 6, every(3, "slot % 3 == 2")),
     "128 x 256, every step": (LARGE, 4, []),
-    "128 x 256, every 4, copies earlier": (
-        LARGE,
-        8,
-        every(4, "(step & 3) == 3", True),
-    ),
+    "128 x 256, every 4": (LARGE, 8, every(4, "(step & 3) == 3")),
 }
-SIZES = [2048, 4096] if ct.size(1, 0) else [136]
-gpu = ct.device()
 
 
 def edited(changes):
-    """The kernel's source with these changes. Raises ValueError where final.cu no longer has a passage just once."""
+    """The kernel's source with these changes. Raises ValueError where final.cu
+    no longer has a passage just once."""
     text = FINAL
     for old, new in changes:
         if text.count(old) != 1:
@@ -98,9 +97,10 @@ def edited(changes):
 
 
 def prepared(problem, name):
-    """A launch of the variant: of 64 x 128 with whole and shared tiles as planned, of the others with whole tiles."""
+    """A launch of the variant: of 64 x 128 with whole and shared tiles as
+    planned, of the others with whole tiles."""
     config, stages, changes = VARIANTS[name]
-    plan = sgemm.plan(problem.m, problem.n, problem.k, gpu.sm_count)
+    plan = sgemm.plan(problem.m, problem.n, problem.k, SMS)
     shared = plan.config == config
     return sgemm.prepare(
         problem.a,
@@ -113,28 +113,31 @@ def prepared(problem, name):
     )
 
 
-compile_ahead(  # a kernel takes nvcc ten seconds
+compile_ahead(  # nvcc takes a second or two for each
     (edited(changes), replace(config, stages=stages).name(words, False, False))
     for config, stages, changes in VARIANTS.values()
     for words in (1, 4)
 )
 
+# %% [markdown]
+# The first launches are those that the profiler counts. Then no step, one, an
+# even and an odd number of them, a depth that is left over, and parts of it.
+
 # %% check
-# The first launches are those that the profiler counts.
-side = ct.size(1024, 136, profiled=4096)
+side = 1024
+depth = 999
 problem = Gemm(side, side, side)
 for name in VARIANTS:
     run = prepared(problem, name)
     ct.poison(problem.c)
     run()
     problem.compare(f"{name}, n = {side}")
-# No step, one, an even and an odd number of them, a depth that is left over, and parts of the depth.
 for m, n, k in [
     (1, 1, 1),
     (65, 130, 15),
     (64, 128, 33),
     (200, 132, 68),
-    (130, 260, ct.size(999, 99)),
+    (130, 260, depth),
     (5, 4, 0),
 ]:
     problem = Gemm(m, n, k)
@@ -153,18 +156,22 @@ if not tool.running():
         config = run.config
         needs = run.kernel.resources(config.threads, run.shared)
         turn = loops.main_turn(code, config.bk * config.tm * config.tn)
-        rows |= {
-            f"{name}: registers": needs.registers,
-            f"{name}: blocks per SM": needs.blocks_per_sm,
-            f"{name}: FFMA": (100 * loops.share(turn), "%"),
-            f"{name}: two words of one bank": (
-                100 * loops.bank_conflicts(turn) / loops.count(turn)["FFMA"],
-                "%",
-            ),
+        fmas = loops.count(turn)["FFMA"]
+        rows[name] = {
+            "registers": needs.registers,
+            "blocks per SM": needs.blocks_per_sm,
+            "FFMA": 100 * loops.share(turn),
+            "two words of one bank": 100 * loops.bank_conflicts(turn) / fmas,
         }
-ct.facts("read from the machine code", rows)
+    ct.table(
+        "read from the machine code",
+        rows,
+        corner="tile, barrier after",
+        units={"FFMA": "%", "two words of one bank": "%"},
+    )
 
 # %% bench
+SIZES = (2048, 4096)
 rates = {}
 for size in SIZES:
     problem = Gemm(size, size, size)
@@ -177,21 +184,27 @@ for size in SIZES:
     bench = ct.bench(
         {**runs, **problem.vendors()}, flops=problem.flops, name=f"n = {size}"
     )
-    rates |= {
-        f"{row.name}, n = {size}": (row.value, "TFLOP/s") for row in bench.rows_
-    }
+    for row in bench.rows_:
+        rates.setdefault(row.name, {})[f"n = {size}"] = row.value
 
 # %% rates
-ct.facts("rates", rates)
+ct.table(
+    "rates",
+    rates,
+    corner="tile, barrier after",
+    units={f"n = {size}": "TFLOP/s" for size in SIZES},
+)
+
+# %% [markdown]
+# What the warps wait for, in cycles per issued instruction.
 
 # %% counters
-# What the warps wait for, in cycles per issued instruction.
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 METRICS = {
     "barrier": STALL.format("barrier"),
     "dispatch": STALL.format("dispatch_stall"),
     "shared memory": STALL.format("short_scoreboard"),
-    "slots used, %": "smsp__issue_active.avg.pct_of_peak_sustained_active",
+    "slots used": "smsp__issue_active.avg.pct_of_peak_sustained_active",
 }
 counted = profile_launches(
     "gemm/attempts_barriers",
@@ -199,11 +212,13 @@ counted = profile_launches(
     list(METRICS.values()),
     launches=len(VARIANTS),
 )
-ct.facts(
-    "counted",
-    {
-        f"{name}: {what}": counters[metric]
-        for name, counters in zip(VARIANTS, counted)
-        for what, metric in METRICS.items()
-    },
-)
+if counted:
+    ct.table(
+        "warps that wait, per issued instruction",
+        {
+            name: {what: found[metric] for what, metric in METRICS.items()}
+            for name, found in zip(VARIANTS, counted)
+        },
+        corner="tile, barrier after",
+        units={"slots used": "%"},
+    )

@@ -3,11 +3,13 @@
 #   cudatut:
 #     title: {en: "The way to the final kernel: watts", zh: "通向最终 kernel 的路：功率"}
 #     requires: sm_80
+#     sizes: {side: [8192, 136]}
 # ---
 
 # %% [markdown]
-# The final kernel and cuBLAS, over and over for about a second, while nvidia-smi reads the GPU's clock and power:
-# with random matrices, and with zeros, for which every instruction is the same.
+# The final kernel and cuBLAS, over and over for about a second, while
+# nvidia-smi reads the GPU's clock and power: with random matrices, and with
+# zeros, for which the instructions are the same.
 
 # %% setup
 import statistics
@@ -22,20 +24,22 @@ import cudatut as ct
 from cudatut import tool
 from cudatut.limits import probe
 
-SIDE, SECONDS = ct.size(8192, 136), 0.9
+side = 8192
+SECONDS = 0.9
 gpu = ct.device()
-problem = Gemm(SIDE, SIDE, SIDE)
+problem = Gemm(side, side, side)
 ours = sgemm.prepare(problem.a, problem.b, problem.c)
 
 # %% check
 ct.poison(problem.c)
 ours()
-problem.compare(f"n = {SIDE}")
+problem.compare(f"n = {side}")
 
 
 # %% watch
 def watched():
-    """nvidia-smi, which tells this GPU's clock in MHz, its power and the limit of it in watts ten times a second."""
+    """nvidia-smi, which prints this GPU's clock in MHz, its power and the
+    limit of it in watts ten times a second."""
     command = ["nvidia-smi", "-i", cuda.Device(0).pci_bus_id(), "-lms", "100"]
     command += [
         "--query-gpu=clocks.sm,power.draw.instant,power.limit",
@@ -45,7 +49,8 @@ def watched():
 
 
 def sustained(launch, flops):
-    """TFLOP/s, MHz, watts and their limit while the GPU does nothing else, medians of the second half."""
+    """TFLOP/s, MHz, watts and their limit while the GPU does nothing else,
+    medians of the second half."""
     begin, end = cuda.Event(), cuda.Event()
     launch()
     cuda.Context.synchronize()
@@ -71,13 +76,16 @@ def sustained(launch, flops):
     return count * flops / begin.time_till(end) / 1e9, *medians
 
 
+# %% [markdown]
+# Beside them the probe that measures the FMA limit: 32 chains of FMAs per
+# thread, and nothing else.
+
 # %% limit
 BLOCKS, STEPS = gpu.sm_count * 8, 1 << 15
 fmas = ct.empty(BLOCKS * 256, "float32")
 
 
 def fma_probe():
-    """What measures the FMA limit: 32 chains of FMAs per thread, and nothing else."""
     probe("fma_probe")(fmas, 0.9999, 0.0001, STEPS, grid=BLOCKS, block=256)
 
 
@@ -101,25 +109,35 @@ if runs:
     found["FMA probe"] = sustained(fma_probe, 2 * 32 * STEPS * BLOCKS * 256)
 
 # %% compare
-for what, number, unit in (
-    ("rate", 0, "TFLOP/s"),
-    ("clock", 1, "MHz"),
-    ("power", 2, "W"),
-):
-    ct.facts(
-        what, {name: (values[number], unit) for name, values in found.items()}
-    )
 if found:
-    ours_rate, _, ours_power, limit = found["final kernel"]
-    rows = {"highest clock": (ct.attributes()["CLOCK_RATE"] / 1e3, "MHz")}
-    rows["power limit"] = limit, "W"
-    for name, (rate, _, power, _) in found.items():
-        rows[f"{name}: energy of an FMA"] = (2 * power / rate, "pJ")
-    rows["final kernel: zeros / random"] = (
-        found["final kernel, zeros"][0] / ours_rate
+    ct.table(
+        "for about a second",
+        {
+            name: {
+                "rate": rate,
+                "clock": mhz,
+                "power": watts,
+                "energy of an FMA": 2 * watts / rate,
+            }
+            for name, (rate, mhz, watts, _) in found.items()
+        },
+        units={
+            "rate": "TFLOP/s",
+            "clock": "MHz",
+            "power": "W",
+            "energy of an FMA": "pJ",
+        },
     )
-    rows["power at nine tenths of the probe's rate"] = (
-        ours_power * 0.9 * found["FMA probe"][0] / ours_rate,
-        "W",
-    )
+    wanted = 0.9 * found["FMA probe"][0]  # TFLOP/s
+    rows = {
+        "highest clock": (ct.attributes()["CLOCK_RATE"] / 1e3, "MHz"),
+        "power limit": (found["final kernel"][3], "W"),
+    }
+    for name in runs:
+        if name in found:
+            rate, _, watts, _ = found[name]
+            rows[f"{name}: power at nine tenths of the probe's rate"] = (
+                watts * wanted / rate,
+                "W",
+            )
     ct.facts("what it takes", rows)

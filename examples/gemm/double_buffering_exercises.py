@@ -25,12 +25,12 @@
 #         task:
 #           en: >-
 #             Write the kernel `row_sums`: each block of 128 threads sums one row of `X`, a matrix with any number of
-#             `columns`, into `out[blockIdx.x]`. It brings its row in chunks of 128 words with `cp.async`, `AHEAD` chunks
-#             ahead. Where do you need a barrier? How many chunks must be on their way if each SM has only one such
-#             block?
+#             `columns`, into `out[blockIdx.x]`. It brings its row in chunks of 128 words with `cp.async`; the macro
+#             `AHEAD` says how many chunks ahead. Where do you need a barrier? How many chunks must be on their way if
+#             each SM has only one such block?
 #           zh: >-
 #             写出 kernel `row_sums`：每个 128 线程的线程块对矩阵 `X` 的一行求和，写到 `out[blockIdx.x]`，列数 `columns`
-#             任意。用 `cp.async` 把这一行按每段 128 个字取来，提前 `AHEAD` 段。哪里需要栅栏？如果每个 SM 上只有一个这样的
+#             任意。用 `cp.async` 把这一行按每段 128 个字取来，宏 `AHEAD` 是提前的段数。哪里需要栅栏？如果每个 SM 上只有一个这样的
 #             线程块，需要有几段在路上？
 #         fails: "never written"
 # ---
@@ -44,8 +44,8 @@ def finish(load, multiply, tiles, buffers):
 ROW_SUMS = """
 #include <cuda_pipeline.h>
 
-template <int AHEAD>
-__global__ void row_sums(const float* X, float* out, int columns) {
+extern "C" __global__ void row_sums(const float* X, float* out,
+                                    int columns) {
   // yours: __pipeline_memcpy_async, __pipeline_commit, __pipeline_wait_prior
 }
 """

@@ -65,7 +65,7 @@ def row_sums(x, ahead):
     """Sums of the rows of x, `ahead` chunks on their way."""
     rows, columns = x.shape
     out = ct.empty(rows, "float32")
-    kernel = ct.Kernel(ROW_SUMS, f"row_sums<{ahead}>")
+    kernel = ct.Kernel(ROW_SUMS, "row_sums", defines={"AHEAD": ahead})
     kernel(x, out, columns, grid=rows, block=128)
     return out
 
@@ -74,8 +74,8 @@ def row_sums(x, ahead):
 ROW_SUMS = """
 #include <cuda_pipeline.h>
 
-template <int AHEAD>
-__global__ void row_sums(const float* X, float* out, int columns) {
+extern "C" __global__ void row_sums(const float* X, float* out,
+                                    int columns) {
   __shared__ float chunks[AHEAD][128];
   __shared__ float sums[4];
   const int t = threadIdx.x;
@@ -124,7 +124,7 @@ rows = ct.device().sm_count
 x = ct.to_device(ct.rng(1).standard_normal((rows, length), dtype="float32"))
 out = ct.empty(rows, "float32")
 kernels = {
-    f"{ahead} ahead": ct.Kernel(ROW_SUMS, f"row_sums<{ahead}>")
+    f"{ahead} ahead": ct.Kernel(ROW_SUMS, "row_sums", defines={"AHEAD": ahead})
     for ahead in (1, 2, 4, 8)
 }
 

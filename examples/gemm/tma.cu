@@ -1,6 +1,6 @@
 // Rung 8: one thread asks for a whole tile, and the tensor memory accelerator
-// (TMA) of a Hopper GPU or newer brings it: addresses, edges and zeros beyond
-// them are its business.
+// (TMA) of a Hopper GPU or newer brings it. The TMA computes the addresses and
+// writes zeros for what lies beyond the edges.
 // @rung kernel=sgemm_tma<128,128,8,32,64,8,8,4> block=256 tile=128x128 boxes=8x128,128x8
 // requires: sm_90
 #include <cuda.h>
@@ -34,9 +34,9 @@ __device__ __forceinline__ void wait(Barrier* barrier, int parity) {
   int done = 0;
   while (!done) {
     asm volatile(
-        "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; "
-        "selp.b32 %0, 1, 0, "
-        "p; }"
+        "{ .reg .pred p;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+        "selp.b32 %0, 1, 0, p; }"
         : "=r"(done)
         : "r"(shared_address(barrier)), "r"(parity)
         : "memory");
@@ -53,8 +53,8 @@ __device__ __forceinline__ void copy_box(float* to, const CUtensorMap& map,
                                          int row, int column,
                                          Barrier* barrier) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_"
-      "tx::bytes "
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile"
+      ".mbarrier::complete_tx::bytes "
       "[%0], [%1, {%2, %3}], [%4];" ::"r"(shared_address(to)),
       "l"(&map), "r"(column), "r"(row), "r"(shared_address(barrier))
       : "memory");
@@ -111,11 +111,11 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
     copy_box(&Bs[stage][0][0], B, start, left, &arrived[stage]);
   };
   // --8<-- [end:load]
-  // --8<-- [start:pipeline]
+  // --8<-- [start:ahead]
   if (t == 0) {
     for (int s = 0; s < STAGES; ++s) init(&arrived[s]);
-    asm volatile("fence.proxy.async.shared::cta;" ::
-                     : "memory");  // for the TMA to see them, too
+    // The TMA must see them, too.
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   }
   int stage = 0, spare = STAGES - 1, parity = 0;
 #pragma unroll
@@ -124,6 +124,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
     __syncthreads();  // nobody reads the buffer before this one any more
     copy(spare, start + (STAGES - 1) * BK);
     wait(&arrived[stage], parity);
+    // --8<-- [end:ahead]
     // --8<-- [start:multiply]
 #pragma unroll
     for (int i = 0; i < BK; i += 4) {
@@ -145,11 +146,12 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
       }
     }
     // --8<-- [end:multiply]
+    // --8<-- [start:turn]
     spare = stage;
     stage = stage + 1 < STAGES ? stage + 1 : 0;
     if (stage == 0) parity ^= 1;
   }
-  // --8<-- [end:pipeline]
+  // --8<-- [end:turn]
   // --8<-- [start:store]
 #pragma unroll
   for (int r = 0; r < TM; ++r)

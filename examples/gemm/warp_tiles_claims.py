@@ -20,12 +20,12 @@ import cudatut as ct
 
 large = 4096
 RUNGS = {
-    "without": replace(
+    "conflict_free": replace(
         LADDER["conflict_free"],
-        name="without",
+        name="conflict_free",
         kernel="sgemm_conflict_free<128,128,16,8,8>",
     ),
-    "with": replace(LADDER["warp_tile"], name="with"),
+    "warp_tile": LADDER["warp_tile"],
 }
 
 # %% claim-gain
@@ -37,7 +37,7 @@ times = LADDER.bench(
     rounds=5,
     name="4096 x 4096 x 4096, warp tiles",
 )
-gain = times["without"].median_us / times["with"].median_us
+gain = times["conflict_free"].median_us / times["warp_tile"].median_us
 ct.claim(
     id="warp-tiles-gain",
     source="SGEMM worklog, kernels 9 and 10 (RTX A6000)",
@@ -57,7 +57,7 @@ resident = {
     name: rung.compile().resources(block=256).blocks_per_sm * 8
     for name, rung in RUNGS.items()
 }
-more = resident["with"] / resident["without"]
+more = resident["warp_tile"] / resident["conflict_free"]
 ct.claim(
     id="warp-tiles-parallelism",
     source="CUDATutorial 11/03",

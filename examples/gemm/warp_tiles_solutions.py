@@ -58,7 +58,6 @@ ct.table(
 )
 
 # %% given-2
-import numpy as np
 import cudatut as ct
 
 # %% solution-2

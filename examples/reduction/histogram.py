@@ -89,7 +89,7 @@ found = dict(zip(TYPES, table.get().astype(bool)))
 ct.facts(
     "atomics by type",
     {
-        kind: ", ".join(np.array(OPERATIONS)[which])
+        f"atomics on {kind}": ", ".join(np.array(OPERATIONS)[which])
         for kind, which in found.items()
     },
 )

@@ -26,13 +26,13 @@
 #         task:
 #           en: >-
 #             The values are 16-bit numbers below 1024 now. 32 copies of the counters take 128 KiB, which
-#             H100 and A100 have and many GPUs lack. With COPIES copies, a lane keeps to copy
-#             `lane % COPIES`, and counter (value, copy) is word `COPIES * value + copy`. First predict
+#             H100 and A100 have and many GPUs lack. With fewer copies, a lane keeps to copy
+#             `lane % copies`, and counter (value, copy) is word `copies * value + copy`. First predict
 #             the passes of a warp for random values and 1, 2, 4, 8, 16 and 32 copies by a simulation. Then
 #             write the kernel. The check runs it with the most copies that fit your GPU.
 #           zh: >-
-#             现在的值是小于 1024 的 16 位数。32 份计数器要 128 KiB，H100 和 A100 有，许多 GPU 没有。如果只有 COPIES 份，
-#             每个 lane 就用第 `lane % COPIES` 份，（值，份）的计数器是第 `COPIES * 值 + 份` 号字。先对随机值和 1、2、4、8、16、32
+#             现在的值是小于 1024 的 16 位数。32 份计数器要 128 KiB，H100 和 A100 有，许多 GPU 没有。份数少的时候，
+#             每个 lane 就用第 `lane % copies` 份，（值，份）的计数器是第 `copies * 值 + 份` 号字。先对随机值和 1、2、4、8、16、32
 #             份，用模拟预测一个线程束要几趟；再写出 kernel。检验会用你的 GPU 放得下的最多份数运行它。
 #         fails: "random, n=1"
 # ---
@@ -58,10 +58,13 @@ def bits_of(key):
 
 
 # %% stub-2
-SOURCE = """
+histogram_copies = ct.Kernel(
+    """
 __global__ void histogram_copies(const unsigned short* in, unsigned* counts,
-                                 int n) {
-  extern __shared__ unsigned mine[];  // 1024 * COPIES words
+                                 int n, int copies) {
+  extern __shared__ unsigned mine[];  // 1024 * copies words
   // yours
 }
-"""
+""",
+    "histogram_copies",
+)

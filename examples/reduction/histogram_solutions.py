@@ -57,10 +57,11 @@ for m in ct.RAGGED:
         y = np.float32(sign) * x + np.float32(shift)
         got, right = largest(ct.to_device(y)), y.max(keepdims=True)
         ct.check(got, right, name=f"n={m}", rtol=0)
-for special in ([-0.0, 0.0], [-np.inf, -1.0], [np.inf, 1.0], [-1e-45, -3e-45]):
-    x = np.array(special, "float32")
+pairs = ([-0.0, 0.0], [-np.inf, -1.0], [np.inf, 1.0], [-1e-45, -3e-45])
+for k, pair in enumerate(pairs):
+    x = np.array(pair, "float32")
     got, right = largest(ct.to_device(x)), x.max(keepdims=True)
-    ct.check(got, right, name=f"{special}", rtol=0)
+    ct.check(got, right, name=f"pair {k}", rtol=0)
 
 # %% given-2
 import numpy as np
@@ -69,34 +70,36 @@ import cudatut as ct
 
 def histogram(x, copies):
     """Counts of the values of uint16 x, all below 1024."""
-    kernel = ct.Kernel(SOURCE, "histogram_copies", {"COPIES": copies})
     counts = ct.to_device(np.zeros(1024, "uint32"))
-    shared = 4 * 1024 * copies
-    kernel(x, counts, x.size, grid=64, block=512, shared=shared)
+    shared, n = 4 * 1024 * copies, x.size
+    histogram_copies(x, counts, n, copies, grid=64, block=512, shared=shared)
     return counts
 
 
 # %% solution-2
-SOURCE = """
+histogram_copies = ct.Kernel(
+    """
 __global__ void histogram_copies(const unsigned short* in, unsigned* counts,
-                                 int n) {
-  extern __shared__ unsigned mine[];  // 1024 * COPIES words
-  for (int word = threadIdx.x; word < 1024 * COPIES; word += blockDim.x)
+                                 int n, int copies) {
+  extern __shared__ unsigned mine[];  // 1024 * copies words
+  for (int word = threadIdx.x; word < 1024 * copies; word += blockDim.x)
     mine[word] = 0;
   __syncthreads();
-  unsigned* copy = mine + threadIdx.x % COPIES;
-  int stride = gridDim.x * blockDim.x;
-  for (long long i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
-    atomicAdd(copy + COPIES * in[i], 1u);
+  unsigned* copy = mine + threadIdx.x % copies;
+  long long i = blockIdx.x * blockDim.x + threadIdx.x;
+  for (; i < n; i += gridDim.x * blockDim.x)
+    atomicAdd(copy + copies * in[i], 1u);
   __syncthreads();
   for (int bin = threadIdx.x; bin < 1024; bin += blockDim.x) {
-    unsigned sum = 0;
-    for (int k = 0; k < COPIES; ++k)
-      sum += mine[COPIES * bin + (bin + k) % COPIES];
+    unsigned sum = 0;  // a warp begins at different copies: different banks
+    for (int k = 0; k < copies; ++k)
+      sum += mine[copies * bin + (bin + k) % copies];
     if (sum) atomicAdd(counts + bin, sum);
   }
 }
-"""
+""",
+    "histogram_copies",
+)
 
 # %% check-2
 import cudatut as ct

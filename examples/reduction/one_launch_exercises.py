@@ -9,13 +9,13 @@
 #         minutes: 20
 #         task:
 #           en: >-
-#             Give rung 8 loads of 16 bytes and leave the rest as it is. The stub is compiled below the source of
-#             rung 8 and may call its `block_sum` and `last_block`. Mind the last one to three elements. As a rung
+#             Give rung 8 loads of 16 bytes and leave the rest as it is. The stub includes the source of rung 8
+#             and may call its `block_sum` and `last_block`. Mind the last one to three elements. As a rung
 #             in a file of your own, with a line
 #             `// @rung kernel=reduce_wide block=256 grid=resident launches=one`,
 #             `python -m cudatut try reduction my_reduce.cu` times it beside the ladder.
 #           zh: >-
-#             把第八级的读取改成每次 16 字节，其余不动。下面的代码接在第八级的源码之后编译，可以调用其中的 `block_sum` 和
+#             把第八级的读取改成每次 16 字节，其余不动。下面的代码包含了第八级的源码，可以调用其中的 `block_sum` 和
 #             `last_block`。注意末尾的一到三个元素。把它放进单独的文件，加上一行
 #             `// @rung kernel=reduce_wide block=256 grid=resident launches=one`，
 #             `python -m cudatut try reduction my_reduce.cu` 就会让它和整架阶梯一起计时。
@@ -37,7 +37,10 @@
 #         fails: "n=1"
 # ---
 # %% stub-1
-SOURCE = """
+reduce_wide = ct.Kernel(
+    """
+#include "reduction/one_launch.cu"  // block_sum, last_block
+
 extern "C" __global__ void reduce_wide(const float* in, float* out, long long n,
                                        float* partials, unsigned* ticket) {
   long long me = blockIdx.x * 256ll + threadIdx.x;
@@ -53,8 +56,9 @@ extern "C" __global__ void reduce_wide(const float* in, float* out, long long n,
     if (threadIdx.x == 0) out[0] = sum;
   }
 }
-"""
-reduce_wide = ct.Kernel(rung_8.source + SOURCE, "reduce_wide")
+""",
+    "reduce_wide",
+)
 
 # %% stub-2
 fixed_point = ct.Kernel(

@@ -15,10 +15,11 @@
 import numpy as np
 import cudatut as ct
 
-rung_8 = ct.Kernel("reduction/one_launch.cu", "reduce_one_launch")
-
 # %% solution-1
-SOURCE = """
+reduce_wide = ct.Kernel(
+    """
+#include "reduction/one_launch.cu"  // block_sum, last_block
+
 extern "C" __global__ void reduce_wide(const float* in, float* out, long long n,
                                        float* partials, unsigned* ticket) {
   long long me = blockIdx.x * 256ll + threadIdx.x;
@@ -40,8 +41,9 @@ extern "C" __global__ void reduce_wide(const float* in, float* out, long long n,
     if (threadIdx.x == 0) out[0] = sum;
   }
 }
-"""
-reduce_wide = ct.Kernel(rung_8.source + SOURCE, "reduce_wide")
+""",
+    "reduce_wide",
+)
 
 # %% check-1
 import cudatut as ct

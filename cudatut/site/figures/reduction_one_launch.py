@@ -43,10 +43,10 @@ def order(tiles: int = 12, resident: int = 3) -> str:
     rows = (
         (
             16,
-            tr("resident,\nwalking", "驻留的线程块\n逐片走"),
+            tr("resident,\nwalking", "驻留的线程块\n往前走"),
             [t % resident for t in range(tiles)],
         ),
-        (78, tr("one block\nper tile", "每片一个\n线程块"), list(range(tiles))),
+        (78, tr("one block\nper tile", "每个分块\n一个线程块"), list(range(tiles))),
     )
     for y, name, owners in rows:
         s.text(4, y + 18, name, "muted", "start")
@@ -55,12 +55,12 @@ def order(tiles: int = 12, resident: int = 3) -> str:
     alt = tr(
         f"{tiles} tiles of memory. Above, {resident} blocks take tile b, then b + {resident}, and so on; below, tile t has a "
         "block t of its own.",
-        f"显存分成 {tiles} 片。上面 {resident} 个线程块依次取第 b 片、第 b + {resident} 片……；下面第 t 片有自己的线程块 t。",
+        f"显存分成 {tiles} 个分块。上面 {resident} 个线程块依次取第 b、b + {resident}……个分块；下面第 t 个分块有自己的线程块 t。",
     )
     caption = tr(
         f"{tiles} tiles and {resident} blocks at a time. A walking block that falls behind stays behind; with a block per "
         "tile the next free place takes the next tile, so that what is read at one moment lies close together.",
-        f"共 {tiles} 片，同时运行 {resident} 个线程块。逐片走的线程块一旦落后就一直落后；每片一个线程块时，空出来的位置总是接着取下一片，"
+        f"共 {tiles} 个分块，同时运行 {resident} 个线程块。往前走的线程块一旦落后就一直落后；每个分块一个线程块时，空出来的位置总是接着取下一个分块，"
         "于是同一时刻读的地方彼此靠近。",
     )
     return figure(s, alt=alt, caption=caption)
