@@ -41,7 +41,7 @@ class Rung:
     path: str
     kernel: str
     options: dict[str, str] = field(default_factory=dict)
-    beside: str = ""
+    beside: str = field(default="", kw_only=True)
 
     def number(self, option: str, default: int | None = None) -> int:
         """An option as an integer. Raises RungError if it is missing (and has no default) or is no number."""

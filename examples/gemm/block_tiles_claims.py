@@ -73,19 +73,20 @@ ct.claim(
 problem = Gemm(large, large, large)
 
 
-def multiply(tm, tn):
-    """A callable that multiplies once with tm x tn results per thread."""
-    kernel = ct.Kernel(
-        "gemm/block_tile_2d.cu", f"sgemm_block_tile<128,128,8,{tm},{tn}>"
-    )
+def multiply(name, results):
+    """A callable that multiplies once with so many results per thread."""
+    kernel = ct.Kernel("gemm/block_tile_2d.cu", name)
     grid = ct.cdiv(large, 128), ct.cdiv(large, 128)
     operands = (problem.a, problem.b, problem.c, large, large, large, 1.0, 0.0)
-    block = 128 * 128 // (tm * tn)
+    block = 128 * 128 // results
     return lambda: kernel(*operands, grid=grid, block=block)
 
 
 by_shape = ct.bench(
-    {"8 x 8": multiply(8, 8), "16 x 8": multiply(16, 8)},
+    {
+        "8 x 8": multiply("sgemm_block_tile<128,128,8,8,8>", 64),
+        "16 x 8": multiply("sgemm_block_tile<128,128,8,16,8>", 128),
+    },
     flops=problem.flops,
     rounds=7,
     name="results per thread",

@@ -26,8 +26,6 @@ def place(row, column):
     return 32 * row + (column ^ row)
 
 
-PLACE = "(32 * r + (c ^ r))"  # the same in C
-
 # %% check-1
 import cudatut as ct
 
@@ -43,6 +41,7 @@ for fixed in range(32):
 # %% transpose-1
 transpose = ct.Kernel(
     """
+#define PLACE (32 * r + (c ^ r))
 __global__ void transpose(const float* in, float* out, int rows,
                           int columns) {
   __shared__ float tile[32 * 32];
@@ -58,7 +57,6 @@ __global__ void transpose(const float* in, float* out, int rows,
 }
 """,
     "transpose",
-    defines={"PLACE": PLACE},
 )
 for rows, columns in ((1, 1), (31, 33), (33, 31), (1111, 1001)):
     x = ct.rng(0).standard_normal((rows, columns), dtype="float32")

@@ -69,7 +69,11 @@ def variant(vectors):
     options = {**LIMIT.options, "vectors": str(vectors)}
     name = f"limit, {vectors} x 16 bytes"
     return Variant(
-        name, LIMIT.path, LIMIT.kernel, options, {"VECTORS": vectors}
+        name,
+        LIMIT.path,
+        LIMIT.kernel,
+        options,
+        defines={"VECTORS": vectors},
     )
 
 

@@ -148,11 +148,11 @@ def of_python(text: str, where: str, first_line: int = 1) -> list[Source]:
 
 
 def text_of(node: ast.AST) -> str | None:
-    """A string's value; of an f-string the fixed parts, with 0 where a value goes."""
+    """A string's value; of an f-string the fixed parts, with 1 where a value goes."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
-        return "".join(p.value if isinstance(p, ast.Constant) else "0" for p in node.values)
+        return "".join(p.value if isinstance(p, ast.Constant) else "1" for p in node.values)
     return None
 
 
@@ -320,7 +320,7 @@ def test_kernels_are_found() -> None:
         ),
         "x.py",
     )
-    assert [s.instances for s in found] == [(), (), (), (), ("e<3, 4>",), ("f<0>",)]
+    assert [s.instances for s in found] == [(), (), (), (), ("e<3, 4>",), ("f<1>",)]
     assert [(s.where, s.wrap, s.defines) for s in found] == [
         ("x.py:2", False, ()),
         ("x.py:5", False, ()),

@@ -31,12 +31,12 @@ def box(rows: int = 7, columns: int = 8, high: int = 4, wide: int = 4, row: int 
     alt = tr(
         f"A box of {high} x {wide} words at row {row}, column {column} of a {rows} x {columns} matrix: {high * wide - zeros} words "
         f"are copied, {zeros} zeros are written.",
-        f"{rows} × {columns} 矩阵中从第 {row} 行、第 {column} 列开始的 {high} × {wide} 盒子：拷贝 {high * wide - zeros} 个字，写入 {zeros} 个零。",
+        f"{rows} × {columns} 矩阵中从第 {row} 行、第 {column} 列开始的 {high} × {wide} 盒子：复制 {high * wide - zeros} 个字，写入 {zeros} 个零。",
     )
     caption = tr(
         f"A box at row {row}, column {column}, counted from 0. The part beyond the matrix (dashed) arrives as zeros, and the "
-        f"barrier counts its bytes too: {4 * high * wide}, always.",
-        f"从第 {row} 行、第 {column} 列（从 0 数起）开始的一个盒子。伸出矩阵的部分（虚线）到达时是零，其字节也算进栅栏：总是 {4 * high * wide} 个。",
+        f"barrier counts its bytes, too: {4 * high * wide} bytes for every box.",
+        f"从第 {row} 行、第 {column} 列（从 0 数起）开始的一个盒子。伸出矩阵的部分（虚线）到达时是零，栅栏也计入它的字节：总共 {4 * high * wide} 字节，始终不变。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -64,8 +64,8 @@ def phases(stages: int = 3, steps: int = 7) -> str:
         f"{stages} 个缓冲区，{steps} 步。第 k 步等 k mod {stages} 号缓冲区，奇偶为 ⌊k/{stages}⌋ mod 2；上一步的缓冲区随即重新装填。",
     )
     caption = tr(
-        f"Step k waits at the barrier of buffer k mod {stages} for the end of phase ⌊k / {stages}⌋, of which only the parity is "
-        "told. The buffer of step k − 1 is free then and refilled.",
-        f"第 k 步在 k mod {stages} 号缓冲区的栅栏上，等第 ⌊k / {stages}⌋ 个阶段结束，只需报出其奇偶。此时第 k − 1 步的缓冲区空了出来，重新装填。",
+        f"Step k waits at the barrier of buffer k mod {stages} for the end of phase ⌊k / {stages}⌋ and names only the parity of "
+        "this phase. The buffer of step k − 1 is free by then and is filled again.",
+        f"第 k 步在 k mod {stages} 号缓冲区的栅栏上等第 ⌊k / {stages}⌋ 个相位结束，只需给出这个相位的奇偶。这时第 k − 1 步的缓冲区已经空出来，可以重新装填。",
     )
     return figure(s, alt=alt, caption=caption)
