@@ -146,12 +146,12 @@ def _explain(label: str, got, want, good, on_gpu: bool, rtol: float, atol: float
     where = first[0] if len(first) == 1 else first
     lines = [
         f"check {label}: {len(wrong)} of {got.size} elements are wrong (rtol {rtol:.3g}, atol {atol:.3g})",
-        f"  first at index {where}: got {got[first]!r}, expected {want[first]!r}",
+        f"  first at index {where}: got {got[first]!s}, expected {want[first]!s}",
     ]
     if len(wrong) > 1:
         last = tuple(int(i) for i in wrong[-1])
         lines.append(
-            f"  last at index {last[0] if len(last) == 1 else last}: got {got[last]!r}, expected {want[last]!r}"
+            f"  last at index {last[0] if len(last) == 1 else last}: got {got[last]!s}, expected {want[last]!s}"
         )
     unwritten = int((memory.poisoned(got) & ~good).sum()) if on_gpu else 0
     if unwritten:

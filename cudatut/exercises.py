@@ -182,8 +182,9 @@ def _exercise(chapter: str, number: int, entry: Any, requires: str, shown: str) 
 
 
 def _joined(text: str) -> str:
-    """Text of a header without the blanks that YAML leaves between Chinese lines."""
-    return re.sub(rf"({_WIDE})\s+(?={_WIDE})", r"\1", text.strip())
+    """Text of a header without the blanks that YAML leaves between Chinese lines, and behind their punctuation."""
+    text = re.sub(rf"({_WIDE})\s+(?={_WIDE})", r"\1", text.strip())
+    return re.sub(r"([，。；：、！？（）《》])\s+", r"\1", text)
 
 
 def get(chapter: str, number: int) -> Exercise:

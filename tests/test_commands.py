@@ -286,6 +286,14 @@ def configuration(command: str, place: Place) -> None:
     assert succeeds(place.in_checkout(f"python -c {shlex.quote(code)}")).strip()
 
 
+def an_environment(command: str, place: Place) -> None:
+    """The two lines that make an environment and enter it, one after the other; without pip, which takes a while."""
+    lines = ["python3 -m venv cuda-env", ". cuda-env/bin/activate"]
+    assert command in lines
+    inside = "python -c 'import sys; assert sys.prefix != sys.base_prefix'"
+    succeeds(place.run(" && ".join([f"{lines[0]} --without-pip", lines[1], inside])))
+
+
 def a_flag_of_nvcc(command: str, place: Place) -> None:
     if shutil.which("nvcc") is None:
         pytest.skip("no nvcc on PATH")
@@ -355,6 +363,8 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"python examples/start/first_kernel\.py", Gpu(f"{COMMANDS}::test_an_example_is_a_script")),
     # getting it
     (r"git clone \S+ && cd cudatut", Here(clone)),
+    (r"python3 -m venv cuda-env", Here(an_environment)),
+    (r"\. cuda-env/bin/activate", Here(an_environment)),
     (r"pip install 'cudatut\[.*", Here(from_a_wheel)),
     (
         r"pip install cupy-cuda12x",

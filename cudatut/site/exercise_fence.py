@@ -30,7 +30,7 @@ _WORDS = {
         "solution": "Solution",
         "minutes": "{level}, {minutes} minutes",
         "begin": "This command writes both into a file that checks itself when you run it:",
-        "or": "Or",
+        "or": "Or ",
         "colab": "open it in Colab",
         "heading": "Exercise {number}: {title}",
         "end": ".",
@@ -75,7 +75,7 @@ def render(body: str, header: dict[str, str] | None = None, lang: str = "en") ->
         highlighting.python_block(exercise.stub, word["yours"]),
         f"<p>{word['begin']}</p>",
         f'<div class="highlight"><pre><span></span><code>{escape(command)}\n</code></pre></div>',
-        f'<p>{word["or"]} <a href="{colab(exercise)}">{word["colab"]}</a>{word["end"]}</p>',
+        f'<p>{word["or"]}<a href="{colab(exercise)}">{word["colab"]}</a>{word["end"]}</p>',
         f'<details class="success"><summary>{word["solution"]}</summary>',
         *(
             directives.render(f"{solutions}#{part}-{number}", lang=lang)

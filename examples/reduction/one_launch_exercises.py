@@ -10,15 +10,10 @@
 #         task:
 #           en: >-
 #             Give rung 8 loads of 16 bytes and leave the rest as it is. The stub includes the source of rung 8
-#             and may call its `block_sum` and `last_block`. Mind the last one to three elements. As a rung
-#             in a file of your own, with a line
-#             `// @rung kernel=reduce_wide block=256 grid=resident launches=one`,
-#             `python -m cudatut try reduction my_reduce.cu` times it beside the ladder.
+#             and may call its `block_sum` and `last_block`. Mind the last one to three elements.
 #           zh: >-
 #             把第八级的读取改成每次 16 字节，其余不动。下面的代码包含了第八级的源码，可以调用其中的 `block_sum` 和
-#             `last_block`。注意末尾的一到三个元素。把它放进单独的文件，加上一行
-#             `// @rung kernel=reduce_wide block=256 grid=resident launches=one`，
-#             `python -m cudatut try reduction my_reduce.cu` 就会让它和整架阶梯一起计时。
+#             `last_block`。注意末尾的一到三个元素。
 #         fails: "n=1"
 #       2:
 #         title: {en: "Atomics that repeat", zh: "结果可重复的原子加"}

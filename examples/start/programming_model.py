@@ -80,7 +80,8 @@ shape = {"grid": (n // 256, 1), "block": (256, 1, 1)}
 
 
 def row(k):
-    module = SourceModule(source, options=[f"-DK={k}"])  # K is k
+    # K in the kernel is replaced by k.
+    module = SourceModule(source, options=[f"-DK={k}"])
     work = module.get_function("work")
     times = []
     for _ in range(6):

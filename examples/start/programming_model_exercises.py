@@ -10,12 +10,12 @@
 #         task:
 #           en: >-
 #             The kernel treats even and odd elements differently, so every warp runs both sides of the branch. Change
-#             only the line that computes i: give the elements of a block to other threads of the same block, so that
+#             only the line that computes `i`: give the elements of a block to other threads of the same block, so that
 #             all threads of a warp take the same side. The block has 256 threads. The check compares the results, and
 #             then the time with that of a kernel without a branch.
 #           zh: >-
 #             这个 kernel 对奇数元素和偶数元素做不同的处理，所以每个线程束都要执行分支的两边。
-#             只改计算 i 的那一行：把一个线程块的元素换给同一线程块里的其他线程，让一个线程束的所有线程都走同一边。
+#             只改计算 `i` 的那一行：把一个线程块的元素换给同一线程块里的其他线程，让一个线程束的所有线程都走同一边。
 #             线程块有 256 个线程。检查时先比较结果，再与一个没有分支的 kernel 比较时间。
 #         fails: "check time / time without a branch"
 #       2:
@@ -24,14 +24,16 @@
 #         minutes: 15
 #         task:
 #           en: >-
-#             Three kernels compute t = a * x + b, then u = t * t, then z = u + x. Each reads its input from memory and
-#             writes its result to memory. Write one kernel that computes z from x. All of them are memory bound: count
-#             the bytes for each element, and set predicted to the time of the three kernels divided by the time of
-#             yours.
+#             Three kernels compute `t = a * x + b`, then `u = t * t`, then `z = u + x`. Each reads its inputs from
+#             memory and writes its result to memory. Write one kernel that computes `z` from `x`. All of them are
+#             memory bound: count the bytes for each element, and set `predicted` to the time of the three kernels
+#             divided by the time of yours that follows from the bytes. The check wants that number to 1 %, and prints
+#             what was measured beside it.
 #           zh: >-
-#             三个 kernel 依次计算 t = a * x + b、u = t * t、z = u + x，各自从内存读输入，把结果写回内存。
-#             请写一个直接由 x 算出 z 的 kernel。它们都是访存受限的：数一数每个元素要搬运多少字节，
-#             把 predicted 设为三个 kernel 的时间除以你的 kernel 的时间。
+#             三个 kernel 依次计算 `t = a * x + b`、`u = t * t`、`z = u + x`，各自从内存读全部输入，把结果写回内存。
+#             请写一个直接由 `x` 算出 `z` 的 kernel。它们都是访存受限的：数一数每个元素要搬运多少字节，
+#             由此算出三个 kernel 的时间除以你的 kernel 的时间，填入 `predicted`。检查时要求这个数的误差不超过 1 %，
+#             并把实测的比值打印在旁边。
 #         fails: "were never written"
 # ---
 # %% stub-1

@@ -9,12 +9,12 @@
 #         minutes: 5
 #         task:
 #           en: >-
-#             Complete the kernel `numbers`: thread t of block b stores 10 * b + t. Its place in `out` is the number of
-#             threads before it, as in this chapter. There are as many elements as threads. The check launches 3 blocks
-#             of 5 threads, and other sizes.
+#             Complete the kernel `numbers`: thread t of block b stores 10 * b + t. Its place in `out` is its number in
+#             the grid, the `i` of this chapter. There are as many elements as threads. The check launches 3 blocks of
+#             5 threads, and other sizes.
 #           zh: >-
-#             补全 kernel `numbers`：b 号线程块的 t 号线程存入 10 * b + t，存放的位置与本章一样，等于排在它前面的线程数。
-#             元素和线程一样多。检查时会启动 3 个线程块，每块 5 个线程，还会用别的大小。
+#             补全 kernel `numbers`：b 号线程块的 t 号线程存入 10 * b + t，存放在 `out` 的位置是它在网格里的编号，
+#             也就是本章的 `i`。元素和线程一样多。检查时会启动 3 个线程块，每块 5 个线程，还会用别的大小。
 #         fails: "never written"
 #       2:
 #         title: {en: "Backwards", zh: "倒过来"}
@@ -23,11 +23,12 @@
 #         task:
 #           en: >-
 #             Complete the kernel `backwards`: one thread for each element, and out[i] becomes x[n - 1 - i].
-#             Complete `launch_shape` too: enough blocks of 256 threads for n elements. The check uses lengths
-#             that fill no block, and looks for writes past the end.
+#             Complete `launch_shape` too: blocks of 256 threads, as many blocks as needed and no more. The check uses
+#             lengths that fill no block, and looks for writes past the end.
 #           zh: >-
 #             补全 kernel `backwards`：每个元素一个线程，让 out[i] 等于 x[n - 1 - i]。再补全 `launch_shape`：
-#             每块 256 个线程，线程块的个数要够 n 个元素用。检查时会用填不满线程块的长度，还会检查有没有写到数组之外。
+#             每块 256 个线程，线程块的个数刚好够 n 个元素用，不能多。检查时会用填不满线程块的长度，
+#             还会检查有没有写到数组之外。
 #         fails: "never written"
 #       3:
 #         title: {en: "Two elements for each thread", zh: "每个线程两个元素"}
@@ -62,7 +63,7 @@ backwards = module.get_function("backwards")
 
 def launch_shape(n):
     """Number of blocks, and threads in each of them."""
-    return 1, 256  # yours: enough blocks for n elements
+    return 1, 256  # yours: as many blocks as needed
 
 
 # %% stub-3

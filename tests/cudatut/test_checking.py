@@ -45,8 +45,20 @@ def test_one_wrong_element_far_behind_is_found(shown):
     got[200_001] = 0
     with pytest.raises(CheckError, match="1 of 262144 elements are wrong") as error:
         ct.check(got, want)
-    assert "index 200001: got np.float32(0.0), expected np.float32(200001.0)" in str(error.value)
+    assert "first at index 200001: got 0.0, expected 200001.0" in str(error.value)
     got[200_001] = np.nan
     with pytest.raises(CheckError, match="1 of them are NaN"):
         ct.check(got, want)
     assert not shown
+
+
+def test_numbers_are_shown_plainly(shown):
+    """A reader sees '0', not NumPy's 'np.int64(0)'."""
+    with pytest.raises(CheckError) as error:
+        ct.check(np.array([0, 2, 5]), np.array([1, 2, 3]), name="lines")
+    assert "first at index 0: got 0, expected 1\n" in str(error.value)
+    assert "last at index 2: got 5, expected 3" in str(error.value)
+    with pytest.raises(CheckError, match="index 0: got nan, expected 0.1\n"):
+        ct.check(np.array([np.nan], "float64"), np.array([0.1]), name="a")
+    with pytest.raises(CheckError, match=r"index \(0, 1\): got 1.5, expected 0.3\n"):
+        ct.check(np.array([[0, 1.5], [0, 1]], "float32"), np.array([[0, 0.3], [0, 0]], "float32"))

@@ -44,8 +44,8 @@ def wrapped(whole: float = 2.35, kernel: float = 1.41, source: str = "") -> str:
         f"一条 {whole} ms 的时间条：{kernel} ms 的 kernel，前后是分配和复制。",
     )
     caption = tr(
-        f"{100 * (whole - kernel) / whole:.0f} % of what was timed is not the kernel. How the rest divides into its two parts is not known.",
-        f"被计时的部分里，有 {100 * (whole - kernel) / whole:.0f} % 不是 kernel。其余部分前后各占多少，原资料没有给出。",
+        f"{100 * (whole - kernel) / whole:.0f} % of what was timed is not the kernel. The source does not say how much of that came before the kernel and how much after it.",
+        f"被计时的部分里，有 {100 * (whole - kernel) / whole:.0f} % 不是 kernel。这一部分在 kernel 前后各占多少，原资料没有给出。",
     )
     return figure(s, alt=alt, caption=caption)
 

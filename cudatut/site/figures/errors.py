@@ -60,6 +60,32 @@ def timeline(calls=("stray", "innocent", "memcpy", "mem_alloc"), waits=2, kernel
     )
 
 
+def request(lines=6, kernel=4) -> str:
+    """Host and GPU after a launch: the host goes on with its `lines` while the kernel runs, `kernel` units long."""
+    unit = (700 - _LEFT) / lines
+    host, gpu = _TOP, _TOP + _LANE
+    s = Svg(720, gpu + _BOX + 12)
+    s.text(8, host + 25, tr("host", "主机"), "bold", "start")
+    s.text(8, gpu + 25, "GPU", "bold", "start")
+    for index in range(lines):
+        name = tr("next line", "下一行") if index else tr("launch", "启动")
+        s.rect(_LEFT + unit * index + 2, host, unit - 4, _BOX, "c0" if index else "c1", name)
+    s.rect(_LEFT + unit + 2, gpu, unit * kernel - 4, _BOX, "c3", text="kernel")
+    s.arrow(_LEFT + unit * 0.5, host + _BOX + 2, _LEFT + unit + 10, gpu - 4, "muted")
+    return figure(
+        s,
+        alt=tr(
+            f"Timeline. The host launches a kernel and goes on with its next lines, while the kernel runs on the GPU for "
+            f"{kernel} units of time.",
+            f"时间线。主机启动 kernel 之后继续执行后面的各行，kernel 同时在 GPU 上运行 {kernel} 个时间单位。",
+        ),
+        caption=tr(
+            "While the kernel runs, the host is already somewhere else in the program.",
+            "kernel 还在运行，主机已经执行到了程序的别处。",
+        ),
+    )
+
+
 def red_zones(n=8, zone=3, wrote=8) -> str:
     """An array of `n` elements between red zones of `zone` elements; a kernel also wrote element `wrote`."""
     cells = n + 2 * zone

@@ -53,7 +53,7 @@ def memcpy_wait(kernel_ms: float, copy_ms: float, source: str = "") -> str:
         "The GPU does the same work in both. Only the host call that does the waiting changes.",
         "两种写法里 GPU 做的事完全一样，变的只是主机在哪个调用里等待。",
     )
-    return figure(s, alt=alt, caption=f"{caption} {source}".strip())
+    return figure(s, alt=alt, caption=f"{caption}{tr(' ', '')}{source}".strip())
 
 
 def clocks(launch: float = 9, delay: float = 4, kernel: float = 12, notice: float = 5) -> str:

@@ -150,7 +150,7 @@ def issue(latency: int = 4, warps: tuple[int, ...] = (1, 2, 4), cycles: int = 16
     s = Svg(left + cycles * cell + 60, row * len(warps) + 58)
     for c in range(0, cycles, latency):
         s.text(left + c * cell + cell / 2 - 1, 20, c, "muted")
-    s.text(4, 20, tr("cycle", "周期"), "muted", "start")
+    s.text(4, 20, tr("clock cycle", "时钟周期"), "muted", "start")
     shares = []
     for line, count in enumerate(warps):
         y = 32 + row * line
@@ -170,20 +170,20 @@ def issue(latency: int = 4, warps: tuple[int, ...] = (1, 2, 4), cycles: int = 16
         shares.append(busy / cycles)
         s.text(left + cycles * cell + 8, y + 22, f"{busy}/{cycles}", "", "start")
     alt = tr(
-        f"Issue slots of one scheduler over {cycles} cycles with an instruction latency of {latency} cycles. "
+        f"Issue slots of one scheduler over {cycles} clock cycles with an instruction latency of {latency} clock cycles. "
         + "; ".join(
             f"{count} warp{'s' * (count > 1)}: {round(share * cycles)} filled"
             for count, share in zip(warps, shares)
         ),
-        f"一个调度器在 {cycles} 个周期里的发射槽，指令延迟 {latency} 个周期。"
+        f"一个调度器在 {cycles} 个时钟周期里的发射槽，指令延迟 {latency} 个时钟周期。"
         + "；".join(
             f"{count} 个线程束填满 {round(share * cycles)} 个"
             for count, share in zip(warps, shares)
         ),
     )
     caption = tr(
-        f"Dependent instructions with a latency of {latency} cycles on one scheduler: a warp that waits costs nothing as long as another is ready.",
-        f"一个调度器，指令前后相依，延迟 {latency} 个周期：只要另有线程束就绪，等待的线程束就不花任何代价。",
+        f"Dependent instructions with a latency of {latency} clock cycles on one scheduler: a warp that waits costs nothing as long as another is ready.",
+        f"一个调度器，指令前后相依，延迟 {latency} 个时钟周期：只要另有线程束就绪，等待的线程束就不花任何代价。",
     )
     return figure(s, alt=alt, caption=caption)
 
