@@ -14,9 +14,9 @@
 # %% program
 import numpy as np
 import cudatut as ct
-import sgemm
-from ladder import Gemm
+from cudatut.ladder import shared
 
+Gemm, sgemm = shared("gemm/ladder").Gemm, shared("gemm/sgemm")
 N = 4096
 problem = Gemm(N, N, N)
 a, b, c = problem.a, problem.b, problem.c

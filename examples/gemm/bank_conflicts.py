@@ -223,12 +223,7 @@ ct.facts(
         for name in ("conflict_free", "swizzled", "As padded", "Bs padded")
     },
 )
-ct.facts(
-    "conflict_free",
-    {
-        "of the speed of cuBLAS": (
-            100 * times["cuBLAS"].median_us / times["conflict_free"].median_us,
-            "%",
-        ),
-    },
-)
+if "cuBLAS" in [row.name for row in times.rows_]:  # not under a sanitizer
+    mine = times["conflict_free"].median_us
+    speed = 100 * times["cuBLAS"].median_us / mine
+    ct.facts("conflict_free", {"of the speed of cuBLAS": (speed, "%")})

@@ -20,7 +20,7 @@
 # %% program
 import numpy as np
 import cudatut as ct
-from sgemm import sgemm
+from cudatut.ladder import shared
 
 m, n, k = 500, 400, 300
 a = ct.to_device(ct.rng(0).random((m, k), dtype="float32"))
@@ -40,7 +40,7 @@ kernel(
 ct.check(c, expected, atol=1e-2, name="one instance")
 
 # Any instance, any number of blocks: C = 2 A B + C.
-sgemm(a, b, c, alpha=2.0, beta=1.0)
+shared("gemm/sgemm").sgemm(a, b, c, alpha=2.0, beta=1.0)
 ct.check(c, 3 * expected, atol=1e-2, name="sgemm")
 
 # %% setup

@@ -23,12 +23,12 @@
 #         task:
 #           en: >-
 #             Sum each row of a matrix, with one block per row and one thread per element, for widths up to
-#             1024 that need not be powers of two. Which test does the loop need now, and why is
-#             `left < width` not enough?
+#             1024 that need not be powers of two. Use the strided index of this chapter. Which test does
+#             the loop need now, and why is `left < width` not enough?
 #           zh: >-
-#             对矩阵的每一行求和，一行一个线程块，一个元素一个线程；宽度最大 1024，不必是 2 的幂。循环里的判断
-#             要怎么改？为什么只判断 `left < width` 不够？
-#         fails: "width=33"
+#             对矩阵的每一行求和，一行一个线程块，一个元素一个线程；宽度最大 1024，不必是 2 的幂。用本章的跨步索引。循环里的
+#             判断要怎么改？为什么只判断 `left < width` 不够？
+#         fails: "width=2:"
 # ---
 # %% stub-1
 CONSTANT = ct.Kernel(
@@ -54,8 +54,7 @@ extern "C" __global__ void row_sums(const float* in, float* out, int width) {
   sums[t] = in[blockIdx.x * width + t];
   __syncthreads();
   for (int step = 1; step < width; step *= 2) {
-    int left = 2 * step * t;
-    if (left < width) sums[left] += sums[left + step];  // yours
+    // yours: which thread adds which pair, if there is one?
     __syncthreads();
   }
   if (t == 0) out[blockIdx.x] = sums[0];

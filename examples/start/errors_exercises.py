@@ -16,7 +16,7 @@
 #             补全 `launch_shape`：为 `n` 个元素返回网格和线程块的大小，每个元素一个线程，线程块一个也不多。
 #             `n` 为 0 时返回 `None`，因为 0 个线程块的启动会被拒绝。检查时会用你返回的大小，
 #             对 `LENGTHS` 中的每个长度做一次向量加法。
-#         fails: "first at index 2560"
+#         fails: "check blocks, n = 1"
 #       2:
 #         title: {en: "The guilty launch", zh: "是哪一次启动出的错"}
 #         level: medium

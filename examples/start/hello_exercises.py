@@ -33,12 +33,12 @@
 #         minutes: 15
 #         task:
 #           en: >-
-#             A kernel writes its printed lines into a buffer of fixed size. This program prints 65,536 lines, which
+#             A kernel writes its printed lines into a buffer of fixed size. This program prints 262,144 lines, which
 #             is more than the buffer holds, so some are lost. Make the buffer larger before the launch:
 #             cuda.Context.set_limit(limit, bytes), with the limit cuda.limit.PRINTF_FIFO_SIZE.
 #             A line may need a few hundred bytes.
 #           zh: >-
-#             kernel 打印的内容先写入一个大小固定的缓冲区。这个程序打印 65,536 行，缓冲区装不下，所以会丢失一部分。
+#             kernel 打印的内容先写入一个大小固定的缓冲区。这个程序打印 262,144 行，缓冲区装不下，所以会丢失一部分。
 #             请在启动之前把缓冲区调大：cuda.Context.set_limit(limit, bytes)，其中 limit 取
 #             cuda.limit.PRINTF_FIFO_SIZE。一行可能要占几百字节。
 #         fails: "check lines"
@@ -83,7 +83,7 @@ module = SourceModule(r"""
 #include <stdio.h>
 
 __global__ void count() {
-  for (int i = 0; i < 65536; ++i) printf("%d\n", i);
+  for (int i = 0; i < 262144; ++i) printf("%d\n", i);
 }
 """)
 # yours: one line

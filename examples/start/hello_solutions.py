@@ -79,7 +79,7 @@ ct.check(np.array([len(lines)]), np.array([1]), name="lines")
 ct.check(np.array([int(lines[0])]), np.array([EXPECTED]), name="number")
 
 # %% given-3
-LINES = 65_536  # as many as the kernel prints
+LINES = 262_144  # as many as the kernel prints
 
 # %% solution-3
 PROGRAM = r'''
@@ -91,7 +91,7 @@ module = SourceModule(r"""
 #include <stdio.h>
 
 __global__ void count() {
-  for (int i = 0; i < 65536; ++i) printf("%d\n", i);
+  for (int i = 0; i < 262144; ++i) printf("%d\n", i);
 }
 """)
 cuda.Context.set_limit(cuda.limit.PRINTF_FIFO_SIZE, 64 << 20)

@@ -1,20 +1,24 @@
 """Run what the tests of one module ask for in processes side by side: opening the GPU takes about a second each time."""
 
 import os
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 # pytest-xdist has processes of its own, each with some of the tests.
 JOBS = 1 if os.environ.get("PYTEST_XDIST_WORKER") else min(6, os.cpu_count() or 1)
 
 
 class Runs:
-    """Calls `run(key)` for each key once, `JOBS` of them at a time; `keys` are begun with at once."""
+    """Calls `run(key)` for each key once, `JOBS` of them at a time; `keys` are begun with at once.
 
-    def __init__(self, run, keys=()):
-        self.run, self.pool, self.begun = run, ThreadPoolExecutor(JOBS), {}
+    Those of `alone` begin when they are asked for, and when nothing else of these runs.
+    """
+
+    def __init__(self, run, keys=(), alone=()):
+        self.run, self.pool, self.begun, self.alone = run, ThreadPoolExecutor(JOBS), {}, set(alone)
         if JOBS > 1:
             for key in keys:
-                self.begin(key)
+                if key not in self.alone:
+                    self.begin(key)
 
     def begin(self, key) -> Future:
         if key not in self.begun:
@@ -23,6 +27,8 @@ class Runs:
 
     def __getitem__(self, key):
         """What `run(key)` returned or raised."""
+        if key in self.alone:
+            wait(self.begun.values())
         return self.begin(key).result()
 
     def close(self) -> None:

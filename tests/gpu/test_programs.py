@@ -145,7 +145,8 @@ def test_what_start_may_not_import_is_refused(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])},
         capture_output=True,
         text=True,
     )
