@@ -522,7 +522,8 @@ def series(
                 f"series({title!r}): the line {name!r} is empty or holds a value that is not finite"
             )
     axes = [{"name": name, "unit": unit} for name, unit in (x, y)]
-    front = None if foreground is None else list(foreground)
+    # Said by name, since a recording sorts its keys.
+    front = list(lines)[:FOREGROUND] if foreground is None else list(foreground)
     result = Series(title, *axes, points, None if limit is None else float(limit), front)
     show(result)
     return result

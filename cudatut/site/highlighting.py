@@ -14,8 +14,7 @@ def python_block(code: str, name: str = "") -> str:
     """HTML of a block as pymdownx.highlight makes them; `name` is HTML for the line above the code."""
     above = f'<span class="filename">{name}</span>' if name else ""
     return (
-        f'<div class="highlight">{above}<pre><span></span>'
-        f"<code>{_colored(code)}</code></pre></div>"
+        f'<div class="highlight">{above}<pre><span></span><code>{_colored(code)}</code></pre></div>'
     )
 
 

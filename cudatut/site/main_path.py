@@ -75,12 +75,17 @@ class Amount:
     rows: int
 
 
-def amount(html: str) -> Amount:
-    """Count what stands outside the folds of a page's content."""
+def _open(html: str) -> str:
+    """HTML without its folds."""
     while True:
         html, folded = _DETAILS.subn("", html)
         if not folded:
-            break
+            return html
+
+
+def amount(html: str) -> Amount:
+    """Count what stands outside the folds of a page's content."""
+    html = _open(html)
     code = sum(len(_TAG.sub("", block).splitlines()) for block in _PRE.findall(html))
     prose = unescape(_TAG.sub(" ", _NO_WORDS.sub(" ", html)))
     return Amount(
@@ -129,7 +134,7 @@ def minutes_to_read(found: Amount) -> int:
 
 _PROGRAM = re.compile(r'<div class="[^"]*\bct-program\b.*?</pre>', re.DOTALL)
 _TRY = re.compile(r'<h2[^>]* id="try".*?(?=<h2|\Z)', re.DOTALL)
-_ANSWER = re.compile(r'<details class="success')
+_ITEM = re.compile(r"<li\b|<h3\b")
 _TYPED_LINES_A_MINUTE, _MINUTES_A_WARM_UP = 8, 5
 
 
@@ -139,7 +144,7 @@ def minutes_to_practice(html: str, exercises: int) -> int:
     Rounded up to the next multiple of five; 0 where there is nothing to do.
     """
     typed = sum(len(_TAG.sub("", program).splitlines()) for program in _PROGRAM.findall(html))
-    warm_ups = sum(len(_ANSWER.findall(section)) for section in _TRY.findall(html))
+    warm_ups = sum(len(_ITEM.findall(_open(section))) for section in _TRY.findall(html))
     minutes = typed / _TYPED_LINES_A_MINUTE + warm_ups * _MINUTES_A_WARM_UP + exercises
     return 5 * math.ceil(minutes / 5)
 

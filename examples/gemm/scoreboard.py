@@ -126,6 +126,14 @@ if names:
         y=("rate", "TFLOP/s"),
         lines={name: line(name) for name in names},
         limit=limit,
+        foreground=[
+            "naive_columns",
+            "thread_tile",
+            "vectorized",
+            "double_buffer",
+            "final",
+            "cuBLAS",
+        ],
     )
 
 # %% ragged

@@ -191,6 +191,11 @@ for dtype, names in (("float32", LADDER.names), ("int32", [LAST.name])):
         y=("bandwidth", "GB/s"),
         lines=lines(dtype, [*names, *vendors]),
         limit=bandwidth,
+        foreground=[
+            name
+            for name in ("naive", "shuffle", "one_launch", LAST.name, *vendors)
+            if name in [*names, *vendors]
+        ],
     )
 
 # %% [markdown]
