@@ -42,7 +42,7 @@ def funnel() -> str:
             s.rect(left, y + 17 * index, bar, 15, f"c{index + 1}", rx=2)
             s.text(left + bar + 6, y + 13 + 17 * index, f"{count:,}", "muted", "start", 13)
     ends = {gpu: steps[-1][1] for gpu, steps in gpus.items()}
-    listed = ", ".join(f"{gpu}: {count}" for gpu, count in ends.items())
+    listed = tr(", ", "，").join(f"{gpu}{tr(': ', '：')}{count}" for gpu, count in ends.items())
     alt = tr(
         f"Of {most:,} candidates the rules leave one after another fewer; in the end {listed}.",
         f"{most:,} 个候选被规则逐条筛去，最后剩下 {listed}。",
@@ -82,7 +82,9 @@ def luck(names: int = 24, scatter: float = 2.0, rounds: tuple[int, ...] = (1, 5,
     s.text(px(0), bottom + 18, tr("true time of all", "所有候选的真实时间"), "muted")
     s.text(left, bottom + 40, tr("faster", "更快"), "muted", "start")
     s.text(right, bottom + 40, tr("slower", "更慢"), "muted", "end")
-    listed = ", ".join(f"{count}: {lead:.1f} %" for count, lead in zip(rounds, leads))
+    listed = tr(", ", "，").join(
+        f"{count}{tr(': ', '：')}{lead:.1f} %" for count, lead in zip(rounds, leads)
+    )
     alt = tr(
         f"{names} equally fast candidates, drawn from a random generator. The lead of the luckiest by rounds is {listed}.",
         f"{names} 个同样快的候选，由随机数生成。按轮数，运气最好者的领先为 {listed}。",
