@@ -33,14 +33,14 @@
 #         minutes: 15
 #         task:
 #           en: >-
-#             A kernel writes its printed lines into a buffer of fixed size. This program prints 262,144 lines, which
-#             is more than the buffer holds, so some are lost. Make the buffer larger before the launch:
-#             cuda.Context.set_limit(limit, bytes), with the limit cuda.limit.PRINTF_FIFO_SIZE.
-#             A line may need a few hundred bytes.
+#             This launch starts 65,536 threads, and each prints one line. A kernel writes its lines into a
+#             buffer of fixed size. So many lines come faster than the host can take them out, so some are
+#             lost. Make the buffer larger before the launch: `cuda.Context.set_limit(limit, size)`, with the
+#             limit `cuda.limit.PRINTF_FIFO_SIZE` and the size in bytes. A line may need a few hundred bytes.
 #           zh: >-
-#             kernel 打印的内容先写入一个大小固定的缓冲区。这个程序打印 262,144 行，缓冲区装不下，所以会丢失一部分。
-#             请在启动之前把缓冲区调大：cuda.Context.set_limit(limit, bytes)，其中 limit 取
-#             cuda.limit.PRINTF_FIFO_SIZE。一行可能要占几百字节。
+#             这次启动有 65,536 个线程，每个打印一行。kernel 打印的内容先写入一个大小固定的缓冲区。这么多行来得太快，
+#             主机来不及取走，所以会丢失一部分。请在启动之前把缓冲区调大：`cuda.Context.set_limit(limit, size)`，
+#             其中 limit 取 `cuda.limit.PRINTF_FIFO_SIZE`，size 以字节为单位。一行可能要占几百字节。
 #         fails: "check lines"
 # ---
 # %% stub-1
@@ -82,11 +82,11 @@ from pycuda.compiler import SourceModule
 module = SourceModule(r"""
 #include <stdio.h>
 
-__global__ void count() {
-  for (int i = 0; i < 262144; ++i) printf("%d\n", i);
+__global__ void line() {
+  printf("a line\n");
 }
 """)
 # yours: one line
-module.get_function("count")(grid=(1, 1), block=(1, 1, 1))
+module.get_function("line")(grid=(256, 1), block=(256, 1, 1))
 cuda.Context.synchronize()
 '''

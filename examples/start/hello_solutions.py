@@ -79,7 +79,7 @@ ct.check(np.array([len(lines)]), np.array([1]), name="lines")
 ct.check(np.array([int(lines[0])]), np.array([EXPECTED]), name="number")
 
 # %% given-3
-LINES = 262_144  # as many as the kernel prints
+LINES = 65_536  # as many as threads are started
 
 # %% solution-3
 PROGRAM = r'''
@@ -90,12 +90,12 @@ from pycuda.compiler import SourceModule
 module = SourceModule(r"""
 #include <stdio.h>
 
-__global__ void count() {
-  for (int i = 0; i < 262144; ++i) printf("%d\n", i);
+__global__ void line() {
+  printf("a line\n");
 }
 """)
 cuda.Context.set_limit(cuda.limit.PRINTF_FIFO_SIZE, 64 << 20)
-module.get_function("count")(grid=(1, 1), block=(1, 1, 1))
+module.get_function("line")(grid=(256, 1), block=(256, 1, 1))
 cuda.Context.synchronize()
 '''
 
@@ -107,4 +107,4 @@ child = ct.isolated(PROGRAM)
 assert child.returncode == 0, child.stderr
 lines = child.stdout.splitlines()
 ct.check(np.array([len(lines)]), np.array([LINES]), name="lines")
-ct.check(np.array(lines, int), np.arange(LINES), name="numbers")
+ct.check(np.array([len(set(lines))]), np.array([1]), name="kinds of line")
