@@ -374,6 +374,10 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"make (build|site)", Here(recipe("-m cudatut.site build"))),
     (r"python -m cudatut\.site build( --serve| --live)?", Elsewhere("tests/conftest.py::built_site")),
     (r"python -m cudatut\.site lint", Here(may_find_faults_in_checkout)),
+    (
+        r"python -m cudatut\.site preview start/errors",
+        Elsewhere("tests/site/test_live.py::test_a_preview_shows_what_is_not_recorded"),
+    ),
     (r"python -m cudatut\.site\.labels.*", Here(may_find_faults_in_checkout)),
     (r"mkdocs serve.*", Here(configuration)),
     # make
