@@ -167,8 +167,8 @@ def serve(running: Server) -> None:
     """Serve the built site until Ctrl-C."""
     with running:
         address = f"http://{HOST}:{running.server_address[1]}/"
-        print(f"English  {address}\n中文     {address}zh/\nCtrl-C ends.", flush=True)
-        try:
+        try:  # from the first word on: whoever reads it may press Ctrl-C
+            print(f"English  {address}\n中文     {address}zh/\nCtrl-C ends.", flush=True)
             running.serve_forever()
         except KeyboardInterrupt:
             print()
