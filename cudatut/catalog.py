@@ -24,7 +24,7 @@ _CELL_LINE = re.compile(
     r"^# %%[ \t]*(?P<kind>\[markdown\])?[ \t]*(?P<title>[^\r\n]*?)[ \t]*\r?$", re.MULTILINE
 )
 EXERCISES = "_exercises"  # how the name of a file with the beginnings of exercises ends
-_ARCH = re.compile(r"sm_\d{2,3}[af]?")
+ARCH = re.compile(r"sm_\d{2,3}[af]?")
 # What a Python file of an example can lead to: kernel files and other examples by their names in strings, headers
 # included by an inline kernel, modules beside it.
 _KERNEL_FILE = re.compile(r"""["']([\w.\-/]+\.cuh?)["']""")
@@ -231,7 +231,7 @@ def _read(path: Path, root: Path) -> Example | None:
         isinstance(title.get(lang), str) for lang in ("en", "zh")
     ):
         raise BadHeaderError(f"{shown}: the header's title must have 'en' and 'zh'")
-    if not isinstance(requires, str) or not _ARCH.fullmatch(requires):
+    if not isinstance(requires, str) or not ARCH.fullmatch(requires):
         raise BadHeaderError(
             f"{shown}: the header's requires is {requires!r}; write it like sm_75 or sm_90a"
         )

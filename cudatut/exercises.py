@@ -150,7 +150,7 @@ def of_chapter(chapter: str) -> list[Exercise]:
             f"{shown}: the header needs 'exercises:' with the numbers 1, 2, ... in order"
         )
     requires = own.get("requires")
-    if not isinstance(requires, str) or not re.fullmatch(r"sm_\d{2,3}[af]?", requires):
+    if not isinstance(requires, str) or not catalog.ARCH.fullmatch(requires):
         raise BadExerciseError(
             f"{shown}: the header's requires is {requires!r}; write it like sm_75"
         )
@@ -264,20 +264,21 @@ _WORDS = {
 }
 
 
-def level_in(level: str, lang: str) -> str:
-    """'easy' in the reader's language."""
-    return _WORDS[lang][level]
+def effort(exercise: Exercise, lang: str) -> str:
+    """'easy, 10 minutes' in the reader's language."""
+    word = _WORDS[lang]
+    return word["effort"].format(level=word[exercise.level], minutes=exercise.minutes)
 
 
 def started(exercise: Exercise, lang: str = "en", solution: bool = False) -> str:
     """The file that a reader begins with: task, given, stub (or our solution), check."""
     word = _WORDS[lang]
-    effort = word["effort"].format(level=word[exercise.level], minutes=exercise.minutes)
     title = word["title"].format(
         chapter=exercise.chapter, number=exercise.number, title=exercise.title[lang]
     )
+    needs = effort(exercise, lang)
     comment = [
-        *wrapped(f"{title} ({effort})" if lang == "en" else f"{title}（{effort}）"),
+        *wrapped(f"{title} ({needs})" if lang == "en" else f"{title}（{needs}）"),
         "",
         *wrapped(exercise.task[lang]),
         "",
@@ -443,8 +444,7 @@ def _task(exercise: Exercise, languages: list[str]) -> str:
         heading = word["title"].format(
             chapter=exercise.chapter, number=exercise.number, title=exercise.title[lang]
         )
-        effort = word["effort"].format(level=word[exercise.level], minutes=exercise.minutes)
-        parts.append(f"## {heading}\n\n*{effort}*\n\n{exercise.task[lang]}")
+        parts.append(f"## {heading}\n\n*{effort(exercise, lang)}*\n\n{exercise.task[lang]}")
     return "\n\n".join(parts)
 
 

@@ -237,7 +237,6 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nInterrupted.", file=sys.stderr)
         return 130
-    return 0
 
 
 def _lint(root: Path, only: Sequence[str] = ()) -> int:

@@ -167,11 +167,6 @@ def landing_html(parts: tuple[Part, ...] | None = None, lang: str | None = None)
     return "".join([*out, "</div>"])
 
 
-def first_chapter(parts: tuple[Part, ...]) -> Chapter | None:
-    """Where the route begins: the first chapter that is written."""
-    return next((c for part in parts for c in part.chapters if c.written), None)
-
-
 def default_path() -> Path:
     """docs/contents.yml of the checkout."""
     from cudatut.site import state

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
@@ -135,22 +136,12 @@ def _download(path: str, source: str, lang: str) -> str:
 
 
 def validator(language: str, inputs: dict, opts: dict, attrs: dict, md: Any) -> bool:
-    """Accept every header: `formatter` reports what is wrong with it, superfences would hide it."""
+    """Accept every header: the fence's formatter reports what is wrong with it, superfences would hide it."""
     opts["header"] = dict(inputs)
     return True
 
 
-def formatter(source: str, language: str, css_class: str, options: dict, md: Any, **_: Any) -> str:
-    """Render a fence; a problem fails the strict build and stands in the page in its place."""
-    build = state.current()
-    try:
-        return render(source, options.get("header"), build.lang)
-    except CudatutError as error:
-        build.report(error)
-        return failure(source, error)
-
-
-def failure(source: str, error: CudatutError) -> str:
+def _failure(source: str, error: CudatutError) -> str:
     """What stands in the page in the place of a fence that cannot be rendered."""
     return (
         '<div class="admonition failure"><p class="admonition-title">'
@@ -158,6 +149,21 @@ def failure(source: str, error: CudatutError) -> str:
     )
 
 
-def fence() -> dict[str, Any]:
-    """Entry for `custom_fences` of pymdownx.superfences."""
-    return {"name": "example", "class": "example", "validator": validator, "format": formatter}
+def fence(name: str = "example", html: Callable[..., str] = render) -> dict[str, Any]:
+    """Entry for `custom_fences` of pymdownx.superfences.
+
+    html: makes a fence's HTML of its body, its header and the page's language. A problem that it raises fails the strict
+    build and stands in the page in the fence's place.
+    """
+
+    def formatter(
+        source: str, language: str, css_class: str, options: dict, md: Any, **_: Any
+    ) -> str:
+        build = state.current()
+        try:
+            return html(source, options.get("header"), build.lang)
+        except CudatutError as error:
+            build.report(error)
+            return _failure(source, error)
+
+    return {"name": name, "class": name, "validator": validator, "format": formatter}

@@ -28,7 +28,6 @@ _WORDS = {
         "given": "Given",
         "yours": "Your part",
         "solution": "Solution",
-        "minutes": "{level}, {minutes} minutes",
         "begin": "This command writes both into a file that checks itself when you run it:",
         "or": "Or ",
         "colab": "open it in Colab",
@@ -39,7 +38,6 @@ _WORDS = {
         "given": "给定",
         "yours": "你来写",
         "solution": "参考答案",
-        "minutes": "{level}，{minutes} 分钟",
         "begin": "下面的命令把这两段写进一个文件，运行它就会自行检查：",
         "or": "也可以",
         "colab": "在 Colab 中打开",
@@ -65,8 +63,7 @@ def render(body: str, header: dict[str, str] | None = None, lang: str = "en") ->
         raise directives.DirectiveError("an exercise fence has no options")
     exercise, word = exercise_of(body), _WORDS[lang]
     number, solutions = exercise.number, f"{exercise.chapter}_solutions"
-    level = exercises.level_in(exercise.level, lang)
-    effort = word["minutes"].format(level=level, minutes=exercise.minutes)
+    effort = exercises.effort(exercise, lang)
     command = f"python -m cudatut exercise {exercise.name}" + ("" if lang == "en" else " --lang zh")
     parts = [
         f'<p class="ct-exercise__effort">{escape(effort)}</p>',
@@ -137,24 +134,6 @@ def problems(markdown: str, lang: str) -> list[str]:
     return found
 
 
-# --- what pymdownx.superfences calls ------------------------------------------------------------
-
-
-def formatter(source: str, language: str, css_class: str, options: dict, md: Any, **_: Any) -> str:
-    """Render a fence; a problem fails the strict build and stands in the page in its place."""
-    build = state.current()
-    try:
-        return render(source, options.get("header"), build.lang)
-    except CudatutError as error:
-        build.report(error)
-        return directives.failure(source, error)
-
-
 def fence() -> dict[str, Any]:
     """Entry for `custom_fences` of pymdownx.superfences."""
-    return {
-        "name": "exercise",
-        "class": "exercise",
-        "validator": directives.validator,
-        "format": formatter,
-    }
+    return directives.fence("exercise", render)

@@ -199,7 +199,7 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
                 found = main_path.amount(html)
                 over = main_path.over_budget(name.partition("/")[0], found) or ["within the budget"]
                 log.warning("%s: %s: %s", name, found, "; ".join(over))
-            html = main_path.with_time(html, self._exercise_minutes(name), self.state.lang)
+            html = main_path.with_time(html, exercise_fence.minutes(name), self.state.lang)
         # MkDocs sees no ids in what fences made; links to them would be reported as broken.
         page.present_anchor_ids = (page.present_anchor_ids or set()) | set(_ID.findall(html))
         return html
@@ -248,9 +248,6 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
         server.watch(str(paths.examples_dir()))
         server.watch(str(self.state.docs.parent))
         return server
-
-    def _exercise_minutes(self, chapter: str) -> int:
-        return exercise_fence.minutes(chapter)
 
     def _is_notebook(self, page: Any) -> bool:
         return page.file.src_uri.endswith(".ipynb")

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cudatut import paths
+from cudatut import catalog, paths
 from cudatut.site import contents, glossary, lint, main_path
 from cudatut.site.contents import Part
 from cudatut.site.lint import Finding
@@ -180,7 +180,7 @@ def _shown(line: str, info: str) -> list[str]:
     if kind == ["exercise"]:
         chapter, _, number = line.strip().rpartition(" ")
         given = _cells(f"{chapter}_solutions").get(f"given-{number}", "")
-        return [given, _cells(f"{chapter}_exercises").get(f"stub-{number}", "")]
+        return [given, _cells(f"{chapter}{catalog.EXERCISES}").get(f"stub-{number}", "")]
     if kind == ["python"] and "exec=" in info:
         return []
     if match := _SNIPPET.search(line):
@@ -192,16 +192,7 @@ def _shown(line: str, info: str) -> list[str]:
 def _cells(example: str) -> dict[str, str]:
     """The code cells of an example's .py by their titles; none where there is no such file."""
     path = paths.examples_dir() / f"{example}.py"
-    if not path.is_file():
-        return {}
-    parts = re.split(
-        r"^# %%[ \t]*(\[markdown\])?[ \t]*(\S*).*$", path.read_text("utf-8"), flags=re.M
-    )
-    return {
-        title: text
-        for markdown, title, text in zip(parts[1::3], parts[2::3], parts[3::3])
-        if not markdown
-    }
+    return catalog.cells(path) if path.is_file() else {}
 
 
 def _region(file: str, region: str | None) -> str:
