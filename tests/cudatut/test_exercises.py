@@ -469,6 +469,17 @@ def test_a_lost_context_ends_the_process_at_once(chapter, monkeypatch, capsys):
     assert "touched memory that is not its own" in capsys.readouterr().err
 
 
+def test_a_check_that_passes_beside_a_touched_red_zone_has_not_passed(chapter, monkeypatch, capsys):
+    from cudatut import memory
+
+    monkeypatch.setattr(exercises, "_gpu_in_use", lambda: True)
+    monkeypatch.setattr(memory, "damaged_zones", lambda: ["behind an array of 4 float32: 1 byte"])
+    with pytest.raises(SystemExit) as caught, exercises.exercise("start/add", 1):
+        pass
+    assert caught.value.code == 1 and exercises.progress() == {}
+    assert "a kernel wrote outside its array" in capsys.readouterr().err
+
+
 # --- progress --------------------------------------------------------------------------------------
 
 

@@ -201,6 +201,18 @@ def test_a_program_is_refused(chapter, body, header, says):
         directives.render(body, header)
 
 
+@pytest.mark.parametrize(
+    ("cell", "program"),
+    [
+        ("late = '''\\\nimport os\nx = 1\n'''", "import os\nx = 1"),
+        ("late = 1", "late = 1"),
+        ("a = 'x'\nprint(a)", "a = 'x'\nprint(a)"),
+    ],
+)
+def test_a_program_that_is_kept_as_a_text_is_that_text(cell, program):
+    assert directives.program_text(cell) == program
+
+
 def test_two_programs_of_one_name_are_refused(chapter):
     for _ in range(2):
         directives.render("start/add#setup", {"program": "x.py"})

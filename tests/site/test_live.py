@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from cudatut import failures
+from cudatut.site import __main__ as site
 from cudatut.site import directives, missing, references, state
 
 NAME = "start/first_kernel"
@@ -56,3 +57,20 @@ def test_a_stand_in_has_the_cells_of_the_file():
     assert dataclasses.is_dataclass(record)
     assert "program" in [cell.title for cell in record.cells]
     assert all(not cell.outputs for cell in record.cells)
+
+
+@pytest.mark.parametrize(("names", "status"), [([], 0), ([NAME], 1)])
+def test_the_command_builds_all_pages_names_what_failed_and_exits_with_it(
+    names, status, monkeypatch, tmp_path, capsys
+):
+    monkeypatch.setattr(failures, "names", lambda: names)
+    monkeypatch.setattr(failures, "reason", lambda name: "it raised")
+    modes = []
+    monkeypatch.setattr(site, "build", lambda root, out, mode: modes.append(mode) or 1.0)
+    assert site.main(["build", "--live", "--out", str(tmp_path)]) == status
+    assert modes == ["live"]
+    assert capsys.readouterr().err == "".join(
+        f"without the outputs of {n}: it raised\n" for n in names
+    )
+    assert site.main(["build", "--out", str(tmp_path)]) == 0
+    assert modes[-1] == "strict"

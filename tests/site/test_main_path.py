@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cudatut.site import contents, headings, main_path, terms
+from cudatut.site import __main__ as site
+from cudatut.site import contents, headings, lint, main_path, terms
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -41,6 +42,18 @@ def test_over_budget_says_what_and_how_much():
         "121 lines of code and output, 120 allowed",
     ]
     assert main_path.over_budget("basics", found) == []
+    found = main_path.Amount(words=1601, characters=0, code_lines=161, tables=9, rows=51)
+    assert main_path.over_budget("basics", found) == [
+        "1601 words, 1600 allowed",
+        "161 lines of code and output, 160 allowed",
+        "9 tables and charts, 8 allowed",
+        "51 rows of tables, 50 allowed",
+    ]
+
+
+def test_a_chart_counts_as_a_table():
+    html = '<figure class="ct-bench"><svg></svg></figure><table><tr></tr></table>'
+    assert main_path.amount(html).tables == 2
 
 
 def test_time_counts_words_code_exercises_and_warm_ups():
@@ -48,6 +61,11 @@ def test_time_counts_words_code_exercises_and_warm_ups():
     long = main_path.amount("<p>word </p>" * 2000)
     assert main_path.minutes_to_read(short) == 5
     assert main_path.minutes_to_read(long) > 10
+    code = "<pre>" + "line\n" * 120 + "</pre>"
+    assert main_path.minutes_to_read(main_path.amount(code)) == 10
+    typed = f'<div class="ct-cell ct-program">{code}</div>'
+    assert main_path.minutes_to_practice(typed, exercises=0) == 15
+    assert main_path.minutes_to_practice(code, exercises=0) == 0
     page = '<h1>T</h1><h2 id="try">T</h2><ol><li>a</li><li>b</li></ol><details><li>c</li></details>'
     assert main_path.minutes_to_practice(page, exercises=10) == 20
     assert main_path.with_time(page, 10, "en").startswith('<h1>T</h1><p class="ct-time">')
@@ -115,6 +133,32 @@ def test_what_is_no_use(page):
     assert _found(page) == []
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        "```example\na/one#program\n```\n",
+        "```exercise\na/one 1\n```\n",
+        "```exercise\na/one 2\n```\n",
+        '```cuda\n--8<-- "a/one.cu"\n```\n',
+        '```cuda\n--8<-- "a/one.cu:loop"\n```\n',
+    ],
+)
+def test_code_that_a_fence_brings_in_is_read(page, tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path))
+    (tmp_path / "a").mkdir()
+    use, none = 'KERNEL = "blockIdx.x"\n', "x = 1\n"
+    for name, text in {
+        "one.py": f"# %% other\n{none}# %% program\n{use}",
+        "one_solutions.py": f"# %% given-1\n{use}# %% given-2\n{none}",
+        "one_exercises.py": f"# %% stub-1\n{none}# %% stub-2\n{use}",
+        "one.cu": "// --8<-- [start:loop]\nint i = blockIdx.x;\n// --8<-- [end:loop]\n",
+    }.items():
+        (tmp_path / "a" / name).write_text(text)
+    terms._cells.cache_clear()
+    assert _found(page) == ["`blockIdx` is used here and introduced in p/two"]
+    assert _found('```example source="none"\na/one#program\n```\n') == []
+
+
 def test_the_longest_chinese_term_counts():
     assert _found("一个线程。\n", lang="zh") == []
     assert _found("一个线程束。\n", lang="zh") == [
@@ -130,6 +174,46 @@ def test_its_own_chapter_and_later_ones_may_use_it():
 def test_no_term_before_its_chapter(lang):
     found = terms.findings(DOCS, lang)
     assert not found, "\n".join(map(str, found))
+
+
+def _sections(*names, lang="en"):
+    return "".join(
+        f"## {headings.SECTIONS[name][lang == 'zh']} {{ #{name} }}\n\n" for name in names
+    )
+
+
+def test_sections_that_are_as_they_should_be():
+    for order in (("kernel", "predict"), ("predict", "kernel")):
+        names = ("goals", "problem", *order, "exercises", "summary", "sources")
+        for lang in ("en", "zh"):
+            page = _sections(*names, lang=lang) + "## Of its own { #own }\n"
+            assert headings.findings(page, "x.md", lang) == []
+
+
+@pytest.mark.parametrize(
+    ("page", "says"),
+    [
+        (_sections("goals", "problem", "exercises", "sources"), "there is no section '## Summary"),
+        (_sections("goals", "run", "problem", "exercises", "summary", "sources"),
+         "the section 'problem' stands before 'run'"),
+        (_sections(*headings.REQUIRED).replace("# Summary", "# In short"),
+         "the section 'summary' is called 'Summary'"),
+    ],
+)  # fmt: skip
+def test_a_section_that_is_missing_misplaced_or_renamed_is_found(page, says):
+    (found,) = headings.findings(page, "x.md", "en")
+    assert says in found.message
+
+
+def test_the_command_lists_what_every_lint_finds(monkeypatch, capsys):
+    for module, kind in ((lint, "lint_files"), (terms, "findings"), (headings, "findings")):
+        word = module.__name__.rpartition(".")[2]
+        found = [lint.Finding("docs/en/a/b.md", 1, f"found by {word}")]
+        monkeypatch.setattr(module, kind, lambda *_, found=found: found)
+    assert site.main(["lint", "a/b"]) == 1
+    said = capsys.readouterr().out
+    assert all(f"found by {word}" in said for word in ("lint", "terms", "headings"))
+    assert site.main(["lint", "a/c"]) == 0
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
