@@ -61,6 +61,14 @@ def test_order_is_the_books_and_then_the_cells(shown):
     assert [one.part and one.part.id for one in found] == ["start"] * 4 + [None]
 
 
+def test_the_longest_name_of_a_chapter_that_fits_is_its_own():
+    title = {"en": "x", "zh": "x"}
+    chapters = tuple(contents.Chapter("p", id, title, True) for id in ("tile", "tile_2d", "tile_2"))
+    part = contents.Part("p", title, title, title, chapters)
+    for stem, place in {"tile": 0, "tile_claims": 0, "tile_2d_solutions": 1, "tile_2": 2}.items():
+        assert claims._chapter(part, stem) == (place, chapters[place])
+
+
 def test_ids_are_unique(shown):
     with pytest.raises(ValueError, match="used twice: same"):
         claims.settled(*shown(start__add=[claim("same")], start__later=[claim("same")]))
