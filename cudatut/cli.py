@@ -362,7 +362,9 @@ def _replay(example: Any, missing: str) -> int:
             if output["output_type"] == "stream":
                 stream = sys.stderr if output.get("name") == "stderr" else sys.stdout
                 print(output["text"], end="", file=stream, flush=True)
-            else:
+            elif (
+                output["output_type"] == "display_data"
+            ):  # the value of an expression is not printed
                 print(output["data"].get("text/plain", ""), flush=True)
     return 0
 

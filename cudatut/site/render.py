@@ -70,7 +70,9 @@ def _item(output: dict[str, Any], index: int, lang: str) -> tuple[str, Any] | No
         result = data[MIME]
         validate(result)
         return result["kind"], localized(result, lang)
-    if "text/plain" in data:  # the plain value of a cell's last expression
+    if kind == "execute_result":  # a notebook prints the last expression's value, a script does not
+        return None
+    if "text/plain" in data:
         value = data["text/plain"]
         return "stream", ("".join(value) if isinstance(value, list) else value) + "\n"
     raise ValueError(f"output {index} ({kind}) has no {MIME} and no text: {sorted(data)}")
@@ -264,7 +266,7 @@ def _series(result: dict[str, Any], lang: str) -> str:
     positions = sorted({x for line in lines.values() for x in line})
     head = [_label(result["x"]["name"]), *(_label(name) for name in lines)]
     rows = [
-        [f"{x:,}", *(_maybe(line.get(x), number) for line in lines.values())] for x in positions
+        [number(x), *(_maybe(line.get(x), number) for line in lines.values())] for x in positions
     ]
     return (
         f'<figure class="ct-bench"><figcaption>{_label(result["title"])}</figcaption>'

@@ -112,7 +112,13 @@ def test_status_finds_recordings_without_example(book, capsys):
 
 def test_replay_says_so_first(book, no_gpu, capsys):
     book.example("a/fresh")
-    book.recorded("a/fresh")
+    echo = {
+        "output_type": "execute_result",
+        "execution_count": 3,
+        "metadata": {},
+        "data": {"text/plain": "{}"},
+    }
+    book.recorded("a/fresh", book.notebook("a/fresh", echo))
     assert cli.main(["run", "a/fresh"]) == 0
     first, *others = capsys.readouterr().out.splitlines()
     assert first == f"[{NO_GPU}: this replays the recording made on 2026-11-20 on an NVIDIA Test]"

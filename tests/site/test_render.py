@@ -278,6 +278,14 @@ def test_a_cell_without_output_renders_to_nothing():
     assert results_html([stream(" \n")], "en") == ""
 
 
+def test_the_value_of_an_expression_is_not_shown():
+    """A script does not print it, and most often it is what a call gave back besides the table that it showed."""
+    echo = {"output_type": "execute_result", "execution_count": 1, "data": {"text/plain": "{}"}}
+    assert results_html([echo], "en") == ""
+    said = {"output_type": "stream", "name": "stdout", "text": "said\n"}
+    assert "{}" not in results_html([said, echo], "en")
+
+
 def test_no_blank_line_ends_the_html_block():
     """Markdown would take what follows a blank line for text of its own; streams keep theirs."""
     html = results_html([shown(r) for r in ALL], "en")
