@@ -90,8 +90,7 @@ def examples(drafts: bool = False) -> list[Example]:
     found = []
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).parts
-        # What readers start exercises from is no example: it does not run to its end.
-        if path.stem.endswith("_exercises") or any(part.startswith((".", "_")) for part in parts):
+        if any(part.startswith((".", "_")) for part in parts):
             continue
         example = _read(path, root)
         if example is not None:
@@ -211,7 +210,7 @@ def _sizes(path: Path, own: dict[str, Any], shown: str) -> dict[str, tuple]:
 
 
 def _read(path: Path, root: Path) -> Example | None:
-    if path.stem.endswith(EXERCISES):
+    if path.stem.endswith(EXERCISES):  # begun by readers: it does not run to its end
         return None
     name = relative(path.with_suffix(""), root)
     shown = f"examples/{name}.py"

@@ -1,5 +1,7 @@
 """What of a page goes into the search index. test_browser.py searches."""
 
+import json
+
 import pytest
 
 from cudatut.site import searching
@@ -54,6 +56,20 @@ def test_keywords_stand_on_the_page_that_introduces_the_term():
     found = entries[0]["keywords"].split()
     assert {"§shfldownsync", "§warpshuffle", searching.token("洗牌")} <= set(found)
     assert ["keywords" in entry for entry in entries] == [True, False, False]
+
+
+def test_the_index_of_a_build_has_keywords_and_whole_terms(project):
+    pytest.importorskip("jieba")
+    term = "{id: zz-lattice, en: lattice, zh: 格子花墙, chapter: start/add, means: {en: x, zh: x}}"
+    with (project.root / "docs/glossary.yml").open("a", encoding="utf-8") as file:
+        file.write(f"\n- {term}\n")
+    project.body("我们在这里用格子花墙来求和。", "zh")
+    index = (project.build("zh") / "search/search_index.json").read_text(encoding="utf-8")
+    entries = {entry["location"]: entry for entry in json.loads(index)["docs"]}
+    assert searching.token("格子花墙") in entries["start/add/"]["keywords"].split()
+    assert "keywords" not in entries["glossary/"]
+    text = " ".join(entry["text"] for entry in entries.values())
+    assert "\u200b格子花墙\u200b" in text
 
 
 def test_jieba_keeps_terms_whole():
