@@ -67,6 +67,14 @@ def missing_barrier(write: int = 2, read: int = 5, late: int = 4, steps: int = 2
     end = max(stop for warp in spans for *_, stop in warp)
     s = Svg(left + unit * end + 12, 196)
     names = {"write": tr("write", "写"), "read": tr("read", "读"), "wait": tr("wait", "等")}
+    clashes = [
+        (max(a[2], b[2]), min(a[3], b[3]))
+        for a in spans[0]
+        for b in spans[1]
+        if a[0] == "write" and b[0] == "read" and a[1] > b[1] and a[2] < b[3] and b[2] < a[3]
+    ]
+    for at in (x for clash in clashes for x in clash):  # the boxes go over them
+        s.line(left + unit * at, 14, left + unit * at, 120, "warn dash")
     for w, warp in enumerate(spans):
         y = 22 + w * 56
         s.text(8, y + 22, tr(f"warp {w}", f"线程束 {w}"), "bold", "start")
@@ -78,15 +86,7 @@ def missing_barrier(write: int = 2, read: int = 5, late: int = 4, steps: int = 2
             }
             text = names[kind] if kind == "wait" else f"{names[kind]} {step}"
             s.rect(left + unit * start, y, unit * (stop - start) - 2, bar, cls[kind], text, rx=2)
-    clashes = [
-        (max(a[2], b[2]), min(a[3], b[3]))
-        for a in spans[0]
-        for b in spans[1]
-        if a[0] == "write" and b[0] == "read" and a[1] > b[1] and a[2] < b[3] and b[2] < a[3]
-    ]
-    for start, stop in clashes:
-        s.line(left + unit * start, 14, left + unit * start, 120, "warn dash")
-        s.line(left + unit * stop, 14, left + unit * stop, 120, "warn dash")
+    for start, _ in clashes:
         s.text(
             left + unit * start,
             140,

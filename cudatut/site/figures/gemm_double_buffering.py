@@ -72,7 +72,8 @@ def timeline() -> str:
     floor = 30 + height * (len(orders) - 1) + 60
     for value in range(0, int(last) + 1, tick):
         x = left + scale * value
-        s.line(x, 20, x, floor, "dash muted")
+        for k in range(len(orders)):  # not across the names
+            s.line(x, 26 + height * k, x, 90 + height * k, "dash muted")
         s.text(x, floor + 18, f"{value}", "muted")
     told = []
     for k, (name, tiles) in enumerate(orders):

@@ -41,7 +41,7 @@ def tile(bm: int = 64, bn: int = 128, tm: int = 8, tn: int = 8) -> str:
                 y = top + (part_y * 8 + row) * (cell_y * 0.62) + part_y * 8
                 shown = f"{lane}"
                 cls = "c2 solid" if lane == 9 else "c0"
-                s.rect(x, y, cell_x - 2, cell_y * 0.62 - 2, cls, shown, rx=0, size=10)
+                s.rect(x, y, cell_x - 2, cell_y * 0.62 - 2, cls, shown, rx=0, size=11)
     alt = tr(
         f"A tile of {bm} x {bn} results, cut into {warps} warps side by side. A warp's part is cut into {tm * tn // 16} fields, "
         "in each of which every lane has a patch of 4 x 4 results.",

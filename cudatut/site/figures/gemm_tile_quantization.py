@@ -43,7 +43,7 @@ def schedules(tiles: int = 5, sms: int = 4, steps: int = 8, splits: int = 2) -> 
         s.text(
             left,
             top - 6,
-            f"{title}: {end} " + tr(f"steps, {used:.0%} busy", f"步，利用率 {used:.0%}"),
+            title + tr(f": {end} steps, {used:.0%} busy", f"：{end} 步，利用率 {used:.0%}"),
             "bold",
             "start",
         )

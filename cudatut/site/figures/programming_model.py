@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from cudatut.site import references
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.svg import Svg, figure, text_width, tr
 
 EXAMPLE = "start/programming_model"
 _HUES = 6
@@ -293,7 +293,10 @@ def roofline(bandwidth: float | None = None, fma: float | None = None, points=No
     s.text(px(ridge) + 8, py(fma) - 8, f"{fma:.1f} TFLOP/s", "accent", "start")
     for k, x, y in points:
         s.circle(px(x), py(y), 5, "c2 solid")
-        s.text(px(x) + 9, py(y) + 20, f"K = {k}", "muted", "start")
+        name = f"K = {k}"
+        crossed = px(x) < px(ridge) < px(x) + 12 + text_width(name)  # by the line below the ridge
+        side, anchor = (-9, "end") if crossed else (9, "start")
+        s.text(px(x) + side, py(y) + 20, name, "muted", anchor)
     x = 1 / 12
     s.line(px(x), py(bandwidth * x / 1e3), px(x), bottom, "dash axis")
     s.text(px(x) + 5, bottom - 10, tr("vector add", "向量加法"), "muted", "start")
