@@ -215,6 +215,12 @@ def typed(command: str, place: Place) -> str:
     return succeeds(place.run(command))
 
 
+def says_something(command: str, place: Place) -> str:
+    said = typed(command, place)
+    assert said.strip(), f"{command} printed nothing"
+    return said
+
+
 def may_find_faults(command: str, place: Place) -> str:
     """Status 1 says that something is not well, as `doctor` does without a GPU."""
     return succeeds(place.run(command), 0, 1)
@@ -352,10 +358,10 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     # the package
     (r"python -m cudatut( (try|trace|tune|record|exercise|run))?", Here(shows_help)),
     (r"python -m cudatut doctor", Here(may_find_faults)),
-    (r"python -m cudatut list( --json)?", Here(typed)),
-    (r"python -m cudatut results", Here(typed)),
+    (r"python -m cudatut list( --json)?", Here(says_something)),
+    (r"python -m cudatut results", Here(says_something)),
     (r"python -m cudatut status", Here(may_find_faults)),
-    (r"python -m cudatut run [\w/]+", Here(typed)),
+    (r"python -m cudatut run [\w/]+", Here(says_something)),
     (r"python -m cudatut trace \S+\.py", Gpu("tests/gpu/test_tracing.py::test_the_command", refused)),
     (r"python -m cudatut record .*", Gpu(f"{COMMANDS}::test_record", refused)),
     (r"python -m cudatut try \w+ \w+\.cu", TRY),
