@@ -70,9 +70,9 @@ ct.check(np.array([short]), np.array([True]), name="times without the flush")
 import numpy as np
 
 import cudatut as ct
-from cudatut.timing import (
-    time_once,
-)  # one run between two events, after a flush
+
+# one run between two events, after a flush
+from cudatut.timing import time_once
 
 chain = ct.Kernel("basics/timing.cu", "chain")
 out = ct.empty(32, "float32")

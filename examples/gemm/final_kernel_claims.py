@@ -59,7 +59,7 @@ ct.facts(
 # %% zeroed-tail-claim
 ct.claim(
     id="gemm-zeroed-tail",
-    source="CUDATutorial 07",
+    source="CUDATutorial 07 (code)",
     statement={
         "en": "Past the end of the depth it does not matter which words of A "
         "a thread reads, if those of B are replaced by 0. Rows of C that one "

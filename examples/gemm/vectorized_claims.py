@@ -84,13 +84,13 @@ ct.claim(
     id="float4-multiple-of-four",
     source="CUDATutorial 11/02",
     statement={
-        "en": "For accesses of four words it is enough that the matrix's extents are multiples of 4",
-        "zh": "矩阵的各维是 4 的倍数，就可以一次访问四个字",
+        "en": "Accesses of four words need extents that are multiples of 4 (tried: whether that is enough)",
+        "zh": "一次访问四个字，要求矩阵的各维是 4 的倍数（这里试的是：这样够不够）",
     },
     predicted="True",
     measured=said,
     unit="a 256 x 256, 4 bytes into an allocation",
-    verdict="refuted" if "misaligned" in said else "confirmed",
+    verdict="depends" if "misaligned" in said else "confirmed",
 )
 
 # %% claim-turned

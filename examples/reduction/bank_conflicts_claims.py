@@ -91,17 +91,17 @@ for step in (2**r for r in range(8)):
     words = 2 * step * np.arange(block // (2 * step))[:32]
     timed[step], total, sums = measure(list(words))
     ct.check(total, sums, name=f"step {step}", rtol=0)
-worst = max(timed.values())
+first = ", ".join(str(round(timed[step])) for step in (1, 2, 4))
 ct.claim(
-    id="reduction-conflicts-go-on",
+    id="reduction-first-conflicts",
     source="CUDATutorial 09/02",
     statement={
-        "en": "Conflicts are 2-way, 4-way, 8-way and so on: they double with every round, up to 32-way.",
-        "zh": "冲突依次是 2 路、4 路、8 路……：每一轮翻一番，直到 32 路。",
+        "en": "In the first round the conflicts are 2-way, in the second 4-way, in the third 8-way.",
+        "zh": "第一轮是 2 路冲突，第二轮 4 路，第三轮 8 路。",
     },
-    predicted=32,
-    measured=round(worst),
-    verdict="confirmed" if round(worst) == 32 else "refuted",
+    predicted="2, 4, 8",
+    measured=first,
+    verdict="confirmed" if first == "2, 4, 8" else "refuted",
 )
 
 # %% banks-claim

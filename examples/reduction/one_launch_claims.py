@@ -5,19 +5,15 @@
 #     requires: sm_75
 #     timeout_s: 60
 #     alone: false
-#     sizes: {n: [33554432, 16384]}
 # ---
 
 # %% [markdown]
-# What other sources say of sums by atomics and of blocks that synchronize,
-# tried.
+# What other sources do with sums by atomics, tried.
 
 # %% setup
 import numpy as np
 import pycuda.driver as cuda
 import cudatut as ct
-
-from ladder import LADDER, Sum
 
 # %% linear
 linear = ct.Kernel("reduction/atomic_sum.cu", "sum_linear")
@@ -77,23 +73,3 @@ for id, block, runs, english, chinese in (
         measured=measured,
         verdict="confirmed" if measured == 960 else "refuted",
     )
-
-# %% launches-claim
-n = 33_554_432
-problem = Sum(n, "int32")
-run = problem.launcher(LADDER["one_launch"])
-ct.poison(run.out)
-run()
-enough = int(run.out.get()[0]) == int(problem.expected[0])
-ct.claim(
-    id="reduction-blocks-cannot-synchronize",
-    source="CS179 notes",
-    statement={
-        "en": "Blocks of one launch cannot synchronize, so summing their partial sums takes a second launch.",
-        "zh": "同一次启动的线程块之间无法同步，所以把部分和加起来要再启动一次。",
-    },
-    predicted=2,
-    measured=1 if enough else 2,  # launches after which the total is right
-    unit="launches",
-    verdict="refuted" if enough else "confirmed",
-)
