@@ -102,6 +102,13 @@ def in_brackets(label: str, remark: str, lang: str) -> str:
     return f"{label}（{remark}）" if lang == "zh" else f"{label} ({remark})"
 
 
+def row_name(row: dict[str, Any], lang: str) -> str:
+    """The name of a benchmark's row; the vendor's says so, unless "vendor" is its name."""
+    name, vendor = row["name"], text("benchmark.vendor", lang)
+    says = not row["vendor"] or vendor.startswith(name)
+    return name if says else in_brackets(name, vendor, lang)
+
+
 def percent(fraction: float) -> str:
     """Write a fraction as a percentage, with decimals only where it would round to nothing."""
     points = 100 * fraction
@@ -163,9 +170,7 @@ def _bar(name: str, row: dict[str, Any], timed: bool) -> tuple[float, float, flo
 
 
 def _label(row: dict[str, Any], lang: str) -> list[str]:
-    label = row["name"]
-    if row["vendor"]:
-        label = in_brackets(label, text("benchmark.vendor", lang), lang)
+    label = row_name(row, lang)
     lines = [""]
     for word in label.split(" "):
         longer = f"{lines[-1]} {word}".strip()

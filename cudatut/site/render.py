@@ -16,10 +16,10 @@ from typing import Any
 
 from cudatut.results import MIME
 from cudatut.schema import GPU, NUMBER, require, validate
-from cudatut.site.charts import benchmark_svg, in_brackets, number, percent
+from cudatut.site.charts import benchmark_svg, in_brackets, number, percent, row_name
 from cudatut.site.labels import localized, relabeled
 from cudatut.site.locale import text
-from cudatut.site.sweep import series_svg
+from cudatut.site.sweep import axis_words, series_svg
 
 _VERDICTS = {"confirmed": ("pass", "✓"), "refuted": ("fail", "✗"), "depends": ("note", "≈")}
 
@@ -136,14 +136,12 @@ def _benchmark(result: dict[str, Any], lang: str) -> str:
     rows = result["rows"]
     t = lambda key: text(f"benchmark.{key}", lang)  # noqa: E731
     columns: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
+        (t("candidate"), lambda r: _label(row_name(r, lang))),
+        (in_brackets(t("time"), "µs", lang), lambda r: number(r["median_us"])),
         (
-            t("candidate"),
-            lambda r: _label(
-                in_brackets(r["name"], t("vendor"), lang) if r["vendor"] else r["name"]
-            ),
+            in_brackets(t("spread"), "µs", lang),
+            lambda r: f"{number(r['p20_us'])} – {number(r['p80_us'])}",
         ),
-        (f"{t('time')} (µs)", lambda r: number(r["median_us"])),
-        (f"{t('spread')} (µs)", lambda r: f"{number(r['p20_us'])} – {number(r['p80_us'])}"),
     ]
     if result["unit"] != "us":
         columns.append((escape(result["unit"]), lambda r: _maybe(r["value"], number)))
@@ -244,9 +242,8 @@ def _claim(result: dict[str, Any], lang: str) -> str:
         [t("measured"), format_claim_value(result, "measured", lang)],
         [t("verdict"), verdict_html(result["verdict"], lang)],
     ]
-    return table_html(
-        None, rows, caption=text("claim.caption", lang, source=escape(result["source"]))
-    )
+    caption = text("claim.caption", lang, source=escape(result["source"]))
+    return table_html(None, rows, caption=caption, words=(0, 1))
 
 
 def format_claim_value(claim: dict[str, Any], key: str, lang: str) -> str:
@@ -264,14 +261,16 @@ def verdict_html(verdict: str, lang: str) -> str:
 def _series(result: dict[str, Any], lang: str) -> str:
     lines = {name: dict(line) for name, line in result["lines"].items()}
     positions = sorted({x for line in lines.values() for x in line})
-    head = [_label(result["x"]["name"]), *(_label(name) for name in lines)]
+    x, y = (_label(axis_words(result[axis], lang)) for axis in "xy")
+    head = [x, *(_label(name) for name in lines)]
     rows = [
-        [number(x), *(_maybe(line.get(x), number) for line in lines.values())] for x in positions
+        [number(at), *(_maybe(line.get(at), number) for line in lines.values())] for at in positions
     ]
+    table = table_html(head, rows, caption=y)
     return (
         f'<figure class="ct-bench"><figcaption>{_label(result["title"])}</figcaption>'
         f'<div class="ct-scroll" tabindex="0">{series_svg(_unmarked(result), lang)}</div>'
-        f'<details class="ct-numbers"><summary>{text("table.numbers", lang)}</summary>{table_html(head, rows)}</details>'
+        f'<details class="ct-numbers"><summary>{text("table.numbers", lang)}</summary>{table}</details>'
         "</figure>"
     )
 

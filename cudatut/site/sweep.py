@@ -60,12 +60,12 @@ def series_svg(result: dict[str, Any], lang: str) -> str:
         s.text(to_x(tick), bottom + 18, _power(tick), "muted", size=_SMALL)
     s.line(left, bottom, right, bottom, "axis")
     logarithmic = text("series.log", lang)
-    x_words = _words(result["x"], lang) + (logarithmic if log_x else "")
+    x_words = axis_words(result["x"], lang) + (logarithmic if log_x else "")
     s.text((left + right) / 2, bottom + 38, x_words, "muted", size=_SMALL)
     s.text(
         left,
         12,
-        _words(result["y"], lang) + (logarithmic if log_y else ""),
+        axis_words(result["y"], lang) + (logarithmic if log_y else ""),
         "muted",
         "start",
         _SMALL,
@@ -160,7 +160,8 @@ def _power(value: float) -> str:
     return number(value)
 
 
-def _words(axis: dict[str, str], lang: str) -> str:
+def axis_words(axis: dict[str, str], lang: str) -> str:
+    """What an axis shows, with its unit."""
     return axis["name"] if not axis["unit"] else in_brackets(axis["name"], axis["unit"], lang)
 
 

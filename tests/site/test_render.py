@@ -286,6 +286,27 @@ def test_the_value_of_an_expression_is_not_shown():
     assert "{}" not in results_html([said, echo], "en")
 
 
+def test_a_claim_is_words_and_wraps():
+    claim = {
+        "kind": "claim",
+        "id": "a-book",
+        "statement": {"en": "A long sentence.", "zh": "一个长句。"},
+        "source": "a book",
+        "predicted": 2.0,
+        "measured": 2.0,
+        "unit": "",
+        "verdict": "confirmed",
+    }
+    assert 'class="n"' not in results_html([shown(claim)], "en")
+
+
+def test_a_row_called_vendor_does_not_say_so_twice():
+    bench = copy.deepcopy(BENCH)
+    bench["rows"][1]["name"] = "vendor"
+    html = results_html([shown(bench)], "en")
+    assert "vendor (vendor)" not in html and ">vendor<" in html
+
+
 def test_no_blank_line_ends_the_html_block():
     """Markdown would take what follows a blank line for text of its own; streams keep theirs."""
     html = results_html([shown(r) for r in ALL], "en")

@@ -248,3 +248,11 @@ def test_missing_field_is_refused(field):
     output = {"output_type": "display_data", "metadata": {}, "data": {MIME: damaged}}
     with pytest.raises(ValueError, match=field):
         results_html([output], "en")
+
+
+def test_the_numbers_have_units_and_as_many_digits_as_the_axis():
+    odd = series(lines={"mine": [[39.321600000000004, 5.0], [16384, 6.0]]}, limit=None)
+    html = results_html([{"output_type": "display_data", "data": {MIME: odd}}], "en")
+    numbers = html[html.index("<table") :]
+    assert "39.3<" in numbers and "39.32" not in numbers and "16,384<" in numbers
+    assert "n (elements)" in numbers and "bandwidth (GB/s)" in numbers
