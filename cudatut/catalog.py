@@ -177,7 +177,9 @@ def header(path: Path, shown: str) -> dict[str, Any] | None:
     found = _yaml("\n".join(lines), shown)
     own = (found.get("jupyter") or {}).get("cudatut") if isinstance(found, dict) else None
     if not isinstance(own, dict):
-        raise BadHeaderError(f"{shown}: the header lacks 'jupyter: cudatut:'; see CONTRIBUTING.md")
+        raise BadHeaderError(
+            f"{shown}: the header lacks 'jupyter: cudatut:'; see docs/en/contributing.md"
+        )
     return own
 
 
@@ -218,7 +220,7 @@ def _read(path: Path, root: Path) -> Example | None:
     if own is None:
         if _CELL.search(_text(path)):
             raise BadHeaderError(
-                f"{shown} has cells but does not begin with a '# ---' header; see CONTRIBUTING.md"
+                f"{shown} has cells but does not begin with a '# ---' header; see docs/en/contributing.md"
             )
         return None
     title, requires, timeout_s = (
