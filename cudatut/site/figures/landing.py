@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cudatut.site.svg import Svg, figure, tr
 
-_CELL, _GAP, _WORKER = 30, 6, 5
+_CELL, _GAP, _WORKER = 28, 5, 5  # so that twelve columns fit a telephone
 
 
 def workers(n: int = 24, columns: int = 12, sms: int = 132, per_sm: int = 2048) -> str:
