@@ -102,6 +102,11 @@ def in_brackets(label: str, remark: str, lang: str) -> str:
     return f"{label}（{remark}）" if lang == "zh" else f"{label} ({remark})"
 
 
+def symbol(unit: str) -> str:
+    """A unit as a page shows it; programs print the microsecond in ASCII."""
+    return "µs" if unit == "us" else unit
+
+
 def row_name(row: dict[str, Any], lang: str) -> str:
     """The name of a benchmark's row; the vendor's says so, unless "vendor" is its name."""
     name, vendor = row["name"], text("benchmark.vendor", lang)

@@ -16,7 +16,7 @@ from typing import Any
 
 from cudatut.results import MIME
 from cudatut.schema import GPU, NUMBER, require, validate
-from cudatut.site.charts import benchmark_svg, in_brackets, number, percent, row_name
+from cudatut.site.charts import benchmark_svg, in_brackets, number, percent, row_name, symbol
 from cudatut.site.labels import localized, relabeled
 from cudatut.site.locale import text
 from cudatut.site.sweep import axis_words, series_svg
@@ -208,7 +208,7 @@ def _table(result: dict[str, Any], lang: str) -> str:
     heads = [
         c["name"]
         if not c["unit"] or c["unit"] == c["name"]
-        else in_brackets(c["name"], c["unit"], lang)
+        else in_brackets(c["name"], symbol(c["unit"]), lang)
         for c in columns
     ]
     rows = [
@@ -422,7 +422,7 @@ def _value(row: dict[str, Any], lang: str) -> str:
     if not unit:
         return shown
     close = unit.startswith(("%", "（"))
-    return f"{shown}{'' if close else ' '}{escape(unit)}"
+    return f"{shown}{'' if close else ' '}{escape(symbol(unit))}"
 
 
 def _label(label: str) -> str:

@@ -15,7 +15,7 @@ from html import escape
 from typing import Any
 
 from cudatut.results import FOREGROUND
-from cudatut.site.charts import in_brackets, number
+from cudatut.site.charts import in_brackets, number, symbol
 from cudatut.site.locale import text
 from cudatut.site.svg import Svg, text_width
 
@@ -71,7 +71,7 @@ def series_svg(result: dict[str, Any], lang: str) -> str:
         _SMALL,
     )
     if limit:
-        words = text("series.limit", lang, value=number(limit), unit=result["y"]["unit"])
+        words = text("series.limit", lang, value=number(limit), unit=symbol(result["y"]["unit"]))
         s.line(left, to_y(limit), right, to_y(limit), "limit dash")
         s.text(right, to_y(limit) - 6, words, "limit", "end", _SMALL)
     if more:
@@ -95,7 +95,9 @@ def series_svg(result: dict[str, Any], lang: str) -> str:
         for name, line in lines.items()
     )
     return s.render(
-        text("series.title", lang, name=title, unit=result["y"]["unit"]), desc, cls="ct-chart"
+        text("series.title", lang, name=title, unit=symbol(result["y"]["unit"])),
+        desc,
+        cls="ct-chart",
     )
 
 
@@ -112,7 +114,7 @@ def _line(
     placed = [(to_x(x), to_y(y)) for x, y in line]
     s.polyline(placed, f"c{1 + index}")
     for (px, py), (x, y) in zip(placed, line, strict=True):
-        told = f"{name}: {result['x']['name']} = {_power(x)}, {number(y)} {result['y']['unit']}"
+        told = f"{name}: {result['x']['name']} = {_power(x)}, {number(y)} {symbol(result['y']['unit'])}"
         s.raw(f'<g class="point"><title>{escape(told, quote=False)}</title>')
         _mark(s, px, py, index, f"c{1 + index} solid")
         s.raw("</g>")
@@ -162,7 +164,9 @@ def _power(value: float) -> str:
 
 def axis_words(axis: dict[str, str], lang: str) -> str:
     """What an axis shows, with its unit."""
-    return axis["name"] if not axis["unit"] else in_brackets(axis["name"], axis["unit"], lang)
+    return (
+        axis["name"] if not axis["unit"] else in_brackets(axis["name"], symbol(axis["unit"]), lang)
+    )
 
 
 # Corners of the marks around (0, 0), all of about one area: square, diamond, triangles upwards and downwards, cross.

@@ -187,7 +187,7 @@ def test_a_table_has_heads_of_rows_and_columns():
         ("col", "threads per block"),
         ("col", "FMAs"),
         ("col", "GB/s"),  # its unit is its name
-        ("col", "time (us)"),
+        ("col", "time (µs)"),
         ("col", "right"),
         ("col", "tile"),
         ("row", "128"),
@@ -199,7 +199,7 @@ def test_a_table_has_heads_of_rows_and_columns():
     assert "<caption>FMAs at the limit</caption>" in html
     assert '<td class="n">1,200</td>' in html and "<td>32 x 8</td>" in html  # words stand left
     chinese = results_html([shown(TABLE)], "zh")
-    assert "（us）" in chinese and ">是<" in chinese
+    assert "（µs）" in chinese and ">是<" in chinese
 
 
 @pytest.mark.parametrize(
