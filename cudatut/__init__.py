@@ -19,44 +19,71 @@ _EXPORTS = {
     "BenchError": "errors",
     "OutOfDeviceMemory": "errors",
     "ToolMissing": "errors",
-    "activate": "gpu",
-    "attributes": "gpu",
-    "device": "gpu",
-    "require": "gpu",
-    "synchronize": "gpu",
-    "empty": "memory",
-    "poison": "memory",
-    "rng": "memory",
-    "to_device": "memory",
-    "Kernel": "kernel",
-    "cdiv": "kernel",
-    "tensor_map": "tensor_maps",
-    "RAGGED": "checking",
-    "check": "checking",
-    "bench": "timing",
+    "activate": "gpu.device",
+    "attributes": "gpu.device",
+    "device": "gpu.device",
+    "require": "gpu.device",
+    "supports": "gpu.device",
+    "synchronize": "gpu.device",
+    "empty": "gpu.memory",
+    "poison": "gpu.memory",
+    "rng": "gpu.memory",
+    "to_device": "gpu.memory",
+    "Kernel": "gpu.kernel",
+    "cdiv": "gpu.kernel",
+    "compile_ahead": "gpu.kernel",
+    "find_nvcc": "gpu.nvcc",
+    "nvcc_env": "gpu.nvcc",
+    "nvcc_flags": "gpu.nvcc",
+    "tensor_map": "gpu.tensor_maps",
+    "RAGGED": "gpu.check",
+    "check": "gpu.check",
+    "bench": "gpu.bench",
+    "flush_l2": "gpu.bench",
+    "take_turns": "gpu.bench",
+    "time_hidden": "gpu.bench",
+    "time_once": "gpu.bench",
+    "time_once_bare": "gpu.bench",
+    "profile": "gpu.profile",
+    "profile_kernels": "gpu.profile",
+    "profile_launches": "gpu.profile",
+    "trace": "gpu.trace",
+    "sanitize": "gpu.sanitizer",
+    "isolated": "gpu.isolation",
+    "Ladder": "gpu.ladder",
+    "Rung": "gpu.ladder",
+    "RungError": "gpu.ladder",
+    "read_rung": "gpu.ladder",
+    "load_ladder": "gpu.ladder",
+    "shared": "gpu.ladder",
     "size": "tool",
-    "profile": "profiler",
-    "sanitize": "sanitizer",
-    "isolated": "isolation",
     "exercise": "exercises",
     "claim": "results",
     "facts": "results",
     "series": "results",
     "show": "results",
     "table": "results",
-    "trace": "tracing",
 }
-_MODULES = {"limits", "vendor", "recording", "catalog", "results"}
+# name -> module that is used by name: `ct.limits.bandwidth()`
+_MODULES = {
+    "catalog": "catalog",
+    "instances": "gpu.instances",
+    "limits": "gpu.limits",
+    "paths": "paths",
+    "recording": "recording",
+    "results": "results",
+    "tool": "tool",
+    "vendor": "gpu.vendor",
+}
 
 __all__ = sorted([*_EXPORTS, *_MODULES])
 
 
 def __getattr__(name: str):
     if name in _EXPORTS:
-        # No module bears the name of something exported: importing it would hide the function.
         return getattr(import_module(f"{__name__}.{_EXPORTS[name]}"), name)
     if name in _MODULES:
-        return import_module(f"{__name__}.{name}")
+        return import_module(f"{__name__}.{_MODULES[name]}")
     raise AttributeError(f"module 'cudatut' has no attribute {name!r}")
 
 

@@ -1,4 +1,4 @@
-"""The command line: python -m cudatut doctor | list | run | trace | record | status | sanitize | try | tune | results | exercise.
+"""The command line: python -m cudatut doctor | list | run | trace | record | status | sanitize | try | exercise.
 
 Exit status: 0 all is well, 1 something asked for is not well (stale, failed, an error found), 2 the command could not be
 carried out (unknown name, no GPU ...), with one message on stderr; CUDATUT_DEBUG=1 shows the traceback.
@@ -74,7 +74,12 @@ def _parser() -> argparse.ArgumentParser:
         "--json", action="store_true", help="as JSON, with titles, sources and recordings"
     )
     added = command("run", _run, "Run an example on this GPU; without one, replay its recording.")
-    added.add_argument("name", metavar="NAME", help="such as start/first_kernel")
+    added.add_argument(
+        "name", metavar="NAME", help="such as start/first_kernel, or a program like gemm/tuner.py"
+    )
+    added.add_argument(
+        "arguments", nargs=argparse.REMAINDER, metavar="...", help="handed to a program"
+    )
     added = command(
         "trace",
         _trace,
@@ -109,32 +114,6 @@ def _parser() -> argparse.ArgumentParser:
     added.add_argument(
         "file", metavar="FILE", help="a .cu file with a line `// @rung kernel=NAME block=256 ...`"
     )
-    added = command(
-        "tune", _tune, "Find the fastest instance of a template for this GPU, and keep the result."
-    )
-    added.add_argument("space", metavar="NAME", help="what to tune: gemm")
-    added.add_argument(
-        "--size",
-        action="append",
-        default=[],
-        metavar="N",
-        help="as 4096 or 4096x1024x512 (m x n x k); may be repeated (default: 4096)",
-    )
-    added.add_argument(
-        "--most",
-        type=_positive,
-        metavar="N",
-        help="compile at most N candidates, drawn at random (default: all that the rules leave)",
-    )
-    added.add_argument(
-        "--jobs", type=_positive, metavar="N", help="compilers side by side (default: cores)"
-    )
-    added = command(
-        "results",
-        _results,
-        "Time a ladder's scoreboard on this GPU and keep it for the site; without a name, list what is kept.",
-    )
-    added.add_argument("ladder", nargs="?", metavar="LADDER", help="such as gemm")
     _exercise_arguments(
         command(
             "exercise",
@@ -307,8 +286,13 @@ def _orphans(known: set[str]) -> list[str]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from cudatut import catalog, doctor
+    from cudatut import catalog, doctor, paths
 
+    program = paths.examples_dir() / options.name
+    if program.suffix == ".py" and program.is_file():
+        if why := doctor.why_no_gpu():
+            raise NoGpuError(f"{options.name} needs a GPU, and has no recording: {why}")
+        return _run_file(program, *options.arguments)
     try:
         example = catalog.get(options.name)
     except catalog.UnknownExampleError as error:
@@ -317,11 +301,15 @@ def _run(options: argparse.Namespace) -> int:
     missing = doctor.why_no_gpu() or doctor.gpu_lacks(example.requires)
     if missing:
         return _replay(example, missing)
+    return _run_file(example.path)
+
+
+def _run_file(path: Any, *arguments: str) -> int:
     import subprocess
 
-    from cudatut.recorder import environment
+    from cudatut.record.recorder import environment
 
-    command = [sys.executable, "-m", "cudatut.running", str(example.path)]
+    command = [sys.executable, "-m", "cudatut.gpu.running", str(path), *arguments]
     return subprocess.run(command, env=environment()).returncode
 
 
@@ -341,9 +329,9 @@ def _refuse_a_readers_file(name: str, error: CudatutError) -> None:
 
 
 def _trace(options: argparse.Namespace) -> int:
-    from cudatut import tracing
+    from cudatut.gpu import trace
 
-    status, found = tracing.run(tracing.find(options.script), options.arguments)
+    status, found = trace.run(trace.find(options.script), options.arguments)
     print(f"\n{found.text()}")
     return status
 
@@ -370,7 +358,7 @@ def _replay(example: Any, missing: str) -> int:
 
 
 def _record(options: argparse.Namespace) -> int:
-    from cudatut import recorder
+    from cudatut.record import recorder
 
     with _progress() as progress:
         outcomes = recorder.record_all(
@@ -396,9 +384,10 @@ def _record(options: argparse.Namespace) -> int:
 def _sanitize(options: argparse.Namespace) -> int:
     from concurrent.futures import ThreadPoolExecutor
 
-    from cudatut import catalog, recorder
-    from cudatut.gpu import supports
-    from cudatut.sanitizer import run
+    from cudatut import catalog
+    from cudatut.gpu.device import supports
+    from cudatut.gpu.sanitizer import run
+    from cudatut.record import recorder
     from cudatut.tool import SANITIZERS
 
     examples = [catalog.get(name) for name in _named(options.names)] or catalog.examples()
@@ -447,7 +436,7 @@ def _sanitize(options: argparse.Namespace) -> int:
 
 def _try(options: argparse.Namespace) -> int:
     from cudatut.errors import CheckError
-    from cudatut.trial import attempt
+    from cudatut.gpu.trial import attempt
 
     try:
         print(attempt(options.ladder, options.file).text())
@@ -456,24 +445,6 @@ def _try(options: argparse.Namespace) -> int:
     except CheckError as error:
         print(f"not correct yet, so not timed: {error}", file=sys.stderr)
         return 1
-    return 0
-
-
-def _tune(options: argparse.Namespace) -> int:
-    from cudatut import tuning
-
-    tuning.main(options.space, options.size, options.most, options.jobs)
-    return 0
-
-
-def _results(options: argparse.Namespace) -> int:
-    from cudatut import gpu_results, gpu_scoreboard
-
-    if options.ladder:
-        gpu_scoreboard.main(options.ladder)
-        return 0
-    lines = gpu_scoreboard.listing()
-    print("\n".join(lines) if lines else f"nothing is kept yet in {gpu_results.folder()}")
     return 0
 
 
@@ -520,7 +491,7 @@ def _exercise(options: argparse.Namespace) -> int:
 @contextmanager
 def _progress() -> Iterator[Any]:
     """A progress bar on a terminal; elsewhere (a log) a line per example."""
-    from cudatut.recorder import Outcome, Progress
+    from cudatut.record.recorder import Outcome, Progress
 
     def line(outcome: Outcome) -> str:
         return f"{outcome.status:8}  {outcome.reason if outcome.status == 'failed' else ' '.join([outcome.name, outcome.reason])}"

@@ -16,8 +16,9 @@ from functools import cache
 from importlib import metadata as packages
 from pathlib import Path
 
-from cudatut import nvcc, paths
+from cudatut import paths
 from cudatut.errors import CudatutError, NoGpuError
+from cudatut.gpu import nvcc
 
 OLDEST_PYTHON = (3, 11)
 
@@ -96,7 +97,7 @@ def gpu_lacks(requires: str) -> str | None:
 
     Asks the driver alone: no context, no PyCUDA.
     """
-    from cudatut.gpu import supports
+    from cudatut.gpu.device import supports
 
     if _driver() is None or why_no_gpu():
         return None
@@ -134,7 +135,7 @@ def pip_install(extra: str) -> str:
     if root is not None:
         here = "." if root == Path.cwd().resolve() else str(root)
         return f"pip install -e '{here}[{extra}]'"
-    from cudatut.recorder import repository
+    from cudatut.record.recorder import repository
 
     return f"pip install 'cudatut[{extra}] @ git+{repository()}'"
 

@@ -471,7 +471,7 @@ def _code(name: str, source: str) -> dict[str, Any]:
 
 def committed_notebook(chapter: str) -> tuple[Path, bytes]:
     """Where the notebook of a chapter's exercises lies, which Colab opens, and what it should hold."""
-    from cudatut import recorder
+    from cudatut.record import recorder
 
     # It puts the folder of the solutions on the path, and needs the GPU that they need.
     install = recorder._install_cell(f"{chapter}_solutions")
@@ -853,7 +853,7 @@ class Graded:
         """As `explained`; but a GPU that the exercise is not for is the reason before all others."""
         if _gpu_in_use():
             from cudatut.errors import UnsupportedGpuError
-            from cudatut.gpu import require
+            from cudatut.gpu.device import require
 
             try:
                 require(self.exercise.requires)
@@ -893,7 +893,7 @@ def _settle() -> None:
     if not _gpu_in_use():
         return
     from cudatut.errors import CheckError
-    from cudatut.memory import damaged_zones
+    from cudatut.gpu.memory import damaged_zones
 
     if damage := damaged_zones():
         raise CheckError("a kernel wrote outside its arrays.\n  " + "\n  ".join(damage))

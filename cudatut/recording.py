@@ -3,7 +3,7 @@
 A recording is whole (every cell ran, all four sanitizers reported), untouched (its digest is that of what it holds), good
 (no failed check, no error, no zero or NaN time, no sanitizer error) and fresh (every file that it was made from is
 unchanged) before anything shows it.
-Making one needs a GPU and lives in `cudatut.recorder`.
+Making one needs a GPU and lives in `cudatut.record.recorder`.
 """
 
 import difflib
@@ -318,7 +318,7 @@ def _validate_metadata(name: str, metadata: dict[str, Any]) -> None:
             f"its schema is {metadata.get('schema')!r}, and this cudatut reads schema {SCHEMA}"
         )
     _validate_types("cudatut", metadata, _METADATA)
-    _validate_types("cudatut.gpu", metadata["gpu"], _GPU)
+    _validate_types("cudatut.gpu.device", metadata["gpu"], _GPU)
     if metadata["name"] != name:
         raise _Invalid(f"it is the recording of another example, {metadata['name']}")
     if f"{name}.py" not in metadata["sources"]:

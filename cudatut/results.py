@@ -10,7 +10,7 @@ import sys
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
-from . import tool
+from cudatut import tool
 
 MIME = "application/vnd.cudatut.v1+json"
 

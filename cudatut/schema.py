@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from .results import FOREGROUND, VERDICTS
+from cudatut.results import FOREGROUND, VERDICTS
 
 NUMBER = (int, float)
 GPU = {"name": str, "compute_capability": str, "memory_bytes": int, "sm_count": int}

@@ -11,7 +11,7 @@ import ast
 import operator
 from typing import Any
 
-from .tool import SANITIZERS
+from cudatut.tool import SANITIZERS
 
 _OPERATORS = {
     ast.Add: operator.add,

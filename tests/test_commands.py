@@ -23,7 +23,8 @@ from pathlib import Path
 
 import pytest
 
-from cudatut import doctor, recorder
+from cudatut import doctor
+from cudatut.record import recorder
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = [ROOT / name for name in ("README.md", "README.zh.md", "CONTRIBUTING.md")]
@@ -359,14 +360,12 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"python -m cudatut( (try|trace|tune|record|exercise|run))?", Here(shows_help)),
     (r"python -m cudatut doctor", Here(may_find_faults)),
     (r"python -m cudatut list( --json)?", Here(says_something)),
-    (r"python -m cudatut results", Here(says_something)),
     (r"python -m cudatut status", Here(may_find_faults)),
     (r"python -m cudatut run [\w/]+", Here(says_something)),
     (r"python -m cudatut trace \S+\.py", Gpu("tests/gpu/test_tracing.py::test_the_command", refused)),
     (r"python -m cudatut record .*", Gpu(f"{COMMANDS}::test_record", refused)),
     (r"python -m cudatut try \w+ \w+\.cu", TRY),
-    (r"python -m cudatut tune gemm.*", Gpu(f"{COMMANDS}::test_tune_and_results", refused)),
-    (r"python -m cudatut results gemm", Gpu(f"{COMMANDS}::test_tune_and_results", refused)),
+    (r"python -m cudatut run gemm/tuner\.py.*", Gpu(f"{COMMANDS}::test_tuner", refused)),
     (r"python -m cudatut exercise --write-notebooks", Here(notebooks_of_exercises)),
     (r"python -m cudatut exercise .*", Here(waits_for_an_exercise)),
     (r"python examples/start/first_kernel\.py", Gpu(f"{COMMANDS}::test_an_example_is_a_script")),

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
-from cudatut import catalog, exercises, recorder
+from cudatut import catalog, exercises
+from cudatut.record import recorder
 
 STAND_INS = Path(__file__).parent / "stand_ins"
 plain = TransformerManager().transform_cell

@@ -144,7 +144,6 @@ for name in MATMULS:
     LADDER.check(name, RAGGED)
 
 # %% count
-from cudatut.profiler import profile_launches
 
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
@@ -157,7 +156,7 @@ TIME = "gpu__time_duration.sum"
 names = "read_(strided|pattern)|matmul_naive_(rows|columns)"
 first = len(READS)  # `program` and `check-strides` launch read_strided
 second, third = 2 * first, 2 * first + len(PATTERNS)
-counted = profile_launches(
+counted = ct.profile_launches(
     "basics/coalescing",
     kernel=f"regex:^({names})$",
     metrics=[

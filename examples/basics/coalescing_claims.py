@@ -18,7 +18,6 @@
 import numpy as np
 
 import cudatut as ct
-from cudatut.profiler import profile_launches
 
 read_pattern = ct.Kernel("basics/coalescing.cu", "read_pattern")
 lane, threads = np.arange(32), 64 * 256
@@ -32,7 +31,7 @@ for name, (turn, flip) in ORDERS.items():
     ct.check(out, host[place.reshape(-1)], name=name)
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
-counted = profile_launches(
+counted = ct.profile_launches(
     "basics/coalescing_claims",
     kernel="read_pattern",
     metrics=[REQUESTS, SECTORS],

@@ -237,11 +237,10 @@ ct.facts(
 )
 
 # %% count-turns
-from cudatut.profiler import profile_launches
 
 LANES = "smsp__thread_inst_executed.sum"
 WARPS = "smsp__inst_executed.sum"
-counted = profile_launches(
+counted = ct.profile_launches(
     "basics/divergence", kernel="trips", metrics=[LANES, WARPS], launches=1
 )
 

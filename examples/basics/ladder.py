@@ -15,7 +15,6 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 import cudatut as ct
-from cudatut.ladder import Ladder, Rung, RungError
 
 RUNGS = ("naive_rows", "naive_columns", "tiled", "thread_tile")
 
@@ -71,7 +70,7 @@ class Matmul:
 
     def launcher(
         self,
-        rung: Rung,
+        rung: ct.Rung,
         block: str | None = None,
         tile: str | None = None,
         **defines: object,
@@ -102,7 +101,7 @@ class Matmul:
         return run
 
     def check(
-        self, rung: Rung, block: str | None = None, tile: str | None = None
+        self, rung: ct.Rung, block: str | None = None, tile: str | None = None
     ) -> None:
         """Multiply once into poisoned memory and compare with the reference; raises CheckError."""
         ct.poison(self.c)
@@ -172,27 +171,29 @@ def _reference_of_random(
     return _reference(a, b, np.array(rows, dtype=int), integers)
 
 
-def _extents(rung: Rung, option: str, instead: str | None) -> tuple[int, ...]:
-    """`32x32` or `512` as numbers. Raises RungError."""
+def _extents(
+    rung: ct.Rung, option: str, instead: str | None
+) -> tuple[int, ...]:
+    """`32x32` or `512` as numbers. Raises ct.RungError."""
     text = instead or rung.options.get(option, "")
     try:
         return tuple(int(word) for word in text.split("x"))
     except ValueError:
-        raise RungError(
+        raise ct.RungError(
             f"{rung.path}: the @rung line needs {option}=32x32 or the like, but says {option}={text}"
         ) from None
 
 
-def _pair(rung: Rung, option: str, instead: str | None) -> tuple[int, int]:
+def _pair(rung: ct.Rung, option: str, instead: str | None) -> tuple[int, int]:
     extents = _extents(rung, option, instead)
     if len(extents) != 2:
-        raise RungError(
+        raise ct.RungError(
             f"{rung.path}: {option} needs columns x rows, as {option}=32x32"
         )
     return extents
 
 
-LADDER = Ladder(
+LADDER = ct.Ladder(
     "basics",
     RUNGS,
     Matmul,

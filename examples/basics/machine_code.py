@@ -13,8 +13,6 @@ from functools import cache
 from pathlib import Path
 
 import cudatut as ct
-from cudatut import paths
-from cudatut.nvcc import find_nvcc, nvcc_env
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,9 @@ def _disassemble(
     source: str, defines: tuple[tuple[str, object], ...]
 ) -> dict[str, str]:
     """What `cuobjdump -sass` prints of each kernel of a file, in one run."""
-    program = shutil.which("cuobjdump", path=nvcc_env(find_nvcc())["PATH"])
+    program = shutil.which(
+        "cuobjdump", path=ct.nvcc_env(ct.find_nvcc())["PATH"]
+    )
     if program is None:
         raise ct.ToolMissing(
             "cuobjdump is not on PATH; it comes with the CUDA toolkit"
@@ -130,8 +130,8 @@ def _compile(
     source: str, defines: tuple[tuple[str, object], ...]
 ) -> tuple[bytes, str]:
     """The cubin for this GPU, and what ptxas reported."""
-    nvcc, path = find_nvcc(), paths.resolve_source(source)
-    paths.note_read(path)
+    nvcc, path = ct.find_nvcc(), ct.paths.resolve_source(source)
+    ct.paths.note_read(path)
     with tempfile.TemporaryDirectory() as folder:
         cubin = Path(folder) / "kernel.cubin"
         command = [
@@ -150,6 +150,6 @@ def _compile(
             capture_output=True,
             text=True,
             check=True,
-            env=nvcc_env(nvcc),
+            env=ct.nvcc_env(nvcc),
         )
         return cubin.read_bytes(), done.stderr + done.stdout

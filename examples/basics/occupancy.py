@@ -254,13 +254,12 @@ ct.facts(
 # per thread on a full SM, sixteen loads with 16 warps.
 
 # %% achieved
-from cudatut.profiler import profile_launches
 
 THEORETICAL = "sm__maximum_warps_per_active_cycle_pct"
 ACHIEVED = "sm__warps_active.avg.pct_of_peak_sustained_active"
 DRAM = "dram__bytes_read.sum.per_second"
 first = 5  # launches of `program`
-counted = profile_launches(
+counted = ct.profile_launches(
     "basics/occupancy",
     kernel="add_up",
     metrics=[THEORETICAL, ACHIEVED, DRAM],
@@ -307,7 +306,7 @@ for waiting, shared in ((stay, 0), (stay_filled, filling)):
 warps = threads // 32
 if_kept = stay_filled.resources(threads, filling).occupancy
 if_kept *= (warps + longer - 1) / (warps * longer)
-counted = profile_launches(
+counted = ct.profile_launches(
     "basics/occupancy",
     kernel="regex:^stay",
     metrics=[THEORETICAL, ACHIEVED],

@@ -237,14 +237,13 @@ ct.table(
 )
 
 # %% counters
-from cudatut.profiler import profile_launches
 
 LOADS = "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum"
 STORES = "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum"
 HITS = "l1tex__t_sectors_pipe_lsu_mem_local_op_ld_lookup_hit.sum"
 READ, WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
 first = 4  # launches of `program`
-counted = profile_launches(
+counted = ct.profile_launches(
     "basics/registers",
     kernel="ring",
     metrics=[LOADS, STORES, HITS, READ, WRITTEN],

@@ -102,10 +102,9 @@ ct.table(
 )
 
 # %% counters
-from cudatut.profiler import profile_launches
 
 LOADS = "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum"
-counted = profile_launches(
+counted = ct.profile_launches(
     "basics/registers_indexed",
     kernel="count_indexed",
     metrics=[LOADS],

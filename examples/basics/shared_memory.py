@@ -118,12 +118,11 @@ ct.facts(
 )
 
 # %% count
-from cudatut.profiler import profile_launches
 
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 SHARED_LOADS = "smsp__inst_executed_op_shared_ld.sum"
 PASSES = "l1tex__data_pipe_lsu_wavefronts.sum"
-counted = profile_launches(
+counted = ct.profile_launches(
     "basics/shared_memory",
     kernel="regex:^matmul_(naive_columns|tiled)$",
     metrics=[REQUESTS, SHARED_LOADS, PASSES],

@@ -18,7 +18,6 @@ import numpy as np
 from ladder import LADDER, Matmul
 
 import cudatut as ct
-from cudatut.profiler import profile_launches
 
 FILE = "basics/shared_memory.cu"
 SIZE = 16  # a block of 16 x 16
@@ -62,7 +61,7 @@ for problem in (Matmul(side, side, side), Matmul(100, 70, 50)):
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 SHARED_LOADS = "smsp__inst_executed_op_shared_ld.sum"
 INSTRUCTIONS = "smsp__inst_executed.sum"
-counted = profile_launches(
+counted = ct.profile_launches(
     "basics/shared_memory_claims",
     kernel="regex:^(matmul_tiled|(static|dynamic)_(known|unknown))$",
     metrics=[REQUESTS, SHARED_LOADS, INSTRUCTIONS],

@@ -137,12 +137,11 @@ passes = {
 ct.facts("Passes per FMA of thread_tile, predicted", passes)
 
 # %% count
-from cudatut.profiler import profile_launches
 
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 SHARED_LOADS = "smsp__inst_executed_op_shared_ld.sum"
 PASSES = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"
-counted = profile_launches(
+counted = ct.profile_launches(
     "basics/thread_tile",
     kernel="regex:^matmul_(tiled|thread_tile)$",
     metrics=[REQUESTS, SHARED_LOADS, PASSES],

@@ -17,7 +17,6 @@
 from ladder import LADDER, Matmul
 
 import cudatut as ct
-from cudatut.profiler import profile_launches
 
 side = 1024
 LADDER.check("thread_tile", [{"m": side, "n": side, "k": side}])
@@ -71,7 +70,7 @@ ct.claim(
 
 # %% count
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
-counted = profile_launches(
+counted = ct.profile_launches(
     "basics/thread_tile_claims",
     kernel="matmul_thread_tile",
     metrics=[REQUESTS],

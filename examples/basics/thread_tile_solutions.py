@@ -141,9 +141,8 @@ ct.facts(
 
 # %% check-rung
 from ladder import Matmul
-from cudatut.ladder import read_rung
 
-rung = read_rung("basics/two_columns.cu")
+rung = ct.read_rung("basics/two_columns.cu")
 for m, n, k in SHAPES:
     Matmul(m, n, k).check(rung)
 Matmul(96, 200, 40, integers=True).check(rung)

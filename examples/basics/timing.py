@@ -104,10 +104,9 @@ for n in ct.RAGGED:
 # row, behind a kernel that keeps the GPU busy until the host has sent them all.
 
 # %% sweep
-from cudatut import timing, tool
 
 # One run between two events after a flush; under a sanitizer without the flush.
-time_once = timing.time_once_bare if tool.running() else timing.time_once
+time_once = ct.time_once_bare if ct.tool.running() else ct.time_once
 busy = ct.Kernel("basics/timing.cu", "busy")
 exponents = (18, 19, 20, 21, 22, 23, 24, 25)
 in_a_row = 20
@@ -277,9 +276,9 @@ large = 1 << 25
 def sustained(launch, ms=150):
     """Time of a launch after `ms` of nothing else, and the clock in MHz."""
     launch()
-    if tool.running():
+    if ct.tool.running():
         return 1.0, 1.0
-    count = max(20, int(ms * 1e3 / timing.time_once_bare(launch)))
+    count = max(20, int(ms * 1e3 / ct.time_once_bare(launch)))
     start, stop = cuda.Event(), cuda.Event()
     for i in range(count):
         if i == count // 2:
@@ -376,8 +375,8 @@ ct.facts(
 # %% time-once
 import inspect
 
-print(inspect.getsource(timing.time_once))
+print(inspect.getsource(ct.time_once))
 
 # %% rotation
-code = inspect.getsource(timing.bench)
+code = inspect.getsource(ct.bench)
 print(code[code.index("    order = list(runs)") : code.index("    result =")])

@@ -72,7 +72,6 @@ import numpy as np
 import cudatut as ct
 
 # one run between two events, after a flush
-from cudatut.timing import time_once
 
 chain = ct.Kernel("basics/timing.cu", "chain")
 out = ct.empty(32, "float32")
@@ -89,9 +88,9 @@ def share_slower(a, b, rounds):
     points = 0.0
     for turn in range(rounds):
         if turn % 2:  # the first of a round must not always be the same
-            a_us, b_us = time_once(a), time_once(b)
+            a_us, b_us = ct.time_once(a), ct.time_once(b)
         else:
-            b_us, a_us = time_once(b), time_once(a)
+            b_us, a_us = ct.time_once(b), ct.time_once(a)
         points += (b_us > a_us) + (b_us == a_us) / 2
     return points / rounds
 

@@ -14,9 +14,8 @@
 # %% program
 import numpy as np
 import cudatut as ct
-from cudatut.ladder import shared
 
-Gemm, sgemm = shared("gemm/ladder").Gemm, shared("gemm/sgemm")
+Gemm, sgemm = ct.shared("gemm/ladder").Gemm, ct.shared("gemm/sgemm")
 N = 4096
 problem = Gemm(N, N, N)
 a, b, c = problem.a, problem.b, problem.c
@@ -48,8 +47,6 @@ ct.bench(
 # %% setup
 import loops
 
-from cudatut import tool
-from cudatut.tuning import compile_ahead
 
 TRIED = {
     "64 x 128": (64, 128, 16, 8, 8, 3, 3),
@@ -64,7 +61,7 @@ TRIED = {
 configs = {
     name: sgemm.Config(*numbers, rate=0.8) for name, numbers in TRIED.items()
 }
-compile_ahead(
+ct.compile_ahead(
     [("gemm/final.cu", one.name(4, False, False)) for one in configs.values()]
 )
 
@@ -84,7 +81,7 @@ for name, config in configs.items():
 # TFLOP/s, if each issue slot were an FMA
 peak = ct.device().sm_count * 256 * ct.attributes()["CLOCK_RATE"] / 1e9
 read = {}
-names = [] if tool.running() else list(configs)
+names = [] if ct.tool.running() else list(configs)
 codes = loops.disassemble_all(runs[name].kernel for name in names)
 for name, code in zip(names, codes):
     config, run = configs[name], runs[name]

@@ -23,12 +23,9 @@ import sgemm
 from ladder import Gemm
 
 import cudatut as ct
-from cudatut import paths, tool
-from cudatut.profiler import profile_launches
-from cudatut.tuning import compile_ahead
 
-FINAL = paths.resolve_source("gemm/final.cu").read_text(encoding="utf-8")
-paths.note_read(paths.resolve_source("gemm/final.cu"))
+FINAL = ct.paths.resolve_source("gemm/final.cu").read_text(encoding="utf-8")
+ct.paths.note_read(ct.paths.resolve_source("gemm/final.cu"))
 SMS = ct.device().sm_count
 
 # %% [markdown]
@@ -113,7 +110,7 @@ def prepared(problem, name):
     )
 
 
-compile_ahead(  # nvcc takes a second or two for each
+ct.compile_ahead(  # nvcc takes a second or two for each
     (edited(changes), replace(config, stages=stages).name(words, False, False))
     for config, stages, changes in VARIANTS.values()
     for words in (1, 4)
@@ -148,7 +145,7 @@ for m, n, k in [
 
 # %% predict
 rows = {}
-if not tool.running():
+if not ct.tool.running():
     problem = Gemm(4096, 4096, 4096)
     launches = {name: prepared(problem, name) for name in VARIANTS}
     codes = loops.disassemble_all(run.kernel for run in launches.values())
@@ -206,7 +203,7 @@ METRICS = {
     "shared memory": STALL.format("short_scoreboard"),
     "slots used": "smsp__issue_active.avg.pct_of_peak_sustained_active",
 }
-counted = profile_launches(
+counted = ct.profile_launches(
     "gemm/attempts_barriers",
     "regex:sgemm",
     list(METRICS.values()),

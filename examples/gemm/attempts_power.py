@@ -21,8 +21,6 @@ import sgemm
 from ladder import Gemm
 
 import cudatut as ct
-from cudatut import tool
-from cudatut.limits import probe
 
 side = 8192
 SECONDS = 0.9
@@ -86,11 +84,13 @@ fmas = ct.empty(BLOCKS * 256, "float32")
 
 
 def fma_probe():
-    probe("fma_probe")(fmas, 0.9999, 0.0001, STEPS, grid=BLOCKS, block=256)
+    ct.limits.probe("fma_probe")(
+        fmas, 0.9999, 0.0001, STEPS, grid=BLOCKS, block=256
+    )
 
 
 # %% random
-runs = {} if tool.running() else {"final kernel": ours, **problem.vendors()}
+runs = {} if ct.tool.running() else {"final kernel": ours, **problem.vendors()}
 found = {
     name: sustained(run, problem.flops) for name, run in runs.items() if run
 }

@@ -28,7 +28,7 @@
 
 # %% program
 import cudatut as ct
-from cudatut import tuning
+from tuner import race
 
 n = 2048
 a = ct.to_device(ct.rng(0).random((n, n), dtype="float32"))
@@ -56,7 +56,7 @@ candidates = {
     f"{tm} x {tn}": instance(tm, tn) for tm, tn in ((4, 4), (8, 4), (8, 8))
 }
 rounds = (3, 20)  # of the two heats
-heats = tuning.race(candidates, rounds, at_least=2)
+heats = race(candidates, rounds, at_least=2)
 winner = heats[-1].kept[0]
 print("fastest:", winner)
 ct.bench({"winner": candidates[winner]}, flops=2 * n**3)
@@ -70,9 +70,8 @@ from statistics import NormalDist, median, quantiles
 from time import perf_counter
 
 import autotuning_space as space
+from tuner import Heat
 
-from cudatut.timing import flush_l2, time_hidden, time_once_bare
-from cudatut.tuning import Heat, compile_ahead
 
 gpu = ct.device()
 limits = space.Limits.of(gpu)
@@ -94,7 +93,7 @@ FAMILY = [
     space.config_of(bm=64, bn=128, bk=16, tm=8, tn=8, stages=4, blocks=blocks)
     for blocks in BLOCKS
 ]
-compile_ahead([SPACE.instance(Candidate(config)) for config in FAMILY])
+ct.compile_ahead([SPACE.instance(Candidate(config)) for config in FAMILY])
 kernels = [
     space.SGEMM.kernel(config.name(4, False, False)) for config in FAMILY
 ]
@@ -124,7 +123,7 @@ def take_turns(runs, rounds, order):
         order.shuffle(lineup)
         for name in lineup:
             # Empties the L2 cache before the run.
-            times[name].append(time_hidden(runs[name]))
+            times[name].append(ct.time_hidden(runs[name]))
     return times
 
 
@@ -151,7 +150,7 @@ default = SPACE.default(small, gpu)
 SPACE.check(small, default)
 run = SPACE.launcher(small, default)
 trial_runs = 200
-alone = [time_hidden(run) for _ in range(trial_runs)]
+alone = [ct.time_hidden(run) for _ in range(trial_runs)]
 # Of a normal distribution 60 % lie within 0.842 standard deviations. Rare slow
 # runs do not count that way.
 low, *_, high = quantiles(alone, n=5)
@@ -222,11 +221,11 @@ ct.facts("winner of one round, measured anew", {"lead": (lead, "%")})
 def one_after_another(names, runs=3):
     """The mean of so many runs of each, in the order of the list: no warm-up,
     no turns, no L2 flush between."""
-    flush_l2()  # something else was in the cache before
+    ct.flush_l2()  # something else was in the cache before
     ct.synchronize()
     found = {}
     for name in names:
-        found[name] = sum(time_once_bare(run) for _ in range(runs)) / runs
+        found[name] = sum(ct.time_once_bare(run) for _ in range(runs)) / runs
     return found
 
 
@@ -281,7 +280,7 @@ drawn = 24
 configs = [*space.SGEMM.CONFIGS, *SEEDS.values()]
 configs += random.Random(0).sample(left, drawn)
 configs = list({space.label(config): config for config in configs}.values())
-errors = compile_ahead(
+errors = ct.compile_ahead(
     [SPACE.instance(Candidate(config)) for config in configs]
 )
 needs = {}

@@ -10,10 +10,9 @@ from itertools import product
 from typing import Any
 
 import cudatut as ct
-from cudatut.ladder import shared
 
-SGEMM = shared("gemm/sgemm")
-GEMM = shared("gemm/ladder")
+SGEMM = ct.shared("gemm/sgemm")
+GEMM = ct.shared("gemm/ladder")
 Config = SGEMM.Config
 
 # --8<-- [start:ranges]

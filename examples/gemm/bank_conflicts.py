@@ -37,8 +37,6 @@ from dataclasses import replace
 from block_tiles_lanes import LANES, passes, place
 from ladder import LADDER, Gemm, earlier_rungs
 
-from cudatut.ladder import read_rung
-from cudatut.profiler import profile_launches
 
 side = 1024  # m = n = k of the counted launches
 large = 4096  # of the timed ones
@@ -52,7 +50,7 @@ LAYOUTS = {  # pitch of As, pitch of Bs, swizzled?
     "swizzled": (BM, BN, 1),
 }
 # The kernel of the last chapter with the layout for a choice.
-KERNEL = read_rung("gemm/bank_conflicts.cu")
+KERNEL = ct.read_rung("gemm/bank_conflicts.cu")
 RUNGS = {
     name: replace(
         KERNEL,
@@ -167,7 +165,7 @@ STORES = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"
 LOAD_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"
 STORE_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"
 # The first launch is that of the program.
-_, *counted = profile_launches(
+_, *counted = ct.profile_launches(
     "gemm/bank_conflicts",
     kernel="regex:^sgemm_(layout|conflict_free)$",
     metrics=[LOADS, STORES, LOAD_CONFLICTS, STORE_CONFLICTS],

@@ -20,13 +20,11 @@ from block_tiles_lanes import LANES, passes, place
 from ladder import LADDER, Gemm
 
 import cudatut as ct
-from cudatut.ladder import read_rung
-from cudatut.profiler import profile_launches
 
 side = 1024
 large = 4096
 BM, BN, BK, TM, TN = 128, 128, 8, 8, 8
-KERNEL = read_rung("gemm/bank_conflicts.cu")
+KERNEL = ct.read_rung("gemm/bank_conflicts.cu")
 RUNGS = {
     name: replace(
         KERNEL, name=name, kernel=f"sgemm_layout<128,128,8,8,8,{layout}>"
@@ -45,7 +43,7 @@ STORE_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"
 problem = Gemm(side, side, side)
 for rung in COUNTED:
     problem.check(rung)
-counted = profile_launches(
+counted = ct.profile_launches(
     "gemm/bank_conflicts_claims",
     kernel="regex:^sgemm_(layout|conflict_free)$",
     metrics=[LOADS, STORE_CONFLICTS],

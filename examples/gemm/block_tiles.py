@@ -35,7 +35,6 @@ from block_tiles_lanes import LANES, passes, place, sectors
 from ladder import LADDER, Gemm, earlier_rungs
 from loops import count, disassemble, main_turn, share
 
-from cudatut.profiler import profile_launches
 
 side = 1024  # m = n = k of the counted launches
 large = 4096  # of the timed ones
@@ -150,7 +149,7 @@ SHARED_LOADS = "smsp__inst_executed_op_shared_ld.sum"
 SHARED_PASSES = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"
 INSTRUCTIONS = "smsp__inst_executed.sum"
 # The first launch is that of the program.
-_, *counted = profile_launches(
+_, *counted = ct.profile_launches(
     "gemm/block_tiles",
     kernel="regex:^(matmul_thread_tile|sgemm_block_tile)$",
     metrics=[REQUESTS, SECTORS, SHARED_LOADS, SHARED_PASSES, INSTRUCTIONS],

@@ -16,7 +16,6 @@
 import cudatut as ct
 from ladder import LADDER, Gemm, earlier_rungs
 
-from cudatut.profiler import profile_launches
 
 side = 1024
 large = 4096
@@ -25,7 +24,7 @@ BLOCK_TILE = LADDER["block_tile_2d"]
 # %% claim-loads
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 Gemm(side, side, side).check(BLOCK_TILE)
-counted = profile_launches(
+counted = ct.profile_launches(
     "gemm/block_tiles_claims",
     kernel="sgemm_block_tile",
     metrics=[REQUESTS],

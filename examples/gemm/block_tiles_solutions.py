@@ -61,7 +61,6 @@ ct.check([stored, read], [32, 8], name="sectors stored, passes read")
 # %% rung-2
 from block_tiles_lanes import place
 from ladder import LADDER, Gemm
-from cudatut.ladder import read_rung
 
 large = 4096
 deep = 132
@@ -88,7 +87,7 @@ ct.table(
     },
     corner="columns",
 )
-strided = read_rung("gemm/block_tiles_strided.cu")
+strided = ct.read_rung("gemm/block_tiles_strided.cu")
 for m, n, k in [(1, 1, 1), (31, 33, 7), (129, 100, 33), (257, 260, deep)]:
     Gemm(m, n, k).check(strided)
 scaled = Gemm(100, 70, 50, alpha=0.5, beta=-2.0, integers=True)

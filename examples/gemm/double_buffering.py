@@ -63,8 +63,6 @@ from dataclasses import replace
 import loops
 from ladder import LADDER, Gemm
 
-from cudatut.profiler import profile_launches
-from cudatut.tuning import compile_ahead
 
 gpu = ct.device()
 COUNTED = ("warp_tile", "double_buffer", "async_copy", "multi_stage")
@@ -75,7 +73,7 @@ FACTORS = {  # the first is double_buffer, the last async_copy, without edges
     "cp.async, A turned": "ordered<8, ASYNC, true, false>",
     "cp.async, A along k": "ordered<8, ASYNC, false, false>",
 }
-compile_ahead(  # side by side
+ct.compile_ahead(  # side by side
     [(LADDER[name].path, LADDER[name].kernel) for name in COUNTED]
     + [(FILE, kernel) for kernel in FACTORS.values()]
 )
@@ -407,7 +405,7 @@ STALLS = {
     "dispatch": WAIT.format("dispatch_stall"),
 }
 RUNG = "sgemm_(warp_tile|double_buffer|async_copy|multi_stage)"
-found = profile_launches(
+found = ct.profile_launches(
     "gemm/double_buffering",
     kernel=f"regex:^({RUNG}|ordered)$",
     metrics=[FFMA, INSTRUCTIONS, ACTIVE, CYCLES, *STALLS.values()],

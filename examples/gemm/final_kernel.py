@@ -20,7 +20,6 @@
 # %% program
 import numpy as np
 import cudatut as ct
-from cudatut.ladder import shared
 
 m, n, k = 500, 400, 300
 a = ct.to_device(ct.rng(0).random((m, k), dtype="float32"))
@@ -40,7 +39,7 @@ kernel(
 ct.check(c, expected, atol=1e-2, name="one instance")
 
 # Any instance, any number of blocks: C = 2 A B + C.
-shared("gemm/sgemm").sgemm(a, b, c, alpha=2.0, beta=1.0)
+ct.shared("gemm/sgemm").sgemm(a, b, c, alpha=2.0, beta=1.0)
 ct.check(c, 3 * expected, atol=1e-2, name="sgemm")
 
 # %% setup
@@ -51,10 +50,6 @@ import loops
 import sgemm
 from ladder import Gemm
 
-from cudatut import paths, tool
-from cudatut.profiler import profile_launches
-from cudatut.timing import time_hidden
-from cudatut.tuning import compile_ahead
 
 gpu = ct.device()
 SMS = gpu.sm_count
@@ -67,7 +62,7 @@ LARGE = sgemm.Config(128, 256, 16, 8, 16, 4, 1, rate=0.9, alone=0.9)
 
 # %% variants
 # The same kernel with the sum of row i at i: two places in the source.
-SOURCE = (paths.examples_dir() / "gemm/final.cu").read_text(encoding="utf-8")
+SOURCE = (ct.paths.examples_dir() / "gemm/final.cu").read_text(encoding="utf-8")
 PLAIN = SOURCE.replace("sum[j][i ^ 1] +=", "sum[j][i] +=").replace(
     "(y ^ 1)", "y"
 )
@@ -91,7 +86,7 @@ runs = {
 for name, run in runs.items():
     ct.poison(problem.c)
     run()
-    if tool.running() != "ncu":
+    if ct.tool.running() != "ncu":
         problem.compare(f"{name}, n = {N}")
 
 # %% [markdown]
@@ -105,7 +100,9 @@ flags = [(SMALL, vec, *pair) for pair in FLAGS for vec in (4, 1)]
 flags += [
     (config, vec, False, False) for config in sgemm.CONFIGS for vec in (4, 1)
 ]
-compile_ahead([("gemm/final.cu", config.name(*how)) for config, *how in flags])
+ct.compile_ahead(
+    [("gemm/final.cu", config.name(*how)) for config, *how in flags]
+)
 
 
 def letters(transpose_a, transpose_b):
@@ -154,7 +151,7 @@ for ta, tb in FLAGS:
 clock = ct.attributes()["CLOCK_RATE"] / 1e6  # GHz
 peak = SMS * 128 * 2 * clock / 1e3  # TFLOP/s, if each issue slot were an FMA
 names = [name for name in runs if name != "rest shared"]
-names = [] if tool.running() else names
+names = [] if ct.tool.running() else names
 codes = loops.disassemble_all(runs[name].kernel for name in names)
 read = {}
 for name, code in zip(names, codes):
@@ -218,7 +215,7 @@ STALLS = {
     "barrier": STALL.format("barrier"),
     "short scoreboard": STALL.format("short_scoreboard"),
 }
-counted = profile_launches(
+counted = ct.profile_launches(
     "gemm/final_kernel",
     "regex:sgemm",
     [ISSUED, *STALLS.values()],
@@ -321,7 +318,7 @@ SIZES = (
     (1500, 1700, 900),
 )
 rows = {}
-for m, n, k in () if tool.running() else SIZES:
+for m, n, k in () if ct.tool.running() else SIZES:
     a, b = (
         ct.to_device(ct.rng(3).random(shape, dtype="float32"))
         for shape in ((m, k), (k, n))
@@ -338,7 +335,9 @@ for m, n, k in () if tool.running() else SIZES:
         run()
         cycles = sgemm.cost(plan, m, n, k, SMS)
         row[f"{what}: predicted"] = cycles / clock / 1e3
-        row[f"{what}: measured"] = median(time_hidden(run) for _ in range(11))
+        row[f"{what}: measured"] = median(
+            ct.time_hidden(run) for _ in range(11)
+        )
 if rows:
     units = dict.fromkeys(row, "us")
     ct.table("cost model and clock", rows, corner="m x n x k", units=units)

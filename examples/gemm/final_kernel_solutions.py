@@ -11,13 +11,13 @@
 # The order of the FMAs within a depth.
 
 # %% given-1
+import cudatut as ct
 import loops
 import numpy as np
 import sgemm
-from cudatut import paths
 
 CONFIG = sgemm.CONFIGS[0]  # 64 x 128, 8 x 8 results per thread
-SOURCE = paths.resolve_source("gemm/final.cu").read_text(encoding="utf-8")
+SOURCE = ct.paths.resolve_source("gemm/final.cu").read_text(encoding="utf-8")
 
 
 def keeping(kernel):
@@ -117,13 +117,10 @@ from statistics import median
 
 import numpy as np
 
-from cudatut import tool
-from cudatut.timing import time_hidden
-from cudatut.tuning import compile_ahead
 
 DEPTH = 2048
-watched = tool.running()
-compile_ahead(
+watched = ct.tool.running()
+ct.compile_ahead(
     [("gemm/final.cu", one.name(4, False, False)) for one in sgemm.CONFIGS]
 )
 clock = ct.attributes()["CLOCK_RATE"] / 1e3  # cycles per microsecond
@@ -144,7 +141,7 @@ for config in sgemm.CONFIGS[-1:] if watched else sgemm.CONFIGS:
         ct.check(c.get()[:, :64], expected, name=name, rtol=1e-4)
         if watched:
             continue
-        took = median(time_hidden(run) for _ in range(11))
+        took = median(ct.time_hidden(run) for _ in range(11))
         shares.append(share_of_limit(took * clock, blocks, DEPTH, config))
     if not watched:
         alone, rate = shares

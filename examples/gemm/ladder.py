@@ -14,11 +14,8 @@ from functools import cached_property
 import numpy as np
 
 import cudatut as ct
-from cudatut.gpu import supports
-from cudatut.ladder import Ladder, Rung, RungError, read_rung, shared
-from cudatut.paths import examples_dir
 
-BASICS = shared("basics/ladder")
+BASICS = ct.shared("basics/ladder")
 
 RUNGS = (
     "block_tile_2d",
@@ -32,7 +29,7 @@ RUNGS = (
 )
 
 # The last rung joins as soon as its file has a line `// @rung kernel=sgemm<...> launch=sgemm`.
-_final = examples_dir() / "gemm/final.cu"
+_final = ct.paths.examples_dir() / "gemm/final.cu"
 if _final.is_file() and "\n// @rung " in _final.read_text(encoding="utf-8"):
     RUNGS += ("final",)
 
@@ -103,7 +100,7 @@ class Gemm(BASICS.Matmul):
         return expected, bound
 
     def launcher(
-        self, rung: Rung, block: str | None = None, tile: str | None = None
+        self, rung: ct.Rung, block: str | None = None, tile: str | None = None
     ) -> Callable[[], object] | None:
         """A callable that multiplies once; `.out` is C. None, after a note, where this GPU lacks what the rung needs.
 
@@ -111,17 +108,17 @@ class Gemm(BASICS.Matmul):
         beta the second finds there what the first left.
         """
         requires = rung.options.get("requires", "sm_75")
-        if not supports(ct.device().compute_capability, requires):
+        if not ct.supports(ct.device().compute_capability, requires):
             ct.show(
                 f"no row for {rung.name}: it needs {requires}, but this is {ct.device().arch}"
             )
             return None
         if "launch" in rung.options:
-            module = shared(f"gemm/{rung.options['launch']}")
+            module = ct.shared(f"gemm/{rung.options['launch']}")
             run = module.prepare(self.a, self.b, self.c, self.alpha, self.beta)
         elif rung.path in EARLIER:
             if (self.alpha, self.beta) != (1, 0):
-                raise RungError(f"{rung.path} knows neither alpha nor beta")
+                raise ct.RungError(f"{rung.path} knows neither alpha nor beta")
             run = super().launcher(rung, block, tile)
         else:
             run = self._launcher(rung, block, tile)
@@ -129,7 +126,7 @@ class Gemm(BASICS.Matmul):
         return run
 
     def _launcher(
-        self, rung: Rung, block: str | None, tile: str | None
+        self, rung: ct.Rung, block: str | None, tile: str | None
     ) -> Callable[[], object]:
         kernel, out = rung.compile(), self.c
         columns, rows = _pair(rung, tile or rung.options.get("tile", ""))
@@ -170,7 +167,7 @@ class Gemm(BASICS.Matmul):
         return run
 
     def check(
-        self, rung: Rung, block: str | None = None, tile: str | None = None
+        self, rung: ct.Rung, block: str | None = None, tile: str | None = None
     ) -> None:
         """Multiply once and compare with the reference; raises CheckError.
 
@@ -198,9 +195,9 @@ class Gemm(BASICS.Matmul):
         }
 
 
-def earlier_rungs() -> list[Rung]:
+def earlier_rungs() -> list[ct.Rung]:
     """The rungs of the part basics that a scoreboard may begin with; they are launched for alpha = 1 and beta = 0."""
-    return [read_rung(path) for path in EARLIER]
+    return [ct.read_rung(path) for path in EARLIER]
 
 
 def _padded(array) -> tuple[object, Callable[[], object] | None]:
@@ -229,12 +226,12 @@ def _padded(array) -> tuple[object, Callable[[], object] | None]:
     return wide[:, : max(columns, 1)], refresh
 
 
-def _pair(rung: Rung, text: str) -> tuple[int, int]:
-    """`128x64` as numbers. Raises RungError."""
+def _pair(rung: ct.Rung, text: str) -> tuple[int, int]:
+    """`128x64` as numbers. Raises ct.RungError."""
     try:
         columns, rows = (int(word) for word in text.split("x"))
     except ValueError:
-        raise RungError(
+        raise ct.RungError(
             f"{rung.path}: the @rung line needs columns x rows, as tile=128x64, but says '{text}'"
         ) from None
     return columns, rows
@@ -265,7 +262,7 @@ SCOREBOARD = [
     {"m": size, "n": size, "k": size} for size in (512, 1024, 2048, 4096, 8192)
 ]
 
-LADDER = Ladder(
+LADDER = ct.Ladder(
     "gemm",
     RUNGS,
     Gemm,

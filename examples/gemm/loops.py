@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import cudatut as ct
-from cudatut import instances
-from cudatut.nvcc import find_nvcc, nvcc_env
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,9 @@ _LINE = re.compile(
 
 def disassemble(kernel: ct.Kernel) -> tuple[Instruction, ...]:
     """The instructions of a kernel, up to the branch to itself behind its end. Raises ToolMissing without cuobjdump."""
-    program = shutil.which("cuobjdump", path=nvcc_env(find_nvcc())["PATH"])
+    program = shutil.which(
+        "cuobjdump", path=ct.nvcc_env(ct.find_nvcc())["PATH"]
+    )
     if program is None:
         raise ct.ToolMissing(
             "cuobjdump is not on PATH; it comes with the CUDA toolkit"
@@ -117,8 +117,11 @@ def disassemble_all(
 
 def ptx(kernel: ct.Kernel) -> list[str]:
     """The lines of a kernel's PTX, what nvcc hands to ptxas."""
-    nvcc, source = find_nvcc(), instances.assemble(kernel.source, kernel.name)
-    if instances.wrapped(kernel.source, kernel.name):
+    nvcc, source = (
+        ct.find_nvcc(),
+        ct.instances.assemble(kernel.source, kernel.name),
+    )
+    if ct.instances.wrapped(kernel.source, kernel.name):
         source = f'extern "C" {{\n{source}\n}}\n'
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.cu"
@@ -132,7 +135,7 @@ def ptx(kernel: ct.Kernel) -> list[str]:
             path,
         ]
         subprocess.run(
-            command, capture_output=True, check=True, env=nvcc_env(nvcc)
+            command, capture_output=True, check=True, env=ct.nvcc_env(nvcc)
         )
         text = path.with_suffix(".ptx").read_text()
     return [line.strip() for line in text.splitlines() if line.strip()]

@@ -15,9 +15,8 @@
 
 # %% program
 import cudatut as ct
-from cudatut.ladder import shared
 
-loops = shared("gemm/loops")  # the reader of machine code
+loops = ct.shared("gemm/loops")  # the reader of machine code
 
 n = 1024
 a = ct.to_device(ct.rng(0).random((n, n), dtype="float32"))
@@ -45,9 +44,6 @@ import loops
 import sgemm
 from ladder import BASICS, LADDER, Gemm
 
-from cudatut import tool
-from cudatut.profiler import profile_launches
-from cudatut.tuning import compile_ahead
 
 gpu = ct.device()
 side = 4096
@@ -66,7 +62,7 @@ FMAS |= {
 config = sgemm.plan(4096, 4096, 4096, gpu.sm_count)[0]
 FMAS["final"] = config.bk * config.tm * config.tn
 # Side by side.
-compile_ahead([(rung.path, rung.kernel) for rung in RUNGS.values()])
+ct.compile_ahead([(rung.path, rung.kernel) for rung in RUNGS.values()])
 
 # %% check
 # Right behind the program, so that the profiler comes to these launches soon:
@@ -80,7 +76,7 @@ if cublas := ct.vendor.gemm(problem.a, problem.b, problem.c, profiled=True):
 for name, run in runs.items():
     ct.poison(problem.c)
     run()
-    if tool.running() != "ncu":
+    if ct.tool.running() != "ncu":
         problem.compare(f"{name}, n = {side}")
 
 # %% [markdown]
@@ -93,7 +89,7 @@ def compiled(name):
 
 
 # A sanitizer has nothing to find in reading code.
-names = [] if tool.running() else list(FMAS)
+names = [] if ct.tool.running() else list(FMAS)
 kernels = [compiled(name) for name in names]
 with ThreadPoolExecutor() as pool:
     code = dict(zip(names, pool.map(loops.disassemble, kernels)))
@@ -269,7 +265,7 @@ DISPATCH = (
 )
 # ncu sees the kernels of cuBLAS as "...gemm...", or as CUTLASS's "Kernel2". The
 # first launch is that of the program.
-found = profile_launches(
+found = ct.profile_launches(
     "gemm/machine_code",
     "regex:matmul_tiled|matmul_thread_tile|gemm|Kernel",
     [EXECUTED, ISSUED, DISPATCH],

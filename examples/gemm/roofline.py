@@ -22,15 +22,11 @@ from statistics import median
 from ladder import LADDER, Gemm, earlier_rungs
 
 import cudatut as ct
-from cudatut import tool
-from cudatut.profiler import profile_launches
-from cudatut.timing import time_hidden, time_once_bare
-from cudatut.tuning import compile_ahead
 
 N = 4096
 RUNGS = [*earlier_rungs(), *(LADDER[name] for name in LADDER.names)]
 problem = Gemm(N, N, N)
-compile_ahead([(rung.path, rung.kernel) for rung in RUNGS])  # side by side
+ct.compile_ahead([(rung.path, rung.kernel) for rung in RUNGS])  # side by side
 
 # %% check
 # First of all, so that the profiler comes to these launches soon: one of each
@@ -41,7 +37,7 @@ if cublas := ct.vendor.gemm(problem.a, problem.b, problem.c, profiled=True):
 for name, run in runs.items():
     ct.poison(problem.c)
     run()
-    if tool.running() != "ncu":
+    if ct.tool.running() != "ncu":
         problem.compare(f"{name}, n = {N}")
 
 # %% predict
@@ -107,7 +103,7 @@ words, sink = (
     ct.empty(1, "float32"),
 )
 grid = blocks * ct.device().sm_count
-once = time_once_bare if tool.running() else time_hidden
+once = ct.time_once_bare if ct.tool.running() else ct.time_hidden
 took = [
     once(lambda: reader(words, sink, count, rounds, grid=grid, block=256))
     for _ in range(runs_timed)
@@ -131,7 +127,7 @@ DRAM, L2 = "dram__bytes.sum", "lts__t_sectors_srcunit_tex.sum"
 counted = dict(
     zip(
         runs,
-        profile_launches(
+        ct.profile_launches(
             "gemm/roofline",
             "regex:matmul|gemm|Kernel",
             [DRAM, L2],

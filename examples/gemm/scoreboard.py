@@ -16,9 +16,8 @@
 
 # %% program
 import cudatut as ct
-from cudatut import ladder
 
-sgemm = ladder.shared("gemm/sgemm")  # how the final kernel is launched
+sgemm = ct.shared("gemm/sgemm")  # how the final kernel is launched
 
 n = 1000
 a = ct.to_device(ct.rng(0).random((n, n), dtype="float32"))
@@ -39,8 +38,6 @@ import sgemm
 from ladder import LADDER, Gemm, earlier_rungs
 
 import cudatut as ct
-from cudatut import tool
-from cudatut.tuning import compile_ahead
 
 SMS = ct.device().sm_count
 RUNGS = [*earlier_rungs(), *(LADDER[name] for name in LADDER.names)]
@@ -49,7 +46,7 @@ RAGGED = (1000, 2047, 3001)
 LARGEST = 8192
 # 25 to 60 ms a run at 8192.
 FINALISTS = ("warp_tile", "double_buffer", "tma", "final")
-compile_ahead([(rung.path, rung.kernel) for rung in RUNGS])  # side by side
+ct.compile_ahead([(rung.path, rung.kernel) for rung in RUNGS])  # side by side
 LATER = [rung for rung in RUNGS if not rung.path.startswith("basics/")]
 
 # %% [markdown]
@@ -106,7 +103,7 @@ for n in RAGGED:
 contest([LADDER[name] for name in FINALISTS], LARGEST, rounds=6)
 
 # %% series
-names = [] if tool.running() else [row.name for row in times[SIZES[0]].rows_]
+names = [] if ct.tool.running() else [row.name for row in times[SIZES[0]].rows_]
 
 
 def line(name):

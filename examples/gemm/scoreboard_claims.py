@@ -11,14 +11,13 @@
 # A share of cuBLAS from another card, tried on this one.
 
 # %% claim
-from cudatut import tool
 from ladder import LADDER
 
 import cudatut as ct
 
 n = 4096
 at = LADDER.bench(["warp_tile"], m=n, n=n, k=n, rounds=5, name=f"n = {n}")
-if not tool.running():
+if not ct.tool.running():
     share = 100 * at["warp_tile"].value / at["cuBLAS"].value
     ct.claim(
         id="warp-tiles-of-cublas",

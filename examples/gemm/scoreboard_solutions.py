@@ -45,16 +45,13 @@ import sgemm
 from ladder import LADDER, Gemm
 from shapes import SHAPES
 
-from cudatut import tool
-from cudatut.ladder import read_rung
-from cudatut.tuning import compile_ahead, take_turns
 
 SMS = ct.device().sm_count
 few = [shape for shape in SHAPES if np.prod(shape) < 5e9][:8]
-if tool.running():
+if ct.tool.running():
     few = [(40, 50, 60)]
 else:
-    compile_ahead(
+    ct.compile_ahead(
         [
             ("gemm/final.cu", c.name(vec, False, False))
             for c in sgemm.CONFIGS
@@ -73,22 +70,22 @@ for m, n, k in few:
         if splits > 1 and whole < tiles:
             how["whole"] = whole
         runs[plan] = sgemm.prepare(problem.a, problem.b, problem.c, **how)
-        if tool.running():
+        if ct.tool.running():
             break
         runs[plan]()
     ct.poison(problem.c)
     runs[chosen]()
     problem.compare(f"{m} x {n} x {k}")
-    if tool.running():
+    if ct.tool.running():
         continue
     # First all of them a few times, then the best of these and the chosen one
     # anew: the smallest of many is too small.
     first = {
         plan: median(t)
-        for plan, t in take_turns(runs, 5, random.Random(0)).items()
+        for plan, t in ct.take_turns(runs, 5, random.Random(0)).items()
     }
     best = min(first, key=first.get)
-    again = take_turns(
+    again = ct.take_turns(
         {"chosen": runs[chosen], "best": runs[best]}, 25, random.Random(1)
     )
     lost.append(median(again["chosen"]) / median(again["best"]))
@@ -151,7 +148,7 @@ for m, n, k in ((1, 1, 1), (31, 33, 7), (64, 32, 96), (100, 70, 50)):
 small_n = 256
 larger_n = 1024
 trials = 100
-mine = read_rung("gemm/scoreboard_solutions.cu")
+mine = ct.read_rung("gemm/scoreboard_solutions.cu")
 for trial in LADDER.trials[:trials]:
     LADDER.problem(**trial).check(mine)
 
@@ -160,7 +157,7 @@ def contest(n):
     """The rung beside three others and cuBLAS, on n x n x n."""
     rungs = (
         [mine]
-        if tool.running()
+        if ct.tool.running()
         else ["conflict_free", "double_buffer", mine, "final"]
     )
     return LADDER.bench(rungs, name=f"n = {n}", rounds=20, m=n, n=n, k=n)

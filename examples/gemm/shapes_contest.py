@@ -21,8 +21,6 @@ import sgemm
 from shapes import SHAPES, drawn
 
 import cudatut as ct
-from cudatut import tool
-from cudatut.tuning import compile_ahead, take_turns
 
 SMS = ct.device().sm_count
 shortened = 1  # a tool sees few of them, with each extent divided by more
@@ -87,7 +85,7 @@ host = [
 ]
 a_words, b_words = (ct.to_device(words) for words in host)
 c_words = ct.empty(max(m * n for m, n, _ in chosen), "float32")
-compile_ahead(
+ct.compile_ahead(
     [
         ("gemm/final.cu", config.name(vec, False, False))
         for config, vec in {
@@ -132,11 +130,11 @@ for m, n, k in chosen:
 # which the host was late with the launch; a chart for each of forty contests
 # would fill the page.
 times = {}
-if not tool.running():
+if not ct.tool.running():
     for shape, runs in contests.items():
         for run in runs.values():
             run()  # once: cuBLAS loads a kernel when it first needs it
-        found = take_turns(runs, 25, random.Random(0))
+        found = ct.take_turns(runs, 25, random.Random(0))
         times[shape] = {name: median(values) for name, values in found.items()}
 ratios = {shape: t["cuBLAS"] / t["final"] for shape, t in times.items()}
 ct.facts(

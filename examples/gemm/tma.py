@@ -39,9 +39,6 @@ import loops
 import numpy as np
 from ladder import LADDER, Gemm
 
-from cudatut import tool
-from cudatut.profiler import profile_launches
-
 
 def variant(bk, stages):
     """The rung with another depth and another number of buffers."""
@@ -161,7 +158,7 @@ except Exception as error:
 import os
 os._exit(0)  # the context is lost, nothing in it can be freed
 """
-for column in (4, 6) if not tool.running() else ():
+for column in (4, 6) if not ct.tool.running() else ():
     print(ct.isolated(CHILD.replace("COLUMN", str(column))).stdout, end="")
 
 # %% refused
@@ -236,7 +233,7 @@ STALLS = {
     "waits, shared memory": WAIT.format("short_scoreboard"),
     "waits, dispatch": WAIT.format("dispatch_stall"),
 }
-found = profile_launches(
+found = ct.profile_launches(
     "gemm/tma",
     kernel="regex:^sgemm_(double_buffer|async_copy|tma)$",
     metrics=[FFMA, INSTRUCTIONS, ACTIVE, *STALLS.values()],

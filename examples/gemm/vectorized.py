@@ -33,7 +33,6 @@ from block_tiles_lanes import LANES, passes, place, sectors
 from ladder import LADDER, Gemm, earlier_rungs
 from loops import count, disassemble, main_turn, share
 
-from cudatut.profiler import profile_launches
 
 side = 1024  # m = n = k of the counted launches
 large = 4096  # of the timed ones
@@ -149,7 +148,7 @@ LOAD_PASSES = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"
 STORE_PASSES = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"
 INSTRUCTIONS = "smsp__inst_executed.sum"
 # The first launch is that of the program.
-_, *counted = profile_launches(
+_, *counted = ct.profile_launches(
     "gemm/vectorized",
     kernel="regex:^sgemm_(block_tile|vectorized)$",
     metrics=[REQUESTS, SECTORS, LOADS, LOAD_PASSES, STORE_PASSES, INSTRUCTIONS],

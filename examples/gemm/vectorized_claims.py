@@ -94,9 +94,8 @@ ct.claim(
 )
 
 # %% claim-turned
-from cudatut.ladder import read_rung
 
-unturned = read_rung("gemm/vectorized_unturned.cu")
+unturned = ct.read_rung("gemm/vectorized_unturned.cu")
 found = {
     name: count(main_turn(disassemble(kernel), BK * TM * TN))
     for name, kernel in (

@@ -63,12 +63,11 @@ ct.check(got, [32, 32], name="passes to read A")
 # %% rung-2
 from ladder import LADDER, Gemm
 from loops import count, disassemble, main_turn
-from cudatut.ladder import read_rung
 
 large = 4096
 ragged = (257, 260, 132)
 TN = 8
-unturned = read_rung("gemm/vectorized_unturned.cu")
+unturned = ct.read_rung("gemm/vectorized_unturned.cu")
 for m, n, k in [(1, 1, 1), (129, 132, 36), (129, 130, 33), ragged]:
     Gemm(m, n, k).check(unturned)
 kernels = {

@@ -55,8 +55,6 @@ from block_tiles_lanes import LANES, passes
 from ladder import LADDER, Gemm
 from loops import count, disassemble, main_turn, share
 
-from cudatut.ladder import read_rung
-from cudatut.profiler import profile_launches
 
 BM, BN, TM, TN = 128, 128, 8, 8
 RUNGS = {  # two kernels, two depths of a tile
@@ -83,7 +81,7 @@ SAME = {
     "16 x 128, by rows": "conflict_free, depth 16",
     "32 x 64, in pairs": "warp_tile, depth 16",
 }
-KERNEL = read_rung("gemm/warp_tiles.cu")
+KERNEL = ct.read_rung("gemm/warp_tiles.cu")
 VARIANTS = {
     name: replace(
         KERNEL,
@@ -224,7 +222,7 @@ STALLS = {
     "shared memory": WAIT.format("short_scoreboard"),
     "dispatch": WAIT.format("dispatch_stall"),
 }
-counted = profile_launches(
+counted = ct.profile_launches(
     "gemm/warp_tiles",
     kernel="regex:^sgemm_(conflict_free|warp_tile|lanes)$",
     metrics=[PASSES, SLOTS, *STALLS.values()],

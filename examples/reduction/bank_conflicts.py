@@ -34,7 +34,6 @@ ct.check(partial, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
 # %% setup
 from ladder import LADDER, Sum
 
-from cudatut.profiler import profile_launches
 
 gpu = ct.device()
 INTERLEAVED, SEQUENTIAL = LADDER["interleaved"], LADDER["sequential"]
@@ -226,7 +225,7 @@ INSTRUCTIONS = "smsp__inst_executed.sum"
 # The profiler runs this file again. The first launches are those of the program
 # and of the check: three for a sum of 1 Mi elements with one rung, then three
 # with the other.
-launches = profile_launches(
+launches = ct.profile_launches(
     "reduction/bank_conflicts",
     kernel="regex:^reduce_(interleaved|sequential)$",
     metrics=[STORE_CONFLICTS, LOAD_CONFLICTS, STORES, LOADS, INSTRUCTIONS],

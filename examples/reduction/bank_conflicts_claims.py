@@ -17,7 +17,6 @@ import numpy as np
 import cudatut as ct
 
 from ladder import LADDER, Sum
-from cudatut.profiler import profile_launches
 
 block = 256
 
@@ -26,7 +25,7 @@ block = 256
 blocks = (1 << 25) // block
 Sum(1 << 20).check(LADDER["interleaved"])
 CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"
-launches = profile_launches(
+launches = ct.profile_launches(
     "reduction/bank_conflicts_claims",
     kernel="reduce_interleaved",
     metrics=[CONFLICTS],

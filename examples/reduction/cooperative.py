@@ -32,7 +32,6 @@ ct.check(total, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
 # %% setup
 from ladder import LADDER, Sum
 from latency import dram_ns
-from cudatut.profiler import profile_launches
 
 gpu = ct.device()
 SHUFFLE, FEW = LADDER["shuffle"], LADDER["few_blocks"]
@@ -199,7 +198,7 @@ profiled_n = 1 << 21
 before = 4  # two launches of the program, two of the cell 'launch'
 expected = {kernel: launches(kernel, profiled_n) for kernel in grids}
 # The profiler runs this file again; after those come the launches of the check.
-counted = profile_launches(
+counted = ct.profile_launches(
     "reduction/cooperative",
     kernel="regex:^reduce_(shuffle|few_blocks)$",
     metrics=[INSTRUCTIONS, WARPS],

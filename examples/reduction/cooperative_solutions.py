@@ -118,9 +118,8 @@ for n in ct.RAGGED:
 from dataclasses import replace
 
 from ladder import LADDER
-from cudatut.ladder import read_rung
 
-rung = read_rung("reduction/cooperative_solutions.cu")
+rung = ct.read_rung("reduction/cooperative_solutions.cu")
 rung = replace(rung, name="four_sums")
 for trial in LADDER.trials:
     LADDER.problem(**trial).check(rung)

@@ -32,7 +32,6 @@ ct.check(counts, expected)
 
 # %% setup
 import pycuda.driver as cuda
-from cudatut.profiler import profile_launches
 
 gpu = ct.device()
 n = 268_435_456
@@ -374,7 +373,7 @@ METRICS = [
 ]
 # The profiler runs this file again. The first launch is that of the program,
 # the next ones are those of the cell 'check', on 1 Mi bytes.
-launches = profile_launches(
+launches = ct.profile_launches(
     "reduction/histogram",
     kernel="regex:histogram_(global|shared|private)",
     metrics=METRICS,

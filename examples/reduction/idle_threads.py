@@ -30,7 +30,6 @@ ct.check(partial, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
 
 # %% setup
 from ladder import LADDER, Sum
-from cudatut.profiler import profile_launches
 
 gpu = ct.device()
 SEQUENTIAL, TWO = LADDER["sequential"], LADDER["two_per_thread"]
@@ -173,7 +172,7 @@ ISSUED = "smsp__issue_active.avg.pct_of_peak_sustained_active"
 AT_BARRIER = "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio"
 # The profiler runs this file again. The first launches are the three of the
 # program, then those of the check: three with one rung, then the other.
-launches = profile_launches(
+launches = ct.profile_launches(
     "reduction/idle_threads",
     kernel="regex:^reduce_(sequential|two_per_thread)$",
     metrics=[INSTRUCTIONS, READ, ISSUED, AT_BARRIER],

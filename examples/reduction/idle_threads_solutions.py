@@ -56,12 +56,11 @@ for n in ct.RAGGED:
 from dataclasses import replace
 
 from ladder import LADDER, Sum
-from cudatut.ladder import read_rung
 
 n = 33_554_432
 block = 256
 FILE = "reduction/idle_threads_solutions.cu"
-rung = replace(read_rung(FILE), name="several")
+rung = replace(ct.read_rung(FILE), name="several")
 problem = Sum(n, "int32")
 launches = {}
 for per_thread in (1, 2, 4, 8, 16):

@@ -33,12 +33,10 @@ ct.check(partial, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
 
 # %% setup
 from ladder import LADDER, Sum
-from cudatut.ladder import read_rung
-from cudatut.profiler import profile_kernels
 
 gpu = ct.device()
 NAIVE, INTERLEAVED = LADDER["naive"], LADDER["interleaved"]
-MASK = read_rung("reduction/mask.cu")
+MASK = ct.read_rung("reduction/mask.cu")
 n = 33_554_432
 block = 256
 
@@ -225,7 +223,7 @@ METRICS = [
     "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio",
     "smsp__issue_active.avg.pct_of_peak_sustained_active",
 ]
-found = profile_kernels(
+found = ct.profile_kernels(
     "reduction/interleaved", ["reduce_mask", "reduce_interleaved"], METRICS
 )
 counters = {

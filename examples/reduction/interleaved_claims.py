@@ -4,43 +4,54 @@
 #     title: {en: "Modulo, mask, strided index: claims", zh: "取模、掩码、跨步索引：有关说法"}
 #     requires: sm_75
 #     timeout_s: 60
-#     sizes: {n: [33554432, 16384, 1048576]}
+#     sizes: {n: [33554432, 16384, 1048576], rows: [16384, 8]}
 # ---
 
 # %% [markdown]
-# What another source says of the modulo, tried.
+# What another source says of the modulo and of divergence, tried.
 
 # %% setup
+from dataclasses import replace
+
 import numpy as np
 import cudatut as ct
 
 from ladder import LADDER
-from cudatut.ladder import read_rung
 
-gpu = ct.device()
-NAIVE, INTERLEAVED = LADDER["naive"], LADDER["interleaved"]
-MASK = read_rung("reduction/mask.cu")
+SOURCE = "CUDATutorial 09/01"
+NAIVE = LADDER["naive"]
+MASK = ct.read_rung("reduction/mask.cu")
 n = 33_554_432
 block = 256
+
+# %% [markdown]
+# Does a lane wait until another has divided? The control makes the lanes take
+# turns.
 
 # %% modulo-claim
 CHAIN = """
 __global__ void chain(int* last, long long* ticks, int divisor, int turns) {
   int x = 1000003 + threadIdx.x;
   const long long start = clock64();
+#ifdef IN_TURN
+  for (int lane = 0; lane < blockDim.x; ++lane)
+    if (lane == threadIdx.x)
+#endif
 #pragma unroll 4
-  for (int turn = 0; turn < turns; ++turn) {
-    // It changes, else its reciprocal would be taken once, up front; and each
-    // turn needs the one before.
-    int other = divisor + (x & 2);
-    x = 1000003 + (MODULO ? x % other : x & (other - 1));
-  }
+      for (int turn = 0; turn < turns; ++turn) {
+        // It changes, else its reciprocal would be taken once, up front; and
+        // each turn needs the one before.
+        int other = divisor + (x & 2);
+        x = 1000003 + x % other;
+      }
+  __syncthreads();  // the clock stops when the last lane is done
   const long long stop = clock64();
   last[threadIdx.x] = x;
   if (threadIdx.x == 0) ticks[0] = stop - start;
 }
 """
-MODULO = ct.Kernel(CHAIN, "chain", defines={"MODULO": 1})
+TOGETHER = ct.Kernel(CHAIN, "chain")
+IN_TURN = ct.Kernel(CHAIN, "chain", defines={"IN_TURN": 1})
 turns, divisor = 512, 256
 
 
@@ -50,51 +61,197 @@ def cycles(kernel, lanes):
         kernel(last, ticks, divisor, turns, grid=1, block=lanes)
     x = 1_000_003 + np.arange(lanes)
     for _ in range(turns):
-        other = divisor + (x & 2)
-        x = 1_000_003 + (x % other if kernel is MODULO else x & (other - 1))
-    ct.check(last, x, name=f"{'%' if kernel is MODULO else '&'}, {lanes} lanes")
-    return int(ticks.get()[0]) / turns
+        x = 1_000_003 + x % (divisor + (x & 2))
+    together = "together" if kernel is TOGETHER else "in turn"
+    ct.check(last, x, name=f"{lanes} lanes, {together}")
+    return int(ticks.get()[0])
 
 
-modulo_1, modulo_32 = cycles(MODULO, 1), cycles(MODULO, 32)
 ct.claim(
     id="reduction-modulo-waits",
-    source="CUDATutorial 09/01",
+    source=SOURCE,
+    place={"en": "section 1.2", "zh": "1.2 节"},
+    form="said",
     statement={
-        "en": "A modulo is slow because it is hard to do in parallel: the threads wait for one another. "
-        "Then 32 lanes need up to 32 times as long as one.",
-        "zh": "取模慢，是因为它难以并行，线程要互相等待。照此说来，32 个 lane 的用时最多可达 1 个的 32 倍。",
+        "en": "A modulo is hard to do in parallel: some threads may have to "
+        "wait until others have finished their division. If one of 32 lanes "
+        "waits for another, they need at least twice as long as one lane.",
+        "zh": "取模难以并行：有些线程可能要等其他线程做完除法。只要 32 个 lane "
+        "里有一个等了另一个，用时就至少是单个 lane 的两倍。",
     },
-    predicted=32.0,
-    measured=modulo_32 / modulo_1,
+    expected=2.0,
+    measured=cycles(TOGETHER, 32) / cycles(TOGETHER, 1),
     unit="×",
-    verdict="refuted" if modulo_32 < 1.5 * modulo_1 else "confirmed",
+    rule="above",
+    control=(
+        {
+            "en": "the same 32 divisions, the lanes made to take turns",
+            "zh": "同样的 32 个除法，强制各 lane 轮流做",
+        },
+        cycles(IN_TURN, 32) / cycles(IN_TURN, 1),
+    ),
 )
 
+# %% [markdown]
+# The source names two problems of the first kernel, divergence and the modulo.
+# The mask leaves the lanes as they are and takes only the modulo away.
+
+# %% expensive-claim
+bench = LADDER.bench(
+    [NAIVE, replace(NAIVE, name="naive again"), MASK, "sequential"],
+    n=n,
+    name="one problem at a time",
+)
+times = {row.name: row.median_us for row in bench.rows_}
+ct.claim(
+    id="reduction-modulo-expensive",
+    source=SOURCE,
+    place={"en": "section 1, first paragraph", "zh": "第 1 节第一段"},
+    form="said",
+    statement={
+        "en": "The modulo is one of two problems of the first kernel: it is "
+        "expensive. Time with it / with a mask that picks the same threads:",
+        "zh": "取模是第一个 kernel 的两个问题之一：它很昂贵。"
+        "用取模的时间 / 用掩码挑选同样线程的时间：",
+    },
+    expected=1.0,
+    measured=times["naive"] / times["mask"],
+    unit="×",
+    rule="above",
+    control=(
+        {"en": "the modulo against itself", "zh": "取模与它自己相比"},
+        times["naive"] / times["naive again"],
+    ),
+)
+
+# %% [markdown]
+# The other problem: the mask diverges, sequential addressing does not, and has
+# as many instructions and no bank conflicts either. A second pair of kernels
+# does the same with a long body of the `if`.
+
 # %% divergence-claim
-# The mask leaves the same lanes idle as the modulo does. What it saves cannot be
-# due to divergence.
-bench = LADDER.bench([NAIVE, MASK, INTERLEAVED], n=n, name="three ways")
-times = {
-    name: bench[name].median_us for name in ("naive", "mask", "interleaved")
+LONG = """
+__global__ void long_body(const float* in, float* out, float one, int turns) {
+  __shared__ float sums[256];
+  const int t = threadIdx.x;
+  sums[t] = in[blockIdx.x * 256ll + t];
+  __syncthreads();
+#ifdef MASK
+  for (int step = 1; step < 256; step *= 2) {
+    if ((t & (2 * step - 1)) == 0) {
+#else
+  for (int step = 128; step > 0; step /= 2) {
+    if (t < step) {
+#endif
+      float sum = sums[t] + sums[t + step];
+      for (int turn = 0; turn < turns; ++turn) sum *= one;
+      sums[t] = sum;
+    }
+    __syncthreads();
+  }
+  if (t == 0) out[blockIdx.x] = sums[0];
 }
-share = (times["naive"] - times["mask"]) / (
-    times["naive"] - times["interleaved"]
+"""
+rows = 16_384
+ones = ct.to_device(np.ones((rows, block), "float32"))
+
+
+def long_body(**defines):
+    """A call that sums each row, with 64 multiplications by 1 for each
+    addition."""
+    kernel, out = ct.Kernel(LONG, "long_body", defines), ct.empty(rows, "f4")
+
+    def run():
+        kernel(ones, out, 1.0, 64, grid=rows, block=block)
+
+    run()
+    ct.check(out, np.full(rows, block, "float32"), name="long body")
+    return run
+
+
+long = ct.bench(
+    {"mask": long_body(MASK=1), "sequential": long_body()},
+    name="a long body of the if",
 )
 ct.claim(
-    id="reduction-strided-divergence",
-    source="CUDATutorial 09/01",
+    id="reduction-divergence-slow",
+    source=SOURCE,
+    place={"en": "section 1, first paragraph", "zh": "第 1 节第一段"},
+    form="said",
     statement={
-        "en": "The strided index is faster because the lanes of a warp no longer diverge. Then a mask, "
-        "which leaves them as divergent, has no share in the gain.",
-        "zh": "跨步索引更快，是因为线程束内不再分支发散。照此说来，掩码照旧发散，收益应当是跨步索引的 0%。",
+        "en": "Divergence is the other problem of the first kernel. Time of "
+        "the mask, whose warps diverge / of sequential addressing, whose "
+        "warps hardly do:",
+        "zh": "分支发散是第一个 kernel 的另一个问题。线程束发散的掩码所用的时间 / "
+        "几乎不发散的连续寻址所用的时间：",
     },
-    predicted=0.0,
-    measured=100 * share,
-    unit="%",
-    verdict="confirmed"
-    if share < 0.25
-    else "depends"
-    if share < 0.75
-    else "refuted",
+    expected=1.0,
+    measured=times["mask"] / times["sequential"],
+    unit="×",
+    rule="above",
+    control=(
+        {
+            "en": "64 multiplications more in the body of the if",
+            "zh": "在 if 的主体里再加 64 次乘法",
+        },
+        long["mask"].median_us / long["sequential"].median_us,
+    ),
+    depends={
+        "en": "on the body of the if: a short one has no branch",
+        "zh": "取决于 if 的主体：主体短就没有分支",
+    },
+)
+
+# %% [markdown]
+# What the strided index is meant for, counted by the votes of the lanes.
+
+# %% rounds-claim
+votes = ct.Kernel(
+    """
+// working[round][warp]: how many lanes add
+__global__ void votes(int* working, int strided) {
+  int t = threadIdx.x, warps = blockDim.x / 32, round = 0;
+  for (int step = 1; step < blockDim.x; step *= 2, ++round) {
+    bool works = strided ? 2 * step * t < blockDim.x : t % (2 * step) == 0;
+    unsigned lanes = __ballot_sync(0xffffffffu, works);
+    if (t % 32 == 0) working[round * warps + t / 32] = __popc(lanes);
+  }
+}
+""",
+    "votes",
+)
+
+
+def divergent(strided):
+    """Warps of which some lanes add and some do not, in the first four
+    rounds."""
+    working = ct.empty((8, block // 32), "int32")
+    votes(working, strided, grid=1, block=block)
+    lanes = working.get()
+    ct.check(lanes.sum(axis=1), 128 >> np.arange(8), name="threads at work")
+    return tuple(int(k) for k in ((lanes > 0) & (lanes < 32)).sum(axis=1)[:4])
+
+
+ct.claim(
+    id="reduction-strided-rounds",
+    source=SOURCE,
+    place={
+        "en": "section 2, below the second figure",
+        "zh": "第 2 节，第二幅图之后",
+    },
+    form="said",
+    statement={
+        "en": "With blocks of 256 the strided index removes divergence from "
+        "the first three rounds; it begins in the fourth, in one warp. Warps "
+        "that diverge in rounds 1 to 4:",
+        "zh": "每块 256 个线程时，跨步索引消除了前三轮的分支发散；从第四轮起，"
+        "有一个线程束发散。第 1 到 4 轮发散的线程束数：",
+    },
+    expected=(0, 0, 0, 1),
+    measured=divergent(strided=1),
+    rule="equal",
+    control=(
+        {"en": "with the modulo: all 8", "zh": "用取模：8 个全部发散"},
+        divergent(strided=0),
+    ),
 )

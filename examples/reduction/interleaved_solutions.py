@@ -49,9 +49,8 @@ for n in ct.RAGGED:
 
 # %% rung-1
 from ladder import LADDER, Sum
-from cudatut.ladder import read_rung
 
-CONSTANT = read_rung("reduction/interleaved_solutions.cu")
+CONSTANT = ct.read_rung("reduction/interleaved_solutions.cu")
 for n in ct.RAGGED:
     for dtype in ("float32", "int32"):
         Sum(n, dtype).check(CONSTANT)

@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy as np
 
 import cudatut as ct
-from cudatut.ladder import Ladder, Rung, RungError
 
 RUNGS = (
     "naive",
@@ -86,7 +85,7 @@ class Sum:
         return self._buffers[key]
 
     def launcher(
-        self, rung: Rung, block: int | None = None
+        self, rung: ct.Rung, block: int | None = None
     ) -> Callable[[], object]:
         """A callable that sums once; `.out` is where the sum arrives (one element of the dtype).
 
@@ -108,17 +107,17 @@ class Sum:
         )
         return run(kernel, grid, block)
 
-    def _longer(self, rung: Rung) -> Rung:
-        """The rung that takes what `few` blocks cannot. Raises RungError."""
+    def _longer(self, rung: ct.Rung) -> ct.Rung:
+        """The rung that takes what `few` blocks cannot. Raises ct.RungError."""
         name = rung.options.get("long")
         if name not in LADDER.names:
-            raise RungError(
+            raise ct.RungError(
                 f"{rung.path}: {self.n} elements are too many for few={rung.options['few']} blocks; say with long=RUNG which "
                 f"rung takes them, one of {', '.join(LADDER.names)}"
             )
         return LADDER[name]
 
-    def fitting(self, rung: Rung) -> int | None:
+    def fitting(self, rung: ct.Rung) -> int | None:
         """The smallest block that can do the work alone; or the smallest, from `block` up, of which `few` are enough."""
         sizes, least, few = (
             rung.numbers("blocks"),
@@ -133,13 +132,13 @@ class Sum:
         ]
         return next(iter(alone + shared), None)
 
-    def tiles(self, rung: Rung, block: int, n: int | None = None) -> int:
+    def tiles(self, rung: ct.Rung, block: int, n: int | None = None) -> int:
         """Blocks of so many threads that n elements take (default: all), a tile each."""
         per_tile = block * rung.number("vectors") * 16 // self.dtype.itemsize
         return ct.cdiv(self.n if n is None else n, per_tile)
 
     def _grid(
-        self, rung: Rung, kernel: ct.Kernel, block: int
+        self, rung: ct.Rung, kernel: ct.Kernel, block: int
     ) -> Callable[[int], int]:
         """Blocks for n elements."""
         how = rung.options.get("grid", "per_thread")
@@ -156,7 +155,7 @@ class Sum:
         if how == "per_thread":
             per_block = block * rung.number("per_thread", 1)
         else:
-            raise RungError(
+            raise ct.RungError(
                 f"{rung.path}: grid={how} is none of resident, tiles, per_thread"
             )
         return lambda n: max(1, ct.cdiv(n, per_block))
@@ -198,7 +197,7 @@ class Sum:
         run.out = steps[-1][1]
         return run
 
-    def check(self, rung: Rung, block: int | None = None) -> None:
+    def check(self, rung: ct.Rung, block: int | None = None) -> None:
         """Sum once from poisoned memory and compare with the reference; raises CheckError."""
         run = self.launcher(rung, block)
         run()
@@ -224,7 +223,7 @@ def random_elements(n: int, dtype: str, seed: int = 0) -> np.ndarray:
     return rng.integers(-1000, 1001, n, dtype="int32")
 
 
-LADDER = Ladder(
+LADDER = ct.Ladder(
     "reduction",
     RUNGS,
     Sum,

@@ -44,8 +44,6 @@ from ladder import LADDER, Sum
 from large import Repeated
 from latency import dram_ns, handover_ns, l2_ns
 
-from cudatut.ladder import Rung, read_rung
-from cudatut.profiler import profile_launches
 
 gpu = ct.device()
 ONE, LIMIT, FLAGS = (LADDER[name] for name in ("one_launch", "limit", "flags"))
@@ -55,7 +53,7 @@ problem = Sum(n)
 
 
 @dataclass(frozen=True)
-class Variant(Rung):
+class Variant(ct.Rung):
     """A rung with macros of its own."""
 
     defines: dict = field(default_factory=dict)
@@ -78,7 +76,7 @@ def variant(vectors):
 
 
 # Rung 9 with the blocks that rung 10 has on a short array.
-SMALLER = Rung(
+SMALLER = ct.Rung(
     "limit, blocks of 256",
     LIMIT.path,
     LIMIT.kernel,
@@ -240,7 +238,7 @@ ct.facts(
 
 # %% counters
 # The profiler runs this file again. The first launch is that of the program.
-counted = profile_launches(
+counted = ct.profile_launches(
     "reduction/one_launch",
     kernel="regex:reduce_(one_launch|limit)",
     metrics=[
@@ -331,8 +329,8 @@ ct.facts(
 # What was tried for the ninth rung.
 
 # %% tried
-WALK = read_rung("reduction/limit_walk.cu")
-SERIAL = read_rung("reduction/limit_serial.cu")
+WALK = ct.read_rung("reduction/limit_walk.cu")
+SERIAL = ct.read_rung("reduction/limit_serial.cu")
 ragged_n = 1_111_111
 ragged = Sum(ragged_n)
 for rung in (WALK, SERIAL, variant(1), variant(2), variant(8)):

@@ -64,10 +64,9 @@ for m in (*ct.RAGGED, 2, 3, 1022, 1023, 1024, 1025):
 
 # %% bench-1
 from ladder import LADDER
-from cudatut.ladder import read_rung
 
 n = 67_108_864
-mine = read_rung("reduction/one_launch_solutions.cu")
+mine = ct.read_rung("reduction/one_launch_solutions.cu")
 for trial in LADDER.trials:
     LADDER.problem(**trial).check(mine)
 ct.show(mine.compile(BLOCK=256, ELEMENT="float").resources(256))

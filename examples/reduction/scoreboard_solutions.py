@@ -90,12 +90,11 @@ for n in (1, 31, 33, 100_000):
 
 # %% rung-2
 from ladder import LADDER, Sum
-from cudatut.ladder import read_rung
 
 n = 67_108_864
 few = 4_194_304
 EPS = float(np.finfo("float32").eps)
-mine = read_rung("reduction/scoreboard_solutions.cu")
+mine = ct.read_rung("reduction/scoreboard_solutions.cu")
 for trial in LADDER.trials:
     LADDER.problem(**trial).check(mine)
 

@@ -30,8 +30,6 @@ ct.check(partial, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
 
 # %% setup
 from ladder import LADDER, Sum
-from cudatut import tool
-from cudatut.profiler import profile_launches
 
 gpu = ct.device()
 UNROLLED, SHUFFLE = LADDER["unrolled"], LADDER["shuffle"]
@@ -212,7 +210,7 @@ METRICS = [
 ]
 # The profiler runs this file again. The first launches are the three of the
 # program, then the one of the cell 'launch', then those of the check.
-launches = profile_launches(
+launches = ct.profile_launches(
     "reduction/shuffles",
     kernel="regex:^reduce_(unrolled|shuffle)$",
     metrics=METRICS,
@@ -261,7 +259,7 @@ ct.check(least, np.array([5], "int32"), name="least of 20 fives")
 # %% leaving
 # Undefined behavior: nothing for a sanitizer, which would rightly complain.
 leaving = ct.Kernel(FILE, "sum_leaving")
-if not tool.running():
+if not ct.tool.running():
     leaving(fives, total, least, length, grid=1, block=32)
 ct.table(
     "20 fives, 12 lanes gone, __activemask in every step",
@@ -280,9 +278,8 @@ ct.table(
 child = ct.isolated("""
 import numpy as np
 import cudatut as ct
-from cudatut import ladder
 
-sums = ladder.load("reduction")
+sums = ct.load_ladder("reduction")
 problem = sums.problem(data=np.ones(96, "int32"), dtype="int32")
 try:
     problem.check(sums["shuffle"], block=48)

@@ -14,7 +14,6 @@
 import numpy as np
 import cudatut as ct
 
-from cudatut import tool
 from ladder import LADDER
 
 n = 33_554_432
@@ -71,7 +70,7 @@ length = 20
 fives = ct.to_device(np.full(length, 5, "int32"))
 total, least = (ct.to_device(np.zeros(1, "int32")) for _ in range(2))
 leaving = ct.Kernel(FILE, "sum_leaving")
-if not tool.running():
+if not ct.tool.running():
     leaving(fives, total, least, length, grid=1, block=32)
 left_total, left_least = int(total.get()[0]), int(least.get()[0])
 ct.claim(

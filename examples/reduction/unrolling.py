@@ -32,14 +32,11 @@ ct.check(partial, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
 import re
 
 from ladder import LADDER, Sum
-from cudatut import nvcc, paths, tool
-from cudatut.ladder import read_rung
-from cudatut.profiler import profile_launches
 
 gpu = ct.device()
 TWO, UNROLLED = LADDER["two_per_thread"], LADDER["unrolled"]
 # Between the two: the last warp on its own, the loop still a loop.
-LAST_WARP = read_rung("reduction/last_warp.cu")
+LAST_WARP = ct.read_rung("reduction/last_warp.cu")
 n = 33_554_432
 block = 256
 problem = Sum(n)
@@ -50,8 +47,8 @@ problem = Sum(n)
 
 # %% ptx
 FILE = "reduction/unrolling.cu"
-source = paths.resolve_source(FILE)
-paths.note_read(source)
+source = ct.paths.resolve_source(FILE)
+ct.paths.note_read(source)
 
 
 def barriers_written(*defines):
@@ -60,7 +57,7 @@ def barriers_written(*defines):
 
     ptx = compile_to(
         source.read_text(),
-        nvcc=str(nvcc.find_nvcc()),
+        nvcc=str(ct.find_nvcc()),
         options=[f"-D{define}" for define in defines],
         no_extern_c=True,
         arch=gpu.arch,
@@ -221,7 +218,7 @@ METRICS = [
 ]
 # The profiler runs this file again. The first launches are the three of the
 # program, then the one of the cell 'launch', then those of the check.
-launches = profile_launches(
+launches = ct.profile_launches(
     "reduction/unrolling",
     kernel="regex:^reduce_(two_per_thread|unrolled)$",
     metrics=METRICS,
@@ -276,7 +273,7 @@ def sums_of_ones(runs, **defines):
 
 
 # Not under a sanitizer, which would complain of the race: the next cell asks it.
-runs = 0 if tool.running() else 100
+runs = 0 if ct.tool.running() else 100
 ct.table(
     "256 ones per block, the last warp without barriers",
     {

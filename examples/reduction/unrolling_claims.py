@@ -13,13 +13,12 @@
 # %% setup
 import cudatut as ct
 
-from cudatut.ladder import read_rung
 from ladder import LADDER
 
 n = 33_554_432
 
 # %% unroll-claim
-last_warp = read_rung("reduction/last_warp.cu")
+last_warp = ct.read_rung("reduction/last_warp.cu")
 bench = LADDER.bench([last_warp, "unrolled"], n=n, name="the step")
 gain = bench["last_warp"].median_us / bench["unrolled"].median_us
 ct.claim(

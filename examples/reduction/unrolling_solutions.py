@@ -99,10 +99,9 @@ for n in ct.RAGGED:
 from dataclasses import replace
 
 from ladder import LADDER, Sum
-from cudatut.ladder import read_rung
 
 n = 33_554_432
-rung = replace(read_rung("reduction/unrolling_solutions.cu"), name="lean")
+rung = replace(ct.read_rung("reduction/unrolling_solutions.cu"), name="lean")
 for dtype in ("float32", "int32"):
     for m in (n, 0, *ct.RAGGED):
         Sum(m, dtype).check(rung)

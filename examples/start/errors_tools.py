@@ -19,7 +19,6 @@ import numpy as np
 import pycuda.driver as cuda
 
 import cudatut as ct
-from cudatut import nvcc, paths
 
 # %% [markdown]
 # The program with one thread too many, without the elements behind the array. compute-sanitizer watches it.
@@ -147,14 +146,14 @@ print(child.stdout or child.stderr, end="")
 # The macros of CUDA C++ need a C++ program: nvcc compiles one, and a process of its own runs it.
 
 # %% macro
-source = paths.resolve_source("start/errors_tools.cu")
-paths.note_read(source)
-compiler = nvcc.find_nvcc()
+source = ct.paths.resolve_source("start/errors_tools.cu")
+ct.paths.note_read(source)
+compiler = ct.find_nvcc()
 binary = Path(tempfile.mkdtemp()) / "errors_tools"
 command = [
     compiler,
     f"-arch={ct.device().arch}",
-    *nvcc.nvcc_flags(compiler),
+    *ct.nvcc_flags(compiler),
     "-o",
     binary,
 ]

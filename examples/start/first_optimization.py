@@ -106,7 +106,6 @@ n = whole
 
 # %% check-share
 import cudatut as ct
-from cudatut import tool
 
 ct.facts(
     "the add beside a copy in device memory",
@@ -116,7 +115,7 @@ ct.facts(
         "share of the copy": add_rate / copy_rate,
     },
 )
-if not tool.running():
+if not ct.tool.running():
     least = np.array([0.90])
     share = np.minimum(add_rate / copy_rate, least)
     ct.check(share, least, name="share of the copy >= 0.90")
@@ -128,7 +127,6 @@ if not tool.running():
 # %% setup
 from time import perf_counter
 
-from cudatut.profiler import profile_kernels
 
 x_host, y_host = ct.rng(0).standard_normal((2, n), dtype="float32")
 x, y = ct.to_device(x_host), ct.to_device(y_host)
@@ -280,7 +278,7 @@ COUNTERS = [
     "sm__warps_active.avg.pct_of_peak_sustained_active",
     "smsp__inst_executed.sum",
 ]
-profiles = profile_kernels(
+profiles = ct.profile_kernels(
     "start/first_optimization", ["add_many_blocks", "add_grid_stride"], COUNTERS
 )
 

@@ -93,10 +93,9 @@ import tempfile
 
 import numpy as np
 import cudatut as ct
-from cudatut import paths
 
-source = paths.resolve_source("start/hello.cu")
-paths.note_read(source)
+source = ct.paths.resolve_source("start/hello.cu")
+ct.paths.note_read(source)
 with tempfile.TemporaryDirectory() as folder:
     subprocess.run(
         ["nvcc", "-arch=native", source, "-o", f"{folder}/hello"], check=True

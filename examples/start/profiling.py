@@ -90,9 +90,8 @@ if found is not None and found.api:  # None where cupti-python is missing
 # Answers to 'Try it': the same program with a synchronization before the copy back, and the clocks for a short kernel.
 
 # %% try-1
-from cudatut import catalog
 
-text = catalog.get("start/profiling_waits").path.read_text(encoding="utf-8")
+text = ct.catalog.get("start/profiling_waits").path.read_text(encoding="utf-8")
 copy_back = "cuda.memcpy_dtoh("
 waiting = ct.trace(
     source=text.replace(copy_back, f"cuda.Context.synchronize()\n{copy_back}"),

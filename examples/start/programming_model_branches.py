@@ -16,7 +16,6 @@
 import numpy as np
 
 import cudatut as ct
-from cudatut.profiler import profile_kernels
 
 FILE = "start/programming_model.cu"
 n = 4_000_037
@@ -86,7 +85,7 @@ COUNTERS = [
     "smsp__thread_inst_executed_per_inst_executed.ratio",
     "smsp__inst_executed.sum",
 ]
-profile_kernels(
+ct.profile_kernels(
     "start/programming_model_branches",
     ["branch_by_lane", "branch_by_warp"],
     COUNTERS,

@@ -353,15 +353,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 from pycuda.compiler import compile as nvcc_compile
 
-from cudatut.nvcc import find_nvcc
-
 
 def build(arch):
     target = "ptx" if arch.startswith("compute_") else "cubin"
     try:
         return nvcc_compile(
             arch_source,
-            str(find_nvcc()),
+            str(ct.find_nvcc()),
             arch=arch,
             target=target,
             no_extern_c=True,

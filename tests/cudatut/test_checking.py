@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import cudatut as ct
-from cudatut import checking
 from cudatut.errors import CheckError
+from cudatut.gpu import check
 
 
 @pytest.fixture
 def shown(monkeypatch):
     results = []
-    monkeypatch.setattr(checking, "show", results.append)
+    monkeypatch.setattr(check, "show", results.append)
     return results
 
 
@@ -30,7 +30,7 @@ def test_pieces_make_no_difference(monkeypatch, shown, seed):
     got, want = arrays(seed)
     said = []
     for piece in (1 << 16, 7):
-        monkeypatch.setattr(checking, "_PIECE", piece)
+        monkeypatch.setattr(check, "_PIECE", piece)
         try:
             ct.check(got, want)
             said.append(shown[-1])

@@ -6,8 +6,10 @@ import sys
 
 import pytest
 
-from cudatut import cli, doctor, recorder, sanitizer
+from cudatut import cli, doctor
 from cudatut.errors import CudatutError, NoGpuError
+from cudatut.gpu import sanitizer
+from cudatut.record import recorder
 from cudatut.results import Sanitizer
 
 NO_GPU = "no NVIDIA driver (libcuda.so.1 not found)"

@@ -7,8 +7,9 @@ import subprocess
 
 import pytest
 
-from cudatut import doctor, nvcc
+from cudatut import doctor
 from cudatut.errors import NoGpuError, ToolMissing
+from cudatut.gpu import nvcc
 
 
 class Driver:
@@ -152,7 +153,7 @@ def test_advice_works_from_where_it_is_asked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert doctor.pip_install("gpu") == f"pip install -e '{root}[gpu]'"
     # Installed: the project is not on PyPI, so it is its repository that pip is given.
-    from cudatut import recorder
+    from cudatut.record import recorder
 
     monkeypatch.setattr(doctor.paths, "repo_root", lambda: None)
     monkeypatch.setattr(recorder, "repository", lambda: "https://example.org/x")

@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cudatut import checking, cli, exercises, recorder
+from cudatut import cli, exercises
 from cudatut.errors import CheckError, CudatutError, KernelCompileError, LaunchError, NoGpuError
+from cudatut.gpu import check
+from cudatut.record import recorder
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -390,7 +392,7 @@ MemoryError_.__name__ = "MemoryError"
 
 def wrong(values, expected):
     values, expected = np.array(values, "float32"), np.array(expected, "float32")
-    return checking._explain("n = 3", values, expected, values == expected, True, 0, 0)
+    return check._explain("n = 3", values, expected, values == expected, True, 0, 0)
 
 
 POISON = np.array([0xFFFFFFFF], "uint32").view("float32")[0]
@@ -470,7 +472,7 @@ def test_a_lost_context_ends_the_process_at_once(chapter, monkeypatch, capsys):
 
 
 def test_a_check_that_passes_beside_a_touched_red_zone_has_not_passed(chapter, monkeypatch, capsys):
-    from cudatut import memory
+    from cudatut.gpu import memory
 
     monkeypatch.setattr(exercises, "_gpu_in_use", lambda: True)
     monkeypatch.setattr(memory, "damaged_zones", lambda: ["behind an array of 4 float32: 1 byte"])

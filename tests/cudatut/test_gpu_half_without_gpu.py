@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import cudatut as ct
-from cudatut import gpu, memory, profiler, results, sanitizer, timing
-from cudatut.kernel import explain_compile_error
-from cudatut.signature import parameters
+from cudatut import results
+from cudatut.gpu import bench, device, memory, profile, sanitizer
+from cudatut.gpu.kernel import explain_compile_error
+from cudatut.gpu.signature import parameters
 
 
 def test_every_export_exists_and_no_module_hides_one():
@@ -34,9 +35,9 @@ def test_import_needs_neither_numpy_nor_pycuda():
 
 
 def test_no_gpu_says_what_was_looked_for(monkeypatch):
-    monkeypatch.setattr(gpu, "_load_driver", lambda: None)
+    monkeypatch.setattr(device, "_load_driver", lambda: None)
     with pytest.raises(ct.NoGpuError, match=r"libcuda\.so\.1|nvcuda\.dll"):
-        gpu.activate.__wrapped__()
+        device.activate.__wrapped__()
 
 
 @pytest.mark.parametrize(
@@ -59,12 +60,12 @@ def test_under_a_sanitizer_waiting_for_the_gpu_takes_no_core(
         def cuDevicePrimaryCtxSetFlags_v2(self, device, value):
             flags.append((device, value))
 
-    monkeypatch.setattr(gpu, "_load_driver", Driver)
-    monkeypatch.setattr(gpu.tool, "running", lambda: running)
+    monkeypatch.setattr(device, "_load_driver", Driver)
+    monkeypatch.setattr(device.tool, "running", lambda: running)
     monkeypatch.delenv("CUDATUT_GATE", raising=False)
     monkeypatch.setitem(sys.modules, "pycuda", SimpleNamespace(autoprimaryctx=None))
     monkeypatch.setitem(sys.modules, "pycuda.autoprimaryctx", SimpleNamespace())
-    gpu.activate.__wrapped__()
+    device.activate.__wrapped__()
     assert flags == ([(0, 4)] if waits_without_a_core else [])  # CU_CTX_SCHED_BLOCKING_SYNC
 
 
@@ -93,13 +94,13 @@ def test_poison_is_found_where_every_byte_of_an_element_is(dtype, shape):
     ],
 )
 def test_supports(capability, requires, answer):
-    assert gpu.supports(capability, requires) is answer
+    assert device.supports(capability, requires) is answer
 
 
 @pytest.mark.parametrize("requires", ["90", "sm_", "sm_x", "compute_90"])
 def test_supports_refuses_what_is_no_architecture(requires):
     with pytest.raises(ValueError, match="no architecture"):
-        gpu.supports((9, 0), requires)
+        device.supports((9, 0), requires)
 
 
 SOURCE = """
@@ -281,20 +282,20 @@ def test_a_run_counts_only_where_the_host_was_in_time(monkeypatch, host_us, flus
         nonlocal clock
         clock += host_us / 1e6
 
-    monkeypatch.setattr(timing, "time", SimpleNamespace(perf_counter=lambda: clock))
-    monkeypatch.setattr(timing, "time_once", timed)
-    monkeypatch.setattr(timing, "_flush_us", lambda: 20_000.0)
-    took = timing.time_hidden(launch, flushes)
+    monkeypatch.setattr(bench, "time", SimpleNamespace(perf_counter=lambda: clock))
+    monkeypatch.setattr(bench, "time_once", timed)
+    monkeypatch.setattr(bench, "_flush_us", lambda: 20_000.0)
+    took = bench.time_hidden(launch, flushes)
     assert seen == runs
     assert took == 100 / runs[-1]
 
 
 def test_a_long_run_is_not_repeated(monkeypatch):
     """It compiled, or waits for the host by itself: more flushes would not change it."""
-    monkeypatch.setattr(timing, "time_once", lambda launch, flushes=1: launch() or 2e4)
-    monkeypatch.setattr(timing, "_flush_us", lambda: 20_000.0)
+    monkeypatch.setattr(bench, "time_once", lambda launch, flushes=1: launch() or 2e4)
+    monkeypatch.setattr(bench, "_flush_us", lambda: 20_000.0)
     calls = []
-    assert timing.time_hidden(lambda: calls.append(time.sleep(0.03))) == 2e4
+    assert bench.time_hidden(lambda: calls.append(time.sleep(0.03))) == 2e4
     assert len(calls) == 1
 
 
@@ -324,13 +325,13 @@ NCU = '==PROF== Connected\n"ID","Kernel Name","dram__bytes.sum"\n"","","byte"\n"
 
 
 def test_ncu_reports_are_read():
-    assert profiler.parse_report(NCU, "k", ["dram__bytes.sum"]) == {
+    assert profile.parse_report(NCU, "k", ["dram__bytes.sum"]) == {
         "dram__bytes.sum": {"value": 1234.5, "unit": "byte"}
     }
     with pytest.raises(ct.ToolMissing, match="no launch of 'k'"):
-        profiler.parse_report("==WARNING== No kernels were profiled.", "k", ["dram__bytes.sum"])
+        profile.parse_report("==WARNING== No kernels were profiled.", "k", ["dram__bytes.sum"])
     with pytest.raises(ct.ToolMissing, match="no other__metric"):
-        profiler.parse_report(NCU, "k", ["other__metric"])
+        profile.parse_report(NCU, "k", ["other__metric"])
 
 
 def test_several_kernels_are_profiled_in_one_run(monkeypatch, tmp_path, capsys):
@@ -347,13 +348,13 @@ def test_several_kernels_are_profiled_in_one_run(monkeypatch, tmp_path, capsys):
     )
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    found = profiler.profile_kernels("x.py", ["add", "gemm<8>"], ["n"])
+    found = profile.profile_kernels("x.py", ["add", "gemm<8>"], ["n"])
     assert [(k, p.metrics["n"]["value"]) for k, p in found.items()] == [("add", 2), ("gemm<8>", 1)]
     fake.write_text(fake.read_text().replace('"add","2"', '"gemm","2"'))
-    assert profiler.profile_kernels("x.py", ["add", "gemm"], ["n"]) == {}
+    assert profile.profile_kernels("x.py", ["add", "gemm"], ["n"]) == {}
     assert "no launch of add" in capsys.readouterr().out
     monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
-    assert list(profiler.profile_kernels("x.py", ["add", "gemm"], ["n"])) == ["add", "gemm"]
+    assert list(profile.profile_kernels("x.py", ["add", "gemm"], ["n"])) == ["add", "gemm"]
 
 
 def test_results_are_silent_while_a_tool_watches(monkeypatch, capsys):
@@ -394,7 +395,7 @@ def test_a_ratio_to_the_vendor_compares_rates_not_times():
     runs = {"whole": object(), "half": object(), "vendor": Vendor()}
     times = {"whole": [20.0], "half": [10.0], "vendor": [10.0]}
     work = {"whole": 2000, "half": 1000, "vendor": 1000}
-    equal = timing._result("x", runs, times, work, None, 1, None)
+    equal = bench._result("x", runs, times, work, None, 1, None)
     assert [row.ratio_to_vendor for row in equal.rows_] == [1.0, 1.0, 1.0]
-    untold = timing._result("x", runs, times, None, None, 1, None)
+    untold = bench._result("x", runs, times, None, None, 1, None)
     assert [row.ratio_to_vendor for row in untold.rows_] == [0.5, 1.0, 1.0]

@@ -3,9 +3,10 @@ import subprocess
 
 import pytest
 
-from cudatut import headers, paths
+from cudatut import paths
 from cudatut.errors import ToolMissing
-from cudatut.nvcc import find_nvcc
+from cudatut.gpu import headers
+from cudatut.gpu.nvcc import find_nvcc
 
 SOURCE = '#line 1 "a.cu"\n#include <stdint.h>\n#include "one.cuh"\n__global__ void k() {}\n'
 

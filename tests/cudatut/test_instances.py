@@ -7,9 +7,9 @@ import subprocess
 import numpy as np
 import pytest
 
-from cudatut import instances, kernel, nvcc, profiler
 from cudatut.errors import KernelCompileError, ToolMissing
-from cudatut.signature import kernels, parameters, split_name, template_parameters
+from cudatut.gpu import instances, kernel, nvcc, profile
+from cudatut.gpu.signature import kernels, parameters, split_name, template_parameters
 
 SOURCE = """
 // template <int N> __global__ void commented_out(int a)
@@ -122,7 +122,7 @@ def test_instances_that_a_file_names():
 
 def test_a_template_is_profiled_by_its_plain_name():
     names = ("k", "gemm<128, f::g<3>>", "tiles::gemm<1>", "regex:a<b")
-    assert [profiler.function_name(name) for name in names] == ["k", "gemm", "gemm", "regex:a<b"]
+    assert [profile.function_name(name) for name in names] == ["k", "gemm", "gemm", "regex:a<b"]
 
 
 class Struct(ctypes.Structure):

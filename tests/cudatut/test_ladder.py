@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from cudatut import ladder, paths, trial
+from cudatut import paths
+from cudatut.gpu import ladder, trial
 from cudatut.results import Benchmark, Profile, Row
 
 RUNG = "// @rung kernel=k block=256 blocks=64,128 per_thread=2\n__global__ void k() {}\n"
@@ -49,7 +50,7 @@ def test_an_option_that_is_no_number(tmp_path):
 
 
 def test_the_ladder_of_sums_is_declared_and_every_rung_is_whole():
-    sums = ladder.load("reduction")
+    sums = ladder.load_ladder("reduction")
     assert sums.names[0] == "naive" and sums.names[-2:] == ("limit", "flags")
     for name in sums.names:
         rung = sums[name]
@@ -63,7 +64,7 @@ def test_the_ladder_of_sums_is_declared_and_every_rung_is_whole():
 
 
 def test_the_ladder_of_general_products_is_declared_and_every_rung_is_whole():
-    gemms = ladder.load("gemm")
+    gemms = ladder.load_ladder("gemm")
     assert gemms["tma"].options["requires"] == "sm_90"
     assert "requires" not in gemms["vectorized"].options
     assert gemms.names[:2] == ("block_tile_2d", "vectorized") and "tma" in gemms.names
@@ -74,7 +75,7 @@ def test_the_ladder_of_general_products_is_declared_and_every_rung_is_whole():
 
 
 def test_a_part_builds_on_anothers_ladder():
-    basics, gemms = ladder.shared("basics/ladder"), ladder.load("gemm")
+    basics, gemms = ladder.shared("basics/ladder"), ladder.load_ladder("gemm")
     assert issubclass(gemms.problem, basics.Matmul)
     earlier = ladder.shared("gemm/ladder").earlier_rungs()
     assert [rung.name for rung in earlier] == ["naive_columns", "tiled", "thread_tile"]
@@ -82,13 +83,13 @@ def test_a_part_builds_on_anothers_ladder():
 
 def test_an_unknown_ladder_names_the_known():
     with pytest.raises(ladder.RungError, match="there are: gemm, matmul, reduction"):
-        ladder.load("nothing")
+        ladder.load_ladder("nothing")
 
 
 def test_the_ladder_of_products_has_a_name_and_trials():
     """`try matmul`; by the part's name too, and on sizes that no tile divides."""
-    matmuls = ladder.load("matmul")
-    assert matmuls is ladder.load("basics") and matmuls.part == "basics"
+    matmuls = ladder.load_ladder("matmul")
+    assert matmuls is ladder.load_ladder("basics") and matmuls.part == "basics"
     assert matmuls.names[0] == "naive_rows" and matmuls.contest
     sizes = [(trial["m"], trial["n"], trial["k"]) for trial in matmuls.trials]
     assert (1, 1, 1) in sizes and any(0 in size for size in sizes)
@@ -98,7 +99,7 @@ def test_the_ladder_of_products_has_a_name_and_trials():
 
 @pytest.mark.parametrize("name", ["matmul", "reduction", "gemm"])
 def test_every_ladder_has_trials_and_a_contest(name):
-    found = ladder.load(name)
+    found = ladder.load_ladder(name)
     assert len(found.trials) >= 5 and found.contest
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 import cudatut as ct
-from cudatut import catalog, ncu, profiler, recorder
+from cudatut import catalog
+from cudatut.gpu import ncu, profile
+from cudatut.record import recorder
 
 FAKE = f"""#!{sys.executable}
 import pathlib, subprocess, sys
@@ -154,10 +156,10 @@ def test_only_memcheck_notes_and_only_while_the_book_is_recorded(example, monkey
 
 def test_several_launches_come_from_a_run_started_ahead_too(example, monkeypatch):
     monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
-    assert profiler.profile_launches(example, "add", ["n"], launches=1) == []
-    profiler.profile_kernels(example, ["add"], ["n"])
+    assert profile.profile_launches(example, "add", ["n"], launches=1) == []
+    profile.profile_kernels(example, ["add"], ["n"])
     monkeypatch.delenv("CUDATUT_TOOL")
     ncu.start_noted(example)
     assert len(ncu._ahead) == 2
-    assert profiler.profile_launches(example, "add", ["n"], launches=1) == [{"n": 2}]
-    assert value(profiler.profile_kernels(example, ["add"], ["n"])["add"]) == 2
+    assert profile.profile_launches(example, "add", ["n"], launches=1) == [{"n": 2}]
+    assert value(profile.profile_kernels(example, ["add"], ["n"])["add"]) == 2

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cudatut import nvcc
 from cudatut.errors import ToolMissing
+from cudatut.gpu import nvcc
 
 
 @pytest.fixture

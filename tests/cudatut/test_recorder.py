@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from cudatut import catalog, failures, outputs, recorder, recording
+from cudatut import catalog, failures, recording
 from cudatut.errors import NoGpuError
+from cudatut.record import outputs, recorder
 from cudatut.results import Sanitizer
 from cudatut.tool import SANITIZERS
 
@@ -496,7 +497,7 @@ def test_scrubbed_paths(book, monkeypatch):
     monkeypatch.setenv("HOME", "/home/somebody")
     scrub = outputs.scrubber()
     here = Path(recorder.__file__).parent
-    assert scrub(f"{here}/kernel.py:3 {here.parent}") == "cudatut/kernel.py:3 ."
+    assert scrub(f"{here}/kernel.py:3 {here.parent}") == "cudatut/gpu/kernel.py:3 ."
     # Another folder, wherever the checkout lies.
     assert not scrub(f"{here.parent}2/x").startswith(".")
     assert scrub("/home/somebody/x /home/somebodyelse/x") == "~/x /home/somebodyelse/x"

@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from cudatut import catalog, watched
+from cudatut import catalog
+from cudatut.gpu import watched
 
 HEADER = """# ---
 # jupyter:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cudatut as ct
-from cudatut import tensor_maps
+from cudatut.gpu import tensor_maps
 
 
 class OnGpu:

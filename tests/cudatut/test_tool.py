@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cudatut import isolation, limits, memory, timing, tool
+from cudatut import tool
+from cudatut.gpu import bench, isolation, limits, memory
 
 
 @pytest.mark.parametrize(
@@ -37,17 +38,17 @@ def test_limits_are_measured_on_little_while_a_tool_watches(monkeypatch, watched
         launch()
         return 100.0
 
-    for module in (limits, timing):
+    for module in (limits, bench):
         monkeypatch.setattr(module, "device", lambda: gpu)
     monkeypatch.setattr(limits, "random_words", words)
     monkeypatch.setattr(limits, "empty", lambda count, dtype: np.zeros(1, dtype))
     monkeypatch.setattr(limits, "probe", lambda name: lambda *args, **how: launches.append(name))
-    monkeypatch.setattr(timing, "time_once", timed)
-    monkeypatch.setattr(timing, "time_once_bare", timed)
+    monkeypatch.setattr(bench, "time_once", timed)
+    monkeypatch.setattr(bench, "time_once_bare", timed)
     monkeypatch.setattr(memory, "empty", lambda count, dtype: np.zeros(1, dtype))
     assert limits.bandwidth.__wrapped__() > 0
     assert limits.fma.__wrapped__() > 0
-    timing._flusher.__wrapped__()()
+    bench._flusher.__wrapped__()()
     if watched:
         assert sorted(launches) == ["copy_probe", "fma_probe", "read_probe", "read_probe"]
         assert max(longest) <= 1 << 20

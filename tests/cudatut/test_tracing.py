@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from cudatut import doctor, tool, tracing
+from cudatut import doctor, tool
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
+from cudatut.gpu import trace
 
 DRIVER = {1: "cuInit", 2: "cuDevicePrimaryCtxRetain", 3: "cuMemAlloc_v2", 4: "cuLaunchKernel",
           5: "cuMemcpyDtoH_v2", 6: "cuCtxSynchronize", 7: "cuMemFree_v2"}  # fmt: skip
@@ -16,29 +17,29 @@ US = 1000  # nanoseconds
 
 
 def name_of_call(kind, number):
-    return (DRIVER if kind == tracing._DRIVER else RUNTIME)[number]
+    return (DRIVER if kind == trace._DRIVER else RUNTIME)[number]
 
 
-def api(start, end, number, cbid, kind=tracing._DRIVER):
+def api(start, end, number, cbid, kind=trace._DRIVER):
     return SimpleNamespace(kind=kind, start=start, end=end, correlation_id=number, cbid=cbid)
 
 
 def kernel(start, end, number, name="spin"):
     return SimpleNamespace(
-        kind=tracing._KERNEL, start=start, end=end, correlation_id=number, name=name
+        kind=trace._KERNEL, start=start, end=end, correlation_id=number, name=name
     )
 
 
 def copy(start, end, number, nbytes=4_000_000, copy_kind=2):
     return SimpleNamespace(
-        kind=tracing._MEMCPY, start=start, end=end, correlation_id=number,
+        kind=trace._MEMCPY, start=start, end=end, correlation_id=number,
         bytes=nbytes, copy_kind=copy_kind,
     )  # fmt: skip
 
 
 def traced(*records):
-    notes = [(record.kind, tracing._fields(record)) for record in records]
-    return tracing.summarize(*tracing.read(notes, name_of_call))
+    notes = [(record.kind, trace._fields(record)) for record in records]
+    return trace.summarize(*trace.read(notes, name_of_call))
 
 
 # A launch returns at once; its kernel runs 5,000 us; the copy that was called right after it stands 5,500 us.
@@ -72,7 +73,7 @@ def test_the_call_that_made_the_context_is_marked():
 
 
 def test_in_the_runtime_api_the_first_call_that_needs_a_context_makes_it():
-    runtime = tracing._RUNTIME
+    runtime = trace._RUNTIME
     found = traced(
         api(0, 10 * US, 1, 1, runtime),
         api(20 * US, 200_000 * US, 2, 2, runtime),
@@ -118,7 +119,7 @@ def test_work_that_never_ended_is_left_out():
 
 def test_memset_and_kinds_of_copies():
     memset = SimpleNamespace(
-        kind=tracing._MEMSET, start=0, end=2 * US, correlation_id=1, bytes=64, value=0
+        kind=trace._MEMSET, start=0, end=2 * US, correlation_id=1, bytes=64, value=0
     )
     found = traced(memset, copy(0, US, 2, 8, 1), copy(0, US, 3, 8, 8), copy(0, US, 4, 8, 99))
     assert {row.name for row in found.gpu} == {
@@ -132,7 +133,7 @@ def test_memset_and_kinds_of_copies():
      ("cudaLaunchKernel_v7000", "cudaLaunchKernel"), ("cuInit", "cuInit")],
 )  # fmt: skip
 def test_names_of_calls(call, plain):
-    assert tracing.plain_name(call) == plain
+    assert trace.plain_name(call) == plain
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="demangles with libstdc++")
@@ -142,7 +143,7 @@ def test_names_of_calls(call, plain):
      ("_ZN5tiles4gemmIfLi3EEEvPT_PFvvE", "tiles::gemm<float, 3>"), ("_Znonsense", "_Znonsense")],
 )  # fmt: skip
 def test_names_of_kernels(mangled, plain):
-    assert tracing.demangled(mangled) == plain
+    assert trace.demangled(mangled) == plain
     if "<" in plain:
         assert traced(kernel(0, US, 1, mangled))[plain.partition("<")[0]].calls == 1
 
@@ -157,7 +158,7 @@ def test_two_plain_tables():
     assert copy_line.endswith("4.99 ms  for spin")
     assert "90.9%" in text_of(lines, "spin") and "4 MB" in text_of(lines, "copy DtoH")
     assert "made the context" in text_of(lines, "cuDevicePrimaryCtxRetain")
-    assert "no call of the CUDA API" in tracing.Trace().text()
+    assert "no call of the CUDA API" in trace.Trace().text()
 
 
 def text_of(lines, name):
@@ -165,8 +166,8 @@ def text_of(lines, name):
 
 
 def test_only_the_longest_calls_are_listed():
-    calls = [tracing.Call(f"cu{n:02}", 0, (100 - n) * US, n) for n in range(20)]
-    text = tracing.summarize([], calls).text()
+    calls = [trace.Call(f"cu{n:02}", 0, (100 - n) * US, n) for n in range(20)]
+    text = trace.summarize([], calls).text()
     assert "cu14" in text and "cu15" not in text and "5 other names: 5 calls" in text
 
 
@@ -200,7 +201,7 @@ class Cupti:
         self.completed = completed
 
     def activity_flush_all(self, flag):
-        assert tracing._DRIVER not in self.enabled and tracing._KERNEL in self.enabled
+        assert trace._DRIVER not in self.enabled and trace._KERNEL in self.enabled
         self.completed(WAITING[:3])
         self.completed(WAITING[3:])
 
@@ -211,7 +212,7 @@ class Cupti:
 @pytest.fixture
 def gpu(monkeypatch):
     monkeypatch.setattr(doctor, "has_driver", lambda: True)
-    monkeypatch.setattr(tracing, "_cupti", Cupti)
+    monkeypatch.setattr(trace, "_cupti", Cupti)
     monkeypatch.setattr(sys, "argv", list(sys.argv))
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.delitem(sys.modules, "pycuda", raising=False)
@@ -229,7 +230,7 @@ def gpu(monkeypatch):
 def test_a_script_runs_as_python_would_run_it(gpu, tmp_path, capfd, text, status, said):
     script = tmp_path / "my.py"
     script.write_text(text)
-    found_status, found = tracing.run(script, ["a", "--b"])
+    found_status, found = trace.run(script, ["a", "--b"])
     out, err = capfd.readouterr()
     assert found_status == status and said in out + err
     assert "tracing.py" not in err and "runpy" not in err
@@ -239,14 +240,14 @@ def test_a_script_runs_as_python_would_run_it(gpu, tmp_path, capfd, text, status
 def test_the_child_writes_what_trace_reads(gpu, tmp_path):
     script, into = tmp_path / "my.py", tmp_path / "trace.json"
     script.write_text("print('ran')")
-    assert tracing.main(["--json", str(into), str(script)]) == 0
+    assert trace.main(["--json", str(into), str(script)]) == 0
     data = json.loads(into.read_text())
-    again = tracing.Trace(*([tracing.Row(**row) for row in data[part]] for part in ("gpu", "api")))
+    again = trace.Trace(*([trace.Row(**row) for row in data[part]] for part in ("gpu", "api")))
     assert again["spin"].total_ms == 5.0
 
 
 def test_the_tables_of_an_example(capsys):
-    tracing._show(traced(*WAITING), rows=2)
+    trace._show(traced(*WAITING), rows=2)
     out = capsys.readouterr().out
     assert "GPU work" in out and "API calls" in out and "waiting for the GPU (ms)" in out
     assert "cuMemcpyDtoH" in out and "cuInit" not in out
@@ -255,34 +256,34 @@ def test_the_tables_of_an_example(capsys):
 def test_pycuda_must_not_be_there_before(gpu, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pycuda", SimpleNamespace())
     with pytest.raises(CudatutError, match="process of its own"):
-        tracing.run(tmp_path / "my.py")
+        trace.run(tmp_path / "my.py")
 
 
 def test_without_cupti_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupti", None)
     monkeypatch.setattr(doctor, "driver_cuda", lambda: (12, 4))
     with pytest.raises(ToolMissing, match=r"pip install .*\[trace12\]"):
-        tracing._cupti()
+        trace._cupti()
     monkeypatch.setattr(doctor, "driver_cuda", lambda: (13, 0))
     with pytest.raises(ToolMissing, match=r"pip install .*\[trace13\]"):
-        tracing._cupti()
+        trace._cupti()
 
 
 def test_without_a_gpu(tmp_path, monkeypatch):
     monkeypatch.setattr(doctor, "has_driver", lambda: False)
     monkeypatch.setattr(doctor, "why_no_gpu", lambda: "no NVIDIA driver")
     with pytest.raises(NoGpuError, match="nothing to trace here: no NVIDIA driver"):
-        tracing.run(tmp_path / "my.py")
+        trace.run(tmp_path / "my.py")
 
 
 def test_under_a_tool_nothing_runs(monkeypatch):
     monkeypatch.setattr(tool, "running", lambda: "memcheck")
-    assert tracing.trace(source="raise SystemExit(1)") == tracing.Trace()
+    assert trace.trace(source="raise SystemExit(1)") == trace.Trace()
 
 
 def test_what_to_trace():
-    assert tracing.find("start/hello").name == "hello.py"
+    assert trace.find("start/hello").name == "hello.py"
     with pytest.raises(CudatutError, match="no file nothing.py"):
-        tracing.find("nothing.py")
+        trace.find("nothing.py")
     with pytest.raises(TypeError, match="not both"):
-        tracing.trace()
+        trace.trace()

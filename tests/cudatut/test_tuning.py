@@ -1,24 +1,16 @@
-"""Tuning, as far as it goes without a GPU: the space and its rules, the race, what is dropped and why."""
+"""examples/gemm/tuner.py, as far as it goes without a GPU: the space and its rules, the race, what is dropped and why."""
 
 import random
 from types import SimpleNamespace
 
 import pytest
 
-from cudatut import cli, gpu_results, instances, ladder, tuning
 from cudatut.errors import CheckError, KernelCompileError
+from cudatut.gpu import bench, instances, kernel, ladder
 from cudatut.results import Benchmark, Resources, Row
-from cudatut.tuning import TuningError
 
 SPACE = ladder.shared("gemm/autotuning_space")
-GPU = {"name": "NVIDIA Test", "compute_capability": "9.0", "memory_bytes": 1, "sm_count": 1}
-CERTIFICATE = {
-    "gpu": GPU,
-    "driver": "580.1",
-    "toolchain": {"cuda": "13.0"},
-    "recorded_at": "2026-11-20T12:00:00+00:00",
-    "commit": "0123456789abcdef",
-}
+tuner = ladder.shared("gemm/tuner")
 
 
 def test_the_space_is_pruned_rule_by_rule():
@@ -98,7 +90,7 @@ def noisy(true, spread=0.02, seed=1):
 def test_a_race_finds_the_fastest_and_spends_its_rounds_on_the_best():
     true = {f"c{i}": 100 + i for i in range(64)}
     runs, time = noisy(true)
-    heats = tuning.race(runs, rounds=(2, 5, 12, 30), keep=0.25, at_least=4, time=time)
+    heats = tuner.race(runs, rounds=(2, 5, 12, 30), keep=0.25, at_least=4, time=time)
     assert [len(heat.times) for heat in heats] == [64, 16, 4, 4]
     assert [heat.rounds for heat in heats] == [2, 5, 12, 30]
     assert all(len(times) == heat.rounds for heat in heats for times in heat.times.values())
@@ -110,7 +102,7 @@ def test_a_race_finds_the_fastest_and_spends_its_rounds_on_the_best():
 def test_in_a_round_each_runs_once_in_an_order_drawn_anew():
     ran = []
     runs = {name: (lambda name=name: ran.append(name)) for name in "abcdef"}
-    tuning.take_turns(runs, 20, random.Random(0), time=lambda run: run() or 1.0)
+    bench.take_turns(runs, 20, random.Random(0), time=lambda run: run() or 1.0)
     rounds = [tuple(ran[i : i + 6]) for i in range(0, 120, 6)]
     assert all(sorted(one) == list("abcdef") for one in rounds)
     assert len(set(rounds)) > 10 and len({one[0] for one in rounds}) == 6
@@ -118,9 +110,9 @@ def test_in_a_round_each_runs_once_in_an_order_drawn_anew():
 
 def test_a_race_of_few_and_of_none():
     runs, time = noisy({"a": 2.0, "b": 1.0})
-    assert tuning.race(runs, rounds=(1, 2), time=time)[-1].kept == ["b", "a"]
-    with pytest.raises(TuningError, match="contestants"):
-        tuning.race({})
+    assert tuner.race(runs, rounds=(1, 2), time=time)[-1].kept == ["b", "a"]
+    with pytest.raises(tuner.TuningError, match="contestants"):
+        tuner.race({})
 
 
 # --- tuning with everything that needs a GPU replaced --------------------------------------------
@@ -170,28 +162,36 @@ class FakeSpace:
             raise CheckError("first bad element 7")
 
 
-@pytest.fixture
-def no_gpu_needed(monkeypatch):
-    monkeypatch.setattr(tuning, "require", lambda arch: None)
-    monkeypatch.setattr(tuning, "activate", lambda: None)
-    monkeypatch.setattr(tuning, "device", lambda: SimpleNamespace(name="NVIDIA Test", sm_count=1))
-    monkeypatch.setattr(
-        tuning, "compile_ahead",
-        lambda wanted, jobs, done: {
-            one: KernelCompileError("nope") for one in wanted if one[1] == "broken"
-        },
-    )  # fmt: skip
-    _, time = noisy({})
-    monkeypatch.setattr(tuning.race, "__defaults__", (*tuning.race.__defaults__[:-1], time))
+class NoGpu:
+    """What the tuner asks of `cudatut`, answered without a GPU; the rest is the real thing."""
 
-    def bench(candidates, bytes, flops, name):
+    def __getattr__(self, name):
+        import cudatut
+
+        return getattr(cudatut, name)
+
+    def require(self, arch):
+        pass
+
+    def device(self):
+        return SimpleNamespace(name="NVIDIA Test", sm_count=1)
+
+    def compile_ahead(self, wanted):
+        return {one: KernelCompileError("nope") for one in wanted if one[1] == "broken"}
+
+    time_hidden = staticmethod(noisy({})[1])
+
+    def bench(self, candidates, bytes, flops, name):
         rows = [
             Row(k, r(), r() * 0.99, r() * 1.01, 1.0, None, False, None, bytes, flops)
             for k, r in candidates.items()
         ]
         return Benchmark(name, "TFLOP/s", None, rows, 5)
 
-    monkeypatch.setattr(tuning, "bench", bench)
+
+@pytest.fixture
+def no_gpu_needed(monkeypatch):
+    monkeypatch.setattr(tuner, "ct", NoGpu())
 
 
 def test_tuning_drops_what_is_wrong_or_spills_and_says_why(no_gpu_needed):
@@ -205,7 +205,7 @@ def test_tuning_drops_what_is_wrong_or_spills_and_says_why(no_gpu_needed):
         fake_candidate("best", 80.0),
     )
     said = []
-    found = tuning.tune(space, space.sizes[0], say=said.append)
+    found = tuner.tune(space, space.sizes[0], say=said.append)
     assert found.choice.label == "best" and found.gain == pytest.approx(1.25) and found.clear
     for liar in ("liar", "late liar"):
         assert "is wrong: first bad element 7" in found.dropped[liar]
@@ -213,66 +213,41 @@ def test_tuning_drops_what_is_wrong_or_spills_and_says_why(no_gpu_needed):
     left = dict(found.search)
     assert left["compiled, fit and do not spill"] == 5 and left["different machine code"] == 4
     assert left["right"] == 3
-    assert any("first: best" in line for line in said)
-    assert "clearly" in tuning.verdict(found)
+    assert any("raced, 30 rounds each" in line for line in said)
+    assert "clearly" in found.verdict()
 
 
 def test_tuning_does_not_call_noise_a_win(no_gpu_needed):
     space = FakeSpace(fake_candidate("default", 100.0), fake_candidate("equal", 99.9))
-    found = tuning.tune(space, space.sizes[0], say=lambda line: None)
+    found = tuner.tune(space, space.sizes[0], say=lambda line: None)
     if found.choice.label == "equal":
-        assert not found.clear and "no clear win" in tuning.verdict(found)
+        assert not found.clear and "no clear win" in found.verdict()
     else:
-        assert "also what is chosen untuned" in tuning.verdict(found)
+        assert "which is chosen untuned, too" in found.verdict()
 
 
 def test_nothing_left_says_why(no_gpu_needed):
     space = FakeSpace(fake_candidate("liar", 1.0, wrong="on the size"))
-    with pytest.raises(TuningError, match="liar: is wrong"):
-        tuning.tune(space, space.sizes[0], say=lambda line: None)
+    with pytest.raises(tuner.TuningError, match="liar: is wrong"):
+        tuner.tune(space, space.sizes[0], say=lambda line: None)
 
 
 def test_most_draws_at_random_and_keeps_the_default(no_gpu_needed):
     space = FakeSpace(*(fake_candidate(f"c{i}", 100.0 + i) for i in range(50)))
-    found = tuning.tune(space, space.sizes[0], most=5, say=lambda line: None)
+    found = tuner.tune(space, space.sizes[0], most=5, say=lambda line: None)
     assert dict(found.search)["random sample of 5"] == 5
     assert "c0" in found.heats[0].times and 5 <= len(found.heats[0].times) <= 6
 
 
-def test_the_command_keeps_the_result(no_gpu_needed, monkeypatch, tmp_path, capsys):
-    monkeypatch.setenv("CUDATUT_RESULTS", str(tmp_path))
-    monkeypatch.setattr(gpu_results, "gpu_here", lambda: GPU)
-    made = {}
-    monkeypatch.setattr(
-        gpu_results, "certificate",
-        lambda command, files: made.setdefault("it", {**CERTIFICATE, "command": command}),
-    )  # fmt: skip
-    space = FakeSpace(fake_candidate("default", 100), fake_candidate("best", 80))
-    monkeypatch.setattr(tuning, "load_space", lambda name: space)
-    assert cli.main(["tune", "toy", "--size", "64x32x16", "--most", "7"]) == 0
-    (found,) = gpu_results.load_all(tmp_path)
-    entry = found["tuned"]["toy"]["m=64 n=32 k=16"]
-    assert entry["choice"] == {"id": 80} and entry["default"] == {"id": 100}
-    assert entry["certificate"]["command"] == "python -m cudatut tune toy --size 64x32x16 --most 7"
-    assert "gemm/final.cu" in entry["sources"]
-    assert "best: best; 1.250 times as fast" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("text", ["x", "1x2", "0", "-4", "1x2x3x4", ""])
 def test_sizes_that_are_none(text):
-    with pytest.raises(TuningError, match="is no size"):
-        tuning.parse_size(FakeSpace(), text)
+    with pytest.raises(tuner.TuningError, match="is no size"):
+        tuner.parse_size(text, "mnk")
 
 
 def test_sizes():
-    assert tuning.parse_size(FakeSpace(), "64") == {"m": 64, "n": 64, "k": 64}
-    assert tuning.parse_size(FakeSpace(), "1x2X3") == {"m": 1, "n": 2, "k": 3}
-
-
-def test_unknown_space():
-    assert tuning.load_space("gemm").name == "gemm"
-    with pytest.raises(TuningError, match="there is: gemm"):
-        tuning.load_space("conv")
+    assert tuner.parse_size("64", "mnk") == {"m": 64, "n": 64, "k": 64}
+    assert tuner.parse_size("1x2X3", "mnk") == {"m": 1, "n": 2, "k": 3}
 
 
 def test_the_code_of_a_function_is_found_in_an_elf_file():
@@ -299,6 +274,6 @@ def test_the_code_of_a_function_is_found_in_an_elf_file():
 @pytest.mark.parametrize("watched", ["racecheck", "initcheck", "synccheck", "ncu"])
 def test_only_memcheck_compiles_for_the_other_tools(monkeypatch, watched):
     monkeypatch.setenv("CUDATUT_TOOL", watched)
-    monkeypatch.setattr(tuning, "_Unloaded", None)  # calling it would raise
-    monkeypatch.setattr(tuning, "activate", None)
-    assert tuning.compile_ahead([("gemm/final.cu", "sgemm<1>")]) == {}
+    monkeypatch.setattr(kernel, "_Unloaded", None)  # calling it would raise
+    monkeypatch.setattr(kernel, "activate", None)
+    assert kernel.compile_ahead([("gemm/final.cu", "sgemm<1>")]) == {}

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import cudatut
-from cudatut import ToolMissing, doctor, schema, timing, tool, vendor
-from cudatut.nvcc import find_nvcc
+from cudatut import ToolMissing, doctor, schema, tool
+from cudatut.gpu import bench, vendor
+from cudatut.gpu.nvcc import find_nvcc
 from cudatut.results import Benchmark, Row
 
 
@@ -63,7 +64,7 @@ def test_a_rival_that_is_not_the_vendors(monkeypatch):
     assert rival() == "added"
     assert rival.vendor is False
     assert vendor.Vendor(rival).vendor is True
-    rows = timing._result("add", {"ours": object(), "CuPy": rival}, {"ours": [2.0], "CuPy": [1.0]},
+    rows = bench._result("add", {"ours": object(), "CuPy": rival}, {"ours": [2.0], "CuPy": [1.0]},
                           None, None, 1, None).rows_  # fmt: skip
     assert [(row.vendor, row.ratio_to_vendor) for row in rows] == [(False, None)] * 2
 
@@ -131,7 +132,7 @@ def test_the_reason_stands_in_the_place_of_the_row():
     def breaks():
         raise RuntimeError("no kernel image")
 
-    runs, missing = timing._able(
+    runs, missing = bench._able(
         {
             "ours": lambda: calls.append(1),
             "left out": None,

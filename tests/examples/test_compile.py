@@ -23,9 +23,10 @@ from pathlib import Path
 
 import pytest
 
-from cudatut import catalog, instances, nvcc
+from cudatut import catalog
 from cudatut.errors import ToolMissing
-from cudatut.signature import kernels
+from cudatut.gpu import instances, nvcc
+from cudatut.gpu.signature import kernels
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"

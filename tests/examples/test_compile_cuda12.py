@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from cudatut import instances
+from cudatut.gpu import instances
 
 HERE = Path(__file__).parent
 

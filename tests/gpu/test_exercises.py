@@ -15,7 +15,7 @@ from side_by_side import Runs, asked_for
 
 import cudatut as ct
 from cudatut import exercises
-from cudatut.gpu import supports
+from cudatut.gpu.device import supports
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 300  # seconds

@@ -6,7 +6,7 @@ import faults
 import pytest
 
 import cudatut as ct
-from cudatut import sanitizer
+from cudatut.gpu import sanitizer
 from cudatut.tool import SANITIZERS
 
 MESSAGES = {

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import cudatut as ct
-from cudatut import ladder, sanitizer
-from cudatut.gpu import supports
+from cudatut.gpu import ladder, sanitizer
+from cudatut.gpu.device import supports
 from cudatut.tool import SANITIZERS
 
-GEMMS = ladder.load("gemm")
+GEMMS = ladder.load_ladder("gemm")
 
 EXTENTS = (0, 1, 31, 33, 100, 129, 257)
 # Each extent as m, n and k beside others of every kind; multiples of 4 in k and n take the wide loads.
@@ -154,8 +154,8 @@ def test_rungs_of_the_part_basics_join_the_benchmark():
 def test_every_rung_is_clean_under(tool, tmp_path):
     script = tmp_path / "all_rungs.py"
     script.write_text(
-        "import cudatut as ct\nfrom cudatut import ladder\nfrom cudatut.gpu import supports\n"
-        "gemms = ladder.load('gemm')\n"
+        "import cudatut as ct\nfrom cudatut.gpu import ladder\nfrom cudatut.gpu.device import supports\n"
+        "gemms = ladder.load_ladder('gemm')\n"
         "for name in gemms.names:\n"
         "    rung = gemms[name]\n"
         "    if supports(ct.device().compute_capability, rung.options.get('requires', 'sm_75')):\n"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cudatut as ct
-from cudatut import limits, ncu, profiler, sanitizer, timing, vendor
+from cudatut.gpu import bench, limits, ncu, profile, sanitizer, vendor
 
 SCALE = """
 __global__ void scale(const float *x, float *out, float a, long long n) {
@@ -242,7 +242,7 @@ def test_flush_makes_small_inputs_slow_again(scale):
         scale(x, out, 2, n, grid=ct.cdiv(n, 256), block=256)
 
     launch()
-    cold = sorted(timing.time_once(launch) for _ in range(15))[7]
+    cold = sorted(bench.time_once(launch) for _ in range(15))[7]
     assert (
         cold * 1e3 > 8 * n / limits.bandwidth() * 0.8
     )  # at least the time that DRAM needs for the bytes
@@ -258,8 +258,8 @@ def test_a_held_up_host_is_not_on_the_kernels_account(scale):
         scale(x, out, 2, n, grid=ct.cdiv(n, 256), block=256)
 
     launch()
-    behind_one_flush = sorted(timing.time_once(launch) for _ in range(15))[7]
-    hidden = sorted(timing.time_hidden(launch) for _ in range(15))[7]
+    behind_one_flush = sorted(bench.time_once(launch) for _ in range(15))[7]
+    hidden = sorted(bench.time_hidden(launch) for _ in range(15))[7]
     assert behind_one_flush > 300
     assert hidden < 100
 
@@ -305,12 +305,12 @@ def test_counters_of_two_kernels_and_from_a_run_started_ahead(tmp_path, monkeypa
     kernels = ["second", "first"]
     monkeypatch.setenv("CUDATUT_NOTES", str(tmp_path))
     monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
-    profiler.profile_kernels(str(file), kernels, [stores])
+    profile.profile_kernels(str(file), kernels, [stores])
     monkeypatch.delenv("CUDATUT_TOOL")
     ncu.start_noted(str(file))
     for ahead in (1, 0):
         assert len(ncu._ahead) == ahead
-        found = profiler.profile_kernels(str(file), kernels, [stores])
+        found = profile.profile_kernels(str(file), kernels, [stores])
         assert [found[name].metrics[stores]["value"] for name in kernels] == [64, 16]
 
 

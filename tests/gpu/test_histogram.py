@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cudatut as ct
-from cudatut import sanitizer
+from cudatut.gpu import sanitizer
 from cudatut.tool import SANITIZERS
 
 KERNELS = ("global", "shared", "private")

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import cudatut as ct
-from cudatut import ladder, sanitizer, trial
+from cudatut.gpu import ladder, sanitizer, trial
 from cudatut.tool import SANITIZERS
 
-SUMS = ladder.load("reduction")
+SUMS = ladder.load_ladder("reduction")
 
 
 @pytest.fixture(params=SUMS.names)
@@ -81,7 +81,7 @@ def test_more_elements_than_an_int_can_count(dtype):
 def test_every_rung_is_clean_under(tool, tmp_path):
     script = tmp_path / "all_rungs.py"
     script.write_text(
-        "from cudatut import ladder\nsums = ladder.load('reduction')\n"
+        "from cudatut import ladder\nsums = ladder.load_ladder('reduction')\n"
         "for name in sums.names:\n"
         "    for dtype in ('float32', 'int32'):\n"
         "        for n in (0, 1, 31, 33, 4099, 300_007):\n"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cudatut as ct
-from cudatut.gpu import supports
+from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 
 sys.path.insert(0, str(examples_dir() / "gemm"))

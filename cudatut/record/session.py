@@ -14,10 +14,11 @@ from importlib import metadata as packages
 from pathlib import Path
 from typing import Any
 
-from cudatut import catalog, ncu, paths
+from cudatut import catalog, paths
 from cudatut.errors import CudatutError, NoGpuError
+from cudatut.gpu import ncu
 
-MIME = "application/vnd.cudatut.session+json"
+MIME = "application/vnd.cudatut.record.session+json"
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -111,7 +112,7 @@ def session_report(path: str) -> None:
 
 
 def _gpu() -> dict[str, Any] | None:
-    from cudatut.gpu import device
+    from cudatut.gpu.device import device
 
     try:
         gpu = device()
@@ -155,7 +156,7 @@ def _pycuda_cuda_version() -> str | None:
 
 
 def _nvcc_version() -> str | None:
-    from cudatut.nvcc import find_nvcc, nvcc_version
+    from cudatut.gpu.nvcc import find_nvcc, nvcc_version
 
     try:
         return nvcc_version(find_nvcc())

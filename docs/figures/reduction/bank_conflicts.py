@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from cudatut.site.figures.reduction_naive import draw_tree, height, rounds, width
+from figures.reduction.naive import draw_tree, height, rounds, width
+
 from cudatut.site.svg import Svg, figure, tr
 
 BANKS = 32

@@ -10,9 +10,9 @@ compute-sanitizer runs the process neither is used: its own bookkeeping is exact
 import weakref
 from typing import Any
 
-from . import tool
-from .errors import OutOfDeviceMemory
-from .gpu import activate
+from cudatut import tool
+from cudatut.errors import OutOfDeviceMemory
+from cudatut.gpu.device import activate
 
 RED_ZONE = (
     4096  # bytes on each side; a multiple of 256 keeps the array as aligned as cuMemAlloc's result

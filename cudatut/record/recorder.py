@@ -32,10 +32,11 @@ from importlib import metadata as packages
 from pathlib import Path
 from typing import Any
 
-from cudatut import catalog, doctor, failures, outputs, paths, recording, session
+from cudatut import catalog, doctor, failures, paths, recording
 from cudatut.catalog import Example
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
 from cudatut.files import write_whole
+from cudatut.record import outputs, session
 from cudatut.results import Sanitizer
 from cudatut.tool import SANITIZERS
 
@@ -149,7 +150,9 @@ def record_notebook(
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
     notebook, before = notebook_of(example), _hashes(example)
-    last = f"from cudatut.session import session_report\nsession_report({str(example.path)!r})"
+    last = (
+        f"from cudatut.record.session import session_report\nsession_report({str(example.path)!r})"
+    )
     notebook.cells.append(nbformat.v4.new_code_cell(last, id=_SESSION_CELL))
     duration = 0.0
     title: str | None = None
@@ -220,7 +223,7 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path, subpro
             if sys.platform != "win32":
                 argv += [
                     "--IPKernelApp.capture_fd_output=False",
-                    "--IPKernelApp.extra_extensions=cudatut.session",
+                    "--IPKernelApp.extra_extensions=cudatut.record.session",
                 ]
             return KernelSpec(argv=argv, display_name="Python 3", language="python")
 
@@ -507,13 +510,13 @@ def record_all(
         )
     # The kernels and the sanitizers' children must import this cudatut.
     os.environ["PYTHONPATH"] = environment()["PYTHONPATH"]
-    from cudatut import sanitizer
+    from cudatut.gpu import sanitizer
 
     cores = os.cpu_count() or 1
     jobs = jobs or min(15, cores)
     sanitize = partial(sanitizer.run, workers=max(1, cores // _racing(jobs)))
     # CUB takes nvcc some ten seconds, and no sanitizer asks for it: without this the first contest would wait for it.
-    code = "from cudatut.vendor import compile_ahead; compile_ahead()"
+    code = "from cudatut.gpu.vendor import compile_ahead; compile_ahead()"
     with (
         _scratch(),
         subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL),
@@ -525,7 +528,7 @@ def record_all(
 
 @contextmanager
 def _scratch() -> Iterator[None]:
-    """A folder, gone at the end, in which the children note what the profiler will be asked for (see `cudatut.ncu`).
+    """A folder, gone at the end, in which the children note what the profiler will be asked for (see `cudatut.gpu.ncu`).
 
     Where Python is told to write no bytecode they keep that there, too: hundreds of processes import the same modules,
     and each would compile them anew.
@@ -754,7 +757,7 @@ def probe_gpu() -> dict[str, Any]:
 
     Raises NoGpuError saying what was looked for.
     """
-    code = "from cudatut.recorder import _print_gpu; _print_gpu()"
+    code = "from cudatut.record.recorder import _print_gpu; _print_gpu()"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), timeout=120
     )
@@ -770,7 +773,7 @@ def probe_gpu() -> dict[str, Any]:
 
 
 def _print_gpu() -> None:
-    from cudatut.gpu import device
+    from cudatut.gpu.device import device
 
     try:
         gpu = device()
@@ -780,6 +783,6 @@ def _print_gpu() -> None:
 
 
 def _supports(capability: tuple[int, int], requires: str) -> bool:
-    from cudatut.gpu import supports
+    from cudatut.gpu.device import supports
 
     return supports(capability, requires)

@@ -18,11 +18,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
-from . import paths
-from .errors import CudatutError
-from .kernel import Kernel
-from .results import Benchmark
-from .timing import bench
+from cudatut import paths
+from cudatut.errors import CudatutError
+from cudatut.gpu.bench import bench
+from cudatut.gpu.kernel import Kernel
+from cudatut.results import Benchmark
 
 
 class RungError(CudatutError):
@@ -158,7 +158,7 @@ class Ladder:
         )
 
 
-def load(name: str) -> Ladder:
+def load_ladder(name: str) -> Ladder:
     """The ladder of this name, or of the part of this name, from its `ladder.py`. Raises RungError if there is none."""
     ladders = {}
     for file in sorted(paths.examples_dir().glob("*/ladder.py")):

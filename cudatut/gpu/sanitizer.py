@@ -9,10 +9,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import tool as running_tool
-from .errors import CudatutError, ToolMissing
-from .results import Sanitizer, show
-from .tool import SANITIZERS
+from cudatut import tool as running_tool
+from cudatut.errors import CudatutError, ToolMissing
+from cudatut.results import Sanitizer, show
+from cudatut.tool import SANITIZERS
 
 
 class SanitizerFailed(CudatutError):
@@ -61,7 +61,7 @@ def run(
         command += ["--launch-timeout", "60"]
         if tool == "racecheck" and workers:
             command += ["--racecheck-num-workers", str(workers)]
-        command += ["--log-file", str(log), sys.executable, "-m", "cudatut.watched", *files]
+        command += ["--log-file", str(log), sys.executable, "-m", "cudatut.gpu.watched", *files]
         try:
             done = subprocess.run(
                 command,
@@ -109,7 +109,7 @@ def sanitize(source: str, tool: str = "memcheck", timeout_s: float = 600) -> San
     else:
         path = Path(source)
         if path.suffix != ".py":
-            from . import catalog
+            from cudatut import catalog
 
             path = catalog.get(source).path
         result = run(path, tool, timeout_s)

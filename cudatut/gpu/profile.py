@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from . import ncu, tool
-from .errors import ToolMissing
-from .results import Profile, show
+from cudatut import tool
+from cudatut.errors import ToolMissing
+from cudatut.gpu import ncu
+from cudatut.results import Profile, show
 
 
 def profile(
@@ -105,7 +106,7 @@ def profile_launches(
 def _path(example: str) -> Path:
     if example.endswith(".py"):
         return Path(example)
-    from . import catalog
+    from cudatut import catalog
 
     return catalog.get(example).path
 

@@ -9,8 +9,8 @@ that instance, and looks in the compiled code for the name that the compiler gav
 import re
 import struct
 
-from .errors import KernelCompileError
-from .signature import kernels, split_name, template_arguments, template_parameters
+from cudatut.errors import KernelCompileError
+from cudatut.gpu.signature import kernels, split_name, template_arguments, template_parameters
 
 # One letter for a type in a C++ name, as the Itanium ABI says; nvcc uses it on every system.
 _CODES = {

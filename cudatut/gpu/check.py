@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from . import memory
-from .errors import CheckError
-from .results import Check, show
-from .tool import size
+from cudatut.errors import CheckError
+from cudatut.gpu import memory
+from cudatut.results import Check, show
+from cudatut.tool import size
 
 # Lengths that find off-by-one bounds: one element, one less and one more than a warp, and no multiple of anything; this
 # one is smaller under a tool, which would take seconds over it, time and again.

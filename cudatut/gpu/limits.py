@@ -7,10 +7,10 @@ as long, on a gigabyte it would keep the GPU from the other examples that run si
 from functools import cache
 from pathlib import Path
 
-from . import tool
-from .gpu import device
-from .kernel import Kernel, cdiv
-from .memory import empty
+from cudatut import tool
+from cudatut.gpu.device import device
+from cudatut.gpu.kernel import Kernel, cdiv
+from cudatut.gpu.memory import empty
 
 _SOURCE = str(Path(__file__).with_name("probes.cu"))
 _FMA_STEPS, _FMA_CHAINS = 4096, 32
@@ -36,7 +36,7 @@ def random_words(count: int):
 
 
 def _median_us(launch, rounds: int = 15) -> float:
-    from .timing import time_once, time_once_bare
+    from cudatut.gpu.bench import time_once, time_once_bare
 
     if tool.running():
         return time_once_bare(launch)

@@ -9,11 +9,11 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from . import paths
-from .gpu import activate
-from .ladder import Rung, RungError, load, read_rung
-from .profiler import profile
-from .results import Benchmark, Profile
+from cudatut import paths
+from cudatut.gpu.device import activate
+from cudatut.gpu.ladder import Rung, RungError, load_ladder, read_rung
+from cudatut.gpu.profile import profile
+from cudatut.results import Benchmark, Profile
 
 _COUNTERS = {
     "dram": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
@@ -51,7 +51,7 @@ def attempt(ladder_name: str, file: str) -> Verdict:
     Raises RungError (no such ladder, no @rung line), FileNotFoundError, KernelCompileError, CheckError (a wrong result,
     naming the input), LaunchError, NoGpuError.
     """
-    ladder, rung = load(ladder_name), _readers_rung(ladder_name, file)
+    ladder, rung = load_ladder(ladder_name), _readers_rung(ladder_name, file)
     activate()  # before random data is made for nothing
     if rung.name in ladder.names:
         rung = replace(rung, name=f"your {rung.name}")
@@ -67,13 +67,13 @@ def attempt(ladder_name: str, file: str) -> Verdict:
 
 def launch_once(ladder_name: str, file: str) -> None:
     """Solve the contest's instance once with the kernel in `file`: what the profiler watches."""
-    ladder = load(ladder_name)
+    ladder = load_ladder(ladder_name)
     ladder.problem(**ladder.contest).launcher(_readers_rung(ladder_name, file))()
 
 
 def _readers_rung(ladder_name: str, file: str) -> Rung:
     """The rung in a reader's file, which may include what the part's own files include (`edges.cuh`)."""
-    part = paths.examples_dir() / load(ladder_name).part
+    part = paths.examples_dir() / load_ladder(ladder_name).part
     path = Path(file)
     if path.suffix != ".cu":
         raise RungError(
@@ -86,7 +86,7 @@ def _counters(ladder_name: str, rung: Rung) -> Profile | None:
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "launch.py"
         script.write_text(
-            f"from cudatut.trial import launch_once\nlaunch_once({ladder_name!r}, {rung.path!r})\n"
+            f"from cudatut.gpu.trial import launch_once\nlaunch_once({ladder_name!r}, {rung.path!r})\n"
         )
         return profile(str(script), kernel=rung.kernel, metrics=list(_COUNTERS.values()))
 

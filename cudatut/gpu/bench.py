@@ -1,16 +1,17 @@
 """Time kernels honestly: CUDA events, warm-up, a clean L2 before each run, contestants interleaved, medians with spread."""
 
 import math
+import random
 import statistics
 import time
 from collections.abc import Callable
 from functools import cache
 
-from . import tool
-from .errors import BenchError
-from .gpu import activate, device
-from .kernel import cdiv
-from .results import Benchmark, Row, show
+from cudatut import tool
+from cudatut.errors import BenchError
+from cudatut.gpu.device import activate, device
+from cudatut.gpu.kernel import cdiv
+from cudatut.results import Benchmark, Row, show
 
 Work = int | float | dict[str, int | float] | None
 
@@ -63,8 +64,8 @@ def time_hidden(launch: Callable[[], object], flushes: int = 1) -> float:
 
 @cache
 def _flusher() -> Callable[[], None]:
-    from .limits import random_words, read_once
-    from .memory import empty
+    from cudatut.gpu.limits import random_words, read_once
+    from cudatut.gpu.memory import empty
 
     # Reading, not writing: dirty lines would be written back on the account of the kernel that is timed.
     # Under a tool there is nothing to time, and so much instrumented work would keep others from the GPU.
@@ -125,6 +126,19 @@ def bench(
     result.missing = missing
     show(result)
     return result
+
+
+def take_turns(
+    runs: dict[str, Callable[[], object]], rounds: int, order: random.Random, time=time_hidden
+) -> dict[str, list[float]]:
+    """Microseconds of `rounds` runs of each, taking turns in an order that is drawn anew for every round."""
+    times = {name: [] for name in runs}
+    names = list(runs)
+    for _ in range(rounds):
+        order.shuffle(names)
+        for name in names:
+            times[name].append(time(runs[name]))  # flushes L2 first
+    return times
 
 
 def _able(
@@ -194,7 +208,7 @@ def _flush_us() -> float:
 
 
 def _peak(bytes: Work, flops: Work) -> float | None:
-    from . import limits
+    from cudatut.gpu import limits
 
     return limits.bandwidth() if bytes is not None else limits.fma() if flops is not None else None
 

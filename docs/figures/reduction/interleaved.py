@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cudatut.site.figures.reduction_naive import draw_tree, height, rounds, width
+from figures.reduction.naive import draw_tree, height, rounds, width
+
 from cudatut.site.svg import Svg, figure, tr
 
 

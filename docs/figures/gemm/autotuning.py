@@ -22,7 +22,7 @@ _RULES = {  # names of the rules in Chinese
 
 def funnel() -> str:
     """How many candidates each rule leaves on an H100 and on an RTX 3090, as bars."""
-    from cudatut.ladder import shared
+    from cudatut.gpu.ladder import shared
 
     space = shared("gemm/autotuning_space")
     gpus = {"H100": space.prune(space.H100)[0], "RTX 3090": space.prune(space.RTX_3090)[0]}

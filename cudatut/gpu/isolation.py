@@ -4,7 +4,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from . import tool
+from cudatut import tool
 
 
 @dataclass(frozen=True)

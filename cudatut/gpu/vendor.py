@@ -21,11 +21,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import memory, tool
-from .errors import CudatutError, KernelCompileError, ToolMissing
-from .gpu import activate, device
-from .nvcc import find_nvcc, nvcc_version
-from .results import show
+from cudatut import tool
+from cudatut.errors import CudatutError, KernelCompileError, ToolMissing
+from cudatut.gpu import memory
+from cudatut.gpu.device import activate, device
+from cudatut.gpu.nvcc import find_nvcc, nvcc_version
+from cudatut.results import show
 
 
 class Vendor:
@@ -85,7 +86,7 @@ def _cupy(profiled: bool = False) -> ModuleType | Missing | None:
     activate()
     if tool.running() and not (profiled and tool.running() == "ncu"):
         return None
-    from . import doctor
+    from cudatut import doctor
 
     package = doctor.cupy_package() or "no CuPy fits this driver"
     try:

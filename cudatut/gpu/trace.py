@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import paths, tool
-from .errors import CudatutError, NoGpuError, ToolMissing
-from .running import run_file
+from cudatut import paths, tool
+from cudatut.errors import CudatutError, NoGpuError, ToolMissing
+from cudatut.gpu.running import run_file
 
 # Kinds of CUPTI's records, from cupti_activity.h.
 _MEMCPY, _MEMSET, _DRIVER, _RUNTIME, _KERNEL, _PEER_COPY = 1, 2, 4, 5, 10, 22
@@ -403,7 +403,7 @@ def _cupti() -> Any:
 
 
 def _install_advice() -> str:
-    from . import doctor
+    from cudatut import doctor
 
     version = doctor.driver_cuda()
     extra = "trace12" if version and version[0] < 13 else "trace13"
@@ -418,7 +418,7 @@ def run(script: Path, arguments: Sequence[str] = ()) -> tuple[int, Trace]:
 
     Raises ToolMissing without cupti-python, NoGpuError. An exception of the script is printed as Python would.
     """
-    from . import doctor
+    from cudatut import doctor
 
     # Whether the driver shows a GPU is not asked: that would call cuInit, which is the program's to call.
     if not doctor.has_driver():
@@ -440,7 +440,7 @@ def find(name: str) -> Path:
     path = Path(name)
     if path.is_file():
         return path.resolve()
-    from . import catalog
+    from cudatut import catalog
 
     try:
         return catalog.get(name).path
@@ -449,7 +449,7 @@ def find(name: str) -> Path:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`python -m cudatut.tracing --json FILE SCRIPT ...`, which `trace` starts: the rows as JSON instead of two tables."""
+    """`python -m cudatut.gpu.trace --json FILE SCRIPT ...`, which `trace` starts: the rows as JSON instead of two tables."""
     into, script, rest = arguments[1], arguments[2], arguments[3:]
     status, found = run(Path(script).resolve(), rest)
     Path(into).write_text(json.dumps(asdict(found)), encoding="utf-8")
@@ -476,8 +476,8 @@ def trace(
         paths.note_read(path := find(script))
     if tool.running():
         return Trace()
-    from . import doctor
-    from .results import show
+    from cudatut import doctor
+    from cudatut.results import show
 
     try:
         if (tool.recording() or doctor.has_driver()) and importlib.util.find_spec("cupti") is None:
@@ -490,13 +490,13 @@ def trace(
             command = [
                 sys.executable,
                 "-m",
-                "cudatut.tracing",
+                "cudatut.gpu.trace",
                 "--json",
                 str(into),
                 str(path),
                 *arguments,
             ]
-            from .recorder import environment
+            from cudatut.record.recorder import environment
 
             done = subprocess.run(
                 command,
@@ -525,7 +525,7 @@ def trace(
 
 def _show(found: Trace, rows: int) -> None:
     """The two tables as results: rows by name, columns in milliseconds."""
-    from .results import table
+    from cudatut.results import table
 
     def times(row: Row) -> dict[str, Any]:
         return {

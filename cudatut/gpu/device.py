@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
-from . import tool
-from .errors import NoGpuError, UnsupportedGpuError
+from cudatut import tool
+from cudatut.errors import NoGpuError, UnsupportedGpuError
 
 _BLOCKING_SYNC = 4  # CU_CTX_SCHED_BLOCKING_SYNC in cuda.h
 

@@ -1,4 +1,4 @@
-"""`python -m cudatut.running FILE [ARGUMENTS]`: run a file as `python FILE` does, but say briefly why it failed.
+"""`python -m cudatut.gpu.running FILE [ARGUMENTS]`: run a file as `python FILE` does, but say briefly why it failed.
 
 An error that cudatut raises on purpose explains itself: its traceback shows the lines of the file alone, without those of
 this package, and without the error of PyCUDA that it replaces. CUDATUT_DEBUG=1 shows everything.

@@ -15,8 +15,8 @@ import tempfile
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from . import tool
-from .errors import ToolMissing
+from cudatut import tool
+from cudatut.errors import ToolMissing
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class _Started:
         command += ["--clock-control", "none", *run.options]
         # --kill: what the example does after the last of those launches is of no interest, and takes time.
         command += ["--kill", "yes", "--log-file", str(self._log)]
-        command += [sys.executable, "-m", "cudatut.watched", run.file]
+        command += [sys.executable, "-m", "cudatut.gpu.watched", run.file]
         env = tool.environment_for("ncu")
         if waits:
             env["CUDATUT_GATE"] = str(self._gate)

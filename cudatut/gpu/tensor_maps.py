@@ -8,7 +8,7 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
-from .errors import CudatutError, UnsupportedGpuError
+from cudatut.errors import CudatutError, UnsupportedGpuError
 
 BYTES = 128  # of a CUtensorMap
 
@@ -34,7 +34,7 @@ def tensor_map(array: Any, box: Sequence[int], swizzle: int | None = None) -> by
     interface = array.__cuda_array_interface__
     shape, strides = tuple(interface["shape"]), interface.get("strides")
     extents, steps = _check(shape, strides, array.dtype, interface["data"][0], box, swizzle)
-    from .gpu import device, driver_library
+    from cudatut.gpu.device import device, driver_library
 
     gpu = device()
     if gpu.compute_capability < (9, 0):

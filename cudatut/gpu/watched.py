@@ -1,4 +1,4 @@
-"""`python -m cudatut.watched FILE ...`: run Python files for a tool that watches this process.
+"""`python -m cudatut.gpu.watched FILE ...`: run Python files for a tool that watches this process.
 
 The GPU is opened before the first file begins. A tool waits only some seconds for the first CUDA call of the process it
 has started; a file that begins with other work, such as children of its own, would come too late, and then wait for ever.
@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from cudatut import catalog, paths, sizes, tool
-from cudatut.gpu import activate
+from cudatut.gpu.device import activate
 
 
 def main(files: list[str]) -> None:

@@ -1,18 +1,21 @@
 """Compile a kernel with nvcc through PyCUDA, launch it with checked arguments, and report what it needs."""
 
 import ctypes
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from . import catalog, headers, instances, paths
-from .errors import KernelCompileError, LaunchError
-from .gpu import activate, device, driver_library
-from .nvcc import find_nvcc
-from .results import Resources
-from .signature import Parameter, parameters
+from cudatut import catalog, paths, tool
+from cudatut.errors import KernelCompileError, LaunchError
+from cudatut.gpu import headers, instances
+from cudatut.gpu.device import activate, device, driver_library
+from cudatut.gpu.nvcc import find_nvcc
+from cudatut.gpu.signature import Parameter, parameters
+from cudatut.results import Resources
 
 _DIM = ("x", "y", "z")
 _ALIGNMENTS = {"CUtensorMap": 64}  # bytes, of structs that are known
@@ -263,6 +266,45 @@ class Kernel:
             block=threads,
             blocks_per_sm=blocks,
         )
+
+
+class _Unloaded(Kernel):
+    """A kernel that is compiled, which any thread can do, but not loaded, which needs the thread with the context."""
+
+    def _load(self) -> None:
+        return None
+
+
+def compile_ahead(
+    instances: Iterable[tuple[str, str]],
+    jobs: int | None = None,
+    done: Callable[[], None] = lambda: None,
+) -> dict[tuple[str, str], KernelCompileError]:
+    """Compile kernels (source, name), several at a time: `ct.Kernel(source, name)` then costs no time in this process.
+
+    jobs: threads, each waiting for an nvcc of its own; default: as many as cores. done: called after each.
+    Under a sanitizer other than memcheck, and under the profiler, nothing happens: memcheck's run, or one without a tool,
+    has compiled for all of them, and what they launch themselves they find.
+    Returns the error of each that does not compile. Raises NoGpuError, ToolMissing, FileNotFoundError.
+    """
+    if tool.running() not in (None, "memcheck"):
+        return {}
+    activate()
+    device()  # both once, before threads ask
+
+    def compile_one(instance: tuple[str, str]) -> KernelCompileError | None:
+        try:
+            _Unloaded(*instance)
+        except KernelCompileError as error:
+            return error
+        finally:
+            done()
+        return None
+
+    unique = list(dict.fromkeys(instances))
+    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+        errors = pool.map(compile_one, unique)
+        return {one: error for one, error in zip(unique, errors) if error is not None}
 
 
 def _dim3(value: Any, what: str) -> tuple[int, int, int]:

@@ -1,0 +1,1 @@
+"""What a reader of the book calls: the GPU, its memory, kernels, checks, benchmarks, limits, rivals, profiles."""

@@ -1,0 +1,1 @@
+"""Make recordings: run examples as notebooks, under sanitizers, and keep what is whole and good."""
