@@ -5,33 +5,83 @@
 #     requires: sm_75
 #     timeout_s: 60
 #     alone: false
-#     sizes: {n: [1048576, 4096]}
+#     sizes: {width: [1024, 32]}
 # ---
 
 # %% [markdown]
-# A tolerance from slides, held against the best float there is.
+# A tolerance from slides, on the product that they check with it: 1024 x 1024
+# numbers in [0, 1). Every element is a sum of 1024 products. First by the loop
+# of the CPU, then by a kernel that adds in the same order, or in two halves.
 
 # %% tolerance-claim
-import math
-
 import numpy as np
 import cudatut as ct
 
-n = 1_048_576
-positive = ct.rng(2).random(n, dtype="float32")
-exact = math.fsum(positive.tolist())
-best = abs(float(np.float32(exact)) - exact)
-ct.device()
+width = 1024
+a, b = (ct.rng(k).random((width, width), dtype="float32") for k in (1, 2))
+by_cpu = np.zeros((width, width), "float32")
+for k in range(width):
+    by_cpu += a[:, k : k + 1] * b[k]
+
+PRODUCT = """
+// Of each sum the terms up to `last`, in `parts` parts.
+__global__ void product(const float* a, const float* b, float* c, int width,
+                        int last, int parts) {
+  const int column = blockIdx.x * 32 + threadIdx.x, row = blockIdx.y;
+  const long long first = (long long)row * width;  // of this row
+  float sum = 0;
+  for (int part = 0; part < parts; ++part) {
+    float of_part = 0;
+    for (int k = part * last / parts; k < (part + 1) * last / parts; ++k)
+      of_part += a[first + k] * b[(long long)k * width + column];
+    sum += of_part;
+  }
+  c[first + column] = sum;
+}
+"""
+product = ct.Kernel(PRODUCT, "product")
+on_gpu = [ct.to_device(matrix) for matrix in (a, b)]
+
+
+def refused(last=width, parts=1):
+    """How many elements differ by more than 1e-4 from the CPU's."""
+    c = ct.empty((width, width), "float32")
+    grid = width // 32, width
+    product(*on_gpu, c, width, last, parts, grid=grid, block=32)
+    if last == width:  # right, within what float32 can promise
+        exact, bound = a.astype("float64") @ b, width * 2.0**-23
+        ct.check(c, exact, name=f"{parts} part(s)", rtol=bound, atol=0)
+    return int((np.abs(by_cpu - c.get()) > 1e-4).sum())
+
+
 ct.claim(
-    id="sum-absolute-tolerance",
+    id="product-absolute-tolerance",
     source="CUDA slides 2.3",
-    statement={
-        "en": "A float32 result is right when it differs from the reference by less than 1e-4. Held against the float32 "
-        "number nearest to the exact sum, the best that any float32 kernel can return.",
-        "zh": "float32 的结果与参考值相差不到 1e-4，就算正确。这里拿离精确和最近的 float32 数来检验，它是任何 float32 kernel 能给出的最好结果。",
+    place={
+        "en": "the comment in compareMat, utils.cpp",
+        "zh": "utils.cpp 里 compareMat 的注释",
     },
-    predicted=1e-4,
-    measured=best,
-    unit="largest difference",
-    verdict="confirmed" if best < 1e-4 else "refuted",
+    form="said",
+    statement={
+        "en": "Between CPU and GPU, an error within 1e-4 is generally "
+        "acceptable. Elements of right products, of 1,048,576, that differ by "
+        "more; the kernel adds in the order of the CPU, or in two halves:",
+        "zh": "CPU 与 GPU 的结果相差在 1e-4 之内，一般可以接受。正确的乘积中"
+        "（共 1,048,576 个元素）相差更多的有几个；kernel 按 CPU 的次序加，"
+        "或者分两半加：",
+    },
+    expected=(0, 0),
+    measured=(refused(), refused(parts=2)),
+    rule="equal",
+    control=(
+        {
+            "en": "two wrong products, the last term left out",
+            "zh": "两个错误的乘积，都漏了最后一项",
+        },
+        (refused(last=width - 1), refused(last=width - 1, parts=2)),
+    ),
+    depends={
+        "en": "on the size of the sums, and on the order of the additions",
+        "zh": "取决于和有多大，以及加法的次序",
+    },
 )

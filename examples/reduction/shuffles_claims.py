@@ -8,82 +8,98 @@
 # ---
 
 # %% [markdown]
-# What other sources say of shuffles, tried.
+# What NVIDIA's blog passed on about shuffles when they were new, tried.
 
 # %% setup
+from dataclasses import replace
+
 import numpy as np
 import cudatut as ct
 
 from ladder import LADDER
 
-n = 33_554_432
-FILE = "reduction/shuffles.cu"
 SOURCE = "NVIDIA, CUDA Pro Tip: Do The Kepler Shuffle"
+n = 33_554_432
+turns = 4096
 
 # %% one-for-three-claim
-turns = 4096
-cycles = {}
-for by in ("SHARED", "SHUFFLE"):
-    kernel = ct.Kernel(FILE, "sums_of_sums", defines={"BY": by})
+kernels = {
+    by: ct.Kernel("reduction/shuffles.cu", "sums_of_sums", defines={"BY": by})
+    for by in ("SHARED", "SHUFFLE")
+}
+NAMES = {"SHARED": "shared memory", "SHUFFLE": "shuffle"}
+
+
+def cycles(by):
+    """Cycles of one sum of a warp that sums the sums; checked on three."""
+    kernel = kernels[by]
     data, took = ct.to_device(np.ones(32, "int32")), ct.empty(1, "int64")
-    for _ in range(2):  # the first run fetches the code
-        kernel(data, took, turns, grid=1, block=32)
-    cycles[by] = int(took.get()[0]) / turns
-ratio = cycles["SHARED"] / cycles["SHUFFLE"]
+    kernel(data, took, 3, grid=1, block=32)  # and fetches the code
+    name = f"{NAMES[by]}: three sums of sums"
+    ct.check(data, np.full(32, 32**3, "int32"), name=name)
+    kernel(data, took, turns, grid=1, block=32)
+    return int(took.get()[0]) / turns
+
+
+shared = cycles("SHARED")
 ct.claim(
     id="reduction-shuffle-one-for-three",
     source=SOURCE,
-    statement={
-        "en": "A shuffle is faster than shared memory, for it is one instruction in place of three "
-        "(write, synchronize, read). Here the sum of one warp, alone:",
-        "zh": "洗牌用一条指令代替三条（写、同步、读），所以比共享内存快。这里单独测一个线程束的求和：",
+    place={
+        "en": "the third paragraph, quoted from Acceleware's blog",
+        "zh": "第三段，转引自 Acceleware 的博客",
     },
-    predicted="> 1",
-    measured=round(ratio, 2),
-    unit="times",
-    verdict="confirmed" if ratio > 1.02 else "refuted",
+    form="said",
+    statement={
+        "en": "A shuffle is faster than shared memory, for it is one "
+        "instruction in place of three (write, synchronize, read). The sum "
+        "of one warp, alone, time by shared memory / by shuffles:",
+        "zh": "洗牌用一条指令代替三条（写、同步、读），所以比共享内存快。"
+        "单独一个线程束的求和，用共享内存的时间 / 用洗牌的时间：",
+    },
+    expected=1.0,
+    measured=shared / cycles("SHUFFLE"),
+    unit="×",
+    rule="above",
+    control=(
+        {"en": "shared memory against itself", "zh": "共享内存与它自己相比"},
+        shared / cycles("SHARED"),
+    ),
 )
 
 # %% always-faster-claim
-bench = LADDER.bench(["unrolled", "shuffle"], n=n, name="the step")
-whole = bench["unrolled"].median_us / bench["shuffle"].median_us
+UNROLLED = LADDER["unrolled"]
+bench = LADDER.bench(
+    [UNROLLED, replace(UNROLLED, name="again"), "shuffle"],
+    n=n,
+    name="the step",
+)
+before = bench["unrolled"].median_us
 ct.claim(
     id="reduction-shuffle-always-faster",
     source=SOURCE,
-    statement={
-        "en": "A shuffle is always faster than a safe use of shared memory. Here the whole reduction:",
-        "zh": "洗牌总比安全地使用共享内存快。这里测整个规约：",
+    place={
+        "en": "the second paragraph, on a talk about Kepler",
+        "zh": "第二段，转述一场关于 Kepler 的演讲",
     },
-    predicted="> 1",
-    measured=round(whole, 3),
-    unit="times",
-    verdict="confirmed"
-    if whole > 1.02
-    else "depends"
-    if whole > 0.98
-    else "refuted",
-)
-
-# %% activemask-claim
-# Undefined behavior: nothing for a sanitizer, which would rightly complain.
-length = 20
-fives = ct.to_device(np.full(length, 5, "int32"))
-total, least = (ct.to_device(np.zeros(1, "int32")) for _ in range(2))
-leaving = ct.Kernel(FILE, "sum_leaving")
-if not ct.tool.running():
-    leaving(fives, total, least, length, grid=1, block=32)
-left_total, left_least = int(total.get()[0]), int(least.get()[0])
-ct.claim(
-    id="reduction-activemask",
-    source="Learn CUDA Programming, notes: warplevelPrimitiveReduction (code)",
+    form="said",
     statement={
-        "en": "The code takes __activemask() as the mask of every step. There all lanes are present; "
-        "here some have left. Sum and minimum of 20 fives:",
-        "zh": "代码里每一步都用 __activemask() 作掩码。那里所有 lane 都在，这里有些已经退出。20 个 5 的和与最小值：",
+        "en": "A shuffle is always faster than a safe use of shared memory, "
+        "in reductions and elsewhere. A whole reduction, time by shared "
+        "memory / by shuffles:",
+        "zh": "洗牌总比安全地使用共享内存快，规约等都是如此。"
+        "整个规约，用共享内存的时间 / 用洗牌的时间：",
     },
-    predicted=f"{5 * length}, 5",
-    measured=f"{left_total}, {left_least}",
-    verdict="confirmed"
-    if (left_total, left_least) == (5 * length, 5)
-    else "depends",  # on whether all lanes are there
+    expected=1.0,
+    measured=before / bench["shuffle"].median_us,
+    unit="×",
+    rule="above",
+    control=(
+        {"en": "shared memory against itself", "zh": "共享内存与它自己相比"},
+        before / bench["again"].median_us,
+    ),
+    depends={
+        "en": "on whether the kernel waits for this part of its work",
+        "zh": "取决于 kernel 是否在等这一部分",
+    },
 )
