@@ -46,7 +46,8 @@ class BadHeaderError(CudatutError):
 class Example:
     """One example: `name` is "<part>/<stem>", `requires` the smallest compute capability that it claims.
 
-    `alone`: it measures time, so nothing else may use the GPU while it is recorded. `sizes`: by variable, its value and
+    `alone`: it measures time, so nothing else may use the GPU while it is recorded. `long`: it takes long, and is recorded
+    only when its files change. `sizes`: by variable, its value and
     those that tools see instead (`cudatut.sizes`).
     """
 
@@ -56,6 +57,7 @@ class Example:
     requires: str
     timeout_s: float
     alone: bool = True
+    long: bool = False
     sizes: dict[str, tuple] = field(default_factory=dict)
 
     @property
@@ -240,11 +242,20 @@ def _read(path: Path, root: Path) -> Example | None:
         raise BadHeaderError(
             f"{shown}: the header's timeout_s is {timeout_s!r}; it must be a number of seconds"
         )
-    alone = own.get("alone", True)
-    if not isinstance(alone, bool):
-        raise BadHeaderError(f"{shown}: the header's alone is {alone!r}; it must be true or false")
+    flags = {"alone": own.get("alone", True), "long": own.get("long", False)}
+    for flag, value in flags.items():
+        if not isinstance(value, bool):
+            raise BadHeaderError(
+                f"{shown}: the header's {flag} is {value!r}; it must be true or false"
+            )
     return Example(
-        name, path, dict(title), requires, float(timeout_s), alone, _sizes(path, own, shown)
+        name,
+        path,
+        dict(title),
+        requires,
+        float(timeout_s),
+        **flags,
+        sizes=_sizes(path, own, shown),
     )
 
 

@@ -100,6 +100,14 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="only those whose recording is missing, stale or not good",
     )
+    added.add_argument(
+        "--shard", metavar="I/N", help="the I-th of N parts that take about as long; or: long"
+    )
+    added.add_argument(
+        "--slim",
+        action="store_true",
+        help="keep results and provenance alone, in results/<gpu>/: for a GPU beside the book's own",
+    )
     jobs(added)
     command("status", _status, "Check that every recording is whole, good and fresh.")
     added = command(
@@ -249,31 +257,32 @@ def _list(options: argparse.Namespace) -> int:
 def _status(options: argparse.Namespace) -> int:
     from cudatut import catalog, exercises, recording
 
-    bad = []
+    bad, slim = [], 0
     examples = catalog.examples()
     for example in examples:
-        try:
-            recording.require_good(example.name)
-        except CudatutError as error:
-            bad.append(example.name)
-            print(error)
+        for found in (recording.require_good, recording.on_other_gpus):
+            try:
+                others = found(example.name)
+                slim += len(others) if isinstance(others, list) else 0
+            except CudatutError as error:
+                bad.append(example.name)
+                print(error)
     known = {example.name for example in catalog.examples(drafts=True)}
-    orphans = _orphans(known | {chapter + catalog.EXERCISES for chapter in exercises.chapters()})
     if len(known) > len(examples):
         print(
             f"{len(known) - len(examples)} examples in progress are left out: see examples/drafts.txt"
         )
-    for name in orphans:
-        print(
-            f"examples/{name}.ipynb is a recording without an example examples/{name}.py: remove it"
-        )
-    if not bad and not orphans:
-        print(f"all {len(examples)} recordings are whole, good and fresh")
+    orphans = _orphans(known | {chapter + catalog.EXERCISES for chapter in exercises.chapters()})
+    lost = [f"examples/{name}.ipynb is a recording without an example" for name in orphans]
+    lost += [f"results/{file} belongs to no example" for file in recording.orphans()]
+    for line in lost:
+        print(f"{line}: remove it")
+    if not bad and not lost:
+        also = f", and {slim} of other GPUs" if slim else ""
+        print(f"all {len(examples)} recordings{also} are whole, good and fresh")
         return 0
     if bad:
-        print(
-            f"{len(bad)} of {len(examples)} recordings need a GPU: `python -m cudatut record --stale`"
-        )
+        print(f"{len(bad)} recordings need a GPU: `python -m cudatut record --stale`")
     return 1
 
 
@@ -307,10 +316,10 @@ def _run(options: argparse.Namespace) -> int:
 def _run_file(path: Any, *arguments: str) -> int:
     import subprocess
 
-    from cudatut.record.recorder import environment
+    from cudatut import tool
 
     command = [sys.executable, "-m", "cudatut.gpu.running", str(path), *arguments]
-    return subprocess.run(command, env=environment()).returncode
+    return subprocess.run(command, env=tool.environment()).returncode
 
 
 def _refuse_a_readers_file(name: str, error: CudatutError) -> None:
@@ -360,9 +369,10 @@ def _replay(example: Any, missing: str) -> int:
 def _record(options: argparse.Namespace) -> int:
     from cudatut.record import recorder
 
+    examples = recorder.chosen(_named(options.names), only_stale=options.stale, shard=options.shard)
     with _progress() as progress:
         outcomes = recorder.record_all(
-            _named(options.names), only_stale=options.stale, jobs=options.jobs, progress=progress
+            examples, slim=options.slim, jobs=options.jobs, progress=progress
         )
     if not outcomes:
         print("nothing to record: every recording is whole, good and fresh")
@@ -388,11 +398,11 @@ def _sanitize(options: argparse.Namespace) -> int:
     from cudatut.gpu.device import supports
     from cudatut.gpu.sanitizer import run
     from cudatut.record import recorder
-    from cudatut.tool import SANITIZERS
+    from cudatut.tool import SANITIZERS, environment
 
     examples = [catalog.get(name) for name in _named(options.names)] or catalog.examples()
     gpu = recorder.probe_gpu()
-    os.environ["PYTHONPATH"] = recorder.environment()["PYTHONPATH"]
+    os.environ["PYTHONPATH"] = environment()["PYTHONPATH"]
     width = max((len(example.name) for example in examples), default=0)
     print(f"{'':{width}}  {'  '.join(f'{tool:>9}' for tool in SANITIZERS)}")
     bad = False

@@ -135,7 +135,7 @@ def pip_install(extra: str) -> str:
     if root is not None:
         here = "." if root == Path.cwd().resolve() else str(root)
         return f"pip install -e '{here}[{extra}]'"
-    from cudatut.record.recorder import repository
+    from cudatut.record.notebook import repository
 
     return f"pip install 'cudatut[{extra}] @ git+{repository()}'"
 

@@ -471,10 +471,10 @@ def _code(name: str, source: str) -> dict[str, Any]:
 
 def committed_notebook(chapter: str) -> tuple[Path, bytes]:
     """Where the notebook of a chapter's exercises lies, which Colab opens, and what it should hold."""
-    from cudatut.record import recorder
+    from cudatut.record.notebook import install_cell
 
     # It puts the folder of the solutions on the path, and needs the GPU that they need.
-    install = recorder._install_cell(f"{chapter}_solutions")
+    install = install_cell(f"{chapter}_solutions")
     path = paths.examples_dir() / f"{chapter}{catalog.EXERCISES}.ipynb"
     return path, notebook(of_chapter(chapter), LANGUAGES, [_code(install["id"], install["source"])])
 

@@ -21,6 +21,12 @@ def examples_dir() -> Path:
     return root / "examples" if root else Path(__file__).resolve().parent / "examples"
 
 
+def results_dir() -> Path:
+    """Folder of what other GPUs than the book's own measured: $CUDATUT_RESULTS, else results/ beside the examples."""
+    override = os.environ.get("CUDATUT_RESULTS")
+    return Path(override).resolve() if override else examples_dir().parent / "results"
+
+
 def resolve_source(path: str | os.PathLike) -> Path:
     """Absolute path of a kernel file: as given if absolute, else relative to the examples, else to the working folder.
 

@@ -9,14 +9,14 @@ Making one needs a GPU and lives in `cudatut.record.recorder`.
 import difflib
 import hashlib
 import json
-import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from cudatut import catalog, paths
+from cudatut import catalog, paths, results
 from cudatut.errors import CudatutError
 from cudatut.results import MIME
 from cudatut.tool import SANITIZERS
@@ -110,6 +110,11 @@ class Recording:
         """The results (schema v1) that a cell showed, in order."""
         return self.cell(title).results()
 
+    @property
+    def slim(self) -> bool:
+        """Results and provenance of another GPU than the book's own, without outputs and sanitizers."""
+        return self.metadata.get("slim") is True
+
     def digest(self) -> str:
         """SHA-256 over all that the recording says: titles, sources and outputs of its cells, and its metadata.
 
@@ -149,6 +154,8 @@ class Recording:
                     yield f"cell '{cell.title}': {problem}"
 
     def _sanitizer_problems(self) -> Iterator[str]:
+        if self.slim:
+            return
         errors = {entry["tool"]: entry["errors"] for entry in self.metadata["sanitizers"]}
         for tool in SANITIZERS:
             if tool not in errors:
@@ -157,50 +164,11 @@ class Recording:
                 yield f"{tool} found {errors[tool]} error{'s' if errors[tool] > 1 else ''}"
 
 
-def _result_problems(result: dict[str, Any]) -> Iterator[str]:
-    kind = result["kind"]
-    if kind == "check" and result.get("passed") is not True:
-        yield f"the check '{result.get('name')}' failed"
-    elif kind == "benchmark":
-        name = result.get("name")
-        rows = result.get("rows") or []
-        if not rows:
-            yield f"the benchmark '{name}' has no rows"
-        for row in rows:
-            for field in ("median_us", "p20_us", "p80_us", "value"):
-                number = row.get(field)
-                if field == "value" and number is None:
-                    continue
-                if not _is_finite(number) or number <= 0:
-                    yield f"the benchmark '{name}' has {field} = {number} for '{row.get('name')}'"
-        if result.get("peak") is not None and not (
-            _is_finite(result["peak"]) and result["peak"] > 0
-        ):
-            yield f"the benchmark '{name}' has peak = {result['peak']}"
-    elif kind == "profile":
-        for metric, entry in result.get("metrics", {}).items():
-            if not _is_finite(entry.get("value")):
-                yield f"the profile of '{result.get('kernel')}' has {metric} = {entry.get('value')}"
-    elif kind == "facts":
-        for row in result.get("rows", []):
-            if isinstance(row.get("value"), float) and not math.isfinite(row["value"]):
-                yield f"'{row.get('name')}' in '{result.get('title')}' is {row['value']}"
-    elif kind == "table":
-        columns = [column.get("name") for column in result.get("columns", [])]
-        for row in result.get("rows", []):
-            for column, value in zip(columns, row.get("values", [])):
-                if isinstance(value, float) and not math.isfinite(value):
-                    yield f"'{row.get('name')}', '{column}' in '{result.get('title')}' is {value}"
-    elif kind == "series":
-        for line, points in result.get("lines", {}).items():
-            if not all(_is_finite(number) for point in points for number in point):
-                yield f"the line '{line}' of '{result.get('title')}' has a value that is not finite"
-
-
-def _is_finite(number: Any) -> bool:
-    return (
-        isinstance(number, (int, float)) and not isinstance(number, bool) and math.isfinite(number)
-    )
+def _result_problems(result: dict[str, Any]) -> list[str]:
+    try:
+        return list(results.read(result).problems())
+    except ValueError as error:
+        return [str(error)]
 
 
 def source_hash(path: Path) -> str | None:
@@ -243,7 +211,8 @@ def parse(name: str, path: Path, raw: bytes) -> Recording:
         return _recording(name, path, notebook)
     except _Invalid as invalid:
         raise DamagedRecordingError(
-            f"{_shown(name)} is no recording: {invalid}. On a machine with a GPU: `{mend(name)}`"
+            f"{_shown(name) if path.suffix == '.ipynb' else path} is no recording: {invalid}. "
+            f"On a machine with a GPU: `{mend(name)}`"
         ) from invalid
 
 
@@ -253,7 +222,39 @@ def require_good(name: str) -> Recording:
     Raises MissingRecordingError, DamagedRecordingError, StaleRecordingError, EditedRecordingError or
     FailedRecordingError; each message names the file, the reason and the command that mends it.
     """
-    recording = load(name)
+    return _good(load(name), _shown(name), mend(name))
+
+
+def slim_path(gpu: str, name: str) -> Path:
+    """Where the results of an example on another GPU lie: results/nvidia-h200/<name>.json."""
+    return paths.results_dir() / re.sub(r"[^a-z0-9]+", "-", gpu.lower()).strip("-") / f"{name}.json"
+
+
+def on_other_gpus(name: str) -> list[Recording]:
+    """The slim recordings of an example, one for each GPU that has one, by the folders' names. Raises as `require_good`."""
+    root = paths.results_dir()
+    found = []
+    for folder in sorted(root.iterdir()) if root.is_dir() else []:
+        path = folder / f"{name}.json"
+        if path.is_file():
+            shown = path.relative_to(root.parent).as_posix()
+            command = f"{mend(name)} --slim` on the {folder.name}, or `git rm {shown}"
+            found.append(_good(parse(name, path, path.read_bytes()), shown, command))
+    return found
+
+
+def orphans() -> list[str]:
+    """Files of results/ that belong to no example, relative to it, sorted."""
+    root, names = paths.results_dir(), {example.name for example in catalog.examples(drafts=True)}
+    files = sorted(path.relative_to(root) for path in root.rglob("*") if path.is_file())
+    return [
+        file.as_posix()
+        for file in files
+        if file.suffix != ".json" or "/".join(file.with_suffix("").parts[1:]) not in names
+    ]
+
+
+def _good(recording: Recording, shown: str, command: str) -> Recording:
     stale = recording.stale()
     if stale:
         root = paths.examples_dir()
@@ -262,22 +263,22 @@ def require_good(name: str) -> Recording:
             for file in stale
         )
         raise StaleRecordingError(
-            f"{_shown(name)} is stale: {reasons} since it was recorded. On a machine with a GPU: `{mend(name)}`"
+            f"{shown} is stale: {reasons} since it was recorded. On a machine with a GPU: `{command}`"
         )
     if not isinstance(recording.metadata.get("digest"), str):
         raise DamagedRecordingError(
-            f"{_shown(name)} is not whole: it has no digest of its outputs, as recordings made before there was one. "
-            f"On a machine with a GPU: `{mend(name)}`"
+            f"{shown} is not whole: it has no digest of its outputs, as recordings made before there was one. "
+            f"On a machine with a GPU: `{command}`"
         )
     if recording.edited():
         raise EditedRecordingError(
-            f"{_shown(name)} was edited after it was recorded: digest differs. On a machine with a GPU: `{mend(name)}`"
+            f"{shown} was edited after it was recorded: digest differs. On a machine with a GPU: `{command}`"
         )
     problems = recording.problems()
     if problems:
         raise FailedRecordingError(
-            f"{_shown(name)} must not be shown: {'; '.join(problems)}. "
-            f"Mend the example, then, on a machine with a GPU: `{mend(name)}`"
+            f"{shown} must not be shown: {'; '.join(problems)}. "
+            f"Mend the example, then, on a machine with a GPU: `{command}`"
         )
     return recording
 
@@ -318,7 +319,7 @@ def _validate_metadata(name: str, metadata: dict[str, Any]) -> None:
             f"its schema is {metadata.get('schema')!r}, and this cudatut reads schema {SCHEMA}"
         )
     _validate_types("cudatut", metadata, _METADATA)
-    _validate_types("cudatut.gpu.device", metadata["gpu"], _GPU)
+    _validate_types("cudatut.gpu", metadata["gpu"], _GPU)
     if metadata["name"] != name:
         raise _Invalid(f"it is the recording of another example, {metadata['name']}")
     if f"{name}.py" not in metadata["sources"]:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from pathlib import Path
 from typing import TypeVar
 
@@ -32,24 +31,17 @@ def size(n: Size, small: Size, profiled: Size | None = None) -> Size:
     return profiled if running() else n
 
 
-def wait_at_gate() -> None:
-    """A process that was started ahead of its turn on the GPU waits here for it; its parent's end is its own."""
-    gate, parent = os.environ.get("CUDATUT_GATE"), os.getppid()
-    while gate and not os.path.exists(gate):
-        if os.getppid() != parent:
-            raise SystemExit("whoever started this process is gone")
-        time.sleep(0.005)
+def environment() -> dict[str, str]:
+    """The environment for a child process that imports this very package, installed or not."""
+    here = str(Path(__file__).resolve().parent.parent)
+    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    path = os.pathsep.join([here, *(one for one in known if one and one != here)])
+    return os.environ | {"PYTHONPATH": path}
 
 
 def environment_for(tool: str) -> dict[str, str]:
-    """The environment in which a tool runs a process: CUDATUT_TOOL names it, CUDATUT_BEFORE keeps what was there before.
-
-    PYTHONPATH makes sure that the process imports this very package, installed or not.
-    """
-    here = str(Path(__file__).resolve().parent.parent)
-    path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
-    before = json.dumps(dict(os.environ))
-    return {**os.environ, "PYTHONPATH": path, "CUDATUT_TOOL": tool, "CUDATUT_BEFORE": before}
+    """The environment in which a tool runs a process: CUDATUT_TOOL names it, CUDATUT_BEFORE keeps what was there before."""
+    return {**environment(), "CUDATUT_TOOL": tool, "CUDATUT_BEFORE": json.dumps(dict(os.environ))}
 
 
 def environment_before() -> dict[str, str]:

@@ -1,9 +1,7 @@
 """What is this GPU? The context, its attributes, and what an example may require of it."""
 
 import ctypes
-import os
 import sys
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
@@ -53,10 +51,6 @@ def activate() -> None:
     The primary context is the one that CuPy and PyTorch use too, so all three see the same memory.
     Raises NoGpuError, saying which of driver, GPU and PyCUDA is missing and what to do.
     """
-    if os.environ.get("CUDATUT_GATE"):
-        with suppress(ImportError):  # said below
-            import pycuda.gpuarray
-        tool.wait_at_gate()
     driver = _load_driver()
     if driver is None:
         raise NoGpuError(

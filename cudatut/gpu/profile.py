@@ -3,13 +3,16 @@
 import csv
 import io
 import math
+import shutil
+import subprocess
+import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cudatut import tool
+from cudatut import catalog, tool
 from cudatut.errors import ToolMissing
-from cudatut.gpu import ncu
 from cudatut.results import Profile, show
 
 
@@ -27,11 +30,10 @@ def profile(
     Returns a Profile (values in ncu's base units), or None after a note when ncu is missing or may not read counters;
     while an example is recorded that is a ToolMissing. While a tool already runs this process: NaNs, not shown.
     """
-    run = _run(example, _launches_of(kernel, skip), metrics, 1)
     if tool.running():
         return Profile(kernel, {name: {"value": math.nan, "unit": ""} for name in metrics})
     try:
-        report, output = _report(run, timeout_s)
+        report, output = _report(example, _launches_of(kernel, skip), metrics, 1, timeout_s)
         result = Profile(kernel, parse_report(report, kernel, list(metrics), output))
     except ToolMissing as error:
         if tool.recording():
@@ -52,14 +54,13 @@ def profile_kernels(
     names = [function_name(kernel) for kernel in kernels]
     # Of any stream, each of these functions when it is launched for the first time.
     which = ["--kernel-id", f"::regex:^({'|'.join(names)})$:1"]
-    run = _run(example, which, metrics, len(names))
     if tool.running():
         return {
             kernel: Profile(kernel, {name: {"value": math.nan, "unit": ""} for name in metrics})
             for kernel in kernels
         }
     try:
-        report, output = _report(run, timeout_s)
+        report, output = _report(example, which, metrics, len(names), timeout_s)
         counters = parse_launches(report, ", ".join(names), list(metrics), len(names), output)
         found = dict(zip((_launched(row) for row in _rows(report)[2]), counters))
         if missing := set(names) - set(found):
@@ -89,11 +90,10 @@ def profile_launches(
     of so many numbers is for the caller to choose. The rest is as in `profile`, but an empty list where there is
     nothing to tell.
     """
-    run = _run(example, _launches_of(kernel, skip), metrics, launches)
     if tool.running():
         return []
     try:
-        report, output = _report(run, timeout_s)
+        report, output = _report(example, _launches_of(kernel, skip), metrics, launches, timeout_s)
         found = parse_launches(report, kernel, list(metrics), launches, output)
     except ToolMissing as error:
         if tool.recording():
@@ -104,11 +104,7 @@ def profile_launches(
 
 
 def _path(example: str) -> Path:
-    if example.endswith(".py"):
-        return Path(example)
-    from cudatut import catalog
-
-    return catalog.get(example).path
+    return Path(example) if example.endswith(".py") else catalog.get(example).path
 
 
 def _launches_of(kernel: str, skip: int) -> list[str]:
@@ -116,21 +112,38 @@ def _launches_of(kernel: str, skip: int) -> list[str]:
     return ["--kernel-name", function_name(kernel), "--launch-skip", str(skip)]
 
 
-def _run(example: str, which: list[str], metrics: Sequence[str], launches: int) -> ncu.Run:
-    options = [*which, "--launch-count", str(launches), "--metrics", ",".join(metrics)]
-    run = ncu.Run(str(_path(example)), tuple(options))
-    ncu.note(run)
-    return run
+def _report(
+    example: str, which: list[str], metrics: Sequence[str], launches: int, timeout_s: float
+) -> tuple[str, str]:
+    """ncu's raw CSV page of a run of the example, and what the example printed.
 
-
-def _report(run: ncu.Run, timeout_s: float) -> tuple[str, str]:
-    report, output = ncu.report(run, timeout_s)
-    if "ERR_NVGPUCTRPERM" in report + output:
+    Raises ToolMissing where ncu is missing or may not read counters, subprocess.TimeoutExpired.
+    """
+    program = shutil.which("ncu")
+    if program is None:
+        raise ToolMissing("ncu (Nsight Compute) is not on PATH; it comes with the CUDA toolkit")
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "ncu.csv")
+        command = [program, "--csv", "--page", "raw", "--print-units", "base"]
+        command += ["--clock-control", "none", *which, "--launch-count", str(launches)]
+        # --kill: what the example does after the last of those launches is of no interest, and takes time.
+        command += ["--metrics", ",".join(metrics), "--kill", "yes", "--log-file", str(log)]
+        command += [sys.executable, "-m", "cudatut.gpu.watched", str(_path(example))]
+        done = subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=timeout_s,
+            env=tool.environment_for("ncu"),
+        )
+        report = log.read_text(errors="replace") if log.exists() else ""
+    if "ERR_NVGPUCTRPERM" in report + done.stdout:
         raise ToolMissing(
             "this user may not read GPU counters; see https://developer.nvidia.com/ERR_NVGPUCTRPERM "
             "(run as administrator, or set NVreg_RestrictProfilingToAdminUsers=0)"
         )
-    return report, output
+    return report, done.stdout
 
 
 def function_name(kernel: str) -> str:

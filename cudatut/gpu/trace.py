@@ -496,7 +496,7 @@ def trace(
                 str(path),
                 *arguments,
             ]
-            from cudatut.record.recorder import environment
+            from cudatut.tool import environment
 
             done = subprocess.run(
                 command,

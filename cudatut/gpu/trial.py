@@ -37,7 +37,7 @@ class Verdict:
 
     def text(self) -> str:
         """Rank and hints, as lines for a terminal."""
-        rows = sorted(self.contest.rows_, key=lambda row: row.median_us)
+        rows = sorted(self.contest.rows, key=lambda row: row.median_us)
         names = [row.name for row in rows]
         ahead = f", behind {names[self.rank - 2]}" if self.rank > 1 else ""
         behind = f", ahead of {names[self.rank]}" if self.rank < len(names) else ""
@@ -60,7 +60,7 @@ def attempt(ladder_name: str, file: str) -> Verdict:
     contest = ladder.bench(
         [*ladder.names, rung], name=f"{ladder.name}: {rung.name}", **ladder.contest
     )
-    rank = 1 + sum(row.median_us < contest[rung.name].median_us for row in contest.rows_)
+    rank = 1 + sum(row.median_us < contest[rung.name].median_us for row in contest.rows)
     counters = _counters(ladder_name, rung)
     return Verdict(rung, contest, rank, hints(counters, contest[rung.name].of_peak))
 
@@ -98,7 +98,7 @@ def hints(counters: Profile | None, of_peak: float | None) -> list[str]:
     """
     if counters is None:
         return ["install Nsight Compute (ncu) to see what its counters suggest"]
-    value = {name: counters.metrics[metric]["value"] for name, metric in _COUNTERS.items()}
+    value = {name: counters[metric] for name, metric in _COUNTERS.items()}
     found = []
     if of_peak is not None and of_peak > 0.95:
         found.append(

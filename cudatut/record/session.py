@@ -8,21 +8,18 @@ import ctypes
 import os
 import sys
 import threading
-from contextlib import suppress
-from importlib import import_module
 from importlib import metadata as packages
 from pathlib import Path
 from typing import Any
 
 from cudatut import catalog, paths
 from cudatut.errors import CudatutError, NoGpuError
-from cudatut.gpu import ncu
 
 MIME = "application/vnd.cudatut.record.session+json"
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Runs in the kernel before the first cell: what C prints comes in its place, and what takes long to import is there.
+    """Runs in the kernel before the first cell: what C prints comes in its place.
 
     Device printf and child processes write to the file descriptors 1 and 2. ipykernel reads those through pipes in
     threads, so that such a line may turn up in a later cell. Here they are files (`_kernel` made them so), which are
@@ -75,12 +72,6 @@ def load_ipython_extension(shell: Any) -> None:
     follow(1, sys.stdout)
     follow(2, sys.stderr)
     shell.events.register("post_run_cell", drain)
-    # Seconds of an example's time, and none of them needs the GPU: this process starts while another still has it.
-    for module in os.environ.get("CUDATUT_IMPORTS", "").split():
-        with suppress(Exception):  # the example that needs it says what is wrong
-            import_module(module)
-    with suppress(Exception):  # likewise
-        ncu.start_noted(os.environ["CUDATUT_EXAMPLE"])
 
 
 def session_report(path: str) -> None:

@@ -9,12 +9,11 @@ from html import escape
 from itertools import groupby
 
 from cudatut.recording import Recording
-from cudatut.results import VERDICTS
-from cudatut.schema import validate
+from cudatut.results import GAIN, LEAD, VERDICTS, validate
 from cudatut.site import contents, missing, notebooks, state
 from cudatut.site.contents import Chapter, Part
 from cudatut.site.locale import current, text
-from cudatut.site.render import format_claim_value, verdict_html
+from cudatut.site.render import claim_place, claim_value, verdict_html
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def table() -> str:
 def table_html(found: list[Settled], records: Iterable[Recording] = ()) -> str:
     """`found` as HTML in the page's language; `records` tell which GPUs ran them."""
     lang = current()
-    head = ("statement", "predicted", "measured", "verdict", "chapter")
+    head = ("statement", "expected", "measured", "control", "verdict", "chapter")
     cells = "".join(f'<th scope="col">{text(f"claim.{column}", lang)}</th>' for column in head)
     bodies = "".join(
         _part(part, list(group), lang) for part, group in groupby(found, key=lambda one: one.part)
@@ -102,16 +101,19 @@ def table_html(found: list[Settled], records: Iterable[Recording] = ()) -> str:
 def _totals(found: list[Settled], lang: str) -> str:
     counts = Counter(one.claim["verdict"] for one in found)
     each = ("，" if lang == "zh" else ", ").join(
-        f"{verdict_html(verdict, lang)} {counts[verdict]}" for verdict in VERDICTS
+        f"{verdict_html({'verdict': verdict}, lang)} {counts[verdict]}"
+        for verdict in VERDICTS
+        if counts[verdict]
     )
-    return text("claim.totals", lang, count=len(found), each=each)
+    rule = text("claim.rule", lang, gain=f"{GAIN:.0%}", lead=f"{LEAD:.0%}")
+    return f"{text('claim.totals', lang, count=len(found), each=each)} {rule}"
 
 
 def _part(part: Part | None, group: list[Settled], lang: str) -> str:
     heading = ""
     if part:
         heading = (
-            f'<tr class="ct-claims__part"><th colspan="5" scope="rowgroup">'
+            f'<tr class="ct-claims__part"><th colspan="6" scope="rowgroup">'
             f"{escape(part.title[lang])}</th></tr>"
         )
     return f"<tbody>{heading}{''.join(_row(one, lang) for one in group)}</tbody>"
@@ -125,21 +127,24 @@ def _row(one: Settled, lang: str) -> str:
         told = f'<a href="{url}">{escape(one.chapter.title[lang])}</a>'
     else:
         told = escape(one.title[lang])
-    values = [format_claim_value(claim, key, lang) for key in ("predicted", "measured")]
+    control = f"{claim_value(claim, 'control', lang)} <small>{escape(claim['control']['what'][lang])}</small>"
     named = [
-        (text("claim.predicted", lang), values[0]),
-        (text("claim.measured", lang), values[1]),
-        (text("claim.verdict", lang), verdict_html(claim["verdict"], lang)),
+        ("expected", claim_value(claim, "expected", lang)),
+        ("measured", claim_value(claim, "measured", lang)),
+        ("control", control),
+        ("verdict", verdict_html(claim, lang)),
         (
-            text("claim.chapter", lang),
+            "chapter",
             f'{told} <a class="ct-claims__code" href="{where}">{text("claim.code", lang)}</a>',
         ),
     ]
     return (
         f'<tr id="{escape(claim["id"])}"><th scope="row">{escape(claim["statement"][lang])} '
-        f'<span class="ct-claims__source">{escape(claim["source"])}</span></th>'
+        f'<span class="ct-claims__source">{escape(claim["source"])}, {claim_place(claim, lang)}</span></th>'
         # On a narrow screen a row becomes a list, and each value carries the name of its column.
-        + "".join(f'<td data-column="{escape(name)}">{value}</td>' for name, value in named)
+        + "".join(
+            f'<td data-column="{text("claim." + name, lang)}">{value}</td>' for name, value in named
+        )
         + "</tr>"
     )
 

@@ -40,7 +40,12 @@ def relabeled(
     unit = unit or word
     say = _skipping_none(word)
     behind = _skipping_none(unit)
-    value = lambda found: word(found) if isinstance(found, str) else found  # noqa: E731
+
+    def value(found: Any) -> Any:
+        if isinstance(found, list):
+            return [value(one) for one in found]
+        return word(found) if isinstance(found, str) else found
+
     changed: dict[str, Any] = {}
     match result["kind"]:
         case "check":
@@ -73,7 +78,8 @@ def relabeled(
                 ],
             }
         case "claim":
-            changed = {key: value(result[key]) for key in ("predicted", "measured")}
+            changed = {key: value(result[key]) for key in ("expected", "measured")}
+            changed["control"] = {**result["control"], "value": value(result["control"]["value"])}
             changed["unit"] = behind(result["unit"])
         case "series":
             changed = {

@@ -34,7 +34,7 @@ class StandIn(Recording):
 
 def stand_in(name: str, reason: str) -> StandIn:
     """The example's cells as they are in its .py, none of them executed. Raises UnknownExampleError."""
-    from cudatut.record.recorder import notebook_of
+    from cudatut.record.notebook import notebook_of
 
     example = catalog.get(name)
     cells = [

@@ -84,7 +84,9 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
         lang = self.config.language
         docs = Path(config.docs_dir)
         locale.use(lang)
-        if str(docs.parent) not in sys.path:  # pages import their drawings: `from figures.start import errors`
+        if (
+            str(docs.parent) not in sys.path
+        ):  # pages import their drawings: `from figures.start import errors`
             sys.path.insert(0, str(docs.parent))
         logging.getLogger("jieba").setLevel(logging.WARNING)  # it reports loading its dictionary
         self.state = state.begin(

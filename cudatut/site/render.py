@@ -14,14 +14,18 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from cudatut.results import MIME
-from cudatut.schema import GPU, NUMBER, require, validate
+from cudatut.results import MIME, validate
 from cudatut.site.charts import benchmark_svg, in_brackets, number, percent, row_name, symbol
 from cudatut.site.labels import localized, relabeled
 from cudatut.site.locale import text
 from cudatut.site.sweep import axis_words, series_svg
 
-_VERDICTS = {"confirmed": ("pass", "✓"), "refuted": ("fail", "✗"), "depends": ("note", "≈")}
+_VERDICTS = {
+    "confirmed": ("pass", "✓"),
+    "refuted": ("fail", "✗"),
+    "depends": ("note", "≈"),
+    "open": ("note", "="),
+}
 
 
 def results_html(outputs: Iterable[dict[str, Any]], lang: str) -> str:
@@ -238,24 +242,40 @@ def _claim(result: dict[str, Any], lang: str) -> str:
     t = lambda key: text(f"claim.{key}", lang)  # noqa: E731
     rows = [
         [t("statement"), escape(result["statement"][lang])],
-        [t("predicted"), format_claim_value(result, "predicted", lang)],
-        [t("measured"), format_claim_value(result, "measured", lang)],
-        [t("verdict"), verdict_html(result["verdict"], lang)],
+        [t("place"), claim_place(result, lang)],
+        *([t(key), claim_value(result, key, lang)] for key in ("expected", "measured")),
+        [
+            f"{t('control')} {escape(result['control']['what'][lang])}",
+            claim_value(result, "control", lang),
+        ],
+        [t("verdict"), verdict_html(result, lang)],
     ]
     caption = text("claim.caption", lang, source=escape(result["source"]))
     return table_html(None, rows, caption=caption, words=(0, 1))
 
 
-def format_claim_value(claim: dict[str, Any], key: str, lang: str) -> str:
-    """Return the value of a claim under `key` ("predicted", "measured") with its unit, as HTML."""
+def claim_place(claim: dict[str, Any], lang: str) -> str:
+    """Where in its source a claim stands, and whether it is said, printed or code."""
+    return f"{escape(claim['place'][lang])} ({text('claim.' + claim['form'], lang)})"
+
+
+def claim_value(claim: dict[str, Any], key: str, lang: str) -> str:
+    """The value of a claim under `key` ("expected", "measured", "control") with its unit, as HTML."""
     claim = localized(claim, lang)
-    return _value({"value": claim[key], "unit": claim["unit"]}, lang)
+    value = claim["control"]["value"] if key == "control" else claim[key]
+    several = value if isinstance(value, list) else [value]
+    *first, last = ({"value": one, "unit": None} for one in several)
+    last["unit"] = claim["unit"]
+    return ", ".join(_value(one, lang) for one in (*first, last))
 
 
-def verdict_html(verdict: str, lang: str) -> str:
-    """Return a verdict of a claim ("confirmed", "refuted", "depends") as a marked word."""
-    cls, mark = _VERDICTS[verdict]
-    return f'<span class="ct-{cls}">{mark} {text(f"claim.{verdict}", lang)}</span>'
+def verdict_html(claim: dict[str, Any], lang: str) -> str:
+    """The verdict of a claim as a marked word, with its condition."""
+    cls, mark = _VERDICTS[claim["verdict"]]
+    word = f'<span class="ct-{cls}">{mark} {text("claim." + claim["verdict"], lang)}</span>'
+    if claim.get("depends"):
+        word += f' <span class="ct-claims__condition">{escape(claim["depends"][lang])}</span>'
+    return word
 
 
 def _series(result: dict[str, Any], lang: str) -> str:
@@ -293,19 +313,12 @@ _TOGETHER = {"stream": _streams, "check": _checks, "sanitizer": _sanitizers}
 def certificate_html(metadata: dict[str, Any] | list[dict[str, Any]], lang: str) -> str:
     """Return the birth certificate of one recording, or of several on one page, as `<details>`.
 
-    metadata: the `cudatut` object of a recording's notebook metadata, or a list of them; or the certificate of an entry
-    of `results/`, which has a command instead of a name, a duration and sanitizers. The first line says GPU and date;
-    opened, it lists driver, CUDA, PyCUDA, commit and the rest of each. Raises ValueError where the metadata is not
-    whole; returns "" for [].
+    metadata: the `cudatut` object of a recording's notebook metadata, or a list of them. The first line says GPU and date;
+    opened, it lists driver, CUDA, PyCUDA, commit and the rest of each. Returns "" for [].
     """
     several = metadata if isinstance(metadata, list) else [metadata]
     if not several:
         return ""
-    for one in several:
-        where = f"metadata of recording {_name(one)!r}"
-        kind = _BY_COMMAND if isinstance(one, dict) and "command" in one else _RECORDED
-        require(one, _CERTIFICATE | kind, where)
-        require(one["gpu"], GPU, f"{where}, gpu")
     newest = max(several, key=lambda one: _moment(one))
     gpus = " / ".join(dict.fromkeys(one["gpu"]["name"] for one in several))
     summary = text(
@@ -318,11 +331,6 @@ def certificate_html(metadata: dict[str, Any] | list[dict[str, Any]], lang: str)
     )
 
 
-_CERTIFICATE = {"gpu": dict, "toolchain": dict, "recorded_at": str, "commit": (str, None)}
-_RECORDED = {"name": str, "duration_s": NUMBER, "sanitizers": list}
-_BY_COMMAND = {"command": str, "driver": str}
-
-
 def _certificate(one: dict[str, Any], lang: str, named: bool) -> str:
     t = lambda key, **kw: text(f"certificate.{key}", lang, **kw)  # noqa: E731
     gpu, tools = one["gpu"], one["toolchain"]
@@ -333,16 +341,13 @@ def _certificate(one: dict[str, Any], lang: str, named: bool) -> str:
         sm=gpu["sm_count"],
         memory=f"{gpu['memory_bytes'] / 2**30:.1f} GiB",
     )
-    rows = [("gpu", detail), ("driver", gpu.get("driver") or one.get("driver"))]
+    rows = [("gpu", detail), ("driver", gpu["driver"])]
     rows += [(key, tools.get(key)) for key in ("cuda", "nvcc", "pycuda", "python", "numpy")]
     rows.append(("recorded", _moment(one).strftime("%Y-%m-%d %H:%M UTC")))
     if one["commit"]:
         rows.append(("commit", _code(one["commit"][:12])))
-    if "command" in one:
-        rows.append(("command", _code(one["command"])))
-    else:
-        rows.append(("duration", t("seconds", value=number(one["duration_s"]))))
-        rows.append(("sanitizers", _sanitizer_line(one["sanitizers"], lang)))
+    rows.append(("duration", t("seconds", value=number(one["duration_s"]))))
+    rows.append(("sanitizers", _sanitizer_line(one["sanitizers"], lang)))
     if named:
         rows.insert(0, ("example", _code(one["name"])))
     cells = "".join(
@@ -353,12 +358,10 @@ def _certificate(one: dict[str, Any], lang: str, named: bool) -> str:
     return f"<dl>{cells}</dl>"
 
 
-_MARKED = {"gpu", "commit", "command", "sanitizers", "example"}  # values that are HTML already
+_MARKED = {"gpu", "commit", "sanitizers", "example"}  # values that are HTML already
 
 
 def _sanitizer_line(results: list[dict[str, Any]], lang: str) -> str:
-    for result in results:
-        validate(result)
     clean = [escape(r["tool"]) for r in results if not r["errors"]]
     lines = []
     if clean:
@@ -372,17 +375,7 @@ def _sanitizer_line(results: list[dict[str, Any]], lang: str) -> str:
 
 
 def _moment(one: dict[str, Any]) -> dt.datetime:
-    try:
-        moment = dt.datetime.fromisoformat(one["recorded_at"])
-    except ValueError as error:
-        raise ValueError(f"metadata of recording {_name(one)!r}: recorded_at: {error}") from None
-    if moment.tzinfo is None:
-        return moment.replace(tzinfo=dt.UTC)
-    return moment.astimezone(dt.UTC)
-
-
-def _name(one: Any) -> str:
-    return one.get("name") or one.get("command", "?") if isinstance(one, dict) else "?"
+    return dt.datetime.fromisoformat(one["recorded_at"]).astimezone(dt.UTC)
 
 
 # --- small pieces --------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ counted = ct.profile(
 
 # %% counted
 if counted:
-    value = {name: metric["value"] for name, metric in counted.metrics.items()}
+    value = {name: counted[name] for name in counted.metrics}
     ffma = value["smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"]
     requests = value["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"]
     read = value["dram__bytes_read.sum"]

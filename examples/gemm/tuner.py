@@ -89,13 +89,13 @@ class Tuned:
     @property
     def gain(self) -> float:
         """Times as fast as the untuned choice, in the last contest."""
-        rows = {row.name: row.median_us for row in self.contest.rows_}
+        rows = {row.name: row.median_us for row in self.contest.rows}
         return rows.get("default", rows["tuned"]) / rows["tuned"]
 
     @property
     def clear(self) -> bool:
         """Whether the middle 60 % of both contestants' times lie apart."""
-        rows = {row.name: row for row in self.contest.rows_}
+        rows = {row.name: row for row in self.contest.rows}
         return (
             "default" in rows and rows["tuned"].p80_us < rows["default"].p20_us
         )

@@ -26,7 +26,7 @@ while left > 1:
     reduce_naive(source, partial, left, grid=blocks, block=256)
     source, left = partial, blocks
 
-ct.check(partial, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
+ct.check(source, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
 
 # %% [markdown]
 # From here on the ladder launches it: it knows how every rung of this part is
@@ -63,6 +63,11 @@ def rounds_of(threads):
     out = ct.empty(1, "int32")
     count_rounds(out, grid=1, block=threads)
     return int(out.get()[0])
+
+
+for threads in (1, 2, 32, 1024):
+    right = [int(math.log2(threads))]
+    ct.check([rounds_of(threads)], right, name=f"block={threads}: rounds")
 
 
 ct.table(
@@ -116,13 +121,20 @@ ct.facts(
 )
 
 # %% [markdown]
-# Right before fast: ragged lengths, both types, every block size.
+# Right before fast: the whole array, no elements and ragged lengths, both
+# types, every block size. A float sum of so many elements may be off by more
+# than one lost block; integers may not be off at all.
 
 # %% check
 problem.check(NAIVE)
+Sum(n, "int32").check(NAIVE)
 LADDER.check(
     "naive",
-    [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED],
+    [
+        {"n": m, "dtype": d}
+        for d in ("float32", "int32")
+        for m in (0, *ct.RAGGED)
+    ],
 )
 ragged = Sum(ct.RAGGED[-1])
 for threads in NAIVE.numbers("blocks"):
@@ -134,6 +146,8 @@ numbers = Sum(n, "int32")
 partial = ct.empty(blocks[0], "int32")
 kernel(numbers.x, partial, n, grid=blocks[0], block=block)
 total, first = int(numbers.expected[0]), int(partial.get()[0])
+by_block = np.add.reduceat(numbers.host, np.arange(0, n, block))
+ct.check(partial, by_block, name="partial sums")
 ct.facts(
     "after one launch",
     {
@@ -177,7 +191,7 @@ counters = ct.profile(
 
 # %% instructions
 if counters:
-    counted = counters.metrics["smsp__inst_executed.sum"]["value"]
+    counted = counters["smsp__inst_executed.sum"]
     ct.facts(
         "warp instructions per block",
         {"predicted": per_block, "measured": counted / ((1 << 20) // block)},

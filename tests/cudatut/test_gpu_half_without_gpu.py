@@ -396,6 +396,6 @@ def test_a_ratio_to_the_vendor_compares_rates_not_times():
     times = {"whole": [20.0], "half": [10.0], "vendor": [10.0]}
     work = {"whole": 2000, "half": 1000, "vendor": 1000}
     equal = bench._result("x", runs, times, work, None, 1, None)
-    assert [row.ratio_to_vendor for row in equal.rows_] == [1.0, 1.0, 1.0]
+    assert [row.ratio_to_vendor for row in equal.rows] == [1.0, 1.0, 1.0]
     untold = bench._result("x", runs, times, None, None, 1, None)
-    assert [row.ratio_to_vendor for row in untold.rows_] == [0.5, 1.0, 1.0]
+    assert [row.ratio_to_vendor for row in untold.rows] == [0.5, 1.0, 1.0]

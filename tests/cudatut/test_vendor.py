@@ -65,7 +65,7 @@ def test_a_rival_that_is_not_the_vendors(monkeypatch):
     assert rival.vendor is False
     assert vendor.Vendor(rival).vendor is True
     rows = bench._result("add", {"ours": object(), "CuPy": rival}, {"ours": [2.0], "CuPy": [1.0]},
-                          None, None, 1, None).rows_  # fmt: skip
+                          None, None, 1, None).rows  # fmt: skip
     assert [(row.vendor, row.ratio_to_vendor) for row in rows] == [(False, None)] * 2
 
 

@@ -224,7 +224,7 @@ def test_bench_interleaves_and_orders(scale):
         rounds=21,
     )
     assert result["half of it"].median_us < result["scale"].median_us
-    assert all(row.p20_us <= row.median_us <= row.p80_us for row in result.rows_)
+    assert all(row.p20_us <= row.median_us <= row.p80_us for row in result.rows)
     assert 0.5 < result["scale"].of_peak < 1.1
     assert result["vendor"].ratio_to_vendor == 1.0
 

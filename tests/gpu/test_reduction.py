@@ -112,7 +112,7 @@ extern "C" __global__ void mine(const ELEMENT* in, ELEMENT* out, long long n) {
 def test_a_readers_kernel_is_ranked(tmp_path):
     (tmp_path / "mine.cu").write_text(MINE)
     verdict = trial.attempt("reduction", str(tmp_path / "mine.cu"))
-    assert 1 < verdict.rank <= len(verdict.contest.rows_) and verdict.hints
+    assert 1 < verdict.rank <= len(verdict.contest.rows) and verdict.hints
     assert verdict.contest["limit"].median_us < verdict.contest["mine"].median_us
 
 

@@ -1,0 +1,103 @@
+"""The notebook that an example's cells make, and the cell in front of it; neither Jupyter's kernel nor a GPU is needed."""
+
+import re
+from importlib import metadata as packages
+from typing import Any
+
+from cudatut import paths, recording
+from cudatut.catalog import Example
+from cudatut.errors import CudatutError
+
+SESSION_CELL = "cudatut-session"  # what a recorded notebook's kernel reports at its end
+_TITLE = re.compile(r"[a-z0-9-]{1,64}")
+
+
+class RecordingFailed(CudatutError):
+    """An example could not be recorded; the message names example and cell."""
+
+    def __init__(self, name: str, reason: str, cell: str | None = None):
+        super().__init__(f"{name}, cell '{cell}': {reason}" if cell else f"{name}: {reason}")
+        self.name, self.cell, self.reason = name, cell, reason
+
+
+def notebook_of(example: Example) -> Any:
+    """The notebook (nbformat 4) that an example's cells make, not yet run: a cell's id is its title.
+
+    Raises RecordingFailed for a code cell without title, a title that is no address, or one used twice.
+    """
+    import jupytext
+    import nbformat
+
+    read = jupytext.reads(example.path.read_text(encoding="utf-8"), fmt="py:percent")
+    notebook = nbformat.v4.new_notebook(metadata=_notebook_metadata())
+    seen = {recording.INSTALL_CELL, SESSION_CELL}
+    texts = 0
+    for cell in read.cells:
+        if cell.cell_type == "markdown":
+            texts += 1
+            notebook.cells.append(nbformat.v4.new_markdown_cell(cell.source, id=f"md-{texts}"))
+            continue
+        if cell.cell_type != "code":
+            raise RecordingFailed(
+                example.name, f"a '{cell.cell_type}' cell; only code and markdown are recorded"
+            )
+        title = cell.metadata.get("title", "")
+        if not _TITLE.fullmatch(title) or title.startswith("md-"):
+            start = cell.source.strip().split("\n")[0]
+            raise RecordingFailed(
+                example.name,
+                f"the cell that begins with `{start}` needs a title (a-z, 0-9, -) after '# %%'",
+            )
+        if title in seen:
+            raise RecordingFailed(
+                example.name, "this title is used twice, or is cudatut's own", title
+            )
+        seen.add(title)
+        notebook.cells.append(
+            nbformat.v4.new_code_cell(cell.source, id=title, metadata={"title": title})
+        )
+    return notebook
+
+
+def _notebook_metadata() -> dict[str, Any]:
+    return {
+        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+        "language_info": {"name": "python"},
+        # Colab gives the notebook a GPU.
+        "accelerator": "GPU",
+        "colab": {"gpuType": "T4"},
+    }
+
+
+def install_cell(name: str) -> Any:
+    """The first cell of the notebook of this example: what it needs where it is opened outside a checkout."""
+    import nbformat
+
+    source = (
+        "try:\n"
+        "    import cudatut.notebook\n"
+        "except ImportError:  # such as in Colab: this compiles PyCUDA, which takes minutes\n"
+        f'    %pip install -q "cudatut[gpu] @ git+{repository()}"\n'
+        "    import cudatut.notebook\n"
+        "\n"
+        "    cudatut.notebook.install_cupy()\n"
+        f'cudatut.notebook.prepare("{name}")'
+    )
+    title = recording.INSTALL_CELL
+    return nbformat.v4.new_code_cell(source, id=title, metadata={"title": title})
+
+
+def repository() -> str:
+    """Address of the project's repository, from pyproject.toml or from what pip kept of it."""
+    root = paths.repo_root()
+    if root:
+        import tomllib
+
+        return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+            "urls"
+        ]["Repository"]
+    for entry in packages.metadata("cudatut").get_all("Project-URL") or []:
+        label, _, address = entry.partition(", ")
+        if label == "Repository":
+            return address
+    raise CudatutError("cudatut's own metadata names no repository; install it again")
