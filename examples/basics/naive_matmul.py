@@ -183,7 +183,7 @@ times = LADDER.bench(
 rows_us, columns_us = (
     times[f"naive_{x}"].median_us for x in ("rows", "columns")
 )
-cublas_us = min((row.median_us for row in times.rows_ if row.vendor), default=1)
+cublas_us = min((row.median_us for row in times.rows if row.vendor), default=1)
 ct.facts(
     "times compared",
     {

@@ -221,7 +221,7 @@ ct.facts(
         for name in ("conflict_free", "swizzled", "As padded", "Bs padded")
     },
 )
-if "cuBLAS" in [row.name for row in times.rows_]:  # not under a sanitizer
+if "cuBLAS" in [row.name for row in times.rows]:  # not under a sanitizer
     mine = times["conflict_free"].median_us
     speed = 100 * times["cuBLAS"].median_us / mine
     ct.facts("conflict_free", {"of the speed of cuBLAS": (speed, "%")})

@@ -198,7 +198,7 @@ times = LADDER.bench(
     rounds=5,
     name="4096 x 4096 x 4096",
 )
-if "cuBLAS" in [row.name for row in times.rows_]:  # not under a sanitizer
+if "cuBLAS" in [row.name for row in times.rows]:  # not under a sanitizer
     mine = times["block_tile_2d"].median_us
     speed = 100 * times["cuBLAS"].median_us / mine
     ct.facts(

@@ -290,7 +290,7 @@ turned = ct.bench(
 
 # %% beside-cublas
 rows = {}
-rates = {row.name: row.value for row in turned.rows_}
+rates = {row.name: row.value for row in turned.rows}
 for which in (letters(*pair) for pair in FLAGS):
     ours, theirs = rates[f"{which}, final"], rates.get(f"{which}, cuBLAS")
     rows[which] = {

@@ -103,7 +103,7 @@ for n in RAGGED:
 contest([LADDER[name] for name in FINALISTS], LARGEST, rounds=6)
 
 # %% series
-names = [] if ct.tool.running() else [row.name for row in times[SIZES[0]].rows_]
+names = [] if ct.tool.running() else [row.name for row in times[SIZES[0]].rows]
 
 
 def line(name):
@@ -112,7 +112,7 @@ def line(name):
     return [
         (n, bench[name].value)
         for n, bench in found
-        if name in [r.name for r in bench.rows_]
+        if name in [r.name for r in bench.rows]
     ]
 
 

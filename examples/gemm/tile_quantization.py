@@ -210,7 +210,7 @@ def sweep_at(columns):
 
 
 measured = {ROWS * columns: sweep_at(columns) for columns in COLUMNS}
-names = [row.name for row in measured[tiles[0]].rows_]
+names = [row.name for row in measured[tiles[0]].rows]
 
 # %% series
 ct.series(

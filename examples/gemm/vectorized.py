@@ -184,7 +184,7 @@ times = LADDER.bench(
     rounds=5,
     name="4096 x 4096 x 4096",
 )
-if "cuBLAS" in [row.name for row in times.rows_]:  # not under a sanitizer
+if "cuBLAS" in [row.name for row in times.rows]:  # not under a sanitizer
     mine = times["vectorized"].median_us
     speed = 100 * times["cuBLAS"].median_us / mine
     ct.facts(

@@ -34,7 +34,8 @@ extern "C" __global__ void sum_atomic(const T* __restrict__ in,
 extern "C" __global__ void sum_linear(const int* __restrict__ in,
                                       int* __restrict__ out, int n) {
   extern __shared__ int sums[];
-  const int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+  const int t = threadIdx.x;
+  const long long i = (long long)blockIdx.x * blockDim.x + t;
   sums[t] = i < n ? in[i] : 0;
   __syncthreads();
   for (int half = blockDim.x / 2; half > 0; half /= 2) {

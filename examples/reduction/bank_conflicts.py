@@ -29,7 +29,7 @@ while left > 1:
     kernel(source, partial, left, grid=blocks, block=256)
     source, left = partial, blocks
 
-ct.check(partial, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
+ct.check(source, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
 
 # %% setup
 from ladder import LADDER, Sum
@@ -171,6 +171,8 @@ ct.facts(
 problem = Sum(n)
 problem.check(INTERLEAVED)
 problem.check(SEQUENTIAL)
+# Integers: no tolerance, which could hide a lost block.
+Sum(n, "int32").check(SEQUENTIAL)
 LADDER.check(
     "sequential",
     [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED],

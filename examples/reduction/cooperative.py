@@ -158,6 +158,8 @@ walk(partial, total, resident, grid=1, block=256)
 # %% check
 problem.check(SHUFFLE)
 problem.check(FEW)
+# Integers: no tolerance, which could hide a lost block.
+Sum(n, "int32").check(FEW)
 LADDER.check(
     "few_blocks",
     [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED],

@@ -28,14 +28,17 @@ __device__ __forceinline__ void each_byte(const uint4& vector, Count count) {
 // --8<-- [end:each]
 
 // Calls count(value) for this thread's share of all n bytes: vectors first,
-// then the few bytes after the last vector.
+// then the few bytes before the first vector and after the last.
 // --8<-- [start:walk]
 template <typename Count>
 __device__ __forceinline__ void walk(const uint8_t* __restrict__ in,
                                      long long n, Count count) {
-  const long long vectors = n / 16, stride = (long long)gridDim.x * BLOCK;
+  const long long stride = (long long)gridDim.x * BLOCK;
   const long long first = (long long)blockIdx.x * BLOCK + threadIdx.x;
-  const uint4* wide = reinterpret_cast<const uint4*>(in);  // 16 bytes each
+  // A vector's address has to be a multiple of 16; `in` may lie anywhere.
+  const long long head = min((long long)(-(uintptr_t)in % 16), n);
+  const long long vectors = (n - head) / 16, tail = head + vectors * 16;
+  const uint4* wide = reinterpret_cast<const uint4*>(in + head);
   long long i = first;
   for (; i + stride < vectors; i += 2 * stride) {
     const uint4 a = wide[i], b = wide[i + stride];  // two loads in flight
@@ -43,12 +46,13 @@ __device__ __forceinline__ void walk(const uint8_t* __restrict__ in,
     each_byte(b, count);
   }
   if (i < vectors) each_byte(wide[i], count);
-  if (vectors * 16 + first < n) count(in[vectors * 16 + first]);
+  const long long single = first < head ? first : tail + (first - head);
+  if (single < n) count(in[single]);
 }
 // --8<-- [end:walk]
 
 // Every byte is an atomic on one of 256 words in L2. counts has to be 0 before
-// the launch.
+// the launch; a counter holds up to 2^32 - 1.
 // --8<-- [start:global]
 extern "C" __global__ void histogram_global(const uint8_t* __restrict__ in,
                                             unsigned* __restrict__ counts,

@@ -259,6 +259,21 @@ for m in (0, 15, 16, 17, *ct.RAGGED):
         run()
         ct.check(run.out, counts_of(host), name=f"{way}, n={m}")
 
+# %% check-views
+# An array may begin at any byte: views of a longer one, by two blocks.
+host = ct.rng(1).integers(0, 256, 64, dtype="uint8")
+whole = ct.to_device(host)
+for way, kernel in KERNELS.items():
+    got, right = [], []
+    for first in (1, 7, 15, 16):
+        for m in (0, 1, 9, 15, 31, 48):
+            out = ct.to_device(np.zeros(256, "uint32"))
+            view = whole[first : first + m]
+            kernel(view, out, m, grid=2, block=BLOCK)
+            got.append(out.get())
+            right.append(counts_of(host[first : first + m]))
+    ct.check(np.stack(got), np.stack(right), name=f"{way}, views")
+
 
 # %% vendors
 def bincount(data):
@@ -328,7 +343,7 @@ contest("one bank", ways=("shared", "private"), vendors=("CUB",), rounds=50)
 
 # %% by-data
 timed = {
-    name: {row.name: row.median_us for row in result.rows_}
+    name: {row.name: row.median_us for row in result.rows}
     for name, result in bench.items()
 }
 ROWS = ("global", "shared", ADD, "private", "CUB", "CuPy bincount")

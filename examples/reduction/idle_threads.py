@@ -26,7 +26,7 @@ while left > 1:
     kernel(source, partial, left, grid=blocks, block=256)
     source, left = partial, blocks
 
-ct.check(partial, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
+ct.check(source, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
 
 # %% setup
 from ladder import LADDER, Sum
@@ -42,7 +42,7 @@ problem = Sum(n)
 
 # %% count
 FILE = "reduction/idle_threads.cu"
-table = {}
+table, additions_of = {}, {}
 for per_thread in (1, 2):
     count = ct.Kernel(
         FILE, "count_additions", defines={"PER_THREAD": per_thread}
@@ -50,6 +50,7 @@ for per_thread in (1, 2):
     additions, rounds = ct.empty(block, "int32"), ct.empty(1, "int32")
     count(additions, rounds, grid=1, block=block)
     added, steps = additions.get(), int(rounds.get()[0]) + per_thread - 1
+    additions_of[per_thread] = added
     table[f"{per_thread}"] = {
         "elements": per_thread * block,
         "additions": int(added.sum()),
@@ -63,6 +64,14 @@ ct.table(
     corner="elements per thread",
     units={"idle": "%"},
 )
+
+# %% count-check
+# In the tree a thread adds once for each half that it lies below.
+halves = block >> np.arange(1, 9)
+in_tree = (np.arange(block)[:, None] < halves).sum(axis=1)
+for per_thread, added in additions_of.items():
+    name = f"{per_thread} per thread: additions"
+    ct.check(added, in_tree + per_thread - 1, name=name)
 
 # %% predict
 # Counted in the machine code that nvcc 13.0 makes for sm_90: per warp before
@@ -131,6 +140,8 @@ ct.facts(
 # %% check
 problem.check(SEQUENTIAL)
 problem.check(TWO)
+# Integers: no tolerance, which could hide a lost block.
+Sum(n, "int32").check(TWO)
 LADDER.check(
     "two_per_thread",
     [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED],

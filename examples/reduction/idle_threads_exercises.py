@@ -58,7 +58,8 @@ any_block = ct.Kernel(
     """
 __global__ void any_block(const int* in, int* out, int n) {
   extern __shared__ int sums[];
-  int t = threadIdx.x, i = blockIdx.x * (2 * blockDim.x) + t;
+  int t = threadIdx.x;
+  long long i = 2ll * blockDim.x * blockIdx.x + t;
   int sum = i < n ? in[i] : 0;
   if (i + blockDim.x < n) sum += in[i + blockDim.x];
   sums[t] = sum;

@@ -102,7 +102,7 @@ bench = LADDER.bench(
     n=n,
     name="one problem at a time",
 )
-times = {row.name: row.median_us for row in bench.rows_}
+times = {row.name: row.median_us for row in bench.rows}
 ct.claim(
     id="reduction-modulo-expensive",
     source=SOURCE,

@@ -51,7 +51,7 @@ row_sums = ct.Kernel(
 extern "C" __global__ void row_sums(const float* in, float* out, int width) {
   extern __shared__ float sums[];  // one element per thread
   int t = threadIdx.x;
-  sums[t] = in[blockIdx.x * width + t];
+  sums[t] = in[(long long)blockIdx.x * width + t];
   __syncthreads();
   for (int step = 1; step < width; step *= 2) {
     // yours: which thread adds which pair, if there is one?

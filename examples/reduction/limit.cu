@@ -1,11 +1,11 @@
 // Rung 9: 16 bytes per load, several loads in flight, one tile per block in the
 // order of memory.
-// @rung kernel=reduce_limit block=512 blocks=64,128,256,512,1024 vectors=4 grid=tiles launches=one
+// @rung kernel=reduce_limit block=1024 blocks=64,128,256,512,1024 vectors=4 grid=tiles launches=one
 #ifndef ELEMENT
 #define ELEMENT float  // or int
 #endif
 #ifndef BLOCK
-#define BLOCK 512
+#define BLOCK 1024
 #endif
 #ifndef VECTORS
 #define VECTORS 4  // loads of 16 bytes that each thread has in flight
@@ -46,9 +46,9 @@ __device__ __forceinline__ bool last_block(T partial, T* __restrict__ partials,
     partials[blockIdx.x] = partial;
     __threadfence();
     last = atomicInc(ticket, gridDim.x - 1) == gridDim.x - 1;
+    if (last) __threadfence();
   }
   __syncthreads();
-  if (last) __threadfence();
   return last;
 }
 
@@ -100,7 +100,8 @@ __device__ __forceinline__ T partials_sum(const T* partials, int blocks) {
 
 // out[0] = sum of in[0 .. n); in is aligned to 16 bytes, as cuMemAlloc returns
 // it. One block per tile of BLOCK * VECTORS vectors. partials: one element per
-// block. ticket: 0 before the first launch.
+// block. ticket: 0 before the first launch. Launches that may overlap need a
+// ticket and partial sums of their own.
 // --8<-- [start:kernel]
 extern "C" __global__ void __launch_bounds__(BLOCK)
     reduce_limit(const T* __restrict__ in, T* __restrict__ out, long long n,

@@ -1,5 +1,5 @@
 // Tried for rung 9: the last block loads the partial sums one by one.
-// @rung kernel=reduce_limit_serial block=512 blocks=256,512,1024 vectors=4 grid=tiles launches=one
+// @rung kernel=reduce_limit_serial block=1024 blocks=256,512,1024 vectors=4 grid=tiles launches=one
 #include "limit.cu"
 
 // --8<-- [start:kernel]

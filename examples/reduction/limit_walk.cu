@@ -1,6 +1,6 @@
 // Tried for rung 9: resident blocks that walk from tile to tile, in place of
 // one block per tile.
-// @rung kernel=reduce_limit_walk block=512 blocks=64,128,256,512,1024 grid=resident launches=one
+// @rung kernel=reduce_limit_walk block=1024 blocks=64,128,256,512,1024 vectors=4 grid=resident launches=one
 #include "limit.cu"
 
 // --8<-- [start:kernel]

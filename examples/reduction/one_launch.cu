@@ -42,15 +42,16 @@ __device__ __forceinline__ bool last_block(T partial, T* __restrict__ partials,
     partials[blockIdx.x] = partial;
     __threadfence();  // who sees the ticket drawn also sees the partial sum
     last = atomicInc(ticket, gridDim.x - 1) == gridDim.x - 1;
+    if (last) __threadfence();  // no partial sum is read before the ticket
   }
-  __syncthreads();
-  if (last) __threadfence();  // read no partial sum before the ticket is drawn
+  __syncthreads();  // what holds for thread 0 then holds for its block
   return last;
 }
 // --8<-- [end:last]
 
 // out[0] = sum of in[0 .. n). partials: one element per block. ticket: 0 before
-// the first launch. Which block is last changes from run to run, but not the
+// the first launch. Launches that may overlap need a ticket and partial sums of
+// their own. Which block is last changes from run to run, but not the
 // order in which it adds: the sum does not change.
 // --8<-- [start:kernel]
 extern "C" __global__ void reduce_one_launch(const T* __restrict__ in,

@@ -418,7 +418,7 @@ for dtype, bench_at in at_limit.items():
         "limit": rate,
         "of the theoretical": 100 * rate / theoretical,
     }
-    if any(row.vendor for row in bench_at.rows_):
+    if any(row.vendor for row in bench_at.rows):
         us = {name: bench_at[name].median_us for name in ("CUB", "limit")}
         rows[dtype]["against CUB"] = us["CUB"] / us["limit"]
 ct.table(

@@ -171,14 +171,14 @@ times["float32"][LARGEST] = contest(FINALISTS, LARGEST, "float32", rounds=60)
 times["int32"][LARGEST] = contest(FINALISTS, LARGEST, "int32", rounds=60)
 
 # %% series
-vendors = [row.name for row in times["float32"][SIZES[0]].rows_ if row.vendor]
+vendors = [row.name for row in times["float32"][SIZES[0]].rows if row.vendor]
 
 
 def lines(dtype, names):
     """GB/s by length."""
     found = {}
     for n, bench in times[dtype].items():
-        for row in bench.rows_:
+        for row in bench.rows:
             if row.name in names:
                 found.setdefault(row.name, []).append((n, row.value))
     return found

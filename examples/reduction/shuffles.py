@@ -26,7 +26,7 @@ while left > 1:
     kernel(source, partial, left, grid=blocks, block=256)
     source, left = partial, blocks
 
-ct.check(partial, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
+ct.check(source, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
 
 # %% setup
 from ladder import LADDER, Sum
@@ -163,6 +163,8 @@ shuffle(problem.x, partial, n, grid=grid, block=256)
 # %% check
 problem.check(UNROLLED)
 problem.check(SHUFFLE)
+# Integers: no tolerance, which could hide a lost block.
+Sum(n, "int32").check(SHUFFLE)
 LADDER.check(
     "shuffle",
     [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED],

@@ -69,7 +69,8 @@ __device__ int warp_sum(int sum, int lanes) {
 
 __global__ void any_block(const int* in, int* out, int n) {
   __shared__ int of_warp[32];
-  int t = threadIdx.x, i = blockIdx.x * (2 * blockDim.x) + t;
+  int t = threadIdx.x;
+  long long i = 2ll * blockDim.x * blockIdx.x + t;
   int sum = i < n ? in[i] : 0;
   if (i + blockDim.x < n) sum += in[i + blockDim.x];
   int warp = t / 32, warps = (blockDim.x + 31) / 32;  // rounded up

@@ -26,7 +26,7 @@ while left > 1:
     kernel(source, partial, left, grid=blocks, block=256)
     source, left = partial, blocks
 
-ct.check(partial, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
+ct.check(source, [x.get().sum(dtype="float64")], rtol=0, atol=0.1)
 
 # %% setup
 import re
@@ -75,6 +75,17 @@ ct.facts(
         "half = BLOCK / 2, unroll 1": barriers_written("KEEP_LOOP"),
     },
 )
+
+# %% tree-check
+numbers = ct.rng(0).integers(-1000, 1001, 256, dtype="int32")
+for name, defines in (
+    ("half = blockDim.x / 2", {"BOUND": "blockDim.x"}),
+    ("half = BLOCK / 2", {}),
+    ("half = BLOCK / 2, unroll 1", {"KEEP_LOOP": 1}),
+):
+    data = ct.to_device(numbers)
+    ct.Kernel(FILE, "tree", defines=defines)(data, grid=1, block=256)
+    ct.check(data[:1], [numbers.sum()], name=name)
 
 # %% [markdown]
 # Barriers and instructions, counted before anything is timed.
@@ -160,6 +171,10 @@ unrolled(problem.x, partial, n, grid=grid, block=256)
 problem.check(TWO)
 problem.check(UNROLLED)
 problem.check(LAST_WARP)
+# Integers: no tolerance, which could hide a lost block.
+integers = Sum(n, "int32")
+integers.check(UNROLLED)
+integers.check(LAST_WARP)
 for dtype in ("float32", "int32"):
     for m in ct.RAGGED:
         for rung in (UNROLLED, LAST_WARP):
