@@ -89,7 +89,8 @@ def _cell(name: str, cell: str, shown: dict[str, str], lang: str) -> str:
         output = missing.note_html(record, lang) if with_output else ""
     else:
         try:
-            output = results.results_html(found.outputs, lang) if with_output else ""
+            gpus = state.current().gpus(name, cell)
+            output = results.results_html(found.outputs, lang, gpus) if with_output else ""
         except ValueError as error:
             raise DirectiveError(f"{name}#{cell} cannot be shown: {error}") from error
     if with_output and not output and not with_source:

@@ -77,8 +77,15 @@ def recorded(
             continue
         try:
             good.append(state.current().record(example.name))
+            state.current().others(
+                example.name
+            )  # refused here, whether or not a chapter shows them
         except CudatutError as error:
             bad.append(error)
+    bad += [
+        recording.DamagedRecordingError(f"results/{file} belongs to no example: remove it")
+        for file in recording.orphans()
+    ]
     return good, bad
 
 
@@ -110,7 +117,7 @@ def prepared(
         code = highlighting.python_block(cell.source)
         fragments[cell.title] = _element(cell.title, code + results, 'class="ct-cell" ')
     prose["certificate"] = ""
-    certificate = _certificate([record], lang)
+    certificate = _certificate([record, *state.current().others(record.name)], lang)
     fragments["certificate"] = _element("certificate", certificate)
     source = "\n\n".join(f"{_mark(name)}\n\n{words}" for name, words in prose.items())
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}

@@ -8,8 +8,10 @@ ValueError naming it: the page it would be on is then not built.
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import re
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from itertools import groupby
 from typing import Any
@@ -28,9 +30,13 @@ _VERDICTS = {
 }
 
 
-def results_html(outputs: Iterable[dict[str, Any]], lang: str) -> str:
+def results_html(
+    outputs: Iterable[dict[str, Any]], lang: str, gpus: Sequence[tuple[str, list]] = ()
+) -> str:
     """Return the HTML of one cell's outputs (a list of nbformat outputs) in language `lang`.
 
+    gpus: (GPU, results of the same cell there) of the GPU that the outputs are of, first, and of others; charts then
+    offer them as a choice.
     Consecutive streams are joined, consecutive checks and sanitizer reports share
     a table. Returns "" for a cell without outputs. Raises ValueError for an error output, for a
     kind that schema v1 does not have, and for a result that lacks a field or has one of the wrong
@@ -39,17 +45,50 @@ def results_html(outputs: Iterable[dict[str, Any]], lang: str) -> str:
     items = [_item(output, index, lang) for index, output in enumerate(outputs)]
     items = [item for item in items if item is not None]
     parts = []
+    charts = Counter()
     for kind, group in groupby(items, key=lambda item: item[0]):
         payloads = [payload for _, payload in group]
         if kind in _TOGETHER:
             parts.append(_TOGETHER[kind](payloads, lang))
-        else:
-            parts.extend(_EACH[kind](payload, lang) for payload in payloads)
+            continue
+        for payload in payloads:
+            shown = _EACH[kind](payload, lang)
+            if kind in _CHARTS and len(gpus) > 1:
+                shown = _by_gpu(kind, charts[kind], shown, lang, gpus)
+            charts[kind] += 1
+            parts.append(shown)
     body = "".join(parts)
     if not body:
         return ""
     label = escape(text("output.label", lang))
     return f'<div class="ct-result" role="group" aria-label="{label}">{body}</div>'
+
+
+_CHARTS = ("benchmark", "series")
+
+
+def _by_gpu(kind: str, index: int, shown: str, lang: str, gpus: Sequence[tuple[str, list]]) -> str:
+    """A chart with the GPU as a choice: the same result, by its kind and place in the cell, of each GPU that has it."""
+    (own, _), *others = gpus
+    charts = [(own, shown)]
+    for name, results in others:
+        same = [result for result in results if result["kind"] == kind]
+        if index < len(same):
+            charts.append((name, _EACH[kind](localized(same[index], lang), lang)))
+    if len(charts) == 1:
+        return shown
+    group = f"gpu-{hashlib.sha256(''.join(chart for _, chart in charts).encode()).hexdigest()[:8]}"
+    choices = "".join(
+        f'<label><input type="radio" name="{group}" value="{escape(name)}"{" checked" * (i == 0)}> '
+        f"{escape(name.removeprefix('NVIDIA '))}</label>"
+        for i, (name, _) in enumerate(charts)
+    )
+    panes = "".join(f'<div class="ct-gpu">{chart}</div>' for _, chart in charts)
+    label = escape(text("output.gpu", lang))
+    return (
+        f'<div class="ct-gpus"><fieldset class="ct-gpus__choice"><legend>{label}</legend>{choices}</fieldset>'
+        f"{panes}</div>"
+    )
 
 
 def _item(output: dict[str, Any], index: int, lang: str) -> tuple[str, Any] | None:
@@ -347,7 +386,8 @@ def _certificate(one: dict[str, Any], lang: str, named: bool) -> str:
     if one["commit"]:
         rows.append(("commit", _code(one["commit"][:12])))
     rows.append(("duration", t("seconds", value=number(one["duration_s"]))))
-    rows.append(("sanitizers", _sanitizer_line(one["sanitizers"], lang)))
+    if one["sanitizers"]:
+        rows.append(("sanitizers", _sanitizer_line(one["sanitizers"], lang)))
     if named:
         rows.insert(0, ("example", _code(one["name"])))
     cells = "".join(

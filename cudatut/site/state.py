@@ -37,6 +37,7 @@ class State:
     # Whole programs that pages offer as files, by path below this language's root.
     programs: dict[str, str] = field(default_factory=dict)
     _records: dict[str, object] = field(default_factory=dict)
+    _others: dict[str, list[Recording]] = field(default_factory=dict)
 
     def record(self, name: str) -> Recording:
         """The recording of an example, read once per build; raises like `recording.require_good`."""
@@ -49,6 +50,21 @@ class State:
         if isinstance(found, CudatutError):
             raise found.with_traceback(None)
         return found
+
+    def gpus(self, name: str, cell: str) -> list[tuple[str, list[dict]]]:
+        """The results of a cell by GPU: the book's own first, then those of `results/`. Raises as `on_other_gpus`."""
+        records = [self.record(name), *self.others(name)]
+        return [
+            (one.metadata["gpu"]["name"], one.results(cell))
+            for one in records
+            if any(one_cell.title == cell for one_cell in one.cells)
+        ]
+
+    def others(self, name: str) -> list[Recording]:
+        """The slim recordings of an example, read once per build. Raises as `recording.on_other_gpus`."""
+        if name not in self._others:
+            self._others[name] = recording.on_other_gpus(name)
+        return self._others[name]
 
     def _read(self, name: str) -> Recording:
         failed = failures.reason(name) if self.mode != "strict" else None
