@@ -96,7 +96,7 @@ if found:
         "shapes that were tried",
         {
             row.name: {**found.get(row.name, {}), "measured": row.value}
-            for row in times.rows_
+            for row in times.rows
         },
         corner="tile, results of a thread",
         units={

@@ -79,7 +79,7 @@ for size in SIZES:
     bench = ct.bench(
         {**runs, **product.vendors()}, flops=product.flops, name=f"n = {size}"
     )
-    for row in bench.rows_:
+    for row in bench.rows:
         rates.setdefault(row.name, {})[f"n = {size}"] = row.value
 
 # %% rates

@@ -125,7 +125,7 @@ for size in SIZES:
     times = ct.bench(
         {**runs, **product.vendors()}, flops=product.flops, name=f"n = {size}"
     )
-    for row in times.rows_:
+    for row in times.rows:
         rates.setdefault(row.name, {})[f"n = {size}"] = row.value
 
 # %% steps
