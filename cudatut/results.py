@@ -13,11 +13,13 @@ import typing
 from collections.abc import Iterator
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from cudatut import tool
 
 MIME = "application/vnd.cudatut.v1+json"
+Label = Annotated[str, "label"]  # English words, which a page shows in its language
+Unit = Annotated[str, "unit"]  # likewise, behind a value
 KINDS: dict[str, type["Result"]] = {}
 
 
@@ -87,7 +89,7 @@ class Check(Result):
     """Outcome of a comparison: `n` elements, largest absolute and relative error, tolerances."""
 
     kind: ClassVar[str] = "check"
-    name: str | None
+    name: Label | None
     passed: bool
     n: int
     max_abs_err: float
@@ -120,7 +122,7 @@ class Check(Result):
 class Row:
     """One contestant of a benchmark; times in microseconds, `value` in the benchmark's unit."""
 
-    name: str
+    name: Label
     median_us: float
     p20_us: float
     p80_us: float
@@ -140,8 +142,8 @@ class Benchmark(Result):
     """
 
     kind: ClassVar[str] = "benchmark"
-    name: str | None
-    unit: str
+    name: Label | None
+    unit: Unit
     peak: float | None
     rows: list[Row]
     rounds: int = 0
@@ -233,7 +235,7 @@ class Resources(Result):
 @dataclass
 class Metric:
     value: float | str
-    unit: str | None
+    unit: Unit | None
 
 
 @dataclass(repr=False)
@@ -283,9 +285,9 @@ class Sanitizer(Result):
 
 @dataclass
 class Fact:
-    name: str
-    value: bool | float | str
-    unit: str | None
+    name: Label
+    value: bool | float | Label
+    unit: Unit | None
 
 
 @dataclass(repr=False)
@@ -293,7 +295,7 @@ class Facts(Result):
     """Named values, each with an optional unit."""
 
     kind: ClassVar[str] = "facts"
-    title: str | None
+    title: Label | None
     rows: list[Fact]
 
     def __getitem__(self, name: str) -> Any:
@@ -313,7 +315,7 @@ VERDICTS = ("confirmed", "refuted", "depends", "open")
 FORMS = ("said", "printed", "code")
 GAIN, LEAD = 0.25, 0.02  # the one rule of tolerance: see `verdict`
 RULES = ("equal", "gain", "above", "below")
-Value = bool | float | str
+Value = bool | float | Label
 Both = dict[str, str]  # "en" and "zh"
 
 
@@ -358,7 +360,7 @@ class Claim(Result):
     statement: Both
     expected: Value | list[Value]
     measured: Value | list[Value]
-    unit: str | None
+    unit: Unit | None
     rule: str
     control: Control
     verdict: str
@@ -393,13 +395,13 @@ class Claim(Result):
 
 @dataclass
 class Column:
-    name: str
-    unit: str | None
+    name: Label
+    unit: Label | None
 
 
 @dataclass
 class TableRow:
-    name: str
+    name: Label
     values: list[Value | None]
 
 
@@ -408,8 +410,8 @@ class Table(Result):
     """Values in rows and columns, None where there is none."""
 
     kind: ClassVar[str] = "table"
-    title: str
-    corner: str
+    title: Label
+    corner: Label
     columns: list[Column]
     rows: list[TableRow]
 
@@ -448,8 +450,8 @@ class Table(Result):
 
 @dataclass
 class Axis:
-    name: str
-    unit: str
+    name: Label
+    unit: Label
 
 
 FOREGROUND = 6  # lines that a chart shows in color; more cannot be told apart
@@ -463,12 +465,12 @@ class Series(Result):
     """
 
     kind: ClassVar[str] = "series"
-    title: str
+    title: Label
     x: Axis
     y: Axis
-    lines: dict[str, list[tuple[float, float]]]
+    lines: dict[Label, list[tuple[float, float]]]
     limit: float | None
-    foreground: list[str] | None = None
+    foreground: list[Label] | None = None
 
     def heading(self) -> str:
         limit = f", limit {format_value(self.limit)} {self.y.unit}" if self.limit else ""

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import re
 import sys
+import types
+import typing
 from collections.abc import Callable, Iterable
+from dataclasses import is_dataclass
 from typing import Any
 
 from cudatut.errors import CudatutError
 from cudatut.recording import Recording
+from cudatut.results import KINDS
 from cudatut.site.label_files import Labels, load
 
 _NUMBERS = re.compile(r"\d[\d.,]*(?: [x×] \d[\d.,]*)*")
@@ -36,68 +40,40 @@ def localized(result: dict[str, Any], lang: str) -> dict[str, Any]:
 def relabeled(
     result: dict[str, Any], word: Callable[[str], str], unit: Callable[[str], str] | None = None
 ) -> dict[str, Any]:
-    """A copy of a result with every label passed through `word`, every unit behind a value through `unit` (default: word)."""
-    unit = unit or word
-    say = _skipping_none(word)
-    behind = _skipping_none(unit)
+    """A copy of a result with every label passed through `word`, every unit behind a value through `unit` (default: word).
 
-    def value(found: Any) -> Any:
-        if isinstance(found, list):
-            return [value(one) for one in found]
-        return word(found) if isinstance(found, str) else found
+    Which of its fields are labels and units, its declaration says.
+    """
+    say = {"label": word, "unit": unit or word}
 
-    changed: dict[str, Any] = {}
-    match result["kind"]:
-        case "check":
-            changed = {"name": say(result["name"])}
-        case "benchmark":
-            changed = {
-                "name": say(result["name"]),
-                "unit": behind(result["unit"]),
-                "rows": [{**row, "name": say(row["name"])} for row in result["rows"]],
+    def told(type_: Any, value: Any) -> Any:
+        inner = typing.get_args(type_)
+        if is_dataclass(type_):
+            hints = typing.get_type_hints(type_, include_extras=True)
+            return {
+                key: told(hints[key], one) if key in hints else one for key, one in value.items()
             }
-        case "profile":
-            metrics = result["metrics"].items()
-            changed = {"metrics": {k: {**m, "unit": behind(m["unit"])} for k, m in metrics}}
-        case "facts":
-            rows = [
-                {"name": say(r["name"]), "value": value(r["value"]), "unit": behind(r["unit"])}
-                for r in result["rows"]
-            ]
-            changed = {"title": say(result["title"]), "rows": rows}
-        case "table":
-            changed = {
-                "title": say(result["title"]),
-                "corner": say(result["corner"]),
-                "columns": [
-                    {"name": say(c["name"]), "unit": say(c["unit"])} for c in result["columns"]
-                ],
-                "rows": [
-                    {"name": say(r["name"]), "values": [value(v) for v in r["values"]]}
-                    for r in result["rows"]
-                ],
-            }
-        case "claim":
-            changed = {key: value(result[key]) for key in ("expected", "measured")}
-            changed["control"] = {**result["control"], "value": value(result["control"]["value"])}
-            changed["unit"] = behind(result["unit"])
-        case "series":
-            changed = {
-                axis: {key: say(words) for key, words in result[axis].items()}
-                for axis in ("x", "y")
-            }
-            changed["title"] = say(result["title"])
-            lines = {say(name): line for name, line in result["lines"].items()}
-            if len(lines) < len(result["lines"]):  # one translation for two lines would lose one
-                return {**result, **changed}
-            changed["lines"] = lines
-            if front := result.get("foreground"):
-                changed["foreground"] = [say(name) for name in front]
-    return {**result, **changed}
+        if typing.get_origin(type_) is typing.Annotated:
+            return say[inner[1]](value) if value else value
+        if isinstance(type_, types.UnionType) or typing.get_origin(type_) is typing.Union:
+            fits = [one for one in inner if isinstance(value, _plain_type(one))]
+            return told(fits[-1], value) if fits else value
+        if isinstance(value, list) and inner:
+            return [told(inner[0], one) for one in value]
+        if isinstance(value, dict) and inner:
+            found = {told(inner[0], key): told(inner[1], one) for key, one in value.items()}
+            # One translation for two lines would lose one.
+            return found if len(found) == len(value) else value
+        return value
+
+    return {"kind": result["kind"], **told(KINDS[result["kind"]], result)}
 
 
-def _skipping_none(word: Callable[[str], str]) -> Callable[[str | None], str | None]:
-    return lambda text: word(text) if text else text
+def _plain_type(type_: Any) -> type:
+    """What a value of an annotation is an instance of, in JSON."""
+    if typing.get_origin(type_) is typing.Annotated:
+        return str
+    return dict if is_dataclass(type_) else typing.get_origin(type_) or type_
 
 
 def lacking(records: Iterable[Recording], labels: Labels) -> dict[str, dict[str, tuple[str, str]]]:
