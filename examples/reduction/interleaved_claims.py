@@ -62,8 +62,8 @@ def cycles(kernel, lanes):
     x = 1_000_003 + np.arange(lanes)
     for _ in range(turns):
         x = 1_000_003 + x % (divisor + (x & 2))
-    together = "together" if kernel is TOGETHER else "in turn"
-    ct.check(last, x, name=f"{lanes} lanes, {together}")
+    order = "in turn" if kernel is IN_TURN else "all at once"
+    ct.check(last, x, name=f"{lanes} lanes, {order}")
     return int(ticks.get()[0])
 
 
