@@ -295,22 +295,37 @@ def _orphans(known: set[str]) -> list[str]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from cudatut import catalog, doctor, paths
+    from cudatut import catalog, doctor
 
-    program = paths.examples_dir() / options.name
-    if program.suffix == ".py" and program.is_file():
-        if why := doctor.why_no_gpu():
-            raise NoGpuError(f"{options.name} needs a GPU, and has no recording: {why}")
-        return _run_file(program, *options.arguments)
     try:
         example = catalog.get(options.name)
     except catalog.UnknownExampleError as error:
+        if program := _program(options.name):
+            if why := doctor.why_no_gpu():
+                raise NoGpuError(
+                    f"{options.name} needs a GPU, and has no recording: {why}"
+                ) from None
+            return _run_file(program, *options.arguments)
         _refuse_a_readers_file(options.name, error)
         raise
+    if options.arguments:
+        raise CudatutError(f"{example.name} takes no arguments: {' '.join(options.arguments)}")
     missing = doctor.why_no_gpu() or doctor.gpu_lacks(example.requires)
     if missing:
         return _replay(example, missing)
     return _run_file(example.path)
+
+
+def _program(name: str) -> Any:
+    """The file of a program among the examples that is no example itself, such as gemm/tuner.py; None if it is none."""
+    from cudatut import catalog, paths
+
+    root = paths.examples_dir()
+    path = (root / name.removeprefix("./").removeprefix("examples/")).resolve()
+    if path.suffix != ".py" or not path.is_relative_to(root) or not path.is_file():
+        return None
+    main = 'if __name__ == "__main__":' in path.read_text(encoding="utf-8")
+    return path if main and not path.stem.endswith(catalog.EXERCISES) else None
 
 
 def _run_file(path: Any, *arguments: str) -> int:

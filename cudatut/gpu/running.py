@@ -39,7 +39,7 @@ def explained(error: Exception, path: Path) -> str:
     while frames and Path(frames[0].filename) != path:  # runpy's, and ours
         frames.pop(0)
     if isinstance(error, CudatutError):
-        package = Path(__file__).parent
+        package = Path(__file__).parent.parent
         examples = package / "examples"  # where the package is installed they lie within it
 
         def ours(frame: traceback.FrameSummary) -> bool:

@@ -77,21 +77,24 @@ def test_status(states, capsys):
     out = capsys.readouterr().out
     assert "examples/a/stale.py changed" in out and "memcheck found 1 error" in out
     assert "cut short" in out and "a/never has not been recorded" in out and "a/fresh" not in out
-    assert "4 of 5 recordings need a GPU: `python -m cudatut record --stale`" in out
+    assert "4 recordings need a GPU: `python -m cudatut record --stale`" in out
 
 
 def test_an_edited_recording_is_named(book, capsys):
     book.example("a/add")
-    path = book.recorded("a/add")
-    path.write_text(
-        path.read_text("utf-8").replace('"median_us": 2.0', '"median_us": 1.0'), "utf-8"
-    )
+    edit_the_time(book.recorded("a/add"))
     assert cli.main(["status"]) == 1
     out = capsys.readouterr().out
     assert "examples/a/add.ipynb was edited after it was recorded" in out
     assert "`python -m cudatut record a/add`" in out
     assert cli.main(["list"]) == 0
     assert " edited " in capsys.readouterr().out
+
+
+def edit_the_time(path):
+    text = path.read_text("utf-8")
+    assert '"median_us": 2.0' in text
+    path.write_text(text.replace('"median_us": 2.0', '"median_us": 1.0'), "utf-8")
 
 
 def test_status_when_all_is_well(book, capsys):
@@ -108,7 +111,7 @@ def test_status_finds_recordings_without_example(book, capsys):
     book.file("a/.ipynb_checkpoints/fresh.ipynb", "{}")
     assert cli.main(["status"]) == 1
     assert capsys.readouterr().out == (
-        "examples/a/gone.ipynb is a recording without an example examples/a/gone.py: remove it\n"
+        "examples/a/gone.ipynb is a recording without an example: remove it\n"
     )
 
 
@@ -165,21 +168,79 @@ def test_an_example_that_needs_more_is_replayed(book, monkeypatch, capsys):
     assert "it needs sm_75, and there is no recording to replay" in capsys.readouterr().err
 
 
-def test_an_error_of_ours_shows_the_lines_of_the_file_alone(book, monkeypatch, capfd):
+@pytest.mark.parametrize(
+    ("call", "error", "module"),
+    [
+        ("ct.find_nvcc()", "ToolMissing: CUDATUT_NVCC is 'no-such-nvcc'", "nvcc.py"),
+        ("ct.catalog.get('a/y')", "UnknownExampleError: there is no example 'a/y'", "catalog.py"),
+    ],
+)  # one in a room of the package, one above the rooms
+def test_an_error_of_ours_shows_the_lines_of_the_file_alone(
+    book, monkeypatch, capfd, call, error, module
+):
     monkeypatch.setattr(doctor, "why_no_gpu", lambda: None)
     monkeypatch.delenv("CUDATUT_DEBUG", raising=False)
-    cells = "# %% a\nimport cudatut as ct\nfrom cudatut import nvcc\ndef f():\n    nvcc.find_nvcc()\nf()\n"
-    book.example("a/x", cells)
+    book.example("a/x", f"# %% a\nimport cudatut as ct\ndef f():\n    {call}\nf()\n")
     monkeypatch.setenv("CUDATUT_NVCC", "no-such-nvcc")
     assert cli.main(["run", "a/x"]) == 1
     err = capfd.readouterr().err
-    assert err.splitlines()[-1].startswith(
-        "cudatut.errors.ToolMissing: CUDATUT_NVCC is 'no-such-nvcc'"
-    )
-    assert "x.py" in err and "nvcc.py" not in err and "runpy" not in err
+    assert error in err.splitlines()[-1]
+    assert "x.py" in err and module not in err and "runpy" not in err
     monkeypatch.setenv("CUDATUT_DEBUG", "1")
     assert cli.main(["run", "a/x"]) == 1
-    assert "nvcc.py" in capfd.readouterr().err
+    assert module in capfd.readouterr().err
+
+
+PROGRAM = """import sys
+import cudatut
+if __name__ == "__main__":
+    print("argv", sys.argv[1:])
+    sys.exit(4)
+"""
+
+
+def test_a_program_among_the_examples_is_run_with_its_arguments(book, monkeypatch, capfd):
+    monkeypatch.setattr(doctor, "why_no_gpu", lambda: None)
+    book.file("a/tuner.py", PROGRAM)
+    assert cli.main(["run", "a/tuner.py", "4096", "--most", "5"]) == 4
+    assert capfd.readouterr().out == "argv ['4096', '--most', '5']\n"
+
+
+def test_without_a_gpu_a_program_says_that_there_is_nothing_to_replay(book, no_gpu, capfd):
+    book.file("a/tuner.py", PROGRAM)
+    assert cli.main(["run", "a/tuner.py"]) == 2
+    out, err = capfd.readouterr()
+    assert out == "" and err == f"cudatut: a/tuner.py needs a GPU, and has no recording: {NO_GPU}\n"
+
+
+def test_an_example_is_no_program(book, no_gpu, capsys):
+    """By its file's name too it is replayed."""
+    book.example("a/fresh")
+    book.recorded("a/fresh")
+    assert cli.main(["run", "a/fresh.py"]) == 0
+    assert "this replays the recording" in capsys.readouterr().out
+
+
+def test_an_example_takes_no_arguments(book, no_gpu, capsys):
+    book.example("a/fresh")
+    book.recorded("a/fresh")
+    assert cli.main(["run", "a/fresh", "4096"]) == 2
+    assert capsys.readouterr().err == "cudatut: a/fresh takes no arguments: 4096\n"
+
+
+@pytest.mark.parametrize(
+    "name", ["../outside.py", "outside.py", "a/ladder.py", "a/add_exercises.py", "a/gone.py"]
+)
+def test_nothing_else_is_a_program(book, monkeypatch, capsys, tmp_path, name):
+    """Not a file of the reader's, a module that examples share, the beginnings of exercises."""
+    monkeypatch.setattr(doctor, "why_no_gpu", lambda: None)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "outside.py").write_text(PROGRAM)  # beside examples/
+    book.file("a/ladder.py", "print('argv')\n")
+    book.file("a/add_exercises.py", PROGRAM)
+    assert cli.main(["run", name]) == 2
+    out, err = capsys.readouterr()
+    assert "argv" not in out and err.startswith("cudatut: ")
 
 
 def test_version(capsys):
@@ -205,8 +266,8 @@ def test_debug_shows_the_traceback(book, no_gpu, monkeypatch):
 
 @pytest.mark.parametrize(("failed", "status"), [(False, 0), (True, 1)])
 def test_record_reports_and_fails(book, monkeypatch, capsys, failed, status):
-    def record_all(names, *, only_stale, jobs, progress):
-        assert (names, only_stale, jobs) == (["a/x"], True, 3)
+    def record_all(examples, *, slim, jobs, progress):
+        assert ([example.name for example in examples], slim, jobs) == (["a/x"], False, 3)
         outcomes = [
             recorder.Outcome("a/x", "recorded"),
             recorder.Outcome("a/z", "skipped", "needs sm_90a"),

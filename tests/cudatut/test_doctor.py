@@ -153,10 +153,10 @@ def test_advice_works_from_where_it_is_asked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert doctor.pip_install("gpu") == f"pip install -e '{root}[gpu]'"
     # Installed: the project is not on PyPI, so it is its repository that pip is given.
-    from cudatut.record import recorder
+    from cudatut.record import notebook
 
     monkeypatch.setattr(doctor.paths, "repo_root", lambda: None)
-    monkeypatch.setattr(recorder, "repository", lambda: "https://example.org/x")
+    monkeypatch.setattr(notebook, "repository", lambda: "https://example.org/x")
     assert doctor.pip_install("gpu") == "pip install 'cudatut[gpu] @ git+https://example.org/x'"
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cudatut import cli, exercises
+from cudatut import cli, exercises, tool
 from cudatut.errors import CheckError, CudatutError, KernelCompileError, LaunchError, NoGpuError
 from cudatut.gpu import check
-from cudatut.record import recorder
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -105,7 +105,7 @@ def run(file, **env):
         [sys.executable, str(file)],
         capture_output=True,
         text=True,
-        env=recorder.environment() | env,
+        env=tool.environment() | env,
     )
 
 
@@ -345,10 +345,8 @@ def test_modules_beside_the_solution_are_found(chapter):
 
 def test_a_wheel_in_an_empty_folder(tmp_path):
     """The order of the chapters comes with the package, where there is no checkout."""
-    package = tmp_path / "site" / "cudatut"
-    package.mkdir(parents=True)
-    for path in (ROOT / "cudatut").glob("*.py"):
-        (package / path.name).write_bytes(path.read_bytes())
+    package = tmp_path / "packages" / "cudatut"
+    shutil.copytree(ROOT / "cudatut", package, ignore=shutil.ignore_patterns("__pycache__", "site"))
     (package / "contents.yml").write_bytes((ROOT / "docs" / "contents.yml").read_bytes())
     (package / "examples" / "start").mkdir(parents=True)
     for name, text in (("exercises", HEADER + STUBS), ("solutions", SOLUTIONS)):
