@@ -2,62 +2,70 @@
 # jupyter:
 #   cudatut:
 #     title: {en: "Tile quantization: claims", zh: "分块量化：有关说法"}
-#     requires: sm_80
-#     timeout_s: 60
-#     sizes:
-#       side: [256, 64]
-#       depth: [16384, 256]
+#     requires: sm_75
+#     timeout_s: 120
+#     alone: false
 # ---
 
 # %% [markdown]
-# What the SGEMM worklog says of splitting the depth, tried.
+# Which kernels cuBLAS runs for a small product. Each program multiplies a
+# hundred times while CUPTI notes every kernel.
 
 # %% setup
-import numpy as np
-import sgemm
-
 import cudatut as ct
 
-side = 256
-depth = 16384
-rng = ct.rng(0)
-a, b = (
-    ct.to_device(rng.random(s, dtype="float32") - np.float32(0.5))
-    for s in ((side, depth), (depth, side))
-)
-c = ct.empty((side, side), "float32")
+PROGRAM = """
+import numpy as np
+import cudatut as ct
 
-# %% bench
-config = sgemm.plan(side, side, depth, ct.device().sm_count).config
-arguments = side, side, depth, 1.0, a, depth, b, side, 0.0, c, side
-runs = {
-    f"{s} per tile": sgemm.launcher(*arguments, config=config, splits=s)
-    for s in (1, 2, 4, 8, 16, 32)
-}
-expected = a.get().astype("float64") @ b.get()
-for name, run in runs.items():
-    ct.poison(c)
-    run()
-    ct.check(c, expected, name=name, rtol=1e-4)
-found = ct.bench(
-    runs,
-    flops=2 * side * side * depth,
-    name=f"{side} x {side} x {depth}",
-    rounds=20,
-)
+n = SIDE
+a, b = (ct.to_device(ct.rng(i).random((n, n), dtype="float32")) for i in (0, 1))
+c = ct.empty((n, n), "float32")
+multiply = ct.vendor.gemm(a, b, c)
+for _ in range(100):
+    multiply()
+exact = a.get()[:8].astype("float64") @ b.get()
+ct.check(c.get()[:8], exact, name=f"n = {n}", rtol=1e-4)
+"""
 
-# %% gain
-one = found["1 per tile"].median_us
-gain = one / min(found[name].median_us for name in runs)
-ct.claim(
-    id="split-k-small-c",
-    source="SGEMM worklog, notes on cuBLAS",
-    statement={
-        "en": "cuBLAS cuts k among several blocks at 256 x 256 x 256. Tried with a small C and a longer k: times as fast as one block per tile.",
-        "zh": "cuBLAS 在 256 x 256 x 256 上把 k 分给几个线程块。这里用小的 C 和更长的 k 来试，看比每个分块只用一个线程块快几倍。",
-    },
-    predicted="> 1",
-    measured=round(gain, 2),
-    unit="times",
-    verdict="confirmed" if gain > 1.1 else "refuted",
-)
+
+# %% trace
+def kernels(side):
+    """Kernels that one product takes: those that ran a hundred times."""
+    found = ct.trace(source=PROGRAM.replace("SIDE", str(side)), rows=4)
+    rows = found.gpu if found else []
+    return sum(row.calls // 100 for row in rows if row.bytes is None)
+
+
+small, large = kernels(256), kernels(4096)
+
+# %% claim
+if large:
+    ct.claim(
+        id="cublas-splits-k-at-256",
+        source="SGEMM worklog, kernel 10",
+        place={
+            "en": "the table of cuBLAS's kernels by size",
+            "zh": "cuBLAS 在各尺寸所用 kernel 的表格",
+        },
+        form="printed",
+        statement={
+            "en": "For a product of 256 x 256 x 256 cuBLAS runs two kernels, "
+            "one that multiplies with k split among blocks, and one that adds "
+            "the parts; for 4096 it runs one.",
+            "zh": "256 x 256 x 256 的乘积，cuBLAS 运行两个 kernel：一个把 k 分给几个线程块来乘，"
+            "一个把各部分加起来；4096 时只运行一个。",
+        },
+        expected=2,
+        measured=small,
+        unit="kernels per product",
+        rule="equal",
+        control=(
+            {"en": "4096 x 4096 x 4096", "zh": "4096 x 4096 x 4096"},
+            large,
+        ),
+        depends={
+            "en": "on the GPU and on the version of cuBLAS",
+            "zh": "取决于 GPU 和 cuBLAS 的版本",
+        },
+    )
