@@ -6,9 +6,9 @@ Reads text only: neither Jupyter nor NumPy nor a GPU is needed, so that `python 
 import difflib
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +17,24 @@ from cudatut import sizes as sizes_of_header
 from cudatut.errors import CudatutError
 
 DEFAULT_TIMEOUT_S = 120.0
+LANGUAGES = ("en", "zh")
+LEVELS = ("warm-up", "easy", "medium", "hard")  # of exercises
+# How the names of a chapter's further files end: what readers begin their exercises with, our solutions.
+EXERCISES, SOLUTIONS = "_exercises", "_solutions"
 
 _HEADER = re.compile(r"# ---[ \t]*\r?\n(.*?)^# ---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
-_CELL = re.compile(r"^# %%", re.MULTILINE)
-_CELL_LINE = re.compile(
+_CELL = re.compile(
     r"^# %%[ \t]*(?P<kind>\[markdown\])?[ \t]*(?P<title>[^\r\n]*?)[ \t]*\r?$", re.MULTILINE
 )
-EXERCISES = "_exercises"  # how the name of a file with the beginnings of exercises ends
-ARCH = re.compile(r"sm_\d{2,3}[af]?")
+_ARCH = re.compile(r"sm_\d{2,3}[af]?")
 # What a Python file of an example can lead to: kernel files and other examples by their names in strings, headers
 # included by an inline kernel, modules beside it.
 _KERNEL_FILE = re.compile(r"""["']([\w.\-/]+\.cuh?)["']""")
 _EXAMPLE_NAME = re.compile(r"""["']([\w\-]+/[\w\-/]+?)(?:\.py)?["']""")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
-_IMPORT = re.compile(r"^[ \t]*import[ \t]+([\w., \t]+)", re.MULTILINE)
-_FROM = re.compile(r"^[ \t]*from[ \t]+\.*([\w.]+)[ \t]+import\b", re.MULTILINE)
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+\.*([\w.]+)[ \t]+import\b|import[ \t]+([\w., \t]+))", re.MULTILINE
+)
 
 
 class UnknownExampleError(CudatutError):
@@ -46,9 +49,8 @@ class BadHeaderError(CudatutError):
 class Example:
     """One example: `name` is "<part>/<stem>", `requires` the smallest compute capability that it claims.
 
-    `alone`: it measures time, so nothing else may use the GPU while it is recorded. `long`: it takes long, and is recorded
-    only when its files change. `sizes`: by variable, its value and
-    those that tools see instead (`cudatut.sizes`).
+    `alone`: it measures time, so nothing else may use the GPU while it is recorded. `long`: it takes long, and is
+    recorded only when its files change. `sizes`: by variable, its value and those that tools see instead (`cudatut.sizes`).
     """
 
     name: str
@@ -65,17 +67,13 @@ class Example:
         """Path of the recording, whether or not it is there."""
         return self.path.with_suffix(".ipynb")
 
-    @cached_property
-    def _sources(self) -> tuple[str, ...]:
-        root = paths.examples_dir()
-        return tuple(sorted(relative(path, root) for path in _reachable(self.path, root)))
-
     def sources(self) -> list[str]:
         """Files that this example is made of, as its text tells: relative to examples/, with "/", sorted.
 
         The .py itself, the .cu and .cuh files that it names, what those include, modules and examples that it names.
         """
-        return list(self._sources)
+        root = paths.examples_dir()
+        return sorted(relative(path, root) for path in _reachable(self.path, root))
 
 
 def examples(drafts: bool = False) -> list[Example]:
@@ -89,16 +87,13 @@ def examples(drafts: bool = False) -> list[Example]:
     root = paths.examples_dir()
     if not root.is_dir():
         raise CudatutError(f"there is no folder of examples at {root}")
-    found = []
-    for path in sorted(root.rglob("*.py")):
-        parts = path.relative_to(root).parts
-        if any(part.startswith((".", "_")) for part in parts):
-            continue
-        example = _read(path, root)
-        if example is not None:
-            found.append(example)
     patterns = [] if drafts else draft_patterns()
-    found = [e for e in found if not any(fnmatchcase(e.name, pattern) for pattern in patterns)]
+    found = []
+    for path in root.rglob("*.py"):
+        hidden = any(part.startswith((".", "_")) for part in path.relative_to(root).parts)
+        example = None if hidden else _read(path)
+        if example is not None and not matches(f"{example.name}.py", patterns):
+            found.append(example)
     return sorted(found, key=lambda example: example.name)
 
 
@@ -122,24 +117,22 @@ def renamed() -> dict[str, str]:
     if not path.is_file():
         return {}
     names = _yaml(_text(path), "examples/renamed.yml")
-    if not isinstance(names, dict) or not all(
-        isinstance(name, str) for pair in names.items() for name in pair
-    ):
+    if not isinstance(names, dict) or {type(x) for pair in names.items() for x in pair} - {str}:
         raise CudatutError("examples/renamed.yml: each line must be 'old name: new name'")
     return names
 
 
+def plain(name: str) -> str:
+    """A name from what somebody typed: also a path to the example's .py, .cu or .ipynb."""
+    name = name.replace("\\", "/").removeprefix("./").removeprefix("examples/")
+    return re.sub(r"\.(py|cu|ipynb)$", "", name).strip("/")
+
+
 def get(name: str) -> Example:
     """The example of this name; a path to its .py, .cu or .ipynb will do too. Raises UnknownExampleError."""
-    wanted = re.sub(
-        r"\.(py|cu|ipynb)$",
-        "",
-        name.replace("\\", "/").removeprefix("./").removeprefix("examples/"),
-    )
-    root = paths.examples_dir()
+    wanted, root = plain(name), paths.examples_dir()
     path = root / f"{wanted}.py"
-    example = _read(path, root) if path.is_file() and path.resolve().is_relative_to(root) else None
-    if example is not None:
+    if path.is_file() and path.resolve().is_relative_to(root) and (example := _read(path)):
         return example
     if new := renamed().get(wanted):
         print(f"{wanted} is called {new} now.", file=sys.stderr)
@@ -149,17 +142,19 @@ def get(name: str) -> Example:
             f"'{wanted}' is no example: it holds the beginnings of exercises. "
             f"`python -m cudatut exercise {wanted.removesuffix(EXERCISES)}` lists them."
         )
-    everything = [example.name for example in examples(drafts=True)]
-    stems = {known.rpartition("/")[2]: known for known in everything}
-    close = [
-        stems[stem]
-        for stem in difflib.get_close_matches(wanted.rpartition("/")[2], stems, n=3, cutoff=0.6)
-    ]
-    close += difflib.get_close_matches(wanted, everything, n=3, cutoff=0.8)
-    hint = f" Did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
+    hint = did_you_mean(wanted, [example.name for example in examples(drafts=True)])
     raise UnknownExampleError(
         f"there is no example '{name}'.{hint} `python -m cudatut list` names them all."
     )
+
+
+def did_you_mean(wanted: str, known: list[str]) -> str:
+    """' Did you mean start/errors?' where some of the known names are close, as a whole or without the part; else ''."""
+    stem = wanted.rpartition("/")[2]
+    stems = difflib.get_close_matches(stem, [name.rpartition("/")[2] for name in known])
+    close = [name for stem in stems for name in known if name.rpartition("/")[2] == stem]
+    close += difflib.get_close_matches(wanted, known, cutoff=0.8)
+    return f" Did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
 
 
 def relative(path: Path, root: Path) -> str:
@@ -167,95 +162,103 @@ def relative(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def header(path: Path, shown: str) -> dict[str, Any] | None:
+def shown(path: Path) -> str:
+    """A file's name in messages."""
+    root = paths.examples_dir()
+    return f"examples/{relative(path, root)}" if path.is_relative_to(root) else str(path)
+
+
+def header(path: Path) -> dict[str, Any] | None:
     """What the `# ---` header of a Python file says under `jupyter: cudatut:`, or None without a header.
 
-    shown: the file's name in messages. Raises BadHeaderError for a header that cannot be read.
+    Raises BadHeaderError for a header that cannot be read.
     """
     match = _HEADER.match(_text(path))
     if match is None:
         return None
     lines = (line.removeprefix("#").removeprefix(" ") for line in match[1].splitlines())
-    found = _yaml("\n".join(lines), shown)
+    found = _yaml("\n".join(lines), shown(path))
     own = (found.get("jupyter") or {}).get("cudatut") if isinstance(found, dict) else None
     if not isinstance(own, dict):
         raise BadHeaderError(
-            f"{shown}: the header lacks 'jupyter: cudatut:'; see docs/en/contributing.md"
+            f"{shown(path)}: the header lacks 'jupyter: cudatut:'; see docs/en/contributing.md"
         )
     return own
 
 
+def value_of(
+    own: dict, key: str, fits: Callable[[Any], bool], how: str, where: str, *default
+) -> Any:
+    """A value of a header, or the default. Raises BadHeaderError, naming place, key and value, where it does not fit."""
+    value = own.get(key, *default)
+    if not fits(value):
+        raise BadHeaderError(f"{where} {key} is {value!r}; {how}")
+    return value
+
+
+def bilingual(value: Any) -> bool:
+    """Whether a header's value is a text in each language."""
+    texts = [value.get(lang) for lang in LANGUAGES] if isinstance(value, dict) else [None]
+    return all(isinstance(text, str) and text.strip() for text in texts)
+
+
+def requires(own: dict[str, Any], where: str) -> str:
+    """The header's `requires`. Raises BadHeaderError."""
+    how = "write it like sm_75 or sm_90a"
+    return value_of(own, "requires", lambda arch: bool(_ARCH.fullmatch(str(arch))), how, where)
+
+
 def cells(path: Path) -> dict[str, str]:
     """Code of each named cell of a file, without the blank lines around it."""
-    text = _text(path)
-    found: dict[str, str] = {}
-    marks = list(_CELL_LINE.finditer(text))
-    for mark, following in zip(marks, [*marks[1:], None]):
-        if mark["title"] and not mark["kind"]:
-            code = text[mark.end() : following.start() if following else len(text)]
-            found[mark["title"]] = code.replace("\r\n", "\n").strip("\n").rstrip()
-    return found
+    text = _text(path).replace("\r\n", "\n")
+    marks = list(_CELL.finditer(text))
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    return {
+        mark["title"]: text[mark.end() : end].strip("\n").rstrip()
+        for mark, end in zip(marks, ends)
+        if mark["title"] and not mark["kind"]
+    }
 
 
-def sizes(path: Path) -> dict[str, tuple]:
+def sizes(path: Path, own: dict[str, Any] | None = None) -> dict[str, tuple]:
     """`sizes` of the header of any Python file; empty without. Raises BadHeaderError."""
-    root = paths.examples_dir()
-    shown = f"examples/{relative(path, root)}" if path.is_relative_to(root) else str(path)
-    return _sizes(path, header(path, shown) or {}, shown)
-
-
-def _sizes(path: Path, own: dict[str, Any], shown: str) -> dict[str, tuple]:
-    if "sizes" not in own:
-        return {}
+    own = own or header(path) or {}
     try:
-        return sizes_of_header.read(own["sizes"], _text(path))
+        return sizes_of_header.read(own["sizes"], _text(path)) if "sizes" in own else {}
     except ValueError as error:
-        raise BadHeaderError(f"{shown}: the header's {error}") from error
+        raise BadHeaderError(f"{shown(path)}: the header's {error}") from error
 
 
-def _read(path: Path, root: Path) -> Example | None:
+def _read(path: Path) -> Example | None:
     if path.stem.endswith(EXERCISES):  # begun by readers: it does not run to its end
         return None
-    name = relative(path.with_suffix(""), root)
-    shown = f"examples/{name}.py"
-    own = header(path, shown)
+    own = header(path)
     if own is None:
         if _CELL.search(_text(path)):
             raise BadHeaderError(
-                f"{shown} has cells but does not begin with a '# ---' header; see docs/en/contributing.md"
+                f"{shown(path)} has cells but does not begin with a '# ---' header; see docs/en/contributing.md"
             )
         return None
-    title, requires, timeout_s = (
-        own.get("title"),
-        own.get("requires"),
-        own.get("timeout_s", DEFAULT_TIMEOUT_S),
-    )
-    if not isinstance(title, dict) or not all(
-        isinstance(title.get(lang), str) for lang in ("en", "zh")
-    ):
-        raise BadHeaderError(f"{shown}: the header's title must have 'en' and 'zh'")
-    if not isinstance(requires, str) or not ARCH.fullmatch(requires):
-        raise BadHeaderError(
-            f"{shown}: the header's requires is {requires!r}; write it like sm_75 or sm_90a"
-        )
-    if isinstance(timeout_s, bool) or not isinstance(timeout_s, (int, float)) or not timeout_s > 0:
-        raise BadHeaderError(
-            f"{shown}: the header's timeout_s is {timeout_s!r}; it must be a number of seconds"
-        )
-    flags = {"alone": own.get("alone", True), "long": own.get("long", False)}
-    for flag, value in flags.items():
-        if not isinstance(value, bool):
-            raise BadHeaderError(
-                f"{shown}: the header's {flag} is {value!r}; it must be true or false"
-            )
+    where = f"{shown(path)}: the header's"
+
+    def flag(key: str, default: bool) -> bool:
+        is_flag = (True, False).__contains__
+        return value_of(own, key, is_flag, "it must be true or false", where, default)
+
+    def is_time(value: Any) -> bool:
+        return type(value) in (int, float) and value > 0
+
     return Example(
-        name,
-        path,
-        dict(title),
-        requires,
-        float(timeout_s),
-        **flags,
-        sizes=_sizes(path, own, shown),
+        name=relative(path.with_suffix(""), paths.examples_dir()),
+        path=path,
+        title=value_of(own, "title", bilingual, "it must have 'en' and 'zh'", where),
+        requires=requires(own, where),
+        timeout_s=float(
+            value_of(own, "timeout_s", is_time, "it must be seconds", where, DEFAULT_TIMEOUT_S)
+        ),
+        alone=flag("alone", True),
+        long=flag("long", False),
+        sizes=sizes(path, own),
     )
 
 
@@ -276,33 +279,25 @@ def with_includes(path: Path) -> list[Path]:
 
 
 def _reachable(start: Path, root: Path) -> set[Path]:
-    seen: set[Path] = set()
-    todo = [start]
+    seen, todo = set(), [start]
     while todo:
         path = todo.pop()
-        if path in seen:
-            continue
-        seen.add(path)
-        todo += [found for found in _mentioned(path, root) if found.is_relative_to(root)]
+        if path not in seen:
+            seen.add(path)
+            todo += [found for found in _mentioned(path, root) if found.is_relative_to(root)]
     return seen
 
 
 def _mentioned(path: Path, root: Path) -> list[Path]:
     text = _text(path)
-    candidates = [
-        folder / name for name in _INCLUDE.findall(text) for folder in (path.parent, root)
-    ]
+    beside = path.parent
+    candidates = [folder / name for name in _INCLUDE.findall(text) for folder in (beside, root)]
     if path.suffix == ".py":
         candidates += [root / name for name in _KERNEL_FILE.findall(text)]
         candidates += [root / f"{name}.py" for name in _EXAMPLE_NAME.findall(text)]
-        modules = [
-            name.split()[0]
-            for group in _IMPORT.findall(text)
-            for name in group.split(",")
-            if name.strip()
-        ]
-        modules += _FROM.findall(text)
-        candidates += [path.parent / f"{module.replace('.', '/')}.py" for module in modules]
+        for module, modules in _IMPORT.findall(text):
+            names = [part.split()[0] for part in (module or modules).split(",") if part.strip()]
+            candidates += [beside / f"{name.replace('.', '/')}.py" for name in names]
     return [candidate.resolve() for candidate in candidates if candidate.is_file()]
 
 

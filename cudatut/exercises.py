@@ -141,7 +141,7 @@ def of_chapter(chapter: str) -> list[Exercise]:
         raise UnknownExerciseError(_no_such_chapter(chapter))
     shown = f"examples/{chapter}{catalog.EXERCISES}.py"
     try:
-        own = catalog.header(path, shown)
+        own = catalog.header(path)
     except catalog.BadHeaderError as error:
         raise BadExerciseError(str(error)) from error
     listed = (own or {}).get("exercises")
@@ -150,7 +150,7 @@ def of_chapter(chapter: str) -> list[Exercise]:
             f"{shown}: the header needs 'exercises:' with the numbers 1, 2, ... in order"
         )
     requires = own.get("requires")
-    if not isinstance(requires, str) or not catalog.ARCH.fullmatch(requires):
+    if not isinstance(requires, str) or not catalog._ARCH.fullmatch(requires):
         raise BadExerciseError(
             f"{shown}: the header's requires is {requires!r}; write it like sm_75"
         )

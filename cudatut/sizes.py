@@ -8,19 +8,14 @@ second where there is none.
 """
 
 import ast
-import operator
 from typing import Any
 
 from cudatut.tool import SANITIZERS
 
-_OPERATORS = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.LShift: operator.lshift,
-    ast.Pow: operator.pow,
-}
+# What arithmetic on numbers is made of, as in `(64, 1 << 25)`.
+_ARITHMETIC = (
+    ast.Constant, ast.UnaryOp, ast.unaryop, ast.BinOp, ast.operator, ast.Tuple, ast.List, ast.Load,
+)  # fmt: skip
 
 
 def read(value: Any, text: str) -> dict[str, tuple]:
@@ -38,8 +33,7 @@ def read(value: Any, text: str) -> dict[str, tuple]:
     for name, choices in value.items():
         if not isinstance(choices, list) or len(choices) not in (2, 3):
             raise ValueError(
-                f"sizes has {name}: {choices!r}; give two values (the code's, a sanitizer's) or three "
-                "(and a profiler's)"
+                f"sizes has {name}: {choices!r}; give two values (the code's, a sanitizer's) or three (and a profiler's)"
             )
         written = [constant(node.value) for node in _assignments(tree, name)]
         written = [one for one in written if one is not None]
@@ -47,12 +41,11 @@ def read(value: Any, text: str) -> dict[str, tuple]:
             raise ValueError(
                 f"sizes names '{name}', but no line at the top level of a cell is `{name} = ` and a number or tuple"
             )
-        like = written[0]
-        values = tuple(_as(like, choice) for choice in choices)
+        found[name] = tuple(_as(written[0], choice) for choice in choices)
+        said = found[name][0]
         for one in written:
-            if one != values[0] or type(one) is not type(values[0]):
-                raise ValueError(f"sizes has {values[0]!r} for '{name}', but the code says {one!r}")
-        found[name] = values
+            if one != said or type(one) is not type(said):
+                raise ValueError(f"sizes has {said!r} for '{name}', but the code says {one!r}")
     return found
 
 
@@ -72,22 +65,11 @@ def applied(tree: ast.Module, sizes: dict[str, tuple], tool: str | None) -> ast.
 
 def constant(node: ast.expr) -> Any:
     """Value of a number, a tuple or list of numbers, or arithmetic on numbers; None for anything else."""
-    match node:
-        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-            return number
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            value = constant(operand)
-            return -value if isinstance(value, (int, float)) else None
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            a, b = constant(left), constant(right)
-            numbers = isinstance(a, (int, float)) and isinstance(b, (int, float))
-            return _OPERATORS[type(op)](a, b) if numbers else None
-        case ast.Tuple(elts=items) | ast.List(elts=items):
-            values = [constant(item) for item in items]
-            if any(value is None for value in values):
-                return None
-            return tuple(values) if isinstance(node, ast.Tuple) else values
-    return None
+    parts = list(ast.walk(node))
+    numbers = (type(part.value) in (int, float) for part in parts if isinstance(part, ast.Constant))
+    if not all(isinstance(part, _ARITHMETIC) for part in parts) or not all(numbers):
+        return None
+    return eval(compile(ast.Expression(node), "size", "eval"))
 
 
 def _assignments(tree: ast.Module, name: str) -> list[ast.Assign]:
