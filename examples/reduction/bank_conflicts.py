@@ -343,6 +343,13 @@ by_round = {
 }
 compare("interleaved, first warp of each round", by_round)
 
+# %% by-round-1024
+# The same for the largest block.
+compare(
+    "block of 1024, first warp of each round",
+    {f"step {2**r}": list(2 ** (r + 1) * lane[: 512 >> r]) for r in range(10)},
+)
+
 # %% tile
 compare(
     "a column of a tile of floats",

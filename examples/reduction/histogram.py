@@ -7,6 +7,7 @@
 #     sizes:
 #       count: [10000019, 10007]
 #       n: [268435456, 65536, 1048576]
+#       long: [2147483661, 65549]
 #       warps: [20000, 100]
 # ---
 
@@ -46,16 +47,17 @@ HOST = {
 }
 
 
-def repeated(host):
+def repeated(host, n):
     """n bytes on the GPU: `host` again and again, copied there rather than sent
     each time."""
     piece, whole = ct.to_device(host), ct.empty(n, "uint8")
     for first in range(0, n, period):
-        cuda.memcpy_dtod(int(whole.gpudata) + first, piece.gpudata, period)
+        size = min(period, n - first)
+        cuda.memcpy_dtod(int(whole.gpudata) + first, piece.gpudata, size)
     return whole
 
 
-DATA = {name: repeated(host) for name, host in HOST.items()}
+DATA = {name: repeated(host, n) for name, host in HOST.items()}
 
 
 def counts_of(host, times=1):
@@ -273,6 +275,17 @@ for way, kernel in KERNELS.items():
             got.append(out.get())
             right.append(counts_of(host[first : first + m]))
     ct.check(np.stack(got), np.stack(right), name=f"{way}, views")
+
+# %% check-long
+# More bytes than an int can count.
+long = 2_147_483_661
+many = repeated(random, long)
+right = counts_of(random, long // period) + counts_of(random[: long % period])
+for way, kernel in KERNELS.items():
+    run = launcher(kernel, many)
+    run()
+    ct.check(run.out, right, name=f"{way}, n={long}")
+del many, run
 
 
 # %% vendors
