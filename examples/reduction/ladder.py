@@ -1,10 +1,12 @@
 """The ladder of sums: every rung of this part, and how any of them is launched, checked and compared.
 
 A kernel `(in, out, n)` leaves one partial sum per block, and is launched again on these until one is left. A kernel
-`(in, out, n, partials, ticket)`, marked `launches=one`, writes the sum itself.
+`(in, out, n, partials, ticket)`, marked `launches=one`, writes the sum itself. What its `@rung` line cannot say, a
+function of this file does: `launch=bulk` is `plan_bulk`, `launch=flags` is `plan_flags`.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -21,33 +23,63 @@ RUNGS = (
     "few_blocks",
     "one_launch",
     "limit",
+    "bulk",
     "flags",
 )
 
 C_TYPES = {"float32": "float", "int32": "int"}
 
 
+@dataclass(frozen=True)
+class Plan:
+    """How an array is summed: by the kernel of a rung, in blocks of `block` threads.
+
+    rung: the one that is launched; one that was asked for may leave the array to another. grid: blocks for n elements.
+    """
+
+    rung: ct.Rung
+    kernel: ct.Kernel
+    block: int
+    grid: Callable[[int], int]
+    shared: int = 0
+
+    def steps(self, n: int) -> list[tuple[int, int]]:
+        """Elements and blocks of each launch."""
+        found = [(n, self.grid(n))]
+        if self.rung.options.get("launches") != "one":
+            while (left := found[-1][1]) > 1:
+                found.append((left, self.grid(left)))
+        return found
+
+    def depth(self, n: int) -> int:
+        """No element passes more additions on its way into the sum, or not many more: 64 are for the trees."""
+        steps = self.steps(n)
+        serial = [ct.cdiv(left, blocks * self.block) for left, blocks in steps]
+        # The last block of a single launch adds up what all have left.
+        return 64 + sum(serial) + ct.cdiv(steps[-1][1], self.block)
+
+
 class Sum:
     """The sum of n random elements: float32 in [-1, 1), or int32 in [-1000, 1000], whose sum wraps as the hardware's.
 
-    n: any length, 0 included. dtype: 'float32' or 'int32'. data: a host array to sum instead of random elements.
+    n: any length, 0 included. dtype: 'float32' or 'int32'. data: an array to sum instead of random elements: a host
+    array, or one on the GPU, such as a view, which is then not copied.
     """
 
     def __init__(
         self,
         n: int = 1 << 24,
         dtype: str = "float32",
-        data: np.ndarray | None = None,
+        data: object | None = None,
         seed: int = 0,
     ):
-        self.dtype = np.dtype(dtype)
-        self.host = (
-            data if data is not None else random_elements(n, dtype, seed)
-        )
-        self.n = self.host.size
-        self.x = ct.to_device(self.host)
+        if data is None:
+            data = random_elements(n, dtype, seed)
+        there = hasattr(data, "gpudata")
+        self.host = data.get() if there else data
+        self.x = data if there else ct.to_device(data)
+        self.dtype, self.n = self.host.dtype, self.host.size
         self.bytes, self.flops = self.x.nbytes, None
-        self._buffers: dict[str, object] = {}
 
     @cached_property
     def expected(self) -> np.ndarray:
@@ -56,15 +88,21 @@ class Sum:
             return np.array([self.host.sum(dtype="float64")])
         return np.array([self.host.sum(dtype="int64")]).astype("int32")
 
-    @cached_property
-    def tolerance(self) -> float:
-        """Absolute bound on the error of a float32 sum by a tree over chunks: see the chapter 'Scoreboard'."""
+    def tolerance_of(self, depth: int) -> float:
+        """Absolute bound on the error of a float32 sum whose elements pass `depth` additions: see 'Scoreboard'."""
         if self.dtype.kind != "f":
             return 0.0
-        # Each addition rounds by at most eps / 2 of a partial sum; no element passes more than `depth` of them.
-        depth = 64 + np.ceil(self.n / 2**18)
-        return float(depth * np.finfo("float32").eps / 2 * self._magnitude())
+        # Each addition rounds by at most eps / 2 of a partial sum.
+        return float(depth * np.finfo("float32").eps / 2 * self._magnitude)
 
+    @property
+    def tolerance(self) -> float:
+        """The bound for a kernel whose threads, no fewer than half of those that the GPU holds, share the elements."""
+        gpu = ct.device()
+        threads = gpu.sm_count * gpu.max_threads_per_sm // 2
+        return self.tolerance_of(64 + ct.cdiv(self.n, threads))
+
+    @cached_property
     def _magnitude(self) -> float:
         """Sum of the finite |x|, in pieces: in one, float64 copies would need three times the memory of the input."""
         pieces = (
@@ -75,62 +113,51 @@ class Sum:
             for x in pieces
         )
 
-    def _buffer(self, what: str, count: int, dtype=None):
-        key = f"{what} {count}"
-        if key not in self._buffers:
-            if what == "state":
-                self._buffers[key] = ct.to_device(np.zeros(count, "uint32"))
-            else:
-                self._buffers[key] = ct.empty(count, dtype or self.dtype)
-        return self._buffers[key]
+    def plan(self, rung: ct.Rung, block: int | None = None) -> Plan:
+        """How a rung sums these elements on this GPU. block: one of the rung's `blocks`; default: its `block`.
+
+        Raises ct.RungError for a line that says too little, ct.LaunchError for an array that begins at an odd place.
+        """
+        needs = rung.options.get("requires", "sm_75")
+        if not ct.supports(ct.device().compute_capability, needs):
+            return self.plan(LADDER["limit"], block)
+        if "vectors" in rung.options:
+            self.must_be_aligned(rung)
+        if name := rung.options.get("launch"):
+            return PLANS[name](self, rung, block)
+        block = block or fitting_block(rung)
+        kernel = self.compile(rung, block)
+        return Plan(rung, kernel, block, self._grid(rung, kernel, block))
+
+    def must_be_aligned(self, rung: ct.Rung) -> None:
+        """Raise ct.LaunchError unless the array begins at a multiple of 16 bytes."""
+        if int(self.x.gpudata) % 16:
+            raise ct.LaunchError(
+                f"{rung.path} reads 16 bytes at a time, but the array begins at an address that is no multiple of 16, as "
+                "that of a view like x[1:]; copy it first (x.copy()), or take the rung one_launch"
+            )
+
+    def compile(self, rung: ct.Rung, block: int, **defines) -> ct.Kernel:
+        """The rung's kernel for this type and block."""
+        element = C_TYPES[str(self.dtype)]
+        return rung.compile(BLOCK=block, ELEMENT=element, **defines)
 
     def launcher(
-        self, rung: ct.Rung, block: int | None = None
+        self,
+        rung: ct.Rung,
+        block: int | None = None,
+        stream: object | None = None,
     ) -> Callable[[], object]:
-        """A callable that sums once; `.out` is where the sum arrives (one element of the dtype).
+        """A callable that sums once; `.out` is where the sum arrives (one element of the dtype), `.plan` the Plan.
 
-        block: threads per block, one of the rung's `blocks`; default its `block`, or for a rung that takes only so
-        `few` blocks what `fitting` says.
+        All its launches are in one stream, so they follow each other, and it has partial sums and a ticket of its own:
+        launches of two launchers may overlap, launches of one may not.
         """
-        if "few" in rung.options:
-            fitting = block or self.fitting(rung)
-            if not fitting or self.tiles(rung, fitting) > rung.number("few"):
-                return self.launcher(self._longer(rung), block)
-            block = fitting
-        block = block or rung.number("block")
-        kernel = rung.compile(BLOCK=block, ELEMENT=C_TYPES[str(self.dtype)])
-        grid = self._grid(rung, kernel, block)
-        run = (
-            self._one_launch
-            if rung.options.get("launches") == "one"
-            else self._many_launches
-        )
-        return run(kernel, grid, block)
-
-    def _longer(self, rung: ct.Rung) -> ct.Rung:
-        """The rung that takes what `few` blocks cannot. Raises ct.RungError."""
-        name = rung.options.get("long")
-        if name not in LADDER.names:
-            raise ct.RungError(
-                f"{rung.path}: {self.n} elements are too many for few={rung.options['few']} blocks; say with long=RUNG which "
-                f"rung takes them, one of {', '.join(LADDER.names)}"
-            )
-        return LADDER[name]
-
-    def fitting(self, rung: ct.Rung) -> int | None:
-        """The smallest block that can do the work alone; or the smallest, from `block` up, of which `few` are enough."""
-        sizes, least, few = (
-            rung.numbers("blocks"),
-            rung.number("block"),
-            rung.number("few"),
-        )
-        alone = [size for size in sizes if self.tiles(rung, size) <= 1]
-        shared = [
-            size
-            for size in sizes
-            if size >= least and self.tiles(rung, size) <= few
-        ]
-        return next(iter(alone + shared), None)
+        plan = self.plan(rung, block)
+        one = plan.rung.options.get("launches") == "one"
+        run = (self._one_launch if one else self._many_launches)(plan, stream)
+        run.plan = plan
+        return run
 
     def tiles(self, rung: ct.Rung, block: int, n: int | None = None) -> int:
         """Blocks of so many threads that n elements take (default: all), a tile each."""
@@ -161,40 +188,54 @@ class Sum:
         return lambda n: max(1, ct.cdiv(n, per_block))
 
     def _one_launch(
-        self, kernel: ct.Kernel, grid: Callable[[int], int], block: int
+        self, plan: Plan, stream: object | None
     ) -> Callable[[], object]:
-        blocks, out = grid(self.n), ct.empty(1, self.dtype)
-        # Room for a word of 8 bytes from each block, for a rung that wants it.
-        partials, state = (
-            self._buffer("partials", blocks),
-            self._buffer("state", 2 + 2 * blocks),
-        )
+        blocks, out = plan.grid(self.n), ct.empty(1, self.dtype)
+        partials, state = self._workspace(blocks)
 
         def run() -> None:
-            kernel(
-                self.x, out, self.n, partials, state, grid=blocks, block=block
+            plan.kernel(
+                self.x,
+                out,
+                self.n,
+                partials,
+                state,
+                grid=blocks,
+                block=plan.block,
+                shared=plan.shared,
+                stream=stream,
             )
 
         run.out = out
         return run
 
+    def _workspace(self, blocks: int) -> tuple:
+        """Partial sums, and a ticket: one for each launcher."""
+        # Room for a word of 8 bytes from each block, for a rung that wants it.
+        state = ct.to_device(np.zeros(2 + 2 * blocks, "uint32"))
+        return ct.empty(blocks, self.dtype), state
+
     def _many_launches(
-        self, kernel: ct.Kernel, grid: Callable[[int], int], block: int
+        self, plan: Plan, stream: object | None
     ) -> Callable[[], object]:
-        steps, source, left = [], self.x, self.n
-        while True:
-            blocks = grid(left)
+        steps, source = [], self.x
+        for left, blocks in plan.steps(self.n):
             target = ct.empty(blocks, self.dtype)
             steps.append((source, target, left, blocks))
-            source, left = target, blocks
-            if blocks == 1:
-                break
+            source = target
 
         def run() -> None:
             for source, target, left, blocks in steps:
-                kernel(source, target, left, grid=blocks, block=block)
+                plan.kernel(
+                    source,
+                    target,
+                    left,
+                    grid=blocks,
+                    block=plan.block,
+                    stream=stream,
+                )
 
-        run.out = steps[-1][1]
+        run.out = target
         return run
 
     def check(self, rung: ct.Rung, block: int | None = None) -> None:
@@ -207,12 +248,94 @@ class Sum:
             name=f"{rung.name}, {self.dtype}, n = {self.n}"
             + (f", block = {block}" if block else ""),
             rtol=0.0,
-            atol=self.tolerance,
+            atol=self.tolerance_of(run.plan.depth(self.n)),
         )
 
     def vendors(self) -> dict[str, Callable[[], object] | None]:
         """CUB, compiled from the CUDA toolkit."""
         return {"CUB": ct.vendor.sum(self.x)}
+
+
+def fitting_block(rung: ct.Rung) -> int:
+    """The rung's `block`, or the largest smaller one of its `blocks` of which an SM has threads for two.
+
+    While one of two blocks hands over its sum, the other one loads.
+    """
+    most, block = ct.device().max_threads_per_sm // 2, rung.number("block")
+    smaller = [size for size in rung.numbers("blocks") if size <= most]
+    return block if block <= most or not smaller else max(smaller)
+
+
+# While the memory is busy a byte is on its way for about so long: far longer
+# than in an idle memory, because requests wait in queues.
+ON_ITS_WAY_US = 4
+MOST_WORDS = 256  # blocks of which one can still read all words
+
+
+def wanted_in_flight() -> float:
+    """Bytes that each SM should have in flight to keep this GPU's memory busy, by Little's law."""
+    gpu = ct.device()
+    # Bytes per second; two transfers per clock.
+    bandwidth = 2 * gpu.memory_clock_khz * 1e3 * gpu.bus_bits / 8
+    return bandwidth / gpu.sm_count * ON_ITS_WAY_US * 1e-6
+
+
+def plan_bulk(sums: Sum, rung: ct.Rung, block: int | None = None) -> Plan:
+    """As many blocks as the GPU holds at once, two on an SM; together the rings of two hold what should be in flight."""
+    sums.must_be_aligned(rung)
+    stages, block = 3, block or rung.number("block")
+    # Bytes of a ring with one vector per thread and stage; 2 KiB of an SM's
+    # half are for the rest of what a block needs.
+    per_vector = 16 * block * stages
+    wanted = ct.cdiv(int(wanted_in_flight() / 2), per_vector)
+    most = (ct.device().shared_per_sm // 2 - 2048) // per_vector
+    vectors = 1  # a power of two
+    while vectors < wanted and 2 * vectors <= most:
+        vectors *= 2
+    kernel = sums.compile(rung, block, VECTORS=vectors, STAGES=stages)
+    shared = vectors * per_vector
+    per_sm = kernel.resources(block, shared).blocks_per_sm
+    resident = per_sm * ct.device().sm_count
+    piece = block * vectors * 16 // sums.dtype.itemsize
+    return Plan(
+        rung,
+        kernel,
+        block,
+        lambda n: max(1, min(resident, ct.cdiv(n, piece))),
+        shared,
+    )
+
+
+def plan_flags(sums: Sum, rung: ct.Rung, block: int | None = None) -> Plan:
+    """One block that can do it alone, else as few as possible; an array that is too long for that is left to another rung.
+
+    The smallest block that is enough alone; or the smallest, from the rung's `block` up, of which MOST_WORDS are enough.
+    """
+    if not block:
+        tiles = {k: sums.tiles(rung, k) for k in rung.numbers("blocks")}
+        fit = [k for k in tiles if tiles[k] <= 1] or [
+            k
+            for k in tiles
+            if k >= rung.number("block") and tiles[k] <= MOST_WORDS
+        ]
+        block = min(fit, default=None)
+    if not block or sums.tiles(rung, block) > MOST_WORDS:
+        return sums.plan(long_rung(), block)
+    alone = sums.tiles(rung, block) <= 1
+    kernel = sums.compile(rung, block, ALONE=int(alone))
+    return Plan(
+        rung, kernel, block, lambda n: max(1, sums.tiles(rung, block, n))
+    )
+
+
+def long_rung() -> ct.Rung:
+    """The rung for long arrays: `limit`, if its loads are enough to keep the memory of this GPU busy, else `bulk`."""
+    limit = LADDER["limit"]
+    asked = 16 * limit.number("vectors") * ct.device().max_threads_per_sm
+    return limit if asked >= wanted_in_flight() else LADDER["bulk"]
+
+
+PLANS = {"bulk": plan_bulk, "flags": plan_flags}
 
 
 def random_elements(n: int, dtype: str, seed: int = 0) -> np.ndarray:

@@ -7,9 +7,12 @@ from ladder import Sum, random_elements
 
 import cudatut as ct
 
+# A prime number: a tile that is read twice does not make up for another.
+PERIOD = 1_048_573
+
 
 class Repeated(Sum):
-    """The sum of n elements, of which the first 2^20 are random and the rest repeat them; n any length.
+    """The sum of n elements, of which the first PERIOD are random and the rest repeat them; n any length.
 
     The reference is the sum of one period times their number, so the host never holds more than 4 MiB.
     """
@@ -18,7 +21,7 @@ class Repeated(Sum):
         import pycuda.driver as cuda
 
         self.dtype, self.n = np.dtype(dtype), n
-        self.host = random_elements(min(n, 1 << 20), dtype, seed)
+        self.host = random_elements(min(n, PERIOD), dtype, seed)
         self.x = ct.empty(n, dtype)
         start, have = int(self.x.gpudata), self.host.size
         cuda.memcpy_htod(start, self.host)
@@ -31,7 +34,6 @@ class Repeated(Sum):
             )
             have += count
         self.bytes, self.flops = n * self.dtype.itemsize, None
-        self._buffers: dict[str, object] = {}
 
     def _whole(self, period: np.ndarray) -> float | int:
         """What n elements add up to when the first ones are `period` and the rest repeat it."""
@@ -48,5 +50,6 @@ class Repeated(Sum):
         total = np.array([self._whole(self.host)])
         return total if self.dtype.kind == "f" else total.astype("int32")
 
+    @cached_property
     def _magnitude(self) -> float:
         return float(self._whole(np.abs(self.host)))

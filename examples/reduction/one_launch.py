@@ -13,12 +13,14 @@
 #       large_n: [268435456, 16384]
 #       huge: [1073741824, 16384]
 #       times: [20, 2]
+#       repeats: [50, 2]
 # ---
 
 # %% [markdown]
-# The last three rungs: the block that finishes last adds up; enough bytes in
-# flight to fill the memory; and for short arrays a partial sum that carries its
-# own flag. First the eighth rung as a whole program.
+# The last rungs: the block that finishes last adds up; enough bytes in flight
+# to fill the memory, from registers or by a copy engine; and for short arrays a
+# partial sum that carries its own flag. First the eighth rung as a whole
+# program.
 
 # %% program
 import numpy as np
@@ -46,10 +48,11 @@ from latency import dram_ns, handover_ns, l2_ns
 
 
 gpu = ct.device()
-ONE, LIMIT, FLAGS = (LADDER[name] for name in ("one_launch", "limit", "flags"))
+ONE, LIMIT, BULK, FLAGS = (LADDER[name] for name in LADDER.names[-4:])
 n = 33_554_432
 short_n = 65_536
-problem = Sum(n)
+problem, integers = Sum(n), Sum(n, "int32")
+TILE = problem.plan(LIMIT).block * 4 * 4  # elements of a block of rung 9
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def variant(vectors):
     )
 
 
-# Rung 9 with the blocks that rung 10 has on a short array.
+# Rung 9 with the blocks that rung 11 has on a short array.
 SMALLER = ct.Rung(
     "limit, blocks of 256",
     LIMIT.path,
@@ -104,10 +107,8 @@ ct.facts(
 LOADS = {"shuffle": (2, 4), "one_launch": (4, 4), "limit": (4, 16)}
 rows = {}
 for name, (loads, size) in LOADS.items():
-    rung = LADDER[name]
-    block = rung.number("block")
-    kernel = rung.compile(BLOCK=block, ELEMENT="float")
-    threads = kernel.resources(block).blocks_per_sm * block
+    plan = problem.plan(LADDER[name])
+    threads = plan.kernel.resources(plan.block).blocks_per_sm * plan.block
     rows[name] = {
         "threads per SM": threads,
         "bytes of a thread": loads * size,
@@ -128,13 +129,10 @@ def requests(name, m):
     block."""
     if name == "one_launch":
         return ct.cdiv(m, 32) + ct.cdiv(ONE_BLOCKS, 32)
-    return ct.cdiv(m, 4 * 32) + ct.cdiv(ct.cdiv(m, 8192), 4 * 32)
+    return ct.cdiv(m, 4 * 32) + ct.cdiv(ct.cdiv(m, TILE), 4 * 32)
 
 
-ONE_BLOCKS = (
-    ONE.compile(BLOCK=256, ELEMENT="float").resources(256).blocks_per_sm
-    * gpu.sm_count
-)
+ONE_BLOCKS = problem.plan(ONE).grid(n)
 ct.table(
     "prediction",
     {
@@ -143,7 +141,7 @@ ct.table(
             "load instructions": requests("one_launch", n),
         },
         "limit": {
-            "partial sums": ct.cdiv(n, 8192),
+            "partial sums": ct.cdiv(n, TILE),
             "load instructions": requests("limit", n),
         },
     },
@@ -178,22 +176,26 @@ ct.facts(
 )
 
 # %% [markdown]
-# Right before fast: the three rungs, ragged lengths, every block size.
+# Right before fast: the rungs, ragged lengths, every block size. Integers add
+# up exactly, so they would show a single lost tile.
 
 # %% check
-for rung in (ONE, LIMIT, FLAGS):
-    problem.check(rung)
+LATE = (ONE, LIMIT, BULK, FLAGS)
+for sums in (problem, integers):
+    for rung in LATE:
+        sums.check(rung)
 Sum(short_n).check(FLAGS)
+Sum(short_n, "int32").check(FLAGS)
 
 # %% check-all
-for rung in (ONE, LIMIT, FLAGS):
+for rung in LATE:
     LADDER.check(
         rung.name,
         [{"n": m, "dtype": d} for d in ("float32", "int32") for m in ct.RAGGED],
     )
 lengths = (100_003, 250_007, 1_111_111)
-for ragged in map(Sum, lengths):
-    for rung in (ONE, LIMIT, FLAGS):
+for ragged in [Sum(m, d) for m in lengths for d in ("float32", "int32")]:
+    for rung in LATE:
         for threads in rung.numbers("blocks"):
             ragged.check(rung, threads)
 
@@ -269,7 +271,7 @@ if rows:
     )
 
 # %% [markdown]
-# Twenty sums of the same data, by atomics and by the three rungs.
+# Twenty sums of the same data, by atomics and by the rungs.
 
 # %% twenty-runs
 FILE = "reduction/atomic_sum.cu"
@@ -277,7 +279,7 @@ atomic = {
     "float": ct.Kernel(FILE, "sum_atomic", defines={"ELEMENT": "float"}),
     "int": ct.Kernel(FILE, "sum_atomic", defines={"ELEMENT": "int"}),
 }
-problems = {"float": problem, "int": Sum(n, "int32")}
+problems = {"float": problem, "int": integers}
 times = 20
 
 
@@ -304,7 +306,7 @@ def results(run):
 twenty = {f"atomicAdd, {dtype}": results(by_atomics(dtype)) for dtype in atomic}
 twenty |= {
     f"{rung.name}, float": results(problem.launcher(rung))
-    for rung in (ONE, LIMIT)
+    for rung in (ONE, LIMIT, BULK)
 }
 words_n = 1_048_576  # few enough blocks for the words
 words = Sum(words_n)
@@ -326,24 +328,76 @@ ct.facts(
 )
 
 # %% [markdown]
+# Two streams, each with many sums of its own data: first with a ticket and
+# partial sums for each stream, then with the same for both.
+
+
+# %% overlap
+def sums_on_two_streams(shared):
+    """Of so many sums, how many are wrong."""
+    block, blocks = 256, problem.plan(ONE).grid(short_n)
+    data = [Sum(short_n, "int32", seed=seed) for seed in (0, 1)]
+    kernel = data[0].compile(ONE, block)
+
+    def workspace():
+        return ct.empty(blocks, "int32"), ct.to_device(np.zeros(1, "uint32"))
+
+    works = [workspace()] * 2 if shared else [workspace(), workspace()]
+    kept = [ct.empty(repeats, "int32") for sums in data]
+    places = [[out[k : k + 1] for k in range(repeats)] for out in kept]
+    streams = [cuda.Stream(), cuda.Stream()]
+    for _ in range(30):  # the GPU is busy until all launches are enqueued
+        ct.flush_l2()
+    for k in range(repeats):
+        for i in (0, 1):
+            kernel(
+                data[i].x,
+                places[i][k],
+                short_n,
+                *works[i],
+                grid=blocks,
+                block=block,
+                stream=streams[i],
+            )
+    ct.synchronize()
+    wrong = [out.get() != sums.expected for out, sums in zip(kept, data)]
+    return int(np.sum(wrong))
+
+
+repeats = 50
+ct.facts(
+    f"one_launch on two streams, {2 * repeats} sums",
+    {
+        "wrong, a ticket for each": sums_on_two_streams(shared=False),
+        "wrong, one ticket for both": sums_on_two_streams(shared=True),
+    },
+)
+
+# %% [markdown]
 # What was tried for the ninth rung.
 
 # %% tried
 WALK = ct.read_rung("reduction/limit_walk.cu")
+DRAW = ct.read_rung("reduction/limit_draw.cu")
 SERIAL = ct.read_rung("reduction/limit_serial.cu")
 ragged_n = 1_111_111
 ragged = Sum(ragged_n)
-for rung in (WALK, SERIAL, variant(1), variant(2), variant(8)):
+for rung in (WALK, DRAW, SERIAL, variant(1), variant(2), variant(8)):
     ragged.check(rung)
 large_n = 268_435_456
-large = Repeated(large_n)
 candidates = {f"{v} x 16 bytes": (variant(v), None) for v in (1, 2, 4, 8)}
 candidates |= {
     "4 x 16 bytes, blocks of 256": (LIMIT, 256),
-    "4 x 16 bytes, blocks of 1024": (LIMIT, 1024),
+    "4 x 16 bytes, blocks of 512": (LIMIT, 512),
     "resident blocks that walk": (WALK, None),
+    "resident blocks that draw tiles": (DRAW, None),
     "4 x 4 bytes, one_launch": (ONE, None),
+    "copy engine, bulk": (BULK, None),
 }
+large = Repeated(large_n, "int32")
+for rung, block in candidates.values():
+    large.check(rung, block)
+large = Repeated(large_n)
 for rung, block in candidates.values():
     large.check(rung, block)
 tried = ct.bench(
@@ -364,10 +418,10 @@ del large
 # What the last block does alone: it waits once per turn of its loop, and the
 # sums lie in L2.
 huge = 1_073_741_824
-tiles = ct.cdiv(huge, 8192)
+tiles, block = ct.cdiv(huge, TILE), problem.plan(LIMIT).block
 wait = l2 / 1e3
-turns = {"one by one": ct.cdiv(tiles, 512)}
-turns["4 x 16 bytes"] = ct.cdiv(tiles, 4 * 4 * 512)
+turns = {"one by one": ct.cdiv(tiles, block)}
+turns["4 x 16 bytes"] = ct.cdiv(tiles, 4 * 4 * block)
 ct.table(
     "prediction: the tail",
     {
@@ -384,7 +438,7 @@ ct.facts(
 
 # %% limit-float
 def contest(dtype):
-    problem, rungs = Repeated(huge, dtype), (ONE, WALK, SERIAL, LIMIT)
+    problem, rungs = Repeated(huge, dtype), (ONE, WALK, SERIAL, LIMIT, BULK)
     for rung in rungs:
         problem.check(rung)
     return ct.bench(
@@ -408,7 +462,8 @@ ct.facts(
     "bandwidth",
     {
         "theoretical bandwidth": (theoretical, "GB/s"),
-        "measured limit": (bandwidth, "GB/s"),
+        "measured limit, 1 GiB": (bandwidth, "GB/s"),
+        "limit, 1 GiB": (tried["4 x 16 bytes"].value, "GB/s"),
     },
 )
 rows = {}

@@ -1,5 +1,5 @@
 // Sums in one thread, so that the order of the additions is known: plain, and
-// compensated.
+// compensated. And what a short sum takes besides adding up.
 
 // --8<-- [start:serial]
 extern "C" __global__ void sum_serial(const float* __restrict__ in,
@@ -27,3 +27,17 @@ extern "C" __global__ void sum_kahan(const float* __restrict__ in,
   out[0] = sum;
 }
 // --8<-- [end:kahan]
+
+// Every thread waits for 16 elements; one stores a number.
+extern "C" __global__ void wait_and_store(const float* __restrict__ in,
+                                          float* __restrict__ out) {
+  const float4* vectors = reinterpret_cast<const float4*>(in);
+  float sum = 0;
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    const float4 v = vectors[k * blockDim.x + threadIdx.x];
+    sum += v.x + v.y + v.z + v.w;
+  }
+  // A sum of random elements is not that large: only thread 0 stores.
+  if (threadIdx.x == 0 || sum == 1e30f) out[0] = sum;
+}

@@ -1,5 +1,9 @@
 """The ladder of sums on a real GPU: every rung, every block size it claims, hard inputs, and the reader's way in."""
 
+import contextlib
+import sys
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,6 +12,8 @@ from cudatut.gpu import ladder, sanitizer, trial
 from cudatut.tool import SANITIZERS
 
 SUMS = ladder.load_ladder("reduction")
+TRIED = ("limit_walk", "limit_draw", "limit_serial")
+ONE_LAUNCH = ("one_launch", "limit", "bulk", "flags")
 
 
 @pytest.fixture(params=SUMS.names)
@@ -23,13 +29,51 @@ def test_every_rung_at_every_block_size(rung, dtype, n):
         problem.check(rung, block)
 
 
-def test_a_rung_of_few_blocks_must_say_who_takes_longer_arrays():
+@pytest.mark.parametrize("name", TRIED)
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_every_attempt(name, dtype):
+    rung = ladder.read_rung(f"reduction/{name}.cu")
+    for n in (0, *ct.RAGGED, 1 << 20):
+        SUMS.problem(n=n, dtype=dtype).check(rung)
+
+
+def test_flags_leaves_to_another_rung_what_a_few_blocks_cannot_do():
     flags = SUMS["flags"]
-    options = {key: value for key, value in flags.options.items() if key != "long"}
-    alone = ladder.Rung("alone", flags.path, flags.kernel, options)
-    SUMS.problem(n=1000).check(alone)
-    with pytest.raises(ladder.RungError, match="long=RUNG"):
-        SUMS.problem(n=1 << 23).launcher(alone)
+    short, limit = SUMS.problem(n=1 << 22).plan(flags), SUMS.problem(n=(1 << 22) + 4).plan(flags)
+    assert short.rung.name == "flags" and short.grid(1 << 22) == 256
+    assert limit.rung.name in ("limit", "bulk")
+
+
+def test_on_a_gpu_that_lacks_the_copy_engine_limit_stands_in(monkeypatch):
+    monkeypatch.setattr(ct, "supports", lambda capability, requires: requires == "sm_75")
+    assert SUMS.problem(n=1 << 23).plan(SUMS["bulk"]).rung.name == "limit"
+
+
+@pytest.mark.parametrize("gigabytes,expected", [(3352, "limit"), (4814, "bulk"), (320, "limit")])
+def test_the_rung_for_long_arrays_follows_from_the_bandwidth(gigabytes, expected, monkeypatch):
+    module = ladder.shared("reduction/ladder")
+    gpu = replace(ct.device(), sm_count=132, max_threads_per_sm=2048, bus_bits=8)
+    gpu = replace(gpu, memory_clock_khz=gigabytes * 10**6 // 2)
+    monkeypatch.setattr(module.ct, "device", lambda: gpu)
+    assert module.long_rung().name == expected
+
+
+def test_a_view_that_begins_at_an_odd_place_is_refused(rung):
+    x = ct.to_device(SUMS.problem(n=1001, dtype="int32").host)
+    view = SUMS.problem(data=x[1:])
+    if rung.name in ("limit", "bulk", "flags"):
+        with pytest.raises(ct.LaunchError, match="no multiple of 16"):
+            view.launcher(rung)
+    else:
+        view.check(rung)
+    SUMS.problem(data=x[4:]).check(rung)
+
+
+def test_attempts_refuse_such_a_view_too():
+    view = SUMS.problem(data=ct.to_device(np.ones(1001, "int32"))[1:])
+    for name in TRIED:
+        with pytest.raises(ct.LaunchError, match="no multiple of 16"):
+            view.launcher(ladder.read_rung(f"reduction/{name}.cu"))
 
 
 SPECIAL = {
@@ -53,7 +97,7 @@ def test_integer_sums_wrap_as_the_hardware_does(rung):
 
 
 @pytest.mark.parametrize("n", [1_000_003, 10_000_019])
-@pytest.mark.parametrize("name", ["flags", "one_launch", "limit", "few_blocks", "shuffle"])
+@pytest.mark.parametrize("name", [*ONE_LAUNCH, "few_blocks", "shuffle"])
 def test_the_same_sum_from_run_to_run(name, n):
     problem = SUMS.problem(n=n, dtype="float32")
     run = problem.launcher(SUMS[name])
@@ -64,17 +108,130 @@ def test_the_same_sum_from_run_to_run(name, n):
     assert len(found) == 1
 
 
+@pytest.mark.parametrize("n", [2**31 - 1, 2**31, 2**31 + 7])
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
-def test_more_elements_than_an_int_can_count(dtype):
-    n = 2**31 + 7
+def test_more_elements_than_an_int_can_count(dtype, n):
     if ct.device().memory_bytes < 20 << 30:
         pytest.skip("needs 20 GiB of GPU memory")
-    # Random data repeated: the sum of the host's copy takes seconds instead of minutes.
-    part = SUMS.problem(n=1 << 20, dtype=dtype).host
-    data = np.resize(part, n)
-    problem = SUMS.problem(data=data, dtype=dtype)
+    with on_path():
+        from large import Repeated  # made on the GPU: the host would take minutes
+
+        problem = Repeated(n, dtype)
     for name in SUMS.names:
         problem.check(SUMS[name])
+
+
+@contextlib.contextmanager
+def on_path():
+    """Modules beside the ladder can be imported by their names, as in an example."""
+    sys.path.insert(0, str(ct.paths.examples_dir() / "reduction"))
+    try:
+        yield
+    finally:
+        sys.path.pop(0)
+        for name in ("ladder", "large"):  # other parts have modules of these names
+            sys.modules.pop(name, None)
+
+
+def both_streams(rung, n, workspace=None, repeats=100):
+    """Sums of two arrays, each on a stream of its own, many at a time: how many of them are wrong.
+
+    workspace: what stands for the ladder's own `_workspace`.
+    """
+    import pycuda.driver as cuda
+
+    problems = [SUMS.problem(n=n, dtype="int32", seed=seed) for seed in (0, 1)]
+    if workspace:
+        for problem in problems:
+            problem._workspace = workspace
+    streams = [cuda.Stream(), cuda.Stream()]
+    runs = [problem.launcher(rung, stream=s) for problem, s in zip(problems, streams)]
+    kept = [ct.empty(repeats, "int32") for _ in runs]
+    for run in runs:
+        run()  # compiled and loaded
+    ct.synchronize()
+    for _ in range(repeats):  # the GPU is busy until all launches are enqueued
+        ct.flush_l2()
+    for k in range(repeats):
+        for run, out, stream in zip(runs, kept, streams):
+            run()
+            cuda.memcpy_dtod_async(int(out.gpudata) + 4 * k, run.out.gpudata, 4, stream)
+    ct.synchronize()
+    return sum(int((out.get() != problem.expected).sum()) for out, problem in zip(kept, problems))
+
+
+@pytest.mark.parametrize("n", [60_000, 1_000_003, 5_000_011])
+@pytest.mark.parametrize("name", ["shuffle", *ONE_LAUNCH])
+def test_launches_that_overlap_on_two_streams(name, n):
+    assert both_streams(SUMS[name], n) == 0
+
+
+@pytest.mark.parametrize("name,n", [("one_launch", 60_000), ("limit", 1_000_003)])
+def test_that_test_notices_a_shared_ticket(name, n):
+    # Not `flags`: with one state for both streams it may wait for ever.
+    shared = SUMS.problem(n=n, dtype="int32")._workspace(256)
+    assert both_streams(SUMS[name], n, workspace=lambda blocks: shared) > 0
+
+
+DELAY = """
+// Some blocks are held up, others not, and each time others.
+__device__ __forceinline__ void disturb() {
+  unsigned ns;
+  asm volatile("mov.u32 %0, %%globaltimer_lo;" : "=r"(ns));
+  const unsigned dice = (blockIdx.x * 2654435761u ^ ns / 4096 * 40503u) >> 7;
+  if (dice % 4 == 0) __nanosleep(dice % 8192);
+}
+"""
+TICKET = "    partials[blockIdx.x] = partial;\n"
+DISTURBED = {
+    "one_launch before its sum is stored": ("one_launch", TICKET, "disturb();\n" + TICKET),
+    "one_launch before it draws": ("one_launch", TICKET, TICKET + "disturb();\n"),
+    "limit before its sum is stored": ("limit", TICKET, "disturb();\n" + TICKET),
+    "limit before it draws": ("limit", TICKET, TICKET + "disturb();\n"),
+    "flags before it posts": (
+        "flags",
+        "  if (block > 0) {\n",
+        "disturb();\n  if (block > 0) {\n",
+    ),
+    "flags before it knows the launch": (
+        "flags",
+        "  // The number of this launch arrives",
+        "disturb();\n  // The number of this launch arrives",
+    ),
+    "bulk before it asks": (
+        "bulk",
+        "  const auto ask = ",
+        "disturb();\n  const auto ask = ",
+    ),
+    "bulk before a stage is free": (
+        "bulk",
+        "    __syncthreads();  // nobody reads",
+        "if (threadIdx.x % 64 == 0) disturb();\n    __syncthreads();  // nobody reads",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DISTURBED)
+def test_a_handover_in_a_disturbed_order(case, tmp_path):
+    """Blocks are held up at random, and the data change from launch to launch, so that an old partial sum is seen."""
+    name, old, new = DISTURBED[case]
+    folder = ct.paths.examples_dir() / "reduction"
+    text = (folder / f"{name}.cu").read_text()
+    assert text.count(old) == 1
+    text = text.replace(old, new).replace('#include "limit.cu"', f'#include "{folder}/limit.cu"')
+    (tmp_path / f"{name}.cu").write_text(DELAY + text)
+    rung = ladder.read_rung(tmp_path / f"{name}.cu")
+    for n in (60_000, 3_000_001):
+        problem = SUMS.problem(n=n, dtype="int32")
+        plan = problem.plan(rung)
+        if plan.rung.name != name:
+            continue
+        run, others = problem.launcher(rung), [problem.host, -problem.host, problem.host * 3]
+        for turn in range(30):
+            problem.x.set(others[turn % 3])
+            run()
+            expected = others[turn % 3].sum(dtype="int64").astype("int32")
+            assert run.out.get()[0] == expected, (case, n, turn)
 
 
 @pytest.mark.parametrize("tool", SANITIZERS)
