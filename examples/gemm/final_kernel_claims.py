@@ -2,28 +2,27 @@
 # jupyter:
 #   cudatut:
 #     title: {en: "The final kernel: claims", zh: "最终的 kernel：有关说法"}
-#     requires: sm_80
+#     requires: sm_75
 #     timeout_s: 60
 #     alone: false
 # ---
 
 # %% [markdown]
-# Two claims about a right product: what may stand past the end of the depth,
-# and whether a result has to equal that of the CPU.
+# What may stand past the end of the depth, and whether a right result has to
+# equal that of the CPU.
 
 # %% setup
 import numpy as np
-import sgemm
 
 import cudatut as ct
 
 # %% [markdown]
 # One thread per result. The depth is rounded up to 32; the words of B past its
-# end are zeros, those of A what stands there.
+# end are zeros, those of A what stands there, or zeros as well.
 
 # %% zeroed-tail
-tail = ct.Kernel(
-    """
+TAIL = """
+template <bool BOTH>
 __global__ void zeroed_tail(const float* A, const float* B, float* C, int m,
                             int n, int k) {
   const int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
@@ -31,26 +30,33 @@ __global__ void zeroed_tail(const float* A, const float* B, float* C, int m,
   float sum = 0.0f;
   for (int i = 0; i < (k + 31) / 32 * 32; ++i) {
     const int place = row * k + i;  // past the row's end: in the next row
-    const float a = place < m * k ? A[place] : 0.0f;
+    const bool read = BOTH ? i < k : place < m * k;
+    const float a = read ? A[place] : 0.0f;
     const float b = i < k ? B[i * n + column] : 0.0f;
     sum += a * b;
   }
   C[row * n + column] = sum;
 }
-""",
-    "zeroed_tail",
-)
-left = ct.rng(8).random((20, 40), dtype="float32")
+"""
 right = ct.rng(9).random((40, 20), dtype="float32")
 b = ct.to_device(right)
-for bad in (0.0, np.nan):
-    left[10, 3] = bad
-    c = ct.empty((20, 20), "float32")
-    tail(ct.to_device(left), b, c, 20, 20, 40, grid=(1, 20), block=32)
-    if not bad:
-        exact = left.astype("float64") @ right
-        ct.check(c, exact, name="zeroed tail, finite data", rtol=1e-5)
-touched = int(np.isnan(c.get()).any(axis=1).sum())
+
+
+def rows_with_nan(instance):
+    """Rows of C that have a NaN, when A has one in row 10; finite data first."""
+    tail = ct.Kernel(TAIL, instance)
+    left = ct.rng(8).random((20, 40), dtype="float32")
+    for bad in (0.0, np.nan):
+        left[10, 3] = bad
+        c = ct.empty((20, 20), "float32")
+        tail(ct.to_device(left), b, c, 20, 20, 40, grid=(1, 20), block=32)
+        if not bad:
+            exact = left.astype("float64") @ right
+            ct.check(c, exact, name="zeroed tail, finite data", rtol=1e-5)
+    return int(np.isnan(c.get()).any(axis=1).sum())
+
+
+touched = rows_with_nan("zeroed_tail<false>")
 ct.facts(
     "one NaN in row 10 of A",
     {"rows of C with NaN": touched, "rows by IEEE arithmetic": 1},
@@ -59,18 +65,31 @@ ct.facts(
 # %% zeroed-tail-claim
 ct.claim(
     id="gemm-zeroed-tail",
-    source="CUDATutorial 07 (code)",
-    statement={
-        "en": "Past the end of the depth it does not matter which words of A "
-        "a thread reads, if those of B are replaced by 0. Rows of C that one "
-        "NaN in A reaches.",
-        "zh": "越过深度末尾之后，只要 B 的元素换成 0，读到 A 的哪个元素都"
-        "无所谓。下面是 A 中一个 NaN 影响到的 C 的行数。",
+    source="CUDATutorial 07",
+    place={
+        "en": "the loads of the kernel in matmul_tiled.cu",
+        "zh": "matmul_tiled.cu 中 kernel 的读取",
     },
-    predicted=1,
+    form="code",
+    statement={
+        "en": "Past the end of the depth a thread reads words of A in the next "
+        "row, since only a linear index is tested, and multiplies them by "
+        "zeros. Its data are finite. Rows of C that one NaN in A reaches.",
+        "zh": "越过深度末尾后，因为只检查线性下标，线程读到 A 下一行的元素，再乘以零。"
+        "其数据都是有限的。这里是 A 中一个 NaN 影响到的 C 的行数。",
+    },
+    expected=1,
     measured=touched,
     unit="rows",
-    verdict="confirmed" if touched == 1 else "refuted",
+    rule="equal",
+    control=(
+        {"en": "zeros in place of both", "zh": "A、B 都换成零"},
+        rows_with_nan("zeroed_tail<true>"),
+    ),
+    depends={
+        "en": "on finite data, where the results are right",
+        "zh": "数据有限时成立，此时结果正确",
+    },
 )
 
 # %% [markdown]
@@ -78,30 +97,36 @@ ct.claim(
 # rounded; an FMA is rounded once.
 
 # %% exact-compare
-left, right = (ct.rng(i).random((256, 256), dtype="float32") for i in (10, 11))
-a, b, c = (
-    ct.to_device(left),
-    ct.to_device(right),
-    ct.empty((256, 256), "float32"),
-)
-# One block for each tile, so that products are added in order of depth.
-sgemm.prepare(a, b, c, config=sgemm.CONFIGS[0], splits=1)()
-on_cpu = np.zeros((256, 256), "float32")
-for i in range(256):
-    on_cpu += left[:, i : i + 1] * right[i : i + 1]
-equal = 100 * float((c.get() == on_cpu).mean())
-ct.claim(
-    id="gemm-exact-compare",
-    source="CUDATutorial 06",
-    statement={
-        "en": "A product is right when each element equals that of the CPU "
-        "exactly (it was tested with small whole numbers). Equal elements for "
-        "random numbers in [0, 1), n = 256.",
-        "zh": "每个元素都与 CPU 的结果完全相等，才算正确（原文用的是小整数）。"
-        "下面是 [0, 1) 随机数、n = 256 时相等元素的比例。",
+NAIVE = """
+__global__ void naive(const float* A, const float* B, float* C, int n) {
+  const int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
+  float sum = 0.0f;
+  for (int i = 0; i < n; ++i) sum += A[row * n + i] * B[i * n + column];
+  C[row * n + column] = sum;
+}
+"""
+naive, n = ct.Kernel(NAIVE, "naive"), 256
+
+
+def equal(left, right):
+    """Elements (%) that are == those of a loop on the CPU."""
+    c = ct.empty((n, n), "float32")
+    a, b = ct.to_device(left), ct.to_device(right)
+    naive(a, b, c, n, grid=(1, n), block=n)
+    ct.check(c, left.astype("float64") @ right, name="in fp32", rtol=1e-5)
+    on_cpu = np.zeros((n, n), "float32")
+    for i in range(n):
+        on_cpu += left[:, i : i + 1] * right[i : i + 1]
+    return 100 * float((c.get() == on_cpu).mean())
+
+
+rng = ct.rng(10)
+whole = [rng.integers(0, 100, (n, n)).astype("float32") for _ in range(2)]
+fractions = [rng.random((n, n), dtype="float32") for _ in range(2)]
+ct.facts(
+    "elements that equal those of the CPU, n = 256",
+    {
+        "whole numbers below 100": (equal(*whole), "%"),
+        "random numbers in [0, 1)": (equal(*fractions), "%"),
     },
-    predicted=100.0,
-    measured=round(equal, 1),
-    unit="% equal",
-    verdict="confirmed" if equal == 100 else "depends",
 )

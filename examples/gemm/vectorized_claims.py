@@ -12,6 +12,8 @@
 # What other sources say of four words per instruction, tried.
 
 # %% setup
+from dataclasses import replace
+
 import cudatut as ct
 from ladder import LADDER
 from loops import count, disassemble, main_turn
@@ -19,101 +21,165 @@ from loops import count, disassemble, main_turn
 large = 4096
 BK, TM, TN = 8, 8, 8
 
+
+def made_of(rung):
+    """What a thread runs in one step of depth 8, by instruction."""
+    return count(main_turn(disassemble(rung.compile()), BK * TM * TN))
+
+
+TURNED = made_of(LADDER["vectorized"])
+
 # %% claim-float4
-made_of = count(
-    main_turn(disassemble(LADDER["vectorized"].compile()), BK * TM * TN)
-)
 ct.claim(
     id="float4-one-instruction",
     source="CUDATutorial 11/02",
+    place={"en": "section 1, second paragraph", "zh": "第 1 节，第二段"},
+    form="said",
     statement={
-        "en": "The GPU computes a float4 in one instruction. Then 512 FMAs of a thread are 128 instructions",
-        "zh": "GPU 用一条指令就能完成一个 float4 的计算。照此说来，一个线程的 512 次 FMA 是 128 条指令",
+        "en": "The GPU computes with vectors of four numbers: an operation on "
+        "two float4 takes one instruction, as one on two numbers does. FMAs "
+        "of a step, for each FFMA in the machine code.",
+        "zh": "GPU 以 4 维向量为单位计算：两个 float4 的运算与两个数的运算一样，只需一条指令。"
+        "这里是一步里的 FMA 次数与机器码中 FFMA 条数之比。",
     },
-    predicted=BK * TM * TN // 4,
-    measured=made_of["FFMA"],
-    unit="FFMA",
-    verdict="confirmed" if made_of["FFMA"] == BK * TM * TN // 4 else "refuted",
+    expected=4.0,
+    measured=BK * TM * TN / TURNED["FFMA"],
+    unit="numbers per instruction",
+    rule="equal",
+    control=(
+        {
+            "en": "words of the step for each LDS.128",
+            "zh": "一步里读的字数与 LDS.128 条数之比",
+        },
+        BK * (TM + TN) / TURNED["LDS.128"],
+    ),
 )
 
 # %% claim-gain
+BEFORE = LADDER["block_tile_2d"]
 times = LADDER.bench(
-    ["block_tile_2d", "vectorized"],
+    [BEFORE, replace(BEFORE, name="again"), "vectorized"],
     m=large,
     n=large,
     k=large,
     rounds=5,
     name="4096 x 4096 x 4096",
 )
-gain = times["block_tile_2d"].median_us / times["vectorized"].median_us
+before = times["block_tile_2d"].median_us
 ct.claim(
     id="vectorized-gain",
-    source="SGEMM worklog, kernels 5 and 6 (RTX A6000)",
+    source="SGEMM worklog, kernels 5 and 6",
+    place={"en": "the table at its beginning", "zh": "开头的表格"},
+    form="printed",
     statement={
-        "en": "Accesses of four words make the product 1.14 times as fast (15,972 to 18,237 GFLOP/s)",
-        "zh": "一次访问四个字，乘法的速度变为 1.14 倍（15972 到 18237 GFLOP/s）",
+        "en": "Accesses of four words make the product 1.14 times as fast "
+        "(15,971.7 to 18,237.3 GFLOP/s, on an RTX A6000).",
+        "zh": "一次访问四个字，乘法的速度变为 1.14 倍（15971.7 到 18237.3 GFLOP/s，RTX A6000）。",
     },
-    predicted=1.14,
-    measured=gain,
+    expected=18237.3 / 15971.7,
+    measured=before / times["vectorized"].median_us,
     unit="×",
-    verdict="confirmed" if abs(gain / 1.14 - 1) < 0.05 else "depends",
+    rule="gain",
+    control=(
+        {
+            "en": "`block_tile_2d` against itself",
+            "zh": "`block_tile_2d` 与它自己相比",
+        },
+        before / times["again"].median_us,
+    ),
+    depends={
+        "en": "on the GPU, and on what the compiler had joined before",
+        "zh": "取决于 GPU，以及编译器原先已经合并了多少访问",
+    },
 )
 
+# %% [markdown]
+# Four threads read the first four words of four rows, by one load each. Such a
+# fault ends the process, so each case runs in one of its own.
+
 # %% claim-extents
-program = """
+PROGRAM = """
 import numpy as np
 import cudatut as ct
 import pycuda.driver as cuda
 
-n = 256
-one = np.ones((n, n), "float32")
-room, b = ct.to_device(np.ones(n * n + 4, "float32")), ct.to_device(one)
-c = ct.empty((n, n), "float32")
-a = room[OFFSET : OFFSET + n * n].reshape(n, n)
-kernel = ct.Kernel("gemm/vectorized.cu", "sgemm_vectorized<128,128,8,8,8>")
+n = WORDS
+x = np.arange(4 * n, dtype="float32").reshape(4, n)
+out = ct.empty((4, 4), "float32")
+kernel = ct.Kernel('''
+__global__ void first_words(const float* x, float4* out, int n) {
+  const float* row = x + threadIdx.x * n;
+  out[threadIdx.x] = *reinterpret_cast<const float4*>(row);
+}
+''', "first_words")
 try:
-    kernel(a, b, c, n, n, n, 1.0, 0.0, grid=(2, 2), block=256)
+    kernel(ct.to_device(x), out, n, grid=1, block=4)
     ct.synchronize()
-    print(bool((c.get() == n).all()))
+    print("right" if np.array_equal(out.get(), x[:, :4]) else "wrong")
 except cuda.Error as error:
-    print(error)
+    print("misaligned" if "misaligned" in str(error) else error)
 """
-child = ct.isolated(program.replace("OFFSET", "1"))
-said = (child.stdout.splitlines() or ["?"])[0]
+
+
+def rows_of(words):
+    child = ct.isolated(PROGRAM.replace("WORDS", str(words)))
+    return (child.stdout.splitlines() or ["?"])[0]
+
+
 ct.claim(
     id="float4-multiple-of-four",
     source="CUDATutorial 11/02",
+    place={"en": "section 4", "zh": "第 4 节"},
+    form="said",
     statement={
-        "en": "Accesses of four words need extents that are multiples of 4 (tried: whether that is enough)",
-        "zh": "一次访问四个字，要求矩阵的各维是 4 的倍数（这里试的是：这样够不够）",
+        "en": "Vectorized access asks a lot of the input: its extents have to "
+        "be multiples of 4. Rows of 6 words, read by four.",
+        "zh": "向量化访存对输入数据要求较高：需要是 4 的倍数。这里每行 6 个字，一次读四个。",
     },
-    predicted="True",
-    measured=said,
-    unit="a 256 x 256, 4 bytes into an allocation",
-    verdict="depends" if "misaligned" in said else "confirmed",
+    expected="misaligned",
+    measured=rows_of(6),
+    rule="equal",
+    control=({"en": "rows of 8 words", "zh": "每行 8 个字"}, rows_of(8)),
 )
 
 # %% claim-turned
+OF_B = BK * TN // 4  # LDS.128 of the tile of B
 
-unturned = ct.read_rung("gemm/vectorized_unturned.cu")
-found = {
-    name: count(main_turn(disassemble(kernel), BK * TM * TN))
-    for name, kernel in (
-        ("turned", LADDER["vectorized"].compile()),
-        ("as it is", unturned.compile()),
-    )
-}
+
+def wide_of_a(rung):
+    return made_of(rung)["LDS.128"] - OF_B
+
+
 ct.claim(
     id="a-must-be-turned",
     source="CUDATutorial 11/02",
-    statement={
-        "en": "Only if A is transposed on its way in can a thread read four words of it per instruction",
-        "zh": "只有把 A 转置后存入共享内存，线程才能一次读它的四个字",
+    place={
+        "en": "section 1, after the note on LDS.128",
+        "zh": "第 1 节，LDS.128 的说明之后",
     },
-    predicted=found["turned"]["LDS.128"] // 2,  # those of B
-    measured=found["as it is"]["LDS.128"],
-    unit="LDS.128",
-    verdict="refuted"
-    if found["as it is"]["LDS.128"] == found["turned"]["LDS.128"]
-    else "confirmed",
+    form="said",
+    statement={
+        "en": "What a thread reads of A is not in order in shared memory. So "
+        "A has to be transposed on its way in, to be read by four. Wide loads "
+        "of A in a kernel that does not transpose it.",
+        "zh": "线程在共享内存里读 A 的字并不连续，因此写入时要做转置，才能一次读四个。"
+        "这里是不转置 A 的 kernel 对 A 的宽读取。",
+    },
+    expected=0,
+    measured=wide_of_a(ct.read_rung("gemm/vectorized_unturned.cu")),
+    unit="LDS.128 of A per step",
+    rule="equal",
+    control=(
+        {
+            "en": "not transposed, one depth at a time (`block_tile_2d`)",
+            "zh": "不转置，每次一个深度（`block_tile_2d`）",
+        },
+        wide_of_a(BEFORE),
+    ),
+    depends={
+        "en": "as long as a thread takes one depth at a time; by four depths "
+        "of a row A is read by four, too, though that kernel is slower here",
+        "zh": "前提是线程每次只取一个深度；若一次取一行的四个深度，也能一次读四个，"
+        "不过这样的 kernel 在本机较慢",
+    },
 )

@@ -14,62 +14,123 @@
 from dataclasses import replace
 
 import numpy as np
-from ladder import LADDER
+from ladder import LADDER, Gemm
 
 import cudatut as ct
 
 large = 4096
-RUNGS = {
-    "conflict_free": replace(
-        LADDER["conflict_free"],
-        name="conflict_free",
-        kernel="sgemm_conflict_free<128,128,16,8,8>",
-    ),
-    "warp_tile": LADDER["warp_tile"],
-}
+
+
+def instance(rung, arguments, name):
+    """A rung with other template arguments."""
+    kernel = f"sgemm_{rung}<{arguments}>"
+    return replace(LADDER[rung], name=name, kernel=kernel)
+
+
+# %% [markdown]
+# The step of the worklog: from the configuration that it found best, with the
+# bank conflicts that this kernel has there, too, to warp tiles. Beside them a
+# kernel without conflicts and without warp tiles.
 
 # %% claim-gain
+RUNGS = [
+    instance("vectorized", "128,128,16,8,8", "before"),
+    instance("vectorized", "128,128,16,8,8", "again"),
+    instance("conflict_free", "128,128,16,8,8", "conflict_free"),
+    LADDER["warp_tile"],
+]
+problem = Gemm(large, large, large)
+for rung in RUNGS:
+    problem.check(rung)
 times = LADDER.bench(
-    list(RUNGS.values()),
+    RUNGS,
     m=large,
     n=large,
     k=large,
     rounds=5,
     name="4096 x 4096 x 4096, warp tiles",
 )
-gain = times["conflict_free"].median_us / times["warp_tile"].median_us
+before = times["before"].median_us
 ct.claim(
     id="warp-tiles-gain",
-    source="SGEMM worklog, kernels 9 and 10 (RTX A6000)",
+    source="SGEMM worklog, kernels 9 and 10",
+    place={"en": "the table at its beginning", "zh": "开头的表格"},
+    form="printed",
     statement={
-        "en": "Warp tiles make the product 1.10 times as fast "
-        "(19,721 to 21,779 GFLOP/s)",
-        "zh": "线程束分块使乘法的速度变为 1.10 倍（19721 到 21779 GFLOP/s）",
+        "en": "Warp tiles make the tuned product 1.10 times as fast "
+        "(19,721.0 to 21,779.3 GFLOP/s, on an RTX A6000).",
+        "zh": "在调优过的 kernel 上，线程束分块使乘法的速度变为 1.10 倍"
+        "（19721.0 到 21779.3 GFLOP/s，RTX A6000）。",
     },
-    predicted=1.10,
-    measured=gain,
+    expected=21779.3 / 19721.0,
+    measured=before / times["warp_tile"].median_us,
     unit="×",
-    verdict="confirmed" if abs(gain / 1.10 - 1) < 0.03 else "depends",
+    rule="gain",
+    control=(
+        {"en": "before against itself", "zh": "之前的与它自己相比"},
+        before / times["again"].median_us,
+    ),
+    depends={
+        "en": "on the GPU, and on the bank conflicts of the kernel before",
+        "zh": "取决于 GPU，以及之前的 kernel 有多少存储体冲突",
+    },
 )
 
+# %% parts
+ct.facts(
+    "the gain in parts",
+    {
+        "without the conflicts": before / times["conflict_free"].median_us,
+        "with warp tiles, too": times["conflict_free"].median_us
+        / times["warp_tile"].median_us,
+    },
+)
+
+# %% [markdown]
+# CUDATutorial's step has tiles of 64 x 64 x 8: first 64 threads with 8 x 8
+# results each, then 128 threads in four warps of 32 x 32, with half as many
+# results each.
+
 # %% claim-parallelism
-resident = {
-    name: rung.compile().resources(block=256).blocks_per_sm * 8
-    for name, rung in RUNGS.items()
+SMALL = {
+    "before": (instance("vectorized", "64,64,8,8,8", "before"), 64),
+    "after": (instance("warp_tile", "64,64,8,32,32,8,4", "after"), 128),
 }
-more = resident["warp_tile"] / resident["conflict_free"]
+SAME = {"conflict_free": (RUNGS[2], 256), "warp_tile": (RUNGS[3], 256)}
+for rung, threads in SMALL.values():
+    Gemm(130, 132, 36).check(rung, block=str(threads), tile="64x64")
+rows = {}
+for name, (rung, threads) in (SMALL | SAME).items():
+    needs = rung.compile().resources(block=threads)
+    rows[name] = {
+        "threads of a block": threads,
+        "registers": needs.registers,
+        "warps per SM": needs.blocks_per_sm * threads // 32,
+    }
+ct.table("warps that an SM holds", rows, corner="kernel")
+warps = {name: row["warps per SM"] for name, row in rows.items()}
 ct.claim(
     id="warp-tiles-parallelism",
     source="CUDATutorial 11/03",
+    place={"en": "the note in section 1", "zh": "第 1 节的说明"},
+    form="said",
     statement={
-        "en": "Warp tiles are faster because there is more parallelism: more "
-        "warps are at work at the same time",
-        "zh": "线程束分块更快，是因为并行度更高：同时工作的线程束更多",
+        "en": "Warp tiling raises the parallelism of warps, and so the "
+        "efficiency. Warps that an SM holds, after its step and before.",
+        "zh": "warp tiling 会增加 warp 级别的并行性，从而提高计算效率。"
+        "这里是这一步之后与之前，SM 容纳的线程束之比。",
     },
-    predicted="> 1",
-    measured=more,
-    unit="warps per SM, with warp tiles / without",
-    verdict="confirmed" if more > 1 else "refuted",
+    expected=1.0,
+    measured=warps["after"] / warps["before"],
+    unit="×",
+    rule="above",
+    control=(
+        {
+            "en": "a step that keeps threads and results per thread",
+            "zh": "线程数和每线程结果数都不变的一步",
+        },
+        warps["warp_tile"] / warps["conflict_free"],
+    ),
 )
 
 # %% [markdown]
@@ -95,17 +156,27 @@ for how, warp in (("/", t // 32), ("%", t % 32)):
         "computed outside of the tile": int((results[BM:] > 0).sum()),
     }
 ct.table("128 x 128 results of a block", table, corner="number of the warp")
-computed = table["t % 32"]["results of the tile, computed"]
 ct.claim(
     id="warp-number-modulo",
-    source="SGEMM worklog, kernel 10, text",
+    source="SGEMM worklog, kernel 10",
+    place={
+        "en": "the text before the listing; the code has the quotient",
+        "zh": "代码之前的正文；代码里用的是商",
+    },
+    form="said",
     statement={
         "en": "The number of a thread's warp is threadIdx.x % warpSize. Then a "
-        "block computes its whole tile",
-        "zh": "线程所在的线程束的编号是 threadIdx.x % warpSize。这里数的是线程块算出了多少个结果",
+        "block computes all results of its tile; counted from the indices of "
+        "its threads.",
+        "zh": "线程所在的 warp 的编号是 threadIdx.x % warpSize。那么线程块应算出分块的全部结果；"
+        "这里按各线程的下标数出来。",
     },
-    predicted=BM * BN,
-    measured=computed,
-    unit="results of 128 × 128",
-    verdict="confirmed" if computed == BM * BN else "refuted",
+    expected=BM * BN,
+    measured=table["t % 32"]["results of the tile, computed"],
+    unit="results",
+    rule="equal",
+    control=(
+        {"en": "threadIdx.x / warpSize", "zh": "threadIdx.x / warpSize"},
+        table["t / 32"]["results of the tile, computed"],
+    ),
 )
