@@ -98,10 +98,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   const unsigned length = (unsigned)n, vectors = length / PER_VECTOR;
   const unsigned first = block * (BLOCK * VECTORS) + threadIdx.x;
   Word* words = reinterpret_cast<Word*>(state + 2);
-  // The caches may be empty: without this the first word that the waiting block
-  // looks for would come from memory, while the others post theirs.
-  if (blocks > 1 && block == 0 && threadIdx.x < blocks)
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(words + threadIdx.x));
   Vector v[VECTORS] = {};  // zeros where the tile reaches past the end
 #pragma unroll
   for (int k = 0; k < VECTORS; ++k)

@@ -36,9 +36,6 @@ LAST_WAITS = with_line(
     "block = ALONE ? 0 : blockIdx.x,",
     "block = ALONE ? 0 : gridDim.x - 1 - blockIdx.x,",
 )
-NO_PREFETCH = with_line(
-    "if (blocks > 1 && block == 0 && threadIdx.x < blocks)", "if (false)"
-)
 NOBODY_WAITS = with_line("if (blocks > 1) {", "if (false) {")
 
 
@@ -77,16 +74,6 @@ bench_14 = ct.bench(
         for blocks, block in ((1, 1024), (8, 128))
     },
     name="sum of 16384 float32: blocks x threads",
-)
-
-# %% prefetch
-sums_16 = Sum(65_536)
-bench_16 = ct.bench(
-    {
-        "with prefetch": flags(sums_16),
-        "without prefetch": flags(sums_16, NO_PREFETCH),
-    },
-    name="sum of 65536 float32",
 )
 
 # %% hand-over
