@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cudatut import catalog, doctor, failures, recording, tool
+from cudatut import catalog, doctor, failures, paths, recording, tool
 from cudatut.catalog import Example
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
 from cudatut.record import run
@@ -123,7 +123,7 @@ def record_all(
     """
     if not examples:
         return []
-    require_writable(examples)
+    require_writable(examples, slim)
     _require_jupyter()
     for example in examples:
         notebook_of(example)
@@ -144,8 +144,8 @@ def record_all(
     sanitize = partial(sanitizer.run, workers=max(1, cores // _racing(jobs)))
     # CUB takes nvcc some ten seconds, and no sanitizer asks for it: without this the first contest would wait for it.
     code = "from cudatut.gpu.vendor import compile_ahead; compile_ahead()"
-    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL):
-        return able(sanitize, jobs=jobs, progress=progress)
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL) as ahead:
+        return able(sanitize, jobs=jobs, progress=progress, before_timed=ahead.wait)
 
 
 def record_examples(
@@ -156,14 +156,20 @@ def record_examples(
     *,
     jobs: int = 1,
     progress: Progress | None = None,
+    before_timed: Callable[[], object] = lambda: None,
 ) -> list[Outcome]:
-    """Both phases, on a GPU known to be there; without `sanitize` the recordings are slim."""
+    """Both phases, on a GPU known to be there; without `sanitize` the recordings are slim.
+
+    before_timed: waits for what else was started, before the first notebook that measures time.
+    """
     progress = progress or Progress()
     outcomes: dict[str, Outcome] = {}
 
     def settle(name: str, status: str, reason: str = "") -> None:
         outcomes[name] = Outcome(name, status, reason)
-        if status == "failed":
+        if sanitize is None:  # what fails on another GPU says nothing of the book's own recording
+            pass
+        elif status == "failed":
             failures.keep(name, reason)
         elif status == "recorded":
             failures.forget(name)
@@ -252,6 +258,7 @@ def record_examples(
         for example, executed in running:
             finish(example, executed.result())
 
+    before_timed()
     alone = [example for example in able if example.alone]
     progress.start("alone on the GPU", len(alone))
     with _workers(1) as pool:  # a thread, so that Ctrl-C reaches this one at once
@@ -319,16 +326,19 @@ def is_fresh(name: str) -> bool:
     return True
 
 
-def require_writable(examples: Iterable[Example]) -> None:
+def require_writable(examples: Iterable[Example], slim: bool = False) -> None:
     """Raises UnwritableError, naming the folder, unless every recording can be written."""
-    for folder in sorted({example.notebook.parent for example in examples}):
+    own = {example.notebook.parent for example in examples}
+    instead = "CUDATUT_RESULTS to a folder" if slim else "CUDATUT_EXAMPLES to a copy of examples/"
+    for folder in sorted({paths.results_dir()} if slim else own):
         try:
+            folder.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=folder, prefix=".cudatut-"):
                 pass
         except OSError as error:
             raise UnwritableError(
                 f"recordings cannot be written to {folder}: {error.strerror}. Make the checkout writable, or set "
-                "CUDATUT_EXAMPLES to a copy of examples/ that is"
+                f"{instead} that is"
             ) from error
 
 

@@ -42,11 +42,12 @@ ROW = {
 BENCHMARK = {"kind": "benchmark", "name": "add", "unit": "GB/s", "peak": 8.0, "rows": [ROW]}
 
 
-def header(requires="sm_75", timeout_s=60, alone=True):
+def header(requires="sm_75", timeout_s=60, alone=True, long=False):
     return (
         "# ---\n# jupyter:\n#   cudatut:\n"
         '#     title: {en: "Vector add", zh: "向量加法"}\n'
-        f"#     requires: {requires}\n#     timeout_s: {timeout_s}\n#     alone: {str(alone).lower()}\n# ---\n"
+        f"#     requires: {requires}\n#     timeout_s: {timeout_s}\n#     alone: {str(alone).lower()}\n"
+        f"#     long: {str(long).lower()}\n# ---\n"
     )
 
 

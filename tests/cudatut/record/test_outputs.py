@@ -1,0 +1,25 @@
+"""Outputs say nothing of the machine, nor of how they came."""
+
+import tempfile
+from pathlib import Path
+
+import cudatut
+from cudatut.record import outputs
+
+
+def test_carriage_returns():
+    assert outputs.without_overwritten("a\rb\rc\nd\r\ne\r") == "c\nd\ne"
+
+
+def test_scrubbed_paths(book, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/somebody")
+    scrub = outputs.scrubber()
+    here = Path(cudatut.__file__).parent
+    assert scrub(f"{here}/gpu/kernel.py:3 {here.parent}") == "cudatut/gpu/kernel.py:3 ."
+    # Another folder, wherever the checkout lies.
+    assert not scrub(f"{here.parent}2/x").startswith(".")
+    assert scrub("/home/somebody/x /home/somebodyelse/x") == "~/x /home/somebodyelse/x"
+    assert scrub(f"{tempfile.gettempdir()}/tmpab_12cd/kernel.cu") == "$TMPDIR/kernel.cu"
+    assert scrub(f"{tempfile.gettempdir()}/ipykernel_123/456.py:2") == "cell:2"
+    assert scrub(f"{book.root}/a/x.cu(3): error") == "examples/a/x.cu(3): error"
+    assert scrub("/usr/local/cuda/bin/nvcc 3/4 a/b") == "/usr/local/cuda/bin/nvcc 3/4 a/b"

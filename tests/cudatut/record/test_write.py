@@ -1,0 +1,73 @@
+"""A recording is written whole and good, or not at all."""
+
+import os
+
+import pytest
+
+from cudatut import recording
+from cudatut.record import write
+from cudatut.record.notebook import RecordingFailed
+from cudatut.results import Sanitizer
+from cudatut.tool import SANITIZERS
+
+FOUR = [Sanitizer(tool, 0) for tool in SANITIZERS]
+
+
+def test_write(executed):
+    write.write(executed, FOUR)
+    recording.require_good("a/add")
+    write.write(executed, FOUR)  # over the one that is there
+    assert os.stat(executed.example.notebook).st_mode & 0o444 == 0o444
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda e: e.session.update(gpu=None), "its kernel saw no GPU"),
+        (
+            lambda e: e.example.path.write_text("changed"),
+            "a/add.py changed while it was being recorded",
+        ),
+        (
+            lambda e: e.notebook.cells[0].update(execution_count=None),
+            "cell 'check' was not executed",
+        ),
+    ],
+)
+def test_what_is_not_good_is_not_written(executed, change, reason):
+    executed.example.notebook.write_text("old")
+    change(executed)
+    with pytest.raises(RecordingFailed, match=reason):
+        write.write(executed, FOUR)
+    assert executed.example.notebook.read_text() == "old"
+    assert sorted(os.listdir(executed.example.path.parent)) == ["add.ipynb", "add.py"]
+
+
+def test_what_is_not_whole_is_not_written(executed):
+    with pytest.raises(RecordingFailed, match="synccheck was not run"):
+        write.write(executed, FOUR[:3])
+    assert not executed.example.notebook.exists()
+
+
+def test_commit(tmp_path, monkeypatch):
+    git = write._git
+    root = tmp_path / "checkout"
+    (root / "examples").mkdir(parents=True)
+    monkeypatch.setattr(write.paths, "repo_root", lambda: root)
+    monkeypatch.setenv("CUDATUT_EXAMPLES", str(root / "examples"))
+    monkeypatch.delenv("CUDATUT_COMMIT", raising=False)
+    source = root / "examples" / "x.py"
+    source.write_text("1\n")
+    assert write.commit(["x.py"]) == "unknown"
+    if git(root, "init", "-q") is None:
+        pytest.skip("no git")
+    git(root, "add", "examples/x.py")
+    author = ("-c", "user.name=a", "-c", "user.email=a@b")
+    assert git(root, *author, "commit", "-q", "-m", "x") is not None
+    head = git(root, "rev-parse", "HEAD")
+    (root / "other").write_text("untracked")
+    assert write.commit(["x.py"]) == head
+    source.write_text("2\n")
+    assert write.commit(["x.py"]) == f"{head}-dirty"
+    monkeypatch.setenv("CUDATUT_COMMIT", "abc")  # the .git of a copy may be an old one
+    assert write.commit(["x.py"]) == "abc"
