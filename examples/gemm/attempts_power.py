@@ -3,13 +3,15 @@
 #   cudatut:
 #     title: {en: "The way to the final kernel: watts", zh: "通向最终 kernel 的路：功率"}
 #     requires: sm_80
+#     timeout_s: 600
+#     long: true
 #     sizes: {side: [8192, 136]}
 # ---
 
 # %% [markdown]
-# The final kernel and cuBLAS, over and over for about a second, while
-# nvidia-smi reads the GPU's clock and power: with random matrices, and with
-# zeros, for which the instructions are the same.
+# The final kernel and cuBLAS, over and over for a minute each, while nvidia-smi
+# reads the GPU's clock, power and temperature: with random matrices, and then,
+# for a shorter time, with zeros, for which the instructions are the same.
 
 # %% setup
 import statistics
@@ -23,7 +25,7 @@ from ladder import Gemm
 import cudatut as ct
 
 side = 8192
-SECONDS = 0.9
+LONG, SHORT = 60, 20  # seconds
 gpu = ct.device()
 problem = Gemm(side, side, side)
 ours = sgemm.prepare(problem.a, problem.b, problem.c)
@@ -35,43 +37,38 @@ problem.compare(f"n = {side}")
 
 
 # %% watch
+ASKED = "clocks.sm,power.draw.instant,temperature.gpu,power.limit"
+
+
 def watched():
-    """nvidia-smi, which prints this GPU's clock in MHz, its power and the
-    limit of it in watts ten times a second."""
-    command = ["nvidia-smi", "-i", cuda.Device(0).pci_bus_id(), "-lms", "100"]
-    command += [
-        "--query-gpu=clocks.sm,power.draw.instant,power.limit",
-        "--format=csv,noheader,nounits",
-    ]
+    """nvidia-smi, which prints what is asked of this GPU twice a second."""
+    command = ["nvidia-smi", "-i", cuda.Device(0).pci_bus_id(), "-lms", "500"]
+    command += [f"--query-gpu={ASKED}", "--format=csv,noheader,nounits"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def sustained(launch, flops):
-    """TFLOP/s, MHz, watts and their limit while the GPU does nothing else,
-    medians of the second half."""
-    begin, end = cuda.Event(), cuda.Event()
+def sustained(launch, flops, seconds):
+    """TFLOP/s in the second half of so many seconds, and what nvidia-smi says:
+    for each half second MHz, watts, degrees and the limit in watts."""
     launch()
-    cuda.Context.synchronize()
-    count, start = 0, time.monotonic()
+    ct.synchronize()
+    done = []  # seconds since the start, after every four launches
     with watched() as smi:
-        begin.record()
-        while time.monotonic() - start < SECONDS:
+        start = time.monotonic()
+        while not done or done[-1] < seconds:
             for _ in range(4):
                 launch()
-            count += 4
-            cuda.Context.synchronize()
-        end.record()
-        end.synchronize()
+            ct.synchronize()
+            done.append(time.monotonic() - start)
         smi.terminate()
         seen = [
             tuple(map(float, line.split(",")))
             for line in smi.stdout
             if line.endswith("\n")
         ]
-    medians = (
-        statistics.median(values) for values in zip(*seen[len(seen) // 2 :])
-    )
-    return count * flops / begin.time_till(end) / 1e9, *medians
+    late = [at for at in done if at >= seconds / 2]
+    work = 4 * (len(late) - 1) * flops
+    return work / (late[-1] - late[0]) / 1e12, seen
 
 
 # %% [markdown]
@@ -92,7 +89,9 @@ def fma_probe():
 # %% random
 runs = {} if ct.tool.running() else {"final kernel": ours, **problem.vendors()}
 found = {
-    name: sustained(run, problem.flops) for name, run in runs.items() if run
+    name: sustained(run, problem.flops, LONG)
+    for name, run in runs.items()
+    if run
 }
 
 # %% zeros
@@ -101,43 +100,64 @@ for operand in (problem.a, problem.b):
 ours()
 ct.check(problem.c, 0 * problem.c.get(), name="zeros", rtol=0)
 found |= {
-    f"{name}, zeros": sustained(run, problem.flops)
+    f"{name}, zeros": sustained(run, problem.flops, SHORT)
     for name, run in runs.items()
     if run
 }
 if runs:
-    found["FMA probe"] = sustained(fma_probe, 2 * 32 * STEPS * BLOCKS * 256)
+    flops = 2 * 32 * STEPS * BLOCKS * 256
+    found["FMA probe"] = sustained(fma_probe, flops, SHORT)
 
 # %% compare
 if found:
+    rows = {}
+    for name, (rate, seen) in found.items():
+        late = seen[len(seen) // 2 :]
+        mhz, watts, degrees, limit = map(statistics.median, zip(*late))
+        rows[name] = {
+            "rate": rate,
+            "clock": mhz,
+            "power": watts,
+            "temperature": degrees,
+            "energy of an FMA": 2 * watts / rate,
+        }
     ct.table(
-        "for about a second",
-        {
-            name: {
-                "rate": rate,
-                "clock": mhz,
-                "power": watts,
-                "energy of an FMA": 2 * watts / rate,
-            }
-            for name, (rate, mhz, watts, _) in found.items()
-        },
+        "in the second half of the run",
+        rows,
         units={
             "rate": "TFLOP/s",
             "clock": "MHz",
             "power": "W",
+            "temperature": "°C",
             "energy of an FMA": "pJ",
         },
     )
-    wanted = 0.9 * found["FMA probe"][0]  # TFLOP/s
-    rows = {
-        "highest clock": (ct.attributes()["CLOCK_RATE"] / 1e3, "MHz"),
-        "power limit": (found["final kernel"][3], "W"),
-    }
-    for name in runs:
-        if name in found:
-            rate, _, watts, _ = found[name]
-            rows[f"{name}: power at nine tenths of the probe's rate"] = (
-                watts * wanted / rate,
+    wanted = 0.9 * rows["FMA probe"]["rate"]  # TFLOP/s
+    ct.facts(
+        "what it takes",
+        {
+            "highest clock": (ct.attributes()["CLOCK_RATE"] / 1e3, "MHz"),
+            "power limit": (limit, "W"),
+        }
+        | {
+            f"{name}: power at nine tenths of the probe's rate": (
+                rows[name]["energy of an FMA"] * wanted / 2,
                 "W",
             )
-    ct.facts("what it takes", rows)
+            for name in runs
+            if name in rows
+        },
+    )
+
+# %% clock
+if found:
+    ct.series(
+        "clock while the kernel runs again and again",
+        x=("time", "s"),
+        y=("clock", "MHz"),
+        lines={
+            name: [(i / 2, mhz) for i, (mhz, *_) in enumerate(found[name][1])]
+            for name in runs
+            if name in found
+        },
+    )
