@@ -14,11 +14,12 @@ extern "C" __global__ void read_pattern(const float* __restrict__ in,
 // --8<-- [end:pattern]
 
 // out[i] = in[offset + i]: a copy from an address that need not be aligned.
+// (unsigned: an int could pass 2^31 - 1 in the last block although n does not.)
 // --8<-- [start:offset]
 extern "C" __global__ void offset_copy(const float* __restrict__ in,
                                        float* __restrict__ out, int n,
                                        int offset) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = in[offset + i];
 }
 // --8<-- [end:offset]

@@ -22,7 +22,8 @@ __global__ void length_of_structures(const float* __restrict__ xyz,
                                      float* __restrict__ out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) {
-    float x = xyz[3 * i], y = xyz[3 * i + 1], z = xyz[3 * i + 2];
+    const float *at = xyz + 3 * (size_t)i;
+    float x = at[0], y = at[1], z = at[2];
     out[i] = sqrtf(x * x + y * y + z * z);
   }
 }

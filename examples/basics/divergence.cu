@@ -7,12 +7,15 @@
 //              `order` which element a thread takes
 //   hoisted    the same, with the side chosen by selects
 //   locked     32 lanes of one warp take one lock, one after another
+//
+// The number of a thread stays unsigned, as CUDA gives it: in an int it could
+// pass 2^31 - 1 in the last block although n does not.
 #define WAYS 8
 
 // --8<-- [start:ifs]
 extern "C" __global__ void short_if(const float* __restrict__ x,
                                     float* __restrict__ out, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   float v = x[i];
   if (v < 0.0f) v = 0.01f * v;  // one instruction to skip
@@ -21,7 +24,7 @@ extern "C" __global__ void short_if(const float* __restrict__ x,
 
 extern "C" __global__ void long_if(const float* __restrict__ x,
                                    float* __restrict__ out, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   float v = x[i];
   if (v < 0.0f) {
@@ -34,7 +37,7 @@ extern "C" __global__ void long_if(const float* __restrict__ x,
 
 extern "C" __global__ void nested_if(const float* __restrict__ x,
                                      float* __restrict__ out, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   float v = x[i];
   if (v < 0.0f) {
@@ -48,7 +51,7 @@ extern "C" __global__ void nested_if(const float* __restrict__ x,
 
 extern "C" __global__ void loop_if(const float* __restrict__ x,
                                    float* __restrict__ out, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   float v = x[i];
 #pragma unroll 1
@@ -61,7 +64,7 @@ extern "C" __global__ void loop_if(const float* __restrict__ x,
 extern "C" __global__ void trips(const float* __restrict__ x,
                                  const int* __restrict__ count,
                                  float* __restrict__ out, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   float v = x[i];
   int left = count[i];  // at least 1
@@ -85,7 +88,7 @@ extern "C" __global__ void ways(const float* __restrict__ x,
                                 const int* __restrict__ way,
                                 const int* __restrict__ order,
                                 float* __restrict__ out, int n, int steps) {
-  int t = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned t = blockIdx.x * blockDim.x + threadIdx.x;
   if (t >= n) return;
   int i = order[t];
   float v = x[i];
@@ -124,7 +127,7 @@ extern "C" __global__ void ways(const float* __restrict__ x,
 extern "C" __global__ void hoisted(const float* __restrict__ x,
                                    const int* __restrict__ way,
                                    float* __restrict__ out, int n, int steps) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   int chosen = way[i];
   const float factor[WAYS] = {0.991f, 0.992f, 0.993f, 0.994f,

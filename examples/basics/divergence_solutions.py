@@ -26,13 +26,14 @@ __global__ void by_row(const float* __restrict__ x,
   int column = blockIdx.x * blockDim.x + threadIdx.x;
   int row = blockIdx.y * blockDim.y + threadIdx.y;
   if (column >= width || row >= height) return;
-  float v = x[row * width + column];
+  size_t at = (size_t)row * width + column;
+  float v = x[at];
   if (row % 2 == 0) {
     for (int j = 0; j < steps; ++j) v = fmaf(0.999f, v, 0.001f);
   } else {
     for (int j = 0; j < steps; ++j) v = fmaf(-0.999f, v, 0.001f);
   }
-  out[row * width + column] = v;
+  out[at] = v;
 }
 """
 by_row = ct.Kernel(source, "by_row")

@@ -35,7 +35,7 @@ extern "C" __global__ void ways_plain(const float* __restrict__ x,
                                       const int* __restrict__ way,
                                       float* __restrict__ out, int n,
                                       int steps) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = one_of(way[i], x[i], steps);
 }
 
@@ -44,7 +44,7 @@ extern "C" __global__ void ways_tiled(const float* __restrict__ x,
                                       float* __restrict__ out, int n,
                                       int steps) {
   auto tile = cg::tiled_partition<8>(cg::this_thread_block());
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   int chosen = tile.shfl(i < n ? way[i] : 0, 0);
   if (i < n) out[i] = one_of(chosen, x[i], steps);
 }

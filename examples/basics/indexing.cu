@@ -14,10 +14,10 @@
 extern "C" __global__ void flip(const float* __restrict__ in,
                                 float* __restrict__ out, int rows,
                                 int columns) {
-  const int column = blockIdx.x * blockDim.x + threadIdx.x;
-  const int row = blockIdx.y * blockDim.y + threadIdx.y;
+  const unsigned column = blockIdx.x * blockDim.x + threadIdx.x;
+  const unsigned row = blockIdx.y * blockDim.y + threadIdx.y;
   if (row >= rows || column >= columns) return;
-  const int start = row * columns;  // where this row begins
+  const size_t start = (size_t)row * columns;  // where this row begins
   out[start + column] = in[start + columns - 1 - column];
 }
 // --8<-- [end:flip]
@@ -98,7 +98,7 @@ extern "C" __global__ void nine(unsigned* __restrict__ out, int formula,
 
 // --8<-- [start:smooth]
 extern "C" __global__ void smooth(const float* in, float* out, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   const bool inside = i > 0 && i < n - 1;
   out[i] = inside ? 0.5f * (in[i - 1] + in[i + 1]) : in[i];

@@ -65,8 +65,8 @@ crop = ct.Kernel(source, "crop")
 # %% stub-2
 source = """
 __global__ void permute(const float *in, float *out, int Z, int Y, int X) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= Z * Y * X) return;
+  const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= (long long)Z * Y * X) return;
   // yours: z, y and x from i, then one copy
 }
 """

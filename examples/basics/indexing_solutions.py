@@ -31,7 +31,8 @@ __global__ void crop(const float *in, float *out, int columns,
   const int c = blockIdx.x * blockDim.x + threadIdx.x;
   const int r = blockIdx.y * blockDim.y + threadIdx.y;
   if (r >= height || c >= width) return;
-  out[r * width + c] = in[(top + r) * columns + left + c];
+  const long long from = (long long)(top + r) * columns + left + c;
+  out[(long long)r * width + c] = in[from];
 }
 """
 crop = ct.Kernel(source, "crop")
@@ -54,11 +55,11 @@ shapes = [(1, 1, 1), (2, 3, 5), (31, 1, 33), (7, 64, 9), (101, 103, 107)]
 # %% solution-2
 source = """
 __global__ void permute(const float *in, float *out, int Z, int Y, int X) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= Z * Y * X) return;
-  const int x = i % X;  // the index that changes fastest
-  const int y = i / X % Y;
-  const int z = i / X / Y;
+  const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= (long long)Z * Y * X) return;
+  const long long x = i % X;  // the index that changes fastest
+  const long long y = i / X % Y;
+  const long long z = i / X / Y;
   out[(x * Z + z) * Y + y] = in[i];
 }
 """

@@ -13,24 +13,25 @@
 #endif
 
 // --8<-- [start:stay]
-// Warp 0 of each block stays `longer` times as long as the rest.
-__device__ void stay_for(int* left, int cycles, int longer) {
+// Warp 0 of each block stays `longer` times as long as the rest. Each warp
+// writes how many cycles it stayed.
+__device__ void stay_for(int* stayed, int cycles, int longer) {
   long long wait = threadIdx.x < 32 ? (long long)longer * cycles : cycles;
-  long long begin = clock64();
-  while (clock64() - begin < wait) {
-  }
-  if (threadIdx.x == 0) left[blockIdx.x] = 1;
+  long long begin = clock64(), now = begin;
+  while (now - begin < wait) now = clock64();
+  int warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+  if (threadIdx.x % 32 == 0) stayed[warp] = now - begin;
 }
 // --8<-- [end:stay]
 
-extern "C" __global__ void stay(int* __restrict__ left, int cycles,
+extern "C" __global__ void stay(int* __restrict__ stayed, int cycles,
                                 int longer) {
-  stay_for(left, cycles, longer);
+  stay_for(stayed, cycles, longer);
 }
 
-extern "C" __global__ void stay_filled(int* __restrict__ left, int cycles,
+extern "C" __global__ void stay_filled(int* __restrict__ stayed, int cycles,
                                        int longer) {
-  stay_for(left, cycles, longer);
+  stay_for(stayed, cycles, longer);
 }
 
 // --8<-- [start:chains]

@@ -102,8 +102,9 @@ __global__ void look_up(const float* __restrict__ table,
   __shared__ float mine[TABLE];
   for (int k = threadIdx.x; k < TABLE; k += blockDim.x) mine[k] = table[k];
   __syncthreads();
-  int t = blockIdx.x * blockDim.x + threadIdx.x;
-  for (int i = t; i < n; i += gridDim.x * blockDim.x) out[i] = mine[x[i]];
+  size_t t = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+  size_t stride = (size_t)gridDim.x * blockDim.x;
+  for (size_t i = t; i < n; i += stride) out[i] = mine[x[i]];
 }
 """
 look_up = ct.Kernel(source, "look_up")

@@ -44,6 +44,7 @@ print(json.dumps(found))
 child = ct.isolated(count)
 assert child.returncode == 0, child.stderr
 wrong = json.loads(child.stdout.splitlines()[-1])
+assert not any(wrong["both"]), wrong
 CALLED = {
     "both": "both barriers",
     "no_first": "no first barrier",
@@ -91,3 +92,12 @@ found = [line for line in report.log.splitlines() if " access at " in line]
 for line in found[:6]:  # without the kernel and its types
     line = line.removeprefix("=========").strip()
     print(re.sub(r" at .*\+0x[0-9a-f]+ in ", " in ", line))
+
+# %% [markdown] about-first
+# And without the first barrier.
+
+# %% racecheck-first
+without_first = launch.replace("no_second", "no_first")
+first = ct.sanitize(without_first, tool="racecheck")
+# A tool that runs this file already watches no second process.
+assert ct.tool.running() or (report.errors and first.errors)

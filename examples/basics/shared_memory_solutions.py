@@ -115,9 +115,9 @@ __global__ void mean(const float* __restrict__ x, float* __restrict__ out,
                      int n, int radius) {
   extern __shared__ float near[];  // blockDim.x + 2 * radius words
   int words = blockDim.x + 2 * radius;
-  int first = blockIdx.x * blockDim.x - radius;
+  long long first = (long long)blockIdx.x * blockDim.x - radius;
   for (int w = threadIdx.x; w < words; w += blockDim.x) {
-    int at = first + w;
+    long long at = first + w;
     near[w] = at >= 0 && at < n ? x[at] : 0.0f;
   }
   __syncthreads();

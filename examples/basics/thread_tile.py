@@ -218,3 +218,9 @@ for name, file in FILES.items():
         "FFMA": sum(1 for op in code if op.startswith("FFMA")),
     }
 ct.table("Instructions", rows, corner="shared arrays")
+
+# %% sass-lines
+code = sass(FILES["with __align__(16)"], "matmul_thread_tile")
+for op, lines in (("LDS", 4), ("FFMA", 2)):
+    found = [i.text for i in code if i.op == op]
+    print(*found[:lines], "...", sep="\n")

@@ -30,16 +30,19 @@ import cudatut as ct
 source = """
 __global__ void copy(const float *__restrict__ in,
                      float *__restrict__ out, int n) {
-  int stride = gridDim.x * blockDim.x;
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
-    out[i] = in[i];
+  size_t threads = (size_t)gridDim.x * blockDim.x;
+  size_t t = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+  for (int k = 0; k < 4; ++k) {  // four elements for each thread
+    size_t i = t + k * threads;
+    if (i < n) out[i] = in[i];
+  }
 }
 
 __global__ void read_all(const float *in, float *out, int n) {
-  int stride = gridDim.x * blockDim.x;
+  size_t stride = (size_t)gridDim.x * blockDim.x;
+  size_t first = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
   float sum = 0;
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
-    sum += in[i];
+  for (size_t i = first; i < n; i += stride) sum += in[i];
   if (sum == -1) out[0] = sum;  // never true, but the loads must stay
 }
 """
@@ -100,6 +103,21 @@ for n in ct.RAGGED:
     ct.check(out, x, name=f"copy, n={n}", rtol=0, atol=0)
 
 # %% [markdown]
+# Does the flush read every element, and each only once? It writes -1 if the sum
+# of a thread is -1. Here just one thread should find that: it has four times
+# -0.25, and all other elements are ones, those past the end too.
+
+# %% check-flush
+threads = 4 * 256
+for thread in (0, 257, 600, threads - 1):
+    values = np.ones(5 * threads, "float32")
+    values[thread : 4 * threads : threads] = -0.25
+    d_x, found = ct.to_device(values), ct.to_device(np.zeros(1, "float32"))
+    read_all(d_x, found, 4 * threads, grid=4, block=256)
+    name = f"flush, elements of thread {thread}"
+    ct.check(found, np.array([-1.0], "float32"), name=name)
+
+# %% [markdown]
 # The same two times over many sizes. The hot one is the mean of launches in a
 # row, behind a kernel that keeps the GPU busy until the host has sent them all.
 
@@ -108,6 +126,8 @@ for n in ct.RAGGED:
 # One run between two events after a flush; under a sanitizer without the flush.
 time_once = ct.time_once_bare if ct.tool.running() else ct.time_once
 busy = ct.Kernel("basics/timing.cu", "busy")
+busy_us = time_us(lambda: busy(2_000_000, grid=1, block=1))
+assert busy_us > 1990, busy_us  # its clock may be a microsecond late
 exponents = (18, 19, 20, 21, 22, 23, 24, 25)
 in_a_row = 20
 repeats = 7
@@ -287,6 +307,8 @@ def sustained(launch, ms=150):
     stop.record()
     sm_clock(cycles, 20_000, grid=1, block=1)
     ticks, ns = cycles.get()
+    fastest = ct.device().clock_khz / 1e6  # cycles in a nanosecond
+    assert ns >= 20_000 and 0 < ticks < 1.1 * fastest * ns, (ticks, ns)
     us = 1e3 * start.time_till(stop) / (count - count // 2)
     return us, 1e3 * float(ticks / ns)
 

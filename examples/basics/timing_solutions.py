@@ -96,6 +96,11 @@ def share_slower(a, b, rounds):
 
 
 # %% check-2
+some = ct.empty(3 * 64, "float32")
+for few in (0, 1, 7):  # after many steps every chain has come to 2
+    chain(some, 0.5, 1.0, few, grid=3, block=64)
+    there = np.tile(2 + (np.arange(64) - 2) * 0.5**few, 3)
+    ct.check(some, there, name=f"chain of {few}", rtol=0, atol=0)
 steps = 1_000_000
 rounds = 50
 same_within = 0.4
@@ -120,7 +125,7 @@ import pycuda.driver as cuda
 
 import cudatut as ct
 
-copy = ct.Kernel("basics/timing.cu", "copy")  # (in, out, n), grid stride
+copy = ct.Kernel("basics/timing.cu", "copy")  # (in, out, n), 4 per thread
 busy = ct.Kernel("basics/timing.cu", "busy")  # (ns), with one thread
 l2 = ct.device().l2_bytes / 1e6
 parts = (0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 5.0)

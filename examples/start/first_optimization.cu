@@ -15,7 +15,8 @@ extern "C" __global__ void add_one_block(const float* __restrict__ x,
                                          const float* __restrict__ y,
                                          float* __restrict__ out, int n) {
   // Neighboring threads take neighboring elements, then all step on together.
-  for (int i = threadIdx.x; i < n; i += blockDim.x) {
+  // 64-bit: with int, i + blockDim.x could pass 2^31 - 1 although n does not.
+  for (size_t i = threadIdx.x; i < n; i += blockDim.x) {
     out[i] = x[i] + y[i];
   }
 }

@@ -22,7 +22,7 @@ __global__ void one_thread(const float *x, const float *y, float *out, int n) {
 }
 
 __global__ void one_block(const float *x, const float *y, float *out, int n) {
-  for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = x[i] + y[i];
+  for (size_t i = threadIdx.x; i < n; i += blockDim.x) out[i] = x[i] + y[i];
 }
 
 __global__ void many_blocks(const float *x, const float *y, float *out, int n) {

@@ -213,13 +213,15 @@ def adding(m):
 
 
 # %% clocks
+by_clock = {
+    "wait_ns, 5000 us": clocks(lambda: wait_ns(5_000_000, grid=1, block=1)),
+    "add, n = 20,000,000": clocks(adding(n)),
+    "add, n = 10,000": clocks(adding(10_000)),
+}
+assert by_clock["wait_ns, 5000 us"]["events, busy GPU"] > 4990
 ct.table(
     "one launch, by four clocks",
-    {
-        "wait_ns, 5000 us": clocks(lambda: wait_ns(5_000_000, grid=1, block=1)),
-        "add, n = 20,000,000": clocks(adding(n)),
-        "add, n = 10,000": clocks(adding(10_000)),
-    },
+    by_clock,
     corner="kernel",
     units=dict.fromkeys(CLOCKS, "us"),
 )

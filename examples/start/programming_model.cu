@@ -9,6 +9,10 @@
 // - read_one, read_four: one or four loads in flight per thread.
 // - fma_k: k FMAs per element, the roofline.
 // - add: the vector add of the worked example.
+//
+// The number of a thread stays unsigned, as CUDA gives it: in an int it could
+// pass 2^31 - 1 in the last block although n does not. Loops that step on with
+// a stride count in 64 bits.
 
 // --8<-- [start:where]
 __device__ int sm_id() {
@@ -52,7 +56,7 @@ __device__ float two_sides(float v, bool odd, int steps) {
 extern "C" __global__ void branch(const float* __restrict__ x,
                                   float* __restrict__ out, int n, int steps,
                                   int shift) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   const bool odd = (threadIdx.x >> shift) & 1;  // 2^shift neighbors agree
   out[i] = two_sides(x[i], odd, steps);
@@ -62,14 +66,14 @@ extern "C" __global__ void branch(const float* __restrict__ x,
 extern "C" __global__ void branch_by_lane(const float* __restrict__ x,
                                           float* __restrict__ out, int n,
                                           int steps) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = two_sides(x[i], threadIdx.x & 1, steps);
 }
 
 extern "C" __global__ void branch_by_warp(const float* __restrict__ x,
                                           float* __restrict__ out, int n,
                                           int steps) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = two_sides(x[i], (threadIdx.x / 32) & 1, steps);
 }
 
@@ -131,21 +135,21 @@ extern "C" __global__ void chase_shared(const int* __restrict__ next,
 // --8<-- [start:read]
 extern "C" __global__ void read_one(const float* __restrict__ x,
                                     float* __restrict__ out, int n) {
-  const int t = blockIdx.x * blockDim.x + threadIdx.x;
-  const int stride = gridDim.x * blockDim.x;
+  const size_t t = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+  const size_t stride = (size_t)gridDim.x * blockDim.x;
   float sum = 0.0f;
   // The add waits: one load in flight.
 #pragma unroll 1
-  for (int i = t; i < n; i += stride) sum += x[i];
+  for (size_t i = t; i < n; i += stride) sum += x[i];
   out[t] = sum;
 }
 
 extern "C" __global__ void read_four(const float* __restrict__ x,
                                      float* __restrict__ out, int n) {
-  const int t = blockIdx.x * blockDim.x + threadIdx.x;
-  const int stride = gridDim.x * blockDim.x;
+  const size_t t = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+  const size_t stride = (size_t)gridDim.x * blockDim.x;
   float sum = 0.0f;
-  int i = t;
+  size_t i = t;
 #pragma unroll 1
   for (; i + 3 * stride < n; i += 4 * stride) {
     // Four loads are under way before the first add waits.
@@ -161,12 +165,12 @@ extern "C" __global__ void read_four(const float* __restrict__ x,
 // --8<-- [start:roofline]
 extern "C" __global__ void fma_k(const float* __restrict__ x,
                                  float* __restrict__ out, int n, int k) {
-  const int first = blockIdx.x * blockDim.x * 4 + threadIdx.x;
+  const unsigned first = blockIdx.x * blockDim.x * 4 + threadIdx.x;
   float v[4];
   // Four loads under way before the first FMA waits.
 #pragma unroll
   for (int c = 0; c < 4; ++c) {
-    const int i = first + c * blockDim.x;
+    const unsigned i = first + c * blockDim.x;
     v[c] = i < n ? x[i] : 0.0f;
   }
   int j = 0;
@@ -185,7 +189,7 @@ extern "C" __global__ void fma_k(const float* __restrict__ x,
   }
 #pragma unroll
   for (int c = 0; c < 4; ++c) {
-    const int i = first + c * blockDim.x;
+    const unsigned i = first + c * blockDim.x;
     if (i < n) out[i] = v[c];
   }
 }
@@ -195,7 +199,7 @@ extern "C" __global__ void fma_k(const float* __restrict__ x,
 extern "C" __global__ void add(const float* __restrict__ x,
                                const float* __restrict__ y,
                                float* __restrict__ out, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = x[i] + y[i];
 }
 // --8<-- [end:add]

@@ -22,13 +22,14 @@ import pycuda.autoprimaryctx
 import pycuda.driver as cuda
 from pycuda.compiler import SourceModule
 
-chain = SourceModule("""
+code = """
 __global__ void chain(float *out) {
   float v = threadIdx.x;
   for (int k = 0; k < 400000; ++k) v = 0.999f * v + 0.001f;
   out[blockIdx.x * blockDim.x + threadIdx.x] = v;
 }
-""").get_function("chain")
+"""
+chain = SourceModule(code).get_function("chain")
 sms = cuda.Context.get_device().multiprocessor_count
 out = cuda.mem_alloc(4 * 1024 * 2 * (sms + 1))
 
@@ -168,6 +169,21 @@ for m in ct.RAGGED:
     ct.check(result, fma_steps(values, 77), name=f"K = 77, n = {m}", rtol=1e-4)
 
 # %% [markdown]
+# The kernel of the first program. After 400,000 steps every thread has come to 1, so the number of steps is checked with
+# fewer.
+
+# %% check-chain
+for steps in (400_000, 77, 1):
+    short = code.replace("400000", str(steps))
+    few = SourceModule(short).get_function("chain")
+    for blocks, threads in ((1, 1), (1, 32), (3, 33), (2, 1024)):
+        result = ct.empty(blocks * threads, "float32")
+        few(result, grid=(blocks, 1), block=(threads, 1, 1))
+        begin = np.tile(np.arange(threads), blocks)
+        name = f"{steps} steps, {blocks} x {threads}"
+        ct.check(result, fma_steps(begin, steps), name=name, rtol=1e-4)
+
+# %% [markdown]
 # The limits of this GPU as the book's probes measure them, and the intensity of some kernels.
 
 # %% predict
@@ -254,6 +270,7 @@ start, stop = ct.empty(blocks, "int64"), ct.empty(blocks, "int64")
 spin_ns = 50_000
 where_am_i(sm, start, stop, spin_ns, grid=blocks, block=threads)
 sm, start, stop = sm.get(), start.get(), stop.get()
+assert (stop - start).min() >= spin_ns
 per_sm = np.unique(sm, return_counts=True)[1]
 
 # Walk through all starts and ends in time; at equal times the ends come first.
@@ -347,7 +364,9 @@ def latency(name, places, steps, words=32, warm=0):
         chase(following, last, ticks, warm, steps, grid=1, block=1)
     ct.check(last, order[[(warm + steps) % places]], name=name)
     del evict
-    return ticks.get() / steps
+    spent = ticks.get()
+    assert spent[0] > 0, spent
+    return spent / steps
 
 
 walk = 20_000

@@ -59,7 +59,8 @@ __device__ int sm_id() {
 // --8<-- [end:hardware]
 
 // --8<-- [start:three-dimensions]
-extern "C" __global__ void what_is_my_id_3d(int* __restrict__ linear,
+extern "C" __global__ void what_is_my_id_3d(int* __restrict__ block_at,
+                                            int* __restrict__ thread_at,
                                             int* __restrict__ lane,
                                             int* __restrict__ leader) {
   const int threads = blockDim.x * blockDim.y * blockDim.z;
@@ -73,7 +74,9 @@ extern "C" __global__ void what_is_my_id_3d(int* __restrict__ linear,
   const unsigned int mask = 0xffffffffu >> (32 - lanes);
 
   const int i = block * threads + in_block;
-  linear[i] = i;
+  // z, y and x as two digits each: who wrote place i?
+  block_at[i] = (blockIdx.z * 100 + blockIdx.y) * 100 + blockIdx.x;
+  thread_at[i] = (threadIdx.z * 100 + threadIdx.y) * 100 + threadIdx.x;
   lane[i] = lane_id();  // asked of the hardware, not computed
   leader[i] = __shfl_sync(mask, in_block, 0);  // the thread in lane 0
 }

@@ -272,6 +272,13 @@ for (width, height), block in (
 # %% three-dimensions
 what_is_my_id_3d = ct.Kernel(FILE, "what_is_my_id_3d")
 
+
+def digits(number, shape):
+    """z, y and x of a place in a box of this shape, as zzyyxx."""
+    z, y, x = np.unravel_index(number, shape[::-1])
+    return (100 * z + y) * 100 + x
+
+
 for grid, block in (
     ((2, 1, 1), (33, 1, 1)),
     ((2, 3, 1), (12, 5, 1)),
@@ -280,14 +287,19 @@ for grid, block in (
     ((4, 1, 2), (1, 1, 64)),
 ):
     per_block, blocks = int(np.prod(block)), int(np.prod(grid))
-    linear, lane, leader = (
-        ct.empty(blocks * per_block, "int32") for _ in range(3)
+    block_at, thread_at, lane, leader = (
+        ct.empty(blocks * per_block, "int32") for _ in range(4)
     )
-    what_is_my_id_3d(linear, lane, leader, grid=grid, block=block)
+    arrays = block_at, thread_at, lane, leader
+    what_is_my_id_3d(*arrays, grid=grid, block=block)
     everyone = np.arange(blocks * per_block)
     in_block = everyone % per_block
+    # Place i belongs to the thread of this block, with these z, y and x.
+    coordinates = digits(everyone // per_block, grid), digits(in_block, block)
     ct.check(
-        linear, everyone, name=f"thread number, grid {grid}, block {block}"
+        np.stack([block_at.get(), thread_at.get()]),
+        np.stack(coordinates),
+        name=f"thread number, grid {grid}, block {block}",
     )
     ct.check(lane, in_block % 32, name=f"lane of the hardware, block {block}")
     ct.check(

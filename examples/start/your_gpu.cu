@@ -45,10 +45,10 @@ extern "C" __global__ void copy_wide(const unsigned* __restrict__ src,
 extern "C" __global__ void read_again(const uint4* src, unsigned* total,
                                       int vectors, int passes) {
   unsigned sum = 0;
-  int stride = gridDim.x * blockDim.x;
+  size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
   for (int pass = 0; pass < passes; ++pass) {
-    int first = blockIdx.x * blockDim.x + threadIdx.x;
-    for (int i = first; i < vectors; i += stride) {
+    size_t first = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    for (size_t i = first; i < vectors; i += stride) {
       uint4 v = __ldcg(src + i);  // .cg: from L2, not from L1
       sum += v.x + v.y + v.z + v.w;
     }
