@@ -1,11 +1,11 @@
 // Rung 10: a copy engine of the SM brings the data into shared memory, so that
 // the bytes in flight take no registers and stay the same from first to last.
-// @rung kernel=reduce_bulk block=256 blocks=64,128,256,512,1024 vectors=8 launches=one launch=bulk
+// @rung kernel=reduce_bulk block=256 blocks=64,128,256,512,1024 launches=one launch=bulk
 // requires: sm_90
 #include "limit.cu"
 
 #ifndef STAGES
-#define STAGES 3  // pieces that a block has asked for at a time
+#define STAGES 2  // pieces that a block has asked for at a time
 #endif
 // Vectors in a piece; each thread adds VECTORS of them.
 constexpr int PIECE = BLOCK * VECTORS;

@@ -283,15 +283,13 @@ def wanted_in_flight() -> float:
 def plan_bulk(sums: Sum, rung: ct.Rung, block: int | None = None) -> Plan:
     """As many blocks as the GPU holds at once, two on an SM; together the rings of two hold what should be in flight."""
     sums.must_be_aligned(rung)
-    stages, block = 3, block or rung.number("block")
+    stages, block = 2, block or rung.number("block")
     # Bytes of a ring with one vector per thread and stage; 2 KiB of an SM's
     # half are for the rest of what a block needs.
     per_vector = 16 * block * stages
     wanted = ct.cdiv(int(wanted_in_flight() / 2), per_vector)
     most = (ct.device().shared_per_sm // 2 - 2048) // per_vector
-    vectors = 1  # a power of two
-    while vectors < wanted and 2 * vectors <= most:
-        vectors *= 2
+    vectors = max(1, min(wanted, most))
     kernel = sums.compile(rung, block, VECTORS=vectors, STAGES=stages)
     shared = vectors * per_vector
     per_sm = kernel.resources(block, shared).blocks_per_sm

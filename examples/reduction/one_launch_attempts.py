@@ -7,6 +7,7 @@
 #     long: true
 #     sizes:
 #       huge: [1073741824, 16384]
+#       times: [1000, 10]
 # ---
 
 # %% [markdown]
@@ -39,8 +40,11 @@ LAST_WAITS = with_line(
 NOBODY_WAITS = with_line("if (blocks > 1) {", "if (false) {")
 
 
-def flags(sums, source=FLAGS, block=256, vectors=4, complete=True):
-    """A launch of `flags` or of a changed one; complete: it makes the sum."""
+def flags(sums, source=FLAGS, block=256, vectors=4, complete=True, whole=False):
+    """A launch of `flags` or of a changed one.
+
+    complete: it makes the sum. whole: one block keeps the code to hand over.
+    """
     blocks = ct.cdiv(sums.n, block * vectors * 4)
     kernel = ct.Kernel(
         source,
@@ -48,7 +52,7 @@ def flags(sums, source=FLAGS, block=256, vectors=4, complete=True):
         defines={
             "BLOCK": block,
             "VECTORS": vectors,
-            "ALONE": int(blocks == 1),
+            "ALONE": int(blocks == 1 and not whole),
         },
     )
     out, partials = ct.empty(1, "float32"), ct.empty(1, "float32")
@@ -66,6 +70,16 @@ def flags(sums, source=FLAGS, block=256, vectors=4, complete=True):
 
 
 nothing = ct.Kernel("__global__ void nothing() {}", "nothing")
+
+# %% alone
+sums_12 = Sum(4096)
+bench_12 = ct.bench(
+    {
+        "one block, without the hand-over": flags(sums_12),
+        "one block, with its code": flags(sums_12, whole=True),
+    },
+    name="sum of 4096 float32",
+)
 
 # %% short
 bench_14 = ct.bench(
@@ -88,6 +102,40 @@ bench_20 = ct.bench(
         "nothing, 256 x 256": lambda: nothing(grid=256, block=256),
     },
     name="sum of 1048576 float32: blocks x threads",
+)
+
+# %% [markdown]
+# Rung 8 without its fences: does the sum show it?
+
+# %% fences
+ONE = (ct.paths.examples_dir() / "reduction/one_launch.cu").read_text()
+times = 1000
+ints = [Sum(1_000_003, "int32", seed=seed) for seed in (0, 1)]
+bare = ct.Kernel(
+    ONE.replace("__threadfence();", ""),
+    "reduce_one_launch",
+    defines={"ELEMENT": "int"},
+)
+blocks = bare.resources(256).blocks_per_sm * ct.device().sm_count
+partials = ct.empty(blocks, "int32")
+ticket, kept = ct.to_device(np.zeros(1, "uint32")), ct.empty(times, "int32")
+for k in range(times):  # by turns, so that an old partial sum is a wrong one
+    bare(
+        ints[k % 2].x,
+        kept[k : k + 1],
+        ints[0].n,
+        partials,
+        ticket,
+        grid=blocks,
+        block=256,
+    )
+expected = np.resize([sums.expected[0] for sums in ints], times)
+ct.facts(
+    f"one_launch without fences, {times} sums",
+    {
+        "fences taken out": ONE.count("__threadfence();"),
+        "wrong sums": int((kept.get() != expected).sum()),
+    },
 )
 
 # %% [markdown]

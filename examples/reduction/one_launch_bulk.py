@@ -22,7 +22,7 @@ x = ct.to_device(ct.rng(0).standard_normal(count, dtype="float32"))
 kernel = ct.Kernel(
     "reduction/bulk.cu", "reduce_bulk", defines={"BLOCK": 256, "VECTORS": 8}
 )
-ring = 3 * 256 * 8 * 16  # bytes: three pieces of 8 vectors per thread
+ring = 2 * 256 * 8 * 16  # bytes: two pieces of 8 vectors per thread
 blocks = kernel.resources(256, ring).blocks_per_sm * ct.device().sm_count
 
 total, partials = ct.empty(1, "float32"), ct.empty(blocks, "float32")
