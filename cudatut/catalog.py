@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -187,7 +188,7 @@ def header(path: Path) -> dict[str, Any] | None:
 
 
 def value_of(
-    own: dict, key: str, fits: Callable[[Any], bool], how: str, where: str, *default
+    own: dict[str, Any], where: str, key: str, fits: Callable[[Any], Any], how: str, *default: Any
 ) -> Any:
     """A value of a header, or the default. Raises BadHeaderError, naming place, key and value, where it does not fit."""
     value = own.get(key, *default)
@@ -205,7 +206,7 @@ def bilingual(value: Any) -> bool:
 def requires(own: dict[str, Any], where: str) -> str:
     """The header's `requires`. Raises BadHeaderError."""
     how = "write it like sm_75 or sm_90a"
-    return value_of(own, "requires", lambda arch: bool(_ARCH.fullmatch(str(arch))), how, where)
+    return value_of(own, where, "requires", lambda arch: _ARCH.fullmatch(str(arch)), how)
 
 
 def cells(path: Path) -> dict[str, str]:
@@ -240,26 +241,21 @@ def _read(path: Path) -> Example | None:
             )
         return None
     where = f"{shown(path)}: the header's"
-
-    def flag(key: str, default: bool) -> bool:
-        is_flag = (True, False).__contains__
-        return value_of(own, key, is_flag, "it must be true or false", where, default)
-
-    def is_time(value: Any) -> bool:
-        return type(value) in (int, float) and value > 0
-
+    value, flag = partial(value_of, own, where), (True, False).__contains__
     return Example(
         name=relative(path.with_suffix(""), paths.examples_dir()),
         path=path,
-        title=value_of(own, "title", bilingual, "it must have 'en' and 'zh'", where),
+        title=value("title", bilingual, "it must have 'en' and 'zh'"),
         requires=requires(own, where),
-        timeout_s=float(
-            value_of(own, "timeout_s", is_time, "it must be seconds", where, DEFAULT_TIMEOUT_S)
-        ),
-        alone=flag("alone", True),
-        long=flag("long", False),
+        timeout_s=float(value("timeout_s", _is_time, "give seconds", DEFAULT_TIMEOUT_S)),
+        alone=value("alone", flag, "it must be true or false", True),
+        long=value("long", flag, "it must be true or false", False),
         sizes=sizes(path, own),
     )
+
+
+def _is_time(value: Any) -> bool:
+    return type(value) in (int, float) and value > 0
 
 
 def _yaml(text: str, shown: str) -> object:

@@ -143,7 +143,6 @@ def _exercise_arguments(to: argparse.ArgumentParser) -> None:
     to.add_argument(
         "--level", choices=("warm-up", "easy", "medium", "hard"), help="list those alone"
     )
-    to.add_argument("--notebook", action="store_true", help="write a notebook (.ipynb)")
     to.add_argument(
         "--solution", action="store_true", help="print our solution; with --out, write its file"
     )
@@ -491,25 +490,18 @@ def _exercise(options: argparse.Namespace) -> int:
         print(f"{what} removed from {path}")
         return 0
     if exercise is None:
-        if options.notebook or options.solution or options.out:
+        if options.solution or options.out:
             raise CudatutError(
                 "say which exercise, by chapter and number: python -m cudatut exercise start/errors 2"
             )
         print("\n".join(exercises.listing(options.chapter, options.level, options.lang)))
         return 0
-    if options.solution and not options.out and not options.notebook:
+    if options.solution and not options.out:
         print(exercises.started(exercise, options.lang, solution=True), end="")
         return 0
-    path = exercises.write(
-        exercise,
-        options.out,
-        lang=options.lang,
-        notebook=options.notebook,
-        solution=options.solution,
-    )
+    path = exercises.write(exercise, options.out, options.lang, options.solution)
     print(f"wrote {path}")
-    if not options.notebook:
-        print(f"Write your part into it, then run it, and it checks itself: python {path}")
+    print(f"Write your part into it, then run it, and it checks itself: python {path}")
     return 0
 
 

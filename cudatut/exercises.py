@@ -7,31 +7,28 @@ what the reader begins with. `<chapter>_solutions.py`, an example like others, h
 Imports neither Jupyter nor NumPy nor PyCUDA: a list of exercises is quick, and needs no GPU.
 """
 
+import ast
 import datetime
-import difflib
-import io
 import json
 import os
 import re
 import sys
 import textwrap
-import tokenize
+import traceback
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from cudatut import catalog, paths
+from cudatut.catalog import LANGUAGES, LEVELS
 from cudatut.errors import CudatutError
 from cudatut.files import write_new, write_whole
 
-LEVELS = ("warm-up", "easy", "medium", "hard")
-LANGUAGES = ("en", "zh")
 COLUMNS = 80
 _CHAPTER = re.compile(r"[a-z0-9_]+/[a-z0-9_]+")
-_IMPORT_CT = re.compile(r"import cudatut as ct[ \t]*(?:#.*)?")
 
 
 class BadExerciseError(CudatutError):
@@ -50,6 +47,21 @@ class NotPassed(CudatutError):
 
 
 # --- what there is -------------------------------------------------------------------------------
+
+
+def _part(name: str, of: str, doc: str) -> property:
+    """The cell `<name>-N` of the chapter's stubs or solutions."""
+
+    def code(exercise: "Exercise") -> str:
+        file, title = f"{exercise.chapter}{of}.py", f"{name}-{exercise.number}"
+        path = paths.examples_dir() / file
+        if not path.is_file():
+            raise BadExerciseError(f"examples/{file} is not there; its cell '{title}' is needed")
+        if not (found := catalog.cells(path).get(title)):
+            raise BadExerciseError(f"examples/{file} has no cell '{title}'")
+        return found
+
+    return property(code, doc=doc)
 
 
 @dataclass(frozen=True)
@@ -78,35 +90,10 @@ class Exercise:
         """Name of the file that the command writes, without ending."""
         return f"{self.chapter.replace('/', '_')}_{self.number}"
 
-    @property
-    def given(self) -> str:
-        """Imports, data and helpers: what the reader need not write."""
-        return _cell(f"{self.chapter}_solutions", f"given-{self.number}")
-
-    @property
-    def stub(self) -> str:
-        """What the reader begins with."""
-        return _cell(f"{self.chapter}{catalog.EXERCISES}", f"stub-{self.number}")
-
-    @property
-    def solution(self) -> str:
-        """Ours, in the place of the stub."""
-        return _cell(f"{self.chapter}_solutions", f"solution-{self.number}")
-
-    @property
-    def check(self) -> str:
-        """Tests of what the stub or the solution defines."""
-        return _cell(f"{self.chapter}_solutions", f"check-{self.number}")
-
-
-def _cell(name: str, title: str) -> str:
-    path = paths.examples_dir() / f"{name}.py"
-    if not path.is_file():
-        raise BadExerciseError(f"examples/{name}.py is not there; its cell '{title}' is needed")
-    found = catalog.cells(path)
-    if not found.get(title):
-        raise BadExerciseError(f"examples/{name}.py has no cell '{title}'")
-    return found[title]
+    given = _part("given", catalog.SOLUTIONS, "Imports, data, helpers: what need not be written.")
+    stub = _part("stub", catalog.EXERCISES, "What the reader begins with.")
+    solution = _part("solution", catalog.SOLUTIONS, "Ours, in the place of the stub.")
+    check = _part("check", catalog.SOLUTIONS, "Tests of what the stub or the solution defines.")
 
 
 def chapters() -> list[str]:
@@ -138,47 +125,50 @@ def of_chapter(chapter: str) -> list[Exercise]:
     """The exercises of a chapter, in order. Raises UnknownExerciseError, BadExerciseError."""
     path = paths.examples_dir() / f"{chapter}{catalog.EXERCISES}.py"
     if not _CHAPTER.fullmatch(chapter) or not path.is_file():
-        raise UnknownExerciseError(_no_such_chapter(chapter))
-    shown = f"examples/{chapter}{catalog.EXERCISES}.py"
+        raise _unknown(chapter)
+    shown = catalog.shown(path)
     try:
-        own = catalog.header(path)
+        own = catalog.header(path) or {}
+        listed = own.get("exercises")
+        if not isinstance(listed, dict) or list(listed) != list(range(1, len(listed) + 1)):
+            raise BadExerciseError(
+                f"{shown}: the header needs 'exercises:' with the numbers 1, 2, ... in order"
+            )
+        requires = catalog.requires(own, f"{shown}: the header's")
+        return [
+            _exercise(chapter, number, requires, entry, f"{shown}: exercise {number}'s")
+            for number, entry in listed.items()
+        ]
     except catalog.BadHeaderError as error:
         raise BadExerciseError(str(error)) from error
-    listed = (own or {}).get("exercises")
-    if not isinstance(listed, dict) or list(listed) != list(range(1, len(listed) + 1)):
-        raise BadExerciseError(
-            f"{shown}: the header needs 'exercises:' with the numbers 1, 2, ... in order"
-        )
-    requires = own.get("requires")
-    if not isinstance(requires, str) or not catalog._ARCH.fullmatch(requires):
-        raise BadExerciseError(
-            f"{shown}: the header's requires is {requires!r}; write it like sm_75"
-        )
-    return [_exercise(chapter, number, entry, requires, shown) for number, entry in listed.items()]
 
 
-def _exercise(chapter: str, number: int, entry: Any, requires: str, shown: str) -> Exercise:
-    where = f"{shown}: exercise {number}"
-    entry = entry if isinstance(entry, dict) else {}
-    for key in ("title", "task"):
-        texts = entry.get(key)
-        if not isinstance(texts, dict) or not all(
-            isinstance(texts.get(lang), str) and texts[lang].strip() for lang in LANGUAGES
-        ):
-            raise BadExerciseError(f"{where} needs '{key}' in 'en' and 'zh'")
-    level, minutes, fails = (entry.get(key) for key in ("level", "minutes", "fails"))
-    if level not in LEVELS:
-        raise BadExerciseError(f"{where} has level {level!r}; there are {', '.join(LEVELS)}")
-    if isinstance(minutes, bool) or not isinstance(minutes, int) or minutes < 1:
-        raise BadExerciseError(f"{where} has minutes {minutes!r}; give a whole number")
+def _exercise(chapter: str, number: int, requires: str, entry: Any, where: str) -> Exercise:
+    value = partial(catalog.value_of, entry if isinstance(entry, dict) else {}, where)
+
+    def texts(key: str) -> dict[str, str]:
+        given = value(key, catalog.bilingual, "it must have 'en' and 'zh'")
+        return {lang: _joined(given[lang]) for lang in LANGUAGES}
+
+    return Exercise(
+        chapter,
+        number,
+        title=texts("title"),
+        level=value("level", LEVELS.__contains__, f"there are {', '.join(LEVELS)}"),
+        minutes=value("minutes", lambda m: type(m) is int and m > 0, "give a whole number"),
+        task=texts("task"),
+        fails=value(
+            "fails", _is_pattern, "give a regular expression for what the stub's check says"
+        ),
+        requires=requires,
+    )
+
+
+def _is_pattern(text: Any) -> bool:
     try:
-        re.compile(fails)
-    except (TypeError, re.error) as error:
-        raise BadExerciseError(
-            f"{where} has fails {fails!r}; give a regular expression for what the check says of the stub ({error})"
-        ) from error
-    texts = [{lang: _joined(entry[key][lang]) for lang in LANGUAGES} for key in ("title", "task")]
-    return Exercise(chapter, number, texts[0], level, minutes, texts[1], fails, requires)
+        return bool(re.compile(text))
+    except (TypeError, re.error):
+        return False
 
 
 def _joined(text: str) -> str:
@@ -191,9 +181,8 @@ def get(chapter: str, number: int) -> Exercise:
     """One exercise. Raises UnknownExerciseError with suggestions, BadExerciseError."""
     chapter = chapter_of(chapter)
     found = of_chapter(chapter)
-    for exercise in found:
-        if exercise.number == number:
-            return exercise
+    if 1 <= number <= len(found):
+        return found[number - 1]
     have = f"1 to {len(found)}" if len(found) > 1 else "only number 1"
     raise UnknownExerciseError(f"{chapter} has no exercise {number}: there are {have}.")
 
@@ -203,101 +192,69 @@ def chapter_of(text: str) -> str:
 
     Raises UnknownExerciseError with suggestions.
     """
-    wanted = re.sub(r"(_exercises|_solutions)?(\.py|\.ipynb)?$", "", text.replace("\\", "/"))
-    wanted = wanted.removeprefix("./").removeprefix("examples/").strip("/")
-    known = chapters()
-    wanted = catalog.renamed().get(wanted, wanted)
-    if wanted in known:
-        return wanted
-    ends = [name for name in known if name.partition("/")[2] == wanted]
+    name = re.sub(f"({catalog.EXERCISES}|{catalog.SOLUTIONS})$", "", catalog.plain(text))
+    name = catalog.renamed().get(name, name)
+    ends = [known for known in chapters() if name in (known, known.partition("/")[2])]
     if len(ends) == 1:
         return ends[0]
-    raise UnknownExerciseError(_no_such_chapter(wanted, ends))
+    raise _unknown(name)
 
 
-def _no_such_chapter(wanted: str, close: Iterable[str] = ()) -> str:
-    known = chapters()
-    stems = {name.partition("/")[2]: name for name in known}
-    near = [*close, *difflib.get_close_matches(wanted, known, n=3, cutoff=0.7)]
-    stem = wanted.rpartition("/")[2]
-    near += [stems[s] for s in difflib.get_close_matches(stem, stems, n=3, cutoff=0.7)]
-    hint = f" Did you mean {' or '.join(dict.fromkeys(near))}?" if near else ""
-    return (
-        f"there are no exercises of a chapter '{wanted}'.{hint} "
+def _unknown(chapter: str) -> UnknownExerciseError:
+    return UnknownExerciseError(
+        f"there are no exercises of a chapter '{chapter}'.{catalog.did_you_mean(chapter, chapters())} "
         "`python -m cudatut exercise` lists them all."
     )
 
 
 # --- files to begin with -------------------------------------------------------------------------
 
-_WORDS = {
-    "en": {
-        "title": "Exercise {number} of {chapter}: {title}",
-        "effort": "{level}, {minutes} minutes",
-        "how": "Write your part below. Then run this file; it checks itself:",
-        "ours": "Our solution:",
-        "explains": "says in plain words what goes wrong",
-        "given": "given",
-        "yours": "yours",
-        "solution": "our solution",
-        "check": "check; nothing below is to be changed",
-        "warm-up": "warm-up",
-        "easy": "easy",
-        "medium": "medium",
-        "hard": "hard",
-    },
-    "zh": {
-        "title": "{chapter} 练习 {number}：{title}",
-        "effort": "{level}，{minutes} 分钟",
-        "how": "在下面写出你的部分，然后运行本文件，它会自行检查：",
-        "ours": "参考答案：",
-        "explains": "出错时用一两句话说明原因",
-        "given": "给定",
-        "yours": "你来写",
-        "solution": "参考答案",
-        "check": "检查；以下内容不用改",
-        "warm-up": "热身",
-        "easy": "容易",
-        "medium": "中等",
-        "hard": "较难",
-    },
-}
+
+@cache
+def _words() -> dict[str, list[str]]:
+    """What this module says, in the order of LANGUAGES."""
+    import yaml
+
+    return yaml.safe_load(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))
+
+
+def _word(key: str, lang: str, **values: Any) -> str:
+    return _words()[key][LANGUAGES.index(lang)].format(**values)
 
 
 def effort(exercise: Exercise, lang: str) -> str:
     """'easy, 10 minutes' in the reader's language."""
-    word = _WORDS[lang]
-    return word["effort"].format(level=word[exercise.level], minutes=exercise.minutes)
+    return _word("effort", lang, level=_word(exercise.level, lang), minutes=exercise.minutes)
+
+
+def _title(exercise: Exercise, lang: str) -> str:
+    own = {"chapter": exercise.chapter, "number": exercise.number}
+    return _word("title", lang, title=exercise.title[lang], **own)
 
 
 def started(exercise: Exercise, lang: str = "en", solution: bool = False) -> str:
     """The file that a reader begins with: task, given, stub (or our solution), check."""
-    word = _WORDS[lang]
-    title = word["title"].format(
-        chapter=exercise.chapter, number=exercise.number, title=exercise.title[lang]
-    )
-    needs = effort(exercise, lang)
+    title = _word("titled", lang, title=_title(exercise, lang), effort=effort(exercise, lang))
     comment = [
-        *wrapped(f"{title} ({needs})" if lang == "en" else f"{title}（{needs}）"),
+        *wrapped(title),
         "",
         *wrapped(exercise.task[lang]),
         "",
-        *wrapped(word["how"]),
+        *wrapped(_word("how", lang)),
         f"    python {exercise.file}.py",
-        word["ours"],
+        _word("ours", lang),
         f"    python -m cudatut exercise {exercise.name} --solution",
     ]
-    lines = [f"# {line}".rstrip() for line in comment]
-    part = exercise.solution if solution else exercise.stub
-    lines += [
+    lines = [
+        *(f"# {line}".rstrip() for line in comment),
         "import cudatut as ct",
         "",
-        f"{_call(exercise, lang)}  # {word['explains']}",
-        _rule(word["given"]),
+        f"{_call(exercise, lang)}  # {_word('explains', lang)}",
+        _rule(_word("given", lang)),
         exercise.given,
-        _rule(word["solution"] if solution else word["yours"]),
-        part,
-        _rule(word["check"]),
+        _rule(_word("solution" if solution else "yours", lang)),
+        exercise.solution if solution else exercise.stub,
+        _rule(_word("check", lang)),
         graded(exercise, lang),
     ]
     return "\n".join(lines) + "\n"
@@ -317,42 +274,30 @@ def graded(exercise: Exercise, lang: str = "en") -> str:
     """The check, indented below the statement that grades it. Raises BadExerciseError for a check with a string that
     spans lines: the indentation would change it.
     """
-    check = exercise.check
-    require_one_line_strings(check, f"examples/{exercise.chapter}_solutions.py", exercise.number)
-    lines = [line for line in check.split("\n") if not _IMPORT_CT.fullmatch(line)]
-    body = "\n".join(lines).strip("\n")
-    return f"with {_call(exercise, lang)}:\n{textwrap.indent(body, '    ')}"
-
-
-def require_one_line_strings(check: str, file: str, number: int) -> None:
-    """Raises BadExerciseError for a string in a check that spans lines, and for code that cannot be read."""
-    fstrings = []
+    imported = r"^import cudatut as ct[ \t]*(#.*)?$\n?"
+    check = re.sub(imported, "", exercise.check, flags=re.MULTILINE).strip("\n")
+    body = textwrap.indent(check, "    ")
+    file, number = f"examples/{exercise.chapter}{catalog.SOLUTIONS}.py", exercise.number
     try:
-        for token in tokenize.generate_tokens(io.StringIO(check).readline):
-            name = tokenize.tok_name[token.type]
-            if name == "FSTRING_START":
-                fstrings.append(token.start[0])
-            spans = name == "STRING" and token.start[0] != token.end[0]
-            if name == "FSTRING_END":
-                spans = fstrings.pop() != token.end[0]
-            if spans:
-                raise BadExerciseError(
-                    f"{file}: check-{number} has a string over several lines; move it into given-{number}, "
-                    "for a reader's file indents the check"
-                )
-    except (tokenize.TokenError, SyntaxError) as error:
+        before, (block,) = ast.parse(check).body, ast.parse(f"if True:\n{body}").body
+    except SyntaxError as error:
         raise BadExerciseError(f"{file}: check-{number} cannot be read: {error}") from error
+    if [ast.dump(node) for node in before] != [ast.dump(node) for node in block.body]:
+        raise BadExerciseError(
+            f"{file}: check-{number} has a string over several lines; move it into given-{number}, "
+            "for a reader's file indents the check"
+        )
+    return f"with {_call(exercise, lang)}:\n{body}"
 
 
-def wrapped(text: str, columns: int = COLUMNS - 2) -> list[str]:
-    """Lines of a text; a Chinese character takes two columns, and a line may end beside one."""
+def wrapped(text: str) -> list[str]:
+    """Lines of a comment; a Chinese character takes two columns, and a line may end beside one."""
     pieces = re.findall(
         rf"{_WIDE}[{_NOT_FIRST}]*|\s+|(?:(?!{_WIDE})\S)+[{_NOT_FIRST}]*", " ".join(text.split())
     )
     lines = [""]
     for piece in pieces:
-        if _width(lines[-1] + piece.rstrip()) > columns and lines[-1].strip():
-            lines[-1] = lines[-1].rstrip()
+        if _width(lines[-1] + piece.rstrip()) > COLUMNS - 2 and lines[-1].strip():
             lines.append("")
         if piece.strip() or lines[-1]:
             lines[-1] += piece
@@ -367,28 +312,20 @@ def _width(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def write(exercise: Exercise, out: str | None = None, **how: Any) -> Path:
-    """Write the file that a reader begins with. Returns its path.
+def write(
+    exercise: Exercise, out: str | None = None, lang: str = "en", solution: bool = False
+) -> Path:
+    """Write the file that a reader begins with, or our solution. Returns its path.
 
-    out: another file or a folder; by default the working folder. how: lang, notebook, solution.
+    out: another file or a folder; by default the working folder.
     Raises CudatutError where there is a file already: nothing of a reader's is overwritten.
     """
-    as_notebook, solution = how.get("notebook", False), how.get("solution", False)
-    lang = how.get("lang", "en")
-    default = (
-        exercise.file + ("_solution" if solution else "") + (".ipynb" if as_notebook else ".py")
-    )
-    path = Path(out) if out else Path(default)
+    default = exercise.file + "_solution" * solution + ".py"
+    path = Path(out or default)
     if path.is_dir():
         path = path / default
-    if as_notebook:
-        prepare = f'cudatut.notebook.prepare("{exercise.chapter}_solutions")'
-        first = _code("prepare", f"import cudatut.notebook\n\n{prepare}")
-        raw = notebook([exercise], [lang], [first], solution=solution)
-    else:
-        raw = started(exercise, lang, solution).encode()
     try:
-        write_new(path, raw)
+        write_new(path, started(exercise, lang, solution).encode())
     except FileExistsError:
         raise CudatutError(
             f"{path} is there already and stays as it is; choose another name with --out FILE"
@@ -403,80 +340,36 @@ def write(exercise: Exercise, out: str | None = None, **how: Any) -> Path:
 # --- notebooks -----------------------------------------------------------------------------------
 
 
-def notebook(
-    exercises: list[Exercise],
-    languages: Iterable[str] = LANGUAGES,
-    first: Iterable[dict[str, Any]] = (),
-    solution: bool = False,
-) -> bytes:
-    """A notebook (nbformat 4.5) of exercises, not run: for each its task, given, stub (or our solution) and check.
-
-    first: cells before them.
-    """
-    languages = list(languages)
-    cells = list(first)
-    for exercise in exercises:
-        number = exercise.number
-        cells.append(_markdown(f"exercise-{number}", _task(exercise, languages)))
-        cells.append(_code(f"given-{number}", exercise.given))
-        part = exercise.solution if solution else exercise.stub
-        cells.append(_code(f"solution-{number}" if solution else f"stub-{number}", part))
-        lang = languages[0]
-        cells.append(_code(f"check-{number}", f"import cudatut as ct\n\n{graded(exercise, lang)}"))
-    whole = {
-        "cells": cells,
-        "metadata": {
-            "accelerator": "GPU",  # Colab gives the notebook a GPU
-            "colab": {"gpuType": "T4"},
-            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-            "language_info": {"name": "python"},
-        },
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    return (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode()
-
-
-def _task(exercise: Exercise, languages: list[str]) -> str:
-    parts = []
-    for lang in languages:
-        word = _WORDS[lang]
-        heading = word["title"].format(
-            chapter=exercise.chapter, number=exercise.number, title=exercise.title[lang]
-        )
-        parts.append(f"## {heading}\n\n*{effort(exercise, lang)}*\n\n{exercise.task[lang]}")
-    return "\n\n".join(parts)
-
-
-def _markdown(name: str, source: str) -> dict[str, Any]:
-    # Colab's #scrollTo goes by the id in the metadata.
-    return {
-        "cell_type": "markdown",
-        "id": name,
-        "metadata": {"id": name},
-        "source": source.splitlines(keepends=True),
-    }
-
-
-def _code(name: str, source: str) -> dict[str, Any]:
-    return {
-        "cell_type": "code",
-        "execution_count": None,
-        "id": name,
-        "metadata": {"id": name, "title": name},
-        "outputs": [],
-        "source": source.splitlines(keepends=True),
-    }
-
-
 def committed_notebook(chapter: str) -> tuple[Path, bytes]:
-    """Where the notebook of a chapter's exercises lies, which Colab opens, and what it should hold."""
-    from cudatut.record.notebook import install_cell
+    """Where the notebook of a chapter's exercises lies, which Colab opens, and what it should hold (nbformat 4.5)."""
+    from cudatut.record.notebook import METADATA, install_cell
 
     # It puts the folder of the solutions on the path, and needs the GPU that they need.
-    install = install_cell(f"{chapter}_solutions")
-    path = paths.examples_dir() / f"{chapter}{catalog.EXERCISES}.ipynb"
-    return path, notebook(of_chapter(chapter), LANGUAGES, [_code(install["id"], install["source"])])
+    install = install_cell(f"{chapter}{catalog.SOLUTIONS}")
+    cells = [_cell("code", install["id"], install["source"])]
+    for exercise in of_chapter(chapter):
+        number = exercise.number
+        texts = (
+            f"## {_title(exercise, lang)}\n\n*{effort(exercise, lang)}*\n\n{exercise.task[lang]}"
+            for lang in LANGUAGES
+        )
+        cells += [
+            _cell("markdown", f"exercise-{number}", "\n\n".join(texts)),
+            _cell("code", f"given-{number}", exercise.given),
+            _cell("code", f"stub-{number}", exercise.stub),
+            _cell("code", f"check-{number}", f"import cudatut as ct\n\n{graded(exercise)}"),
+        ]
+    whole = {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
+    raw = json.dumps(whole, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    return paths.examples_dir() / f"{chapter}{catalog.EXERCISES}.ipynb", raw.encode()
+
+
+def _cell(kind: str, name: str, source: str) -> dict[str, Any]:
+    cell = {"cell_type": kind, "id": name, "source": source.splitlines(keepends=True)}
+    metadata = {"id": name}  # Colab's #scrollTo goes by it
+    if kind == "markdown":
+        return cell | {"metadata": metadata}
+    return cell | {"metadata": metadata | {"title": name}, "execution_count": None, "outputs": []}
 
 
 def write_notebooks() -> list[Path]:
@@ -503,16 +396,12 @@ def progress_file() -> Path:
     return Path(user_data_dir("cudatut", "cudatut")) / "exercises.json"
 
 
-def progress() -> dict[str, str]:
-    """'started' or 'done' by exercise ('start/errors 2'). Raises CudatutError for a file that is none of ours."""
+def _kept() -> dict[str, dict[str, str]]:
+    """What the file of progress holds. Raises CudatutError for a file that is none of ours."""
     path = progress_file()
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
-        return {
-            str(name): entry["state"]
-            for name, entry in kept.items()
-            if entry["state"] in ("started", "done")
-        }
+        return {name: {"state": entry["state"], "on": entry["on"]} for name, entry in kept.items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
@@ -522,18 +411,23 @@ def progress() -> dict[str, str]:
         ) from error
 
 
+def _keep_all(kept: dict[str, dict[str, str]]) -> None:
+    progress_file().parent.mkdir(parents=True, exist_ok=True)
+    write_whole(progress_file(), (json.dumps(kept, indent=1, sort_keys=True) + "\n").encode())
+
+
+def progress() -> dict[str, str]:
+    """'started' or 'done' by exercise ('start/errors 2'). Raises CudatutError for a file that is none of ours."""
+    return {name: entry["state"] for name, entry in _kept().items()}
+
+
 def keep(exercise: Exercise, state: str) -> bool:
     """Remember that an exercise was started or is done; what is done stays done. False where that cannot be kept."""
-    path = progress_file()
     try:
-        known = progress()
-        if known.get(exercise.name) in (state, "done"):
-            return True
-        path.parent.mkdir(parents=True, exist_ok=True)
-        kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        today = datetime.date.today().isoformat()
-        kept[exercise.name] = {"state": state, "on": today}
-        write_whole(path, (json.dumps(kept, indent=1, sort_keys=True) + "\n").encode())
+        kept = _kept()
+        if kept.get(exercise.name, {}).get("state") not in (state, "done"):
+            today = datetime.date.today().isoformat()
+            _keep_all(kept | {exercise.name: {"state": state, "on": today}})
     except (OSError, CudatutError):
         return False
     return True
@@ -541,14 +435,11 @@ def keep(exercise: Exercise, state: str) -> bool:
 
 def forget(exercise: Exercise | None = None) -> Path:
     """Remove what was kept, of one exercise or of all. Returns the file."""
-    path = progress_file()
     if exercise is None:
-        path.unlink(missing_ok=True)
-    elif exercise.name in progress():
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        del kept[exercise.name]
-        write_whole(path, (json.dumps(kept, indent=1, sort_keys=True) + "\n").encode())
-    return path
+        progress_file().unlink(missing_ok=True)
+    else:
+        _keep_all({name: entry for name, entry in _kept().items() if name != exercise.name})
+    return progress_file()
 
 
 def listing(only: str | None = None, level: str | None = None, lang: str = "en") -> list[str]:
@@ -556,133 +447,49 @@ def listing(only: str | None = None, level: str | None = None, lang: str = "en")
 
     only: a part or a chapter. Raises UnknownExerciseError.
     """
+    lines, known = [], {}
     try:
         known = progress()
     except CudatutError as error:
-        known, lines = {}, [str(error), ""]
-    else:
-        lines = []
+        lines += [str(error), ""]
     names = chapters()
-    if only and any(name.startswith(f"{only}/") for name in names):
-        names = [name for name in names if name.startswith(f"{only}/")]
-    elif only:
-        names = [chapter_of(only)]
-    titles: dict[str, dict[str, str]] = {}
+    if only:
+        in_part = [name for name in names if name.startswith(f"{only}/")]
+        names = in_part or [chapter_of(only)]
+    titles: dict[str, str] = {}
     for part, title, some in _contents():
-        titles[part] = title
-        titles.update({f"{part}/{chapter}": title_of for chapter, title_of in some})
-    state_in = {
-        "en": {"started": "started", "done": "done"},
-        "zh": {"started": "已开始", "done": "已完成"},
-    }[lang]
-    total = done = 0
-    before = None
+        titles[part] = title[lang]
+        titles |= {f"{part}/{chapter}": title_of[lang] for chapter, title_of in some}
+    states, before = [], None
     for name in names:
         found = [e for e in of_chapter(name) if level in (None, e.level)]
-        if not found:
-            continue
         part = name.partition("/")[0]
-        if part != before:
-            lines += [*([""] if before else []), titles.get(part, {}).get(lang, part)]
+        if found and part != before:
+            lines += [*([""] if before else []), titles.get(part, part)]
             before = part
-        title_of = titles.get(name, {}).get(lang, "")
-        lines.append(f"  {name}  {title_of}".rstrip())
+        lines += [f"  {name}  {titles.get(name, '')}".rstrip()] * bool(found)
         for exercise in sorted(found, key=lambda e: (LEVELS.index(e.level), e.number)):
-            state = known.get(exercise.name, "")
-            total, done = total + 1, done + (state == "done")
-            minutes = f"{exercise.minutes} min" if lang == "en" else f"{exercise.minutes} 分钟"
+            states.append(known.get(exercise.name))
             columns = (
-                (f"{exercise.number}", 3, True),
-                (_WORDS[lang][exercise.level], 7, False),
-                (minutes, 7, True),
-                (state_in.get(state, ""), 7, False),
+                f"{exercise.number:3}",
+                _padded(_word(exercise.level, lang), 7),
+                _padded(_word("minutes", lang, minutes=exercise.minutes), -7),
+                _padded(_word(states[-1], lang) if states[-1] else "", 7),
+                exercise.title[lang],
             )
-            row = "  ".join(_padded(*column) for column in columns)
-            lines.append(f"    {row}  {exercise.title[lang]}")
-    if lang == "en":
-        lines += ["", f"{done} of {total} done; kept in {progress_file()}"]
-    else:
-        lines += ["", f"共 {total} 个练习，已完成 {done} 个；记录保存在 {progress_file()}"]
-    return lines
+            lines.append(f"    {'  '.join(columns)}")
+    of = {"done": states.count("done"), "total": len(states), "path": progress_file()}
+    return [*lines, "", _word("sum", lang, **of)]
 
 
-def _padded(text: str, width: int, right: bool) -> str:
-    blanks = " " * max(0, width - _width(text))
-    return blanks + text if right else text + blanks
+def _padded(text: str, width: int) -> str:
+    """A text as wide as a column; to its right with a negative width."""
+    blanks = " " * max(0, abs(width) - _width(text))
+    return blanks + text if width < 0 else text + blanks
 
 
 # --- grading -------------------------------------------------------------------------------------
 
-# What caught a mistake, in the reader's words.
-_GUARDS = {
-    "values": {
-        "en": "the values are wrong",
-        "zh": "结果的值不对",
-    },
-    "poison": {
-        "en": "elements were never written (they still hold the poison that ct.empty puts there)",
-        "zh": "有元素从未被写入（里面还是 ct.empty 填入的标记值）",
-    },
-    "zone": {
-        "en": "a kernel wrote outside its array (a red zone beside it was touched)",
-        "zh": "kernel 写到了数组之外（数组两侧的保护区被改动）",
-    },
-    "nan": {
-        "en": "there are NaNs in the result",
-        "zh": "结果里有 NaN",
-    },
-    "shape": {
-        "en": "the result has another shape than it should",
-        "zh": "结果的形状不对",
-    },
-    "compile": {
-        "en": "the kernel does not compile",
-        "zh": "kernel 编译不通过",
-    },
-    "access": {
-        "en": "a kernel touched memory that is not its own, and the GPU stopped it",
-        "zh": "kernel 访问了不属于它的内存，被 GPU 中止",
-    },
-    "launch": {
-        "en": "the launch was refused",
-        "zh": "启动被拒绝",
-    },
-    "memory": {
-        "en": "the GPU has too little free memory",
-        "zh": "GPU 的可用内存不够",
-    },
-    "time": {
-        "en": "it did not come to an end",
-        "zh": "程序没有按时结束",
-    },
-    "cuda": {
-        "en": "CUDA reported an error",
-        "zh": "CUDA 报告了一个错误",
-    },
-    "condition": {
-        "en": "a condition of the check does not hold",
-        "zh": "检查中的一个条件不成立",
-    },
-    "python": {
-        "en": "Python stopped at an error",
-        "zh": "Python 出错中止",
-    },
-    "machine": {
-        "en": "this machine lacks something",
-        "zh": "这台机器缺少条件",
-    },
-}
-_PASSED = {"en": "passed: {name}, {title}", "zh": "通过：{name}，{title}"}
-_NOT_PASSED = {"en": "not passed: {name}: {what}", "zh": "未通过：{name}：{what}"}
-_NOT_GRADED = {"en": "not graded: {name}: {what}", "zh": "未评判：{name}：{what}"}
-_KEPT = {
-    "en": "Your progress is kept in {path}; `python -m cudatut exercise --forget` removes it.",
-    "zh": "进度保存在 {path}；用 `python -m cudatut exercise --forget` 可以删除。",
-}
-_NOT_KEPT = {
-    "en": "Your progress could not be kept in {path}.",
-    "zh": "无法把进度写入 {path}。",
-}
 # After these the process can use the GPU no more.
 _FATAL = re.compile(
     r"illegal (?:memory access|address|instruction)|misaligned address|unspecified launch failure"
@@ -701,16 +508,17 @@ class Explained:
     detail: str
 
     def text(self, exercise: Exercise, lang: str) -> str:
-        frame = _NOT_GRADED if self.guard == "machine" else _NOT_PASSED
-        head = frame[lang].format(name=exercise.name, what=_GUARDS[self.guard][lang])
+        frame = "not graded" if self.guard == "machine" else "not passed"
+        head = _word(frame, lang, name=exercise.name, what=_word(self.guard, lang))
         return f"{head}\n  {self.detail}" if self.detail else head
 
 
 def explained(error: BaseException) -> Explained:
     """Which guard caught what. Goes by the names of PyCUDA's errors, so that nothing is imported for it."""
-    said = str(error)
+    said, where = str(error), _where(error)
     names = {cls.__name__ for cls in type(error).__mro__}
     pycuda = any(cls.__module__.startswith("pycuda") for cls in type(error).__mro__)
+    fatal = _FATAL.search(said) if pycuda or isinstance(error, AssertionError) else None
     if "CheckError" in names:
         return _of_check(said)
     if names & {"NoGpuError", "UnsupportedGpuError", "ToolMissing"}:
@@ -718,9 +526,9 @@ def explained(error: BaseException) -> Explained:
     if isinstance(error, ImportError) and (error.name or "").startswith("pycuda"):
         return Explained("machine", f"{_line(said)}; `python -m cudatut doctor` says what to do")
     if names & {"KernelCompileError", "CompileError"}:
-        return Explained("compile", _compiler_line(said) + _where(error))
-    if _FATAL.search(said) and (pycuda or isinstance(error, AssertionError)):
-        return Explained("access", _FATAL.search(said)[0])
+        return Explained("compile", _compiler_line(said) + where)
+    if fatal:
+        return Explained("access", fatal[0])
     if "OutOfDeviceMemory" in names or (pycuda and "MemoryError" in names):
         return Explained("memory", _line(said))
     if "TimeoutExpired" in names:
@@ -729,33 +537,32 @@ def explained(error: BaseException) -> Explained:
         if "CompileError" in said:
             return Explained("compile", _compiler_line(said))
         # A program of its own that failed: its last line says why.
-        last = [line for line in said.splitlines() if line.strip()][-1:]
-        return Explained("condition", _line("".join(last)) + _where(error))
-    if "cudatut" in type(error).__module__ and "LaunchError" in names:
-        return Explained("launch", _line(said) + _where(error))
+        return Explained("condition", _line("\n".join(reversed(said.splitlines()))) + where)
+    if "LaunchError" in names or (pycuda and _REFUSED.search(said)):
+        return Explained("launch", _line(said) + where)
     if pycuda:
-        refused = _REFUSED.search(said) or "LaunchError" in names
-        return Explained("launch" if refused else "cuda", _line(said) + _where(error))
-    return Explained("python", f"{type(error).__name__}: {_line(said)}{_where(error)}")
+        return Explained("cuda", _line(said) + where)
+    return Explained("python", f"{type(error).__name__}: {_line(said)}{where}")
+
+
+# What an error of `ct.check` says where it is more than wrong values.
+_SIGNS = {
+    "wrote outside its arrays": "zone",
+    "never written": "poison",
+    "are NaN": "nan",
+    "has shape": "shape",
+}
 
 
 def _of_check(said: str) -> Explained:
-    lines = [line.strip() for line in said.splitlines()]
-    head = lines[0].removesuffix(".")
-    if "wrote outside its arrays" in head:
-        return Explained("zone", f"{head}: {'; '.join(lines[1:3])}")
-    guard = "values"
-    if any("never written" in line for line in lines):
-        guard = "poison"
-    elif any(line.endswith("are NaN") for line in lines):
-        guard = "nan"
-    elif "has shape" in head:
-        guard = "shape"
-    head = re.sub(r" \(rtol [^)]*\)$", "", head)
+    head, *lines = (line.strip() for line in said.splitlines())
+    head = re.sub(r" \(rtol [^)]*\)$", "", head.removesuffix("."))
+    guard = next((guard for sign, guard in _SIGNS.items() if sign in said), "values")
+    if guard == "zone":
+        return Explained(guard, f"{head}: {'; '.join(lines[:2])}")
     first = re.search(r"first at index (\(.*?\)|\S+): (.*)", said)
-    return Explained(
-        guard, f"{head}; element {first[1]} is the first: {first[2]}" if first else head
-    )
+    place = f"; element {first[1]} is the first: {first[2]}" if first else ""
+    return Explained(guard, head + place)
 
 
 def _line(said: str, most: int = 300) -> str:
@@ -772,17 +579,12 @@ def _compiler_line(said: str) -> str:
 
 def _where(error: BaseException) -> str:
     """' (line 12 of errors_2.py: `launch(...)`)': the innermost line of the reader's own."""
-    main = getattr(sys.modules.get("__main__"), "__file__", None)
-    place, frame = "", error.__traceback__
-    while frame is not None:
-        file = frame.tb_frame.f_code.co_filename
-        if main and os.path.abspath(file) == os.path.abspath(main):
-            import linecache
-
-            code = linecache.getline(file, frame.tb_lineno).strip()
-            place = f" (line {frame.tb_lineno} of {Path(file).name}{f': `{code}`' if code else ''})"
-        frame = frame.tb_next
-    return place
+    main = getattr(sys.modules.get("__main__"), "__file__", None) or ""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if main and os.path.abspath(frame.filename) == os.path.abspath(main):
+            code = f": `{frame.line}`" if frame.line else ""
+            return f" (line {frame.lineno} of {Path(main).name}{code})"
+    return ""
 
 
 def exercise(chapter: str, number: int, lang: str = "en") -> "Graded":
@@ -811,22 +613,16 @@ class Graded:
     def __enter__(self) -> "Graded":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool:
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> bool:
         if error is None:
             try:
                 _settle()
+                self._passed()
+                return False
             except Exception as late:
                 if _debugging():
                     raise
                 error = late
-        if error is None:
-            self._passed()
-            return False
         if _debugging() or not isinstance(error, Exception):
             return False
         if _in_notebook():
@@ -834,9 +630,7 @@ class Graded:
         self._failed(error)
         raise SystemExit(1) from None
 
-    def hook(
-        self, kind: type[BaseException], error: BaseException, traceback: TracebackType | None
-    ) -> None:
+    def hook(self, kind: Any, error: BaseException, traceback: Any) -> None:
         """In the place of sys.excepthook."""
         if isinstance(error, Exception) and not isinstance(error, SyntaxError):
             self._failed(error)
@@ -845,9 +639,9 @@ class Graded:
 
     def _passed(self) -> None:
         name, title = self.exercise.name, self.exercise.title[self.lang]
-        kept = keep(self.exercise, "done")
-        print(_PASSED[self.lang].format(name=name, title=title))
-        print((_KEPT if kept else _NOT_KEPT)[self.lang].format(path=progress_file()), flush=True)
+        kept = "kept" if keep(self.exercise, "done") else "not kept"
+        print(_word("passed", self.lang, name=name, title=title))
+        print(_word(kept, self.lang, path=progress_file()), flush=True)
 
     def _explained(self, error: Exception) -> Explained:
         """As `explained`; but a GPU that the exercise is not for is the reason before all others."""
@@ -860,7 +654,7 @@ class Graded:
             except UnsupportedGpuError as reason:
                 return explained(reason)
             except Exception:  # the context is lost: the error itself says more
-                return explained(error)
+                pass
         return explained(error)
 
     def _failed(self, error: Exception) -> None:

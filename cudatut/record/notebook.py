@@ -9,6 +9,13 @@ from cudatut.catalog import Example
 from cudatut.errors import CudatutError
 
 SESSION_CELL = "cudatut-session"  # what a recorded notebook's kernel reports at its end
+METADATA = {
+    "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+    "language_info": {"name": "python"},
+    # Colab gives the notebook a GPU.
+    "accelerator": "GPU",
+    "colab": {"gpuType": "T4"},
+}
 _TITLE = re.compile(r"[a-z0-9-]{1,64}")
 
 
@@ -29,7 +36,7 @@ def notebook_of(example: Example) -> Any:
     import nbformat
 
     read = jupytext.reads(example.path.read_text(encoding="utf-8"), fmt="py:percent")
-    notebook = nbformat.v4.new_notebook(metadata=_notebook_metadata())
+    notebook = nbformat.v4.new_notebook(metadata=METADATA)
     seen = {recording.INSTALL_CELL, SESSION_CELL}
     texts = 0
     for cell in read.cells:
@@ -57,16 +64,6 @@ def notebook_of(example: Example) -> Any:
             nbformat.v4.new_code_cell(cell.source, id=title, metadata={"title": title})
         )
     return notebook
-
-
-def _notebook_metadata() -> dict[str, Any]:
-    return {
-        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
-        "language_info": {"name": "python"},
-        # Colab gives the notebook a GPU.
-        "accelerator": "GPU",
-        "colab": {"gpuType": "T4"},
-    }
 
 
 def install_cell(name: str) -> Any:
