@@ -1,6 +1,6 @@
 // Rung 11: for short arrays; a partial sum and the sign that it is there travel
 // in one word, so that nobody needs a fence or a ticket. A longer array is left
-// to rung 9 or 10: see flags.py.
+// to rung 9 or 10: see ladder.py.
 // @rung kernel=reduce_flags block=256 blocks=64,128,256,512,1024 vectors=4 launches=one launch=flags
 #ifndef ELEMENT
 #define ELEMENT float  // or int
@@ -10,9 +10,6 @@
 #endif
 #ifndef VECTORS
 #define VECTORS 4  // loads of 16 bytes that each thread has in flight
-#endif
-#ifndef ALONE
-#define ALONE 0  // 1: for a grid of one block, without the code to hand over
 #endif
 using T = ELEMENT;
 using Word = unsigned long long;
@@ -94,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     reduce_flags(const T* __restrict__ in, T* __restrict__ out, long long n,
                  T* __restrict__ partials, unsigned* __restrict__ state) {
   __shared__ T of_warp[2][WARPS];
-  const unsigned block = ALONE ? 0 : blockIdx.x, blocks = ALONE ? 1 : gridDim.x;
+  const unsigned block = blockIdx.x, blocks = gridDim.x;
   const unsigned length = (unsigned)n, vectors = length / PER_VECTOR;
   const unsigned first = block * (BLOCK * VECTORS) + threadIdx.x;
   Word* words = reinterpret_cast<Word*>(state + 2);

@@ -5,6 +5,7 @@ A kernel `(in, out, n)` leaves one partial sum per block, and is launched again 
 function of this file does: `launch=bulk` is `plan_bulk`, `launch=flags` is `plan_flags`.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -287,9 +288,11 @@ def plan_bulk(sums: Sum, rung: ct.Rung, block: int | None = None) -> Plan:
     # Bytes of a ring with one vector per thread and stage; 2 KiB of an SM's
     # half are for the rest of what a block needs.
     per_vector = 16 * block * stages
-    wanted = ct.cdiv(int(wanted_in_flight() / 2), per_vector)
+    wanted = max(1, wanted_in_flight() / 2 / per_vector)
     most = (ct.device().shared_per_sm // 2 - 2048) // per_vector
-    vectors = max(1, min(wanted, most))
+    vectors = 1 << round(math.log2(wanted))  # the nearest power of two
+    while vectors > most:
+        vectors //= 2
     kernel = sums.compile(rung, block, VECTORS=vectors, STAGES=stages)
     shared = vectors * per_vector
     per_sm = kernel.resources(block, shared).blocks_per_sm
@@ -319,8 +322,7 @@ def plan_flags(sums: Sum, rung: ct.Rung, block: int | None = None) -> Plan:
         block = min(fit, default=None)
     if not block or sums.tiles(rung, block) > MOST_WORDS:
         return sums.plan(long_rung(), block)
-    alone = sums.tiles(rung, block) <= 1
-    kernel = sums.compile(rung, block, ALONE=int(alone))
+    kernel = sums.compile(rung, block)
     return Plan(
         rung, kernel, block, lambda n: max(1, sums.tiles(rung, block, n))
     )

@@ -21,7 +21,7 @@ from large import Repeated
 
 import cudatut as ct
 
-FLAGS = (ct.paths.examples_dir() / "reduction/flags.cu").read_text()
+FLAGS = (ct.paths.examples_dir() / "reduction/flags.cu").read_text("utf-8")
 LIMIT = LADDER["limit"]
 
 
@@ -34,26 +34,19 @@ def with_line(old, new):
 
 # Block 0 is then the one that comes last.
 LAST_WAITS = with_line(
-    "block = ALONE ? 0 : blockIdx.x,",
-    "block = ALONE ? 0 : gridDim.x - 1 - blockIdx.x,",
+    "block = blockIdx.x,",
+    "block = gridDim.x - 1 - blockIdx.x,",
 )
 NOBODY_WAITS = with_line("if (blocks > 1) {", "if (false) {")
 
 
-def flags(sums, source=FLAGS, block=256, vectors=4, complete=True, whole=False):
-    """A launch of `flags` or of a changed one.
-
-    complete: it makes the sum. whole: one block keeps the code to hand over.
-    """
+def flags(sums, source=FLAGS, block=256, vectors=4, complete=True):
+    """A launch of `flags` or of a changed one; complete: it makes the sum."""
     blocks = ct.cdiv(sums.n, block * vectors * 4)
     kernel = ct.Kernel(
         source,
         "reduce_flags",
-        defines={
-            "BLOCK": block,
-            "VECTORS": vectors,
-            "ALONE": int(blocks == 1 and not whole),
-        },
+        defines={"BLOCK": block, "VECTORS": vectors},
     )
     out, partials = ct.empty(1, "float32"), ct.empty(1, "float32")
     state = ct.to_device(np.zeros(2 + 2 * blocks, "uint32"))
@@ -70,16 +63,6 @@ def flags(sums, source=FLAGS, block=256, vectors=4, complete=True, whole=False):
 
 
 nothing = ct.Kernel("__global__ void nothing() {}", "nothing")
-
-# %% alone
-sums_12 = Sum(4096)
-bench_12 = ct.bench(
-    {
-        "one block, without the hand-over": flags(sums_12),
-        "one block, with its code": flags(sums_12, whole=True),
-    },
-    name="sum of 4096 float32",
-)
 
 # %% short
 bench_14 = ct.bench(
@@ -108,11 +91,11 @@ bench_20 = ct.bench(
 # Rung 8 without its fences: does the sum show it?
 
 # %% fences
-ONE = (ct.paths.examples_dir() / "reduction/one_launch.cu").read_text()
+ONE = (ct.paths.examples_dir() / "reduction/one_launch.cu").read_text("utf-8")
 times = 1000
 ints = [Sum(1_000_003, "int32", seed=seed) for seed in (0, 1)]
 bare = ct.Kernel(
-    ONE.replace("__threadfence();", ""),
+    ONE.replace("__threadfence();", ";"),
     "reduce_one_launch",
     defines={"ELEMENT": "int"},
 )
