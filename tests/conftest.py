@@ -1,24 +1,43 @@
-"""Shared by all tests: what to do where a tool is missing, the built site, the browser.
+"""Shared by all tests: what to do where a tool is missing, the built site, the browser, the compiler.
 
 The tests of one file run in one process, so that its fixtures are made once; the compile tests are
 many and independent, so they are spread over all processes (`make test` uses --dist loadgroup).
 """
 
+import base64
 import fcntl
+import hashlib
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import time
 import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+
+from cudatut.errors import ToolMissing
+from cudatut.gpu import nvcc
 
 ROOT = Path(__file__).resolve().parent.parent
 # Each test of these has processes of its own.
 SPREAD = ("/tests/gpu/test_programs.py", "/tests/gpu/test_exercises.py")
 IN_CI = os.environ.get("CI", "") not in ("", "0", "false")
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--all-architectures",
+        action="store_true",
+        help="compile every kernel for all architectures that it claims, each from its own front end on",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
@@ -116,3 +135,150 @@ def chromium(missing):
     if path is None:
         missing("no Chromium (Debian: apt-get install chromium; or set CHROMIUM to its path)")
     return Path(path)
+
+
+# --- the compiler ----------------------------------------------------------------------------------
+
+_INCLUDES = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(?:"([^"\n]+)"|<([^>\n]+)>)?', re.M)
+# What changes what nvcc makes of the same words.
+_ENVIRONMENT = (
+    *("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN"),
+    *("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"),
+)
+DAYS = 30  # that a result which nobody asks for is kept
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """status: nvcc's; log: what it said; output: the file that it made, where asked for."""
+
+    status: int
+    log: str
+    output: bytes = b""
+
+
+class Compiler:
+    """nvcc, run once for the same words: the results of runs without an error are kept in `folder`.
+
+    A result is found again by the SHA-256 of all that it depends on: source, the headers of ours that the source includes,
+    flags, versions of nvcc and of the host compiler, and the variables that they read.
+    """
+
+    def __init__(self, program: Path, folder: Path) -> None:
+        self.program, self.folder = program, folder
+        host = [nvcc.find_host_compiler(), "--version"]
+        said = [
+            subprocess.run(command, capture_output=True, text=True).stdout
+            for command in ([program, "--version"], host)
+        ]
+        wheels = metadata.distributions() if nvcc.is_from_pypi(program) else ()
+        names = [f"{w.name} {w.version}" for w in wheels if w.name.startswith("nvidia-")]
+        self.tools = [*said, sorted(names), [os.environ.get(name) for name in _ENVIRONMENT]]
+
+    @staticmethod
+    def included(text: str, folders: Sequence[Path]) -> dict[str, bytes] | None:
+        """Of what a source includes the files that are ours, by their names below the checkout; None if that cannot be known.
+
+        A header that is in none of these folders is the toolkit's or the host compiler's: their versions tell.
+        """
+        found: dict[str, bytes] = {}
+
+        def read(text: str, beside: Sequence[Path]) -> bool:
+            if "__has_include" in text:
+                return False
+            for quoted, named in _INCLUDES.findall(text):
+                if not quoted and not named:  # a macro's
+                    return False
+                places = [*beside, *folders] if quoted else folders
+                path = next(
+                    (f / (quoted or named) for f in places if (f / (quoted or named)).is_file()),
+                    None,
+                )
+                if (
+                    path is not None
+                    and (name := os.path.relpath(path.resolve(), ROOT)) not in found
+                ):
+                    found[name] = path.read_bytes()
+                    if not read(found[name].decode(), [path.parent]):
+                        return False
+            return True
+
+        return found if read(text, ()) else None
+
+    def key(self, text: str, flags: Sequence[str], folders: Sequence[Path]) -> str | None:
+        headers = self.included(text, folders)
+        if headers is None:
+            return None
+        files = {name: hashlib.sha256(data).hexdigest() for name, data in headers.items()}
+        order = [os.path.relpath(folder, ROOT) for folder in folders]
+        parts = [1, self.tools, text, list(flags), order, sorted(files.items())]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def __call__(
+        self,
+        text: str,
+        flags: Sequence[str],
+        work: Path,
+        folders: Sequence[Path] = (),
+        places: Sequence[str] = (),
+        output: bool = False,
+    ) -> Compiled:
+        """Compile `text` in the folder `work`, to its file `out`. places: flags that differ from machine to machine."""
+        key = self.key(text, flags, folders)
+        entry = self.folder / f"{key}.json"
+        if key and entry.exists():
+            try:
+                kept = json.loads(entry.read_text(encoding="utf-8"))
+                os.utime(entry)
+                if not output or kept["output"]:
+                    return Compiled(0, kept["log"], base64.b64decode(kept["output"]))
+            except (OSError, ValueError, KeyError):
+                pass  # cut short or just removed: compiled again
+        (work / "source.cu").write_text(text, encoding="utf-8")
+        command = [self.program, *flags, *(f"-I{folder}" for folder in folders), *places]
+        done = subprocess.run(
+            [*command, "-MD", "-MF", "needs", "-o", "out", "source.cu"], cwd=work,
+            capture_output=True, text=True, timeout=600, env=nvcc.nvcc_env(self.program),
+        )  # fmt: skip
+        made = (work / "out").read_bytes() if output and done.returncode == 0 else b""
+        compiled = Compiled(done.returncode, done.stdout + done.stderr, made)
+        if key and done.returncode == 0:
+            self.knows_all(text, folders, work)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            whole = {"log": compiled.log, "output": base64.b64encode(made).decode()}
+            part = entry.with_suffix(f".{os.getpid()}")
+            part.write_text(json.dumps(whole), encoding="utf-8")
+            part.replace(entry)
+        return compiled
+
+    def knows_all(self, text: str, folders: Sequence[Path], work: Path) -> None:
+        """Raises AssertionError where nvcc read a file of ours that the key does not know of."""
+        ours = self.included(text, folders)
+        packages = Path(sys.prefix).resolve()  # nvcc's own headers, where it comes from PyPI
+        needs = (work / "needs").read_text(encoding="utf-8").replace("\\\n", " ").split()
+        for name in needs[needs.index(":") + 1 :]:
+            path = (work / name).resolve()
+            if path.is_relative_to(ROOT) and not path.is_relative_to(packages):
+                assert os.path.relpath(path, ROOT) in ours, f"the key does not know of {name}"
+
+
+@pytest.fixture(scope="session")
+def compiler(missing) -> Compiler:
+    """Call it to compile. Without nvcc or a host compiler: skipped with the reason; in CI a failure.
+
+    Results are kept in $CUDATUT_TEST_CACHE (otherwise .cache/tests), which CI keeps between runs.
+    """
+    try:
+        program = nvcc.find_nvcc()
+        nvcc.find_host_compiler()
+    except ToolMissing as error:
+        missing(str(error))
+    kept = os.environ.get("CUDATUT_TEST_CACHE")
+    folder = (Path(kept) if kept else ROOT / ".cache" / "tests") / "nvcc"
+    for entry in folder.glob("*"):
+        try:
+            if time.time() - entry.stat().st_mtime > DAYS * 86_400:
+                entry.unlink()
+        except OSError:
+            pass  # another process was faster
+    return Compiler(program, folder)

@@ -1,6 +1,7 @@
-"""Every kernel of the book, compiled by the real nvcc for each compute capability that it claims.
+"""Every kernel of the book, compiled by the real nvcc.
 
-Needs nvcc (a toolkit's, or the one that `make test` installs from PyPI) and a host compiler, no GPU.
+Needs nvcc (a toolkit's, or the one that `make test` installs from PyPI) and a host compiler, no GPU. For the lowest
+compute capability that a kernel claims, for 9.0 and for 12.0; with --all-architectures for every one that it claims.
 
 A kernel in a .py file is a string that defines a `__global__` function, wrapped in extern "C" { } as
 PyCUDA's SourceModule and `ct.Kernel` do. Comments inside a source say what is meant:
@@ -15,8 +16,8 @@ A template is compiled for the instances that are named: in a `.cu` file by its 
 
 import ast
 import re
-import subprocess
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -24,7 +25,6 @@ from pathlib import Path
 import pytest
 
 from cudatut import catalog
-from cudatut.errors import ToolMissing
 from cudatut.gpu import instances, nvcc
 from cudatut.gpu.signature import kernels
 
@@ -33,6 +33,8 @@ EXAMPLES = ROOT / "examples"
 
 # What the book is compiled for: Turing, A100, RTX 30, RTX 40, H100, B200, RTX 50.
 ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
+ALWAYS = ("90", "120")  # and the lowest that a kernel claims; the others where all are asked for
+MAY_DIFFER = re.compile(r"__CUDA_ARCH|#[ \t]*include[ \t]*<")  # from architecture to architecture
 
 DEFINES_KERNEL = re.compile(r"__global__\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?void\b")
 
@@ -50,13 +52,29 @@ class Source:
     instances: tuple[str, ...] = ()  # of its templates
     folders: tuple[Path, ...] = field(default=(), compare=False)
 
-    def architectures(self) -> list[str]:
+    def architectures(self, every: bool = True) -> list[str]:
         """Those it claims: every one of the book's from `requires` on; exactly it for "sm_90a"."""
         asked = re.search(r"//\s*requires:\s*(sm_\w+)", self.code)
         number = (asked[1] if asked else self.requires).removeprefix("sm_")
         if not number.isdecimal():
             return [number]
-        return sorted({number, *(str(a) for a in ARCHITECTURES if a >= int(number))}, key=int)
+        first, *more = sorted(
+            {number, *(str(a) for a in ARCHITECTURES if a >= int(number))}, key=int
+        )
+        return [first, *(arch for arch in more if every or arch in ALWAYS)]
+
+    def code_for(self, texts: Sequence[str], every: bool = False) -> list[str]:
+        """Flags of nvcc; texts: the source and the headers of ours that it includes.
+
+        Unless `every` architecture is asked for, all are assembled from the PTX of the lowest where no text may read
+        otherwise for another one: the front end is what costs time, most of it for CUDA's own headers.
+        """
+        wanted = self.architectures(every)
+        if every or any(map(MAY_DIFFER.search, texts)):
+            pairs = [(arch, f"sm_{arch}") for arch in wanted]
+        else:
+            pairs = [(wanted[0], f"[{','.join(f'sm_{arch}' for arch in wanted)}]")]
+        return [flag for a, c in pairs for flag in ("-gencode", f"arch=compute_{a},code={c}")]
 
 
 def sources() -> list[Source]:
@@ -92,11 +110,9 @@ def of_file(path: Path, claimed: list[str]) -> list[Source]:
     code = path.read_text(encoding="utf-8")
     name = path.relative_to(EXAMPLES).as_posix() if path.is_relative_to(EXAMPLES) else path.name
     variants: dict[tuple, list[str]] = {}
-    for script in EXAMPLES.rglob("*.py"):
-        for call in calls_of(script):
-            if any(isinstance(a, ast.Constant) and a.value == name for a in call.args):
-                asked = variants.setdefault((defines_of(call), options_of(call)), [])
-                asked += instances_of(call)
+    for call in calls_with().get(name, ()):
+        asked = variants.setdefault((defines_of(call), options_of(call)), [])
+        asked += instances_of(call)
     where = path.relative_to(ROOT).as_posix()
     folders = (path.parent, EXAMPLES)
     return [
@@ -191,8 +207,15 @@ def unique_names(code: str, asked: list[str]) -> tuple[str, ...]:
 
 
 @cache
-def calls_of(script: Path) -> list[ast.Call]:
-    return calls(ast.parse(script.read_text(encoding="utf-8")))
+def calls_with() -> dict[str, list[ast.Call]]:
+    """Calls in the examples by each text among their arguments."""
+    found: dict[str, list[ast.Call]] = {}
+    for script in EXAMPLES.rglob("*.py"):
+        for call in calls(ast.parse(script.read_text(encoding="utf-8"))):
+            for text in {a.value for a in call.args if isinstance(a, ast.Constant)}:
+                if isinstance(text, str):
+                    found.setdefault(text, []).append(call)
+    return found
 
 
 def calls(tree: ast.AST) -> list[ast.Call]:
@@ -222,22 +245,25 @@ def options_of(call: ast.Call | None) -> tuple[str, ...]:
     return tuple(item.value for item in value.elts if isinstance(item, ast.Constant))
 
 
-def compile_source(source: Source, folder: Path) -> subprocess.CompletedProcess:
+def compile_source(source: Source, compiler, folder: Path, every: bool = False):
     """One run of nvcc for all architectures. A source with a main becomes a whole program."""
-    path = folder / "source.cu"
     lines = [source.code.rstrip("\n"), *map(instances.instantiation, source.instances)]
-    marked = "\n".join([f'#line 1 "{source.where}"', *lines, ""])
-    path.write_text(f'extern "C" {{\n{marked}\n}}\n' if source.wrap else marked, encoding="utf-8")
-    program = nvcc.find_nvcc()
+    text = "\n".join([f'#line 1 "{source.where}"', *lines, ""])
     whole = re.search(r"^int main\(", source.code, re.MULTILINE)
-    command = [program, "-std=c++17", "-lineinfo", "-Xptxas", "-v", "--threads", "2"]
-    command += nvcc.nvcc_flags(program) if whole else ["--fatbin"]
-    for arch in source.architectures():
-        command += ["-gencode", f"arch=compute_{arch},code=sm_{arch}"]
-    command += [f"-I{include}" for include in source.folders]
-    command += [*source.defines, *source.options, "-o", folder / "out", path]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=600, env=nvcc.nvcc_env(program), cwd=folder
+    headers = compiler.included(source.code, source.folders)
+    texts = [source.code, *(data.decode() for data in (headers or {}).values())]
+    return compiler(
+        f'extern "C" {{\n{text}\n}}\n' if source.wrap else text,
+        [
+            *("-std=c++17", "-lineinfo", "-Xptxas", "-v", "--threads", "2"),
+            *([] if whole else ["--fatbin"]),
+            *source.code_for(texts, every or headers is None),
+            *source.defines,
+            *source.options,
+        ],
+        folder,
+        source.folders,
+        nvcc.nvcc_flags(compiler.program) if whole else (),
     )
 
 
@@ -255,24 +281,19 @@ SOURCES = sources()
 
 
 @pytest.fixture(scope="session")
-def compiler(missing) -> Path:
-    """Path of nvcc. Without it or a host compiler: skipped with the reason; in CI a failure."""
-    try:
-        nvcc.find_host_compiler()
-        return nvcc.find_nvcc()
-    except ToolMissing as error:
-        missing(str(error))
+def every(request) -> bool:
+    return request.config.getoption("--all-architectures")
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.where)
-def test_compiles(source: Source, compiler: Path, tmp_path: Path, record_property) -> None:
-    done = compile_source(source, tmp_path)
-    log = done.stdout + done.stderr
+def test_compiles(source: Source, compiler, tmp_path: Path, record_property, every) -> None:
+    done = compile_source(source, compiler, tmp_path, every)
+    log = done.log
     if re.search(r"//\s*expect:\s*compile error", source.code):
-        assert done.returncode != 0, f"{source.where} is meant not to compile, but does"
+        assert done.status != 0, f"{source.where} is meant not to compile, but does"
         assert "error" in log
         return
-    assert done.returncode == 0, f"{source.where} does not compile:\n{log}"
+    assert done.status == 0, f"{source.where} does not compile:\n{log}"
     warned = [line for line in log.splitlines() if re.search(r"\bwarning\b", line)]
     assert not warned, f"{source.where} compiles with warnings:\n" + "\n".join(warned)
     spilt = spills(log)
@@ -342,16 +363,16 @@ template <int N> __global__ void other(float* x) { x[0] = N; }
 """
 
 
-def test_templates_are_compiled_for_the_instances_they_name(compiler: Path, tmp_path: Path) -> None:
+def test_templates_are_compiled_for_the_instances_they_name(compiler, tmp_path: Path) -> None:
     named = unique_names(TEMPLATE, ["k<3>", "k<5>"])
     assert named == ("k<3>", "k<4, float>", "k<5>")
     assert templates_without_instance(TEMPLATE, named) == ["other"]
     assert not templates_without_instance(TEMPLATE + "int main() { other<3><<<1, 1>>>(0); }", named)
     for value, works in (("T(1)", True), ("T::none", False)):
         code = TEMPLATE.replace("BROKEN", value)
-        done = compile_source(Source("x.cu", code, "sm_120", instances=named), tmp_path)
-        log = done.stdout + done.stderr
-        assert (done.returncode == 0) is works, log
+        done = compile_source(Source("x.cu", code, "sm_120", instances=named), compiler, tmp_path)
+        log = done.log
+        assert (done.status == 0) is works, log
         assert not works or log.count("Compiling entry function") == 3, log
 
 
@@ -360,6 +381,32 @@ def test_architectures() -> None:
     assert Source("", "", "sm_87").architectures() == ["87", "89", "90", "100", "120"]
     assert Source("", "", "sm_90a").architectures() == ["90a"]
     assert Source("", "// requires: sm_100", "sm_80").architectures() == ["100", "120"]
+    for requires, usual in (
+        ("sm_75", ["75", "90", "120"]),
+        ("sm_87", ["87", "90", "120"]),
+        ("sm_90", ["90", "120"]),
+        ("sm_90a", ["90a"]),
+        ("sm_100", ["100", "120"]),
+    ):
+        assert Source("", "", requires).architectures(every=False) == usual
+
+
+@pytest.mark.parametrize(
+    ("requires", "text", "every", "front_ends"),
+    [
+        ("sm_75", "", False, ["75"]),
+        ("sm_90", "", False, ["90"]),
+        ("sm_75", "#if __CUDA_ARCH__ < 900", False, ["75", "90", "120"]),
+        ("sm_75", "#include <cuda_fp16.h>", False, ["75", "90", "120"]),
+        ("sm_90a", "", False, ["90a"]),
+        ("sm_86", "", True, ["86", "89", "90", "100", "120"]),
+    ],
+)
+def test_code_for_every_architecture_that_is_asked_for(requires, text, every, front_ends) -> None:
+    source = Source("", "", requires)
+    flags = " ".join(source.code_for(["", text], every))
+    assert re.findall(r"arch=compute_(\w+)", flags) == front_ends
+    assert re.findall(r"\bsm_(\w+)", flags) == source.architectures(every)
 
 
 @pytest.mark.parametrize(
@@ -369,19 +416,19 @@ def test_architectures() -> None:
         ("__global__ void f(float* x) { int unused; x[0] = 1; }", "warning"),
     ],
 )
-def test_compiler_objects(code: str, problem: str, compiler: Path, tmp_path: Path) -> None:
+def test_compiler_objects(code: str, problem: str, compiler, tmp_path: Path) -> None:
     """The compile test can fail: an error and a warning are both seen."""
-    done = compile_source(Source("x.cu", code, "sm_120", wrap=True), tmp_path)
-    assert problem in done.stdout + done.stderr
+    done = compile_source(Source("x.cu", code, "sm_120", wrap=True), compiler, tmp_path)
+    assert problem in done.log
 
 
-def test_spills_are_seen(compiler: Path, tmp_path: Path) -> None:
+def test_spills_are_seen(compiler, tmp_path: Path) -> None:
     body = "".join(f"float v{i} = x[{i}];" for i in range(64)) + "__syncthreads();"
     body += (
         "x[threadIdx.x] = " + "*".join(f"(v{i} + {i}.5f * threadIdx.x)" for i in range(64)) + ";"
     )
     body += "".join(f"x[{i} + blockIdx.x] = v{i};" for i in range(64))
     code = f"__global__ void __launch_bounds__(1024, 2) f(float* x) {{ {body} }}"
-    done = compile_source(Source("x.cu", code, "sm_90a", wrap=True), tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert spills(done.stdout + done.stderr)
+    done = compile_source(Source("x.cu", code, "sm_90a", wrap=True), compiler, tmp_path)
+    assert done.status == 0, done.log
+    assert spills(done.log)
