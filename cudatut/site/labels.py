@@ -8,72 +8,16 @@ from __future__ import annotations
 
 import re
 import sys
-import types
-import typing
-from collections.abc import Callable, Iterable
-from dataclasses import is_dataclass
+from collections.abc import Iterable
 from typing import Any
 
 from cudatut.errors import CudatutError
 from cudatut.recording import Recording
-from cudatut.results import KINDS
+from cudatut.site import contents
 from cudatut.site.label_files import Labels, load
+from cudatut.site.localize import current, relabeled
 
 _NUMBERS = re.compile(r"\d[\d.,]*(?: [x×] \d[\d.,]*)*")
-
-
-def current() -> Labels:
-    """The labels of the book that is being built."""
-    from cudatut.site import state
-
-    return load(state.current().docs.parent / "labels")
-
-
-def localized(result: dict[str, Any], lang: str) -> dict[str, Any]:
-    """A result (schema v1) as a page in `lang` shows it: its labels translated, its numbers as they are."""
-    if lang == "en":
-        return result
-    labels = current()
-    return relabeled(result, labels.chinese, labels.unit)
-
-
-def relabeled(
-    result: dict[str, Any], word: Callable[[str], str], unit: Callable[[str], str] | None = None
-) -> dict[str, Any]:
-    """A copy of a result with every label passed through `word`, every unit behind a value through `unit` (default: word).
-
-    Which of its fields are labels and units, its declaration says.
-    """
-    say = {"label": word, "unit": unit or word}
-
-    def told(type_: Any, value: Any) -> Any:
-        inner = typing.get_args(type_)
-        if is_dataclass(type_):
-            hints = typing.get_type_hints(type_, include_extras=True)
-            return {
-                key: told(hints[key], one) if key in hints else one for key, one in value.items()
-            }
-        if typing.get_origin(type_) is typing.Annotated:
-            return say[inner[1]](value) if value else value
-        if isinstance(type_, types.UnionType) or typing.get_origin(type_) is typing.Union:
-            fits = [one for one in inner if isinstance(value, _plain_type(one))]
-            return told(fits[-1], value) if fits else value
-        if isinstance(value, list) and inner:
-            return [told(inner[0], one) for one in value]
-        if isinstance(value, dict) and inner:
-            found = {told(inner[0], key): told(inner[1], one) for key, one in value.items()}
-            # One translation for two lines would lose one.
-            return found if len(found) == len(value) else value
-        return value
-
-    return {"kind": result["kind"], **told(KINDS[result["kind"]], result)}
-
-
-def _plain_type(type_: Any) -> type:
-    """What a value of an annotation is an instance of, in JSON."""
-    if typing.get_origin(type_) is typing.Annotated:
-        return str
-    return dict if is_dataclass(type_) else typing.get_origin(type_) or type_
 
 
 def lacking(records: Iterable[Recording], labels: Labels) -> dict[str, dict[str, tuple[str, str]]]:
@@ -131,8 +75,6 @@ def file_of(example: str, chapters: Iterable[str] = ()) -> str:
 
 def _chapters() -> list[str]:
     """All chapters of the table of contents; none where it cannot be read, which the build reports by itself."""
-    from cudatut.site import contents
-
     try:
         parts = contents.load(contents.default_path())
     except (CudatutError, OSError):

@@ -104,9 +104,9 @@ def formatted(body: str, loader: Loader = load) -> str:
 
 def _in_language(label: str) -> str:
     """A recorded word in the page's language."""
-    from cudatut.site import labels, locale
+    from cudatut.site import locale, localize
 
-    return labels.current().chinese(label) if locale.current() == "zh" else label
+    return localize.current().chinese(label) if locale.current() == "zh" else label
 
 
 def replace(

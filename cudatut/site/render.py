@@ -18,8 +18,8 @@ from typing import Any
 
 from cudatut.results import MIME, validate
 from cudatut.site.charts import benchmark_svg, in_brackets, number, percent, row_name, symbol
-from cudatut.site.labels import localized, relabeled
 from cudatut.site.locale import text
+from cudatut.site.localize import localized, relabeled
 from cudatut.site.sweep import axis_words, series_svg
 
 _VERDICTS = {

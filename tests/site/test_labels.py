@@ -8,7 +8,7 @@ import pytest
 
 from cudatut.recording import Cell, Recording
 from cudatut.results import MIME
-from cudatut.site import label_files, labels, locale, references, state
+from cudatut.site import label_files, labels, locale, localize, references, state
 from cudatut.site.render import results_html
 
 FILE = """
@@ -197,7 +197,7 @@ def test_two_lines_of_one_translation_keep_their_names(at):
     one["foreground"] = None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(label_files.Labels, "chinese", lambda self, label: "同名")
-        assert list(labels.localized(one, "zh")["lines"]) == list(one["lines"])
+        assert list(localize.localized(one, "zh")["lines"]) == list(one["lines"])
 
 
 def test_code_in_a_label(at):
