@@ -210,9 +210,10 @@ def parse(name: str, path: Path, raw: bytes) -> Recording:
             ) from error
         return _recording(name, path, notebook)
     except _Invalid as invalid:
+        slim = path.suffix != ".ipynb"
         raise DamagedRecordingError(
-            f"{_shown(name) if path.suffix == '.ipynb' else path} is no recording: {invalid}. "
-            f"On a machine with a GPU: `{mend(name)}`"
+            f"{_shown_slim(path) if slim else _shown(name)} is no recording: {invalid}. "
+            f"On a machine with a GPU: `{_mend_slim(name, path) if slim else mend(name)}`"
         ) from invalid
 
 
@@ -237,9 +238,13 @@ def on_other_gpus(name: str) -> list[Recording]:
     for folder in sorted(root.iterdir()) if root.is_dir() else []:
         path = folder / f"{name}.json"
         if path.is_file():
-            shown = path.relative_to(root.parent).as_posix()
-            command = f"{mend(name)} --slim` on the {folder.name}, or `git rm {shown}"
-            found.append(_good(parse(name, path, path.read_bytes()), shown, command))
+            slim, shown = parse(name, path, path.read_bytes()), _shown_slim(path)
+            gpu = slim.metadata["gpu"]["name"]
+            if slim_path(gpu, name) != path:
+                raise DamagedRecordingError(
+                    f"{shown} is of another GPU than its folder, {gpu}: `git rm {shown}`"
+                )
+            found.append(_good(slim, shown, _mend_slim(name, path)))
     return found
 
 
@@ -287,6 +292,15 @@ def _shown(name: str) -> str:
     return f"examples/{name}.ipynb"
 
 
+def _shown_slim(path: Path) -> str:
+    return path.relative_to(paths.results_dir().parent).as_posix()
+
+
+def _mend_slim(name: str, path: Path) -> str:
+    gpu = path.relative_to(paths.results_dir()).parts[0]
+    return f"{mend(name)} --slim` on the {gpu}, or `git rm {_shown_slim(path)}"
+
+
 class _Invalid(Exception):
     """Why a file is no recording."""
 
@@ -302,6 +316,8 @@ def _recording(name: str, path: Path, notebook: Any) -> Recording:
     if not isinstance(metadata, dict):
         raise _Invalid("it was not made by cudatut (the notebook has no 'cudatut' metadata)")
     _validate_metadata(name, metadata)
+    if (metadata.get("slim") is True) != (path.suffix == ".json"):
+        raise _Invalid("only the results of another GPU, in results/, are slim, and all of them")
     cells = notebook.get("cells")
     if not isinstance(cells, list) or not cells:
         raise _Invalid("it has no cells")

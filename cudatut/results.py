@@ -530,7 +530,9 @@ def _object(cls: type, data: Any, where: str) -> Any:
     values = {}
     for one in fields(cls):
         if one.name in data:
-            values[one.name] = _value(_annotations(cls)[one.name], data[one.name], where, one.name)
+            type_ = _annotations(cls)[one.name]
+            inside = f"{where}, {one.name}" if is_dataclass(type_) else where
+            values[one.name] = _value(type_, data[one.name], inside, one.name)
         elif one.default is MISSING and one.default_factory is MISSING:
             raise ValueError(f"{where}: field {one.name!r} is missing")
     return cls(**values)
@@ -546,13 +548,19 @@ def _value(type_: Any, value: Any, where: str, name: str) -> Any:
             except ValueError:
                 continue
     elif is_dataclass(type_):
-        return _object(type_, value, f"{where}, {name}")
+        return _object(type_, value, where)
     elif origin is list and isinstance(value, (list, tuple)):
-        return [_value(inner[0], one, f"{where}, {name} {i}", name) for i, one in enumerate(value)]
+        # Rows are called by their names, other values by their numbers.
+        called = [one.get("name", i) if isinstance(one, dict) else i for i, one in enumerate(value)]
+        return [
+            _value(inner[0], one, f"{where}, {name} {at!r}", name) for at, one in zip(called, value)
+        ]
     elif origin is tuple and isinstance(value, (list, tuple)) and len(value) == len(inner):
         return tuple(_value(one, part, where, name) for one, part in zip(inner, value))
     elif origin is dict and isinstance(value, dict) and all(isinstance(k, str) for k in value):
-        return {k: _value(inner[1], one, f"{where}, {k!r}", name) for k, one in value.items()}
+        return {
+            k: _value(inner[1], one, f"{where}, {name} {k!r}", name) for k, one in value.items()
+        }
     elif type_ is types.NoneType and value is None:
         return None
     elif (type_ in (bool, str) and isinstance(value, type_)) or _is_number(value, type_):

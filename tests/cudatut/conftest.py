@@ -57,7 +57,7 @@ class Book:
     def __init__(self, root: Path):
         self.root = root
 
-    def file(self, name: str, text: str) -> Path:
+    def file(self, name: str | Path, text: str) -> Path:
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -120,12 +120,22 @@ class Book:
 
     def recorded(self, name: str, notebook: dict | None = None) -> Path:
         """Write a recording, with the digest that it would have, had it been recorded as it is."""
+        return self._signed(name, notebook or self.notebook(name), self.root / f"{name}.ipynb")
+
+    def slim(self, name: str, gpu: str = "NVIDIA Other", notebook: dict | None = None) -> Path:
+        """Write a slim recording of another GPU, likewise."""
         notebook = notebook or self.notebook(name)
-        path = self.root / f"{name}.ipynb"
+        metadata = notebook["metadata"]["cudatut"]
+        metadata["gpu"]["name"] = gpu
+        metadata |= {"slim": True, "sanitizers": []}
+        notebook["cells"] = [cell for cell in notebook["cells"] if cell["id"] == "bench"]
+        return self._signed(name, notebook, recording.slim_path(gpu, name))
+
+    def _signed(self, name: str, notebook: dict, path: Path) -> Path:
         with suppress(CudatutError):  # one too damaged to have a digest
             made = recording.parse(name, path, json.dumps(notebook).encode())
             notebook["metadata"]["cudatut"]["digest"] = made.digest()
-        return self.file(f"{name}.ipynb", json.dumps(notebook, indent=1))
+        return self.file(path, json.dumps(notebook, indent=1))
 
 
 def _code(title, source, count, *outputs):

@@ -154,19 +154,34 @@ def test_line_ends_are_no_change(added):
 
 
 @pytest.mark.parametrize("field", ["median_us", "p20_us", "p80_us", "value"])
-@pytest.mark.parametrize("number", [0, 0.0, -1.0, math.nan, math.inf, "3", True])
-def test_impossible_times(added, field, number):
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        (0, "the benchmark 'add' has {field} = 0 for 'one thread'"),
+        (0.0, "the benchmark 'add' has {field} = 0.0 for 'one thread'"),
+        (-1.0, "the benchmark 'add' has {field} = -1.0 for 'one thread'"),
+        (math.nan, "benchmark add, rows 'one thread': field '{field}' is nan"),
+        (math.inf, "benchmark add, rows 'one thread': field '{field}' is inf"),
+        ("3", "benchmark add, rows 'one thread': field '{field}' is '3'"),
+        (True, "benchmark add, rows 'one thread': field '{field}' is True"),
+    ],
+)
+def test_impossible_times(added, field, number, says):
     notebook = added.notebook(NAME)
     notebook["cells"][3]["outputs"][1]["data"][MIME]["rows"][0][field] = number
     added.recorded(NAME, notebook)
-    refused(recording.FailedRecordingError, "cell 'bench'", f"{field} = {number} for 'one thread'")
+    refused(recording.FailedRecordingError, "cell 'bench'", says.format(field=field))
 
 
 def test_a_time_that_is_missing(added):
     notebook = added.notebook(NAME)
-    notebook["cells"][3]["outputs"][1]["data"][MIME]["rows"][0]["median_us"] = None
+    row = notebook["cells"][3]["outputs"][1]["data"][MIME]["rows"][0]
+    row["median_us"] = None
     added.recorded(NAME, notebook)
-    refused(recording.FailedRecordingError, "median_us = None")
+    refused(recording.FailedRecordingError, "field 'median_us' is null")
+    del row["median_us"]
+    added.recorded(NAME, notebook)
+    refused(recording.FailedRecordingError, "field 'median_us' is missing")
 
 
 def test_no_throughput_is_no_problem(added):
@@ -176,6 +191,18 @@ def test_no_throughput_is_no_problem(added):
     recording.require_good(NAME)
 
 
+CHECK = {
+    "kind": "check",
+    "name": "sum",
+    "passed": True,
+    "n": 3,
+    "max_abs_err": 0.0,
+    "max_rel_err": 0.0,
+    "atol": 0.0,
+    "rtol": 0.0,
+}
+
+
 def _show(result):
     return {"output_type": "display_data", "metadata": {}, "data": {MIME: result}}
 
@@ -183,9 +210,18 @@ def _show(result):
 @pytest.mark.parametrize(
     ("output", "problem"),
     [
-        (_show({"kind": "check", "name": "sum", "passed": False}), "the check 'sum' failed"),
-        (_show({"kind": "check", "name": "sum"}), "the check 'sum' failed"),
-        (_show({"kind": "benchmark", "name": "x", "rows": []}), "'x' has no rows"),
+        (_show(CHECK | {"passed": False}), "the check 'sum' failed"),
+        (_show({"kind": "check", "name": "sum"}), "check sum: field 'passed' is missing"),
+        (_show(CHECK | {"max_abs_err": math.nan}), "check sum: field 'max_abs_err' is nan"),
+        (
+            _show({"kind": "benchmark", "name": "x", "unit": "us", "peak": None, "rows": []}),
+            "'x' has no rows",
+        ),
+        (
+            _show({"kind": "benchmark", "name": "x", "unit": "us", "peak": 0.0, "rows": []}),
+            "the benchmark 'x' has peak = 0.0",
+        ),
+        (_show({"kind": "chekc", "name": "sum"}), "schema v1 has no kind 'chekc'"),
         (
             _show(
                 {
@@ -194,7 +230,7 @@ def _show(result):
                     "metrics": {"a.sum": {"value": math.nan, "unit": ""}},
                 }
             ),
-            "a.sum = nan",
+            "profile k, metrics 'a.sum': field 'value' is nan",
         ),
         (
             _show(
@@ -204,7 +240,7 @@ def _show(result):
                     "rows": [{"name": "f", "value": math.nan, "unit": None}],
                 }
             ),
-            "'f' in 't' is nan",
+            "facts t, rows 'f': field 'value' is nan",
         ),
         (
             {"output_type": "error", "ename": "ValueError", "evalue": "no", "traceback": []},
@@ -228,7 +264,7 @@ def test_problems_in_outputs(added, output, problem):
                 "columns": [{"name": "a", "unit": None}, {"name": "b", "unit": None}],
                 "rows": [{"name": "first", "values": [None, math.inf]}],
             },
-            "'first', 'b' in 't' is inf",
+            "table t, rows 'first', values 1: field 'values' is inf",
         ),
         (
             {
@@ -239,7 +275,7 @@ def test_problems_in_outputs(added, output, problem):
                 "lines": {"mine": [[1, math.nan]]},
                 "limit": None,
             },
-            "the line 'mine' of 't' has a value that is not finite",
+            "series t, lines 'mine', lines 0: field 'lines' is nan",
         ),
     ],
 )
@@ -336,6 +372,110 @@ def test_a_file_that_cannot_be_read(added):
     refused_by = pytest.raises(recording.DamagedRecordingError, match="cannot be read")
     with refused_by:
         recording.load(NAME)
+
+
+# --- other GPUs ------------------------------------------------------------------------------------
+
+
+OTHER = "results/nvidia-other/start/add.json"
+
+
+def slim_refused(error, *parts, mend=f"{MEND} --slim` on the nvidia-other, or `git rm {OTHER}"):
+    with pytest.raises(error) as caught:
+        recording.on_other_gpus(NAME)
+    for part in (OTHER, mend, *parts):
+        assert part in str(caught.value)
+    assert str(caught.value).count("\n") == 0
+
+
+def test_results_of_other_gpus(added):
+    assert recording.on_other_gpus(NAME) == [] and recording.orphans() == []
+    added.slim(NAME, "NVIDIA Z1")
+    added.slim(NAME)
+    added.example("start/another")
+    added.slim("start/another")
+    first, second = recording.on_other_gpus(NAME)
+    assert [one.metadata["gpu"]["name"] for one in (first, second)] == ["NVIDIA Other", "NVIDIA Z1"]
+    assert first.slim and first.path == added.root.parent / OTHER
+    assert [result["kind"] for result in first.results("bench")] == ["check", "benchmark"]
+    assert recording.orphans() == []
+    # They need no recording of the book's own, and are none.
+    with pytest.raises(recording.MissingRecordingError):
+        recording.require_good(NAME)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "folder"),
+    [
+        ("NVIDIA H100 80GB HBM3", "nvidia-h100-80gb-hbm3"),
+        ("NVIDIA Test 80GB (PCIe)", "nvidia-test-80gb-pcie"),
+        ("../x/T4", "x-t4"),
+    ],
+)
+def test_the_folder_of_a_gpu(added, gpu, folder):
+    assert recording.slim_path(gpu, NAME) == added.root.parent / "results" / folder / f"{NAME}.json"
+
+
+def test_results_may_lie_elsewhere(added, monkeypatch, tmp_path):
+    monkeypatch.setenv("CUDATUT_RESULTS", str(tmp_path / "mine"))
+    assert added.slim(NAME) == tmp_path / "mine" / "nvidia-other" / f"{NAME}.json"
+    assert len(recording.on_other_gpus(NAME)) == 1
+
+
+def test_a_slim_one_that_was_edited(added):
+    path = added.slim(NAME)
+    text = path.read_text("utf-8")
+    assert '"median_us": 2.0' in text
+    path.write_text(text.replace('"median_us": 2.0', '"median_us": 1.0'), "utf-8")
+    slim_refused(recording.EditedRecordingError, "was edited after it was recorded")
+
+
+def test_a_slim_one_that_is_stale(added):
+    added.slim(NAME)
+    added.example(NAME, "# %% check\nprint(2)\n")
+    slim_refused(recording.StaleRecordingError, f"examples/{NAME}.py changed")
+
+
+def test_a_slim_one_that_is_not_good(added):
+    notebook = added.notebook(NAME, _show(CHECK | {"passed": False}))
+    added.slim(NAME, notebook=notebook)
+    slim_refused(recording.FailedRecordingError, "the check 'sum' failed")
+
+
+def test_a_slim_one_that_is_cut_short(added):
+    path = added.slim(NAME)
+    path.write_bytes(path.read_bytes()[:-100])
+    slim_refused(recording.DamagedRecordingError, "cut short")
+
+
+def test_a_slim_one_of_another_gpu_than_its_folder(added):
+    path = added.slim(NAME, "NVIDIA Wrong")
+    path.parents[1].rename(path.parents[2] / "nvidia-other")
+    slim_refused(recording.DamagedRecordingError, "NVIDIA Wrong", mend=f"`git rm {OTHER}`")
+
+
+def test_a_slim_one_is_none_of_the_books_own(added):
+    """It was under no sanitizer."""
+    slim, own = added.slim(NAME), added.root / f"{NAME}.ipynb"
+    own.write_bytes(slim.read_bytes())
+    refused(recording.DamagedRecordingError, "only the results of another GPU")
+    slim.write_bytes(added.recorded(NAME).read_bytes())
+    slim_refused(recording.DamagedRecordingError, "only the results of another GPU")
+
+
+def test_results_that_belong_to_no_example(added):
+    added.slim(NAME)
+    added.file("drafts.txt", "start/draft\n")
+    added.example("start/draft")
+    added.slim("start/draft")
+    root = added.root.parent / "results"
+    for name in ("nvidia-other/start/gone.json", "nvidia-other/start/add.txt", "old.json"):
+        added.file(root / name, "{}")
+    assert recording.orphans() == [
+        "nvidia-other/start/add.txt",
+        "nvidia-other/start/gone.json",
+        "old.json",
+    ]
 
 
 def test_recordings_in_this_repository_are_json_that_git_can_diff():
