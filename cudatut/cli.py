@@ -256,16 +256,19 @@ def _list(options: argparse.Namespace) -> int:
 def _status(options: argparse.Namespace) -> int:
     from cudatut import catalog, exercises, recording
 
-    bad, slim = [], 0
+    bad, others, of_others = 0, 0, 0
     examples = catalog.examples()
     for example in examples:
-        for found in (recording.require_good, recording.on_other_gpus):
-            try:
-                others = found(example.name)
-                slim += len(others) if isinstance(others, list) else 0
-            except CudatutError as error:
-                bad.append(example.name)
-                print(error)
+        try:
+            recording.require_good(example.name)
+        except CudatutError as error:
+            bad += 1
+            print(error)
+        try:
+            of_others += len(recording.on_other_gpus(example.name))
+        except CudatutError as error:
+            others += 1
+            print(error)
     known = {example.name for example in catalog.examples(drafts=True)}
     if len(known) > len(examples):
         print(
@@ -276,12 +279,12 @@ def _status(options: argparse.Namespace) -> int:
     lost += [f"results/{file} belongs to no example" for file in recording.orphans()]
     for line in lost:
         print(f"{line}: remove it")
-    if not bad and not lost:
-        also = f", and {slim} of other GPUs" if slim else ""
+    if not bad and not others and not lost:
+        also = f" and {of_others} of other GPUs" if of_others else ""
         print(f"all {len(examples)} recordings{also} are whole, good and fresh")
         return 0
     if bad:
-        print(f"{len(bad)} recordings need a GPU: `python -m cudatut record --stale`")
+        print(f"{bad} recordings need a GPU: `python -m cudatut record --stale`")
     return 1
 
 
@@ -383,6 +386,8 @@ def _replay(example: Any, missing: str) -> int:
 def _record(options: argparse.Namespace) -> int:
     from cudatut.record import recorder
 
+    if options.slim and options.stale:
+        raise CudatutError("--stale looks at the book's own recordings: name those to be --slim")
     examples = recorder.chosen(_named(options.names), only_stale=options.stale, shard=options.shard)
     with _progress() as progress:
         outcomes = recorder.record_all(

@@ -1,7 +1,11 @@
 """Where things are: the examples, the repository, and which example files this process has read."""
 
 import os
+import tomllib
+from importlib import metadata
 from pathlib import Path
+
+from cudatut.errors import CudatutError
 
 _read: set[Path] = set()
 
@@ -10,6 +14,29 @@ def repo_root() -> Path | None:
     """Root of the checkout that this package runs from, or None when it is installed elsewhere."""
     root = Path(__file__).resolve().parent.parent
     return root if (root / "pyproject.toml").is_file() and (root / "examples").is_dir() else None
+
+
+def repository() -> str:
+    """Address of the project's repository, from pyproject.toml or from what pip kept of it."""
+    if root := repo_root():
+        project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        return project["urls"]["Repository"]
+    for entry in metadata.metadata("cudatut").get_all("Project-URL") or []:
+        label, _, address = entry.partition(", ")
+        if label == "Repository":
+            return address
+    raise CudatutError("cudatut's own metadata names no repository; install it again")
+
+
+def pip_install(extra: str) -> str:
+    """The command that installs what this extra of pyproject.toml holds, from where this cudatut runs.
+
+    The project is not on PyPI: in a checkout it is the checkout that pip is given, elsewhere the repository.
+    """
+    if root := repo_root():
+        here = "." if root == Path.cwd().resolve() else str(root)
+        return f"pip install -e '{here}[{extra}]'"
+    return f"pip install 'cudatut[{extra}] @ git+{repository()}'"
 
 
 def examples_dir() -> Path:

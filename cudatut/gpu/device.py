@@ -8,7 +8,11 @@ from functools import cache
 from cudatut import tool
 from cudatut.errors import NoGpuError, UnsupportedGpuError
 
-_BLOCKING_SYNC = 4  # CU_CTX_SCHED_BLOCKING_SYNC in cuda.h
+DRIVER_LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+# From cuda.h: CU_CTX_SCHED_BLOCKING_SYNC, and of CU_DEVICE_ATTRIBUTE_ what PyCUDA does not name: MAX_BLOCKS_PER_MULTIPROCESSOR,
+# MAX_SHARED_MEMORY_PER_BLOCK_OPTIN.
+_BLOCKING_SYNC = 4
+_MAX_BLOCKS_PER_SM, _SHARED_PER_BLOCK_OPTIN = 106, 97
 
 
 @dataclass(frozen=True)
@@ -51,50 +55,52 @@ def activate() -> None:
     The primary context is the one that CuPy and PyTorch use too, so all three see the same memory.
     Raises NoGpuError, saying which of driver, GPU and PyCUDA is missing and what to do.
     """
-    driver = _load_driver()
-    if driver is None:
+    if missing := why_no_gpu():
         raise NoGpuError(
-            "no NVIDIA driver: looked for the library "
-            f"'{_driver_library()}'. Install the driver from https://www.nvidia.com/drivers (in WSL: on Windows, "
-            "not inside Linux). Without a GPU, `python -m cudatut run NAME` replays the recording of an example."
-        )
-    status = driver.cuInit(0)
-    count = ctypes.c_int(0)
-    if status == 0:
-        status = driver.cuDeviceGetCount(ctypes.byref(count))
-    if status != 0 or count.value == 0:
-        raise NoGpuError(
-            f"the NVIDIA driver is installed but shows no GPU (cuInit/cuDeviceGetCount returned {status}, "
-            f"{count.value} devices). Check `nvidia-smi` and CUDA_VISIBLE_DEVICES."
+            f"{missing}. `python -m cudatut doctor` says what to do; without a GPU, `python -m cudatut run NAME` replays "
+            "the recording of an example."
         )
     if tool.running() in tool.SANITIZERS:
         # Of many processes side by side most wait for the GPU; by default each would keep a core busy doing so.
-        driver.cuDevicePrimaryCtxSetFlags_v2(0, _BLOCKING_SYNC)
+        installed_driver().cuDevicePrimaryCtxSetFlags_v2(0, _BLOCKING_SYNC)
     try:
         import pycuda.autoprimaryctx  # noqa: F401
     except ImportError as error:
         raise NoGpuError(
-            f"there is a GPU, but PyCUDA cannot be imported ({error}). Install it with `pip install pycuda` "
-            "(it is built from source: nvcc and a C++ compiler must be on PATH); `python -m cudatut doctor` says what is missing."
+            f"there is a GPU, but PyCUDA cannot be imported ({error}); `python -m cudatut doctor` says what is missing"
         ) from error
 
 
-def _driver_library() -> str:
-    return "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
-
-
 @cache
-def _load_driver() -> ctypes.CDLL | None:
+def installed_driver() -> ctypes.CDLL | None:
+    """The driver API through ctypes, not started; None where no driver is installed."""
     try:
-        return ctypes.CDLL(_driver_library())
+        return ctypes.CDLL(DRIVER_LIBRARY)
     except OSError:
         return None
+
+
+def why_no_gpu() -> str | None:
+    """None if the driver shows a GPU, else what is missing; asks the driver alone, so it is quick and holds no context."""
+    driver = installed_driver()
+    if driver is None:
+        return f"no NVIDIA driver ({DRIVER_LIBRARY} not found)"
+    if status := driver.cuInit(0):
+        return f"the NVIDIA driver does not start (cuInit returned {status})"
+    return None if gpu_count() else "the NVIDIA driver shows no GPU"
+
+
+def gpu_count() -> int:
+    """How many GPUs the driver shows, once it is started."""
+    count = ctypes.c_int(0)
+    installed_driver().cuDeviceGetCount(ctypes.byref(count))
+    return count.value
 
 
 def driver_library() -> ctypes.CDLL:
     """The driver API through ctypes, for the few calls that PyCUDA lacks. Raises NoGpuError."""
     activate()
-    return _load_driver()
+    return installed_driver()
 
 
 def synchronize() -> None:
@@ -144,13 +150,11 @@ def device() -> Device:
         warp_size=get("WARP_SIZE"),
         max_threads_per_block=get("MAX_THREADS_PER_BLOCK"),
         max_threads_per_sm=get("MAX_THREADS_PER_MULTIPROCESSOR"),
-        max_blocks_per_sm=_driver_attribute(
-            106
-        ),  # CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR
+        max_blocks_per_sm=_driver_attribute(_MAX_BLOCKS_PER_SM),
         max_block=xyz("MAX_BLOCK_DIM"),
         max_grid=xyz("MAX_GRID_DIM"),
         shared_per_block=get("MAX_SHARED_MEMORY_PER_BLOCK"),
-        shared_per_block_optin=_driver_attribute(97),  # ..._MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+        shared_per_block_optin=_driver_attribute(_SHARED_PER_BLOCK_OPTIN),
         shared_per_sm=get("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"),
         registers_per_block=get("MAX_REGISTERS_PER_BLOCK"),
         registers_per_sm=get("MAX_REGISTERS_PER_MULTIPROCESSOR"),

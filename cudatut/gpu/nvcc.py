@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from cudatut import paths
 from cudatut.errors import ToolMissing
 
 _EXE = ".exe" if os.name == "nt" else ""
@@ -28,11 +29,9 @@ HOW_TO_GET_A_HOST_COMPILER = (
 
 def how_to_get_nvcc() -> str:
     """What to do where no nvcc works."""
-    from cudatut.doctor import pip_install
-
     return (
         "Install the CUDA toolkit (developer.nvidia.com/cuda-downloads), or nvcc alone from PyPI with "
-        f"`{pip_install('nvcc')}` (Linux and Windows), or set CUDATUT_NVCC to an nvcc you have."
+        f"`{paths.pip_install('nvcc')}` (Linux and Windows), or set CUDATUT_NVCC to an nvcc you have."
     )
 
 

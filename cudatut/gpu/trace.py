@@ -405,9 +405,7 @@ def _cupti() -> Any:
 def _install_advice() -> str:
     from cudatut import doctor
 
-    version = doctor.driver_cuda()
-    extra = "trace12" if version and version[0] < 13 else "trace13"
-    return f"`{doctor.pip_install(extra)}`"
+    return f"`{paths.pip_install(doctor.trace_extra())}`"
 
 
 # --- running a program -------------------------------------------------------------------------------------------------

@@ -1,12 +1,12 @@
 """The notebook that an example's cells make, and the cell in front of it; neither Jupyter's kernel nor a GPU is needed."""
 
 import re
-from importlib import metadata as packages
 from typing import Any
 
-from cudatut import paths, recording
+from cudatut import recording
 from cudatut.catalog import Example
 from cudatut.errors import CudatutError
+from cudatut.paths import repository
 
 SESSION_CELL = "cudatut-session"  # what a recorded notebook's kernel reports at its end
 METADATA = {
@@ -82,19 +82,3 @@ def install_cell(name: str) -> Any:
     )
     title = recording.INSTALL_CELL
     return nbformat.v4.new_code_cell(source, id=title, metadata={"title": title})
-
-
-def repository() -> str:
-    """Address of the project's repository, from pyproject.toml or from what pip kept of it."""
-    root = paths.repo_root()
-    if root:
-        import tomllib
-
-        return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"][
-            "urls"
-        ]["Repository"]
-    for entry in packages.metadata("cudatut").get_all("Project-URL") or []:
-        label, _, address = entry.partition(", ")
-        if label == "Repository":
-            return address
-    raise CudatutError("cudatut's own metadata names no repository; install it again")

@@ -349,7 +349,7 @@ def _require_jupyter() -> None:
         import nbclient  # noqa: F401
     except ImportError as error:
         raise ToolMissing(
-            f"recording needs '{error.name}': `{doctor.pip_install('record')}`"
+            f"recording needs '{error.name}': `{paths.pip_install('record')}`"
         ) from error
 
 

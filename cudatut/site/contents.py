@@ -149,7 +149,7 @@ def landing_html(parts: tuple[Part, ...] | None = None, lang: str | None = None)
     out = ['<div class="ct-contents">']
     for part in parts:
         out.append(
-            f'<section class="ct-part" aria-labeledby="part-{part.id}">'
+            f'<section class="ct-part" aria-labelledby="part-{part.id}">'
             f'<p class="ct-part__level">{escape(part.level[lang])}</p>'
             f'<h3 class="ct-part__title" id="part-{part.id}">{escape(part.title[lang])}</h3>'
             f'<p class="ct-part__about">{escape(part.about[lang])}</p><ol>'

@@ -104,6 +104,55 @@ def test_status_when_all_is_well(book, capsys):
     assert "all 1 recordings" in capsys.readouterr().out
 
 
+def test_status_counts_the_results_of_other_gpus(book, capsys):
+    book.example("a/fresh")
+    book.recorded("a/fresh")
+    book.slim("a/fresh", "NVIDIA One"), book.slim("a/fresh", "NVIDIA Two")
+    assert cli.main(["status"]) == 0
+    said = "all 1 recordings and 2 of other GPUs are whole, good and fresh\n"
+    assert capsys.readouterr().out == said
+
+
+def stale(book, path):
+    book.example("a/add", "# %% changed\n1\n")
+    book.recorded("a/add")  # the book's own is fresh again
+
+
+def orphaned(book, path):
+    path.rename(path.with_name("gone.json"))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (
+            lambda book, path: edit_the_time(path),
+            "results/nvidia-other/a/add.json was edited after it was recorded",
+        ),
+        (stale, "results/nvidia-other/a/add.json is stale: examples/a/add.py changed"),
+        (orphaned, "results/nvidia-other/a/gone.json belongs to no example: remove it"),
+        (
+            lambda book, path: path.write_text("{"),
+            "results/nvidia-other/a/add.json is no recording",
+        ),
+    ],
+    ids=["edited", "stale", "orphaned", "damaged"],
+)
+def test_status_refuses_a_slim_recording_that_is_not_good(book, capsys, spoil, says):
+    for name in ("a/add", "a/other"):
+        book.example(name)
+        book.recorded(name)
+        book.slim(name)
+    spoil(book, book.slim("a/add"))
+    assert cli.main(["status"]) == 1
+    out = capsys.readouterr().out
+    assert says in out and "a/other" not in out and len(out.splitlines()) < 10
+    # It is that GPU which is needed, or git: `record --stale` looks at the book's own.
+    assert "record --stale" not in out
+    if spoil is not orphaned:
+        assert "`python -m cudatut record a/add --slim` on the nvidia-other" in out
+
+
 def test_status_finds_recordings_without_example(book, capsys):
     book.example("a/fresh")
     book.recorded("a/fresh")
@@ -285,6 +334,43 @@ def test_record_reports_and_fails(book, monkeypatch, capsys, failed, status):
     assert "1 recorded" in captured.out and "1 skipped" in captured.out
     assert "needs sm_90a" in captured.err
     assert ("untouched): a/y, cell 'check': raised" in captured.err) == failed
+
+
+def test_record_takes_shards_and_slim(book, monkeypatch, capsys):
+    asked = []
+
+    def chosen(names, *, only_stale, shard):
+        asked.append((names, only_stale, shard))
+        return ["the examples"]
+
+    def record_all(examples, *, slim, jobs, progress):
+        asked.append((examples, slim, jobs))
+        return []
+
+    monkeypatch.setattr(recorder, "chosen", chosen)
+    monkeypatch.setattr(recorder, "record_all", record_all)
+    book.example("a/x")
+    assert cli.main(["record", "--shard", "2/3", "--stale"]) == 0
+    assert cli.main(["record", "a/x", "--slim"]) == 0
+    assert asked == [
+        ([], True, "2/3"),
+        (["the examples"], False, None),
+        (["a/x"], False, None),
+        (["the examples"], True, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--shard", "4/3"], "--shard 4/3: write 2/3 for the second of three parts, or long"),
+        (["--slim", "--stale"], "--stale looks at the book's own recordings"),
+    ],
+)
+def test_what_record_refuses(book, capsys, arguments, message):
+    book.example("a/x")
+    assert cli.main(["record", *arguments]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_names_parts_and_patterns(book, capsys):
