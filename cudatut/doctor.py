@@ -79,7 +79,7 @@ def gpu_lacks(requires: str) -> str | None:
 
     Asks the driver alone: no context, no PyCUDA.
     """
-    if why_no_gpu():
+    if not has_driver() or why_no_gpu():
         return None
     name, capability = _name_and_capability(0)
     if supports(capability, requires):
@@ -306,8 +306,9 @@ def _pycuda_build() -> Check:
     if importlib.util.find_spec("pycuda") is not None:
         return Check("ok", "not needed: PyCUDA is installed")
     if lacks := _build_lacks():
-        fix = "\n".join(f"{', '.join(names)}: {how}" for how, names in lacks.items())
-        return Check("warn", f"lacks {', '.join(sum(lacks.values(), []))}", fix)
+        names = {how: ", ".join(some) for how, some in lacks.items()}
+        fix = "\n".join(f"{some}: {how}" for how, some in names.items())
+        return Check("warn", f"lacks {', '.join(names.values())}", fix)
     return Check("ok", f"nothing is missing; the toolkit is {_toolkit()}")
 
 

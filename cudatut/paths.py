@@ -1,8 +1,6 @@
 """Where things are: the examples, the repository, and which example files this process has read."""
 
 import os
-import tomllib
-from importlib import metadata
 from pathlib import Path
 
 from cudatut.errors import CudatutError
@@ -19,9 +17,13 @@ def repo_root() -> Path | None:
 def repository() -> str:
     """Address of the project's repository, from pyproject.toml or from what pip kept of it."""
     if root := repo_root():
+        import tomllib
+
         project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         return project["urls"]["Repository"]
-    for entry in metadata.metadata("cudatut").get_all("Project-URL") or []:
+    from importlib.metadata import metadata
+
+    for entry in metadata("cudatut").get_all("Project-URL") or []:
         label, _, address = entry.partition(", ")
         if label == "Repository":
             return address

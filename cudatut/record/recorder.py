@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cudatut import catalog, doctor, failures, paths, recording, tool
+from cudatut import catalog, failures, paths, recording, tool
 from cudatut.catalog import Example
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
 from cudatut.record import run

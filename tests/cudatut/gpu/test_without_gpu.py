@@ -35,7 +35,7 @@ def test_import_needs_neither_numpy_nor_pycuda():
 
 
 def test_no_gpu_says_what_was_looked_for(monkeypatch):
-    monkeypatch.setattr(device, "_load_driver", lambda: None)
+    monkeypatch.setattr(device, "installed_driver", lambda: None)
     with pytest.raises(ct.NoGpuError, match=r"libcuda\.so\.1|nvcuda\.dll"):
         device.activate.__wrapped__()
 
@@ -60,7 +60,7 @@ def test_under_a_sanitizer_waiting_for_the_gpu_takes_no_core(
         def cuDevicePrimaryCtxSetFlags_v2(self, device, value):
             flags.append((device, value))
 
-    monkeypatch.setattr(device, "_load_driver", Driver)
+    monkeypatch.setattr(device, "installed_driver", Driver)
     monkeypatch.setattr(device.tool, "running", lambda: running)
     monkeypatch.delenv("CUDATUT_GATE", raising=False)
     monkeypatch.setitem(sys.modules, "pycuda", SimpleNamespace(autoprimaryctx=None))
