@@ -28,7 +28,8 @@
 
 # %% program
 import cudatut as ct
-from tuner import race
+
+race = ct.shared("gemm/tuner").race  # few rounds for all, more for the best
 
 n = 2048
 a = ct.to_device(ct.rng(0).random((n, n), dtype="float32"))
@@ -166,7 +167,7 @@ ct.facts(
     },
 )
 ROUNDS = (1, 5, 15, 50)
-# The median of r values scatters by sqrt(pi / 2 r) of what one does.
+# The median of many values, r, scatters by sqrt(pi / 2 r) of what one does.
 predicted = {
     r: luckiest * scatter * (1 if r == 1 else (1.571 / r) ** 0.5)
     for r in ROUNDS

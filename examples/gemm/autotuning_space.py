@@ -132,12 +132,6 @@ def enough_warps(c: Config, gpu: Limits) -> bool:
     return c.threads * c.blocks >= 32 * FEWEST_WARPS
 
 
-def no_more_loads_than_arithmetic(c: Config, gpu: Limits) -> bool:
-    """Shared memory serves a 16-byte load in 2 cycles at best, and 4 schedulers
-    start 4 FMAs in each."""
-    return (c.tm + c.tn) / 4 * 2 <= c.tm * c.tn / 4
-
-
 def little_from_l2(c: Config, gpu: Limits) -> bool:
     """A step of depth takes bm * bn / 128 cycles and brings 4 (bm + bn) bytes:
     in a cycle no more than the L2 cache has for an SM."""
@@ -165,7 +159,6 @@ RULES = {  # in order; each takes and gives a list
     "shared memory": each(fits_shared),
     "registers": each(fits_registers),
     "8 warps per SM": each(enough_warps),
-    "arithmetic over shared loads": each(no_more_loads_than_arithmetic),
     "bytes from L2": each(little_from_l2),
 }
 

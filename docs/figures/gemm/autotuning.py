@@ -15,7 +15,6 @@ _RULES = {  # names of the rules in Chinese
     "shared memory": "共享内存",
     "registers": "寄存器",
     "8 warps per SM": "每个 SM 8 个线程束",
-    "arithmetic over shared loads": "运算多于共享内存读取",
     "bytes from L2": "从 L2 读取的字节",
 }
 
