@@ -8,11 +8,12 @@ Only what a command needs is imported.
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import cudatut
+from cudatut import catalog
 from cudatut.errors import CudatutError, NoGpuError
 
 
@@ -47,121 +48,74 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"cudatut {cudatut.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name: str, run: Any, text: str) -> argparse.ArgumentParser:
+    def command(name: str, run: Any, text: str) -> Callable[..., Any]:
         added = commands.add_parser(name, help=text, description=text)
         added.set_defaults(run=run)
-        return added
+        return added.add_argument
 
-    def names(to: argparse.ArgumentParser) -> None:
-        to.add_argument(
+    def names(add: Callable[..., Any]) -> None:
+        add(
             "names",
             nargs="*",
             metavar="NAME",
             help="such as start/first_kernel, a whole part (start), or a pattern ('start/errors*'); default: all",
         )
 
-    def jobs(to: argparse.ArgumentParser) -> None:
-        to.add_argument(
-            "--jobs",
-            type=_positive,
-            metavar="N",
-            help="sanitizers side by side (default: cores, at most 8)",
-        )
+    def jobs(add: Callable[..., Any]) -> None:
+        text = "sanitizers side by side (default: cores, at most 8)"
+        add("--jobs", type=_positive, metavar="N", help=text)
 
     command("doctor", _doctor, "Say what this machine has and lacks to run the examples.")
-    added = command("list", _list, "List the examples and the state of their recordings.")
-    added.add_argument(
-        "--json", action="store_true", help="as JSON, with titles, sources and recordings"
+    add = command("list", _list, "List the examples and the state of their recordings.")
+    add("--json", action="store_true", help="as JSON, with titles, sources and recordings")
+    add = command("run", _run, "Run an example on this GPU; without one, replay its recording.")
+    add("name", metavar="NAME", help="such as start/first_kernel, or a program like gemm/tuner.py")
+    add("arguments", nargs=argparse.REMAINDER, metavar="...", help="handed to a program")
+    text = (
+        "Run a script, and show what the GPU worked at and what the calls of the host waited for."
     )
-    added = command("run", _run, "Run an example on this GPU; without one, replay its recording.")
-    added.add_argument(
-        "name", metavar="NAME", help="such as start/first_kernel, or a program like gemm/tuner.py"
-    )
-    added.add_argument(
-        "arguments", nargs=argparse.REMAINDER, metavar="...", help="handed to a program"
-    )
-    added = command(
-        "trace",
-        _trace,
-        "Run a script, and show what the GPU worked at and what the calls of the host waited for.",
-    )
-    added.add_argument("script", metavar="SCRIPT", help="a Python file, or an example's name")
-    added.add_argument(
-        "arguments", nargs=argparse.REMAINDER, metavar="...", help="handed to the script"
-    )
-    added = command(
-        "record",
-        _record,
-        "Run examples on this GPU, under all sanitizers too, and keep them as recordings.",
-    )
-    names(added)
-    added.add_argument(
-        "--stale",
-        action="store_true",
-        help="only those whose recording is missing, stale or not good",
-    )
-    added.add_argument(
-        "--shard", metavar="I/N", help="the I-th of N parts that take about as long; or: long"
-    )
-    added.add_argument(
-        "--slim",
-        action="store_true",
-        help="keep results and provenance alone, in results/<gpu>/: for a GPU beside the book's own",
-    )
-    jobs(added)
+    add = command("trace", _trace, text)
+    add("script", metavar="SCRIPT", help="a Python file, or an example's name")
+    add("arguments", nargs=argparse.REMAINDER, metavar="...", help="handed to the script")
+    text = "Run examples on this GPU, under all sanitizers too, and keep them as recordings."
+    add = command("record", _record, text)
+    names(add)
+    stale = "only those whose recording is missing, stale or not good"
+    add("--stale", action="store_true", help=stale)
+    shard = "the I-th of N parts that take about as long; or: long"
+    add("--shard", metavar="I/N", help=shard)
+    slim = "keep results and provenance alone, in results/<gpu>/: for a GPU beside the book's own"
+    add("--slim", action="store_true", help=slim)
+    jobs(add)
     command("status", _status, "Check that every recording is whole, good and fresh.")
-    added = command(
-        "sanitize", _sanitize, "Run examples under the four tools of compute-sanitizer."
-    )
-    names(added)
-    jobs(added)
-    added = command(
-        "try", _try, "Check, time and rank your own kernel on one of the book's ladders."
-    )
-    added.add_argument("ladder", metavar="LADDER", help="matmul, reduction or gemm")
-    added.add_argument(
-        "file", metavar="FILE", help="a .cu file with a line `// @rung kernel=NAME block=256 ...`"
-    )
-    _exercise_arguments(
-        command(
-            "exercise",
-            _exercise,
-            "List the exercises, or write the file that one begins with; running the file grades it.",
-        )
-    )
+    add = command("sanitize", _sanitize, "Run examples under the four tools of compute-sanitizer.")
+    names(add)
+    jobs(add)
+    text = "Check, time and rank your own kernel on one of the book's ladders."
+    add = command("try", _try, text)
+    add("ladder", metavar="LADDER", help="matmul, reduction or gemm")
+    form = "a .cu file with a line `// @rung kernel=NAME block=256 ...`"
+    add("file", metavar="FILE", help=form)
+    text = "List the exercises, or write the file that one begins with; running the file grades it."
+    _exercise_arguments(command("exercise", _exercise, text))
     return parser
 
 
-def _exercise_arguments(to: argparse.ArgumentParser) -> None:
-    to.add_argument(
-        "chapter",
-        nargs="?",
-        metavar="CHAPTER",
-        help="such as start/errors; without a number it lists the chapter's exercises",
-    )
-    to.add_argument("number", nargs="?", type=_positive, metavar="N", help="of the exercise")
-    to.add_argument(
-        "--level", choices=("warm-up", "easy", "medium", "hard"), help="list those alone"
-    )
-    to.add_argument(
-        "--solution", action="store_true", help="print our solution; with --out, write its file"
-    )
-    to.add_argument(
-        "--lang", choices=("en", "zh"), default="en", help="language of the text (default: en)"
-    )
-    to.add_argument(
-        "--out", metavar="FILE", help="file or folder to write to (default: start_errors_2.py here)"
-    )
-    to.add_argument(
-        "--forget",
-        action="store_true",
-        help="remove the progress that is kept, of one exercise or of all",
-    )
-    to.add_argument(
-        "--write-notebooks",
-        action="store_true",
-        help="for authors: bring examples/*/*_exercises.ipynb up to date",
-    )
+def _exercise_arguments(add: Callable[..., Any]) -> None:
+    chapter = "such as start/errors; without a number it lists the chapter's exercises"
+    add("chapter", nargs="?", metavar="CHAPTER", help=chapter)
+    add("number", nargs="?", type=_positive, metavar="N", help="of the exercise")
+    add("--level", choices=catalog.LEVELS, help="list those alone")
+    solution = "print our solution; with --out, write its file"
+    add("--solution", action="store_true", help=solution)
+    lang = "language of the text (default: en)"
+    add("--lang", choices=catalog.LANGUAGES, default="en", help=lang)
+    out = "file or folder to write to (default: start_errors_2.py here)"
+    add("--out", metavar="FILE", help=out)
+    forget = "remove the progress that is kept, of one exercise or of all"
+    add("--forget", action="store_true", help=forget)
+    notebooks = "for authors: bring examples/*/*_exercises.ipynb up to date"
+    add("--write-notebooks", action="store_true", help=notebooks)
 
 
 def _positive(text: str) -> int:
@@ -178,22 +132,18 @@ def _named(names: Sequence[str]) -> list[str]:
     """Names of examples for what stands on the command line: names, parts and patterns. Raises UnknownExampleError."""
     from fnmatch import fnmatchcase
 
-    from cudatut import catalog
-
     found: dict[str, None] = {}
     for name in names:
-        pattern = name.removeprefix("./").removeprefix("examples/").rstrip("/")
-        if "/" not in pattern and not pattern.endswith((".py", ".cu", ".ipynb")):
+        pattern = catalog.plain(name)
+        if "/" not in pattern:
             pattern += "/*"
-        if any(sign in pattern for sign in "*?["):
-            # What is in progress is meant only where nothing else is.
-            several = [e.name for e in catalog.examples() if fnmatchcase(e.name, pattern)] or [
-                e.name for e in catalog.examples(drafts=True) if fnmatchcase(e.name, pattern)
-            ]
-            if several:
-                found |= dict.fromkeys(several)
-                continue
-        found[catalog.get(name).name] = None
+        several: list[str] = []
+        # What is in progress is meant only where nothing else is.
+        for drafts in (False, True) if any(sign in pattern for sign in "*?[") else ():
+            if not several:
+                fits = (e.name for e in catalog.examples(drafts) if fnmatchcase(e.name, pattern))
+                several = list(fits)
+        found |= dict.fromkeys(several or [catalog.get(name).name])
     return list(found)
 
 
@@ -204,28 +154,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from cudatut import catalog, recording
-
-    entries = []
-    for example in catalog.examples():
-        state, recorded = "fresh", None
-        try:
-            loaded = recording.load(example.name)
-            recorded = {
-                "gpu": loaded.metadata["gpu"]["name"],
-                "recorded_at": loaded.metadata["recorded_at"],
-            }
-            if loaded.stale():
-                state = "stale"
-            elif loaded.edited():
-                state = "edited"
-            elif loaded.problems():
-                state = "failed"
-        except recording.MissingRecordingError:
-            state = "not recorded"
-        except CudatutError:
-            state = "damaged"
-        entries.append((example, state, recorded))
+    entries = [(example, *_state(example.name)) for example in catalog.examples()]
     if options.json:
         import json
 
@@ -241,20 +170,34 @@ def _list(options: argparse.Namespace) -> int:
             }
             for example, state, recorded in entries
         ]
-        unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-        print(json.dumps(found, indent=2, ensure_ascii=not unicode))
+        print(json.dumps(found, indent=2))
         return 0
     width = max((len(example.name) for example, _, _ in entries), default=0)
     for example, state, recorded in entries:
         by = f"{recorded['gpu']}, {recorded['recorded_at'][:10]}" if recorded else "-"
-        print(
-            f"{example.name:{width}}  {example.requires:7} {state:12}  {by:34}  {example.title['en']}".rstrip()
-        )
+        head = f"{example.name:{width}}  {example.requires:7} {state:12}  {by:34}"
+        print(f"{head}  {example.title['en']}".rstrip())
     return 0
 
 
+def _state(name: str) -> tuple[str, dict[str, str] | None]:
+    """A word for the state of a recording, and on which GPU it was made and when."""
+    from cudatut import recording
+
+    try:
+        loaded = recording.load(name)
+    except recording.MissingRecordingError:
+        return "not recorded", None
+    except CudatutError:
+        return "damaged", None
+    states = {"stale": loaded.stale, "edited": loaded.edited, "failed": loaded.problems}
+    state = next((state for state, holds in states.items() if holds()), "fresh")
+    own = loaded.metadata
+    return state, {"gpu": own["gpu"]["name"], "recorded_at": own["recorded_at"]}
+
+
 def _status(options: argparse.Namespace) -> int:
-    from cudatut import catalog, exercises, recording
+    from cudatut import exercises, recording
 
     bad, others, of_others = 0, 0, 0
     examples = catalog.examples()
@@ -289,7 +232,7 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _orphans(known: set[str]) -> list[str]:
-    from cudatut import catalog, paths
+    from cudatut import paths
 
     root = paths.examples_dir()
     found = (catalog.relative(path.with_suffix(""), root) for path in root.rglob("*.ipynb"))
@@ -297,7 +240,7 @@ def _orphans(known: set[str]) -> list[str]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from cudatut import catalog, doctor
+    from cudatut import doctor
 
     try:
         example = catalog.get(options.name)
@@ -320,11 +263,11 @@ def _run(options: argparse.Namespace) -> int:
 
 def _program(name: str) -> Any:
     """The file of a program among the examples that is no example itself, such as gemm/tuner.py; None if it is none."""
-    from cudatut import catalog, paths
+    from cudatut import paths
 
     root = paths.examples_dir()
-    path = (root / name.removeprefix("./").removeprefix("examples/")).resolve()
-    if path.suffix != ".py" or not path.is_relative_to(root) or not path.is_file():
+    path = (root / f"{catalog.plain(name)}.py").resolve()
+    if not name.endswith(".py") or not path.is_relative_to(root) or not path.is_file():
         return None
     main = 'if __name__ == "__main__":' in path.read_text(encoding="utf-8")
     return path if main and not path.stem.endswith(catalog.EXERCISES) else None
@@ -341,17 +284,14 @@ def _run_file(path: Any, *arguments: str) -> int:
 
 def _refuse_a_readers_file(name: str, error: CudatutError) -> None:
     """A file that is no example of the book: what to do with it instead. Raises CudatutError if it is one."""
-    if not os.path.isfile(name):
-        return
-    if name.endswith(".py"):
-        advice = f"A file of your own is run by Python itself: `python {name}`."
-    elif name.endswith(".cu"):
-        advice = f"A kernel of your own is ranked by `python -m cudatut try LADDER {name}`."
-    else:
-        return
-    raise CudatutError(
-        f"`run` runs the examples of the book, and {name} is none. {advice}"
-    ) from error
+    advice = {
+        ".py": f"A file of your own is run by Python itself: `python {name}`.",
+        ".cu": f"A kernel of your own is ranked by `python -m cudatut try LADDER {name}`.",
+    }.get(os.path.splitext(name)[1])
+    if advice and os.path.isfile(name):
+        raise CudatutError(
+            f"`run` runs the examples of the book, and {name} is none. {advice}"
+        ) from error
 
 
 def _trace(options: argparse.Namespace) -> int:
@@ -371,15 +311,12 @@ def _replay(example: Any, missing: str) -> int:
         raise NoGpuError(f"{missing}, and there is no recording to replay: {error}") from error
     when, gpu = loaded.metadata["recorded_at"][:10], loaded.metadata["gpu"]["name"]
     print(f"[{missing}: this replays the recording made on {when} on an {gpu}]", flush=True)
-    for cell in loaded.cells:
-        for output in cell.outputs:
-            if output["output_type"] == "stream":
-                stream = sys.stderr if output.get("name") == "stderr" else sys.stdout
-                print(output["text"], end="", file=stream, flush=True)
-            elif (
-                output["output_type"] == "display_data"
-            ):  # the value of an expression is not printed
-                print(output["data"].get("text/plain", ""), flush=True)
+    for output in (output for cell in loaded.cells for output in cell.outputs):
+        if output["output_type"] == "stream":
+            stream = sys.stderr if output.get("name") == "stderr" else sys.stdout
+            print(output["text"], end="", file=stream, flush=True)
+        elif output["output_type"] == "display_data":  # the value of an expression is not printed
+            print(output["data"].get("text/plain", ""), flush=True)
     return 0
 
 
@@ -396,24 +333,18 @@ def _record(options: argparse.Namespace) -> int:
     if not outcomes:
         print("nothing to record: every recording is whole, good and fresh")
         return 0
-    count = {
-        status: sum(o.status == status for o in outcomes)
-        for status in ("recorded", "failed", "skipped")
-    }
-    print(", ".join(f"{number} {status}" for status, number in count.items() if number))
+    statuses = [outcome.status for outcome in outcomes]
+    print(", ".join(f"{statuses.count(status)} {status}" for status in sorted(set(statuses))))
     for outcome in outcomes:
         if outcome.status == "failed":
-            print(
-                f"failed (the old recording, if any, is untouched): {outcome.reason}",
-                file=sys.stderr,
-            )
-    return 1 if count["failed"] else 0
+            said = f"failed (the old recording, if any, is untouched): {outcome.reason}"
+            print(said, file=sys.stderr)
+    return 1 if "failed" in statuses else 0
 
 
 def _sanitize(options: argparse.Namespace) -> int:
     from concurrent.futures import ThreadPoolExecutor
 
-    from cudatut import catalog
     from cudatut.gpu.device import supports
     from cudatut.gpu.sanitizer import run
     from cudatut.record import recorder
@@ -423,44 +354,32 @@ def _sanitize(options: argparse.Namespace) -> int:
     gpu = recorder.probe_gpu()
     os.environ["PYTHONPATH"] = environment()["PYTHONPATH"]
     width = max((len(example.name) for example in examples), default=0)
+    reports = []
+
+    def watch(example: catalog.Example, tool: str) -> str:
+        try:
+            found = run(example.path, tool, recorder.SANITIZER_TIME * example.timeout_s)
+        except CudatutError as error:
+            reports.append(f"{example.name} under {tool}: {error}")
+            return "failed"
+        if found.errors:
+            reports.append(f"{example.name} under {tool}:\n{found.log}")
+        return str(found.errors)
+
     print(f"{'':{width}}  {'  '.join(f'{tool:>9}' for tool in SANITIZERS)}")
-    bad = False
-    reports: list[str] = []
     with ThreadPoolExecutor(options.jobs or min(8, os.cpu_count() or 1)) as pool:
-        able = [
-            example for example in examples if supports(gpu["compute_capability"], example.requires)
-        ]
-        jobs = {
-            (example.name, tool): pool.submit(
-                run, example.path, tool, recorder.SANITIZER_TIME * example.timeout_s
-            )
-            for example in able
-            for tool in SANITIZERS
+        rows = {
+            example.name: [pool.submit(watch, example, tool) for tool in SANITIZERS]
+            for example in examples
+            if supports(gpu["compute_capability"], example.requires)
         }
         for example in examples:
-            if example not in able:
-                print(
-                    f"{example.name:{width}}  skipped: needs {example.requires}, and this is {gpu['name']}"
-                )
-                continue
-            row = []
-            for tool in SANITIZERS:
-                try:
-                    found = jobs[example.name, tool].result()
-                except CudatutError as error:
-                    row.append("failed")
-                    reports.append(f"{example.name} under {tool}: {error}")
-                    continue
-                row.append(str(found.errors))
-                if found.errors:
-                    reports.append(f"{example.name} under {tool}:\n{found.log}")
-            bad |= any(entry != "0" for entry in row)
-            print(
-                f"{example.name:{width}}  {'  '.join(f'{entry:>9}' for entry in row)}", flush=True
-            )
-    for report in reports:
+            skipped = f"skipped: needs {example.requires}, and this is {gpu['name']}"
+            row = "  ".join(f"{entry.result():>9}" for entry in rows.get(example.name, ()))
+            print(f"{example.name:{width}}  {row or skipped}", flush=True)
+    for report in sorted(reports):
         print(f"\n{report}", file=sys.stderr)
-    return 1 if bad else 0
+    return 1 if reports else 0
 
 
 def _try(options: argparse.Namespace) -> int:
@@ -513,41 +432,36 @@ def _exercise(options: argparse.Namespace) -> int:
 @contextmanager
 def _progress() -> Iterator[Any]:
     """A progress bar on a terminal; elsewhere (a log) a line per example."""
-    from cudatut.record.recorder import Outcome, Progress
-
-    def line(outcome: Outcome) -> str:
-        return f"{outcome.status:8}  {outcome.reason if outcome.status == 'failed' else ' '.join([outcome.name, outcome.reason])}"
-
-    if not sys.stderr.isatty():
-
-        def said(text: str) -> None:
-            print(text, file=sys.stderr, flush=True)
-
-        yield Progress(
-            start=lambda phase, total: said(f"{phase}: {total}"),
-            done=lambda what: said(f"  ran {what}"),
-            outcome=lambda outcome: said(line(outcome)),
-        )
-        return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
+    from cudatut.record.recorder import Outcome, Progress
+
+    console = Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
+    on_terminal = console.is_terminal
     columns = (
         TextColumn("{task.fields[phase]}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TextColumn("{task.description}", markup=False),
     )
-    with Bar(
-        *columns, TextColumn("{task.description}", markup=False), console=Console(stderr=True)
-    ) as bar:
+    with Bar(*columns, console=console, disable=not on_terminal) as bar:
         task = bar.add_task("", phase="preparing", total=None)
-        yield Progress(
-            start=lambda phase, total: bar.reset(task, total=total, phase=phase, description=""),
-            step=lambda what: bar.update(task, description=what),
-            done=lambda what: bar.update(task, advance=1, description=what),
-            outcome=lambda outcome: bar.console.print(
-                line(outcome).rstrip(), markup=False, highlight=False
-            ),
-        )
+
+        def start(phase: str, total: int) -> None:
+            bar.reset(task, total=total, phase=phase, description="")
+            if not on_terminal:
+                console.print(f"{phase}: {total}")
+
+        def done(what: str) -> None:
+            bar.update(task, advance=1, description=what)
+            if not on_terminal:
+                console.print(f"  ran {what}")
+
+        def outcome(found: Outcome) -> None:
+            what = [found.name] * (found.status != "failed") + [found.reason]  # which names it
+            console.print(f"{found.status:8}  {' '.join(what)}".rstrip())
+
+        yield Progress(start, lambda what: bar.update(task, description=what), done, outcome)
