@@ -298,7 +298,8 @@ def _trace(options: argparse.Namespace) -> int:
     from cudatut.gpu import trace
 
     status, found = trace.run(trace.find(options.script), options.arguments)
-    print(f"\n{found.text()}")
+    print()
+    found.show()
     return status
 
 

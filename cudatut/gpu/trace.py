@@ -12,14 +12,15 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cudatut import paths, tool
+from cudatut import paths, results, tool
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
+from cudatut.gpu.device import installed_driver
 from cudatut.gpu.running import run_file
 
 # Kinds of CUPTI's records, from cupti_activity.h.
@@ -39,7 +40,6 @@ _NEEDS_NO_CONTEXT = re.compile(
 )
 _ONLY_ASKS_OR_ENQUEUES = re.compile(r"Launch|Async|Record|Query|Get|SetLimit|WaitEvent")
 _CONTEXT = "made the context"
-_MOST_ROWS = 15
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,6 @@ class Row:
     name: str
     calls: int
     total_ms: float
-    average_ms: float
-    shortest_ms: float
-    longest_ms: float
     bytes: int | None = None
     waiting_ms: float = 0.0
     waited_for: str = ""
@@ -102,16 +99,35 @@ class Trace:
                 return row
         if tool.running():
             nan = float("nan")
-            return Row(name, 0, nan, nan, nan, nan, 0, nan)
+            return Row(name, 0, nan, 0, nan)
         raise KeyError(
             f"no {name!r} in this trace: it has {[r.name for r in (*self.gpu, *self.api)]}"
         )
 
-    def text(self) -> str:
-        """Both tables for a terminal; of the calls the longest."""
+    def show(self, rows: int | None = None) -> None:
+        """The two tables as results: rows by name, or the first so many of each; times in milliseconds."""
         if not self.gpu and not self.api:
-            return "no call of the CUDA API was seen: the program used no GPU"
-        return "\n\n".join([_gpu_text(self.gpu), _api_text(self.api)])
+            results.show("no call of the CUDA API was seen: the program used no GPU")
+        units = {"total": "ms", "average": "ms"}
+        if self.gpu:
+            table = {
+                row.name: _times(row) | {"MB": None if row.bytes is None else row.bytes / 1e6}
+                for row in self.gpu[:rows]
+            }
+            results.table("GPU work", table, corner="kernel or copy", units=units | {"MB": "MB"})
+        if self.api:
+            waiting = "waiting for the GPU"
+            table = {
+                row.name: _times(row)
+                | {waiting: round(row.waiting_ms, 4), "waited for": row.waited_for or None}
+                for row in self.api[:rows]
+            }
+            results.table("API calls", table, corner="call", units=units | {waiting: "ms"})
+
+
+def _times(row: Row) -> dict[str, Any]:
+    average = row.total_ms / row.calls
+    return {"calls": row.calls, "total": round(row.total_ms, 4), "average": round(average, 4)}
 
 
 # --- from records to rows ----------------------------------------------------------------------------------------------
@@ -119,155 +135,58 @@ class Trace:
 
 def summarize(works: Iterable[Work], calls: Iterable[Call]) -> Trace:
     """Rows by name, and what each call waited for. Pure: needs neither CUPTI nor a GPU."""
-    works, calls = list(works), list(calls)
-    gpu = [
-        _row(name, of_name, sum(work.bytes or 0 for work in of_name) or None)
-        for name, of_name in _by_name(works).items()
-    ]
-    waits = _waits(works, calls)
-    maker = _context_maker(calls)
-    api = []
-    for name, of_name in _by_name(calls).items():
-        row = _row(name, of_name)
-        shares: dict[str, int] = defaultdict(int)
-        for call in of_name:
-            for what, nanoseconds in waits[call].items():
-                shares[what] += nanoseconds
-        row.waiting_ms = sum(shares.values()) / 1e6
-        if maker in of_name:
-            row.waited_for = _CONTEXT
-        elif shares:
-            row.waited_for = max(shares, key=shares.get)
-        api.append(row)
-    return Trace(*(sorted(rows, key=lambda row: -row.total_ms) for rows in (gpu, api)))
+    gpu: dict[str, Row] = {}
+    api: dict[str, Row] = {}
+    shares: dict[str, Counter[str]] = {}
+    works, calls = sorted(works, key=lambda work: work.end), list(calls)
+    for work in works:
+        row = _added(gpu, work)
+        if work.bytes:
+            row.bytes = (row.bytes or 0) + work.bytes
+    for call in calls:
+        _added(api, call)
+        shares.setdefault(call.name, Counter()).update(_waits(works, call))
+    for name, row in api.items():
+        row.waiting_ms = shares[name].total() / 1e6
+        row.waited_for = max(shares[name], key=shares[name].get, default="")
+    if maker := _context_maker(calls):
+        api[maker.name].waited_for = _CONTEXT
+    return Trace(*(sorted(rows.values(), key=lambda row: -row.total_ms) for rows in (gpu, api)))
 
 
-def _by_name(things: Iterable[Any]) -> dict[str, list[Any]]:
-    found = defaultdict(list)
-    for thing in things:
-        found[thing.name].append(thing)
-    return found
+def _added(rows: dict[str, Row], thing: Work | Call) -> Row:
+    row = rows.setdefault(thing.name, Row(thing.name, 0, 0.0))
+    row.calls += 1
+    row.total_ms += (thing.end - thing.start) / 1e6
+    return row
 
 
-def _row(name: str, things: Sequence[Any], nbytes: int | None = None) -> Row:
-    times = [(thing.end - thing.start) / 1e6 for thing in things]
-    return Row(
-        name, len(times), sum(times), sum(times) / len(times), min(times), max(times), nbytes
-    )
-
-
-def _waits(works: list[Work], calls: list[Call]) -> dict[Call, dict[str, int]]:
-    """For each call, nanoseconds by the name of the work during which it did not return.
+def _waits(ordered: list[Work], call: Call) -> dict[str, int]:
+    """Nanoseconds by the name of the work during which a call did not return. ordered: by their ends.
 
     A call waited for work of other calls that went on while it stood, and ended before it (or it did not wait for it).
     Calls that only ask or enqueue wait for nothing. Where several things ran at the same time, the one that ended last
     counts.
     """
-    waits: dict[Call, dict[str, int]] = {}
-    ordered = sorted(works, key=lambda work: work.end)
-    for call in calls:
-        shares: dict[str, int] = defaultdict(int)
-        waits[call] = shares
-        if _ONLY_ASKS_OR_ENQUEUES.search(call.name):
-            continue
-        covered = call.end  # from the end backwards, so that no moment counts twice
-        for work in reversed(ordered):
-            if (
-                work.call == call.number
-                or work.end > call.end + _SLACK_NS
-                or work.end <= call.start
-            ):
-                continue
-            start, end = max(work.start, call.start), min(work.end, covered)
-            if end > start:
-                shares[work.name] += end - start
-                covered = start
-    return waits
+    shares: Counter[str] = Counter()
+    if _ONLY_ASKS_OR_ENQUEUES.search(call.name):
+        return shares
+    covered = call.end  # from the end backwards, so that no moment counts twice
+    for work in reversed(ordered):
+        own, later = work.call == call.number, work.end > call.end + _SLACK_NS
+        start, end = max(work.start, call.start), min(work.end, covered)
+        if not own and not later and end > start:
+            shares[work.name] += end - start
+            covered = start
+    return shares
 
 
 def _context_maker(calls: list[Call]) -> Call | None:
     ordered = sorted(calls, key=lambda call: call.start)
     makers = [call for call in ordered if _MAKES_THE_CONTEXT.match(call.name)]
-    if not makers:
-        makers = [
-            call
-            for call in ordered
-            if call.name.startswith("cuda") and not _NEEDS_NO_CONTEXT.match(call.name)
-        ]
+    runtime = (call for call in ordered if call.name.startswith("cuda"))
+    makers += [call for call in runtime if not _NEEDS_NO_CONTEXT.match(call.name)]
     return makers[0] if makers else None
-
-
-# --- the tables --------------------------------------------------------------------------------------------------------
-
-
-def _gpu_text(rows: list[Row]) -> str:
-    if not rows:
-        return "GPU: it did nothing"
-    whole = sum(row.total_ms for row in rows) or 1
-    head = ["", "share", "calls", "total", "average", "shortest", "longest", "bytes"]
-    table = [
-        [
-            row.name,
-            f"{row.total_ms / whole:.1%}",
-            str(row.calls),
-            *map(_time, (row.total_ms, row.average_ms, row.shortest_ms, row.longest_ms)),
-            "" if row.bytes is None else _size(row.bytes),
-        ]
-        for row in rows
-    ]
-    return "\n".join(["GPU: what it worked at", *_aligned([head, *table])])
-
-
-def _api_text(rows: list[Row]) -> str:
-    head = ["", "calls", "total", "average", "shortest", "longest", "of it waiting for the GPU", ""]
-    table = [
-        [
-            row.name,
-            str(row.calls),
-            *map(_time, (row.total_ms, row.average_ms, row.shortest_ms, row.longest_ms)),
-            _time(row.waiting_ms) if row.waiting_ms else "-",
-            _waited_for(row),
-        ]
-        for row in rows[:_MOST_ROWS]
-    ]
-    lines = ["API calls: where the host spent its time", *_aligned([head, *table], last_left=True)]
-    if others := rows[_MOST_ROWS:]:
-        total = _time(sum(row.total_ms for row in others))
-        lines.append(
-            f"  {len(others)} other names: {sum(row.calls for row in others)} calls, {total}"
-        )
-    return "\n".join(lines)
-
-
-def _waited_for(row: Row) -> str:
-    return f"for {row.waited_for}" if row.waited_for not in ("", _CONTEXT) else row.waited_for
-
-
-def _aligned(table: list[list[str]], last_left: bool = False) -> list[str]:
-    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
-    left = {0, len(widths) - 1} if last_left else {0}
-    return [
-        "  "
-        + "  ".join(
-            cell.ljust(width) if i in left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths))
-        ).rstrip()
-        for row in table
-    ]
-
-
-def _time(milliseconds: float) -> str:
-    for unit, factor in (("s", 1e-3), ("ms", 1.0)):
-        if milliseconds * factor >= 1:
-            return f"{milliseconds * factor:.4g} {unit}"
-    return f"{milliseconds * 1e3:.4g} us"
-
-
-def _size(nbytes: int) -> str:
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if nbytes >= size:
-            return f"{nbytes / size:.4g} {unit}"
-    return f"{nbytes} B"
 
 
 # --- from CUPTI to records ---------------------------------------------------------------------------------------------
@@ -295,12 +214,8 @@ class _Collector:
         """Wait for the GPU, and fetch what CUPTI still holds."""
         for kind in (_DRIVER, _RUNTIME):  # what follows is not the program's
             self.cupti.activity_disable(kind)
-        for library in ("libcuda.so.1", "nvcuda.dll"):
-            try:
-                ctypes.CDLL(library).cuCtxSynchronize()
-                break
-            except OSError:
-                continue
+        if driver := installed_driver():
+            driver.cuCtxSynchronize()
         self.cupti.activity_flush_all(1)
 
     def _completed(self, activities: list[Any]) -> None:
@@ -319,14 +234,9 @@ class _Collector:
 
 def _fields(record: Any) -> tuple[Any, ...]:
     """What `read` needs of one record of CUPTI."""
-    times = record.start, record.end, record.correlation_id
-    if record.kind in (_DRIVER, _RUNTIME):
-        return (*times, record.cbid)
-    if record.kind == _KERNEL:
-        return (*times, record.name)
-    if record.kind == _MEMSET:
-        return (*times, record.bytes)
-    return (*times, record.bytes, record.copy_kind)
+    names = {_DRIVER: ["cbid"], _RUNTIME: ["cbid"], _KERNEL: ["name"], _MEMSET: ["bytes"]}
+    more = names.get(record.kind, ["bytes", "copy_kind"])
+    return tuple(getattr(record, name) for name in ("start", "end", "correlation_id", *more))
 
 
 def read(
@@ -344,18 +254,10 @@ def read(
             calls.append(Call(plain_name(name_of_call(kind, rest[0])), start, end, number))
         elif kind == _KERNEL:
             works.append(Work(demangled(rest[0]), start, end, number))
-        elif kind == _MEMSET:
-            works.append(Work("memset", start, end, number, rest[0]))
-        elif kind in (_MEMCPY, _PEER_COPY):
-            works.append(
-                Work(
-                    f"copy {_COPIES.get(rest[1], 'of an unknown kind')}",
-                    start,
-                    end,
-                    number,
-                    rest[0],
-                )
-            )
+        else:
+            copied = _COPIES.get(rest[-1], "of an unknown kind")
+            name = "memset" if kind == _MEMSET else f"copy {copied}"
+            works.append(Work(name, start, end, number, rest[0]))
     return works, calls
 
 
@@ -377,21 +279,8 @@ def demangled(name: str) -> str:
     if status.value or not text:
         return name
     whole = ctypes.string_at(text).decode()  # a name is short, and freeing it is libc's business
-    depth, end = 0, len(whole)
-    for at in range(len(whole) - 1, -1, -1):  # the parameters are the last brackets
-        depth += (whole[at] == ")") - (whole[at] == "(")
-        if whole[at] == "(" and depth == 0:
-            end = at
-            break
-    plain = whole[:end]
-    depth = 0
-    for at in range(
-        len(plain) - 1, -1, -1
-    ):  # and a template's type stands before a blank outside its angles
-        depth += (plain[at] == ">") - (plain[at] == "<")
-        if plain[at] == " " and depth == 0:
-            return plain[at + 1 :]
-    return plain
+    # A kernel returns nothing; its parameters begin with the first parenthesis that follows a name: `k<(Mode)1>(int)`.
+    return re.sub(r"^(?:void )?(.*?[\w>])\(.*", r"\1", whole)
 
 
 def _cupti() -> Any:
@@ -447,8 +336,8 @@ def find(name: str) -> Path:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`python -m cudatut.gpu.trace --json FILE SCRIPT ...`, which `trace` starts: the rows as JSON instead of two tables."""
-    into, script, rest = arguments[1], arguments[2], arguments[3:]
+    """`python -m cudatut.gpu.trace FILE SCRIPT ...`, which `trace` starts: the rows as JSON instead of two tables."""
+    into, script, *rest = arguments
     status, found = run(Path(script).resolve(), rest)
     Path(into).write_text(json.dumps(asdict(found)), encoding="utf-8")
     return status
@@ -475,86 +364,36 @@ def trace(
     if tool.running():
         return Trace()
     from cudatut import doctor
-    from cudatut.results import show
 
-    try:
-        if (tool.recording() or doctor.has_driver()) and importlib.util.find_spec("cupti") is None:
-            raise ToolMissing(f"tracing needs cupti-python: {_install_advice()}")
-        with tempfile.TemporaryDirectory(prefix="cudatut-") as folder:
-            if source is not None:
-                path = Path(folder, "program.py")
-                path.write_text(source, encoding="utf-8")
-            into = Path(folder, "trace.json")
-            command = [
-                sys.executable,
-                "-m",
-                "cudatut.gpu.trace",
-                "--json",
-                str(into),
-                str(path),
-                *arguments,
-            ]
-            from cudatut.tool import environment
-
-            done = subprocess.run(
-                command,
-                capture_output=True,
-                text=True,
-                timeout=timeout_s,
-                env=environment(),
-                cwd=folder,
-            )
-            if done.returncode or not into.is_file():
-                raise CudatutError(
-                    f"the traced program ended with status {done.returncode}:\n{done.stdout}{done.stderr}".rstrip()
-                )
-            data = json.loads(into.read_text(encoding="utf-8"))
-    except ToolMissing as error:
+    if (tool.recording() or doctor.has_driver()) and importlib.util.find_spec("cupti") is None:
+        missing = f"tracing needs cupti-python: {_install_advice()}"
         if tool.recording():
-            raise
-        show(f"no trace: {error}")
+            raise ToolMissing(missing)
+        results.show(f"no trace: {missing}")
         return None
+    with tempfile.TemporaryDirectory(prefix="cudatut-") as folder:
+        if source is not None:
+            path = Path(folder, "program.py")
+            path.write_text(source, encoding="utf-8")
+        into = Path(folder, "trace.json")
+        done = subprocess.run(
+            [sys.executable, "-m", "cudatut.gpu.trace", str(into), str(path), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            env=tool.environment(),
+            cwd=folder,
+        )
+        if done.returncode or not into.is_file():
+            raise CudatutError(
+                f"the traced program ended with status {done.returncode}:\n{done.stdout}{done.stderr}".rstrip()
+            )
+        data = json.loads(into.read_text(encoding="utf-8"))
     if done.stdout:
         print(done.stdout, end="", flush=True)
     found = Trace(*([Row(**row) for row in data[part]] for part in ("gpu", "api")))
-    _show(found, rows)
+    found.show(rows)
     return found
-
-
-def _show(found: Trace, rows: int) -> None:
-    """The two tables as results: rows by name, columns in milliseconds."""
-    from cudatut.results import table
-
-    def times(row: Row) -> dict[str, Any]:
-        return {
-            "calls": row.calls,
-            "total": round(row.total_ms, 4),
-            "average": round(row.average_ms, 4),
-        }
-
-    units = {"total": "ms", "average": "ms"}
-    if found.gpu:
-        copied = {row.name: None if row.bytes is None else row.bytes / 1e6 for row in found.gpu}
-        table(
-            "GPU work",
-            {row.name: times(row) | {"MB": copied[row.name]} for row in found.gpu[:rows]},
-            corner="kernel or copy",
-            units=units | {"MB": "MB"},
-        )
-    if found.api:
-        waits = {
-            row.name: {
-                "waiting for the GPU": round(row.waiting_ms, 4),
-                "waited for": row.waited_for or None,
-            }
-            for row in found.api
-        }
-        table(
-            "API calls",
-            {row.name: times(row) | waits[row.name] for row in found.api[:rows]},
-            corner="call",
-            units=units | {"waiting for the GPU": "ms"},
-        )
 
 
 if __name__ == "__main__":

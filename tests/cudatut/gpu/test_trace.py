@@ -148,27 +148,16 @@ def test_names_of_kernels(mangled, plain):
         assert traced(kernel(0, US, 1, mangled))[plain.partition("<")[0]].calls == 1
 
 
-def test_two_plain_tables():
-    lines = traced(*WAITING).text().splitlines()
-    assert (
-        lines[0] == "GPU: what it worked at" and "API calls: where the host spent its time" in lines
-    )
-    copy_line = next(line for line in lines if line.startswith("  cuMemcpyDtoH"))
-    assert copy_line.split()[:3] == ["cuMemcpyDtoH", "1", "5.5"]
-    assert copy_line.endswith("4.99 ms  for spin")
-    assert "90.9%" in text_of(lines, "spin") and "4 MB" in text_of(lines, "copy DtoH")
-    assert "made the context" in text_of(lines, "cuDevicePrimaryCtxRetain")
-    assert "no call of the CUDA API" in trace.Trace().text()
-
-
-def text_of(lines, name):
-    return next(line for line in lines if line.startswith(f"  {name}"))
-
-
-def test_only_the_longest_calls_are_listed():
-    calls = [trace.Call(f"cu{n:02}", 0, (100 - n) * US, n) for n in range(20)]
-    text = trace.summarize([], calls).text()
-    assert "cu14" in text and "cu15" not in text and "5 other names: 5 calls" in text
+def test_two_tables(capsys):
+    traced(*WAITING).show()
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["GPU", "work"] in lines and ["API", "calls"] in lines
+    assert ["copy", "DtoH", "1", "0.5", "0.5", "4"] in lines
+    assert ["cuMemcpyDtoH", "1", "5.5", "5.5", "4.99", "spin"] in lines
+    (maker,) = (line for line in lines if line[:1] == ["cuDevicePrimaryCtxRetain"])
+    assert maker[-3:] == ["made", "the", "context"]
+    trace.Trace().show()
+    assert "no call of the CUDA API" in capsys.readouterr().out
 
 
 def test_an_unknown_name_says_what_there_is(monkeypatch):
@@ -240,14 +229,14 @@ def test_a_script_runs_as_python_would_run_it(gpu, tmp_path, capfd, text, status
 def test_the_child_writes_what_trace_reads(gpu, tmp_path):
     script, into = tmp_path / "my.py", tmp_path / "trace.json"
     script.write_text("print('ran')")
-    assert trace.main(["--json", str(into), str(script)]) == 0
+    assert trace.main([str(into), str(script)]) == 0
     data = json.loads(into.read_text())
     again = trace.Trace(*([trace.Row(**row) for row in data[part]] for part in ("gpu", "api")))
     assert again["spin"].total_ms == 5.0
 
 
 def test_the_tables_of_an_example(capsys):
-    trace._show(traced(*WAITING), rows=2)
+    traced(*WAITING).show(rows=2)
     out = capsys.readouterr().out
     assert "GPU work" in out and "API calls" in out and "waiting for the GPU (ms)" in out
     assert "cuMemcpyDtoH" in out and "cuInit" not in out
