@@ -1,13 +1,258 @@
-"""Tables and charts as data: what `ct.table` and `ct.series` take, show and refuse. No GPU is needed."""
+"""Results as data: each kind is declared once; its JSON is read back, and what cannot be is refused. No GPU is needed."""
 
+import copy
 import json
+import math
 
 import numpy as np
 import pytest
 
 import cudatut as ct
-from cudatut.results import MIME
-from cudatut.schema import validate
+from cudatut import results
+from cudatut.results import MIME, read, validate, verdict
+
+BOTH = {"en": "says", "zh": "说"}
+# One of each kind, with every field.
+EACH = [
+    results.Check("c", True, 3, 0.0, 0.0, 0.0, 1e-5),
+    results.Benchmark(
+        "copy",
+        "GB/s",
+        3300.0,
+        [results.Row("ours", 10.0, 9.0, 11.0, 3000.0, 0.9, False, 1.1, bytes=30_000_000)],
+        rounds=9,
+        missing={"theirs": "not installed"},
+    ),
+    results.Resources("k", 32, 1024, 0, 1.0, block=256, blocks_per_sm=8),
+    results.Profile("k", {"dram__bytes.sum": {"value": 1.5, "unit": "byte"}}),
+    results.Sanitizer("memcheck", 0, "log"),
+    results.Facts("t", [results.Fact("n", 3, None), results.Fact("fits", True, None)]),
+    results.Claim(
+        "c-1",
+        "a book",
+        BOTH,
+        "said",
+        BOTH,
+        [32, "rows"],
+        [32, "rows"],
+        "conflicts",
+        "equal",
+        results.Control(BOTH, [0, "columns"]),
+        "depends",
+        depends=BOTH,
+    ),
+    results.Table(
+        "t",
+        "n",
+        [results.Column("a", "GB/s"), results.Column("b", None)],
+        [results.TableRow("first", [1.5, None]), results.TableRow("second", [True, "x"])],
+    ),
+    results.Series(
+        "s",
+        results.Axis("n", ""),
+        results.Axis("rate", "GB/s"),
+        {"ours": [(1, 2.0), (2, 3.5)]},
+        4.0,
+        ["ours"],
+    ),
+]
+kinds = pytest.mark.parametrize("result", EACH, ids=lambda result: result.kind)
+
+
+def test_every_kind_is_here():
+    assert [result.kind for result in EACH] == list(results.KINDS)
+
+
+def through_json(result):
+    return json.loads(json.dumps(result.json(), allow_nan=False))
+
+
+@kinds
+def test_a_result_has_three_representations(result):
+    bundle = result._repr_mimebundle_()
+    assert through_json(result)["kind"] == result.kind
+    assert bundle["text/plain"].strip() and bundle["text/html"].startswith("<table")
+    assert len({len(row) for row in [result.head(), *result.body()]}) == 1
+    assert "log" not in bundle[MIME]
+
+
+@kinds
+def test_a_result_is_read_back_from_its_json(result):
+    data = through_json(result)
+    again = read(data)
+    assert type(again) is type(result)
+    assert through_json(again) == data
+    assert list(again.problems()) == []
+    validate(data)
+    assert again.text() == result.text() and again.html() == result.html()
+
+
+def fields_of(data, path=()):
+    """Addresses of all values in a result's JSON, itself not."""
+    parts = (
+        data.items()
+        if isinstance(data, dict)
+        else enumerate(data)
+        if isinstance(data, list)
+        else ()
+    )
+    for key, value in parts:
+        yield (*path, key)
+        yield from fields_of(value, (*path, key))
+
+
+OPTIONAL = {
+    "missing",
+    "rounds",
+    "block",
+    "blocks_per_sm",
+    "bytes",
+    "flops",
+    "depends",
+    "foreground",
+}
+EVERY = [(result, path) for result in EACH for path in fields_of(through_json(result))]
+
+
+def put(data, path, value):
+    """The JSON with another value at an address; without it, for None."""
+    data = copy.deepcopy(data)
+    *way, last = path
+    inner = data
+    for key in way:
+        inner = inner[key]
+    if value is None:
+        del inner[last]
+    else:
+        inner[last] = value
+    return data
+
+
+@pytest.mark.parametrize(
+    ("result", "path"),
+    [(r, p) for r, p in EVERY if isinstance(p[-1], str) and p[-1] not in OPTIONAL],
+    ids=lambda part: part.kind if isinstance(part, results.Result) else ".".join(map(str, part)),
+)
+def test_no_field_may_be_missing(result, path):
+    data = put(through_json(result), path, None)
+    if path[0] in ("metrics", "lines") and len(path) == 2:  # names of the reader's
+        return
+    with pytest.raises(ValueError) as caught:
+        validate(data)
+    assert path[-1] in str(caught.value) or "'en' and 'zh'" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("result", "path"),
+    EVERY,
+    ids=lambda part: part.kind if isinstance(part, results.Result) else ".".join(map(str, part)),
+)
+@pytest.mark.parametrize("value", [math.nan, math.inf, [[1]], {"x": 1}], ids=repr)
+def test_no_field_may_be_of_another_type(result, path, value):
+    data = through_json(result)
+    with pytest.raises(ValueError):
+        validate(put(data, path, value))
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "says"),
+    [
+        ("check", ("n",), 3.5, "check c: field 'n' is 3.5"),
+        ("check", ("n",), True, "check c: field 'n' is True"),
+        ("check", ("passed",), 1, "check c: field 'passed' is 1"),
+        ("check", ("passed",), False, "the check 'c' failed"),
+        ("check", ("kind",), "chekc", "schema v1 has no kind 'chekc'; it has check, benchmark"),
+        ("benchmark", ("rows", 0, "vendor"), 0, "benchmark copy, rows 'ours': field 'vendor' is 0"),
+        ("benchmark", ("rows", 0, "median_us"), 0, "has median_us = 0 for 'ours'"),
+        ("benchmark", ("rows", 0, "value"), -1.0, "has value = -1.0 for 'ours'"),
+        ("benchmark", ("rows",), [], "the benchmark 'copy' has no rows"),
+        ("benchmark", ("peak",), 0, "the benchmark 'copy' has peak = 0"),
+        ("profile", ("metrics", "x"), 3, "profile k, metrics 'x': expected an object, found 3"),
+        (
+            "claim",
+            ("verdict",),
+            "true",
+            "the claim 'c-1' has the verdict 'true', none of confirmed",
+        ),
+        ("claim", ("form",), "thought", "has the form 'thought', none of said, printed, code"),
+        ("claim", ("rule",), "near", "has the rule 'near', none of equal, gain, above, below"),
+        ("claim", ("depends",), {"en": "if"}, "needs 'en' and 'zh', and has ['en']"),
+        ("claim", ("control", "value"), [None], "claim c-1, control: field 'value' is [None]"),
+        ("table", ("columns",), [], "table 't': it has no columns"),
+        ("table", ("rows",), [], "table 't': it has no rows"),
+        ("table", ("rows", 0, "values"), [1], "table 't', row 'first': 1 values for 2 columns"),
+        ("table", ("rows", 0, "name"), 3, "table t, rows 3: field 'name' is 3"),
+        ("series", ("lines", "ours"), [], "series 's': the line 'ours' is empty"),
+        (
+            "series",
+            ("lines", "ours"),
+            [[1]],
+            "series s, lines 'ours', lines 0: field 'lines' is [1]",
+        ),
+        (
+            "series",
+            ("foreground",),
+            ["x"],
+            "foreground is ['x']; name 1 to 6 of the lines ['ours']",
+        ),
+    ],
+)
+def test_what_is_refused_and_how_it_is_said(kind, path, value, says):
+    (result,) = (one for one in EACH if one.kind == kind)
+    with pytest.raises(ValueError) as caught:
+        validate(put(through_json(result), path, value))
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("data", [None, [], "check", 3, {}, {"kind": 3}, {"kind": None}])
+def test_what_is_no_result(data):
+    with pytest.raises(ValueError, match="a result is an object with a kind|has no kind"):
+        read(data)
+
+
+def test_fields_that_are_not_declared_are_left_alone():
+    """A recording of an older version may hold more; its digest tells whether it was edited."""
+    data = through_json(EACH[0]) | {"more": 1}
+    assert read(data).json() == EACH[0].json()
+
+
+# --- benchmarks and facts --------------------------------------------------------------------------
+
+
+def test_rows_of_a_benchmark_by_name():
+    benchmark = EACH[1]
+    assert benchmark["ours"].median_us == 10.0 and benchmark.rows[0] is benchmark["ours"]
+    with pytest.raises(KeyError, match=r"no row 'nobody' in benchmark 'copy': it has \['ours'\]"):
+        benchmark["nobody"]
+    with pytest.raises(KeyError, match="no row 'theirs' in benchmark 'copy': not installed"):
+        benchmark["theirs"]
+
+
+def test_facts_take_numbers_with_units(capsys):
+    facts = ct.facts(
+        "sizes",
+        {"n": np.int64(3), "bandwidth": (np.float32(1.5), "GB/s"), "ok": True, "name": "H100"},
+    )
+    assert facts.json()["rows"][1] == {"name": "bandwidth", "value": 1.5, "unit": "GB/s"}
+    assert "bandwidth" in capsys.readouterr().out
+    with pytest.raises(TypeError, match="'list' is a list"):
+        ct.facts("bad", {"list": [1]})
+
+
+def test_html_is_escaped():
+    assert "<b>" not in results.Facts("<b>", [results.Fact("<b>", "<b>", "<b>")]).html()
+
+
+def test_results_are_silent_while_a_tool_watches(monkeypatch, capsys):
+    monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
+    ct.facts("t", {"n": 1})
+    assert ct.size(1000, 10) == 10 and capsys.readouterr().out == ""
+    monkeypatch.delenv("CUDATUT_TOOL")
+    assert ct.size(1000, 10) == 1000
+
+
+# --- tables and series -----------------------------------------------------------------------------
+
 
 ROWS = {
     "128": {"FMAs": 12, "rate": 3.14159, "right": True},
@@ -82,3 +327,142 @@ def test_a_series_has_a_foreground(capsys):
     for wrong in ([], ["line 8"], list(LINES)):
         with pytest.raises(ValueError, match=r"foreground is .*; name 1 to 6 of the lines"):
             ct.series("by n", *axes, LINES, foreground=wrong)
+
+
+def test_a_series_over_a_common_x():
+    lines = {"ours": [(1, 2.0), (2, np.float32(3.0))], "theirs": [(2, 1.0)]}
+    shown = ct.series("by size", ("n", "elements"), ("value", "GB/s"), lines, limit=3)
+    assert shown.body() == [["1", "2", ""], ["2", "3", "1"]] and shown.json()["y"]["unit"] == "GB/s"
+    assert through_json(shown)["lines"]["ours"] == [[1, 2.0], [2, 3.0]]
+    with pytest.raises(ValueError, match="the line 'ours' holds a value that is not finite"):
+        ct.series("by size", ("n", "elements"), ("value", "GB/s"), {"ours": [(1, math.nan)]})
+    with pytest.raises(ValueError, match="the line 'ours' is empty"):
+        ct.series("by size", ("n", "elements"), ("value", "GB/s"), {"ours": []})
+
+
+# --- claims ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected", "measured", "says"),
+    [
+        ("equal", 32, 32, "confirmed"),
+        ("equal", 32, 32.0, "confirmed"),
+        ("equal", 32, 31, "refuted"),
+        ("equal", "rows", "columns", "refuted"),
+        ("equal", [1, "a"], [1, "a"], "confirmed"),
+        ("equal", [1, 2], [2, 1], "refuted"),
+        # 1.8 is a gain of 0.8: from 0.6 to 1.0 it is the same.
+        ("gain", 1.8, 1.8, "confirmed"),
+        ("gain", 1.8, 1.61, "confirmed"),
+        ("gain", 1.8, 1.59, "refuted"),
+        ("gain", 1.8, 1.99, "confirmed"),
+        ("gain", 1.8, 2.01, "refuted"),
+        ("gain", 0.5, 0.61, "confirmed"),
+        ("gain", 0.5, 0.64, "refuted"),
+        ("gain", 1.0, 1.0, "confirmed"),
+        ("gain", 1.0, 1.01, "refuted"),
+        ("above", 100, 103, "confirmed"),
+        ("above", 100, 101, "open"),
+        ("above", 100, 99, "open"),
+        ("above", 100, 97, "refuted"),
+        ("below", 100, 97, "confirmed"),
+        ("below", 100, 99, "open"),
+        ("below", 100, 101, "open"),
+        ("below", 100, 103, "refuted"),
+        ("above", 0, 1, "confirmed"),  # counts
+        ("above", 0, 0, "open"),
+        ("below", 0, 0, "open"),
+        ("below", 0, 1, "refuted"),
+        ("above", -10, -9, "confirmed"),
+        ("below", -10, -9, "refuted"),
+    ],
+)
+def test_the_one_rule(rule, expected, measured, says):
+    assert verdict(rule, expected, measured) == says
+
+
+def claim(**changes):
+    values = {
+        "place": BOTH,
+        "form": "said",
+        "statement": BOTH,
+        "expected": np.int64(35),
+        "measured": 35.0,
+        "rule": "equal",
+        "control": ({"en": "without padding", "zh": "不填充"}, np.int64(0)),
+        "unit": "conflicts",
+    }
+    return ct.claim("c-1", "a book", **(values | changes))
+
+
+def test_a_claim(capsys):
+    made = claim()
+    assert capsys.readouterr().out.splitlines() == [
+        "claim (a book): says",
+        "                               value       unit",
+        "  expected                        35  conflicts",
+        "  measured                        35  conflicts",
+        "  control: without padding         0  conflicts",
+        "  verdict                  confirmed",
+    ]
+    data = through_json(made)
+    validate(data)
+    assert data == {
+        "kind": "claim",
+        "id": "c-1",
+        "source": "a book",
+        "place": BOTH,
+        "form": "said",
+        "statement": BOTH,
+        "expected": 35,
+        "measured": 35.0,
+        "unit": "conflicts",
+        "rule": "equal",
+        "control": {"what": {"en": "without padding", "zh": "不填充"}, "value": 0},
+        "verdict": "confirmed",
+        "depends": None,
+    }
+
+
+def test_a_claim_with_several_values(capsys):
+    made = claim(expected=(np.float32(1.5), "a"), measured=[1.5, "b"], control=(BOTH, (0, "c")))
+    assert (made.expected, made.measured, made.control.value) == ([1.5, "a"], [1.5, "b"], [0, "c"])
+    assert made.verdict == "refuted"
+    assert "1.5, a" in capsys.readouterr().out
+    validate(through_json(made))
+
+
+def test_a_claim_that_holds_under_a_condition(capsys):
+    made = claim(measured=3, depends={"en": "if n is large", "zh": "n 很大时"})
+    assert made.verdict == "depends" and "depends: if n is large" in capsys.readouterr().out
+    validate(through_json(made))
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "says"),
+    [
+        ({"rule": "near"}, ValueError, "claim 'c-1': rule 'near' is none of equal, gain"),
+        ({"form": "thought"}, ValueError, "the form 'thought', none of said, printed, code"),
+        ({"statement": {"en": "says"}}, ValueError, r"needs 'en' and 'zh', and has \['en'\]"),
+        ({"place": {"zh": "说"}}, ValueError, r"needs 'en' and 'zh', and has \['zh'\]"),
+        ({"control": ({"en": "x"}, 0)}, ValueError, r"needs 'en' and 'zh', and has \['en'\]"),
+        ({"depends": {"en": "x"}}, ValueError, r"needs 'en' and 'zh', and has \['en'\]"),
+        ({"measured": None}, TypeError, "claim 'c-1': a value is a NoneType"),
+        ({"measured": math.nan}, ValueError, "claim 'c-1': measured is nan"),
+        ({"control": (BOTH, math.inf)}, ValueError, "claim 'c-1': the control is inf"),
+    ],
+)
+def test_what_is_no_claim(changes, error, says, capsys):
+    with pytest.raises(error, match=says):
+        claim(**changes)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("left_out", ["place", "form", "control", "rule", "expected"])
+def test_a_claim_has_no_defaults_where_fairness_is_at_stake(left_out):
+    values = {"place": BOTH, "form": "said", "statement": BOTH, "expected": 1, "measured": 1}
+    values |= {"rule": "equal", "control": (BOTH, 0)}
+    del values[left_out]
+    with pytest.raises(TypeError, match=left_out):
+        ct.claim("c-1", "a book", **values)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from cudatut.errors import CheckError, KernelCompileError
-from cudatut.gpu import bench, instances, kernel, ladder
+from cudatut.gpu import bench, ladder
 from cudatut.results import Benchmark, Resources, Row
 
 SPACE = ladder.shared("gemm/autotuning_space")
@@ -248,32 +248,3 @@ def test_sizes_that_are_none(text):
 def test_sizes():
     assert tuner.parse_size("64", "mnk") == {"m": 64, "n": 64, "k": 64}
     assert tuner.parse_size("1x2X3", "mnk") == {"m": 1, "n": 2, "k": 3}
-
-
-def test_the_code_of_a_function_is_found_in_an_elf_file():
-    import struct
-
-    names = b"\0.text.k\0.shstrtab\0"
-    code = b"\x01\x02\x03\x04"
-    body = names + code
-    sections = [
-        (0, 0, 0, 0, 0, 0),
-        (1, 1, 0, 0, 64 + len(names), len(code)),
-        (9, 3, 0, 0, 64, len(names)),
-    ]
-    head = bytearray(64)
-    struct.pack_into("<Q", head, 0x28, 64 + len(body))
-    struct.pack_into("<HHH", head, 0x3A, 64, 3, 2)
-    table = b"".join(struct.pack("<IIQQQQ", *one).ljust(64, b"\0") for one in sections)
-    elf = bytes(head) + body + table
-    assert instances.kernel_symbols(elf) == ["k"] and instances.code_of(elf, "k") == code
-    with pytest.raises(KeyError):
-        instances.code_of(elf, "other")
-
-
-@pytest.mark.parametrize("watched", ["racecheck", "initcheck", "synccheck", "ncu"])
-def test_only_memcheck_compiles_for_the_other_tools(monkeypatch, watched):
-    monkeypatch.setenv("CUDATUT_TOOL", watched)
-    monkeypatch.setattr(kernel, "_Unloaded", None)  # calling it would raise
-    monkeypatch.setattr(kernel, "activate", None)
-    assert kernel.compile_ahead([("gemm/final.cu", "sgemm<1>")]) == {}

@@ -62,3 +62,46 @@ def test_numbers_are_shown_plainly(shown):
         ct.check(np.array([np.nan], "float64"), np.array([0.1]), name="a")
     with pytest.raises(CheckError, match=r"index \(0, 1\): got 1.5, expected 0.3\n"):
         ct.check(np.array([[0, 1.5], [0, 1]], "float32"), np.array([[0, 0.3], [0, 0]], "float32"))
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "message"),
+    [
+        (
+            [1.0, 2.0],
+            [1.0, 2.1],
+            r"1 of 2 elements are wrong.*\n.*index 1: got .*2\.0.*expected .*2\.1",
+        ),
+        ([1.0, np.nan], [1.0, 2.0], "1 of them are NaN"),
+        ([1.0, 2.0], [1.0, np.nan], "1 of 2"),
+        ([np.inf], [-np.inf], "1 of 1"),
+        ([1.0, 2.0], [[1.0, 2.0]], r"shape \(2,\), the reference \(1, 2\)"),
+        ([1.0], [np.inf], "1 of 1"),
+        ([np.inf, 1.0], [1e30, 1.0], "1 of 2"),
+    ],
+)
+def test_check_finds_what_differs(got, want, message):
+    with pytest.raises(ct.CheckError, match=message):
+        ct.check(np.array(got, "float32"), np.array(want))
+
+
+def test_check_compares_integers_exactly():
+    ct.check(np.array([2**62 + 1]), np.array([2**62 + 1]))
+    with pytest.raises(ct.CheckError):
+        ct.check(np.array([2**62 + 1]), np.array([2**62]))
+
+
+def test_check_passes_and_shows(capsys):
+    ct.check(
+        np.array([1.0, np.nan, np.inf], "float32"),
+        np.array([1.0 + 1e-7, np.nan, np.inf]),
+        name="three",
+    )
+    assert "check three: passed (3 elements" in capsys.readouterr().out
+
+
+def test_check_tolerates_one_ulp_of_a_large_sum_but_no_more():
+    want = np.array([1024.0])
+    ct.check(np.array([np.nextafter(np.float32(1024), np.float32(2000))]), want)
+    with pytest.raises(ct.CheckError):
+        ct.check(np.array([1024.1], "float32"), want)

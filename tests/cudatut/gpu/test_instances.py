@@ -2,6 +2,7 @@
 
 import ctypes
 import re
+import struct
 import subprocess
 
 import numpy as np
@@ -329,3 +330,22 @@ def test_a_compile_error_ends_with_what_is_wrong_with_the_name(monkeypatch):
         kernel.Kernel("template <int N> __global__ void gemm() {}", "gem<1>")
     with pytest.raises(KernelCompileError, match=r"True\Z"):
         kernel.Kernel("__global__ void gemm() {}", "gemm")
+
+
+def test_the_code_of_a_function_is_found_in_an_elf_file():
+    names = b"\0.text.k\0.shstrtab\0"
+    code = b"\x01\x02\x03\x04"
+    body = names + code
+    sections = [
+        (0, 0, 0, 0, 0, 0),
+        (1, 1, 0, 0, 64 + len(names), len(code)),
+        (9, 3, 0, 0, 64, len(names)),
+    ]
+    head = bytearray(64)
+    struct.pack_into("<Q", head, 0x28, 64 + len(body))
+    struct.pack_into("<HHH", head, 0x3A, 64, 3, 2)
+    table = b"".join(struct.pack("<IIQQQQ", *one).ljust(64, b"\0") for one in sections)
+    elf = bytes(head) + body + table
+    assert instances.kernel_symbols(elf) == ["k"] and instances.code_of(elf, "k") == code
+    with pytest.raises(KeyError):
+        instances.code_of(elf, "other")

@@ -1,165 +1,153 @@
-"""Runs under ncu that are started before they are asked for; a program of its name stands for ncu, the processes are real."""
+"""Counters: a program of its name stands for Nsight Compute; the example that it runs is real."""
 
+import itertools
 import json
 import os
-import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
 
 import cudatut as ct
-from cudatut import catalog
-from cudatut.gpu import ncu, profile
-from cudatut.record import recorder
+from cudatut.gpu import profile
+from cudatut.gpu.profile import parse_report
 
+# Keeps its arguments, runs the example, and reports one launch of each kernel that the example names.
 FAKE = f"""#!{sys.executable}
-import pathlib, subprocess, sys
-log = pathlib.Path(sys.argv[sys.argv.index("--log-file") + 1])
-target = sys.argv[sys.argv.index("--log-file") + 2 :]
-value = subprocess.run(target, capture_output=True, text=True).stdout.strip()
-log.write_text(f'"ID","Kernel Name","n"\\n"","","byte"\\n"0","add","{{value}}"\\n' if value else "nothing")
+import json, os, pathlib, subprocess, sys
+beside, arguments = pathlib.Path(__file__).parent, sys.argv[1:]
+at = arguments.index("--log-file")
+with open(beside / "asked", "a") as file:
+    print(json.dumps(arguments), file=file)
+done = subprocess.run(arguments[at + 2 :], capture_output=True, text=True)
+rows = [line.split() for line in done.stdout.splitlines() if line.startswith("launch ")]
+table = ['"ID","Kernel Name","n"', '"","","byte"']
+table += [f'"{{i}}","{{name}}","{{value}}"' for i, (_, name, value) in enumerate(rows)]
+pathlib.Path(arguments[at + 1]).write_text("\\n".join(["==PROF== Connected", *table]))
+print(done.stdout, done.stderr)
 """
-# Says when it started and when it came to the GPU.
-TARGET = """
-import os, sys, time
+EXAMPLE = """
+import os
 from cudatut import tool
-open(os.environ["TRACE"], "a").write("started\\n")
-tool.wait_at_gate()
-open(os.environ["TRACE"], "a").write("on the GPU\\n")
-print(1 + ("CUDATUT_GATE" in os.environ))
+print("launch add 1,234")
+print("launch add 2")
+print("launch gemm", len(tool.running() or ""))
 """
 
 
 @pytest.fixture
 def example(tmp_path, monkeypatch):
-    fake, target = tmp_path / "ncu", tmp_path / "add.py"
+    """An example whose three launches a fake ncu reports."""
+    fake = tmp_path / "ncu"
     fake.write_text(FAKE)
     fake.chmod(0o755)
-    target.write_text(TARGET)
-    notes = tmp_path / "notes"
-    notes.mkdir()
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    monkeypatch.setenv("CUDATUT_NOTES", str(notes))
-    monkeypatch.setenv("TRACE", str(tmp_path / "trace"))
-    monkeypatch.setattr(ncu, "_ahead", {})
-    return str(target)
+    monkeypatch.delenv("CUDATUT_TOOL", raising=False)
+    monkeypatch.delenv("CUDATUT_RECORDING", raising=False)
+    target = tmp_path / "add.py"
+    target.write_text(EXAMPLE)
+    return target
 
 
-def traced(example, count, seconds=20):
-    """The lines of the trace, as soon as there are so many."""
-    trace, deadline = Path(example).with_name("trace"), time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        lines = trace.read_text().split("\n")[:-1] if trace.exists() else []
-        if len(lines) >= count:
-            return lines
-        time.sleep(0.02)
-    raise AssertionError(f"only {lines}")
+def asked(example):
+    """Arguments of each call of ncu, as a dict of options."""
+    lines = (example.parent / "asked").read_text().splitlines()
+    calls = [json.loads(line) for line in lines]
+    return [dict(itertools.pairwise(call)) for call in calls]
 
 
-def noted(example, monkeypatch, metric="n"):
-    """Let memcheck see what the example asks for."""
+def test_counters_of_one_launch(example, capsys):
+    found = ct.profile(str(example), "gemm<8>", ["n"], skip=3)
+    assert found["n"] == 1234 and found.metrics["n"].unit == "byte"
+    assert found.json()["metrics"] == {"n": {"value": 1234.0, "unit": "byte"}}
+    assert "ncu: gemm<8>" in capsys.readouterr().out
+    (options,) = asked(example)
+    wanted = {"--kernel-name": "gemm", "--launch-skip": "3", "--launch-count": "1"}
+    wanted |= {"--metrics": "n", "--clock-control": "none", "--kill": "yes"}
+    assert {name: options[name] for name in wanted} == wanted
+
+
+def test_each_profile_is_a_run_of_its_own(example):
+    """Nothing was started before it was asked for, and nothing is left afterwards."""
+    for _ in range(2):
+        ct.profile(str(example), "add", ["n"])
+    assert len(asked(example)) == 2
+
+
+def test_the_example_knows_that_a_profiler_runs_it(example):
+    (*_, last) = profile.profile_launches(str(example), "regex:.*", ["n"], launches=3)
+    assert last == {"n": len("ncu")}
+
+
+def test_counters_of_several_launches(example, capsys):
+    found = profile.profile_launches(str(example), "add", ["n"], launches=2)
+    assert found == [{"n": 1234.0}, {"n": 2.0}] and capsys.readouterr().out == ""
+    assert profile.profile_launches(str(example), "add", ["n"], launches=4) == []
+    assert "fewer than 4 launches of 'add'" in capsys.readouterr().out
+
+
+def test_without_ncu_a_note_and_while_recording_an_error(example, monkeypatch, capsys):
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    def calls():
+        yield lambda: ct.profile(str(example), "add", ["n"]), None
+        yield lambda: profile.profile_launches(str(example), "add", ["n"], launches=1), []
+        yield lambda: profile.profile_kernels(str(example), ["add"], ["n"]), {}
+
+    for call, nothing in calls():
+        assert call() == nothing
+        assert "no counters: ncu (Nsight Compute) is not on PATH" in capsys.readouterr().out
+    monkeypatch.setenv("CUDATUT_RECORDING", "1")
+    for call, _ in calls():
+        with pytest.raises(ct.ToolMissing, match="not on PATH"):
+            call()
+
+
+def test_counters_that_one_may_not_read(example, capsys):
+    fake = example.parent / "ncu"
+    fake.write_text(f"#!{sys.executable}\nprint('==ERROR== ERR_NVGPUCTRPERM - no permission')\n")
+    assert ct.profile(str(example), "add", ["n"]) is None
+    assert "this user may not read GPU counters" in capsys.readouterr().out
+
+
+def test_under_a_tool_there_are_no_counters(example, monkeypatch, capsys):
     monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
-    ct.profile(example, "add", [metric])
-    monkeypatch.delenv("CUDATUT_TOOL")
+    assert ct.profile(str(example), "add", ["n"])["n"] != 0  # NaN
+    assert list(profile.profile_kernels(str(example), ["add", "gemm"], ["n"])) == ["add", "gemm"]
+    assert profile.profile_launches(str(example), "add", ["n"], launches=1) == []
+    assert not (example.parent / "asked").exists() and capsys.readouterr().out == ""
 
 
-def value(profile):
-    return profile.metrics["n"]["value"]
+NCU = '==PROF== Connected\n"ID","Kernel Name","dram__bytes.sum"\n"","","byte"\n"0","k","1,234.5"\n'
 
 
-def test_a_noted_run_waits_before_the_gpu_until_it_is_asked_for(example, monkeypatch):
-    noted(example, monkeypatch)
-    ncu.start_noted(example)
-    assert traced(example, 1) == ["started"]
-    time.sleep(0.3)
-    assert traced(example, 1) == ["started"]
-    assert value(ct.profile(example, "add", ["n"])) == 2  # that very process
-    assert traced(example, 2) == ["started", "on the GPU"]
-    assert value(ct.profile(example, "add", ["n"])) == 1  # it serves once
+def test_ncu_reports_are_read():
+    assert parse_report(NCU, "k", ["dram__bytes.sum"]) == {
+        "dram__bytes.sum": {"value": 1234.5, "unit": "byte"}
+    }
+    with pytest.raises(ct.ToolMissing, match="no launch of 'k'"):
+        parse_report("==WARNING== No kernels were profiled.", "k", ["dram__bytes.sum"])
+    with pytest.raises(ct.ToolMissing, match="no other__metric"):
+        parse_report(NCU, "k", ["other__metric"])
 
 
-def test_another_run_than_the_noted_one_is_started_when_asked_for(example, monkeypatch):
-    noted(example, monkeypatch, metric="other")
-    ncu.start_noted(example)
-    ncu.start_noted("elsewhere.py")
-    assert len(ncu._ahead) == 1
-    assert value(ct.profile(example, "add", ["n"])) == 1
-    (waiting,) = ncu._ahead.values()
-    waiting._process.kill()  # with it the file's process, whose parent it is, ends
-    waiting._process.communicate()
-
-
-def test_one_started_ahead_that_says_nothing_is_started_anew(example, monkeypatch):
-    noted(example, monkeypatch)
-    ncu.start_noted(example)
-    (waiting,) = ncu._ahead.values()
-    traced(example, 1)
-    waiting._process.kill()
-    assert value(ct.profile(example, "add", ["n"])) == 1
-
-
-def test_whoever_waits_ends_with_its_parent(example):
-    wait = (
-        "import os; from cudatut import tool; print(os.getpid(), flush=True); tool.wait_at_gate()"
+def test_several_kernels_are_profiled_in_one_run(monkeypatch, tmp_path, capsys):
+    """ncu reports launches as they come; each goes to its own kernel."""
+    fake = tmp_path / "ncu"
+    fake.write_text(
+        f"#!{sys.executable}\n"
+        "import pathlib, sys\n"
+        "arguments = sys.argv\n"
+        "assert arguments[arguments.index('--kernel-id') + 1] == '::regex:^(add|gemm)$:1'\n"
+        "assert arguments[arguments.index('--launch-count') + 1] == '2'\n"
+        "log = pathlib.Path(arguments[arguments.index('--log-file') + 1])\n"
+        'log.write_text(\'"ID","Kernel Name","n"\\n"","","byte"\\n"0","void t::gemm<8>(int)","1"\\n"1","add","2"\\n\')\n'
     )
-    code = (
-        "import subprocess, sys, time\n"
-        f"child = subprocess.Popen([sys.executable, '-c', {wait!r}], stdout=subprocess.PIPE, text=True)\n"
-        "print(child.stdout.readline(), flush=True)\n"
-        "time.sleep(0.5)\n"
-    )
-    env = recorder.environment() | {"CUDATUT_GATE": example + ".gate"}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, timeout=60)
-    pid, deadline = int(done.stdout), time.monotonic() + 20
-    while time.monotonic() < deadline:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"{pid} still waits")
-
-
-def test_a_notebook_that_is_recorded_finds_its_run_started(example, monkeypatch, book):
-    """The notebook's own process starts it, before the first cell."""
-    pytest.importorskip("nbclient")
-    pytest.importorskip("ipykernel")
-    body = (
-        "# %% profile\nimport os\nimport cudatut as ct\nfrom cudatut import tool\n"
-        "tool.wait_at_gate()\n"
-        "if tool.running(): print(1 + ('CUDATUT_GATE' in os.environ), flush=True)\n"
-        "profile = ct.profile('a/add', 'add', ['n'])\n"
-        "# %% value\nprint(profile.metrics['n']['value'])\n"
-    )
-    book.example("a/add", body)
-    path = str(catalog.get("a/add").path)
-    noted(path, monkeypatch)
-    executed = recorder.record_notebook(catalog.get("a/add"))
-    assert executed.notebook.cells[-1].outputs[0].text == "2.0\n"
-
-
-def test_only_memcheck_notes_and_only_while_the_book_is_recorded(example, monkeypatch):
-    run = ncu.Run(example, ("--launch-count", "1"))
-    ncu.note(run)
-    monkeypatch.setenv("CUDATUT_TOOL", "racecheck")
-    ncu.note(run)
-    notes = Path(os.environ["CUDATUT_NOTES"], "runs")
-    assert not notes.exists()
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    found = profile.profile_kernels("x.py", ["add", "gemm<8>"], ["n"])
+    assert [(k, p["n"]) for k, p in found.items()] == [("add", 2), ("gemm<8>", 1)]
+    fake.write_text(fake.read_text().replace('"add","2"', '"gemm","2"'))
+    assert profile.profile_kernels("x.py", ["add", "gemm"], ["n"]) == {}
+    assert "no launch of add" in capsys.readouterr().out
     monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
-    ncu.note(run)
-    assert json.loads(notes.read_text()) == [example, ["--launch-count", "1"]]
-    monkeypatch.delenv("CUDATUT_NOTES")
-    ncu.note(run)
-
-
-def test_several_launches_come_from_a_run_started_ahead_too(example, monkeypatch):
-    monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
-    assert profile.profile_launches(example, "add", ["n"], launches=1) == []
-    profile.profile_kernels(example, ["add"], ["n"])
-    monkeypatch.delenv("CUDATUT_TOOL")
-    ncu.start_noted(example)
-    assert len(ncu._ahead) == 2
-    assert profile.profile_launches(example, "add", ["n"], launches=1) == [{"n": 2}]
-    assert value(profile.profile_kernels(example, ["add"], ["n"])["add"]) == 2
+    assert list(profile.profile_kernels("x.py", ["add", "gemm"], ["n"])) == ["add", "gemm"]

@@ -9,11 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import cudatut
-from cudatut import ToolMissing, doctor, schema, tool
+from cudatut import ToolMissing, doctor, tool
 from cudatut.gpu import bench, vendor
 from cudatut.gpu.nvcc import find_nvcc
-from cudatut.results import Benchmark, Row
+from cudatut.results import Benchmark, Row, validate
 
 
 def test_the_wrapper_of_cub_compiles(tmp_path):
@@ -23,7 +22,7 @@ def test_the_wrapper_of_cub_compiles(tmp_path):
         if os.environ.get("CI"):
             raise
         pytest.skip(str(error))
-    source = Path(cudatut.__file__).with_name("vendor_cub.cu")
+    source = Path(vendor.__file__).with_name("vendor_cub.cu")
     command = [nvcc, "-std=c++17", "-arch=sm_90", "-c", "-o", tmp_path / "cub.o", source]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -77,10 +76,10 @@ def no_cache(monkeypatch):
     monkeypatch.setattr(vendor, "activate", lambda: None)
     monkeypatch.setattr(tool, "recording", lambda: False)
     monkeypatch.delenv("CUDATUT_TOOL", raising=False)
-    for function in (vendor._cupy, vendor._cublas, vendor.torch):
+    for function in (vendor._cupy, vendor._cublas, vendor._torch):
         function.cache_clear()
     yield monkeypatch
-    for function in (vendor._cupy, vendor._cublas, vendor.torch):
+    for function in (vendor._cupy, vendor._cublas, vendor._torch):
         function.cache_clear()
 
 
@@ -154,7 +153,7 @@ def test_the_reason_stands_in_the_place_of_the_row():
         "  breaks *  no row: its first call failed: no kernel image",
     ]
     assert "absent: no row. not installed" in result.html()
-    schema.validate(result.json())
+    validate(result.json())
     assert "missing" not in Benchmark("b", "us", None, [row]).json()
     with pytest.raises(KeyError, match="not installed"):
         result["absent"]

@@ -1,0 +1,33 @@
+"""Kernels as far as they go without a GPU."""
+
+import pytest
+
+import cudatut as ct
+from cudatut.gpu import kernel
+from cudatut.gpu.kernel import explain_compile_error
+
+
+def test_cdiv():
+    assert [ct.cdiv(n, 256) for n in (0, 1, 256, 257)] == [0, 1, 1, 2]
+
+
+def test_compile_errors_show_their_lines():
+    text = explain_compile_error(
+        'inline.cu(2): error: identifier "x" is undefined\n1 error', "a\nb = x;\nc", "inline.cu"
+    )
+    assert text.splitlines()[1:] == [
+        '  inline.cu, line 2: error: identifier "x" is undefined',
+        "       1 | a",
+        "       2 | b = x;",
+    ]
+    assert "nvcc fatal: no host compiler" in explain_compile_error(
+        "nvcc fatal: no host compiler", "", "inline.cu"
+    )
+
+
+@pytest.mark.parametrize("watched", ["racecheck", "initcheck", "synccheck", "ncu"])
+def test_only_memcheck_compiles_for_the_other_tools(monkeypatch, watched):
+    monkeypatch.setenv("CUDATUT_TOOL", watched)
+    monkeypatch.setattr(kernel, "_Unloaded", None)  # calling it would raise
+    monkeypatch.setattr(kernel, "activate", None)
+    assert kernel.compile_ahead([("gemm/final.cu", "sgemm<1>")]) == {}
