@@ -1,11 +1,12 @@
 """The vendor's libraries as contestants: each function returns a callable for `ct.bench`.
 
 Where a library is missing or cannot run it returns a `Missing` instead, which is false and knows why; `ct.bench` says so in
-the row's place. While an example is recorded that is an error: a page must not lose its rival.
+the row's place. While an example is recorded that is a ToolMissing: a page must not lose its rival.
 
 CUB is compiled from the CUDA toolkit's own headers; CuPy (for cuBLAS and elementwise kernels) and PyTorch use the primary
 context that PyCUDA shares. All work on the same arrays, without a copy. While a sanitizer or profiler runs the process,
-every function returns None (unless asked otherwise): it is our kernels that are watched, and the imports take seconds.
+every function returns None: it is our kernels that are watched, and the imports take seconds. With `profiled=True` a
+function does its work under the profiler too, whose counters of the rival are wanted.
 """
 
 import ctypes
@@ -16,7 +17,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -43,24 +45,31 @@ class Vendor:
         return self._call()
 
 
+@dataclass(frozen=True)
 class Missing:
     """What stands for a rival that cannot run here: false, with the reason in one line."""
 
-    def __init__(self, reason: str):
-        self.reason = reason
+    reason: str
 
     def __bool__(self) -> bool:
         return False
 
-    def __repr__(self) -> str:
-        return f"Missing({self.reason!r})"
 
+def _rival(prepare: Callable[..., Any]) -> Callable[..., Any]:
+    """`prepare`, with None under a tool, and a Missing in the place of ToolMissing unless an example is recorded."""
 
-def missing(reason: str, error: Exception) -> Missing:
-    """A `Missing`; while an example is recorded, raises ToolMissing instead."""
-    if tool.recording():
-        raise ToolMissing(reason) from error
-    return Missing(reason)
+    @wraps(prepare)
+    def found(*arguments: Any, profiled: bool = False, **options: Any) -> Any:
+        if tool.running() and not (profiled and tool.running() == "ncu"):
+            return None
+        try:
+            return prepare(*arguments, **options)
+        except ToolMissing as error:
+            if tool.recording():
+                raise
+            return Missing(str(error))
+
+    return found
 
 
 def installed() -> bool:
@@ -68,41 +77,34 @@ def installed() -> bool:
     return importlib.util.find_spec("cupy") is not None
 
 
-def cupy(profiled: bool = False) -> ModuleType | None:
-    """CuPy, or None after a note (while an example is recorded: ToolMissing, for a page must not lose its rival).
-
-    None, too, while a sanitizer or profiler runs the process: it watches our kernels, and the import takes seconds.
-    profiled: not None under the profiler, whose counters of the rival are wanted.
-    """
-    found = _cupy(profiled)
+def cupy() -> ModuleType | None:
+    """CuPy, or None: under a tool, and after a note where it cannot run. Raises ToolMissing while an example is recorded."""
+    found = _rival(_cupy)()
     if isinstance(found, Missing):
         show(found.reason)
     return found or None
 
 
 @cache
-def _cupy(profiled: bool = False) -> ModuleType | Missing | None:
-    """As `cupy`, but a Missing instead of the note."""
+def _cupy() -> ModuleType:
+    """CuPy. Raises ToolMissing where it is not installed or cannot run."""
     activate()
-    if tool.running() and not (profiled and tool.running() == "ncu"):
-        return None
     from cudatut import doctor
 
-    package = doctor.cupy_package() or "no CuPy fits this driver"
+    package = doctor.cupy_package()
     try:
         import cupy
     except ImportError as error:
-        how = f"`pip install {package}`" if package.startswith("cupy") else package
-        return missing(f"CuPy is not installed ({_first_line(error)}): {how}", error)
+        how = f"`pip install {package}`" if package else "no CuPy fits this driver"
+        raise ToolMissing(f"CuPy is not installed ({_first_line(error)}): {how}") from error
     if tool.running():  # which would watch the probe as well
         return cupy
     try:
         # A CuPy of another CUDA than the driver's imports, and fails at its first call; so does one without NVRTC.
         cupy.zeros(1, "float32").sum().get()
     except Exception as error:
-        return missing(
-            f"CuPy cannot run here ({_first_line(error)}): it should be {package}", error
-        )
+        fits = f"it should be {package}" if package else "no CuPy fits this driver"
+        raise ToolMissing(f"CuPy cannot run here ({_first_line(error)}): {fits}") from error
     return cupy
 
 
@@ -111,66 +113,77 @@ def _first_line(error: Exception) -> str:
 
 
 @cache
-def _cublas(profiled: bool = False) -> ModuleType | Missing | None:
-    """CuPy whose cuBLAS starts, or a Missing, or None as for `cupy`."""
-    if not (cp := _cupy(profiled)):
-        return cp
+def _cublas() -> ModuleType:
+    """CuPy whose cuBLAS starts. Raises ToolMissing."""
+    cp = _cupy()
     try:
         cp.cuda.get_cublas_handle()
     except Exception as error:  # its library is a package of its own, and may be missing
-        return missing(f"cuBLAS does not start ({_first_line(error)})", error)
+        raise ToolMissing(f"cuBLAS does not start ({_first_line(error)})") from error
     return cp
 
 
+@cache
+def _torch() -> ModuleType:
+    """PyTorch. Raises ToolMissing where it is not installed or cannot run."""
+    activate()
+    try:
+        import torch
+
+        torch.zeros(1, device="cuda").sum().item()
+    except Exception as error:  # also one built without CUDA, or for another than the driver's
+        raise ToolMissing(f"PyTorch cannot run here ({_first_line(error)})") from error
+    return torch
+
+
+@_rival
 def copy(target: Any, source: Any) -> Vendor | Missing | None:
     """Device-to-device copy of one array into another of the same size, by the driver through CuPy."""
-    if not (cp := _cupy()):
-        return cp
-    a, b = cp.asarray(target), cp.asarray(source)
-    return Vendor(
-        lambda: a.data.copy_from_device_async(b.data, b.nbytes, cp.cuda.get_current_stream())
-    )
+    cp = _cupy()
+    a, b, stream = cp.asarray(target), cp.asarray(source), cp.cuda.get_current_stream
+    return Vendor(lambda: a.data.copy_from_device_async(b.data, b.nbytes, stream()))
 
 
+@_rival
 def add(x: Any, y: Any, out: Any) -> Vendor | Missing | None:
     """out = x + y, elementwise, by CuPy's generated kernel: a rival, but not the vendor's."""
-    if not (cp := _cupy()):
-        return cp
+    cp = _cupy()
     a, b, c = cp.asarray(x), cp.asarray(y), cp.asarray(out)
     return Vendor(lambda: cp.add(a, b, out=c), vendor=False)
 
 
+@_rival
+def torch_sum(x: Any) -> Vendor | Missing | None:
+    """Sum of all elements by PyTorch, in x's dtype."""
+    pt = _torch()
+    tensor = pt.as_tensor(x, device="cuda")
+    return Vendor(lambda: pt.sum(tensor, dtype=tensor.dtype))
+
+
+@_rival
 def sum(x: Any) -> Vendor | Missing | None:
     """Sum of all elements (float32 or int32) by CUB's DeviceReduce; `.out` is the array of one element it goes to."""
     return _cub_call(f"cub_sum_{x.dtype}", x, (1, x.dtype))
 
 
+@_rival
 def histogram(x: Any) -> Vendor | Missing | None:
     """Counts of the 256 values of uint8 elements by CUB's DeviceHistogram; `.out` is the uint32 array of counts."""
     return _cub_call("cub_histogram_uint8", x, (256, "uint32"))
 
 
-def _cub_call(name: str, source: Any, result: tuple[int, Any]) -> Vendor | Missing | None:
+def _cub_call(name: str, source: Any, result: tuple[int, Any]) -> Vendor:
     """A call of a function of vendor_cub.cu; scratch memory, and a result of (count, dtype), are allocated once."""
-    if tool.running():
-        return None
     try:
         function = getattr(compile_cub(), name)
-    except (ToolMissing, KernelCompileError, OSError) as error:
-        if tool.recording():
-            raise
-        return Missing(f"CUB cannot be compiled here ({_first_line(error)})")
+    except (KernelCompileError, OSError) as error:
+        raise ToolMissing(f"CUB cannot be compiled here ({_first_line(error)})") from error
     out, nbytes = memory.empty(*result), ctypes.c_size_t(0)
     pointers = [ctypes.c_void_p(int(array.gpudata)) for array in (source, out)]
 
     def call(scratch: int | None) -> None:
-        status = function(
-            ctypes.c_void_p(scratch),
-            ctypes.byref(nbytes),
-            *pointers,
-            ctypes.c_longlong(source.size),
-        )
-        if status:
+        size, count = ctypes.byref(nbytes), ctypes.c_longlong(source.size)
+        if status := function(ctypes.c_void_p(scratch), size, *pointers, count):
             raise CudatutError(f"{name} failed with CUDA error {status}")
 
     call(None)  # CUB's way of saying how much scratch memory it needs
@@ -186,33 +199,19 @@ def compile_cub() -> ctypes.CDLL:
 
     Raises ToolMissing without nvcc, KernelCompileError where this toolkit's CUB does not compile.
     """
-    from platformdirs import user_cache_dir  # PyCUDA, which this needs anyway, brings it
+    from platformdirs import user_cache_dir
 
-    source = Path(__file__).with_name("vendor_cub.cu")
-    nvcc = find_nvcc()
-    activate()
-    key = hashlib.sha256(
-        f"{source.read_text()} {nvcc_version(nvcc)} {device().arch}".encode()
-    ).hexdigest()[:16]
-    suffix = ".dll" if sys.platform == "win32" else ".so"
+    source, nvcc, arch = Path(__file__).with_name("vendor_cub.cu"), find_nvcc(), device().arch
+    made_of = f"{source.read_text()} {nvcc_version(nvcc)} {arch}"
+    key = hashlib.sha256(made_of.encode()).hexdigest()[:16]
+    suffix, flags = (".dll", []) if sys.platform == "win32" else (".so", ["-Xcompiler", "-fPIC"])
     library = Path(user_cache_dir("cudatut", "cudatut")) / f"cub-{key}{suffix}"
     if not library.is_file():
         library.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=library.parent) as folder:
             made = Path(folder) / library.name
-            command = [
-                str(nvcc),
-                "-O3",
-                "-std=c++17",
-                f"-arch={device().arch}",
-                "--shared",
-                "-o",
-                str(made),
-                str(source),
-            ]
-            if sys.platform != "win32":
-                command += ["-Xcompiler", "-fPIC"]
-            done = subprocess.run(command, capture_output=True, text=True)
+            command = [nvcc, "-O3", "-std=c++17", f"-arch={arch}", "--shared", *flags]
+            done = subprocess.run([*command, "-o", made, source], capture_output=True, text=True)
             if done.returncode:
                 raise KernelCompileError(
                     f"nvcc could not compile {source.name}:\n{done.stderr.strip()}"
@@ -231,31 +230,7 @@ def compile_ahead() -> None:
         cp.add(*(numbers.astype("float32"),) * 2)
 
 
-@cache
-def torch() -> ModuleType | Missing | None:
-    """PyTorch, or a Missing, or None under a tool, as for `cupy`."""
-    activate()
-    if tool.running():
-        return None
-    try:
-        import torch
-    except ImportError as error:
-        return missing(f"PyTorch is not installed ({_first_line(error)})", error)
-    try:
-        torch.zeros(1, device="cuda").sum().item()
-    except Exception as error:  # built without CUDA, or for another than the driver's
-        return missing(f"PyTorch cannot run here ({_first_line(error)})", error)
-    return torch
-
-
-def torch_sum(x: Any) -> Vendor | Missing | None:
-    """Sum of all elements by PyTorch, in x's dtype."""
-    if not (pt := torch()):
-        return pt
-    tensor = pt.as_tensor(x, device="cuda")
-    return Vendor(lambda: pt.sum(tensor, dtype=tensor.dtype))
-
-
+@_rival
 def matmul(a: Any, b: Any, out: Any) -> Vendor | Missing | None:
     """out = a @ b by cuBLAS, through CuPy; a (m, k), b (k, n), out (m, n), all row-major and float32 (or float16).
 
@@ -263,14 +238,14 @@ def matmul(a: Any, b: Any, out: Any) -> Vendor | Missing | None:
     environment or other code chose otherwise, and both are overruled here. For the whole process, as CuPy has it.
     With float16 it uses the tensor cores, and adds in fp32.
     """
-    if not (cp := _cublas()):
-        return cp
+    cp = _cublas()
     linalg = cp._core._routines_linalg
     linalg.set_compute_type(out.dtype, linalg.COMPUTE_TYPE_DEFAULT)
     left, right, target = cp.asarray(a), cp.asarray(b), cp.asarray(out)
     return Vendor(lambda: cp.dot(left, right, out=target))
 
 
+@_rival
 def gemm(
     a: Any,
     b: Any,
@@ -279,19 +254,17 @@ def gemm(
     beta: float = 0.0,
     transpose_a: bool = False,
     transpose_b: bool = False,
-    profiled: bool = False,
 ) -> Vendor | Missing | None:
     """c = alpha op(a) op(b) + beta c by cublasSgemm, called through CuPy; all row-major and float32, without TF32.
 
     op(a) is (m, k): a itself, or with transpose_a the transpose of an a of (k, m); op(b) is (k, n) likewise; c is (m, n).
     A call costs the host no more than cuBLAS's own launch: everything else is prepared here.
-    profiled: there under the profiler as well. Raises TypeError for another dtype, ValueError for shapes that do not fit.
+    Raises TypeError for another dtype, ValueError for shapes that do not fit.
     """
     m, n, k = _gemm_extents(a, b, c, transpose_a, transpose_b)
-    if not (cp := _cublas(profiled)):
-        return cp
     import numpy as np
 
+    cp = _cublas()
     cublas, handle = cp.cuda.cublas, cp.cuda.get_cublas_handle()
     # CUBLAS_DEFAULT_MATH rules TF32 out, and no more: "pedantic" would forbid some fp32 algorithms too.
     cublas.setMathMode(handle, 0)
