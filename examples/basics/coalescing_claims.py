@@ -6,54 +6,84 @@
 #     timeout_s: 120
 #     sizes:
 #       n: [16777216, 65536]
-#       large: [2048, 96]
+#       large: [4092, 96]
 # ---
 
 # %% [markdown] about
-# Two rules of the first CUDA devices, tried on this GPU, and one gain that the
+# A rule of the first CUDA devices, tried on this GPU, and one gain that the
 # SGEMM worklog reports.
 
 # %% order
-# One warp's order of lanes: as it is, and shuffled.
+# One warp's lanes in their order, shuffled, and eight words apart: then each
+# lane has a sector of its own.
 import numpy as np
 
 import cudatut as ct
 
 read_pattern = ct.Kernel("basics/coalescing.cu", "read_pattern")
 lane, threads = np.arange(32), 64 * 256
-host = ct.rng(0).random(threads, dtype="float32")
+host = ct.rng(0).random(8 * threads, dtype="float32")
 source = ct.to_device(host)
-ORDERS = {"aligned": (1, 0), "shuffled": (13, 6)}  # turn, flip
-for name, (turn, flip) in ORDERS.items():
+PATTERNS = {  # name: stride, turn, flip
+    "aligned": (1, 1, 0),
+    "shuffled": (1, 13, 6),
+    "stride 8": (8, 1, 0),
+}
+for name, (stride, turn, flip) in PATTERNS.items():
     out = ct.empty(threads, "float32")
-    read_pattern(source, out, 1, 0, turn, flip, grid=64, block=256)
+    read_pattern(source, out, stride, 0, turn, flip, grid=64, block=256)
     place = np.arange(threads).reshape(-1, 32)[:, lane * turn % 32 ^ flip]
-    ct.check(out, host[place.reshape(-1)], name=name)
+    ct.check(out, host[stride * place.reshape(-1)], name=name)
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
 counted = ct.profile_launches(
     "basics/coalescing_claims",
     kernel="read_pattern",
     metrics=[REQUESTS, SECTORS],
-    launches=len(ORDERS),
+    launches=len(PATTERNS),
 )
 
 # %% claim-order
 if counted:
-    aligned, shuffled = (c[SECTORS] / c[REQUESTS] for c in counted)
+    per_request = [c[SECTORS] / c[REQUESTS] for c in counted]
+    aligned, shuffled, apart = per_request
     ct.claim(
         id="coalescing-in-order",
-        source="CUDA C Programming Guide, compute capability 1.0",
-        statement={
-            "en": "On a device of compute capability 1.0 an access is coalesced only if lane k wants word k "
-            "of an aligned segment; in another order each lane is served alone",
-            "zh": "计算能力 1.0 的设备上，只有第 k 个 lane 访问对齐段中的第 k 个字才算合并访问；换成别的顺序，就逐个 lane 处理",
+        source="CUDA C Programming Guide",
+        place={
+            "en": "versions up to 4, appendix on compute capabilities, global "
+            "memory of devices of compute capability 1.0 and 1.1",
+            "zh": "第 4 版及更早，关于计算能力的附录，计算能力 1.0 和 1.1 的"
+            "设备的全局内存",
         },
-        predicted=32,
+        form="said",
+        statement={
+            "en": "On a device of compute capability 1.0, lane k of a half-warp "
+            "has to access word k of an aligned segment. In any other order "
+            "each lane gets a transaction of 32 bytes of its own: 32 for a "
+            "warp. Here, with the lanes shuffled, in sectors of 32 bytes:",
+            "zh": "计算能力 1.0 的设备上，半个线程束里的第 k 个 lane 必须访问"
+            "对齐段中的第 k 个字；换成别的次序，每个 lane 单独占一次 32 字节的"
+            "传输，一个线程束就是 32 次。这里把 lane 打乱，数 32 字节的扇区：",
+        },
+        expected=32.0,
         measured=shuffled,
-        unit="sectors per request, shuffled",
-        # The rule is about its own devices; here it does not hold.
-        verdict="depends" if shuffled == aligned else "confirmed",
+        unit="sectors/request",
+        rule="equal",
+        control=(
+            {
+                "en": "lanes eight words apart, where each has a sector of "
+                "its own",
+                "zh": "各 lane 相隔八个字，每个 lane 单独占一个扇区",
+            },
+            apart,
+        ),
+        depends={
+            "en": "the compute capability: the rule is that of 1.0 and 1.1",
+            "zh": "计算能力：这是 1.0 和 1.1 的规则",
+        }
+        if shuffled == aligned
+        else None,
     )
 
 # %% misaligned
@@ -78,57 +108,67 @@ copies = ct.bench(
     name="copy of 64 MiB",
 )
 
-# %% claim-misaligned
+# %% misaligned-facts
 shifted = copies["one word on"].median_us / copies["aligned"].median_us
-ct.claim(
-    id="misaligned-half-speed",
-    source="CUDA C Programming Guide, compute capability 1.2",
-    statement={
-        "en": "On a device of compute capability 1.2 a half-warp whose 16 words lie in two segments needs two "
-        "transactions instead of one; if the time follows them, it doubles",
-        "zh": "计算能力 1.2 的设备上，半个线程束的 16 个字若落在两个段里，一次传输就变成两次；时间若由传输次数决定，就要加倍",
-    },
-    predicted=2.0,
-    measured=shifted,
-    unit="time, one word on / aligned",
-    # Its own devices are not at hand; on this GPU the time decides.
-    verdict="confirmed" if shifted > 1.75 else "depends",
-)
+ct.facts("copy, one word on", {"time, one word on / aligned": shifted})
 
 # %% matmul
-from ladder import LADDER
+# Of the worklog's size. The faster kernel runs twice, as a control.
+from ladder import LADDER, Matmul
 
-large = 2048
+large = 4092
 for name in ("naive_rows", "naive_columns"):
     LADDER.check(name, [{"m": 100, "n": 70, "k": 50}])
-matmul_times = LADDER.bench(
-    ["naive_rows", "naive_columns"],
-    m=large,
-    n=large,
-    k=large,
+product = Matmul(large, large, large)
+runs = {
+    name: product.launcher(LADDER[name])
+    for name in ("naive_rows", "naive_columns")
+}
+matmul_times = ct.bench(
+    runs | {"naive_columns again": runs["naive_columns"]},
+    flops=product.flops,
     rounds=5,
-    name="2048 x 2048 x 2048",
+    name="4092 x 4092 x 4092",
 )
 
 # %% claim-matmul
-slow, fast = matmul_times["naive_rows"], matmul_times["naive_columns"]
-faster = slow.median_us / fast.median_us
-worklog = (
-    1986.5 / 309
-)  # GFLOP/s of its kernels 2 and 1 at 4092, on an RTX A6000
+slow, fast, again = (
+    matmul_times[name].median_us
+    for name in ("naive_rows", "naive_columns", "naive_columns again")
+)
+faster = slow / fast
+worklog = 1986.5 / 309  # GFLOP/s of its kernels 2 and 1
 ct.claim(
     id="matmul-coalesced",
-    source="SGEMM worklog, kernels 1 and 2 (RTX A6000)",
-    statement={
-        "en": "The same matrix product runs six times as fast once the lanes of a warp walk along a row",
-        "zh": "同一个矩阵乘法，只要让线程束里的线程沿着行走，速度就变成六倍",
+    source="SGEMM worklog, kernels 1 and 2",
+    place={
+        "en": "the table of all kernels at the beginning, RTX A6000",
+        "zh": "开头列出全部 kernel 的表，RTX A6000",
     },
-    predicted=worklog,
+    form="printed",
+    statement={
+        "en": "The product of 4092 x 4092 matrices makes 309 GFLOP/s, and "
+        "1986.5 GFLOP/s once the lanes of a warp walk along a row. Times as "
+        "fast:",
+        "zh": "4092 × 4092 的矩阵乘法，原来是 309 GFLOP/s，让线程束里的 lane "
+        "沿着行走之后是 1986.5 GFLOP/s。速度是原来的：",
+    },
+    expected=worklog,
     measured=faster,
-    unit="time, naive_rows / naive_columns",
-    verdict="refuted"
-    if faster < 1.5
-    else "confirmed"
-    if 0.75 < faster / worklog < 1.33
-    else "depends",
+    unit="×",
+    rule="gain",
+    control=(
+        {
+            "en": "the second kernel against itself",
+            "zh": "第二个 kernel 与自己比",
+        },
+        fast / again,
+    ),
+    depends={
+        "en": "the GPU: on each of the two the second kernel is several times "
+        "as fast",
+        "zh": "GPU：在这两块 GPU 上第二个 kernel 都快了好几倍，但倍数不同",
+    }
+    if faster > 2
+    else None,
 )

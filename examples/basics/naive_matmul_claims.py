@@ -9,7 +9,8 @@
 # ---
 
 # %% [markdown]
-# How many operations a product takes, by the hardware's counters.
+# How many operations a product takes, by the hardware's counters. A product of no
+# terms has none.
 
 # %% setup
 import numpy as np
@@ -20,36 +21,33 @@ import cudatut as ct
 side = 1024
 problem = Matmul(side, side, side)
 problem.check(LADDER["naive_columns"])
+Matmul(side, side, 0).check(LADDER["naive_columns"])
 
 # %% counters
-counted = ct.profile(
+FFMA = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
+REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
+READ, TIME = "dram__bytes_read.sum", "gpu__time_duration.sum"
+counted = ct.profile_launches(
     "basics/naive_matmul_claims",
     kernel="matmul_naive_columns",
-    metrics=[
-        "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
-        "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
-        "dram__bytes_read.sum",
-        "gpu__time_duration.sum",
-    ],
+    metrics=[FFMA, REQUESTS, READ, TIME],
+    launches=2,
 )
 
 # %% counted
 if counted:
-    value = {name: counted[name] for name in counted.metrics}
-    ffma = value["smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"]
-    requests = value["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"]
-    read = value["dram__bytes_read.sum"]
+    value, of_no_terms = counted
     ct.table(
         "naive_columns, 1024 x 1024 x 1024",
         {
-            "multiply-adds": {"predicted": 1024**3, "measured": ffma},
+            "multiply-adds": {"predicted": 1024**3, "measured": value[FFMA]},
             "loads per result": {
                 "predicted": 2 * 1024,
-                "measured": 32 * requests / 1024**2,
+                "measured": 32 * value[REQUESTS] / 1024**2,
             },
             "MB from memory, each element once": {
                 "predicted": 2 * 4 * 1024**2 / 1e6,
-                "measured": read / 1e6,
+                "measured": value[READ] / 1e6,
             },
         },
         corner="counter",
@@ -57,7 +55,7 @@ if counted:
 
 # %% rate
 if counted:
-    rate = read / value["gpu__time_duration.sum"]  # bytes per ns
+    rate = value[READ] / value[TIME]  # bytes per ns
     ct.facts("rate", {"bytes from memory / time": (rate, "GB/s")})
 
 # %% gemm-operations
@@ -65,15 +63,26 @@ if counted:
     ct.claim(
         id="gemm-operations",
         source="SGEMM worklog; CUDATutorial 00",
-        statement={
-            "en": "A product of m x k and k x n matrices takes 2 m n k operations "
-            "(4096: 137 GFLOP)",
-            "zh": "m×k 与 k×n 矩阵相乘需要 2mnk 次运算（4096：137 GFLOP）",
+        place={
+            "en": "kernel 1, lower bounds; section 5, optimization",
+            "zh": "kernel 1，最快运行时间的下限；第五节，编程优化",
         },
-        predicted=2 * 1024**3 / 1e9,
-        measured=2 * ffma / 1e9,
-        unit="GFLOP, at 1024",
-        verdict="confirmed" if ffma == 1024**3 else "refuted",
+        form="printed",
+        statement={
+            "en": "A product of 4096 x 4096 matrices takes 2 · 4096³ "
+            "operations, 137 GFLOP, besides adding a third matrix. "
+            "Multiply-adds, two operations each, for 1024:",
+            "zh": "4096 × 4096 的矩阵乘法有 2 · 4096³ 次运算，即 137 GFLOP，"
+            "另外还要加上第三个矩阵。边长 1024 时的乘加次数（一次乘加算两次"
+            "运算）：",
+        },
+        expected=1024**3,
+        measured=int(value[FFMA]),
+        rule="equal",
+        control=(
+            {"en": "the same kernel with k = 0", "zh": "同一个 kernel，k = 0"},
+            int(of_no_terms[FFMA]),
+        ),
     )
 
 # %% [markdown]
@@ -116,15 +125,28 @@ ct.facts(
 ct.claim(
     id="exact-compare",
     source="CUDATutorial 06",
-    statement={
-        "en": "== tells a right product from a wrong one "
-        "(its data: whole numbers below 100, k = 256)",
-        "zh": "用 == 能区分乘积算得对不对（其数据：小于 100 的整数，k = 256）",
+    place={
+        "en": "matmul_raw.cu, the loop that verifies the result",
+        "zh": "matmul_raw.cu，核对结果的循环",
     },
-    predicted=0,
-    measured=on_fractions,
-    unit="right elements refused, on fractions",
-    verdict="confirmed" if not on_fractions else "depends",
+    form="code",
+    statement={
+        "en": "The program compares each element with a loop on the CPU by !=, "
+        "on whole numbers below 100 and with k = 256. Right elements that this "
+        "comparison refuses:",
+        "zh": "程序用 != 把每个元素与 CPU 上的循环比较，数据是小于 100 的整数，"
+        "k = 256。这样比较会错判多少个算对的元素：",
+    },
+    expected=0,
+    measured=on_whole,
+    rule="equal",
+    control=(
+        {
+            "en": "the same on fractions, which this program does not use",
+            "zh": "换成小数（原程序没有用）",
+        },
+        on_fractions,
+    ),
 )
 
 # %% [markdown]
@@ -138,6 +160,7 @@ for edge in (2, 4, 8, 16, 32):
     runs[shape] = problem.launcher(
         LADDER["naive_columns"], block=shape, tile=shape
     )
+runs["16x16 again"] = runs["16x16"]
 
 # %% blocks-bench
 times = ct.bench(runs, flops=problem.flops, name="1024, by block")
@@ -156,16 +179,27 @@ ct.facts(
 )
 
 # %% block-2x2
+printed = 11.07 / 1.41
 ct.claim(
     id="block-2x2",
-    source="CUDA slides 2.4 (RTX 3080)",
-    statement={
-        "en": "Blocks of 2 x 2 make the naive product 7.9 times slower "
-        "than blocks of 16 x 16",
-        "zh": "线程块取 2×2 时，朴素矩阵乘法比取 16×16 慢 7.9 倍",
+    source="CUDA slides 2.4-2.6",
+    place={
+        "en": "the list of launches in Nsight Compute, RTX 3080",
+        "zh": "Nsight Compute 里的启动列表，RTX 3080",
     },
-    predicted=11.07 / 1.41,
+    form="printed",
+    statement={
+        "en": "The product of 1024 x 1024 matrices takes 11.07 ms in blocks of "
+        "2 x 2 and 1.41 ms in blocks of 16 x 16. Times as long:",
+        "zh": "1024 × 1024 的矩阵乘法，线程块取 2 × 2 要 11.07 ms，取 16 × 16 "
+        "要 1.41 ms。时间是后者的：",
+    },
+    expected=printed,
     measured=ratio,
-    unit="x",
-    verdict="confirmed" if 0.8 < ratio / (11.07 / 1.41) < 1.25 else "depends",
+    unit="×",
+    rule="gain",
+    control=(
+        {"en": "16 x 16 against itself", "zh": "16 × 16 与自己比"},
+        times["16x16 again"].median_us / times["16x16"].median_us,
+    ),
 )

@@ -6,67 +6,158 @@
 #     timeout_s: 120
 #     sizes:
 #       work: [524288, 8192]
+#       stay_steps: [100000, 2000]
 # ---
 
 # %% [markdown] about
-# Two statements on how many blocks an SM holds, worked out and looked up, and
-# two on how many clock cycles an instruction takes, measured with the SM's clock.
+# Two statements on how many blocks an SM holds, one worked out and one counted,
+# and two on how many clock cycles an instruction takes, measured with the SM's
+# clock.
 
 # %% k3
 import numpy as np
 
 import cudatut as ct
 
+gpu = ct.device()
+
+
+def blocks_that_fit(sm, threads, registers, shared):
+    """By each resource of an SM, with the four divisions of the chapter."""
+    warps, blocks, of_registers, of_shared, reserved = sm
+    per_warp = 256 * ct.cdiv(32 * registers, 256)
+    return {
+        "warps": warps // ct.cdiv(threads, 32),
+        "blocks": blocks,
+        "registers": 4
+        * (of_registers // 4 // per_warp)
+        // ct.cdiv(threads, 32),
+        "shared memory": of_shared // (128 * ct.cdiv(shared + reserved, 128)),
+    }
+
+
 # An RTX A6000 (8.6): 48 warps, 16 blocks, 65536 registers, 102400 B per SM.
-threads, registers, shared = 1024, 37, 8192
-warps = threads // 32
-per_warp = 256 * ct.cdiv(32 * registers, 256)
-fits = {
-    "warps": 48 // warps,
-    "blocks": 16,
-    "registers": 4 * (65536 // 4 // per_warp) // warps,
-    "shared memory": 102400 // (128 * ct.cdiv(shared + 1024, 128)),
-}
+fits = blocks_that_fit((48, 16, 65536, 102400, 1024), 1024, 37, 8192)
 blocks = min(fits.values())
 ct.facts("Blocks of kernel 3 that an RTX A6000 has room for", fits)
+
+# The same divisions for this GPU, and what its driver says.
+tiled = ct.Kernel("basics/tiled.cu", "matmul_tiled").resources((32, 32))
+reserved = gpu.shared_per_sm - gpu.shared_per_block_optin
+here = (gpu.max_threads_per_sm // 32, gpu.max_blocks_per_sm)
+here += (gpu.registers_per_sm, gpu.shared_per_sm, reserved)
+fits_here = blocks_that_fit(here, 1024, tiled.registers, tiled.shared_bytes)
+blocks_here = min(fits_here.values())
+ct.check(
+    np.array([tiled.blocks_per_sm]),
+    np.array([blocks_here]),
+    name="matmul_tiled",
+)
 
 # %% claim-k3
 ct.claim(
     id="k3-occupancy",
     source="SGEMM worklog, kernel 3",
-    statement={
-        "en": "Kernel 3 (37 registers, 8192 B, 1024 threads) has one block per SM on an A6000: 66 % occupancy",
-        "zh": "kernel 3（37 个寄存器、8192 B、1024 个线程）在 A6000 上每个 SM 只放得下一个线程块，占用率 66 %",
+    place={
+        "en": "the example calculation of occupancy",
+        "zh": "占有率的计算示例",
     },
-    predicted=66,
-    measured=100 * blocks * warps / 48,
-    unit="%",
-    verdict="confirmed"
-    if blocks == 1 and 100 * blocks * warps // 48 == 66
-    else "refuted",
+    form="printed",
+    statement={
+        "en": "Kernel 3 (37 registers, 8192 B, 1024 threads) has one block on an "
+        "SM of an RTX A6000: 32 of 48 warps, 66 %. Worked out again, blocks and "
+        "warps:",
+        "zh": "kernel 3（37 个寄存器、8192 B、1024 个线程）在 RTX A6000 的一个 "
+        "SM 上只放得下一个线程块：48 个线程束里的 32 个，66 %。重新计算，"
+        "线程块数和线程束数：",
+    },
+    expected=(1, 32),
+    measured=(blocks, 32 * blocks),
+    rule="equal",
+    control=(
+        {
+            "en": "the tiled kernel on this GPU; the driver says the same",
+            "zh": "这块 GPU 上的分块 kernel；驱动给出的也是这个数",
+        },
+        (blocks_here, 32 * blocks_here),
+    ),
 )
 
+# %% [markdown] about-limits
+# How many blocks are on an SM at a time? Each block notes its SM, and the SM's
+# clock at its start and its end.
+
+# %% limits
+long_chains = ct.Kernel("basics/occupancy.cu", "chains")
+stay_steps = 100_000
+starts_host = ct.rng(1).random(1024, dtype="float32")
+starts = ct.to_device(starts_host)
+
+
+def at_once(block):
+    """The most blocks of `block` threads that one SM ran at a time."""
+    grid = gpu.sm_count * (gpu.max_blocks_per_sm + 8)
+    out, sm_of = ct.empty(grid * block, "float32"), ct.empty(grid, "int32")
+    begin, end = ct.empty(grid, "int64"), ct.empty(grid, "int64")
+    arrays = starts, out, begin, end, sm_of
+    long_chains(*arrays, 0, 0, stay_steps, grid=grid, block=block)
+    v = starts_host[:block]
+    for _ in range(400):  # long before that it stands still
+        v = v * v - np.float32(0.5)
+    name = f"blocks of {block} threads"
+    ct.check(out, np.tile(v, grid), name=name, rtol=1e-4)
+    begin, end, where = begin.get(), end.get(), sm_of.get()
+    most = 0
+    for sm in np.unique(where):
+        here = where == sm
+        changes = [(t, -1) for t in end[here].tolist()]
+        changes += [(t, 1) for t in begin[here].tolist()]
+        # At equal times the ends come first.
+        most = max(most, *np.cumsum([step for _, step in sorted(changes)]))
+    return int(most)
+
+
+small, large = at_once(32), at_once(512)
+
 # %% claim-limits
-gpu = ct.device()
-held = gpu.max_blocks_per_sm, gpu.max_threads_per_sm
+seen = small, 512 * large
+allowed = gpu.max_blocks_per_sm, gpu.max_threads_per_sm
 ct.claim(
     id="sm-holds-8-blocks",
     source="CUDATutorial 00",
-    statement={
-        "en": "On the GPU that it describes, an SM holds 8 blocks and 1536 threads",
-        "zh": "在它所描述的 GPU 上，一个 SM 可容纳 8 个线程块、1536 个线程",
+    place={
+        "en": "section on the SM and the parallel execution model, last "
+        "paragraph",
+        "zh": "“SM 和并行执行模型”一节，最后一段",
     },
-    predicted="8, 1536",
-    measured=f"{held[0]}, {held[1]}",
-    # The limits belong to a compute capability; its own GPU is not at hand.
-    verdict="confirmed" if held == (8, 1536) else "depends",
+    form="said",
+    statement={
+        "en": "Recent CUDA devices, for example, run at most 8 blocks and 1536 "
+        "threads on an SM at a time. Seen at a time: blocks of one warp, and "
+        "threads in blocks of 512:",
+        "zh": "比如较近的 CUDA 设备，一个 SM 上最多同时运行 8 个线程块和 1536 "
+        "个线程。同时看到的：只有一个线程束的线程块，以及每块 512 个线程时的"
+        "线程数：",
+    },
+    expected=(8, 1536),
+    measured=seen,
+    rule="equal",
+    control=(
+        {
+            "en": "the limits of this GPU, by its driver",
+            "zh": "这块 GPU 的上限，由驱动给出",
+        },
+        allowed,
+    ),
+    depends={
+        "en": "the compute capability: these are the limits of 2.x",
+        "zh": "计算能力：这是 2.x 的上限",
+    },
 )
 
 # %% chains
 # Rate of FMAs on each SM: warps on an SM, and independent chains per thread.
 work = 1024 * 64 * 8
-starts_host = ct.rng(1).random(1024, dtype="float32")
-starts = ct.to_device(starts_host)
 
 
 def fmas_per_cycle(warps, chains):
@@ -98,10 +189,10 @@ def fmas_per_cycle(warps, chains):
 latency = 4 / fmas_per_cycle(4, 1)  # one warp on each of four schedulers
 per_instruction = 4 / fmas_per_cycle(gpu.max_threads_per_sm // 32, 8)
 ct.facts(
-    "Eight FMAs that wait for each other",
+    "Cycles of an FMA",
     {
-        "one warp": (8 * latency, "cycles"),
-        "share of one warp among many": (8 * per_instruction, "cycles"),
+        "one warp, each waits for the one before": (latency, "cycles"),
+        "of a scheduler with enough warps": (per_instruction, "cycles"),
     },
 )
 
@@ -109,31 +200,59 @@ ct.facts(
 ct.claim(
     id="eight-fma-eight-clocks",
     source="CUDA slides 2.3",
-    statement={
-        "en": "One output of eight multiply-adds takes 8 clock cycles",
-        "zh": "一个输出要做 8 次乘加，需要 8 个时钟周期",
+    place={
+        "en": "the product of 4 x 8 and 8 x 4 matrices, one element of C",
+        "zh": "4×8 与 8×4 的矩阵乘法，C 的一个元素",
     },
-    predicted=8,
-    measured=8 * latency,
+    form="said",
+    statement={
+        "en": "An element of C needs 8 FMAs, so it takes 8 clock cycles. Cycles "
+        "from the first to the last, rounded:",
+        "zh": "C 的一个元素需要 8 次 FMA，所以需要 8 个时钟周期。从第一次到"
+        "最后一次的周期数，取整：",
+    },
+    expected=8,
+    measured=round(8 * latency),
     unit="cycles",
-    # As a rate, with enough other warps, it holds; for the thread itself not.
-    verdict="confirmed"
-    if latency < 1.5
-    else "depends"
-    if 0.75 < per_instruction < 1.33
-    else "refuted",
+    rule="equal",
+    control=(
+        {
+            "en": "share of one warp among many, which keep its scheduler busy",
+            "zh": "线程束很多、调度器一直忙时，每个线程束分摊",
+        },
+        round(8 * per_instruction),
+    ),
+    depends={
+        "en": "whether other warps fill the time in which this one waits",
+        "zh": "这个线程束等待时，有没有别的线程束来填补",
+    },
 )
 
 # %% claim-scheduler
 ct.claim(
     id="warp-instruction-four-cycles",
     source="CUDATutorial 00",
-    statement={
-        "en": "Each warp instruction occupies its scheduler for 4 cycles",
-        "zh": "每条线程束指令占用调度器 4 个周期",
+    place={
+        "en": "section on the execution model and kernels",
+        "zh": "“执行模型与核函数”一节",
     },
-    predicted=4,
-    measured=per_instruction,
+    form="said",
+    statement={
+        "en": "A warp instruction is executed every 4 cycles, and the SM "
+        "schedules the warps. Cycles of a scheduler for each FMA of a warp, with "
+        "enough warps, rounded:",
+        "zh": "每 4 个周期执行一条线程束指令，由 SM 调度。线程束足够多时，"
+        "调度器的一条 FMA 指令平均占几个周期，取整：",
+    },
+    expected=4,
+    measured=round(per_instruction),
     unit="cycles",
-    verdict="confirmed" if 3 < per_instruction < 5 else "refuted",
+    rule="equal",
+    control=(
+        {
+            "en": "a single warp, which waits for each result",
+            "zh": "只有一个线程束，每次都等结果",
+        },
+        round(latency),
+    ),
 )

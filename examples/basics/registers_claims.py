@@ -21,7 +21,6 @@ import cudatut as ct
 # Where they begin depends on the architecture.
 BEGIN = {7: 0x160, 8: 0x160, 9: 0x210, 10: 0x380, 12: 0x380}
 begin = BEGIN[ct.device().compute_capability[0]]
-code = sass("basics/registers.cu", "ring", MIN_BLOCKS=1)
 
 
 def offset(instruction):
@@ -30,19 +29,44 @@ def offset(instruction):
     return int(found[1], 16) if found else -1
 
 
+def read_from(code):
+    """Where the values lie that a kernel of this machine code reads in."""
+    places = {
+        "constant memory": any(offset(i) >= begin for i in code),
+        "shared memory": any(i.op == "LDS" for i in code),
+    }
+    found = [place for place, used in places.items() if used]
+    return " and ".join(found) if found else "registers"
+
+
+code = sass("basics/registers.cu", "ring", MIN_BLOCKS=1)
 parameters = [i.text for i in code if offset(i) >= begin]
-from_shared = [i.text for i in code if i.op == "LDS"]
 print(*parameters, sep="\n")
 
 # %% claim-parameters
+stated, found = "shared memory or registers", read_from(code)
 ct.claim(
     id="parameters-in-shared-memory",
     source="Learn CUDA Programming, notes",
-    statement={
-        "en": "A kernel's parameters lie in shared memory or registers",
-        "zh": "kernel 的参数存放在共享内存或寄存器里",
+    place={
+        "en": "section on registers, the example with X and Y",
+        "zh": "“Registers in GPU”一节，X 和 Y 的例子",
     },
-    predicted="c[0x0]: 0",
-    measured=f"c[0x0]: {len(parameters)}, LDS: {len(from_shared)}",
-    verdict="refuted" if parameters and not from_shared else "confirmed",
+    form="said",
+    statement={
+        "en": "A kernel's parameters are in shared memory or in registers. From "
+        "where the machine code of `ring` reads them:",
+        "zh": "kernel 的参数存放在共享内存或寄存器里。`ring` 的机器码从哪里读取"
+        "参数：",
+    },
+    expected=stated,
+    measured=stated if found in ("shared memory", "registers") else found,
+    rule="equal",
+    control=(
+        {
+            "en": "the tiled product, whose tiles are in shared memory",
+            "zh": "分块矩阵乘法，它的分块在共享内存里",
+        },
+        read_from(sass("basics/tiled.cu", "matmul_tiled")),
+    ),
 )

@@ -19,7 +19,8 @@ from ladder import LADDER, Matmul
 import cudatut as ct
 
 side = 1024
-LADDER.check("thread_tile", [{"m": side, "n": side, "k": side}])
+for name in ("tiled", "thread_tile"):
+    LADDER.check(name, [{"m": side, "n": side, "k": side}])
 
 # %% [markdown] about-by-hand
 # One matrix of 7 x 7 by another, 16 results. A thread loads what its results need,
@@ -59,38 +60,65 @@ ct.facts(
 ct.claim(
     id="words-for-16-results",
     source="CUDATutorial 11/01",
-    statement={
-        "en": "16 results of 7 x 7 matrices cost 256, 172 or 88 memory accesses with 1, 4 x 1 or 4 x 4 per thread",
-        "zh": "7×7 矩阵的 16 个结果，每线程算 1、4×1、4×4 个时，分别要 256、172、88 次访存",
+    place={
+        "en": "section 1, the numbered list",
+        "zh": "第 1 节，编号列表",
     },
-    predicted="256, 172, 88",
-    measured=", ".join(map(str, by_hand)),
-    verdict="confirmed" if by_hand == [256, 172, 88] else "refuted",
+    form="said",
+    statement={
+        "en": "16 results of 7 x 7 matrices cost 256, 172 or 88 accesses with 1, "
+        "4 x 1 or 4 x 4 results per thread. Different words, listed and counted:",
+        "zh": "7 × 7 矩阵的 16 个结果，每线程算 1、4 × 1、4 × 4 个时，分别要 "
+        "256、172、88 次访存。把不同的字列出来数：",
+    },
+    expected=(256, 172, 88),
+    measured=tuple(by_hand),
+    rule="equal",
+    control=(
+        {
+            "en": "one result: 7 + 7 words, the old C and the new",
+            "zh": "一个结果：7 + 7 个字，加上旧的和新的 C",
+        },
+        words_of([(0, 0)]),
+    ),
 )
 
 # %% count
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 counted = ct.profile_launches(
     "basics/thread_tile_claims",
-    kernel="matmul_thread_tile",
+    kernel="regex:^matmul_(tiled|thread_tile)$",
     metrics=[REQUESTS],
-    launches=1,
+    launches=2,
 )
 
 # %% claim-loads
 if counted:
-    words = 32 * counted[0][REQUESTS] / side**2
+    one, eight = (32 * c[REQUESTS] / side**2 for c in counted)
     ct.claim(
         id="loads-per-result-thread-tile",
         source="CUDATutorial 07; SGEMM worklog, kernel 4",
-        statement={
-            "en": "With 8 results per thread in tiles of 64 x 64 x 8 a result costs K/32 loads from global memory",
-            "zh": "分块为 64×64×8、每线程 8 个结果时，每个结果只需 K/32 次全局内存读取",
+        place={
+            "en": "comparison of memory accesses, second list",
+            "zh": "访存次数的对比，第二组",
         },
-        predicted=side / 32,
-        measured=words,
-        unit="words per result, K = 1024",
-        verdict="confirmed" if words == side / 32 else "refuted",
+        form="said",
+        statement={
+            "en": "With 8 results per thread in tiles of 64 x 64 x 8 a result "
+            "costs K/32 loads from global memory. For K = 1024:",
+            "zh": "分块为 64 × 64 × 8、每线程 8 个结果时，每个结果只需 K/32 次"
+            "全局内存读取。K = 1024 时：",
+        },
+        expected=side / 32,
+        measured=eight,
+        rule="equal",
+        control=(
+            {
+                "en": "one result per thread in tiles of 32 x 32, K/16",
+                "zh": "分块为 32 × 32、每线程一个结果，K/16",
+            },
+            one,
+        ),
     )
 
 # %% [markdown] about-variants
@@ -135,8 +163,9 @@ for problem in (Matmul(100, 70, 50), Matmul(33, 129, 31)):
 # %% bench-variants
 large = 2048
 big = Matmul(large, large, large)
+launches = {name: launcher(*kind[:4], big) for name, kind in VARIANTS.items()}
 times = ct.bench(
-    {name: launcher(*kind[:4], big) for name, kind in VARIANTS.items()},
+    launches | {"8 results, depth 8 again": launches["8 results, depth 8"]},
     flops=big.flops,
     rounds=15,
     name="2048 x 2048 x 2048, 512 threads per block",
@@ -160,6 +189,7 @@ ct.table(
 
 # %% shares
 us = {name: times[name].median_us for name in VARIANTS}
+again_us = times["8 results, depth 8 again"].median_us
 shares = {
     "all: 1 result to 8": us["1 result, depth 8"] / us["8 results, depth 8"],
     "fewer barriers, 1 result": us["1 result, depth 8"]
@@ -178,17 +208,29 @@ fewer = min(
 ct.claim(
     id="thread-tile-barriers",
     source="CUDATutorial 07",
-    statement={
-        "en": "Several results per thread mean fewer blocks and so less overhead of synchronization "
-        "(one benefit; the main reason that the source names is the arithmetic intensity)",
-        "zh": "一个线程算多个结果，线程块少了，同步开销也就少了（这是好处之一；资料指出主要原因是算术强度提高）",
+    place={
+        "en": "analysis of the one-dimensional thread tile, first paragraph",
+        "zh": "一维 Thread Tile 的性能优化分析，第一段",
     },
-    predicted="above 1",
+    form="said",
+    statement={
+        "en": "Several results per thread mean fewer blocks, and so less overhead "
+        "of synchronization. (The next paragraph names the arithmetic intensity "
+        "as the main reason.) Times as fast with fewer barriers for the same "
+        "words, the smaller of two cases:",
+        "zh": "一个线程算多个结果，可以减少线程块的数量，从而减少同步开销。"
+        "（下一段指出，主要原因是算术强度提高。）字数不变而栅栏减少，速度是原来"
+        "的（两种情形中较小的）：",
+    },
+    expected=1.0,
     measured=fewer,
-    unit="time ratio, fewer barriers for the same words",
-    verdict="confirmed"
-    if fewer > 1.05
-    else "refuted"
-    if fewer < 0.98
-    else "depends",
+    unit="×",
+    rule="above",
+    control=(
+        {
+            "en": "8 results per thread, against itself",
+            "zh": "每线程 8 个结果，与自己比",
+        },
+        us["8 results, depth 8"] / again_us,
+    ),
 )
