@@ -111,7 +111,6 @@ OPTIONAL = {
     "depends",
     "foreground",
 }
-EVERY = [(result, path) for result in EACH for path in fields_of(through_json(result))]
 
 
 def put(data, path, value):
@@ -128,30 +127,28 @@ def put(data, path, value):
     return data
 
 
-@pytest.mark.parametrize(
-    ("result", "path"),
-    [(r, p) for r, p in EVERY if isinstance(p[-1], str) and p[-1] not in OPTIONAL],
-    ids=lambda part: part.kind if isinstance(part, results.Result) else ".".join(map(str, part)),
-)
-def test_no_field_may_be_missing(result, path):
-    data = put(through_json(result), path, None)
-    if path[0] in ("metrics", "lines") and len(path) == 2:  # names of the reader's
-        return
-    with pytest.raises(ValueError) as caught:
-        validate(data)
-    assert path[-1] in str(caught.value) or "'en' and 'zh'" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("result", "path"),
-    EVERY,
-    ids=lambda part: part.kind if isinstance(part, results.Result) else ".".join(map(str, part)),
-)
-@pytest.mark.parametrize("value", [math.nan, math.inf, [[1]], {"x": 1}], ids=repr)
-def test_no_field_may_be_of_another_type(result, path, value):
+@kinds
+def test_no_field_may_be_missing(result):
     data = through_json(result)
-    with pytest.raises(ValueError):
-        validate(put(data, path, value))
+    for path in fields_of(data):
+        # Not what may be left out, and not the names that a reader gives.
+        theirs = len(path) == 2 and path[0] in ("metrics", "lines", "missing")
+        if isinstance(path[-1], str) and path[-1] not in OPTIONAL and not theirs:
+            with pytest.raises(ValueError) as caught:
+                validate(put(data, path, None))
+            assert path[-1] in str(caught.value) or "'en' and 'zh'" in str(caught.value), path
+
+
+@kinds
+@pytest.mark.parametrize("value", [math.nan, math.inf, [[1]], {"x": 1}], ids=repr)
+def test_no_field_may_be_of_another_type(result, value):
+    data = through_json(result)
+    for path in fields_of(data):
+        try:
+            validate(put(data, path, value))
+        except ValueError:
+            continue
+        pytest.fail(f"{path} may be {value}")
 
 
 @pytest.mark.parametrize(
@@ -398,13 +395,13 @@ def claim(**changes):
 
 def test_a_claim(capsys):
     made = claim()
-    assert capsys.readouterr().out.splitlines() == [
-        "claim (a book): says",
-        "                               value       unit",
-        "  expected                        35  conflicts",
-        "  measured                        35  conflicts",
-        "  control: without padding         0  conflicts",
-        "  verdict                  confirmed",
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["claim", "(a", "book):", "says"],
+        ["value", "unit"],
+        ["expected", "35", "conflicts"],
+        ["measured", "35", "conflicts"],
+        ["control:", "without", "padding", "0", "conflicts"],
+        ["verdict", "confirmed"],
     ]
     data = through_json(made)
     validate(data)
@@ -449,8 +446,6 @@ def test_a_claim_that_holds_under_a_condition(capsys):
         ({"control": ({"en": "x"}, 0)}, ValueError, r"needs 'en' and 'zh', and has \['en'\]"),
         ({"depends": {"en": "x"}}, ValueError, r"needs 'en' and 'zh', and has \['en'\]"),
         ({"measured": None}, TypeError, "claim 'c-1': a value is a NoneType"),
-        ({"measured": math.nan}, ValueError, "claim 'c-1': measured is nan"),
-        ({"control": (BOTH, math.inf)}, ValueError, "claim 'c-1': the control is inf"),
     ],
 )
 def test_what_is_no_claim(changes, error, says, capsys):

@@ -49,8 +49,7 @@ def config(**changes):
         ("registers", {"tm": 16, "tn": 16}),
         ("registers", {"blocks": 3}),
         ("8 warps per SM", {"bm": 64, "bn": 64, "blocks": 3}),
-        ("arithmetic over shared loads", {"tm": 4, "tn": 4}),
-        ("bytes from L2", {"bm": 32, "bn": 64}),
+        ("bytes from L2", {"bm": 32, "bn": 32}),
     ],
 )
 def test_what_a_rule_leaves_out(rule, changes):
