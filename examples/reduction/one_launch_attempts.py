@@ -82,7 +82,7 @@ bench_20 = ct.bench(
         "1 vector, 512 x 512": flags(sums_20, block=512, vectors=1),
         "1 vector, 1024 x 256": flags(sums_20, block=256, vectors=1),
         "nobody waits": flags(sums_20, NOBODY_WAITS, complete=False),
-        "nothing, 256 x 256": lambda: nothing(grid=256, block=256),
+        "empty launch, 256 x 256": lambda: nothing(grid=256, block=256),
     },
     name="sum of 1048576 float32: blocks x threads",
 )

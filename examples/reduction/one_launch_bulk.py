@@ -56,6 +56,7 @@ ct.facts(
         "wanted on this GPU": (wanted_in_flight() / 1e3, "kB"),
         "wanted on an H200": (H200 / 132 * ON_ITS_WAY_US, "kB"),
         "limit asks for at most": (asked / 1e3, "kB"),
+        "time on the way": (ON_ITS_WAY_US, "us"),
         "for long arrays this GPU takes": long_rung().name,
     },
 )
