@@ -1,6 +1,7 @@
 """Compile a kernel with nvcc through PyCUDA, launch it with checked arguments, and report what it needs."""
 
 import ctypes
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -17,8 +18,7 @@ from cudatut.gpu.nvcc import find_nvcc
 from cudatut.gpu.signature import Parameter, parameters
 from cudatut.results import Resources
 
-_DIM = ("x", "y", "z")
-_ALIGNMENTS = {"CUtensorMap": 64}  # bytes, of structs that are known
+_AXES = ("block.x", "block.y", "block.z", "grid.x", "grid.y", "grid.z")
 _MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES in cuda.h
 
 
@@ -35,6 +35,7 @@ class Kernel:
     name: the kernel's name in that source; of a template with its arguments, 'gemm<128, float>', which makes that one
     instance (the source must not instantiate the same one explicitly, and is never wrapped).
     defines: macros, as nvcc's -D. options: further flags for nvcc. arch: such as 'sm_90a'; default: this GPU's own.
+    load: False to compile only, which any thread can do; to load it needs the thread with the context.
 
     Raises KernelCompileError with the offending source lines, FileNotFoundError, NoGpuError, ToolMissing (no nvcc).
     """
@@ -46,6 +47,7 @@ class Kernel:
         defines: dict[str, Any] | None = None,
         options: Sequence[str] = (),
         arch: str | None = None,
+        load: bool = True,
     ):
         self.name = instances.normal(name)
         if str(source).endswith(".cu"):
@@ -57,16 +59,12 @@ class Kernel:
         else:
             self.label, self.source, self._folder = "inline.cu", source, None
         self.parameters = parameters(self.source, self.name, defines)
-        flags = [
-            "-lineinfo",
-            *options,
-            *(f"-D{key}={value}" for key, value in (defines or {}).items()),
-        ]
-        self._cubin = self._compile(tuple(flags), arch)
+        macros = (f"-D{key}={value}" for key, value in (defines or {}).items())
+        self._cubin = self._compile(("-lineinfo", *options, *macros), arch)
         self._symbol = instances.find_symbol(
             self._cubin, self.source, self.name, self.label, defines
         )
-        self._function = self._load()
+        self._function = self._load() if load else None
 
     @property
     def symbol(self) -> str:
@@ -96,9 +94,8 @@ class Kernel:
     def _load(self):
         import pycuda.driver as cuda
 
-        self._module = cuda.module_from_buffer(
-            self._cubin
-        )  # kept: unloading it would take the function with it
+        # Kept: unloading it would take the function with it.
+        self._module = cuda.module_from_buffer(self._cubin)
         return self._module.get_function(self.symbol)
 
     def __call__(
@@ -108,8 +105,7 @@ class Kernel:
 
         args: GPUArrays (or CuPy/PyTorch arrays) for pointers; numbers, converted to the C types of the parameters; for a
         struct by value its bytes: a `bytes`, a ctypes.Structure, a NumPy array or structured scalar of the struct's size.
-        A struct has to lie where the compiler expects it, which is sure for those that come first in the parameter
-        list, the most aligned first (a CUtensorMap is aligned to 64 bytes), and otherwise refused.
+        A struct needs a driver of CUDA 12.4 or newer, which says where the kernel looks for it.
         grid, block: an int or up to three. shared: bytes of dynamic shared memory. stream: a PyCUDA stream.
         Raises TypeError or ValueError for arguments, LaunchError for a configuration that this GPU cannot run.
         """
@@ -118,38 +114,31 @@ class Kernel:
         self._function(*self._convert(args), grid=grid, block=block, shared=shared, stream=stream)
 
     def _check_launch(self, grid: tuple, block: tuple, shared: int) -> None:
-        gpu = device()
-        for what, extents, limits in (
-            ("block", block, gpu.max_block),
-            ("grid", grid, gpu.max_grid),
-        ):
-            for axis, extent, limit in zip(_DIM, extents, limits):
-                if not 1 <= extent <= limit:
-                    raise LaunchError(
-                        f"{self.name}: {what}.{axis} = {extent}, but this GPU allows 1 to {limit}"
-                    )
-        threads = block[0] * block[1] * block[2]
+        gpu, name = device(), self.name
+        for axis, extent, limit in zip(_AXES, block + grid, gpu.max_block + gpu.max_grid):
+            if not 1 <= extent <= limit:
+                raise LaunchError(f"{name}: {axis} = {extent}, but this GPU allows 1 to {limit}")
+        threads, most = block[0] * block[1] * block[2], self._attribute("MAX_THREADS_PER_BLOCK")
         if threads > gpu.max_threads_per_block:
             raise LaunchError(
-                f"{self.name}: block {block} has {threads} threads, but a block holds at most {gpu.max_threads_per_block}"
+                f"{name}: block {block} has {threads} threads, but a block holds at most {gpu.max_threads_per_block}"
             )
-        if threads > self._attribute("MAX_THREADS_PER_BLOCK"):
+        if threads > most:
             raise LaunchError(
-                f"{self.name}: block {block} has {threads} threads, but with {self._function.num_regs} registers per thread "
-                f"or its __launch_bounds__ this kernel takes at most {self._attribute('MAX_THREADS_PER_BLOCK')}"
+                f"{name}: block {block} has {threads} threads, but with {self._function.num_regs} registers per thread "
+                f"or its __launch_bounds__ this kernel takes at most {most}"
             )
         static = self._function.shared_size_bytes
+        if static + shared > gpu.shared_per_block_optin:
+            raise LaunchError(
+                f"{name}: {static} B static + {shared} B dynamic shared memory, "
+                f"but this GPU gives a block at most {gpu.shared_per_block_optin} B"
+            )
         if static + shared > gpu.shared_per_block:
-            if static + shared > gpu.shared_per_block_optin:
-                raise LaunchError(
-                    f"{self.name}: {static} B static + {shared} B dynamic shared memory, "
-                    f"but this GPU gives a block at most {gpu.shared_per_block_optin} B"
-                )
             import pycuda.driver as cuda
 
-            self._function.set_attribute(
-                cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared
-            )
+            more = cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+            self._function.set_attribute(more, shared)
 
     def _attribute(self, name: str) -> int:
         import pycuda.driver as cuda
@@ -175,8 +164,9 @@ class Kernel:
         if not any(isinstance(value, np.void) for value in values):
             return values  # a launch in a benchmark should cost little
         if self._offsets is None:
-            check_offsets(self.name, self.parameters, values)
-            return values
+            raise LaunchError(
+                f"{self.name} takes a struct, and this driver does not say where the kernel looks for it: CUDA 12.4's does"
+            )
         return placed(values, self._offsets)
 
     @cached_property
@@ -268,13 +258,6 @@ class Kernel:
         )
 
 
-class _Unloaded(Kernel):
-    """A kernel that is compiled, which any thread can do, but not loaded, which needs the thread with the context."""
-
-    def _load(self) -> None:
-        return None
-
-
 def compile_ahead(
     instances: Iterable[tuple[str, str]],
     jobs: int | None = None,
@@ -294,7 +277,7 @@ def compile_ahead(
 
     def compile_one(instance: tuple[str, str]) -> KernelCompileError | None:
         try:
-            _Unloaded(*instance)
+            Kernel(*instance, load=False)
         except KernelCompileError as error:
             return error
         finally:
@@ -315,11 +298,7 @@ def _dim3(value: Any, what: str) -> tuple[int, int, int]:
 
 
 def _c_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    strides, step = [], itemsize
-    for extent in reversed(shape):
-        strides.append(step)
-        step *= extent
-    return tuple(reversed(strides))
+    return tuple(itemsize * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
 def as_launched(value: Any):
@@ -365,33 +344,6 @@ def placed(values: Sequence[Any], offsets: Sequence[int]) -> list:
         arranged.append(value)
         end = offset + size
     return arranged
-
-
-def check_offsets(name: str, parameters: Sequence[Parameter], values: Sequence[Any]) -> None:
-    """Raise ValueError for a struct that may lie elsewhere among the arguments than the kernel looks for it.
-
-    PyCUDA aligns numbers and pointers as C does, but puts a struct right behind what precedes it. How a struct is
-    aligned is not known here; it is at most the largest power of two that divides its size, and where it lies at a
-    multiple of that, it lies right.
-    """
-    import numpy as np
-
-    if not any(isinstance(value, np.void) for value in values):
-        return  # a launch in a benchmark should cost little
-    end = 0
-    for parameter, value in zip(parameters, values):
-        size, alignment = 8, 8  # of a pointer, in whatever form
-        if isinstance(value, np.generic):
-            size, alignment = value.itemsize, value.dtype.alignment
-        start = -(-end // alignment) * alignment
-        wanted = _ALIGNMENTS.get(parameter.ctype, size & -size)
-        if isinstance(value, np.void) and start % wanted:
-            raise ValueError(
-                f"{name}: parameter '{parameter.name}' ({parameter.ctype}) is a struct of {size} bytes at byte {start} of "
-                f"the arguments; its alignment may be {wanted}. Put structs before all other parameters, the most "
-                "aligned first, or pass it by pointer"
-            )
-        end = start + size
 
 
 @cache
