@@ -10,7 +10,7 @@ import re
 import struct
 
 from cudatut.errors import KernelCompileError
-from cudatut.gpu.signature import kernels, split_name, template_arguments, template_parameters
+from cudatut.gpu.signature import kernels, split_name, template_arguments
 
 # One letter for a type in a C++ name, as the Itanium ABI says; nvcc uses it on every system.
 _CODES = {
@@ -54,26 +54,6 @@ def declared(source: str) -> list[str]:
     return list(dict.fromkeys(normal(name) for name in (*rungs, *lines)))
 
 
-def hint(source: str, name: str) -> str | None:
-    """What is wrong with a kernel's name, as far as the source tells; None if nothing seems to be."""
-    base, arguments = split_name(name)
-    named = base.rpartition("::")[2]
-    defined = kernels(source)
-    if named not in (kernel.partition("<")[0] for kernel in defined):
-        return f"'{base}' is not among the kernels that it defines: {defined}"
-    template = template_parameters(source, name)
-    if template is None:
-        return f"'{base}' is no template: give its plain name" if arguments is not None else None
-    parameters = ", ".join(parameter.text for parameter in template)
-    if arguments is None:
-        return f"'{base}' is a template: give its arguments too, as in '{base}<...>' for <{parameters}>"
-    needed = sum(parameter.default is None for parameter in template)
-    variadic = "..." in parameters
-    if needed - variadic <= len(arguments) and (variadic or len(arguments) <= len(template)):
-        return None
-    return f"the template is {base}<{parameters}>, but '{name}' gives {len(arguments)} arguments"
-
-
 def kernel_symbols(cubin: bytes) -> list[str]:
     """The names of the functions in compiled code: those of its ELF sections `.text.<name>`."""
     return [name.removeprefix(".text.") for name in _sections(cubin) if name.startswith(".text.")]
@@ -111,7 +91,10 @@ def find_symbol(
     if split_name(name)[1] is None:
         if name in symbols:
             return name
-        raise KernelCompileError(_no_plain_kernel(source, name, label))
+        raise KernelCompileError(
+            f"{label} compiled, but holds no kernel named '{name}'; it defines {kernels(source)}. "
+            'In a .cu file a kernel needs `extern "C"` to keep its plain name, and a template its arguments.'
+        )
     found = [symbol for symbol in symbols if re.match(_mangled(name), symbol)]
     if len(found) > 1:
         # The source makes instances of its own, by another launch or explicitly.
@@ -124,11 +107,6 @@ def find_symbol(
         f"{label} compiled, but which of its functions {found or symbols} is '{name}' is not clear; "
         "keep one instance of this template in the source."
     )
-
-
-def _no_plain_kernel(source: str, name: str, label: str) -> str:
-    said = f"{label} compiled, but holds no kernel named '{name}'; it defines {kernels(source)}. "
-    return said + 'In a .cu file a kernel needs `extern "C"` to keep its plain name.'
 
 
 def _mangled(name: str) -> str:

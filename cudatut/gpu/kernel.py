@@ -4,7 +4,7 @@ import ctypes
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ from cudatut.errors import KernelCompileError, LaunchError
 from cudatut.gpu import headers, instances
 from cudatut.gpu.device import activate, device, driver_library
 from cudatut.gpu.nvcc import find_nvcc
-from cudatut.gpu.signature import Parameter, parameters
+from cudatut.gpu.signature import Parameter, kernels, parameters, split_name
 from cudatut.results import Resources
 
 _AXES = ("block.x", "block.y", "block.z", "grid.x", "grid.y", "grid.z")
@@ -86,10 +86,11 @@ class Kernel:
         try:
             return _compile(whole, wrap, self.label, flags, arch, self._folder)
         except KernelCompileError as error:
-            wrong_name = instances.hint(self.source, self.name)
-            if wrong_name is None:
+            last = f"line {len(whole.splitlines())}: "  # where the instance is asked for
+            if split_name(self.name)[1] is None or last not in str(error):
                 raise
-            raise KernelCompileError(f"{error}\n{wrong_name}") from None
+            defined = kernels(self.source)
+            raise KernelCompileError(f"{error}\n{self.label} defines {defined}") from None
 
     def _load(self):
         import pycuda.driver as cuda
@@ -260,12 +261,9 @@ class Kernel:
 
 def compile_ahead(
     instances: Iterable[tuple[str, str]],
-    jobs: int | None = None,
-    done: Callable[[], None] = lambda: None,
 ) -> dict[tuple[str, str], KernelCompileError]:
-    """Compile kernels (source, name), several at a time: `ct.Kernel(source, name)` then costs no time in this process.
+    """Compile kernels (source, name) on all cores: `ct.Kernel(source, name)` then costs no time in this process.
 
-    jobs: threads, each waiting for an nvcc of its own; default: as many as cores. done: called after each.
     Under a sanitizer other than memcheck, and under the profiler, nothing happens: memcheck's run, or one without a tool,
     has compiled for all of them, and what they launch themselves they find.
     Returns the error of each that does not compile. Raises NoGpuError, ToolMissing, FileNotFoundError.
@@ -280,12 +278,10 @@ def compile_ahead(
             Kernel(*instance, load=False)
         except KernelCompileError as error:
             return error
-        finally:
-            done()
         return None
 
     unique = list(dict.fromkeys(instances))
-    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         errors = pool.map(compile_one, unique)
         return {one: error for one, error in zip(unique, errors) if error is not None}
 

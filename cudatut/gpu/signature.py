@@ -3,43 +3,20 @@
 import re
 from dataclasses import dataclass
 
-# C type -> NumPy dtype name. Vector types are arrays of their element; bfloat16 travels as its 16 bits.
+# C type -> NumPy dtype name; bfloat16 travels as its 16 bits.
 _SCALARS = {
-    "bool": "bool",
-    "char": "int8",
-    "signed char": "int8",
-    "unsigned char": "uint8",
-    "short": "int16",
-    "unsigned short": "uint16",
-    "int": "int32",
-    "unsigned": "uint32",
-    "unsigned int": "uint32",
-    "long long": "int64",
-    "long long int": "int64",
-    "unsigned long long": "uint64",
-    "unsigned long long int": "uint64",
-    "size_t": "uint64",
-    "ptrdiff_t": "int64",
-    "int8_t": "int8",
-    "uint8_t": "uint8",
-    "int16_t": "int16",
-    "uint16_t": "uint16",
-    "int32_t": "int32",
-    "uint32_t": "uint32",
-    "int64_t": "int64",
-    "uint64_t": "uint64",
-    "float": "float32",
-    "double": "float64",
-    "half": "float16",
-    "__half": "float16",
-    "__nv_bfloat16": "uint16",
-}
+    "bool": "bool", "char": "int8", "signed char": "int8", "unsigned char": "uint8", "short": "int16",
+    "unsigned short": "uint16", "int": "int32", "unsigned": "uint32", "unsigned int": "uint32",
+    "long long": "int64", "long long int": "int64", "unsigned long long": "uint64",
+    "unsigned long long int": "uint64", "size_t": "uint64", "ptrdiff_t": "int64", "float": "float32",
+    "double": "float64", "half": "float16", "__half": "float16", "__nv_bfloat16": "uint16",
+    **{f"{sign}int{bits}_t": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}  # fmt: skip
+# Vector types are arrays of their element.
 _VECTORS = {
     "char": "int8", "uchar": "uint8", "short": "int16", "ushort": "uint16", "int": "int32", "uint": "uint32",
     "longlong": "int64", "ulonglong": "uint64", "float": "float32", "double": "float64",
 }  # fmt: skip
-
-
 # Words that stand between a parameter's type and its value, and say nothing about either.
 _QUALIFIERS = ("const", "volatile", "__restrict__", "__restrict", "__grid_constant__")
 
@@ -55,15 +32,6 @@ class Parameter:
     ctype: str
     pointer: bool
     dtype: str | None
-
-
-@dataclass(frozen=True)
-class TemplateParameter:
-    """One parameter of a template as written: `T` of `typename T = float` with its default 'float' (None without)."""
-
-    name: str
-    default: str | None
-    text: str
 
 
 def split_name(kernel: str) -> tuple[str, list[str] | None]:
@@ -109,24 +77,19 @@ def template_arguments(
     A macro, or a default that names another parameter, is replaced by its value. Arguments beyond the template's
     parameters are left out: to complain is for nvcc.
     """
-    given = split_name(kernel)[1]
-    declared = template_parameters(source, kernel)
-    if given is None or declared is None:
+    text, (base, given) = _without_comments(source), split_name(kernel)
+    definition = _definition(text, base)
+    head = definition and _template_head(text, definition.start())
+    if given is None or head is None:
         return None
     names, found = {str(key): str(value) for key, value in (defines or {}).items()}, {}
-    for index, parameter in enumerate(declared):
-        value = given[index] if index < len(given) else parameter.default
-        if value is not None:
-            found[parameter.name] = names.get(value, found.get(value, value))
+    for index, parameter in enumerate(_split(head)):
+        declared, _, default = parameter.partition("=")
+        name = (re.findall(r"\w+", declared) or [""])[-1]
+        value = given[index] if index < len(given) else default.strip()
+        if value:
+            found[name] = names.get(value, found.get(value, value))
     return found
-
-
-def template_parameters(source: str, kernel: str) -> list[TemplateParameter] | None:
-    """The template parameters of a kernel (its arguments do not matter), or None if it is no template or not found."""
-    text = _without_comments(source)
-    found = _definition(text, split_name(kernel)[0])
-    head = found and _template_head(text, found.start())
-    return None if head is None else [_template_parameter(part) for part in _split(head)]
 
 
 def kernels(source: str) -> list[str]:
@@ -172,13 +135,6 @@ def _template_head(text: str, end: int) -> str | None:
     # The last `template` that no body, statement or other definition separates from `end`.
     found = re.search(r"\btemplate\s*<((?:(?!\btemplate\b|[;{}]).)*)>[\w\s]*$", text[:end], re.S)
     return found and found[1].strip()
-
-
-def _template_parameter(text: str) -> TemplateParameter:
-    declared, _, default = text.partition("=")
-    return TemplateParameter(
-        (re.findall(r"\w+", declared) or [""])[-1], default.strip() or None, " ".join(text.split())
-    )
 
 
 def _split(text: str) -> list[str]:
