@@ -125,6 +125,10 @@ class Sum:
         if "vectors" in rung.options:
             self.must_be_aligned(rung)
         if name := rung.options.get("launch"):
+            if name not in PLANS:
+                raise ct.RungError(
+                    f"{rung.path}: launch={name} is none of {', '.join(PLANS)}"
+                )
             return PLANS[name](self, rung, block)
         block = block or fitting_block(rung)
         kernel = self.compile(rung, block)

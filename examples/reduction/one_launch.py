@@ -48,7 +48,8 @@ from latency import dram_ns, handover_ns, l2_ns
 
 
 gpu = ct.device()
-ONE, LIMIT, BULK, FLAGS = (LADDER[name] for name in LADDER.names[-4:])
+LATE = [LADDER[name] for name in ("one_launch", "limit", "bulk", "flags")]
+ONE, LIMIT, BULK, FLAGS = LATE
 n = 33_554_432
 short_n = 65_536
 problem, integers = Sum(n), Sum(n, "int32")
@@ -180,7 +181,6 @@ ct.facts(
 # up exactly, so they would show a single lost tile.
 
 # %% check
-LATE = (ONE, LIMIT, BULK, FLAGS)
 for sums in (problem, integers):
     for rung in LATE:
         sums.check(rung)
