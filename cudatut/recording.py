@@ -6,6 +6,7 @@ unchanged) before anything shows it.
 Making one needs a GPU and lives in `cudatut.record.recorder`.
 """
 
+import datetime
 import difflib
 import hashlib
 import json
@@ -336,6 +337,12 @@ def _validate_metadata(name: str, metadata: dict[str, Any]) -> None:
         )
     _validate_types("cudatut", metadata, _METADATA)
     _validate_types("cudatut.gpu", metadata["gpu"], _GPU)
+    try:
+        timed = datetime.datetime.fromisoformat(metadata["recorded_at"]).tzinfo is not None
+    except ValueError:
+        timed = False
+    if not timed:
+        raise _Invalid(f"its recorded_at is no time with its zone: {metadata['recorded_at']!r}")
     if metadata["name"] != name:
         raise _Invalid(f"it is the recording of another example, {metadata['name']}")
     if f"{name}.py" not in metadata["sources"]:

@@ -97,6 +97,14 @@ def test_metadata_lacking_something(added, key):
     refused(recording.DamagedRecordingError, f"cudatut.{key} = None")
 
 
+@pytest.mark.parametrize("when", ["yesterday", "", "2026-11-20T12:00:00", "2026-13-20T12:00+00:00"])
+def test_a_date_that_is_none(added, when):
+    notebook = added.notebook(NAME)
+    notebook["metadata"]["cudatut"]["recorded_at"] = when
+    added.recorded(NAME, notebook)
+    refused(recording.DamagedRecordingError, f"recorded_at is no time with its zone: '{when}'")
+
+
 @pytest.mark.parametrize(
     "damage",
     [

@@ -9,7 +9,7 @@ import pytest
 
 import cudatut as ct
 from cudatut.gpu import profile
-from cudatut.gpu.profile import parse_report
+from cudatut.gpu.profile import parse
 
 # Keeps its arguments, runs the example, and reports one launch of each kernel that the example names.
 FAKE = f"""#!{sys.executable}
@@ -121,13 +121,12 @@ NCU = '==PROF== Connected\n"ID","Kernel Name","dram__bytes.sum"\n"","","byte"\n"
 
 
 def test_ncu_reports_are_read():
-    assert parse_report(NCU, "k", ["dram__bytes.sum"]) == {
-        "dram__bytes.sum": {"value": 1234.5, "unit": "byte"}
-    }
+    ((function, counters),) = parse(NCU, "", "k", ["dram__bytes.sum"], 1)
+    assert function == "k" and counters == {"dram__bytes.sum": {"value": 1234.5, "unit": "byte"}}
     with pytest.raises(ct.ToolMissing, match="no launch of 'k'"):
-        parse_report("==WARNING== No kernels were profiled.", "k", ["dram__bytes.sum"])
+        parse("==WARNING== No kernels were profiled.", "", "k", ["dram__bytes.sum"], 1)
     with pytest.raises(ct.ToolMissing, match="no other__metric"):
-        parse_report(NCU, "k", ["other__metric"])
+        parse(NCU, "", "k", ["other__metric"], 1)
 
 
 def test_several_kernels_are_profiled_in_one_run(monkeypatch, tmp_path, capsys):
