@@ -68,9 +68,7 @@ def code_of(cubin: bytes, symbol: str) -> bytes:
 def _sections(cubin: bytes) -> dict[str, tuple[int, int]]:
     """Where each section of an ELF file starts, and its size."""
     (table,) = struct.unpack_from("<Q", cubin, 0x28)  # e_shoff
-    size, count, strings = struct.unpack_from(
-        "<HHH", cubin, 0x3A
-    )  # e_shentsize, e_shnum, e_shstrndx
+    size, count, strings = struct.unpack_from("<HHH", cubin, 0x3A)  # e_shentsize, e_shnum, ...
     headers = [struct.unpack_from("<IIQQQQ", cubin, table + i * size) for i in range(count)]
     names = headers[strings][4]
     found = {}

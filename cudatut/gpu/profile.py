@@ -1,7 +1,6 @@
 """Read hardware counters of one launch with Nsight Compute (ncu)."""
 
 import csv
-import io
 import math
 import shutil
 import subprocess
@@ -14,6 +13,8 @@ from typing import Any
 from cudatut import catalog, tool
 from cudatut.errors import ToolMissing
 from cudatut.results import Profile, show
+
+Counters = dict[str, dict[str, Any]]  # value and unit by metric
 
 
 def profile(
@@ -31,17 +32,17 @@ def profile(
     while an example is recorded that is a ToolMissing. While a tool already runs this process: NaNs, not shown.
     """
     if tool.running():
-        return Profile(kernel, {name: {"value": math.nan, "unit": ""} for name in metrics})
-    try:
-        report, output = _report(example, _launches_of(kernel, skip), metrics, 1, timeout_s)
-        result = Profile(kernel, parse_report(report, kernel, list(metrics), output))
-    except ToolMissing as error:
-        if tool.recording():
-            raise
-        show(f"no counters: {error}")
+        return _unmeasured(kernel, metrics)
+    found = _counters(example, kernel, _launches_of(kernel, skip), metrics, 1, timeout_s)
+    if not found:
         return None
+    result = Profile(kernel, found[0][1])
     show(result)
     return result
+
+
+def _unmeasured(kernel: str, metrics: Sequence[str]) -> Profile:
+    return Profile(kernel, {name: {"value": math.nan, "unit": ""} for name in metrics})
 
 
 def profile_kernels(
@@ -51,26 +52,13 @@ def profile_kernels(
 
     Where there is nothing to tell the dict is empty.
     """
+    if tool.running():
+        return {kernel: _unmeasured(kernel, metrics) for kernel in kernels}
     names = [function_name(kernel) for kernel in kernels]
     # Of any stream, each of these functions when it is launched for the first time.
     which = ["--kernel-id", f"::regex:^({'|'.join(names)})$:1"]
-    if tool.running():
-        return {
-            kernel: Profile(kernel, {name: {"value": math.nan, "unit": ""} for name in metrics})
-            for kernel in kernels
-        }
-    try:
-        report, output = _report(example, which, metrics, len(names), timeout_s)
-        counters = parse_launches(report, ", ".join(names), list(metrics), len(names), output)
-        found = dict(zip((_launched(row) for row in _rows(report)[2]), counters))
-        if missing := set(names) - set(found):
-            raise ToolMissing(f"ncu recorded no launch of {', '.join(sorted(missing))}")
-    except ToolMissing as error:
-        if tool.recording():
-            raise
-        show(f"no counters: {error}")
-        return {}
-    profiles = {kernel: Profile(kernel, found[name]) for kernel, name in zip(kernels, names)}
+    found = dict(_counters(example, ", ".join(names), which, metrics, len(names), timeout_s, names))
+    profiles = {k: Profile(k, found[name]) for k, name in zip(kernels, names) if found}
     for result in profiles.values():
         show(result)
     return profiles
@@ -92,19 +80,35 @@ def profile_launches(
     """
     if tool.running():
         return []
+    found = _counters(example, kernel, _launches_of(kernel, skip), metrics, launches, timeout_s)
+    return [{name: one["value"] for name, one in counters.items()} for _, counters in found]
+
+
+def _counters(
+    example: str,
+    kernel: str,
+    which: list[str],
+    metrics: Sequence[str],
+    launches: int,
+    timeout_s: float,
+    all_of: Sequence[str] = (),
+) -> list[tuple[str, Counters]]:
+    """Function and counters of each launch; nothing, after a note, where ncu is missing or counted less than was asked.
+
+    all_of: functions that must be among them. While an example is recorded what is missing is a ToolMissing.
+    """
     try:
-        report, output = _report(example, _launches_of(kernel, skip), metrics, launches, timeout_s)
-        found = parse_launches(report, kernel, list(metrics), launches, output)
+        found = parse(
+            *_report(example, which, metrics, launches, timeout_s), kernel, metrics, launches
+        )
+        if missing := set(all_of) - {name for name, _ in found}:
+            raise ToolMissing(f"ncu recorded no launch of {', '.join(sorted(missing))}")
     except ToolMissing as error:
         if tool.recording():
             raise
         show(f"no counters: {error}")
         return []
-    return [{name: counter["value"] for name, counter in launch.items()} for launch in found]
-
-
-def _path(example: str) -> Path:
-    return Path(example) if example.endswith(".py") else catalog.get(example).path
+    return found
 
 
 def _launches_of(kernel: str, skip: int) -> list[str]:
@@ -122,13 +126,14 @@ def _report(
     program = shutil.which("ncu")
     if program is None:
         raise ToolMissing("ncu (Nsight Compute) is not on PATH; it comes with the CUDA toolkit")
+    path = Path(example) if example.endswith(".py") else catalog.get(example).path
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder, "ncu.csv")
         command = [program, "--csv", "--page", "raw", "--print-units", "base"]
         command += ["--clock-control", "none", *which, "--launch-count", str(launches)]
         # --kill: what the example does after the last of those launches is of no interest, and takes time.
         command += ["--metrics", ",".join(metrics), "--kill", "yes", "--log-file", str(log)]
-        command += [sys.executable, "-m", "cudatut.gpu.watched", str(_path(example))]
+        command += [sys.executable, "-m", "cudatut.gpu.watched", str(path)]
         done = subprocess.run(
             command,
             stdout=subprocess.PIPE,
@@ -151,47 +156,27 @@ def function_name(kernel: str) -> str:
     return kernel if kernel.startswith("regex:") else kernel.partition("<")[0].rpartition("::")[2]
 
 
-def parse_report(
-    report: str, kernel: str, metrics: list[str], output: str = ""
-) -> dict[str, dict[str, Any]]:
-    """`parse_launches` for the first launch alone."""
-    return parse_launches(report, kernel, metrics, 1, output)[0]
-
-
-def parse_launches(
-    report: str, kernel: str, metrics: list[str], launches: int, output: str = ""
-) -> list[dict[str, dict[str, Any]]]:
-    """Values and units of `metrics` from ncu's raw CSV page: a row of names, a row of units, then one row per launch.
+def parse(
+    report: str, output: str, kernel: str, metrics: Sequence[str], launches: int
+) -> list[tuple[str, Counters]]:
+    """Function and counters of each launch from ncu's raw CSV page: a row of names, one of units, then one per launch.
 
     Raises ToolMissing if the report holds fewer launches of `kernel` or lacks a metric; `output` is quoted then.
     """
-    names, units, rows = _rows(report)
+    lines = [line for line in report.splitlines() if line.startswith('"')]
+    names, units, *rows = csv.reader(lines) if len(lines) > 1 else ([], [])
     if len(rows) < launches:
         tail = "\n".join([*report.splitlines()[-5:], *output.splitlines()[-10:]])
         wanted = "no launch" if launches == 1 else f"fewer than {launches} launches"
         raise ToolMissing(f"ncu recorded {wanted} of '{kernel}':\n{tail}")
-    missing = [name for name in metrics if name not in names]
-    if missing:
+    if missing := [name for name in metrics if name not in names]:
         raise ToolMissing(
             f"ncu reported no {', '.join(missing)} for '{kernel}': unknown on this GPU?"
         )
-    return [
-        {
-            name: {"value": float(row[name].replace(",", "")), "unit": units[name]}
-            for name in metrics
-        }
-        for row in rows[:launches]
-    ]
-
-
-def _launched(row: dict[str, str]) -> str:
-    """The plain name of the kernel that a row is of: 'gemm' for 'void tiles::gemm<128>(float *)'."""
-    return function_name(row["Kernel Name"].partition("(")[0]).split()[-1]
-
-
-def _rows(report: str) -> tuple[list[str], dict[str, str], list[dict[str, str]]]:
-    """Columns of a raw CSV page, their units, and its launches."""
-    lines = [line for line in report.splitlines() if line.startswith('"')]
-    table = list(csv.reader(io.StringIO("\n".join(lines))))
-    names, units = table[:2] if len(table) > 1 else ([], [])
-    return names, dict(zip(names, units)), [dict(zip(names, row)) for row in table[2:]]
+    unit, found = dict(zip(names, units)), []
+    for row in (dict(zip(names, row)) for row in rows[:launches]):
+        # Of 'void tiles::gemm<128>(float *)' the plain name.
+        launched = function_name(row.get("Kernel Name", kernel).partition("(")[0]).split()[-1]
+        values = {name: float(row[name].replace(",", "")) for name in metrics}
+        found.append((launched, {k: {"value": v, "unit": unit[k]} for k, v in values.items()}))
+    return found
