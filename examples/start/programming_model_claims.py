@@ -52,6 +52,8 @@ alone, together, again = (
     times[name].median_us
     for name in ("k = 0", "both times equal", "k = 0 again")
 )
+
+# %% equal-facts
 ct.facts(
     "where both times are equal",
     {
