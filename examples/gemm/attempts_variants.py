@@ -157,6 +157,7 @@ def compile_all(variants: dict[str, Variant], *vecs: int) -> None:
     )
 
 
+# --8<-- [start:read]
 def read(
     variants: dict[str, Variant], runs: dict[str, Callable]
 ) -> dict[str, dict]:
@@ -178,3 +179,6 @@ def read(
             "two words of one bank": 100 * conflicts,
         }
     return rows
+
+
+# --8<-- [end:read]

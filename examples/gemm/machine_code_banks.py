@@ -47,7 +47,7 @@ ct.check(
 # %% patterns
 PATTERNS = {  # of the FMA at place p: bank of the sum, of a; is b kept?
     "one word of each bank": lambda p: (p % 2, 1 - p % 2, True),
-    "two of one bank, in turn": lambda p: (p % 2, p % 2, True),
+    "two of one bank, alternating": lambda p: (p % 2, p % 2, True),
     "two of one bank, four in a row": lambda p: (p // 4 % 2, p // 4 % 2, True),
     "two of one bank, always": lambda p: (0, 0, True),
     "three words, two of one bank": lambda p: (p % 2, 1 - p % 2, False),
