@@ -1,4 +1,4 @@
-"""Drawings of the final kernel: tile, warp and lanes; what a step does when; registers in two banks; attempts."""
+"""Drawings of the final kernel: tile, warp and lanes; what a step does when; registers in two banks."""
 
 from __future__ import annotations
 
@@ -156,50 +156,3 @@ def banks(tm: int = 8) -> str:
 
 
 # Sweeps on the H100 of 2026-11-21, n = 4096, TFLOP/s: what the page gemm/attempts tells, in the order in which it happened.
-ATTEMPTS = (
-    ("128 x 256, 4 stages", "128×256，4 个阶段", 46.6),
-    ("128 x 256, two banks", "128×256，错开存储体", 47.3),
-    ("64 x 128", "64×128", 48.1),
-    ("64 x 128, two banks", "64×128，错开存储体", 49.4),
-    ("rest shared", "剩余分块共享", 51.1),
-    ("pointers late", "指针晚更新", 51.5),
-    ("copies apart", "复制错开半步", 52.5),
-)
-CUBLAS, LIMIT = 51.5, 62.4
-
-
-def attempts() -> str:
-    """The way to the final kernel at 4096, step by step, beside cuBLAS."""
-    left, width, row, low = 190, 440, 32, 40.0
-
-    def x(value: float) -> float:
-        return left + width * (value - low) / (LIMIT + 1 - low)
-
-    bottom = 34 + row * len(ATTEMPTS)
-    s = Svg(690, bottom + 40)
-    for tick in range(40, 64, 5):
-        s.line(x(tick), 28, x(tick), bottom, "grid").text(
-            x(tick), bottom + 18, tick, "muted", size=12
-        )
-    for number, (en, zh, rate) in enumerate(ATTEMPTS):
-        y = 34 + number * row
-        s.text(left - 10, y + 15, tr(en, zh), "", "end", 13)
-        s.circle(x(rate), y + 10, 6, "c2 solid")
-        side = 12 if rate > CUBLAS else -12  # not across the line of cuBLAS
-        anchor = "start" if rate > CUBLAS else "end"
-        s.text(x(rate) + side, y + 15, f"{rate:.1f}", "muted", anchor, 12)
-    for value, name in ((CUBLAS, "cuBLAS"), (LIMIT, tr("FMA limit", "FMA 上限"))):
-        s.line(x(value), 26, x(value), bottom, "limit dash")
-        s.text(x(value), 18, f"{name} {value}", "limit", size=12)
-    s.text(left + width / 2, bottom + 36, "TFLOP/s", "muted", size=12)
-    told = ", ".join(f"{en} {rate}" for en, _, rate in ATTEMPTS)
-    told_zh = "，".join(f"{zh} {rate}" for _, zh, rate in ATTEMPTS)
-    alt = tr(
-        f"TFLOP/s at 4096 after each step: {told}; cuBLAS {CUBLAS}.",
-        f"4096 时每一步之后的 TFLOP/s：{told_zh}；cuBLAS {CUBLAS}。",
-    )
-    caption = tr(
-        "n = 4096, H100; our sweeps of 2026-11-21, not the recording of this site. The axis does not begin at 0.",
-        "n = 4096，H100；数据来自我们 2026-11-21 的扫描，不是本站的运行记录。坐标轴不从 0 开始。",
-    )
-    return figure(s, alt=alt, caption=caption)
