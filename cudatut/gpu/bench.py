@@ -27,11 +27,19 @@ def time_once(launch: Callable[[], object], flushes: int = 1) -> float:
     The flush also keeps the GPU busy while the host enqueues the launch, so that the launch's overhead on the host stays
     out of the time; `flushes` says how often it runs, for a launch that takes the host long.
     """
+    return _timed(launch, lambda: [flush_l2() for _ in range(flushes)])
+
+
+def time_once_bare(launch: Callable[[], object]) -> float:
+    """One launch between two events, nothing else: what a run under a tool can afford."""
+    return _timed(launch)
+
+
+def _timed(launch: Callable[[], object], before: Callable[[], object] = lambda: None) -> float:
     import pycuda.driver as cuda
 
     start, stop = cuda.Event(), cuda.Event()
-    for _ in range(flushes):
-        flush_l2()
+    before()
     start.record()
     launch()
     stop.record()
@@ -89,8 +97,8 @@ def bench(
     """Time callables against each other and show the table.
 
     candidates: name -> function that launches the work and returns at once. None leaves the row out; for a library that is
-    missing or does not run (`ct.vendor`) the reason stands in its place. In every round each runs, in rotating order, always after an L2 flush; where slow
-    contestants leave fewer than 100 rounds, fast ones run several times in each.
+    missing or does not run (`ct.vendor`) the reason stands in its place. In every round each runs, in rotating order,
+    always after an L2 flush; where slow contestants leave fewer than 100 rounds, fast ones run several times in each.
     bytes: moved by one call (read plus written), for GB/s; or flops: for TFLOP/s; a number, or a dict by name.
     rounds: default as many as fit in 0.4 s of GPU time, 5 to 100.
 
@@ -160,18 +168,6 @@ def _able(
     return runs, missing
 
 
-def time_once_bare(launch: Callable[[], object]) -> float:
-    """One launch between two events, nothing else: what a run under a tool can afford."""
-    import pycuda.driver as cuda
-
-    start, stop = cuda.Event(), cuda.Event()
-    start.record()
-    launch()
-    stop.record()
-    stop.synchronize()
-    return start.time_till(stop) * 1e3
-
-
 def _repeats(estimate_us: float, rounds: int) -> int:
     """Runs per round: a slow contestant leaves few rounds, and then a fast one runs several times in each."""
     return max(1, min(cdiv(_MAX_ROUNDS, 2 * rounds), int(_BUDGET_US / 10 / (rounds * estimate_us))))
@@ -195,16 +191,8 @@ def _flushes(launch: Callable[[], object]) -> int:
 @cache
 def _flush_us() -> float:
     """How long one flush keeps the GPU busy."""
-    import pycuda.driver as cuda
-
     flush_l2()
-    start, stop = cuda.Event(), cuda.Event()
-    start.record()
-    for _ in range(10):
-        flush_l2()
-    stop.record()
-    stop.synchronize()
-    return start.time_till(stop) * 1e2
+    return _timed(lambda: [flush_l2() for _ in range(10)]) / 10
 
 
 def _peak(bytes: Work, flops: Work) -> float | None:
@@ -216,15 +204,14 @@ def _peak(bytes: Work, flops: Work) -> float | None:
 def _result(name, runs, times, bytes, flops, rounds: int, peak: float | None) -> Benchmark:
     unit = "GB/s" if bytes is not None else "TFLOP/s" if flops is not None else "us"
     rows = [
-        _row(label, times[label], _of(bytes, label), _of(flops, label), peak, runs[label])
-        for label in runs
+        _row(label, times[label], _of(bytes, label), _of(flops, label), peak, launch)
+        for label, launch in runs.items()
     ]
-    if not tool.running():
-        for row in rows:
-            if not (math.isfinite(row.median_us) and row.median_us > 0):
-                raise BenchError(
-                    f"bench {name or ''}: '{row.name}' took {row.median_us} us; that is no measurement"
-                )
+    for row in () if tool.running() else rows:
+        if not (math.isfinite(row.median_us) and row.median_us > 0):
+            raise BenchError(
+                f"bench {name or ''}: '{row.name}' took {row.median_us} us; that is no measurement"
+            )
     if any(row.vendor for row in rows):
         # Rates, where the work is known: rows of different work must not be compared by their times.
         speed = {row.name: 1 / row.median_us if row.value is None else row.value for row in rows}
@@ -241,18 +228,10 @@ def _of(work: Work, label: str) -> int | None:
 
 def _row(label: str, times: list[float], bytes: int | None, flops: int | None, peak, launch) -> Row:
     median = statistics.median(times)
-    p20, p80 = (
-        (statistics.quantiles(times, n=5)[i] for i in (0, 3))
-        if len(times) > 1
-        else (median, median)
-    )
-    value = (
-        bytes / median / 1e3
-        if bytes is not None
-        else flops / median / 1e6
-        if flops is not None
-        else None
-    )
+    p20, *_, p80 = statistics.quantiles(times, n=5) if len(times) > 1 else (median, median)
+    value = None
+    if bytes is not None or flops is not None:
+        value = bytes / median / 1e3 if bytes is not None else flops / median / 1e6
     return Row(
         name=label,
         median_us=median,
