@@ -153,6 +153,3 @@ def banks(tm: int = 8) -> str:
         "一列里各条 FMA 要取的寄存器（b[j] 由 `.reuse` 留着）：偶数号一种颜色，奇数号另一种。编号只是举例。",
     )
     return figure(s, alt=alt, caption=caption)
-
-
-# Sweeps on the H100 of 2026-11-21, n = 4096, TFLOP/s: what the page gemm/attempts tells, in the order in which it happened.
