@@ -23,8 +23,7 @@ from pathlib import Path
 
 import pytest
 
-from cudatut import doctor
-from cudatut.record import recorder
+from cudatut import doctor, paths
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = [ROOT / name for name in ("README.md", "README.zh.md", "CONTRIBUTING.md")]
@@ -262,7 +261,7 @@ def recipe(expected: str) -> Run:
 def from_a_wheel(command: str, place: Place) -> None:
     """pip takes the extras from the project's own metadata, and installs the wheel in the place of the repository."""
     wanted = re.search(r"'cudatut\[(.*?)\] @ git\+(.*?)'", command)
-    assert wanted and wanted[2] == recorder.repository(), command
+    assert wanted and wanted[2] == paths.repository(), command
     (wheel,) = place.installed.parent.parent.glob("wheel/*.whl")
     pip = command.replace("pip", f"{sys.executable} -m pip --disable-pip-version-check", 1)
     pip = pip.replace(f"git+{wanted[2]}", wheel.as_uri())
@@ -277,7 +276,7 @@ def from_a_wheel(command: str, place: Place) -> None:
 def clone(command: str, place: Place) -> None:
     if subprocess.run(["git", "-C", ROOT, "rev-parse"], capture_output=True).returncode:
         pytest.skip("not a git checkout")
-    address = recorder.repository()
+    address = paths.repository()
     assert address in command
     here = f"{ROOT.as_uri()} {address.rpartition('/')[2]}"
     local = command.replace(address, here).replace("clone", "clone --quiet --depth 1")
@@ -357,7 +356,7 @@ MAKE = Gpu(f"{COMMANDS}::test_make", make_refused)
 # The first pattern that matches the whole command decides.
 RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     # the package
-    (r"python -m cudatut( (try|trace|tune|record|exercise|run))?", Here(shows_help)),
+    (r"python -m cudatut( (try|trace|record|exercise|run))?", Here(shows_help)),
     (r"python -m cudatut doctor", Here(may_find_faults)),
     (r"python -m cudatut list( --json)?", Here(says_something)),
     (r"python -m cudatut status", Here(may_find_faults)),

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
-from cudatut import catalog, exercises
-from cudatut.record import recorder
+from cudatut import catalog, exercises, paths
+from cudatut.record import notebook
 
 STAND_INS = Path(__file__).parent / "stand_ins"
 plain = TransformerManager().transform_cell
@@ -18,9 +18,9 @@ plain = TransformerManager().transform_cell
 
 def cells_of(example):
     """Code of the notebook that a recording would be, magics in plain Python."""
-    notebook = recorder.notebook_of(example)
-    sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    return [plain(source) for source in [recorder._install_cell(example.name).source, *sources]]
+    read = notebook.notebook_of(example)
+    sources = [cell.source for cell in read.cells if cell.cell_type == "code"]
+    return [plain(source) for source in [notebook.install_cell(example.name).source, *sources]]
 
 
 def code_of(raw):
@@ -146,7 +146,7 @@ def test_the_first_cell_installs_cudatut_and_the_cupy_of_the_driver(
     installed, drivers, tmp_path, cuda, cupy
 ):
     found = first_cell(installed, drivers, tmp_path, cuda=cuda)
-    address = recorder.repository()
+    address = paths.repository()
     assert found["log"] == [f'%pip install -q "cudatut[gpu] @ git+{address}"']
     assert found["pip"] == cupy
     assert found["failed"] == "" and found["said"] == ""

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import cudatut as ct
-from cudatut import catalog, paths
+from cudatut import catalog, paths, recording
 from cudatut.gpu import nvcc
-from cudatut.record.recorder import environment
+from cudatut.tool import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,7 +59,7 @@ def test_an_example_is_a_script(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("compute-sanitizer") is None, reason="needs compute-sanitizer")
-@pytest.mark.parametrize("words", [["start/hello"], ["start"], ["--stale"], []])
+@pytest.mark.parametrize("words", [["start/hello"], ["start"], ["--stale"], ["--shard", "1/1"], []])
 def test_record(small_book, words):
     folder, env = small_book
     out = works(type_in(folder, "python", "-m", "cudatut", "record", *words, **env))
@@ -67,6 +67,19 @@ def test_record(small_book, words):
     out = works(type_in(folder, "python", "-m", "cudatut", "record", "--stale", **env))
     assert "nothing to record" in out
     assert "all 1 recordings" in works(type_in(folder, "python", "-m", "cudatut", "status", **env))
+
+
+def test_record_slim(small_book):
+    """Needs no sanitizer, and leaves the book's own recording, which there is none of here."""
+    folder, env = small_book
+    command = ["python", "-m", "cudatut", "record", "start/hello", "--slim"]
+    assert "1 recorded" in works(type_in(folder, *command, **env))
+    (slim,) = (folder.parent / "results").rglob("*.json")
+    assert slim.parts[-2:] == ("start", "hello.json")
+    found = recording.parse("start/hello", slim, slim.read_bytes())
+    assert found.slim and not found.edited() and found.problems() == []
+    assert found.metadata["gpu"]["name"] == ct.device().name
+    assert not list((folder.parent / "examples").rglob("*.ipynb"))
 
 
 @pytest.mark.skipif(shutil.which("compute-sanitizer") is None, reason="needs compute-sanitizer")

@@ -1,13 +1,12 @@
 """The reader's half of cudatut on a real GPU: what works, and how bad input is answered."""
 
 import shutil
-import time
 
 import numpy as np
 import pytest
 
 import cudatut as ct
-from cudatut.gpu import bench, limits, ncu, profile, sanitizer, vendor
+from cudatut.gpu import limits, profile, sanitizer, vendor
 
 SCALE = """
 __global__ void scale(const float *x, float *out, float a, long long n) {
@@ -211,22 +210,32 @@ def test_poison_makes_a_second_launch_prove_itself(scale):
         ct.check(out, np.full(20, 2.0))
 
 
-def test_bench_interleaves_and_orders(scale):
-    n = 1 << 24
+def test_bench_takes_turns(scale):
+    """How long each took is for recordings to say: others may use this GPU at the same time."""
+    n, ran = 1 << 20, []
     x, out = ct.to_device(ct.rng().standard_normal(n, dtype="float32")), ct.empty(n, "float32")
+
+    def launch(name, n):
+        ran.append(name)
+        scale(x, out, 2, n, grid=ct.cdiv(n, 256), block=256)
+
     result = ct.bench(
         {
-            "scale": lambda: scale(x, out, 2, n, grid=ct.cdiv(n, 256), block=256),
-            "half of it": lambda: scale(x, out, 2, n // 2, grid=ct.cdiv(n // 2, 256), block=256),
+            "scale": lambda: launch("scale", n),
+            "half of it": lambda: launch("half of it", n // 2),
             "vendor": vendor.copy(out, x),
         },
         bytes={"scale": 8 * n, "half of it": 4 * n, "vendor": 8 * n},
         rounds=21,
     )
-    assert result["half of it"].median_us < result["scale"].median_us
-    assert all(row.p20_us <= row.median_us <= row.p80_us for row in result.rows)
-    assert 0.5 < result["scale"].of_peak < 1.1
+    assert [row.name for row in result.rows] == ["scale", "half of it", "vendor"]
+    assert all(0 < row.p20_us <= row.median_us <= row.p80_us for row in result.rows)
+    assert all(row.of_peak > 0 for row in result.rows)
+    for row in result.rows:
+        assert row.value == pytest.approx(row.bytes / row.median_us / 1e3)
     assert result["vendor"].ratio_to_vendor == 1.0
+    assert min(map(ran.count, ("scale", "half of it"))) >= 21
+    assert ran.index("half of it") < len(ran) - ran[::-1].index("scale")  # not one after the other
 
 
 def test_bench_without_candidates():
@@ -234,45 +243,16 @@ def test_bench_without_candidates():
         ct.bench({"missing": None})
 
 
-def test_flush_makes_small_inputs_slow_again(scale):
-    n = 1 << 21
-    x, out = ct.to_device(ct.rng().standard_normal(n, dtype="float32")), ct.empty(n, "float32")
-
-    def launch():
-        scale(x, out, 2, n, grid=ct.cdiv(n, 256), block=256)
-
-    launch()
-    cold = sorted(bench.time_once(launch) for _ in range(15))[7]
-    assert (
-        cold * 1e3 > 8 * n / limits.bandwidth() * 0.8
-    )  # at least the time that DRAM needs for the bytes
-
-
-def test_a_held_up_host_is_not_on_the_kernels_account(scale):
-    """The host sleeps between event and launch, longer than one flush lasts: that is seen, and the run repeated."""
-    n = 1 << 21
-    x, out = ct.to_device(ct.rng().standard_normal(n, dtype="float32")), ct.empty(n, "float32")
-
-    def launch():
-        time.sleep(0.0005)
-        scale(x, out, 2, n, grid=ct.cdiv(n, 256), block=256)
-
-    launch()
-    behind_one_flush = sorted(bench.time_once(launch) for _ in range(15))[7]
-    hidden = sorted(bench.time_hidden(launch) for _ in range(15))[7]
-    assert behind_one_flush > 300
-    assert hidden < 100
-
-
-def test_limits_are_those_of_a_real_gpu():
+def test_limits_are_not_above_what_the_gpu_can_do():
+    """A limit that is too high comes of a time that is too short. Too low it may be: others may use the GPU."""
     gpu = ct.device()
     theoretical = 2 * gpu.memory_clock_khz * 1e3 * gpu.bus_bits / 8 / 1e9
-    assert 0.5 * theoretical < limits.bandwidth() < theoretical
+    assert 0 < limits.bandwidth() < theoretical
     cores = {7: 64, 8: 64 if gpu.compute_capability == (8, 0) else 128}.get(
         gpu.compute_capability[0], 128
     )
     peak = 2 * cores * gpu.sm_count * gpu.clock_khz * 1e3 / 1e12
-    assert 0.5 * peak < limits.fma() < 1.05 * peak
+    assert 0 < limits.fma() < 1.05 * peak
 
 
 def test_an_illegal_address_stays_in_its_process():
@@ -298,20 +278,15 @@ ct.check(x, np.tile(np.arange(256, dtype="float32"), 8))
 
 
 @pytest.mark.skipif(shutil.which("ncu") is None, reason="needs ncu, which comes with the toolkit")
-def test_counters_of_two_kernels_and_from_a_run_started_ahead(tmp_path, monkeypatch):
-    """Stores, which no other launch may add to: a warp stores once. The run that waits at its gate counts the same."""
+def test_counters_of_two_kernels(tmp_path):
+    """Stores, which no other launch may add to: a warp stores once."""
     file, stores = tmp_path / "two.py", "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"
     file.write_text(TWO_KERNELS)
-    kernels = ["second", "first"]
-    monkeypatch.setenv("CUDATUT_NOTES", str(tmp_path))
-    monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
-    profile.profile_kernels(str(file), kernels, [stores])
-    monkeypatch.delenv("CUDATUT_TOOL")
-    ncu.start_noted(str(file))
-    for ahead in (1, 0):
-        assert len(ncu._ahead) == ahead
-        found = profile.profile_kernels(str(file), kernels, [stores])
-        assert [found[name].metrics[stores]["value"] for name in kernels] == [64, 16]
+    found = profile.profile_kernels(str(file), ["second", "first"], [stores])
+    assert [found[name][stores] for name in ("second", "first")] == [64, 16]
+    assert ct.profile(str(file), "first", [stores], skip=1)[stores] == 64
+    launches = profile.profile_launches(str(file), "first", [stores], launches=2)
+    assert [launch[stores] for launch in launches] == [16, 64]
 
 
 BESIDE = """

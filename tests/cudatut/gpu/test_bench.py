@@ -1,5 +1,6 @@
 """Benchmarks: which runs count, and what is compared with what."""
 
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -65,3 +66,45 @@ def test_a_ratio_to_the_vendor_compares_rates_not_times():
     assert [row.ratio_to_vendor for row in equal.rows] == [1.0, 1.0, 1.0]
     untold = bench._result("x", runs, times, None, None, 1, None)
     assert [row.ratio_to_vendor for row in untold.rows] == [0.5, 1.0, 1.0]
+
+
+def test_a_run_is_timed_after_a_flush_between_two_events(monkeypatch):
+    said = []
+
+    class Event:
+        def record(self):
+            said.append("event")
+
+        def synchronize(self):
+            said.append("wait")
+
+        def time_till(self, other):
+            return 0.25  # ms
+
+    driver = SimpleNamespace(Event=Event)
+    monkeypatch.setitem(sys.modules, "pycuda", SimpleNamespace(driver=driver))
+    monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
+    monkeypatch.setattr(bench, "flush_l2", lambda: said.append("flush"))
+    launch = lambda: said.append("launch")  # noqa: E731
+    assert bench.time_once(launch) == 250.0
+    assert said == ["flush", "event", "launch", "event", "wait"]
+    said.clear()
+    bench.time_once(launch, flushes=3)
+    assert said[:4] == ["flush", "flush", "flush", "event"]
+    said.clear()
+    assert bench.time_once_bare(launch) == 250.0
+    assert said == ["event", "launch", "event", "wait"]
+
+
+def test_contestants_take_turns_and_none_is_always_first(monkeypatch):
+    ran = []
+    monkeypatch.delenv("CUDATUT_TOOL", raising=False)
+    monkeypatch.setattr(bench, "activate", lambda: None)
+    monkeypatch.setattr(bench, "_flushes", lambda launch: 1)
+    monkeypatch.setattr(bench, "time_hidden", lambda launch, flushes: launch() or 1e4)
+    monkeypatch.setattr(bench, "show", lambda result: None)
+    runs = {name: (lambda name=name: ran.append(name)) for name in "abc"}
+    result = bench.bench(runs, rounds=6)
+    turns = ["".join(ran[3 + 3 * i : 6 + 3 * i]) for i in range(6)]  # after one estimate of each
+    assert ran[:3] == ["a", "b", "c"] and turns == ["abc", "bca", "cab"] * 2
+    assert [row.name for row in result.rows] == ["a", "b", "c"] and result.rounds == 6
