@@ -1,11 +1,13 @@
 """Ladders: kernels that solve one problem, each a step from the one before, checked and timed together.
 
-A part that climbs has a `ladder.py` among its examples, which names its rungs in order and says how any of them is
+A part that climbs has a `ladder.py` among its examples, which says how any of its rungs is
 launched, checked and compared. A rung is a `.cu` file; what its launch needs to know stands in the file itself:
 
-    // @rung kernel=reduce_sequential block=256 blocks=64,128,256,512,1024 per_thread=1
+    // @rung 30 kernel=reduce_sequential block=256 blocks=64,128,256,512,1024 per_thread=1
 
-so that a new rung is one file and one line, and a reader's own file (`python -m cudatut try`) is launched like the rest.
+The number is its place in the order of its folder; a file without one is on no ladder, such as a variant or a reader's own
+(`python -m cudatut try`), and is launched like the rest. So a new rung is one file, and no list changes that recordings
+depend on.
 Of a template the line names the instance to launch, without blanks: `kernel=gemm<128,256,16>`.
 """
 
@@ -14,6 +16,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
@@ -24,6 +27,8 @@ from cudatut.gpu.bench import bench
 from cudatut.gpu.kernel import Kernel
 from cudatut.results import Benchmark
 
+_PLACE = re.compile(r"^[ \t]*//[ \t]*@rung[ \t]+(\d+)[ \t]", re.MULTILINE)
+
 
 class RungError(CudatutError):
     """A `.cu` file that cannot stand on a ladder: no `@rung` line, or one that lacks what the ladder needs."""
@@ -31,7 +36,7 @@ class RungError(CudatutError):
 
 @dataclass(frozen=True)
 class Rung:
-    """One kernel of a ladder. `options` are the words of its `@rung` line beside `kernel`.
+    """One kernel of a ladder. `options` are the words of its `@rung` line beside `kernel`; `place` is its number, if any.
 
     With a line `// requires: sm_90`, the smallest compute capability that has what the kernel uses, `requires` is one more.
     beside: a folder whose headers the file may include as well as those that lie beside it.
@@ -41,6 +46,7 @@ class Rung:
     path: str
     kernel: str
     options: dict[str, str] = field(default_factory=dict)
+    place: int | None = None
     beside: str = field(default="", kw_only=True)
 
     def number(self, option: str, default: int | None = None) -> int:
@@ -73,13 +79,16 @@ def read_rung(path: str | Path) -> Rung:
             f"{path} has no line `// @rung kernel=NAME block=256 ...`, which says how its kernel is launched; "
             "every .cu file of a ladder has one"
         )
-    words = [word.partition("=") for word in line[1].split()]
-    options = {key: value for key, _, value in words}
+    place, *words = line[1].split()
+    if not place.isdecimal():
+        place, words = None, line[1].split()
+    options = dict(word.split("=", 1) if "=" in word else (word, "") for word in words)
     if "kernel" not in options:
         raise RungError(f"{path}: the @rung line must name its kernel, as kernel=NAME")
     if requires := re.search(r"^// requires: (\w+)$", text, flags=re.MULTILINE):
         options["requires"] = requires[1]
-    return Rung(source.stem, str(path), options.pop("kernel"), options)
+    kernel = options.pop("kernel")
+    return Rung(source.stem, str(path), kernel, options, None if place is None else int(place))
 
 
 class Problem(Protocol):
@@ -101,25 +110,35 @@ class Problem(Protocol):
 class Ladder:
     """The rungs of one part, in order.
 
-    part: folder of the examples ('reduction'). rungs: file stems. problem: makes an instance from keyword arguments.
+    part: folder of the examples ('reduction'), whose `.cu` files with a place are the rungs. problem: makes an instance from keyword arguments.
     name: what `python -m cudatut try` calls it; default the part. trials: instances that every kernel must solve.
-    contest: the instance on which kernels are timed against each other. scoreboard: the instances of
-    `python -m cudatut results`; default: the contest.
+    contest: the instance on which kernels are timed against each other.
     """
 
     def __init__(
         self,
         part: str,
-        rungs: Sequence[str],
         problem: Callable[..., Problem],
         name: str | None = None,
         trials: Sequence[dict[str, Any]] = (),
         contest: dict[str, Any] | None = None,
-        scoreboard: Sequence[dict[str, Any]] = (),
     ):
         self.part, self.name, self.problem = part, name or part, problem
-        self.names, self.trials, self.contest = tuple(rungs), tuple(trials), contest or {}
-        self.scoreboard = tuple(scoreboard) or (self.contest,)
+        self.trials, self.contest = tuple(trials), contest or {}
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The rungs' names in their order. Raises RungError for two at one place."""
+        places: dict[int, str] = {}
+        # Looked at, not noted as read: a recording depends on the rungs that it used, not on those that there are.
+        for file in sorted((paths.examples_dir() / self.part).glob("*.cu")):
+            if found := _PLACE.search(file.read_text(encoding="utf-8")):
+                other = places.setdefault(int(found[1]), file.stem)
+                if other != file.stem:
+                    raise RungError(
+                        f"{self.part}/{other}.cu and {self.part}/{file.name} both stand at {found[1]} on the ladder"
+                    )
+        return tuple(places[place] for place in sorted(places))
 
     def __getitem__(self, name: str) -> Rung:
         if name not in self.names:

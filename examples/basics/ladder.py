@@ -5,8 +5,7 @@ says how a block and a grid are shaped:
 
     block=32x32    threads of a block (x, y), or one number
     tile=32x32     columns x rows of C that one block computes
-    x=rows         only if blockIdx.x counts tiles downwards; else it counts them to the right, and blockIdx.y downwards
-    shared=0       bytes of dynamic shared memory, if any
+    launch=rows    only if blockIdx.x counts tiles downwards; else it counts them to the right, and blockIdx.y downwards
 """
 
 from collections.abc import Callable
@@ -15,8 +14,6 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 import cudatut as ct
-
-RUNGS = ("naive_rows", "naive_columns", "tiled", "thread_tile")
 
 _WHOLE = 1024  # up to this extent the whole of C is compared with the reference; beyond it, a sample of rows
 _SAMPLE = 64  # rows
@@ -82,19 +79,15 @@ class Matmul:
         threads = _extents(rung, "block", block)
         columns, rows = _pair(rung, "tile", tile)
         grid = ct.cdiv(self.n, columns), ct.cdiv(self.m, rows)
-        if rung.options.get("x") == "rows":
+        if rung.options.get("launch") == "rows":
             grid = grid[::-1]
-        kernel, shared, out = (
-            rung.compile(**defines),
-            rung.number("shared", 0),
-            self.c,
-        )
+        kernel, out = rung.compile(**defines), self.c
 
         def run() -> None:
             if out.size:  # a launch of no blocks is an error, and there is nothing to compute
                 kernel(
                     self.a, self.b, out, self.m, self.n, self.k,
-                    grid=grid, block=threads, shared=shared,
+                    grid=grid, block=threads,
                 )  # fmt: skip
 
         run.out = out
@@ -195,7 +188,6 @@ def _pair(rung: ct.Rung, option: str, instead: str | None) -> tuple[int, int]:
 
 LADDER = ct.Ladder(
     "basics",
-    RUNGS,
     Matmul,
     name="matmul",
     trials=[

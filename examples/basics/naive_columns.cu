@@ -1,6 +1,6 @@
 // Rung 2: the same kernel with two lines swapped; threadIdx.x runs along a row
 // of C.
-// @rung kernel=matmul_naive_columns block=32x32 tile=32x32
+// @rung 20 kernel=matmul_naive_columns block=32x32 tile=32x32
 
 // C = A B, row-major: A is m x k, B is k x n, C is m x n.
 // Grid: x over the columns, y over the rows.

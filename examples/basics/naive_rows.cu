@@ -1,6 +1,6 @@
 // Rung 1: one thread per element of C; threadIdx.x runs down a column of C, as
 // in many first programs.
-// @rung kernel=matmul_naive_rows block=32x32 tile=32x32 x=rows
+// @rung 10 kernel=matmul_naive_rows block=32x32 tile=32x32 launch=rows
 
 // C = A B, row-major: A is m x k, B is k x n, C is m x n.
 // Grid: x over the rows, y over the columns.

@@ -1,6 +1,6 @@
 // Rung 4: a thread computes TM results, one below the other, so that a word of
 // B is read from shared memory once and used TM times.
-// @rung kernel=matmul_thread_tile block=512 tile=64x64
+// @rung 40 kernel=matmul_thread_tile block=512 tile=64x64
 
 // C = A B, row-major: A is m x k, B is k x n, C is m x n. Grid: x over the
 // columns, y over the rows. A block of BM * BN / TM threads computes BM rows

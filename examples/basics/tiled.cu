@@ -1,6 +1,6 @@
 // Rung 3: a block copies one tile of A and one of B into shared memory, and
 // every word of them is used TILE times.
-// @rung kernel=matmul_tiled block=32x32 tile=32x32
+// @rung 30 kernel=matmul_tiled block=32x32 tile=32x32
 #ifndef TILE
 #define TILE 32
 #endif

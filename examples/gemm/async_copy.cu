@@ -1,7 +1,7 @@
 // Rung 6: the copies bypass the registers: cp.async goes from global to shared
 // memory on its own. It cannot turn A, so a thread now reads four steps of
 // depth of a row at once.
-// @rung kernel=sgemm_async_copy<128,128,16,32,64,8,8> block=256 tile=128x128
+// @rung 60 kernel=sgemm_async_copy<128,128,16,32,64,8,8> block=256 tile=128x128
 #include <cuda_pipeline.h>
 
 #include "edges.cuh"

@@ -1,6 +1,6 @@
 // Rung 1: a thread computes TM x TN results, so that a word of A is used TN
 // times once it is in a register, and a word of B TM times.
-// @rung kernel=sgemm_block_tile<128,128,8,8,8> block=256 tile=128x128
+// @rung 10 kernel=sgemm_block_tile<128,128,8,8,8> block=256 tile=128x128
 #include "edges.cuh"
 
 // C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:

@@ -1,7 +1,7 @@
 // Rung 3: no two lanes of a warp wait for the same bank. A row of the turned
 // tile is four words longer, for the stores; a thread's columns come in groups
 // of four, for the loads.
-// @rung kernel=sgemm_conflict_free<128,128,8,8,8> block=256 tile=128x128
+// @rung 30 kernel=sgemm_conflict_free<128,128,8,8,8> block=256 tile=128x128
 #include "edges.cuh"
 
 // C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:

@@ -1,7 +1,7 @@
 // Rung 5: while a tile is multiplied the next is already on its way from global
 // memory, into registers, and from there into a second buffer, so that one
 // barrier per tile is enough.
-// @rung kernel=sgemm_double_buffer<128,128,8,32,64,8,8> block=256 tile=128x128
+// @rung 50 kernel=sgemm_double_buffer<128,128,8,32,64,8,8> block=256 tile=128x128
 #include "edges.cuh"
 
 // C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:

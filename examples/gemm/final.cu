@@ -1,7 +1,7 @@
 // C = alpha op(A) op(B) + beta C in fp32, for any sizes, leading dimensions and
 // transpositions.
 // requires: sm_80
-// @rung kernel=sgemm<64,128,16,8,8,3,3,4,false,false> launch=sgemm
+// @rung 90 kernel=sgemm<64,128,16,8,8,3,3,4,false,false> launch=sgemm
 // @instance sgemm<64,128,16,8,8,3,3,1,false,true>
 // @instance sgemm<64,64,16,8,4,4,4,1,true,false>
 // @instance sgemm<32,64,16,4,4,4,5,4,true,true>

@@ -17,22 +17,6 @@ import cudatut as ct
 
 BASICS = ct.shared("basics/ladder")
 
-RUNGS = (
-    "block_tile_2d",
-    "vectorized",
-    "conflict_free",
-    "warp_tile",
-    "double_buffer",
-    "async_copy",
-    "multi_stage",
-    "tma",
-)
-
-# The last rung joins as soon as its file has a line `// @rung kernel=sgemm<...> launch=sgemm`.
-_final = ct.paths.examples_dir() / "gemm/final.cu"
-if _final.is_file() and "\n// @rung " in _final.read_text(encoding="utf-8"):
-    RUNGS += ("final",)
-
 EARLIER = (
     "basics/naive_columns.cu",
     "basics/tiled.cu",
@@ -258,15 +242,9 @@ TRIALS = [
     {"m": 1024, "n": 1024, "k": 1024, "alpha": 0.5, "beta": 0.5},
 ]
 
-SCOREBOARD = [
-    {"m": size, "n": size, "k": size} for size in (512, 1024, 2048, 4096, 8192)
-]
-
 LADDER = ct.Ladder(
     "gemm",
-    RUNGS,
     Gemm,
     trials=TRIALS,
     contest={"m": 4096, "n": 4096, "k": 4096},
-    scoreboard=SCOREBOARD,
 )

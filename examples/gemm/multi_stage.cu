@@ -1,6 +1,6 @@
 // Rung 7: more than one tile is on its way. STAGES buffers: one is multiplied,
 // the others arrive.
-// @rung kernel=sgemm_multi_stage<128,128,16,32,64,8,8,3> block=256 tile=128x128
+// @rung 70 kernel=sgemm_multi_stage<128,128,16,32,64,8,8,3> block=256 tile=128x128
 #include <cuda_pipeline.h>
 
 #include "edges.cuh"

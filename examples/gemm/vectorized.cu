@@ -1,7 +1,7 @@
 // Rung 2: four words at a time, from global memory, from shared memory, and
 // back. For that the tile of A is turned on its way in: what a thread reads of
 // it then lies side by side.
-// @rung kernel=sgemm_vectorized<128,128,8,8,8> block=256 tile=128x128
+// @rung 20 kernel=sgemm_vectorized<128,128,8,8,8> block=256 tile=128x128
 #include "edges.cuh"
 
 // C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:

@@ -1,7 +1,7 @@
 // Rung 4: a warp computes WM x WN results close together, so that its lanes
 // share what they read: two lanes that need the same four words get them in one
 // pass.
-// @rung kernel=sgemm_warp_tile<128,128,16,32,64,8,8> block=256 tile=128x128
+// @rung 40 kernel=sgemm_warp_tile<128,128,16,32,64,8,8> block=256 tile=128x128
 #include "edges.cuh"
 
 // C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:

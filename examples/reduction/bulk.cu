@@ -1,6 +1,6 @@
 // Rung 10: a copy engine of the SM brings the data into shared memory, so that
 // the bytes in flight take no registers and stay the same from first to last.
-// @rung kernel=reduce_bulk block=256 blocks=64,128,256,512,1024 launches=one launch=bulk
+// @rung 100 kernel=reduce_bulk block=256 blocks=64,128,256,512,1024 launches=one launch=bulk
 // requires: sm_90
 #include "limit.cu"
 

@@ -1,6 +1,6 @@
 // Rung 7: as many blocks as the GPU holds at once walk the whole array;
 // cooperative groups do the rest.
-// @rung kernel=reduce_few_blocks block=256 blocks=64,128,256,512,1024 grid=resident
+// @rung 70 kernel=reduce_few_blocks block=256 blocks=64,128,256,512,1024 grid=resident
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 

@@ -1,7 +1,7 @@
 // Rung 11: for short arrays; a partial sum and the sign that it is there travel
 // in one word, so that nobody needs a fence or a ticket. A longer array is left
 // to rung 9 or 10: see ladder.py.
-// @rung kernel=reduce_flags block=256 blocks=64,128,256,512,1024 vectors=4 launches=one launch=flags
+// @rung 110 kernel=reduce_flags block=256 blocks=64,128,256,512,1024 vectors=4 launches=one launch=flags
 #ifndef ELEMENT
 #define ELEMENT float  // or int
 #endif

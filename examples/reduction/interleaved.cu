@@ -1,6 +1,6 @@
 // Rung 2: the same pairs, but picked by consecutive threads, so that whole
 // warps work or rest.
-// @rung kernel=reduce_interleaved block=256 blocks=32,64,128,256,512,1024 per_thread=1
+// @rung 20 kernel=reduce_interleaved block=256 blocks=32,64,128,256,512,1024 per_thread=1
 #ifndef ELEMENT
 #define ELEMENT float  // or int
 #endif

@@ -14,20 +14,6 @@ import numpy as np
 
 import cudatut as ct
 
-RUNGS = (
-    "naive",
-    "interleaved",
-    "sequential",
-    "two_per_thread",
-    "unrolled",
-    "shuffle",
-    "few_blocks",
-    "one_launch",
-    "limit",
-    "bulk",
-    "flags",
-)
-
 C_TYPES = {"float32": "float", "int32": "int"}
 
 
@@ -352,7 +338,6 @@ def random_elements(n: int, dtype: str, seed: int = 0) -> np.ndarray:
 
 LADDER = ct.Ladder(
     "reduction",
-    RUNGS,
     Sum,
     trials=[
         {"n": n, "dtype": dtype} for dtype in C_TYPES for n in (0, *ct.RAGGED)

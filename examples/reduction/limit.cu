@@ -1,6 +1,6 @@
 // Rung 9: 16 bytes per load, several loads in flight, one tile per block in the
 // order of memory.
-// @rung kernel=reduce_limit block=1024 blocks=64,128,256,512,1024 vectors=4 grid=tiles launches=one
+// @rung 90 kernel=reduce_limit block=1024 blocks=64,128,256,512,1024 vectors=4 grid=tiles launches=one
 #ifndef ELEMENT
 #define ELEMENT float  // or int
 #endif

@@ -1,5 +1,5 @@
 // Rung 1: a tree in shared memory, with the pairs picked by a modulo.
-// @rung kernel=reduce_naive block=256 blocks=32,64,128,256,512,1024 per_thread=1
+// @rung 10 kernel=reduce_naive block=256 blocks=32,64,128,256,512,1024 per_thread=1
 #ifndef ELEMENT
 #define ELEMENT float  // or int
 #endif

@@ -1,6 +1,6 @@
 // Rung 8: the block that finishes last adds up what the others left, so that
 // one launch is enough.
-// @rung kernel=reduce_one_launch block=256 blocks=64,128,256,512,1024 grid=resident launches=one
+// @rung 80 kernel=reduce_one_launch block=256 blocks=64,128,256,512,1024 grid=resident launches=one
 #ifndef ELEMENT
 #define ELEMENT float  // or int
 #endif

@@ -1,6 +1,6 @@
 // Rung 3: neighboring threads add neighboring words, so that no two lanes meet
 // in a bank.
-// @rung kernel=reduce_sequential block=256 blocks=32,64,128,256,512,1024 per_thread=1
+// @rung 30 kernel=reduce_sequential block=256 blocks=32,64,128,256,512,1024 per_thread=1
 #ifndef ELEMENT
 #define ELEMENT float  // or int
 #endif

@@ -1,5 +1,5 @@
 // Rung 6: inside a warp the partial sums travel from register to register.
-// @rung kernel=reduce_shuffle block=256 blocks=32,64,128,256,512,1024 per_thread=2
+// @rung 60 kernel=reduce_shuffle block=256 blocks=32,64,128,256,512,1024 per_thread=2
 #ifndef ELEMENT
 #define ELEMENT float  // or int
 #endif

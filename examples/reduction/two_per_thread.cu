@@ -1,6 +1,6 @@
 // Rung 4: every thread adds two elements while it loads them, so that no thread
 // only loads.
-// @rung kernel=reduce_two_per_thread block=256 blocks=32,64,128,256,512,1024 per_thread=2
+// @rung 40 kernel=reduce_two_per_thread block=256 blocks=32,64,128,256,512,1024 per_thread=2
 #ifndef ELEMENT
 #define ELEMENT float  // or int
 #endif

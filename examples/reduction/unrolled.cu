@@ -1,6 +1,6 @@
 // Rung 5: the loop unrolled, and the last warp on its own, ordered by
 // __syncwarp instead of __syncthreads.
-// @rung kernel=reduce_unrolled block=256 blocks=64,128,256,512,1024 per_thread=2
+// @rung 50 kernel=reduce_unrolled block=256 blocks=64,128,256,512,1024 per_thread=2
 #ifndef ELEMENT
 #define ELEMENT float  // or int
 #endif
