@@ -157,3 +157,18 @@ def test_the_verdict_names_the_neighbors():
         ladder.Rung("mine", "mine.cu", "k"), Benchmark("x", "us", None, rows), 2, ["look"]
     )
     assert verdict.text().splitlines() == ["mine: rank 2 of 3, behind a, ahead of b", "  - look"]
+
+
+def test_the_order_is_in_the_files_and_a_file_without_a_place_is_on_no_ladder(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path))
+    (tmp_path / "part").mkdir()
+    for name, place in (("second", "20 "), ("first", "3 "), ("variant", "")):
+        (tmp_path / "part" / f"{name}.cu").write_text(f"// @rung {place}kernel=k block=32\n")
+    part = ladder.Ladder("part", problem=None)
+    assert part.names == ("first", "second") and part["second"].place == 20
+    assert paths.files_read() == [] and ladder.read_rung("part/variant.cu").place is None
+    (tmp_path / "part" / "third.cu").write_text("// @rung 20 kernel=k block=32\n")
+    with pytest.raises(ladder.RungError, match=r"second.cu and part/third.cu both stand at 20"):
+        _ = ladder.Ladder("part", problem=None).names
