@@ -283,6 +283,16 @@ def clone(command: str, place: Place) -> None:
     succeeds(place.run(f"{local} && test -f Makefile && make -n VENV= site"))
 
 
+def removes_a_file(command: str, place: Place) -> None:
+    """In a repository of its own that holds the file."""
+    file = place.folder / command.split()[-1]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch()
+    author = "-c user.name=a -c user.email=a@b"
+    succeeds(place.run(f"git init -q && git add . && git {author} commit -q -m x && {command}"))
+    assert not file.exists()
+
+
 def shows_help(command: str, place: Place) -> None:
     assert "usage: python -m cudatut" in succeeds(place.run(f"{command} --help"))
 
@@ -370,6 +380,7 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"python examples/start/first_kernel\.py", Gpu(f"{COMMANDS}::test_an_example_is_a_script")),
     # getting it
     (r"git clone \S+ && cd cudatut", Here(clone)),
+    (r"git rm \S+", Here(removes_a_file)),
     (r"python3 -m venv cuda-env", Here(an_environment)),
     (r"\. cuda-env/bin/activate", Here(an_environment)),
     (r"pip install 'cudatut\[.*", Here(from_a_wheel)),
