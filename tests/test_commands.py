@@ -293,6 +293,16 @@ def removes_a_file(command: str, place: Place) -> None:
     assert not file.exists()
 
 
+def copies(command: str, place: Place) -> None:
+    """A file of the reader's into a folder of the book, here another one."""
+    source, target = (place.folder / word for word in command.split()[1:])
+    assert (ROOT / command.split()[2]).parent.is_dir()
+    target.parent.mkdir(parents=True)
+    source.write_text("mine")
+    succeeds(place.run(command))
+    assert target.read_text() == "mine"
+
+
 def shows_help(command: str, place: Place) -> None:
     assert "usage: python -m cudatut" in succeeds(place.run(f"{command} --help"))
 
@@ -381,6 +391,7 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     # getting it
     (r"git clone \S+ && cd cudatut", Here(clone)),
     (r"git rm \S+", Here(removes_a_file)),
+    (r"cp \w+\.cu examples/\S+", Here(copies)),
     (r"python3 -m venv cuda-env", Here(an_environment)),
     (r"\. cuda-env/bin/activate", Here(an_environment)),
     (r"pip install 'cudatut\[.*", Here(from_a_wheel)),
@@ -393,14 +404,14 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"python -m cudatut\.site build( --serve| --live)?", Elsewhere("tests/conftest.py::built_site")),
     (r"python -m cudatut\.site lint", Here(may_find_faults_in_checkout)),
     (
-        r"python -m cudatut\.site preview start/errors",
+        r"python -m cudatut\.site preview \S+",
         Elsewhere("tests/site/test_live.py::test_a_preview_shows_what_is_not_recorded"),
     ),
     (r"python -m cudatut\.site\.labels.*", Here(may_find_faults_in_checkout)),
     (r"mkdocs serve.*", Here(configuration)),
     # make
     (r"make( VENV= PYTHON=python3)? (live|record|sanitize)( NAME=start/hello)?", MAKE),
-    (r"make test-gpu", Gpu("tests/gpu/conftest.py::pytest_collection_modifyitems", make_refused)),
+    (r"make test-gpu( ARGS=\".*\")?", Gpu("tests/gpu/conftest.py::pytest_collection_modifyitems", make_refused)),
     (r"make doctor", Here(lambda command, place: succeeds(place.in_checkout(command), 0, 2))),
     (r"make lint", Elsewhere("tests/examples/test_sources.py::ruff")),
     (r"make format", Here(recipe("ruff format"))),
@@ -436,6 +447,8 @@ PLACEHOLDERS = {
     "pip install {}": "pip install cupy-cuda12x",
     "{}": "start/hello",
     "<part>/<name>": "start/hello",
+    "basics/warps": "start/hello",
+    "-k warps": "-k test_compile",
     "NAME": "start/hello",
     "示例名": "start/hello",
     "SCRIPT": "my_program.py",
