@@ -20,7 +20,6 @@ class Device:
     """Properties of the GPU in use. Sizes in bytes, clocks in kHz; `bus_bits` is the width of the memory bus in bits."""
 
     name: str
-    uuid: str
     compute_capability: tuple[int, int]
     sm_count: int
     memory_bytes: int
@@ -34,13 +33,11 @@ class Device:
     shared_per_block: int
     shared_per_block_optin: int
     shared_per_sm: int
-    registers_per_block: int
     registers_per_sm: int
     clock_khz: int
     memory_clock_khz: int
     bus_bits: int
     driver_version: str
-    cuda_version: str
 
     @property
     def arch(self) -> str:
@@ -117,11 +114,8 @@ def attributes() -> dict[str, int]:
     activate()
     import pycuda.driver as cuda
 
-    found = cuda.Context.get_device().get_attributes()
-    return {
-        str(name): int(value)
-        for name, value in sorted(found.items(), key=lambda item: str(item[0]))
-    }
+    found = cuda.Context.get_device().get_attributes().items()
+    return dict(sorted((str(name), int(value)) for name, value in found))
 
 
 @cache
@@ -139,10 +133,8 @@ def device() -> Device:
     def xyz(name: str) -> tuple[int, int, int]:
         return get(f"{name}_X"), get(f"{name}_Y"), get(f"{name}_Z")
 
-    version = cuda.get_driver_version()
     return Device(
         name=gpu.name(),
-        uuid=_uuid(),
         compute_capability=gpu.compute_capability(),
         sm_count=get("MULTIPROCESSOR_COUNT"),
         memory_bytes=gpu.total_memory(),
@@ -156,36 +148,24 @@ def device() -> Device:
         shared_per_block=get("MAX_SHARED_MEMORY_PER_BLOCK"),
         shared_per_block_optin=_driver_attribute(_SHARED_PER_BLOCK_OPTIN),
         shared_per_sm=get("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"),
-        registers_per_block=get("MAX_REGISTERS_PER_BLOCK"),
         registers_per_sm=get("MAX_REGISTERS_PER_MULTIPROCESSOR"),
         clock_khz=get("CLOCK_RATE"),
         memory_clock_khz=get("MEMORY_CLOCK_RATE"),
         bus_bits=get("GLOBAL_MEMORY_BUS_WIDTH"),
         driver_version=_kernel_driver_version(),
-        cuda_version=f"{version // 1000}.{version % 1000 // 10}",
     )
 
 
 def _driver_attribute(number: int) -> int:
     """An attribute by its number in cuda.h, for those that PyCUDA does not name."""
-    value = ctypes.c_int(0)
     import pycuda.driver as cuda
 
-    handle = ctypes.c_int(0)
+    value, handle = ctypes.c_int(0), ctypes.c_int(0)
     driver_library().cuCtxGetDevice(ctypes.byref(handle))
     status = driver_library().cuDeviceGetAttribute(ctypes.byref(value), number, handle)
     if status != 0:
         raise cuda.LogicError(f"cuDeviceGetAttribute({number}) returned {status}")
     return value.value
-
-
-def _uuid() -> str:
-    raw = (ctypes.c_ubyte * 16)()
-    handle = ctypes.c_int(0)
-    driver_library().cuCtxGetDevice(ctypes.byref(handle))
-    driver_library().cuDeviceGetUuid_v2(raw, handle)
-    digits = bytes(raw).hex()
-    return "GPU-" + "-".join([digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]])
 
 
 def _kernel_driver_version() -> str:

@@ -6,6 +6,7 @@ counters of Nsight Compute then say what to look at next.
 
 import math
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -99,32 +100,24 @@ def hints(counters: Profile | None, of_peak: float | None) -> list[str]:
     if counters is None:
         return ["install Nsight Compute (ncu) to see what its counters suggest"]
     value = {name: counters[metric] for name, metric in _COUNTERS.items()}
-    found = []
+    found = list(_hints(value, of_peak))
+    if not found and value["dram"] < 80:
+        more = "more bytes in flight per thread (several loads before the first use, 16 bytes each)"
+        found = [f"memory waits for the kernel: {more}"]
+    return found
+
+
+def _hints(value: dict[str, float], of_peak: float | None) -> Iterator[str]:
     if of_peak is not None and of_peak > 0.95:
-        found.append(
-            f"it reaches {of_peak:.0%} of this GPU's measured limit: only fewer bytes would make it faster"
-        )
+        yield f"it reaches {of_peak:.0%} of this GPU's measured limit: only fewer bytes would make it faster"
     wasted = 32 * value["sectors"] / value["bytes"] if value["bytes"] else math.nan
     if wasted > 1.2:
-        found.append(
-            f"global loads move {wasted:.1f} bytes for each byte used: let neighboring lanes read neighboring words"
-        )
+        yield f"global loads move {wasted:.1f} bytes for each byte used: let neighboring lanes read neighboring words"
     if value["requests"] and value["bytes"] / value["requests"] < 32 * 4 * 0.9:
-        found.append("a load brings less than 4 bytes per lane: some lanes idle while loading")
+        yield "a load brings less than 4 bytes per lane: some lanes idle while loading"
     if value["conflicts"] > 0.05 * value["requests"]:
-        found.append(
-            f"{value['conflicts']:,.0f} shared-memory bank conflicts: change the stride, pad, or swizzle"
-        )
+        yield f"{value['conflicts']:,.0f} shared-memory bank conflicts: change the stride, pad, or swizzle"
     if value["lanes"] < 24:
-        found.append(
-            f"only {value['lanes']:.1f} of 32 lanes work per instruction: let whole warps take the same branch"
-        )
+        yield f"only {value['lanes']:.1f} of 32 lanes work per instruction: let whole warps take the same branch"
     if value["warps"] < 50 and value["dram"] < 80:
-        found.append(
-            f"{value['warps']:.0f} % of the warp slots are filled: fewer registers or less shared memory per block"
-        )
-    if not found and value["dram"] < 80:
-        found.append(
-            "memory waits for the kernel: more bytes in flight per thread (several loads before the first use, 16 bytes each)"
-        )
-    return found
+        yield f"{value['warps']:.0f} % of the warp slots are filled: fewer registers or less shared memory per block"
