@@ -188,6 +188,12 @@ for name, got in zip(RUNGS, counted):
     }
 if table:
     ct.table("passes, per warp and step", table, corner="layout")
+    ct.check(
+        [row["loads, measured"] for row in table.values()],
+        [row["loads, predicted"] for row in table.values()],
+        name="passes of loads",
+        rtol=0.01,
+    )
 
 # %% conflicts
 if conflicts:

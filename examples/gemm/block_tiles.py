@@ -176,6 +176,13 @@ if counted:
             "measured": FMAS * counted[1][SHARED_PASSES] / warp_fmas,
         },
     )
+    # A word that is loaded twice would not change the result.
+    ct.check(
+        [row["words, global"] for row in measured.values()],
+        [row["predicted"] for row in measured.values()],
+        name="words from global memory",
+        rtol=0.01,
+    )
 
 # %% turn
 code = disassemble(BLOCK_TILE.compile())

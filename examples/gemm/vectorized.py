@@ -174,6 +174,13 @@ if table:
     ct.facts(
         "passes of shared memory", {"before, in times of after": before / after}
     )
+    # A word that is loaded twice would not change the result.
+    ct.check(
+        [row["requests, global"] for row in table.values()],
+        list(moved["LDG"]),
+        name="requests to global memory",
+        rtol=0.01,
+    )
 
 # %% bench
 times = LADDER.bench(

@@ -240,6 +240,12 @@ if counts:
         for name in SHAPES
     }
     ct.table("passes of loads at one depth", table, corner="tile of a warp")
+    ct.check(
+        [row["measured"] for row in table.values()],
+        [row["predicted"] for row in table.values()],
+        name="passes of loads",
+        rtol=0.01,
+    )
 
 # %% stalls
 table = {}
