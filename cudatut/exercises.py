@@ -16,7 +16,8 @@ import sys
 import textwrap
 import traceback
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -105,20 +106,23 @@ def chapters() -> list[str]:
         catalog.relative(path, root).removesuffix(f"{catalog.EXERCISES}.py")
         for path in root.glob(f"*/*{catalog.EXERCISES}.py")
     }
-    order = [f"{part}/{chapter}" for part, _, some in _contents() for chapter, _ in some]
-    return [name for name in order if name in found] + sorted(found - set(order))
+    order = _titles()
+    return [name for name in order if name in found] + sorted(found - order.keys())
 
 
-def _contents() -> list[tuple[str, dict[str, str], list[tuple[str, dict[str, str]]]]]:
-    """(id, title, [(id, title)]) of each part and its chapters; a copy of docs/contents.yml is in the package."""
+def _titles() -> dict[str, dict[str, str]]:
+    """Titles of the parts ('start') and chapters ('start/errors') in the book's order; the package has a copy of the file."""
     root = paths.repo_root()
     path = root / "docs" / "contents.yml" if root else Path(__file__).with_name("contents.yml")
     if not path.is_file():
-        return []
+        return {}
     import yaml
 
-    parts = yaml.safe_load(path.read_text(encoding="utf-8"))["parts"]
-    return [(p["id"], p["title"], [(c["id"], c["title"]) for c in p["chapters"]]) for p in parts]
+    titles = {}
+    for part in yaml.safe_load(path.read_text(encoding="utf-8"))["parts"]:
+        titles[part["id"]] = part["title"]
+        titles |= {f"{part['id']}/{one['id']}": one["title"] for one in part["chapters"]}
+    return titles
 
 
 def of_chapter(chapter: str) -> list[Exercise]:
@@ -454,20 +458,17 @@ def listing(only: str | None = None, level: str | None = None, lang: str = "en")
         lines += [str(error), ""]
     names = chapters()
     if only:
-        in_part = [name for name in names if name.startswith(f"{only}/")]
-        names = in_part or [chapter_of(only)]
-    titles: dict[str, str] = {}
-    for part, title, some in _contents():
-        titles[part] = title[lang]
-        titles |= {f"{part}/{chapter}": title_of[lang] for chapter, title_of in some}
-    states, before = [], None
+        names = [name for name in names if name.startswith(f"{only}/")] or [chapter_of(only)]
+    titles, states, before = _titles(), [], None
     for name in names:
         found = [e for e in of_chapter(name) if level in (None, e.level)]
+        if not found:
+            continue
         part = name.partition("/")[0]
-        if found and part != before:
-            lines += [*([""] if before else []), titles.get(part, part)]
+        if part != before:
+            lines += [""] * bool(before) + [titles.get(part, {}).get(lang, part)]
             before = part
-        lines += [f"  {name}  {titles.get(name, '')}".rstrip()] * bool(found)
+        lines.append(f"  {name}  {titles.get(name, {}).get(lang, '')}".rstrip())
         for exercise in sorted(found, key=lambda e: (LEVELS.index(e.level), e.number)):
             states.append(known.get(exercise.name))
             columns = (
@@ -587,83 +588,69 @@ def _where(error: BaseException) -> str:
     return ""
 
 
-def exercise(chapter: str, number: int, lang: str = "en") -> "Graded":
+def exercise(chapter: str, number: int, lang: str = "en") -> AbstractContextManager[None]:
     """Grade an exercise: `with ct.exercise("start/errors", 2):` and below it the check.
 
     Where all of it holds, that is said and kept as progress. Where not, one or two lines say what caught it, and the
     program ends with exit status 1; CUDATUT_DEBUG=1 shows the traceback instead. From the first call on, errors
     outside the check are explained in the same way. Raises UnknownExerciseError.
     """
-    graded = Graded(get(chapter, number), lang if lang in LANGUAGES else "en")
+    asked, lang = get(chapter, number), lang if lang in LANGUAGES else "en"
     # What lies beside the solution is beside the reader's file too.
-    beside = str(paths.examples_dir() / graded.exercise.chapter.partition("/")[0])
+    beside = str(paths.examples_dir() / asked.chapter.partition("/")[0])
     if beside not in sys.path:
         sys.path.append(beside)
-    if not _debugging() and not _in_notebook():
-        sys.excepthook = graded.hook
-    return graded
 
-
-class Graded:
-    """What `with ct.exercise(...)` enters."""
-
-    def __init__(self, exercise: Exercise, lang: str):
-        self.exercise, self.lang = exercise, lang
-
-    def __enter__(self) -> "Graded":
-        return self
-
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> bool:
-        if error is None:
-            try:
-                _settle()
-                self._passed()
-                return False
-            except Exception as late:
-                if _debugging():
-                    raise
-                error = late
-        if _debugging() or not isinstance(error, Exception):
-            return False
-        if _in_notebook():
-            raise NotPassed(self._explained(error).text(self.exercise, self.lang)) from None
-        self._failed(error)
-        raise SystemExit(1) from None
-
-    def hook(self, kind: Any, error: BaseException, traceback: Any) -> None:
-        """In the place of sys.excepthook."""
+    def hook(kind: Any, error: BaseException, traceback: Any) -> None:
         if isinstance(error, Exception) and not isinstance(error, SyntaxError):
-            self._failed(error)
+            _failed(asked, lang, error)
         else:
             sys.__excepthook__(kind, error, traceback)
 
-    def _passed(self) -> None:
-        name, title = self.exercise.name, self.exercise.title[self.lang]
-        kept = "kept" if keep(self.exercise, "done") else "not kept"
-        print(_word("passed", self.lang, name=name, title=title))
-        print(_word(kept, self.lang, path=progress_file()), flush=True)
+    if not _debugging() and not _in_notebook():
+        sys.excepthook = hook
+    return _graded(asked, lang)
 
-    def _explained(self, error: Exception) -> Explained:
-        """As `explained`; but a GPU that the exercise is not for is the reason before all others."""
-        if _gpu_in_use():
-            from cudatut.errors import UnsupportedGpuError
-            from cudatut.gpu.device import require
 
-            try:
-                require(self.exercise.requires)
-            except UnsupportedGpuError as reason:
-                return explained(reason)
-            except Exception:  # the context is lost: the error itself says more
-                pass
-        return explained(error)
+@contextmanager
+def _graded(exercise: Exercise, lang: str) -> Iterator[None]:
+    try:
+        yield
+        _settle()
+    except Exception as error:
+        if _debugging():
+            raise
+        if _in_notebook():
+            raise NotPassed(_reason(exercise, error).text(exercise, lang)) from None
+        _failed(exercise, lang, error)
+        raise SystemExit(1) from None
+    kept = "kept" if keep(exercise, "done") else "not kept"
+    print(_word("passed", lang, name=exercise.name, title=exercise.title[lang]))
+    print(_word(kept, lang, path=progress_file()), flush=True)
 
-    def _failed(self, error: Exception) -> None:
-        found = self._explained(error)
-        sys.stdout.flush()
-        print(found.text(self.exercise, self.lang), file=sys.stderr, flush=True)
-        if found.guard == "access" and not isinstance(error, AssertionError):
-            # The context is lost. PyCUDA would complain of it for every array that it cleans up.
-            _leave(1)
+
+def _reason(exercise: Exercise, error: Exception) -> Explained:
+    """As `explained`; but a GPU that the exercise is not for is the reason before all others."""
+    if _gpu_in_use():
+        from cudatut.errors import UnsupportedGpuError
+        from cudatut.gpu.device import require
+
+        try:
+            require(exercise.requires)
+        except UnsupportedGpuError as reason:
+            return explained(reason)
+        except Exception:  # the context is lost: the error itself says more
+            pass
+    return explained(error)
+
+
+def _failed(exercise: Exercise, lang: str, error: Exception) -> None:
+    found = _reason(exercise, error)
+    sys.stdout.flush()
+    print(found.text(exercise, lang), file=sys.stderr, flush=True)
+    if found.guard == "access" and not isinstance(error, AssertionError):
+        # The context is lost. PyCUDA would complain of it for every array that it cleans up.
+        _leave(1)
 
 
 _leave: Callable[[int], None] = os._exit
