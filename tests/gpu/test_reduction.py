@@ -238,7 +238,7 @@ def test_a_handover_in_a_disturbed_order(case, tmp_path):
 def test_every_rung_is_clean_under(tool, tmp_path):
     script = tmp_path / "all_rungs.py"
     script.write_text(
-        "from cudatut import ladder\nsums = ladder.load_ladder('reduction')\n"
+        "from cudatut.gpu import ladder\nsums = ladder.load_ladder('reduction')\n"
         "for name in sums.names:\n"
         "    for dtype in ('float32', 'int32'):\n"
         "        for n in (0, 1, 31, 33, 4099, 300_007):\n"
