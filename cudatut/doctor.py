@@ -141,9 +141,8 @@ def _nvidia_driver() -> Check:
             where = "macOS has no CUDA. Use Colab: every example page has an 'Open in Colab' link."
         return Check("fail", f"none ({DRIVER_LIBRARY} not found)", where)
     if (version := driver_cuda()) is None:
-        return Check(
-            "fail", f"{DRIVER_LIBRARY} is there but does not answer", "Reinstall the driver."
-        )
+        silent = f"{DRIVER_LIBRARY} is there but does not answer"
+        return Check("fail", silent, "Reinstall the driver.")
     return Check(
         "ok",
         "runs programs built for CUDA {}.{} and older. That is what nvidia-smi shows as 'CUDA Version': "
@@ -158,12 +157,9 @@ def _gpu() -> Check:
         hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
         hint = f"CUDA_VISIBLE_DEVICES is {hidden!r} and may hide it; " if hidden is not None else ""
         return Check("fail", f"none: {missing}", f"{hint}see whether `nvidia-smi` lists it.")
-    return Check("ok", ", ".join(_describe(number) for number in range(gpu_count())))
-
-
-def _describe(number: int) -> str:
-    name, capability = _name_and_capability(number)
-    return "{} (compute capability {}.{})".format(name, *capability)
+    gpus = (_name_and_capability(number) for number in range(gpu_count()))
+    names = (f"{name} (compute capability {major}.{minor})" for name, (major, minor) in gpus)
+    return Check("ok", ", ".join(names))
 
 
 def _name_and_capability(number: int) -> tuple[str, tuple[int, int]]:
@@ -217,16 +213,11 @@ def _toolkit() -> Path | None:
     return Path(os.path.abspath(found)).parent.parent if found else None
 
 
-def _settings_of_the_build() -> str:
-    """What the user or the administrator has set for PyCUDA's build, as text."""
-    files = (Path.home() / ".aksetup-defaults.py", Path("/etc/aksetup-defaults.py"))
-    return "\n".join(
-        file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file()
-    )
-
-
 def _without_curand() -> bool:
-    return re.search(r"^CUDA_ENABLE_CURAND *= *False", _settings_of_the_build(), re.M) is not None
+    """Whether the user or the administrator has set that for PyCUDA's build."""
+    files = (Path.home() / ".aksetup-defaults.py", Path("/etc/aksetup-defaults.py"))
+    texts = (file.read_text("utf-8", errors="replace") for file in files if file.is_file())
+    return any(re.search(r"^CUDA_ENABLE_CURAND *= *False", text, re.M) for text in texts)
 
 
 def _compiles(text: str = "", library: str | None = None) -> bool:
@@ -257,9 +248,8 @@ def _how_to_get_the_toolkit() -> str:
     places = [Path(place) for place in named if place]
     places += [Path("/usr/local/cuda"), *sorted(Path("/usr/local").glob("cuda-*"), reverse=True)]
     for place in places:
-        if place != _toolkit() and all(
-            (place / x).is_file() for x in ("include/cuda.h", "bin/nvcc")
-        ):
+        whole = (place / "include/cuda.h").is_file() and (place / "bin/nvcc").is_file()
+        if whole and place != _toolkit():
             return (
                 f"There is a toolkit in {place}, but the first nvcc on PATH is not its own:\n"
                 f"`export PATH={place / 'bin'}:$PATH`"
@@ -350,11 +340,8 @@ def _cupy() -> Check:
     package = cupy_package()
     if importlib.util.find_spec("cupy") is None:
         how = f"pip install {package}"
-        return Check(
-            "warn",
-            "none: benchmarks lack the vendor's rows",
-            how if package else "There is a CuPy for drivers of CUDA 12 and of CUDA 13.",
-        )
+        fix = how if package else "There is a CuPy for drivers of CUDA 12 and of CUDA 13."
+        return Check("warn", "none: benchmarks lack the vendor's rows", fix)
     names = packages.packages_distributions().get("cupy", [])
     installed = sorted(name for name in names if name.startswith("cupy-cuda"))
     if package and installed and package not in installed:
@@ -386,12 +373,10 @@ def _packages(extra: Callable[[], str], lacking: str, *names: str) -> Callable[[
 
 def _pycuda_cache() -> Check:
     """Folder where PyCUDA keeps compiled kernels; as pycuda.compiler finds it."""
-    folder = os.environ.get("PYCUDA_CACHE_DIR")
-    if folder is None and importlib.util.find_spec("platformdirs") is not None:
-        import platformdirs
+    import platformdirs
 
-        folder = platformdirs.user_cache_dir("pycuda", "pycuda")
-    place = Path(folder) if folder else Path.home() / ".cache" / "pycuda"
+    default = platformdirs.user_cache_dir("pycuda", "pycuda")
+    place = Path(os.environ.get("PYCUDA_CACHE_DIR") or default)
     existing = next(parent for parent in (place, *place.parents) if parent.exists())
     try:
         with tempfile.NamedTemporaryFile(dir=existing):
