@@ -52,6 +52,13 @@ def test_windows_line_ends(book):
             "# ---\n# jupyter:\n#   cudatut: {title: {en: x, zh: y}, requires: sm_75, timeout_s: 0}\n# ---\n",
             "timeout_s is 0",
         ),
+        *(
+            (
+                f"# ---\n# jupyter:\n#   cudatut: {{title: {{en: x, zh: y}}, requires: sm_75, {flag}: often}}\n# ---\n",
+                f"{flag} is 'often'; it must be true or false",
+            )
+            for flag in ("alone", "long")
+        ),
     ],
 )
 def test_bad_header_names_the_file_and_the_fault(book, text, message):
@@ -60,6 +67,21 @@ def test_bad_header_names_the_file_and_the_fault(book, text, message):
         catalog.examples()
     assert message in str(caught.value)
     assert "examples/a/bad.py" in str(caught.value)
+
+
+def test_flags_of_the_header(book):
+    book.example("a/usual")
+    book.example("a/beside", alone=False)
+    book.example("a/sweep", long=True)
+    found = {example.name: (example.alone, example.long) for example in catalog.examples()}
+    assert found == {"a/beside": (False, False), "a/sweep": (True, True), "a/usual": (True, False)}
+    # What is not said: it measures time, and takes no more of it than others.
+    book.file(
+        "a/bare.py",
+        "# ---\n# jupyter:\n#   cudatut: {title: {en: x, zh: y}, requires: sm_75}\n# ---\n# %% a\n1\n",
+    )
+    bare = catalog.get("a/bare")
+    assert (bare.alone, bare.long) == (True, False)
 
 
 def test_sources_are_followed_through_strings_includes_and_imports(book):
