@@ -206,6 +206,21 @@ ct.facts(
     },
 )
 
+# %% [markdown] about-fences
+# The fences of the lock taken out. Nothing promises that the sum is right then.
+
+# %% lock-without-fences
+unfenced = ct.Kernel(
+    locked.source.replace("  __threadfence();\n", ""), "locked"
+)
+runs, right = 20, 0
+for _ in range(runs):
+    free, sums = ct.to_device(zeros), ct.to_device(zeros)
+    seen, here = (ct.to_device(np.zeros(32, "uint32")) for _ in range(2))
+    unfenced(free, sums, seen, here, patience, grid=1, block=32)
+    right += int(sums.get()[0] == (here.get() != 0).sum())
+ct.facts("a lock without fences", {"runs": runs, "right sums": right})
+
 # %% lock-code
 import re
 
