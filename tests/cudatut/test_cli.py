@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from cudatut import cli, doctor
+from cudatut import cli
 from cudatut.errors import CudatutError, NoGpuError
-from cudatut.gpu import sanitizer
+from cudatut.gpu import device, sanitizer
 from cudatut.record import recorder
 from cudatut.results import Sanitizer
 
@@ -18,7 +18,7 @@ NO_GPU = "no NVIDIA driver (libcuda.so.1 not found)"
 @pytest.fixture
 def no_gpu(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # for children
-    monkeypatch.setattr(doctor, "why_no_gpu", lambda: NO_GPU)
+    monkeypatch.setattr(device, "why_no_gpu", lambda: NO_GPU)
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_what_cannot_be_replayed(states, no_gpu, capsys, name, message):
 
 
 def test_run_with_a_gpu_runs_the_file(book, monkeypatch, capfd):
-    monkeypatch.setattr(doctor, "why_no_gpu", lambda: None)
+    monkeypatch.setattr(device, "why_no_gpu", lambda: None)
     book.example(
         "a/x", "# %% a\nimport sys, cudatut\nprint('ran', cudatut.__name__)\nsys.exit(3)\n"
     )
@@ -206,8 +206,8 @@ def test_run_with_a_gpu_runs_the_file(book, monkeypatch, capfd):
 
 
 def test_an_example_that_needs_more_is_replayed(book, monkeypatch, capsys):
-    monkeypatch.setattr(doctor, "why_no_gpu", lambda: None)
-    monkeypatch.setattr(doctor, "gpu_lacks", lambda requires: f"it needs {requires}")
+    monkeypatch.setattr(device, "why_no_gpu", lambda: None)
+    monkeypatch.setattr(device, "gpu_lacks", lambda requires: f"it needs {requires}")
     book.example("a/fresh")
     book.recorded("a/fresh")
     assert cli.main(["run", "a/fresh"]) == 0
@@ -227,7 +227,7 @@ def test_an_example_that_needs_more_is_replayed(book, monkeypatch, capsys):
 def test_an_error_of_ours_shows_the_lines_of_the_file_alone(
     book, monkeypatch, capfd, call, error, module
 ):
-    monkeypatch.setattr(doctor, "why_no_gpu", lambda: None)
+    monkeypatch.setattr(device, "why_no_gpu", lambda: None)
     monkeypatch.delenv("CUDATUT_DEBUG", raising=False)
     book.example("a/x", f"# %% a\nimport cudatut as ct\ndef f():\n    {call}\nf()\n")
     monkeypatch.setenv("CUDATUT_NVCC", "no-such-nvcc")
@@ -249,7 +249,7 @@ if __name__ == "__main__":
 
 
 def test_a_program_among_the_examples_is_run_with_its_arguments(book, monkeypatch, capfd):
-    monkeypatch.setattr(doctor, "why_no_gpu", lambda: None)
+    monkeypatch.setattr(device, "why_no_gpu", lambda: None)
     book.file("a/tuner.py", PROGRAM)
     assert cli.main(["run", "a/tuner.py", "4096", "--most", "5"]) == 4
     assert capfd.readouterr().out == "argv ['4096', '--most', '5']\n"
@@ -282,7 +282,7 @@ def test_an_example_takes_no_arguments(book, no_gpu, capsys):
 )
 def test_nothing_else_is_a_program(book, monkeypatch, capsys, tmp_path, name):
     """Not a file of the reader's, a module that examples share, the beginnings of exercises."""
-    monkeypatch.setattr(doctor, "why_no_gpu", lambda: None)
+    monkeypatch.setattr(device, "why_no_gpu", lambda: None)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "outside.py").write_text(PROGRAM)  # beside examples/
     book.file("a/ladder.py", "print('argv')\n")

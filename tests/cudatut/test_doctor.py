@@ -42,8 +42,7 @@ class Driver:
 @pytest.fixture
 def driver(monkeypatch):
     def install(found):
-        for module in (doctor, device):
-            monkeypatch.setattr(module, "installed_driver", lambda: found)
+        monkeypatch.setattr(device, "installed_driver", lambda: found)
 
     return install
 
@@ -122,13 +121,13 @@ def test_no_compilers(monkeypatch):
 )
 def test_what_the_gpu_lacks(driver, capability, requires, words):
     driver(Driver(capability=capability))
-    lacks = doctor.gpu_lacks(requires)
+    lacks = device.gpu_lacks(requires)
     assert lacks is None if words is None else words in lacks
 
 
 def test_without_a_gpu_it_lacks_nothing_in_particular(driver):
     driver(None)
-    assert doctor.gpu_lacks("sm_90") is None
+    assert device.gpu_lacks("sm_90") is None
 
 
 @pytest.mark.parametrize(

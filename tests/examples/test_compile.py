@@ -86,7 +86,7 @@ def sources() -> list[Source]:
     found: list[Source] = []
     for path in sorted([*EXAMPLES.rglob("*.cu"), *(ROOT / "cudatut").rglob("*.cu")]):
         if "__global__" not in path.read_text(encoding="utf-8"):
-            continue  # host code around a library: tests/cudatut/test_vendor.py compiles it
+            continue  # host code around a library: tests/cudatut/gpu/test_vendor.py compiles it
         found += of_file(
             path, sorted(set(claims.get(path, ["sm_75"])), key=lambda arch: (len(arch), arch))
         )

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from cudatut import doctor, tool
+from cudatut import tool
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
-from cudatut.gpu import trace
+from cudatut.gpu import device, trace
 
 DRIVER = {1: "cuInit", 2: "cuDevicePrimaryCtxRetain", 3: "cuMemAlloc_v2", 4: "cuLaunchKernel",
           5: "cuMemcpyDtoH_v2", 6: "cuCtxSynchronize", 7: "cuMemFree_v2"}  # fmt: skip
@@ -200,7 +200,7 @@ class Cupti:
 
 @pytest.fixture
 def gpu(monkeypatch):
-    monkeypatch.setattr(doctor, "has_driver", lambda: True)
+    monkeypatch.setattr(device, "has_driver", lambda: True)
     monkeypatch.setattr(trace, "_cupti", Cupti)
     monkeypatch.setattr(sys, "argv", list(sys.argv))
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -250,17 +250,17 @@ def test_pycuda_must_not_be_there_before(gpu, tmp_path, monkeypatch):
 
 def test_without_cupti_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupti", None)
-    monkeypatch.setattr(doctor, "driver_cuda", lambda: (12, 4))
+    monkeypatch.setattr(device, "driver_cuda", lambda: (12, 4))
     with pytest.raises(ToolMissing, match=r"pip install .*\[trace12\]"):
         trace._cupti()
-    monkeypatch.setattr(doctor, "driver_cuda", lambda: (13, 0))
+    monkeypatch.setattr(device, "driver_cuda", lambda: (13, 0))
     with pytest.raises(ToolMissing, match=r"pip install .*\[trace13\]"):
         trace._cupti()
 
 
 def test_without_a_gpu(tmp_path, monkeypatch):
-    monkeypatch.setattr(doctor, "has_driver", lambda: False)
-    monkeypatch.setattr(doctor, "why_no_gpu", lambda: "no NVIDIA driver")
+    monkeypatch.setattr(device, "has_driver", lambda: False)
+    monkeypatch.setattr(device, "why_no_gpu", lambda: "no NVIDIA driver")
     with pytest.raises(NoGpuError, match="nothing to trace here: no NVIDIA driver"):
         trace.run(tmp_path / "my.py")
 

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cudatut import ToolMissing, doctor, tool
-from cudatut.gpu import bench, vendor
+from cudatut import ToolMissing, tool
+from cudatut.gpu import bench, device, vendor
 from cudatut.gpu.nvcc import find_nvcc
 from cudatut.results import Benchmark, Row, validate
 
@@ -85,7 +85,7 @@ def no_cache(monkeypatch):
 
 @pytest.fixture(params=[(12, 8), (13, 0), None])
 def driver(request, monkeypatch):
-    monkeypatch.setattr(doctor, "driver_cuda", lambda: request.param)
+    monkeypatch.setattr(device, "driver_cuda", lambda: request.param)
     return request.param
 
 
