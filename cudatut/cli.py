@@ -240,13 +240,13 @@ def _orphans(known: set[str]) -> list[str]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from cudatut import doctor
+    from cudatut.gpu import device
 
     try:
         example = catalog.get(options.name)
     except catalog.UnknownExampleError as error:
         if program := _program(options.name):
-            if why := doctor.why_no_gpu():
+            if why := device.why_no_gpu():
                 raise NoGpuError(
                     f"{options.name} needs a GPU, and has no recording: {why}"
                 ) from None
@@ -255,7 +255,7 @@ def _run(options: argparse.Namespace) -> int:
         raise
     if options.arguments:
         raise CudatutError(f"{example.name} takes no arguments: {' '.join(options.arguments)}")
-    missing = doctor.why_no_gpu() or doctor.gpu_lacks(example.requires)
+    missing = device.why_no_gpu() or device.gpu_lacks(example.requires)
     if missing:
         return _replay(example, missing)
     return _run_file(example.path)

@@ -1,6 +1,5 @@
 """What does this machine have, what does it lack to run the examples, and how does one get it?"""
 
-import ctypes
 import importlib.util
 import os
 import platform
@@ -20,9 +19,12 @@ from cudatut.errors import CudatutError
 from cudatut.gpu import nvcc
 from cudatut.gpu.device import (
     DRIVER_LIBRARY,
+    cupy_package,
+    driver_cuda,
     gpu_count,
-    installed_driver,
-    supports,
+    has_driver,
+    name_and_capability,
+    trace_extra,
     why_no_gpu,
 )
 
@@ -67,43 +69,6 @@ def checks() -> dict[str, Check]:
         except Exception as error:  # a broken driver or tool must not hide the other lines
             found[name] = Check("warn", f"could not be checked: {error!r}")
     return found
-
-
-def has_driver() -> bool:
-    """Whether NVIDIA's driver is installed; unlike `why_no_gpu` this does not start it."""
-    return installed_driver() is not None
-
-
-def gpu_lacks(requires: str) -> str | None:
-    """Why the first GPU cannot run an example with this header (`sm_80`, `sm_90a`), or None; also where there is no GPU.
-
-    Asks the driver alone: no context, no PyCUDA.
-    """
-    if not has_driver() or why_no_gpu():
-        return None
-    name, capability = _name_and_capability(0)
-    if supports(capability, requires):
-        return None
-    wanted = f"{requires[3:].rstrip('af')[:-1]}.{requires.rstrip('af')[-1]}"
-    least = f"exactly {wanted}" if requires[-1] in "af" else f"{wanted} or newer"
-    return (
-        f"it needs a GPU of compute capability {least} ({requires}), and this one, {name}, "
-        "has {}.{}".format(*capability)
-    )
-
-
-def driver_cuda() -> tuple[int, int] | None:
-    """Newest CUDA version that the driver runs, such as (13, 0); None without a driver."""
-    driver, version = installed_driver(), ctypes.c_int(0)
-    if driver is None or driver.cuDriverGetVersion(ctypes.byref(version)) != 0:
-        return None
-    return version.value // 1000, version.value % 1000 // 10
-
-
-def cupy_package() -> str | None:
-    """The package with the CuPy that this driver can run, or None where none fits."""
-    version = driver_cuda()
-    return {12: "cupy-cuda12x", 13: "cupy-cuda13x"}.get(version[0]) if version else None
 
 
 # --- driver and GPU -------------------------------------------------------------------------------------------------
@@ -157,21 +122,9 @@ def _gpu() -> Check:
         hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
         hint = f"CUDA_VISIBLE_DEVICES is {hidden!r} and may hide it; " if hidden is not None else ""
         return Check("fail", f"none: {missing}", f"{hint}see whether `nvidia-smi` lists it.")
-    gpus = (_name_and_capability(number) for number in range(gpu_count()))
+    gpus = (name_and_capability(number) for number in range(gpu_count()))
     names = (f"{name} (compute capability {major}.{minor})" for name, (major, minor) in gpus)
     return Check("ok", ", ".join(names))
-
-
-def _name_and_capability(number: int) -> tuple[str, tuple[int, int]]:
-    driver, device, name = installed_driver(), ctypes.c_int(0), ctypes.create_string_buffer(100)
-    driver.cuDeviceGet(ctypes.byref(device), number)
-    driver.cuDeviceGetName(name, 100, device)
-    found = []
-    for attribute in (75, 76):  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, ..._MINOR
-        value = ctypes.c_int(0)
-        driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, device)
-        found.append(value.value)
-    return name.value.decode(), tuple(found)
 
 
 # --- compilers ------------------------------------------------------------------------------------------------------
@@ -352,11 +305,6 @@ def _cupy() -> Check:
             f"pip uninstall -y {installed[0]} && pip install {package}",
         )
     return Check("ok", ", ".join(installed) or "installed")
-
-
-def trace_extra() -> str:
-    """The extra with the cupti-python that fits the driver."""
-    return "trace12" if (driver_cuda() or (13, 0)) < (13, 0) else "trace13"
 
 
 def _packages(extra: Callable[[], str], lacking: str, *names: str) -> Callable[[], Check]:

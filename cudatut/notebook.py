@@ -4,8 +4,9 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
-from cudatut import catalog, doctor
+from cudatut import catalog
 from cudatut.errors import UnsupportedGpuError
+from cudatut.gpu import device
 
 
 def install_cupy() -> str | None:
@@ -14,7 +15,7 @@ def install_cupy() -> str | None:
     None where CuPy is there already or no CuPy fits the driver: the benchmarks then say why they lack those rows.
     A failure is told, and stops nothing.
     """
-    package = doctor.cupy_package()
+    package = device.cupy_package()
     if package is None or find_spec("cupy") is not None:
         return None
     command = [sys.executable, "-m", "pip", "install", "-q", package]
@@ -36,10 +37,10 @@ def prepare(name: str) -> None:
     folder = str(example.path.parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    if missing := doctor.why_no_gpu():
+    if missing := device.why_no_gpu():
         print(f"This notebook needs a GPU, and there is none here: {missing}.")
         print("In Colab: Runtime > Change runtime type > a GPU, then run this cell again.")
-    elif lacks := doctor.gpu_lacks(example.requires):
+    elif lacks := device.gpu_lacks(example.requires):
         raise _NotHere(
             f"{example.name} cannot run here: {lacks}. Its page shows a recording of it."
         )

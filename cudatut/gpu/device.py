@@ -94,6 +94,61 @@ def gpu_count() -> int:
     return count.value
 
 
+def has_driver() -> bool:
+    """Whether NVIDIA's driver is installed; unlike `why_no_gpu` this does not start it."""
+    return installed_driver() is not None
+
+
+def gpu_lacks(requires: str) -> str | None:
+    """Why the first GPU cannot run an example with this header (`sm_80`, `sm_90a`), or None; also where there is no GPU.
+
+    Asks the driver alone: no context, no PyCUDA.
+    """
+    if not has_driver() or why_no_gpu():
+        return None
+    name, capability = name_and_capability(0)
+    if supports(capability, requires):
+        return None
+    wanted = f"{requires[3:].rstrip('af')[:-1]}.{requires.rstrip('af')[-1]}"
+    least = f"exactly {wanted}" if requires[-1] in "af" else f"{wanted} or newer"
+    return (
+        f"it needs a GPU of compute capability {least} ({requires}), and this one, {name}, "
+        "has {}.{}".format(*capability)
+    )
+
+
+def driver_cuda() -> tuple[int, int] | None:
+    """Newest CUDA version that the driver runs, such as (13, 0); None without a driver."""
+    driver, version = installed_driver(), ctypes.c_int(0)
+    if driver is None or driver.cuDriverGetVersion(ctypes.byref(version)) != 0:
+        return None
+    return version.value // 1000, version.value % 1000 // 10
+
+
+def cupy_package() -> str | None:
+    """The package with the CuPy that this driver can run, or None where none fits."""
+    version = driver_cuda()
+    return {12: "cupy-cuda12x", 13: "cupy-cuda13x"}.get(version[0]) if version else None
+
+
+def trace_extra() -> str:
+    """The extra with the cupti-python that fits the driver."""
+    return "trace12" if (driver_cuda() or (13, 0)) < (13, 0) else "trace13"
+
+
+def name_and_capability(number: int) -> tuple[str, tuple[int, int]]:
+    """Of a GPU by its number, as the driver alone tells them."""
+    driver, device, name = installed_driver(), ctypes.c_int(0), ctypes.create_string_buffer(100)
+    driver.cuDeviceGet(ctypes.byref(device), number)
+    driver.cuDeviceGetName(name, 100, device)
+    found = []
+    for attribute in (75, 76):  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, ..._MINOR
+        value = ctypes.c_int(0)
+        driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, device)
+        found.append(value.value)
+    return name.value.decode(), tuple(found)
+
+
 def driver_library() -> ctypes.CDLL:
     """The driver API through ctypes, for the few calls that PyCUDA lacks. Raises NoGpuError."""
     activate()

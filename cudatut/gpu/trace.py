@@ -20,7 +20,7 @@ from typing import Any
 
 from cudatut import paths, results, tool
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
-from cudatut.gpu.device import installed_driver
+from cudatut.gpu import device
 from cudatut.gpu.running import run_file
 
 # Kinds of CUPTI's records, from cupti_activity.h.
@@ -214,7 +214,7 @@ class _Collector:
         """Wait for the GPU, and fetch what CUPTI still holds."""
         for kind in (_DRIVER, _RUNTIME):  # what follows is not the program's
             self.cupti.activity_disable(kind)
-        if driver := installed_driver():
+        if driver := device.installed_driver():
             driver.cuCtxSynchronize()
         self.cupti.activity_flush_all(1)
 
@@ -292,9 +292,7 @@ def _cupti() -> Any:
 
 
 def _install_advice() -> str:
-    from cudatut import doctor
-
-    return f"`{paths.pip_install(doctor.trace_extra())}`"
+    return f"`{paths.pip_install(device.trace_extra())}`"
 
 
 # --- running a program -------------------------------------------------------------------------------------------------
@@ -305,11 +303,9 @@ def run(script: Path, arguments: Sequence[str] = ()) -> tuple[int, Trace]:
 
     Raises ToolMissing without cupti-python, NoGpuError. An exception of the script is printed as Python would.
     """
-    from cudatut import doctor
-
     # Whether the driver shows a GPU is not asked: that would call cuInit, which is the program's to call.
-    if not doctor.has_driver():
-        raise NoGpuError(f"there is nothing to trace here: {doctor.why_no_gpu()}")
+    if not device.has_driver():
+        raise NoGpuError(f"there is nothing to trace here: {device.why_no_gpu()}")
     if "pycuda" in sys.modules:
         raise CudatutError(
             "PyCUDA is imported already, and CUPTI must begin before it: trace in a process of its own"
@@ -363,9 +359,7 @@ def trace(
         paths.note_read(path := find(script))
     if tool.running():
         return Trace()
-    from cudatut import doctor
-
-    if (tool.recording() or doctor.has_driver()) and importlib.util.find_spec("cupti") is None:
+    if (tool.recording() or device.has_driver()) and importlib.util.find_spec("cupti") is None:
         missing = f"tracing needs cupti-python: {_install_advice()}"
         if tool.recording():
             raise ToolMissing(missing)

@@ -26,7 +26,7 @@ from typing import Any
 from cudatut import tool
 from cudatut.errors import CudatutError, KernelCompileError, ToolMissing
 from cudatut.gpu import memory
-from cudatut.gpu.device import activate, device
+from cudatut.gpu.device import activate, cupy_package, device
 from cudatut.gpu.nvcc import find_nvcc, nvcc_version
 from cudatut.results import show
 
@@ -89,9 +89,7 @@ def cupy() -> ModuleType | None:
 def _cupy() -> ModuleType:
     """CuPy. Raises ToolMissing where it is not installed or cannot run."""
     activate()
-    from cudatut import doctor
-
-    package = doctor.cupy_package()
+    package = cupy_package()
     try:
         import cupy
     except ImportError as error:
