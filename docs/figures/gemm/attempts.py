@@ -1,0 +1,46 @@
+"""A drawing of the way to the final kernel: when the copies of a step start, in three of its variants."""
+
+from __future__ import annotations
+
+from cudatut.site.svg import Svg, figure, tr
+
+
+def starts(bk: int, of_a: int, of_b: int) -> dict[str, list[tuple[int, int]]]:
+    """By variant, for each depth of a step, how many copies of A and of B a thread starts there; as in attempts.cu."""
+    together, apart, spread = ([(0, 0)] * bk for _ in range(3))
+    together[0], together[1] = (of_a, 0), (0, of_b)
+    apart[1], apart[bk // 2] = (of_a, 0), (0, of_b)
+    for number in range(of_a + of_b):
+        spread[1 + number] = (1, 0) if number < of_a else (0, 1)
+    return {"together": together, "apart": apart, "spread": spread}
+
+
+def copies(bk: int = 16, of_a: int = 8, of_b: int = 4) -> str:
+    """The depths of a step, and what is copied at each, in three rows."""
+    names = {
+        "together": tr("together", "紧挨着"),
+        "apart": tr("half a step apart", "错开半步"),
+        "spread": tr("one at each depth", "每个深度一次"),
+    }
+    left, cell, row, top = 150, 32, 40, 30
+    s = Svg(left + bk * cell + 20, top + row * len(names) + 8)
+    for depth in range(bk):
+        s.text(left + depth * cell + (cell - 3) / 2, 20, depth, "muted", size=12)
+    s.text(left - 10, 20, tr("depth", "深度"), "muted", "end", 12)
+    for number, (variant, found) in enumerate(starts(bk, of_a, of_b).items()):
+        y = top + number * row
+        s.text(left - 10, y + 20, names[variant], "", "end", 13)
+        for depth, (a, b) in enumerate(found):
+            kind, text = ("c2", f"{a}A") if a else ("c3", f"{b}B") if b else ("hollow muted", None)
+            s.rect(left + depth * cell, y, cell - 3, row - 10, kind, text, rx=0, size=12)
+    alt = tr(
+        f"A step of {bk} depths. Together: {of_a} copies of A at depth 0, {of_b} of B at depth 1. Half a step apart: at 1 and at {bk // 2}. "
+        f"One at each depth: from 1 to {of_a + of_b}.",
+        f"一步 {bk} 个深度。紧挨着：深度 0 有 A 的 {of_a} 次复制，深度 1 有 B 的 {of_b} 次。错开半步：在 1 和 {bk // 2}。每个深度一次：从 1 到 {of_a + of_b}。",
+    )
+    caption = tr(
+        f"When a thread starts its copies of the tiles of A and B ({of_a} and {of_b} for a tile of 64 x 128) in a step. The second row stayed, "
+        "the third was taken back.",
+        f"线程在一步里何时开始复制 A、B 的分块（分块为 64×128 时各 {of_a} 次和 {of_b} 次）。第二行留了下来，第三行撤回了。",
+    )
+    return figure(s, alt=alt, caption=caption)
