@@ -204,8 +204,6 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   static_assert(STAGES % EVERY == 0 && MAY_WAIT >= 0, "stages");
   using OfA = Operand<BM, BK, THREADS, VEC, true>;
   using OfB = Operand<BN, BK, THREADS, VEC, false>;
-  static_assert(!(TRIED & SPREAD) || OfA::COPIES + OfB::COPIES < BK - 1,
-                "more copies than depths");
   extern __shared__ float4 shared[];
   float* const tiles_a = reinterpret_cast<float*>(shared);
   float* const tiles_b = tiles_a + STAGES * OfA::TILE;
@@ -255,24 +253,31 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   read<TN, LANE_COLUMNS * 4>(b[0], b_from);
   int slot = 0, free_slot = AHEAD;
   // --8<-- [start:copies]
-  // The depth at which the copies of A start, of B, and of which the last.
+  // The depth at which the copies of A start, of B, and of which the last. If
+  // they are spread, AT_ONCE start at each depth from 1 on.
+  constexpr int ALL = OfA::COPIES + OfB::COPIES,
+                AT_ONCE = (ALL + BK - 4) / (BK - 3);
   constexpr int COPY_A = TRIED & APART && EVERY == 1 ? 1 : 0,
                 COPY_B = !(TRIED & APART) ? 1
                          : EVERY == 1     ? BK / 2
                                           : BK / 2 + 1,
-                COPIED = TRIED & SPREAD ? OfA::COPIES + OfB::COPIES : COPY_B,
+                COPIED =
+                    TRIED & SPREAD ? (ALL + AT_ONCE - 1) / AT_ONCE : COPY_B,
                 MOVE = TRIED & LATE ? BK - 2 : COPIED;
 #pragma unroll 1
   for (int step = 0; step < steps; ++step) {
     const bool more = step + AHEAD < steps;
 #pragma unroll
     for (int kk = 0; kk < BK; ++kk) {
-      if constexpr (TRIED & SPREAD) {  // one at a time, from depth 1 on
-        const int number = kk - 1;
-        if (more && number >= 0 && number < OfA::COPIES)
-          a_copy.template copy_one<true>(number, free_slot, BK);
-        else if (more && number >= OfA::COPIES && kk <= COPIED)
-          b_copy.template copy_one<true>(number - OfA::COPIES, free_slot, BK);
+      if constexpr (TRIED & SPREAD) {
+#pragma unroll
+        for (int one = 0; one < AT_ONCE; ++one) {
+          const int number = (kk - 1) * AT_ONCE + one;
+          if (more && number >= 0 && number < OfA::COPIES)
+            a_copy.template copy_one<true>(number, free_slot, BK);
+          else if (more && number >= OfA::COPIES && number < ALL)
+            b_copy.template copy_one<true>(number - OfA::COPIES, free_slot, BK);
+        }
       } else {
         if (kk == COPY_A && more) {
           a_copy.template copy<true>(free_slot, BK);
