@@ -44,5 +44,5 @@ def test_a_product_has_each_fma_once(tmp_path, ladder):
 def test_a_sum_reads_each_sector_once(tmp_path):
     n = 1 << 20
     for name, sectors in counted(tmp_path, "reduction", {"n": n}, SECTORS).items():
-        if sectors:  # none where a copy engine brings the data
+        if name != "bulk":  # there a copy engine brings the data, and these units see none of it
             assert n / 8 <= sectors <= 1.02 * n / 8, name
