@@ -23,19 +23,15 @@ LEVELS = ("warm-up", "easy", "medium", "hard")  # of exercises
 # How the names of a chapter's further files end: what readers begin their exercises with, our solutions.
 EXERCISES, SOLUTIONS = "_exercises", "_solutions"
 
-_HEADER = re.compile(r"# ---[ \t]*\r?\n(.*?)^# ---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
-_CELL = re.compile(
-    r"^# %%[ \t]*(?P<kind>\[markdown\])?[ \t]*(?P<title>[^\r\n]*?)[ \t]*\r?$", re.MULTILINE
-)
+_HEADER = re.compile(r"# ---[ \t]*\r?\n(.*?)^# ---[ \t]*\r?$", re.S | re.M)
+_CELL = re.compile(r"^# %%[ \t]*(?P<kind>\[markdown\])?[ \t]*(?P<title>[^\r\n]*?)[ \t]*\r?$", re.M)
 _ARCH = re.compile(r"sm_\d{2,3}[af]?")
 # What a Python file of an example can lead to: kernel files and other examples by their names in strings, headers
 # included by an inline kernel, modules beside it.
 _KERNEL_FILE = re.compile(r"""["']([\w.\-/]+\.cuh?)["']""")
 _EXAMPLE_NAME = re.compile(r"""["']([\w\-]+/[\w\-/]+?)(?:\.py)?["']""")
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
-_IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+\.*([\w.]+)[ \t]+import\b|import[ \t]+([\w., \t]+))", re.MULTILINE
-)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+\.*([\w.]+)[ \t]+import|import[ \t]+([\w., \t]+))", re.M)
 
 
 class UnknownExampleError(CudatutError):

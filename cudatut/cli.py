@@ -71,9 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     add = command("run", _run, "Run an example on this GPU; without one, replay its recording.")
     add("name", metavar="NAME", help="such as start/first_kernel, or a program like gemm/tuner.py")
     add("arguments", nargs=argparse.REMAINDER, metavar="...", help="handed to a program")
-    text = (
-        "Run a script, and show what the GPU worked at and what the calls of the host waited for."
-    )
+    text = "Run a script, and show what the GPU did and what the calls of the host waited for."
     add = command("trace", _trace, text)
     add("script", metavar="SCRIPT", help="a Python file, or an example's name")
     add("arguments", nargs=argparse.REMAINDER, metavar="...", help="handed to the script")
@@ -213,10 +211,8 @@ def _status(options: argparse.Namespace) -> int:
             others += 1
             print(error)
     known = {example.name for example in catalog.examples(drafts=True)}
-    if len(known) > len(examples):
-        print(
-            f"{len(known) - len(examples)} examples in progress are left out: see examples/drafts.txt"
-        )
+    if left := len(known) - len(examples):
+        print(f"{left} examples in progress are left out: see examples/drafts.txt")
     orphans = _orphans(known | {chapter + catalog.EXERCISES for chapter in exercises.chapters()})
     lost = [f"examples/{name}.ipynb is a recording without an example" for name in orphans]
     lost += [f"results/{file} belongs to no example" for file in recording.orphans()]

@@ -52,9 +52,7 @@ def main() -> int:
     print()
     if missing:
         print(f"Examples cannot run on a GPU here yet; missing: {', '.join(missing)}.")
-        print(
-            "The book, the tests and `python -m cudatut run NAME` (replaying recordings) work without."
-        )
+        print("The book, its tests and `python -m cudatut run NAME` (replaying) work without.")
         return 1
     print("Examples can run here: `python -m cudatut run start/hello`.")
     return 0

@@ -161,9 +161,7 @@ def _exercise(chapter: str, number: int, requires: str, entry: Any, where: str) 
         level=value("level", LEVELS.__contains__, f"there are {', '.join(LEVELS)}"),
         minutes=value("minutes", lambda m: type(m) is int and m > 0, "give a whole number"),
         task=texts("task"),
-        fails=value(
-            "fails", _is_pattern, "give a regular expression for what the stub's check says"
-        ),
+        fails=value("fails", _is_pattern, "give a regular expression of what the check says"),
         requires=requires,
     )
 

@@ -117,9 +117,7 @@ def bench(
         return _result(name, runs, times, bytes, flops, 1, peak=None)
 
     flushes = {label: _flushes(launch) for label, launch in runs.items()}
-    estimates = {
-        label: max(time_hidden(launch, flushes[label]), 1.0) for label, launch in runs.items()
-    }
+    estimates = {label: max(time_hidden(run, flushes[label]), 1.0) for label, run in runs.items()}
     count = rounds or max(_MIN_ROUNDS, min(_MAX_ROUNDS, int(_BUDGET_US / sum(estimates.values()))))
     repeats = {label: _repeats(estimate, count) for label, estimate in estimates.items()}
     times = {label: [] for label in runs}
@@ -127,9 +125,8 @@ def bench(
     for turn in range(count):
         shift = turn % len(order)
         for label in order[shift:] + order[:shift]:
-            times[label] += [
-                time_hidden(runs[label], flushes[label]) for _ in range(repeats[label])
-            ]
+            for _ in range(repeats[label]):
+                times[label].append(time_hidden(runs[label], flushes[label]))
     result = _result(name, runs, times, bytes, flops, count, _peak(bytes, flops))
     result.missing = missing
     show(result)

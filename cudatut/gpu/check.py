@@ -155,9 +155,7 @@ def _explain(label: str, got, want, good, on_gpu: bool, rtol: float, atol: float
         )
     unwritten = int((memory.poisoned(got) & ~good).sum()) if on_gpu else 0
     if unwritten:
-        lines.append(
-            f"  {unwritten} of them were never written: they still hold the poison of ct.empty"
-        )
+        lines.append(f"  {unwritten} of them were never written: they still hold ct.empty's poison")
     if got.dtype.kind == "f":
         nans = int((np.isnan(got) & ~good).sum()) - unwritten
         if nans > 0:

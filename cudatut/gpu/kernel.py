@@ -229,11 +229,9 @@ class Kernel:
         if dtype.kind in "iu":
             if value != int(value):
                 raise TypeError(f"{where} takes an integer, but got {value!r}")
-            limits = np.iinfo(dtype)
-            if not limits.min <= int(value) <= limits.max:
-                raise ValueError(
-                    f"{where}: {int(value)} does not fit ({limits.min} to {limits.max})"
-                )
+            info = np.iinfo(dtype)
+            if not info.min <= int(value) <= info.max:
+                raise ValueError(f"{where}: {int(value)} does not fit ({info.min} to {info.max})")
             value = int(value)
         return as_launched(dtype.type(value))
 

@@ -67,7 +67,6 @@ def fma() -> float:
     """Rate of fp32 fused multiply-adds in TFLOP/s (2 operations each), all SMs busy. Median of 15 runs."""
     blocks, steps = device().sm_count * 8, tool.size(_FMA_STEPS, 16)
     out = empty(blocks * 256, "float32")
-    time = _median_us(
-        lambda: probe("fma_probe")(out, 0.9999, 0.0001, steps, grid=blocks, block=256)
-    )
+    kernel = probe("fma_probe")
+    time = _median_us(lambda: kernel(out, 0.9999, 0.0001, steps, grid=blocks, block=256))
     return 2 * steps * _FMA_CHAINS * blocks * 256 / time / 1e6

@@ -14,13 +14,9 @@ from cudatut import tool
 from cudatut.errors import OutOfDeviceMemory
 from cudatut.gpu.device import activate
 
-RED_ZONE = (
-    4096  # bytes on each side; a multiple of 256 keeps the array as aligned as cuMemAlloc's result
-)
+RED_ZONE = 4096  # bytes on each side; a multiple of 256: the array is as aligned as cuMemAlloc's
 ZONE_BYTE = 0xC3
-POISON_BYTE = (
-    0xFF  # NaN in every float format, so that what is computed from it is NaN too; -1 in integers
-)
+POISON_BYTE = 0xFF  # NaN in every float format, and so what is computed from it; -1 in integers
 
 _live: "weakref.WeakSet[Allocation]" = weakref.WeakSet()
 

@@ -45,7 +45,7 @@ def find_nvcc() -> Path:
         path = shutil.which(chosen)
         if path is None:
             raise ToolMissing(
-                f"CUDATUT_NVCC is '{chosen}', which is not a program. Unset it or correct it."
+                f"CUDATUT_NVCC is '{chosen}', which is no program; unset or correct it"
             )
         return Path(path).absolute()
     looked = []
@@ -126,7 +126,5 @@ def find_host_compiler() -> Path:
     name = os.environ.get("NVCC_CCBIN") or ("cl" if os.name == "nt" else "g++")
     path = shutil.which(name) or (shutil.which("g++", path=name) if os.path.isdir(name) else None)
     if path is None:
-        raise ToolMissing(
-            f"no host compiler: '{name}' is not on PATH. {HOW_TO_GET_A_HOST_COMPILER}"
-        )
+        raise ToolMissing(f"no host compiler: no '{name}' on PATH. {HOW_TO_GET_A_HOST_COMPILER}")
     return Path(path)

@@ -170,9 +170,7 @@ def parse(
         wanted = "no launch" if launches == 1 else f"fewer than {launches} launches"
         raise ToolMissing(f"ncu recorded {wanted} of '{kernel}':\n{tail}")
     if missing := [name for name in metrics if name not in names]:
-        raise ToolMissing(
-            f"ncu reported no {', '.join(missing)} for '{kernel}': unknown on this GPU?"
-        )
+        raise ToolMissing(f"ncu has no {', '.join(missing)} for '{kernel}': unknown on this GPU?")
     unit, found = dict(zip(names, units)), []
     for row in (dict(zip(names, row)) for row in rows[:launches]):
         # Of 'void tiles::gemm<128>(float *)' the plain name.

@@ -78,9 +78,8 @@ def run(
         report = log.read_text(errors="replace") if log.exists() else ""
     errors = count_errors(report)
     if errors is None or (done.returncode != 0 and errors == 0):
-        tail = "\n".join(
-            [*report.splitlines()[-5:], *(done.stdout + done.stderr).splitlines()[-15:]]
-        )
+        said = (done.stdout + done.stderr).splitlines()
+        tail = "\n".join([*report.splitlines()[-5:], *said[-15:]])
         raise SanitizerFailed(
             f"{names} did not run to its end under {tool} (exit status {done.returncode}):\n{tail}"
         )

@@ -35,9 +35,7 @@ _BUFFER_BYTES = 8 << 20
 _SLACK_NS = 5_000
 _MAKES_THE_CONTEXT = re.compile(r"cuCtxCreate|cuDevicePrimaryCtxRetain")
 # Of the runtime API the first call that needs a context makes one; these need none.
-_NEEDS_NO_CONTEXT = re.compile(
-    r"cudaGet|cudaRuntimeGet|cudaDriverGet|cudaPeek|cudaDeviceGet|Register"
-)
+_NEEDS_NO_CONTEXT = re.compile(r"cuda(Get|RuntimeGet|DriverGet|Peek|DeviceGet)")
 _ONLY_ASKS_OR_ENQUEUES = re.compile(r"Launch|Async|Record|Query|Get|SetLimit|WaitEvent")
 _CONTEXT = "made the context"
 
@@ -227,9 +225,8 @@ class _Collector:
 
     def _name_of_call(self, kind: int, number: int) -> str:
         domain = self.cupti.CallbackDomain
-        return self.cupti.get_callback_name(
-            domain.DRIVER_API if kind == _DRIVER else domain.RUNTIME_API, number
-        )
+        api = domain.DRIVER_API if kind == _DRIVER else domain.RUNTIME_API
+        return self.cupti.get_callback_name(api, number)
 
 
 def _fields(record: Any) -> tuple[Any, ...]:

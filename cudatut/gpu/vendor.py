@@ -211,9 +211,7 @@ def compile_cub() -> ctypes.CDLL:
             command = [nvcc, "-O3", "-std=c++17", f"-arch={arch}", "--shared", *flags]
             done = subprocess.run([*command, "-o", made, source], capture_output=True, text=True)
             if done.returncode:
-                raise KernelCompileError(
-                    f"nvcc could not compile {source.name}:\n{done.stderr.strip()}"
-                )
+                raise KernelCompileError(f"nvcc refused {source.name}:\n{done.stderr.strip()}")
             os.replace(made, library)
     return ctypes.CDLL(str(library))
 
