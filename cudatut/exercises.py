@@ -8,7 +8,6 @@ Imports neither Jupyter nor NumPy nor PyCUDA: a list of exercises is quick, and 
 """
 
 import ast
-import datetime
 import json
 import os
 import re
@@ -398,38 +397,34 @@ def progress_file() -> Path:
     return Path(user_data_dir("cudatut", "cudatut")) / "exercises.json"
 
 
-def _kept() -> dict[str, dict[str, str]]:
-    """What the file of progress holds. Raises CudatutError for a file that is none of ours."""
+def progress() -> dict[str, str]:
+    """'started' or 'done' by exercise ('start/errors 2'). Raises CudatutError for a file that is none of ours."""
     path = progress_file()
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
-        return {name: {"state": entry["state"], "on": entry["on"]} for name, entry in kept.items()}
+        if not set(kept.values()) <= {"started", "done"}:
+            raise ValueError("it is not ours")
+        return kept
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError) as error:
         raise CudatutError(
             f"your progress in {path} cannot be read ({error}); "
             "`python -m cudatut exercise --forget` removes it"
         ) from error
 
 
-def _keep_all(kept: dict[str, dict[str, str]]) -> None:
+def _write_progress(kept: dict[str, str]) -> None:
     progress_file().parent.mkdir(parents=True, exist_ok=True)
     write_whole(progress_file(), (json.dumps(kept, indent=1, sort_keys=True) + "\n").encode())
-
-
-def progress() -> dict[str, str]:
-    """'started' or 'done' by exercise ('start/errors 2'). Raises CudatutError for a file that is none of ours."""
-    return {name: entry["state"] for name, entry in _kept().items()}
 
 
 def keep(exercise: Exercise, state: str) -> bool:
     """Remember that an exercise was started or is done; what is done stays done. False where that cannot be kept."""
     try:
-        kept = _kept()
-        if kept.get(exercise.name, {}).get("state") not in (state, "done"):
-            today = datetime.date.today().isoformat()
-            _keep_all(kept | {exercise.name: {"state": state, "on": today}})
+        kept = progress()
+        if kept.get(exercise.name) not in (state, "done"):
+            _write_progress(kept | {exercise.name: state})
     except (OSError, CudatutError):
         return False
     return True
@@ -440,7 +435,7 @@ def forget(exercise: Exercise | None = None) -> Path:
     if exercise is None:
         progress_file().unlink(missing_ok=True)
     else:
-        _keep_all({name: entry for name, entry in _kept().items() if name != exercise.name})
+        _write_progress({name: one for name, one in progress().items() if name != exercise.name})
     return progress_file()
 
 

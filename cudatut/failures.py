@@ -3,7 +3,6 @@
 `make live` builds the pages of all other examples, and shows the reason where this example's outputs would be.
 """
 
-import os
 from pathlib import Path
 
 from cudatut import paths
@@ -39,11 +38,5 @@ def reason(name: str) -> str | None:
 def names() -> list[str]:
     """Examples whose last recording failed on this machine, sorted."""
     root = paths.examples_dir()
-    found = []
-    for folder, _, files in os.walk(root):
-        found += [
-            (Path(folder) / file[1:].removesuffix(".failed")).relative_to(root).as_posix()
-            for file in files
-            if file.startswith(".") and file.endswith(".failed")
-        ]
-    return sorted(found)
+    found = (path.relative_to(root) for path in root.rglob(".*.failed"))
+    return sorted(path.with_name(path.stem[1:]).as_posix() for path in found)

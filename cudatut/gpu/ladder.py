@@ -179,16 +179,13 @@ class Ladder:
 
 def load_ladder(name: str) -> Ladder:
     """The ladder of this name, or of the part of this name, from its `ladder.py`. Raises RungError if there is none."""
-    ladders = {}
-    for file in sorted(paths.examples_dir().glob("*/ladder.py")):
-        ladder = _module(file).LADDER
-        ladders[ladder.name] = ladder
+    files = sorted(paths.examples_dir().glob("*/ladder.py"))
+    ladders = {ladder.name: ladder for ladder in (_module(file).LADDER for file in files)}
     for ladder in ladders.values():
         if name in (ladder.name, ladder.part):
             return ladder
-    raise RungError(
-        f"there is no ladder '{name}'; there are: {', '.join(sorted(ladders)) or 'none'}"
-    )
+    known = ", ".join(sorted(ladders)) or "none"
+    raise RungError(f"there is no ladder '{name}'; there are: {known}")
 
 
 def shared(name: str) -> ModuleType:
