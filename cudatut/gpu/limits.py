@@ -5,39 +5,17 @@ as long, on a gigabyte it would keep the GPU from the other examples that run si
 """
 
 from functools import cache
-from pathlib import Path
 
 from cudatut import tool
 from cudatut.gpu.device import device
-from cudatut.gpu.kernel import Kernel, cdiv
 from cudatut.gpu.memory import empty
+from cudatut.gpu.probes import probe, random_words, read_once
+from cudatut.gpu.timing import time_once, time_once_bare
 
-_SOURCE = str(Path(__file__).with_name("probes.cu"))
 _FMA_STEPS, _FMA_CHAINS = 4096, 32
 
 
-@cache
-def probe(name: str) -> Kernel:
-    """A kernel of probes.cu."""
-    return Kernel(_SOURCE, name)
-
-
-def read_once(words, sink) -> None:
-    """Read an array of uint32 words (a multiple of 4 of them) once, at the best rate there is. Enqueued, not waited for."""
-    vectors = words.size // 4
-    probe("read_probe")(words, vectors, sink, grid=cdiv(vectors, 2048), block=512)
-
-
-def random_words(count: int):
-    """A uint32 array of `count` pseudo-random words, made on the GPU."""
-    words = empty(count, "uint32")
-    probe("fill_probe")(words, count, grid=device().sm_count * 8, block=256)
-    return words
-
-
 def _median_us(launch, rounds: int = 15) -> float:
-    from cudatut.gpu.bench import time_once, time_once_bare
-
     if tool.running():
         return time_once_bare(launch)
     launch()

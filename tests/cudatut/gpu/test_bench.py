@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cudatut.gpu import bench
+from cudatut.gpu import bench, timing
 
 
 @pytest.mark.parametrize(
@@ -31,10 +31,10 @@ def test_a_run_counts_only_where_the_host_was_in_time(monkeypatch, host_us, flus
         nonlocal clock
         clock += host_us / 1e6
 
-    monkeypatch.setattr(bench, "time", SimpleNamespace(perf_counter=lambda: clock))
-    monkeypatch.setattr(bench, "time_once", timed)
-    monkeypatch.setattr(bench, "_flush_us", lambda: 20_000.0)
-    took = bench.time_hidden(launch, flushes)
+    monkeypatch.setattr(timing, "time", SimpleNamespace(perf_counter=lambda: clock))
+    monkeypatch.setattr(timing, "time_once", timed)
+    monkeypatch.setattr(timing, "_flush_us", lambda: 20_000.0)
+    took = timing.time_hidden(launch, flushes)
     assert seen == runs
     assert took == 100 / runs[-1]
 
@@ -48,10 +48,10 @@ def test_a_long_run_is_not_repeated(monkeypatch):
         clock += 0.03
         calls.append(clock)
 
-    monkeypatch.setattr(bench, "time", SimpleNamespace(perf_counter=lambda: clock))
-    monkeypatch.setattr(bench, "time_once", lambda launch, flushes=1: launch() or 2e4)
-    monkeypatch.setattr(bench, "_flush_us", lambda: 20_000.0)
-    assert bench.time_hidden(launch) == 2e4
+    monkeypatch.setattr(timing, "time", SimpleNamespace(perf_counter=lambda: clock))
+    monkeypatch.setattr(timing, "time_once", lambda launch, flushes=1: launch() or 2e4)
+    monkeypatch.setattr(timing, "_flush_us", lambda: 20_000.0)
+    assert timing.time_hidden(launch) == 2e4
     assert len(calls) == 1
 
 
@@ -84,15 +84,15 @@ def test_a_run_is_timed_after_a_flush_between_two_events(monkeypatch):
     driver = SimpleNamespace(Event=Event)
     monkeypatch.setitem(sys.modules, "pycuda", SimpleNamespace(driver=driver))
     monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
-    monkeypatch.setattr(bench, "flush_l2", lambda: said.append("flush"))
+    monkeypatch.setattr(timing, "flush_l2", lambda: said.append("flush"))
     launch = lambda: said.append("launch")  # noqa: E731
-    assert bench.time_once(launch) == 250.0
+    assert timing.time_once(launch) == 250.0
     assert said == ["flush", "event", "launch", "event", "wait"]
     said.clear()
-    bench.time_once(launch, flushes=3)
+    timing.time_once(launch, flushes=3)
     assert said[:4] == ["flush", "flush", "flush", "event"]
     said.clear()
-    assert bench.time_once_bare(launch) == 250.0
+    assert timing.time_once_bare(launch) == 250.0
     assert said == ["event", "launch", "event", "wait"]
 
 
@@ -100,7 +100,7 @@ def test_contestants_take_turns_and_none_is_always_first(monkeypatch):
     ran = []
     monkeypatch.delenv("CUDATUT_TOOL", raising=False)
     monkeypatch.setattr(bench, "activate", lambda: None)
-    monkeypatch.setattr(bench, "_flushes", lambda launch: 1)
+    monkeypatch.setattr(bench, "flushes_for", lambda launch: 1)
     monkeypatch.setattr(bench, "time_hidden", lambda launch, flushes: launch() or 1e4)
     monkeypatch.setattr(bench, "show", lambda result: None)
     runs = {name: (lambda name=name: ran.append(name)) for name in "abc"}

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cudatut.gpu import bench, limits, memory
+from cudatut.gpu import limits, timing
 
 
 @pytest.mark.parametrize("watched", [None, "racecheck", "ncu"])
@@ -26,17 +26,22 @@ def test_limits_are_measured_on_little_while_a_tool_watches(monkeypatch, watched
         launch()
         return 100.0
 
-    for module in (limits, bench):
+    for module in (limits, timing):
         monkeypatch.setattr(module, "device", lambda: gpu)
-    monkeypatch.setattr(limits, "random_words", words)
-    monkeypatch.setattr(limits, "empty", lambda count, dtype: np.zeros(1, dtype))
+
+    def read(words, sink):
+        launches.append("read_probe")
+
+    for module in (limits, timing):
+        monkeypatch.setattr(module, "random_words", words)
+        monkeypatch.setattr(module, "read_once", read)
+        monkeypatch.setattr(module, "empty", lambda count, dtype: np.zeros(1, dtype))
     monkeypatch.setattr(limits, "probe", lambda name: lambda *args, **how: launches.append(name))
-    monkeypatch.setattr(bench, "time_once", timed)
-    monkeypatch.setattr(bench, "time_once_bare", timed)
-    monkeypatch.setattr(memory, "empty", lambda count, dtype: np.zeros(1, dtype))
+    monkeypatch.setattr(limits, "time_once", timed)
+    monkeypatch.setattr(limits, "time_once_bare", timed)
     assert limits.bandwidth.__wrapped__() > 0
     assert limits.fma.__wrapped__() > 0
-    bench._flusher.__wrapped__()()
+    timing._flusher.__wrapped__()()
     if watched:
         assert sorted(launches) == ["copy_probe", "fma_probe", "read_probe", "read_probe"]
         assert max(longest) <= 1 << 20
