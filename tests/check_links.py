@@ -10,6 +10,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+# Spans of highlighted code: most of the tags, without link or id.
+COLORS = re.compile(r"""<span(?: class="[^"<>]*")?>|</span>""")
+
 
 class Page(HTMLParser):
     """Ids and links of a page."""
@@ -19,7 +22,7 @@ class Page(HTMLParser):
         self.ids: set[str] = set()
         self.links: list[str] = []
         self.base = ""
-        self.feed(text)
+        self.feed(COLORS.sub("", text))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)

@@ -167,7 +167,13 @@ def test_wheel_holds_the_examples(tmp_path: Path) -> None:
     for path in (ROOT / "examples").rglob("*"):
         if path.suffix in (".py", ".cu", ".cuh", ".ipynb") and not path.name.startswith("."):
             assert f"cudatut/examples/{path.relative_to(ROOT / 'examples').as_posix()}" in names
-    for name in ("gpu/nvcc.py", "gpu/probes.cu", "contents.yml", "exercises.yml", "site/locale/zh.yml"):
+    for name in (
+        "gpu/nvcc.py",
+        "gpu/probes.cu",
+        "contents.yml",
+        "exercises.yml",
+        "site/locale/zh.yml",
+    ):
         assert f"cudatut/{name}" in names
     assert not [name for name in names if name.startswith(("tests/", "docs/", "site/"))]
     assert len(names) == len(set(names))

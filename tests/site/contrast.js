@@ -17,12 +17,16 @@
     return 0.2126 * r + 0.7152 * g + 0.0722 * b
   }
   const ratio = (a, b) => { const [x, y] = [light(a), light(b)].sort((p, q) => q - p); return (x + 0.05) / (y + 0.05) }
+  // Each element is asked once: what lies under it is its parent's, and its own colour on that.
+  const papers = new Map([[null, [255, 255, 255]]]), opacities = new Map([[null, 1]])
   const paper = (e) => {
-    const all = []
-    for (; e; e = e.parentElement) all.push(rgba(getComputedStyle(e).backgroundColor))
-    return all.reverse().reduce((below, c) => over(c, below), [255, 255, 255])
+    if (!papers.has(e)) papers.set(e, over(rgba(getComputedStyle(e).backgroundColor), paper(e.parentElement)))
+    return papers.get(e)
   }
-  const opacity = (e) => { let o = 1; for (; e; e = e.parentElement) o *= getComputedStyle(e).opacity; return o }
+  const opacity = (e) => {
+    if (!opacities.has(e)) opacities.set(e, opacity(e.parentElement) * getComputedStyle(e).opacity)
+    return opacities.get(e)
+  }
   const under = (text) => {
     const svg = text.ownerSVGElement, box = text.getBoundingClientRect()
     const x = (box.left + box.right) / 2, y = (box.top + box.bottom) / 2

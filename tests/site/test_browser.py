@@ -2,7 +2,6 @@
 
 import json
 import re
-import textwrap
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -30,27 +29,13 @@ def switch(page):
         page.click(".ct-language")
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
-def test_the_language_switch_keeps_the_page(open_page, site_url, chapter):
-    page = open_page(f"{chapter}/")
-    ids = page.evaluate(HEADING_IDS)
-    switch(page)
-    assert page.url == f"{site_url}zh/{chapter}/"
-    assert page.get_attribute("html", "lang").startswith("zh")
-    assert page.evaluate(HEADING_IDS) == ids
-    switch(page)
-    assert page.url == f"{site_url}{chapter}/"
-    assert page.get_attribute("html", "lang") == "en"
-
-
-HEADING_IDS = "[...document.querySelectorAll('article :is(h1, h2, h3)[id]')].map((h) => h.id)"
-
-
 @pytest.mark.parametrize("path", ["", "glossary/", "api/", "examples/"])
 def test_the_language_switch_keeps_other_pages(open_page, site_url, path):
     page = open_page(path)
     switch(page)
     assert page.url == f"{site_url}zh/{path}"
+    switch(page)
+    assert page.url == site_url + path
 
 
 @pytest.mark.parametrize("path", ["start/errors/", "glossary/", ""])
@@ -85,6 +70,19 @@ def test_the_frame_speaks_chinese_on_chinese_pages(open_page):
 def test_an_old_address_leads_to_the_new_one(open_page, site_url, old, new, lang):
     page = open_page(f"{LANGS[lang]}{old}#code")
     page.wait_for_url(f"{site_url}{LANGS[lang]}{new}#code")
+
+
+@pytest.mark.parametrize(
+    "path", ["", "start/hello/", "zh/examples/start/hello/", "zh/glossary/", "no_such_page/"]
+)
+def test_the_page_is_as_dark_as_the_system(open_page, path):
+    """Also where that changes while the page is open. test_every_page.py looks at both, without the system's help."""
+    page = open_page(path, scheme="dark")
+    scheme = "document.body.dataset.mdColorScheme"
+    assert page.evaluate(scheme) == "slate"
+    for system, name in (("light", "default"), ("dark", "slate")):
+        page.emulate_media(color_scheme=system)
+        page.wait_for_function(f"(name) => {scheme} === name", arg=name)
 
 
 # --- search ----------------------------------------------------------------------------------------
@@ -261,77 +259,26 @@ def test_the_search_index_waits_for_the_reader(open_page):
 # --- copying ---------------------------------------------------------------------------------------
 
 
-def region(source, name):
-    """Lines between `// --8<-- [start:name]` and its end in a file of examples/, without other marks."""
-    text = (ROOT / "examples" / source).read_text(encoding="utf-8")
-    if name:
-        text = re.search(
-            rf"^[^\n]*\[start:{re.escape(name)}\][^\n]*\n(.*?)^[^\n]*\[end:{re.escape(name)}\]",
-            text,
-            re.S | re.M,
-        )[1]
-    kept = [line for line in text.splitlines() if "--8<--" not in line]
-    return textwrap.dedent("\n".join(kept)).strip("\n")
+CLIPBOARD = ["clipboard-read", "clipboard-write"]
 
 
-def kernels():
-    """(chapter, what is included) of every ```cuda fence that shows regions of .cu files."""
-    found = []
-    for chapter in CHAPTERS:
-        text = (DOCS / "en" / f"{chapter}.md").read_text(encoding="utf-8")
-        for body in re.findall(r"(?ms)^```cuda[^\n]*\n(.*?)^```$", text):
-            parts = re.findall(r'--8<-- "([^":]+)(?::([^"]+))?"', body)
-            if parts and body.count("\n") == len(parts):
-                found.append((chapter, "\n".join(region(*part) for part in parts)))
-    return found
-
-
-def copied(page, block):
-    """What the clipboard holds after the copy button of `block` was pressed."""
-    page.evaluate("navigator.clipboard.writeText('')")
-    block.scroll_into_view_if_needed()
-    block.locator("[data-md-type=copy], .md-clipboard").first.click()
-    page.wait_for_function("navigator.clipboard.readText().then((t) => t.length > 0)")
-    return page.evaluate("navigator.clipboard.readText()").replace("\r\n", "\n")
-
-
-CLIPBOARD = {"permissions": ["clipboard-read", "clipboard-write"]}
-
-
-def test_there_are_kernels_to_copy():
-    assert len(kernels()) >= 4
-
-
-@pytest.mark.parametrize("lang", LANGS)
-@pytest.mark.parametrize("chapter", sorted({chapter for chapter, _ in kernels()}))
-def test_the_copy_button_copies_the_kernel(open_page, chapter, lang):
-    page = open_page(f"{LANGS[lang]}{chapter}/", **CLIPBOARD)
-    shown = page.eval_on_selector_all(
-        "article .highlight", "all => all.map((e) => e.querySelector('code').textContent.trimEnd())"
-    )
-    for kernel in (kernel for where, kernel in kernels() if where == chapter):
-        assert kernel in shown, f"no block of the page is\n{kernel}"
-        block = page.locator("article .highlight").nth(shown.index(kernel))
-        assert copied(page, block).rstrip("\n") == kernel
-
-
-def test_the_copy_button_copies_an_executed_cell(open_page):
+def test_the_copy_button_copies_an_executed_cell(open_page, copied):
     """Without the name of the file above it and the output below it."""
-    page = open_page("start/first_kernel/", **CLIPBOARD)
+    page = open_page("start/first_kernel/", permissions=CLIPBOARD)
     notebook = json.loads((ROOT / "examples/start/first_kernel.ipynb").read_text(encoding="utf-8"))
     sources = ["".join(c["source"]).strip() for c in notebook["cells"] if c["cell_type"] == "code"]
     block = page.locator(".ct-cell .highlight").first
     assert copied(page, block).strip() in sources
 
 
-def test_a_prompt_is_not_copied(open_page):
+def test_a_prompt_is_not_copied(open_page, copied):
     for path in (f"{chapter}/" for chapter in CHAPTERS):
         text = (DOCS / "en" / f"{path[:-1]}.md").read_text(encoding="utf-8")
         if re.search(r"(?m)^ *```console\n *\$ ", text):
             break
     else:
         pytest.skip("no chapter shows a prompt")
-    page = open_page(path, **CLIPBOARD)
+    page = open_page(path, permissions=CLIPBOARD)
     page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
     block = page.locator("article .highlight:has(.gp)").first
     assert "$ " in block.inner_text()

@@ -1,5 +1,11 @@
-"""Every page of the built site in headless Chromium, each visited once: what it asks for, its width, its contrast."""
+"""Every page of the built site in headless Chromium, each visited once: what it asks for, its width, its contrast, its links.
 
+A visit does all that the tests below want to know of a page; a new question is one more key of a visit.
+"""
+
+import json
+import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -12,9 +18,12 @@ CHAPTERS = [
     for chapter in part["chapters"]
     if chapter["written"] is True  # not "draft"
 ]
+LANGS = {"en": "", "zh": "zh/"}
+DESK = {"width": 1280, "height": 900}
 NARROW = 320  # pixels: the narrowest telephones, and a desk's window at 400 %
 SCHEMES = {"light": "default", "dark": "slate"}  # and how Material calls them
-GROUND = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
+TELEPHONE = {"width": NARROW, "height": 640}
+NONE = ("404.html", "zh/404.html")
 
 
 @pytest.fixture(scope="session")
@@ -28,42 +37,8 @@ def pages(built_site):
     return ["" if path == "." else f"{path}/" for path in found]
 
 
-@pytest.fixture(scope="session")
-def visits(browser, site_url, pages, contrast):
-    """What was seen on every page, everything foldable open: on a desk, light and dark, then on a telephone."""
-    context = browser.new_context(reduced_motion="reduce")
-    page = context.new_page()
-    asked, broken, errors = [], [], []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("response", lambda r: broken.append(f"{r.status} {r.url}") if r.status >= 400 else None)
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    seen = {}
-    for path in [*pages, "404.html", "zh/404.html"]:
-        for notes in (asked, broken, errors):
-            notes.clear()
-        page.set_viewport_size({"width": 1280, "height": 900})
-        page.goto(site_url + path)
-        page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
-        seen[path] = visit = {"ground": {}, "figures": {}, "words": {}}
-        for scheme, name in SCHEMES.items():
-            page.emulate_media(color_scheme=scheme)
-            page.wait_for_function("(n) => document.body.dataset.mdColorScheme === n", arg=name)
-            visit["ground"][scheme] = page.evaluate(GROUND)
-            visit["figures"][scheme] = page.evaluate(contrast, True)
-            visit["words"][scheme] = page.evaluate(contrast, False)
-        page.set_viewport_size({"width": NARROW, "height": 640})
-        visit["width"] = page.evaluate("document.documentElement.scrollWidth")
-        visit["wide"] = page.evaluate(WIDE)
-        visit["mute"] = page.evaluate(MUTE)
-        visit["doubled"] = page.evaluate(DOUBLED)
-        page.wait_for_load_state("networkidle")
-        visit |= {"asked": list(asked), "broken": list(broken), "errors": list(errors)}
-    context.close()
-    return seen
-
-
 # Elements that reach past the right edge and that no scrolling box around them contains.
-WIDE = """() => [...document.querySelectorAll('article *')].filter((e) => {
+WIDE = """[...document.querySelectorAll('article *')].filter((e) => {
   if (e.getBoundingClientRect().right <= innerWidth + 1 || !e.checkVisibility()) return false
   for (let p = e.parentElement; p.closest('article'); p = p.parentElement) {
     const c = getComputedStyle(p)
@@ -81,12 +56,178 @@ DOUBLED = """(() => {
 # Drawings without a text alternative.
 MUTE = """[...document.querySelectorAll('.ct-svg')].filter((s) =>
   s.getAttribute('role') !== 'img' || !s.getAttribute('aria-label') || !s.querySelector('title')).length"""
+# What is asked of a page in one go, so that it need not be drawn in between.
+AT_THE_DESK = """() => {
+  const seen = {ground: {}, figures: {}, words: {}}
+  for (const [scheme, name] of Object.entries(SCHEMES).reverse()) {  // light stays
+    document.body.dataset.mdColorScheme = name  // as Material does (test_browser.py)
+    seen.ground[scheme] = getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)
+    seen.figures[scheme] = CONTRAST(true)
+    seen.words[scheme] = CONTRAST(false)
+  }
+  return seen
+}"""
+ON_THE_TELEPHONE = f"""() => ({{
+  width: document.documentElement.scrollWidth, wide: {WIDE}, mute: {MUTE}, doubled: {DOUBLED},
+}})"""
+ARRIVED = """() => {
+  document.querySelectorAll('details').forEach((d) => { d.open = true })
+  return {
+    url: location.href.split('#')[0], lang: document.documentElement.lang, other: document.querySelector('.ct-language')?.href,
+    headings: [...document.querySelectorAll('article :is(h1, h2, h3)[id]')].map((h) => h.id),
+  }
+}"""
+
+
+def region(source, name):
+    """Lines between `// --8<-- [start:name]` and its end in a file of examples/, without other marks."""
+    text = (ROOT / "examples" / source).read_text(encoding="utf-8")
+    if name:
+        text = re.search(
+            rf"^[^\n]*\[start:{re.escape(name)}\][^\n]*\n(.*?)^[^\n]*\[end:{re.escape(name)}\]",
+            text,
+            re.S | re.M,
+        )[1]
+    kept = [line for line in text.splitlines() if "--8<--" not in line]
+    return textwrap.dedent("\n".join(kept)).strip("\n")
+
+
+def kernels():
+    """(chapter, what is included) of every ```cuda fence that shows regions of .cu files."""
+    found = []
+    for chapter in CHAPTERS:
+        text = (ROOT / "docs/en" / f"{chapter[:-1]}.md").read_text(encoding="utf-8")
+        for body in re.findall(r"(?ms)^```cuda[^\n]*\n(.*?)^```$", text):
+            parts = re.findall(r'--8<-- "([^":]+)(?::([^"]+))?"', body)
+            if parts and body.count("\n") == len(parts):
+                found.append((chapter, "\n".join(region(*part) for part in parts)))
+    return found
+
+
+KERNELS = kernels()
+
+
+class Visitor:
+    """One page of the browser, which goes from page to page of the site and notes what it sees."""
+
+    def __init__(self, page, contrast, copied):
+        self.page, self.copied, self.seen = page, copied, {}
+        self.colors = AT_THE_DESK.replace("SCHEMES", json.dumps(SCHEMES)).replace(
+            "CONTRAST", f"({contrast})"
+        )
+        self.asked, self.broken, self.errors = [], [], []
+        page.on("request", lambda request: self.asked.append(request.url))
+        page.on("response", self.answered)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    def answered(self, response):
+        if response.status >= 400:
+            self.broken.append(f"{response.status} {response.url}")
+
+    def arrive(self, path, how):
+        for notes in (self.asked, self.broken, self.errors):
+            notes.clear()
+        how()
+        self.visit = self.seen[path] = self.page.evaluate(ARRIVED)
+
+    def desk(self):
+        self.page.set_viewport_size(DESK)
+        self.visit |= self.page.evaluate(self.colors)
+
+    def copy(self, kernels):
+        """Press the copy button of each; those that the page does not show are missing in what is noted."""
+        blocks = self.page.locator("article .highlight")
+        shown = blocks.evaluate_all(
+            "all => all.map((e) => e.querySelector('code').textContent.trimEnd())"
+        )
+        self.visit["copied"] = {
+            kernel: self.copied(self.page, blocks.nth(shown.index(kernel))).rstrip("\n")
+            for kernel in kernels
+            if kernel in shown
+        }
+
+    def telephone(self):
+        self.page.set_viewport_size(TELEPHONE)
+        self.visit |= self.page.evaluate(ON_THE_TELEPHONE)
+
+    def leave(self):
+        self.page.wait_for_load_state("networkidle")
+        names = ("asked", "broken", "errors")
+        self.visit |= {name: list(getattr(self, name)) for name in names}
+
+    def switch(self):
+        # Not any navigation: what is scrolled to becomes the address's anchor, which counts as one.
+        with self.page.expect_navigation(url=re.compile(r"//[^/]*/zh/")):
+            self.page.click(".ct-language")
+
+
+@pytest.fixture(scope="session")
+def visits(browser, site_url, pages, contrast, copied):
+    """What was seen on every page, everything foldable open, on a desk in both schemes, and on a telephone.
+
+    There the switch leads from each English page to the Chinese one, which is looked at on the telephone first.
+    """
+    allowed = ["clipboard-read", "clipboard-write"]
+    context = browser.new_context(
+        reduced_motion="reduce", color_scheme="light", viewport=DESK, permissions=allowed
+    )
+    visitor = Visitor(context.new_page(), contrast, copied)
+    for path in pages:
+        if path.startswith("zh/"):
+            continue
+        code = [kernel for chapter, kernel in KERNELS if chapter == path]
+        visitor.arrive(path, lambda path=path: visitor.page.goto(site_url + path))
+        visitor.desk()
+        visitor.copy(code)
+        visitor.telephone()
+        visitor.leave()
+        visitor.arrive(f"zh/{path}", visitor.switch)
+        visitor.telephone()
+        visitor.desk()
+        visitor.copy(code)
+        visitor.leave()
+    for path in NONE:
+        visitor.arrive(path, lambda path=path: visitor.page.goto(site_url + path))
+        visitor.desk()
+        visitor.telephone()
+        visitor.leave()
+    context.close()
+    return visitor.seen
 
 
 def test_there_are_pages_in_both_languages(pages):
     english = [path for path in pages if not path.startswith("zh/")]
     assert [f"zh/{path}" for path in english] == [p for p in pages if p.startswith("zh/")]
     assert set(CHAPTERS) <= set(english)
+
+
+def test_the_language_switch_keeps_the_page(visits, site_url):
+    """Each Chinese page was reached with it; its own switch leads back."""
+    lost = {}
+    for path, visit in visits.items():
+        if path.startswith("zh/") or path in NONE:
+            continue
+        other = visits[f"zh/{path}"]
+        if (other["url"], other["other"]) != (f"{site_url}zh/{path}", site_url + path):
+            lost[path] = f"to {other['url']}, and from there to {other['other']}"
+        elif not (visit["lang"] == "en" and other["lang"].startswith("zh")):
+            lost[path] = f"lang is {visit['lang']} and {other['lang']}"
+        elif visit["headings"] != other["headings"]:
+            lost[path] = f"headings {visit['headings']} and {other['headings']}"
+    assert not lost
+
+
+def test_there_are_kernels_to_copy():
+    assert len(KERNELS) >= 4
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("chapter", sorted({chapter for chapter, _ in KERNELS}))
+def test_the_copy_button_copies_the_kernel(visits, chapter, lang):
+    found = visits[LANGS[lang] + chapter]["copied"]
+    for kernel in (kernel for where, kernel in KERNELS if where == chapter):
+        assert kernel in found, f"no block of the page is\n{kernel}"
+        assert found[kernel] == kernel
 
 
 def test_no_request_leaves_the_site(visits, site_url):

@@ -264,12 +264,14 @@ def test_server_answers_404_with_the_page(project):
 
 def test_a_failed_build_leaves_the_old_site(project, monkeypatch):
     out = project.root / "public"
-    site.build(project.root, out)
-    before = (out / "zh/start/add/index.html").read_bytes()
+    old = out / "zh/start/add/index.html"
+    old.parent.mkdir(parents=True)
+    old.write_text("of an earlier build")
     project.body("It takes 3 ms.", "zh")
     with pytest.raises(site.BuildError, match=r"(?s)\[zh\].*3 ms.*is as it was"):
         site.build(project.root, out)
-    assert (out / "zh/start/add/index.html").read_bytes() == before
+    assert old.read_text() == "of an earlier build"
+    assert {path for path in out.rglob("*") if path.is_file()} == {old}
     assert [path.name for path in project.root.iterdir() if path.name.startswith(".public")] == []
 
 

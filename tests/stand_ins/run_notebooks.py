@@ -7,15 +7,19 @@ needs a GPU the imports are run, for a module that is missing must not hide behi
 
 import ast
 import contextlib
+import hashlib  # noqa: F401  this and others before the processes part: nearly all notebooks need them
+import html.entities  # noqa: F401
 import io
 import json
 import os
+import statistics  # noqa: F401
 import sys
 import tempfile
 import traceback
 
-import numpy  # noqa: F401  before the processes part: it takes the longest
+import numpy.random  # noqa: F401
 import pycuda
+import yaml  # noqa: F401
 
 import cudatut
 import cudatut.notebook

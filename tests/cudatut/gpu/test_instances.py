@@ -3,13 +3,12 @@
 import ctypes
 import re
 import struct
-import subprocess
 
 import numpy as np
 import pytest
 
-from cudatut.errors import KernelCompileError, LaunchError, ToolMissing
-from cudatut.gpu import instances, kernel, nvcc, profile
+from cudatut.errors import KernelCompileError, LaunchError
+from cudatut.gpu import instances, kernel, profile
 from cudatut.gpu.signature import kernels, parameters, split_name, template_arguments
 
 SOURCE = """
@@ -155,27 +154,16 @@ def test_gaps_bring_arguments_to_where_the_kernel_looks():
 
 
 @pytest.fixture(scope="module")
-def compiled(missing, tmp_path_factory):
+def compiled(compiler, tmp_path_factory):
     """A function (source, name, arch='sm_75') -> cubin, or nvcc's words where it refuses."""
-    try:
-        program = nvcc.find_nvcc()
-        nvcc.find_host_compiler()
-    except ToolMissing as error:
-        missing(str(error))
 
     def run(source, name, arch="sm_75"):
-        folder = tmp_path_factory.mktemp("instance")
         text = f'#line 1 "inline.cu"\n{instances.assemble(source, name)}'
-        wrapped = instances.wrapped(source, name)
-        (folder / "k.cu").write_text(f'extern "C" {{\n{text}\n}}\n' if wrapped else text)
-        done = subprocess.run(
-            [program, "--cubin", "-lineinfo", "-arch", arch, "-o", "k.cubin", "k.cu"],
-            cwd=folder,
-            env=nvcc.nvcc_env(program),
-            capture_output=True,
-            text=True,
-        )
-        return done.stderr if done.returncode else (folder / "k.cubin").read_bytes()
+        if instances.wrapped(source, name):
+            text = f'extern "C" {{\n{text}\n}}\n'
+        folder = tmp_path_factory.mktemp("instance")
+        done = compiler(text, ["--cubin", "-lineinfo", "-arch", arch], folder, output=True)
+        return done.log if done.status else done.output
 
     return run
 

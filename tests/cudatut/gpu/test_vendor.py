@@ -1,7 +1,5 @@
 """The vendor's rivals, as far as they go without a GPU: CUB's wrapper compiles with the nvcc that is here."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,21 +9,13 @@ import pytest
 
 from cudatut import ToolMissing, tool
 from cudatut.gpu import bench, device, vendor
-from cudatut.gpu.nvcc import find_nvcc
 from cudatut.results import Benchmark, Row, validate
 
 
-def test_the_wrapper_of_cub_compiles(tmp_path):
-    try:
-        nvcc = find_nvcc()
-    except ToolMissing as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
-    source = Path(vendor.__file__).with_name("vendor_cub.cu")
-    command = [nvcc, "-std=c++17", "-arch=sm_90", "-c", "-o", tmp_path / "cub.o", source]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+def test_the_wrapper_of_cub_compiles(compiler, tmp_path):
+    source = Path(vendor.__file__).with_name("vendor_cub.cu").read_text(encoding="utf-8")
+    done = compiler(source, ["-std=c++17", "-arch=sm_90", "-c"], tmp_path)
+    assert done.status == 0, done.log
 
 
 @pytest.mark.parametrize(
