@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from test_reduction import MINE
 
 import cudatut as ct
 from cudatut import catalog, paths, recording
@@ -121,27 +122,11 @@ extern "C" __global__ void mine(const float *A, const float *B, float *C, int m,
   C[at] = alpha * sum + (beta == 0.0f ? 0.0f : beta * C[at]);
 }
 """
-REDUCTION = """// @rung kernel=mine block=256 per_thread=1
-#ifndef ELEMENT
-#define ELEMENT float
-#endif
-__global__ void mine(const ELEMENT *in, ELEMENT *out, long long n) {
-  __shared__ ELEMENT s[256];
-  long long i = blockIdx.x * 256ll + threadIdx.x;
-  s[threadIdx.x] = i < n ? in[i] : ELEMENT(0);
-  __syncthreads();
-  for (int h = 128; h > 0; h /= 2) {
-    if (threadIdx.x < h) s[threadIdx.x] += s[threadIdx.x + h];
-    __syncthreads();
-  }
-  if (threadIdx.x == 0) out[blockIdx.x] = s[0];
-}
-"""
 # The same kernel with one fault: a bound that is missing or off, where only ragged sizes show it.
 FILES = {
     "matmul": (MATMUL, ("if (x >= n || y >= m) return;", "if (x > n || y > m) return;")),
     "gemm": (GEMM, ("beta == 0.0f ? 0.0f : beta * C[at]", "0.0f")),
-    "reduction": (REDUCTION, ("i < n ? in[i] : ELEMENT(0)", "i + 1 < n ? in[i] : ELEMENT(0)")),
+    "reduction": (MINE, ("i < n ? in[i] : ELEMENT(0)", "i + 1 < n ? in[i] : ELEMENT(0)")),
 }
 
 

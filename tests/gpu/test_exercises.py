@@ -24,8 +24,10 @@ ALL = [
     for chapter in exercises.chapters()
     for exercise in exercises.of_chapter(chapter)
 ]
-# Chapters whose checks compare times: their solutions have the GPU to themselves.
+# Chapters whose checks compare times: their solutions run when nothing else of these tests uses the GPU. What somebody
+# else does there is not known: a solution that fails has other tries.
 TIMED = ("start/first_optimization", "start/profiling", "start/your_gpu", "basics/timing")
+TRIES = 5
 # The solutions of a chapter share a process: none of them leaves the GPU in a state that the next would notice.
 SHARED = """
 import gc, runpy, sys
@@ -97,9 +99,9 @@ def solutions(request, tmp_path_factory):
     base = tmp_path_factory.mktemp("solutions")
     capability = ct.device().compute_capability  # asked here: the context is this thread's
 
-    def run(chapter):
+    def once(chapter, attempt):
         """(stdout, stderr) of each exercise, and what was kept."""
-        folder = base / chapter.replace("/", "_")
+        folder = base / f"{chapter.replace('/', '_')}_{attempt}"
         folder.mkdir()
         files = {}
         for exercise in exercises.of_chapter(chapter):
@@ -115,6 +117,19 @@ def solutions(request, tmp_path_factory):
                 file, _, rest = part.partition("\n")
                 said.setdefault(files[file], []).append(rest)
         return said, progress(folder)
+
+    def run(chapter):
+        """The same; of a chapter with times, each exercise as it passed first."""
+        names = {exercise.number: exercise.name for exercise in exercises.of_chapter(chapter)}
+        said, kept = {}, {}
+        for attempt in range(TRIES if chapter in TIMED else 1):
+            more, states = once(chapter, attempt)
+            for number in more:
+                if kept.get(names[number]) != "done":
+                    said[number], kept[names[number]] = more[number], states.get(names[number])
+            if kept and set(kept.values()) == {"done"}:
+                break
+        return said, kept
 
     wanted = [
         chapter for chapter, kind in asked_for(request, "chapter", "kind") if kind == "solution"

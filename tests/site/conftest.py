@@ -29,6 +29,9 @@ ARGS = (
 )
 
 
+PATIENCE = 300_000  # ms that a page is waited for, also where others use the machine
+
+
 class _Handler(SimpleHTTPRequestHandler):
     """Serves a folder; answers what is not there with its 404.html, as a host of static sites does."""
 
@@ -64,7 +67,17 @@ def browser(chromium, missing):
     except ImportError:
         missing("no Playwright (pip install playwright; it drives the Chromium of this machine)")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(chromium), args=ARGS)
+        browser = playwright.chromium.launch(
+            executable_path=str(chromium), args=ARGS, timeout=PATIENCE
+        )
+        made = browser.new_context
+
+        def patient(**options):
+            context = made(**options)
+            context.set_default_timeout(PATIENCE)
+            return context
+
+        browser.new_context = patient
         yield browser
         browser.close()
 

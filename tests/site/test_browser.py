@@ -92,7 +92,7 @@ def search(page, words):
     """Type `words` into the search; return the paths of the pages it finds."""
     page.keyboard.press("/")
     page.keyboard.type(words)
-    page.wait_for_selector(".md-search-result__link", timeout=15_000)
+    page.wait_for_selector(".md-search-result__link")
     links = page.eval_on_selector_all(".md-search-result__link", "all => all.map((a) => a.href)")
     return [urlsplit(link).path for link in links]
 
@@ -244,7 +244,7 @@ def test_a_search_result_opens_the_page_with_the_word_marked(open_page):
             "a => a.href"
         )
     )
-    page.wait_for_selector("article mark[data-md-highlight]", state="attached", timeout=15_000)
+    page.wait_for_selector("article mark[data-md-highlight]", state="attached")
 
 
 def test_the_search_index_waits_for_the_reader(open_page):

@@ -6,7 +6,6 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 from pathlib import Path
 from threading import Thread
 
@@ -38,6 +37,7 @@ def test_an_impossible_port_is_refused_in_a_sentence(tmp_path):
 
 def test_a_reader_who_leaves_early_prints_nothing(folder, capfd):
     with site.server(folder, 0) as server:
+        server.daemon_threads = False  # they are waited for at the end
         Thread(target=server.serve_forever, daemon=True).start()
         for _ in range(3):
             with socket.create_connection(("127.0.0.1", server.server_port)) as client:
@@ -45,7 +45,6 @@ def test_a_reader_who_leaves_early_prints_nothing(folder, capfd):
                 client.recv(100)
                 # Closing resets the connection while most of the page is still to be sent.
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        time.sleep(0.3)
         server.shutdown()
     assert capfd.readouterr().err == ""
 
@@ -71,7 +70,7 @@ def test_ctrl_c_ends_it_without_a_traceback(folder):
     )
     assert "http://127.0.0.1:" in process.stdout.readline()
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 0
     assert err == ""
 

@@ -1,6 +1,7 @@
 """An example runs in a Jupyter kernel of its own, here on the CPU."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -43,4 +44,6 @@ def test_a_loop_that_runs_in_this_thread_keeps_its_tasks(book):
         assert executed.notebook.cells[-1].outputs[0].text == "one\n"
         return await other
 
-    assert asyncio.run(main()) == "done"
+    # In a thread of its own: in this one a loop may run already, Playwright's after a test with a browser.
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(asyncio.run, main()).result() == "done"
