@@ -374,7 +374,8 @@ class Claim(Result):
 
     def body(self) -> list[list[str]]:
         what = self.control.what["en"]
-        values = [("expected", self.expected), ("measured", self.measured)]
+        bound = {"above": "expected, more than", "below": "expected, less than"}
+        values = [(bound.get(self.rule, "expected"), self.expected), ("measured", self.measured)]
         values.append((f"control: {what}", self.control.value))
         rows = [[name, format_value(value), self.unit or ""] for name, value in values]
         condition = f": {self.depends['en']}" if self.depends else ""

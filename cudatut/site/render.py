@@ -305,7 +305,9 @@ def claim_value(claim: dict[str, Any], key: str, lang: str) -> str:
     several = value if isinstance(value, list) else [value]
     *first, last = ({"value": one, "unit": None} for one in several)
     last["unit"] = claim["unit"]
-    return ", ".join(_value(one, lang) for one in (*first, last))
+    shown = ", ".join(_value(one, lang) for one in (*first, last))
+    bound = key == "expected" and claim["rule"] in ("above", "below")
+    return text(f"claim.{claim['rule']}", lang, value=shown) if bound else shown
 
 
 def verdict_html(claim: dict[str, Any], lang: str) -> str:
