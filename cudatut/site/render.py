@@ -284,7 +284,9 @@ def _claim(result: dict[str, Any], lang: str) -> str:
         [t("place"), claim_place(result, lang)],
         *([t(key), claim_value(result, key, lang)] for key in ("expected", "measured")),
         [
-            f"{t('control')} {escape(result['control']['what'][lang])}",
+            text(
+                "claim.told", lang, name=t("control"), what=escape(result["control"]["what"][lang])
+            ),
             claim_value(result, "control", lang),
         ],
         [t("verdict"), verdict_html(result, lang)],
@@ -295,7 +297,8 @@ def _claim(result: dict[str, Any], lang: str) -> str:
 
 def claim_place(claim: dict[str, Any], lang: str) -> str:
     """Where in its source a claim stands, and whether it is said, printed or code."""
-    return f"{escape(claim['place'][lang])} ({text('claim.' + claim['form'], lang)})"
+    form = text(f"claim.{claim['form']}", lang)
+    return text("claim.where", lang, place=escape(claim["place"][lang]), form=form)
 
 
 def claim_value(claim: dict[str, Any], key: str, lang: str) -> str:
@@ -313,10 +316,15 @@ def claim_value(claim: dict[str, Any], key: str, lang: str) -> str:
 def verdict_html(claim: dict[str, Any], lang: str) -> str:
     """The verdict of a claim as a marked word, with its condition."""
     cls, mark = _VERDICTS[claim["verdict"]]
-    word = f'<span class="ct-{cls}">{mark} {text("claim." + claim["verdict"], lang)}</span>'
-    if claim.get("depends"):
-        word += f' <span class="ct-claims__condition">{escape(claim["depends"][lang])}</span>'
-    return word
+    word = text(f"claim.{claim['verdict']}", lang)
+    if not claim.get("depends"):
+        return f'<span class="ct-{cls}">{mark} {word}</span>'
+    return text(
+        "claim.told",
+        lang,
+        name=f'<span class="ct-{cls}">{mark} {word}</span>',
+        what=f'<span class="ct-claims__condition">{escape(claim["depends"][lang])}</span>',
+    )
 
 
 def _series(result: dict[str, Any], lang: str) -> str:
