@@ -12,7 +12,9 @@ def table() -> str:
     rows = []
     for kind, cls in KINDS.items():
         names = [
-            f"<code>{f.name}</code>" if f.default is f.default_factory is MISSING else f"[<code>{f.name}</code>]"
+            f"<code>{f.name}</code>"
+            if f.default is f.default_factory is MISSING
+            else f"[<code>{f.name}</code>]"
             for f in fields(cls)
             if f.repr
         ]
