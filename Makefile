@@ -36,7 +36,7 @@ build:
 	@$(call with,site); $$py -m cudatut.site build
 
 test:
-	@$(call with,test); $$py -m pytest -n auto --dist loadgroup $(ARGS)
+	@$(call with,test); $$py -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(ARGS)
 
 live:
 	@$(call with,gpu); status=0; $$py -m cudatut record || status=$$?; \

@@ -27,6 +27,15 @@ from cudatut.errors import ToolMissing
 from cudatut.gpu import nvcc
 
 ROOT = Path(__file__).resolve().parent.parent
+# What takes longest begins first, in this order: `make test` has pytest-xdist keep it.
+FIRST = (
+    "tests/site/test_every_page.py",
+    "tests/test_commands.py",
+    "tests/site/test_browser.py",
+    "tests/test_notebooks.py",
+    "tests/cudatut/record/test_recorder.py",
+    "tests/site/test_plugin.py",
+)
 # Each test of these has processes of its own.
 SPREAD = ("/tests/gpu/test_programs.py", "/tests/gpu/test_exercises.py")
 IN_CI = os.environ.get("CI", "") not in ("", "0", "false")
@@ -42,9 +51,15 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
 def pytest_collection_modifyitems(items):
-    for item in items:
+    def place(item):
         path = item.path.as_posix()
-        if "/tests/examples/" not in path and not path.endswith(SPREAD):
+        if "/tests/examples/" in path or path.endswith(SPREAD):
+            return len(FIRST) + 1  # short ones, which fill what is left at the end
+        return next((i for i, name in enumerate(FIRST) if path.endswith(name)), len(FIRST))
+
+    items.sort(key=place)
+    for item in items:
+        if place(item) <= len(FIRST):
             item.add_marker(pytest.mark.xdist_group(item.path.relative_to(ROOT).as_posix()))
 
 

@@ -6,6 +6,7 @@ import socket
 import struct
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from threading import Thread
 
@@ -67,6 +68,8 @@ def test_ctrl_c_ends_it_without_a_traceback(folder):
         stderr=subprocess.PIPE,
         text=True,
         encoding="utf-8",
+        # These tests may run in the background of a shell, which has its children ignore Ctrl-C.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     assert "http://127.0.0.1:" in process.stdout.readline()
     process.send_signal(signal.SIGINT)
