@@ -1,0 +1,310 @@
+"""Block managers: who owns which piece of the KV cache.
+
+The cache is cut into blocks of `block_size` tokens. A request has a table: its tokens 0 to block_size - 1 lie in the block
+that the table names first, and so on. Managers only count and name blocks; the numbers in them are the backend's.
+
+    blocks = PrefixBlocks(count=1000, block_size=16)
+    cached = blocks.begin(7, prompt)               # tokens that need not be computed
+    copies = blocks.reserve(7, cached, len(prompt))
+    ...                                            # copy blocks, compute
+    blocks.commit(7, prompt, len(prompt))
+    blocks.release(7)
+
+What always holds, and what `check` verifies:
+ 1. A block is free or held, never both and never neither: count = free + held.
+ 2. refs[b] is the number of tables that name b, and none names it twice.
+ 3. What `reserve` hands out for writing is named by one table alone.
+ 4. A block that others may find by its content is full, computed, and never written again while it can be found.
+"""
+
+from array import array
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+import cudatut as ct
+
+Copies = Sequence[
+    tuple[int, int]
+]  # (from, to): blocks to be copied before anything is written
+
+
+class BlockError(ct.CudatutError):
+    """A block manager was used in a way that would lose blocks or share them wrongly."""
+
+
+class OutOfBlocks(BlockError):
+    """Fewer blocks are free than are needed; nothing has changed."""
+
+
+class UnknownRequest(BlockError):
+    """No request of this name has a table: it was never begun, or released already."""
+
+
+# --8<-- [start:table]
+@dataclass
+class Table:
+    """The blocks of one request, in the order of its tokens.
+
+    computed: tokens whose keys and values are known to be there. chain: what a manager keeps of each block that it has
+    made findable. changes: grows when `blocks` changes, so that copies of the table know when they are old.
+    """
+
+    blocks: list[int] = field(default_factory=list)
+    computed: int = 0
+    chain: list[bytes] = field(default_factory=list)
+    changes: int = 0
+
+
+# --8<-- [end:table]
+
+
+# --8<-- [start:naive]
+class NaiveBlocks:
+    """A list of free blocks and a reference count for each: blocks are shared by forks only."""
+
+    def __init__(self, count: int, block_size: int):
+        if min(count, block_size) < 1:
+            raise BlockError(f"{count} blocks of {block_size} tokens: none")
+        self.count, self.block_size = count, block_size
+        self.refs = [0] * count
+        self.tables: dict[Hashable, Table] = {}
+        self._free = list(range(count - 1, -1, -1))  # the last is taken first
+
+    @property
+    def free(self) -> int:
+        """Blocks that can be handed out."""
+        return len(self._free)
+
+    def blocks_for(self, tokens: int) -> int:
+        """Blocks that so many tokens take."""
+        return -(-tokens // self.block_size)
+
+    def table(self, request: Hashable) -> Table:
+        """The table of a request, to be read only. Raises UnknownRequest."""
+        try:
+            return self.tables[request]
+        except KeyError:
+            raise UnknownRequest(f"request {request!r} has no blocks") from None
+
+    def lookup(self, tokens: Sequence[int]) -> list[int]:
+        """Blocks that hold the beginning of these tokens already; here none. Never all: a logit must be computed."""
+        return []
+
+    def fits(self, tokens: Sequence[int], spare: int = 0) -> bool:
+        """Whether a new request could have blocks for all these tokens now, and `spare` be left."""
+        found = self.lookup(tokens)
+        # Found blocks that nobody holds count as free, and would be no more.
+        idle = sum(self.refs[block] == 0 for block in found)
+        needed = self.blocks_for(len(tokens)) - len(found) + idle
+        return needed + spare <= self.free
+
+    def begin(self, request: Hashable, tokens: Sequence[int]) -> int:
+        """Give a request its table; the tokens that need not be computed. Raises BlockError if it has one."""
+        if request in self.tables:
+            raise BlockError(f"request {request!r} has blocks already")
+        found = self.lookup(tokens)
+        for block in found:
+            self._hold(block)
+        computed = len(found) * self.block_size
+        self.tables[request] = Table(found, computed)
+        return computed
+
+    def reserve(self, request: Hashable, start: int, stop: int) -> Copies:
+        """Make tokens start to stop - 1 writable; the copies that this takes: copy-on-write.
+
+        Raises OutOfBlocks, and changes nothing then; BlockError for tokens that are computed already, or leave a gap.
+        """
+        table, size = self.table(request), self.block_size
+        blocks, room = table.blocks, len(table.blocks) * size
+        if (
+            max(table.computed, room - size) <= start < stop <= room
+            and self.refs[blocks[-1]] == 1
+        ):
+            return ()  # by far the most frequent: one token more in the last block
+        if not table.computed <= start <= room:
+            raise BlockError(
+                f"request {request!r}: token {start} cannot be written, with {table.computed} computed and room for {room}"
+            )
+        last = self.blocks_for(stop)
+        old = range(start // size, min(last, len(blocks)))
+        shared = [i for i in old if self.refs[blocks[i]] > 1]
+        new = max(0, last - len(blocks))
+        if not shared and not new:
+            return ()
+        if (needed := len(shared) + new) > self.free:
+            raise OutOfBlocks(
+                f"request {request!r} needs {needed} blocks; {self.free} are free"
+            )
+        table.changes += 1
+        copies = []
+        for i in shared:
+            before, blocks[i] = blocks[i], self._take()
+            self._drop(before)
+            if i * size < start:  # it holds tokens that are kept
+                copies.append((before, blocks[i]))
+        blocks += [self._take() for _ in range(new)]
+        return copies
+
+    def commit(
+        self, request: Hashable, tokens: Sequence[int], computed: int
+    ) -> None:
+        """Say that the first `computed` tokens are computed; needed once a block is full. Raises BlockError without room."""
+        table = self.table(request)
+        room = len(table.blocks) * self.block_size
+        if not table.computed <= computed <= min(room, len(tokens)):
+            raise BlockError(
+                f"request {request!r}: {computed} of {len(tokens)} tokens cannot be computed, after {table.computed}, "
+                f"with room for {room}"
+            )
+        table.computed = computed
+
+    def fork(self, parent: Hashable, child: Hashable) -> None:
+        """Give a new request the same blocks; who writes into a shared one first gets a copy. Raises BlockError."""
+        if child in self.tables:
+            raise BlockError(f"request {child!r} has blocks already")
+        old = self.table(parent)
+        for block in old.blocks:
+            self._hold(block)
+        self.tables[child] = Table(
+            list(old.blocks), old.computed, list(old.chain)
+        )
+
+    def release(self, request: Hashable) -> None:
+        """Take the table back. Raises UnknownRequest, so that nothing is freed twice."""
+        table = self.table(request)
+        del self.tables[request]
+        # The end first: it is then taken, or evicted, before the beginning, which others are likelier to ask for.
+        for block in reversed(table.blocks):
+            self._drop(block)
+
+    def _take(self) -> int:
+        block = self._free.pop()
+        self.refs[block] = 1
+        return block
+
+    def _hold(self, block: int) -> None:
+        self.refs[block] += 1
+
+    def _drop(self, block: int) -> None:
+        self.refs[block] -= 1
+        if not self.refs[block]:
+            self._idle(block)
+
+    def _idle(self, block: int) -> None:
+        """What becomes of a block that nobody holds any longer."""
+        self._free.append(block)
+
+    def idle_blocks(self) -> list[int]:
+        """Blocks that nobody holds, each once; for `check`."""
+        return list(self._free)
+
+    def check(self) -> None:
+        """Verify the invariants. Raises BlockError."""
+        named = [0] * self.count
+        for request, table in self.tables.items():
+            if len(set(table.blocks)) < len(table.blocks):
+                raise BlockError(f"{request!r} names a block twice")
+            for block in table.blocks:
+                named[block] += 1
+        if named != self.refs:
+            raise BlockError("reference counts differ from the tables")
+        idle = self.idle_blocks()
+        if sorted(idle) != [b for b in range(self.count) if not named[b]]:
+            raise BlockError("a block is lost, or both free and held")
+        if len(idle) != self.free:
+            raise BlockError(f"{self.free} are said to be free: {len(idle)}")
+
+
+# --8<-- [end:naive]
+
+
+# --8<-- [start:prefix]
+class PrefixBlocks(NaiveBlocks):
+    """Full blocks can be found again by a hash of all tokens up to their end, also after nobody holds them.
+
+    Such a block stays as it is until a block is needed and none is empty: then the one that has been idle for longest
+    is evicted. Its hash covers the hash of the block before it: equal tokens after different beginnings have different
+    keys and values. A cryptographic hash, because a collision would show one user's text to another.
+    """
+
+    def __init__(self, count: int, block_size: int):
+        super().__init__(count, block_size)
+        self._by_hash: dict[bytes, int] = {}
+        self._hash_of: dict[int, bytes] = {}
+        self._cached: OrderedDict[int, None] = (
+            OrderedDict()
+        )  # idle; oldest first
+        self.evictions = 0
+
+    @property
+    def free(self) -> int:
+        return len(self._free) + len(self._cached)
+
+    def hash(self, parent: bytes, tokens: Sequence[int]) -> bytes:
+        """Of a full block after the block of the hash `parent` (the first: b'')."""
+        return blake2b(
+            parent + array("i", tokens).tobytes(), digest_size=16
+        ).digest()
+
+    def lookup(self, tokens: Sequence[int]) -> list[int]:
+        found, parent, size = [], b"", self.block_size
+        for i in range((len(tokens) - 1) // size):
+            parent = self.hash(parent, tokens[i * size : (i + 1) * size])
+            block = self._by_hash.get(parent)
+            if block is None:
+                break
+            found.append(block)
+        return found
+
+    def begin(self, request: Hashable, tokens: Sequence[int]) -> int:
+        computed = super().begin(request, tokens)
+        table = self.tables[request]
+        table.chain = [self._hash_of[block] for block in table.blocks]
+        return computed
+
+    def commit(
+        self, request: Hashable, tokens: Sequence[int], computed: int
+    ) -> None:
+        super().commit(request, tokens, computed)
+        table, size = self.tables[request], self.block_size
+        for i in range(len(table.chain), computed // size):
+            parent = table.chain[-1] if table.chain else b""
+            own = self.hash(parent, tokens[i * size : (i + 1) * size])
+            table.chain.append(own)
+            # Another request may have computed the same at the same time: its block is found, ours is not.
+            if own not in self._by_hash:
+                self._by_hash[own] = table.blocks[i]
+                self._hash_of[table.blocks[i]] = own
+
+    def _take(self) -> int:
+        if not self._free:
+            block, _ = self._cached.popitem(last=False)
+            del self._by_hash[self._hash_of.pop(block)]
+            self._free.append(block)
+            self.evictions += 1
+        return super()._take()
+
+    def _hold(self, block: int) -> None:
+        self._cached.pop(block, None)
+        super()._hold(block)
+
+    def _idle(self, block: int) -> None:
+        if block in self._hash_of:
+            self._cached[block] = None
+        else:
+            super()._idle(block)
+
+    def idle_blocks(self) -> list[int]:
+        return [*self._free, *self._cached]
+
+    def check(self) -> None:
+        super().check()
+        if self._by_hash != {h: b for b, h in self._hash_of.items()}:
+            raise BlockError("hashes and blocks differ")
+        if any(block in self._hash_of for block in self._free):
+            raise BlockError("a block that can be found counts as empty")
+
+
+# --8<-- [end:prefix]

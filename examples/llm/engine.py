@@ -1,0 +1,194 @@
+"""The engine: requests in, tokens out. Scheduler and block manager decide, a backend computes.
+
+backend = NumpyBackend(checkpoint, block_count=256, block_size=16)
+blocks = PrefixBlocks(backend.block_count, backend.block_size)
+engine = Engine(backend, Scheduler(blocks, context=checkpoint.config.context))
+engine.add(Request(0, prompt, max_tokens=50, stop=tokenizer.stop))
+while engine.busy:
+    for output in engine.step():
+        ...                                     # output.request, output.tokens
+"""
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from batch import Backend, Batch, Draws
+from sampler import Ngrams
+from scheduler import Request, Scheduler, State, Step
+
+
+# A request's part of Draws.
+HOW = np.dtype(
+    [
+        ("temperature", "float32"),
+        ("top_k", "int32"),
+        ("top_p", "float32"),
+        ("seed", "uint64"),
+        ("request", "int32"),
+    ]
+)
+
+
+class Output(NamedTuple):
+    """New tokens of a request; whether they are the last."""
+
+    request: Request
+    tokens: list[int]
+    finished: bool
+
+
+class Engine:
+    """Runs steps. speculate: most guessed tokens of a request per step. clock: seconds, for `Request.times`.
+
+    Raises ValueError if scheduler and backend differ in their blocks.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        scheduler: Scheduler,
+        speculate: int = 0,
+        clock: Callable[[], float] = perf_counter,
+    ):
+        blocks = scheduler.blocks
+        ours = blocks.count, blocks.block_size
+        theirs = backend.block_count, backend.block_size
+        if ours != theirs:
+            raise ValueError(
+                f"the scheduler's blocks {ours} are not the backend's {theirs}"
+            )
+        self.backend, self.scheduler = backend, scheduler
+        self.speculate, self.clock = speculate, clock
+        self._ngrams: dict[int, Ngrams] = {}
+        # A row for each request that runs: its table is copied when it changes, not in every step.
+        width = blocks.blocks_for(min(scheduler.context, ours[0] * ours[1]))
+        self._tables = np.full((scheduler.max_running, width), -1, "int32")
+        self._seen = [-1] * scheduler.max_running
+        self._how = np.zeros(scheduler.max_running, HOW)
+        self._rows: dict[int, int] = {}
+        self._free_rows = list(range(scheduler.max_running))
+
+    @property
+    def busy(self) -> bool:
+        """Whether any request waits or runs."""
+        return bool(self.scheduler.requests)
+
+    def add(self, request: Request) -> None:
+        """Let a request wait. Raises Refused."""
+        self.scheduler.add(request)
+
+    def cancel(self, number: int) -> None:
+        """End a request and free its blocks. Raises KeyError."""
+        self.scheduler.cancel(number)
+        self._forget(number)
+
+    def fork(self, number: int, child: Request) -> None:
+        """Let `child` go on from where a running request is. Raises Refused, KeyError."""
+        self.scheduler.fork(number, child)
+
+    # --8<-- [start:step]
+    def step(self) -> list[Output]:
+        """Compute one step; the requests that got tokens."""
+        step = self.scheduler.schedule(
+            self._propose if self.speculate else None
+        )
+        for request in step.preempted:
+            self._forget(request.id)
+        if not step.work:
+            return []
+        batch, draws, counts = self.assemble(step)
+        sampled: list[int] = []
+        logits = self.backend.run(batch)
+        if len(batch.wanted):
+            sampled = self.backend.sample(logits, draws).tolist()
+        parts, at = [], 0
+        for count in counts:
+            parts.append(sampled[at : at + count])
+            at += count
+        before = [len(work.request.tokens) for work in step.work]
+        self.scheduler.finish(step, parts)
+        return self._outputs(step, before)
+
+    # --8<-- [end:step]
+
+    # --8<-- [start:assemble]
+    def assemble(self, step: Step) -> tuple[Batch, Draws, list[int]]:
+        """The arrays of a step, and the number of logits that each request wants."""
+        tokens: list[int] = []
+        first, length, row, counts = [], [], [], []
+        for request, start, stop, drafts, last in step.work:
+            tokens += request.tokens[start:stop]
+            tokens += drafts
+            first.append(start)
+            length.append(stop + len(drafts))
+            row.append(self._row(request))
+            counts.append(1 + len(drafts) if last else 0)
+        lengths, rows = np.array(length, "int32"), np.array(row)
+        sizes, size = lengths - np.array(first), self.backend.block_size
+        starts = np.zeros(len(sizes) + 1, "int32")
+        np.cumsum(sizes, out=starts[1:])
+        owner = np.repeat(np.arange(len(sizes)), sizes)
+        # A request's tokens end at its length; the positions run up to there.
+        positions = np.arange(len(tokens)) + (lengths - starts[1:])[owner]
+        tables = self._tables[rows, : -(-max(length) // size)]
+        slots = tables[owner, positions // size] * size + positions % size
+        # The last tokens of a request that wants logits.
+        wants = np.array(counts)
+        behind = np.repeat(starts[1:] - np.cumsum(wants), wants)
+        wanted = np.arange(len(behind)) + behind
+        batch = Batch(
+            np.array(tokens, "int32"),
+            positions.astype("int32"),
+            slots.astype("int32"),
+            starts,
+            lengths,
+            tables,
+            wanted.astype("int32"),
+            np.array(step.copies, "int32").reshape(-1, 2),
+        )
+        how = self._how[np.repeat(rows, wants)]
+        draws = Draws(
+            *(how[name].copy() for name in HOW.names),
+            position=batch.positions[batch.wanted] + 1,
+        )
+        return batch, draws, counts
+
+    # --8<-- [end:assemble]
+
+    def _row(self, request: Request) -> int:
+        table = self.scheduler.blocks.tables[request.id]
+        row = self._rows.get(request.id)
+        if row is None:
+            row = self._rows[request.id] = self._free_rows.pop()
+            self._seen[row] = -1
+            self._how[row] = (*request.sampling, request.id)
+        if self._seen[row] != table.changes:
+            self._seen[row], n = table.changes, len(table.blocks)
+            self._tables[row, :n] = table.blocks
+            self._tables[row, n:] = -1
+        return row
+
+    def _forget(self, number: int) -> None:
+        """A request does not run any longer."""
+        if (row := self._rows.pop(number, None)) is not None:
+            self._free_rows.append(row)
+        self._ngrams.pop(number, None)
+
+    def _propose(self, request: Request, most: int) -> list[int]:
+        ngrams = self._ngrams.setdefault(request.id, Ngrams())
+        return ngrams.propose(request.tokens, min(most, self.speculate))
+
+    def _outputs(self, step: Step, before: list[int]) -> list[Output]:
+        now, outputs = self.clock(), []
+        for work, had in zip(step.work, before):
+            request, new = work.request, work.request.tokens[had:]
+            finished = request.state is State.FINISHED
+            if finished:
+                self._forget(request.id)
+            if new:
+                request.times += [now] * len(new)
+                outputs.append(Output(request, new, finished))
+        return outputs

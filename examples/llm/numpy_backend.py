@@ -1,0 +1,106 @@
+"""The backend that needs no GPU: the reference model with a paged KV cache."""
+
+import numpy as np
+
+from batch import Batch, Draws
+from checkpoint import Checkpoint
+from reference import attention, forward
+from sampler import Sampling, sample
+
+
+# --8<-- [start:numpy]
+class NumpyBackend:
+    """The reference with a paged KV cache: no GPU needed.
+
+    A slot holds NaN until it is written, so that whoever reads one that was not gets NaN. one_by_one: each token is
+    computed alone, so that its logits have the same bits whatever else is in its batch.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        block_count: int,
+        block_size: int,
+        one_by_one: bool = False,
+    ):
+        self.config, self.weights = checkpoint.config, checkpoint.arrays()
+        self.block_count, self.block_size = block_count, block_size
+        self.one_by_one, c = one_by_one, self.config
+        shape = (c.layers, block_count * block_size, c.kv_heads, c.head_dim)
+        self.keys = np.full(shape, np.nan, "float32")
+        self.values = np.full(shape, np.nan, "float32")
+
+    def run(self, batch: Batch) -> np.ndarray:
+        size = self.block_size
+        for cache in (self.keys, self.values):
+            for old, new in batch.copies:
+                cache[:, new * size : (new + 1) * size] = cache[
+                    :, old * size : (old + 1) * size
+                ]
+        if not self.one_by_one:
+            return self._run(batch)
+        owner = np.repeat(np.arange(len(batch.lengths)), np.diff(batch.starts))
+        wanted, none = set(batch.wanted.tolist()), np.zeros(0, "int32")
+        alone = []
+        for t, i in enumerate(owner):
+            one, row = slice(t, t + 1), slice(i, i + 1)
+            alone.append(
+                self._run(
+                    Batch(
+                        batch.tokens[one],
+                        batch.positions[one],
+                        batch.slots[one],
+                        np.array([0, 1], "int32"),
+                        batch.positions[one] + 1,
+                        batch.tables[row],
+                        none + 0 if t not in wanted else np.zeros(1, "int32"),
+                        batch.copies[:0],
+                    )
+                )
+            )
+        return np.concatenate(alone)
+
+    def _run(self, batch: Batch) -> np.ndarray:
+        size = self.block_size
+
+        def attend(layer, q, k, v):
+            self.keys[layer, batch.slots] = k
+            self.values[layer, batch.slots] = v
+            out = np.empty((len(q), q.shape[1] * q.shape[2]), "float32")
+            for i, length in enumerate(batch.lengths):
+                own = slice(batch.starts[i], batch.starts[i + 1])
+                t = np.arange(length)
+                slots = batch.tables[i, t // size] * size + t % size
+                out[own] = attention(
+                    q[own],
+                    self.keys[layer, slots],
+                    self.values[layer, slots],
+                    batch.positions[own],
+                )
+            return out
+
+        return forward(
+            self.config,
+            self.weights,
+            batch.tokens,
+            batch.positions,
+            attend,
+            batch.wanted,
+        )
+
+    def sample(self, logits: np.ndarray, draws: Draws) -> np.ndarray:
+        """By the functions of sampler.py."""
+        rows = zip(logits, *draws)
+        found = [
+            sample(
+                row,
+                Sampling(float(t), int(k), float(p), int(seed)),
+                int(request),
+                int(position),
+            )
+            for row, t, k, p, seed, request, position in rows
+        ]
+        return np.array(found, "int32")
+
+
+# --8<-- [end:numpy]

@@ -1,0 +1,295 @@
+"""Who computes what in the next step: continuous batching.
+
+    scheduler = Scheduler(PrefixBlocks(1000, 16), token_budget=512, max_running=64)
+    scheduler.add(Request(0, prompt, max_tokens=100))
+    step = scheduler.schedule()
+    ...                                         # compute step.work
+    scheduler.finish(step, sampled)
+
+There is no difference between prefill and decode here: a running request has tokens whose keys and values are computed,
+and tokens that lack them, many of a prompt or the one that was sampled last. A step computes some of the missing ones.
+"""
+
+from bisect import insort
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+import cudatut as ct
+from blocks import NaiveBlocks, OutOfBlocks
+from sampler import GREEDY, Sampling, accept
+
+
+class Refused(ct.CudatutError):
+    """A request that could never be answered; the message is the reason."""
+
+
+class State(Enum):
+    WAITING, RUNNING, FINISHED, CANCELLED = range(4)
+
+
+# --8<-- [start:request]
+@dataclass(eq=False)
+class Request:
+    """A prompt to be continued by max_tokens tokens, or up to a token of `stop`.
+
+    arrival: seconds. priority: smaller goes first. tokens: prompt and output so far, of which the first `computed` have
+    keys and values. cached: tokens that were found computed when it was admitted last. times: of each output token.
+    """
+
+    id: int
+    prompt: Sequence[int]
+    max_tokens: int
+    arrival: float = 0.0
+    priority: int = 0
+    stop: frozenset[int] = frozenset()
+    sampling: Sampling = GREEDY
+    state: State = State.WAITING
+    tokens: list[int] = field(default_factory=list)
+    computed: int = 0
+    cached: int = 0
+    preemptions: int = 0
+    times: list[float] = field(default_factory=list)
+
+    def __post_init__(self):
+        self.prompt = list(self.prompt)
+        self.tokens = self.tokens or list(self.prompt)
+
+    @property
+    def output(self) -> list[int]:
+        return self.tokens[len(self.prompt) :]
+
+    @property
+    def left(self) -> int:
+        """Tokens that may still be sampled."""
+        return len(self.prompt) + self.max_tokens - len(self.tokens)
+
+
+# --8<-- [end:request]
+
+
+class Work(NamedTuple):
+    """Tokens start to stop - 1 of a request are computed, and behind them guessed ones: drafts.
+
+    last: nothing is missing then, so the next token is sampled, and one after each draft.
+    """
+
+    request: Request
+    start: int
+    stop: int
+    drafts: Sequence[int]
+    last: bool
+
+
+@dataclass
+class Step:
+    """copies: blocks to be copied first, in this order. preempted, admitted: who left and who came."""
+
+    work: list[Work] = field(default_factory=list)
+    copies: list[tuple[int, int]] = field(default_factory=list)
+    preempted: list[Request] = field(default_factory=list)
+    admitted: list[Request] = field(default_factory=list)
+
+
+# --8<-- [start:policies]
+# Smaller goes first, is preempted last, and never changes: so the first of all is never preempted, and gets on.
+POLICIES: dict[str, Callable[[Request], tuple]] = {
+    "fcfs": lambda r: (r.arrival, r.id),
+    "priority": lambda r: (r.priority, r.arrival, r.id),
+    "shortest": lambda r: (len(r.prompt) + r.max_tokens, r.arrival, r.id),
+}
+# --8<-- [end:policies]
+
+
+class Scheduler:
+    """Iteration-level scheduling: after every step requests may come and go.
+
+    token_budget: most tokens of a step. max_running: most requests of a step. watermark: share of the blocks that
+    stays free when a request is admitted, for the growth of those that run. context: most tokens of a request.
+    Raises ValueError.
+    """
+
+    def __init__(
+        self,
+        blocks: NaiveBlocks,
+        token_budget: int = 512,
+        max_running: int = 64,
+        policy: str = "fcfs",
+        watermark: float = 0.01,
+        context: int = 1 << 30,
+    ):
+        if not 1 <= max_running <= token_budget:
+            raise ValueError(
+                f"each of {max_running} running requests needs a token of the budget, which is {token_budget}"
+            )
+        if policy not in POLICIES:
+            raise ValueError(f"'{policy}' is none of {', '.join(POLICIES)}")
+        self.blocks, self.context = blocks, context
+        self.token_budget, self.max_running = token_budget, max_running
+        self.spare, self.order = int(watermark * blocks.count), POLICIES[policy]
+        self.waiting: list[Request] = []
+        self.running: list[Request] = []  # both in the policy's order
+        self.requests: dict[int, Request] = {}  # those and no others
+
+    def add(self, request: Request) -> None:
+        """Let a request wait. Raises Refused with the reason for one that can never be answered, ValueError."""
+        self._check(request, len(request.prompt))
+        self.requests[request.id] = request
+        insort(self.waiting, request, key=self.order)
+
+    def _check(self, request: Request, prompt: int) -> None:
+        request.sampling.check()
+        blocks, most = self.blocks, prompt + request.max_tokens
+        # The last token is sampled, but never computed.
+        needed = blocks.blocks_for(most - 1)
+        why = ""
+        if not prompt:
+            why = "its prompt is empty"
+        elif request.max_tokens < 1:
+            why = "max_tokens is less than 1"
+        elif request.id in self.requests:
+            why = f"the number {request.id} is taken"
+        elif most > self.context:
+            why = f"it may have {most} tokens; the model knows {self.context}"
+        elif needed > blocks.count:
+            why = f"it may need {needed} blocks; there are {blocks.count}"
+        if why:
+            raise Refused(f"request {request.id} is refused: {why}")
+
+    # --8<-- [start:schedule]
+    def schedule(
+        self, propose: Callable[[Request, int], Sequence[int]] | None = None
+    ) -> Step:
+        """The next step. propose(request, most): guesses for a request that decodes; without: none."""
+        step, budget, i = Step(), self.token_budget, 0
+        self.form_batch(step)
+        while i < len(self.running):  # it shrinks when one is preempted
+            request = self.running[i]
+            start, known = request.computed, len(request.tokens)
+            # However long a prompt is, a token is left for each that follows.
+            most = budget - (len(self.running) - i - 1)
+            stop = min(known, start + most)
+            drafts: Sequence[int] = ()
+            if propose and known - start == 1:
+                room = min(most, request.left) - 1
+                drafts = list(propose(request, room))[:room] if room else ()
+            if drafts and not self._reserve(step, request, stop + len(drafts)):
+                drafts = ()  # a guess is not worth a preemption
+            while not self._reserve(step, request, stop + len(drafts)):
+                self._preempt(step)
+                if request.state is not State.RUNNING:
+                    return step  # it was the last itself
+            budget -= stop - start + len(drafts)
+            step.work.append(Work(request, start, stop, drafts, stop == known))
+            i += 1
+        if not step.preempted:
+            self.admit(step, budget)
+        return step
+
+    def admit(self, step: Step, budget: int) -> None:
+        """Admit the first of those that wait while they fit; nobody overtakes, or a long one would wait forever."""
+        while self.waiting and budget and len(self.running) < self.max_running:
+            request = self.waiting[0]
+            spare = self.spare if self.running else 0
+            if not self.blocks.fits(request.tokens, spare):
+                break
+            self._start(step, request)
+            start, known = request.computed, len(request.tokens)
+            stop = min(known, start + budget)
+            step.copies += self.blocks.reserve(request.id, start, stop)
+            budget -= stop - start
+            step.work.append(Work(request, start, stop, (), stop == known))
+
+    # --8<-- [end:schedule]
+
+    def form_batch(self, step: Step) -> None:
+        """Continuous batching forms no batches."""
+
+    def _start(self, step: Step, request: Request) -> None:
+        self.waiting.remove(request)
+        request.computed = self.blocks.begin(request.id, request.tokens)
+        request.cached, request.state = request.computed, State.RUNNING
+        insort(self.running, request, key=self.order)
+        step.admitted.append(request)
+
+    def _reserve(self, step: Step, request: Request, stop: int) -> bool:
+        try:
+            step.copies += self.blocks.reserve(
+                request.id, request.computed, stop
+            )
+        except OutOfBlocks:
+            return False
+        return True
+
+    # --8<-- [start:preempt]
+    def _preempt(self, step: Step) -> None:
+        """The last gives up its blocks, and waits to compute everything again: cheaper than to save it elsewhere."""
+        request = self.running.pop()
+        self.blocks.release(request.id)
+        request.state, request.computed = State.WAITING, 0
+        request.preemptions += 1
+        insort(self.waiting, request, key=self.order)
+        step.preempted.append(request)
+
+    # --8<-- [end:preempt]
+
+    # --8<-- [start:finish]
+    def finish(self, step: Step, sampled: Sequence[Sequence[int]]) -> None:
+        """Take over a step's results. sampled: of each work one token, and one after each draft; [] if it is not the last."""
+        size = self.blocks.block_size
+        for (request, start, stop, drafts, last), new in zip(
+            step.work, sampled
+        ):
+            if request.state is not State.RUNNING:
+                continue  # cancelled meanwhile
+            ended = False
+            if last:
+                kept = accept(drafts, new)[: request.left] if drafts else new
+                ends = [i for i, t in enumerate(kept) if t in request.stop]
+                kept = kept[: ends[0] + 1] if ends else kept
+                request.tokens += kept
+                # Drafts that were right have keys and values already.
+                stop += len(kept) - 1
+                ended = bool(ends) or not request.left
+            request.computed = stop
+            if stop // size > start // size:
+                self.blocks.commit(request.id, request.tokens, stop)
+            if ended:
+                self._leave(request, State.FINISHED)
+
+    # --8<-- [end:finish]
+
+    def cancel(self, number: int) -> None:
+        """End a request, waiting or running, and free its blocks. Raises KeyError if there is none (any longer)."""
+        request = self.requests[number]
+        if request.state is State.WAITING:
+            self.waiting.remove(request)
+            request.state = State.CANCELLED
+            del self.requests[number]
+        else:
+            self._leave(request, State.CANCELLED)
+
+    def _leave(self, request: Request, state: State) -> None:
+        self.running.remove(request)
+        request.state = state
+        del self.requests[request.id]
+        self.release(request)
+
+    def release(self, request: Request) -> None:
+        """Free the blocks of a request that has left."""
+        self.blocks.release(request.id)
+
+    def fork(self, number: int, child: Request) -> None:
+        """Let `child`, a new request, go on from where a running one is, sharing its blocks. Raises Refused, KeyError."""
+        parent = self.requests[number]
+        self._check(child, len(parent.prompt))
+        if parent.state is not State.RUNNING:
+            raise Refused(f"request {number} does not run: it cannot be forked")
+        if len(self.running) == self.max_running:
+            raise Refused(f"{self.max_running} requests run: no room to fork")
+        self.blocks.fork(number, child.id)
+        child.prompt, child.tokens = parent.prompt, list(parent.tokens)
+        child.computed, child.state = parent.computed, State.RUNNING
+        self.requests[child.id] = child
+        insort(self.running, child, key=self.order)
