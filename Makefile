@@ -78,9 +78,9 @@ COMPILE = .cache/lock/bin/uv pip compile -q --universal --generate-hashes --no-h
 	--python-version 3.11 --fork-strategy fewest $(UPGRADE) pyproject.toml
 lock:
 	@$(PYTHON) -m venv .cache/lock; .cache/lock/bin/python -m pip install -q uv; \
-	$(COMPILE) --extra docs --extra record --extra nvcc --extra test -o requirements/test.lock; \
+	$(COMPILE) --extra docs --extra record --extra llm --extra nvcc --extra test -o requirements/test.lock; \
 	$(COMPILE) --extra docs -c requirements/test.lock -o requirements/site.lock; \
-	$(COMPILE) --extra docs --extra record --extra gpu --extra vendor --extra test \
+	$(COMPILE) --extra docs --extra record --extra gpu --extra vendor --extra llm --extra test \
 		-c requirements/test.lock -o requirements/gpu.lock
 
 clean:

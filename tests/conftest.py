@@ -47,6 +47,17 @@ def pytest_addoption(parser):
         action="store_true",
         help="compile every kernel for all architectures that it claims, each from its own front end on",
     )
+    parser.addoption(
+        "--traces",
+        type=int,
+        default=150,
+        help="random traces of requests that tests/llm runs through the scheduler (all that the book claims: 10000)",
+    )
+    parser.addoption(
+        "--smollm2",
+        action="store_true",
+        help="run the reference on SmolLM2 too, which is downloaded (98 MB) if it is not in the cache",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks

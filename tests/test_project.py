@@ -99,8 +99,8 @@ def test_locks() -> None:
     extras = PROJECT["optional-dependencies"]
     for lock, names in (
         (site, ["docs"]),
-        (test, ["docs", "record", "nvcc", "test"]),
-        (gpu, ["docs", "record", "gpu", "vendor", "test"]),
+        (test, ["docs", "record", "llm", "nvcc", "test"]),
+        (gpu, ["docs", "record", "gpu", "vendor", "llm", "test"]),
     ):
         locked = {re.match(r"[\w-]+", name)[0] for name in lock}
         wanted = [*PROJECT["dependencies"], *(item for name in names for item in extras[name])]
@@ -109,7 +109,7 @@ def test_locks() -> None:
 
 
 def test_extras() -> None:
-    assert {"gpu", "vendor", "record", "docs", "test"} <= set(PROJECT["optional-dependencies"])
+    assert {"gpu", "vendor", "llm", "record", "docs", "test"} <= set(PROJECT["optional-dependencies"])
     assert PROJECT["requires-python"] == ">=3.11"
 
 

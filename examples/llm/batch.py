@@ -18,7 +18,7 @@ class Batch(NamedTuple):
     slots      [n]         where its key and value go: block * block_size + offset
     starts     [s + 1]     request i has the tokens starts[i] to starts[i + 1] - 1, at least one
     lengths    [s]         tokens that it has with these: its last position + 1; attention reads no further
-    tables     [s, width]  its blocks; -1 behind those that `lengths` covers, never to be read
+    tables     [s, width]  its blocks, -1 behind the last; those that `lengths` does not cover are not to be read
     wanted     [m]         the tokens of this batch whose logits are wanted, ascending
     copies     [c, 2]      blocks (from, to), copied before anything is written, in this order: a block that an earlier
                            pair read may be written by a later one

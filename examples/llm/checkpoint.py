@@ -157,9 +157,10 @@ class Checkpoint:
                     f"{path} has no tensor {gguf_name(name)}, which a Llama of {self.config.layers} layers needs"
                 )
             # GGUF counts axes from the innermost.
-            if tuple(int(n) for n in tensor.shape[::-1]) != shape:
+            found = tuple(int(n) for n in tensor.shape[::-1])
+            if found != shape:
                 raise CheckpointError(
-                    f"{path}: {tensor.name} is {list(tensor.shape[::-1])}, but the header says {list(shape)}"
+                    f"{path}: {tensor.name} is {list(found)}, but the header says {list(shape)}"
                 )
             if tensor.tensor_type.name not in TYPES:
                 raise CheckpointError(

@@ -245,7 +245,7 @@ class Scheduler:
                 continue  # cancelled meanwhile
             ended = False
             if last:
-                kept = accept(drafts, new)[: request.left] if drafts else new
+                kept = accept(drafts, new) if drafts else new
                 ends = [i for i, t in enumerate(kept) if t in request.stop]
                 kept = kept[: ends[0] + 1] if ends else kept
                 request.tokens += kept

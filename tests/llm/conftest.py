@@ -1,18 +1,24 @@
-"""The part `llm` without a GPU: its modules lie beside each other and import each other by name, as its examples do."""
+"""The part `llm` without a GPU. Its modules lie beside each other and import each other by name, as its examples do."""
 
+import importlib.util
 import sys
-
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "examples" / "llm"))
-# For these tests only: whoever runs them has installed the extra `test`.
-pytest.importorskip("gguf", reason="pip install gguf")
-
 CHARACTERS = "abcdefghijklmnopqrstuvwxyz .,春眠不觉晓处闻啼鸟"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def libraries(missing):
+    """What the part imports besides NumPy."""
+    for name in ("gguf", "tokenizers"):
+        if importlib.util.find_spec(name) is None:
+            missing(f"{name} is not installed (pip install {name})")
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +42,7 @@ def config():
 
 @pytest.fixture(scope="session")
 def tiny_path(config, tmp_path_factory):
-    """A model of random numbers, as a file."""
+    """A model of random numbers, as a file. Its answers do not repeat at once: the last matrix is one of its own."""
     from tiny import random_weights, save
 
     path = tmp_path_factory.mktemp("model") / "tiny.gguf"
@@ -49,3 +55,17 @@ def checkpoint(tiny_path):
     from checkpoint import Checkpoint
 
     return Checkpoint.open(tiny_path)
+
+
+@pytest.fixture(scope="session")
+def answers(checkpoint):
+    """Prompts, and what the reference says to each alone: 24 tokens, greedily."""
+    from reference import Reference, greedy
+
+    rng = np.random.default_rng(1)
+    lengths = rng.integers(1, 60, 12)
+    prompts = [rng.integers(3, checkpoint.config.vocab, n).tolist() for n in lengths]
+    model = Reference(checkpoint)
+    return SimpleNamespace(
+        prompts=prompts, greedy=[greedy(model, prompt, 24) for prompt in prompts]
+    )

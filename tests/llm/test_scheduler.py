@@ -1,0 +1,399 @@
+"""The scheduler over random traces of requests, with a model small enough to see every token that it reads."""
+
+import random
+
+import numpy as np
+import pytest
+
+hypothesis = pytest.importorskip("hypothesis")
+from hypothesis import HealthCheck, given, settings  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+
+VOCAB, STOP = 5, 4
+PRIME = 1_000_003
+
+
+def value_of(read, token, position):
+    """What this model keeps of a token: it depends on all that it keeps of those before, as attention does."""
+    return (int(np.sum(read)) * 31 + token * 7 + position + 1) % PRIME
+
+
+class Pocket:
+    """A backend of one number per slot. It reads through tables alone, and refuses to read what was never written."""
+
+    config = None
+
+    def __init__(self, block_count, block_size):
+        self.block_count, self.block_size = block_count, block_size
+        self.cache = np.full(block_count * block_size, -1, "int64")
+        self.steps, self.budget, self.most = 0, None, None
+        self.ahead = False  # whether tables may name blocks that hold nothing yet
+
+    def run(self, batch):
+        size = self.block_size
+        for array in batch:
+            assert array.dtype == np.int32 and array.flags.c_contiguous
+        assert 1 <= len(batch.tokens) <= self.budget and len(batch.lengths) <= self.most
+        assert len(set(batch.slots.tolist())) == len(batch.slots), "a slot is written twice"
+        for old, new in batch.copies:
+            self.cache[new * size : (new + 1) * size] = self.cache[old * size : (old + 1) * size]
+        kept = []
+        for i, length in enumerate(batch.lengths):
+            needed = -(-length // size)
+            table = batch.tables[i]
+            assert (table[:needed] >= 0).all() and batch.starts[i] < batch.starts[i + 1]
+            assert self.ahead or (table[needed:] == -1).all(), "a stale entry"
+            t = np.arange(length)
+            slots = table[t // size] * size + t % size
+            for n in range(batch.starts[i], batch.starts[i + 1]):
+                position = batch.positions[n]
+                assert batch.slots[n] == slots[position]
+                read = self.cache[slots[:position]]
+                assert (read >= 0).all(), "a slot is read that was never written"
+                self.cache[batch.slots[n]] = value_of(read, int(batch.tokens[n]), int(position))
+                kept.append(self.cache[batch.slots[n]])
+            assert batch.positions[batch.starts[i + 1] - 1] == length - 1
+        self.steps += 1
+        return np.array(kept)[batch.wanted]
+
+    def sample(self, logits, draws):
+        return (logits // 3 % VOCAB).astype("int32")
+
+
+def alone(prompt, max_tokens, stop):
+    """What the model says to a prompt."""
+    kept, output, tokens = [], [], list(prompt)
+    while len(output) < max_tokens:
+        for token in tokens[len(kept) :]:
+            kept.append(value_of(np.array(kept, "int64"), token, len(kept)))
+        output.append(kept[-1] // 3 % VOCAB)
+        tokens.append(output[-1])
+        if output[-1] in stop:
+            break
+    return output
+
+
+def managers():
+    from blocks import NaiveBlocks, PrefixBlocks
+    from radix import RadixBlocks
+
+    return [NaiveBlocks, PrefixBlocks, RadixBlocks]
+
+
+def play(rng, static=False):
+    """One trace: a machine, requests that come, are cancelled and fork; everything is checked after every step."""
+    from engine import Engine
+    from scheduler import POLICIES, Refused, Request, Scheduler, State
+    from static_batches import StaticBatches
+
+    size, count = rng.choice([1, 2, 4, 16]), rng.randint(1, 24)
+    running = rng.randint(1, 6)
+    budget = running + rng.randint(0, 12)
+    backend = Pocket(count, size)
+    backend.budget, backend.most = budget, running
+    blocks = rng.choice(managers())(count, size)
+    kind = StaticBatches if static else Scheduler
+    scheduler = kind(
+        blocks, budget, running, rng.choice(list(POLICIES)), rng.choice([0, 0.01, 0.2]), context=64
+    )
+    engine = Engine(backend, scheduler, speculate=rng.choice([0, 0, 1, 4]), clock=lambda: 0.0)
+    backend.ahead = static or engine.speculate > 0
+    beginnings = [[rng.randrange(VOCAB) for _ in range(40)] for _ in range(2)]
+    coming, done, limit = [], [], 0
+    for i in range(rng.randint(1, 10)):
+        prompt = rng.choice(beginnings)[: rng.randint(0, 30)]
+        prompt = prompt + [rng.randrange(VOCAB) for _ in range(rng.randint(0, 4))]
+        most, stop = rng.randint(0, 20), frozenset([STOP] * rng.randint(0, 1))
+        request = Request(i, prompt, most, float(rng.randint(0, 20)), rng.randint(0, 2), stop)
+        coming.append(request)
+        limit += len(prompt) + most + 1
+    coming.sort(key=lambda r: -r.arrival)
+    tried, step = 0, 0
+    while coming or engine.busy:
+        while coming and (coming[-1].arrival <= step or not engine.busy):
+            request = coming.pop()
+            tried += 1
+            longest = len(request.prompt) + request.max_tokens
+            possible = request.prompt and request.max_tokens and longest <= 64
+            if possible and -(-(longest - 1) // size) <= count:
+                engine.add(request)
+                done.append(request)
+            else:
+                with pytest.raises(Refused, match=f"request {request.id} is refused: "):
+                    engine.add(request)
+        if scheduler.requests and rng.random() < 0.05:
+            number = rng.choice(sorted(scheduler.requests))
+            before, request = blocks.free, scheduler.requests[number]
+            held = number in blocks.tables
+            engine.cancel(number)
+            assert request.state is State.CANCELLED and number not in scheduler.requests
+            if not static:
+                assert number not in blocks.tables and blocks.free >= before
+                assert not held or all(number != r.id for r in scheduler.running)
+        if scheduler.running and not static and rng.random() < 0.1:
+            parent = rng.choice(scheduler.running)
+            child = Request(100 + step, [0], parent.max_tokens, stop=parent.stop)
+            child.arrival = float(step)
+            if len(scheduler.running) < running:
+                engine.fork(parent.id, child)
+                done.append(child)
+                limit += len(parent.tokens) + child.max_tokens
+            else:
+                with pytest.raises(Refused):
+                    engine.fork(parent.id, child)
+        if engine.busy:
+            outputs, before = engine.step(), backend.steps
+            assert before <= backend.steps
+            for request, tokens, finished in outputs:
+                assert tokens and (request.state is State.FINISHED) == finished
+        blocks.check()
+        assert len(scheduler.running) <= running
+        keys = [scheduler.order(r) for r in scheduler.running]
+        assert keys == sorted(keys)
+        if not static:
+            assert set(blocks.tables) == {r.id for r in scheduler.running}
+        step += 1
+        assert step <= 40 * limit + 100, "it does not get on"
+    assert blocks.free == count and not blocks.tables, "a block is lost"
+    assert not engine._rows and not engine._ngrams
+    for request in done:
+        expected = alone(request.prompt, request.max_tokens, request.stop)
+        if request.state is State.FINISHED:
+            assert request.output == expected
+        else:
+            assert request.state is State.CANCELLED
+            assert request.output == expected[: len(request.output)]
+    return sum(r.preemptions for r in done), sum(r.state is State.CANCELLED for r in done)
+
+
+def traces(request, share=1):
+    return settings(
+        max_examples=max(1, request.config.getoption("--traces") // share),
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def test_random_traces(request):
+    seen = {"traces": 0, "preemptions": 0, "cancelled": 0}
+
+    @traces(request)
+    @given(st.randoms(use_true_random=False))
+    def run(rng):
+        preemptions, cancelled = play(rng)
+        seen["traces"] += 1
+        seen["preemptions"] += preemptions
+        seen["cancelled"] += cancelled
+
+    run()
+    print(seen)
+    assert seen["preemptions"] and seen["cancelled"]
+
+
+def test_random_traces_in_static_batches(request):
+    @traces(request, share=5)
+    @given(st.randoms(use_true_random=False))
+    def run(rng):
+        assert play(rng, static=True)[0] == 0, "its blocks are reserved: nobody is preempted"
+
+    run()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_traces_of_plain_seeds(seed):
+    """Hypothesis likes small numbers; these traces are long ones."""
+    play(random.Random(seed))
+
+
+def machine(count=100, size=4, **options):
+    from blocks import NaiveBlocks
+    from scheduler import Scheduler
+
+    return Scheduler(NaiveBlocks(count, size), **options)
+
+
+def requests(lengths, max_tokens=5, **fields):
+    from scheduler import Request
+
+    return [Request(i, [1] * n, max_tokens, **fields) for i, n in enumerate(lengths)]
+
+
+def advance(scheduler, token=1):
+    step = scheduler.schedule()
+    scheduler.finish(step, [[token] * work.last for work in step.work])
+    return step
+
+
+def shown(step):
+    return [(w.request.id, w.start, w.stop) for w in step.work]
+
+
+def test_chunks_of_a_prompt_are_mixed_with_decoding():
+    scheduler = machine(token_budget=8, max_running=4)
+    for request in requests([3, 20, 2]):
+        scheduler.add(request)
+    assert shown(advance(scheduler)) == [(0, 0, 3), (1, 0, 5)]
+    # Who decodes gets a token first; the rest of the budget goes to the prompt.
+    assert shown(advance(scheduler)) == [(0, 3, 4), (1, 5, 12)]
+    assert shown(advance(scheduler)) == [(0, 4, 5), (1, 12, 19)]
+    assert shown(advance(scheduler)) == [(0, 5, 6), (1, 19, 20), (2, 0, 2)]
+    # One that is first by priority leaves a token for each that follows, too.
+    scheduler = machine(token_budget=8, max_running=4, policy="priority")
+    first, second, long = requests([2, 2, 30])
+    long.priority = -1
+    scheduler.add(first)
+    scheduler.add(second)
+    advance(scheduler)
+    scheduler.add(long)
+    assert shown(advance(scheduler))[-1] == (2, 0, 6)
+    assert shown(advance(scheduler)) == [(2, 6, 12), (0, 3, 4), (1, 3, 4)]
+
+
+@pytest.mark.parametrize(
+    ("policy", "order"), [("fcfs", [0, 1, 2]), ("priority", [2, 0, 1]), ("shortest", [1, 2, 0])]
+)
+def test_policies(policy, order):
+    scheduler = machine(policy=policy, max_running=1, token_budget=100)
+    for request, priority in zip(requests([30, 10, 20], max_tokens=1), (1, 1, 0)):
+        request.priority = priority
+        scheduler.add(request)
+    assert [advance(scheduler).admitted[0].id for _ in range(3)] == order
+    assert not scheduler.requests
+
+
+def test_the_last_is_preempted_and_comes_back_first():
+    scheduler = machine(count=4, size=4, token_budget=64, watermark=0)
+    first, second, third = requests([7, 7, 7], max_tokens=9)
+    for request in (first, second, third):
+        scheduler.add(request)
+    assert [r.id for r in advance(scheduler).admitted] == [0, 1]
+    advance(scheduler)
+    step = advance(scheduler)  # both need a third block, and none is free
+    assert step.preempted == [second] and shown(step) == [(0, 8, 9)]
+    assert scheduler.waiting == [second, third] and second.tokens == [1] * 9
+    while second.computed == 0:
+        step = advance(scheduler)
+    # What it has said already is computed again with its prompt.
+    assert step.admitted[0] is second and (second.computed, len(second.tokens)) == (9, 10)
+    assert second.preemptions == 1
+
+
+def test_a_guess_preempts_nobody():
+    scheduler = machine(count=4, size=4, token_budget=64, watermark=0)
+    for request in requests([7, 7], max_tokens=9):
+        scheduler.add(request)
+    advance(scheduler)
+    step = scheduler.schedule(lambda request, most: [1] * most)
+    assert not step.preempted and [len(w.drafts) for w in step.work] == [0, 0]
+    assert [w.stop for w in step.work] == [8, 8]
+    # With a free block for one of the two, the first one's guesses get it.
+    scheduler = machine(count=5, size=4, token_budget=64, watermark=0)
+    for request in requests([7, 7], max_tokens=5):
+        scheduler.add(request)
+    advance(scheduler)
+    step = scheduler.schedule(lambda request, most: [1] * most)
+    assert [len(w.drafts) for w in step.work] == [3, 0]
+
+
+def test_the_watermark_keeps_blocks_for_those_that_run():
+    for watermark, admitted in ((0, [0, 1]), (0.25, [0])):
+        scheduler = machine(count=4, size=4, watermark=watermark, token_budget=64)
+        for request in requests([8, 8]):
+            scheduler.add(request)
+        assert [r.id for r in advance(scheduler).admitted] == admitted
+    # It keeps nobody out who would be alone.
+    scheduler = machine(count=4, size=4, watermark=1.0, token_budget=64)
+    scheduler.add(requests([12])[0])
+    assert advance(scheduler).admitted
+
+
+@pytest.mark.parametrize(
+    ("prompt", "max_tokens", "why"),
+    [
+        (0, 1, "its prompt is empty"),
+        (1, 0, "max_tokens is less than 1"),
+        (40, 25, "it may have 65 tokens; the model knows 64"),
+        (30, 12, "it may need 11 blocks; there are 10"),
+    ],
+)
+def test_what_can_never_be_answered_is_refused(prompt, max_tokens, why):
+    from scheduler import Refused
+
+    scheduler = machine(count=10, size=4, context=64)
+    (request,) = requests([prompt], max_tokens)
+    with pytest.raises(Refused, match=f"^request 0 is refused: {why}$"):
+        scheduler.add(request)
+    assert not scheduler.requests
+    scheduler.add(requests([30], 11)[0])  # the last token is never computed: 40
+    with pytest.raises(Refused, match="the number 0 is taken"):
+        scheduler.add(requests([1])[0])
+
+
+def test_bad_settings_are_refused():
+    from sampler import Sampling
+    from scheduler import Refused
+
+    with pytest.raises(ValueError, match="each of 9 running requests"):
+        machine(token_budget=8, max_running=9)
+    with pytest.raises(ValueError, match="'lifo' is none of fcfs, priority, shortest"):
+        machine(policy="lifo")
+    scheduler = machine(max_running=1)
+    one, two = requests([1, 1])
+    two.sampling = Sampling(top_p=0.0)
+    scheduler.add(one)
+    with pytest.raises(ValueError, match="top_p"):
+        scheduler.add(two)
+    with pytest.raises(Refused, match="does not run"):
+        scheduler.fork(0, requests([1, 1])[1])
+    with pytest.raises(KeyError):
+        scheduler.cancel(1)
+
+
+def test_cancelled_between_schedule_and_finish():
+    scheduler = machine()
+    for request in requests([5, 5]):
+        scheduler.add(request)
+    step = scheduler.schedule()
+    scheduler.cancel(0)
+    scheduler.finish(step, [[1], [1]])
+    assert scheduler.blocks.free == 98 and [r.id for r in scheduler.running] == [1]
+
+
+def test_static_batches_wait_for_their_longest():
+    from blocks import NaiveBlocks
+    from scheduler import Request
+    from static_batches import StaticBatches, bound
+
+    outputs = [2, 9, 3, 4, 4, 4]
+    continuous, static = machine(max_running=2), StaticBatches(NaiveBlocks(100, 4), max_running=2)
+    steps = {}
+    for name, scheduler in (("continuous", continuous), ("static", static)):
+        for i, n in enumerate(outputs):
+            scheduler.add(Request(i, [1], n))
+        steps[name] = 0
+        while scheduler.requests:
+            advance(scheduler)
+            steps[name] += 1
+    assert steps == {"continuous": 13, "static": 9 + 4 + 4}
+    assert bound(outputs, 2) == pytest.approx(17 / 13)
+    assert bound([5, 1], 2) == 1 and bound([8] * 6, 3) == 1
+
+
+def test_the_bound_holds():
+    from static_batches import bound
+
+    rng = random.Random(0)
+    for _ in range(50):
+        outputs = [rng.randint(1, 40) for _ in range(rng.randint(1, 30))]
+        slots = rng.randint(1, 8)
+        scheduler = machine(max_running=slots, token_budget=slots, size=64)
+        for request, n in zip(requests([1] * len(outputs)), outputs):
+            request.max_tokens = n
+            scheduler.add(request)
+        steps = 0
+        while scheduler.requests:
+            advance(scheduler)
+            steps += 1
+        static = sum(max(outputs[i : i + slots]) for i in range(0, len(outputs), slots))
+        assert static / steps <= bound(outputs, slots) + 1e-9
