@@ -109,7 +109,9 @@ def test_locks() -> None:
 
 
 def test_extras() -> None:
-    assert {"gpu", "vendor", "llm", "record", "docs", "test"} <= set(PROJECT["optional-dependencies"])
+    assert {"gpu", "vendor", "llm", "record", "docs", "test"} <= set(
+        PROJECT["optional-dependencies"]
+    )
     assert PROJECT["requires-python"] == ">=3.11"
 
 

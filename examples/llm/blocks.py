@@ -1,12 +1,11 @@
 """Block managers: who owns which piece of the KV cache.
 
 The cache is cut into blocks of `block_size` tokens. A request has a table: its tokens 0 to block_size - 1 lie in the block
-that the table names first, and so on. Managers only count and name blocks; the numbers in them are the backend's.
+that the table names first, and so on. Managers count and name blocks; what is in them is the backend's business.
 
     blocks = PrefixBlocks(count=1000, block_size=16)
     cached = blocks.begin(7, prompt)               # tokens that need not be computed
-    copies = blocks.reserve(7, cached, len(prompt))
-    ...                                            # copy blocks, compute
+    copies = blocks.reserve(7, cached, len(prompt))  # do them, then compute
     blocks.commit(7, prompt, len(prompt))
     blocks.release(7)
 
@@ -25,9 +24,9 @@ from hashlib import blake2b
 
 import cudatut as ct
 
-Copies = Sequence[
-    tuple[int, int]
-]  # (from, to): blocks to be copied before anything is written
+Id, Tokens = Hashable, Sequence[int]
+# (from, to): blocks to be copied before anything is written
+Copies = Sequence[tuple[int, int]]
 
 
 class BlockError(ct.CudatutError):
@@ -69,7 +68,7 @@ class NaiveBlocks:
             raise BlockError(f"{count} blocks of {block_size} tokens: none")
         self.count, self.block_size = count, block_size
         self.refs = [0] * count
-        self.tables: dict[Hashable, Table] = {}
+        self.tables: dict[Id, Table] = {}
         self._free = list(range(count - 1, -1, -1))  # the last is taken first
 
     @property
@@ -81,18 +80,17 @@ class NaiveBlocks:
         """Blocks that so many tokens take."""
         return -(-tokens // self.block_size)
 
-    def table(self, request: Hashable) -> Table:
+    def table(self, request: Id) -> Table:
         """The table of a request, to be read only. Raises UnknownRequest."""
-        try:
-            return self.tables[request]
-        except KeyError:
-            raise UnknownRequest(f"request {request!r} has no blocks") from None
+        if request not in self.tables:
+            raise UnknownRequest(f"request {request!r} has no blocks")
+        return self.tables[request]
 
-    def lookup(self, tokens: Sequence[int]) -> list[int]:
+    def lookup(self, tokens: Tokens) -> list[int]:
         """Blocks that hold the beginning of these tokens already; here none. Never all: a logit must be computed."""
         return []
 
-    def fits(self, tokens: Sequence[int], spare: int = 0) -> bool:
+    def fits(self, tokens: Tokens, spare: int = 0) -> bool:
         """Whether a new request could have blocks for all these tokens now, and `spare` be left."""
         found = self.lookup(tokens)
         # Found blocks that nobody holds count as free, and would be no more.
@@ -100,7 +98,7 @@ class NaiveBlocks:
         needed = self.blocks_for(len(tokens)) - len(found) + idle
         return needed + spare <= self.free
 
-    def begin(self, request: Hashable, tokens: Sequence[int]) -> int:
+    def begin(self, request: Id, tokens: Tokens) -> int:
         """Give a request its table; the tokens that need not be computed. Raises BlockError if it has one."""
         if request in self.tables:
             raise BlockError(f"request {request!r} has blocks already")
@@ -111,21 +109,20 @@ class NaiveBlocks:
         self.tables[request] = Table(found, computed)
         return computed
 
-    def reserve(self, request: Hashable, start: int, stop: int) -> Copies:
+    def reserve(self, request: Id, start: int, stop: int) -> Copies:
         """Make tokens start to stop - 1 writable; the copies that this takes: copy-on-write.
 
         Raises OutOfBlocks, and changes nothing then; BlockError for tokens that are computed already, or leave a gap.
         """
         table, size = self.table(request), self.block_size
         blocks, room = table.blocks, len(table.blocks) * size
-        if (
-            max(table.computed, room - size) <= start < stop <= room
-            and self.refs[blocks[-1]] == 1
-        ):
-            return ()  # by far the most frequent: one token more in the last block
+        # By far the most frequent: one token more, in a last block of one's own.
+        last_only = max(table.computed, room - size) <= start < stop <= room
+        if last_only and self.refs[blocks[-1]] == 1:
+            return ()
         if not table.computed <= start <= room:
             raise BlockError(
-                f"request {request!r}: token {start} cannot be written, with {table.computed} computed and room for {room}"
+                f"request {request!r}: token {start} cannot be written, after {table.computed}, with room for {room}"
             )
         last = self.blocks_for(stop)
         old = range(start // size, min(last, len(blocks)))
@@ -147,31 +144,27 @@ class NaiveBlocks:
         blocks += [self._take() for _ in range(new)]
         return copies
 
-    def commit(
-        self, request: Hashable, tokens: Sequence[int], computed: int
-    ) -> None:
-        """Say that the first `computed` tokens are computed; needed once a block is full. Raises BlockError without room."""
+    def commit(self, request: Id, tokens: Tokens, computed: int) -> None:
+        """Say that so many tokens are computed; needed once a block is full. Raises BlockError without room."""
         table = self.table(request)
         room = len(table.blocks) * self.block_size
         if not table.computed <= computed <= min(room, len(tokens)):
             raise BlockError(
-                f"request {request!r}: {computed} of {len(tokens)} tokens cannot be computed, after {table.computed}, "
-                f"with room for {room}"
+                f"request {request!r}: {computed} tokens cannot be computed, after {table.computed}, with room for {room}"
             )
         table.computed = computed
 
-    def fork(self, parent: Hashable, child: Hashable) -> None:
+    def fork(self, parent: Id, child: Id) -> None:
         """Give a new request the same blocks; who writes into a shared one first gets a copy. Raises BlockError."""
         if child in self.tables:
             raise BlockError(f"request {child!r} has blocks already")
         old = self.table(parent)
         for block in old.blocks:
             self._hold(block)
-        self.tables[child] = Table(
-            list(old.blocks), old.computed, list(old.chain)
-        )
+        copy = Table(list(old.blocks), old.computed, list(old.chain))
+        self.tables[child] = copy
 
-    def release(self, request: Hashable) -> None:
+    def release(self, request: Id) -> None:
         """Take the table back. Raises UnknownRequest, so that nothing is freed twice."""
         table = self.table(request)
         del self.tables[request]
@@ -242,13 +235,12 @@ class PrefixBlocks(NaiveBlocks):
     def free(self) -> int:
         return len(self._free) + len(self._cached)
 
-    def hash(self, parent: bytes, tokens: Sequence[int]) -> bytes:
+    def hash(self, parent: bytes, tokens: Tokens) -> bytes:
         """Of a full block after the block of the hash `parent` (the first: b'')."""
-        return blake2b(
-            parent + array("i", tokens).tobytes(), digest_size=16
-        ).digest()
+        data = parent + array("i", tokens).tobytes()
+        return blake2b(data, digest_size=16).digest()
 
-    def lookup(self, tokens: Sequence[int]) -> list[int]:
+    def lookup(self, tokens: Tokens) -> list[int]:
         found, parent, size = [], b"", self.block_size
         for i in range((len(tokens) - 1) // size):
             parent = self.hash(parent, tokens[i * size : (i + 1) * size])
@@ -258,15 +250,13 @@ class PrefixBlocks(NaiveBlocks):
             found.append(block)
         return found
 
-    def begin(self, request: Hashable, tokens: Sequence[int]) -> int:
+    def begin(self, request: Id, tokens: Tokens) -> int:
         computed = super().begin(request, tokens)
         table = self.tables[request]
         table.chain = [self._hash_of[block] for block in table.blocks]
         return computed
 
-    def commit(
-        self, request: Hashable, tokens: Sequence[int], computed: int
-    ) -> None:
+    def commit(self, request: Id, tokens: Tokens, computed: int) -> None:
         super().commit(request, tokens, computed)
         table, size = self.tables[request], self.block_size
         for i in range(len(table.chain), computed // size):

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import cudatut as ct
+from cudatut.paths import pip_install
 
 # --8<-- [start:names]
 # Our name of each tensor, and its name in the file. {i}: the layer.
@@ -267,6 +268,6 @@ def _library() -> Any:
         import gguf.quants
     except ImportError as error:
         raise ct.ToolMissing(
-            "the library gguf, which reads the model, is not installed: pip install 'cudatut[llm]' brings it"
+            f"gguf, which reads model files, is not installed: {pip_install('llm')}"
         ) from error
     return gguf

@@ -62,6 +62,7 @@ class Engine:
             )
         self.backend, self.scheduler = backend, scheduler
         self.speculate, self.clock = speculate, clock
+        self.last = Step()  # what was scheduled last, for those who watch
         self._ngrams: dict[int, Ngrams] = {}
         # A row for each request that runs: its table is copied when it changes, not in every step.
         width = blocks.blocks_for(min(scheduler.context, ours[0] * ours[1]))
@@ -92,9 +93,8 @@ class Engine:
     # --8<-- [start:step]
     def step(self) -> list[Output]:
         """Compute one step; the requests that got tokens."""
-        step = self.scheduler.schedule(
-            self._propose if self.speculate else None
-        )
+        propose = self._propose if self.speculate else None
+        self.last = step = self.scheduler.schedule(propose)
         for request in step.preempted:
             self._forget(request.id)
         if not step.work:
@@ -108,9 +108,7 @@ class Engine:
         for count in counts:
             parts.append(sampled[at : at + count])
             at += count
-        before = [len(work.request.tokens) for work in step.work]
-        self.scheduler.finish(step, parts)
-        return self._outputs(step, before)
+        return self._outputs(self.scheduler.finish(step, parts))
 
     # --8<-- [end:step]
 
@@ -181,14 +179,12 @@ class Engine:
         ngrams = self._ngrams.setdefault(request.id, Ngrams())
         return ngrams.propose(request.tokens, min(most, self.speculate))
 
-    def _outputs(self, step: Step, before: list[int]) -> list[Output]:
+    def _outputs(self, got: list[tuple[Request, list[int]]]) -> list[Output]:
         now, outputs = self.clock(), []
-        for work, had in zip(step.work, before):
-            request, new = work.request, work.request.tokens[had:]
+        for request, tokens in got:
             finished = request.state is State.FINISHED
             if finished:
                 self._forget(request.id)
-            if new:
-                request.times += [now] * len(new)
-                outputs.append(Output(request, new, finished))
+            request.times += [now] * len(tokens)
+            outputs.append(Output(request, tokens, finished))
         return outputs

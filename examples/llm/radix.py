@@ -6,10 +6,10 @@ that an end is always evicted before its beginning; hashes keep blocks whose beg
 until it is computed again.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from blocks import BlockError, NaiveBlocks
+from blocks import BlockError, Id, NaiveBlocks, Tokens
 
 Key = tuple[int, ...]  # the tokens of one block
 
@@ -63,7 +63,7 @@ class RadixBlocks(NaiveBlocks):
     def free(self) -> int:
         return len(self._free) + self._idle_in_tree
 
-    def keys(self, tokens: Sequence[int], count: int) -> list[Key]:
+    def keys(self, tokens: Tokens, count: int) -> list[Key]:
         """The tokens of the first `count` blocks."""
         size = self.block_size
         return [tuple(tokens[i * size : (i + 1) * size]) for i in range(count)]
@@ -86,14 +86,12 @@ class RadixBlocks(NaiveBlocks):
 
     # --8<-- [end:find]
 
-    def lookup(self, tokens: Sequence[int]) -> list[int]:
+    def lookup(self, tokens: Tokens) -> list[int]:
         keys = self.keys(tokens, (len(tokens) - 1) // self.block_size)
         return self.find(keys)[0]
 
     # --8<-- [start:insert]
-    def commit(
-        self, request: Hashable, tokens: Sequence[int], computed: int
-    ) -> None:
+    def commit(self, request: Id, tokens: Tokens, computed: int) -> None:
         before = self.table(request).computed // self.block_size
         super().commit(request, tokens, computed)
         table, full = self.tables[request], computed // self.block_size

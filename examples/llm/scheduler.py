@@ -2,8 +2,7 @@
 
     scheduler = Scheduler(PrefixBlocks(1000, 16), token_budget=512, max_running=64)
     scheduler.add(Request(0, prompt, max_tokens=100))
-    step = scheduler.schedule()
-    ...                                         # compute step.work
+    step = scheduler.schedule()            # compute step.work
     scheduler.finish(step, sampled)
 
 There is no difference between prefill and decode here: a running request has tokens whose keys and values are computed,
@@ -215,9 +214,8 @@ class Scheduler:
 
     def _reserve(self, step: Step, request: Request, stop: int) -> bool:
         try:
-            step.copies += self.blocks.reserve(
-                request.id, request.computed, stop
-            )
+            start = request.computed
+            step.copies += self.blocks.reserve(request.id, start, stop)
         except OutOfBlocks:
             return False
         return True
@@ -235,12 +233,13 @@ class Scheduler:
     # --8<-- [end:preempt]
 
     # --8<-- [start:finish]
-    def finish(self, step: Step, sampled: Sequence[Sequence[int]]) -> None:
-        """Take over a step's results. sampled: of each work one token, and one after each draft; [] if it is not the last."""
-        size = self.blocks.block_size
-        for (request, start, stop, drafts, last), new in zip(
-            step.work, sampled
-        ):
+    def finish(
+        self, step: Step, sampled: Sequence[list[int]]
+    ) -> list[tuple[Request, list[int]]]:
+        """Take over a step's results; who got tokens, and which. sampled: per work 1 + drafts tokens, [] if not `last`."""
+        got, size = [], self.blocks.block_size
+        for work, new in zip(step.work, sampled):
+            request, start, stop, drafts, last = work
             if request.state is not State.RUNNING:
                 continue  # cancelled meanwhile
             ended = False
@@ -249,6 +248,7 @@ class Scheduler:
                 ends = [i for i, t in enumerate(kept) if t in request.stop]
                 kept = kept[: ends[0] + 1] if ends else kept
                 request.tokens += kept
+                got.append((request, kept))
                 # Drafts that were right have keys and values already.
                 stop += len(kept) - 1
                 ended = bool(ends) or not request.left
@@ -257,6 +257,7 @@ class Scheduler:
                 self.blocks.commit(request.id, request.tokens, stop)
             if ended:
                 self._leave(request, State.FINISHED)
+        return got
 
     # --8<-- [end:finish]
 
@@ -281,15 +282,17 @@ class Scheduler:
         self.blocks.release(request.id)
 
     def fork(self, number: int, child: Request) -> None:
-        """Let `child`, a new request, go on from where a running one is, sharing its blocks. Raises Refused, KeyError."""
+        """Let `child`, a new request, go on with the tokens and blocks of a running one. Raises Refused, KeyError."""
         parent = self.requests[number]
         self._check(child, len(parent.prompt))
         if parent.state is not State.RUNNING:
             raise Refused(f"request {number} does not run: it cannot be forked")
         if len(self.running) == self.max_running:
             raise Refused(f"{self.max_running} requests run: no room to fork")
-        self.blocks.fork(number, child.id)
         child.prompt, child.tokens = parent.prompt, list(parent.tokens)
+        if child.left < 1:
+            raise Refused(f"request {child.id} would have its tokens already")
+        self.blocks.fork(number, child.id)
         child.computed, child.state = parent.computed, State.RUNNING
         self.requests[child.id] = child
         insort(self.running, child, key=self.order)

@@ -15,6 +15,7 @@ from functools import cached_property
 
 import cudatut as ct
 from checkpoint import Checkpoint, CheckpointError
+from cudatut.paths import pip_install
 
 CONTROL = 3  # the file's type of tokens that are marks, not text
 END_OF_TURN, END_OF_TEXT = "<|im_end|>", "<|endoftext|>"
@@ -107,7 +108,7 @@ class Bpe(Vocabulary):
             from tokenizers import Tokenizer, models, pre_tokenizers
         except ImportError as error:
             raise ct.ToolMissing(
-                "the library tokenizers is not installed: pip install 'cudatut[llm]' brings it"
+                f"tokenizers is not installed: {pip_install('llm')}"
             ) from error
         kind = checkpoint.metadata("tokenizer.ggml.pre")
         if kind != "smollm":

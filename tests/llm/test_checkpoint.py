@@ -158,6 +158,18 @@ def test_files_that_are_no_models_are_refused(tiny_path, tmp_path):
         Checkpoint.open(tiny_path, "00")
 
 
+def test_without_its_libraries_the_part_says_what_to_install(checkpoint, monkeypatch):
+    import sys
+
+    from checkpoint import Checkpoint
+
+    from cudatut import ToolMissing
+
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    with pytest.raises(ToolMissing, match=r"gguf.* is not installed: pip install .*\[llm\]"):
+        Checkpoint.open(checkpoint.path)
+
+
 # --- fetching --------------------------------------------------------------------------------------
 
 
