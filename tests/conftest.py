@@ -50,7 +50,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--traces",
         type=int,
-        default=300,
+        default=200,
         help="random traces of requests that tests/llm runs through the scheduler (all that the book claims: 10000)",
     )
     parser.addoption(

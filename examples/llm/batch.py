@@ -11,7 +11,7 @@ from checkpoint import Config
 class Batch(NamedTuple):
     """What a backend computes in one step: n tokens of s requests, some of one token (decode), some of many (prefill).
 
-    All arrays are int32 and C-contiguous.
+    All arrays are int32 and C-contiguous; a slot times the size of its keys does not fit into 32 bits, though.
 
     tokens     [n]         of all requests, one after the other
     positions  [n]         of each in its request, from 0

@@ -361,6 +361,24 @@ def test_cancelled_between_schedule_and_finish():
     assert scheduler.blocks.free == 98 and [r.id for r in scheduler.running] == [1]
 
 
+def test_a_fork_needs_something_left_to_say():
+    from scheduler import Refused
+
+    scheduler = machine(max_running=3)
+    parent, near, child = requests([3, 3, 3], max_tokens=9)
+    scheduler.add(parent)
+    for _ in range(4):
+        advance(scheduler)
+    near.max_tokens = 4
+    with pytest.raises(Refused, match="would have its tokens already"):
+        scheduler.fork(0, near)
+    scheduler.fork(0, child.__class__(5, [], 5))
+    assert [(r.id, r.left) for r in scheduler.running] == [(0, 5), (5, 1)]
+    while scheduler.requests:
+        advance(scheduler)
+    assert scheduler.blocks.free == 100
+
+
 def test_static_batches_wait_for_their_longest():
     from blocks import NaiveBlocks
     from scheduler import Request
