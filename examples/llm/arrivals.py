@@ -1,8 +1,8 @@
-"""When requests come, how long they are, and what their users saw: seeded workloads and their metrics.
+"""When requests come, how long they are, and what their users saw: seeded
+workloads and their metrics.
 
-requests = workload(200, rate=50.0, prompt=uniform(32, 512), output=uniform(32, 256), seed=0)
-replay(engine, requests, clock.wait)
-print(metrics(requests))
+requests = workload(200, rate=50.0, prompt=uniform(32, 512), output=uniform(32,
+256), seed=0) replay(engine, requests, clock.wait) print(metrics(requests))
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import Engine
-from scheduler import Refused, Request, State
+from request import Request, State
+from scheduler import Refused
 
 Lengths = Callable[[np.random.Generator, int], np.ndarray]
 
@@ -23,7 +24,9 @@ def uniform(low: int, high: int) -> Lengths:
 
 
 def lognormal(median: float, sigma: float, most: int) -> Lengths:
-    """Many short ones and few long ones, as people write; 1 to `most`. sigma: standard deviation of the logarithm."""
+    """Many short ones and few long ones, as people write; 1 to `most`. sigma:
+    standard deviation of the logarithm.
+    """
 
     def draw(rng: np.random.Generator, n: int) -> np.ndarray:
         lengths = median * np.exp(sigma * rng.standard_normal(n))
@@ -33,7 +36,9 @@ def lognormal(median: float, sigma: float, most: int) -> Lengths:
 
 
 def poisson(rng: np.random.Generator, rate: float, n: int) -> np.ndarray:
-    """Times of n arrivals that know nothing of each other, `rate` a second on average; rate inf: all at 0."""
+    """Times of n arrivals that know nothing of each other, `rate` a second on
+    average; rate inf: all at 0.
+    """
     if np.isinf(rate):
         return np.zeros(n)
     return np.cumsum(rng.exponential(1 / rate, n))
@@ -48,7 +53,9 @@ def workload(
     vocab: int = 49152,
     **fields: Any,
 ) -> list[Request]:
-    """n requests with prompts of random tokens; the same for the same seed. fields: further ones of every Request."""
+    """n requests with prompts of random tokens; the same for the same seed.
+    fields: further ones of every Request.
+    """
     rng = np.random.default_rng(seed)
     prompts, outputs = prompt(rng, n), output(rng, n)
     times = poisson(rng, rate, n)
@@ -69,7 +76,9 @@ def workload(
 
 # --8<-- [start:clock]
 class Clock:
-    """A clock that only moves when it is told: a run without a GPU takes the time that a model of one gives."""
+    """A clock that only moves when it is told: a run without a GPU takes the
+    time that a model of one gives.
+    """
 
     def __init__(self):
         self.now = 0.0
@@ -83,10 +92,11 @@ class Clock:
 
 
 class ModelBackend:
-    """A backend that computes nothing and lets a clock run on by the time that a step is expected to take.
+    """A backend that computes nothing and lets a clock run on by the time that
+    a step is expected to take.
 
-    step_us: of a step that only reads the weights; token_us: added per token, kv_us: per token that attention reads. Its
-    tokens are all 0.
+    step_us: of a step that only reads the weights; token_us: added per token,
+    kv_us: per token that attention reads. Its tokens are all 0.
     """
 
     config = None
@@ -124,7 +134,8 @@ def replay(
     wait: Callable[[float], None],
     each: Callable[[], None] | None = None,
 ) -> float:
-    """Run requests as they arrive by the engine's clock; its time at the end. wait(t): until the clock shows t.
+    """Run requests as they arrive by the engine's clock; its time at the end.
+    wait(t): until the clock shows t.
 
     Requests that are refused are cancelled. each: is called after every step.
     """
@@ -150,8 +161,10 @@ def replay(
 class Metrics(NamedTuple):
     """What users saw, in seconds: 50th and 99th percentile of each.
 
-    ttft: time to first token, from arrival. tpot: time per output token, from the first to the last of a request; without
-    requests of one token. tokens_per_second: of all requests together, from the first arrival to the last token.
+    ttft: time to first token, from arrival. tpot: time per output token, from
+    the first to the last of a request; without requests of one token.
+    tokens_per_second: of all requests together, from the first arrival to the
+    last token.
     """
 
     requests: int

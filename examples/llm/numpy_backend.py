@@ -12,8 +12,9 @@ from sampler import Sampling, sample
 class NumpyBackend:
     """The reference with a paged KV cache: no GPU needed.
 
-    A slot holds NaN until it is written, so that whoever reads one that was not gets NaN. one_by_one: each token is
-    computed alone, so that its logits have the same bits whatever else is in its batch.
+    A slot holds NaN until it is written, so that whoever reads one that was not
+    gets NaN. one_by_one: each token is computed alone, so that its logits have
+    the same bits whatever else is in its batch.
     """
 
     def __init__(

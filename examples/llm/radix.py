@@ -1,9 +1,11 @@
-"""The same cache of prefixes with a radix tree instead of hashes: for comparison with PrefixBlocks.
+"""The same cache of prefixes with a radix tree instead of hashes: for
+comparison with PrefixBlocks.
 
-A node stands for a run of full blocks that has no branch; children begin with different blocks. To find a prefix is to
-walk from the root, and tokens themselves are compared: nothing can collide. The tree also knows what continues what, so
-that an end is always evicted before its beginning; hashes keep blocks whose beginning is gone and which nobody can find
-until it is computed again.
+A node stands for a run of full blocks that has no branch; children begin with
+different blocks. To find a prefix is to walk from the root, and tokens
+themselves are compared: nothing can collide. The tree also knows what continues
+what, so that an end is always evicted before its beginning; hashes keep blocks
+whose beginning is gone and which nobody can find until it is computed again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +18,9 @@ Key = tuple[int, ...]  # the tokens of one block
 
 @dataclass(eq=False)
 class Node:
-    """A run of blocks: their tokens, their numbers, and what follows by the first block's tokens. used: a time."""
+    """A run of blocks: their tokens, their numbers, and what follows by the
+    first block's tokens. used: a time.
+    """
 
     parent: "Node | None" = None
     keys: list[Key] = field(default_factory=list)
@@ -46,9 +50,11 @@ class Node:
 class RadixBlocks(NaiveBlocks):
     """A block manager, used as PrefixBlocks is.
 
-    Whoever holds a block of the tree holds all blocks before it. So an idle block has only idle ones behind it, and
-    every idle block can be reached by evicting from the ends. That is why a request whose block is a second copy of one
-    in the tree (computed at the same time) adds nothing behind it: PrefixBlocks does.
+    Whoever holds a block of the tree holds all blocks before it. So an idle
+    block has only idle ones behind it, and every idle block can be reached by
+    evicting from the ends. That is why a request whose block is a second copy
+    of one in the tree (computed at the same time) adds nothing behind it:
+    PrefixBlocks does.
     """
 
     def __init__(self, count: int, block_size: int):
@@ -70,7 +76,9 @@ class RadixBlocks(NaiveBlocks):
 
     # --8<-- [start:find]
     def find(self, keys: Sequence[Key]) -> tuple[list[int], Node, int]:
-        """The blocks of the longest prefix that the tree has; the node where it ends, and after how many blocks of it."""
+        """The blocks of the longest prefix that the tree has; the node where it
+        ends, and after how many blocks of it.
+        """
         found, node, at = [], self.root, 0
         for key in keys:
             if at < len(node.keys):  # inside a run
@@ -99,7 +107,8 @@ class RadixBlocks(NaiveBlocks):
             return
         keys = self.keys(tokens, full)
         found, node, at = self.find(keys)
-        # What the tree has of this prefix has to be our own blocks, and what it lacks ours alone.
+        # What the tree has of this prefix has to be our own blocks, and what it
+        # lacks ours alone.
         rest = table.blocks[len(found) : full]
         if found != table.blocks[: len(found)] or not rest:
             return

@@ -1,10 +1,12 @@
-"""The whole model in NumPy, in float32: what every kernel of this part is compared with.
+"""The whole model in NumPy, in float32: what every kernel of this part is
+compared with.
 
     model = Reference(Checkpoint.open(path))
     logits = model.forward([504, 3575, 282])      # [3, vocab]
     logits = model.forward([4649])                # the fourth token: [1, vocab]
 
-n: tokens of this call, t: tokens of the sequence so far, these included; d: elements of a head.
+n: tokens of this call, t: tokens of the sequence so far, these included; d:
+elements of a head.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,13 +18,17 @@ from checkpoint import Checkpoint, Config
 
 # --8<-- [start:pieces]
 def rms_norm(x: np.ndarray, weight: np.ndarray, eps: float) -> np.ndarray:
-    """Each row of x, [n, dim], scaled to a root mean square of 1, then by `weight`."""
+    """Each row of x, [n, dim], scaled to a root mean square of 1, then by
+    `weight`.
+    """
     mean_square = np.mean(x * x, axis=-1, keepdims=True)
     return x / np.sqrt(mean_square + np.float32(eps)) * weight
 
 
 def rotate(x: np.ndarray, positions: np.ndarray, theta: float) -> np.ndarray:
-    """RoPE: turn pair i of each head by positions * theta^(-2i/d). x: [n, heads, d]; pairs are adjacent elements."""
+    """RoPE: turn pair i of each head by positions * theta^(-2i/d). x: [n,
+    heads, d]; pairs are adjacent elements.
+    """
     d = x.shape[-1]
     frequencies = theta ** (-np.arange(0, d, 2) / d)
     angles = np.multiply.outer(positions, frequencies)[:, None, :]
@@ -40,7 +46,9 @@ def rotate(x: np.ndarray, positions: np.ndarray, theta: float) -> np.ndarray:
 def attention(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, positions: np.ndarray
 ) -> np.ndarray:
-    """Causal attention. q: [n, heads, d], at `positions`, [n]; k and v: [t, kv_heads, d], at 0 to t - 1."""
+    """Causal attention. q: [n, heads, d], at `positions`, [n]; k and v: [t,
+    kv_heads, d], at 0 to t - 1.
+    """
     n, heads, d = q.shape
     t, kv_heads, _ = k.shape
     # GQA: consecutive query heads share a KV head.
@@ -55,7 +63,9 @@ def attention(
 
 
 def softmax(x: np.ndarray) -> np.ndarray:
-    """Of the last axis; the largest is subtracted first, so that no exponential overflows."""
+    """Of the last axis; the largest is subtracted first, so that no exponential
+    overflows.
+    """
     powers = np.exp(x - x.max(axis=-1, keepdims=True))
     return powers / powers.sum(axis=-1, keepdims=True)
 
@@ -78,10 +88,13 @@ def forward(
     attend: Callable[..., np.ndarray],
     wanted: np.ndarray | slice = slice(None),
 ) -> np.ndarray:
-    """Logits of the tokens that are `wanted` (default: all), [n, vocab], in float32.
+    """Logits of the tokens that are `wanted` (default: all), [n, vocab], in
+    float32.
 
-    w: weights by name, float32. tokens and positions: [n], of one sequence or of many: only attention tells them apart.
-    attend(layer, q, k, v): keeps k and v, [n, kv_heads, d], and returns the attention of q, [n, heads, d], as [n, heads * d].
+    w: weights by name, float32. tokens and positions: [n], of one sequence or
+    of many: only attention tells them apart. attend(layer, q, k, v): keeps k
+    and v, [n, kv_heads, d], and returns the attention of q, [n, heads, d], as
+    [n, heads * d].
     """
     c, n = config, len(tokens)
     x = w["embedding"][tokens]
@@ -114,7 +127,9 @@ class Reference:
         self.keys, self.values = [empty] * c.layers, [empty] * c.layers
 
     def forward(self, tokens: Sequence[int]) -> np.ndarray:
-        """Append n tokens to the sequence; their logits, [n, vocab]. Raises ValueError where the context ends."""
+        """Append n tokens to the sequence; their logits, [n, vocab]. Raises
+        ValueError where the context ends.
+        """
         past, n = len(self.keys[0]), len(tokens)
         if past + n > self.config.context:
             raise ValueError(
@@ -136,7 +151,9 @@ class Reference:
 
 
 def greedy(model: Reference, prompt: Sequence[int], count: int) -> list[int]:
-    """The next `count` tokens after a prompt, each the most probable one; the sequence begins anew."""
+    """The next `count` tokens after a prompt, each the most probable one; the
+    sequence begins anew.
+    """
     model.reset()
     found: list[int] = []
     tokens = list(prompt)

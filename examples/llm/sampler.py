@@ -1,7 +1,9 @@
-"""From logits to a token: the references of the sampling kernels, and speculation by n-grams.
+"""From logits to a token: the references of the sampling kernels, and
+speculation by n-grams.
 
-The randomness of a draw is a function of (seed, request, position, token) alone, not a state that every draw moves on.
-So a request gets the same tokens alone or in a batch, preempted or not, and a GPU computes the same random words.
+The randomness of a draw is a function of (seed, request, position, token)
+alone, not a state that every draw moves on. So a request gets the same tokens
+alone or in a batch, preempted or not, and a GPU computes the same random words.
 """
 
 from collections.abc import Sequence
@@ -11,7 +13,9 @@ import numpy as np
 
 
 class Sampling(NamedTuple):
-    """How a request's tokens are drawn. temperature 0: always the most probable one. top_k 0 and top_p 1: from all."""
+    """How a request's tokens are drawn. temperature 0: always the most probable
+    one. top_k 0 and top_p 1: from all.
+    """
 
     temperature: float = 0.0
     top_k: int = 0
@@ -36,9 +40,11 @@ GREEDY = Sampling()
 
 # --8<-- [start:philox]
 def philox(counter: np.ndarray, seed: int) -> np.ndarray:
-    """Philox4x32-10 (Salmon et al., 2011): 4 random words for each counter of 4 words. uint32, [n, 4] to [n, 4].
+    """Philox4x32-10 (Salmon et al., 2011): 4 random words for each counter of 4
+    words. uint32, [n, 4] to [n, 4].
 
-    The same generator is in cuRAND; a thread needs no state, ten rounds of two products, and gets four words.
+    The same generator is in cuRAND; a thread needs no state, ten rounds of two
+    products, and gets four words.
     """
     c0, c1, c2, c3 = np.asarray(counter, "uint64").T
     k0, k1 = seed & 0xFFFFFFFF, seed >> 32
@@ -60,10 +66,12 @@ def philox(counter: np.ndarray, seed: int) -> np.ndarray:
 
 # --8<-- [start:gumbel]
 def gumbel(vocab: int, seed: int, request: int, position: int) -> np.ndarray:
-    """A random number of the Gumbel distribution for each token, float32, [vocab].
+    """A random number of the Gumbel distribution for each token, float32,
+    [vocab].
 
-    Token t takes word t % 4 of the counter (t / 4, position, request, 0). The words are the same on every machine; the
-    two logarithms may differ in their last bits.
+    Token t takes word t % 4 of the counter (t / 4, position, request, 0). The
+    words are the same on every machine; the two logarithms may differ in their
+    last bits.
     """
     counter = np.zeros((-(-vocab // 4), 4), "uint32")
     counter[:, 0] = np.arange(len(counter))
@@ -80,7 +88,9 @@ def gumbel(vocab: int, seed: int, request: int, position: int) -> np.ndarray:
 
 # --8<-- [start:sample]
 def keep_top_k(logits: np.ndarray, k: int) -> np.ndarray:
-    """The logits, [vocab], with -inf for all below the k-th largest; equals of the k-th stay. 0 keeps all."""
+    """The logits, [vocab], with -inf for all below the k-th largest; equals of
+    the k-th stay. 0 keeps all.
+    """
     if not 0 < k < len(logits):
         return logits
     least = np.partition(logits, -k)[-k]
@@ -88,9 +98,11 @@ def keep_top_k(logits: np.ndarray, k: int) -> np.ndarray:
 
 
 def keep_top_p(logits: np.ndarray, p: float) -> np.ndarray:
-    """The logits with -inf for all but the most probable tokens, as few as have a probability of p together.
+    """The logits with -inf for all but the most probable tokens, as few as have
+    a probability of p together.
 
-    Equals of the last one stay, so that the result does not depend on the order of tokens.
+    Equals of the last one stay, so that the result does not depend on the order
+    of tokens.
     """
     if p >= 1:
         return logits
@@ -104,9 +116,11 @@ def keep_top_p(logits: np.ndarray, p: float) -> np.ndarray:
 def sample(
     logits: np.ndarray, how: Sampling, request: int, position: int
 ) -> int:
-    """The token for `position` of a request. logits: float32, [vocab]. Of equals the first wins.
+    """The token for `position` of a request. logits: float32, [vocab]. Of
+    equals the first wins.
 
-    Adding Gumbel noise to logits and taking the largest draws from their softmax: no sum over the vocabulary is needed.
+    Adding Gumbel noise to logits and taking the largest draws from their
+    softmax: no sum over the vocabulary is needed.
     """
     if how.temperature == 0:
         return int(np.argmax(logits))
@@ -121,9 +135,11 @@ def sample(
 
 # --8<-- [start:speculate]
 class Ngrams:
-    """Guesses how one sequence goes on: as it did when its last few tokens occurred before.
+    """Guesses how one sequence goes on: as it did when its last few tokens
+    occurred before.
 
-    longest, shortest: tokens that have to be equal; longer matches are tried first.
+    longest, shortest: tokens that have to be equal; longer matches are tried
+    first.
     """
 
     def __init__(self, longest: int = 3, shortest: int = 1):
@@ -132,7 +148,9 @@ class Ngrams:
         self._seen = 1
 
     def propose(self, tokens: Sequence[int], count: int) -> list[int]:
-        """At most `count` tokens that may follow; [] where nothing repeats. tokens: those of the last call, and more."""
+        """At most `count` tokens that may follow; [] where nothing repeats.
+        tokens: those of the last call, and more.
+        """
         for end in range(self._seen, len(tokens)):
             for n in self.sizes:
                 if n <= end:
@@ -146,10 +164,12 @@ class Ngrams:
 
 
 def accept(drafts: Sequence[int], sampled: Sequence[int]) -> list[int]:
-    """What is kept of a step that guessed: sampled[i] is what the model gives after drafts[:i].
+    """What is kept of a step that guessed: sampled[i] is what the model gives
+    after drafts[:i].
 
-    Up to the first draft that is not what the model gives, all of its tokens count, and one token more. A draw depends
-    on its position alone, so the output is the same as without drafts, at any temperature.
+    Up to the first draft that is not what the model gives, all of its tokens
+    count, and one token more. A draw depends on its position alone, so the
+    output is the same as without drafts, at any temperature.
     """
     n = 0
     while n < len(drafts) and drafts[n] == sampled[n]:

@@ -1,98 +1,32 @@
 """Who computes what in the next step: continuous batching.
 
-    scheduler = Scheduler(PrefixBlocks(1000, 16), token_budget=512, max_running=64)
+    scheduler = Scheduler(PrefixBlocks(1000, 16), token_budget=512)
     scheduler.add(Request(0, prompt, max_tokens=100))
     step = scheduler.schedule()            # compute step.work
     scheduler.finish(step, sampled)
 
-There is no difference between prefill and decode here: a running request has tokens whose keys and values are computed,
-and tokens that lack them, many of a prompt or the one that was sampled last. A step computes some of the missing ones.
+There is no difference between prefill and decode here: a running request has
+tokens whose keys and values are computed, and tokens that lack them, many of a
+prompt or the one that was sampled last. A step computes some of the missing
+ones.
 """
 
 from bisect import insort
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import NamedTuple
 
 import cudatut as ct
 from blocks import NaiveBlocks, OutOfBlocks
-from sampler import GREEDY, Sampling, accept
+from request import Request, State, Step, Work
+from sampler import accept
 
 
 class Refused(ct.CudatutError):
     """A request that could never be answered; the message is the reason."""
 
 
-class State(Enum):
-    WAITING, RUNNING, FINISHED, CANCELLED = range(4)
-
-
-# --8<-- [start:request]
-@dataclass(eq=False)
-class Request:
-    """A prompt to be continued by max_tokens tokens, or up to a token of `stop`.
-
-    arrival: seconds. priority: smaller goes first. tokens: prompt and output so far, of which the first `computed` have
-    keys and values. cached: tokens that were found computed when it was admitted last. times: of each output token.
-    """
-
-    id: int
-    prompt: Sequence[int]
-    max_tokens: int
-    arrival: float = 0.0
-    priority: int = 0
-    stop: frozenset[int] = frozenset()
-    sampling: Sampling = GREEDY
-    state: State = State.WAITING
-    tokens: list[int] = field(default_factory=list)
-    computed: int = 0
-    cached: int = 0
-    preemptions: int = 0
-    times: list[float] = field(default_factory=list)
-
-    def __post_init__(self):
-        self.prompt = list(self.prompt)
-        self.tokens = self.tokens or list(self.prompt)
-
-    @property
-    def output(self) -> list[int]:
-        return self.tokens[len(self.prompt) :]
-
-    @property
-    def left(self) -> int:
-        """Tokens that may still be sampled."""
-        return len(self.prompt) + self.max_tokens - len(self.tokens)
-
-
-# --8<-- [end:request]
-
-
-class Work(NamedTuple):
-    """Tokens start to stop - 1 of a request are computed, and behind them guessed ones: drafts.
-
-    last: nothing is missing then, so the next token is sampled, and one after each draft.
-    """
-
-    request: Request
-    start: int
-    stop: int
-    drafts: Sequence[int]
-    last: bool
-
-
-@dataclass
-class Step:
-    """copies: blocks to be copied first, in this order. preempted, admitted: who left and who came."""
-
-    work: list[Work] = field(default_factory=list)
-    copies: list[tuple[int, int]] = field(default_factory=list)
-    preempted: list[Request] = field(default_factory=list)
-    admitted: list[Request] = field(default_factory=list)
-
-
 # --8<-- [start:policies]
-# Smaller goes first, is preempted last, and never changes: so the first of all is never preempted, and gets on.
+# Smaller goes first, is preempted last, and never changes: so the first of all
+# is never preempted, and gets on.
 POLICIES: dict[str, Callable[[Request], tuple]] = {
     "fcfs": lambda r: (r.arrival, r.id),
     "priority": lambda r: (r.priority, r.arrival, r.id),
@@ -104,9 +38,10 @@ POLICIES: dict[str, Callable[[Request], tuple]] = {
 class Scheduler:
     """Iteration-level scheduling: after every step requests may come and go.
 
-    token_budget: most tokens of a step. max_running: most requests of a step. watermark: share of the blocks that
-    stays free when a request is admitted, for the growth of those that run. context: most tokens of a request.
-    Raises ValueError.
+    token_budget: most tokens of a step. max_running: most requests of a step.
+    watermark: share of the blocks that stays free when a request is admitted,
+    for the growth of those that run. context: most tokens of a request. Raises
+    ValueError.
     """
 
     def __init__(
@@ -132,7 +67,9 @@ class Scheduler:
         self.requests: dict[int, Request] = {}  # those and no others
 
     def add(self, request: Request) -> None:
-        """Let a request wait. Raises Refused with the reason for one that can never be answered, ValueError."""
+        """Let a request wait. Raises Refused with the reason for one that can
+        never be answered, ValueError.
+        """
         self._check(request, len(request.prompt))
         self.requests[request.id] = request
         insort(self.waiting, request, key=self.order)
@@ -160,7 +97,9 @@ class Scheduler:
     def schedule(
         self, propose: Callable[[Request, int], Sequence[int]] | None = None
     ) -> Step:
-        """The next step. propose(request, most): guesses for a request that decodes; without: none."""
+        """The next step. propose(request, most): guesses for a request that
+        decodes; without: none.
+        """
         step, budget, i = Step(), self.token_budget, 0
         self.form_batch(step)
         while i < len(self.running):  # it shrinks when one is preempted
@@ -187,7 +126,9 @@ class Scheduler:
         return step
 
     def admit(self, step: Step, budget: int) -> None:
-        """Admit the first of those that wait while they fit; nobody overtakes, or a long one would wait forever."""
+        """Admit the first of those that wait while they fit; nobody overtakes,
+        or a long one would wait forever.
+        """
         while self.waiting and budget and len(self.running) < self.max_running:
             request = self.waiting[0]
             spare = self.spare if self.running else 0
@@ -222,7 +163,9 @@ class Scheduler:
 
     # --8<-- [start:preempt]
     def _preempt(self, step: Step) -> None:
-        """The last gives up its blocks, and waits to compute everything again: cheaper than to save it elsewhere."""
+        """The last gives up its blocks, and waits to compute everything again:
+        cheaper than to save it elsewhere.
+        """
         request = self.running.pop()
         self.blocks.release(request.id)
         request.state, request.computed = State.WAITING, 0
@@ -236,7 +179,9 @@ class Scheduler:
     def finish(
         self, step: Step, sampled: Sequence[list[int]]
     ) -> list[tuple[Request, list[int]]]:
-        """Take over a step's results; who got tokens, and which. sampled: per work 1 + drafts tokens, [] if not `last`."""
+        """Take over a step's results; who got tokens, and which. sampled: per
+        work 1 + drafts tokens, [] if not `last`.
+        """
         got, size = [], self.blocks.block_size
         for work, new in zip(step.work, sampled):
             request, start, stop, drafts, last = work
@@ -262,7 +207,9 @@ class Scheduler:
     # --8<-- [end:finish]
 
     def cancel(self, number: int) -> None:
-        """End a request, waiting or running, and free its blocks. Raises KeyError if there is none (any longer)."""
+        """End a request, waiting or running, and free its blocks. Raises
+        KeyError if there is none (any longer).
+        """
         request = self.requests[number]
         if request.state is State.WAITING:
             self.waiting.remove(request)
@@ -282,7 +229,9 @@ class Scheduler:
         self.blocks.release(request.id)
 
     def fork(self, number: int, child: Request) -> None:
-        """Let `child`, a new request, go on with the tokens and blocks of a running one. Raises Refused, KeyError."""
+        """Let `child`, a new request, go on with the tokens and blocks of a
+        running one. Raises Refused, KeyError.
+        """
         parent = self.requests[number]
         self._check(child, len(parent.prompt))
         if parent.state is not State.RUNNING:

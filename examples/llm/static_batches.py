@@ -1,17 +1,22 @@
-"""The rival of continuous batching: static batches, and how much can be won over them."""
+"""The rival of continuous batching: static batches, and how much can be won
+over them.
+"""
 
 from collections.abc import Sequence
 
 import cudatut as ct
-from scheduler import Request, Scheduler, Step
+from request import Request, Step
+from scheduler import Scheduler
 
 
 # --8<-- [start:static]
 class StaticBatches(Scheduler):
-    """The rival: a batch is formed, runs until its longest answer ends, and only then the next one is formed.
+    """The rival: a batch is formed, runs until its longest answer ends, and
+    only then the next one is formed.
 
-    Each request has blocks for its longest answer from the beginning, and keeps them until the batch ends. In its favor:
-    requests that have ended cost no computation, and blocks are counted as here, not in whole contexts.
+    Each request has blocks for its longest answer from the beginning, and keeps
+    them until the batch ends. In its favor: requests that have ended cost no
+    computation, and blocks are counted as here, not in whole contexts.
     """
 
     def form_batch(self, step: Step) -> None:
@@ -35,10 +40,13 @@ class StaticBatches(Scheduler):
 
 
 def bound(outputs: Sequence[int], slots: int) -> float:
-    """At most how many times as fast as static batches continuous batching can be, from the lengths of the answers alone.
+    """At most how many times as fast as static batches continuous batching can
+    be, from the lengths of the answers alone.
 
-    A step is taken to last equally long whatever is in it, and prefill to be free. Static batches of `slots` requests
-    take as many steps as the longest of each. Nothing needs fewer than all tokens over `slots`, or than the longest.
+    A step is taken to last equally long whatever is in it, and prefill to be
+    free. Static batches of `slots` requests take as many steps as the longest
+    of each. Nothing needs fewer than all tokens over `slots`, or than the
+    longest.
     """
     batches = [outputs[i : i + slots] for i in range(0, len(outputs), slots)]
     static = sum(max(batch) for batch in batches)

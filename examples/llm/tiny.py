@@ -1,4 +1,6 @@
-"""Write a Llama as a GGUF file in Q8_0: how the book's own small model is made, and models of random numbers for tests."""
+"""Write a Llama as a GGUF file in Q8_0: how the book's own small model is made,
+and models of random numbers for tests.
+"""
 
 import os
 from collections.abc import Sequence
@@ -8,7 +10,8 @@ import numpy as np
 
 from checkpoint import Config, gguf_name
 
-# <unk> would stand for a character that is not in the vocabulary; <s> begins a poem and </s> ends it.
+# <unk> would stand for a character that is not in the vocabulary; <s> begins a
+# poem and </s> ends it.
 SPECIAL = ("<unk>", "<s>", "</s>")
 CONTROL, NORMAL = 3, 1  # types of tokens in a GGUF
 
@@ -23,9 +26,10 @@ def save(
 ) -> None:
     """Write a model whose tokens are SPECIAL and then these characters.
 
-    weights: float32 in the shapes of `Config.shapes`; matrices are rounded to Q8_0: 8 bits a weight, and a scale of 16
-    bits for each 32 of a row. Q and K must already be made for adjacent pairs. Raises ValueError for wrong shapes, or for
-    rows that are not whole blocks of 32.
+    weights: float32 in the shapes of `Config.shapes`; matrices are rounded to
+    Q8_0: 8 bits a weight, and a scale of 16 bits for each 32 of a row. Q and K
+    must already be made for adjacent pairs. Raises ValueError for wrong shapes,
+    or for rows that are not whole blocks of 32.
     """
     import gguf
 
@@ -79,7 +83,9 @@ def save(
 
 
 def random_weights(config: Config, seed: int = 0) -> dict[str, np.ndarray]:
-    """Random numbers in the shapes of a model, of such sizes that its logits differ by a few units."""
+    """Random numbers in the shapes of a model, of such sizes that its logits
+    differ by a few units.
+    """
     rng = np.random.default_rng(seed)
     weights = {}
     for name, shape in config.shapes().items():

@@ -5,8 +5,8 @@
     stream = tokenizer.stream()
     print(stream.push(token), end="")       # whole characters only
 
-Two kinds are known: byte-level BPE ('gpt2' in the file), of SmolLM2; and one token per character ('characters'), of this
-book's own small model.
+Two kinds are known: byte-level BPE ('gpt2' in the file), of SmolLM2; and one
+token per character ('characters'), of this book's own small model.
 """
 
 import codecs
@@ -22,12 +22,16 @@ END_OF_TURN, END_OF_TEXT = "<|im_end|>", "<|endoftext|>"
 
 
 class TextError(ct.CudatutError):
-    """A text that this vocabulary cannot express, or a chat with a model that has learned none."""
+    """A text that this vocabulary cannot express, or a chat with a model that
+    has learned none.
+    """
 
 
 # --8<-- [start:stream]
 class Stream:
-    """Text from tokens as they come. A character may take several tokens: its bytes wait until it is whole."""
+    """Text from tokens as they come. A character may take several tokens: its
+    bytes wait until it is whole.
+    """
 
     def __init__(self, pieces: Sequence[bytes]):
         self._pieces = pieces
@@ -47,10 +51,12 @@ class Stream:
 
 
 class Vocabulary:
-    """What both kinds of tokenizer share: tokens by number, the marks among them, and the way back to text.
+    """What both kinds of tokenizer share: tokens by number, the marks among
+    them, and the way back to text.
 
-    names: each token as the file has it. special: numbers of the marks by name; `encode` never gives one, so that a user
-    who types '<|im_end|>' cannot end the turn. stop: the marks at which an answer ends.
+    names: each token as the file has it. special: numbers of the marks by name;
+    `encode` never gives one, so that a user who types '<|im_end|>' cannot end
+    the turn. stop: the marks at which an answer ends.
     """
 
     def __init__(self, checkpoint: Checkpoint):
@@ -92,7 +98,9 @@ class Vocabulary:
 
 # --8<-- [start:bpe]
 def byte_names() -> dict[str, int]:
-    """BPE files write each byte as a printable character: itself where it is one, else from U+0100 on in turn."""
+    """BPE files write each byte as a printable character: itself where it is
+    one, else from U+0100 on in turn.
+    """
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     names = {chr(byte): byte for byte in plain}
     others = [byte for byte in range(256) if byte not in plain]
@@ -100,7 +108,9 @@ def byte_names() -> dict[str, int]:
 
 
 class Bpe(Vocabulary):
-    """Byte-level BPE: text is cut into words and digits; in each, pairs of tokens are merged in the file's order."""
+    """Byte-level BPE: text is cut into words and digits; in each, pairs of
+    tokens are merged in the file's order.
+    """
 
     def __init__(self, checkpoint: Checkpoint):
         super().__init__(checkpoint)
@@ -140,10 +150,11 @@ class Bpe(Vocabulary):
         messages: Sequence[tuple[str, str]],
         system: str = "You are a helpful AI assistant named SmolLM, trained by Hugging Face",
     ) -> list[int]:
-        """Tokens of a conversation, (role, text) each, up to where the assistant answers: the template ChatML.
+        """Tokens of a conversation, (role, text) each, up to where the
+        assistant answers: the template ChatML.
 
-        system: what stands in front of a conversation that begins with another role. Raises TextError for a model
-        without these marks.
+        system: what stands in front of a conversation that begins with another
+        role. Raises TextError for a model without these marks.
         """
         if "<|im_start|>" not in self.special:
             raise TextError("this model has not learned to chat")
@@ -173,7 +184,9 @@ class Characters(Vocabulary):
         }
 
     def encode(self, text: str) -> list[int]:
-        """Tokens of a text. Raises TextError for a character that the model has never seen."""
+        """Tokens of a text. Raises TextError for a character that the model has
+        never seen.
+        """
         unknown = sorted({c for c in text if c not in self._numbers})
         if unknown:
             raise TextError(
@@ -187,7 +200,9 @@ class Characters(Vocabulary):
 
 
 def load(checkpoint: Checkpoint) -> Bpe | Characters:
-    """The tokenizer of a model. Raises CheckpointError for a kind that is neither of the two, ToolMissing."""
+    """The tokenizer of a model. Raises CheckpointError for a kind that is
+    neither of the two, ToolMissing.
+    """
     kinds = {"gpt2": Bpe, "characters": Characters}
     kind = checkpoint.metadata("tokenizer.ggml.model")
     if kind not in kinds:

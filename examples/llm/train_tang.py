@@ -1,11 +1,14 @@
-"""Train this book's own small model: a Llama of 1.7 million weights that continues Tang poems, character by character.
+"""Train this book's own small model: a Llama of 1.7 million weights that
+continues Tang poems, character by character.
 
     npm pack chinese-poetry@2.0.1
-    python examples/llm/train_tang.py chinese-poetry-2.0.1.tgz --out tang.gguf --steps 6000
+    python examples/llm/train_tang.py chinese-poetry-2.0.1.tgz --steps 6000
 
-PyTorch is a tool for this alone: nothing else of the part needs it. On a GPU in bf16, elsewhere in fp32. The text is 57,607
-poems of the Complete Tang Poems in the npm package chinese-poetry 2.0.1 (MIT license, (c) 2016 JackeyGao), whose hash is
-checked; with the library opencc they are written in simplified characters.
+PyTorch is a tool for this alone: nothing else of the part needs it. On a GPU in
+bf16, elsewhere in fp32. The text is 57,607 poems of the Complete Tang Poems in
+the npm package chinese-poetry 2.0.1 (MIT license, (c) 2016 JackeyGao), whose
+hash is checked; with the library opencc they are written in simplified
+characters.
 """
 
 import argparse
@@ -32,7 +35,9 @@ KEPT_AWAY = 1000
 
 # --8<-- [start:text]
 def read_poems(archive: Path, simplified: bool = True) -> list[str]:
-    """The poems, a line of text each. Raises SystemExit for another file than the one that is meant."""
+    """The poems, a line of text each. Raises SystemExit for another file than
+    the one that is meant.
+    """
     if (found := file_hash(archive)) != SHA256:
         raise SystemExit(
             f"{archive} is not chinese-poetry 2.0.1: its SHA-256 is {found}, not {SHA256}"
@@ -50,6 +55,12 @@ def read_poems(archive: Path, simplified: bool = True) -> list[str]:
     return [poem for poem in poems if len(poem) >= 20]
 
 
+def license_text(archive: Path) -> str:
+    """The license of the poems, which goes wherever the model goes."""
+    with tarfile.open(archive) as files:
+        return files.extractfile("package/LICENSE").read().decode().strip()
+
+
 def vocabulary(poems: list[str], size: int) -> list[str]:
     """The most frequent characters, in the order of their code points."""
     counts = Counter("".join(poems))
@@ -58,7 +69,9 @@ def vocabulary(poems: list[str], size: int) -> list[str]:
 
 
 def encode(poems: list[str], characters: list[str]) -> np.ndarray:
-    """All poems in a row, uint16, each between BEGIN and END; poems with a character that is not known are left out."""
+    """All poems in a row, uint16, each between BEGIN and END; poems with a
+    character that is not known are left out.
+    """
     numbers = {c: i for i, c in enumerate(characters, len(SPECIAL))}
     tokens: list[int] = []
     for poem in poems:
@@ -72,7 +85,9 @@ def encode(poems: list[str], characters: list[str]) -> np.ndarray:
 
 # --8<-- [start:model]
 def initial_weights(config: Config, torch, device: str) -> dict:
-    """Parameters by our names, fp32. What is added to the residual stream begins smaller, the deeper the model."""
+    """Parameters by our names, fp32. What is added to the residual stream
+    begins smaller, the deeper the model.
+    """
     torch.manual_seed(0)
     weights = {}
     for name, shape in config.shapes().items():
@@ -87,7 +102,9 @@ def initial_weights(config: Config, torch, device: str) -> dict:
 
 
 def logits(w: dict, config: Config, tokens, torch):
-    """[batch, t] tokens to [batch, t, vocab] logits: the model of reference.py in PyTorch, for whole sequences."""
+    """[batch, t] tokens to [batch, t, vocab] logits: the model of reference.py
+    in PyTorch, for whole sequences.
+    """
     nn, c = torch.nn.functional, config
     batch, t = tokens.shape
     exponents = torch.arange(0, c.head_dim, 2, device=tokens.device)
@@ -133,7 +150,9 @@ def logits(w: dict, config: Config, tokens, torch):
 
 # --8<-- [start:train]
 def train(config: Config, text: np.ndarray, options: argparse.Namespace):
-    """AdamW with a cosine schedule on pieces that begin where a poem does; the weights as NumPy arrays."""
+    """AdamW with a cosine schedule on pieces that begin where a poem does; the
+    weights as NumPy arrays.
+    """
     import torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -178,7 +197,9 @@ def train(config: Config, text: np.ndarray, options: argparse.Namespace):
 
 
 def sample_poem(path: Path, opening: str, seed: int = 0) -> str:
-    """A poem that begins so, from the written file by the NumPy reference: what a reader will get."""
+    """A poem that begins so, from the written file by the NumPy reference: what
+    a reader will get.
+    """
     from reference import Reference
     from sampler import Sampling, sample
     from tokens import load
@@ -228,6 +249,8 @@ def main() -> None:
     weights = train(config, text, options)
     license = "MIT (text: chinese-poetry 2.0.1, (c) 2016 JackeyGao)"
     save(options.out, config, weights, characters, "tang", license)
+    beside = options.out.with_suffix(".LICENSE.txt")
+    beside.write_text(license_text(options.archive) + "\n", encoding="utf-8")
     data = options.out.read_bytes()
     digest = hashlib.sha256(data).hexdigest()
     print(f"{options.out}: {len(data):,} bytes, SHA-256 {digest}")

@@ -29,7 +29,7 @@ def test_workloads_come_from_their_seed():
 
 def test_metrics():
     from arrivals import metrics
-    from scheduler import Request, State
+    from request import Request, State
 
     def answered(i, arrival, times):
         return Request(i, [1], len(times), arrival, state=State.FINISHED, times=times)
@@ -46,8 +46,8 @@ def test_metrics():
 
 def served(kind, rate, policy="fcfs", **options):
     from arrivals import Clock, ModelBackend, metrics, replay, uniform, workload
-    from blocks import PrefixBlocks
     from engine import Engine
+    from prefix import PrefixBlocks
 
     clock = Clock()
     backend = ModelBackend(clock, 2000, 16)
@@ -87,7 +87,8 @@ def test_refused_requests_do_not_stop_a_replay():
     from arrivals import Clock, ModelBackend, replay
     from blocks import NaiveBlocks
     from engine import Engine
-    from scheduler import Request, Scheduler, State
+    from request import Request, State
+    from scheduler import Scheduler
 
     clock = Clock()
     engine = Engine(

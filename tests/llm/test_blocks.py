@@ -17,7 +17,8 @@ SIZE = 4
 
 
 def managers():
-    from blocks import NaiveBlocks, PrefixBlocks
+    from blocks import NaiveBlocks
+    from prefix import PrefixBlocks
     from radix import RadixBlocks
 
     return {"naive": NaiveBlocks, "prefix": PrefixBlocks, "radix": RadixBlocks}

@@ -8,9 +8,10 @@ import pytest
 def build(
     checkpoint, manager="prefix", count=200, size=4, one_by_one=False, speculate=0, **options
 ):
-    from blocks import NaiveBlocks, PrefixBlocks
+    from blocks import NaiveBlocks
     from engine import Engine
     from numpy_backend import NumpyBackend
+    from prefix import PrefixBlocks
     from radix import RadixBlocks
     from scheduler import Scheduler
 
@@ -22,7 +23,7 @@ def build(
 
 def run(engine, prompts, max_tokens=24, **fields):
     """Requests, run to their end."""
-    from scheduler import Request
+    from request import Request
 
     base = len(getattr(engine, "done", []))
     requests = [Request(base + i, p, max_tokens, **fields) for i, p in enumerate(prompts)]
@@ -78,7 +79,7 @@ def test_speculation(checkpoint, answers, speculate):
 
 
 def test_forks(checkpoint, answers):
-    from scheduler import Request
+    from request import Request
 
     engine = build(checkpoint)
     prompt, expected = answers.prompts[3], answers.greedy[3]
@@ -173,7 +174,7 @@ def test_logits_are_those_of_the_reference(checkpoint, answers):
 
 
 def test_a_cancelled_request_frees_its_blocks(checkpoint, answers):
-    from scheduler import Request, State
+    from request import Request, State
 
     engine = build(checkpoint, "naive", max_running=2, count=100)
     for i in range(3):
@@ -212,7 +213,7 @@ def test_blocks_have_to_be_those_of_the_backend(checkpoint):
 
 def test_the_arrays_of_a_batch(checkpoint):
     """A prompt, a request that decodes, and one with guesses, as batch.py says."""
-    from scheduler import Request
+    from request import Request
 
     engine = build(checkpoint, "naive", size=4, token_budget=12, max_running=4)
     scheduler = engine.scheduler

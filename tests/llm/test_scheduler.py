@@ -74,7 +74,8 @@ def alone(prompt, max_tokens, stop):
 
 
 def managers():
-    from blocks import NaiveBlocks, PrefixBlocks
+    from blocks import NaiveBlocks
+    from prefix import PrefixBlocks
     from radix import RadixBlocks
 
     return [NaiveBlocks, PrefixBlocks, RadixBlocks]
@@ -83,7 +84,8 @@ def managers():
 def play(rng, static=False):
     """One trace: a machine, requests that come, are cancelled and fork; everything is checked after every step."""
     from engine import Engine
-    from scheduler import POLICIES, Refused, Request, Scheduler, State
+    from request import Request, State
+    from scheduler import POLICIES, Refused, Scheduler
     from static_batches import StaticBatches
 
     size, running = rng.choice([1, 2, 4, 16]), rng.randint(1, 8)
@@ -215,7 +217,7 @@ def machine(count=100, size=4, **options):
 
 
 def requests(lengths, max_tokens=5, **fields):
-    from scheduler import Request
+    from request import Request
 
     return [Request(i, [1] * n, max_tokens, **fields) for i, n in enumerate(lengths)]
 
@@ -381,7 +383,7 @@ def test_a_fork_needs_something_left_to_say():
 
 def test_static_batches_wait_for_their_longest():
     from blocks import NaiveBlocks
-    from scheduler import Request
+    from request import Request
     from static_batches import StaticBatches, bound
 
     outputs = [2, 9, 3, 4, 4, 4]

@@ -1,0 +1,81 @@
+"""A request, and what one step of the engine does for it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from sampler import GREEDY, Sampling
+
+
+class State(Enum):
+    WAITING, RUNNING, FINISHED, CANCELLED = range(4)
+
+
+# --8<-- [start:request]
+@dataclass(eq=False)
+class Request:
+    """A prompt to be continued by max_tokens tokens, or up to a token of
+    `stop`.
+
+    arrival: seconds. priority: smaller goes first. tokens: prompt and output so
+    far, of which the first `computed` have keys and values. cached: tokens that
+    were found computed when it was admitted last. times: of each output token.
+    """
+
+    id: int
+    prompt: Sequence[int]
+    max_tokens: int
+    arrival: float = 0.0
+    priority: int = 0
+    stop: frozenset[int] = frozenset()
+    sampling: Sampling = GREEDY
+    state: State = State.WAITING
+    tokens: list[int] = field(default_factory=list)
+    computed: int = 0
+    cached: int = 0
+    preemptions: int = 0
+    times: list[float] = field(default_factory=list)
+
+    def __post_init__(self):
+        self.prompt = list(self.prompt)
+        self.tokens = self.tokens or list(self.prompt)
+
+    @property
+    def output(self) -> list[int]:
+        return self.tokens[len(self.prompt) :]
+
+    @property
+    def left(self) -> int:
+        """Tokens that may still be sampled."""
+        return len(self.prompt) + self.max_tokens - len(self.tokens)
+
+
+# --8<-- [end:request]
+
+
+class Work(NamedTuple):
+    """Tokens start to stop - 1 of a request are computed, and behind them
+    guessed ones: drafts.
+
+    last: nothing is missing then, so the next token is sampled, and one after
+    each draft.
+    """
+
+    request: Request
+    start: int
+    stop: int
+    drafts: Sequence[int]
+    last: bool
+
+
+@dataclass
+class Step:
+    """copies: blocks to be copied first, in this order. preempted, admitted:
+    who left and who came.
+    """
+
+    work: list[Work] = field(default_factory=list)
+    copies: list[tuple[int, int]] = field(default_factory=list)
+    preempted: list[Request] = field(default_factory=list)
+    admitted: list[Request] = field(default_factory=list)
