@@ -1,8 +1,12 @@
 """When requests come, how long they are, and what their users saw: seeded
 workloads and their metrics.
 
-requests = workload(200, rate=50.0, prompt=uniform(32, 512), output=uniform(32,
-256), seed=0) replay(engine, requests, clock.wait) print(metrics(requests))
+    lengths = {"prompt": uniform(32, 512), "output": uniform(32, 256)}
+    requests = workload(200, rate=50.0, seed=0, **lengths)
+    replay(engine, requests, clock.wait)
+    print(metrics(requests))
+
+A clock that only a model of a GPU moves makes scheduling visible without one.
 """
 
 from collections.abc import Callable, Iterable, Sequence

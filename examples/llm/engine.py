@@ -1,13 +1,13 @@
 """The engine: requests in, tokens out. Scheduler and block manager decide, a
 backend computes.
 
-backend = NumpyBackend(checkpoint, block_count=256, block_size=16)
-blocks = PrefixBlocks(backend.block_count, backend.block_size)
-engine = Engine(backend, Scheduler(blocks, context=checkpoint.config.context))
-engine.add(Request(0, prompt, max_tokens=50, stop=tokenizer.stop))
-while engine.busy:
-    for output in engine.step():
-        ...                                     # output.request, output.tokens
+    backend = NumpyBackend(checkpoint, block_count=256, block_size=16)
+    blocks = PrefixBlocks(backend.block_count, backend.block_size)
+    engine = Engine(backend, Scheduler(blocks, context=8192))
+    engine.add(Request(0, prompt, max_tokens=50, stop=tokenizer.stop))
+    while engine.busy:
+        for output in engine.step():
+            ...  # output.request, output.tokens, output.finished
 """
 
 from collections.abc import Callable
@@ -17,10 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from batch import Backend, Batch, Draws
-from sampler import Ngrams
 from request import Request, State, Step
+from sampler import Ngrams
 from scheduler import Scheduler
-
 
 # A request's part of Draws.
 HOW = np.dtype(

@@ -12,7 +12,7 @@ from sampler import Sampling, sample
 class NumpyBackend:
     """The reference with a paged KV cache: no GPU needed.
 
-    A slot holds NaN until it is written, so that whoever reads one that was not
+    A slot holds NaN until it is first written, so that whoever reads it before
     gets NaN. one_by_one: each token is computed alone, so that its logits have
     the same bits whatever else is in its batch.
     """
@@ -41,24 +41,19 @@ class NumpyBackend:
         if not self.one_by_one:
             return self._run(batch)
         owner = np.repeat(np.arange(len(batch.lengths)), np.diff(batch.starts))
-        wanted, none = set(batch.wanted.tolist()), np.zeros(0, "int32")
-        alone = []
+        wanted, alone = set(batch.wanted.tolist()), []
         for t, i in enumerate(owner):
-            one, row = slice(t, t + 1), slice(i, i + 1)
-            alone.append(
-                self._run(
-                    Batch(
-                        batch.tokens[one],
-                        batch.positions[one],
-                        batch.slots[one],
-                        np.array([0, 1], "int32"),
-                        batch.positions[one] + 1,
-                        batch.tables[row],
-                        none + 0 if t not in wanted else np.zeros(1, "int32"),
-                        batch.copies[:0],
-                    )
-                )
+            one = slice(t, t + 1)
+            single = batch._replace(
+                tokens=batch.tokens[one],
+                positions=batch.positions[one],
+                slots=batch.slots[one],
+                starts=np.array([0, 1]),
+                lengths=batch.positions[one] + 1,
+                tables=batch.tables[i : i + 1],
+                wanted=np.zeros(int(t in wanted), "int32"),
             )
+            alone.append(self._run(single))
         return np.concatenate(alone)
 
     def _run(self, batch: Batch) -> np.ndarray:

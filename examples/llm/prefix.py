@@ -23,9 +23,8 @@ class PrefixBlocks(NaiveBlocks):
         super().__init__(count, block_size)
         self._by_hash: dict[bytes, int] = {}
         self._hash_of: dict[int, bytes] = {}
-        self._cached: OrderedDict[int, None] = (
-            OrderedDict()
-        )  # idle; oldest first
+        # Idle blocks that can be found, the one that was idle first in front.
+        self._cached: OrderedDict[int, None] = OrderedDict()
         self.evictions = 0
 
     @property

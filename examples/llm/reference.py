@@ -32,10 +32,7 @@ def rotate(x: np.ndarray, positions: np.ndarray, theta: float) -> np.ndarray:
     d = x.shape[-1]
     frequencies = theta ** (-np.arange(0, d, 2) / d)
     angles = np.multiply.outer(positions, frequencies)[:, None, :]
-    cos, sin = (
-        np.cos(angles).astype("float32"),
-        np.sin(angles).astype("float32"),
-    )
+    cos, sin = (f(angles).astype("float32") for f in (np.cos, np.sin))
     even, odd = x[..., 0::2], x[..., 1::2]
     out = np.empty_like(x)
     out[..., 0::2] = even * cos - odd * sin
@@ -53,9 +50,8 @@ def attention(
     t, kv_heads, _ = k.shape
     # GQA: consecutive query heads share a KV head.
     q = q.reshape(n, kv_heads, heads // kv_heads, d)
-    scores = np.einsum("nkgd,tkd->kgnt", q, k, optimize=True) / np.sqrt(
-        np.float32(d)
-    )
+    scores = np.einsum("nkgd,tkd->kgnt", q, k, optimize=True)
+    scores /= np.sqrt(np.float32(d))
     scores[..., np.arange(t) > positions[:, None]] = -np.inf
     weights = softmax(scores)
     out = np.einsum("kgnt,tkd->nkgd", weights, v, optimize=True)
