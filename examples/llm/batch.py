@@ -62,7 +62,8 @@ class Backend(Protocol):
 
     `run` gives the logits of the wanted tokens, [m, vocab], in float32, as an
     array of its own kind, which stays where it is; `sample` takes them before
-    the next `run`, and gives m tokens as int32 on the host.
+    the next `run`, and gives m tokens as int32 on the host. A backend that needs
+    fixed shapes, for a CUDA graph, pads the arrays itself.
     """
 
     config: Config
