@@ -31,6 +31,8 @@ POLICIES: dict[str, Callable[[Request], tuple]] = {
     "fcfs": lambda r: (r.arrival, r.id),
     "priority": lambda r: (r.priority, r.arrival, r.id),
     "shortest": lambda r: (len(r.prompt) + r.max_tokens, r.arrival, r.id),
+    # For a batch of known lengths: long answers begin early, none is left over.
+    "longest": lambda r: (-r.max_tokens, r.arrival, r.id),
 }
 # --8<-- [end:policies]
 

@@ -265,6 +265,24 @@ def test_policies(policy, order):
     assert not scheduler.requests
 
 
+def test_longest_first_leaves_no_long_answer_to_the_end():
+    from static_batches import bound
+
+    rng, steps = random.Random(0), {}
+    outputs = [rng.randint(8, 64) for _ in range(64)]
+    for policy in ("fcfs", "longest"):
+        scheduler = machine(count=1000, size=16, policy=policy, max_running=16)
+        for request, n in zip(requests([4] * 64), outputs):
+            request.max_tokens = n
+            scheduler.add(request)
+        steps[policy] = 0
+        while scheduler.requests:
+            advance(scheduler)
+            steps[policy] += 1
+    static = sum(max(outputs[i : i + 16]) for i in range(0, 64, 16))
+    assert static / steps["fcfs"] < 0.9 * bound(outputs, 16) < static / steps["longest"]
+
+
 def test_the_last_is_preempted_and_comes_back_first():
     scheduler = machine(count=4, size=4, token_budget=64, watermark=0)
     first, second, third = requests([7, 7, 7], max_tokens=9)
@@ -339,7 +357,7 @@ def test_bad_settings_are_refused():
 
     with pytest.raises(ValueError, match="each of 9 running requests"):
         machine(token_budget=8, max_running=9)
-    with pytest.raises(ValueError, match="'lifo' is none of fcfs, priority, shortest"):
+    with pytest.raises(ValueError, match="'lifo' is none of fcfs, priority, shortest, longest"):
         machine(policy="lifo")
     scheduler = machine(max_running=1)
     one, two = requests([1, 1])
