@@ -168,10 +168,10 @@ def test_line_ends_are_no_change(added):
         (0, "the benchmark 'add' has {field} = 0 for 'one thread'"),
         (0.0, "the benchmark 'add' has {field} = 0.0 for 'one thread'"),
         (-1.0, "the benchmark 'add' has {field} = -1.0 for 'one thread'"),
-        (math.nan, "benchmark add, rows 'one thread': field '{field}' is nan"),
-        (math.inf, "benchmark add, rows 'one thread': field '{field}' is inf"),
-        ("3", "benchmark add, rows 'one thread': field '{field}' is '3'"),
-        (True, "benchmark add, rows 'one thread': field '{field}' is True"),
+        (math.nan, "benchmark add: rows['one thread'].{field} is nan"),
+        (math.inf, "benchmark add: rows['one thread'].{field} is inf"),
+        ("3", "benchmark add: rows['one thread'].{field} is '3'"),
+        (True, "benchmark add: rows['one thread'].{field} is True"),
     ],
 )
 def test_impossible_times(added, field, number, says):
@@ -186,10 +186,10 @@ def test_a_time_that_is_missing(added):
     row = notebook["cells"][3]["outputs"][1]["data"][MIME]["rows"][0]
     row["median_us"] = None
     added.recorded(NAME, notebook)
-    refused(recording.FailedRecordingError, "field 'median_us' is null")
+    refused(recording.FailedRecordingError, "rows['one thread'].median_us is None")
     del row["median_us"]
     added.recorded(NAME, notebook)
-    refused(recording.FailedRecordingError, "field 'median_us' is missing")
+    refused(recording.FailedRecordingError, "rows['one thread'].median_us is missing")
 
 
 def test_no_throughput_is_no_problem(added):
@@ -219,8 +219,8 @@ def _show(result):
     ("output", "problem"),
     [
         (_show(CHECK | {"passed": False}), "the check 'sum' failed"),
-        (_show({"kind": "check", "name": "sum"}), "check sum: field 'passed' is missing"),
-        (_show(CHECK | {"max_abs_err": math.nan}), "check sum: field 'max_abs_err' is nan"),
+        (_show({"kind": "check", "name": "sum"}), "check sum: passed is missing"),
+        (_show(CHECK | {"max_abs_err": math.nan}), "check sum: max_abs_err is nan"),
         (
             _show({"kind": "benchmark", "name": "x", "unit": "us", "peak": None, "rows": []}),
             "'x' has no rows",
@@ -238,7 +238,7 @@ def _show(result):
                     "metrics": {"a.sum": {"value": math.nan, "unit": ""}},
                 }
             ),
-            "profile k, metrics 'a.sum': field 'value' is nan",
+            "profile k: metrics['a.sum'].value is nan",
         ),
         (
             _show(
@@ -248,7 +248,7 @@ def _show(result):
                     "rows": [{"name": "f", "value": math.nan, "unit": None}],
                 }
             ),
-            "facts t, rows 'f': field 'value' is nan",
+            "facts t: rows['f'].value is nan",
         ),
         (
             {"output_type": "error", "ename": "ValueError", "evalue": "no", "traceback": []},
@@ -272,7 +272,7 @@ def test_problems_in_outputs(added, output, problem):
                 "columns": [{"name": "a", "unit": None}, {"name": "b", "unit": None}],
                 "rows": [{"name": "first", "values": [None, math.inf]}],
             },
-            "table t, rows 'first', values 1: field 'values' is inf",
+            "table t: rows['first'].values[1] is inf",
         ),
         (
             {
@@ -283,7 +283,7 @@ def test_problems_in_outputs(added, output, problem):
                 "lines": {"mine": [[1, math.nan]]},
                 "limit": None,
             },
-            "series t, lines 'mine', lines 0: field 'lines' is nan",
+            "series t: lines['mine'][0][1] is nan",
         ),
     ],
 )
