@@ -76,7 +76,11 @@ def test_status(states, capsys):
     assert cli.main(["status"]) == 1
     out = capsys.readouterr().out
     assert "examples/a/stale.py changed" in out and "memcheck found 1 error" in out
-    assert "cut short" in out and "a/never has not been recorded" in out and "a/fresh" not in out
+    assert (
+        "cut short" in out
+        and "a/never.ipynb is not there: the example has not been recorded" in out
+        and "a/fresh" not in out
+    )
     assert "4 recordings need a GPU: `python -m cudatut record --stale`" in out
 
 
