@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,10 @@ under_way: set[int] = set()  # ids of the kernels' processes, each the leader of
 
 @dataclass
 class Executed:
-    """An example that ran: its notebook (nbformat 4, outputs cleaned), what its kernel reported, and the seconds it took."""
+    """An example that ran: its notebook (nbformat 4, outputs cleaned), what its kernel reported, and the seconds it took.
+
+    sources: SHA-256 of each file that its text leads to or that it read.
+    """
 
     example: Example
     notebook: Any
@@ -53,13 +56,9 @@ def record_notebook(
     import nbformat
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-    notebook, before = notebook_of(example), hashes(example)
-    last = (
-        f"from cudatut.record.session import session_report\nsession_report({str(example.path)!r})"
-    )
+    notebook, title, duration = notebook_of(example), None, 0.0
+    last = "from cudatut.record.session import session_report\nsession_report()"
     notebook.cells.append(nbformat.v4.new_code_cell(last, id=SESSION_CELL))
-    duration = 0.0
-    title: str | None = None
     with _kernel(example, notebook) as (client, log):
         started = time.monotonic()
         deadline = started + example.timeout_s
@@ -76,24 +75,22 @@ def record_notebook(
                     on_cell(title)
                 client.execute_cell(cell, number)
         except CellTimeoutError:
-            raise RecordingFailed(
-                example.name,
-                f"ran past the example's limit of {example.timeout_s:g} s and was ended",
-                title,
-            ) from None
+            reason = f"ran past the example's limit of {example.timeout_s:g} s and was ended"
+            raise RecordingFailed(example.name, reason, title) from None
         except CellExecutionError as error:
             raise RecordingFailed(example.name, _explained(error), title) from None
         except DeadKernelError:
             raise RecordingFailed(example.name, f"the process died{_tail(log)}", title) from None
     report = _session(example, notebook.cells.pop())
     outputs.clean(notebook)
-    after = {
-        name: recording.source_hash(paths.examples_dir() / name)
-        for name in {*before, *report.pop("sources")}
-    }
-    if any(before[name] != after[name] for name in before):
-        raise RecordingFailed(example.name, "its source changed while it was being recorded")
-    return Executed(example, notebook, report, round(duration, 1), dict(sorted(after.items())))
+    sources = hashes({*example.sources(), *report.pop("sources")})
+    return Executed(example, notebook, report, round(duration, 1), sources)
+
+
+def hashes(files: Iterable[str]) -> dict[str, str | None]:
+    """SHA-256 of files of examples/."""
+    root = paths.examples_dir()
+    return {name: recording.source_hash(root / name) for name in sorted(files)}
 
 
 @contextmanager
@@ -108,20 +105,12 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
 
         def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
             path = f"import sys; sys.path.insert(0, {str(example.path.parent)!r}); del sys"  # as `python FILE` does
-            argv = [
-                sys.executable,
-                "-Xfrozen_modules=off",
-                "-m",
-                "ipykernel_launcher",
-                "-f",
-                "{connection_file}",
-            ]
-            argv += ["--HistoryManager.enabled=False", f"--IPKernelApp.exec_lines={path}"]
+            argv = [sys.executable, "-Xfrozen_modules=off", "-m", "ipykernel_launcher"]
+            argv += ["-f", "{connection_file}", "--HistoryManager.enabled=False"]
+            argv += [f"--IPKernelApp.exec_lines={path}"]
             if sys.platform != "win32":
-                argv += [
-                    "--IPKernelApp.capture_fd_output=False",
-                    "--IPKernelApp.extra_extensions=cudatut.record.session",
-                ]
+                argv += ["--IPKernelApp.capture_fd_output=False"]
+                argv += ["--IPKernelApp.extra_extensions=cudatut.record.session"]
             return KernelSpec(argv=argv, display_name="Python 3", language="python")
 
     with tempfile.TemporaryDirectory(prefix="cudatut-", ignore_cleanup_errors=True) as folder:
@@ -221,8 +210,3 @@ def _session(example: Example, cell: Any) -> dict[str, Any]:
         if session.MIME in output.get("data", {}):
             return json.loads(json.dumps(output.data[session.MIME]))
     raise RecordingFailed(example.name, "its kernel reported nothing about its session")
-
-
-def hashes(example: Example) -> dict[str, str | None]:
-    """SHA-256 of each file that the example's text leads to."""
-    return {name: recording.source_hash(paths.examples_dir() / name) for name in example.sources()}

@@ -74,20 +74,17 @@ def _certificate(executed: Executed) -> dict[str, Any]:
 def _keep(executed: Executed, notebook: Any, path: Path) -> Path:
     """Sign a notebook and write it, if it is whole, good and fresh."""
     name = executed.example.name
-    # Over what will be read from the file, not over what was to be written.
-    unsigned = recording.parse(name, path, _raw(notebook))
-    notebook.metadata["cudatut"]["digest"] = unsigned.digest()
-    raw = _raw(notebook)
-    made = recording.parse(name, path, raw)
-    if made.problems():
-        raise RecordingFailed(name, "; ".join(made.problems()))
-    if made.stale():
-        raise RecordingFailed(
-            name, f"{', '.join(made.stale())} changed while it was being recorded"
-        )
+    made = recording.parse(
+        name, path, _raw(notebook)
+    )  # what will be read, not what was to be written
+    if problems := made.problems():
+        raise RecordingFailed(name, "; ".join(problems))
+    if changed := made.stale():
+        raise RecordingFailed(name, f"{', '.join(changed)} changed while it was being recorded")
+    notebook.metadata["cudatut"]["digest"] = made.digest()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, raw)
+        write_whole(path, _raw(notebook))
     except OSError as error:
         raise UnwritableError(f"{path} cannot be written: {error.strerror}") from error
     return path
