@@ -169,11 +169,10 @@ def record_examples(
 
     def settle(name: str, status: str, reason: str = "") -> None:
         outcomes[name] = Outcome(name, status, reason)
-        if sanitize is None:  # what fails on another GPU says nothing of the book's own recording
-            pass
-        elif status == "failed":
+        # What fails on another GPU says nothing of the book's own recording.
+        if sanitize and status == "failed":
             failures.keep(name, reason)
-        elif status == "recorded":
+        elif sanitize and status == "recorded":
             failures.forget(name)
         progress.outcome(outcomes[name])
 

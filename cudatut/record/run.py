@@ -40,18 +40,23 @@ class Executed:
     duration_s: float
     sources: dict[str, str | None]
 
+    @property
+    def gpu(self) -> dict[str, Any]:
+        """What its kernel told of its GPU. Raises RecordingFailed where it saw none."""
+        if self.session["gpu"] is None:
+            raise RecordingFailed(self.example.name, "its kernel saw no GPU")
+        return self.session["gpu"]
+
 
 def record_notebook(
     example: Example,
     on_cell: Callable[[str], None] = lambda title: None,
 ) -> Executed:
-    """Run an example as a notebook in a kernel process of its own.
+    """Run an example as a notebook in a kernel process of its own; needs no GPU by itself.
 
     `on_cell` hears the title of each cell as it starts. When this returns the process is gone, and with it all that it had
-    on the GPU.
-    Needs no GPU by itself; the session tells whether one was there.
-    Raises RecordingFailed naming the cell that raised, killed its process, or ran past the example's time limit;
-    the kernel's whole process group is killed then.
+    on the GPU. Raises RecordingFailed naming the cell that raised, killed its process, or ran past the example's time
+    limit; the kernel's whole process group is killed then.
     """
     import nbformat
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
