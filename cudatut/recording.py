@@ -6,11 +6,10 @@ unchanged) before anything shows it.
 Making one needs a GPU and lives in `cudatut.record.recorder`.
 """
 
-import datetime
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,16 +46,8 @@ class DamagedRecordingError(CudatutError):
     """A recording that is no JSON, was cut short, or was not made by `python -m cudatut record`."""
 
 
-class StaleRecordingError(CudatutError):
-    """A recording made from files that have changed since."""
-
-
-class EditedRecordingError(CudatutError):
-    """A recording whose cells, outputs or metadata were changed after it was made: its digest differs."""
-
-
-class FailedRecordingError(CudatutError):
-    """A recording with a failed check, an error, a sanitizer error or an impossible time in it."""
+class UnfitRecordingError(CudatutError):
+    """A recording that must not be shown: a file that it was made from has changed, it was edited, or it is not good."""
 
 
 class UnknownCellError(CudatutError):
@@ -123,12 +114,8 @@ class Recording:
 
     def stale(self) -> list[str]:
         """Files (relative to examples/) that differ from those recorded, or are gone; empty for a fresh recording."""
-        root = paths.examples_dir()
-        return [
-            name
-            for name, sha256 in sorted(self.metadata["sources"].items())
-            if source_hash(root / name) != sha256
-        ]
+        recorded = self.metadata["sources"]
+        return [name for name, sha256 in hashes(recorded).items() if sha256 != recorded[name]]
 
     def problems(self) -> list[str]:
         """Why this recording must not be shown, each naming its cell or sanitizer; empty for a good one."""
@@ -163,6 +150,11 @@ def source_hash(path: Path) -> str | None:
         return None
 
 
+def hashes(files: Iterable[str]) -> dict[str, str | None]:
+    """`source_hash` of files of examples/, sorted by name."""
+    return {name: source_hash(paths.examples_dir() / name) for name in sorted(files)}
+
+
 def load(name: str) -> Recording:
     """The recording of an example, validated to be ours and of the right form; it may still be stale, edited or failed.
 
@@ -185,8 +177,8 @@ def load(name: str) -> Recording:
 def require_good(name: str) -> Recording:
     """The recording of an example, if it may be shown: whole, fresh and good.
 
-    Raises MissingRecordingError, DamagedRecordingError, StaleRecordingError, EditedRecordingError or
-    FailedRecordingError; each message names the file, the reason and the command that mends it.
+    Raises MissingRecordingError, DamagedRecordingError or UnfitRecordingError; each message names the file, the reason and
+    the command that mends it.
     """
     return _good(load(name))
 
@@ -211,13 +203,10 @@ def on_other_gpus(name: str) -> list[Recording]:
 
 def orphans() -> list[str]:
     """Files of results/ that belong to no example, relative to it, sorted."""
-    root, names = paths.results_dir(), {example.name for example in catalog.examples(drafts=True)}
-    files = sorted(path.relative_to(root) for path in root.rglob("*") if path.is_file())
-    return [
-        file.as_posix()
-        for file in files
-        if file.suffix != ".json" or "/".join(file.with_suffix("").parts[1:]) not in names
-    ]
+    root = paths.results_dir()
+    known = {f"{example.name}.json" for example in catalog.examples(drafts=True)}
+    files = (path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
+    return sorted(file for file in files if file.partition("/")[2] not in known)
 
 
 def _good(recording: Recording) -> Recording:
@@ -227,15 +216,14 @@ def _good(recording: Recording) -> Recording:
             f"examples/{file} {'changed' if (root / file).exists() else 'is gone'}"
             for file in stale
         )
-        kind, reason = StaleRecordingError, f"is stale: {reasons} since it was recorded"
+        reason = f"is stale: {reasons} since it was recorded"
     elif recording.edited():
-        kind, reason = EditedRecordingError, "was edited after it was recorded: digest differs"
+        reason = "was edited after it was recorded: digest differs"
     elif problems := recording.problems():
         reason = f"must not be shown: {'; '.join(problems)}. Mend the example first"
-        kind = FailedRecordingError
     else:
         return recording
-    raise _refused(kind, recording.name, recording.path, reason)
+    raise _refused(UnfitRecordingError, recording.name, recording.path, reason)
 
 
 def _refused(kind: type[CudatutError], name: str, path: Path, reason: str) -> CudatutError:
@@ -266,17 +254,13 @@ def parse(name: str, path: Path, raw: bytes) -> Recording:
     except ValueError as error:
         reason = str(error)
     except (LookupError, TypeError, AttributeError) as error:
-        reason = f"a part of it is missing or has another form ({error!r})"
+        reason = f"it is not a notebook that cudatut made ({error!r})"
     raise _refused(DamagedRecordingError, name, path, f"is no recording: {reason}")
 
 
-def _metadata(name: str, path: Path, notebook: Any) -> dict[str, Any]:
+def _metadata(name: str, path: Path, notebook: dict[str, Any]) -> dict[str, Any]:
     """What a notebook says of its making. Raises ValueError saying what is wrong with it."""
-    if not isinstance(notebook, dict) or notebook.get("nbformat") != 4:
-        raise ValueError("it is not a notebook of format 4")
-    found = notebook["metadata"].get("cudatut")
-    if not isinstance(found, dict):
-        raise ValueError("it was not made by cudatut (the notebook has no 'cudatut' metadata)")
+    found = notebook["metadata"]["cudatut"]
     if found.get("schema") != SCHEMA:
         raise ValueError(
             f"its schema is {found.get('schema')!r}, and this cudatut reads schema {SCHEMA}"
@@ -285,13 +269,8 @@ def _metadata(name: str, path: Path, notebook: Any) -> dict[str, Any]:
         for key, type_ in wanted.items():
             if not isinstance(where.get(key), type_):
                 raise ValueError(f"its metadata has {key} = {where.get(key)!r}")
-    when = found["recorded_at"]
-    try:
-        zone = datetime.datetime.fromisoformat(when).tzinfo
-    except ValueError:
-        zone = None
-    if zone is None:
-        raise ValueError(f"its recorded_at is no time with its zone: {when!r}")
+    if not re.fullmatch(r"[\d-]{10}T[\d:]{8}\+00:00", found["recorded_at"]):
+        raise ValueError(f"its recorded_at is no time in UTC: {found['recorded_at']!r}")
     if found["name"] != name:
         raise ValueError(f"it is the recording of another example, {found['name']}")
     if f"{name}.py" not in found["sources"]:

@@ -29,7 +29,7 @@ from cudatut.errors import CudatutError, NoGpuError, ToolMissing
 from cudatut.gpu import device
 from cudatut.record import run
 from cudatut.record.notebook import RecordingFailed, notebook_of
-from cudatut.record.run import Executed, hashes, record_notebook
+from cudatut.record.run import Executed, record_notebook
 from cudatut.record.write import UnwritableError, write, write_slim
 from cudatut.results import Sanitizer
 from cudatut.tool import SANITIZERS
@@ -183,7 +183,7 @@ def record_examples(
         else:
             needs = f"needs {example.requires}, and {gpu_name} is sm_{capability[0]}{capability[1]}"
             settle(example.name, "skipped", needs)
-    before = {example.name: hashes(example.sources()) for example in able}
+    before = {example.name: recording.hashes(example.sources()) for example in able}
     found: dict[str, dict[str, Sanitizer | Exception]] = {example.name: {} for example in able}
 
     def watch(batch: list[Example], name: str) -> None:

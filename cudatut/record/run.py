@@ -12,13 +12,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cudatut import paths, recording, tool
+from cudatut import recording, tool
 from cudatut.catalog import Example
 from cudatut.record import outputs, session
 from cudatut.record.notebook import SESSION_CELL, RecordingFailed, notebook_of
@@ -88,14 +88,8 @@ def record_notebook(
             raise RecordingFailed(example.name, f"the process died{_tail(log)}", title) from None
     report = _session(example, notebook.cells.pop())
     outputs.clean(notebook)
-    sources = hashes({*example.sources(), *report.pop("sources")})
+    sources = recording.hashes({*example.sources(), *report.pop("sources")})
     return Executed(example, notebook, report, round(duration, 1), sources)
-
-
-def hashes(files: Iterable[str]) -> dict[str, str | None]:
-    """SHA-256 of files of examples/."""
-    root = paths.examples_dir()
-    return {name: recording.source_hash(root / name) for name in sorted(files)}
 
 
 @contextmanager

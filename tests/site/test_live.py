@@ -41,14 +41,14 @@ def test_a_preview_shows_what_is_not_recorded(build, monkeypatch):
     from cudatut import recording
 
     def stale(name):
-        raise recording.StaleRecordingError(f"{name} is stale")
+        raise recording.UnfitRecordingError(f"{name} is stale")
 
     monkeypatch.setattr(recording, "require_good", stale)
     found = build("preview").record(NAME)
     assert isinstance(found, missing.StandIn) and "stale" in found.reason
     with pytest.raises(missing.MissingOutputError, match="stale"):
         found.results("program")
-    with pytest.raises(recording.StaleRecordingError):
+    with pytest.raises(recording.UnfitRecordingError):
         build("strict").record(NAME)
 
 
