@@ -23,8 +23,8 @@ LEVELS = ("warm-up", "easy", "medium", "hard")  # of exercises
 # How the names of a chapter's further files end: what readers begin their exercises with, our solutions.
 EXERCISES, SOLUTIONS = "_exercises", "_solutions"
 
-_HEADER = re.compile(r"# ---[ \t]*\r?\n(.*?)^# ---[ \t]*\r?$", re.S | re.M)
-_CELL = re.compile(r"^# %%[ \t]*(?P<kind>\[markdown\])?[ \t]*(?P<title>[^\r\n]*?)[ \t]*\r?$", re.M)
+_HEADER = re.compile(r"# ---[ \t]*\n(.*?)^# ---[ \t]*$", re.S | re.M)
+_CELL = re.compile(r"^# %%[ \t]*(?P<kind>\[markdown\])?[ \t]*(?P<title>.*?)[ \t]*$", re.M)
 _ARCH = re.compile(r"sm_\d{2,3}[af]?")
 # What a Python file of an example can lead to: kernel files and other examples by their names in strings, headers
 # included by an inline kernel, modules beside it.
@@ -204,7 +204,7 @@ def requires(own: dict[str, Any], where: str) -> str:
 
 def cells(path: Path) -> dict[str, str]:
     """Code of each named cell of a file, without the blank lines around it."""
-    text = _text(path).replace("\r\n", "\n")
+    text = _text(path)
     marks = list(_CELL.finditer(text))
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     return {
@@ -289,6 +289,7 @@ def _mentioned(path: Path) -> list[Path]:
 
 
 def _text(path: Path) -> str:
+    """A file's text; its lines end with \\n on every system."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

@@ -49,8 +49,7 @@ class Executed:
 
 
 def record_notebook(
-    example: Example,
-    on_cell: Callable[[str], None] = lambda title: None,
+    example: Example, on_cell: Callable[[str], None] = lambda title: None
 ) -> Executed:
     """Run an example as a notebook in a kernel process of its own; needs no GPU by itself.
 
