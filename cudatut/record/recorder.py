@@ -345,5 +345,5 @@ def probe_gpu() -> dict[str, Any]:
         missing = "there is a GPU, but no PyCUDA"
     if missing:
         raise NoGpuError(f"{missing}; `python -m cudatut doctor` says what to do")
-    name, capability = device.name_and_capability(0)
+    name, capability = device.name_and_capability(int(os.environ.get("CUDA_DEVICE", 0)))
     return {"name": name, "compute_capability": capability}
