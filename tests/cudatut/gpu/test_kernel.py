@@ -29,5 +29,5 @@ def test_compile_errors_show_their_lines():
 def test_only_memcheck_compiles_for_the_other_tools(monkeypatch, watched):
     monkeypatch.setenv("CUDATUT_TOOL", watched)
     monkeypatch.setattr(kernel, "Kernel", None)  # calling it would raise
-    monkeypatch.setattr(kernel, "activate", None)
+    monkeypatch.setattr(kernel, "device", None)
     assert kernel.compile_ahead([("gemm/final.cu", "sgemm<1>")]) == {}
