@@ -73,7 +73,7 @@ def activate() -> None:
 
 @cache
 def installed_driver() -> ctypes.CDLL | None:
-    """The driver API through ctypes, not started; None where no driver is installed."""
+    """The driver API through ctypes, for what PyCUDA lacks; not started. None where no driver is installed."""
     try:
         return ctypes.CDLL(DRIVER_LIBRARY)
     except OSError:
@@ -160,12 +160,6 @@ def pycuda_driver() -> ModuleType:
     return pycuda.driver
 
 
-def driver_library() -> ctypes.CDLL:
-    """The driver API through ctypes, for the few calls that PyCUDA lacks. Raises NoGpuError."""
-    activate()
-    return installed_driver()
-
-
 def synchronize() -> None:
     """Wait until the GPU has finished; this also brings the output of device printf and errors of earlier launches."""
     pycuda_driver().Context.synchronize()
@@ -182,7 +176,7 @@ def attributes() -> dict[str, int]:
 def device() -> Device:
     """The GPU in use. Raises NoGpuError."""
     cuda, handle = pycuda_driver(), ctypes.c_int(0)
-    driver_library().cuCtxGetDevice(ctypes.byref(handle))
+    installed_driver().cuCtxGetDevice(ctypes.byref(handle))
     gpu = cuda.Context.get_device()
 
     def get(name: str) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 from cudatut import catalog, paths, tool
 from cudatut.errors import KernelCompileError, LaunchError
 from cudatut.gpu import headers, instances
-from cudatut.gpu.device import device, driver_library, pycuda_driver
+from cudatut.gpu.device import device, installed_driver, pycuda_driver
 from cudatut.gpu.nvcc import find_nvcc
 from cudatut.gpu.signature import Parameter, kernels, parameters
 from cudatut.results import Resources
@@ -165,7 +165,7 @@ class Kernel:
         Not always where C would put them: parameters begin at an address that is a multiple of 16, and the compiler
         leaves room before a struct of larger alignment, even before the first.
         """
-        ask = getattr(driver_library(), "cuFuncGetParamInfo", None)
+        ask = getattr(installed_driver(), "cuFuncGetParamInfo", None)
         if ask is None:
             return None
         function, found = _driver_function(self._cubin, self.symbol), []
@@ -361,7 +361,7 @@ def explain_compile_error(stderr: str, source: str, label: str) -> str:
 @cache
 def _driver_function(cubin: bytes, name: str) -> ctypes.c_void_p:
     """The kernel loaded once more through the driver API: PyCUDA gives no handle, and only the driver knows occupancy."""
-    driver, module, function = driver_library(), ctypes.c_void_p(), ctypes.c_void_p()
+    driver, module, function = installed_driver(), ctypes.c_void_p(), ctypes.c_void_p()
     status = driver.cuModuleLoadData(ctypes.byref(module), cubin)
     status = status or driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode())
     if status:
@@ -372,8 +372,8 @@ def _driver_function(cubin: bytes, name: str) -> ctypes.c_void_p:
 def _blocks_per_sm(cubin: bytes, name: str, threads: int, shared: int) -> int:
     blocks, function = ctypes.c_int(0), _driver_function(cubin, name)
     if shared > 48 << 10:  # more has to be asked for, here as before a launch
-        driver_library().cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, shared)
-    status = driver_library().cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        installed_driver().cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, shared)
+    status = installed_driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
         ctypes.byref(blocks), function, threads, ctypes.c_size_t(shared)
     )
     if status:
