@@ -14,10 +14,10 @@ from cudatut import catalog, tool
 from cudatut.errors import ToolMissing
 from cudatut.results import Metric, Profile, show
 
+_TIMEOUT_S = 300
 
-def profile(
-    example: str, kernel: str, metrics: Sequence[str], skip: int = 0, timeout_s: float = 300
-) -> Profile | None:
+
+def profile(example: str, kernel: str, metrics: Sequence[str], skip: int = 0) -> Profile | None:
     """Run an example once more under ncu, and show counters of one launch of `kernel`.
 
     example: name ('start/first_optimization') or Python file. kernel: its plain name; of a template 'gemm', since ncu
@@ -32,10 +32,11 @@ def profile(
     if tool.running():
         return _unmeasured(kernel, metrics)
     with _noted_if_missing():
-        (found,) = _counters(example, kernel, _launches_of(kernel, skip), metrics, 1, timeout_s)
+        (found,) = _counters(example, kernel, _launches_of(kernel, skip), metrics)
         result = Profile(kernel, found.metrics)
         show(result)
         return result
+    return None
 
 
 @contextmanager
@@ -54,7 +55,7 @@ def _unmeasured(kernel: str, metrics: Sequence[str]) -> Profile:
 
 
 def profile_kernels(
-    example: str, kernels: Sequence[str], metrics: Sequence[str], timeout_s: float = 300
+    example: str, kernels: Sequence[str], metrics: Sequence[str]
 ) -> dict[str, Profile]:
     """As `profile`, the first launch of each of several kernels from one run of an example; in the order of `kernels`.
 
@@ -66,7 +67,7 @@ def profile_kernels(
     # Of any stream, each of these functions when it is launched for the first time.
     which = ["--kernel-id", f"::regex:^({'|'.join(names)})$:1"]
     with _noted_if_missing():
-        counted = _counters(example, ", ".join(names), which, metrics, len(names), timeout_s)
+        counted = _counters(example, ", ".join(names), which, metrics, len(names))
         found = {one.kernel: one.metrics for one in counted}
         if missing := set(names) - set(found):
             raise ToolMissing(f"ncu recorded no launch of {', '.join(sorted(missing))}")
@@ -78,12 +79,7 @@ def profile_kernels(
 
 
 def profile_launches(
-    example: str,
-    kernel: str,
-    metrics: Sequence[str],
-    launches: int,
-    skip: int = 0,
-    timeout_s: float = 300,
+    example: str, kernel: str, metrics: Sequence[str], launches: int, skip: int = 0
 ) -> list[dict[str, float]]:
     """Counters of several launches from one run of an example: a dict of values by metric for each, in order.
 
@@ -93,9 +89,8 @@ def profile_launches(
     """
     if tool.running():
         return []
-    which = _launches_of(kernel, skip)
     with _noted_if_missing():
-        found = _counters(example, kernel, which, metrics, launches, timeout_s)
+        found = _counters(example, kernel, _launches_of(kernel, skip), metrics, launches)
         return [{name: one[name] for name in metrics} for one in found]
     return []
 
@@ -106,12 +101,7 @@ def _launches_of(kernel: str, skip: int) -> list[str]:
 
 
 def _counters(
-    example: str,
-    kernel: str,
-    which: list[str],
-    metrics: Sequence[str],
-    launches: int,
-    timeout_s: float,
+    example: str, kernel: str, which: list[str], metrics: Sequence[str], launches: int = 1
 ) -> list[Profile]:
     """Counters of each launch, under the name of its function, from a run of the example. which: options of ncu's.
 
@@ -134,7 +124,7 @@ def _counters(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=timeout_s,
+            timeout=_TIMEOUT_S,
             env=tool.environment_for("ncu"),
         )
         report = log.read_text(errors="replace") if log.exists() else ""
