@@ -152,27 +152,24 @@ class Kernel:
         ]
         if not any(isinstance(value, np.void) for value in values):
             return values  # a launch in a benchmark should cost little
-        if self._offsets is None:
-            raise LaunchError(
-                f"{self.name} takes a struct, and this driver does not say where the kernel looks for it: CUDA 12.4's does"
-            )
         return placed(values, self._offsets)
 
     @cached_property
-    def _offsets(self) -> list[int] | None:
-        """Where the compiled kernel looks for each argument, in bytes; None where the driver, before CUDA 12.4, cannot say.
+    def _offsets(self) -> list[int]:
+        """Where the compiled kernel looks for each argument, in bytes. Raises LaunchError before CUDA 12.4.
 
         Not always where C would put them: parameters begin at an address that is a multiple of 16, and the compiler
         leaves room before a struct of larger alignment, even before the first.
         """
         ask = getattr(installed_driver(), "cuFuncGetParamInfo", None)
-        if ask is None:
-            return None
         function, found = _driver_function(self._cubin, self.symbol), []
         for index in range(len(self.parameters)):
             offset, size = ctypes.c_size_t(0), ctypes.c_size_t(0)
-            if ask(function, ctypes.c_size_t(index), ctypes.byref(offset), ctypes.byref(size)):
-                return None
+            which = function, ctypes.c_size_t(index)
+            if ask is None or ask(*which, ctypes.byref(offset), ctypes.byref(size)):
+                raise LaunchError(
+                    f"{self.name} takes a struct, and this driver does not say where the kernel looks for it: CUDA 12.4's does"
+                )
             found.append(offset.value)
         return found
 
@@ -225,16 +222,24 @@ class Kernel:
         block: threads of a block (int or tuple); shared: bytes of dynamic shared memory. Nothing is launched.
         """
         threads, gpu = math.prod(_dim3(block, "block")), device()
-        warps = cdiv(threads, gpu.warp_size)
-        blocks = _blocks_per_sm(self._cubin, self.symbol, threads, shared)
+        driver, function = installed_driver(), _driver_function(self._cubin, self.symbol)
+        if shared > 48 << 10:  # more has to be asked for, here as before a launch
+            driver.cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, shared)
+        blocks, warps = ctypes.c_int(0), cdiv(threads, gpu.warp_size)
+        if status := driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            ctypes.byref(blocks), function, threads, ctypes.c_size_t(shared)
+        ):
+            raise LaunchError(
+                f"{self.name}: the driver gives no occupancy for {threads} threads and {shared} B (error {status})"
+            )
         return Resources(
             kernel=self.name,
             registers=self._function.num_regs,
             shared_bytes=self._function.shared_size_bytes + shared,
             spill_bytes=self._function.local_size_bytes,
-            occupancy=blocks * warps * gpu.warp_size / gpu.max_threads_per_sm,
+            occupancy=blocks.value * warps * gpu.warp_size / gpu.max_threads_per_sm,
             block=threads,
-            blocks_per_sm=blocks,
+            blocks_per_sm=blocks.value,
         )
 
 
@@ -250,18 +255,13 @@ def compile_ahead(
     if tool.running() not in (None, "memcheck"):
         return {}
     device()  # once, before threads ask
-
-    def compile_one(instance: tuple[str, str]) -> KernelCompileError | None:
-        try:
-            Kernel(*instance, load=False)
-        except KernelCompileError as error:
-            return error
-        return None
-
-    unique = list(dict.fromkeys(instances))
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        errors = pool.map(compile_one, unique)
-        return {one: error for one, error in zip(unique, errors) if error is not None}
+        compiled = {one: pool.submit(Kernel, *one, load=False) for one in dict.fromkeys(instances)}
+    errors = {one: error for one, run in compiled.items() if (error := run.exception())}
+    for error in errors.values():
+        if not isinstance(error, KernelCompileError):
+            raise error
+    return errors
 
 
 def _dim3(value: Any, what: str) -> tuple[int, int, int]:
@@ -367,17 +367,3 @@ def _driver_function(cubin: bytes, name: str) -> ctypes.c_void_p:
     if status:
         raise LaunchError(f"the driver could not load the kernel '{name}' (error {status})")
     return function
-
-
-def _blocks_per_sm(cubin: bytes, name: str, threads: int, shared: int) -> int:
-    blocks, function = ctypes.c_int(0), _driver_function(cubin, name)
-    if shared > 48 << 10:  # more has to be asked for, here as before a launch
-        installed_driver().cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, shared)
-    status = installed_driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
-        ctypes.byref(blocks), function, threads, ctypes.c_size_t(shared)
-    )
-    if status:
-        raise LaunchError(
-            f"{name}: the driver gives no occupancy for {threads} threads and {shared} B (error {status})"
-        )
-    return blocks.value
