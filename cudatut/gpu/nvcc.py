@@ -62,9 +62,7 @@ def _candidates() -> Iterator[tuple[str, str | Path | None]]:
 def _wheel_nvcc() -> Path | None:
     """nvcc of the wheels nvidia-cuda-nvcc and nvidia-nvvm (13 and later), or None."""
     spec = importlib.util.find_spec("nvidia")
-    if spec is None:
-        return None
-    for folder in spec.submodule_search_locations or ():
+    for folder in (spec and spec.submodule_search_locations) or ():
         for nvcc in sorted(Path(folder).glob(f"cu*/bin/**/nvcc{_EXE}"), reverse=True):
             # Without cicc (the wheel nvidia-nvvm) this nvcc cannot compile a kernel.
             if any(_wheel_root(nvcc).glob(f"nvvm/bin/**/cicc{_EXE}")):

@@ -83,15 +83,14 @@ class Trace:
 
         Raises KeyError. While a tool runs this process: a row of NaNs.
         """
-        for row in (*self.gpu, *self.api):
+        known = [*self.gpu, *self.api]
+        for row in known:
             if name in (row.name, row.name.partition("<")[0]):
                 return row
         if tool.running():
             nan = float("nan")
             return Row(name, 0, nan, 0, nan)
-        raise KeyError(
-            f"no {name!r} in this trace: it has {[r.name for r in (*self.gpu, *self.api)]}"
-        )
+        raise KeyError(f"no {name!r} in this trace: it has {[row.name for row in known]}")
 
     def show(self, rows: int | None = None) -> None:
         """The two tables as results: rows by name, or the first so many of each; times in milliseconds."""
