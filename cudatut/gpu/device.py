@@ -176,8 +176,8 @@ def attributes() -> dict[str, int]:
 def device() -> Device:
     """The GPU in use. Raises NoGpuError."""
     cuda, handle = pycuda_driver(), ctypes.c_int(0)
-    installed_driver().cuCtxGetDevice(ctypes.byref(handle))
     gpu = cuda.Context.get_device()
+    installed_driver().cuCtxGetDevice(ctypes.byref(handle))
 
     def get(name: str) -> int:
         return int(gpu.get_attribute(getattr(cuda.device_attribute, name)))
