@@ -254,6 +254,7 @@ def test_a_kernel_knows_its_name_its_symbol_and_its_arguments(compiled, monkeypa
         kernel.Kernel, "_compile", lambda self, flags, arch: compiled(self.source, self.name)
     )
     monkeypatch.setattr(kernel.Kernel, "_load", lambda self: self.symbol)
+    offsets = kernel.Kernel._offsets
     monkeypatch.setattr(kernel.Kernel, "_offsets", [0, 128, 136, 144, 152])
     convert = kernel.Kernel(SOURCE, "convert<double,int>")
     assert convert.name == "convert<double, int>" and convert.symbol == convert._function
@@ -266,7 +267,9 @@ def test_a_kernel_knows_its_name_its_symbol_and_its_arguments(compiled, monkeypa
     assert others == [x, y, np.float64(2)] and type(others[2]) is np.float64
     with pytest.raises(TypeError, match=r"convert<double, int>\(Map map, double \*x, .*got 1"):
         convert._convert((bytes(128),))
-    monkeypatch.setattr(kernel.Kernel, "_offsets", None)  # as from a driver that does not tell
+    monkeypatch.setattr(kernel.Kernel, "_offsets", offsets)
+    monkeypatch.setattr(kernel, "_driver_function", lambda cubin, name: None)
+    monkeypatch.setattr(kernel, "installed_driver", object)  # which does not tell
     with pytest.raises(LaunchError, match="convert<double, int> takes a struct"):
         convert._convert((bytes(128), x, y, 2, (ctypes.c_double * 3)(1, 2)))
 
