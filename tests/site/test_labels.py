@@ -212,15 +212,14 @@ def test_code_in_a_label(at):
     assert "few 8" in chart and "`" not in chart
 
 
-def test_a_recorded_word_in_prose_is_in_the_pages_language(at):
-    class Found:
-        def results(self, cell):
-            return [RESULTS[4]]
-
-    text = '{{ start/add#t["8 threads"]["4 threads"] }}'
-    assert "两个线程" in references.replace(text, lambda name: Found())
+def test_a_recorded_word_in_prose_is_in_the_pages_language(at, monkeypatch):
+    cell = Cell("t", "code", "x", [shown(RESULTS[4])], True)
+    found = Recording("start/add", None, {}, [cell])
+    monkeypatch.setattr(references, "load", lambda name: found)
+    reference = 'start/add#t["8 threads"]["4 threads"]'
+    assert references.formatted(reference) == "两个线程"
     locale.use("en")
-    assert "two threads" in references.replace(text, lambda name: Found())
+    assert references.formatted(reference) == "two threads"
 
 
 def record(*results, name="start/add_solutions"):
