@@ -14,6 +14,7 @@ from typing import Any
 from cudatut.errors import CudatutError
 from cudatut.recording import Recording
 from cudatut.site import contents
+from cudatut.site.contents import Chapter, Part
 from cudatut.site.label_files import Labels, load
 from cudatut.site.localize import current, relabeled
 
@@ -23,9 +24,9 @@ _NUMBERS = re.compile(r"\d[\d.,]*(?: [x×] \d[\d.,]*)*")
 def lacking(records: Iterable[Recording], labels: Labels) -> dict[str, dict[str, tuple[str, str]]]:
     """What needs an entry and has none: file -> {label, numbers as {}: (a whole label, the cell that shows it)}."""
     found: dict[str, dict[str, tuple[str, str]]] = {}
-    chapters = _chapters()
+    parts = contents.load(contents.default_path())
     for record in records:
-        file = file_of(record.name, chapters)
+        file = file_of(record.name, parts)
         for cell in record.cells:
             for result in cell.results():
                 for label, without in _lacking(result, labels):
@@ -63,23 +64,22 @@ def problems(lang: str, records: Iterable[Recording]) -> list[str]:
     return said
 
 
-def file_of(example: str, chapters: Iterable[str] = ()) -> str:
-    """Where the labels of an example stand: those of `start/errors_solutions` in docs/labels/start_errors.yml.
-
-    chapters: those of the book, as `start/errors`.
-    """
-    own = [chapter for chapter in chapters if f"{example}_".startswith(f"{chapter}_")]
-    chapter = max(own, key=len) if own else re.sub(r"_(claims|exercises|solutions)$", "", example)
-    return f"docs/labels/{chapter.replace('/', '_')}.yml"
+def file_of(example: str, parts: Iterable[Part]) -> str:
+    """Where the labels of an example stand: those of its chapter in one file, docs/labels/start_errors.yml."""
+    chapter = chapter_of(example, parts)
+    name = f"{chapter.part}/{chapter.id}" if chapter else example
+    return f"docs/labels/{name.replace('/', '_')}.yml"
 
 
-def _chapters() -> list[str]:
-    """All chapters of the table of contents; none where it cannot be read, which the build reports by itself."""
-    try:
-        parts = contents.load(contents.default_path())
-    except (CudatutError, OSError):
-        return []
-    return [f"{part.id}/{chapter.id}" for part in parts for chapter in part.chapters]
+def chapter_of(example: str, parts: Iterable[Part]) -> Chapter | None:
+    """The chapter of an example by its name: `start/errors_solutions` is of `start/errors`, or of a longer name that fits."""
+    fitting = [
+        chapter
+        for part in parts
+        for chapter in part.chapters
+        if f"{example}_".startswith(f"{part.id}/{chapter.id}_")
+    ]
+    return max(fitting, key=lambda chapter: len(chapter.id), default=None)
 
 
 def main(names: list[str]) -> int:
