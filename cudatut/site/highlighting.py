@@ -9,7 +9,6 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 
-@cache
 def python_block(code: str, name: str = "") -> str:
     """HTML of a block as pymdownx.highlight makes them; `name` is HTML for the line above the code."""
     above = f'<span class="filename">{name}</span>' if name else ""

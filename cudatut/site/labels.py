@@ -6,11 +6,13 @@ words for which there is no entry; `python -m cudatut.site.labels` prints those 
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterable
 from typing import Any
 
+from cudatut import catalog, recording
 from cudatut.errors import CudatutError
 from cudatut.recording import Recording
 from cudatut.site import contents
@@ -84,16 +86,13 @@ def chapter_of(example: str, parts: Iterable[Part]) -> Chapter | None:
 
 def main(names: list[str]) -> int:
     """Print what `names` (all without any) lack, as lines of the files in which they belong; 1 if anything."""
-    from cudatut import catalog, recording
-
     records = []
     for example in catalog.examples(drafts=True):
-        if names and not any(example.name.startswith(name.rstrip("/")) for name in names):
-            continue
-        try:
-            records.append(recording.load(example.name))
-        except CudatutError as error:
-            print(f"# {error}")
+        if example.name.startswith(tuple(names) or ""):
+            try:
+                records.append(recording.load(example.name))
+            except CudatutError as error:
+                print(f"# {error}")
     labels = current()
     for problem in labels.problems:
         print(f"# {problem}")
@@ -101,8 +100,7 @@ def main(names: list[str]) -> int:
     for file, entries in found.items():
         print(f"\n# {file}")
         for entry, (_, cell) in entries.items():
-            quoted = entry.replace("\\", "\\\\").replace('"', '\\"')
-            print(f'"{quoted}": ""  # {cell}')
+            print(f'{json.dumps(entry, ensure_ascii=False)}: ""  # {cell}')
     return 1 if found or labels.problems else 0
 
 

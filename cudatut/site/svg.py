@@ -20,8 +20,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from html import escape
 
 from cudatut.site import locale
@@ -129,16 +128,8 @@ class Svg:
         """Draw the closed shape through `points`, a sequence of (x, y)."""
         return self._add("polygon", {"points": _points(points), "class": cls or None})
 
-    @contextmanager
-    def group(self, cls="", dx=0, dy=0) -> Iterator[Svg]:
-        """Everything drawn inside the with block is moved by (dx, dy) and carries class `cls`."""
-        shift = f"translate({_num(dx)} {_num(dy)})" if dx or dy else None
-        self._parts.append(f"<g{_attrs({'class': cls or None, 'transform': shift})}>")
-        yield self
-        self._parts.append("</g>")
-
     def raw(self, markup: str) -> Svg:
-        """Append SVG markup as it is (for `defs`); the caller has escaped it."""
+        """Append SVG markup as it is; the caller has escaped it."""
         self._parts.append(markup)
         return self
 
@@ -183,14 +174,14 @@ def figure(svg: Svg, *, alt: str, caption: str | None = None) -> str:
     (text between backticks becomes code). The drawing scrolls sideways inside its frame where the
     screen is narrower than it is; the page never does. Raises ValueError where `alt` is empty.
     """
-    if not alt or not alt.strip():
+    if not alt.strip():
         raise ValueError("a figure needs a text alternative: figure(svg, alt=...)")
-    below = "" if caption is None else f"<figcaption>{inline(caption)}</figcaption>"
+    below = "" if caption is None else f"<figcaption>{_inline(caption)}</figcaption>"
     drawn = svg.render(" ".join(alt.split()))
     return f'<figure class="ct-figure"><div class="ct-scroll" tabindex="0">{drawn}</div>{below}</figure>'
 
 
-def inline(text: str) -> str:
+def _inline(text: str) -> str:
     """Escape a line of text, turning `code` between backticks into `<code>`."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(" ".join(text.split()), quote=False))
 
@@ -208,10 +199,9 @@ def _num(value: float) -> str:
 
 
 def _attrs(attrs: dict[str, object]) -> str:
-    out = []
-    for name, value in attrs.items():
-        if value is None:
-            continue
-        shown = _num(value) if isinstance(value, (int, float)) else str(value)
-        out.append(f' {name}="{escape(shown)}"')
-    return "".join(out)
+    shown = {
+        name: _num(value) if isinstance(value, int | float) else escape(str(value))
+        for name, value in attrs.items()
+        if value is not None
+    }
+    return "".join(f' {name}="{value}"' for name, value in shown.items())
