@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from html import escape
 
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_for_filename
 
 from cudatut.paths import examples_dir
+from cudatut.site.highlighting import colored
 from cudatut.site.locale import text
 
 _MARKER = re.compile(r"^\s*(//|#)\s*--8<--")
@@ -69,8 +68,7 @@ def _lines(name: str) -> list[tuple[str, str]]:
     code = path.read_text(encoding="utf-8")
     lines = [line for line in code.splitlines() if not _MARKER.match(line)]
     lexer = get_lexer_for_filename(path.name, stripnl=False)
-    # The formatter closes its spans at each end of a line, so that lines can be taken apart.
-    html = highlight("\n".join(lines) + "\n", lexer, HtmlFormatter(nowrap=True)).translate(_OURS)
+    html = colored("\n".join(lines) + "\n", lexer).translate(_OURS)
     return list(zip(lines, html.split("\n")))
 
 

@@ -33,6 +33,7 @@ _REFERENCE = re.compile(
         (?P<at>(?:\["[^"]*"\]){0,2}(?:\.[a-z_][a-z0-9_]*)?)""",
     re.VERBOSE,
 )
+_FORMAT = re.compile(r'(.*) :([^"]*)')  # a colon in the name of a row is followed by its quote
 _QUOTE = re.compile(r'quote\s+"(?P<text>[^"]+)"\s+from\s+"(?P<source>[^"]+)"')
 _FENCE = re.compile(r"^[ \t>]*(?P<mark>`{3,}|~{3,})(?P<info>.*)$")
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
@@ -79,16 +80,17 @@ def value(expression: str) -> Value:
 
 def formatted(body: str) -> str:
     """Text of one reference, its format applied: `start/x#bench.peak :.0f` -> "3021"."""
-    expression, spec = _split(body)
+    split = _FORMAT.fullmatch(body)
+    expression, spec = split.groups() if split else (body, None)
     result = value(expression)
     if isinstance(result, str) and locale.current() == "zh":
         result = localize.current().chinese(result)
     if spec is None:
         return f"{result:.4g}" if isinstance(result, float) else str(result)
-    if isinstance(result, float) and spec.endswith("d") and result.is_integer():
+    if isinstance(result, float) and spec.strip().endswith("d") and result.is_integer():
         result = int(result)
     try:
-        return format(result, spec)
+        return format(result, spec.strip())
     except ValueError as error:
         raise BadReferenceError(f"{{{{ {body.strip()} }}}}: {error}") from error
 
@@ -186,13 +188,6 @@ def _html(body: str, plain: bool) -> str:
 
 def _span(cls: str, title: str, text: str) -> str:
     return f"<span class='{cls}' title='{escape(title)}'>{escape(text)}</span>"
-
-
-def _split(body: str) -> tuple[str, str | None]:
-    """Split an optional format off: the last " :" that is not inside quotes."""
-    outside = re.sub(r'"[^"]*"', lambda m: " " * len(m[0]), body)
-    at = outside.rfind(" :")
-    return (body, None) if at < 0 else (body[:at], body[at + 2 :].strip())
 
 
 def _power(base: float, exponent: float) -> float:

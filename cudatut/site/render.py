@@ -34,14 +34,12 @@ _VERDICTS = {
 def results_html(
     outputs: Iterable[dict[str, Any]], lang: str, gpus: Sequence[tuple[str, list]] = ()
 ) -> str:
-    """Return the HTML of one cell's outputs, as a recording has them, in language `lang`.
+    """Return the HTML of one cell's outputs, as a recording has them, in language `lang`; "" where there are none.
 
     gpus: (GPU, results of the same cell there) of the GPU that the outputs are of, first, and of others; charts then
     offer them as a choice.
-    Consecutive streams are joined, consecutive checks and sanitizer reports share
-    a table. Returns "" for a cell without outputs. Raises ValueError for an error output, for a
-    kind that schema v1 does not have, and for a result that lacks a field or has one of the wrong
-    type.
+    Consecutive streams are joined, consecutive checks and sanitizer reports share a table. Raises ValueError for an error
+    output, for a kind that schema v1 does not have, and for a result that lacks a field or has one of the wrong type.
     """
     with locale.using(lang):
         items = [item for item in map(_item, outputs) if item is not None]
@@ -151,19 +149,16 @@ def _error(value: float) -> str:
 def _benchmark(result: dict[str, Any]) -> str:
     rows = result["rows"]
     time, spread = ({"name": text(f"benchmark.{key}"), "unit": "us"} for key in ("time", "spread"))
-    columns: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
-        (text("benchmark.candidate"), lambda r: _label(row_name(r))),
-        (with_unit(time), lambda r: number(r["median_us"])),
-        (with_unit(spread), lambda r: f"{number(r['p20_us'])} – {number(r['p80_us'])}"),
-    ]
-    if result["unit"] != "us":
-        columns.append((escape(result["unit"]), lambda r: _maybe(r["value"], number)))
-    if any(row["of_peak"] is not None for row in rows):
-        columns.append((text("benchmark.of_peak"), lambda r: _maybe(r["of_peak"], percent)))
-    if any(row["ratio_to_vendor"] is not None for row in rows):
-        columns.append((text("benchmark.ratio"), lambda r: _maybe(r["ratio_to_vendor"], percent)))
-    heads, cells = zip(*columns)
-    table = table_html(heads, [[cell(row) for cell in cells] for row in rows])
+    columns = {
+        text("benchmark.candidate"): [_label(row_name(r)) for r in rows],
+        with_unit(time): [number(r["median_us"]) for r in rows],
+        with_unit(spread): [f"{number(r['p20_us'])} – {number(r['p80_us'])}" for r in rows],
+        escape(result["unit"]): [_maybe(r["value"], number) for r in rows],
+        text("benchmark.of_peak"): [_maybe(r["of_peak"], percent) for r in rows],
+        text("benchmark.ratio"): [_maybe(r["ratio_to_vendor"], percent) for r in rows],
+    }
+    known = {head: cells for head, cells in columns.items() if set(cells) != {"–"}}
+    table = table_html(known, zip(*known.values()))
     return _chart(result["name"], benchmark_svg(_unmarked(result)), table)
 
 
