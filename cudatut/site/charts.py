@@ -90,7 +90,7 @@ def benchmark_svg(result: dict[str, Any]) -> str:
     key = [text("benchmark.whisker_key")]
     if any(bar.vendor for bar in bars):
         key.insert(0, text("benchmark.vendor_key"))
-    s.text(left, bottom + 56, text("joint").join(key), "muted", "start", 12)
+    s.text(left, bottom + 56, text("benchmark.joint").join(key), "muted", "start", 12)
     title = text(f"benchmark.{'title_time' if timed else 'title'}", name=result["name"], unit=unit)
     return s.render(title, _description(bars, peak, unit), cls="ct-chart")
 
@@ -128,7 +128,7 @@ def _description(bars: list[_Bar], peak: float | None, unit: str) -> str:
         rows.append(text(f"benchmark.{key}", name=bar.name, value=bar.amount, percent=bar.share))
     key = "desc_peak" if peak else "desc"
     value = number(peak) if peak else ""
-    return text(f"benchmark.{key}", rows=text("joint").join(rows), value=value, unit=unit)
+    return text(f"benchmark.{key}", rows=text("benchmark.joint").join(rows), value=value, unit=unit)
 
 
 def scale(

@@ -84,7 +84,7 @@ def table_html(found: list[Settled]) -> str:
 
 def _totals(found: list[Settled]) -> str:
     counts = Counter(one.claim["verdict"] for one in found)
-    each = ("，" if current() == "zh" else ", ").join(
+    each = text("claim.joint").join(
         f"{verdict_html({'verdict': verdict})} {counts[verdict]}"
         for verdict in VERDICTS
         if counts[verdict]

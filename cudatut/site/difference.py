@@ -18,7 +18,7 @@ from cudatut.site.locale import text
 
 _MARKER = re.compile(r"^\s*(//|#)\s*--8<--")
 _RUNG = re.compile(r"^\s*(//|#) @rung ")
-_SIGNS = {"+": "ins", "-": "del", " ": "span"}
+_SIGNS = {"ins": "+", "del": "−", "span": " "}
 
 # What the build reads as its own in a page: references to recordings, formulas, emoji.
 _OURS = str.maketrans({"{": "&#123;", "}": "&#125;", "$": "&#36;", ":": "&#58;"})
@@ -38,18 +38,22 @@ def difference(old: str, new: str, context: int = 2) -> str:
     )
     hunks = [list(_hunk(group, before, after)) for group in matcher.get_grouped_opcodes(context)]
     hunks = [
-        hunk for hunk in hunks if any(s != " " and not _RUNG.match(line) for s, line, _ in hunk)
+        hunk
+        for hunk in hunks
+        if any(tag != "span" and not _RUNG.match(line) for tag, line, _ in hunk)
     ]
     if not hunks:
         raise ValueError(f"nothing has changed from {old} to {new}")
     gap = '<span class="ct-diff__gap" aria-hidden="true">⋯\n</span>'
-    body = gap.join("".join(_row(sign, html) for sign, _, html in hunk) for hunk in hunks)
-    signs = [sign for hunk in hunks for sign, _, _ in hunk]
+    body = gap.join(
+        "".join(f"<{tag}>{_SIGNS[tag]} {html}\n</{tag}>" for tag, _, html in hunk) for hunk in hunks
+    )
+    tags = [tag for hunk in hunks for tag, _, _ in hunk]
     summary = text(
         "difference.summary",
         old=f"<code>{escape(old)}</code>",
-        added=signs.count("+"),
-        removed=signs.count("-"),
+        added=tags.count("ins"),
+        removed=tags.count("del"),
     )
     label = escape(text("difference.label", old=old, new=new), quote=True)
     return (
@@ -77,16 +81,10 @@ def _hunk(
     before: list[tuple[str, str]],
     after: list[tuple[str, str]],
 ) -> Iterator[tuple[str, str, str]]:
-    """(sign, line, HTML) of the lines of a hunk: what goes stands above what comes."""
+    """(tag, line, HTML) of the lines of a hunk: what goes stands above what comes."""
     for what, i1, i2, j1, j2 in group:
         if what == "equal":
-            yield from ((" ", *line) for line in after[j1:j2])
+            yield from (("span", *line) for line in after[j1:j2])
         else:
-            yield from (("-", *line) for line in before[i1:i2])
-            yield from (("+", *line) for line in after[j1:j2])
-
-
-def _row(sign: str, html: str) -> str:
-    tag = _SIGNS[sign]
-    shown = "−" if sign == "-" else sign
-    return f"<{tag}>{shown} {html}\n</{tag}>"
+            yield from (("del", *line) for line in before[i1:i2])
+            yield from (("ins", *line) for line in after[j1:j2])

@@ -33,7 +33,9 @@ _REFERENCE = re.compile(
         (?P<at>(?:\["[^"]*"\]){0,2}(?:\.[a-z_][a-z0-9_]*)?)""",
     re.VERBOSE,
 )
-_FORMAT = re.compile(r'(.*) :([^"]*)')  # a colon in the name of a row is followed by its quote
+_FORMAT = re.compile(
+    r'(.*) :\s*([^"]*?)\s*'
+)  # a colon in the name of a row is followed by its quote
 _QUOTE = re.compile(r'quote\s+"(?P<text>[^"]+)"\s+from\s+"(?P<source>[^"]+)"')
 _FENCE = re.compile(r"^[ \t>]*(?P<mark>`{3,}|~{3,})(?P<info>.*)$")
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
@@ -87,10 +89,10 @@ def formatted(body: str) -> str:
         result = localize.current().chinese(result)
     if spec is None:
         return f"{result:.4g}" if isinstance(result, float) else str(result)
-    if isinstance(result, float) and spec.strip().endswith("d") and result.is_integer():
+    if isinstance(result, float) and spec.endswith("d") and result.is_integer():
         result = int(result)
     try:
-        return format(result, spec.strip())
+        return format(result, spec)
     except ValueError as error:
         raise BadReferenceError(f"{{{{ {body.strip()} }}}}: {error}") from error
 
@@ -162,16 +164,15 @@ def scan(markdown: str) -> Iterator[tuple[int, str, str, str]]:
 
 def named(markdown: str) -> list[str]:
     """Names of the examples that a page refers to, in fences or in prose, in order, each once."""
-    names: dict[str, None] = {}
+    names: list[str] = []
     for _, text, kind, info in scan(markdown):
-        if kind == "prose":
-            for match in FIELD.finditer(_CODE_SPAN.sub("", text)):
-                names.update(dict.fromkeys(m["example"] for m in _REFERENCE.finditer(match[1])))
-        elif kind == "code" and info.split()[:1] == ["example"] and "#" in text:
-            names[text.strip(" \t>").partition("#")[0]] = None
-        elif kind == "code" and info.split()[:1] == ["exercise"] and "/" in text:
-            names[text.strip(" \t>").partition(" ")[0] + "_solutions"] = None
-    return list(names)
+        where = info.partition(" ")[0] if kind == "code" else kind
+        if where == "exercise" and "/" in text:
+            names.append(text.strip(" \t>").partition(" ")[0] + "_solutions")
+        elif where in ("prose", "example"):
+            cited = FIELD.findall(_CODE_SPAN.sub("", text)) if where == "prose" else [text]
+            names += [m["example"] for body in cited for m in _REFERENCE.finditer(body)]
+    return list(dict.fromkeys(names))
 
 
 def _html(body: str, plain: bool) -> str:

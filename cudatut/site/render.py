@@ -122,15 +122,15 @@ def _checks(checks: list[dict[str, Any]]) -> str:
             _label(check["name"] or "–"),
             passed,
             f"{check['n']:,}",
-            _error(check["max_abs_err"]),
+            f"{check['max_abs_err']:.2g}",
             _tolerance(check),
         ]
         for check in checks
     ]
     if len(checks) <= _MANY:
         return table_html(head, rows, caption=text("check.caption"), words=(0, 1))
-    error = _error(max(check["max_abs_err"] for check in checks))
-    words = text("check.all_passed", count=len(checks), error=error)
+    error = max(check["max_abs_err"] for check in checks)
+    words = text("check.all_passed", count=len(checks), error=f"{error:.2g}")
     return _folded(_marked("pass", "✓", words), table_html(head, rows, words=(0, 1)))
 
 
@@ -138,12 +138,8 @@ _MANY = 8  # more checks than these are folded into a line
 
 
 def _tolerance(check: dict[str, Any]) -> str:
-    parts = [f"{name} {_error(check[name])}" for name in ("atol", "rtol") if check[name]]
+    parts = [f"{name} {check[name]:.2g}" for name in ("atol", "rtol") if check[name]]
     return ", ".join(parts) or text("check.exact")
-
-
-def _error(value: float) -> str:
-    return "0" if value == 0 else f"{value:.2g}"
 
 
 def _benchmark(result: dict[str, Any]) -> str:
@@ -318,6 +314,9 @@ def recorded_on(several: list[dict[str, Any]]) -> str:
 
 def _certificate(one: dict[str, Any], named: bool) -> str:
     gpu, tools = one["gpu"], one["toolchain"]
+    # All of them: a recording with an error is refused before.
+    clean = text("certificate.joint").join(escape(entry["tool"]) for entry in one["sanitizers"])
+    passed = f'<span class="ct-pass">{text("certificate.clean", tools=clean)}</span>'
     detail = text(
         "certificate.gpu_detail",
         name=gpu["name"],
@@ -329,11 +328,14 @@ def _certificate(one: dict[str, Any], named: bool) -> str:
         "example": _code(one["name"]) if named else "",
         "gpu": escape(detail),
         "driver": escape(gpu["driver"]),
-        **{key: escape(tools.get(key) or "") for key in _TOOLS},
+        **{
+            key: escape(tools.get(key) or "")
+            for key in ("cuda", "nvcc", "pycuda", "python", "numpy")
+        },
         "recorded": _moment(one),
         "commit": _code(one["commit"][:12]) if one["commit"] else "",
         "duration": text("certificate.seconds", value=number(one["duration_s"])),
-        "sanitizers": _clean(one["sanitizers"]),
+        "sanitizers": passed if clean else "",
     }
     cells = "".join(
         f"<dt>{text(f'certificate.{key}')}</dt><dd>{value}</dd>"
@@ -341,17 +343,6 @@ def _certificate(one: dict[str, Any], named: bool) -> str:
         if value
     )
     return f"<dl>{cells}</dl>"
-
-
-_TOOLS = ("cuda", "nvcc", "pycuda", "python", "numpy")
-
-
-def _clean(sanitizers: list[dict[str, Any]]) -> str:
-    """The tools that found nothing, which are all: a recording with an error is refused before."""
-    tools = ("、" if locale.current() == "zh" else ", ").join(r["tool"] for r in sanitizers)
-    if not tools:
-        return ""
-    return f'<span class="ct-pass">{text("certificate.clean", tools=escape(tools))}</span>'
 
 
 def _moment(one: dict[str, Any]) -> str:
