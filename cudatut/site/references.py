@@ -61,17 +61,13 @@ def value(expression: str) -> Value:
 
     Raises BadReferenceError, or what the recording raises when it is missing, stale, failed or damaged.
     """
-    found: dict[str, Value] = {}
-
-    def resolve(match: re.Match) -> str:
-        name = f"_{len(found)}"
-        found[name] = _resolve(match)
-        return f"({name})"
-
-    text = _REFERENCE.sub(resolve, expression).strip()
+    alone = _REFERENCE.fullmatch(expression.strip())
+    if alone:
+        return _resolve(alone)
     where = f"{{{{ {expression.strip()} }}}}"
     try:
-        return _evaluate(ast.parse(text, mode="eval").body, found)
+        text = _REFERENCE.sub(_number, expression).strip()
+        return _evaluate(ast.parse(text, mode="eval").body)
     except SyntaxError as error:
         raise BadReferenceError(
             f"{where} is neither a reference (example#cell.field) nor arithmetic"
@@ -209,25 +205,24 @@ _OPERATORS = {
 }
 
 
-def _evaluate(node: ast.AST, found: dict[str, Value]) -> Value:
-    """The value of an expression in which the references are called as in `found`. Raises ValueError or ArithmeticError."""
+def _evaluate(node: ast.AST) -> int | float:
+    """The value of arithmetic on numbers. Raises ValueError or ArithmeticError."""
     match node:
         case ast.Constant(value=int() | float() as number):
             return number
-        case ast.Name(id=name) if name in found:
-            return found[name]
         case ast.UnaryOp(op=op, operand=operand) if type(op) in _OPERATORS:
-            return _OPERATORS[type(op)](_number(operand, found))
+            return _OPERATORS[type(op)](_evaluate(operand))
         case ast.BinOp(op=op, left=left, right=right) if type(op) in _OPERATORS:
-            return _OPERATORS[type(op)](_number(left, found), _number(right, found))
+            return _OPERATORS[type(op)](_evaluate(left), _evaluate(right))
     raise ValueError("only references, numbers, + - * / // % ** and parentheses")
 
 
-def _number(node: ast.AST, found: dict[str, Value]) -> int | float:
-    number = _evaluate(node, found)
-    if isinstance(number, bool) or not isinstance(number, int | float):
-        raise ValueError(f"{number!r} is not a number")
-    return number
+def _number(reference: re.Match) -> str:
+    """What a reference in arithmetic names, as Python writes that number."""
+    found = _resolve(reference)
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise ValueError(f"{found!r} is not a number")
+    return f"({found!r})"
 
 
 def _resolve(reference: re.Match) -> Value:
@@ -248,7 +243,9 @@ def _resolve(reference: re.Match) -> Value:
     if not fitting:
         there = dict.fromkeys(key for found in values.values() for key in found)
         near = difflib.get_close_matches(at, there, n=8, cutoff=0)
-        raise BadReferenceError(f"{text}: there is no such value; near to it are {', '.join(near)}")
+        raise BadReferenceError(
+            f"{text}: there is no such value; the nearest are {', '.join(near)}"
+        )
     if len(fitting) > 1:
         kinds = ", ".join(f"{name}.{number} ({results[number]['kind']})" for number in fitting)
         raise BadReferenceError(

@@ -27,6 +27,8 @@ from cudatut.site import locale
 
 SIZE = 14
 _HEAD = 9  # length of an arrow head, in viewBox units
+# Widths of narrow and of wide characters, in em.
+_EM = dict.fromkeys("iljtfI.,:;|!'()[] ", 0.34) | dict.fromkeys("mwMW%@—", 0.88)
 
 
 def tr(en: str, zh: str) -> str:
@@ -36,17 +38,8 @@ def tr(en: str, zh: str) -> str:
 
 def text_width(value: object, size: float = SIZE) -> float:
     """Return an estimate of the width of one line of text in viewBox units (CJK: one em each)."""
-    em = 0.0
-    for char in str(value):
-        if unicodedata.east_asian_width(char) in "WF":
-            em += 1.0
-        elif char in "iljtfI.,:;|!'()[] ":
-            em += 0.34
-        elif char in "mwMW%@—":
-            em += 0.88
-        else:
-            em += 0.58
-    return em * size
+    wide = unicodedata.east_asian_width
+    return size * sum(1 if wide(char) in "WF" else _EM.get(char, 0.58) for char in str(value))
 
 
 class Svg:
@@ -83,7 +76,7 @@ class Svg:
             attrs = {
                 "x": x,
                 "y": y + i * 1.3 * size,
-                "class": cls or None,
+                "class": cls,
                 "text-anchor": None if anchor == "middle" else anchor,
                 "font-size": None if size == SIZE else size,
             }
@@ -92,7 +85,7 @@ class Svg:
 
     def line(self, x1, y1, x2, y2, cls="") -> Svg:
         """Draw a straight line."""
-        return self._add("line", {"x1": x1, "y1": y1, "x2": x2, "y2": y2, "class": cls or None})
+        return self._add("line", {"x1": x1, "y1": y1, "x2": x2, "y2": y2, "class": cls})
 
     def arrow(self, x1, y1, x2, y2, cls="", text=None, size=SIZE) -> Svg:
         """Draw a line with a head at (x2, y2); `text` stands above its middle.
@@ -122,11 +115,11 @@ class Svg:
 
     def polyline(self, points: Iterable[tuple[float, float]], cls="") -> Svg:
         """Draw straight lines through `points`, a sequence of (x, y)."""
-        return self._add("polyline", {"points": _points(points), "class": cls or None})
+        return self._add("polyline", {"points": _points(points), "class": cls})
 
     def polygon(self, points: Iterable[tuple[float, float]], cls="c1") -> Svg:
         """Draw the closed shape through `points`, a sequence of (x, y)."""
-        return self._add("polygon", {"points": _points(points), "class": cls or None})
+        return self._add("polygon", {"points": _points(points), "class": cls})
 
     def raw(self, markup: str) -> Svg:
         """Append SVG markup as it is; the caller has escaped it."""
@@ -202,6 +195,6 @@ def _attrs(attrs: dict[str, object]) -> str:
     shown = {
         name: _num(value) if isinstance(value, int | float) else escape(str(value))
         for name, value in attrs.items()
-        if value is not None
+        if value not in (None, "")
     }
     return "".join(f' {name}="{value}"' for name, value in shown.items())
