@@ -115,23 +115,22 @@ def _streams(texts: list[str]) -> str:
 
 
 def _checks(checks: list[dict[str, Any]]) -> str:
-    head = [text(f"check.{c}") for c in ("name", "result", "n", "max_abs_err", "tolerance")]
     passed = _marked("pass", "✓", text("check.passed"))  # others are never shown: see `validate`
-    rows = [
-        [
-            _label(check["name"] or "–"),
-            passed,
-            f"{check['n']:,}",
-            f"{check['max_abs_err']:.2g}",
-            _tolerance(check),
-        ]
-        for check in checks
-    ]
-    if len(checks) <= _MANY:
-        return table_html(head, rows, caption=text("check.caption"), words=(0, 1))
+    columns = {
+        text("check.name"): [_label(check["name"] or "–") for check in checks],
+        text("check.result"): [passed] * len(checks),
+        text("check.n"): [f"{check['n']:,}" for check in checks],
+        text("check.max_abs_err"): [f"{check['max_abs_err']:.2g}" for check in checks],
+        text("check.tolerance"): [_tolerance(check) for check in checks],
+    }
+    many = len(checks) > _MANY
+    caption = "" if many else text("check.caption")
+    table = table_html(columns, zip(*columns.values()), caption=caption, words=(0, 1))
+    if not many:
+        return table
     error = max(check["max_abs_err"] for check in checks)
     words = text("check.all_passed", count=len(checks), error=f"{error:.2g}")
-    return _folded(_marked("pass", "✓", words), table_html(head, rows, words=(0, 1)))
+    return _folded(_marked("pass", "✓", words), table)
 
 
 _MANY = 8  # more checks than these are folded into a line
@@ -155,7 +154,7 @@ def _benchmark(result: dict[str, Any]) -> str:
     }
     known = {head: cells for head, cells in columns.items() if set(cells) != {"–"}}
     table = table_html(known, zip(*known.values()))
-    return _chart(result["name"], benchmark_svg(_unmarked(result)), table)
+    return _chart(result["name"] or "", benchmark_svg(_unmarked(result)), table)
 
 
 def _series(result: dict[str, Any]) -> str:
