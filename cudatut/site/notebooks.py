@@ -258,9 +258,7 @@ def _certificate(records: list[recording.Recording], lang: str) -> str:
     """Where the recordings were made, and which examples have none."""
     made = [r.metadata for r in records if not isinstance(r, missing.StandIn)]
     notes = (missing.note_html(r, lang) for r in records if isinstance(r, missing.StandIn))
-    return "".join(notes) + render.certificate_html(
-        made[0] if len(made) == 1 == len(records) else made, lang
-    )
+    return "".join(notes) + render.certificate_html(made, lang)
 
 
 def index(

@@ -172,9 +172,7 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
         names = references.named(markdown)
         for problem in exercise_fence.problems(page.file.content_string, self.state.lang):
             self.state.report(problem)
-        markdown = references.replace(
-            markdown, self.state.record, self.state.report, line_offset=offset
-        )
+        markdown = references.replace(markdown, self.state.report, offset)
         markdown = contents.unlink_drafts(markdown, page.file.src_uri, self.parts)
         if not self._is_chapter(page):
             return markdown

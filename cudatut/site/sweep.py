@@ -15,7 +15,7 @@ from html import escape
 from typing import Any
 
 from cudatut.results import FOREGROUND
-from cudatut.site.charts import in_brackets, number, symbol
+from cudatut.site.charts import number, scale, symbol, ticks, with_unit
 from cudatut.site.locale import text
 from cudatut.site.svg import Svg, text_width
 
@@ -46,13 +46,13 @@ def series_svg(result: dict[str, Any], lang: str) -> str:
     left, right = 64, WIDTH - 34 - widest
     top = 26
     bottom = top + max(_PLOT, _LINE * sum(len(rows) for rows in names.values()))
-    to_x = _axis(min(xs), max(xs), left + 8, right, log_x)
+    to_x = scale(min(xs), max(xs), left + 8, right, log_x)
     low = 10.0 ** math.floor(math.log10(min(ys))) if log_y else min(0.0, *ys)
-    to_y = _axis(low, top_value * (1.3 if log_y else 1.04), bottom, top, log_y)
+    to_y = scale(low, top_value * (1.3 if log_y else 1.04), bottom, top, log_y)
 
     more = len(lines) - len(front)
     s = Svg(WIDTH, bottom + (66 if more else 48))
-    for tick in _ticks(low, top_value, log_y):
+    for tick in ticks(low, top_value, log_y, 5):
         s.line(left, to_y(tick), right, to_y(tick), "grid")
         s.text(left - 8, to_y(tick) + 4, number(tick), "muted", "end", _SMALL)
     for tick in _x_ticks(sorted(set(xs)), to_x):
@@ -60,12 +60,12 @@ def series_svg(result: dict[str, Any], lang: str) -> str:
         s.text(to_x(tick), bottom + 18, _power(tick), "muted", size=_SMALL)
     s.line(left, bottom, right, bottom, "axis")
     logarithmic = text("series.log", lang)
-    x_words = axis_words(result["x"], lang) + (logarithmic if log_x else "")
+    x_words = with_unit(result["x"], lang) + (logarithmic if log_x else "")
     s.text((left + right) / 2, bottom + 38, x_words, "muted", size=_SMALL)
     s.text(
         left,
         12,
-        axis_words(result["y"], lang) + (logarithmic if log_y else ""),
+        with_unit(result["y"], lang) + (logarithmic if log_y else ""),
         "muted",
         "start",
         _SMALL,
@@ -120,26 +120,6 @@ def _line(
         s.raw("</g>")
 
 
-def _axis(
-    low: float, high: float, start: float, stop: float, log: bool
-) -> Callable[[float], float]:
-    """A function from a value between low and high to a coordinate between start and stop."""
-    if log:
-        low, high = math.log(low), math.log(high)
-    span = (high - low) or 1.0
-    return lambda value: start + ((math.log(value) if log else value) - low) / span * (stop - start)
-
-
-def _ticks(low: float, high: float, log: bool) -> list[float]:
-    if log:
-        return [10.0**d for d in range(round(math.log10(low)), math.floor(math.log10(high)) + 1)]
-    raw = (high - low) / 5
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = power * next(m for m in (1, 2, 2.5, 5, 10) if m * power >= raw * 0.999)
-    first = math.ceil(low / step)
-    return [step * i for i in range(first, math.floor(high / step) + 1)]
-
-
 def _x_ticks(xs: list[float], to_x: Callable[[float], float]) -> list[float]:
     """Positions to label: measured ones, thinned evenly, and without any whose label would touch the one before it."""
     shown: list[float] = []
@@ -160,13 +140,6 @@ def _power(value: float) -> str:
     if value >= 1024 and float(value).is_integer() and int(value) & (int(value) - 1) == 0:
         return "2" + str(int(value).bit_length() - 1).translate(_SUPERSCRIPT)
     return number(value)
-
-
-def axis_words(axis: dict[str, str], lang: str) -> str:
-    """What an axis shows, with its unit."""
-    return (
-        axis["name"] if not axis["unit"] else in_brackets(axis["name"], symbol(axis["unit"]), lang)
-    )
 
 
 # Corners of the marks around (0, 0), all of about one area: square, diamond, triangles upwards and downwards, cross.

@@ -146,8 +146,13 @@ def test_compute_capability_in_words(project, requires, says):
 
 def test_formulas():
     html = '<span class="arithmatex">\\(a &lt; b\\)</span>'
-    assert mathml.replace(html).startswith("<math") and "x0003C" in mathml.replace(html)
-    assert 'display="block"' in mathml.replace('<div class="arithmatex">\\[x\\]</div>')
+    seen = []
+    done = mathml.replace(html, seen.append)
+    assert done.startswith("<math") and "x0003C" in done
+    block = '<div class="arithmatex">\\[x\\]</div>'
+    assert 'display="block"' in mathml.replace(block, seen.append) and seen == []
+    assert mathml.replace(block.replace("[x", "[x^"), seen.append) == "<code>x^</code>"
+    assert "formula $x^$ cannot be converted" in str(*seen)
     assert (
         "<math" in mathml.in_markdown("a $n^2$ b")
         and mathml.in_markdown("5 $ and 6 $") == "5 $ and 6 $"

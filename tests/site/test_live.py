@@ -27,7 +27,7 @@ def test_the_reason_stands_in_the_place_of_the_output(build, monkeypatch):
     html = directives.render(f"{NAME}#program")
     assert "numpy" in html
     assert "element 3 is &lt;wrong&gt;" in html and "ct-missing" in html
-    text = references.replace(f'It takes {{{{ {NAME}#look["x"].median_us }}}} µs.', live.record)
+    text = references.replace(f'It takes {{{{ {NAME}#look["x"].median_us }}}} µs.', live.report)
     assert "{{" not in text and "ct-missing" in text
     assert live.problems == []
 

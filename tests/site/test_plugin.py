@@ -163,7 +163,7 @@ def test_never_recorded(project, caplog):
         ("## No id", ("docs/en/start/add.md:8", "No id", "{ #its-id }")),
         (
             "A {{ start/add#bench.registers }}.",
-            ("docs/en/start/add.md: line 8", "no field 'registers'"),
+            ("docs/en/start/add.md: line 8", "bench.registers: there is no such value"),
         ),
         ('```cuda\n--8<-- "start/none.cu:loop"\n```', ("start/none.cu",)),
         ("[x](nowhere.md)", ("start/add.md", "nowhere.md")),
