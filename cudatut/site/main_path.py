@@ -32,7 +32,7 @@ class Line:
 
 
 def lines(markdown: str) -> Iterator[Line]:
-    """The lines of a page's body that stand in no fold (`??? ...` and what is indented below it)."""
+    """The lines of a page that stand in no fold (`??? ...` and what is indented below it)."""
     fold: int | None = None
     section = ""
     for number, line, kind, info in references.scan(markdown):

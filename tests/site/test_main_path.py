@@ -91,15 +91,15 @@ GLOSSARY = [
 ]
 
 
-def _terms():
+def _terms(lang):
     names = ("one", "two", "three")
     chapters = tuple(contents.Chapter("p", name, {"en": name, "zh": name}, True) for name in names)
     words = {"en": "p", "zh": "p"}
-    return terms.Terms(GLOSSARY, (contents.Part("p", words, words, words, chapters),))
+    return terms.Terms(GLOSSARY, (contents.Part("p", words, words, words, chapters),), lang)
 
 
 def _found(page, name="p/one", lang="en"):
-    return [finding.message for finding in terms._of_page(page, name, lang, _terms())]
+    return [finding.message for finding in terms.of_page(page, name, lang, _terms(lang))]
 
 
 @pytest.mark.parametrize(
