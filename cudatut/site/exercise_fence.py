@@ -48,7 +48,7 @@ _WORDS = {
 
 
 def exercise_of(body: str) -> Exercise:
-    """The exercise that a fence's body names. Raises DirectiveError, UnknownExerciseError, BadExerciseError."""
+    """The exercise that a fence's body names. Raises DirectiveError, UnknownExerciseError, BadHeaderError."""
     match = _BODY.fullmatch(body.strip())
     if not match:
         raise directives.DirectiveError(
