@@ -21,6 +21,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import platformdirs
 from rich.cells import cell_len
 
 from cudatut import catalog, paths
@@ -131,29 +132,22 @@ def of_chapter(chapter: str) -> list[Exercise]:
             f"{shown}: the header needs 'exercises:' with the numbers 1, 2, ... in order"
         )
     requires = catalog.requires(own, f"{shown}: the header's")
-    return [
-        _exercise(chapter, number, requires, entry, f"{shown}: exercise {number}'s")
-        for number, entry in listed.items()
-    ]
-
-
-def _exercise(chapter: str, number: int, requires: str, entry: Any, where: str) -> Exercise:
-    value = partial(catalog.value_of, entry if isinstance(entry, dict) else {}, where)
-
-    def texts(key: str) -> dict[str, str]:
-        given = value(key, catalog.bilingual, "it must have 'en' and 'zh'")
-        return {lang: _joined(given[lang]) for lang in LANGUAGES}
-
-    return Exercise(
-        chapter,
-        number,
-        title=texts("title"),
-        level=value("level", LEVELS.__contains__, f"there are {', '.join(LEVELS)}"),
-        minutes=value("minutes", lambda m: type(m) is int and m > 0, "give a whole number"),
-        task=texts("task"),
-        fails=value("fails", _is_pattern, "give a regular expression of what the check says"),
-        requires=requires,
-    )
+    found = []
+    for number, entry in listed.items():
+        entry = entry if isinstance(entry, dict) else {}
+        value = partial(catalog.value_of, entry, f"{shown}: exercise {number}'s")
+        exercise = Exercise(
+            chapter,
+            number,
+            title=_joined(value("title", catalog.bilingual, "it must have 'en' and 'zh'")),
+            level=value("level", LEVELS.__contains__, f"there are {', '.join(LEVELS)}"),
+            minutes=value("minutes", lambda m: type(m) is int and m > 0, "give a whole number"),
+            task=_joined(value("task", catalog.bilingual, "it must have 'en' and 'zh'")),
+            fails=value("fails", _is_pattern, "give a regular expression of what the check says"),
+            requires=requires,
+        )
+        found.append(exercise)
+    return found
 
 
 def _is_pattern(text: Any) -> bool:
@@ -163,10 +157,10 @@ def _is_pattern(text: Any) -> bool:
         return False
 
 
-def _joined(text: str) -> str:
-    """Text of a header without the blanks that YAML leaves between Chinese lines, and behind their punctuation."""
-    text = re.sub(rf"({WIDE})\s+(?={WIDE})", r"\1", text.strip())
-    return re.sub(r"([，。；：、！？（）《》])\s+", r"\1", text)
+def _joined(texts: dict[str, str]) -> dict[str, str]:
+    """Texts of a header without the blanks that YAML leaves between Chinese lines, and behind their punctuation."""
+    blanks = rf"(?<={WIDE})\s+(?={WIDE})|(?<=[，。；：、！？（）《》])\s+"
+    return {lang: re.sub(blanks, "", texts[lang].strip()) for lang in LANGUAGES}
 
 
 def get(chapter: str, number: int) -> Exercise:
@@ -175,8 +169,7 @@ def get(chapter: str, number: int) -> Exercise:
     found = of_chapter(chapter)
     if 1 <= number <= len(found):
         return found[number - 1]
-    have = f"1 to {len(found)}" if len(found) > 1 else "only number 1"
-    raise UnknownExerciseError(f"{chapter} has no exercise {number}: there are {have}.")
+    raise UnknownExerciseError(f"{chapter} has no exercise {number}: there are 1 to {len(found)}.")
 
 
 def chapter_of(text: str) -> str:
@@ -352,12 +345,8 @@ def write_notebooks() -> list[Path]:
 
 def progress_file() -> Path:
     """Where progress is kept: in $CUDATUT_PROGRESS (a folder), else in the user's data folder."""
-    override = os.environ.get("CUDATUT_PROGRESS")
-    if override:
-        return Path(override).resolve() / "exercises.json"
-    from platformdirs import user_data_dir
-
-    return Path(user_data_dir("cudatut", "cudatut")) / "exercises.json"
+    folder = os.environ.get("CUDATUT_PROGRESS") or platformdirs.user_data_dir("cudatut", "cudatut")
+    return Path(folder).resolve() / "exercises.json"
 
 
 def progress() -> dict[str, str]:

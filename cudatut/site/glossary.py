@@ -136,6 +136,7 @@ class Finder:
     """Finds terms and their synonyms in prose, the longest where one is part of another; English ones as whole words."""
 
     def __init__(self, terms: Iterable[Term], lang: str):
+        self.lang = lang
         self._of: dict[str, Term] = {}
         for term in terms:
             for name in _names(term, lang):
@@ -172,17 +173,13 @@ class Hover(Finder):
     A link, not <abbr>: it can be reached with the keyboard and tapped on a telephone.
     """
 
-    def __init__(self, terms: Iterable[Term], lang: str):
-        super().__init__(terms, lang)
-        self._lang = lang
-
     def put(self, html: str, glossary: str) -> str:
         """`html` with a definition at each term's first occurrence in its prose; `glossary` is the page's address."""
         seen: set[str] = set()
 
         def define(found: re.Match) -> str:
             term = self.term(found)
-            name, means = term["id"], escape(term["means"][self._lang].replace("`", ""))
+            name, means = term["id"], escape(term["means"][self.lang].replace("`", ""))
             if name in seen:
                 return found[0]
             seen.add(name)

@@ -11,7 +11,7 @@ A label made of several parts, as in `blocks, n = 33: time`, needs no entry of i
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,9 @@ class Labels:
     templates: list[Template]
     same: re.Pattern[str]
     problems: list[str]
-    _known: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self._look_up = cache(self._joined)  # the same few thousand labels again and again
 
     def chinese(self, label: str) -> str:
         """The label in Chinese; itself where it has no English words, or no entry."""
@@ -67,11 +69,6 @@ class Labels:
     def unit(self, unit: str) -> str:
         """A unit behind a value in Chinese: its entry among the units, else that among the labels."""
         return self.units.get(unit) or self.chinese(unit)
-
-    def _look_up(self, label: str) -> tuple[str, tuple[str, ...]]:
-        if label not in self._known:
-            self._known[label] = self._joined(label)
-        return self._known[label]
 
     def _joined(self, label: str) -> tuple[str, tuple[str, ...]]:
         """A label put together from the entries of its parts, each as long as there is one; and what lacks an entry."""

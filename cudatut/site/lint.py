@@ -16,8 +16,9 @@ from pathlib import Path
 
 from cudatut.site import references
 
-# ASCII throughout: Chinese has no spaces, so 快了38倍 must end a word at 了. Digits that are a value of their own: not the tail of a name (H100), a version or an address (sm_90).
-_NUMBER = r"(?<![\w.#/&;-])(?:\d[\d,_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)"
+# ASCII throughout: Chinese has no spaces, so 快了38倍 must end a word at 了.
+# Digits that are a value of their own: not the tail of a name (H100), a version, an address (sm_90) or a decade (1990s).
+_NUMBER = r"(?<![\w.#/&;-])(?!(?:19|20)\d0s\b)(?:\d[\d,_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)"
 _UNITS = (
     r"(?:ns|us|µs|μs|ms|s|secs?|seconds?|milliseconds?|microseconds?|nanoseconds?)(?![\w'’])",
     r"(?:纳秒|微秒|毫秒|秒)",
@@ -30,9 +31,9 @@ _UNITS = (
     # A ratio, not a shape: 32 x 32, 2×n and 4 × `N` are sizes.
     r"[×xX](?![\w])(?!\s*(?:\d|[A-Za-zα-ω]\b|[¤(]))",
 )
-_TYPED = re.compile(rf"({_NUMBER})[\s\u00a0\u202f]*(?:{'|'.join(_UNITS)})", re.ASCII)
-_DECADE = re.compile(r"(?:19|20)\d0s$")
-_BEFORE = re.compile(r"百分之\s*[\d.]+")
+_TYPED = re.compile(
+    rf"{_NUMBER}[\s\u00a0\u202f]*(?:{'|'.join(_UNITS)})|百分之[\s\u00a0\u202f]*[\d.]+", re.ASCII
+)
 _TYPED_MESSAGE = (
     '"{0}" is a typed measurement: refer to a recording, {{{{ example#cell["row"].field }}}}, '
     'or quote its source, {{{{ quote "{0}" from "..." }}}}'
@@ -138,6 +139,4 @@ def prose(line: str) -> str:
 
 def typed_measurements(line: str) -> list[str]:
     """Typed measurements in one line of prose, as they stand there."""
-    line = prose(line)
-    found = [match[0] for match in _TYPED.finditer(line) if not _DECADE.search(match[0])]
-    return found + [match[0] for match in _BEFORE.finditer(line)]
+    return [match[0] for match in _TYPED.finditer(prose(line))]

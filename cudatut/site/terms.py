@@ -23,15 +23,14 @@ from cudatut.site.main_path import Line
 # What belongs to CUDA in a kernel's text. Names with two underscores at both ends that Python has are left out.
 _CODE = re.compile(
     r"""
-      (?<![\w.])(?:threadIdx|blockIdx|blockDim|gridDim)\.[yz]\b
-    | (?<![\w.])(?:threadIdx|blockIdx|blockDim|gridDim|warpSize)\b
+      (?<![\w.])(?:threadIdx|blockIdx|blockDim|gridDim)\b(?:\.[yz]\b)?
     | (?<![\w.])__(?!name__|main__|file__|init__|future__|doc__|dict__|version__|call__|getitem__)[a-z]\w*
     | \#\s*pragma\s+\w+
     | (?<![\w.])atomic[A-Z]\w*
     | (?<![\w.])(?:u?(?:char|short|int|long|longlong)|float|double|half|bfloat16)[234]\b
     | (?<![\w.])make_\w+?[234]\b
     | (?<![\w.])(?:fmaf|fma|clock64|clock)(?=\s*\()
-    | (?<![\w.])(?:volatile|template|constexpr|reinterpret_cast|asm)\b
+    | (?<![\w.])(?:warpSize|volatile|template|constexpr|reinterpret_cast|asm)\b
     | (?<![\w.])extern\s+"C"
     | (?<![\w.])(?:cg|cooperative_groups)::\w+
     """,
