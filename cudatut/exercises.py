@@ -169,7 +169,7 @@ def get(chapter: str, number: int) -> Exercise:
     found = of_chapter(chapter)
     if 1 <= number <= len(found):
         return found[number - 1]
-    raise UnknownExerciseError(f"{chapter} has no exercise {number}: there are 1 to {len(found)}.")
+    raise UnknownExerciseError(f"{chapter} has no exercise {number}: its last is {len(found)}.")
 
 
 def chapter_of(text: str) -> str:

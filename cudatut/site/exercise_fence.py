@@ -48,7 +48,7 @@ _WORDS = {
 
 
 def exercise_of(body: str) -> Exercise:
-    """The exercise that a fence's body names. Raises DirectiveError, UnknownExerciseError, BadHeaderError."""
+    """The exercise that a fence's body names. Raises DirectiveError, UnknownExerciseError, BadExerciseError."""
     match = _BODY.fullmatch(body.strip())
     if not match:
         raise directives.DirectiveError(

@@ -135,7 +135,7 @@ def test_listed_by_chapter_with_minutes_and_progress(chapter, capsys):
         (["strat/add"], "Did you mean start/add?"),
         (["nothing", "1"], "lists them all"),
         (["../../etc", "1"], "no exercises of a chapter"),
-        (["start/add", "3"], "there are 1 to 2"),
+        (["start/add", "3"], "its last is 2"),
         (["start/add", "--out", "x.py"], "say which exercise"),
         (["start/add", "--forget"], "a chapter and a number, or neither"),
     ],
