@@ -245,7 +245,7 @@ def _lint(root: Path, only: Sequence[str] = ()) -> int:
     docs = root / "docs"
     findings = lint.lint_files(lint.pages(docs), root)
     for lang in CONFIGS:
-        findings += terms.findings(docs, lang, only)
+        findings += terms.findings(docs, lang)
         for chapter in (c for part in contents.load(docs / "contents.yml") for c in part.chapters):
             path = docs / lang / chapter.page
             if chapter.written and path.is_file():

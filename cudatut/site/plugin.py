@@ -168,7 +168,8 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
         self.state.page, self.state.url = page.file.src_uri, page.url
         if self._is_notebook(page):
             return markdown
-        _, _, offset = lint.split_front_matter(page.file.content_string)
+        # MkDocs has taken the front matter away.
+        offset = page.file.content_string.count("\n") - markdown.count("\n")
         names = references.named(markdown)
         for problem in exercise_fence.problems(page.file.content_string, self.state.lang):
             self.state.report(problem)

@@ -40,6 +40,7 @@ _QUOTE = re.compile(r'quote\s+"(?P<text>[^"]+)"\s+from\s+"(?P<source>[^"]+)"')
 _FENCE = re.compile(r"^[ \t>]*(?P<mark>`{3,}|~{3,})(?P<info>.*)$")
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_FRONT = re.compile(r"---[ \t]*\n.*?\n---[ \t]*\n", re.DOTALL)
 # Lines whose text Markdown extensions read as attributes: no HTML may come in there.
 _PLAIN = re.compile(r"^\s*(!!!|\?\?\?|===|#)")
 _MATH = re.compile(r"(?<![\\$])(\$\$?)(?=\S)(.+?)(?<=\S)\1")
@@ -133,13 +134,17 @@ def lines(markdown: str) -> Iterator[tuple[int, str, bool]]:
 def scan(markdown: str) -> Iterator[tuple[int, str, str, str]]:
     """Yield (line number from 1, line, kind, the fence's header) for a page.
 
-    kind: "prose", "open" and "close" of a code fence, "code" inside it, "comment".
+    kind: "front" matter, "prose", "open" and "close" of a code fence, "code" inside it, "comment".
     """
     fence: str | None = None
     info = ""
     comment = False
+    front = _FRONT.match(markdown)
+    front_lines = front[0].count("\n") if front else 0
     for number, text in enumerate(markdown.split("\n"), 1):
-        if comment:
+        if number <= front_lines:
+            yield number, text, "front", ""
+        elif comment:
             comment = "-->" not in text
             yield number, text, "comment", ""
         elif fence is not None:

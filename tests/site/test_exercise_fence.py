@@ -119,7 +119,7 @@ def test_in_chinese(chapter):
         ("start/add#1", {}, "chapter and number"),
         ("start/add 1\nstart/add 2", {}, "chapter and number"),
         ("start/add 0", {}, "chapter and number"),
-        ("start/add 2", {}, "only number 1"),
+        ("start/add 2", {}, "its last is 1"),
         ("start/ad 1", {}, "Did you mean start/add"),
         ("start/add 1", {"output": "none"}, "has no options"),
     ],
