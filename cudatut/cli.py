@@ -82,7 +82,8 @@ def _parser() -> argparse.ArgumentParser:
     add("ladder", metavar="LADDER", help="matmul, reduction or gemm")
     add("file", metavar="FILE", help="a .cu file with a line `// @rung kernel=NAME block=256 ...`")
     add = command(_exercise)
-    add("chapter", nargs="?", metavar="CHAPTER", help="such as start/errors; without N: list it")
+    chapter = "such as start/errors; without a number it lists the chapter's exercises"
+    add("chapter", nargs="?", metavar="CHAPTER", help=chapter)
     add("number", nargs="?", type=_positive, metavar="N", help="of the exercise")
     add("--level", choices=catalog.LEVELS, help="list those alone")
     add("--solution", action="store_true", help="print our solution; with --out, write its file")
