@@ -44,7 +44,7 @@ def main() -> int:
     width = max(map(len, found))
     for name, check in found.items():
         print(f"{check.status:4}  {name:{width}}  {check.found}")
-        for line in check.fix.splitlines() if check.status != "ok" else ():
+        for line in check.fix.splitlines():
             print(f"{'':{width + 8}}{line}")
     missing = [name for name, check in found.items() if check.status == "fail"]
     print()
@@ -126,10 +126,6 @@ def _nvcc() -> Check:
             f"Update the driver, or use a toolkit {limit[0]}.x (https://developer.nvidia.com/cuda-toolkit-archive).",
         )
     return Check("ok", f"{version} at {path}")
-
-
-def _host_compiler() -> Check:
-    return Check("ok", str(nvcc.find_host_compiler()))
 
 
 # --- PyCUDA ---------------------------------------------------------------------------------------------------------
@@ -301,7 +297,7 @@ _CHECKS = {
     "NVIDIA driver": _nvidia_driver,
     "GPU": _gpu,
     "nvcc": _nvcc,
-    "C++ compiler": _host_compiler,
+    "C++ compiler": lambda: Check("ok", str(nvcc.find_host_compiler())),
     "PyCUDA's build": _pycuda_build,
     "PyCUDA": _pycuda,
     "PyCUDA cache": _pycuda_cache,
