@@ -318,9 +318,7 @@ def _sanitize(options: argparse.Namespace) -> int:
     from cudatut.tool import SANITIZERS
 
     examples = [catalog.get(name) for name in _named(options.names)] or catalog.examples()
-    gpu = recorder.probe_gpu()
-    width = max((len(example.name) for example in examples), default=0)
-    reports = []
+    gpu, reports = recorder.probe_gpu(), []
 
     def watch(example: catalog.Example, tool: str) -> str:
         try:
@@ -332,17 +330,18 @@ def _sanitize(options: argparse.Namespace) -> int:
             reports.append(f"{example.name} under {tool}:\n{found.log}")
         return str(found.errors)
 
-    print(f"{'':{width}}  {'  '.join(f'{tool:>9}' for tool in SANITIZERS)}")
+    width = max((len(example.name) for example in examples), default=0)
+    print(" " * width, *(f" {tool:>9}" for tool in SANITIZERS))
     with ThreadPoolExecutor(options.jobs or min(8, os.cpu_count() or 1)) as pool:
-        rows = {
-            example.name: [pool.submit(watch, example, tool) for tool in SANITIZERS]
-            for example in examples
-            if supports(gpu["compute_capability"], example.requires)
-        }
+        rows = []
         for example in examples:
-            skipped = f"skipped: needs {example.requires}, and this is {gpu['name']}"
-            row = "  ".join(f"{entry.result():>9}" for entry in rows.get(example.name, ()))
-            print(f"{example.name:{width}}  {row or skipped}", flush=True)
+            able = supports(gpu["compute_capability"], example.requires)
+            tools = SANITIZERS if able else ()
+            rows.append((example, [pool.submit(watch, example, tool) for tool in tools]))
+        for example, row in rows:
+            skipped = f" skipped: needs {example.requires}, and this is {gpu['name']}"
+            cells = [f" {entry.result():>9}" for entry in row]
+            print(f"{example.name:{width}}", *(cells or [skipped]), flush=True)
     for report in sorted(reports):
         print(f"\n{report}", file=sys.stderr)
     return 1 if reports else 0
@@ -407,29 +406,23 @@ def _progress() -> Iterator[Any]:
     from cudatut.record.recorder import Outcome, Progress
 
     console = Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
-    on_terminal = console.is_terminal
-    columns = (
-        TextColumn("{task.fields[phase]}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
-    with Bar(*columns, console=console, disable=not on_terminal) as bar:
-        task = bar.add_task("", phase="preparing", total=None)
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    last = TextColumn("{task.fields[what]}", markup=False)
+    with Bar(*columns, last, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("preparing", total=None, what="")
 
         def start(phase: str, total: int) -> None:
-            bar.reset(task, total=total, phase=phase, description="")
-            if not on_terminal:
+            bar.reset(task, total=total, description=phase, what="")
+            if bar.disable:
                 console.print(f"{phase}: {total}")
 
         def done(what: str) -> None:
-            bar.update(task, advance=1, description=what)
-            if not on_terminal:
+            bar.update(task, advance=1, what=what)
+            if bar.disable:
                 console.print(f"  ran {what}")
 
         def outcome(found: Outcome) -> None:
             what = [found.name] * (found.status != "failed") + [found.reason]  # which names it
             console.print(f"{found.status:8}  {' '.join(what)}".rstrip())
 
-        yield Progress(start, lambda what: bar.update(task, description=what), done, outcome)
+        yield Progress(start, lambda what: bar.update(task, what=what), done, outcome)
