@@ -165,10 +165,8 @@ def _builds_without_curand() -> bool:
 
 def _how_to_get_the_toolkit() -> str:
     """One that is whole may be here, but not the first on PATH."""
-    named = (os.environ.get(variable) for variable in ("CUDA_HOME", "CUDA_PATH"))
-    places = [Path(place) for place in named if place]
-    places += [Path("/usr/local/cuda"), *sorted(Path("/usr/local").glob("cuda-*"), reverse=True)]
-    for place in places:
+    named = (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda")
+    for place in (Path(place) for place in named if place):
         whole = (place / "include/cuda.h").is_file() and (place / "bin/nvcc").is_file()
         if whole and place != _toolkit():
             return (

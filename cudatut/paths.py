@@ -38,11 +38,9 @@ def pip_install(extra: str) -> str:
 
 def examples_dir() -> Path:
     """Folder of the examples: $CUDATUT_EXAMPLES, else the checkout's, else the copy inside the installed package."""
-    override = os.environ.get("CUDATUT_EXAMPLES")
-    if override:
+    if override := os.environ.get("CUDATUT_EXAMPLES"):
         return Path(override).resolve()
-    root = repo_root()
-    return root / "examples" if root else Path(__file__).resolve().parent / "examples"
+    return (repo_root() or Path(__file__).resolve().parent) / "examples"
 
 
 def results_dir() -> Path:

@@ -51,41 +51,19 @@ def parameters(
     defines: macros given to the compiler; a type that is one of them, or an alias (`using T = ...;`), is looked up
     under its value.
     """
-    text = _plain(source)
-    found = _definition(text, split_name(kernel)[0])
+    text, (base, given) = _plain(source), split_name(kernel)
+    found = _definition(text, base)
     if not found:
         return None
     names = {str(key): str(value) for key, value in (defines or {}).items()}
-    names |= {
-        alias: names.get(ctype, ctype)
-        for alias, ctype in re.findall(r"\busing (\w+) = ([\w ]+?);", text)
-    }
-    arguments = template_arguments(source, kernel, defines) or {}
-    names |= {name: names.get(value, value) for name, value in arguments.items()}
-    return [_parameter(part, names) for part in _split(text[found.end() :]) if part != "void"]
-
-
-def template_arguments(
-    source: str, kernel: str, defines: dict[str, object] | None = None
-) -> dict[str, str] | None:
-    """Every template argument of 'gemm<128>' by its parameter's name, defaults included; None if it is no template.
-
-    A macro, or a default that names another parameter, is replaced by its value. Arguments beyond the template's
-    parameters are left out: to complain is for nvcc.
-    """
-    text, (base, given) = _plain(source), split_name(kernel)
-    definition = _definition(text, base)
-    head = definition and _template_head(text, definition.start())
-    if given is None or head is None:
-        return None
-    names, found = {str(key): str(value) for key, value in (defines or {}).items()}, {}
-    for index, parameter in enumerate(_split(head)):
+    for alias, ctype in re.findall(r"\busing (\w+) = ([\w ]+?);", text):
+        names[alias] = names.get(ctype, ctype)
+    for index, parameter in enumerate(_split(_template_head(text, found.start()) or "")):
         declared, _, default = parameter.partition("=")
-        name = (re.findall(r"\w+", declared) or [""])[-1]
-        value = given[index] if index < len(given) else default.strip()
-        if value:
-            found[name] = names.get(value, found.get(value, value))
-    return found
+        value = given[index] if given and index < len(given) else default.strip()
+        if value:  # a macro, or one of the parameters before, counts as its own
+            names[re.findall(r"\w+", declared)[-1]] = names.get(value, value)
+    return [_parameter(part, names) for part in _split(text[found.end() :]) if part != "void"]
 
 
 def kernels(source: str) -> list[str]:

@@ -32,9 +32,7 @@ def tensor_map(array: Any, box: Sequence[int], swizzle: int | None = None) -> by
     Raises TypeError for a dtype that has no map, ValueError for what the TMA cannot do, naming it; UnsupportedGpuError
     before Hopper, NoGpuError.
     """
-    interface = array.__cuda_array_interface__
-    shape, strides = tuple(interface["shape"]), interface.get("strides")
-    extents, steps = _check(shape, strides, array.dtype, interface["data"][0], box, swizzle)
+    extents, steps = _checked(array, box, swizzle)
     from cudatut.gpu.device import device, driver_library
 
     gpu = device()
@@ -47,7 +45,7 @@ def tensor_map(array: Any, box: Sequence[int], swizzle: int | None = None) -> by
         ctypes.c_void_p(ctypes.addressof(buffer) + start),
         ctypes.c_int(_TYPES[str(array.dtype)]),
         ctypes.c_uint32(rank),
-        ctypes.c_void_p(interface["data"][0]),
+        ctypes.c_void_p(array.__cuda_array_interface__["data"][0]),
         (ctypes.c_uint64 * rank)(*extents),
         (ctypes.c_uint64 * rank)(*steps),  # one more than there are: with rank 1 there are none
         (ctypes.c_uint32 * rank)(*reversed(box)),
@@ -59,25 +57,23 @@ def tensor_map(array: Any, box: Sequence[int], swizzle: int | None = None) -> by
     )
     if status:
         raise CudatutError(
-            f"the driver refused the tensor map of an array of shape {shape} with box {tuple(box)} (error {status})"
+            f"the driver refused the tensor map of an array of shape {tuple(reversed(extents))} with box {tuple(box)} (error {status})"
         )
     return buffer.raw[start : start + BYTES]
 
 
-def _check(
-    shape: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-    dtype: Any,
-    address: int,
-    box: Sequence[int],
-    swizzle: int | None,
-) -> tuple[list[int], list[int]]:
+def _checked(array: Any, box: Sequence[int], swizzle: int | None) -> tuple[list[int], list[int]]:
     """Extents, and the strides in bytes of all dimensions but the last, both innermost first as the driver has them."""
-    if str(dtype) not in _TYPES:
-        raise TypeError(f"tensor_map: there is none for {dtype}, only for {', '.join(_TYPES)}")
-    size, row = dtype.itemsize, (box[-1] if box else 0) * dtype.itemsize
+    if str(array.dtype) not in _TYPES:
+        raise TypeError(
+            f"tensor_map: there is none for {array.dtype}, only for {', '.join(_TYPES)}"
+        )
+    interface, size = array.__cuda_array_interface__, array.dtype.itemsize
+    shape, address = tuple(interface["shape"]), interface["data"][0]
+    strides = interface.get("strides")
     if strides is None:
         strides = [size * math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    row = (box[-1] if box else 0) * size
     wrong = None
     if not 1 <= len(shape) <= 5 or 0 in shape:
         wrong = f"shape {shape}, but the TMA takes one to five extents, none of them 0"

@@ -207,7 +207,7 @@ def test_a_broken_write_leaves_nothing(chapter, monkeypatch):
     def full(*ignored):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("cudatut.files.os.replace", full)
+    monkeypatch.setattr("cudatut.files.Path.write_bytes", full)
     with pytest.raises(CudatutError, match="No space left"):
         exercises.write(exercises.get("start/add", 1))
     assert not os.listdir()

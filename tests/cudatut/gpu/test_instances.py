@@ -9,7 +9,7 @@ import pytest
 
 from cudatut.errors import KernelCompileError, LaunchError
 from cudatut.gpu import instances, kernel, profile
-from cudatut.gpu.signature import kernels, parameters, split_name, template_arguments
+from cudatut.gpu.signature import kernels, parameters, split_name
 
 SOURCE = """
 // template <int N> __global__ void commented_out(int a)
@@ -72,10 +72,6 @@ def test_what_a_source_defines_is_listed():
         "plain",
     ]
     assert kernels("__global__ void __launch_bounds__(f(2, 3)) k(int a) { if (a) {} }") == ["k"]
-    assert template_arguments(SOURCE, "plain") is template_arguments(SOURCE, "gemm") is None
-    assert template_arguments(SOURCE, "gemm<1, N>", {"N": 3}) == {
-        "BM": "1", "BN": "3", "FAST": "true",
-    }  # fmt: skip
 
 
 def test_the_source_that_is_compiled():
