@@ -2,12 +2,14 @@
 
 Exit status: 0 all is well, 1 something asked for is not well (stale, failed, an error found), 2 the command could not be
 carried out (unknown name, no GPU ...), with one message on stderr; CUDATUT_DEBUG=1 shows the traceback.
-Only what a command needs is imported.
+What takes long to import is imported by the command that needs it.
 """
 
 import argparse
 import fnmatch
+import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import cudatut
-from cudatut import catalog, paths
-from cudatut.errors import CudatutError, NoGpuError
+from cudatut import catalog, exercises, paths, recording
+from cudatut.errors import CheckError, CudatutError, NoGpuError
+from cudatut.gpu import device
+from cudatut.tool import SANITIZERS, environment
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -143,8 +147,6 @@ def _list(options: argparse.Namespace) -> int:
             }
         )
     if options.json:
-        import json
-
         print(json.dumps(found, indent=2))
         return 0
     width = max((len(entry["name"]) for entry in found), default=0)
@@ -158,8 +160,6 @@ def _list(options: argparse.Namespace) -> int:
 
 def _state(name: str) -> tuple[str, dict[str, str] | None]:
     """A word for the state of a recording, and on which GPU it was made and when."""
-    from cudatut import recording
-
     try:
         loaded = recording.load(name)
     except recording.MissingRecordingError:
@@ -174,8 +174,6 @@ def _state(name: str) -> tuple[str, dict[str, str] | None]:
 
 def _status(options: argparse.Namespace) -> int:
     """Check that every recording is whole, good and fresh."""
-    from cudatut import exercises, recording
-
     bad, others = 0, 0
     examples, problems = catalog.examples(), []
     for example in examples:
@@ -211,8 +209,6 @@ def _status(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     """Run an example on this GPU; without one, replay its recording."""
-    from cudatut.gpu import device
-
     try:
         example = catalog.get(options.name)
     except catalog.UnknownExampleError as error:
@@ -228,8 +224,6 @@ def _run_program(name: str, arguments: Sequence[str], unknown: CudatutError) -> 
 
     Raises NoGpuError; for anything else `unknown`, or what to do with a file of the reader's.
     """
-    from cudatut.gpu import device
-
     root = paths.examples_dir()
     path = (root / f"{catalog.plain(name)}.py").resolve()
     if name.endswith(".py") and path.is_relative_to(root) and path.is_file():
@@ -250,17 +244,11 @@ def _run_program(name: str, arguments: Sequence[str], unknown: CudatutError) -> 
 
 
 def _run_file(path: Path, *arguments: str) -> int:
-    import subprocess
-
-    from cudatut import tool
-
     command = [sys.executable, "-m", "cudatut.gpu.running", str(path), *arguments]
-    return subprocess.run(command, env=tool.environment()).returncode
+    return subprocess.run(command, env=environment()).returncode
 
 
 def _replay(example: catalog.Example, missing: str) -> int:
-    from cudatut import recording
-
     try:
         loaded = recording.require_good(example.name)
     except recording.MissingRecordingError as error:
@@ -312,10 +300,8 @@ def _sanitize(options: argparse.Namespace) -> int:
     """Run examples under the four tools of compute-sanitizer."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from cudatut.gpu.device import supports
     from cudatut.gpu.sanitizer import run
     from cudatut.record import recorder
-    from cudatut.tool import SANITIZERS
 
     examples = [catalog.get(name) for name in _named(options.names)] or catalog.examples()
     gpu, reports = recorder.probe_gpu(), []
@@ -335,7 +321,7 @@ def _sanitize(options: argparse.Namespace) -> int:
     with ThreadPoolExecutor(options.jobs or min(8, os.cpu_count() or 1)) as pool:
         rows = []
         for example in examples:
-            able = supports(gpu["compute_capability"], example.requires)
+            able = device.supports(gpu["compute_capability"], example.requires)
             tools = SANITIZERS if able else ()
             rows.append((example, [pool.submit(watch, example, tool) for tool in tools]))
         for example, row in rows:
@@ -349,7 +335,6 @@ def _sanitize(options: argparse.Namespace) -> int:
 
 def _try(options: argparse.Namespace) -> int:
     """Check, time and rank your own kernel on one of the book's ladders."""
-    from cudatut.errors import CheckError
     from cudatut.gpu.trial import attempt
 
     try:
@@ -364,8 +349,6 @@ def _try(options: argparse.Namespace) -> int:
 
 def _exercise(options: argparse.Namespace) -> int:
     """List the exercises, or write the file that one begins with; running the file grades it."""
-    from cudatut import exercises
-
     if options.write_notebooks:
         written = exercises.write_notebooks()
         print("\n".join([*map(str, written), f"{len(written)} notebooks written"]))
