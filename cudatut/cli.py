@@ -168,8 +168,8 @@ def _state(name: str) -> tuple[str, dict[str, str] | None]:
         return "damaged", None
     states = {"stale": loaded.stale, "edited": loaded.edited, "failed": loaded.problems}
     state = next((state for state, holds in states.items() if holds()), "fresh")
-    own = loaded.metadata
-    return state, {"gpu": own["gpu"]["name"], "recorded_at": own["recorded_at"]}
+    gpu, recorded_at = loaded.metadata["gpu"]["name"], loaded.metadata["recorded_at"]
+    return state, {"gpu": gpu, "recorded_at": recorded_at}
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -356,18 +356,16 @@ def _exercise(options: argparse.Namespace) -> int:
     exercise = None
     if options.chapter and options.number:
         exercise = exercises.get(options.chapter, options.number)
+    elif options.solution or options.out or (options.forget and options.chapter):
+        raise CudatutError(
+            "say which exercise, by chapter and number: python -m cudatut exercise start/errors 2"
+        )
     if options.forget:
-        if options.chapter and exercise is None:
-            raise CudatutError("--forget takes a chapter and a number, or neither")
         path = exercises.forget(exercise)
         what = f"the progress of {exercise.name} was" if exercise else "all progress was"
         print(f"{what} removed from {path}")
         return 0
     if exercise is None:
-        if options.solution or options.out:
-            raise CudatutError(
-                "say which exercise, by chapter and number: python -m cudatut exercise start/errors 2"
-            )
         print("\n".join(exercises.listing(options.chapter, options.level, options.lang)))
         return 0
     if options.solution and not options.out:

@@ -136,7 +136,7 @@ def test_listed_by_chapter_with_minutes_and_progress(chapter, capsys):
         (["../../etc", "1"], "no exercises of a chapter"),
         (["start/add", "3"], "there are 1 to 2"),
         (["start/add", "--out", "x.py"], "say which exercise"),
-        (["start/add", "--forget"], "a chapter and a number, or neither"),
+        (["start/add", "--forget"], "say which exercise"),
     ],
 )
 def test_what_there_is_not(chapter, capsys, arguments, says):
