@@ -33,7 +33,7 @@ def tensor_map(array: Any, box: Sequence[int], swizzle: int | None = None) -> by
     before Hopper, NoGpuError.
     """
     extents, steps = _checked(array, box, swizzle)
-    from cudatut.gpu.device import device, driver_library
+    from cudatut.gpu.device import device, installed_driver
 
     gpu = device()
     if gpu.compute_capability < (9, 0):
@@ -41,7 +41,7 @@ def tensor_map(array: Any, box: Sequence[int], swizzle: int | None = None) -> by
     rank = len(extents)
     buffer = ctypes.create_string_buffer(BYTES + 64)
     start = -ctypes.addressof(buffer) % 64  # the driver wants the map aligned
-    status = driver_library().cuTensorMapEncodeTiled(
+    status = installed_driver().cuTensorMapEncodeTiled(
         ctypes.c_void_p(ctypes.addressof(buffer) + start),
         ctypes.c_int(_TYPES[str(array.dtype)]),
         ctypes.c_uint32(rank),
