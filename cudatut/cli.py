@@ -99,13 +99,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
-
-
-_positive.__name__ = "positive number"  # argparse names the type in its message
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
 
 
 def _named(names: Sequence[str]) -> list[str]:
@@ -226,12 +222,11 @@ def _run_program(name: str, arguments: Sequence[str], unknown: CudatutError) -> 
     """
     root = paths.examples_dir()
     path = (root / f"{catalog.plain(name)}.py").resolve()
-    if name.endswith(".py") and path.is_relative_to(root) and path.is_file():
-        main = 'if __name__ == "__main__":' in path.read_text(encoding="utf-8")
-        if main and not path.stem.endswith(catalog.EXERCISES):
-            if why := device.why_no_gpu():
-                raise NoGpuError(f"{name} needs a GPU, and has no recording: {why}") from None
-            return _run_file(path, *arguments)
+    ours = name.endswith(".py") and path.is_relative_to(root) and path.is_file()
+    if ours and 'if __name__ == "__main__":' in path.read_text(encoding="utf-8"):
+        if why := device.why_no_gpu():
+            raise NoGpuError(f"{name} needs a GPU, and has no recording: {why}") from None
+        return _run_file(path, *arguments)
     advice = {
         ".py": f"A file of your own is run by Python itself: `python {name}`.",
         ".cu": f"A kernel of your own is ranked by `python -m cudatut try LADDER {name}`.",
