@@ -26,8 +26,6 @@ from cudatut.gpu.device import (
     why_no_gpu,
 )
 
-OLDEST_PYTHON = (3, 11)
-
 
 @dataclass(frozen=True)
 class Check:
@@ -74,8 +72,6 @@ def checks() -> dict[str, Check]:
 
 def _python() -> Check:
     found = f"{platform.python_version()} at {sys.executable}"
-    if sys.version_info < OLDEST_PYTHON:
-        return Check("fail", found, "Install Python {}.{} or newer.".format(*OLDEST_PYTHON))
     # PEP 668: pip refuses with 'externally-managed-environment'.
     marker = Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
     if sys.prefix == sys.base_prefix and marker.is_file():
