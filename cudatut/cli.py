@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import cudatut
-from cudatut import catalog, exercises, paths, recording
+from cudatut import catalog, paths, recording
 from cudatut.errors import CheckError, CudatutError, NoGpuError
 from cudatut.gpu import device
 from cudatut.tool import SANITIZERS, environment
@@ -170,6 +170,8 @@ def _state(name: str) -> tuple[str, dict[str, str] | None]:
 
 def _status(options: argparse.Namespace) -> int:
     """Check that every recording is whole, good and fresh."""
+    from cudatut import exercises
+
     bad, others = 0, 0
     examples, problems = catalog.examples(), []
     for example in examples:
@@ -344,6 +346,8 @@ def _try(options: argparse.Namespace) -> int:
 
 def _exercise(options: argparse.Namespace) -> int:
     """List the exercises, or write the file that one begins with; running the file grades it."""
+    from cudatut import exercises
+
     if options.write_notebooks:
         written = exercises.write_notebooks()
         print("\n".join([*map(str, written), f"{len(written)} notebooks written"]))
