@@ -63,9 +63,7 @@ class Kernel:
         self.parameters = parameters(self.source, self.name, defines)
         macros = (f"-D{key}={value}" for key, value in (defines or {}).items())
         self._cubin = self._compile(("-lineinfo", *options, *macros), arch)
-        self._symbol = instances.find_symbol(
-            self._cubin, self.source, self.name, self.label, defines
-        )
+        self._symbol = instances.find_symbol(self._cubin, self.source, self.name, self.label)
         self._function = self._load() if load else None
 
     @property

@@ -290,7 +290,7 @@ def test_nothing_else_is_a_program(book, monkeypatch, capsys, tmp_path, name):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "outside.py").write_text(PROGRAM)  # beside examples/
     book.file("a/ladder.py", "print('argv')\n")
-    book.file("a/add_exercises.py", PROGRAM)
+    book.file("a/add_exercises.py", "print('argv')\n")
     assert cli.main(["run", name]) == 2
     out, err = capsys.readouterr()
     assert "argv" not in out and err.startswith("cudatut: ")

@@ -137,7 +137,7 @@ def test_listed_by_chapter_with_minutes_and_progress(chapter, capsys):
         (["../../etc", "1"], "no exercises of a chapter"),
         (["start/add", "3"], "its last is 2"),
         (["start/add", "--out", "x.py"], "say which exercise"),
-        (["start/add", "--forget"], "a chapter and a number, or neither"),
+        (["start/add", "--forget"], "say which exercise"),
     ],
 )
 def test_what_there_is_not(chapter, capsys, arguments, says):
@@ -208,7 +208,7 @@ def test_a_broken_write_leaves_nothing(chapter, monkeypatch):
     def full(*ignored):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("cudatut.files.os.replace", full)
+    monkeypatch.setattr("cudatut.files.Path.write_bytes", full)
     with pytest.raises(CudatutError, match="No space left"):
         exercises.write(exercises.get("start/add", 1))
     assert not os.listdir()
