@@ -80,7 +80,7 @@ def table() -> str:
     Recordings that may not be shown are left out here; the build has refused them already.
     """
     records = [r for r in notebooks.recorded()[0] if not isinstance(r, missing.StandIn)]
-    return table_html(settled(records, contents.load(contents.default_path())), records)
+    return table_html(settled(records, contents.load()), records)
 
 
 def table_html(found: list[Settled], records: Iterable[Recording] = ()) -> str:

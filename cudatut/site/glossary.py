@@ -114,7 +114,7 @@ def markdown(
     parts: tuple[Part, ...] | None = None,
 ) -> str:
     """One heading per term, so that each can be linked and searched for."""
-    parts = contents.load(contents.default_path()) if parts is None else parts
+    parts = contents.load() if parts is None else parts
     terms = load(parts=parts) if terms is None else terms
     lang = locale.current() if lang is None else lang
     chapters = {

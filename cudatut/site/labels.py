@@ -76,7 +76,7 @@ def file_of(example: str, chapters: Iterable[str] = ()) -> str:
 def _chapters() -> list[str]:
     """All chapters of the table of contents; none where it cannot be read, which the build reports by itself."""
     try:
-        parts = contents.load(contents.default_path())
+        parts = contents.load()
     except (CudatutError, OSError):
         return []
     return [f"{part.id}/{chapter.id}" for part in parts for chapter in part.chapters]

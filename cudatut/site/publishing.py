@@ -26,18 +26,13 @@ Those of the first part need only NumPy and PyCUDA, up to the cells whose names 
 
 def write(site: Path, root: Path, config: Any) -> None:
     """Write them into the built site of one language; `root` is the folder of mkdocs.yml."""
-    archive(site / ARCHIVE, (config.repo_url or "").rstrip("/"))
-    if (
-        locale.current() != "en"
-    ):  # the others are files of the whole site, whose root the English pages are
+    archive(site / ARCHIVE, config.repo_url)
+    if locale.current() != "en":  # the others are files of the whole site, whose root is English
         return
-    address = (config.site_url or "").rstrip("/")
+    address = config.site_url.rstrip("/")
     (site / "robots.txt").write_text(robots(address), encoding="utf-8")
-    changes = root / "CHANGELOG.md"
-    if changes.is_file():
-        text = feed(
-            changes.read_text(encoding="utf-8"), address, (config.repo_url or "").rstrip("/")
-        )
+    if (changes := root / "CHANGELOG.md").is_file():
+        text = feed(changes.read_text(encoding="utf-8"), address, config.repo_url)
         (site / FEED).write_text(text, encoding="utf-8")
 
 
@@ -56,41 +51,28 @@ _CHANGE = re.compile(r"^- (.+(?:\n  .+)*)", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
 
-def changes(markdown: str) -> list[tuple[str, str]]:
-    """(version, change) of each item of CHANGELOG.md, as plain text, in its order."""
-    found = []
+def feed(markdown: str, address: str = "", repo_url: str = "") -> str:
+    """The change log as RSS 2.0, an item for each change; the same text makes the same feed."""
+    address, link = escape(address), escape(f"{repo_url}/blob/main/CHANGELOG.md")
+    items = []
     pieces = _VERSION.split(markdown)[1:]
     for version, body in zip(pieces[::2], pieces[1::2]):
         for item in _CHANGE.findall(body):
-            plain = _LINK.sub(r"\1", " ".join(item.split())).replace("`", "").replace("**", "")
-            found.append((version.strip(), plain))
-    return found
-
-
-def feed(markdown: str, address: str = "", repo_url: str = "") -> str:
-    """The change log as RSS 2.0, an item for each change; the same text makes the same feed."""
-    link = f"{repo_url}/blob/main/CHANGELOG.md"
-    items = []
-    for version, change in changes(markdown):
-        title = re.split(r"(?<=[.;:]) ", change, maxsplit=1)[0].rstrip(".;:")
-        guid = hashlib.sha256(f"{version}\n{change}".encode()).hexdigest()[:20]
-        items.append(
-            f"<item><title>{escape(title)}</title><description>{escape(change)}</description>"
-            f"<category>{escape(version)}</category><link>{escape(link)}</link>"
-            f'<guid isPermaLink="false">{guid}</guid></item>'
-        )
-    own = (
-        f'<atom:link href="{escape(address)}/{FEED}" rel="self" type="application/rss+xml"/>'
-        if address
-        else ""
-    )
+            change = re.sub(r"`|\*\*", "", _LINK.sub(r"\1", " ".join(item.split())))
+            title = re.split(r"(?<=[.;:]) ", change, maxsplit=1)[0].rstrip(".;:")
+            guid = hashlib.sha256(f"{version}\n{change}".encode()).hexdigest()[:20]
+            items.append(
+                f"<item><title>{escape(title)}</title><description>{escape(change)}</description>"
+                f"<category>{escape(version)}</category><link>{link}</link>"
+                f'<guid isPermaLink="false">{guid}</guid></item>\n'
+            )
+    own = f'<atom:link href="{address}/{FEED}" rel="self" type="application/rss+xml"/>'
     return (
         '<?xml version="1.0" encoding="utf-8"?>\n'
         '<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel><title>cudatut</title>'
-        f"<link>{escape(address + '/' if address else link)}</link>"
-        f"<description>What changed in the book</description><language>en</language>{own}\n"
-        + "\n".join(items)
-        + "\n</channel></rss>\n"
+        f"<link>{address + '/' if address else link}</link>"
+        "<description>What changed in the book</description><language>en</language>"
+        f"{own if address else ''}\n{''.join(items)}</channel></rss>\n"
     )
 
 
@@ -99,16 +81,13 @@ def feed(markdown: str, address: str = "", repo_url: str = "") -> str:
 
 def archive(path: Path, repo_url: str = "") -> None:
     """Write all examples' sources, without recordings, as a zip; the same files make the same bytes."""
-    root = paths.examples_dir()
-    patterns = catalog.draft_patterns()
-    files = {}
-    for file in sorted(root.rglob("*")):
-        name = file.relative_to(root).as_posix()
-        hidden = any(part.startswith((".", "__")) for part in Path(name).parts)
-        if file.suffix not in _SUFFIXES or hidden or catalog.matches(name, patterns):
-            continue
-        files[name] = file.read_bytes().replace(b"\r\n", b"\n")
-    files["README.txt"] = _README.format(repo=repo_url).encode()
+    root, drafts = paths.examples_dir(), catalog.draft_patterns()
+    files = {"README.txt": _README.format(repo=repo_url).encode()}
+    for file in root.rglob("*"):
+        name = file.relative_to(root)
+        hidden = any(part.startswith((".", "__")) for part in name.parts)
+        if file.suffix in _SUFFIXES and not hidden and not catalog.matches(name.as_posix(), drafts):
+            files[name.as_posix()] = file.read_bytes().replace(b"\r\n", b"\n")
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w") as out:
         for name, data in sorted(files.items()):

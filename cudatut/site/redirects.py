@@ -5,7 +5,6 @@ start/first_optimisation: start/first_optimization
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from cudatut.site import locale
 _PAGE = """<!doctype html>
 <html lang="{lang}">
 <meta charset="utf-8">
-<title>{title}</title>
+<title>{name}</title>
 <meta name="robots" content="noindex">
 <link rel="canonical" href="{canonical}">
 <script>location.replace("{link}" + location.search + location.hash)</script>
@@ -24,34 +23,28 @@ _PAGE = """<!doctype html>
 """
 
 
-def write(site: Path, chapters: Iterable[str], address: str = "") -> list[str]:
+def write(site: Path, address: str = "") -> list[str]:
     """Write the pages into the built site of one language; the old addresses, relative to it.
 
-    chapters: "part/chapter" of those that the site has. address: where this language is published, if that is known.
+    address: where this language is published, if that is known.
     Nothing is written where a page stands already, nor where there is none to lead to.
     """
-    there = set(chapters)
     written = []
     for old, new in catalog.renamed().items():
-        pairs = [(f"examples/{old}/", f"examples/{new}/")]
-        if new in there:
-            pairs.append((f"{old}/", f"{new}/"))
-        for source, target in pairs:
+        for source, target in ((f"examples/{old}/", f"examples/{new}/"), (f"{old}/", f"{new}/")):
             page = site / source / "index.html"
             if page.exists() or not (site / target / "index.html").is_file():
                 continue
             link = "../" * source.count("/") + target
+            values = {
+                "lang": locale.current(),
+                "name": new,
+                "canonical": f"{address.rstrip('/')}/{target}" if address else link,
+                "link": link,
+                "words": locale.text("page.moved"),
+            }
             page.parent.mkdir(parents=True, exist_ok=True)
-            page.write_text(
-                _PAGE.format(
-                    lang=locale.current(),
-                    title=escape(new),
-                    canonical=escape(address.rstrip("/") + "/" + target if address else link),
-                    link=escape(link),
-                    words=locale.text("page.moved"),
-                    name=escape(new),
-                ),
-                encoding="utf-8",
-            )
+            filled = _PAGE.format(**{key: escape(value) for key, value in values.items()})
+            page.write_text(filled, encoding="utf-8")
             written.append(source)
     return written
