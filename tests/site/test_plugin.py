@@ -247,7 +247,7 @@ def test_switch():
     assert links("a/b/", "zh") == [("en", "../../../a/b/"), ("zh", "./")]
 
 
-def test_server_answers_404_with_the_page(project):
+def test_server_answers_404_with_the_page(project, capsys):
     site_dir = project.build()
     with site.server(site_dir, 0) as server:
         Thread(target=server.serve_forever, daemon=True).start()
@@ -260,8 +260,8 @@ def test_server_answers_404_with_the_page(project):
         with pytest.raises(site.BuildError, match="--port"):
             site.server(site_dir, server.server_port)
         server.shutdown()
-    with pytest.raises(site.BuildError, match=r"cudatut\.site build"):
-        site.server(site_dir / "nothing", 0)
+    assert site.main(["serve", "--out", str(site_dir / "nothing")]) == 1
+    assert "cudatut.site build" in capsys.readouterr().err
 
 
 def test_a_failed_build_leaves_the_old_site(project, monkeypatch):
