@@ -1,16 +1,14 @@
 """The page of each example: its recording, rendered by mkdocs-jupyter and then slimmed.
 
-mkdocs-jupyter is given a notebook with the recording's prose, the page's heading in front, and a mark
-wherever a cell begins. Its HTML is then reduced to what a chapter has too, and the code and the results,
-rendered in the page's language, come to their marks: what is long does not take the way through
-nbconvert, which parses all of it once more, and which takes as long for a cell as for a page of prose.
-As shipped, each page would repeat 620 KB of style sheets and ask another host for scripts.
+mkdocs-jupyter is given a notebook with the recording's prose alone, and a mark wherever a cell ends. Its HTML
+is then reduced to what a chapter has too, and the code and the results, rendered in the page's language, come
+to their marks: what is long does not take the way through nbconvert, which parses all of it once more, and
+which takes as long for a cell as for a page of prose. As shipped, each page would repeat 620 KB of style
+sheets and ask another host for scripts.
 """
 
 from __future__ import annotations
 
-import json
-import re
 import shutil
 from collections.abc import Iterable
 from functools import partial
@@ -18,6 +16,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import nbformat
 from jinja2 import Environment, FileSystemBytecodeCache
 
 from cudatut import catalog, paths, recording
@@ -29,7 +28,7 @@ from cudatut.site.locale import text
 
 FOLDER = "examples"  # of the pages: /examples/<part>/<stem>/
 BRANCH = "main"
-_MARK = "<!-- cell -->"  # where a cell begins; Markdown and nbconvert leave comments as they are
+_END = "<!-- end of cell -->"  # Markdown and nbconvert leave comments as they are
 
 
 class UnexpectedHtmlError(CudatutError):
@@ -77,29 +76,16 @@ def quicken(folder: Path) -> None:
 
 def write(record: Recording, folder: Path) -> str:
     """Write the notebook that mkdocs-jupyter is given for the page of an example; its path below `folder`."""
-    prose = [f"# {_title(record)}"]
+    source = ""
     for cell in _cells(record):
         words = mathml.in_markdown(cell.source) if cell.kind == "markdown" else ""
-        # Headings one level down: the page has its own title.
-        prose.append(re.sub(r"^(#{1,5}) ", r"#\1 ", words, flags=re.MULTILINE))
-    source = f"\n\n{_MARK}\n\n".join(prose)
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    notebook = {
-        "nbformat": 4,
-        "nbformat_minor": 5,
-        "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
-        "cells": [{"cell_type": "markdown", "id": "prose", "metadata": {}, "source": source}],
-    }
+        source += f"{words}\n\n{_END}\n\n"
+    prose = nbformat.v4.new_markdown_cell(source)
     uri = f"{FOLDER}/{record.name}.ipynb"
     path = folder / uri
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(notebook, ensure_ascii=False), encoding="utf-8")
+    nbformat.write(nbformat.v4.new_notebook(cells=[prose]), path)
     return uri
-
-
-_BODY = re.compile(r'data-mime-type="text/markdown">(.*)</div> <!-- jupyter-wrapper -->', re.DOTALL)
-_H1 = re.compile(r'<h1 id="[^"]*">')
-_PILCROW = re.compile(r'<a class="anchor-link"[^>]*>.*?</a>')
 
 
 def page(record: Recording, html: str, chapters: Iterable[Chapter] = ()) -> str:
@@ -109,22 +95,23 @@ def page(record: Recording, html: str, chapters: Iterable[Chapter] = ()) -> str:
     prose; each cell has the address `#cell-id=<title>`.
     Raises UnexpectedHtmlError, and CudatutError naming the cell whose results cannot be rendered.
     """
-    body = _BODY.search(html)
-    prose = _PILCROW.sub("", body[1]).split(_MARK) if body else []
-    cells, lang = _cells(record), state.current().lang
-    if len(prose) != len(cells) + 1:
+    _, _, body = html.partition('data-mime-type="text/markdown">')
+    *prose, _ = body.split(_END)
+    cells, build = _cells(record), state.current()
+    if len(prose) != len(cells):
         raise UnexpectedHtmlError("mkdocs-jupyter's page has not all cells in a jupyter-wrapper")
     found = [
-        _element("top", _H1.sub('<h1 id="top">', prose[0].strip())),
+        _element("top", f'<h1 id="top">{escape(_title(record), quote=False)}</h1>'),
         _element("links", head(record, chapters)),
     ]
-    for cell, words in zip(cells, prose[1:]):
+    for cell, words in zip(cells, prose):
         if cell.kind == "markdown":
             found.append(_element(cell.title, words.strip()))
         else:
-            shown = highlighting.python_block(cell.source) + directives.results(record, cell, lang)
+            results = directives.results(record, cell, build.lang)
+            shown = highlighting.python_block(cell.source) + results
             found.append(_element(cell.title, shown, 'class="ct-cell" '))
-    certificate = _certificate([record, *state.current().others(record.name)])
+    certificate = _certificate([record, *build.others(record.name)])
     return "\n".join([*found, _element("certificate", certificate)])
 
 
@@ -205,8 +192,7 @@ def _certificate(records: list[Recording]) -> str:
     lang = state.current().lang
     made = [r.metadata for r in records if not isinstance(r, missing.StandIn)]
     notes = (missing.note_html(r, lang) for r in records if isinstance(r, missing.StandIn))
-    alone = len(made) == len(records) == 1
-    return "".join(notes) + render.certificate_html(made[0] if alone else made, lang)
+    return "".join(notes) + render.certificate_html(made, lang)
 
 
 def _links(record: Recording) -> str:

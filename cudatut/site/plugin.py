@@ -1,9 +1,6 @@
 """The MkDocs plugin `cudatut`: MkDocs' events, passed on to plain functions.
 
-    plugins:
-      cudatut:
-        language: zh
-
+The language of a build is that of its theme.
 What may be wrong with a page is collected as warnings, so that one strict build names everything.
 """
 
@@ -17,8 +14,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from mkdocs.config import config_options
-from mkdocs.config.base import Config
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, CombinedEvent, event_priority
 from mkdocs.structure.files import File
@@ -26,7 +21,6 @@ from mkdocs.structure.toc import get_toc
 
 from cudatut import paths
 from cudatut.errors import CudatutError
-from cudatut.recording import Recording
 from cudatut.site import (
     contents,
     directives,
@@ -65,20 +59,12 @@ def _name_page(record: logging.LogRecord) -> bool:
     return True
 
 
-class CudatutConfig(Config):
-    """Options in mkdocs.yml."""
-
-    language = config_options.Choice(locale.LANGUAGES, default="en")
-
-
-class CudatutPlugin(BasePlugin[CudatutConfig]):
+class CudatutPlugin(BasePlugin):
     """Brings recordings, the table of contents and the other language into the site."""
-
-    records: list[Recording]
 
     @event_priority(50)  # before markdown-exec and mkdocs-jupyter read the configuration
     def on_config(self, config: Any) -> Any:
-        lang, docs = self.config.language, Path(config.docs_dir)
+        lang, docs = config.theme["language"], Path(config.docs_dir)
         self.site_url = os.environ.get("SITE_URL", "")
         if self.site_url:
             config.site_url = languages.site_url(self.site_url, lang)
@@ -108,14 +94,12 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
             searching.teach(self.terms)
         # Material shows its language partial for any true value, and would make wrong links of a list.
         config.extra["alternate"] = True
-        config.mdx_configs.setdefault("toc", {})["permalink_title"] = locale.text("page.permalink")
+        options = config.mdx_configs
+        options["toc"]["permalink_title"] = locale.text("page.permalink")
         # As it stands in mkdocs.yml the path would be relative to where MkDocs was started.
-        snippets = config.mdx_configs.setdefault("pymdownx.snippets", {})
-        snippets["base_path"] = [str(paths.examples_dir())]
-        fences = config.mdx_configs.setdefault("pymdownx.superfences", {})
-        fences.setdefault("custom_fences", []).extend(
-            [directives.fence(), directives.fence("exercise", exercise_fence.render)]
-        )
+        options["pymdownx.snippets"]["base_path"] = [str(paths.examples_dir())]
+        fences = [directives.fence(), directives.fence("exercise", exercise_fence.render)]
+        options["pymdownx.superfences"] = {"custom_fences": fences}
         return config
 
     def on_pre_build(self, config: Any) -> None:
@@ -229,8 +213,3 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
             config.plugins["material/search"].search_index.entries, self.terms, self.state.lang
         )
         self.copies.cleanup()
-
-    def on_serve(self, server: Any, config: Any, builder: Any) -> Any:
-        server.watch(str(paths.examples_dir()))
-        server.watch(str(self.state.docs.parent))
-        return server

@@ -117,14 +117,14 @@ def test_links_are_relative_to_the_page():
 def test_a_page_is_made_of_what_mkdocs_jupyter_makes(project):
     record = recording.load("start/add")
     html = (
-        '<div class="jupyter-wrapper"><div data-mime-type="text/markdown"><h1 id="Add">Add</h1>'
-        + "<!-- cell -->" * sum(cell.title != "install" for cell in record.cells)
+        '<div class="jupyter-wrapper"><div data-mime-type="text/markdown">'
+        + "<!-- end of cell -->" * sum(cell.title != "install" for cell in record.cells)
         + "</div></div> <!-- jupyter-wrapper -->"
     )
     page = notebooks.page(record, html)
-    assert page.startswith('<div id="cell-id=top"><h1 id="top">Add</h1></div>\n')
+    assert page.startswith('<div id="cell-id=top"><h1 id="top">Vector add</h1></div>\n')
     assert '<div class="ct-cell" id="cell-id=bench"><div class="highlight">' in page
-    for other in ("<p>something else</p>", html.replace("<!-- cell -->", "", 1)):
+    for other in ("<p>something else</p>", html.replace("<!-- end of cell -->", "", 1)):
         with pytest.raises(notebooks.UnexpectedHtmlError, match="not all cells"):
             notebooks.page(record, other)
 
