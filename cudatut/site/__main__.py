@@ -230,7 +230,7 @@ def _lint(root: Path, args: argparse.Namespace) -> int:
     docs, only = root / "docs", args.chapters
     findings = lint.lint_files(lint.pages(docs), root)
     for lang in CONFIGS:
-        findings += terms.findings(docs, lang, only)
+        findings += terms.findings(docs, lang)
         for chapter in contents.chapters(contents.load(docs / "contents.yml")):
             path = docs / lang / chapter.page
             if chapter.written and path.is_file():

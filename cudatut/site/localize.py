@@ -43,7 +43,8 @@ def relabeled(
         if origin is typing.Annotated:
             return say[inner[1]](value) if value else value
         if origin in (types.UnionType, typing.Union):
-            fits = [one for one in inner if isinstance(value, _plain_type(one))]
+            # In JSON, a value of list[...] is a list, and one of Annotated[str, ...] a str.
+            fits = [one for one in inner if isinstance(value, getattr(one, "__origin__", one))]
             return told(fits[-1], value) if fits else value
         if origin is list:
             return [told(inner[0], one) for one in value]
@@ -54,10 +55,3 @@ def relabeled(
         return value
 
     return told(KINDS[result["kind"]], result)
-
-
-def _plain_type(type_: Any) -> type:
-    """What a value of an annotation is an instance of, in JSON."""
-    if typing.get_origin(type_) is typing.Annotated:
-        return str
-    return dict if is_dataclass(type_) else typing.get_origin(type_) or type_

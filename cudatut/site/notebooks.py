@@ -26,13 +26,7 @@ from cudatut.site import contents, directives, highlighting, mathml, missing, re
 from cudatut.site.contents import Chapter
 from cudatut.site.locale import text
 
-FOLDER = "examples"  # of the pages: /examples/<part>/<stem>/
-BRANCH = "main"
 _END = "<!-- end of cell -->"  # Markdown and nbconvert leave comments as they are
-
-
-class UnexpectedHtmlError(CudatutError):
-    """mkdocs-jupyter's HTML is not what `page` knows: its templates have changed."""
 
 
 def recorded() -> tuple[list[Recording], list[CudatutError]]:
@@ -47,7 +41,6 @@ def recorded() -> tuple[list[Recording], list[CudatutError]]:
         if wanted is None or example.name in wanted:
             try:
                 good.append(build.record(example.name))
-                build.others(example.name)  # refused here, whether or not a chapter shows them
             except CudatutError as error:
                 bad.append(error)
     bad += [
@@ -81,7 +74,7 @@ def write(record: Recording, folder: Path) -> str:
         words = mathml.in_markdown(cell.source) if cell.kind == "markdown" else ""
         source += f"{words}\n\n{_END}\n\n"
     prose = nbformat.v4.new_markdown_cell(source)
-    uri = f"{FOLDER}/{record.name}.ipynb"
+    uri = f"examples/{record.name}.ipynb"
     path = folder / uri
     path.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(nbformat.v4.new_notebook(cells=[prose]), path)
@@ -93,13 +86,13 @@ def page(record: Recording, html: str, chapters: Iterable[Chapter] = ()) -> str:
 
     chapters: those that show this example. The page is made of what chapters are made of: highlighted code, `ct-result`,
     prose; each cell has the address `#cell-id=<title>`.
-    Raises UnexpectedHtmlError, and CudatutError naming the cell whose results cannot be rendered.
+    Raises CudatutError naming the cell whose results cannot be rendered, and where the HTML is not as it used to be.
     """
     _, _, body = html.partition('data-mime-type="text/markdown">')
     *prose, _ = body.split(_END)
     cells, build = _cells(record), state.current()
     if len(prose) != len(cells):
-        raise UnexpectedHtmlError("mkdocs-jupyter's page has not all cells in a jupyter-wrapper")
+        raise CudatutError("mkdocs-jupyter's page has not all cells: its templates have changed")
     found = [
         _element("top", f'<h1 id="top">{escape(_title(record), quote=False)}</h1>'),
         _element("links", head(record, chapters)),
@@ -111,7 +104,7 @@ def page(record: Recording, html: str, chapters: Iterable[Chapter] = ()) -> str:
             results = directives.results(record, cell, build.lang)
             shown = highlighting.python_block(cell.source) + results
             found.append(_element(cell.title, shown, 'class="ct-cell" '))
-    certificate = _certificate([record, *build.others(record.name)])
+    certificate = _certificate(build.recordings(record.name))
     return "\n".join([*found, _element("certificate", certificate)])
 
 
@@ -158,12 +151,15 @@ def toc(record: Recording) -> list[dict[str, Any]]:
     return [{"level": 1, "id": "top", "name": _title(record), "children": cells}]
 
 
-def copy_files(records: Iterable[Recording], site: Path) -> None:
-    """Put what an example's page offers for download beside it: sources and the notebook."""
+def write_files(records: Iterable[Recording], site: Path) -> None:
+    """Put what pages offer for download beside those of the examples: sources, notebooks, programs."""
     root = paths.examples_dir()
+    for name, source in state.current().programs.items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text(source + "\n", encoding="utf-8")
     for record in records:
         for name in (*record.metadata["sources"], f"{record.name}.ipynb"):
-            target = site / FOLDER / name
+            target = site / "examples" / name
             if (root / name).is_file():  # a stand-in has no notebook
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(root / name, target)
@@ -178,7 +174,7 @@ def code_of_page(records: list[Recording]) -> str:
         return ""
     link = state.current().link
     items = "".join(
-        f'<li><a href="{link(f"{FOLDER}/{record.name}/")}">{escape(_title(record))}</a> ({_links(record)})</li>'
+        f'<li><a href="{link(f"examples/{record.name}/")}">{escape(_title(record))}</a> ({_links(record)})</li>'
         for record in records
     )
     return (
@@ -199,11 +195,11 @@ def _links(record: Recording) -> str:
     """Links to the files of an example, its own first."""
     link, own = state.current().link, record.name.rpartition("/")[0]
     files = sorted(record.metadata["sources"], key=lambda name: (name != f"{record.name}.py", name))
-    notebook = link(f"{FOLDER}/{record.name}.ipynb")
+    notebook = link(f"examples/{record.name}.ipynb")
     return " · ".join(
         [
             *(
-                f'<a href="{link(f"{FOLDER}/{name}")}">{escape(name.removeprefix(own + "/"))}</a>'
+                f'<a href="{link(f"examples/{name}")}">{escape(name.removeprefix(own + "/"))}</a>'
                 for name in files
             ),
             f'<a href="{notebook}" download>{text("example.notebook")}</a>',
@@ -216,7 +212,7 @@ def colab_url(name: str) -> str:
     """Address that opens a recording in Colab, which fetches it from the repository."""
     colab = "https://colab.research.google.com/github/"
     repository = state.current().repo_url.replace("https://github.com/", colab)
-    return f"{repository}/blob/{BRANCH}/examples/{name}.ipynb"
+    return f"{repository}/blob/main/examples/{name}.ipynb"
 
 
 def index() -> str:

@@ -21,6 +21,7 @@ from mkdocs.structure.toc import get_toc
 
 from cudatut import paths
 from cudatut.errors import CudatutError
+from cudatut.recording import Recording
 from cudatut.site import (
     contents,
     directives,
@@ -35,7 +36,6 @@ from cudatut.site import (
     missing,
     notebooks,
     publishing,
-    redirects,
     references,
     searching,
     slimming,
@@ -103,7 +103,7 @@ class CudatutPlugin(BasePlugin):
         return config
 
     def on_pre_build(self, config: Any) -> None:
-        docs, root = self.state.docs, Path(config.config_file_path).resolve().parent
+        docs, root = self.state.docs, self.state.docs.parents[1]
         shown = [docs / f"{name}.md" for name in self.state.only]
         for problem in (
             *contents.check_pages(self.parts, docs),
@@ -123,8 +123,8 @@ class CudatutPlugin(BasePlugin):
         self.copies = tempfile.TemporaryDirectory(prefix="cudatut-notebooks-")
         folder = Path(self.copies.name)
         notebooks.quicken(folder)
-        for record in self.records:
-            uri = notebooks.write(record, folder)
+        self.examples = {notebooks.write(record, folder): record for record in self.records}
+        for uri in self.examples:
             # No File.generated: mkdocs-jupyter's wrapper finds its source by src_dir alone.
             files.append(File(uri, str(folder), config.site_dir, config.use_directory_urls))
         self.shown_in = contents.chapters_by_example(self.parts, self.state.docs)
@@ -132,9 +132,10 @@ class CudatutPlugin(BasePlugin):
 
     def on_page_markdown(self, markdown: str, page: Any, config: Any, files: Any) -> str:
         self.state.page, self.state.url = page.file.src_uri, page.url
-        if self._is_notebook(page):
+        if page.file.src_uri in self.examples:
             return markdown
-        _, _, offset = lint.split_front_matter(page.file.content_string)
+        # MkDocs has taken the front matter away.
+        offset = page.file.content_string.count("\n") - markdown.count("\n")
         names = references.named(markdown)
         for problem in exercise_fence.problems(page.file.content_string, self.state.lang):
             self.state.report(problem)
@@ -147,8 +148,8 @@ class CudatutPlugin(BasePlugin):
         return markdown
 
     def on_page_content(self, html: str, page: Any, config: Any, files: Any) -> str:
-        if self._is_notebook(page):
-            html = self._notebook(html, page)
+        if record := self.examples.get(page.file.src_uri):
+            html = self._example(html, page, record)
         html = mathml.replace(slimming.tokens(html), self.state.report)
         if chapter := self.chapters.get(page.file.src_uri):
             if self.state.mode == "preview" and self.state.lang == "en":
@@ -160,15 +161,10 @@ class CudatutPlugin(BasePlugin):
         page.present_anchor_ids = (page.present_anchor_ids or set()) | set(_ID.findall(html))
         return html
 
-    def _is_notebook(self, page: Any) -> bool:
-        return page.file.src_uri.endswith(".ipynb")
-
-    def _notebook(self, html: str, page: Any) -> str:
-        uri = page.file.src_uri.removesuffix(".ipynb")
-        record = self.state.record(uri.removeprefix(f"{notebooks.FOLDER}/"))
+    def _example(self, html: str, page: Any, record: Recording) -> str:
         page.title = record.metadata["title"][self.state.lang]
         page.toc = get_toc(notebooks.toc(record))
-        page.edit_url = f"{self.state.repo_url}/edit/{notebooks.BRANCH}/{uri}.py"
+        page.edit_url = f"{self.state.repo_url}/edit/main/examples/{record.name}.py"
         # Chapters are searched, which show the same code; their pages lead here.
         page.meta["search"] = {"exclude": True}
         try:
@@ -202,12 +198,8 @@ class CudatutPlugin(BasePlugin):
 
     def on_post_build(self, config: Any) -> None:
         site = Path(config.site_dir)
-        notebooks.copy_files(self.records, site)
-        for path, source in self.state.programs.items():
-            (site / path).parent.mkdir(parents=True, exist_ok=True)
-            (site / path).write_text(source + "\n", encoding="utf-8")
-        redirects.write(site, config.site_url)
-        publishing.write(site, Path(config.config_file_path).resolve().parent, config)
+        notebooks.write_files(self.records, site)
+        publishing.write(site, config)
         # Written by Material's search, whose turn comes next.
         searching.add_keywords(
             config.plugins["material/search"].search_index.entries, self.terms, self.state.lang

@@ -1,4 +1,4 @@
-"""Files of the site that no page is: robots.txt, the feed of the change log, the examples as one archive."""
+"""What the site has beside its pages: old addresses, robots.txt, the feed of the change log, the examples as one archive."""
 
 from __future__ import annotations
 
@@ -24,16 +24,56 @@ Those of the first part need only NumPy and PyCUDA, up to the cells whose names 
 """
 
 
-def write(site: Path, root: Path, config: Any) -> None:
-    """Write them into the built site of one language; `root` is the folder of mkdocs.yml."""
+def write(site: Path, config: Any) -> None:
+    """Write them into the built site of one language."""
+    redirects(site, config.site_url)
     archive(site / ARCHIVE, config.repo_url)
     if locale.current() != "en":  # the others are files of the whole site, whose root is English
         return
     address = config.site_url.rstrip("/")
     (site / "robots.txt").write_text(robots(address), encoding="utf-8")
-    if (changes := root / "CHANGELOG.md").is_file():
+    if (changes := Path(config.config_file_path).with_name("CHANGELOG.md")).is_file():
         text = feed(changes.read_text(encoding="utf-8"), address, config.repo_url)
         (site / FEED).write_text(text, encoding="utf-8")
+
+
+_MOVED = """<!doctype html>
+<html lang="{lang}">
+<meta charset="utf-8">
+<title>{name}</title>
+<meta name="robots" content="noindex">
+<link rel="canonical" href="{canonical}">
+<script>location.replace("{link}" + location.search + location.hash)</script>
+<meta http-equiv="refresh" content="1; url={link}">
+<p>{words} <a href="{link}">{name}</a></p>
+"""
+
+
+def redirects(site: Path, address: str = "") -> list[str]:
+    """Write a page that leads on at each address that examples/renamed.yml names, of the example and of its chapter.
+
+    address: where this language is published, if that is known.
+    Nothing is written where a page stands already, nor where there is none to lead to. Returns the old addresses.
+    """
+    written = []
+    for old, new in catalog.renamed().items():
+        for source, target in ((f"examples/{old}/", f"examples/{new}/"), (f"{old}/", f"{new}/")):
+            page = site / source / "index.html"
+            if page.exists() or not (site / target / "index.html").is_file():
+                continue
+            link = "../" * source.count("/") + target
+            values = {
+                "lang": locale.current(),
+                "name": new,
+                "canonical": f"{address.rstrip('/')}/{target}" if address else link,
+                "link": link,
+                "words": locale.text("page.moved"),
+            }
+            page.parent.mkdir(parents=True, exist_ok=True)
+            filled = _MOVED.format(**{key: escape(value) for key, value in values.items()})
+            page.write_text(filled, encoding="utf-8")
+            written.append(source)
+    return written
 
 
 def robots(address: str = "") -> str:

@@ -37,42 +37,42 @@ class State:
     only: tuple[str, ...] = ()  # the chapters that a preview shows, such as "start/errors"
     # Whole programs that pages offer as files, by path below this language's root.
     programs: dict[str, str] = field(default_factory=dict)
-    _records: dict[str, Recording | CudatutError] = field(default_factory=dict)
-    _others: dict[str, list[Recording]] = field(default_factory=dict)
+    _recordings: dict[str, list[Recording] | CudatutError] = field(default_factory=dict)
 
-    def record(self, name: str) -> Recording:
-        """The recording of an example, read once per build; raises like `recording.require_good`."""
-        if name not in self._records:
+    def recordings(self, name: str) -> list[Recording]:
+        """The recording of an example, and its slim ones from other GPUs, read once per build.
+
+        Raises like `recording.require_good`, also for those that no page shows.
+        """
+        if name not in self._recordings:
             try:
-                self._records[name] = self._read(name)
+                self._recordings[name] = self._read(name)
             except CudatutError as error:
-                self._records[name] = error
-        found = self._records[name]
+                self._recordings[name] = error
+        found = self._recordings[name]
         if isinstance(found, CudatutError):
             raise found.with_traceback(None)
         return found
 
-    def _read(self, name: str) -> Recording:
+    def record(self, name: str) -> Recording:
+        """The recording of an example on the book's own GPU. Raises as `recordings`."""
+        return self.recordings(name)[0]
+
+    def _read(self, name: str) -> list[Recording]:
         if self.mode != "strict" and (failed := failures.reason(name)) is not None:
-            return missing.stand_in(name, failed)
+            return [missing.stand_in(name, failed)]
         try:
-            return recording.require_good(name)
+            return [recording.require_good(name), *recording.on_other_gpus(name)]
         except CudatutError as error:
             if self.mode != "preview" or isinstance(error, UnknownExampleError):
                 raise
-            return missing.stand_in(name, str(error))
-
-    def others(self, name: str) -> list[Recording]:
-        """The slim recordings of an example, read once per build. Raises as `recording.on_other_gpus`."""
-        if name not in self._others:
-            self._others[name] = recording.on_other_gpus(name)
-        return self._others[name]
+            return [missing.stand_in(name, str(error))]
 
     def gpus(self, name: str, cell: str) -> list[tuple[str, list[dict]]]:
-        """The results of a cell by GPU: the book's own first, then those of `results/`. Raises as `on_other_gpus`."""
+        """The results of a cell by GPU, the book's own first. Raises as `recordings`."""
         return [
             (record.metadata["gpu"]["name"], record.results(cell))
-            for record in (self.record(name), *self.others(name))
+            for record in self.recordings(name)
             if any(one.title == cell for one in record.cells)
         ]
 

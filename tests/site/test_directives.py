@@ -9,6 +9,7 @@ from markdown_exec import markdown_config
 
 from cudatut import recording
 from cudatut.catalog import UnknownExampleError
+from cudatut.errors import CudatutError
 from cudatut.site import directives, mathml, notebooks, state
 
 
@@ -125,7 +126,7 @@ def test_a_page_is_made_of_what_mkdocs_jupyter_makes(project):
     assert page.startswith('<div id="cell-id=top"><h1 id="top">Vector add</h1></div>\n')
     assert '<div class="ct-cell" id="cell-id=bench"><div class="highlight">' in page
     for other in ("<p>something else</p>", html.replace("<!-- end of cell -->", "", 1)):
-        with pytest.raises(notebooks.UnexpectedHtmlError, match="not all cells"):
+        with pytest.raises(CudatutError, match="not all cells"):
             notebooks.page(record, other)
 
 

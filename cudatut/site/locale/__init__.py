@@ -10,6 +10,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from cudatut.catalog import LANGUAGES
 
@@ -41,21 +42,23 @@ def using(lang: str):
 
 
 def text(key: str, lang: str | None = None, /, **values: object) -> str:
-    """Return the string at "group.name", its `{fields}` replaced by `values`.
+    """Return the string at the dotted `key`, its `{fields}` replaced by `values`.
 
     Raises KeyError naming the key and the language where the locale file lacks it.
     """
     lang = lang or _current
-    group, _, name = key.partition(".")
-    if name not in words(lang).get(group, ()):
-        raise KeyError(f"locale/{lang}.yml has no string {key!r}")
-    found = words(lang)[group][name]
+    found: Any = words(lang)
+    try:
+        for part in key.split("."):
+            found = found[part]
+    except (KeyError, TypeError):
+        raise KeyError(f"locale/{lang}.yml has no string {key!r}") from None
     return found.format(**values) if values else found
 
 
 @cache
-def words(lang: str) -> dict[str, dict[str, str]]:
-    """Return the whole locale file of `lang`: groups of strings by their names."""
+def words(lang: str) -> dict[str, Any]:
+    """Return the whole locale file of `lang` as nested dictionaries."""
     import yaml  # here, so that drawing a figure needs no YAML reader
 
     return yaml.safe_load(Path(__file__).with_name(f"{lang}.yml").read_text(encoding="utf-8"))
