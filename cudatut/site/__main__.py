@@ -49,9 +49,27 @@ def build(root: Path, out: Path, mode: str = "strict", only: Sequence[str] = ())
         raise BuildError(
             f"cannot write to {out.parent} ({error.strerror}); name a folder with --out DIR"
         ) from error
+    command = [sys.executable, "-m", "mkdocs", "build"] + ["--strict"] * (mode != "preview")
+    own = {
+        "PYTHONIOENCODING": "utf-8",
+        "NO_MKDOCS_2_WARNING": "1",
+        "CUDATUT_SITE_MODE": mode,
+        "CUDATUT_SITE_ONLY": " ".join(only),
+    }
     with made as folder:
         work, said, failed = Path(folder), [], []
-        processes = {lang: _mkdocs(root, lang, work / lang, mode, only) for lang in CONFIGS}
+        processes = {
+            lang: subprocess.Popen(
+                [*command, "--config-file", config, "--site-dir", str(work / lang)],
+                cwd=root,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                encoding="utf-8",
+                errors="replace",
+                env=os.environ | own,
+            )
+            for lang, config in CONFIGS.items()
+        }
         try:
             for lang, process in processes.items():
                 lines = process.communicate()[0].splitlines()
@@ -72,29 +90,6 @@ def build(root: Path, out: Path, mode: str = "strict", only: Sequence[str] = ())
             out.rename(work / "old")
         (work / "en").rename(out)
     print(f"Built {out} in {time.perf_counter() - begin:.1f} s.", flush=True)
-
-
-def _mkdocs(
-    root: Path, lang: str, out: Path, mode: str, only: Sequence[str]
-) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "mkdocs", "build"]
-    command += ["--config-file", CONFIGS[lang], "--site-dir", str(out)]
-    own = {
-        "PYTHONIOENCODING": "utf-8",
-        "NO_MKDOCS_2_WARNING": "1",
-        "CUDATUT_SITE_MODE": mode,
-        "CUDATUT_SITE_ONLY": " ".join(only),
-    }
-    return subprocess.Popen(
-        command if mode == "preview" else [*command, "--strict"],
-        cwd=root,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-        env=os.environ | own,
-    )
 
 
 class Handler(SimpleHTTPRequestHandler):

@@ -79,7 +79,7 @@ def table() -> str:
 
     Recordings that may not be shown are left out here; the build has refused them already.
     """
-    records = [r for r in notebooks.recorded()[0] if not isinstance(r, missing.StandIn)]
+    records = [r for r in notebooks.recorded() if not isinstance(r, missing.StandIn)]
     return table_html(settled(records, contents.load()), records)
 
 

@@ -34,9 +34,8 @@ class DirectiveError(CudatutError):
 def render(body: str, header: dict[str, str] | None = None, lang: str = "en") -> str:
     """HTML of an example fence.
 
-    Raises DirectiveError on bad syntax, and whatever
-    `cudatut.recording.require_good` raises: an example that is unknown, not recorded, damaged,
-    stale or failed is never shown.
+    Raises DirectiveError on bad syntax, and as `State.record`: an example that is unknown, not recorded, damaged, stale
+    or failed is never shown.
     """
     shown, named = header or {}, _cells(body)
     for name, value in shown.items():
@@ -45,12 +44,8 @@ def render(body: str, header: dict[str, str] | None = None, lang: str = "en") ->
                 f'an example fence has {name}="{value}"; '
                 'allowed are source="above|none", output="below|none", program="name.py"'
             )
-    if "program" in shown and shown.get("source") == "none":
-        raise DirectiveError("an example fence has a program, but does not show its source")
-    if "program" in shown and len(named) > 1:
-        raise DirectiveError(
-            f"the program {shown['program']} is {len(named)} cells; it must be one"
-        )
+    if "program" in shown and (shown.get("source") == "none" or len(named) > 1):
+        raise DirectiveError(f"the program {shown['program']} must be one cell, with its source")
     return "".join(_cell(name, cell, shown, lang) for name, cell in named)
 
 

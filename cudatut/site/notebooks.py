@@ -29,25 +29,24 @@ from cudatut.site.locale import text
 _END = "<!-- end of cell -->"  # Markdown and nbconvert leave comments as they are
 
 
-def recorded() -> tuple[list[Recording], list[CudatutError]]:
-    """Recordings that may be shown, sorted by name, and why others may not; in a preview, those of its chapters."""
-    build, good, bad = state.current(), [], []
-    wanted = contents.chapters_by_example(contents.load(), build.docs) if build.only else None
+def recorded() -> list[Recording]:
+    """Recordings that may be shown, sorted by name; in a preview, those of its chapters. Reports why others may not."""
+    build, found = state.current(), []
+    shown = contents.chapters_by_example(contents.load(), build.docs) if build.only else None
     try:
-        examples = catalog.examples()
+        names, orphans = [one.name for one in catalog.examples()], recording.orphans()
     except CudatutError as error:
-        return [], [error]
-    for example in examples:
-        if wanted is None or example.name in wanted:
+        build.report(error)
+        return []
+    for file in orphans:
+        build.report(f"results/{file} belongs to no example: remove it")
+    for name in names:
+        if shown is None or name in shown:
             try:
-                good.append(build.record(example.name))
+                found.append(build.record(name))
             except CudatutError as error:
-                bad.append(error)
-    bad += [
-        recording.DamagedRecordingError(f"results/{file} belongs to no example: remove it")
-        for file in recording.orphans()
-    ]
-    return good, bad
+                build.report(error)
+    return found
 
 
 # --- through mkdocs-jupyter ----------------------------------------------------------------------
@@ -126,10 +125,8 @@ def head(record: Recording, chapters: Iterable[Chapter] = ()) -> str:
     """What stands below the title of an example's page: its files, what it needs, the chapters that show it."""
     build, requires = state.current(), record.metadata["requires"].removeprefix("sm_")
     number = requires.rstrip("af")
-    needs = text(
-        "example.requires" if number == requires else "example.exactly",
-        cc=f"{number[:-1]}.{number[-1]}",
-    )
+    key = "example.requires" if number == requires else "example.exactly"
+    needs = text(key, cc=f"{number[:-1]}.{number[-1]}")
     where = ", ".join(
         f'<a href="{build.link(f"{chapter.name}/")}">{escape(chapter.title[build.lang])}</a>'
         for chapter in chapters
@@ -196,16 +193,13 @@ def _links(record: Recording) -> str:
     link, own = state.current().link, record.name.rpartition("/")[0]
     files = sorted(record.metadata["sources"], key=lambda name: (name != f"{record.name}.py", name))
     notebook = link(f"examples/{record.name}.ipynb")
-    return " · ".join(
-        [
-            *(
-                f'<a href="{link(f"examples/{name}")}">{escape(name.removeprefix(own + "/"))}</a>'
-                for name in files
-            ),
-            f'<a href="{notebook}" download>{text("example.notebook")}</a>',
-            f'<a href="{colab_url(record.name)}">{text("example.colab")}</a>',
-        ]
-    )
+    links = [
+        f'<a href="{link(f"examples/{name}")}">{escape(name.removeprefix(own + "/"))}</a>'
+        for name in files
+    ]
+    links.append(f'<a href="{notebook}" download>{text("example.notebook")}</a>')
+    links.append(f'<a href="{colab_url(record.name)}">{text("example.colab")}</a>')
+    return " · ".join(links)
 
 
 def colab_url(name: str) -> str:
@@ -220,7 +214,7 @@ def index() -> str:
     build, parts = state.current(), contents.load()
     shown = list(contents.chapters_by_example(parts, build.docs))
     rank = {name: number for number, name in enumerate(shown)}
-    records = sorted(recorded()[0], key=lambda r: (rank.get(r.name, len(rank)), r.name))
+    records = sorted(recorded(), key=lambda r: (rank.get(r.name, len(rank)), r.name))
     found = []
     for part in parts:
         items = "".join(

@@ -116,8 +116,8 @@ class CudatutPlugin(BasePlugin):
         for page in contents.left_out(self.parts):
             if file := files.get_file_from_path(page):
                 files.remove(file)
-        self.records, problems = notebooks.recorded()
-        for problem in (*problems, *labels.problems(self.state.lang, self.records)):
+        self.records = notebooks.recorded()
+        for problem in labels.problems(self.state.lang, self.records):
             self.state.report(problem)
         # Read by mkdocs-jupyter while it renders; the checkout may be read-only.
         self.copies = tempfile.TemporaryDirectory(prefix="cudatut-notebooks-")
