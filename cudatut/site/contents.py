@@ -124,21 +124,6 @@ def left_out(parts: tuple[Part, ...]) -> set[str]:
     return pages
 
 
-def check_pages(parts: tuple[Part, ...], docs_dir: Path) -> list[str]:
-    """What the table of contents and the pages under `docs_dir` disagree about, one line each."""
-    folder = f"docs/{docs_dir.name}"
-    written = {chapter.page for chapter in chapters(parts) if chapter.written}
-    there = {f"{part.id}/{p.name}" for part in parts for p in (docs_dir / part.id).glob("*.md")}
-    return [
-        f"docs/contents.yml says that {page} is written, but {folder}/{page} does not exist"
-        for page in sorted(written - there)
-    ] + [
-        f"{folder}/{page} exists: give it 'written: true' in docs/contents.yml, "
-        "or 'written: draft' to leave it out of the site for now"
-        for page in sorted(there - written - left_out(parts))
-    ]
-
-
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)#\s]+\.md)(?:#[^)\s]*)?\)")
 
 

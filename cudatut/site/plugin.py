@@ -103,13 +103,10 @@ class CudatutPlugin(BasePlugin):
         return config
 
     def on_pre_build(self, config: Any) -> None:
-        docs, root = self.state.docs, self.state.docs.parents[1]
+        docs = self.state.docs
         shown = [docs / f"{name}.md" for name in self.state.only]
-        for problem in (
-            *contents.check_pages(self.parts, docs),
-            *lint.lint_files(shown or lint.pages(docs), root),
-        ):
-            self.state.report(problem)
+        for finding in lint.lint_files(shown or lint.pages(docs), docs.parents[1]):
+            self.state.report(finding)
 
     @event_priority(50)  # mkdocs-jupyter must find the notebooks among the files
     def on_files(self, files: Any, config: Any) -> Any:

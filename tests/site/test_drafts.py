@@ -22,16 +22,3 @@ def test_a_draft_is_not_in_the_navigation_and_links_to_it_become_text(tmp_path):
         contents.unlink_drafts(text, "one/done.md", parts)
         == "See soon, [done](done.md) and ![soon](soon.md), far."
     )
-
-
-def test_a_page_that_is_a_draft_is_no_contradiction(tmp_path):
-    (tmp_path / "contents.yml").write_text(CONTENTS)
-    for page in ("done", "soon"):
-        (tmp_path / f"en/one/{page}.md").parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / f"en/one/{page}.md").write_text("# x\n")
-    parts = contents.load(tmp_path / "contents.yml")
-    assert contents.check_pages(parts, tmp_path / "en") == []
-    text = CONTENTS.replace("draft", "false")
-    (tmp_path / "contents.yml").write_text(text)
-    (problem,) = contents.check_pages(contents.load(tmp_path / "contents.yml"), tmp_path / "en")
-    assert "written: true" in problem and "written: draft" in problem
