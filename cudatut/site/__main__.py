@@ -49,7 +49,8 @@ def build(root: Path, out: Path, mode: str = "strict", only: Sequence[str] = ())
         raise BuildError(
             f"cannot write to {out.parent} ({error.strerror}); name a folder with --out DIR"
         ) from error
-    command = [sys.executable, "-m", "mkdocs", "build"] + ["--strict"] * (mode != "preview")
+    strict = [] if mode == "preview" else ["--strict"]
+    command = [sys.executable, "-m", "mkdocs", "build", *strict]
     own = {
         "PYTHONIOENCODING": "utf-8",
         "NO_MKDOCS_2_WARNING": "1",
