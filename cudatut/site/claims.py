@@ -11,8 +11,7 @@ from itertools import groupby
 from cudatut.recording import Recording
 from cudatut.results import GAIN, LEAD, VERDICTS
 from cudatut.site import contents, notebooks, state
-from cudatut.site.contents import Chapter, Part
-from cudatut.site.labels import chapter_of
+from cudatut.site.contents import Chapter, Part, chapter_of
 from cudatut.site.locale import current, text
 from cudatut.site.render import claim_place, claim_value, recorded_on, verdict_html
 
@@ -61,7 +60,7 @@ def settled(records: Iterable[Recording], parts: tuple[Part, ...]) -> list[Settl
 
 def table() -> str:
     """The claims of the recordings as HTML: a line of totals, a table grouped by part, and where it was run."""
-    return table_html(settled(notebooks.recorded()[0], contents.load(contents.default_path())))
+    return table_html(settled(notebooks.recorded(), contents.load()))
 
 
 _COLUMNS = ("statement", "expected", "measured", "control", "verdict", "chapter")

@@ -45,7 +45,7 @@ def load(path: Path, parts: tuple[Part, ...] | None = None) -> list[Term]:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise GlossaryError(f"{path}: {error}") from error
     parts = parts or contents.load(path.with_name("contents.yml"))
-    chapters = {f"{chapter.part}/{chapter.id}" for part in parts for chapter in part.chapters}
+    chapters = {chapter.name for chapter in contents.chapters(parts)}
     before, code = "", {}
     for term in terms:
         name = term.get("id")
@@ -108,17 +108,11 @@ def markdown(
     terms: list[Term] | None = None, lang: str | None = None, parts: tuple[Part, ...] | None = None
 ) -> str:
     """The page of the glossary (or of `terms`): one heading a term, so that each can be linked and searched for."""
-    docs = state.current().docs.parent
-    parts = parts or contents.load(docs / "contents.yml")
+    parts = parts or contents.load()
     lang = lang or locale.current()
-    written = {
-        f"{chapter.part}/{chapter.id}": chapter
-        for part in parts
-        for chapter in part.chapters
-        if chapter.written
-    }
+    written = {one.name: one for one in contents.chapters(parts) if one.written}
     lines = []
-    for term in terms or load(docs / "glossary.yml", parts):
+    for term in terms or load(state.current().docs.parent / "glossary.yml", parts):
         title = " · ".join(dict.fromkeys([term[lang], term["en"], term["zh"]]))
         lines += [f"## {title} {{ #{term['id']} }}", "", term["means"][lang], ""]
         if term.get("code"):

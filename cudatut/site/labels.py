@@ -16,7 +16,7 @@ from cudatut import catalog, recording
 from cudatut.errors import CudatutError
 from cudatut.recording import Recording
 from cudatut.site import contents
-from cudatut.site.contents import Chapter, Part
+from cudatut.site.contents import Part
 from cudatut.site.label_files import Labels, load
 from cudatut.site.localize import current, relabeled
 
@@ -26,7 +26,7 @@ _NUMBERS = re.compile(r"\d[\d.,]*(?: [x×] \d[\d.,]*)*")
 def lacking(records: Iterable[Recording], labels: Labels) -> dict[str, dict[str, tuple[str, str]]]:
     """What needs an entry and has none: file -> {label, numbers as {}: (a whole label, the cell that shows it)}."""
     found: dict[str, dict[str, tuple[str, str]]] = {}
-    parts = contents.load(contents.default_path())
+    parts = contents.load()
     for record in records:
         file = file_of(record.name, parts)
         for cell in record.cells:
@@ -68,20 +68,9 @@ def problems(lang: str, records: Iterable[Recording]) -> list[str]:
 
 def file_of(example: str, parts: Iterable[Part]) -> str:
     """Where the labels of an example stand: those of its chapter in one file, docs/labels/start_errors.yml."""
-    chapter = chapter_of(example, parts)
-    name = f"{chapter.part}/{chapter.id}" if chapter else example
+    chapter = contents.chapter_of(example, parts)
+    name = chapter.name if chapter else example
     return f"docs/labels/{name.replace('/', '_')}.yml"
-
-
-def chapter_of(example: str, parts: Iterable[Part]) -> Chapter | None:
-    """The chapter of an example by its name: `start/errors_solutions` is of `start/errors`, or of a longer name that fits."""
-    fitting = [
-        chapter
-        for part in parts
-        for chapter in part.chapters
-        if f"{example}_".startswith(f"{part.id}/{chapter.id}_")
-    ]
-    return max(fitting, key=lambda chapter: len(chapter.id), default=None)
 
 
 def main(names: list[str]) -> int:

@@ -45,13 +45,12 @@ _PARAGRAPH = re.compile(r"\s*[^\s|#-]")
 _HAS_ID = re.compile(r"\{:?[^}]*#([^\s}]+)[^}]*\}\s*$")
 _ASCII_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
-CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 # What is no prose, replaced by a blank of the same kind so that its neighbors do not run together.
 _NO_PROSE = (
     references.FIELD,
     re.compile(r"<!--.*?-->"),
-    CODE_SPAN,
-    re.compile(r"(?<![\\$])(\$\$?)(?=\S)(.+?)(?<=\S)\1"),
+    references.CODE_SPAN,
+    references.MATH,
     re.compile(r"\]\([^)\s]*(?=[)\s])"),
     re.compile(r"<[^>\s][^>]*>"),
     re.compile(r"\bhttps?://\S+"),

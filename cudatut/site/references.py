@@ -38,12 +38,12 @@ _FORMAT = re.compile(
 )  # a colon in the name of a row is followed by its quote
 _QUOTE = re.compile(r'quote\s+"(?P<text>[^"]+)"\s+from\s+"(?P<source>[^"]+)"')
 _FENCE = re.compile(r"^[ \t>]*(?P<mark>`{3,}|~{3,})(?P<info>.*)$")
-_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _FRONT = re.compile(r"---[ \t]*\n.*?\n---[ \t]*\n", re.DOTALL)
 # Lines whose text Markdown extensions read as attributes: no HTML may come in there.
 _PLAIN = re.compile(r"^\s*(!!!|\?\?\?|===|#)")
-_MATH = re.compile(r"(?<![\\$])(\$\$?)(?=\S)(.+?)(?<=\S)\1")
+MATH = re.compile(r"(?<![\\$])(\$\$?)(?=\S)(.+?)(?<=\S)\1")
 
 Value = int | float | str | bool
 
@@ -101,9 +101,9 @@ def replace(markdown: str, report: Callable[[Exception], None], line_offset: int
     """
 
     def one(number: int, match: re.Match) -> str:
-        if _inside(_CODE_SPAN, match):
+        if _inside(CODE_SPAN, match):
             return match[0]
-        plain = _PLAIN.match(match.string) is not None or _inside(_MATH, match)
+        plain = _PLAIN.match(match.string) is not None or _inside(MATH, match)
         try:
             return _html(match[1], plain)
         except MissingOutputError as error:
@@ -171,7 +171,7 @@ def named(markdown: str) -> list[str]:
         if where == "exercise" and "/" in text:
             names.append(text.strip(" \t>").partition(" ")[0] + "_solutions")
         elif where in ("prose", "example"):
-            cited = FIELD.findall(_CODE_SPAN.sub("", text)) if where == "prose" else [text]
+            cited = FIELD.findall(CODE_SPAN.sub("", text)) if where == "prose" else [text]
             names += [m["example"] for body in cited for m in _REFERENCE.finditer(body)]
     return list(dict.fromkeys(names))
 

@@ -48,7 +48,7 @@ class Terms:
     """The terms and code words of the glossary that a chapter introduces, and the ranks of the chapters in the book."""
 
     def __init__(self, entries: Iterable[Term], parts: tuple[Part, ...], lang: str):
-        order = [f"{c.part}/{c.id}" for part in parts for c in part.chapters]
+        order = [chapter.name for chapter in contents.chapters(parts)]
         self.rank = {name: number for number, name in enumerate(order)}
         introduced = [entry for entry in entries if "chapter" in entry]
         self.code = {_word(word): entry for entry in introduced for word in entry.get("code", ())}
@@ -58,7 +58,7 @@ class Terms:
         """The terms and words of CUDA in a line of the main path, each with its entry or None."""
         code = []
         if line.kind == "prose":
-            code = [span[2] for span in lint.CODE_SPAN.finditer(line.text)]
+            code = [span[2] for span in references.CODE_SPAN.finditer(line.text)]
         elif line.kind == "code":
             code = _shown(line.text, line.info)
         for text in code:
@@ -85,7 +85,7 @@ def findings(docs: Path, lang: str) -> list[Finding]:
     parts = contents.load(docs / "contents.yml")
     terms = Terms(glossary.load(docs / "glossary.yml", parts), parts, lang)
     found = []
-    for chapter in (c for part in parts for c in part.chapters if c.written):
+    for chapter in (one for one in contents.chapters(parts) if one.written):
         path = docs / lang / chapter.page
         if path.is_file():
             name = f"{chapter.part}/{chapter.id}"

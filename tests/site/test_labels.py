@@ -250,9 +250,9 @@ def test_the_file_of_an_example():
     parts = [contents.Part("p", title, title, title, chapters)]
     own = {"p/tile": 0, "p/tile_claims": 0, "p/tile_2d_solutions": 1, "p/tile_2": 2}
     for example, place in own.items():
-        assert labels.chapter_of(example, parts) == chapters[place]
+        assert contents.chapter_of(example, parts) == chapters[place]
         assert labels.file_of(example, parts) == f"docs/labels/p_{chapters[place].id}.yml"
-    assert labels.chapter_of("p/tiles", parts) is None
+    assert contents.chapter_of("p/tiles", parts) is None
     assert labels.file_of("p/tiles", parts) == "docs/labels/p_tiles.yml"
 
 
