@@ -228,13 +228,13 @@ def _good(recording: Recording) -> Recording:
 
 def _refused(kind: type[CudatutError], name: str, path: Path, reason: str) -> CudatutError:
     """An error that names the file of a recording, what is wrong with it, and the command that mends it."""
-    shown, command = f"examples/{name}.ipynb", f"python -m cudatut record {name}"
+    shown, mended = f"examples/{name}.ipynb", f"`python -m cudatut record {name}`"
     if path.suffix != ".ipynb":
         root = paths.results_dir()
         shown = path.relative_to(root.parent).as_posix()
         gpu = path.relative_to(root).parts[0]
-        command = f"{command} --slim` on the {gpu}, or `git rm {shown}"
-    return kind(f"{shown} {reason}. On a machine with a GPU: `{command}`")
+        mended = f"`python -m cudatut record {name} --slim` on the {gpu}, or `git rm {shown}`"
+    return kind(f"{shown} {reason}. On a machine with a GPU: {mended}")
 
 
 # --- reading -------------------------------------------------------------------------------------

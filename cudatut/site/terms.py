@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from cudatut import catalog, paths
-from cudatut.site import contents, glossary, lint, main_path
+from cudatut.site import contents, glossary, lint, main_path, references
 from cudatut.site.contents import Part
 from cudatut.site.glossary import Term
 from cudatut.site.lint import Finding

@@ -9,7 +9,7 @@ import pytest
 
 from cudatut import catalog, recording
 from cudatut.errors import CudatutError
-from cudatut.recording import FailedRecordingError
+from cudatut.recording import UnfitRecordingError
 from cudatut.results import FORMS, MIME, RULES, VERDICTS
 from cudatut.site import claims, contents, locale
 
@@ -76,7 +76,7 @@ def test_ids_are_unique(shown):
 def test_a_claim_that_is_not_whole_is_refused(shown, field):
     damaged = claim("x")
     del damaged[field]
-    with pytest.raises(FailedRecordingError, match=field):
+    with pytest.raises(UnfitRecordingError, match=field):
         shown(start__add=[damaged])
 
 
@@ -94,7 +94,7 @@ def test_a_claim_that_is_not_whole_is_refused(shown, field):
     ],
 )
 def test_a_claim_that_cannot_be_shown_is_refused(shown, changes):
-    with pytest.raises(FailedRecordingError):
+    with pytest.raises(UnfitRecordingError):
         shown(start__add=[claim("x", **changes)])
 
 
