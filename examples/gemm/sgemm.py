@@ -1,42 +1,36 @@
-"""C = alpha op(A) op(B) + beta C in fp32, by the kernel of final.cu: which of its instances, and with how many blocks.
+"""C = alpha op(A) op(B) + beta C in fp32: which kernel, which of its instances, and with how many blocks.
 
     from sgemm import sgemm
 
     sgemm(a, b, c, alpha=2.0, beta=1.0, transpose_a=True)
 
 a, b, c: GPUArrays of float32 with two axes, C-contiguous. `launch` takes leading dimensions as well, `launcher` returns
-a callable for `ct.bench`.
+a callable for `ct.bench`. The product is computed by final.cu; one with few rows or columns by skinny.cu (skinny.py).
+Launches on one stream share memory for sums that are not complete; each stream has its own, so launches on different
+streams may overlap.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
 import cudatut as ct
 
 SOURCE = "gemm/final.cu"
-SPLITS = (
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    8,
-    10,
-    12,
-    16,
-    24,
-    32,
-)  # blocks that may share the depth of a tile
+TOGETHER = 16  # parts of a tile that one block adds, as in final.cu
+LARGEST = 2**31 - 1 - 1024  # of an extent: tiles may reach past it
+# Blocks that may share the depth of a tile.
+SPLITS = (*range(1, 17), 18, 20, 22, 24, 28, 32, 40, 48, 64, 96, 128, 192, 256)
 
 
 @dataclass(frozen=True)
 class Config:
     """An instance of the kernel: tile and thread tile, stages, blocks per SM; and how fast it is.
 
-    rate: share of the FMA limit that an SM reaches with all its blocks. alone: with one block.
+    rate: share of the FMA limit that an SM approaches with many blocks; alone: with one warp for each of its schedulers;
+    words: these two are that much less where words are copied one by one. start, end: cycles before the first step of a
+    block, and after the last one for its part of C.
     """
 
     bm: int
@@ -48,10 +42,24 @@ class Config:
     blocks: int
     rate: float
     alone: float = 0.5
+    start: float = 2500.0
+    end: float = 700.0
+    words: float = 0.95
 
     @property
     def threads(self) -> int:
         return self.bm * self.bn // (self.tm * self.tn)
+
+    @property
+    def label(self) -> str:
+        """Such as '64 x 128'; with the results of a thread where those are not 8 x 8."""
+        results = "" if self.tm == self.tn == 8 else f", {self.tm} x {self.tn}"
+        return f"{self.bm} x {self.bn}{results}"
+
+    @property
+    def turned(self) -> "Config":
+        """The same with rows and columns exchanged."""
+        return replace(self, bm=self.bn, bn=self.bm, tm=self.tn, tn=self.tm)
 
     def name(self, vec: int, transpose_a: bool, transpose_b: bool) -> str:
         """The kernel's name. Transpositions decide whether copies can be of 4 words at all: see final.cu."""
@@ -75,16 +83,42 @@ class Config:
     def shared(self, transpose_a: bool, transpose_b: bool) -> int:
         """Bytes of shared memory: tiles that run along the depth in memory are padded by 4 words; C needs some at the end."""
         pitch = self.bm + 4 * (not transpose_a) + self.bn + 4 * transpose_b
-        columns = (
-            self.threads // 32 * 4 * self.tn * 36
-        )  # of each warp 4 TN, each 32 rows and padding
-        return 4 * max(self.stages * self.bk * pitch, columns)
+        lanes_down = 8 if self.bm % (8 * self.tm) == 0 else 4
+        # Of each warp so many columns, each of 4 rows per lane, and padding.
+        columns = 32 // lanes_down * self.tn * (4 * lanes_down + 4)
+        return 4 * max(
+            self.stages * self.bk * pitch, self.threads // 32 * columns
+        )
 
 
+@dataclass(frozen=True)
+class Costs:
+    """What a product costs besides the steps of its tiles; cycles, and bytes per cycle."""
+
+    launch: float
+    share_tile: float  # once, if tiles are shared
+    leave: float  # bytes per cycle: a block leaves the sums of a tile
+    collect: float  # and another one reads them
+    memory: float
+    crowd: float  # 0: blocks spread evenly over the SMs, 1: they fill SM by SM
+
+
+# Fitted to the sweep of scoreboard_plans.py, on an H100.
 CONFIGS = (
-    Config(64, 128, 16, 8, 8, 3, 3, rate=0.84, alone=0.5),
-    Config(64, 64, 16, 8, 4, 4, 4, rate=0.74, alone=0.5),
-    Config(32, 64, 16, 4, 4, 4, 5, rate=0.62, alone=0.4),
+    Config(64, 128, 16, 8, 8, 3, 3, 0.869, 1.07, 2630, 633, 0.891),
+    Config(64, 64, 16, 8, 8, 3, 6, 0.840, 0.441, 2740, 448, 0.879),
+    Config(64, 64, 16, 8, 4, 4, 4, 0.754, 0.736, 966, 824, 0.930),
+    Config(32, 64, 16, 4, 8, 4, 8, 0.749, 0.369, 1450, 717, 0.850),
+    Config(32, 32, 16, 4, 4, 4, 8, 0.597, 0.318, 174, 416, 0.858),
+    Config(16, 128, 16, 4, 8, 4, 8, 0.711, 0.403, 2610, 659, 0.729),
+)
+COSTS = Costs(
+    launch=11_500,
+    share_tile=3560,
+    leave=25.2,
+    collect=44.7,
+    memory=1190,
+    crowd=0.077,
 )
 
 
@@ -97,46 +131,85 @@ class Plan(NamedTuple):
 
 
 # --8<-- [start:cost]
-def span(config: Config, blocks: int, depth: int, sms: int) -> float:
-    """Cycles that so many blocks take, each with a tile of that depth, if the SMs have nothing else to do."""
-    work = (
-        config.bm * config.bn * depth / 128
-    )  # of one block, if it kept all 128 lanes of an SM busy
-    start_and_end = (
-        1500 + config.bm * config.bn * 4 / 32
-    )  # an empty pipeline, and its part of C
+def share(config: Config, blocks: float, vec: int = 4) -> float:
+    """Share of its FMA limit that an SM reaches with so many blocks.
+
+    An SM has four schedulers, and all of them work only as long as the one with
+    most warps: three blocks of two warps take as long as four.
+    """
+    fit = max(1, 4 // (config.threads // 32))  # blocks that use each once
+    filled = -(-blocks // fit) * fit if fit > 1 else blocks
+    slow = 1.0 if vec == 4 else config.words
+    # Few warps wait for their own words, many for free FMA units.
+    waits = (1 / (slow * config.alone)) ** 4
+    queues = (filled / (slow * config.rate)) ** 4
+    return blocks / (waits + queues) ** 0.25
+
+
+def span(
+    config: Config,
+    blocks: int,
+    depth: int,
+    sms: int,
+    vec: int = 4,
+    crowd: float = 0.0,
+) -> float:
+    """Cycles that so many blocks take, each with a tile of that depth.
+
+    crowd: as in Costs; blocks that start when others end go where there is room.
+    """
+
+    def together(on_an_sm: float) -> float:
+        work = config.bm * config.bn * depth / 128  # with all 128 lanes busy
+        fmas = on_an_sm * work / share(config, on_an_sm, vec)
+        return config.start + fmas + on_an_sm * config.end
+
     rounds, rest = divmod(blocks, sms * config.blocks)
-    cycles = rounds * (config.blocks * work / config.rate + start_and_end)
+    cycles = rounds * together(config.blocks)
     if rest:
-        most = ct.cdiv(rest, sms)  # on one SM
-        cycles += (
-            most * work / min(config.rate, most * config.alone) + start_and_end
-        )
+        even = ct.cdiv(rest, sms)
+        full = min(config.blocks, rest)
+        cycles += together(even + (full - even) * (crowd if rounds else 0.0))
     return cycles
 
 
-def cost(plan: Plan, m: int, n: int, k: int, sms: int) -> float:
-    """Cycles that a plan is expected to take."""
+def cost(
+    plan: Plan,
+    m: int,
+    n: int,
+    k: int,
+    sms: int,
+    vec: int | None = None,
+    costs: Costs = COSTS,
+) -> float:
+    """Cycles that a plan is expected to take; vec: words per copy (4, if n is a multiple of it)."""
     config, splits, whole = plan
+    vec = vec or (4 if n % 4 == 0 else 1)
     rest = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn) - whole
-    cycles = span(config, whole, k, sms)
+    depth = ct.cdiv(k, config.bk) * config.bk
+    cycles = span(config, whole, depth, sms, vec, costs.crowd)
     if rest:
+        part = depth_of_part(k, config, splits)
+        # The parts are no first round if whole tiles were there before them.
+        full = sms * config.blocks if whole else 0
         cycles += span(
-            config, rest * splits, depth_of_part(k, config, splits), sms
-        )
+            config, full + rest * splits, part, sms, vec, costs.crowd
+        ) - span(config, full, part, sms, vec)
         # The last block of a tile reads what all of them have left.
-        cycles += 2500 + (splits + 1) * config.bm * config.bn * 4 / 48
-    traffic = (
-        4 * (m * k + k * n + m * n) / 1700
-    )  # bytes that memory brings in a cycle
-    return max(cycles, traffic)
+        read = min(splits, TOGETHER) + ct.cdiv(splits, TOGETHER) - 1
+        left = min(config.blocks, ct.cdiv(rest * splits, sms))
+        cycles += costs.share_tile * (1 + (splits > TOGETHER))
+        cycles += 4 * config.bm * config.bn * left / costs.leave
+        cycles += 4 * config.bm * config.bn * read / costs.collect
+    traffic = 4 * (m * k + k * n + m * n) / costs.memory
+    return costs.launch + (cycles**3 + traffic**3) ** (1 / 3)
 
 
 def plans(m: int, n: int, k: int, sms: int) -> list[Plan]:
     """What is worth considering. As many tiles as fill the GPU once or several times have a block of their own.
 
-    The rest would leave SMs idle; so as many blocks share each of them as it takes to fill the GPU once more or twice,
-    with four steps of depth at least for each.
+    The rest would leave SMs idle; so as many blocks share each of them as it takes to fill the GPU up to five times more,
+    with two steps of depth at least for each.
     """
     found = []
     for config in CONFIGS:
@@ -145,20 +218,21 @@ def plans(m: int, n: int, k: int, sms: int) -> list[Plan]:
             sms * config.blocks,
         )
         found.append(Plan(config, 1, tiles))
-        most = min(k // (4 * config.bk), 2 * slots // max(tiles % slots, 1))
+        most = min(k // (2 * config.bk), 5 * slots // max(tiles % slots, 1))
         found += [
             Plan(config, s, tiles - tiles % slots)
             for s in SPLITS
-            if 1 < s <= most
+            if 1 < s <= most and tiles % slots
         ]
     return found
 
 
 @cache
-def plan(m: int, n: int, k: int, sms: int) -> Plan:
+def plan(m: int, n: int, k: int, sms: int, vec: int | None = None) -> Plan:
     """The plan of least cost."""
     return min(
-        plans(m, n, k, sms), key=lambda candidate: cost(candidate, m, n, k, sms)
+        plans(m, n, k, sms),
+        key=lambda candidate: cost(candidate, m, n, k, sms, vec),
     )
 
 
@@ -170,32 +244,56 @@ def depth_of_part(k: int, config: Config, splits: int) -> int:
     return max(1, ct.cdiv(ct.cdiv(k, config.bk), splits)) * config.bk
 
 
+def tickets_of(parts: int) -> int:
+    """Tickets of a tile that so many blocks share: one for each group of them, groups of groups included."""
+    found = 0
+    while parts > 1:
+        parts = ct.cdiv(parts, TOGETHER)
+        found += parts
+    return found
+
+
 @cache
 def kernel(name: str, source: str = SOURCE) -> ct.Kernel:
     """An instance; source: a file, or the text of a changed kernel."""
     return ct.Kernel(source, name)
 
 
+# --8<-- [start:workspace]
 class Workspace:
-    """Memory where blocks that share a tile leave their sums, allocated when it is first needed and kept.
+    """Memory where blocks that share a result leave their sums, allocated when it is first needed and kept.
 
     A launch leaves the tickets at 0, as the next one needs them. Launches that run at the same time must not share it.
     """
 
     def __init__(self):
-        self.partials = self.tickets = None
+        self._arrays = {}
 
-    def provide(self, words: int, tiles: int) -> tuple[Any, Any]:
-        """Two arrays, of at least that many words, and of at least that many tickets."""
-        if self.partials is None or self.partials.size < words:
-            self.partials = ct.empty(words, "float32")
-        if self.tickets is None or self.tickets.size < tiles:
-            self.tickets = ct.empty(tiles, "uint32")
-            self.tickets.fill(0)
-        return self.partials, self.tickets
+    def words(self, what: str, count: int) -> Any:
+        """An array of at least so many words."""
+        if what not in self._arrays or self._arrays[what].size < count:
+            self._arrays[what] = ct.empty(max(4, count), "float32")
+        return self._arrays[what]
+
+    def tickets(self, count: int) -> Any:
+        """At least so many, all of them 0."""
+        if (
+            "tickets" not in self._arrays
+            or self._arrays["tickets"].size < count
+        ):
+            tickets = self._arrays["tickets"] = ct.empty(count, "uint32")
+            tickets.fill(0)
+            ct.synchronize()  # the next launch may be on another stream
+        return self._arrays["tickets"]
 
 
-WORKSPACE = Workspace()
+@cache
+def workspace_of(stream: int) -> Workspace:
+    """The one of a stream, by its handle; 0 for the default stream. Its launches run one after the other."""
+    return Workspace()
+
+
+# --8<-- [end:workspace]
 
 
 def vector_words(
@@ -218,7 +316,13 @@ def vector_words(
 
 
 def address(array: Any) -> int:
-    return array.__cuda_array_interface__["data"][0] or 0
+    """Where an array begins. Raises ValueError between two words; a view may begin at any word."""
+    found = array.__cuda_array_interface__["data"][0] or 0
+    if found % 4:
+        raise ValueError(
+            f"a matrix begins at address {found:#x}, which is no multiple of 4 bytes"
+        )
+    return found
 
 
 def launcher(
@@ -238,51 +342,81 @@ def launcher(
     config: Config | None = None,
     splits: int | None = None,
     whole: int | None = None,
-    workspace: Workspace = WORKSPACE,
+    workspace: Workspace | None = None,
     source: str = SOURCE,
+    stream: Any = None,
 ) -> Callable[[], None]:
     """A callable that computes C = alpha op(A) op(B) + beta C once; `.config`, `.splits`, `.whole`, `.kernel` say how.
 
     op(A) is m x k, op(B) is k x n; lda, ldb, ldc: words from a row to the next, as a matrix lies in memory. config,
-    splits, whole: instead of what `plan` chooses; splits alone: all tiles are shared by that many blocks. source: as
-    `kernel` takes it.
-    Everything is compiled and allocated here, not in the callable.
+    splits, whole: instead of what `plan` chooses; splits alone: all tiles are shared by that many blocks. workspace:
+    instead of the stream's own. source: as `kernel` takes it. stream: a PyCUDA stream.
+    Everything is compiled and allocated here, not in the callable. Raises ValueError for what no kernel can read.
     """
-    chosen = plan(m, n, k, ct.device().sm_count)
-    if config or splits:
-        config = config or chosen.config
-        splits = splits or 1
-    else:
-        config, splits, whole = chosen
+    if not 0 <= min(m, n, k) <= max(m, n, k) <= LARGEST:
+        raise ValueError(f"{m} x {n} x {k}: extents go up to {LARGEST}")
+    for matrix in (a, b, c):
+        address(matrix)
+    workspace = workspace or workspace_of(stream.handle if stream else 0)
+    free = config is None and splits is None
+    if free and source == SOURCE:
+        skinny = ct.shared("gemm/skinny")
+        if skinny.suits(m, n, k, transpose_a, transpose_b):
+            return skinny.launcher(
+                m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, transpose_a,
+                transpose_b, workspace, stream,
+            )  # fmt: skip
+        if transpose_b and not transpose_a and turning_pays(m, n, k):
+            return _with_b_turned(
+                m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, workspace, stream
+            )
     vec = vector_words(m, n, a, lda, b, ldb, transpose_a, transpose_b)
+    if free:
+        config, splits, whole = _plan_for(
+            m, n, k, vec, transpose_a, transpose_b
+        )
+    config = config or plan(m, n, k, ct.device().sm_count).config
+    splits = splits or 1
+    return _launcher(
+        m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, transpose_a, transpose_b,
+        config, splits, whole, vec, workspace, source, stream,
+    )  # fmt: skip
+
+
+def _plan_for(
+    m: int, n: int, k: int, vec: int, transpose_a: bool, transpose_b: bool
+) -> Plan:
+    """The plan; with both transposed, of the product with rows and columns exchanged.
+
+    The narrow side of a tile belongs to the operand that runs along the depth, whose words are copied one by one: A, or B
+    if both are transposed.
+    """
+    sms = ct.device().sm_count
+    if not (transpose_a and transpose_b):
+        return plan(m, n, k, sms, vec)
+    found = plan(n, m, k, sms, vec)
+    return found._replace(config=found.config.turned)
+
+
+def _launcher(
+    m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, transpose_a, transpose_b,
+    config, splits, whole, vec, workspace, source, stream,
+) -> Callable[[], None]:  # fmt: skip
+    """As `launcher`, for one plan."""
     function = kernel(config.name(vec, transpose_a, transpose_b), source)
     tiles = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn)
     per_part = depth_of_part(k, config, splits)
     splits = max(1, ct.cdiv(k, per_part))  # none without depth
     whole = tiles if splits == 1 else whole or 0
     shared_tiles = tiles - whole
-    partials, tickets = workspace.provide(
-        max(4, shared_tiles * splits * config.bm * config.bn),
-        max(1, shared_tiles),
+    partials = workspace.words(
+        "partials", shared_tiles * splits * config.bm * config.bn
     )
+    tickets = workspace.tickets(max(1, shared_tiles * tickets_of(splits)))
     arguments = (
-        m,
-        n,
-        k,
-        alpha,
-        a,
-        lda,
-        b,
-        ldb,
-        beta,
-        c,
-        ldc,
-        whole,
-        splits,
-        per_part,
-        partials,
-        tickets,
-    )
+        m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, whole, splits, per_part,
+        partials, tickets,
+    )  # fmt: skip
     grid, shared = (
         whole + shared_tiles * splits,
         config.shared(transpose_a, transpose_b),
@@ -292,11 +426,52 @@ def launcher(
         if (
             tiles
         ):  # a launch of no blocks is an error, and there is nothing to compute
-            function(*arguments, grid=grid, block=config.threads, shared=shared)
+            function(
+                *arguments, grid=grid, block=config.threads, shared=shared,
+                stream=stream,
+            )  # fmt: skip
 
     run.config, run.splits, run.whole = config, splits, whole
     run.kernel, run.shared = function, shared
     return run
+
+
+# --8<-- [start:turn]
+def turning_pays(m: int, n: int, k: int) -> bool:
+    """Whether B transposed is turned in memory first: A B^T then takes as long as A B, and without that a tenth more.
+
+    Turning moves each word of B twice, the product a tenth of its time longer: it pays from about a thousand rows on.
+    """
+    cycles = cost(
+        plan(m, n, k, ct.device().sm_count, 4), m, n, k, ct.device().sm_count, 4
+    )
+    turning = 4000 + 8 * n * k / COSTS.memory
+    return turning < 0.1 * cycles
+
+
+def _with_b_turned(
+    m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, workspace, stream
+) -> Callable[[], None]:  # fmt: skip
+    ld = ct.cdiv(n, 4) * 4  # so that copies of 16 bytes are possible
+    turned = workspace.words("turned", k * ld)
+    transpose = ct.Kernel("gemm/transpose.cu", "transpose")
+    blocks = ct.cdiv(n, 64) * ct.cdiv(k, 64)
+    product = _launcher(
+        m, n, k, alpha, a, lda, turned, ld, beta, c, ldc, False, False,
+        *plan(m, n, k, ct.device().sm_count, 4), 4, workspace, SOURCE, stream,
+    )  # fmt: skip
+
+    def run() -> None:
+        transpose(
+            b, ldb, turned, ld, n, k, grid=blocks, block=256, stream=stream
+        )
+        product()
+
+    vars(run).update(vars(product))
+    return run
+
+
+# --8<-- [end:turn]
 
 
 def launch(*args: Any, **kwargs: Any) -> None:
@@ -312,9 +487,10 @@ def sgemm(
     beta: float = 0.0,
     transpose_a: bool = False,
     transpose_b: bool = False,
+    stream: Any = None,
 ) -> None:
     """C = alpha op(A) op(B) + beta C; op transposes where asked. With beta = 0, C is only written. Raises ValueError."""
-    prepare(a, b, c, alpha, beta, transpose_a, transpose_b)()
+    prepare(a, b, c, alpha, beta, transpose_a, transpose_b, stream=stream)()
 
 
 def prepare(
