@@ -38,6 +38,7 @@ __device__ __forceinline__ void wait_for_all_but() {
   asm volatile("cp.async.wait_group %0;" ::"n"(GROUPS) : "memory");
 }
 
+// --8<-- [start:layout]
 // One operand on its way into shared memory: a tile of EXTENT rows of op(A), or
 // columns of op(B), and BK steps of depth. In shared memory depth comes first,
 // [BK][PITCH], because a thread reads neighboring rows or columns of one depth,
@@ -53,6 +54,7 @@ struct Operand {
   static constexpr int PITCH = EXTENT + (ALONG_K ? 4 : 0);
   static constexpr int TILE = BK * PITCH;  // words
   static constexpr int WORDS = ALONG_K ? 1 : VEC, BYTES = WORDS * 4;
+  // --8<-- [end:layout]
   static constexpr int LENGTH = ALONG_K ? BK : EXTENT,
                        LINES = ALONG_K ? EXTENT : BK;
   static constexpr int SHORTEST = VEC == 1 ? 16 : 8, WIDEST = EXTENT / WORDS;
@@ -251,6 +253,7 @@ __device__ __forceinline__ int tickets_of(int parts) {
 // shared memory: STAGES tiles of A and of B, or what C needs at the end, if
 // that is more.
 // --8<-- [start:kernel]
+// --8<-- [start:head]
 template <int BM, int BN, int BK, int TM, int TN, int STAGES, int BLOCKS,
           int VEC, bool TA, bool TB>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
@@ -269,6 +272,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   extern __shared__ float4 shared[];
   float* const tiles_a = reinterpret_cast<float*>(shared);
   float* const tiles_b = tiles_a + STAGES * OfA::TILE;
+  // --8<-- [end:head]
 
   // --8<-- [start:parts]
   // Its number among the blocks that share tiles; negative in all others.

@@ -155,8 +155,8 @@ for config in tall[-1:] if watched else tall:
         rows[config.label] = {
             "one block, by the model": model[0],
             "one block, measured": clocked[0],
-            "all blocks, by the model": model[1],
-            "all blocks, measured": clocked[1],
+            "full SM, by the model": model[1],
+            "full SM, measured": clocked[1],
         }
 
 # %% shares-2

@@ -137,5 +137,11 @@ if rows:
                 row["times cublasLt"] > 1 for row in rows.values()
             ),
             "shapes": len(rows),
+            "least: times cuBLAS": min(
+                row["times cuBLAS"] for row in rows.values()
+            ),
+            "least: times cublasLt": min(
+                row["times cublasLt"] for row in rows.values()
+            ),
         },
     )
