@@ -130,10 +130,12 @@ if rows:
 # %% ahead
 if rows:
     ct.facts(
-        "final is ahead",
+        "final",
         {
-            "of cuBLAS": sum(row["times cuBLAS"] > 1 for row in rows.values()),
-            "of cublasLt": sum(
+            "ahead of cuBLAS": sum(
+                row["times cuBLAS"] > 1 for row in rows.values()
+            ),
+            "ahead of cublasLt": sum(
                 row["times cublasLt"] > 1 for row in rows.values()
             ),
             "shapes": len(rows),
