@@ -7,7 +7,7 @@
 // @instance sgemm<64,64,16,8,8,3,6,4,true,false>
 // @instance sgemm<32,64,16,4,8,4,8,4,true,true>
 // @instance sgemm<32,32,16,4,4,4,8,1,false,false>
-// @instance sgemm<16,128,16,4,8,4,8,4,true,false>
+// @instance sgemm<16,128,16,4,8,4,6,4,true,false>
 // @instance sgemm<128,256,16,8,16,4,1,4,false,false>
 
 // Start to copy WORDS words from global into shared memory, past the registers;
