@@ -363,10 +363,10 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   // --8<-- [start:levels]
   // Of up to TOGETHER parts, the last block adds all. Of more, the last block
   // of each such group adds the group; then the groups are the parts. The
-  // numbers are computed anew: to keep them would cost registers in the main
+  // tile's number is computed anew: to keep it would cost registers in the main
   // loop.
   if ((int)blockIdx.x >= whole) {
-    int mine = (number_again() - whole) % parts, count = parts;
+    int mine = part, count = parts;
     int apart = 1, used = 0;
 #pragma unroll 1
     while (count > 1) {
