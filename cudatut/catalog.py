@@ -237,7 +237,7 @@ def _read(path: Path) -> Example | None:
             )
         return None
     where = f"{shown(path)}: the header's"
-    value, flag = partial(value_of, own, where), (True, False).__contains__
+    value, flag = partial(value_of, own, where), lambda found: isinstance(found, bool)
     return Example(
         name=relative(path.with_suffix(""), paths.examples_dir()),
         path=path,

@@ -324,10 +324,12 @@ def verdict(rule: str, expected: Any, measured: Any) -> str:
 
     'equal': counts and words have to be the same. 'gain': expected and measured are ratios of times; measured - 1 has to lie
     within 25 % of expected - 1. 'above', 'below': measured has to lie at least 2 % on that side of expected; at least 2 %
-    on the other side refutes it.
+    on the other side refutes it. Raises ValueError where a rule for numbers is given something else.
     """
     if rule == "equal":
         return "confirmed" if expected == measured else "refuted"
+    if not all(isinstance(value, (int, float)) for value in (expected, measured)):
+        raise ValueError(f"the rule '{rule}' compares numbers, not {short((expected, measured))}")
     if rule == "gain":
         near = abs(measured - expected) <= GAIN * abs(expected - 1)
         return "confirmed" if near else "refuted"
@@ -389,6 +391,9 @@ class Claim(Result):
         ):
             if value not in known:
                 yield f"the claim '{self.id}' has the {what} {short(value)}, none of {', '.join(known)}"
+        found = "depends" if self.depends else verdict(self.rule, self.expected, self.measured)
+        if self.rule in RULES and self.verdict in VERDICTS and self.verdict != found:
+            yield f"the claim '{self.id}' says {self.verdict}, and by its rule it is {found}"
         for both in (self.place, self.statement, self.control.what, self.depends or self.place):
             if set(both) != {"en", "zh"}:
                 yield f"the claim '{self.id}' needs 'en' and 'zh', and has {sorted(both)}"

@@ -67,7 +67,8 @@ def chosen(
     """The examples to record: those named, or all; of them only those not whole, fresh and good with `only_stale`.
 
     Without names the long runs (`long: true` in their header) are left out while their recordings are good. shard: "2/3"
-    for the second of three parts of the others, about equally long by their last recordings; "long" for the long runs.
+    for the second of three parts of the others, about equally long by their last recordings; "long" for the long runs. Parts fit together when all are drawn from the
+    same recordings.
     Raises UnknownExampleError, CudatutError for another shard.
     """
     named = [catalog.get(name) for name in dict.fromkeys(names)]

@@ -136,7 +136,8 @@ def cycles(function, warps, turns, expected):
     )
     found = np.sort(out.get(), axis=1)
     ok = (found == np.sort(expected * 3 * turns)).all()
-    return float(np.median(took.get())), bool(ok)
+    # A scheduler may prefer some of its warps: the last one tells what all took.
+    return float(took.get().max()), bool(ok)
 
 
 table, right = {}, True

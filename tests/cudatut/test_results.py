@@ -430,6 +430,17 @@ def test_a_claim_with_several_values(capsys):
     validate(through_json(made))
 
 
+def test_a_verdict_that_its_rule_does_not_give_is_refused():
+    data = through_json(claim(measured=3))
+    assert data["verdict"] == "refuted"
+    with pytest.raises(ValueError, match="'c-1' says confirmed, and by its rule it is refuted"):
+        validate(data | {"verdict": "confirmed"})
+    with pytest.raises(ValueError, match="says depends"):
+        validate(data | {"verdict": "depends"})
+    with pytest.raises(ValueError, match="'gain' compares numbers, not"):
+        claim(rule="gain", measured="fast")
+
+
 def test_a_claim_that_holds_under_a_condition(capsys):
     made = claim(measured=3, depends={"en": "if n is large", "zh": "n 很大时"})
     assert made.verdict == "depends" and "depends: if n is large" in capsys.readouterr().out

@@ -29,7 +29,7 @@ ARGS = (
 )
 
 
-PATIENCE = 300_000  # ms that a page is waited for, also where others use the machine
+PATIENCE = 120_000  # ms that a page is waited for, also where others use the machine
 
 
 class _Handler(SimpleHTTPRequestHandler):

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 import zipfile
 from pathlib import Path
 
-from cudatut import paths
+from cudatut import catalog, paths
 from cudatut.site import publishing
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,8 +39,11 @@ def test_the_archive_has_all_sources_and_nothing_else(tmp_path):
         names = archive.namelist()
         hello = archive.read("cudatut-examples/start/hello.py")
     assert hello == (paths.examples_dir() / "start/hello.py").read_bytes()
-    kernels = list(paths.examples_dir().rglob("*.cu"))
-    assert len([name for name in names if name.endswith(".cu")]) == len(kernels)
+    root, drafts = paths.examples_dir(), catalog.draft_patterns()
+    kernels = {file.relative_to(root).as_posix() for file in root.rglob("*.cu")}
+    assert {name.removeprefix("cudatut-examples/") for name in names if name.endswith(".cu")} == {
+        name for name in kernels if not catalog.matches(name, drafts)
+    }
     assert {Path(name).suffix for name in names} == {".py", ".cu", ".cuh", ".txt"}
 
 
