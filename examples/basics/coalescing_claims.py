@@ -165,9 +165,9 @@ ct.claim(
         fast / again,
     ),
     depends={
-        "en": "the GPU: on each of the two the second kernel is several times "
-        "as fast",
-        "zh": "GPU：在这两块 GPU 上第二个 kernel 都快了好几倍，但倍数不同",
+        "en": "the GPU, and the length of a row: each time the second kernel is "
+        "several times as fast",
+        "zh": "GPU 和行的长度：每次第二个 kernel 都快了好几倍，但倍数不同",
     }
     if faster > 2
     else None,

@@ -255,4 +255,9 @@ ct.claim(
         },
         round(latency),
     ),
+    depends={
+        "en": "the GPU: right for compute capability 1.x, whose SMs had eight "
+        "units for the 32 lanes",
+        "zh": "GPU：计算能力 1.x 时成立，当时一个 SM 只有八个部件执行 32 个 lane",
+    },
 )

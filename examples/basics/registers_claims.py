@@ -55,9 +55,9 @@ ct.claim(
     form="said",
     statement={
         "en": "A kernel's parameters are in shared memory or in registers. From "
-        "where the machine code of `ring` reads them:",
-        "zh": "kernel 的参数存放在共享内存或寄存器里。`ring` 的机器码从哪里读取"
-        "参数：",
+        "where the machine code of the kernel ring reads them:",
+        "zh": "kernel 的参数存放在共享内存或寄存器里。名为 ring 的 kernel 的机器码"
+        "从哪里读取参数：",
     },
     expected=stated,
     measured=stated if found in ("shared memory", "registers") else found,
@@ -69,4 +69,9 @@ ct.claim(
         },
         read_from(sass("basics/tiled.cu", "matmul_tiled")),
     ),
+    depends={
+        "en": "the GPU: shared memory on compute capability 1.x, constant memory "
+        "since then",
+        "zh": "GPU：计算能力 1.x 在共享内存里，此后在常量内存里",
+    },
 )

@@ -143,6 +143,10 @@ ct.claim(
         },
         columns / again,
     ),
+    depends={
+        "en": "whether the kernel before is coalesced",
+        "zh": "前一个 kernel 是否合并访问",
+    },
 )
 
 # %% [markdown] about-worklog

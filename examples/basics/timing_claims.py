@@ -118,11 +118,11 @@ ct.claim(
     statement={
         "en": "After one launch, two events stand around 100 launches in a row, "
         "and the mean is printed as the run time. Of the four sizes of matrix "
-        "that the tutorial times, so many have a mean within 5 % of the median of "
-        "single runs after a cache flush:",
+        "that the tutorial times, so many have a mean within 5 % (our limit) of "
+        "the median of single runs after a cache flush:",
         "zh": "先启动一次，再用两个事件夹住连续 100 次启动，取平均作为运行时间。"
         "教程计时的四种矩阵大小中，平均值与清空缓存后单次运行的中位数相差在 5 % "
-        "以内的有几种：",
+        "（我们定的界限）以内的有几种：",
     },
     expected=len(products),
     measured=agree(products),

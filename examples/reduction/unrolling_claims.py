@@ -113,10 +113,11 @@ ct.claim(
     form="said",
     statement={
         "en": "In the last warp __syncthreads() is unnecessary: its threads "
-        "run together anyway; the pointer is volatile. Wrong sums of 409,600, "
-        "errors and warnings of racecheck:",
+        "run together anyway; the pointer is volatile. As we test it: wrong "
+        "sums of 409,600, errors and warnings of racecheck:",
         "zh": "最后一个线程束里不需要 __syncthreads()：它的线程本来就是同步的；"
-        "指针加上 volatile。409,600 个和里的错误数，racecheck 的错误数和警告数：",
+        "指针加上 volatile。我们的检验：409,600 个和里的错误数，racecheck 的错误数"
+        "和警告数：",
     },
     expected=(0, 0, 0),
     measured=(
