@@ -57,7 +57,7 @@ struct Operand {
   // --8<-- [end:layout]
   static constexpr int LENGTH = ALONG_K ? BK : EXTENT,
                        LINES = ALONG_K ? EXTENT : BK;
-  static constexpr int SHORTEST = VEC == 1 ? 16 : 8, WIDEST = EXTENT / WORDS;
+  static constexpr int SHORTEST = VEC == 4 ? 8 : 16, WIDEST = EXTENT / WORDS;
   static constexpr int SPREAD =
       THREADS / BK > SHORTEST ? THREADS / BK : SHORTEST;
   // Threads on a line, and lines that the block copies at a time.
@@ -183,6 +183,20 @@ __device__ __forceinline__ int2 place_of(int tile, int tile_rows,
 }
 // --8<-- [end:order]
 
+// One more block has arrived; true in the last of `count`, which finds the
+// ticket at 0 again. For one thread, between two barriers: what any thread of
+// these blocks wrote before is there for all threads of the last one.
+// --8<-- [start:ticket]
+__device__ __forceinline__ bool last_to_arrive(unsigned* ticket, int count) {
+  int before;
+  asm volatile("atom.acq_rel.gpu.inc.u32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(ticket), "r"(count - 1)
+               : "memory");
+  return before == count - 1;
+}
+// --8<-- [end:ticket]
+
 // Several blocks share a tile of C, each with a part of the depth. Each leaves
 // its sums, and the last to arrive adds up all of them, its own included:
 // always in the same order, so that results do not change from run to run. True
@@ -201,12 +215,10 @@ __device__ __forceinline__ bool add_parts(float (&sum)[TN][TM], int part,
 #pragma unroll
   for (int i = 0; i < VECTORS; ++i)
     all[part * next + i * THREADS] = reinterpret_cast<float4*>(sum)[i];
-  __threadfence();
   __syncthreads();
-  if (threadIdx.x == 0) last = atomicInc(ticket, parts - 1) == parts - 1;
+  if (threadIdx.x == 0) last = last_to_arrive(ticket, parts);
   __syncthreads();
   if (!last) return false;
-  __threadfence();
 #pragma unroll
   for (int j = 0; j < TN; ++j)
 #pragma unroll
@@ -244,10 +256,12 @@ __device__ __forceinline__ int tickets_of(int parts) {
 // the matrix lies in memory. A block of BM * BN / (TM * TN) threads computes BM
 // x BN of C in steps of depth BK, of which up to STAGES are in shared memory;
 // BLOCKS such blocks share an SM. VEC: words that a copy moves where the layout
-// allows it; 4 asks for matrices, leading dimensions and extents (n for B, m
-// for A transposed) that are multiples of 16 bytes. Grid: a block for each of
-// the first `whole` tiles of C, then `parts` blocks for each of the rest, with
-// `per_part` of the depth each (a multiple of BK). For these partials holds BM
+// allows it; 4 (or 2) asks for matrices, leading dimensions and extents (n for
+// B, m for A transposed) that are multiples of 16 (or 8) bytes. Grid: a block
+// for each of the first `whole` tiles of C, then one for the first part of each
+// of the rest, one for the second part of each, and so on: `parts` with
+// `per_part` of the depth (a multiple of BK), of which the last may have less.
+// So the short ones come last, and fill gaps. For these partials holds BM
 // * BN words for each block, and tickets a 0 for each tile and for each of its
 // groups of TOGETHER parts; launches that may overlap need their own. Dynamic
 // shared memory: STAGES tiles of A and of B, or what C needs at the end, if
@@ -277,9 +291,11 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   // --8<-- [start:parts]
   // Its number among the blocks that share tiles; negative in all others.
   const int rest = (int)blockIdx.x - whole;
-  const int index = rest < 0 ? blockIdx.x : whole + rest / parts,
-            part = rest < 0 ? 0 : rest % parts;
-  const int2 tile = place_of(index, (m + BM - 1) / BM, (n + BN - 1) / BN);
+  const int tile_rows = (m + BM - 1) / BM, tile_columns = (n + BN - 1) / BN;
+  const int shared_tiles = tile_rows * tile_columns - whole;
+  const int index = rest < 0 ? blockIdx.x : whole + rest % shared_tiles,
+            part = rest < 0 ? 0 : rest / shared_tiles;
+  const int2 tile = place_of(index, tile_rows, tile_columns);
   // --8<-- [end:parts]
   const int warp = threadIdx.x / 32;
   const int warp_row = warp / WARP_COLUMNS * (LANE_ROWS * TM);
@@ -370,7 +386,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
     int apart = 1, used = 0;
 #pragma unroll 1
     while (count > 1) {
-      const int shared_tile = (number_again() - whole) / parts;
+      const int shared_tile = (number_again() - whole) % shared_tiles;
       const int group = mine / TOGETHER, first = group * TOGETHER;
       float* const left = partials + (size_t)shared_tile * parts * (BM * BN);
       unsigned* const ticket =
