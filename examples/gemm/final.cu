@@ -8,6 +8,7 @@
 // @instance sgemm<32,64,16,4,8,4,8,4,true,true>
 // @instance sgemm<32,32,16,4,4,4,8,1,false,false>
 // @instance sgemm<16,128,16,4,8,4,6,4,true,false>
+// @instance sgemm<128,16,16,8,4,4,6,2,false,false>
 // @instance sgemm<128,256,16,8,16,4,1,4,false,false>
 
 // Start to copy WORDS words from global into shared memory, past the registers;
@@ -183,19 +184,18 @@ __device__ __forceinline__ int2 place_of(int tile, int tile_rows,
 }
 // --8<-- [end:order]
 
-// One more block has arrived; true in the last of `count`, which finds the
-// ticket at 0 again. For one thread, between two barriers: what any thread of
+// One more block has arrived; true in the last of `count`, which leaves the
+// ticket at 0. Called by one thread, between two barriers: what any thread of
 // these blocks wrote before is there for all threads of the last one.
-// --8<-- [start:ticket]
+// --8<-- [start:splits]
 __device__ __forceinline__ bool last_to_arrive(unsigned* ticket, int count) {
   int before;
-  asm volatile("atom.acq_rel.gpu.inc.u32 %0, [%1], %2;"
+  asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
                : "=r"(before)
-               : "l"(ticket), "r"(count - 1)
+               : "l"(__cvta_generic_to_global(ticket)), "r"(count - 1)
                : "memory");
   return before == count - 1;
 }
-// --8<-- [end:ticket]
 
 // Several blocks share a tile of C, each with a part of the depth. Each leaves
 // its sums, and the last to arrive adds up all of them, its own included:
@@ -203,7 +203,6 @@ __device__ __forceinline__ bool last_to_arrive(unsigned* ticket, int count) {
 // in the block that has the total. Leaves the ticket at 0. left: where the
 // first of them leaves its sums, and each next one `apart` * BM * BN
 // words after it.
-// --8<-- [start:splits]
 template <int TM, int TN, int THREADS>
 __device__ __forceinline__ bool add_parts(float (&sum)[TN][TM], int part,
                                           int parts, float* left, int apart,

@@ -97,9 +97,9 @@ for name, run in runs.items():
 # %% check
 FLAGS = list(itertools.product((False, True), repeat=2))
 SHAPES = ((1, 1, 1), (31, 500, 3), (257, 131, 33), (100, 36, 1000))
-flags = [(SMALL, vec, *pair) for pair in FLAGS for vec in (4, 1)]
+flags = [(SMALL, vec, *pair) for pair in FLAGS for vec in (4, 2, 1)]
 flags += [
-    (config, vec, False, False) for config in sgemm.CONFIGS for vec in (4, 1)
+    (config, vec, False, False) for config in sgemm.CONFIGS for vec in (4, 2, 1)
 ]
 ct.compile_ahead(
     [("gemm/final.cu", config.name(*how)) for config, *how in flags]

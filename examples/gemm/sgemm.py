@@ -10,6 +10,7 @@ Launches on one stream share memory for sums that are not complete; each stream 
 streams may overlap.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -111,6 +112,7 @@ CONFIGS = (
     Config(32, 64, 16, 4, 8, 4, 8, 0.749, 0.369, 1450, 717, 0.850),
     Config(32, 32, 16, 4, 4, 4, 8, 0.597, 0.318, 174, 416, 0.858),
     Config(16, 128, 16, 4, 8, 4, 6, 0.711, 0.403, 2610, 659, 0.729),
+    Config(128, 16, 16, 8, 4, 4, 6, 0.301, 0.400, 2550, 619, 0.724),
 )
 COSTS = Costs(
     launch=11_500,
@@ -123,11 +125,42 @@ COSTS = Costs(
 
 
 class Plan(NamedTuple):
-    """How a product is computed: the first `whole` tiles by a block each, the others by `splits` blocks each."""
+    """How a product is computed: the first `whole` tiles by a block each, the others by `splits` blocks each.
+
+    part: depth for each of these blocks, the last one of a tile may have less; 0: the same for all, as far as that goes.
+    """
 
     config: Config
     splits: int
-    whole: int
+    whole: int = 0
+    part: int = 0
+
+
+class Product(NamedTuple):
+    """C = alpha op(A) op(B) + beta C: op(A) is m x k, op(B) is k x n; lda, ldb, ldc: words from a row to the next."""
+
+    m: int
+    n: int
+    k: int
+    alpha: float
+    a: Any
+    lda: int
+    b: Any
+    ldb: int
+    beta: float
+    c: Any
+    ldc: int
+    transpose_a: bool = False
+    transpose_b: bool = False
+
+    @property
+    def words(self) -> int:
+        """Words per copy, 4, 2 or 1: what divides all lines of the operands that are not turned on their way."""
+        across = [(self.m, self.lda, self.a)] * self.transpose_a
+        across += [(self.n, self.ldb, self.b)] * (not self.transpose_b)
+        return math.gcd(
+            4, *(x for one in across for x in (*one[:2], address(one[2]) // 4))
+        )
 
 
 # --8<-- [start:cost]
@@ -139,7 +172,8 @@ def share(config: Config, blocks: float, vec: int = 4) -> float:
     """
     fit = max(1, 4 // (config.threads // 32))  # blocks that use each once
     filled = -(-blocks // fit) * fit if fit > 1 else blocks
-    slow = 1.0 if vec == 4 else config.words
+    # Single words are 12 copies more per step than words by four; pairs are 4.
+    slow = config.words ** ((4 / vec - 1) / 3)
     # Few warps wait for their own words, many for free FMA units.
     waits = (1 / (slow * config.alone)) ** 4
     queues = (filled / (slow * config.rate)) ** 4
@@ -182,22 +216,23 @@ def cost(
     vec: int | None = None,
     costs: Costs = COSTS,
 ) -> float:
-    """Cycles that a plan is expected to take; vec: words per copy (4, if n is a multiple of it)."""
-    config, splits, whole = plan
-    vec = vec or (4 if n % 4 == 0 else 1)
+    """Cycles that a plan is expected to take; vec: words per copy (what n allows)."""
+    config, splits, whole, part = plan
+    vec = vec or math.gcd(n, 4)
     rest = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn) - whole
     depth = ct.cdiv(k, config.bk) * config.bk
     cycles = span(config, whole, depth, sms, vec, costs.crowd)
     if rest:
-        part = depth_of_part(k, config, splits)
+        parts = sms * config.blocks if part else rest * splits
+        part = part or depth_of_part(k, config, splits)
         # The parts are no first round if whole tiles were there before them.
         full = sms * config.blocks if whole else 0
         cycles += span(
-            config, full + rest * splits, part, sms, vec, costs.crowd
+            config, full + parts, part, sms, vec, costs.crowd
         ) - span(config, full, part, sms, vec)
         # The last block of a tile reads what all of them have left.
         read = min(splits, TOGETHER) + ct.cdiv(splits, TOGETHER) - 1
-        left = min(config.blocks, ct.cdiv(rest * splits, sms))
+        left = min(config.blocks, ct.cdiv(parts, sms))
         cycles += costs.share_tile * (1 + (splits > TOGETHER))
         cycles += 4 * config.bm * config.bn * left / costs.leave
         cycles += 4 * config.bm * config.bn * read / costs.collect
@@ -209,22 +244,42 @@ def plans(m: int, n: int, k: int, sms: int) -> list[Plan]:
     """What is worth considering. As many tiles as fill the GPU once or several times have a block of their own.
 
     The rest would leave SMs idle; so as many blocks share each of them as it takes to fill the GPU up to five times more,
-    with two steps of depth at least for each.
+    with two steps of depth at least for each. Or each place for a block gets the same depth, as `uneven` says.
     """
     found = []
     for config in CONFIGS:
-        tiles, slots = (
-            ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn),
-            sms * config.blocks,
-        )
+        tiles = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn)
+        slots, least = sms * config.blocks, 2 * config.bk
+        rest = tiles % slots
         found.append(Plan(config, 1, tiles))
-        most = min(k // (2 * config.bk), 5 * slots // max(tiles % slots, 1))
+        if not rest:
+            continue
+        most = min(k // least, 5 * slots // rest)
         found += [
-            Plan(config, s, tiles - tiles % slots)
-            for s in SPLITS
-            if 1 < s <= most and tiles % slots
+            Plan(config, s, tiles - rest) for s in SPLITS if 1 < s <= most
         ]
+        steps = ct.cdiv(k, config.bk)
+        if tiles > rest and (part := uneven(rest, steps, slots) * config.bk):
+            found.append(Plan(config, ct.cdiv(k, part), tiles - rest, part))
     return found
+
+
+def uneven(tiles: int, steps: int, slots: int) -> int:
+    """Steps of depth in the long parts of tiles, if all blocks have places at once and end together; 0 if none do.
+
+    What long parts leave of a tile makes a short one. These follow each other in the places that are left, and each costs
+    about two steps more than it has.
+    """
+    first = max(2, ct.cdiv(tiles * (steps + 2), slots))
+    for part in range(first, min(steps, first + first // 4 + 1)):
+        short, places = steps % part, slots - tiles * (steps // part)
+        if (
+            short
+            and places > 0
+            and ct.cdiv(tiles, places) * (short + 2) <= part
+        ):
+            return part
+    return 0
 
 
 @cache
@@ -296,25 +351,6 @@ def workspace_of(stream: int) -> Workspace:
 # --8<-- [end:workspace]
 
 
-def vector_words(
-    m: int,
-    n: int,
-    a: Any,
-    lda: int,
-    b: Any,
-    ldb: int,
-    transpose_a: bool,
-    transpose_b: bool,
-) -> int:
-    """Words per copy: 4 where whole 16 bytes can be copied of every operand that is not turned on its way."""
-    across = [(m, lda, a)] * transpose_a + [(n, ldb, b)] * (not transpose_b)
-    aligned = all(
-        extent % 4 == 0 and ld % 4 == 0 and address(x) % 16 == 0
-        for extent, ld, x in across
-    )
-    return 4 if aligned else 1
-
-
 def address(array: Any) -> int:
     """Where an array begins. Raises ValueError between two words; a view may begin at any word."""
     found = array.__cuda_array_interface__["data"][0] or 0
@@ -326,112 +362,88 @@ def address(array: Any) -> int:
 
 
 def launcher(
-    m: int,
-    n: int,
-    k: int,
-    alpha: float,
-    a: Any,
-    lda: int,
-    b: Any,
-    ldb: int,
-    beta: float,
-    c: Any,
-    ldc: int,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
+    *product: Any,
     config: Config | None = None,
     splits: int | None = None,
     whole: int | None = None,
+    by: Plan | None = None,
     workspace: Workspace | None = None,
     source: str = SOURCE,
     stream: Any = None,
 ) -> Callable[[], None]:
-    """A callable that computes C = alpha op(A) op(B) + beta C once; `.config`, `.splits`, `.whole`, `.kernel` say how.
+    """A callable that computes a product once; `.config`, `.splits`, `.whole`, `.part`, `.kernel` say how.
 
-    op(A) is m x k, op(B) is k x n; lda, ldb, ldc: words from a row to the next, as a matrix lies in memory. config,
-    splits, whole: instead of what `plan` chooses; splits alone: all tiles are shared by that many blocks. workspace:
-    instead of the stream's own. source: as `kernel` takes it. stream: a PyCUDA stream.
-    Everything is compiled and allocated here, not in the callable. Raises ValueError for what no kernel can read.
+    product: the fields of `Product`. by, or config, splits, whole: instead of what `plan` chooses; splits alone: all tiles
+    are shared by that many blocks. workspace: instead of the stream's own. source: as `kernel` takes it. stream: a PyCUDA
+    stream. Everything is compiled and allocated here, not in the callable. Raises ValueError for what no kernel can read.
     """
+    product = Product(*product)
+    m, n, k = product[:3]
     if not 0 <= min(m, n, k) <= max(m, n, k) <= LARGEST:
         raise ValueError(f"{m} x {n} x {k}: extents go up to {LARGEST}")
-    for matrix in (a, b, c):
+    for matrix in (product.a, product.b, product.c):
         address(matrix)
     workspace = workspace or workspace_of(stream.handle if stream else 0)
-    free = config is None and splits is None
+    free = config is None and splits is None and by is None
     if free and source == SOURCE:
         skinny = ct.shared("gemm/skinny")
-        if skinny.suits(m, n, k, transpose_a, transpose_b):
-            return skinny.launcher(
-                m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, transpose_a,
-                transpose_b, workspace, stream,
-            )  # fmt: skip
-        if transpose_b and not transpose_a and turning_pays(m, n, k):
-            return _with_b_turned(
-                m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, workspace, stream
-            )
-    vec = vector_words(m, n, a, lda, b, ldb, transpose_a, transpose_b)
+        if skinny.suits(product):
+            return skinny.launcher(product, workspace, stream)
+        if (
+            product.transpose_b
+            and not product.transpose_a
+            and turning_pays(m, n, k)
+        ):
+            return _with_b_turned(product, workspace, stream)
     if free:
-        config, splits, whole = _plan_for(
-            m, n, k, vec, transpose_a, transpose_b
-        )
-    config = config or plan(m, n, k, ct.device().sm_count).config
-    splits = splits or 1
-    return _launcher(
-        m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, transpose_a, transpose_b,
-        config, splits, whole, vec, workspace, source, stream,
-    )  # fmt: skip
+        by = _plan_for(product)
+    elif by is None:
+        config = config or plan(m, n, k, ct.device().sm_count).config
+        by = Plan(config, splits or 1, whole or 0)
+    return _launcher(product, by, workspace, source, stream)
 
 
-def _plan_for(
-    m: int, n: int, k: int, vec: int, transpose_a: bool, transpose_b: bool
-) -> Plan:
+def _plan_for(product: Product) -> Plan:
     """The plan; with both transposed, of the product with rows and columns exchanged.
 
     The narrow side of a tile belongs to the operand that runs along the depth, whose words are copied one by one: A, or B
     if both are transposed.
     """
+    m, n, k = product[:3]
     sms = ct.device().sm_count
-    if not (transpose_a and transpose_b):
-        return plan(m, n, k, sms, vec)
-    found = plan(n, m, k, sms, vec)
+    if not (product.transpose_a and product.transpose_b):
+        return plan(m, n, k, sms, product.words)
+    found = plan(n, m, k, sms, product.words)
     return found._replace(config=found.config.turned)
 
 
 def _launcher(
-    m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, transpose_a, transpose_b,
-    config, splits, whole, vec, workspace, source, stream,
-) -> Callable[[], None]:  # fmt: skip
+    product: Product, by: Plan, workspace: Workspace, source: str, stream: Any
+) -> Callable[[], None]:
     """As `launcher`, for one plan."""
-    function = kernel(config.name(vec, transpose_a, transpose_b), source)
+    m, n, k = product[:3]
+    config, flags = by.config, (product.transpose_a, product.transpose_b)
+    function = kernel(config.name(product.words, *flags), source)
     tiles = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn)
-    per_part = depth_of_part(k, config, splits)
-    splits = max(1, ct.cdiv(k, per_part))  # none without depth
-    whole = tiles if splits == 1 else whole or 0
+    part = by.part or depth_of_part(k, config, by.splits)
+    splits = max(1, ct.cdiv(k, part))  # none without depth
+    whole = tiles if splits == 1 else min(by.whole, tiles)
     shared_tiles = tiles - whole
     partials = workspace.words(
         "partials", shared_tiles * splits * config.bm * config.bn
     )
     tickets = workspace.tickets(max(1, shared_tiles * tickets_of(splits)))
-    arguments = (
-        m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, whole, splits, per_part,
-        partials, tickets,
-    )  # fmt: skip
-    grid, shared = (
-        whole + shared_tiles * splits,
-        config.shared(transpose_a, transpose_b),
-    )
+    arguments = *product[:11], whole, splits, part, partials, tickets
+    grid, shared = whole + shared_tiles * splits, config.shared(*flags)
 
     def run() -> None:
-        if (
-            tiles
-        ):  # a launch of no blocks is an error, and there is nothing to compute
+        if tiles:  # no blocks would be an error: there is nothing to compute
             function(
                 *arguments, grid=grid, block=config.threads, shared=shared,
                 stream=stream,
             )  # fmt: skip
 
-    run.config, run.splits, run.whole = config, splits, whole
+    run.config, run.splits, run.whole, run.part = config, splits, whole, part
     run.kernel, run.shared = function, shared
     return run
 
@@ -450,24 +462,26 @@ def turning_pays(m: int, n: int, k: int) -> bool:
 
 
 def _with_b_turned(
-    m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, workspace, stream
-) -> Callable[[], None]:  # fmt: skip
+    product: Product, workspace: Workspace, stream: Any
+) -> Callable[[], None]:
+    m, n, k = product[:3]
     ld = ct.cdiv(n, 4) * 4  # so that copies of 16 bytes are possible
     turned = workspace.words("turned", k * ld)
     transpose = ct.Kernel("gemm/transpose.cu", "transpose")
     blocks = ct.cdiv(n, 64) * ct.cdiv(k, 64)
-    product = _launcher(
-        m, n, k, alpha, a, lda, turned, ld, beta, c, ldc, False, False,
-        *plan(m, n, k, ct.device().sm_count, 4), 4, workspace, SOURCE, stream,
+    multiply = _launcher(
+        product._replace(b=turned, ldb=ld, transpose_b=False),
+        plan(m, n, k, ct.device().sm_count, 4), workspace, SOURCE, stream,
     )  # fmt: skip
 
     def run() -> None:
         transpose(
-            b, ldb, turned, ld, n, k, grid=blocks, block=256, stream=stream
-        )
-        product()
+            product.b, product.ldb, turned, ld, n, k, grid=blocks, block=256,
+            stream=stream,
+        )  # fmt: skip
+        multiply()
 
-    vars(run).update(vars(product))
+    vars(run).update(vars(multiply))
     return run
 
 

@@ -90,8 +90,7 @@ ct.compile_ahead(
     [
         ("gemm/final.cu", config.name(vec, False, False))
         for config, vec in {
-            (plans[m, n, k].config, 4 if n % 4 == 0 else 1)
-            for m, n, k in chosen
+            (plans[m, n, k].config, math.gcd(n, 4)) for m, n, k in chosen
         }
     ]
 )

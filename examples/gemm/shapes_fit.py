@@ -45,7 +45,7 @@ def training() -> list[tuple[int, int, int]]:
 
 def instances(shapes) -> list[tuple[str, str]]:
     """All kernels that the plans of these shapes need, for `ct.compile_ahead`."""
-    vecs = {4 if n % 4 == 0 else 1 for _, n, _ in shapes}
+    vecs = {math.gcd(n, 4) for _, n, _ in shapes}
     return [
         (sgemm.SOURCE, config.name(vec, False, False))
         for config in sgemm.CONFIGS
@@ -57,9 +57,7 @@ def measure(a, b, c, sms: int, rounds: int = 3) -> dict[Plan, float]:
     """Microseconds of all plans for C = A B: once each, then those that may be the best a few times."""
     (m, k), n = a.shape, b.shape[1]
     runs = {
-        plan: sgemm.prepare(
-            a, b, c, config=plan.config, splits=plan.splits, whole=plan.whole
-        )
+        plan: sgemm.prepare(a, b, c, by=plan)
         for plan in sgemm.plans(m, n, k, sms)
     }
     times = {}

@@ -2,38 +2,47 @@
 // of the long matrix is needed for a few FMAs only, so what counts is to read
 // it once, as fast as memory delivers it.
 // requires: sm_80
-// @instance skinny<1,true,4,8>
-// @instance skinny<4,true,1,1>
-// @instance skinny<8,true,4,4>
-// @instance skinny<1,false,4,1>
-// @instance skinny<4,false,1,1>
+// @instance skinny<1,true,4,32,8>
+// @instance skinny<4,true,1,4,8>
+// @instance skinny<8,true,4,16,8>
+// @instance skinny<1,false,4,128,8>
+// @instance skinny<1,false,4,32,16>
+// @instance skinny<4,false,1,128,2>
 #include <cuda_pipeline.h>
 
-constexpr int WARPS = 8, THREADS = 32 * WARPS;
-constexpr int CHUNK = 512, PITCH = CHUNK + 4;  // depths of Y in shared memory
+// One more block has arrived; true in the last of `count`: as in final.cu.
+__device__ __forceinline__ bool last_to_arrive(unsigned* ticket, int count) {
+  int before;
+  asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(__cvta_generic_to_global(ticket)), "r"(count - 1)
+               : "memory");
+  return before == count - 1;
+}
 
-// A lane's four of 128 neighboring words: side by side where a load may take 16
-// bytes, otherwise 32 apart, so that the lanes of each load read side by side.
-template <int VEC>
+// Of 4 * LANES neighboring words a lane has four: side by side where a load may
+// take 16 bytes, otherwise LANES apart, so that the lanes of each load read
+// side by side.
+template <int VEC, int LANES>
 __device__ __forceinline__ int place(int word) {
-  const int lane = threadIdx.x % 32;
-  return VEC == 4 ? lane * 4 + word : lane + word * 32;
+  const int lane = threadIdx.x % LANES;
+  return VEC == 4 ? lane * 4 + word : lane + word * LANES;
 }
 
 // These four words of a line, from its word `at` on; zeros from `end` on.
 // --8<-- [start:load]
-template <int VEC>
+template <int VEC, int LANES>
 __device__ __forceinline__ void load4(float (&to)[4], const float* line, int at,
                                       int end) {
   if constexpr (VEC == 4) {
+    const int i = at + place<4, LANES>(0);
     float4 four = {0, 0, 0, 0};
-    if (at + place<4>(0) < end)
-      four = *reinterpret_cast<const float4*>(line + at + place<4>(0));
+    if (i < end) four = *reinterpret_cast<const float4*>(line + i);
     to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
   } else {
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
-      const int i = at + place<1>(w);
+      const int i = at + place<1, LANES>(w);
       to[w] = i < end ? line[i] : 0.0f;
     }
   }
@@ -44,34 +53,39 @@ __device__ __forceinline__ void load4(float (&to)[4], const float* line, int at,
 // depth, ldx words from row to row, or X lies across, as k x many. Word (d, c)
 // of Y is at d * y_depth + c * y_few, result (r, c) at r * c_many + c * c_few.
 // VEC: words per load of X; 4 asks for lines of X that begin at multiples of 16
-// bytes, and that are a multiple of 4 words long. A block has 4 * ROW_WARPS
-// rows, or 128 across (ROW_WARPS is 1 then); warps with the same rows share the
-// depth. Grid: `parts` blocks, each with `per_part` of the depth (a multiple of
-// 4), for each of these groups of rows. partials: a word for each result of
-// each block; tickets: a 0 for each group. Launches that may overlap need their
-// own.
+// bytes, and that are a multiple of 4 words long. A block of WARPS warps has
+// ROWS rows: a warp 4 of them along, or ROWS / 4 lanes all of them across; the
+// others share the depth. Grid: `parts` blocks, each with `per_part` of the
+// depth (a multiple of 4), for each of these groups of rows. partials: a word
+// for each result of each block; tickets: a 0 for each group. Launches that may
+// overlap need their own.
 // --8<-- [start:kernel]
-template <int FEW, bool ALONG, int VEC, int ROW_WARPS>
-__global__ void __launch_bounds__(THREADS, FEW > 1 ? 2 : 3)
+template <int FEW, bool ALONG, int VEC, int ROWS, int WARPS>
+__global__ void __launch_bounds__(32 * WARPS, (FEW > 1 ? 16 : 24) / WARPS)
     skinny(int many, int few, int k, float alpha, const float* __restrict__ X,
            int ldx, const float* __restrict__ Y, int y_depth, int y_few,
            float beta, float* __restrict__ C, int c_many, int c_few, int parts,
            int per_part, float* __restrict__ partials,
            unsigned* __restrict__ tickets) {
-  static_assert(ALONG || ROW_WARPS == 1, "across, all warps share the depth");
-  constexpr int DEPTH_WARPS = WARPS / ROW_WARPS;
-  constexpr int ROWS = ALONG ? 4 * ROW_WARPS : 128, RESULTS = ROWS * FEW;
-  constexpr int OF_Y = ALONG ? 2 * FEW * PITCH : 0,
-                LEFT = DEPTH_WARPS * RESULTS;
+  constexpr int THREADS = 32 * WARPS, LANES = ALONG ? 32 : ROWS / 4;
+  constexpr int ROW_WARPS = ROWS / 4;  // along
+  constexpr int SHARING = ALONG ? WARPS / ROW_WARPS : THREADS / LANES;
+  constexpr int CHUNK = FEW > 2 ? 512 : 2048 / FEW;  // depths of Y at a time
+  constexpr int PITCH = CHUNK + 4, RESULTS = ROWS * FEW;
+  constexpr int OF_Y = ALONG ? 2 * FEW * PITCH : 0, LEFT = SHARING * RESULTS;
   __shared__ __align__(16) float words[OF_Y > LEFT ? OF_Y : LEFT];
   __shared__ bool last;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int depth_warp = warp / ROW_WARPS, row_warp = warp % ROW_WARPS;
+  const int lane = threadIdx.x % LANES;
+  const int row_warp = threadIdx.x / 32 % ROW_WARPS;
+  const int sharer = threadIdx.x / (ALONG ? 32 * ROW_WARPS : LANES);
   const int group = blockIdx.x / parts, part = blockIdx.x % parts;
   const int first = group * ROWS + (ALONG ? row_warp * 4 : 0);
   if (alpha == 0.0f) k = 0;
   if (k == 0) alpha = 0.0f;
-  const int begin = min(k, part * per_part), end = min(k, begin + per_part);
+  // This block's part of the depth begins here.
+  const int depth = max(0, min(per_part, k - part * per_part));
+  X += (size_t)part * per_part * (ALONG ? 1 : ldx);
+  Y += (size_t)part * per_part * y_depth;
   float sum[4][FEW] = {};
 
   if constexpr (ALONG) {
@@ -80,12 +94,13 @@ __global__ void __launch_bounds__(THREADS, FEW > 1 ? 2 : 3)
     // depths of Y: they come from shared memory, chunk after chunk, copied past
     // the registers while X is read.
     const auto fetch = [&](float* y, int chunk) {
+      if (chunk >= depth) return;
 #pragma unroll 4
       for (int i = threadIdx.x; i < FEW * CHUNK; i += THREADS) {
         // Neighboring threads copy neighboring words.
         const int d = y_few == 1 ? i / FEW : i % CHUNK;
         const int c = y_few == 1 ? i % FEW : i / CHUNK;
-        if (chunk + d < end && c < few)
+        if (chunk + d < depth && c < few)
           __pipeline_memcpy_async(
               &y[c * PITCH + d],
               &Y[(size_t)(chunk + d) * y_depth + (size_t)c * y_few], 4);
@@ -95,33 +110,33 @@ __global__ void __launch_bounds__(THREADS, FEW > 1 ? 2 : 3)
       __pipeline_commit();
     };
     int buffer = 0;
-    fetch(words, begin);
+    fetch(words, 0);
     // The first words of X are on their way while the block waits for Y.
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
-      const int d = begin + depth_warp * 128 + lane * 4;
-      if (first + r < many && d < end)
+      const int d = sharer * 128 + lane * 4;
+      if (first + r < many && d < depth)
         asm volatile("prefetch.global.L2 [%0];" ::"l"(
             X + (size_t)(first + r) * ldx + d));
     }
-    for (int chunk = begin; chunk < end; chunk += CHUNK) {
+    for (int chunk = 0; chunk < depth; chunk += CHUNK) {
       const float* const y_chunk = words + buffer * FEW * PITCH;
       buffer ^= 1;
       __pipeline_wait_prior(0);
       __syncthreads();
       fetch(words + buffer * FEW * PITCH, chunk + CHUNK);
-      const int deep = min(CHUNK, end - chunk);
+      const int deep = min(CHUNK, depth - chunk);
 #pragma unroll(FEW > 4 ? 1 : 2)
-      for (int d = depth_warp * 128; d < deep; d += DEPTH_WARPS * 128) {
+      for (int d = sharer * 128; d < deep; d += SHARING * 128) {
         float x[4][4];
 #pragma unroll
         for (int r = 0; r < 4; ++r)
-          load4<VEC>(x[r], X + (size_t)(first + r) * ldx + chunk, d,
-                     first + r < many ? deep : 0);
+          load4<VEC, 32>(x[r], X + (size_t)(first + r) * ldx + chunk, d,
+                         first + r < many ? deep : 0);
 #pragma unroll
         for (int c = 0; c < FEW; ++c) {
           float y[4];
-          load4<VEC>(y, y_chunk + c * PITCH, d, CHUNK);
+          load4<VEC, 32>(y, y_chunk + c * PITCH, d, CHUNK);
 #pragma unroll
           for (int r = 0; r < 4; ++r)
 #pragma unroll
@@ -143,9 +158,9 @@ __global__ void __launch_bounds__(THREADS, FEW > 1 ? 2 : 3)
     // A lane has 4 columns of X, which are 4 rows of C, and of each a word per
     // depth; the words of Y are the same for all lanes.
 #pragma unroll(FEW > 4 ? 4 : 8)
-    for (int d = begin + depth_warp; d < end; d += DEPTH_WARPS) {
+    for (int d = sharer; d < depth; d += SHARING) {
       float x[4];
-      load4<VEC>(x, X + (size_t)d * ldx, first, many);
+      load4<VEC, LANES>(x, X + (size_t)d * ldx, first, many);
 #pragma unroll
       for (int c = 0; c < FEW; ++c) {
         const float y =
@@ -158,7 +173,7 @@ __global__ void __launch_bounds__(THREADS, FEW > 1 ? 2 : 3)
   }
 
   // --8<-- [start:reduce]
-  // All warps leave their sums in shared memory; then a thread adds those of a
+  // All leave their sums in shared memory; then a thread adds those of a
   // result, always in the same order.
   __syncthreads();
   if (!ALONG || lane == 0) {
@@ -166,15 +181,15 @@ __global__ void __launch_bounds__(THREADS, FEW > 1 ? 2 : 3)
     for (int r = 0; r < 4; ++r)
 #pragma unroll
       for (int c = 0; c < FEW; ++c)
-        words[depth_warp * RESULTS + c * ROWS +
-              (ALONG ? row_warp * 4 + r : place<VEC>(r))] = sum[r][c];
+        words[sharer * RESULTS + c * ROWS +
+              (ALONG ? row_warp * 4 + r : place<VEC, LANES>(r))] = sum[r][c];
   }
   __syncthreads();
   float* const all = partials + (size_t)group * parts * RESULTS;
   for (int i = threadIdx.x; i < RESULTS; i += THREADS) {
     float total = 0.0f;
 #pragma unroll
-    for (int w = 0; w < DEPTH_WARPS; ++w) total += words[w * RESULTS + i];
+    for (int s = 0; s < SHARING; ++s) total += words[s * RESULTS + i];
     words[i] = total;
     if (parts > 1) all[(size_t)part * RESULTS + i] = total;
   }
@@ -182,18 +197,15 @@ __global__ void __launch_bounds__(THREADS, FEW > 1 ? 2 : 3)
 
   // The last block of a group adds what all of them have left, as in final.cu.
   if (parts > 1) {
-    __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0)
-      last = atomicInc(tickets + group, parts - 1) == parts - 1;
+    if (threadIdx.x == 0) last = last_to_arrive(tickets + group, parts);
     __syncthreads();
     if (!last) return;
-    __threadfence();
     // Of many parts a warp adds those of a result, of few a thread.
     const int lanes = parts > 16 ? 32 : 1;
     for (int i = threadIdx.x / lanes; i < RESULTS; i += THREADS / lanes) {
       float total = 0.0f;
-#pragma unroll 4
+#pragma unroll 8
       for (int p = threadIdx.x % lanes; p < parts; p += lanes)
         total += __ldcg(all + (size_t)p * RESULTS + i);
       for (int away = lanes / 2; away > 0; away /= 2)

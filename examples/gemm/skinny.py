@@ -11,7 +11,6 @@ import cudatut as ct
 
 SOURCE = "gemm/skinny.cu"
 MOST = 8  # of the short side
-THREADS, WARPS = 256, 8
 
 
 class Roles(NamedTuple):
@@ -29,83 +28,95 @@ class Roles(NamedTuple):
     c_few: int
 
 
-def roles(m, n, a, lda, b, ldb, ldc, transpose_a, transpose_b) -> Roles:
-    """X is the longer of op(A) and op(B); of two short ones A, unless only B runs along the depth."""
-    a_is_x = m >= n if max(m, n) > MOST else not (transpose_a and transpose_b)
+def roles(p: Any) -> Roles:
+    """Of a `sgemm.Product`. X is the longer of op(A) and op(B); of two short ones A, unless only B runs along the depth."""
+    a_is_x = (
+        p.m >= p.n
+        if max(p.m, p.n) > MOST
+        else not (p.transpose_a and p.transpose_b)
+    )
     if a_is_x:
-        y = (1, ldb) if transpose_b else (ldb, 1)
-        return Roles(m, n, a, lda, not transpose_a, b, *y, ldc, 1)
-    y = (lda, 1) if transpose_a else (1, lda)
-    return Roles(n, m, b, ldb, transpose_b, a, *y, 1, ldc)
+        y = (1, p.ldb) if p.transpose_b else (p.ldb, 1)
+        along = not p.transpose_a
+        return Roles(p.m, p.n, p.a, p.lda, along, p.b, *y, p.ldc, 1)
+    y = (p.lda, 1) if p.transpose_a else (1, p.lda)
+    return Roles(p.n, p.m, p.b, p.ldb, p.transpose_b, p.a, *y, 1, p.ldc)
 
 
 # --8<-- [start:suits]
-def suits(m: int, n: int, k: int, transpose_a: bool, transpose_b: bool) -> bool:
+def suits(p: Any) -> bool:
     """Whether this kernel is likely to be faster than tiles, as on the shapes of scoreboard_skinny.py.
 
     Tiles compute results that nobody stores, but up to 8 of them hide behind the time for reading X. And a warp whose
     lanes share the depth of a row needs much of it.
     """
-    shape = roles(m, n, None, 0, None, 0, 0, transpose_a, transpose_b)
-    large = shape.many * k >= 1 << 21  # words of X
+    shape = roles(p)
+    large = shape.many * p.k >= 1 << 21  # words of X
     if shape.along:
-        return shape.few <= MOST and k >= 256 and (shape.few <= 4 or large)
-    return shape.few <= 4 and k >= 64 and large
+        return shape.few <= MOST and p.k >= 256 and (shape.few <= 4 or large)
+    return shape.few <= 4 and p.k >= 64 and large
 
 
 # --8<-- [end:suits]
 
 
 # --8<-- [start:parts]
-def split(shape: Roles, k: int, sms: int) -> tuple[int, int, int, int]:
-    """Warps with rows of their own, groups of rows, blocks that share the depth of a group, and depth of each.
+class Split(NamedTuple):
+    """How blocks share the work: rows and warps of a block, blocks that share the depth of its rows."""
 
-    Two blocks for each SM, as long as each has a chunk of depth for all of its warps.
-    """
-    row_warps = 1
-    while shape.along and row_warps < WARPS and 4 * row_warps < shape.many:
-        row_warps *= 2
-    groups = ct.cdiv(shape.many, 4 * row_warps if shape.along else 128)
-    chunk = max(512, 128 * WARPS // row_warps) if shape.along else 512
-    parts = max(1, min(2 * sms // groups, ct.cdiv(k, chunk)))
-    per_part = ct.cdiv(ct.cdiv(k, parts), 4) * 4
-    return row_warps, groups, max(1, ct.cdiv(k, per_part)), per_part
+    rows: int
+    warps: int
+    parts: int
+
+
+def split(shape: Roles, k: int, sms: int) -> Split:
+    """Two blocks for each SM, as long as each has a chunk of depth for all of its warps."""
+    if not shape.along:
+        groups = ct.cdiv(shape.many, 128)
+        parts = min(2 * sms // groups, ct.cdiv(k, 512)) if groups else 1
+        return Split(128, 8, max(1, parts))
+    rows = 4
+    while rows < 32 and rows < shape.many:
+        rows *= 2
+    parts = 2 * sms // max(1, ct.cdiv(shape.many, rows))
+    return Split(
+        rows, 8, max(1, min(parts, ct.cdiv(k, max(512, 4096 // rows))))
+    )
 
 
 # --8<-- [end:parts]
 
 
 def launcher(
-    m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, transpose_a, transpose_b,
-    workspace, stream=None,
-) -> Callable[[], None]:  # fmt: skip
-    """As `sgemm.launcher`; `.kernel`, `.parts` say how. Any extents are right, though few suit."""
-    shape = roles(m, n, a, lda, b, ldb, ldc, transpose_a, transpose_b)
+    product: Any, workspace: Any, stream: Any = None, by: Split | None = None
+) -> Callable[[], None]:
+    """As `sgemm.launcher`; `.kernel`, `.splits` say how. Any extents are right, though few suit. by: instead of `split`."""
+    m, n, k, shape = *product[:3], roles(product)
     if shape.few > MOST:
         raise ValueError(f"{m} x {n}: one of the two must be at most {MOST}")
-    row_warps, groups, parts, per_part = split(shape, k, ct.device().sm_count)
+    rows, warps, parts = by or split(shape, k, ct.device().sm_count)
+    groups = ct.cdiv(shape.many, rows)
+    per_part = ct.cdiv(ct.cdiv(k, parts), 4) * 4
+    parts = max(1, ct.cdiv(k, per_part)) if k else 1
     few = next(count for count in (1, 2, 4, 8) if count >= shape.few)
     line = k if shape.along else shape.many  # of X
     start = shape.x.__cuda_array_interface__["data"][0] or 0
     aligned = line % 4 == 0 and shape.ldx % 4 == 0 and start % 16 == 0
-    along = "true" if shape.along else "false"
-    kernel = ct.Kernel(
-        SOURCE, f"skinny<{few},{along},{4 if aligned else 1},{row_warps}>"
-    )
-    results = few * (4 * row_warps if shape.along else 128)
-    partials = workspace.words("partials", groups * parts * results)
-    tickets = workspace.tickets(groups)
+    instance = few, str(shape.along).lower(), 4 if aligned else 1, rows, warps
+    kernel = ct.Kernel(SOURCE, f"skinny<{','.join(map(str, instance))}>")
+    partials = workspace.words("partials", groups * parts * rows * few)
+    tickets = workspace.tickets(max(1, groups))
     arguments = (
-        shape.many, shape.few, k, alpha, shape.x, shape.ldx, shape.y,
-        shape.y_depth, shape.y_few, beta, c, shape.c_many, shape.c_few, parts,
-        per_part, partials, tickets,
+        shape.many, shape.few, k, product.alpha, shape.x, shape.ldx, shape.y,
+        shape.y_depth, shape.y_few, product.beta, product.c, shape.c_many,
+        shape.c_few, parts, per_part, partials, tickets,
     )  # fmt: skip
 
     def run() -> None:
         if m and n:
             kernel(
-                *arguments, grid=groups * parts, block=THREADS, stream=stream
+                *arguments, grid=groups * parts, block=32 * warps, stream=stream
             )
 
-    run.kernel, run.parts, run.shared = kernel, parts, 0
+    run.kernel, run.splits, run.shared = kernel, parts, 0
     return run

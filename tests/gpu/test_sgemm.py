@@ -26,6 +26,7 @@ def needs_sm_80():
 FLAGS = list(itertools.product((False, True), repeat=2))
 # Multiples of 16 bytes, and not; less than a tile, several tiles; deep, and flat.
 SHAPES = [(1, 1, 1), (64, 128, 64), (100, 36, 1000), (257, 131, 33), (31, 500, 3), (300, 260, 152)]
+SHAPES += [(66, 134, 40)]  # pairs of words
 
 
 def operands(m, n, k, transpose_a, transpose_b, pad, seed=0):
@@ -55,7 +56,7 @@ def multiply(m, n, k, alpha, beta, transpose_a, transpose_b, pad=0, c0=None, **h
 
 
 @pytest.mark.parametrize(("transpose_a", "transpose_b"), FLAGS)
-@pytest.mark.parametrize("pad", [0, 3, 4])
+@pytest.mark.parametrize("pad", [0, 2, 3, 4])
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "x".join(map(str, shape)))
 def test_transpositions_and_leading_dimensions(shape, pad, transpose_a, transpose_b):
     m, n, k = shape
@@ -92,9 +93,30 @@ def test_shared_tiles(config, splits, whole):
 @pytest.mark.parametrize(("transpose_a", "transpose_b"), FLAGS)
 def test_every_tile_in_every_layout(config, transpose_a, transpose_b):
     m, n, k = 2 * config.bm + 3, config.bn + 9, 100
-    for extents in ((m, n, k), (4 * m, 4 * n, k)):
+    for extents in ((m, n, k), (2 * m, 2 * n, k), (4 * m, 4 * n, k)):
         got, expected = multiply(*extents, 1, 0, transpose_a, transpose_b, config=config, splits=2)
         np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("steps", [1, 3, 5, 9, 20])
+@pytest.mark.parametrize("whole", [0, 2])
+def test_parts_of_a_tile_may_differ(steps, whole):
+    config = sgemm.CONFIGS[2]
+    m, n, k = 3 * config.bm - 5, 2 * config.bn - 3, 16 * 21 - 5
+    for _ in range(2):
+        plan = sgemm.Plan(config, ct.cdiv(21, steps), whole, 16 * steps)
+        got, expected = multiply(m, n, k, 1, 0, False, False, by=plan)
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_uneven_parts_fit():
+    for tiles, steps, slots in itertools.product((1, 7, 57, 116, 300), (5, 39, 128, 396), (7, 396)):
+        part = sgemm.uneven(tiles, steps, slots)
+        if part:
+            short, places = steps % part, slots - tiles * (steps // part)
+            assert 0 < short < part < steps and places > 0
+            assert ct.cdiv(tiles, places) * short <= part
+    assert sgemm.uneven(116, 128, 396) == 39  # 2048 x 2048 x 2048 in tiles of 64 x 128
 
 
 @pytest.mark.parametrize("splits", [15, 16, 17, 33, 70])
@@ -125,13 +147,32 @@ def test_few_rows_or_columns(shape, pad, transpose_a, transpose_b):
     a, b, space = ct.to_device(a), ct.to_device(b), sgemm.Workspace()
     for alpha, beta in ((1, 0), (-2, 0.5), (0, 1)):
         c = ct.to_device(c0)
-        skinny.launcher(
+        product = sgemm.Product(
             m, n, k, alpha, a, a.shape[1], b, b.shape[1], beta, c, n + pad,
-            transpose_a, transpose_b, space,
-        )()  # fmt: skip
+            transpose_a, transpose_b,
+        )  # fmt: skip
+        skinny.launcher(product, space)()
         got, expected = c.get(), alpha * (op_a @ op_b) + beta * c0[:, :n].astype("float64")
         np.testing.assert_array_equal(got[:, :n], expected)
         np.testing.assert_array_equal(got[:, n:], c0[:, n:])
+
+
+@pytest.mark.parametrize("few", [1, 3, 8])
+@pytest.mark.parametrize("along", [False, True])
+@pytest.mark.parametrize("rows", [4, 32, 64, 128])
+@pytest.mark.parametrize("warps", [2, 8, 16])
+@pytest.mark.parametrize("parts", [1, 5, 40])
+def test_few_rows_or_columns_however_they_are_split(few, along, rows, warps, parts):
+    if (along and (rows > 32 or warps != 8)) or (not along and rows < 32) or few * warps > 64:
+        pytest.skip("no such instance")
+    for n, k in ((301, 1111), (260, 2052)):
+        a, b, op_a, op_b = operands(few, n, k, False, along, 0)
+        a, b, c = ct.to_device(a), ct.to_device(b), ct.empty((few, n), "float32")
+        ct.poison(c)
+        product = sgemm.Product(few, n, k, 1, a, k, b, b.shape[1], 0, c, n, False, along)
+        for _ in range(2):
+            skinny.launcher(product, sgemm.Workspace(), by=skinny.Split(rows, warps, parts))()
+            np.testing.assert_array_equal(c.get(), op_a @ op_b)
 
 
 def test_what_is_chosen_for_few_rows_or_columns():
