@@ -66,19 +66,9 @@ class Config:
         """The kernel's name. Transpositions decide whether copies can be of 4 words at all: see final.cu."""
         if not transpose_a and transpose_b:
             vec = 1  # as the kernel does anyway: one instance less
-        numbers = (
-            self.bm,
-            self.bn,
-            self.bk,
-            self.tm,
-            self.tn,
-            self.stages,
-            self.blocks,
-            vec,
-        )
-        flags = (
-            "true" if flag else "false" for flag in (transpose_a, transpose_b)
-        )
+        tile = self.bm, self.bn, self.bk, self.tm, self.tn
+        numbers = *tile, self.stages, self.blocks, vec
+        flags = (str(bool(f)).lower() for f in (transpose_a, transpose_b))
         return f"sgemm<{','.join([*map(str, numbers), *flags])}>"
 
     def shared(self, transpose_a: bool, transpose_b: bool) -> int:
@@ -115,13 +105,9 @@ CONFIGS = (
     Config(128, 16, 16, 8, 4, 4, 6, 0.301, 0.400, 2550, 619, 0.724),
 )
 COSTS = Costs(
-    launch=11_500,
-    share_tile=3560,
-    leave=25.2,
-    collect=44.7,
-    memory=1190,
+    launch=11_500, share_tile=3560, leave=25.2, collect=44.7, memory=1190,
     crowd=0.077,
-)
+)  # fmt: skip
 
 
 class Plan(NamedTuple):
@@ -332,14 +318,12 @@ class Workspace:
 
     def tickets(self, count: int) -> Any:
         """At least so many, all of them 0."""
-        if (
-            "tickets" not in self._arrays
-            or self._arrays["tickets"].size < count
-        ):
-            tickets = self._arrays["tickets"] = ct.empty(count, "uint32")
-            tickets.fill(0)
+        found = self._arrays.get("tickets")
+        if found is None or found.size < count:
+            found = self._arrays["tickets"] = ct.empty(count, "uint32")
+            found.fill(0)
             ct.synchronize()  # the next launch may be on another stream
-        return self._arrays["tickets"]
+        return found
 
 
 @cache
@@ -454,9 +438,8 @@ def turning_pays(m: int, n: int, k: int) -> bool:
 
     Turning moves each word of B twice, the product a tenth of its time longer: it pays from about a thousand rows on.
     """
-    cycles = cost(
-        plan(m, n, k, ct.device().sm_count, 4), m, n, k, ct.device().sm_count, 4
-    )
+    sms = ct.device().sm_count
+    cycles = cost(plan(m, n, k, sms, 4), m, n, k, sms, 4)
     turning = 4000 + 8 * n * k / COSTS.memory
     return turning < 0.1 * cycles
 
@@ -494,29 +477,17 @@ def launch(*args: Any, **kwargs: Any) -> None:
 
 
 def sgemm(
-    a: Any,
-    b: Any,
-    c: Any,
-    alpha: float = 1.0,
-    beta: float = 0.0,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    stream: Any = None,
-) -> None:
+    a: Any, b: Any, c: Any, alpha: float = 1.0, beta: float = 0.0,
+    transpose_a: bool = False, transpose_b: bool = False, stream: Any = None,
+) -> None:  # fmt: skip
     """C = alpha op(A) op(B) + beta C; op transposes where asked. With beta = 0, C is only written. Raises ValueError."""
     prepare(a, b, c, alpha, beta, transpose_a, transpose_b, stream=stream)()
 
 
 def prepare(
-    a: Any,
-    b: Any,
-    c: Any,
-    alpha: float = 1.0,
-    beta: float = 0.0,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    **how: Any,
-) -> Callable[[], None]:
+    a: Any, b: Any, c: Any, alpha: float = 1.0, beta: float = 0.0,
+    transpose_a: bool = False, transpose_b: bool = False, **how: Any,
+) -> Callable[[], None]:  # fmt: skip
     """As `sgemm`, but returns the callable of `launcher`. Raises ValueError for shapes that do not fit."""
     m, k = a.shape[::-1] if transpose_a else a.shape
     depth, n = b.shape[::-1] if transpose_b else b.shape
