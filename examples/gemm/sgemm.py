@@ -13,7 +13,7 @@ streams may overlap.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import cudatut as ct
@@ -326,9 +326,13 @@ class Workspace:
         return found
 
 
-@cache
-def workspace_of(stream: int) -> Workspace:
-    """The one of a stream, by its handle; 0 for the default stream. Its launches run one after the other."""
+@lru_cache(maxsize=32)
+def workspace_of(stream: Any) -> Workspace:
+    """The one of a stream (None: the default stream), whose launches run one after the other.
+
+    The stream is kept as long: a later one, with launches of its own, could get its handle. To free memory that a launch
+    still uses, the driver waits.
+    """
     return Workspace()
 
 
@@ -367,7 +371,7 @@ def launcher(
         raise ValueError(f"{m} x {n} x {k}: extents go up to {LARGEST}")
     for matrix in (product.a, product.b, product.c):
         address(matrix)
-    workspace = workspace or workspace_of(stream.handle if stream else 0)
+    workspace = workspace or workspace_of(stream)
     free = config is None and splits is None and by is None
     if free and source == SOURCE:
         skinny = ct.shared("gemm/skinny")

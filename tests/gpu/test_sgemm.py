@@ -259,6 +259,23 @@ def test_launches_on_two_streams_may_overlap():
         np.testing.assert_array_equal(c.get(), alone.get())
 
 
+def test_streams_may_be_short_lived():
+    # A stream that is gone leaves its handle to the next one, while its launch may still run.
+    import pycuda.driver as cuda
+
+    m, n, k = 100, 150, 20_000
+    a, b = (ct.to_device(x) for x in operands(m, n, k, False, False, 0)[:2])
+    alone = ct.empty((m, n), "float32")
+    sgemm.sgemm(a, b, alone)
+    results = [ct.empty((m, n), "float32") for _ in range(100)]
+    ct.synchronize()
+    for c in results:
+        sgemm.sgemm(a, b, c, stream=cuda.Stream())
+    ct.synchronize()
+    for c in results:
+        np.testing.assert_array_equal(c.get(), alone.get())
+
+
 @pytest.mark.parametrize(("m", "n", "k"), [(0, 5, 3), (5, 0, 3), (0, 0, 0)])
 def test_nothing_to_compute(m, n, k):
     got, _ = multiply(m, n, k, 1, 0, False, False)
