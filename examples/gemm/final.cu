@@ -403,11 +403,13 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
 
   // --8<-- [start:store]
   // A warp puts the first four rows of every lane, then the next four, into
-  // shared memory, column by column, four rows in a store, and takes them out 4
-  // rows x 8 columns at a time: whole sectors of C. The padding sends the 8
-  // lanes of a store, and the 32 of a load, to different banks.
+  // shared memory, column by column, four rows in a store, and takes them out
+  // again so that a lane has four rows of one column and its neighbor those of
+  // the next: it stores up to 32 neighboring words of a row of C at a time. The
+  // padding sends the 8 lanes of a store, and of a load, to different banks.
   constexpr int HIGH = LANE_ROWS * 4, WIDE = LANE_COLUMNS * TN,
                 PITCH = HIGH + 4;
+  constexpr int ACROSS = WIDE < 32 ? WIDE : 32, DOWN = 32 / ACROSS * 4;
   float* const columns = tiles_a + warp * (WIDE * PITCH);
   const float scale = k == 0 ? 0.0f : alpha;  // NaN times no product is 0
   __syncthreads();  // other warps may still read their last tile
@@ -422,18 +424,26 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
           reinterpret_cast<float4&>(sum[j][i]);
     }
     __syncwarp();
-    const int lane = threadIdx.x % 32, y = lane / 8, x = lane % 8;
+    const int lane = threadIdx.x % 32, x = lane % ACROSS, y = lane / ACROSS * 4;
     const int top = tile.y * BM + warp_row + i / 4 * HIGH + y,
               left = tile.x * BN + warp_column + x;
-    const float* from = columns + x * PITCH + (y ^ 1);  // as `multiply` has it
+    const float* const from = columns + x * PITCH + y;
     float* c = C + (size_t)top * ldc + left;
 #pragma unroll 2
-    for (int down = 0; down < HIGH; down += 4, c += 4 * (size_t)ldc) {
+    for (int down = 0; down < HIGH; down += DOWN, c += DOWN * (size_t)ldc) {
 #pragma unroll
-      for (int right = 0; right < WIDE; right += 8) {
-        if (top + down < m && left + right < n) {
-          const float product = scale * from[right * PITCH + down];
-          c[right] = beta == 0.0f ? product : product + beta * c[right];
+      for (int right = 0; right < WIDE; right += ACROSS) {
+        const float4 four =
+            *reinterpret_cast<const float4*>(from + right * PITCH + down);
+        // As `multiply` has it.
+        const float rows[] = {four.y, four.x, four.w, four.z};
+#pragma unroll
+        for (int r = 0; r < 4; ++r) {
+          if (top + down + r < m && left + right < n) {
+            float* const to = c + r * (size_t)ldc + right;
+            const float product = scale * rows[r];
+            *to = beta == 0.0f ? product : product + beta * *to;
+          }
         }
       }
     }

@@ -65,7 +65,7 @@ LARGE = sgemm.Config(128, 256, 16, 8, 16, 4, 1, rate=0.9, alone=0.9)
 # The same kernel with the sum of row i at i: two places in the source.
 SOURCE = (ct.paths.examples_dir() / "gemm/final.cu").read_text(encoding="utf-8")
 PLAIN = SOURCE.replace("sum[j][i ^ 1] +=", "sum[j][i] +=").replace(
-    "(y ^ 1)", "y"
+    "{four.y, four.x, four.w, four.z}", "{four.x, four.y, four.z, four.w}"
 )
 
 
