@@ -437,14 +437,18 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
             *reinterpret_cast<const float4*>(from + right * PITCH + down);
         // As `multiply` has it.
         const float rows[] = {four.y, four.x, four.w, four.z};
+        float* const to = c + right;
+        float old[4] = {};  // all are read before the first is written
+        if (beta != 0.0f) {
 #pragma unroll
-        for (int r = 0; r < 4; ++r) {
-          if (top + down + r < m && left + right < n) {
-            float* const to = c + r * (size_t)ldc + right;
-            const float product = scale * rows[r];
-            *to = beta == 0.0f ? product : product + beta * *to;
-          }
+          for (int r = 0; r < 4; ++r)
+            if (top + down + r < m && left + right < n)
+              old[r] = beta * to[r * (size_t)ldc];
         }
+#pragma unroll
+        for (int r = 0; r < 4; ++r)
+          if (top + down + r < m && left + right < n)
+            to[r * (size_t)ldc] = scale * rows[r] + old[r];
       }
     }
     __syncwarp();
