@@ -8,73 +8,31 @@ from importlib import import_module
 
 __version__ = "0.1.0"
 
-# name -> module of this package that defines it
-_EXPORTS = {
-    "CudatutError": "errors",
-    "NoGpuError": "errors",
-    "UnsupportedGpuError": "errors",
-    "KernelCompileError": "errors",
-    "LaunchError": "errors",
-    "CheckError": "errors",
-    "BenchError": "errors",
-    "OutOfDeviceMemory": "errors",
-    "ToolMissing": "errors",
-    "activate": "gpu.device",
-    "attributes": "gpu.device",
-    "device": "gpu.device",
-    "require": "gpu.device",
-    "supports": "gpu.device",
-    "synchronize": "gpu.device",
-    "empty": "gpu.memory",
-    "poison": "gpu.memory",
-    "rng": "gpu.memory",
-    "to_device": "gpu.memory",
-    "Kernel": "gpu.kernel",
-    "cdiv": "gpu.kernel",
-    "compile_ahead": "gpu.kernel",
-    "find_nvcc": "gpu.nvcc",
-    "nvcc_env": "gpu.nvcc",
-    "nvcc_flags": "gpu.nvcc",
-    "tensor_map": "gpu.tensor_maps",
-    "RAGGED": "gpu.check",
-    "check": "gpu.check",
-    "bench": "gpu.bench",
-    "flush_l2": "gpu.timing",
-    "take_turns": "gpu.bench",
-    "time_hidden": "gpu.timing",
-    "time_once": "gpu.timing",
-    "time_once_bare": "gpu.timing",
-    "profile": "gpu.profile",
-    "profile_kernels": "gpu.profile",
-    "profile_launches": "gpu.profile",
-    "trace": "gpu.trace",
-    "sanitize": "gpu.sanitizer",
-    "isolated": "gpu.isolation",
-    "Ladder": "gpu.ladder",
-    "Rung": "gpu.ladder",
-    "RungError": "gpu.ladder",
-    "read_rung": "gpu.ladder",
-    "load_ladder": "gpu.ladder",
-    "shared": "gpu.ladder",
-    "size": "tool",
-    "exercise": "exercises",
-    "claim": "results",
-    "facts": "results",
-    "series": "results",
-    "show": "results",
-    "table": "results",
+# Module of this package -> the names in it.
+_NAMES = {
+    "errors": "CudatutError NoGpuError UnsupportedGpuError KernelCompileError LaunchError CheckError"
+    " BenchError OutOfDeviceMemory ToolMissing",
+    "gpu.device": "activate attributes device require supports synchronize",
+    "gpu.memory": "empty poison rng to_device",
+    "gpu.kernel": "Kernel cdiv compile_ahead",
+    "gpu.nvcc": "find_nvcc nvcc_env nvcc_flags",
+    "gpu.tensor_maps": "tensor_map",
+    "gpu.check": "RAGGED check",
+    "gpu.bench": "bench take_turns",
+    "gpu.timing": "flush_l2 time_hidden time_once time_once_bare",
+    "gpu.profile": "profile profile_kernels profile_launches",
+    "gpu.trace": "trace",
+    "gpu.sanitizer": "sanitize",
+    "gpu.isolation": "isolated",
+    "gpu.ladder": "Ladder Rung RungError read_rung load_ladder shared",
+    "tool": "size",
+    "exercises": "exercise",
+    "results": "claim facts series show table",
 }
-# name -> module that is used by name: `ct.limits.bandwidth()`
-_MODULES = {
-    "catalog": "catalog",
-    "instances": "gpu.instances",
-    "limits": "gpu.limits",
-    "paths": "paths",
-    "recording": "recording",
-    "results": "results",
-    "tool": "tool",
-    "vendor": "gpu.vendor",
-}
+_EXPORTS = {name: module for module, names in _NAMES.items() for name in names.split()}
+# Modules that are used by name: `ct.limits.bandwidth()`.
+_MODULES = {name: name for name in ("catalog", "paths", "recording", "results", "tool")}
+_MODULES |= {name: f"gpu.{name}" for name in ("instances", "limits", "vendor")}
 
 __all__ = sorted([*_EXPORTS, *_MODULES])
 

@@ -23,8 +23,8 @@ LEVELS = ("warm-up", "easy", "medium", "hard")  # of exercises
 # How the names of a chapter's further files end: what readers begin their exercises with, our solutions.
 EXERCISES, SOLUTIONS = "_exercises", "_solutions"
 
-_HEADER = re.compile(r"# ---[ \t]*\r?\n(.*?)^# ---[ \t]*\r?$", re.S | re.M)
-_CELL = re.compile(r"^# %%[ \t]*(?P<kind>\[markdown\])?[ \t]*(?P<title>[^\r\n]*?)[ \t]*\r?$", re.M)
+_HEADER = re.compile(r"# ---[ \t]*\n(.*?)^# ---[ \t]*$", re.S | re.M)
+_CELL = re.compile(r"^# %%[ \t]*(?P<kind>\[markdown\])?[ \t]*(?P<title>.*?)[ \t]*$", re.M)
 _ARCH = re.compile(r"sm_\d{2,3}[af]?")
 # What a Python file of an example can lead to: kernel files and other examples by their names in strings, headers
 # included by an inline kernel, modules beside it.
@@ -65,12 +65,9 @@ class Example:
         return self.path.with_suffix(".ipynb")
 
     def sources(self) -> list[str]:
-        """Files that this example is made of, as its text tells: relative to examples/, with "/", sorted.
-
-        The .py itself, the .cu and .cuh files that it names, what those include, modules and examples that it names.
-        """
+        """Files that this example is made of, as its text tells: relative to examples/, with "/", sorted."""
         root = paths.examples_dir()
-        return sorted(relative(path, root) for path in _reachable(self.path, root))
+        return sorted(relative(path, root) for path in with_includes(self.path))
 
 
 def examples(drafts: bool = False) -> list[Example]:
@@ -207,7 +204,7 @@ def requires(own: dict[str, Any], where: str) -> str:
 
 def cells(path: Path) -> dict[str, str]:
     """Code of each named cell of a file, without the blank lines around it."""
-    text = _text(path).replace("\r\n", "\n")
+    text = _text(path)
     marks = list(_CELL.finditer(text))
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     return {
@@ -266,23 +263,20 @@ def _yaml(text: str, shown: str) -> object:
 
 
 def with_includes(path: Path) -> list[Path]:
-    """A kernel file and the headers among the examples that it includes, directly or not, sorted."""
-    return sorted(_reachable(path, paths.examples_dir().resolve()))
+    """A file and those among the examples that its text leads to, directly or not, sorted.
 
-
-def _reachable(start: Path, root: Path) -> set[Path]:
-    seen, todo = set(), [start]
+    A kernel file leads to the headers that it includes; a .py also to kernel files, modules and examples that it names.
+    """
+    seen, todo = set(), [path]
     while todo:
-        path = todo.pop()
-        if path not in seen:
+        if (path := todo.pop()) not in seen:
             seen.add(path)
-            todo += [found for found in _mentioned(path, root) if found.is_relative_to(root)]
-    return seen
+            todo += _mentioned(path)
+    return sorted(seen)
 
 
-def _mentioned(path: Path, root: Path) -> list[Path]:
-    text = _text(path)
-    beside = path.parent
+def _mentioned(path: Path) -> list[Path]:
+    text, beside, root = _text(path), path.parent, paths.examples_dir()
     candidates = [folder / name for name in _INCLUDE.findall(text) for folder in (beside, root)]
     if path.suffix == ".py":
         candidates += [root / name for name in _KERNEL_FILE.findall(text)]
@@ -290,10 +284,12 @@ def _mentioned(path: Path, root: Path) -> list[Path]:
         for module, modules in _IMPORT.findall(text):
             names = [part.split()[0] for part in (module or modules).split(",") if part.strip()]
             candidates += [beside / f"{name.replace('.', '/')}.py" for name in names]
-    return [candidate.resolve() for candidate in candidates if candidate.is_file()]
+    found = [candidate.resolve() for candidate in candidates if candidate.is_file()]
+    return [file for file in found if file.is_relative_to(root)]
 
 
 def _text(path: Path) -> str:
+    """A file's text; its lines end with \\n on every system."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

@@ -2,19 +2,25 @@
 
 Exit status: 0 all is well, 1 something asked for is not well (stale, failed, an error found), 2 the command could not be
 carried out (unknown name, no GPU ...), with one message on stderr; CUDATUT_DEBUG=1 shows the traceback.
-Only what a command needs is imported.
+What takes long to import is imported by the command that needs it.
 """
 
 import argparse
+import fnmatch
+import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import cudatut
-from cudatut import catalog
-from cudatut.errors import CudatutError, NoGpuError
+from cudatut import catalog, paths, recording
+from cudatut.errors import CheckError, CudatutError, NoGpuError
+from cudatut.gpu import device
+from cudatut.tool import SANITIZERS, environment
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,115 +54,84 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"cudatut {cudatut.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name: str, run: Any, text: str) -> Callable[..., Any]:
-        added = commands.add_parser(name, help=text, description=text)
+    def command(run: Callable, *parents: argparse.ArgumentParser) -> Callable:
+        """The command of a function `_name`, whose docstring is its help; returns what adds an argument to it."""
+        name, text = run.__name__.removeprefix("_"), run.__doc__
+        added = commands.add_parser(name, help=text, description=text, parents=parents)
         added.set_defaults(run=run)
         return added.add_argument
 
-    def names(add: Callable[..., Any]) -> None:
-        add(
-            "names",
-            nargs="*",
-            metavar="NAME",
-            help="such as start/first_kernel, a whole part (start), or a pattern ('start/errors*'); default: all",
-        )
+    some = argparse.ArgumentParser(add_help=False)
+    name = "such as start/first_kernel, a whole part (start), or a pattern ('start/errors*')"
+    some.add_argument("names", nargs="*", metavar="NAME", help=f"{name}; default: all")
+    jobs = "how many run side by side (default: as fits the cores)"
+    some.add_argument("--jobs", type=_positive, metavar="N", help=jobs)
 
-    def jobs(add: Callable[..., Any]) -> None:
-        text = "sanitizers side by side (default: cores, at most 8)"
-        add("--jobs", type=_positive, metavar="N", help=text)
-
-    command("doctor", _doctor, "Say what this machine has and lacks to run the examples.")
-    add = command("list", _list, "List the examples and the state of their recordings.")
+    command(_doctor)
+    add = command(_list)
     add("--json", action="store_true", help="as JSON, with titles, sources and recordings")
-    add = command("run", _run, "Run an example on this GPU; without one, replay its recording.")
+    add = command(_run)
     add("name", metavar="NAME", help="such as start/first_kernel, or a program like gemm/tuner.py")
     add("arguments", nargs=argparse.REMAINDER, metavar="...", help="handed to a program")
-    text = "Run a script, and show what the GPU did and what the calls of the host waited for."
-    add = command("trace", _trace, text)
+    add = command(_trace)
     add("script", metavar="SCRIPT", help="a Python file, or an example's name")
     add("arguments", nargs=argparse.REMAINDER, metavar="...", help="handed to the script")
-    text = "Run examples on this GPU, under all sanitizers too, and keep them as recordings."
-    add = command("record", _record, text)
-    names(add)
-    stale = "only those whose recording is missing, stale or not good"
-    add("--stale", action="store_true", help=stale)
-    shard = "the I-th of N parts that take about as long; or: long"
-    add("--shard", metavar="I/N", help=shard)
-    slim = "keep results and provenance alone, in results/<gpu>/: for a GPU beside the book's own"
-    add("--slim", action="store_true", help=slim)
-    jobs(add)
-    command("status", _status, "Check that every recording is whole, good and fresh.")
-    add = command("sanitize", _sanitize, "Run examples under the four tools of compute-sanitizer.")
-    names(add)
-    jobs(add)
-    text = "Check, time and rank your own kernel on one of the book's ladders."
-    add = command("try", _try, text)
+    add = command(_record, some)
+    add("--stale", action="store_true", help="only what is not recorded, stale or not good")
+    add("--shard", metavar="I/N", help="the I-th of N parts that take about as long; or: long")
+    add("--slim", action="store_true", help="results alone, to results/<gpu>/: for another GPU")
+    command(_status)
+    command(_sanitize, some)
+    add = command(_try)
     add("ladder", metavar="LADDER", help="matmul, reduction or gemm")
-    form = "a .cu file with a line `// @rung kernel=NAME block=256 ...`"
-    add("file", metavar="FILE", help=form)
-    text = "List the exercises, or write the file that one begins with; running the file grades it."
-    _exercise_arguments(command("exercise", _exercise, text))
-    return parser
-
-
-def _exercise_arguments(add: Callable[..., Any]) -> None:
+    add("file", metavar="FILE", help="a .cu file with a line `// @rung kernel=NAME block=256 ...`")
+    add = command(_exercise)
     chapter = "such as start/errors; without a number it lists the chapter's exercises"
     add("chapter", nargs="?", metavar="CHAPTER", help=chapter)
     add("number", nargs="?", type=_positive, metavar="N", help="of the exercise")
     add("--level", choices=catalog.LEVELS, help="list those alone")
-    solution = "print our solution; with --out, write its file"
-    add("--solution", action="store_true", help=solution)
-    lang = "language of the text (default: en)"
-    add("--lang", choices=catalog.LANGUAGES, default="en", help=lang)
-    out = "file or folder to write to (default: start_errors_2.py here)"
-    add("--out", metavar="FILE", help=out)
-    forget = "remove the progress that is kept, of one exercise or of all"
-    add("--forget", action="store_true", help=forget)
-    notebooks = "for authors: bring examples/*/*_exercises.ipynb up to date"
-    add("--write-notebooks", action="store_true", help=notebooks)
+    add("--solution", action="store_true", help="print our solution; with --out, write its file")
+    add("--lang", choices=catalog.LANGUAGES, default="en", help="of the text (default: en)")
+    add("--out", metavar="FILE", help="file or folder to write to (default: start_errors_2.py)")
+    add("--forget", action="store_true", help="remove the progress kept of one exercise or of all")
+    add("--write-notebooks", action="store_true", help="for authors: update the notebooks")
+    return parser
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
-
-
-_positive.__name__ = "positive number"  # argparse names the type in its message
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
 
 
 def _named(names: Sequence[str]) -> list[str]:
     """Names of examples for what stands on the command line: names, parts and patterns. Raises UnknownExampleError."""
-    from fnmatch import fnmatchcase
-
     found: dict[str, None] = {}
     for name in names:
         pattern = catalog.plain(name)
         if "/" not in pattern:
             pattern += "/*"
-        several: list[str] = []
+        fits: list[str] = []
         # What is in progress is meant only where nothing else is.
-        for drafts in (False, True) if any(sign in pattern for sign in "*?[") else ():
-            if not several:
-                fits = (e.name for e in catalog.examples(drafts) if fnmatchcase(e.name, pattern))
-                several = list(fits)
-        found |= dict.fromkeys(several or [catalog.get(name).name])
+        for drafts in (False, True) if set(pattern) & set("*?[") else ():
+            fits = fits or fnmatch.filter([e.name for e in catalog.examples(drafts)], pattern)
+        found |= dict.fromkeys(fits or [catalog.get(name).name])
     return list(found)
 
 
 def _doctor(options: argparse.Namespace) -> int:
+    """Say what this machine has and lacks to run the examples."""
     from cudatut import doctor
 
     return doctor.main()
 
 
 def _list(options: argparse.Namespace) -> int:
-    entries = [(example, *_state(example.name)) for example in catalog.examples()]
-    if options.json:
-        import json
-
-        found = [
+    """List the examples and the state of their recordings."""
+    found = []
+    for example in catalog.examples():
+        state, recorded = _state(example.name)
+        found.append(
             {
                 "name": example.name,
                 "title": example.title,
@@ -166,22 +141,21 @@ def _list(options: argparse.Namespace) -> int:
                 "state": state,
                 "recorded": recorded,
             }
-            for example, state, recorded in entries
-        ]
+        )
+    if options.json:
         print(json.dumps(found, indent=2))
         return 0
-    width = max((len(example.name) for example, _, _ in entries), default=0)
-    for example, state, recorded in entries:
+    width = max((len(entry["name"]) for entry in found), default=0)
+    for entry in found:
+        recorded = entry["recorded"]
         by = f"{recorded['gpu']}, {recorded['recorded_at'][:10]}" if recorded else "-"
-        head = f"{example.name:{width}}  {example.requires:7} {state:12}  {by:34}"
-        print(f"{head}  {example.title['en']}".rstrip())
+        head = f"{entry['name']:{width}}  {entry['requires']:7} {entry['state']:12}  {by:34}"
+        print(f"{head}  {entry['title']['en']}".rstrip())
     return 0
 
 
 def _state(name: str) -> tuple[str, dict[str, str] | None]:
     """A word for the state of a recording, and on which GPU it was made and when."""
-    from cudatut import recording
-
     try:
         loaded = recording.load(name)
     except recording.MissingRecordingError:
@@ -190,118 +164,88 @@ def _state(name: str) -> tuple[str, dict[str, str] | None]:
         return "damaged", None
     states = {"stale": loaded.stale, "edited": loaded.edited, "failed": loaded.problems}
     state = next((state for state, holds in states.items() if holds()), "fresh")
-    own = loaded.metadata
-    return state, {"gpu": own["gpu"]["name"], "recorded_at": own["recorded_at"]}
+    gpu, recorded_at = loaded.metadata["gpu"]["name"], loaded.metadata["recorded_at"]
+    return state, {"gpu": gpu, "recorded_at": recorded_at}
 
 
 def _status(options: argparse.Namespace) -> int:
-    from cudatut import exercises, recording
+    """Check that every recording is whole, good and fresh."""
+    from cudatut import exercises
 
-    bad, others, of_others = 0, 0, 0
-    examples = catalog.examples()
+    bad, others = 0, 0
+    examples, problems = catalog.examples(), []
     for example in examples:
         try:
             recording.require_good(example.name)
         except CudatutError as error:
             bad += 1
-            print(error)
+            problems.append(error)
         try:
-            of_others += len(recording.on_other_gpus(example.name))
+            others += len(recording.on_other_gpus(example.name))
         except CudatutError as error:
-            others += 1
-            print(error)
+            problems.append(error)
     known = {example.name for example in catalog.examples(drafts=True)}
     if left := len(known) - len(examples):
         print(f"{left} examples in progress are left out: see examples/drafts.txt")
-    orphans = _orphans(known | {chapter + catalog.EXERCISES for chapter in exercises.chapters()})
-    lost = [f"examples/{name}.ipynb is a recording without an example" for name in orphans]
-    lost += [f"results/{file} belongs to no example" for file in recording.orphans()]
-    for line in lost:
-        print(f"{line}: remove it")
-    if not bad and not others and not lost:
-        also = f" and {of_others} of other GPUs" if of_others else ""
-        print(f"all {len(examples)} recordings{also} are whole, good and fresh")
-        return 0
-    if bad:
-        print(f"{bad} recordings need a GPU: `python -m cudatut record --stale`")
-    return 1
-
-
-def _orphans(known: set[str]) -> list[str]:
-    from cudatut import paths
-
+    known |= {chapter + catalog.EXERCISES for chapter in exercises.chapters()}
     root = paths.examples_dir()
-    found = (catalog.relative(path.with_suffix(""), root) for path in root.rglob("*.ipynb"))
-    return sorted(name for name in found if name not in known and "/." not in f"/{name}")
+    for path in sorted(root.rglob("*.ipynb")):
+        name = catalog.relative(path.with_suffix(""), root)
+        if name not in known and "/." not in f"/{name}":
+            problems.append(f"examples/{name}.ipynb is a recording without an example: remove it")
+    for file in recording.orphans():
+        problems.append(f"results/{file} belongs to no example: remove it")
+    for problem in problems:
+        print(problem)
+    if not problems:
+        also = f" and {others} of other GPUs" if others else ""
+        print(f"all {len(examples)} recordings{also} are whole, good and fresh")
+    elif bad:
+        print(f"{bad} recordings need a GPU: `python -m cudatut record --stale`")
+    return 1 if problems else 0
 
 
 def _run(options: argparse.Namespace) -> int:
-    from cudatut.gpu import device
-
+    """Run an example on this GPU; without one, replay its recording."""
     try:
         example = catalog.get(options.name)
     except catalog.UnknownExampleError as error:
-        if program := _program(options.name):
-            if why := device.why_no_gpu():
-                raise NoGpuError(
-                    f"{options.name} needs a GPU, and has no recording: {why}"
-                ) from None
-            return _run_file(program, *options.arguments)
-        _refuse_a_readers_file(options.name, error)
-        raise
+        return _run_program(options.name, options.arguments, error)
     if options.arguments:
         raise CudatutError(f"{example.name} takes no arguments: {' '.join(options.arguments)}")
     missing = device.why_no_gpu() or device.gpu_lacks(example.requires)
-    if missing:
-        return _replay(example, missing)
-    return _run_file(example.path)
+    return _replay(example, missing) if missing else _run_file(example.path)
 
 
-def _program(name: str) -> Any:
-    """The file of a program among the examples that is no example itself, such as gemm/tuner.py; None if it is none."""
-    from cudatut import paths
+def _run_program(name: str, arguments: Sequence[str], unknown: CudatutError) -> int:
+    """Run what is no example, but a program among the examples, such as gemm/tuner.py.
 
+    Raises NoGpuError; for anything else `unknown`, or what to do with a file of the reader's.
+    """
     root = paths.examples_dir()
     path = (root / f"{catalog.plain(name)}.py").resolve()
-    if not name.endswith(".py") or not path.is_relative_to(root) or not path.is_file():
-        return None
-    main = 'if __name__ == "__main__":' in path.read_text(encoding="utf-8")
-    return path if main and not path.stem.endswith(catalog.EXERCISES) else None
-
-
-def _run_file(path: Any, *arguments: str) -> int:
-    import subprocess
-
-    from cudatut import tool
-
-    command = [sys.executable, "-m", "cudatut.gpu.running", str(path), *arguments]
-    return subprocess.run(command, env=tool.environment()).returncode
-
-
-def _refuse_a_readers_file(name: str, error: CudatutError) -> None:
-    """A file that is no example of the book: what to do with it instead. Raises CudatutError if it is one."""
+    ours = name.endswith(".py") and path.is_relative_to(root) and path.is_file()
+    if ours and 'if __name__ == "__main__":' in path.read_text(encoding="utf-8"):
+        if why := device.why_no_gpu():
+            raise NoGpuError(f"{name} needs a GPU, and has no recording: {why}") from None
+        return _run_file(path, *arguments)
     advice = {
         ".py": f"A file of your own is run by Python itself: `python {name}`.",
         ".cu": f"A kernel of your own is ranked by `python -m cudatut try LADDER {name}`.",
-    }.get(os.path.splitext(name)[1])
-    if advice and os.path.isfile(name):
+    }.get(Path(name).suffix)
+    if advice and Path(name).is_file():
         raise CudatutError(
             f"`run` runs the examples of the book, and {name} is none. {advice}"
-        ) from error
+        ) from unknown
+    raise unknown
 
 
-def _trace(options: argparse.Namespace) -> int:
-    from cudatut.gpu import trace
-
-    status, found = trace.run(trace.find(options.script), options.arguments)
-    print()
-    found.show()
-    return status
+def _run_file(path: Path, *arguments: str) -> int:
+    command = [sys.executable, "-m", "cudatut.gpu.running", str(path), *arguments]
+    return subprocess.run(command, env=environment()).returncode
 
 
-def _replay(example: Any, missing: str) -> int:
-    from cudatut import recording
-
+def _replay(example: catalog.Example, missing: str) -> int:
     try:
         loaded = recording.require_good(example.name)
     except recording.MissingRecordingError as error:
@@ -317,7 +261,18 @@ def _replay(example: Any, missing: str) -> int:
     return 0
 
 
+def _trace(options: argparse.Namespace) -> int:
+    """Run a script, and show what the GPU did and what the calls of the host waited for."""
+    from cudatut.gpu import trace
+
+    status, found = trace.run(trace.find(options.script), options.arguments)
+    print()
+    found.show()
+    return status
+
+
 def _record(options: argparse.Namespace) -> int:
+    """Run examples on this GPU, under all sanitizers too, and keep them as recordings."""
     from cudatut.record import recorder
 
     if options.slim and options.stale:
@@ -334,24 +289,19 @@ def _record(options: argparse.Namespace) -> int:
     print(", ".join(f"{statuses.count(status)} {status}" for status in sorted(set(statuses))))
     for outcome in outcomes:
         if outcome.status == "failed":
-            said = f"failed (the old recording, if any, is untouched): {outcome.reason}"
-            print(said, file=sys.stderr)
+            print(f"failed (the old one, if any, is untouched): {outcome.reason}", file=sys.stderr)
     return 1 if "failed" in statuses else 0
 
 
 def _sanitize(options: argparse.Namespace) -> int:
+    """Run examples under the four tools of compute-sanitizer."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from cudatut.gpu.device import supports
     from cudatut.gpu.sanitizer import run
     from cudatut.record import recorder
-    from cudatut.tool import SANITIZERS, environment
 
     examples = [catalog.get(name) for name in _named(options.names)] or catalog.examples()
-    gpu = recorder.probe_gpu()
-    os.environ["PYTHONPATH"] = environment()["PYTHONPATH"]
-    width = max((len(example.name) for example in examples), default=0)
-    reports = []
+    gpu, reports = recorder.probe_gpu(), []
 
     def watch(example: catalog.Example, tool: str) -> str:
         try:
@@ -363,24 +313,25 @@ def _sanitize(options: argparse.Namespace) -> int:
             reports.append(f"{example.name} under {tool}:\n{found.log}")
         return str(found.errors)
 
-    print(f"{'':{width}}  {'  '.join(f'{tool:>9}' for tool in SANITIZERS)}")
+    width = max((len(example.name) for example in examples), default=0)
+    print(" " * width, *(f" {tool:>9}" for tool in SANITIZERS))
     with ThreadPoolExecutor(options.jobs or min(8, os.cpu_count() or 1)) as pool:
-        rows = {
-            example.name: [pool.submit(watch, example, tool) for tool in SANITIZERS]
-            for example in examples
-            if supports(gpu["compute_capability"], example.requires)
-        }
+        rows = []
         for example in examples:
-            skipped = f"skipped: needs {example.requires}, and this is {gpu['name']}"
-            row = "  ".join(f"{entry.result():>9}" for entry in rows.get(example.name, ()))
-            print(f"{example.name:{width}}  {row or skipped}", flush=True)
+            able = device.supports(gpu["compute_capability"], example.requires)
+            tools = SANITIZERS if able else ()
+            rows.append((example, [pool.submit(watch, example, tool) for tool in tools]))
+        for example, row in rows:
+            skipped = f" skipped: needs {example.requires}, and this is {gpu['name']}"
+            cells = [f" {entry.result():>9}" for entry in row]
+            print(f"{example.name:{width}}", *(cells or [skipped]), flush=True)
     for report in sorted(reports):
         print(f"\n{report}", file=sys.stderr)
     return 1 if reports else 0
 
 
 def _try(options: argparse.Namespace) -> int:
-    from cudatut.errors import CheckError
+    """Check, time and rank your own kernel on one of the book's ladders."""
     from cudatut.gpu.trial import attempt
 
     try:
@@ -394,6 +345,7 @@ def _try(options: argparse.Namespace) -> int:
 
 
 def _exercise(options: argparse.Namespace) -> int:
+    """List the exercises, or write the file that one begins with; running the file grades it."""
     from cudatut import exercises
 
     if options.write_notebooks:
@@ -403,18 +355,16 @@ def _exercise(options: argparse.Namespace) -> int:
     exercise = None
     if options.chapter and options.number:
         exercise = exercises.get(options.chapter, options.number)
+    elif options.solution or options.out or (options.forget and options.chapter):
+        raise CudatutError(
+            "say which exercise, by chapter and number: python -m cudatut exercise start/errors 2"
+        )
     if options.forget:
-        if options.chapter and exercise is None:
-            raise CudatutError("--forget takes a chapter and a number, or neither")
         path = exercises.forget(exercise)
         what = f"the progress of {exercise.name} was" if exercise else "all progress was"
         print(f"{what} removed from {path}")
         return 0
     if exercise is None:
-        if options.solution or options.out:
-            raise CudatutError(
-                "say which exercise, by chapter and number: python -m cudatut exercise start/errors 2"
-            )
         print("\n".join(exercises.listing(options.chapter, options.level, options.lang)))
         return 0
     if options.solution and not options.out:
@@ -436,29 +386,23 @@ def _progress() -> Iterator[Any]:
     from cudatut.record.recorder import Outcome, Progress
 
     console = Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
-    on_terminal = console.is_terminal
-    columns = (
-        TextColumn("{task.fields[phase]}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
-    with Bar(*columns, console=console, disable=not on_terminal) as bar:
-        task = bar.add_task("", phase="preparing", total=None)
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    last = TextColumn("{task.fields[what]}", markup=False)
+    with Bar(*columns, last, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("preparing", total=None, what="")
 
         def start(phase: str, total: int) -> None:
-            bar.reset(task, total=total, phase=phase, description="")
-            if not on_terminal:
+            bar.reset(task, total=total, description=phase, what="")
+            if bar.disable:
                 console.print(f"{phase}: {total}")
 
         def done(what: str) -> None:
-            bar.update(task, advance=1, description=what)
-            if not on_terminal:
+            bar.update(task, advance=1, what=what)
+            if bar.disable:
                 console.print(f"  ran {what}")
 
         def outcome(found: Outcome) -> None:
             what = [found.name] * (found.status != "failed") + [found.reason]  # which names it
             console.print(f"{found.status:8}  {' '.join(what)}".rstrip())
 
-        yield Progress(start, lambda what: bar.update(task, description=what), done, outcome)
+        yield Progress(start, lambda what: bar.update(task, what=what), done, outcome)

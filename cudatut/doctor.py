@@ -9,7 +9,6 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata as packages
 from pathlib import Path
@@ -22,13 +21,10 @@ from cudatut.gpu.device import (
     cupy_package,
     driver_cuda,
     gpu_count,
-    has_driver,
     name_and_capability,
     trace_extra,
     why_no_gpu,
 )
-
-OLDEST_PYTHON = (3, 11)
 
 
 @dataclass(frozen=True)
@@ -46,7 +42,7 @@ def main() -> int:
     width = max(map(len, found))
     for name, check in found.items():
         print(f"{check.status:4}  {name:{width}}  {check.found}")
-        for line in check.fix.splitlines() if check.status != "ok" else ():
+        for line in check.fix.splitlines():
             print(f"{'':{width + 8}}{line}")
     missing = [name for name, check in found.items() if check.status == "fail"]
     print()
@@ -64,6 +60,8 @@ def checks() -> dict[str, Check]:
     for name, check in _CHECKS.items():
         try:
             found[name] = check()
+        except CudatutError as error:
+            found[name] = Check("fail", str(error))
         except Exception as error:  # a broken driver or tool must not hide the other lines
             found[name] = Check("warn", f"could not be checked: {error!r}")
     return found
@@ -72,15 +70,11 @@ def checks() -> dict[str, Check]:
 # --- driver and GPU -------------------------------------------------------------------------------------------------
 
 
-def _is_wsl() -> bool:
-    return "microsoft" in platform.release().lower()
-
-
 def _python() -> Check:
     found = f"{platform.python_version()} at {sys.executable}"
-    if sys.version_info < OLDEST_PYTHON:
-        return Check("fail", found, "Install Python {}.{} or newer.".format(*OLDEST_PYTHON))
-    if _belongs_to_the_system():
+    # PEP 668: pip refuses with 'externally-managed-environment'.
+    marker = Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
+    if sys.prefix == sys.base_prefix and marker.is_file():
         return Check(
             "warn",
             f"{found}, which belongs to the operating system: pip refuses to install into it",
@@ -89,23 +83,14 @@ def _python() -> Check:
     return Check("ok", found)
 
 
-def _belongs_to_the_system() -> bool:
-    """Whether pip would refuse with 'externally-managed-environment' (PEP 668)."""
-    marker = Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
-    return sys.prefix == sys.base_prefix and marker.is_file()
-
-
 def _nvidia_driver() -> Check:
-    if not has_driver():
+    if (version := driver_cuda()) is None:
         where = "Install it from https://www.nvidia.com/drivers (Ubuntu: `sudo ubuntu-drivers install`) and restart."
-        if _is_wsl():
+        if "microsoft" in platform.release().lower():
             where = "In WSL the driver belongs on Windows, never inside Linux; then `wsl --update` and `wsl --shutdown`."
         elif sys.platform == "darwin":
             where = "macOS has no CUDA. Use Colab: every example page has an 'Open in Colab' link."
-        return Check("fail", f"none ({DRIVER_LIBRARY} not found)", where)
-    if (version := driver_cuda()) is None:
-        silent = f"{DRIVER_LIBRARY} is there but does not answer"
-        return Check("fail", silent, "Reinstall the driver.")
+        return Check("fail", f"none that answers ({DRIVER_LIBRARY})", where)
     return Check(
         "ok",
         "runs programs built for CUDA {}.{} and older. That is what nvidia-smi shows as 'CUDA Version': "
@@ -114,8 +99,6 @@ def _nvidia_driver() -> Check:
 
 
 def _gpu() -> Check:
-    if not has_driver():
-        return Check("fail", "not looked for: no driver", "Install the driver first.")
     if missing := why_no_gpu():
         hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
         hint = f"CUDA_VISIBLE_DEVICES is {hidden!r} and may hide it; " if hidden is not None else ""
@@ -129,131 +112,107 @@ def _gpu() -> Check:
 
 
 def _nvcc() -> Check:
-    try:
-        path = nvcc.find_nvcc()
-        version = nvcc.nvcc_version(path)
-    except CudatutError as error:
-        return Check("fail", "none that works", str(error))
-    found, limit = f"{version} at {path}", driver_cuda()
+    path = nvcc.find_nvcc()
+    version, limit = nvcc.nvcc_version(path), driver_cuda()
     if limit and int(version.partition(".")[0]) > limit[0]:
         return Check(
             "warn",
-            f"{found}: newer than the driver, which runs CUDA {limit[0]}.{limit[1]}",
+            f"{version} at {path}: newer than the driver, which runs CUDA {limit[0]}.{limit[1]}",
             "Code for this GPU's own architecture may still load, but PTX will not.\n"
             f"Update the driver, or use a toolkit {limit[0]}.x (https://developer.nvidia.com/cuda-toolkit-archive).",
         )
-    return Check("ok", found)
+    return Check("ok", f"{version} at {path}")
 
 
-def _host_compiler() -> Check:
-    try:
-        return Check("ok", str(nvcc.find_host_compiler()))
-    except CudatutError as error:
-        return Check("fail", "none", str(error))
-
-
-# --- what compiles PyCUDA -------------------------------------------------------------------------------------------
-
-# PyPI has no wheels of PyCUDA: pip compiles it. Its setup.py takes the toolkit's place from the first nvcc on PATH.
-_WITHOUT_CURAND = "CUDA_ENABLE_CURAND = False"
+# --- PyCUDA ---------------------------------------------------------------------------------------------------------
 
 
 def _toolkit() -> Path | None:
-    """The folder that PyCUDA's build takes for the CUDA toolkit's, or None without nvcc on PATH."""
+    """The folder that PyCUDA's build takes for the CUDA toolkit's: that of the first nvcc on PATH."""
     found = shutil.which("nvcc")
     return Path(os.path.abspath(found)).parent.parent if found else None
 
 
-def _without_curand() -> bool:
+def _builds(header: str, *libraries: str) -> bool:
+    """Whether the C++ compiler finds a header and libraries, looking where PyCUDA's build looks.
+
+    True on Windows, where there is nothing to ask. Raises ToolMissing without a compiler.
+    """
+    if os.name == "nt":
+        return True
+    root = _toolkit() or Path("nowhere")
+    with tempfile.TemporaryDirectory() as folder:
+        command = [nvcc.find_host_compiler(), "-shared", "-fPIC", "-o", f"{folder}/x.so"]
+        command += [f"-I{sysconfig.get_path('include')}", f"-I{root / 'include'}"]
+        command += ["-x", "c++", "-", "-x", "none"]
+        command += [f"-L{root / part}" for part in ("lib", "lib64", "lib/stubs", "lib64/stubs")]
+        command += [f"-l{name}" for name in libraries]
+        text = f"#include <{header}>\n"
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60)
+    return done.returncode == 0
+
+
+def _builds_without_curand() -> bool:
     """Whether the user or the administrator has set that for PyCUDA's build."""
     files = (Path.home() / ".aksetup-defaults.py", Path("/etc/aksetup-defaults.py"))
     texts = (file.read_text("utf-8", errors="replace") for file in files if file.is_file())
     return any(re.search(r"^CUDA_ENABLE_CURAND *= *False", text, re.M) for text in texts)
 
 
-def _compiles(text: str = "", library: str | None = None) -> bool:
-    """Whether the C++ compiler takes this text and finds lib<library>.so, looking where PyCUDA's build looks.
-
-    True where there is nothing to ask: on Windows, and without a compiler.
-    """
-    root = _toolkit()
-    folders = [Path(sysconfig.get_path("include")), *([root / "include"] if root else [])]
-    places = [root / part for part in ("lib", "lib64", "lib/stubs", "lib64/stubs")] if root else []
-    try:
-        compiler = str(nvcc.find_host_compiler())
-    except CudatutError:
-        return True
-    if os.name == "nt":
-        return True
-    with tempfile.TemporaryDirectory() as folder:
-        command = [compiler, "-shared", "-fPIC", *(f"-I{place}" for place in folders)]
-        command += ["-o", f"{folder}/x.so", "-x", "c++", "-", "-x", "none"]
-        command += [*(f"-L{place}" for place in places), *([f"-l{library}"] if library else [])]
-        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60)
-    return done.returncode == 0
-
-
 def _how_to_get_the_toolkit() -> str:
-    """A toolkit that is whole may be here, but not the first on PATH."""
-    named = (os.environ.get(variable) for variable in ("CUDA_HOME", "CUDA_PATH"))
-    places = [Path(place) for place in named if place]
-    places += [Path("/usr/local/cuda"), *sorted(Path("/usr/local").glob("cuda-*"), reverse=True)]
-    for place in places:
+    """One that is whole may be here, but not the first on PATH."""
+    named = (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda")
+    for place in (Path(place) for place in named if place):
         whole = (place / "include/cuda.h").is_file() and (place / "bin/nvcc").is_file()
         if whole and place != _toolkit():
             return (
-                f"There is a toolkit in {place}, but the first nvcc on PATH is not its own:\n"
+                f"There is one in {place}, but the first nvcc on PATH is not its own:\n"
                 f"`export PATH={place / 'bin'}:$PATH`"
             )
     return (
-        "Install the CUDA toolkit (NVIDIA's package cuda-toolkit; Debian, Ubuntu: `apt-get install nvidia-cuda-toolkit`),\n"
-        "and let its nvcc be the first on PATH, as with `export PATH=/usr/local/cuda/bin:$PATH`."
+        "Install it (NVIDIA's package cuda-toolkit; Debian, Ubuntu: `apt-get install nvidia-cuda-toolkit`; in WSL the\n"
+        "package for 'WSL-Ubuntu', which brings no driver), and let its nvcc be the first on PATH, as with\n"
+        "`export PATH=/usr/local/cuda/bin:$PATH`."
     )
-
-
-def _build_lacks() -> dict[str, list[str]]:
-    """What compiling PyCUDA would miss, by how to get it."""
-    toolkit = _how_to_get_the_toolkit()
-    if _is_wsl():
-        toolkit += "\nIn WSL take the package for 'WSL-Ubuntu', which brings no driver."
-    python = "Debian, Ubuntu: `apt-get install python3-dev` (python{}.{}-dev for this Python); Fedora: `dnf install python3-devel`."
-    curand = (
-        "It comes with the whole toolkit (NVIDIA's package libcurand-dev-13-0, or -12-9 ...). The book does without\n"
-        f"it: `echo '{_WITHOUT_CURAND}' >> ~/.aksetup-defaults.py` builds PyCUDA without."
-    )
-    driver = (
-        "The driver brings libcuda.so; where there is none (in a container), the toolkit's lib64/stubs does, if its own\n"
-        "nvcc is the first on PATH."
-    )
-    host, with_curand = _host_compiler(), not _without_curand()
-    needs = (
-        ("nvcc on PATH", toolkit, _toolkit()),
-        ("C++ compiler", host.fix, host.status == "ok"),
-        ("Python.h", python.format(*sys.version_info), _compiles("#include <Python.h>\n")),
-        ("cuda.h", toolkit, _compiles("#include <cuda.h>\n")),
-        ("curand.h", curand, not with_curand or _compiles("#include <curand.h>\n")),
-        ("libcurand", curand, not with_curand or _compiles(library="curand")),
-        ("libcuda to link with", driver, _compiles(library="cuda")),
-    )
-    lacks: dict[str, list[str]] = {}
-    for what, how, there in needs:
-        if not there:
-            lacks.setdefault(how, []).append(what)
-    return lacks
 
 
 def _pycuda_build() -> Check:
-    """Everything that compiling PyCUDA needs, in one line; where PyCUDA is installed it is not looked for."""
-    if importlib.util.find_spec("pycuda") is not None:
+    """What compiling PyCUDA needs, in one line; where PyCUDA is installed it is not looked for."""
+    if _installed("pycuda"):
         return Check("ok", "not needed: PyCUDA is installed")
-    if lacks := _build_lacks():
-        names = {how: ", ".join(some) for how, some in lacks.items()}
-        fix = "\n".join(f"{some}: {how}" for how, some in names.items())
-        return Check("warn", f"lacks {', '.join(names.values())}", fix)
+    needs = {
+        "the CUDA toolkit": (_toolkit() and _builds("cuda.h"), _how_to_get_the_toolkit()),
+        "Python.h": (
+            _builds("Python.h"),
+            "Debian, Ubuntu: `apt-get install python3-dev` (python{}.{}-dev for this Python); Fedora: "
+            "`dnf install python3-devel`.".format(*sys.version_info),
+        ),
+        "cuRAND": (
+            _builds_without_curand() or _builds("curand.h", "curand"),
+            "It comes with the whole toolkit (NVIDIA's package libcurand-dev-13-0, or -12-9 ...). The book does without\n"
+            "it: `echo 'CUDA_ENABLE_CURAND = False' >> ~/.aksetup-defaults.py` builds PyCUDA without.",
+        ),
+        "libcuda": (
+            _builds("stddef.h", "cuda"),
+            "The driver brings libcuda.so; where there is none (in a container), the toolkit's lib64/stubs does, if its own\n"
+            "nvcc is the first on PATH.",
+        ),
+    }
+    if lacks := {what: how for what, (there, how) in needs.items() if not there}:
+        fix = "\n".join(f"{what}: {how}" for what, how in lacks.items())
+        return Check("warn", f"lacks {', '.join(lacks)}", fix)
     return Check("ok", f"nothing is missing; the toolkit is {_toolkit()}")
 
 
-# --- Python packages ------------------------------------------------------------------------------------------------
+def _installed(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
+
+
+def _packages(extra: str, lacking: str, *modules: str) -> Check:
+    """Whether modules are there that an extra of pyproject.toml brings."""
+    if missing := ", ".join(module for module in modules if not _installed(module)):
+        return Check("warn", f"no {missing}: {lacking}", paths.pip_install(extra))
+    return Check("ok", ", ".join(modules))
 
 
 def _pycuda() -> Check:
@@ -262,34 +221,25 @@ def _pycuda() -> Check:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     if done.returncode == 0:
         return Check("ok", done.stdout.strip())
-    lines = done.stderr.strip().splitlines()
-    reason = lines[-1] if lines else f"its import ended with status {done.returncode}"
-    if importlib.util.find_spec("pycuda") is not None:
+    said = done.stderr.strip() or f"its import ended with status {done.returncode}"
+    if _installed("pycuda"):
         fix = (
             "It is installed but does not load, most likely built for another Python, CUDA or driver. Build it again:\n"
             "pip install --force-reinstall --no-cache-dir --no-binary pycuda pycuda"
         )
-        return Check("fail", reason, fix)
-    return Check("fail", reason, _how_to_build_pycuda())
-
-
-def _how_to_build_pycuda() -> str:
-    lines = ["PyPI has no wheels of PyCUDA: pip compiles it, which takes two minutes or more."]
-    if sys.platform == "win32":
-        lines += [
-            "Open 'x64 Native Tools Command Prompt for VS', see that `nvcc --version` answers there, then:",
-            paths.pip_install("gpu").replace("'", '"'),
-            "Less work: WSL (`wsl --install`), where it is as on Linux.",
-        ]
-        return "\n".join(lines)
-    if _build_lacks():
-        lines.append("First mend what the line 'PyCUDA's build' lacks. Then:")
-    return "\n".join([*lines, paths.pip_install("gpu")])
+    else:
+        first, command = "Once the line 'PyCUDA's build' lacks nothing:", paths.pip_install("gpu")
+        if sys.platform == "win32":
+            first = "Open 'x64 Native Tools Command Prompt for VS', see that `nvcc --version` answers there, then:"
+            command = command.replace("'", '"')
+            command += "\nLess work: WSL (`wsl --install`), where it is as on Linux."
+        fix = f"PyPI has no wheels of PyCUDA: pip compiles it, which takes two minutes or more.\n{first}\n{command}"
+    return Check("fail", said.splitlines()[-1], fix)
 
 
 def _cupy() -> Check:
     package = cupy_package()
-    if importlib.util.find_spec("cupy") is None:
+    if not _installed("cupy"):
         how = f"pip install {package}"
         fix = how if package else "There is a CuPy for drivers of CUDA 12 and of CUDA 13."
         return Check("warn", "none: benchmarks lack the vendor's rows", fix)
@@ -303,18 +253,6 @@ def _cupy() -> Check:
             f"pip uninstall -y {installed[0]} && pip install {package}",
         )
     return Check("ok", ", ".join(installed) or "installed")
-
-
-def _packages(extra: Callable[[], str], lacking: str, *names: str) -> Callable[[], Check]:
-    """Whether modules are there that an extra of pyproject.toml brings."""
-
-    def check() -> Check:
-        missing = [name for name in names if importlib.util.find_spec(name) is None]
-        if missing:
-            return Check("warn", f"no {', '.join(missing)}: {lacking}", paths.pip_install(extra()))
-        return Check("ok", ", ".join(names))
-
-    return check
 
 
 def _pycuda_cache() -> Check:
@@ -338,17 +276,14 @@ def _pycuda_cache() -> Check:
 # --- tools ----------------------------------------------------------------------------------------------------------
 
 
-def _tool(program: str, lacking: str) -> Callable[[], Check]:
-    def check() -> Check:
-        path = shutil.which(program)
-        if path is None:
-            how = f"{program} comes with the CUDA toolkit; put its bin/ on PATH."
-            return Check("warn", f"none: {lacking}", how)
-        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60)
-        version = re.search(r"(?:[Vv]ersion|Verifier)\D{0,3}([\d.]+)", done.stdout)
-        return Check("ok", f"{version[1] if version else 'unknown version'} at {path}")
-
-    return check
+def _tool(program: str, lacking: str) -> Check:
+    path = shutil.which(program)
+    if path is None:
+        how = f"{program} comes with the CUDA toolkit; put its bin/ on PATH."
+        return Check("warn", f"none: {lacking}", how)
+    done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60)
+    version = re.search(r"(?:[Vv]ersion|Verifier)\D{0,3}([\d.]+)", done.stdout)
+    return Check("ok", f"{version[1] if version else 'unknown version'} at {path}")
 
 
 _CHECKS = {
@@ -356,16 +291,18 @@ _CHECKS = {
     "NVIDIA driver": _nvidia_driver,
     "GPU": _gpu,
     "nvcc": _nvcc,
-    "C++ compiler": _host_compiler,
+    "C++ compiler": lambda: Check("ok", str(nvcc.find_host_compiler())),
     "PyCUDA's build": _pycuda_build,
     "PyCUDA": _pycuda,
     "PyCUDA cache": _pycuda_cache,
     "CuPy": _cupy,
-    "cupti-python": _packages(trace_extra, "`python -m cudatut trace` cannot run", "cupti"),
-    "Nsight Compute": _tool("ncu", "examples show no hardware counters"),
-    "Nsight Systems": _tool("nsys", "the timeline of the profiling chapter cannot be made"),
-    "compute-sanitizer": _tool("compute-sanitizer", "nothing can be recorded or sanitized"),
-    "recording": _packages(
-        lambda: "record", "nothing can be recorded", "nbclient", "jupytext", "ipykernel", "nbformat"
+    "cupti-python": lambda: _packages(
+        trace_extra(), "`python -m cudatut trace` cannot run", "cupti"
+    ),
+    "Nsight Compute": lambda: _tool("ncu", "examples show no hardware counters"),
+    "Nsight Systems": lambda: _tool("nsys", "the timeline of the profiling chapter cannot be made"),
+    "compute-sanitizer": lambda: _tool("compute-sanitizer", "nothing can be recorded or sanitized"),
+    "recording": lambda: _packages(
+        "record", "nothing can be recorded", "nbclient", "jupytext", "ipykernel", "nbformat"
     ),
 }

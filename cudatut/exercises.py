@@ -14,25 +14,27 @@ import re
 import sys
 import textwrap
 import traceback
-import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import platformdirs
+from rich.cells import cell_len
+
 from cudatut import catalog, paths
 from cudatut.catalog import LANGUAGES, LEVELS
 from cudatut.errors import CudatutError
 from cudatut.files import write_new, write_whole
+from cudatut.wrapping import WIDE, wrapped
 
 COLUMNS = 80
-_CHAPTER = re.compile(r"[a-z0-9_]+/[a-z0-9_]+")
 
 
 class BadExerciseError(CudatutError):
-    """A file of exercises or solutions is not as it should be; the message names it and says why."""
+    """A cell of an exercise or of its solution is not as it should be; the message names the file and says why."""
 
 
 class UnknownExerciseError(CudatutError):
@@ -47,21 +49,6 @@ class NotPassed(CudatutError):
 
 
 # --- what there is -------------------------------------------------------------------------------
-
-
-def _part(name: str, of: str, doc: str) -> property:
-    """The cell `<name>-N` of the chapter's stubs or solutions."""
-
-    def code(exercise: "Exercise") -> str:
-        file, title = f"{exercise.chapter}{of}.py", f"{name}-{exercise.number}"
-        path = paths.examples_dir() / file
-        if not path.is_file():
-            raise BadExerciseError(f"examples/{file} is not there; its cell '{title}' is needed")
-        if not (found := catalog.cells(path).get(title)):
-            raise BadExerciseError(f"examples/{file} has no cell '{title}'")
-        return found
-
-    return property(code, doc=doc)
 
 
 @dataclass(frozen=True)
@@ -90,10 +77,19 @@ class Exercise:
         """Name of the file that the command writes, without ending."""
         return f"{self.chapter.replace('/', '_')}_{self.number}"
 
-    given = _part("given", catalog.SOLUTIONS, "Imports, data, helpers: what need not be written.")
-    stub = _part("stub", catalog.EXERCISES, "What the reader begins with.")
-    solution = _part("solution", catalog.SOLUTIONS, "Ours, in the place of the stub.")
-    check = _part("check", catalog.SOLUTIONS, "Tests of what the stub or the solution defines.")
+    # What need not be written, what the reader begins with, ours in its place, and what tests it.
+    given = property(lambda self: self._cell("given"))
+    stub = property(lambda self: self._cell("stub", catalog.EXERCISES))
+    solution = property(lambda self: self._cell("solution"))
+    check = property(lambda self: self._cell("check"))
+
+    def _cell(self, name: str, of: str = catalog.SOLUTIONS) -> str:
+        file, title = f"{self.chapter}{of}.py", f"{name}-{self.number}"
+        path = paths.examples_dir() / file
+        found = catalog.cells(path).get(title) if path.is_file() else None
+        if not found:
+            raise BadExerciseError(f"examples/{file} has no cell '{title}'")
+        return found
 
 
 def chapters() -> list[str]:
@@ -125,44 +121,33 @@ def _titles() -> dict[str, dict[str, str]]:
 
 
 def of_chapter(chapter: str) -> list[Exercise]:
-    """The exercises of a chapter, in order. Raises UnknownExerciseError, BadExerciseError."""
+    """The exercises of a chapter, in order. Raises UnknownExerciseError, BadHeaderError."""
     path = paths.examples_dir() / f"{chapter}{catalog.EXERCISES}.py"
-    if not _CHAPTER.fullmatch(chapter) or not path.is_file():
+    if not path.is_file():
         raise _unknown(chapter)
-    shown = catalog.shown(path)
-    try:
-        own = catalog.header(path) or {}
-        listed = own.get("exercises")
-        if not isinstance(listed, dict) or list(listed) != list(range(1, len(listed) + 1)):
-            raise BadExerciseError(
-                f"{shown}: the header needs 'exercises:' with the numbers 1, 2, ... in order"
-            )
-        requires = catalog.requires(own, f"{shown}: the header's")
-        return [
-            _exercise(chapter, number, requires, entry, f"{shown}: exercise {number}'s")
-            for number, entry in listed.items()
-        ]
-    except catalog.BadHeaderError as error:
-        raise BadExerciseError(str(error)) from error
-
-
-def _exercise(chapter: str, number: int, requires: str, entry: Any, where: str) -> Exercise:
-    value = partial(catalog.value_of, entry if isinstance(entry, dict) else {}, where)
-
-    def texts(key: str) -> dict[str, str]:
-        given = value(key, catalog.bilingual, "it must have 'en' and 'zh'")
-        return {lang: _joined(given[lang]) for lang in LANGUAGES}
-
-    return Exercise(
-        chapter,
-        number,
-        title=texts("title"),
-        level=value("level", LEVELS.__contains__, f"there are {', '.join(LEVELS)}"),
-        minutes=value("minutes", lambda m: type(m) is int and m > 0, "give a whole number"),
-        task=texts("task"),
-        fails=value("fails", _is_pattern, "give a regular expression of what the check says"),
-        requires=requires,
-    )
+    shown, own = catalog.shown(path), catalog.header(path) or {}
+    listed = own.get("exercises")
+    if not isinstance(listed, dict) or list(listed) != list(range(1, len(listed) + 1)):
+        raise catalog.BadHeaderError(
+            f"{shown}: the header needs 'exercises:' with the numbers 1, 2, ... in order"
+        )
+    requires = catalog.requires(own, f"{shown}: the header's")
+    found = []
+    for number, entry in listed.items():
+        entry = entry if isinstance(entry, dict) else {}
+        value = partial(catalog.value_of, entry, f"{shown}: exercise {number}'s")
+        exercise = Exercise(
+            chapter,
+            number,
+            title=_joined(value("title", catalog.bilingual, "it must have 'en' and 'zh'")),
+            level=value("level", LEVELS.__contains__, f"there are {', '.join(LEVELS)}"),
+            minutes=value("minutes", lambda m: type(m) is int and m > 0, "give a whole number"),
+            task=_joined(value("task", catalog.bilingual, "it must have 'en' and 'zh'")),
+            fails=value("fails", _is_pattern, "give a regular expression of what the check says"),
+            requires=requires,
+        )
+        found.append(exercise)
+    return found
 
 
 def _is_pattern(text: Any) -> bool:
@@ -172,20 +157,19 @@ def _is_pattern(text: Any) -> bool:
         return False
 
 
-def _joined(text: str) -> str:
-    """Text of a header without the blanks that YAML leaves between Chinese lines, and behind their punctuation."""
-    text = re.sub(rf"({_WIDE})\s+(?={_WIDE})", r"\1", text.strip())
-    return re.sub(r"([，。；：、！？（）《》])\s+", r"\1", text)
+def _joined(texts: dict[str, str]) -> dict[str, str]:
+    """Texts of a header without the blanks that YAML leaves between Chinese lines, and behind their punctuation."""
+    blanks = rf"(?<={WIDE})\s+(?={WIDE})|(?<=[，。；：、！？（）《》])\s+"
+    return {lang: re.sub(blanks, "", texts[lang].strip()) for lang in LANGUAGES}
 
 
 def get(chapter: str, number: int) -> Exercise:
-    """One exercise. Raises UnknownExerciseError with suggestions, BadExerciseError."""
+    """One exercise. Raises UnknownExerciseError with suggestions, BadHeaderError."""
     chapter = chapter_of(chapter)
     found = of_chapter(chapter)
     if 1 <= number <= len(found):
         return found[number - 1]
-    have = f"1 to {len(found)}" if len(found) > 1 else "only number 1"
-    raise UnknownExerciseError(f"{chapter} has no exercise {number}: there are {have}.")
+    raise UnknownExerciseError(f"{chapter} has no exercise {number}: its last is {len(found)}.")
 
 
 def chapter_of(text: str) -> str:
@@ -236,18 +220,15 @@ def _title(exercise: Exercise, lang: str) -> str:
 def started(exercise: Exercise, lang: str = "en", solution: bool = False) -> str:
     """The file that a reader begins with: task, given, stub (or our solution), check."""
     title = _word("titled", lang, title=_title(exercise, lang), effort=effort(exercise, lang))
-    comment = [
-        *wrapped(title),
-        "",
-        *wrapped(exercise.task[lang]),
-        "",
-        *wrapped(_word("how", lang)),
-        f"    python {exercise.file}.py",
-        _word("ours", lang),
-        f"    python -m cudatut exercise {exercise.name} --solution",
-    ]
     lines = [
-        *(f"# {line}".rstrip() for line in comment),
+        *_comment(title),
+        "#",
+        *_comment(exercise.task[lang]),
+        "#",
+        *_comment(_word("how", lang)),
+        f"#     python {exercise.file}.py",
+        f"# {_word('ours', lang)}",
+        f"#     python -m cudatut exercise {exercise.name} --solution",
         "import cudatut as ct",
         "",
         f"{_call(exercise, lang)}  # {_word('explains', lang)}",
@@ -261,9 +242,13 @@ def started(exercise: Exercise, lang: str = "en", solution: bool = False) -> str
     return "\n".join(lines) + "\n"
 
 
+def _comment(text: str) -> list[str]:
+    return [f"# {line}" for line in wrapped(text, lambda line: cell_len(line) <= COLUMNS - 2)]
+
+
 def _rule(label: str) -> str:
     head = f"# --- {label} "
-    return f"\n\n{head}{'-' * max(3, COLUMNS - _width(head))}\n"
+    return f"\n\n{head}{'-' * max(3, COLUMNS - cell_len(head))}\n"
 
 
 def _call(exercise: Exercise, lang: str) -> str:
@@ -278,39 +263,13 @@ def graded(exercise: Exercise, lang: str = "en") -> str:
     imported = r"^import cudatut as ct[ \t]*(#.*)?$\n?"
     check = re.sub(imported, "", exercise.check, flags=re.MULTILINE).strip("\n")
     body = textwrap.indent(check, "    ")
-    file, number = f"examples/{exercise.chapter}{catalog.SOLUTIONS}.py", exercise.number
-    try:
-        before, (block,) = ast.parse(check).body, ast.parse(f"if True:\n{body}").body
-    except SyntaxError as error:
-        raise BadExerciseError(f"{file}: check-{number} cannot be read: {error}") from error
+    before, (block,) = ast.parse(check).body, ast.parse(f"if True:\n{body}").body
     if [ast.dump(node) for node in before] != [ast.dump(node) for node in block.body]:
         raise BadExerciseError(
-            f"{file}: check-{number} has a string over several lines; move it into given-{number}, "
-            "for a reader's file indents the check"
+            f"examples/{exercise.chapter}{catalog.SOLUTIONS}.py: check-{exercise.number} has a string over "
+            f"several lines; move it into given-{exercise.number}, for a reader's file indents the check"
         )
     return f"with {_call(exercise, lang)}:\n{body}"
-
-
-def wrapped(text: str) -> list[str]:
-    """Lines of a comment; a Chinese character takes two columns, and a line may end beside one."""
-    pieces = re.findall(
-        rf"{_WIDE}[{_NOT_FIRST}]*|\s+|(?:(?!{_WIDE})\S)+[{_NOT_FIRST}]*", " ".join(text.split())
-    )
-    lines = [""]
-    for piece in pieces:
-        if _width(lines[-1] + piece.rstrip()) > COLUMNS - 2 and lines[-1].strip():
-            lines.append("")
-        if piece.strip() or lines[-1]:
-            lines[-1] += piece
-    return [line.rstrip() for line in lines]
-
-
-_WIDE = r"[\u3000-\u9fff\uff00-\uffef]"
-_NOT_FIRST = "，。、；：？！）》」』”’"
-
-
-def _width(text: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def write(
@@ -343,34 +302,31 @@ def write(
 
 def committed_notebook(chapter: str) -> tuple[Path, bytes]:
     """Where the notebook of a chapter's exercises lies, which Colab opens, and what it should hold (nbformat 4.5)."""
+    import nbformat
+    from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
     from cudatut.record.notebook import METADATA, install_cell
 
     # It puts the folder of the solutions on the path, and needs the GPU that they need.
-    install = install_cell(f"{chapter}{catalog.SOLUTIONS}")
-    cells = [_cell("code", install["id"], install["source"])]
+    cells = [install_cell(f"{chapter}{catalog.SOLUTIONS}")]
     for exercise in of_chapter(chapter):
-        number = exercise.number
         texts = (
             f"## {_title(exercise, lang)}\n\n*{effort(exercise, lang)}*\n\n{exercise.task[lang]}"
             for lang in LANGUAGES
         )
-        cells += [
-            _cell("markdown", f"exercise-{number}", "\n\n".join(texts)),
-            _cell("code", f"given-{number}", exercise.given),
-            _cell("code", f"stub-{number}", exercise.stub),
-            _cell("code", f"check-{number}", f"import cudatut as ct\n\n{graded(exercise)}"),
-        ]
-    whole = {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
-    raw = json.dumps(whole, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+        cells.append(new_markdown_cell("\n\n".join(texts), id=f"exercise-{exercise.number}"))
+        parts = {
+            "given": exercise.given,
+            "stub": exercise.stub,
+            "check": f"import cudatut as ct\n\n{graded(exercise)}",
+        }
+        for part, code in parts.items():
+            name = f"{part}-{exercise.number}"
+            cells.append(new_code_cell(code, id=name, metadata={"title": name}))
+    for cell in cells:
+        cell.metadata["id"] = cell.id  # Colab's #scrollTo goes by it
+    raw = nbformat.writes(new_notebook(cells=cells, metadata=METADATA)) + "\n"
     return paths.examples_dir() / f"{chapter}{catalog.EXERCISES}.ipynb", raw.encode()
-
-
-def _cell(kind: str, name: str, source: str) -> dict[str, Any]:
-    cell = {"cell_type": kind, "id": name, "source": source.splitlines(keepends=True)}
-    metadata = {"id": name}  # Colab's #scrollTo goes by it
-    if kind == "markdown":
-        return cell | {"metadata": metadata}
-    return cell | {"metadata": metadata | {"title": name}, "execution_count": None, "outputs": []}
 
 
 def write_notebooks() -> list[Path]:
@@ -389,12 +345,8 @@ def write_notebooks() -> list[Path]:
 
 def progress_file() -> Path:
     """Where progress is kept: in $CUDATUT_PROGRESS (a folder), else in the user's data folder."""
-    override = os.environ.get("CUDATUT_PROGRESS")
-    if override:
-        return Path(override).resolve() / "exercises.json"
-    from platformdirs import user_data_dir
-
-    return Path(user_data_dir("cudatut", "cudatut")) / "exercises.json"
+    folder = os.environ.get("CUDATUT_PROGRESS") or platformdirs.user_data_dir("cudatut", "cudatut")
+    return Path(folder).resolve() / "exercises.json"
 
 
 def progress() -> dict[str, str]:
@@ -440,7 +392,7 @@ def forget(exercise: Exercise | None = None) -> Path:
 
 
 def listing(only: str | None = None, level: str | None = None, lang: str = "en") -> list[str]:
-    """Lines that list the exercises by part, chapter and level, with minutes and progress.
+    """Lines that list the exercises by part and chapter, the easier ones first, with minutes and progress.
 
     only: a part or a chapter. Raises UnknownExerciseError.
     """
@@ -462,7 +414,7 @@ def listing(only: str | None = None, level: str | None = None, lang: str = "en")
             lines += [""] * bool(before) + [titles.get(part, {}).get(lang, part)]
             before = part
         lines.append(f"  {name}  {titles.get(name, {}).get(lang, '')}".rstrip())
-        for exercise in sorted(found, key=lambda e: (LEVELS.index(e.level), e.number)):
+        for exercise in found:
             states.append(known.get(exercise.name))
             columns = (
                 f"{exercise.number:3}",
@@ -478,7 +430,7 @@ def listing(only: str | None = None, level: str | None = None, lang: str = "en")
 
 def _padded(text: str, width: int) -> str:
     """A text as wide as a column; to its right with a negative width."""
-    blanks = " " * max(0, abs(width) - _width(text))
+    blanks = " " * (abs(width) - cell_len(text))
     return blanks + text if width < 0 else text + blanks
 
 
@@ -492,6 +444,14 @@ _FATAL = re.compile(
 _REFUSED = re.compile(
     r"cuLaunchKernel failed|cuFuncSet\w+ failed|cuLaunchGrid failed|too many resources|invalid configuration"
 )
+# By the names of our errors and of PyCUDA's, so that nothing is imported for it.
+_GUARDS = {
+    "machine": {"NoGpuError", "UnsupportedGpuError", "ToolMissing"},
+    "compile": {"KernelCompileError", "CompileError"},
+    "memory": {"OutOfDeviceMemory"},
+    "time": {"TimeoutExpired"},
+    "launch": {"LaunchError"},
+}
 
 
 @dataclass(frozen=True)
@@ -508,35 +468,30 @@ class Explained:
 
 
 def explained(error: BaseException) -> Explained:
-    """Which guard caught what. Goes by the names of PyCUDA's errors, so that nothing is imported for it."""
-    said, where = str(error), _where(error)
-    names = {cls.__name__ for cls in type(error).__mro__}
-    pycuda = any(cls.__module__.startswith("pycuda") for cls in type(error).__mro__)
-    fatal = _FATAL.search(said) if pycuda or isinstance(error, AssertionError) else None
+    """Which guard caught what."""
+    said, kinds = str(error), type(error).__mro__
+    names = {kind.__name__ for kind in kinds}
+    pycuda = any(kind.__module__.startswith("pycuda") for kind in kinds)
+    asserted = isinstance(error, AssertionError)
+    named = (guard for guard, errors in _GUARDS.items() if errors & names)
+    guard, detail = next(named, "cuda" if pycuda else "python"), _line(said)
     if "CheckError" in names:
         return _of_check(said)
-    if names & {"NoGpuError", "UnsupportedGpuError", "ToolMissing"}:
-        return Explained("machine", _line(said))
     if isinstance(error, ImportError) and (error.name or "").startswith("pycuda"):
-        return Explained("machine", f"{_line(said)}; `python -m cudatut doctor` says what to do")
-    if names & {"KernelCompileError", "CompileError"}:
-        return Explained("compile", _compiler_line(said) + where)
-    if fatal:
-        return Explained("access", fatal[0])
-    if "OutOfDeviceMemory" in names or (pycuda and "MemoryError" in names):
-        return Explained("memory", _line(said))
-    if "TimeoutExpired" in names:
-        return Explained("time", _line(said))
-    if isinstance(error, AssertionError):
-        if "CompileError" in said:
-            return Explained("compile", _compiler_line(said))
-        # A program of its own that failed: its last line says why.
-        return Explained("condition", _line("\n".join(reversed(said.splitlines()))) + where)
-    if "LaunchError" in names or (pycuda and _REFUSED.search(said)):
-        return Explained("launch", _line(said) + where)
-    if pycuda:
-        return Explained("cuda", _line(said) + where)
-    return Explained("python", f"{type(error).__name__}: {_line(said)}{where}")
+        guard, detail = "machine", f"{detail}; `python -m cudatut doctor` says what to do"
+    elif guard == "compile" or (asserted and "CompileError" in said):
+        guard, detail = "compile", _compiler_line(said)
+    elif (pycuda or asserted) and (fatal := _FATAL.search(said)):
+        return Explained("access", fatal[0])  # whose line is not where the GPU was asked for it
+    elif asserted:  # a program of its own that failed: its last line says why
+        guard, detail = "condition", _line(said.strip().rpartition("\n")[2])
+    elif pycuda and "MemoryError" in names:
+        guard = "memory"
+    elif pycuda and _REFUSED.search(said):
+        guard = "launch"
+    elif guard == "python":
+        detail = f"{type(error).__name__}: {detail}"
+    return Explained(guard, detail + _where(error))
 
 
 # What an error of `ct.check` says where it is more than wrong values.
@@ -559,10 +514,10 @@ def _of_check(said: str) -> Explained:
     return Explained(guard, head + place)
 
 
-def _line(said: str, most: int = 300) -> str:
+def _line(said: str) -> str:
     """The first line that says something, not too long."""
-    first = next((line.strip() for line in said.splitlines() if line.strip()), "")
-    return first if len(first) <= most else first[: most - 3] + "..."
+    first = said.strip().partition("\n")[0].rstrip()
+    return first if len(first) <= 300 else first[:297] + "..."
 
 
 def _compiler_line(said: str) -> str:
@@ -643,10 +598,7 @@ def _failed(exercise: Exercise, lang: str, error: Exception) -> None:
     print(found.text(exercise, lang), file=sys.stderr, flush=True)
     if found.guard == "access" and not isinstance(error, AssertionError):
         # The context is lost. PyCUDA would complain of it for every array that it cleans up.
-        _leave(1)
-
-
-_leave: Callable[[int], None] = os._exit
+        os._exit(1)
 
 
 def _debugging() -> bool:

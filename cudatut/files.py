@@ -2,35 +2,31 @@
 
 import os
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
-def write_whole(path: Path, raw: bytes) -> None:
-    """Write a file of the usual permissions in one step: until it is whole, what was there stays. Raises OSError."""
-    with tempfile.NamedTemporaryFile(
-        dir=path.parent, prefix=f".{path.stem}-", suffix=".tmp", delete=False
-    ) as file:
-        try:
-            file.write(raw)
-            file.close()
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(file.name, 0o666 & ~umask)
-            os.replace(file.name, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(file.name)
-            raise
-
-
-def write_new(path: Path, raw: bytes) -> None:
-    """Write a file that is not there yet, in one step. Raises FileExistsError, and what is there stays; OSError."""
+@contextmanager
+def _whole(path: Path, raw: bytes) -> Iterator[Path]:
+    """The file, of the usual permissions, in a folder of its own beside where it shall be."""
     with tempfile.TemporaryDirectory(
         dir=path.parent, prefix=f".{path.stem}-", ignore_cleanup_errors=True
     ) as folder:
         whole = Path(folder, path.name)
-        write_whole(whole, raw)
+        whole.write_bytes(raw)
+        yield whole
+
+
+def write_whole(path: Path, raw: bytes) -> None:
+    """Write a file in one step: until it is whole, what was there stays. Raises OSError."""
+    with _whole(path, raw) as whole:
+        os.replace(whole, path)
+
+
+def write_new(path: Path, raw: bytes) -> None:
+    """Write a file that is not there yet, in one step. Raises FileExistsError, and what is there stays; OSError."""
+    with _whole(path, raw) as whole:
         try:
             os.link(whole, path)
         except FileExistsError:

@@ -9,22 +9,19 @@ from cudatut.errors import UnsupportedGpuError
 from cudatut.gpu import device
 
 
-def install_cupy() -> str | None:
-    """Install the CuPy that this machine's driver can run, for the vendor's rows of the benchmarks; returns its package.
+def install_cupy() -> None:
+    """Install the CuPy that this machine's driver can run, if there is one, for the vendor's rows of the benchmarks.
 
-    None where CuPy is there already or no CuPy fits the driver: the benchmarks then say why they lack those rows.
-    A failure is told, and stops nothing.
+    A failure is told, and stops nothing: the benchmarks then say why they lack those rows.
     """
     package = device.cupy_package()
     if package is None or find_spec("cupy") is not None:
-        return None
+        return
     command = [sys.executable, "-m", "pip", "install", "-q", package]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         print(f"{package} could not be installed ({last}): the benchmarks lack the vendor's rows")
-        return None
-    return package
 
 
 def prepare(name: str) -> None:

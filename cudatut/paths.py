@@ -3,8 +3,6 @@
 import os
 from pathlib import Path
 
-from cudatut.errors import CudatutError
-
 _read: set[Path] = set()
 
 
@@ -23,11 +21,8 @@ def repository() -> str:
         return project["urls"]["Repository"]
     from importlib.metadata import metadata
 
-    for entry in metadata("cudatut").get_all("Project-URL") or []:
-        label, _, address = entry.partition(", ")
-        if label == "Repository":
-            return address
-    raise CudatutError("cudatut's own metadata names no repository; install it again")
+    urls = (entry.partition(", ") for entry in metadata("cudatut").get_all("Project-URL"))
+    return next(address for label, _, address in urls if label == "Repository")
 
 
 def pip_install(extra: str) -> str:
@@ -43,11 +38,9 @@ def pip_install(extra: str) -> str:
 
 def examples_dir() -> Path:
     """Folder of the examples: $CUDATUT_EXAMPLES, else the checkout's, else the copy inside the installed package."""
-    override = os.environ.get("CUDATUT_EXAMPLES")
-    if override:
+    if override := os.environ.get("CUDATUT_EXAMPLES"):
         return Path(override).resolve()
-    root = repo_root()
-    return root / "examples" if root else Path(__file__).resolve().parent / "examples"
+    return (repo_root() or Path(__file__).resolve().parent) / "examples"
 
 
 def results_dir() -> Path:

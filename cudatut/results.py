@@ -11,8 +11,8 @@ import sys
 import types
 import typing
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
-from functools import cache
 from typing import Annotated, Any, ClassVar
 
 from cudatut import tool
@@ -25,11 +25,12 @@ KINDS: dict[str, type["Result"]] = {}
 
 @dataclass
 class Result:
-    """Base class: a subclass gives `kind`, `head()` and `body()`; the three representations follow from them."""
+    """Base class: a subclass gives its fields and `table()`; the three representations follow from them."""
 
-    kind: ClassVar[str] = ""
+    kind: ClassVar[str]  # the name of its class in small letters
 
     def __init_subclass__(cls) -> None:
+        cls.kind = cls.__name__.lower()
         KINDS[cls.kind] = cls
 
     def json(self) -> dict[str, Any]:
@@ -39,12 +40,8 @@ class Result:
     def heading(self) -> str:
         return self.kind
 
-    def head(self) -> list[str]:
-        """The heads of the columns of its table."""
-        raise NotImplementedError
-
-    def body(self) -> list[list[str]]:
-        """The rows of its table."""
+    def table(self) -> list[list[str]]:
+        """The heads of its columns, then its rows."""
         raise NotImplementedError
 
     def problems(self) -> Iterator[str]:
@@ -53,24 +50,23 @@ class Result:
 
     def text(self) -> str:
         """A heading and an aligned table, first column left, the others right."""
-        table = [self.head(), *self.body()]
-        widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
-        lines = (
-            "  ".join(
-                c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths))
-            )
-            for row in table
-        )
-        return "\n".join([self.heading(), *(f"  {line.rstrip()}" for line in lines)])
+        table = self.table()
+        width, *widths = [max(map(len, column)) for column in zip(*table)]
+        lines = [self.heading()]
+        for name, *values in table:
+            cells = [name.ljust(width), *map(str.rjust, values, widths)]
+            lines.append(f"  {'  '.join(cells)}".rstrip())
+        return "\n".join(lines)
 
     def html(self) -> str:
-        cells = "".join(f"<th>{html.escape(c)}</th>" for c in self.head())
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>"
-            for row in self.body()
+        def row(cells: list[str], tag: str) -> str:
+            return f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+        head, *body = self.table()
+        return (
+            f"<table><caption>{html.escape(self.heading())}</caption><thead>{row(head, 'th')}</thead>"
+            f"<tbody>{''.join(row(cells, 'td') for cells in body)}</tbody></table>"
         )
-        heading = html.escape(self.heading())
-        return f"<table><caption>{heading}</caption><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, Any]:
         return {"text/plain": self.text(), "text/html": self.html(), MIME: self.json()}
@@ -83,12 +79,19 @@ class Result:
     def __repr__(self) -> str:
         return self.text()
 
+    def _row(self, name: str, missing: dict[str, str] | None = None) -> Any:
+        """A row by its name. Raises KeyError naming the rows that there are, or why this one is `missing`."""
+        for row in self.rows:
+            if row.name == name:
+                return row
+        why = (missing or {}).get(name) or f"it has {[row.name for row in self.rows]}"
+        raise KeyError(f"no row {name!r} in {self.kind} {getattr(self, _named(self))!r}: {why}")
+
 
 @dataclass(repr=False)
 class Check(Result):
     """Outcome of a comparison: `n` elements, largest absolute and relative error, tolerances."""
 
-    kind: ClassVar[str] = "check"
     name: Label | None
     passed: bool
     n: int
@@ -106,12 +109,10 @@ class Check(Result):
             f"max rel err {self.max_rel_err:.3g}, atol {self.atol:.3g}, rtol {self.rtol:.3g})"
         )
 
-    def head(self) -> list[str]:
-        return ["check", "result", "elements", "max abs err", "max rel err"]
-
-    def body(self) -> list[list[str]]:
+    def table(self) -> list[list[str]]:
+        head = ["check", "result", "elements", "max abs err", "max rel err"]
         errors = f"{self.max_abs_err:.3g}", f"{self.max_rel_err:.3g}"
-        return [[str(self.name), self._verdict(), str(self.n), *errors]]
+        return [head, [str(self.name), self._verdict(), str(self.n), *errors]]
 
     def problems(self) -> Iterator[str]:
         if not self.passed:
@@ -141,7 +142,6 @@ class Benchmark(Result):
     missing: name of a rival that could not run -> the reason.
     """
 
-    kind: ClassVar[str] = "benchmark"
     name: Label | None
     unit: Unit
     peak: float | None
@@ -164,25 +164,15 @@ class Benchmark(Result):
         return super().html() + "".join(f"<p>{html.escape(note)}</p>" for note in notes)
 
     def __getitem__(self, name: str) -> Row:
-        for row in self.rows:
-            if row.name == name:
-                return row
-        if name in self.missing:
-            raise KeyError(f"no row {name!r} in benchmark {self.name!r}: {self.missing[name]}")
-        raise KeyError(
-            f"no row {name!r} in benchmark {self.name!r}: it has {[row.name for row in self.rows]}"
-        )
+        return self._row(name, self.missing)
 
     def heading(self) -> str:
         peak = f", measured limit {self.peak:.4g} {self.unit}" if self.peak else ""
         return f"benchmark {self.name} (median of {self.rounds} interleaved rounds{peak})"
 
-    def head(self) -> list[str]:
+    def table(self) -> list[list[str]]:
         unit = self.unit if self.unit != "us" else ""
-        return ["", "median us", "p20", "p80", unit, "of limit", "vs vendor"]
-
-    def body(self) -> list[list[str]]:
-        return [
+        rows = [
             [
                 row.name + (" *" if row.vendor else ""),
                 f"{row.median_us:.2f}",
@@ -194,6 +184,7 @@ class Benchmark(Result):
             ]
             for row in self.rows
         ]
+        return [["", "median us", "p20", "p80", unit, "of limit", "vs vendor"], *rows]
 
     def problems(self) -> Iterator[str]:
         if not self.rows:
@@ -215,7 +206,6 @@ class Resources(Result):
     register spills and arrays indexed at run time. occupancy: resident warps over the SM's maximum, 0 to 1.
     """
 
-    kind: ClassVar[str] = "resources"
     kernel: str
     registers: int
     shared_bytes: int
@@ -224,12 +214,10 @@ class Resources(Result):
     block: int = 0
     blocks_per_sm: int = 0
 
-    def head(self) -> list[str]:
-        return ["kernel", "block", "registers", "shared B", "local B", "blocks/SM", "occupancy"]
-
-    def body(self) -> list[list[str]]:
+    def table(self) -> list[list[str]]:
+        head = ["kernel", "block", "registers", "shared B", "local B", "blocks/SM", "occupancy"]
         needs = self.registers, self.shared_bytes, self.spill_bytes, self.blocks_per_sm
-        return [[self.kernel, *map(str, (self.block, *needs)), f"{self.occupancy:.0%}"]]
+        return [head, [self.kernel, *map(str, (self.block, *needs)), f"{self.occupancy:.0%}"]]
 
 
 @dataclass
@@ -242,7 +230,6 @@ class Metric:
 class Profile(Result):
     """Counters of one launch, read by Nsight Compute: metrics[name] = {"value", "unit"}."""
 
-    kind: ClassVar[str] = "profile"
     kernel: str
     metrics: dict[str, Metric]
 
@@ -257,18 +244,15 @@ class Profile(Result):
     def heading(self) -> str:
         return f"ncu: {self.kernel}"
 
-    def head(self) -> list[str]:
-        return ["metric", "value", "unit"]
-
-    def body(self) -> list[list[str]]:
-        return [[name, format_value(m.value), m.unit or ""] for name, m in self.metrics.items()]
+    def table(self) -> list[list[str]]:
+        rows = [[name, format_value(m.value), m.unit or ""] for name, m in self.metrics.items()]
+        return [["metric", "value", "unit"], *rows]
 
 
 @dataclass(repr=False)
 class Sanitizer(Result):
     """Errors that one tool of compute-sanitizer found. `log` is its report and does not travel with the data."""
 
-    kind: ClassVar[str] = "sanitizer"
     tool: str
     errors: int
     log: str = field(default="", repr=False)
@@ -276,11 +260,8 @@ class Sanitizer(Result):
     def json(self) -> dict[str, Any]:
         return {"kind": self.kind, "tool": self.tool, "errors": self.errors}
 
-    def head(self) -> list[str]:
-        return ["sanitizer", "errors"]
-
-    def body(self) -> list[list[str]]:
-        return [[self.tool, str(self.errors)]]
+    def table(self) -> list[list[str]]:
+        return [["sanitizer", "errors"], [self.tool, str(self.errors)]]
 
 
 @dataclass
@@ -294,21 +275,18 @@ class Fact:
 class Facts(Result):
     """Named values, each with an optional unit."""
 
-    kind: ClassVar[str] = "facts"
     title: Label | None
     rows: list[Fact]
 
     def __getitem__(self, name: str) -> Any:
-        return next(row.value for row in self.rows if row.name == name)
+        return self._row(name).value
 
     def heading(self) -> str:
         return self.title or ""
 
-    def head(self) -> list[str]:
-        return ["name", "value", "unit"]
-
-    def body(self) -> list[list[str]]:
-        return [[row.name, format_value(row.value), row.unit or ""] for row in self.rows]
+    def table(self) -> list[list[str]]:
+        rows = [[row.name, format_value(row.value), row.unit or ""] for row in self.rows]
+        return [["name", "value", "unit"], *rows]
 
 
 VERDICTS = ("confirmed", "refuted", "depends", "open")
@@ -354,7 +332,6 @@ class Claim(Result):
     form: one of FORMS. rule: one of RULES. depends: the condition under which it holds.
     """
 
-    kind: ClassVar[str] = "claim"
     id: str
     source: str
     place: Both
@@ -371,26 +348,21 @@ class Claim(Result):
     def heading(self) -> str:
         return f"claim ({self.source}): {self.statement['en']}"
 
-    def head(self) -> list[str]:
-        return ["", "value", "unit"]
-
-    def body(self) -> list[list[str]]:
-        what = self.control.what["en"]
+    def table(self) -> list[list[str]]:
         bound = {"above": "expected, more than", "below": "expected, less than"}
-        values = [(bound.get(self.rule, "expected"), self.expected), ("measured", self.measured)]
-        values.append((f"control: {what}", self.control.value))
-        rows = [[name, format_value(value), self.unit or ""] for name, value in values]
+        values = {
+            bound.get(self.rule, "expected"): self.expected,
+            "measured": self.measured,
+            f"control: {self.control.what['en']}": self.control.value,
+        }
+        rows = [[name, format_value(value), self.unit or ""] for name, value in values.items()]
         condition = f": {self.depends['en']}" if self.depends else ""
-        return [*rows, ["verdict", self.verdict + condition, ""]]
+        return [["", "value", "unit"], *rows, ["verdict", self.verdict + condition, ""]]
 
     def problems(self) -> Iterator[str]:
-        for what, value, known in (
-            ("verdict", self.verdict, VERDICTS),
-            ("form", self.form, FORMS),
-            ("rule", self.rule, RULES),
-        ):
-            if value not in known:
-                yield f"the claim '{self.id}' has the {what} {short(value)}, none of {', '.join(known)}"
+        for what, known in {"verdict": VERDICTS, "form": FORMS, "rule": RULES}.items():
+            if (said := getattr(self, what)) not in known:
+                yield f"the claim '{self.id}' has the {what} {short(said)}, none of {', '.join(known)}"
         found = "depends" if self.depends else verdict(self.rule, self.expected, self.measured)
         if self.rule in RULES and self.verdict in VERDICTS and self.verdict != found:
             yield f"the claim '{self.id}' says {self.verdict}, and by its rule it is {found}"
@@ -415,7 +387,6 @@ class TableRow:
 class Table(Result):
     """Values in rows and columns, None where there is none."""
 
-    kind: ClassVar[str] = "table"
     title: Label
     corner: Label
     columns: list[Column]
@@ -423,28 +394,21 @@ class Table(Result):
 
     def __getitem__(self, name: str) -> dict[str, Any]:
         """A row's values by column. Raises KeyError naming the rows that there are."""
-        for row in self.rows:
-            if row.name == name:
-                return dict(zip((column.name for column in self.columns), row.values))
-        raise KeyError(
-            f"no row {name!r} in table {self.title!r}: it has {[row.name for row in self.rows]}"
-        )
+        return dict(zip((column.name for column in self.columns), self._row(name).values))
 
     def heading(self) -> str:
         return self.title
 
-    def head(self) -> list[str]:
+    def table(self) -> list[list[str]]:
         # A unit that is the column's name already is not said twice.
         named = (
             c.name if c.unit in (None, "", c.name) else f"{c.name} ({c.unit})" for c in self.columns
         )
-        return [self.corner, *named]
-
-    def body(self) -> list[list[str]]:
-        return [
+        rows = (
             [row.name, *("" if v is None else format_value(v) for v in row.values)]
             for row in self.rows
-        ]
+        )
+        return [[self.corner, *named], *rows]
 
     def problems(self) -> Iterator[str]:
         if not self.columns or not self.rows:
@@ -470,7 +434,6 @@ class Series(Result):
     foreground: names of the lines that stand out, at most six; None: the first six.
     """
 
-    kind: ClassVar[str] = "series"
     title: Label
     x: Axis
     y: Axis
@@ -482,21 +445,20 @@ class Series(Result):
         limit = f", limit {format_value(self.limit)} {self.y.unit}" if self.limit else ""
         return f"{self.title} ({self.y.unit} over {self.x.name}{limit})"
 
-    def head(self) -> list[str]:
-        return [self.x.name, *self.lines]
-
-    def body(self) -> list[list[str]]:
-        table = {name: dict(map(tuple, points)) for name, points in self.lines.items()}
-        positions = sorted({x for points in table.values() for x in points})
-        return [
-            [format_value(x), *(format_value(p[x]) if x in p else "" for p in table.values())]
-            for x in positions
-        ]
+    def table(self) -> list[list[str]]:
+        lines = [dict(map(tuple, points)) for points in self.lines.values()]
+        rows = (
+            [format_value(x), *(format_value(line[x]) if x in line else "" for line in lines)]
+            for x in sorted({x for line in lines for x in line})
+        )
+        return [[self.x.name, *self.lines], *rows]
 
     def problems(self) -> Iterator[str]:
         for name, line in self.lines.items():
             if not line:
                 yield f"series {self.title!r}: the line {name!r} is empty"
+            if not all(math.isfinite(number) for point in line for number in point):
+                yield f"series {self.title!r}: the line {name!r} holds a value that is not finite"
         front = self.foreground
         if front is not None and not (
             1 <= len(front) <= FOREGROUND and set(front) <= set(self.lines)
@@ -514,70 +476,66 @@ def read(data: Any) -> Result:
     kind = KINDS.get(data["kind"]) if isinstance(data["kind"], str) else None
     if kind is None:
         raise ValueError(f"schema v1 has no kind {short(data['kind'])}; it has {', '.join(KINDS)}")
-    named = data.get("name") or data.get("title") or data.get("kernel") or data.get("id") or ""
-    where = f"{data['kind']} {named}".strip()
-    return _object(kind, {k: v for k, v in data.items() if k != "kind"}, where)
+    try:
+        return _object(kind, data)
+    except ValueError as error:
+        raise ValueError(f"{kind.kind} {data.get(_named(kind), '')}: {error}") from None
 
 
 def validate(data: Any) -> None:
     """Raises ValueError for what is no result of schema v1, or one that cannot be; see `read` and `Result.problems`."""
-    for problem in read(data).problems():
+    _require_possible(read(data))
+
+
+def _require_possible(result: Result) -> None:
+    for problem in result.problems():
         raise ValueError(problem)
 
 
-@cache
-def _annotations(cls: type) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
+def _named(kind: Any) -> str:
+    """The field that names a result: the first of each kind."""
+    return fields(kind)[0].name
 
 
-def _object(cls: type, data: Any, where: str) -> Any:
-    if not isinstance(data, dict):
-        raise ValueError(f"{where}: expected an object, found {short(data)}")
+def _object(cls: type, data: dict[str, Any], path: str = "") -> Any:
+    """A dataclass from its JSON; what is not declared is left alone. Raises ValueError that names the field by its path."""
     values = {}
     for one in fields(cls):
+        inside = f"{path}.{one.name}".lstrip(".")
         if one.name in data:
-            type_ = _annotations(cls)[one.name]
-            inside = f"{where}, {one.name}" if is_dataclass(type_) else where
-            values[one.name] = _value(type_, data[one.name], inside, one.name)
+            values[one.name] = _value(one.type, data[one.name], inside)
         elif one.default is MISSING and one.default_factory is MISSING:
-            raise ValueError(f"{where}: field {one.name!r} is missing")
+            raise ValueError(f"{inside} is missing")
     return cls(**values)
 
 
-def _value(type_: Any, value: Any, where: str, name: str) -> Any:
+def _value(type_: Any, value: Any, path: str) -> Any:
     """`value`, read as an annotation says. True is no number, NaN and infinity are none either."""
     origin, inner = typing.get_origin(type_), typing.get_args(type_)
+    if origin is Annotated:
+        return _value(inner[0], value, path)
     if origin in (types.UnionType, typing.Union):
         for choice in inner:
-            try:
-                return _value(choice, value, where, name)
-            except ValueError:
-                continue
-    elif is_dataclass(type_):
-        return _object(type_, value, where)
+            with suppress(ValueError):
+                return _value(choice, value, path)
+    elif is_dataclass(type_) and isinstance(value, dict):
+        return _object(type_, value, path)
     elif origin is list and isinstance(value, (list, tuple)):
         # Rows are called by their names, other values by their numbers.
         called = [one.get("name", i) if isinstance(one, dict) else i for i, one in enumerate(value)]
-        return [
-            _value(inner[0], one, f"{where}, {name} {at!r}", name) for at, one in zip(called, value)
-        ]
+        return [_value(inner[0], one, f"{path}[{at!r}]") for at, one in zip(called, value)]
     elif origin is tuple and isinstance(value, (list, tuple)) and len(value) == len(inner):
-        return tuple(_value(one, part, where, name) for one, part in zip(inner, value))
+        pairs = enumerate(zip(inner, value))
+        return tuple(_value(one, part, f"{path}[{i}]") for i, (one, part) in pairs)
     elif origin is dict and isinstance(value, dict) and all(isinstance(k, str) for k in value):
-        return {
-            k: _value(inner[1], one, f"{where}, {name} {k!r}", name) for k, one in value.items()
-        }
-    elif type_ is types.NoneType and value is None:
-        return None
-    elif (type_ in (bool, str) and isinstance(value, type_)) or _is_number(value, type_):
+        return {k: _value(inner[1], one, f"{path}[{k!r}]") for k, one in value.items()}
+    elif type_ in (int, float):
+        number = isinstance(value, (int, type_)) and not isinstance(value, bool)
+        if number and math.isfinite(value):
+            return value
+    elif origin is None and isinstance(value, type_):
         return value
-    raise ValueError(f"{where}: field {name!r} is {'null' if value is None else short(value)}")
-
-
-def _is_number(value: Any, type_: Any) -> bool:
-    if type_ not in (int, float) or isinstance(value, bool) or not isinstance(value, (int, type_)):
-        return False
-    return math.isfinite(value)
+    raise ValueError(f"{path} is {short(value)}")
 
 
 def short(value: Any) -> str:
@@ -610,8 +568,7 @@ def plain(value: Any, where: str) -> bool | int | float | str:
 
 
 def _shown(result: Result) -> Any:
-    for problem in result.problems():
-        raise ValueError(problem)
+    _require_possible(result)
     show(result)
     return result
 
@@ -643,24 +600,21 @@ def table(
     Raises ValueError for a table without values, two rows of one name, and a unit of no column; TypeError for another type.
     """
     units = units or {}
-    columns = list(dict.fromkeys(str(column) for row in rows.values() for column in row))
-    names = [str(name) for name in rows]
-    if not columns:
-        raise ValueError(f"table({title!r}): it has no rows with values")
-    if len(set(names)) < len(names):
-        raise ValueError(f"table({title!r}): two of its rows have one name: {names}")
+    named = {
+        str(name): {str(column): value for column, value in row.items()}
+        for name, row in rows.items()
+    }
+    if len(named) < len(rows):
+        raise ValueError(f"table({title!r}): two of its rows have one name: {[*map(str, rows)]}")
+    columns = list(dict.fromkeys(column for row in named.values() for column in row))
     if unknown := [name for name in units if name not in columns]:
         raise ValueError(f"table({title!r}): units has {unknown}, and its columns are {columns}")
-    filled = []
-    for name, row in zip(names, rows.values()):
-        found = {str(column): value for column, value in row.items()}
-        values = [
-            None
-            if found.get(column) is None
-            else plain(found[column], f"table({title!r}): {name!r}, {column!r}")
-            for column in columns
-        ]
-        filled.append(TableRow(name, values))
+
+    def value(name: str, column: str) -> Any:
+        found = named[name].get(column)
+        return None if found is None else plain(found, f"table({title!r}): {name!r}, {column!r}")
+
+    filled = [TableRow(name, [value(name, column) for column in columns]) for name in named]
     heads = [Column(column, units.get(column)) for column in columns]
     return _shown(Table(title, corner, heads, filled))
 
@@ -717,15 +671,12 @@ def series(
     foreground: names of the lines that the chart shows in color, at most six (default: the first six); the others are grey.
     Raises ValueError for an empty or non-finite line, and for a foreground that names no line or too many.
     """
-    points = {
-        name: [(plain(a, f"series({title!r})"), plain(b, f"series({title!r})")) for a, b in line]
-        for name, line in lines.items()
-    }
-    for name, line in points.items():
-        if not all(math.isfinite(a) and math.isfinite(b) for a, b in line):
-            raise ValueError(
-                f"series({title!r}): the line {name!r} holds a value that is not finite"
-            )
+
+    def own(point: Any) -> tuple[Any, Any]:
+        x, y = point
+        return plain(x, f"series({title!r})"), plain(y, f"series({title!r})")
+
+    points = {name: [own(point) for point in line] for name, line in lines.items()}
     # Said by name, since a recording sorts its keys.
     front = list(lines)[:FOREGROUND] if foreground is None else list(foreground)
     top = None if limit is None else float(limit)
@@ -740,7 +691,7 @@ def show(result: Any) -> None:
             return
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
-    if shell is None or getattr(shell, "kernel", None) is None:
+    if getattr(shell, "kernel", None) is None:
         print(result.text() if isinstance(result, Result) else result, flush=True)
         return
     from IPython.display import display

@@ -26,9 +26,9 @@ def size(n: Size, small: Size, profiled: Size | None = None) -> Size:
     n, small: numbers, or tuples of them (lengths to check, extents of a matrix).
     profiled: what a profiler sees instead of `small`, where the counters of just that size are wanted.
     """
-    if running() in SANITIZERS or (running() and profiled is None):
-        return small
-    return profiled if running() else n
+    if not running():
+        return n
+    return small if running() in SANITIZERS or profiled is None else profiled
 
 
 def environment() -> dict[str, str]:

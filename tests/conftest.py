@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(items):
 
     items.sort(key=place)
     for item in items:
-        if place(item) <= len(FIRST):
+        if place(item) <= len(FIRST) and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.path.relative_to(ROOT).as_posix()))
 
 

@@ -1,17 +1,20 @@
 """What is this GPU? The context, its attributes, and what an example may require of it."""
 
 import ctypes
+import re
 import sys
 from dataclasses import dataclass
 from functools import cache
+from types import ModuleType
 
 from cudatut import tool
-from cudatut.errors import NoGpuError, UnsupportedGpuError
+from cudatut.errors import CudatutError, NoGpuError, UnsupportedGpuError
 
 DRIVER_LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
-# From cuda.h: CU_CTX_SCHED_BLOCKING_SYNC, and of CU_DEVICE_ATTRIBUTE_ what PyCUDA does not name: MAX_BLOCKS_PER_MULTIPROCESSOR,
-# MAX_SHARED_MEMORY_PER_BLOCK_OPTIN.
+# From cuda.h: CU_CTX_SCHED_BLOCKING_SYNC, and of CU_DEVICE_ATTRIBUTE_: COMPUTE_CAPABILITY_MAJOR and _MINOR, and what PyCUDA
+# does not name, MAX_BLOCKS_PER_MULTIPROCESSOR and MAX_SHARED_MEMORY_PER_BLOCK_OPTIN.
 _BLOCKING_SYNC = 4
+_CAPABILITY = 75, 76
 _MAX_BLOCKS_PER_SM, _SHARED_PER_BLOCK_OPTIN = 106, 97
 
 
@@ -70,7 +73,7 @@ def activate() -> None:
 
 @cache
 def installed_driver() -> ctypes.CDLL | None:
-    """The driver API through ctypes, not started; None where no driver is installed."""
+    """The driver API through ctypes, for what PyCUDA lacks; not started. None where no driver is installed."""
     try:
         return ctypes.CDLL(DRIVER_LIBRARY)
     except OSError:
@@ -106,15 +109,12 @@ def gpu_lacks(requires: str) -> str | None:
     """
     if not has_driver() or why_no_gpu():
         return None
-    name, capability = name_and_capability(0)
-    if supports(capability, requires):
+    name, (major, minor) = name_and_capability(0)
+    if supports((major, minor), requires):
         return None
-    wanted = f"{requires[3:].rstrip('af')[:-1]}.{requires.rstrip('af')[-1]}"
-    least = f"exactly {wanted}" if requires[-1] in "af" else f"{wanted} or newer"
-    return (
-        f"it needs a GPU of compute capability {least} ({requires}), and this one, {name}, "
-        "has {}.{}".format(*capability)
-    )
+    wanted, exactly = _wanted(requires)
+    least = ("exactly {}.{}" if exactly else "{}.{} or newer").format(*wanted)
+    return f"it needs a GPU of compute capability {least} ({requires}), and this one, {name}, has {major}.{minor}"
 
 
 def driver_cuda() -> tuple[int, int] | None:
@@ -138,52 +138,49 @@ def trace_extra() -> str:
 
 def name_and_capability(number: int) -> tuple[str, tuple[int, int]]:
     """Of a GPU by its number, as the driver alone tells them."""
-    driver, device, name = installed_driver(), ctypes.c_int(0), ctypes.create_string_buffer(100)
-    driver.cuDeviceGet(ctypes.byref(device), number)
-    driver.cuDeviceGetName(name, 100, device)
-    found = []
-    for attribute in (75, 76):  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, ..._MINOR
-        value = ctypes.c_int(0)
-        driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, device)
-        found.append(value.value)
-    return name.value.decode(), tuple(found)
+    driver, gpu, name = installed_driver(), ctypes.c_int(0), ctypes.create_string_buffer(100)
+    driver.cuDeviceGet(ctypes.byref(gpu), number)
+    driver.cuDeviceGetName(name, 100, gpu)
+    return name.value.decode(), tuple(_attribute(gpu, attribute) for attribute in _CAPABILITY)
 
 
-def driver_library() -> ctypes.CDLL:
-    """The driver API through ctypes, for the few calls that PyCUDA lacks. Raises NoGpuError."""
+def _attribute(gpu: ctypes.c_int, number: int) -> int:
+    """An attribute of a GPU by its number in cuda.h."""
+    value = ctypes.c_int(0)
+    if status := installed_driver().cuDeviceGetAttribute(ctypes.byref(value), number, gpu):
+        raise CudatutError(f"the driver does not tell the attribute {number} (error {status})")
+    return value.value
+
+
+def pycuda_driver() -> ModuleType:
+    """`pycuda.driver`, with the GPU's context current. Raises NoGpuError."""
     activate()
-    return installed_driver()
+    import pycuda.driver
+
+    return pycuda.driver
 
 
 def synchronize() -> None:
     """Wait until the GPU has finished; this also brings the output of device printf and errors of earlier launches."""
-    activate()
-    import pycuda.driver as cuda
-
-    cuda.Context.synchronize()
+    pycuda_driver().Context.synchronize()
 
 
 @cache
 def attributes() -> dict[str, int]:
     """Every device attribute that the driver reports, by its CUDA name in capitals, sorted."""
-    activate()
-    import pycuda.driver as cuda
-
-    found = cuda.Context.get_device().get_attributes().items()
+    found = pycuda_driver().Context.get_device().get_attributes().items()
     return dict(sorted((str(name), int(value)) for name, value in found))
 
 
 @cache
 def device() -> Device:
     """The GPU in use. Raises NoGpuError."""
-    activate()
-    import pycuda.driver as cuda
-
+    cuda, handle = pycuda_driver(), ctypes.c_int(0)
     gpu = cuda.Context.get_device()
-    at = cuda.device_attribute
+    installed_driver().cuCtxGetDevice(ctypes.byref(handle))
 
     def get(name: str) -> int:
-        return int(gpu.get_attribute(getattr(at, name)))
+        return int(gpu.get_attribute(getattr(cuda.device_attribute, name)))
 
     def xyz(name: str) -> tuple[int, int, int]:
         return get(f"{name}_X"), get(f"{name}_Y"), get(f"{name}_Z")
@@ -197,11 +194,11 @@ def device() -> Device:
         warp_size=get("WARP_SIZE"),
         max_threads_per_block=get("MAX_THREADS_PER_BLOCK"),
         max_threads_per_sm=get("MAX_THREADS_PER_MULTIPROCESSOR"),
-        max_blocks_per_sm=_driver_attribute(_MAX_BLOCKS_PER_SM),
+        max_blocks_per_sm=_attribute(handle, _MAX_BLOCKS_PER_SM),
         max_block=xyz("MAX_BLOCK_DIM"),
         max_grid=xyz("MAX_GRID_DIM"),
         shared_per_block=get("MAX_SHARED_MEMORY_PER_BLOCK"),
-        shared_per_block_optin=_driver_attribute(_SHARED_PER_BLOCK_OPTIN),
+        shared_per_block_optin=_attribute(handle, _SHARED_PER_BLOCK_OPTIN),
         shared_per_sm=get("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"),
         registers_per_sm=get("MAX_REGISTERS_PER_MULTIPROCESSOR"),
         clock_khz=get("CLOCK_RATE"),
@@ -209,18 +206,6 @@ def device() -> Device:
         bus_bits=get("GLOBAL_MEMORY_BUS_WIDTH"),
         driver_version=_kernel_driver_version(),
     )
-
-
-def _driver_attribute(number: int) -> int:
-    """An attribute by its number in cuda.h, for those that PyCUDA does not name."""
-    import pycuda.driver as cuda
-
-    value, handle = ctypes.c_int(0), ctypes.c_int(0)
-    driver_library().cuCtxGetDevice(ctypes.byref(handle))
-    status = driver_library().cuDeviceGetAttribute(ctypes.byref(value), number, handle)
-    if status != 0:
-        raise cuda.LogicError(f"cuDeviceGetAttribute({number}) returned {status}")
-    return value.value
 
 
 def _kernel_driver_version() -> str:
@@ -241,13 +226,16 @@ def supports(gpu_capability: tuple[int, int], requires: str) -> bool:
     'sm_80' means 8.0 or newer; with a suffix ('sm_90a') exactly that architecture, because such code is not portable.
     Raises ValueError for anything else.
     """
-    digits = requires.removeprefix("sm_")
-    specific = digits[-1:] in ("a", "f")
-    digits = digits.rstrip("af")
-    if not requires.startswith("sm_") or not digits.isdigit() or len(digits) < 2:
+    wanted, exactly = _wanted(requires)
+    return gpu_capability == wanted if exactly else gpu_capability >= wanted
+
+
+def _wanted(requires: str) -> tuple[tuple[int, int], bool]:
+    """The compute capability in 'sm_90a', and whether no other will do."""
+    found = re.fullmatch(r"sm_(\d+)(\d)([af]?)", requires)
+    if found is None:
         raise ValueError(f"'{requires}' is no architecture; write it like 'sm_80' or 'sm_90a'")
-    wanted = (int(digits[:-1]), int(digits[-1]))
-    return gpu_capability == wanted if specific else gpu_capability >= wanted
+    return (int(found[1]), int(found[2])), bool(found[3])
 
 
 def require(arch: str) -> None:

@@ -27,33 +27,26 @@ def with_digest(source: str, folders: Sequence[Path], flags: Sequence[str] = ())
     headers = _headers(source, folders)
     if headers is None:
         return source
-    digest = hashlib.sha256()
-    for header in headers:
-        digest.update(header.read_bytes() + b"\0")
-    return f"// headers {digest.hexdigest()}\n" + _DIRECTIVE.sub(r"\1# include", source)
+    digest = hashlib.sha256(b"\0".join(headers)).hexdigest()
+    return f"// headers {digest}\n" + _DIRECTIVE.sub(r"\1# include", source)
 
 
-def _headers(source: str, folders: Sequence[Path]) -> list[Path] | None:
-    """Headers between quotation marks, in the order in which they are met, each once; None if one cannot be known."""
-    found: list[Path] = []
-
-    def read(text: str, beside: Sequence[Path]) -> bool:
+def _headers(source: str, folders: Sequence[Path]) -> list[bytes] | None:
+    """Headers between quotation marks, those that they include too, each once; None if one cannot be known."""
+    found: dict[Path, bytes] = {}
+    todo: list[tuple[str, Sequence[Path]]] = [(source, ())]
+    for text, beside in todo:  # which grows
         included = _INCLUDE.findall(text)
         if len(included) < len(_DIRECTIVE.findall(text)):  # a macro's
-            return False
+            return None
         if any(named.startswith("pycuda") for _, named in included):  # PyCUDA's own
-            return False
+            return None
         for name in (quoted for quoted, _ in included if quoted):
-            path = next(
-                (folder / name for folder in (*beside, *folders) if (folder / name).is_file()), None
-            )
+            places = (folder / name for folder in (*beside, *folders))
+            path = next((place.resolve() for place in places if place.is_file()), None)
             if path is None:
-                return False
-            path = path.resolve()
+                return None
             if path not in found:
-                found.append(path)
-                if not read(path.read_text(encoding="utf-8", errors="replace"), [path.parent]):
-                    return False
-        return True
-
-    return found if read(source, ()) else None
+                found[path] = path.read_bytes()
+                todo.append((found[path].decode("utf-8", "replace"), [path.parent]))
+    return list(found.values())

@@ -10,15 +10,7 @@ import re
 import struct
 
 from cudatut.errors import KernelCompileError
-from cudatut.gpu.signature import kernels, split_name, template_arguments
-
-# One letter for a type in a C++ name, as the Itanium ABI says; nvcc uses it on every system.
-_CODES = {
-    "bool": "b", "char": "c", "signed char": "a", "unsigned char": "h", "short": "s", "unsigned short": "t",
-    "int": "i", "unsigned": "j", "unsigned int": "j", "float": "f", "double": "d", "long long": "x",
-    "unsigned long long": "y", "int8_t": "a", "uint8_t": "h", "int16_t": "s", "uint16_t": "t", "int32_t": "i",
-    "uint32_t": "j", "half": "6__half", "__nv_bfloat16": "13__nv_bfloat16",
-}  # fmt: skip
+from cudatut.gpu.signature import kernels, split_name
 
 
 def normal(name: str) -> str:
@@ -78,48 +70,28 @@ def _sections(cubin: bytes) -> dict[str, tuple[int, int]]:
     return found
 
 
-def find_symbol(
-    cubin: bytes, source: str, name: str, label: str, defines: dict[str, object] | None = None
-) -> str:
+def find_symbol(cubin: bytes, source: str, name: str, label: str) -> str:
     """The name in compiled code of kernel `name`: itself, or the mangled name of a template's instance.
 
-    Raises KernelCompileError where there is none, or where several instances cannot be told apart.
+    Raises KernelCompileError where there is none, or more than one instance.
     """
     symbols = kernel_symbols(cubin)
-    if split_name(name)[1] is None:
+    base, arguments = split_name(name)
+    if arguments is None:
         if name in symbols:
             return name
         raise KernelCompileError(
             f"{label} compiled, but holds no kernel named '{name}'; it defines {kernels(source)}. "
             'In a .cu file a kernel needs `extern "C"` to keep its plain name, and a template its arguments.'
         )
-    found = [symbol for symbol in symbols if re.match(_mangled(name), symbol)]
-    if len(found) > 1:
-        # The source makes instances of its own, by another launch or explicitly.
-        values = (template_arguments(source, name, defines) or {}).values()
-        pattern = _mangled(name) + "".join(_argument(value) for value in values) + "E"
-        found = [symbol for symbol in found if re.match(pattern, symbol)] or found
+    # The beginning of a mangled name, up to the template's arguments.
+    parts = base.split("::")
+    encoded = "".join(f"{len(part)}{part}" for part in parts)
+    begin = re.compile(f"_Z{'N' if len(parts) > 1 else 'L?'}{encoded}I")
+    found = [symbol for symbol in symbols if begin.match(symbol)]
     if len(found) == 1:
         return found[0]
     raise KernelCompileError(
         f"{label} compiled, but which of its functions {found or symbols} is '{name}' is not clear; "
         "keep one instance of this template in the source."
     )
-
-
-def _mangled(name: str) -> str:
-    """A pattern for the beginning of the mangled name, up to the template's arguments."""
-    parts = split_name(name)[0].split("::")
-    encoded = "".join(f"{len(part)}{re.escape(part)}" for part in parts)
-    return f"_Z{'N' if len(parts) > 1 else 'L?'}{encoded}I"
-
-
-def _argument(value: str) -> str:
-    """A pattern for one template argument in a mangled name; whatever cannot be told matches anything."""
-    value = {"true": "1", "false": "0"}.get(value, value)
-    number = re.fullmatch(r"(-?)(0[xX][0-9a-fA-F]+|0|[1-9]\d*)[uUlL]*", value)
-    if number:
-        return f"L[a-z]{'n' if number[1] else ''}{int(number[2], 0)}E"
-    if value in _CODES:
-        return _CODES[value]
-    return ".+?"

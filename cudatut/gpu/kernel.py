@@ -10,12 +10,14 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cudatut import catalog, paths, tool
 from cudatut.errors import KernelCompileError, LaunchError
 from cudatut.gpu import headers, instances
-from cudatut.gpu.device import activate, device, driver_library
+from cudatut.gpu.device import device, installed_driver, pycuda_driver
 from cudatut.gpu.nvcc import find_nvcc
-from cudatut.gpu.signature import Parameter, kernels, parameters, split_name
+from cudatut.gpu.signature import Parameter, kernels, parameters
 from cudatut.results import Resources
 
 _AXES = ("block.x", "block.y", "block.z", "grid.x", "grid.y", "grid.z")
@@ -61,9 +63,7 @@ class Kernel:
         self.parameters = parameters(self.source, self.name, defines)
         macros = (f"-D{key}={value}" for key, value in (defines or {}).items())
         self._cubin = self._compile(("-lineinfo", *options, *macros), arch)
-        self._symbol = instances.find_symbol(
-            self._cubin, self.source, self.name, self.label, defines
-        )
+        self._symbol = instances.find_symbol(self._cubin, self.source, self.name, self.label)
         self._function = self._load() if load else None
 
     @property
@@ -87,16 +87,14 @@ class Kernel:
             return _compile(whole, wrap, self.label, flags, arch, self._folder)
         except KernelCompileError as error:
             last = f"line {len(whole.splitlines())}: "  # where the instance is asked for
-            if split_name(self.name)[1] is None or last not in str(error):
+            if whole == self.source or last not in str(error):
                 raise
             defined = kernels(self.source)
             raise KernelCompileError(f"{error}\n{self.label} defines {defined}") from None
 
     def _load(self):
-        import pycuda.driver as cuda
-
         # Kept: unloading it would take the function with it.
-        self._module = cuda.module_from_buffer(self._cubin)
+        self._module = pycuda_driver().module_from_buffer(self._cubin)
         return self._module.get_function(self.symbol)
 
     def __call__(
@@ -115,36 +113,26 @@ class Kernel:
         self._function(*self._convert(args), grid=grid, block=block, shared=shared, stream=stream)
 
     def _check_launch(self, grid: tuple, block: tuple, shared: int) -> None:
-        gpu, name = device(), self.name
+        gpu, name, function = device(), self.name, self._function
         for axis, extent, limit in zip(_AXES, block + grid, gpu.max_block + gpu.max_grid):
             if not 1 <= extent <= limit:
                 raise LaunchError(f"{name}: {axis} = {extent}, but this GPU allows 1 to {limit}")
-        threads, most = block[0] * block[1] * block[2], self._attribute("MAX_THREADS_PER_BLOCK")
-        if threads > gpu.max_threads_per_block:
-            raise LaunchError(
-                f"{name}: block {block} has {threads} threads, but a block holds at most {gpu.max_threads_per_block}"
-            )
+        attribute = pycuda_driver().function_attribute
+        threads, most = math.prod(block), function.get_attribute(attribute.MAX_THREADS_PER_BLOCK)
         if threads > most:
             raise LaunchError(
-                f"{name}: block {block} has {threads} threads, but with {self._function.num_regs} registers per thread "
-                f"or its __launch_bounds__ this kernel takes at most {most}"
+                f"{name}: block {block} has {threads} threads, but this kernel takes at most {most}: a block of this GPU "
+                f"holds {gpu.max_threads_per_block}, or fewer where a thread needs many registers (here "
+                f"{function.num_regs}) or the kernel has __launch_bounds__"
             )
-        static = self._function.shared_size_bytes
+        static = function.shared_size_bytes
         if static + shared > gpu.shared_per_block_optin:
             raise LaunchError(
                 f"{name}: {static} B static + {shared} B dynamic shared memory, "
                 f"but this GPU gives a block at most {gpu.shared_per_block_optin} B"
             )
         if static + shared > gpu.shared_per_block:
-            import pycuda.driver as cuda
-
-            more = cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-            self._function.set_attribute(more, shared)
-
-    def _attribute(self, name: str) -> int:
-        import pycuda.driver as cuda
-
-        return self._function.get_attribute(getattr(cuda.function_attribute, name))
+            function.set_attribute(attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
 
     def _convert(self, args: tuple) -> list:
         if self.parameters is None:
@@ -160,37 +148,30 @@ class Kernel:
             self._pointer(p, a) if p.pointer else self._number(p, a)
             for p, a in zip(self.parameters, args)
         ]
-        import numpy as np
-
         if not any(isinstance(value, np.void) for value in values):
             return values  # a launch in a benchmark should cost little
-        if self._offsets is None:
-            raise LaunchError(
-                f"{self.name} takes a struct, and this driver does not say where the kernel looks for it: CUDA 12.4's does"
-            )
         return placed(values, self._offsets)
 
     @cached_property
-    def _offsets(self) -> list[int] | None:
-        """Where the compiled kernel looks for each argument, in bytes; None where the driver, before CUDA 12.4, cannot say.
+    def _offsets(self) -> list[int]:
+        """Where the compiled kernel looks for each argument, in bytes. Raises LaunchError before CUDA 12.4.
 
         Not always where C would put them: parameters begin at an address that is a multiple of 16, and the compiler
         leaves room before a struct of larger alignment, even before the first.
         """
-        ask = getattr(driver_library(), "cuFuncGetParamInfo", None)
-        if ask is None:
-            return None
+        ask = getattr(installed_driver(), "cuFuncGetParamInfo", None)
         function, found = _driver_function(self._cubin, self.symbol), []
         for index in range(len(self.parameters)):
             offset, size = ctypes.c_size_t(0), ctypes.c_size_t(0)
-            if ask(function, ctypes.c_size_t(index), ctypes.byref(offset), ctypes.byref(size)):
-                return None
+            which = function, ctypes.c_size_t(index)
+            if ask is None or ask(*which, ctypes.byref(offset), ctypes.byref(size)):
+                raise LaunchError(
+                    f"{self.name} takes a struct, and this driver does not say where the kernel looks for it: CUDA 12.4's does"
+                )
             found.append(offset.value)
         return found
 
     def _pointer(self, parameter: Parameter, value: Any):
-        import numpy as np
-
         where = f"{self.name}: parameter '{parameter.name}'"
         if isinstance(value, np.ndarray):
             raise TypeError(
@@ -218,8 +199,6 @@ class Kernel:
         return np.uint64(interface["data"][0] or 0)
 
     def _number(self, parameter: Parameter, value: Any):
-        import numpy as np
-
         where = f"{self.name}: parameter '{parameter.name}' ({parameter.ctype})"
         if parameter.dtype is None:
             return as_struct(value, where)
@@ -240,20 +219,25 @@ class Kernel:
 
         block: threads of a block (int or tuple); shared: bytes of dynamic shared memory. Nothing is launched.
         """
-        x, y, z = _dim3(block, "block")
-        threads, gpu = x * y * z, device()
-        blocks = _blocks_per_sm(self._cubin, self.symbol, threads, shared)
+        threads, gpu = math.prod(_dim3(block, "block")), device()
+        driver, function = installed_driver(), _driver_function(self._cubin, self.symbol)
+        if shared > 48 << 10:  # more has to be asked for, here as before a launch
+            driver.cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, shared)
+        blocks, warps = ctypes.c_int(0), cdiv(threads, gpu.warp_size)
+        if status := driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            ctypes.byref(blocks), function, threads, ctypes.c_size_t(shared)
+        ):
+            raise LaunchError(
+                f"{self.name}: the driver gives no occupancy for {threads} threads and {shared} B (error {status})"
+            )
         return Resources(
             kernel=self.name,
             registers=self._function.num_regs,
             shared_bytes=self._function.shared_size_bytes + shared,
             spill_bytes=self._function.local_size_bytes,
-            occupancy=blocks
-            * cdiv(threads, gpu.warp_size)
-            * gpu.warp_size
-            / gpu.max_threads_per_sm,
+            occupancy=blocks.value * warps * gpu.warp_size / gpu.max_threads_per_sm,
             block=threads,
-            blocks_per_sm=blocks,
+            blocks_per_sm=blocks.value,
         )
 
 
@@ -268,20 +252,14 @@ def compile_ahead(
     """
     if tool.running() not in (None, "memcheck"):
         return {}
-    activate()
-    device()  # both once, before threads ask
-
-    def compile_one(instance: tuple[str, str]) -> KernelCompileError | None:
-        try:
-            Kernel(*instance, load=False)
-        except KernelCompileError as error:
-            return error
-        return None
-
-    unique = list(dict.fromkeys(instances))
+    device()  # once, before threads ask
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        errors = pool.map(compile_one, unique)
-        return {one: error for one, error in zip(unique, errors) if error is not None}
+        compiled = {one: pool.submit(Kernel, *one, load=False) for one in dict.fromkeys(instances)}
+    errors = {one: error for one, run in compiled.items() if (error := run.exception())}
+    for error in errors.values():
+        if not isinstance(error, KernelCompileError):
+            raise error
+    return errors
 
 
 def _dim3(value: Any, what: str) -> tuple[int, int, int]:
@@ -297,8 +275,6 @@ def _c_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
 
 def as_launched(value: Any):
     """A NumPy scalar of the same bytes as `value`, of a type that PyCUDA can put among a kernel's arguments."""
-    import numpy as np
-
     if value.dtype.char == "?":
         return np.uint8(value)
     return value.view(np.uint16) if value.dtype.char == "e" else value
@@ -309,8 +285,6 @@ def as_struct(value: Any, where: str):
 
     value: anything with a buffer: bytes, a ctypes.Structure, an array or structured scalar. Raises ValueError if empty.
     """
-    import numpy as np
-
     if isinstance(value, np.number):
         return value
     try:
@@ -326,8 +300,6 @@ def placed(values: Sequence[Any], offsets: Sequence[int]) -> list:
     """`values` with gaps (np.void) between them, so that PyCUDA puts each at its offset: a struct goes right behind
     what precedes it, a number or pointer to the next multiple of its size. Raises ValueError where one lies too early.
     """
-    import numpy as np
-
     arranged, end = [], 0
     for value, offset in zip(values, offsets, strict=True):
         if offset < end:
@@ -350,8 +322,7 @@ def _compile(
     folder: Path | None,
 ) -> bytes:
     """The cubin, from PyCUDA's cache if it was compiled before. `#line` makes every tool name the file we know."""
-    activate()
-    import pycuda.driver as cuda
+    cuda = pycuda_driver()
     from pycuda.compiler import compile as pycuda_compile
 
     folders = [path for path in (folder, paths.examples_dir()) if path]
@@ -378,10 +349,8 @@ def explain_compile_error(stderr: str, source: str, label: str) -> str:
     for file, number, message in errors:
         report.append(f"  {file}, line {number}: {message}")
         if file == label:
-            first = max(int(number) - 2, 0)
-            report += [
-                f"    {i + 1:4} | {lines[i]}" for i in range(first, min(int(number), len(lines)))
-            ]
+            start, end = max(int(number) - 2, 0), int(number)
+            report += [f"    {i:4} | {line}" for i, line in enumerate(lines[start:end], start + 1)]
     if not errors:
         report += [f"  {line}" for line in stderr.strip().splitlines()]
     return "\n".join(report)
@@ -390,23 +359,9 @@ def explain_compile_error(stderr: str, source: str, label: str) -> str:
 @cache
 def _driver_function(cubin: bytes, name: str) -> ctypes.c_void_p:
     """The kernel loaded once more through the driver API: PyCUDA gives no handle, and only the driver knows occupancy."""
-    driver, module, function = driver_library(), ctypes.c_void_p(), ctypes.c_void_p()
-    if driver.cuModuleLoadData(ctypes.byref(module), cubin):
-        raise LaunchError(f"the driver could not load the code of '{name}'")
-    if driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode()):
-        raise LaunchError(f"the driver found no kernel '{name}'")
-    return function
-
-
-def _blocks_per_sm(cubin: bytes, name: str, threads: int, shared: int) -> int:
-    blocks, function = ctypes.c_int(0), _driver_function(cubin, name)
-    if shared > 48 << 10:  # more has to be asked for, here as before a launch
-        driver_library().cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, shared)
-    status = driver_library().cuOccupancyMaxActiveBlocksPerMultiprocessor(
-        ctypes.byref(blocks), function, threads, ctypes.c_size_t(shared)
-    )
+    driver, module, function = installed_driver(), ctypes.c_void_p(), ctypes.c_void_p()
+    status = driver.cuModuleLoadData(ctypes.byref(module), cubin)
+    status = status or driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode())
     if status:
-        raise LaunchError(
-            f"{name}: the driver gives no occupancy for {threads} threads and {shared} B (error {status})"
-        )
-    return blocks.value
+        raise LaunchError(f"the driver could not load the kernel '{name}' (error {status})")
+    return function

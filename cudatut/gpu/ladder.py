@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 from cudatut import paths
 from cudatut.errors import CudatutError
@@ -27,7 +27,7 @@ from cudatut.gpu.bench import bench
 from cudatut.gpu.kernel import Kernel
 from cudatut.results import Benchmark
 
-_PLACE = re.compile(r"^[ \t]*//[ \t]*@rung[ \t]+(\d+)[ \t]", re.MULTILINE)
+_RUNG = re.compile(r"^[ \t]*//[ \t]*@rung[ \t]+(?:(\d+)[ \t]+)?(.*)$", re.MULTILINE)
 
 
 class RungError(CudatutError):
@@ -36,7 +36,7 @@ class RungError(CudatutError):
 
 @dataclass(frozen=True)
 class Rung:
-    """One kernel of a ladder. `options` are the words of its `@rung` line beside `kernel`; `place` is its number, if any.
+    """One kernel of a ladder. `options` are the words of its `@rung` line beside `kernel`.
 
     With a line `// requires: sm_90`, the smallest compute capability that has what the kernel uses, `requires` is one more.
     beside: a folder whose headers the file may include as well as those that lie beside it.
@@ -46,8 +46,7 @@ class Rung:
     path: str
     kernel: str
     options: dict[str, str] = field(default_factory=dict)
-    place: int | None = None
-    beside: str = field(default="", kw_only=True)
+    beside: str = ""
 
     def number(self, option: str, default: int | None = None) -> int:
         """An option as an integer. Raises RungError if it is missing (and has no default) or is no number."""
@@ -73,58 +72,40 @@ def read_rung(path: str | Path) -> Rung:
     """The rung in a `.cu` file (a path, or relative to the examples). Raises RungError, FileNotFoundError."""
     source = paths.resolve_source(path)
     text = source.read_text(encoding="utf-8")
-    line = re.search(r"^[ \t]*//[ \t]*@rung[ \t]+(.*)$", text, flags=re.MULTILINE)
+    line = _RUNG.search(text)
     if not line:
         raise RungError(
             f"{path} has no line `// @rung kernel=NAME block=256 ...`, which says how its kernel is launched; "
             "every .cu file of a ladder has one"
         )
-    place, *words = line[1].split()
-    if not place.isdecimal():
-        place, words = None, line[1].split()
-    options = dict(word.split("=", 1) if "=" in word else (word, "") for word in words)
+    options = {name: value for name, _, value in (word.partition("=") for word in line[2].split())}
     if "kernel" not in options:
         raise RungError(f"{path}: the @rung line must name its kernel, as kernel=NAME")
     if requires := re.search(r"^// requires: (\w+)$", text, flags=re.MULTILINE):
         options["requires"] = requires[1]
-    kernel = options.pop("kernel")
-    return Rung(source.stem, str(path), kernel, options, None if place is None else int(place))
+    return Rung(source.stem, str(path), options.pop("kernel"), options)
 
 
-class Problem(Protocol):
-    """One instance of what a ladder solves: inputs on the GPU, and what to expect of an output."""
-
-    bytes: int | None
-    flops: int | None
-
-    def launcher(self, rung: Rung) -> Callable[[], object]:
-        """A callable that solves the problem once with this rung."""
-
-    def check(self, rung: Rung) -> None:
-        """Solve it once, and compare with the reference: raises CheckError."""
-
-    def vendors(self) -> dict[str, Callable[[], object] | None]:
-        """The vendor's solutions, by name, for `ct.bench`."""
-
-
+@dataclass(eq=False)
 class Ladder:
     """The rungs of one part, in order.
 
-    part: folder of the examples ('reduction'), whose `.cu` files with a place are the rungs. problem: makes an instance from keyword arguments.
+    part: folder of the examples ('reduction'), whose `.cu` files with a place are the rungs.
+    problem: makes an instance from keyword arguments. It has `bytes` and `flops` for `ct.bench`, one of them None;
+    `launcher(rung)`, which gives a callable that solves it once; `check(rung)`, which solves it and compares with the
+    reference; and `vendors()`, the vendor's solutions by name.
     name: what `python -m cudatut try` calls it; default the part. trials: instances that every kernel must solve.
     contest: the instance on which kernels are timed against each other.
     """
 
-    def __init__(
-        self,
-        part: str,
-        problem: Callable[..., Problem],
-        name: str | None = None,
-        trials: Sequence[dict[str, Any]] = (),
-        contest: dict[str, Any] | None = None,
-    ):
-        self.part, self.name, self.problem = part, name or part, problem
-        self.trials, self.contest = tuple(trials), contest or {}
+    part: str
+    problem: Callable[..., Any]
+    name: str = ""
+    trials: Sequence[dict[str, Any]] = ()
+    contest: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self):
+        self.name = self.name or self.part
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -132,11 +113,12 @@ class Ladder:
         places: dict[int, str] = {}
         # Looked at, not noted as read: a recording depends on the rungs that it used, not on those that there are.
         for file in sorted((paths.examples_dir() / self.part).glob("*.cu")):
-            if found := _PLACE.search(file.read_text(encoding="utf-8")):
-                other = places.setdefault(int(found[1]), file.stem)
+            line = _RUNG.search(file.read_text(encoding="utf-8"))
+            if line and line[1]:
+                other = places.setdefault(int(line[1]), file.stem)
                 if other != file.stem:
                     raise RungError(
-                        f"{self.part}/{other}.cu and {self.part}/{file.name} both stand at {found[1]} on the ladder"
+                        f"{self.part}/{other}.cu and {self.part}/{file.name} both stand at {line[1]} on the ladder"
                     )
         return tuple(places[place] for place in sorted(places))
 

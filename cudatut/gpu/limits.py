@@ -4,6 +4,7 @@ While a sanitizer or profiler runs the process, each probe runs once and on litt
 as long, on a gigabyte it would keep the GPU from the other examples that run side by side, and nobody sees the value.
 """
 
+import statistics
 from functools import cache
 
 from cudatut import tool
@@ -15,12 +16,11 @@ from cudatut.gpu.timing import time_once, time_once_bare
 _FMA_STEPS, _FMA_CHAINS = 4096, 32
 
 
-def _median_us(launch, rounds: int = 15) -> float:
+def _median_us(launch) -> float:
     if tool.running():
         return time_once_bare(launch)
     launch()
-    times = sorted(time_once(launch) for _ in range(rounds))
-    return times[len(times) // 2]
+    return statistics.median(time_once(launch) for _ in range(15))
 
 
 @cache

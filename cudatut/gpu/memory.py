@@ -7,12 +7,15 @@ array. The zones make such a write visible, and the poison makes an element that
 compute-sanitizer runs the process neither is used: its own bookkeeping is exact, and must not be hidden from.
 """
 
+import math
 import weakref
 from typing import Any
 
+import numpy as np
+
 from cudatut import tool
 from cudatut.errors import OutOfDeviceMemory
-from cudatut.gpu.device import activate
+from cudatut.gpu.device import activate, pycuda_driver, synchronize
 
 RED_ZONE = 4096  # bytes on each side; a multiple of 256: the array is as aligned as cuMemAlloc's
 ZONE_BYTE = 0xC3
@@ -25,8 +28,7 @@ class Allocation:
     """One guarded allocation of `nbytes`; PyCUDA's GPUArray keeps it alive as its `base`."""
 
     def __init__(self, nbytes: int, label: str):
-        import pycuda.driver as cuda
-
+        cuda = pycuda_driver()
         self.nbytes, self.label = nbytes, label
         self.zone = 0 if tool.running() else RED_ZONE
         total = max(nbytes, 1) + 2 * self.zone  # cuMemAlloc refuses 0 bytes
@@ -48,12 +50,9 @@ class Allocation:
         """What was written into the red zones, or None. Offsets in bytes from the array's first byte."""
         if not self.zone:
             return None
-        import numpy as np
-        import pycuda.driver as cuda
-
         zone = np.empty(self.zone, np.uint8)
         for start, side in ((-self.zone, "before"), (self.nbytes, "after")):
-            cuda.memcpy_dtoh(zone, self.pointer + start)
+            pycuda_driver().memcpy_dtoh(zone, self.pointer + start)
             (touched,) = np.nonzero(zone != ZONE_BYTE)
             if touched.size:
                 first, last = int(touched[0]) + start, int(touched[-1]) + start
@@ -63,15 +62,12 @@ class Allocation:
 
 def damaged_zones() -> list[str]:
     """Reports on every live allocation whose red zones were written to; waits for the GPU first."""
-    import pycuda.driver as cuda
-
-    cuda.Context.synchronize()
+    synchronize()
     return [report for allocation in list(_live) if (report := allocation.damage())]
 
 
 def _array(shape: Any, dtype: Any, what: str):
     activate()
-    import numpy as np
     from pycuda.gpuarray import GPUArray
 
     dtype = np.dtype(dtype)
@@ -80,7 +76,7 @@ def _array(shape: Any, dtype: Any, what: str):
     shape = (int(shape),) if np.isscalar(shape) else tuple(int(extent) for extent in shape)
     if any(extent < 0 for extent in shape):
         raise ValueError(f"{what}: negative extent in shape {shape}")
-    nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    nbytes = math.prod(shape) * dtype.itemsize
     allocation = Allocation(nbytes, f"{what}({'x'.join(map(str, shape))} {dtype})")
     return GPUArray(shape, dtype, base=allocation, gpudata=allocation.pointer)
 
@@ -92,8 +88,6 @@ def to_device(host: Any):
     Returns a PyCUDA GPUArray of the same shape and dtype, with red zones on both sides.
     Raises TypeError for a dtype with Python objects, OutOfDeviceMemory, NoGpuError.
     """
-    import numpy as np
-
     host = np.asarray(host, order="C")
     array = _array(host.shape, host.dtype, "to_device")
     if host.nbytes:
@@ -113,27 +107,20 @@ def empty(shape: Any, dtype: Any):
 
 def poison(array: Any) -> None:
     """Fill an array with poison again, so that a second launch cannot pass on the output of the first."""
-    import pycuda.driver as cuda
-
     if array.nbytes and not tool.running():
-        cuda.memset_d8(array.gpudata, POISON_BYTE, array.nbytes)
+        pycuda_driver().memset_d8(array.gpudata, POISON_BYTE, array.nbytes)
 
 
 def poisoned(host: Any):
     """Mask of the elements of a host array that still hold poison in every byte."""
-    import numpy as np
-
     flat = np.ascontiguousarray(host).reshape(-1)
-    size = flat.dtype.itemsize
-    if size in (1, 2, 4, 8):  # as one number: some twenty times faster than byte by byte
-        word = np.frombuffer(bytes([POISON_BYTE]) * size, f"u{size}")
-        return (flat.view(word.dtype) == word).reshape(np.shape(host))
-    as_bytes = flat.view(np.uint8).reshape(flat.size, size)
-    return (as_bytes == POISON_BYTE).all(axis=1).reshape(np.shape(host))
+    # Compared in words as wide as an element allows: some twenty times faster than byte by byte.
+    width = math.gcd(flat.itemsize, 8)
+    words = flat.view(f"u{width}").reshape(flat.size, flat.itemsize // width)
+    untouched = words == int.from_bytes(bytes([POISON_BYTE]) * width)
+    return untouched.all(axis=1).reshape(np.shape(host))
 
 
 def rng(seed: int = 0):
     """NumPy's default random generator, seeded: the same data in every run of an example."""
-    import numpy as np
-
     return np.random.default_rng(seed)

@@ -18,14 +18,6 @@ from cudatut.errors import ToolMissing
 
 _EXE = ".exe" if os.name == "nt" else ""
 
-HOW_TO_GET_A_HOST_COMPILER = (
-    "nvcc hands the host half of a source to cl.exe: install the C++ Build Tools for Visual Studio "
-    "and start from their command prompt."
-    if os.name == "nt"
-    else "nvcc hands the host half of a source to g++: install it (Debian and Ubuntu: "
-    "`apt-get install g++`; Fedora: `dnf install gcc-c++`)."
-)
-
 
 def how_to_get_nvcc() -> str:
     """What to do where no nvcc works."""
@@ -51,29 +43,26 @@ def find_nvcc() -> Path:
     looked = []
     for place, path in _candidates():
         if path is not None and os.access(path, os.X_OK):
-            return path.absolute()
+            return Path(path).absolute()
         looked.append(place)
     raise ToolMissing(f"nvcc not found (looked at: {', '.join(looked)}). {how_to_get_nvcc()}")
 
 
-def _candidates() -> Iterator[tuple[str, Path | None]]:
+def _candidates() -> Iterator[tuple[str, str | Path | None]]:
     """(name of the place, nvcc there or None), in the order in which they are tried."""
-    on_path = shutil.which("nvcc")
-    yield "PATH", Path(on_path) if on_path else None
-    for variable in ("CUDA_HOME", "CUDA_PATH"):
-        folder = os.environ.get(variable)
-        yield f"${variable}", Path(folder, "bin", f"nvcc{_EXE}") if folder else None
+    yield "PATH", shutil.which("nvcc")
+    homes = {f"${variable}": os.environ.get(variable) for variable in ("CUDA_HOME", "CUDA_PATH")}
     if os.name != "nt":
-        yield "/usr/local/cuda", Path("/usr/local/cuda/bin/nvcc")
+        homes["/usr/local/cuda"] = "/usr/local/cuda"
+    for place, home in homes.items():
+        yield place, shutil.which("nvcc", path=os.path.join(home, "bin")) if home else None
     yield "PyPI's nvidia-cuda-nvcc", _wheel_nvcc()
 
 
 def _wheel_nvcc() -> Path | None:
     """nvcc of the wheels nvidia-cuda-nvcc and nvidia-nvvm (13 and later), or None."""
     spec = importlib.util.find_spec("nvidia")
-    if spec is None:
-        return None
-    for folder in spec.submodule_search_locations or ():
+    for folder in (spec and spec.submodule_search_locations) or ():
         for nvcc in sorted(Path(folder).glob(f"cu*/bin/**/nvcc{_EXE}"), reverse=True):
             # Without cicc (the wheel nvidia-nvvm) this nvcc cannot compile a kernel.
             if any(_wheel_root(nvcc).glob(f"nvvm/bin/**/cicc{_EXE}")):
@@ -113,12 +102,10 @@ def nvcc_version(nvcc: Path) -> str:
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise ToolMissing(f"{nvcc} does not run: {error}. {how_to_get_nvcc()}") from error
-    found = re.search(r"\bV(\d+(?:\.\d+)+)", done.stdout)
-    if found is None:
-        raise ToolMissing(
-            f"{nvcc} does not answer like nvcc: {done.stdout[:200]!r}. {how_to_get_nvcc()}"
-        )
-    return found.group(1)
+    if found := re.search(r"\bV(\d+(?:\.\d+)+)", done.stdout):
+        return found[1]
+    said = repr(done.stdout[:200])
+    raise ToolMissing(f"{nvcc} does not answer like nvcc: {said}. {how_to_get_nvcc()}")
 
 
 def find_host_compiler() -> Path:
@@ -126,5 +113,10 @@ def find_host_compiler() -> Path:
     name = os.environ.get("NVCC_CCBIN") or ("cl" if os.name == "nt" else "g++")
     path = shutil.which(name) or (shutil.which("g++", path=name) if os.path.isdir(name) else None)
     if path is None:
-        raise ToolMissing(f"no host compiler: no '{name}' on PATH. {HOW_TO_GET_A_HOST_COMPILER}")
+        how = "install it (Debian and Ubuntu: `apt-get install g++`; Fedora: `dnf install gcc-c++`)"
+        if os.name == "nt":
+            how = "install Visual Studio's C++ Build Tools and start from their command prompt"
+        raise ToolMissing(
+            f"no host compiler: no '{name}' on PATH. nvcc hands the host half of a source to it: {how}."
+        )
     return Path(path)

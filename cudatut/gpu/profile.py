@@ -6,20 +6,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from cudatut import catalog, tool
 from cudatut.errors import ToolMissing
-from cudatut.results import Profile, show
+from cudatut.results import Metric, Profile, show
 
-Counters = dict[str, dict[str, Any]]  # value and unit by metric
+_TIMEOUT_S = 300
 
 
-def profile(
-    example: str, kernel: str, metrics: Sequence[str], skip: int = 0, timeout_s: float = 300
-) -> Profile | None:
+def profile(example: str, kernel: str, metrics: Sequence[str], skip: int = 0) -> Profile | None:
     """Run an example once more under ncu, and show counters of one launch of `kernel`.
 
     example: name ('start/first_optimization') or Python file. kernel: its plain name; of a template 'gemm', since ncu
@@ -33,20 +31,31 @@ def profile(
     """
     if tool.running():
         return _unmeasured(kernel, metrics)
-    found = _counters(example, kernel, _launches_of(kernel, skip), metrics, 1, timeout_s)
-    if not found:
-        return None
-    result = Profile(kernel, found[0][1])
-    show(result)
-    return result
+    with _noted_if_missing():
+        (found,) = _counters(example, kernel, _launches_of(kernel, skip), metrics)
+        result = Profile(kernel, found.metrics)
+        show(result)
+        return result
+    return None
+
+
+@contextmanager
+def _noted_if_missing() -> Iterator[None]:
+    """A note instead of ToolMissing, unless an example is recorded."""
+    try:
+        yield
+    except ToolMissing as error:
+        if tool.recording():
+            raise
+        show(f"no counters: {error}")
 
 
 def _unmeasured(kernel: str, metrics: Sequence[str]) -> Profile:
-    return Profile(kernel, {name: {"value": math.nan, "unit": ""} for name in metrics})
+    return Profile(kernel, {name: Metric(math.nan, "") for name in metrics})
 
 
 def profile_kernels(
-    example: str, kernels: Sequence[str], metrics: Sequence[str], timeout_s: float = 300
+    example: str, kernels: Sequence[str], metrics: Sequence[str]
 ) -> dict[str, Profile]:
     """As `profile`, the first launch of each of several kernels from one run of an example; in the order of `kernels`.
 
@@ -57,20 +66,20 @@ def profile_kernels(
     names = [function_name(kernel) for kernel in kernels]
     # Of any stream, each of these functions when it is launched for the first time.
     which = ["--kernel-id", f"::regex:^({'|'.join(names)})$:1"]
-    found = dict(_counters(example, ", ".join(names), which, metrics, len(names), timeout_s, names))
-    profiles = {k: Profile(k, found[name]) for k, name in zip(kernels, names) if found}
-    for result in profiles.values():
-        show(result)
-    return profiles
+    with _noted_if_missing():
+        counted = _counters(example, ", ".join(names), which, metrics, len(names))
+        found = {one.kernel: one.metrics for one in counted}
+        if missing := set(names) - set(found):
+            raise ToolMissing(f"ncu recorded no launch of {', '.join(sorted(missing))}")
+        profiles = {kernel: Profile(kernel, found[name]) for kernel, name in zip(kernels, names)}
+        for result in profiles.values():
+            show(result)
+        return profiles
+    return {}
 
 
 def profile_launches(
-    example: str,
-    kernel: str,
-    metrics: Sequence[str],
-    launches: int,
-    skip: int = 0,
-    timeout_s: float = 300,
+    example: str, kernel: str, metrics: Sequence[str], launches: int, skip: int = 0
 ) -> list[dict[str, float]]:
     """Counters of several launches from one run of an example: a dict of values by metric for each, in order.
 
@@ -80,35 +89,10 @@ def profile_launches(
     """
     if tool.running():
         return []
-    found = _counters(example, kernel, _launches_of(kernel, skip), metrics, launches, timeout_s)
-    return [{name: one["value"] for name, one in counters.items()} for _, counters in found]
-
-
-def _counters(
-    example: str,
-    kernel: str,
-    which: list[str],
-    metrics: Sequence[str],
-    launches: int,
-    timeout_s: float,
-    all_of: Sequence[str] = (),
-) -> list[tuple[str, Counters]]:
-    """Function and counters of each launch; nothing, after a note, where ncu is missing or counted less than was asked.
-
-    all_of: functions that must be among them. While an example is recorded what is missing is a ToolMissing.
-    """
-    try:
-        found = parse(
-            *_report(example, which, metrics, launches, timeout_s), kernel, metrics, launches
-        )
-        if missing := set(all_of) - {name for name, _ in found}:
-            raise ToolMissing(f"ncu recorded no launch of {', '.join(sorted(missing))}")
-    except ToolMissing as error:
-        if tool.recording():
-            raise
-        show(f"no counters: {error}")
-        return []
-    return found
+    with _noted_if_missing():
+        found = _counters(example, kernel, _launches_of(kernel, skip), metrics, launches)
+        return [{name: one[name] for name in metrics} for one in found]
+    return []
 
 
 def _launches_of(kernel: str, skip: int) -> list[str]:
@@ -116,12 +100,13 @@ def _launches_of(kernel: str, skip: int) -> list[str]:
     return ["--kernel-name", function_name(kernel), "--launch-skip", str(skip)]
 
 
-def _report(
-    example: str, which: list[str], metrics: Sequence[str], launches: int, timeout_s: float
-) -> tuple[str, str]:
-    """ncu's raw CSV page of a run of the example, and what the example printed.
+def _counters(
+    example: str, kernel: str, which: list[str], metrics: Sequence[str], launches: int = 1
+) -> list[Profile]:
+    """Counters of each launch, under the name of its function, from a run of the example. which: options of ncu's.
 
-    Raises ToolMissing where ncu is missing or may not read counters, subprocess.TimeoutExpired.
+    Raises ToolMissing where ncu is missing, may not read counters or counted less than was asked;
+    subprocess.TimeoutExpired.
     """
     program = shutil.which("ncu")
     if program is None:
@@ -139,7 +124,7 @@ def _report(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=timeout_s,
+            timeout=_TIMEOUT_S,
             env=tool.environment_for("ncu"),
         )
         report = log.read_text(errors="replace") if log.exists() else ""
@@ -148,7 +133,7 @@ def _report(
             "this user may not read GPU counters; see https://developer.nvidia.com/ERR_NVGPUCTRPERM "
             "(run as administrator, or set NVreg_RestrictProfilingToAdminUsers=0)"
         )
-    return report, done.stdout
+    return parse(report, done.stdout, kernel, metrics, launches)
 
 
 def function_name(kernel: str) -> str:
@@ -158,23 +143,23 @@ def function_name(kernel: str) -> str:
 
 def parse(
     report: str, output: str, kernel: str, metrics: Sequence[str], launches: int
-) -> list[tuple[str, Counters]]:
-    """Function and counters of each launch from ncu's raw CSV page: a row of names, one of units, then one per launch.
+) -> list[Profile]:
+    """Each launch of ncu's raw CSV page, under the name of its function: below the head a row of units, then one per launch.
 
     Raises ToolMissing if the report holds fewer launches of `kernel` or lacks a metric; `output` is quoted then.
     """
     lines = [line for line in report.splitlines() if line.startswith('"')]
-    names, units, *rows = csv.reader(lines) if len(lines) > 1 else ([], [])
+    units, *rows = [*csv.DictReader(lines)] or [{}]
     if len(rows) < launches:
         tail = "\n".join([*report.splitlines()[-5:], *output.splitlines()[-10:]])
         wanted = "no launch" if launches == 1 else f"fewer than {launches} launches"
         raise ToolMissing(f"ncu recorded {wanted} of '{kernel}':\n{tail}")
-    if missing := [name for name in metrics if name not in names]:
+    if missing := [name for name in metrics if name not in units]:
         raise ToolMissing(f"ncu has no {', '.join(missing)} for '{kernel}': unknown on this GPU?")
-    unit, found = dict(zip(names, units)), []
-    for row in (dict(zip(names, row)) for row in rows[:launches]):
+    found = []
+    for row in rows[:launches]:
         # Of 'void tiles::gemm<128>(float *)' the plain name.
         launched = function_name(row.get("Kernel Name", kernel).partition("(")[0]).split()[-1]
         values = {name: float(row[name].replace(",", "")) for name in metrics}
-        found.append((launched, {k: {"value": v, "unit": unit[k]} for k, v in values.items()}))
+        found.append(Profile(launched, {k: Metric(v, units[k]) for k, v in values.items()}))
     return found

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from cudatut import catalog
 from cudatut import tool as running_tool
 from cudatut.errors import CudatutError, ToolMissing
 from cudatut.results import Sanitizer, show
@@ -47,21 +48,14 @@ def run(
     names = ", ".join(Path(file).name for file in files)
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
-        command = [
-            sanitizer,
-            "--tool",
-            tool,
-            "--target-processes",
-            "application-only",
-            "--report-api-errors",
-            "no",
-        ]
+        command = [sanitizer, "--tool", tool, "--target-processes", "application-only"]
+        command += ["--report-api-errors", "no", "--log-file", str(log)]
         command += ["--port", str(next(_bases)), "--max-connections", str(_PORTS)]
         # Ten seconds by default, and on busy cores Python alone may take them before its first CUDA call.
         command += ["--launch-timeout", "60"]
         if tool == "racecheck" and workers:
             command += ["--racecheck-num-workers", str(workers)]
-        command += ["--log-file", str(log), sys.executable, "-m", "cudatut.gpu.watched", *files]
+        command += [sys.executable, "-m", "cudatut.gpu.watched", *files]
         try:
             done = subprocess.run(
                 command,
@@ -100,16 +94,11 @@ def sanitize(source: str, tool: str = "memcheck", timeout_s: float = 600) -> San
     """
     if running_tool.running():
         return Sanitizer(tool, 0)
-    if "\n" in source:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "snippet.py"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "snippet.py" if "\n" in source else Path(source)
+        if "\n" in source:
             path.write_text(source, encoding="utf-8")
-            result = run(path, tool, timeout_s)
-    else:
-        path = Path(source)
-        if path.suffix != ".py":
-            from cudatut import catalog
-
+        elif path.suffix != ".py":
             path = catalog.get(source).path
         result = run(path, tool, timeout_s)
     show(result)

@@ -39,8 +39,7 @@ def split_name(kernel: str) -> tuple[str, list[str] | None]:
     base, bracket, inside = kernel.partition("<")
     if not bracket:
         return kernel.strip(), None
-    inside = inside.strip().removesuffix(">").strip()
-    return base.strip(), [part.strip() for part in _split(inside)] if inside else []
+    return base.strip(), _split(inside)
 
 
 def parameters(
@@ -52,82 +51,41 @@ def parameters(
     defines: macros given to the compiler; a type that is one of them, or an alias (`using T = ...;`), is looked up
     under its value.
     """
-    text, base = _without_comments(source), split_name(kernel)[0]
+    text, (base, given) = _plain(source), split_name(kernel)
     found = _definition(text, base)
     if not found:
         return None
-    inside = text[found.end() : _closing(text, found.end()) - 1].strip()
-    if inside in ("", "void"):
-        return []
     names = {str(key): str(value) for key, value in (defines or {}).items()}
-    names |= {
-        alias: names.get(ctype, ctype)
-        for alias, ctype in re.findall(r"\busing (\w+) = ([\w ]+?);", text)
-    }
-    arguments = template_arguments(source, kernel, defines) or {}
-    names |= {name: names.get(value, value) for name, value in arguments.items()}
-    return [_parameter(part, names) for part in _split(inside)]
-
-
-def template_arguments(
-    source: str, kernel: str, defines: dict[str, object] | None = None
-) -> dict[str, str] | None:
-    """Every template argument of 'gemm<128>' by its parameter's name, defaults included; None if it is no template.
-
-    A macro, or a default that names another parameter, is replaced by its value. Arguments beyond the template's
-    parameters are left out: to complain is for nvcc.
-    """
-    text, (base, given) = _without_comments(source), split_name(kernel)
-    definition = _definition(text, base)
-    head = definition and _template_head(text, definition.start())
-    if given is None or head is None:
-        return None
-    names, found = {str(key): str(value) for key, value in (defines or {}).items()}, {}
-    for index, parameter in enumerate(_split(head)):
+    for alias, ctype in re.findall(r"\busing (\w+) = ([\w ]+?);", text):
+        names[alias] = names.get(ctype, ctype)
+    for index, parameter in enumerate(_split(_template_head(text, found.start()) or "")):
         declared, _, default = parameter.partition("=")
-        name = (re.findall(r"\w+", declared) or [""])[-1]
-        value = given[index] if index < len(given) else default.strip()
-        if value:
-            found[name] = names.get(value, found.get(value, value))
-    return found
+        value = given[index] if given and index < len(given) else default.strip()
+        if value:  # a macro, or one of the parameters before, counts as its own
+            names[re.findall(r"\w+", declared)[-1]] = names.get(value, value)
+    return [_parameter(part, names) for part in _split(text[found.end() :]) if part != "void"]
 
 
 def kernels(source: str) -> list[str]:
     """The kernels that a source defines, as written: 'copy', and 'gemm<int BM, bool fast = true>' for a template."""
-    text, found = _without_comments(source), []
-    for start in re.finditer(r"\b__global__\b", text):
-        name = _defined_name(text, start.end())
+    text, found = _plain(source), set()
+    for start in re.finditer(r"\b__global__\b[^;{}(]*?(\w+)\s*\(", text):
         head = _template_head(text, start.start())
-        if name and head != "":  # `template <>` specializes a template that is listed already
-            found.append(name if head is None else f"{name}<{' '.join(head.split())}>")
-    return sorted(set(found))
+        if head != "":  # `template <>` specializes a template that is listed already
+            found.add(start[1] if head is None else f"{start[1]}<{' '.join(head.split())}>")
+    return sorted(found)
 
 
-def _without_comments(source: str) -> str:
-    return re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.S)
+def _plain(source: str) -> str:
+    """Without comments, and without what looks like a call in front of a name: __launch_bounds__(256) and the like."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.S)
+    return re.sub(r"\b(?:__\w+__|decltype)\s*\((?:[^()]|\([^()]*\))*\)", " ", text)
 
 
 def _definition(text: str, base: str) -> re.Match | None:
     """From `__global__` to the parenthesis that opens the parameters of a kernel; `a::k` is looked for as `k`."""
     name = re.escape(base.rpartition("::")[2])
     return re.search(rf"__global__[^;{{}}]*?\b{name}\s*\(", text)
-
-
-def _closing(text: str, start: int) -> int:
-    """The index after the parenthesis that closes the one which ends at `start`."""
-    depth, end = 1, start
-    while depth and end < len(text):
-        depth += {"(": 1, ")": -1}.get(text[end], 0)
-        end += 1
-    return end
-
-
-def _defined_name(text: str, start: int) -> str | None:
-    """The name before the last parentheses that precede a body: those before it are __launch_bounds__ and the like."""
-    name, step = None, re.compile(r"(\w+)\s*\(|[{;]")
-    while (found := step.search(text, start)) and found[1]:
-        name, start = found[1], _closing(text, found.end())
-    return name
 
 
 def _template_head(text: str, end: int) -> str | None:
@@ -138,14 +96,20 @@ def _template_head(text: str, end: int) -> str | None:
 
 
 def _split(text: str) -> list[str]:
-    parts, depth = [""], 0
+    """What commas separate outside brackets, up to the bracket that closes one which `text` does not open."""
+    parts, angles, others = [""], 0, 0
     for char in text:
-        depth += {"(": 1, "<": 1, "[": 1, ")": -1, ">": -1, "]": -1}.get(char, 0)
-        if char == "," and depth == 0:
+        others += {"(": 1, "[": 1, ")": -1, "]": -1}.get(char, 0)
+        if not others:  # within parentheses < and > may compare
+            angles += {"<": 1, ">": -1}.get(char, 0)
+        if angles < 0 or others < 0:
+            break
+        if char == "," and angles == others == 0:
             parts.append("")
         else:
             parts[-1] += char
-    return parts
+    parts = [part.strip() for part in parts]
+    return parts if parts != [""] else []
 
 
 def _parameter(text: str, names: dict[str, str]) -> Parameter:

@@ -5,6 +5,7 @@ on the host, and a kernel takes it by value, before its other parameters: `const
 """
 
 import ctypes
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,10 +32,8 @@ def tensor_map(array: Any, box: Sequence[int], swizzle: int | None = None) -> by
     Raises TypeError for a dtype that has no map, ValueError for what the TMA cannot do, naming it; UnsupportedGpuError
     before Hopper, NoGpuError.
     """
-    interface = array.__cuda_array_interface__
-    shape, strides = tuple(interface["shape"]), interface.get("strides")
-    extents, steps = _check(shape, strides, array.dtype, interface["data"][0], box, swizzle)
-    from cudatut.gpu.device import device, driver_library
+    extents, steps = _checked(array, box, swizzle)
+    from cudatut.gpu.device import device, installed_driver
 
     gpu = device()
     if gpu.compute_capability < (9, 0):
@@ -42,11 +41,11 @@ def tensor_map(array: Any, box: Sequence[int], swizzle: int | None = None) -> by
     rank = len(extents)
     buffer = ctypes.create_string_buffer(BYTES + 64)
     start = -ctypes.addressof(buffer) % 64  # the driver wants the map aligned
-    status = driver_library().cuTensorMapEncodeTiled(
+    status = installed_driver().cuTensorMapEncodeTiled(
         ctypes.c_void_p(ctypes.addressof(buffer) + start),
         ctypes.c_int(_TYPES[str(array.dtype)]),
         ctypes.c_uint32(rank),
-        ctypes.c_void_p(interface["data"][0]),
+        ctypes.c_void_p(array.__cuda_array_interface__["data"][0]),
         (ctypes.c_uint64 * rank)(*extents),
         (ctypes.c_uint64 * rank)(*steps),  # one more than there are: with rank 1 there are none
         (ctypes.c_uint32 * rank)(*reversed(box)),
@@ -58,48 +57,38 @@ def tensor_map(array: Any, box: Sequence[int], swizzle: int | None = None) -> by
     )
     if status:
         raise CudatutError(
-            f"the driver refused the tensor map of an array of shape {shape} with box {tuple(box)} (error {status})"
+            f"the driver refused the tensor map of an array of shape {tuple(reversed(extents))} with box {tuple(box)} (error {status})"
         )
     return buffer.raw[start : start + BYTES]
 
 
-def _check(
-    shape: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-    dtype: Any,
-    address: int,
-    box: Sequence[int],
-    swizzle: int | None,
-) -> tuple[list[int], list[int]]:
+def _checked(array: Any, box: Sequence[int], swizzle: int | None) -> tuple[list[int], list[int]]:
     """Extents, and the strides in bytes of all dimensions but the last, both innermost first as the driver has them."""
-    if str(dtype) not in _TYPES:
-        raise TypeError(f"tensor_map: there is none for {dtype}, only for {', '.join(_TYPES)}")
-    size = dtype.itemsize
-    if not 1 <= len(shape) <= 5 or 0 in shape:
-        raise ValueError(
-            f"tensor_map: shape {shape}, but the TMA takes one to five extents, none of them 0"
+    if str(array.dtype) not in _TYPES:
+        raise TypeError(
+            f"tensor_map: there is none for {array.dtype}, only for {', '.join(_TYPES)}"
         )
+    interface, size = array.__cuda_array_interface__, array.dtype.itemsize
+    shape, address = tuple(interface["shape"]), interface["data"][0]
+    strides = interface.get("strides")
     if strides is None:
-        strides, step = (), size
-        for extent in reversed(shape):
-            strides, step = (step, *strides), step * extent
-    if strides[-1] != size:
-        raise ValueError(f"tensor_map: the last dimension is not contiguous (strides {strides})")
-    if address % 16 or any(stride % 16 for stride in strides[:-1]):
-        raise ValueError(
-            f"tensor_map: the TMA needs an address and rows at multiples of 16 bytes, but got {address:#x} and "
-            f"strides {tuple(strides)}; pad the rows"
-        )
-    if len(box) != len(shape) or not all(1 <= extent <= 256 for extent in box):
-        raise ValueError(
-            f"tensor_map: box {tuple(box)} for shape {shape}: it needs as many extents, each from 1 to 256"
-        )
-    if swizzle not in _SWIZZLES:
-        raise ValueError(f"tensor_map: swizzle {swizzle} is none of 32, 64, 128 and None")
-    row = box[-1] * size
-    if row % 16 or (swizzle is not None and row > swizzle):
-        most = f" and, with this swizzle, at most {swizzle}" if swizzle else ""
-        raise ValueError(
-            f"tensor_map: a row of box {tuple(box)} has {row} bytes; it must be a multiple of 16{most}"
-        )
+        strides = [size * math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    row = (box[-1] if box else 0) * size
+    wrong = None
+    if not 1 <= len(shape) <= 5 or 0 in shape:
+        wrong = f"shape {shape}, but the TMA takes one to five extents, none of them 0"
+    elif strides[-1] != size:
+        wrong = f"the last dimension is not contiguous (strides {tuple(strides)})"
+    elif address % 16 or any(stride % 16 for stride in strides[:-1]):
+        wrong = f"the TMA needs an address and rows at multiples of 16 bytes, but got {address:#x} and strides "
+        wrong += f"{tuple(strides)}; pad the rows"
+    elif len(box) != len(shape) or not all(1 <= extent <= 256 for extent in box):
+        wrong = f"box {tuple(box)} for shape {shape}: it needs as many extents, each from 1 to 256"
+    elif swizzle not in _SWIZZLES:
+        wrong = f"swizzle {swizzle} is none of 32, 64, 128 and None"
+    elif row % 16 or (swizzle and row > swizzle):
+        wrong = f"a row of box {tuple(box)} has {row} bytes; it must be a multiple of 16"
+        wrong += f" and, with this swizzle, at most {swizzle}" if swizzle else ""
+    if wrong:
+        raise ValueError(f"tensor_map: {wrong}")
     return list(reversed(shape)), list(reversed(strides[:-1]))

@@ -20,24 +20,21 @@ def time_once(launch: Callable[[], object], flushes: int = 1) -> float:
     The flush also keeps the GPU busy while the host enqueues the launch, so that the launch's overhead on the host stays
     out of the time; `flushes` says how often it runs, for a launch that takes the host long.
     """
-    return _timed(launch, lambda: [flush_l2() for _ in range(flushes)])
-
-
-def time_once_bare(launch: Callable[[], object]) -> float:
-    """One launch between two events, nothing else: what a run under a tool can afford."""
-    return _timed(launch)
-
-
-def _timed(launch: Callable[[], object], before: Callable[[], object] = lambda: None) -> float:
     import pycuda.driver as cuda
 
     start, stop = cuda.Event(), cuda.Event()
-    before()
+    for _ in range(flushes):
+        flush_l2()
     start.record()
     launch()
     stop.record()
     stop.synchronize()
     return start.time_till(stop) * 1e3
+
+
+def time_once_bare(launch: Callable[[], object]) -> float:
+    """One launch between two events, nothing else: what a run under a tool can afford."""
+    return time_once(launch, flushes=0)
 
 
 def time_hidden(launch: Callable[[], object], flushes: int = 1) -> float:
@@ -81,7 +78,7 @@ def flush_l2() -> None:
 def _flush_us() -> float:
     """How long one flush keeps the GPU busy."""
     flush_l2()
-    return _timed(lambda: [flush_l2() for _ in range(10)]) / 10
+    return time_once_bare(lambda: [flush_l2() for _ in range(10)]) / 10
 
 
 def flushes_for(launch: Callable[[], object]) -> int:

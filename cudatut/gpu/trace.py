@@ -13,12 +13,12 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cudatut import paths, results, tool
+from cudatut import catalog, paths, results, tool
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
 from cudatut.gpu import device
 from cudatut.gpu.running import run_file
@@ -33,18 +33,19 @@ _COPIES = {
 _BUFFER_BYTES = 8 << 20
 # The clocks of GPU and host are matched to about a microsecond.
 _SLACK_NS = 5_000
-_MAKES_THE_CONTEXT = re.compile(r"cuCtxCreate|cuDevicePrimaryCtxRetain")
-# Of the runtime API the first call that needs a context makes one; these need none.
-_NEEDS_NO_CONTEXT = re.compile(r"cuda(Get|RuntimeGet|DriverGet|Peek|DeviceGet)")
+# What makes the context; without such a call, the first of the runtime API that needs one does.
+_MAKES_THE_CONTEXT = (
+    re.compile(r"cuCtxCreate|cuDevicePrimaryCtxRetain"),
+    re.compile(r"cuda(?!Get|RuntimeGet|DriverGet|Peek|DeviceGet)"),
+)
 _ONLY_ASKS_OR_ENQUEUES = re.compile(r"Launch|Async|Record|Query|Get|SetLimit|WaitEvent")
-_CONTEXT = "made the context"
 
 
 @dataclass(frozen=True)
-class Work:
-    """One thing that the GPU did: a kernel, a copy or a memset. Times in nanoseconds.
+class Span:
+    """One thing that the GPU did (a kernel, a copy or a memset), or one call of the API on the host. Times in nanoseconds.
 
-    call: the number that CUPTI gave the call of the API which asked for it.
+    call: the number that CUPTI gave the call, or the call which asked for the work. bytes: copied or set.
     """
 
     name: str
@@ -52,16 +53,6 @@ class Work:
     end: int
     call: int
     bytes: int | None = None
-
-
-@dataclass(frozen=True)
-class Call:
-    """One call of the driver's or the runtime's API, on the host. Times in nanoseconds."""
-
-    name: str
-    start: int
-    end: int
-    number: int
 
 
 @dataclass
@@ -92,21 +83,20 @@ class Trace:
 
         Raises KeyError. While a tool runs this process: a row of NaNs.
         """
-        for row in (*self.gpu, *self.api):
+        known = [*self.gpu, *self.api]
+        for row in known:
             if name in (row.name, row.name.partition("<")[0]):
                 return row
         if tool.running():
             nan = float("nan")
             return Row(name, 0, nan, 0, nan)
-        raise KeyError(
-            f"no {name!r} in this trace: it has {[r.name for r in (*self.gpu, *self.api)]}"
-        )
+        raise KeyError(f"no {name!r} in this trace: it has {[row.name for row in known]}")
 
     def show(self, rows: int | None = None) -> None:
         """The two tables as results: rows by name, or the first so many of each; times in milliseconds."""
         if not self.gpu and not self.api:
             results.show("no call of the CUDA API was seen: the program used no GPU")
-        units = {"total": "ms", "average": "ms"}
+        units, waiting = {"total": "ms", "average": "ms"}, "waiting for the GPU"
         if self.gpu:
             table = {
                 row.name: _times(row) | {"MB": None if row.bytes is None else row.bytes / 1e6}
@@ -114,7 +104,6 @@ class Trace:
             }
             results.table("GPU work", table, corner="kernel or copy", units=units | {"MB": "MB"})
         if self.api:
-            waiting = "waiting for the GPU"
             table = {
                 row.name: _times(row)
                 | {waiting: round(row.waiting_ms, 4), "waited for": row.waited_for or None}
@@ -131,35 +120,33 @@ def _times(row: Row) -> dict[str, Any]:
 # --- from records to rows ----------------------------------------------------------------------------------------------
 
 
-def summarize(works: Iterable[Work], calls: Iterable[Call]) -> Trace:
+def summarize(works: Iterable[Span], calls: Iterable[Span]) -> Trace:
     """Rows by name, and what each call waited for. Pure: needs neither CUPTI nor a GPU."""
-    gpu: dict[str, Row] = {}
-    api: dict[str, Row] = {}
-    shares: dict[str, Counter[str]] = {}
     works, calls = sorted(works, key=lambda work: work.end), list(calls)
-    for work in works:
-        row = _added(gpu, work)
-        if work.bytes:
-            row.bytes = (row.bytes or 0) + work.bytes
+    gpu, api = _rows(works), _rows(calls)
+    shares = {name: Counter() for name in api}
     for call in calls:
-        _added(api, call)
-        shares.setdefault(call.name, Counter()).update(_waits(works, call))
+        shares[call.name].update(_waits(works, call))
     for name, row in api.items():
         row.waiting_ms = shares[name].total() / 1e6
         row.waited_for = max(shares[name], key=shares[name].get, default="")
     if maker := _context_maker(calls):
-        api[maker.name].waited_for = _CONTEXT
+        api[maker.name].waited_for = "made the context"
     return Trace(*(sorted(rows.values(), key=lambda row: -row.total_ms) for rows in (gpu, api)))
 
 
-def _added(rows: dict[str, Row], thing: Work | Call) -> Row:
-    row = rows.setdefault(thing.name, Row(thing.name, 0, 0.0))
-    row.calls += 1
-    row.total_ms += (thing.end - thing.start) / 1e6
-    return row
+def _rows(spans: Iterable[Span]) -> dict[str, Row]:
+    rows: dict[str, Row] = {}
+    for span in spans:
+        row = rows.setdefault(span.name, Row(span.name, 0, 0.0))
+        row.calls += 1
+        row.total_ms += (span.end - span.start) / 1e6
+        if span.bytes:
+            row.bytes = (row.bytes or 0) + span.bytes
+    return rows
 
 
-def _waits(ordered: list[Work], call: Call) -> dict[str, int]:
+def _waits(ordered: list[Span], call: Span) -> dict[str, int]:
     """Nanoseconds by the name of the work during which a call did not return. ordered: by their ends.
 
     A call waited for work of other calls that went on while it stood, and ended before it (or it did not wait for it).
@@ -171,7 +158,7 @@ def _waits(ordered: list[Work], call: Call) -> dict[str, int]:
         return shares
     covered = call.end  # from the end backwards, so that no moment counts twice
     for work in reversed(ordered):
-        own, later = work.call == call.number, work.end > call.end + _SLACK_NS
+        own, later = work.call == call.call, work.end > call.end + _SLACK_NS
         start, end = max(work.start, call.start), min(work.end, covered)
         if not own and not later and end > start:
             shares[work.name] += end - start
@@ -179,54 +166,14 @@ def _waits(ordered: list[Work], call: Call) -> dict[str, int]:
     return shares
 
 
-def _context_maker(calls: list[Call]) -> Call | None:
-    ordered = sorted(calls, key=lambda call: call.start)
-    makers = [call for call in ordered if _MAKES_THE_CONTEXT.match(call.name)]
-    runtime = (call for call in ordered if call.name.startswith("cuda"))
-    makers += [call for call in runtime if not _NEEDS_NO_CONTEXT.match(call.name)]
-    return makers[0] if makers else None
+def _context_maker(calls: list[Span]) -> Span | None:
+    for makes in _MAKES_THE_CONTEXT:
+        if found := [call for call in calls if makes.match(call.name)]:
+            return min(found, key=lambda call: call.start)
+    return None
 
 
 # --- from CUPTI to records ---------------------------------------------------------------------------------------------
-
-
-class _Collector:
-    """CUPTI's records of this process, from `start` to `stop`. PyCUDA must not be imported before `start`."""
-
-    def __init__(self) -> None:
-        self.cupti = _cupti()
-        self.notes: list[tuple[int, tuple[Any, ...]]] = []
-
-    def start(self) -> None:
-        try:
-            for kind in _KINDS:
-                self.cupti.activity_enable(kind)
-            self.cupti.activity_register_callbacks(lambda: (_BUFFER_BYTES, 0), self._completed)
-        except Exception as error:  # cupti-python has an error class of its own for each layer
-            raise ToolMissing(
-                f"CUPTI does not start here ({error}). Another profiler may be at work in this process, or cupti-python is "
-                f"of another CUDA than the driver: {_install_advice()}"
-            ) from error
-
-    def stop(self) -> None:
-        """Wait for the GPU, and fetch what CUPTI still holds."""
-        for kind in (_DRIVER, _RUNTIME):  # what follows is not the program's
-            self.cupti.activity_disable(kind)
-        if driver := device.installed_driver():
-            driver.cuCtxSynchronize()
-        self.cupti.activity_flush_all(1)
-
-    def _completed(self, activities: list[Any]) -> None:
-        # The records lie in a buffer that CUPTI takes back.
-        self.notes += [(record.kind, _fields(record)) for record in activities]
-
-    def records(self) -> tuple[list[Work], list[Call]]:
-        return read(self.notes, self._name_of_call)
-
-    def _name_of_call(self, kind: int, number: int) -> str:
-        domain = self.cupti.CallbackDomain
-        api = domain.DRIVER_API if kind == _DRIVER else domain.RUNTIME_API
-        return self.cupti.get_callback_name(api, number)
 
 
 def _fields(record: Any) -> tuple[Any, ...]:
@@ -237,9 +184,9 @@ def _fields(record: Any) -> tuple[Any, ...]:
 
 
 def read(
-    notes: Iterable[tuple[int, tuple[Any, ...]]], name_of_call: Any
-) -> tuple[list[Work], list[Call]]:
-    """Works and calls from (kind, fields of the record); name_of_call(kind, number) knows the names of the API.
+    notes: Iterable[tuple[int, tuple[Any, ...]]], name_of_call: Callable[[int, int], str]
+) -> tuple[list[Span], list[Span]]:
+    """What the GPU did, and calls, from (kind, fields of the record); name_of_call(kind, number) knows the names of the API.
 
     A record whose work never ended (CUPTI gives it an end of 0) is left out.
     """
@@ -248,13 +195,13 @@ def read(
         if end < start or end == 0:
             continue
         if kind in (_DRIVER, _RUNTIME):
-            calls.append(Call(plain_name(name_of_call(kind, rest[0])), start, end, number))
+            calls.append(Span(plain_name(name_of_call(kind, rest[0])), start, end, number))
         elif kind == _KERNEL:
-            works.append(Work(demangled(rest[0]), start, end, number))
+            works.append(Span(demangled(rest[0]), start, end, number))
         else:
             copied = _COPIES.get(rest[-1], "of an unknown kind")
             name = "memset" if kind == _MEMSET else f"copy {copied}"
-            works.append(Work(name, start, end, number, rest[0]))
+            works.append(Span(name, start, end, number, rest[0]))
     return works, calls
 
 
@@ -301,18 +248,40 @@ def run(script: Path, arguments: Sequence[str] = ()) -> tuple[int, Trace]:
     Raises ToolMissing without cupti-python, NoGpuError. An exception of the script is printed as Python would.
     """
     # Whether the driver shows a GPU is not asked: that would call cuInit, which is the program's to call.
-    if not device.has_driver():
+    driver = device.installed_driver()
+    if driver is None:
         raise NoGpuError(f"there is nothing to trace here: {device.why_no_gpu()}")
     if "pycuda" in sys.modules:
         raise CudatutError(
             "PyCUDA is imported already, and CUPTI must begin before it: trace in a process of its own"
         )
-    collector = _Collector()
-    collector.start()
+    cupti, notes = _cupti(), []
+
+    def completed(records: list[Any]) -> None:
+        # Copied, for they lie in a buffer that CUPTI takes back.
+        notes.extend((record.kind, _fields(record)) for record in records)
+
+    def name_of_call(kind: int, number: int) -> str:
+        domain = cupti.CallbackDomain
+        api = domain.DRIVER_API if kind == _DRIVER else domain.RUNTIME_API
+        return cupti.get_callback_name(api, number)
+
+    try:
+        for kind in _KINDS:
+            cupti.activity_enable(kind)
+        cupti.activity_register_callbacks(lambda: (_BUFFER_BYTES, 0), completed)
+    except Exception as error:  # cupti-python has an error class of its own for each layer
+        raise ToolMissing(
+            f"CUPTI does not start here ({error}). Another profiler may be at work in this process, or cupti-python is "
+            f"of another CUDA than the driver: {_install_advice()}"
+        ) from error
     status = run_file(script, arguments)
     sys.stdout.flush()
-    collector.stop()
-    return status, summarize(*collector.records())
+    for kind in (_DRIVER, _RUNTIME):  # what follows is not the program's
+        cupti.activity_disable(kind)
+    driver.cuCtxSynchronize()
+    cupti.activity_flush_all(1)
+    return status, summarize(*read(notes, name_of_call))
 
 
 def find(name: str) -> Path:
@@ -320,8 +289,6 @@ def find(name: str) -> Path:
     path = Path(name)
     if path.is_file():
         return path.resolve()
-    from cudatut import catalog
-
     try:
         return catalog.get(name).path
     except catalog.UnknownExampleError as error:
@@ -356,7 +323,8 @@ def trace(
         paths.note_read(path := find(script))
     if tool.running():
         return Trace()
-    if (tool.recording() or device.has_driver()) and importlib.util.find_spec("cupti") is None:
+    asked = tool.recording() or device.installed_driver()  # without a driver, the child says so
+    if asked and importlib.util.find_spec("cupti") is None:
         missing = f"tracing needs cupti-python: {_install_advice()}"
         if tool.recording():
             raise ToolMissing(missing)

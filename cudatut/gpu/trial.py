@@ -4,7 +4,6 @@ It is compiled, checked on the same inputs as every rung, timed beside all of th
 counters of Nsight Compute then say what to look at next.
 """
 
-import math
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -74,8 +73,7 @@ def launch_once(ladder_name: str, file: str) -> None:
 
 def _readers_rung(ladder_name: str, file: str) -> Rung:
     """The rung in a reader's file, which may include what the part's own files include (`edges.cuh`)."""
-    part = paths.examples_dir() / load_ladder(ladder_name).part
-    path = Path(file)
+    path, part = Path(file), paths.examples_dir() / load_ladder(ladder_name).part
     if path.suffix != ".cu":
         raise RungError(
             f"{file} is no .cu file: a kernel is tried in CUDA C++, with a line `// @rung kernel=NAME ...` in front"
@@ -86,9 +84,8 @@ def _readers_rung(ladder_name: str, file: str) -> Rung:
 def _counters(ladder_name: str, rung: Rung) -> Profile | None:
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "launch.py"
-        script.write_text(
-            f"from cudatut.gpu.trial import launch_once\nlaunch_once({ladder_name!r}, {rung.path!r})\n"
-        )
+        call = f"launch_once({ladder_name!r}, {rung.path!r})"
+        script.write_text(f"from cudatut.gpu.trial import launch_once\n{call}\n")
         return profile(str(script), kernel=rung.kernel, metrics=list(_COUNTERS.values()))
 
 
@@ -110,7 +107,7 @@ def hints(counters: Profile | None, of_peak: float | None) -> list[str]:
 def _hints(value: dict[str, float], of_peak: float | None) -> Iterator[str]:
     if of_peak is not None and of_peak > 0.95:
         yield f"it reaches {of_peak:.0%} of this GPU's measured limit: only fewer bytes would make it faster"
-    wasted = 32 * value["sectors"] / value["bytes"] if value["bytes"] else math.nan
+    wasted = 32 * value["sectors"] / value["bytes"] if value["bytes"] else 0
     if wasted > 1.2:
         yield f"global loads move {wasted:.1f} bytes for each byte used: let neighboring lanes read neighboring words"
     if value["requests"] and value["bytes"] / value["requests"] < 32 * 4 * 0.9:

@@ -16,7 +16,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, wraps
 from pathlib import Path
@@ -35,11 +36,11 @@ class Vendor:
     """A call into another library, for `ct.bench`, whose ratios are to the fastest row with `vendor`.
 
     vendor: False for what is no library of the GPU's vendor, such as a kernel that CuPy generates; its row is a rival only.
+    out: the array that the result goes to, where the library allocates it.
     """
 
-    def __init__(self, call: Callable[[], Any], vendor: bool = True):
-        self._call = call
-        self.vendor = vendor
+    def __init__(self, call: Callable[[], Any], vendor: bool = True, out: Any = None):
+        self._call, self.vendor, self.out = call, vendor, out
 
     def __call__(self) -> Any:
         return self._call()
@@ -85,39 +86,37 @@ def cupy() -> ModuleType | None:
     return found or None
 
 
+@contextmanager
+def _needs(what: str, fix: str = "") -> Iterator[None]:
+    """Whatever goes wrong inside is a ToolMissing that quotes the first line of the error, and says how to mend it."""
+    try:
+        yield
+    except Exception as error:
+        line = next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))
+        raise ToolMissing(f"{what} cannot run here ({line}){fix}") from error
+
+
 @cache
 def _cupy() -> ModuleType:
     """CuPy. Raises ToolMissing where it is not installed or cannot run."""
     activate()
     package = cupy_package()
-    try:
+    fix = f"`pip install {package}`, and no other" if package else "no CuPy fits this driver"
+    with _needs("CuPy", f": {fix}"):
         import cupy
-    except ImportError as error:
-        how = f"`pip install {package}`" if package else "no CuPy fits this driver"
-        raise ToolMissing(f"CuPy is not installed ({_first_line(error)}): {how}") from error
-    if tool.running():  # which would watch the probe as well
-        return cupy
-    try:
-        # A CuPy of another CUDA than the driver's imports, and fails at its first call; so does one without NVRTC.
-        cupy.zeros(1, "float32").sum().get()
-    except Exception as error:
-        fits = f"it should be {package}" if package else "no CuPy fits this driver"
-        raise ToolMissing(f"CuPy cannot run here ({_first_line(error)}): {fits}") from error
+
+        if not tool.running():  # which would watch the probe as well
+            # A CuPy of another CUDA than the driver's imports, and fails at its first call; so does one without NVRTC.
+            cupy.zeros(1, "float32").sum().get()
     return cupy
-
-
-def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))
 
 
 @cache
 def _cublas() -> ModuleType:
     """CuPy whose cuBLAS starts. Raises ToolMissing."""
     cp = _cupy()
-    try:
+    with _needs("cuBLAS"):  # its library is a package of its own, and may be missing
         cp.cuda.get_cublas_handle()
-    except Exception as error:  # its library is a package of its own, and may be missing
-        raise ToolMissing(f"cuBLAS does not start ({_first_line(error)})") from error
     return cp
 
 
@@ -125,12 +124,10 @@ def _cublas() -> ModuleType:
 def _torch() -> ModuleType:
     """PyTorch. Raises ToolMissing where it is not installed or cannot run."""
     activate()
-    try:
+    with _needs("PyTorch"):  # nor one built without CUDA, or for another than the driver's
         import torch
 
         torch.zeros(1, device="cuda").sum().item()
-    except Exception as error:  # also one built without CUDA, or for another than the driver's
-        raise ToolMissing(f"PyTorch cannot run here ({_first_line(error)})") from error
     return torch
 
 
@@ -172,10 +169,9 @@ def histogram(x: Any) -> Vendor | Missing | None:
 
 def _cub_call(name: str, source: Any, result: tuple[int, Any]) -> Vendor:
     """A call of a function of vendor_cub.cu; scratch memory, and a result of (count, dtype), are allocated once."""
-    try:
-        function = getattr(compile_cub(), name)
-    except (KernelCompileError, OSError) as error:
-        raise ToolMissing(f"CUB cannot be compiled here ({_first_line(error)})") from error
+    with _needs("CUB"):
+        library = compile_cub()
+    function = getattr(library, name)
     out, nbytes = memory.empty(*result), ctypes.c_size_t(0)
     pointers = [ctypes.c_void_p(int(array.gpudata)) for array in (source, out)]
 
@@ -186,9 +182,7 @@ def _cub_call(name: str, source: Any, result: tuple[int, Any]) -> Vendor:
 
     call(None)  # CUB's way of saying how much scratch memory it needs
     scratch = memory.empty(max(nbytes.value, 1), "uint8")
-    vendor = Vendor(lambda: call(int(scratch.gpudata)))
-    vendor.out = out
-    return vendor
+    return Vendor(lambda: call(int(scratch.gpudata)), out=out)
 
 
 @cache
@@ -211,7 +205,7 @@ def compile_cub() -> ctypes.CDLL:
             command = [nvcc, "-O3", "-std=c++17", f"-arch={arch}", "--shared", *flags]
             done = subprocess.run([*command, "-o", made, source], capture_output=True, text=True)
             if done.returncode:
-                raise KernelCompileError(f"nvcc refused {source.name}:\n{done.stderr.strip()}")
+                raise KernelCompileError(f"nvcc refused {source.name}: {done.stderr.strip()}")
             os.replace(made, library)
     return ctypes.CDLL(str(library))
 
@@ -257,7 +251,17 @@ def gemm(
     A call costs the host no more than cuBLAS's own launch: everything else is prepared here.
     Raises TypeError for another dtype, ValueError for shapes that do not fit.
     """
-    m, n, k = _gemm_extents(a, b, c, transpose_a, transpose_b)
+    for name, array in (("a", a), ("b", b), ("c", c)):
+        if str(array.dtype) != "float32":
+            raise TypeError(f"gemm: {name} is {array.dtype}, but cublasSgemm takes float32")
+        if len(array.shape) != 2:
+            raise ValueError(f"gemm: {name} has shape {array.shape}, but a matrix has two extents")
+    m, k = a.shape[::-1] if transpose_a else a.shape
+    depth, n = b.shape[::-1] if transpose_b else b.shape
+    if depth != k or tuple(c.shape) != (m, n):
+        raise ValueError(
+            f"gemm: op(a) is {m} x {k} and op(b) is {depth} x {n}: they do not fit c of {c.shape}"
+        )
     import numpy as np
 
     cp = _cublas()
@@ -278,20 +282,3 @@ def gemm(
     vendor = Vendor(lambda: cublas.sgemm(*arguments))
     vendor.kept = scalars, left, right, target  # cuBLAS sees only their addresses
     return vendor
-
-
-def _gemm_extents(
-    a: Any, b: Any, c: Any, transpose_a: bool, transpose_b: bool
-) -> tuple[int, int, int]:
-    for name, array in (("a", a), ("b", b), ("c", c)):
-        if str(array.dtype) != "float32":
-            raise TypeError(f"gemm: {name} is {array.dtype}, but cublasSgemm takes float32")
-        if len(array.shape) != 2:
-            raise ValueError(f"gemm: {name} has shape {array.shape}, but a matrix has two extents")
-    m, k = a.shape[::-1] if transpose_a else a.shape
-    depth, n = b.shape[::-1] if transpose_b else b.shape
-    if depth != k or tuple(c.shape) != (m, n):
-        raise ValueError(
-            f"gemm: op(a) is {m} x {k} and op(b) is {depth} x {n}: they do not fit c of {c.shape}"
-        )
-    return m, n, k

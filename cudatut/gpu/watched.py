@@ -32,7 +32,7 @@ def _run(path: Path) -> None:
     loaded = set(sys.modules)
     sys.argv, sys.path[0] = [str(path)], str(path.parent)
     tree = ast.parse(path.read_bytes(), str(path))
-    code = compile(sizes.applied(tree, catalog.sizes(path), tool.running()), str(path), "exec")
+    code = compile(sizes.applied(tree, catalog.sizes(path)), str(path), "exec")
     module, before = ModuleType("__main__"), sys.modules["__main__"]
     module.__file__ = str(path)
     sys.modules["__main__"] = module

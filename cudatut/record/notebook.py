@@ -1,5 +1,6 @@
 """The notebook that an example's cells make, and the cell in front of it; neither Jupyter's kernel nor a GPU is needed."""
 
+import itertools
 import re
 from typing import Any
 
@@ -33,36 +34,28 @@ def notebook_of(example: Example) -> Any:
     Raises RecordingFailed for a code cell without title, a title that is no address, or one used twice.
     """
     import jupytext
-    import nbformat
+    from nbformat import v4
 
     read = jupytext.reads(example.path.read_text(encoding="utf-8"), fmt="py:percent")
-    notebook = nbformat.v4.new_notebook(metadata=METADATA)
+    notebook, numbers = v4.new_notebook(metadata=METADATA), itertools.count(1)
     seen = {recording.INSTALL_CELL, SESSION_CELL}
-    texts = 0
     for cell in read.cells:
         if cell.cell_type == "markdown":
-            texts += 1
-            notebook.cells.append(nbformat.v4.new_markdown_cell(cell.source, id=f"md-{texts}"))
+            notebook.cells.append(v4.new_markdown_cell(cell.source, id=f"md-{next(numbers)}"))
             continue
         if cell.cell_type != "code":
-            raise RecordingFailed(
-                example.name, f"a '{cell.cell_type}' cell; only code and markdown are recorded"
-            )
+            reason = f"a '{cell.cell_type}' cell; only code and markdown are recorded"
+            raise RecordingFailed(example.name, reason)
         title = cell.metadata.get("title", "")
         if not _TITLE.fullmatch(title) or title.startswith("md-"):
             start = cell.source.strip().split("\n")[0]
-            raise RecordingFailed(
-                example.name,
-                f"the cell that begins with `{start}` needs a title (a-z, 0-9, -) after '# %%'",
-            )
+            reason = f"the cell that begins with `{start}` needs a title (a-z, 0-9, -) after '# %%'"
+            raise RecordingFailed(example.name, reason)
         if title in seen:
-            raise RecordingFailed(
-                example.name, "this title is used twice, or is cudatut's own", title
-            )
+            reason = "this title is used twice, or is cudatut's own"
+            raise RecordingFailed(example.name, reason, title)
         seen.add(title)
-        notebook.cells.append(
-            nbformat.v4.new_code_cell(cell.source, id=title, metadata={"title": title})
-        )
+        notebook.cells.append(v4.new_code_cell(cell.source, id=title, metadata={"title": title}))
     return notebook
 
 

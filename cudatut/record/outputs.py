@@ -15,28 +15,17 @@ from cudatut import paths
 def clean(notebook: Any) -> None:
     """Leave in the outputs nothing of how they were transported or of where on this machine they were made."""
     scrub = scrubber()
-    count = 0
-    for cell in notebook.cells:
-        if cell.cell_type != "code":
-            continue
-        count += 1
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for count, cell in enumerate(code, 1):
         cell.execution_count = count
-        cell.metadata.pop("execution", None)
-        outputs = merged(cell.outputs)
+        outputs = [_deep(scrub, output) for output in merged(cell.outputs)]
         for output in outputs:
             if output.output_type == "execute_result":
                 output.execution_count = count
                 if "text/plain" in output.data:
-                    output.data["text/plain"] = re.sub(
-                        r" at 0x[0-9a-f]+>", ">", output.data["text/plain"]
-                    )
-            if output.output_type == "stream":
-                output.text = scrub(output.text)
-            else:
-                output.data = _deep(scrub, output.data)
-        cell.outputs = [
-            output for output in outputs if output.output_type != "stream" or output.text
-        ]
+                    plain = re.sub(r" at 0x[0-9a-f]+>", ">", output.data["text/plain"])
+                    output.data["text/plain"] = plain
+        cell.outputs = [one for one in outputs if one.output_type != "stream" or one.text]
 
 
 def merged(outputs: list[Any]) -> list[Any]:

@@ -6,7 +6,6 @@ Then the other notebooks, one after the other: while one runs, nothing else of o
 in one step; whatever fails leaves the old one untouched.
 """
 
-import json
 import math
 import os
 import shutil
@@ -16,19 +15,21 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from cudatut import catalog, failures, paths, recording, tool
 from cudatut.catalog import Example
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
+from cudatut.gpu import device
 from cudatut.record import run
 from cudatut.record.notebook import RecordingFailed, notebook_of
-from cudatut.record.run import Executed, hashes, record_notebook
+from cudatut.record.run import Executed, record_notebook
 from cudatut.record.write import UnwritableError, write, write_slim
 from cudatut.results import Sanitizer
 from cudatut.tool import SANITIZERS
@@ -55,7 +56,7 @@ class Progress:
     start: Callable[[str, int], None] = lambda phase, total: None
     step: Callable[[str], None] = lambda what: None
     done: Callable[[str], None] = lambda what: None
-    outcome: Callable[[Outcome], None] = field(default=lambda outcome: None)
+    outcome: Callable[[Outcome], None] = lambda outcome: None
 
 
 # --- which ---------------------------------------------------------------------------------------
@@ -67,8 +68,8 @@ def chosen(
     """The examples to record: those named, or all; of them only those not whole, fresh and good with `only_stale`.
 
     Without names the long runs (`long: true` in their header) are left out while their recordings are good. shard: "2/3"
-    for the second of three parts of the others, about equally long by their last recordings; "long" for the long runs. Parts fit together when all are drawn from the
-    same recordings.
+    for the second of three parts of the others, about equally long by their last recordings; "long" for the long runs.
+    Parts fit together when all are drawn from the same recordings.
     Raises UnknownExampleError, CudatutError for another shard.
     """
     named = [catalog.get(name) for name in dict.fromkeys(names)]
@@ -168,22 +169,21 @@ def record_examples(
 
     def settle(name: str, status: str, reason: str = "") -> None:
         outcomes[name] = Outcome(name, status, reason)
-        if sanitize is None:  # what fails on another GPU says nothing of the book's own recording
-            pass
-        elif status == "failed":
+        # What fails on another GPU says nothing of the book's own recording.
+        if sanitize and status == "failed":
             failures.keep(name, reason)
-        elif status == "recorded":
+        elif sanitize and status == "recorded":
             failures.forget(name)
         progress.outcome(outcomes[name])
 
     able = []
     for example in examples:
-        if _supports(capability, example.requires):
+        if device.supports(capability, example.requires):
             able.append(example)
         else:
             needs = f"needs {example.requires}, and {gpu_name} is sm_{capability[0]}{capability[1]}"
             settle(example.name, "skipped", needs)
-    before = {example.name: hashes(example) for example in able}
+    before = {example.name: recording.hashes(example.sources()) for example in able}
     found: dict[str, dict[str, Sanitizer | Exception]] = {example.name: {} for example in able}
 
     def watch(batch: list[Example], name: str) -> None:
@@ -204,29 +204,25 @@ def record_examples(
             found[example.name][name] = result
             progress.done(f"{example.name} {name} ({took} for {len(batch)})")
 
-    def execute(example: Example) -> Executed | Exception:
+    def execute(example: Example) -> Executed:
         try:
             return record_notebook(example, lambda cell: progress.step(f"{example.name} {cell}"))
-        except Exception as error:
-            return error
         finally:
             progress.done(example.name)
 
-    def finish(example: Example, executed: Executed | Exception) -> None:
+    def finish(example: Example, running: Future[Executed]) -> None:
         try:
-            if isinstance(executed, Exception):
-                raise executed
-            seen = before[example.name].items()
-            if any(executed.sources[file] != sha256 for file, sha256 in seen):
-                raise RecordingFailed(
-                    example.name, "its source changed while it was being recorded"
-                )
+            executed = running.result()
+            # As they were when the first sanitizer began: none may have changed until the recording is written.
+            executed.sources |= before[example.name]
             if sanitize is None:
                 write_slim(executed)
             else:
                 write(executed, _all_clean(example.name, found[example.name]))
+        except CudatutError as error:
+            settle(example.name, "failed", str(error))
         except Exception as error:
-            settle(example.name, "failed", _reason(example.name, error))
+            settle(example.name, "failed", f"{example.name}: {error!r}")
         else:
             settle(example.name, "recorded")
 
@@ -235,7 +231,7 @@ def record_examples(
     progress.start("side by side", len(able) * len(tools) + len(together))
     # All examples under one tool, then under the next: runs of one example at the same time would each compile its
     # kernels, where the later ones now find them in the cache. For the same reason racecheck begins at the end.
-    batches = _batches(able, jobs) if sanitize and able else []
+    batches = _batches(able, jobs) if tools and able else []
     to_race = deque(batches)
 
     def race() -> None:
@@ -244,27 +240,21 @@ def record_examples(
                 watch(to_race.pop(), RACECHECK)
 
     with _workers(jobs) as pool:
-        watching = [pool.submit(race) for _ in range(_racing(jobs))]
-        watching += [
-            pool.submit(watch, batch, name)
-            for name in tools
-            if name != RACECHECK
-            for batch in batches
-        ]
+        racing = [pool.submit(race) for _ in range(_racing(jobs))]
+        others = [(batch, name) for name in tools if name != RACECHECK for batch in batches]
+        watching = [pool.submit(watch, *one) for one in others]
         running = [(example, pool.submit(execute, example)) for example in together]
-        watching += [
-            pool.submit(race) for _ in range(_racing(jobs))
-        ]  # who has nothing else to do helps
-        wait(watching)
-        for example, executed in running:
-            finish(example, executed.result())
+        racing += [pool.submit(race) for _ in racing]  # who has nothing else to do helps
+        wait([*racing, *watching])
+        for example, future in running:
+            finish(example, future)
 
     before_timed()
     alone = [example for example in able if example.alone]
     progress.start("alone on the GPU", len(alone))
     with _workers(1) as pool:  # a thread, so that Ctrl-C reaches this one at once
         for example in alone:
-            finish(example, pool.submit(execute, example).result())
+            finish(example, pool.submit(execute, example))
     return [outcomes[example.name] for example in examples]
 
 
@@ -298,10 +288,6 @@ def _workers(count: int) -> Iterator[ThreadPoolExecutor]:
         raise
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _reason(name: str, error: Exception) -> str:
-    return str(error) if isinstance(error, CudatutError) else f"{name}: {error!r}"
 
 
 def _all_clean(name: str, found: dict[str, Sanitizer | Exception]) -> list[Sanitizer]:
@@ -344,51 +330,20 @@ def require_writable(examples: Iterable[Example], slim: bool = False) -> None:
 
 
 def _require_jupyter() -> None:
-    try:
-        import ipykernel  # noqa: F401
-        import jupytext  # noqa: F401
-        import nbclient  # noqa: F401
-    except ImportError as error:
-        raise ToolMissing(
-            f"recording needs '{error.name}': `{paths.pip_install('record')}`"
-        ) from error
+    needed = ("ipykernel", "jupytext", "nbclient")
+    if missing := [name for name in needed if find_spec(name) is None]:
+        raise ToolMissing(f"recording needs {', '.join(missing)}: `{paths.pip_install('record')}`")
 
 
 def probe_gpu() -> dict[str, Any]:
-    """Name and compute capability of the GPU, asked in a child process so that this one holds no context on it.
+    """Name and compute capability of the GPU, as the driver alone tells them: this process holds no context on it.
 
-    Raises NoGpuError saying what was looked for.
+    Raises NoGpuError saying what is missing.
     """
-    code = "from cudatut.record.recorder import _print_gpu; _print_gpu()"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=tool.environment(),
-        timeout=120,
-    )
-    try:
-        answer = json.loads(done.stdout.strip().splitlines()[-1])
-    except (ValueError, IndexError):
-        raise NoGpuError(
-            f"asking for the GPU failed: {(done.stderr or done.stdout).strip()[-2000:]}"
-        ) from None
-    if "error" in answer:
-        raise NoGpuError(answer["error"])
-    return {"name": answer["name"], "compute_capability": tuple(answer["compute_capability"])}
-
-
-def _print_gpu() -> None:
-    from cudatut.gpu.device import device
-
-    try:
-        gpu = device()
-        print(json.dumps({"name": gpu.name, "compute_capability": gpu.compute_capability}))
-    except CudatutError as error:
-        print(json.dumps({"error": str(error)}))
-
-
-def _supports(capability: tuple[int, int], requires: str) -> bool:
-    from cudatut.gpu.device import supports
-
-    return supports(capability, requires)
+    missing = device.why_no_gpu()
+    if missing is None and find_spec("pycuda") is None:
+        missing = "there is a GPU, but no PyCUDA"
+    if missing:
+        raise NoGpuError(f"{missing}; `python -m cudatut doctor` says what to do")
+    name, capability = device.name_and_capability(int(os.environ.get("CUDA_DEVICE", 0)))
+    return {"name": name, "compute_capability": capability}

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cudatut import paths, recording, tool
+from cudatut import recording, tool
 from cudatut.catalog import Example
 from cudatut.record import outputs, session
 from cudatut.record.notebook import SESSION_CELL, RecordingFailed, notebook_of
@@ -29,7 +29,10 @@ under_way: set[int] = set()  # ids of the kernels' processes, each the leader of
 
 @dataclass
 class Executed:
-    """An example that ran: its notebook (nbformat 4, outputs cleaned), what its kernel reported, and the seconds it took."""
+    """An example that ran: its notebook (nbformat 4, outputs cleaned), what its kernel reported, and the seconds it took.
+
+    sources: SHA-256 of each file that its text leads to or that it read.
+    """
 
     example: Example
     notebook: Any
@@ -37,29 +40,29 @@ class Executed:
     duration_s: float
     sources: dict[str, str | None]
 
+    @property
+    def gpu(self) -> dict[str, Any]:
+        """What its kernel told of its GPU. Raises RecordingFailed where it saw none."""
+        if self.session["gpu"] is None:
+            raise RecordingFailed(self.example.name, "its kernel saw no GPU")
+        return self.session["gpu"]
+
 
 def record_notebook(
-    example: Example,
-    on_cell: Callable[[str], None] = lambda title: None,
+    example: Example, on_cell: Callable[[str], None] = lambda title: None
 ) -> Executed:
-    """Run an example as a notebook in a kernel process of its own.
+    """Run an example as a notebook in a kernel process of its own; needs no GPU by itself.
 
     `on_cell` hears the title of each cell as it starts. When this returns the process is gone, and with it all that it had
-    on the GPU.
-    Needs no GPU by itself; the session tells whether one was there.
-    Raises RecordingFailed naming the cell that raised, killed its process, or ran past the example's time limit;
-    the kernel's whole process group is killed then.
+    on the GPU. Raises RecordingFailed naming the cell that raised, killed its process, or ran past the example's time
+    limit; the kernel's whole process group is killed then.
     """
     import nbformat
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-    notebook, before = notebook_of(example), hashes(example)
-    last = (
-        f"from cudatut.record.session import session_report\nsession_report({str(example.path)!r})"
-    )
+    notebook, title, duration = notebook_of(example), None, 0.0
+    last = "from cudatut.record.session import session_report\nsession_report()"
     notebook.cells.append(nbformat.v4.new_code_cell(last, id=SESSION_CELL))
-    duration = 0.0
-    title: str | None = None
     with _kernel(example, notebook) as (client, log):
         started = time.monotonic()
         deadline = started + example.timeout_s
@@ -76,24 +79,16 @@ def record_notebook(
                     on_cell(title)
                 client.execute_cell(cell, number)
         except CellTimeoutError:
-            raise RecordingFailed(
-                example.name,
-                f"ran past the example's limit of {example.timeout_s:g} s and was ended",
-                title,
-            ) from None
+            reason = f"ran past the example's limit of {example.timeout_s:g} s and was ended"
+            raise RecordingFailed(example.name, reason, title) from None
         except CellExecutionError as error:
             raise RecordingFailed(example.name, _explained(error), title) from None
         except DeadKernelError:
             raise RecordingFailed(example.name, f"the process died{_tail(log)}", title) from None
     report = _session(example, notebook.cells.pop())
     outputs.clean(notebook)
-    after = {
-        name: recording.source_hash(paths.examples_dir() / name)
-        for name in {*before, *report.pop("sources")}
-    }
-    if any(before[name] != after[name] for name in before):
-        raise RecordingFailed(example.name, "its source changed while it was being recorded")
-    return Executed(example, notebook, report, round(duration, 1), dict(sorted(after.items())))
+    sources = recording.hashes({*example.sources(), *report.pop("sources")})
+    return Executed(example, notebook, report, round(duration, 1), sources)
 
 
 @contextmanager
@@ -108,20 +103,12 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
 
         def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
             path = f"import sys; sys.path.insert(0, {str(example.path.parent)!r}); del sys"  # as `python FILE` does
-            argv = [
-                sys.executable,
-                "-Xfrozen_modules=off",
-                "-m",
-                "ipykernel_launcher",
-                "-f",
-                "{connection_file}",
-            ]
-            argv += ["--HistoryManager.enabled=False", f"--IPKernelApp.exec_lines={path}"]
+            argv = [sys.executable, "-Xfrozen_modules=off", "-m", "ipykernel_launcher"]
+            argv += ["-f", "{connection_file}", "--HistoryManager.enabled=False"]
+            argv += [f"--IPKernelApp.exec_lines={path}"]
             if sys.platform != "win32":
-                argv += [
-                    "--IPKernelApp.capture_fd_output=False",
-                    "--IPKernelApp.extra_extensions=cudatut.record.session",
-                ]
+                argv += ["--IPKernelApp.capture_fd_output=False"]
+                argv += ["--IPKernelApp.extra_extensions=cudatut.record.session"]
             return KernelSpec(argv=argv, display_name="Python 3", language="python")
 
     with tempfile.TemporaryDirectory(prefix="cudatut-", ignore_cleanup_errors=True) as folder:
@@ -221,8 +208,3 @@ def _session(example: Example, cell: Any) -> dict[str, Any]:
         if session.MIME in output.get("data", {}):
             return json.loads(json.dumps(output.data[session.MIME]))
     raise RecordingFailed(example.name, "its kernel reported nothing about its session")
-
-
-def hashes(example: Example) -> dict[str, str | None]:
-    """SHA-256 of each file that the example's text leads to."""
-    return {name: recording.source_hash(paths.examples_dir() / name) for name in example.sources()}

@@ -8,7 +8,8 @@ import ctypes
 import os
 import sys
 import threading
-from importlib import metadata as packages
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -74,11 +75,8 @@ def load_ipython_extension(shell: Any) -> None:
     shell.events.register("post_run_cell", drain)
 
 
-def session_report(path: str) -> None:
-    """Runs in the kernel as its last cell: show which example files it read, its GPU (or null), and its toolchain.
-
-    path: the example's .py, which is what executed although no file of this process says so.
-    """
+def session_report() -> None:
+    """Runs in the kernel as its last cell: show which example files it read, its GPU (or null), and its toolchain."""
     from IPython import get_ipython
     from IPython.display import display
 
@@ -90,15 +88,10 @@ def session_report(path: str) -> None:
     # Thousands of files in some hundred folders: asking the file system for each of them would take a tenth of a second.
     folders = {os.path.dirname(file) for file in modules}
     near = {folder for folder in folders if Path(folder).resolve().is_relative_to(root)}
-    loaded = (Path(file).resolve() for file in modules if os.path.dirname(file) in near)
-    read = {Path(path), *paths.files_read(), *loaded}
-    data = {
-        "sources": sorted(
-            catalog.relative(file, root) for file in read if file.is_relative_to(root)
-        ),
-        "gpu": _gpu(),
-        "toolchain": toolchain(),
-    }
+    loaded = {Path(file).resolve() for file in modules if os.path.dirname(file) in near}
+    read = [file for file in loaded.union(paths.files_read()) if file.is_relative_to(root)]
+    sources = [catalog.relative(file, root) for file in read]
+    data = {"sources": sources, "gpu": _gpu(), "toolchain": _toolchain()}
     display({MIME: data, "text/plain": "session"}, raw=True)
 
 
@@ -118,38 +111,30 @@ def _gpu() -> dict[str, Any] | None:
     }
 
 
-def toolchain() -> dict[str, str | None]:
-    """Versions of what compiles and runs kernels here; None for what is missing."""
+def _toolchain() -> dict[str, str | None]:
+    """Versions of what compiles and runs kernels here; None for what is missing. cuda: what PyCUDA was built against."""
+    from cudatut.gpu.nvcc import find_nvcc, nvcc_version
+
+    cuda = nvcc = None
+    with suppress(ImportError):
+        import pycuda.driver
+
+        cuda = ".".join(map(str, pycuda.driver.get_version()[:2]))
+    with suppress(CudatutError):
+        nvcc = nvcc_version(find_nvcc())
     return {
-        "cuda": _pycuda_cuda_version(),
-        "nvcc": _nvcc_version(),
+        "cuda": cuda,
+        "nvcc": nvcc,
         "pycuda": _version("pycuda"),
         "python": "{}.{}.{}".format(*sys.version_info[:3]),
         "numpy": _version("numpy"),
-        "cupy": next(filter(None, map(_version, ("cupy-cuda13x", "cupy-cuda12x", "cupy"))), None),
+        "cupy": _version("cupy-cuda13x", "cupy-cuda12x", "cupy"),
     }
 
 
-def _version(package: str) -> str | None:
-    try:
-        return packages.version(package)
-    except packages.PackageNotFoundError:
-        return None
-
-
-def _pycuda_cuda_version() -> str | None:
-    """The CUDA that PyCUDA was built against, such as "13.0"."""
-    try:
-        import pycuda.driver as cuda
-    except ImportError:
-        return None
-    return ".".join(map(str, cuda.get_version()[:2]))
-
-
-def _nvcc_version() -> str | None:
-    from cudatut.gpu.nvcc import find_nvcc, nvcc_version
-
-    try:
-        return nvcc_version(find_nvcc())
-    except CudatutError:
-        return None
+def _version(*packages: str) -> str | None:
+    """The version of the first of these packages that is installed."""
+    for package in packages:
+        with suppress(metadata.PackageNotFoundError):
+            return metadata.version(package)
+    return None

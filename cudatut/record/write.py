@@ -20,24 +20,19 @@ class UnwritableError(CudatutError):
     """Recordings cannot be written where they belong."""
 
 
-def write(executed: Executed, sanitizers: list[Sanitizer]) -> Path:
-    """Put a recording in its place, in one step, if it is whole and good. Returns its path.
+def write(executed: Executed, sanitizers: list[Sanitizer]) -> None:
+    """Put a recording in its place, in one step, if it is whole and good.
 
     Raises RecordingFailed otherwise, and UnwritableError; the old recording is untouched then.
     """
-    import nbformat
-
     notebook = copy.deepcopy(executed.notebook)
     notebook.cells.insert(0, install_cell(executed.example.name))
-    notebook.metadata["cudatut"] = _certificate(executed) | {
-        "sanitizers": [sanitizer.json() for sanitizer in sanitizers]
-    }
-    nbformat.validate(notebook)
-    return _keep(executed, notebook, executed.example.notebook)
+    verdicts = [sanitizer.json() for sanitizer in sanitizers]
+    _keep(executed, notebook, executed.example.notebook, {"sanitizers": verdicts})
 
 
-def write_slim(executed: Executed) -> Path:
-    """Put the results of a run on another GPU than the book's own into results/<gpu>/. Returns the path; raises as `write`."""
+def write_slim(executed: Executed) -> None:
+    """Put the results of a run on another GPU than the book's own into results/<gpu>/. Raises as `write`."""
     import nbformat
 
     notebook = nbformat.v4.new_notebook()
@@ -48,49 +43,41 @@ def write_slim(executed: Executed) -> Path:
                 output.data = {MIME: output.data[MIME]}
             slim = nbformat.v4.new_code_cell(id=cell.id, outputs=shown, execution_count=1)
             notebook.cells.append(slim)
-    notebook.metadata["cudatut"] = _certificate(executed) | {"slim": True, "sanitizers": []}
-    path = recording.slim_path(executed.session["gpu"]["name"], executed.example.name)
-    return _keep(executed, notebook, path)
+    path = recording.slim_path(executed.gpu["name"], executed.example.name)
+    _keep(executed, notebook, path, {"slim": True, "sanitizers": []})
 
 
-def _certificate(executed: Executed) -> dict[str, Any]:
+def _keep(executed: Executed, notebook: Any, path: Path, more: dict[str, Any]) -> None:
+    """Certify, sign and write a notebook, if it is whole, good and fresh."""
+    import nbformat
+
     example = executed.example
-    if executed.session["gpu"] is None:
-        raise RecordingFailed(example.name, "its kernel saw no GPU")
-    return {
+    notebook.metadata["cudatut"] = {
         "schema": recording.SCHEMA,
         "name": example.name,
         "title": example.title,
         "requires": example.requires,
         "sources": executed.sources,
-        "gpu": executed.session["gpu"],
+        "gpu": executed.gpu,
         "toolchain": executed.session["toolchain"],
         "recorded_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": commit(executed.sources),
         "duration_s": executed.duration_s,
-    }
-
-
-def _keep(executed: Executed, notebook: Any, path: Path) -> Path:
-    """Sign a notebook and write it, if it is whole, good and fresh."""
-    name = executed.example.name
-    # Over what will be read from the file, not over what was to be written.
-    unsigned = recording.parse(name, path, _raw(notebook))
-    notebook.metadata["cudatut"]["digest"] = unsigned.digest()
-    raw = _raw(notebook)
-    made = recording.parse(name, path, raw)
-    if made.problems():
-        raise RecordingFailed(name, "; ".join(made.problems()))
-    if made.stale():
-        raise RecordingFailed(
-            name, f"{', '.join(made.stale())} changed while it was being recorded"
-        )
+    } | more
+    nbformat.validate(notebook)
+    # Read back what is to be written: that is what must be good.
+    made = recording.parse(example.name, path, _raw(notebook))
+    if problems := made.problems():
+        raise RecordingFailed(example.name, "; ".join(problems))
+    if changed := made.stale():
+        reason = f"{', '.join(changed)} changed while it was being recorded"
+        raise RecordingFailed(example.name, reason)
+    notebook.metadata["cudatut"]["digest"] = made.digest()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, raw)
+        write_whole(path, _raw(notebook))
     except OSError as error:
         raise UnwritableError(f"{path} cannot be written: {error.strerror}") from error
-    return path
 
 
 def _raw(notebook: Any) -> bytes:
@@ -107,16 +94,13 @@ def commit(sources: Iterable[str]) -> str:
     """
     if said := os.environ.get("CUDATUT_COMMIT"):
         return said
-    root = paths.repo_root()
-    if root:
-        examples = paths.examples_dir()
-        head = _git(root, "rev-parse", "HEAD")
-        if head:
-            changed = _git(
-                root, "status", "--porcelain", "--", *(str(examples / name) for name in sources)
-            )
-            return head + ("" if changed == "" else "-dirty")
-    return "unknown"
+    root, examples = paths.repo_root(), paths.examples_dir()
+    head = _git(root, "rev-parse", "HEAD") if root else None
+    if not head:
+        return "unknown"
+    files = [str(examples / name) for name in sources]
+    changed = _git(root, "status", "--porcelain", "--", *files)
+    return head if changed == "" else f"{head}-dirty"
 
 
 def _git(root: Path, *arguments: str) -> str | None:

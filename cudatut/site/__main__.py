@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 from cudatut import failures, paths
 from cudatut.errors import CudatutError
@@ -32,8 +32,8 @@ class BuildError(CudatutError):
     """The site could not be built; the message says in which language and why."""
 
 
-def build(root: Path, out: Path, mode: str = "strict", only: Sequence[str] = ()) -> float:
-    """Build both languages at the same time, and put them into `out`; seconds it took.
+def build(root: Path, out: Path, mode: str = "strict", only: Sequence[str] = ()) -> None:
+    """Build both languages at the same time, and put them into `out`.
 
     mode: "strict"; "live", where an example that failed on this machine costs its own outputs; "preview", where every
     example that is not recorded does, and a warning ends nothing (see `cudatut.site.state`). only: chapters to preview.
@@ -42,71 +42,55 @@ def build(root: Path, out: Path, mode: str = "strict", only: Sequence[str] = ())
     begin = time.perf_counter()
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+        made = tempfile.TemporaryDirectory(
+            prefix=f".{out.name}-", dir=out.parent, ignore_cleanup_errors=True
+        )
     except OSError as error:
         raise BuildError(
             f"cannot write to {out.parent} ({error.strerror}); name a folder with --out DIR"
         ) from error
-    try:
+    strict = [] if mode == "preview" else ["--strict"]
+    command = [sys.executable, "-m", "mkdocs", "build", *strict]
+    own = {
+        "PYTHONIOENCODING": "utf-8",
+        "NO_MKDOCS_2_WARNING": "1",
+        "CUDATUT_SITE_MODE": mode,
+        "CUDATUT_SITE_ONLY": " ".join(only),
+    }
+    with made as folder:
+        work, said, failed = Path(folder), [], []
         processes = {
             lang: subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "mkdocs", "build"),
-                    *(["--strict"] if mode != "preview" else []),
-                    *("--config-file", config, "--site-dir", str(work / lang)),
-                ],
+                [*command, "--config-file", config, "--site-dir", str(work / lang)],
                 cwd=root,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                text=True,
                 encoding="utf-8",
                 errors="replace",
-                env={
-                    **os.environ,
-                    "PYTHONIOENCODING": "utf-8",
-                    "NO_MKDOCS_2_WARNING": "1",
-                    "CUDATUT_SITE_MODE": mode,
-                    "CUDATUT_SITE_ONLY": " ".join(only),
-                },
+                env=os.environ | own,
             )
             for lang, config in CONFIGS.items()
         }
         try:
-            said = {lang: process.communicate()[0] for lang, process in processes.items()}
+            for lang, process in processes.items():
+                lines = process.communicate()[0].splitlines()
+                said += [f"[{lang}] {line}" for line in lines if not line.startswith("INFO")]
+                if process.returncode:
+                    failed.append(lang)
         finally:
             for process in processes.values():
-                if process.poll() is None:
-                    process.kill()
-        failed = [lang for lang, process in processes.items() if process.returncode != 0]
+                process.kill()  # does nothing to one that has ended
         if failed:
-            text = "\n".join(f"[{lang}] {_problems(said[lang])}" for lang in failed)
             kept = f"; {out} is as it was" if out.exists() else ""
-            raise BuildError(f"{text}\nThe site was not built ({', '.join(failed)}){kept}.")
+            said.append(f"The site was not built ({', '.join(failed)}){kept}.")
+            raise BuildError("\n".join(said))
         if mode == "preview":
-            for lang, text in said.items():
-                elsewhere = ("'nav' configuration", "not found among documentation files")
-                for line in _problems(text).splitlines():
-                    if not any(words in line for words in elsewhere):  # pages left out on purpose
-                        print(f"[{lang}] {line}")
+            print(*said, sep="\n")
         (work / "zh").rename(work / "en" / "zh")
-        _replace(work / "en", out)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-    return time.perf_counter() - begin
-
-
-def _problems(said: str) -> str:
-    """What MkDocs complained about, without its progress."""
-    lines = said.strip().splitlines()
-    return "\n".join(line for line in lines if not line.startswith("INFO"))
-
-
-def _replace(new: Path, out: Path) -> None:
-    """Put `new` in the place of `out`, which a server may be reading."""
-    old = new.parent / "old"
-    if out.exists():
-        out.rename(old)
-    new.rename(out)
+        if out.exists():  # a server may be reading it
+            out.rename(work / "old")
+        (work / "en").rename(out)
+    print(f"Built {out} in {time.perf_counter() - begin:.1f} s.", flush=True)
 
 
 class Handler(SimpleHTTPRequestHandler):
@@ -124,16 +108,9 @@ class Handler(SimpleHTTPRequestHandler):
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         page = Path(self.directory) / "404.html"
-        if code != 404 or not page.is_file():
-            return super().send_error(code, message, explain)
-        body = page.read_bytes()
-        self.send_response(404)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-        return None
+        if code == 404 and page.is_file():
+            self.error_message_format = page.read_text(encoding="utf-8").replace("%", "%%")
+        super().send_error(code, message, explain)
 
     def log_message(self, format: str, *args: object) -> None:
         pass  # the address is all that a reader needs to see
@@ -147,17 +124,12 @@ class Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def server(out: Path, port: int = PORT, built: bool = True) -> Server:
-    """A server of the site, its port taken, not yet running. Raises BuildError if there is no site or no port.
-
-    built: False for a site that is about to be built, so that a port that is taken costs no build.
-    """
-    if built and not (out / "index.html").is_file():
-        raise BuildError(f"there is no site in {out}: build it with `python -m cudatut.site build`")
+def server(out: Path, port: int = PORT) -> Server:
+    """A server of the site in `out`, its port taken, not yet running. Raises BuildError if there is no port."""
     try:
         return Server((HOST, port), partial(Handler, directory=str(out)))
     except (OSError, OverflowError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
+        reason = getattr(error, "strerror", error)
         raise BuildError(
             f"cannot listen on {HOST}:{port} ({reason}); choose another with --port N"
         ) from error
@@ -176,61 +148,15 @@ def serve(running: Server) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m cudatut.site", description=__doc__.split("\n")[0]
-    )
-    commands = parser.add_subparsers(dest="command", required=True)
-    for name, words in (("build", "build both languages"), ("serve", "serve what was built")):
-        command = commands.add_parser(name, help=words)
-        command.add_argument("--out", type=Path, help="folder of the site (default: site/)")
-        command.add_argument("--port", type=int, default=PORT)
-        if name == "build":
-            command.add_argument(
-                "--live",
-                action="store_true",
-                help="an example that failed on this machine costs its own outputs, not the build",
-            )
-            command.add_argument("--serve", action="store_true", help="serve it afterwards")
-    command = commands.add_parser(
-        "preview", help="build single chapters into site-preview/, recorded or not"
-    )
-    command.add_argument("chapters", nargs="+", metavar="CHAPTER", help="such as start/errors")
-    command.add_argument("--out", type=Path, help="folder (default: site-preview/CHAPTER)")
-    command = commands.add_parser(
-        "lint", help="list typed measurements, terms before their time, and headings"
-    )
-    command.add_argument("chapters", nargs="*", metavar="CHAPTER", help="such as start/errors")
-    args = parser.parse_args(argv)
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(encoding="utf-8", errors="replace")
-        sys.stderr.reconfigure(encoding="utf-8", errors="replace")
-    root = paths.repo_root()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    args = _parser().parse_args(argv)
     try:
+        root = paths.repo_root()
         if root is None:
             raise BuildError("the pages are in the repository: run this in a checkout of it")
-        if args.command == "lint":
-            return _lint(root, args.chapters)
-        if args.command == "preview":
-            own = args.chapters[0].replace("/", "-")
-            out = (args.out or root / "site-preview" / own).resolve()
-            seconds = build(root, out, "preview", args.chapters)
-            _lint(root, args.chapters)
-            print(f"Built {out} in {seconds:.1f} s.", flush=True)
-            return 0
-        out = (args.out or root / "site").resolve()
-        failed = failures.names() if args.command == "build" and args.live else []
-        running = None
-        if args.command == "serve" or args.serve:
-            running = server(out, args.port, built=args.command == "serve")
-        if args.command == "build":
-            print("Building English and Chinese ...", flush=True)
-            seconds = build(root, out, "live" if args.live else "strict")
-            print(f"Built {out} in {seconds:.1f} s.", flush=True)
-            for name in failed:
-                print(f"without the outputs of {name}: {failures.reason(name)}", file=sys.stderr)
-        if running:
-            serve(running)
-        return 1 if failed else 0
+        return args.run(root, args)
     except CudatutError as error:
         print(error, file=sys.stderr)
         return 1
@@ -239,14 +165,69 @@ def main(argv: list[str] | None = None) -> int:
         return 130
 
 
-def _lint(root: Path, only: Sequence[str] = ()) -> int:
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m cudatut.site", description=__doc__.split("\n")[0]
+    )
+    commands = parser.add_subparsers(required=True)
+
+    def command(name: str, run: Callable[..., int], words: str) -> Callable[..., Any]:
+        added = commands.add_parser(name, help=words)
+        added.set_defaults(run=run)
+        return added.add_argument
+
+    add = command("build", _build, "build both languages")
+    live = "an example that failed on this machine costs its own outputs, not the build"
+    add("--live", action="store_true", help=live)
+    add("--serve", action="store_true", help="serve it afterwards")
+    for to in (add, command("serve", _serve, "serve what was built")):
+        to("--out", type=Path, help="folder of the site (default: site/)")
+        to("--port", type=int, default=PORT)
+    add = command("preview", _preview, "build single chapters into site-preview/, recorded or not")
+    add("chapters", nargs="+", metavar="CHAPTER", help="such as start/errors")
+    add("--out", type=Path, help="folder (default: site-preview/CHAPTER)")
+    add = command("lint", _lint, "list typed measurements, terms before their time, and headings")
+    add("chapters", nargs="*", metavar="CHAPTER", help="such as start/errors")
+    return parser
+
+
+def _build(root: Path, args: argparse.Namespace) -> int:
+    out = (args.out or root / "site").resolve()
+    failed = failures.names() if args.live else []
+    # First of all, so that a port that is taken costs no build.
+    running = server(out, args.port) if args.serve else None
+    print("Building English and Chinese ...", flush=True)
+    build(root, out, "live" if args.live else "strict")
+    for name in failed:
+        print(f"without the outputs of {name}: {failures.reason(name)}", file=sys.stderr)
+    if running:
+        serve(running)
+    return 1 if failed else 0
+
+
+def _serve(root: Path, args: argparse.Namespace) -> int:
+    out = (args.out or root / "site").resolve()
+    if not (out / "index.html").is_file():
+        raise BuildError(f"there is no site in {out}: build it with `python -m cudatut.site build`")
+    serve(server(out, args.port))
+    return 0
+
+
+def _preview(root: Path, args: argparse.Namespace) -> int:
+    out = args.out or root / "site-preview" / args.chapters[0].replace("/", "-")
+    build(root, out.resolve(), "preview", args.chapters)
+    _lint(root, args)
+    return 0
+
+
+def _lint(root: Path, args: argparse.Namespace) -> int:
     from cudatut.site import contents, headings, lint, terms
 
-    docs = root / "docs"
+    docs, only = root / "docs", args.chapters
     findings = lint.lint_files(lint.pages(docs), root)
     for lang in CONFIGS:
-        findings += terms.findings(docs, lang, only)
-        for chapter in (c for part in contents.load(docs / "contents.yml") for c in part.chapters):
+        findings += terms.findings(docs, lang)
+        for chapter in contents.chapters(contents.load(docs / "contents.yml")):
             path = docs / lang / chapter.page
             if chapter.written and path.is_file():
                 name = path.relative_to(root).as_posix()

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from pathlib import Path
+from typing import Any
 
+import yaml
+
+from cudatut import catalog
 from cudatut.errors import CudatutError
-from cudatut.site import locale, references
+from cudatut.site import locale, references, state
+from cudatut.site.locale import text
 
-_ID = re.compile(r"[a-z0-9_]+")
 # Pages that belong to no part, in the order of the navigation; the same files in both languages.
-REFERENCE = ("claims.md", "glossary.md", "examples.md", "api.md", "contributing.md")
-NAMES = {
-    "home": {"en": "Home", "zh": "首页"},
-    "reference": {"en": "Reference", "zh": "参考"},
-    "claims.md": {"en": "Claims we ran", "zh": "我们验证过的说法"},
-    "glossary.md": {"en": "Glossary", "zh": "术语表"},
-    "examples.md": {"en": "Examples", "zh": "示例"},
-    "api.md": {"en": "The cudatut package", "zh": "cudatut 包"},
-    "contributing.md": {"en": "Writing a chapter", "zh": "如何撰写章节"},
-}
-_UNWRITTEN = {"en": "not yet written", "zh": "尚未撰写"}
-_DRAFT = {"en": "in progress", "zh": "撰写中"}
+REFERENCE = ("claims", "glossary", "examples", "api", "contributing")
 
 
 class ContentsError(CudatutError):
@@ -33,7 +28,7 @@ class ContentsError(CudatutError):
 
 @dataclass(frozen=True)
 class Chapter:
-    """One chapter; `page` is its Markdown file relative to docs/<language>.
+    """One chapter of the part `part`.
 
     draft: the page is there, but not yet fit to be published: the site leaves it out.
     """
@@ -45,8 +40,14 @@ class Chapter:
     draft: bool = False
 
     @property
+    def name(self) -> str:
+        """Such as "start/errors"."""
+        return f"{self.part}/{self.id}"
+
+    @property
     def page(self) -> str:
-        return f"{self.part}/{self.id}.md"
+        """Its Markdown file, relative to docs/<language>."""
+        return f"{self.name}.md"
 
 
 @dataclass(frozen=True)
@@ -60,94 +61,116 @@ class Part:
     chapters: tuple[Chapter, ...]
 
 
-def load(path: Path) -> tuple[Part, ...]:
-    """Read docs/contents.yml. Raises ContentsError naming what is missing or doubled in it."""
-    import yaml
+def load(path: Path | None = None) -> tuple[Part, ...]:
+    """The table of contents in `path`, or that of the running build.
 
+    A preview has written the chapters that it shows, and all others in progress.
+    Raises ContentsError naming what is missing or doubled in it.
+    """
+    path, shown = path or state.current().docs.parent / "contents.yml", state.current().only
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        parts = tuple(_part(entry) for entry in _value(data, "the", "parts"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, catalog.BadHeaderError) as error:
         raise ContentsError(f"{path}: {error}") from error
-    if not isinstance(data, dict) or not isinstance(data.get("parts"), list):
-        raise ContentsError(f"{path}: must be a mapping with a list 'parts'")
-    parts = tuple(_part(entry, path) for entry in data["parts"])
-    pages = [part.id for part in parts] + [c.page for part in parts for c in part.chapters]
-    doubled = sorted({page for page in pages if pages.count(page) > 1})
-    if doubled:
+    names = [part.id for part in parts] + [chapter.name for chapter in chapters(parts)]
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
         raise ContentsError(f"{path}: stands there twice: {', '.join(doubled)}")
+    if unknown := sorted(set(shown) - {chapter.name for chapter in chapters(parts)}):
+        raise ContentsError(f"{path}: there is no chapter {', '.join(unknown)}")
     return parts
 
 
-def check_pages(parts: tuple[Part, ...], docs_dir: Path) -> list[str]:
-    """What the table of contents and the pages under `docs_dir` disagree about, one line each."""
-    problems = []
-    for part in parts:
-        chapters = {chapter.page: chapter for chapter in part.chapters}
-        there = {f"{part.id}/{path.name}" for path in (docs_dir / part.id).glob("*.md")}
-        for page in sorted(there - chapters.keys()):
-            problems.append(
-                f"{docs_dir.name}/{page} is missing from docs/contents.yml: add it there"
-            )
-        for page, chapter in chapters.items():
-            if chapter.written and page not in there:
-                problems.append(
-                    f"docs/contents.yml says that {page} is written, "
-                    f"but docs/{docs_dir.name}/{page} does not exist"
-                )
-            if not chapter.written and not chapter.draft and page in there:
-                problems.append(
-                    f"docs/{docs_dir.name}/{page} exists: say 'written: true' in docs/contents.yml, "
-                    "or 'written: draft' to leave it out of the site for now"
-                )
-    return problems
+def _part(entry: Any) -> Part:
+    value = partial(_value, entry, "a part's")
+    listed, part = value("chapters"), value("id")
+    words = (value(key) for key in ("title", "level", "about"))
+    return Part(part, *words, tuple(_chapter(part, one) for one in listed))
+
+
+def _chapter(part: str, entry: Any) -> Chapter:
+    value = partial(_value, entry, f"part '{part}': a chapter's")
+    name, title, written = value("id"), value("title"), value("written")
+    if shown := state.current().only:
+        written = True if f"{part}/{name}" in shown else "draft"
+    return Chapter(part, name, title, written=written is True, draft=written == "draft")
+
+
+def _value(entry: Any, where: str, key: str) -> Any:
+    return catalog.value_of(entry if isinstance(entry, dict) else {}, where, key, *_RULES[key])
+
+
+# By key, which values fit, and how that is said.
+_IS_LIST = (lambda value: isinstance(value, list), "write a list")
+_RULES = {
+    "parts": _IS_LIST,
+    "chapters": _IS_LIST,
+    "id": (lambda value: re.fullmatch("[a-z0-9_]+", str(value)), "it must be a-z, 0-9 and _ only"),
+    **dict.fromkeys(("title", "level", "about"), (catalog.bilingual, "it must have 'en' and 'zh'")),
+    "written": (lambda value: value in (True, False, "draft"), "write true, false or draft"),
+}
+
+
+def chapters(parts: Iterable[Part]) -> Iterator[Chapter]:
+    """All chapters, in learning order."""
+    return (chapter for part in parts for chapter in part.chapters)
+
+
+def chapter_of(example: str, parts: Iterable[Part]) -> Chapter | None:
+    """The chapter of an example by its name: `start/errors_solutions` is of `start/errors`, or of a longer name that fits."""
+    fitting = [one for one in chapters(parts) if f"{example}_".startswith(f"{one.name}_")]
+    return max(fitting, key=lambda chapter: len(chapter.id), default=None)
+
+
+def left_out(parts: tuple[Part, ...]) -> set[str]:
+    """Pages that are there and not on the site: chapters in progress; what a preview need not have."""
+    pages = {chapter.page for chapter in chapters(parts) if chapter.draft}
+    if state.current().only:  # the glossary is small, and chapters link to it
+        pages |= {f"{page}.md" for page in REFERENCE if page != "glossary"}
+    return pages
 
 
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)#\s]+\.md)(?:#[^)\s]*)?\)")
 
 
 def unlink_drafts(markdown: str, page: str, parts: tuple[Part, ...]) -> str:
-    """Turn links to chapters that the site leaves out into their plain text; `page` is relative to docs/<language>."""
-    drafts = {chapter.page for part in parts for chapter in part.chapters if chapter.draft}
+    """Turn links to pages that the site leaves out into their plain text; `page` is relative to docs/<language>."""
+    missing = left_out(parts)
 
     def plain(link: re.Match) -> str:
         target = posixpath.normpath(posixpath.join(posixpath.dirname(page), link[2]))
-        return link[1] if target in drafts else link[0]
+        return link[1] if target in missing else link[0]
 
     return _LINK.sub(plain, markdown)
 
 
-def chapters_by_example(
-    parts: tuple[Part, ...], docs_dir: Path
-) -> dict[str, list[tuple[Chapter, str]]]:
-    """For each example the chapters that show or cite it, with their URL from the language's root."""
-    found: dict[str, list[tuple[Chapter, str]]] = {}
-    for part in parts:
-        for chapter in part.chapters:
-            path = docs_dir / chapter.page
-            if not chapter.written or not path.is_file():
-                continue
+def chapters_by_example(parts: tuple[Part, ...], docs_dir: Path) -> dict[str, list[Chapter]]:
+    """For each example the chapters that show or cite it, in learning order."""
+    found: dict[str, list[Chapter]] = {}
+    for chapter in chapters(parts):
+        path = docs_dir / chapter.page
+        if chapter.written and path.is_file():
             for name in references.named(path.read_text(encoding="utf-8", errors="replace")):
-                found.setdefault(name, []).append((chapter, f"{chapter.part}/{chapter.id}/"))
+                found.setdefault(name, []).append(chapter)
     return found
 
 
 def nav(parts: tuple[Part, ...], lang: str) -> list:
     """The `nav` of mkdocs.yml: written chapters by part, then the reference pages."""
-    entries: list = [{NAMES["home"][lang]: "index.md"}]
+    entries: list = [{text("contents.home", lang): "index.md"}]
     for part in parts:
-        chapters = [{c.title[lang]: c.page} for c in part.chapters if c.written]
-        if chapters:
-            entries.append({part.title[lang]: chapters})
-    entries.append({NAMES["reference"][lang]: [{NAMES[page][lang]: page} for page in REFERENCE]})
-    return entries
+        if written := [{c.title[lang]: c.page} for c in part.chapters if c.written]:
+            entries.append({part.title[lang]: written})
+    pages = [page for page in REFERENCE if f"{page}.md" not in left_out(parts)]
+    reference = [{text(f"contents.{page}", lang): f"{page}.md"} for page in pages]
+    return [*entries, {text("contents.reference", lang): reference}]
 
 
-def landing_html(parts: tuple[Part, ...] | None = None, lang: str | None = None) -> str:
+def landing_html() -> str:
     """The whole book as a list for the landing page; chapters not yet written are marked, not linked."""
-    parts = load(default_path()) if parts is None else parts
-    lang = locale.current() if lang is None else lang
+    lang = locale.current()
     out = ['<div class="ct-contents">']
-    for part in parts:
+    for part in load():
         out.append(
             f'<section class="ct-part" aria-labelledby="part-{part.id}">'
             f'<p class="ct-part__level">{escape(part.level[lang])}</p>'
@@ -156,53 +179,11 @@ def landing_html(parts: tuple[Part, ...] | None = None, lang: str | None = None)
         )
         for chapter in part.chapters:
             title = escape(chapter.title[lang])
-            if chapter.written:
-                out.append(f'<li><a href="{chapter.part}/{chapter.id}/">{title}</a></li>')
-            else:
-                out.append(
-                    f'<li class="ct-unwritten">{title} '
-                    f'<span class="ct-unwritten__mark">{(_DRAFT if chapter.draft else _UNWRITTEN)[lang]}</span></li>'
-                )
+            mark = text("contents.draft" if chapter.draft else "contents.unwritten")
+            out.append(
+                f'<li><a href="{chapter.name}/">{title}</a></li>'
+                if chapter.written
+                else f'<li class="ct-unwritten">{title} <span class="ct-unwritten__mark">{mark}</span></li>'
+            )
         out.append("</ol></section>")
     return "".join([*out, "</div>"])
-
-
-def default_path() -> Path:
-    """docs/contents.yml of the checkout."""
-    from cudatut.site import state
-
-    return state.current().docs.parent / "contents.yml"
-
-
-def _part(entry: object, path: Path) -> Part:
-    if not isinstance(entry, dict) or not isinstance(entry.get("chapters"), list):
-        raise ContentsError(f"{path}: each part needs an id, level, title, about and chapters")
-    part = _id(entry, path)
-    words = [_both(entry, key, f"part '{part}'", path) for key in ("title", "level", "about")]
-    chapters = []
-    for item in entry["chapters"]:
-        if not isinstance(item, dict) or item.get("written") not in (True, False, "draft"):
-            raise ContentsError(
-                f"{path}: part '{part}': each chapter needs id, title and written (true, false, draft)"
-            )
-        name = _id(item, path)
-        title = _both(item, "title", f"chapter '{part}/{name}'", path)
-        draft = item["written"] == "draft"
-        chapters.append(Chapter(part, name, title, written=item["written"] is True, draft=draft))
-    return Part(part, *words, tuple(chapters))
-
-
-def _id(entry: dict, path: Path) -> str:
-    value = entry.get("id")
-    if not isinstance(value, str) or not _ID.fullmatch(value):
-        raise ContentsError(f"{path}: id {value!r} must be a-z, 0-9 and _ only")
-    return value
-
-
-def _both(entry: dict, key: str, what: str, path: Path) -> dict[str, str]:
-    value = entry.get(key)
-    if not isinstance(value, dict) or not all(
-        isinstance(value.get(x), str) for x in locale.LANGUAGES
-    ):
-        raise ContentsError(f"{path}: {what} needs '{key}' with 'en' and 'zh'")
-    return value

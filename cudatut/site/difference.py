@@ -9,19 +9,16 @@ import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from html import escape
-from pathlib import Path
 
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_for_filename
-from pygments.util import ClassNotFound
 
 from cudatut.paths import examples_dir
+from cudatut.site.highlighting import colored
 from cudatut.site.locale import text
 
 _MARKER = re.compile(r"^\s*(//|#)\s*--8<--")
 _RUNG = re.compile(r"^\s*(//|#) @rung ")
-_SIGNS = {"+": "ins", "-": "del", " ": "span"}
+_SIGNS = {"ins": "+", "del": "−", "span": " "}
 
 # What the build reads as its own in a page: references to recordings, formulas, emoji.
 _OURS = str.maketrans({"{": "&#123;", "}": "&#125;", "$": "&#36;", ":": "&#58;"})
@@ -36,27 +33,27 @@ def difference(old: str, new: str, context: int = 2) -> str:
     Raises FileNotFoundError for a file that is not among the examples, ValueError where nothing has changed.
     """
     before, after = _lines(old), _lines(new)
+    matcher = SequenceMatcher(
+        None, [line for line, _ in before], [line for line, _ in after], autojunk=False
+    )
+    hunks = [list(_hunk(group, before, after)) for group in matcher.get_grouped_opcodes(context)]
     hunks = [
-        list(_hunk(group, before, after))
-        for group in SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(
-            context
-        )
+        hunk
+        for hunk in hunks
+        if any(tag != "span" and not _RUNG.match(line) for tag, line, _ in hunk)
     ]
-    hunks = [hunk for hunk in hunks if not _only_rung(hunk, before, after)]
     if not hunks:
         raise ValueError(f"nothing has changed from {old} to {new}")
-    colored = {"-": _colored(old, before), "+": _colored(new, after)}
-    colored[" "] = colored["+"]
     gap = '<span class="ct-diff__gap" aria-hidden="true">⋯\n</span>'
     body = gap.join(
-        "".join(_row(sign, colored[sign][index]) for sign, index in hunk) for hunk in hunks
+        "".join(f"<{tag}>{_SIGNS[tag]} {html}\n</{tag}>" for tag, _, html in hunk) for hunk in hunks
     )
-    signs = [sign for hunk in hunks for sign, _ in hunk]
+    tags = [tag for hunk in hunks for tag, _, _ in hunk]
     summary = text(
         "difference.summary",
         old=f"<code>{escape(old)}</code>",
-        added=signs.count("+"),
-        removed=signs.count("-"),
+        added=tags.count("ins"),
+        removed=tags.count("del"),
     )
     label = escape(text("difference.label", old=old, new=new), quote=True)
     return (
@@ -66,52 +63,28 @@ def difference(old: str, new: str, context: int = 2) -> str:
     )
 
 
-def _lines(name: str) -> list[str]:
-    """Lines of a file of the examples, without region markers."""
+def _lines(name: str) -> list[tuple[str, str]]:
+    """Lines of a file of the examples, without region markers: as they stand, and as HTML in the classes of code blocks."""
     root = examples_dir().resolve()
     path = (root / name).resolve()
     if not path.is_relative_to(root) or not path.is_file():
         raise FileNotFoundError(f"no file {name!r} among the examples ({root})")
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if not _MARKER.match(line)]
+    code = path.read_text(encoding="utf-8")
+    lines = [line for line in code.splitlines() if not _MARKER.match(line)]
+    lexer = get_lexer_for_filename(path.name, stripnl=False)
+    html = colored("\n".join(lines) + "\n", lexer).translate(_OURS)
+    return list(zip(lines, html.split("\n")))
 
 
 def _hunk(
-    group: list[tuple[str, int, int, int, int]], before: list[str], after: list[str]
-) -> Iterator[tuple[str, int]]:
-    """Signs and line indices (of `before` for '-', else of `after`): what goes stands above what comes."""
+    group: list[tuple[str, int, int, int, int]],
+    before: list[tuple[str, str]],
+    after: list[tuple[str, str]],
+) -> Iterator[tuple[str, str, str]]:
+    """(tag, line, HTML) of the lines of a hunk: what goes stands above what comes."""
     for what, i1, i2, j1, j2 in group:
         if what == "equal":
-            yield from ((" ", j) for j in range(j1, j2))
+            yield from (("span", *line) for line in after[j1:j2])
         else:
-            yield from (("-", i) for i in range(i1, i2))
-            yield from (("+", j) for j in range(j1, j2))
-
-
-def _only_rung(hunk: list[tuple[str, int]], before: list[str], after: list[str]) -> bool:
-    return all(
-        sign == " " or _RUNG.match((before if sign == "-" else after)[index])
-        for sign, index in hunk
-    )
-
-
-def _colored(name: str, lines: list[str]) -> list[str]:
-    """Each line as HTML, its words in the classes that the site's code blocks have."""
-    try:
-        lexer = get_lexer_for_filename(Path(name).name, stripnl=False)
-    except ClassNotFound:
-        return [escape(line, quote=False).translate(_OURS) for line in lines]
-    # The formatter closes its spans at each end of a line, so that lines can be taken apart.
-    html = highlight("\n".join(lines) + "\n", lexer, HtmlFormatter(nowrap=True)).split("\n")
-    return [_outside_tags(line) for line in html[: len(lines)]]
-
-
-def _outside_tags(html: str) -> str:
-    parts = re.split(r"(<[^>]*>)", html)
-    return "".join(part if part.startswith("<") else part.translate(_OURS) for part in parts)
-
-
-def _row(sign: str, html: str) -> str:
-    tag = _SIGNS[sign]
-    shown = "−" if sign == "-" else sign
-    return f"<{tag}>{shown} {html}\n</{tag}>"
+            yield from (("del", *line) for line in before[i1:i2])
+            yield from (("ins", *line) for line in after[j1:j2])

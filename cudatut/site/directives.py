@@ -13,93 +13,72 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
 from cudatut.errors import CudatutError
+from cudatut.recording import Cell, Recording
 from cudatut.site import highlighting, missing, state
+from cudatut.site import render as rendering
+from cudatut.site.locale import text
 
 _CELL = re.compile(r"(?P<example>[a-z0-9_]+(?:/[a-z0-9_]+)+)#(?P<cell>[a-z0-9]+(?:-[a-z0-9]+)*)")
-_OPTIONS = {"source": ("above", "none"), "output": ("below", "none")}
-_PROGRAM = re.compile(r"[a-z][a-z0-9_]*\.py")
-_OPEN = {"en": "Open the whole example", "zh": "打开完整示例"}
-_DOWNLOAD = {"en": "Download", "zh": "下载"}
+_OPTIONS = {"source": "above|none", "output": "below|none", "program": r"[a-z][a-z0-9_]*\.py"}
 
 
 class DirectiveError(CudatutError):
     """An example fence that cannot be understood; the message quotes it."""
 
 
-def cells(body: str) -> list[tuple[str, str]]:
+def render(body: str, header: dict[str, str] | None = None, lang: str = "en") -> str:
+    """HTML of an example fence.
+
+    Raises DirectiveError on bad syntax, and as `State.record`: an example that is unknown, not recorded, damaged, stale
+    or failed is never shown.
+    """
+    shown, named = header or {}, _cells(body)
+    for name, value in shown.items():
+        if not re.fullmatch(_OPTIONS.get(name, "(?!)"), value):
+            raise DirectiveError(
+                f'an example fence has {name}="{value}"; '
+                'allowed are source="above|none", output="below|none", program="name.py"'
+            )
+    if "program" in shown and (shown.get("source") == "none" or len(named) > 1):
+        raise DirectiveError(f"the program {shown['program']} must be one cell, with its source")
+    return "".join(_cell(name, cell, shown, lang) for name, cell in named)
+
+
+def _cells(body: str) -> list[tuple[str, str]]:
     """(example, cell) of each line of a fence's body. Raises DirectiveError on any other line."""
     found = []
-    for line in body.splitlines():
-        if not line.strip():
-            continue
-        match = _CELL.fullmatch(line.strip())
+    for line in filter(None, map(str.strip, body.splitlines())):
+        match = _CELL.fullmatch(line)
         if not match:
-            raise DirectiveError(
-                f"'{line.strip()}' in an example fence: write it as part/example#cell"
-            )
+            raise DirectiveError(f"'{line}' in an example fence: write it as part/example#cell")
         found.append((match["example"], match["cell"]))
     if not found:
         raise DirectiveError("an example fence is empty: write part/example#cell into it")
     return found
 
 
-def options(header: dict[str, str]) -> dict[str, str]:
-    """The options of a fence's header, checked. Raises DirectiveError naming what is allowed."""
-    for name, value in header.items():
-        if name == "program" and _PROGRAM.fullmatch(value):
-            continue
-        if name not in _OPTIONS or value not in _OPTIONS[name]:
-            allowed = ", ".join(f'{key}="{"|".join(values)}"' for key, values in _OPTIONS.items())
-            allowed += ', program="name.py"'
-            raise DirectiveError(f'an example fence has {name}="{value}"; allowed are {allowed}')
-    if "program" in header and header.get("source") == "none":
-        raise DirectiveError("an example fence has a program, but does not show its source")
-    return {"source": "above", "output": "below", **header}
-
-
-def render(body: str, header: dict[str, str] | None = None, lang: str = "en") -> str:
-    """HTML of an example fence.
-
-    Raises DirectiveError on bad syntax, and whatever
-    `cudatut.recording.require_good` raises: an example that is unknown, not recorded, damaged,
-    stale or failed is never shown.
-    """
-    shown, named = options(header or {}), cells(body)
-    if "program" in shown and len(named) > 1:
-        raise DirectiveError(
-            f"the program {shown['program']} is {len(named)} cells; it must be one"
-        )
-    return "".join(_cell(name, cell, shown, lang) for name, cell in named)
-
-
 def _cell(name: str, cell: str, shown: dict[str, str], lang: str) -> str:
-    from cudatut.site import render as results
-
-    record = state.current().record(name)
+    build, record = state.current(), state.current().record(name)
     found = record.cell(cell)
     if found.kind != "code":
         raise DirectiveError(f"{name}#{cell} is a {found.kind} cell; only code cells are shown")
-    with_source, with_output = shown["source"] == "above", shown["output"] == "below"
-    if isinstance(record, missing.StandIn):
-        output = missing.note_html(record, lang) if with_output else ""
-    else:
-        try:
-            gpus = state.current().gpus(name, cell)
-            output = results.results_html(found.outputs, lang, gpus) if with_output else ""
-        except ValueError as error:
-            raise DirectiveError(f"{name}#{cell} cannot be shown: {error}") from error
+    with_source, with_output = shown.get("source") != "none", shown.get("output") != "none"
+    source = output = ""
+    if with_output and isinstance(record, missing.StandIn):
+        output = missing.note_html(record, lang)
+    elif with_output:
+        output = results(record, found, lang, build.gpus(name, cell))
     if with_output and not output and not with_source:
         raise DirectiveError(f"{name}#{cell} printed nothing, and source is none")
-    source = ""
     if with_source:
-        target = state.current().link(f"examples/{name}/#cell-id={cell}")
-        title = escape(shown.get("program", f"{name}.py"))
-        link = f'<a href="{target}" title="{_OPEN[lang]}">{title}</a>'
+        title = shown.get("program", f"{name}.py")
+        target, words = build.link(f"examples/{name}/#cell-id={cell}"), text("example.open", lang)
+        link = f'<a href="{target}" title="{words}">{title}</a>'
         code = found.source
         if "program" in shown:
             code = program_text(code)
@@ -109,16 +88,22 @@ def _cell(name: str, cell: str, shown: dict[str, str], lang: str) -> str:
     return f'<div class="{kind}">{source}{output}</div>'
 
 
+def results(record: Recording, cell: Cell, lang: str, gpus: Sequence[tuple[str, list]] = ()) -> str:
+    """HTML of what a cell showed. gpus: see `render.results_html`. Raises DirectiveError naming the cell."""
+    try:
+        return rendering.results_html(cell.outputs, lang, gpus)
+    except ValueError as error:
+        raise DirectiveError(f"{record.name}#{cell.title} cannot be shown: {error}") from error
+
+
 def program_text(source: str) -> str:
     """A program cell as its reader types it: where the cell only gives a name to a text, `late = '''...'''`, that text.
 
     So stands a program that ruins its own process: the notebook keeps it as a text, and another process runs it.
     """
-    statements = ast.parse(source).body
-    if len(statements) == 1 and isinstance(statements[0], ast.Assign):
-        value = statements[0].value
-        if isinstance(value, ast.Constant) and isinstance(value.value, str):
-            return value.value.strip("\n")
+    match ast.parse(source).body:
+        case [ast.Assign(value=ast.Constant(value=str(program)))]:
+            return program.strip("\n")
     return source
 
 
@@ -127,27 +112,17 @@ def _download(path: str, source: str, lang: str) -> str:
     build = state.current()
     if build.programs.setdefault(path, source) != source:
         raise DirectiveError(f"two programs would be the one file {path}; name them differently")
-    file = path.rpartition("/")[2]
-    return (
-        f' <a class="ct-download" href="{build.link(path)}" download="{file}">{_DOWNLOAD[lang]}</a>'
-    )
+    file, word = path.rpartition("/")[2], text("example.download", lang)
+    return f' <a class="ct-download" href="{build.link(path)}" download="{file}">{word}</a>'
 
 
 # --- what pymdownx.superfences calls ------------------------------------------------------------
 
 
-def validator(language: str, inputs: dict, opts: dict, attrs: dict, md: Any) -> bool:
+def _accept(language: str, inputs: dict, options: dict, attrs: dict, md: Any) -> bool:
     """Accept every header: the fence's formatter reports what is wrong with it, superfences would hide it."""
-    opts["header"] = dict(inputs)
+    options["header"] = dict(inputs)
     return True
-
-
-def _failure(source: str, error: CudatutError) -> str:
-    """What stands in the page in the place of a fence that cannot be rendered."""
-    return (
-        '<div class="admonition failure"><p class="admonition-title">'
-        f"{escape(source.strip())}</p><p>{escape(str(error))}</p></div>"
-    )
 
 
 def fence(name: str = "example", html: Callable[..., str] = render) -> dict[str, Any]:
@@ -165,6 +140,9 @@ def fence(name: str = "example", html: Callable[..., str] = render) -> dict[str,
             return html(source, options.get("header"), build.lang)
         except CudatutError as error:
             build.report(error)
-            return _failure(source, error)
+            return (
+                '<div class="admonition failure"><p class="admonition-title">'
+                f"{escape(source.strip())}</p><p>{escape(str(error))}</p></div>"
+            )
 
-    return {"name": name, "class": name, "validator": validator, "format": formatter}
+    return {"name": name, "class": name, "validator": _accept, "format": formatter}

@@ -14,41 +14,20 @@ from __future__ import annotations
 
 import re
 from html import escape
-from typing import Any
 
-from cudatut import exercises
+from markdown import markdown
+
+from cudatut import catalog, exercises
 from cudatut.errors import CudatutError
 from cudatut.exercises import Exercise
-from cudatut.site import directives, highlighting, references, state
+from cudatut.site import directives, highlighting, notebooks, references
+from cudatut.site.locale import text
 
 _BODY = re.compile(r"(?P<chapter>[a-z0-9_]+/[a-z0-9_]+) (?P<number>[1-9]\d*)")
-_HEADING = re.compile(r"^(?P<marks>#+)\s+(?P<text>.*?)\s*(?:\{:?(?P<attributes>[^}]*)\})?\s*$")
-_WORDS = {
-    "en": {
-        "given": "Given",
-        "yours": "Your part",
-        "solution": "Solution",
-        "begin": "This command writes both into a file that checks itself when you run it:",
-        "or": "Or ",
-        "colab": "open it in Colab",
-        "heading": "Exercise {number}: {title}",
-        "end": ".",
-    },
-    "zh": {
-        "given": "给定",
-        "yours": "你来写",
-        "solution": "参考答案",
-        "begin": "下面的命令把这两段写进一个文件，运行它就会自行检查：",
-        "or": "也可以",
-        "colab": "在 Colab 中打开",
-        "heading": "练习 {number}：{title}",
-        "end": "。",
-    },
-}
 
 
-def exercise_of(body: str) -> Exercise:
-    """The exercise that a fence's body names. Raises DirectiveError, UnknownExerciseError, BadExerciseError."""
+def _exercise(body: str) -> Exercise:
+    """The exercise that a fence's body names. Raises DirectiveError, UnknownExerciseError, BadHeaderError."""
     match = _BODY.fullmatch(body.strip())
     if not match:
         raise directives.DirectiveError(
@@ -58,44 +37,27 @@ def exercise_of(body: str) -> Exercise:
 
 
 def render(body: str, header: dict[str, str] | None = None, lang: str = "en") -> str:
-    """HTML of an exercise fence. Raises as `exercise_of`, and what `cudatut.recording.require_good` raises."""
+    """HTML of an exercise fence. Raises as `exercises.get` and `directives.render` do, and DirectiveError."""
     if header:
         raise directives.DirectiveError("an exercise fence has no options")
-    exercise, word = exercise_of(body), _WORDS[lang]
-    number, solutions = exercise.number, f"{exercise.chapter}_solutions"
-    effort = exercises.effort(exercise, lang)
+    exercise = _exercise(body)
+    chapter, number = exercise.chapter, exercise.number
     command = f"python -m cudatut exercise {exercise.name}" + ("" if lang == "en" else " --lang zh")
+    colab = f"{notebooks.colab_url(chapter + catalog.EXERCISES)}#scrollTo=exercise-{number}"
+    solutions = f"{chapter}{catalog.SOLUTIONS}"
     parts = [
-        f'<p class="ct-exercise__effort">{escape(effort)}</p>',
-        _prose(exercise.task[lang]),
-        highlighting.python_block(exercise.given, word["given"]),
-        highlighting.python_block(exercise.stub, word["yours"]),
-        f"<p>{word['begin']}</p>",
+        f'<p class="ct-exercise__effort">{escape(exercises.effort(exercise, lang))}</p>',
+        markdown(exercise.task[lang]),
+        highlighting.python_block(exercise.given, text("exercise.given", lang)),
+        highlighting.python_block(exercise.stub, text("exercise.yours", lang)),
+        f"<p>{text('exercise.begin', lang)}</p>",
         f'<div class="highlight"><pre><span></span><code>{escape(command)}\n</code></pre></div>',
-        f'<p>{word["or"]}<a href="{colab(exercise)}">{word["colab"]}</a>{word["end"]}</p>',
-        f'<details class="success"><summary>{word["solution"]}</summary>',
-        *(
-            directives.render(f"{solutions}#{part}-{number}", lang=lang)
-            for part in ("solution", "check")
-        ),
+        f"<p>{text('exercise.colab', lang, url=colab)}</p>",
+        f'<details class="success"><summary>{text("exercise.solution", lang)}</summary>',
+        directives.render(f"{solutions}#solution-{number}\n{solutions}#check-{number}", lang=lang),
         "</details>",
     ]
     return f'<div class="ct-exercise">{"".join(parts)}</div>'
-
-
-def colab(exercise: Exercise) -> str:
-    """Address that opens the chapter's notebook of exercises in Colab, at this one."""
-    from cudatut import catalog
-    from cudatut.site.notebooks import colab_url
-
-    notebook = colab_url(f"{exercise.chapter}{catalog.EXERCISES}", state.current().repo_url)
-    return f"{notebook}#scrollTo=exercise-{exercise.number}"
-
-
-def _prose(text: str) -> str:
-    from markdown import markdown
-
-    return markdown(text)
 
 
 def minutes(chapter: str) -> int:
@@ -106,34 +68,24 @@ def minutes(chapter: str) -> int:
         return 0
 
 
-def problems(markdown: str, lang: str) -> list[str]:
-    """What is wrong with the exercises of a page: each fence stands below its own heading, with the header's title."""
-    found = []
-    heading, at = "", 0
-    for number, line, kind, info in references.scan(markdown):
-        if kind == "prose" and (match := _HEADING.match(line)):
-            heading, at = line.strip(), number
-            if len(match["marks"]) < 3:
-                heading = ""
+def problems(page: str, lang: str) -> list[str]:
+    """Exercises of a page that do not stand below a heading with their title and number."""
+    found, heading = [], ""
+    for number, line, kind, info in references.scan(page):
+        if kind == "prose" and line.startswith("#"):
+            heading = line.strip()
         if kind != "code" or info.split()[:1] != ["exercise"] or not line.strip():
             continue
         try:
-            exercise = exercise_of(line)
-        except CudatutError as error:
-            found.append(f"line {number}: {error}")
+            exercise = _exercise(line)
+        except CudatutError:  # the fence says why
             continue
-        title = _WORDS[lang]["heading"].format(number=exercise.number, title=exercise.title[lang])
-        wanted = f"### {title} {{ #exercise-{exercise.number} }}"
+        title = {"number": exercise.number, "title": exercise.title[lang]}
+        words = text("exercise.heading", lang, **title)
+        wanted = f"### {words} {{ #exercise-{exercise.number} }}"
         if heading != wanted:
-            where = f"line {at}" if heading else f"line {number}"
             found.append(
-                f"{where}: the heading above the exercise {exercise.name} should be '{wanted}', as in the header of "
-                f"examples/{exercise.chapter}_exercises.py"
-                + (f", not '{heading}'" if heading else "")
+                f"line {number}: the heading above the exercise {exercise.name} should be '{wanted}', as in the header of "
+                f"examples/{exercise.chapter}{catalog.EXERCISES}.py, not '{heading}'"
             )
     return found
-
-
-def fence() -> dict[str, Any]:
-    """Entry for `custom_fences` of pymdownx.superfences."""
-    return directives.fence("exercise", render)

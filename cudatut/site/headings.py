@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from cudatut.site import main_path
-from cudatut.site.lint import Finding, split_front_matter
+from cudatut.site.lint import Finding
 
 # id: (English, Chinese), in the order in which they stand. A chapter has those that apply.
 SECTIONS = {
@@ -30,14 +30,13 @@ _HEADING = re.compile(r"^## (?P<words>.*?)\s*\{:?\s*#(?P<id>[\w-]+)")
 
 def findings(markdown: str, file: str, lang: str) -> list[Finding]:
     """Sections of a chapter that have other words or another order than those of the other chapters."""
-    _, body, offset = split_front_matter(markdown)
     place = {name: number for number, name in enumerate(SECTIONS)}
     found, seen = [], []
-    for line in main_path.lines(body):
+    for line in main_path.lines(markdown):
         match = _HEADING.match(line.text) if line.kind == "prose" else None
         if not match or match["id"] not in SECTIONS:
             continue
-        at, name = line.number + offset, match["id"]
+        at, name = line.number, match["id"]
         words = SECTIONS[name][lang == "zh"]
         if match["words"] != words:
             found.append(Finding(file, at, f"the section '{name}' is called '{words}'"))

@@ -6,14 +6,17 @@ words for which there is no entry; `python -m cudatut.site.labels` prints those 
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterable
 from typing import Any
 
+from cudatut import catalog, recording
 from cudatut.errors import CudatutError
 from cudatut.recording import Recording
 from cudatut.site import contents
+from cudatut.site.contents import Part
 from cudatut.site.label_files import Labels, load
 from cudatut.site.localize import current, relabeled
 
@@ -23,9 +26,9 @@ _NUMBERS = re.compile(r"\d[\d.,]*(?: [x×] \d[\d.,]*)*")
 def lacking(records: Iterable[Recording], labels: Labels) -> dict[str, dict[str, tuple[str, str]]]:
     """What needs an entry and has none: file -> {label, numbers as {}: (a whole label, the cell that shows it)}."""
     found: dict[str, dict[str, tuple[str, str]]] = {}
-    chapters = _chapters()
+    parts = contents.load()
     for record in records:
-        file = file_of(record.name, chapters)
+        file = file_of(record.name, parts)
         for cell in record.cells:
             for result in cell.results():
                 for label, without in _lacking(result, labels):
@@ -63,37 +66,22 @@ def problems(lang: str, records: Iterable[Recording]) -> list[str]:
     return said
 
 
-def file_of(example: str, chapters: Iterable[str] = ()) -> str:
-    """Where the labels of an example stand: those of `start/errors_solutions` in docs/labels/start_errors.yml.
-
-    chapters: those of the book, as `start/errors`.
-    """
-    own = [chapter for chapter in chapters if f"{example}_".startswith(f"{chapter}_")]
-    chapter = max(own, key=len) if own else re.sub(r"_(claims|exercises|solutions)$", "", example)
-    return f"docs/labels/{chapter.replace('/', '_')}.yml"
-
-
-def _chapters() -> list[str]:
-    """All chapters of the table of contents; none where it cannot be read, which the build reports by itself."""
-    try:
-        parts = contents.load(contents.default_path())
-    except (CudatutError, OSError):
-        return []
-    return [f"{part.id}/{chapter.id}" for part in parts for chapter in part.chapters]
+def file_of(example: str, parts: Iterable[Part]) -> str:
+    """Where the labels of an example stand: those of its chapter in one file, docs/labels/start_errors.yml."""
+    chapter = contents.chapter_of(example, parts)
+    name = chapter.name if chapter else example
+    return f"docs/labels/{name.replace('/', '_')}.yml"
 
 
 def main(names: list[str]) -> int:
     """Print what `names` (all without any) lack, as lines of the files in which they belong; 1 if anything."""
-    from cudatut import catalog, recording
-
     records = []
     for example in catalog.examples(drafts=True):
-        if names and not any(example.name.startswith(name.rstrip("/")) for name in names):
-            continue
-        try:
-            records.append(recording.load(example.name))
-        except CudatutError as error:
-            print(f"# {error}")
+        if example.name.startswith(tuple(names) or ""):
+            try:
+                records.append(recording.load(example.name))
+            except CudatutError as error:
+                print(f"# {error}")
     labels = current()
     for problem in labels.problems:
         print(f"# {problem}")
@@ -101,8 +89,7 @@ def main(names: list[str]) -> int:
     for file, entries in found.items():
         print(f"\n# {file}")
         for entry, (_, cell) in entries.items():
-            quoted = entry.replace("\\", "\\\\").replace('"', '\\"')
-            print(f'"{quoted}": ""  # {cell}')
+            print(f'{json.dumps(entry, ensure_ascii=False)}: ""  # {cell}')
     return 1 if found or labels.problems else 0
 
 

@@ -10,13 +10,15 @@ Limits that hold by definition (1024 threads, 48 KB) may be typed.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from cudatut.site import references
 
-# ASCII throughout: Chinese has no spaces, so 快了38倍 must end a word at 了. Digits that are a value of their own: not the tail of a name (H100), a version or an address (sm_90).
-_NUMBER = r"(?<![\w.#/&;-])(?:\d[\d,_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)"
+# ASCII throughout: Chinese has no spaces, so 快了38倍 must end a word at 了.
+# Digits that are a value of their own: not the tail of a name (H100), a version, an address (sm_90) or a decade (1990s).
+_NUMBER = r"(?<![\w.#/&;-])(?!(?:19|20)\d0s\b)(?:\d[\d,_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)"
 _UNITS = (
     r"(?:ns|us|µs|μs|ms|s|secs?|seconds?|milliseconds?|microseconds?|nanoseconds?)(?![\w'’])",
     r"(?:纳秒|微秒|毫秒|秒)",
@@ -29,12 +31,17 @@ _UNITS = (
     # A ratio, not a shape: 32 x 32, 2×n and 4 × `N` are sizes.
     r"[×xX](?![\w])(?!\s*(?:\d|[A-Za-zα-ω]\b|[¤(]))",
 )
-_TYPED = re.compile(rf"({_NUMBER})[\s\u00a0\u202f]*(?:{'|'.join(_UNITS)})", re.ASCII)
-_DECADE = re.compile(r"(?:19|20)\d0s$")
-_BEFORE = re.compile(r"百分之\s*[\d.]+")
+_TYPED = re.compile(
+    rf"{_NUMBER}[\s\u00a0\u202f]*(?:{'|'.join(_UNITS)})|百分之[\s\u00a0\u202f]*[\d.]+", re.ASCII
+)
+_TYPED_MESSAGE = (
+    '"{0}" is a typed measurement: refer to a recording, {{{{ example#cell["row"].field }}}}, '
+    'or quote its source, {{{{ quote "{0}" from "..." }}}}'
+)
 
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*$")
 _SETEXT = re.compile(r"^(=+|-+)\s*$")
+_PARAGRAPH = re.compile(r"\s*[^\s|#-]")
 _HAS_ID = re.compile(r"\{:?[^}]*#([^\s}]+)[^}]*\}\s*$")
 _ASCII_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
@@ -42,8 +49,8 @@ _ASCII_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _NO_PROSE = (
     references.FIELD,
     re.compile(r"<!--.*?-->"),
-    re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)"),
-    re.compile(r"(?<![\\$])(\$\$?)(?=\S)(.+?)(?<=\S)\1"),
+    references.CODE_SPAN,
+    references.MATH,
     re.compile(r"\]\([^)\s]*(?=[)\s])"),
     re.compile(r"<[^>\s][^>]*>"),
     re.compile(r"\bhttps?://\S+"),
@@ -65,49 +72,56 @@ class Finding:
 
 def lint_text(markdown: str, file: str) -> list[Finding]:
     """Findings of one page, front matter included."""
-    front, body, offset = split_front_matter(markdown)
-    findings = [
-        Finding(file, number, _typed_message(text))
-        for number, line in enumerate(front.split("\n"), 1)
-        if line.startswith(("title:", "description:"))
-        for text in typed_measurements(line)
-    ]
-    ids: dict[str, int] = {}
+    faults = [*_faults_of_lines(markdown), *_faults_of_headings(markdown)]
+    return [Finding(file, number, message) for number, message in sorted(faults)]
+
+
+def _faults_of_lines(markdown: str) -> Iterator[tuple[int, str]]:
     before = ""
     display_math = False
-    for number, line, in_code in references.lines(body):
-        at = number + offset
-        if not in_code and line.strip() == "$$":
+    for number, line, kind, _ in references.scan(markdown):
+        if kind == "prose" and line.strip() == "$$":
             display_math = not display_math
-        if in_code or display_math:
+        in_front = kind == "front" and line.startswith(("title:", "description:"))
+        if not in_front and (kind != "prose" or display_math):
             before = ""
             continue
-        findings += [Finding(file, at, _typed_message(text)) for text in typed_measurements(line)]
-        heading = _HEADING.match(line)
-        if heading:
-            findings += _heading(heading[2], file, at, ids)
-        elif (
-            _SETEXT.match(line)
-            and before.strip()
-            and not before.lstrip().startswith(("|", "-", "#"))
-        ):
-            findings.append(
-                Finding(file, at, "underlined heading: write '## Heading { #its-id }' instead")
-            )
+        for text in typed_measurements(line):
+            yield number, _TYPED_MESSAGE.format(text)
+        if _SETEXT.match(line) and _PARAGRAPH.match(before):
+            yield number, "underlined heading: write '## Heading { #its-id }' instead"
         before = line
-    return findings
+
+
+def _faults_of_headings(markdown: str) -> Iterator[tuple[int, str]]:
+    ids: dict[str, int] = {}
+    for number, words, name in headings(markdown):
+        if not name:
+            yield (
+                number,
+                f"heading '{words}' has no id: add {{ #its-id }}, as in the other language",
+            )
+        elif not _ASCII_ID.fullmatch(name):
+            yield number, f"heading id '{name}': use a-z, 0-9 and - only"
+        elif ids.setdefault(name, number) != number:
+            yield number, f"heading id '{name}' stands on line {ids[name]} already"
+
+
+def headings(markdown: str) -> Iterator[tuple[int, str, str]]:
+    """Line, words and explicit id of each heading of a page; "" where one has none."""
+    for number, line, kind, _ in references.scan(markdown):
+        if kind == "prose" and (heading := _HEADING.match(line)):
+            found = _HAS_ID.search(heading[2])
+            yield number, heading[2], found[1] if found else ""
 
 
 def lint_files(files: list[Path], root: Path) -> list[Finding]:
     """Findings of several pages; files are named relative to `root`."""
-    findings = []
+    found = []
     for path in files:
-        name = path.relative_to(root).as_posix()
-        try:
-            findings += lint_text(path.read_text(encoding="utf-8"), name)
-        except UnicodeDecodeError as error:
-            findings.append(Finding(name, 1, f"not UTF-8: {error}"))
-    return findings
+        markdown = path.read_text("utf-8", "replace")  # MkDocs refuses a page that is not UTF-8
+        found += lint_text(markdown, path.relative_to(root).as_posix())
+    return found
 
 
 def pages(docs: Path) -> list[Path]:
@@ -115,56 +129,13 @@ def pages(docs: Path) -> list[Path]:
     return sorted(docs.rglob("*.md"))
 
 
-def typed_measurements(line: str) -> list[str]:
-    """Typed measurements in one line of prose, as they stand there."""
+def prose(line: str) -> str:
+    """A line without its code, formulas, addresses, references and attributes."""
     for pattern in _NO_PROSE:
         line = pattern.sub(" ¤ ", line)
-    found = [match[0] for match in _TYPED.finditer(line) if not _DECADE.search(match[0])]
-    return found + [match[0] for match in _BEFORE.finditer(line)]
+    return line
 
 
-def split_front_matter(markdown: str) -> tuple[str, str, int]:
-    """(front matter, body, lines before the body)."""
-    match = re.match(r"---[ \t]*\n.*?\n---[ \t]*\n", markdown, re.DOTALL)
-    if not match:
-        return "", markdown, 0
-    return match[0], markdown[match.end() :], match[0].count("\n")
-
-
-def heading_ids(markdown: str) -> list[str]:
-    """Explicit ids of a page's headings, in order; "" where one has none."""
-    _, body, _ = split_front_matter(markdown)
-    out = []
-    for _, line, in_code in references.lines(body):
-        match = None if in_code else _HEADING.match(line)
-        if match:
-            found = _HAS_ID.search(match[2])
-            out.append(found[1] if found else "")
-    return out
-
-
-def _heading(text: str, file: str, line: int, ids: dict[str, int]) -> list[Finding]:
-    match = _HAS_ID.search(text)
-    if not match:
-        return [
-            Finding(
-                file,
-                line,
-                f"heading '{text}' has no id: add {{ #its-id }}, the same in both languages",
-            )
-        ]
-    name = match[1]
-    if not _ASCII_ID.fullmatch(name):
-        return [Finding(file, line, f"heading id '{name}': use a-z, 0-9 and - only")]
-    if name in ids:
-        return [Finding(file, line, f"heading id '{name}' stands on line {ids[name]} already")]
-    ids[name] = line
-    return []
-
-
-def _typed_message(text: str) -> str:
-    return (
-        f'"{text.strip()}" is a typed measurement: refer to a recording, '
-        '{{ example#cell["row"].field }}, or quote its source, '
-        f'{{{{ quote "{text.strip()}" from "..." }}}}'
-    )
+def typed_measurements(line: str) -> list[str]:
+    """Typed measurements in one line of prose, as they stand there."""
+    return [match[0] for match in _TYPED.finditer(prose(line))]

@@ -36,30 +36,22 @@ def relabeled(
     say = {"label": word, "unit": unit or word}
 
     def told(type_: Any, value: Any) -> Any:
-        inner = typing.get_args(type_)
+        origin, inner = typing.get_origin(type_), typing.get_args(type_)
         if is_dataclass(type_):
             hints = typing.get_type_hints(type_, include_extras=True)
-            return {
-                key: told(hints[key], one) if key in hints else one for key, one in value.items()
-            }
-        if typing.get_origin(type_) is typing.Annotated:
+            return {key: told(hints.get(key), one) for key, one in value.items()}
+        if origin is typing.Annotated:
             return say[inner[1]](value) if value else value
-        if isinstance(type_, types.UnionType) or typing.get_origin(type_) is typing.Union:
-            fits = [one for one in inner if isinstance(value, _plain_type(one))]
+        if origin in (types.UnionType, typing.Union):
+            # In JSON, a value of list[...] is a list, and one of Annotated[str, ...] a str.
+            fits = [one for one in inner if isinstance(value, getattr(one, "__origin__", one))]
             return told(fits[-1], value) if fits else value
-        if isinstance(value, list) and inner:
+        if origin is list:
             return [told(inner[0], one) for one in value]
-        if isinstance(value, dict) and inner:
+        if origin is dict:
             found = {told(inner[0], key): told(inner[1], one) for key, one in value.items()}
             # One translation for two lines would lose one.
             return found if len(found) == len(value) else value
         return value
 
-    return {"kind": result["kind"], **told(KINDS[result["kind"]], result)}
-
-
-def _plain_type(type_: Any) -> type:
-    """What a value of an annotation is an instance of, in JSON."""
-    if typing.get_origin(type_) is typing.Annotated:
-        return str
-    return dict if is_dataclass(type_) else typing.get_origin(type_) or type_
+    return told(KINDS[result["kind"]], result)

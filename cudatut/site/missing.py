@@ -37,9 +37,8 @@ def stand_in(name: str, reason: str) -> StandIn:
     from cudatut.record.notebook import notebook_of
 
     example = catalog.get(name)
-    cells = [
-        Cell(cell.id, cell.cell_type, cell.source, [], False) for cell in notebook_of(example).cells
-    ]
+    made = notebook_of(example).cells
+    cells = [Cell(one.id, one.cell_type, one.source, [], executed=False) for one in made]
     metadata = {
         "name": example.name,
         "title": example.title,

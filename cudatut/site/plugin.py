@@ -1,9 +1,6 @@
 """The MkDocs plugin `cudatut`: MkDocs' events, passed on to plain functions.
 
-    plugins:
-      cudatut:
-        language: zh
-
+The language of a build is that of its theme.
 What may be wrong with a page is collected as warnings, so that one strict build names everything.
 """
 
@@ -17,8 +14,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from mkdocs.config import config_options
-from mkdocs.config.base import Config
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, CombinedEvent, event_priority
 from mkdocs.structure.files import File
@@ -40,16 +35,13 @@ from cudatut.site import (
     mathml,
     missing,
     notebooks,
-    preview,
     publishing,
-    redirects,
     references,
     searching,
     slimming,
     state,
 )
 
-log = logging.getLogger("mkdocs.plugins.cudatut")
 _EXEC_LOG = "mkdocs.plugins.markdown_exec._internal.formatters.base"
 _OWN_ERROR = re.compile(r"^\s*cudatut\.[\w.]+Error: (.*)", re.MULTILINE | re.DOTALL)
 _ID = re.compile(r'\sid="([^"]+)"')
@@ -67,147 +59,114 @@ def _name_page(record: logging.LogRecord) -> bool:
     return True
 
 
-class CudatutConfig(Config):
-    """Options in mkdocs.yml."""
-
-    language = config_options.Choice(locale.LANGUAGES, default="en")
-
-
-class CudatutPlugin(BasePlugin[CudatutConfig]):
+class CudatutPlugin(BasePlugin):
     """Brings recordings, the table of contents and the other language into the site."""
-
-    records: list[Recording]
-    fragments: dict[str, dict[str, str]]
 
     @event_priority(50)  # before markdown-exec and mkdocs-jupyter read the configuration
     def on_config(self, config: Any) -> Any:
-        lang = self.config.language
-        docs = Path(config.docs_dir)
-        locale.use(lang)
-        if (
-            str(docs.parent) not in sys.path
-        ):  # pages import their drawings: `from figures.start import errors`
-            sys.path.insert(0, str(docs.parent))
-        logging.getLogger("jieba").setLevel(logging.WARNING)  # it reports loading its dictionary
+        lang, docs = config.theme["language"], Path(config.docs_dir)
+        self.site_url = os.environ.get("SITE_URL", "")
+        if self.site_url:
+            config.site_url = languages.site_url(self.site_url, lang)
         self.state = state.begin(
             state.State(
                 lang=lang,
                 docs=docs,
-                repo_url=(config.repo_url or "").rstrip("/"),
+                repo_url=config.repo_url,
                 mode=os.environ.get("CUDATUT_SITE_MODE", "strict"),
+                only=tuple(os.environ.get("CUDATUT_SITE_ONLY", "").split()),
             )
         )
-        if os.environ.get("SITE_URL"):
-            config.site_url = languages.site_url(os.environ["SITE_URL"], lang)
+        # Pages import their drawings: `from figures.start import errors`.
+        if str(docs.parent) not in sys.path:
+            sys.path.insert(0, str(docs.parent))
+        logging.getLogger("jieba").setLevel(logging.WARNING)  # it reports loading its dictionary
         logging.getLogger(_EXEC_LOG).addFilter(_name_page)
         try:
-            self.parts = contents.load(docs.parent / "contents.yml")
+            self.parts = contents.load()
             self.terms = glossary.load(docs.parent / "glossary.yml", self.parts)
         except CudatutError as error:
             raise PluginError(str(error)) from error
+        self.chapters = {chapter.page: chapter for chapter in contents.chapters(self.parts)}
         config.nav = contents.nav(self.parts, lang)
         self.hover = glossary.Hover(self.terms, lang)
         if lang == "zh":
             searching.teach(self.terms)
         # Material shows its language partial for any true value, and would make wrong links of a list.
         config.extra["alternate"] = True
-        config.mdx_configs.setdefault("toc", {})["permalink_title"] = locale.text("page.permalink")
+        options = config.mdx_configs
+        options["toc"]["permalink_title"] = locale.text("page.permalink")
         # As it stands in mkdocs.yml the path would be relative to where MkDocs was started.
-        snippets = config.mdx_configs.setdefault("pymdownx.snippets", {})
-        snippets["base_path"] = [str(paths.examples_dir())]
-        fences = config.mdx_configs.setdefault("pymdownx.superfences", {})
-        fences.setdefault("custom_fences", []).extend([directives.fence(), exercise_fence.fence()])
+        options["pymdownx.snippets"]["base_path"] = [str(paths.examples_dir())]
+        fences = [directives.fence(), directives.fence("exercise", exercise_fence.render)]
+        options["pymdownx.superfences"] = {"custom_fences": fences}
         return config
 
     def on_pre_build(self, config: Any) -> None:
-        for problem in contents.check_pages(self.parts, self.state.docs):
-            self.state.report(problem)
-        root = Path(config.config_file_path).resolve().parent
-        pages = lint.pages(self.state.docs)
-        if only := os.environ.get("CUDATUT_SITE_ONLY", "").split():
-            pages = [self.state.docs / f"{name}.md" for name in only]
-        for finding in lint.lint_files(pages, root):
+        docs = self.state.docs
+        shown = [docs / f"{name}.md" for name in self.state.only]
+        for finding in lint.lint_files(shown or lint.pages(docs), docs.parents[1]):
             self.state.report(finding)
 
     @event_priority(50)  # mkdocs-jupyter must find the notebooks among the files
     def on_files(self, files: Any, config: Any) -> Any:
-        notebooks.quicken()
-        for chapter in (c for part in self.parts for c in part.chapters if c.draft):
-            if file := files.get_file_from_path(chapter.page):
+        for page in contents.left_out(self.parts):
+            if file := files.get_file_from_path(page):
                 files.remove(file)
-        self.fragments = {}
-        only = os.environ.get("CUDATUT_SITE_ONLY", "").split()
-        if only:
-            preview.keep(files, self.parts, only)
-        self.records, problems = notebooks.recorded(preview.shown(self.state.docs, only))
-        for problem in [*problems, *labels.problems(self.state.lang, self.records)]:
+        self.records = notebooks.recorded()
+        for problem in labels.problems(self.state.lang, self.records):
             self.state.report(problem)
-        used = contents.chapters_by_example(self.parts, self.state.docs)
         # Read by mkdocs-jupyter while it renders; the checkout may be read-only.
         self.copies = tempfile.TemporaryDirectory(prefix="cudatut-notebooks-")
         folder = Path(self.copies.name)
-        for record in self.records:
-            uri = notebooks.page_uri(record.name)
-            chapters = [
-                (chapter.title[self.state.lang], notebooks.up(record.name) + url)
-                for chapter, url in used.get(record.name, [])
-            ]
-            try:
-                notebook, self.fragments[record.name] = notebooks.prepared(
-                    record, self.state.lang, self.state.repo_url, chapters
-                )
-            except CudatutError as error:
-                self.state.report(error)
-                continue
-            notebooks.write(notebook, folder / uri)
+        notebooks.quicken(folder)
+        self.examples = {notebooks.write(record, folder): record for record in self.records}
+        for uri in self.examples:
             # No File.generated: mkdocs-jupyter's wrapper finds its source by src_dir alone.
             files.append(File(uri, str(folder), config.site_dir, config.use_directory_urls))
+        self.shown_in = contents.chapters_by_example(self.parts, self.state.docs)
         return files
 
     def on_page_markdown(self, markdown: str, page: Any, config: Any, files: Any) -> str:
         self.state.page, self.state.url = page.file.src_uri, page.url
-        if self._is_notebook(page):
+        if page.file.src_uri in self.examples:
             return markdown
-        _, _, offset = lint.split_front_matter(page.file.content_string)
+        # MkDocs has taken the front matter away.
+        offset = page.file.content_string.count("\n") - markdown.count("\n")
         names = references.named(markdown)
         for problem in exercise_fence.problems(page.file.content_string, self.state.lang):
             self.state.report(problem)
-        markdown = references.replace(
-            markdown, self.state.record, self.state.report, line_offset=offset
-        )
+        markdown = references.replace(markdown, self.state.report, offset)
         markdown = contents.unlink_drafts(markdown, page.file.src_uri, self.parts)
-        if not self._is_chapter(page):
-            return markdown
-        shown = [record for record in self.records if record.name in names]
-        return markdown + notebooks.code_of_page(
-            shown, self.state.lang, self.state.repo_url, self.state.link
-        )
+        if page.file.src_uri in self.chapters:
+            markdown += notebooks.code_of_page([r for r in self.records if r.name in names])
+        return markdown
 
     def on_page_content(self, html: str, page: Any, config: Any, files: Any) -> str:
-        if self._is_notebook(page):
-            uri = page.file.src_uri.removesuffix(".ipynb")
-            name = uri.partition("/")[2]
-            record = self.state.record(name)
-            page.title = record.metadata["title"][self.state.lang]
-            page.toc = get_toc(notebooks.toc(record, self.state.lang))
-            try:
-                html = notebooks.slim(html, self.fragments[name])
-            except CudatutError as error:
-                self.state.report(error)
-            page.edit_url = f"{self.state.repo_url}/edit/{notebooks.BRANCH}/{uri}.py"
-            # Chapters are searched, which show the same code; their pages lead here.
-            page.meta["search"] = {"exclude": True}
+        if record := self.examples.get(page.file.src_uri):
+            html = self._example(html, page, record)
         html = mathml.replace(slimming.tokens(html), self.state.report)
-        if self._is_chapter(page):
-            name = page.file.src_uri.removesuffix(".md")
+        if chapter := self.chapters.get(page.file.src_uri):
             if self.state.mode == "preview" and self.state.lang == "en":
                 found = main_path.amount(html)
-                over = main_path.over_budget(name.partition("/")[0], found) or ["within the budget"]
-                log.warning("%s: %s: %s", name, found, "; ".join(over))
-            html = main_path.with_time(html, exercise_fence.minutes(name), self.state.lang)
+                over = main_path.over_budget(chapter.part, found) or ["within the budget"]
+                state.log.warning("%s: %s: %s", chapter.name, found, "; ".join(over))
+            html = main_path.with_time(html, exercise_fence.minutes(chapter.name), self.state.lang)
         # MkDocs sees no ids in what fences made; links to them would be reported as broken.
         page.present_anchor_ids = (page.present_anchor_ids or set()) | set(_ID.findall(html))
         return html
+
+    def _example(self, html: str, page: Any, record: Recording) -> str:
+        page.title = record.metadata["title"][self.state.lang]
+        page.toc = get_toc(notebooks.toc(record))
+        page.edit_url = f"{self.state.repo_url}/edit/main/examples/{record.name}.py"
+        # Chapters are searched, which show the same code; their pages lead here.
+        page.meta["search"] = {"exclude": True}
+        try:
+            return notebooks.page(record, html, self.shown_in.get(record.name, ()))
+        except CudatutError as error:
+            self.state.report(error)
+            return html
 
     @event_priority(50)
     def _on_page_context_before_search(self, context: Any, page: Any, config: Any, nav: Any) -> Any:
@@ -217,13 +176,10 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
     @event_priority(-50)
     def _on_page_context_after_search(self, context: Any, page: Any, config: Any, nav: Any) -> Any:
         page.content = self.content
-        if self._is_chapter(page):
-            self.state.url = page.url
+        self.state.page, self.state.url = page.file.src_uri, page.url
+        if page.file.src_uri in self.chapters:
             page.content = self.hover.put(page.content, self.state.link("glossary/"))
-        self.state.page = page.file.src_uri
-        context["languages"] = languages.switch(
-            page.url, self.state.lang, os.environ.get("SITE_URL", "")
-        )
+        context["languages"] = languages.switch(page.url, self.state.lang, self.site_url)
         return context
 
     on_page_context = CombinedEvent(_on_page_context_before_search, _on_page_context_after_search)
@@ -237,25 +193,10 @@ class CudatutPlugin(BasePlugin[CudatutConfig]):
 
     def on_post_build(self, config: Any) -> None:
         site = Path(config.site_dir)
-        notebooks.copy_files(self.records, site)
-        for path, source in self.state.programs.items():
-            (site / path).parent.mkdir(parents=True, exist_ok=True)
-            (site / path).write_text(source + "\n", encoding="utf-8")
-        chapters = {f"{c.part}/{c.id}" for part in self.parts for c in part.chapters if c.written}
-        redirects.write(site, chapters, config.site_url or "")
-        publishing.write(site, Path(config.config_file_path).resolve().parent, config)
-        index = getattr(config.plugins.get("material/search"), "search_index", None)
-        if index is not None:  # written by Material's search, whose turn comes next
-            searching.add_keywords(index.entries, self.terms, self.state.lang)
+        notebooks.write_files(self.records, site)
+        publishing.write(site, config)
+        # Written by Material's search, whose turn comes next.
+        searching.add_keywords(
+            config.plugins["material/search"].search_index.entries, self.terms, self.state.lang
+        )
         self.copies.cleanup()
-
-    def on_serve(self, server: Any, config: Any, builder: Any) -> Any:
-        server.watch(str(paths.examples_dir()))
-        server.watch(str(self.state.docs.parent))
-        return server
-
-    def _is_notebook(self, page: Any) -> bool:
-        return page.file.src_uri.endswith(".ipynb")
-
-    def _is_chapter(self, page: Any) -> bool:
-        return any(page.file.src_uri.startswith(f"{part.id}/") for part in self.parts)

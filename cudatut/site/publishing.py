@@ -1,4 +1,4 @@
-"""Files of the site that no page is: robots.txt, the feed of the change log, the examples as one archive."""
+"""What the site has beside its pages: old addresses, robots.txt, the feed of the change log, the examples as one archive."""
 
 from __future__ import annotations
 
@@ -24,21 +24,56 @@ Those of the first part need only NumPy and PyCUDA, up to the cells whose names 
 """
 
 
-def write(site: Path, root: Path, config: Any) -> None:
-    """Write them into the built site of one language; `root` is the folder of mkdocs.yml."""
-    archive(site / ARCHIVE, (config.repo_url or "").rstrip("/"))
-    if (
-        locale.current() != "en"
-    ):  # the others are files of the whole site, whose root the English pages are
+def write(site: Path, config: Any) -> None:
+    """Write them into the built site of one language."""
+    redirects(site, config.site_url)
+    archive(site / ARCHIVE, config.repo_url)
+    if locale.current() != "en":  # the others are files of the whole site, whose root is English
         return
-    address = (config.site_url or "").rstrip("/")
+    address = config.site_url.rstrip("/")
     (site / "robots.txt").write_text(robots(address), encoding="utf-8")
-    changes = root / "CHANGELOG.md"
-    if changes.is_file():
-        text = feed(
-            changes.read_text(encoding="utf-8"), address, (config.repo_url or "").rstrip("/")
-        )
+    if (changes := Path(config.config_file_path).with_name("CHANGELOG.md")).is_file():
+        text = feed(changes.read_text(encoding="utf-8"), address, config.repo_url)
         (site / FEED).write_text(text, encoding="utf-8")
+
+
+_MOVED = """<!doctype html>
+<html lang="{lang}">
+<meta charset="utf-8">
+<title>{name}</title>
+<meta name="robots" content="noindex">
+<link rel="canonical" href="{canonical}">
+<script>location.replace("{link}" + location.search + location.hash)</script>
+<meta http-equiv="refresh" content="1; url={link}">
+<p>{words} <a href="{link}">{name}</a></p>
+"""
+
+
+def redirects(site: Path, address: str = "") -> list[str]:
+    """Write a page that leads on at each address that examples/renamed.yml names, of the example and of its chapter.
+
+    address: where this language is published, if that is known.
+    Nothing is written where a page stands already, nor where there is none to lead to. Returns the old addresses.
+    """
+    written = []
+    for old, new in catalog.renamed().items():
+        for source, target in ((f"examples/{old}/", f"examples/{new}/"), (f"{old}/", f"{new}/")):
+            page = site / source / "index.html"
+            if page.exists() or not (site / target / "index.html").is_file():
+                continue
+            link = "../" * source.count("/") + target
+            values = {
+                "lang": locale.current(),
+                "name": new,
+                "canonical": f"{address.rstrip('/')}/{target}" if address else link,
+                "link": link,
+                "words": locale.text("page.moved"),
+            }
+            page.parent.mkdir(parents=True, exist_ok=True)
+            filled = _MOVED.format(**{key: escape(value) for key, value in values.items()})
+            page.write_text(filled, encoding="utf-8")
+            written.append(source)
+    return written
 
 
 def robots(address: str = "") -> str:
@@ -56,41 +91,28 @@ _CHANGE = re.compile(r"^- (.+(?:\n  .+)*)", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
 
-def changes(markdown: str) -> list[tuple[str, str]]:
-    """(version, change) of each item of CHANGELOG.md, as plain text, in its order."""
-    found = []
+def feed(markdown: str, address: str = "", repo_url: str = "") -> str:
+    """The change log as RSS 2.0, an item for each change; the same text makes the same feed."""
+    address, link = escape(address), escape(f"{repo_url}/blob/main/CHANGELOG.md")
+    items = []
     pieces = _VERSION.split(markdown)[1:]
     for version, body in zip(pieces[::2], pieces[1::2]):
         for item in _CHANGE.findall(body):
-            plain = _LINK.sub(r"\1", " ".join(item.split())).replace("`", "").replace("**", "")
-            found.append((version.strip(), plain))
-    return found
-
-
-def feed(markdown: str, address: str = "", repo_url: str = "") -> str:
-    """The change log as RSS 2.0, an item for each change; the same text makes the same feed."""
-    link = f"{repo_url}/blob/main/CHANGELOG.md"
-    items = []
-    for version, change in changes(markdown):
-        title = re.split(r"(?<=[.;:]) ", change, maxsplit=1)[0].rstrip(".;:")
-        guid = hashlib.sha256(f"{version}\n{change}".encode()).hexdigest()[:20]
-        items.append(
-            f"<item><title>{escape(title)}</title><description>{escape(change)}</description>"
-            f"<category>{escape(version)}</category><link>{escape(link)}</link>"
-            f'<guid isPermaLink="false">{guid}</guid></item>'
-        )
-    own = (
-        f'<atom:link href="{escape(address)}/{FEED}" rel="self" type="application/rss+xml"/>'
-        if address
-        else ""
-    )
+            change = re.sub(r"`|\*\*", "", _LINK.sub(r"\1", " ".join(item.split())))
+            title = re.split(r"(?<=[.;:]) ", change, maxsplit=1)[0].rstrip(".;:")
+            guid = hashlib.sha256(f"{version}\n{change}".encode()).hexdigest()[:20]
+            items.append(
+                f"<item><title>{escape(title)}</title><description>{escape(change)}</description>"
+                f"<category>{escape(version)}</category><link>{link}</link>"
+                f'<guid isPermaLink="false">{guid}</guid></item>\n'
+            )
+    own = f'<atom:link href="{address}/{FEED}" rel="self" type="application/rss+xml"/>'
     return (
         '<?xml version="1.0" encoding="utf-8"?>\n'
         '<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel><title>cudatut</title>'
-        f"<link>{escape(address + '/' if address else link)}</link>"
-        f"<description>What changed in the book</description><language>en</language>{own}\n"
-        + "\n".join(items)
-        + "\n</channel></rss>\n"
+        f"<link>{address + '/' if address else link}</link>"
+        "<description>What changed in the book</description><language>en</language>"
+        f"{own if address else ''}\n{''.join(items)}</channel></rss>\n"
     )
 
 
@@ -99,16 +121,13 @@ def feed(markdown: str, address: str = "", repo_url: str = "") -> str:
 
 def archive(path: Path, repo_url: str = "") -> None:
     """Write all examples' sources, without recordings, as a zip; the same files make the same bytes."""
-    root = paths.examples_dir()
-    patterns = catalog.draft_patterns()
-    files = {}
-    for file in sorted(root.rglob("*")):
-        name = file.relative_to(root).as_posix()
-        hidden = any(part.startswith((".", "__")) for part in Path(name).parts)
-        if file.suffix not in _SUFFIXES or hidden or catalog.matches(name, patterns):
-            continue
-        files[name] = file.read_bytes().replace(b"\r\n", b"\n")
-    files["README.txt"] = _README.format(repo=repo_url).encode()
+    root, drafts = paths.examples_dir(), catalog.draft_patterns()
+    files = {"README.txt": _README.format(repo=repo_url).encode()}
+    for file in root.rglob("*"):
+        name = file.relative_to(root)
+        hidden = any(part.startswith((".", "__")) for part in name.parts)
+        if file.suffix in _SUFFIXES and not hidden and not catalog.matches(name.as_posix(), drafts):
+            files[name.as_posix()] = file.read_bytes().replace(b"\r\n", b"\n")
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w") as out:
         for name, data in sorted(files.items()):

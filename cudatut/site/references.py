@@ -14,143 +14,115 @@ error that names the command which mends it. Inside code nothing is replaced.
 from __future__ import annotations
 
 import ast
+import difflib
 import operator
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from html import escape
 
 from cudatut.errors import CudatutError
+from cudatut.recording import Recording
+from cudatut.site import locale, localize, state
 from cudatut.site.missing import MissingOutputError, number_html
 
 FIELD = re.compile(r"\{\{(.*?)\}\}")
 _REFERENCE = re.compile(
     r"""(?P<example>[a-z0-9_]+(?:/[a-z0-9_]+)+)\#(?P<cell>[a-z0-9]+(?:-[a-z0-9]+)*)
         (?:\.(?P<index>\d+))?
-        (?:\["(?P<row>[^"]*)"\])?
-        (?:\["(?P<column>[^"]*)"\])?
-        (?:\.(?P<field>[a-z_][a-z0-9_]*))?""",
+        (?P<at>(?:\["[^"]*"\]){0,2}(?:\.[a-z_][a-z0-9_]*)?)""",
     re.VERBOSE,
 )
+_FORMAT = re.compile(
+    r'(.*) :\s*([^"]*?)\s*'
+)  # a colon in the name of a row is followed by its quote
 _QUOTE = re.compile(r'quote\s+"(?P<text>[^"]+)"\s+from\s+"(?P<source>[^"]+)"')
-_OPERATORS = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
-_FENCE = re.compile(r"^(?P<indent>[ \t>]*)(?P<mark>`{3,}|~{3,})(?P<info>.*)$")
-_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_FENCE = re.compile(r"^[ \t>]*(?P<mark>`{3,}|~{3,})(?P<info>.*)$")
+CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_FRONT = re.compile(r"---[ \t]*\n.*?\n---[ \t]*\n", re.DOTALL)
 # Lines whose text Markdown extensions read as attributes: no HTML may come in there.
 _PLAIN = re.compile(r"^\s*(!!!|\?\?\?|===|#)")
-_MATH = re.compile(r"(?<![\\$])(\$\$?)(?=\S)(.+?)(?<=\S)\1")
+MATH = re.compile(r"(?<![\\$])(\$\$?)(?=\S)(.+?)(?<=\S)\1")
+
+Value = int | float | str | bool
 
 
 class BadReferenceError(CudatutError):
     """A `{{ ... }}` that cannot be resolved; the message says which and why."""
 
 
-Loader = Callable[[str], object]
-
-
-def load(name: str) -> object:
+def load(name: str) -> Recording:
     """The recording of an example, good and fresh; see `cudatut.recording.require_good`."""
-    from cudatut.site import state
-
     return state.current().record(name)
 
 
-def value(expression: str, loader: Loader = load) -> int | float | str | bool:
+def value(expression: str) -> Value:
     """Value of what stands between the braces, without a format: figures use it too.
 
     Raises BadReferenceError, or what the recording raises when it is missing, stale, failed or damaged.
     """
-    found: list[object] = []
-
-    def resolve(match: re.Match) -> str:
-        found.append(_resolve(match, loader))
-        return f"(_{len(found) - 1})"
-
-    text = _REFERENCE.sub(resolve, expression).strip()
+    alone = _REFERENCE.fullmatch(expression.strip())
+    if alone:
+        return _resolve(alone)
+    where = f"{{{{ {expression.strip()} }}}}"
     try:
-        tree = ast.parse(text, mode="eval")
-    except (SyntaxError, ValueError) as error:
+        text = _REFERENCE.sub(_number, expression).strip()
+        return _evaluate(ast.parse(text, mode="eval").body)
+    except SyntaxError as error:
         raise BadReferenceError(
-            f"{{{{ {expression.strip()} }}}} is neither a reference (example#cell.field) nor arithmetic"
+            f"{where} is neither a reference (example#cell.field) nor arithmetic"
         ) from error
-    try:
-        return _evaluate(tree.body, found, expression)
-    except (ZeroDivisionError, OverflowError) as error:
-        raise BadReferenceError(f"{{{{ {expression.strip()} }}}}: {error}") from error
+    except (ValueError, ArithmeticError) as error:
+        raise BadReferenceError(f"{where}: {error}") from error
 
 
-def formatted(body: str, loader: Loader = load) -> str:
+def formatted(body: str) -> str:
     """Text of one reference, its format applied: `start/x#bench.peak :.0f` -> "3021"."""
-    expression, spec = _split(body)
-    result = value(expression, loader)
-    if isinstance(result, str):
-        result = _in_language(result)
+    split = _FORMAT.fullmatch(body)
+    expression, spec = split.groups() if split else (body, None)
+    result = value(expression)
+    if isinstance(result, str) and locale.current() == "zh":
+        result = localize.current().chinese(result)
     if spec is None:
         return f"{result:.4g}" if isinstance(result, float) else str(result)
-    if isinstance(result, float) and spec.endswith("d") and result == int(result):
+    if isinstance(result, float) and spec.endswith("d") and result.is_integer():
         result = int(result)
     try:
         return format(result, spec)
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise BadReferenceError(f"{{{{ {body.strip()} }}}}: {error}") from error
 
 
-def _in_language(label: str) -> str:
-    """A recorded word in the page's language."""
-    from cudatut.site import locale, localize
-
-    return localize.current().chinese(label) if locale.current() == "zh" else label
-
-
-def replace(
-    markdown: str,
-    loader: Loader = load,
-    report: Callable[[Exception], None] | None = None,
-    line_offset: int = 0,
-) -> str:
+def replace(markdown: str, report: Callable[[Exception], None], line_offset: int = 0) -> str:
     """Markdown with every reference outside code resolved.
 
-    An unresolved one is passed to `report` with its line and left standing, or raised without `report`.
+    An unresolved one is passed to `report` with its line and left standing.
     """
 
-    def line(text: str, number: int) -> str:
-        if "{{" not in text:
-            return text
-        code = [m.span() for m in _CODE_SPAN.finditer(text)]
-        bare = [m.span() for m in _MATH.finditer(text)]
-        plain = _PLAIN.match(text) is not None
-
-        def one(match: re.Match) -> str:
-            start = match.start()
-            if any(a <= start < b for a, b in code):
-                return match[0]
-            inline = plain or any(a <= start < b for a, b in bare)
-            try:
-                return _html(match[1], loader, inline)
-            except MissingOutputError as error:
-                return "–" if inline else number_html(error)
-            except CudatutError as error:
-                # What is wrong with a recording is said once, not for each of its numbers.
-                found: CudatutError = error
-                if isinstance(error, BadReferenceError):
-                    found = BadReferenceError(f"line {number + line_offset}: {error}")
-                if report is None:
-                    raise found from error
-                report(found)
-                return match[0]
-
-        return FIELD.sub(one, text)
+    def one(number: int, match: re.Match) -> str:
+        if _inside(CODE_SPAN, match):
+            return match[0]
+        plain = _PLAIN.match(match.string) is not None or _inside(MATH, match)
+        try:
+            return _html(match[1], plain)
+        except MissingOutputError as error:
+            return "–" if plain else number_html(error)
+        except BadReferenceError as error:
+            report(BadReferenceError(f"line {number + line_offset}: {error}"))
+        except CudatutError as error:  # of the recording: said once, not for each of its numbers
+            report(error)
+        return match[0]
 
     return "\n".join(
-        text if in_code else line(text, number) for number, text, in_code in lines(markdown)
+        text if in_code else FIELD.sub(partial(one, number), text)
+        for number, text, in_code in lines(markdown)
     )
+
+
+def _inside(part: re.Pattern, match: re.Match) -> bool:
+    """Whether a match begins within such a part of its line."""
+    return any(m.start() <= match.start() < m.end() for m in part.finditer(match.string))
 
 
 def lines(markdown: str) -> Iterator[tuple[int, str, bool]]:
@@ -162,13 +134,17 @@ def lines(markdown: str) -> Iterator[tuple[int, str, bool]]:
 def scan(markdown: str) -> Iterator[tuple[int, str, str, str]]:
     """Yield (line number from 1, line, kind, the fence's header) for a page.
 
-    kind: "prose", "open" and "close" of a code fence, "code" inside it, "comment".
+    kind: "front" matter, "prose", "open" and "close" of a code fence, "code" inside it, "comment".
     """
     fence: str | None = None
     info = ""
     comment = False
+    front = _FRONT.match(markdown)
+    front_lines = front[0].count("\n") if front else 0
     for number, text in enumerate(markdown.split("\n"), 1):
-        if comment:
+        if number <= front_lines:
+            yield number, text, "front", ""
+        elif comment:
             comment = "-->" not in text
             yield number, text, "comment", ""
         elif fence is not None:
@@ -189,25 +165,24 @@ def scan(markdown: str) -> Iterator[tuple[int, str, str, str]]:
 
 def named(markdown: str) -> list[str]:
     """Names of the examples that a page refers to, in fences or in prose, in order, each once."""
-    names: dict[str, None] = {}
+    names: list[str] = []
     for _, text, kind, info in scan(markdown):
-        if kind == "prose":
-            for match in FIELD.finditer(_CODE_SPAN.sub("", text)):
-                names.update(dict.fromkeys(m["example"] for m in _REFERENCE.finditer(match[1])))
-        elif kind == "code" and info.split()[:1] == ["example"] and "#" in text:
-            names[text.strip(" \t>").partition("#")[0]] = None
-        elif kind == "code" and info.split()[:1] == ["exercise"] and "/" in text:
-            names[text.strip(" \t>").partition(" ")[0] + "_solutions"] = None
-    return list(names)
+        where = info.partition(" ")[0] if kind == "code" else kind
+        if where == "exercise" and "/" in text:
+            names.append(text.strip(" \t>").partition(" ")[0] + "_solutions")
+        elif where in ("prose", "example"):
+            cited = FIELD.findall(CODE_SPAN.sub("", text)) if where == "prose" else [text]
+            names += [m["example"] for body in cited for m in _REFERENCE.finditer(body)]
+    return list(dict.fromkeys(names))
 
 
-def _html(body: str, loader: Loader, plain: bool) -> str:
+def _html(body: str, plain: bool) -> str:
     quote = _QUOTE.fullmatch(body.strip())
     if quote:
         return quote["text"] if plain else _span("ct-quoted", quote["source"], quote["text"])
     if body.strip().startswith("quote"):
         raise BadReferenceError(f'{{{{{body}}}}}: write {{{{ quote "570 ms" from "its source" }}}}')
-    text = formatted(body, loader)
+    text = formatted(body)
     # Only what was measured is marked; arithmetic alone is prose.
     origin = ", ".join(f"{m['example']}#{m['cell']}" for m in _REFERENCE.finditer(body))
     return text if plain or not origin else _span("ct-measured", origin, text)
@@ -217,131 +192,87 @@ def _span(cls: str, title: str, text: str) -> str:
     return f"<span class='{cls}' title='{escape(title)}'>{escape(text)}</span>"
 
 
-def _split(body: str) -> tuple[str, str | None]:
-    """Split an optional format off: the last " :" that is not inside quotes."""
-    outside = re.sub(r'"[^"]*"', lambda m: " " * len(m[0]), body)
-    at = outside.rfind(" :")
-    return (body, None) if at < 0 else (body[:at], body[at + 2 :].strip())
+def _power(base: float, exponent: float) -> float:
+    if abs(exponent) > 64:  # a page must not hang the build
+        raise ValueError(f"exponent {exponent} is over 64")
+    return base**exponent
 
 
-def _evaluate(node: ast.AST, found: list[object], expression: str):
+_OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: _power,
+    ast.USub: operator.neg,
+}
+
+
+def _evaluate(node: ast.AST) -> int | float:
+    """The value of arithmetic on numbers. Raises ValueError or ArithmeticError."""
     match node:
-        case ast.Constant(value=bool() | int() | float() as number):
+        case ast.Constant(value=int() | float() as number):
             return number
-        case ast.Name(id=name) if re.fullmatch(r"_\d+", name) and int(name[1:]) < len(found):
-            return found[int(name[1:])]
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_number(_evaluate(operand, found, expression), expression)
-        case ast.BinOp(op=ast.Pow(), left=left, right=right):
-            base = _number(_evaluate(left, found, expression), expression)
-            power = _number(_evaluate(right, found, expression), expression)
-            if abs(power) > 64:  # a page must not hang the build
-                raise BadReferenceError(
-                    f"{{{{ {expression.strip()} }}}}: exponent {power} is over 64"
-                )
-            return base**power
+        case ast.UnaryOp(op=op, operand=operand) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_evaluate(operand))
         case ast.BinOp(op=op, left=left, right=right) if type(op) in _OPERATORS:
-            return _OPERATORS[type(op)](
-                _number(_evaluate(left, found, expression), expression),
-                _number(_evaluate(right, found, expression), expression),
-            )
-    raise BadReferenceError(
-        f"{{{{ {expression.strip()} }}}}: only references, numbers, + - * / // % ** and parentheses"
-    )
+            return _OPERATORS[type(op)](_evaluate(left), _evaluate(right))
+    raise ValueError("only references, numbers, + - * / // % ** and parentheses")
 
 
-def _number(operand: object, expression: str) -> int | float:
-    if isinstance(operand, bool) or not isinstance(operand, int | float):
-        raise BadReferenceError(f"{{{{ {expression.strip()} }}}}: {operand!r} is not a number")
-    return operand
+def _number(reference: re.Match) -> str:
+    """What a reference in arithmetic names, as Python writes that number."""
+    found = _resolve(reference)
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise ValueError(f"{found!r} is not a number")
+    return f"({found!r})"
 
 
-def _resolve(match: re.Match, loader: Loader) -> object:
-    name, cell, text = match["example"], match["cell"], match[0]
-    results = loader(name).results(cell)
-    if not results:
+def _resolve(reference: re.Match) -> Value:
+    """What a reference names in its recording: one value of one result."""
+    name, at, text = f"{reference['example']}#{reference['cell']}", reference["at"], reference[0]
+    results = load(reference["example"]).results(reference["cell"])
+    index = reference["index"]
+    values = {
+        number: _values(result)
+        for number, result in enumerate(results)
+        if index is None or number == int(index)
+    }
+    if not values:
         raise BadReferenceError(
-            f"{text}: the cell shows no result; use ct.facts, ct.check, ct.bench ..."
+            f"{text}: the cell shows {len(results)} result(s), counted from 0; ct.facts, ct.check, ct.bench ... show more"
         )
-    if match["index"] is not None:
-        index = int(match["index"])
-        if index >= len(results):
-            raise BadReferenceError(
-                f"{text}: the cell shows only {len(results)} result(s), counted from 0"
-            )
-        return _value(results[index], match, text)
-    if len(results) == 1:
-        return _value(results[0], match, text)
-    fitting, reasons = [], {}
-    for result in results:
-        try:
-            fitting.append(_value(result, match, text))
-        except BadReferenceError as error:
-            reasons[str(error).removeprefix(f"{text}: ")] = None
+    fitting = [number for number, found in values.items() if at in found]
     if not fitting:
-        raise BadReferenceError(f"{text}: none of the cell's results fits: {'; '.join(reasons)}")
+        there = dict.fromkeys(key for found in values.values() for key in found)
+        near = difflib.get_close_matches(at, there, n=8, cutoff=0)
+        raise BadReferenceError(
+            f"{text}: there is no such value; the nearest are {', '.join(near)}"
+        )
     if len(fitting) > 1:
-        kinds = ", ".join(f"{name}#{cell}.{i} ({r.get('kind')})" for i, r in enumerate(results))
+        kinds = ", ".join(f"{name}.{number} ({results[number]['kind']})" for number in fitting)
         raise BadReferenceError(
             f"{text}: {len(fitting)} of the cell's {len(results)} results fit; say which: {kinds}"
         )
-    return fitting[0]
-
-
-def _value(result: dict, match: re.Match, text: str) -> object:
-    row, column, field = match["row"], match["column"], match["field"]
-    if result.get("kind") == "table" and (row is not None or field is None):
-        return _table_value(result, row, column, field, text)
-    if column is not None:
-        raise BadReferenceError(
-            f'{text}: a {result.get("kind")} has no columns; leave ["{column}"] away'
-        )
-    return _field(result, row, field, text)
-
-
-def _table_value(
-    table: dict, row: str | None, column: str | None, field: str | None, text: str
-) -> object:
-    columns = [entry["name"] for entry in table["columns"]]
-    rows = {entry["name"]: entry["values"] for entry in table["rows"]}
-    if row is None:
-        raise BadReferenceError(f'{text}: which value of the table? Write ["row"]["column"]')
-    if row not in rows:
-        raise BadReferenceError(f'{text}: no row "{row}"; there are: {", ".join(rows)}')
-    if column is None or column not in columns:
-        said = "which column? There" if column is None else f'no column "{column}"; there'
-        raise BadReferenceError(f"{text}: {said} are: {', '.join(columns)}")
-    if field is not None:
-        raise BadReferenceError(f"{text}: a value of a table has no fields; leave .{field} away")
-    found = rows[row][columns.index(column)]
+    found = values[fitting[0]][at]
     if found is None:
-        raise BadReferenceError(f'{text}: the table has no value at ["{row}"]["{column}"]')
+        raise BadReferenceError(f"{text} was not measured in this recording (null)")
     return found
 
 
-def _field(result: dict, row: str | None, field: str | None, text: str) -> object:
-    if row is None:
-        entry = result
-    elif result.get("kind") in ("benchmark", "facts"):
-        rows = {entry["name"]: entry for entry in result["rows"]}
-        if row not in rows:
-            raise BadReferenceError(f'{text}: no row "{row}"; there are: {", ".join(rows)}')
-        entry = rows[row]
-    elif result.get("kind") == "profile":
-        if row not in result["metrics"]:
-            raise BadReferenceError(
-                f'{text}: no counter "{row}"; there are: {", ".join(result["metrics"])}'
-            )
-        entry = result["metrics"][row]
-    else:
-        raise BadReferenceError(f'{text}: a {result.get("kind")} has no rows; leave ["{row}"] away')
-    fields = [key for key, item in entry.items() if not isinstance(item, list | dict | None)]
-    if field is None or field not in entry:
-        said = "which field?" if field is None else f"no field '{field}';"
-        raise BadReferenceError(f"{text}: {said} There are: {', '.join(fields)}")
-    found = entry[field]
-    if isinstance(found, list | dict):
-        raise BadReferenceError(f'{text}: {field} has several entries; choose one as ["name"]')
-    if found is None:
-        raise BadReferenceError(f"{text}: {field} was not measured in this recording (null)")
-    return found
+def _values(result: dict) -> dict[str, Value | None]:
+    """The values of a result, by what a reference writes behind the cell: `.field`, `["row"].field`, `["row"]["column"]`."""
+    named = {row["name"]: row for row in result.get("rows", ())} | result.get("metrics", {})
+    rows = {f'["{name}"]': row for name, row in named.items()}
+    values = {
+        f"{at}.{field}": value
+        for at, entry in {"": result, **rows}.items()
+        for field, value in entry.items()
+        if not isinstance(value, list | dict)
+    }
+    columns = [column["name"] for column in result.get("columns", ())]
+    for at, row in rows.items():
+        values |= {f'{at}["{c}"]': value for c, value in zip(columns, row.get("values", ()))}
+    return values

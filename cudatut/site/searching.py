@@ -22,8 +22,7 @@ _UNSEARCHED = re.compile(
     re.DOTALL,
 )
 _SPAN = re.compile(r"</?span[^>]*>")
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
-FIELD = "keywords"
+_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]{2,}")
 
 
 def searched(html: str) -> str:
@@ -40,33 +39,23 @@ def token(words: str) -> str:
     return "§" + "".join(c if c.isascii() else f"{ord(c):x}" for c in letters)
 
 
-def keywords(terms: Iterable[dict[str, Any]], lang: str) -> dict[str, list[str]]:
-    """For each chapter, by "part/chapter", the tokens of the terms that it introduces."""
-    found: dict[str, list[str]] = {}
+def add_keywords(entries: list[dict[str, Any]], terms: Iterable[dict[str, Any]], lang: str) -> None:
+    """Give the entries of chapters, not of their sections, the field of keywords: the terms that each introduces."""
+    introduced: dict[str, list[str]] = {}
     for term in terms:
         if "chapter" in term:
-            tokens = found.setdefault(term["chapter"], [])
+            tokens = introduced.setdefault(f"{term['chapter']}/", [])
             tokens += [token(word) for word in glossary.words(term, lang)]
-    return {chapter: list(dict.fromkeys(tokens)) for chapter, tokens in found.items()}
-
-
-def add_keywords(entries: list[dict[str, Any]], terms: Iterable[dict[str, Any]], lang: str) -> None:
-    """Give the entries of the chapters' pages, not those of their sections, the field of keywords."""
-    of = {f"{chapter}/": tokens for chapter, tokens in keywords(terms, lang).items()}
     for entry in entries:
-        if tokens := of.get(entry["location"]):
-            entry[FIELD] = " ".join(tokens)
+        if tokens := introduced.get(entry["location"]):
+            entry["keywords"] = " ".join(dict.fromkeys(tokens))
 
 
 def teach(terms: Iterable[dict[str, Any]]) -> None:
-    """Have jieba, which cuts Chinese sentences into words, keep the glossary's terms whole."""
-    try:
-        import jieba
-    except ImportError:  # then Material does not cut either
-        return
+    """Have jieba, which cuts Chinese sentences into words for Material, keep the glossary's terms whole."""
+    import jieba
+
     for term in terms:
         for word in (term["zh"], *term.get("also", {}).get("zh", ())):
-            for form in glossary.forms(word):
-                for run in _HAN.findall(form):
-                    if len(run) > 1:
-                        jieba.add_word(run)
+            for run in _HAN.findall(word):
+                jieba.add_word(run)

@@ -15,7 +15,7 @@ from cudatut import failures, paths, recording
 from cudatut.catalog import UnknownExampleError
 from cudatut.errors import CudatutError
 from cudatut.recording import Recording
-from cudatut.site import missing
+from cudatut.site import locale, missing
 
 # A warning under `mkdocs` makes a strict build fail after it has named every other problem too.
 log = logging.getLogger("mkdocs.plugins.cudatut")
@@ -34,71 +34,63 @@ class State:
     # "strict": whatever cannot be shown fails the build. "live": an example that failed on this machine costs its own
     # outputs. "preview": so does one that is not recorded, stale or damaged.
     mode: str = "strict"
+    only: tuple[str, ...] = ()  # the chapters that a preview shows, such as "start/errors"
     # Whole programs that pages offer as files, by path below this language's root.
     programs: dict[str, str] = field(default_factory=dict)
-    _records: dict[str, object] = field(default_factory=dict)
-    _others: dict[str, list[Recording]] = field(default_factory=dict)
+    _recordings: dict[str, list[Recording] | CudatutError] = field(default_factory=dict)
 
-    def record(self, name: str) -> Recording:
-        """The recording of an example, read once per build; raises like `recording.require_good`."""
-        if name not in self._records:
+    def recordings(self, name: str) -> list[Recording]:
+        """The recording of an example, and its slim ones from other GPUs, read once per build.
+
+        Raises like `recording.require_good`, also for those that no page shows.
+        """
+        if name not in self._recordings:
             try:
-                self._records[name] = self._read(name)
+                self._recordings[name] = self._read(name)
             except CudatutError as error:
-                self._records[name] = error
-        found = self._records[name]
+                self._recordings[name] = error
+        found = self._recordings[name]
         if isinstance(found, CudatutError):
             raise found.with_traceback(None)
         return found
 
-    def gpus(self, name: str, cell: str) -> list[tuple[str, list[dict]]]:
-        """The results of a cell by GPU: the book's own first, then those of `results/`. Raises as `on_other_gpus`."""
-        records = [self.record(name), *self.others(name)]
-        return [
-            (one.metadata["gpu"]["name"], one.results(cell))
-            for one in records
-            if any(one_cell.title == cell for one_cell in one.cells)
-        ]
+    def record(self, name: str) -> Recording:
+        """The recording of an example on the book's own GPU. Raises as `recordings`."""
+        return self.recordings(name)[0]
 
-    def others(self, name: str) -> list[Recording]:
-        """The slim recordings of an example, read once per build. Raises as `recording.on_other_gpus`."""
-        if name not in self._others:
-            self._others[name] = recording.on_other_gpus(name)
-        return self._others[name]
-
-    def _read(self, name: str) -> Recording:
-        failed = failures.reason(name) if self.mode != "strict" else None
-        if failed is not None:
-            return missing.stand_in(name, failed)
+    def _read(self, name: str) -> list[Recording]:
+        if self.mode != "strict" and (failed := failures.reason(name)) is not None:
+            return [missing.stand_in(name, failed)]
         try:
-            return recording.require_good(name)
-        except UnknownExampleError:
-            raise
+            return [recording.require_good(name), *recording.on_other_gpus(name)]
         except CudatutError as error:
-            if self.mode != "preview":
+            if self.mode != "preview" or isinstance(error, UnknownExampleError):
                 raise
-            return missing.stand_in(name, str(error))
+            return [missing.stand_in(name, str(error))]
+
+    def gpus(self, name: str, cell: str) -> list[tuple[str, list[dict]]]:
+        """The results of a cell by GPU, the book's own first. Raises as `recordings`."""
+        return [
+            (record.metadata["gpu"]["name"], record.results(cell))
+            for record in self.recordings(name)
+            if any(one.title == cell for one in record.cells)
+        ]
 
     def report(self, problem: object) -> None:
         """Fail this build with `problem`, once it has gone through all pages."""
         if isinstance(problem, missing.MissingOutputError):  # the page says so in its place
             return
-        if str(problem) in self.problems:  # said of the recording already, before any page
-            return
-        where = f"docs/{self.lang}/{self.page}: " if self.page else ""
-        line = f"{where}{problem}"
-        if line not in self.problems:  # one stale recording may be shown five times on a page
+        line = f"docs/{self.lang}/{self.page}: {problem}" if self.page else str(problem)
+        # Said of the recording before any page; or one stale recording is shown five times on a page.
+        if str(problem) not in self.problems and line not in self.problems:
             self.problems.append(line)
             log.warning(line)
 
     def link(self, target: str) -> str:
         """URL of `target` (relative to this language's root) as seen from the page at work."""
-        path, _, anchor = target.partition("#")
-        start = self.url or "."
-        relative = posixpath.relpath(path or ".", start)
-        if path.endswith("/") or not path:
-            relative += "/"
-        return relative + (f"#{anchor}" if anchor else "")
+        path, mark, anchor = target.partition("#")
+        slash = "/" if path.endswith("/") or not path else ""
+        return posixpath.relpath(path or ".", self.url or ".") + slash + mark + anchor
 
 
 _state = State()
@@ -110,7 +102,8 @@ def current() -> State:
 
 
 def begin(state: State) -> State:
-    """Start a build."""
+    """Start a build, whose words are those of its language."""
     global _state
     _state = state
+    locale.use(state.lang)
     return state

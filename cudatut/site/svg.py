@@ -20,14 +20,15 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from html import escape
 
 from cudatut.site import locale
 
 SIZE = 14
 _HEAD = 9  # length of an arrow head, in viewBox units
+# Widths of narrow and of wide characters, in em.
+_EM = dict.fromkeys("iljtfI.,:;|!'()[] ", 0.34) | dict.fromkeys("mwMW%@—", 0.88)
 
 
 def tr(en: str, zh: str) -> str:
@@ -37,17 +38,8 @@ def tr(en: str, zh: str) -> str:
 
 def text_width(value: object, size: float = SIZE) -> float:
     """Return an estimate of the width of one line of text in viewBox units (CJK: one em each)."""
-    em = 0.0
-    for char in str(value):
-        if unicodedata.east_asian_width(char) in "WF":
-            em += 1.0
-        elif char in "iljtfI.,:;|!'()[] ":
-            em += 0.34
-        elif char in "mwMW%@—":
-            em += 0.88
-        else:
-            em += 0.58
-    return em * size
+    wide = unicodedata.east_asian_width
+    return size * sum(1 if wide(char) in "WF" else _EM.get(char, 0.58) for char in str(value))
 
 
 class Svg:
@@ -84,7 +76,7 @@ class Svg:
             attrs = {
                 "x": x,
                 "y": y + i * 1.3 * size,
-                "class": cls or None,
+                "class": cls,
                 "text-anchor": None if anchor == "middle" else anchor,
                 "font-size": None if size == SIZE else size,
             }
@@ -93,7 +85,7 @@ class Svg:
 
     def line(self, x1, y1, x2, y2, cls="") -> Svg:
         """Draw a straight line."""
-        return self._add("line", {"x1": x1, "y1": y1, "x2": x2, "y2": y2, "class": cls or None})
+        return self._add("line", {"x1": x1, "y1": y1, "x2": x2, "y2": y2, "class": cls})
 
     def arrow(self, x1, y1, x2, y2, cls="", text=None, size=SIZE) -> Svg:
         """Draw a line with a head at (x2, y2); `text` stands above its middle.
@@ -123,22 +115,14 @@ class Svg:
 
     def polyline(self, points: Iterable[tuple[float, float]], cls="") -> Svg:
         """Draw straight lines through `points`, a sequence of (x, y)."""
-        return self._add("polyline", {"points": _points(points), "class": cls or None})
+        return self._add("polyline", {"points": _points(points), "class": cls})
 
     def polygon(self, points: Iterable[tuple[float, float]], cls="c1") -> Svg:
         """Draw the closed shape through `points`, a sequence of (x, y)."""
-        return self._add("polygon", {"points": _points(points), "class": cls or None})
-
-    @contextmanager
-    def group(self, cls="", dx=0, dy=0) -> Iterator[Svg]:
-        """Everything drawn inside the with block is moved by (dx, dy) and carries class `cls`."""
-        shift = f"translate({_num(dx)} {_num(dy)})" if dx or dy else None
-        self._parts.append(f"<g{_attrs({'class': cls or None, 'transform': shift})}>")
-        yield self
-        self._parts.append("</g>")
+        return self._add("polygon", {"points": _points(points), "class": cls})
 
     def raw(self, markup: str) -> Svg:
-        """Append SVG markup as it is (for `defs`); the caller has escaped it."""
+        """Append SVG markup as it is; the caller has escaped it."""
         self._parts.append(markup)
         return self
 
@@ -183,14 +167,14 @@ def figure(svg: Svg, *, alt: str, caption: str | None = None) -> str:
     (text between backticks becomes code). The drawing scrolls sideways inside its frame where the
     screen is narrower than it is; the page never does. Raises ValueError where `alt` is empty.
     """
-    if not alt or not alt.strip():
+    if not alt.strip():
         raise ValueError("a figure needs a text alternative: figure(svg, alt=...)")
-    below = "" if caption is None else f"<figcaption>{inline(caption)}</figcaption>"
+    below = "" if caption is None else f"<figcaption>{_inline(caption)}</figcaption>"
     drawn = svg.render(" ".join(alt.split()))
     return f'<figure class="ct-figure"><div class="ct-scroll" tabindex="0">{drawn}</div>{below}</figure>'
 
 
-def inline(text: str) -> str:
+def _inline(text: str) -> str:
     """Escape a line of text, turning `code` between backticks into `<code>`."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(" ".join(text.split()), quote=False))
 
@@ -208,10 +192,9 @@ def _num(value: float) -> str:
 
 
 def _attrs(attrs: dict[str, object]) -> str:
-    out = []
-    for name, value in attrs.items():
-        if value is None:
-            continue
-        shown = _num(value) if isinstance(value, (int, float)) else str(value)
-        out.append(f' {name}="{escape(shown)}"')
-    return "".join(out)
+    shown = {
+        name: _num(value) if isinstance(value, int | float) else escape(str(value))
+        for name, value in attrs.items()
+        if value not in (None, "")
+    }
+    return "".join(f' {name}="{value}"' for name, value in shown.items())

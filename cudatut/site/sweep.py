@@ -9,15 +9,15 @@ pointer that rests on it (an SVG title: no script).
 from __future__ import annotations
 
 import math
-import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
 from cudatut.results import FOREGROUND
-from cudatut.site.charts import in_brackets, number, symbol
+from cudatut.site.charts import number, scale, symbol, ticks, with_unit
 from cudatut.site.locale import text
 from cudatut.site.svg import Svg, text_width
+from cudatut.wrapping import wrapped
 
 WIDTH, _PLOT = 700, 300
 _SMALL = 12
@@ -33,11 +33,12 @@ def series_svg(result: dict[str, Any], lang: str) -> str:
     Raises ValueError naming the series where it has no points, or a value that its axis cannot show.
     """
     title, lines, limit = result["title"], result["lines"], result["limit"]
+    unit = symbol(result["y"]["unit"])
     points = [point for line in lines.values() for point in line]
     if not points:
         raise ValueError(f"series {title!r} has no points")
     front = [name for name in result.get("foreground") or list(lines)[:FOREGROUND] if name in lines]
-    names = {name: wrapped(name, _NAMES) for name in front}
+    names = {name: wrapped(name, lambda row: text_width(row, _SMALL) <= _NAMES) for name in front}
     xs, ys = [x for x, _ in points], [y for _, y in points]
     log_x = min(xs) > 0 and max(xs) / min(xs) > 10
     top_value = max([*ys, limit or 0])
@@ -46,13 +47,13 @@ def series_svg(result: dict[str, Any], lang: str) -> str:
     left, right = 64, WIDTH - 34 - widest
     top = 26
     bottom = top + max(_PLOT, _LINE * sum(len(rows) for rows in names.values()))
-    to_x = _axis(min(xs), max(xs), left + 8, right, log_x)
+    to_x = scale(min(xs), max(xs), left + 8, right, log_x)
     low = 10.0 ** math.floor(math.log10(min(ys))) if log_y else min(0.0, *ys)
-    to_y = _axis(low, top_value * (1.3 if log_y else 1.04), bottom, top, log_y)
+    to_y = scale(low, top_value * (1.3 if log_y else 1.04), bottom, top, log_y)
 
     more = len(lines) - len(front)
     s = Svg(WIDTH, bottom + (66 if more else 48))
-    for tick in _ticks(low, top_value, log_y):
+    for tick in ticks(low, top_value, log_y, 5):
         s.line(left, to_y(tick), right, to_y(tick), "grid")
         s.text(left - 8, to_y(tick) + 4, number(tick), "muted", "end", _SMALL)
     for tick in _x_ticks(sorted(set(xs)), to_x):
@@ -60,18 +61,12 @@ def series_svg(result: dict[str, Any], lang: str) -> str:
         s.text(to_x(tick), bottom + 18, _power(tick), "muted", size=_SMALL)
     s.line(left, bottom, right, bottom, "axis")
     logarithmic = text("series.log", lang)
-    x_words = axis_words(result["x"], lang) + (logarithmic if log_x else "")
+    x_words = with_unit(result["x"], lang) + (logarithmic if log_x else "")
     s.text((left + right) / 2, bottom + 38, x_words, "muted", size=_SMALL)
-    s.text(
-        left,
-        12,
-        axis_words(result["y"], lang) + (logarithmic if log_y else ""),
-        "muted",
-        "start",
-        _SMALL,
-    )
+    y_words = with_unit(result["y"], lang) + (logarithmic if log_y else "")
+    s.text(left, 12, y_words, "muted", "start", _SMALL)
     if limit:
-        words = text("series.limit", lang, value=number(limit), unit=symbol(result["y"]["unit"]))
+        words = text("series.limit", lang, value=number(limit), unit=unit)
         s.line(left, to_y(limit), right, to_y(limit), "limit dash")
         s.text(right, to_y(limit) - 6, words, "limit", "end", _SMALL)
     if more:
@@ -81,63 +76,26 @@ def series_svg(result: dict[str, Any], lang: str) -> str:
     for name in lines:
         if name not in front:  # first, so that the others cover them
             s.polyline([(to_x(x), to_y(y)) for x, y in lines[name]], "axis")
-    ends = {name: to_y(lines[name][-1][1]) for name in front}
-    places = _spread(ends, {name: len(rows) for name, rows in names.items()}, top, bottom)
-    for index, name in enumerate(front):
-        _line(s, index, name, lines[name], result, to_x, to_y)
-        _mark(s, right + 16, places[name], index, f"c{1 + index} solid key")
+    places = _spread(
+        [to_y(lines[name][-1][1]) for name in front], list(map(len, names.values())), top, bottom
+    )
+    for index, (name, place) in enumerate(zip(front, places)):
+        color = f"c{1 + index}"
+        placed = [(to_x(x), to_y(y)) for x, y in lines[name]]
+        s.polyline(placed, color)
+        for (px, py), (x, y) in zip(placed, lines[name]):
+            told = f"{name}: {result['x']['name']} = {_power(x)}, {number(y)} {unit}"
+            s.raw(f'<g class="point"><title>{escape(told, quote=False)}</title>')
+            _mark(s, px, py, index, f"{color} solid")
+            s.raw("</g>")
+        _mark(s, right + 16, place, index, f"{color} solid key")
         for row, words in enumerate(names[name]):
-            s.text(
-                right + 26, places[name] + 4 + row * _LINE, words, f"c{1 + index}", "start", _SMALL
-            )
+            s.text(right + 26, place + 4 + row * _LINE, words, color, "start", _SMALL)
     desc = ("；" if lang == "zh" else "; ").join(
         f"{name}: " + ", ".join(f"{_power(x)} → {number(y)}" for x, y in line)
         for name, line in lines.items()
     )
-    return s.render(
-        text("series.title", lang, name=title, unit=symbol(result["y"]["unit"])),
-        desc,
-        cls="ct-chart",
-    )
-
-
-def _line(
-    s: Svg,
-    index: int,
-    name: str,
-    line: list[Point],
-    result: dict[str, Any],
-    to_x: Callable[[float], float],
-    to_y: Callable[[float], float],
-) -> None:
-    """A line of the foreground: in its color, each point with its mark and its values."""
-    placed = [(to_x(x), to_y(y)) for x, y in line]
-    s.polyline(placed, f"c{1 + index}")
-    for (px, py), (x, y) in zip(placed, line, strict=True):
-        told = f"{name}: {result['x']['name']} = {_power(x)}, {number(y)} {symbol(result['y']['unit'])}"
-        s.raw(f'<g class="point"><title>{escape(told, quote=False)}</title>')
-        _mark(s, px, py, index, f"c{1 + index} solid")
-        s.raw("</g>")
-
-
-def _axis(
-    low: float, high: float, start: float, stop: float, log: bool
-) -> Callable[[float], float]:
-    """A function from a value between low and high to a coordinate between start and stop."""
-    if log:
-        low, high = math.log(low), math.log(high)
-    span = (high - low) or 1.0
-    return lambda value: start + ((math.log(value) if log else value) - low) / span * (stop - start)
-
-
-def _ticks(low: float, high: float, log: bool) -> list[float]:
-    if log:
-        return [10.0**d for d in range(round(math.log10(low)), math.floor(math.log10(high)) + 1)]
-    raw = (high - low) / 5
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = power * next(m for m in (1, 2, 2.5, 5, 10) if m * power >= raw * 0.999)
-    first = math.ceil(low / step)
-    return [step * i for i in range(first, math.floor(high / step) + 1)]
+    return s.render(text("series.title", lang, name=title, unit=unit), desc, cls="ct-chart")
 
 
 def _x_ticks(xs: list[float], to_x: Callable[[float], float]) -> list[float]:
@@ -162,13 +120,6 @@ def _power(value: float) -> str:
     return number(value)
 
 
-def axis_words(axis: dict[str, str], lang: str) -> str:
-    """What an axis shows, with its unit."""
-    return (
-        axis["name"] if not axis["unit"] else in_brackets(axis["name"], symbol(axis["unit"]), lang)
-    )
-
-
 # Corners of the marks around (0, 0), all of about one area: square, diamond, triangles upwards and downwards, cross.
 _MARKS = (
     [(-3.5, -3.5), (3.5, -3.5), (3.5, 3.5), (-3.5, 3.5)],
@@ -188,46 +139,18 @@ def _mark(s: Svg, x: float, y: float, index: int, cls: str) -> None:
         s.polygon([(x + dx, y + dy) for dx, dy in _MARKS[index - 1]], cls)
 
 
-def _spread(
-    wanted: dict[str, float], rows: dict[str, int], top: float, bottom: float
-) -> dict[str, float]:
+def _spread(wanted: list[float], rows: list[int], top: float, bottom: float) -> list[float]:
     """Heights of the names' first lines: near where they are wanted, in that order, and none over another.
 
     rows: how many lines each name has.
     """
-    order = sorted(wanted, key=lambda name: wanted[name])
-    places: dict[str, float] = {}
+    places = list(wanted)
+    order = sorted(range(len(wanted)), key=wanted.__getitem__)
     free = top
-    for name in order:
-        places[name] = max(wanted[name], free)
-        free = places[name] + rows[name] * _LINE
+    for i in order:
+        places[i] = max(wanted[i], free)
+        free = places[i] + rows[i] * _LINE
     free = bottom + _LINE
-    for name in reversed(order):  # what went too far down moves up again, and what is above it
-        free = places[name] = min(places[name], free - rows[name] * _LINE)
+    for i in reversed(order):  # what went too far down moves up again, and what is above it
+        free = places[i] = min(places[i], free - rows[i] * _LINE)
     return places
-
-
-def wrapped(label: str, width: float) -> list[str]:
-    """A label in lines no wider than `width` where it can be broken: at blanks, and between Chinese characters."""
-    lines = [""]
-    for piece in _pieces(label):
-        if lines[-1] and text_width((lines[-1] + piece).rstrip(), _SMALL) > width:
-            lines[-1] = lines[-1].rstrip()
-            lines.append("")
-        lines[-1] += piece
-    return [*lines[:-1], lines[-1].rstrip()]
-
-
-def _pieces(label: str) -> Iterator[str]:
-    """What stays together on a line: a word with the blank behind it, or a Chinese character."""
-    word = ""
-    for sign in label:
-        if unicodedata.east_asian_width(sign) == "W" and word:
-            yield word
-            word = ""
-        word += sign
-        if sign == " " or unicodedata.east_asian_width(sign) == "W":
-            yield word
-            word = ""
-    if word:
-        yield word

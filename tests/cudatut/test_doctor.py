@@ -101,8 +101,9 @@ def test_no_compilers(monkeypatch):
 
     monkeypatch.setattr(nvcc, "find_nvcc", missing)
     monkeypatch.setattr(nvcc, "find_host_compiler", missing)
-    for check in (doctor._nvcc(), doctor._host_compiler()):
-        assert check.status == "fail" and "install it so" in check.fix
+    found = doctor.checks()
+    for check in (found["nvcc"], found["C++ compiler"]):
+        assert check.status == "fail" and "install it so" in check.found
 
 
 @pytest.mark.parametrize(
@@ -190,10 +191,10 @@ def test_a_build_of_pycuda_that_lacks_nothing(toolkit):
 @pytest.mark.parametrize(
     ("gone", "words"),
     [
-        ("include/cuda.h", "cuda.h"),
-        ("include/curand.h", "curand.h"),
-        ("lib64/stubs/libcurand.so", "libcurand"),
-        ("lib64/stubs/libcuda.so", "libcuda to link with"),
+        ("include/cuda.h", "the CUDA toolkit"),
+        ("include/curand.h", "cuRAND"),
+        ("lib64/stubs/libcurand.so", "cuRAND"),
+        ("lib64/stubs/libcuda.so", "libcuda"),
     ],
 )
 def test_a_build_of_pycuda_names_what_it_lacks(toolkit, gone, words):
@@ -214,12 +215,12 @@ def test_a_build_without_curand_needs_none(toolkit, tmp_path):
     assert doctor._pycuda_build().status == "ok"
 
 
-def test_a_build_without_nvcc_and_compiler(tmp_path, monkeypatch):
+def test_a_build_without_a_compiler(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("NVCC_CCBIN", raising=False)
     monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
-    check = doctor._pycuda_build()
-    assert check.found.startswith("lacks nvcc on PATH, C++ compiler")
+    check = doctor.checks()["PyCUDA's build"]
+    assert check.status == "fail" and "no 'g++' on PATH" in check.found
 
 
 def test_a_cupy_of_another_cuda(driver, monkeypatch):
@@ -237,7 +238,6 @@ def test_pycuda_not_installed(monkeypatch):
     error = subprocess.CompletedProcess(
         [], 1, "", "Traceback\nModuleNotFoundError: No module named 'pycuda'\n"
     )
-    monkeypatch.setattr(doctor, "_build_lacks", lambda: {"get it": ["curand.h"]})
     monkeypatch.setattr(doctor.subprocess, "run", lambda *a, **k: error)
     monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
     check = doctor._pycuda()
@@ -266,13 +266,14 @@ def test_a_check_that_breaks_hides_no_other(monkeypatch, capsys):
 
 
 def test_tools(tmp_path, monkeypatch):
-    check = doctor._tool("ncu", "no counters")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert check().status == "warn" and "no counters" in check().found
+    check = doctor._tool("ncu", "no counters")
+    assert check.status == "warn" and "no counters" in check.found
     program = tmp_path / "ncu"
     program.write_text("#!/bin/sh\necho NVIDIA\necho Version 2025.3.1.0\n")
     program.chmod(0o755)
-    assert check().status == "ok" and check().found.startswith("2025.3.1.0 at ")
+    check = doctor._tool("ncu", "no counters")
+    assert check.status == "ok" and check.found.startswith("2025.3.1.0 at ")
 
 
 def test_cache_that_cannot_be_written(tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from rich.cells import cell_len
 
 from cudatut import catalog, exercises
 
@@ -54,7 +55,7 @@ def listed() -> list[tuple[str, int]]:
     for chapter in exercises.chapters():
         try:
             found += [(chapter, exercise.number) for exercise in of_chapter(chapter)]
-        except exercises.BadExerciseError:
+        except catalog.BadHeaderError:
             found.append((chapter, 0))
     return found
 
@@ -66,7 +67,7 @@ each = pytest.mark.parametrize(
 
 
 def exercise_of(chapter: str, number: int) -> exercises.Exercise:
-    """Raises BadExerciseError, which says what is wrong with the header."""
+    """Raises BadHeaderError, which says what is wrong with the header."""
     return next(e for e in of_chapter(chapter) if e.number == (number or 1))
 
 
@@ -126,7 +127,7 @@ def test_its_parts_fit(chapter, number) -> None:
     for part in PARTS:
         code = getattr(exercise, part)
         for line in code.splitlines():
-            width = exercises._width(line)
+            width = cell_len(line)
             assert width <= 80, f"{exercise.name}, {part}: {width} columns, 80 fit: {line}"
         assert "pycuda.autoinit" not in code, (
             f"{exercise.name}, {part}: pycuda.autoinit makes a second context, in which arrays of ct are unknown; "

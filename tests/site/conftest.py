@@ -46,6 +46,10 @@ class _Handler(SimpleHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def end_headers(self):
+        self.send_header("Cache-Control", "max-age=600")  # as GitHub Pages does
+        super().end_headers()
+
     def log_message(self, *_):
         pass
 

@@ -1,11 +1,12 @@
-"""The bar chart of a benchmark: what it draws, what it says, what it refuses."""
+"""The bar chart of a benchmark: what it draws and what it says."""
 
 import re
 from xml.etree import ElementTree
 
 import pytest
 
-from cudatut.site.charts import WIDTH, benchmark_svg, number, percent
+from cudatut.site import charts, locale
+from cudatut.site.charts import WIDTH, number, percent
 from cudatut.site.svg import text_width
 
 
@@ -24,6 +25,11 @@ def row(name, value, *, median=100.0, vendor=False, peak=3000.0, spread=0.1):
 
 def bench(rows, unit="GB/s", peak=3000.0, name="add"):
     return {"kind": "benchmark", "name": name, "unit": unit, "peak": peak, "rows": rows}
+
+
+def benchmark_svg(result, lang):
+    with locale.using(lang):
+        return charts.benchmark_svg(result)
 
 
 def parse(svg):
@@ -128,19 +134,6 @@ def test_nothing_leaves_the_drawing(lang, count):
             assert 0 <= float(element.get(key, 0)) <= WIDTH
         for key in ("y", "y1", "y2"):
             assert 0 <= float(element.get(key, 0)) <= height
-
-
-@pytest.mark.parametrize("wrong", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_time_that_is_none_is_refused_by_name(wrong):
-    bad = row("grid-stride", 1000.0)
-    bad["median_us"] = wrong
-    with pytest.raises(ValueError, match="'add', row 'grid-stride'"):
-        benchmark_svg(bench([bad]), "en")
-
-
-def test_a_benchmark_without_rows_is_refused():
-    with pytest.raises(ValueError, match="'add' has no rows"):
-        benchmark_svg(bench([]), "en")
 
 
 @pytest.mark.parametrize(

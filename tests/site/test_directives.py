@@ -9,6 +9,7 @@ from markdown_exec import markdown_config
 
 from cudatut import recording
 from cudatut.catalog import UnknownExampleError
+from cudatut.errors import CudatutError
 from cudatut.site import directives, mathml, notebooks, state
 
 
@@ -91,7 +92,7 @@ def test_unknown_result_is_not_shown(md, project):
     data = notebook["cells"][3]["outputs"][0]["data"]
     data["application/vnd.cudatut.v1+json"]["kind"] = "rumor"
     project.book.recorded("start/add", notebook)
-    with pytest.raises(recording.FailedRecordingError, match=r"cell 'bench'.*no kind 'rumor'"):
+    with pytest.raises(recording.UnfitRecordingError, match=r"cell 'bench'.*no kind 'rumor'"):
         directives.render("start/add#bench")
 
 
@@ -114,22 +115,19 @@ def test_links_are_relative_to_the_page():
 # --- pages of examples ------------------------------------------------------------------------------
 
 
-def test_slim_knows_what_it_was_made_for():
-    with pytest.raises(notebooks.UnexpectedHtmlError, match="not all cells"):
-        notebooks.slim("<p>something else</p>", {})
-
-
-def test_slim_misses_a_cell():
+def test_a_page_is_made_of_what_mkdocs_jupyter_makes(project):
+    record = recording.load("start/add")
     html = (
-        '<div class="jupyter-wrapper"><div data-mime-type="text/markdown"><!-- cell top --><h1 id="Add">Add</h1>'
-        "<!-- cell add --></div></div> <!-- jupyter-wrapper -->"
+        '<div class="jupyter-wrapper"><div data-mime-type="text/markdown">'
+        + "<!-- end of cell -->" * sum(cell.title != "install" for cell in record.cells)
+        + "</div></div> <!-- jupyter-wrapper -->"
     )
-    added = '<div class="ct-cell" id="cell-id=add">code</div>'
-    assert notebooks.slim(html, {"add": added}) == (
-        f'<div id="cell-id=top"><h1 id="top">Add</h1></div>\n{added}'
-    )
-    with pytest.raises(notebooks.UnexpectedHtmlError, match="not all cells"):
-        notebooks.slim(html, {"add": added, "links": "lost"})
+    page = notebooks.page(record, html)
+    assert page.startswith('<div id="cell-id=top"><h1 id="top">Vector add</h1></div>\n')
+    assert '<div class="ct-cell" id="cell-id=bench"><div class="highlight">' in page
+    for other in ("<p>something else</p>", html.replace("<!-- end of cell -->", "", 1)):
+        with pytest.raises(CudatutError, match="not all cells"):
+            notebooks.page(record, other)
 
 
 @pytest.mark.parametrize(
@@ -140,14 +138,18 @@ def test_compute_capability_in_words(project, requires, says):
     notebook = project.book.notebook("start/add")
     notebook["metadata"]["cudatut"]["requires"] = requires
     project.book.recorded("start/add", notebook)
-    _, parts = notebooks.prepared(recording.load("start/add"), "en", "https://github.com/o/r")
-    assert says in parts["links"]
+    assert says in notebooks.head(recording.load("start/add"))
 
 
 def test_formulas():
     html = '<span class="arithmatex">\\(a &lt; b\\)</span>'
-    assert mathml.replace(html).startswith("<math") and "x0003C" in mathml.replace(html)
-    assert 'display="block"' in mathml.replace('<div class="arithmatex">\\[x\\]</div>')
+    seen = []
+    done = mathml.replace(html, seen.append)
+    assert done.startswith("<math") and "x0003C" in done
+    block = '<div class="arithmatex">\\[x\\]</div>'
+    assert 'display="block"' in mathml.replace(block, seen.append) and seen == []
+    assert mathml.replace(block.replace("[x", "[x^"), seen.append) == "<code>x^</code>"
+    assert "formula $x^$ cannot be converted" in str(*seen)
     assert (
         "<math" in mathml.in_markdown("a $n^2$ b")
         and mathml.in_markdown("5 $ and 6 $") == "5 $ and 6 $"

@@ -24,14 +24,14 @@ def test_a_draft_is_not_in_the_navigation_and_links_to_it_become_text(tmp_path):
     )
 
 
-def test_a_page_that_is_a_draft_is_no_contradiction(tmp_path):
-    (tmp_path / "contents.yml").write_text(CONTENTS)
-    for page in ("done", "soon"):
-        (tmp_path / f"en/one/{page}.md").parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / f"en/one/{page}.md").write_text("# x\n")
-    parts = contents.load(tmp_path / "contents.yml")
-    assert contents.check_pages(parts, tmp_path / "en") == []
-    text = CONTENTS.replace("draft", "false")
-    (tmp_path / "contents.yml").write_text(text)
-    (problem,) = contents.check_pages(contents.load(tmp_path / "contents.yml"), tmp_path / "en")
-    assert "written: true" in problem and "written: draft" in problem
+def test_a_preview_shows_the_chapters_named_also_a_draft(project, monkeypatch):
+    project.contents([("add", "draft"), ("later", True)])
+    project.page("start/later.md", "# Later { #top }\n", "zh")
+    project.body("[之后](later.md)、[说法](../claims.md)、[术语表](../glossary.md)", "zh")
+    monkeypatch.setenv("CUDATUT_SITE_MODE", "preview")
+    monkeypatch.setenv("CUDATUT_SITE_ONLY", "start/add")
+    built = project.build("zh")
+    page = (built / "start/add/index.html").read_text(encoding="utf-8")
+    assert '之后、说法、<a href="../../glossary/">术语表</a>' in page
+    assert (built / "examples/start/add/index.html").is_file()
+    assert not (built / "start/later").exists() and not (built / "claims").exists()

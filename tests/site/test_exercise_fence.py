@@ -119,7 +119,7 @@ def test_in_chinese(chapter):
         ("start/add#1", {}, "chapter and number"),
         ("start/add 1\nstart/add 2", {}, "chapter and number"),
         ("start/add 0", {}, "chapter and number"),
-        ("start/add 2", {}, "only number 1"),
+        ("start/add 2", {}, "its last is 1"),
         ("start/ad 1", {}, "Did you mean start/add"),
         ("start/add 1", {"output": "none"}, "has no options"),
     ],
@@ -192,8 +192,16 @@ def test_a_program_is_shown_under_its_name(chapter):
         ("start/add#setup", {"program": "a b.py"}, 'program="name.py"'),
         ("start/add#setup", {"program": "../x.py"}, 'program="name.py"'),
         ("start/add#setup", {"program": "x.cu"}, 'program="name.py"'),
-        ("start/add#setup", {"program": "x.py", "source": "none"}, "does not show its source"),
-        ("start/add#setup\nstart/add#bench", {"program": "x.py"}, "is 2 cells"),
+        (
+            "start/add#setup",
+            {"program": "x.py", "source": "none"},
+            "must be one cell, with its source",
+        ),
+        (
+            "start/add#setup\nstart/add#bench",
+            {"program": "x.py"},
+            "must be one cell, with its source",
+        ),
     ],
 )
 def test_a_program_is_refused(chapter, body, header, says):

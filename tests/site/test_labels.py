@@ -3,12 +3,13 @@
 import copy
 import dataclasses
 import re
+import shutil
 
 import pytest
 
 from cudatut.recording import Cell, Recording
 from cudatut.results import MIME
-from cudatut.site import label_files, labels, locale, localize, references, state
+from cudatut.site import contents, label_files, labels, locale, localize, references, state
 from cudatut.site.render import results_html
 
 FILE = """
@@ -84,7 +85,7 @@ def test_chinese(book_labels, label, chinese):
     [
         ("blocks per grid", ("blocks per grid",)),
         ("time, memory", ("memory",)),
-        ("many threads", ("many",)),
+        ("many threads", ("many threads",)),
         ("naive way", ("naive way",)),
         ("`time` of it all", ("`time` of it all",)),
         ("sum, product", ("sum", "product")),
@@ -108,8 +109,11 @@ def test_units(book_labels):
         ("time: [a]", "docs/labels/b.yml: 'time' needs text"),
         ("time:", "docs/labels/b.yml: 'time' needs text"),
         ("time: 时间\ntime: 时间", "docs/labels/b.yml: twice in the file: time"),
-        ("_same: naive", "docs/labels/b.yml: _same is a list of names"),
-        ("_units: [a]", "docs/labels/b.yml: _units has no lines of the form"),
+        (
+            "_same: naive",
+            "docs/labels/b.yml: _units has lines of the form `unit: 中文`, and _same is",
+        ),
+        ("_units: [a]", "docs/labels/b.yml: _units has lines of the form"),
         ("'{} x {}': '{}'", "docs/labels/b.yml: '{} x {}' has 2 {}, and '{}' other ones"),
         ("'{} x {}': '{0} {2}'", "'{} x {}' has 2 {}"),
         ('"time: x', "docs/labels/b.yml: it is no YAML"),
@@ -117,7 +121,7 @@ def test_units(book_labels):
         ("_units: {s: 秒钟}", "'s' is '秒' in docs/labels/a.yml and '秒钟' in docs/labels/b.yml"),
         (
             "_same: [count]",
-            "'count' is '计数' in docs/labels/a.yml and stays as it is in docs/labels/b.yml",
+            "'count' is '计数' in docs/labels/a.yml and 'count' in docs/labels/b.yml",
         ),
     ],
 )
@@ -169,6 +173,8 @@ RESULTS = [
 @pytest.fixture
 def at(book_labels, folder):
     """The book's labels are these."""
+    contents_of_the_book = state.State().docs.parent / "contents.yml"
+    shutil.copy(contents_of_the_book, folder.parent)
     state.begin(state.State(lang="zh", docs=folder.parent / "zh"))
     locale.use("zh")
     yield
@@ -212,18 +218,17 @@ def test_code_in_a_label(at):
     assert "few 8" in chart and "`" not in chart
 
 
-def test_a_recorded_word_in_prose_is_in_the_pages_language(at):
-    class Found:
-        def results(self, cell):
-            return [RESULTS[4]]
-
-    text = '{{ start/add#t["8 threads"]["4 threads"] }}'
-    assert "两个线程" in references.replace(text, lambda name: Found())
+def test_a_recorded_word_in_prose_is_in_the_pages_language(at, monkeypatch):
+    cell = Cell("t", "code", "x", [shown(RESULTS[4])], True)
+    found = Recording("start/add", None, {}, [cell])
+    monkeypatch.setattr(references, "load", lambda name: found)
+    reference = 'start/add#t["8 threads"]["4 threads"]'
+    assert references.formatted(reference) == "两个线程"
     locale.use("en")
-    assert "two threads" in references.replace(text, lambda name: Found())
+    assert references.formatted(reference) == "two threads"
 
 
-def record(*results, name="start/add_solutions"):
+def record(*results, name="start/hello_solutions"):
     cell = Cell("facts", "code", "x", [shown(result) for result in results], True)
     return Recording(name, None, {}, [cell])
 
@@ -233,17 +238,22 @@ def test_what_lacks_an_entry_is_named_with_its_cell_and_file(at):
     again = {**RESULTS[3], "title": "sum of 13 rows, n = 4"}
     said = labels.problems("zh", [record(*RESULTS, facts, again)])
     assert said == [
-        "start/add_solutions#facts: the label 'sum of {} rows' (as in 'sum of 12 rows, n = 3') "
-        "has no Chinese; add it to docs/labels/start_add.yml"
+        "start/hello_solutions#facts: the label 'sum of {} rows' (as in 'sum of 12 rows, n = 3') "
+        "has no Chinese; add it to docs/labels/start_hello.yml"
     ]
     assert labels.problems("en", [record(facts)]) == []
 
 
 def test_the_file_of_an_example():
-    chapters = ["basics/naive", "basics/naive_matmul"]
-    assert labels.file_of("basics/naive_matmul_more", chapters).endswith("/basics_naive_matmul.yml")
-    assert labels.file_of("basics/naive_claims", chapters).endswith("/basics_naive.yml")
-    assert labels.file_of("basics/other_claims", chapters).endswith("/basics_other.yml")
+    title = {"en": "x", "zh": "x"}
+    chapters = tuple(contents.Chapter("p", id, title, True) for id in ("tile", "tile_2d", "tile_2"))
+    parts = [contents.Part("p", title, title, title, chapters)]
+    own = {"p/tile": 0, "p/tile_claims": 0, "p/tile_2d_solutions": 1, "p/tile_2": 2}
+    for example, place in own.items():
+        assert contents.chapter_of(example, parts) == chapters[place]
+        assert labels.file_of(example, parts) == f"docs/labels/p_{chapters[place].id}.yml"
+    assert contents.chapter_of("p/tiles", parts) is None
+    assert labels.file_of("p/tiles", parts) == "docs/labels/p_tiles.yml"
 
 
 def test_a_chinese_build_refuses_a_label_without_entry(project, caplog):

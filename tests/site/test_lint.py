@@ -86,9 +86,6 @@ def test_the_book():
     assert findings == [], "\n".join(map(str, findings))
 
 
-def test_heading_ids():
-    assert lint.heading_ids("# A { #a }\n```\n# x\n```\n### B\n## C {: #c .cls }\n") == [
-        "a",
-        "",
-        "c",
-    ]
+def test_headings():
+    page = "---\ntitle: T\n---\n\n# A { #a }\n```\n# x\n```\n### B\n## C {: #c .cls }\n"
+    assert [(at, name) for at, _, name in lint.headings(page)] == [(5, "a"), (9, ""), (10, "c")]

@@ -27,7 +27,7 @@ def test_the_reason_stands_in_the_place_of_the_output(build, monkeypatch):
     html = directives.render(f"{NAME}#program")
     assert "numpy" in html
     assert "element 3 is &lt;wrong&gt;" in html and "ct-missing" in html
-    text = references.replace(f'It takes {{{{ {NAME}#look["x"].median_us }}}} µs.', live.record)
+    text = references.replace(f'It takes {{{{ {NAME}#look["x"].median_us }}}} µs.', live.report)
     assert "{{" not in text and "ct-missing" in text
     assert live.problems == []
 
@@ -41,14 +41,14 @@ def test_a_preview_shows_what_is_not_recorded(build, monkeypatch):
     from cudatut import recording
 
     def stale(name):
-        raise recording.StaleRecordingError(f"{name} is stale")
+        raise recording.UnfitRecordingError(f"{name} is stale")
 
     monkeypatch.setattr(recording, "require_good", stale)
     found = build("preview").record(NAME)
     assert isinstance(found, missing.StandIn) and "stale" in found.reason
     with pytest.raises(missing.MissingOutputError, match="stale"):
         found.results("program")
-    with pytest.raises(recording.StaleRecordingError):
+    with pytest.raises(recording.UnfitRecordingError):
         build("strict").record(NAME)
 
 

@@ -34,9 +34,8 @@ def directives(markdown):
     References inside one paragraph may come in another order: languages order a sentence differently.
     Of a quoted number only the digits count: unit and source are prose.
     """
-    _, body, _ = lint.split_front_matter(markdown)
     found, numbers = [], []
-    for _, line, kind, info in references.scan(body):
+    for _, line, kind, info in references.scan(markdown):
         text = line.strip()
         if kind == "prose":
             prose = re.sub(r"`[^`]*`", "", line)
@@ -59,13 +58,17 @@ def directives(markdown):
     return found + sorted(numbers)
 
 
+def heading_ids(markdown):
+    return [name for _, _, name in lint.headings(markdown)]
+
+
 def test_same_pages():
     assert PAGES["en"] == PAGES["zh"]
 
 
 @pytest.mark.parametrize("name", BOTH)
 def test_same_headings(name):
-    ids = {lang: lint.heading_ids(read(lang, name)) for lang in DOCS}
+    ids = {lang: heading_ids(read(lang, name)) for lang in DOCS}
     assert "" not in ids["en"]
     assert ids["en"] == ids["zh"]
 
@@ -78,9 +81,10 @@ def test_same_directives(name):
 @pytest.mark.parametrize("name", BOTH)
 def test_both_have_title_and_description(name):
     for lang in DOCS:
-        front, _, _ = lint.split_front_matter(read(lang, name))
-        assert re.search(r"^title: \S", front, re.MULTILINE), lang
-        assert re.search(r"^description: \S", front, re.MULTILINE), lang
+        lines = references.scan(read(lang, name))
+        front = [line for _, line, kind, _ in lines if kind == "front"]
+        for key in ("title", "description"):
+            assert any(re.match(rf"{key}: \S", line) for line in front), (lang, key)
 
 
 @pytest.mark.parametrize("name", BOTH)
@@ -100,7 +104,7 @@ CHAPTERS = [name for name in BOTH if "/" in name]
 def test_a_chapter_is_whole(name):
     """A figure, an executed cell, a settled misconception, two exercises that can be begun from the page."""
     text = read("en", name)
-    ids = lint.heading_ids(text)
+    ids = heading_ids(text)
     wanted = ["goals", "problem", "predict", "misconception", "exercises", "summary", "sources"]
     assert [name for name in ids if name in wanted] == wanted
     found = directives(text)

@@ -8,7 +8,7 @@ import yaml
 
 from cudatut import catalog
 from cudatut.errors import CudatutError
-from cudatut.site import locale, redirects
+from cudatut.site import locale, publishing
 
 ROOT = Path(__file__).resolve().parents[2]
 RENAMED = yaml.safe_load((ROOT / "examples/renamed.yml").read_text(encoding="utf-8"))
@@ -46,7 +46,7 @@ def test_old_addresses_lead_on(tmp_path, monkeypatch):
         (site / page).mkdir(parents=True)
         (site / page / "index.html").write_text("a page")
     with locale.using("zh"):
-        written = redirects.write(site, ["a/new"], "https://host/book/zh/")
+        written = publishing.redirects(site, "https://host/book/zh/")
     assert written == ["examples/a/old/", "a/old/", "examples/a/here/"]
     assert (site / "a/here/index.html").read_text() == "a page"
     text = (site / "examples/a/old/index.html").read_text(encoding="utf-8")

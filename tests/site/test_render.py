@@ -211,18 +211,15 @@ def test_a_table_has_heads_of_rows_and_columns():
     [
         ({"rows": []}, "table 'FMAs at the limit': it has no rows"),
         ({"columns": []}, "table 'FMAs at the limit': it has no columns"),
-        ({"columns": [{"name": "x"}]}, "columns 'x': field 'unit' is missing"),
+        ({"columns": [{"name": "x"}]}, "columns['x'].unit is missing"),
         ({"rows": [{"name": "a", "values": [1]}]}, "row 'a': 1 values for 5 columns"),
         (
             {"rows": [{"name": "a", "values": [float("nan")] * 5}]},
-            "rows 'a', values 0: field 'values' is nan",
+            "rows['a'].values[0] is nan",
         ),
-        (
-            {"rows": [{"name": "a", "values": [[1]] * 5}]},
-            "rows 'a', values 0: field 'values' is [1]",
-        ),
-        ({"rows": [{"name": 3, "values": []}]}, "rows 3: field 'name' is 3"),
-        ({"corner": None}, "field 'corner' is null"),
+        ({"rows": [{"name": "a", "values": [[1]] * 5}]}, "rows['a'].values[0] is [1]"),
+        ({"rows": [{"name": 3, "values": []}]}, "rows[3].name is 3"),
+        ({"corner": None}, "corner is None"),
     ],
 )
 def test_a_damaged_table_is_refused(damage, says):
@@ -274,7 +271,7 @@ def test_everything_recorded_is_escaped():
 
 
 def test_streams_keep_their_text_and_lose_only_trailing_space():
-    html = results_html([stream(["a < b\n", "  c\n\n"])], "en")
+    html = results_html([stream("a < b\n  c\n\n")], "en")
     assert '<pre class="ct-output" tabindex="0">a &lt; b\n  c</pre>' in html
 
 
@@ -346,19 +343,13 @@ def test_an_unknown_kind_is_named():
         results_html([shown({"kind": "roofline"})], "en")
 
 
-@pytest.mark.parametrize("output", [{"output_type": "odd"}, {"output_type": "display_data"}])
-def test_an_output_that_is_none_is_refused(output):
-    with pytest.raises(ValueError, match="output 0"):
-        results_html([output], "en")
-
-
 def test_an_image_is_refused():
     with pytest.raises(ValueError, match="image/png"):
         results_html([{"output_type": "display_data", "data": {"image/png": ""}}], "en")
 
 
 def test_the_certificate_says_where_the_results_come_from():
-    html = certificate_html(METADATA, "en")
+    html = certificate_html([METADATA], "en")
     text = plain(html)
     assert "Recorded on NVIDIA H100, 2026-11-22" in text  # the time is given in UTC
     for words in (
@@ -385,16 +376,10 @@ def test_several_certificates_share_a_summary_and_are_named():
     assert "start/errors" in html
 
 
-def test_a_certificate_names_a_sanitizer_that_found_something():
-    bad = copy.deepcopy(METADATA)
-    bad["sanitizers"][1]["errors"] = 2
-    assert "racecheck: 2 errors" in plain(certificate_html(bad, "en"))
-
-
 def test_a_certificate_without_sanitizers_has_no_line_for_them():
     """The results of another GPU."""
-    assert "memcheck" in certificate_html(METADATA, "en")
-    slim = plain(certificate_html({**METADATA, "slim": True, "sanitizers": []}, "en"))
+    assert "memcheck" in certificate_html([METADATA], "en")
+    slim = plain(certificate_html([{**METADATA, "slim": True, "sanitizers": []}], "en"))
     assert "anitizer" not in slim and "Commit 0123456789ab" in slim
 
 

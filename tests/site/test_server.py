@@ -33,7 +33,7 @@ def test_a_port_that_is_taken_is_noticed_before_the_build(monkeypatch, tmp_path,
 
 def test_an_impossible_port_is_refused_in_a_sentence(tmp_path):
     with pytest.raises(site.BuildError, match="--port"):
-        site.server(tmp_path, 70_000, built=False)
+        site.server(tmp_path, 70_000)
 
 
 def test_a_reader_who_leaves_early_prints_nothing(folder, capfd):

@@ -10,15 +10,19 @@ from __future__ import annotations
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-LANGUAGES = ("en", "zh")
+from cudatut.catalog import LANGUAGES
+
 _current = "en"
 
 
 def use(lang: str) -> None:
     """Set the language of everything drawn or rendered from now on: "en" or "zh"."""
     global _current
-    _current = _known(lang)
+    if lang not in LANGUAGES:
+        raise ValueError(f"unknown language {lang!r}; the book has {', '.join(LANGUAGES)}")
+    _current = lang
 
 
 def current() -> str:
@@ -42,27 +46,19 @@ def text(key: str, lang: str | None = None, /, **values: object) -> str:
 
     Raises KeyError naming the key and the language where the locale file lacks it.
     """
-    lang = current() if lang is None else _known(lang)
-    node: object = words(lang)
-    for part in key.split("."):
-        if not isinstance(node, dict) or part not in node:
-            raise KeyError(f"locale/{lang}.yml has no string {key!r}")
-        node = node[part]
-    if not isinstance(node, str):
-        raise KeyError(f"locale/{lang}.yml: {key!r} is a group of strings, not one")
-    return node.format(**values) if values else node
+    lang = lang or _current
+    found: Any = words(lang)
+    try:
+        for part in key.split("."):
+            found = found[part]
+    except (KeyError, TypeError):
+        raise KeyError(f"locale/{lang}.yml has no string {key!r}") from None
+    return found.format(**values) if values else found
 
 
 @cache
-def words(lang: str) -> dict:
+def words(lang: str) -> dict[str, Any]:
     """Return the whole locale file of `lang` as nested dictionaries."""
     import yaml  # here, so that drawing a figure needs no YAML reader
 
-    path = Path(__file__).with_name(f"{_known(lang)}.yml")
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
-
-
-def _known(lang: str) -> str:
-    if lang not in LANGUAGES:
-        raise ValueError(f"unknown language {lang!r}; the book has {', '.join(LANGUAGES)}")
-    return lang
+    return yaml.safe_load(Path(__file__).with_name(f"{lang}.yml").read_text(encoding="utf-8"))

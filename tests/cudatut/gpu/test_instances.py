@@ -9,7 +9,7 @@ import pytest
 
 from cudatut.errors import KernelCompileError, LaunchError
 from cudatut.gpu import instances, kernel, profile
-from cudatut.gpu.signature import kernels, parameters, split_name, template_arguments
+from cudatut.gpu.signature import kernels, parameters, split_name
 
 SOURCE = """
 // template <int N> __global__ void commented_out(int a)
@@ -72,10 +72,6 @@ def test_what_a_source_defines_is_listed():
         "plain",
     ]
     assert kernels("__global__ void __launch_bounds__(f(2, 3)) k(int a) { if (a) {} }") == ["k"]
-    assert template_arguments(SOURCE, "plain") is template_arguments(SOURCE, "gemm") is None
-    assert template_arguments(SOURCE, "gemm<1, N>", {"N": 3}) == {
-        "BM": "1", "BN": "3", "FAST": "true",
-    }  # fmt: skip
 
 
 def test_the_source_that_is_compiled():
@@ -200,33 +196,15 @@ def test_tensor_maps_need_nothing_more(compiled):
         assert find(compiled, "load<3>", source, arch=arch).startswith("_Z4loadILi3EEv")
 
 
-OTHERS = """
-template <int N, int M = 4, class T = float> __global__ void k(T *x) { x[N] = M; }
-template __global__ void k<8>(float *);
-template __global__ void k<8, 16>(float *);
-template __global__ void k<16, 4, int>(int *);
-template <int N> __global__ void kk(float *x) { x[N] = 0; }
-template __global__ void kk<2>(float *);
-"""
-
-
-@pytest.mark.parametrize(
-    ("name", "symbol"),
-    [
-        ("k<2>", "_Z1kILi2ELi4EfEvPT1_"),
-        ("k<0x10>", "_Z1kILi16ELi4EfEvPT1_"),
-        ("k<8, 16, int>", "_Z1kILi8ELi16EiEvPT1_"),
-        ("kk<8>", "_Z2kkILi8EEvPf"),
-    ],
-)
-def test_several_instances_are_told_apart_by_their_arguments(compiled, name, symbol):
-    assert find(compiled, name, OTHERS) == symbol
-
-
-def test_instances_that_cannot_be_told_apart_are_refused(compiled):
-    cubin = compiled(OTHERS, "k<2 * 3, 4>")
-    with pytest.raises(KernelCompileError, match=r"which of its functions .*'_Z1kILi6ELi4EfE"):
-        instances.find_symbol(cubin, OTHERS, "k<2 * 3, 4>", "inline.cu")
+def test_an_instance_beside_another_of_its_template_is_refused(compiled):
+    source = """
+    template <int N> __global__ void k(float *x) { x[N] = 0; }
+    template __global__ void k<8>(float *);
+    template <int N> __global__ void kk(float *x) { x[N] = 0; }
+    """
+    assert find(compiled, "kk<8>", source) == "_Z2kkILi8EEvPf"
+    with pytest.raises(KernelCompileError, match=r"which of its functions .*'_Z1kILi2E"):
+        find(compiled, "k<2>", source)
 
 
 def test_a_plain_kernel_that_is_not_there(compiled):
@@ -254,6 +232,7 @@ def test_a_kernel_knows_its_name_its_symbol_and_its_arguments(compiled, monkeypa
         kernel.Kernel, "_compile", lambda self, flags, arch: compiled(self.source, self.name)
     )
     monkeypatch.setattr(kernel.Kernel, "_load", lambda self: self.symbol)
+    offsets = kernel.Kernel._offsets
     monkeypatch.setattr(kernel.Kernel, "_offsets", [0, 128, 136, 144, 152])
     convert = kernel.Kernel(SOURCE, "convert<double,int>")
     assert convert.name == "convert<double, int>" and convert.symbol == convert._function
@@ -266,7 +245,9 @@ def test_a_kernel_knows_its_name_its_symbol_and_its_arguments(compiled, monkeypa
     assert others == [x, y, np.float64(2)] and type(others[2]) is np.float64
     with pytest.raises(TypeError, match=r"convert<double, int>\(Map map, double \*x, .*got 1"):
         convert._convert((bytes(128),))
-    monkeypatch.setattr(kernel.Kernel, "_offsets", None)  # as from a driver that does not tell
+    monkeypatch.setattr(kernel.Kernel, "_offsets", offsets)
+    monkeypatch.setattr(kernel, "_driver_function", lambda cubin, name: None)
+    monkeypatch.setattr(kernel, "installed_driver", object)  # which does not tell
     with pytest.raises(LaunchError, match="convert<double, int> takes a struct"):
         convert._convert((bytes(128), x, y, 2, (ctypes.c_double * 3)(1, 2)))
 

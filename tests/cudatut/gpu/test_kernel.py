@@ -29,5 +29,25 @@ def test_compile_errors_show_their_lines():
 def test_only_memcheck_compiles_for_the_other_tools(monkeypatch, watched):
     monkeypatch.setenv("CUDATUT_TOOL", watched)
     monkeypatch.setattr(kernel, "Kernel", None)  # calling it would raise
-    monkeypatch.setattr(kernel, "activate", None)
+    monkeypatch.setattr(kernel, "device", None)
     assert kernel.compile_ahead([("gemm/final.cu", "sgemm<1>")]) == {}
+
+
+def test_what_does_not_compile_is_told_by_instance(monkeypatch):
+    ran = []
+
+    def compiled(source, name, load):
+        ran.append((source, name, load))
+        if name == "bad":
+            raise ct.KernelCompileError("no")
+        if name == "nowhere":
+            raise FileNotFoundError(source)
+
+    monkeypatch.delenv("CUDATUT_TOOL", raising=False)
+    monkeypatch.setattr(kernel, "Kernel", compiled)
+    monkeypatch.setattr(kernel, "device", lambda: None)
+    found = kernel.compile_ahead([("a.cu", "good"), ("a.cu", "bad"), ("a.cu", "good")])
+    assert list(found) == [("a.cu", "bad")] and str(found["a.cu", "bad"]) == "no"
+    assert sorted(ran) == [("a.cu", "bad", False), ("a.cu", "good", False)]
+    with pytest.raises(FileNotFoundError):
+        kernel.compile_ahead([("b.cu", "nowhere"), ("a.cu", "good")])

@@ -10,6 +10,7 @@ import pytest
 import cudatut as ct
 from cudatut.gpu import profile
 from cudatut.gpu.profile import parse
+from cudatut.results import Metric, Profile
 
 # Keeps its arguments, runs the example, and reports one launch of each kernel that the example names.
 FAKE = f"""#!{sys.executable}
@@ -121,8 +122,8 @@ NCU = '==PROF== Connected\n"ID","Kernel Name","dram__bytes.sum"\n"","","byte"\n"
 
 
 def test_ncu_reports_are_read():
-    ((function, counters),) = parse(NCU, "", "k", ["dram__bytes.sum"], 1)
-    assert function == "k" and counters == {"dram__bytes.sum": {"value": 1234.5, "unit": "byte"}}
+    found = parse(NCU, "", "k", ["dram__bytes.sum"], 1)
+    assert found == [Profile("k", {"dram__bytes.sum": Metric(1234.5, "byte")})]
     with pytest.raises(ct.ToolMissing, match="no launch of 'k'"):
         parse("==WARNING== No kernels were profiled.", "", "k", ["dram__bytes.sum"], 1)
     with pytest.raises(ct.ToolMissing, match="no other__metric"):

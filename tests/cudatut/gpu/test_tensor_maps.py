@@ -56,5 +56,4 @@ def test_a_dtype_without_map():
     ],
 )
 def test_extents_and_strides_as_the_driver_has_them(shape, strides, box, expected):
-    dtype = np.dtype("float32")
-    assert tensor_maps._check(shape, strides, dtype, 0x7000, box, None) == expected
+    assert tensor_maps._checked(OnGpu(shape, strides=strides), box, None) == expected

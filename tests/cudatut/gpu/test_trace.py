@@ -200,7 +200,8 @@ class Cupti:
 
 @pytest.fixture
 def gpu(monkeypatch):
-    monkeypatch.setattr(device, "has_driver", lambda: True)
+    driver = SimpleNamespace(cuCtxSynchronize=lambda: 0)
+    monkeypatch.setattr(device, "installed_driver", lambda: driver)
     monkeypatch.setattr(trace, "_cupti", Cupti)
     monkeypatch.setattr(sys, "argv", list(sys.argv))
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -259,8 +260,7 @@ def test_without_cupti_it_says_what_to_install(monkeypatch):
 
 
 def test_without_a_gpu(tmp_path, monkeypatch):
-    monkeypatch.setattr(device, "has_driver", lambda: False)
-    monkeypatch.setattr(device, "why_no_gpu", lambda: "no NVIDIA driver")
+    monkeypatch.setattr(device, "installed_driver", lambda: None)
     with pytest.raises(NoGpuError, match="nothing to trace here: no NVIDIA driver"):
         trace.run(tmp_path / "my.py")
 

@@ -84,7 +84,7 @@ def test_a_cupy_that_is_missing(no_cache, driver, capsys):
     found = vendor.matmul(None, None, None)
     assert isinstance(found, vendor.Missing) and not found
     wanted = f"`pip install cupy-cuda{driver[0]}x`" if driver else "no CuPy fits this driver"
-    assert found.reason.startswith("CuPy is not installed") and wanted in found.reason
+    assert found.reason.startswith("CuPy cannot run here (import") and wanted in found.reason
     assert vendor.cupy() is None and found.reason in capsys.readouterr().out
 
 
@@ -105,13 +105,13 @@ def test_a_cublas_that_does_not_start(no_cache):
     fake = SimpleNamespace(zeros=lambda *a: array, cuda=SimpleNamespace(get_cublas_handle=handle))
     no_cache.setitem(sys.modules, "cupy", fake)
     assert vendor.cupy() is fake
-    assert "cuBLAS does not start (libcublas.so.12" in vendor.matmul(None, None, None).reason
+    assert "cuBLAS cannot run here (libcublas.so.12" in vendor.matmul(None, None, None).reason
 
 
 def test_while_an_example_is_recorded_it_is_an_error(no_cache):
     no_cache.setattr(tool, "recording", lambda: True)
     no_cache.setitem(sys.modules, "cupy", None)
-    with pytest.raises(ToolMissing, match="CuPy is not installed"):
+    with pytest.raises(ToolMissing, match="CuPy cannot run here"):
         vendor.cupy()
 
 
