@@ -224,8 +224,9 @@ ct.claim(
         "en": "For a more precise time of the kernel, events are recorded. (The "
         "program records them around allocation, copies and kernel.) Their time, "
         "for a product of 4096, as a multiple of the kernel's:",
-        "zh": "为了更精准地测出 kernel 的时间，采用了事件。（程序把事件放在分配、"
-        "复制和 kernel 之外。）边长 4096 时，事件测得的时间是 kernel 时间的：",
+        "zh": "为了更精准地测出 kernel 的时间，采用了事件。（程序用两个事件把"
+        "分配、复制和 kernel 都夹在中间。）边长 4096 时，事件测得的时间"
+        "是 kernel 时间的：",
     },
     expected=1.0,
     measured=events_ms / kernel_ms,
@@ -238,5 +239,7 @@ ct.claim(
     depends={
         "en": "where the events stand",
         "zh": "事件放在哪里",
-    },
+    }
+    if events_ms / kernel_ms > 1.02
+    else None,
 )

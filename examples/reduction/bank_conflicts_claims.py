@@ -145,8 +145,10 @@ ct.claim(
     rule="equal",
     control=(
         {
-            "en": "32 words of 32 banks, which is what the source's code does",
-            "zh": "32 个字在 32 个存储体里，原文的代码正是这样做的",
+            "en": "32 words of 32 banks, which is what the source's code does, "
+            "and what the first sentence of its section asks for",
+            "zh": "32 个字在 32 个存储体里，原文的代码正是这样做的，该节第一句话"
+            "也是这样要求的",
         },
         passes(list(lane), "32 banks"),
     ),

@@ -42,7 +42,11 @@ __global__ void chain(int* last, long long* ticks, int divisor, int turns) {
         // It changes, else its reciprocal would be taken once, up front; and
         // each turn needs the one before.
         int other = divisor + (x & 2);
+#ifdef MASK
+        x = 1000003 + (x & (other - 1));
+#else
         x = 1000003 + x % other;
+#endif
       }
   __syncthreads();  // the clock stops when the last lane is done
   const long long stop = clock64();
@@ -52,6 +56,7 @@ __global__ void chain(int* last, long long* ticks, int divisor, int turns) {
 """
 TOGETHER = ct.Kernel(CHAIN, "chain")
 IN_TURN = ct.Kernel(CHAIN, "chain", defines={"IN_TURN": 1})
+MASKED = ct.Kernel(CHAIN, "chain", defines={"MASK": 1})
 turns, divisor = 512, 256
 
 
@@ -61,9 +66,10 @@ def cycles(kernel, threads):
         kernel(last, ticks, divisor, turns, grid=1, block=threads)
     x = 1_000_003 + np.arange(threads)
     for _ in range(turns):
-        x = 1_000_003 + x % (divisor + (x & 2))
-    order = "in turn" if kernel is IN_TURN else "all at once"
-    ct.check(last, x, name=f"{threads} threads, {order}")
+        other = divisor + (x & 2)
+        x = 1_000_003 + (x & (other - 1) if kernel is MASKED else x % other)
+    how = {TOGETHER: "all at once", IN_TURN: "in turn", MASKED: "a mask"}
+    ct.check(last, x, name=f"{threads} threads, {how[kernel]}")
     return int(ticks.get()[0])
 
 
@@ -74,6 +80,8 @@ ct.facts(
         "32 lanes of a warp": cycles(TOGETHER, 32) / one,
         "32 lanes, made to take turns": cycles(IN_TURN, 32) / one,
         "32 warps of an SM": cycles(TOGETHER, 1024) / one,
+        "32 warps, a mask in place of the modulo": cycles(MASKED, 1024)
+        / cycles(MASKED, 1),
     },
 )
 ct.claim(
@@ -100,10 +108,11 @@ ct.claim(
         cycles(TOGETHER, 32) / one,
     ),
     depends={
-        "en": "on whether they are in one warp: its lanes divide together, "
-        "while warps share the units of the SM",
-        "zh": "取决于是否在同一个线程束：线程束内的 lane 同时做除法，"
-        "各线程束则共用 SM 的部件",
+        "en": "whether they are in one warp: its lanes divide together; "
+        "warps share the units of the SM, with any other instruction "
+        "as well",
+        "zh": "是否在同一个线程束：线程束内的 lane 同时做除法；各线程束则共"
+        "用 SM 的部件，换成别的指令也是如此",
     },
 )
 
@@ -121,7 +130,10 @@ times = {row.name: row.median_us for row in bench.rows}
 ct.claim(
     id="reduction-modulo-expensive",
     source=SOURCE,
-    place={"en": "section 1, first paragraph", "zh": "第 1 节第一段"},
+    place={
+        "en": "section 1, the sentence below the listing",
+        "zh": "第 1 节，代码之后的一句",
+    },
     form="said",
     statement={
         "en": "The modulo is one of two problems of the first kernel: it is "
@@ -191,7 +203,10 @@ long = ct.bench(
 ct.claim(
     id="reduction-divergence-slow",
     source=SOURCE,
-    place={"en": "section 1, first paragraph", "zh": "第 1 节第一段"},
+    place={
+        "en": "section 1, the sentence below the listing",
+        "zh": "第 1 节，代码之后的一句",
+    },
     form="said",
     statement={
         "en": "Divergence is the other problem of the first kernel. Time of "
@@ -212,8 +227,8 @@ ct.claim(
         long["mask"].median_us / long["sequential"].median_us,
     ),
     depends={
-        "en": "on the body of the if: a short one has no branch",
-        "zh": "取决于 if 的主体：主体短就没有分支",
+        "en": "the body of the if: a short one has no branch",
+        "zh": "if 的主体：主体短就没有分支",
     },
 )
 

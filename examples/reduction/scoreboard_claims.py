@@ -82,7 +82,7 @@ ct.claim(
         (refused(last=width - 1), refused(last=width - 1, parts=2)),
     ),
     depends={
-        "en": "on the size of the sums, and on the order of the additions",
-        "zh": "取决于和有多大，以及加法的次序",
+        "en": "the size of the sums, and the order of the additions",
+        "zh": "和有多大，以及加法的次序",
     },
 )

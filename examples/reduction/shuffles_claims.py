@@ -52,10 +52,12 @@ ct.claim(
     form="said",
     statement={
         "en": "A shuffle is faster than shared memory, for it is one "
-        "instruction in place of three (write, synchronize, read). The sum "
-        "of one warp, alone, time by shared memory / by shuffles:",
-        "zh": "洗牌用一条指令代替三条（写、同步、读），所以比共享内存快。"
-        "单独一个线程束的求和，用共享内存的时间 / 用洗牌的时间：",
+        "instruction in place of three (write, synchronize, read). The "
+        "sum of one warp, alone, with a second wait before the next "
+        "write; time by shared memory / by shuffles:",
+        "zh": "洗牌用一条指令代替三条（写、同步、读），所以比共享内存快。单独"
+        "一个线程束的求和，共享内存的版本在下一次写之前还要再同步一次；"
+        "用共享内存的时间 / 用洗牌的时间：",
     },
     expected=1.0,
     measured=shared / cycles("SHUFFLE"),
@@ -99,8 +101,8 @@ ct.claim(
         before / bench["again"].median_us,
     ),
     depends={
-        "en": "on the GPU (we have no Kepler), and on whether the kernel "
+        "en": "the GPU (we have no Kepler), and whether the kernel "
         "waits for this part of its work",
-        "zh": "取决于 GPU（我们没有 Kepler），也取决于 kernel 是否在等这一部分",
+        "zh": "GPU（我们没有 Kepler），以及 kernel 是否在等这一部分",
     },
 )
