@@ -109,12 +109,15 @@ def _titles() -> dict[str, dict[str, str]]:
     """Titles of the parts ('start') and chapters ('start/errors') in the book's order; the package has a copy of the file."""
     root = paths.repo_root()
     path = root / "docs" / "contents.yml" if root else Path(__file__).with_name("contents.yml")
-    if not path.is_file():
-        return {}
+    return _titles_in(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+@cache
+def _titles_in(contents: str) -> dict[str, dict[str, str]]:
     import yaml
 
     titles = {}
-    for part in yaml.safe_load(path.read_text(encoding="utf-8"))["parts"]:
+    for part in yaml.safe_load(contents)["parts"]:
         titles[part["id"]] = part["title"]
         titles |= {f"{part['id']}/{one['id']}": one["title"] for one in part["chapters"]}
     return titles

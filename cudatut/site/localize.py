@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Callable
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from cudatut.results import KINDS
@@ -38,7 +38,7 @@ def relabeled(
     def told(type_: Any, value: Any) -> Any:
         origin, inner = typing.get_origin(type_), typing.get_args(type_)
         if is_dataclass(type_):
-            hints = typing.get_type_hints(type_, include_extras=True)
+            hints = {one.name: one.type for one in fields(type_)}
             return {key: told(hints.get(key), one) for key, one in value.items()}
         if origin is typing.Annotated:
             return say[inner[1]](value) if value else value
