@@ -260,11 +260,12 @@ __device__ __forceinline__ int tickets_of(int parts) {
 // for each of the first `whole` tiles of C, then one for the first part of each
 // of the rest, one for the second part of each, and so on: `parts` with
 // `per_part` of the depth (a multiple of BK), of which the last may have less.
-// So the short ones come last, and fill gaps. For these partials holds BM
-// * BN words for each block, and tickets a 0 for each tile and for each of its
-// groups of TOGETHER parts; launches that may overlap need their own. Dynamic
-// shared memory: STAGES tiles of A and of B, or what C needs at the end, if
-// that is more.
+// In this order blocks that run at the same time read the same depths, and
+// share rows of A and columns of B in the L2 cache. For these blocks partials
+// holds BM * BN words for each, and tickets a 0 for each tile and for each of
+// its groups of TOGETHER parts; launches that may overlap need their own.
+// Dynamic shared memory: STAGES tiles of A and of B, or what C needs at the
+// end, if that is more.
 // --8<-- [start:kernel]
 // --8<-- [start:head]
 template <int BM, int BN, int BK, int TM, int TN, int STAGES, int BLOCKS,

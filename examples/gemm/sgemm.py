@@ -111,15 +111,11 @@ COSTS = Costs(
 
 
 class Plan(NamedTuple):
-    """How a product is computed: the first `whole` tiles by a block each, the others by `splits` blocks each.
-
-    part: depth for each of these blocks, the last one of a tile may have less; 0: the same for all, as far as that goes.
-    """
+    """How a product is computed: the first `whole` tiles by a block each, the others by `splits` blocks each."""
 
     config: Config
     splits: int
     whole: int = 0
-    part: int = 0
 
 
 class Product(NamedTuple):
@@ -203,14 +199,13 @@ def cost(
     costs: Costs = COSTS,
 ) -> float:
     """Cycles that a plan is expected to take; vec: words per copy (what n allows)."""
-    config, splits, whole, part = plan
+    config, splits, whole = plan
     vec = vec or math.gcd(n, 4)
     rest = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn) - whole
     depth = ct.cdiv(k, config.bk) * config.bk
     cycles = span(config, whole, depth, sms, vec, costs.crowd)
     if rest:
-        parts = sms * config.blocks if part else rest * splits
-        part = part or depth_of_part(k, config, splits)
+        parts, part = rest * splits, depth_of_part(k, config, splits)
         # The parts are no first round if whole tiles were there before them.
         full = sms * config.blocks if whole else 0
         cycles += span(
@@ -230,7 +225,7 @@ def plans(m: int, n: int, k: int, sms: int) -> list[Plan]:
     """What is worth considering. As many tiles as fill the GPU once or several times have a block of their own.
 
     The rest would leave SMs idle; so as many blocks share each of them as it takes to fill the GPU up to five times more,
-    with two steps of depth at least for each. Or each place for a block gets the same depth, as `uneven` says.
+    with two steps of depth at least for each.
     """
     found = []
     for config in CONFIGS:
@@ -244,28 +239,7 @@ def plans(m: int, n: int, k: int, sms: int) -> list[Plan]:
         found += [
             Plan(config, s, tiles - rest) for s in SPLITS if 1 < s <= most
         ]
-        steps = ct.cdiv(k, config.bk)
-        if tiles > rest and (part := uneven(rest, steps, slots) * config.bk):
-            found.append(Plan(config, ct.cdiv(k, part), tiles - rest, part))
     return found
-
-
-def uneven(tiles: int, steps: int, slots: int) -> int:
-    """Steps of depth in the long parts of tiles, if all blocks have places at once and end together; 0 if none do.
-
-    What long parts leave of a tile makes a short one. These follow each other in the places that are left, and each costs
-    about two steps more than it has.
-    """
-    first = max(2, ct.cdiv(tiles * (steps + 2), slots))
-    for part in range(first, min(steps, first + first // 4 + 1)):
-        short, places = steps % part, slots - tiles * (steps // part)
-        if (
-            short
-            and places > 0
-            and ct.cdiv(tiles, places) * (short + 2) <= part
-        ):
-            return part
-    return 0
 
 
 @cache
@@ -359,7 +333,7 @@ def launcher(
     source: str = SOURCE,
     stream: Any = None,
 ) -> Callable[[], None]:
-    """A callable that computes a product once; `.config`, `.splits`, `.whole`, `.part`, `.kernel` say how.
+    """A callable that computes a product once; `.config`, `.splits`, `.whole`, `.kernel` say how.
 
     product: the fields of `Product`. by, or config, splits, whole: instead of what `plan` chooses; splits alone: all tiles
     are shared by that many blocks. workspace: instead of the stream's own. source: as `kernel` takes it. stream: a PyCUDA
@@ -413,7 +387,7 @@ def _launcher(
     config, flags = by.config, (product.transpose_a, product.transpose_b)
     function = kernel(config.name(product.words, *flags), source)
     tiles = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn)
-    part = by.part or depth_of_part(k, config, by.splits)
+    part = depth_of_part(k, config, by.splits)
     splits = max(1, ct.cdiv(k, part))  # none without depth
     whole = tiles if splits == 1 else min(by.whole, tiles)
     shared_tiles = tiles - whole
@@ -431,7 +405,7 @@ def _launcher(
                 stream=stream,
             )  # fmt: skip
 
-    run.config, run.splits, run.whole, run.part = config, splits, whole, part
+    run.config, run.splits, run.whole = config, splits, whole
     run.kernel, run.shared = function, shared
     return run
 

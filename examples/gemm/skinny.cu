@@ -5,9 +5,9 @@
 // @instance skinny<1,true,4,32,8>
 // @instance skinny<4,true,1,4,8>
 // @instance skinny<8,true,4,16,8>
-// @instance skinny<1,false,4,128,8>
+// @instance skinny<8,false,4,32,8>
 // @instance skinny<1,false,4,32,16>
-// @instance skinny<4,false,1,128,2>
+// @instance skinny<4,false,1,32,2>
 #include <cuda_pipeline.h>
 
 // One more block has arrived; true in the last of `count`: as in final.cu.

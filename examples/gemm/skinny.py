@@ -54,7 +54,7 @@ def suits(p: Any) -> bool:
     large = shape.many * p.k >= 1 << 21  # words of X
     if shape.along:
         return shape.few <= MOST and p.k >= 256 and (shape.few <= 4 or large)
-    return shape.few <= 4 and p.k >= 64 and large
+    return shape.few <= 4 and p.k >= 64 and (shape.few <= 2 or large)
 
 
 # --8<-- [end:suits]
@@ -70,13 +70,16 @@ class Split(NamedTuple):
 
 
 def split(shape: Roles, k: int, sms: int) -> Split:
-    """Two blocks for each SM, as long as each has a chunk of depth for all of its warps."""
-    if not shape.along:
-        groups = ct.cdiv(shape.many, 128)
-        parts = min(2 * sms // groups, ct.cdiv(k, 512)) if groups else 1
-        return Split(128, 8, max(1, parts))
+    """Warps enough for each SM, as long as each of them has some depth; parts only where blocks are too few."""
+    if not shape.along:  # 32 rows: a line of 128 bytes for each depth
+        parts = sms // max(1, ct.cdiv(shape.many, 32))
+        parts = max(1, min(parts, ct.cdiv(k, 512)))
+        warps = 16 if shape.few <= 4 else 8
+        while warps > 1 and warps * 32 * parts > k:
+            warps //= 2
+        return Split(32, warps, parts)
     rows = 4
-    while rows < 32 and rows < shape.many:
+    while rows < 32 and ct.cdiv(shape.many, rows) > 2 * sms:
         rows *= 2
     parts = 2 * sms // max(1, ct.cdiv(shape.many, rows))
     return Split(

@@ -98,27 +98,6 @@ def test_every_tile_in_every_layout(config, transpose_a, transpose_b):
         np.testing.assert_array_equal(got, expected)
 
 
-@pytest.mark.parametrize("steps", [1, 3, 5, 9, 20])
-@pytest.mark.parametrize("whole", [0, 2])
-def test_parts_of_a_tile_may_differ(steps, whole):
-    config = sgemm.CONFIGS[2]
-    m, n, k = 3 * config.bm - 5, 2 * config.bn - 3, 16 * 21 - 5
-    for _ in range(2):
-        plan = sgemm.Plan(config, ct.cdiv(21, steps), whole, 16 * steps)
-        got, expected = multiply(m, n, k, 1, 0, False, False, by=plan)
-        np.testing.assert_array_equal(got, expected)
-
-
-def test_uneven_parts_fit():
-    for tiles, steps, slots in itertools.product((1, 7, 57, 116, 300), (5, 39, 128, 396), (7, 396)):
-        part = sgemm.uneven(tiles, steps, slots)
-        if part:
-            short, places = steps % part, slots - tiles * (steps // part)
-            assert 0 < short < part < steps and places > 0
-            assert ct.cdiv(tiles, places) * short <= part
-    assert sgemm.uneven(116, 128, 396) == 39  # 2048 x 2048 x 2048 in tiles of 64 x 128
-
-
 @pytest.mark.parametrize("splits", [15, 16, 17, 33, 70])
 def test_many_parts_are_added_in_groups(splits):
     config = sgemm.CONFIGS[-2]
