@@ -189,6 +189,16 @@ def span(
     return cycles
 
 
+def side_by_side(
+    config: Config, whole: int, depth: int, parts: int, part: int, vec: int
+) -> float:
+    """Cycles of an SM with whole tiles and parts of others, all at once; the parts are done first."""
+    work = config.bm * config.bn / 128
+    both = (whole + parts) * part / share(config, whole + parts, vec)
+    alone = whole * (depth - part) / share(config, whole, vec)
+    return config.start + work * (both + alone) + (whole + parts) * config.end
+
+
 def cost(
     plan: Plan,
     m: int,
@@ -204,8 +214,12 @@ def cost(
     rest = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn) - whole
     depth = ct.cdiv(k, config.bk) * config.bk
     cycles = span(config, whole, depth, sms, vec, costs.crowd)
-    if rest:
-        parts, part = rest * splits, depth_of_part(k, config, splits)
+    parts, part = rest * splits, depth_of_part(k, config, splits)
+    if beside := whole % (sms * config.blocks) // sms if rest else 0:
+        cycles += side_by_side(
+            config, beside, depth, ct.cdiv(parts, sms), part, vec
+        ) - span(config, beside * sms, depth, sms, vec)
+    elif rest:
         # The parts are no first round if whole tiles were there before them.
         full = sms * config.blocks if whole else 0
         cycles += span(
@@ -239,6 +253,13 @@ def plans(m: int, n: int, k: int, sms: int) -> list[Plan]:
         found += [
             Plan(config, s, tiles - rest) for s in SPLITS if 1 < s <= most
         ]
+        # Or each SM has as many whole tiles as the others, and then some parts.
+        beside, few = divmod(rest, sms)
+        most = min(k // least, (config.blocks - beside) * sms // max(1, few))
+        if beside:
+            found += [
+                Plan(config, s, tiles - few) for s in SPLITS if 1 < s <= most
+            ]
     return found
 
 

@@ -156,17 +156,29 @@ __global__ void __launch_bounds__(32 * WARPS, (FEW > 1 ? 16 : 24) / WARPS)
   } else {
     // --8<-- [start:across]
     // A lane has 4 columns of X, which are 4 rows of C, and of each a word per
-    // depth; the words of Y are the same for all lanes.
-#pragma unroll(FEW > 4 ? 4 : 8)
-    for (int d = sharer; d < depth; d += SHARING) {
-      float x[4];
-      load4<VEC, LANES>(x, X + (size_t)d * ldx, first, many);
+    // depth; the words of Y are the same for all lanes. Some depths at a time:
+    // all their loads are on the way before the first is needed, be the depth a
+    // multiple or not.
+    constexpr int BATCH = FEW > 4 ? 4 : 8;
+    for (int d = sharer; d < depth; d += BATCH * SHARING) {
+      float x[BATCH][4];
 #pragma unroll
-      for (int c = 0; c < FEW; ++c) {
-        const float y =
-            c < few ? Y[(size_t)d * y_depth + (size_t)c * y_few] : 0;
+      for (int b = 0; b < BATCH; ++b) {
+        const int at = d + b * SHARING;
+        load4<VEC, LANES>(x[b], X + (size_t)at * ldx, first,
+                          at < depth ? many : 0);
+      }
 #pragma unroll
-        for (int r = 0; r < 4; ++r) sum[r][c] += x[r] * y;
+      for (int b = 0; b < BATCH; ++b) {
+        const int at = d + b * SHARING;
+#pragma unroll
+        for (int c = 0; c < FEW; ++c) {
+          const float y = at < depth && c < few
+                              ? Y[(size_t)at * y_depth + (size_t)c * y_few]
+                              : 0.0f;
+#pragma unroll
+          for (int r = 0; r < 4; ++r) sum[r][c] += x[b][r] * y;
+        }
       }
     }
     // --8<-- [end:across]

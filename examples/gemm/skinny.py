@@ -71,13 +71,17 @@ class Split(NamedTuple):
 
 def split(shape: Roles, k: int, sms: int) -> Split:
     """Warps enough for each SM, as long as each of them has some depth; parts only where blocks are too few."""
-    if not shape.along:  # 32 rows: a line of 128 bytes for each depth
-        parts = sms // max(1, ct.cdiv(shape.many, 32))
+    if not shape.along:
+        rows = 32  # of each depth a line of 128 bytes
+        while k >= 256 and rows < 128 and ct.cdiv(shape.many, rows) > 2 * sms:
+            rows *= 2
+        parts = sms // max(1, ct.cdiv(shape.many, rows))
         parts = max(1, min(parts, ct.cdiv(k, 512)))
-        warps = 16 if shape.few <= 4 else 8
-        while warps > 1 and warps * 32 * parts > k:
+        warps = 16 if rows == 32 and shape.few <= 4 else 8
+        # Each lane has 8 depths at least.
+        while warps > 1 and warps * 1024 // rows * parts > k:
             warps //= 2
-        return Split(32, warps, parts)
+        return Split(rows, warps, parts)
     rows = 4
     while rows < 32 and ct.cdiv(shape.many, rows) > 2 * sms:
         rows *= 2
