@@ -189,16 +189,6 @@ def span(
     return cycles
 
 
-def side_by_side(
-    config: Config, whole: int, depth: int, parts: int, part: int, vec: int
-) -> float:
-    """Cycles of an SM with whole tiles and parts of others, all at once; the parts are done first."""
-    work = config.bm * config.bn / 128
-    both = (whole + parts) * part / share(config, whole + parts, vec)
-    alone = whole * (depth - part) / share(config, whole, vec)
-    return config.start + work * (both + alone) + (whole + parts) * config.end
-
-
 def cost(
     plan: Plan,
     m: int,
@@ -211,26 +201,31 @@ def cost(
     """Cycles that a plan is expected to take; vec: words per copy (what n allows)."""
     config, splits, whole = plan
     vec = vec or math.gcd(n, 4)
+    slots, work = sms * config.blocks, config.bm * config.bn / 128
     rest = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn) - whole
     depth = ct.cdiv(k, config.bk) * config.bk
     cycles = span(config, whole, depth, sms, vec, costs.crowd)
-    parts, part = rest * splits, depth_of_part(k, config, splits)
-    if beside := whole % (sms * config.blocks) // sms if rest else 0:
-        cycles += side_by_side(
-            config, beside, depth, ct.cdiv(parts, sms), part, vec
-        ) - span(config, beside * sms, depth, sms, vec)
-    elif rest:
-        # The parts are no first round if whole tiles were there before them.
-        full = sms * config.blocks if whole else 0
-        cycles += span(
-            config, full + parts, part, sms, vec, costs.crowd
-        ) - span(config, full, part, sms, vec)
+    if rest:
+        parts, part = rest * splits, depth_of_part(k, config, splits)
         # The last block of a tile reads what all of them have left.
         read = min(splits, TOGETHER) + ct.cdiv(splits, TOGETHER) - 1
         left = min(config.blocks, ct.cdiv(parts, sms))
-        cycles += costs.share_tile * (1 + (splits > TOGETHER))
-        cycles += 4 * config.bm * config.bn * left / costs.leave
-        cycles += 4 * config.bm * config.bn * read / costs.collect
+        sharing = costs.share_tile * (1 + (splits > TOGETHER))
+        sharing += 4 * config.bm * config.bn * left / costs.leave
+        sharing += 4 * config.bm * config.bn * read / costs.collect
+        if whole % slots == sms:
+            # A part runs beside a whole tile. While it is added up, the whole
+            # one goes on.
+            together = work * part * 2 / share(config, 2, vec)
+            alone = work * (depth - part) / share(config, 1, vec)
+            cycles -= span(config, sms, depth, sms, vec)
+            cycles += config.start + together + max(alone, sharing)
+            cycles += 2 * config.end
+        else:
+            # The parts are no first round if whole tiles were there before.
+            full = slots if whole else 0
+            cycles += sharing - span(config, full, part, sms, vec)
+            cycles += span(config, full + parts, part, sms, vec, costs.crowd)
     traffic = 4 * (m * k + k * n + m * n) / costs.memory
     return costs.launch + (cycles**3 + traffic**3) ** (1 / 3)
 
@@ -239,7 +234,7 @@ def plans(m: int, n: int, k: int, sms: int) -> list[Plan]:
     """What is worth considering. As many tiles as fill the GPU once or several times have a block of their own.
 
     The rest would leave SMs idle; so as many blocks share each of them as it takes to fill the GPU up to five times more,
-    with two steps of depth at least for each.
+    with two steps of depth at least for each. Or of a rest that is a little more than the SMs, only this little is shared.
     """
     found = []
     for config in CONFIGS:
@@ -253,10 +248,10 @@ def plans(m: int, n: int, k: int, sms: int) -> list[Plan]:
         found += [
             Plan(config, s, tiles - rest) for s in SPLITS if 1 < s <= most
         ]
-        # Or each SM has as many whole tiles as the others, and then some parts.
-        beside, few = divmod(rest, sms)
-        most = min(k // least, (config.blocks - beside) * sms // max(1, few))
-        if beside:
+        # Or each SM has one whole tile more, and beside it most have a part.
+        # Of more parts than SMs, some would push two whole tiles together.
+        if 0 < (few := rest - sms) < sms and config.blocks > 1:
+            most = min(k // least, (sms - 1) // few)
             found += [
                 Plan(config, s, tiles - few) for s in SPLITS if 1 < s <= most
             ]
