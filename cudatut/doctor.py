@@ -101,8 +101,8 @@ def _nvidia_driver() -> Check:
 def _gpu() -> Check:
     if missing := why_no_gpu():
         hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
-        hint = f"CUDA_VISIBLE_DEVICES is {hidden!r} and may hide it; " if hidden is not None else ""
-        return Check("fail", f"none: {missing}", f"{hint}see whether `nvidia-smi` lists it.")
+        hint = f"CUDA_VISIBLE_DEVICES is {hidden!r} and may hide it. " if hidden is not None else ""
+        return Check("fail", f"none: {missing}", f"{hint}See whether `nvidia-smi` lists it.")
     gpus = (name_and_capability(number) for number in range(gpu_count()))
     names = (f"{name} (compute capability {major}.{minor})" for name, (major, minor) in gpus)
     return Check("ok", ", ".join(names))
@@ -199,7 +199,7 @@ def _pycuda_build() -> Check:
         ),
     }
     if lacks := {what: how for what, (there, how) in needs.items() if not there}:
-        fix = "\n".join(f"{what}: {how}" for what, how in lacks.items())
+        fix = "\n".join(f"For {what}: {how}" for what, how in lacks.items())
         return Check("warn", f"lacks {', '.join(lacks)}", fix)
     return Check("ok", f"nothing is missing; the toolkit is {_toolkit()}")
 

@@ -33,7 +33,9 @@ def assemble(source: str, name: str) -> str:
 
 def wrapped(source: str, name: str) -> bool:
     """Whether to wrap a source in extern "C" { }: only if nothing in it is, and never around a template."""
-    return split_name(name)[1] is None and 'extern "C"' not in source
+    if split_name(name)[1] is not None or 'extern "C"' in source:
+        return False
+    return re.search(r"^\s*template\s*<", source, flags=re.M) is None
 
 
 def declared(source: str) -> list[str]:

@@ -51,10 +51,9 @@ if counted:
         id="coalescing-in-order",
         source="CUDA C Programming Guide",
         place={
-            "en": "versions up to 4, appendix on compute capabilities, global "
-            "memory of devices of compute capability 1.0 and 1.1",
-            "zh": "第 4 版及更早，关于计算能力的附录，计算能力 1.0 和 1.1 的"
-            "设备的全局内存",
+            "en": "version 4.2, appendix F (compute capabilities), global memory "
+            "of devices of compute capability 1.0 and 1.1",
+            "zh": "4.2 版附录 F（计算能力），计算能力 1.0 和 1.1 的设备的全局内存",
         },
         form="said",
         statement={
@@ -142,16 +141,19 @@ ct.claim(
     id="matmul-coalesced",
     source="SGEMM worklog, kernels 1 and 2",
     place={
-        "en": "the table of all kernels at the beginning, RTX A6000",
-        "zh": "开头列出全部 kernel 的表，RTX A6000",
+        "en": "the table of all kernels at the beginning; size and GPU (RTX "
+        "A6000) in the section on kernel 1",
+        "zh": "开头列出全部 kernel 的表；大小和 GPU（RTX A6000）见 kernel 1 "
+        "一节",
     },
     form="printed",
     statement={
         "en": "The product of 4092 x 4092 matrices makes 309 GFLOP/s, and "
-        "1986.5 GFLOP/s once the lanes of a warp walk along a row. Times as "
-        "fast:",
-        "zh": "4092 × 4092 的矩阵乘法，原来是 309 GFLOP/s，让线程束里的 lane "
-        "沿着行走之后是 1986.5 GFLOP/s。速度是原来的：",
+        "1986.5 GFLOP/s once neighboring lanes of a warp take "
+        "neighboring elements of a row. Times as fast:",
+        "zh": "4092 × 4092 的矩阵乘法，原来是 309 GFLOP/s；改为线程束里相邻"
+        "的 lane 负责同一行中相邻的元素之后，是 1986.5 GFLOP/s。速度是"
+        "原来的：",
     },
     expected=worklog,
     measured=faster,
@@ -165,9 +167,9 @@ ct.claim(
         fast / again,
     ),
     depends={
-        "en": "the GPU: on each of the two the second kernel is several times "
-        "as fast",
-        "zh": "GPU：在这两块 GPU 上第二个 kernel 都快了好几倍，但倍数不同",
+        "en": "the GPU, and the length of a row: each time the second kernel "
+        "is several times as fast, but not by the same factor",
+        "zh": "GPU 和行的长度：每次第二个 kernel 都快了好几倍，但倍数不同",
     }
     if faster > 2
     else None,

@@ -158,13 +158,15 @@ if issued:
         },
         form="said",
         statement={
-            "en": "tiled_partition of cooperative groups is one of five means "
-            "against divergence. Here each tile of eight lanes agrees, and a "
-            "warp has four sides. Instructions that the warps issue with "
+            "en": "tiled_partition of cooperative groups is listed, without an "
+            "example, as the last of five means against divergence. Used "
+            "as follows: each tile of eight lanes agrees, and a warp has "
+            "four sides. Instructions that the warps issue with "
             "tiled_partition, beside those without:",
-            "zh": "协作组的 tiled_partition 是减轻分支发散的五种办法之一。这里"
-            "每组 8 个 lane 走向一致，一个线程束有四个分支。用 tiled_partition "
-            "之后，线程束发出的指令与不用时相比：",
+            "zh": "协作组的 tiled_partition 被列为减轻分支发散的五种办法的最后一"
+            "种，没有举例。这里这样用：每组 8 个 lane 走向一致，一个线程束"
+            "有四个分支。用 tiled_partition 之后，线程束发出的指令与不用时"
+            "相比：",
         },
         expected="fewer",
         measured=beside(in_tiles, plain),
@@ -177,6 +179,13 @@ if issued:
             },
             beside(agreeing, plain),
         ),
+        depends={
+            "en": "how it is used: dividing a warp into tiles saves nothing by "
+            "itself",
+            "zh": "怎么用：只把线程束分成小组，并不能减少指令",
+        }
+        if beside(in_tiles, plain) != "fewer"
+        else None,
     )
 
 # %% lock

@@ -69,12 +69,13 @@ if counted:
         },
         form="printed",
         statement={
-            "en": "A product of 4096 x 4096 matrices takes 2 · 4096³ "
-            "operations, 137 GFLOP, besides adding a third matrix. "
-            "Multiply-adds, two operations each, for 1024:",
-            "zh": "4096 × 4096 的矩阵乘法有 2 · 4096³ 次运算，即 137 GFLOP，"
-            "另外还要加上第三个矩阵。边长 1024 时的乘加次数（一次乘加算两次"
-            "运算）：",
+            "en": "A product of matrices of side n = 4092 (worklog) or 4096 "
+            "(CUDATutorial) takes 2 n³ operations, 137 GFLOP, besides "
+            "adding a third matrix. Multiply-adds, two operations each, "
+            "for n = 1024:",
+            "zh": "边长 n 为 4092（worklog）或 4096（CUDATutorial）的矩阵乘法有 "
+            "2n³ 次运算，即 137 GFLOP，另外还要加上第三个矩阵。n = 1024 时"
+            "的乘加次数（一次乘加算两次运算）：",
         },
         expected=1024**3,
         measured=int(value[FFMA]),

@@ -60,7 +60,7 @@ ct.claim(
     source="SGEMM worklog, kernel 3",
     place={
         "en": "the example calculation of occupancy",
-        "zh": "占有率的计算示例",
+        "zh": "占用率的计算示例",
     },
     form="printed",
     statement={
@@ -94,13 +94,16 @@ starts_host = ct.rng(1).random(1024, dtype="float32")
 starts = ct.to_device(starts_host)
 
 
-def at_once(block):
-    """The most blocks of `block` threads that one SM ran at a time."""
+def at_once(block, shared=0):
+    """The most blocks of `block` threads, each with so many bytes of shared memory,
+    that one SM ran at a time."""
     grid = gpu.sm_count * (gpu.max_blocks_per_sm + 8)
     out, sm_of = ct.empty(grid * block, "float32"), ct.empty(grid, "int32")
     begin, end = ct.empty(grid, "int64"), ct.empty(grid, "int64")
     arrays = starts, out, begin, end, sm_of
-    long_chains(*arrays, 0, 0, stay_steps, grid=grid, block=block)
+    long_chains(
+        *arrays, 0, 0, stay_steps, grid=grid, block=block, shared=shared
+    )
     v = starts_host[:block]
     for _ in range(400):  # long before that it stands still
         v = v * v - np.float32(0.5)
@@ -117,11 +120,16 @@ def at_once(block):
     return int(most)
 
 
+def room(blocks):
+    """Bytes per block with which so many blocks, and no more, fit on an SM."""
+    return gpu.shared_per_sm // blocks // 1024 * 1024 - reserved
+
+
 small, large = at_once(32), at_once(512)
 
 # %% claim-limits
 seen = small, 512 * large
-allowed = gpu.max_blocks_per_sm, gpu.max_threads_per_sm
+fewer = at_once(32, room(8)), 512 * at_once(512, room(3))
 ct.claim(
     id="sm-holds-8-blocks",
     source="CUDATutorial 00",
@@ -132,27 +140,33 @@ ct.claim(
     },
     form="said",
     statement={
-        "en": "Recent CUDA devices, for example, run at most 8 blocks and 1536 "
-        "threads on an SM at a time. Seen at a time: blocks of one warp, and "
-        "threads in blocks of 512:",
-        "zh": "比如较近的 CUDA 设备，一个 SM 上最多同时运行 8 个线程块和 1536 "
-        "个线程。同时看到的：只有一个线程束的线程块，以及每块 512 个线程时的"
-        "线程数：",
+        "en": "Recent CUDA devices, for example, run at most 8 blocks and "
+        "1536 threads on an SM at a time. (The section on the thread "
+        "block scheduler takes 2048 threads and 32 blocks as its "
+        "example.) Seen at a time: blocks of one warp, and threads in "
+        "blocks of 512:",
+        "zh": "比如较近的 CUDA 设备，一个 SM 上最多同时运行 8 个线程块和 "
+        "1536 个线程。（讲 Thread Block Scheduler 的一节，举的例子是 "
+        "2048 个线程和 32 个线程块。）同时看到的：只有一个线程束的线程"
+        "块，以及每块 512 个线程时的线程数：",
     },
     expected=(8, 1536),
     measured=seen,
     rule="equal",
     control=(
         {
-            "en": "the limits of this GPU, by its driver",
-            "zh": "这块 GPU 的上限，由驱动给出",
+            "en": "the same with so much shared memory per block that 8 and 3 "
+            "blocks fit",
+            "zh": "同样的测量，但每块占用的共享内存多到只放得下 8 个和 3 个线程块",
         },
-        allowed,
+        fewer,
     ),
     depends={
         "en": "the compute capability: these are the limits of 2.x",
         "zh": "计算能力：这是 2.x 的上限",
-    },
+    }
+    if seen != (8, 1536)
+    else None,
 )
 
 # %% chains
@@ -206,13 +220,14 @@ ct.claim(
     },
     form="said",
     statement={
-        "en": "An element of C needs 8 FMAs, so it takes 8 clock cycles. Cycles "
-        "from the first to the last, rounded:",
-        "zh": "C 的一个元素需要 8 次 FMA，所以需要 8 个时钟周期。从第一次到"
-        "最后一次的周期数，取整：",
+        "en": "An element of C needs 8 FMAs, so it takes 8 clock cycles. "
+        "Whole cycles from one FMA to the next that needs its result, "
+        "times 8:",
+        "zh": "C 的一个元素需要 8 次 FMA，所以需要 8 个时钟周期。后一次 FMA "
+        "要等前一次的结果，相隔的周期数取整，再乘以 8：",
     },
     expected=8,
-    measured=round(8 * latency),
+    measured=8 * round(latency),
     unit="cycles",
     rule="equal",
     control=(
@@ -220,12 +235,14 @@ ct.claim(
             "en": "share of one warp among many, which keep its scheduler busy",
             "zh": "线程束很多、调度器一直忙时，每个线程束分摊",
         },
-        round(8 * per_instruction),
+        8 * round(per_instruction),
     ),
     depends={
         "en": "whether other warps fill the time in which this one waits",
         "zh": "这个线程束等待时，有没有别的线程束来填补",
-    },
+    }
+    if round(latency) != 1
+    else None,
 )
 
 # %% claim-scheduler
@@ -255,4 +272,11 @@ ct.claim(
         },
         round(latency),
     ),
+    depends={
+        "en": "the GPU: right for compute capability 1.x, whose SMs had eight "
+        "units for the 32 lanes",
+        "zh": "GPU：计算能力 1.x 时成立，当时一个 SM 只有八个部件执行 32 个 lane",
+    }
+    if round(per_instruction) != 4
+    else None,
 )

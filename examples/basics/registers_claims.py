@@ -54,10 +54,11 @@ ct.claim(
     },
     form="said",
     statement={
-        "en": "A kernel's parameters are in shared memory or in registers. From "
-        "where the machine code of `ring` reads them:",
-        "zh": "kernel 的参数存放在共享内存或寄存器里。`ring` 的机器码从哪里读取"
-        "参数：",
+        "en": "In an example, the parameters X and Y of a kernel are in "
+        "shared memory or in registers. From where the machine code of "
+        "our kernel ring reads its parameters:",
+        "zh": "例子中，kernel 的参数 X 和 Y 存放在共享内存或寄存器里。我们名"
+        "为 ring 的 kernel，其机器码从哪里读取参数：",
     },
     expected=stated,
     measured=stated if found in ("shared memory", "registers") else found,
@@ -69,4 +70,13 @@ ct.claim(
         },
         read_from(sass("basics/tiled.cu", "matmul_tiled")),
     ),
+    depends={
+        "en": "the GPU: a launch puts them into shared memory on compute "
+        "capability 1.x, into constant memory since then; from there a "
+        "kernel copies them into registers",
+        "zh": "GPU：启动时，计算能力 1.x 把参数放进共享内存，此后放进常量内存；"
+        "kernel 再从那里读进寄存器",
+    }
+    if found not in ("shared memory", "registers")
+    else None,
 )

@@ -2,8 +2,9 @@
 // B is read from shared memory once and used TM times.
 // @rung 40 kernel=matmul_thread_tile block=512 tile=64x64
 
-// C = A B, row-major: A is m x k, B is k x n, C is m x n. Grid: x over the
-// columns, y over the rows. A block of BM * BN / TM threads computes BM rows
+// C = A B, row-major: A is m x k, B is k x n, C is m x n, and k at most
+// 2^31 - BK, so that `start` stays an int. Grid: x over the columns, y over the
+// rows. A block of BM * BN / TM threads computes BM rows
 // and BN columns of C, in steps of depth BK.
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int TM>

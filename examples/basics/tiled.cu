@@ -5,8 +5,9 @@
 #define TILE 32
 #endif
 
-// C = A B, row-major: A is m x k, B is k x n, C is m x n. Grid: x over the
-// columns, y over the rows. Block: TILE x TILE threads, which the launch bounds
+// C = A B, row-major: A is m x k, B is k x n, C is m x n, and k at most
+// 2^31 - TILE, so that `start` stays an int. Grid: x over the columns, y over
+// the rows. Block: TILE x TILE threads, which the launch bounds
 // promise: with 1024 of them a thread may have 64 registers, and without the
 // promise the compiler need not keep below that.
 // --8<-- [start:kernel]

@@ -118,11 +118,11 @@ ct.claim(
     statement={
         "en": "After one launch, two events stand around 100 launches in a row, "
         "and the mean is printed as the run time. Of the four sizes of matrix "
-        "that the tutorial times, so many have a mean within 5 % of the median of "
-        "single runs after a cache flush:",
+        "that the tutorial times, so many have a mean within 5 % (our limit) of "
+        "the median of single runs after a cache flush:",
         "zh": "先启动一次，再用两个事件夹住连续 100 次启动，取平均作为运行时间。"
         "教程计时的四种矩阵大小中，平均值与清空缓存后单次运行的中位数相差在 5 % "
-        "以内的有几种：",
+        "（我们定的界限）以内的有几种：",
     },
     expected=len(products),
     measured=agree(products),
@@ -224,8 +224,9 @@ ct.claim(
         "en": "For a more precise time of the kernel, events are recorded. (The "
         "program records them around allocation, copies and kernel.) Their time, "
         "for a product of 4096, as a multiple of the kernel's:",
-        "zh": "为了更精准地测出 kernel 的时间，采用了事件。（程序把事件放在分配、"
-        "复制和 kernel 之外。）边长 4096 时，事件测得的时间是 kernel 时间的：",
+        "zh": "为了更精准地测出 kernel 的时间，采用了事件。（程序用两个事件把"
+        "分配、复制和 kernel 都夹在中间。）边长 4096 时，事件测得的时间"
+        "是 kernel 时间的：",
     },
     expected=1.0,
     measured=events_ms / kernel_ms,
@@ -238,5 +239,7 @@ ct.claim(
     depends={
         "en": "where the events stand",
         "zh": "事件放在哪里",
-    },
+    }
+    if events_ms / kernel_ms > 1.02
+    else None,
 )

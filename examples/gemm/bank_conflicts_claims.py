@@ -160,7 +160,7 @@ times = ct.bench(
         "again": launcher(problem, 6),
     },
     flops=problem.flops,
-    rounds=7,
+    rounds=21,
     name=f"{large} x {large} x {large}",
 )
 
@@ -179,24 +179,23 @@ CONTROL = (
 ct.claim(
     id="gemm-conflicts-slower",
     source="SGEMM worklog, kernels 7 and 8",
-    place={"en": "note 48", "zh": "注 48"},
+    place={
+        "en": "note 48; the author's GPU is an RTX A6000",
+        "zh": "注 48；作者用的是 RTX A6000",
+    },
     form="said",
     statement={
-        "en": "Both layouts remove the bank conflicts, and yet both kernels "
-        "are slower than before, on an RTX A6000. Speed of the faster one, of "
-        "kernel 6's layout.",
-        "zh": "两种布局都消除了存储体冲突，但两个 kernel 总体上都更慢（RTX A6000）。"
-        "这里是较快的一个与 kernel 6 的布局的速度之比。",
+        "en": "Kernels 7 and 8 remove the bank conflicts, and yet are slower "
+        "overall. Speed of the faster of the two layouts, of kernel "
+        "6's.",
+        "zh": "kernel 7 和 8 消除了存储体冲突，但总体上仍然较慢。这里是两种布"
+        "局中较快的一种与 kernel 6 的布局的速度之比。",
     },
     expected=1.0,
     measured=max(speeds.values()),
     unit="×",
     rule="below",
     control=CONTROL,
-    depends={
-        "en": "on the GPU, and on which loads the compiler makes wide",
-        "zh": "取决于 GPU，以及编译器把哪些读取合并成宽读取",
-    },
 )
 
 # %% claim-faster
@@ -217,7 +216,9 @@ ct.claim(
     rule="above",
     control=CONTROL,
     depends={
-        "en": "on the GPU, and on which loads the compiler makes wide",
-        "zh": "取决于 GPU，以及编译器把哪些读取合并成宽读取",
-    },
+        "en": "the GPU, and which loads the compiler makes wide",
+        "zh": "GPU，以及编译器把哪些读取合并成宽读取",
+    }
+    if speeds[7] < 1.02
+    else None,
 )

@@ -1,32 +1,31 @@
 // C = alpha op(A) op(B) + beta C in fp32, for any sizes, leading dimensions and
 // transpositions.
 // requires: sm_80
-// @rung 90 kernel=sgemm<64,128,16,8,8,3,3,4,false,false> launch=sgemm
+// @rung 90 kernel=sgemm<64,128,16,8,8,3,3,4,false,false>
 // @instance sgemm<64,128,16,8,8,3,3,1,false,true>
-// @instance sgemm<64,64,16,8,4,4,4,1,true,false>
-// @instance sgemm<32,64,16,4,4,4,5,4,true,true>
+// @instance sgemm<128,64,16,8,8,3,3,4,true,true>
+// @instance sgemm<64,64,16,8,8,3,6,4,true,false>
+// @instance sgemm<32,64,16,4,8,4,8,4,true,true>
+// @instance sgemm<32,32,16,4,4,4,8,1,false,false>
+// @instance sgemm<16,128,16,4,8,4,6,4,true,false>
+// @instance sgemm<128,16,16,8,4,4,6,2,false,false>
 // @instance sgemm<128,256,16,8,16,4,1,4,false,false>
 
 // Start to copy WORDS words from global into shared memory, past the registers;
 // only the first `bytes` are read, zeros stand for the rest. Nothing happens
-// unless `wanted`: a predicate on the instruction, not a branch for each copy.
+// unless `wanted`: a predicate on the instruction, not a branch around it. The
+// copies go through the L1 cache (`ca`). Past it, as 16 bytes can (`cg`), the
+// sectors of L2 are counted twice, once for each lane with a half of them.
 // --8<-- [start:copy]
 template <int WORDS>
 __device__ __forceinline__ void copy_async(unsigned to, const float* from,
                                            int bytes, bool wanted) {
-#define COPY(TO_WHERE, SIZE)                                            \
-  asm volatile(                                                         \
-      "{ .reg .pred wanted;"                                            \
-      "  setp.ne.s32 wanted, %3, 0;"                                    \
-      "  @wanted cp.async." TO_WHERE ".shared.global [%0], [%1], " SIZE \
-      ", %2; }" ::"r"(to),                                              \
-      "l"(from), "r"(bytes), "r"((int)wanted)                           \
-      : "memory")
-  if constexpr (WORDS == 4)
-    COPY("cg", "16");  // past the L1 cache as well
-  else
-    COPY("ca", "4");
-#undef COPY
+  asm volatile(
+      "{ .reg .pred wanted;"
+      "  setp.ne.s32 wanted, %3, 0;"
+      "  @wanted cp.async.ca.shared.global [%0], [%1], %4, %2; }" ::"r"(to),
+      "l"(from), "r"(bytes), "r"((int)wanted), "n"(WORDS * 4)
+      : "memory");
 }
 // --8<-- [end:copy]
 
@@ -40,6 +39,7 @@ __device__ __forceinline__ void wait_for_all_but() {
   asm volatile("cp.async.wait_group %0;" ::"n"(GROUPS) : "memory");
 }
 
+// --8<-- [start:layout]
 // One operand on its way into shared memory: a tile of EXTENT rows of op(A), or
 // columns of op(B), and BK steps of depth. In shared memory depth comes first,
 // [BK][PITCH], because a thread reads neighboring rows or columns of one depth,
@@ -55,14 +55,18 @@ struct Operand {
   static constexpr int PITCH = EXTENT + (ALONG_K ? 4 : 0);
   static constexpr int TILE = BK * PITCH;  // words
   static constexpr int WORDS = ALONG_K ? 1 : VEC, BYTES = WORDS * 4;
+  // --8<-- [end:layout]
   static constexpr int LENGTH = ALONG_K ? BK : EXTENT,
                        LINES = ALONG_K ? EXTENT : BK;
-  static constexpr int SHORTEST = VEC == 1 ? 16 : 8, WIDEST = EXTENT / WORDS;
+  static constexpr int SHORTEST = VEC == 4 ? 8 : 16, WIDEST = EXTENT / WORDS;
   static constexpr int SPREAD =
       THREADS / BK > SHORTEST ? THREADS / BK : SHORTEST;
   // Threads on a line, and lines that the block copies at a time.
   static constexpr int ACROSS = SPREAD < WIDEST ? SPREAD : WIDEST;
   static constexpr int LANES = ALONG_K ? 8 : ACROSS, STEP = THREADS / LANES;
+  // Copies across of single words are many, and a branch around them costs
+  // fewer registers than a predicate on each.
+  static constexpr bool BRANCH = !ALONG_K && WORDS == 1;
   static_assert(THREADS % LANES == 0 && LINES % STEP == 0 &&
                     LENGTH % (LANES * WORDS) == 0,
                 "tile");
@@ -88,11 +92,13 @@ struct Operand {
   }
 
   // --8<-- [start:operand]
-  // Start to copy the next tile into a slot; zeros stand where it reaches past
-  // `depth`, unless it is WHOLE. Rows and columns beyond the matrix are left
-  // out: what stands there goes into results that nobody stores.
+  // Start to copy the next tile into a slot, if there is one; zeros stand where
+  // it reaches past `depth`, unless it is WHOLE. Rows and columns beyond the
+  // matrix are left out: what stands there goes into results that nobody
+  // stores.
   template <bool WHOLE>
-  __device__ __forceinline__ void copy(int slot, int depth) {
+  __device__ __forceinline__ void copy(int slot, int depth, bool more = true) {
+    if (BRANCH && !more) return;
     const unsigned base = to + slot * (TILE * 4);
 #pragma unroll
     for (int l = 0; l < LINES; l += STEP) {
@@ -101,7 +107,7 @@ struct Operand {
         const bool inside = WHOLE || k + (ALONG_K ? w : l) < depth;
         copy_async<WORDS>(base + (ALONG_K ? w * PITCH + l : l * PITCH + w) * 4,
                           from + (long long)ld * l + w, inside ? BYTES : 0,
-                          (ALONG_K ? l : w) < room);
+                          more && (ALONG_K ? l : w) < room);
       }
     }
   }
@@ -115,17 +121,19 @@ struct Operand {
 };
 
 // --8<-- [start:lanes]
-// A warp's lanes stand 8 x 4 over its part of the tile. A lane's TM x TN
-// results are 4 x 4 patches, a whole warp apart, so that the lanes read
-// consecutive 16 bytes: all 32 banks in one go. Lanes are numbered so that of
-// any two neighbors one needs the same words as the other, in A or in B. The
-// hardware serves 8 lanes of a 16-byte load at a time, and 16 where they come
-// in such pairs.
-constexpr int LANE_ROWS = 8, LANE_COLUMNS = 4;
-
-__device__ __forceinline__ int lane_row() { return threadIdx.x / 2 % 8; }
+// A warp's lanes stand ROWS x 32 / ROWS over its part of the tile: 8 x 4, or 4
+// x 8 in tiles that are low. A lane's TM x TN results are 4 x 4 patches, a
+// whole warp apart, so that the lanes read consecutive 16 bytes: all 32 banks
+// in one go. Lanes are numbered so that of any two neighbors one needs the same
+// words as the other, in A or in B. The hardware serves 8 lanes of a 16-byte
+// load at a time, and 16 where they come in such pairs.
+template <int ROWS>
+__device__ __forceinline__ int lane_row() {
+  return threadIdx.x / 2 % ROWS;
+}
+template <int ROWS>
 __device__ __forceinline__ int lane_column() {
-  return threadIdx.x % 2 + threadIdx.x / 16 % 2 * 2;
+  return threadIdx.x % 2 + threadIdx.x % 32 / (2 * ROWS) * 2;
 }
 
 // COUNT words of one depth, 4 by 4, STRIDE words apart.
@@ -168,7 +176,7 @@ __device__ __forceinline__ void multiply(float (&sum)[TN][TM],
 // --8<-- [start:order]
 __device__ __forceinline__ int2 place_of(int tile, int tile_rows,
                                          int tile_columns) {
-  constexpr int GROUP = 8;
+  constexpr int GROUP = 16;
   const int first = tile / (GROUP * tile_columns) * GROUP;
   const int rows = min(GROUP, tile_rows - first);
   const int i = tile - first * tile_columns;
@@ -176,28 +184,40 @@ __device__ __forceinline__ int2 place_of(int tile, int tile_rows,
 }
 // --8<-- [end:order]
 
+// One more block has arrived; true in the last of `count`, which leaves the
+// ticket at 0. Called by one thread, between two barriers: what any thread of
+// these blocks wrote before is there for all threads of the last one.
+// --8<-- [start:splits]
+__device__ __forceinline__ bool last_to_arrive(unsigned* ticket, int count) {
+  int before;
+  asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(__cvta_generic_to_global(ticket)), "r"(count - 1)
+               : "memory");
+  return before == count - 1;
+}
+
 // Several blocks share a tile of C, each with a part of the depth. Each leaves
 // its sums, and the last to arrive adds up all of them, its own included:
 // always in the same order, so that results do not change from run to run. True
-// in the block that has the total. Leaves the ticket at 0. partials: of this
-// tile, BM * BN words for each of its parts.
-// --8<-- [start:splits]
+// in the block that has the total. Leaves the ticket at 0. left: where the
+// first of them leaves its sums, and each next one `apart` * BM * BN
+// words after it.
 template <int TM, int TN, int THREADS>
 __device__ __forceinline__ bool add_parts(float (&sum)[TN][TM], int part,
-                                          int parts, float* partials,
+                                          int parts, float* left, int apart,
                                           unsigned* ticket) {
   __shared__ bool last;
   constexpr int VECTORS = TM * TN / 4;
-  float4* const all = reinterpret_cast<float4*>(partials) + threadIdx.x;
+  const int next = apart * VECTORS * THREADS;
+  float4* const all = reinterpret_cast<float4*>(left) + threadIdx.x;
 #pragma unroll
   for (int i = 0; i < VECTORS; ++i)
-    all[(part * VECTORS + i) * THREADS] = reinterpret_cast<float4*>(sum)[i];
-  __threadfence();
+    all[part * next + i * THREADS] = reinterpret_cast<float4*>(sum)[i];
   __syncthreads();
-  if (threadIdx.x == 0) last = atomicInc(ticket, parts - 1) == parts - 1;
+  if (threadIdx.x == 0) last = last_to_arrive(ticket, parts);
   __syncthreads();
   if (!last) return false;
-  __threadfence();
 #pragma unroll
   for (int j = 0; j < TN; ++j)
 #pragma unroll
@@ -205,7 +225,7 @@ __device__ __forceinline__ bool add_parts(float (&sum)[TN][TM], int part,
   for (int p = 0; p < parts; ++p) {
 #pragma unroll
     for (int i = 0; i < VECTORS; ++i) {
-      const float4 one = __ldcg(all + (p * VECTORS + i) * THREADS);
+      const float4 one = __ldcg(all + p * next + i * THREADS);
       float* const to = sum[i * 4 / TM] + i * 4 % TM;
       to[0] += one.x, to[1] += one.y, to[2] += one.z, to[3] += one.w;
     }
@@ -214,19 +234,40 @@ __device__ __forceinline__ bool add_parts(float (&sum)[TN][TM], int part,
 }
 // --8<-- [end:splits]
 
+constexpr int TOGETHER = 16;
+
+// blockIdx.x, in a way that the compiler does not take for the same.
+__device__ __forceinline__ int number_again() {
+  int number;
+  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(number));
+  return number;
+}
+
+// The tickets of a shared tile: one for each group, on each level.
+__device__ __forceinline__ int tickets_of(int parts) {
+  int found = 0;
+  while (parts > 1) found += parts = (parts + TOGETHER - 1) / TOGETHER;
+  return found;
+}
+
 // C = alpha op(A) op(B) + beta C; op(A) is m x k, op(B) is k x n; TA, TB: op
 // transposes. All row-major; lda, ldb, ldc: words from a row to the next, as
 // the matrix lies in memory. A block of BM * BN / (TM * TN) threads computes BM
 // x BN of C in steps of depth BK, of which up to STAGES are in shared memory;
 // BLOCKS such blocks share an SM. VEC: words that a copy moves where the layout
-// allows it; 4 asks for matrices, leading dimensions and extents (n for B, m
-// for A transposed) that are multiples of 16 bytes. Grid: a block for each of
-// the first `whole` tiles of C, then `parts` blocks for each of the rest, with
-// `per_part` of the depth each (a multiple of BK). For these partials holds BM
-// * BN words for each block, and tickets a 0 for each tile. Dynamic shared
-// memory: STAGES tiles of A and of B, or what C needs at the end, if that is
-// more.
+// allows it; 4 (or 2) asks for matrices, leading dimensions and extents (n for
+// B, m for A transposed) that are multiples of 16 (or 8) bytes. Grid: a block
+// for each of the first `whole` tiles of C, then one for the first part of each
+// of the rest, one for the second part of each, and so on: `parts` with
+// `per_part` of the depth (a multiple of BK), of which the last may have less.
+// In this order blocks that run at the same time read the same depths, and
+// share rows of A and columns of B in the L2 cache. For these blocks partials
+// holds BM * BN words for each, and tickets a 0 for each tile and for each of
+// its groups of TOGETHER parts; launches that may overlap need their own.
+// Dynamic shared memory: STAGES tiles of A and of B, or what C needs at the
+// end, if that is more.
 // --8<-- [start:kernel]
+// --8<-- [start:head]
 template <int BM, int BN, int BK, int TM, int TN, int STAGES, int BLOCKS,
           int VEC, bool TA, bool TB>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
@@ -235,27 +276,34 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
           float* __restrict__ C, int ldc, int whole, int parts, int per_part,
           float* __restrict__ partials, unsigned* __restrict__ tickets) {
   constexpr int THREADS = BM * BN / (TM * TN),
+                LANE_ROWS = BM % (8 * TM) == 0 ? 8 : 4,
+                LANE_COLUMNS = 32 / LANE_ROWS,
                 WARP_COLUMNS = BN / (LANE_COLUMNS * TN);
+  static_assert(BM % (LANE_ROWS * TM) == 0 && BN % (LANE_COLUMNS * TN) == 0,
+                "tiles of whole warps");
   using OfA = Operand<BM, BK, THREADS, VEC, !TA>;
   using OfB = Operand<BN, BK, THREADS, VEC, TB>;
   extern __shared__ float4 shared[];
   float* const tiles_a = reinterpret_cast<float*>(shared);
   float* const tiles_b = tiles_a + STAGES * OfA::TILE;
+  // --8<-- [end:head]
 
   // --8<-- [start:parts]
   // Its number among the blocks that share tiles; negative in all others.
   const int rest = (int)blockIdx.x - whole;
-  const int index = rest < 0 ? blockIdx.x : whole + rest / parts,
-            part = rest < 0 ? 0 : rest % parts;
-  const int2 tile = place_of(index, (m + BM - 1) / BM, (n + BN - 1) / BN);
+  const int tile_rows = (m + BM - 1) / BM, tile_columns = (n + BN - 1) / BN;
+  const int shared_tiles = tile_rows * tile_columns - whole;
+  const int index = rest < 0 ? blockIdx.x : whole + rest % shared_tiles,
+            part = rest < 0 ? 0 : rest / shared_tiles;
+  const int2 tile = place_of(index, tile_rows, tile_columns);
   // --8<-- [end:parts]
   const int warp = threadIdx.x / 32;
   const int warp_row = warp / WARP_COLUMNS * (LANE_ROWS * TM);
   const int warp_column = warp % WARP_COLUMNS * (LANE_COLUMNS * TN);
 
-  if (alpha == 0.0f) k = 0;  // then A and B do not count, whatever stands there
-  const int start = part * per_part,
-            depth = rest < 0 ? k : max(0, min(per_part, k - start));
+  // With alpha = 0, A and B do not count, whatever stands there.
+  const int all = alpha == 0.0f ? 0 : k, start = part * per_part;
+  const int depth = rest < 0 ? all : max(0, min(per_part, all - start));
   const int steps = (depth + BK - 1) / BK;
   OfA a_copy(A, lda, tile.y * BM, m, start, tiles_a);
   OfB b_copy(B, ldb, tile.x * BN, n, start, tiles_b);
@@ -285,8 +333,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
 
   // --8<-- [start:loop]
   // What a thread reads of depth kk + 1 comes while it multiplies depth kk.
-  const float* a_from = tiles_a + warp_row + lane_row() * 4;
-  const float* b_from = tiles_b + warp_column + lane_column() * 4;
+  const float* a_from = tiles_a + warp_row + lane_row<LANE_ROWS>() * 4;
+  const float* b_from = tiles_b + warp_column + lane_column<LANE_ROWS>() * 4;
   float a[2][TM], b[2][TN], sum[TN][TM] = {};
   read<TM, LANE_ROWS * 4>(a[0], a_from);
   read<TN, LANE_COLUMNS * 4>(b[0], b_from);
@@ -299,9 +347,9 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
       // The copies of the step that is STAGES - 1 ahead: of A here, of B half a
       // step later, so that they do not queue up in front of the loads from
       // shared memory.
-      if (kk == 1 && more) a_copy.template copy<true>(free_slot, BK);
+      if (kk == 2) a_copy.template copy<true>(free_slot, BK, more);
       if (kk == BK / 2) {
-        if (more) b_copy.template copy<true>(free_slot, BK);
+        b_copy.template copy<true>(free_slot, BK, more);
         commit();
         free_slot = slot;
       }
@@ -315,8 +363,10 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
         wait_for_all_but<STAGES - 2>();
         __syncthreads();
         slot = slot + 1 < STAGES ? slot + 1 : 0;
-        a_from = tiles_a + slot * OfA::TILE + warp_row + lane_row() * 4;
-        b_from = tiles_b + slot * OfB::TILE + warp_column + lane_column() * 4;
+        a_from =
+            tiles_a + slot * OfA::TILE + warp_row + lane_row<LANE_ROWS>() * 4;
+        b_from = tiles_b + slot * OfB::TILE + warp_column +
+                 lane_column<LANE_ROWS>() * 4;
       }
       const int next = (kk + 1) % BK;
       read<TM, LANE_ROWS * 4>(a[(kk + 1) % 2], a_from + next * OfA::PITCH);
@@ -326,43 +376,80 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   }
   // --8<-- [end:loop]
 
-  if (rest >= 0 && parts > 1) {
-    float* const own = partials + (size_t)(index - whole) * parts * (BM * BN);
-    if (!add_parts<TM, TN, THREADS>(sum, part, parts, own,
-                                    tickets + (index - whole)))
-      return;
+  // --8<-- [start:levels]
+  // Of up to TOGETHER parts, the last block adds all. Of more, the last block
+  // of each such group adds the group; then the groups are the parts. The
+  // tile's number is computed anew: to keep it would cost registers in the main
+  // loop.
+  if ((int)blockIdx.x >= whole) {
+    int mine = part, count = parts;
+    int apart = 1, used = 0;
+#pragma unroll 1
+    while (count > 1) {
+      const int shared_tile = (number_again() - whole) % shared_tiles;
+      const int group = mine / TOGETHER, first = group * TOGETHER;
+      float* const left = partials + (size_t)shared_tile * parts * (BM * BN);
+      unsigned* const ticket =
+          tickets + shared_tile * tickets_of(parts) + used + group;
+      if (!add_parts<TM, TN, THREADS>(
+              sum, mine - first, min(TOGETHER, count - first),
+              left + (size_t)first * apart * (BM * BN), apart, ticket))
+        return;
+      count = (count + TOGETHER - 1) / TOGETHER;
+      used += count;
+      mine = group, apart *= TOGETHER;
+    }
   }
+  // --8<-- [end:levels]
 
   // --8<-- [start:store]
-  // A warp puts 32 rows of its results into shared memory, column by column,
-  // four rows in a store, and takes them out 4 rows x 8 columns at a time:
-  // whole sectors of C. The padding sends the 8 lanes of a store, and the 32 of
-  // a load, to different banks.
+  // A warp puts the first four rows of every lane, then the next four, into
+  // shared memory, column by column, four rows in a store, and takes them out
+  // again so that a lane has four rows of one column and its neighbor those of
+  // the next: it stores up to 32 neighboring words of a row of C at a time. The
+  // padding sends the 8 lanes of a store, and of a load, to different banks.
   constexpr int HIGH = LANE_ROWS * 4, WIDE = LANE_COLUMNS * TN,
                 PITCH = HIGH + 4;
+  constexpr int ACROSS = WIDE < 32 ? WIDE : 32, DOWN = 32 / ACROSS * 4;
   float* const columns = tiles_a + warp * (WIDE * PITCH);
+  const float scale = k == 0 ? 0.0f : alpha;  // NaN times no product is 0
   __syncthreads();  // other warps may still read their last tile
 #pragma unroll
   for (int i = 0; i < TM; i += 4) {
 #pragma unroll
     for (int j = 0; j < TN; ++j) {
-      const int column = j / 4 * (LANE_COLUMNS * 4) + lane_column() * 4 + j % 4;
-      *reinterpret_cast<float4*>(columns + column * PITCH + lane_row() * 4) =
+      const int column =
+          j / 4 * (LANE_COLUMNS * 4) + lane_column<LANE_ROWS>() * 4 + j % 4;
+      *reinterpret_cast<float4*>(columns + column * PITCH +
+                                 lane_row<LANE_ROWS>() * 4) =
           reinterpret_cast<float4&>(sum[j][i]);
     }
     __syncwarp();
-    const int lane = threadIdx.x % 32;
-    const int top = tile.y * BM + warp_row + i / 4 * HIGH,
-              left = tile.x * BN + warp_column;
-#pragma unroll 4
-    for (int patch = 0; patch < WIDE; ++patch) {
-      const int y = patch / (WIDE / 8) * 4 + lane / 8,
-                x = patch % (WIDE / 8) * 8 + lane % 8;
-      if (top + y < m && left + x < n) {
-        const float product =
-            alpha * columns[x * PITCH + (y ^ 1)];  // where `multiply` put it
-        float* const c = C + (size_t)(top + y) * ldc + left + x;
-        *c = beta == 0.0f ? product : product + beta * *c;
+    const int lane = threadIdx.x % 32, x = lane % ACROSS, y = lane / ACROSS * 4;
+    const int top = tile.y * BM + warp_row + i / 4 * HIGH + y,
+              left = tile.x * BN + warp_column + x;
+    const float* const from = columns + x * PITCH + y;
+    float* c = C + (size_t)top * ldc + left;
+#pragma unroll 2
+    for (int down = 0; down < HIGH; down += DOWN, c += DOWN * (size_t)ldc) {
+#pragma unroll
+      for (int right = 0; right < WIDE; right += ACROSS) {
+        const float4 four =
+            *reinterpret_cast<const float4*>(from + right * PITCH + down);
+        // As `multiply` has it.
+        const float rows[] = {four.y, four.x, four.w, four.z};
+        float* const to = c + right;
+        float old[4] = {};  // all are read before the first is written
+        if (beta != 0.0f) {
+#pragma unroll
+          for (int r = 0; r < 4; ++r)
+            if (top + down + r < m && left + right < n)
+              old[r] = beta * to[r * (size_t)ldc];
+        }
+#pragma unroll
+        for (int r = 0; r < 4; ++r)
+          if (top + down + r < m && left + right < n)
+            to[r * (size_t)ldc] = scale * rows[r] + old[r];
       }
     }
     __syncwarp();

@@ -9,7 +9,7 @@
 #       SHAPES:
 #         - [[1, 1, 1], [31, 500, 3], [257, 131, 33], [100, 36, 1000]]
 #         - [[9, 7, 5]]
-#       side: [2048, 100]
+#       side: [4096, 100]
 #       DEPTHS: [[1024, 16384], [256, 256]]
 # ---
 
@@ -46,6 +46,7 @@ ct.check(c, 3 * expected, atol=1e-2, name="sgemm")
 import itertools
 from statistics import median
 
+import cublaslt
 import loops
 import sgemm
 from ladder import Gemm
@@ -64,7 +65,7 @@ LARGE = sgemm.Config(128, 256, 16, 8, 16, 4, 1, rate=0.9, alone=0.9)
 # The same kernel with the sum of row i at i: two places in the source.
 SOURCE = (ct.paths.examples_dir() / "gemm/final.cu").read_text(encoding="utf-8")
 PLAIN = SOURCE.replace("sum[j][i ^ 1] +=", "sum[j][i] +=").replace(
-    "(y ^ 1)", "y"
+    "{four.y, four.x, four.w, four.z}", "{four.x, four.y, four.z, four.w}"
 )
 
 
@@ -96,9 +97,9 @@ for name, run in runs.items():
 # %% check
 FLAGS = list(itertools.product((False, True), repeat=2))
 SHAPES = ((1, 1, 1), (31, 500, 3), (257, 131, 33), (100, 36, 1000))
-flags = [(SMALL, vec, *pair) for pair in FLAGS for vec in (4, 1)]
+flags = [(SMALL, vec, *pair) for pair in FLAGS for vec in (4, 2, 1)]
 flags += [
-    (config, vec, False, False) for config in sgemm.CONFIGS for vec in (4, 1)
+    (config, vec, False, False) for config in sgemm.CONFIGS for vec in (4, 2, 1)
 ]
 ct.compile_ahead(
     [("gemm/final.cu", config.name(*how)) for config, *how in flags]
@@ -269,10 +270,10 @@ if read:
     ct.facts("derived from these", found)
 
 # %% [markdown]
-# The four transpositions, beside cuBLAS.
+# The four transpositions, beside cuBLAS and the best that cublasLt offers.
 
 # %% transposed
-side = 2048
+side = 4096
 square = [
     ct.to_device(ct.rng(i).random((side, side), dtype="float32"))
     for i in (1, 2)
@@ -283,6 +284,7 @@ for ta, tb in FLAGS:
     contestants |= {
         f"{letters(ta, tb)}, final": sgemm.prepare(*square, out, *how),
         f"{letters(ta, tb)}, cuBLAS": ct.vendor.gemm(*square, out, *how),
+        f"{letters(ta, tb)}, cublasLt": cublaslt.fastest(*square, out, ta, tb),
     }
 turned = ct.bench(
     contestants, flops=2 * side**3, name=f"op(A) op(B), n = {side}", rounds=12
@@ -293,17 +295,31 @@ rows = {}
 rates = {row.name: row.value for row in turned.rows}
 for which in (letters(*pair) for pair in FLAGS):
     ours, theirs = rates[f"{which}, final"], rates.get(f"{which}, cuBLAS")
+    searched = rates.get(f"{which}, cublasLt")
     rows[which] = {
         "final": ours,
         "cuBLAS": theirs,
+        "cublasLt": searched,
         "final / cuBLAS": ours / theirs if theirs else None,
+        "final / cublasLt": ours / searched if searched else None,
     }
 ct.table(
     f"op(A) op(B), n = {side}",
     rows,
     corner="transposed",
-    units={"final": "TFLOP/s", "cuBLAS": "TFLOP/s"},
+    units=dict.fromkeys(("final", "cuBLAS", "cublasLt"), "TFLOP/s"),
 )
+
+# %% least
+beside = [row for row in rows.values() if row["final / cublasLt"]]
+if beside:
+    ct.facts(
+        f"the least of the four, n = {side}",
+        {
+            "times cuBLAS": min(row["final / cuBLAS"] for row in beside),
+            "times cublasLt": min(row["final / cublasLt"] for row in beside),
+        },
+    )
 
 # %% [markdown]
 # What the cost model says and what the clock says, for the plan that it chooses
@@ -426,3 +442,14 @@ for alpha, beta in ((1.0, 0.0), (1.0, 1.0), (0.0, 1.0), (0.0, 0.0)):
         differs = int((found["cuBLAS"] != ieee).sum())
         rows[key]["cuBLAS differs"] = differs
 ct.table("special values among the results", rows, corner="scalars")
+
+# %% no-depth
+# Without a product alpha does not count either, whatever it is.
+nothing = [
+    ct.to_device(np.zeros(shape, "float32")) for shape in ((4, 0), (0, 5))
+]
+for alpha in (np.nan, np.inf):
+    c = ct.to_device(np.ones((4, 5), "float32"))
+    sgemm.sgemm(*nothing, c, alpha, beta=2.0)
+    name = f"k = 0, alpha {alpha:g}, beta 2"
+    ct.check(c, np.full((4, 5), 2.0), name=name, rtol=0)

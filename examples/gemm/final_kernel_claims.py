@@ -62,36 +62,6 @@ ct.facts(
     {"rows of C with NaN": touched, "rows by IEEE arithmetic": 1},
 )
 
-# %% zeroed-tail-claim
-ct.claim(
-    id="gemm-zeroed-tail",
-    source="CUDATutorial 07",
-    place={
-        "en": "the loads of the kernel in matmul_tiled.cu",
-        "zh": "matmul_tiled.cu 中 kernel 的读取",
-    },
-    form="code",
-    statement={
-        "en": "Past the end of the depth a thread reads words of A in the next "
-        "row, since only a linear index is tested, and multiplies them by "
-        "zeros. Its data are finite. Rows of C that one NaN in A reaches.",
-        "zh": "越过深度末尾后，因为只检查线性下标，线程读到 A 下一行的元素，再乘以零。"
-        "其数据都是有限的。这里是 A 中一个 NaN 影响到的 C 的行数。",
-    },
-    expected=1,
-    measured=touched,
-    unit="rows",
-    rule="equal",
-    control=(
-        {"en": "zeros in place of both", "zh": "A、B 都换成零"},
-        rows_with_nan("true"),
-    ),
-    depends={
-        "en": "on finite data, where the results are right",
-        "zh": "数据有限时成立，此时结果正确",
-    },
-)
-
 # %% [markdown]
 # The same sums in the same order as on the CPU. There each operation is
 # rounded; an FMA is rounded once.

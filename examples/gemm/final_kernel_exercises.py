@@ -22,12 +22,12 @@
 #         minutes: 25
 #         task:
 #           en: >-
-#             `rate` and `alone` in `sgemm.CONFIGS` were measured on an H100. Write `share_of_limit`, which computes
-#             them from the `cycles` that so many `blocks` on each SM take: solve `sgemm.span` for the share. The
+#             The constants in `sgemm.CONFIGS` were fitted on an H100. Write `share_of_limit`, which computes the share
+#             of the FMA limit from the `cycles` that so many `blocks` on each SM take: solve `sgemm.span` for it. The
 #             check puts in the model's own cycles; the fold below measures.
 #           zh: >-
-#             `sgemm.CONFIGS` 里的 `rate` 和 `alone` 是在 H100 上测的。写出 `share_of_limit`，由测得的时间算出它们：每个
-#             SM 上有 `blocks` 个线程块，用了 `cycles` 个周期，两者的关系见 `sgemm.span`，请反解出占 FMA 上限的比例。
+#             `sgemm.CONFIGS` 里的常数是在 H100 上拟合的。写出 `share_of_limit`，由时间算出占 FMA 上限的比例：每个 SM
+#             上有 `blocks` 个线程块，用了 `cycles` 个周期，两者的关系见 `sgemm.span`，请反解出这个比例。
 #             检查时代入模型自己的周期数；实际测量见下面的折叠部分。
 #         fails: "64 x 128, blocks = 1"
 # ---

@@ -93,19 +93,18 @@ SMS = ct.device().sm_count
 def share_of_limit(cycles, blocks, depth, config):
     """Share of its FMA limit that an SM with so many blocks reaches."""
     work = config.bm * config.bn * depth / 128  # cycles, all lanes busy
-    start_and_end = 1500 + config.bm * config.bn * 4 / 32
-    return blocks * work / (cycles - start_and_end)
+    return blocks * work / (cycles - config.start - blocks * config.end)
 
 
 # %% check-2
 import cudatut as ct
 
 for config in sgemm.CONFIGS:
-    for blocks, share in ((1, config.alone), (config.blocks, config.rate)):
+    for blocks in (1, config.blocks):
         cycles = sgemm.span(config, blocks * SMS, 2048, SMS)
         got = share_of_limit(cycles, blocks, 2048, config)
-        name = f"{config.bm} x {config.bn}, blocks = {blocks}"
-        ct.check([got], [share], name=name, rtol=1e-9)
+        name = f"{config.label}, blocks = {blocks}"
+        ct.check([got], [sgemm.share(config, blocks)], name=name, rtol=1e-9)
 
 # %% [markdown]
 # Measured on this GPU: one row of tiles, with one block or with all blocks on
@@ -125,32 +124,39 @@ ct.compile_ahead(
 )
 clock = ct.attributes()["CLOCK_RATE"] / 1e3  # cycles per microsecond
 measured, rows = {}, {}
-for config in sgemm.CONFIGS[-1:] if watched else sgemm.CONFIGS:
-    shares = []
+# The tile with 16 rows would measure memory: its strip of B is long.
+tall = [config for config in sgemm.CONFIGS if config.bm >= 32]
+for config in tall[-1:] if watched else tall:
+    model, clocked = [], []
     for blocks in (1, config.blocks):  # on each SM
-        n = config.bn * blocks * (1 if watched else SMS)
+        m, n = config.bm * blocks, config.bn * (1 if watched else SMS)
         a, b = (
             ct.to_device(ct.rng(2).random(shape, dtype="float32"))
-            for shape in ((config.bm, DEPTH), (DEPTH, n))
+            for shape in ((m, DEPTH), (DEPTH, n))
         )
-        c = ct.empty((config.bm, n), "float32")
+        c = ct.empty((m, n), "float32")
         run = sgemm.prepare(a, b, c, config=config, splits=1)
         run()
-        expected = a.get().astype("float64") @ b.get()[:, :64]
-        name = f"{config.bm} x {config.bn}, blocks = {blocks}"
-        ct.check(c.get()[:, :64], expected, name=name, rtol=1e-4)
+        expected = a.get().astype("float64") @ b.get()[:, :32]
+        name = f"{config.label}, blocks = {blocks}"
+        ct.check(c.get()[:, :32], expected, name=name, rtol=1e-4)
         if watched:
             continue
         took = median(ct.time_hidden(run) for _ in range(11))
-        shares.append(share_of_limit(took * clock, blocks, DEPTH, config))
+        cycles = took * clock - sgemm.COSTS.launch
+        model.append(sgemm.share(config, blocks))
+        clocked.append(share_of_limit(cycles, blocks, DEPTH, config))
     if not watched:
-        alone, rate = shares
-        measured[config] = replace(config, rate=rate, alone=alone)
-        rows[f"{config.bm} x {config.bn}"] = {
-            "rate, in sgemm.py": config.rate,
-            "rate, measured": rate,
-            "alone, in sgemm.py": config.alone,
-            "alone, measured": alone,
+        measured[config] = replace(
+            config,
+            alone=config.alone * clocked[0] / model[0],
+            rate=config.rate * clocked[1] / model[1],
+        )
+        rows[config.label] = {
+            "one block, by the model": model[0],
+            "one block, measured": clocked[0],
+            "full SM, by the model": model[1],
+            "full SM, measured": clocked[1],
         }
 
 # %% shares-2
@@ -170,7 +176,7 @@ def choice(n, configs):
         plan = min(plans, key=lambda plan: sgemm.cost(plan, n, n, n, SMS))
     finally:
         sgemm.CONFIGS = kept
-    return f"{plan.config.bm} x {plan.config.bn}, {plan.splits}"
+    return f"{plan.config.label}; {plan.splits}"
 
 
 own = tuple(measured.get(config, config) for config in sgemm.CONFIGS)

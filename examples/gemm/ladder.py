@@ -2,10 +2,7 @@
 
 A kernel `(A, B, C, m, n, k, alpha, beta)` writes C = alpha A B + beta C in fp32; A is m x k, B is k x n, C is m x n, all
 row-major. For beta = 0 it does not read C. Its `@rung` line says how a block and a grid are shaped, as in the part
-basics, and, where it applies:
-
-    boxes=8x128,128x16    the kernel takes A and B as tensor maps; columns x rows that one copy of each brings
-    launch=sgemm          its launch is what `prepare(A, B, C, alpha, beta)` of the module gemm/sgemm.py returns
+basics. Two files are launched in ways of their own: final.cu by sgemm.py, tma.cu with what `tensor_maps` makes.
 """
 
 from collections.abc import Callable
@@ -22,6 +19,7 @@ EARLIER = (
     "basics/tiled.cu",
     "basics/thread_tile.cu",
 )
+FINAL, TENSOR_MAPS = "gemm/final.cu", "gemm/tma.cu"
 
 
 class Gemm(BASICS.Matmul):
@@ -97,9 +95,9 @@ class Gemm(BASICS.Matmul):
                 f"no row for {rung.name}: it needs {requires}, but this is {ct.device().arch}"
             )
             return None
-        if "launch" in rung.options:
-            module = ct.shared(f"gemm/{rung.options['launch']}")
-            run = module.prepare(self.a, self.b, self.c, self.alpha, self.beta)
+        if rung.path == FINAL:
+            sgemm = ct.shared("gemm/sgemm")
+            run = sgemm.prepare(self.a, self.b, self.c, self.alpha, self.beta)
         elif rung.path in EARLIER:
             if (self.alpha, self.beta) != (1, 0):
                 raise ct.RungError(f"{rung.path} knows neither alpha nor beta")
@@ -119,23 +117,9 @@ class Gemm(BASICS.Matmul):
             int(block or rung.number("block")),
             rung.number("shared", 0),
         )
-        operands, refresh = (self.a, self.b), ()
-        if "boxes" in rung.options and out.size:
-            boxes = [
-                _pair(rung, box)[::-1]
-                for box in rung.options["boxes"].split(",")
-            ]
-            padded = [_padded(operand) for operand in operands]
-            operands = [
-                ct.tensor_map(to, box)
-                for (to, _), box in zip(padded, boxes, strict=True)
-            ]
-            refresh = [copy for _, copy in padded if copy]
-            kept = [
-                to for to, _ in padded
-            ]  # a map holds an address, which keeps nothing alive
-        else:
-            kept = operands
+        operands, refresh, kept = (self.a, self.b), (), (self.a, self.b)
+        if rung.path == TENSOR_MAPS and out.size:
+            operands, refresh, kept = tensor_maps(rung, self.a, self.b)
 
         def run() -> None:
             if not out.size:  # a launch of no blocks is an error, and there is nothing to compute
@@ -182,6 +166,26 @@ class Gemm(BASICS.Matmul):
 def earlier_rungs() -> list[ct.Rung]:
     """The rungs of the part basics that a scoreboard may begin with; they are launched for alpha = 1 and beta = 0."""
     return [ct.read_rung(path) for path in EARLIER]
+
+
+def tensor_maps(rung: ct.Rung, a, b) -> tuple[list, list, list]:
+    """A and B as gemm/tma.cu takes them; calls that every launch begins with; and what has to stay alive.
+
+    An instance sgemm_tma<BM, BN, BK, ...> gets boxes of BM rows and 8 columns of A, and of BK rows and BN columns of B.
+    """
+    numbers = rung.kernel.partition("<")[2].split(",")
+    bm, bn, bk = (int(number) for number in numbers[:3])
+    padded = [_padded(a), _padded(b)]
+    maps = [
+        ct.tensor_map(array, box)
+        for (array, _), box in zip(padded, ((bm, 8), (bk, bn)), strict=True)
+    ]
+    # A map holds an address, which keeps nothing alive.
+    return (
+        maps,
+        [copy for _, copy in padded if copy],
+        [array for array, _ in padded],
+    )
 
 
 def _padded(array) -> tuple[object, Callable[[], object] | None]:

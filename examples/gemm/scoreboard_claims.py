@@ -33,14 +33,18 @@ if not ct.tool.running():
     ct.claim(
         id="warp-tiles-of-cublas",
         source="SGEMM worklog, kernel 10",
-        place={"en": "the table at its beginning", "zh": "开头的表格"},
+        place={
+            "en": "the table at the beginning of the worklog",
+            "zh": "工作日志开头的表格",
+        },
         form="printed",
         statement={
             "en": "A kernel with warp tiles reaches 93.7 % of the speed of "
-            "cuBLAS (21,779.3 of 23,249.6 GFLOP/s at 4096, on an RTX A6000). "
-            "Ours with warp tiles, and nothing that comes after it.",
-            "zh": "用了线程束分块的 kernel 达到 cuBLAS 速度的 93.7 %（4096 时 21779.3 对 "
-            "23249.6 GFLOP/s，RTX A6000）。这里是我们的线程束分块 kernel，不含其后的优化。",
+            "cuBLAS (21,779.3 of 23,249.6 GFLOP/s, on an RTX A6000). Ours "
+            "with warp tiles, and nothing that comes after it, at 4096.",
+            "zh": "用了线程束分块的 kernel 达到 cuBLAS 速度的 93.7 %（21779.3 对 "
+            "23249.6 GFLOP/s，RTX A6000）。这里是我们的线程束分块 kernel，"
+            "不含其后的优化，尺寸为 4096。",
         },
         expected=21779.3 / 23249.6,
         measured=cublas / times["warp_tile"].median_us,
@@ -51,7 +55,8 @@ if not ct.tool.running():
             cublas / times["again"].median_us,
         ),
         depends={
-            "en": "on the GPU, and on how much cuBLAS does for it",
-            "zh": "取决于 GPU，以及 cuBLAS 为它做了多少优化",
+            "en": "the GPU, whether the tiles were tuned for it, and how much "
+            "cuBLAS does for it",
+            "zh": "GPU，分块参数是否针对它调优过，以及 cuBLAS 为它做了多少优化",
         },
     )

@@ -55,7 +55,7 @@ else:
         [
             ("gemm/final.cu", c.name(vec, False, False))
             for c in sgemm.CONFIGS
-            for vec in (4, 1)
+            for vec in (4, 2, 1)
         ]
     )
 rows, lost = {}, []
@@ -64,12 +64,8 @@ for m, n, k in few:
     chosen = sgemm.plan(m, n, k, SMS)
     runs = {}
     for plan in dict.fromkeys([chosen, *sgemm.plans(m, n, k, SMS)]):
-        config, splits, whole = plan
-        tiles = ct.cdiv(m, config.bm) * ct.cdiv(n, config.bn)
-        how = {"config": config, "splits": splits}
-        if splits > 1 and whole < tiles:
-            how["whole"] = whole
-        runs[plan] = sgemm.prepare(problem.a, problem.b, problem.c, **how)
+        arrays = problem.a, problem.b, problem.c
+        runs[plan] = sgemm.prepare(*arrays, by=plan)
         if ct.tool.running():
             break
         runs[plan]()

@@ -2,6 +2,8 @@
 // equal pieces, one for each block. The grid decides: with a block per tile
 // every piece is a tile, and nothing is shared; with as many blocks as the GPU
 // holds at a time, all of them end together.
+// partials and flags belong to one launch until it has ended: launches that may
+// overlap, on two streams, need their own.
 // @instance sgemm_stream_k<64,128,8,8,8,3>
 #include "edges.cuh"
 
@@ -12,11 +14,11 @@ __device__ __forceinline__ void add_steps(float (&sum)[TM][TN],
                                           float (&As)[BK][BM + 4],
                                           float (&Bs)[BK][BN], const float* A,
                                           const float* B, int m, int n, int k,
-                                          int top, int left, int from, int to) {
+                                          int top, int left, int from, int to,
+                                          bool aligned) {
   constexpr int THREADS = BM * BN / (TM * TN), NEXT = BN / TN * 4;
   const int t = threadIdx.x;
   const int x = t % (BN / TN) * 4, y = t / (BN / TN) * TM;
-  const bool aligned = k % 4 == 0 && n % 4 == 0;
   for (int start = from * BK; start < to * BK; start += BK) {
 #pragma unroll
     for (int first = 0; first < BM * BK / 4; first += THREADS) {
@@ -110,18 +112,21 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   const int columns = (n + BN - 1) / BN, rows = (m + BM - 1) / BM;
   const int steps = (k + BK - 1) / BK;  // of a tile
   const long long all = (long long)rows * columns * steps;
+  // Matrices may begin at any word; 16 bytes at a time need a multiple of them.
+  const size_t places = (size_t)A | (size_t)B | (size_t)C;
+  const bool aligned = k % 4 == 0 && n % 4 == 0 && places % 16 == 0;
   // --8<-- [start:walk]
   const auto piece = [&](int block) {
-    return (int)(all * block / gridDim.x);
+    return all * block / gridDim.x;
   };  // where it begins
-  const int end = piece(blockIdx.x + 1);
-  for (int at = piece(blockIdx.x); at < end;) {
+  const long long end = piece(blockIdx.x + 1);
+  for (long long at = piece(blockIdx.x); at < end;) {
     const int tile = at / steps, from = at % steps;
-    const int to = min(steps, from + end - at);
+    const int to = (int)min((long long)steps, from + end - at);
     const int top = tile / columns * BM, left = tile % columns * BN;
     float sum[TM][TN] = {};
     add_steps<BM, BN, BK, TM, TN>(sum, As, Bs, A, B, m, n, k, top, left, from,
-                                  to);
+                                  to, aligned);
     at += to - from;
     if (from > 0) {  // another block has the first step
       leave<TM, TN, THREADS>(sum, partials, flags);
@@ -130,7 +135,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
     // The next blocks that have steps of this tile began with them: no long
     // wait.
     for (int block = blockIdx.x + 1;
-         to < steps && piece(block) < (tile + 1) * steps; ++block)
+         to < steps && piece(block) < (tile + 1LL) * steps; ++block)
       collect<TM, TN, THREADS>(sum, block, partials, flags);
     // --8<-- [end:walk]
     const int t = threadIdx.x, x = t % (BN / TN) * 4, y = t / (BN / TN) * TM;
@@ -138,8 +143,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
     for (int r = 0; r < TM; ++r)
 #pragma unroll
       for (int c = 0; c < TN; c += 4)
-        update4(C, top + y + r, left + x + c / 4 * NEXT, m, n,
-                k % 4 == 0 && n % 4 == 0, 1.0f, &sum[r][c], 0.0f);
+        update4(C, top + y + r, left + x + c / 4 * NEXT, m, n, aligned, 1.0f,
+                &sum[r][c], 0.0f);
   }
 }
 // --8<-- [end:kernel]

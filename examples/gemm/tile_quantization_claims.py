@@ -65,7 +65,9 @@ if large:
             large,
         ),
         depends={
-            "en": "on the GPU and on the version of cuBLAS",
-            "zh": "取决于 GPU 和 cuBLAS 的版本",
-        },
+            "en": "the GPU and the version of cuBLAS",
+            "zh": "GPU 和 cuBLAS 的版本",
+        }
+        if (small, large) != (2, 1)
+        else None,
     )

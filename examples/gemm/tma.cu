@@ -1,7 +1,7 @@
 // Rung 8: one thread asks for a whole tile, and the tensor memory accelerator
 // (TMA) of a Hopper GPU or newer brings it. The TMA computes the addresses and
 // writes zeros for what lies beyond the edges.
-// @rung 80 kernel=sgemm_tma<128,128,8,32,64,8,8,4> block=256 tile=128x128 boxes=8x128,128x8
+// @rung 80 kernel=sgemm_tma<128,128,8,32,64,8,8,4> block=256 tile=128x128
 // requires: sm_90
 #include <cuda.h>
 

@@ -69,7 +69,10 @@ before = times["block_tile_2d"].median_us
 ct.claim(
     id="vectorized-gain",
     source="SGEMM worklog, kernels 5 and 6",
-    place={"en": "the table at its beginning", "zh": "开头的表格"},
+    place={
+        "en": "the table at the beginning of the worklog",
+        "zh": "工作日志开头的表格",
+    },
     form="printed",
     statement={
         "en": "Accesses of four words make the product 1.14 times as fast "
@@ -88,8 +91,8 @@ ct.claim(
         before / times["again"].median_us,
     ),
     depends={
-        "en": "on the GPU, and on what the compiler had joined before",
-        "zh": "取决于 GPU，以及编译器原先已经合并了多少访问",
+        "en": "the GPU, and what the compiler had joined before",
+        "zh": "GPU，以及编译器原先已经合并了多少访问",
     },
 )
 

@@ -54,13 +54,18 @@ before = times["before"].median_us
 ct.claim(
     id="warp-tiles-gain",
     source="SGEMM worklog, kernels 9 and 10",
-    place={"en": "the table at its beginning", "zh": "开头的表格"},
+    place={
+        "en": "the table at the beginning of the worklog",
+        "zh": "工作日志开头的表格",
+    },
     form="printed",
     statement={
-        "en": "Warp tiles make the tuned product 1.10 times as fast "
-        "(19,721.0 to 21,779.3 GFLOP/s, on an RTX A6000).",
-        "zh": "在调优过的 kernel 上，线程束分块使乘法的速度变为 1.10 倍"
-        "（19721.0 到 21779.3 GFLOP/s，RTX A6000）。",
+        "en": "Warp tiles, tuned again, make the tuned product 1.10 times as "
+        "fast (19,721.0 to 21,779.3 GFLOP/s, on an RTX A6000; the text "
+        "of kernel 10 says A100).",
+        "zh": "在调优过的 kernel 上加入线程束分块并再次调优，乘法的速度变为 "
+        "1.10 倍（19721.0 到 21779.3 GFLOP/s，RTX A6000；kernel 10 的正"
+        "文写的是 A100）。",
     },
     expected=21779.3 / 19721.0,
     measured=before / times["warp_tile"].median_us,
@@ -71,8 +76,8 @@ ct.claim(
         before / times["again"].median_us,
     ),
     depends={
-        "en": "on the GPU, and on the bank conflicts of the kernel before",
-        "zh": "取决于 GPU，以及之前的 kernel 有多少存储体冲突",
+        "en": "the GPU, and the bank conflicts of the kernel before",
+        "zh": "GPU，以及之前的 kernel 有多少存储体冲突",
     },
 )
 
@@ -116,9 +121,10 @@ ct.claim(
     form="said",
     statement={
         "en": "Warp tiling raises the parallelism of warps, and so the "
-        "efficiency. Warps that an SM holds, after its step and before.",
-        "zh": "warp tiling 会增加 warp 级别的并行性，从而提高计算效率。"
-        "这里是这一步之后与之前，SM 容纳的线程束之比。",
+        "efficiency. Only the first half is tested: warps that an SM "
+        "holds, after its step and before.",
+        "zh": "warp tiling 会增加 warp 级别的并行性，从而提高计算效率。这里只"
+        "检验前半句：这一步之后与之前，SM 容纳的线程束之比。",
     },
     expected=1.0,
     measured=warps["after"] / warps["before"],
@@ -131,6 +137,13 @@ ct.claim(
         },
         warps["warp_tile"] / warps["conflict_free"],
     ),
+    depends={
+        "en": "whether the step also gives a block more threads, with fewer "
+        "results each, as the source's does; warp tiles alone leave "
+        "the number of warps as it is",
+        "zh": "这一步是否像原文那样，同时增加线程数、减少每个线程的结果数；只"
+        "加线程束分块，线程束的数目不变",
+    },
 )
 
 # %% [markdown]
@@ -160,8 +173,9 @@ ct.claim(
     id="warp-number-modulo",
     source="SGEMM worklog, kernel 10",
     place={
-        "en": "the text before the listing; the code has the quotient",
-        "zh": "代码之前的正文；代码里用的是商",
+        "en": "the text before the listing; the full code, quoted in the "
+        "note below it, has the quotient",
+        "zh": "代码之前的正文；代码之后的译者注引用的完整代码，用的是商",
     },
     form="said",
     statement={

@@ -53,9 +53,10 @@ if launches:
         form="printed",
         statement={
             "en": "The strided index makes 4,587,520 conflicts of stores for "
-            "32 Mi elements in blocks of 256.",
+            "32 Mi elements in blocks of 256. Counted here on 1 Mi elements, "
+            "times 32:",
             "zh": "32 Mi 个元素、每块 256 个线程，跨步索引产生 4,587,520 次"
-            "存储冲突。",
+            "存储冲突。这里用 1 Mi 个元素计数，再乘以 32：",
         },
         expected=4_587_520,
         measured=strided,
@@ -144,8 +145,10 @@ ct.claim(
     rule="equal",
     control=(
         {
-            "en": "32 words of 32 banks, which is what the source's code does",
-            "zh": "32 个字在 32 个存储体里，原文的代码正是这样做的",
+            "en": "32 words of 32 banks, which is what the source's code does, "
+            "and what the first sentence of its section asks for",
+            "zh": "32 个字在 32 个存储体里，原文的代码正是这样做的，该节第一句话"
+            "也是这样要求的",
         },
         passes(list(lane), "32 banks"),
     ),

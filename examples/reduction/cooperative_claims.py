@@ -72,7 +72,7 @@ ct.claim(
         (error(0, in_place=False), error(delay, in_place=False)),
     ),
     depends={
-        "en": "on the order of the blocks, which CUDA does not promise",
-        "zh": "取决于线程块的先后，而 CUDA 不保证先后",
+        "en": "the order of the blocks, which CUDA does not promise",
+        "zh": "线程块的先后，而 CUDA 不保证先后",
     },
 )

@@ -25,8 +25,8 @@ n = 33_554_432
 block = 256
 
 # %% [markdown]
-# Does a lane wait until another has divided? The control makes the lanes take
-# turns.
+# Does a thread wait until another has divided? The lanes of one warp beside one
+# thread, 32 warps beside one thread, and lanes that are made to take turns.
 
 # %% modulo-claim
 CHAIN = """
@@ -42,7 +42,11 @@ __global__ void chain(int* last, long long* ticks, int divisor, int turns) {
         // It changes, else its reciprocal would be taken once, up front; and
         // each turn needs the one before.
         int other = divisor + (x & 2);
+#ifdef MASK
+        x = 1000003 + (x & (other - 1));
+#else
         x = 1000003 + x % other;
+#endif
       }
   __syncthreads();  // the clock stops when the last lane is done
   const long long stop = clock64();
@@ -52,21 +56,34 @@ __global__ void chain(int* last, long long* ticks, int divisor, int turns) {
 """
 TOGETHER = ct.Kernel(CHAIN, "chain")
 IN_TURN = ct.Kernel(CHAIN, "chain", defines={"IN_TURN": 1})
+MASKED = ct.Kernel(CHAIN, "chain", defines={"MASK": 1})
 turns, divisor = 512, 256
 
 
-def cycles(kernel, lanes):
-    last, ticks = ct.empty(lanes, "int32"), ct.empty(1, "int64")
+def cycles(kernel, threads):
+    last, ticks = ct.empty(threads, "int32"), ct.empty(1, "int64")
     for _ in range(2):  # the first run fetches the code
-        kernel(last, ticks, divisor, turns, grid=1, block=lanes)
-    x = 1_000_003 + np.arange(lanes)
+        kernel(last, ticks, divisor, turns, grid=1, block=threads)
+    x = 1_000_003 + np.arange(threads)
     for _ in range(turns):
-        x = 1_000_003 + x % (divisor + (x & 2))
-    order = "in turn" if kernel is IN_TURN else "all at once"
-    ct.check(last, x, name=f"{lanes} lanes, {order}")
+        other = divisor + (x & 2)
+        x = 1_000_003 + (x & (other - 1) if kernel is MASKED else x % other)
+    how = {TOGETHER: "all at once", IN_TURN: "in turn", MASKED: "a mask"}
+    ct.check(last, x, name=f"{threads} threads, {how[kernel]}")
     return int(ticks.get()[0])
 
 
+one = cycles(TOGETHER, 1)
+ct.facts(
+    "time of the chain, in times of one thread",
+    {
+        "32 lanes of a warp": cycles(TOGETHER, 32) / one,
+        "32 lanes, made to take turns": cycles(IN_TURN, 32) / one,
+        "32 warps of an SM": cycles(TOGETHER, 1024) / one,
+        "32 warps, a mask in place of the modulo": cycles(MASKED, 1024)
+        / cycles(MASKED, 1),
+    },
+)
 ct.claim(
     id="reduction-modulo-waits",
     source=SOURCE,
@@ -74,22 +91,29 @@ ct.claim(
     form="said",
     statement={
         "en": "A modulo is hard to do in parallel: some threads may have to "
-        "wait until others have finished their division. If one of 32 lanes "
-        "waits for another, they need at least twice as long as one lane.",
-        "zh": "取模难以并行：有些线程可能要等其他线程做完除法。只要 32 个 lane "
-        "里有一个等了另一个，用时就至少是单个 lane 的两倍。",
+        "wait until others have finished their division. Time of 1024 threads "
+        "on one SM / of one thread, above 1 if any of them waits:",
+        "zh": "取模难以并行：有些线程可能要等其他线程做完除法。同一个 SM 上 1024 "
+        "个线程的用时 / 单个线程的用时，只要有线程等待就大于 1：",
     },
-    expected=2.0,
-    measured=cycles(TOGETHER, 32) / cycles(TOGETHER, 1),
+    expected=1.0,
+    measured=cycles(TOGETHER, 1024) / one,
     unit="×",
     rule="above",
     control=(
         {
-            "en": "the same 32 divisions, the lanes made to take turns",
-            "zh": "同样的 32 个除法，强制各 lane 轮流做",
+            "en": "the 32 threads of one warp",
+            "zh": "只有一个线程束的 32 个线程",
         },
-        cycles(IN_TURN, 32) / cycles(IN_TURN, 1),
+        cycles(TOGETHER, 32) / one,
     ),
+    depends={
+        "en": "whether they are in one warp: its lanes divide together; "
+        "warps share the units of the SM, with any other instruction "
+        "as well",
+        "zh": "是否在同一个线程束：线程束内的 lane 同时做除法；各线程束则共"
+        "用 SM 的部件，换成别的指令也是如此",
+    },
 )
 
 # %% [markdown]
@@ -106,7 +130,10 @@ times = {row.name: row.median_us for row in bench.rows}
 ct.claim(
     id="reduction-modulo-expensive",
     source=SOURCE,
-    place={"en": "section 1, first paragraph", "zh": "第 1 节第一段"},
+    place={
+        "en": "section 1, the sentence below the listing",
+        "zh": "第 1 节，代码之后的一句",
+    },
     form="said",
     statement={
         "en": "The modulo is one of two problems of the first kernel: it is "
@@ -176,7 +203,10 @@ long = ct.bench(
 ct.claim(
     id="reduction-divergence-slow",
     source=SOURCE,
-    place={"en": "section 1, first paragraph", "zh": "第 1 节第一段"},
+    place={
+        "en": "section 1, the sentence below the listing",
+        "zh": "第 1 节，代码之后的一句",
+    },
     form="said",
     statement={
         "en": "Divergence is the other problem of the first kernel. Time of "
@@ -197,8 +227,8 @@ ct.claim(
         long["mask"].median_us / long["sequential"].median_us,
     ),
     depends={
-        "en": "on the body of the if: a short one has no branch",
-        "zh": "取决于 if 的主体：主体短就没有分支",
+        "en": "the body of the if: a short one has no branch",
+        "zh": "if 的主体：主体短就没有分支",
     },
 )
 

@@ -67,8 +67,9 @@ ct.claim(
     id="reduction-atomic-per-block",
     source="CS179 notes",
     place={
-        "en": "the end of the section on synchronization (同步与并行)",
-        "zh": "“同步与并行”一节的末尾",
+        "en": "the section on synchronization (同步与并行), after the list "
+        "of atomics",
+        "zh": "“同步与并行”一节，原子操作的列表之后",
     },
     form="said",
     statement={

@@ -58,15 +58,16 @@ ct.claim(
     id="product-absolute-tolerance",
     source="CUDA slides 2.3",
     place={
-        "en": "the comment in compareMat, utils.cpp",
-        "zh": "utils.cpp 里 compareMat 的注释",
+        "en": "the comment at the comparison of two matrices, utils.cpp",
+        "zh": "utils.cpp 里比较两个矩阵处的注释",
     },
     form="said",
     statement={
         "en": "Between CPU and GPU, an error within 1e-4 is generally "
-        "acceptable. Elements of right products, of 1,048,576, that differ by "
-        "more; the kernel adds in the order of the CPU, or in two halves:",
-        "zh": "CPU 与 GPU 的结果相差在 1e-4 之内，一般可以接受。正确的乘积中"
+        "acceptable (its test refuses what differs by more). Elements of right "
+        "products, of 1,048,576, that differ by more; the kernel adds in the "
+        "order of the CPU, or in two halves:",
+        "zh": "CPU 与 GPU 的结果相差在 1e-4 之内，一般可以接受（它的检验拒绝相差更多的）。正确的乘积中"
         "（共 1,048,576 个元素）相差更多的有几个；kernel 按 CPU 的次序加，"
         "或者分两半加：",
     },
@@ -81,7 +82,7 @@ ct.claim(
         (refused(last=width - 1), refused(last=width - 1, parts=2)),
     ),
     depends={
-        "en": "on the size of the sums, and on the order of the additions",
-        "zh": "取决于和有多大，以及加法的次序",
+        "en": "the size of the sums, and the order of the additions",
+        "zh": "和有多大，以及加法的次序",
     },
 )

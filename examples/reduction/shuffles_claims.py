@@ -52,10 +52,12 @@ ct.claim(
     form="said",
     statement={
         "en": "A shuffle is faster than shared memory, for it is one "
-        "instruction in place of three (write, synchronize, read). The sum "
-        "of one warp, alone, time by shared memory / by shuffles:",
-        "zh": "洗牌用一条指令代替三条（写、同步、读），所以比共享内存快。"
-        "单独一个线程束的求和，用共享内存的时间 / 用洗牌的时间：",
+        "instruction in place of three (write, synchronize, read). The "
+        "sum of one warp, alone, with a second wait before the next "
+        "write; time by shared memory / by shuffles:",
+        "zh": "洗牌用一条指令代替三条（写、同步、读），所以比共享内存快。单独"
+        "一个线程束的求和，共享内存的版本在下一次写之前还要再同步一次；"
+        "用共享内存的时间 / 用洗牌的时间：",
     },
     expected=1.0,
     measured=shared / cycles("SHUFFLE"),
@@ -79,16 +81,16 @@ ct.claim(
     id="reduction-shuffle-always-faster",
     source=SOURCE,
     place={
-        "en": "the second paragraph, on a talk about Kepler",
-        "zh": "第二段，转述一场关于 Kepler 的演讲",
+        "en": "the second paragraph, on a talk about the Kepler GPUs",
+        "zh": "第二段，转述一场关于 Kepler GPU 的演讲",
     },
     form="said",
     statement={
-        "en": "A shuffle is always faster than a safe use of shared memory, "
-        "in reductions and elsewhere. A whole reduction, time by shared "
-        "memory / by shuffles:",
-        "zh": "洗牌总比安全地使用共享内存快，规约等都是如此。"
-        "整个规约，用共享内存的时间 / 用洗牌的时间：",
+        "en": "On Kepler, a shuffle is always faster than a safe use of shared "
+        "memory, in reductions and elsewhere. Today, a whole reduction, time "
+        "by shared memory / by shuffles:",
+        "zh": "在 Kepler 上，洗牌总比安全地使用共享内存快，规约等都是如此。"
+        "今天的 GPU 上，整个规约用共享内存的时间 / 用洗牌的时间：",
     },
     expected=1.0,
     measured=before / bench["shuffle"].median_us,
@@ -99,7 +101,8 @@ ct.claim(
         before / bench["again"].median_us,
     ),
     depends={
-        "en": "on whether the kernel waits for this part of its work",
-        "zh": "取决于 kernel 是否在等这一部分",
+        "en": "the GPU (we have no Kepler), and whether the kernel "
+        "waits for this part of its work",
+        "zh": "GPU（我们没有 Kepler），以及 kernel 是否在等这一部分",
     },
 )

@@ -38,20 +38,23 @@ ct.claim(
     statement={
         "en": "After the last warp (484.01 us), unrolling the rest of the "
         "loop makes the sum 1.014 times as fast (477.23 us).",
-        "zh": "最后一个线程束单独处理之后（484.01 us），再把循环完全展开，"
-        "快到 1.014 倍（477.23 us）。",
+        "zh": "最后一个线程束单独处理之后（484.01 us），再把循环完全展开，求"
+        "和快到原来的 1.014 倍（477.23 us）。",
     },
     expected=484.01 / 477.23,
     measured=before / bench["unrolled"].median_us,
     unit="×",
     rule="gain",
     control=(
-        {"en": "the last warp against itself", "zh": "与它自己相比"},
+        {
+            "en": "the last warp against itself",
+            "zh": "单独处理最后一个线程束的 kernel，与它自己相比",
+        },
         before / bench["again"].median_us,
     ),
     depends={
-        "en": "on how much a GPU waits for instructions",
-        "zh": "取决于 GPU 有多少时间在等指令",
+        "en": "how much a GPU waits for instructions",
+        "zh": "GPU 有多少时间在等指令",
     },
 )
 
@@ -113,10 +116,11 @@ ct.claim(
     form="said",
     statement={
         "en": "In the last warp __syncthreads() is unnecessary: its threads "
-        "run together anyway; the pointer is volatile. Wrong sums of 409,600, "
-        "errors and warnings of racecheck:",
+        "run together anyway; the pointer is volatile. As we test it: wrong "
+        "sums of 409,600, errors and warnings of racecheck:",
         "zh": "最后一个线程束里不需要 __syncthreads()：它的线程本来就是同步的；"
-        "指针加上 volatile。409,600 个和里的错误数，racecheck 的错误数和警告数：",
+        "指针加上 volatile。我们的检验：409,600 个和里的错误数，racecheck 的错误数"
+        "和警告数：",
     },
     expected=(0, 0, 0),
     measured=(
@@ -142,8 +146,8 @@ kernel(ones, out, 512, grid=1, block=256)
         ),
     ),
     depends={
-        "en": "on lock-step, which nothing promises since Volta",
-        "zh": "取决于线程束内步调一致，Volta 以后不再保证",
+        "en": "lock-step, which nothing promises since Volta",
+        "zh": "线程束内步调一致，Volta 以后不再保证",
     },
 )
 
@@ -154,8 +158,8 @@ ct.claim(
     place={"en": "section 2.1, the tip", "zh": "2.1 节的提示"},
     form="said",
     statement={
-        "en": "Without volatile the compiler may keep words in registers, "
-        "and a thread may read values that are out of date. Wrong sums of "
+        "en": "Without volatile the compiler keeps words in registers, and a "
+        "thread may read values that are out of date. Wrong sums of "
         "409,600 without it:",
         "zh": "不加 volatile，编译器会把值缓存在寄存器里，可能读到旧的值。"
         "不加时 409,600 个和里的错误数：",

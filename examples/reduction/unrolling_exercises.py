@@ -31,7 +31,7 @@
 #             写出不用 `%` 的最后一个线程束，而且任何 lane 都不越出那 32 个字。第五级里，线程束 0 在第三轮之后执行
 #             62 条指令。你能省下多少条？预计能省多少时间？把它放进单独的文件，加上一行
 #             `// @rung kernel=lean block=256 per_thread=2`，`python -m cudatut try reduction my_reduce.cu`
-#             就会让它和整架梯子一起计时。
+#             就会让它和整个阶梯一起计时。
 #         fails: "n=31"
 # ---
 # %% stub-1

@@ -34,7 +34,7 @@ for n in ct.RAGGED:
         x = ct.rng(n).standard_normal(n, dtype=np.float32)
         d_x = ct.to_device(x)
         scale(a, d_x, np.int32(n), grid=(blocks, 1), block=(threads, 1, 1))
-        ct.check(d_x, a * x, name=f"n={n}, {blocks} blocks of {threads}")
+        ct.check(d_x, a * x, name=f"n={n}, grid {blocks}, block {threads}")
 
 # %% given-2
 import numpy as np

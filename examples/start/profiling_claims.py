@@ -76,20 +76,25 @@ ct.claim(
     },
     form="said",
     statement={
-        "en": "99 % of the time goes into three cudaMemcpy and three cudaMalloc, "
-        "so allocation is a heavy operation. Their share, if one call before "
-        "makes the context and one between waits for the kernel:",
-        "zh": "99 % 的时间花在三次 cudaMemcpy 和三次 cudaMalloc 上，可见显存分配"
-        "是一个比较“重”的操作。先由另一个调用创建上下文，再由另一个调用等待 "
-        "kernel，它们的占比：",
+        "en": "99 % of the time of the API calls goes into three cudaMemcpy "
+        "and three cudaMalloc, so allocation is a heavy operation. "
+        "Share of all other calls, at most 1 % if that is so; here one "
+        "call before makes the context, and one between waits for the "
+        "kernel:",
+        "zh": "API 调用的时间有 99 % 花在三次 cudaMemcpy 和三次 cudaMalloc 上，"
+        "可见显存分配是一个比较“重”的操作。若是如此，其余调用的占比至"
+        "多 1 %；这里先由一个调用创建上下文，再由一个调用等待 kernel：",
     },
-    expected=99.0,
-    measured=shares[APART],
+    expected=1.0,  # 99 after rounding
+    measured=100 - shares[APART],
     unit="%",
-    rule="equal",
+    rule="below",
     control=(
-        {"en": "without these two calls", "zh": "没有这两个调用"},
-        shares["as in the tutorial"],
+        {
+            "en": "without these two calls",
+            "zh": "没有这两个调用",
+        },
+        100 - shares["as in the tutorial"],
     ),
     depends={
         "en": "which call is the first of the process, and which is the first "
@@ -127,9 +132,11 @@ ct.claim(
         first,
     ),
     depends={
-        "en": "whether it is the first launch, which also brings the code to the "
-        "GPU",
-        "zh": "是不是第一次启动：第一次还要把代码送到 GPU",
+        "en": "whether it is the first launch, which also brings the code to "
+        "the GPU and may take far longer (the source's 50.3 us is a "
+        "first launch, under nvprof)",
+        "zh": "是不是第一次启动：第一次还要把代码送到 GPU，可能长得多（原文"
+        "的 50.3 us 是第一次启动，且在 nvprof 下测得）",
     }
     if later < 20 <= first
     else None,

@@ -95,9 +95,11 @@ ct.claim(
     depends=None
     if as_stated
     else {
-        "en": "whether one of the two is far larger: then the sum and the larger "
-        "are the same",
-        "zh": "两者之一是否远大于另一个：那时和与较大者没有区别",
+        "en": "whether one of the two is far larger: then the sum and the "
+        "larger are the same. The roofline, the source's next section, "
+        "takes the larger",
+        "zh": "两者之一是否远大于另一个：那时和与较大者没有区别。原文下一节"
+        "的 Roof-Line 取的就是较大者",
     },
 )
 
@@ -126,19 +128,20 @@ ct.claim(
     form="printed",
     statement={
         "en": "At 7.5 TFLOP/s the additions of 128 x 1024 x 128 numbers take "
-        "0.002237 µs. Divided again, with the same two figures:",
-        "zh": "按 7.5 TFLOP/s 计算，128 × 1024 × 128 个数的加法要 0.002237 µs。"
-        "用同样的两个数重新相除：",
+        "0.002236962 µs. Divided again, with the same two figures:",
+        "zh": "按 7.5 TFLOP/s 计算，128 × 1024 × 128 个数的加法要 "
+        "0.002236962 µs。用同样的两个数重新相除：",
     },
-    expected=0.002237,
-    measured=round(compute, 6),
+    expected=0.002236962,
+    measured=round(compute, 9),
     unit="us",
     rule="equal",
     control=(
         {
-            "en": "its other division, of the data, for which it prints 208.333333",
-            "zh": "它的另一个除法（访存），原文印出 208.333333",
+            "en": "its other division, of the data, for which it prints "
+            "208.3333333",
+            "zh": "它的另一个除法（访存），原文印出 208.3333333",
         },
-        round(data, 6),
+        round(data, 7),
     ),
 )

@@ -58,11 +58,12 @@ ct.claim(
     },
     form="said",
     statement={
-        "en": "Blocks run in any order, but the threads of a block do not: their "
-        "order is that of the warps. Blocks whose warps passed in the order "
-        "0, 1, 2, ...:",
-        "zh": "线程块可以按任意次序执行，单个线程块中的线程却不能，它们的次序是"
-        "线程束的次序。各线程束按 0、1、2、…… 的次序通过的线程块：",
+        "en": "Blocks run in any order, but the threads of a block do not: "
+        "their order is that of the warps, read here as that of their "
+        "numbers. Blocks whose warps passed in the order 0, 1, 2, ...:",
+        "zh": "线程块可以按任意次序执行，单个线程块中的线程却不能，它们的次序"
+        "是线程束的次序，这里理解为按线程束的编号。各线程束按 0、1、2、"
+        "…… 的次序通过的线程块：",
     },
     expected=100.0,
     measured=as_they_come,

@@ -31,7 +31,7 @@ for blocks, threads in ((3, 5), (1, 1), (7, 32), (100, 9)):
     out = ct.empty(blocks * threads, "int32")
     numbers(out, grid=(blocks, 1), block=(threads, 1, 1))
     expected = [10 * b + t for b in range(blocks) for t in range(threads)]
-    ct.check(out, np.array(expected), name=f"{blocks} blocks of {threads}")
+    ct.check(out, np.array(expected), name=f"grid {blocks}, block {threads}")
 
 # %% given-2
 import numpy as np

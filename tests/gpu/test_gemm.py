@@ -99,7 +99,7 @@ def test_more_words_than_an_int_can_count(rung):
 
 
 def test_no_rung_spills(rung):
-    if "launch" not in rung.options:
+    if rung.name != "final":  # whose instances are chosen by sgemm.py
         found = rung.compile().resources(rung.number("block"), rung.number("shared", 0))
         assert found.spill_bytes == 0 and found.blocks_per_sm >= 1
 

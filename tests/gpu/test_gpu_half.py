@@ -117,7 +117,6 @@ template <int N>
 __global__ void pick(const __grid_constant__ Table table, float *out, int n, bool twice) {
   if (threadIdx.x < n) out[threadIdx.x] = table.values[threadIdx.x % N] * (twice ? 2 : 1);
 }
-template __global__ void fill<float, 9>(float *, float, int);
 """
 
 
@@ -136,10 +135,16 @@ def test_a_template_is_instantiated_by_its_name(dtype):
         fill(out, 7, 1000, grid=1, block=512)
 
 
-def test_an_instance_is_told_from_one_that_the_source_makes():
+def test_default_arguments_of_a_template():
     out = ct.empty(256, "float32")
     ct.Kernel(TEMPLATES, "fill<float>")(out, 0, 256, grid=1, block=256)
     ct.check(out, np.arange(256.0))
+
+
+def test_a_source_that_makes_an_instance_itself():
+    source = TEMPLATES + "template __global__ void fill<float, 9>(float *, float, int);\n"
+    with pytest.raises(ct.KernelCompileError, match="keep one instance of this template"):
+        ct.Kernel(source, "fill<float>")
 
 
 @pytest.mark.parametrize("as_bytes", [True, False])

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import cudatut as ct
-from cudatut.record.recorder import environment
+from cudatut.tool import environment
 
 if importlib.util.find_spec("cupti") is None:
     pytest.skip("needs cupti-python", allow_module_level=True)

@@ -62,7 +62,7 @@ def step(bk: int = 16, stages: int = 3) -> str:
     lanes = (
         (tr("multiply depth", "做乘法的深度"), range(bk), "c0"),
         (tr("read depth + 1", "读下一个深度"), range(bk), "c3"),
-        (tr("copy ahead", "提前复制"), (1, bk // 2), "c2"),
+        (tr("copy ahead", "提前复制"), (2, bk // 2), "c2"),
         (tr("wait, barrier", "等待与栅栏"), (bk - 1,), "c5"),
     )
     for number, (name, places, cls) in enumerate(lanes):
@@ -71,7 +71,7 @@ def step(bk: int = 16, stages: int = 3) -> str:
         for kk in range(bk):
             if kk in places:
                 text = (
-                    {1: "A", bk // 2: "B"}[kk]
+                    {2: "A", bk // 2: "B"}[kk]
                     if number == 2
                     else kk
                     if number == 0
@@ -85,9 +85,9 @@ def step(bk: int = 16, stages: int = 3) -> str:
     s.text(left, 16, "kk = 0", "muted", "start", 12)
     s.text(left + bk * cell - 3, 16, f"kk = {bk - 1}", "muted", "end", 12)
     alt = tr(
-        f"A step of {bk} depths. In each, the next depth is read and this one multiplied. Copies of A start at depth 1, those of B at "
+        f"A step of {bk} depths. In each, the next depth is read and this one multiplied. Copies of A start at depth 2, those of B at "
         f"{bk // 2}; at {bk - 1} the block waits for the next tile.",
-        f"一步 {bk} 个深度。每个深度都一边读下一个深度，一边做这个深度的乘法。A 的复制从深度 1 开始，B 的从 {bk // 2} 开始；到 {bk - 1} 等下一个分块。",
+        f"一步 {bk} 个深度。每个深度都一边读下一个深度，一边做这个深度的乘法。A 的复制从深度 2 开始，B 的从 {bk // 2} 开始；到 {bk - 1} 等下一个分块。",
     )
     caption = tr(
         f"One turn of the main loop. The copies bring the tile that is {stages - 1} steps ahead, A and B half a step apart. Behind the "

@@ -105,3 +105,26 @@ def test_check_tolerates_one_ulp_of_a_large_sum_but_no_more():
     ct.check(np.array([np.nextafter(np.float32(1024), np.float32(2000))]), want)
     with pytest.raises(ct.CheckError):
         ct.check(np.array([1024.1], "float32"), want)
+
+
+class OnTheGpu:
+    """What `ct.check` asks of an output that lies on the GPU."""
+
+    gpudata = 1
+
+    def __init__(self, host):
+        self.host = host
+
+    def get(self):
+        return self.host
+
+
+def test_a_nan_is_right_where_one_is_expected_and_poison_is_not(monkeypatch, shown):
+    monkeypatch.setattr(check.memory, "damaged_zones", list)
+    got, want = np.array([1.0, np.nan], "float32"), np.array([1.0, np.nan])
+    ct.check(OnTheGpu(got), want)
+    got.view("uint8")[4:] = check.memory.POISON_BYTE
+    assert np.isnan(got[1])
+    with pytest.raises(CheckError, match="1 of them were never written"):
+        ct.check(OnTheGpu(got), want)
+    ct.check(got, want)  # on the host nothing is poisoned

@@ -82,6 +82,7 @@ def test_the_source_that_is_compiled():
     ]
     assert instances.wrapped("__global__ void k() {}", "k")
     assert not instances.wrapped("template <int N> __global__ void k() {}", "k<1>")
+    assert not instances.wrapped("template <int N> __global__ void k() {}", "k")
     assert not instances.wrapped(SOURCE, "plain")
 
 

@@ -1,0 +1,240 @@
+// C = alpha op(A) op(B) + beta C where C has few rows or few columns. Each word
+// of the long matrix is needed for a few FMAs only, so what counts is to read
+// it once, as fast as memory delivers it.
+// requires: sm_80
+// @instance skinny<1,true,4,32,8>
+// @instance skinny<4,true,1,4,8>
+// @instance skinny<8,true,4,16,8>
+// @instance skinny<8,false,4,32,8>
+// @instance skinny<1,false,4,32,16>
+// @instance skinny<4,false,1,32,2>
+#include <cuda_pipeline.h>
+
+// One more block has arrived; true in the last of `count`: as in final.cu.
+__device__ __forceinline__ bool last_to_arrive(unsigned* ticket, int count) {
+  int before;
+  asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(__cvta_generic_to_global(ticket)), "r"(count - 1)
+               : "memory");
+  return before == count - 1;
+}
+
+// Of 4 * LANES neighboring words a lane has four: side by side where a load may
+// take 16 bytes, otherwise LANES apart, so that the lanes of each load read
+// side by side.
+template <int VEC, int LANES>
+__device__ __forceinline__ int place(int word) {
+  const int lane = threadIdx.x % LANES;
+  return VEC == 4 ? lane * 4 + word : lane + word * LANES;
+}
+
+// These four words of a line, from its word `at` on; zeros from `end` on.
+// --8<-- [start:load]
+template <int VEC, int LANES>
+__device__ __forceinline__ void load4(float (&to)[4], const float* line, int at,
+                                      int end) {
+  if constexpr (VEC == 4) {
+    const int i = at + place<4, LANES>(0);
+    float4 four = {0, 0, 0, 0};
+    if (i < end) four = *reinterpret_cast<const float4*>(line + i);
+    to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
+  } else {
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+      const int i = at + place<1, LANES>(w);
+      to[w] = i < end ? line[i] : 0.0f;
+    }
+  }
+}
+// --8<-- [end:load]
+
+// many x few results of X (many x k) and Y (k x few). A row of X lies ALONG the
+// depth, ldx words from row to row, or X lies across, as k x many. Word (d, c)
+// of Y is at d * y_depth + c * y_few, result (r, c) at r * c_many + c * c_few.
+// VEC: words per load of X; 4 asks for lines of X that begin at multiples of 16
+// bytes, and that are a multiple of 4 words long. A block of WARPS warps has
+// ROWS rows: a warp 4 of them along, or ROWS / 4 lanes all of them across; the
+// others share the depth. Grid: `parts` blocks, each with `per_part` of the
+// depth (a multiple of 4), for each of these groups of rows. partials: a word
+// for each result of each block; tickets: a 0 for each group. Launches that may
+// overlap need their own.
+// --8<-- [start:kernel]
+template <int FEW, bool ALONG, int VEC, int ROWS, int WARPS>
+__global__ void __launch_bounds__(32 * WARPS, (FEW > 1 ? 16 : 24) / WARPS)
+    skinny(int many, int few, int k, float alpha, const float* __restrict__ X,
+           int ldx, const float* __restrict__ Y, int y_depth, int y_few,
+           float beta, float* __restrict__ C, int c_many, int c_few, int parts,
+           int per_part, float* __restrict__ partials,
+           unsigned* __restrict__ tickets) {
+  constexpr int THREADS = 32 * WARPS, LANES = ALONG ? 32 : ROWS / 4;
+  constexpr int ROW_WARPS = ROWS / 4;  // along
+  constexpr int SHARING = ALONG ? WARPS / ROW_WARPS : THREADS / LANES;
+  constexpr int CHUNK = FEW > 2 ? 512 : 2048 / FEW;  // depths of Y at a time
+  constexpr int PITCH = CHUNK + 4, RESULTS = ROWS * FEW;
+  constexpr int OF_Y = ALONG ? 2 * FEW * PITCH : 0, LEFT = SHARING * RESULTS;
+  __shared__ __align__(16) float words[OF_Y > LEFT ? OF_Y : LEFT];
+  __shared__ bool last;
+  const int lane = threadIdx.x % LANES;
+  const int row_warp = threadIdx.x / 32 % ROW_WARPS;
+  const int sharer = threadIdx.x / (ALONG ? 32 * ROW_WARPS : LANES);
+  const int group = blockIdx.x / parts, part = blockIdx.x % parts;
+  const int first = group * ROWS + (ALONG ? row_warp * 4 : 0);
+  if (alpha == 0.0f) k = 0;
+  if (k == 0) alpha = 0.0f;
+  // This block's part of the depth begins here.
+  const int depth = max(0, min(per_part, k - part * per_part));
+  X += (size_t)part * per_part * (ALONG ? 1 : ldx);
+  Y += (size_t)part * per_part * y_depth;
+  float sum[4][FEW] = {};
+
+  if constexpr (ALONG) {
+    // --8<-- [start:along]
+    // A lane has 4 rows, and every 32nd 4 words of them. It needs the same 4
+    // depths of Y: they come from shared memory, chunk after chunk, copied past
+    // the registers while X is read.
+    const auto fetch = [&](float* y, int chunk) {
+      if (chunk >= depth) return;
+#pragma unroll 4
+      for (int i = threadIdx.x; i < FEW * CHUNK; i += THREADS) {
+        // Neighboring threads copy neighboring words.
+        const int d = y_few == 1 ? i / FEW : i % CHUNK;
+        const int c = y_few == 1 ? i % FEW : i / CHUNK;
+        if (chunk + d < depth && c < few)
+          __pipeline_memcpy_async(
+              &y[c * PITCH + d],
+              &Y[(size_t)(chunk + d) * y_depth + (size_t)c * y_few], 4);
+        else
+          y[c * PITCH + d] = 0.0f;
+      }
+      __pipeline_commit();
+    };
+    int buffer = 0;
+    fetch(words, 0);
+    // The first words of X are on their way while the block waits for Y.
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      const int d = sharer * 128 + lane * 4;
+      if (first + r < many && d < depth)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(
+            X + (size_t)(first + r) * ldx + d));
+    }
+    for (int chunk = 0; chunk < depth; chunk += CHUNK) {
+      const float* const y_chunk = words + buffer * FEW * PITCH;
+      buffer ^= 1;
+      __pipeline_wait_prior(0);
+      __syncthreads();
+      fetch(words + buffer * FEW * PITCH, chunk + CHUNK);
+      const int deep = min(CHUNK, depth - chunk);
+#pragma unroll(FEW > 4 ? 1 : 2)
+      for (int d = sharer * 128; d < deep; d += SHARING * 128) {
+        float x[4][4];
+#pragma unroll
+        for (int r = 0; r < 4; ++r)
+          load4<VEC, 32>(x[r], X + (size_t)(first + r) * ldx + chunk, d,
+                         first + r < many ? deep : 0);
+#pragma unroll
+        for (int c = 0; c < FEW; ++c) {
+          float y[4];
+          load4<VEC, 32>(y, y_chunk + c * PITCH, d, CHUNK);
+#pragma unroll
+          for (int r = 0; r < 4; ++r)
+#pragma unroll
+            for (int w = 0; w < 4; ++w) sum[r][c] += x[r][w] * y[w];
+        }
+      }
+    }
+    // A row's sum is spread over the lanes.
+#pragma unroll
+    for (int r = 0; r < 4; ++r)
+#pragma unroll
+      for (int c = 0; c < FEW; ++c)
+#pragma unroll
+        for (int away = 16; away > 0; away /= 2)
+          sum[r][c] += __shfl_xor_sync(~0u, sum[r][c], away);
+    // --8<-- [end:along]
+  } else {
+    // --8<-- [start:across]
+    // A lane has 4 columns of X, which are 4 rows of C, and of each a word per
+    // depth; the words of Y are the same for all lanes. Some depths at a time:
+    // all their loads are on the way before the first is needed, be the depth a
+    // multiple or not.
+    constexpr int BATCH = FEW > 4 ? 4 : 8;
+    for (int d = sharer; d < depth; d += BATCH * SHARING) {
+      float x[BATCH][4];
+#pragma unroll
+      for (int b = 0; b < BATCH; ++b) {
+        const int at = d + b * SHARING;
+        load4<VEC, LANES>(x[b], X + (size_t)at * ldx, first,
+                          at < depth ? many : 0);
+      }
+#pragma unroll
+      for (int b = 0; b < BATCH; ++b) {
+        const int at = d + b * SHARING;
+#pragma unroll
+        for (int c = 0; c < FEW; ++c) {
+          const float y = at < depth && c < few
+                              ? Y[(size_t)at * y_depth + (size_t)c * y_few]
+                              : 0.0f;
+#pragma unroll
+          for (int r = 0; r < 4; ++r) sum[r][c] += x[b][r] * y;
+        }
+      }
+    }
+    // --8<-- [end:across]
+  }
+
+  // --8<-- [start:reduce]
+  // All leave their sums in shared memory; then a thread adds those of a
+  // result, always in the same order.
+  __syncthreads();
+  if (!ALONG || lane == 0) {
+#pragma unroll
+    for (int r = 0; r < 4; ++r)
+#pragma unroll
+      for (int c = 0; c < FEW; ++c)
+        words[sharer * RESULTS + c * ROWS +
+              (ALONG ? row_warp * 4 + r : place<VEC, LANES>(r))] = sum[r][c];
+  }
+  __syncthreads();
+  float* const all = partials + (size_t)group * parts * RESULTS;
+  for (int i = threadIdx.x; i < RESULTS; i += THREADS) {
+    float total = 0.0f;
+#pragma unroll
+    for (int s = 0; s < SHARING; ++s) total += words[s * RESULTS + i];
+    words[i] = total;
+    if (parts > 1) all[(size_t)part * RESULTS + i] = total;
+  }
+  // --8<-- [end:reduce]
+
+  // The last block of a group adds what all of them have left, as in final.cu.
+  if (parts > 1) {
+    __syncthreads();
+    if (threadIdx.x == 0) last = last_to_arrive(tickets + group, parts);
+    __syncthreads();
+    if (!last) return;
+    // Of many parts a warp adds those of a result, of few a thread.
+    const int lanes = parts > 16 ? 32 : 1;
+    for (int i = threadIdx.x / lanes; i < RESULTS; i += THREADS / lanes) {
+      float total = 0.0f;
+#pragma unroll 8
+      for (int p = threadIdx.x % lanes; p < parts; p += lanes)
+        total += __ldcg(all + (size_t)p * RESULTS + i);
+      for (int away = lanes / 2; away > 0; away /= 2)
+        total += __shfl_xor_sync(~0u, total, away);
+      words[i] = total;
+    }
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < RESULTS; i += THREADS) {
+    const int row = c_few == 1 ? i / FEW : i % ROWS;
+    const int c = c_few == 1 ? i % FEW : i / ROWS;
+    if (group * ROWS + row < many && c < few) {
+      float* const to =
+          C + (size_t)(group * ROWS + row) * c_many + (size_t)c * c_few;
+      const float product = alpha * words[c * ROWS + row];
+      *to = beta == 0.0f ? product : product + beta * *to;
+    }
+  }
+}
+// --8<-- [end:kernel]
