@@ -1,0 +1,219 @@
+// What flash.cu needs beyond CUDA C++: copies past the registers, matrices from
+// shared memory, their product, a fast power of two; and how its tiles lie.
+#pragma once
+#include <cuda_bf16.h>
+
+// Start to copy 16 bytes from global into shared memory, through L2 only; the
+// first `bytes` are read (none for 0), zeros stand for the rest.
+// --8<-- [start:copy]
+__device__ __forceinline__ void copy_async(unsigned to, const void* from,
+                                           int bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to),
+               "l"(__cvta_generic_to_global(from)), "r"(bytes)
+               : "memory");
+}
+
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
+// --8<-- [end:copy]
+
+__device__ __forceinline__ void store_shared(unsigned to, uint4 words) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to),
+               "r"(words.x), "r"(words.y), "r"(words.z), "r"(words.w)
+               : "memory");
+}
+
+// Four 8 x 8 matrices of 16-bit elements. Lane l gives the address of a row (16
+// bytes): row l % 8 of matrix l / 8. It gets of each matrix the elements 2 * (l
+// % 4) and the next one of row l / 4; of a matrix that is turned on the way
+// (trans), of column l / 4.
+// --8<-- [start:ldmatrix]
+__device__ __forceinline__ void load_matrices(unsigned (&to)[4],
+                                              unsigned from) {
+  asm volatile(
+      "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+      : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+      : "r"(from)
+      : "memory");
+}
+
+__device__ __forceinline__ void load_turned(unsigned (&to)[4], unsigned from) {
+  asm volatile(
+      "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+      : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+      : "r"(from)
+      : "memory");
+}
+// --8<-- [end:ldmatrix]
+
+// c += a b: 16 x 16 of bf16 by 16 x 8, in fp32. With g = lane / 4 and t = 2 *
+// (lane % 4), a lane holds, two elements in a word:
+//   a[0]: row g, columns t, t + 1   a[1]: row g + 8   a[2], a[3]: columns + 8
+//   b0: column g, rows t, t + 1     b1: rows + 8
+//   c[0], c[1]: row g, columns t, t + 1               c[2], c[3]: row g + 8
+// So a row of c is spread over the four lanes with the same g, and two tiles of
+// c side by side, rounded to bf16, are an a: no lane needs another's values.
+// --8<-- [start:mma]
+__device__ __forceinline__ void multiply(float (&c)[4], const unsigned (&a)[4],
+                                         unsigned b0, unsigned b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+// --8<-- [end:mma]
+
+// Two numbers rounded to bf16 in one word, the first in the lower half.
+__device__ __forceinline__ unsigned pack(float first, float second) {
+  unsigned word;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+  return word;
+}
+
+// 2^x and 1 / x with an error of about 1e-7 of the value: one instruction each.
+__device__ __forceinline__ float power_of_two(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+__device__ __forceinline__ float reciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// --8<-- [start:layout]
+// A tile in shared memory is rows of D elements in chunks of 16 bytes. ldmatrix
+// reads 8 rows of one chunk column at a time, and they should lie in 8
+// different groups of 4 banks: so chunk c of a row stands at c ^ x, where x
+// differs among the rows that would meet in the same banks. The XOR stays
+// within a group of chunks, as large as a power of two up to 8 allows that
+// divides their number.
+template <int D>
+struct Layout {
+  static constexpr unsigned CHUNKS = D / 8, ROW = D * 2;  // bytes of a row
+  static constexpr unsigned GROUP = CHUNKS % 8 == 0   ? 8
+                                    : CHUNKS % 4 == 0 ? 4
+                                                      : 2;
+
+  static __device__ __forceinline__ unsigned place(unsigned row,
+                                                   unsigned chunk) {
+    return row * ROW + (chunk ^ row / (8 / GROUP) % GROUP) * 16;
+  }
+
+  // From the place of chunk 0 or 1 to that of the chunk 2 * pairs further on.
+  static __device__ __forceinline__ unsigned right(unsigned at,
+                                                   unsigned pairs) {
+    return (at ^ pairs * 2 % GROUP * 16) + pairs * 2 / GROUP * GROUP * 16;
+  }
+};
+// --8<-- [end:layout]
+
+// --8<-- [start:copy-tile]
+// Start to copy ROWS rows of `d` elements into a tile: line i of the tile is
+// row row_of(i) in memory, and must be there; beyond d stand zeros. ALIGNED:
+// rows begin at multiples of 16 bytes, and d is a multiple of 8. Other rows go
+// element by element through registers, which is slow.
+template <int D, int ROWS, int THREADS, bool ALIGNED, class Row>
+__device__ __forceinline__ void copy_tile(unsigned to,
+                                          const __nv_bfloat16* from, int stride,
+                                          int d, Row&& row_of) {
+  // Threads on a line: a power of two, even if some of them have nothing to do.
+  // So each keeps its chunk, and the addresses differ by constants.
+  constexpr unsigned CHUNKS = Layout<D>::CHUNKS, LANES = CHUNKS <= 2    ? 2
+                                                         : CHUNKS <= 4  ? 4
+                                                         : CHUNKS <= 8  ? 8
+                                                         : CHUNKS <= 16 ? 16
+                                                                        : 32;
+  static_assert(ROWS % (THREADS / LANES) == 0, "tiles");
+  const unsigned chunk = threadIdx.x % LANES;
+  if (chunk >= CHUNKS) return;
+  const int count = min(8, max(0, d - (int)chunk * 8));
+#pragma unroll
+  for (unsigned first = 0; first < ROWS; first += THREADS / LANES) {
+    const unsigned line = first + threadIdx.x / LANES;
+    const unsigned at = to + Layout<D>::place(line, chunk);
+    const __nv_bfloat16* const x =
+        from + (long long)row_of(line) * stride + chunk * 8;
+    if (ALIGNED) {
+      copy_async(at, x, count * 2);
+    } else {
+      unsigned bits[8] = {};
+#pragma unroll
+      for (int e = 0; e < 8; ++e)
+        if (e < count) bits[e] = __bfloat16_as_ushort(x[e]);
+      store_shared(
+          at, make_uint4(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16,
+                         bits[4] | bits[5] << 16, bits[6] | bits[7] << 16));
+    }
+  }
+}
+// --8<-- [end:copy-tile]
+
+// Scores, or results, of a warp: MT x NT tiles of 16 queries by 8 keys (or
+// columns), of which a lane holds four numbers each, as `multiply` has it.
+
+// tanh(x) = 1 - 2 / (e^2x + 1), for all scores. bend: 2 * log2(e) times what
+// makes a score x.
+template <int MT, int NT>
+__device__ __forceinline__ void bend_scores(float (&s)[MT][NT][4], float bend) {
+#pragma unroll
+  for (int i = 0; i < MT * NT * 4; ++i) {
+    float& x = s[i / 4 / NT][i / 4 % NT][i % 4];
+    x = 1.0f - 2.0f * reciprocal(power_of_two(x * bend) + 1.0f);
+  }
+}
+
+// -inf for keys that a query does not see: by selection, since there may be
+// anything. first, key: position of this lane's first query, and its first key.
+// --8<-- [start:mask]
+template <int MT, int NT>
+__device__ __forceinline__ void mask(float (&s)[MT][NT][4], int first, int key,
+                                     int left, int right, int k_len) {
+#pragma unroll
+  for (int i = 0; i < MT * NT * 4; ++i) {
+    const int row = i / 4 / NT, n = i / 4 % NT, e = i % 4;
+    const int at = first + row * 16 + e / 2 * 8, k = key + n * 8 + e % 2;
+    if (k < at - left || k > min(at + right, k_len - 1))
+      s[row][n][e] = -INFINITY;
+  }
+}
+// --8<-- [end:mask]
+
+// The exponentials of a row of scores are 2^(s * power - base), with base =
+// peak
+// * power. The peak need not be the row's maximum: one that is less than 8 /
+// power below it makes exponentials of up to 2^8, which neither bf16 nor the
+// sums mind. So peaks seldom rise, and what has been added up seldom needs its
+// factor. True if it does, for a row of this lane (h: one of two in a tile).
+// --8<-- [start:peaks]
+template <int MT, int NT>
+__device__ __forceinline__ bool raise_peaks(const float (&s)[MT][NT][4],
+                                            float power, float (&peak)[MT][2],
+                                            float (&base)[MT][2],
+                                            float (&factor)[MT][2]) {
+  bool any = false;
+#pragma unroll
+  for (int i = 0; i < MT; ++i) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      float most = s[i][0][h * 2];
+#pragma unroll
+      for (int n = 0; n < NT; ++n)
+        most = fmaxf(most, fmaxf(s[i][n][h * 2], s[i][n][h * 2 + 1]));
+      most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
+      most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
+      // False for NaN, which -inf minus -inf is.
+      const bool rises = (most - peak[i][h]) * power > 8.0f;
+      factor[i][h] = rises ? power_of_two((peak[i][h] - most) * power) : 1.0f;
+      if (rises) peak[i][h] = most;
+      any |= rises;
+      // No key seen so far: 0, since -inf minus -inf is NaN.
+      base[i][h] = peak[i][h] == -INFINITY ? 0.0f : peak[i][h] * power;
+    }
+  }
+  return any;
+}
+// --8<-- [end:peaks]
