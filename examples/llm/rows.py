@@ -1,0 +1,158 @@
+"""What the launchers of kernels for rows share: where arrays lie, how wide
+loads may be, how many threads a row gets. bfloat16 travels as uint16.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import cudatut as ct
+
+CTYPES = {"float32": "float", "uint16": "__nv_bfloat16"}
+NULL = np.uint64(0)  # for a pointer that a kernel may do without
+WIDEST = 32768  # elements of a row that threads can keep
+
+
+class Rows(NamedTuple):
+    """Rows as a kernel sees them; stride: elements from one to the next."""
+
+    address: np.uint64
+    dtype: str
+    rows: int
+    width: int
+    stride: int
+
+    @property
+    def ctype(self) -> str:
+        return CTYPES[self.dtype]
+
+    @property
+    def bytes(self) -> int:
+        """Of an element."""
+        return np.dtype(self.dtype).itemsize
+
+    def overlaps(self, other: "Rows") -> bool:
+        """Whether what lies between first and last element is shared."""
+
+        def ends(a: Rows) -> tuple[int, int]:
+            count = (a.rows - 1) * a.stride + a.width if a.rows else 0
+            return int(a.address), int(a.address) + count * a.bytes
+
+        (first, end), (others, others_end) = ends(self), ends(other)
+        return first < others_end and others < end
+
+
+def rows_of(
+    array: Any, name: str, *dtypes: str, shape: tuple | None = None
+) -> Rows:
+    """An array of one or two axes, whose last axis is contiguous.
+
+    dtypes: those allowed; default: CTYPES. shape: what it has to be, None for
+    any extent. Raises ValueError, which calls the array `name`.
+    """
+    interface = array.__cuda_array_interface__
+    found, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
+    if dtype.name not in (dtypes or CTYPES):
+        wanted = " or ".join(dtypes or CTYPES)
+        raise ValueError(f"{name} is {dtype.name}, and should be {wanted}")
+    shape = shape or (None, None)
+    if len(found) != len(shape) or any(
+        want not in (None, have) for want, have in zip(shape, found)
+    ):
+        wanted = ", ".join("any" if n is None else str(n) for n in shape)
+        raise ValueError(f"{name} is {list(found)}, and should be [{wanted}]")
+    rows, width = (1, *found)[-2:]
+    stride = width
+    strides = interface.get("strides")
+    if strides and 0 not in found:
+        if width > 1 and strides[-1] != dtype.itemsize:
+            raise ValueError(f"the elements of a row of {name} lie apart")
+        if len(found) == 2:  # even of one row: it shall be read as among many
+            stride, rest = divmod(strides[0], dtype.itemsize)
+            if rest or stride < 0:
+                raise ValueError(
+                    f"the rows of {name} are {strides[0]} bytes apart, which is no number of elements"
+                )
+    address = np.uint64(interface["data"][0] or 0)
+    return Rows(address, dtype.name, rows, width, stride)
+
+
+def ints(array: Any, name: str, *shape: int) -> np.uint64:
+    """The address of a contiguous array of int32 of this shape."""
+    return contiguous(array, name, "int32", shape)[0]
+
+
+def contiguous(
+    array: Any, name: str, dtype: str, shape: tuple
+) -> tuple[np.uint64, tuple[int, ...]]:
+    """Address and shape of a contiguous array; None in `shape`: any extent."""
+    interface = array.__cuda_array_interface__
+    found, kind = tuple(interface["shape"]), np.dtype(interface["typestr"])
+    if kind.name != dtype or len(found) != len(shape) or any(
+        want not in (None, have) for want, have in zip(shape, found)
+    ):  # fmt: skip
+        wanted = ", ".join("any" if n is None else str(n) for n in shape)
+        raise ValueError(
+            f"{name} is {kind.name}, {list(found)}, and should be {dtype}, [{wanted}]"
+        )
+    strides, expected = interface.get("strides"), kind.itemsize
+    if strides and 0 not in found:
+        for stride, extent in zip(strides[::-1], found[::-1]):
+            if extent > 1 and stride != expected:
+                raise ValueError(f"{name} is not contiguous")
+            expected *= extent
+    return np.uint64(interface["data"][0] or 0), found
+
+
+def elements_per_load(first: Rows, *others: Rows) -> int:
+    """16 bytes of the first array at a time if all of them allow that, else 1
+    element; depends on addresses, strides and width, not on how many rows.
+    """
+    vec = 16 // first.bytes
+    for a in (first, *others):
+        if a.width % vec or a.stride % vec or int(a.address) % (vec * a.bytes):
+            return 1
+    return vec
+
+
+# --8<-- [start:share]
+def share(width: int, vec: int, most: int = 4) -> tuple[int, int]:
+    """Threads of a row, and vectors of each thread. most: vectors that a thread
+    gets before the row gets more threads.
+
+    A warp needs no barrier, so it may have a little more. Results depend on
+    this, so it depends on nothing but the row.
+    """
+    vectors = ct.cdiv(width, vec)
+    if vectors <= 6 * 32:
+        lanes = 4
+        while lanes < min(32, vectors):
+            lanes *= 2
+    else:
+        lanes, most = 64, most if vec > 1 else 2 * most
+        while lanes < 1024 and lanes * most < vectors:
+            lanes *= 2
+    return lanes, ct.cdiv(vectors, lanes)
+
+
+def launch_shape(rows: int, lanes: int) -> dict[str, int]:
+    """Grid and block: a row per block, or of up to 32 lanes as many rows as 128
+    threads have; fewer where that would leave multiprocessors without work.
+    """
+    block = lanes
+    if lanes <= 32:
+        few = rows * lanes <= 4 * 32 * ct.device().sm_count
+        block = 32 if few else 128
+    return {"grid": ct.cdiv(rows * lanes, block), "block": block}
+
+
+# --8<-- [end:share]
+
+
+@cache
+def kernel(source: str, base: str, *arguments: Any) -> Callable:
+    """The instance base<arguments> of a source; base itself if there are none."""
+    name = f"{base}<{','.join(map(str, arguments))}>" if arguments else base
+    return ct.Kernel(source, name)

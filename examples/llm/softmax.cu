@@ -1,0 +1,251 @@
+// Softmax of rows: three passes over memory, two, one.
+// requires: sm_80
+// @instance softmax_three_pass<float,float,4,256>
+// @instance softmax_online<float,float,4,256>
+// @instance softmax_online<__nv_bfloat16,__nv_bfloat16,1,1024>
+// @instance softmax_fused<float,float,4,512,4>
+// @instance softmax_fused<__nv_bfloat16,__nv_bfloat16,8,256,4>
+// @instance softmax_fused<float,__nv_bfloat16,1,1024,32>
+// @instance softmax_fused<float,float,4,4,1>
+// @instance softmax_shared<float,float,4,1024>
+// @instance softmax_shared<__nv_bfloat16,float,1,1024>
+#include "rows.cuh"
+
+// out[r][c] = exp(scale x[r][c]) / sum over c of the same, of the columns that
+// row r sees; zero in the others, whatever x holds there. A row that sees
+// nothing but -inf, or nothing, gives zeros. T: elements of x. U: of out. VEC:
+// elements of a load; more than 1 asks for rows that begin at multiples of VEC
+// elements, and that are a multiple of VEC long. Rows are x_stride, out_stride
+// elements apart. scale > 0. Sums are in fp32, in an order that depends on
+// width, VEC and the number of threads alone.
+//
+// A row r sees its first lengths[r] columns, where lengths isn't null. queries
+// > 0: rows are the queries of causal attention, that many to a matrix, and the
+// last one sees every column, the one before all but the last, ...
+// --8<-- [start:seen]
+__device__ __forceinline__ int columns_seen(long long row, int width,
+                                            int queries, const int* lengths) {
+  int seen = width;
+  if (queries > 0)  // rows fit into 32 bits, which divide faster
+    seen = width - (queries - 1 - (int)((unsigned)row % (unsigned)queries));
+  if (lengths) seen = min(seen, lengths[row]);
+  return max(seen, 0);
+}
+// --8<-- [end:seen]
+
+// Powers of 2 instead of e: one instruction, which gives 0 for results below
+// 2^-126. Nothing is subtracted where all is -inf: -inf - -inf would be NaN.
+__device__ __forceinline__ float power(float x, float largest, float log2_e) {
+  x = (x - (largest == -INFINITY ? 0.0f : largest)) * log2_e;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(x) : "f"(x));
+  return x;
+}
+constexpr float LOG2_E = 1.4426950408889634f;
+
+// Of a sum of 1 at least, as that of the largest number is 1; or of 0, which
+// gives zeros. (NaN == 0 is false, so that NaN stays.)
+__device__ __forceinline__ float inverse(float sum) {
+  return sum == 0.0f ? 0.0f : __fdividef(1.0f, sum);
+}
+
+// The vector of a row that begins at column c; -inf where the row sees nothing,
+// by selection, since what lies there may be NaN.
+template <typename T, int VEC>
+__device__ __forceinline__ void load_seen(float (&x)[VEC], const T* row, int c,
+                                          int seen) {
+  Vector<T, VEC> v = {};
+  if (c < seen) v = *reinterpret_cast<const Vector<T, VEC>*>(row + c);
+#pragma unroll
+  for (int i = 0; i < VEC; ++i)
+    x[i] = c + i < seen ? to_float(v.at[i]) : -INFINITY;
+}
+
+// The last pass of the two kernels that follow.
+template <typename T, typename U, int VEC, int THREADS>
+__device__ __forceinline__ void write_row(const T* __restrict__ x,
+                                          U* __restrict__ out, int width,
+                                          int seen, float log2_e, float largest,
+                                          float sum) {
+  const float share = inverse(sum);
+#pragma unroll 4
+  for (int c = threadIdx.x * VEC; c < width; c += THREADS * VEC) {
+    float y[VEC];
+    load_seen(y, x, c, seen);
+#pragma unroll
+    for (int i = 0; i < VEC; ++i) y[i] = power(y[i], largest, log2_e) * share;
+    store(out + c, y);
+  }
+}
+
+// The largest of a row, then the sum, then the quotients: x is read three
+// times. A block per row. out must not overlap x.
+// --8<-- [start:three]
+template <typename T, typename U, int VEC, int THREADS>
+__global__ void __launch_bounds__(THREADS)
+    softmax_three_pass(const T* __restrict__ x, long long x_stride,
+                       U* __restrict__ out, long long out_stride, int width,
+                       float scale, int queries, const int* lengths) {
+  __shared__ float slots[2][32];
+  const long long row = blockIdx.x;
+  const int seen = columns_seen(row, width, queries, lengths);
+  const float log2_e = scale * LOG2_E;
+  x += row * x_stride, out += row * out_stride;
+  float largest = -INFINITY, sum = 0.0f, v[VEC];
+#pragma unroll 4
+  for (int c = threadIdx.x * VEC; c < seen; c += THREADS * VEC) {
+    load_seen(v, x, c, seen);
+#pragma unroll
+    for (int i = 0; i < VEC; ++i) largest = fmaxf(largest, v[i]);
+  }
+  largest = over_row<THREADS>(largest, slots[0], Largest());
+#pragma unroll 4
+  for (int c = threadIdx.x * VEC; c < seen; c += THREADS * VEC) {
+    load_seen(v, x, c, seen);
+#pragma unroll
+    for (int i = 0; i < VEC; ++i) sum += power(v[i], largest, log2_e);
+  }
+  sum = over_row<THREADS>(sum, slots[1], Sum());
+  write_row<T, U, VEC, THREADS>(x, out, width, seen, log2_e, largest, sum);
+}
+// --8<-- [end:three]
+
+// The largest number so far, and the sum of powers relative to it.
+// --8<-- [start:running]
+struct Running {
+  float largest = -INFINITY, sum = 0.0f;
+
+  template <int VEC>
+  __device__ __forceinline__ void add(const float (&x)[VEC], float log2_e) {
+    float next = largest;
+#pragma unroll
+    for (int i = 0; i < VEC; ++i) next = fmaxf(next, x[i]);
+    sum *= power(largest, next, log2_e);  // 1 if there was no larger one
+#pragma unroll
+    for (int i = 0; i < VEC; ++i) sum += power(x[i], next, log2_e);
+    largest = next;
+  }
+
+  // The same of the whole row, from those of its threads.
+  template <int THREADS>
+  __device__ __forceinline__ void combine(float (&slots)[2][32], float log2_e) {
+    const float own = largest;
+    largest = over_row<THREADS>(own, slots[0], Largest());
+    sum *= power(own, largest, log2_e);
+    sum = over_row<THREADS>(sum, slots[1], Sum());
+  }
+};
+// --8<-- [end:running]
+
+// Largest and sum in one pass: x is read twice. A block per row. out must not
+// overlap x.
+// --8<-- [start:online]
+template <typename T, typename U, int VEC, int THREADS>
+__global__ void __launch_bounds__(THREADS)
+    softmax_online(const T* __restrict__ x, long long x_stride,
+                   U* __restrict__ out, long long out_stride, int width,
+                   float scale, int queries, const int* lengths) {
+  __shared__ float slots[2][32];
+  const long long row = blockIdx.x;
+  const int seen = columns_seen(row, width, queries, lengths);
+  const float log2_e = scale * LOG2_E;
+  x += row * x_stride, out += row * out_stride;
+  Running all;
+#pragma unroll 4
+  for (int c = threadIdx.x * VEC; c < seen; c += THREADS * VEC) {
+    float v[VEC];
+    load_seen(v, x, c, seen);
+    all.add(v, log2_e);
+  }
+  all.combine<THREADS>(slots, log2_e);
+  write_row<T, U, VEC, THREADS>(x, out, width, seen, log2_e, all.largest,
+                                all.sum);
+}
+// --8<-- [end:online]
+
+// The row stays in registers: x is read once. LANES: threads of a row, a power
+// of 2; more than 32 are the whole block. PER: vectors of a thread, LANES * PER
+// * VEC >= width. out may be x where T is U and the strides are equal.
+// --8<-- [start:fused]
+constexpr int threads_at_most(int lanes) { return lanes > 128 ? lanes : 128; }
+
+template <typename T, typename U, int VEC, int LANES, int PER>
+__global__ void __launch_bounds__(threads_at_most(LANES), PER > 16)
+    softmax_fused(const T* x, long long x_stride, U* out, long long out_stride,
+                  int rows, int width, float scale, int queries,
+                  const int* lengths) {
+  __shared__ float slots[2][32];
+  const long long row = row_of_thread<LANES>();
+  const int first = first_column<VEC, LANES>();
+  // Behind the last row a thread sees nothing, but has its part of reductions.
+  const int seen =
+      row < rows ? columns_seen(row, width, queries, lengths) - first : 0;
+  const float log2_e = scale * LOG2_E;
+  Vector<T, VEC> v[PER];
+  load_share<LANES>(v, x + row * x_stride + first, seen);
+#pragma unroll
+  for (int k = 0; k < PER; ++k)
+    if (k * LANES * VEC + VEC > seen)  // seldom: the vectors at the row's end
+#pragma unroll
+      for (int i = 0; i < VEC; ++i)
+        if (k * LANES * VEC + i >= seen) v[k].at[i] = -INFINITY;
+  float largest = -INFINITY, sum = 0.0f;
+#pragma unroll
+  for (int k = 0; k < PER; ++k)
+#pragma unroll
+    for (int i = 0; i < VEC; ++i)
+      largest = fmaxf(largest, to_float(v[k].at[i]));
+  largest = over_row<LANES>(largest, slots[0], Largest());
+  keep_packed(v);
+#pragma unroll
+  for (int k = 0; k < PER; ++k)
+#pragma unroll
+    for (int i = 0; i < VEC; ++i)
+      sum += power(to_float(v[k].at[i]), largest, log2_e);
+  sum = over_row<LANES>(sum, slots[1], Sum());
+  keep_packed(v);
+  const float share = inverse(sum);
+  const int left = row < rows ? width - first : 0;
+  out += row * out_stride + first;
+#pragma unroll
+  for (int k = 0; k < PER; ++k) {
+    const int c = k * LANES * VEC;
+    float y[VEC];
+#pragma unroll
+    for (int i = 0; i < VEC; ++i)
+      y[i] = power(to_float(v[k].at[i]), largest, log2_e) * share;
+    if (c < left) store(out + c, y);
+  }
+}
+// --8<-- [end:fused]
+
+// A row too long for registers stays in shared memory: width elements of T,
+// dynamic. A block per row. out may be x as above.
+// --8<-- [start:shared]
+template <typename T, typename U, int VEC, int THREADS>
+__global__ void __launch_bounds__(THREADS)
+    softmax_shared(const T* x, long long x_stride, U* out, long long out_stride,
+                   int width, float scale, int queries, const int* lengths) {
+  extern __shared__ __align__(16) unsigned char bytes[];
+  __shared__ float slots[2][32];
+  T* const kept = reinterpret_cast<T*>(bytes);
+  const long long row = blockIdx.x;
+  const int seen = columns_seen(row, width, queries, lengths);
+  const float log2_e = scale * LOG2_E;
+  x += row * x_stride, out += row * out_stride;
+  // A thread reads what it has written itself: no barrier.
+  Running all;
+#pragma unroll 4
+  for (int c = threadIdx.x * VEC; c < seen; c += THREADS * VEC) {
+    const auto v = *reinterpret_cast<const Vector<T, VEC>*>(x + c);
+    *reinterpret_cast<Vector<T, VEC>*>(kept + c) = v;
+    float values[VEC];
+#pragma unroll
+    for (int i = 0; i < VEC; ++i)
+      values[i] = c + i < seen ? to_float(v.at[i]) : -INFINITY;
+    all.add(values, log2_e);
+  }
+  all.combine<THREADS>(slots, log2_e);
+  write_row<T, U, VEC, THREADS>(kept, out, width, seen, log2_e, all.largest,
+                                all.sum);
+}
+// --8<-- [end:shared]
