@@ -1,0 +1,159 @@
+"""y = x @ W.T for few rows of x, W in bf16 or as the blocks of a GGUF file, by
+the kernel of gemv.cu: each byte of W is read once for 8 rows.
+
+    gemv(x, checkpoint_blocks, out)       # out, bf16 or fp32, is overwritten
+    gemv(x, weights, out, add=True)       # out, fp32, is the residual stream
+
+bf16 travels as uint16. The same x and W give a row of the result the same bits
+in every launch, whatever rows are beside it: the order of a sum depends on the
+shape of W alone. (The bits of linear.py are others.)
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import cudatut as ct
+
+SOURCE = "llm/gemv.cu"
+ROWS = 8  # of x, that a block multiplies at the price of one
+C_TYPES = {"float32": "float", "uint16": "__nv_bfloat16"}
+
+
+class Format(NamedTuple):
+    """How W is stored, as in gemv.cu: bytes of a block of 32 weights, depths
+    that are copied at a time, bytes between rows in shared memory.
+    """
+
+    name: str
+    block: int
+    span: int
+    pitch: int
+
+    def row_bytes(self, inputs: int) -> int:
+        return inputs * self.block // 32
+
+
+BF16 = Format("BF16", 64, 256, 544)
+Q8_0 = Format("Q8_0", 34, 256, 304)
+Q4_1 = Format("Q4_1", 20, 512, 336)
+
+
+# --8<-- [start:plan]
+class Plan(NamedTuple):
+    """How blocks share the work: outputs of a block, warps that share the depth
+    of 16 of them, spans in shared memory.
+    """
+
+    outputs: int
+    parts: int
+    stages: int
+
+    @property
+    def threads(self) -> int:
+        return 32 * self.outputs // 16 * self.parts
+
+    def shared(self, format: Format) -> int:
+        """Bytes of shared memory."""
+        x = ROWS * (2 * format.span + 32)
+        return self.stages * (self.outputs * format.pitch + x)
+
+
+def choose(
+    format: Format, outputs: int, inputs: int, shared: int = 227 << 10
+) -> Plan:
+    """Many small blocks for a small W, so that all SMs load; large ones for a
+    large W, since every block reads x again. The parts, and with them the bits,
+    do not depend on `shared`, the bytes that a block can have.
+    """
+    if outputs >= 15000 and inputs >= 4096:
+        plan = Plan(128, 2, 3 if format is BF16 else 4)
+        return plan if plan.shared(format) <= shared else Plan(64, 2, 2)
+    if outputs >= 7500 and format is not BF16:
+        return Plan(64, 2, 3)
+    if outputs >= 3800:
+        return Plan(32, 4, 3)
+    return Plan(16, 8, 4)
+
+
+# --8<-- [end:plan]
+
+
+def instance(format: Format, plan: Plan, dtype: str, add: bool) -> str:
+    """The kernel's name with its template arguments."""
+    arguments = format.name, *plan, C_TYPES[dtype], str(add).lower()
+    return f"gemv<{', '.join(map(str, arguments))}>"
+
+
+@cache
+def _kernel(format: Format, plan: Plan, dtype: str, add: bool) -> Any:
+    return ct.Kernel(SOURCE, instance(format, plan, dtype, add))
+
+
+def format_of(weights: Any, inputs: int) -> Format:
+    """How a matrix of so many inputs is stored: uint16 is bf16, uint8 the
+    blocks of a GGUF file, told by the length of a row. Raises ValueError.
+    """
+    dtype, length = np.dtype(weights.dtype).name, int(weights.shape[-1])
+    if len(weights.shape) == 2 and inputs:
+        if dtype == "uint16" and length == inputs and inputs % 8 == 0:
+            return BF16
+        for format in (Q4_1, Q8_0):
+            fits = inputs % 32 == 0 and length == format.row_bytes(inputs)
+            if dtype == "uint8" and fits:
+                return format
+    raise ValueError(
+        f"weights are {dtype} of shape {list(weights.shape)}; for {inputs} "
+        "inputs, needed is a matrix of uint16 with as many columns, a multiple "
+        "of 8, or of uint8 with 20 (Q4_1) or 34 (Q8_0) columns for every 32"
+    )
+
+
+def gemv(
+    x: Any,
+    weights: Any,
+    out: Any,
+    add: bool = False,
+    stream: Any = None,
+    plan: Plan | None = None,
+) -> None:
+    """out = x @ W.T, or out += x @ W.T with `add`.
+
+    x: bf16 (uint16), [n, inputs]; weights: bf16, [outputs, inputs], or as
+    `Checkpoint.blocks` gives them, uint8, [outputs, bytes of a row]; out: [n,
+    outputs], bf16 or float32, float32 with `add`. Any n, though W is read again
+    for every 8 rows. plan: instead of `choose`'s; the bits depend on its parts.
+    Raises ValueError.
+    """
+    if len(x.shape) != 2 or np.dtype(x.dtype) != np.uint16:
+        raise ValueError(
+            f"x is {x.dtype} of shape {list(x.shape)}; needed is a matrix of "
+            "bf16, which travels as uint16"
+        )
+    n, inputs = map(int, x.shape)
+    format, outputs = format_of(weights, inputs), int(weights.shape[0])
+    dtype = np.dtype(out.dtype).name
+    if dtype not in C_TYPES or (add and dtype != "float32"):
+        raise ValueError(
+            f"out is {out.dtype}; it can be float32, or uint16 without `add`"
+        )
+    if tuple(map(int, out.shape)) != (n, outputs):
+        raise ValueError(
+            f"out is {list(out.shape)}, but x @ W.T is [{n}, {outputs}]"
+        )
+    for name, array in (("x", x), ("weights", weights)):
+        if (array.__cuda_array_interface__["data"][0] or 0) % 16:
+            raise ValueError(
+                f"{name} begins at no multiple of 16 bytes: copy it into an "
+                "array of its own"
+            )
+    if not n or not outputs:
+        return
+    most = ct.device().shared_per_block_optin
+    plan = plan or choose(format, outputs, inputs, most)
+    _kernel(format, plan, dtype, add)(
+        x, weights, out, n, outputs, inputs,
+        grid=(ct.cdiv(outputs, plan.outputs), ct.cdiv(n, ROWS)),
+        block=plan.threads, shared=plan.shared(format), stream=stream,
+    )  # fmt: skip

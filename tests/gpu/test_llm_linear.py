@@ -1,0 +1,183 @@
+"""linear.py of the part `llm`: every tile at ragged sizes, exact sums, bounds, bits, what is refused."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import cudatut as ct
+from cudatut.gpu.device import supports
+from cudatut.paths import examples_dir
+
+sys.path.insert(0, str(examples_dir() / "llm"))
+import linear
+from linear import TILES, Tile, choose
+
+# Rows of 64 bytes in shared memory, as in one of the instances that linear.cu names.
+ALL_TILES = [*TILES, Tile(128, 128, 32, 64, 64, 4)]
+
+
+@pytest.fixture(autouse=True)
+def needs_sm_80():
+    if not supports(ct.device().compute_capability, "sm_80"):
+        pytest.skip("linear.cu needs sm_80")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled():
+    results = (("float32", False), ("float32", True), ("uint16", False))
+    ct.compile_ahead(
+        (linear.SOURCE, linear.instance(tile, *result)) for tile in ALL_TILES for result in results
+    )
+
+
+def to_bf16(values):
+    """The nearest bf16 of float32 numbers, ties to even, as uint16."""
+    bits = np.ascontiguousarray(values, "float32").view("uint32").astype("uint64")
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("uint16")
+
+
+def from_bf16(bits):
+    return (np.asarray(bits).astype("uint32") << 16).view("float32").astype("float64")
+
+
+def whole_numbers(n, outputs, inputs, seed=0):
+    """Operands whose products and sums are exact in bf16 and fp32."""
+    rng = ct.rng(seed)
+    x, w = rng.integers(-8, 9, (n, inputs)), rng.integers(-8, 9, (outputs, inputs))
+    return to_bf16(x), to_bf16(w), (x @ w.T).astype("float64")
+
+
+def run(x, w, dtype="float32", add=None, **how):
+    """The result on the host; `add`: what is there before, otherwise NaN."""
+    shape = len(x), len(w)
+    out = ct.empty(shape, dtype) if add is None else ct.to_device(add)
+    linear.linear(ct.to_device(x), ct.to_device(w), out, add=add is not None, **how)
+    return out.get()
+
+
+def fits(tile):
+    if tile.shared > ct.device().shared_per_block_optin:
+        pytest.skip(f"{tile.shared} B of shared memory")
+
+
+# Less than a tile, several, one row or output too many; inputs that end within a slab; an odd number of outputs.
+SHAPES = [(1, 1, 8), (16, 32, 64), (17, 33, 72), (5, 576, 576), (129, 257, 200), (300, 131, 1000)]
+
+
+@pytest.mark.parametrize("tile", ALL_TILES, ids=lambda tile: "x".join(map(str, tile[:3])))
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "x".join(map(str, shape)))
+def test_every_tile(tile, shape):
+    fits(tile)
+    x, w, expected = whole_numbers(*shape)
+    np.testing.assert_array_equal(run(x, w, tile=tile), expected)
+    np.testing.assert_array_equal(run(x, w, "uint16", tile=tile), to_bf16(expected))
+    before = ct.rng(1).integers(-99, 100, expected.shape).astype("float32")
+    np.testing.assert_array_equal(run(x, w, add=before, tile=tile), before + expected)
+
+
+def random(n, outputs, inputs, seed=0):
+    rng = ct.rng(seed)
+    x, w = (rng.standard_normal((rows, inputs), "float32") for rows in (n, outputs))
+    return to_bf16(x), to_bf16(w)
+
+
+def bound(x, w):
+    """Of the error of fp32: a mma of 16 depths may lose a unit or two in the last place of its partial sum."""
+    return (x.shape[1] / 16 + 16) * 2.0**-22 * (np.abs(x) @ np.abs(w).T)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        *((n, o, i) for n in (1, 16, 61, 256) for o, i in ((576, 576), (1536, 576), (576, 1536))),
+        *((2, 49152, 576), (1024, 1000, 4096), (7, 8192, 5120)),
+    ],
+    ids=lambda shape: "x".join(map(str, shape)),
+)
+def test_random_numbers(shape):
+    x, w = random(*shape)
+    exact, error = from_bf16(x) @ from_bf16(w).T, bound(from_bf16(x), from_bf16(w))
+    assert (np.abs(run(x, w) - exact) <= error).all()
+    rounded = np.abs(from_bf16(run(x, w, "uint16")) - exact)
+    assert (rounded <= error + np.abs(exact) * 2.0**-8).all()
+
+
+def test_the_same_bits_in_every_tile_and_every_batch():
+    x, w = random(150, 600, 1544)
+    expected = run(x, w, tile=TILES[-1])
+    for tile in ALL_TILES:
+        if tile.shared <= ct.device().shared_per_block_optin:
+            for _ in range(3):
+                np.testing.assert_array_equal(run(x, w, tile=tile), expected)
+    for rows in (slice(0, 1), slice(3, 20), slice(149, 150), slice(40, 141)):
+        np.testing.assert_array_equal(run(x[rows], w), expected[rows])
+
+
+@pytest.mark.parametrize("tile", ALL_TILES, ids=lambda tile: "x".join(map(str, tile[:3])))
+def test_what_lies_around_the_matrices_is_not_read(tile):
+    fits(tile)
+    n, outputs, inputs = tile.rows + 3, tile.columns + 5, 72
+    x, w, expected = whole_numbers(n, outputs, inputs)
+    nan = np.full((8, inputs), 0xFFFF, "uint16")
+    wide_x, wide_w = (ct.to_device(np.concatenate([nan, m, nan])) for m in (x, w))
+    out = ct.empty((n + 2, outputs), "float32")
+    linear.linear(wide_x[8:-8], wide_w[8:-8], out[:n], tile=tile)
+    np.testing.assert_array_equal(out.get()[:n], expected)
+    assert np.isnan(out.get()[n:]).all()
+
+
+def test_a_nan_stays_in_its_row_and_column():
+    x, w, expected = whole_numbers(70, 140, 136)
+    x[33, 5], w[99, 130] = 0x7FC0, 0x7FC0
+    expected[33], expected[:, 99] = np.nan, np.nan
+    for tile in TILES[1:]:
+        fits(tile)
+        np.testing.assert_array_equal(run(x, w, tile=tile), expected)
+
+
+def test_more_results_than_an_int_can_count():
+    n, outputs = 46_400, 46_400  # as many as 2^31 and more
+    if ct.device().memory_bytes < 20 << 30:
+        pytest.skip("needs 20 GiB of GPU memory")
+    x, w = (
+        to_bf16(ct.rng(0).integers(-8, 9, (n, 8))),
+        to_bf16(ct.rng(1).integers(-8, 9, (outputs, 8))),
+    )
+    out = ct.empty((n, outputs), "float32")
+    linear.linear(ct.to_device(x), ct.to_device(w), out)
+    for row in (0, n // 2, 46_283, n - 1):
+        np.testing.assert_array_equal(out[row].get(), from_bf16(x[row]) @ from_bf16(w).T)
+
+
+def test_nothing_to_compute():
+    x, w = np.zeros((0, 64), "uint16"), np.zeros((5, 64), "uint16")
+    assert run(x, w).shape == (0, 5)
+
+
+def test_which_tile():
+    assert choose(4096, 4096, 132, 227 << 10) == TILES[0]
+    assert choose(4096, 4096, 108, 163 << 10) == TILES[1]  # the first needs 192 KiB
+    assert choose(256, 576, 132, 227 << 10) == Tile(16, 64, 64, 16, 16, 4)
+    assert choose(1, 576, 132, 227 << 10) == TILES[-1]
+
+
+def test_what_is_refused():
+    x, w, out = (
+        ct.empty((4, 64), "uint16"),
+        ct.empty((8, 64), "uint16"),
+        ct.empty((4, 8), "float32"),
+    )
+    halves = ct.empty((4, 8), "uint16")
+    cases = [
+        ((ct.empty((4, 64), "float32"), w, out), {}, "x is float32"),
+        ((x, ct.empty(64, "uint16"), out), {}, "weights is uint16"),
+        ((x, w, ct.empty((4, 7), "float32")), {}, "out is"),
+        ((x, w, halves), {"add": True}, "out is uint16"),
+        ((x, ct.empty((8, 72), "uint16"), out), {}, "must be equal"),
+        ((ct.empty((4, 60), "uint16"), ct.empty((8, 60), "uint16"), out), {}, "a multiple of 8"),
+        ((ct.empty(4 * 64 + 4, "uint16")[4:].reshape(4, 64), w, out), {}, "no multiple of 16"),
+    ]
+    for arguments, how, message in cases:
+        with pytest.raises(ValueError, match=message):
+            linear.linear(*arguments, **how)
