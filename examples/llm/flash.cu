@@ -64,8 +64,8 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
   static_assert(D % 16 == 0 && BN % 16 == 0 && BM == MT * 16 * WARPS, "tiles");
   static_assert((BM & (BM - 1)) == 0 && BN <= THREADS, "tiles");
   extern __shared__ __align__(128) unsigned char shared[];
-  const unsigned of_q = (unsigned)__cvta_generic_to_shared(shared),
-                 of_k = of_q + BM * D * 2, of_v = of_k + 2 * TILE;
+  const unsigned of_q = shared_address(shared), of_k = of_q + BM * D * 2,
+                 of_v = of_k + 2 * TILE;
   int* const slots = reinterpret_cast<int*>(shared + BM * D * 2 + 4 * TILE);
   const int lane = threadIdx.x % 32;
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0);  // uniform registers
@@ -160,8 +160,8 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
     for (int kk = 0; kk < D / 16; ++kk)
 #pragma unroll
       for (int i = 0; i < MT; ++i)
-        load_matrices(kept[kk][i],
-                      q_at + Layout<D>::right(lane_at, kk) + i * 16 * (D * 2));
+        ldmatrix(kept[kk][i],
+                 q_at + Layout<D>::right(lane_at, kk) + i * 16 * (D * 2));
   }
 
   // Of this lane's rows: the maximum that their exponentials refer to, and what
@@ -197,19 +197,18 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
 #pragma unroll
             for (int w = 0; w < 4; ++w) a[i][w] = kept[kk][i][w];
           } else {
-            load_matrices(
-                a[i], q_at + Layout<D>::right(lane_at, kk) + i * 16 * (D * 2));
+            ldmatrix(a[i],
+                     q_at + Layout<D>::right(lane_at, kk) + i * 16 * (D * 2));
           }
         }
 #pragma unroll
         for (int n = 0; n < NT; n += 2) {
           unsigned b[4];
-          load_matrices(b,
-                        k_at + Layout<D>::right(lane_at, kk) + n * 8 * (D * 2));
+          ldmatrix(b, k_at + Layout<D>::right(lane_at, kk) + n * 8 * (D * 2));
 #pragma unroll
           for (int i = 0; i < MT; ++i) {
-            multiply(s[i][n], a[i], b[0], b[2]);
-            multiply(s[i][n + 1], a[i], b[1], b[3]);
+            mma(s[i][n], a[i], b[0], b[2]);
+            mma(s[i][n + 1], a[i], b[1], b[3]);
           }
         }
       }
@@ -251,12 +250,12 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
 #pragma unroll
         for (int n = 0; n < D / 8; n += 2) {
           unsigned b[4];
-          load_turned(
+          ldmatrix_turned(
               b, v_at + Layout<D>::right(lane_at, n / 2) + kk * 16 * (D * 2));
 #pragma unroll
           for (int i = 0; i < MT; ++i) {
-            multiply(o[i][n], a[i], b[0], b[1]);
-            multiply(o[i][n + 1], a[i], b[2], b[3]);
+            mma(o[i][n], a[i], b[0], b[1]);
+            mma(o[i][n + 1], a[i], b[2], b[3]);
           }
         }
       }

@@ -1,22 +1,11 @@
-// What flash.cu needs beyond CUDA C++: copies past the registers, matrices from
-// shared memory, their product, a fast power of two; and how its tiles lie.
+// The parts of flash.cu: instructions that mma.cuh does not have, tiles in
+// shared memory, and what happens to scores.
 #pragma once
-#include <cuda_bf16.h>
-
-// Start to copy 16 bytes from global into shared memory, through L2 only; the
-// first `bytes` are read (none for 0), zeros stand for the rest.
-// --8<-- [start:copy]
-__device__ __forceinline__ void copy_async(unsigned to, const void* from,
-                                           int bytes) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to),
-               "l"(__cvta_generic_to_global(from)), "r"(bytes)
-               : "memory");
-}
+#include "mma.cuh"
 
 __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_all;" ::: "memory");
 }
-// --8<-- [end:copy]
 
 __device__ __forceinline__ void store_shared(unsigned to, uint4 words) {
   asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to),
@@ -24,45 +13,19 @@ __device__ __forceinline__ void store_shared(unsigned to, uint4 words) {
                : "memory");
 }
 
-// Four 8 x 8 matrices of 16-bit elements. Lane l gives the address of a row (16
-// bytes): row l % 8 of matrix l / 8. It gets of each matrix the elements 2 * (l
-// % 4) and the next one of row l / 4; of a matrix that is turned on the way
-// (trans), of column l / 4.
-// --8<-- [start:ldmatrix]
-__device__ __forceinline__ void load_matrices(unsigned (&to)[4],
-                                              unsigned from) {
-  asm volatile(
-      "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-      : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-      : "r"(from)
-      : "memory");
-}
-
-__device__ __forceinline__ void load_turned(unsigned (&to)[4], unsigned from) {
+// `ldmatrix` whose matrices are turned on the way: of each, a lane receives the
+// elements 2t, 2t + 1 of column g. So rows in memory become columns, and a
+// matrix that lies row by row can be the second factor of `mma`.
+// --8<-- [start:turned]
+__device__ __forceinline__ void ldmatrix_turned(unsigned (&tile)[4],
+                                                unsigned row) {
   asm volatile(
       "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-      : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-      : "r"(from)
+      : "=r"(tile[0]), "=r"(tile[1]), "=r"(tile[2]), "=r"(tile[3])
+      : "r"(row)
       : "memory");
 }
-// --8<-- [end:ldmatrix]
-
-// c += a b: 16 x 16 of bf16 by 16 x 8, in fp32. With g = lane / 4 and t = 2 *
-// (lane % 4), a lane holds, two elements in a word:
-//   a[0]: row g, columns t, t + 1   a[1]: row g + 8   a[2], a[3]: columns + 8
-//   b0: column g, rows t, t + 1     b1: rows + 8
-//   c[0], c[1]: row g, columns t, t + 1               c[2], c[3]: row g + 8
-// So a row of c is spread over the four lanes with the same g, and two tiles of
-// c side by side, rounded to bf16, are an a: no lane needs another's values.
-// --8<-- [start:mma]
-__device__ __forceinline__ void multiply(float (&c)[4], const unsigned (&a)[4],
-                                         unsigned b0, unsigned b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-// --8<-- [end:mma]
+// --8<-- [end:turned]
 
 // Two numbers rounded to bf16 in one word, the first in the lower half.
 __device__ __forceinline__ unsigned pack(float first, float second) {
@@ -138,7 +101,7 @@ __device__ __forceinline__ void copy_tile(unsigned to,
     const __nv_bfloat16* const x =
         from + (long long)row_of(line) * stride + chunk * 8;
     if (ALIGNED) {
-      copy_async(at, x, count * 2);
+      copy16(at, x, count * 2);
     } else {
       unsigned bits[8] = {};
 #pragma unroll
@@ -153,7 +116,7 @@ __device__ __forceinline__ void copy_tile(unsigned to,
 // --8<-- [end:copy-tile]
 
 // Scores, or results, of a warp: MT x NT tiles of 16 queries by 8 keys (or
-// columns), of which a lane holds four numbers each, as `multiply` has it.
+// columns), of which a lane holds four numbers each, as `mma` has it.
 
 // tanh(x) = 1 - 2 / (e^2x + 1), for all scores. bend: 2 * log2(e) times what
 // makes a score x.
