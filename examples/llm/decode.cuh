@@ -1,6 +1,7 @@
 // What the kernels of decoding ask of the hardware, beyond mma.cuh.
 #pragma once
 #include "mma.cuh"
+#include "ticket.cuh"
 
 // As `ldmatrix`, but a lane receives the elements 2t, 2t + 1 of column g.
 __device__ __forceinline__ void ldmatrix_turned(unsigned (&tile)[4],
@@ -20,17 +21,6 @@ __device__ __forceinline__ unsigned turned(unsigned pair) {
                : "=r"(to)
                : "r"(pair));
   return to;
-}
-
-// One more block has arrived; true in the last of `count`, which sees what the
-// others have written before. The ticket is 0 again then.
-__device__ __forceinline__ bool last_to_arrive(unsigned* ticket, int count) {
-  int before;
-  asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
-               : "=r"(before)
-               : "l"(__cvta_generic_to_global(ticket)), "r"(count - 1)
-               : "memory");
-  return before == count - 1;
 }
 
 __device__ __forceinline__ unsigned packed(float low, float high) {
