@@ -53,10 +53,10 @@ def rope_and_store(
     positions, slots: int32, [n]; where a slot is negative nothing is stored;
     positions are not checked, and each needs a row of the table. table:
     `rope_table`'s on the GPU. keys, values: bf16, [slots, kv_heads, head_dim];
-    no two tokens have the same slot. q: bf16, [n, heads * head_dim], rows may be
-    strided; default: the queries are turned within qkv. halves: pairs are (x[i],
-    x[i + head_dim / 2]), not (x[2i], x[2i + 1]). head_dim is a multiple of 8.
-    Raises ValueError.
+    no two tokens have the same slot. q: bf16, [n, heads * head_dim], rows may
+    be strided; default: the queries are turned within qkv. halves: pairs are
+    (x[i], x[i + head_dim / 2]), not (x[2i], x[2i + 1]). head_dim is a multiple
+    of 8. Raises ValueError.
     """
     a = rows_of(qkv, "qkv", "uint16")
     n, width = a.rows, a.width

@@ -16,13 +16,16 @@ WIDEST = 32768  # elements of a row that threads can keep
 
 
 class Rows(NamedTuple):
-    """Rows as a kernel sees them; stride: elements from one to the next."""
+    """Rows as a kernel sees them; stride: elements from one to the next. owner:
+    the array, which has to live until the launch.
+    """
 
     address: np.uint64
     dtype: str
     rows: int
     width: int
     stride: int
+    owner: Any
 
     @property
     def ctype(self) -> str:
@@ -76,7 +79,7 @@ def rows_of(
                     f"the rows of {name} are {strides[0]} bytes apart, which is no number of elements"
                 )
     address = np.uint64(interface["data"][0] or 0)
-    return Rows(address, dtype.name, rows, width, stride)
+    return Rows(address, dtype.name, rows, width, stride, array)
 
 
 def ints(array: Any, name: str, *shape: int) -> np.uint64:
@@ -153,6 +156,6 @@ def launch_shape(rows: int, lanes: int) -> dict[str, int]:
 
 @cache
 def kernel(source: str, base: str, *arguments: Any) -> Callable:
-    """The instance base<arguments> of a source; base itself if there are none."""
+    """The instance base<arguments>; base itself if there are none."""
     name = f"{base}<{','.join(map(str, arguments))}>" if arguments else base
     return ct.Kernel(source, name)
