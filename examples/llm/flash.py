@@ -106,8 +106,6 @@ def order(
 
 
 class Rows(NamedTuple):
-    """As a kernel sees them."""
-
     address: np.uint64
     count: int
     stride: int  # elements from one to the next
@@ -196,7 +194,7 @@ def contiguous(
     tiles = ct.cdiv(q_len + (k_len - q_len) % tile.bm, tile.bm)
     if together is None:
         bytes_of_head = max(1, sequences * k_len * head_dim * 2 * 2)
-        together = ct.attributes()["L2_CACHE_SIZE"] // 2 // bytes_of_head
+        together = ct.device().l2_bytes // 2 // bytes_of_head
     _launch(
         tile, False, 2, q, keys, values, out, lse, causal, window, scale,
         softcap, together, tiles * sequences, q_len, k_len, rows.NULL, rows.NULL, rows.NULL,
