@@ -1,0 +1,302 @@
+"""The backend that computes on the GPU: the kernels of this part, one after the
+other on one stream.
+
+    backend = GpuBackend(checkpoint, block_count=4096, block_size=16)
+    engine = Engine(backend, Scheduler(blocks, context=8192))
+
+Fast, which is the default: few rows are multiplied by gemv.cu, straight from
+the stored blocks; requests with one new token go to decode.cu; and a step is a
+CUDA graph, its sizes rounded up. Batch-invariant: every product by linear.cu
+and all attention by flash.cu, whose results for a token depend on nothing else
+in its batch, on no chunk and on no tile: the same request gets the same bits
+alone, batched, chunked or preempted.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import activation
+import cudatut as ct
+import decode
+import flash
+import norms
+import rope
+import sampling
+from batch import Batch, Draws
+from checkpoint import Checkpoint
+from gemv import ROWS, gemv
+from graphs import Graph
+from linear import linear
+from staging import Staging
+from weights import Matrix, Weights
+
+
+# --8<-- [start:arrange]
+class Shape(NamedTuple):
+    """Sizes of a step: all that its launches depend on.
+
+    decode: requests with one new token, whose rows come first. tokens: rows of
+    the others, requests: how many these are, items: their tiles in flash.cu.
+    logits: rows. parts: of the longest sequence, in decode.cu. width: of a
+    table of blocks.
+    """
+
+    decode: int
+    tokens: int
+    requests: int
+    items: int
+    logits: int
+    parts: int
+    width: int
+
+
+def power_of_two(n: int) -> int:
+    """The least one that is not below n; 0 for 0."""
+    return 1 << (n - 1).bit_length() if n else 0
+
+
+def padded(array: np.ndarray, count: int, value: int) -> np.ndarray:
+    """With so many rows, those that are added full of `value`."""
+    found = np.full((count, *array.shape[1:]), value, "int32")
+    found[: len(array)] = array
+    return found
+
+
+def arrange(
+    batch: Batch, tile: flash.Tile, all_by_flash: bool, rounded: bool
+) -> tuple[Shape, dict[str, np.ndarray]]:
+    """A step's sizes and arrays. rounded: sizes are powers of two, so that few
+    graphs serve all steps; rows that are added store nothing, and nobody asks
+    for their logits.
+    """
+    n, s, m = len(batch.tokens), len(batch.lengths), len(batch.wanted)
+    sizes = np.diff(batch.starts)
+    one = s if (sizes == 1).all() else int(np.argmax(sizes != 1))
+    one = 0 if all_by_flash else one
+    up = power_of_two if rounded else lambda count: count
+    longest = int(batch.lengths[:one].max(initial=0))
+    work = flash.order(batch.starts[one:], batch.lengths[one:], tile)
+    shape = Shape(
+        up(one), up(n - one), up(s - one), up(len(work)), up(m),
+        up(decode.parts(longest)) if one else 0, up(batch.tables.shape[1]),
+    )  # fmt: skip
+    a = {}
+    for name, value in (("tokens", 0), ("positions", 0), ("slots", -1)):
+        array = getattr(batch, name)
+        a[name] = np.concatenate(
+            [
+                padded(array[:one], shape.decode, value),
+                padded(array[one:], shape.tokens, value),
+            ]
+        )
+    more = shape.decode - one  # rows between the two parts
+    tables = padded(batch.tables.T, shape.width, -1).T
+    a["lengths"] = padded(batch.lengths[:one], shape.decode, 0)
+    a["tables"] = padded(tables[:one], shape.decode, -1)
+    starts = batch.starts[one:] + more
+    a["flash starts"] = padded(starts, shape.requests + 1, int(starts[-1]))
+    a["flash lengths"] = padded(batch.lengths[one:], shape.requests, 0)
+    a["flash tables"] = padded(tables[one:], shape.requests, -1)
+    a["work"] = padded(work, shape.items, -1)
+    wanted = batch.wanted + np.where(batch.wanted >= one, more, 0)
+    a["wanted"] = padded(wanted, shape.logits, 0)
+    return shape, a
+
+
+# --8<-- [end:arrange]
+
+
+# --8<-- [start:backend]
+class GpuBackend:
+    """A Llama with a paged KV cache in bf16, in memory that is taken once.
+
+    max_tokens: of a step. max_requests: of a step. max_logits: rows of logits
+    of a step; default: as many as requests. batch_invariant: see above. Raises
+    ValueError for a model whose heads no kernel takes.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        block_count: int,
+        block_size: int,
+        max_tokens: int = 2048,
+        max_requests: int = 256,
+        max_logits: int | None = None,
+        batch_invariant: bool = False,
+        graphs: bool = True,
+    ):
+        import pycuda.driver as cuda
+
+        c = self.config = checkpoint.config
+        if c.head_dim not in decode.HEAD_DIMS:
+            raise ValueError(
+                f"heads of {c.head_dim} elements; decode.cu takes {decode.HEAD_DIMS}"
+            )
+        self.block_count, self.block_size = block_count, block_size
+        self.batch_invariant = batch_invariant
+        self.graphs = graphs and not batch_invariant
+        self.max_tokens, self.max_requests = max_tokens, max_requests
+        self.max_logits = max_logits or max_requests
+        self.weights = Weights(checkpoint)
+        self.stream = cuda.Stream()
+        self.tile = flash.tile_for(c.head_dim)
+        self._graphs: dict[Shape, Graph] = {}
+
+        slots = block_count * block_size
+        cache = c.layers, slots, c.kv_heads, c.head_dim
+        self.keys, self.values = (ct.empty(cache, "uint16") for _ in range(2))
+        for array in (self.keys, self.values):
+            # NaN: whoever reads a slot before it is written gets it.
+            cuda.memset_d16(array.gpudata, 0x7FC0, array.size)
+        self.caches = [(self.keys[i], self.values[i]) for i in range(c.layers)]
+        width = (c.heads + 2 * c.kv_heads) * c.head_dim
+        # Rows of decoding and other requests are rounded up each.
+        self.max_logits = power_of_two(self.max_logits)
+        n, m = 2 * power_of_two(max_tokens), self.max_logits
+        self.x = ct.empty((n, c.dim), "float32")  # the residual stream
+        self.h = ct.empty((n, c.dim), "uint16")  # what a layer multiplies
+        self.qkv = ct.empty((n, width), "uint16")
+        self.attended = ct.empty((n, c.heads * c.head_dim), "uint16")
+        self.gate_up = ct.empty((n, 2 * c.ffn), "uint16")
+        self.act = ct.empty((n, c.ffn), "uint16")
+        self.last = ct.empty((m, c.dim), "float32")
+        self.logits = ct.empty((m, c.vocab), "float32")
+        self.turns = ct.to_device(
+            rope.rope_table(c.context, c.head_dim, c.rope_theta)
+        )
+        longest = min(c.context, slots)
+        requests = power_of_two(max_requests)
+        parts = power_of_two(decode.parts(longest)) * decode.SPLIT
+        need = decode.sizes(requests, c.heads, c.kv_heads, c.head_dim, parts)
+        self.lse = ct.empty((requests, c.heads), "float32")
+        self.partials = ct.empty(need.partials, "float32")
+        self.tickets = zeros(need.tickets, "uint32")
+        self.best, self.drawn = zeros(m, "uint64"), zeros(m, "uint32")
+        width = power_of_two(ct.cdiv(longest, block_size))  # of a table
+        items = power_of_two(flash.most_items(n, requests, self.tile))
+        words = 4 * n + 2 * requests * (width + 3) + 2 * items + m
+        self.step = Staging(words + 2 * block_count + 256, self.stream)
+        self.how = Staging(8 * m + 64, self.stream)
+        self.tokens = cuda.pagelocked_empty(m, np.int32)
+        ct.synchronize()  # what was filled above was filled on another stream
+
+    # --8<-- [end:backend]
+
+    # --8<-- [start:run]
+    def run(self, batch: Batch) -> Any:
+        """The logits of the wanted tokens, float32, on the GPU; they stand
+        there until the next `run`. Raises ValueError for more than `max_...`.
+        """
+        n, s, m = len(batch.tokens), len(batch.lengths), len(batch.wanted)
+        if n > self.max_tokens or s > self.max_requests or m > self.max_logits:
+            raise ValueError(
+                f"{n} tokens of {s} requests, {m} logits: this backend has room for "
+                f"{self.max_tokens}, {self.max_requests} and {self.max_logits}"
+            )
+        if len(batch.copies):
+            self._copy(batch.copies)
+        how = self.tile, self.batch_invariant, self.graphs
+        shape, arrays = arrange(batch, *how)
+        self.step.begin()
+        d = {name: self.step.put(array) for name, array in arrays.items()}
+        self.step.send()
+        if shape in self._graphs:
+            self._graphs[shape].launch()
+        else:
+            self._forward(d, shape)  # compiles what is not compiled yet
+            if self.graphs:
+                self._graphs[shape] = Graph(
+                    lambda: self._forward(d, shape), self.stream
+                )
+        return self.logits[:m]
+
+    # --8<-- [end:run]
+
+    # --8<-- [start:forward]
+    def _forward(self, d: dict[str, Any], shape: Shape) -> None:
+        """The launches of a step; d: its arrays on the GPU."""
+        c, w, stream = self.config, self.weights, self.stream
+        n, m = len(d["tokens"]), len(d["wanted"])
+        x, h, qkv, attended, gate_up, act = (
+            a[:n]
+            for a in (
+                self.x, self.h, self.qkv, self.attended, self.gate_up, self.act,
+            )
+        )  # fmt: skip
+        activation.embed(d["tokens"], w.embedding, x, stream)
+        for layer, cache in zip(w.layers, self.caches):
+            norms.rms_norm(x, layer.attention_norm, h, c.rms_eps, stream)
+            self._multiply(h, layer.qkv, qkv)
+            where = d["positions"], d["slots"], self.turns
+            rope.rope_and_store(qkv, *where, *cache, stream=stream)
+            self._attend(d, shape, cache, qkv, attended)
+            self._multiply(attended, layer.o, x, add=True)
+            norms.rms_norm(x, layer.ffn_norm, h, c.rms_eps, stream)
+            self._multiply(h, layer.gate_up, gate_up)
+            activation.swiglu(gate_up, act, stream)
+            self._multiply(act, layer.down, x, add=True)
+        if m:
+            last, h = self.last[:m], self.h[:m]
+            activation.gather(d["wanted"], x, last, stream)
+            norms.rms_norm(last, w.norm, h, c.rms_eps, stream)
+            self._multiply(h, w.head, self.logits[:m])
+
+    def _multiply(
+        self, x: Any, matrix: Matrix, out: Any, add: bool = False
+    ) -> None:
+        """out (+)= x @ matrix.T"""
+        if len(x) <= ROWS and not self.batch_invariant:
+            gemv(x, matrix.stored, out, add, self.stream)
+        else:
+            linear(x, matrix.bf16, out, add, self.stream)
+
+    def _attend(self, d, shape, cache, qkv, out) -> None:
+        """Requests that decode have the first rows, the others those behind."""
+        size, stream = self.block_size, self.stream
+        out = out.reshape(len(out), self.config.heads, self.config.head_dim)
+        if rows := shape.decode:
+            decode.paged(
+                qkv[:rows], *cache, d["tables"], d["lengths"], size, out[:rows],
+                self.lse[:rows], self.partials, self.tickets,
+                shape.parts * decode.SPLIT, stream=stream,
+            )  # fmt: skip
+        if shape.items:
+            flash.paged(
+                qkv, *cache, out, d["flash starts"], d["flash lengths"],
+                d["flash tables"], size, d["work"], stream=stream,
+            )  # fmt: skip
+
+    # --8<-- [end:forward]
+
+    def _copy(self, copies: np.ndarray) -> None:
+        self.step.begin()
+        pairs = self.step.put(copies)
+        self.step.send()
+        rope.copy_blocks(
+            self.keys, self.values, pairs, self.block_size, self.stream
+        )
+
+    def sample(self, logits: Any, draws: Draws) -> np.ndarray:
+        """Tokens, int32, on the host; waits for them."""
+        import pycuda.driver as cuda
+
+        m = len(logits)
+        self.how.begin()
+        d = [self.how.put(np.asarray(values)) for values in draws]
+        tokens = self.how.room(m, "int32")
+        self.how.send()
+        temperature, top_k, top_p, seed, request, position = d
+        sampling.sample(
+            logits, temperature, top_k, top_p, seed, request, position, tokens,
+            self.best, self.drawn, stream=self.stream,
+        )  # fmt: skip
+        cuda.memcpy_dtoh_async(self.tokens[:m], tokens.gpudata, self.stream)
+        self.stream.synchronize()
+        return self.tokens[:m].copy()
+
+
+def zeros(count: int, dtype: str) -> Any:
+    """An array of zeros on the GPU."""
+    return ct.to_device(np.zeros(count, dtype))

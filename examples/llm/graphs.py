@@ -1,0 +1,60 @@
+"""CUDA graphs: launches that are recorded once and then started together.
+
+PyCUDA has no graphs. It shares its stream with cuda.bindings, which records
+what is launched on it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import cudatut as ct
+
+
+def _bindings() -> Any:
+    try:
+        from cuda.bindings import driver
+    except ImportError as error:
+        raise ct.ToolMissing(
+            "CUDA graphs need cuda-bindings: pip install cuda-bindings"
+        ) from error
+    return driver
+
+
+# --8<-- [start:graph]
+class Graph:
+    """What `work` launches on a PyCUDA stream, recorded and not run. Everything
+    that it needs is compiled and allocated before; addresses, sizes and grids
+    are those of the recording. Raises ToolMissing, CudatutError.
+    """
+
+    def __init__(self, work: Callable[[], None], stream: Any):
+        driver = self._driver = _bindings()
+        self._stream = driver.CUstream(stream.handle)
+        relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        self._call("cuStreamBeginCapture", self._stream, relaxed)
+        try:
+            work()
+        finally:  # also after an error: a stream in capture is of no other use
+            graph = self._call("cuStreamEndCapture", self._stream)
+        self._graph = graph
+        self._ready = self._call("cuGraphInstantiate", graph, 0)
+        _, self.nodes = driver.cuGraphGetNodes(graph, 0)[1:]
+
+    def launch(self) -> None:
+        """Start all of it; returns at once."""
+        self._call("cuGraphLaunch", self._ready, self._stream)
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        status, *found = getattr(self._driver, name)(*arguments)
+        if status != self._driver.CUresult.CUDA_SUCCESS:
+            raise ct.CudatutError(f"{name}: {status.name}")
+        return found[0] if found else None
+
+    def __del__(self):
+        # No matter if the driver is gone already.
+        if getattr(self, "_ready", None) is not None:
+            self._driver.cuGraphExecDestroy(self._ready)
+            self._driver.cuGraphDestroy(self._graph)
+
+
+# --8<-- [end:graph]
