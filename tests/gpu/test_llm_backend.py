@@ -1,0 +1,156 @@
+"""The GPU's backend: logits as the NumPy backend has them, and the same bits however a request is batched where the
+batch-invariant mode promises them."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "examples" / "llm"))
+
+pytest.importorskip("gguf")
+
+CHARACTERS = "abcdefghijklmnopqrstuvwxyz .,春眠不觉晓处闻啼鸟"
+SIZE = 16
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    from checkpoint import Checkpoint, Config
+    from tiny import SPECIAL, random_weights, save
+
+    config = Config(
+        layers=3, dim=192, heads=6, kv_heads=2, head_dim=64, ffn=320, context=2048, tied=False,
+        vocab=len(SPECIAL) + len(CHARACTERS),
+    )  # fmt: skip
+    path = tmp_path_factory.mktemp("model") / "random.gguf"
+    save(path, config, random_weights(config, seed=5), CHARACTERS)
+    return Checkpoint.open(path)
+
+
+@pytest.fixture(scope="module")
+def prompts(checkpoint):
+    rng = np.random.default_rng(1)
+    return [
+        rng.integers(3, checkpoint.config.vocab, n).tolist()
+        for n in (1, 5, 16, 33, 70, 129, 300, 17)
+    ]
+
+
+class Watched:
+    """A backend that keeps what it is given and the logits that it gives."""
+
+    def __init__(self, backend):
+        self.backend, self.seen = backend, []
+        self.config, self.block_count, self.block_size = (
+            backend.config,
+            backend.block_count,
+            backend.block_size,
+        )
+
+    def run(self, batch):
+        logits = self.backend.run(batch)
+        host = (
+            logits
+            if isinstance(logits, np.ndarray)
+            else logits.get()
+            if len(batch.wanted)
+            else None
+        )
+        self.seen.append((batch, host))
+        return logits
+
+    def sample(self, logits, draws):
+        return self.backend.sample(logits, draws)
+
+
+def answers(backend, prompts, count, **options):
+    """Outputs of all requests, and the bits of the logits of each by (request, position)."""
+    from blocks import NaiveBlocks
+    from engine import Engine
+    from request import Request
+    from scheduler import Scheduler
+
+    options = {"token_budget": 512, "max_running": 8, "context": 2048, **options}
+    watched = Watched(backend)
+    engine = Engine(watched, Scheduler(NaiveBlocks(backend.block_count, SIZE), **options))
+    requests = [Request(i, prompt, count) for i, prompt in enumerate(prompts)]
+    for request in requests:
+        engine.add(request)
+    found = {}
+    while engine.busy:
+        before = len(watched.seen)
+        engine.step()
+        if len(watched.seen) == before:
+            continue
+        batch, logits = watched.seen[-1]
+        work = [request.id for request, *_ in engine.last.work]
+        for row, token in enumerate(batch.wanted.tolist()):
+            i = int(np.searchsorted(batch.starts, token, side="right")) - 1
+            found[work[i], int(batch.positions[token])] = logits[row].copy()
+    return [request.output for request in requests], found, watched
+
+
+def gpu(checkpoint, count=256, **options):
+    from gpu_backend import GpuBackend
+
+    return GpuBackend(checkpoint, count, SIZE, **{"max_tokens": 512, "max_requests": 8, **options})
+
+
+@pytest.mark.parametrize("graphs", [False, True])
+@pytest.mark.parametrize("invariant", [False, True])
+def test_logits_are_those_of_the_reference(checkpoint, prompts, graphs, invariant):
+    from numpy_backend import NumpyBackend
+
+    _, _, watched = answers(NumpyBackend(checkpoint, 256, SIZE), prompts, 12, token_budget=200)
+    backend = gpu(checkpoint, graphs=graphs, batch_invariant=invariant)
+    worst = largest = 0.0
+    for twice in range(2 if graphs else 1):  # the second time from the graphs
+        for batch, expected in watched.seen:
+            got = backend.run(batch)
+            if len(batch.wanted):
+                worst = max(worst, float(np.abs(got.get() - expected).max()))
+                largest = max(largest, float(np.abs(expected).max()))
+    print(f"largest error {worst:.3g} of logits up to {largest:.3g}")
+    # bf16 has 8 bits: three layers of a few rounded numbers each.
+    assert worst < 0.03 * largest
+
+
+@pytest.mark.parametrize(
+    "how", [{"max_running": 1}, {"token_budget": 40}, {"token_budget": 17}, {"count": 30}]
+)
+def test_the_same_bits_however_it_is_batched(checkpoint, prompts, how):
+    how = dict(how)
+    count = how.pop("count", 256)  # with few blocks requests are preempted
+    prompts = prompts[:6] if count < 256 else prompts
+    backend = gpu(checkpoint, batch_invariant=True)
+    outputs, bits, _ = answers(backend, prompts, 20)
+    again, other, _ = answers(gpu(checkpoint, count, batch_invariant=True), prompts, 20, **how)
+    assert again == outputs
+    for key in bits.keys() & other.keys():
+        np.testing.assert_array_equal(bits[key], other[key], err_msg=str(key))
+    assert len(bits.keys() & other.keys()) >= 20 * len(prompts) - len(prompts)
+
+
+def test_repeated_runs_have_the_same_bits(checkpoint, prompts):
+    backend = gpu(checkpoint)
+    first, second = (answers(backend, prompts, 20)[:2] for _ in range(2))
+    assert first[0] == second[0]
+    for key, logits in first[1].items():
+        np.testing.assert_array_equal(logits, second[1][key])
+
+
+def test_too_much_for_one_step_is_refused(checkpoint, prompts):
+    backend = gpu(checkpoint, max_tokens=64)
+    with pytest.raises(ValueError, match="room for 64"):
+        answers(backend, prompts, 2, token_budget=512)
+
+
+def test_a_model_that_no_kernel_takes(checkpoint, monkeypatch):
+    import dataclasses
+
+    monkeypatch.setattr(checkpoint, "config", dataclasses.replace(checkpoint.config, head_dim=48))
+    with pytest.raises(ValueError, match="heads of 48"):
+        gpu(checkpoint)
