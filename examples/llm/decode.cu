@@ -40,8 +40,10 @@ constexpr int TILE = 16;  // keys that a warp has in a product
 // each of kv_heads * blocks and each sequence. Launches that may overlap need
 // their own.
 // --8<-- [end:parameters]
+// Shared memory has room for three blocks on an SM at most, so that many may
+// share its registers.
 template <int D, int STAGES, bool PAGED>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, D > 128 ? 1 : 3)
     decode(const __nv_bfloat16* __restrict__ q, long long q_stride,
            const __nv_bfloat16* __restrict__ keys,
            const __nv_bfloat16* __restrict__ values,

@@ -87,9 +87,8 @@ def parameters(m, vocab, rng):
 
 def draw(logits, vocab, hows, requests, positions, **how):
     m = len(hows)
-    fields = [np.array([h[i] for h in hows]) for i in range(4)]
     types = "float32", "int32", "float32", "uint64"
-    on_gpu = [ct.to_device(field.astype(t)) for field, t in zip(fields, types)]
+    on_gpu = [ct.to_device(np.array([h[i] for h in hows], t)) for i, t in enumerate(types)]
     tokens = ct.to_device(np.full(m, -7, "int32"))
     best = ct.to_device(np.zeros(m, "uint64"))
     tickets = ct.to_device(np.zeros(m, "uint32"))
