@@ -37,7 +37,7 @@
 // begin at multiples of BN, counted from the sequence's first key, and all that
 // happens to a query depends on its own scores, tile by tile. If its neighbors
 // see keys where it sees none, their tile adds zeros to its sums and leaves its
-// peak as it is. Nor does its place among the rows of an instruction matter;
+// base as it is. Nor does its place among the rows of an instruction matter;
 // but it has always the same one, since tiles of queries begin at positions
 // that are multiples of BM.
 // --8<-- [start:kernel]
@@ -164,11 +164,11 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
                  q_at + Layout<D>::right(lane_at, kk) + i * 16 * (D * 2));
   }
 
-  // Of this lane's rows: the maximum that their exponentials refer to, and what
-  // this lane has of their sum.
-  float peak[MT][2], sum[MT][2] = {}, o[MT][D / 8][4] = {};
+  // Of this lane's rows: what their exponentials refer to, what this lane has
+  // of their sum, and results.
+  float base[MT][2], sum[MT][2] = {}, o[MT][D / 8][4] = {};
 #pragma unroll
-  for (int i = 0; i < MT; ++i) peak[i][0] = peak[i][1] = -INFINITY;
+  for (int i = 0; i < MT; ++i) base[i][0] = base[i][1] = LOWEST;
 
   int stage = 0;
 #pragma unroll 1
@@ -219,8 +219,8 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
       if (key < mine.whole_begin || key + BN > mine.whole_end)
         mask(s, ahead + my_top + lane / 4, key + lane % 4 * 2, left, right,
              k_len);
-      float base[MT][2], factor[MT][2];
-      const bool any = raise_peaks(s, power, peak, base, factor);
+      float factor[MT][2];
+      const bool any = raise_bases(s, power, base, factor);
       if (__any_sync(~0u, any)) {
 #pragma unroll
         for (int i = 0; i < MT; ++i) {
@@ -276,9 +276,8 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
     const long long at = q_start + row;
     if (lse && lane % 4 == 0)
       lse[at * heads + head] =
-          total == 0.0f
-              ? -INFINITY
-              : (peak[i / 2][i % 2] * power + log2f(total)) * 0.693147181f;
+          total == 0.0f ? -INFINITY
+                        : (base[i / 2][i % 2] + log2f(total)) * 0.693147181f;
     const float inverse = total == 0.0f ? 0.0f : 1.0f / total;
     __nv_bfloat16* const to = out + at * out_stride + (long long)head * d;
 #pragma unroll

@@ -145,17 +145,17 @@ __device__ __forceinline__ void mask(float (&s)[MT][NT][4], int first, int key,
 }
 // --8<-- [end:mask]
 
-// The exponentials of a row of scores are 2^(s * power - base), with base =
-// peak
-// * power. The peak need not be the row's maximum: one that is less than 8 /
-// power below it makes exponentials of up to 2^8, which neither bf16 nor the
-// sums mind. So peaks seldom rise, and what has been added up seldom needs its
-// factor. True if it does, for a row of this lane (h: one of two in a tile).
-// --8<-- [start:peaks]
+// The exponentials of a row of scores are 2^(s * power - base). The base need
+// not be the row's maximum: one that is up to 8 less makes exponentials of up
+// to 2^8, which neither bf16 nor the sums mind. So bases seldom rise, and what
+// has been added up seldom needs its factor. True if it does, for a row of this
+// lane (h: one of two in a tile).
+// --8<-- [start:bases]
+constexpr float LOWEST = -1e38f;  // not -inf, which minus itself is NaN
+
 template <int MT, int NT>
-__device__ __forceinline__ bool raise_peaks(const float (&s)[MT][NT][4],
-                                            float power, float (&peak)[MT][2],
-                                            float (&base)[MT][2],
+__device__ __forceinline__ bool raise_bases(const float (&s)[MT][NT][4],
+                                            float power, float (&base)[MT][2],
                                             float (&factor)[MT][2]) {
   bool any = false;
 #pragma unroll
@@ -167,16 +167,13 @@ __device__ __forceinline__ bool raise_peaks(const float (&s)[MT][NT][4],
       for (int n = 0; n < NT; ++n)
         most = fmaxf(most, fmaxf(s[i][n][h * 2], s[i][n][h * 2 + 1]));
       most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
-      most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
-      // False for NaN, which -inf minus -inf is.
-      const bool rises = (most - peak[i][h]) * power > 8.0f;
-      factor[i][h] = rises ? power_of_two((peak[i][h] - most) * power) : 1.0f;
-      if (rises) peak[i][h] = most;
+      most = fmaxf(most, __shfl_xor_sync(~0u, most, 2)) * power;
+      const bool rises = most - base[i][h] > 8.0f;
+      factor[i][h] = rises ? power_of_two(base[i][h] - most) : 1.0f;
+      if (rises) base[i][h] = most;
       any |= rises;
-      // No key seen so far: 0, since -inf minus -inf is NaN.
-      base[i][h] = peak[i][h] == -INFINITY ? 0.0f : peak[i][h] * power;
     }
   }
   return any;
 }
-// --8<-- [end:peaks]
+// --8<-- [end:bases]

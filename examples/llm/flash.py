@@ -51,7 +51,8 @@ def tile_for(head_dim: int) -> Tile:
     """
     if not 1 <= head_dim <= 256:
         raise ValueError(f"heads of {head_dim} elements: 1 to 256")
-    d = ct.cdiv(head_dim, 16) * 16
+    # 112 would need more registers than a thread has, which 128 does not.
+    d = 128 if 96 < head_dim <= 128 else ct.cdiv(head_dim, 16) * 16
     # 32 queries of a warp use each tile of keys that it reads from shared
     # memory twice, but 16 have to do where results need too many registers.
     # Copies of single elements need some, too.
