@@ -1,0 +1,211 @@
+"""rope.py: RoPE, keys and values into the paged cache, and copies of its blocks, against NumPy, on a GPU."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import cudatut as ct
+from cudatut.gpu.device import supports
+from cudatut.paths import examples_dir
+
+sys.path.insert(0, str(examples_dir() / "llm"))
+import reference
+from llm_rows import assert_close, from_bf16, padded, to_bf16
+from rope import copy_blocks, rope_and_store, rope_table
+
+NAN = np.uint16(0xFFFF)
+CONTEXT = 8192
+
+
+@pytest.fixture(autouse=True)
+def needs_sm_80():
+    if not supports(ct.device().compute_capability, "sm_80"):
+        pytest.skip("rope.cu needs sm_80")
+
+
+def turned(x, positions, theta, halves):
+    """x: [n, heads, d] in float64."""
+    half = x.shape[-1] // 2
+    angles = np.multiply.outer(positions, theta ** (-np.arange(half) / half))[:, None, :]
+    cos, sin = np.cos(angles), np.sin(angles)
+    first = (..., slice(None, half)) if halves else (..., slice(0, None, 2))
+    second = (..., slice(half, None)) if halves else (..., slice(1, None, 2))
+    out = np.empty_like(x)
+    out[first] = x[first] * cos - x[second] * sin
+    out[second] = x[first] * sin + x[second] * cos
+    return out
+
+
+def batch(n, heads, kv_heads, d, blocks=9, block_size=16, seed=0):
+    rng = ct.rng(seed)
+    qkv = to_bf16(rng.standard_normal((n, (heads + 2 * kv_heads) * d)))
+    positions = rng.integers(0, CONTEXT, n).astype("int32")
+    positions[: min(n, 2)] = (0, CONTEXT - 1)[: min(n, 2)]
+    slots = rng.permutation(blocks * block_size)[:n].astype("int32")
+    cache = np.full((blocks * block_size, kv_heads, d), NAN)
+    return qkv, positions, slots, cache
+
+
+@pytest.mark.parametrize("halves", [False, True], ids=["pairs", "halves"])
+@pytest.mark.parametrize("inside", [False, True], ids=["apart", "inside"])
+@pytest.mark.parametrize(
+    ("n", "heads", "kv_heads"), [(1, 9, 3), (7, 4, 4), (83, 6, 1), (20, 40, 8), (3, 64, 64)]
+)
+@pytest.mark.parametrize("d", [8, 64, 80, 96, 120, 128, 256])
+def test_rope_and_store(d, n, heads, kv_heads, inside, halves):
+    theta, blocks = 1e5, 9
+    qkv, positions, slots, cache = batch(n, heads, kv_heads, d)
+    if n > 3:
+        slots[3] = -1  # only fills the batch up
+    for pad in (0, 16):
+        view, whole = padded(qkv, pad)
+        to, whole_q = padded(np.full((n, heads * d), NAN), 2 * pad)
+        keys, values = ct.to_device(cache), ct.to_device(cache)
+        table = ct.to_device(rope_table(CONTEXT, d, theta))
+        rope_and_store(
+            view, ct.to_device(positions), ct.to_device(slots), table, keys, values,
+            None if inside else to, halves,
+        )  # fmt: skip
+
+        x = from_bf16(qkv).reshape(n, -1, d)
+        want = turned(x[:, : heads + kv_heads], positions.astype("float64"), theta, halves)
+        got = whole.get()[:, : heads * d] if inside else whole_q.get()[:, : heads * d]
+        assert_close(got.reshape(n, heads, d), want[:, :heads], 1e-6)
+        assert (whole.get()[:, qkv.shape[1] :] == NAN).all() and (
+            whole_q.get()[:, heads * d :] == NAN
+        ).all()
+        rest = slice(heads * d if inside else 0, qkv.shape[1])
+        np.testing.assert_array_equal(whole.get()[:, rest], qkv[:, rest])
+
+        there = slots >= 0
+        assert_close(keys.get()[slots[there]], want[there, heads:], 1e-6)
+        np.testing.assert_array_equal(
+            values.get()[slots[there]], qkv.reshape(n, -1, d)[there, heads + kv_heads :]
+        )
+        others = np.setdiff1d(np.arange(blocks * 16), slots)
+        assert (keys.get()[others] == NAN).all() and (values.get()[others] == NAN).all()
+
+
+def test_same_as_the_reference():
+    n, heads, kv_heads, d = 19, 9, 3, 64
+    qkv, positions, slots, cache = batch(n, heads, kv_heads, d)
+    keys, values, table = (
+        ct.to_device(cache),
+        ct.to_device(cache),
+        ct.to_device(rope_table(CONTEXT, d, 1e5)),
+    )
+    q = ct.empty((n, heads * d), "uint16")
+    rope_and_store(
+        ct.to_device(qkv), ct.to_device(positions), ct.to_device(slots), table, keys, values, q
+    )
+    x = from_bf16(qkv).reshape(n, -1, d).astype("float32")
+    want = reference.rotate(x[:, : heads + kv_heads], positions, 1e5).astype("float64")
+    assert_close(q.get().reshape(n, heads, d), want[:, :heads], 2e-6)
+    assert_close(keys.get()[slots], want[:, heads:], 2e-6)
+
+
+def test_a_token_has_the_same_bits_in_any_batch():
+    n, heads, kv_heads, d = 30, 9, 3, 64
+    qkv, positions, slots, cache = batch(n, heads, kv_heads, d)
+    table = ct.to_device(rope_table(CONTEXT, d, 1e5))
+
+    def run(some):
+        keys, values, q = (
+            ct.to_device(cache),
+            ct.to_device(cache),
+            ct.empty((len(qkv[some]), heads * d), "uint16"),
+        )
+        rope_and_store(
+            ct.to_device(qkv[some]),
+            ct.to_device(positions[some]),
+            ct.to_device(slots[some]),
+            table,
+            keys,
+            values,
+            q,
+        )
+        return q.get(), keys.get(), values.get()
+
+    q, keys, _ = run(slice(None))
+    alone, key, _ = run(slice(11, 12))
+    np.testing.assert_array_equal(alone[0], q[11])
+    np.testing.assert_array_equal(key[slots[11]], keys[slots[11]])
+
+
+def test_far_slots():
+    # A slot times the size of its keys passes 2^31.
+    slots, kv_heads, d = (1 << 31) // 512 + 16, 4, 128
+    try:
+        keys, values = (ct.empty((slots, kv_heads, d), "uint16") for _ in range(2))
+    except ct.OutOfDeviceMemory:
+        pytest.skip("needs 8 GB")
+    qkv, positions, _, _ = batch(2, 4, kv_heads, d)
+    where = np.array([slots - 1, 3], "int32")
+    table = ct.to_device(rope_table(CONTEXT, d, 1e5))
+    rope_and_store(
+        ct.to_device(qkv), ct.to_device(positions), ct.to_device(where), table, keys, values
+    )
+    for i, slot in enumerate(where):
+        np.testing.assert_array_equal(
+            values[int(slot) : int(slot) + 1].get()[0], qkv.reshape(2, -1, d)[i, 8:]
+        )
+    copies = ct.to_device(np.array([[slots // 16 - 1, 1]], "int32"))
+    copy_blocks(keys, values, copies, 16)
+    np.testing.assert_array_equal(values[31:32].get()[0], qkv.reshape(2, -1, d)[0, 8:])
+
+
+def test_the_table():
+    table, d, theta = rope_table(5000, 64, 1e5), 64, 1e5
+    assert table.shape == (5000, 32, 2) and table.dtype == np.float32
+    angle = 4999 * theta ** (-2 * 3 / d)
+    np.testing.assert_allclose(table[4999, 3], [np.cos(angle), np.sin(angle)], rtol=1e-6)
+    np.testing.assert_array_equal(rope_table(9, 4, 1.0, np.array([0.0, 1.0]))[:, 0], [[1, 0]] * 9)
+
+
+@pytest.mark.parametrize("layers", [0, 1, 3])
+@pytest.mark.parametrize(
+    ("block_size", "kv_heads", "d"), [(16, 3, 64), (32, 1, 80), (1, 1, 8), (16, 8, 128)]
+)
+def test_copies_in_order(block_size, kv_heads, d, layers):
+    rng, blocks = ct.rng(0), 12
+    shape = ((layers,) if layers else ()) + (blocks * block_size, kv_heads, d)
+    keys, values = (rng.integers(0, 1 << 16, shape).astype("uint16") for _ in range(2))
+    # Written after it was read, read after it was written, onto itself, nothing, twice.
+    copies = [(1, 4), (2, 1), (4, 7), (7, 2), (5, 5), (-1, 3), (3, -1), (0, 11), (11, 10), (6, 10)]
+    on_gpu = ct.to_device(keys), ct.to_device(values)
+    copy_blocks(*on_gpu, ct.to_device(np.array(copies, "int32")), block_size)
+    for array, host in zip(on_gpu, (keys, values)):
+        want = host.copy().reshape(max(1, layers), blocks, -1)
+        for old, new in copies:
+            if old >= 0 and new >= 0:
+                want[:, new] = want[:, old]
+        np.testing.assert_array_equal(array.get(), want.reshape(shape))
+    copy_blocks(*on_gpu, ct.empty((0, 2), "int32"), block_size)  # nothing to do
+
+
+def test_what_it_refuses():
+    def arrays(n=4, width=5 * 64, d=64, kv_heads=1):
+        cache = ct.empty((32, kv_heads, d), "uint16")
+        ids = ct.empty(n, "int32")
+        return (
+            ct.empty((n, width), "uint16"),
+            ids,
+            ids,
+            ct.empty((9, d // 2, 2), "float32"),
+            cache,
+            cache,
+        )
+
+    for wrong in ({"width": 5 * 64 + 8}, {"width": 64}, {"d": 60, "width": 300}):
+        with pytest.raises(ValueError):
+            rope_and_store(*arrays(**wrong))
+    qkv, ids, slots, table, keys, values = arrays()
+    with pytest.raises(ValueError, match="table"):
+        rope_and_store(qkv, ids, slots, ct.empty((9, 30, 2), "float32"), keys, values)
+    with pytest.raises(ValueError, match="positions"):
+        rope_and_store(qkv, ct.empty(3, "int32"), slots, table, keys, values)
+    with pytest.raises(ValueError, match="multiples of 16"):
+        rope_and_store(padded(np.zeros((4, 320), "uint16"), 4)[0], ids, slots, table, keys, values)
+    with pytest.raises(ValueError, match="blocks of 5"):
+        copy_blocks(keys, values, ct.empty((1, 2), "int32"), 5)
