@@ -12,7 +12,8 @@
 // see. Queries are aligned to the end of their sequence: query i of q_len is
 // the token at position p = i + k_len - q_len, and sees the keys from p - left
 // to p + right that there are (right = 0: causal). One that sees none gets
-// zeros, and -inf as its log-sum-exp.
+// zeros, and -inf as its log-sum-exp. Values must be finite, even those of keys
+// of its sequence that it does not see: they are multiplied by zero.
 //
 // q, out: rows of heads x d elements, `q_stride` and `out_stride` elements
 // apart; of keys and values, row `slot` holds kv_heads x d, `kv_stride` apart.
