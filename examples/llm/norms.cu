@@ -14,9 +14,9 @@
 // asks for rows that begin at multiples of VEC elements, and that are a
 // multiple of VEC long. LANES: threads of a row, a power of 2; more than 32 are
 // the whole block. PER: vectors of a thread, LANES * PER * VEC >= width. Rows
-// are x_stride elements apart, x_stride < width if need be; out may be x if the
-// strides are equal. Sums are in fp32, in an order that depends on width, VEC
-// and LANES: a row's result doesn't depend on other rows.
+// are x_stride elements apart; out may be x if the strides are equal. Sums are
+// in fp32, in an order that depends on width, VEC and LANES: a row's result
+// doesn't depend on other rows.
 
 // Few rows are done in no time, and what they wait for are loads: then the
 // weights are asked for before they are needed. Where a thread has much, that

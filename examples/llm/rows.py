@@ -125,11 +125,11 @@ def share(width: int, vec: int, most: int = 4) -> tuple[int, int]:
     """Threads of a row, and vectors of each thread. most: vectors that a thread
     gets before the row gets more threads.
 
-    A warp needs no barrier, so it may have a little more. Results depend on
+    A warp needs no barrier, so its threads may have two more. Results depend on
     this, so it depends on nothing but the row.
     """
     vectors = ct.cdiv(width, vec)
-    if vectors <= 6 * 32:
+    if vectors <= 32 * min(6, most + 2):
         lanes = 4
         while lanes < min(32, vectors):
             lanes *= 2
