@@ -1,4 +1,5 @@
-// SwiGLU, and the rows of the embedding that a batch needs.
+// SwiGLU; the rows of the embedding that a batch needs, and rows of fp32 that
+// are picked from others.
 // requires: sm_80
 // @instance swiglu<8,1>
 // @instance swiglu<8,2>
@@ -68,6 +69,17 @@ extern "C" __global__ void __launch_bounds__(256)
     store(x + c, {to_float(v.at[0]), to_float(v.at[1]), to_float(v.at[2]),
                   to_float(v.at[3])});
   }
+}
+
+// out[t] = row indices[t] of x, both in fp32, as above.
+extern "C" __global__ void __launch_bounds__(256)
+    gather(const int* __restrict__ indices, const float* __restrict__ x,
+           float* __restrict__ out, int dim) {
+  const float* const row = x + (long long)indices[blockIdx.x] * dim;
+  out += (long long)blockIdx.x * dim;
+  for (int c = threadIdx.x * 4; c < dim; c += blockDim.x * 4)
+    *reinterpret_cast<float4*>(out + c) =
+        *reinterpret_cast<const float4*>(row + c);
 }
 
 // Q8_0: 32 elements are a scale in fp16 and 32 int8, so that only every other

@@ -1,5 +1,5 @@
-"""SwiGLU, and the rows of the embedding: launchers of the kernels of
-activation.cu. bfloat16 travels as uint16.
+"""SwiGLU, the rows of the embedding, rows picked from others: launchers of
+the kernels of activation.cu. bfloat16 travels as uint16.
 """
 
 from typing import Any
@@ -66,6 +66,28 @@ def embed(tokens: Any, embedding: Any, x: Any, stream: Any = None) -> None:
         )
     if not n or not dim:
         return
+    _launch_rows(name, whose, rows, to, n, dim, stream)
+
+
+def gather(indices: Any, x: Any, out: Any, stream: Any = None) -> None:
+    """out[t] = x[indices[t]]. indices: int32, [m]; not checked. x: fp32, [n,
+    dim], out: fp32, [m, dim], not in x; dim is a multiple of 4. Raises
+    ValueError.
+    """
+    to, (m, dim) = contiguous(out, "out", "float32", (None, None))
+    rows, (n, _) = contiguous(x, "x", "float32", (None, dim))
+    whose = ints(indices, "indices", m)
+    if dim % 4 or int(rows) % 16 or int(to) % 16:
+        raise ValueError(f"rows of {dim} elements: 16 bytes are read at a time")
+    if rows_of(x, "x").overlaps(rows_of(out, "out")):
+        raise ValueError("out must not lie in x")
+    if m and not n:
+        raise ValueError("x has no rows")
+    if m and dim:
+        _launch_rows("gather", whose, rows, to, m, dim, stream)
+
+
+def _launch_rows(name, whose, rows, to, n, dim, stream) -> None:
     run = kernel(SOURCE, name)
     run(
         whose, rows, to, dim,

@@ -118,26 +118,26 @@ __global__ void __launch_bounds__(1024)
 }
 // --8<-- [end:rope]
 
-// Copy blocks copies[c].x to copies[c].y, for c from 0 to count - 1, in this
-// order, in the keys and the values of all layers: block_vectors vectors of 16
-// bytes per block, layer_vectors per layer. What is at one place of a block
-// only ever goes to the same place of another: the thread that has this place
-// does all copies one after the other, and no thread needs to know of others.
-// Pairs with a negative number do nothing. Grid: places, layers, keys or
-// values.
+// Copy blocks copies[2 c] to copies[2 c + 1], for c from 0 to count - 1, in
+// this order, in the keys and the values of all layers: block_vectors vectors
+// of 16 bytes per block, layer_vectors per layer. What is at one place of a
+// block only ever goes to the same place of another: the thread that has this
+// place does all copies one after the other, and no thread needs to know of
+// others. Pairs with a negative number do nothing. Grid: places, layers, keys
+// or values.
 // --8<-- [start:copies]
 extern "C" __global__ void __launch_bounds__(128)
     copy_blocks(uint4* keys, uint4* values, long long layer_vectors,
-                int block_vectors, const int2* __restrict__ copies, int count) {
+                int block_vectors, const int* __restrict__ copies, int count) {
   const int place = blockIdx.x * blockDim.x + threadIdx.x;
   if (place >= block_vectors) return;
   uint4* const cache =
       (blockIdx.z ? values : keys) + blockIdx.y * layer_vectors + place;
   for (int c = 0; c < count; ++c) {
-    const int2 copy = copies[c];  // from, to
-    if (copy.x >= 0 && copy.y >= 0)
-      cache[(long long)copy.y * block_vectors] =
-          cache[(long long)copy.x * block_vectors];
+    const int from = copies[2 * c], to = copies[2 * c + 1];
+    if (from >= 0 && to >= 0)
+      cache[(long long)to * block_vectors] =
+          cache[(long long)from * block_vectors];
   }
 }
 // --8<-- [end:copies]

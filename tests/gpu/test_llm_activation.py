@@ -10,7 +10,7 @@ from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 
 sys.path.insert(0, str(examples_dir() / "llm"))
-from activation import embed, swiglu
+from activation import embed, gather, swiglu
 from llm_rows import assert_close, from_bf16, padded, to_bf16, value
 
 SHAPES = [
@@ -115,6 +115,23 @@ def test_embedding(n, dim):
     bits = to_bf16(weights)
     embed(ct.to_device(tokens), ct.to_device(bits), x)
     np.testing.assert_array_equal(x.get(), from_bf16(bits)[tokens].astype("float32"))
+
+
+@pytest.mark.parametrize("dim", [4, 64, 576, 4100])
+def test_gather(dim):
+    rng = ct.rng(0)
+    x, indices = (
+        rng.standard_normal((50, dim)).astype("float32"),
+        rng.integers(0, 50, 33).astype("int32"),
+    )
+    x[0] = np.nan
+    indices[indices == 0] = 49
+    out = ct.empty((33, dim), "float32")
+    gather(ct.to_device(indices), ct.to_device(x), out)
+    np.testing.assert_array_equal(out.get(), x[indices])
+    gather(ct.empty(0, "int32"), ct.to_device(x), ct.empty((0, dim), "float32"))
+    with pytest.raises(ValueError):
+        gather(ct.to_device(indices), ct.to_device(x[:, :3].copy()), ct.empty((33, 3), "float32"))
 
 
 def test_the_last_row_of_a_large_embedding():
