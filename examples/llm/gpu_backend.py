@@ -172,8 +172,9 @@ class GpuBackend:
         need = decode.sizes(requests, c.heads, c.kv_heads, c.head_dim, parts)
         self.lse = ct.empty((requests, c.heads), "float32")
         self.partials = ct.empty(need.partials, "float32")
-        self.tickets = zeros(need.tickets, "uint32")
-        self.best, self.drawn = zeros(m, "uint64"), zeros(m, "uint32")
+        self.tickets = ct.to_device(np.zeros(need.tickets, "uint32"))
+        self.best = ct.to_device(np.zeros(m, "uint64"))
+        self.drawn = ct.to_device(np.zeros(m, "uint32"))
         width = power_of_two(ct.cdiv(longest, block_size))  # of a table
         items = power_of_two(flash.most_items(n, requests, self.tile))
         words = 4 * n + 2 * requests * (width + 3) + 2 * items + m
@@ -187,7 +188,8 @@ class GpuBackend:
     # --8<-- [start:run]
     def run(self, batch: Batch) -> Any:
         """The logits of the wanted tokens, float32, on the GPU; they stand
-        there until the next `run`. Raises ValueError for more than `max_...`.
+        there until the next `run`. Raises ValueError for more than `max_...`,
+        and for a request longer than the model's context.
         """
         n, s, m = len(batch.tokens), len(batch.lengths), len(batch.wanted)
         if n > self.max_tokens or s > self.max_requests or m > self.max_logits:
@@ -195,6 +197,9 @@ class GpuBackend:
                 f"{n} tokens of {s} requests, {m} logits: this backend has room for "
                 f"{self.max_tokens}, {self.max_requests} and {self.max_logits}"
             )
+        most, longest = self.config.context, int(batch.lengths.max())
+        if longest > most:  # neither RoPE's table nor workspaces go further
+            raise ValueError(f"{longest} tokens; the model knows {most}")
         if len(batch.copies):
             self._copy(batch.copies)
         how = self.tile, self.batch_invariant, self.graphs
@@ -243,9 +248,7 @@ class GpuBackend:
             norms.rms_norm(last, w.norm, h, c.rms_eps, stream)
             self._multiply(h, w.head, self.logits[:m])
 
-    def _multiply(
-        self, x: Any, matrix: Matrix, out: Any, add: bool = False
-    ) -> None:
+    def _multiply(self, x, matrix: Matrix, out, add=False) -> None:
         """out (+)= x @ matrix.T"""
         if len(x) <= ROWS and not self.batch_invariant:
             gemv(x, matrix.stored, out, add, self.stream)
@@ -280,8 +283,6 @@ class GpuBackend:
 
     def sample(self, logits: Any, draws: Draws) -> np.ndarray:
         """Tokens, int32, on the host; waits for them."""
-        import pycuda.driver as cuda
-
         m = len(logits)
         self.how.begin()
         d = [self.how.put(np.asarray(values)) for values in draws]
@@ -292,11 +293,6 @@ class GpuBackend:
             logits, temperature, top_k, top_p, seed, request, position, tokens,
             self.best, self.drawn, stream=self.stream,
         )  # fmt: skip
-        cuda.memcpy_dtoh_async(self.tokens[:m], tokens.gpudata, self.stream)
+        tokens.get(self.tokens[:m], async_=True, stream=self.stream)
         self.stream.synchronize()
         return self.tokens[:m].copy()
-
-
-def zeros(count: int, dtype: str) -> Any:
-    """An array of zeros on the GPU."""
-    return ct.to_device(np.zeros(count, dtype))

@@ -50,8 +50,6 @@ class Staging:
                 f"the arrays of a step need more than {self._gpu.size} bytes"
             )
         self._at += -(-nbytes // ALIGN) * ALIGN
-        if not nbytes:  # PyCUDA makes no view without elements
-            return ct.empty(shape, dtype)
         return self._gpu[start : start + nbytes].view(dtype).reshape(shape)
 
     def send(self) -> None:
