@@ -1,0 +1,211 @@
+"""Products with what is before and behind them in one launch, for 1 to 8 rows,
+by the kernels of fused.cu. A layer is then five launches:
+
+    norm_qkv(x, norm, qkv, positions, slots, table, keys, values, q, eps)
+    decode.paged(q, keys, values, ..., attended, ...)
+    gemv(attended, o, x, add=True)
+    norm_gate_up(x, norm, interleaved, act, eps)
+    gemv(act, down, x, add=True)
+
+bf16 travels as uint16. The normalized x is rounded to bf16, as norms.py does
+it; products stay fp32 until they are turned, or until silu(gate) * up is there,
+and are rounded once. Launches one by one round each product too, so the last
+bits are others. The same row gives the same bits whatever rows are beside it.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import cudatut as ct
+from gemv import ROWS, Format, Plan, format_of
+from rows import contiguous, ints, rows_of
+
+SOURCE = "llm/fused.cu"
+
+
+# --8<-- [start:interleave]
+def interleave(gate_up: np.ndarray) -> np.ndarray:
+    """The rows of W_gate_up in the order that `norm_gate_up` needs: of every 16
+    the first 8 are gates j to j + 7, the others ups j to j + 7.
+
+    gate_up: on the host, [2 * ffn, anything], bf16 or stored blocks, all gates
+    before all ups; ffn is a multiple of 8. Raises ValueError.
+    """
+    outputs, columns = gate_up.shape
+    if outputs % 16:
+        raise ValueError(
+            f"{outputs} rows: of gates and ups there have to be as many, a multiple of 8"
+        )
+    both = gate_up.reshape(2, outputs // 16, 8, columns)
+    found = both.transpose(1, 0, 2, 3).reshape(outputs, columns)
+    return np.ascontiguousarray(found)
+
+
+# --8<-- [end:interleave]
+
+
+def shared_bytes(plan: Plan, format: Format, inputs: int) -> int:
+    """Of shared memory: W's spans on their way, and all of x."""
+    x = ROWS * (ct.cdiv(inputs, 64) * 128 + 32)
+    return plan.stages * plan.outputs * format.pitch + x
+
+
+def choose(
+    format: Format, outputs: int, inputs: int, room: int = 227 << 10
+) -> Plan:
+    """As many stages as there is room for, in bytes that a block can have; the
+    bits do not depend on them. Raises ValueError.
+    """
+    parts = (32, 4) if outputs >= 3800 else (16, 8)
+    for stages in (4, 3, 2):
+        plan = Plan(*parts, stages)
+        if shared_bytes(plan, format, inputs) <= room:
+            return plan
+    raise ValueError(
+        f"rows of {inputs}: 8 of them do not fit into the {room} bytes of shared memory of a block"
+    )
+
+
+def instance(base: str, format: Format, plan: Plan) -> str:
+    """The kernel's name with its template arguments."""
+    return f"{base}<{', '.join(map(str, (format.name, *plan)))}>"
+
+
+@cache
+def _kernel(base: str, format: Format, plan: Plan) -> Any:
+    return ct.Kernel(SOURCE, instance(base, format, plan))
+
+
+def norm_qkv(
+    x: Any,
+    weight: Any,
+    weights: Any,
+    positions: Any,
+    slots: Any,
+    table: Any,
+    keys: Any,
+    values: Any,
+    q: Any,
+    eps: float,
+    stream: Any = None,
+    plan: Plan | None = None,
+) -> None:
+    """`rms_norm` of x, times W_qkv; queries and keys turned to their positions;
+    keys and values put into their slots of one layer's cache.
+
+    x: float32, [n, dim], n at most 8; weight: float32, [dim], of the norm.
+    weights: [(heads + 2 kv_heads) * head_dim, ...], as `gemv` takes them.
+    positions, slots: int32, [n]; where a slot is negative nothing is stored;
+    positions are not checked, and each needs a row of the table; no two rows
+    have the same slot. table: `rope_table`'s, [positions, head_dim / 2, 2].
+    keys, values: bf16, [slots, kv_heads, head_dim]. q: bf16, [n, heads *
+    head_dim], rows may be strided. plan: instead of `choose`'s. Raises
+    ValueError.
+    """
+    n, inputs, outputs, format, where = _checked(x, weight, weights)
+    cache, shape = contiguous(keys, "keys", "uint16", (None, None, None))
+    others, _ = contiguous(values, "values", "uint16", shape)
+    _, kv_heads, head_dim = shape
+    if head_dim % 2 or not head_dim or not kv_heads:
+        raise ValueError(
+            f"{kv_heads} KV heads of {head_dim} elements: these turn in pairs, so there must be an even number of them"
+        )
+    heads, rest = divmod(outputs - 2 * kv_heads * head_dim, head_dim)
+    if rest or heads < 1:
+        raise ValueError(
+            f"{outputs} rows of weights cannot be {kv_heads} keys, {kv_heads} values and queries of {head_dim}"
+        )
+    turns, _ = contiguous(table, "table", "float32", (None, head_dim // 2, 2))
+    to = rows_of(q, "q", "uint16", shape=(n, heads * head_dim))
+    lists = ints(positions, "positions", n), ints(slots, "slots", n)
+    _aligned("q", to.address, 4)
+    if n > 1 and to.stride % 2:
+        raise ValueError("rows of q have to begin at multiples of 4 bytes")
+    for name, address, bytes in (
+        ("keys", cache, 4),
+        ("values", others, 4),
+        ("table", turns, 8),
+    ):
+        _aligned(name, address, bytes)
+    if n:
+        _launch(
+            "norm_qkv", format, plan, inputs, outputs, stream,
+            *where, *lists, turns, to.address, to.stride, cache, others,
+            n, inputs, heads, kv_heads, head_dim, eps,
+        )  # fmt: skip
+
+
+def norm_gate_up(
+    x: Any,
+    weight: Any,
+    weights: Any,
+    out: Any,
+    eps: float,
+    stream: Any = None,
+    plan: Plan | None = None,
+) -> None:
+    """out = silu(gate) * up, where gate and up are `rms_norm` of x, times
+    `weights`.
+
+    x, weight: as for `norm_qkv`. weights: as `interleave` orders them, [2 *
+    ffn, ...], ffn a multiple of 8. out: bf16, [n, ffn]. plan: instead of
+    `choose`'s. Raises ValueError.
+    """
+    n, inputs, outputs, format, where = _checked(x, weight, weights)
+    if outputs % 16:
+        raise ValueError(
+            f"{outputs} rows of weights: of gates and ups there have to be as many, a multiple of 8"
+        )
+    to, _ = contiguous(out, "out", "uint16", (n, outputs // 2))
+    if n and outputs:
+        _launch(
+            "norm_gate_up", format, plan, inputs, outputs, stream,
+            *where, to, n, outputs, inputs, eps,
+        )  # fmt: skip
+
+
+def _checked(
+    x: Any, weight: Any, weights: Any
+) -> tuple[int, int, int, Format, tuple[np.uint64, ...]]:
+    """Rows, inputs and outputs of the product, how W is stored, and where the
+    three arrays begin.
+    """
+    first, (n, inputs) = contiguous(x, "x", "float32", (None, None))
+    if n > ROWS:
+        raise ValueError(f"x has {n} rows; these kernels take up to {ROWS}")
+    scale, _ = contiguous(weight, "weight", "float32", (inputs,))
+    format = format_of(weights, inputs)
+    stored, (outputs, _) = contiguous(
+        weights, "weights", np.dtype(weights.dtype).name, (None, None)
+    )
+    for name, at in (("x", first), ("weight", scale), ("weights", stored)):
+        _aligned(name, at, 16)
+    return n, inputs, outputs, format, (first, scale, stored)
+
+
+def _aligned(name: str, address: np.uint64, bytes: int) -> None:
+    if int(address) % bytes:
+        raise ValueError(
+            f"{name} begins at no multiple of {bytes} bytes: copy it into an "
+            "array of its own"
+        )
+
+
+def _launch(
+    base: str,
+    format: Format,
+    plan: Plan | None,
+    inputs: int,
+    outputs: int,
+    stream: Any,
+    *arguments: Any,
+) -> None:
+    room = ct.device().shared_per_block_optin
+    plan = plan or choose(format, outputs, inputs, room)
+    _kernel(base, format, plan)(
+        *arguments,
+        grid=ct.cdiv(outputs, plan.outputs), block=plan.threads,
+        shared=shared_bytes(plan, format, inputs), stream=stream,
+    )  # fmt: skip
