@@ -148,6 +148,17 @@ def test_too_much_for_one_step_is_refused(checkpoint, prompts):
         answers(backend, prompts, 2, token_budget=512)
 
 
+def test_a_request_beyond_the_context_is_refused(checkpoint):
+    from batch import Batch
+
+    at = checkpoint.config.context  # the first position without a row in RoPE's table
+    table = np.arange(at // SIZE + 1)[None]
+    arrays = [3], [at], [at], [0, 1], [at + 1], table, [0], np.zeros((0, 2))
+    batch = Batch(*(np.ascontiguousarray(array, "int32") for array in arrays))
+    with pytest.raises(ValueError, match="the model knows 2048"):
+        gpu(checkpoint).run(batch)
+
+
 def test_a_model_that_no_kernel_takes(checkpoint, monkeypatch):
     import dataclasses
 
