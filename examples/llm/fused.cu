@@ -27,14 +27,20 @@ __device__ __forceinline__ int x_pitch(int inputs) {
 // The 8 rows of x, normalized as norms.cu does it, as bf16 into shared memory.
 // A warp has a row, and needs no other warp. Every block does this for itself:
 // it takes no longer than if one did it for all, and nobody waits for a launch.
-// Zeros stand for rows that are missing.
+// Zeros stand for rows that are missing. meanwhile(): what is to be done while
+// x is on its way.
+template <class F>
 __device__ __forceinline__ void normalize(unsigned char* to,
                                           const float* __restrict__ x,
                                           const float* __restrict__ weight,
-                                          int rows, int inputs, float eps) {
+                                          int rows, int inputs, float eps,
+                                          F meanwhile) {
   constexpr int KEPT = 6, CHUNK = KEPT * 128;  // elements in a warp's registers
   const int row = threadIdx.x / 32, lane = threadIdx.x % 32;
-  if (row >= 8) return;
+  if (row >= 8) {
+    meanwhile();
+    return;
+  }
   const int inside = row < rows ? inputs : 0;
   x += row < rows ? (size_t)row * inputs : 0;
   to += row * x_pitch(inputs);
@@ -44,6 +50,7 @@ __device__ __forceinline__ void normalize(unsigned char* to,
   Vector<float, 4> v[KEPT], w[KEPT];
   load_share<32>(v, x + lane * 4, inside - lane * 4);
   load_share<32>(w, weight + lane * 4, inside - lane * 4);
+  meanwhile();
   float squares = 0.0f;
 #pragma unroll 1
   for (int chunk = 0; chunk < padded; chunk += CHUNK) {
@@ -80,10 +87,11 @@ __device__ __forceinline__ void normalize(unsigned char* to,
 // gemv.cu, where x is in shared memory all the time. The first spans of W are
 // on their way while x is normalized.
 // --8<-- [start:product]
-template <class Format, int OUTPUTS, int PARTS, int STAGES>
+template <class Format, int OUTPUTS, int PARTS, int STAGES, class F>
 __device__ __forceinline__ const float* normed_product(
     const float* __restrict__ x, const float* __restrict__ weight,
-    const void* __restrict__ W, int rows, int outputs, int inputs, float eps) {
+    const void* __restrict__ W, int rows, int outputs, int inputs, float eps,
+    F meanwhile) {
   constexpr int SPAN = Format::SPAN, STAGE = OUTPUTS * Format::PITCH;
   extern __shared__ __align__(128) unsigned char shared[];
   unsigned char* const normed = shared + STAGES * STAGE;
@@ -96,7 +104,7 @@ __device__ __forceinline__ const float* normed_product(
   };
 #pragma unroll 1
   for (int span = 0; span < STAGES - 1; ++span) copy(span);
-  normalize(normed, x, weight, rows, inputs, eps);
+  normalize(normed, x, weight, rows, inputs, eps, meanwhile);
 
   const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4;
   const int strip = warp / PARTS * 16, part = warp % PARTS;
@@ -147,20 +155,23 @@ __launch_bounds__(OUTPUTS / 16 * PARTS * 32, 16 / (OUTPUTS / 16 * PARTS))
   constexpr int PAIRS = OUTPUTS / 2;
   static_assert(OUTPUTS / 16 * PARTS * 32 >= 8 * PAIRS, "a pair a thread");
   const int outputs = (heads + 2 * kv_heads) * head_dim;
-  // This thread's pair. What it is turned by is loaded now, not when the
-  // product waits for it.
+  // This thread's pair.
   const int row = threadIdx.x / PAIRS, local = threadIdx.x % PAIRS * 2;
   const int output = blockIdx.x * OUTPUTS + local;
   const bool mine = row < rows && output < outputs;
   const int head = output / head_dim, at = output % head_dim;
-  int slot = -1;
-  float2 turn = make_float2(1.0f, 0.0f);
+  const bool turns = mine && head < heads + kv_heads;
+  // What it is turned by is loaded now, not when the product waits for it; its
+  // place in the table is known only when the position is there, so that the
+  // copies of W and the loads of x begin before.
+  int slot = -1, position = 0;
   if (mine && head >= heads) slot = slots[row];
-  if (mine && head < heads + kv_heads)
-    turn = table[(long long)positions[row] * (head_dim / 2) + at / 2];
-
+  if (turns) position = positions[row];
+  float2 by = make_float2(1.0f, 0.0f);
   const float* const merged = normed_product<Format, OUTPUTS, PARTS, STAGES>(
-      x, weight, W, rows, outputs, inputs, eps);
+      x, weight, W, rows, outputs, inputs, eps, [&] {
+        if (turns) by = table[(long long)position * (head_dim / 2) + at / 2];
+      });
   if (!mine || (head >= heads && slot < 0)) return;
   const float a = merge<OUTPUTS, PARTS>(merged, row, local);
   const float b = merge<OUTPUTS, PARTS>(merged, row, local + 1);
@@ -170,7 +181,7 @@ __launch_bounds__(OUTPUTS / 16 * PARTS * 32, 16 / (OUTPUTS / 16 * PARTS))
     store(values + in_cache + kv * head_dim, {a, b});
     return;
   }
-  const float turned[2] = {a * turn.x - b * turn.y, a * turn.y + b * turn.x};
+  const float turned[2] = {a * by.x - b * by.y, a * by.y + b * by.x};
   if (head < heads)
     store(q + row * q_stride + output, turned);
   else
@@ -192,7 +203,7 @@ __global__ void __launch_bounds__(OUTPUTS / 16 * PARTS * 32,
   constexpr int HALF = OUTPUTS / 2;
   static_assert(OUTPUTS / 16 * PARTS * 32 >= 8 * HALF, "one result a thread");
   const float* const merged = normed_product<Format, OUTPUTS, PARTS, STAGES>(
-      x, weight, W, rows, outputs, inputs, eps);
+      x, weight, W, rows, outputs, inputs, eps, [] {});
   const int row = threadIdx.x / HALF, i = threadIdx.x % HALF;
   const int column = blockIdx.x * HALF + i;
   if (row >= rows || column >= outputs / 2) return;

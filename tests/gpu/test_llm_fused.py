@@ -42,21 +42,27 @@ def named(value):
     return getattr(value, "name", None) or "x".join(map(str, value))
 
 
-def matrix(format, outputs, inputs, seed=0):
-    """W as it is stored; in float64; and the largest numbers that its products are made of."""
+def matrix(format, outputs, inputs, exact=False, seed=0):
+    """W as it is stored; in float64; and the largest numbers that its products are made of.
+
+    exact: such that with x of powers of two all sums are exact in fp32.
+    """
     rng = ct.rng(seed)
     if format is BF16:
-        stored = to_bf16(rng.standard_normal((outputs, inputs), "float32"))
+        some = rng.standard_normal((outputs, inputs), "float32")
+        stored = to_bf16(rng.integers(-4, 5, some.shape) if exact else some)
         return stored, from_bf16(stored), np.abs(from_bf16(stored))
     shape = outputs, inputs // 32
-    d = rng.uniform(0.001, 0.1, shape).astype("float16")
+    d = rng.choice([0.5, 1.0, 2.0], shape) if exact else rng.uniform(0.001, 0.1, shape)
+    d = d.astype("float16")
     wide_d = d.astype("float64")[..., None]
     if format is Q8_0:
         q = rng.integers(-128, 128, (*shape, 32)).astype("int8")
         parts, values = [d[..., None].view("uint8"), q.view("uint8")], wide_d * q
         largest = np.abs(values)
     else:
-        m = rng.uniform(-1, 0, shape).astype("float16")
+        m = rng.integers(-8, 9, shape) if exact else rng.uniform(-1, 0, shape)
+        m = m.astype("float16")
         wide_m = m.astype("float64")[..., None]
         q = rng.integers(0, 16, (*shape, 32))
         halves = (q[..., :16] | q[..., 16:] << 4).astype("uint8")
@@ -185,6 +191,36 @@ def test_norm_gate_up(format, plan, shape):
         # The slope of silu is at most 1.1.
         bound = 1.1 * off * (np.abs(up) + up_off) + np.abs(gate) * up_off
         near(out.get(), want, bound + np.abs(want) * 2.0**-20)
+
+
+@pytest.mark.parametrize("format", FORMATS, ids=named)
+@pytest.mark.parametrize("plan", PLANS, ids=named)
+@pytest.mark.parametrize("dim", [8, 24, 32, 96, 152, 576, 800, 2080])
+def test_exact_sums(format, plan, dim):
+    """Numbers of one size are normalized to 1 and -1: no weight can be missing in any sum."""
+    if format is not BF16 and dim % 32:
+        pytest.skip("blocks of 32")
+    heads, kv_heads, d, ffn = 5, 1, 8, 40
+    for n in (1, 3, 8):
+        rng = ct.rng(n)
+        signs, weight = rng.choice([-1.0, 1.0], (n, dim)), rng.choice([0.5, 1.0, 2.0], dim)
+        x, weight = (signs * 3).astype("float32"), weight.astype("float32")
+        stored, values, _ = matrix(format, (heads + 2 * kv_heads) * d, dim, exact=True)
+        want = to_bf16(signs * weight @ values.T)
+        where = np.zeros(n, "int32"), np.arange(n, dtype="int32") + 9  # nothing is turned
+        q, k, v = run_qkv(x, weight, stored, *where, heads, kv_heads, d, plan=plan)
+        width, slots = heads * d, slice(9, 9 + n)
+        np.testing.assert_array_equal(from_bf16(q), from_bf16(want[:, :width]))
+        np.testing.assert_array_equal(from_bf16(k[slots, 0]), from_bf16(want[:, width:-d]))
+        np.testing.assert_array_equal(from_bf16(v[slots, 0]), from_bf16(want[:, -d:]))
+
+        weight /= 64  # gates that are neither 0 nor 1 in the end
+        stored, values, _ = matrix(format, 2 * ffn, dim, exact=True)
+        gate, up = np.split(signs * weight @ values.T, 2, axis=1)
+        out, ordered = ct.empty((n, ffn), "uint16"), ct.to_device(fused.interleave(stored))
+        fused.norm_gate_up(ct.to_device(x), ct.to_device(weight), ordered, out, EPS, plan=plan)
+        want = gate / (1 + np.exp(-gate)) * up
+        near(out.get(), want, np.abs(want) * 2.0**-18 + 1e-30)  # e^88 is infinite in fp32
 
 
 @pytest.mark.parametrize("format", FORMATS, ids=named)
