@@ -107,7 +107,7 @@ def test_logits_are_those_of_the_reference(checkpoint, prompts, graphs, invarian
     _, _, watched = answers(NumpyBackend(checkpoint, 256, SIZE), prompts, 12, token_budget=200)
     backend = gpu(checkpoint, graphs=graphs, batch_invariant=invariant)
     worst = largest = 0.0
-    for twice in range(2 if graphs else 1):  # the second time from the graphs
+    for _ in range(2 if graphs else 1):  # the second time from the graphs
         for batch, expected in watched.seen:
             got = backend.run(batch)
             if len(batch.wanted):
