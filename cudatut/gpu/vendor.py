@@ -36,11 +36,13 @@ class Vendor:
     """A call into another library, for `ct.bench`, whose ratios are to the fastest row with `vendor`.
 
     vendor: False for what is no library of the GPU's vendor, such as a kernel that CuPy generates; its row is a rival only.
-    out: the array that the result goes to, where the library allocates it.
+    out: the array that the result goes to, where the library allocates it; there is no such attribute elsewhere.
     """
 
     def __init__(self, call: Callable[[], Any], vendor: bool = True, out: Any = None):
-        self._call, self.vendor, self.out = call, vendor, out
+        self._call, self.vendor = call, vendor
+        if out is not None:
+            self.out = out
 
     def __call__(self) -> Any:
         return self._call()

@@ -52,9 +52,13 @@ def lines(markdown: str) -> Iterator[Line]:
 
 # Innermost first: a fold holds no other one that is still there.
 _DETAILS = re.compile(r"<details\b(?:(?!<details\b).)*?</details>", re.DOTALL)
+# Of one chart for several GPUs a reader sees one at a time.
+_OTHER_GPUS = re.compile(r'(?<=</section>)<section class="ct-gpu">.*?</section>', re.DOTALL)
 _PRE = re.compile(r"<pre\b.*?</pre>", re.DOTALL)
 _NO_WORDS = re.compile(
-    r"<(?P<tag>pre|script|style|svg|table|math)\b.*?</(?P=tag)>|<!--.*?-->", re.DOTALL
+    r"<(?P<tag>pre|script|style|svg|table|math|fieldset)\b.*?</(?P=tag)>|<!--.*?-->"
+    r'|<ul class="ct-code">.*?</ul>',  # names of files
+    re.DOTALL,
 )
 _TAG = re.compile(r"<[^>]+>")
 _WORD = re.compile(r"[A-Za-z][\w'’-]*")
@@ -76,7 +80,8 @@ _A_MINUTE = {"words": 130, "characters": 260, "lines of code and output": 12, "r
 
 
 def _open(html: str) -> str:
-    """HTML without its folds."""
+    """HTML without its folds, and without the charts of other GPUs that stand in the place of this one's."""
+    html = _OTHER_GPUS.sub("", html)
     while True:
         html, folded = _DETAILS.subn("", html)
         if not folded:

@@ -81,7 +81,7 @@ def _by_gpu(kind: str, index: int, shown: str, gpus: Sequence[tuple[str, list]])
         f"{escape(name.removeprefix('NVIDIA '))}</label>"
         for name in charts
     )
-    panes = "".join(f'<div class="ct-gpu">{chart}</div>' for chart in charts.values())
+    panes = "".join(f'<section class="ct-gpu">{chart}</section>' for chart in charts.values())
     return (
         f'<div class="ct-gpus"><fieldset class="ct-gpus__choice"><legend>{escape(text("output.gpu"))}</legend>'
         f"{choices}</fieldset>{panes}</div>"

@@ -57,6 +57,13 @@ def test_over_budget_says_what_and_how_much():
     ]
 
 
+def test_of_a_chart_for_several_gpus_one_counts():
+    chart = '<section class="ct-gpu"><figure class="ct-bench">one two<table><tr></tr></table></figure></section>'
+    choice = "<fieldset><legend>GPU</legend>H100 H200</fieldset>"
+    assert main_path.amount(choice + 3 * chart) == main_path.amount(chart)
+    assert main_path.amount(chart + "<p>and</p>" + chart)["tables and charts"] == 4
+
+
 def test_a_chart_counts_as_a_table():
     html = '<figure class="ct-bench"><svg></svg></figure><table><tr></tr></table>'
     assert main_path.amount(html)["tables and charts"] == 2

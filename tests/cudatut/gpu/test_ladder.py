@@ -70,7 +70,7 @@ def test_the_ladder_of_general_products_is_declared_and_every_rung_is_whole():
     assert gemms.names[:2] == ("block_tile_2d", "vectorized") and "tma" in gemms.names
     for name in gemms.names:
         rung = gemms[name]
-        if "launch" not in rung.options:
+        if name != "final":  # whose tile is in its name, and which sgemm.py launches
             assert rung.number("block") and re.fullmatch(r"\d+x\d+", rung.options["tile"])
 
 
