@@ -51,9 +51,9 @@ __device__ __forceinline__ void load4(float (&to)[4], const float* line, int at,
 
 // --8<-- [start:depths]
 // sum += products of `count` depths. A depth is a line of X, of which the lane
-// has four words, and a few words of Y that are the same for all lanes. All
-// loads are on their way before the first of them is needed. WHOLE: there are
-// BATCH; of fewer the last is loaded again, and not used.
+// has four words, and a few words of Y, the same for all lanes at that depth.
+// All loads are on their way before the first of them is needed. WHOLE: there
+// are BATCH; of fewer the last is loaded again, and not used.
 template <int BATCH, int VEC, int LANES, bool WHOLE, int FEW>
 __device__ __forceinline__ void add_depths(float (&sum)[4][FEW], const float* X,
                                            size_t x_step, int first, int many,
