@@ -75,13 +75,18 @@ def _by_gpu(kind: str, index: int, shown: str, gpus: Sequence[tuple[str, list]])
             charts[name] = _EACH[kind](localized(same[index], locale.current()))
     if len(charts) == 1:
         return shown
+    short = {name: escape(name.removeprefix("NVIDIA ")) for name in charts}
     group = f"gpu-{hashlib.sha256(''.join(charts.values()).encode()).hexdigest()[:8]}"
     choices = "".join(
         f'<label><input type="radio" name="{group}" value="{escape(name)}"{" checked" * (name == own)}> '
-        f"{escape(name.removeprefix('NVIDIA '))}</label>"
+        f"{short[name]}</label>"
         for name in charts
     )
-    panes = "".join(f'<section class="ct-gpu">{chart}</section>' for chart in charts.values())
+    note = f'<p class="ct-gpu__note">{text("output.text_of", name=short[own])}</p>'
+    panes = "".join(
+        f'<section class="ct-gpu">{chart}{"" if name == own else note}</section>'
+        for name, chart in charts.items()
+    )
     return (
         f'<div class="ct-gpus"><fieldset class="ct-gpus__choice"><legend>{escape(text("output.gpu"))}</legend>'
         f"{choices}</fieldset>{panes}</div>"

@@ -149,6 +149,20 @@ def test_a_benchmark_that_cannot_be_is_never_rendered():
         results_html([shown(bench)], "en")
 
 
+def test_a_chart_offers_each_gpu_and_says_whose_the_text_is():
+    there = copy.deepcopy(BENCH)
+    there["rows"][0]["value"] = 4000.0
+    gpus = [("NVIDIA H100", [BENCH]), ("NVIDIA H200", [CHECK, there])]
+    html = results_html([shown(BENCH), shown(FACTS)], "en", gpus)
+    first, second = re.findall(r'<section class="ct-gpu">(.*?)</section>', html)
+    assert "2,800" in first and "4,000" in second
+    assert "are about the H100." in second and "are about" not in first
+    assert html.count('value="NVIDIA H100" checked') == 1 and html.count("checked") == 1
+    assert "H100 的" not in html and "H100。" in results_html([shown(BENCH)], "zh", gpus)
+    # Nothing to choose where the other GPU has no such chart.
+    assert "ct-gpu" not in results_html([shown(BENCH)], "en", [gpus[0], ("NVIDIA H200", [CHECK])])
+
+
 def test_a_benchmark_is_a_chart_and_its_numbers():
     html = results_html([shown(BENCH)], "en")
     assert html.count("<svg") == 1
