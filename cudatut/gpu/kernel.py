@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,8 @@ class Kernel:
     source: the path of a `.cu` file, relative to the examples, or CUDA C++ itself. Without any `extern "C"` in it the
     whole source is wrapped in one, as PyCUDA's SourceModule does, so that the function keeps its plain name.
     name: the kernel's name in that source; of a template with its arguments, 'gemm<128, float>', which makes that one
-    instance (the source must not instantiate the same one explicitly, and is never wrapped).
+    instance (the source must not instantiate the same one explicitly, and is never wrapped). Kernels of equal code share
+    its `__device__` variables.
     defines: macros, as nvcc's -D. options: further flags for nvcc. arch: such as 'sm_90a'; default: this GPU's own.
     load: False to compile only, which any thread can do; to load it needs the thread with the context.
 
@@ -93,8 +94,7 @@ class Kernel:
             raise KernelCompileError(f"{error}\n{self.label} defines {defined}") from None
 
     def _load(self):
-        # Kept: unloading it would take the function with it.
-        self._module = pycuda_driver().module_from_buffer(self._cubin)
+        self._module = _loaded(self._cubin)  # kept: unloading it would take the function with it
         return self._module.get_function(self.symbol)
 
     def __call__(
@@ -313,6 +313,12 @@ def placed(values: Sequence[Any], offsets: Sequence[int]) -> list:
 
 
 @cache
+@lru_cache(maxsize=256)
+def _loaded(cubin: bytes) -> Any:
+    """The module of this code, loaded once: a sanitizer works on each that is loaded, for seconds if it is long."""
+    return pycuda_driver().module_from_buffer(cubin)
+
+
 def _compile(
     source: str,
     wrap: bool,

@@ -167,9 +167,9 @@ ct.claim(
         fast / again,
     ),
     depends={
-        "en": "the GPU, and the length of a row: each time the second kernel "
-        "is several times as fast, but not by the same factor",
-        "zh": "GPU 和行的长度：每次第二个 kernel 都快了好几倍，但倍数不同",
+        "en": "the GPU: here, too, the second kernel is several times as fast, "
+        "but not by the same factor",
+        "zh": "GPU：这里第二个 kernel 也快了好几倍，但倍数不同",
     }
     if faster > 2
     else None,

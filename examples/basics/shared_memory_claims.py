@@ -257,8 +257,8 @@ ct.claim(
         same_loop,
     ),
     depends={
-        "en": "the length of the loop: where both kernels know it, they take as "
-        "long",
+        "en": "the length of the loop: where both kernels know it, they take "
+        "equally long",
         "zh": "循环长度：两个 kernel 都知道长度时，时间一样",
     }
     if same_loop < 1.02

@@ -139,6 +139,11 @@ ct.claim(
         {"en": "registers against registers", "zh": "寄存器与寄存器比"},
         round(again_us / registers_us),
     ),
+    depends={
+        "en": "the GPU: on compute capability 1.x an FMA could take an operand "
+        "straight from shared memory",
+        "zh": "GPU：在计算能力 1.x 上，FMA 可以直接从共享内存取一个操作数",
+    },
 )
 
 # %% [markdown] about-strides
@@ -280,8 +285,8 @@ ct.claim(
         "alone, without padding over with padding:",
         "zh": "4096 × 4096 的矩阵乘法，没有存储体冲突时 68.4 ms，有冲突时 "
         "153.3 ms，加 padding 后 114.7 ms。（后两个 kernel 同时把全局内"
-        "存里的行与列也对调了。）预期值：它的显卡上，有冲突与没有冲突的"
-        "时间之比。实测值：这里只看冲突，不加与加 padding 的时间之比：",
+        "存里的行与列也对调了。）应得：它的显卡上，有冲突与没有冲突的"
+        "时间之比。实测：这里只看冲突，不加与加 padding 的时间之比：",
     },
     expected=153.3 / 68.4,
     measured=swapped / padded,

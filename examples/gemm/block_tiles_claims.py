@@ -75,7 +75,7 @@ ct.claim(
     source="SGEMM worklog, kernels 4 and 5",
     place={
         "en": "the table at the beginning of the worklog",
-        "zh": "工作日志开头的表格",
+        "zh": "worklog 开头的表格",
     },
     form="printed",
     statement={
@@ -121,7 +121,7 @@ ct.claim(
     source="SGEMM worklog, kernel 4",
     place={
         "en": "the section on arithmetic intensity",
-        "zh": "讲计算强度的一节",
+        "zh": "讲算术强度的一节",
     },
     form="said",
     statement={
@@ -129,7 +129,7 @@ ct.claim(
         "intensity, and more results per thread raise it; this is worth "
         "going on with as long as memory limits the kernel. From 8 x 8 "
         "results to 16 x 8, a quarter fewer words per FMA.",
-        "zh": "kernel 变快主要靠计算强度的提高，每个线程多算些结果就能提高它；"
+        "zh": "kernel 变快主要靠算术强度的提高，每个线程多算些结果就能提高它；"
         "只要 kernel 仍受内存所限，就值得继续。这里从 8×8 个结果增加到 16×8 个，"
         "每次 FMA 的字数减少四分之一。",
     },

@@ -35,7 +35,7 @@ if not ct.tool.running():
         source="SGEMM worklog, kernel 10",
         place={
             "en": "the table at the beginning of the worklog",
-            "zh": "工作日志开头的表格",
+            "zh": "worklog 开头的表格",
         },
         form="printed",
         statement={

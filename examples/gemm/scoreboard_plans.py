@@ -4,6 +4,7 @@
 #     title: {en: "How the cost model was fitted, and what it loses", zh: "代价模型如何拟合，又损失多少"}
 #     requires: sm_80
 #     timeout_s: 240
+#     long: true
 #     sizes: {how_many: [60, 1], how_many_new: [40, 1]}
 # ---
 

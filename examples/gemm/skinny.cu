@@ -49,6 +49,37 @@ __device__ __forceinline__ void load4(float (&to)[4], const float* line, int at,
 }
 // --8<-- [end:load]
 
+// --8<-- [start:depths]
+// sum += products of `count` depths. A depth is a line of X, of which the lane
+// has four words, and a few words of Y, the same for all lanes at that depth.
+// All loads are on their way before the first of them is needed. WHOLE: there
+// are BATCH; of fewer the last is loaded again, and not used.
+template <int BATCH, int VEC, int LANES, bool WHOLE, int FEW>
+__device__ __forceinline__ void add_depths(float (&sum)[4][FEW], const float* X,
+                                           size_t x_step, int first, int many,
+                                           const float* Y, size_t y_step,
+                                           int y_few, int few, int count) {
+  float x[BATCH][4], y[BATCH][FEW];
+#pragma unroll
+  for (int b = 0; b < BATCH; ++b) {
+    const int d = WHOLE ? b : min(b, count - 1);
+    load4<VEC, LANES>(x[b], X + d * x_step, first, many);
+#pragma unroll
+    for (int c = 0; c < FEW; ++c)
+      y[b][c] = Y[d * y_step + (size_t)min(c, few - 1) * y_few];
+  }
+#pragma unroll
+  for (int b = 0; b < BATCH; ++b) {
+    if (WHOLE || b < count) {
+#pragma unroll
+      for (int c = 0; c < FEW; ++c)
+#pragma unroll
+        for (int r = 0; r < 4; ++r) sum[r][c] += x[b][r] * y[b][c];
+    }
+  }
+}
+// --8<-- [end:depths]
+
 // many x few results of X (many x k) and Y (k x few). A row of X lies ALONG the
 // depth, ldx words from row to row, or X lies across, as k x many. Word (d, c)
 // of Y is at d * y_depth + c * y_few, result (r, c) at r * c_many + c * c_few.
@@ -155,32 +186,21 @@ __global__ void __launch_bounds__(32 * WARPS, (FEW > 1 ? 16 : 24) / WARPS)
     // --8<-- [end:along]
   } else {
     // --8<-- [start:across]
-    // A lane has 4 columns of X, which are 4 rows of C, and of each a word per
-    // depth; the words of Y are the same for all lanes. Some depths at a time:
-    // all their loads are on the way before the first is needed, be the depth a
-    // multiple or not.
+    // A lane has 4 columns of X, which are 4 rows of C. It adds BATCH depths at
+    // a time, and in the end those that are left.
     constexpr int BATCH = FEW > 4 ? 4 : 8;
-    for (int d = sharer; d < depth; d += BATCH * SHARING) {
-      float x[BATCH][4];
-#pragma unroll
-      for (int b = 0; b < BATCH; ++b) {
-        const int at = d + b * SHARING;
-        load4<VEC, LANES>(x[b], X + (size_t)at * ldx, first,
-                          at < depth ? many : 0);
-      }
-#pragma unroll
-      for (int b = 0; b < BATCH; ++b) {
-        const int at = d + b * SHARING;
-#pragma unroll
-        for (int c = 0; c < FEW; ++c) {
-          const float y = at < depth && c < few
-                              ? Y[(size_t)at * y_depth + (size_t)c * y_few]
-                              : 0.0f;
-#pragma unroll
-          for (int r = 0; r < 4; ++r) sum[r][c] += x[b][r] * y;
-        }
-      }
-    }
+    const size_t x_step = (size_t)SHARING * ldx;
+    const size_t y_step = (size_t)SHARING * y_depth;
+    const float *x = X + (size_t)sharer * ldx,
+                *y = Y + (size_t)sharer * y_depth;
+    int left = (depth - sharer + SHARING - 1) / SHARING;
+    for (; left >= BATCH;
+         left -= BATCH, x += BATCH * x_step, y += BATCH * y_step)
+      add_depths<BATCH, VEC, LANES, true>(sum, x, x_step, first, many, y,
+                                          y_step, y_few, few, BATCH);
+    if (left > 0)
+      add_depths<BATCH, VEC, LANES, false>(sum, x, x_step, first, many, y,
+                                           y_step, y_few, few, left);
     // --8<-- [end:across]
   }
 

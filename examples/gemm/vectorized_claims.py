@@ -71,7 +71,7 @@ ct.claim(
     source="SGEMM worklog, kernels 5 and 6",
     place={
         "en": "the table at the beginning of the worklog",
-        "zh": "工作日志开头的表格",
+        "zh": "worklog 开头的表格",
     },
     form="printed",
     statement={

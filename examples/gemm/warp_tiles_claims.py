@@ -56,7 +56,7 @@ ct.claim(
     source="SGEMM worklog, kernels 9 and 10",
     place={
         "en": "the table at the beginning of the worklog",
-        "zh": "工作日志开头的表格",
+        "zh": "worklog 开头的表格",
     },
     form="printed",
     statement={

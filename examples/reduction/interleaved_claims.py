@@ -210,10 +210,10 @@ ct.claim(
     form="said",
     statement={
         "en": "Divergence is the other problem of the first kernel. Time of "
-        "the mask, whose warps diverge / of sequential addressing, whose "
-        "warps hardly do:",
-        "zh": "分支发散是第一个 kernel 的另一个问题。线程束发散的掩码所用的时间 / "
-        "几乎不发散的连续寻址所用的时间：",
+        "the mask, in whose warps few lanes have work / of sequential "
+        "addressing, in whose warps nearly always all or none have:",
+        "zh": "分支发散是第一个 kernel 的另一个问题。掩码的线程束里只有少数 lane "
+        "有活，连续寻址的线程束里几乎总是全有或全无；前者的时间 / 后者的时间：",
     },
     expected=1.0,
     measured=times["mask"] / times["sequential"],

@@ -147,3 +147,10 @@ def test_the_reason_stands_in_the_place_of_the_row():
     assert "missing" not in Benchmark("b", "us", None, [row]).json()
     with pytest.raises(KeyError, match="not installed"):
         result["absent"]
+
+
+def test_only_a_rival_with_an_array_of_its_own_has_one():
+    """Examples ask `hasattr(call, "out")`: otherwise the result is what the call returns."""
+    returned = vendor.Vendor(lambda: 7.0)
+    assert not hasattr(returned, "out") and returned() == 7.0
+    assert vendor.Vendor(lambda: None, out=[1.0]).out == [1.0]
