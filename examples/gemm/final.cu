@@ -4,6 +4,7 @@
 // @rung 90 kernel=sgemm<64,128,16,8,8,3,3,4,false,false>
 // @instance sgemm<64,128,16,8,8,3,3,1,false,true>
 // @instance sgemm<128,64,16,8,8,3,3,4,true,true>
+// @instance sgemm<64,128,32,8,8,2,3,4,false,false>
 // @instance sgemm<64,64,16,8,8,3,6,4,true,false>
 // @instance sgemm<32,64,16,4,8,4,8,4,true,true>
 // @instance sgemm<32,32,16,4,4,4,8,1,false,false>

@@ -17,8 +17,10 @@
 import math
 from statistics import geometric_mean
 
+import loops
 import sgemm
 import shapes_fit
+from ladder import Gemm
 from shapes import SHAPES
 
 import cudatut as ct
@@ -153,3 +155,67 @@ if unseen:
     ct.facts("not seen: the four that lose most", lines)
     gflop = 2e-9 * sum(math.prod(shape) for shape in unseen)
     ct.facts("work of the forty", {"all": (gflop, "GFLOP")})
+
+# %% [markdown]
+# Two of the configurations differ only in their steps, of 16 or of 32 words of
+# depth. What their machine code promises:
+
+# %% steps
+BY_16, BY_32 = sgemm.CONFIGS[:2]
+kernels = [
+    sgemm.kernel(config.name(4, False, False)) for config in (BY_16, BY_32)
+]
+codes = [] if ct.tool.running() else loops.disassemble_all(kernels)
+rows = {}
+for config, kernel, code in zip((BY_16, BY_32), kernels, codes):
+    turn = loops.main_turn(code, config.bk * config.tm * config.tn)
+    needs = kernel.resources(config.threads, config.shared(False, False))
+    rows[f"by {config.bk}"] = {
+        "registers": needs.registers,
+        "spilled bytes": needs.spill_bytes,
+        "FFMA": 100 * loops.share(turn),
+    }
+if rows:
+    ct.table("main loop", rows, corner="steps", units={"FFMA": "%"})
+
+# %% [markdown]
+# Both with the plan that the model likes best, in turns.
+
+# %% depth
+shapes = [(n, n, n) for n in (2048, 4096, 8192)] + [(5120, 1536, 13824)]
+if ct.tool.running():
+    shapes = [(70, 130, 100)]
+
+
+def likeliest(config, shape):
+    """The plan of least cost with this configuration."""
+    offered = [p for p in sgemm.plans(*shape, SMS) if p.config == config]
+    return min(offered, key=lambda p: sgemm.cost(p, *shape, SMS))
+
+
+rows = {}
+for shape in shapes:
+    problem, name = Gemm(*shape), "{} x {} x {}".format(*shape)
+    runs = {}
+    for config in (BY_16, BY_32):
+        run = sgemm.prepare(
+            problem.a, problem.b, problem.c, by=likeliest(config, shape)
+        )
+        ct.poison(problem.c)
+        run()
+        problem.compare(f"{name}, by {config.bk}")
+        runs[f"by {config.bk}"] = run
+    times = ct.bench(
+        {**runs, **problem.vendors()},
+        flops=problem.flops,
+        name=name,
+        rounds=12,
+    )
+    if not ct.tool.running():
+        rows[name] = {
+            "chosen": f"by {sgemm.plan(*shape, SMS).config.bk}",
+            **{row.name: row.value for row in times.rows},
+            "by 32, times by 16": times["by 32"].value / times["by 16"].value,
+        }
+if rows:
+    ct.table("steps of 16 and of 32", rows, corner="m x n x k")

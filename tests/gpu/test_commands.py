@@ -210,6 +210,7 @@ def test_blocking_launches(program):
     )
 
 
+@pytest.mark.xdist_group("profilers")
 @pytest.mark.skipif(shutil.which("ncu") is None, reason="needs ncu")
 def test_ncu(program):
     metrics = "gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum"

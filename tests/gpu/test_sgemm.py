@@ -164,7 +164,7 @@ def test_what_is_chosen_for_few_rows_or_columns():
 
 
 def test_b_is_turned_first_where_that_pays():
-    m, n, k = 1200, 1031, 1040
+    m, n, k = 1700, 1031, 1040
     assert sgemm.turning_pays(m, n, k)
     for pad in (0, 3):
         got, expected = multiply(m, n, k, 0.5, 0.0, False, True, pad)

@@ -13,6 +13,8 @@ from cudatut.tool import environment
 if importlib.util.find_spec("cupti") is None:
     pytest.skip("needs cupti-python", allow_module_level=True)
 
+pytestmark = pytest.mark.xdist_group("profilers")  # of which the driver serves one at a time
+
 PROGRAM = '''
 import sys
 import numpy as np

@@ -8,6 +8,8 @@ import pytest
 
 import cudatut as ct
 
+pytestmark = pytest.mark.xdist_group("profilers")  # of which the driver serves one at a time
+
 SCRIPT = """
 import cudatut as ct
 
