@@ -10,9 +10,9 @@ from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 
 sys.path.insert(0, str(examples_dir() / "llm"))
-import softmax as module
+import row_softmax as module
 from llm_rows import HALF_ULP, assert_close, padded, stored, value
-from softmax import RUNGS, softmax
+from row_softmax import RUNGS, softmax
 
 KINDS = ["float32", "bf16"]
 SHAPES = [
