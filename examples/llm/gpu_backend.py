@@ -4,14 +4,15 @@ other on one stream.
     backend = GpuBackend(checkpoint, block_count=4096, block_size=16)
     engine = Engine(backend, Scheduler(blocks, context=8192))
 
-Fast, which is the default: few rows are multiplied by gemv.cu, straight from
-the stored blocks; requests with one new token go to decode.cu; and a step is a
-CUDA graph, its sizes rounded up. Batch-invariant: every product by linear.cu
+Fast, which is the default: few rows are multiplied by gemv.cu and fused.cu,
+straight from the stored blocks; requests with one new token go to decode.cu;
+and a step is a CUDA graph, its sizes rounded up. Batch-invariant: every product by linear.cu
 and all attention by flash.cu, whose results for a token depend on nothing else
 in its batch, on no chunk and on no tile: the same request gets the same bits
 alone, batched, chunked or preempted.
 """
 
+from collections import OrderedDict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ import activation
 import cudatut as ct
 import decode
 import flash
+import fused
 import norms
 import rope
 import sampling
@@ -30,6 +32,8 @@ from graphs import Graph
 from linear import linear
 from staging import Staging
 from weights import Matrix, Weights
+
+MOST_GRAPHS = 128  # kept; whose shape was not seen for longest goes first
 
 
 # --8<-- [start:arrange]
@@ -142,7 +146,7 @@ class GpuBackend:
         self.weights = Weights(checkpoint)
         self.stream = cuda.Stream()
         self.tile = flash.tile_for(c.head_dim)
-        self._graphs: dict[Shape, Graph] = {}
+        self._graphs: OrderedDict[Shape, Graph] = OrderedDict()
 
         slots = block_count * block_size
         cache = c.layers, slots, c.kv_heads, c.head_dim
@@ -207,14 +211,16 @@ class GpuBackend:
         self.step.begin()
         d = {name: self.step.put(array) for name, array in arrays.items()}
         self.step.send()
-        if shape in self._graphs:
-            self._graphs[shape].launch()
+        if graph := self._graphs.pop(shape, None):
+            graph.launch()
         else:
             self._forward(d, shape)  # compiles what is not compiled yet
             if self.graphs:
-                self._graphs[shape] = Graph(
-                    lambda: self._forward(d, shape), self.stream
-                )
+                graph = Graph(lambda: self._forward(d, shape), self.stream)
+        if graph:
+            self._graphs[shape] = graph  # the last of them, the latest used
+            while len(self._graphs) > MOST_GRAPHS:
+                self._graphs.popitem(last=False)
         return self.logits[:m]
 
     # --8<-- [end:run]
@@ -230,17 +236,30 @@ class GpuBackend:
                 self.x, self.h, self.qkv, self.attended, self.gate_up, self.act,
             )
         )  # fmt: skip
+        few = n <= ROWS and not self.batch_invariant
+        where = d["positions"], d["slots"], self.turns
+        q = qkv[:, : c.heads * c.head_dim]
         activation.embed(d["tokens"], w.embedding, x, stream)
         for layer, cache in zip(w.layers, self.caches):
-            norms.rms_norm(x, layer.attention_norm, h, c.rms_eps, stream)
-            self._multiply(h, layer.qkv, qkv)
-            where = d["positions"], d["slots"], self.turns
-            rope.rope_and_store(qkv, *where, *cache, stream=stream)
+            norm = x, layer.attention_norm
+            if few:
+                fused.norm_qkv(
+                    *norm, layer.qkv.stored, *where, *cache, q, c.rms_eps,
+                    stream,
+                )  # fmt: skip
+            else:
+                norms.rms_norm(*norm, h, c.rms_eps, stream)
+                self._multiply(h, layer.qkv, qkv)
+                rope.rope_and_store(qkv, *where, *cache, stream=stream)
             self._attend(d, shape, cache, qkv, attended)
             self._multiply(attended, layer.o, x, add=True)
-            norms.rms_norm(x, layer.ffn_norm, h, c.rms_eps, stream)
-            self._multiply(h, layer.gate_up, gate_up)
-            activation.swiglu(gate_up, act, stream)
+            norm, gates = (x, layer.ffn_norm), layer.gate_up
+            if few:
+                fused.norm_gate_up(*norm, gates.stored, act, c.rms_eps, stream)
+            else:
+                norms.rms_norm(*norm, h, c.rms_eps, stream)
+                linear(h, gates.bf16, gate_up, stream=stream)
+                activation.swiglu(gate_up, act, stream)
             self._multiply(act, layer.down, x, add=True)
         if m:
             last, h = self.last[:m], self.h[:m]

@@ -15,7 +15,8 @@ def _bindings() -> Any:
         from cuda.bindings import driver
     except ImportError as error:
         raise ct.ToolMissing(
-            "CUDA graphs need cuda-bindings: pip install cuda-bindings"
+            "CUDA graphs need cuda-bindings, of the version of your CUDA: "
+            "pip install 'cuda-bindings==13.*', or 12.*"
         ) from error
     return driver
 

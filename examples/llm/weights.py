@@ -2,12 +2,16 @@
 they are stored for few rows, in bf16 for many.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import cudatut as ct
 from checkpoint import Checkpoint
+from fused import interleave
+
+Order = Callable[[np.ndarray], np.ndarray]
 
 
 # --8<-- [start:weights]
@@ -21,8 +25,9 @@ class Matrix(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """Matrices that multiply the same rows are one: q, k and v; gate and up.
-    Norms are fp32, [dim].
+    """Matrices that multiply the same rows are one: q, k and v; gate and up,
+    whose `stored` has its rows in the order of `fused.interleave`. Norms are
+    fp32, [dim].
     """
 
     attention_norm: Any
@@ -54,7 +59,7 @@ class Weights:
                 self._matrix(name + "q", name + "k", name + "v"),
                 self._matrix(name + "o"),
                 self._vector(name + "ffn_norm"),
-                self._matrix(name + "gate", name + "up"),
+                self._matrix(name + "gate", name + "up", order=interleave),
                 self._matrix(name + "down"),
             )
             self.layers.append(layer)
@@ -62,16 +67,18 @@ class Weights:
     def _vector(self, name: str) -> Any:
         return ct.to_device(self._checkpoint.array(name))
 
-    def _matrix(self, *names: str) -> Matrix:
-        """These matrices, one below the other."""
+    def _matrix(self, *names: str, order: Order | None = None) -> Matrix:
+        """These matrices, one below the other; order: of the rows of `stored`."""
         of = self._checkpoint
-        rows = np.concatenate([of.array(name) for name in names])
-        bf16 = ct.to_device(bits(rows))
+        rows = bits(np.concatenate([of.array(name) for name in names]))
+        bf16 = ct.to_device(rows)
         types = {of.type(name) for name in names}
-        if len(types) > 1 or not types <= {"Q8_0", "Q4_1"}:
+        if len(types) == 1 and types <= {"Q8_0", "Q4_1"}:
+            rows = np.concatenate([of.blocks(name) for name in names])
+        elif order is None:
             return Matrix(bf16, bf16)
-        blocks = np.concatenate([of.blocks(name) for name in names])
-        return Matrix(bf16, ct.to_device(np.ascontiguousarray(blocks)))
+        rows = order(rows) if order else np.ascontiguousarray(rows)
+        return Matrix(bf16, ct.to_device(rows))
 
 
 # --8<-- [end:weights]
