@@ -121,6 +121,7 @@ class NaiveBlocks:
         self.tables[request] = Table(found, computed)
         return computed
 
+    # --8<-- [start:reserve]
     def reserve(self, request: Id, start: int, stop: int) -> Copies:
         """Make tokens start to stop - 1 writable; the copies that this takes:
         copy-on-write.
@@ -159,6 +160,8 @@ class NaiveBlocks:
         blocks += [self._take() for _ in range(new)]
         return copies
 
+    # --8<-- [end:reserve]
+
     def commit(self, request: Id, tokens: Tokens, computed: int) -> None:
         """Say that so many tokens are computed; needed once a block is full.
         Raises BlockError without room.
@@ -171,6 +174,7 @@ class NaiveBlocks:
             )
         table.computed = computed
 
+    # --8<-- [start:fork]
     def fork(self, parent: Id, child: Id) -> None:
         """Give a new request the same blocks; who writes into a shared one
         first gets a copy. Raises BlockError.
@@ -183,6 +187,9 @@ class NaiveBlocks:
         copy = Table(list(old.blocks), old.computed, list(old.chain))
         self.tables[child] = copy
 
+    # --8<-- [end:fork]
+
+    # --8<-- [start:release]
     def release(self, request: Id) -> None:
         """Take the table back. Raises UnknownRequest, so that nothing is freed
         twice.
@@ -211,10 +218,13 @@ class NaiveBlocks:
         """What becomes of a block that nobody holds any longer."""
         self._free.append(block)
 
+    # --8<-- [end:release]
+
     def idle_blocks(self) -> list[int]:
         """Blocks that nobody holds, each once; for `check`."""
         return list(self._free)
 
+    # --8<-- [start:invariants]
     def check(self) -> None:
         """Verify the invariants. Raises BlockError."""
         named = [0] * self.count
@@ -230,6 +240,8 @@ class NaiveBlocks:
             raise BlockError("a block is lost, or both free and held")
         if len(idle) != self.free:
             raise BlockError(f"{self.free} are said to be free: {len(idle)}")
+
+    # --8<-- [end:invariants]
 
 
 # --8<-- [end:naive]

@@ -31,6 +31,7 @@ class PrefixBlocks(NaiveBlocks):
     def free(self) -> int:
         return len(self._free) + len(self._cached)
 
+    # --8<-- [start:lookup]
     def hash(self, parent: bytes, tokens: Tokens) -> bytes:
         """Of a full block after the block of the hash `parent` (the first:
         b'').
@@ -47,6 +48,8 @@ class PrefixBlocks(NaiveBlocks):
                 break
             found.append(block)
         return found
+
+    # --8<-- [end:lookup]
 
     def begin(self, request: Id, tokens: Tokens) -> int:
         computed = super().begin(request, tokens)
@@ -67,6 +70,7 @@ class PrefixBlocks(NaiveBlocks):
                 self._by_hash[own] = table.blocks[i]
                 self._hash_of[table.blocks[i]] = own
 
+    # --8<-- [start:evict]
     def _take(self) -> int:
         if not self._free:
             block, _ = self._cached.popitem(last=False)
@@ -84,6 +88,8 @@ class PrefixBlocks(NaiveBlocks):
             self._cached[block] = None
         else:
             super()._idle(block)
+
+    # --8<-- [end:evict]
 
     def idle_blocks(self) -> list[int]:
         return [*self._free, *self._cached]
