@@ -76,6 +76,7 @@ def silu(x: np.ndarray) -> np.ndarray:
 
 
 # --8<-- [start:model]
+# --8<-- [start:forward]
 def forward(
     config: Config,
     w: dict[str, np.ndarray],
@@ -107,6 +108,9 @@ def forward(
         gate, up = h @ w[name + "gate"].T, h @ w[name + "up"].T
         x = x + (silu(gate) * up) @ w[name + "down"].T
     return rms_norm(x[wanted], w["norm"], c.rms_eps) @ w["head"].T
+
+
+# --8<-- [end:forward]
 
 
 class Reference:

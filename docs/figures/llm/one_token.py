@@ -1,0 +1,198 @@
+"""Figures of the chapter on one token: the graph of the model, and a step of it under the roofline."""
+
+from __future__ import annotations
+
+import math
+
+from cudatut.site import references
+from cudatut.site.svg import Svg, figure, tr
+
+
+def graph(
+    layers: int = 30,
+    dim: int = 576,
+    heads: int = 9,
+    kv_heads: int = 3,
+    head_dim: int = 64,
+    ffn: int = 1536,
+    vocab: int = 49152,
+) -> str:
+    """What happens to a token's vector: boxes with the sizes of their weights, in millions for all layers."""
+    q, kv = heads * head_dim, kv_heads * head_dim
+
+    def millions(numbers: int) -> str:
+        return tr(f"{numbers / 1e6:.1f} M", f"{numbers / 1e6:.1f} M")
+
+    s = Svg(712, 470)
+    box, high = 128, 46
+    # Embedding, then the two halves of a layer as rows, then the logits.
+    s.rect(14, 24, box, high, "c2", tr("embedding", "嵌入") + f"\n{vocab:,} × {dim}", size=12)
+    s.text(160, 52, tr("the row of the token", "取词元对应的一行"), "muted", "start", 12)
+    s.arrow(14 + box / 2, 24 + high, 14 + box / 2, 124, "muted")
+    s.rect(6, 92, 700, 282, "axis hollow", rx=8)
+    s.text(
+        696, 112, tr(f"one of {layers} layers", f"{layers} 层中的一层"), "bold", "end", 13
+    )
+
+    def row(y: int, names: list[tuple[str, str, str]]) -> None:
+        gap, left = 14, 14
+        width = (684 - gap * (len(names) - 1)) / len(names)
+        for i, (text, below, cls) in enumerate(names):
+            x = left + i * (width + gap)
+            s.rect(x, y, width, high, cls, text, size=12)
+            s.text(x + width / 2, y + high + 17, below, "muted", size=11)
+            if i:
+                s.arrow(x - gap, y + high / 2, x, y + high / 2, "muted")
+
+    first, second = 128, 262
+    row(
+        first,
+        [
+            (tr("norm", "归一化"), f"{dim}", "c0"),
+            (
+                tr("q, k, v\n", "q、k、v\n") + f"{q} + 2 × {kv}",
+                millions(layers * dim * (q + 2 * kv)),
+                "c1",
+            ),
+            (tr("rotation\nof q and k", "q、k 的\n旋转"), tr("by position", "按位置"), "c0"),
+            (
+                tr("attention", "注意力"),
+                tr(f"{heads} heads, KV cache", f"{heads} 个头，KV 缓存"),
+                "c4",
+            ),
+            (tr("output\n", "输出\n") + f"{dim} × {q}", millions(layers * dim * q), "c1"),
+            (tr("+ the vector\nbefore", "加上原来\n的向量"), "", "c0"),
+        ],
+    )
+    row(
+        second,
+        [
+            (tr("norm", "归一化"), f"{dim}", "c0"),
+            ("gate, up\n" + f"2 × {ffn} × {dim}", millions(2 * layers * ffn * dim), "c1"),
+            ("SiLU(gate)\n× up", tr("number by number", "逐个数相乘"), "c0"),
+            ("down\n" + f"{dim} × {ffn}", millions(layers * ffn * dim), "c1"),
+            (tr("+ the vector\nbefore", "加上原来\n的向量"), "", "c0"),
+        ],
+    )
+    # From the end of the first half to the beginning of the second.
+    s.polyline([(641, first + high), (641, 228), (79, 228)], "muted")
+    s.arrow(79, 228, 79, second, "muted")
+    s.text(300, 222, tr("attention part above, feed-forward part below", "上为注意力部分，下为前馈部分"), "muted", size=12)
+    s.polyline([(637, second + high), (637, 352), (79, 352)], "muted")
+    s.arrow(79, 352, 79, 402, "muted")
+    s.rect(14, 402, box, high, "c0", tr("norm", "归一化"), size=12)
+    s.arrow(14 + box, 425, 186, 425, "muted")
+    s.rect(
+        186, 402, 168, high, "c2",
+        tr("logits", "logits") + f"\n{vocab:,} × {dim}", size=12,
+    )  # fmt: skip
+    s.text(
+        366, 430,
+        tr(f"a score for each of {vocab:,} tokens", f"{vocab:,} 个词元各得一个分数"),
+        "muted", "start", 12,
+    )  # fmt: skip
+    weights = dim * (vocab + layers * (2 * q + 2 * kv + 3 * ffn + 2) + 1)
+    alt = tr(
+        f"The embedding gives the token a vector of {dim} numbers. {layers} layers change it. Each has an attention part: norm, "
+        f"products for q, k and v, rotation by position, attention over the KV cache with {heads} heads, an output product, "
+        "and the sum with the vector before; and a feed-forward part: norm, products gate and up, their product number by "
+        f"number, the product down, and the sum with the vector before. A last norm and product give {vocab:,} logits.",
+        f"嵌入给词元一个 {dim} 个数的向量。{layers} 层依次改变它。每层有注意力部分：归一化，算 q、k、v 的乘法，按位置旋转，"
+        f"{heads} 个头查看 KV 缓存的注意力，输出乘法，加上原来的向量；还有前馈部分：归一化，gate 与 up 两个乘法，逐个数相乘，down 乘法，"
+        f"加上原来的向量。最后的归一化和乘法给出 {vocab:,} 个 logits。",
+    )
+    caption = tr(
+        f"The graph of SmolLM2-135M. Blue boxes multiply by a matrix; below them are their weights in all layers together, in "
+        f"millions. Embedding and logits use the same matrix. All weights: {weights / 1e6:.1f} million.",
+        f"SmolLM2-135M 的计算图。蓝框是与矩阵相乘，框下是所有层的权重之和（M 表示百万）。嵌入与 logits 用同一个矩阵。"
+        f"权重总数：{weights / 1e6:.1f} 百万。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+NAMES = {
+    "attention": ("attention", "注意力"),
+    "gate, up": ("gate, up", "gate、up"),
+    "logits": ("logits", "logits"),
+    "all": ("whole step", "整个一步"),
+}
+STEPS = {
+    "decode": ("decode", "解码", "c1"),
+    "decode, 64 sequences": ("decode, 64 sequences", "解码，64 个序列", "c4"),
+    "prefill, 512 tokens": ("prefill, 512 tokens", "预填充，512 个词元", "c3"),
+}
+
+
+def _at(cell: str, what: str) -> float:
+    return float(references.value(f"llm/one_token#{cell}{what}"))
+
+
+def roofline() -> str:
+    """Operations of three steps under the roof that the GPU of the recording has."""
+    memory = _at("limits", '["memory"].value') / 1e3  # TB/s
+    tensor = _at("limits", '["tensor cores"].value')
+    places = {
+        step: {name: _at("intensity", f'["{name}"]["{step}"]') for name in NAMES}
+        for step in STEPS
+    }
+    x0, x1, y0, y1 = 0.5, 2000.0, 0.5, tensor * 2
+    left, right, top, bottom = 58, 700, 30, 360
+
+    def px(x: float) -> float:
+        return left + (right - left) * math.log(x / x0) / math.log(x1 / x0)
+
+    def py(y: float) -> float:
+        return bottom - (bottom - top) * math.log(y / y0) / math.log(y1 / y0)
+
+    s = Svg(712, 432)
+    for x in (1, 10, 100, 1000):
+        s.line(px(x), top, px(x), bottom, "grid")
+        s.text(px(x), bottom + 18, x, "muted", size=12)
+    for y in (1, 10, 100, 1000):
+        if y <= y1:
+            s.line(left, py(y), right, py(y), "grid")
+            s.text(left - 6, py(y) + 4, y, "muted", "end", 12)
+    s.text(4, 16, tr("TFLOP/s at most (logarithmic)", "TFLOP/s 上限（对数）"), "muted", "start", 12)
+    s.text(
+        (left + right) / 2, bottom + 38,
+        tr("FLOPs per byte (logarithmic)", "每字节的 FLOP（对数）"), "muted", size=12,
+    )  # fmt: skip
+    meet = tensor / memory
+    s.polyline([(px(x0), py(x0 * memory)), (px(meet), py(tensor)), (px(x1), py(tensor))], "accent")
+    s.text(px(x1) - 4, py(tensor) - 8, tr(f"tensor cores: {tensor:.0f} TFLOP/s", f"张量核心：{tensor:.0f} TFLOP/s"), "accent", "end", 12)
+    s.text(px(2.2), py(2.2 * memory) - 26, tr(f"memory: {1e3 * memory:.0f} GB/s", f"显存：{1e3 * memory:.0f} GB/s"), "accent", "end", 12)
+    for step, (_, _, tint) in STEPS.items():
+        for name, x in places[step].items():
+            y = min(tensor, x * memory)
+            radius = 8 if name == "all" else 5
+            s.circle(px(x), py(y), radius, tint + (" solid" if name == "all" else ""))
+    # Legend, with the words for the small circles of the prefill.
+    for i, (en, zh, tint) in enumerate(STEPS.values()):
+        y = bottom - 74 + 22 * i
+        s.circle(right - 208, y, 6, tint + " solid")
+        s.text(right - 194, y + 4, tr(en, zh), "", "start", 12)
+    attention = places["decode, 64 sequences"]["attention"]
+    s.text(
+        px(attention) + 12, py(attention * memory) + 18,
+        tr("attention, one sequence or 64", "注意力，1 个或 64 个序列"), "", "start", 12,
+    )  # fmt: skip
+    one = places["decode"]["gate, up"]
+    s.text(px(one) + 12, py(one * memory) + 16, tr("products with weights", "与权重相乘"), "", "start", 12)
+    told = {
+        step: ", ".join(f"{tr(*NAMES[name])} {x:.1f}" for name, x in found.items())
+        for step, found in places.items()
+    }
+    alt = tr(
+        "FLOPs per byte of operations: "
+        + "; ".join(f"{STEPS[step][0]}: {text}" for step, text in told.items())
+        + f". Memory and tensor cores meet at {meet:.0f}.",
+        "各运算每字节的 FLOP："
+        + "；".join(f"{STEPS[step][1]}：{text}" for step, text in told.items())
+        + f"。显存与张量核心的界线在 {meet:.0f} 处相交。",
+    )
+    caption = tr(
+        "Large circles: whole steps. Small circles: attention, gate and up, logits. All stand on the roof, because these are "
+        "limits, not measurements. Left of the bend the memory decides, right of it the tensor cores.",
+        "大圆：整个一步。小圆：注意力、gate 与 up、logits。它们都在屋顶上，因为画的是上限，而不是测量值。转折处左边由显存决定，右边由张量核心决定。",
+    )
+    return figure(s, alt=alt, caption=caption)
