@@ -1,0 +1,94 @@
+"""Figures of the chapter on block managers: a pool of blocks over time, from the recorded run, and hash chains."""
+
+from __future__ import annotations
+
+from cudatut.site import references
+from cudatut.site.svg import Svg, figure, tr
+
+EXAMPLE = "llm/block_managers"
+
+
+def _owners() -> list[list[int]]:
+    """For each step, who holds each block: the number of a request, 0 for nobody."""
+    rows = references.load(EXAMPLE).results("timeline")[0]["rows"]
+    return [[int(one) for one in row["value"].split()] for row in rows]
+
+
+def pool() -> str:
+    """Every block of the pool as a row, every step as a column, in the color of the request that holds it."""
+    steps = _owners()
+    count, left, top, width, high = len(steps[0]), 66, 30, 12, 11
+    s = Svg(left + width * len(steps) + 14, top + high * count + 34)
+    s.text(left, 18, tr("step →", "步 →"), "muted", "start", 13)
+    s.text(left - 10, top + 10, tr("block 0", "块 0"), "muted", "end", 12)
+    last = top + high * count - 2
+    s.text(left - 10, last, tr(f"block {count - 1}", f"块 {count - 1}"), "muted", "end", 12)
+    for block in range(count):
+        y, begin = top + high * block, 0
+        for end in range(1, len(steps) + 1):
+            owner = steps[begin][block]
+            if end < len(steps) and steps[end][block] == owner:
+                continue
+            wide = width * (end - begin)
+            if owner:
+                s.rect(left + width * begin, y, wide - 1, high - 1, f"c{1 + owner % 6}", rx=0)
+                if wide > 20:
+                    s.text(left + width * begin + wide / 2, y + 9, owner, size=9)
+            begin = end
+    bottom = top + high * count
+    for step in range(0, len(steps), 10):
+        s.text(left + width * (step + 0.5), bottom + 18, step, "muted", size=12)
+    most = max(count - row.count(0) for row in steps)
+    requests = len({owner for row in steps for owner in row} - {0})
+    alt = tr(
+        f"A pool of {count} blocks over {len(steps)} steps and {requests} requests; at most {most} blocks are held. At first each request has "
+        "neighboring blocks, later its blocks lie scattered between free ones.",
+        f"{count} 个块、{len(steps)} 步、{requests} 个请求；最多有 {most} 个块被占用。起初每个请求的块彼此相邻，后来就散落在空闲块之间。",
+    )
+    caption = tr(
+        "The pool in the recorded run. A row is a block, a column is a step, a color and a number are a request; white is free. Blocks of a "
+        "request that leaves are handed out again at once, wherever they lie.",
+        "录制的那次运行中的块池。一行是一个块，一列是一步，颜色和数字表示请求，空白表示空闲。请求离开后，它的块无论在哪里，马上又会分给别人。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def chain(blocks: int = 3, shared: int = 2, size: int = 4) -> str:
+    """Two prompts cut into blocks; each hash covers the hash before it, so equal hashes mean equal beginnings."""
+    cell, left, top, row = 30, 92, 18, 112
+    wide = cell * size + 36
+    s = Svg(left + wide * blocks + 10, top + 2 * row)
+    names = (tr("request A", "请求 A"), tr("request B", "请求 B"))
+    for which, name in enumerate(names):
+        y = top + which * row
+        s.text(left - 12, y + 21, name, "bold", "end")
+        for block in range(blocks):
+            same = block < shared
+            x = left + wide * block
+            for i in range(size):
+                token = 10 + size * block + i if same or not which else 50 + size * block + i
+                s.rect(
+                    x + cell * i,
+                    y,
+                    cell - 2,
+                    32,
+                    f"c{1 + block}" if same else f"c{4 + which}",
+                    token,
+                )
+            label = f"h{block}" if same or not which else f"h{block}'"
+            middle = x + cell * size / 2
+            s.arrow(middle, y + 34, middle, y + 56)
+            s.rect(middle - 24, y + 56, 48, 26, "c0", label)
+            if block + 1 < blocks:
+                s.arrow(middle + 26, y + 69, middle + wide - 26, y + 69)
+    alt = tr(
+        f"Two prompts of {blocks} blocks. The first {shared} blocks have equal tokens and equal hashes, h0 to h{shared - 1}; from there on they differ. "
+        "Every hash is made of the hash before it and the tokens of its block.",
+        f"两个提示各有 {blocks} 个块。前 {shared} 个块的词元相同，哈希也相同（h0 到 h{shared - 1}），之后就不同了。每个哈希由前一个哈希和本块的词元算出。",
+    )
+    caption = tr(
+        f"Blocks of {size} tokens and their hashes. An arrow leads from all that goes into a hash. Request B finds the blocks of h0 to h{shared - 1} and "
+        "computes the rest.",
+        f"每块 {size} 个词元，以及各块的哈希；箭头从参与计算的内容指向哈希。请求 B 能找到 h0 到 h{shared - 1} 的块，其余的要自己算。",
+    )
+    return figure(s, alt=alt, caption=caption)
