@@ -155,6 +155,7 @@ __global__ void __launch_bounds__(THREADS, D > 128 ? 1 : 3)
     fetch(stage == 0 ? STAGES - 1 : stage - 1);
     const unsigned at = stage * 2 * OPERAND;
     stage = stage == STAGES - 1 ? 0 : stage + 1;
+    // --8<-- [start:products]
     unsigned a[4];
     float two[2][4] = {};  // sums, so that products wait less for each other
 #pragma unroll
@@ -162,6 +163,7 @@ __global__ void __launch_bounds__(THREADS, D > 128 ? 1 : 3)
       ldmatrix(a, key_row + at + i * 32);
       mma(two[i % 2], a, query[i][0], query[i][1]);
     }
+    // --8<-- [end:products]
     float p[4], keep[2];  // s, then exp(s - m); by powers of 2
 #pragma unroll
     for (int i = 0; i < 4; ++i) {

@@ -22,6 +22,7 @@ __global__ void __launch_bounds__(256)
     if (at[k] != -INFINITY)
       words[k] = reinterpret_cast<const uint4*>(k == 0 ? a : b)[i];
   }
+  // --8<-- [start:weights]
   const float most = fmaxf(at[0], at[1]);
 #pragma unroll
   for (int k = 0; k < 2; ++k)
@@ -36,6 +37,7 @@ __global__ void __launch_bounds__(256)
     z[e] = __float2bfloat16((weight[0] * __bfloat162float(x[e]) +
                              weight[1] * __bfloat162float(y[e])) *
                             by);
+  // --8<-- [end:weights]
   reinterpret_cast<uint4*>(out)[i] = result;
   if (i % (dim / 8) == 0) lse[row] = most + logf(sum);
 }

@@ -1,0 +1,134 @@
+"""Figures of the chapter on decoding: what a step computes and reads, what a block has, and 20 bytes of weights."""
+
+from __future__ import annotations
+
+from cudatut.site.svg import Svg, figure, tr
+
+
+def cache(prompt: int = 3, tokens: int = 7) -> str:
+    """A row for each step, a column for each token: computed in this step, or read from the cache."""
+    cell, left, top = 46, 150, 40
+    s = Svg(left + tokens * cell + 16, top + (tokens - prompt + 1) * 40 + 36)
+    for t in range(tokens):
+        s.text(left + t * cell + cell / 2 - 2, 26, t, "muted")
+    for step in range(tokens - prompt + 1):
+        y = top + step * 40
+        old = 0 if step == 0 else prompt + step - 1
+        new = prompt if step == 0 else 1
+        name = tr("prefill", "预填充") if step == 0 else tr(f"step {step}", f"第 {step} 步")
+        s.text(4, y + 22, name, "", "start")
+        for t in range(old + new):
+            s.rect(
+                left + t * cell, y, cell - 4, 32, "c3" if t >= old else "c1", "K V", rx=2, size=13
+            )
+    y = top + (tokens - prompt + 1) * 40 + 20
+    s.rect(4, y - 13, 18, 18, "c3", rx=2)
+    s.text(28, y + 1, tr("computed and kept", "算出并保存"), "", "start")
+    s.rect(196, y - 13, 18, 18, "c1", rx=2)
+    s.text(220, y + 1, tr("read from the cache", "从缓存读取"), "", "start")
+    alt = tr(
+        f"The first pass computes keys and values of {prompt} tokens. Each of the {tokens - prompt} steps after it computes "
+        "those of one token and reads those of all tokens before it.",
+        f"第一遍算出 {prompt} 个词元的键和值；之后的 {tokens - prompt} 步，每步只算一个词元的键和值，并读取它之前所有词元的。",
+    )
+    caption = tr(
+        "Keys and values of one layer. A step computes one column and reads all columns before it.",
+        "某一层的键和值。一步只算一列，并读取它之前的所有列。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def blocks(kv_heads: int = 2, group: int = 4, keys: int = 1100, split: int = 512) -> str:
+    """The thread blocks of one sequence: a KV head and a part of the keys each."""
+    parts = -(-keys // split)
+    left, top, row = 170, 40, 62
+    scale = 500 / keys
+    s = Svg(left + 520, top + kv_heads * row + 34)
+    s.text(4, 24, tr("query heads", "查询头"), "muted", "start")
+    s.text(left, 24, tr(f"keys 0 to {keys - 1}", f"键 0 到 {keys - 1}"), "muted", "start")
+    for h in range(kv_heads):
+        y = top + h * row
+        first = h * group
+        for i in range(group):
+            s.rect(4 + i * 34, y + 8, 30, 30, f"c{2 + h}", first + i, rx=2)
+        for p in range(parts):
+            start, end = p * split, min(keys, (p + 1) * split)
+            s.rect(
+                left + start * scale, y, (end - start) * scale - 4, 46, f"c{2 + h}",
+                tr(f"block {p}, {h}", f"线程块 {p}, {h}"),
+            )  # fmt: skip
+    y = top + kv_heads * row + 16
+    for p in range(parts):
+        s.text(left + p * split * scale, y, p * split, "muted", "start", size=13)
+    alt = tr(
+        f"One sequence of {keys} keys with {kv_heads} KV heads, each shared by {group} query heads: {parts} parts of up to "
+        f"{split} keys and {kv_heads} KV heads make {parts * kv_heads} blocks. A block reads its keys once, for {group} query heads.",
+        f"一个有 {keys} 个键的序列，{kv_heads} 个 KV 头，每个由 {group} 个查询头共用：{parts} 段（每段最多 {split} 个键）乘以 {kv_heads} 个 KV 头，"
+        f"共 {parts * kv_heads} 个线程块。每个线程块读一遍自己的键，供 {group} 个查询头使用。",
+    )
+    caption = tr(
+        f"{parts * kv_heads} blocks instead of {kv_heads * group}, one for each query head: every key is read once, and "
+        "a long sequence occupies many SMs.",
+        f"不是每个查询头一个线程块（共 {kv_heads * group} 个），而是 {parts * kv_heads} 个：每个键只读一遍，而一个长序列也能占用许多 SM。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def q4_1(weights: int = 32, lane: int = 1) -> str:
+    """The 20 bytes of a block of Q4_1, and the two words of numbers that a lane takes."""
+    half, top = weights // 2, 44
+    s = Svg(690, top + 140)
+    x = 8
+    for name, width in (("d", 2), ("m", 2)):
+        s.rect(x, top, width * 26, 44, "c4", f"{name}\nfp16", size=13)
+        x += width * 26 + 4
+    start = x
+    byte = 34
+    for j in range(half):
+        mine = j // 4 == lane
+        s.rect(
+            start + j * byte, top, byte - 3, 44, "c3" if mine else "c1", f"{half + j}\n{j}", size=13
+        )
+    s.text(8, 24, tr("4 bytes of numbers", "4 字节的数"), "muted", "start")
+    s.text(
+        start,
+        24,
+        tr(f"{half} bytes, two numbers each", f"{half} 字节，每字节两个数"),
+        "muted",
+        "start",
+    )
+    center = start + (lane * 4 + 2) * byte - 2
+    s.arrow(center, top + 48, center, top + 86)
+    low = ", ".join(str(4 * lane + i) for i in range(4))
+    high = ", ".join(str(half + 4 * lane + i) for i in range(4))
+    s.text(
+        center - 60,
+        top + 108,
+        tr(
+            f"lane {lane}: word & 0x0f0f0f0f is q {low}",
+            f"lane {lane}：word & 0x0f0f0f0f 得到 q {low}",
+        ),
+        "mono",
+        "start",
+        size=13,
+    )
+    s.text(
+        center - 60,
+        top + 130,
+        tr(f"word >> 4 & 0x0f0f0f0f is q {high}", f"word >> 4 & 0x0f0f0f0f 得到 q {high}"),
+        "mono",
+        "start",
+        size=13,
+    )
+    alt = tr(
+        f"A block of Q4_1: two bytes of scale d, two bytes of minimum m, then {half} bytes. Byte j holds number j in its lower "
+        f"half and number j + {half} in its upper half. Lane {lane} of four takes bytes {4 * lane} to {4 * lane + 3}: numbers "
+        f"{low} and {high}.",
+        f"Q4_1 的一个块：2 字节的比例 d，2 字节的最小值 m，再加 {half} 字节。第 j 个字节的低 4 位是第 j 个数，高 4 位是第 j + {half} 个数。"
+        f"四个 lane 中的 lane {lane} 取第 {4 * lane} 到 {4 * lane + 3} 个字节：第 {low} 和 {high} 个数。",
+    )
+    caption = tr(
+        f"{weights} weights in {4 + half} bytes: w = d q + m. One word gives a lane eight numbers by two masks and a shift.",
+        f"{weights} 个权重占 {4 + half} 字节：w = d q + m。一个字经过两次掩码和一次移位，就给出一个 lane 的八个数。",
+    )
+    return figure(s, alt=alt, caption=caption)
