@@ -56,7 +56,6 @@ from engine import Engine
 from fetch import fetch
 from numpy_backend import NumpyBackend
 from reference import Reference, greedy
-from request import State
 from scheduler import Refused
 
 # Rows per request, columns per step: the figure of the page reads them.
@@ -408,7 +407,11 @@ ct.table(
     {
         f"{n} tokens": {
             "bytes both ways": 2 * n * config.kv_bytes / 1e6,
-            "time to save and fetch": 2 * n * config.kv_bytes / GUESS_GBPS / 1e6,
+            "time to save and fetch": 2
+            * n
+            * config.kv_bytes
+            / GUESS_GBPS
+            / 1e6,
             "operations again": 2 * n * matrices / 1e9,
         }
         for n in (128, 512, 2048)
@@ -459,7 +462,7 @@ rows = {}
 for n in saved_tokens:
     candidates = {"computed again": prefill(n), "saved": save_and_fetch(n)}
     times = {name: [] for name in candidates}
-    for turn in range(repeats + 2):
+    for _ in range(repeats + 2):
         for name, run in candidates.items():
             begin = perf_counter()
             run()
