@@ -16,12 +16,14 @@
 // the high halves of one word.
 
 // --8<-- [start:magic]
+// --8<-- [start:under]
 // 128 to 255 in bf16 are 0x4300 to 0x437f, one step each: 7 bits of a byte are
 // a number as soon as the byte stands under 0x43, plus 128. Bytes 0 and 1 of a
 // word, or 2 and 3, each under 0x43:
 __device__ __forceinline__ unsigned under_43(unsigned word, bool upper) {
   return __byte_perm(word, 0x43434343, upper ? 0x4342 : 0x4140);
 }
+// --8<-- [end:under]
 // a - b of two pairs of bf16.
 __device__ __forceinline__ unsigned subtract(unsigned a, unsigned b) {
   const __nv_bfloat162 difference =

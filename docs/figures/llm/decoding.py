@@ -38,7 +38,7 @@ def cache(prompt: int = 3, tokens: int = 7) -> str:
     return figure(s, alt=alt, caption=caption)
 
 
-def blocks(kv_heads: int = 2, group: int = 4, keys: int = 1100, split: int = 512) -> str:
+def blocks(kv_heads: int = 2, group: int = 4, keys: int = 1300, split: int = 512) -> str:
     """The thread blocks of one sequence: a KV head and a part of the keys each."""
     parts = -(-keys // split)
     left, top, row = 170, 40, 62
@@ -67,9 +67,9 @@ def blocks(kv_heads: int = 2, group: int = 4, keys: int = 1100, split: int = 512
         f"共 {parts * kv_heads} 个线程块。每个线程块读一遍自己的键，供 {group} 个查询头使用。",
     )
     caption = tr(
-        f"{parts * kv_heads} blocks instead of {kv_heads * group}, one for each query head: every key is read once, and "
-        "a long sequence occupies many SMs.",
-        f"不是每个查询头一个线程块（共 {kv_heads * group} 个），而是 {parts * kv_heads} 个：每个键只读一遍，而一个长序列也能占用许多 SM。",
+        f"A block for each query head would make {kv_heads * group} blocks, and read every key {group} times. Here "
+        f"{parts * kv_heads} blocks read every key once, and a longer sequence makes more blocks.",
+        f"每个查询头一个线程块，就有 {kv_heads * group} 个线程块，每个键要读 {group} 遍。这里 {parts * kv_heads} 个线程块把每个键只读一遍；序列越长，线程块越多。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -89,7 +89,7 @@ def q4_1(weights: int = 32, lane: int = 1) -> str:
         s.rect(
             start + j * byte, top, byte - 3, 44, "c3" if mine else "c1", f"{half + j}\n{j}", size=13
         )
-    s.text(8, 24, tr("4 bytes of numbers", "4 字节的数"), "muted", "start")
+    s.text(8, 24, tr("4 bytes", "4 字节"), "muted", "start")
     s.text(
         start,
         24,
