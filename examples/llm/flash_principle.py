@@ -145,7 +145,7 @@ for bm, bn in ((64, 32), (7, 100), (301, 1)):
 def elements(n, d, bm, bn):
     """That move, for S x S scores in memory, and in both orders of loops."""
     return {
-        "written": 4 * n * d + 4 * n * n,
+        "scores in memory": 4 * n * d + 4 * n * n,
         "K, V outside": 2 * n * d + ct.cdiv(n, bn) * (3 * n * d + 4 * n),
         "Q outside": 2 * n * d + ct.cdiv(n, bm) * 2 * n * d,
     }
@@ -158,7 +158,7 @@ ct.check(
     np.array([*elements(200, 16, 48, 32).values()]),
     name="elements that the loops moved",
 )
-S, MB = 8192, 4 / 1e6
+S, MB, WRITTEN = 8192, 4 / 1e6, "scores in memory"
 sizes = {}
 for kilobytes in (16, 48, 100, 227):
     rows = kilobytes * 1024 // 4 // d  # of d floats that fit
@@ -167,7 +167,7 @@ for kilobytes in (16, 48, 100, 227):
     outside = elements(S, d, min(rows // 4, d), rows // 4)["K, V outside"]
     inside = elements(S, d, (rows - 2 * 16) // 2, 16)["Q outside"]
     sizes[f"{kilobytes} KB"] = {
-        "written": elements(S, d, 1, 1)["written"] * MB,
+        WRITTEN: elements(S, d, 1, 1)[WRITTEN] * MB,
         "K, V outside": outside * MB,
         "Q outside": inside * MB,
     }
@@ -175,18 +175,18 @@ ct.table(
     "bytes of a head, S = 8192, D = 64, fp32",
     sizes,
     corner="shared memory",
-    units=dict.fromkeys(("written", "K, V outside", "Q outside"), "MB"),
+    units=dict.fromkeys((WRITTEN, "K, V outside", "Q outside"), "MB"),
 )
 ours = elements(S, d, 64, 32)
 ct.facts(
     "the kernel of this chapter, S = 8192, a head",
     {
-        "written": (ours["written"] * MB, "MB"),
+        WRITTEN: (ours[WRITTEN] * MB, "MB"),
         "Q outside, 64 queries": (ours["Q outside"] * MB, "MB"),
-        "times fewer bytes": (ours["written"] / ours["Q outside"], "×"),
+        "times fewer bytes": (ours[WRITTEN] / ours["Q outside"], "×"),
         "scores in memory, written": (S * S * MB, "MB"),
-        "FLOPs, written": (4 * S * S * d / 1e9, "GFLOP"),
-        "FLOPs, tiled": (4 * S * S * d / 1e9, "GFLOP"),
+        "FLOPs, scores in memory": (4 * S * S * d / 1e9, "GFLOP"),
+        "FLOPs, tiles": (4 * S * S * d / 1e9, "GFLOP"),
         "multiplications to rescale": (
             100 * ct.cdiv(S, 32) * S * (d + 1) / (4 * S * S * d),
             "%",
@@ -221,7 +221,7 @@ for length in (1, 31, 33, 63, 64, 65, 257, 777):
             out,
             reference(q, k, v, causal),
             atol=5e-5,
-            name=f"n = {length}, {'causal' if causal else 'full'}",
+            name=f"n = {length}, {'causal' if causal else 'no mask'}",
         )
 
 
@@ -252,7 +252,7 @@ full = ct.bench(
         "tiles, ours": ours(False),
     },
     flops=flops,
-    name="16 heads of 64, 4096 tokens, fp32, full",
+    name="16 heads of 64, 4096 tokens, fp32, no mask",
 )
 causal = ct.bench(
     {
@@ -274,7 +274,7 @@ if written in [row.name for row in full.rows]:
                 bench[written].median_us / bench["tiles, ours"].median_us,
                 "×",
             )
-            for name, bench in (("full", full), ("causal", causal))
+            for name, bench in (("no mask", full), ("causal", causal))
         },
     )
 
@@ -330,7 +330,7 @@ if got:
                 "computed": once / 1e6,
                 "counted": got[FROM_MEMORY] / 1e6,
             },
-            "from memory, written": {
+            "from memory, scores in memory": {
                 "computed": (once + scores) / 1e6,
                 "counted": None,
             },

@@ -1,0 +1,85 @@
+"""Figures of the chapter on the principle of FlashAttention: both orders of its loops, and the tiles of a block."""
+
+from __future__ import annotations
+
+from cudatut.site.svg import Svg, figure, tr
+
+
+def orders(query_tiles: int = 4, key_tiles: int = 5, shown: int = 7) -> str:
+    """Tiles of the scores, numbered in the order in which they are computed, up to number `shown`; both orders."""
+    cell, gap, top, left = 44, 120, 74, 70
+    panel = key_tiles * cell
+    s = Svg(left + 2 * panel + gap + 20, top + query_tiles * cell + 44)
+    panels = (
+        (tr("queries outside", "查询在外层"), lambda i, j: i * key_tiles + j),
+        (tr("keys and values outside", "键和值在外层"), lambda i, j: j * query_tiles + i),
+    )
+    for number, (title, order) in enumerate(panels):
+        x0 = left + number * (panel + gap)
+        s.text(x0 + panel / 2, 22, title, "bold")
+        s.text(x0 + panel / 2, 46, tr("tiles of keys and values →", "键和值的分块 →"), "muted")
+        for i in range(query_tiles):
+            s.text(x0 - 10, top + i * cell + cell / 2 + 4, f"Q{i}", "mono", "end")
+            for j in range(key_tiles):
+                at = order(i, j) + 1
+                cls = "c1" if at < shown else "c3 bold" if at == shown else "hollow dash muted"
+                s.rect(x0 + j * cell, top + i * cell, cell - 3, cell - 3, cls, at, rx=2)
+        for j in range(key_tiles):
+            s.text(x0 + j * cell + cell / 2 - 1, top - 8, f"K{j}", "mono", size=12)
+        kept = (
+            tr("stay on the SM: o, sum, base of Q1", "留在 SM 上：Q1 的 o、sum、base")
+            if number == 0
+            else tr("stay on the SM: K1 and V1", "留在 SM 上：K1 和 V1")
+        )
+        s.text(x0 + panel / 2, top + query_tiles * cell + 24, kept, "accent")
+    alt = tr(
+        f"Two grids of {query_tiles} x {key_tiles} tiles of scores with the numbers of their turns. With the queries outside a "
+        "row of tiles is computed from left to right, then the next row: results of the row stay on the SM. With keys and "
+        "values outside a column is computed from top to bottom: keys and values stay, results of each row come and go.",
+        f"两张 {query_tiles} x {key_tiles} 的分数分块图，数字是计算次序。查询在外层时，从左到右算完一行，再算下一行，"
+        "这一行的结果一直留在 SM 上；键和值在外层时，从上到下算完一列，键和值留下，每一行的结果都要读进来再写出去。",
+    )
+    caption = tr(
+        f"The tiles of the S x S scores in the order in which they are computed; tile {shown} is at work, dashed ones are still to "
+        "come. No tile is ever stored in global memory.",
+        f"S x S 分数的各个分块，按计算次序编号；第 {shown} 块正在计算，虚线的还没算。任何一块都不写进全局内存。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def block(queries: int = 64, keys: int = 32, d: int = 64) -> str:
+    """What one thread of the kernel has of the scores of a tile and of the result of its queries."""
+    unit, top, left = 2.6, 60, 40
+    high, wide, deep = queries * unit, keys * unit, d * unit
+    x_s, x_o = left + 30, left + 30 + wide + 190
+    s = Svg(x_o + deep + 60, top + high + 40)
+    ty, tx = 5, 3  # the thread that is shown
+    s.text(x_s + wide / 2, 24, tr("scores", "分数"), "bold")
+    s.text(x_s + wide / 2, 46, f"{queries} x {keys}", "muted")
+    s.text(x_o + deep / 2, 24, tr("result o", "结果 o"), "bold")
+    s.text(x_o + deep / 2, 46, f"{queries} x {d}", "muted")
+    s.rect(x_s, top, wide, high, "c0", rx=0)
+    s.rect(x_o, top, deep, high, "c0", rx=0)
+    row = top + 4 * ty * unit
+    s.rect(x_s, row, wide, 4 * unit, "c1", rx=0)
+    s.rect(x_o, row, deep, 4 * unit, "c1", rx=0)
+    for j in range(keys // 16):
+        s.rect(x_s + (tx + 16 * j) * unit, row, unit, 4 * unit, "c3 solid", rx=0)
+    s.rect(x_o + 4 * tx * unit, row, 4 * unit, 4 * unit, "c3 solid", rx=0)
+    middle = row + 2 * unit
+    s.arrow(x_s + wide + 14, middle, x_o - 14, middle, "accent")
+    s.text((x_s + wide + x_o) / 2, middle - 12, tr("weights,\nthrough shared memory", "权重，\n经共享内存").split("\n")[0], "accent")  # fmt: skip
+    s.text((x_s + wide + x_o) / 2, middle + 22, tr("through shared memory", "经共享内存"), "muted")
+    s.text(x_s - 10, middle + 5, "4 ty", "mono", "end", 12)
+    alt = tr(
+        f"Four rows of the {queries} x {keys} scores belong to the 16 threads with the same ty. One thread has the columns tx and "
+        f"tx + 16 of them, and of the same four rows of the result four neighboring columns from 4 tx on.",
+        f"{queries} x {keys} 个分数里，有四行属于 ty 相同的 16 个线程。其中一个线程负责第 tx 和 tx + 16 列；"
+        "在结果的同样四行里，它负责从 4 tx 开始的四列。",
+    )
+    caption = tr(
+        f"What thread (ty, tx) = ({ty}, {tx}) computes: 4 x {keys // 16} scores, and 4 x 4 elements of the result. The 16 threads of a "
+        "row are half a warp.",
+        f"线程 (ty, tx) = ({ty}, {tx}) 的计算：4 x {keys // 16} 个分数，以及结果的 4 x 4 个元素。同一行的 16 个线程是半个线程束。",
+    )
+    return figure(s, alt=alt, caption=caption)
