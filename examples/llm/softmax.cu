@@ -33,6 +33,7 @@ __device__ __forceinline__ int columns_seen(long long row, int width,
 }
 // --8<-- [end:seen]
 
+// --8<-- [start:power]
 // Powers of 2 instead of e: one instruction, which gives 0 for results below
 // 2^-126. Nothing is subtracted where all is -inf: -inf - -inf would be NaN.
 __device__ __forceinline__ float power(float x, float largest, float log2_e) {
@@ -47,6 +48,7 @@ constexpr float LOG2_E = 1.4426950408889634f;
 __device__ __forceinline__ float inverse(float sum) {
   return sum == 0.0f ? 0.0f : __fdividef(1.0f, sum);
 }
+// --8<-- [end:power]
 
 // The vector of a row that begins at column c; -inf where the row sees nothing,
 // by selection, since what lies there may be NaN.
