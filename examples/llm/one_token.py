@@ -6,6 +6,8 @@
 #     timeout_s: 180
 #     sizes:
 #       N: [8192, 136]
+#       VOCAB: [49152, 1000]
+#       TOKENS: [[1, 4, 16, 64, 256, 1024], [1, 4, 16, 64, 70]]
 # ---
 
 # %% [markdown]
@@ -101,9 +103,7 @@ rows = {
         "bytes in bf16": step.bytes / 1e6,
         "bytes as in the file": file.bytes / 1e6,
     }
-    for step, file in zip(
-        [*decode, total(decode)], [*in_file, total(in_file)]
-    )
+    for step, file in zip([*decode, total(decode)], [*in_file, total(in_file)])
 }
 ct.table(
     "one token after 1023 others",
@@ -151,7 +151,7 @@ small.weights = {k: w.view(Counted) for k, w in small.weights.items()}
 dim, counted, expected = tang.config.dim, [], []
 for new, seen in ((7, 7), (1, 8)):
     Counted.flops = 0
-    small.forward(words.encode("春眠不觉晓，处处"[: new]))
+    small.forward(words.encode("春眠不觉晓，处处"[:new]))
     # The reference computes the logits of all tokens.
     counted.append(Counted.flops - 2 * new * dim * tang.config.vocab)
     steps = operations(tang.config, new, seen)
@@ -186,7 +186,7 @@ ct.table("FLOPs per byte, in bf16", rows, corner="operation")
 # From here on a GPU is needed. How fast it reads, and how fast its tensor cores
 # multiply: the better of cuBLAS and of this part's product.
 
-# %% limits
+# %% rates
 from linear import linear
 from weights import bits
 
@@ -204,12 +204,14 @@ times = ct.bench(
     name="a product of 8192 x 8192 x 8192",
     rounds=11,
 )
+
+# %% limits
 fastest = min(row.median_us for row in times.rows)
 BANDWIDTH, TENSOR = ct.limits.bandwidth(), 2 * N**3 / fastest / 1e6
 ct.facts(
     "limits of this GPU",
     {
-        "memory": (BANDWIDTH, "GB/s"),
+        "GPU memory": (BANDWIDTH, "GB/s"),
         "tensor cores": (TENSOR, "TFLOP/s"),
         "they meet at": (1e3 * TENSOR / BANDWIDTH, "FLOP per byte"),
     },
@@ -227,22 +229,23 @@ for name, (found, count) in steps.items():
     one = total(found)
     memory, tensor = one.bytes / BANDWIDTH / 1e3, one.flops / TENSOR / 1e6
     rows[name] = {
-        "memory": memory,
+        "GPU memory": memory,
         "tensor cores": tensor,
         "tokens per second, at most": 1e6 * count / max(memory, tensor),
     }
 ct.table(
     "a step takes at least",
     rows,
-    corner="step",
-    units={"memory": "us", "tensor cores": "us"},
+    corner="kind of step",
+    units={"GPU memory": "us", "tensor cores": "us"},
 )
 
 # %% [markdown]
 # The last product of the model, for one token and for many.
 
-# %% rows
-VOCAB, DIM = 49152, 576
+# %% logits
+VOCAB = 49152
+DIM = 576
 TOKENS = (1, 4, 16, 64, 256, 1024)
 w = ct.to_device(bits(rng.random((VOCAB, DIM), dtype="float32") - 0.5))
 x = ct.to_device(bits(rng.random((max(TOKENS), DIM), dtype="float32")))
@@ -253,11 +256,13 @@ times = ct.bench(
     bytes={f"{n} tokens": nbytes for n, nbytes in moved.items()},
     name="the product that gives the logits",
 )
+
+# %% rows
 rows = {}
 for n in TOKENS:
     us = times[f"{n} tokens"].median_us
     rows[f"{n}"] = {
-        "memory": moved[n] / BANDWIDTH / 1e3,
+        "GPU memory": moved[n] / BANDWIDTH / 1e3,
         "tensor cores": 2 * n * VOCAB * DIM / TENSOR / 1e6,
         "measured": us,
         "measured, per token": us / n,

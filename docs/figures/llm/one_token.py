@@ -30,9 +30,7 @@ def graph(
     s.text(160, 52, tr("the row of the token", "取词元对应的一行"), "muted", "start", 12)
     s.arrow(14 + box / 2, 24 + high, 14 + box / 2, 124, "muted")
     s.rect(6, 92, 700, 282, "axis hollow", rx=8)
-    s.text(
-        696, 112, tr(f"one of {layers} layers", f"{layers} 层中的一层"), "bold", "end", 13
-    )
+    s.text(696, 112, tr(f"one of {layers} layers", f"{layers} 层中的一层"), "bold", "end", 13)
 
     def row(y: int, names: list[tuple[str, str, str]]) -> None:
         gap, left = 14, 14
@@ -77,7 +75,13 @@ def graph(
     # From the end of the first half to the beginning of the second.
     s.polyline([(641, first + high), (641, 228), (79, 228)], "muted")
     s.arrow(79, 228, 79, second, "muted")
-    s.text(300, 222, tr("attention part above, feed-forward part below", "上为注意力部分，下为前馈部分"), "muted", size=12)
+    s.text(
+        300,
+        222,
+        tr("attention part above, feed-forward part below", "上为注意力部分，下为前馈部分"),
+        "muted",
+        size=12,
+    )
     s.polyline([(637, second + high), (637, 352), (79, 352)], "muted")
     s.arrow(79, 352, 79, 402, "muted")
     s.rect(14, 402, box, high, "c0", tr("norm", "归一化"), size=12)
@@ -129,11 +133,10 @@ def _at(cell: str, what: str) -> float:
 
 def roofline() -> str:
     """Operations of three steps under the roof that the GPU of the recording has."""
-    memory = _at("limits", '["memory"].value') / 1e3  # TB/s
+    memory = _at("limits", '["GPU memory"].value') / 1e3  # TB/s
     tensor = _at("limits", '["tensor cores"].value')
     places = {
-        step: {name: _at("intensity", f'["{name}"]["{step}"]') for name in NAMES}
-        for step in STEPS
+        step: {name: _at("intensity", f'["{name}"]["{step}"]') for name in NAMES} for step in STEPS
     }
     x0, x1, y0, y1 = 0.5, 2000.0, 0.5, tensor * 2
     left, right, top, bottom = 58, 700, 30, 360
@@ -159,8 +162,22 @@ def roofline() -> str:
     )  # fmt: skip
     meet = tensor / memory
     s.polyline([(px(x0), py(x0 * memory)), (px(meet), py(tensor)), (px(x1), py(tensor))], "accent")
-    s.text(px(x1) - 4, py(tensor) - 8, tr(f"tensor cores: {tensor:.0f} TFLOP/s", f"张量核心：{tensor:.0f} TFLOP/s"), "accent", "end", 12)
-    s.text(px(2.2), py(2.2 * memory) - 26, tr(f"memory: {1e3 * memory:.0f} GB/s", f"显存：{1e3 * memory:.0f} GB/s"), "accent", "end", 12)
+    s.text(
+        px(x1) - 4,
+        py(tensor) - 8,
+        tr(f"tensor cores: {tensor:.0f} TFLOP/s", f"张量核心：{tensor:.0f} TFLOP/s"),
+        "accent",
+        "end",
+        12,
+    )
+    s.text(
+        px(2.2),
+        py(2.2 * memory) - 26,
+        tr(f"memory: {1e3 * memory:.0f} GB/s", f"显存：{1e3 * memory:.0f} GB/s"),
+        "accent",
+        "end",
+        12,
+    )
     for step, (_, _, tint) in STEPS.items():
         for name, x in places[step].items():
             y = min(tensor, x * memory)
@@ -177,7 +194,14 @@ def roofline() -> str:
         tr("attention, one sequence or 64", "注意力，1 个或 64 个序列"), "", "start", 12,
     )  # fmt: skip
     one = places["decode"]["gate, up"]
-    s.text(px(one) + 12, py(one * memory) + 16, tr("products with weights", "与权重相乘"), "", "start", 12)
+    s.text(
+        px(one) + 12,
+        py(one * memory) + 16,
+        tr("products with weights", "与权重相乘"),
+        "",
+        "start",
+        12,
+    )
     told = {
         step: ", ".join(f"{tr(*NAMES[name])} {x:.1f}" for name, x in found.items())
         for step, found in places.items()
