@@ -1,0 +1,194 @@
+"""Talk to a language model that runs on the kernels of this book.
+
+    python -m cudatut run llm/chat                            # a conversation
+    python -m cudatut run llm/chat --prompt "Why is the sky blue?"
+    python examples/llm/chat.py --cpu --prompt "..."          # NumPy: slow
+    python examples/llm/chat.py --tang --prompt 春眠不觉晓    # our own model
+
+The answer appears as it is generated, and below it the tokens per second. The
+model is SmolLM2-135M-Instruct; it is downloaded once, 98 MB, into your cache.
+It is small: it talks well and knows little.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import cudatut as ct
+import tokens
+from checkpoint import Checkpoint
+from engine import Engine
+from fetch import fetch
+from numpy_backend import NumpyBackend
+from prefix import PrefixBlocks
+from request import Request
+from sampler import GREEDY, Sampling
+from scheduler import Refused, Scheduler
+
+# What `run` replays where there is no GPU.
+REPLAY = "llm/serving_chat"
+BLOCK = 16
+
+
+# --8<-- [start:chat]
+class Chat:
+    """A conversation. cpu: NumPy computes, in fp32. context: most tokens.
+
+    Raises CheckpointError, ToolMissing, NoGpuError, UnsupportedGpuError.
+    """
+
+    def __init__(self, path: Path, cpu: bool = False, context: int = 4096):
+        self.checkpoint = Checkpoint.open(path)
+        self.tokenizer = tokens.load(self.checkpoint)
+        context = min(context, self.checkpoint.config.context)
+        count = ct.cdiv(context, BLOCK)
+        if cpu:
+            backend = NumpyBackend(self.checkpoint, count, BLOCK)
+        else:
+            ct.require("sm_80")
+            from gpu_backend import GpuBackend
+
+            backend = GpuBackend(
+                self.checkpoint, count, BLOCK, max_tokens=512, max_requests=1
+            )
+        # What was said before is found again by its hashes: of a second
+        # question only the new tokens are computed.
+        blocks = PrefixBlocks(count, BLOCK)
+        scheduler = Scheduler(blocks, max_running=1, context=context)
+        self.engine = Engine(backend, scheduler)
+        self.messages: list[tuple[str, str]] = []
+        self.last = Request(0, [0], 1)  # the last request, with its times
+        self.began = 0.0  # when it was asked
+
+    def prompt(self, text: str) -> list[int]:
+        """Tokens of the conversation with this question; a model that has not
+        learned to chat continues the text alone.
+        """
+        if isinstance(self.tokenizer, tokens.Characters):
+            return [self.tokenizer.bos, *self.tokenizer.encode(text)]
+        return self.tokenizer.chat([*self.messages, ("user", text)])
+
+    def ask(
+        self, text: str, max_tokens: int = 300, sampling: Sampling = GREEDY
+    ) -> Iterator[str]:
+        """The answer, piece by piece. Raises TextError, Refused."""
+        tokenizer, engine = self.tokenizer, self.engine
+        prompt = self.prompt(text)
+        self.last = request = Request(
+            self.last.id + 1, prompt, max_tokens, stop=tokenizer.stop,
+            sampling=sampling,
+        )  # fmt: skip
+        self.began = engine.clock()
+        engine.add(request)
+        stream = tokenizer.stream()
+        while engine.busy:
+            for output in engine.step():
+                yield "".join(map(stream.push, output.tokens))
+        yield stream.end()
+        answer = tokenizer.decode(request.output)
+        self.messages += [("user", text), ("assistant", answer)]
+
+    def speed(self) -> str:
+        """Tokens per second of the last answer, after its first token."""
+        times, cached = self.last.times, self.last.cached
+        first = 1e3 * (times[0] - self.began)
+        said = f"{len(times)} tokens; the first after {first:.1f} ms"
+        if len(times) > 1:
+            rate = (len(times) - 1) / max(1e-9, times[-1] - times[0])
+            said += f", then {rate:.0f} per second"
+        if cached:
+            said += f"; {cached} of {len(self.last.prompt)} tokens were there"
+        return f"[{said}]"
+
+    def warm_up(self) -> None:
+        """Compile the kernels and record the first graphs, outside of what is
+        timed.
+        """
+        messages, self.messages = self.messages, []
+        if isinstance(self.tokenizer, tokens.Characters):
+            prompt = self.tokenizer.names[-1]
+        else:
+            prompt = "Hello"
+        for _ in self.ask(prompt, max_tokens=4):
+            pass
+        self.messages = messages
+
+
+# --8<-- [end:chat]
+
+
+def show(chat: Chat, text: str, max_tokens: int, sampling: Sampling) -> None:
+    """Print an answer as it comes, and its speed; a text that is continued is
+    printed with it.
+    """
+    if isinstance(chat.tokenizer, tokens.Characters):
+        print(text, end="", flush=True)
+    for piece in chat.ask(text, max_tokens, sampling):
+        print(piece, end="", flush=True)
+    print(f"\n{chat.speed()}", flush=True)
+
+
+def questions(prompt: str | None) -> Iterator[str]:
+    """The one of the command line, or what is typed until the end of input."""
+    if prompt is not None:
+        yield prompt
+        return
+    print("Ask something; an empty line ends the conversation.")
+    while True:
+        try:
+            text = input("you: ").strip()
+        except EOFError:
+            print()
+            return
+        if not text:
+            return
+        yield text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--prompt", help="one question; default: a conversation")
+    add("--max-tokens", type=int, default=300, metavar="N", help="of an answer")
+    add("--temperature", type=float, default=0.0, help="0: no randomness")
+    add("--top-p", type=float, default=1.0, help="least probability kept")
+    add("--seed", type=int, default=0, help="of the randomness")
+    add("--model", type=Path, metavar="FILE", help="another GGUF of a Llama")
+    add("--tang", action="store_true", help="our model, which writes poems")
+    add("--cpu", action="store_true", help="without a GPU, slowly")
+    options = parser.parse_args()
+    sampling = Sampling(
+        options.temperature, top_p=options.top_p, seed=options.seed
+    )
+    ours = ct.paths.examples_dir() / "llm/tang.gguf"
+    # Its heads have 32 elements, which no kernel of this part takes.
+    cpu = options.cpu or options.tang
+    try:
+        sampling.check()
+        if not cpu:
+            ct.activate()  # before 98 MB are downloaded in vain
+        path = options.model or (ours if options.tang else fetch())
+        chat = Chat(path, cpu)
+        if not cpu:
+            print("compiling the kernels ...", end="\r", file=sys.stderr)
+            chat.warm_up()
+        for text in questions(options.prompt):
+            try:
+                show(chat, text, options.max_tokens, sampling)
+            except (tokens.TextError, Refused) as error:
+                if options.prompt is not None:
+                    raise
+                print(error)
+    except ct.NoGpuError as error:
+        raise SystemExit(
+            f"{error}\nWith --cpu, NumPy computes: slowly."
+        ) from None
+    except (ct.CudatutError, ValueError) as error:
+        raise SystemExit(str(error)) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+
+
+if __name__ == "__main__":
+    main()

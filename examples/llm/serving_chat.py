@@ -1,0 +1,64 @@
+# ---
+# jupyter:
+#   cudatut:
+#     title: {en: "A conversation", zh: "一次对话"}
+#     requires: sm_80
+#     timeout_s: 180
+#     sizes: {most: [200, 6]}
+# ---
+
+# %% [markdown]
+# What `python -m cudatut run llm/chat` does, with three questions. Where there
+# is no GPU, this is what it replays.
+
+# %% setup
+import cudatut as ct
+from chat import Chat, show
+from fetch import fetch
+from sampler import GREEDY
+
+chat = Chat(fetch())
+chat.warm_up()
+most = 200  # tokens of an answer
+
+# %% conversation
+for question in (
+    "What is the capital of France?",
+    "And what is it famous for? Answer in one sentence.",
+    "Write a haiku about a fast GPU.",
+):
+    print(f"you: {question}")
+    show(chat, question, most, GREEDY)
+
+# %% [markdown]
+# Is every answer the one of the reference, in NumPy and fp32? The first
+# question, token by token.
+
+# %% reference
+from reference import Reference, greedy
+
+short = 8  # tokens
+again = Chat(fetch())
+"".join(again.ask("What is the capital of France?", short))
+expected = greedy(
+    Reference(chat.checkpoint),
+    again.last.prompt,
+    len(again.last.output),
+)
+same = [a == b for a, b in zip(again.last.output, expected)]
+ct.facts(
+    "beside the reference",
+    {
+        "tokens": len(same),
+        "equal, from the first on": [*same, False].index(False),
+    },
+)
+
+# %% [markdown]
+# Our own model, which has learned nothing but poems, on the CPU.
+
+# %% poems
+tang = Chat(ct.paths.examples_dir() / "llm/tang.gguf", cpu=True)
+for line in ("春眠不觉晓，", "明月松间照，", "白日依山尽，"):
+    poem = line + "".join(tang.ask(line, max_tokens=42))
+    print(poem)
