@@ -78,7 +78,7 @@ for step in range(48):
     for number, table in blocks.tables.items():
         for block in table.blocks:
             owner[block] = number
-    owners[f"step {step}"] = " ".join(map(str, owner))
+    owners[f"at step {step}"] = " ".join(map(str, owner))
     for number, (length, last) in list(running.items()):
         blocks.reserve(number, length, length + 1)
         running[number][0] += 1
@@ -114,7 +114,7 @@ ct.facts(
         "steps with 6 free blocks": len(enough),
         "of these, without 6 side by side": len(apart),
         "requests in more than one piece": sum(p > 1 for p in pieces.values()),
-        "requests": len(pieces),
+        "requests in all": len(pieces),
         "most pieces of a request": max(pieces.values()),
     },
 )
@@ -133,11 +133,15 @@ def some(count):
 
 
 system = some(200)
-traffic = {"one instruction for all": [], "conversations": [], "nothing": []}
+traffic = {
+    "one instruction for all": [],
+    "conversations": [],
+    "nothing shared": [],
+}
 for i in range(40):
     own = 20 + 3 * i
     traffic["one instruction for all"].append((system + some(own), some(30)))
-    traffic["nothing"].append((some(200 + own), some(30)))
+    traffic["nothing shared"].append((some(200 + own), some(30)))
 for user in range(8):
     before = []
     for _ in range(5):
@@ -247,7 +251,10 @@ for kind in found:
         found[kind].append((count, 100 * (1 - computed / every)))
         evictions[kind, count] = manager.evictions
 ct.series(
-    "prompt tokens found", ("blocks in the pool", ""), ("found", "%"), found
+    "prompt tokens found",
+    ("blocks in the pool", ""),
+    ("share found", "%"),
+    found,
 )
 ct.check(
     [share for _, share in found["radix tree"]],
@@ -257,7 +264,7 @@ ct.check(
 ct.facts(
     "hashes: hits and evictions",
     {
-        f"{count} blocks": f"{share:.1f} %, {evictions['hashes', count]}"
+        f"pool of {count} blocks": f"{share:.1f} %, {evictions['hashes', count]}"
         for count, share in found["hashes"]
     },
 )
@@ -388,7 +395,7 @@ for what, manager in FAULTS.items():
     shortest = min(one for one in first if one)
     table[what] = {
         "traces of 200 that find it": len(found_at),
-        "operations, shortest trace": found_at[0],
+        "operations in the shortest trace": found_at[0],
         "what it says": shortest[1],
     }
 ct.table("planted faults", table, corner="fault")
@@ -435,7 +442,7 @@ def continued(manager, prompts, count=18):
 before, after = first + second + first, second + first
 table = {}
 for name, manager, prompts in (
-    ("alone", PrefixBlocks, [after]),
+    ("the request alone", PrefixBlocks, [after]),
     ("after another request", PrefixBlocks, [before, after]),
     ("the hash forgets the beginning", ForgottenParent, [before, after]),
 ):
@@ -457,7 +464,8 @@ ct.check(
 from gpu_backend import GpuBackend
 from random_model import RandomModel
 
-layers, vocab = 30, 49152
+layers = 30
+vocab = 49152
 LENGTHS = (1000, 8000)  # tokens of a prompt; all but the last 64 are shared
 times = 7
 OWN = 64
