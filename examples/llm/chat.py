@@ -122,6 +122,7 @@ def show(chat: Chat, text: str, max_tokens: int, sampling: Sampling) -> None:
     """Print an answer as it comes, and its speed; a text that is continued is
     printed with it.
     """
+    chat.prompt(text)  # raises before anything is printed
     if isinstance(chat.tokenizer, tokens.Characters):
         print(text, end="", flush=True)
     for piece in chat.ask(text, max_tokens, sampling):
@@ -157,7 +158,8 @@ def main() -> None:
     add("--model", type=Path, metavar="FILE", help="another GGUF of a Llama")
     add("--tang", action="store_true", help="our model, which writes poems")
     add("--cpu", action="store_true", help="without a GPU, slowly")
-    options = parser.parse_args()
+    # `run llm/chat -- --prompt ...` may hand over the two dashes, too.
+    options = parser.parse_args([word for word in sys.argv[1:] if word != "--"])
     sampling = Sampling(
         options.temperature, top_p=options.top_p, seed=options.seed
     )

@@ -113,6 +113,7 @@ def keep_top_p(logits: np.ndarray, p: float) -> np.ndarray:
     return np.where(logits >= logits[last], logits, np.float32(-np.inf))
 
 
+# --8<-- [start:draw]
 def sample(
     logits: np.ndarray, how: Sampling, request: int, position: int
 ) -> int:
@@ -130,6 +131,7 @@ def sample(
     return int(np.argmax(x + noise))
 
 
+# --8<-- [end:draw]
 # --8<-- [end:sample]
 
 
@@ -163,6 +165,7 @@ class Ngrams:
         return []
 
 
+# --8<-- [start:accept]
 def accept(drafts: Sequence[int], sampled: Sequence[int]) -> list[int]:
     """What is kept of a step that guessed: sampled[i] is what the model gives
     after drafts[:i].
@@ -177,4 +180,5 @@ def accept(drafts: Sequence[int], sampled: Sequence[int]) -> list[int]:
     return list(sampled[: n + 1])
 
 
+# --8<-- [end:accept]
 # --8<-- [end:speculate]
