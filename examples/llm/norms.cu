@@ -32,7 +32,7 @@ __device__ constexpr bool early(int x_bytes, int weight_bytes,
 
 constexpr int threads_at_most(int lanes) { return lanes > 128 ? lanes : 128; }
 
-// --8<-- [start:rms]
+// --8<-- [start:scale]
 // Scale the row in v to a root mean square of 1, then by the weights.
 template <int LANES, typename T, typename W, int VEC, int PER>
 __device__ __forceinline__ void scale_row(Vector<T, VEC> (&v)[PER],
@@ -68,7 +68,9 @@ __device__ __forceinline__ void scale_row(Vector<T, VEC> (&v)[PER],
     }
   }
 }
+// --8<-- [end:scale]
 
+// --8<-- [start:rms]
 template <typename T, typename W, int VEC, int LANES, int PER>
 __global__ void __launch_bounds__(threads_at_most(LANES), PER > 16)
     rms_norm(const T* x, long long x_stride, const W* __restrict__ weight,

@@ -18,7 +18,7 @@ using Turns = Vector<float2, 2>;  // (cos, sin) of two pairs
 constexpr int PIECE = 8;
 
 // The first elements of the 4 pairs, and the second ones.
-// --8<-- [start:turn]
+// --8<-- [start:pairs]
 template <int HEAD_DIM, bool HALVES>
 __device__ __forceinline__ void load_pairs(float (&first)[4],
                                            float (&second)[4],
@@ -53,7 +53,9 @@ __device__ __forceinline__ void store_pairs(const float (&first)[4],
     store(head + piece * PIECE, x);
   }
 }
+// --8<-- [end:pairs]
 
+// --8<-- [start:turn]
 // Turn the pairs by the angles whose (cos, sin) begin at `by`.
 __device__ __forceinline__ void turn(float (&first)[4], float (&second)[4],
                                      const float2* by) {
