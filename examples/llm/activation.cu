@@ -8,12 +8,12 @@
 
 #include "rows.cuh"
 
-// out[r][c] = silu(gate[r][c]) up[r][c], in fp32, rounded once; silu(x) = x /
-// (1
-// + e^-x). A row of gate_up holds `width` of gate, then `width` of up. VEC:
-// elements of a load; more than 1 asks for rows that begin at multiples of VEC
-// elements, and for a width that is a multiple of VEC. A thread has PER
-// vectors, which lie blockDim.x apart; `parts` blocks have a row.
+// out[r][c] = silu(gate[r][c]) up[r][c], in fp32, rounded once;
+// silu(x) = x / (1 + e^-x). A row of gate_up holds `width` of gate, then
+// `width` of up. VEC: elements of a load; more than 1 asks for rows that begin
+// at multiples of VEC elements, and for a width that is a multiple of VEC. A
+// thread has PER vectors, which lie blockDim.x apart; `parts` blocks have a
+// row.
 // --8<-- [start:swiglu]
 template <int VEC, int PER>
 __global__ void __launch_bounds__(256)
@@ -54,15 +54,22 @@ __global__ void __launch_bounds__(256)
 
 // x[t] = row tokens[t] of the embedding, in fp32; a block per token, 4 elements
 // per thread and turn. A row of x begins at a multiple of 16 bytes. dim is a
-// multiple of 4, in Q8_0 of 32. Tokens are not checked.
+// multiple of 4, in Q8_0 of 32. Tokens are not checked; -1 - i stands for
+// drawn[i].
 // --8<-- [start:embed]
+__device__ __forceinline__ long long token_of(int token,
+                                              const int* __restrict__ drawn) {
+  return token < 0 ? drawn[-1 - token] : token;
+}
+
 extern "C" __global__ void __launch_bounds__(256)
     embed_bf16(const int* __restrict__ tokens,
+               const int* __restrict__ drawn,
                const __nv_bfloat16* __restrict__ embedding,
                float* __restrict__ x, int dim) {
   using Bf16x4 = Vector<__nv_bfloat16, 4>;
   const __nv_bfloat16* const row =
-      embedding + (long long)tokens[blockIdx.x] * dim;
+      embedding + token_of(tokens[blockIdx.x], drawn) * dim;
   x += (long long)blockIdx.x * dim;
   for (int c = threadIdx.x * 4; c < dim; c += blockDim.x * 4) {
     const Bf16x4 v = *reinterpret_cast<const Bf16x4*>(row + c);
@@ -85,12 +92,12 @@ extern "C" __global__ void __launch_bounds__(256)
 // Q8_0: 32 elements are a scale in fp16 and 32 int8, so that only every other
 // byte is sure to be at a multiple of 2: loads take 2 bytes.
 extern "C" __global__ void __launch_bounds__(256)
-    embed_q8(const int* __restrict__ tokens,
+    embed_q8(const int* __restrict__ tokens, const int* __restrict__ drawn,
              const unsigned char* __restrict__ embedding, float* __restrict__ x,
              int dim) {
   constexpr int BYTES = 34;
   const unsigned char* const row =
-      embedding + (long long)tokens[blockIdx.x] * (dim / 32 * BYTES);
+      embedding + token_of(tokens[blockIdx.x], drawn) * (dim / 32 * BYTES);
   x += (long long)blockIdx.x * dim;
   for (int c = threadIdx.x * 4; c < dim; c += blockDim.x * 4) {
     const auto* const block =

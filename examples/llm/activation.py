@@ -6,7 +6,7 @@ from typing import Any
 
 import cudatut as ct
 
-from rows import contiguous, elements_per_load, ints, kernel, rows_of
+from rows import NULL, contiguous, elements_per_load, ints, kernel, rows_of
 
 SOURCE = "llm/activation.cu"
 
@@ -40,10 +40,13 @@ def swiglu(gate_up: Any, out: Any, stream: Any = None) -> None:
     )  # fmt: skip
 
 
-def embed(tokens: Any, embedding: Any, x: Any, stream: Any = None) -> None:
+def embed(
+    tokens: Any, embedding: Any, x: Any, stream: Any = None, drawn: Any = None
+) -> None:
     """x[t] = the embedding of tokens[t].
 
-    tokens: int32, [n]; not checked. embedding: bf16, [vocab, dim], dim a
+    tokens: int32, [n]; not checked. drawn: int32, tokens that may have been
+    drawn just before: -1 - i in `tokens` stands for drawn[i]. embedding: bf16, [vocab, dim], dim a
     multiple of 4; or the bytes of Q8_0, uint8, [vocab, dim / 32 * 34], as
     `checkpoint.Checkpoint.blocks` has them. x: fp32, [n, dim], contiguous.
     Raises ValueError.
@@ -66,7 +69,8 @@ def embed(tokens: Any, embedding: Any, x: Any, stream: Any = None) -> None:
         )
     if not n or not dim:
         return
-    _launch_rows(name, whose, rows, to, n, dim, stream)
+    others = NULL if drawn is None else ints(drawn, "drawn", *drawn.shape)
+    _launch_rows(name, (whose, others, rows, to), n, dim, stream)
 
 
 def gather(indices: Any, x: Any, out: Any, stream: Any = None) -> None:
@@ -84,12 +88,12 @@ def gather(indices: Any, x: Any, out: Any, stream: Any = None) -> None:
     if m and not n:
         raise ValueError("x has no rows")
     if m and dim:
-        _launch_rows("gather", whose, rows, to, m, dim, stream)
+        _launch_rows("gather", (whose, rows, to), m, dim, stream)
 
 
-def _launch_rows(name, whose, rows, to, n, dim, stream) -> None:
+def _launch_rows(name, addresses, n, dim, stream) -> None:
     run = kernel(SOURCE, name)
     run(
-        whose, rows, to, dim,
+        *addresses, dim,
         grid=n, block=min(256, ct.cdiv(dim, 128) * 32), stream=stream,
     )  # fmt: skip

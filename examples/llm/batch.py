@@ -17,7 +17,8 @@ class Batch(NamedTuple):
     All arrays are int32 and C-contiguous; a slot times the size of its keys
     does not fit into 32 bits, though.
 
-    tokens [n]: of all requests, one after the other
+    tokens [n]: of all requests, one after the other; -1 - i stands for token i
+        of the last `sample`
     positions [n]: of each token in its request, from 0
     slots [n]: where its key and value go: block * block_size + offset
     starts [s + 1]: request i has the tokens starts[i] to starts[i + 1] - 1, one
@@ -62,8 +63,10 @@ class Backend(Protocol):
 
     `run` gives the logits of the wanted tokens, [m, vocab], in float32, as an
     array of its own kind, which stays where it is; `sample` takes them before
-    the next `run`, and gives m tokens as int32 on the host. A backend that needs
-    fixed shapes, for a CUDA graph, pads the arrays itself.
+    the next `run`, and `fetch` makes of what it gives m tokens as int32 on the
+    host, at the latest before the next but one `sample`. `run` and `sample` may
+    return before anything is computed, `fetch` waits. A backend that needs fixed
+    shapes, for a CUDA graph, pads the arrays itself.
     """
 
     config: Config
@@ -72,7 +75,9 @@ class Backend(Protocol):
 
     def run(self, batch: Batch) -> Any: ...
 
-    def sample(self, logits: Any, draws: Draws) -> np.ndarray: ...
+    def sample(self, logits: Any, draws: Draws) -> Any: ...
+
+    def fetch(self, drawn: Any) -> np.ndarray: ...
 
 
 # --8<-- [end:protocol]

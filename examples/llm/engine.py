@@ -11,8 +11,9 @@ backend computes.
 """
 
 from collections.abc import Callable
+from itertools import accumulate
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,10 +43,12 @@ class Output(NamedTuple):
 
 
 class Engine:
-    """Runs steps. speculate: most guessed tokens of a request per step. clock:
-    seconds, for `Request.times`.
+    """Runs steps. speculate: most guessed tokens of a request per step. ahead:
+    start each step before the tokens of the one before are known; a request's
+    last token is then noticed a step late. clock: seconds, for `Request.times`.
 
-    Raises ValueError if scheduler and backend differ in their blocks.
+    Raises ValueError if scheduler and backend differ in their blocks, and for
+    guesses ahead of what they are made from.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class Engine:
         backend: Backend,
         scheduler: Scheduler,
         speculate: int = 0,
+        ahead: bool = False,
         clock: Callable[[], float] = perf_counter,
     ):
         blocks = scheduler.blocks
@@ -62,10 +66,16 @@ class Engine:
             raise ValueError(
                 f"the scheduler's blocks {ours} are not the backend's {theirs}"
             )
+        if ahead and speculate:
+            raise ValueError("a guess is made from all tokens before it")
         self.backend, self.scheduler = backend, scheduler
         self.speculate, self.clock = speculate, clock
+        self.ahead, self._under_way = ahead, None
         self.last = Step()  # what was scheduled last, for those who watch
         self._ngrams: dict[int, Ngrams] = {}
+        self._drawn: dict[
+            int, int
+        ] = {}  # rows in the last `sample`, by request
         # A row for each request that runs: its table is copied when it changes,
         # not in every step.
         width = blocks.blocks_for(min(scheduler.context, ours[0] * ours[1]))
@@ -77,8 +87,8 @@ class Engine:
 
     @property
     def busy(self) -> bool:
-        """Whether any request waits or runs."""
-        return bool(self.scheduler.requests)
+        """Whether any request waits or runs, or a step is under way."""
+        return bool(self.scheduler.requests or self._under_way)
 
     def add(self, request: Request) -> None:
         """Let a request wait. Raises Refused."""
@@ -93,25 +103,45 @@ class Engine:
         """Let `child` go on from where a running request is. Raises Refused,
         KeyError.
         """
+        if self.ahead:
+            raise ValueError("an engine that runs ahead cannot fork")
         self.scheduler.fork(number, child)
 
     # --8<-- [start:step]
     def step(self) -> list[Output]:
-        """Compute one step; the requests that got tokens."""
+        """Compute one step; the requests that got tokens: of this step, or
+        `ahead` of the one before, while this one is computed.
+        """
+        started = self._start()
+        if self.ahead:
+            started, self._under_way = self._under_way, started
+        return self._end(*started) if started else []
+
+    def _start(self) -> tuple[Step, list[int], Any] | None:
+        """A step that is under way: the logits that each request wants, and the
+        tokens that are drawn from them.
+        """
         propose = self._propose if self.speculate else None
         self.last = step = self.scheduler.schedule(propose)
         for request in step.preempted:
             self._forget(request.id)
         if not step.work:
-            return []
+            return None
         batch, draws, counts = self.assemble(step)
-        sampled: list[int] = []
-        logits = self.backend.run(batch)
+        logits, drawn = self.backend.run(batch), None
         if len(batch.wanted):
-            sampled = self.backend.sample(logits, draws).tolist()
+            drawn = self.backend.sample(logits, draws)
+        if self.ahead:
+            self.scheduler.advance(step)
+            first = [0, *accumulate(counts)]
+            self._drawn = {w.request.id: i for w, i in zip(step.work, first)}
+        return step, counts, drawn
+
+    def _end(self, step: Step, counts: list[int], drawn: Any) -> list[Output]:
+        tokens = [] if drawn is None else self.backend.fetch(drawn).tolist()
         parts, at = [], 0
         for count in counts:
-            parts.append(sampled[at : at + count])
+            parts.append(tokens[at : at + count])
             at += count
         return self._outputs(self.scheduler.finish(step, parts))
 
@@ -126,6 +156,8 @@ class Engine:
         first, length, row, counts = [], [], [], []
         for request, start, stop, drafts, last in step.work:
             tokens += request.tokens[start:stop]
+            if request.pending:  # the backend has it, in the last step's order
+                tokens[-1] = -1 - self._drawn[request.id]
             tokens += drafts
             first.append(start)
             length.append(stop + len(drafts))

@@ -13,6 +13,7 @@ alone, batched, chunked or preempted.
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,6 +63,8 @@ def power_of_two(n: int) -> int:
 
 def padded(array: np.ndarray, count: int, value: int) -> np.ndarray:
     """With so many rows, those that are added full of `value`."""
+    if len(array) == count:
+        return np.ascontiguousarray(array, "int32")
     found = np.full((count, *array.shape[1:]), value, "int32")
     found[: len(array)] = array
     return found
@@ -146,7 +149,7 @@ class GpuBackend:
         self.weights = Weights(checkpoint)
         self.stream = cuda.Stream()
         self.tile = flash.tile_for(c.head_dim)
-        self._graphs: OrderedDict[Shape, Graph] = OrderedDict()
+        self._graphs: OrderedDict[Any, Graph] = OrderedDict()
 
         slots = block_count * block_size
         cache = c.layers, slots, c.kv_heads, c.head_dim
@@ -178,13 +181,18 @@ class GpuBackend:
         self.partials = ct.empty(need.partials, "float32")
         self.tickets = ct.to_device(np.zeros(need.tickets, "uint32"))
         self.best = ct.to_device(np.zeros(m, "uint64"))
-        self.drawn = ct.to_device(np.zeros(m, "uint32"))
+        self.last_blocks = ct.to_device(np.zeros(m, "uint32"))  # tickets
+        self.drawn = ct.to_device(np.zeros(m, "int32"))
         width = power_of_two(ct.cdiv(longest, block_size))  # of a table
         items = power_of_two(flash.most_items(n, requests, self.tile))
         words = 4 * n + 2 * requests * (width + 3) + 2 * items + m
-        self.step = Staging(words + 2 * block_count + 256, self.stream)
-        self.how = Staging(8 * m + 64, self.stream)
-        self.tokens = cuda.pagelocked_empty(m, np.int32)
+        words += 2 * block_count + 256
+        self.step = Staging(4 * words, self.stream)
+        self.how = Staging(36 * m + 256, self.stream)
+        # Tokens of two steps on the host, and when they are there.
+        self.tokens = [
+            (cuda.pagelocked_empty(m, np.int32), cuda.Event()) for _ in range(2)
+        ]
         ct.synchronize()  # what was filled above was filled on another stream
 
     # --8<-- [end:backend]
@@ -208,20 +216,26 @@ class GpuBackend:
             self._copy(batch.copies)
         how = self.tile, self.batch_invariant, self.graphs
         shape, arrays = arrange(batch, *how)
-        self.step.begin()
-        d = {name: self.step.put(array) for name, array in arrays.items()}
-        self.step.send()
-        if graph := self._graphs.pop(shape, None):
+        self.step.send(arrays)
+        self._launch(
+            shape, lambda: self._forward(self.step.places(arrays), shape)
+        )
+        return self.logits[:m]
+
+    def _launch(self, key: Any, work: Callable[[], None]) -> None:
+        """Launch what `work` launches: the first time itself, and then the
+        graph that was made of it under this key.
+        """
+        if graph := self._graphs.pop(key, None):
             graph.launch()
         else:
-            self._forward(d, shape)  # compiles what is not compiled yet
+            work()  # compiles what is not compiled yet
             if self.graphs:
-                graph = Graph(lambda: self._forward(d, shape), self.stream)
+                graph = Graph(work, self.stream)
         if graph:
-            self._graphs[shape] = graph  # the last of them, the latest used
+            self._graphs[key] = graph  # the last of them, the latest used
             while len(self._graphs) > MOST_GRAPHS:
                 self._graphs.popitem(last=False)
-        return self.logits[:m]
 
     # --8<-- [end:run]
 
@@ -239,7 +253,7 @@ class GpuBackend:
         few = n <= ROWS and not self.batch_invariant
         where = d["positions"], d["slots"], self.turns
         q = qkv[:, : c.heads * c.head_dim]
-        activation.embed(d["tokens"], w.embedding, x, stream)
+        activation.embed(d["tokens"], w.embedding, x, stream, self.drawn)
         for layer, cache in zip(w.layers, self.caches):
             norm = x, layer.attention_norm
             if few:
@@ -293,25 +307,37 @@ class GpuBackend:
     # --8<-- [end:forward]
 
     def _copy(self, copies: np.ndarray) -> None:
-        self.step.begin()
-        pairs = self.step.put(copies)
-        self.step.send()
+        arrays = {"pairs": copies}
+        self.step.send(arrays)
+        pairs = self.step.places(arrays)["pairs"]
         rope.copy_blocks(
             self.keys, self.values, pairs, self.block_size, self.stream
         )
 
     def sample(self, logits: Any, draws: Draws) -> np.ndarray:
-        """Tokens, int32, on the host; waits for them."""
-        m = len(logits)
-        self.how.begin()
-        d = [self.how.put(np.asarray(values)) for values in draws]
-        tokens = self.how.room(m, "int32")
-        self.how.send()
-        temperature, top_k, top_p, seed, request, position = d
-        sampling.sample(
-            logits, temperature, top_k, top_p, seed, request, position, tokens,
-            self.best, self.drawn, stream=self.stream,
-        )  # fmt: skip
-        tokens.get(self.tokens[:m], async_=True, stream=self.stream)
-        self.stream.synchronize()
-        return self.tokens[:m].copy()
+        """Tokens, int32, that will be on the host: see `fetch`."""
+        import pycuda.driver as cuda
+
+        m, stream, arrays = len(logits), self.stream, draws._asdict()
+        self.how.send(arrays)
+
+        def draw() -> None:
+            sampling.sample(
+                logits, *self.how.places(arrays).values(), self.drawn[:m],
+                self.best, self.last_blocks, stream=stream,
+            )  # fmt: skip
+
+        self._launch((int(logits.gpudata), logits.shape), draw)
+        # The tokens of the step before may not have been read yet.
+        self.tokens.reverse()
+        found, arrived = self.tokens[0]
+        cuda.memcpy_dtoh_async(found[:m], self.drawn.gpudata, stream)
+        arrived.record(stream)
+        return found[:m]
+
+    def fetch(self, drawn: np.ndarray) -> np.ndarray:
+        """What `sample` gave, the last time or the one before: waits for it."""
+        for found, arrived in self.tokens:
+            if np.may_share_memory(drawn, found):
+                arrived.synchronize()
+        return drawn.copy()

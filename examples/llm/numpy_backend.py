@@ -27,12 +27,16 @@ class NumpyBackend:
         self.config, self.weights = checkpoint.config, checkpoint.arrays()
         self.block_count, self.block_size = block_count, block_size
         self.one_by_one, c = one_by_one, self.config
+        self.drawn = np.zeros(1, "int32")
         shape = (c.layers, block_count * block_size, c.kv_heads, c.head_dim)
         self.keys = np.full(shape, np.nan, "float32")
         self.values = np.full(shape, np.nan, "float32")
 
     def run(self, batch: Batch) -> np.ndarray:
-        size = self.block_size
+        size, tokens = self.block_size, batch.tokens
+        if (tokens < 0).any():
+            drawn = self.drawn[np.maximum(-1 - tokens, 0)]
+            batch = batch._replace(tokens=np.where(tokens < 0, drawn, tokens))
         for cache in (self.keys, self.values):
             for old, new in batch.copies:
                 cache[:, new * size : (new + 1) * size] = cache[
@@ -96,7 +100,11 @@ class NumpyBackend:
             )
             for row, t, k, p, seed, request, position in rows
         ]
-        return np.array(found, "int32")
+        self.drawn = np.array(found, "int32")
+        return self.drawn
+
+    def fetch(self, drawn: np.ndarray) -> np.ndarray:
+        return drawn
 
 
 # --8<-- [end:numpy]

@@ -8,6 +8,9 @@ from typing import NamedTuple
 from sampler import GREEDY, Sampling
 
 
+PENDING = -1
+
+
 class State(Enum):
     WAITING, RUNNING, FINISHED, CANCELLED = range(4)
 
@@ -19,7 +22,8 @@ class Request:
     `stop`.
 
     arrival: seconds. priority: smaller goes first. tokens: prompt and output so
-    far, of which the first `computed` have keys and values. cached: tokens that
+    far, of which the first `computed` have keys and values. pending: how many of
+    the last are still being drawn; PENDING stands for them. cached: tokens that
     were found computed when it was admitted last. times: of each output token.
     """
 
@@ -33,6 +37,7 @@ class Request:
     state: State = State.WAITING
     tokens: list[int] = field(default_factory=list)
     computed: int = 0
+    pending: int = 0
     cached: int = 0
     preemptions: int = 0
     times: list[float] = field(default_factory=list)
@@ -43,7 +48,7 @@ class Request:
 
     @property
     def output(self) -> list[int]:
-        return self.tokens[len(self.prompt) :]
+        return self.tokens[len(self.prompt) : len(self.tokens) - self.pending]
 
     @property
     def left(self) -> int:
@@ -72,10 +77,11 @@ class Work(NamedTuple):
 @dataclass
 class Step:
     """copies: blocks to be copied first, in this order. preempted, admitted:
-    who left and who came.
+    who left and who came. advanced: whether `Scheduler.advance` counted it.
     """
 
     work: list[Work] = field(default_factory=list)
     copies: list[tuple[int, int]] = field(default_factory=list)
     preempted: list[Request] = field(default_factory=list)
     admitted: list[Request] = field(default_factory=list)
+    advanced: bool = False

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 import cudatut as ct
 from blocks import NaiveBlocks, OutOfBlocks
-from request import Request, State, Step, Work
+from request import PENDING, Request, State, Step, Work
 from sampler import accept
 
 
@@ -106,6 +106,9 @@ class Scheduler:
         self.form_batch(step)
         while i < len(self.running):  # it shrinks when one is preempted
             request = self.running[i]
+            if not request.left:  # its last token is being drawn
+                i += 1
+                continue
             start, known = request.computed, len(request.tokens)
             # However long a prompt is, a token is left for each that follows.
             most = budget - (len(self.running) - i - 1)
@@ -177,6 +180,21 @@ class Scheduler:
 
     # --8<-- [end:preempt]
 
+    # --8<-- [start:advance]
+    def advance(self, step: Step) -> None:
+        """Count a step without drafts as computed while it still runs, so that
+        the next one can be scheduled: a place is kept for each token that is
+        being drawn. `finish` puts the tokens there.
+        """
+        step.advanced = True
+        for request, _, stop, _, last in step.work:
+            request.computed = stop
+            if last:
+                request.tokens.append(PENDING)
+                request.pending += 1
+
+    # --8<-- [end:advance]
+
     # --8<-- [start:finish]
     def finish(
         self, step: Step, sampled: Sequence[list[int]]
@@ -187,20 +205,28 @@ class Scheduler:
         got, size = [], self.blocks.block_size
         for work, new in zip(step.work, sampled):
             request, start, stop, drafts, last = work
-            if request.state is not State.RUNNING:
-                continue  # cancelled meanwhile
+            if request.state in (State.CANCELLED, State.FINISHED):
+                continue  # meanwhile, or by the token before this one
             ended = False
             if last:
                 kept = accept(drafts, new) if drafts else new
                 ends = [i for i, t in enumerate(kept) if t in request.stop]
                 kept = kept[: ends[0] + 1] if ends else kept
-                request.tokens += kept
+                if step.advanced:
+                    request.tokens[stop] = kept[0]
+                    if ends:
+                        del request.tokens[stop + 1 :]
+                    request.pending = len(request.tokens) - stop - 1
+                else:
+                    request.tokens += kept
                 got.append((request, kept))
                 # Drafts that were right have keys and values already.
                 stop += len(kept) - 1
-                ended = bool(ends) or not request.left
-            request.computed = stop
-            if stop // size > start // size:
+                ended = bool(ends) or not (request.left or request.pending)
+            if not step.advanced:
+                request.computed = stop
+            runs = request.state is State.RUNNING  # not preempted meanwhile
+            if runs and stop // size > start // size:
                 self.blocks.commit(request.id, request.tokens, stop)
             if ended:
                 self._leave(request, State.FINISHED)
@@ -213,18 +239,18 @@ class Scheduler:
         KeyError if there is none (any longer).
         """
         request = self.requests[number]
-        if request.state is State.WAITING:
-            self.waiting.remove(request)
-            request.state = State.CANCELLED
-            del self.requests[number]
-        else:
-            self._leave(request, State.CANCELLED)
+        del request.tokens[len(request.tokens) - request.pending :]
+        request.pending = 0
+        self._leave(request, State.CANCELLED)
 
     def _leave(self, request: Request, state: State) -> None:
-        self.running.remove(request)
-        request.state = state
+        waits, request.state = request.state is State.WAITING, state
         del self.requests[request.id]
-        self.release(request)
+        if waits:
+            self.waiting.remove(request)
+        else:
+            self.running.remove(request)
+            self.release(request)
 
     def release(self, request: Request) -> None:
         """Free the blocks of a request that has left."""

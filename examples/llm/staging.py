@@ -1,5 +1,6 @@
 """Small arrays of a step on their way to the GPU: all of them in one copy."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,54 +14,53 @@ ALIGN = 16  # bytes
 class Staging:
     """A piece of page-locked memory, and as large a one on the GPU.
 
-    `put` copies an array into the first and says where it will lie on the GPU,
-    `send` starts the copy. The arrays of a step stand at the same addresses in
-    every step if their sizes are the same, as a CUDA graph needs it.
+    `send` copies arrays one behind the other into the first and starts one copy
+    to the second; `places` says where they lie there. Arrays of the same sizes
+    lie at the same places in every step, as a CUDA graph needs it.
     """
 
-    def __init__(self, words: int, stream: Any):
+    def __init__(self, nbytes: int, stream: Any):
         import pycuda.driver as cuda
 
-        self._host = cuda.pagelocked_empty(4 * words, np.uint8)
-        self._gpu = ct.empty(4 * words, "uint8")
-        self._stream, self._sent, self._at = stream, cuda.Event(), 0
+        self._host = cuda.pagelocked_empty(nbytes, np.uint8)
+        self._gpu = ct.empty(nbytes, "uint8")
+        self._stream, self._sent = stream, cuda.Event()
 
-    def begin(self) -> None:
-        """Before the first `put` of a step: wait until the last one's copy has
-        been read, so that nothing is overwritten on its way.
+    def send(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Start the copy. The arrays are C-contiguous. Raises ValueError if
+        there is no room.
         """
-        self._sent.synchronize()
-        self._at = 0
-
-    def put(self, array: np.ndarray) -> Any:
-        """Where this array will be on the GPU. Raises ValueError if there is no
-        room.
-        """
-        start, found = self._at, self.room(array.shape, array.dtype)
-        piece = self._host[start : start + array.nbytes]
-        piece.view(array.dtype)[:] = array.ravel()
-        return found
-
-    def room(self, shape: Any, dtype: Any) -> Any:
-        """Room for an array that the GPU will write. Raises ValueError."""
-        dtype = np.dtype(dtype)
-        start, nbytes = self._at, int(np.prod(shape)) * dtype.itemsize
-        if start + nbytes > self._gpu.size:
-            raise ValueError(
-                f"the arrays of a step need more than {self._gpu.size} bytes"
-            )
-        self._at += -(-nbytes // ALIGN) * ALIGN
-        return self._gpu[start : start + nbytes].view(dtype).reshape(shape)
-
-    def send(self) -> None:
-        """Start the copy of all that was put."""
         import pycuda.driver as cuda
 
-        if self._at:
+        self._sent.synchronize()  # the last step's have been read
+        end = 0
+        for array in arrays.values():
+            start = next_place(end)
+            end = start + array.nbytes
+            if end > self._host.size:
+                raise ValueError(
+                    f"the arrays of a step need more than {self._host.size} bytes"
+                )
+            self._host[start:end] = array.reshape(-1).view("uint8")
+        if end:
             cuda.memcpy_htod_async(
-                self._gpu.gpudata, self._host[: self._at], self._stream
+                self._gpu.gpudata, self._host[:end], self._stream
             )
         self._sent.record(self._stream)
+
+    def places(self, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        """Where `send` puts these arrays."""
+        found, end = {}, 0
+        for name, array in arrays.items():
+            start = next_place(end)
+            end = start + array.nbytes
+            piece = self._gpu[start:end].view(array.dtype)
+            found[name] = piece.reshape(array.shape)
+        return found
+
+
+def next_place(end: int) -> int:
+    return -(-end // ALIGN) * ALIGN
 
 
 # --8<-- [end:staging]

@@ -65,8 +65,11 @@ class Watched:
     def sample(self, logits, draws):
         return self.backend.sample(logits, draws)
 
+    def fetch(self, drawn):
+        return self.backend.fetch(drawn)
 
-def answers(backend, prompts, count, **options):
+
+def answers(backend, prompts, count, ahead=False, **options):
     """Outputs of all requests, and the bits of the logits of each by (request, position)."""
     from blocks import NaiveBlocks
     from engine import Engine
@@ -75,7 +78,8 @@ def answers(backend, prompts, count, **options):
 
     options = {"token_budget": 512, "max_running": 8, "context": 2048, **options}
     watched = Watched(backend)
-    engine = Engine(watched, Scheduler(NaiveBlocks(backend.block_count, SIZE), **options))
+    scheduler = Scheduler(NaiveBlocks(backend.block_count, SIZE), **options)
+    engine = Engine(watched, scheduler, ahead=ahead)
     requests = [Request(i, prompt, count) for i, prompt in enumerate(prompts)]
     for request in requests:
         engine.add(request)
@@ -132,6 +136,18 @@ def test_the_same_bits_however_it_is_batched(checkpoint, prompts, how):
     for key in bits.keys() & other.keys():
         np.testing.assert_array_equal(bits[key], other[key], err_msg=str(key))
     assert len(bits.keys() & other.keys()) >= 20 * len(prompts) - len(prompts)
+
+
+@pytest.mark.parametrize("graphs", [False, True])
+def test_a_step_ahead_has_the_same_bits(checkpoint, prompts, graphs):
+    """Its tokens never were on the host when they were read."""
+    backend = gpu(checkpoint, graphs=graphs)
+    outputs, bits, _ = answers(backend, prompts[:5], 20)
+    again, other, watched = answers(backend, prompts[:5], 20, ahead=True)
+    assert again == outputs
+    assert any((batch.tokens < 0).any() for batch, _ in watched.seen)
+    same = [np.array_equal(logits, other[key]) for key, logits in bits.items() if key in other]
+    assert len(same) >= 95 and all(same)
 
 
 def test_repeated_runs_have_the_same_bits(checkpoint, prompts):

@@ -6,7 +6,14 @@ import pytest
 
 
 def build(
-    checkpoint, manager="prefix", count=200, size=4, one_by_one=False, speculate=0, **options
+    checkpoint,
+    manager="prefix",
+    count=200,
+    size=4,
+    one_by_one=False,
+    speculate=0,
+    ahead=False,
+    **options,
 ):
     from blocks import NaiveBlocks
     from engine import Engine
@@ -18,7 +25,7 @@ def build(
     kinds = {"naive": NaiveBlocks, "prefix": PrefixBlocks, "radix": RadixBlocks}
     backend = NumpyBackend(checkpoint, count, size, one_by_one)
     options = {"token_budget": 64, "max_running": 8, "context": 256, **options}
-    return Engine(backend, Scheduler(kinds[manager](count, size), **options), speculate)
+    return Engine(backend, Scheduler(kinds[manager](count, size), **options), speculate, ahead)
 
 
 def run(engine, prompts, max_tokens=24, **fields):
@@ -76,6 +83,26 @@ def test_speculation(checkpoint, answers, speculate):
     plain = build(checkpoint)
     run(plain, answers.prompts)
     assert engine.steps < plain.steps, "this model repeats itself: some guesses are right"
+
+
+@pytest.mark.parametrize("count", [256, 30])
+def test_a_step_ahead(checkpoint, answers, count):
+    """The next step begins before the tokens of the last are known; with few blocks, requests are preempted meanwhile."""
+    from sampler import Sampling
+
+    stop = frozenset([answers.greedy[0][5]])
+    ways = {"greedy": {}, "stop": {"stop": stop}, "drawn": {"sampling": Sampling(0.9, seed=7)}}
+    for way in ways.values():
+        expected = [r.output for r in run(build(checkpoint), answers.prompts, **way)]
+        engine = build(checkpoint, count=count, ahead=True, token_budget=16)
+        assert [r.output for r in run(engine, answers.prompts, **way)] == expected
+    engine = build(checkpoint, ahead=True)
+    first = run(engine, answers.prompts[:1], max_tokens=1)
+    assert engine.steps == 2 and first[0].output == answers.greedy[0][:1]
+    with pytest.raises(ValueError, match="cannot fork"):
+        engine.fork(0, first[0])
+    with pytest.raises(ValueError, match="a guess is made from"):
+        build(checkpoint, ahead=True, speculate=2)
 
 
 def test_forks(checkpoint, answers):

@@ -37,6 +37,7 @@ class Pocket:
         assert len(set(batch.slots.tolist())) == len(batch.slots), "a slot is written twice"
         for old, new in batch.copies:
             self.cache[new * size : (new + 1) * size] = self.cache[old * size : (old + 1) * size]
+        drawn = [t if t >= 0 else self.drawn[-1 - t] for t in batch.tokens]
         kept = []
         for i, length in enumerate(batch.lengths):
             needed = -(-length // size)
@@ -50,14 +51,18 @@ class Pocket:
                 assert batch.slots[n] == slots[position]
                 read = self.cache[slots[:position]]
                 assert (read >= 0).all(), "a slot is read that was never written"
-                self.cache[batch.slots[n]] = value_of(read, int(batch.tokens[n]), int(position))
+                self.cache[batch.slots[n]] = value_of(read, int(drawn[n]), int(position))
                 kept.append(self.cache[batch.slots[n]])
             assert batch.positions[batch.starts[i + 1] - 1] == length - 1
         self.steps += 1
         return np.array(kept)[batch.wanted]
 
     def sample(self, logits, draws):
-        return (logits // 3 % VOCAB).astype("int32")
+        self.drawn = (logits // 3 % VOCAB).astype("int32")
+        return self.drawn.copy()
+
+    def fetch(self, drawn):
+        return drawn
 
 
 def alone(prompt, max_tokens, stop):
@@ -108,7 +113,9 @@ def play(rng, static=False):
     scheduler = kind(
         blocks, budget, running, rng.choice(list(POLICIES)), rng.choice([0, 0.01, 0.2]), context=64
     )
-    engine = Engine(backend, scheduler, speculate=rng.choice([0, 0, 1, 4]), clock=lambda: 0.0)
+    speculate = rng.choice([0, 0, 0, 1, 4])
+    ahead = not speculate and rng.random() < 0.6
+    engine = Engine(backend, scheduler, speculate, ahead, clock=lambda: 0.0)
     backend.ahead = static or engine.speculate > 0
     coming.sort(key=lambda r: -r.arrival)
     tried, step = 0, 0
@@ -133,7 +140,7 @@ def play(rng, static=False):
             if not static:
                 assert number not in blocks.tables and blocks.free >= before
                 assert not held or all(number != r.id for r in scheduler.running)
-        if scheduler.running and not static and rng.random() < 0.1:
+        if scheduler.running and not static and not ahead and rng.random() < 0.1:
             parent = rng.choice(scheduler.running)
             child = Request(100 + step, [0], rng.randint(1, parent.max_tokens), stop=parent.stop)
             child.arrival = float(step)
