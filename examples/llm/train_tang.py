@@ -238,9 +238,9 @@ def main() -> None:
     config = Config(
         layers=options.layers,
         dim=options.dim,
-        heads=options.dim // 32,
-        kv_heads=options.dim // 64,
-        head_dim=32,
+        heads=options.dim // 64,
+        kv_heads=options.dim // 128,
+        head_dim=64,  # the least that decode.cu takes
         ffn=options.ffn,
         vocab=options.vocab,
         context=512,
