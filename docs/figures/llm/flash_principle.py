@@ -68,7 +68,7 @@ def block(queries: int = 64, keys: int = 32, d: int = 64) -> str:
     s.rect(x_o + 4 * tx * unit, row, 4 * unit, 4 * unit, "c3 solid", rx=0)
     middle = row + 2 * unit
     s.arrow(x_s + wide + 14, middle, x_o - 14, middle, "accent")
-    s.text((x_s + wide + x_o) / 2, middle - 12, tr("weights,\nthrough shared memory", "权重，\n经共享内存").split("\n")[0], "accent")  # fmt: skip
+    s.text((x_s + wide + x_o) / 2, middle - 12, tr("weights,", "权重，"), "accent")
     s.text((x_s + wide + x_o) / 2, middle + 22, tr("through shared memory", "经共享内存"), "muted")
     s.text(x_s - 10, middle + 5, "4 ty", "mono", "end", 12)
     alt = tr(
