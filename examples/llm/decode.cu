@@ -95,6 +95,7 @@ __global__ void __launch_bounds__(THREADS, D > 128 ? 1 : 3)
   // tile that is fetched next; its entry of the table was asked for when the
   // tile before was fetched.
   const int* const table = tables + (long long)sequence * table_width;
+  // --8<-- [start:find]
   const auto find = [&](int tile) {
     const int key = tile * TILE + lane % TILE;
     if (key < from || key >= to) return -1;
@@ -102,6 +103,7 @@ __global__ void __launch_bounds__(THREADS, D > 128 ? 1 : 3)
     const int block = key / block_size;
     return table[block] * block_size + key - block * block_size;
   };
+  // --8<-- [end:find]
   const unsigned base = shared_address(shared) + warp * (STAGES * 2 * OPERAND);
   const long long slot_elements = (long long)kv_heads * D;
   int ahead = from / TILE + warp, slot = find(ahead);

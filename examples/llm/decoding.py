@@ -74,65 +74,9 @@ ct.check(
 from functools import partial
 
 import decoding_rivals
-import flash
 import gemv
+from decoding_steps import Step, random_bits
 from gemv import BF16, Q4_1, Q8_0
-
-
-def random_bits(*shape):
-    """bf16 numbers of both signs from 0.5 to 1, on the GPU. Of many numbers
-    the host makes those for one sequence, and copies them for each.
-    """
-    few = math.prod(shape) <= 1 << 28
-    one = ct.rng(0).integers(
-        0, 1 << 16, shape if few else shape[1:], dtype="uint16"
-    )
-    one &= 0x807F
-    one |= 0x3F00
-    if few:
-        return ct.to_device(one)
-    array = ct.empty(shape, "uint16")
-    for i in range(shape[0]):
-        array[i].set(one)
-    return array
-
-
-class Step:
-    """A step of decoding: a query for each of s sequences of n keys."""
-
-    def __init__(self, s, n, heads, kv_heads, d=128):
-        self.n = n
-        self.q = random_bits(s, heads, d)
-        self.keys, self.values = (random_bits(s, n, kv_heads, d) for _ in "kv")
-        self.lengths = ct.to_device(np.full(s, n, "int32"))
-        self.out = ct.empty((s, heads, d), "uint16")
-        self.lse = ct.empty((s, heads), "float32")
-        need = decode.sizes(s, heads, kv_heads, d, n, split=128)
-        self.partials = ct.empty(need.partials, "float32")
-        self.tickets = ct.to_device(np.zeros(need.tickets, "uint32"))
-        self.bytes = 2 * self.keys.nbytes
-        blocks = kv_heads * ct.cdiv(heads // kv_heads, decode.HEADS)
-        self.fast = decode.fast_split(s, blocks, n, ct.device().sm_count)
-
-    def decode(self, split=decode.SPLIT):
-        decode.contiguous(
-            self.q, self.keys, self.values, self.lengths, self.out, self.lse,
-            self.partials, self.tickets, self.n, split,
-        )  # fmt: skip
-
-    def decode_fast(self):
-        self.decode(self.fast)
-
-    def flash(self):
-        s, heads, d = self.out.shape
-        flash.contiguous(
-            self.q.reshape(s, 1, heads, d), self.keys, self.values,
-            self.out.reshape(s, 1, heads, d),
-        )  # fmt: skip
-
-    def torch(self):
-        return decoding_rivals.sdpa(self.q, self.keys, self.values)
-
 
 # %% [markdown]
 # What is read from L2 where four query heads share keys: these two launches are
@@ -142,7 +86,7 @@ class Step:
 packed = 16  # sequences
 count = 4096  # keys of each
 step = Step(packed, count, 32, 8)
-step.decode()
+step.contiguous()
 step.flash()
 kv_mb = step.bytes / 1e6
 del step
@@ -344,8 +288,8 @@ step = Step(sequences, many, 32, 32)
 batch = ct.bench(
     {
         "flash": step.flash,
-        "decode, parts of 512": step.decode,
-        "decode, long parts": step.decode_fast,
+        "decode, parts of 512": step.contiguous,
+        "decode, long parts": step.long_parts,
         "PyTorch": step.torch(),
     },
     bytes=step.bytes,
@@ -371,9 +315,9 @@ step = Step(1, long, 32, 8)
 one = ct.bench(
     {
         "flash": step.flash,
-        "decode, one part": partial(step.decode, long),
-        "decode, parts of 4096": partial(step.decode, 4096),
-        "decode, parts of 512": step.decode,
+        "decode, one part": partial(step.contiguous, long),
+        "decode, parts of 4096": partial(step.contiguous, 4096),
+        "decode, parts of 512": step.contiguous,
         "PyTorch": step.torch(),
     },
     bytes=step.bytes,
@@ -426,7 +370,7 @@ shared = 2048
 steps = {h: Step(sequences, shared, 8 * h, 8) for h in (1, 2, 4, 8)}
 name = {h: f"{h} to a KV head" for h in steps}
 by_group = ct.bench(
-    {name[h]: s.decode_fast for h, s in steps.items()},
+    {name[h]: s.long_parts for h, s in steps.items()},
     bytes={name[h]: s.bytes for h, s in steps.items()},
     name="query heads that share keys",
 )

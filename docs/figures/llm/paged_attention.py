@@ -1,0 +1,128 @@
+"""Figures of the chapter on PagedAttention: three kinds of waste, and tables of blocks."""
+
+from __future__ import annotations
+
+from cudatut.site.svg import Svg, figure, tr
+
+
+def kinds(
+    requests: tuple[tuple[int, int, int], ...] = ((9, 4, 24), (6, 3, 12)), slots: int = 44
+) -> str:
+    """A pool in which each request has slots side by side: those with a token, still to come, reserved at first."""
+    cell, top = 16, 62
+    s = Svg(slots * cell + 12, top + 128)
+    x, own, told = 6, [], []
+    for number, (held, coming, reserved) in enumerate(requests):
+        name = "AB"[number]
+        s.text(
+            x + reserved * cell / 2,
+            24,
+            tr(
+                f"request {name}: at most {reserved} tokens", f"请求 {name}：最多 {reserved} 个词元"
+            ),
+        )
+        s.line(x, 34, x + reserved * cell - 3, 34, "muted")
+        for i in range(reserved):
+            tint = "c3" if i < held else "c1" if i < held + coming else "c2"
+            s.rect(x + i * cell, top - 16, cell - 2, 30, tint, rx=0)
+        x += reserved * cell
+        own.append(reserved)
+        told.append((name, held, coming, reserved - held - coming))
+    left = slots - sum(own)
+    for i in range(left):
+        s.rect(x + i * cell, top - 16, cell - 2, 30, "c0", rx=0)
+    legend = (
+        ("c3", tr("hold a token", "存着词元")),
+        ("c1", tr("reserved: a token will come", "预留：以后会用上")),
+        ("c2", tr("internal: never used", "内部：始终用不上")),
+        ("c0", tr(f"external: too few for {requests[0][2]}", f"外部：不够放 {requests[0][2]} 个")),
+    )
+    for i, (tint, text) in enumerate(legend):
+        a, b = 6 + i % 2 * 330, top + 40 + i // 2 * 30
+        s.rect(a, b, 16, 18, tint, rx=0)
+        s.text(a + 24, b + 14, text, "", "start")
+    alt = tr(
+        f"A pool of {slots} slots. "
+        + " ".join(
+            f"Request {name} holds {held} tokens, {coming} more will come, and {never} slots are never used."
+            for name, held, coming, never in told
+        )
+        + f" {left} slots are free, too few for a request that may have {requests[0][2]} tokens.",
+        f"池里有 {slots} 个槽位。"
+        + "".join(
+            f"请求 {name} 存着 {held} 个词元，还会再来 {coming} 个，另有 {never} 个槽位始终用不上。"
+            for name, held, coming, never in told
+        )
+        + f"剩下 {left} 个空闲槽位，放不下最多 {requests[0][2]} 个词元的请求。",
+    )
+    caption = tr(
+        "Slots side by side, as many as a request may ever need. Nobody knows yet where blue ends and orange begins.",
+        "槽位连续，并且按请求可能用到的最大数量划分。蓝色到哪里为止、橙色从哪里开始，这时还没有人知道。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def tables(
+    block: int = 4,
+    sequences: tuple[tuple[int, tuple[int, ...]], ...] = ((11, (6, 1, 4)), (6, (3, 0))),
+    blocks: int = 8,
+) -> str:
+    """Tables of two sequences, and the pool that their blocks lie in. sequences: tokens, and the blocks of the table."""
+    cell, left, top = 34, 330, 44
+    s = Svg(left + block * cell + 150, top + blocks * 36 + 12)
+    s.text(4, 24, tr("tables", "块表"), "muted", "start")
+    s.text(
+        left, 24, tr(f"pool: blocks of {block} slots", f"池：每块 {block} 个槽位"), "muted", "start"
+    )
+    owner: dict[int, tuple[int, int]] = {}
+    y = top
+    for number, (tokens, table) in enumerate(sequences):
+        name = "AB"[number]
+        s.text(
+            4,
+            y + 20,
+            tr(f"sequence {name}, {tokens} tokens", f"序列 {name}，{tokens} 个词元"),
+            "",
+            "start",
+        )
+        for i, at in enumerate(table):
+            s.rect(4 + i * 40, y + 30, 36, 30, f"c{2 + number}", at, rx=2)
+            owner[at] = number, i
+        y += 112
+    for at in range(blocks):
+        y = top + at * 36
+        s.text(left - 12, y + 20, at, "muted", "end")
+        number, place = owner.get(at, (None, 0))
+        for slot in range(block):
+            token = place * block + slot
+            x = left + slot * cell
+            if number is None or token >= sequences[number][0]:
+                tint = "c0" if number is None else f"c{2 + number} hollow dash"
+                s.rect(x, y, cell - 3, 30, tint, rx=0)
+            else:
+                s.rect(
+                    x, y, cell - 3, 30, f"c{2 + number}", f"{'AB'[number]}{token}", rx=0, size=13
+                )
+    unused = [at for at in range(blocks) if at not in owner]
+    alt = tr(
+        " ".join(
+            f"Sequence {'AB'[n]} has {tokens} tokens in the blocks {', '.join(map(str, table))} of the pool."
+            for n, (tokens, table) in enumerate(sequences)
+        )
+        + f" Blocks {', '.join(map(str, unused))} are free.",
+        "".join(
+            f"序列 {'AB'[n]} 有 {tokens} 个词元，放在池里的第 {'、'.join(map(str, table))} 块。"
+            for n, (tokens, table) in enumerate(sequences)
+        )
+        + f"第 {'、'.join(map(str, unused))} 块空闲。",
+    )
+    tokens, table = sequences[0]
+    token = tokens - 1
+    caption = tr(
+        f"Token {token} of sequence A: {token} / {block} = {token // block}, and its table says block {table[token // block]}; "
+        f"{token} % {block} = {token % block}. So it is in slot {table[token // block]} * {block} + {token % block} = "
+        f"{table[token // block] * block + token % block}.",
+        f"序列 A 的第 {token} 个词元：{token} / {block} = {token // block}，块表里这一项是 {table[token // block]}；{token} % {block} = "
+        f"{token % block}。所以它在槽位 {table[token // block]} * {block} + {token % block} = {table[token // block] * block + token % block}。",
+    )
+    return figure(s, alt=alt, caption=caption)
