@@ -46,7 +46,7 @@ def pool() -> str:
         f"{count} 个块、{len(steps)} 步、{requests} 个请求；最多有 {most} 个块被占用。起初每个请求的块彼此相邻，后来就散落在空闲块之间。",
     )
     caption = tr(
-        "The pool in the recorded run. A row is a block, a column is a step, a color and a number are a request; white is free. Blocks of a "
+        "The pool in the recorded run. A row is a block, a column is a step, a color and a number are a request; an empty place is a free block. Blocks of a "
         "request that leaves are handed out again at once, wherever they lie.",
         "录制的那次运行中的块池。一行是一个块，一列是一步，颜色和数字表示请求，空白表示空闲。请求离开后，它的块无论在哪里，马上又会分给别人。",
     )
