@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "PagedAttention", zh: "PagedAttention"}
+#     title: {en: "PagedAttention", zh: "PagedAttention：分块的 KV 缓存"}
 #     requires: sm_80
 #     timeout_s: 240
 #     sizes:

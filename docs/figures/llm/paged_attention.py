@@ -10,7 +10,7 @@ def kinds(
 ) -> str:
     """A pool in which each request has slots side by side: those with a token, still to come, reserved at first."""
     cell, top = 16, 62
-    s = Svg(slots * cell + 12, top + 128)
+    s = Svg(slots * cell + 12, top + 100)
     x, own, told = 6, [], []
     for number, (held, coming, reserved) in enumerate(requests):
         name = "AB"[number]
@@ -56,8 +56,9 @@ def kinds(
         + f"剩下 {left} 个空闲槽位，放不下最多 {requests[0][2]} 个词元的请求。",
     )
     caption = tr(
-        "Slots side by side, as many as a request may ever need. Nobody knows yet where blue ends and orange begins.",
-        "槽位连续，并且按请求可能用到的最大数量划分。蓝色到哪里为止、橙色从哪里开始，这时还没有人知道。",
+        "Slots side by side, as many as a request may ever need. While the requests run, nobody knows which slots are "
+        "reserved and which are internal waste.",
+        "槽位连续，并且按请求可能用到的最大数量划分。请求运行期间，没有人知道哪些槽位是预留，哪些是内部浪费。",
     )
     return figure(s, alt=alt, caption=caption)
 
