@@ -90,7 +90,7 @@ two_steps(gate_up, twice)
 swiglu(gate_up, act)
 
 # %% [markdown]
-# The bytes of a token in SmolLM2, one operation at a time and fused.
+# The bytes of a token in SmolLM2, with a kernel for each operation and fused.
 
 # %% predict
 dim, heads, kv_heads, d, ffn = 576, 9, 3, 64, 1536
@@ -120,14 +120,14 @@ ct.table(
     {
         name: {
             "launches": len(each),
-            "one at a time": sum(each),
+            "separate": sum(each),
             "fused": fused[name],
-            "one at a time / fused": sum(each) / fused[name],
+            "separate / fused": sum(each) / fused[name],
         }
         for name, each in steps.items()
     },
     corner="operation",
-    units={"one at a time": "bytes", "fused": "bytes"},
+    units={"separate": "bytes", "fused": "bytes"},
 )
 
 # %% predict-layer
@@ -140,7 +140,7 @@ ct.facts(
     {
         "weights in bf16": (weights * BF16 / 1e6, "MB"),
         "between the products, a token": (of_token / 1e3, "kB"),
-        "the same, one at a time": (
+        "the same, separate": (
             sum(sum(steps[name]) for name in OF_LAYER) / 1e3,
             "kB",
         ),
@@ -349,13 +349,13 @@ counted = ct.profile_launches(
 table = {
     name: {
         "predicted": nbytes / 1e6,
-        "read": got[READ] / 1e6,
-        "written": got[WRITTEN] / 1e6,
+        "read from memory": got[READ] / 1e6,
+        "written to memory": got[WRITTEN] / 1e6,
     }
     for (name, nbytes), got in zip(KERNELS.items(), counted)
 }
 if table:
-    units = dict.fromkeys(("predicted", "read", "written"), "MB")
+    units = dict.fromkeys(next(iter(table.values())), "MB")
     ct.table("bytes of the memory", table, corner="kernel", units=units)
 
 
@@ -447,7 +447,7 @@ swiglu_times = ct.bench(
 
 # %% compare
 ct.table(
-    "time, one at a time / fused",
+    "time, separate / fused",
     {
         name: {
             "predicted": sum(steps[name]) / fused[name],

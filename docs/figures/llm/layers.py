@@ -1,0 +1,103 @@
+"""Figures of the chapter on layers: what stands between the products and how many bytes it moves; the two styles of RoPE."""
+
+from __future__ import annotations
+
+from cudatut.site.svg import Svg, figure, tr
+
+
+def chain(
+    dim: int = 576, heads: int = 9, kv_heads: int = 3, head_dim: int = 64, ffn: int = 1536
+) -> str:
+    """A layer from product to product, with the bytes of a token for each step between, one operation at a time and fused."""
+    fp32, bf16 = 4, 2
+    norm = dim * (2 * fp32 + 2 * bf16), dim * (2 * fp32 + bf16) + dim * (fp32 + bf16)
+    turned, stored = (heads + kv_heads) * head_dim, 2 * kv_heads * head_dim
+    rope = (turned + stored) * 2 * bf16, turned * 2 * bf16 + stored * 2 * bf16
+    swiglu = ffn * 3 * bf16, ffn * 5 * bf16
+    add_norm = tr("addition,\nRMSNorm", "加法、\nRMSNorm")
+    product = tr("product", "乘积")
+    # name, (bytes fused, bytes one at a time) or None for what is not of this chapter
+    steps = (
+        (add_norm, norm),
+        (f"{product}\nQ K V", None),
+        (tr("RoPE,\nstore", "RoPE、\n存入缓存"), rope),
+        (tr("attention", "注意力"), None),
+        (f"{product}\nO", None),
+        (add_norm, norm),
+        (tr(f"{product}\ngate, up", f"{product}\ngate、up"), None),
+        ("SwiGLU", swiglu),
+        (f"{product}\ndown", None),
+    )
+    box, gap, left, top = 100, 32, 12, 20
+    per_row = 5
+    s = Svg(left + per_row * (box + gap) + 6, top + 2 * 122)
+    for i, (name, moved) in enumerate(steps):
+        x, y = left + i % per_row * (box + gap), top + i // per_row * 122
+        s.rect(x, y, box, 52, "c1" if moved else "c0", name, size=13)
+        if i % per_row:
+            s.arrow(x - gap + 2, y + 26, x - 3, y + 26, "muted")
+        if moved:
+            s.text(x + box / 2, y + 72, f"{moved[0]:,}", "accent", size=13)
+            s.text(x + box / 2, y + 90, f"({moved[1]:,})", "muted", size=13)
+    told = "; ".join(
+        f"{name.replace(chr(10), ' ')}: {moved[0]:,} ({moved[1]:,})"
+        for name, moved in steps[1:]
+        if moved
+    )
+    alt = tr(
+        f"A layer: products of matrices and attention in grey, and between them the steps of this chapter with the bytes of a token, fused and in parentheses one operation at a time. {told}.",
+        f"一层：灰色的是矩阵乘积与注意力，它们之间是本章的各步，标有每个词元的字节数：融合时的，括号里是逐步计算时的。{told}。",
+    )
+    caption = tr(
+        f"A layer with rows of {dim} numbers. Tinted: the steps of this chapter. Below each: bytes that a token moves if the step is one kernel, and in parentheses if each operation is one.",
+        f"一层，每行 {dim} 个数。有颜色的是本章的各步，下面是每个词元搬运的字节数：整步放进一个 kernel 时的，括号里是每步运算各用一个 kernel 时的。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def order(d: int) -> list[int]:
+    """Where each new element comes from: 2i from i, 2i + 1 from i + d / 2."""
+    return [i // 2 + i % 2 * (d // 2) for i in range(d)]
+
+
+def pairs(d: int = 8) -> str:
+    """Pairs as halves, and the same elements permuted so that pairs are neighbors."""
+    cell, left, top, below = 58, 150, 34, 168
+    s = Svg(left + d * cell + 20, below + cell + 22)
+    s.text(8, top + 34, tr("halves", "两半"), "bold", "start")
+    s.text(8, below + 34, tr("adjacent pairs", "相邻成对"), "bold", "start")
+    for i in range(d):
+        pair = i % (d // 2)
+        s.rect(left + i * cell, top, cell - 4, cell - 6, f"c{1 + pair}", f"x{i}", rx=0)
+    for new, old in enumerate(order(d)):
+        pair = old % (d // 2)
+        s.rect(left + new * cell, below, cell - 4, cell - 6, f"c{1 + pair}", f"x{old}", rx=0)
+        s.arrow(
+            left + old * cell + cell / 2 - 2,
+            top + cell - 2,
+            left + new * cell + cell / 2 - 2,
+            below - 4,
+            f"c{1 + pair}",
+        )
+    s.text(
+        left + d * cell / 2,
+        22,
+        tr("turned together: x[i] and x[i + d/2]", "一起旋转：x[i] 与 x[i + d/2]"),
+        "muted",
+    )
+    s.text(
+        left + d * cell / 2,
+        below + cell + 14,
+        tr("turned together: x[2i] and x[2i + 1]", "一起旋转：x[2i] 与 x[2i + 1]"),
+        "muted",
+    )
+    moved = ", ".join(map(str, order(d)))
+    alt = tr(
+        f"A head of {d} numbers. Above, element i is turned together with element i + {d // 2}. Below, the same elements in the order {moved}: now partners are neighbors.",
+        f"一个 {d} 个数的头。上面，元素 i 与元素 i + {d // 2} 一起旋转；下面，同样的元素按 {moved} 的次序排列，一起旋转的两个相邻。",
+    )
+    caption = tr(
+        "Equal tints are turned together. In the file, the rows of Wq and Wk stand in the lower order.",
+        "颜色相同的一起旋转。文件里 Wq 与 Wk 的行按下面的次序排列。",
+    )
+    return figure(s, alt=alt, caption=caption)
