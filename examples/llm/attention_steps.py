@@ -1,0 +1,111 @@
+"""Attention by separate kernels, which pass the matrix of all pairs of tokens
+through the memory.
+
+    room = Room(heads, m, n)
+    attention(q, k, v, out, room, causal=True)            # attention.cu
+    on_tensor_cores(q, k, turned(v), out, room)           # linear.cu
+
+q, out: bf16 as uint16, [heads, m, d]; k, v: [kv_heads, n, d]. The last query is
+at the position of the last key.
+"""
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import cudatut as ct
+from linear import linear
+from row_softmax import softmax
+
+SOURCE = "llm/attention.cu"
+TILE = 64
+
+
+class Room:
+    """Memory for the scores, fp32, and for the weights, bf16: [heads, m, n]."""
+
+    def __init__(self, heads: int, m: int, n: int):
+        self.scores = ct.empty((heads, m, n), "float32")
+        self.weights = ct.empty((heads, m, n), "uint16")
+
+    @property
+    def nbytes(self) -> int:
+        return self.scores.nbytes + self.weights.nbytes
+
+
+@cache
+def _kernel(transposed: bool, out: str) -> Any:
+    of = {"float32": "float", "uint16": "__nv_bfloat16"}[out]
+    name = f"attention_product<{str(transposed).lower()}, {of}>"
+    return ct.Kernel(SOURCE, name)
+
+
+# --8<-- [start:product]
+def product(a: Any, b: Any, out: Any, transposed: bool) -> None:
+    """out[h] = a[h] @ b[h / group], or a[h] @ b[h / group].T."""
+    heads, m, depth = a.shape
+    n = out.shape[2]
+    tiles = ct.cdiv(n, TILE), ct.cdiv(m, TILE), heads
+    _kernel(transposed, str(out.dtype))(
+        a, b, out, m, n, depth, heads // len(b), grid=tiles, block=256
+    )
+
+
+# --8<-- [end:product]
+
+
+# --8<-- [start:softmax]
+def weigh(room: Room, head_dim: int, causal: bool) -> None:
+    """Each row of scores, divided by sqrt(head_dim), becomes weights."""
+    heads, m, n = room.scores.shape
+    rows = heads * m, n
+    softmax(
+        room.scores.reshape(rows), room.weights.reshape(rows),
+        scale=1 / math.sqrt(head_dim), queries=m if causal else 0,
+    )  # fmt: skip
+
+
+# --8<-- [end:softmax]
+
+
+# --8<-- [start:attention]
+def attention(
+    q: Any, k: Any, v: Any, out: Any, room: Room, causal: bool = False
+) -> None:
+    """out = softmax(q k^T / sqrt(d)) v, by three launches."""
+    product(q, k, room.scores, transposed=True)
+    weigh(room, q.shape[2], causal)
+    product(room.weights, v, out, transposed=False)
+
+
+# --8<-- [end:attention]
+
+
+def turned(v: Any) -> Any:
+    """v as [kv_heads, d, n]: linear.cu multiplies by transposed matrices."""
+    return ct.to_device(np.ascontiguousarray(v.get().transpose(0, 2, 1)))
+
+
+def scores_by_linear(q: Any, k: Any, room: Room) -> None:
+    """The scores, head by head, on the tensor cores."""
+    group = len(q) // len(k)
+    for h in range(len(q)):
+        linear(q[h], k[h // group], room.scores[h])
+
+
+def mix_by_linear(room: Room, v_turned: Any, out: Any) -> None:
+    """The weighted sums, likewise; n a multiple of 8."""
+    group = len(out) // len(v_turned)
+    for h in range(len(out)):
+        linear(room.weights[h], v_turned[h // group], out[h])
+
+
+def on_tensor_cores(
+    q: Any, k: Any, v_turned: Any, out: Any, room: Room, causal: bool = False
+) -> None:
+    """As `attention`, with the products of linear.cu."""
+    scores_by_linear(q, k, room)
+    weigh(room, q.shape[2], causal)
+    mix_by_linear(room, v_turned, out)
