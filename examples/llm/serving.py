@@ -158,6 +158,9 @@ class Watched:
     def sample(self, logits, draws):
         return self.backend.sample(logits, draws)
 
+    def fetch(self, drawn):
+        return self.backend.fetch(drawn)
+
 
 def watched(backend, requests, manager=NaiveBlocks, **options):
     """As `play`; the logits by request and position."""
