@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "Softmax", zh: "Softmax"}
+#     title: {en: "Softmax", zh: "Softmax：把分数变成份额"}
 #     requires: sm_80
 #     timeout_s: 180
 #     sizes:
