@@ -56,7 +56,7 @@ class Chat:
         # question only the new tokens are computed.
         blocks = PrefixBlocks(count, BLOCK)
         scheduler = Scheduler(blocks, max_running=1, context=context)
-        self.engine = Engine(backend, scheduler)
+        self.engine = Engine(backend, scheduler, ahead=not cpu)
         self.messages: list[tuple[str, str]] = []
         self.last = Request(0, [0], 1)  # the last request, with its times
         self.began = 0.0  # when it was asked

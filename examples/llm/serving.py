@@ -77,13 +77,15 @@ eager = copy.copy(fast)  # the same weights and cache, without graphs
 eager.graphs, eager._graphs = False, type(fast._graphs)()
 
 
-def play(backend, requests, manager=NaiveBlocks, speculate=0, **options):
+def play(
+    backend, requests, manager=NaiveBlocks, speculate=0, ahead=False, **options
+):
     """Run requests to their ends; the engine, and the steps that it took."""
     if isinstance(manager, type):
         manager = manager(backend.block_count, BLOCK)
     options = {"token_budget": 2048, "max_running": 256, **options}
     machine = Scheduler(manager, context=config.context, **options)
-    engine, steps = Engine(backend, machine, speculate), 0
+    engine, steps = Engine(backend, machine, speculate, ahead), 0
     for request in requests:
         engine.add(request)
     while engine.busy:
@@ -168,9 +170,10 @@ def watched(backend, requests, manager=NaiveBlocks, **options):
     if isinstance(manager, type):
         manager = manager(backend.block_count, BLOCK)
     speculate = options.pop("speculate", 0)
+    ahead = options.pop("ahead", False)
     options = {"token_budget": 2048, "max_running": 8, **options}
     machine = Scheduler(manager, context=config.context, **options)
-    seen.engine = Engine(seen, machine, speculate)
+    seen.engine = Engine(seen, machine, speculate, ahead)
     for request in requests:
         seen.engine.add(request)
     while seen.engine.busy:
@@ -221,6 +224,7 @@ def compared(backend):
         "preempted": {"backend": few, "watermark": 0},
         "prefix found": {"manager": found},
         "guessed tokens": {"speculate": 4},
+        "a step ahead": {"ahead": True},
     }
     rows, alone = {}, None
     for name, how in ways.items():
@@ -332,10 +336,10 @@ sampled = ct.bench(
 
 
 # %% bench-alone
-def single_run(backend, prompt, speculate=0):
+def single_run(backend, prompt, speculate=0, ahead=False):
     """Tokens per second after the first one; the request, the steps."""
     request = Request(0, prompt, single)
-    _, steps = play(backend, [request], speculate=speculate)
+    _, steps = play(backend, [request], speculate=speculate, ahead=ahead)
     times = request.times
     rate = (len(times) - 1) / (times[-1] - times[0] or float("nan"))
     return rate, request, steps
@@ -361,6 +365,7 @@ else:
     prompt = prompts[0]
 alone = medians(
     {
+        "fast, a step ahead": lambda: single_run(fast, prompt, 0, True)[0],
         "fast, with graphs": lambda: single_run(fast, prompt)[0],
         "fast, without graphs": lambda: single_run(eager, prompt)[0],
         "batch-invariant": lambda: single_run(invariant, prompt)[0],
@@ -459,10 +464,10 @@ def crowd():
     )
 
 
-def many_run(backend):
+def many_run(backend, ahead=False):
     requests = crowd()
     begin = perf_counter()
-    _, steps = play(backend, requests)
+    _, steps = play(backend, requests, ahead=ahead)
     seconds = perf_counter() - begin
     generated = sum(len(request.output) for request in requests)
     return generated / seconds, steps
@@ -470,6 +475,7 @@ def many_run(backend):
 
 together = medians(
     {
+        "fast, a step ahead": lambda: many_run(fast, True)[0],
         "fast, with graphs": lambda: many_run(fast)[0],
         "fast, without graphs": lambda: many_run(eager)[0],
         "batch-invariant": lambda: many_run(invariant)[0],
