@@ -72,8 +72,22 @@ for name, steps in found.items():
 # What can be computed: a long prompt comes while 31 others decode. How long do
 # these wait, and how long does the long one?
 
-# %% predict
+# %% model
 STEP_US, TOKEN_US, KV_US = 500.0, 1.0, 0.01  # of the modelled machine
+# Keys and values of a token of SmolLM2, in bf16: 30 layers, 3 heads of 64.
+KV_BYTES = 30 * 2 * 3 * 64 * 2
+MOVE_US = KV_BYTES / 50e3  # one way over a link of 50 GB/s
+ct.facts(
+    "the modelled GPU",
+    {
+        "a step": (STEP_US, "us"),
+        "a token computed": (TOKEN_US, "us"),
+        "a token read from the KV cache": (KV_US, "us"),
+        "a token moved out and back": (2 * MOVE_US, "us"),
+    },
+)
+
+# %% predict
 OTHERS, HELD, LONG = 31, 500, 2000  # requests, tokens of each; new prompt
 BUDGET = 512
 
@@ -166,9 +180,6 @@ ct.check(np.array(computed), needed, name="tokens computed with swapping")
 # %% load
 SERVED, SLOTS, POOL, BLOCK = 400, 32, 4096, 16
 PROMPT, OUTPUT = (32, 1024), (32, 256)
-# Keys and values of a token of SmolLM2, in bf16: 30 layers, 3 heads of 64.
-KV_BYTES = 30 * 2 * 3 * 64 * 2
-MOVE_US = KV_BYTES / 50e3  # one way over a link of 50 GB/s
 RULES = {
     "prefill first": lambda blocks: PrefillFirst(blocks, 2048, SLOTS),
     "mixed, 512": lambda blocks: Scheduler(blocks, 512, SLOTS),
@@ -207,7 +218,7 @@ def serve(make, rate, pool=POOL):
         "gap p99": 1e3 * float(np.percentile(gaps, 99)),
         "preemptions": m.preemptions,
         "computed again": int(np.sum(steps)) - needed,
-        "moved": moved,
+        "tokens moved": moved,
         "tokens": m.tokens_per_second,
     }, steps
 
@@ -231,7 +242,7 @@ ct.table(
 BEGIN, END = 308, 338  # some of the steps
 ct.series(
     "tokens computed in each step",
-    ("step", ""),
+    ("number of the step", ""),
     ("tokens", ""),
     {
         name: [(i, sum(light[name][1][i])) for i in range(BEGIN, END)]
@@ -279,15 +290,15 @@ ct.table(
 # %% few
 FEW = {
     "prefill first, computed again": RULES["prefill first"],
-    "prefill first, swapped": lambda blocks: PrefillFirst(
+    "prefill first, saved on the host": lambda blocks: PrefillFirst(
         blocks, 2048, SLOTS, swap=True
     ),
     "mixed, 512": RULES["mixed, 512"],
 }
-NAMES = "preemptions", "computed again", "moved", "TTFT p50", "tokens"
+NAMES = "preemptions", "computed again", "tokens moved", "TTFT p50", "tokens"
 few = {name: serve(make, 200, 900)[0] for name, make in FEW.items()}
 ct.table(
-    "200 requests per second, 900 blocks, modelled",
+    "200 requests per second, pool of 900 blocks, modelled",
     {name: columns(row, *NAMES) for name, row in few.items()},
     corner="rules",
     units={name: UNITS[name] for name in NAMES if name in UNITS},

@@ -155,7 +155,7 @@ def smallest_pool(swap, most):
 
 
 def compared(blocks, other):
-    return "fewer blocks" if blocks < other else "as many blocks"
+    return "fewer KV blocks" if blocks < other else "as many KV blocks"
 
 
 ct.claim(
@@ -174,7 +174,7 @@ ct.claim(
         "zh": "显存不足时 KV 缓存的块会移到主机，因此能处理更大的模型而不受显存限制。这里比较：要把一批请求全部答完，GPU 上"
         "至少需要多少块，有换出与没有换出相比。",
     },
-    expected="fewer blocks",
+    expected="fewer KV blocks",
     measured=compared(smallest_pool(True, 512), smallest_pool(False, 512)),
     rule="equal",
     control=(

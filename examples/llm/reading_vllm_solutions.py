@@ -35,7 +35,7 @@ cases = {
     (24 * GIB, 0.9, 17 * GIB, LLAMA, 32): 1_177,
 }
 found = np.array([gpu_blocks(*case) for case in cases])
-ct.check(found, np.array(list(cases.values())), name="blocks")
+ct.check(found, np.array(list(cases.values())), name="blocks of the KV cache")
 
 # %% given-2
 import numpy as np
