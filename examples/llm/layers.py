@@ -79,15 +79,14 @@ def two_steps(gate_up, out):
 
 # %% launch
 # The profiler counts these launches.
-x, added = random(SMALL, 2, "float32"), random(SMALL, 3)
-weight, normed = random(SMALL[1], 4), ct.empty(SMALL, "uint16")
-add(x, added)
-rms_norm(x, weight, normed, EPS)
-add_rms_norm(x, added, weight, normed, EPS)
-gate_up = random((FFN[0], 2 * FFN[1]), 5)
-act, twice = ct.empty(FFN, "uint16"), ct.empty(FFN, "uint16")
-two_steps(gate_up, twice)
-swiglu(gate_up, act)
+small_x, small_added = random(SMALL, 2, "float32"), random(SMALL, 3)
+small_weight, small_out = random(SMALL[1], 4), ct.empty(SMALL, "uint16")
+add(small_x, small_added)
+rms_norm(small_x, small_weight, small_out, EPS)
+add_rms_norm(small_x, small_added, small_weight, small_out, EPS)
+ffn_in, ffn_out = random((FFN[0], 2 * FFN[1]), 5), ct.empty(FFN, "uint16")
+two_steps(ffn_in, ffn_out)
+swiglu(ffn_in, ffn_out)
 
 # %% [markdown]
 # The bytes of a token in SmolLM2, with a kernel for each operation and fused.
@@ -393,8 +392,7 @@ ct.bench(
 
 # %% bench-add
 n, dim = SMALL
-x, added = random(SMALL, 2, "float32"), random(SMALL, 3)
-weight, normed = random(dim, 4), ct.empty(SMALL, "uint16")
+x, added, weight, normed = small_x, small_added, small_weight, small_out
 
 
 def one_by_one():
@@ -426,7 +424,7 @@ add_times = ct.bench(
 
 # %% bench-swiglu
 n, ffn = FFN
-gate_up, act = random((n, 2 * ffn), 5), ct.empty(FFN, "uint16")
+gate_up, act = ffn_in, ffn_out
 
 
 def silu_times(torch, x):
@@ -484,7 +482,7 @@ cos, sin = (
 index = ct.to_device(slots.astype("int64"))
 
 
-def op_by_op(torch, qkv, cos, sin, index, keys, values):
+def one_operation_each(torch, qkv, cos, sin, index, keys, values):
     q, k, v = qkv.view(n, -1, d).split((heads, kv_heads, kv_heads), dim=1)
 
     def turned(x):
@@ -509,8 +507,8 @@ ct.bench(
         "halves": lambda: rope_and_store(
             qkv, at, to, table, keys, values, q, True
         ),
-        "PyTorch, op by op": rival(
-            op_by_op, qkv, cos, sin, index, keys, values
+        "PyTorch, separate": rival(
+            one_operation_each, qkv, cos, sin, index, keys, values
         ),
     },
     bytes=nbytes,

@@ -86,6 +86,7 @@ for number, x in enumerate(row, 1):
         "sum so far": sum_,
     }
 ct.table("the row 1, 3, 2, 5", steps, corner="after")
+# %% recurrence-check
 at_once = float(np.exp(np.array(row) - max(row)).sum())
 ct.check([sum_], [at_once], name="the sum in one step", rtol=1e-12)
 
@@ -205,6 +206,9 @@ for (by, (n, width)), got in zip(labels, counted):
     }
 if table:
     ct.table("bytes, in times of those of x", table, corner="kernel")
+
+# %% count-check
+if table:
     ct.check(
         [row["loads ask for"] for row in table.values()],
         [float(PASSES[by]) for by, _ in labels],
@@ -227,7 +231,6 @@ def contest(x, out, rungs):
 short_times = contest(*of_short, RUNGS)
 
 # %% bench-logits
-del of_short
 logits_times = contest(*pair(LOGITS, 5), ("three_pass", "online", "shared"))
 
 # %% bench-long
@@ -248,13 +251,14 @@ found = {
     "three walks / one walk, from memory": 4 / 2,
 }
 if "PyTorch" in [row.name for row in short_times.rows]:  # not under a tool
-    found["PyTorch / one walk, rows of 8192"] = ratio(short_times, "PyTorch", fused)
+    found["PyTorch / one walk, rows of 8192"] = ratio(
+        short_times, "PyTorch", fused
+    )
 ct.facts("time, by the number of walks over x", found)
 
 # %% bench-causal
-del of_long
 n, width = SHORT
-x, out = pair(SHORT, 6)
+x, out = of_short
 whole = 2 * x.nbytes
 half = whole // 2 + sum(4 * min(width, width - n + 1 + r) for r in range(n))
 causal_times = ct.bench(

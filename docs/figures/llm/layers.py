@@ -1,4 +1,4 @@
-"""Figures of the chapter on layers: what stands between the products and how many bytes it moves; the two styles of RoPE."""
+"""Figures of the chapter on layers: what stands between the products, and the two styles of RoPE."""
 
 from __future__ import annotations
 
@@ -8,49 +8,47 @@ from cudatut.site.svg import Svg, figure, tr
 def chain(
     dim: int = 576, heads: int = 9, kv_heads: int = 3, head_dim: int = 64, ffn: int = 1536
 ) -> str:
-    """A layer from product to product, with the bytes of a token for each step between, one operation at a time and fused."""
-    fp32, bf16 = 4, 2
-    norm = dim * (2 * fp32 + 2 * bf16), dim * (2 * fp32 + bf16) + dim * (fp32 + bf16)
-    turned, stored = (heads + kv_heads) * head_dim, 2 * kv_heads * head_dim
-    rope = (turned + stored) * 2 * bf16, turned * 2 * bf16 + stored * 2 * bf16
-    swiglu = ffn * 3 * bf16, ffn * 5 * bf16
+    """A layer from product to product, and how many numbers of a token go into and come out of each step between."""
+    qkv = (heads + 2 * kv_heads) * head_dim
+    norm = f"{dim} + {dim}", f"{dim} + {dim}"
     add_norm = tr("addition,\nRMSNorm", "加法、\nRMSNorm")
     product = tr("product", "乘积")
-    # name, (bytes fused, bytes one at a time) or None for what is not of this chapter
+    # name, numbers in and out, or None for what is not of this chapter
     steps = (
         (add_norm, norm),
         (f"{product}\nQ K V", None),
-        (tr("RoPE,\nstore", "RoPE、\n存入缓存"), rope),
+        (tr("RoPE,\nstore", "RoPE、\n存入缓存"), (str(qkv), str(qkv))),
         (tr("attention", "注意力"), None),
         (f"{product}\nO", None),
         (add_norm, norm),
         (tr(f"{product}\ngate, up", f"{product}\ngate、up"), None),
-        ("SwiGLU", swiglu),
+        ("SwiGLU", (f"{ffn} + {ffn}", str(ffn))),
         (f"{product}\ndown", None),
     )
-    box, gap, left, top = 100, 32, 12, 20
+    box, gap, left, top, row = 100, 32, 34, 16, 126
     per_row = 5
-    s = Svg(left + per_row * (box + gap) + 6, top + 2 * 122)
+    s = Svg(left + per_row * (box + gap) - 10, top + 2 * row - 18)
     for i, (name, moved) in enumerate(steps):
-        x, y = left + i % per_row * (box + gap), top + i // per_row * 122
+        x, y = left + i % per_row * (box + gap), top + i // per_row * row
         s.rect(x, y, box, 52, "c1" if moved else "c0", name, size=13)
-        if i % per_row:
-            s.arrow(x - gap + 2, y + 26, x - 3, y + 26, "muted")
+        s.arrow(x - gap + 2, y + 26, x - 3, y + 26, "muted")
         if moved:
-            s.text(x + box / 2, y + 72, f"{moved[0]:,}", "accent", size=13)
-            s.text(x + box / 2, y + 90, f"({moved[1]:,})", "muted", size=13)
+            for line, (word, numbers) in enumerate(
+                ((tr("in", "入"), moved[0]), (tr("out", "出"), moved[1]))
+            ):
+                s.text(x + box / 2, y + 72 + 18 * line, f"{word}: {numbers}", "muted", size=13)
     told = "; ".join(
-        f"{name.replace(chr(10), ' ')}: {moved[0]:,} ({moved[1]:,})"
+        f"{name.replace(chr(10), ' ')}: {moved[0]} → {moved[1]}"
         for name, moved in steps[1:]
         if moved
     )
     alt = tr(
-        f"A layer: products of matrices and attention in grey, and between them the steps of this chapter with the bytes of a token, fused and in parentheses one operation at a time. {told}.",
-        f"一层：灰色的是矩阵乘积与注意力，它们之间是本章的各步，标有每个词元的字节数：融合时的，括号里是逐步计算时的。{told}。",
+        f"A layer: products of matrices and attention in grey, and between them the steps of this chapter, with the numbers of a token that go in and come out. {told}.",
+        f"一层：灰色的是矩阵乘积与注意力，它们之间是本章的各步，标有一个词元进去和出来的数的个数。{told}。",
     )
     caption = tr(
-        f"A layer with rows of {dim} numbers. Tinted: the steps of this chapter. Below each: bytes that a token moves if the step is one kernel, and in parentheses if each operation is one.",
-        f"一层，每行 {dim} 个数。有颜色的是本章的各步，下面是每个词元搬运的字节数：整步放进一个 kernel 时的，括号里是每步运算各用一个 kernel 时的。",
+        f"A layer with rows of {dim} numbers. Tinted: the steps of this chapter, with the count of numbers of a token that go in and come out.",
+        f"一层，每行 {dim} 个数。有颜色的是本章的各步，标有一个词元进去和出来多少个数。",
     )
     return figure(s, alt=alt, caption=caption)
 
