@@ -165,10 +165,10 @@ BUDGET = 2048  # tokens of a step
 BLOCKS = 6000
 
 
-def engine_of(backend, kind, policy, budget=BUDGET):
+def engine_of(backend, kind, policy, budget=BUDGET, ahead=False):
     blocks = NaiveBlocks(BLOCKS, 16)
     scheduler = kind(blocks, budget, SLOTS, policy, context=8192)
-    return Engine(backend, scheduler)
+    return Engine(backend, scheduler, ahead=ahead)
 
 
 def steps_of(kind, policy, ends):
@@ -220,22 +220,24 @@ rounds = 5
 
 
 def serve(kind, policy, ends, budget=BUDGET, seen=None):
-    """Seconds for all requests, and the longest step. seen: gets the times of
-    the steps that only decode, by the number of their requests.
+    """Seconds for all requests, and for the longest step. seen: gets the times
+    of the steps that only decode, by the number of their requests.
     """
-    engine = engine_of(backend, kind, policy, budget)
+    engine = engine_of(backend, kind, policy, budget, ahead=True)
     requests = requests_of(ends)
     for request in requests:
         engine.add(request)
     ct.synchronize()
     begin = before = perf_counter()
-    longest = 0.0
+    longest, begun = 0.0, []
     while engine.busy:
+        # Starts a step, and waits for the one before.
         engine.step()
         now = perf_counter()
-        work = engine.last.work
-        if seen is not None and all(w.stop - w.start == 1 for w in work):
-            seen.setdefault(len(work), []).append(1e6 * (now - before))
+        done, begun = begun, engine.last.work
+        decodes = done and all(w.stop - w.start == 1 for w in done)
+        if decodes and seen is not None:
+            seen.setdefault(len(done), []).append(1e6 * (now - before))
         longest, before = max(longest, now - before), now
     assert all(len(r.output) == r.max_tokens for r in requests)
     return before - begin, longest
