@@ -271,10 +271,10 @@ alone = np.concatenate(
 )
 halves = decoded(q, keys, values, RAGGED, 256)
 ct.facts(
-    "bits of the result that differ",
+    "results that differ",
     {
-        "alone, and in a batch": int((alone != together).sum()),
-        "parts of 512, and of 256": int((halves != together).sum()),
+        "alone and in a batch": int((alone != together).sum()),
+        "parts of 512 and of 256": int((halves != together).sum()),
     },
 )
 
@@ -374,6 +374,8 @@ by_group = ct.bench(
     bytes={name[h]: s.bytes for h, s in steps.items()},
     name="query heads that share keys",
 )
+
+# %% more-facts
 if not ct.tool.running():
     ct.facts(
         "8 query heads to a KV head, beside 1",
@@ -485,7 +487,7 @@ SHAPES = {
     "o": (576, 576, Q4_1),
     "gate, up": (3072, 576, Q4_1),
     "down": (576, 1536, Q4_1),
-    "head": (49152, 576, Q8_0),
+    "vocabulary": (49152, 576, Q8_0),
 }
 runs, nbytes = {}, {}
 for name, (outputs, inputs, format) in SHAPES.items():

@@ -96,8 +96,8 @@ watched = 16
 step = Step(watched, 4096, 32, 8)
 ways = {
     "contiguous": step.contiguous,
-    "blocks of 16": step.paged(16),
-    "blocks of 1": step.paged(1),
+    "KV blocks of 16": step.paged(16),
+    "KV blocks of 1": step.paged(1),
 }
 for launch in ways.values():
     launch()
@@ -113,7 +113,7 @@ count = 1000
 requests = draw(count, ct.rng(0))
 of_prompt, totals = np.array(requests).T
 ct.facts(
-    "requests, in tokens",
+    "requests in tokens",
     {
         "prompt, median": float(np.median(of_prompt)),
         "prompt and output, mean": float(np.mean(totals)),
@@ -128,7 +128,7 @@ histories = {
     "the longest allowed": run(Contiguous(SLOTS, longest), requests),
     "the next power of two": run(Contiguous(SLOTS, power_of_two), requests),
     "the exact length": run(Contiguous(SLOTS, exact), requests),
-    "blocks of 16": run(Paged(SLOTS, 16), requests),
+    "KV blocks of 16": run(Paged(SLOTS, 16), requests),
 }
 ct.table(
     "what the pool's slots are good for",
@@ -149,7 +149,7 @@ ct.table(
 # %% over-time
 ct.series(
     "slots that hold a token",
-    x=("step", "steps"),
+    x=("steps so far", "steps"),
     y=("share of the pool", "%"),
     lines={
         name: [
@@ -161,9 +161,9 @@ ct.series(
 )
 
 # %% worst
-paged = histories["blocks of 16"]
+paged = histories["KV blocks of 16"]
 ct.facts(
-    "blocks of 16",
+    "KV blocks of 16",
     {
         "most slots that a request never used": paged.worst,
         "requests preempted": paged.preempted,
@@ -280,7 +280,7 @@ for block_size in (1, 7, 16, 256):
         ct.check(
             np.array([finite]),
             [True],
-            name=f"{what}, blocks of {block_size}: finite",
+            name=f"{what}, KV blocks of {block_size}: finite",
         )
 ct.table(
     "results that differ: NaN against 0 in unused slots, blocks against none",
@@ -317,13 +317,15 @@ sequences = 64
 many = 4096  # keys of each
 step = Step(sequences, many, 32, 32)
 paged_runs = {
-    f"blocks of {size}": step.paged(size) for size in (1, 4, 16, 64, 256)
+    f"KV blocks of {size}": step.paged(size) for size in (1, 4, 16, 64, 256)
 }
 decoding = ct.bench(
     {"contiguous": step.contiguous, **paged_runs},
     bytes=step.bytes,
     name="decode, 64 sequences of 4096 keys, 32 heads of 128",
 )
+
+# %% bench-facts
 if not ct.tool.running():
     base = decoding["contiguous"].median_us
     ct.facts(
@@ -358,10 +360,14 @@ prefills = ct.bench(
         "contiguous": lambda: flash.contiguous(
             q, keys, values, out, causal=True
         ),
-        **{f"blocks of {size}": paged_prefill(size) for size in (1, 16, 256)},
+        **{
+            f"KV blocks of {size}": paged_prefill(size) for size in (1, 16, 256)
+        },
     },
     name="flash, 4 prompts of 4096 tokens, 32 query heads share 8",
 )
+
+# %% flash-facts
 if not ct.tool.running():
     base = prefills["contiguous"].median_us
     ct.facts(

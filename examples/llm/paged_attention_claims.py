@@ -99,14 +99,14 @@ sequences = 64
 many = 4096  # keys of each
 step = Step(sequences, many, 32, 32)
 runs = {
-    "blocks of 16": step.paged(16),
+    "KV blocks of 16": step.paged(16),
     "again": step.paged(16),
-    "blocks of 1": step.paged(1),
+    "KV blocks of 1": step.paged(1),
 }
 times = ct.bench(
     runs, bytes=step.bytes, name="64 sequences of 4096 keys, 32 heads of 128"
 )
-base = times["blocks of 16"].median_us
+base = times["KV blocks of 16"].median_us
 ct.claim(
     id="paged-several-tokens-faster",
     source="CUDATutorial 14",
@@ -123,7 +123,7 @@ ct.claim(
         "这里是每块一个词元与每块 16 个词元的用时之比。",
     },
     expected=1.0,
-    measured=times["blocks of 1"].median_us / base,
+    measured=times["KV blocks of 1"].median_us / base,
     unit="×",
     rule="above",
     control=(
