@@ -27,10 +27,7 @@ import cudatut as ct
 from sampler import accept
 
 
-def model(tokens):
-    """A stubborn one: it walks in a circle of 11 tokens, and now and then
-    jumps.
-    """
+def model(tokens):  # it walks in a circle of 11, and now and then jumps
     at = len(tokens)
     return (tokens[-1] + 1 + (at % 29 == 0)) % 11
 
