@@ -33,12 +33,13 @@ def draw(rules: list[dict[str, list[int]]], budget: int) -> str:
         bottom = top + high + k * (high + 44)
         s.text(4, bottom - high / 2, name, "bold", "start")
         for i, tokens in enumerate(total):
-            x, y = left + wide * i, bottom
+            x, y, tall = left + wide * i, bottom, 0.0
             for c, values in enumerate(found.values()):
-                if part := values[i]:
-                    y -= part * unit
-                    s.rect(x + 6, y, wide - 12, part * unit, f"c{1 + 2 * c}", rx=0)
-            s.text(x + wide / 2, y - 5, tokens, "", size=12)
+                if values[i]:
+                    tall = values[i] * unit
+                    y -= tall
+                    s.rect(x + 6, y, wide - 12, tall, f"c{1 + 2 * c}", rx=0)
+            s.text(x + wide / 2, y + 15 if tall > 20 else y - 5, tokens, "", size=12)
             s.text(x + wide / 2, bottom + 16, i + 1, "muted", size=12)
         s.line(left, bottom, left + wide * count, bottom, "muted")
         told.append(f"{name}: {', '.join(map(str, total))}")
