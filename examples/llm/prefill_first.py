@@ -15,7 +15,8 @@ class PrefillFirst(Scheduler):
     swap: who gives up its blocks has its keys and values saved on the host, and
     fetched back before anybody new is admitted. Else they are computed again.
     moved: tokens whose keys and values were saved or fetched, in all. No prompt
-    with its answer may be longer than the budget.
+    with its answer may be longer than the budget. Not for an engine that runs
+    ahead.
     """
 
     def __init__(self, *arguments, swap: bool = False, **named):
