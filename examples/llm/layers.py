@@ -9,6 +9,9 @@
 #       SMALL: [[65536, 576], [64, 576], [65536, 576]]
 #       FFN: [[8192, 11008], [8, 11008], [8192, 11008]]
 #       LONG: [16384, 16]
+#       SHAPES:
+#         - [[65536, 576], [16384, 4096], [4096, 8192], [8192, 5125]]
+#         - [[64, 576], [8, 4096], [4, 8192], [4, 5125]]
 # ---
 
 # %% [markdown]
@@ -41,7 +44,7 @@ import reference
 from activation import swiglu
 from norms import add_rms_norm, layer_norm, rms_norm
 from rope import rope_and_store, rope_table
-from torch_rival import rival
+from torch_rival import medians, rival
 from weights import bits, floats
 
 EPS = 1e-5
@@ -371,11 +374,13 @@ weight, bias = random(dim, 18), random(dim, 19)
 
 
 def rms(torch, x, weight):
-    return lambda: torch.nn.functional.rms_norm(x, (dim,), weight, EPS)
+    norm, shape = torch.nn.functional.rms_norm, x.shape[-1:]
+    return lambda: norm(x, shape, weight, EPS)
 
 
 def layer(torch, x, weight, bias):
-    return lambda: torch.nn.functional.layer_norm(x, (dim,), weight, bias, EPS)
+    norm, shape = torch.nn.functional.layer_norm, x.shape[-1:]
+    return lambda: norm(x, shape, weight, bias, EPS)
 
 
 ct.bench(
@@ -389,6 +394,31 @@ ct.bench(
     bytes=2 * x.nbytes,
     name="{} x {}, bf16".format(*WIDE),
 )
+
+# %% shapes
+SHAPES = ((65536, 576), (16384, 4096), (4096, 8192), (8192, 5125))
+
+
+def beside_copy(n, dim):
+    x, out = random((n, dim), 22), ct.empty((n, dim), "uint16")
+    weight, bias = random(dim, 23), random(dim, 24)
+    runs = {
+        "copy": ct.vendor.copy(out, x),
+        "rms_norm": lambda: rms_norm(x, weight, out, EPS),
+        "PyTorch, RMSNorm": rival(rms, x, weight),
+        "layer_norm": lambda: layer_norm(x, weight, bias, out, EPS),
+        "PyTorch, LayerNorm": rival(layer, x, weight, bias),
+    }
+    us = medians(runs)
+    return {
+        n: us["copy"] / us[n] if {n, "copy"} <= us.keys() else None
+        for n in list(runs)[1:]
+    }
+
+
+table = {f"{n} x {dim}": beside_copy(n, dim) for n, dim in SHAPES}
+if not ct.tool.running():
+    ct.table("speed in bf16, in times of that of a copy", table, corner="rows")
 
 # %% bench-add
 n, dim = SMALL

@@ -9,6 +9,9 @@
 #       SHORT: [[8192, 8192], [8, 8192], [8192, 8192]]
 #       LOGITS: [[1056, 49152], [4, 49152]]
 #       LONG: [[528, 128256], [4, 128256], [528, 128256]]
+#       SHAPES:
+#         - [[100000, 128, 4], [65536, 576, 2], [16384, 4096, 2], [2048, 32768, 4]]
+#         - [[40, 128, 4], [40, 576, 2], [9, 4096, 2], [3, 32768, 4]]
 # ---
 
 # %% [markdown]
@@ -41,7 +44,8 @@ from reference import softmax as softmax_numpy
 from row_softmax import RUNGS, SOURCE, softmax
 from rows import kernel as instance
 from rows import share
-from torch_rival import rival
+from torch_rival import medians, rival
+from weights import bits
 
 SHORT = (8192, 8192)  # rows, floats of a row
 LOGITS = (1056, 49152)  # a row for each token: the vocabulary of SmolLM2
@@ -255,6 +259,34 @@ if "PyTorch" in [row.name for row in short_times.rows]:  # not under a tool
         short_times, "PyTorch", fused
     )
 ct.facts("time, by the number of walks over x", found)
+
+# %% shapes
+# Rows, width, bytes of a number.
+SHAPES = ((100000, 128, 4), (65536, 576, 2), (16384, 4096, 2), (2048, 32768, 4))
+
+
+def beside_copy(n, width, size):
+    x = ct.rng(7).standard_normal((n, width), dtype="float32")
+    x = ct.to_device(x if size == 4 else bits(x))
+    out = ct.empty((n, width), x.dtype)
+    runs = {
+        "copy": ct.vendor.copy(out, x),
+        "softmax_fused": lambda: softmax(x, out, by="fused"),
+        "PyTorch": rival(lambda torch, t: lambda: torch.softmax(t, -1), x),
+    }
+    us = medians(runs)
+    return {
+        n: us["copy"] / us[n] if {n, "copy"} <= us.keys() else None
+        for n in list(runs)[1:]
+    }
+
+
+table = {}
+for n, width, size in SHAPES:
+    name = f"{n} x {width}, {'fp32' if size == 4 else 'bf16'}"
+    table[name] = beside_copy(n, width, size)
+if not ct.tool.running():
+    ct.table("speed, in times of that of a copy", table, corner="rows")
 
 # %% bench-causal
 n, width = SHORT

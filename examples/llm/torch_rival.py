@@ -1,9 +1,12 @@
-"""PyTorch as a contestant of `ct.bench`, on the memory of our arrays.
+"""PyTorch as a contestant of `ct.bench`, on the memory of our arrays; and
+medians of contestants where a whole table of them is wanted.
 
-ct.bench({"PyTorch": rival(lambda torch, x: lambda: torch.relu(x), x)})
+In a benchmark: {"PyTorch": rival(lambda torch, x: lambda: torch.relu(x), x)}
 """
 
+import random
 from collections.abc import Callable
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -33,6 +36,19 @@ def rival(prepare: Callable[..., Callable[[], Any]], *arrays: Any) -> Any:
         return ct.vendor.Missing(reason)
     call = prepare(torch, *(tensor(torch, array) for array in arrays))
     return ct.vendor.Vendor(call, vendor=False)
+
+
+def medians(runs: dict[str, Any], rounds: int = 25) -> dict[str, float]:
+    """Microseconds of each, taking turns; without those that cannot run. Under
+    a sanitizer or profiler each runs once, and the dict is empty.
+    """
+    able = {name: run for name, run in runs.items() if run}
+    for run in able.values():  # to compile and to load
+        run()
+    if ct.tool.running():
+        return {}
+    times = ct.take_turns(able, rounds, random.Random(0))
+    return {name: median(some) for name, some in times.items()}
 
 
 def tensor(torch: Any, array: Any) -> Any:
