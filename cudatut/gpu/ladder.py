@@ -171,7 +171,10 @@ def load_ladder(name: str) -> Ladder:
 
 
 def shared(name: str) -> ModuleType:
-    """The module examples/<name>.py, such as "basics/ladder", for another part that builds on it."""
+    """The module examples/<name>.py, such as "basics/ladder", for another part that builds on it.
+
+    It finds the modules beside it by their names, as it does in an example of its own part.
+    """
     return _module(paths.examples_dir() / f"{name}.py")
 
 
@@ -181,5 +184,12 @@ def _module(file: Path) -> ModuleType:
         spec = importlib.util.spec_from_file_location(name, file)
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
-        spec.loader.exec_module(module)
+        sys.path.insert(0, str(file.parent))
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]  # half a module
+            raise
+        finally:
+            sys.path.remove(str(file.parent))
     return sys.modules[name]

@@ -1,6 +1,7 @@
 """Ladders and a reader's own kernel, as far as they go without a GPU."""
 
 import re
+import sys
 
 import pytest
 
@@ -79,6 +80,20 @@ def test_a_part_builds_on_anothers_ladder():
     assert issubclass(gemms.problem, basics.Matmul)
     earlier = ladder.shared("gemm/ladder").earlier_rungs()
     assert [rung.name for rung in earlier] == ["naive_columns", "tiled", "thread_tile"]
+
+
+def test_a_shared_module_finds_those_beside_it(tmp_path, monkeypatch):
+    (tmp_path / "apart").mkdir()
+    (tmp_path / "apart/user_of_it.py").write_text("from beside_it import number\n")
+    (tmp_path / "apart/half.py").write_text("import not_beside_it\n")
+    (tmp_path / "apart/beside_it.py").write_text("number = 7\n")
+    monkeypatch.setattr(ladder.paths, "examples_dir", lambda: tmp_path)
+    before = list(sys.path)
+    assert ladder.shared("apart/user_of_it").number == 7
+    for _ in range(2):  # what failed once is not there half the next time
+        with pytest.raises(ModuleNotFoundError, match="not_beside_it"):
+            ladder.shared("apart/half")
+    assert sys.path == before
 
 
 def test_an_unknown_ladder_names_the_known():
