@@ -126,11 +126,11 @@ def blocks_needed(prompt, most):
 
 
 ct.table(
-    f"blocks needed, of {POOL}",
+    f"who fits into a pool of {POOL} blocks",
     {
         f"{prompt} + {most}": {
             "tokens at most": prompt + most,
-            "blocks": blocks_needed(prompt, most),
+            "blocks needed": blocks_needed(prompt, most),
             "refused": blocks_needed(prompt, most) > POOL,
         }
         for prompt, most in pairs
@@ -190,7 +190,12 @@ ct.facts(
 # %% check
 tang = Checkpoint.open(ct.paths.examples_dir() / "llm/tang.gguf")
 characters = tokens.load(tang)
-beginnings = ("春眠不觉晓，", "白日依山尽，", "床前明月光，", "红豆生南国，")
+beginnings = (
+    "春眠不觉晓，",
+    "白日依山尽，",
+    "床前明月光，",
+    "红豆生南国，",
+)
 prompts = [[characters.bos, *characters.encode(line)] for line in beginnings]
 alone = [greedy(Reference(tang), prompt, 30) for prompt in prompts]
 rows = {}
@@ -207,8 +212,10 @@ for count in (40, 12):
         engine.step()
         machine.blocks.check()
     said = np.array([request.output for request in requests])
-    ct.check(said, np.array(alone), name=f"{count} blocks, beside alone")
-    rows[f"{count} blocks"] = {
+    ct.check(
+        said, np.array(alone), name=f"pool of {count} blocks, beside alone"
+    )
+    rows[f"pool of {count} blocks"] = {
         "preemptions": sum(r.preemptions for r in requests),
         "answers as alone": sum(
             r.output == expected for r, expected in zip(requests, alone)
@@ -275,7 +282,7 @@ UNITS["tokens"] = "tokens/s"
 arrivals_n = 1000
 rates = 100, 200, 250, 300, 350, 400
 found = {f"{rate} per second": seen(simulate(rate)) for rate in rates}
-ct.table("load, modelled", found, corner="arrivals", units=UNITS)
+ct.table("requests under load, modelled", found, corner="arrivals", units=UNITS)
 
 # %% chart
 points = [(rate, found[f"{rate} per second"]) for rate in rates]
@@ -330,7 +337,7 @@ rows = {}
 for pool in (4096, 800, 700, 600, 500):
     requests = simulate(200, pool=pool)
     m = metrics(requests)
-    rows[f"{pool} blocks"] = {
+    rows[f"pool of {pool} blocks"] = {
         "preemptions": m.preemptions,
         "preempted requests": sum(r.preemptions > 0 for r in requests),
         "TTFT p99": 1e3 * m.ttft_p99,
@@ -388,7 +395,9 @@ served_n = 300
 for rate in (float("inf"), 400.0, 100.0):
     serve(rate, seed=1)  # compiles, and records the graphs of most steps
 rows = {f"{rate} per second": seen(serve(rate)) for rate in (50, 100, 200, 400)}
-ct.table("load, on the GPU", rows, corner="arrivals", units=UNITS)
+ct.table(
+    "requests under load, on the GPU", rows, corner="arrivals", units=UNITS
+)
 
 # %% [markdown]
 # A preempted request computes its tokens again. The alternative is to save
@@ -403,7 +412,7 @@ matrices = sum(
     if len(shape) == 2 and name != "embedding"
 )
 ct.table(
-    "prediction: save or compute again",
+    "prediction: saved or computed again",
     {
         f"{n} tokens": {
             "bytes both ways": 2 * n * config.kv_bytes / 1e6,
@@ -460,7 +469,10 @@ saved_tokens = (128, 512, 2048)
 repeats = 15
 rows = {}
 for n in saved_tokens:
-    candidates = {"computed again": prefill(n), "saved": save_and_fetch(n)}
+    candidates = {
+        "computed again": prefill(n),
+        "saved and fetched": save_and_fetch(n),
+    }
     times = {name: [] for name in candidates}
     for _ in range(repeats + 2):
         for name, run in candidates.items():
@@ -472,8 +484,8 @@ for n in saved_tokens:
         name: float(np.median(found[2:])) for name, found in times.items()
     }
 ct.table(
-    "save or compute again",
+    "saved or computed again",
     rows,
     corner="tokens preempted",
-    units={"computed again": "ms", "saved": "ms"},
+    units={"computed again": "ms", "saved and fetched": "ms"},
 )

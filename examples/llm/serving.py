@@ -108,11 +108,11 @@ kv = held * config.kv_bytes
 ct.table(
     "prediction: what the bytes allow",
     {
-        "alone, bf16": {
+        "one request, bf16": {
             "bytes of a step": 2 * parameters / 1e6,
             "tokens": bandwidth * 1e9 / (2 * parameters),
         },
-        "alone, as stored": {
+        "one request, as stored": {
             "bytes of a step": stored / 1e6,
             "tokens": bandwidth * 1e9 / stored,
         },
@@ -218,7 +218,7 @@ def compared(backend):
     found = PrefixBlocks(backend.block_count, BLOCK)
     play(backend, asked_for(), found)  # so that the second time it is found
     ways = {
-        "alone": {"max_running": 1},
+        "by itself": {"max_running": 1},
         "in a batch": {},
         "in chunks of 16": {"token_budget": 16},
         "preempted": {"backend": few, "watermark": 0},
@@ -242,7 +242,7 @@ def compared(backend):
                 count, equal = count + 1, equal + np.array_equal(a, b)
                 largest = max(largest, float(np.abs(a - b).max()))
         rows[name] = {
-            "same answers": sum(a == b for a, b in zip(alone[0], said)),
+            "answers as alone": sum(a == b for a, b in zip(alone[0], said)),
             "rows of logits": count,
             "equal in every bit": int(equal),
             "largest difference": largest,
@@ -423,7 +423,7 @@ def guessing(prompt):
     steps = single_run(fast, prompt, 7)[2]
     said = [single_run(invariant, prompt, n)[1].output for n in (0, 7)]
     return {
-        "without": found[0],
+        "without guesses": found[0],
         "guessing 7": found[7],
         "steps": steps,
         "tokens of a step": single / steps,
@@ -440,7 +440,7 @@ ct.table(
     "speculation by n-grams",
     rows,
     corner="prompt",
-    units={"without": "tokens/s", "guessing 7": "tokens/s"},
+    units={"without guesses": "tokens/s", "guessing 7": "tokens/s"},
 )
 
 # %% [markdown]
@@ -565,12 +565,12 @@ for name, backend in (("fast", fast), ("batch-invariant", invariant)):
     first = [next((n for n in range(64) if a[n] != b[n]), 64) for a, b in pairs]
     rows[name] = {
         "answers": asked,
-        "other than alone": sum(a != b for a, b in pairs),
+        "other than by itself": sum(a != b for a, b in pairs),
         "first difference, earliest": min(first) if min(first) < 64 else None,
     }
-ct.table("temperature 0, alone and in a batch", rows, corner="mode")
+ct.table("temperature 0, by itself and in a batch", rows, corner="mode")
 ct.check(
-    np.array(rows["batch-invariant"]["other than alone"]),
+    np.array(rows["batch-invariant"]["other than by itself"]),
     0,
     name="batch-invariant: other answers",
 )

@@ -172,7 +172,7 @@ if torch:
     ct.facts(
         "the rule",
         {
-            "bound": bound,
+            "error bound": bound,
             "positions too close to count": (
                 100 * seen.left_out / seen.all,
                 "%",

@@ -55,7 +55,7 @@ text = [1, 2, 3, 1, 2, 4, 9, 1, 2]
 ct.check(np.array(guess(text, 2)), np.array([4, 9]), name="guess")
 ct.check(np.array(len(guess([1, 2, 3], 4))), 0, name="guess of a new text")
 ct.check(np.array(len(guess([1], 4))), 0, name="guess of one token")
-ct.facts("steps of 200 tokens", {"without": slow, "with guesses": fast})
+ct.facts("steps of 200 tokens", {"without guesses": slow, "with guesses": fast})
 
 # %% given-2
 import numpy as np
