@@ -50,7 +50,7 @@ ct.facts(
     "beside the reference",
     {
         "tokens": len(same),
-        "equal, from the first on": [*same, False].index(False),
+        "first tokens that are the same": [*same, False].index(False),
     },
 )
 
