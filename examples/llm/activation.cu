@@ -63,8 +63,7 @@ __device__ __forceinline__ long long token_of(int token,
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    embed_bf16(const int* __restrict__ tokens,
-               const int* __restrict__ drawn,
+    embed_bf16(const int* __restrict__ tokens, const int* __restrict__ drawn,
                const __nv_bfloat16* __restrict__ embedding,
                float* __restrict__ x, int dim) {
   using Bf16x4 = Vector<__nv_bfloat16, 4>;
