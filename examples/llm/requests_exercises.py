@@ -19,7 +19,7 @@
 #             只有一个词元的请求没有每词元时间，统计时不要算它。百分位数可以用 `np.percentile` 计算。
 #         fails: "TTFT"
 #       2:
-#         title: {en: "Find the bug in this scheduler", zh: "找出这个调度器的错误"}
+#         title: {en: "Mend an impatient scheduler", zh: "修好一个没有耐心的调度器"}
 #         level: medium
 #         minutes: 20
 #         task:

@@ -130,6 +130,7 @@ class Scheduler:
             self.admit(step, budget)
         return step
 
+    # --8<-- [start:admit]
     def admit(self, step: Step, budget: int) -> None:
         """Admit the first of those that wait while they fit; nobody overtakes,
         or a long one would wait forever.
@@ -146,6 +147,7 @@ class Scheduler:
             budget -= stop - start
             step.work.append(Work(request, start, stop, (), stop == known))
 
+    # --8<-- [end:admit]
     # --8<-- [end:schedule]
 
     def form_batch(self, step: Step) -> None:
