@@ -106,9 +106,9 @@ def graph(
         f"加上原来的向量。最后的归一化和乘法给出 {vocab:,} 个 logits。",
     )
     caption = tr(
-        f"The graph of SmolLM2-135M. Blue boxes multiply by a matrix; below them are their weights in all layers together, in "
+        f"The graph of SmolLM2-135M. Boxes with sizes multiply by a matrix; below them stand their weights in all layers together, in "
         f"millions. Embedding and logits use the same matrix. All weights: {weights / 1e6:.1f} million.",
-        f"SmolLM2-135M 的计算图。蓝框是与矩阵相乘，框下是所有层的权重之和（M 表示百万）。嵌入与 logits 用同一个矩阵。"
+        f"SmolLM2-135M 的计算图。写有尺寸的框是与矩阵相乘，框下是所有层的权重之和（M 表示百万）。嵌入与 logits 用同一个矩阵。"
         f"权重总数：{weights / 1e6:.1f} 百万。",
     )
     return figure(s, alt=alt, caption=caption)
