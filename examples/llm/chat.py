@@ -118,6 +118,23 @@ class Chat:
 # --8<-- [end:chat]
 
 
+def wrapped(pieces: Iterator[str], width: int = 76) -> Iterator[str]:
+    """The text of pieces, word by word, on lines of `width` characters."""
+    column, word = 0, ""
+    for piece in pieces:
+        for character in piece:
+            if not character.isspace():
+                word += character
+                continue
+            if column and column + len(word) > width:
+                yield "\n"
+                column = 0
+            yield word + character
+            column = 0 if character == "\n" else column + len(word) + 1
+            word = ""
+    yield "\n" + word if column and column + len(word) > width else word
+
+
 def show(chat: Chat, text: str, max_tokens: int, sampling: Sampling) -> None:
     """Print an answer as it comes, and its speed; a text that is continued is
     printed with it.
@@ -125,7 +142,7 @@ def show(chat: Chat, text: str, max_tokens: int, sampling: Sampling) -> None:
     chat.prompt(text)  # raises before anything is printed
     if isinstance(chat.tokenizer, tokens.Characters):
         print(text, end="", flush=True)
-    for piece in chat.ask(text, max_tokens, sampling):
+    for piece in wrapped(chat.ask(text, max_tokens, sampling)):
         print(piece, end="", flush=True)
     print(f"\n{chat.speed()}", flush=True)
 
