@@ -138,7 +138,8 @@ class NaiveBlocks:
             return ()
         if not table.computed <= start <= room:
             raise BlockError(
-                f"request {request!r}: token {start} cannot be written, after {table.computed}, with room for {room}"
+                f"request {request!r}: token {start} cannot be written, "
+                f"after {table.computed}, with room for {room}"
             )
         last = self.blocks_for(stop)
         old = range(start // size, min(last, len(blocks)))
@@ -170,7 +171,8 @@ class NaiveBlocks:
         room = len(table.blocks) * self.block_size
         if not table.computed <= computed <= min(room, len(tokens)):
             raise BlockError(
-                f"request {request!r}: {computed} tokens cannot be computed, after {table.computed}, with room for {room}"
+                f"request {request!r}: {computed} tokens cannot be computed, "
+                f"after {table.computed}, with room for {room}"
             )
         table.computed = computed
 
