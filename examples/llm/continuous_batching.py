@@ -11,7 +11,8 @@
 #       SLOTS: [64, 4]
 #       long_prompts: [[32, 512, 32, 256], [8, 60, 2, 8]]
 #       short_prompts: [[16, 64, 16, 256], [4, 16, 2, 8]]
-#       rounds: [5, 1]
+#       rounds: [3, 1]
+#       places: [[16, 32], [2]]
 #       budgets: [[128, 512, 2048], [64]]
 #       decoding: [63, 5]
 #       chunk: [449, 70]
@@ -165,9 +166,9 @@ BUDGET = 2048  # tokens of a step
 BLOCKS = 6000
 
 
-def engine_of(backend, kind, policy, budget=BUDGET, ahead=False):
+def engine_of(backend, kind, policy, budget=BUDGET, slots=SLOTS, ahead=False):
     blocks = NaiveBlocks(BLOCKS, 16)
-    scheduler = kind(blocks, budget, SLOTS, policy, context=8192)
+    scheduler = kind(blocks, budget, slots, policy, context=8192)
     return Engine(backend, scheduler, ahead=ahead)
 
 
@@ -216,14 +217,14 @@ backend = GpuBackend(
 )
 
 # %% tokens
-rounds = 5
+rounds = 3
 
 
-def serve(kind, policy, ends, budget=BUDGET, seen=None):
+def serve(kind, policy, ends, budget=BUDGET, slots=SLOTS, seen=None):
     """Seconds for all requests, and for the longest step. seen: gets the times
     of the steps that only decode, by the number of their requests.
     """
-    engine = engine_of(backend, kind, policy, budget, ahead=True)
+    engine = engine_of(backend, kind, policy, budget, slots, ahead=True)
     requests = requests_of(ends)
     for request in requests:
         engine.add(request)
@@ -301,6 +302,33 @@ for name, ends in WORK.items():
 ct.facts(
     "bound with these times",
     {name: (ratio, "×") for name, ratio in with_times.items()},
+)
+
+# %% places
+# The fewer places, the less steps differ in length.
+places = (16, 32)
+outputs = [request.max_tokens for request in requests_of(short_prompts)]
+table = {}
+for slots in places:
+    seconds = {"static": [], "continuous, longest first": []}
+    for _ in range(3):  # the first compiles and captures
+        for label, found in seconds.items():
+            took, _ = serve(*KINDS[label], short_prompts, slots=slots)
+            found.append(took)
+    ratio = min(seconds["static"][1:]) / min(
+        seconds["continuous, longest first"][1:]
+    )
+    most = bound(outputs, slots)
+    table[slots] = {
+        "bound": most,
+        "times static": ratio,
+        "of the bound": 100 * ratio / most,
+    }
+ct.table(
+    "longest first, short prompts",
+    table,
+    corner="requests at a time",
+    units={"bound": "×", "times static": "×", "of the bound": "%"},
 )
 
 # %% budget
