@@ -31,7 +31,7 @@ print("tokens:", *tokens)
 
 text = ""
 while len(text) < 48:
-    logits = model.forward(tokens)[-1]  # the last token's, one per word
+    logits = model.forward(tokens)[-1]  # the last token's, one per character
     best = int(logits.argmax())
     if best in words.stop:
         break
