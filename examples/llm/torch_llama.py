@@ -164,7 +164,7 @@ class Steps:
         # Behind a prompt's end are zeros: their slots are written again before
         # anybody reads them.
         x = self.model.layers(tokens, positions)
-        logits = self.model.head(x[torch.arange(len(prompts)), ends][:, None])
+        logits = self.model.head(x[self.model.rows[:, 0], ends][:, None])
         self.tokens.copy_(logits.argmax(-1))
         self.positions.copy_(ends[:, None] + 1)
         found = [self.tokens.clone()]
