@@ -79,7 +79,9 @@ import flash
 from decoding_steps import Step, random_bits
 from paged_attention_pools import (
     LONGEST,
+    Ask,
     Contiguous,
+    Map,
     Paged,
     draw,
     exact,
@@ -159,6 +161,28 @@ ct.series(
         for name, history in histories.items()
     },
 )
+
+# %% map
+# A small pool, to be drawn: 1024 slots, and requests of 20 to 200 tokens.
+rng = ct.rng(2)
+few = [
+    Ask(int(p), int(p + o))
+    for p, o in zip(rng.integers(10, 80, 200), rng.integers(10, 120, 200))
+]
+for name, pool in (
+    ("the next power of two", Contiguous(1024, power_of_two)),
+    ("blocks of 16", Paged(1024, 16)),
+):
+    pictures = Map(pool, cell=16, every=30, count=9)
+    run(pool, few, pictures.watch)
+    ct.table(
+        f"a pool over time: {name}",
+        {
+            str(step): {"requests": owners, "tokens": tokens}
+            for step, (owners, tokens) in pictures.taken.items()
+        },
+        corner="steps so far",
+    )
 
 # %% worst
 paged = histories["KV blocks of 16"]

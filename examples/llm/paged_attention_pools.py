@@ -43,7 +43,8 @@ def draw(count: int, rng: np.random.Generator) -> list[Ask]:
 
 class Pool(Protocol):
     """Slots for tokens. admit: room for a request, if there is; grow: a token
-    more for it; leave: its room is free again. owned: slots that it has."""
+    more for it; leave: its room is free again. pieces: its slots, as (begin,
+    end), in the order of its tokens; owned: how many they are."""
 
     slots: int
 
@@ -52,6 +53,8 @@ class Pool(Protocol):
     def grow(self, name: int, tokens: int) -> bool: ...
 
     def leave(self, name: int) -> None: ...
+
+    def pieces(self, name: int) -> list[tuple[int, int]]: ...
 
     def owned(self, name: int) -> int: ...
 
@@ -100,9 +103,13 @@ class Contiguous:
         begin = self._begin.pop(name)
         self._taken = [part for part in self._taken if part[0] != begin]
 
-    def owned(self, name: int) -> int:
+    def pieces(self, name: int) -> list[tuple[int, int]]:
         begin = self._begin[name]
-        return next(e - b for b, e in self._taken if b == begin)
+        return [part for part in self._taken if part[0] == begin]
+
+    def owned(self, name: int) -> int:
+        ((begin, end),) = self.pieces(name)
+        return end - begin
 
 
 # --8<-- [end:contiguous]
@@ -132,6 +139,10 @@ class Paged:
 
     def leave(self, name: int) -> None:
         self.blocks.release(name)
+
+    def pieces(self, name: int) -> list[tuple[int, int]]:
+        size = self.blocks.block_size
+        return [(b * size, (b + 1) * size) for b in self.table(name)]
 
     def owned(self, name: int) -> int:
         return len(self.table(name)) * self.blocks.block_size
@@ -165,8 +176,13 @@ class History(NamedTuple):
 
 
 # --8<-- [start:run]
-def run(pool: Pool, requests: list[Ask]) -> History:
-    """Steps until nobody waits any longer.
+def run(
+    pool: Pool,
+    requests: list[Ask],
+    watch: Callable[[int, dict[int, int]], None] | None = None,
+) -> History:
+    """Steps until nobody waits any longer. watch is told of each step, and how
+    many tokens who runs has.
 
     Who finds no room for its next token is preempted, the last one first: it
     leaves, and waits at the front of the queue to be computed again.
@@ -183,6 +199,8 @@ def run(pool: Pool, requests: list[Ask]) -> History:
             running[name] = tokens
         if not running:
             raise ValueError(f"{requests[waiting[0][0]]} never fits")
+        if watch:
+            watch(len(steps), running)
         held = reserved = internal = 0
         for name, tokens in running.items():
             # What a request will use of what it owns is not lost for ever.
@@ -211,3 +229,27 @@ def run(pool: Pool, requests: list[Ask]) -> History:
 
 
 # --8<-- [end:run]
+
+
+class Map:
+    """Pictures of a pool as text, taken by `run` every so many steps: a digit for
+    `cell` slots, 0 for free ones, else one for the request; and whether the
+    first of these slots holds a token."""
+
+    def __init__(self, pool: Pool, cell: int, every: int, count: int):
+        self.pool, self.cell = pool, cell
+        self.moments = range(every, every * (count + 1), every)
+        self.taken: dict[int, tuple[str, str]] = {}
+
+    def watch(self, step: int, running: dict[int, int]) -> None:
+        if step not in self.moments:
+            return
+        owners, tokens = np.zeros((2, self.pool.slots), int)
+        for name, held in running.items():
+            place = np.concatenate(
+                [np.arange(b, e) for b, e in self.pool.pieces(name)]
+            )
+            owners[place] = 1 + name % 6
+            tokens[place[:held]] = 1
+        rows = (x[:: self.cell] for x in (owners, tokens))
+        self.taken[step] = tuple("".join(map(str, x)) for x in rows)

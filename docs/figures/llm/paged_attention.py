@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cudatut.site import references
 from cudatut.site.svg import Svg, figure, tr
 
 
@@ -125,5 +126,66 @@ def tables(
         f"{table[token // block] * block + token % block}.",
         f"序列 A 的第 {token} 个词元：{token} / {block} = {token // block}，块表里这一项是 {table[token // block]}；{token} % {block} = "
         f"{token % block}。所以它在槽位 {table[token // block]} * {block} + {token % block} = {table[token // block] * block + token % block}。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def pools(cell: int = 16) -> str:
+    """The pools that the simulation drew: a line for each moment, a tint for each request."""
+    results = references.load("llm/paged_attention").results("map")
+    titles = (
+        tr("side by side, the next power of two", "连续存放，取 2 的幂"),
+        tr(f"blocks of {cell}", f"每块 {cell} 个词元"),
+    )
+    drawn = [[(row["name"], *row["values"]) for row in result["rows"]] for result in results]
+    cells = len(drawn[0][0][1])
+    left, width, row = 64, 640 / cells, 16
+    height = 34 + row * len(drawn[0]) + 14
+    s = Svg(left + cells * width + 8, height * len(drawn) + 30)
+    used = []
+    for panel, (title, lines) in enumerate(zip(titles, drawn)):
+        y = panel * height + 20
+        s.text(left, y, title, "bold", "start")
+        s.text(left - 8, y, tr("step", "步"), "muted", "end", size=13)
+        held = 0
+        for i, (step, owners, tokens) in enumerate(lines):
+            top = y + 10 + i * row
+            s.text(left - 8, top + 11, step, "muted", "end", size=12)
+            states = list(zip(owners, tokens))
+            held += tokens.count("1")
+            begin = 0
+            for at in range(1, cells + 1):
+                if at < cells and states[at] == states[begin]:
+                    continue
+                owner, token = states[begin]
+                tint = (
+                    "c0 hollow"
+                    if owner == "0"
+                    else f"c{owner} solid"
+                    if token == "1"
+                    else f"c{owner}"
+                )
+                s.rect(left + begin * width, top, (at - begin) * width - 1, row - 3, tint, rx=0)
+                begin = at
+        used.append(100 * held / (cells * len(lines)))
+    y = height * len(drawn) + 14
+    for i, (tint, text) in enumerate(
+        (
+            ("c1 solid", tr("holds tokens", "存着词元")),
+            ("c1", tr("owned, without a token", "已分配，没有词元")),
+            ("c0 hollow", tr("free", "空闲")),
+        )
+    ):
+        s.rect(left + i * 220, y - 11, 16, 13, tint, rx=0)
+        s.text(left + i * 220 + 24, y, text, "", "start")
+    alt = tr(
+        f"A pool of {cells} pieces of {cell} slots at {len(drawn[0])} moments. With slots side by side {used[0]:.0f} % of the pieces "
+        f"begin with a token, on average; with blocks of {cell} it is {used[1]:.0f} %.",
+        f"由 {cells} 片、每片 {cell} 个槽位组成的池，在 {len(drawn[0])} 个时刻的样子。连续存放时，平均 {used[0]:.0f} % 的片开头存着词元；"
+        f"每块 {cell} 个词元时是 {used[1]:.0f} %。",
+    )
+    caption = tr(
+        "From the simulation, with a pool of 1024 slots: time runs downwards, a tint is a request.",
+        "取自模拟，池有 1024 个槽位：时间自上而下，一种颜色是一个请求。",
     )
     return figure(s, alt=alt, caption=caption)
