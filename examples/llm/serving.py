@@ -216,7 +216,6 @@ def compared(backend):
     few = copy.copy(backend)  # the same memory, but fewer blocks are used
     few.block_count = ct.cdiv(max(lengths) + say, BLOCK) + 1
     found = PrefixBlocks(backend.block_count, BLOCK)
-    play(backend, asked_for(), found)  # so that the second time it is found
     ways = {
         "by itself": {"max_running": 1},
         "in a batch": {},
@@ -228,6 +227,8 @@ def compared(backend):
     }
     rows, alone = {}, None
     for name, how in ways.items():
+        if "manager" in how:  # so that the second time it is found
+            play(backend, asked_for(), found)
         requests = asked_for()
         kept = watched(how.pop("backend", backend), requests, **how)
         said = [request.output for request in requests]
