@@ -9,6 +9,7 @@ import argparse
 import fnmatch
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -71,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     add = command(_list)
     add("--json", action="store_true", help="as JSON, with titles, sources and recordings")
     add = command(_run)
-    add("name", metavar="NAME", help="such as start/first_kernel, or a program like gemm/tuner.py")
+    add("name", metavar="NAME", help="such as start/first_kernel, or a program like llm/chat")
     add("arguments", nargs=argparse.REMAINDER, metavar="...", help="handed to a program")
     add = command(_trace)
     add("script", metavar="SCRIPT", help="a Python file, or an example's name")
@@ -218,15 +219,18 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _run_program(name: str, arguments: Sequence[str], unknown: CudatutError) -> int:
-    """Run what is no example, but a program among the examples, such as gemm/tuner.py.
+    """Run what is no example, but a program among the examples, such as gemm/tuner.py or llm/chat.
 
+    Without a GPU, replay the example that the program names in a line `REPLAY = "llm/serving_chat"`.
     Raises NoGpuError; for anything else `unknown`, or what to do with a file of the reader's.
     """
     root = paths.examples_dir()
     path = (root / f"{catalog.plain(name)}.py").resolve()
-    ours = name.endswith(".py") and path.is_relative_to(root) and path.is_file()
-    if ours and 'if __name__ == "__main__":' in path.read_text(encoding="utf-8"):
+    text = path.read_text("utf-8") if path.is_relative_to(root) and path.is_file() else ""
+    if 'if __name__ == "__main__":' in text:
         if why := device.why_no_gpu():
+            if replayed := re.search(r'^REPLAY = "([\w/]+)"$', text, re.MULTILINE):
+                return _replay(catalog.get(replayed[1]), why)
             raise NoGpuError(f"{name} needs a GPU, and has no recording: {why}") from None
         return _run_file(path, *arguments)
     advice = {

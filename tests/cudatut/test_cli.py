@@ -266,6 +266,16 @@ def test_without_a_gpu_a_program_says_that_there_is_nothing_to_replay(book, no_g
     assert out == "" and err == f"cudatut: a/tuner.py needs a GPU, and has no recording: {NO_GPU}\n"
 
 
+def test_without_a_gpu_a_program_may_name_what_is_replayed(book, no_gpu, capfd):
+    book.example("a/fresh")
+    book.recorded("a/fresh")
+    book.file("a/chat.py", 'REPLAY = "a/fresh"\n' + PROGRAM)
+    for name in ("a/chat", "a/chat.py"):
+        assert cli.main(["run", name, "--prompt", "hi"]) == 0
+        out = capfd.readouterr().out
+        assert "this replays the recording" in out and "argv" not in out
+
+
 def test_an_example_is_no_program(book, no_gpu, capsys):
     """By its file's name too it is replayed."""
     book.example("a/fresh")
