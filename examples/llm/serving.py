@@ -498,6 +498,8 @@ ct.table(
     corner="engine",
     units={"generated": "tokens/s", "of what the bytes allow": "%"},
 )
+
+# %% workload
 ct.facts(
     "the workload",
     {
@@ -570,6 +572,8 @@ for name, backend in (("fast", fast), ("batch-invariant", invariant)):
         "first difference, earliest": min(first) if min(first) < 64 else None,
     }
 ct.table("temperature 0, by itself and in a batch", rows, corner="mode")
+
+# %% temperature-check
 ct.check(
     np.array(rows["batch-invariant"]["other than by itself"]),
     0,
