@@ -93,12 +93,12 @@ class Chat:
         """Tokens per second of the last answer, after its first token."""
         times, cached = self.last.times, self.last.cached
         first = 1e3 * (times[0] - self.began)
-        said = f"{len(times)} tokens; the first after {first:.1f} ms"
+        said = f"{len(times)} tokens; first after {first:.1f} ms"
         if len(times) > 1:
             rate = (len(times) - 1) / max(1e-9, times[-1] - times[0])
             said += f", then {rate:.0f} per second"
         if cached:
-            said += f"; {cached} of {len(self.last.prompt)} tokens were there"
+            said += f"; {cached} of {len(self.last.prompt)} found"
         return f"[{said}]"
 
     def warm_up(self) -> None:
