@@ -5,12 +5,14 @@ An entry has `id`, the term in both languages, what it `means`, and optionally
     chapter: start/which_thread                  the chapter that introduces it
     code: [threadIdx, blockIdx]                  identifiers, qualifiers and pragmas introduced with it
     also: {en: [block], zh: [块]}                 synonyms and other spellings
+
+A page on which a word has another meaning says so in its front matter, `terms: {block: kv-block}`: the word, and the id of the term.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -131,8 +133,9 @@ class Finder:
 
     def __init__(self, terms: Iterable[Term], lang: str):
         self.lang = lang
+        self.terms = {term["id"]: term for term in terms}
         self._of: dict[str, Term] = {}
-        for term in terms:
+        for term in self.terms.values():
             for name in _names(term, lang):
                 if lang == "en" or name.isascii() or len(name) > 1:  # 流 is in 流程, 块 in 一块
                     self._of.setdefault(name.lower(), term)
@@ -144,11 +147,12 @@ class Finder:
         # ASCII: in 线程束warp a Chinese character is no part of an English word.
         self.pattern = re.compile("|".join(patterns) or "(?!)", re.IGNORECASE | re.ASCII)
 
-    def term(self, found: re.Match) -> Term:
-        """The term that a match of `pattern` shows."""
+    def term(self, found: re.Match, here: Mapping[str, str] | None = None) -> Term:
+        """The term that a match of `pattern` shows; here: words with another meaning, and the ids of their terms."""
         word = found[0].lower()
         forms = (word, word.removesuffix("s"), word.removesuffix("es"))
-        return next(self._of[form] for form in forms if form in self._of)
+        form = next(form for form in forms if form in self._of)
+        return self.terms[here[form]] if here and form in here else self._of[form]
 
 
 _TAG = re.compile(r"""(<(?:[^<>"']|"[^"]*"|'[^']*')*>)""")
@@ -167,12 +171,19 @@ class Hover(Finder):
     A link, not <abbr>: it can be reached with the keyboard and tapped on a telephone.
     """
 
-    def put(self, html: str, glossary: str) -> str:
-        """`html` with a definition at each term's first occurrence in its prose; `glossary` is the page's address."""
+    def put(self, html: str, glossary: str, here: Mapping[str, str] | None = None) -> str:
+        """`html` with a definition at each term's first occurrence in its prose; `glossary` is the page's address.
+
+        here: words that mean another term on this page, with its id. Raises GlossaryError for an id that is not there.
+        """
+        if unknown := set((here or {}).values()) - set(self.terms):
+            raise GlossaryError(
+                f"terms: {', '.join(sorted(unknown))} is no id of docs/glossary.yml"
+            )
         seen: set[str] = set()
 
         def define(found: re.Match) -> str:
-            term = self.term(found)
+            term = self.term(found, here)
             name, means = term["id"], escape(term["means"][self.lang].replace("`", ""))
             if name in seen:
                 return found[0]

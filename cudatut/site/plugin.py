@@ -178,7 +178,8 @@ class CudatutPlugin(BasePlugin):
         page.content = self.content
         self.state.page, self.state.url = page.file.src_uri, page.url
         if page.file.src_uri in self.chapters:
-            page.content = self.hover.put(page.content, self.state.link("glossary/"))
+            link, here = self.state.link("glossary/"), page.meta.get("terms")
+            page.content = self.hover.put(page.content, link, here)
         context["languages"] = languages.switch(page.url, self.state.lang, self.site_url)
         return context
 

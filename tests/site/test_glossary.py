@@ -144,6 +144,14 @@ def test_chinese_takes_the_longest_term_and_none_of_one_character():
     assert linked(html) == [("warp", "线程束"), ("thread", "线程"), ("fma", "FMA")]
 
 
+def test_a_word_with_another_meaning_on_a_page():
+    hover, page = glossary.Hover([STREAM, THREAD, WARP], "en"), "<p>Threads, a warp, threads.</p>"
+    html = hover.put(page, "../glossary/", {"thread": "stream"})
+    assert linked(html) == [("stream", "Threads"), ("warp", "warp")]
+    with pytest.raises(glossary.GlossaryError, match="terms: queue is no id"):
+        hover.put(page, "../glossary/", {"thread": "queue"})
+
+
 def test_a_chapter_gets_definitions_and_the_glossary_none(project):
     project.body("Threads of a warp.")
     built = project.build()
