@@ -5,11 +5,11 @@ other on one stream.
     engine = Engine(backend, Scheduler(blocks, context=8192))
 
 Fast, which is the default: few rows are multiplied by gemv.cu and fused.cu,
-straight from the stored blocks; requests with one new token go to decode.cu;
-and a step is a CUDA graph, its sizes rounded up. Batch-invariant: every product by linear.cu
-and all attention by flash.cu, whose results for a token depend on nothing else
-in its batch, on no chunk and on no tile: the same request gets the same bits
-alone, batched, chunked or preempted.
+straight from the stored blocks; requests with one new token go to decode.cu.
+Batch-invariant: every product by linear.cu and all attention by flash.cu, whose
+results for a token depend on nothing else in its batch, on no chunk and on no
+tile: the same request gets the same bits alone, batched, chunked or preempted.
+Either way a step is a CUDA graph, its sizes rounded up.
 """
 
 from collections import OrderedDict
@@ -143,7 +143,7 @@ class GpuBackend:
             )
         self.block_count, self.block_size = block_count, block_size
         self.batch_invariant = batch_invariant
-        self.graphs = graphs and not batch_invariant
+        self.graphs = graphs
         self.max_tokens, self.max_requests = max_tokens, max_requests
         self.max_logits = max_logits or max_requests
         self.weights = Weights(checkpoint)

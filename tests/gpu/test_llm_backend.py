@@ -123,15 +123,25 @@ def test_logits_are_those_of_the_reference(checkpoint, prompts, graphs, invarian
 
 
 @pytest.mark.parametrize(
-    "how", [{"max_running": 1}, {"token_budget": 40}, {"token_budget": 17}, {"count": 30}]
+    "how",
+    [
+        {"max_running": 1},
+        {"token_budget": 40},
+        {"token_budget": 17},
+        {"count": 30},
+        {"graphs": False},
+        {"ahead": True},
+    ],
 )
 def test_the_same_bits_however_it_is_batched(checkpoint, prompts, how):
     how = dict(how)
     count = how.pop("count", 256)  # with few blocks requests are preempted
+    graphs = how.pop("graphs", True)
     prompts = prompts[:6] if count < 256 else prompts
     backend = gpu(checkpoint, batch_invariant=True)
     outputs, bits, _ = answers(backend, prompts, 20)
-    again, other, _ = answers(gpu(checkpoint, count, batch_invariant=True), prompts, 20, **how)
+    other = gpu(checkpoint, count, batch_invariant=True, graphs=graphs)
+    again, other, _ = answers(other, prompts, 20, **how)
     assert again == outputs
     for key in bits.keys() & other.keys():
         np.testing.assert_array_equal(bits[key], other[key], err_msg=str(key))
