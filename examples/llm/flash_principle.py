@@ -138,7 +138,7 @@ for bm, bn in ((64, 32), (7, 100), (301, 1)):
 
 
 # %% [markdown]
-# Bytes of one head in fp32, by formulas that the loops above confirm.
+# Bytes of one head in fp32, by formulas, which are compared with the loops.
 
 
 # %% predict
@@ -163,7 +163,7 @@ sizes = {}
 for kilobytes in (16, 48, 100, 227):
     rows = kilobytes * 1024 // 4 // d  # of d floats that fit
     # K, V outside: four tiles of equal size, of Q, K, V, O, and no more than d
-    # queries. Q outside: 32 keys and values, as many queries as possible.
+    # queries. Q outside: 16 keys, 16 values, and equal tiles of Q and O.
     outside = elements(S, d, min(rows // 4, d), rows // 4)["K, V outside"]
     inside = elements(S, d, (rows - 2 * 16) // 2, 16)["Q outside"]
     sizes[f"{kilobytes} KB"] = {
