@@ -201,7 +201,8 @@ ct.table("logits beside the reference", rows, corner="prompt")
 
 # %% [markdown]
 # Then every way to compute the same request: alone, in a batch, in chunks,
-# preempted, with a prefix that was found, with guessed tokens.
+# preempted, with a prefix that was found, with guessed tokens, a step ahead,
+# and without CUDA graphs.
 
 # %% same
 say = 24  # tokens of an answer
@@ -215,6 +216,8 @@ def compared(backend):
     """Each way beside 'alone': answers, and logits while the tokens agree."""
     few = copy.copy(backend)  # the same memory, but fewer blocks are used
     few.block_count = ct.cdiv(max(lengths) + say, BLOCK) + 1
+    plain = copy.copy(backend)
+    plain.graphs = False
     found = PrefixBlocks(backend.block_count, BLOCK)
     ways = {
         "by itself": {"max_running": 1},
@@ -224,6 +227,7 @@ def compared(backend):
         "prefix found": {"manager": found},
         "guessed tokens": {"speculate": 4},
         "a step ahead": {"ahead": True},
+        "without graphs": {"backend": plain},
     }
     rows, alone = {}, None
     for name, how in ways.items():
