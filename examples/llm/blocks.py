@@ -14,8 +14,8 @@ What always holds, and what `check` verifies:
  1. A block is free or held, never both and never neither: count = free + held.
  2. refs[b] is the number of tables that name b, and none names it twice.
  3. What `reserve` hands out for writing is named by one table alone.
- 4. A block that others may find by its content is full and computed, and is not
-    written while it can be found.
+ 4. A block that others may find is full and computed, is found only for the
+    text that it was computed from, and is not written while it can be found.
 """
 
 from collections.abc import Hashable, Sequence
@@ -131,8 +131,8 @@ class NaiveBlocks:
         """
         table, size = self.table(request), self.block_size
         blocks, room = table.blocks, len(table.blocks) * size
-        # By far the most frequent: one token more, in a last block of one's
-        # own.
+        # A short cut for the most frequent case: one token more, in a last
+        # block of one's own.
         last_only = max(table.computed, room - size) <= start < stop <= room
         if last_only and self.refs[blocks[-1]] == 1:
             return ()
@@ -149,7 +149,8 @@ class NaiveBlocks:
             return ()
         if (needed := len(shared) + new) > self.free:
             raise OutOfBlocks(
-                f"request {request!r} needs {needed} blocks; {self.free} are free"
+                f"request {request!r} needs {needed} blocks; "
+                f"{self.free} are free"
             )
         table.changes += 1
         copies = []

@@ -112,6 +112,7 @@ for name, rows in schedules.items():
         {f"request {i}": " ".join(map(str, row)) for i, row in enumerate(rows)},
     )
 tokens = sum(answer for _, answer in LITTLE)
+first, again = (n - 10 for n in schedules["continuous"][5] if n >= 10)
 ct.facts(
     "the small schedule",
     {
@@ -119,6 +120,8 @@ ct.facts(
         "steps, continuous": len(schedules["continuous"][0]),
         "tokens sampled": tokens,
         "preemptions": sum(row.count(2) for row in schedules["continuous"]),
+        "request 5, tokens computed first": first,
+        "request 5, tokens computed again": again,
     },
 )
 
@@ -185,7 +188,8 @@ def steps_of(kind, policy, ends):
 
 
 for name, ends in WORK.items():
-    steps = {label: steps_of(*how, ends) for label, how in KINDS.items()}
+    kinds = KINDS | {"static, longest first": (StaticBatches, "longest")}
+    steps = {label: steps_of(*how, ends) for label, how in kinds.items()}
     ct.table(
         f"steps, {name}",
         {
@@ -425,6 +429,8 @@ ct.facts(
     "rows of one mixed step",
     {
         "tokens": int(starts[-1]),
+        "requests that decode": decoding,
+        "tokens of the chunk": chunk,
         "tiles of queries": len(work),
         "padded to a rectangle, tokens": count * chunk,
     },

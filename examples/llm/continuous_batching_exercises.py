@@ -9,7 +9,7 @@
 #         minutes: 10
 #         task:
 #           en: >-
-#             `decoding` requests decode all the time, each takes one token of every step's budget. A new
+#             `decoding` requests decode all the time, and each takes one token of every step's budget. A new
 #             request with `prompt` tokens joins them and gets what is left of the budget. Write
 #             `steps_to_first_token(prompt, decoding, budget)`: in which step, counted from 1, is its first token
 #             sampled? The check asks the scheduler.
@@ -28,8 +28,8 @@
 #             wrong, and nothing fails. Find the line and mend it. A hint: write down, for a request that was
 #             preempted after two answered tokens, what each chunk computes.
 #           zh: >-
-#             这个调度器只有一页：连续批处理，提示分块计算，抢占排在最后的请求。有 60 个块时，每个请求的回答都与单独运行时相同；块少时，
-#             有些回答是错的，却没有任何报错。找出出错的那一行并改正。提示：设一个请求回答了两个词元之后被抢占，写下之后每一块都算了什么。
+#             这个调度器只有一页：连续批处理，提示分段计算，抢占排在最后的请求。有 60 个块时，每个请求的回答都与单独运行时相同；块少时，
+#             有些回答是错的，却没有任何报错。找出出错的那一行并改正。提示：设一个请求回答了两个词元之后被抢占，写下此后的每一段都算了什么。
 #         fails: "answers"
 # ---
 # %% stub-1

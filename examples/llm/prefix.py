@@ -1,4 +1,6 @@
-"""A block manager that finds computed prefixes again, by hashes of their blocks."""
+"""A block manager that finds computed prefixes again, by hashes of their
+blocks.
+"""
 
 from array import array
 from collections import OrderedDict

@@ -22,9 +22,10 @@ class Request:
     `stop`.
 
     arrival: seconds. priority: smaller goes first. tokens: prompt and output so
-    far, of which the first `computed` have keys and values. pending: how many of
-    the last are still being drawn; PENDING stands for them. cached: tokens that
-    were found computed when it was admitted last. times: of each output token.
+    far, of which the first `computed` have keys and values. pending: how many
+    of the last are still being drawn; PENDING stands for them. cached: tokens
+    that were found computed when it was admitted last. times: of each output
+    token.
     """
 
     id: int

@@ -57,7 +57,8 @@ class Scheduler:
     ):
         if not 1 <= max_running <= token_budget:
             raise ValueError(
-                f"each of {max_running} running requests needs a token of the budget, which is {token_budget}"
+                f"each of {max_running} running requests needs a token of the "
+                f"budget, which is {token_budget}"
             )
         if policy not in POLICIES:
             raise ValueError(f"'{policy}' is none of {', '.join(POLICIES)}")
@@ -106,7 +107,7 @@ class Scheduler:
         self.form_batch(step)
         while i < len(self.running):  # it shrinks when one is preempted
             request = self.running[i]
-            if not request.left:  # its last token is being drawn
+            if not request.left:  # only ahead: its last token is being drawn
                 i += 1
                 continue
             start, known = request.computed, len(request.tokens)
@@ -130,6 +131,8 @@ class Scheduler:
             self.admit(step, budget)
         return step
 
+    # --8<-- [end:schedule]
+
     # --8<-- [start:admit]
     def admit(self, step: Step, budget: int) -> None:
         """Admit the first of those that wait while they fit; nobody overtakes,
@@ -148,7 +151,6 @@ class Scheduler:
             step.work.append(Work(request, start, stop, (), stop == known))
 
     # --8<-- [end:admit]
-    # --8<-- [end:schedule]
 
     def form_batch(self, step: Step) -> None:
         """Continuous batching forms no batches."""
