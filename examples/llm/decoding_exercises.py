@@ -15,7 +15,7 @@
 #           zh: >-
 #             `merge(out_a, lse_a, out_b, lse_b)` 由两段键各自的注意力结果，得到对全部键的注意力。out 的形状是 [rows, d]；
 #             lse 是 [rows]，取自然对数，没有键的一段为 -inf，对应的 out 一行是 NaN。返回合并后的 out 和 lse。两段都没有键时，
-#             结果是零和 -inf。得分为 1000 时也不能溢出。
+#             结果是零和 -inf。分数为 1000 时也不能溢出。
 #         fails: "merged"
 #       2:
 #         title: {en: "Unpack Q4_1", zh: "展开 Q4_1"}

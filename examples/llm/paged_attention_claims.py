@@ -169,7 +169,7 @@ ct.claim(
         "en": "The weights of block j are the exponentials of its scores, divided "
         "by the sum over all blocks t of exp(q K_t 1 / sqrt(d)). What the "
         "weights of 64 keys in blocks of 16 add up to.",
-        "zh": "第 j 块的权重是该块各得分的指数，除以对所有块 t 求和的 exp(q K_t 1 / sqrt(d))。"
+        "zh": "第 j 块的权重是该块各分数的指数，除以对所有块 t 求和的 exp(q K_t 1 / sqrt(d))。"
         "这里是 64 个键、每块 16 个时，所有权重之和。",
     },
     expected=1.0,
