@@ -9,11 +9,11 @@
 #         minutes: 10
 #         task:
 #           en: >-
-#             A GPU has so many bytes of memory. The weights take some of them, all others are for the KV
-#             cache, in bf16. Compute how many tokens fit, of all sequences together. The check knows three
+#             A GPU has `memory` bytes. The weights take `weights` of them; all others are for the KV cache, in
+#             bf16. Compute how many tokens fit, of all sequences together. The check knows three
 #             models; it runs without a GPU.
 #           zh: >-
-#             GPU 的显存是 `memory` 个字节，权重占去一部分，其余全部用作 bf16 的 KV 缓存。算出所有序列加起来能放下多少个词元。
+#             GPU 的显存是 `memory` 个字节，权重占去 `weights` 个字节，其余全部用作 bf16 的 KV 缓存。算出所有序列加起来能放下多少个词元。
 #             检查用到三个模型，不需要 GPU。
 #         fails: "are wrong"
 #       2:
