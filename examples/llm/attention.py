@@ -222,7 +222,9 @@ part_bytes = {
     "softmax": 6 * pairs,
     "weighted sums": 2 * pairs + 2 * small,
 }
-ct.bench(parts, bytes=part_bytes, name="the three launches, without a mask")
+ct.bench(
+    parts, bytes=part_bytes, name="the three steps, linear.cu, without a mask"
+)
 
 # %% [markdown]
 # The same by length, in TFLOP/s of attention without a mask.

@@ -10,7 +10,7 @@
 #         task:
 #           en: >-
 #             The scores and weights of all queries need not be in memory at once: a part of the rows is
-#             enough. So many bytes are left for them, 4 for a score and 2 for a weight. Return the largest
+#             enough. `memory` bytes are left for them, 4 for a score and 2 for a weight. Return the largest
 #             number of queries that fits, of all heads together in one launch, at most n, and the bytes that
 #             all parts together write and read. Does it save bytes?
 #           zh: >-
@@ -26,7 +26,7 @@
 #           en: >-
 #             With a causal mask, many tiles of scores are hidden as a whole, and softmax does not read them.
 #             Let a block leave where no query of its tile sees a key of it. Query i is at position
-#             n - m + i and sees the keys up to there. The check looks that no other tile is left out.
+#             n - m + i and sees the keys up to there. The check makes sure that no other tile is left out.
 #           zh: >-
 #             有因果掩码时，很多分数的分块整块都看不见，softmax 也不读它们。如果一个分块里没有任何查询看得见其中的键，就让线程块直接退出。
 #             第 i 个查询的位置是 n - m + i，它看得见到该位置为止的键。检查会确认没有漏掉别的分块。
