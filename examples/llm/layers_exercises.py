@@ -22,8 +22,8 @@
 #         minutes: 20
 #         task:
 #           en: >-
-#             A row that is read only once has no second pass over its differences to the mean. Of each of two parts
-#             there is (count, mean, sum of squared differences to that mean). `join` returns the same of both parts
+#             A row that is read only once has no second pass over its differences to the mean. Each of two parts
+#             has (count, mean, sum of squared differences to that mean). `join` returns the same of both parts
 #             together. The check cuts rows with a mean of 10,000 at random places; some parts are empty.
 #           zh: >-
 #             只读一遍的行，没有第二遍去求与均值之差。两部分各有（个数，均值，与该均值之差的平方和），`join`
@@ -31,7 +31,7 @@
 #         fails: "squares"
 #       3:
 #         title: {en: "RMSNorm by a warp", zh: "用一个线程束做 RMSNorm"}
-#         level: easy
+#         level: medium
 #         minutes: 15
 #         task:
 #           en: >-

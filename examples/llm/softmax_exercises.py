@@ -23,8 +23,8 @@
 #         minutes: 15
 #         task:
 #           en: >-
-#             Of each of two parts of a row there is the pair (largest, sum), the sum relative to that largest
-#             number; a part that sees nothing has (-inf, 0). `join` returns the pair of both parts. The check cuts
+#             Each of two parts of a row has a pair (largest, sum); the sum is relative to that largest number.
+#             A part that sees nothing has (-inf, 0). `join` returns the pair of both parts. The check cuts
 #             rows at random places and joins the parts, some of them empty, in any order; nothing may become NaN.
 #           zh: >-
 #             一行的两部分已经分别求过和。每部分有一对数（最大值，和），其中的和是相对于这个最大值的；什么都看不见的部分是
@@ -39,7 +39,8 @@
 #           en: >-
 #             Write `softmax_warp`: a block of 32 threads has a row of `width` floats, of any length. Each lane keeps
 #             its own pair of largest number and sum over columns lane, lane + 32, ...; then the lanes join their
-#             pairs by shuffles. A lane may have no column at all. The check compares with NumPy.
+#             pairs by shuffles, and a second walk writes the shares. A lane may have no column at all. The check
+#             compares with NumPy, for short and ragged rows and for large numbers.
 #           zh: >-
 #             编写 `softmax_warp`：一个 32 线程的线程块处理一行，共 `width` 个 float，长度任意。每个 lane 走遍第 lane、
 #             lane + 32……列，维护自己的最大值与和；然后各 lane 用洗牌把它们合并，第二遍写出份额。有的 lane 可能一列也没有。
