@@ -39,7 +39,7 @@ def cache(prompt: int = 3, tokens: int = 7) -> str:
 
 
 def blocks(kv_heads: int = 2, group: int = 4, keys: int = 1300, split: int = 512) -> str:
-    """The thread blocks of one sequence: a KV head and a part of the keys each."""
+    """The thread blocks of one sequence, (x, y) as in the grid: a KV head and a part of the keys each."""
     parts = -(-keys // split)
     left, top, row = 170, 40, 62
     scale = 500 / keys
@@ -55,7 +55,7 @@ def blocks(kv_heads: int = 2, group: int = 4, keys: int = 1300, split: int = 512
             start, end = p * split, min(keys, (p + 1) * split)
             s.rect(
                 left + start * scale, y, (end - start) * scale - 4, 46, f"c{2 + h}",
-                tr(f"block {p}, {h}", f"线程块 {p}, {h}"),
+                tr(f"block ({h}, {p})", f"线程块 ({h}, {p})"),
             )  # fmt: skip
     y = top + kv_heads * row + 16
     for p in range(parts):

@@ -165,7 +165,8 @@ def chained(lane: int = 5) -> str:
         f"两张 16 个查询 x 16 个键的图。lane {lane} 在两边持有同样的八个元素：左边是两次乘法的寄存器 d[0] 到 d[3]，右边是 a[0] 到 a[3]，每个字两个元素。",
     )
     caption = tr(
-        f"What lane {lane} has of 16 x 16 scores (left: numbers of d, for eight keys each), it needs of the weights (right: numbers of a).",
-        f"lane {lane} 手里的 16 x 16 个分数（左：d 的编号，每八个键一组），正是它需要的权重（右：a 的编号）。",
+        f"Left: the scores that lane {lane} has, with the number of d, from two products of eight keys each. Right: the weights that it needs, "
+        "with the number of a. They are the same places.",
+        f"左：lane {lane} 持有的分数，数字是 d 的编号，来自两次乘法，每次八个键。右：它需要的权重，数字是 a 的编号。两边的位置相同。",
     )
     return figure(s, alt=alt, caption=caption)
