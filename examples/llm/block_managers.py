@@ -263,8 +263,8 @@ ct.check(
 ct.facts(
     "hashes: hits and evictions",
     {
-        f"pool of {count} blocks": f"{share:.1f} %, {evictions['hashes', count]}"
-        for count, share in found["hashes"]
+        f"pool of {n} blocks": f"{share:.1f} %, {evictions['hashes', n]}"
+        for n, share in found["hashes"]
     },
 )
 
@@ -288,13 +288,14 @@ for kind, manager in MANAGERS.items():
 ct.facts("time of the host for a prompt of 8,000 tokens", spent)
 
 # %% [markdown]
-# Random traces, and three managers with a fault each.
+# Random sequences of operations, and three managers with a fault each.
 
 # %% traces
 
 
 def trace(blocks, seed, most=200):
-    """A random trace; after how many operations an error is found, and which.
+    """A random sequence of operations; after how many an error is found, and
+    which.
 
     `cache` stands for the memory: in each slot lies what was computed there,
     which depends on all tokens up to it, as keys and values do.
@@ -353,7 +354,7 @@ wrong = {
     kind: sum(trace(manager(8, 2), seed) is not None for seed in range(runs))
     for kind, manager in MANAGERS.items()
 }
-ct.check(list(wrong.values()), [0, 0, 0], name="random traces with an error")
+ct.check(list(wrong.values()), [0, 0, 0], name="random sequences with an error")
 
 # %% faults
 
@@ -370,9 +371,10 @@ class WrittenTogether(NaiveBlocks):
 
     def reserve(self, request, start, stop):
         refs, self.refs = self.refs, [min(n, 1) for n in self.refs]
-        copies = super().reserve(request, start, stop)
-        self.refs = [max(a, b) for a, b in zip(refs, self.refs)]
-        return copies
+        try:
+            return super().reserve(request, start, stop)
+        finally:
+            self.refs = [max(a, b) for a, b in zip(refs, self.refs)]
 
 
 class ForgottenParent(PrefixBlocks):
@@ -393,23 +395,23 @@ for what, manager in FAULTS.items():
     found_at = sorted(one[0] for one in first if one)
     shortest = min(one for one in first if one)
     table[what] = {
-        "traces of 200 that find it": len(found_at),
-        "operations in the shortest trace": found_at[0],
+        "sequences of 200 that find it": len(found_at),
+        "operations in the shortest one": found_at[0],
         "what it says": shortest[1],
     }
 ct.table("planted faults", table, corner="fault")
 
 # %% faults-found
 ct.check(
-    [row["traces of 200 that find it"] > 0 for row in table.values()],
+    [row["sequences of 200 that find it"] > 0 for row in table.values()],
     [True] * 3,
     name="every fault is found",
 )
 
 # %% [markdown]
 # Equal tokens after another beginning: the same blocks? The model of the book
-# continues a line by Meng Haoran, alone and after a request that has the same
-# line behind another one. A block holds one line of six tokens.
+# continues two lines by Meng Haoran, alone and after a request that has the
+# first of them behind another line. A block holds one line of six tokens.
 
 # %% wrong-hash
 from checkpoint import Checkpoint

@@ -24,18 +24,18 @@
 #         minutes: 35
 #         task:
 #           en: >-
-#             The allocator below shares nothing rightly: after a fork two tables name the same blocks, and
-#             whoever leaves first frees them for others. Add reference counts and copy-on-write. `grow` makes
+#             The allocator below does not share blocks correctly: after a fork two tables name the same blocks,
+#             and the request that leaves first frees them while the other one still holds them. Add reference counts and copy-on-write. `grow` makes
 #             room for tokens up to `length` - 1, of which those from the old length on will be written, and
 #             returns the blocks to be copied first, as pairs (from, to); it raises `MemoryError` and changes
-#             nothing if there are too few free blocks. The check runs 300 random traces, reads every token of every
+#             nothing if there are too few free blocks. The check runs 300 random sequences of operations, reads every token of every
 #             request after each operation, and counts the free blocks at the end.
 #           zh: >-
-#             下面的分配器不会共享：分叉之后两张块表写着同样的块，谁先离开就把这些块释放给别人。请加上引用计数和写时复制。`grow`
-#             为直到 `length` - 1 的词元准备位置，从原来的长度起的那些将被写入；它返回写之前要复制的块，写成（从，到）的形式。空闲块不够时
-#             抛出 `MemoryError`，并且什么都不改变。检查运行 300 条随机操作序列，每次操作之后读出每个请求的每个词元，最后清点
+#             下面的分配器不能正确共享：分叉之后两张块表写着同样的块，先离开的请求会释放这些块，而另一个请求还占着它们。请加上引用计数和写时复制。`grow`
+#             为直到 `length` - 1 的词元准备位置，从原来的长度起的那些将被写入；它返回写之前要复制的块，写成（从哪块，到哪块）的形式。空闲块不够时
+#             抛出 `MemoryError`，并且什么都不改变。检查运行 300 段随机操作序列，每次操作之后读出每个请求的每个词元，最后清点
 #             空闲块。
-#         fails: "traces"
+#         fails: "sequences"
 # ---
 # %% stub-1
 def left_to_compute(prompt, earlier, size):

@@ -109,7 +109,7 @@ kept = {}  # what each request wrote or took over, by position
 
 
 def right(seed, count=10, size=3):
-    """Whether a random trace loses and mixes up nothing."""
+    """Whether random operations lose and mix up nothing."""
     rng, allocator = np.random.default_rng(seed), Allocator(count, size)
     memory, texts = {}, {}
     for number in range(60):
@@ -157,4 +157,4 @@ def right(seed, count=10, size=3):
 
 
 found = sum(right(seed) for seed in range(300))
-ct.check([found], [300], name="traces without an error")
+ct.check([found], [300], name="sequences without an error")

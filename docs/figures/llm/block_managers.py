@@ -46,9 +46,8 @@ def pool() -> str:
         f"{count} 个块、{len(steps)} 步、{requests} 个请求；最多有 {most} 个块被占用。起初每个请求的块彼此相邻，后来就散落在空闲块之间。",
     )
     caption = tr(
-        "The pool in the recorded run. A row is a block, a column is a step, a color and a number are a request; an empty place is a free block. Blocks of a "
-        "request that leaves are handed out again at once, wherever they lie.",
-        "录制的那次运行中的块池。一行是一个块，一列是一步，颜色和数字表示请求，空白表示空闲。请求离开后，它的块无论在哪里，马上又会分给别人。",
+        "The pool in the recorded run: a row is a block, a column is a step, a color and a number are a request; empty places are free blocks.",
+        "录制的那次运行中的块池：一行是一个块，一列是一步，颜色和数字表示请求，空白表示空闲。",
     )
     return figure(s, alt=alt, caption=caption)
 
@@ -87,7 +86,7 @@ def chain(blocks: int = 3, shared: int = 2, size: int = 4) -> str:
         f"两个提示各有 {blocks} 个块。前 {shared} 个块的词元相同，哈希也相同（h0 到 h{shared - 1}），之后就不同了。每个哈希由前一个哈希和本块的词元算出。",
     )
     caption = tr(
-        f"Blocks of {size} tokens and their hashes. An arrow leads from all that goes into a hash. Request B finds the blocks of h0 to h{shared - 1} and "
+        f"Blocks of {size} tokens and their hashes. Arrows lead from what goes into a hash. Request B finds the blocks of h0 to h{shared - 1} and "
         "computes the rest.",
         f"每块 {size} 个词元，以及各块的哈希；箭头从参与计算的内容指向哈希。请求 B 能找到 h0 到 h{shared - 1} 的块，其余的要自己算。",
     )
