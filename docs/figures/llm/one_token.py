@@ -109,7 +109,7 @@ def graph(
         f"The graph of SmolLM2-135M. Boxes with sizes multiply by a matrix; below them stand their weights in all layers together, in "
         f"millions. Embedding and logits use the same matrix. All weights: {weights / 1e6:.1f} million.",
         f"SmolLM2-135M 的计算图。写有尺寸的框是与矩阵相乘，框下是所有层的权重之和（M 表示百万）。嵌入与 logits 用同一个矩阵。"
-        f"权重总数：{weights / 1e6:.1f} 百万。",
+        f"权重总数：{weights / 1e8:.3f} 亿。",
     )
     return figure(s, alt=alt, caption=caption)
 
