@@ -94,7 +94,9 @@ def test_bf16_is_rounded_to_the_nearest():
     assert ((got == below) | (got == above)).all()
     assert (np.abs(got - x) <= np.minimum(np.abs(below - x), np.abs(above - x))).all()
     # Half way between two: the even one.
-    np.testing.assert_array_equal(bits(np.array([1 + 2**-8, 1 + 3 * 2**-8], "float32")), [0x3F80, 0x3F82])
+    np.testing.assert_array_equal(
+        bits(np.array([1 + 2**-8, 1 + 3 * 2**-8], "float32")), [0x3F80, 0x3F82]
+    )
     assert np.isnan(floats(bits(np.array([np.nan, -np.nan], "float32")))).all()
 
 
