@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(THREADS, D > 128 ? 1 : 3)
   // A row in shared memory is an odd number of 16 bytes long: then 8 rows, of
   // which a matrix has 16 bytes each, lie in different banks.
   constexpr int STEPS = D / 16, VECTORS = D * sizeof(Cache) / 16;
-  constexpr unsigned ROW_BYTES = (VECTORS + 1 | 1) * 16;
+  constexpr unsigned ROW_BYTES = ((VECTORS + 1) | 1) * 16;
   constexpr unsigned OPERAND = TILE * ROW_BYTES;
   static_assert(D % 16 == 0 && STAGES > 1);
   extern __shared__ uint4 shared[];  // [WARPS][STAGES][keys, values]

@@ -80,7 +80,7 @@ def shared_bytes(head_dim: int, stages: int, element: int = 2) -> int:
     """Shared memory of a block: keys and values of each stage of each warp, in
     rows padded to an odd number of 16 bytes. element: bytes of one.
     """
-    row = (head_dim * element // 16 + 1 | 1) * 16
+    row = ((head_dim * element // 16 + 1) | 1) * 16
     return WARPS * stages * 2 * TILE * row
 
 

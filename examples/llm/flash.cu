@@ -75,8 +75,6 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
   int* const slots = reinterpret_cast<int*>(shared + BM * D * 2 + 4 * TILE);
   const int lane = threadIdx.x % 32;
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0);  // uniform registers
-  // FP8 keys and values arrive where the second tile would be.
-  using Narrow = Fp8Tile<D, BN, THREADS>;
 
   // --8<-- [start:order]
   const int first_head = blockIdx.x / (items * together) * together;
@@ -136,15 +134,10 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
     const auto row_of = [&](int line) {
       return PAGED ? slots[stage * BN + line] : slot_of(step * BN + line);
     };
-    if constexpr (FP8) {
-      Narrow::copy(of_k + TILE, keys + skip, kv_stride, d, row_of);
-      Narrow::copy(of_v + TILE, values + skip, kv_stride, d, row_of);
-    } else {
-      copy_tile<D, BN, THREADS, ALIGNED>(of_k + stage * TILE, keys + skip,
-                                         kv_stride, d, row_of);
-      copy_tile<D, BN, THREADS, ALIGNED>(of_v + stage * TILE, values + skip,
-                                         kv_stride, d, row_of);
-    }
+    copy_tile<D, BN, THREADS, ALIGNED>(of_k + (FP8 ? TILE : stage * TILE),
+                                       keys + skip, kv_stride, d, row_of);
+    copy_tile<D, BN, THREADS, ALIGNED>(of_v + (FP8 ? TILE : stage * TILE),
+                                       values + skip, kv_stride, d, row_of);
   };
   // --8<-- [end:slots]
 
@@ -189,8 +182,9 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
   int stage = 0;
 #pragma unroll 1
   for (; step < steps; ++step, stage ^= 1) {
-    if constexpr (FP8) {
-      Narrow::widen(of_k, of_k + TILE), Narrow::widen(of_v, of_v + TILE);
+    if constexpr (FP8) {  // it has arrived where the second tile would be
+      widen_tile<D, BN, THREADS>(of_k, of_k + TILE);
+      widen_tile<D, BN, THREADS>(of_v, of_v + TILE);
       __syncthreads();
     }
     // --8<-- [start:next]

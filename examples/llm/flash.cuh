@@ -129,45 +129,44 @@ __device__ __forceinline__ void copy_tile(unsigned to,
 // it is there, each thread makes bf16 of what it has copied itself, so that
 // until then it waits for no other.
 // --8<-- [start:fp8-tile]
+template <int D>  // threads on a line, a power of two
+constexpr unsigned FP8_LANES = D <= 32    ? 2
+                               : D <= 64  ? 4
+                               : D <= 128 ? 8
+                                          : 16;
+
+template <int D, int ROWS, int THREADS, bool ALIGNED, class Row>
+__device__ __forceinline__ void copy_tile(unsigned to,
+                                          const __nv_fp8_e4m3* from, int stride,
+                                          int d, Row&& row_of) {
+  constexpr unsigned LANES = FP8_LANES<D>, TOGETHER = THREADS / LANES;
+  static_assert(ALIGNED && ROWS % TOGETHER == 0, "tiles");
+  const unsigned line = threadIdx.x / LANES, chunk = threadIdx.x % LANES;
+  const int count = (int)chunk * 16 < d ? 16 : 0;
+  if (chunk * 16 >= D) return;
+#pragma unroll
+  for (unsigned i = 0; i < ROWS / TOGETHER; ++i)
+    copy16(to + (i * THREADS + threadIdx.x) * 16,
+           from + (long long)row_of(i * TOGETHER + line) * stride + chunk * 16,
+           count);
+}
+
 template <int D, int ROWS, int THREADS>
-struct Fp8Tile {
-  static constexpr unsigned CHUNKS = D / 16, LANES = CHUNKS <= 2   ? 2
-                                                     : CHUNKS <= 4 ? 4
-                                                     : CHUNKS <= 8 ? 8
-                                                                   : 16;
-  static constexpr unsigned TOGETHER = THREADS / LANES;  // rows at a time
-  static_assert(ROWS % TOGETHER == 0 && THREADS % LANES == 0, "tiles");
-
-  template <class Row>
-  static __device__ __forceinline__ void copy(unsigned to,
-                                              const __nv_fp8_e4m3* from,
-                                              int stride, int d, Row&& row_of) {
-    const unsigned line = threadIdx.x / LANES, chunk = threadIdx.x % LANES;
-    if (chunk >= CHUNKS) return;
-    const int count = (int)chunk * 16 < d ? 16 : 0;
+__device__ __forceinline__ void widen_tile(unsigned to, unsigned from) {
+  constexpr unsigned LANES = FP8_LANES<D>, TOGETHER = THREADS / LANES;
+  const unsigned line = threadIdx.x / LANES, chunk = threadIdx.x % LANES;
+  if (chunk * 16 >= D) return;
 #pragma unroll
-    for (unsigned i = 0; i < ROWS / TOGETHER; ++i)
-      copy16(
-          to + (i * THREADS + threadIdx.x) * 16,
-          from + (long long)row_of(i * TOGETHER + line) * stride + chunk * 16,
-          count);
+  for (unsigned i = 0; i < ROWS / TOGETHER; ++i) {
+    const uint4 x = load_shared(from + (i * THREADS + threadIdx.x) * 16);
+    uint4 low, high;
+    widen(x.x, low.x, low.y), widen(x.y, low.z, low.w);
+    widen(x.z, high.x, high.y), widen(x.w, high.z, high.w);
+    const unsigned row = i * TOGETHER + line;
+    store_shared(to + Layout<D>::place(row, chunk * 2), low);
+    store_shared(to + Layout<D>::place(row, chunk * 2 + 1), high);
   }
-
-  static __device__ __forceinline__ void widen(unsigned to, unsigned from) {
-    const unsigned line = threadIdx.x / LANES, chunk = threadIdx.x % LANES;
-    if (chunk >= CHUNKS) return;
-#pragma unroll
-    for (unsigned i = 0; i < ROWS / TOGETHER; ++i) {
-      const uint4 x = load_shared(from + (i * THREADS + threadIdx.x) * 16);
-      uint4 low, high;
-      ::widen(x.x, low.x, low.y), ::widen(x.y, low.z, low.w);
-      ::widen(x.z, high.x, high.y), ::widen(x.w, high.z, high.w);
-      const unsigned row = i * TOGETHER + line;
-      store_shared(to + Layout<D>::place(row, chunk * 2), low);
-      store_shared(to + Layout<D>::place(row, chunk * 2 + 1), high);
-    }
-  }
-};
+}
 // --8<-- [end:fp8-tile]
 
 // Scores, or results, of a warp: MT x NT tiles of 16 queries by 8 keys (or

@@ -145,10 +145,8 @@ def _rows(
             if extent > 1 and apart not in (None, step):
                 raise ValueError(f"the rows of {name} are not evenly spaced")
             if extent > 1:
-                stride, apart = (
-                    (step // size if apart is None else stride),
-                    step,
-                )
+                stride = step // size if apart is None else stride
+                apart = step
             apart = None if apart is None else apart * extent
     if not width <= stride < 1 << 31 or count >= 1 << 31:
         raise ValueError(f"{name} has {count} rows, {stride} elements apart")
@@ -157,12 +155,10 @@ def _rows(
 
 @functools.cache
 def instance(
-    tile: Tile,
-    paged: bool,
-    aligned: bool,
-    softcap: bool,
+    tile: Tile, paged: bool, aligned: bool, softcap: bool,
     cache: tuple[str, ...] = (),
-) -> ct.Kernel:
+) -> ct.Kernel:  # fmt: skip
+    """cache: as `rows.Cache.arguments`."""
     flags = (str(flag).lower() for flag in (paged, aligned, softcap))
     arguments = map(str, (*tile, *flags, *cache))
     return ct.Kernel(SOURCE, f"flash<{','.join(arguments)}>")
@@ -292,11 +288,8 @@ def _launch(
         raise ValueError(f"heads of {head_dim} elements: of FP8 16, 32, ...")
     if aligned and any(
         a.stride * bytes % 16 or int(a.address) % 16
-        for a, bytes in (
-            (of_q, 2),
-            (of_keys, size),
-            (of_values, size),
-            (of_out, 2),
+        for a, bytes in zip(
+            (of_q, of_keys, of_values, of_out), (2, size, size, 2)
         )
     ):
         raise ValueError(
