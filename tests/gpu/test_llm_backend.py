@@ -163,12 +163,14 @@ def test_fp8_logits_are_those_of_the_reference(checkpoint, prompts, graphs, inva
     for batch, logits in watched.seen:
         expected, got = rounded.run(batch), backend.run(batch)
         if len(batch.wanted):
-            off.append(np.abs(got.get() - expected).max())
-            step.append(np.abs(logits - expected).max())
+            off.append(np.abs(got.get() - expected).ravel())
+            step.append(np.abs(logits - expected).ravel())
             largest = max(largest, float(np.abs(expected).max()))
-    print(f"off {max(off):.3g}, FP8 itself {max(step):.3g}, logits up to {largest:.3g}")
-    # A last bit of bf16 can decide a rounding to FP8, of which a step is 16 times as large.
-    assert max(off) < 0.06 * largest
+    off, step = np.concatenate(off), np.concatenate(step)
+    print(f"off {off.mean():.3g} {off.max():.3g}, FP8 itself {step.mean():.3g} {step.max():.3g}")
+    # The error of bf16 decides some roundings to FP8, of which a step is 16 times as large: so the backend is nearer
+    # to the rounded reference than that is to the exact one, but not much.
+    assert off.max() < 0.1 * largest and off.mean() < 0.8 * step.mean()
 
 
 def test_fp8_has_the_same_bits_however_it_is_batched(checkpoint, prompts):
