@@ -128,7 +128,6 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
   };
   const int kv_head = head / (heads / kv_heads);
   const long long skip = (long long)kv_head * d;
-  const float by_scale = FP8 ? scales[kv_heads + kv_head] : 1.0f;
   if (FP8) (SOFTCAP ? bend : power) *= scales[kv_head];
   const auto copy_step = [&](int step, int stage) {
     const auto row_of = [&](int line) {
@@ -281,6 +280,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
   }
 
   // --8<-- [start:store]
+  const float by_scale = FP8 ? scales[kv_heads + kv_head] : 1.0f;
 #pragma unroll
   for (int i = 0; i < MT * 2; ++i) {
     const int row = my_top + i / 2 * 16 + i % 2 * 8 + lane / 4;
