@@ -3,13 +3,14 @@
 import re
 from dataclasses import dataclass
 
-# C type -> NumPy dtype name; bfloat16 travels as its 16 bits.
+# C type -> NumPy dtype name; bfloat16 travels as its 16 bits, FP8 as its 8.
 _SCALARS = {
     "bool": "bool", "char": "int8", "signed char": "int8", "unsigned char": "uint8", "short": "int16",
     "unsigned short": "uint16", "int": "int32", "unsigned": "uint32", "unsigned int": "uint32",
     "long long": "int64", "long long int": "int64", "unsigned long long": "uint64",
     "unsigned long long int": "uint64", "size_t": "uint64", "ptrdiff_t": "int64", "float": "float32",
     "double": "float64", "half": "float16", "__half": "float16", "__nv_bfloat16": "uint16",
+    "__nv_fp8_e4m3": "uint8", "__nv_fp8_e5m2": "uint8",
     **{f"{sign}int{bits}_t": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }  # fmt: skip
 # Vector types are arrays of their element.

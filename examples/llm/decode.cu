@@ -11,6 +11,11 @@
 // @instance decode<128,3,false>
 // @instance decode<256,2,true>
 // @instance decode<256,3,false>
+// @instance decode<64,4,true,__nv_fp8_e4m3>
+// @instance decode<80,4,true,__nv_fp8_e4m3>
+// @instance decode<128,4,true,__nv_fp8_e4m3>
+// @instance decode<128,4,false,__nv_fp8_e4m3>
+// @instance decode<256,3,true,__nv_fp8_e4m3>
 #include "decode.cuh"
 
 constexpr float LOG2_E = 1.4426950408889634f, LN_2 = 0.6931471805599453f;
@@ -22,6 +27,7 @@ constexpr int TILE = 16;  // keys that a warp has in a product
 // out[i, h] = softmax(scale q[i, h] K^T) V over the keys of sequence i, and
 // lse[i, h], the natural logarithm of the sum of exponentials. D: elements of a
 // head, a multiple of 16. `group` consecutive query heads share a KV head.
+// Cache: bf16, or FP8 with `scales`, as fp8.cuh says.
 //
 // q: a row per sequence, q_stride elements apart, multiples of 2 (heads side by
 // side). keys, values: [slots, kv_heads, D], multiples of 16 bytes. Key j of
@@ -42,20 +48,22 @@ constexpr int TILE = 16;  // keys that a warp has in a product
 // --8<-- [end:parameters]
 // Shared memory has room for three blocks on an SM at most, so that many may
 // share its registers.
-template <int D, int STAGES, bool PAGED>
+template <int D, int STAGES, bool PAGED, class Cache = __nv_bfloat16>
 __global__ void __launch_bounds__(THREADS, D > 128 ? 1 : 3)
     decode(const __nv_bfloat16* __restrict__ q, long long q_stride,
-           const __nv_bfloat16* __restrict__ keys,
-           const __nv_bfloat16* __restrict__ values,
+           const Cache* __restrict__ keys, const Cache* __restrict__ values,
            const int* __restrict__ tables, int table_width, int block_size,
            const int* __restrict__ lengths, int kv_heads, int group, int split,
            int window, float scale, float softcap,
            __nv_bfloat16* __restrict__ out, float* __restrict__ lse,
-           float* __restrict__ partials, unsigned* __restrict__ tickets) {
+           float* __restrict__ partials, unsigned* __restrict__ tickets,
+           const float* __restrict__ scales) {
+  constexpr bool FP8 = sizeof(Cache) == 1;
   // A row in shared memory is an odd number of 16 bytes long: then 8 rows, of
   // which a matrix has 16 bytes each, lie in different banks.
-  constexpr int STEPS = D / 16, VECTORS = D / 8, PITCH = D + 8;
-  constexpr unsigned ROW_BYTES = PITCH * 2, OPERAND = TILE * ROW_BYTES;
+  constexpr int STEPS = D / 16, VECTORS = D * sizeof(Cache) / 16;
+  constexpr unsigned ROW_BYTES = ((VECTORS + 1) | 1) * 16;
+  constexpr unsigned OPERAND = TILE * ROW_BYTES;
   static_assert(D % 16 == 0 && STAGES > 1);
   extern __shared__ uint4 shared[];  // [WARPS][STAGES][keys, values]
   __shared__ float2 of_warp[WARPS][HEADS];
@@ -110,11 +118,12 @@ __global__ void __launch_bounds__(THREADS, D > 128 ? 1 : 3)
   const auto fetch = [&](int stage) {
     if (ahead * TILE < to) {
 #pragma unroll
-      for (int i = 0; i < STEPS; ++i) {
+      for (int i = 0; i < (TILE * VECTORS + 31) / 32; ++i) {
         const int at = i * 32 + lane, key = at / VECTORS, vector = at % VECTORS;
         const int there = __shfl_sync(~0u, slot, key);
-        const long long word =
-            max(there, 0) * slot_elements + kv_head * D + vector * 8;
+        if (TILE * VECTORS % 32 && key >= TILE) continue;
+        const long long word = max(there, 0) * slot_elements + kv_head * D +
+                               vector * (16 / (int)sizeof(Cache));
         const unsigned goal =
             base + stage * 2 * OPERAND + key * ROW_BYTES + vector * 16;
         const int bytes = there < 0 ? 0 : 16;
@@ -131,20 +140,25 @@ __global__ void __launch_bounds__(THREADS, D > 128 ? 1 : 3)
   for (int s = 0; s < STAGES - 1; ++s) fetch(s);
 
   // The transposed queries, as the second operand of products: a column is a
-  // head.
+  // head. A lane reads 4 neighboring elements of an FP8 key at a time, and has
+  // the queries' elements in the same order: a sum may have any.
   unsigned query[STEPS][2];
-  const __nv_bfloat16* const of_head =
-      q + sequence * q_stride + (long long)(first_head + g) * D + 2 * t;
+  const __nv_bfloat16* const of_head = q + sequence * q_stride +
+                                       (long long)(first_head + g) * D +
+                                       (FP8 ? 4 : 2) * t;
 #pragma unroll
   for (int i = 0; i < 2 * STEPS; ++i)
     query[i / 2][i % 2] =
-        g < heads_here ? *reinterpret_cast<const unsigned*>(of_head + i * 8)
+        g < heads_here ? *reinterpret_cast<const unsigned*>(
+                             of_head + (FP8 ? i / 2 * 16 + i % 2 * 2 : i * 8))
                        : 0;
 
   // --8<-- [start:tile]
   // S^T = K Q^T: a lane has the scores of keys g and g + 8 with heads 2t and
   // 2t + 1. O^T += V^T P^T has the heads in the same columns.
-  const float inner = softcap > 0 ? scale / softcap : scale * LOG2_E;
+  float inner = softcap > 0 ? scale / softcap : scale * LOG2_E;
+  if (FP8) inner *= scales[kv_head];
+  const float by_scale = FP8 ? scales[kv_heads + kv_head] : 1.0f;
   const unsigned key_row = base + lane % 16 * ROW_BYTES + lane / 16 * 16;
   const unsigned value_row = base + OPERAND +
                              (lane % 8 + lane / 16 * 8) * ROW_BYTES +
@@ -158,11 +172,14 @@ __global__ void __launch_bounds__(THREADS, D > 128 ? 1 : 3)
     const unsigned at = stage * 2 * OPERAND;
     stage = stage == STAGES - 1 ? 0 : stage + 1;
     // --8<-- [start:products]
-    unsigned a[4];
+    unsigned a[4], fp8[4];
     float two[2][4] = {};  // sums, so that products wait less for each other
 #pragma unroll
     for (int i = 0; i < STEPS; ++i) {
-      ldmatrix(a, key_row + at + i * 32);
+      if constexpr (FP8)
+        load_keys(a, fp8, key_row + at + i / 2 * 32, i % 2);
+      else
+        ldmatrix(a, key_row + at + i * 32);
       mma(two[i % 2], a, query[i][0], query[i][1]);
     }
     // --8<-- [end:products]
@@ -191,7 +208,10 @@ __global__ void __launch_bounds__(THREADS, D > 128 ? 1 : 3)
     for (int i = 0; i < STEPS; ++i) {
 #pragma unroll
       for (int j = 0; j < 4; ++j) sum[i][j] *= keep[j % 2];
-      ldmatrix_turned(a, value_row + at + i * 32);
+      if constexpr (FP8)
+        load_values(a, fp8, value_row + at + i / 2 * 32, i % 2);
+      else
+        ldmatrix_turned(a, value_row + at + i * 32);
       mma(sum[i], a, b0, b1);
     }
   }
@@ -208,11 +228,12 @@ __global__ void __launch_bounds__(THREADS, D > 128 ? 1 : 3)
 #pragma unroll
     for (int away = 4; away < 32; away *= 2)
       l[j] += __shfl_xor_sync(~0u, l[j], away);
-    float* const line = sums + (warp * HEADS + 2 * t + j) * LINE + g;
+    float* const line =
+        sums + (warp * HEADS + 2 * t + j) * LINE + (FP8 ? 2 * g : g);
 #pragma unroll
     for (int i = 0; i < STEPS; ++i) {
       line[i * 16] = sum[i][j];
-      line[i * 16 + 8] = sum[i][j + 2];
+      line[i * 16 + (FP8 ? 1 : 8)] = sum[i][j + 2];
     }
     if (g == 0) of_warp[warp][2 * t + j] = make_float2(m[j], l[j]);
   }
@@ -236,7 +257,7 @@ __global__ void __launch_bounds__(THREADS, D > 128 ? 1 : 3)
       total += weight * sums[(w * HEADS + h) * LINE + i % D];
     }
     if (parts == 1) {
-      out[row * D + i] = __float2bfloat16(total / all.y);
+      out[row * D + i] = __float2bfloat16(total / all.y * by_scale);
       if (i % D == 0) lse[row + h] = (all.x + log2f(all.y)) * LN_2;
     } else {
       partials[row_of_part(blockIdx.y) * D + i] = total;
@@ -278,7 +299,7 @@ __global__ void __launch_bounds__(THREADS, D > 128 ? 1 : 3)
       total.x += weight * four.x, total.y += weight * four.y;
       total.z += weight * four.z, total.w += weight * four.w;
     }
-    const float by = 1.0f / sum_of_parts;
+    const float by = 1.0f / sum_of_parts * by_scale;
     reinterpret_cast<uint2*>(out + row * D)[i] = make_uint2(
         packed(total.x * by, total.y * by), packed(total.z * by, total.w * by));
     if (i % (D / 4) == 0) lse[row + h] = (top[h] + log2f(sum_of_parts)) * LN_2;

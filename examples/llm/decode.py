@@ -7,7 +7,7 @@ query per sequence, over keys and values in blocks or side by side.
     decode.paged(q, keys, values, tables, lengths, block_size, out, lse,
                  partials, tickets, longest)
 
-All arrays are on the GPU, those of bf16 as uint16. Nothing is allocated, and
+All arrays are on the GPU, those of bf16 as uint16, of FP8 as uint8. Nothing is allocated, and
 what is launched depends on shapes, `longest`, `split` and `window` alone: a
 CUDA graph may hold it.
 """
@@ -17,6 +17,7 @@ import math
 from typing import Any, NamedTuple
 
 import cudatut as ct
+from rows import cache_of
 
 SOURCE = "llm/decode.cu"
 HEAD_DIMS = 64, 80, 96, 112, 128, 256
@@ -75,14 +76,17 @@ def sizes(
     return Sizes(rows * (head_dim + 2), sequences * blocks)
 
 
-def shared_bytes(head_dim: int, stages: int) -> int:
-    """Shared memory of a block: keys and values of each stage of each warp,
-    rows with 16 bytes of padding.
+def shared_bytes(head_dim: int, stages: int, element: int = 2) -> int:
+    """Shared memory of a block: keys and values of each stage of each warp, in
+    rows padded to an odd number of 16 bytes. element: bytes of one.
     """
-    return WARPS * stages * 2 * TILE * (head_dim + 8) * 2
+    row = ((head_dim * element // 16 + 1) | 1) * 16
+    return WARPS * stages * 2 * TILE * row
 
 
-def stages_for(head_dim: int, per_block: int, per_sm: int) -> int:
+def stages_for(
+    head_dim: int, per_block: int, per_sm: int, element: int = 2
+) -> int:
     """Tiles of a warp that are on their way or in use. Up to 4, as long as two
     blocks have room on an SM; of large heads as many as one block can have.
 
@@ -92,20 +96,29 @@ def stages_for(head_dim: int, per_block: int, per_sm: int) -> int:
         (4, per_sm // 2 - 2048), (3, per_sm // 2 - 2048), (3, per_block - 1024),
         (2, per_block - 1024),
     ):  # fmt: skip
-        if shared_bytes(head_dim, stages) <= min(room, per_block - 1024):
+        if shared_bytes(head_dim, stages, element) <= min(
+            room, per_block - 1024
+        ):
             return stages
     raise ValueError(
-        f"heads of {head_dim} need {shared_bytes(head_dim, 2) + 1024} bytes of shared memory per block; this GPU has {per_block}"
+        f"heads of {head_dim} need {shared_bytes(head_dim, 2, element) + 1024} bytes of shared memory per block; this GPU has {per_block}"
     )
 
 
 @functools.cache
-def instance(head_dim: int, paged: bool) -> tuple[ct.Kernel, int]:
-    """The kernel and its dynamic shared memory, on this GPU."""
-    gpu = ct.device()
-    stages = stages_for(head_dim, gpu.shared_per_block_optin, gpu.shared_per_sm)
-    name = f"decode<{head_dim},{stages},{str(paged).lower()}>"
-    return ct.Kernel(SOURCE, name), shared_bytes(head_dim, stages)
+def instance(
+    head_dim: int, paged: bool, cache: tuple[str, ...] = ()
+) -> tuple[ct.Kernel, int]:
+    """The kernel and its dynamic shared memory, on this GPU. cache: as
+    `rows.Cache.arguments`.
+    """
+    gpu, element = ct.device(), 1 if cache else 2
+    stages = stages_for(
+        head_dim, gpu.shared_per_block_optin, gpu.shared_per_sm, element
+    )
+    arguments = map(str, (head_dim, stages, str(paged).lower(), *cache))
+    kernel = ct.Kernel(SOURCE, f"decode<{','.join(arguments)}>")
+    return kernel, shared_bytes(head_dim, stages, element)
 
 
 def address(array: Any) -> int:
@@ -129,6 +142,7 @@ def paged(
     scale: float | None = None,
     softcap: float = 0.0,
     stream: Any = None,
+    scales: Any = None,
 ) -> None:
     """out[i, h] = softmax(scale * q[i, h] K^T) V over the keys of sequence i.
 
@@ -144,6 +158,9 @@ def paged(
     all. scale: by default 1 / sqrt(head_dim). softcap: scores s become softcap
     * tanh(s / softcap); 0: they stay.
 
+    keys and values may also be FP8, uint8. scales: float32, [2, kv_heads], what
+    keys and what values of each KV head are multiplied by then.
+
     Raises ValueError for shapes and numbers that do not fit, TypeError for
     elements of another type.
     """
@@ -158,6 +175,7 @@ def paged(
     _launch(
         True, q, keys, values, tables, tables.shape[1], block_size, lengths, out,
         lse, partials, tickets, longest, split, window, scale, softcap, stream,
+        scales,
     )  # fmt: skip
 
 
@@ -176,6 +194,7 @@ def contiguous(
     scale: float | None = None,
     softcap: float = 0.0,
     stream: Any = None,
+    scales: Any = None,
 ) -> None:
     """As `paged`, without tables: keys, values are [s, capacity, kv_heads,
     head_dim], and key j of sequence i is keys[i, j].
@@ -189,12 +208,13 @@ def contiguous(
     _launch(
         False, q, keys, values, lengths, 0, keys.shape[1], lengths, out, lse,
         partials, tickets, longest, split, window, scale, softcap, stream,
+        scales,
     )  # fmt: skip
 
 
 def _launch(
     is_paged, q, keys, values, tables, table_width, block_size, lengths, out,
-    lse, partials, tickets, longest, split, window, scale, softcap, stream,
+    lse, partials, tickets, longest, split, window, scale, softcap, stream, scales,
 ) -> None:  # fmt: skip
     if len(out.shape) != 3:
         raise ValueError(f"out of shape {out.shape}: [s, heads, head_dim]")
@@ -240,12 +260,13 @@ def _launch(
     if sequences == 0:
         return
     group = heads // kv_heads
-    kernel, shared = instance(head_dim, is_paged)
+    cache = cache_of(keys, scales)
+    kernel, shared = instance(head_dim, is_paged, cache.arguments)
     kernel(
         q, q_stride, keys, values, tables, table_width, block_size, lengths,
         kv_heads, group, split, window,
         1 / math.sqrt(head_dim) if scale is None else scale, softcap, out, lse,
-        partials, tickets,
+        partials, tickets, cache.scales,
         grid=(kv_heads * ct.cdiv(group, HEADS), parts(longest, split, window), sequences),
         block=32 * WARPS, shared=shared, stream=stream,
     )  # fmt: skip

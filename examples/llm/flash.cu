@@ -6,6 +6,9 @@
 // @instance flash<128,128,64,4,2,true,true,true>
 // @instance flash<256,64,32,4,2,true,true,false>
 // @instance flash<64,64,64,4,2,true,false,true>
+// @instance flash<64,128,64,4,2,true,true,false,__nv_fp8_e4m3>
+// @instance flash<128,128,64,4,2,true,true,true,__nv_fp8_e4m3>
+// @instance flash<256,64,32,4,2,false,true,false,__nv_fp8_e4m3>
 #include "flash.cuh"
 
 // out = softmax(scale * q k^T) v for each head, over the keys that a query may
@@ -21,7 +24,8 @@
 // row of `heads` for each row of q. d: at most D, which is a multiple of 16;
 // the rest of a tile is zeros. power: scale * log2(e). With SOFTCAP scores are
 // cap * tanh(scale * q k^T / cap), power is cap * log2(e), and bend 2 * log2(e)
-// * scale / cap.
+// * scale / cap. Cache: bf16, or FP8 with `scales`, as fp8.cuh says; the latter
+// needs ALIGNED, and kv_stride and d that are multiples of 16.
 //
 // PAGED = false: all sequences have q_len queries and k_len keys, one after the
 // other. items: sequences x tiles of queries in each. PAGED = true: starts,
@@ -43,17 +47,18 @@
 // that are multiples of BM.
 // --8<-- [start:kernel]
 template <int D, int BM, int BN, int WARPS, int BLOCKS, bool PAGED,
-          bool ALIGNED, bool SOFTCAP>
+          bool ALIGNED, bool SOFTCAP, class Cache = __nv_bfloat16>
 __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
     flash(const __nv_bfloat16* __restrict__ q, int q_stride,
-          const __nv_bfloat16* __restrict__ keys,
-          const __nv_bfloat16* __restrict__ values, int kv_stride,
-          __nv_bfloat16* __restrict__ out, int out_stride,
+          const Cache* __restrict__ keys, const Cache* __restrict__ values,
+          int kv_stride, __nv_bfloat16* __restrict__ out, int out_stride,
           float* __restrict__ lse, int heads, int kv_heads, int d, float power,
           float bend, int left, int right, int together, int items, int q_len,
           int k_len, const int* __restrict__ work,
           const int* __restrict__ starts, const int* __restrict__ lengths,
-          const int* __restrict__ tables, int width, int block_size) {
+          const int* __restrict__ tables, int width, int block_size,
+          const float* __restrict__ scales) {
+  constexpr bool FP8 = sizeof(Cache) == 1;
   // Tiles of 16 queries of a warp: a tile of keys that was read from shared
   // memory serves them all. Tiles of 8 keys.
   constexpr int MT = BM / (16 * WARPS), NT = BN / 8;
@@ -121,15 +126,17 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
     return tables[(long long)sequence * width + key / block_size] * block_size +
            key % block_size;
   };
-  const long long skip = (long long)(head / (heads / kv_heads)) * d;
+  const int kv_head = head / (heads / kv_heads);
+  const long long skip = (long long)kv_head * d;
+  if (FP8) (SOFTCAP ? bend : power) *= scales[kv_head];
   const auto copy_step = [&](int step, int stage) {
     const auto row_of = [&](int line) {
       return PAGED ? slots[stage * BN + line] : slot_of(step * BN + line);
     };
-    copy_tile<D, BN, THREADS, ALIGNED>(of_k + stage * TILE, keys + skip,
-                                       kv_stride, d, row_of);
-    copy_tile<D, BN, THREADS, ALIGNED>(of_v + stage * TILE, values + skip,
-                                       kv_stride, d, row_of);
+    copy_tile<D, BN, THREADS, ALIGNED>(of_k + (FP8 ? TILE : stage * TILE),
+                                       keys + skip, kv_stride, d, row_of);
+    copy_tile<D, BN, THREADS, ALIGNED>(of_v + (FP8 ? TILE : stage * TILE),
+                                       values + skip, kv_stride, d, row_of);
   };
   // --8<-- [end:slots]
 
@@ -174,6 +181,11 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
   int stage = 0;
 #pragma unroll 1
   for (; step < steps; ++step, stage ^= 1) {
+    if constexpr (FP8) {  // it has arrived where the second tile would be
+      widen_tile<D, BN, THREADS>(of_k, of_k + TILE);
+      widen_tile<D, BN, THREADS>(of_v, of_v + TILE);
+      __syncthreads();
+    }
     // --8<-- [start:next]
     // The next tile arrives while this one is at work. The slots of the one
     // after it take the place of those of this one.
@@ -187,7 +199,8 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
     const int key = step * BN;
     if (key < mine.end) {
       // --8<-- [start:scores]
-      const unsigned k_at = of_k + stage * TILE, v_at = of_v + stage * TILE;
+      const unsigned k_at = of_k + (FP8 ? 0 : stage * TILE),
+                     v_at = of_v + (FP8 ? 0 : stage * TILE);
       float s[MT][NT][4] = {};
 #pragma unroll
       for (int kk = 0; kk < D / 16; ++kk) {
@@ -267,6 +280,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
   }
 
   // --8<-- [start:store]
+  const float by_scale = FP8 ? scales[kv_heads + kv_head] : 1.0f;
 #pragma unroll
   for (int i = 0; i < MT * 2; ++i) {
     const int row = my_top + i / 2 * 16 + i % 2 * 8 + lane / 4;
@@ -279,7 +293,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
       lse[at * heads + head] =
           total == 0.0f ? -INFINITY
                         : (base[i / 2][i % 2] + log2f(total)) * 0.693147181f;
-    const float inverse = total == 0.0f ? 0.0f : 1.0f / total;
+    const float inverse = total == 0.0f ? 0.0f : 1.0f / total * by_scale;
     __nv_bfloat16* const to = out + at * out_stride + (long long)head * d;
 #pragma unroll
     for (int n = 0; n < D / 8; ++n) {

@@ -1,6 +1,7 @@
 // The parts of flash.cu: instructions that mma.cuh does not have, tiles in
 // shared memory, and what happens to scores.
 #pragma once
+#include "fp8.cuh"
 #include "mma.cuh"
 
 __device__ __forceinline__ void wait_for_copies() {
@@ -11,6 +12,15 @@ __device__ __forceinline__ void store_shared(unsigned to, uint4 words) {
   asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to),
                "r"(words.x), "r"(words.y), "r"(words.z), "r"(words.w)
                : "memory");
+}
+
+__device__ __forceinline__ uint4 load_shared(unsigned from) {
+  uint4 words;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+               : "r"(from)
+               : "memory");
+  return words;
 }
 
 // `ldmatrix` whose matrices are turned on the way: of each, a lane receives the
@@ -114,6 +124,50 @@ __device__ __forceinline__ void copy_tile(unsigned to,
   }
 }
 // --8<-- [end:copy-tile]
+
+// A tile of FP8 rows, of which d is a multiple of 16, is copied as it is; when
+// it is there, each thread makes bf16 of what it has copied itself, so that
+// until then it waits for no other.
+// --8<-- [start:fp8-tile]
+template <int D>  // threads on a line, a power of two
+constexpr unsigned FP8_LANES = D <= 32    ? 2
+                               : D <= 64  ? 4
+                               : D <= 128 ? 8
+                                          : 16;
+
+template <int D, int ROWS, int THREADS, bool ALIGNED, class Row>
+__device__ __forceinline__ void copy_tile(unsigned to,
+                                          const __nv_fp8_e4m3* from, int stride,
+                                          int d, Row&& row_of) {
+  constexpr unsigned LANES = FP8_LANES<D>, TOGETHER = THREADS / LANES;
+  static_assert(ALIGNED && ROWS % TOGETHER == 0, "tiles");
+  const unsigned line = threadIdx.x / LANES, chunk = threadIdx.x % LANES;
+  const int count = (int)chunk * 16 < d ? 16 : 0;
+  if (chunk * 16 >= D) return;
+#pragma unroll
+  for (unsigned i = 0; i < ROWS / TOGETHER; ++i)
+    copy16(to + (i * THREADS + threadIdx.x) * 16,
+           from + (long long)row_of(i * TOGETHER + line) * stride + chunk * 16,
+           count);
+}
+
+template <int D, int ROWS, int THREADS>
+__device__ __forceinline__ void widen_tile(unsigned to, unsigned from) {
+  constexpr unsigned LANES = FP8_LANES<D>, TOGETHER = THREADS / LANES;
+  const unsigned line = threadIdx.x / LANES, chunk = threadIdx.x % LANES;
+  if (chunk * 16 >= D) return;
+#pragma unroll
+  for (unsigned i = 0; i < ROWS / TOGETHER; ++i) {
+    const uint4 x = load_shared(from + (i * THREADS + threadIdx.x) * 16);
+    uint4 low, high;
+    widen(x.x, low.x, low.y), widen(x.y, low.z, low.w);
+    widen(x.z, high.x, high.y), widen(x.w, high.z, high.w);
+    const unsigned row = i * TOGETHER + line;
+    store_shared(to + Layout<D>::place(row, chunk * 2), low);
+    store_shared(to + Layout<D>::place(row, chunk * 2 + 1), high);
+  }
+}
+// --8<-- [end:fp8-tile]
 
 // Scores, or results, of a warp: MT x NT tiles of 16 queries by 8 keys (or
 // columns), of which a lane holds four numbers each, as `mma` has it.

@@ -7,9 +7,9 @@ of a batch of unequal ones over keys and values in blocks.
     work = ct.to_device(flash.order(batch.starts, batch.lengths, tile))
     flash.paged(q, keys, values, out, starts, lengths, tables, block_size, work)
 
-All arrays but those of `order` are on the GPU, those of bf16 as uint16. Nothing
-is allocated, and what is launched depends on shapes alone: a CUDA graph may
-hold it.
+All arrays but those of `order` are on the GPU, those of bf16 as uint16, of FP8
+as uint8. Nothing is allocated, and what is launched depends on shapes alone: a
+CUDA graph may hold it.
 """
 
 import functools
@@ -112,24 +112,27 @@ class Rows(NamedTuple):
     stride: int  # elements from one to the next
 
 
-def _rows(name: str, array: Any, leading: int, width: int) -> Rows:
-    """The rows of an array of bf16: `leading` axes number them, and each begins
-    with `width` elements side by side. Raises TypeError, ValueError."""
+def _rows(
+    name: str, array: Any, leading: int, width: int, size: int = 2
+) -> Rows:
+    """The rows of an array of bf16, or of FP8 (size: 1 byte): `leading` axes
+    number them, and each begins with `width` elements side by side. Raises
+    TypeError, ValueError."""
     interface = getattr(array, "__cuda_array_interface__", None)
     if interface is None:
         raise TypeError(f"{name} is no array on the GPU")
     dtype, shape = np.dtype(interface["typestr"]), tuple(interface["shape"])
-    if dtype.itemsize != 2 or dtype.kind not in "ui":
+    if dtype.itemsize != size or dtype.kind not in "ui":
         raise TypeError(f"{name} is {dtype}; bf16 travels as uint16")
     strides = interface.get("strides") or tuple(
-        2 * math.prod(shape[axis + 1 :]) for axis in range(len(shape))
+        size * math.prod(shape[axis + 1 :]) for axis in range(len(shape))
     )
     count, inside = math.prod(shape[:leading]), math.prod(shape[leading:])
     if inside < width:
         raise ValueError(
             f"{name} of shape {shape}: its rows should begin with {width} elements"
         )
-    stride, dense = inside, 2
+    stride, dense = inside, size
     if count and inside:
         for extent, apart in zip(
             shape[: leading - 1 : -1], strides[: leading - 1 : -1]
@@ -142,7 +145,8 @@ def _rows(name: str, array: Any, leading: int, width: int) -> Rows:
             if extent > 1 and apart not in (None, step):
                 raise ValueError(f"the rows of {name} are not evenly spaced")
             if extent > 1:
-                stride, apart = (step // 2 if apart is None else stride), step
+                stride = step // size if apart is None else stride
+                apart = step
             apart = None if apart is None else apart * extent
     if not width <= stride < 1 << 31 or count >= 1 << 31:
         raise ValueError(f"{name} has {count} rows, {stride} elements apart")
@@ -151,17 +155,20 @@ def _rows(name: str, array: Any, leading: int, width: int) -> Rows:
 
 @functools.cache
 def instance(
-    tile: Tile, paged: bool, aligned: bool, softcap: bool
-) -> ct.Kernel:
+    tile: Tile, paged: bool, aligned: bool, softcap: bool,
+    cache: tuple[str, ...] = (),
+) -> ct.Kernel:  # fmt: skip
+    """cache: as `rows.Cache.arguments`."""
     flags = (str(flag).lower() for flag in (paged, aligned, softcap))
-    return ct.Kernel(SOURCE, f"flash<{','.join(map(str, (*tile, *flags)))}>")
+    arguments = map(str, (*tile, *flags, *cache))
+    return ct.Kernel(SOURCE, f"flash<{','.join(arguments)}>")
 
 
 def contiguous(
     q: Any, keys: Any, values: Any, out: Any, lse: Any = None,
     causal: bool = False, window: int = 0, scale: float | None = None,
     softcap: float = 0.0, together: int | None = None,
-    tile: Tile | None = None, stream: Any = None,
+    tile: Tile | None = None, stream: Any = None, scales: Any = None,
 ) -> None:  # fmt: skip
     """out[i, j, h] = softmax(scale * q[i, j, h] K^T) V over the keys that query j
     of sequence i may see: all, or with `causal` those up to its position.
@@ -177,6 +184,10 @@ def contiguous(
     by default 1 / sqrt(head_dim). softcap: scores s become softcap * tanh(s /
     softcap); 0: they stay. together: heads whose keys and values are read at the
     same time; by default those that fit into half of the L2 cache.
+
+    keys and values may also be FP8, uint8, if head_dim is a multiple of 16.
+    scales: float32, [2, kv_heads], what keys and what values of each KV head
+    are multiplied by then.
 
     Raises ValueError for shapes and numbers that do not fit, TypeError for
     elements of another type.
@@ -199,7 +210,7 @@ def contiguous(
     _launch(
         tile, False, 2, q, keys, values, out, lse, causal, window, scale,
         softcap, together, tiles * sequences, q_len, k_len, rows.NULL, rows.NULL, rows.NULL,
-        rows.NULL, 0, 1, stream,
+        rows.NULL, 0, 1, stream, scales,
     )  # fmt: skip
 
 
@@ -208,7 +219,7 @@ def paged(
     tables: Any, block_size: int, work: Any, lse: Any = None,
     causal: bool = True, window: int = 0, scale: float | None = None,
     softcap: float = 0.0, together: int | None = None,
-    tile: Tile | None = None, stream: Any = None,
+    tile: Tile | None = None, stream: Any = None, scales: Any = None,
 ) -> None:  # fmt: skip
     """As `contiguous`, of the n tokens of a `batch.Batch`, each with its
     sequence's keys and values in blocks of `block_size`.
@@ -236,14 +247,14 @@ def paged(
     _launch(
         tile or tile_for(keys.shape[2]), True, 1, q, keys, values, out, lse,
         causal, window, scale, softcap, together or out.shape[1], items, 0, 0,
-        work, starts, lengths, tables, width, block_size, stream,
+        work, starts, lengths, tables, width, block_size, stream, scales,
     )  # fmt: skip
 
 
 def _launch(
     tile, is_paged, leading, q, keys, values, out, lse, causal, window, scale,
     softcap, together, items, q_len, k_len, work, starts, lengths, tables,
-    width, block_size, stream,
+    width, block_size, stream, scales,
 ) -> None:  # fmt: skip
     *_, heads, head_dim = out.shape
     *_, kv_heads, key_dim = keys.shape
@@ -261,8 +272,10 @@ def _launch(
             f"{scale=}, {softcap=}, {window=}: above 0, and at least 0"
         )
     of_q = _rows("q", q, leading, heads * head_dim)
-    of_keys = _rows("keys", keys, leading, kv_heads * head_dim)
-    of_values = _rows("values", values, leading, kv_heads * head_dim)
+    cache = rows.cache_of(keys, scales)
+    size = np.dtype(cache.dtype).itemsize
+    of_keys = _rows("keys", keys, leading, kv_heads * head_dim, size)
+    of_values = _rows("values", values, leading, kv_heads * head_dim, size)
     of_out = _rows("out", out, leading, heads * head_dim)
     if of_q.count != of_out.count or of_keys.stride != of_values.stride:
         raise ValueError(
@@ -271,9 +284,13 @@ def _launch(
     if q.shape[:leading] != out.shape[:leading]:
         raise ValueError(f"q of shape {q.shape}, out of {out.shape}")
     aligned = head_dim % 8 == 0
+    if size == 1 and head_dim % 16:
+        raise ValueError(f"heads of {head_dim} elements: of FP8 16, 32, ...")
     if aligned and any(
-        a.stride % 8 or int(a.address) % 16
-        for a in (of_q, of_keys, of_values, of_out)
+        a.stride * bytes % 16 or int(a.address) % 16
+        for a, bytes in zip(
+            (of_q, of_keys, of_values, of_out), (2, size, size, 2)
+        )
     ):
         raise ValueError(
             "rows of q, keys, values and out must begin at multiples of 16 bytes"
@@ -287,7 +304,7 @@ def _launch(
     group = heads // kv_heads
     together = min(heads, max(1, together // group) * group)
     most = (1 << 30) - 1  # more keys than there are
-    instance(tile, is_paged, aligned, softcap > 0)(
+    instance(tile, is_paged, aligned, softcap > 0, cache.arguments)(
         of_q.address, of_q.stride, of_keys.address, of_values.address,
         of_keys.stride, of_out.address, of_out.stride,
         rows.NULL if lse is None else lse, heads, kv_heads, head_dim,
@@ -295,6 +312,6 @@ def _launch(
         2 * LOG2_E * scale / softcap if softcap else 0.0,
         min(window - 1, most) if window else most, 0 if causal else most,
         together, items, q_len, k_len, work, starts, lengths, tables, width,
-        block_size, grid=items * heads, block=32 * tile.warps,
+        block_size, cache.scales, grid=items * heads, block=32 * tile.warps,
         shared=tile.shared(is_paged), stream=stream,
     )  # fmt: skip

@@ -7,12 +7,14 @@
 // @instance norm_qkv<Q8_0, 16, 8, 4>
 // @instance norm_qkv<BF16, 16, 8, 4>
 // @instance norm_qkv<Q4_1, 32, 4, 3>
+// @instance norm_qkv<Q8_0, 16, 8, 4, __nv_fp8_e4m3>
 // @instance norm_gate_up<Q4_1, 16, 8, 4>
 // @instance norm_gate_up<Q8_0, 16, 8, 4>
 // @instance norm_gate_up<BF16, 16, 8, 4>
 // @instance norm_gate_up<Q4_1, 32, 4, 3>
 // @instance norm_gate_up<Q8_0, 32, 4, 3>
 // @instance norm_gate_up<BF16, 32, 4, 3>
+#include "fp8.cuh"
 #include "gemv.cuh"
 #include "rows.cuh"
 
@@ -139,9 +141,11 @@ __device__ __forceinline__ const float* normed_product(
 // even number. Row r of q, the keys and the values of slots[r] of the cache
 // become what rope.cu makes of the product, which stays fp32 until it is
 // turned: rope.cu gets it as bf16, so the last bit can be another. Rows of q
-// are q_stride elements apart, an even number.
+// are q_stride elements apart, an even number. Cache: bf16, or FP8 with
+// `scales`, as fp8.cuh says.
 // --8<-- [start:qkv]
-template <class Format, int OUTPUTS, int PARTS, int STAGES>
+template <class Format, int OUTPUTS, int PARTS, int STAGES,
+          class Cache = __nv_bfloat16>
 __global__ void
 // 16 warps an SM, in one block or two: 128 registers a thread.
 __launch_bounds__(OUTPUTS / 16 * PARTS * 32, 16 / (OUTPUTS / 16 * PARTS))
@@ -149,9 +153,9 @@ __launch_bounds__(OUTPUTS / 16 * PARTS * 32, 16 / (OUTPUTS / 16 * PARTS))
              const void* __restrict__ W, const int* __restrict__ positions,
              const int* __restrict__ slots, const float2* __restrict__ table,
              __nv_bfloat16* __restrict__ q, long long q_stride,
-             __nv_bfloat16* __restrict__ keys,
-             __nv_bfloat16* __restrict__ values, int rows, int inputs,
-             int heads, int kv_heads, int head_dim, float eps) {
+             Cache* __restrict__ keys, Cache* __restrict__ values, int rows,
+             int inputs, int heads, int kv_heads, int head_dim, float eps,
+             const float* __restrict__ scales) {
   constexpr int PAIRS = OUTPUTS / 2;
   static_assert(OUTPUTS / 16 * PARTS * 32 >= 8 * PAIRS, "a pair a thread");
   const int outputs = (heads + 2 * kv_heads) * head_dim;
@@ -168,6 +172,9 @@ __launch_bounds__(OUTPUTS / 16 * PARTS * 32, 16 / (OUTPUTS / 16 * PARTS))
   if (mine && head >= heads) slot = slots[row];
   if (turns) position = positions[row];
   float2 by = make_float2(1.0f, 0.0f);
+  float of_cache = 1.0f;  // what is stored is multiplied by this
+  if (sizeof(Cache) == 1 && mine && head >= heads)
+    of_cache /= scales[head - heads];
   const float* const merged = normed_product<Format, OUTPUTS, PARTS, STAGES>(
       x, weight, W, rows, outputs, inputs, eps, [&] {
         if (turns) by = table[(long long)position * (head_dim / 2) + at / 2];
@@ -178,14 +185,15 @@ __launch_bounds__(OUTPUTS / 16 * PARTS * 32, 16 / (OUTPUTS / 16 * PARTS))
   const long long in_cache = (long long)slot * kv_heads * head_dim + at;
   if (head >= heads + kv_heads) {  // a value stays as it is
     const int kv = head - heads - kv_heads;
-    store(values + in_cache + kv * head_dim, {a, b});
+    store(values + in_cache + kv * head_dim, {a * of_cache, b * of_cache});
     return;
   }
   const float turned[2] = {a * by.x - b * by.y, a * by.y + b * by.x};
   if (head < heads)
     store(q + row * q_stride + output, turned);
   else
-    store(keys + in_cache + (head - heads) * head_dim, turned);
+    store(keys + in_cache + (head - heads) * head_dim,
+          {turned[0] * of_cache, turned[1] * of_cache});
 }
 // --8<-- [end:qkv]
 

@@ -7,7 +7,7 @@ by the kernels of fused.cu. A layer is then five launches:
     norm_gate_up(x, norm, interleaved, act, eps)
     gemv(act, down, x, add=True)
 
-bf16 travels as uint16. The normalized x is rounded to bf16, as norms.py does
+bf16 travels as uint16, FP8 as uint8. The normalized x is rounded to bf16, as norms.py does
 it; products stay fp32 until they are turned, or until silu(gate) * up is there,
 and are rounded once. Launches one by one round each product too, so the last
 bits are others. The same row gives the same bits whatever rows are beside it.
@@ -20,7 +20,7 @@ import numpy as np
 
 import cudatut as ct
 from gemv import ROWS, Format, Plan, format_of
-from rows import contiguous, ints, rows_of
+from rows import cache_of, contiguous, ints, rows_of
 
 SOURCE = "llm/fused.cu"
 
@@ -68,14 +68,14 @@ def choose(
     )
 
 
-def instance(base: str, format: Format, plan: Plan) -> str:
+def instance(base: str, format: Format, plan: Plan, *more: str) -> str:
     """The kernel's name with its template arguments."""
-    return f"{base}<{', '.join(map(str, (format.name, *plan)))}>"
+    return f"{base}<{', '.join(map(str, (format.name, *plan, *more)))}>"
 
 
 @cache
-def _kernel(base: str, format: Format, plan: Plan) -> Any:
-    return ct.Kernel(SOURCE, instance(base, format, plan))
+def _kernel(base: str, format: Format, plan: Plan, *more: str) -> Any:
+    return ct.Kernel(SOURCE, instance(base, format, plan, *more))
 
 
 def norm_qkv(
@@ -91,6 +91,7 @@ def norm_qkv(
     eps: float,
     stream: Any = None,
     plan: Plan | None = None,
+    scales: Any = None,
 ) -> None:
     """`rms_norm` of x, times W_qkv; queries and keys turned to their positions;
     keys and values put into their slots of one layer's cache.
@@ -100,13 +101,14 @@ def norm_qkv(
     positions, slots: int32, [n]; where a slot is negative nothing is stored;
     positions are not checked, and each needs a row of the table; no two rows
     have the same slot. table: `rope_table`'s, [positions, head_dim / 2, 2].
-    keys, values: bf16, [slots, kv_heads, head_dim]. q: bf16, [n, heads *
-    head_dim], rows may be strided. plan: instead of `choose`'s. Raises
+    keys, values: bf16, [slots, kv_heads, head_dim], or FP8 with scales, as for
+    `rope_and_store`. q: bf16, [n, heads * head_dim], rows may be strided. plan: instead of `choose`'s. Raises
     ValueError.
     """
     n, inputs, outputs, format, where = _checked(x, weight, weights)
-    cache, shape = contiguous(keys, "keys", "uint16", (None, None, None))
-    others, _ = contiguous(values, "values", "uint16", shape)
+    of = cache_of(keys, scales)
+    cache, shape = contiguous(keys, "keys", of.dtype, (None, None, None))
+    others, _ = contiguous(values, "values", of.dtype, shape)
     _, kv_heads, head_dim = shape
     if head_dim % 2 or not head_dim or not kv_heads:
         raise ValueError(
@@ -133,7 +135,8 @@ def norm_qkv(
         _launch(
             "norm_qkv", format, plan, inputs, outputs, stream,
             *where, *lists, turns, to.address, to.stride, cache, others,
-            n, inputs, heads, kv_heads, head_dim, eps,
+            n, inputs, heads, kv_heads, head_dim, eps, of.scales,
+            cache=of.arguments,
         )  # fmt: skip
 
 
@@ -201,10 +204,11 @@ def _launch(
     outputs: int,
     stream: Any,
     *arguments: Any,
+    cache: tuple[str, ...] = (),
 ) -> None:
     room = ct.device().shared_per_block_optin
     plan = plan or choose(format, outputs, inputs, room)
-    _kernel(base, format, plan)(
+    _kernel(base, format, plan, *cache)(
         *arguments,
         grid=ct.cdiv(outputs, plan.outputs), block=plan.threads,
         shared=shared_bytes(plan, format, inputs), stream=stream,

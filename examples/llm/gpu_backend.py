@@ -34,6 +34,7 @@ from linear import linear
 from staging import Staging
 from weights import Matrix, Weights
 
+KV = {"bf16": "uint16", "fp8": "uint8"}  # as which the cache travels
 MOST_GRAPHS = 128  # kept; whose shape was not seen for longest goes first
 
 
@@ -114,9 +115,21 @@ def arrange(
 # --8<-- [end:arrange]
 
 
+def fp8_scales(largest: np.ndarray) -> np.ndarray:
+    """Scales of a cache in FP8 from the largest absolute values that keys and
+    values of each head were seen to have, [layers, 2, kv_heads]; there, what is
+    twice as large still fits.
+    """
+    return np.where(largest > 0, largest * (2 / 448), 1.0).astype("float32")
+
+
 # --8<-- [start:backend]
 class GpuBackend:
-    """A Llama with a paged KV cache in bf16, in memory that is taken once.
+    """A Llama with a paged KV cache, in memory that is taken once.
+
+    kv: "bf16", or "fp8" for a cache of half the bytes, and other results. Its
+    `scales`, float32, [layers, 2, kv_heads], are 1; whoever knows better ones
+    (`fp8_scales`) sets them before the first step.
 
     max_tokens: of a step. max_requests: of a step. max_logits: rows of logits
     of a step; default: as many as requests. batch_invariant: see above. Raises
@@ -133,6 +146,7 @@ class GpuBackend:
         max_logits: int | None = None,
         batch_invariant: bool = False,
         graphs: bool = True,
+        kv: str = "bf16",
     ):
         import pycuda.driver as cuda
 
@@ -141,6 +155,8 @@ class GpuBackend:
             raise ValueError(
                 f"heads of {c.head_dim} elements; decode.cu takes {decode.HEAD_DIMS}"
             )
+        if kv not in KV:
+            raise ValueError(f"a cache in {kv!r}; there is one in {list(KV)}")
         self.block_count, self.block_size = block_count, block_size
         self.batch_invariant = batch_invariant
         self.graphs = graphs
@@ -153,11 +169,18 @@ class GpuBackend:
 
         slots = block_count * block_size
         cache = c.layers, slots, c.kv_heads, c.head_dim
-        self.keys, self.values = (ct.empty(cache, "uint16") for _ in range(2))
+        self.keys, self.values = (ct.empty(cache, KV[kv]) for _ in range(2))
         for array in (self.keys, self.values):
             # NaN: whoever reads a slot before it is written gets it.
-            cuda.memset_d16(array.gpudata, 0x7FC0, array.size)
+            if kv == "fp8":
+                cuda.memset_d8(array.gpudata, 0x7F, array.size)
+            else:
+                cuda.memset_d16(array.gpudata, 0x7FC0, array.size)
         self.caches = [(self.keys[i], self.values[i]) for i in range(c.layers)]
+        self.scales = [None] * c.layers
+        if kv == "fp8":
+            ones = np.ones((c.layers, 2, c.kv_heads), "float32")
+            self.scales = ct.to_device(ones)
         width = (c.heads + 2 * c.kv_heads) * c.head_dim
         # Rows of decoding and other requests are rounded up each.
         self.max_logits = power_of_two(self.max_logits)
@@ -254,18 +277,20 @@ class GpuBackend:
         where = d["positions"], d["slots"], self.turns
         q = qkv[:, : c.heads * c.head_dim]
         activation.embed(d["tokens"], w.embedding, x, stream, self.drawn)
-        for layer, cache in zip(w.layers, self.caches):
+        for i, (layer, cache) in enumerate(zip(w.layers, self.caches)):
             norm = x, layer.attention_norm
             if few:
                 fused.norm_qkv(
                     *norm, layer.qkv.stored, *where, *cache, q, c.rms_eps,
-                    stream,
+                    stream, scales=self.scales[i],
                 )  # fmt: skip
             else:
                 norms.rms_norm(*norm, h, c.rms_eps, stream)
                 self._multiply(h, layer.qkv, qkv)
-                rope.rope_and_store(qkv, *where, *cache, stream=stream)
-            self._attend(d, shape, cache, qkv, attended)
+                rope.rope_and_store(
+                    qkv, *where, *cache, stream=stream, scales=self.scales[i]
+                )
+            self._attend(d, shape, cache, self.scales[i], qkv, attended)
             self._multiply(attended, layer.o, x, add=True)
             norm, gates = (x, layer.ffn_norm), layer.gate_up
             if few:
@@ -288,7 +313,7 @@ class GpuBackend:
         else:
             linear(x, matrix.bf16, out, add, self.stream)
 
-    def _attend(self, d, shape, cache, qkv, out) -> None:
+    def _attend(self, d, shape, cache, scales, qkv, out) -> None:
         """Requests that decode have the first rows, the others those behind."""
         size, stream = self.block_size, self.stream
         out = out.reshape(len(out), self.config.heads, self.config.head_dim)
@@ -296,12 +321,13 @@ class GpuBackend:
             decode.paged(
                 qkv[:rows], *cache, d["tables"], d["lengths"], size, out[:rows],
                 self.lse[:rows], self.partials, self.tickets,
-                shape.parts * decode.SPLIT, stream=stream,
+                shape.parts * decode.SPLIT, stream=stream, scales=scales,
             )  # fmt: skip
         if shape.items:
             flash.paged(
                 qkv, *cache, out, d["flash starts"], d["flash lengths"],
                 d["flash tables"], size, d["work"], stream=stream,
+                scales=scales,
             )  # fmt: skip
 
     # --8<-- [end:forward]

@@ -7,6 +7,9 @@
 // @instance rope_and_store<120,true>
 // @instance rope_and_store<128,false>
 // @instance rope_and_store<256,true>
+// @instance rope_and_store<64,false,__nv_fp8_e4m3>
+// @instance rope_and_store<128,true,__nv_fp8_e4m3>
+#include "fp8.cuh"
 #include "rows.cuh"
 
 using Bf16x4 = Vector<__nv_bfloat16, 4>;
@@ -39,10 +42,10 @@ __device__ __forceinline__ void load_pairs(float (&first)[4],
   }
 }
 
-template <int HEAD_DIM, bool HALVES>
+template <int HEAD_DIM, bool HALVES, class T>
 __device__ __forceinline__ void store_pairs(const float (&first)[4],
-                                            const float (&second)[4],
-                                            __nv_bfloat16* head, int piece) {
+                                            const float (&second)[4], T* head,
+                                            int piece) {
   if constexpr (HALVES) {
     store(head + piece * 4, first);
     store(head + piece * 4 + HEAD_DIM / 2, second);
@@ -77,17 +80,18 @@ __device__ __forceinline__ void turn(float (&first)[4], float (&second)[4],
 // i]. Queries go to q, rows of q_stride elements: q may be qkv, with its
 // stride. Keys and values go to slots[t] of the cache, [slots, kv_heads,
 // HEAD_DIM], unless that is negative: a token that only fills the batch up.
-// HEAD_DIM is a multiple of 8, all rows begin at multiples of 16 bytes.
+// HEAD_DIM is a multiple of 8, all rows begin at multiples of 16 bytes. Cache:
+// bf16, or FP8 with `scales`, as fp8.cuh says; rounded once, from fp32.
 // --8<-- [start:rope]
-template <int HEAD_DIM, bool HALVES>
+template <int HEAD_DIM, bool HALVES, class Cache = __nv_bfloat16>
 __global__ void __launch_bounds__(1024)
     rope_and_store(const __nv_bfloat16* qkv, long long qkv_stride,
                    __nv_bfloat16* q, long long q_stride,
-                   __nv_bfloat16* __restrict__ keys,
-                   __nv_bfloat16* __restrict__ values,
+                   Cache* __restrict__ keys, Cache* __restrict__ values,
                    const int* __restrict__ positions,
                    const int* __restrict__ slots,
-                   const float2* __restrict__ table, int heads, int kv_heads) {
+                   const float2* __restrict__ table, int heads, int kv_heads,
+                   const float* __restrict__ scales) {
   static_assert(HEAD_DIM % PIECE == 0, "a thread has 8 elements");
   constexpr int PIECES = HEAD_DIM / PIECE;
   const int token = blockIdx.x;
@@ -102,17 +106,34 @@ __global__ void __launch_bounds__(1024)
     const int head = i / PIECES, piece = i % PIECES;
     const __nv_bfloat16* const from = qkv + head * HEAD_DIM;
     __nv_bfloat16* to = q + head * HEAD_DIM;
-    if (head >= heads) {
-      if (slot < 0) continue;
-      to = keys + (head - heads) * HEAD_DIM;
-    }
-    if (head >= heads + kv_heads) {  // a value stays as it is
-      to = values + (head - heads - kv_heads) * HEAD_DIM;
-      reinterpret_cast<Bf16x8*>(to)[piece] =
-          reinterpret_cast<const Bf16x8*>(from)[piece];
-      continue;
-    }
     float first[4], second[4];
+    if constexpr (sizeof(Cache) == 1) {
+      if (const int kv = head - heads; kv >= 0) {
+        if (slot < 0) continue;
+        load_pairs<HEAD_DIM, HALVES>(first, second, from, piece);
+        if (kv < kv_heads) turn(first, second, table + piece * 4);
+        const float by = 1.0f / scales[kv];
+#pragma unroll
+        for (int e = 0; e < 4; ++e) first[e] *= by, second[e] *= by;
+        store_pairs<HEAD_DIM, HALVES>(first, second,
+                                      kv < kv_heads
+                                          ? keys + kv * HEAD_DIM
+                                          : values + (kv - kv_heads) * HEAD_DIM,
+                                      piece);
+        continue;
+      }
+    } else {
+      if (head >= heads) {
+        if (slot < 0) continue;
+        to = keys + (head - heads) * HEAD_DIM;
+      }
+      if (head >= heads + kv_heads) {  // a value stays as it is
+        to = values + (head - heads - kv_heads) * HEAD_DIM;
+        reinterpret_cast<Bf16x8*>(to)[piece] =
+            reinterpret_cast<const Bf16x8*>(from)[piece];
+        continue;
+      }
+    }
     load_pairs<HEAD_DIM, HALVES>(first, second, from, piece);
     turn(first, second, table + piece * 4);
     store_pairs<HEAD_DIM, HALVES>(first, second, to, piece);

@@ -1,5 +1,5 @@
 """RoPE and the KV cache: launchers of the kernels of rope.cu. bfloat16 travels
-as uint16.
+as uint16, FP8 as uint8.
 """
 
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 
 import cudatut as ct
 
-from rows import contiguous, ints, kernel, rows_of
+from rows import cache_of, contiguous, ints, kernel, rows_of
 
 SOURCE = "llm/rope.cu"
 
@@ -45,6 +45,7 @@ def rope_and_store(
     q: Any = None,
     halves: bool = False,
     stream: Any = None,
+    scales: Any = None,
 ) -> None:
     """Turn queries and keys to their positions, and put keys and values into
     their slots of one layer's cache.
@@ -52,16 +53,18 @@ def rope_and_store(
     qkv: bf16, [n, (heads + 2 kv_heads) * head_dim]; rows may be strided.
     positions, slots: int32, [n]; where a slot is negative nothing is stored;
     positions are not checked, and each needs a row of the table. table:
-    `rope_table`'s on the GPU. keys, values: bf16, [slots, kv_heads, head_dim];
-    no two tokens have the same slot. q: bf16, [n, heads * head_dim], rows may
+    `rope_table`'s on the GPU. keys, values: bf16, [slots, kv_heads, head_dim],
+    or FP8 with scales, float32, [2, kv_heads], by which what is stored is
+    divided; no two tokens have the same slot. q: bf16, [n, heads * head_dim], rows may
     be strided; default: the queries are turned within qkv. halves: pairs are
     (x[i], x[i + head_dim / 2]), not (x[2i], x[2i + 1]). head_dim is a multiple
     of 8. Raises ValueError.
     """
     a = rows_of(qkv, "qkv", "uint16")
     n, width = a.rows, a.width
-    cache, shape = contiguous(keys, "keys", "uint16", (None, None, None))
-    others, _ = contiguous(values, "values", "uint16", shape)
+    of = cache_of(keys, scales)
+    cache, shape = contiguous(keys, "keys", of.dtype, (None, None, None))
+    others, _ = contiguous(values, "values", of.dtype, shape)
     _, kv_heads, head_dim = shape
     if head_dim % 8 or not head_dim:
         raise ValueError(
@@ -97,10 +100,11 @@ def rope_and_store(
     if not n:
         return
     pieces = width // 8
-    run = kernel(SOURCE, "rope_and_store", head_dim, str(halves).lower())
+    flag = str(halves).lower()
+    run = kernel(SOURCE, "rope_and_store", head_dim, flag, *of.arguments)
     run(
         a.address, a.stride, to.address, to.stride, cache, others, *where,
-        turns, heads, kv_heads,
+        turns, heads, kv_heads, of.scales,
         grid=n, block=min(1024, ct.cdiv(pieces, 32) * 32), stream=stream,
     )  # fmt: skip
 
@@ -111,24 +115,27 @@ def copy_blocks(
     """Copy blocks of block_size slots: those of `copies`, int32, [c, 2] (from,
     to), in this order; a pair with a negative number does nothing.
 
-    keys, values: bf16, [slots, kv_heads, head_dim], or [layers, slots, ...]: of
-    all layers. Raises ValueError.
+    keys, values: bf16 or FP8, [slots, kv_heads, head_dim], or [layers, slots,
+    ...]: of all layers. Raises ValueError.
     """
-    axes = len(keys.__cuda_array_interface__["shape"])
-    first, shape = contiguous(keys, "keys", "uint16", (None,) * max(3, axes))
-    second, _ = contiguous(values, "values", "uint16", shape)
+    interface = keys.__cuda_array_interface__
+    axes, dtype = len(interface["shape"]), np.dtype(interface["typestr"])
+    kind = "uint8" if dtype == "uint8" else "uint16"
+    first, shape = contiguous(keys, "keys", kind, (None,) * max(3, axes))
+    second, _ = contiguous(values, "values", kind, shape)
     *layers, slots, kv_heads, head_dim = shape
     elements = block_size * kv_heads * head_dim
     if block_size < 1 or slots % block_size or len(layers) > 1:
         raise ValueError(
             f"{list(shape)} does not consist of blocks of {block_size}"
         )
-    if elements % 8 or int(first) % 16 or int(second) % 16:
+    at_once = 16 // dtype.itemsize
+    if elements % at_once or int(first) % 16 or int(second) % 16:
         raise ValueError(
-            f"a block of {elements} elements: 8 are copied at a time"
+            f"a block of {elements} elements: {at_once} are copied at a time"
         )
     pairs, (count, _) = contiguous(copies, "copies", "int32", (None, 2))
-    vectors = elements // 8
+    vectors = elements // at_once
     if not count or not slots or 0 in (*layers, vectors):
         return
     run = kernel(SOURCE, "copy_blocks")

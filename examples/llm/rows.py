@@ -109,6 +109,34 @@ def contiguous(
     return np.uint64(interface["data"][0] or 0), found
 
 
+class Cache(NamedTuple):
+    """How keys and values are stored: the dtype they travel as, what kernels
+    add to their template arguments, where scales are.
+    """
+
+    dtype: str
+    arguments: tuple[str, ...]
+    scales: np.uint64
+
+
+def cache_of(keys: Any, scales: Any) -> Cache:
+    """Of a cache in bf16, which has no scales, or in FP8 (uint8), which needs
+    them: float32, [2, kv_heads], of keys and values. keys: [..., kv_heads,
+    head_dim]. Raises ValueError.
+    """
+    interface = keys.__cuda_array_interface__
+    dtype = np.dtype(interface["typestr"]).name
+    kv_heads = (0, 0, *interface["shape"])[-2]
+    if dtype == "uint8":
+        if scales is None:
+            raise ValueError("keys and values in FP8 need their scales")
+        at, _ = contiguous(scales, "scales", "float32", (2, kv_heads))
+        return Cache(dtype, ("__nv_fp8_e4m3",), at)
+    if scales is not None:
+        raise ValueError(f"keys are {dtype}; scales are for FP8, uint8")
+    return Cache("uint16", (), NULL)
+
+
 def elements_per_load(first: Rows, *others: Rows) -> int:
     """16 bytes of the first array at a time if all of them allow that, else 1
     element; depends on addresses, strides and width, not on how many rows.

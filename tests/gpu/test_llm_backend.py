@@ -122,6 +122,72 @@ def test_logits_are_those_of_the_reference(checkpoint, prompts, graphs, invarian
     assert worst < 0.03 * largest
 
 
+class Rounded:
+    """The cache of a NumPy backend, that keeps what FP8 keeps."""
+
+    def __init__(self, array, scales):
+        self.array, self.scales = array, scales
+
+    def __setitem__(self, at, x):
+        from llm_fp8 import from_fp8, store
+
+        if isinstance(at[0], int):  # a layer; otherwise blocks are copied
+            by = self.scales[at[0]]
+            x = from_fp8(store(x, by)) * by[:, None]
+        self.array[at] = x
+
+    def __getitem__(self, at):
+        return self.array[at]
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("graphs", [False, True])
+@pytest.mark.parametrize("invariant", [False, True])
+def test_fp8_logits_are_those_of_the_reference(checkpoint, prompts, graphs, invariant, scaled):
+    from gpu_backend import fp8_scales
+    from numpy_backend import NumpyBackend
+
+    c = checkpoint.config
+    exact = NumpyBackend(checkpoint, 256, SIZE)
+    _, _, watched = answers(exact, prompts, 12, token_budget=200)
+    scales = np.ones((c.layers, 2, c.kv_heads), "float32")
+    if scaled:
+        seen = [np.nanmax(np.abs(x), axis=(1, 3)) for x in (exact.keys, exact.values)]
+        scales = fp8_scales(np.stack(seen, axis=1))
+    rounded = NumpyBackend(checkpoint, 256, SIZE)
+    rounded.keys = Rounded(rounded.keys, scales[:, 0])
+    rounded.values = Rounded(rounded.values, scales[:, 1])
+    backend = gpu(checkpoint, graphs=graphs, batch_invariant=invariant, kv="fp8")
+    backend.scales.set(scales)
+    off, step, largest = [], [], 0.0
+    for batch, logits in watched.seen:
+        expected, got = rounded.run(batch), backend.run(batch)
+        if len(batch.wanted):
+            off.append(np.abs(got.get() - expected).ravel())
+            step.append(np.abs(logits - expected).ravel())
+            largest = max(largest, float(np.abs(expected).max()))
+    off, step = np.concatenate(off), np.concatenate(step)
+    print(f"off {off.mean():.3g} {off.max():.3g}, FP8 itself {step.mean():.3g} {step.max():.3g}")
+    # The error of bf16 decides some roundings to FP8, of which a step is 16 times as large: so the backend is nearer
+    # to the rounded reference than that is to the exact one, but not much.
+    assert off.max() < 0.1 * largest and off.mean() < 0.8 * step.mean()
+
+
+def test_fp8_has_the_same_bits_however_it_is_batched(checkpoint, prompts):
+    outputs, bits, _ = answers(gpu(checkpoint, batch_invariant=True, kv="fp8"), prompts[:6], 12)
+    for how in ({"max_running": 1}, {"token_budget": 17}):
+        backend = gpu(checkpoint, batch_invariant=True, kv="fp8")
+        again, other, _ = answers(backend, prompts[:6], 12, **how)
+        assert again == outputs
+        for key in bits.keys() & other.keys():
+            np.testing.assert_array_equal(bits[key], other[key], err_msg=str(key))
+
+
+def test_a_cache_that_there_is_not(checkpoint):
+    with pytest.raises(ValueError, match="a cache in 'int8'"):
+        gpu(checkpoint, kv="int8")
+
+
 @pytest.mark.parametrize(
     "how",
     [

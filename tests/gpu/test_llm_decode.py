@@ -13,6 +13,7 @@ from cudatut.paths import examples_dir
 
 sys.path.insert(0, str(examples_dir() / "llm"))
 import decode
+import llm_fp8
 
 NAN = 0x7FC0
 
@@ -42,8 +43,10 @@ class Case:
     those before the window, whose blocks are not in the table either.
     """
 
+    nan = NAN
+
     def __init__(self, lengths, heads, kv_heads, d, block_size=16, window=0, seed=0, spare=7):
-        rng = ct.rng(seed)
+        rng, self.more = ct.rng(seed), {}
         self.lengths, self.heads, self.kv_heads, self.d = lengths, heads, kv_heads, d
         self.block_size, self.window = block_size, window
         s, longest = len(lengths), max(lengths)
@@ -68,6 +71,10 @@ class Case:
             self.keys[rows], self.values[rows] = (normal(rng, (len(j), kv_heads, d)) for _ in "kv")
             self.rows.append(rows)
 
+    def stored(self):
+        """Keys and values as numbers."""
+        return [to_float(x).astype("float64") for x in (self.keys, self.values)]
+
     def expected(self, scale=None, softcap=0.0, only=None):
         """out, its bound, and lse of the sequences `only`, by default all."""
         scale = 1 / math.sqrt(self.d) if scale is None else scale
@@ -75,10 +82,11 @@ class Case:
         picked = range(len(self.lengths)) if only is None else only
         out = np.zeros((len(picked), self.heads, self.d))
         bound, lse = np.zeros_like(out), np.full(out.shape[:2], -np.inf)
+        numbers = self.stored()
         for n, i in enumerate(picked):
             if not self.lengths[i]:
                 continue
-            k, v = (to_float(x[self.rows[i]]).astype("float64") for x in (self.keys, self.values))
+            k, v = (x[self.rows[i]] for x in numbers)
             for h in range(self.kv_heads):
                 mine = slice(h * group, (h + 1) * group)
                 scores = to_float(self.q[i, mine]).astype("float64") @ k[:, h].T * scale
@@ -106,11 +114,11 @@ class Case:
         lse = ct.to_device(np.full((s, self.heads), np.nan, "float32"))
         partials = ct.to_device(np.full(need.partials, np.nan, "float32"))
         tickets = ct.to_device(np.zeros(need.tickets, "uint32"))
-        common = {"window": self.window, **how}
+        common = {"window": self.window, **self.more, **how}
         q = ct.to_device(self.q[picked])
         if contiguous:
             shape = (s, longest + 3, self.kv_heads, self.d)
-            keys, values = (np.full(shape, NAN, "uint16") for _ in "kv")
+            keys, values = (np.full(shape, self.nan, self.keys.dtype) for _ in "kv")
             for n, i in enumerate(picked):
                 end, count = self.lengths[i], len(self.rows[i])
                 keys[n, end - count : end] = self.keys[self.rows[i]]
@@ -132,6 +140,24 @@ class Case:
         error = np.abs(out - exact)
         assert (error <= bound).all(), f"{np.nanmax(error - bound)} beyond the bound"
         np.testing.assert_allclose(lse, exact_lse, rtol=1e-5, atol=1e-4)
+
+
+class Fp8Case(Case):
+    """The same with keys and values in FP8."""
+
+    nan = llm_fp8.NAN
+
+    def __init__(self, lengths, heads, kv_heads, d, *more, **options):
+        super().__init__(lengths, heads, kv_heads, d, *more, **options)
+        self.scales = ct.rng(9).uniform(0.02, 3, (2, kv_heads)).astype("float32")
+        self.keys, self.values = (llm_fp8.store(x, by) for x, by in zip(self.stored(), self.scales))
+        self.more = {"scales": ct.to_device(self.scales)}
+
+    def stored(self):
+        if self.keys.dtype != np.uint8:
+            return super().stored()
+        both = zip((self.keys, self.values), self.scales)
+        return [llm_fp8.from_fp8(x) * by[:, None] for x, by in both]
 
 
 @pytest.mark.parametrize("block_size", [16, 32])
@@ -221,6 +247,46 @@ def test_queries_in_wider_rows():
     np.testing.assert_array_equal(case.run()[0], plain)
 
 
+@pytest.mark.parametrize("d", decode.HEAD_DIMS)
+@pytest.mark.parametrize("heads", [(40, 8), (6, 2), (9, 1)], ids=str)
+def test_fp8(heads, d):
+    case = Fp8Case([1, 0, 17, 333, 512, 513, 900, 1024], *heads, d)
+    expect = case.expected()
+    for contiguous in (False, True):
+        for split in (64, 512, 2048):
+            case.check(split=split, contiguous=contiguous, expect=expect)
+
+
+@pytest.mark.parametrize("window", [0, 1, 15, 256, 5000])
+@pytest.mark.parametrize("softcap", [0.0, 30.0])
+def test_fp8_with_a_window_and_a_soft_cap(softcap, window):
+    for d in (64, 128):
+        case = Fp8Case([1, 16, 256, 257, 523, 2011], 8, 2, d, 7, window=window)
+        case.check(split=64, softcap=softcap)
+
+
+def test_fp8_has_the_same_bits_in_any_batch():
+    case = Fp8Case([1, 700, 333, 1025, 2048, 64], 9, 3, 64)
+    out, lse = case.run(split=128)
+    for i in range(6):
+        alone, lse_alone = case.run(only=[i], split=128)
+        np.testing.assert_array_equal(alone[0], out[i])
+        np.testing.assert_array_equal(lse_alone[0], lse[i])
+    np.testing.assert_array_equal(case.run(split=128, contiguous=True)[0], out)
+
+
+def test_every_fp8_number():
+    """One key: the result is its value, and the weight is 1."""
+    case = Fp8Case([1] * 256, 2, 2, 64)
+    numbers = np.arange(256).reshape(-1, 1, 1) + np.arange(64)
+    numbers = np.where(numbers & 0x7F == llm_fp8.NAN, 0, numbers).astype("uint8")
+    case.values[np.concatenate(case.rows)] = numbers
+    case.scales[:] = 1
+    case.more = {"scales": ct.to_device(case.scales)}
+    out, _ = case.run()
+    np.testing.assert_array_equal(out, np.broadcast_to(llm_fp8.from_fp8(numbers), out.shape))
+
+
 def test_elements_beyond_2_to_the_31():
     kv_heads, d, block_size = 8, 128, 16
     slots = (1 << 31) // (kv_heads * d) + 4 * block_size
@@ -296,4 +362,13 @@ def test_what_is_refused():
             case.run(**how)
     case.q = case.q[:, :3]
     with pytest.raises(ValueError, match="rows that begin with 4 x 64"):
+        case.run()
+    case = Fp8Case([5], 4, 2, 64)
+    for wrong in (None, ct.empty((2, 4), "float32"), ct.empty((2, 2), "uint16")):
+        with pytest.raises(ValueError, match="scales"):
+            case.run(scales=wrong)
+    with pytest.raises(ValueError, match="for FP8"):
+        Case([5], 4, 2, 64).run(scales=ct.empty((2, 2), "float32"))
+    case.values = case.values.astype("uint16")
+    with pytest.raises(TypeError):
         case.run()

@@ -14,6 +14,7 @@ from cudatut.paths import examples_dir
 
 sys.path.insert(0, str(examples_dir() / "llm"))
 import flash
+import llm_fp8
 
 NAN = 0x7FFF  # as bf16
 
@@ -40,7 +41,7 @@ def normal(rng, *shape, by=1.0):
 
 def attention(q, keys, values, causal, window, softcap, scale):
     """Of one sequence in float64, from bits: results, log-sum-exps, and the mean of |values| that errors scale with."""
-    q, keys, values = (widened(x) for x in (q, keys, values))
+    q, keys, values = (x if x.dtype == "float64" else widened(x) for x in (q, keys, values))
     q_len, heads, d = q.shape
     k_len, kv_heads = keys.shape[:2]
     at = np.arange(q_len)[:, None] + k_len - q_len
@@ -167,7 +168,7 @@ class Paged:
     """A batch of sequences (queries, keys) over blocks in any order; what no sequence has is NaN."""
 
     def __init__(self, lengths, heads, kv_heads, d, block_size, seed=0, spare=5, by=1.0):
-        rng = ct.rng(seed)
+        rng, self.more = ct.rng(seed), {}
         self.lengths = np.array([k for _, k in lengths], "int32")
         self.starts = np.cumsum([0, *(q for q, _ in lengths)]).astype("int32")
         self.block_size, n = block_size, self.starts[-1]
@@ -199,7 +200,7 @@ class Paged:
         lists = self.starts, self.lengths, self.tables
         flash.paged(
             *map(ct.to_device, arrays), out, *map(ct.to_device, lists), self.block_size,
-            ct.to_device(work), lse, **options,
+            ct.to_device(work), lse, **self.more, **options,
         )  # fmt: skip
         return out.get(), lse.get()
 
@@ -247,6 +248,51 @@ def test_work_may_have_room_left_over():
     batch.check(room=room)
     with pytest.raises(ValueError, match="do not fit into 1"):
         batch.run(room=1)
+
+
+class Fp8Paged(Paged):
+    """The same with keys and values in FP8."""
+
+    def __init__(self, lengths, heads, kv_heads, d, *rest, **options):
+        super().__init__(lengths, heads, kv_heads, d, *rest, **options)
+        scales = ct.rng(9).uniform(0.02, 3, (2, kv_heads)).astype("float32")
+        self.more = {"scales": ct.to_device(scales)}
+        codes = [llm_fp8.store(widened(x), by) for x, by in zip((self.keys, self.values), scales)]
+        self.keys, self.values = codes
+        for i, (q, *both) in enumerate(self.sequences):
+            both = [
+                llm_fp8.from_fp8(llm_fp8.store(widened(x), by)) * by[:, None]
+                for x, by in zip(both, scales)
+            ]
+            self.sequences[i] = (q, *both)
+
+
+@pytest.mark.parametrize("batch", RAGGED)
+@pytest.mark.parametrize("block_size", [1, 7, 256])
+@pytest.mark.parametrize(("heads", "kv_heads", "d"), [(6, 6, 64), (8, 1, 128), (9, 3, 64)])
+def test_fp8_paged(batch, block_size, heads, kv_heads, d):
+    Fp8Paged(RAGGED[batch], heads, kv_heads, d, block_size).check()
+
+
+@pytest.mark.parametrize("d", [16, 32, 48, 80, 96, 112, 128, 160, 192, 256])
+def test_fp8_head_sizes(d):
+    batch = Fp8Paged([(9, 73), (1, 1), (164, 164), (5, 300)], 4, 2, d, 16)
+    batch.check()
+    batch.check(causal=False, window=49, softcap=30.0)
+
+
+@pytest.mark.parametrize("d", [64, 128])
+def test_fp8_contiguous(d):
+    batch = Fp8Paged([(300, 500)], 4, 2, d, 16)
+    out, of_sums = batch.run()
+    at = np.arange(500)
+    at = batch.tables[0][at // 16] * 16 + at % 16
+    q = batch.q[None, :, : 4 * d].reshape(1, 300, 4, d)
+    got, lse = run_contiguous(
+        q, batch.keys[None, at], batch.values[None, at], causal=True, **batch.more
+    )
+    np.testing.assert_array_equal(got[0], out)
+    np.testing.assert_array_equal(lse[0], of_sums)
 
 
 @pytest.mark.parametrize("d", [64, 128, 256])
@@ -384,6 +430,14 @@ def test_what_does_not_fit_is_refused():
             flash.contiguous(**{"q": q, "keys": keys, "values": keys, "out": out, **wrong})
     with pytest.raises(TypeError, match="bf16 travels as uint16"):
         flash.contiguous(ct.empty((1, 9, 4, 64), "float32"), keys, keys, out)
+    codes, scales = ct.empty((1, 9, 2, 64), "uint8"), ct.empty((2, 2), "float32")
+    with pytest.raises(ValueError, match="need their scales"):
+        flash.contiguous(q, codes, codes, out)
+    with pytest.raises(TypeError, match="values"):
+        flash.contiguous(q, codes, keys, out, scales=scales)
+    with pytest.raises(ValueError, match="of FP8 16"):
+        q, codes = ct.empty((1, 9, 4, 40), "uint16"), ct.empty((1, 9, 2, 40), "uint8")
+        flash.contiguous(q, codes, codes, ct.empty((1, 9, 4, 40), "uint16"), scales=scales)
     with pytest.raises(ValueError, match="1 to 256"):
         flash.tile_for(257)
 

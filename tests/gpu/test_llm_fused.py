@@ -12,6 +12,7 @@ from cudatut.paths import examples_dir
 sys.path.insert(0, str(examples_dir() / "llm"))
 import fused
 import gemv
+import llm_fp8
 from gemv import BF16, Q4_1, Q8_0, Plan
 from llm_rows import HALF_ULP, from_bf16, to_bf16
 from rope import rope_table
@@ -96,9 +97,9 @@ def rows(n, dim, scale=1.0, seed=1):
     return x, (scale * rng.uniform(0.2, 2, dim)).astype("float32")
 
 
-def run_qkv(x, weight, stored, positions, slots, heads, kv_heads, d, pad=0, **how):
+def run_qkv(x, weight, stored, positions, slots, heads, kv_heads, d, pad=0, kind="uint16", **how):
     """q, keys and values on the host; what was not written is NaN. pad: elements behind a row of q."""
-    cache = np.full((SLOTS, kv_heads, d), NAN)
+    cache = np.full((SLOTS, kv_heads, d), NAN if kind == "uint16" else llm_fp8.NAN, kind)
     keys, values = ct.to_device(cache), ct.to_device(cache)
     whole = ct.to_device(np.full((len(x), heads * d + pad), NAN))
     q = whole[:, : heads * d] if pad else whole
@@ -168,6 +169,39 @@ def test_norm_qkv(format, plan, shape):
         near(v[slots[kept]], y[kept, last], error[kept, last])
         others = np.setdiff1d(np.arange(SLOTS), slots)
         assert (k[others] == NAN).all() and (v[others] == NAN).all()
+
+
+@pytest.mark.parametrize("format", FORMATS, ids=named)
+@pytest.mark.parametrize("shape", [*QKV[:2], (1024, 2, 2, 80)], ids=named)
+def test_fp8(format, shape):
+    dim, heads, kv_heads, d = shape
+    stored, values, largest = matrix(format, (heads + 2 * kv_heads) * d, dim)
+    for n in (1, 8):
+        x, weight = rows(n, dim)
+        positions, slots = places(n)
+        y, error = (
+            a.reshape(n, heads + 2 * kv_heads, d) for a in product(x, weight, values, largest)
+        )
+        both, off = turned(y, error, positions, d)
+        size = np.abs(y[:, heads:]).reshape(n, 2, -1).max(axis=(0, 2))
+        scales = (size[:, None] * ct.rng(4).uniform(0.001, 0.01, (2, kv_heads))).astype("float32")
+        q, k, v = run_qkv(
+            x, weight, stored, positions, slots, heads, kv_heads, d, kind="uint8",
+            scales=ct.to_device(scales),
+        )  # fmt: skip
+        near(q.reshape(n, heads, d), both[:, :heads], off[:, :heads])
+        keys, last = slice(heads, heads + kv_heads), slice(heads + kv_heads, None)
+        there = slots >= 0
+        for codes, want, bound, by in (
+            (k, both[there, keys], off[there, keys], scales[0]),
+            (v, y[there, last], error[there, last], scales[1]),
+        ):
+            want, bound = want / by[:, None], bound / by[:, None]
+            half_a_step = np.maximum((np.minimum(np.abs(want), 448) + bound) / 16, 2.0**-10)
+            found = llm_fp8.from_fp8(codes[slots[there]])
+            assert (np.abs(found - np.clip(want, -448, 448)) <= bound + half_a_step * 1.001).all()
+            others = np.setdiff1d(np.arange(SLOTS), slots)
+            assert (codes[others] == llm_fp8.NAN).all()
 
 
 @pytest.mark.parametrize("format", FORMATS, ids=named)

@@ -10,6 +10,7 @@ from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 
 sys.path.insert(0, str(examples_dir() / "llm"))
+import llm_fp8
 import reference
 from llm_rows import assert_close, from_bf16, padded, to_bf16
 from rope import copy_blocks, rope_and_store, rope_table
@@ -133,6 +134,50 @@ def test_a_token_has_the_same_bits_in_any_batch():
     np.testing.assert_array_equal(key[slots[11]], keys[slots[11]])
 
 
+def near_fp8(codes, want, error=0.0):
+    """want: what was to be stored. Rounding costs half a step: up to 1/16 of a number, near zero 2^-10."""
+    want = np.clip(want, -448, 448)
+    limit = np.maximum(np.abs(want) / 16, 2.0**-10) * 1.001 + error
+    assert (np.abs(llm_fp8.from_fp8(codes) - want) <= limit).all()
+
+
+@pytest.mark.parametrize("halves", [False, True], ids=["pairs", "halves"])
+@pytest.mark.parametrize("d", [8, 64, 80, 120, 128, 256])
+def test_fp8(d, halves):
+    n, heads, kv_heads = 37, 6, 3
+    qkv, positions, slots, _ = batch(n, heads, kv_heads, d)
+    slots[5] = -1
+    strange = from_bf16(qkv).reshape(n, -1, d)
+    strange[7:9, heads + kv_heads :] *= [[[1e30]], [[0.02]]]
+    strange[9, -1, :4] = np.nan, np.inf, -np.inf, -0.0
+    qkv = to_bf16(strange.reshape(n, -1))
+    scales = ct.rng(3).uniform(0.005, 2, (2, kv_heads)).astype("float32")
+    nowhere = np.full((144, kv_heads, d), 0xFF, "uint8")
+    arrays = [ct.to_device(x) for x in (qkv, positions, slots, rope_table(CONTEXT, d, 1e5))]
+    keys, values = ct.to_device(nowhere), ct.to_device(nowhere)
+    rope_and_store(*arrays, keys, values, halves=halves, scales=ct.to_device(scales))
+
+    x, there = from_bf16(qkv).reshape(n, -1, d), slots >= 0
+    want = turned(x[:, : heads + kv_heads], positions.astype("float64"), 1e5, halves)
+    got = arrays[0].get().reshape(n, -1, d)
+    assert_close(got[:, :heads], want[:, :heads], 1e-6)
+    np.testing.assert_array_equal(got[:, heads:], qkv.reshape(n, -1, d)[:, heads:])
+    near_fp8(keys.get()[slots[there]], (want[:, heads:] / scales[0][:, None])[there], 1e-3)
+    np.testing.assert_array_equal(
+        values.get()[slots[there]] & 0x7F,
+        llm_fp8.store(x[there, heads + kv_heads :], scales[1]) & 0x7F,
+    )
+    others = np.setdiff1d(np.arange(144), slots)
+    assert (keys.get()[others] == 0xFF).all() and (values.get()[others] == 0xFF).all()
+
+    copies = ct.to_device(np.array([(int(slots[0]) // 16, 8), (8, 2)], "int32"))
+    before = values.get().reshape(9, -1)
+    copy_blocks(keys, values, copies, 16)
+    after = values.get().reshape(9, -1)
+    for block in (8, 2):
+        np.testing.assert_array_equal(after[block], before[slots[0] // 16])
+
+
 def test_far_slots():
     # A slot times the size of its keys passes 2^31.
     slots, kv_heads, d = (1 << 31) // 512 + 16, 4, 128
@@ -207,5 +252,14 @@ def test_what_it_refuses():
         rope_and_store(qkv, ct.empty(3, "int32"), slots, table, keys, values)
     with pytest.raises(ValueError, match="multiples of 16"):
         rope_and_store(padded(np.zeros((4, 320), "uint16"), 4)[0], ids, slots, table, keys, values)
+    codes, scales = ct.empty((32, 1, 64), "uint8"), ct.empty((2, 1), "float32")
+    with pytest.raises(ValueError, match="need their scales"):
+        rope_and_store(qkv, ids, slots, table, codes, codes)
+    with pytest.raises(ValueError, match="values is uint16"):
+        rope_and_store(qkv, ids, slots, table, codes, values, scales=scales)
+    with pytest.raises(ValueError, match="for FP8"):
+        rope_and_store(qkv, ids, slots, table, keys, values, scales=scales)
+    with pytest.raises(ValueError, match="16 are copied"):
+        copy_blocks(*[ct.empty((8, 1, 8), "uint8")] * 2, ct.empty((1, 2), "int32"), 1)
     with pytest.raises(ValueError, match="blocks of 5"):
         copy_blocks(keys, values, ct.empty((1, 2), "int32"), 5)
