@@ -40,11 +40,11 @@
 #             Write `softmax_warp`: a block of 32 threads has a row of `width` floats, of any length. Each lane keeps
 #             its own pair of largest number and sum over columns lane, lane + 32, ...; then the lanes join their
 #             pairs by shuffles, and a second walk writes the shares. A lane may have no column at all. The check
-#             compares with NumPy, for short and ragged rows and for large numbers.
+#             compares with NumPy.
 #           zh: >-
 #             编写 `softmax_warp`：一个 32 线程的线程块处理一行，共 `width` 个 float，长度任意。每个 lane 走遍第 lane、
 #             lane + 32……列，维护自己的最大值与和；然后各 lane 用洗牌把它们合并，第二遍写出份额。有的 lane 可能一列也没有。
-#             检查时与 NumPy 比较，行有短的、不整齐的，也有数值很大的。
+#             检查时与 NumPy 比较。
 #         fails: "softmax_warp"
 # ---
 # %% stub-1
