@@ -44,9 +44,9 @@ def bound(outputs: Sequence[int], slots: int) -> float:
     be, from the lengths of the answers alone.
 
     A step is taken to last equally long whatever is in it, and prefill to be
-    free. Static batches of `slots` requests take as many steps as the longest
-    of each. Nothing needs fewer than all tokens over `slots`, or than the
-    longest.
+    free. Static batches of `slots` requests, in this order, take as many steps
+    as the longest answer of each. No schedule takes fewer than all tokens over
+    `slots`, or than the longest answer.
     """
     batches = [outputs[i : i + slots] for i in range(0, len(outputs), slots)]
     static = sum(max(batch) for batch in batches)
