@@ -12,8 +12,6 @@
 
 # %% setup
 import statistics
-import sys
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
@@ -58,9 +56,6 @@ def ours(backend, requests):
 
 def of_transformers():
     """The model as `transformers` reads it, or the reason why not."""
-    # A file of this part is called requests.py, like a package that it may want.
-    here, before = ct.paths.examples_dir() / "llm", list(sys.path)
-    sys.path[:] = [p for p in before if Path(p or ".").resolve() != here]
     try:
         from transformers import AutoModelForCausalLM
 
@@ -70,8 +65,6 @@ def of_transformers():
         return model.to("cuda"), ""
     except Exception as error:
         return None, f"{type(error).__name__}: {str(error).splitlines()[0]}"
-    finally:
-        sys.path[:] = before
 
 
 def generate(model, prompts, count):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cudatut.site import references
 from cudatut.site.svg import Svg, figure, tr
 
-EXAMPLE = "llm/requests"
+EXAMPLE = "llm/scheduling"
 
 
 def way() -> str:
