@@ -7,7 +7,7 @@
 // @instance flash<256,64,32,4,2,true,true,false>
 // @instance flash<64,64,64,4,2,true,false,true>
 // @instance flash<64,128,64,4,2,true,true,false,__nv_fp8_e4m3>
-// @instance flash<128,128,64,4,2,true,true,true,__nv_fp8_e4m3>
+// @instance flash<128,128,64,4,2,true,true,false,__nv_fp8_e4m3>
 // @instance flash<256,64,32,4,2,false,true,false,__nv_fp8_e4m3>
 #include "flash.cuh"
 
@@ -25,7 +25,9 @@
 // the rest of a tile is zeros. power: scale * log2(e). With SOFTCAP scores are
 // cap * tanh(scale * q k^T / cap), power is cap * log2(e), and bend 2 * log2(e)
 // * scale / cap. Cache: bf16, or FP8 with `scales`, as fp8.cuh says; the latter
-// needs ALIGNED, and kv_stride and d that are multiples of 16.
+// needs ALIGNED, and kv_stride and d that are multiples of 16. (With FP8 and D =
+// 128 two of the instances spill two words: PAGED with SOFTCAP for sm_80, not
+// PAGED for sm_90.)
 //
 // PAGED = false: all sequences have q_len queries and k_len keys, one after the
 // other. items: sequences x tiles of queries in each. PAGED = true: starts,
