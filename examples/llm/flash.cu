@@ -25,8 +25,8 @@
 // the rest of a tile is zeros. power: scale * log2(e). With SOFTCAP scores are
 // cap * tanh(scale * q k^T / cap), power is cap * log2(e), and bend 2 * log2(e)
 // * scale / cap. Cache: bf16, or FP8 with `scales`, as fp8.cuh says; the latter
-// needs ALIGNED, and kv_stride and d that are multiples of 16. (With FP8 and D =
-// 128 two of the instances spill two words: PAGED with SOFTCAP for sm_80, not
+// needs ALIGNED, and kv_stride and d that are multiples of 16. (With FP8 and D
+// = 128 two of the instances spill two words: PAGED with SOFTCAP for sm_80, not
 // PAGED for sm_90.)
 //
 // PAGED = false: all sequences have q_len queries and k_len keys, one after the
