@@ -26,6 +26,7 @@ EXERCISES, SOLUTIONS = "_exercises", "_solutions"
 _HEADER = re.compile(r"# ---[ \t]*\n(.*?)^# ---[ \t]*$", re.S | re.M)
 _CELL = re.compile(r"^# %%[ \t]*(?P<kind>\[markdown\])?[ \t]*(?P<title>.*?)[ \t]*$", re.M)
 _ARCH = re.compile(r"sm_\d{2,3}[af]?")
+_EXTRA = re.compile(r"[a-z0-9]*")
 # What a Python file of an example can lead to: kernel files and other examples by their names in strings, headers
 # included by an inline kernel, modules beside it.
 _KERNEL_FILE = re.compile(r"""["']([\w.\-/]+\.cuh?)["']""")
@@ -47,7 +48,7 @@ class Example:
     """One example: `name` is "<part>/<stem>", `requires` the smallest compute capability that it claims.
 
     `alone`: it measures time, so nothing else may use the GPU while it is recorded. `long`: it takes long, and is
-    recorded only when its files change. `sizes`: by variable, its value and those that tools see instead (`cudatut.sizes`).
+    recorded only when its files change. `extra`: what it needs besides, an extra of pyproject.toml. `sizes`: by variable, its value and those that tools see instead (`cudatut.sizes`).
     """
 
     name: str
@@ -57,6 +58,7 @@ class Example:
     timeout_s: float
     alone: bool = True
     long: bool = False
+    extra: str = ""
     sizes: dict[str, tuple] = field(default_factory=dict)
 
     @property
@@ -243,6 +245,7 @@ def _read(path: Path) -> Example | None:
         timeout_s=float(value("timeout_s", _is_time, "give seconds", DEFAULT_TIMEOUT_S)),
         alone=value("alone", flag, "it must be true or false", True),
         long=value("long", flag, "it must be true or false", False),
+        extra=value("extra", _EXTRA.fullmatch, "name an extra of pyproject.toml, such as llm", ""),
         sizes=sizes(path, own),
     )
 

@@ -311,7 +311,7 @@ def committed_notebook(chapter: str) -> tuple[Path, bytes]:
     from cudatut.record.notebook import METADATA, install_cell
 
     # It puts the folder of the solutions on the path, and needs the GPU that they need.
-    cells = [install_cell(f"{chapter}{catalog.SOLUTIONS}")]
+    cells = [install_cell(catalog.get(f"{chapter}{catalog.SOLUTIONS}"))]
     for exercise in of_chapter(chapter):
         texts = (
             f"## {_title(exercise, lang)}\n\n*{effort(exercise, lang)}*\n\n{exercise.task[lang]}"

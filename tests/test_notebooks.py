@@ -20,7 +20,7 @@ def cells_of(example):
     """Code of the notebook that a recording would be, magics in plain Python."""
     read = notebook.notebook_of(example)
     sources = [cell.source for cell in read.cells if cell.cell_type == "code"]
-    return [plain(source) for source in [notebook.install_cell(example.name).source, *sources]]
+    return [plain(source) for source in [notebook.install_cell(example).source, *sources]]
 
 
 def code_of(raw):

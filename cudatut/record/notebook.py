@@ -59,19 +59,20 @@ def notebook_of(example: Example) -> Any:
     return notebook
 
 
-def install_cell(name: str) -> Any:
+def install_cell(example: Example) -> Any:
     """The first cell of the notebook of this example: what it needs where it is opened outside a checkout."""
     import nbformat
 
+    extras = ",".join(filter(None, ("gpu", example.extra)))
     source = (
         "try:\n"
         "    import cudatut.notebook\n"
         "except ImportError:  # such as in Colab: this compiles PyCUDA, which takes minutes\n"
-        f'    %pip install -q "cudatut[gpu] @ git+{repository()}"\n'
+        f'    %pip install -q "cudatut[{extras}] @ git+{repository()}"\n'
         "    import cudatut.notebook\n"
         "\n"
         "    cudatut.notebook.install_cupy()\n"
-        f'cudatut.notebook.prepare("{name}")'
+        f'cudatut.notebook.prepare("{example.name}")'
     )
     title = recording.INSTALL_CELL
     return nbformat.v4.new_code_cell(source, id=title, metadata={"title": title})

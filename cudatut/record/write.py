@@ -26,7 +26,7 @@ def write(executed: Executed, sanitizers: list[Sanitizer]) -> None:
     Raises RecordingFailed otherwise, and UnwritableError; the old recording is untouched then.
     """
     notebook = copy.deepcopy(executed.notebook)
-    notebook.cells.insert(0, install_cell(executed.example.name))
+    notebook.cells.insert(0, install_cell(executed.example))
     verdicts = [sanitizer.json() for sanitizer in sanitizers]
     _keep(executed, notebook, executed.example.notebook, {"sanitizers": verdicts})
 

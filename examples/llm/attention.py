@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Attention as it is written", zh: "照公式写的注意力"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 180
 #     sizes:
 #       S: [1024, 96]

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Attention as it is written: solutions", zh: "照公式写的注意力：参考答案"}
 #     requires: sm_80
+#     extra: llm
 # ---
 
 # %% [markdown]

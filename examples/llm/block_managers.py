@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Block managers", zh: "块管理器"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 180
 #     sizes:
 #       layers: [30, 1]

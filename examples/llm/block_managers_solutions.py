@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Block managers: solutions", zh: "块管理器：参考答案"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 60
 # ---
 

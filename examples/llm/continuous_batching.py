@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Continuous batching", zh: "连续批处理"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 240
 #     sizes:
 #       layers: [30, 1]

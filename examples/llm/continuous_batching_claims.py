@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Continuous batching: claims", zh: "连续批处理：有关说法"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 60
 # ---
 

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Continuous batching: solutions", zh: "连续批处理：参考答案"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 60
 # ---
 

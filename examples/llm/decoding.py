@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Decoding and the KV cache", zh: "解码与 KV 缓存"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 240
 #     sizes:
 #       sequences: [64, 2]

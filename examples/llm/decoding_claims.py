@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Decoding: claims", zh: "解码：有关说法"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 120
 #     sizes:
 #       tokens: [4096, 40]

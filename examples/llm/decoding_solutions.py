@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Decoding: solutions", zh: "解码：参考答案"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 60
 #     alone: false
 # ---

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "FlashAttention: the kernel", zh: "FlashAttention：实现"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 240
 #     sizes:
 #       tokens: [8192, 256]

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "FlashAttention, the kernel: solutions", zh: "FlashAttention 实现：参考答案"}
 #     requires: sm_75
+#     extra: llm
 #     alone: false
 # ---
 

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "FlashAttention: the principle", zh: "FlashAttention：原理"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 180
 #     sizes:
 #       counted: [2048, 128, 2048]

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "FlashAttention, the principle: claims", zh: "FlashAttention 原理：论断"}
 #     requires: sm_75
+#     extra: llm
 #     alone: false
 #     sizes: {n: [2048, 256]}
 # ---

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "FlashAttention, the principle: solutions", zh: "FlashAttention 原理：参考答案"}
 #     requires: sm_75
+#     extra: llm
 #     alone: false
 # ---
 

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "RMSNorm, LayerNorm, RoPE, SwiGLU", zh: "RMSNorm、LayerNorm、RoPE 与 SwiGLU"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 180
 #     sizes:
 #       WIDE: [[16384, 4096], [8, 4096]]

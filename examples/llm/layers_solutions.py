@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "RMSNorm, LayerNorm, RoPE, SwiGLU: solutions", zh: "RMSNorm、LayerNorm、RoPE 与 SwiGLU：参考答案"}
 #     requires: sm_80
+#     extra: llm
 # ---
 
 # %% [markdown]

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "What a model computes for one token", zh: "一个词元要算什么"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 180
 #     sizes:
 #       N: [8192, 136]

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "What a model computes for one token: claims", zh: "一个词元要算什么：有关说法"}
 #     requires: sm_80
+#     extra: llm
 #     sizes:
 #       VOCAB: [49152, 1000]
 #       FEW: [256, 8]

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "What a model computes for one token: solutions", zh: "一个词元要算什么：参考答案"}
 #     requires: sm_80
+#     extra: llm
 #     alone: false
 # ---
 

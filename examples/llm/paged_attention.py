@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "PagedAttention", zh: "PagedAttention：分块的 KV 缓存"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 240
 #     sizes:
 #       count: [1000, 20]

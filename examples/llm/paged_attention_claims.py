@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "PagedAttention: claims", zh: "PagedAttention：有关说法"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 120
 #     sizes:
 #       count: [1000, 20]

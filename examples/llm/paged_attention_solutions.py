@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "PagedAttention: solutions", zh: "PagedAttention：参考答案"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 60
 #     alone: false
 # ---

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Reading vLLM today", zh: "读今天的 vLLM"}
 #     requires: sm_80
+#     extra: llm
 #     alone: false
 #     timeout_s: 180
 # ---

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Reading vLLM today: claims", zh: "读今天的 vLLM：论断"}
 #     requires: sm_80
+#     extra: llm
 #     alone: false
 #     timeout_s: 120
 # ---

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Reading vLLM today: solutions", zh: "读今天的 vLLM：参考答案"}
 #     requires: sm_80
+#     extra: llm
 #     alone: false
 # ---
 

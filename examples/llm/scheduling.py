@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "From a request to a batch", zh: "从请求到批次"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 180
 #     sizes:
 #       arrivals_n: [1000, 40]

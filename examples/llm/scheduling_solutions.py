@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "From a request to a batch: solutions", zh: "从请求到批次：参考答案"}
 #     requires: sm_80
+#     extra: llm
 #     sizes: {trials: [40, 3], coming_n: [400, 20]}
 # ---
 

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "The engine", zh: "推理引擎"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 240
 #     sizes:
 #       most: [32, 2]

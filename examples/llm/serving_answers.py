@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "The engine beside the reference", zh: "引擎与参考实现"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 300
 # ---
 

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "A conversation", zh: "一次对话"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 180
 #     sizes: {most: [200, 6]}
 # ---

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "The engine beside PyTorch and transformers", zh: "引擎与 PyTorch、transformers"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 400
 # ---
 

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "The engine: solutions", zh: "推理引擎：参考答案"}
 #     requires: sm_80
+#     extra: llm
 #     sizes: {times: [4000, 400]}
 # ---
 

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Softmax", zh: "Softmax：把分数变成份额"}
 #     requires: sm_80
+#     extra: llm
 #     timeout_s: 180
 #     sizes:
 #       rows: [4096, 8, 8]

@@ -3,6 +3,7 @@
 #   cudatut:
 #     title: {en: "Softmax: solutions", zh: "Softmax：参考答案"}
 #     requires: sm_80
+#     extra: llm
 # ---
 
 # %% [markdown]
