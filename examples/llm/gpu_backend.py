@@ -14,7 +14,7 @@ Either way a step is a CUDA graph, its sizes rounded up.
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -32,87 +32,11 @@ from gemv import ROWS, gemv
 from graphs import Graph
 from linear import linear
 from staging import Staging
+from step_shape import Shape, arrange, power_of_two
 from weights import Matrix, Weights
 
 KV = {"bf16": "uint16", "fp8": "uint8"}  # as which the cache travels
 MOST_GRAPHS = 128  # kept; whose shape was not seen for longest goes first
-
-
-# --8<-- [start:arrange]
-class Shape(NamedTuple):
-    """Sizes of a step: all that its launches depend on.
-
-    decode: requests with one new token, whose rows come first. tokens: rows of
-    the others, requests: how many these are, items: their tiles in flash.cu.
-    logits: rows. parts: of the longest sequence, in decode.cu. width: of a
-    table of blocks.
-    """
-
-    decode: int
-    tokens: int
-    requests: int
-    items: int
-    logits: int
-    parts: int
-    width: int
-
-
-def power_of_two(n: int) -> int:
-    """The least one that is not below n; 0 for 0."""
-    return 1 << (n - 1).bit_length() if n else 0
-
-
-def padded(array: np.ndarray, count: int, value: int) -> np.ndarray:
-    """With so many rows, those that are added full of `value`."""
-    if len(array) == count:
-        return np.ascontiguousarray(array, "int32")
-    found = np.full((count, *array.shape[1:]), value, "int32")
-    found[: len(array)] = array
-    return found
-
-
-def arrange(
-    batch: Batch, tile: flash.Tile, all_by_flash: bool, rounded: bool
-) -> tuple[Shape, dict[str, np.ndarray]]:
-    """A step's sizes and arrays. rounded: sizes are powers of two, so that few
-    graphs serve all steps; rows that are added store nothing, and nobody asks
-    for their logits.
-    """
-    n, s, m = len(batch.tokens), len(batch.lengths), len(batch.wanted)
-    sizes = np.diff(batch.starts)
-    one = s if (sizes == 1).all() else int(np.argmax(sizes != 1))
-    one = 0 if all_by_flash else one
-    up = power_of_two if rounded else lambda count: count
-    longest = int(batch.lengths[:one].max(initial=0))
-    work = flash.order(batch.starts[one:], batch.lengths[one:], tile)
-    shape = Shape(
-        up(one), up(n - one), up(s - one), up(len(work)), up(m),
-        up(decode.parts(longest)) if one else 0, up(batch.tables.shape[1]),
-    )  # fmt: skip
-    a = {}
-    for name, value in (("tokens", 0), ("positions", 0), ("slots", -1)):
-        array = getattr(batch, name)
-        a[name] = np.concatenate(
-            [
-                padded(array[:one], shape.decode, value),
-                padded(array[one:], shape.tokens, value),
-            ]
-        )
-    more = shape.decode - one  # rows between the two parts
-    tables = padded(batch.tables.T, shape.width, -1).T
-    a["lengths"] = padded(batch.lengths[:one], shape.decode, 0)
-    a["tables"] = padded(tables[:one], shape.decode, -1)
-    starts = batch.starts[one:] + more
-    a["flash starts"] = padded(starts, shape.requests + 1, int(starts[-1]))
-    a["flash lengths"] = padded(batch.lengths[one:], shape.requests, 0)
-    a["flash tables"] = padded(tables[one:], shape.requests, -1)
-    a["work"] = padded(work, shape.items, -1)
-    wanted = batch.wanted + np.where(batch.wanted >= one, more, 0)
-    a["wanted"] = padded(wanted, shape.logits, 0)
-    return shape, a
-
-
-# --8<-- [end:arrange]
 
 
 def fp8_scales(largest: np.ndarray) -> np.ndarray:

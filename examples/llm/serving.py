@@ -60,7 +60,7 @@ import sampler
 import sampling
 from arrivals import uniform, workload
 from blocks import NaiveBlocks
-from gpu_backend import Shape
+from step_shape import Shape
 from random_model import RandomModel
 from reference import Reference
 from sampler import Sampling

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "examples/llm"))
 
 import flash
 from batch import Batch
-from gpu_backend import arrange, power_of_two
+from step_shape import arrange, power_of_two
 from weights import bits, floats
 
 TILE = flash.tile_for(64)
