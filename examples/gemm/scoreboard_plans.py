@@ -157,8 +157,8 @@ if unseen:
     ct.facts("work of the forty", {"all": (gflop, "GFLOP")})
 
 # %% [markdown]
-# Two of the configurations differ only in their steps, of 16 or of 32 words of
-# depth. What their machine code promises:
+# Two of the configurations have the same tile, with steps of 16 words of depth
+# in three stages, or of 32 in two. What their machine code promises:
 
 # %% steps
 BY_16, BY_32 = sgemm.CONFIGS[:2]

@@ -85,9 +85,7 @@ for m, n, k in few:
         {"chosen": runs[chosen], "best": runs[best]}, 25, random.Random(1)
     )
     lost.append(median(again["chosen"]) / median(again["best"]))
-    told = [
-        f"{p.config.bm} x {p.config.bn}, {p.splits}" for p in (chosen, best)
-    ]
+    told = [f"{p.config.label}; {p.splits}" for p in (chosen, best)]
     rows[f"{m} x {n} x {k}: plans"] = len(runs)
     rows[f"{m} x {n} x {k}: chosen / best"] = " / ".join(told)
     rows[f"{m} x {n} x {k}: time of chosen / of best"] = lost[-1]

@@ -216,7 +216,7 @@ def targets() -> str:
     measured = _rows("gemm/scoreboard", "targets")
     rows = [
         (
-            f"n = {n}: " + tr("times cuBLAS", "cuBLAS 的倍数"),
+            tr(f"n = {n}: times cuBLAS", f"n = {n}：cuBLAS 的倍数"),
             wanted,
             measured[f"{n}: times cuBLAS ({wanted:.2f} wanted)"],
             "",
@@ -260,7 +260,7 @@ def targets() -> str:
     rows.append((tr("n = 8192: of the FMA limit", "n = 8192：占 FMA 上限"), 90.0, share, " %"))
     heads = (
         tr("target", "目标"),
-        tr("wanted", "想要"),
+        tr("wanted", "目标值"),
         tr("measured", "实测"),
         tr("reached", "达到"),
     )
