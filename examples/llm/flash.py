@@ -234,20 +234,23 @@ def paged(
         raise ValueError(
             f"out of shape {out.shape}, keys of {keys.shape}: [n, heads, head_dim] and [slots, kv_heads, head_dim]"
         )
-    lengths, (sequences,) = rows.contiguous(
+    # The arrays keep their names until the launch: these may be all that keeps
+    # them in memory.
+    of_lengths, (sequences,) = rows.contiguous(
         lengths, "lengths", "int32", (None,)
     )
-    starts = rows.ints(starts, "starts", sequences + 1)
-    tables, (_, width) = rows.contiguous(
+    of_starts = rows.ints(starts, "starts", sequences + 1)
+    of_tables, (_, width) = rows.contiguous(
         tables, "tables", "int32", (sequences, None)
     )
-    work, (items, _) = rows.contiguous(work, "work", "int32", (None, 2))
+    of_work, (items, _) = rows.contiguous(work, "work", "int32", (None, 2))
     if block_size < 1:
         raise ValueError(f"blocks of {block_size} tokens: 1 at least")
     _launch(
         tile or tile_for(keys.shape[2]), True, 1, q, keys, values, out, lse,
         causal, window, scale, softcap, together or out.shape[1], items, 0, 0,
-        work, starts, lengths, tables, width, block_size, stream, scales,
+        of_work, of_starts, of_lengths, of_tables, width, block_size, stream,
+        scales,
     )  # fmt: skip
 
 
@@ -295,8 +298,9 @@ def _launch(
         raise ValueError(
             "rows of q, keys, values and out must begin at multiples of 16 bytes"
         )
+    of_lse = rows.NULL
     if lse is not None:
-        lse, _ = rows.contiguous(lse, "lse", "float32", out.shape[:-1])
+        of_lse, _ = rows.contiguous(lse, "lse", "float32", out.shape[:-1])
     if items * heads >= 1 << 31:
         raise ValueError(f"{items} tiles of queries of {heads} heads: too many")
     if not of_out.count or not heads or not items or not head_dim:
@@ -307,8 +311,7 @@ def _launch(
     instance(tile, is_paged, aligned, softcap > 0, cache.arguments)(
         of_q.address, of_q.stride, of_keys.address, of_values.address,
         of_keys.stride, of_out.address, of_out.stride,
-        rows.NULL if lse is None else lse, heads, kv_heads, head_dim,
-        (softcap or scale) * LOG2_E,
+        of_lse, heads, kv_heads, head_dim, (softcap or scale) * LOG2_E,
         2 * LOG2_E * scale / softcap if softcap else 0.0,
         min(window - 1, most) if window else most, 0 if causal else most,
         together, items, q_len, k_len, work, starts, lengths, tables, width,

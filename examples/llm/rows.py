@@ -83,14 +83,18 @@ def rows_of(
 
 
 def ints(array: Any, name: str, *shape: int) -> np.uint64:
-    """The address of a contiguous array of int32 of this shape."""
+    """The address of a contiguous array of int32 of this shape. Keeps nothing
+    alive: whoever calls needs the array under a name until the launch.
+    """
     return contiguous(array, name, "int32", shape)[0]
 
 
 def contiguous(
     array: Any, name: str, dtype: str, shape: tuple
 ) -> tuple[np.uint64, tuple[int, ...]]:
-    """Address and shape of a contiguous array; None in `shape`: any extent."""
+    """Address and shape of a contiguous array; None in `shape`: any extent.
+    Keeps the array alive no more than `ints` does.
+    """
     interface = array.__cuda_array_interface__
     found, kind = tuple(interface["shape"]), np.dtype(interface["typestr"])
     if kind.name != dtype or len(found) != len(shape) or any(

@@ -1,0 +1,78 @@
+"""Launchers give a kernel addresses, which keep nothing alive: each array must live until the launch, even if the caller
+has no name for it, and a call from Python to Python hands references over. Fake arrays and kernels, no GPU."""
+
+import weakref
+
+import decode
+import flash
+import numpy as np
+import pytest
+
+LIVE = weakref.WeakSet()
+
+
+class Array:
+    """What a launcher asks of an array on the GPU; gone from LIVE with the last reference to it."""
+
+    def __init__(self, dtype, *shape):
+        self.shape = shape
+        self.__cuda_array_interface__ = {
+            "shape": shape, "typestr": np.dtype(dtype).str, "data": (1 << 40, False), "version": 3,
+        }  # fmt: skip
+        LIVE.add(self)
+
+
+class Kernel:
+    """Notes how many arrays are there when it is launched."""
+
+    launched = None
+
+    def __call__(self, *args, **_):
+        Kernel.launched = len(LIVE)
+
+
+def paged(kind, scales):
+    flash.paged(
+        Array("uint16", 9, 4, 64), Array(kind, 32, 2, 64), Array(kind, 32, 2, 64), Array("uint16", 9, 4, 64),
+        Array("int32", 3), Array("int32", 2), Array("int32", 2, 3), 16, Array("int32", 4, 2),
+        Array("float32", 9, 4), scales=scales(),
+    )  # fmt: skip
+
+
+def contiguous(kind, scales):
+    flash.contiguous(
+        Array("uint16", 1, 9, 4, 64), Array(kind, 1, 9, 2, 64), Array(kind, 1, 9, 2, 64),
+        Array("uint16", 1, 9, 4, 64), Array("float32", 1, 9, 4), together=2, scales=scales(),
+    )  # fmt: skip
+
+
+def decode_paged(kind, scales):
+    need = decode.sizes(2, 4, 2, 64, 48)
+    decode.paged(
+        Array("uint16", 2, 4, 64), Array(kind, 64, 2, 64), Array(kind, 64, 2, 64), Array("int32", 2, 3),
+        Array("int32", 2), 16, Array("uint16", 2, 4, 64), Array("float32", 2, 4),
+        Array("float32", need.partials), Array("uint32", need.tickets), 48, scales=scales(),
+    )  # fmt: skip
+
+
+def decode_contiguous(kind, scales):
+    need = decode.sizes(2, 4, 2, 64, 48)
+    decode.contiguous(
+        Array("uint16", 2, 4, 64), Array(kind, 2, 48, 2, 64), Array(kind, 2, 48, 2, 64),
+        Array("int32", 2), Array("uint16", 2, 4, 64), Array("float32", 2, 4),
+        Array("float32", need.partials), Array("uint32", need.tickets), 48, scales=scales(),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["uint16", "uint8"])
+@pytest.mark.parametrize(
+    ("launch", "arrays"),
+    [(paged, 9), (contiguous, 5), (decode_paged, 9), (decode_contiguous, 8)],
+)
+def test_arrays_live_until_the_launch(monkeypatch, launch, arrays, kind):
+    monkeypatch.setattr(flash, "instance", lambda *_: Kernel())
+    monkeypatch.setattr(decode, "instance", lambda *_: (Kernel(), 0))
+    fp8 = kind == "uint8"
+    launch(kind, lambda: Array("float32", 2, 2) if fp8 else None)
+    assert Kernel.launched == arrays + fp8
+    assert not LIVE
