@@ -8,7 +8,7 @@
 // +inf as some libraries have it, is that of no keys: its row isn't read, and
 // without any the result is 0. dim is a multiple of 8; out may be a or b, lse
 // none of the others. A thread has 16 bytes of out.
-__global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256)
     merge(const __nv_bfloat16* a, const float* lse_a, const __nv_bfloat16* b,
           const float* lse_b, __nv_bfloat16* out, float* lse, long long rows,
           int dim) {

@@ -115,6 +115,8 @@ def of_file(path: Path, claimed: list[str]) -> list[Source]:
         asked += instances_of(call)
     where = path.relative_to(ROOT).as_posix()
     folders = (path.parent, EXAMPLES)
+    # As ct.Kernel does; a program is compiled by nvcc alone.
+    wrap = instances.wrapped(code, "") and not re.search(r"^int main\(", code, re.MULTILINE)
     return [
         Source(
             where,
@@ -122,8 +124,9 @@ def of_file(path: Path, claimed: list[str]) -> list[Source]:
             arch,
             defines,
             options,
-            instances=unique_names(code, asked),
-            folders=folders,
+            wrap,
+            unique_names(code, asked),
+            folders,
         )
         for (defines, options), asked in sorted((variants or {((), ()): []}).items())
         for arch in claimed
