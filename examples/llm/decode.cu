@@ -18,11 +18,6 @@
 // @instance decode<256,3,true,__nv_fp8_e4m3>
 #include "decode.cuh"
 
-constexpr float LOG2_E = 1.4426950408889634f, LN_2 = 0.6931471805599453f;
-constexpr int WARPS = 4, THREADS = 32 * WARPS;
-constexpr int HEADS = 8;  // query heads of a block: the columns of a product
-constexpr int TILE = 16;  // keys that a warp has in a product
-
 // --8<-- [start:parameters]
 // out[i, h] = softmax(scale q[i, h] K^T) V over the keys of sequence i, and
 // lse[i, h], the natural logarithm of the sum of exponentials. D: elements of a
@@ -67,8 +62,6 @@ __global__ void __launch_bounds__(THREADS, D > 128 ? 1 : 3)
   static_assert(D % 16 == 0 && STAGES > 1);
   extern __shared__ uint4 shared[];  // [WARPS][STAGES][keys, values]
   __shared__ float2 of_warp[WARPS][HEADS];
-  __shared__ float top[HEADS];
-  __shared__ bool last;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int g = lane / 4, t = lane % 4;
   const int blocks = (group + HEADS - 1) / HEADS, heads = kv_heads * group;
@@ -266,43 +259,7 @@ __global__ void __launch_bounds__(THREADS, D > 128 ? 1 : 3)
   }
   // --8<-- [end:warps]
   if (parts == 1) return;
-
-  // --8<-- [start:parts]
-  // The last block to arrive adds the parts, always in the same order.
-  __syncthreads();
-  if (threadIdx.x == 0)
-    last = last_to_arrive(
-        tickets + (long long)sequence * gridDim.x + blockIdx.x, parts);
-  __syncthreads();
-  if (!last) return;
-  for (int h = warp; h < heads_here; h += WARPS) {
-    float most = -INFINITY;
-    for (int p = lane; p < parts; p += 32)
-      most = fmaxf(most, __ldcg(tops + row_of_part(p) + h).x);
-#pragma unroll
-    for (int away = 1; away < 32; away *= 2)
-      most = fmaxf(most, __shfl_xor_sync(~0u, most, away));
-    if (lane == 0) top[h] = most;
-  }
-  __syncthreads();
-  for (int i = threadIdx.x; i < heads_here * D / 4; i += THREADS) {
-    const int h = i / (D / 4);
-    float4 total = {0, 0, 0, 0};
-    float sum_of_parts = 0.0f;
-#pragma unroll 8  // loads on their way at once
-    for (int p = 0; p < parts; ++p) {
-      const float2 of_part = __ldcg(tops + row_of_part(p) + h);
-      const float4 four = __ldcg(
-          reinterpret_cast<const float4*>(partials + row_of_part(p) * D) + i);
-      const float weight = exp2f(of_part.x - top[h]);
-      sum_of_parts += weight * of_part.y;
-      total.x += weight * four.x, total.y += weight * four.y;
-      total.z += weight * four.z, total.w += weight * four.w;
-    }
-    const float by = 1.0f / sum_of_parts * by_scale;
-    reinterpret_cast<uint2*>(out + row * D)[i] = make_uint2(
-        packed(total.x * by, total.y * by), packed(total.z * by, total.w * by));
-    if (i % (D / 4) == 0) lse[row + h] = (top[h] + log2f(sum_of_parts)) * LN_2;
-  }
-  // --8<-- [end:parts]
+  add_parts<D>(tickets + (long long)sequence * gridDim.x + blockIdx.x, parts,
+               heads_here, row_of_part, partials, tops, by_scale, out + row * D,
+               lse + row);
 }

@@ -1,8 +1,14 @@
-// What the kernels of decoding ask of the hardware, beyond mma.cuh.
+// The parts of decode.cu: what it asks of the hardware beyond mma.cuh, and the
+// sum over the parts of a sequence.
 #pragma once
 #include "fp8.cuh"
 #include "mma.cuh"
 #include "ticket.cuh"
+
+constexpr float LOG2_E = 1.4426950408889634f, LN_2 = 0.6931471805599453f;
+constexpr int WARPS = 4, THREADS = 32 * WARPS;
+constexpr int HEADS = 8;  // query heads of a block: the columns of a product
+constexpr int TILE = 16;  // keys that a warp has in a product
 
 // As `ldmatrix`, but a lane receives the elements 2t, 2t + 1 of column g.
 __device__ __forceinline__ void ldmatrix_turned(unsigned (&tile)[4],
@@ -54,3 +60,52 @@ __device__ __forceinline__ void load_values(unsigned (&a)[4],
   widen(__byte_perm(four[odd + 2], 0, 0x3120), a[2], a[3]);
 }
 // --8<-- [end:load-fp8]
+
+// --8<-- [start:parts]
+// The last block to arrive adds the parts, always in the same order. Row h of
+// part p: D words of `partials` from (row_of_part(p) + h) D on, and its m and l
+// in `tops`.
+template <int D, class Row>
+__device__ __forceinline__ void add_parts(unsigned* ticket, int parts,
+                                          int heads_here, Row&& row_of_part,
+                                          const float* partials,
+                                          const float2* tops, float by_scale,
+                                          __nv_bfloat16* out, float* lse) {
+  __shared__ float top[HEADS];
+  __shared__ bool last;
+  __syncthreads();
+  if (threadIdx.x == 0) last = last_to_arrive(ticket, parts);
+  __syncthreads();
+  if (!last) return;
+  const int lane = threadIdx.x % 32;
+  for (int h = threadIdx.x / 32; h < heads_here; h += WARPS) {
+    float most = -INFINITY;
+    for (int p = lane; p < parts; p += 32)
+      most = fmaxf(most, __ldcg(tops + row_of_part(p) + h).x);
+#pragma unroll
+    for (int away = 1; away < 32; away *= 2)
+      most = fmaxf(most, __shfl_xor_sync(~0u, most, away));
+    if (lane == 0) top[h] = most;
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < heads_here * D / 4; i += THREADS) {
+    const int h = i / (D / 4);
+    float4 total = {0, 0, 0, 0};
+    float sum_of_parts = 0.0f;
+#pragma unroll 8  // loads on their way at once
+    for (int p = 0; p < parts; ++p) {
+      const float2 of_part = __ldcg(tops + row_of_part(p) + h);
+      const float4 four = __ldcg(
+          reinterpret_cast<const float4*>(partials + row_of_part(p) * D) + i);
+      const float weight = exp2f(of_part.x - top[h]);
+      sum_of_parts += weight * of_part.y;
+      total.x += weight * four.x, total.y += weight * four.y;
+      total.z += weight * four.z, total.w += weight * four.w;
+    }
+    const float by = 1.0f / sum_of_parts * by_scale;
+    reinterpret_cast<uint2*>(out)[i] = make_uint2(
+        packed(total.x * by, total.y * by), packed(total.z * by, total.w * by));
+    if (i % (D / 4) == 0) lse[h] = (top[h] + log2f(sum_of_parts)) * LN_2;
+  }
+}
+// --8<-- [end:parts]

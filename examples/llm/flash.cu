@@ -281,35 +281,9 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
     __syncthreads();
   }
 
-  // --8<-- [start:store]
   const float by_scale = FP8 ? scales[kv_heads + kv_head] : 1.0f;
-#pragma unroll
-  for (int i = 0; i < MT * 2; ++i) {
-    const int row = my_top + i / 2 * 16 + i % 2 * 8 + lane / 4;
-    float total = sum[i / 2][i % 2];
-    total += __shfl_xor_sync(~0u, total, 1);
-    total += __shfl_xor_sync(~0u, total, 2);
-    if (row < 0 || row >= q_len) continue;
-    const long long at = q_start + row;
-    if (lse && lane % 4 == 0)
-      lse[at * heads + head] =
-          total == 0.0f ? -INFINITY
-                        : (base[i / 2][i % 2] + log2f(total)) * 0.693147181f;
-    const float inverse = total == 0.0f ? 0.0f : 1.0f / total * by_scale;
-    __nv_bfloat16* const to = out + at * out_stride + (long long)head * d;
-#pragma unroll
-    for (int n = 0; n < D / 8; ++n) {
-      const int column = n * 8 + lane % 4 * 2;
-      const float x = o[i / 2][n][i % 2 * 2] * inverse,
-                  y = o[i / 2][n][i % 2 * 2 + 1] * inverse;
-      if (ALIGNED) {
-        if (column < d) *reinterpret_cast<unsigned*>(to + column) = pack(x, y);
-      } else {
-        if (column < d) to[column] = __float2bfloat16(x);
-        if (column + 1 < d) to[column + 1] = __float2bfloat16(y);
-      }
-    }
-  }
-  // --8<-- [end:store]
+  store_results<ALIGNED>(o, base, sum, by_scale, my_top + lane / 4, q_start,
+                         q_len, out + (long long)head * d, out_stride, d, lse,
+                         heads, head);
 }
 // --8<-- [end:kernel]

@@ -1,5 +1,5 @@
 // The parts of flash.cu: instructions that mma.cuh does not have, tiles in
-// shared memory, and what happens to scores.
+// shared memory, what happens to scores, and where results go.
 #pragma once
 #include "fp8.cuh"
 #include "mma.cuh"
@@ -231,3 +231,42 @@ __device__ __forceinline__ bool raise_bases(const float (&s)[MT][NT][4],
   return any;
 }
 // --8<-- [end:bases]
+
+// Results of a warp, divided by their sums, and log-sum-exps. first: the first
+// row of this lane, of the q_len that its sequence has from q_start on.
+// --8<-- [start:store]
+template <bool ALIGNED, int MT, int TILES>
+__device__ __forceinline__ void store_results(
+    const float (&o)[MT][TILES][4], const float (&base)[MT][2],
+    const float (&sum)[MT][2], float by_scale, int first, int q_start,
+    int q_len, __nv_bfloat16* out, int out_stride, int d, float* lse, int heads,
+    int head) {
+#pragma unroll
+  for (int i = 0; i < MT * 2; ++i) {
+    const int row = first + i / 2 * 16 + i % 2 * 8;
+    float total = sum[i / 2][i % 2];
+    total += __shfl_xor_sync(~0u, total, 1);
+    total += __shfl_xor_sync(~0u, total, 2);
+    if (row < 0 || row >= q_len) continue;
+    const long long at = q_start + row;
+    if (lse && threadIdx.x % 4 == 0)
+      lse[at * heads + head] =
+          total == 0.0f ? -INFINITY
+                        : (base[i / 2][i % 2] + log2f(total)) * 0.693147181f;
+    const float inverse = total == 0.0f ? 0.0f : 1.0f / total * by_scale;
+    __nv_bfloat16* const to = out + at * out_stride;
+#pragma unroll
+    for (int n = 0; n < TILES; ++n) {
+      const int column = n * 8 + threadIdx.x % 4 * 2;
+      const float x = o[i / 2][n][i % 2 * 2] * inverse,
+                  y = o[i / 2][n][i % 2 * 2 + 1] * inverse;
+      if (ALIGNED) {
+        if (column < d) *reinterpret_cast<unsigned*>(to + column) = pack(x, y);
+      } else {
+        if (column < d) to[column] = __float2bfloat16(x);
+        if (column + 1 < d) to[column + 1] = __float2bfloat16(y);
+      }
+    }
+  }
+}
+// --8<-- [end:store]
