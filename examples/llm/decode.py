@@ -1,5 +1,5 @@
-"""Attention of a step of decoding, by the kernels of decode.cu and merge.cu: one
-query per sequence, over keys and values in blocks or side by side.
+"""Attention of a step of decoding, by decode.cu: one query per sequence, over
+keys and values in blocks or side by side.
 
     need = decode.sizes(len(lengths), heads, kv_heads, head_dim, longest)
     partials = ct.empty(need.partials, "float32")
@@ -7,9 +7,9 @@ query per sequence, over keys and values in blocks or side by side.
     decode.paged(q, keys, values, tables, lengths, block_size, out, lse,
                  partials, tickets, longest)
 
-All arrays are on the GPU, those of bf16 as uint16, of FP8 as uint8. Nothing is allocated, and
-what is launched depends on shapes, `longest`, `split` and `window` alone: a
-CUDA graph may hold it.
+All arrays are on the GPU, those of bf16 as uint16, of FP8 as uint8. Nothing is
+allocated, and what is launched depends on shapes, `longest`, `split` and
+`window` alone: a CUDA graph may hold it.
 """
 
 import functools
@@ -17,7 +17,7 @@ import math
 from typing import Any, NamedTuple
 
 import cudatut as ct
-from rows import cache_of
+from rows import address, cache_of
 
 SOURCE = "llm/decode.cu"
 HEAD_DIMS = 64, 80, 96, 112, 128, 256
@@ -119,10 +119,6 @@ def instance(
     arguments = map(str, (head_dim, stages, str(paged).lower(), *cache))
     kernel = ct.Kernel(SOURCE, f"decode<{','.join(arguments)}>")
     return kernel, shared_bytes(head_dim, stages, element)
-
-
-def address(array: Any) -> int:
-    return array.__cuda_array_interface__["data"][0] or 0
 
 
 def paged(
@@ -270,42 +266,3 @@ def _launch(
         grid=(kv_heads * ct.cdiv(group, HEADS), parts(longest, split, window), sequences),
         block=32 * WARPS, shared=shared, stream=stream,
     )  # fmt: skip
-
-
-@functools.cache
-def _merge() -> ct.Kernel:
-    return ct.Kernel("llm/merge.cu", "merge")
-
-
-def merge(
-    a: Any,
-    lse_a: Any,
-    b: Any,
-    lse_b: Any,
-    out: Any,
-    lse: Any,
-    stream: Any = None,
-) -> None:
-    """Attention over two sets of keys from that over each.
-
-    a, b, out: bf16, of any one shape whose last extent is a multiple of 8; out
-    may be a or b. lse_a, lse_b, lse: float32, of that shape without the last
-    extent, natural logarithms; -inf or +inf: no keys, whose row is not read.
-    Raises ValueError for shapes that do not fit.
-    """
-    rows, dim = math.prod(out.shape[:-1]), out.shape[-1]
-    if dim % 8 or not a.shape == b.shape == out.shape:
-        raise ValueError(
-            f"a, b, out of shapes {a.shape}, {b.shape}, {out.shape}: one shape, whose last extent is a multiple of 8"
-        )
-    if any(x.shape != out.shape[:-1] for x in (lse_a, lse_b, lse)):
-        raise ValueError(f"each lse must have the shape {out.shape[:-1]}")
-    if any(address(x) % 16 for x in (a, b, out)):
-        raise ValueError("a, b and out must begin at multiples of 16 bytes")
-    if address(lse) in (address(lse_a), address(lse_b)) and rows:
-        raise ValueError("lse must be an array of its own")
-    if rows and dim:
-        _merge()(
-            a, lse_a, b, lse_b, out, lse, rows, dim,
-            grid=ct.cdiv(rows * (dim // 8), 256), block=256, stream=stream,
-        )  # fmt: skip

@@ -106,53 +106,6 @@ def order(
 # --8<-- [end:order]
 
 
-class Rows(NamedTuple):
-    address: np.uint64
-    count: int
-    stride: int  # elements from one to the next
-
-
-def _rows(
-    name: str, array: Any, leading: int, width: int, size: int = 2
-) -> Rows:
-    """The rows of an array of bf16, or of FP8 (size: 1 byte): `leading` axes
-    number them, and each begins with `width` elements side by side. Raises
-    TypeError, ValueError."""
-    interface = getattr(array, "__cuda_array_interface__", None)
-    if interface is None:
-        raise TypeError(f"{name} is no array on the GPU")
-    dtype, shape = np.dtype(interface["typestr"]), tuple(interface["shape"])
-    if dtype.itemsize != size or dtype.kind not in "ui":
-        raise TypeError(f"{name} is {dtype}; bf16 travels as uint16")
-    strides = interface.get("strides") or tuple(
-        size * math.prod(shape[axis + 1 :]) for axis in range(len(shape))
-    )
-    count, inside = math.prod(shape[:leading]), math.prod(shape[leading:])
-    if inside < width:
-        raise ValueError(
-            f"{name} of shape {shape}: its rows should begin with {width} elements"
-        )
-    stride, dense = inside, size
-    if count and inside:
-        for extent, apart in zip(
-            shape[: leading - 1 : -1], strides[: leading - 1 : -1]
-        ):
-            if extent > 1 and apart != dense:
-                raise ValueError(f"the elements of a row of {name} lie apart")
-            dense *= extent
-        apart = None  # in bytes, from the last axis of rows to the first
-        for extent, step in zip(shape[:leading][::-1], strides[:leading][::-1]):
-            if extent > 1 and apart not in (None, step):
-                raise ValueError(f"the rows of {name} are not evenly spaced")
-            if extent > 1:
-                stride = step // size if apart is None else stride
-                apart = step
-            apart = None if apart is None else apart * extent
-    if not width <= stride < 1 << 31 or count >= 1 << 31:
-        raise ValueError(f"{name} has {count} rows, {stride} elements apart")
-    return Rows(np.uint64(interface["data"][0] or 0), count, stride)
-
-
 @functools.cache
 def instance(
     tile: Tile, paged: bool, aligned: bool, softcap: bool,
@@ -274,12 +227,14 @@ def _launch(
         raise ValueError(
             f"{scale=}, {softcap=}, {window=}: above 0, and at least 0"
         )
-    of_q = _rows("q", q, leading, heads * head_dim)
+    of_q = rows.spaced(q, "q", leading, heads * head_dim)
     cache = rows.cache_of(keys, scales)
     size = np.dtype(cache.dtype).itemsize
-    of_keys = _rows("keys", keys, leading, kv_heads * head_dim, size)
-    of_values = _rows("values", values, leading, kv_heads * head_dim, size)
-    of_out = _rows("out", out, leading, heads * head_dim)
+    of_keys = rows.spaced(keys, "keys", leading, kv_heads * head_dim, size)
+    of_values = rows.spaced(
+        values, "values", leading, kv_heads * head_dim, size
+    )
+    of_out = rows.spaced(out, "out", leading, heads * head_dim)
     if of_q.count != of_out.count or of_keys.stride != of_values.stride:
         raise ValueError(
             f"{of_q.count} rows of q for {of_out.count} of out; rows of keys and values are {of_keys.stride} and {of_values.stride} elements apart"

@@ -2,6 +2,7 @@
 loads may be, how many threads a row gets. bfloat16 travels as uint16.
 """
 
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
@@ -82,6 +83,11 @@ def rows_of(
     return Rows(address, dtype.name, rows, width, stride, array)
 
 
+def address(array: Any) -> int:
+    """Where an array begins; 0 for one that is empty."""
+    return array.__cuda_array_interface__["data"][0] or 0
+
+
 def ints(array: Any, name: str, *shape: int) -> np.uint64:
     """The address of a contiguous array of int32 of this shape. Keeps nothing
     alive: whoever calls needs the array under a name until the launch.
@@ -111,6 +117,55 @@ def contiguous(
                 raise ValueError(f"{name} is not contiguous")
             expected *= extent
     return np.uint64(interface["data"][0] or 0), found
+
+
+class Spaced(NamedTuple):
+    """Rows of several axes, evenly apart. As `ints`, it keeps nothing alive."""
+
+    address: np.uint64
+    count: int
+    stride: int  # elements from one to the next
+
+
+def spaced(
+    array: Any, name: str, leading: int, width: int, size: int = 2
+) -> Spaced:
+    """The rows of an array of bf16, or of FP8 (size: 1 byte): `leading` axes
+    number them, and each begins with `width` elements side by side. Raises
+    TypeError, ValueError."""
+    interface = getattr(array, "__cuda_array_interface__", None)
+    if interface is None:
+        raise TypeError(f"{name} is no array on the GPU")
+    dtype, shape = np.dtype(interface["typestr"]), tuple(interface["shape"])
+    if dtype.itemsize != size or dtype.kind not in "ui":
+        raise TypeError(f"{name} is {dtype}; bf16 travels as uint16")
+    strides = interface.get("strides") or tuple(
+        size * math.prod(shape[axis + 1 :]) for axis in range(len(shape))
+    )
+    count, inside = math.prod(shape[:leading]), math.prod(shape[leading:])
+    if inside < width:
+        raise ValueError(
+            f"{name} of shape {shape}: its rows should begin with {width} elements"
+        )
+    stride, dense = inside, size
+    if count and inside:
+        for extent, apart in zip(
+            shape[: leading - 1 : -1], strides[: leading - 1 : -1]
+        ):
+            if extent > 1 and apart != dense:
+                raise ValueError(f"the elements of a row of {name} lie apart")
+            dense *= extent
+        apart = None  # in bytes, from the last axis of rows to the first
+        for extent, step in zip(shape[:leading][::-1], strides[:leading][::-1]):
+            if extent > 1 and apart not in (None, step):
+                raise ValueError(f"the rows of {name} are not evenly spaced")
+            if extent > 1:
+                stride = step // size if apart is None else stride
+                apart = step
+            apart = None if apart is None else apart * extent
+    if not width <= stride < 1 << 31 or count >= 1 << 31:
+        raise ValueError(f"{name} has {count} rows, {stride} elements apart")
+    return Spaced(np.uint64(interface["data"][0] or 0), count, stride)
 
 
 class Cache(NamedTuple):

@@ -14,6 +14,7 @@ from cudatut.paths import examples_dir
 sys.path.insert(0, str(examples_dir() / "llm"))
 import decode
 import llm_fp8
+import merge
 
 NAN = 0x7FC0
 
@@ -324,7 +325,7 @@ def test_merge(rows, dim):
         outs[k][np.isinf(lse[k])] = NAN
     out, merged = ct.empty((*rows, dim), "uint16"), ct.empty(rows, "float32")
     a, b = (ct.to_device(x) for x in outs)
-    decode.merge(a, ct.to_device(lse[0]), b, ct.to_device(lse[1]), out, merged)
+    merge.merge(a, ct.to_device(lse[0]), b, ct.to_device(lse[1]), out, merged)
     la, lb = (np.where(np.isinf(x), -np.inf, x).astype("float64") for x in lse)
     expected = np.logaddexp(la, lb)
     with np.errstate(invalid="ignore"):
@@ -333,7 +334,7 @@ def test_merge(rows, dim):
     mean = sum(w * x for w, x in zip(weights, floats))
     np.testing.assert_allclose(merged.get(), expected, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(to_float(out.get()), mean, rtol=1 / 256, atol=1e-5)
-    decode.merge(a, ct.to_device(lse[0]), b, ct.to_device(lse[1]), a, merged)  # in place
+    merge.merge(a, ct.to_device(lse[0]), b, ct.to_device(lse[1]), a, merged)  # in place
     np.testing.assert_array_equal(a.get(), out.get())
 
 
@@ -350,7 +351,7 @@ def test_merge_of_two_halves_is_attention_over_both():
         halves.append(part.run())
     out, merged = ct.empty((1, 6, 64), "uint16"), ct.empty((1, 6), "float32")
     (a, la), (b, lb) = halves
-    decode.merge(*(ct.to_device(x) for x in (to_bf16(a), la, to_bf16(b), lb)), out, merged)
+    merge.merge(*(ct.to_device(x) for x in (to_bf16(a), la, to_bf16(b), lb)), out, merged)
     np.testing.assert_allclose(to_float(out.get()), whole, atol=0.01)
     np.testing.assert_allclose(merged.get(), lse, atol=1e-4)
 
