@@ -6,6 +6,7 @@
 // @instance swiglu<1,2>
 #include <cuda_fp16.h>
 
+#include "overlap.cuh"
 #include "rows.cuh"
 
 // out[r][c] = silu(gate[r][c]) up[r][c], in fp32, rounded once;
@@ -17,10 +18,12 @@
 // --8<-- [start:swiglu]
 template <int VEC, int PER>
 __global__ void __launch_bounds__(256)
-    swiglu(const __nv_bfloat16* __restrict__ gate_up, long long stride,
+    swiglu(const __nv_bfloat16* gate_up, long long stride,
            __nv_bfloat16* __restrict__ out, long long out_stride, int width,
            int parts) {
   using Bf16s = Vector<__nv_bfloat16, VEC>;
+  begin_next();
+  wait_for_previous();
   const unsigned row = blockIdx.x / (unsigned)parts;
   const int part = blockIdx.x - row * parts;
   const __nv_bfloat16* const gate = gate_up + row * stride;
@@ -67,6 +70,8 @@ extern "C" __global__ void __launch_bounds__(256)
                const __nv_bfloat16* __restrict__ embedding,
                float* __restrict__ x, int dim) {
   using Bf16x4 = Vector<__nv_bfloat16, 4>;
+  begin_next();
+  wait_for_previous();
   const __nv_bfloat16* const row =
       embedding + token_of(tokens[blockIdx.x], drawn) * dim;
   x += (long long)blockIdx.x * dim;
@@ -79,8 +84,10 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // out[t] = row indices[t] of x, both in fp32, as above.
 extern "C" __global__ void __launch_bounds__(256)
-    gather(const int* __restrict__ indices, const float* __restrict__ x,
+    gather(const int* __restrict__ indices, const float* x,
            float* __restrict__ out, int dim) {
+  begin_next();
+  wait_for_previous();
   const float* const row = x + (long long)indices[blockIdx.x] * dim;
   out += (long long)blockIdx.x * dim;
   for (int c = threadIdx.x * 4; c < dim; c += blockDim.x * 4)
@@ -95,6 +102,8 @@ extern "C" __global__ void __launch_bounds__(256)
              const unsigned char* __restrict__ embedding, float* __restrict__ x,
              int dim) {
   constexpr int BYTES = 34;
+  begin_next();
+  wait_for_previous();
   const unsigned char* const row =
       embedding + token_of(tokens[blockIdx.x], drawn) * (dim / 32 * BYTES);
   x += (long long)blockIdx.x * dim;

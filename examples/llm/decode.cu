@@ -17,6 +17,7 @@
 // @instance decode<128,4,false,__nv_fp8_e4m3>
 // @instance decode<256,3,true,__nv_fp8_e4m3>
 #include "decode.cuh"
+#include "overlap.cuh"
 
 // --8<-- [start:parameters]
 // out[i, h] = softmax(scale q[i, h] K^T) V over the keys of sequence i, and
@@ -45,11 +46,10 @@
 // share its registers.
 template <int D, int STAGES, bool PAGED, class Cache = __nv_bfloat16>
 __global__ void __launch_bounds__(THREADS, D > 128 ? 1 : 3)
-    decode(const __nv_bfloat16* __restrict__ q, long long q_stride,
-           const Cache* __restrict__ keys, const Cache* __restrict__ values,
-           const int* __restrict__ tables, int table_width, int block_size,
-           const int* __restrict__ lengths, int kv_heads, int group, int split,
-           int window, float scale, float softcap,
+    decode(const __nv_bfloat16* q, long long q_stride, const Cache* keys,
+           const Cache* values, const int* __restrict__ tables, int table_width,
+           int block_size, const int* __restrict__ lengths, int kv_heads,
+           int group, int split, int window, float scale, float softcap,
            __nv_bfloat16* __restrict__ out, float* __restrict__ lse,
            float* __restrict__ partials, unsigned* __restrict__ tickets,
            const float* __restrict__ scales) {
@@ -71,11 +71,14 @@ __global__ void __launch_bounds__(THREADS, D > 128 ? 1 : 3)
   const int sequence = blockIdx.z, max_parts = gridDim.y;
   const long long row = (long long)sequence * heads + first_head;
 
+  begin_next();
   // --8<-- [start:range]
   const int length = lengths[sequence];
   const int begin = window > 0 ? max(0, length - window) : 0;
   const int first_part = begin / split;
   const int parts = length > 0 ? (length - 1) / split + 1 - first_part : 0;
+  if (parts == 0 || parts > max_parts || (int)blockIdx.y >= parts)
+    wait_for_previous();  // for nothing, but see overlap.cuh
   if (parts == 0 || parts > max_parts) {
     const float fill = parts == 0 ? 0.0f : NAN;
     if (blockIdx.y > 0) return;
@@ -129,6 +132,7 @@ __global__ void __launch_bounds__(THREADS, D > 128 ? 1 : 3)
     commit();
   };
   // --8<-- [end:fetch]
+  wait_for_previous();  // the last key is its work, and so are the queries
 #pragma unroll
   for (int s = 0; s < STAGES - 1; ++s) fetch(s);
 

@@ -10,6 +10,7 @@
 // @instance flash<128,128,64,4,2,true,true,false,__nv_fp8_e4m3>
 // @instance flash<256,64,32,4,2,false,true,false,__nv_fp8_e4m3>
 #include "flash.cuh"
+#include "overlap.cuh"
 
 // out = softmax(scale * q k^T) v for each head, over the keys that a query may
 // see. Queries are aligned to the end of their sequence: query i of q_len is
@@ -51,12 +52,11 @@
 template <int D, int BM, int BN, int WARPS, int BLOCKS, bool PAGED,
           bool ALIGNED, bool SOFTCAP, class Cache = __nv_bfloat16>
 __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
-    flash(const __nv_bfloat16* __restrict__ q, int q_stride,
-          const Cache* __restrict__ keys, const Cache* __restrict__ values,
-          int kv_stride, __nv_bfloat16* __restrict__ out, int out_stride,
-          float* __restrict__ lse, int heads, int kv_heads, int d, float power,
-          float bend, int left, int right, int together, int items, int q_len,
-          int k_len, const int* __restrict__ work,
+    flash(const __nv_bfloat16* q, int q_stride, const Cache* keys,
+          const Cache* values, int kv_stride, __nv_bfloat16* __restrict__ out,
+          int out_stride, float* __restrict__ lse, int heads, int kv_heads,
+          int d, float power, float bend, int left, int right, int together,
+          int items, int q_len, int k_len, const int* __restrict__ work,
           const int* __restrict__ starts, const int* __restrict__ lengths,
           const int* __restrict__ tables, int width, int block_size,
           const float* __restrict__ scales) {
@@ -78,6 +78,8 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
   const int lane = threadIdx.x % 32;
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0);  // uniform registers
 
+  begin_next();
+  wait_for_previous();
   // --8<-- [start:order]
   const int first_head = blockIdx.x / (items * together) * together;
   const int many = min(together, heads - first_head);

@@ -16,6 +16,7 @@
 // @instance norm_gate_up<BF16, 32, 4, 3>
 #include "fp8.cuh"
 #include "gemv.cuh"
+#include "overlap.cuh"
 #include "rows.cuh"
 
 // Bytes between two rows of the normalized x in shared memory: an odd number of
@@ -32,8 +33,7 @@ __device__ __forceinline__ int x_pitch(int inputs) {
 // Zeros stand for rows that are missing. meanwhile(): what is to be done while
 // x is on its way.
 template <class F>
-__device__ __forceinline__ void normalize(unsigned char* to,
-                                          const float* __restrict__ x,
+__device__ __forceinline__ void normalize(unsigned char* to, const float* x,
                                           const float* __restrict__ weight,
                                           int rows, int inputs, float eps,
                                           F meanwhile) {
@@ -41,18 +41,20 @@ __device__ __forceinline__ void normalize(unsigned char* to,
   const int row = threadIdx.x / 32, lane = threadIdx.x % 32;
   if (row >= 8) {
     meanwhile();
+    wait_for_previous();
     return;
   }
   const int inside = row < rows ? inputs : 0;
   x += row < rows ? (size_t)row * inputs : 0;
   to += row * x_pitch(inputs);
   const int padded = (inputs + 63) / 64 * 64;
-  // The weights are asked for with x, before they are needed: they are the only
-  // ones here that come from far away.
+  // The weights are asked for before x is there: they are the only ones here
+  // that come from far away.
   Vector<float, 4> v[KEPT], w[KEPT];
-  load_share<32>(v, x + lane * 4, inside - lane * 4);
   load_share<32>(w, weight + lane * 4, inside - lane * 4);
   meanwhile();
+  wait_for_previous();
+  load_share<32>(v, x + lane * 4, inside - lane * 4);
   float squares = 0.0f;
 #pragma unroll 1
   for (int chunk = 0; chunk < padded; chunk += CHUNK) {
@@ -91,7 +93,7 @@ __device__ __forceinline__ void normalize(unsigned char* to,
 // --8<-- [start:product]
 template <class Format, int OUTPUTS, int PARTS, int STAGES, class F>
 __device__ __forceinline__ const float* normed_product(
-    const float* __restrict__ x, const float* __restrict__ weight,
+    const float* x, const float* __restrict__ weight,
     const void* __restrict__ W, int rows, int outputs, int inputs, float eps,
     F meanwhile) {
   constexpr int SPAN = Format::SPAN, STAGE = OUTPUTS * Format::PITCH;
@@ -104,6 +106,7 @@ __device__ __forceinline__ const float* normed_product(
     if (span < spans) matrix.copy(shared + span % STAGES * STAGE, span);
     commit();
   };
+  begin_next();
 #pragma unroll 1
   for (int span = 0; span < STAGES - 1; ++span) copy(span);
   normalize(normed, x, weight, rows, inputs, eps, meanwhile);
@@ -149,7 +152,7 @@ template <class Format, int OUTPUTS, int PARTS, int STAGES,
 __global__ void
 // 16 warps an SM, in one block or two: 128 registers a thread.
 __launch_bounds__(OUTPUTS / 16 * PARTS * 32, 16 / (OUTPUTS / 16 * PARTS))
-    norm_qkv(const float* __restrict__ x, const float* __restrict__ weight,
+    norm_qkv(const float* x, const float* __restrict__ weight,
              const void* __restrict__ W, const int* __restrict__ positions,
              const int* __restrict__ slots, const float2* __restrict__ table,
              __nv_bfloat16* __restrict__ q, long long q_stride,
@@ -205,7 +208,7 @@ __launch_bounds__(OUTPUTS / 16 * PARTS * 32, 16 / (OUTPUTS / 16 * PARTS))
 template <class Format, int OUTPUTS, int PARTS, int STAGES>
 __global__ void __launch_bounds__(OUTPUTS / 16 * PARTS * 32,
                                   16 / (OUTPUTS / 16 * PARTS))
-    norm_gate_up(const float* __restrict__ x, const float* __restrict__ weight,
+    norm_gate_up(const float* x, const float* __restrict__ weight,
                  const void* __restrict__ W, __nv_bfloat16* __restrict__ out,
                  int rows, int outputs, int inputs, float eps) {
   constexpr int HALF = OUTPUTS / 2;

@@ -12,6 +12,7 @@
 // @instance gemv<BF16, 32, 4, 3, __nv_bfloat16, false>
 // @instance gemv<BF16, 16, 8, 4, float, true>
 #include "gemv.cuh"
+#include "overlap.cuh"
 
 // y = x W^T, or y += x W^T with ADD. x: rows x inputs; W: outputs x inputs, a
 // row's blocks side by side; y: rows x outputs. inputs: a multiple of 32, for
@@ -40,10 +41,12 @@ __launch_bounds__(OUTPUTS / 16 * PARTS * 32, 16 / (OUTPUTS / 16 * PARTS))
 
   const Matrix<Format, OUTPUTS, WARPS> matrix(W, first, outputs, inputs);
   const int spans = (inputs + SPAN - 1) / SPAN;
-  const auto copy = [&](int span) {
+  const auto stage_of = [&](int span) {
+    return shared + span % STAGES * STAGE;
+  };
+  const auto copy_x = [&](int span) {
     if (span < spans) {
-      unsigned char* const stage = shared + span % STAGES * STAGE;
-      matrix.copy(stage, span);
+      unsigned char* const stage = stage_of(span);
 #pragma unroll
       for (int i = 0; i < SPAN; i += THREADS) {
         const int piece = i + threadIdx.x;  // of x
@@ -61,13 +64,20 @@ __launch_bounds__(OUTPUTS / 16 * PARTS * 32, 16 / (OUTPUTS / 16 * PARTS))
   const int strip = warp / PARTS * 16, part = warp % PARTS;
   const int low = matrix.at(strip + g), high = matrix.at(strip + g + 8);
   float sum[4] = {};
+  begin_next();
 #pragma unroll 1
-  for (int span = 0; span < STAGES - 1; ++span) copy(span);
+  for (int span = 0; span < min(STAGES - 1, spans); ++span)
+    matrix.copy(stage_of(span), span);
+  wait_for_previous();  // x is its work, W is not
+#pragma unroll 1
+  for (int span = 0; span < STAGES - 1; ++span) copy_x(span);
   for (int span = 0; span < spans; ++span) {
     wait_for_all_but<STAGES - 2>();
     __syncthreads();  // this span is there for all, the one before it is free
-    copy(span + STAGES - 1);
-    const unsigned char* const stage = shared + span % STAGES * STAGE;
+    const int next = span + STAGES - 1;
+    if (next < spans) matrix.copy(stage_of(next), next);
+    copy_x(next);
+    const unsigned char* const stage = stage_of(span);
     const int blocks = (min(SPAN, inputs - span * SPAN) + 31) / 32;
     add_span<Format, PARTS>(sum, stage + low, stage + high,
                             stage + OF_W + g * X_PITCH, part, blocks);

@@ -32,7 +32,7 @@ from gemv import ROWS, gemv
 from graphs import Graph
 from linear import linear
 from staging import Staging
-from step_shape import Shape, arrange, power_of_two
+from step_shape import Shape, arrange, padded, power_of_two, split_for
 from weights import Matrix, Weights
 
 KV = {"bf16": "uint16", "fp8": "uint8"}  # as which the cache travels
@@ -84,6 +84,7 @@ class GpuBackend:
         self.block_count, self.block_size = block_count, block_size
         self.batch_invariant = batch_invariant
         self.graphs = graphs
+        self.overlap = ct.device().compute_capability >= (9, 0)
         self.max_tokens, self.max_requests = max_tokens, max_requests
         self.max_logits = max_logits or max_requests
         self.weights = Weights(checkpoint)
@@ -113,7 +114,6 @@ class GpuBackend:
         self.h = ct.empty((n, c.dim), "uint16")  # what a layer multiplies
         self.qkv = ct.empty((n, width), "uint16")
         self.attended = ct.empty((n, c.heads * c.head_dim), "uint16")
-        self.gate_up = ct.empty((n, 2 * c.ffn), "uint16")
         self.act = ct.empty((n, c.ffn), "uint16")
         self.last = ct.empty((m, c.dim), "float32")
         self.logits = ct.empty((m, c.vocab), "float32")
@@ -122,11 +122,15 @@ class GpuBackend:
         )
         longest = min(c.context, slots)
         requests = power_of_two(max_requests)
-        parts = power_of_two(decode.parts(longest)) * decode.SPLIT
-        need = decode.sizes(requests, c.heads, c.kv_heads, c.head_dim, parts)
         self.lse = ct.empty((requests, c.heads), "float32")
-        self.partials = ct.empty(need.partials, "float32")
-        self.tickets = ct.to_device(np.zeros(need.tickets, "uint32"))
+        partials, tickets = zip(
+            *(
+                self._workspace(1 << i, longest)
+                for i in range(requests.bit_length())
+            )
+        )
+        self.partials = ct.empty(max(partials), "float32")
+        self.tickets = ct.to_device(np.zeros(max(tickets), "uint32"))
         self.best = ct.to_device(np.zeros(m, "uint64"))
         self.last_blocks = ct.to_device(np.zeros(m, "uint32"))  # tickets
         self.drawn = ct.to_device(np.zeros(m, "int32"))
@@ -165,20 +169,24 @@ class GpuBackend:
         shape, arrays = arrange(batch, *how)
         self.step.send(arrays)
         self._launch(
-            shape, lambda: self._forward(self.step.places(arrays), shape)
+            shape,
+            lambda: self._forward(self.step.places(arrays), shape),
+            self.overlap,
         )
         return self.logits[:m]
 
-    def _launch(self, key: Any, work: Callable[[], None]) -> None:
+    def _launch(
+        self, key: Any, work: Callable[[], None], overlap: bool = False
+    ) -> None:
         """Launch what `work` launches: the first time itself, and then the
-        graph that was made of it under this key.
+        graph that was made of it under this key. overlap: as Graph has it.
         """
         if graph := self._graphs.pop(key, None):
             graph.launch()
         else:
             work()  # compiles what is not compiled yet
             if self.graphs:
-                graph = Graph(work, self.stream)
+                graph = Graph(work, self.stream, overlap)
         if graph:
             self._graphs[key] = graph  # the last of them, the latest used
             while len(self._graphs) > MOST_GRAPHS:
@@ -191,12 +199,9 @@ class GpuBackend:
         """The launches of a step; d: its arrays on the GPU."""
         c, w, stream = self.config, self.weights, self.stream
         n, m = len(d["tokens"]), len(d["wanted"])
-        x, h, qkv, attended, gate_up, act = (
-            a[:n]
-            for a in (
-                self.x, self.h, self.qkv, self.attended, self.gate_up, self.act,
-            )
-        )  # fmt: skip
+        x, h, qkv, attended, act = (
+            a[:n] for a in (self.x, self.h, self.qkv, self.attended, self.act)
+        )
         few = n <= ROWS and not self.batch_invariant
         where = d["positions"], d["slots"], self.turns
         q = qkv[:, : c.heads * c.head_dim]
@@ -221,8 +226,7 @@ class GpuBackend:
                 fused.norm_gate_up(*norm, gates.stored, act, c.rms_eps, stream)
             else:
                 norms.rms_norm(*norm, h, c.rms_eps, stream)
-                linear(h, gates.bf16, gate_up, stream=stream)
-                activation.swiglu(gate_up, act, stream)
+                linear(h, gates.bf16, act, stream=stream, swiglu=True)
             self._multiply(act, layer.down, x, add=True)
         if m:
             last, h = self.last[:m], self.h[:m]
@@ -242,10 +246,11 @@ class GpuBackend:
         size, stream = self.block_size, self.stream
         out = out.reshape(len(out), self.config.heads, self.config.head_dim)
         if rows := shape.decode:
+            split = split_for(rows)
             decode.paged(
                 qkv[:rows], *cache, d["tables"], d["lengths"], size, out[:rows],
                 self.lse[:rows], self.partials, self.tickets,
-                shape.parts * decode.SPLIT, stream=stream, scales=scales,
+                shape.parts * split, split, stream=stream, scales=scales,
             )  # fmt: skip
         if shape.items:
             flash.paged(
@@ -255,6 +260,14 @@ class GpuBackend:
             )  # fmt: skip
 
     # --8<-- [end:forward]
+
+    def _workspace(self, requests: int, longest: int) -> decode.Sizes:
+        """What decode.cu needs for so many requests at most."""
+        c, split = self.config, split_for(requests)
+        most = power_of_two(decode.parts(longest, split)) * split
+        return decode.sizes(
+            requests, c.heads, c.kv_heads, c.head_dim, most, split
+        )
 
     def _copy(self, copies: np.ndarray) -> None:
         arrays = {"pairs": copies}
@@ -268,16 +281,22 @@ class GpuBackend:
         """Tokens, int32, that will be on the host: see `fetch`."""
         import pycuda.driver as cuda
 
-        m, stream, arrays = len(logits), self.stream, draws._asdict()
+        m, stream = len(logits), self.stream
+        # As in `arrange`: rows that are added take the largest logit.
+        rows = power_of_two(m) if self.graphs else m
+        arrays = {
+            name: padded(array, rows, 0, array.dtype)
+            for name, array in draws._asdict().items()
+        }
         self.how.send(arrays)
 
         def draw() -> None:
             sampling.sample(
-                logits, *self.how.places(arrays).values(), self.drawn[:m],
-                self.best, self.last_blocks, stream=stream,
+                self.logits[:rows], *self.how.places(arrays).values(),
+                self.drawn[:rows], self.best, self.last_blocks, stream=stream,
             )  # fmt: skip
 
-        self._launch((int(logits.gpudata), logits.shape), draw)
+        self._launch(("draw", rows), draw)
         # The tokens of the step before may not have been read yet.
         self.tokens.reverse()
         found, arrived = self.tokens[0]

@@ -25,10 +25,16 @@ def _bindings() -> Any:
 class Graph:
     """What `work` launches on a PyCUDA stream, recorded and not run. Everything
     that it needs is compiled and allocated before; addresses, sizes and grids
-    are those of the recording. Raises ToolMissing, CudatutError.
+    are those of the recording.
+
+    overlap: each kernel may begin while the one before it still runs. All of
+    them have to be made for that: see overlap.cuh. Raises ToolMissing,
+    CudatutError.
     """
 
-    def __init__(self, work: Callable[[], None], stream: Any):
+    def __init__(
+        self, work: Callable[[], None], stream: Any, overlap: bool = False
+    ):
         driver = self._driver = _bindings()
         self._stream = driver.CUstream(stream.handle)
         relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
@@ -38,8 +44,32 @@ class Graph:
         finally:  # also after an error: a stream in capture is of no other use
             graph = self._call("cuStreamEndCapture", self._stream)
         self._graph = graph
+        if overlap:
+            self._overlap()
         self._ready = self._call("cuGraphInstantiate", graph, 0)
         _, self.nodes = driver.cuGraphGetNodes(graph, 0)[1:]
+
+    # --8<-- [start:overlap]
+    def _overlap(self) -> None:
+        """Replace each arrow by one that starts when its kernel lets it."""
+        driver, graph = self._driver, self._graph
+        # What takes properties of arrows has a name of its own before CUDA 13.
+        end = "" if driver.CUDA_VERSION >= 13000 else "_v2"
+        count = self._call(f"cuGraphGetEdges{end}", graph, 0)[-1]
+        if not count:
+            return
+        found = self._call(f"cuGraphGetEdges{end}", graph, count)
+        early = driver.CUgraphEdgeData()
+        early.from_port = driver.CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC
+        kind = driver.CUgraphDependencyType
+        early.type = kind.CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC.value
+        for name, how in (
+            ("cuGraphRemoveDependencies", None),
+            ("cuGraphAddDependencies", [early] * count),
+        ):
+            self._call(name + end, graph, *found[:2], how, count)
+
+    # --8<-- [end:overlap]
 
     def launch(self) -> None:
         """Start all of it; returns at once."""
@@ -49,7 +79,7 @@ class Graph:
         status, *found = getattr(self._driver, name)(*arguments)
         if status != self._driver.CUresult.CUDA_SUCCESS:
             raise ct.CudatutError(f"{name}: {status.name}")
-        return found[0] if found else None
+        return found[0] if len(found) == 1 else found or None
 
     def __del__(self):
         # No matter if the driver is gone already.

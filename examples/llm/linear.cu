@@ -9,7 +9,13 @@
 // @instance linear<32, 64, 64, 16, 32, 4, __nv_bfloat16, false>
 // @instance linear<16, 64, 64, 16, 16, 4, float, false>
 // @instance linear<16, 32, 64, 16, 16, 4, float, true>
+// @instance linear<128, 128, 64, 64, 64, 3, __nv_bfloat16, false, true>
+// @instance linear<64, 64, 64, 32, 32, 4, __nv_bfloat16, false, true>
+// @instance linear<32, 64, 64, 16, 32, 4, __nv_bfloat16, false, true>
+// @instance linear<16, 64, 64, 16, 16, 4, __nv_bfloat16, false, true>
+// @instance linear<16, 32, 64, 16, 16, 4, __nv_bfloat16, false, true>
 #include "mma.cuh"
+#include "overlap.cuh"
 
 // --8<-- [start:swizzle]
 // Tiles in shared memory have rows of BK elements, which are CHUNKS pieces of
@@ -99,19 +105,29 @@ __device__ __forceinline__ void store(__nv_bfloat16* to, float first,
 }
 // --8<-- [end:store]
 
+// --8<-- [start:swiglu]
+// silu(gate) up, in fp32; silu(x) = x / (1 + e^-x). e^-gate may be infinite:
+// gate / inf is 0.
+__device__ __forceinline__ float swiglu(float gate, float up) {
+  return __fdividef(gate, 1.0f + expf(-gate)) * up;
+}
+// --8<-- [end:swiglu]
+
 // y = x W^T, or y += x W^T with ADD: x is n x inputs, W outputs x inputs, y
-// n x outputs. inputs: a multiple of 8; x and W begin at multiples of 16 bytes,
-// y at one of 8 bytes. Grid: a block for each tile of BM x BN results. A block
-// walks along the depth in slabs of BK, STAGES - 1 of them on their way while
-// one is multiplied; a warp has WM x WN of its results. Dynamic shared memory:
-// STAGES * (BM + BN) * BK elements.
+// n x outputs. With SWIGLU y = silu(gate) up, n x outputs / 2, where of every
+// 16 rows of W the first 8 belong to gates, the others to the ups of the same
+// outputs; outputs is a multiple of 16 then. inputs: a multiple of 8; x and W
+// begin at multiples of 16 bytes, y at one of 8 bytes. Grid: a block for each
+// tile of BM x BN results. A block walks along the depth in slabs of BK, STAGES
+// - 1 of them on their way while one is multiplied; a warp has WM x WN of its
+// results. Dynamic shared memory: STAGES * (BM + BN) * BK elements.
 //
 // A result is the sum over the depth in one accumulator, 16 at a time, from the
 // first to the last, whatever the tile. So it has the same bits in every
 // instance, and whatever other rows are in x.
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int WM, int WN, int STAGES, class Out,
-          bool ADD>
+          bool ADD, bool SWIGLU = false>
 __global__ void
 // The large tile fills the registers of an SM alone; of others two fit.
 __launch_bounds__(BM / WM * (BN / WN) * 32, BM* BN > 128 * 128 ? 1 : 2)
@@ -142,13 +158,15 @@ __launch_bounds__(BM / WM * (BN / WN) * 32, BM* BN > 128 * 128 ? 1 : 2)
   // --8<-- [end:order]
 
   const int slabs = (inputs + BK - 1) / BK;
-  const auto copy = [&](int slab) {
-    if (slab < slabs) {
-      const unsigned stage = tiles + slab % STAGES * STAGE;
-      copy_tile<BM, BK, THREADS>(stage, x, top, n, slab * BK, inputs);
-      copy_tile<BN, BK, THREADS>(stage + OF_X, W, left, outputs, slab * BK,
-                                 inputs);
-    }
+  const auto copy_w = [&](int slab) {
+    if (slab < slabs)
+      copy_tile<BN, BK, THREADS>(tiles + slab % STAGES * STAGE + OF_X, W, left,
+                                 outputs, slab * BK, inputs);
+  };
+  const auto copy_x = [&](int slab) {
+    if (slab < slabs)
+      copy_tile<BM, BK, THREADS>(tiles + slab % STAGES * STAGE, x, top, n,
+                                 slab * BK, inputs);
     commit();
   };
 
@@ -182,8 +200,12 @@ __launch_bounds__(BM / WM * (BN / WN) * 32, BM* BN > 128 * 128 ? 1 : 2)
   // --8<-- [end:multiply]
 
   // --8<-- [start:loop]
+  begin_next();
 #pragma unroll
-  for (int slab = 0; slab < STAGES - 1; ++slab) copy(slab);
+  for (int slab = 0; slab < STAGES - 1; ++slab) copy_w(slab);
+  wait_for_previous();  // x is its work, W is not
+#pragma unroll
+  for (int slab = 0; slab < STAGES - 1; ++slab) copy_x(slab);
   wait_for_all_but<STAGES - 2>();
   __syncthreads();
   load(0, 0, 0);
@@ -202,13 +224,32 @@ __launch_bounds__(BM / WM * (BN / WN) * 32, BM* BN > 128 * 128 ? 1 : 2)
         load(set ^ 1, slab + 1, 0);
       }
       // Over the slab before this one, which all threads have left.
-      if (k == 0) copy(slab + STAGES - 1);
+      if (k == 0) copy_w(slab + STAGES - 1), copy_x(slab + STAGES - 1);
       multiply(set);
     }
   }
   // --8<-- [end:loop]
 
   // --8<-- [start:epilogue]
+  if constexpr (SWIGLU) {  // a gate and its up are in neighboring fragments
+    outputs /= 2;
+    const int at = (left + warp_column) / 2 + lane % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < M; ++i)
+#pragma unroll
+      for (int j = 0; j < N; ++j)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const int r = top + warp_row + lane / 4 + i * 16 + half * 8;
+          const int c = at + j * 8;
+          const float* const gate = &sum[i][2 * j][2 * half];
+          const float* const up = &sum[i][2 * j + 1][2 * half];
+          if (r < n && c < outputs)
+            store<false>(y + (size_t)r * outputs + c, swiglu(gate[0], up[0]),
+                         swiglu(gate[1], up[1]), true, true);
+        }
+    return;
+  }
   const int row = top + warp_row + lane / 4;
   const int column = left + warp_column + lane % 4 * 2;
   const bool both = outputs % 2 == 0;  // then every row begins at a pair

@@ -2,6 +2,7 @@
 
     linear(x, weights, out)             # out, bf16 or fp32, is overwritten
     linear(x, weights, out, add=True)   # out, fp32, is the residual stream
+    linear(x, interleaved, out, swiglu=True)  # out, bf16: silu(gate) * up
 
 bf16 travels as uint16. The same x and W give a row of the result the same bits
 in every launch, whatever rows are beside it and whatever tile is chosen: no sum
@@ -43,41 +44,45 @@ class Tile(NamedTuple):
         return self.stages * (self.rows + self.columns) * self.depth * 2
 
 
-# The largest first: per element that it copies it multiplies the most.
-TILES = (
-    Tile(128, 256, 64, 64, 64, 4),
-    Tile(128, 128, 64, 64, 64, 3),
-    Tile(64, 128, 64, 32, 64, 3),
-    Tile(64, 64, 64, 32, 32, 4),
-    Tile(32, 64, 64, 16, 32, 4),
-    Tile(16, 64, 64, 16, 16, 4),
-    Tile(16, 32, 64, 16, 16, 4),
-)
+# The largest first: per element that it copies it multiplies the most. With
+# each, of how many blocks per SM it takes to keep the SMs busy: large blocks
+# that do not end together leave more of them idle.
+TILES = {
+    Tile(128, 256, 64, 64, 64, 4): 3,
+    Tile(128, 128, 64, 64, 64, 3): 3,
+    Tile(64, 128, 64, 32, 64, 3): 2,
+    Tile(64, 64, 64, 32, 32, 4): 2,
+    Tile(32, 64, 64, 16, 32, 4): 1,
+    Tile(16, 64, 64, 16, 16, 4): 1,
+    Tile(16, 32, 64, 16, 16, 4): 0,
+}
 
 
 def choose(n: int, outputs: int, sms: int, shared: int) -> Tile:
-    """The largest tile of which there is one for each of `sms` SMs, and that
-    fits into `shared` bytes; for less work the smallest tile.
+    """The largest tile of which there are enough for `sms` SMs, and that fits
+    into `shared` bytes, or the smallest.
     """
-    for tile in TILES:
+    for tile, enough in TILES.items():
         blocks = ct.cdiv(n, tile.rows) * ct.cdiv(outputs, tile.columns)
-        if blocks >= sms and tile.shared <= shared:
-            return tile
-    return TILES[-1]
+        if blocks >= enough * sms and tile.shared <= shared:
+            break
+    return tile
 
 
 # --8<-- [end:tiles]
 
 
-def instance(tile: Tile, dtype: str, add: bool) -> str:
+def instance(tile: Tile, dtype: str, add: bool, swiglu: bool = False) -> str:
     """The kernel's name with its template arguments."""
     arguments = *tile, C_TYPES[dtype], str(add).lower()
+    if swiglu:
+        arguments += ("true",)
     return f"linear<{', '.join(map(str, arguments))}>"
 
 
 @cache
-def _kernel(tile: Tile, dtype: str, add: bool) -> Any:
-    return ct.Kernel(SOURCE, instance(tile, dtype, add))
+def _kernel(tile: Tile, dtype: str, add: bool, swiglu: bool) -> Any:
+    return ct.Kernel(SOURCE, instance(tile, dtype, add, swiglu))
 
 
 def linear(
@@ -87,19 +92,32 @@ def linear(
     add: bool = False,
     stream: Any = None,
     tile: Tile | None = None,
+    swiglu: bool = False,
 ) -> None:
     """out = x @ weights.T, or out += x @ weights.T with `add`.
 
     x: bf16 (uint16), [n, inputs]; weights: bf16, [outputs, inputs]; out: [n,
     outputs], bf16 or float32, float32 with `add`; n may be 0. inputs: a
-    multiple of 8. tile: instead of `choose`'s. Raises ValueError.
+    multiple of 8. tile: instead of `choose`'s.
+
+    swiglu: out, bf16, [n, outputs / 2], is silu(gate) * up, where the rows of
+    weights are in the order of `fused.interleave`; the products stay fp32 until
+    then. Raises ValueError.
     """
     n, inputs = _matrix(x, "x", ("uint16",))
     outputs, depth = _matrix(weights, "weights", ("uint16",))
-    allowed = ("float32",) if add else tuple(C_TYPES)
-    if _matrix(out, "out", allowed) != (n, outputs):
+    allowed = tuple(C_TYPES)
+    if add or swiglu:
+        allowed = ("float32",) if add else ("uint16",)
+    if swiglu and (add or outputs % 16):
         raise ValueError(
-            f"out is {list(out.shape)}, but x @ weights.T is [{n}, {outputs}]"
+            f"{outputs} outputs, {add=}: SwiGLU takes interleaved gates and ups, "
+            "a multiple of 16, and adds to nothing"
+        )
+    columns = outputs // 2 if swiglu else outputs
+    if _matrix(out, "out", allowed) != (n, columns):
+        raise ValueError(
+            f"out is {list(out.shape)}, but the result is [{n}, {columns}]"
         )
     if depth != inputs or inputs % 8 or not inputs:
         raise ValueError(
@@ -120,7 +138,7 @@ def linear(
     limits = gpu.sm_count, gpu.shared_per_block_optin
     tile = tile or choose(n, outputs, *limits)
     blocks = ct.cdiv(n, tile.rows) * ct.cdiv(outputs, tile.columns)
-    _kernel(tile, str(out.dtype), add)(
+    _kernel(tile, str(out.dtype), add, swiglu)(
         x, weights, out, n, outputs, inputs,
         grid=blocks, block=tile.threads, shared=tile.shared, stream=stream,
     )  # fmt: skip

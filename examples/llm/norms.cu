@@ -8,6 +8,7 @@
 // @instance add_rms_norm<float,float,__nv_bfloat16,4,1024,8>
 // @instance layer_norm<__nv_bfloat16,__nv_bfloat16,8,256,4>
 // @instance layer_norm<float,float,1,128,7>
+#include "overlap.cuh"
 #include "rows.cuh"
 
 // T: elements of x. W: of the weights. VEC: elements of a load; more than 1
@@ -76,15 +77,17 @@ __global__ void __launch_bounds__(threads_at_most(LANES), PER > 16)
     rms_norm(const T* x, long long x_stride, const W* __restrict__ weight,
              __nv_bfloat16* out, long long out_stride, int rows, int width,
              float eps) {
+  begin_next();
   const long long row = row_of_thread<LANES>();
   const int first = first_column<VEC, LANES>();
   // Behind the last row a thread has no columns, but its part of reductions.
   const int left = row < rows ? width - first : 0;
-  Vector<T, VEC> v[PER];
-  load_share<LANES>(v, x + row * x_stride + first, left);
   Vector<W, VEC> ready[PER];
   if constexpr (early<LANES, VEC, PER>(sizeof(T), sizeof(W)))
     load_share<LANES>(ready, weight + first, left);
+  wait_for_previous();
+  Vector<T, VEC> v[PER];
+  load_share<LANES>(v, x + row * x_stride + first, left);
   scale_row<LANES>(v, ready, weight + first, out + row * out_stride + first,
                    left, 1.0f / width, eps);
 }

@@ -10,6 +10,7 @@
 // @instance rope_and_store<64,false,__nv_fp8_e4m3>
 // @instance rope_and_store<128,true,__nv_fp8_e4m3>
 #include "fp8.cuh"
+#include "overlap.cuh"
 #include "rows.cuh"
 
 using Bf16x4 = Vector<__nv_bfloat16, 4>;
@@ -94,12 +95,14 @@ __global__ void __launch_bounds__(1024)
                    const float* __restrict__ scales) {
   static_assert(HEAD_DIM % PIECE == 0, "a thread has 8 elements");
   constexpr int PIECES = HEAD_DIM / PIECE;
+  begin_next();
   const int token = blockIdx.x;
   const int slot = slots[token];
   table += (long long)positions[token] * (HEAD_DIM / 2);
   qkv += token * qkv_stride, q += token * q_stride;
   keys += (long long)slot * kv_heads * HEAD_DIM;
   values += (long long)slot * kv_heads * HEAD_DIM;
+  wait_for_previous();
 
   for (int i = threadIdx.x; i < (heads + 2 * kv_heads) * PIECES;
        i += blockDim.x) {

@@ -35,11 +35,20 @@ def power_of_two(n: int) -> int:
     return 1 << (n - 1).bit_length() if n else 0
 
 
-def padded(array: np.ndarray, count: int, value: int) -> np.ndarray:
+def split_for(requests: int) -> int:
+    """Keys of a part in decode.cu: of few requests short ones, so that many SMs
+    have something to do.
+    """
+    return 64 if requests <= 4 else 128 if requests <= 16 else decode.SPLIT
+
+
+def padded(
+    array: np.ndarray, count: int, value: int, dtype: str = "int32"
+) -> np.ndarray:
     """With so many rows, those that are added full of `value`."""
     if len(array) == count:
-        return np.ascontiguousarray(array, "int32")
-    found = np.full((count, *array.shape[1:]), value, "int32")
+        return np.ascontiguousarray(array, dtype)
+    found = np.full((count, *array.shape[1:]), value, dtype)
     found[: len(array)] = array
     return found
 
@@ -60,7 +69,8 @@ def arrange(
     work = flash.order(batch.starts[one:], batch.lengths[one:], tile)
     shape = Shape(
         up(one), up(n - one), up(s - one), up(len(work)), up(m),
-        up(decode.parts(longest)) if one else 0, up(batch.tables.shape[1]),
+        up(decode.parts(longest, split_for(up(one)))) if one else 0,
+        up(batch.tables.shape[1]),
     )  # fmt: skip
     a = {}
     for name, value in (("tokens", 0), ("positions", 0), ("slots", -1)):

@@ -26,8 +26,7 @@ class Matrix(NamedTuple):
 
 class Layer(NamedTuple):
     """Matrices that multiply the same rows are one: q, k and v; gate and up,
-    whose `stored` has its rows in the order of `fused.interleave`. Norms are
-    fp32, [dim].
+    whose rows are in the order of `fused.interleave`. Norms are fp32, [dim].
     """
 
     attention_norm: Any
@@ -68,17 +67,15 @@ class Weights:
         return ct.to_device(self._checkpoint.array(name))
 
     def _matrix(self, *names: str, order: Order | None = None) -> Matrix:
-        """These matrices, one below the other; order: of the rows of `stored`."""
-        of = self._checkpoint
+        """These matrices, one below the other; order: of their rows."""
+        of, order = self._checkpoint, order or np.ascontiguousarray
         rows = bits(np.concatenate([of.array(name) for name in names]))
-        bf16 = ct.to_device(rows)
+        bf16 = ct.to_device(order(rows))
         types = {of.type(name) for name in names}
-        if len(types) == 1 and types <= {"Q8_0", "Q4_1"}:
-            rows = np.concatenate([of.blocks(name) for name in names])
-        elif order is None:
+        if len(types) > 1 or not types <= {"Q8_0", "Q4_1"}:
             return Matrix(bf16, bf16)
-        rows = order(rows) if order else np.ascontiguousarray(rows)
-        return Matrix(bf16, ct.to_device(rows))
+        rows = np.concatenate([of.blocks(name) for name in names])
+        return Matrix(bf16, ct.to_device(order(rows)))
 
 
 # --8<-- [end:weights]

@@ -11,8 +11,9 @@ from cudatut.paths import examples_dir
 
 sys.path.insert(0, str(examples_dir() / "llm"))
 import linear
-from linear import TILES, Tile, choose
+from linear import Tile, choose
 
+TILES = [*linear.TILES]
 # Rows of 64 bytes in shared memory, as in one of the instances that linear.cu names.
 ALL_TILES = [*TILES, Tile(128, 128, 32, 64, 64, 4)]
 
@@ -25,7 +26,7 @@ def needs_sm_80():
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled():
-    results = (("float32", False), ("float32", True), ("uint16", False))
+    results = (("float32", False), ("float32", True), ("uint16", False), ("uint16", False, True))
     ct.compile_ahead(
         (linear.SOURCE, linear.instance(tile, *result)) for tile in ALL_TILES for result in results
     )
@@ -74,6 +75,22 @@ def test_every_tile(tile, shape):
     np.testing.assert_array_equal(run(x, w, "uint16", tile=tile), to_bf16(expected))
     before = ct.rng(1).integers(-99, 100, expected.shape).astype("float32")
     np.testing.assert_array_equal(run(x, w, add=before, tile=tile), before + expected)
+
+
+@pytest.mark.parametrize("tile", ALL_TILES, ids=lambda tile: "x".join(map(str, tile[:3])))
+@pytest.mark.parametrize("shape", [(1, 16, 8), (17, 48, 72), (129, 272, 200)])
+def test_swiglu(tile, shape):
+    """Of products that are exact: beside fp64, which is then rounded to bf16."""
+    from fused import interleave
+
+    fits(tile)
+    x, w, expected = whole_numbers(*shape)
+    gate, up = np.split(expected / 64, 2, axis=1)
+    out = ct.empty(gate.shape, "uint16")
+    by = to_bf16(from_bf16(x) / 64)  # exact, too
+    linear.linear(ct.to_device(by), ct.to_device(interleave(w)), out, tile=tile, swiglu=True)
+    want = gate / (1 + np.exp(-gate)) * up
+    np.testing.assert_allclose(from_bf16(out.get()), want, rtol=2**-8, atol=1e-6)
 
 
 def random(n, outputs, inputs, seed=0):
