@@ -2,20 +2,22 @@
 // decoding. Every key is needed for a few products only, so what counts is to
 // read all of them once, as fast as memory delivers them.
 // requires: sm_80
-// @instance decode<64,4,true>
-// @instance decode<64,4,false>
-// @instance decode<80,4,true>
-// @instance decode<96,4,true>
-// @instance decode<112,3,true>
-// @instance decode<128,3,true>
-// @instance decode<128,3,false>
-// @instance decode<256,2,true>
-// @instance decode<256,3,false>
-// @instance decode<64,4,true,__nv_fp8_e4m3>
-// @instance decode<80,4,true,__nv_fp8_e4m3>
-// @instance decode<128,4,true,__nv_fp8_e4m3>
-// @instance decode<128,4,false,__nv_fp8_e4m3>
-// @instance decode<256,3,true,__nv_fp8_e4m3>
+// @instance decode<64,4,4,true>
+// @instance decode<64,4,4,false>
+// @instance decode<64,8,3,true>
+// @instance decode<64,8,4,true,__nv_fp8_e4m3>
+// @instance decode<80,4,4,true>
+// @instance decode<96,4,4,true>
+// @instance decode<112,4,3,true>
+// @instance decode<128,4,3,true>
+// @instance decode<128,4,3,false>
+// @instance decode<256,4,2,true>
+// @instance decode<256,4,3,false>
+// @instance decode<64,4,4,true,__nv_fp8_e4m3>
+// @instance decode<80,4,4,true,__nv_fp8_e4m3>
+// @instance decode<128,4,4,true,__nv_fp8_e4m3>
+// @instance decode<128,4,4,false,__nv_fp8_e4m3>
+// @instance decode<256,4,3,true,__nv_fp8_e4m3>
 #include "decode.cuh"
 #include "overlap.cuh"
 
@@ -37,15 +39,15 @@
 // Grid: (kv_heads * blocks of up to 8 query heads, parts, sequences). A part is
 // `split` keys, from multiples of it on; `parts` of them at least have to cover
 // every sequence or its window, or its results are NaN. Which part, warp and
-// product a key is in depends on its own sequence alone, and so do the results.
-// partials: (D + 2) words per query head, part and sequence; tickets: a 0 for
-// each of kv_heads * blocks and each sequence. Launches that may overlap need
-// their own.
+// product a key is in depends on its own sequence alone, and on WARPS, and so
+// do the results. partials: (D + 2) words per query head, part and sequence;
+// tickets: a 0 for each of kv_heads * blocks and each sequence. Launches that
+// may overlap need their own.
 // --8<-- [end:parameters]
-// Shared memory has room for three blocks on an SM at most, so that many may
-// share its registers.
-template <int D, int STAGES, bool PAGED, class Cache = __nv_bfloat16>
-__global__ void __launch_bounds__(THREADS, D > 128 ? 1 : 3)
+// Shared memory has room for 12 warps on an SM at most, so that many may share
+// its registers.
+template <int D, int WARPS, int STAGES, bool PAGED, class Cache = __nv_bfloat16>
+__global__ void __launch_bounds__(32 * WARPS, D > 128 ? 1 : 12 / WARPS)
     decode(const __nv_bfloat16* q, long long q_stride, const Cache* keys,
            const Cache* values, const int* __restrict__ tables, int table_width,
            int block_size, const int* __restrict__ lengths, int kv_heads,
@@ -54,6 +56,7 @@ __global__ void __launch_bounds__(THREADS, D > 128 ? 1 : 3)
            float* __restrict__ partials, unsigned* __restrict__ tickets,
            const float* __restrict__ scales) {
   constexpr bool FP8 = sizeof(Cache) == 1;
+  constexpr int THREADS = 32 * WARPS;
   // A row in shared memory is an odd number of 16 bytes long: then 8 rows, of
   // which a matrix has 16 bytes each, lie in different banks.
   constexpr int STEPS = D / 16, VECTORS = D * sizeof(Cache) / 16;

@@ -6,7 +6,6 @@
 #include "ticket.cuh"
 
 constexpr float LOG2_E = 1.4426950408889634f, LN_2 = 0.6931471805599453f;
-constexpr int WARPS = 4, THREADS = 32 * WARPS;
 constexpr int HEADS = 8;  // query heads of a block: the columns of a product
 constexpr int TILE = 16;  // keys that a warp has in a product
 
@@ -78,7 +77,7 @@ __device__ __forceinline__ void add_parts(unsigned* ticket, int parts,
   __syncthreads();
   if (!last) return;
   const int lane = threadIdx.x % 32;
-  for (int h = threadIdx.x / 32; h < heads_here; h += WARPS) {
+  for (int h = threadIdx.x / 32; h < heads_here; h += blockDim.x / 32) {
     float most = -INFINITY;
     for (int p = lane; p < parts; p += 32)
       most = fmaxf(most, __ldcg(tops + row_of_part(p) + h).x);
@@ -88,7 +87,7 @@ __device__ __forceinline__ void add_parts(unsigned* ticket, int parts,
     if (lane == 0) top[h] = most;
   }
   __syncthreads();
-  for (int i = threadIdx.x; i < heads_here * D / 4; i += THREADS) {
+  for (int i = threadIdx.x; i < heads_here * D / 4; i += blockDim.x) {
     const int h = i / (D / 4);
     float4 total = {0, 0, 0, 0};
     float sum_of_parts = 0.0f;

@@ -76,16 +76,22 @@ def sizes(
     return Sizes(rows * (head_dim + 2), sequences * blocks)
 
 
-def shared_bytes(head_dim: int, stages: int, element: int = 2) -> int:
+def shared_bytes(
+    head_dim: int, stages: int, element: int = 2, warps: int = WARPS
+) -> int:
     """Shared memory of a block: keys and values of each stage of each warp, in
     rows padded to an odd number of 16 bytes. element: bytes of one.
     """
     row = ((head_dim * element // 16 + 1) | 1) * 16
-    return WARPS * stages * 2 * TILE * row
+    return warps * stages * 2 * TILE * row
 
 
 def stages_for(
-    head_dim: int, per_block: int, per_sm: int, element: int = 2
+    head_dim: int,
+    per_block: int,
+    per_sm: int,
+    element: int = 2,
+    warps: int = WARPS,
 ) -> int:
     """Tiles of a warp that are on their way or in use. Up to 4, as long as two
     blocks have room on an SM; of large heads as many as one block can have.
@@ -96,29 +102,39 @@ def stages_for(
         (4, per_sm // 2 - 2048), (3, per_sm // 2 - 2048), (3, per_block - 1024),
         (2, per_block - 1024),
     ):  # fmt: skip
-        if shared_bytes(head_dim, stages, element) <= min(
-            room, per_block - 1024
-        ):
+        need = shared_bytes(head_dim, stages, element, warps)
+        if need <= min(room, per_block - 1024):
             return stages
     raise ValueError(
-        f"heads of {head_dim} need {shared_bytes(head_dim, 2, element) + 1024} bytes of shared memory per block; this GPU has {per_block}"
+        f"heads of {head_dim} need {need + 1024} bytes of shared memory per block; this GPU has {per_block}"
     )
+
+
+def warps_for(sequences: int, head_dim: int, per_block: int) -> int:
+    """Warps of a block with which so many sequences are fast: 8 where blocks
+    are few, if shared memory has room. Results depend on it.
+    """
+    room = shared_bytes(head_dim, 2, warps=2 * WARPS) <= per_block - 1024
+    return 2 * WARPS if sequences <= 64 and room else WARPS
 
 
 @functools.cache
 def instance(
-    head_dim: int, paged: bool, cache: tuple[str, ...] = ()
+    head_dim: int,
+    paged: bool,
+    cache: tuple[str, ...] = (),
+    warps: int = WARPS,
 ) -> tuple[ct.Kernel, int]:
     """The kernel and its dynamic shared memory, on this GPU. cache: as
     `rows.Cache.arguments`.
     """
     gpu, element = ct.device(), 1 if cache else 2
     stages = stages_for(
-        head_dim, gpu.shared_per_block_optin, gpu.shared_per_sm, element
+        head_dim, gpu.shared_per_block_optin, gpu.shared_per_sm, element, warps
     )
-    arguments = map(str, (head_dim, stages, str(paged).lower(), *cache))
-    kernel = ct.Kernel(SOURCE, f"decode<{','.join(arguments)}>")
-    return kernel, shared_bytes(head_dim, stages, element)
+    arguments = head_dim, warps, stages, str(paged).lower(), *cache
+    kernel = ct.Kernel(SOURCE, f"decode<{','.join(map(str, arguments))}>")
+    return kernel, shared_bytes(head_dim, stages, element, warps)
 
 
 def paged(
@@ -139,6 +155,7 @@ def paged(
     softcap: float = 0.0,
     stream: Any = None,
     scales: Any = None,
+    warps: int = WARPS,
 ) -> None:
     """out[i, h] = softmax(scale * q[i, h] K^T) V over the keys of sequence i.
 
@@ -150,7 +167,8 @@ def paged(
 
     partials, tickets: as `sizes` says; launches that may overlap need their
     own. longest: at least the largest of `lengths`; a longer sequence gets NaN.
-    split: keys of a part. window: attend to the last `window` keys only; 0: to
+    split: keys of a part. warps: of a block, 4 or 8; 8 end sooner where blocks
+    are few. The bits depend on both. window: attend to the last `window` keys only; 0: to
     all. scale: by default 1 / sqrt(head_dim). softcap: scores s become softcap
     * tanh(s / softcap); 0: they stay.
 
@@ -171,7 +189,7 @@ def paged(
     _launch(
         True, q, keys, values, tables, tables.shape[1], block_size, lengths, out,
         lse, partials, tickets, longest, split, window, scale, softcap, stream,
-        scales,
+        scales, warps,
     )  # fmt: skip
 
 
@@ -191,6 +209,7 @@ def contiguous(
     softcap: float = 0.0,
     stream: Any = None,
     scales: Any = None,
+    warps: int = WARPS,
 ) -> None:
     """As `paged`, without tables: keys, values are [s, capacity, kv_heads,
     head_dim], and key j of sequence i is keys[i, j].
@@ -204,13 +223,14 @@ def contiguous(
     _launch(
         False, q, keys, values, lengths, 0, keys.shape[1], lengths, out, lse,
         partials, tickets, longest, split, window, scale, softcap, stream,
-        scales,
+        scales, warps,
     )  # fmt: skip
 
 
 def _launch(
     is_paged, q, keys, values, tables, table_width, block_size, lengths, out,
     lse, partials, tickets, longest, split, window, scale, softcap, stream, scales,
+    warps,
 ) -> None:  # fmt: skip
     if len(out.shape) != 3:
         raise ValueError(f"out of shape {out.shape}: [s, heads, head_dim]")
@@ -245,6 +265,8 @@ def _launch(
         raise ValueError(
             f"{split=}, {longest=}, {window=}, {softcap=}: at least 1, and 0"
         )
+    if warps not in (4, 8):
+        raise ValueError(f"{warps} warps: 4 or 8")
     need = sizes(sequences, heads, kv_heads, head_dim, longest, split, window)
     if (
         math.prod(partials.shape) < need.partials
@@ -257,12 +279,12 @@ def _launch(
         return
     group = heads // kv_heads
     cache = cache_of(keys, scales)
-    kernel, shared = instance(head_dim, is_paged, cache.arguments)
+    kernel, shared = instance(head_dim, is_paged, cache.arguments, warps)
     kernel(
         q, q_stride, keys, values, tables, table_width, block_size, lengths,
         kv_heads, group, split, window,
         1 / math.sqrt(head_dim) if scale is None else scale, softcap, out, lse,
         partials, tickets, cache.scales,
         grid=(kv_heads * ct.cdiv(group, HEADS), parts(longest, split, window), sequences),
-        block=32 * WARPS, shared=shared, stream=stream,
+        block=32 * warps, shared=shared, stream=stream,
     )  # fmt: skip

@@ -7,6 +7,7 @@
 // @instance gemv<Q4_1, 16, 8, 4, __nv_bfloat16, false>
 // @instance gemv<Q8_0, 128, 2, 4, float, true>
 // @instance gemv<Q8_0, 64, 2, 3, float, false>
+// @instance gemv<Q8_0, 64, 2, 4, float, false>
 // @instance gemv<Q8_0, 16, 8, 4, __nv_bfloat16, false>
 // @instance gemv<BF16, 128, 2, 3, float, false>
 // @instance gemv<BF16, 32, 4, 3, __nv_bfloat16, false>

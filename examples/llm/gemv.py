@@ -71,7 +71,8 @@ def choose(
         plan = Plan(128, 2, 3 if format is BF16 else 4)
         return plan if plan.shared(format) <= shared else Plan(64, 2, 2)
     if outputs >= 7500 and format is not BF16:
-        return Plan(64, 2, 3)
+        plan = Plan(64, 2, 4)
+        return plan if plan.shared(format) <= shared else Plan(64, 2, 3)
     if outputs >= 3800:
         return Plan(32, 4, 3)
     return Plan(16, 8, 4)

@@ -32,7 +32,7 @@ from gemv import ROWS, gemv
 from graphs import Graph
 from linear import linear
 from staging import Staging
-from step_shape import Shape, arrange, padded, power_of_two, split_for
+from step_shape import Shape, arrange, padded, power_of_two, rounded
 from weights import Matrix, Weights
 
 KV = {"bf16": "uint16", "fp8": "uint8"}  # as which the cache travels
@@ -123,14 +123,10 @@ class GpuBackend:
         longest = min(c.context, slots)
         requests = power_of_two(max_requests)
         self.lse = ct.empty((requests, c.heads), "float32")
-        partials, tickets = zip(
-            *(
-                self._workspace(1 << i, longest)
-                for i in range(requests.bit_length())
-            )
-        )
-        self.partials = ct.empty(max(partials), "float32")
-        self.tickets = ct.to_device(np.zeros(max(tickets), "uint32"))
+        parts = power_of_two(decode.parts(longest)) * decode.SPLIT
+        need = decode.sizes(requests, c.heads, c.kv_heads, c.head_dim, parts)
+        self.partials = ct.empty(need.partials, "float32")
+        self.tickets = ct.to_device(np.zeros(need.tickets, "uint32"))
         self.best = ct.to_device(np.zeros(m, "uint64"))
         self.last_blocks = ct.to_device(np.zeros(m, "uint32"))  # tickets
         self.drawn = ct.to_device(np.zeros(m, "int32"))
@@ -246,11 +242,13 @@ class GpuBackend:
         size, stream = self.block_size, self.stream
         out = out.reshape(len(out), self.config.heads, self.config.head_dim)
         if rows := shape.decode:
-            split = split_for(rows)
+            room = ct.device().shared_per_block_optin
+            warps = decode.warps_for(rows, self.config.head_dim, room)
             decode.paged(
                 qkv[:rows], *cache, d["tables"], d["lengths"], size, out[:rows],
                 self.lse[:rows], self.partials, self.tickets,
-                shape.parts * split, split, stream=stream, scales=scales,
+                shape.parts * decode.SPLIT, stream=stream, scales=scales,
+                warps=warps,
             )  # fmt: skip
         if shape.items:
             flash.paged(
@@ -260,14 +258,6 @@ class GpuBackend:
             )  # fmt: skip
 
     # --8<-- [end:forward]
-
-    def _workspace(self, requests: int, longest: int) -> decode.Sizes:
-        """What decode.cu needs for so many requests at most."""
-        c, split = self.config, split_for(requests)
-        most = power_of_two(decode.parts(longest, split)) * split
-        return decode.sizes(
-            requests, c.heads, c.kv_heads, c.head_dim, most, split
-        )
 
     def _copy(self, copies: np.ndarray) -> None:
         arrays = {"pairs": copies}
@@ -283,7 +273,7 @@ class GpuBackend:
 
         m, stream = len(logits), self.stream
         # As in `arrange`: rows that are added take the largest logit.
-        rows = power_of_two(m) if self.graphs else m
+        rows = rounded(m) if self.graphs else m
         arrays = {
             name: padded(array, rows, 0, array.dtype)
             for name, array in draws._asdict().items()

@@ -35,11 +35,11 @@ def power_of_two(n: int) -> int:
     return 1 << (n - 1).bit_length() if n else 0
 
 
-def split_for(requests: int) -> int:
-    """Keys of a part in decode.cu: of few requests short ones, so that many SMs
-    have something to do.
+def rounded(n: int) -> int:
+    """The number of rows that stands for n: a power of two, and above 64 a
+    multiple of 64, of which at most a third is filled up.
     """
-    return 64 if requests <= 4 else 128 if requests <= 16 else decode.SPLIT
+    return power_of_two(n) if n <= 64 else -(-n // 64) * 64
 
 
 def padded(
@@ -54,9 +54,9 @@ def padded(
 
 
 def arrange(
-    batch: Batch, tile: flash.Tile, all_by_flash: bool, rounded: bool
+    batch: Batch, tile: flash.Tile, all_by_flash: bool, for_graphs: bool
 ) -> tuple[Shape, dict[str, np.ndarray]]:
-    """A step's sizes and arrays. rounded: sizes are powers of two, so that few
+    """A step's sizes and arrays. for_graphs: sizes are rounded up, so that few
     graphs serve all steps; rows that are added store nothing, and nobody asks
     for their logits.
     """
@@ -64,13 +64,14 @@ def arrange(
     sizes = np.diff(batch.starts)
     one = s if (sizes == 1).all() else int(np.argmax(sizes != 1))
     one = 0 if all_by_flash else one
-    up = power_of_two if rounded else lambda count: count
+    up = rows = lambda count: count
+    if for_graphs:
+        up, rows = power_of_two, rounded
     longest = int(batch.lengths[:one].max(initial=0))
     work = flash.order(batch.starts[one:], batch.lengths[one:], tile)
     shape = Shape(
-        up(one), up(n - one), up(s - one), up(len(work)), up(m),
-        up(decode.parts(longest, split_for(up(one)))) if one else 0,
-        up(batch.tables.shape[1]),
+        rows(one), up(n - one), up(s - one), up(len(work)), rows(m),
+        up(decode.parts(longest)) if one else 0, up(batch.tables.shape[1]),
     )  # fmt: skip
     a = {}
     for name, value in (("tokens", 0), ("positions", 0), ("slots", -1)):

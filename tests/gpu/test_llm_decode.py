@@ -203,6 +203,16 @@ def test_parts_of_any_length(split):
         case.check(split=split, contiguous=contiguous, expect=expect, longest=4500)
 
 
+@pytest.mark.parametrize("d", [64, 128])
+@pytest.mark.parametrize("split", [100, decode.SPLIT])
+def test_eight_warps(d, split):
+    room = ct.device().shared_per_block_optin
+    if decode.warps_for(1, d, room) == 4:
+        pytest.skip(f"{room} B of shared memory")
+    Case([1, 15, 300, 513, 1200], 9, 3, d, 16).check(split=split, warps=8)
+    Fp8Case([1, 15, 300, 513, 1200], 9, 3, d, 16).check(split=split, warps=8)
+
+
 @pytest.mark.parametrize("window", [1, 15, 16, 256, 5000])
 def test_a_window(window):
     case = Case([1, 16, 256, 257, 523, 2011], 8, 2, 128, window=window)
@@ -358,7 +368,7 @@ def test_merge_of_two_halves_is_attention_over_both():
 
 def test_what_is_refused():
     case = Case([5], 4, 2, 64)
-    for how in ({"split": 0}, {"softcap": -1.0}, {"longest": -1}):
+    for how in ({"split": 0}, {"softcap": -1.0}, {"longest": -1}, {"warps": 5}):
         with pytest.raises((ValueError, ZeroDivisionError)):
             case.run(**how)
     case.q = case.q[:, :3]
