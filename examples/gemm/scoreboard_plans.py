@@ -142,17 +142,19 @@ if rows:
     ct.table("times as long as the best plan", rows, corner="shapes")
 
 # %% worst
-if unseen:
-    lost = losses(unseen, sgemm.CONFIGS, sgemm.COSTS)
+for name, found in (("fitted to", times), ("not seen", unseen)):
+    lost = losses(found, sgemm.CONFIGS, sgemm.COSTS)
     lines = {}
     for shape in sorted(lost, key=lost.get)[-4:]:
         chosen = sgemm.plan(*shape, SMS)
-        best = min(unseen[shape], key=unseen[shape].get)
+        best = min(found[shape], key=found[shape].get)
         lines["{} x {} x {}".format(*shape)] = (
             f"{lost[shape]:.2f}: {chosen.config.label}; {chosen.splits} "
             f"instead of {best.config.label}; {best.splits}"
         )
-    ct.facts("not seen: the four that lose most", lines)
+    if lines:
+        ct.facts(f"{name}: the four that lose most", lines)
+if unseen:
     gflop = 2e-9 * sum(math.prod(shape) for shape in unseen)
     ct.facts("work of the forty", {"all": (gflop, "GFLOP")})
 

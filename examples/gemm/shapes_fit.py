@@ -54,19 +54,19 @@ def instances(shapes) -> list[tuple[str, str]]:
 
 
 def measure(a, b, c, sms: int, rounds: int = 3) -> dict[Plan, float]:
-    """Microseconds of all plans for C = A B: the better of two runs each, then those that may be the best a few times.
+    """Microseconds of all plans for C = A B: the least of a few rounds, then those that may be the best once more.
 
-    Of two runs one may be disturbed.
+    Something may disturb a run, or all plans for a while; it makes none faster.
     """
     (m, k), n = a.shape, b.shape[1]
     runs = {
         plan: sgemm.prepare(a, b, c, by=plan)
         for plan in sgemm.plans(m, n, k, sms)
     }
-    times = {}
-    for plan, run in runs.items():
+    for run in runs.values():
         run()
-        times[plan] = min(ct.time_hidden(run), ct.time_hidden(run))
+    first = ct.take_turns(runs, rounds, random.Random(1))
+    times = {plan: min(values) for plan, values in first.items()}
     best = min(times.values())
     again = {
         plan: run for plan, run in runs.items() if times[plan] < 1.2 * best
