@@ -28,7 +28,7 @@ def tracked() -> list[Path]:
     if done.returncode != 0:
         pytest.skip("not a git checkout")
     paths = [ROOT / name for name in done.stdout.split("\0") if name]
-    binary = {".png", ".woff2", ".ico", ".jpg"}
+    binary = {".png", ".woff2", ".ico", ".jpg", ".gguf"}
     return [path for path in paths if path.is_file() and path.suffix not in binary]
 
 
