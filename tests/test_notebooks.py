@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -30,9 +31,14 @@ def code_of(raw):
 
 def environment(**more):
     """Without what could show the checkout, or a GPU."""
-    hidden = ("PYTHONPATH", "VIRTUAL_ENV", "CUDATUT_EXAMPLES", "CUDATUT_TOOL", "LD_LIBRARY_PATH")
+    hidden = ("PYTHONPATH", "VIRTUAL_ENV", "CUDATUT_EXAMPLES", "CUDATUT_TOOL", "CUDATUT_MODEL")
+    hidden += ("LD_LIBRARY_PATH",)
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
     return kept | {"CUDA_VISIBLE_DEVICES": ""} | more
+
+
+# What the extra `llm` consists of, which the notebooks of that part install in their first cell.
+LLM = ("gguf", "tokenizers", "requests", "certifi", "charset_normalizer", "idna", "urllib3", "tqdm")
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +48,14 @@ def ran(installed, tmp_path_factory):
     for chapter in exercises.chapters():
         path, raw = exercises.committed_notebook(chapter)
         todo.append({"name": f"{path.parent.name}/{path.stem}", "cells": code_of(raw)})
+    extra = tmp_path_factory.mktemp("extra")
+    for name in LLM:
+        (extra / name).symlink_to(Path(sysconfig.get_path("platlib")) / name)
+    # Without pip, and with an empty cache, no notebook can fetch the model: it stops there.
+    env = environment(PYTHONPATH=str(extra), XDG_CACHE_HOME=str(tmp_path_factory.mktemp("cache")))
     done = subprocess.run(
         [installed, STAND_INS / "run_notebooks.py"], input=json.dumps(todo), capture_output=True,
-        text=True, timeout=600, cwd=tmp_path_factory.mktemp("empty"), env=environment(),
+        text=True, timeout=600, cwd=tmp_path_factory.mktemp("empty"), env=env,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout)

@@ -1,8 +1,8 @@
-"""Run the code cells of notebooks up to the first that needs a GPU: notebooks as JSON on stdin, a report on stdout.
+"""Run the code cells of notebooks up to the first that needs a GPU or the model: notebooks as JSON on stdin, a report on stdout.
 
 In: [{"name", "cells": [source, ...]}]. Out: {name: {"ran": number of cells that ran, "stopped": why or null, "failed": text or
-null, "printed": text}}. Each notebook runs in a process and an empty folder of its own. Of the cells after the first that
-needs a GPU the imports are run, for a module that is missing must not hide behind it.
+null, "printed": text}}. Each notebook runs in a process and an empty folder of its own. Of the cells after that
+the imports are run, for a module that is missing must not hide behind it.
 """
 
 import ast
@@ -55,7 +55,7 @@ def run(cells):
                 except SystemExit:  # an exercise's check of the untouched stub
                     pass
                 except Exception as error:
-                    if not caused_by_the_missing_gpu(error):
+                    if not (caused_by_the_missing_gpu(error) or has_no_model(error)):
                         report["failed"] = traceback.format_exc()
                         return report
                     report["stopped"] = report["stopped"] or f"{type(error).__name__}: {error}"
@@ -73,6 +73,11 @@ def caused_by_the_missing_gpu(error):
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+def has_no_model(error):
+    """The language model is not there, and without pip cannot be fetched."""
+    return type(error).__name__ == "CheckpointError" and "needs pip" in str(error)
 
 
 class Shell:
