@@ -319,7 +319,7 @@ ct.facts(
 ct.table(
     "the largest x whose exp(x) is finite",
     {
-        name: {"largest number": float(limit), "x": float(np.log(limit))}
+        name: {"largest number": f"{limit:.4g}", "x": float(np.log(limit))}
         for name, limit in (
             ("fp16", 65504.0),
             ("bf16", (2 - 2.0**-7) * 2.0**127),
