@@ -1,0 +1,232 @@
+# ---
+# jupyter:
+#   cudatut:
+#     title: {en: "Launches that overlap, and a cache in FP8", zh: "重叠的启动，与 FP8 的缓存"}
+#     requires: sm_80
+#     extra: llm
+#     timeout_s: 180
+#     sizes:
+#       counts: [[1, 8, 64, 256], [1]]
+#       tokens: [8, 2]
+#       rounds: [5, 1]
+#       long: [1800, 20]
+#       many: [256, 2]
+#       OUTPUT: [[32, 256], [2, 4]]
+# ---
+
+# %% [markdown]
+# The step of an engine, a graph, on the GPU's own clock: its launches one after
+# the other, and overlapping.
+
+# %% setup
+import copy
+import random
+import statistics
+from time import perf_counter
+
+import numpy as np
+import pycuda.driver as cuda
+
+import cudatut as ct
+import tokens as texts
+from arrivals import uniform, workload
+from blocks import NaiveBlocks
+from checkpoint import Checkpoint
+from engine import Engine
+from fetch import fetch
+from gpu_backend import GpuBackend, fp8_scales
+from random_model import RandomModel
+from reference import Reference
+from request import Request
+from scheduler import Scheduler
+from step_shape import Shape
+from weights import floats
+
+checkpoint = Checkpoint.open(fetch())
+# What a sanitizer can watch is a small model of random numbers.
+small = {"layers": 2, "dim": 128, "heads": 2, "kv_heads": 1, "ffn": 256}
+model = RandomModel(**small, vocab=512) if ct.tool.running() else checkpoint
+config = model.config
+BLOCK = 16
+rounds = 5
+
+
+def play(backend, requests, ahead=False):
+    """Run requests to their ends; seconds."""
+    manager = NaiveBlocks(backend.block_count, BLOCK)
+    machine = Scheduler(manager, 2048, 256, context=config.context)
+    engine = Engine(backend, machine, ahead=ahead)
+    for request in requests:
+        engine.add(request)
+    begin = perf_counter()
+    while engine.busy:
+        engine.step()
+    return perf_counter() - begin
+
+
+tokens = 8  # of an answer
+
+
+def last_step(backend, count, length):
+    """The graph of the last step of so many requests that all end in it; its
+    arrays are still in place.
+    """
+    play(backend, [Request(i, [7] * length, tokens) for i in range(count)])
+    shape = next(s for s in reversed(backend._graphs) if isinstance(s, Shape))
+    assert (shape.decode, shape.tokens) == (count, 0), shape
+    return backend._graphs[shape]
+
+
+def step_us(backend, graph, times=20):
+    """Microseconds of a graph, back to back: the host is not in it."""
+    begin, end = cuda.Event(), cuda.Event()
+    begin.record(backend.stream)
+    for _ in range(times):
+        graph.launch()
+    end.record(backend.stream)
+    end.synchronize()
+    return 1e3 * begin.time_till(end) / times
+
+
+fast = GpuBackend(model, 8192, BLOCK)
+
+# %% overlap
+apart = copy.copy(fast)  # the same weights, cache and arrays; plain arrows
+apart.overlap, apart._graphs = False, type(fast._graphs)()
+counts = (1, 8, 64, 256)  # requests
+rows = {}
+for n in counts:
+    length = min(300, 1800 // n)  # all prompts fit into one step
+    graphs = {
+        "one after the other": (apart, last_step(apart, n, length)),
+        "overlapping": (fast, last_step(fast, n, length)),
+    }
+    runs = {
+        name: lambda pair=pair: step_us(*pair) for name, pair in graphs.items()
+    }
+    found = ct.take_turns(
+        runs, rounds, random.Random(0), time=lambda run: run()
+    )
+    us = {name: statistics.median(values) for name, values in found.items()}
+    nodes = graphs["overlapping"][1].nodes
+    less = (us["one after the other"] - us["overlapping"]) / nodes
+    name = "one request" if n == 1 else f"{n} requests"
+    rows[name] = {
+        "tokens of each": length + tokens,
+        "launches": nodes,
+        **us,
+        "less per launch": less,
+    }
+ct.table(
+    "a step, its launches one after the other and overlapping",
+    rows,
+    corner="requests",
+    units=dict.fromkeys((*us, "less per launch"), "us"),
+)
+
+# %% [markdown]
+# A cache in FP8: what it costs, and what it saves. The scales come from a text
+# that is not among those that are compared.
+
+# %% fp8
+SEEN = "The quick brown fox jumps over the lazy dog near the quiet river bank."
+ASKED = (
+    "Water boils at a lower temperature on a high mountain, because",
+    "def fibonacci(n):\n    if n < 2:\n        return n\n    return",
+    "In the year 1969 two people walked on the Moon. Their names were",
+    "To bake bread you need flour, water, salt and",
+    "The train to Vienna leaves at half past nine, so we should",
+)
+reader = texts.load(checkpoint)
+seen, *asked = (
+    [token % config.vocab for token in reader.encode(text)]
+    for text in (SEEN, *ASKED)
+)
+
+
+class Watched:
+    """A backend that keeps the last row of logits."""
+
+    def __init__(self, backend):
+        self.backend = backend
+
+    def run(self, batch):
+        logits = self.backend.run(batch)
+        if len(batch.wanted):
+            self.logits = logits.get()[-1]
+        return logits
+
+    def __getattr__(self, name):
+        return getattr(self.backend, name)
+
+
+def largest(cache):
+    """Of each layer and KV head; slots that nobody wrote hold NaN."""
+    return np.nanmax(np.abs(floats(cache.get())), axis=(1, 3))
+
+
+probe = GpuBackend(model, 64, BLOCK)
+play(probe, [Request(0, seen, tokens)])
+both = np.stack([largest(probe.keys), largest(probe.values)], axis=1)
+plain = GpuBackend(model, 8192, BLOCK, kv="fp8")  # all scales are 1
+scaled = GpuBackend(model, 8192, BLOCK, kv="fp8")
+scaled.scales = ct.to_device(fp8_scales(both))
+caches = {"bf16": fast, "FP8, all scales 1": plain, "FP8": scaled}
+
+reference = Reference(model)
+errors = {name: [] for name in caches}
+others = dict.fromkeys(caches, 0)
+for prompt in asked:
+    reference.reset()
+    exact = reference.forward(prompt)[-1]
+    for name, backend in caches.items():
+        watched = Watched(backend)
+        play(watched, [Request(0, prompt, 1)])
+        errors[name].append(float(np.abs(watched.logits - exact).max()))
+        others[name] += int(watched.logits.argmax() != exact.argmax())
+
+# %% [markdown]
+# The time of a step after a long text, and the 256 requests of the chapter.
+
+# %% fp8-times
+long = 1800  # tokens
+many = 256
+OUTPUT = (32, 256)
+
+
+def crowd():
+    return workload(
+        many,
+        float("inf"),
+        prompt=uniform(32, 512),
+        output=uniform(*OUTPUT),
+        seed=0,
+        vocab=config.vocab,
+    )
+
+
+rates = {name: [] for name in caches}
+for turn in range(1 + rounds):  # the first one is a warm-up run
+    for name, backend in caches.items():
+        requests = crowd()
+        seconds = play(backend, requests, ahead=True)
+        rate = sum(len(request.output) for request in requests) / seconds
+        rates[name] += [rate] if turn else []
+rows = {}
+for name, backend in caches.items():
+    graph = last_step(backend, 1, long)
+    rows[name] = {
+        "bytes of a token": config.kv_bytes // (1 if name == "bf16" else 2),
+        "largest error": max(errors[name]),
+        "other first choice": others[name],
+        "step after a long text": statistics.median(
+            step_us(backend, graph) for _ in range(rounds)
+        ),
+        "generated": statistics.median(rates[name]),
+    }
+ct.table(
+    "a cache in FP8 beside one in bf16",
+    rows,
+    corner="cache",
+    units={"step after a long text": "us", "generated": "tokens/s"},
+)
