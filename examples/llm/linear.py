@@ -1,12 +1,16 @@
-"""y = x @ W.T in bf16 for any number of rows of x, by the kernel of linear.cu.
+"""y = x @ W.T in bf16 for any number of rows of x, by the kernels of linear.cu and
+linear_split.cu.
 
     linear(x, weights, out)             # out, bf16 or fp32, is overwritten
     linear(x, weights, out, add=True)   # out, fp32, is the residual stream
     linear(x, interleaved, out, swiglu=True)  # out, bf16: silu(gate) * up
+    linear(x, weights, out, fast=True)  # sums may be split, from sm_90 on
 
 bf16 travels as uint16. The same x and W give a row of the result the same bits
 in every launch, whatever rows are beside it and whatever tile is chosen: no sum
-is split.
+is split. Where it is, because `split` or `fast` ask for it, the bits are those of
+that split: the same whatever rows are beside it and whatever the tile, but
+`fast` chooses the split by the number of rows, and by the GPU.
 """
 
 from functools import cache
@@ -16,7 +20,8 @@ import numpy as np
 
 import cudatut as ct
 
-SOURCE = "llm/linear.cu"
+SOURCE, SPLIT_SOURCE = "llm/linear.cu", "llm/linear_split.cu"
+SPLITS = tuple(range(1, 9))  # a cluster has at most 8 blocks
 C_TYPES = {"float32": "float", "uint16": "__nv_bfloat16"}
 
 
@@ -43,46 +48,115 @@ class Tile(NamedTuple):
         """Bytes of shared memory."""
         return self.stages * (self.rows + self.columns) * self.depth * 2
 
-
-# The largest first: per element that it copies it multiplies the most. With
-# each, of how many blocks per SM it takes to keep the SMs busy: large blocks
-# that do not end together leave more of them idle.
-TILES = {
-    Tile(128, 256, 64, 64, 64, 4): 3,
-    Tile(128, 128, 64, 64, 64, 3): 3,
-    Tile(64, 128, 64, 32, 64, 3): 2,
-    Tile(64, 64, 64, 32, 32, 4): 2,
-    Tile(32, 64, 64, 16, 32, 4): 1,
-    Tile(16, 64, 64, 16, 16, 4): 1,
-    Tile(16, 32, 64, 16, 16, 4): 0,
-}
+    @property
+    def can_split(self) -> bool:
+        """Whether linear_split.cu has registers for its exchange."""
+        return self.rows * self.columns // self.threads <= 64
 
 
-def choose(n: int, outputs: int, sms: int, shared: int) -> Tile:
-    """The largest tile of which there are enough for `sms` SMs, and that fits
-    into `shared` bytes, or the smallest.
+# Large tiles multiply the most per element that they copy, small ones are more
+# blocks. Those of 8 stages are for blocks that have an SM almost to themselves.
+TILES = (
+    Tile(128, 256, 64, 64, 64, 4),
+    Tile(128, 128, 64, 64, 64, 3),
+    Tile(64, 128, 64, 32, 64, 3),
+    Tile(64, 64, 64, 32, 32, 4),
+    Tile(64, 64, 64, 32, 32, 8),
+    Tile(32, 64, 64, 16, 32, 4),
+    Tile(32, 64, 64, 16, 32, 8),
+    Tile(16, 64, 64, 16, 16, 4),
+    Tile(16, 64, 64, 16, 16, 8),
+    Tile(16, 32, 64, 16, 16, 4),
+    Tile(16, 32, 64, 16, 16, 8),
+)
+
+# Which of them `choose` tries: each kind is another kernel to compile.
+FAST_SPLITS = 1, 2, 3, 4, 6, 8
+
+# What takes how long on an H100, in us. Fitted to measured times of tiles of 3
+# and 4 stages in graphs, 16 to 2048 rows of a small model: to about 15 %. SLAB
+# and EXCHANGE are estimates.
+ARRIVAL = 0.67  # from asking for a slab to having it: weights, from far away
+SLAB = 0.12  # a slab's steps in a block that has all it needs
+BYTES = 87e3  # per us, that an SM copies
+FLOPS = 4.2e6  # per us, of an SM
+RESULTS = 4600  # per us, that an SM stores, or exchanges
+EXCHANGE = 0.7  # of the sums of a cluster
+
+
+def expected(
+    tile: Tile, split: int, n: int, outputs: int, inputs: int, sms: int
+) -> float:
+    """us that the product takes, about; to compare tiles and splits.
+
+    A block waits until slabs arrive, works on one after the other, and stores.
+    A slab takes as long as the longest of three: copies on their way, its own
+    steps, what blocks of an SM share. Blocks that find no room come a round
+    later.
     """
-    for tile, enough in TILES.items():
-        blocks = ct.cdiv(n, tile.rows) * ct.cdiv(outputs, tile.columns)
-        if blocks >= enough * sms and tile.shared <= shared:
-            break
-    return tile
+    tiles = ct.cdiv(n, tile.rows) * ct.cdiv(outputs, tile.columns)
+    on_sm = ct.cdiv(tiles * split, sms)
+    rounds = ct.cdiv(on_sm, (227 << 10) // (tile.shared + 1024))
+    slabs = ct.cdiv(ct.cdiv(inputs, tile.depth), split)
+    results = tile.rows * tile.columns
+    shared = max(
+        tile.shared / tile.stages / BYTES, 2 * results * tile.depth / FLOPS
+    )
+    slab = max(SLAB, on_sm / rounds * shared)
+    ahead = min(slabs, tile.stages - 1)  # asked for at once
+    waits = (slabs - ahead) * max(ARRIVAL / ahead, slab)
+    block = ARRIVAL + ahead * slab + waits
+    time = rounds * block + on_sm * results / RESULTS
+    return time + (EXCHANGE if split > 1 else 0)
+
+
+@cache
+def choose(
+    n: int,
+    outputs: int,
+    inputs: int,
+    sms: int,
+    shared: int,
+    splits: tuple[int, ...] = (1,),
+    tiles: tuple[Tile, ...] = TILES,
+) -> tuple[Tile, int]:
+    """Of `tiles` that fit into `shared` bytes, and of `splits`, those that
+    `expected` takes for the fastest on `sms` SMs.
+    """
+    plans = [
+        (tile, split)
+        for tile in tiles
+        for split in splits
+        if tile.shared <= shared and (split == 1 or tile.can_split)
+    ]
+    shape = n, outputs, inputs, sms
+    return min(plans, key=lambda plan: expected(*plan, *shape))
 
 
 # --8<-- [end:tiles]
 
 
-def instance(tile: Tile, dtype: str, add: bool, swiglu: bool = False) -> str:
+def instance(
+    tile: Tile, dtype: str, add: bool, swiglu: bool = False, split: int = 1
+) -> str:
     """The kernel's name with its template arguments."""
     arguments = *tile, C_TYPES[dtype], str(add).lower()
     if swiglu:
         arguments += ("true",)
-    return f"linear<{', '.join(map(str, arguments))}>"
+    if split > 1:
+        arguments = split, *arguments
+    name = "linear_split" if split > 1 else "linear"
+    return f"{name}<{', '.join(map(str, arguments))}>"
+
+
+def source(split: int) -> str:
+    """Where the kernel for this split is."""
+    return SPLIT_SOURCE if split > 1 else SOURCE
 
 
 @cache
-def _kernel(tile: Tile, dtype: str, add: bool, swiglu: bool) -> Any:
-    return ct.Kernel(SOURCE, instance(tile, dtype, add, swiglu))
+def _kernel(tile: Tile, dtype: str, add: bool, swiglu: bool, split: int) -> Any:
+    return ct.Kernel(source(split), instance(tile, dtype, add, swiglu, split))
 
 
 def linear(
@@ -93,12 +167,21 @@ def linear(
     stream: Any = None,
     tile: Tile | None = None,
     swiglu: bool = False,
+    split: int | None = None,
+    fast: bool = False,
 ) -> None:
     """out = x @ weights.T, or out += x @ weights.T with `add`.
 
     x: bf16 (uint16), [n, inputs]; weights: bf16, [outputs, inputs]; out: [n,
     outputs], bf16 or float32, float32 with `add`; n may be 0. inputs: a
-    multiple of 8. tile: instead of `choose`'s.
+    multiple of 8.
+
+    tile: instead of `choose`'s. split: over how many blocks the depth of a tile
+    is split, at most 8; more than 1 needs sm_90 and a small tile (`can_split`).
+    Bits of the result depend on it (and, if it is more than 1, on the tile's
+    depth), on nothing else of the tile and on no other row. Default: 1. fast:
+    `choose` splits where that is faster: then bits depend on what it chooses by
+    n, the shape of weights and the GPU.
 
     swiglu: out, bf16, [n, outputs / 2], is silu(gate) * up, where the rows of
     weights are in the order of `fused.interleave`; the products stay fp32 until
@@ -132,16 +215,40 @@ def linear(
                 f"{name} begins at no multiple of {bytes_} bytes: copy it into "
                 "an array of its own"
             )
+    splits = _splits(split, fast, tile)
     if not n or not outputs:
         return
     gpu = ct.device()
     limits = gpu.sm_count, gpu.shared_per_block_optin
-    tile = tile or choose(n, outputs, *limits)
-    blocks = ct.cdiv(n, tile.rows) * ct.cdiv(outputs, tile.columns)
-    _kernel(tile, str(out.dtype), add, swiglu)(
+    tile, split = choose(
+        n, outputs, inputs, *limits, splits, (tile,) if tile else TILES
+    )
+    tiles = ct.cdiv(n, tile.rows) * ct.cdiv(outputs, tile.columns)
+    _kernel(tile, str(out.dtype), add, swiglu, split)(
         x, weights, out, n, outputs, inputs,
-        grid=blocks, block=tile.threads, shared=tile.shared, stream=stream,
+        grid=tiles * split, block=tile.threads, shared=tile.shared,
+        stream=stream,
     )  # fmt: skip
+
+
+def _splits(
+    split: int | None, fast: bool, tile: Tile | None
+) -> tuple[int, ...]:
+    """Those that this GPU and this tile allow. Raises ValueError."""
+    clusters = ct.device().compute_capability >= (9, 0)
+    can = clusters and (tile is None or tile.can_split)
+    if split is None:
+        return FAST_SPLITS if fast and can else (1,)
+    if split not in SPLITS:
+        raise ValueError(
+            f"{split=}: a cluster has {SPLITS[0]} to {SPLITS[-1]} blocks"
+        )
+    if split > 1 and not can:
+        raise ValueError(
+            f"{split=}: it takes clusters, which GPUs have from compute "
+            "capability 9.0 on, and a tile of at most 64 results a thread"
+        )
+    return (split,)
 
 
 def _matrix(array: Any, name: str, dtypes: tuple[str, ...]) -> tuple[int, int]:

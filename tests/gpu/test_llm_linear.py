@@ -16,6 +16,11 @@ from linear import Tile, choose
 TILES = [*linear.TILES]
 # Rows of 64 bytes in shared memory, as in one of the instances that linear.cu names.
 ALL_TILES = [*TILES, Tile(128, 128, 32, 64, 64, 4)]
+# Tiles of which each split is compiled, and with it their results.
+SPLIT_TILES = [tile for tile in TILES if tile.can_split and tile.stages < 8] + [TILES[-1]]
+SPLITS = linear.SPLITS[1:]
+of_tile = pytest.mark.parametrize("tile", ALL_TILES, ids=lambda tile: "x".join(map(str, tile)))
+split_tile = pytest.mark.parametrize("tile", SPLIT_TILES, ids=lambda tile: "x".join(map(str, tile)))
 
 
 @pytest.fixture(autouse=True)
@@ -27,9 +32,23 @@ def needs_sm_80():
 @pytest.fixture(scope="module", autouse=True)
 def compiled():
     results = (("float32", False), ("float32", True), ("uint16", False), ("uint16", False, True))
+    plans = [(tile, 1, results) for tile in ALL_TILES]
+    if has_clusters():
+        plans += [(tile, split, results[1:]) for tile in SPLIT_TILES for split in SPLITS]
     ct.compile_ahead(
-        (linear.SOURCE, linear.instance(tile, *result)) for tile in ALL_TILES for result in results
+        (linear.source(split), linear.instance(tile, *result, split=split))
+        for tile, split, kinds in plans
+        for result in kinds
     )
+
+
+def has_clusters():
+    return supports(ct.device().compute_capability, "sm_90")
+
+
+def needs_clusters():
+    if not has_clusters():
+        pytest.skip("clusters need sm_90")
 
 
 def to_bf16(values):
@@ -66,7 +85,7 @@ def fits(tile):
 SHAPES = [(1, 1, 8), (16, 32, 64), (17, 33, 72), (5, 576, 576), (129, 257, 200), (300, 131, 1000)]
 
 
-@pytest.mark.parametrize("tile", ALL_TILES, ids=lambda tile: "x".join(map(str, tile[:3])))
+@of_tile
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "x".join(map(str, shape)))
 def test_every_tile(tile, shape):
     fits(tile)
@@ -77,20 +96,43 @@ def test_every_tile(tile, shape):
     np.testing.assert_array_equal(run(x, w, add=before, tile=tile), before + expected)
 
 
-@pytest.mark.parametrize("tile", ALL_TILES, ids=lambda tile: "x".join(map(str, tile[:3])))
+@of_tile
 @pytest.mark.parametrize("shape", [(1, 16, 8), (17, 48, 72), (129, 272, 200)])
 def test_swiglu(tile, shape):
     """Of products that are exact: beside fp64, which is then rounded to bf16."""
-    from fused import interleave
-
     fits(tile)
     x, w, expected = whole_numbers(*shape)
     gate, up = np.split(expected / 64, 2, axis=1)
-    out = ct.empty(gate.shape, "uint16")
-    by = to_bf16(from_bf16(x) / 64)  # exact, too
-    linear.linear(ct.to_device(by), ct.to_device(interleave(w)), out, tile=tile, swiglu=True)
     want = gate / (1 + np.exp(-gate)) * up
-    np.testing.assert_allclose(from_bf16(out.get()), want, rtol=2**-8, atol=1e-6)
+    got = from_bf16(swiglu_of(x, w, tile=tile))
+    np.testing.assert_allclose(got, want, rtol=2**-8, atol=1e-6)
+
+
+def swiglu_of(x, w, **how):
+    """silu(gate) * up, of x / 64."""
+    from fused import interleave
+
+    out = ct.empty((len(x), len(w) // 2), "uint16")
+    by = to_bf16(from_bf16(x) / 64)  # exact, too
+    linear.linear(ct.to_device(by), ct.to_device(interleave(w)), out, swiglu=True, **how)
+    return out.get()
+
+
+@split_tile
+@pytest.mark.parametrize("split", SPLITS)
+def test_every_split(tile, split):
+    """More blocks than slabs, shares of results that do not come out even, exact all the same."""
+    needs_clusters()
+    how = {"tile": tile, "split": split}
+    for shape in SHAPES:
+        x, w, expected = whole_numbers(*shape)
+        np.testing.assert_array_equal(run(x, w, "uint16", **how), to_bf16(expected))
+        before = ct.rng(1).integers(-99, 100, expected.shape).astype("float32")
+        np.testing.assert_array_equal(run(x, w, add=before, **how), before + expected)
+    x, w, expected = whole_numbers(67, 272, 200)
+    gate, up = np.split(expected / 64, 2, axis=1)
+    got = from_bf16(swiglu_of(x, w, **how))
+    np.testing.assert_allclose(got, gate / (1 + np.exp(-gate)) * up, rtol=2**-8, atol=1e-6)
 
 
 def random(n, outputs, inputs, seed=0):
@@ -131,7 +173,59 @@ def test_the_same_bits_in_every_tile_and_every_batch():
         np.testing.assert_array_equal(run(x[rows], w), expected[rows])
 
 
-@pytest.mark.parametrize("tile", ALL_TILES, ids=lambda tile: "x".join(map(str, tile[:3])))
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_bits_of_a_split_are_the_same_in_every_tile_and_every_batch(split):
+    needs_clusters()
+    x, w = random(150, 600, 1544)
+    zeros = np.zeros((len(x), len(w)), "float32")
+    expected = run(x, w, add=zeros, tile=TILES[-1], split=split)
+    exact, error = from_bf16(x) @ from_bf16(w).T, bound(from_bf16(x), from_bf16(w))
+    assert (np.abs(expected - exact) <= error).all()
+    for tile in SPLIT_TILES:
+        for _ in range(3):
+            np.testing.assert_array_equal(run(x, w, add=zeros, tile=tile, split=split), expected)
+    for rows in (slice(0, 1), slice(3, 20), slice(149, 150), slice(40, 141)):
+        found = run(x[rows], w, add=zeros[rows], split=split)
+        np.testing.assert_array_equal(found, expected[rows])
+
+
+def test_fast_is_the_split_that_is_chosen():
+    x, w = random(16, 576, 1536)
+    zeros = np.zeros((len(x), len(w)), "float32")
+    limits = ct.device().sm_count, ct.device().shared_per_block_optin
+    splits = linear.FAST_SPLITS if has_clusters() else (1,)
+    tile, split = choose(len(x), *w.shape, *limits, splits)
+    expected = run(x, w, add=zeros, tile=tile, split=split)
+    np.testing.assert_array_equal(run(x, w, add=zeros, fast=True), expected)
+    np.testing.assert_array_equal(run(x, w, add=zeros), run(x, w, add=zeros, split=1))
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("n", [16, 200])
+def test_a_chain_of_splits_in_a_graph(n, overlap):
+    """Each adds to what the one before has left: none begins too early, few rows or many."""
+    import pycuda.driver as cuda
+    from graphs import Graph
+
+    needs_clusters()
+    stream = cuda.Stream()
+    x, w, product = whole_numbers(n, 200, 576)
+    arrays = ct.to_device(x), ct.to_device(w), ct.to_device(np.zeros(product.shape, "float32"))
+
+    def work():
+        for split in (1, 3, 2, 8, 1, 4):
+            linear.linear(*arrays, add=True, stream=stream, split=split)
+
+    ct.synchronize()
+    work()
+    graph = Graph(work, stream, overlap)
+    for _ in range(5):
+        graph.launch()
+    stream.synchronize()
+    np.testing.assert_array_equal(arrays[2].get(), 36 * product)
+
+
+@of_tile
 def test_what_lies_around_the_matrices_is_not_read(tile):
     fits(tile)
     n, outputs, inputs = tile.rows + 3, tile.columns + 5, 72
@@ -172,13 +266,6 @@ def test_nothing_to_compute():
     assert run(x, w).shape == (0, 5)
 
 
-def test_which_tile():
-    assert choose(4096, 4096, 132, 227 << 10) == TILES[0]
-    assert choose(4096, 4096, 108, 163 << 10) == TILES[1]  # the first needs 192 KiB
-    assert choose(256, 576, 132, 227 << 10) == Tile(16, 64, 64, 16, 16, 4)
-    assert choose(1, 576, 132, 227 << 10) == TILES[-1]
-
-
 def test_what_is_refused():
     x, w, out = (
         ct.empty((4, 64), "uint16"),
@@ -193,6 +280,9 @@ def test_what_is_refused():
         ((x, w, halves), {"add": True}, "out is uint16"),
         ((x, ct.empty((8, 72), "uint16"), out), {}, "must be equal"),
         ((ct.empty((4, 60), "uint16"), ct.empty((8, 60), "uint16"), out), {}, "a multiple of 8"),
+        ((x, w, out), {"split": 9}, "1 to 8 blocks"),
+        ((x, w, out), {"split": 0}, "1 to 8 blocks"),
+        ((x, w, out), {"split": 2, "tile": TILES[0]}, "64 results a thread"),
         ((ct.empty(4 * 64 + 4, "uint16")[4:].reshape(4, 64), w, out), {}, "no multiple of 16"),
     ]
     for arguments, how, message in cases:
