@@ -111,3 +111,38 @@ def test_a_launch(monkeypatch, how, split, blocks):
     linear.linear(*arrays, add=True, tile=tile, **how)
     config = {"grid": blocks, "block": 128, "shared": tile.shared, "stream": None}
     assert launched == [((tile, "float32", True, False, split), (250, 576, 1536), config)]
+
+
+def test_a_launch_with_rope(monkeypatch):
+    import linear_qkv
+
+    def array(kind, *shape):
+        interface = {"shape": shape, "typestr": np.dtype(kind).str, "data": (1 << 40, False)}
+        return SimpleNamespace(__cuda_array_interface__=interface | {"version": 3})
+
+    launched = []
+
+    def kernel(*which):
+        return lambda *args, **config: launched.append((which, args, config))
+
+    gpu = SimpleNamespace(sm_count=132, shared_per_block_optin=227 << 10)
+    monkeypatch.setattr(linear_qkv.ct, "device", lambda: gpu)
+    monkeypatch.setattr(linear_qkv, "_kernel", kernel)
+    good = {
+        "x": array("uint16", 100, 576), "weights": array("uint16", 960, 576),
+        "positions": array("int32", 100), "slots": array("int32", 100),
+        "table": array("float32", 99, 32, 2), "keys": array("uint16", 999, 3, 64),
+        "values": array("uint16", 999, 3, 64), "q": array("uint16", 100, 576),
+    }  # fmt: skip
+    linear_qkv.linear_qkv(**good)
+    ((tile,), args, config) = launched[0]
+    assert tile.can_split and args[9:14] == (100, 576, 9, 3, 64)
+    assert config["grid"] == -(-100 // tile.rows) * -(-960 // tile.columns)
+    assert (config["block"], config["shared"]) == (tile.threads, tile.shared)
+    for change, message in (
+        ({"tile": TILES[0]}, "64 results a thread"),
+        ({"x": array("uint16", 100, 580)}, "a multiple of 8"),
+        ({"weights": array("uint16", 950, 576)}, "cannot be"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            linear_qkv.linear_qkv(**good | change)
