@@ -31,6 +31,7 @@ from checkpoint import Checkpoint
 from gemv import ROWS, gemv
 from graphs import Graph
 from linear import linear
+from linear_qkv import linear_qkv
 from staging import Staging
 from step_shape import Shape, arrange, padded, power_of_two, rounded
 from weights import Matrix, Weights
@@ -106,14 +107,14 @@ class GpuBackend:
         if kv == "fp8":
             ones = np.ones((c.layers, 2, c.kv_heads), "float32")
             self.scales = ct.to_device(ones)
-        width = (c.heads + 2 * c.kv_heads) * c.head_dim
         # Rows of decoding and other requests are rounded up each.
         self.max_logits = power_of_two(self.max_logits)
         n, m = 2 * power_of_two(max_tokens), self.max_logits
         self.x = ct.empty((n, c.dim), "float32")  # the residual stream
         self.h = ct.empty((n, c.dim), "uint16")  # what a layer multiplies
-        self.qkv = ct.empty((n, width), "uint16")
-        self.attended = ct.empty((n, c.heads * c.head_dim), "uint16")
+        width = c.heads * c.head_dim
+        self.queries = ct.empty((n, width), "uint16")
+        self.attended = ct.empty((n, width), "uint16")
         self.act = ct.empty((n, c.ffn), "uint16")
         self.last = ct.empty((m, c.dim), "float32")
         self.logits = ct.empty((m, c.vocab), "float32")
@@ -195,34 +196,37 @@ class GpuBackend:
         """The launches of a step; d: its arrays on the GPU."""
         c, w, stream = self.config, self.weights, self.stream
         n, m = len(d["tokens"]), len(d["wanted"])
-        x, h, qkv, attended, act = (
-            a[:n] for a in (self.x, self.h, self.qkv, self.attended, self.act)
+        x, h, queries, attended, act = (
+            a[:n]
+            for a in (self.x, self.h, self.queries, self.attended, self.act)
         )
         few = n <= ROWS and not self.batch_invariant
         where = d["positions"], d["slots"], self.turns
-        q = qkv[:, : c.heads * c.head_dim]
         activation.embed(d["tokens"], w.embedding, x, stream, self.drawn)
         for i, (layer, cache) in enumerate(zip(w.layers, self.caches)):
             norm = x, layer.attention_norm
             if few:
                 fused.norm_qkv(
-                    *norm, layer.qkv.stored, *where, *cache, q, c.rms_eps,
-                    stream, scales=self.scales[i],
+                    *norm, layer.qkv.stored, *where, *cache, queries,
+                    c.rms_eps, stream, scales=self.scales[i],
                 )  # fmt: skip
             else:
                 norms.rms_norm(*norm, h, c.rms_eps, stream)
-                self._multiply(h, layer.qkv, qkv)
-                rope.rope_and_store(
-                    qkv, *where, *cache, stream=stream, scales=self.scales[i]
-                )
-            self._attend(d, shape, cache, self.scales[i], qkv, attended)
+                linear_qkv(
+                    h, layer.qkv.bf16, *where, *cache, queries, stream,
+                    scales=self.scales[i],
+                )  # fmt: skip
+            self._attend(d, shape, cache, self.scales[i], queries, attended)
             self._multiply(attended, layer.o, x, add=True)
             norm, gates = (x, layer.ffn_norm), layer.gate_up
             if few:
                 fused.norm_gate_up(*norm, gates.stored, act, c.rms_eps, stream)
             else:
                 norms.rms_norm(*norm, h, c.rms_eps, stream)
-                linear(h, gates.bf16, act, stream=stream, swiglu=True)
+                linear(
+                    h, gates.bf16, act, stream=stream, swiglu=True,
+                    fast=not self.batch_invariant,
+                )  # fmt: skip
             self._multiply(act, layer.down, x, add=True)
         if m:
             last, h = self.last[:m], self.h[:m]
@@ -235,9 +239,10 @@ class GpuBackend:
         if len(x) <= ROWS and not self.batch_invariant:
             gemv(x, matrix.stored, out, add, self.stream)
         else:
-            linear(x, matrix.bf16, out, add, self.stream)
+            fast = not self.batch_invariant
+            linear(x, matrix.bf16, out, add, self.stream, fast=fast)
 
-    def _attend(self, d, shape, cache, scales, qkv, out) -> None:
+    def _attend(self, d, shape, cache, scales, queries, out) -> None:
         """Requests that decode have the first rows, the others those behind."""
         size, stream = self.block_size, self.stream
         out = out.reshape(len(out), self.config.heads, self.config.head_dim)
@@ -245,14 +250,14 @@ class GpuBackend:
             room = ct.device().shared_per_block_optin
             warps = decode.warps_for(rows, self.config.head_dim, room)
             decode.paged(
-                qkv[:rows], *cache, d["tables"], d["lengths"], size, out[:rows],
+                queries[:rows], *cache, d["tables"], d["lengths"], size, out[:rows],
                 self.lse[:rows], self.partials, self.tickets,
                 shape.parts * decode.SPLIT, stream=stream, scales=scales,
                 warps=warps,
             )  # fmt: skip
         if shape.items:
             flash.paged(
-                qkv, *cache, out, d["flash starts"], d["flash lengths"],
+                queries, *cache, out, d["flash starts"], d["flash lengths"],
                 d["flash tables"], size, d["work"], stream=stream,
                 scales=scales,
             )  # fmt: skip

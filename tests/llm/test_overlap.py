@@ -23,8 +23,9 @@ KERNELS = {
         "linear<64,128,64,32,64,3,__nv_bfloat16,false>",
         "linear<64,64,64,32,32,4,__nv_bfloat16,false,true>",
     ],
+    "linear_qkv": ["linear_qkv<64,64,64,32,32,8>", "linear_qkv<16,64,64,16,16,4,__nv_fp8_e4m3>"],
+    "linear_split": ["linear_split<3,64,64,64,32,32,4,float,true>"],
     "norms": ["rms_norm<float,float,4,32,5>"],
-    "rope": ["rope_and_store<64,false>", "rope_and_store<64,true,__nv_fp8_e4m3>"],
 }
 
 
