@@ -1,0 +1,310 @@
+// All layers of a step of decoding, for one request with one new token, in one
+// launch by one cluster of blocks. What a phase computes, every block needs for
+// the next one, and it goes straight from shared memory to shared memory: there
+// is no launch between phases, and nothing waits for global memory.
+// requires: sm_90
+// @instance all_layers<Q4_1, 64, 3, 8>
+// @instance all_layers<Q4_1, 64, 3, 16>
+// @instance all_layers<Q8_0, 64, 3, 8>
+// @instance all_layers<Q4_1, 128, 4, 8>
+// @instance all_layers<Q8_0, 16, 2, 8>
+#include "cluster_attention.cuh"
+#include "overlap.cuh"
+
+// --8<-- [start:norm]
+// RMSNorm: every warp sums up the squares for itself. The weights are asked for
+// long before: those of two blocks of 32 wait in registers.
+struct NormWeights {
+  float first, second;
+  __device__ __forceinline__ NormWeights(const float* weight, int dim) {
+    first = threadIdx.x < dim ? weight[threadIdx.x] : 0.0f;
+    second = threadIdx.x + THREADS < dim ? weight[threadIdx.x + THREADS] : 0.0f;
+  }
+};
+
+__device__ __forceinline__ void normalize(const Step& s, const float* x,
+                                          const float* weight,
+                                          const NormWeights& ready) {
+  float squares = 0.0f;
+  for (int i = threadIdx.x % 32 * 4; i < s.dim; i += 128) {
+    const float4 v = *reinterpret_cast<const float4*>(x + i);
+    squares += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
+  }
+  squares = over_row<32>(squares, nullptr, Sum());
+  const float scale = rsqrtf(squares * (1.0f / s.dim) + s.eps);
+  quantize(s.bytes, s.scales, s.dim, [&](int i) {  // i % THREADS: this thread
+    const float w = i < THREADS       ? ready.first
+                    : i < 2 * THREADS ? ready.second
+                                      : weight[i];
+    return x[i] * scale * w;
+  });
+}
+// --8<-- [end:norm]
+
+// --8<-- [start:product]
+// This block's strips of a matrix, times what `quantize` has left, into
+// sums[part][output]. tile: number of the first tile, afterwards of the next
+// matrix's first one.
+template <class Format>
+__device__ __forceinline__ void multiply(const Step& s, const Ring& ring,
+                                         const Share& share, const Work& work,
+                                         unsigned& tile) {
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  const bool second_rows = share.pitch % 16;
+  const int low = second_rows ? 2 * g : g;
+  const int high = second_rows ? 2 * g + 1 : g + 8;
+  sync_warps();  // the integers are there
+  for (int strip = work.strip; strip < share.strips; strip += work.step) {
+    const int in_share = strip * share.by_tile >> 16;
+    const unsigned slot = (tile + in_share) % SLOTS;
+    wait(ring.full[slot], (tile + in_share) / SLOTS % 2);
+    const unsigned char* const rows =
+        ring.slots + slot * ring.slot_bytes +
+        (strip - in_share * share.per_tile) * 16 * share.pitch;
+    float2 sum =
+        dot<Format>(rows + low * share.pitch, rows + high * share.pitch,
+                    s.bytes, s.scales, work.from, work.to);
+    __syncwarp();  // all lanes are through
+    if (lane == 0) arrive(ring.empty[slot], 1);
+#pragma unroll
+    for (int away = 1; away < 4; away *= 2) {
+      sum.x += __shfl_xor_sync(~0u, sum.x, away);
+      sum.y += __shfl_xor_sync(~0u, sum.y, away);
+    }
+    float* const to = s.sums + (work.part * share.strips + strip) * 16;
+    if (t == 0) to[low] = sum.x, to[high] = sum.y;
+  }
+  tile += share.tiles;
+  sync_warps();  // the sums are there
+}
+
+// Four neighboring outputs, of this block's, from number i on.
+__device__ __forceinline__ float4 add_parts(const Step& s, const Share& share,
+                                            int i) {
+  float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
+  for (int part = 0; part < share.parts; ++part) {
+    const float4 v =
+        *reinterpret_cast<const float4*>(s.sums + part * share.strips * 16 + i);
+    sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
+  }
+  return sum;
+}
+// --8<-- [end:product]
+
+// --8<-- [start:results]
+// What becomes of the sums: queries and keys are turned; keys and values go
+// into the cache as well.
+template <int D, int CLUSTER>
+__device__ __forceinline__ void send_qkv(const Step& s, const Share& share,
+                                         const Layer& of, Barrier& barrier) {
+  for (int i = threadIdx.x * 4; i < share.strips * 16; i += THREADS * 4) {
+    const int output = share.first * 16 + i;
+    const int head = output / D, at = output % D;
+    const float4 v = add_parts(s, share, i);
+    float result[4] = {v.x, v.y, v.z, v.w};
+    if (head < s.heads + s.kv_heads) {
+      const float2 a = s.turns[at / 2], b = s.turns[at / 2 + 1];
+      result[0] = v.x * a.x - v.y * a.y, result[1] = v.x * a.y + v.y * a.x;
+      result[2] = v.z * b.x - v.w * b.y, result[3] = v.z * b.y + v.w * b.x;
+    }
+    Vector<__nv_bfloat16, 4> rounded;
+    store(rounded.at, result);
+    const uint2 bits = reinterpret_cast<const uint2&>(rounded);
+    send<CLUSTER>(s.qkv + output, bits, barrier);
+    const int kv = head - s.heads;
+    if (kv < 0 || s.slot < 0) continue;
+    __nv_bfloat16* const cache =
+        kv < s.kv_heads ? of.keys + kv * D : of.values + (kv - s.kv_heads) * D;
+    *reinterpret_cast<uint2*>(cache + (long long)s.slot * s.kv_heads * D + at) =
+        bits;
+  }
+}
+
+// The sum of x and a product.
+template <int CLUSTER>
+__device__ __forceinline__ void send_x(const Step& s, const Share& share,
+                                       const float* x, float* to,
+                                       Barrier& barrier) {
+  for (int i = threadIdx.x * 4; i < share.strips * 16; i += THREADS * 4) {
+    const int output = share.first * 16 + i;
+    const float4 old = *reinterpret_cast<const float4*>(x + output);
+    float4 v = add_parts(s, share, i);
+    v.x += old.x, v.y += old.y, v.z += old.z, v.w += old.w;
+    send<CLUSTER>(to + output, v, barrier);
+  }
+}
+
+// silu(gate) up: of 16 outputs 8 are gates, the others the ups beside them.
+template <int CLUSTER>
+__device__ __forceinline__ void send_act(const Step& s, const Share& share,
+                                         Barrier& barrier) {
+  const auto swiglu = [](float gate, float up) {
+    return __fdividef(gate, 1.0f + expf(-gate)) * up;  // as in fused.cu
+  };
+  for (int i = threadIdx.x * 4; i < share.strips * 8; i += THREADS * 4) {
+    const float4 gate = add_parts(s, share, i / 8 * 16 + i % 8);
+    const float4 up = add_parts(s, share, i / 8 * 16 + i % 8 + 8);
+    const float4 v = {swiglu(gate.x, up.x), swiglu(gate.y, up.y),
+                      swiglu(gate.z, up.z), swiglu(gate.w, up.w)};
+    send<CLUSTER>(s.act + share.first * 8 + i, v, barrier);
+  }
+}
+// --8<-- [end:results]
+
+// --8<-- [start:phases]
+// The one thread that loads goes through all matrices of all layers, as far
+// ahead as the ring has slots.
+__device__ __forceinline__ void load_weights(const Step& s, const Ring& ring,
+                                             const Share* shares) {
+  unsigned tile = 0;
+  for (int layer = 0; layer < s.layers; ++layer) {
+    const Layer& of = s.of[layer];
+    const unsigned char* const matrices[4] = {of.qkv, of.o, of.gate_up,
+                                              of.down};
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      for (int strip = 0; strip < shares[i].strips; strip += shares[i].per_tile)
+        load_tile(ring, tile++, shares[i], strip, matrices[i]);
+  }
+}
+
+// Five phases a layer, each up to where its results have arrived. Nobody
+// overwrites what another block still reads: what a phase writes is read in the
+// next one only, and no block gets through a phase before all others have got
+// to its end. (A block without keys sends nothing in the second one, but
+// nothing gets far without what it sends in the others.)
+template <class Format, int D, int GROUP, int CLUSTER>
+__device__ __forceinline__ void compute(const Step& s, const Ring& ring,
+                                        const Share* shares, const Work* works,
+                                        Barrier* arrived) {
+  enum { QKV, O, GATE_UP, DOWN };
+  const int warp = threadIdx.x / 32;
+  const int blocks = blocks_with_keys<D, CLUSTER>(s.length);
+  const Team<D> team(s.kv_heads);
+  const bool attends = s.rank < blocks && team.head < s.kv_heads;
+  int first_slots[Tile<D>::ROWS] = {};
+  if (attends) Tile<D>::find(first_slots, s, s.rank + CLUSTER * team.member);
+  const int bytes[5] = {(s.heads + 2 * s.kv_heads) * D * 2,
+                        blocks * s.heads * (D + 4) * 4, s.dim * 4, s.ffn * 4,
+                        s.dim * 4};
+  float *const x = s.x, *const after = s.x + s.dim;
+  unsigned tile = 0;
+  const auto product = [&](int i) {
+    multiply<Format>(s, ring, shares[i], works[i * WARPS + warp], tile);
+  };
+  NormWeights attention_norm(s.of[0].attention_norm, s.dim);
+#pragma unroll 1
+  for (int layer = 0; layer < s.layers; ++layer) {
+    const Layer& of = s.of[layer];
+    const unsigned parity = layer % 2;
+    if (threadIdx.x == 0)
+#pragma unroll
+      for (int i = 0; i < 5; ++i) expect(arrived[i], bytes[i]);
+    // What does not depend on x is asked for now.
+    const NormWeights ffn_norm(of.ffn_norm, s.dim);
+    if (attends) Tile<D>::approach(first_slots, s, of, team.head);
+
+    normalize(s, x, of.attention_norm, attention_norm);
+    product(QKV);
+    send_qkv<D, CLUSTER>(s, shares[QKV], of, arrived[0]);
+    Tile<D> keys;
+    if (attends) keys.load(first_slots, s, of, team.head);
+    wait(arrived[0], parity);
+
+    if (attends) attend<D, GROUP, CLUSTER>(s, of, team, keys);
+    sync_warps();
+    if (s.rank < blocks)
+      send_attended<D, GROUP, CLUSTER>(s, team.size, arrived[1]);
+    if (layer + 1 < s.layers)
+      attention_norm = NormWeights(s.of[layer + 1].attention_norm, s.dim);
+    wait(arrived[1], parity);
+
+    quantize(s.bytes, s.scales, s.heads * D,
+             [&](int i) { return merged<D>(s, blocks, i); });
+    product(O);
+    send_x<CLUSTER>(s, shares[O], x, after, arrived[2]);
+    wait(arrived[2], parity);
+
+    normalize(s, after, of.ffn_norm, ffn_norm);
+    product(GATE_UP);
+    send_act<CLUSTER>(s, shares[GATE_UP], arrived[3]);
+    wait(arrived[3], parity);
+
+    quantize(s.bytes, s.scales, s.ffn, [&](int i) { return s.act[i]; });
+    product(DOWN);
+    send_x<CLUSTER>(s, shares[DOWN], after, x, arrived[4]);
+    wait(arrived[4], parity);
+  }
+}
+// --8<-- [end:phases]
+
+// --8<-- [start:kernel]
+// x: dim; positions, slots, lengths: of the one token, its cache slot (nothing
+// is stored if negative) and the keys that it attends to, its own, the last
+// one, included; table: of the request's blocks. turns: rope.py's table.
+// Matrices as in fused.cu, begin at multiples of 16 bytes. Outputs are
+// multiples of 16, at least 16 in each block; inputs of 32.
+// Grid: one cluster. Dynamic shared memory: SLOTS * slot_bytes, and what
+// `arrange` takes. The order of sums depends on CLUSTER, sizes and `length`.
+template <class Format, int D, int GROUP, int CLUSTER>
+__global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS + 32, 1)
+    all_layers(const Layer* layers, int layer_count, float* x,
+               const int* positions, const int* slots, const int* lengths,
+               const int* table, int block_size, const float2* turns, int dim,
+               int ffn, int kv_heads, float eps, int slot_bytes) {
+  extern __shared__ __align__(128) unsigned char shared[];
+  __shared__ Barrier full[SLOTS], empty[SLOTS], arrived[5];
+  __shared__ Share shares[4];
+  __shared__ Work works[4 * WARPS];
+  __shared__ Step s;
+  const int heads = kv_heads * GROUP, warp = threadIdx.x / 32;
+  const int width = (heads + 2 * kv_heads) * D;
+  const Ring ring = {shared, slot_bytes, full, empty};
+  begin_next();
+  if (threadIdx.x == 0) {
+    s = {rank_in_cluster(), layer_count, dim, ffn, heads, kv_heads};
+    s.block_size = block_size, s.table = table, s.eps = eps;
+    arrange<D, GROUP, CLUSTER>(s, shared + SLOTS * slot_bytes);
+    const int outputs[4] = {width, dim, 2 * ffn, dim};
+    const int inputs[4] = {dim, heads * D, dim, ffn};
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      shares[i] =
+          share_of<Format>(outputs[i], inputs[i], s.rank, CLUSTER, slot_bytes);
+    for (int i = 0; i < SLOTS; ++i) init(full[i], 1), init(empty[i], READERS);
+    for (int i = 0; i < 5; ++i) init(arrived[i], 1);
+    // Other blocks, and copies, are to see them too.
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < layer_count; i += THREADS + 32)
+    s.of[i] = layers[i];
+  __syncthreads();
+  arrive_at_cluster();
+  if (warp == WARPS) {
+    if (threadIdx.x == THREADS) load_weights(s, ring, shares);
+    __syncwarp();
+    wait_for_previous();
+    wait_for_cluster();
+  } else {
+    wait_for_previous();
+    if (threadIdx.x == 0) s.length = *lengths, s.slot = *slots;
+    for (int i = threadIdx.x; i < dim; i += THREADS) s.x[i] = x[i];
+    if (threadIdx.x < D / 2)
+      s.turns[threadIdx.x] =
+          turns[(long long)*positions * (D / 2) + threadIdx.x];
+    if (threadIdx.x < 4 * WARPS)
+      works[threadIdx.x] =
+          work_of(shares[threadIdx.x / WARPS], threadIdx.x % WARPS);
+    sync_warps();
+    wait_for_cluster();  // all blocks are there, with their barriers
+    compute<Format, D, GROUP, CLUSTER>(s, ring, shares, works, arrived);
+    // Everything that was sent here is there, but not yet everything that was
+    // sent from here.
+    if (s.rank == 0)
+      for (int i = threadIdx.x; i < dim; i += THREADS) x[i] = s.x[i];
+  }
+  arrive_at_cluster();
+  wait_for_cluster();
+}
+// --8<-- [end:kernel]
