@@ -22,9 +22,9 @@ struct NormWeights {
   }
 };
 
-__device__ __forceinline__ void normalize(const Step& s, const float* x,
-                                          const float* weight,
-                                          const NormWeights& ready) {
+__device__ __noinline__ void normalize(const Step& s, const float* x,
+                                       const float* weight,
+                                       const NormWeights& ready) {
   float squares = 0.0f;
   for (int i = threadIdx.x % 32 * 4; i < s.dim; i += 128) {
     const float4 v = *reinterpret_cast<const float4*>(x + i);
@@ -42,30 +42,50 @@ __device__ __forceinline__ void normalize(const Step& s, const float* x,
 // --8<-- [end:norm]
 
 // --8<-- [start:product]
+// Start to copy a tile: number `count` of the tiles from matrix `product` of a
+// layer on, which may be one of a later matrix or layer.
+__device__ __noinline__ void fetch(const Step& s, int slot, int layer,
+                                   int product, int count) {
+  while (count >= s.shares[product].tiles) {
+    count -= s.shares[product].tiles;
+    if (++product > DOWN) product = QKV, ++layer;
+  }
+  if (layer < s.layers)
+    copy_tile(s.ring, slot, s.shares[product], count,
+              s.of[layer].matrices[product]);
+}
+
 // This block's strips of a matrix, times what `quantize` has left, into
-// sums[part][output]. tile: number of the first tile, afterwards of the next
-// matrix's first one.
+// sums[part][output]. tile: number of the matrix's first tile in this launch.
+// Returns that of the next matrix.
 template <class Format>
-__device__ __forceinline__ void multiply(const Step& s, const Ring& ring,
-                                         const Share& share, const Work& work,
-                                         unsigned& tile) {
+__device__ __noinline__ unsigned multiply(const Step& s, const Work* works,
+                                          int layer, int product,
+                                          unsigned tile) {
+  const Share& share = s.shares[product];
+  const Work work = works[product * WARPS + threadIdx.x / 32];
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const bool second_rows = share.pitch % 16;
   const int low = second_rows ? 2 * g : g;
   const int high = second_rows ? 2 * g + 1 : g + 8;
-  sync_warps();  // the integers are there
+  __syncthreads();  // the integers are there
+#pragma unroll 1
   for (int strip = work.strip; strip < share.strips; strip += work.step) {
-    const int in_share = strip * share.by_tile >> 16;
-    const unsigned slot = (tile + in_share) % SLOTS;
-    wait(ring.full[slot], (tile + in_share) / SLOTS % 2);
+    const int count = strip * share.by_tile >> 16;  // of this matrix's tiles
+    const int in_tile = strip - count * share.per_tile;
+    const unsigned slot = (tile + count) % SLOTS;
+    wait(s.ring.full[slot], (tile + count) / SLOTS % 2);
     const unsigned char* const rows =
-        ring.slots + slot * ring.slot_bytes +
-        (strip - in_share * share.per_tile) * 16 * share.pitch;
+        s.ring.slots + slot * s.ring.slot_bytes + in_tile * 16 * share.pitch;
     float2 sum =
         dot<Format>(rows + low * share.pitch, rows + high * share.pitch,
                     s.bytes, s.scales, work.from, work.to);
     __syncwarp();  // all lanes are through
-    if (lane == 0) arrive(ring.empty[slot], 1);
+    const int strips =
+        min(share.per_tile, share.strips - count * share.per_tile);
+    if (lane == 0 && last_reader(s.ring.read[slot], strips * share.parts))
+      fetch(s, slot, layer, product, count + SLOTS);
+    __syncwarp();
 #pragma unroll
     for (int away = 1; away < 4; away *= 2) {
       sum.x += __shfl_xor_sync(~0u, sum.x, away);
@@ -74,8 +94,8 @@ __device__ __forceinline__ void multiply(const Step& s, const Ring& ring,
     float* const to = s.sums + (work.part * share.strips + strip) * 16;
     if (t == 0) to[low] = sum.x, to[high] = sum.y;
   }
-  tile += share.tiles;
-  sync_warps();  // the sums are there
+  __syncthreads();  // the sums are there
+  return tile + share.tiles;
 }
 
 // Four neighboring outputs, of this block's, from number i on.
@@ -95,8 +115,9 @@ __device__ __forceinline__ float4 add_parts(const Step& s, const Share& share,
 // What becomes of the sums: queries and keys are turned; keys and values go
 // into the cache as well.
 template <int D, int CLUSTER>
-__device__ __forceinline__ void send_qkv(const Step& s, const Share& share,
-                                         const Layer& of, Barrier& barrier) {
+__device__ __noinline__ void send_qkv(const Step& s, const Share& share,
+                                      const Layer& of, Barrier& barrier) {
+#pragma unroll 1
   for (int i = threadIdx.x * 4; i < share.strips * 16; i += THREADS * 4) {
     const int output = share.first * 16 + i;
     const int head = output / D, at = output % D;
@@ -122,9 +143,10 @@ __device__ __forceinline__ void send_qkv(const Step& s, const Share& share,
 
 // The sum of x and a product.
 template <int CLUSTER>
-__device__ __forceinline__ void send_x(const Step& s, const Share& share,
-                                       const float* x, float* to,
-                                       Barrier& barrier) {
+__device__ __noinline__ void send_x(const Step& s, const Share& share,
+                                    const float* x, float* to,
+                                    Barrier& barrier) {
+#pragma unroll 1
   for (int i = threadIdx.x * 4; i < share.strips * 16; i += THREADS * 4) {
     const int output = share.first * 16 + i;
     const float4 old = *reinterpret_cast<const float4*>(x + output);
@@ -136,11 +158,12 @@ __device__ __forceinline__ void send_x(const Step& s, const Share& share,
 
 // silu(gate) up: of 16 outputs 8 are gates, the others the ups beside them.
 template <int CLUSTER>
-__device__ __forceinline__ void send_act(const Step& s, const Share& share,
-                                         Barrier& barrier) {
+__device__ __noinline__ void send_act(const Step& s, const Share& share,
+                                      Barrier& barrier) {
   const auto swiglu = [](float gate, float up) {
     return __fdividef(gate, 1.0f + expf(-gate)) * up;  // as in fused.cu
   };
+#pragma unroll 1
   for (int i = threadIdx.x * 4; i < share.strips * 8; i += THREADS * 4) {
     const float4 gate = add_parts(s, share, i / 8 * 16 + i % 8);
     const float4 up = add_parts(s, share, i / 8 * 16 + i % 8 + 8);
@@ -152,67 +175,44 @@ __device__ __forceinline__ void send_act(const Step& s, const Share& share,
 // --8<-- [end:results]
 
 // --8<-- [start:phases]
-// The one thread that loads goes through all matrices of all layers, as far
-// ahead as the ring has slots.
-__device__ __forceinline__ void load_weights(const Step& s, const Ring& ring,
-                                             const Share* shares) {
-  unsigned tile = 0;
-  for (int layer = 0; layer < s.layers; ++layer) {
-    const Layer& of = s.of[layer];
-    const unsigned char* const matrices[4] = {of.qkv, of.o, of.gate_up,
-                                              of.down};
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      for (int strip = 0; strip < shares[i].strips; strip += shares[i].per_tile)
-        load_tile(ring, tile++, shares[i], strip, matrices[i]);
-  }
-}
-
 // Five phases a layer, each up to where its results have arrived. Nobody
 // overwrites what another block still reads: what a phase writes is read in the
 // next one only, and no block gets through a phase before all others have got
 // to its end. (A block without keys sends nothing in the second one, but
 // nothing gets far without what it sends in the others.)
 template <class Format, int D, int GROUP, int CLUSTER>
-__device__ __forceinline__ void compute(const Step& s, const Ring& ring,
-                                        const Share* shares, const Work* works,
+__device__ __forceinline__ void compute(const Step& s, const Work* works,
                                         Barrier* arrived) {
-  enum { QKV, O, GATE_UP, DOWN };
-  const int warp = threadIdx.x / 32;
   const int blocks = blocks_with_keys<D, CLUSTER>(s.length);
   const Team<D> team(s.kv_heads);
   const bool attends = s.rank < blocks && team.head < s.kv_heads;
-  int first_slots[Tile<D>::ROWS] = {};
-  if (attends) Tile<D>::find(first_slots, s, s.rank + CLUSTER * team.member);
-  const int bytes[5] = {(s.heads + 2 * s.kv_heads) * D * 2,
-                        blocks * s.heads * (D + 4) * 4, s.dim * 4, s.ffn * 4,
-                        s.dim * 4};
+  // Where the keys are that this warp begins with: the same in all layers.
+  const int found =
+      attends ? Tile<D>::find(s, s.rank + CLUSTER * team.member) : -1;
   float *const x = s.x, *const after = s.x + s.dim;
   unsigned tile = 0;
-  const auto product = [&](int i) {
-    multiply<Format>(s, ring, shares[i], works[i * WARPS + warp], tile);
-  };
   NormWeights attention_norm(s.of[0].attention_norm, s.dim);
 #pragma unroll 1
   for (int layer = 0; layer < s.layers; ++layer) {
     const Layer& of = s.of[layer];
     const unsigned parity = layer % 2;
-    if (threadIdx.x == 0)
-#pragma unroll
-      for (int i = 0; i < 5; ++i) expect(arrived[i], bytes[i]);
+    if (threadIdx.x == 0) {
+      expect(arrived[0], (s.heads + 2 * s.kv_heads) * D * 2);
+      expect(arrived[1], blocks * s.heads * (D + 4) * 4);
+      expect(arrived[2], s.dim * 4);
+      expect(arrived[3], s.ffn * 4);
+      expect(arrived[4], s.dim * 4);
+    }
     // What does not depend on x is asked for now.
     const NormWeights ffn_norm(of.ffn_norm, s.dim);
-    if (attends) Tile<D>::approach(first_slots, s, of, team.head);
+    if (attends) Tile<D>::approach(s, of, found, team.head);
 
     normalize(s, x, of.attention_norm, attention_norm);
-    product(QKV);
-    send_qkv<D, CLUSTER>(s, shares[QKV], of, arrived[0]);
-    Tile<D> keys;
-    if (attends) keys.load(first_slots, s, of, team.head);
+    tile = multiply<Format>(s, works, layer, QKV, tile);
+    send_qkv<D, CLUSTER>(s, s.shares[QKV], of, arrived[0]);
+    if (attends) attend<D, GROUP, CLUSTER>(s, of, found, arrived[0], parity);
     wait(arrived[0], parity);
-
-    if (attends) attend<D, GROUP, CLUSTER>(s, of, team, keys);
-    sync_warps();
+    __syncthreads();
     if (s.rank < blocks)
       send_attended<D, GROUP, CLUSTER>(s, team.size, arrived[1]);
     if (layer + 1 < s.layers)
@@ -221,18 +221,18 @@ __device__ __forceinline__ void compute(const Step& s, const Ring& ring,
 
     quantize(s.bytes, s.scales, s.heads * D,
              [&](int i) { return merged<D>(s, blocks, i); });
-    product(O);
-    send_x<CLUSTER>(s, shares[O], x, after, arrived[2]);
+    tile = multiply<Format>(s, works, layer, O, tile);
+    send_x<CLUSTER>(s, s.shares[O], x, after, arrived[2]);
     wait(arrived[2], parity);
 
     normalize(s, after, of.ffn_norm, ffn_norm);
-    product(GATE_UP);
-    send_act<CLUSTER>(s, shares[GATE_UP], arrived[3]);
+    tile = multiply<Format>(s, works, layer, GATE_UP, tile);
+    send_act<CLUSTER>(s, s.shares[GATE_UP], arrived[3]);
     wait(arrived[3], parity);
 
     quantize(s.bytes, s.scales, s.ffn, [&](int i) { return s.act[i]; });
-    product(DOWN);
-    send_x<CLUSTER>(s, shares[DOWN], after, x, arrived[4]);
+    tile = multiply<Format>(s, works, layer, DOWN, tile);
+    send_x<CLUSTER>(s, s.shares[DOWN], after, x, arrived[4]);
     wait(arrived[4], parity);
   }
 }
@@ -247,64 +247,54 @@ __device__ __forceinline__ void compute(const Step& s, const Ring& ring,
 // Grid: one cluster. Dynamic shared memory: SLOTS * slot_bytes, and what
 // `arrange` takes. The order of sums depends on CLUSTER, sizes and `length`.
 template <class Format, int D, int GROUP, int CLUSTER>
-__global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS + 32, 1)
+__global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
     all_layers(const Layer* layers, int layer_count, float* x,
                const int* positions, const int* slots, const int* lengths,
                const int* table, int block_size, const float2* turns, int dim,
                int ffn, int kv_heads, float eps, int slot_bytes) {
   extern __shared__ __align__(128) unsigned char shared[];
-  __shared__ Barrier full[SLOTS], empty[SLOTS], arrived[5];
-  __shared__ Share shares[4];
+  __shared__ Barrier full[SLOTS], arrived[5];
+  __shared__ unsigned read[SLOTS];
   __shared__ Work works[4 * WARPS];
   __shared__ Step s;
-  const int heads = kv_heads * GROUP, warp = threadIdx.x / 32;
-  const int width = (heads + 2 * kv_heads) * D;
-  const Ring ring = {shared, slot_bytes, full, empty};
+
   begin_next();
   if (threadIdx.x == 0) {
+    const int heads = kv_heads * GROUP;
     s = {rank_in_cluster(), layer_count, dim, ffn, heads, kv_heads};
     s.block_size = block_size, s.table = table, s.eps = eps;
+    s.ring = {shared, slot_bytes, full, read};
     arrange<D, GROUP, CLUSTER>(s, shared + SLOTS * slot_bytes);
-    const int outputs[4] = {width, dim, 2 * ffn, dim};
+    const int outputs[4] = {(heads + 2 * kv_heads) * D, dim, 2 * ffn, dim};
     const int inputs[4] = {dim, heads * D, dim, ffn};
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      shares[i] =
+      s.shares[i] =
           share_of<Format>(outputs[i], inputs[i], s.rank, CLUSTER, slot_bytes);
-    for (int i = 0; i < SLOTS; ++i) init(full[i], 1), init(empty[i], READERS);
+    for (int i = 0; i < SLOTS; ++i) init(full[i], 1), read[i] = 0;
     for (int i = 0; i < 5; ++i) init(arrived[i], 1);
     // Other blocks, and copies, are to see them too.
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncthreads();
-  for (int i = threadIdx.x; i < layer_count; i += THREADS + 32)
-    s.of[i] = layers[i];
+  for (int i = threadIdx.x; i < layer_count; i += THREADS) s.of[i] = layers[i];
+  if (threadIdx.x < 4 * WARPS)
+    works[threadIdx.x] =
+        work_of(s.shares[threadIdx.x / WARPS], threadIdx.x % WARPS);
   __syncthreads();
-  arrive_at_cluster();
-  if (warp == WARPS) {
-    if (threadIdx.x == THREADS) load_weights(s, ring, shares);
-    __syncwarp();
-    wait_for_previous();
-    wait_for_cluster();
-  } else {
-    wait_for_previous();
-    if (threadIdx.x == 0) s.length = *lengths, s.slot = *slots;
-    for (int i = threadIdx.x; i < dim; i += THREADS) s.x[i] = x[i];
-    if (threadIdx.x < D / 2)
-      s.turns[threadIdx.x] =
-          turns[(long long)*positions * (D / 2) + threadIdx.x];
-    if (threadIdx.x < 4 * WARPS)
-      works[threadIdx.x] =
-          work_of(shares[threadIdx.x / WARPS], threadIdx.x % WARPS);
-    sync_warps();
-    wait_for_cluster();  // all blocks are there, with their barriers
-    compute<Format, D, GROUP, CLUSTER>(s, ring, shares, works, arrived);
-    // Everything that was sent here is there, but not yet everything that was
-    // sent from here.
-    if (s.rank == 0)
-      for (int i = threadIdx.x; i < dim; i += THREADS) x[i] = s.x[i];
-  }
-  arrive_at_cluster();
-  wait_for_cluster();
+  if (threadIdx.x == 0)
+    for (int i = 0; i < SLOTS; ++i) fetch(s, i, 0, QKV, i);
+
+  wait_for_previous();
+  if (threadIdx.x == 0) s.length = *lengths, s.slot = *slots;
+  for (int i = threadIdx.x; i < dim; i += THREADS) s.x[i] = x[i];
+  if (threadIdx.x < D / 2)
+    s.turns[threadIdx.x] = turns[(long long)*positions * (D / 2) + threadIdx.x];
+  sync_cluster();  // all blocks are there, and their barriers
+  compute<Format, D, GROUP, CLUSTER>(s, works, arrived);
+  // What was sent to this block is there, but not yet what it has sent.
+  if (s.rank == 0)
+    for (int i = threadIdx.x; i < dim; i += THREADS) x[i] = s.x[i];
+  sync_cluster();
 }
 // --8<-- [end:kernel]

@@ -5,10 +5,8 @@
 #include "gemv.cuh"
 #include "rows.cuh"
 
-constexpr int WARPS = 16, THREADS = WARPS * 32;  // that compute
-constexpr int SLOTS = 8;     // pieces of the ring that weights pass through
-constexpr int PER_SLOT = 4;  // strips of 16 outputs in a slot, at most
-constexpr int READERS = PER_SLOT * WARPS + 1;  // of a slot, and one more
+constexpr int WARPS = 16, THREADS = WARPS * 32;
+constexpr int SLOTS = 8;  // pieces of the ring that weights pass through
 
 using Barrier = unsigned long long;
 
@@ -21,12 +19,6 @@ __device__ __forceinline__ void init(Barrier& barrier, int arrivals) {
       "mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&barrier)),
       "r"(arrivals)
       : "memory");
-}
-__device__ __forceinline__ void arrive(Barrier& barrier, int count) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(
-                   shared_address(&barrier)),
-               "r"(count)
-               : "memory");
 }
 // Arrive once, and announce bytes. Some of them may have come before.
 __device__ __forceinline__ void expect(Barrier& barrier, int bytes) {
@@ -48,16 +40,12 @@ __device__ __forceinline__ void wait(Barrier& barrier, unsigned parity) {
   while (!ended);
 }
 
-// All threads of this block that compute; the one that loads goes its own way.
-__device__ __forceinline__ void sync_warps() {
-  asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
-}
-// All threads of the cluster, in two steps.
-__device__ __forceinline__ void arrive_at_cluster() {
-  asm volatile("barrier.cluster.arrive.release;" ::: "memory");
-}
-__device__ __forceinline__ void wait_for_cluster() {
-  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+// All threads of the cluster. Slow: it waits for all stores of all of them.
+__device__ __forceinline__ void sync_cluster() {
+  asm volatile(
+      "barrier.cluster.arrive.release;\n"
+      "barrier.cluster.wait.acquire;" ::
+          : "memory");
 }
 __device__ __forceinline__ int rank_in_cluster() {
   unsigned rank;
@@ -115,8 +103,8 @@ struct Share {
   int first, strips;     // of this block
   int blocks;            // of 32 weights, in a row
   int row_bytes, pitch;  // of a row, between rows in the slot
-  int per_tile, tiles;   // strips, this block's tiles
-  int by_tile;           // s / per_tile is s * by_tile >> 16
+  int per_tile, tiles;   // strips of a tile, tiles of this block
+  int by_tile;           // strip / per_tile is strip * by_tile >> 16
   int parts;             // warps that share the depth of a strip
 };
 
@@ -130,7 +118,7 @@ __device__ Share share_of(int outputs, int inputs, int rank, int cluster,
   s.blocks = inputs / 32;
   s.row_bytes = s.blocks * Format::BLOCK;
   s.pitch = s.row_bytes % 32 == 0 ? s.row_bytes + 16 : s.row_bytes;
-  s.per_tile = min(PER_SLOT, slot_bytes / (16 * s.pitch));
+  s.per_tile = min(16, slot_bytes / (16 * s.pitch));
   s.tiles = (s.strips + s.per_tile - 1) / s.per_tile;
   s.by_tile = (65536 + s.per_tile - 1) / s.per_tile;
   s.parts = max(2, WARPS / most);  // the same in all blocks, and so are sums
@@ -152,36 +140,47 @@ __device__ inline Work work_of(const Share& s, int warp) {
 // --8<-- [end:share]
 
 // --8<-- [start:ring]
-// The ring, of SLOTS slots; `full`: a tile is there. `empty`: all who read it
-// are through; each of its readers arrives there, and the loading thread for
-// those that this tile has fewer than READERS.
+// Tiles of all matrices of all layers pass through SLOTS slots, one after the
+// other. `full`: a tile is there; `read`: warps that are through with it. The
+// last of them starts the copy of the tile that comes SLOTS later: nobody waits
+// for room, and the ring runs ahead across phases and layers.
 struct Ring {
   unsigned char* slots;
   int slot_bytes;
-  Barrier *full, *empty;
+  Barrier* full;
+  unsigned* read;
 };
 
-// Tile number `tile` of the whole launch, strips from s on, by one thread.
-__device__ __forceinline__ void load_tile(const Ring& ring, unsigned tile,
-                                          const Share& share, int s,
+// Number `count` of a share's tiles, into slot `slot`; by one thread.
+__device__ __forceinline__ void copy_tile(const Ring& ring, int slot,
+                                          const Share& share, int count,
                                           const unsigned char* W) {
-  const unsigned slot = tile % SLOTS, use = tile / SLOTS;
-  const int rows = min(share.per_tile, share.strips - s) * 16;
-  if (use > 0) wait(ring.empty[slot], (use - 1) % 2);
-  arrive(ring.empty[slot], READERS - rows / 16 * share.parts);
+  const int strip = count * share.per_tile;
+  const int rows = min(share.per_tile, share.strips - strip) * 16;
   expect(ring.full[slot], rows * share.row_bytes);
-  W += (long long)(share.first + s) * 16 * share.row_bytes;
+  W += (long long)(share.first + strip) * 16 * share.row_bytes;
   const bool whole = share.pitch == share.row_bytes;
   const int copies = whole ? 1 : rows;
   const int bytes = whole ? rows * share.row_bytes : share.row_bytes;
+  const unsigned to = shared_address(ring.slots) + slot * ring.slot_bytes;
+#pragma unroll 1
   for (int i = 0; i < copies; ++i)
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-        "[%0], [%1], %2, [%3];" ::"r"(shared_address(ring.slots) +
-                                      slot * ring.slot_bytes + i * share.pitch),
+        "[%0], [%1], %2, [%3];" ::"r"(to + i * share.pitch),
         "l"(__cvta_generic_to_global(W + (long long)i * bytes)), "r"(bytes),
         "r"(shared_address(ring.full + slot))
         : "memory");
+}
+
+// True in the last of `count` threads that come here.
+__device__ __forceinline__ bool last_reader(unsigned& read, int count) {
+  unsigned before;
+  asm volatile("atom.acq_rel.cta.shared::cta.inc.u32 %0, [%1], %2;"
+               : "=r"(before)
+               : "r"(shared_address(&read)), "r"(count - 1)
+               : "memory");
+  return before == count - 1;
 }
 // --8<-- [end:ring]
 
@@ -200,6 +199,7 @@ __device__ __forceinline__ void quantize(unsigned char* bytes, float2* scales,
                                          int count, F value) {
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int place = lane % 16 / 4 * 8 + lane / 16 * 4 + lane % 4;
+#pragma unroll 1
   for (int b = warp; b < count / 32; b += WARPS) {
     const float x = value(b * 32 + lane);
     const float most = __uint_as_float(

@@ -13,45 +13,48 @@ struct Tile {
   static_assert(LANES * 4 == D && 32 % LANES == 0, "lanes of a key");
   uint2 keys[ROWS], values[ROWS];
 
-  static __device__ __forceinline__ int key(int tile, int row) {
-    return tile * KEYS + row * ACROSS + threadIdx.x % 32 / LANES;
+  // This lane's key in row `row`, in the tile.
+  static __device__ __forceinline__ int key(int row) {
+    return row * ACROSS + threadIdx.x % 32 / LANES;
   }
 
-  // Slots of this lane's keys; -1 for none, and for the last key, the new one,
-  // which this launch itself puts into the cache.
-  static __device__ __forceinline__ void find(int (&slot)[ROWS], const Step& s,
-                                              int tile) {
+  // The slot of key number lane % KEYS of a tile; -1 for none, and for the last
+  // key, the new one, which this launch itself puts into the cache.
+  static __device__ __forceinline__ int find(const Step& s, int tile) {
+    const int k = tile * KEYS + threadIdx.x % KEYS;
+    if (k >= s.length - 1) return -1;
+    return s.table[k / s.block_size] * s.block_size + k % s.block_size;
+  }
+
+  // What lanes have found, they tell each other.
+  static __device__ __forceinline__ long long place(const Step& s, int found,
+                                                    int row, int kv_head) {
+    const int slot = __shfl_sync(~0u, found, key(row));
+    if (slot < 0) return -1;
+    return ((long long)slot * s.kv_heads + kv_head) * D +
+           threadIdx.x % LANES * 4;
+  }
+  __device__ __forceinline__ void load(const Step& s, const Layer& of,
+                                       int found, int kv_head) {
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
-      const int k = key(tile, r);
-      slot[r] = k < s.length - 1 ? s.table[k / s.block_size] * s.block_size +
-                                       k % s.block_size
-                                 : -1;
+      const long long from = place(s, found, r, kv_head);
+      keys[r] = values[r] = make_uint2(0, 0);
+      if (from < 0) continue;
+      keys[r] = *reinterpret_cast<const uint2*>(of.keys + from);
+      values[r] = *reinterpret_cast<const uint2*>(of.values + from);
     }
   }
   // Bring them near: into L2, where they take no registers.
-  static __device__ __forceinline__ void approach(const int (&slot)[ROWS],
-                                                  const Step& s,
-                                                  const Layer& of,
+  static __device__ __forceinline__ void approach(const Step& s,
+                                                  const Layer& of, int found,
                                                   int kv_head) {
-    const int at = kv_head * D + threadIdx.x % LANES * 4;
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
-      const long long from = (long long)max(slot[r], 0) * s.kv_heads * D + at;
+      const long long from = place(s, found, r, kv_head);
+      if (from < 0) continue;
       asm volatile("prefetch.global.L2 [%0];" ::"l"(of.keys + from));
       asm volatile("prefetch.global.L2 [%0];" ::"l"(of.values + from));
-    }
-  }
-  __device__ __forceinline__ void load(const int (&slot)[ROWS], const Step& s,
-                                       const Layer& of, int kv_head) {
-    const int at = kv_head * D + threadIdx.x % LANES * 4;
-#pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-      keys[r] = values[r] = make_uint2(0, 0);
-      if (slot[r] < 0) continue;
-      const long long from = (long long)slot[r] * s.kv_heads * D + at;
-      keys[r] = *reinterpret_cast<const uint2*>(of.keys + from);
-      values[r] = *reinterpret_cast<const uint2*>(of.values + from);
     }
   }
 };
@@ -77,11 +80,15 @@ struct Team {
 };
 
 // One query of each of GROUP heads, to the keys of this warp, into the warp's
-// sums. `tile` holds the first of them already, asked for before the queries
-// were there.
+// sums. found: slots of the first of them, which are asked for before the
+// queries are there.
 template <int D, int GROUP, int CLUSTER>
-__device__ __forceinline__ void attend(const Step& s, const Layer& of,
-                                       const Team<D>& team, Tile<D>& tile) {
+__device__ __noinline__ void attend(const Step& s, const Layer& of, int found,
+                                    Barrier& queries, unsigned parity) {
+  const Team<D> team(s.kv_heads);
+  Tile<D> tile;
+  tile.load(s, of, found, team.head);
+  wait(queries, parity);
   constexpr int LANES = Tile<D>::LANES, ROWS = Tile<D>::ROWS;
   const int lane = threadIdx.x % 32, column = lane % LANES;
   const uint2* const qkv = reinterpret_cast<const uint2*>(s.qkv);
@@ -98,12 +105,11 @@ __device__ __forceinline__ void attend(const Step& s, const Layer& of,
 #pragma unroll 1
   while (n * Tile<D>::KEYS < s.length) {
     const int next = n + CLUSTER * team.size;
-    int slot[ROWS];  // of the next tile's keys
-    tile.find(slot, s, next);
-    float p[ROWS][GROUP];  // scores, then their powers
+    found = tile.find(s, next);  // asked for early
+    float p[ROWS][GROUP];        // scores, then their powers
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
-      const int key = tile.key(n, r);
+      const int key = n * Tile<D>::KEYS + tile.key(r);
       if (key == s.length - 1) {  // the new one
         const int at = (s.heads + team.head) * LANES + column;
         tile.keys[r] = qkv[at], tile.values[r] = qkv[at + s.kv_heads * LANES];
@@ -145,7 +151,7 @@ __device__ __forceinline__ void attend(const Step& s, const Layer& of,
 #pragma unroll
         for (int i = 0; i < 4; ++i) sum[h][i] += p[r][h] * v[i];
     }
-    tile.load(slot, s, of, team.head);
+    tile.load(s, of, found, team.head);
     n = next;
   }
   // Lanes of the same elements have added up other keys.
@@ -175,9 +181,10 @@ __device__ __forceinline__ int blocks_with_keys(int length) {
 // The sums of the warps of a head become this block's, in every block. A thread
 // has four of a head's D sums, or its maximum and its total.
 template <int D, int GROUP, int CLUSTER>
-__device__ __forceinline__ void send_attended(const Step& s, int team,
-                                              Barrier& barrier) {
+__device__ __noinline__ void send_attended(const Step& s, int team,
+                                           Barrier& barrier) {
   constexpr int PIECES = D / 4 + 1, LINE = GROUP * (D + 4);
+#pragma unroll 1
   for (int i = threadIdx.x; i < s.heads * PIECES; i += THREADS) {
     const int head = i / PIECES, piece = i % PIECES;
     const float* const warps =

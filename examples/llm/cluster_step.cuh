@@ -2,11 +2,11 @@
 #pragma once
 #include "cluster.cuh"
 
+enum Product { QKV, O, GATE_UP, DOWN };
+
 struct Layer {
-  const float* attention_norm;
-  const unsigned char *qkv, *o;
-  const float* ffn_norm;
-  const unsigned char *gate_up, *down;
+  const float *attention_norm, *ffn_norm;
+  const unsigned char* matrices[4];  // in the order of Product
   __nv_bfloat16 *keys, *values;
 };
 
@@ -26,6 +26,8 @@ struct Step {
   unsigned char* bytes;  // what is multiplied, as integers
   float2 *scales, *turns;
   Layer* of;
+  Share shares[4];
+  Ring ring;
 };
 
 // Each part of shared memory begins at a multiple of 16 bytes. The same list is
