@@ -9,6 +9,7 @@
 // @instance all_layers<Q4_1, 128, 4, 8>
 // @instance all_layers<Q8_0, 16, 2, 8>
 #include "cluster_attention.cuh"
+#include "cluster_product.cuh"
 #include "overlap.cuh"
 
 // --8<-- [start:norm]
@@ -22,9 +23,11 @@ struct NormWeights {
   }
 };
 
-__device__ __noinline__ void normalize(const Step& s, const float* x,
-                                       const float* weight,
-                                       const NormWeights& ready) {
+// Of the half of x that begins at element `from`.
+__device__ __noinline__ void normalize(const Step& s, int from,
+                                       const float* weight, NormWeights ready) {
+  __builtin_assume(__isShared(&s));
+  const float* const x = s.x + from;
   float squares = 0.0f;
   for (int i = threadIdx.x % 32 * 4; i < s.dim; i += 128) {
     const float4 v = *reinterpret_cast<const float4*>(x + i);
@@ -41,82 +44,15 @@ __device__ __noinline__ void normalize(const Step& s, const float* x,
 }
 // --8<-- [end:norm]
 
-// --8<-- [start:product]
-// Start to copy a tile: number `count` of the tiles from matrix `product` of a
-// layer on, which may be one of a later matrix or layer.
-__device__ __noinline__ void fetch(const Step& s, int slot, int layer,
-                                   int product, int count) {
-  while (count >= s.shares[product].tiles) {
-    count -= s.shares[product].tiles;
-    if (++product > DOWN) product = QKV, ++layer;
-  }
-  if (layer < s.layers)
-    copy_tile(s.ring, slot, s.shares[product], count,
-              s.of[layer].matrices[product]);
-}
-
-// This block's strips of a matrix, times what `quantize` has left, into
-// sums[part][output]. tile: number of the matrix's first tile in this launch.
-// Returns that of the next matrix.
-template <class Format>
-__device__ __noinline__ unsigned multiply(const Step& s, const Work* works,
-                                          int layer, int product,
-                                          unsigned tile) {
-  const Share& share = s.shares[product];
-  const Work work = works[product * WARPS + threadIdx.x / 32];
-  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-  const bool second_rows = share.pitch % 16;
-  const int low = second_rows ? 2 * g : g;
-  const int high = second_rows ? 2 * g + 1 : g + 8;
-  __syncthreads();  // the integers are there
-#pragma unroll 1
-  for (int strip = work.strip; strip < share.strips; strip += work.step) {
-    const int count = strip * share.by_tile >> 16;  // of this matrix's tiles
-    const int in_tile = strip - count * share.per_tile;
-    const unsigned slot = (tile + count) % SLOTS;
-    wait(s.ring.full[slot], (tile + count) / SLOTS % 2);
-    const unsigned char* const rows =
-        s.ring.slots + slot * s.ring.slot_bytes + in_tile * 16 * share.pitch;
-    float2 sum =
-        dot<Format>(rows + low * share.pitch, rows + high * share.pitch,
-                    s.bytes, s.scales, work.from, work.to);
-    __syncwarp();  // all lanes are through
-    const int strips =
-        min(share.per_tile, share.strips - count * share.per_tile);
-    if (lane == 0 && last_reader(s.ring.read[slot], strips * share.parts))
-      fetch(s, slot, layer, product, count + SLOTS);
-    __syncwarp();
-#pragma unroll
-    for (int away = 1; away < 4; away *= 2) {
-      sum.x += __shfl_xor_sync(~0u, sum.x, away);
-      sum.y += __shfl_xor_sync(~0u, sum.y, away);
-    }
-    float* const to = s.sums + (work.part * share.strips + strip) * 16;
-    if (t == 0) to[low] = sum.x, to[high] = sum.y;
-  }
-  __syncthreads();  // the sums are there
-  return tile + share.tiles;
-}
-
-// Four neighboring outputs, of this block's, from number i on.
-__device__ __forceinline__ float4 add_parts(const Step& s, const Share& share,
-                                            int i) {
-  float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
-  for (int part = 0; part < share.parts; ++part) {
-    const float4 v =
-        *reinterpret_cast<const float4*>(s.sums + part * share.strips * 16 + i);
-    sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
-  }
-  return sum;
-}
-// --8<-- [end:product]
-
 // --8<-- [start:results]
 // What becomes of the sums: queries and keys are turned; keys and values go
 // into the cache as well.
 template <int D, int CLUSTER>
-__device__ __noinline__ void send_qkv(const Step& s, const Share& share,
-                                      const Layer& of, Barrier& barrier) {
+__device__ __noinline__ void send_qkv(const Step& s, int layer,
+                                      Barrier& barrier) {
+  __builtin_assume(__isShared(&s));
+  const Share& share = s.shares[QKV];
+  const Layer& of = s.of[layer];
 #pragma unroll 1
   for (int i = threadIdx.x * 4; i < share.strips * 16; i += THREADS * 4) {
     const int output = share.first * 16 + i;
@@ -141,11 +77,15 @@ __device__ __noinline__ void send_qkv(const Step& s, const Share& share,
   }
 }
 
-// The sum of x and a product.
+// The sum of the half of x that begins at `from`, and a product, becomes the
+// other half.
 template <int CLUSTER>
-__device__ __noinline__ void send_x(const Step& s, const Share& share,
-                                    const float* x, float* to,
+__device__ __noinline__ void send_x(const Step& s, Product product, int from,
                                     Barrier& barrier) {
+  __builtin_assume(__isShared(&s));
+  const Share& share = s.shares[product];
+  const float* const x = s.x + from;
+  float* const to = s.x + (s.dim - from);
 #pragma unroll 1
   for (int i = threadIdx.x * 4; i < share.strips * 16; i += THREADS * 4) {
     const int output = share.first * 16 + i;
@@ -158,8 +98,9 @@ __device__ __noinline__ void send_x(const Step& s, const Share& share,
 
 // silu(gate) up: of 16 outputs 8 are gates, the others the ups beside them.
 template <int CLUSTER>
-__device__ __noinline__ void send_act(const Step& s, const Share& share,
-                                      Barrier& barrier) {
+__device__ __noinline__ void send_act(const Step& s, Barrier& barrier) {
+  __builtin_assume(__isShared(&s));
+  const Share& share = s.shares[GATE_UP];
   const auto swiglu = [](float gate, float up) {
     return __fdividef(gate, 1.0f + expf(-gate)) * up;  // as in fused.cu
   };
@@ -181,15 +122,13 @@ __device__ __noinline__ void send_act(const Step& s, const Share& share,
 // to its end. (A block without keys sends nothing in the second one, but
 // nothing gets far without what it sends in the others.)
 template <class Format, int D, int GROUP, int CLUSTER>
-__device__ __forceinline__ void compute(const Step& s, const Work* works,
-                                        Barrier* arrived) {
+__device__ __forceinline__ void compute(const Step& s, Barrier* arrived) {
   const int blocks = blocks_with_keys<D, CLUSTER>(s.length);
   const Team<D> team(s.kv_heads);
   const bool attends = s.rank < blocks && team.head < s.kv_heads;
   // Where the keys are that this warp begins with: the same in all layers.
   const int found =
       attends ? Tile<D>::find(s, s.rank + CLUSTER * team.member) : -1;
-  float *const x = s.x, *const after = s.x + s.dim;
   unsigned tile = 0;
   NormWeights attention_norm(s.of[0].attention_norm, s.dim);
 #pragma unroll 1
@@ -207,10 +146,10 @@ __device__ __forceinline__ void compute(const Step& s, const Work* works,
     const NormWeights ffn_norm(of.ffn_norm, s.dim);
     if (attends) Tile<D>::approach(s, of, found, team.head);
 
-    normalize(s, x, of.attention_norm, attention_norm);
-    tile = multiply<Format>(s, works, layer, QKV, tile);
-    send_qkv<D, CLUSTER>(s, s.shares[QKV], of, arrived[0]);
-    if (attends) attend<D, GROUP, CLUSTER>(s, of, found, arrived[0], parity);
+    normalize(s, 0, of.attention_norm, attention_norm);
+    tile = multiply<Format>(s, layer, QKV, tile);
+    send_qkv<D, CLUSTER>(s, layer, arrived[0]);
+    if (attends) attend<D, GROUP, CLUSTER>(s, layer, found, arrived[0], parity);
     wait(arrived[0], parity);
     __syncthreads();
     if (s.rank < blocks)
@@ -221,18 +160,18 @@ __device__ __forceinline__ void compute(const Step& s, const Work* works,
 
     quantize(s.bytes, s.scales, s.heads * D,
              [&](int i) { return merged<D>(s, blocks, i); });
-    tile = multiply<Format>(s, works, layer, O, tile);
-    send_x<CLUSTER>(s, s.shares[O], x, after, arrived[2]);
+    tile = multiply<Format>(s, layer, O, tile);
+    send_x<CLUSTER>(s, O, 0, arrived[2]);
     wait(arrived[2], parity);
 
-    normalize(s, after, of.ffn_norm, ffn_norm);
-    tile = multiply<Format>(s, works, layer, GATE_UP, tile);
-    send_act<CLUSTER>(s, s.shares[GATE_UP], arrived[3]);
+    normalize(s, s.dim, of.ffn_norm, ffn_norm);
+    tile = multiply<Format>(s, layer, GATE_UP, tile);
+    send_act<CLUSTER>(s, arrived[3]);
     wait(arrived[3], parity);
 
     quantize(s.bytes, s.scales, s.ffn, [&](int i) { return s.act[i]; });
-    tile = multiply<Format>(s, works, layer, DOWN, tile);
-    send_x<CLUSTER>(s, s.shares[DOWN], after, x, arrived[4]);
+    tile = multiply<Format>(s, layer, DOWN, tile);
+    send_x<CLUSTER>(s, DOWN, s.dim, arrived[4]);
     wait(arrived[4], parity);
   }
 }
@@ -253,8 +192,8 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
                const int* table, int block_size, const float2* turns, int dim,
                int ffn, int kv_heads, float eps, int slot_bytes) {
   extern __shared__ __align__(128) unsigned char shared[];
-  __shared__ Barrier full[SLOTS], arrived[5];
-  __shared__ unsigned read[SLOTS];
+  __shared__ Barrier full[SLOTS<Format>], arrived[5];
+  __shared__ unsigned read[SLOTS<Format>];
   __shared__ Work works[4 * WARPS];
   __shared__ Step s;
 
@@ -263,15 +202,16 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
     const int heads = kv_heads * GROUP;
     s = {rank_in_cluster(), layer_count, dim, ffn, heads, kv_heads};
     s.block_size = block_size, s.table = table, s.eps = eps;
-    s.ring = {shared, slot_bytes, full, read};
-    arrange<D, GROUP, CLUSTER>(s, shared + SLOTS * slot_bytes);
+    s.ring = {{shared}, slot_bytes, {full}, {read}};
+    s.works = {works};
+    arrange<D, GROUP, CLUSTER>(s, shared + SLOTS<Format> * slot_bytes);
     const int outputs[4] = {(heads + 2 * kv_heads) * D, dim, 2 * ffn, dim};
     const int inputs[4] = {dim, heads * D, dim, ffn};
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       s.shares[i] =
           share_of<Format>(outputs[i], inputs[i], s.rank, CLUSTER, slot_bytes);
-    for (int i = 0; i < SLOTS; ++i) init(full[i], 1), read[i] = 0;
+    for (int i = 0; i < SLOTS<Format>; ++i) init(full[i], 1), read[i] = 0;
     for (int i = 0; i < 5; ++i) init(arrived[i], 1);
     // Other blocks, and copies, are to see them too.
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -283,7 +223,7 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
         work_of(s.shares[threadIdx.x / WARPS], threadIdx.x % WARPS);
   __syncthreads();
   if (threadIdx.x == 0)
-    for (int i = 0; i < SLOTS; ++i) fetch(s, i, 0, QKV, i);
+    for (int i = 0; i < SLOTS<Format>; ++i) fetch(s, i, 0, QKV, i);
 
   wait_for_previous();
   if (threadIdx.x == 0) s.length = *lengths, s.slot = *slots;
@@ -291,7 +231,7 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
   if (threadIdx.x < D / 2)
     s.turns[threadIdx.x] = turns[(long long)*positions * (D / 2) + threadIdx.x];
   sync_cluster();  // all blocks are there, and their barriers
-  compute<Format, D, GROUP, CLUSTER>(s, works, arrived);
+  compute<Format, D, GROUP, CLUSTER>(s, arrived);
   // What was sent to this block is there, but not yet what it has sent.
   if (s.rank == 0)
     for (int i = threadIdx.x; i < dim; i += THREADS) x[i] = s.x[i];

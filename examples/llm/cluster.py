@@ -25,7 +25,8 @@ from rows import address, contiguous, ints
 SOURCE = "llm/cluster.cu"
 HEAD_DIMS = 16, 32, 64, 128
 GROUPS = range(1, 9)  # query heads that share a KV head
-WARPS, SLOTS = 16, 8
+WARPS = 16
+SLOTS = {Q4_1: 8, Q8_0: 4}  # of the ring that weights pass through
 STATIC = 4096  # bytes of shared memory beside the dynamic ones, rounded up
 NON_PORTABLE = 14  # CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
 
@@ -85,10 +86,11 @@ def slot_bytes(config: Config, format: Format, cluster: int, room: int) -> int:
         for inputs in (c.dim, c.heads * c.head_dim, c.ffn)
     )
     rest = room - STATIC - shared_bytes(c, cluster)
-    found = max(rest, 0) // SLOTS // 128 * 128
+    slots = SLOTS[format]
+    found = max(rest, 0) // slots // 128 * 128
     if found < 16 * (longest + 16):
         raise ValueError(
-            f"{SLOTS} strips of 16 rows of {longest} bytes do not fit into the {room} bytes of shared memory of a block, of which {room - rest} are taken"
+            f"{slots} strips of 16 rows of {longest} bytes do not fit into the {room} bytes of shared memory of a block, of which {room - rest} are taken"
         )
     return found
 
@@ -153,7 +155,9 @@ class Layers:
         self.slot_bytes = slot_bytes(
             c, self.format, cluster, gpu.shared_per_block_optin
         )
-        self.shared = SLOTS * self.slot_bytes + shared_bytes(c, cluster)
+        self.shared = SLOTS[self.format] * self.slot_bytes + shared_bytes(
+            c, cluster
+        )
         self._kept = list(layers), list(caches)
         self._layers = ct.to_device(
             np.array([row for _, row in rows], "uint64")

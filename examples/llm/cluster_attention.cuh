@@ -83,15 +83,18 @@ struct Team {
 // sums. found: slots of the first of them, which are asked for before the
 // queries are there.
 template <int D, int GROUP, int CLUSTER>
-__device__ __noinline__ void attend(const Step& s, const Layer& of, int found,
+__device__ __noinline__ void attend(const Step& s, int layer, int found,
                                     Barrier& queries, unsigned parity) {
+  __builtin_assume(__isShared(&s));
+  const Layer& of = s.of[layer];
   const Team<D> team(s.kv_heads);
   Tile<D> tile;
   tile.load(s, of, found, team.head);
   wait(queries, parity);
   constexpr int LANES = Tile<D>::LANES, ROWS = Tile<D>::ROWS;
   const int lane = threadIdx.x % 32, column = lane % LANES;
-  const uint2* const qkv = reinterpret_cast<const uint2*>(s.qkv);
+  const __nv_bfloat16* const elements = s.qkv;
+  const uint2* const qkv = reinterpret_cast<const uint2*>(elements);
   float q[GROUP][4], sum[GROUP][4] = {}, most[GROUP], total[GROUP] = {};
   const float by = rsqrtf((float)D) * 1.4426950408889634f;  // powers of 2
 #pragma unroll
@@ -183,6 +186,7 @@ __device__ __forceinline__ int blocks_with_keys(int length) {
 template <int D, int GROUP, int CLUSTER>
 __device__ __noinline__ void send_attended(const Step& s, int team,
                                            Barrier& barrier) {
+  __builtin_assume(__isShared(&s));
   constexpr int PIECES = D / 4 + 1, LINE = GROUP * (D + 4);
 #pragma unroll 1
   for (int i = threadIdx.x; i < s.heads * PIECES; i += THREADS) {
@@ -211,7 +215,9 @@ __device__ __forceinline__ float merged(const Step& s, int blocks, int i) {
   const int line = s.heads * (D + 4);
   const float* const of = s.attended + i / D * (D + 4);
   float most = -INFINITY, sum = 0.0f, total = 0.0f;
+#pragma unroll 4
   for (int b = 0; b < blocks; ++b) most = fmaxf(most, of[b * line + D]);
+#pragma unroll 4
   for (int b = 0; b < blocks; ++b) {
     const float weight = exp2f(of[b * line + D] - most);
     sum += weight * of[b * line + i % D];

@@ -2,6 +2,7 @@
 #pragma once
 #include "cluster.cuh"
 
+// --8<-- [start:step]
 enum Product { QKV, O, GATE_UP, DOWN };
 
 struct Layer {
@@ -10,7 +11,6 @@ struct Layer {
   __nv_bfloat16 *keys, *values;
 };
 
-// --8<-- [start:step]
 // What all threads know.
 struct Step {
   int rank;  // of this block in the cluster
@@ -21,11 +21,12 @@ struct Step {
   // the other half is written; attended: of each block, for each head D sums,
   // their maximum and sum of exponentials; sums: of a product's parts, or of
   // the warps' attention.
-  float *x, *act, *attended, *sums;
-  __nv_bfloat16* qkv;
-  unsigned char* bytes;  // what is multiplied, as integers
-  float2 *scales, *turns;
-  Layer* of;
+  Shared<float> x, act, attended, sums;
+  Shared<__nv_bfloat16> qkv;
+  Shared<unsigned char> bytes;  // what is multiplied, as integers
+  Shared<float2> scales, turns;
+  Shared<Layer> of;
+  Shared<Work> works;  // [4][WARPS]
   Share shares[4];
   Ring ring;
 };
@@ -34,9 +35,9 @@ struct Step {
 // in cluster.py.
 template <int D, int GROUP, int CLUSTER>
 __device__ __forceinline__ void arrange(Step& s, unsigned char* at) {
-  const auto take = [&](auto*& array, int count) {
-    array = reinterpret_cast<decltype(array + 0)>(at);
-    at += (count * (int)sizeof(*array) + 15) / 16 * 16;
+  const auto take = [&](auto& array, int count) {
+    array.at = reinterpret_cast<decltype(array.at)>(at);
+    at += (count * (int)sizeof(*array.at) + 15) / 16 * 16;
   };
   const int widest = max(max(s.dim, s.ffn), s.heads * D);
   const int most =
