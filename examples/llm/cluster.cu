@@ -9,7 +9,6 @@
 // @instance all_layers<Q4_1, 128, 4, 8>
 // @instance all_layers<Q8_0, 16, 2, 8>
 #include "cluster_attention.cuh"
-#include "cluster_product.cuh"
 #include "overlap.cuh"
 
 // --8<-- [start:norm]
@@ -113,10 +112,19 @@ __device__ __noinline__ void send_act(const Step& s, Barrier& barrier) {
     send<CLUSTER>(s.act + share.first * 8 + i, v, barrier);
   }
 }
+
+// What was sent, as integers.
+__device__ __noinline__ void take_act(const Step& s) {
+  __builtin_assume(__isShared(&s));
+  quantize(s.bytes, s.scales, s.ffn, [&](int i) { return s.act[i]; });
+}
 // --8<-- [end:results]
 
 // --8<-- [start:phases]
-// Five phases a layer, each up to where its results have arrived. Nobody
+// Five phases a layer. They are functions of their own, not inlined: what one
+// of them keeps in registers would be missing in the others.
+//
+// Each goes up to where its results have arrived. Nobody
 // overwrites what another block still reads: what a phase writes is read in the
 // next one only, and no block gets through a phase before all others have got
 // to its end. (A block without keys sends nothing in the second one, but
@@ -158,8 +166,7 @@ __device__ __forceinline__ void compute(const Step& s, Barrier* arrived) {
       attention_norm = NormWeights(s.of[layer + 1].attention_norm, s.dim);
     wait(arrived[1], parity);
 
-    quantize(s.bytes, s.scales, s.heads * D,
-             [&](int i) { return merged<D>(s, blocks, i); });
+    merge_blocks<D>(s, blocks);
     tile = multiply<Format>(s, layer, O, tile);
     send_x<CLUSTER>(s, O, 0, arrived[2]);
     wait(arrived[2], parity);
@@ -169,7 +176,7 @@ __device__ __forceinline__ void compute(const Step& s, Barrier* arrived) {
     send_act<CLUSTER>(s, arrived[3]);
     wait(arrived[3], parity);
 
-    quantize(s.bytes, s.scales, s.ffn, [&](int i) { return s.act[i]; });
+    take_act(s);
     tile = multiply<Format>(s, layer, DOWN, tile);
     send_x<CLUSTER>(s, DOWN, s.dim, arrived[4]);
     wait(arrived[4], parity);

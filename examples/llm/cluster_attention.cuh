@@ -1,7 +1,7 @@
 // The attention of cluster.cu: keys shared out over the blocks, within a block
 // over its warps.
 #pragma once
-#include "cluster_step.cuh"
+#include "cluster_product.cuh"
 
 // --8<-- [start:tile]
 // Keys and values of one KV head that a warp has in its registers: LANES lanes
@@ -209,20 +209,23 @@ __device__ __noinline__ void send_attended(const Step& s, int team,
   }
 }
 
-// Element i of what all heads have attended to, from the sums of all blocks.
+// What all heads have attended to, from the sums of all blocks, as integers.
 template <int D>
-__device__ __forceinline__ float merged(const Step& s, int blocks, int i) {
+__device__ __noinline__ void merge_blocks(const Step& s, int blocks) {
+  __builtin_assume(__isShared(&s));
   const int line = s.heads * (D + 4);
-  const float* const of = s.attended + i / D * (D + 4);
-  float most = -INFINITY, sum = 0.0f, total = 0.0f;
+  quantize(s.bytes, s.scales, s.heads * D, [&](int i) {
+    const float* const of = s.attended + i / D * (D + 4);
+    float most = -INFINITY, sum = 0.0f, total = 0.0f;
 #pragma unroll 4
-  for (int b = 0; b < blocks; ++b) most = fmaxf(most, of[b * line + D]);
+    for (int b = 0; b < blocks; ++b) most = fmaxf(most, of[b * line + D]);
 #pragma unroll 4
-  for (int b = 0; b < blocks; ++b) {
-    const float weight = exp2f(of[b * line + D] - most);
-    sum += weight * of[b * line + i % D];
-    total += weight * of[b * line + D + 1];
-  }
-  return blocks ? sum / total : 0.0f;
+    for (int b = 0; b < blocks; ++b) {
+      const float weight = exp2f(of[b * line + D] - most);
+      sum += weight * of[b * line + i % D];
+      total += weight * of[b * line + D + 1];
+    }
+    return blocks ? sum / total : 0.0f;
+  });
 }
 // --8<-- [end:exchange]
