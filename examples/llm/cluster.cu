@@ -124,11 +124,11 @@ __device__ __noinline__ void take_act(const Step& s) {
 // Five phases a layer. They are functions of their own, not inlined: what one
 // of them keeps in registers would be missing in the others.
 //
-// Each goes up to where its results have arrived. Nobody overwrites what another
-// block still reads: what a phase writes is read in the next one only, and no
-// block gets through a phase before all others have got to its end. (A block
-// without keys sends nothing in the second one, but nothing gets far without
-// what it sends in the others.)
+// Each goes up to where its results have arrived. Nobody overwrites what
+// another block still reads: what a phase writes is read in the next one only,
+// and no block gets through a phase before all others have got to its end. (A
+// block without keys sends nothing in the second one, but nothing gets far
+// without what it sends in the others.)
 template <class Format, int D, int GROUP, int CLUSTER>
 __device__ __forceinline__ void compute(const Step& s, Barrier* arrived) {
   const int blocks = blocks_with_keys<D, CLUSTER>(s.length);
