@@ -60,6 +60,7 @@ TILES = (
     Tile(128, 256, 64, 64, 64, 4),
     Tile(128, 128, 64, 64, 64, 3),
     Tile(64, 128, 64, 32, 64, 3),
+    Tile(64, 128, 64, 32, 64, 4),
     Tile(64, 64, 64, 32, 32, 4),
     Tile(64, 64, 64, 32, 32, 8),
     Tile(32, 64, 64, 16, 32, 4),
@@ -73,15 +74,17 @@ TILES = (
 # Which of them `choose` tries: each kind is another kernel to compile.
 FAST_SPLITS = 1, 2, 3, 4, 6, 8
 
-# What takes how long on an H100, in us. Fitted to measured times of tiles of 3
-# and 4 stages in graphs, 16 to 2048 rows of a small model: to about 15 %. SLAB
-# and EXCHANGE are estimates.
-ARRIVAL = 0.67  # from asking for a slab to having it: weights, from far away
-SLAB = 0.12  # a slab's steps in a block that has all it needs
-BYTES = 87e3  # per us, that an SM copies
-FLOPS = 4.2e6  # per us, of an SM
-RESULTS = 4600  # per us, that an SM stores, or exchanges
-EXCHANGE = 0.7  # of the sums of a cluster
+# What takes how long on an H100, in us. Fitted to 170 measured times of the
+# products of a small model in graphs, 16 to 2304 rows: to about 15 %. What
+# `choose` takes with them was at most 1.19 times as slow as the fastest one.
+LAUNCH = 0.27
+ARRIVAL = 1.0  # from asking for a slab to having it: weights, from far away
+SLAB = 0.15  # a slab's steps in a block that has all it needs
+BYTES = 83e3  # per us, that an SM copies
+FLOPS, OF_WARP = 4.7e6, 0.78e6  # per us, of an SM, and of one warp at most
+BESIDE = 0.1  # of the shorter of the two, copies or products, is not hidden
+RESULTS = 5400  # per us, that an SM stores, or exchanges
+EXCHANGE = 1.2  # of the sums of a cluster
 
 
 def expected(
@@ -90,23 +93,24 @@ def expected(
     """us that the product takes, about; to compare tiles and splits.
 
     A block waits until slabs arrive, works on one after the other, and stores.
-    A slab takes as long as the longest of three: copies on their way, its own
-    steps, what blocks of an SM share. Blocks that find no room come a round
-    later.
+    A slab takes as long as the longest of three: copies on their way, what its
+    own warps need, what blocks of an SM share. Blocks that find no room come a
+    round later.
     """
     tiles = ct.cdiv(n, tile.rows) * ct.cdiv(outputs, tile.columns)
     on_sm = ct.cdiv(tiles * split, sms)
     rounds = ct.cdiv(on_sm, (227 << 10) // (tile.shared + 1024))
     slabs = ct.cdiv(ct.cdiv(inputs, tile.depth), split)
     results = tile.rows * tile.columns
-    shared = max(
-        tile.shared / tile.stages / BYTES, 2 * results * tile.depth / FLOPS
-    )
-    slab = max(SLAB, on_sm / rounds * shared)
+    flops = 2 * results * tile.depth
+    both = tile.shared / tile.stages / BYTES, flops / FLOPS
+    shared = max(both) + BESIDE * min(both)
+    own = max(SLAB, flops / (OF_WARP * tile.threads / 32))
+    slab = max(own, on_sm / rounds * shared)
     ahead = min(slabs, tile.stages - 1)  # asked for at once
     waits = (slabs - ahead) * max(ARRIVAL / ahead, slab)
     block = ARRIVAL + ahead * slab + waits
-    time = rounds * block + on_sm * results / RESULTS
+    time = LAUNCH + rounds * block + on_sm * results / RESULTS
     return time + (EXCHANGE if split > 1 else 0)
 
 
