@@ -33,9 +33,9 @@
 // PAGED = false: all sequences have q_len queries and k_len keys, one after the
 // other. items: sequences x tiles of queries in each. PAGED = true: starts,
 // lengths and tables (rows of `width`) as in batch.py; work: `items` pairs of a
-// sequence (-1: nothing to do) and a tile of it. Grid: items x heads, in groups
-// of `together` heads, whose keys and values should fit into L2 together. Items
-// with many keys come first, so that the last blocks to run are short ones.
+// sequence (-1: nothing to do) and a tile of it. Grid: items x heads, of which
+// heads vary fastest. Items with many keys come first, so that the last blocks
+// to run are short ones.
 //
 // A block of WARPS warps has BM queries and takes BN keys at a time; BLOCKS of
 // them share an SM. Dynamic shared memory: `flash.py` says how much.
@@ -55,8 +55,8 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
     flash(const __nv_bfloat16* q, int q_stride, const Cache* keys,
           const Cache* values, int kv_stride, __nv_bfloat16* __restrict__ out,
           int out_stride, float* __restrict__ lse, int heads, int kv_heads,
-          int d, float power, float bend, int left, int right, int together,
-          int items, int q_len, int k_len, const int* __restrict__ work,
+          int d, float power, float bend, int left, int right, int items,
+          int q_len, int k_len, const int* __restrict__ work,
           const int* __restrict__ starts, const int* __restrict__ lengths,
           const int* __restrict__ tables, int width, int block_size,
           const float* __restrict__ scales) {
@@ -81,10 +81,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
   begin_next();
   wait_for_previous();
   // --8<-- [start:order]
-  const int first_head = blockIdx.x / (items * together) * together;
-  const int many = min(together, heads - first_head);
-  const int number = blockIdx.x - first_head * items;
-  const int item = number / many, head = first_head + number % many;
+  const int item = blockIdx.x / heads, head = blockIdx.x % heads;
   int sequence, tile, q_start;
   if (PAGED) {
     sequence = work[2 * item], tile = work[2 * item + 1];

@@ -120,8 +120,8 @@ def instance(
 def contiguous(
     q: Any, keys: Any, values: Any, out: Any, lse: Any = None,
     causal: bool = False, window: int = 0, scale: float | None = None,
-    softcap: float = 0.0, together: int | None = None,
-    tile: Tile | None = None, stream: Any = None, scales: Any = None,
+    softcap: float = 0.0, tile: Tile | None = None, stream: Any = None,
+    scales: Any = None,
 ) -> None:  # fmt: skip
     """out[i, j, h] = softmax(scale * q[i, j, h] K^T) V over the keys that query j
     of sequence i may see: all, or with `causal` those up to its position.
@@ -135,8 +135,7 @@ def contiguous(
 
     window: only keys less than that before a query's position; 0: all. scale:
     by default 1 / sqrt(head_dim). softcap: scores s become softcap * tanh(s /
-    softcap); 0: they stay. together: heads whose keys and values are read at the
-    same time; by default those that fit into half of the L2 cache.
+    softcap); 0: they stay.
 
     keys and values may also be FP8, uint8, if head_dim is a multiple of 16.
     scales: float32, [2, kv_heads], what keys and what values of each KV head
@@ -157,13 +156,10 @@ def contiguous(
         )
     tile = tile or tile_for(head_dim)
     tiles = ct.cdiv(q_len + (k_len - q_len) % tile.bm, tile.bm)
-    if together is None:
-        bytes_of_head = max(1, sequences * k_len * head_dim * 2 * 2)
-        together = ct.device().l2_bytes // 2 // bytes_of_head
     _launch(
         tile, False, 2, q, keys, values, out, lse, causal, window, scale,
-        softcap, together, tiles * sequences, q_len, k_len, rows.NULL, rows.NULL, rows.NULL,
-        rows.NULL, 0, 1, stream, scales,
+        softcap, tiles * sequences, q_len, k_len, rows.NULL, rows.NULL,
+        rows.NULL, rows.NULL, 0, 1, stream, scales,
     )  # fmt: skip
 
 
@@ -171,8 +167,8 @@ def paged(
     q: Any, keys: Any, values: Any, out: Any, starts: Any, lengths: Any,
     tables: Any, block_size: int, work: Any, lse: Any = None,
     causal: bool = True, window: int = 0, scale: float | None = None,
-    softcap: float = 0.0, together: int | None = None,
-    tile: Tile | None = None, stream: Any = None, scales: Any = None,
+    softcap: float = 0.0, tile: Tile | None = None, stream: Any = None,
+    scales: Any = None,
 ) -> None:  # fmt: skip
     """As `contiguous`, of the n tokens of a `batch.Batch`, each with its
     sequence's keys and values in blocks of `block_size`.
@@ -181,7 +177,7 @@ def paged(
     kv_heads, head_dim]. out: bf16, [n, heads, head_dim]. lse: float32, [n,
     heads], or None. starts, lengths, tables: int32, as in `batch.Batch`, on the
     GPU; rows of q and out from starts[s] on are left alone. work: int32, what
-    `order` says for the same tile. together: by default all heads.
+    `order` says for the same tile.
     """
     if len(out.shape) != 3 or len(keys.shape) != 3:
         raise ValueError(
@@ -201,16 +197,15 @@ def paged(
         raise ValueError(f"blocks of {block_size} tokens: 1 at least")
     _launch(
         tile or tile_for(keys.shape[2]), True, 1, q, keys, values, out, lse,
-        causal, window, scale, softcap, together or out.shape[1], items, 0, 0,
-        of_work, of_starts, of_lengths, of_tables, width, block_size, stream,
-        scales,
+        causal, window, scale, softcap, items, 0, 0, of_work, of_starts,
+        of_lengths, of_tables, width, block_size, stream, scales,
     )  # fmt: skip
 
 
 def _launch(
     tile, is_paged, leading, q, keys, values, out, lse, causal, window, scale,
-    softcap, together, items, q_len, k_len, work, starts, lengths, tables,
-    width, block_size, stream, scales,
+    softcap, items, q_len, k_len, work, starts, lengths, tables, width,
+    block_size, stream, scales,
 ) -> None:  # fmt: skip
     *_, heads, head_dim = out.shape
     *_, kv_heads, key_dim = keys.shape
@@ -260,8 +255,6 @@ def _launch(
         raise ValueError(f"{items} tiles of queries of {heads} heads: too many")
     if not of_out.count or not heads or not items or not head_dim:
         return
-    group = heads // kv_heads
-    together = min(heads, max(1, together // group) * group)
     most = (1 << 30) - 1  # more keys than there are
     instance(tile, is_paged, aligned, softcap > 0, cache.arguments)(
         of_q.address, of_q.stride, of_keys.address, of_values.address,
@@ -269,7 +262,7 @@ def _launch(
         of_lse, heads, kv_heads, head_dim, (softcap or scale) * LOG2_E,
         2 * LOG2_E * scale / softcap if softcap else 0.0,
         min(window - 1, most) if window else most, 0 if causal else most,
-        together, items, q_len, k_len, work, starts, lengths, tables, width,
-        block_size, cache.scales, grid=items * heads, block=32 * tile.warps,
+        items, q_len, k_len, work, starts, lengths, tables, width, block_size,
+        cache.scales, grid=items * heads, block=32 * tile.warps,
         shared=tile.shared(is_paged), stream=stream,
     )  # fmt: skip

@@ -42,7 +42,7 @@ def paged(kind, scales):
 def contiguous(kind, scales):
     flash.contiguous(
         Array("uint16", 1, 9, 4, 64), Array(kind, 1, 9, 2, 64), Array(kind, 1, 9, 2, 64),
-        Array("uint16", 1, 9, 4, 64), Array("float32", 1, 9, 4), together=2, scales=scales(),
+        Array("uint16", 1, 9, 4, 64), Array("float32", 1, 9, 4), scales=scales(),
     )  # fmt: skip
 
 
