@@ -13,12 +13,12 @@ backend computes.
 from collections.abc import Callable
 from itertools import accumulate
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from batch import Backend, Batch, Draws
-from request import Request, State, Step
+from request import Output, Request, Step
 from sampler import Ngrams
 from scheduler import Scheduler
 
@@ -32,14 +32,6 @@ HOW = np.dtype(
         ("request", "int32"),
     ]
 )
-
-
-class Output(NamedTuple):
-    """New tokens of a request; whether they are the last."""
-
-    request: Request
-    tokens: list[int]
-    finished: bool
 
 
 class Engine:
@@ -73,14 +65,10 @@ class Engine:
         self.ahead, self._under_way = ahead, None
         self.last = Step()  # what was scheduled last, for those who watch
         self._ngrams: dict[int, Ngrams] = {}
-        self._drawn: dict[
-            int, int
-        ] = {}  # rows in the last `sample`, by request
         # A row for each request that runs: its table is copied when it changes,
         # not in every step.
         width = blocks.blocks_for(min(scheduler.context, ours[0] * ours[1]))
         self._tables = np.full((scheduler.max_running, width), -1, "int32")
-        self._seen = [-1] * scheduler.max_running
         self._how = np.zeros(scheduler.max_running, HOW)
         self._rows: dict[int, int] = {}
         self._free_rows = list(range(scheduler.max_running))
@@ -133,17 +121,18 @@ class Engine:
             drawn = self.backend.sample(logits, draws)
         if self.ahead:
             self.scheduler.advance(step)
-            first = [0, *accumulate(counts)]
-            self._drawn = {w.request.id: i for w, i in zip(step.work, first)}
         return step, counts, drawn
 
     def _end(self, step: Step, counts: list[int], drawn: Any) -> list[Output]:
         tokens = [] if drawn is None else self.backend.fetch(drawn).tolist()
-        parts, at = [], 0
-        for count in counts:
-            parts.append(tokens[at : at + count])
-            at += count
-        return self._outputs(self.scheduler.finish(step, parts))
+        first = accumulate(counts, initial=0)
+        parts = [tokens[i : i + n] for i, n in zip(first, counts)]
+        outputs, now = self.scheduler.finish(step, parts), self.clock()
+        for request, new, finished in outputs:
+            request.times += [now] * len(new)
+            if finished:
+                self._forget(request.id)
+        return outputs
 
     # --8<-- [end:step]
 
@@ -152,16 +141,16 @@ class Engine:
         """The arrays of a step, and the number of logits that each request
         wants.
         """
+        for request in step.admitted + step.grown:
+            self._write_table(request)
         tokens: list[int] = []
         first, length, row, counts = [], [], [], []
         for request, start, stop, drafts, last in step.work:
             tokens += request.tokens[start:stop]
-            if request.pending:  # the backend has it, in the last step's order
-                tokens[-1] = -1 - self._drawn[request.id]
             tokens += drafts
             first.append(start)
             length.append(stop + len(drafts))
-            row.append(self._row(request))
+            row.append(self._rows[request.id])
             counts.append(1 + len(drafts) if last else 0)
         lengths, rows = np.array(length, "int32"), np.array(row)
         sizes, size = lengths - np.array(first), self.backend.block_size
@@ -195,18 +184,15 @@ class Engine:
 
     # --8<-- [end:assemble]
 
-    def _row(self, request: Request) -> int:
-        table = self.scheduler.blocks.tables[request.id]
+    def _write_table(self, request: Request) -> None:
+        """Into the request's row; a new one for a request that is new."""
         row = self._rows.get(request.id)
         if row is None:
             row = self._rows[request.id] = self._free_rows.pop()
-            self._seen[row] = -1
             self._how[row] = (*request.sampling, request.id)
-        if self._seen[row] != table.changes:
-            self._seen[row], n = table.changes, len(table.blocks)
-            self._tables[row, :n] = table.blocks
-            self._tables[row, n:] = -1
-        return row
+            self._tables[row] = -1
+        blocks = self.scheduler.blocks.tables[request.id].blocks
+        self._tables[row, : len(blocks)] = blocks
 
     def _forget(self, number: int) -> None:
         """A request does not run any longer."""
@@ -217,13 +203,3 @@ class Engine:
     def _propose(self, request: Request, most: int) -> list[int]:
         ngrams = self._ngrams.setdefault(request.id, Ngrams())
         return ngrams.propose(request.tokens, min(most, self.speculate))
-
-    def _outputs(self, got: list[tuple[Request, list[int]]]) -> list[Output]:
-        now, outputs = self.clock(), []
-        for request, tokens in got:
-            finished = request.state is State.FINISHED
-            if finished:
-                self._forget(request.id)
-            request.times += [now] * len(tokens)
-            outputs.append(Output(request, tokens, finished))
-        return outputs
