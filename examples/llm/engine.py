@@ -23,15 +23,13 @@ from sampler import Ngrams
 from scheduler import Scheduler
 
 # A request's part of Draws.
-HOW = np.dtype(
-    [
-        ("temperature", "float32"),
-        ("top_k", "int32"),
-        ("top_p", "float32"),
-        ("seed", "uint64"),
-        ("request", "int32"),
-    ]
-)
+HOW = {
+    "temperature": "float32",
+    "top_k": "int32",
+    "top_p": "float32",
+    "seed": "uint64",
+    "request": "int32",
+}
 
 
 class Engine:
@@ -69,7 +67,10 @@ class Engine:
         # not in every step.
         width = blocks.blocks_for(min(scheduler.context, ours[0] * ours[1]))
         self._tables = np.full((scheduler.max_running, width), -1, "int32")
-        self._how = np.zeros(scheduler.max_running, HOW)
+        self._how = {
+            name: np.zeros(scheduler.max_running, kind)
+            for name, kind in HOW.items()
+        }
         self._rows: dict[int, int] = {}
         self._free_rows = list(range(scheduler.max_running))
 
@@ -147,38 +148,42 @@ class Engine:
         first, length, row, counts = [], [], [], []
         for request, start, stop, drafts, last in step.work:
             tokens += request.tokens[start:stop]
-            tokens += drafts
+            if drafts:
+                tokens += drafts
+                stop += len(drafts)
             first.append(start)
-            length.append(stop + len(drafts))
+            length.append(stop)
             row.append(self._rows[request.id])
             counts.append(1 + len(drafts) if last else 0)
         lengths, rows = np.array(length, "int32"), np.array(row)
         sizes, size = lengths - np.array(first), self.backend.block_size
         starts = np.zeros(len(sizes) + 1, "int32")
         np.cumsum(sizes, out=starts[1:])
+        ends = starts[1:]
         owner = np.repeat(np.arange(len(sizes)), sizes)
         # A request's tokens end at its length; the positions run up to there.
-        positions = np.arange(len(tokens)) + (lengths - starts[1:])[owner]
+        index = np.arange(max(len(tokens), sum(counts)), dtype="int32")
+        positions = index[: len(tokens)] + (lengths - ends)[owner]
         tables = self._tables[rows, : -(-max(length) // size)]
         slots = tables[owner, positions // size] * size + positions % size
         # The last tokens of a request that wants logits.
-        wants = np.array(counts)
-        behind = np.repeat(starts[1:] - np.cumsum(wants), wants)
-        wanted = np.arange(len(behind)) + behind
+        wants = np.array(counts, "int32")
+        behind = np.repeat(ends - np.cumsum(wants, dtype="int32"), wants)
+        wanted = index[: len(behind)] + behind
         batch = Batch(
             np.array(tokens, "int32"),
-            positions.astype("int32"),
-            slots.astype("int32"),
+            positions,
+            slots,
             starts,
             lengths,
             tables,
-            wanted.astype("int32"),
+            wanted,
             np.array(step.copies, "int32").reshape(-1, 2),
         )
-        how = self._how[np.repeat(rows, wants)]
+        who = np.repeat(rows, wants)
         draws = Draws(
-            *(how[name].copy() for name in HOW.names),
-            position=batch.positions[batch.wanted] + 1,
+            *(array[who] for array in self._how.values()),
+            position=positions[wanted] + 1,
         )
         return batch, draws, counts
 
@@ -189,7 +194,9 @@ class Engine:
         row = self._rows.get(request.id)
         if row is None:
             row = self._rows[request.id] = self._free_rows.pop()
-            self._how[row] = (*request.sampling, request.id)
+            how = *request.sampling, request.id
+            for array, value in zip(self._how.values(), how):
+                array[row] = value
             self._tables[row] = -1
         blocks = self.scheduler.blocks.tables[request.id].blocks
         self._tables[row, : len(blocks)] = blocks

@@ -128,17 +128,16 @@ class Scheduler:
             if propose and known - start == 1:
                 room = min(extra, request.left) - 1
                 drafts = list(propose(request, room))[:room] if room else ()
-            if drafts and not self._reserve(step, request, stop + len(drafts)):
-                drafts = ()  # a guess is not worth a preemption
-            end = stop + len(drafts)
-            while end > request.reserved and not self._reserve(
-                step, request, end
-            ):
-                self._preempt(step)
-                extra += 1
-                if request.state is not State.RUNNING:
-                    return step  # it was the last itself
-            extra -= end - start
+                if not self._reserve(step, request, stop + len(drafts)):
+                    drafts = ()  # a guess is not worth a preemption
+                extra -= len(drafts)
+            while stop > request.reserved:
+                if not self._reserve(step, request, stop):
+                    self._preempt(step)
+                    extra += 1
+                    if request.state is not State.RUNNING:
+                        return step  # it was the last itself
+            extra -= stop - start
             step.work.append(Work(request, start, stop, drafts, stop == known))
         if not step.preempted:
             self.admit(step, extra)
@@ -234,22 +233,22 @@ class Scheduler:
                 continue  # meanwhile, or by the token before this one
             ended = False
             if last:
-                kept, tokens = new, request.tokens
                 if drafts:
-                    kept = accept(drafts, new)
+                    new = accept(drafts, new)
                 if request.stop:
-                    kept, ended = up_to(kept, request.stop)
+                    new, ended = up_to(new, request.stop)
                 if step.advanced:
-                    tokens[stop] = kept[0]
-                    if ended:
-                        del tokens[stop + 1 :]
-                    request.pending = len(tokens) - stop - 1
+                    request.tokens[stop] = new[0]
+                    request.pending -= 1
+                    if ended:  # nothing more is wanted
+                        del request.tokens[stop + 1 :]
+                        request.pending = 0
                 else:
-                    tokens += kept
-                # Drafts that were right have keys and values already.
-                stop += len(kept) - 1
+                    request.tokens += new
+                if drafts:  # those that were right are computed already
+                    stop += len(new) - 1
                 ended = ended or stop + 1 == request.most
-                outputs.append(Output(request, kept, ended))
+                outputs.append(Output(request, new, ended))
             if not step.advanced:
                 request.computed = stop
             if stop // size > start // size:

@@ -46,10 +46,11 @@ def padded(
     array: np.ndarray, count: int, value: int, dtype: str = "int32"
 ) -> np.ndarray:
     """With so many rows, those that are added full of `value`."""
-    if len(array) == count:
+    n = len(array)
+    if n == count:
         return np.ascontiguousarray(array, dtype)
-    found = np.full((count, *array.shape[1:]), value, dtype)
-    found[: len(array)] = array
+    found = np.empty((count, *array.shape[1:]), dtype)
+    found[:n], found[n:] = array, value
     return found
 
 
@@ -68,22 +69,21 @@ def arrange(
     if for_graphs:
         up, rows = power_of_two, rounded
     longest = int(batch.lengths[:one].max(initial=0))
-    work = flash.order(batch.starts[one:], batch.lengths[one:], tile)
+    work = np.zeros((0, 2), "int32")
+    if one < s:
+        work = flash.order(batch.starts[one:], batch.lengths[one:], tile)
     shape = Shape(
         rows(one), up(n - one), up(s - one), up(len(work)), rows(m),
         up(decode.parts(longest)) if one else 0, up(batch.tables.shape[1]),
     )  # fmt: skip
+    more = shape.decode - one  # rows between the two parts
     a = {}
     for name, value in (("tokens", 0), ("positions", 0), ("slots", -1)):
         array = getattr(batch, name)
-        a[name] = np.concatenate(
-            [
-                padded(array[:one], shape.decode, value),
-                padded(array[one:], shape.tokens, value),
-            ]
-        )
-    more = shape.decode - one  # rows between the two parts
-    tables = padded(batch.tables.T, shape.width, -1).T
+        a[name] = np.full(shape.decode + shape.tokens, value, "int32")
+        a[name][:one], a[name][one + more : n + more] = array[:one], array[one:]
+    tables = np.full((s, shape.width), -1, "int32")
+    tables[:, : batch.tables.shape[1]] = batch.tables
     a["lengths"] = padded(batch.lengths[:one], shape.decode, 0)
     a["tables"] = padded(tables[:one], shape.decode, -1)
     starts = batch.starts[one:] + more
@@ -91,7 +91,7 @@ def arrange(
     a["flash lengths"] = padded(batch.lengths[one:], shape.requests, 0)
     a["flash tables"] = padded(tables[one:], shape.requests, -1)
     a["work"] = padded(work, shape.items, -1)
-    wanted = batch.wanted + np.where(batch.wanted >= one, more, 0)
+    wanted = batch.wanted + more * (batch.wanted >= one)
     a["wanted"] = padded(wanted, shape.logits, 0)
     return shape, a
 
