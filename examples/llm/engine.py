@@ -129,10 +129,10 @@ class Engine:
         first = accumulate(counts, initial=0)
         parts = [tokens[i : i + n] for i, n in zip(first, counts)]
         outputs, now = self.scheduler.finish(step, parts), self.clock()
-        for request, new, finished in outputs:
-            request.times += [now] * len(new)
-            if finished:
-                self._forget(request.id)
+        for output in outputs:
+            output.request.times += [now] * len(output.tokens)
+            if output.finished:
+                self._forget(output.request.id)
         return outputs
 
     # --8<-- [end:step]
@@ -145,30 +145,28 @@ class Engine:
         for request in step.admitted + step.grown:
             self._write_table(request)
         tokens: list[int] = []
-        first, length, row, counts = [], [], [], []
-        for request, start, stop, drafts, last in step.work:
-            tokens += request.tokens[start:stop]
+        end, length, row, counts = [0], [], [], []
+        for work in step.work:
+            request, stop, drafts = work.request, work.stop, work.drafts
+            tokens += request.tokens[work.start : stop]
             if drafts:
                 tokens += drafts
                 stop += len(drafts)
-            first.append(start)
+            end.append(len(tokens))
             length.append(stop)
             row.append(self._rows[request.id])
-            counts.append(1 + len(drafts) if last else 0)
-        lengths, rows = np.array(length, "int32"), np.array(row)
-        sizes, size = lengths - np.array(first), self.backend.block_size
-        starts = np.zeros(len(sizes) + 1, "int32")
-        np.cumsum(sizes, out=starts[1:])
-        ends = starts[1:]
-        owner = np.repeat(np.arange(len(sizes)), sizes)
+            counts.append(1 + len(drafts) if work.last else 0)
+        starts, lengths = np.array(end, "int32"), np.array(length, "int32")
+        rows, wants = np.array(row), np.array(counts, "int32")
+        index, ends = np.arange(len(tokens), dtype="int32"), starts[1:]
+        owner = index[: len(rows)].repeat(ends - starts[:-1])
         # A request's tokens end at its length; the positions run up to there.
-        index = np.arange(max(len(tokens), sum(counts)), dtype="int32")
-        positions = index[: len(tokens)] + (lengths - ends)[owner]
+        positions = index + (lengths - ends)[owner]
+        size = self.backend.block_size
         tables = self._tables[rows, : -(-max(length) // size)]
         slots = tables[owner, positions // size] * size + positions % size
         # The last tokens of a request that wants logits.
-        wants = np.array(counts, "int32")
-        behind = np.repeat(ends - np.cumsum(wants, dtype="int32"), wants)
+        behind = (ends - wants.cumsum(dtype="int32")).repeat(wants)
         wanted = index[: len(behind)] + behind
         batch = Batch(
             np.array(tokens, "int32"),
@@ -180,7 +178,7 @@ class Engine:
             wanted,
             np.array(step.copies, "int32").reshape(-1, 2),
         )
-        who = np.repeat(rows, wants)
+        who = rows.repeat(wants)
         draws = Draws(
             *(array[who] for array in self._how.values()),
             position=positions[wanted] + 1,
@@ -192,14 +190,17 @@ class Engine:
     def _write_table(self, request: Request) -> None:
         """Into the request's row; a new one for a request that is new."""
         row = self._rows.get(request.id)
+        # The blocks before the one that this step writes first are as they were.
+        old = request.computed // self.backend.block_size
         if row is None:
             row = self._rows[request.id] = self._free_rows.pop()
             how = *request.sampling, request.id
             for array, value in zip(self._how.values(), how):
                 array[row] = value
             self._tables[row] = -1
+            old = 0
         blocks = self.scheduler.blocks.tables[request.id].blocks
-        self._tables[row, : len(blocks)] = blocks
+        self._tables[row, old : len(blocks)] = blocks[old:]
 
     def _forget(self, number: int) -> None:
         """A request does not run any longer."""

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
 
 from sampler import GREEDY, Sampling
 
@@ -65,7 +64,8 @@ class Request:
 # --8<-- [end:request]
 
 
-class Work(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Work:
     """Tokens start to stop - 1 of a request are computed, and behind them
     guessed ones: drafts.
 
@@ -80,7 +80,8 @@ class Work(NamedTuple):
     last: bool
 
 
-class Output(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Output:
     """New tokens of a request; whether they are the last."""
 
     request: Request

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 import cudatut as ct
 from blocks import NaiveBlocks, OutOfBlocks
 from request import ENDED, Output, Request, State, Step, Work
-from sampler import accept
+from sampler import accept, up_to
 
 
 class Refused(ct.CudatutError):
@@ -35,16 +35,6 @@ POLICIES: dict[str, Callable[[Request], tuple]] = {
     "longest": lambda r: (-r.max_tokens, r.arrival, r.id),
 }
 # --8<-- [end:policies]
-
-
-def up_to(
-    tokens: Sequence[int], stop: frozenset[int]
-) -> tuple[Sequence[int], bool]:
-    """The tokens up to the first of `stop`; whether there is one."""
-    for i, token in enumerate(tokens):
-        if token in stop:
-            return tokens[: i + 1], True
-    return tokens, False
 
 
 class Scheduler:
@@ -209,9 +199,10 @@ class Scheduler:
         being drawn. `finish` puts the tokens there.
         """
         step.advanced, place = True, 0
-        for request, _, stop, _, last in step.work:
-            request.computed = stop
-            if last:
+        for work in step.work:
+            request = work.request
+            request.computed = work.stop
+            if work.last:
                 place -= 1
                 request.tokens.append(place)
                 request.pending += 1
@@ -219,20 +210,17 @@ class Scheduler:
     # --8<-- [end:advance]
 
     # --8<-- [start:finish]
-    def finish(
-        self, step: Step, sampled: Sequence[list[int]]
-    ) -> list[Output]:
+    def finish(self, step: Step, sampled: Sequence[list[int]]) -> list[Output]:
         """Take over a step's results; who got tokens, and which. sampled: per
         work 1 + drafts tokens, [] if not `last`.
         """
         outputs, size = [], self.blocks.block_size
-        for (request, start, stop, drafts, last), new in zip(
-            step.work, sampled
-        ):
+        for work, new in zip(step.work, sampled):
+            request, stop, drafts = work.request, work.stop, work.drafts
             if request.state in ENDED:
                 continue  # meanwhile, or by the token before this one
             ended = False
-            if last:
+            if work.last:
                 if drafts:
                     new = accept(drafts, new)
                 if request.stop:
@@ -251,9 +239,9 @@ class Scheduler:
                 outputs.append(Output(request, new, ended))
             if not step.advanced:
                 request.computed = stop
-            if stop // size > start // size:
-                if request.state is State.RUNNING:  # not preempted meanwhile
-                    self.blocks.commit(request.id, request.tokens, stop)
+            full = stop // size > work.start // size  # there is a block more
+            if full and request.state is State.RUNNING:  # not preempted
+                self.blocks.commit(request.id, request.tokens, stop)
             if ended:
                 self._leave(request, State.FINISHED)
         return outputs

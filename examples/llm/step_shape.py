@@ -43,14 +43,14 @@ def rounded(n: int) -> int:
 
 
 def padded(
-    array: np.ndarray, count: int, value: int, dtype: str = "int32"
+    array: np.ndarray, shape: tuple[int, ...], value: int, dtype: str = "int32"
 ) -> np.ndarray:
-    """With so many rows, those that are added full of `value`."""
-    n = len(array)
-    if n == count:
+    """In an array of this shape, all else in it is `value`."""
+    if array.shape == shape:
         return np.ascontiguousarray(array, dtype)
-    found = np.empty((count, *array.shape[1:]), dtype)
-    found[:n], found[n:] = array, value
+    found = np.empty(shape, dtype)
+    found.fill(value)
+    found[tuple(map(slice, array.shape))] = array
     return found
 
 
@@ -62,8 +62,8 @@ def arrange(
     for their logits.
     """
     n, s, m = len(batch.tokens), len(batch.lengths), len(batch.wanted)
-    sizes = np.diff(batch.starts)
-    one = s if (sizes == 1).all() else int(np.argmax(sizes != 1))
+    more_than_one = batch.starts[1:] - batch.starts[:-1] != 1
+    one = int(more_than_one.argmax()) if more_than_one.any() else s
     one = 0 if all_by_flash else one
     up = rows = lambda count: count
     if for_graphs:
@@ -80,19 +80,21 @@ def arrange(
     a = {}
     for name, value in (("tokens", 0), ("positions", 0), ("slots", -1)):
         array = getattr(batch, name)
-        a[name] = np.full(shape.decode + shape.tokens, value, "int32")
-        a[name][:one], a[name][one + more : n + more] = array[:one], array[one:]
-    tables = np.full((s, shape.width), -1, "int32")
-    tables[:, : batch.tables.shape[1]] = batch.tables
-    a["lengths"] = padded(batch.lengths[:one], shape.decode, 0)
-    a["tables"] = padded(tables[:one], shape.decode, -1)
+        found = padded(array[:one], (shape.decode + shape.tokens,), value)
+        found[one + more : n + more] = array[one:]
+        a[name] = found
+    for name, rows, own in (
+        ("", shape.decode, slice(one)),
+        ("flash ", shape.requests, slice(one, s)),
+    ):
+        lengths, tables = batch.lengths[own], batch.tables[own]
+        a[f"{name}lengths"] = padded(lengths, (rows,), 0)
+        a[f"{name}tables"] = padded(tables, (rows, shape.width), -1)
     starts = batch.starts[one:] + more
-    a["flash starts"] = padded(starts, shape.requests + 1, int(starts[-1]))
-    a["flash lengths"] = padded(batch.lengths[one:], shape.requests, 0)
-    a["flash tables"] = padded(tables[one:], shape.requests, -1)
-    a["work"] = padded(work, shape.items, -1)
+    a["flash starts"] = padded(starts, (shape.requests + 1,), starts[-1])
+    a["work"] = padded(work, (shape.items, 2), -1)
     wanted = batch.wanted + more * (batch.wanted >= one)
-    a["wanted"] = padded(wanted, shape.logits, 0)
+    a["wanted"] = padded(wanted, (shape.logits,), 0)
     return shape, a
 
 
