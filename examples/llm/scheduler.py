@@ -106,9 +106,10 @@ class Scheduler:
         """
         step = Step()
         self.form_batch(step)
-        # However long a prompt is, a token is left for each that follows.
+        # However long a prompt is, a token is left for each that follows: only
+        # the others are extra.
         extra = self.token_budget - len(self.running)
-        for request in self.running:  # it shrinks when one is preempted
+        for request in self.running:  # ends sooner when one is preempted
             start, known = request.computed, len(request.tokens)
             extra += 1
             if known == request.most:  # only ahead: its last is being drawn
