@@ -45,19 +45,17 @@ class UnknownRequest(BlockError):
 
 
 # --8<-- [start:table]
-@dataclass
+@dataclass(slots=True)
 class Table:
     """The blocks of one request, in the order of its tokens.
 
     computed: tokens whose keys and values are known to be there. chain: what a
-    manager keeps of each block that it has made findable. changes: grows when
-    `blocks` changes, so that copies of the table know when they are old.
+    manager keeps of each block that it has made findable.
     """
 
     blocks: list[int] = field(default_factory=list)
     computed: int = 0
     chain: list[bytes] = field(default_factory=list)
-    changes: int = 0
 
 
 # --8<-- [end:table]
@@ -131,11 +129,6 @@ class NaiveBlocks:
         """
         table, size = self.table(request), self.block_size
         blocks, room = table.blocks, len(table.blocks) * size
-        # A short cut for the most frequent case: one token more, in a last
-        # block of one's own.
-        last_only = max(table.computed, room - size) <= start < stop <= room
-        if last_only and self.refs[blocks[-1]] == 1:
-            return ()
         if not table.computed <= start <= room:
             raise BlockError(
                 f"request {request!r}: token {start} cannot be written, "
@@ -152,7 +145,6 @@ class NaiveBlocks:
                 f"request {request!r} needs {needed} blocks; "
                 f"{self.free} are free"
             )
-        table.changes += 1
         copies = []
         for i in shared:
             before, blocks[i] = blocks[i], self._take()

@@ -97,9 +97,10 @@ def watch(kind):
         engine.step()
         for request in engine.last.preempted:
             waits[request.id] = 2
-        for request, start, stop, _, last in engine.last.work:
-            prefill = not last or stop - start > 1
-            waits[request.id] = 10 + stop - start if prefill else 3
+        for work in engine.last.work:
+            tokens = work.stop - work.start
+            prefill = not work.last or tokens > 1
+            waits[work.request.id] = 10 + tokens if prefill else 3
         for row, what in zip(rows, waits):
             row.append(what)
         blocks.check()

@@ -13,33 +13,23 @@ backend computes.
 from collections.abc import Callable
 from itertools import accumulate
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from batch import Backend, Batch, Draws
-from request import Request, State, Step
+from request import Output, Request, Step
 from sampler import Ngrams
 from scheduler import Scheduler
 
 # A request's part of Draws.
-HOW = np.dtype(
-    [
-        ("temperature", "float32"),
-        ("top_k", "int32"),
-        ("top_p", "float32"),
-        ("seed", "uint64"),
-        ("request", "int32"),
-    ]
-)
-
-
-class Output(NamedTuple):
-    """New tokens of a request; whether they are the last."""
-
-    request: Request
-    tokens: list[int]
-    finished: bool
+HOW = {
+    "temperature": "float32",
+    "top_k": "int32",
+    "top_p": "float32",
+    "seed": "uint64",
+    "request": "int32",
+}
 
 
 class Engine:
@@ -73,15 +63,14 @@ class Engine:
         self.ahead, self._under_way = ahead, None
         self.last = Step()  # what was scheduled last, for those who watch
         self._ngrams: dict[int, Ngrams] = {}
-        self._drawn: dict[
-            int, int
-        ] = {}  # rows in the last `sample`, by request
         # A row for each request that runs: its table is copied when it changes,
         # not in every step.
         width = blocks.blocks_for(min(scheduler.context, ours[0] * ours[1]))
         self._tables = np.full((scheduler.max_running, width), -1, "int32")
-        self._seen = [-1] * scheduler.max_running
-        self._how = np.zeros(scheduler.max_running, HOW)
+        self._how = {
+            name: np.zeros(scheduler.max_running, kind)
+            for name, kind in HOW.items()
+        }
         self._rows: dict[int, int] = {}
         self._free_rows = list(range(scheduler.max_running))
 
@@ -133,17 +122,18 @@ class Engine:
             drawn = self.backend.sample(logits, draws)
         if self.ahead:
             self.scheduler.advance(step)
-            first = [0, *accumulate(counts)]
-            self._drawn = {w.request.id: i for w, i in zip(step.work, first)}
         return step, counts, drawn
 
     def _end(self, step: Step, counts: list[int], drawn: Any) -> list[Output]:
         tokens = [] if drawn is None else self.backend.fetch(drawn).tolist()
-        parts, at = [], 0
-        for count in counts:
-            parts.append(tokens[at : at + count])
-            at += count
-        return self._outputs(self.scheduler.finish(step, parts))
+        first = accumulate(counts, initial=0)
+        parts = [tokens[i : i + n] for i, n in zip(first, counts)]
+        outputs, now = self.scheduler.finish(step, parts), self.clock()
+        for output in outputs:
+            output.request.times += [now] * len(output.tokens)
+            if output.finished:
+                self._forget(output.request.id)
+        return outputs
 
     # --8<-- [end:step]
 
@@ -152,61 +142,65 @@ class Engine:
         """The arrays of a step, and the number of logits that each request
         wants.
         """
+        for request in step.admitted + step.grown:
+            self._write_table(request)
         tokens: list[int] = []
-        first, length, row, counts = [], [], [], []
-        for request, start, stop, drafts, last in step.work:
-            tokens += request.tokens[start:stop]
-            if request.pending:  # the backend has it, in the last step's order
-                tokens[-1] = -1 - self._drawn[request.id]
-            tokens += drafts
-            first.append(start)
-            length.append(stop + len(drafts))
-            row.append(self._row(request))
-            counts.append(1 + len(drafts) if last else 0)
-        lengths, rows = np.array(length, "int32"), np.array(row)
-        sizes, size = lengths - np.array(first), self.backend.block_size
-        starts = np.zeros(len(sizes) + 1, "int32")
-        np.cumsum(sizes, out=starts[1:])
-        owner = np.repeat(np.arange(len(sizes)), sizes)
+        end, length, row, counts = [0], [], [], []
+        for work in step.work:
+            request, stop, drafts = work.request, work.stop, work.drafts
+            tokens += request.tokens[work.start : stop]
+            if drafts:
+                tokens += drafts
+                stop += len(drafts)
+            end.append(len(tokens))
+            length.append(stop)
+            row.append(self._rows[request.id])
+            counts.append(1 + len(drafts) if work.last else 0)
+        starts, lengths = np.array(end, "int32"), np.array(length, "int32")
+        rows, wants = np.array(row), np.array(counts, "int32")
+        index, ends = np.arange(len(tokens), dtype="int32"), starts[1:]
+        owner = index[: len(rows)].repeat(ends - starts[:-1])
         # A request's tokens end at its length; the positions run up to there.
-        positions = np.arange(len(tokens)) + (lengths - starts[1:])[owner]
+        positions = index + (lengths - ends)[owner]
+        size = self.backend.block_size
         tables = self._tables[rows, : -(-max(length) // size)]
         slots = tables[owner, positions // size] * size + positions % size
         # The last tokens of a request that wants logits.
-        wants = np.array(counts)
-        behind = np.repeat(starts[1:] - np.cumsum(wants), wants)
-        wanted = np.arange(len(behind)) + behind
+        behind = (ends - wants.cumsum(dtype="int32")).repeat(wants)
+        wanted = index[: len(behind)] + behind
         batch = Batch(
             np.array(tokens, "int32"),
-            positions.astype("int32"),
-            slots.astype("int32"),
+            positions,
+            slots,
             starts,
             lengths,
             tables,
-            wanted.astype("int32"),
+            wanted,
             np.array(step.copies, "int32").reshape(-1, 2),
         )
-        how = self._how[np.repeat(rows, wants)]
+        who = rows.repeat(wants)
         draws = Draws(
-            *(how[name].copy() for name in HOW.names),
-            position=batch.positions[batch.wanted] + 1,
+            *(array[who] for array in self._how.values()),
+            position=positions[wanted] + 1,
         )
         return batch, draws, counts
 
     # --8<-- [end:assemble]
 
-    def _row(self, request: Request) -> int:
-        table = self.scheduler.blocks.tables[request.id]
+    def _write_table(self, request: Request) -> None:
+        """Into the request's row; a new one for a request that is new."""
         row = self._rows.get(request.id)
+        # The blocks before the one that this step writes first are as they were.
+        old = request.computed // self.backend.block_size
         if row is None:
             row = self._rows[request.id] = self._free_rows.pop()
-            self._seen[row] = -1
-            self._how[row] = (*request.sampling, request.id)
-        if self._seen[row] != table.changes:
-            self._seen[row], n = table.changes, len(table.blocks)
-            self._tables[row, :n] = table.blocks
-            self._tables[row, n:] = -1
-        return row
+            how = *request.sampling, request.id
+            for array, value in zip(self._how.values(), how):
+                array[row] = value
+            self._tables[row] = -1
+            old = 0
+        blocks = self.scheduler.blocks.tables[request.id].blocks
+        self._tables[row, old : len(blocks)] = blocks[old:]
 
     def _forget(self, number: int) -> None:
         """A request does not run any longer."""
@@ -217,13 +211,3 @@ class Engine:
     def _propose(self, request: Request, most: int) -> list[int]:
         ngrams = self._ngrams.setdefault(request.id, Ngrams())
         return ngrams.propose(request.tokens, min(most, self.speculate))
-
-    def _outputs(self, got: list[tuple[Request, list[int]]]) -> list[Output]:
-        now, outputs = self.clock(), []
-        for request, tokens in got:
-            finished = request.state is State.FINISHED
-            if finished:
-                self._forget(request.id)
-            request.times += [now] * len(tokens)
-            outputs.append(Output(request, tokens, finished))
-        return outputs

@@ -280,7 +280,7 @@ class GpuBackend:
         # As in `arrange`: rows that are added take the largest logit.
         rows = rounded(m) if self.graphs else m
         arrays = {
-            name: padded(array, rows, 0, array.dtype)
+            name: padded(array, (rows,), 0, array.dtype)
             for name, array in draws._asdict().items()
         }
         self.how.send(arrays)

@@ -3,29 +3,31 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
 
 from sampler import GREEDY, Sampling
-
-
-PENDING = -1
 
 
 class State(Enum):
     WAITING, RUNNING, FINISHED, CANCELLED = range(4)
 
 
+ENDED = State.FINISHED, State.CANCELLED
+
+
 # --8<-- [start:request]
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Request:
     """A prompt to be continued by max_tokens tokens, or up to a token of
     `stop`.
 
     arrival: seconds. priority: smaller goes first. tokens: prompt and output so
     far, of which the first `computed` have keys and values. pending: how many
-    of the last are still being drawn; PENDING stands for them. cached: tokens
-    that were found computed when it was admitted last. times: of each output
-    token.
+    of the last are still being drawn; -1 - i stands for token i of the last
+    draw. cached: tokens that were found computed when it was admitted last.
+    times: of each output token.
+
+    What its scheduler notes: most, tokens that it may have in all; reserved,
+    tokens for which it has blocks that it may write.
     """
 
     id: int
@@ -39,6 +41,8 @@ class Request:
     tokens: list[int] = field(default_factory=list)
     computed: int = 0
     pending: int = 0
+    most: int = 0
+    reserved: int = 0
     cached: int = 0
     preemptions: int = 0
     times: list[float] = field(default_factory=list)
@@ -60,7 +64,8 @@ class Request:
 # --8<-- [end:request]
 
 
-class Work(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Work:
     """Tokens start to stop - 1 of a request are computed, and behind them
     guessed ones: drafts.
 
@@ -75,14 +80,25 @@ class Work(NamedTuple):
     last: bool
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
+class Output:
+    """New tokens of a request; whether they are the last."""
+
+    request: Request
+    tokens: list[int]
+    finished: bool
+
+
+@dataclass(slots=True)
 class Step:
-    """copies: blocks to be copied first, in this order. preempted, admitted:
-    who left and who came. advanced: whether `Scheduler.advance` counted it.
+    """copies: blocks to be copied first, in this order. preempted, admitted,
+    grown: who left, who came, and whose blocks have changed. advanced: whether
+    `Scheduler.advance` counted it.
     """
 
     work: list[Work] = field(default_factory=list)
     copies: list[tuple[int, int]] = field(default_factory=list)
     preempted: list[Request] = field(default_factory=list)
     admitted: list[Request] = field(default_factory=list)
+    grown: list[Request] = field(default_factory=list)
     advanced: bool = False

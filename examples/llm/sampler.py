@@ -182,3 +182,13 @@ def accept(drafts: Sequence[int], sampled: Sequence[int]) -> list[int]:
 
 # --8<-- [end:accept]
 # --8<-- [end:speculate]
+
+
+def up_to(
+    tokens: Sequence[int], stop: frozenset[int]
+) -> tuple[Sequence[int], bool]:
+    """The tokens up to the first of `stop`; whether there is one."""
+    for i, token in enumerate(tokens):
+        if token in stop:
+            return tokens[: i + 1], True
+    return tokens, False

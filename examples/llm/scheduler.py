@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 
 import cudatut as ct
 from blocks import NaiveBlocks, OutOfBlocks
-from request import PENDING, Request, State, Step, Work
-from sampler import accept
+from request import ENDED, Output, Request, State, Step, Work
+from sampler import accept, up_to
 
 
 class Refused(ct.CudatutError):
@@ -95,6 +95,7 @@ class Scheduler:
             why = f"it may need {needed} blocks; there are {blocks.count}"
         if why:
             raise Refused(f"request {request.id} is refused: {why}")
+        request.most = most
 
     # --8<-- [start:schedule]
     def schedule(
@@ -103,32 +104,34 @@ class Scheduler:
         """The next step. propose(request, most): guesses for a request that
         decodes; without: none.
         """
-        step, budget, i = Step(), self.token_budget, 0
+        step = Step()
         self.form_batch(step)
-        while i < len(self.running):  # it shrinks when one is preempted
-            request = self.running[i]
-            if not request.left:  # only ahead: its last token is being drawn
-                i += 1
-                continue
+        # However long a prompt is, a token is left for each that follows: only
+        # the others are extra.
+        extra = self.token_budget - len(self.running)
+        for request in self.running:  # ends sooner when one is preempted
             start, known = request.computed, len(request.tokens)
-            # However long a prompt is, a token is left for each that follows.
-            most = budget - (len(self.running) - i - 1)
-            stop = min(known, start + most)
+            extra += 1
+            if known == request.most:  # only ahead: its last is being drawn
+                continue
+            stop = known if known <= start + extra else start + extra
             drafts: Sequence[int] = ()
             if propose and known - start == 1:
-                room = min(most, request.left) - 1
+                room = min(extra, request.left) - 1
                 drafts = list(propose(request, room))[:room] if room else ()
-            if drafts and not self._reserve(step, request, stop + len(drafts)):
-                drafts = ()  # a guess is not worth a preemption
-            while not self._reserve(step, request, stop + len(drafts)):
-                self._preempt(step)
-                if request.state is not State.RUNNING:
-                    return step  # it was the last itself
-            budget -= stop - start + len(drafts)
+                if not self._reserve(step, request, stop + len(drafts)):
+                    drafts = ()  # a guess is not worth a preemption
+                extra -= len(drafts)
+            while stop > request.reserved:
+                if not self._reserve(step, request, stop):
+                    self._preempt(step)
+                    extra += 1
+                    if request.state is not State.RUNNING:
+                        return step  # it was the last itself
+            extra -= stop - start
             step.work.append(Work(request, start, stop, drafts, stop == known))
-            i += 1
         if not step.preempted:
-            self.admit(step, budget)
+            self.admit(step, extra)
         return step
 
     # --8<-- [end:schedule]
@@ -159,15 +162,21 @@ class Scheduler:
         self.waiting.remove(request)
         request.computed = self.blocks.begin(request.id, request.tokens)
         request.cached, request.state = request.computed, State.RUNNING
+        request.reserved = 0
         insort(self.running, request, key=self.order)
         step.admitted.append(request)
 
     def _reserve(self, step: Step, request: Request, stop: int) -> bool:
+        """Whether it has blocks for tokens up to `stop`, maybe new ones."""
+        if stop <= request.reserved:
+            return True
+        blocks, start = self.blocks, request.computed
         try:
-            start = request.computed
-            step.copies += self.blocks.reserve(request.id, start, stop)
+            step.copies += blocks.reserve(request.id, start, stop)
         except OutOfBlocks:
             return False
+        request.reserved = blocks.blocks_for(stop) * blocks.block_size
+        step.grown.append(request)
         return True
 
     # --8<-- [start:preempt]
@@ -190,51 +199,53 @@ class Scheduler:
         the next one can be scheduled: a place is kept for each token that is
         being drawn. `finish` puts the tokens there.
         """
-        step.advanced = True
-        for request, _, stop, _, last in step.work:
-            request.computed = stop
-            if last:
-                request.tokens.append(PENDING)
+        step.advanced, place = True, 0
+        for work in step.work:
+            request = work.request
+            request.computed = work.stop
+            if work.last:
+                place -= 1
+                request.tokens.append(place)
                 request.pending += 1
 
     # --8<-- [end:advance]
 
     # --8<-- [start:finish]
-    def finish(
-        self, step: Step, sampled: Sequence[list[int]]
-    ) -> list[tuple[Request, list[int]]]:
+    def finish(self, step: Step, sampled: Sequence[list[int]]) -> list[Output]:
         """Take over a step's results; who got tokens, and which. sampled: per
         work 1 + drafts tokens, [] if not `last`.
         """
-        got, size = [], self.blocks.block_size
+        outputs, size = [], self.blocks.block_size
         for work, new in zip(step.work, sampled):
-            request, start, stop, drafts, last = work
-            if request.state in (State.CANCELLED, State.FINISHED):
+            request, stop, drafts = work.request, work.stop, work.drafts
+            if request.state in ENDED:
                 continue  # meanwhile, or by the token before this one
             ended = False
-            if last:
-                kept = accept(drafts, new) if drafts else new
-                ends = [i for i, t in enumerate(kept) if t in request.stop]
-                kept = kept[: ends[0] + 1] if ends else kept
+            if work.last:
+                if drafts:
+                    new = accept(drafts, new)
+                if request.stop:
+                    new, ended = up_to(new, request.stop)
                 if step.advanced:
-                    request.tokens[stop] = kept[0]
-                    if ends:
+                    request.tokens[stop] = new[0]
+                    request.pending -= 1
+                    if ended:  # nothing more is wanted
                         del request.tokens[stop + 1 :]
-                    request.pending = len(request.tokens) - stop - 1
+                        request.pending = 0
                 else:
-                    request.tokens += kept
-                got.append((request, kept))
-                # Drafts that were right have keys and values already.
-                stop += len(kept) - 1
-                ended = bool(ends) or not (request.left or request.pending)
+                    request.tokens += new
+                if drafts:  # those that were right are computed already
+                    stop += len(new) - 1
+                ended = ended or stop + 1 == request.most
+                outputs.append(Output(request, new, ended))
             if not step.advanced:
                 request.computed = stop
-            runs = request.state is State.RUNNING  # not preempted meanwhile
-            if runs and stop // size > start // size:
+            full = stop // size > work.start // size  # there is a block more
+            if full and request.state is State.RUNNING:  # not preempted
                 self.blocks.commit(request.id, request.tokens, stop)
             if ended:
                 self._leave(request, State.FINISHED)
-        return got
+        return outputs
 
     # --8<-- [end:finish]
 
@@ -275,5 +286,6 @@ class Scheduler:
             raise Refused(f"request {child.id} would have its tokens already")
         self.blocks.fork(number, child.id)
         child.computed, child.state = parent.computed, State.RUNNING
+        parent.reserved = 0  # they share blocks now
         self.requests[child.id] = child
         insort(self.running, child, key=self.order)

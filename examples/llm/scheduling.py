@@ -34,8 +34,8 @@ schedule = []
 while scheduler.requests:
     step = scheduler.schedule()
     cells = {r.id: "preempted" for r in step.preempted}
-    for request, start, stop, _, _ in step.work:
-        cells[request.id] = f"{start} to {stop - 1}"
+    for work in step.work:
+        cells[work.request.id] = f"{work.start} to {work.stop - 1}"
     free = blocks.free
     # A model would compute these tokens here. Ours always says 1.
     scheduler.finish(step, [[1] * work.last for work in step.work])

@@ -43,13 +43,14 @@ def rounded(n: int) -> int:
 
 
 def padded(
-    array: np.ndarray, count: int, value: int, dtype: str = "int32"
+    array: np.ndarray, shape: tuple[int, ...], value: int, dtype: str = "int32"
 ) -> np.ndarray:
-    """With so many rows, those that are added full of `value`."""
-    if len(array) == count:
+    """In an array of this shape, all else in it is `value`."""
+    if array.shape == shape:
         return np.ascontiguousarray(array, dtype)
-    found = np.full((count, *array.shape[1:]), value, dtype)
-    found[: len(array)] = array
+    found = np.empty(shape, dtype)
+    found.fill(value)
+    found[tuple(map(slice, array.shape))] = array
     return found
 
 
@@ -61,38 +62,39 @@ def arrange(
     for their logits.
     """
     n, s, m = len(batch.tokens), len(batch.lengths), len(batch.wanted)
-    sizes = np.diff(batch.starts)
-    one = s if (sizes == 1).all() else int(np.argmax(sizes != 1))
+    more_than_one = batch.starts[1:] - batch.starts[:-1] != 1
+    one = int(more_than_one.argmax()) if more_than_one.any() else s
     one = 0 if all_by_flash else one
     up = rows = lambda count: count
     if for_graphs:
         up, rows = power_of_two, rounded
     longest = int(batch.lengths[:one].max(initial=0))
-    work = flash.order(batch.starts[one:], batch.lengths[one:], tile)
+    work = np.zeros((0, 2), "int32")
+    if one < s:
+        work = flash.order(batch.starts[one:], batch.lengths[one:], tile)
     shape = Shape(
         rows(one), up(n - one), up(s - one), up(len(work)), rows(m),
         up(decode.parts(longest)) if one else 0, up(batch.tables.shape[1]),
     )  # fmt: skip
+    more = shape.decode - one  # rows between the two parts
     a = {}
     for name, value in (("tokens", 0), ("positions", 0), ("slots", -1)):
         array = getattr(batch, name)
-        a[name] = np.concatenate(
-            [
-                padded(array[:one], shape.decode, value),
-                padded(array[one:], shape.tokens, value),
-            ]
-        )
-    more = shape.decode - one  # rows between the two parts
-    tables = padded(batch.tables.T, shape.width, -1).T
-    a["lengths"] = padded(batch.lengths[:one], shape.decode, 0)
-    a["tables"] = padded(tables[:one], shape.decode, -1)
+        found = padded(array[:one], (shape.decode + shape.tokens,), value)
+        found[one + more : n + more] = array[one:]
+        a[name] = found
+    for name, rows, own in (
+        ("", shape.decode, slice(one)),
+        ("flash ", shape.requests, slice(one, s)),
+    ):
+        lengths, tables = batch.lengths[own], batch.tables[own]
+        a[f"{name}lengths"] = padded(lengths, (rows,), 0)
+        a[f"{name}tables"] = padded(tables, (rows, shape.width), -1)
     starts = batch.starts[one:] + more
-    a["flash starts"] = padded(starts, shape.requests + 1, int(starts[-1]))
-    a["flash lengths"] = padded(batch.lengths[one:], shape.requests, 0)
-    a["flash tables"] = padded(tables[one:], shape.requests, -1)
-    a["work"] = padded(work, shape.items, -1)
-    wanted = batch.wanted + np.where(batch.wanted >= one, more, 0)
-    a["wanted"] = padded(wanted, shape.logits, 0)
+    a["flash starts"] = padded(starts, (shape.requests + 1,), starts[-1])
+    a["work"] = padded(work, (shape.items, 2), -1)
+    wanted = batch.wanted + more * (batch.wanted >= one)
+    a["wanted"] = padded(wanted, (shape.logits,), 0)
     return shape, a
 
 

@@ -155,8 +155,9 @@ def play(rng, static=False):
         if engine.busy:
             outputs, before = engine.step(), backend.steps
             assert before <= backend.steps
-            for request, tokens, finished in outputs:
-                assert tokens and (request.state is State.FINISHED) == finished
+            for output in outputs:
+                ended = output.request.state is State.FINISHED
+                assert output.tokens and ended == output.finished
         blocks.check()
         assert len(scheduler.running) <= running
         keys = [scheduler.order(r) for r in scheduler.running]
