@@ -113,7 +113,7 @@ __device__ __forceinline__ const float* normed_product(
 
   const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4;
   const int strip = warp / PARTS * 16, part = warp % PARTS;
-  const int low = matrix.at(strip + g), high = matrix.at(strip + g + 8);
+  const int low = matrix.at(strip + g);
   const unsigned char* const of_x = normed + g * x_pitch(inputs);
   float sum[4] = {};
   for (int span = 0; span < spans; ++span) {
@@ -122,8 +122,8 @@ __device__ __forceinline__ const float* normed_product(
     copy(span + STAGES - 1);
     const unsigned char* const stage = shared + span % STAGES * STAGE;
     const int blocks = (min(SPAN, inputs - span * SPAN) + 31) / 32;
-    add_span<Format, PARTS>(sum, stage + low, stage + high,
-                            of_x + span * SPAN * 2, part, blocks);
+    add_span<Format, PARTS>(sum, stage + low, of_x + span * SPAN * 2, part,
+                            blocks);
   }
   __syncthreads();
   float* const merged = reinterpret_cast<float*>(shared);

@@ -34,21 +34,23 @@ __device__ __forceinline__ unsigned subtract(unsigned a, unsigned b) {
 // --8<-- [end:magic]
 
 // How W is stored: the bytes of a block of 32 weights of a row; SPAN: depths of
-// a row that are copied at a time, a multiple of 16 bytes; PITCH: bytes between
-// rows in shared memory, so that what 8 rows are read at is in different banks.
-// weights(): this lane's 8 weights of a block, by pairs, as bf16; what is still
-// to be done with their sum is told by NUMBERS: 0, nothing; 1, multiply it by
-// scale().x; 2, then add scale().y times the sum of x.
+// a row that are copied at a time, a multiple of 16 bytes: memory delivers long
+// pieces faster than short ones; PITCH: bytes between rows in shared memory, so
+// that what 8 rows are read at is in different banks. weights(): this lane's 8
+// weights of a block, by pairs, as bf16; off: how many bytes the block's third
+// lies behind a multiple of 4. What is still to be done with their sum is told
+// by NUMBERS: 0, nothing; 1, multiply it by scale().x; 2, then add scale().y
+// times the sum of x.
 
 // --8<-- [start:q4_1]
 // The scale d and the minimum m in fp16, then 32 numbers of 4 bits, number j
 // and j + 16 in one byte: w = d q + m. The 128 too much in q are no trouble:
 // for m the sum of x is needed anyway.
 struct Q4_1 {
-  static constexpr int BLOCK = 20, NUMBERS = 2, SPAN = 512, PITCH = 336;
+  static constexpr int BLOCK = 20, NUMBERS = 2, SPAN = 768, PITCH = 496;
   static __device__ __forceinline__ void weights(unsigned (&to)[4],
                                                  const unsigned char* block,
-                                                 int t) {
+                                                 int t, int off) {
     const unsigned word = reinterpret_cast<const unsigned*>(block + 4)[t];
     const unsigned low = word & 0x0f0f0f0f, high = word >> 4 & 0x0f0f0f0f;
     to[0] = under_43(low, false), to[1] = under_43(low, true);
@@ -70,15 +72,14 @@ struct Q4_1 {
 // of 16 bytes bring whatever lies there, and a word is cut out of two. Nothing
 // has to be repacked.
 struct Q8_0 {
-  static constexpr int BLOCK = 34, NUMBERS = 1, SPAN = 256, PITCH = 304;
+  static constexpr int BLOCK = 34, NUMBERS = 1, SPAN = 512, PITCH = 560;
   static __device__ __forceinline__ void weights(unsigned (&to)[4],
                                                  const unsigned char* block,
-                                                 int t) {
+                                                 int t, int off) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const unsigned char* const at = block + 2 + half * 16 + t * 4;
-      const int off = (size_t)at % 4;  // 0 or 2
-      const unsigned* const words = reinterpret_cast<const unsigned*>(at - off);
+      const unsigned* const words = reinterpret_cast<const unsigned*>(
+          block + 2 - off + half * 16 + t * 4);
       const unsigned word = __funnelshift_r(words[0], words[1], off * 8);
 #pragma unroll
       for (int pair = 0; pair < 2; ++pair) {
@@ -101,7 +102,7 @@ struct BF16 {
   static constexpr int BLOCK = 64, NUMBERS = 0, SPAN = 256, PITCH = 544;
   static __device__ __forceinline__ void weights(unsigned (&to)[4],
                                                  const unsigned char* block,
-                                                 int t) {
+                                                 int t, int off) {
     const uint2* const pairs = reinterpret_cast<const uint2*>(block);
     const uint2 first = pairs[t], second = pairs[4 + t];
     to[0] = first.x, to[1] = first.y, to[2] = second.x, to[3] = second.y;
@@ -115,74 +116,100 @@ struct BF16 {
 //
 // Rows of W begin anywhere, copies at multiples of 16: a copy begins up to 15
 // bytes early, and the row as many bytes later in shared memory. Zeros stand
-// for what lies behind the row. A warp copies a row with one instruction, and
-// every row that it copies begins equally early.
+// for what lies behind the row. A warp copies a row's span with one instruction
+// or two, and every row that it copies begins equally early.
+//
+// The fewer instructions that takes, the more time is left for products: what
+// is the same for all spans is computed once, and a warp whose rows are all
+// there does not ask for each of them.
 template <class Format, int OUTPUTS, int WARPS>
 struct Matrix {
   static constexpr int BLOCK = Format::BLOCK, PITCH = Format::PITCH;
   static constexpr int BYTES = Format::SPAN / 32 * BLOCK;  // of a row's span
+  static constexpr int LATEST = BLOCK % 16 ? 14 : 0;       // that it may begin
+  static constexpr int ROWS = OUTPUTS / WARPS;             // of a warp
   static_assert(BYTES % 16 == 0 && PITCH % 16 == 0, "pieces of 16 bytes");
   static_assert(WARPS % 8 == 0 && BLOCK % 2 == 0, "equally early");
-  static_assert(BYTES + (BLOCK % 16 ? 14 : 0) <= 32 * 16, "one instruction");
+  static_assert(BYTES + LATEST <= PITCH, "room for a row");
 
   const unsigned char* from;  // this lane's first piece
-  int warp, piece, row_bytes, early, first, outputs;
+  long long step;             // from one row of this warp to its next
+  int row_bytes, early, first, there, to, left;
 
   __device__ __forceinline__ Matrix(const void* W, int first, int outputs,
                                     int inputs)
-      : warp(threadIdx.x / 32),
-        piece(threadIdx.x % 32 * 16),
-        row_bytes((int)((long long)inputs * BLOCK / 32)),
-        first(first),
-        outputs(outputs) {
+      : row_bytes((int)((long long)inputs * BLOCK / 32)), first(first) {
+    const int warp = threadIdx.x / 32, piece = threadIdx.x % 32 * 16;
     early = early_of(warp);
     from = static_cast<const unsigned char*>(W) +
            (long long)(first + warp) * row_bytes - early + piece;
+    step = (long long)WARPS * row_bytes;
+    there = (outputs - first - warp + WARPS - 1) / WARPS;  // or more
+    to = warp * PITCH + piece;
+    left = row_bytes + early - piece;
   }
 
   __device__ __forceinline__ int early_of(int r) const {
     return (int)((long long)(first + r) * row_bytes % 16);
   }
 
-  // Where output r begins in a stage.
+  // Where output r begins in a stage. r + 8 begins 8 * PITCH later.
   __device__ __forceinline__ int at(int r) const {
     return r * PITCH + early_of(r);
   }
 
   __device__ __forceinline__ void copy(unsigned char* stage, int span) const {
-    const unsigned to = shared_address(stage + warp * PITCH + piece);
-    const int left = row_bytes - span * BYTES + early - piece;
-    if (piece < BYTES + early) {
+    const unsigned char* source = from + span * BYTES;
+    unsigned target = shared_address(stage + to);
 #pragma unroll
-      for (int r = 0; r < OUTPUTS; r += WARPS)
-        if (first + warp + r < outputs)
-          copy16(to + r * PITCH, from + (long long)r * row_bytes + span * BYTES,
-                 max(0, min(16, left)));
+    for (int k = 0; k < BYTES + LATEST; k += 32 * 16) {  // once or twice
+      const int size = max(0, min(16, left - span * BYTES - k));
+      const int piece = threadIdx.x % 32 * 16 + k;
+      if (piece < BYTES + early) {
+        const unsigned char* row = source + k;
+        if (there >= ROWS) {
+#pragma unroll
+          for (int r = 0; r < ROWS; ++r, row += step)
+            copy16(target + k + r * WARPS * PITCH, row, size);
+        } else {
+#pragma unroll 1
+          for (int r = 0; r < there; ++r, row += step)
+            copy16(target + k + r * WARPS * PITCH, row, size);
+        }
+      }
     }
   }
 };
 // --8<-- [end:copy]
 
+// A number as a type.
+template <int N>
+struct Count {
+  static constexpr int value = N;
+};
+
 // --8<-- [start:multiply]
-// What the blocks part, part + PARTS, ... of a span, of `blocks` ones, add to
-// this warp's 16 outputs. low, high: where outputs g and g + 8 begin in it; x:
-// where row g of x does. With g = lane / 4 and t = lane % 4, sum[0] and sum[1]
-// are of output g and rows 2t and 2t + 1 of x, sum[2] and sum[3] of g + 8.
-template <class Format, int PARTS>
-__device__ __forceinline__ void add_span(float (&sum)[4],
-                                         const unsigned char* low,
-                                         const unsigned char* high,
-                                         const unsigned char* x, int part,
-                                         int blocks) {
+// What N blocks, PARTS blocks from each other, add to this warp's 16 outputs.
+// low: the first of them, of output g; that of g + 8 lies 8 * PITCH behind, and
+// begins equally early. x: what it is multiplied by, of row g. off: as
+// `weights` takes it. With g = lane / 4 and t = lane % 4, sum[0] and sum[1] are
+// of output g and rows 2t and 2t + 1 of x, sum[2] and sum[3] of g + 8.
+template <class Format, int PARTS, int N>
+__device__ __forceinline__ void add_blocks(float (&sum)[4],
+                                           const unsigned char* low,
+                                           const unsigned char* x, int off) {
   const int t = threadIdx.x % 4;
-#pragma unroll 4
-  for (int b = part; b < blocks; b += PARTS) {
-    const unsigned char* const block_low = low + b * Format::BLOCK;
-    const unsigned char* const block_high = high + b * Format::BLOCK;
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    // With an even number of blocks between them, `off` is the same for all.
+    static_assert(PARTS % 2 == 0);
+    const unsigned char* const block_low = low + i * PARTS * Format::BLOCK;
+    const unsigned char* const block_high = block_low + 8 * Format::PITCH;
     unsigned of_g[4], of_g8[4];
-    Format::weights(of_g, block_low, t);
-    Format::weights(of_g8, block_high, t);
-    const uint2* const pairs = reinterpret_cast<const uint2*>(x + b * 64);
+    Format::weights(of_g, block_low, t, off);
+    Format::weights(of_g8, block_high, t, off);
+    const uint2* const pairs =
+        reinterpret_cast<const uint2*>(x + i * PARTS * 64);
     const uint2 x_first = pairs[t], x_second = pairs[4 + t];
     const unsigned w_first[4] = {of_g[0], of_g8[0], of_g[1], of_g8[1]};
     const unsigned w_second[4] = {of_g[2], of_g8[2], of_g[3], of_g8[3]};
@@ -209,6 +236,28 @@ __device__ __forceinline__ void add_span(float (&sum)[4],
       }
     }
   }
+}
+
+// What the blocks part, part + PARTS, ... of a span, of `blocks` ones, add.
+// low: where output g begins in it; x: where row g of x does. Four blocks at a
+// time, so that one waits while another is multiplied.
+template <class Format, int PARTS>
+__device__ __forceinline__ void add_span(float (&sum)[4],
+                                         const unsigned char* low,
+                                         const unsigned char* x, int part,
+                                         int blocks) {
+  int left = (blocks - part + PARTS - 1) / PARTS;
+  low += part * Format::BLOCK, x += part * 64;
+  const int off = (size_t)(low + 2) % 4;
+  const auto add = [&](auto n) {
+    constexpr int N = decltype(n)::value;
+    add_blocks<Format, PARTS, N>(sum, low, x, off);
+    low += N * PARTS * Format::BLOCK, x += N * PARTS * 64, left -= N;
+  };
+#pragma unroll 1
+  while (left >= 4) add(Count<4>());
+  if (left >= 2) add(Count<2>());
+  if (left >= 1) add(Count<1>());
 }
 // --8<-- [end:multiply]
 

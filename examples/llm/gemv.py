@@ -36,8 +36,8 @@ class Format(NamedTuple):
 
 
 BF16 = Format("BF16", 64, 256, 544)
-Q8_0 = Format("Q8_0", 34, 256, 304)
-Q4_1 = Format("Q4_1", 20, 512, 336)
+Q8_0 = Format("Q8_0", 34, 512, 560)
+Q4_1 = Format("Q4_1", 20, 768, 496)
 
 
 # --8<-- [start:plan]
@@ -54,25 +54,29 @@ class Plan(NamedTuple):
     def threads(self) -> int:
         return 32 * self.outputs // 16 * self.parts
 
-    def shared(self, format: Format) -> int:
-        """Bytes of shared memory."""
-        x = ROWS * (2 * format.span + 32)
-        return self.stages * (self.outputs * format.pitch + x)
+    def shared(self, format: Format, inputs: int = 1 << 30) -> int:
+        """Bytes of shared memory. A block whose rows are few spans long leaves
+        the other stages to more blocks on the same SM.
+        """
+        x = 2 * format.span + 32  # a row of x, and the row of zeros
+        stages = min(self.stages, ct.cdiv(inputs, format.span))
+        return x + stages * (self.outputs * format.pitch + ROWS * x)
 
 
 def choose(
     format: Format, outputs: int, inputs: int, shared: int = 227 << 10
 ) -> Plan:
     """Many small blocks for a small W, so that all SMs load; large ones for a
-    large W, since every block reads x again. The parts, and with them the bits,
-    do not depend on `shared`, the bytes that a block can have.
+    large W, since every block reads x again. Quantized weights take more
+    instructions a byte: two blocks or three on an SM, so that one multiplies
+    while another waits. The parts, and with them the bits, do not depend on
+    `shared`, the bytes that a block can have.
     """
-    if outputs >= 15000 and inputs >= 4096:
-        plan = Plan(128, 2, 3 if format is BF16 else 4)
-        return plan if plan.shared(format) <= shared else Plan(64, 2, 2)
     if outputs >= 7500 and format is not BF16:
-        plan = Plan(64, 2, 4)
-        return plan if plan.shared(format) <= shared else Plan(64, 2, 3)
+        return Plan(64, 2, 2)
+    if outputs >= 15000 and inputs >= 4096:
+        plan = Plan(128, 2, 3)
+        return plan if plan.shared(format) <= shared else Plan(64, 2, 2)
     if outputs >= 3800:
         return Plan(32, 4, 3)
     return Plan(16, 8, 4)
@@ -156,5 +160,5 @@ def gemv(
     _kernel(format, plan, dtype, add)(
         x, weights, out, n, outputs, inputs,
         grid=(ct.cdiv(outputs, plan.outputs), ct.cdiv(n, ROWS)),
-        block=plan.threads, shared=plan.shared(format), stream=stream,
+        block=plan.threads, shared=plan.shared(format, inputs), stream=stream,
     )  # fmt: skip
