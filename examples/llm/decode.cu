@@ -2,7 +2,6 @@
 // decoding. Every key is needed for a few products only, so what counts is to
 // read all of them once, as fast as memory delivers them.
 // requires: sm_80
-// @instance decode<64,2,4,true>
 // @instance decode<64,4,4,true>
 // @instance decode<64,4,4,false>
 // @instance decode<64,8,3,true>

@@ -26,6 +26,7 @@ WARPS, TILE = 4, 16
 # Keys of a part, for all batches alike: a sequence's results then do not depend
 # on the others. Short enough for one sequence to keep many SMs busy.
 SPLIT = 512
+SHORTEST = 256  # parts that `choose` takes
 
 
 class Sizes(NamedTuple):
@@ -110,12 +111,18 @@ def stages_for(
     )
 
 
-def warps_for(sequences: int, head_dim: int, per_block: int) -> int:
-    """Warps of a block with which so many sequences are fast: 8 where blocks
-    are few, if shared memory has room. Results depend on it.
+def choose(sequences: int, longest: int, head_dim: int) -> tuple[int, int]:
+    """Warps of a block, and keys of a part, with which so many sequences were
+    fast: 8 warps where blocks are few, if shared memory has room, and short
+    parts too, unless all keys are one part. Where blocks are many, long parts:
+    each begins and ends once. Results depend on both.
     """
-    room = shared_bytes(head_dim, 2, warps=2 * WARPS) <= per_block - 1024
-    return 2 * WARPS if sequences <= 64 and room else WARPS
+    if sequences > 64:
+        return WARPS, 2 * SPLIT
+    need = shared_bytes(head_dim, 2, warps=2 * WARPS)
+    room = need <= ct.device().shared_per_block_optin - 1024
+    short = sequences <= 16 and longest > SPLIT
+    return 2 * WARPS if room else WARPS, SHORTEST if short else SPLIT
 
 
 @functools.cache
@@ -167,7 +174,7 @@ def paged(
 
     partials, tickets: as `sizes` says; launches that may overlap need their
     own. longest: at least the largest of `lengths`; a longer sequence gets NaN.
-    split: keys of a part. warps: of a block, 2, 4 or 8; 8 end sooner where blocks
+    split: keys of a part. warps: of a block, 4 or 8; 8 end sooner where blocks
     are few. The bits depend on both. window: attend to the last `window` keys only; 0: to
     all. scale: by default 1 / sqrt(head_dim). softcap: scores s become softcap
     * tanh(s / softcap); 0: they stay.
@@ -265,8 +272,8 @@ def _launch(
         raise ValueError(
             f"{split=}, {longest=}, {window=}, {softcap=}: at least 1, and 0"
         )
-    if warps not in (2, 4, 8):
-        raise ValueError(f"{warps} warps: 2, 4 or 8")
+    if warps not in (4, 8):
+        raise ValueError(f"{warps} warps: 4 or 8")
     need = sizes(sequences, heads, kv_heads, head_dim, longest, split, window)
     if (
         math.prod(partials.shape) < need.partials

@@ -26,9 +26,8 @@
 // the rest of a tile is zeros. power: scale * log2(e). With SOFTCAP scores are
 // cap * tanh(scale * q k^T / cap), power is cap * log2(e), and bend 2 * log2(e)
 // * scale / cap. Cache: bf16, or FP8 with `scales`, as fp8.cuh says; the latter
-// needs ALIGNED, and kv_stride and d that are multiples of 16. (With FP8 and D
-// = 128 two of the instances spill two words: PAGED with SOFTCAP for sm_80, not
-// PAGED for sm_90.)
+// needs ALIGNED, and kv_stride and d that are multiples of 16. (With D = 128
+// some of the instances spill a few words, PAGED with SOFTCAP the most.)
 //
 // PAGED = false: all sequences have q_len queries and k_len keys, one after the
 // other. items: sequences x tiles of queries in each. PAGED = true: starts,
@@ -157,11 +156,15 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
   wait_for_copies();
   __syncthreads();
 
-  // Where this lane reads in 16 rows of any tile, as ldmatrix wants it: the
-  // first 8 rows and the last, of 8 columns, then of the next 8. Of queries
-  // that is a first factor; of keys, which are the columns of the second factor
-  // as they lie, two of those; of values too, once they are turned.
+  // Where this lane reads in 16 rows of a tile, as ldmatrix wants it. Queries
+  // and values: the first 8 rows and the last, of 8 columns, then of the next
+  // 8. Of queries that is a first factor; of values, once they are turned, two
+  // second ones. Keys: 16 columns of the first 8 rows, then of the last: two
+  // second factors as they lie. Both registers of a factor have to be
+  // neighbors, or the compiler copies them for each product.
   const unsigned lane_at = Layout<D>::place(lane % 16, lane / 16);
+  const unsigned key_at =
+      Layout<D>::place(lane % 8 + lane / 16 * 8, lane / 8 % 2);
   const unsigned q_at = of_q + warp * (16 * MT) * (D * 2);
   unsigned kept[KEEP ? D / 16 : 1][MT][4];
   if (KEEP) {
@@ -219,11 +222,11 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
 #pragma unroll
         for (int n = 0; n < NT; n += 2) {
           unsigned b[4];
-          ldmatrix(b, k_at + Layout<D>::right(lane_at, kk) + n * 8 * (D * 2));
+          ldmatrix(b, k_at + Layout<D>::right(key_at, kk) + n * 8 * (D * 2));
 #pragma unroll
           for (int i = 0; i < MT; ++i) {
-            mma(s[i][n], a[i], b[0], b[2]);
-            mma(s[i][n + 1], a[i], b[1], b[3]);
+            mma(s[i][n], a[i], b[0], b[1]);
+            mma(s[i][n + 1], a[i], b[2], b[3]);
           }
         }
       }
@@ -235,8 +238,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
         mask(s, ahead + my_top + lane / 4, key + lane % 4 * 2, left, right,
              k_len);
       float factor[MT][2];
-      const bool any = raise_bases(s, power, base, factor);
-      if (__any_sync(~0u, any)) {
+      if (raise_bases(s, power, base, factor)) {
 #pragma unroll
         for (int i = 0; i < MT; ++i) {
           sum[i][0] *= factor[i][0], sum[i][1] *= factor[i][1];

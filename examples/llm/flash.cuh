@@ -202,8 +202,9 @@ __device__ __forceinline__ void mask(float (&s)[MT][NT][4], int first, int key,
 // The exponentials of a row of scores are 2^(s * power - base). The base need
 // not be the row's maximum: one that is up to 8 less makes exponentials of up
 // to 2^8, which neither bf16 nor the sums mind. So bases seldom rise, and what
-// has been added up seldom needs its factor. True if it does, for a row of this
-// lane (h: one of two in a tile).
+// has been added up seldom needs its factor. True if one does, of any row of
+// the warp: only then do lanes exchange their maxima. The largest of a row's is
+// one of them and rounded alike: other rows decide nothing.
 // --8<-- [start:bases]
 constexpr float LOWEST = -1e38f;  // not -inf, which minus itself is NaN
 
@@ -211,24 +212,29 @@ template <int MT, int NT>
 __device__ __forceinline__ bool raise_bases(const float (&s)[MT][NT][4],
                                             float power, float (&base)[MT][2],
                                             float (&factor)[MT][2]) {
+  float most[MT][2];
   bool any = false;
 #pragma unroll
-  for (int i = 0; i < MT; ++i) {
+  for (int i = 0; i < MT * 2; ++i) {  // two rows of a tile
+    float x = s[i / 2][0][i % 2 * 2];
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      float most = s[i][0][h * 2];
-#pragma unroll
-      for (int n = 0; n < NT; ++n)
-        most = fmaxf(most, fmaxf(s[i][n][h * 2], s[i][n][h * 2 + 1]));
-      most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
-      most = fmaxf(most, __shfl_xor_sync(~0u, most, 2)) * power;
-      const bool rises = most - base[i][h] > 8.0f;
-      factor[i][h] = rises ? power_of_two(base[i][h] - most) : 1.0f;
-      if (rises) base[i][h] = most;
-      any |= rises;
-    }
+    for (int n = 0; n < NT; ++n)
+      x = fmaxf(x, fmaxf(s[i / 2][n][i % 2 * 2], s[i / 2][n][i % 2 * 2 + 1]));
+    most[i / 2][i % 2] = __fmul_rn(x, power);
+    any |= most[i / 2][i % 2] - base[i / 2][i % 2] > 8.0f;
   }
-  return any;
+  if (!__any_sync(~0u, any)) return false;
+#pragma unroll
+  for (int i = 0; i < MT * 2; ++i) {
+    float x = most[i / 2][i % 2];
+    x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
+    x = fmaxf(x, __shfl_xor_sync(~0u, x, 2));
+    float& old = base[i / 2][i % 2];
+    const bool rises = x - old > 8.0f;
+    factor[i / 2][i % 2] = rises ? power_of_two(old - x) : 1.0f;
+    if (rises) old = x;
+  }
+  return true;
 }
 // --8<-- [end:bases]
 

@@ -40,21 +40,13 @@ KV = {"bf16": "uint16", "fp8": "uint8"}  # as which the cache travels
 MOST_GRAPHS = 128  # kept; whose shape was not seen for longest goes first
 
 
-def fp8_scales(largest: np.ndarray) -> np.ndarray:
-    """Scales of a cache in FP8 from the largest absolute values that keys and
-    values of each head were seen to have, [layers, 2, kv_heads]; there, what is
-    twice as large still fits.
-    """
-    return np.where(largest > 0, largest * (2 / 448), 1.0).astype("float32")
-
-
 # --8<-- [start:backend]
 class GpuBackend:
     """A Llama with a paged KV cache, in memory that is taken once.
 
     kv: "bf16", or "fp8" for a cache of half the bytes, and other results. Its
     `scales`, float32, [layers, 2, kv_heads], are 1; whoever knows better ones
-    (`fp8_scales`) sets them before the first step.
+    (`fp8.fp8_scales`) sets them before the first step.
 
     max_tokens: of a step. max_requests: of a step. max_logits: rows of logits
     of a step; default: as many as requests. batch_invariant: see above. Raises
@@ -124,8 +116,10 @@ class GpuBackend:
         longest = min(c.context, slots)
         requests = power_of_two(max_requests)
         self.lse = ct.empty((requests, c.heads), "float32")
-        parts = power_of_two(decode.parts(longest)) * decode.SPLIT
-        need = decode.sizes(requests, c.heads, c.kv_heads, c.head_dim, parts)
+        most = power_of_two(decode.parts(longest)) * decode.SPLIT
+        need = decode.sizes(
+            requests, c.heads, c.kv_heads, c.head_dim, most, decode.SHORTEST
+        )
         self.partials = ct.empty(need.partials, "float32")
         self.tickets = ct.to_device(np.zeros(need.tickets, "uint32"))
         self.best = ct.to_device(np.zeros(m, "uint64"))
@@ -247,13 +241,12 @@ class GpuBackend:
         size, stream = self.block_size, self.stream
         out = out.reshape(len(out), self.config.heads, self.config.head_dim)
         if rows := shape.decode:
-            room = ct.device().shared_per_block_optin
-            warps = decode.warps_for(rows, self.config.head_dim, room)
+            longest = shape.parts * decode.SPLIT
+            warps, split = decode.choose(rows, longest, out.shape[2])
             decode.paged(
                 queries[:rows], *cache, d["tables"], d["lengths"], size, out[:rows],
                 self.lse[:rows], self.partials, self.tickets,
-                shape.parts * decode.SPLIT, stream=stream, scales=scales,
-                warps=warps,
+                longest, split, stream=stream, scales=scales, warps=warps,
             )  # fmt: skip
         if shape.items:
             flash.paged(

@@ -34,7 +34,8 @@ from blocks import NaiveBlocks
 from checkpoint import Checkpoint
 from engine import Engine
 from fetch import fetch
-from gpu_backend import GpuBackend, fp8_scales
+from fp8 import fp8_scales
+from gpu_backend import GpuBackend
 from random_model import RandomModel
 from reference import Reference
 from request import Request

@@ -90,7 +90,7 @@ def answers(backend, prompts, count, ahead=False, **options):
         if len(watched.seen) == before:
             continue
         batch, logits = watched.seen[-1]
-        work = [request.id for request, *_ in engine.last.work]
+        work = [work.request.id for work in engine.last.work]
         for row, token in enumerate(batch.wanted.tolist()):
             i = int(np.searchsorted(batch.starts, token, side="right")) - 1
             found[work[i], int(batch.positions[token])] = logits[row].copy()
@@ -144,7 +144,7 @@ class Rounded:
 @pytest.mark.parametrize("graphs", [False, True])
 @pytest.mark.parametrize("invariant", [False, True])
 def test_fp8_logits_are_those_of_the_reference(checkpoint, prompts, graphs, invariant, scaled):
-    from gpu_backend import fp8_scales
+    from fp8 import fp8_scales
     from numpy_backend import NumpyBackend
 
     c = checkpoint.config
