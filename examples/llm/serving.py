@@ -71,7 +71,8 @@ small = {"layers": 2, "dim": 128, "heads": 2, "kv_heads": 1, "ffn": 256}
 model = RandomModel(**small, vocab=512) if ct.tool.running() else checkpoint
 config = model.config
 COUNT, BLOCK = 8192, 16  # blocks, tokens of a block
-room = {"max_requests": 256, "max_logits": 2048}
+BUDGET = 8192  # tokens of a step, where many requests are to be fast
+room = {"max_tokens": BUDGET, "max_requests": 256, "max_logits": 2048}
 fast = GpuBackend(model, COUNT, BLOCK, **room)
 invariant = GpuBackend(model, COUNT, BLOCK, **room, batch_invariant=True)
 eager = copy.copy(fast)  # the same weights and cache, without graphs
@@ -473,7 +474,7 @@ def crowd():
 def many_run(backend, ahead=False):
     requests = crowd()
     begin = perf_counter()
-    _, steps = play(backend, requests, ahead=ahead)
+    _, steps = play(backend, requests, ahead=ahead, token_budget=BUDGET)
     seconds = perf_counter() - begin
     generated = sum(len(request.output) for request in requests)
     return generated / seconds, steps
@@ -544,7 +545,7 @@ class Timed(Engine):
 
 
 machine = Scheduler(
-    NaiveBlocks(COUNT, BLOCK), 2048, 256, context=config.context
+    NaiveBlocks(COUNT, BLOCK), BUDGET, 256, context=config.context
 )
 timed = Timed(fast, machine)
 for request in crowd():

@@ -35,6 +35,7 @@ checkpoint = Checkpoint.open(path)
 tokenizer = tokens.load(checkpoint)
 prompt = tokenizer.chat([("user", "Explain why the sky is blue.")])
 SAY, ROUNDS = 256, 5
+BUDGET = 8192  # tokens of a step
 
 
 def ours(backend, requests):
@@ -42,7 +43,7 @@ def ours(backend, requests):
     beginning for many.
     """
     machine = Scheduler(
-        NaiveBlocks(8192, 16), 2048, 256, context=checkpoint.config.context
+        NaiveBlocks(8192, 16), BUDGET, 256, context=checkpoint.config.context
     )
     engine = Engine(backend, machine, ahead=True)
     for request in requests:
@@ -100,7 +101,7 @@ def generate(model, prompts, count):
 
 # %% alone
 if torch:
-    backend = GpuBackend(checkpoint, 8192, 16)
+    backend = GpuBackend(checkpoint, 8192, 16, max_tokens=BUDGET)
     with torch.inference_mode():
         static = TorchLlama(torch, checkpoint, torch.bfloat16, 1, 512)
         graph, eager = Steps(static, True), Steps(static, False)
