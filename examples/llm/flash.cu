@@ -205,10 +205,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
       // --8<-- [start:scores]
       const unsigned k_at = of_k + (FP8 ? 0 : stage * TILE),
                      v_at = of_v + (FP8 ? 0 : stage * TILE);
-      float s[MT][NT][4] = {};
-#pragma unroll
-      for (int kk = 0; kk < D / 16; ++kk) {
-        unsigned a[MT][4];
+      const auto load_queries = [&](unsigned (&a)[MT][4], int kk) {
 #pragma unroll
         for (int i = 0; i < MT; ++i) {
           if (KEEP) {
@@ -219,15 +216,25 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
                      q_at + Layout<D>::right(lane_at, kk) + i * 16 * (D * 2));
           }
         }
+      };
+      const auto load_keys = [&](unsigned (&b)[4], int kk, int n) {
+        ldmatrix(b, k_at + Layout<D>::right(key_at, kk) + n * 8 * (D * 2));
+      };
+      // The next factors are on their way while these are multiplied.
+      float s[MT][NT][4] = {};
+      unsigned a[2][MT][4], b[2][4];
+      load_queries(a[0], 0);
+      load_keys(b[0], 0, 0);
 #pragma unroll
-        for (int n = 0; n < NT; n += 2) {
-          unsigned b[4];
-          ldmatrix(b, k_at + Layout<D>::right(key_at, kk) + n * 8 * (D * 2));
+      for (int at = 0; at < D / 16 * (NT / 2); ++at) {
+        const int kk = at / (NT / 2), n = at % (NT / 2) * 2, next = at + 1;
+        if (n == 0 && kk + 1 < D / 16) load_queries(a[(kk + 1) % 2], kk + 1);
+        if (next < D / 16 * (NT / 2))
+          load_keys(b[next % 2], next / (NT / 2), next % (NT / 2) * 2);
 #pragma unroll
-          for (int i = 0; i < MT; ++i) {
-            mma(s[i][n], a[i], b[0], b[1]);
-            mma(s[i][n + 1], a[i], b[2], b[3]);
-          }
+        for (int i = 0; i < MT; ++i) {
+          mma(s[i][n], a[kk % 2][i], b[at % 2][0], b[at % 2][1]);
+          mma(s[i][n + 1], a[kk % 2][i], b[at % 2][2], b[at % 2][3]);
         }
       }
       // --8<-- [end:scores]
