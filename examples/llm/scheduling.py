@@ -7,7 +7,10 @@
 #     timeout_s: 180
 #     sizes:
 #       arrivals_n: [1000, 40]
-#       served_n: [300, 6]
+#       PROMPT: [[32, 512], [8, 40]]
+#       OUTPUT: [[32, 256], [2, 4]]
+#       served_n: [300, 2]
+#       loads: [[50, 100, 200, 400], [400]]
 #       gaps_n: [100_000, 1_000]
 #       saved_tokens: [[128, 512, 2048], [64]]
 #       repeats: [15, 1]
@@ -143,7 +146,9 @@ ct.table(
 # The modelled machine: a step takes this long, then so much per token and per
 # token of the KV cache that attention reads.
 STEP_US, TOKEN_US, KV_US = 500.0, 1.0, 0.01
-SLOTS, PROMPT, OUTPUT = 32, (32, 512), (32, 256)
+SLOTS = 32
+PROMPT = (32, 512)
+OUTPUT = (32, 256)
 prompt, output = sum(PROMPT) / 2, sum(OUTPUT) / 2
 per_step = SLOTS * (1 + prompt / output)  # tokens: one each, and new prompts
 held = SLOTS * (prompt + output / 2)
@@ -358,7 +363,7 @@ from gpu_backend import GpuBackend
 from random_model import RandomModel
 
 # What a sanitizer can watch is a small model of random numbers.
-small = {"layers": 2, "dim": 128, "heads": 2, "kv_heads": 1, "ffn": 256}
+small = {"layers": 1, "dim": 128, "heads": 2, "kv_heads": 1, "ffn": 256}
 served = RandomModel(**small) if ct.tool.running() else checkpoint
 backend = GpuBackend(served, block_count=8192, block_size=BLOCK)
 
@@ -393,7 +398,8 @@ def serve(rate, seed=0):
 served_n = 300
 for rate in (float("inf"), 400.0, 100.0):
     serve(rate, seed=1)  # compiles, and records the graphs of most steps
-rows = {f"{rate} per second": seen(serve(rate)) for rate in (50, 100, 200, 400)}
+loads = (50, 100, 200, 400)
+rows = {f"{rate} per second": seen(serve(rate)) for rate in loads}
 ct.table(
     "requests under load, on the GPU", rows, corner="arrivals", units=UNITS
 )

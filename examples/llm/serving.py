@@ -8,12 +8,13 @@
 #     sizes:
 #       most: [32, 2]
 #       lengths: [[1, 31, 33, 70, 129, 300], [1, 33]]
-#       say: [24, 3]
-#       single: [256, 4]
+#       say: [24, 2]
+#       single: [256, 2]
 #       rounds: [5, 1]
-#       many: [256, 4]
+#       many: [256, 3]
 #       OUTPUT: [[32, 256], [2, 4]]
-#       asked: [32, 3]
+#       asked: [32, 2]
+#       told: [64, 2]
 #       rows_n: [256, 4]
 # ---
 
@@ -67,7 +68,7 @@ from sampler import Sampling
 from torch_rival import rival
 
 # What a sanitizer can watch is a small model of random numbers.
-small = {"layers": 2, "dim": 128, "heads": 2, "kv_heads": 1, "ffn": 256}
+small = {"layers": 1, "dim": 128, "heads": 2, "kv_heads": 1, "ffn": 256}
 model = RandomModel(**small, vocab=512) if ct.tool.running() else checkpoint
 config = model.config
 COUNT, BLOCK = 8192, 16  # blocks, tokens of a block
@@ -562,20 +563,23 @@ ct.facts(
 
 # %% temperature
 asked = 32
+told = 64  # tokens of an answer
 prompts_many = [request.prompt for request in crowd()[:asked]]
 rows = {}
 for name, backend in (("fast", fast), ("batch-invariant", invariant)):
     said = {}
     for most in (1, asked):
-        requests = [Request(i, p, 64) for i, p in enumerate(prompts_many)]
+        requests = [Request(i, p, told) for i, p in enumerate(prompts_many)]
         play(backend, requests, max_running=most)
         said[most] = [request.output for request in requests]
     pairs = list(zip(said[1], said[asked]))
-    first = [next((n for n in range(64) if a[n] != b[n]), 64) for a, b in pairs]
+    first = [
+        next((n for n in range(told) if a[n] != b[n]), told) for a, b in pairs
+    ]
     rows[name] = {
         "answers": asked,
         "other than by itself": sum(a != b for a, b in pairs),
-        "first difference, earliest": min(first) if min(first) < 64 else None,
+        "first difference, earliest": min(first) if min(first) < told else None,
     }
 ct.table("temperature 0, by itself and in a batch", rows, corner="mode")
 

@@ -5,7 +5,7 @@
 #     requires: sm_80
 #     extra: llm
 #     timeout_s: 180
-#     sizes: {most: [200, 6]}
+#     sizes: {most: [200, 1], short: [8, 1]}
 # ---
 
 # %% [markdown]

@@ -8,6 +8,7 @@
 #     sizes:
 #       counts: [[1, 8, 64, 256], [1]]
 #       tokens: [8, 2]
+#       replays: [20, 2]
 #       rounds: [5, 1]
 #       long: [1800, 20]
 #       many: [256, 2]
@@ -45,7 +46,7 @@ from weights import floats
 
 checkpoint = Checkpoint.open(fetch())
 # What a sanitizer can watch is a small model of random numbers.
-small = {"layers": 2, "dim": 128, "heads": 2, "kv_heads": 1, "ffn": 256}
+small = {"layers": 1, "dim": 128, "heads": 2, "kv_heads": 1, "ffn": 256}
 model = RandomModel(**small, vocab=512) if ct.tool.running() else checkpoint
 config = model.config
 BLOCK = 16
@@ -78,15 +79,18 @@ def last_step(backend, count, length):
     return backend._graphs[shape]
 
 
-def step_us(backend, graph, times=20):
+replays = 20
+
+
+def step_us(backend, graph):
     """Microseconds of a graph, back to back: the host is not in it."""
     begin, end = cuda.Event(), cuda.Event()
     begin.record(backend.stream)
-    for _ in range(times):
+    for _ in range(replays):
         graph.launch()
     end.record(backend.stream)
     end.synchronize()
-    return 1e3 * begin.time_till(end) / times
+    return 1e3 * begin.time_till(end) / replays
 
 
 fast = GpuBackend(model, 8192, BLOCK)
