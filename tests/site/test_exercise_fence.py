@@ -265,6 +265,8 @@ def programs(lang):
             name = re.search(r'program="([^"]+)"', info)
             if kind == "code" and name and line.strip():
                 example, _, cell = line.strip().partition("#")
+                if catalog.matches(f"{example}.py", catalog.draft_patterns()):
+                    continue  # its page is not on the site either
                 page = path.relative_to(ROOT / "docs" / lang).with_suffix("").as_posix()
                 found.append((page, example, cell, name[1]))
     return found
