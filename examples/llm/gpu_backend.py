@@ -106,7 +106,8 @@ class GpuBackend:
         self.h = ct.empty((n, c.dim), "uint16")  # what a layer multiplies
         width = c.heads * c.head_dim
         self.queries = ct.empty((n, width), "uint16")
-        self.attended = ct.empty((n, width), "uint16")
+        # Rows that are added are read too, and attention does not write them.
+        self.attended = ct.to_device(np.zeros((n, width), "uint16"))
         self.act = ct.empty((n, c.ffn), "uint16")
         self.last = ct.empty((m, c.dim), "float32")
         self.logits = ct.empty((m, c.vocab), "float32")
@@ -117,9 +118,8 @@ class GpuBackend:
         requests = power_of_two(max_requests)
         self.lse = ct.empty((requests, c.heads), "float32")
         most = power_of_two(decode.parts(longest)) * decode.SPLIT
-        need = decode.sizes(
-            requests, c.heads, c.kv_heads, c.head_dim, most, decode.SHORTEST
-        )
+        heads = c.heads, c.kv_heads, c.head_dim
+        need = decode.sizes(requests, *heads, most, decode.SHORTEST)
         self.partials = ct.empty(need.partials, "float32")
         self.tickets = ct.to_device(np.zeros(need.tickets, "uint32"))
         self.best = ct.to_device(np.zeros(m, "uint64"))
