@@ -111,6 +111,7 @@ def stages_for(
     )
 
 
+# --8<-- [start:choose]
 def choose(sequences: int, longest: int, head_dim: int) -> tuple[int, int]:
     """Warps of a block, and keys of a part, with which so many sequences were
     fast: 8 warps where blocks are few, if shared memory has room, and short
@@ -123,6 +124,9 @@ def choose(sequences: int, longest: int, head_dim: int) -> tuple[int, int]:
     room = need <= ct.device().shared_per_block_optin - 1024
     short = sequences <= 16 and longest > SPLIT
     return 2 * WARPS if room else WARPS, SHORTEST if short else SPLIT
+
+
+# --8<-- [end:choose]
 
 
 @functools.cache
