@@ -200,15 +200,30 @@ def record_examples(
                 watch([example], name)
             return
         took = f"{time.monotonic() - started:.1f} s"
+        # Said at once, and its report kept: whoever waits for the other examples, or ends this, knows already.
+        said = _not_clean(name, result)
         for example in batch:
             found[example.name][name] = result
-            progress.done(f"{example.name} {name} ({took} for {len(batch)})")
+            if said:
+                failures.keep(example.name, said)
+            says = f": {said.splitlines()[0]}" if said else ""
+            progress.done(f"{example.name} {name} ({took} for {len(batch)}){says}")
 
     def execute(example: Example) -> Executed:
         try:
             return record_notebook(example, lambda cell: progress.step(f"{example.name} {cell}"))
         finally:
             progress.done(example.name)
+
+    def refused(example: Example) -> bool:
+        """Whether a sanitizer's verdict refuses the recording: then the notebook need not run alone on the GPU."""
+        try:
+            if sanitize is not None:
+                _all_clean(example.name, found[example.name])
+        except RecordingFailed as error:
+            settle(example.name, "failed", str(error))
+            return True
+        return False
 
     def finish(example: Example, running: Future[Executed]) -> None:
         try:
@@ -254,7 +269,8 @@ def record_examples(
     progress.start("alone on the GPU", len(alone))
     with _workers(1) as pool:  # a thread, so that Ctrl-C reaches this one at once
         for example in alone:
-            finish(example, pool.submit(execute, example))
+            if not refused(example):
+                finish(example, pool.submit(execute, example))
     return [outcomes[example.name] for example in examples]
 
 
@@ -291,17 +307,20 @@ def _workers(count: int) -> Iterator[ThreadPoolExecutor]:
 
 
 def _all_clean(name: str, found: dict[str, Sanitizer | Exception]) -> list[Sanitizer]:
-    reasons = []
-    for which in SANITIZERS:
-        result = found[which]
-        if isinstance(result, Exception):
-            reasons.append(f"{which} did not finish: {result}")
-        elif result.errors:
-            report = [line for line in result.log.splitlines() if line.strip(" =")][:20]
-            reasons.append("\n    ".join([f"{which} found {result.errors} errors", *report]))
+    reasons = [said for which in SANITIZERS if (said := _not_clean(which, found[which]))]
     if reasons:
         raise RecordingFailed(name, "; ".join(reasons))
     return [found[which] for which in SANITIZERS]
+
+
+def _not_clean(which: str, result: Sanitizer | Exception) -> str:
+    """What refuses a recording; empty where nothing does."""
+    if isinstance(result, Exception):
+        return f"{which} did not finish: {result}"
+    if not result.errors:
+        return ""
+    report = [line for line in result.log.splitlines() if line.strip(" =")][:20]
+    return "\n    ".join([f"{which} found {result.errors} errors", *report])
 
 
 def is_fresh(name: str) -> bool:

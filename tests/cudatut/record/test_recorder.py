@@ -218,11 +218,33 @@ def test_sanitizers_decide_and_run_before_what_is_timed(book, ran):
     for name in names:
         book.example(name)
     found = results(*names, sanitize=sanitize, jobs=3)
-    assert len(sanitized) == len(set(sanitized)) == 12 and ran == names
+    assert len(sanitized) == len(set(sanitized)) == 12
+    assert ran == ["a/add"], "what a sanitizer refuses takes no time alone on the GPU"
     assert [found[name].status for name in names] == ["recorded", "failed", "failed"]
     assert "racecheck found 2 errors\n    ========= Error: Race reported" in found["a/racy"].reason
     assert "memcheck did not finish: no such tool" in found["a/broken"].reason
     assert not (book.root / "a/racy.ipynb").exists()
+
+
+def test_what_a_sanitizer_finds_is_said_and_kept_at_once(book, ran):
+    said, kept = [], []
+
+    def done(what):
+        said.append(what)
+        kept.append(failures.reason("a/racy"))
+
+    def sanitize(paths, tool, timeout_s):
+        return Sanitizer(tool, 2, "========= Error: Race") if tool == "racecheck" else clean(tool)
+
+    def clean(tool):
+        return Sanitizer(tool, 0)
+
+    book.example("a/racy")
+    results("a/racy", sanitize=sanitize, jobs=1, progress=recorder.Progress(done=done))
+    (at,) = (n for n, what in enumerate(said) if "racecheck" in what)
+    assert said[at].endswith(": racecheck found 2 errors")
+    assert "Error: Race" in kept[at], "also if recording is ended before the last example"
+    assert not any("found" in what for n, what in enumerate(said) if n != at)
 
 
 @pytest.fixture
