@@ -5,6 +5,7 @@
 // @instance decode<64,4,4,true>
 // @instance decode<64,4,4,false>
 // @instance decode<64,8,3,true>
+// @instance decode<64,16,3,true>
 // @instance decode<64,8,4,true,__nv_fp8_e4m3>
 // @instance decode<80,4,4,true>
 // @instance decode<96,4,4,true>
@@ -47,7 +48,8 @@
 // Shared memory has room for 12 warps on an SM at most, so that many may share
 // its registers.
 template <int D, int WARPS, int STAGES, bool PAGED, class Cache = __nv_bfloat16>
-__global__ void __launch_bounds__(32 * WARPS, D > 128 ? 1 : 12 / WARPS)
+__global__ void __launch_bounds__(32 * WARPS,
+                                  D > 128 || WARPS > 12 ? 1 : 12 / WARPS)
     decode(const __nv_bfloat16* q, long long q_stride, const Cache* keys,
            const Cache* values, const int* __restrict__ tables, int table_width,
            int block_size, const int* __restrict__ lengths, int kv_heads,

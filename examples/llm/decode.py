@@ -178,10 +178,10 @@ def paged(
 
     partials, tickets: as `sizes` says; launches that may overlap need their
     own. longest: at least the largest of `lengths`; a longer sequence gets NaN.
-    split: keys of a part. warps: of a block, 4 or 8; 8 end sooner where blocks
-    are few. The bits depend on both. window: attend to the last `window` keys only; 0: to
-    all. scale: by default 1 / sqrt(head_dim). softcap: scores s become softcap
-    * tanh(s / softcap); 0: they stay.
+    split: keys of a part. warps: of a block, 4, 8 or 16; more end sooner where
+    blocks are few. The bits depend on both. window: attend to the last `window`
+    keys only; 0: to all. scale: by default 1 / sqrt(head_dim). softcap: scores
+    s become softcap * tanh(s / softcap); 0: they stay.
 
     keys and values may also be FP8, uint8. scales: float32, [2, kv_heads], what
     keys and what values of each KV head are multiplied by then.
@@ -276,8 +276,8 @@ def _launch(
         raise ValueError(
             f"{split=}, {longest=}, {window=}, {softcap=}: at least 1, and 0"
         )
-    if warps not in (4, 8):
-        raise ValueError(f"{warps} warps: 4 or 8")
+    if warps not in (4, 8, 16):
+        raise ValueError(f"{warps} warps: 4, 8 or 16")
     need = sizes(sequences, heads, kv_heads, head_dim, longest, split, window)
     if (
         math.prod(partials.shape) < need.partials

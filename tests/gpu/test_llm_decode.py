@@ -203,13 +203,13 @@ def test_parts_of_any_length(split):
         case.check(split=split, contiguous=contiguous, expect=expect, longest=4500)
 
 
-@pytest.mark.parametrize("d", [64, 128])
+@pytest.mark.parametrize(("d", "warps"), [(64, 8), (64, 16), (128, 8)])
 @pytest.mark.parametrize("split", [100, decode.SPLIT])
-def test_eight_warps(d, split):
+def test_more_warps(d, warps, split):
     if decode.choose(1, 1, d)[0] == 4:
         pytest.skip("too little shared memory")
-    Case([1, 15, 300, 513, 1200], 9, 3, d, 16).check(split=split, warps=8)
-    Fp8Case([1, 15, 300, 513, 1200], 9, 3, d, 16).check(split=split, warps=8)
+    Case([1, 15, 300, 513, 1200], 9, 3, d, 16).check(split=split, warps=warps)
+    Fp8Case([1, 15, 300, 513, 1200], 9, 3, d, 16).check(split=split, warps=warps)
 
 
 @pytest.mark.parametrize("window", [1, 15, 16, 256, 5000])
