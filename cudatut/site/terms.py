@@ -24,7 +24,7 @@ from cudatut.site.main_path import Line
 _CODE = re.compile(
     r"""
       (?<![\w.])(?:threadIdx|blockIdx|blockDim|gridDim)\b(?:\.[yz]\b)?
-    | (?<![\w.])__(?!name__|main__|file__|init__|future__|doc__|dict__|version__|call__|getitem__)[a-z]\w*
+    | (?<![\w.])__(?!name__|main__|file__|init__|future__|doc__|dict__|version__|call__|getitem__|del__)[a-z]\w*
     | \#\s*pragma\s+\w+
     | (?<![\w.])atomic[A-Z]\w*
     | (?<![\w.])(?:u?(?:char|short|int|long|longlong)|float|double|half|bfloat16)[234]\b
