@@ -20,7 +20,8 @@ import numpy as np
 
 import cudatut as ct
 from gemv import ROWS, Format, Plan, format_of
-from rows import cache_of, contiguous, ints, rows_of
+from rows import contiguous
+from turning import aligned, turning
 
 SOURCE = "llm/fused.cu"
 
@@ -98,45 +99,16 @@ def norm_qkv(
 
     x: float32, [n, dim], n at most 8; weight: float32, [dim], of the norm.
     weights: [(heads + 2 kv_heads) * head_dim, ...], as `gemv` takes them.
-    positions, slots: int32, [n]; where a slot is negative nothing is stored;
-    positions are not checked, and each needs a row of the table; no two rows
-    have the same slot. table: `rope_table`'s, [positions, head_dim / 2, 2].
-    keys, values: bf16, [slots, kv_heads, head_dim], or FP8 with scales, as for
-    `rope_and_store`. q: bf16, [n, heads * head_dim], rows may be strided. plan: instead of `choose`'s. Raises
-    ValueError.
+    positions, slots, table, keys, values, q, scales: see `turning`. plan:
+    instead of `choose`'s. Raises ValueError.
     """
     n, inputs, outputs, format, where = _checked(x, weight, weights)
-    of = cache_of(keys, scales)
-    cache, shape = contiguous(keys, "keys", of.dtype, (None, None, None))
-    others, _ = contiguous(values, "values", of.dtype, shape)
-    _, kv_heads, head_dim = shape
-    if head_dim % 2 or not head_dim or not kv_heads:
-        raise ValueError(
-            f"{kv_heads} KV heads of {head_dim} elements: these turn in pairs, so there must be an even number of them"
-        )
-    heads, rest = divmod(outputs - 2 * kv_heads * head_dim, head_dim)
-    if rest or heads < 1:
-        raise ValueError(
-            f"{outputs} rows of weights cannot be {kv_heads} keys, {kv_heads} values and queries of {head_dim}"
-        )
-    turns, _ = contiguous(table, "table", "float32", (None, head_dim // 2, 2))
-    to = rows_of(q, "q", "uint16", shape=(n, heads * head_dim))
-    lists = ints(positions, "positions", n), ints(slots, "slots", n)
-    _aligned("q", to.address, 4)
-    if n > 1 and to.stride % 2:
-        raise ValueError("rows of q have to begin at multiples of 4 bytes")
-    for name, address, bytes in (
-        ("keys", cache, 4),
-        ("values", others, 4),
-        ("table", turns, 8),
-    ):
-        _aligned(name, address, bytes)
+    to = turning(n, outputs, positions, slots, table, keys, values, q, scales)
     if n:
         _launch(
             "norm_qkv", format, plan, inputs, outputs, stream,
-            *where, *lists, turns, to.address, to.stride, cache, others,
-            n, inputs, heads, kv_heads, head_dim, eps, of.scales,
-            cache=of.arguments,
+            *where, *to.arrays, n, inputs, to.heads, to.kv_heads, to.head_dim,
+            eps, to.cache.scales, cache=to.cache.arguments,
         )  # fmt: skip
 
 
@@ -184,16 +156,8 @@ def _checked(
         weights, "weights", np.dtype(weights.dtype).name, (None, None)
     )
     for name, at in (("x", first), ("weight", scale), ("weights", stored)):
-        _aligned(name, at, 16)
+        aligned(name, at, 16)
     return n, inputs, outputs, format, (first, scale, stored)
-
-
-def _aligned(name: str, address: np.uint64, bytes: int) -> None:
-    if int(address) % bytes:
-        raise ValueError(
-            f"{name} begins at no multiple of {bytes} bytes: copy it into an "
-            "array of its own"
-        )
 
 
 def _launch(

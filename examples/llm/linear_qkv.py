@@ -14,7 +14,8 @@ from typing import Any
 import cudatut as ct
 
 from linear import TILES, Tile, choose
-from rows import cache_of, contiguous, ints, rows_of
+from rows import contiguous
+from turning import aligned, turning
 
 SOURCE = "llm/linear_qkv.cu"
 
@@ -47,11 +48,7 @@ def linear_qkv(
 
     x: bf16, [n, inputs], inputs a multiple of 8; n may be 0. weights: bf16,
     [(heads + 2 kv_heads) * head_dim, inputs], head_dim an even number.
-    positions, slots: int32, [n]; where a slot is negative nothing is stored;
-    positions are not checked, and each needs a row of the table; no two rows
-    have the same slot. table: `rope_table`'s, [positions, head_dim / 2, 2].
-    keys, values: bf16, [slots, kv_heads, head_dim], or FP8 with scales, as for
-    `rope_and_store`. q: bf16, [n, heads * head_dim], rows may be strided. tile:
+    positions, slots, table, keys, values, q, scales: see `turning`. tile:
     instead of `choose`'s, of at most 64 results a thread. Raises ValueError.
     """
     first, (n, inputs) = contiguous(x, "x", "uint16", (None, None))
@@ -63,33 +60,9 @@ def linear_qkv(
     stored, (outputs, _) = contiguous(
         weights, "weights", "uint16", (None, inputs)
     )
-    of = cache_of(keys, scales)
-    cached, shape = contiguous(keys, "keys", of.dtype, (None, None, None))
-    others, _ = contiguous(values, "values", of.dtype, shape)
-    _, kv_heads, head_dim = shape
-    if head_dim % 2 or not head_dim or not kv_heads:
-        raise ValueError(
-            f"{kv_heads} KV heads of {head_dim} elements: these turn in pairs, so there must be an even number of them"
-        )
-    heads, rest = divmod(outputs - 2 * kv_heads * head_dim, head_dim)
-    if rest or heads < 1:
-        raise ValueError(
-            f"{outputs} rows of weights cannot be {kv_heads} keys, {kv_heads} values and queries of {head_dim}"
-        )
-    turns, _ = contiguous(table, "table", "float32", (None, head_dim // 2, 2))
-    to = rows_of(q, "q", "uint16", shape=(n, heads * head_dim))
-    where = ints(positions, "positions", n), ints(slots, "slots", n)
-    for name, address, bytes_ in (
-        ("x", first, 16), ("weights", stored, 16), ("table", turns, 8),
-        ("keys", cached, 4), ("values", others, 4), ("q", to.address, 4),
-    ):  # fmt: skip
-        if int(address) % bytes_:
-            raise ValueError(
-                f"{name} begins at no multiple of {bytes_} bytes: copy it into "
-                "an array of its own"
-            )
-    if n > 1 and to.stride % 2:
-        raise ValueError("rows of q have to begin at multiples of 4 bytes")
+    to = turning(n, outputs, positions, slots, table, keys, values, q, scales)
+    aligned("x", first, 16)
+    aligned("weights", stored, 16)
     if tile is not None and not tile.can_split:
         raise ValueError(f"{tile}: the epilogue takes 64 results a thread")
     if not n:
@@ -100,9 +73,9 @@ def linear_qkv(
     tile, _ = choose(
         n, outputs, inputs, *limits, tiles=(tile,) if tile else small
     )
-    _kernel(tile, *of.arguments)(
-        first, stored, *where, turns, to.address, to.stride, cached, others,
-        n, inputs, heads, kv_heads, head_dim, of.scales,
+    _kernel(tile, *to.cache.arguments)(
+        first, stored, *to.arrays, n, inputs, to.heads, to.kv_heads,
+        to.head_dim, to.cache.scales,
         grid=ct.cdiv(n, tile.rows) * ct.cdiv(outputs, tile.columns),
         block=tile.threads, shared=tile.shared, stream=stream,
     )  # fmt: skip
