@@ -35,6 +35,8 @@ class Pocket:
             assert array.dtype == np.int32 and array.flags.c_contiguous
         assert 1 <= len(batch.tokens) <= self.budget and len(batch.lengths) <= self.most
         assert len(set(batch.slots.tolist())) == len(batch.slots), "a slot is written twice"
+        written = {int(slot) // size for slot in batch.slots}
+        assert all(self.refs[block] == 1 for block in written), "a shared block is written"
         for old, new in batch.copies:
             self.cache[new * size : (new + 1) * size] = self.cache[old * size : (old + 1) * size]
         drawn = [t if t >= 0 else self.drawn[-1 - t] for t in batch.tokens]
@@ -109,6 +111,7 @@ def play(rng, static=False):
     backend = Pocket(count, size)
     backend.budget, backend.most = budget, running
     blocks = rng.choice(managers())(count, size)
+    backend.refs = blocks.refs
     kind = StaticBatches if static else Scheduler
     scheduler = kind(
         blocks, budget, running, rng.choice(list(POLICIES)), rng.choice([0, 0.01, 0.2]), context=64
