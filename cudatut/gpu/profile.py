@@ -3,14 +3,13 @@
 import csv
 import math
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from cudatut import catalog, tool
+from cudatut import catalog, processes, tool
 from cudatut.errors import ToolMissing
 from cudatut.results import Metric, Profile, show
 
@@ -119,21 +118,14 @@ def _counters(
         # --kill: what the example does after the last of those launches is of no interest, and takes time.
         command += ["--metrics", ",".join(metrics), "--kill", "yes", "--log-file", str(log)]
         command += [sys.executable, "-m", "cudatut.gpu.watched", str(path)]
-        done = subprocess.run(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=_TIMEOUT_S,
-            env=tool.environment_for("ncu"),
-        )
+        done = processes.run(command, _TIMEOUT_S, tool.environment_for("ncu"))
         report = log.read_text(errors="replace") if log.exists() else ""
-    if "ERR_NVGPUCTRPERM" in report + done.stdout:
+    if "ERR_NVGPUCTRPERM" in report + (said := done.stdout + done.stderr):
         raise ToolMissing(
             "this user may not read GPU counters; see https://developer.nvidia.com/ERR_NVGPUCTRPERM "
             "(run as administrator, or set NVreg_RestrictProfilingToAdminUsers=0)"
         )
-    return parse(report, done.stdout, kernel, metrics, launches)
+    return parse(report, said, kernel, metrics, launches)
 
 
 def function_name(kernel: str) -> str:

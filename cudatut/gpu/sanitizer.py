@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from cudatut import catalog
+from cudatut import catalog, processes
 from cudatut import tool as running_tool
 from cudatut.errors import CudatutError, ToolMissing
 from cudatut.results import Sanitizer, show
@@ -57,11 +57,9 @@ def run(
             command += ["--racecheck-num-workers", str(workers)]
         command += [sys.executable, "-m", "cudatut.gpu.watched", *files]
         try:
-            done = subprocess.run(
+            done = processes.run(
                 command,
-                capture_output=True,
-                text=True,
-                timeout=timeout_s,
+                timeout_s,
                 # NumPy's references are small here, and threads for them would take the cores from runs side by side.
                 env=_ONE_THREAD | running_tool.environment_for(tool),
             )

@@ -23,11 +23,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cudatut import catalog, failures, paths, recording, tool
+from cudatut import catalog, failures, paths, processes, recording, tool
 from cudatut.catalog import Example
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
 from cudatut.gpu import device
-from cudatut.record import run
 from cudatut.record.notebook import RecordingFailed, notebook_of
 from cudatut.record.run import Executed, record_notebook
 from cudatut.record.write import UnwritableError, write, write_slim
@@ -293,14 +292,14 @@ def _racing(jobs: int) -> int:
 
 @contextmanager
 def _workers(count: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads for the length of a phase. What interrupts it (Ctrl-C) ends the kernels that run, and starts no others."""
+    """Threads for the length of a phase. What interrupts it (Ctrl-C) ends the processes that run, and starts no others."""
     pool = ThreadPoolExecutor(count)
     try:
         yield pool
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
-        for leader in tuple(run.under_way):
-            run.kill(leader)
+        for leader in tuple(processes.under_way):
+            processes.kill(leader)
         raise
     finally:
         pool.shutdown(cancel_futures=True)

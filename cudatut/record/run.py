@@ -7,8 +7,6 @@ import asyncio
 import json
 import os
 import re
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,13 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cudatut import recording, tool
+from cudatut import processes, recording, tool
 from cudatut.catalog import Example
 from cudatut.record import outputs, session
 from cudatut.record.notebook import SESSION_CELL, RecordingFailed, notebook_of
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-under_way: set[int] = set()  # ids of the kernels' processes, each the leader of a group
 
 
 @dataclass
@@ -147,7 +144,7 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
                 try:
                     client.start_new_kernel(env=env, cwd=str(work), stdout=stdout, stderr=stderr)
                     process = manager.provisioner.process
-                    under_way.add(process.pid)
+                    processes.under_way.add(process.pid)
                     client.start_new_kernel_client()
                 except (RuntimeError, OSError) as error:
                     reason = f"its process did not start: {error}{_tail(log)}"
@@ -157,24 +154,9 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
                 with suppress(Exception):
                     _cancel_waiting()
                 if process:
-                    _end(process)
+                    processes.end(process)
                 with suppress(Exception):
                     client._cleanup_kernel()
-
-
-def _end(process: subprocess.Popen) -> None:
-    """Kill a kernel and what its example has started: then all it had on the GPU is free."""
-    under_way.discard(process.pid)
-    kill(process.pid)
-    process.wait()
-
-
-def kill(leader: int) -> None:
-    with suppress(OSError):
-        if hasattr(os, "killpg"):
-            os.killpg(leader, signal.SIGKILL)
-        else:
-            os.kill(leader, signal.SIGTERM)  # Windows: ends the process at once
 
 
 def _cancel_waiting() -> None:

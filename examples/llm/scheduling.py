@@ -364,7 +364,7 @@ from random_model import RandomModel
 
 # What a sanitizer can watch is a small model of random numbers.
 small = {"layers": 1, "dim": 128, "heads": 2, "kv_heads": 1, "ffn": 256}
-served = RandomModel(**small) if ct.tool.running() else checkpoint
+served = RandomModel(**small, vocab=512) if ct.tool.running() else checkpoint
 backend = GpuBackend(served, block_count=8192, block_size=BLOCK)
 
 

@@ -18,16 +18,21 @@ from chat import Chat, show
 from fetch import fetch
 from sampler import GREEDY
 
-chat = Chat(fetch())
+questions = (
+    "What is the capital of France?",
+    "And what is it famous for? Answer in one sentence.",
+    "Write a haiku about a fast GPU.",
+)
+poems = ct.paths.examples_dir() / "llm/tang.gguf"
+model = poems if ct.tool.running() else fetch()
+if ct.tool.running():  # a sanitizer watches our small model
+    questions = ("春眠不觉晓，",)
+chat = Chat(model)
 chat.warm_up()
 most = 200  # tokens of an answer
 
 # %% conversation
-for question in (
-    "What is the capital of France?",
-    "And what is it famous for? Answer in one sentence.",
-    "Write a haiku about a fast GPU.",
-):
+for question in questions:
     print(f"you: {question}")
     show(chat, question, most, GREEDY)
 
@@ -39,8 +44,8 @@ for question in (
 from reference import Reference, greedy
 
 short = 8  # tokens
-again = Chat(fetch())
-"".join(again.ask("What is the capital of France?", short))
+again = Chat(model)
+"".join(again.ask(questions[0], short))
 expected = greedy(
     Reference(chat.checkpoint),
     again.last.prompt,
@@ -59,7 +64,7 @@ ct.facts(
 # Our own model, which has learned nothing but poems, on the CPU.
 
 # %% poems
-tang = Chat(ct.paths.examples_dir() / "llm/tang.gguf", cpu=True)
+tang = Chat(poems, cpu=True)
 for line in ("春眠不觉晓，", "明月松间照，", "白日依山尽，"):
     poem = line + "".join(tang.ask(line, max_tokens=42))
     print(poem)

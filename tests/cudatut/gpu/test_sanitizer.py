@@ -2,6 +2,8 @@
 
 import itertools
 import os
+import time
+from pathlib import Path
 
 import pytest
 
@@ -46,3 +48,31 @@ def test_sanitizers_side_by_side_share_neither_ports_nor_cores(tmp_path, monkeyp
     assert ["--racecheck-num-workers" in arguments for arguments in seen] == [True, True, False]
     alone = sanitizer.run(tmp_path / "x.py", "racecheck").log
     assert "--racecheck-num-workers" not in alone  # the tool takes what cores there are
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_a_run_past_its_time_takes_the_watched_process_with_it(tmp_path, monkeypatch):
+    """The real tool starts the process that it watches; left behind, it would go on using the GPU beside what is timed."""
+    child = tmp_path / "child"
+    fake = tmp_path / "compute-sanitizer"
+    fake.write_text(
+        f"#!/bin/sh\nsleep 60 & echo $! > {child}.new && mv {child}.new {child}\nwait\n"
+    )
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with pytest.raises(sanitizer.SanitizerFailed, match="ran past 2 s under memcheck"):
+        sanitizer.run(tmp_path / "x.py", "memcheck", timeout_s=2)
+    assert not _runs(int(child.read_text()))
+
+
+def _runs(process: int) -> bool:
+    """Whether a process still runs a second from now; one that ended and was not waited for does not."""
+    for _ in range(10):
+        try:
+            state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return False
+        if state == "Z":
+            return False
+        time.sleep(0.1)
+    return True

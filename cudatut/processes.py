@@ -1,0 +1,59 @@
+"""Child processes that, when they are ended, take with them what they have started.
+
+A tool such as compute-sanitizer starts the process that it watches. To kill the tool alone leaves that process behind, and
+it goes on computing on the GPU beside whatever is timed next.
+"""
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from cudatut import tool
+
+under_way: set[int] = set()  # ids of processes, each the leader of a group
+
+
+def run(
+    command: Sequence[str], timeout_s: float, env: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process group of its own and return what it said; past `timeout_s` the whole group is killed.
+
+    In a recording it stays in the notebook's group, which is killed with all that the notebook has started.
+    Raises subprocess.TimeoutExpired, OSError.
+    """
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env,
+        start_new_session=not tool.recording(),
+    )
+    under_way.add(process.pid)
+    try:
+        stdout, stderr = process.communicate(timeout=timeout_s)
+    except BaseException:  # its time is over, or Ctrl-C, which does not reach another group
+        end(process)
+        raise
+    finally:
+        under_way.discard(process.pid)
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+
+
+def end(process: subprocess.Popen) -> None:
+    """Kill the leader of a group and what it has started: then all they had on the GPU is free."""
+    under_way.discard(process.pid)
+    kill(process.pid)
+    process.kill()  # one that leads no group
+    process.wait()
+
+
+def kill(leader: int) -> None:
+    """Kill a group by its leader's id; nothing happens if it is gone."""
+    with suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(leader, signal.SIGKILL)
+        else:
+            os.kill(leader, signal.SIGTERM)  # Windows: ends the process at once
