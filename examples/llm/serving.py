@@ -6,15 +6,15 @@
 #     extra: llm
 #     timeout_s: 240
 #     sizes:
-#       most: [32, 2]
-#       lengths: [[1, 31, 33, 70, 129, 300], [1, 33]]
-#       say: [24, 2]
+#       most: [32, 1]
+#       lengths: [[1, 31, 33, 70, 129, 300], [1, 17]]
+#       say: [24, 1]
 #       single: [256, 2]
-#       rounds: [5, 1]
-#       many: [256, 3]
-#       OUTPUT: [[32, 256], [2, 4]]
+#       rounds: [5, 0]
+#       many: [256, 2]
+#       OUTPUT: [[32, 256], [1, 2]]
 #       asked: [32, 2]
-#       told: [64, 2]
+#       told: [64, 1]
 #       rows_n: [256, 4]
 # ---
 
@@ -354,14 +354,15 @@ def single_run(backend, prompt, speculate=0, ahead=False):
 
 
 def medians(contestants):
-    """Median of interleaved rounds, by name; one round goes before."""
+    """Median of interleaved rounds, by name, without the first round's."""
     found = {name: [] for name in contestants}
-    for turn in range(rounds + 1):
+    for _ in range(1 + rounds):
         for name, run in contestants.items():
-            value = run()
-            if turn:
-                found[name].append(value)
-    return {name: statistics.median(values) for name, values in found.items()}
+            found[name].append(run())
+    return {
+        name: statistics.median(values[1:] or values)
+        for name, values in found.items()
+    }
 
 
 single = 256  # tokens of the answer
