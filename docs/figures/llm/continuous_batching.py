@@ -55,7 +55,7 @@ def schedule() -> str:
     alt = tr(
         f"{len(static)} requests, three at a time. Static batches take {len(static[0])} steps, continuous batching {len(continuous[0])}. "
         f"All together the requests wait {waits[0]} steps with static batches and {waits[1]} with continuous batching, where {preempted} request is preempted once.",
-        f"{len(static)}个请求，同时三个。静态批处理用 {len(static[0])} 步，连续批处理用 {len(continuous[0])} 步。所有请求等待的步数合计：静态 {waits[0]} 步，"
+        f"{len(static)} 个请求，同时三个。静态批处理用 {len(static[0])} 步，连续批处理用 {len(continuous[0])} 步。所有请求等待的步数合计：静态 {waits[0]} 步，"
         f"连续 {waits[1]} 步；连续批处理中有 {preempted} 个请求被抢占一次。",
     )
     caption = tr(

@@ -164,7 +164,7 @@ def roofline() -> str:
     s.polyline([(px(x0), py(x0 * memory)), (px(meet), py(tensor)), (px(x1), py(tensor))], "accent")
     s.text(
         px(x1) - 4,
-        py(tensor) - 8,
+        py(tensor) + 20,
         tr(f"tensor cores: {tensor:.0f} TFLOP/s", f"张量核心：{tensor:.0f} TFLOP/s"),
         "accent",
         "end",
@@ -185,7 +185,7 @@ def roofline() -> str:
             s.circle(px(x), py(y), radius, tint + (" solid" if name == "all" else ""))
     # Legend, with the words for the small circles of the prefill.
     for i, (en, zh, tint) in enumerate(STEPS.values()):
-        y = bottom - 74 + 22 * i
+        y = bottom - 88 + 22 * i
         s.circle(right - 208, y, 6, tint + " solid")
         s.text(right - 194, y + 4, tr(en, zh), "", "start", 12)
     attention = places["decode, 64 sequences"]["attention"]
