@@ -120,7 +120,8 @@ def _counters(
         command += [sys.executable, "-m", "cudatut.gpu.watched", str(path)]
         done = processes.run(command, _TIMEOUT_S, tool.environment_for("ncu"))
         report = log.read_text(errors="replace") if log.exists() else ""
-    if "ERR_NVGPUCTRPERM" in report + (said := done.stdout + done.stderr):
+    said = done.stdout + done.stderr
+    if "ERR_NVGPUCTRPERM" in report + said:
         raise ToolMissing(
             "this user may not read GPU counters; see https://developer.nvidia.com/ERR_NVGPUCTRPERM "
             "(run as administrator, or set NVreg_RestrictProfilingToAdminUsers=0)"

@@ -1,0 +1,38 @@
+"""Child processes: in whose group they run, and what is left of them when their time is over."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from cudatut import processes
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "getpgrp"), reason="process groups are POSIX")
+_GROUP = [sys.executable, "-c", "import os; print(os.getpgrp())"]
+
+
+@pytest.mark.parametrize("recording", [False, True])
+def test_a_child_leads_a_group_of_its_own_except_in_a_recording(monkeypatch, recording):
+    """What ends a notebook kills the notebook's group: a child that left it would go on."""
+    monkeypatch.setenv("CUDATUT_RECORDING", "1" if recording else "0")
+    group = int(processes.run(_GROUP, 60, os.environ).stdout)
+    assert (group == os.getpgrp()) is recording
+
+
+@pytest.mark.parametrize("recording", [False, True])
+def test_a_child_past_its_time_is_ended_and_this_process_is_not(monkeypatch, recording):
+    """In a recording the child leads no group: to kill 'its' group would miss it, or hit ours."""
+    monkeypatch.setenv("CUDATUT_RECORDING", "1" if recording else "0")
+    start = time.monotonic()
+    with pytest.raises(subprocess.TimeoutExpired):
+        processes.run([sys.executable, "-c", "import time; time.sleep(60)"], 1, os.environ)
+    assert time.monotonic() - start < 30
+    assert not processes.under_way
+
+
+def test_what_a_child_says_and_how_it_ends_comes_back():
+    command = [sys.executable, "-c", "import sys; print('out'); sys.exit('err')"]
+    done = processes.run(command, 60, os.environ)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "out\n", "err\n")
