@@ -170,12 +170,15 @@ def show(chat: Chat, text: str, max_tokens: int, sampling: Sampling) -> None:
 
 def prepare(chat: Chat) -> None:
     """Warm up, and say so: it takes a while."""
-    print("compiling kernels, recording graphs ...", end="\r", flush=True)
+    print("compiling kernels, recording graphs ...", end="\r", file=sys.stderr)
     begin = perf_counter()
     chat.warm_up()
     seconds = perf_counter() - begin
     count = chat.engine.backend.recorded
-    print(f"[{count} graphs of steps, recorded in {seconds:.1f} s]   ")
+    print(
+        f"[{count} graphs of steps, recorded in {seconds:.1f} s]    ",
+        file=sys.stderr,
+    )
 
 
 def questions(prompt: str | None) -> Iterator[str]:
