@@ -71,9 +71,8 @@ from statistics import median
 
 import attention_steps as steps
 from attention_steps import Room, on_tensor_cores, turned
-from graphs import recorded
+from graphs import recorded, torch_recorded
 from reference import attention as attention_numpy
-from torch_rival import recorded as torch_recorded
 from torch_rival import rival
 from weights import bits, floats
 

@@ -38,22 +38,6 @@ def rival(prepare: Callable[..., Callable[[], Any]], *arrays: Any) -> Any:
     return ct.vendor.Vendor(call, vendor=False)
 
 
-def recorded(torch: Any, call: Callable[[], Any]) -> Callable[[], None]:
-    """What `call` launches, as a graph of PyTorch's: a rival of those that
-    `graphs.recorded` makes.
-    """
-    side = torch.cuda.Stream()  # runs first, as PyTorch wants it
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            call()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        call()
-    return graph.replay
-
-
 def medians(runs: dict[str, Any], rounds: int = 25) -> dict[str, float]:
     """Microseconds of each, taking turns; without those that cannot run. Under
     a sanitizer or profiler each runs once, and the dict is empty.
