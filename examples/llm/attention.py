@@ -71,6 +71,7 @@ from statistics import median
 
 import attention_steps as steps
 from attention_steps import Room, on_tensor_cores, turned
+from graphs import recorded, torch_recorded
 from reference import attention as attention_numpy
 from torch_rival import rival
 from weights import bits, floats
@@ -159,10 +160,19 @@ for heads, kv_heads, m, n, d in (
             name = f"{shape}, linear.cu"
             ct.check(floats(out.get()), expected, name=name, **bound)
 
+# %% [markdown]
+# All contestants are recorded as CUDA graphs: between the launches of one there
+# is no Python.
+
 # %% bench
 _, (q, k, v) = inputs(HEADS, HEADS, N, N, D)
 v_turned, room = turned(v), Room(HEADS, N, N)
 out = ct.empty((HEADS, N, D), "uint16")
+
+
+def by_linear(*arrays, causal=False):
+    """All launches of `on_tensor_cores`, on a stream."""
+    return lambda stream: on_tensor_cores(*arrays, causal, stream)
 
 
 def torch_attention(backend, causal=False):
@@ -177,15 +187,17 @@ def torch_attention(backend, causal=False):
                     q[None], k[None], v[None], is_causal=causal
                 )
 
-        return call
+        return torch_recorded(torch, call)
 
     return rival(prepare, q, k, v)
 
 
 times = ct.bench(
     {
-        "attention.cu": lambda: steps.attention(q, k, v, out, room),
-        "linear.cu": lambda: on_tensor_cores(q, k, v_turned, out, room),
+        "attention.cu": recorded(
+            lambda stream: steps.attention(q, k, v, out, room, stream=stream)
+        ),
+        "linear.cu": recorded(by_linear(q, k, v_turned, out, room)),
         "PyTorch, math": torch_attention("MATH"),
         "PyTorch, fused": torch_attention("FLASH_ATTENTION"),
     },
@@ -213,10 +225,11 @@ ct.facts("attention of 4096 tokens", facts)
 
 # %% parts
 parts = {
-    "scores": lambda: steps.scores_by_linear(q, k, room),
-    "softmax": lambda: steps.weigh(room, D, False),
-    "weighted sums": lambda: steps.mix_by_linear(room, v_turned, out),
+    "scores": partial(steps.scores_by_linear, q, k, room),
+    "softmax": partial(steps.weigh, room, D, False),
+    "weighted sums": partial(steps.mix_by_linear, room, v_turned, out),
 }
+parts = {name: recorded(work) for name, work in parts.items()}
 pairs, small = HEADS * N * N, HEADS * N * D * 2
 part_bytes = {
     "scores": 4 * pairs + 2 * small,
@@ -239,7 +252,7 @@ for n in LENGTHS:
     v_turned, room = turned(v), Room(HEADS, n, n)
     out = ct.empty((HEADS, n, D), "uint16")
     runs = {
-        "linear.cu": partial(on_tensor_cores, q, k, v_turned, out, room),
+        "linear.cu": recorded(by_linear(q, k, v_turned, out, room)),
         "PyTorch, math": n <= 4096 and torch_attention("MATH"),
         "PyTorch, fused": torch_attention("FLASH_ATTENTION"),
     }
@@ -270,9 +283,8 @@ v_turned, room = turned(v), Room(HEADS, N, N)
 out = ct.empty((HEADS, N, D), "uint16")
 runs = {}
 for label, causal in (("no mask", False), ("causal", True)):
-    runs[f"linear.cu, {label}"] = lambda causal=causal: on_tensor_cores(
-        q, k, v_turned, out, room, causal
-    )
+    work = by_linear(q, k, v_turned, out, room, causal=causal)
+    runs[f"linear.cu, {label}"] = recorded(work)
     runs[f"PyTorch, fused, {label}"] = torch_attention(
         "FLASH_ATTENTION", causal
     )

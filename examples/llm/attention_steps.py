@@ -43,27 +43,31 @@ def _kernel(transposed: bool, out: str) -> Any:
 
 
 # --8<-- [start:product]
-def product(a: Any, b: Any, out: Any, transposed: bool) -> None:
+def product(
+    a: Any, b: Any, out: Any, transposed: bool, stream: Any = None
+) -> None:
     """out[h] = a[h] @ b[h / group], or a[h] @ b[h / group].T."""
     heads, m, depth = a.shape
     n = out.shape[2]
     tiles = ct.cdiv(n, TILE), ct.cdiv(m, TILE), heads
     _kernel(transposed, str(out.dtype))(
-        a, b, out, m, n, depth, heads // len(b), grid=tiles, block=256
-    )
+        a, b, out, m, n, depth, heads // len(b),
+        grid=tiles, block=256, stream=stream,
+    )  # fmt: skip
 
 
 # --8<-- [end:product]
 
 
 # --8<-- [start:softmax]
-def weigh(room: Room, head_dim: int, causal: bool) -> None:
+def weigh(room: Room, head_dim: int, causal: bool, stream: Any = None) -> None:
     """Each row of scores, divided by sqrt(head_dim), becomes weights."""
     heads, m, n = room.scores.shape
     rows = heads * m, n
     softmax(
         room.scores.reshape(rows), room.weights.reshape(rows),
         scale=1 / math.sqrt(head_dim), queries=m if causal else 0,
+        stream=stream,
     )  # fmt: skip
 
 
@@ -72,12 +76,13 @@ def weigh(room: Room, head_dim: int, causal: bool) -> None:
 
 # --8<-- [start:attention]
 def attention(
-    q: Any, k: Any, v: Any, out: Any, room: Room, causal: bool = False
-) -> None:
+    q: Any, k: Any, v: Any, out: Any, room: Room, causal: bool = False,
+    stream: Any = None,
+) -> None:  # fmt: skip
     """out = softmax(q k^T / sqrt(d)) v, by three launches."""
-    product(q, k, room.scores, transposed=True)
-    weigh(room, q.shape[2], causal)
-    product(room.weights, v, out, transposed=False)
+    product(q, k, room.scores, transposed=True, stream=stream)
+    weigh(room, q.shape[2], causal, stream)
+    product(room.weights, v, out, transposed=False, stream=stream)
 
 
 # --8<-- [end:attention]
@@ -88,24 +93,28 @@ def turned(v: Any) -> Any:
     return ct.to_device(np.ascontiguousarray(v.get().transpose(0, 2, 1)))
 
 
-def scores_by_linear(q: Any, k: Any, room: Room) -> None:
+def scores_by_linear(q: Any, k: Any, room: Room, stream: Any = None) -> None:
     """The scores, head by head, on the tensor cores."""
     group = len(q) // len(k)
     for h in range(len(q)):
-        linear(q[h], k[h // group], room.scores[h])
+        linear(q[h], k[h // group], room.scores[h], stream=stream)
 
 
-def mix_by_linear(room: Room, v_turned: Any, out: Any) -> None:
+def mix_by_linear(
+    room: Room, v_turned: Any, out: Any, stream: Any = None
+) -> None:
     """The weighted sums, likewise; n a multiple of 8."""
     group = len(out) // len(v_turned)
     for h in range(len(out)):
-        linear(room.weights[h], v_turned[h // group], out[h])
+        v = v_turned[h // group]
+        linear(room.weights[h], v, out[h], stream=stream)
 
 
 def on_tensor_cores(
-    q: Any, k: Any, v_turned: Any, out: Any, room: Room, causal: bool = False
-) -> None:
+    q: Any, k: Any, v_turned: Any, out: Any, room: Room, causal: bool = False,
+    stream: Any = None,
+) -> None:  # fmt: skip
     """As `attention`, with the products of linear.cu."""
-    scores_by_linear(q, k, room)
-    weigh(room, q.shape[2], causal)
-    mix_by_linear(room, v_turned, out)
+    scores_by_linear(q, k, room, stream)
+    weigh(room, q.shape[2], causal, stream)
+    mix_by_linear(room, v_turned, out, stream)

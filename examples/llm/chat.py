@@ -14,6 +14,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from time import perf_counter
 
 import cudatut as ct
 import tokens
@@ -60,6 +61,7 @@ class Chat:
         self.messages: list[tuple[str, str]] = []
         self.last = Request(0, [0], 1)  # the last request, with its times
         self.began = 0.0  # when it was asked
+        self._rehearsed = 0  # prompts that nobody asked
 
     def prompt(self, text: str) -> list[int]:
         """Tokens of the conversation with this question; a model that has not
@@ -101,21 +103,40 @@ class Chat:
             said += f"; {cached} of {len(self.last.prompt)} found"
         return f"[{said}]"
 
-    def warm_up(self) -> None:
-        """Compile the kernels and record the first graphs, outside of what is
-        timed.
+    def warm_up(self, longest: int | None = None) -> None:
+        """Compile the kernels and record the graphs of all steps that a
+        conversation of up to `longest` tokens needs; default: of any one.
         """
-        messages, self.messages = self.messages, []
-        if isinstance(self.tokenizer, tokens.Characters):
-            prompt = self.tokenizer.names[-1]
-        else:
-            prompt = "Hello"
-        for _ in self.ask(prompt, max_tokens=4):
-            pass
-        self.messages = messages
+        scheduler = self.engine.scheduler
+        longest = min(longest or scheduler.context, scheduler.context)
+        # Sizes of a step are rounded, so these prompts bring all of them: what
+        # is computed last of a prompt, behind what was computed before.
+        budget, most = scheduler.token_budget, longest - 2
+        lengths = {
+            min(old + new, most)
+            for old in (0, *doubled(budget, most), most)
+            for new in doubled(2, budget)
+        }
+        for length in sorted(lengths):
+            self._rehearse(length)
+
+    def _rehearse(self, length: int) -> None:
+        """A prompt of so many tokens, and a step after it."""
+        self._rehearsed += 1
+        # Each has tokens of its own: what is found would not be computed.
+        token = self._rehearsed % self.checkpoint.config.vocab
+        self.engine.add(Request(-self._rehearsed, [token] * length, 2))
+        while self.engine.busy:
+            self.engine.step()
 
 
 # --8<-- [end:chat]
+
+
+def doubled(first: int, last: int) -> list[int]:
+    """first, twice that, and so on up to `last`."""
+    count = max(0, (last // first).bit_length())
+    return [first << i for i in range(count)]
 
 
 def wrapped(pieces: Iterator[str], width: int = 76) -> Iterator[str]:
@@ -145,6 +166,19 @@ def show(chat: Chat, text: str, max_tokens: int, sampling: Sampling) -> None:
     for piece in wrapped(chat.ask(text, max_tokens, sampling)):
         print(piece, end="", flush=True)
     print(f"\n{chat.speed()}", flush=True)
+
+
+def prepare(chat: Chat) -> None:
+    """Warm up, and say so: it takes a while."""
+    print("compiling kernels, recording graphs ...", end="\r", file=sys.stderr)
+    begin = perf_counter()
+    chat.warm_up()
+    seconds = perf_counter() - begin
+    count = chat.engine.backend.recorded
+    print(
+        f"[{count} graphs of steps, recorded in {seconds:.1f} s]    ",
+        file=sys.stderr,
+    )
 
 
 def questions(prompt: str | None) -> Iterator[str]:
@@ -190,8 +224,7 @@ def main() -> None:
         path = options.model or (ours if options.tang else fetch())
         chat = Chat(path, cpu)
         if not cpu:
-            print("compiling the kernels ...", end="\r", file=sys.stderr)
-            chat.warm_up()
+            prepare(chat)
         for text in questions(options.prompt):
             try:
                 show(chat, text, options.max_tokens, sampling)

@@ -33,11 +33,12 @@ from graphs import Graph
 from linear import linear
 from linear_qkv import linear_qkv
 from staging import Staging
-from step_shape import Shape, arrange, padded, power_of_two, rounded
+from step_shape import Shape, arrange, coarse, coarse_rows
+from step_shape import padded, power_of_two, rounded
 from weights import Matrix, Weights
 
 KV = {"bf16": "uint16", "fp8": "uint8"}  # as which the cache travels
-MOST_GRAPHS = 128  # kept; whose shape was not seen for longest goes first
+MOST_GRAPHS = 512  # kept; whose shape was not seen for longest goes first
 
 
 # --8<-- [start:backend]
@@ -84,6 +85,7 @@ class GpuBackend:
         self.stream = cuda.Stream()
         self.tile = flash.tile_for(c.head_dim)
         self._graphs: OrderedDict[Any, Graph] = OrderedDict()
+        self.recorded = 0  # graphs so far: each took tens of milliseconds
 
         slots = block_count * block_size
         cache = c.layers, slots, c.kv_heads, c.head_dim
@@ -100,8 +102,8 @@ class GpuBackend:
             ones = np.ones((c.layers, 2, c.kv_heads), "float32")
             self.scales = ct.to_device(ones)
         # Rows of decoding and other requests are rounded up each.
-        self.max_logits = power_of_two(self.max_logits)
-        n, m = 2 * power_of_two(max_tokens), self.max_logits
+        self.max_logits = coarse_rows(self.max_logits)
+        n, m = 2 * coarse_rows(max_tokens), self.max_logits
         self.x = ct.empty((n, c.dim), "float32")  # the residual stream
         self.h = ct.empty((n, c.dim), "uint16")  # what a layer multiplies
         width = c.heads * c.head_dim
@@ -115,7 +117,7 @@ class GpuBackend:
             rope.rope_table(c.context, c.head_dim, c.rope_theta)
         )
         longest = min(c.context, slots)
-        requests = power_of_two(max_requests)
+        requests = coarse_rows(max_requests)
         self.lse = ct.empty((requests, c.heads), "float32")
         most = power_of_two(decode.parts(longest)) * decode.SPLIT
         heads = c.heads, c.kv_heads, c.head_dim
@@ -125,9 +127,10 @@ class GpuBackend:
         self.best = ct.to_device(np.zeros(m, "uint64"))
         self.last_blocks = ct.to_device(np.zeros(m, "uint32"))  # tickets
         self.drawn = ct.to_device(np.zeros(m, "int32"))
-        width = power_of_two(ct.cdiv(longest, block_size))  # of a table
-        items = power_of_two(flash.most_items(n, requests, self.tile))
-        words = 4 * n + 2 * requests * (width + 3) + 2 * items + m
+        width = coarse(ct.cdiv(longest, block_size), 64)  # of a table
+        items = coarse(flash.most_items(n, max_requests, self.tile), 8)
+        requests += coarse(max_requests, 16)  # rows of both parts
+        words = 4 * n + requests * (width + 3) + 2 * items + m
         words += 2 * block_count + 256
         self.step = Staging(4 * words, self.stream)
         self.how = Staging(36 * m + 256, self.stream)
@@ -178,6 +181,7 @@ class GpuBackend:
             work()  # compiles what is not compiled yet
             if self.graphs:
                 graph = Graph(work, self.stream, overlap)
+                self.recorded += 1
         if graph:
             self._graphs[key] = graph  # the last of them, the latest used
             while len(self._graphs) > MOST_GRAPHS:

@@ -71,9 +71,12 @@ class Graph:
 
     # --8<-- [end:overlap]
 
-    def launch(self) -> None:
-        """Start all of it; returns at once."""
-        self._call("cuGraphLaunch", self._ready, self._stream)
+    def launch(self, stream: Any = None) -> None:
+        """Start all of it, on the stream of the recording or another CUstream;
+        returns at once.
+        """
+        stream = self._stream if stream is None else stream
+        self._call("cuGraphLaunch", self._ready, stream)
 
     def _call(self, name: str, *arguments: Any) -> Any:
         status, *found = getattr(self._driver, name)(*arguments)
@@ -89,3 +92,41 @@ class Graph:
 
 
 # --8<-- [end:graph]
+
+
+# --8<-- [start:recorded]
+def recorded(work: Callable[[Any], None]) -> Callable[[], None]:
+    """A function that starts all that work(stream) launches, on the default
+    stream, and returns at once: Python does not stand between the launches, nor
+    in their time. `work` runs once before. Keep its arrays.
+    """
+    import pycuda.driver as cuda
+
+    ct.synchronize()  # its arrays were filled on another stream
+    stream = cuda.Stream()
+    work(stream)  # compiles
+    stream.synchronize()
+    graph, default = (
+        Graph(lambda: work(stream), stream),
+        _bindings().CUstream(0),
+    )
+    return lambda: graph.launch(default)
+
+
+# --8<-- [end:recorded]
+
+
+def torch_recorded(torch: Any, call: Callable[[], Any]) -> Callable[[], None]:
+    """The same of what PyTorch launches in `call`, by a graph of its own: a
+    rival of those above.
+    """
+    side = torch.cuda.Stream()  # runs first, as PyTorch wants it
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            call()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+    return graph.replay

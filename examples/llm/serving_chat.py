@@ -5,7 +5,7 @@
 #     requires: sm_80
 #     extra: llm
 #     timeout_s: 180
-#     sizes: {most: [200, 1], short: [8, 1]}
+#     sizes: {longest: [4096, 4], most: [200, 1], short: [8, 1]}
 # ---
 
 # %% [markdown]
@@ -13,6 +13,8 @@
 # is no GPU, this is what it replays.
 
 # %% setup
+from time import perf_counter
+
 import cudatut as ct
 from chat import Chat, show
 from fetch import fetch
@@ -27,11 +29,22 @@ poems = ct.paths.examples_dir() / "llm/tang.gguf"
 model = poems if ct.tool.running() else fetch()
 if ct.tool.running():  # a sanitizer watches our small model
     questions = ("春眠不觉晓，",)
+
+# %% warm-up
+longest = 4096  # tokens of a conversation
+begin = perf_counter()
 chat = Chat(model)
-chat.warm_up()
-most = 200  # tokens of an answer
+chat.warm_up(longest)
+ct.facts(
+    "before the first answer",
+    {
+        "graphs that were recorded": chat.engine.backend.recorded,
+        "time": (perf_counter() - begin, "s"),
+    },
+)
 
 # %% conversation
+most = 200  # tokens of an answer
 for question in questions:
     print(f"you: {question}")
     show(chat, question, most, GREEDY)

@@ -9,6 +9,7 @@ import numpy as np
 import decode
 import flash
 from batch import Batch
+from gemv import ROWS
 
 
 # --8<-- [start:arrange]
@@ -42,6 +43,40 @@ def rounded(n: int) -> int:
     return power_of_two(n) if n <= 64 else -(-n // 64) * 64
 
 
+def coarse(n: int, first: int) -> int:
+    """The first of `first`, 4 times that, 16 times that, ... that is not below
+    n; 0 for 0.
+    """
+    size = first if n else 0
+    while size < n:
+        size *= 4
+    return size
+
+
+def coarse_rows(n: int) -> int:
+    """ROWS, at the price of one, or a power of two from 64 on; 0 for 0."""
+    return max(64, power_of_two(n)) if n > ROWS else min(n, 1) * ROWS
+
+
+def rounded_up(shape: Shape, prompts: bool) -> Shape:
+    """The shape whose graph serves this one. prompts: of a step with prompts.
+    Hardly two of those have the same sizes, so they are rounded more: rows,
+    which cost time, less than what costs next to none.
+    """
+    one, others, requests, items, logits, parts, width = shape
+    up = power_of_two
+    if not prompts:
+        return Shape(
+            rounded(one), up(others), up(requests), up(items),
+            rounded(logits), up(parts), up(width),
+        )  # fmt: skip
+    rows = coarse_rows if one + others > ROWS else up  # few rows stay few
+    return Shape(
+        rows(one), rows(others), coarse(requests, 16), coarse(items, 8),
+        rows(logits), up(parts), coarse(width, 64),
+    )  # fmt: skip
+
+
 def padded(
     array: np.ndarray, shape: tuple[int, ...], value: int, dtype: str = "int32"
 ) -> np.ndarray:
@@ -64,18 +99,18 @@ def arrange(
     n, s, m = len(batch.tokens), len(batch.lengths), len(batch.wanted)
     more_than_one = batch.starts[1:] - batch.starts[:-1] != 1
     one = int(more_than_one.argmax()) if more_than_one.any() else s
+    prompts = one < s
     one = 0 if all_by_flash else one
-    up = rows = lambda count: count
-    if for_graphs:
-        up, rows = power_of_two, rounded
     longest = int(batch.lengths[:one].max(initial=0))
     work = np.zeros((0, 2), "int32")
     if one < s:
         work = flash.order(batch.starts[one:], batch.lengths[one:], tile)
     shape = Shape(
-        rows(one), up(n - one), up(s - one), up(len(work)), rows(m),
-        up(decode.parts(longest)) if one else 0, up(batch.tables.shape[1]),
+        one, n - one, s - one, len(work), m,
+        decode.parts(longest) if one else 0, batch.tables.shape[1],
     )  # fmt: skip
+    if for_graphs:
+        shape = rounded_up(shape, prompts)
     more = shape.decode - one  # rows between the two parts
     a = {}
     for name, value in (("tokens", 0), ("positions", 0), ("slots", -1)):

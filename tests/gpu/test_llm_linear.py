@@ -225,6 +225,18 @@ def test_a_chain_of_splits_in_a_graph(n, overlap):
     np.testing.assert_array_equal(arrays[2].get(), 36 * product)
 
 
+def test_what_is_recorded_starts_on_the_default_stream():
+    """Once when it is recorded, and with each call, before whatever that stream does next."""
+    from graphs import recorded
+
+    x, w, product = whole_numbers(16, 200, 576)
+    arrays = ct.to_device(x), ct.to_device(w), ct.to_device(np.zeros(product.shape, "float32"))
+    start = recorded(lambda stream: linear.linear(*arrays, add=True, stream=stream))
+    for _ in range(4):
+        start()
+    np.testing.assert_array_equal(arrays[2].get(), 5 * product)
+
+
 @of_tile
 def test_what_lies_around_the_matrices_is_not_read(tile):
     fits(tile)

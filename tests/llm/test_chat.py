@@ -2,6 +2,7 @@
 
 import sys
 
+import numpy as np
 import pytest
 
 TEXT = "春眠不觉晓"
@@ -37,6 +38,41 @@ def test_the_second_time_its_beginning_is_found(chat):
 def test_a_warm_up_is_no_part_of_the_conversation(chat):
     chat.warm_up()
     assert chat.messages == []
+
+
+@pytest.mark.parametrize("longest", [4096, 2048, 700])
+def test_after_a_warm_up_no_step_of_a_conversation_is_new(chat, longest):
+    """On the GPU a step with new sizes takes long: none is left for the answers."""
+    import flash
+    from arrivals import Clock, ModelBackend
+    from engine import Engine
+    from prefix import PrefixBlocks
+    from request import Request
+    from scheduler import Scheduler
+    from step_shape import arrange
+
+    class Shapes(ModelBackend):
+        def run(self, batch):
+            shapes.add(arrange(batch, flash.tile_for(64), False, True)[0])
+            return super().run(batch)
+
+    shapes, blocks = set(), PrefixBlocks(256, 16)
+    scheduler = Scheduler(blocks, max_running=1, context=4096)
+    chat.engine = engine = Engine(Shapes(Clock(), 256, 16), scheduler, ahead=True)
+    chat.warm_up(longest)
+    known, rng = set(shapes), np.random.default_rng(0)
+    for number in range(20):
+        said: list[int] = []
+        while True:  # questions and answers, until there is no room for one
+            asked, answer = rng.integers(9, 1 + longest // 2), int(rng.integers(1, longest // 4))
+            said += rng.integers(0, 9999, asked).tolist()
+            if len(said) + answer > longest:
+                break
+            engine.add(request := Request(number, said, answer))
+            while engine.busy:
+                engine.step()
+            said += request.output
+    assert shapes == known and len(known) < 50
 
 
 @pytest.mark.parametrize("step", [1, 2, 7])

@@ -11,8 +11,12 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples/llm"))
 
 import flash
+from arrivals import Clock, ModelBackend, replay, uniform, workload
 from batch import Batch
-from step_shape import arrange, power_of_two
+from blocks import NaiveBlocks
+from engine import Engine
+from scheduler import Scheduler
+from step_shape import arrange, coarse, coarse_rows, power_of_two
 from weights import bits, floats
 
 TILE = flash.tile_for(64)
@@ -78,10 +82,46 @@ def test_every_token_has_its_row(found, width, by_flash, rounded):
     assert covered == n - one, "every query is in one tile"
     if rounded:
         assert all(power_of_two(x) == x for x in shape)
+        # What the backend has room for: see its arrays.
+        assert shape.decode + shape.tokens <= 2 * coarse_rows(n)
+        assert shape.decode <= coarse_rows(s) and shape.requests <= coarse(s, 16)
+        assert shape.logits <= coarse_rows(len(batch.wanted)) and shape.width <= coarse(width, 64)
+        assert shape.items <= coarse(flash.most_items(n, s, TILE), 8)
 
 
 def test_rounded_sizes():
     assert [power_of_two(n) for n in (0, 1, 2, 3, 5, 8, 9)] == [0, 1, 2, 4, 8, 8, 16]
+    assert [coarse(n, 16) for n in (0, 1, 16, 17, 64, 65)] == [0, 16, 16, 64, 64, 256]
+    assert [coarse_rows(n) for n in (0, 1, 8, 9, 64, 65, 129)] == [0, 8, 8, 64, 64, 128, 256]
+
+
+class Shapes(ModelBackend):
+    """The modelled machine; the shape of each of its steps, and the rows before they are rounded."""
+
+    def __init__(self):
+        super().__init__(Clock(), block_count=8192, block_size=16)
+        self.shapes, self.rows = [], []
+
+    def run(self, batch):
+        self.shapes.append(arrange(batch, TILE, False, True)[0])
+        self.rows.append(len(batch.tokens))
+        return super().run(batch)
+
+
+@pytest.mark.parametrize(("rate", "most"), [(50, 50), (400, 45), (float("inf"), 20)])
+def test_few_graphs_serve_a_load(rate, most):
+    """Some 200 requests bring many different steps with prompts, but few shapes; what is added to them stays small."""
+    backend = Shapes()
+    machine = Scheduler(NaiveBlocks(8192, 16), token_budget=2048, max_running=256, context=8192)
+    lengths = {"prompt": uniform(32, 512), "output": uniform(32, 256)}
+    requests = workload(200, rate, seed=3, **lengths)
+    replay(Engine(backend, machine, clock=backend.clock), requests, backend.clock.wait)
+    assert len(set(backend.shapes)) <= most
+    real, padded = np.array(
+        [(n, s.decode + s.tokens) for n, s in zip(backend.rows, backend.shapes) if s.tokens]
+    ).T
+    assert len(real) >= 25 and (padded >= real).all()
+    assert padded.sum() <= 1.5 * real.sum()
 
 
 def test_bf16_is_rounded_to_the_nearest():
