@@ -2,18 +2,13 @@
 queries are too few for the GPU, the keys of each are dealt out to several
 thread blocks, and a second kernel adds up what they found.
 
-    parts = flash_parts.parts(len(work), heads, longest, tile)
-    if parts > 1:
-        partials = ct.empty(flash_parts.room(tile), "float32")
-        flash_parts.paged(q, keys, values, out, starts, lengths, tables,
-                          block_size, work, parts, partials)
-    else:
-        flash.paged(q, keys, values, out, starts, lengths, tables, block_size,
-                    work)
+    partials = ct.empty(flash_parts.room(flash.tile_for(head_dim)), "float32")
+    flash_parts.few_or_many(q, keys, values, out, starts, lengths, tables,
+                            block_size, work, partials)
 
-The bits of a result depend on `parts`, and so on what else is in the batch.
-Nothing is allocated, and what is launched depends on shapes and `parts` alone:
-a CUDA graph may hold it.
+The bits of a result depend on the number of parts, and so on what else is in
+the batch. Nothing is allocated, and what is launched depends on shapes and the
+number of parts alone: a CUDA graph may hold it.
 """
 
 import functools
@@ -21,8 +16,9 @@ import math
 from typing import Any
 
 import cudatut as ct
+import flash
 import rows
-from flash import LOG2_E, Tile, tile_for
+from flash import Tile
 
 SOURCE = "llm/flash_parts.cu"
 LEAST = 2  # tiles of keys of a part, as flash_parts.cu has it
@@ -83,7 +79,7 @@ def paged(
     items * heads * parts * tile.bm * (tile.d + 2) elements; launches that may
     overlap need their own. Raises ValueError, TypeError.
     """
-    tile = tile or tile_for(keys.shape[-1])
+    tile = tile or flash.tile_for(keys.shape[-1])
     if len(out.shape) != 3 or len(keys.shape) != 3:
         raise ValueError(
             f"out of shape {out.shape}, keys of {keys.shape}: [n, heads, head_dim] and [slots, kv_heads, head_dim]"
@@ -148,7 +144,7 @@ def paged(
     kernel(
         of_q.address, of_q.stride, of_keys.address, of_values.address,
         of_keys.stride, of_out.address, of_out.stride, of_lse, heads, kv_heads,
-        head_dim, scale * LOG2_E, parts, *lists, of_tables, width, block_size,
+        head_dim, scale * flash.LOG2_E, parts, *lists, of_tables, width, block_size,
         cache.scales, of_partials, grid=blocks, block=32 * tile.warps,
         shared=tile.shared(True), stream=stream,
     )  # fmt: skip
@@ -156,3 +152,27 @@ def paged(
         of_partials, of_out.address, of_out.stride, of_lse, heads, head_dim,
         parts, items, *lists, grid=pieces, block=MERGE_THREADS, stream=stream,
     )  # fmt: skip
+
+
+# --8<-- [start:choose]
+def few_or_many(
+    q: Any, keys: Any, values: Any, out: Any, starts: Any, lengths: Any,
+    tables: Any, block_size: int, work: Any, partials: Any, stream: Any = None,
+    scales: Any = None,
+) -> None:  # fmt: skip
+    """`paged` above where work of so few tiles would leave SMs idle, otherwise
+    `flash.paged`. Shapes alone decide: keys are as many as the tables have room
+    for. partials: as `room` says.
+    """
+    what = q, keys, values, out, starts, lengths, tables, block_size, work
+    (items, _), (_, width) = work.shape, tables.shape
+    tile = flash.tile_for(keys.shape[2])
+    how = {"stream": stream, "scales": scales}
+    count = parts(items, out.shape[1], width * block_size, tile)
+    if count > 1:
+        paged(*what, count, partials, **how)
+    else:
+        flash.paged(*what, **how)
+
+
+# --8<-- [end:choose]

@@ -6,7 +6,7 @@ other on one stream.
 
 Fast, which is the default: few rows are multiplied by gemv.cu and fused.cu,
 straight from the stored blocks; requests with one new token go to decode.cu,
-few tiles of the others, over many keys, to flash_parts.cu.
+the others to flash_parts.cu where they are few and have many keys.
 Batch-invariant: every product by linear.cu and all attention by flash.cu, whose
 results for a token depend on nothing else in its batch, on no chunk and on no
 tile: the same request gets the same bits alone, batched, chunked or preempted.
@@ -15,6 +15,7 @@ Either way a step is a CUDA graph, its sizes rounded up.
 
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -124,9 +125,8 @@ class GpuBackend:
         need = decode.sizes(requests, *heads, most, decode.SHORTEST)
         self.partials = ct.empty(need.partials, "float32")
         self.tickets = ct.to_device(np.zeros(need.tickets, "uint32"))
-        self.dealt = None  # what flash_parts.cu adds up
-        if not batch_invariant:
-            self.dealt = ct.empty(flash_parts.room(self.tile), "float32")
+        dealt = ct.empty(flash_parts.room(self.tile), "float32")
+        self.few_or_many = partial(flash_parts.few_or_many, partials=dealt)
         self.best = ct.to_device(np.zeros(m, "uint64"))
         self.last_blocks = ct.to_device(np.zeros(m, "uint32"))  # tickets
         self.drawn = ct.to_device(np.zeros(m, "int32"))
@@ -254,17 +254,12 @@ class GpuBackend:
                 longest, split, stream=stream, scales=scales, warps=warps,
             )  # fmt: skip
         if shape.items:
-            what = (
+            attend = flash.paged if self.batch_invariant else self.few_or_many
+            attend(
                 queries, *cache, out, d["flash starts"], d["flash lengths"],
-                d["flash tables"], size, d["work"],
+                d["flash tables"], size, d["work"], stream=stream,
+                scales=scales,
             )  # fmt: skip
-            how = {"stream": stream, "scales": scales}
-            heads, longest = self.config.heads, shape.width * size
-            parts = flash_parts.parts(shape.items, heads, longest, self.tile)
-            if parts > 1 and not self.batch_invariant:
-                flash_parts.paged(*what, parts, self.dealt, **how)
-            else:
-                flash.paged(*what, **how)
 
     # --8<-- [end:forward]
 
