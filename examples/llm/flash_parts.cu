@@ -64,6 +64,9 @@ struct Item {
 //
 // The numbers of the batch, and where keys lie, were there before the step's
 // first kernel began: a block has read them when it begins to wait.
+//
+// The bits of a result depend on the number of parts, and on nothing else that
+// those of flash.cu do not depend on.
 // --8<-- [start:kernel]
 template <int D, int BM, int BN, int WARPS, int BLOCKS,
           class Cache = __nv_bfloat16>
@@ -256,11 +259,13 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
     __syncthreads();
   }
 
+  // Once more, so that nothing of it had to stay in registers meanwhile.
+  const Item<BM, BN> now(work, starts, lengths, number / parts, parts);
   const float by_scale = FP8 ? scales[kv_heads + kv_head] : 1.0f;
-  if (it.count == 1) {
-    store_results<true>(o, base, sum, by_scale, my_top + lane / 4, it.q_start,
-                        q_len, out + (long long)head * d, out_stride, d, lse,
-                        heads, head);
+  if (now.count == 1) {
+    store_results<true>(o, base, sum, by_scale, my_top + lane / 4, now.q_start,
+                        now.q_len, out + (long long)head * d, out_stride, d,
+                        lse, heads, head);
     return;
   }
   // --8<-- [start:store]
@@ -273,7 +278,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
     float total = sum[i / 2][i % 2];
     total += __shfl_xor_sync(~0u, total, 1);
     total += __shfl_xor_sync(~0u, total, 2);
-    if (it.top + line < 0 || it.top + line >= q_len) continue;
+    if (now.top + line < 0 || now.top + line >= now.q_len) continue;
     const long long row = (long long)blockIdx.x * BM + line;
     if (lane % 4 == 0) tops[row] = make_float2(base[i / 2][i % 2], total);
     float* const to = partials + row * D + lane % 4 * 2;
