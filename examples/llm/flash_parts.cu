@@ -65,8 +65,8 @@ struct Item {
 // The numbers of the batch, and where keys lie, were there before the step's
 // first kernel began: a block has read them when it begins to wait.
 //
-// The bits of a result depend on the number of parts, and on nothing else that
-// those of flash.cu do not depend on.
+// The bits of a result depend on the number of parts, and on the last query of
+// its tile. They are the same again for the same batch.
 // --8<-- [start:kernel]
 template <int D, int BM, int BN, int WARPS, int BLOCKS,
           class Cache = __nv_bfloat16>
