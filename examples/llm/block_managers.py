@@ -562,7 +562,8 @@ for length in LENGTHS:
     partials = ct.empty(flash_parts.room(tile), "float32")
     one = partial(flash.paged, q, *cache, out[0], *lists, BLOCK, work)
     dealt = partial(
-        flash_parts.few_or_many, q, *cache, out[1], *lists, BLOCK, work, partials,
+        flash_parts.few_or_many, q, *cache, out[1], *lists, BLOCK, work,
+        partials,
     )  # fmt: skip
     launches[f"{length} keys, flash.cu"] = one
     launches[f"{length} keys, dealt out"] = dealt

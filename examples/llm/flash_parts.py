@@ -1,5 +1,5 @@
-"""Attention of few query tokens over many keys, by flash_parts.cu: where tiles of
-queries are too few for the GPU, the keys of each are dealt out to several
+"""Attention of few query tokens over many keys, by flash_parts.cu: where tiles
+of queries are too few for the GPU, the keys of each are dealt out to several
 thread blocks, and a second kernel adds up what they found.
 
     partials = ct.empty(flash_parts.room(flash.tile_for(head_dim)), "float32")
