@@ -72,8 +72,8 @@ def paged(
     lse: Any = None, scale: float | None = None, tile: Tile | None = None,
     stream: Any = None, scales: Any = None,
 ) -> None:  # fmt: skip
-    """As `flash.paged`, causal; head_dim is a multiple of 16, and a sequence has
-    at least as many keys as queries.
+    """As `flash.paged`, causal; head_dim is a multiple of 16, and a sequence
+    has at least as many keys as queries.
 
     parts: of each item's keys at most, 1 or more. partials: float32, at least
     items * heads * parts * tile.bm * (tile.d + 2) elements; launches that may
@@ -144,9 +144,9 @@ def paged(
     kernel(
         of_q.address, of_q.stride, of_keys.address, of_values.address,
         of_keys.stride, of_out.address, of_out.stride, of_lse, heads, kv_heads,
-        head_dim, scale * flash.LOG2_E, parts, *lists, of_tables, width, block_size,
-        cache.scales, of_partials, grid=blocks, block=32 * tile.warps,
-        shared=tile.shared(True), stream=stream,
+        head_dim, scale * flash.LOG2_E, parts, *lists, of_tables, width,
+        block_size, cache.scales, of_partials, grid=blocks,
+        block=32 * tile.warps, shared=tile.shared(True), stream=stream,
     )  # fmt: skip
     merge(
         of_partials, of_out.address, of_out.stride, of_lse, heads, head_dim,
