@@ -43,6 +43,7 @@ show("A leaves")
 blocks.check()
 
 # %% setup
+from functools import partial
 from itertools import pairwise
 from time import perf_counter
 
@@ -533,3 +534,53 @@ ct.table(
     corner="prompt",
     units={"without hits": "ms", "with hits": "ms"},
 )
+
+# %% [markdown]
+# Where few tokens are left, attention has few tiles of queries. One layer's, by
+# flash.cu and with the keys of a tile dealt out to several thread blocks.
+
+# %% dealt
+import numpy as np
+
+import flash
+import flash_parts
+from decoding_steps import random_bits
+from weights import floats
+
+heads, kv_heads, dim = 9, 3, 64
+launches = {}
+for length in LENGTHS:
+    table = ct.rng(3).permutation(ct.cdiv(length, BLOCK))[None].astype("int32")
+    starts, lengths = np.int32([0, OWN]), np.int32([length])
+    tile = flash.tile_for(dim)
+    order = flash.order(starts, lengths, tile)
+    q = random_bits(OWN, heads, dim)
+    cache = [random_bits(table.size * BLOCK, kv_heads, dim) for _ in "kv"]
+    lists = [ct.to_device(x) for x in (starts, lengths, table)]
+    out = [ct.empty((OWN, heads, dim), "uint16") for _ in range(2)]
+    work = ct.to_device(order)
+    partials = ct.empty(flash_parts.room(tile), "float32")
+    one = partial(flash.paged, q, *cache, out[0], *lists, BLOCK, work)
+    dealt = partial(
+        flash_parts.few_or_many, q, *cache, out[1], *lists, BLOCK, work,
+        partials,
+    )  # fmt: skip
+    launches[f"{length} keys, flash.cu"] = one
+    launches[f"{length} keys, dealt out"] = dealt
+    one(), dealt()
+    ct.check(
+        floats(out[1].get()),
+        floats(out[0].get()),
+        atol=0.015,
+        name=f"{length} keys dealt out: the same as by flash.cu",
+    )
+by_kernel = ct.bench(launches, name="attention of 64 tokens in one layer")
+
+# %% dealt-facts
+if not ct.tool.running():
+    facts = {}
+    for length in LENGTHS:
+        one = by_kernel[f"{length} keys, flash.cu"].median_us
+        many = by_kernel[f"{length} keys, dealt out"].median_us
+        facts[f"{length} keys"] = (one / many, "times")
+    ct.facts("attention of 64 tokens, dealt out: times as fast", facts)

@@ -96,23 +96,28 @@ class NaiveBlocks:
         """
         return []
 
-    def fits(self, tokens: Tokens, spare: int = 0) -> bool:
+    def fits(
+        self, tokens: Tokens, spare: int = 0, found: list[int] | None = None
+    ) -> bool:
         """Whether a new request could have blocks for all these tokens now, and
-        `spare` be left.
+        `spare` be left. found: what `lookup` says of them, if it was asked.
         """
-        found = self.lookup(tokens)
+        found = self.lookup(tokens) if found is None else found
         # Found blocks that nobody holds count as free, and would be no more.
         idle = sum(self.refs[block] == 0 for block in found)
         needed = self.blocks_for(len(tokens)) - len(found) + idle
         return needed + spare <= self.free
 
-    def begin(self, request: Id, tokens: Tokens) -> int:
+    def begin(
+        self, request: Id, tokens: Tokens, found: list[int] | None = None
+    ) -> int:
         """Give a request its table; the tokens that need not be computed.
-        Raises BlockError if it has one.
+        found: what `lookup` says of them, if nothing has changed since; the
+        table keeps it. Raises BlockError if the request has a table.
         """
         if request in self.tables:
             raise BlockError(f"request {request!r} has blocks already")
-        found = self.lookup(tokens)
+        found = self.lookup(tokens) if found is None else found
         for block in found:
             self._hold(block)
         computed = len(found) * self.block_size

@@ -5,7 +5,8 @@ other on one stream.
     engine = Engine(backend, Scheduler(blocks, context=8192))
 
 Fast, which is the default: few rows are multiplied by gemv.cu and fused.cu,
-straight from the stored blocks; requests with one new token go to decode.cu.
+straight from the stored blocks; requests with one new token go to decode.cu,
+the others to flash_parts.cu where they are few and have many keys.
 Batch-invariant: every product by linear.cu and all attention by flash.cu, whose
 results for a token depend on nothing else in its batch, on no chunk and on no
 tile: the same request gets the same bits alone, batched, chunked or preempted.
@@ -14,6 +15,7 @@ Either way a step is a CUDA graph, its sizes rounded up.
 
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ import activation
 import cudatut as ct
 import decode
 import flash
+import flash_parts
 import fused
 import norms
 import rope
@@ -124,6 +127,8 @@ class GpuBackend:
         need = decode.sizes(requests, *heads, most, decode.SHORTEST)
         self.partials = ct.empty(need.partials, "float32")
         self.tickets = ct.to_device(np.zeros(need.tickets, "uint32"))
+        dealt = ct.empty(flash_parts.room(self.tile), "float32")
+        self.few_or_many = partial(flash_parts.few_or_many, partials=dealt)
         self.best = ct.to_device(np.zeros(m, "uint64"))
         self.last_blocks = ct.to_device(np.zeros(m, "uint32"))  # tickets
         self.drawn = ct.to_device(np.zeros(m, "int32"))
@@ -253,7 +258,8 @@ class GpuBackend:
                 longest, split, stream=stream, scales=scales, warps=warps,
             )  # fmt: skip
         if shape.items:
-            flash.paged(
+            attend = flash.paged if self.batch_invariant else self.few_or_many
+            attend(
                 queries, *cache, out, d["flash starts"], d["flash lengths"],
                 d["flash tables"], size, d["work"], stream=stream,
                 scales=scales,

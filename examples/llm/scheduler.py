@@ -144,9 +144,10 @@ class Scheduler:
         while self.waiting and budget and len(self.running) < self.max_running:
             request = self.waiting[0]
             spare = self.spare if self.running else 0
-            if not self.blocks.fits(request.tokens, spare):
+            found = self.blocks.lookup(request.tokens)
+            if not self.blocks.fits(request.tokens, spare, found):
                 break
-            self._start(step, request)
+            self._start(step, request, found)
             start, known = request.computed, len(request.tokens)
             stop = min(known, start + budget)
             step.copies += self.blocks.reserve(request.id, start, stop)
@@ -158,9 +159,13 @@ class Scheduler:
     def form_batch(self, step: Step) -> None:
         """Continuous batching forms no batches."""
 
-    def _start(self, step: Step, request: Request) -> None:
+    def _start(
+        self, step: Step, request: Request, found: list[int] | None = None
+    ) -> None:
+        """found: as `begin` of the blocks has it."""
         self.waiting.remove(request)
-        request.computed = self.blocks.begin(request.id, request.tokens)
+        begin = self.blocks.begin
+        request.computed = begin(request.id, request.tokens, found)
         request.cached, request.state = request.computed, State.RUNNING
         request.reserved = 0
         insort(self.running, request, key=self.order)

@@ -122,6 +122,30 @@ def test_logits_are_those_of_the_reference(checkpoint, prompts, graphs, invarian
     assert worst < 0.03 * largest
 
 
+@pytest.mark.parametrize("graphs", [False, True])
+def test_few_tokens_behind_many(checkpoint, graphs, monkeypatch):
+    """Chunks of 64 tokens of long prompts: their keys are dealt out to several blocks."""
+    import flash_parts
+    from numpy_backend import NumpyBackend
+
+    rng, dealt, paged = np.random.default_rng(2), [], flash_parts.paged
+    long = [rng.integers(3, checkpoint.config.vocab, n).tolist() for n in (1500, 700)]
+    monkeypatch.setattr(
+        flash_parts, "paged", lambda *a, **more: dealt.append(a[9]) or paged(*a, **more)
+    )
+    _, _, watched = answers(NumpyBackend(checkpoint, 256, SIZE), long, 3, token_budget=64)
+    backend = gpu(checkpoint, graphs=graphs)
+    worst = largest = 0.0
+    for _ in range(2 if graphs else 1):
+        for batch, expected in watched.seen:
+            got = backend.run(batch)
+            if len(batch.wanted):
+                worst = max(worst, float(np.abs(got.get() - expected).max()))
+                largest = max(largest, float(np.abs(expected).max()))
+    assert dealt and max(dealt) > 1
+    assert worst < 0.03 * largest
+
+
 class Rounded:
     """The cache of a NumPy backend, that keeps what FP8 keeps."""
 

@@ -54,11 +54,13 @@ class Machine(RuleBasedStateMachine):
         return tables, list(blocks.refs), sorted(blocks.idle_blocks())
 
     # Few different tokens: prefixes have to meet.
-    @rule(tokens=st.lists(st.integers(0, 1), min_size=1, max_size=24))
-    def begin(self, tokens):
+    @rule(tokens=st.lists(st.integers(0, 1), min_size=1, max_size=24), handed=st.booleans())
+    def begin(self, tokens, handed):
         self.number += 1
         fits, found = self.blocks.fits(tokens), self.blocks.lookup(tokens)
-        computed = self.blocks.begin(self.number, tokens)
+        assert self.blocks.fits(tokens, found=found) == fits
+        computed = self.blocks.begin(self.number, tokens, list(found) if handed else None)
+        assert self.blocks.table(self.number).blocks == found
         assert computed == len(found) * SIZE < len(tokens)
         self.texts[self.number] = [tokens, computed]
         if fits:

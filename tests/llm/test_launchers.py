@@ -5,6 +5,7 @@ import weakref
 
 import decode
 import flash
+import flash_parts
 import numpy as np
 import pytest
 
@@ -39,6 +40,14 @@ def paged(kind, scales):
     )  # fmt: skip
 
 
+def parts_paged(kind, scales):
+    flash_parts.paged(
+        Array("uint16", 9, 4, 64), Array(kind, 32, 2, 64), Array(kind, 32, 2, 64), Array("uint16", 9, 4, 64),
+        Array("int32", 3), Array("int32", 2), Array("int32", 2, 3), 16, Array("int32", 4, 2), 2,
+        Array("float32", 4 * 4 * 2 * 128 * 66), Array("float32", 9, 4), scales=scales(),
+    )  # fmt: skip
+
+
 def contiguous(kind, scales):
     flash.contiguous(
         Array("uint16", 1, 9, 4, 64), Array(kind, 1, 9, 2, 64), Array(kind, 1, 9, 2, 64),
@@ -67,10 +76,11 @@ def decode_contiguous(kind, scales):
 @pytest.mark.parametrize("kind", ["uint16", "uint8"])
 @pytest.mark.parametrize(
     ("launch", "arrays"),
-    [(paged, 9), (contiguous, 5), (decode_paged, 9), (decode_contiguous, 8)],
+    [(paged, 9), (parts_paged, 10), (contiguous, 5), (decode_paged, 9), (decode_contiguous, 8)],
 )
 def test_arrays_live_until_the_launch(monkeypatch, launch, arrays, kind):
     monkeypatch.setattr(flash, "instance", lambda *_: Kernel())
+    monkeypatch.setattr(flash_parts, "instances", lambda *_: (Kernel(), Kernel()))
     monkeypatch.setattr(decode, "instance", lambda *_: (Kernel(), 0))
     fp8 = kind == "uint8"
     launch(kind, lambda: Array("float32", 2, 2) if fp8 else None)

@@ -16,6 +16,11 @@ KERNELS = {
         "flash<64,128,64,4,2,true,true,false>",
         "flash<64,128,64,4,2,true,true,false,__nv_fp8_e4m3>",
     ],
+    "flash_parts": [
+        "flash_parts<64,128,64,4,2>",
+        "flash_parts<64,128,64,4,2,__nv_fp8_e4m3>",
+        "merge_parts<64,128,64>",
+    ],
     "fused": ["norm_qkv<Q4_1,16,8,4>", "norm_gate_up<Q8_0,32,4,3>"],
     "gemv": ["gemv<Q4_1,16,8,4,float,true>", "gemv<Q8_0,64,2,4,float,false>"],
     "linear": [

@@ -447,3 +447,22 @@ def test_the_bound_holds():
             steps += 1
         static = sum(max(outputs[i : i + slots]) for i in range(0, len(outputs), slots))
         assert static / steps <= bound(outputs, slots) + 1e-9
+
+
+@pytest.mark.parametrize("kind", ["prefix", "radix"])
+def test_a_prompt_is_looked_up_once(kind):
+    from prefix import PrefixBlocks
+    from radix import RadixBlocks
+    from request import Request
+    from scheduler import Scheduler
+
+    blocks = {"prefix": PrefixBlocks, "radix": RadixBlocks}[kind](20, 4)
+    asked, lookup = [], blocks.lookup
+    blocks.lookup = lambda tokens: asked.append(list(tokens)) or lookup(tokens)
+    scheduler = Scheduler(blocks)
+    prompts = [list(range(9)), [*range(8), 9, 9]]
+    for number, prompt in enumerate(prompts):
+        scheduler.add(Request(number, prompt, 1))
+        scheduler.finish(scheduler.schedule(), [[1]])
+    assert asked == prompts and not scheduler.requests
+    blocks.check()
