@@ -327,7 +327,7 @@ for n in crowds:
         if name in rows:  # the same work, by launches of another size
             name = f"{name}, {i}"
         rows[name] = {
-            "kernel": those[0].base,
+            "source": those[0].kernel.label.removeprefix("llm/"),
             "launches": len(those),
             "thread blocks": those[0].blocks,
             "a launch": each,
@@ -342,7 +342,7 @@ for n in crowds:
     ct.table(
         f"the kernels of a step, {many}",
         rows,
-        corner="work",
+        corner="operation",
         units={
             "a launch": "us",
             "bytes": "MB",
@@ -351,7 +351,7 @@ for n in crowds:
         },
     )
     sums[f"{many}: kernels by themselves"] = (together, "us")
-    sums[f"{many}: the step"] = (us["step"] - start, "us")
+    sums[f"{many}: the whole step"] = (us["step"] - start, "us")
 ct.facts(
     "beside the whole step",
     {"GPU memory": (bandwidth, "GB/s"), **sums},
