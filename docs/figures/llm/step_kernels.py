@@ -102,7 +102,14 @@ def roofline() -> str:
         at = px(max(point.x for point in group)) + 26
         for point, y in zip(group, _apart([py(point.y) for point in group])):
             s.line(px(point.x), py(point.y), at - 4, y, "axis")
-            s.text(at, y + 4, f"{point.name}{tr(': ', '：')}{point.share:.0f} %", point.tint, "start", 11)
+            s.text(
+                at,
+                y + 4,
+                f"{point.name}{tr(': ', '：')}{point.share:.0f} %",
+                point.tint,
+                "start",
+                11,
+            )
     for point in points:
         s.circle(px(point.x), py(point.y), 5, point.tint + " solid")
     told = tr("; ", "；").join(
