@@ -43,6 +43,7 @@ show("A leaves")
 blocks.check()
 
 # %% setup
+import copy
 from functools import partial
 from itertools import pairwise
 from time import perf_counter
@@ -488,18 +489,23 @@ backend = GpuBackend(
 # %% first-token
 
 
-def first_token(manager, length, rounds):
+def first_token(manager, length, rounds, watch=None):
     """Microseconds until the first token of prompts that share all but OWN
-    tokens, of each; and the tokens computed for each.
+    tokens, of each; and the tokens computed for each. watch: gets the engine,
+    before the first prompt.
     """
     blocks = manager(backend.block_count, BLOCK)
     scheduler = Scheduler(blocks, 8192, max_running=4, context=8192)
     engine = Engine(backend, scheduler)
+    if watch:
+        watch(engine)
     shared, us, computed = some(length - OWN), [], []
     shared = [token % vocab for token in shared]
     for number in range(rounds):
         own = [token % vocab for token in some(OWN)]
         request = Request(number, shared + own, 1)
+        if watch:
+            watch.prompts.append({})
         ct.synchronize()
         start = perf_counter()
         engine.add(request)
@@ -533,6 +539,69 @@ ct.table(
     table,
     corner="prompt",
     units={"without hits": "ms", "with hits": "ms"},
+)
+
+# %% [markdown]
+# The same once more, with a watch on every part of the host: how long it is in
+# the block manager, in the scheduler, and how long it waits for the GPU.
+
+
+# %% first-token-parts
+class Watch:
+    """Seconds that the host spends in each part, without those in a part that
+    this one calls; of each prompt.
+    """
+
+    def __init__(self):
+        self.prompts, self.inside = [], None
+
+    def __call__(self, engine):
+        scheduler, engine.backend = engine.scheduler, copy.copy(engine.backend)
+        for part, owner, names in (
+            ("block manager", scheduler.blocks, "lookup fits begin reserve"),
+            ("block manager", scheduler.blocks, "commit release"),
+            ("scheduler and arrays", scheduler, "add schedule finish"),
+            ("scheduler and arrays", engine, "assemble"),
+            ("start of the step", engine.backend, "run sample"),
+            ("wait for the GPU", engine.backend, "fetch"),
+        ):
+            for name in names.split():
+                setattr(owner, name, self.timed(part, getattr(owner, name)))
+
+    def timed(self, part, call):
+        def found(*arguments, **named):
+            spent, outer = self.prompts[-1], self.inside
+            self.inside, begin = part, perf_counter()
+            result = call(*arguments, **named)
+            took, self.inside = perf_counter() - begin, outer
+            spent[part] = spent.get(part, 0) + took
+            if outer:
+                spent[outer] = spent.get(outer, 0) - took
+            return result
+
+        return found
+
+
+table = {}
+for length in LENGTHS:
+    for name, manager in (
+        ("without hits", NaiveBlocks),
+        ("with hits", PrefixBlocks),
+    ):
+        watch = Watch()
+        us, _ = first_token(manager, length, 2 + times, watch)
+        # The prompt whose time is the median; the first two do not count.
+        order = sorted(range(2, 2 + times), key=us.__getitem__)
+        middle = order[times // 2]
+        spent = {k: 1000 * s for k, s in watch.prompts[middle].items()}
+        in_all = us[middle] / 1000
+        spent |= {"all else": in_all - sum(spent.values()), "in all": in_all}
+        table[f"{length} tokens, {name}"] = spent
+ct.table(
+    "time to the first token, by what the host does",
+    table,
+    corner="prompt",
+    units=dict.fromkeys(spent, "ms"),
 )
 
 # %% [markdown]

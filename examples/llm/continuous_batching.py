@@ -8,16 +8,18 @@
 #     sizes:
 #       layers: [30, 1]
 #       vocab: [49152, 512]
-#       COUNT: [256, 4]
+#       COUNT: [256, 3]
 #       SLOTS: [64, 2]
-#       long_prompts: [[32, 512, 32, 256], [8, 60, 2, 4]]
-#       short_prompts: [[16, 64, 16, 256], [4, 16, 2, 4]]
+#       long_prompts: [[32, 512, 32, 256], [8, 24, 2, 3]]
+#       short_prompts: [[16, 64, 16, 256], [4, 16, 2, 3]]
 #       rounds: [3, 1]
+#       turns: [2, 1]
 #       places: [[16, 32], [2]]
 #       budgets: [[128, 512, 2048], [64]]
-#       decoding: [63, 5]
+#       decoding: [63, 2]
 #       chunk: [449, 70]
-#       before: [1000, 100]
+#       before: [1000, 40]
+#       passes: [100, 1]
 # ---
 
 # %% [markdown]
@@ -250,11 +252,11 @@ def serve(kind, policy, ends, budget=BUDGET, slots=SLOTS, seen=None):
     return before - begin, longest
 
 
-decode_us, rates = {}, {}
+decode_us, rates = {name: {} for name in WORK}, {}
 for name, ends in WORK.items():
     seconds = {label: [] for label in KINDS}
     for turn in range(1 + rounds):  # the first compiles and captures
-        seen = decode_us if turn else None
+        seen = decode_us[name] if turn else None
         for label, how in KINDS.items():
             seconds[label].append(serve(*how, ends, seen=seen)[0])
     middle = {s: float(np.median(all_[1:])) for s, all_ in seconds.items()}
@@ -277,64 +279,87 @@ for name, ends in WORK.items():
         units={"times static": "×", "of the bound": "%"},
     )
 
+
 # %% step-time
-# A step that only decodes, by the number of its requests; and the bound if a
-# step takes as long as measured here, and prefill takes no time.
-known = sorted(decode_us)
-typical = [float(np.median(decode_us[n])) for n in known]
-
-
-def step_us(requests):
+# A step that only decodes, by the number of its requests, for each set of
+# requests by itself; and the bound if a step takes as long as measured there,
+# and prefill takes no time.
+def step_us(times, requests):
+    """Of a step with so many requests; times: of steps, by their requests."""
+    known = sorted(times)
+    typical = [float(np.median(times[n])) for n in known]
     return float(np.interp(requests, known, typical))
+
+
+def bound_with_times(times, outputs, slots):
+    """Times static, if all steps decode and take as long as these."""
+    static = 0.0
+    for i in range(0, len(outputs), slots):
+        batch = outputs[i : i + slots]
+        for step in range(max(batch)):
+            static += step_us(times, sum(length > step for length in batch))
+    least = max(ct.cdiv(sum(outputs), slots), max(outputs))
+    return static / (least * step_us(times, slots))
 
 
 shown = [n for n in (1, 8, 16, 32, 48, 64) if n <= SLOTS]
 ct.table(
     "time of a step that only decodes",
-    {n: {"time": step_us(n), "per token": step_us(n) / n} for n in shown},
+    {n: {name: step_us(decode_us[name], n) for name in WORK} for n in shown},
     corner="requests in the step",
-    units={"time": "us", "per token": "us"},
+    units=dict.fromkeys(WORK, "us"),
 )
 with_times = {}
 for name, ends in WORK.items():
     outputs = [request.max_tokens for request in requests_of(ends)]
-    static = 0.0
-    for i in range(0, COUNT, SLOTS):
-        batch = outputs[i : i + SLOTS]
-        for step in range(max(batch)):
-            static += step_us(sum(length > step for length in batch))
-    least = max(ct.cdiv(sum(outputs), SLOTS), max(outputs))
-    with_times[name] = static / (least * step_us(SLOTS))
+    with_times[name] = bound_with_times(decode_us[name], outputs, SLOTS)
 ct.facts(
     "bound with these times",
     {name: (ratio, "×") for name, ratio in with_times.items()},
 )
 
 # %% places
-# The fewer places, the less steps differ in length.
+# The fewer places, the less steps differ in length. Steps are measured anew.
 places = (16, 32)
+turns = 2
 outputs = [request.max_tokens for request in requests_of(short_prompts)]
 table = {}
 for slots in places:
-    seconds = {"static": [], "continuous, longest first": []}
-    for _ in range(3):  # the first compiles and captures
+    seconds, seen = {"static": [], "continuous, longest first": []}, {}
+    for turn in range(1 + turns):  # the first compiles and captures
         for label, found in seconds.items():
-            took, _ = serve(*KINDS[label], short_prompts, slots=slots)
-            found.append(took)
-    ratio = min(seconds["static"][1:]) / min(
-        seconds["continuous, longest first"][1:]
-    )
+            took, _ = serve(
+                *KINDS[label],
+                short_prompts,
+                slots=slots,
+                seen=seen if turn else None,
+            )
+            found += [took] if turn else []
+    ratio = min(seconds["static"]) / min(seconds["continuous, longest first"])
     most = bound(outputs, slots)
+    with_its_times = bound_with_times(seen, outputs, slots)
     table[slots] = {
         "bound": most,
         "times static": ratio,
         "of the bound": 100 * ratio / most,
+        "step with one request": step_us(seen, 1),
+        "step with all": step_us(seen, slots),
+        "bound with these times": with_its_times,
+        "of that bound": 100 * ratio / with_its_times,
     }
 ct.table(
     "longest first, short prompts",
     table,
     corner="requests at a time",
-    units={"bound": "×", "times static": "×", "of the bound": "%"},
+    units={
+        "bound": "×",
+        "times static": "×",
+        "of the bound": "%",
+        "step with one request": "us",
+        "step with all": "us",
+        "bound with these times": "×",
+        "of that bound": "%",
+    },
 )
 
 # %% budget
@@ -364,8 +389,11 @@ ct.table(
 # prompt. Unused slots hold NaN.
 
 # %% mixed
+import pycuda.driver as cuda
+
 import decode
 import flash
+from graphs import Graph
 from reference import attention
 from weights import bits, floats
 
@@ -452,35 +480,76 @@ tickets = ct.to_device(np.zeros(need.tickets, "uint32"))
 apart = ct.empty(q.shape, "uint16")
 
 
+stream = cuda.Stream()
+
+
 def one_by_one():
     for of_one in alone:
-        flash.paged(d_q, d_keys, d_values, out, *of_one)
+        flash.paged(d_q, d_keys, d_values, out, *of_one, stream=stream)
+
+
+def one_launch():
+    flash.paged(d_q, d_keys, d_values, out, *together, stream=stream)
 
 
 def two_kernels():
     decode.paged(
         d_q[:decoding], d_keys, d_values, *few, SIZE, apart[:decoding], lse,
-        partials, tickets, longest,
+        partials, tickets, longest, stream=stream,
     )  # fmt: skip
-    flash.paged(d_q, d_keys, d_values, apart, *only_chunk)
+    flash.paged(d_q, d_keys, d_values, apart, *only_chunk, stream=stream)
 
 
+def graph_us(graph):
+    """Microseconds of a graph; L2 is flushed first, and the host has started
+    the graph meanwhile.
+    """
+    begin, end = cuda.Event(), cuda.Event()
+    ct.flush_l2()
+    begin.record(stream)
+    graph.launch()
+    end.record(stream)
+    end.synchronize()
+    return 1e3 * begin.time_till(end)
+
+
+ct.synchronize()
 two_kernels()
+ct.synchronize()
 ct.check(
     floats(apart.get()),
     floats(out.get()),
     atol=0.015,
     name="two kernels beside one",
 )
-ct.bench(
+# Each way is a graph, so that no host starts its launches one by one.
+ways = {
+    "a launch per request": one_by_one,
+    "one launch": one_launch,
+    "decode.cu and flash.cu": two_kernels,
+}
+passes = 100
+graphs = {way: Graph(work, stream) for way, work in ways.items()}
+found = ct.take_turns(
+    {way: lambda graph=graph: graph for way, graph in graphs.items()},
+    passes,
+    Random(0),
+    time=lambda run: graph_us(run()),
+)
+ct.table(
+    "attention of one mixed step, each way a CUDA graph",
     {
-        "a launch per request": one_by_one,
-        "one launch": lambda: flash.paged(
-            d_q, d_keys, d_values, out, *together
-        ),
-        "decode.cu and flash.cu": two_kernels,
+        way: {
+            "launches": graphs[way].nodes,
+            "time": float(np.median(us)),
+            "beside one launch": float(
+                np.median(us) / np.median(found["one launch"])
+            ),
+        }
+        for way, us in found.items()
     },
-    name="attention of one mixed step",
+    corner="way",
+    units={"time": "us", "beside one launch": "×"},
 )
 
 # %% [markdown]

@@ -473,6 +473,12 @@ for name, format in FORMATS.items():
     nbytes[f"gemv, {name}"] = w.nbytes
 runs["PyTorch, bf16"] = decoding_rivals.matmul(x, bf16)
 nbytes["PyTorch, bf16"] = bf16.nbytes
+for name in FORMATS:  # a copy reads half of its bytes and writes the other
+    nbytes[f"copy, bytes of {name}"] = nbytes[f"gemv, {name}"]
+    half = nbytes[f"gemv, {name}"] // 4  # elements of two bytes
+    runs[f"copy, bytes of {name}"] = ct.vendor.copy(
+        ct.empty(half, "uint16"), random_bits(half)
+    )
 large = ct.bench(runs, bytes=nbytes, name="16384 x 16384, one row")
 
 # %% gemv-facts

@@ -4,18 +4,17 @@
 #     title: {en: "The engine beside PyTorch and transformers", zh: "引擎与 PyTorch、transformers"}
 #     requires: sm_80
 #     extra: llm
-#     timeout_s: 400
+#     timeout_s: 300
 # ---
 
 # %% [markdown]
-# The same model file, the same prompts, greedy, in one process. PyTorch has a
-# cache of fixed size, and its step is a CUDA graph, too.
+# The same weights in bf16, the same prompts, greedy, in one process. PyTorch
+# has a cache of fixed size, and its step is a CUDA graph, too.
 
 # %% setup
 import statistics
+from itertools import takewhile
 from time import perf_counter
-
-import numpy as np
 
 import cudatut as ct
 import tokens
@@ -28,20 +27,19 @@ from gpu_backend import GpuBackend
 from request import Request
 from scheduler import Scheduler
 from torch_llama import Steps, TorchLlama, pytorch
+from torch_transformers import generate, llama, together
 
 torch = pytorch()  # None under a sanitizer: then nothing below runs
-path = fetch()
-checkpoint = Checkpoint.open(path)
+checkpoint = Checkpoint.open(fetch())
 tokenizer = tokens.load(checkpoint)
 prompt = tokenizer.chat([("user", "Explain why the sky is blue.")])
-SAY, ROUNDS = 256, 5
+SAY, FEW = 256, 48  # tokens of an answer; of one that takes its time
+ROUNDS = 5
 BUDGET = 8192  # tokens of a step
 
 
-def ours(backend, requests):
-    """Seconds from the first token of the first to the last of all; from the
-    beginning for many.
-    """
+def serve(backend, requests):
+    """Seconds for all requests."""
     machine = Scheduler(
         NaiveBlocks(8192, 16), BUDGET, 256, context=checkpoint.config.context
     )
@@ -51,100 +49,91 @@ def ours(backend, requests):
     begin = perf_counter()
     while engine.busy:
         engine.step()
-    if len(requests) > 1:
-        return perf_counter() - begin
-    return requests[0].times[-1] - requests[0].times[0]
+    return perf_counter() - begin
 
 
-def of_transformers():
-    """The model as `transformers` reads it, or the reason why not."""
+def attempt(name, run):
+    """What `run` gives; None, and a note, where this library fails."""
     try:
-        from transformers import AutoModelForCausalLM
-
-        model = AutoModelForCausalLM.from_pretrained(
-            path.parent, gguf_file=path.name, dtype=torch.bfloat16
-        )
-        return model.to("cuda"), ""
+        return run()
     except Exception as error:
-        return None, f"{type(error).__name__}: {str(error).splitlines()[0]}"
+        print(f"{name} does not run here: {type(error).__name__}")
+        return None
 
 
-def generate(model, prompts, count):
-    """Seconds for `count` tokens of each, without the first one's."""
-    longest = max(map(len, prompts))
-    ids = np.zeros((len(prompts), longest), "int64")
-    for row, prompt in zip(ids, prompts):  # padded in front
-        row[longest - len(prompt) :] = prompt
-    mask = torch.tensor(
-        [[0] * (longest - len(p)) + [1] * len(p) for p in prompts],
-        device="cuda",
+def beside(title, rates, what, **columns):
+    """A table of tokens per second; columns: by the name of the row."""
+    ct.table(
+        title,
+        {
+            name: {
+                what: rate,
+                "this book is faster by": rates["this book"] / rate,
+            }
+            | {column: of.get(name) for column, of in columns.items()}
+            for name, rate in rates.items()
+        },
+        corner="engine",
+        units={what: "tokens/s", "this book is faster by": "×"},
     )
-    ids = torch.tensor(ids, device="cuda")
-
-    def seconds(n):
-        torch.cuda.synchronize()
-        begin = perf_counter()
-        model.generate(
-            ids,
-            attention_mask=mask,
-            max_new_tokens=n,
-            min_new_tokens=n,
-            do_sample=False,
-            pad_token_id=0,
-        )
-        torch.cuda.synchronize()
-        return perf_counter() - begin
-
-    seconds(2)
-    return seconds(count) - seconds(1)
 
 
 # %% alone
 if torch:
     backend = GpuBackend(checkpoint, 8192, 16, max_tokens=BUDGET)
     with torch.inference_mode():
-        static = TorchLlama(torch, checkpoint, torch.bfloat16, 1, 512)
-        graph, eager = Steps(static, True), Steps(static, False)
-        runs = {
-            "this book": lambda: ours(backend, [Request(0, prompt, SAY)]),
-            "PyTorch, static cache and graph": lambda: graph.run([prompt], SAY)[
-                1
-            ],
-            "PyTorch, static cache": lambda: eager.run([prompt], SAY)[1],
-        }
-        times = {name: [] for name in runs}
-        for turn in range(ROUNDS + 1):
-            for name, run in runs.items():
-                seconds = run()
-                if turn:
-                    times[name].append(seconds)
-        rates = {
-            name: (SAY - 1) / statistics.median(found)
-            for name, found in times.items()
-        }
-        other, why = of_transformers()
-        few = 48  # tokens: it takes its time
-        if other is not None:
-            rates["transformers"] = (few - 1) / generate(other, [prompt], few)
-        else:
-            print(f"transformers: {why}")
-    ct.table(
+        static = Steps(
+            TorchLlama(torch, checkpoint, torch.bfloat16, 1, 512), True
+        )
+
+    def ours():
+        request = Request(0, prompt, SAY)
+        serve(backend, [request])
+        return request.output, request.times[-1] - request.times[0]
+
+    def of_pytorch():
+        with torch.inference_mode():
+            found, seconds = static.run([prompt], SAY)
+        return found[0].tolist(), seconds
+
+    runs = {"this book": ours, "PyTorch, static cache and graph": of_pytorch}
+    times, answers = {name: [] for name in runs}, {}
+    for turn in range(1 + ROUNDS):  # the first is a warm-up run
+        for name, run in runs.items():
+            answers[name], seconds = run()
+            times[name] += [seconds] if turn else []
+    rates = {
+        name: (SAY - 1) / statistics.median(found)
+        for name, found in times.items()
+    }
+    name = "transformers, generate"
+    other = attempt("transformers", lambda: llama(torch, checkpoint))
+    found = other and attempt(name, lambda: generate(torch, other, prompt, FEW))
+    if found:
+        answers[name], seconds = found
+        rates[name] = (FEW - 1) / seconds
+
+    def alike(answer):
+        """First tokens that are ours, too."""
+        pairs = zip(answer, answers["this book"])
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+    beside(
         "one request alone, beside rivals",
-        {
-            name: {
-                "tokens": rate,
-                "this book is faster by": rates["this book"] / rate,
-            }
-            for name, rate in rates.items()
+        rates,
+        "tokens",
+        **{
+            "tokens of the answer": {n: len(a) for n, a in answers.items()},
+            "first tokens that are the same": {
+                n: alike(a) for n, a in answers.items()
+            },
         },
-        corner="engine",
-        units={"tokens": "tokens/s", "this book is faster by": "×"},
     )
 
 # %% [markdown]
 # 256 requests, prompts of 32 to 512 and answers of 32 to 256 tokens. PyTorch
 # pads them to one batch that runs until the longest answer ends; only tokens
-# that were asked for count.
+# that were asked for count. `transformers` batches continuously, as we do.
 
 # %% together
 if torch:
@@ -153,48 +142,38 @@ if torch:
     def crowd():
         return workload(256, float("inf"), seed=0, **lengths)
 
-    wanted = sum(request.max_tokens for request in crowd())
-    longest = max(request.max_tokens for request in crowd())
+    asked = [request.max_tokens for request in crowd()]
     prompts = [request.prompt for request in crowd()]
-    rates = {}
+    del static
     with torch.inference_mode():
-        del static, graph, eager
-        static = TorchLlama(torch, checkpoint, torch.bfloat16, 256, 768)
-        graph = Steps(static, True)
+        static = Steps(
+            TorchLlama(torch, checkpoint, torch.bfloat16, 256, 768), True
+        )
 
-        def padded():
-            torch.cuda.synchronize()
-            begin = perf_counter()
-            graph.run(prompts, longest)
-            return perf_counter() - begin
+    def padded():
+        torch.cuda.synchronize()
+        begin = perf_counter()
+        with torch.inference_mode():
+            static.run(prompts, max(asked))
+        return perf_counter() - begin
 
-        runs = {
-            "this book": lambda: ours(backend, crowd()),
-            "PyTorch, static cache and graph": padded,
-        }
-        times = {name: [] for name in runs}
-        for turn in range(4):
-            for name, run in runs.items():
-                seconds = run()
-                if turn:
-                    times[name].append(seconds)
-        rates = {
-            name: wanted / statistics.median(found)
-            for name, found in times.items()
-        }
-        if other is not None:
-            few = 16  # tokens of each
-            took = generate(other, prompts, few)
-            rates["transformers, without the prompts"] = 256 * (few - 1) / took
-    ct.table(
-        "256 requests, beside rivals",
-        {
-            name: {
-                "generated": rate,
-                "this book is faster by": rates["this book"] / rate,
-            }
-            for name, rate in rates.items()
-        },
-        corner="engine",
-        units={"generated": "tokens/s", "this book is faster by": "×"},
-    )
+    runs = {
+        "this book": lambda: serve(backend, crowd()),
+        "PyTorch, static cache and graph": padded,
+    }
+    times = {name: [] for name in runs}
+    for turn in range(3):  # the first is a warm-up run
+        for name, run in runs.items():
+            seconds = run()
+            times[name] += [seconds] if turn else []
+    rates = {
+        name: sum(asked) / statistics.median(found)
+        for name, found in times.items()
+    }
+    del static
+    torch.cuda.empty_cache()
+    name = "transformers, continuous batching"
+    seconds = other and attempt(name, lambda: together(other, crowd()))
+    if seconds:
+        rates[name] = sum(asked) / seconds
+    beside("256 requests, beside rivals", rates, "generated")

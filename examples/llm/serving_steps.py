@@ -4,7 +4,7 @@
 #     title: {en: "Launches that overlap, and a cache in FP8", zh: "重叠的启动，与 FP8 的缓存"}
 #     requires: sm_80
 #     extra: llm
-#     timeout_s: 180
+#     timeout_s: 240
 #     sizes:
 #       counts: [[1, 8, 64, 256], [1]]
 #       tokens: [8, 2]
@@ -13,6 +13,10 @@
 #       long: [1800, 20]
 #       many: [256, 2]
 #       OUTPUT: [[32, 256], [1, 2]]
+#       crowds: [[1, 256], [1, 2]]
+#       asked: [300, 7]
+#       alone: [21, 2]
+#       passes: [100, 1]
 # ---
 
 # %% [markdown]
@@ -37,10 +41,12 @@ from engine import Engine
 from fetch import fetch
 from fp8 import fp8_scales
 from gpu_backend import GpuBackend
+from graphs import Graph
 from random_model import RandomModel
 from reference import Reference
 from request import Request
 from scheduler import Scheduler
+from step_kernels import distinct, noted, replay, work_of
 from step_shape import Shape
 from weights import floats
 
@@ -234,4 +240,119 @@ ct.table(
     rows,
     corner="cache",
     units={"step after a long text": "us", "generated": "tokens/s"},
+)
+
+# %% [markdown]
+# Each kernel of a step by itself: its launches of that step, from the first
+# layer to the last, as a graph of their own. What they read is in no cache at
+# the beginning.
+
+# %% kernels
+crowds = (1, 256)  # requests
+asked = 300  # tokens of each prompt
+alone = 21  # times the shortest kernel, for the time that a graph itself takes
+passes = 100
+
+
+def decoding_step(count):
+    """The launches of a step in which so many requests get a token each, and
+    the tokens that they attend to.
+    """
+    manager = NaiveBlocks(fast.block_count, BLOCK)
+    machine = Scheduler(manager, 2048, 256, context=config.context)
+    engine = Engine(fast, machine)
+    for i in range(count):
+        prompt = ct.rng(i).integers(0, config.vocab, asked).tolist()
+        engine.add(Request(i, prompt, 200))
+
+    def decodes():
+        work = engine.last.work
+        return len(work) == count and all(w.stop - w.start == 1 for w in work)
+
+    while not decodes():
+        engine.step()
+    launching = engine.backend = copy.copy(fast)
+    launching.graphs, launching._graphs = False, type(fast._graphs)()
+    with noted() as launches:
+        engine.step()
+    assert decodes()
+    ct.synchronize()
+    return launches, sum(w.stop for w in engine.last.work)
+
+
+def graph_of(launches):
+    return Graph(replay(launches), fast.stream, fast.overlap)
+
+
+def behind(first, graph):
+    """Microseconds of a graph just behind another one; L2 is flushed first,
+    and the host has started all of it meanwhile.
+    """
+    begin, end = cuda.Event(), cuda.Event()
+    ct.flush_l2()
+    first.launch()
+    begin.record(fast.stream)
+    graph.launch()
+    end.record(fast.stream)
+    end.synchronize()
+    return 1e3 * begin.time_till(end)
+
+
+bandwidth = ct.limits.bandwidth()  # GB/s
+sums = {}
+for n in crowds:
+    launches, seen = decoding_step(n)
+    kernels = distinct(launches)
+    # Sampling is no part of the graph of the layers.
+    chain = [one for one in launches if one.base != "sample"]
+    first = graph_of(launches[:1])
+    graphs = {"one": first, "many": graph_of(launches[:1] * alone)}
+    graphs |= {i: graph_of(those) for i, those in enumerate(kernels)}
+    graphs["step"] = graph_of(chain)
+    found = ct.take_turns(
+        {name: lambda graph=graph: graph for name, graph in graphs.items()},
+        passes,
+        random.Random(0),
+        time=lambda run, first=first: behind(first, run()),
+    )
+    us = {name: statistics.median(times) for name, times in found.items()}
+    start = us["one"] - (us["many"] - us["one"]) / (alone - 1)
+    rows, together = {}, 0.0
+    for i, those in enumerate(kernels):
+        work = work_of(those[0], fast.weights, config, n, seen)
+        # Events resolve no less than some hundredths of a microsecond.
+        each = max((us[i] - start) / len(those), 0.01)
+        together += us[i] - start if those[0] in chain else 0
+        name = work.name
+        if name in rows:  # the same work, by launches of another size
+            name = f"{name}, {i}"
+        rows[name] = {
+            "source": those[0].kernel.label.removeprefix("llm/"),
+            "launches": len(those),
+            "thread blocks": those[0].blocks,
+            "a launch": each,
+            "bytes": work.bytes and work.bytes / 1e6,
+            "rate": work.bytes and work.bytes / each / 1e3,
+            "of the bandwidth": work.bytes
+            and 100 * work.bytes / each / 1e3 / bandwidth,
+            "FLOP per byte": work.bytes and work.flops / work.bytes,
+            "TFLOP/s": work.bytes and work.flops / each / 1e6,
+        }
+    many = "one request" if n == 1 else f"{n} requests"
+    ct.table(
+        f"the kernels of a step, {many}",
+        rows,
+        corner="operation",
+        units={
+            "a launch": "us",
+            "bytes": "MB",
+            "rate": "GB/s",
+            "of the bandwidth": "%",
+        },
+    )
+    sums[f"{many}: kernels by themselves"] = (together, "us")
+    sums[f"{many}: the whole step"] = (us["step"] - start, "us")
+ct.facts(
+    "beside the whole step",
+    {"GPU memory": (bandwidth, "GB/s"), **sums},
 )
