@@ -123,11 +123,13 @@ def work_of(
         case "linear_qkv":
             nbytes = normed + layer.qkv.bf16.nbytes + stored
             return Work("q, k, v", nbytes, qkv + turn)
-        case "decode" | "flash":
+        case "decode" | "flash" | "flash_parts":
             nbytes = CACHE * seen * kv + 4 * n * heads + 4 * n * c.heads
             return Work(
                 "attention", nbytes, (4 * c.head_dim + 4) * c.heads * seen
             )
+        case "merge_parts":  # one part of each result; there may be more
+            return Work("attention's parts", 6 * n * heads, 0)
         case "norm_gate_up":
             nbytes = to_norm + layer.gate_up.stored.nbytes + wide
             return Work("norm, gate, up", nbytes, norm + gates + silu)
