@@ -72,9 +72,8 @@ def softmax(
     source, shared = SOURCE, 0
     if by == "cluster":
         if x.width > MOST_BLOCKS * WIDEST:
-            raise ValueError(
-                f"a cluster holds {MOST_BLOCKS * WIDEST} elements, not {x.width}"
-            )
+            room = MOST_BLOCKS * WIDEST
+            raise ValueError(f"a cluster holds {room} elements, not {x.width}")
         source = OF_CLUSTERS
         threads, per, blocks = cluster_share(x.width, vec)
         instance = x.ctype, out.ctype, vec, threads, per, blocks
@@ -103,8 +102,8 @@ def softmax(
 
 # --8<-- [start:cluster]
 def cluster_share(width: int, vec: int) -> tuple[int, int, int]:
-    """Threads of a block, vectors of each thread, blocks of a cluster, for a row
-    of up to 8 * WIDEST elements.
+    """Threads of a block, vectors of each thread, blocks of a cluster, for a
+    row of up to 8 * WIDEST elements.
 
     A thread has up to 32 elements. With 512 threads two blocks fit into an SM;
     1024 are for rows that would otherwise need more than 8 blocks.
