@@ -226,3 +226,51 @@ def test_without_clusters(monkeypatch):
         "online",
     ]
     assert [choice((8, 0), n) for n in widths] == ["fused", "shared", "online", "online", "online"]
+
+
+def test_launch(monkeypatch):
+    """What the launcher asks for: the instance, a grid of whole clusters, rows where they lie."""
+    gpu = SimpleNamespace(compute_capability=(9, 0), shared_per_block_optin=232448)
+    noted = []
+
+    def kernel(*instance):
+        return lambda *arguments, **shape: noted.append((instance, arguments, shape))
+
+    def array(dtype, rows, width, stride, at=1 << 30):
+        size = np.dtype(dtype).itemsize
+        interface = {
+            "shape": (rows, width),
+            "typestr": np.dtype(dtype).str,
+            "data": (at, False),
+            "version": 3,
+        }
+        return SimpleNamespace(
+            __cuda_array_interface__=interface | {"strides": (stride * size, size)}
+        )
+
+    monkeypatch.setattr(row_softmax.ct, "device", lambda: gpu)
+    monkeypatch.setattr(row_softmax, "kernel", kernel)
+    row_softmax.softmax(
+        array("float32", 5, 128256, 128260), array("uint16", 5, 128256, 128256, 1 << 40), 0.5
+    )
+    row_softmax.softmax(
+        array("float32", 2, 50257, 50257), array("float32", 2, 50257, 50257, 1 << 40)
+    )
+    (first, where, shape), (second, _, odd) = noted
+    source = "llm/softmax_cluster.cu", "softmax_cluster"
+    assert first == (*source, "float", "__nv_bfloat16", 4, 512, 8, 8)
+    assert where[:6] == (1 << 30, 128260, 1 << 40, 128256, 128256, 0.5)
+    assert (shape["grid"], shape["block"], shape["shared"]) == (5 * 8, 512, 0)
+    assert second == (*source, "float", "float", 1, 512, 25, 4)
+    assert odd["grid"] == 2 * 4
+    with pytest.raises(ValueError, match="cluster holds 262144"):
+        row_softmax.softmax(
+            array("float32", 1, 262145, 262145),
+            array("float32", 1, 262145, 262145, 1 << 40),
+            by="cluster",
+        )
+    gpu.compute_capability = (8, 9)
+    with pytest.raises(ValueError, match="should be one of"):
+        row_softmax.softmax(
+            array("float32", 1, 99, 99), array("float32", 1, 99, 99, 1 << 40), by="cluster"
+        )
