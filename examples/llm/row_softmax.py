@@ -1,4 +1,4 @@
-"""Softmax of rows, by one of the kernels of softmax.cu."""
+"""Softmax of rows, by the kernels of softmax.cu and softmax_cluster.cu."""
 
 from typing import Any
 
@@ -16,8 +16,10 @@ from rows import (
 )
 
 SOURCE = "llm/softmax.cu"
-RUNGS = ("three_pass", "online", "fused", "shared")
+OF_CLUSTERS = "llm/softmax_cluster.cu"
+RUNGS = ("three_pass", "online", "fused", "shared", "cluster")
 SLOTS = 2 * 32 * 4  # bytes of shared memory for reductions
+MOST_BLOCKS = 8  # of a cluster, on every GPU that has them
 
 
 # --8<-- [start:softmax]
@@ -38,11 +40,12 @@ def softmax(
     queries: 0, or rows are queries of causal attention, that many to a matrix:
     the last of them sees every column, the one before all but the last, and so
     on. What a row doesn't see may be NaN, and gives 0; a row that sees nothing
-    but -inf gives zeros. out may be x for 'fused' and 'shared'.
-    by: one of RUNGS; default: the row stays in registers, or if it is too long
-    in shared memory, or if even that is too small it is read twice. most: as in
-    `rows.share`. The same row gives the same bits whatever other rows there
-    are. Raises ValueError.
+    but -inf gives zeros. out may be x for 'fused', 'shared' and 'cluster'.
+    by: one of `rungs()`; default: the row stays in registers, or if it is too
+    long in those of a cluster; or, where there are none, in shared memory, or
+    if even that is too small it is read twice. most: as in `rows.share`. The
+    same row gives the same bits whatever other rows there are. Raises
+    ValueError.
     """
     x = rows_of(x, "x")
     out = rows_of(out, "out", shape=(x.rows, x.width))
@@ -51,8 +54,8 @@ def softmax(
     if not 0 < scale < float("inf"):
         raise ValueError(f"scale is {scale}, and should be above 0")
     by = by or _choice(x)
-    if by not in RUNGS:
-        raise ValueError(f"by is {by!r}, and should be one of {RUNGS}")
+    if by not in rungs():
+        raise ValueError(f"by is {by!r}, and should be one of {rungs()}")
     same = (x.address, x.dtype, x.stride) == (
         out.address,
         out.dtype,
@@ -66,18 +69,28 @@ def softmax(
     vec = elements_per_load(x, out)
     lanes, per = share(x.width, vec, most)
     arguments = x.width, scale, queries, seen
-    if by == "fused":
+    source, shared = SOURCE, 0
+    if by == "cluster":
+        if x.width > MOST_BLOCKS * WIDEST:
+            room = MOST_BLOCKS * WIDEST
+            raise ValueError(f"a cluster holds {room} elements, not {x.width}")
+        source = OF_CLUSTERS
+        threads, per, blocks = cluster_share(x.width, vec)
+        instance = x.ctype, out.ctype, vec, threads, per, blocks
+        shape = {"grid": x.rows * blocks, "block": threads}
+    elif by == "fused":
         if x.width > WIDEST:
             raise ValueError(f"registers hold {WIDEST} elements, not {x.width}")
         instance = x.ctype, out.ctype, vec, lanes, per
-        arguments, shared = (x.rows, *arguments), 0
+        arguments = (x.rows, *arguments)
         shape = launch_shape(x.rows, lanes)
     else:
         threads = max(128, lanes)
         instance = x.ctype, out.ctype, vec, threads
-        shared = x.width * x.bytes if by == "shared" else 0
+        if by == "shared":
+            shared = x.width * x.bytes
         shape = {"grid": x.rows, "block": threads}
-    run = kernel(SOURCE, f"softmax_{by}", *instance)
+    run = kernel(source, f"softmax_{by}", *instance)
     run(
         x.address, x.stride, out.address, out.stride, *arguments,
         **shape, shared=shared, stream=stream,
@@ -87,8 +100,35 @@ def softmax(
 # --8<-- [end:softmax]
 
 
+# --8<-- [start:cluster]
+def cluster_share(width: int, vec: int) -> tuple[int, int, int]:
+    """Threads of a block, vectors of each thread, blocks of a cluster, for a
+    row of up to 8 * WIDEST elements.
+
+    A thread has up to 32 elements. With 512 threads two blocks fit into an SM;
+    1024 are for rows that would otherwise need more than 8 blocks.
+    """
+    threads, blocks = 512, 2
+    while blocks < MOST_BLOCKS and blocks * threads * 32 < width:
+        blocks *= 2
+    if blocks * threads * 32 < width:
+        threads = 1024
+    return threads, ct.cdiv(ct.cdiv(width, vec), threads * blocks), blocks
+
+
+# --8<-- [end:cluster]
+
+
+def rungs() -> tuple[str, ...]:
+    """Those of RUNGS that this GPU can run: clusters came with sm_90."""
+    clusters = ct.device().compute_capability >= (9, 0)
+    return RUNGS if clusters else RUNGS[:-1]
+
+
 def _choice(x: Any) -> str:
     if x.width <= WIDEST:
         return "fused"
+    if x.width <= MOST_BLOCKS * WIDEST and "cluster" in rungs():
+        return "cluster"
     room = ct.device().shared_per_block_optin - SLOTS
     return "shared" if x.width * x.bytes <= room else "online"

@@ -9,7 +9,7 @@
 // @instance softmax_fused<float,float,4,4,1>
 // @instance softmax_shared<float,float,4,1024>
 // @instance softmax_shared<__nv_bfloat16,float,1,1024>
-#include "rows.cuh"
+#include "softmax.cuh"
 
 // out[r][c] = exp(scale x[r][c]) / sum over c of the same, of the columns that
 // row r sees; zero in the others, whatever x holds there. A row that sees
@@ -18,37 +18,6 @@
 // elements, and that are a multiple of VEC long. Rows are x_stride, out_stride
 // elements apart. scale > 0. Sums are in fp32, in an order that depends on
 // width, VEC and the number of threads alone.
-//
-// A row r sees its first lengths[r] columns, where lengths isn't null. queries
-// > 0: rows are the queries of causal attention, that many to a matrix, and the
-// last one sees every column, the one before all but the last, ...
-// --8<-- [start:seen]
-__device__ __forceinline__ int columns_seen(long long row, int width,
-                                            int queries, const int* lengths) {
-  int seen = width;
-  if (queries > 0)  // rows fit into 32 bits, which divide faster
-    seen = width - (queries - 1 - (int)((unsigned)row % (unsigned)queries));
-  if (lengths) seen = min(seen, lengths[row]);
-  return max(seen, 0);
-}
-// --8<-- [end:seen]
-
-// --8<-- [start:power]
-// Powers of 2 instead of e: one instruction, which gives 0 for results below
-// 2^-126. Nothing is subtracted where all is -inf: -inf - -inf would be NaN.
-__device__ __forceinline__ float power(float x, float largest, float log2_e) {
-  x = (x - (largest == -INFINITY ? 0.0f : largest)) * log2_e;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(x) : "f"(x));
-  return x;
-}
-constexpr float LOG2_E = 1.4426950408889634f;
-
-// Of a sum of 1 at least, as that of the largest number is 1; or of 0, which
-// gives zeros. (NaN == 0 is false, so that NaN stays.)
-__device__ __forceinline__ float inverse(float sum) {
-  return sum == 0.0f ? 0.0f : __fdividef(1.0f, sum);
-}
-// --8<-- [end:power]
 
 // The vector of a row that begins at column c; -inf where the row sees nothing,
 // by selection, since what lies there may be NaN.
@@ -184,39 +153,15 @@ __global__ void __launch_bounds__(threads_at_most(LANES), PER > 16)
   const float log2_e = scale * LOG2_E;
   Vector<T, VEC> v[PER];
   load_share<LANES>(v, x + row * x_stride + first, seen);
-#pragma unroll
-  for (int k = 0; k < PER; ++k)
-    if (k * LANES * VEC + VEC > seen)  // seldom: the vectors at the row's end
-#pragma unroll
-      for (int i = 0; i < VEC; ++i)
-        if (k * LANES * VEC + i >= seen) v[k].at[i] = -INFINITY;
-  float largest = -INFINITY, sum = 0.0f;
-#pragma unroll
-  for (int k = 0; k < PER; ++k)
-#pragma unroll
-    for (int i = 0; i < VEC; ++i)
-      largest = fmaxf(largest, to_float(v[k].at[i]));
-  largest = over_row<LANES>(largest, slots[0], Largest());
+  hide<LANES>(v, seen);
+  const float largest = over_row<LANES>(largest_of(v), slots[0], Largest());
   keep_packed(v);
-#pragma unroll
-  for (int k = 0; k < PER; ++k)
-#pragma unroll
-    for (int i = 0; i < VEC; ++i)
-      sum += power(to_float(v[k].at[i]), largest, log2_e);
-  sum = over_row<LANES>(sum, slots[1], Sum());
+  const float sum =
+      over_row<LANES>(sum_of(v, largest, log2_e), slots[1], Sum());
   keep_packed(v);
-  const float share = inverse(sum);
-  const int left = row < rows ? width - first : 0;
-  out += row * out_stride + first;
-#pragma unroll
-  for (int k = 0; k < PER; ++k) {
-    const int c = k * LANES * VEC;
-    float y[VEC];
-#pragma unroll
-    for (int i = 0; i < VEC; ++i)
-      y[i] = power(to_float(v[k].at[i]), largest, log2_e) * share;
-    if (c < left) store(out + c, y);
-  }
+  store_shares<LANES>(out + row * out_stride + first,
+                      row < rows ? width - first : 0, v, largest, log2_e,
+                      inverse(sum));
 }
 // --8<-- [end:fused]
 

@@ -27,13 +27,27 @@ SHAPES = [
     (5, 1),
     (300, 64),
 ]
-SHAPES += [(4096, 8192), (2, 32768), (2, 32767), (2, 49152)]
+SHAPES += [
+    (4096, 8192),
+    (2, 32768),
+    (2, 32767),
+    (2, 49152),
+    (7, 128256),
+    (3, 50257),
+    (2, 262144),
+    (2, 262145),
+]
+MOST = {"fused": 32768, "shared": 49152, "cluster": 262144}  # columns
 
 
 @pytest.fixture(autouse=True)
-def needs_sm_80():
-    if not supports(ct.device().compute_capability, "sm_80"):
+def needs(request):
+    capability = ct.device().compute_capability
+    if not supports(capability, "sm_80"):
         pytest.skip("softmax.cu needs sm_80")
+    arguments = request.node.callspec.params if hasattr(request.node, "callspec") else {}
+    if arguments.get("by") == "cluster" and not supports(capability, "sm_90"):
+        pytest.skip("clusters need sm_90")
 
 
 def ids(shape):
@@ -58,18 +72,14 @@ def assert_right(out, want):
     assert_close(out, want, 1e-7 * want.max(initial=0) + 1e-37, relative)
 
 
-def rungs(width, dtype):
-    return [by for by in RUNGS if by != "fused" or width <= 32768]
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("by", [*RUNGS, None])
 @pytest.mark.parametrize("shape", SHAPES, ids=ids)
 def test_rungs(shape, by, kind):
     n, width = shape
-    if by == "fused" and width > 32768:
-        pytest.skip("too long for registers")
-    if n * width > 1 << 20 and (by, kind) not in ((None, "float32"), (None, "bf16")):
+    if width > MOST.get(by, width):
+        pytest.skip("too long for it")
+    if n * width > 1 << 20 and by:
         pytest.skip("once is enough")
     x, x64 = stored(3 * ct.rng(0).standard_normal(shape), kind)
     for out_kind in KINDS:
@@ -157,7 +167,7 @@ def test_same_bits(by):
     np.testing.assert_array_equal(one.get()[0], out.get()[99])
 
 
-@pytest.mark.parametrize("by", ["fused", "shared"])
+@pytest.mark.parametrize("by", ["fused", "shared", "cluster"])
 def test_in_place(by):
     x = ct.rng(6).standard_normal((11, 520)).astype("float32")
     on_gpu = ct.to_device(x)
@@ -186,9 +196,10 @@ def test_what_is_chosen():
 
         return module._choice(rows_of(ct.empty((1, width), dtype), "x"))
 
-    assert [chosen(n, "float32") for n in (8, 32768, 32769, 128256)] == [
-        "fused",
-        "fused",
-        "shared",
-        "online",
-    ]
+    widths = 8, 32768, 32769, 128256, 262145
+    long = (
+        ["cluster", "cluster"]
+        if supports(ct.device().compute_capability, "sm_90")
+        else ["shared", "online"]
+    )
+    assert [chosen(n, "float32") for n in widths] == ["fused", "fused", *long, "online"]

@@ -15,6 +15,7 @@ def passes() -> str:
         ("online", [(both, True, False), (write, True, True)]),
         ("fused", [(largest, True, False), (total, False, False), (write, False, True)]),
         ("shared", [(both, True, False), (write, False, True)]),
+        ("cluster", [(largest, True, False), (total, False, False), (write, False, True)]),
     )
     left, box, gap, row = 96, 158, 18, 62
     s = Svg(left + 3 * (box + gap) + 10, 20 + row * len(kernels))
@@ -38,14 +39,14 @@ def passes() -> str:
         + "。每个 kernel 都只写一次结果。",
     )
     caption = tr(
-        "Each box is a walk over the row. Tinted boxes read it from global memory; in the others it is in registers (`fused`) or in shared memory (`shared`). The bar at the right edge of a box: the result is written.",
-        "每个方框是走遍这一行一次。有颜色的方框从全局内存读；其余方框里，这一行已经在寄存器（`fused`）或共享内存（`shared`）里。方框右边的竖条：写出结果。",
+        "Each box is a walk over the row. Tinted boxes read it from global memory; in the others it is in registers (`fused`, `cluster`) or in shared memory (`shared`). The bar at the right edge of a box: the result is written.",
+        "每个方框是走遍这一行一次。有颜色的方框从全局内存读；其余方框里，这一行已经在寄存器（`fused`、`cluster`）或共享内存（`shared`）里。方框右边的竖条：写出结果。",
     )
     return figure(s, alt=alt, caption=caption)
 
 
 def seen(row: int, width: int, queries: int, lengths: tuple[int, ...] | None) -> int:
-    """As `columns_seen` of softmax.cu has it."""
+    """As `columns_seen` of softmax.cuh has it."""
     found = width
     if queries > 0:
         found = width - (queries - 1 - row % queries)
