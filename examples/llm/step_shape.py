@@ -72,7 +72,7 @@ def rounded_up(shape: Shape, prompts: bool) -> Shape:
         )  # fmt: skip
     rows = coarse_rows if one + others > ROWS else up  # few rows stay few
     return Shape(
-        rows(one), rows(others), coarse(requests, 16), coarse(items, 8),
+        rows(one), rows(others), coarse(requests, 16), coarse(items, 1),
         rows(logits), up(parts), coarse(width, 64),
     )  # fmt: skip
 
