@@ -133,7 +133,7 @@ class GpuBackend:
         self.last_blocks = ct.to_device(np.zeros(m, "uint32"))  # tickets
         self.drawn = ct.to_device(np.zeros(m, "int32"))
         width = coarse(ct.cdiv(longest, block_size), 64)  # of a table
-        items = coarse(flash.most_items(n, max_requests, self.tile), 1)
+        items = coarse(flash.most_items(n, max_requests, self.tile), 2)
         requests += coarse(max_requests, 16)  # rows of both parts
         words = 4 * n + requests * (width + 3) + 2 * items + m
         words += 2 * block_count + 256

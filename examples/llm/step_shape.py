@@ -58,7 +58,7 @@ def coarse_rows(n: int) -> int:
     return max(64, power_of_two(n)) if n > ROWS else min(n, 1) * ROWS
 
 
-def rounded_up(shape: Shape, prompts: bool) -> Shape:
+def rounded_up(shape: Shape, prompts: bool, tile: flash.Tile) -> Shape:
     """The shape whose graph serves this one. prompts: of a step with prompts.
     Hardly two of those have the same sizes, so they are rounded more: rows,
     which cost time, less than what costs next to none.
@@ -71,8 +71,11 @@ def rounded_up(shape: Shape, prompts: bool) -> Shape:
             rounded(logits), up(parts), up(width),
         )  # fmt: skip
     rows = coarse_rows if one + others > ROWS else up  # few rows stay few
+    others = rows(others)
+    if requests:  # as many tiles as there may be: not where they begin counts
+        items = (others - requests) // tile.bm + 2 * requests
     return Shape(
-        rows(one), rows(others), coarse(requests, 16), coarse(items, 1),
+        rows(one), others, coarse(requests, 16), coarse(items, 2),
         rows(logits), up(parts), coarse(width, 64),
     )  # fmt: skip
 
@@ -110,7 +113,7 @@ def arrange(
         decode.parts(longest) if one else 0, batch.tables.shape[1],
     )  # fmt: skip
     if for_graphs:
-        shape = rounded_up(shape, prompts)
+        shape = rounded_up(shape, prompts, tile)
     more = shape.decode - one  # rows between the two parts
     a = {}
     for name, value in (("tokens", 0), ("positions", 0), ("slots", -1)):
