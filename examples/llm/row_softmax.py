@@ -41,10 +41,10 @@ def softmax(
     the last of them sees every column, the one before all but the last, and so
     on. What a row doesn't see may be NaN, and gives 0; a row that sees nothing
     but -inf gives zeros. out may be x for 'fused', 'shared' and 'cluster'.
-    by: one of `rungs()`; default: the row stays in registers, or if it is too
-    long in those of a cluster; or, where there are none, in shared memory, or
-    if even that is too small it is read twice. most: as in `rows.share`. The
-    same row gives the same bits whatever other rows there are. Raises
+    by: one of `rungs()`; default: the row stays in registers; if it is too
+    long, in shared memory, where loads are wide; else in the registers of a
+    cluster, or where there are none it is read twice. most: as in `rows.share`.
+    The same row gives the same bits whatever other rows there are. Raises
     ValueError.
     """
     x = rows_of(x, "x")
@@ -53,7 +53,8 @@ def softmax(
         raise ValueError(f"a row of {x.width} elements: 1 to 2^30 are possible")
     if not 0 < scale < float("inf"):
         raise ValueError(f"scale is {scale}, and should be above 0")
-    by = by or _choice(x)
+    vec = elements_per_load(x, out)
+    by = by or _choice(x, vec)
     if by not in rungs():
         raise ValueError(f"by is {by!r}, and should be one of {rungs()}")
     same = (x.address, x.dtype, x.stride) == (
@@ -66,7 +67,6 @@ def softmax(
     seen = NULL if lengths is None else ints(lengths, "lengths", x.rows)
     if not x.rows:
         return
-    vec = elements_per_load(x, out)
     lanes, per = share(x.width, vec, most)
     arguments = x.width, scale, queries, seen
     source, shared = SOURCE, 0
@@ -125,10 +125,13 @@ def rungs() -> tuple[str, ...]:
     return RUNGS if clusters else RUNGS[:-1]
 
 
-def _choice(x: Any) -> str:
+def _choice(x: Any, vec: int) -> str:
     if x.width <= WIDEST:
         return "fused"
-    if x.width <= MOST_BLOCKS * WIDEST and "cluster" in rungs():
-        return "cluster"
     room = ct.device().shared_per_block_optin - SLOTS
-    return "shared" if x.width * x.bytes <= room else "online"
+    fits = x.width * x.bytes <= room
+    # Single loads are too many for one block at a time: several SMs share them.
+    clusters = x.width <= MOST_BLOCKS * WIDEST and "cluster" in rungs()
+    if clusters and not (fits and vec > 1):
+        return "cluster"
+    return "shared" if fits else "online"

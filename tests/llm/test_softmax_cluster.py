@@ -212,19 +212,21 @@ def test_share(vec):
 
 
 def test_without_clusters(monkeypatch):
-    def choice(capability, width, nbytes=4):
+    def choice(capability, width, vec=4):
         gpu = SimpleNamespace(compute_capability=capability, shared_per_block_optin=232448)
         monkeypatch.setattr(row_softmax.ct, "device", lambda: gpu)
-        return row_softmax._choice(SimpleNamespace(width=width, bytes=nbytes))
+        return row_softmax._choice(SimpleNamespace(width=width, bytes=4), vec)
 
     widths = 32768, 49152, 128256, 262144, 262145
     assert [choice((9, 0), n) for n in widths] == [
         "fused",
-        "cluster",
+        "shared",
         "cluster",
         "cluster",
         "online",
     ]
+    assert choice((9, 0), 50257, vec=1) == "cluster"
+    assert choice((8, 0), 50257, vec=1) == "shared"
     assert [choice((8, 0), n) for n in widths] == ["fused", "shared", "online", "online", "online"]
 
 
