@@ -140,6 +140,7 @@ held = [ct.empty((32, count), "float32") for count in (16, 16, 8)]
 who_holds = ct.Kernel("tensor/wmma.cu", "who_holds")
 who_holds(in_half, in_half, in_float, *held, grid=1, block=32)
 
+DIGITS = "0123456789abcdefghijklmnopqrstuv"  # 0 to 31
 fragments, holders = {}, {}
 for name, out in zip("ABC", held):
     got = out.get().astype(int)
@@ -154,13 +155,13 @@ for name, out in zip("ABC", held):
             str(row) for row in sorted({int(e) // 16 for e in got[5]})
         ),
     }
-    holders[f"{name}: lane of each element"] = " ".join(map(str, lane))
-    holders[f"{name}: index in x"] = " ".join(map(str, place))
+    holders[f"{name}: lane"] = "".join(DIGITS[number] for number in lane)
+    holders[f"{name}: place in x"] = "".join(DIGITS[i] for i in place)
 ct.table("fragments", fragments, corner="matrix")
 
 # %% holders
-# For the drawing on the page: row by row.
-ct.facts("16 x 16 elements", holders)
+# For the drawing on the page: row by row, a digit for each element.
+ct.facts("who holds each element", holders)
 
 # %% [markdown]
 # The instructions of that product, and of the same one by fp32 FMAs.
