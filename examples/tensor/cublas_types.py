@@ -1,6 +1,7 @@
 """cuBLAS's products of other types than fp32, as contestants of `ct.bench`.
 
     run = cublas_types.fp16(a, b, c)    # fp16 factors, C and sums in fp32
+    run = cublas_types.bf16(a, b, c)    # bf16 factors, as uint16
     run = cublas_types.tf32(a, b, c)    # fp32 matrices, multiplied as TF32
 
 All matrices are row-major: a (m, k), b (k, n), c (m, n). CuPy calls the
@@ -15,7 +16,7 @@ import numpy as np
 import cudatut as ct
 
 # cudaDataType_t, cublasComputeType_t and cublasGemmAlgo_t.
-REAL_32F, REAL_16F = 0, 2
+REAL_32F, REAL_16F, REAL_16BF = 0, 2, 14
 COMPUTE_32F, COMPUTE_32F_FAST_TF32 = 68, 77
 DEFAULT_ALGORITHM = -1
 
@@ -27,6 +28,11 @@ def fp16(a: Any, b: Any, c: Any) -> Any:
     ct.ToolMissing while an example is recorded.
     """
     return _contestant(a, b, c, REAL_16F, COMPUTE_32F)
+
+
+def bf16(a: Any, b: Any, c: Any) -> Any:
+    """c = a b; a and b hold bf16 as uint16, c is float32. As `fp16`."""
+    return _contestant(a, b, c, REAL_16BF, COMPUTE_32F)
 
 
 def tf32(a: Any, b: Any, c: Any) -> Any:

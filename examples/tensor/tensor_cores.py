@@ -157,6 +157,8 @@ for name, out in zip("ABC", held):
     }
     holders[f"{name}: lane"] = "".join(DIGITS[number] for number in lane)
     holders[f"{name}: place in x"] = "".join(DIGITS[i] for i in place)
+
+# %% fragments
 ct.table("fragments", fragments, corner="matrix")
 
 # %% holders
@@ -195,13 +197,14 @@ if not ct.tool.running():
 # %% predict
 if found:
     ct.table("16 x 16 x 16 by one warp", found, corner="instruction")
-    right = [16**3] * 2
-    ct.check([row["FMAs"] for row in found.values()], right, name="FMAs")
+
+# %% check-first
+for op, row in found.items():
+    ct.check(np.array(row["FMAs"]), 16**3, name=f"FMAs by {op}")
 out = ct.empty((16, 16), "float32")
 x, y = (ct.to_device(z.astype("float32")) for z in (a, b))
 first_fma(x, y, out, grid=1, block=32)
-expected = a.astype("float64") @ b
-ct.check(out, expected, atol=1e-4, name="first_fma")
+ct.check(out, a.astype("float64") @ b, atol=1e-4, name="first_fma")
 
 # %% [markdown]
 # How fast these instructions can be issued: the roofs.
@@ -341,6 +344,23 @@ ct.table(
     speeds,
     corner="kernel",
     units={"time": "us", "rate": "TFLOP/s", "of its roof": "%"},
+)
+
+
+# %% gains
+def gain(name, over):
+    return {"gain": speeds[name]["rate"] / speeds[over]["rate"]}
+
+
+ct.table(
+    "what the tensor cores bring",
+    {
+        "roof of HMMA over roof of FFMA": {"gain": tensor_rate / fma_rate},
+        "wmma_direct over tiled": gain("wmma_direct", "tiled"),
+        "wmma_direct over double_buffer": gain("wmma_direct", "double_buffer"),
+        "wmma_tiled over double_buffer": gain("wmma_tiled", "double_buffer"),
+    },
+    corner="rates",
 )
 
 # %% [markdown]

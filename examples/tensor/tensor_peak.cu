@@ -10,7 +10,6 @@ using namespace nvcuda;
 // @instance peak_wmma<2>
 // @instance peak_wmma<4>
 // CHAINS products of 16 x 16 x 16, none of which waits for another.
-// --8<-- [start:wmma]
 template <int CHAINS>
 __global__ void peak_wmma(const half* A, const half* B, float* out,
                           long long* cycles, int steps) {
@@ -22,6 +21,7 @@ __global__ void peak_wmma(const half* A, const half* B, float* out,
 #pragma unroll
   for (int c = 0; c < CHAINS; ++c) wmma::fill_fragment(sums[c], c);
   const long long begin = clock64();
+  // --8<-- [start:wmma]
 #pragma unroll 1
   for (int step = 0; step < steps; ++step)
 #pragma unroll

@@ -85,6 +85,7 @@ extern "C" __global__ void __launch_bounds__(128)
 }
 // --8<-- [end:direct]
 
+// --8<-- [start:tiled]
 constexpr int BM = 128, BN = 128, BK = 32;  // the tile of a block, and a step
 constexpr int WM = 64, WN = 32;             // the part of each of its 8 warps
 
@@ -183,3 +184,4 @@ extern "C" __global__ void __launch_bounds__(256)
       __syncwarp();
     }
 }
+// --8<-- [end:tiled]
