@@ -27,7 +27,8 @@ on_gpu = ct.to_device(a), ct.to_device(b)
 
 for ways in ("Bf16, 1, false", "Tf32, 1, false", "Tf32, 2, false",
              "Tf32, 2, true"):  # fmt: skip
-    kernel = ct.Kernel("tensor/typed_product.cu", f"typed_product<{ways}>")
+    name = f"typed_product<{ways}>"
+    kernel = ct.Kernel("tensor/typed_product.cu", name)
     c = ct.empty((m, n), "float32")
     grid = ct.cdiv(n, 128), ct.cdiv(m, 128)
     kernel(*on_gpu, c, m, n, k, grid=grid, block=256)
@@ -87,8 +88,8 @@ ct.table(
             "bits": FORMATS[name].bits,
             "exponent": FORMATS[name].exponent,
             "mantissa": FORMATS[name].mantissa,
-            "largest": f"{FORMATS[name].largest:.5g}",
-            "smallest": f"{FORMATS[name].smallest:.2g}",
+            "largest number": f"{FORMATS[name].largest:.5g}",
+            "smallest normal": f"{FORMATS[name].smallest:.2g}",
             "step at 1": f"{FORMATS[name].step:.2g}",
         }
         for name in SHOWN
@@ -104,11 +105,12 @@ ct.table(
 # %% decode
 TYPES = {"fp16": "F16", "bf16": "B16", "TF32": "T32", "e4m3": "E4M3"}
 TYPES["e5m2"] = "E5M2"
+CONVERSIONS = "tensor/precision.cu"
 for name, type_ in TYPES.items():
     form = FORMATS[name]
     words = np.arange(2**form.bits, dtype="uint32")
     out = ct.empty(len(words), "float32")
-    decode = ct.Kernel("tensor/precision.cu", f"decode<{type_}>")
+    decode = ct.Kernel(CONVERSIONS, f"decode<{type_}>")
     grid = ct.cdiv(len(words), 256)
     decode(ct.to_device(words), out, len(words), grid=grid, block=256)
     ct.check(out, form.decode(words), name=f"{name}: all words", rtol=0)
@@ -130,7 +132,7 @@ for name, type_ in TYPES.items():
     )
     inputs = np.concatenate([inputs, -inputs])
     out = ct.empty(len(inputs), "float32")
-    round_to = ct.Kernel("tensor/precision.cu", f"round_to<{type_}>")
+    round_to = ct.Kernel(CONVERSIONS, f"round_to<{type_}>")
     grid = ct.cdiv(len(inputs), 256)
     round_to(ct.to_device(inputs), out, len(inputs), grid=grid, block=256)
     ct.check(out, form.round(inputs), name=f"{name}: rounding", rtol=0)
@@ -155,11 +157,11 @@ def add_up(way, cases):
     out = ct.empty(len(cases), "float32")
     arrays = [ct.to_device(array) for array in (x, y, c)]
     if way == "FMA":
-        kernel = ct.Kernel("tensor/precision.cu", "add_up_fma")
+        kernel = ct.Kernel(CONVERSIONS, "add_up_fma")
         grid = ct.cdiv(len(cases), 32)
         kernel(*arrays, out, len(cases), width, grid=grid, block=32)
     else:
-        kernel = ct.Kernel("tensor/precision.cu", f"add_up<{ADD[way]}>")
+        kernel = ct.Kernel(CONVERSIONS, f"add_up<{ADD[way]}>")
         kernel(*arrays, out, grid=len(cases), block=32)
     return out.get().astype("float64") * 2**23
 

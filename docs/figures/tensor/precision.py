@@ -27,7 +27,7 @@ def _bits(x: float, exponent: int, mantissa: int) -> tuple[str, float]:
     return f"{word:0{1 + exponent + mantissa}b}", steps * 2.0 ** (power - mantissa)
 
 
-def fields(x: float = math.pi) -> str:
+def fields(x: float = 1 / 3) -> str:
     """One number in each type: sign, exponent, mantissa, and what the rounded number is."""
     cell, high, left, top = 15, 22, 62, 44
     s = Svg(left + 32 * cell + 130, top + len(TYPES) * 38 + 6)
