@@ -40,7 +40,11 @@ loops = ct.shared("gemm/loops")  # the reader of machine code
 # All of its numbers, from the decoder of the chapter on precision.
 ct.facts(
     "e2m1",
-    {"numbers": ", ".join(f"{v:g}" for v in SHORT.decode(np.arange(8)))},
+    {
+        "numbers of e2m1": ", ".join(
+            f"{v:g}" for v in SHORT.decode(np.arange(8))
+        )
+    },
 )
 
 # %% predict
@@ -50,7 +54,7 @@ ct.table(
         name: {
             "bits": block.element.bits,
             "numbers in a block": block.size,
-            "scale": block.scale,
+            "type of the scale": block.scale,
             "bits, scale included": block.bits,
         }
         for name, block in BLOCKS.items()

@@ -57,7 +57,9 @@ if able:
 # %% claims
 if able and not ct.tool.running():
     base = times["fp32"].median_us
-    for name, gain in (("TF32", 2.5), ("bf16", 3.5)):
+    for name, gain in {"TF32": 2.5, "bf16": 3.5}.items():
+        if name not in able:
+            continue
         ct.claim(
             id=f"{name.lower()}-in-cublas",
             source="S. Boehm, SGEMM worklog",
