@@ -346,7 +346,7 @@ for name, run in {**fp32, **ours, **rivals}.items():
         "time": took,
         "rate": problem.flops / took / 1e6,
         "error": f"{off:.1e}",
-        "bits": -math.log2(off),
+        "right bits": -math.log2(off),
     }
 if not ct.tool.running():
     ct.table(
