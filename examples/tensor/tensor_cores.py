@@ -25,7 +25,7 @@ a = ct.rng(0).standard_normal((16, 16)).astype("float16")
 b = ct.rng(1).standard_normal((16, 16)).astype("float16")
 d = ct.empty((16, 16), "float32")
 
-kernel = ct.Kernel("tensor/wmma.cu", "first_wmma")
+kernel = ct.Kernel("tensor/tensor_cores.cu", "first_wmma")
 kernel(ct.to_device(a), ct.to_device(b), d, grid=1, block=32)
 
 ct.check(d, a.astype("float64") @ b, atol=1e-4, name="16 x 16 results")
@@ -51,8 +51,8 @@ problem = GEMM.Gemm(n, n, n)
 half_a, half_b = (
     ct.to_device(x.astype("float16")) for x in (problem.host_a, problem.host_b)
 )
-direct = ct.Kernel("tensor/wmma.cu", "wmma_direct")
-tiled = ct.Kernel("tensor/wmma.cu", "wmma_tiled")
+direct = ct.Kernel("tensor/tensor_cores.cu", "wmma_direct")
+tiled = ct.Kernel("tensor/tensor_cores.cu", "wmma_tiled")
 
 
 def wmma_direct(a, b, c):
@@ -137,7 +137,7 @@ in_half = ct.to_device(numbers.astype("float16").reshape(16, 16))
 in_float = ct.to_device(numbers.astype("float32").reshape(16, 16))
 # A lane has 16 numbers of A, 16 of B, 8 of the sums.
 held = [ct.empty((32, count), "float32") for count in (16, 16, 8)]
-who_holds = ct.Kernel("tensor/wmma.cu", "who_holds")
+who_holds = ct.Kernel("tensor/tensor_cores.cu", "who_holds")
 who_holds(in_half, in_half, in_float, *held, grid=1, block=32)
 
 DIGITS = "0123456789abcdefghijklmnopqrstuv"  # 0 to 31
@@ -180,7 +180,7 @@ def fmas_of(instruction):
     return rows * columns * depth
 
 
-first_fma = ct.Kernel("tensor/wmma.cu", "first_fma")
+first_fma = ct.Kernel("tensor/tensor_cores.cu", "first_fma")
 # A sanitizer has nothing to find in reading code.
 found = {}
 if not ct.tool.running():

@@ -33,7 +33,7 @@
 # ---
 # %% stub-1
 CLAMPED = """
-#include "tensor/wmma.cu"  // FragmentA, FragmentB, Sums
+#include "tensor/tensor_cores.cu"  // FragmentA, FragmentB, Sums
 
 extern "C" __global__ void clamped(const half* A, const half* B, float* D,
                                    float scale) {
@@ -52,7 +52,7 @@ extern "C" __global__ void clamped(const half* A, const half* B, float* D,
 
 # %% stub-2
 LINEAR = """
-#include "tensor/wmma.cu"  // FragmentA, Sums
+#include "tensor/tensor_cores.cu"  // FragmentA, Sums
 
 extern "C" __global__ void linear(const half* X, const half* W, float* Y,
                                   int m, int n, int k) {

@@ -22,7 +22,7 @@ a, b = (
 # %% solution-1
 # The same is done to every element, so it does not matter which one x[i] is.
 CLAMPED = """
-#include "tensor/wmma.cu"  // FragmentA, FragmentB, Sums
+#include "tensor/tensor_cores.cu"  // FragmentA, FragmentB, Sums
 
 extern "C" __global__ void clamped(const half* A, const half* B, float* D,
                                    float scale) {
@@ -71,7 +71,7 @@ def layer(x, w):
 # Column by column, W^T begins as W does row by row: element (i, j) of W^T is
 # W[j][i], and its columns are k elements apart.
 LINEAR = """
-#include "tensor/wmma.cu"  // FragmentA, Sums
+#include "tensor/tensor_cores.cu"  // FragmentA, Sums
 
 using Columns =
     wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major>;
