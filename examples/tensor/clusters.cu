@@ -47,7 +47,7 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(384, 1)
     give_registers_back<40>();
     if (threadIdx.x == 0) {
       for (int tile = first; tile < tiles; tile += clusters) {
-        const int2 place = place_of<GROUP>(tile, tile_rows, tile_columns);
+        const int2 place = place_of(tile, GROUP, tile_rows, tile_columns);
         const int top = (place.y * CLUSTER + rank) * BM, left = place.x * BN;
         for (int step = 0; step < steps; ++step, ring.advance()) {
           const int i = ring.stage;
@@ -70,7 +70,7 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(384, 1)
     // --8<-- [start:consumer]
     const int consumer = threadIdx.x / 128 - 1, t = threadIdx.x % 128;
     for (int tile = first; tile < tiles; tile += clusters) {
-      const int2 place = place_of<GROUP>(tile, tile_rows, tile_columns);
+      const int2 place = place_of(tile, GROUP, tile_rows, tile_columns);
       float sum[BN / 2];
       int before = 0;
       for (int step = 0; step < steps; ++step, ring.advance()) {
