@@ -180,7 +180,7 @@ def prepare(
     clusters = min(shape[0] * shape[1] * splits, sms // tile.cluster)
     scalars = (1.0, 0.0) if splits > 1 else (alpha, beta)
     work = _Work(
-        m, n, n, group or max(16 // tile.cluster // 2, 1), steps, per_split,
+        m, n, n, group or 16 // tile.cluster, steps, per_split,
         splits, mapped, *scalars, _address(target),
     )  # fmt: skip
     function = kernel(tile, transpose_a, transpose_b, dtype)
