@@ -129,7 +129,7 @@ def prepare(
     b: Scaled,
     c: Any,
     levels: int = 2,
-    tile: Tile = Tile(),
+    tile: Tile | None = None,
     group: int = 8,
 ) -> Callable[[], None]:
     """What computes C = A B^T each time it is called.
@@ -139,6 +139,7 @@ def prepare(
     have. Raises ValueError for what does not fit.
     """
     (m, k), (n, depth) = a.codes.shape, b.codes.shape
+    tile = tile or Tile()
     blocks = (a.by, b.by) == ("rows", "tiles")
     if k != depth or c.shape != (m, n) or not k or k % 16 or n % 8:
         raise ValueError(
