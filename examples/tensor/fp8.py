@@ -243,7 +243,8 @@ ct.table(
 # The times.
 
 # %% bench
-side, large = 4096, 8192
+side = 4096
+large = 8192
 
 
 def operands(side, scales):
