@@ -42,8 +42,8 @@ extern "C" __global__ void dequantize(const unsigned char *codes,
                                       int columns, int pitch) {
   const int row = blockIdx.x;
   for (int column = threadIdx.x; column < columns; column += blockDim.x) {
-    const __half value =
-        __nv_cvt_fp8_to_halfraw(codes[(size_t)row * columns + column], __NV_E4M3);
+    const unsigned char code = codes[(size_t)row * columns + column];
+    const __half value = __nv_cvt_fp8_to_halfraw(code, __NV_E4M3);
     // yours: the scale is missing
     out[(size_t)row * columns + column] = __half2float(value);
   }

@@ -20,8 +20,8 @@ extern "C" __global__ void dequantize(const unsigned char *codes,
                                       int columns, int pitch) {
   const int row = blockIdx.x;
   for (int column = threadIdx.x; column < columns; column += blockDim.x) {
-    const __half value =
-        __nv_cvt_fp8_to_halfraw(codes[(size_t)row * columns + column], __NV_E4M3);
+    const unsigned char code = codes[(size_t)row * columns + column];
+    const __half value = __nv_cvt_fp8_to_halfraw(code, __NV_E4M3);
     const float scale = scales[(size_t)(column / 128) * pitch + row];
     out[(size_t)row * columns + column] = scale * __half2float(value);
   }
