@@ -55,7 +55,7 @@ __global__ void __cluster_dims__(CLUSTER)
   const int rank = CLUSTER > 1 ? rank_in_cluster() : 0;
   const int first = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
   if (threadIdx.x == 0) {
-    prefetch(map_a), prefetch(map_b), prefetch(map_c);
+    prefetch(map_a), prefetch(map_b);
     for (int i = 0; i < STAGES; ++i)
       init(&s.full[i], 1), init(&s.empty[i], CONSUMERS * CLUSTER);
     fence_init();

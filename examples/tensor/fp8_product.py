@@ -57,42 +57,50 @@ def quantize(x: Any, by: str = "tensor") -> Scaled:
     (one for 128 x 128 numbers). Raises ValueError for columns that are no
     multiple of 16.
     """
+    run = quantizer(x, by)
+    run()
+    return run.out
+
+
+# --8<-- [end:quantize]
+
+
+def quantizer(x: Any, by: str = "tensor") -> Callable[[], None]:
+    """What quantizes each time it is called; `.out` is where it goes to."""
     rows, columns = x.shape
     if columns % 16 or not x.size:
         raise ValueError(
             f"quantize: columns are a multiple of 16, but x is {x.shape}"
         )
     element, fours = TYPES[str(x.dtype)], x.size // 4
-    codes, words = _codes(rows, columns)
-    if by == "tensor":
-        largest, scales = (
-            ct.to_device(np.zeros(1, "float32")),
-            ct.empty(1, "f4"),
-        )
-        grid = min(ct.cdiv(fours, 256), 16 * ct.device().sm_count)
-        _kernel(f"largest<{element}>")(x, largest, fours, grid=grid, block=256)
-        _kernel(f"quantize_all<{element}>")(
-            x, largest, words, scales, fours, grid=grid, block=256
-        )
-        return Scaled(codes, scales, by)
-    across, down = ct.cdiv(columns, BLOCK), ct.cdiv(rows, BLOCK)
-    pitch = 4 * ct.cdiv(rows, 4)
-    shape = (down, across) if by == "tiles" else (across, pitch)
-    scales = ct.empty(shape, "float32")
-    tile = str(by == "tiles").lower()
-    _kernel(f"quantize_blocks<{element},{tile}>")(
-        x, words, scales, rows, columns, pitch, grid=(across, down), block=256
-    )
-    return Scaled(codes, scales, by)
-
-
-# --8<-- [end:quantize]
-
-
-def _codes(rows: int, columns: int) -> tuple[Any, Any]:
-    """Room for codes, and the same memory as words of four."""
     codes = ct.empty((rows, columns), "uint8")
-    return codes, np.uint64(_address(codes))
+    words = np.uint64(_address(codes))  # the same memory, four codes to a word
+    if by == "tensor":
+        most, scales = ct.empty(1, "float32"), ct.empty(1, "float32")
+        grid = min(ct.cdiv(fours, 256), 16 * ct.device().sm_count)
+        find = _kernel(f"largest<{element}>")
+        convert = _kernel(f"quantize_all<{element}>")
+
+        def run() -> None:
+            most.fill(np.float32(0))
+            find(x, most, fours, grid=grid, block=256)
+            convert(x, most, words, scales, fours, grid=grid, block=256)
+
+    else:
+        grid = ct.cdiv(columns, BLOCK), ct.cdiv(rows, BLOCK)
+        pitch = 4 * ct.cdiv(rows, 4)
+        shape = grid[::-1] if by == "tiles" else (grid[0], pitch)
+        scales = ct.empty(shape, "float32")
+        tile = str(by == "tiles").lower()
+        convert = _kernel(f"quantize_blocks<{element},{tile}>")
+
+        def run() -> None:
+            convert(
+                x, words, scales, rows, columns, pitch, grid=grid, block=256
+            )
+
+    run.out = Scaled(codes, scales, by)
+    return run
 
 
 @cache

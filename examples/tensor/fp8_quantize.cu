@@ -7,7 +7,7 @@
 // @instance quantize_all<float>
 // @instance quantize_blocks<__nv_bfloat16,false>
 // @instance quantize_blocks<float,true>
-// requires: sm_89
+// requires: sm_80
 #include <cuda_fp8.h>
 
 #include "results.cuh"
