@@ -54,6 +54,7 @@ __global__ void __cluster_dims__(CLUSTER)
              const __grid_constant__ CUtensorMap map_c, const Work<Out> work) {
   using OfA = Factor<!TA, BM, 1>;
   using OfB = Factor<TB, BN, CLUSTER>;
+  static_assert(STAGES > 1, "a stage is free only when the next has come");
   extern __shared__ __align__(1024) unsigned char memory[];
   auto& s = *reinterpret_cast<Shared<BN, STAGES, BUFFERS>*>(memory);
   const int tile_rows = (work.m + CLUSTER * BM - 1) / (CLUSTER * BM),

@@ -27,6 +27,7 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(384, 1)
     gemm_stores(const __grid_constant__ CUtensorMap A,
                 const __grid_constant__ CUtensorMap B,
                 const __grid_constant__ CUtensorMap C, int m, int n, int k) {
+  static_assert(STAGES > 1, "a stage is free only when the next has come");
   extern __shared__ __align__(1024) unsigned char memory[];
   Shared<STAGES, BUFFERS>& s =
       *reinterpret_cast<Shared<STAGES, BUFFERS>*>(memory);
