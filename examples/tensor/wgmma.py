@@ -79,6 +79,11 @@ side = 4096
 problem = Gemm(side, side, side)
 problem.check(LADDER["wgmma"])
 
+# %% wrapper
+header = ct.paths.resolve_source("tensor/wgmma.cuh").read_text()
+start = header.index("template <bool A_ALONG, bool B_ALONG>")
+print(header[start : header.index("}\n\n", start) + 1])
+
 # %% [markdown]
 # What one instruction does, and what it reads from shared memory. An SM of the
 # H100 does 4096 FLOPs in bf16 and reads 128 bytes of shared memory in a cycle.
@@ -115,6 +120,26 @@ ct.table(
 # %% [markdown]
 # What a descriptor says, tried out: B brought in boxes, and distances that are
 # right or wrong. A NumPy model of the layouts predicts what wgmma reads.
+
+
+# %% model
+def swizzled(address):
+    """Where the bytes at this place of a box really stand."""
+    return address ^ (address >> 7 & 7) << 4  # the piece, by the line
+
+
+def address(along, leading, stride, line, depth):
+    """Where element (row or column `line`, depth below 16) stands."""
+    if along:
+        return line % 8 * 128 + line // 8 * stride + depth * 2
+    inside = line % 64 * 2 + depth % 8 * 128
+    return inside + line // 64 * leading + depth // 8 * stride
+
+
+for along, leading, stride in ((True, 16, 1024), (False, 8192, 1024)):
+    for line, depth in np.ndindex(128, 16):
+        given = along, leading, stride, line, depth
+        assert address(*given) == layouts.address(*given)
 
 # %% descriptors
 COLUMNS = 128
