@@ -56,11 +56,11 @@ class _Work(ctypes.Structure):
 
     _fields_ = [
         *((name, ctypes.c_int) for name in (
-            "m", "n", "ldc", "group", "steps", "per_split", "splits", "boxes",
+            "m", "n", "ldc", "group", "steps", "whole", "share", "boxes",
         )),
         ("alpha", ctypes.c_float),
         ("beta", ctypes.c_float),
-        ("C", ctypes.c_uint64),
+        *((name, ctypes.c_uint64) for name in ("C", "parts", "flags")),
     ]  # fmt: skip
 
 
@@ -74,44 +74,59 @@ def kernel(tile: Tile, transpose_a: bool, transpose_b: bool, dtype: str):
 
 
 @cache
-def _add_splits(dtype: str):
-    return ct.Kernel("tensor/splits.cu", f"add_splits<{TYPES[dtype]}>")
-
-
-@cache
 def _pad_rows():
     return ct.Kernel("tensor/pad.cu", "pad_rows")
 
 
 # --8<-- [start:choose]
-def seconds(m: int, n: int, k: int, tile: Tile, splits: int, sms: int) -> float:
-    """About how long a product takes, to compare tiles and splits."""
-    steps = ct.cdiv(ct.cdiv(k, DEPTH), splits)
-    rows = ct.cdiv(m, ROWS * tile.cluster)
-    units = rows * ct.cdiv(n, tile.columns) * splits
-    waves = ct.cdiv(units, sms // tile.cluster)
+class Plan(NamedTuple):
+    """A tile; how many workers, blocks or clusters, share the work; how many
+    tiles are computed whole; and the steps of a worker's share of the rest.
+    """
+
+    tile: Tile
+    workers: int
+    whole: int
+    share: int
+
+
+MOST_PARTS, LEAST_SHARE = 8, 4  # parts of a tile; steps of a share
+
+
+def plans(m: int, n: int, k: int, tile: Tile, sms: int) -> list[Plan]:
+    """The two ways to give a product to the blocks of a GPU: whole tiles only,
+    and, where these do not come out even, the last of them in equal shares.
+    """
+    rows, columns = ct.cdiv(m, ROWS * tile.cluster), ct.cdiv(n, tile.columns)
+    tiles, steps, most = rows * columns, ct.cdiv(k, DEPTH), sms // tile.cluster
+    found = [Plan(tile, min(tiles, most), tiles, 0)]
+    if tiles % most:
+        # So many rounds of whole tiles that at least one tile for each is left.
+        whole = max(tiles // most - 1, 0) * most
+        left = (tiles - whole) * steps
+        workers = min(most, (tiles - whole) * MOST_PARTS, left // LEAST_SHARE)
+        if workers > 0 and (workers == most or not whole):
+            found.append(Plan(tile, workers, whole, ct.cdiv(left, workers)))
+    return found
+
+
+def cycles(plan: Plan, k: int) -> float:
+    """About how long a product takes, to compare plans."""
+    tile, steps = plan.tile, ct.cdiv(k, DEPTH)
     # 4096 FLOP in a cycle; small tiles wait for their factors.
-    cycles = (
-        4
-        * tile.columns
-        / {256: 0.88, 192: 0.84, 128: 0.78, 64: 0.55}[tile.columns]
-    )
-    time = (waves * (steps * cycles + 1500) + 2500) / 1.6e9
-    if splits > 1:
-        time += 3e-6 + m * n * 4 * (splits + 1) / 2.5e12
+    efficiency = {256: 0.88, 192: 0.84, 128: 0.78, 64: 0.55}[tile.columns]
+    step, store = 4 * tile.columns / efficiency, 6 * tile.columns
+    time = 2500 + ct.cdiv(plan.whole, plan.workers) * (steps * step + store)
+    if plan.share:
+        others = ct.cdiv(steps, plan.share)
+        time += plan.share * step + store + (1 + others) * 10 * tile.columns
     return time
 
 
-def choose(m: int, n: int, k: int, sms: int) -> tuple[Tile, int]:
-    """The tile, and into how many parts the depth is split."""
-    steps = max(ct.cdiv(k, DEPTH), 1)
-    options = [
-        (tile, ct.cdiv(steps, ct.cdiv(steps, splits)))
-        for tile in TILES
-        for splits in (1, 2, 3, 4, 6, 8, 12, 16)
-        if splits == 1 or splits * 4 <= steps
-    ]
-    return min(options, key=lambda option: seconds(m, n, k, *option, sms))
+def choose(m: int, n: int, k: int, sms: int) -> Plan:
+    """The plan that should be fastest."""
+    options = [plan for tile in TILES for plan in plans(m, n, k, tile, sms)]
+    return min(options, key=lambda plan: cycles(plan, k))
 
 
 # --8<-- [end:choose]
@@ -125,16 +140,16 @@ def prepare(
     beta: float = 0.0,
     transpose_a: bool = False,
     transpose_b: bool = False,
-    tile: Tile | None = None,
-    splits: int | None = None,
+    plan: Plan | None = None,
     group: int | None = None,
     stream: Any = None,
 ) -> Callable[[], None]:
     """What computes the product each time it is called.
 
     a, b: uint16, op(A) m x k, op(B) k x n; c: m x n, uint16 or float32; all
-    C-contiguous. tile, splits, group (tiles below each other in the order):
-    instead of what is chosen. Raises ValueError for shapes that do not fit.
+    C-contiguous. plan, group (tiles below each other in the order): instead of
+    what is chosen. Two calls of one run must not overlap. Raises ValueError for
+    shapes that do not fit.
     """
     (m, k), (k_b, n) = (
         shape[::-1] if turned else shape
@@ -147,66 +162,45 @@ def prepare(
         )
     if not c.size:
         return lambda: None
-    sms = ct.device().sm_count
-    depth = k if alpha else 0  # with alpha = 0, A and B do not count
-    chosen = choose(m, n, max(depth, 1), sms)
-    tile, splits = tile or chosen[0], splits or (1 if tile else chosen[1])
-    steps = ct.cdiv(depth, DEPTH)
-    per_split = max(ct.cdiv(steps, splits), 1)
-    splits = max(ct.cdiv(steps, per_split), 1)
-    calls, kept = [], [a, b, c]
-
-    # The maps. Without depth there is nothing to map, and nobody reads one.
-    maps = [bytes(128)] * 3
-    if steps:
-        boxes = (
-            (64, 64) if transpose_a else (ROWS, 64),
-            (tile.columns // tile.cluster, 64) if transpose_b else (64, 64),
-        )
-        for i, (array, box) in enumerate(zip((a, b), boxes)):
-            whole, copy = _aligned(array, stream)
-            maps[i] = ct.tensor_map(whole, box, swizzle=128)
-            calls += [copy] if copy else []
-            kept.append(whole)
-    target, dtype = c, str(c.dtype)
-    if splits > 1:
-        target, dtype = ct.empty((splits, m, n), "float32"), "float32"
-        kept.append(target)
+    if not k or not alpha:  # A and B do not count: zeros of the least size
+        a = b = ct.to_device(np.zeros((8, 8), "uint16"))
+        alpha, k = 1.0, 8
+    sms, dtype = ct.device().sm_count, str(c.dtype)
+    plan = plan or choose(m, n, k, sms)
+    tile = plan.tile
+    boxes = (
+        (64, 64) if transpose_a else (ROWS, 64),
+        (tile.columns // tile.cluster, 64) if transpose_b else (64, 64),
+    )
+    factors = [_aligned(array, stream) for array in (a, b)]
+    maps = [
+        ct.tensor_map(array, box, swizzle=128)
+        for (array, _), box in zip(factors, boxes, strict=True)
+    ]
     mapped = dtype == "uint16" and n % 8 == 0 and _address(c) % 16 == 0
-    if mapped:
-        maps[2] = ct.tensor_map(c, (64, 64), swizzle=128)
-
-    shape = ct.cdiv(m, ROWS * tile.cluster), ct.cdiv(n, tile.columns)
-    clusters = min(shape[0] * shape[1] * splits, sms // tile.cluster)
-    scalars = (1.0, 0.0) if splits > 1 else (alpha, beta)
+    maps.append(ct.tensor_map(c, (64, 64), swizzle=128) if mapped else maps[0])
+    # For parts of tiles: one for each consumer of each block.
+    parts = plan.workers * tile.cluster * CONSUMERS if plan.share else 0
+    space = ct.empty(max(parts, 1) * 64 * tile.columns, "float32")
+    flags = ct.to_device(np.zeros(max(parts, 1), "uint32"))
     work = _Work(
-        m, n, n, group or 16 // tile.cluster, steps, per_split,
-        splits, mapped, *scalars, _address(target),
+        m, n, n, group or 16 // tile.cluster, ct.cdiv(k, DEPTH), plan.whole,
+        plan.share, mapped, alpha, beta, _address(c), _address(space),
+        _address(flags),
     )  # fmt: skip
     function = kernel(tile, transpose_a, transpose_b, dtype)
-    calls.append(
-        lambda: function(
-            *maps, work, grid=clusters * tile.cluster, block=128 * 3,
-            shared=tile.shared, stream=stream,
-        )
-    )  # fmt: skip
-    if splits > 1:
-        add, blocks = (
-            _add_splits(str(c.dtype)),
-            min(ct.cdiv(m * n, 256), 8 * sms),
-        )
-        calls.append(
-            lambda: add(
-                target, c, m, n, n, splits, alpha, beta, grid=blocks,
-                block=256, stream=stream,
-            )
-        )  # fmt: skip
+    calls = [copy for _, copy in factors if copy]
 
     def run() -> None:
-        for call in calls:
-            call()
+        for copy in calls:
+            copy()
+        function(
+            *maps, work, grid=plan.workers * tile.cluster,
+            block=128 * (1 + CONSUMERS), shared=tile.shared, stream=stream,
+        )  # fmt: skip
 
-    run.out, run.kept, run.tile, run.splits = c, kept, tile, splits
+    run.out, run.plan = c, plan
+    run.kept = a, b, factors, space, flags  # an address keeps nothing alive
     return run
 
 

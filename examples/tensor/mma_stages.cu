@@ -33,18 +33,17 @@ __global__ void __launch_bounds__(THREADS, STAGES < 4 ? 2 : 1)
   // --8<-- [start:loop]
 #pragma unroll
   for (int s = 0; s < STAGES - 1; ++s) copy(s, s * BK);
-  int stage = 0, spare = STAGES - 1;
+  int stage = 0;
   for (int start = 0; start < k; start += BK) {
     wait_for_all_but<STAGES - 2>();
-    __syncthreads();  // this stage has arrived; everyone has read the spare one
-    copy(spare, start + (STAGES - 1) * BK);
+    __syncthreads();  // this stage has arrived; everyone has read the last one
+    copy(stage ? stage - 1 : STAGES - 1, start + (STAGES - 1) * BK);
     const unsigned tile_a = stages + stage * STAGE, tile_b = tile_a + BM * 128;
 #pragma unroll
     for (int step = 0; step < BK / 16; ++step) {
       part.load(tile_a, tile_b, row, column, step);
       part.multiply(sum);
     }
-    spare = stage;
     stage = stage + 1 < STAGES ? stage + 1 : 0;
   }
   // --8<-- [end:loop]

@@ -10,7 +10,7 @@ constexpr int THREADS = BM / WM * (BN / WN) * 32;
 // C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is
 // m x n; k and n are multiples of 8. Grid: x over the columns, y over the rows.
 // --8<-- [start:kernel]
-__global__ void __launch_bounds__(THREADS, 2)
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
     gemm_mma_sync(const __nv_bfloat16* __restrict__ A,
                   const __nv_bfloat16* __restrict__ B,
                   __nv_bfloat16* __restrict__ C, int m, int n, int k) {

@@ -1,6 +1,5 @@
 // A matrix whose rows do not begin at multiples of 16 bytes, as the TMA needs
 // them, is copied into one whose rows do.
-// @instance pad_rows
 // requires: sm_80
 #include <cuda_bf16.h>
 

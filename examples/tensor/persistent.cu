@@ -25,6 +25,7 @@ __global__ void __launch_bounds__(384, 1)
     gemm_persistent(const __grid_constant__ CUtensorMap A,
                     const __grid_constant__ CUtensorMap B,
                     __nv_bfloat16* __restrict__ C, int m, int n, int k) {
+  static_assert(STAGES > 1, "a stage is free only when the next has come");
   extern __shared__ __align__(1024) unsigned char memory[];
   Shared<STAGES>& s = *reinterpret_cast<Shared<STAGES>*>(memory);
   const int tile_rows = (m + BM - 1) / BM, tile_columns = (n + BN - 1) / BN;

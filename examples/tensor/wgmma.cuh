@@ -2,7 +2,6 @@
 #pragma once
 #include <cuda_bf16.h>
 
-// --8<-- [start:descriptor]
 // wgmma finds a factor in shared memory by a descriptor of 64 bits: where it
 // begins, and two distances, all in units of 16 bytes. All tiles of this part
 // are in boxes as the TMA writes them with its swizzle of 128 bytes: a line has
@@ -17,6 +16,7 @@
 // of B. Then `stride` is from eight steps of depth to the next eight, `leading`
 // from one box to the next, which has the next 64 rows or columns, and 16 steps
 // of depth further is 16 lines further.
+// --8<-- [start:descriptor]
 struct Descriptor {
   unsigned long long bits;
 

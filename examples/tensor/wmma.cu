@@ -17,7 +17,7 @@ constexpr int PITCH_A = BK + 8, PITCH_B = BN + 8;
 // C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is
 // m x n; k and n are multiples of 8. Grid: x over the columns, y over the rows.
 // --8<-- [start:kernel]
-__global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256)
     gemm_wmma(const __nv_bfloat16* __restrict__ A,
               const __nv_bfloat16* __restrict__ B,
               __nv_bfloat16* __restrict__ C, int m, int n, int k) {

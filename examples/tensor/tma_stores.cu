@@ -1,6 +1,6 @@
 // Rung 11: results leave through shared memory. The consumers write boxes
 // there, the TMA stores them, and the next tile is multiplied meanwhile.
-// @rung 110 kernel=gemm_stores<4,2,8> block=384 tile=256x128 box_a=128x64 stage=49152 cluster=2 boxes=4
+// @rung 110 kernel=gemm_tma_stores<4,2,8> block=384 tile=256x128 box_a=128x64 stage=49152 cluster=2 boxes=4
 // requires: sm_90a
 #include "boxes.cuh"
 #include "cluster.cuh"
@@ -24,9 +24,11 @@ struct Shared {
 // --8<-- [start:kernel]
 template <int STAGES, int BUFFERS, int GROUP>
 __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(384, 1)
-    gemm_stores(const __grid_constant__ CUtensorMap A,
-                const __grid_constant__ CUtensorMap B,
-                const __grid_constant__ CUtensorMap C, int m, int n, int k) {
+    gemm_tma_stores(const __grid_constant__ CUtensorMap A,
+                    const __grid_constant__ CUtensorMap B,
+                    const __grid_constant__ CUtensorMap C, int m, int n,
+                    int k) {
+  static_assert(STAGES > 1, "a stage is free only when the next has come");
   extern __shared__ __align__(1024) unsigned char memory[];
   Shared<STAGES, BUFFERS>& s =
       *reinterpret_cast<Shared<STAGES, BUFFERS>*>(memory);
