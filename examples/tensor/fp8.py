@@ -3,7 +3,6 @@
 #   cudatut:
 #     title: {en: "FP8", zh: "FP8：8 位数的矩阵乘法"}
 #     requires: sm_90a
-#     extra: llm
 #     timeout_s: 180
 #     sizes:
 #       DEPTHS: [[256, 1024, 4096, 16384], [256, 384]]
