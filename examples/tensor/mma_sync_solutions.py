@@ -45,7 +45,9 @@ import cudatut as ct
 KERNEL = """
 #include "tensor/warps.cuh"
 
-LOAD
+#ifndef LOAD_W  // yours stands in front
+__device__ void load_w(unsigned (&b)[4], unsigned tile, int line, int step) {}
+#endif
 
 extern "C" __global__ void __launch_bounds__(256)
     gemm_nt(const __nv_bfloat16* A, const __nv_bfloat16* W, __nv_bfloat16* C,
@@ -88,7 +90,8 @@ def product(a, w):
     (m, k), n = a.shape, w.shape[0]
     c = ct.to_device(np.zeros((m, n), "uint16"))
     on_gpu = [ct.to_device(to_bf16(x)) for x in (a, w)]
-    kernel = ct.Kernel(KERNEL.replace("LOAD", LOAD), "gemm_nt")
+    head = '#include "tensor/warps.cuh"\n#define LOAD_W\n'
+    kernel = ct.Kernel(head + LOAD + KERNEL, "gemm_nt")
     grid = ct.cdiv(n, 128), ct.cdiv(m, 128)
     kernel(*on_gpu, c, m, n, k, grid=grid, block=256)
     return (c.get().astype("uint32") << 16).view("float32")
