@@ -17,13 +17,6 @@ __device__ __forceinline__ void sync_cluster() {
   asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
 }
 
-// The same after `fence_init`, which has ordered what has to be: the blocks may
-// use each other's barriers after it.
-__device__ __forceinline__ void meet_cluster() {
-  asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
-  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
-}
-
 // Arrive at the barrier that lies at the same place in another block of the
 // cluster, or in this one.
 //
@@ -42,3 +35,12 @@ __device__ __forceinline__ void arrive_in(Barrier* barrier, unsigned rank) {
       : "memory");
 }
 // --8<-- [end:cluster]
+
+// --8<-- [start:meet]
+// `sync_cluster` right after `fence_init`, which has already ordered what has
+// to be: the blocks may use each other's barriers after it.
+__device__ __forceinline__ void meet_cluster() {
+  asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+}
+// --8<-- [end:meet]
