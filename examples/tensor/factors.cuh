@@ -2,6 +2,7 @@
 #pragma once
 #include "cluster.cuh"
 #include "tma.cuh"
+#include "unaligned.cuh"
 #include "wgmma.cuh"
 
 constexpr int BK = 64;         // steps of depth in a stage
@@ -48,6 +49,39 @@ struct Factor {
   }
 };
 // --8<-- [end:factor]
+
+// --8<-- [start:plain]
+// The same without the TMA, for rows that begin anywhere: 128 threads carry the
+// boxes through their registers.
+template <bool ALONG_K, int EXTENT>
+struct PlainFactor {
+  const __nv_bfloat16* matrix;
+  int rows, columns;  // as it lies
+  Lines lines[EXTENT / 64];
+
+  __device__ __forceinline__ void load(int first, int depth) {
+#pragma unroll
+    for (int i = 0; i < EXTENT / 64; ++i)
+      lines[i].load(matrix, rows, columns, row(first, depth, i),
+                    column(first, depth, i));
+  }
+
+  __device__ __forceinline__ void store(unsigned char* to, int first,
+                                        int depth) const {
+#pragma unroll
+    for (int i = 0; i < EXTENT / 64; ++i)
+      lines[i].store(to + i * BOX, matrix, columns, row(first, depth, i),
+                     column(first, depth, i));
+  }
+
+  static __device__ __forceinline__ int row(int first, int depth, int i) {
+    return ALONG_K ? first + i * 64 : depth;
+  }
+  static __device__ __forceinline__ int column(int first, int depth, int i) {
+    return ALONG_K ? depth : first + i * 64;
+  }
+};
+// --8<-- [end:plain]
 
 // --8<-- [start:multiply]
 // sum (+)= the product of 64 rows of A and of the columns of B that the sums

@@ -16,7 +16,8 @@ def broken(rung: ct.Rung, *changes: tuple[str, str]) -> ct.Kernel:
         if old not in text:
             raise ValueError(f"{rung.path} does not say: {old}")
         text = text.replace(old, new)
-    return ct.Kernel(text, rung.kernel, arch="sm_90a")
+    arch = "sm_90a" if rung.options.get("requires") == "sm_90a" else None
+    return ct.Kernel(text, rung.kernel, arch=arch)
 
 
 def _whole(file: Path, seen: set) -> str:

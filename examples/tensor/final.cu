@@ -7,6 +7,8 @@
 // @instance gemm<64,8,1,1,true,true,__nv_bfloat16>
 // @instance gemm<256,4,2,2,true,true,float>
 // @instance gemm<128,6,1,2,false,false,float>
+// @instance gemm<64,8,1,1,false,false,__nv_bfloat16,true>
+// @instance gemm<64,8,1,1,true,true,float,true>
 // requires: sm_90a
 #include "factors.cuh"
 #include "order.cuh"
@@ -36,17 +38,22 @@ struct Work {
   int boxes;         // whether the TMA may store C: `map_c` is one
   float alpha, beta;
   Out* C;
-  float* parts;     // 64 BN words for each consumer of each block
-  unsigned* flags;  // a 0 for each of them
+  float* parts;                // 64 BN words for each consumer of each block
+  unsigned* flags;             // a 0 for each of them
+  const __nv_bfloat16 *A, *B;  // for PLAIN, which has no maps
+  int k;
+  int lead;  // steps, less than STAGES, that consumer 0 is ahead of the other
 };
 // --8<-- [end:work]
 
 // Grid: clusters of CLUSTER blocks, as many as fit or fewer. Dynamic shared
 // memory: Shared. The boxes of the maps: A BM x 64, or 64 x 64 for TA; B
 // 64 x 64, or BN / CLUSTER x 64 for TB; C 64 x 64; all swizzled by 128 bytes.
+// PLAIN: rows of A and B may begin anywhere; without the TMA each step takes
+// longer, but nothing has to be copied before.
 // --8<-- [start:head]
 template <int BN, int STAGES, int CLUSTER, int BUFFERS, bool TA, bool TB,
-          class Out>
+          class Out, bool PLAIN = false>
 __global__ void __cluster_dims__(CLUSTER)
     __launch_bounds__(128 * (1 + CONSUMERS), 1)
         gemm(const __grid_constant__ CUtensorMap map_a,
@@ -55,6 +62,7 @@ __global__ void __cluster_dims__(CLUSTER)
   using OfA = Factor<!TA, BM, 1>;
   using OfB = Factor<TB, BN, CLUSTER>;
   static_assert(STAGES > 1, "a stage is free only when the next has come");
+  static_assert(!PLAIN || (CLUSTER == 1 && BN == 64), "it fits the registers");
   extern __shared__ __align__(1024) unsigned char memory[];
   auto& s = *reinterpret_cast<Shared<BN, STAGES, BUFFERS>*>(memory);
   const int tile_rows = (work.m + CLUSTER * BM - 1) / (CLUSTER * BM),
@@ -62,21 +70,46 @@ __global__ void __cluster_dims__(CLUSTER)
   const int rank = CLUSTER > 1 ? rank_in_cluster() : 0;
   const int worker = blockIdx.x / CLUSTER, workers = gridDim.x / CLUSTER;
   if (threadIdx.x == 0) {
+    if (!PLAIN) prefetch(map_a), prefetch(map_b);
+    if (work.boxes) prefetch(map_c);
     for (int i = 0; i < STAGES; ++i)
-      init(&s.full[i], 1), init(&s.empty[i], CONSUMERS * CLUSTER);
+      init(&s.full[i], PLAIN ? 128 : 1), init(&s.empty[i], CONSUMERS * CLUSTER);
     fence_init();
   }
-  sync_cluster();
-  Schedule schedule(worker, workers, tile_rows * tile_columns, work.whole,
+  if (CLUSTER > 1)
+    meet_cluster();
+  else
+    __syncthreads();
+  const auto pieces = [&] {
+    return Schedule(worker, workers, tile_rows * tile_columns, work.whole,
                     work.steps, work.share);
+  };
   Piece piece;
   Ring<STAGES> ring;
   // --8<-- [end:head]
 
   // --8<-- [start:producer]
-  if (threadIdx.x < 128) {
+  if (PLAIN && threadIdx.x < 128) {
+    PlainFactor<!TA, BM> a{work.A, TA ? work.k : work.m, TA ? work.m : work.k};
+    PlainFactor<TB, BN> b{work.B, TB ? work.n : work.k, TB ? work.k : work.n};
+    Schedule schedule = pieces();
+    while (schedule.next(piece)) {
+      const int2 place =
+          place_of(piece.tile, work.group, tile_rows, tile_columns);
+      const int top = place.y * BM, left = place.x * BN;
+      for (int step = piece.begin; step < piece.end; ++step, ring.advance()) {
+        a.load(top, step * BK), b.load(left, step * BK);
+        wait(&s.empty[ring.stage], ring.parity ^ 1);
+        a.store(s.a[ring.stage], top, step * BK);
+        b.store(s.b[ring.stage], left, step * BK);
+        fence_for_tma();  // wgmma reads shared memory on the TMA's side, too
+        arrive(&s.full[ring.stage]);
+      }
+    }
+  } else if (threadIdx.x < 128) {
     give_registers_back<40>();
     if (threadIdx.x == 0) {
+      Schedule schedule = pieces();
       while (schedule.next(piece)) {
         const int2 place =
             place_of(piece.tile, work.group, tile_rows, tile_columns);
@@ -89,16 +122,26 @@ __global__ void __cluster_dims__(CLUSTER)
           OfB::copy(s.b[ring.stage], map_b, left, step * BK, full, rank);
         }
       }
+      // A block stays until all have given its stages back: the other block of
+      // the cluster then arrives at none of its barriers any more.
+      if (CLUSTER > 1)
+        for (int i = 0; i < STAGES; ++i, ring.advance())
+          wait(&s.empty[ring.stage], ring.parity ^ 1);
     }
     // --8<-- [end:producer]
   } else {
     // --8<-- [start:consumer]
-    take_registers<232>();
+    if (!PLAIN) take_registers<232>();
     const int consumer = threadIdx.x / 128 - 1, t = threadIdx.x % 128;
     const auto release = [&](int stage) {
       if (CLUSTER > 1 && t < CLUSTER) arrive_in(&s.empty[stage], t);
       if (CLUSTER == 1 && t == 0) arrive(&s.empty[stage]);
     };
+    // Who stores leaves the tensor cores to the other. If both consumers came
+    // to the end of a tile at the same time, nobody would multiply meanwhile.
+    int lead = consumer == 0 ? work.lead : 0;
+    if (consumer == 1 && work.lead > 0) wait_to_begin();
+    Schedule schedule = pieces();
     while (schedule.next(piece)) {
       float sum[BN / 2];
       int before = 0;
@@ -110,6 +153,7 @@ __global__ void __cluster_dims__(CLUSTER)
                                 shared_address(s.b[stage]), step > piece.begin);
         wait_for_products<1>();
         if (step > piece.begin) release(before);
+        if (--lead == 0) let_begin();
         before = stage;
       }
       wait_for_products<0>();
@@ -144,8 +188,8 @@ __global__ void __cluster_dims__(CLUSTER)
       }
       store_sums(sum, work.C, work.ldc, top, left, work.m, work.n);
     }
+    if (lead > 0) let_begin();
     if (t == 0) wait_for_reads<0>();
     // --8<-- [end:results]
   }
-  sync_cluster();
 }

@@ -1,29 +1,32 @@
-// A matrix whose rows do not begin at multiples of 16 bytes, as the TMA needs
-// them, is copied into one whose rows do.
+// Matrices whose rows do not begin at multiples of 16 bytes, as the TMA needs
+// them, are copied into others whose rows do.
 // requires: sm_80
-#include <cuda_bf16.h>
+#include "unaligned.cuh"
 
-// rows x columns of bf16, ld_from and ld_to elements from a row to the next;
-// ld_to is a multiple of 8, and what it has beyond `columns` becomes zero.
-// A thread makes 16 bytes. Grid: any number of blocks of any number of threads.
+// rows x columns of bf16, row after row, into rows that are as long as the next
+// multiple of 8; what they have beyond `columns` becomes zero.
 // --8<-- [start:kernel]
-extern "C" __global__ void pad_rows(const unsigned short* __restrict__ from,
-                                    uint4* __restrict__ to, int rows,
-                                    int columns, int ld_from, int ld_to) {
-  const size_t pieces = (size_t)rows * (ld_to / 8);
-  const size_t step = (size_t)gridDim.x * blockDim.x;
-  for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < pieces;
-       i += step) {
-    const int row = i / (ld_to / 8), column = i % (ld_to / 8) * 8;
-    const unsigned short* const x = from + (size_t)row * ld_from + column;
-    unsigned words[4];
-#pragma unroll
-    for (int w = 0; w < 4; ++w) {
-      const unsigned low = column + 2 * w < columns ? x[2 * w] : 0;
-      const unsigned high = column + 2 * w + 1 < columns ? x[2 * w + 1] : 0;
-      words[w] = low | high << 16;
+__device__ __forceinline__ void pad(const __nv_bfloat16* from, uint4* to,
+                                    int rows, int columns) {
+  const int pieces = (columns + 7) / 8;
+  for (int row = blockIdx.x * blockDim.y + threadIdx.y; row < rows;
+       row += gridDim.x * blockDim.y)
+    for (int piece = threadIdx.x; piece < pieces; piece += blockDim.x) {
+      const __nv_bfloat16* const at = from + (size_t)row * columns + piece * 8;
+      const int count = columns - piece * 8;
+      to[(size_t)row * pieces + piece] =
+          shifted(load_around(at, count, from, from + (size_t)rows * columns),
+                  shift_of(at), count);
     }
-    to[i] = make_uint4(words[0], words[1], words[2], words[3]);
-  }
+}
+
+// Both factors of a product; one that needs no copy has no rows here. Grid: any
+// number of blocks of 32 x 8.
+extern "C" __global__ void pad_rows(const __nv_bfloat16* A, uint4* to_a,
+                                    int rows_a, int columns_a,
+                                    const __nv_bfloat16* B, uint4* to_b,
+                                    int rows_b, int columns_b) {
+  pad(A, to_a, rows_a, columns_a);
+  pad(B, to_b, rows_b, columns_b);
 }
 // --8<-- [end:kernel]
