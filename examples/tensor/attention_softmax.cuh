@@ -15,8 +15,7 @@ template <int COUNT>
 __device__ __forceinline__ void pack(const float (&x)[COUNT],
                                      unsigned (&words)[COUNT / 2]) {
 #pragma unroll
-  for (int i = 0; i < COUNT / 2; ++i)
-    words[i] = pack(x[2 * i], x[2 * i + 1]);
+  for (int i = 0; i < COUNT / 2; ++i) words[i] = pack(x[2 * i], x[2 * i + 1]);
 }
 
 // 2^x with an error of about 1e-7 of the value, by the special function unit.
@@ -116,8 +115,7 @@ struct Softmax {
   __device__ __forceinline__ void store(const float (&o)[COUNT], int row,
                                         int q_len, int sequence,
                                         __nv_bfloat16* out, int out_stride,
-                                        int heads, int head,
-                                        float* lse) const {
+                                        int heads, int head, float* lse) const {
     const int lane = threadIdx.x % 4;
     const bool odd = lane & 1, high = lane & 2;
 #pragma unroll
@@ -150,11 +148,9 @@ struct Softmax {
   }
 
   // A lane gives its second word for its neighbor's first.
-  static __device__ __forceinline__ void swap(unsigned& first,
-                                              unsigned& second, bool upper,
-                                              int distance) {
-    const unsigned got =
-        __shfl_xor_sync(~0u, upper ? first : second, distance);
+  static __device__ __forceinline__ void swap(unsigned& first, unsigned& second,
+                                              bool upper, int distance) {
+    const unsigned got = __shfl_xor_sync(~0u, upper ? first : second, distance);
     if (upper)
       first = got;
     else

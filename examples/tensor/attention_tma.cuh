@@ -15,10 +15,10 @@ __device__ __forceinline__ unsigned shared_address(const void* at) {
 using Barrier = unsigned long long;
 
 __device__ __forceinline__ void init(Barrier* barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(
-                   shared_address(barrier)),
-               "r"(arrivals)
-               : "memory");
+  asm volatile(
+      "mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
+      "r"(arrivals)
+      : "memory");
 }
 
 // The barriers that this thread has initialized are there for the TMA, too.
@@ -27,9 +27,9 @@ __device__ __forceinline__ void show_barriers() {
 }
 
 __device__ __forceinline__ void arrive(Barrier* barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(
-                   shared_address(barrier))
-               : "memory");
+  asm volatile(
+      "mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
+      : "memory");
 }
 
 __device__ __forceinline__ void arrive_and_expect(Barrier* barrier, int bytes) {

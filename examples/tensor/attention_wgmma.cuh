@@ -6,20 +6,26 @@
 
 // --8<-- [start:descriptor]
 // A factor in shared memory, in pieces of 8 rows of 128 bytes, swizzled as the
-// TMA does it: 16 bytes number c of row r stand at c ^ r. Pieces begin at
-// multiples of 1024 bytes and are `stride` bytes apart.
+// TMA does it: 16 bytes number c of row r stand at c ^ r. Pieces lie one after
+// the other and begin at multiples of 1024 bytes.
 //
-// Along the rows of such a piece run the 16 numbers of depth ('K-major'), 64 of
-// them: the next 16 begin 32 bytes further on. Or along the rows runs N, 64 of
-// it, and a piece has 8 of depth ('MN-major'): `leading` is how far away the
-// next 64 of N are.
-__device__ __forceinline__ unsigned long long descriptor(unsigned address,
-                                                         unsigned stride,
-                                                         unsigned leading) {
-  const unsigned low = (address & 0x3ffff) >> 4 | leading >> 4 << 16;
-  const unsigned high = stride >> 4 | 1u << 30;  // swizzled by 128 bytes
-  return (unsigned long long)high << 32 | low;
-}
+// Along the rows of a piece runs depth ('K-major'): the next 16 of it begin 32
+// bytes further on, and the next piece has the next 8 of M or N. Or along the
+// rows runs N ('MN-major'), 64 of it: the next 64 are `parts` bytes away, and
+// the next piece has the next 8 of depth.
+struct Factor {
+  unsigned low;  // of the descriptor: address and `parts`, in units of 16 bytes
+
+  __device__ __forceinline__ explicit Factor(unsigned address,
+                                             unsigned parts = 16)
+      : low(address >> 4 | parts >> 4 << 16) {}
+
+  // The descriptor of what begins so many bytes further on. The upper word:
+  // pieces are 1024 bytes apart, and swizzled by 128 bytes.
+  __device__ __forceinline__ unsigned long long further(unsigned bytes) const {
+    return (1ull << 62 | 64ull << 32) + (low + (bytes >> 4));
+  }
+};
 // --8<-- [end:descriptor]
 
 // --8<-- [start:order]
@@ -69,9 +75,9 @@ __device__ __forceinline__ void arrived(unsigned (&a)[COUNT]) {
 #define C9 ",%72,%73,%74,%75,%76,%77,%78,%79"
 #define C10 ",%80,%81,%82,%83,%84,%85,%86,%87"
 #define C11 ",%88,%89,%90,%91,%92,%93,%94,%95"
-#define D8(i)                                                 \
-  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), \
-      "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define D8(i)                                                                 \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), \
+      "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
 #define C32 C0 C1 C2 C3
 #define C40 C32 C4
 #define C48 C40 C5
@@ -93,16 +99,16 @@ __device__ __forceinline__ void arrived(unsigned (&a)[COUNT]) {
 // d += A B, or d = A B without `add`, both factors in shared memory, K-major. A
 // lane holds in d[4 * n + e] the result of row 16 * warp + lane / 4 + e / 2 * 8
 // and column 8 * n + lane % 4 * 2 + e % 2.
-#define MULTIPLY(N, NAMES, RESULTS, A, B, ADD)                             \
-  __device__ __forceinline__ void multiply(float (&d)[N / 2],              \
-                                           unsigned long long a,           \
+#define MULTIPLY(N, NAMES, RESULTS, A, B, ADD)                              \
+  __device__ __forceinline__ void multiply(float (&d)[N / 2],               \
+                                           unsigned long long a,            \
                                            unsigned long long b, int add) { \
-    asm volatile("{ .reg .pred p;\nsetp.ne.b32 p, " ADD                    \
-                 ", 0;\nwgmma.mma_async.sync.aligned.m64n" #N              \
-                 "k16.f32.bf16.bf16 {" NAMES "}, " A ", " B                \
-                 ", p, 1, 1, 0, 0; }"                                      \
-                 : RESULTS                                                 \
-                 : "l"(a), "l"(b), "r"(add));                              \
+    asm volatile("{ .reg .pred p;\nsetp.ne.b32 p, " ADD                     \
+                 ", 0;\nwgmma.mma_async.sync.aligned.m64n" #N               \
+                 "k16.f32.bf16.bf16 {" NAMES "}, " A ", " B                 \
+                 ", p, 1, 1, 0, 0; }"                                       \
+                 : RESULTS                                                  \
+                 : "l"(a), "l"(b), "r"(add));                               \
   }
 // --8<-- [end:multiply]
 
@@ -119,17 +125,16 @@ MULTIPLY(192, C96, D96, "%96", "%97", "%98")
 // The same with A in registers, a row of it spread over four lanes as a row of
 // results is, two numbers in a word: a[2 * i + j] holds columns 8 * i + lane %
 // 4 * 2 and the next of row lane / 4 + j * 8. B is MN-major.
-#define MULTIPLY_VALUES(N, NAMES, RESULTS, A0, A1, A2, A3, B, ADD)          \
-  __device__ __forceinline__ void multiply(float (&d)[N / 2],               \
-                                           const unsigned* a,               \
-                                           unsigned long long b, int add) { \
-    asm volatile("{ .reg .pred p;\nsetp.ne.b32 p, " ADD                     \
-                 ", 0;\nwgmma.mma_async.sync.aligned.m64n" #N               \
-                 "k16.f32.bf16.bf16 {" NAMES "}, {" A0 "," A1 "," A2 "," A3 \
-                 "}, " B ", p, 1, 1, 1; }"                                  \
-                 : RESULTS                                                  \
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),      \
-                   "r"(add));                                               \
+#define MULTIPLY_VALUES(N, NAMES, RESULTS, A0, A1, A2, A3, B, ADD)           \
+  __device__ __forceinline__ void multiply(                                  \
+      float (&d)[N / 2], const unsigned* a, unsigned long long b, int add) { \
+    asm volatile("{ .reg .pred p;\nsetp.ne.b32 p, " ADD                      \
+                 ", 0;\nwgmma.mma_async.sync.aligned.m64n" #N                \
+                 "k16.f32.bf16.bf16 {" NAMES "}, {" A0 "," A1 "," A2 "," A3  \
+                 "}, " B ", p, 1, 1, 1; }"                                   \
+                 : RESULTS                                                   \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),       \
+                   "r"(add));                                                \
   }
 // --8<-- [end:multiply-values]
 

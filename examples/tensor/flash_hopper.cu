@@ -33,6 +33,12 @@
 // What can be switched off to see what it is worth: PINGPONG, the turns;
 // OVERLAP, the softmax under this warpgroup's own products. POLYNOMIAL: of how
 // many keys in eight the exponentials come from the FMA units instead.
+// An item of work: 64 * CONSUMERS queries of a head from row `top` on, and the
+// number of tiles of keys; at least one, be it masked as a whole. 0: the end.
+struct alignas(16) Work {
+  int sequence, head, top, steps;
+};
+
 // --8<-- [start:kernel]
 template <int D, int CONSUMERS, int BN, int STAGES, int Q_STAGES, bool CAUSAL,
           bool PINGPONG, bool OVERLAP, int POLYNOMIAL>
@@ -52,7 +58,7 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
   extern __shared__ unsigned char shared[];
   __shared__ Barrier q_full[Q_STAGES][CONSUMERS], q_empty[Q_STAGES][CONSUMERS],
       k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
-  __shared__ int q_item[Q_STAGES][CONSUMERS];
+  __shared__ Work work[Q_STAGES][CONSUMERS];  // that queries are for
   // The swizzle wants tiles at multiples of 1024 bytes.
   const unsigned of_k = (shared_address(shared) + 1023) & ~1023u,
                  of_v = of_k + STAGES * TILE, of_q = of_v + STAGES * TILE;
@@ -72,11 +78,6 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
   __syncthreads();
 
   // --8<-- [start:work]
-  // An item of work: 64 * CONSUMERS queries of a head from row `top` on, and
-  // the tiles of keys that they see; at least one, be it masked as a whole.
-  struct Work {
-    int sequence, head, top, steps;
-  };
   const int ahead = k_len - q_len;  // position of the first query
   const auto work_of = [&](int item) -> Work {
     const int heads_before = item / (tiles * together) * together;
@@ -98,7 +99,7 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     fetch_map(Q), fetch_map(K), fetch_map(V);
     Ring<Q_STAGES> q;
     Ring<STAGES> k, v;
-    Work w, of_values = {};  // whose values come next
+    Work w = {}, of_values = {};  // whose values come next
     int item = blockIdx.x, next, values = -1;
     const auto copy_values = [&] {
       wait(&v_empty[v.stage], v.parity ^ 1);
@@ -107,18 +108,16 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
                of_values.sequence, &v_full[v.stage]);
       v.advance();
     };
-    // To each warpgroup an item and its queries; -1: there is no more work.
-    const auto hand_out = [&](int item) {
+    // To each warpgroup its work and the queries for it.
+    const auto hand_out = [&] {
       for (int i = 0; i < CONSUMERS; ++i) {
+        Barrier* const full = &q_full[q.stage][i];
         wait(&q_empty[q.stage][i], q.parity ^ 1);
-        q_item[q.stage][i] = item;
-        if (item < 0) {
-          arrive(&q_full[q.stage][i]);
-          continue;
-        }
-        arrive_and_expect(&q_full[q.stage][i], QUERIES);
-        copy_box(of_q + (q.stage * CONSUMERS + i) * QUERIES, Q, w.top + i * 64,
-                 w.head, w.sequence, &q_full[q.stage][i]);
+        work[q.stage][i] = w;
+        arrive_and_expect(full, w.steps > 0 ? QUERIES : 0);
+        if (w.steps > 0)
+          copy_box(of_q + (q.stage * CONSUMERS + i) * QUERIES, Q,
+                   w.top + i * 64, w.head, w.sequence, full);
       }
       q.advance();
     };
@@ -135,14 +134,15 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         copy_box(of_k + k.stage * TILE, K, step * BN, kv_head, w.sequence,
                  &k_full[k.stage]);
         k.advance();
-        if (step == 0) hand_out(item);
+        if (step == 0) hand_out();
         // Buffers become free in this order: those of keys sooner.
         if (values >= 0) copy_values();
         values = step * BN, of_values = w, of_values.head = kv_head;
       }
     }
     copy_values();
-    hand_out(-1);
+    w.steps = 0;
+    hand_out();
     // --8<-- [end:producer]
   } else {
     take_registers<CONSUMERS == 2 ? 232 : 160>();
@@ -163,24 +163,21 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
       wait(&k_full[k.stage], k.parity);
       if (PINGPONG) wait_for_turn(my_turn);
       begin_products();
-      const unsigned q_at = of_q + (q.stage * CONSUMERS + me) * QUERIES,
-                     k_at = of_k + k.stage * TILE;
+      const Factor a(of_q + (q.stage * CONSUMERS + me) * QUERIES),
+          b(of_k + k.stage * TILE);
 #pragma unroll
       for (int kk = 0; kk < D / 16; ++kk)
-        multiply(s,
-                 descriptor(q_at + kk / 4 * Q_PART + kk % 4 * 32, 1024, 16),
-                 descriptor(k_at + kk / 4 * PART + kk % 4 * 32, 1024, 16),
-                 kk > 0);
+        multiply(s, a.further(kk / 4 * Q_PART + kk % 4 * 32),
+                 b.further(kk / 4 * PART + kk % 4 * 32), kk > 0);
       end_group();
     };
     const auto start_values = [&](bool add) {
       wait(&v_full[v.stage], v.parity);
       begin_products();
-      const unsigned v_at = of_v + v.stage * TILE;
+      const Factor b(of_v + v.stage * TILE, PART);
 #pragma unroll
       for (int kk = 0; kk < BN / 16; ++kk)
-        multiply(o, p + kk * 4, descriptor(v_at + kk * 2048, 1024, PART),
-                 kk > 0 || add);
+        multiply(o, p + kk * 4, b.further(kk * 2048), kk > 0 || add);
       end_group();
     };
     // --8<-- [end:products]
@@ -189,9 +186,9 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     // whose last weights are not yet multiplied.
     const auto receive = [&](Work& w) {
       wait(&q_full[q.stage][me], q.parity);
-      const int item = __shfl_sync(~0u, q_item[q.stage][me], 0);
-      if (item >= 0) w = work_of(item);
-      return item >= 0;
+      w = work[q.stage][me];
+      w.steps = __shfl_sync(~0u, w.steps, 0);  // the compiler sees: one number
+      return w.steps > 0;
     };
     // The scores are there: free their factors, and mask what is not seen.
     const auto finish_scores = [&](const Work& w, int step) {
@@ -243,8 +240,8 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
       release(&v_empty[v.stage]);
       v.advance();
       if (last)
-        before.store(o, w.top + row, q_len, w.sequence, out, out_stride,
-                     heads, w.head, lse);
+        before.store(o, w.top + row, q_len, w.sequence, out, out_stride, heads,
+                     w.head, lse);
       else if (rises)
         softmax.scale(o);
       pack(s, p);
