@@ -82,10 +82,46 @@ __device__ __forceinline__ void copy_box(unsigned to, const CUtensorMap& map,
       : "memory");
 }
 
+// The same of one part, to the same place in all blocks of a cluster of two,
+// whose barriers it counts for.
+__device__ __forceinline__ void copy_to_both(unsigned to,
+                                             const CUtensorMap& map, int token,
+                                             int part, int head, int sequence,
+                                             Barrier* barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.tile"
+      ".mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], [%1, {%2, %3, %4, %5, %6}], [%7], %8;" ::"r"(to),
+      "l"(&map), "r"(0), "r"(token), "r"(part), "r"(head), "r"(sequence),
+      "r"(shared_address(barrier)), "h"((short)3)
+      : "memory");
+}
+
 __device__ __forceinline__ void fetch_map(const CUtensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 // --8<-- [end:copy]
+
+// --8<-- [start:cluster]
+// Arrives at the barrier that has this one's place in a block of the cluster.
+__device__ __forceinline__ void arrive_in(Barrier* barrier, unsigned block) {
+  asm volatile(
+      "{ .reg .b32 there;\n"
+      "mapa.shared::cluster.u32 there, %0, %1;\n"
+      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there]; }" ::"r"(
+          shared_address(barrier)),
+      "r"(block)
+      : "memory");
+}
+
+// All threads of the cluster that have not ended.
+__device__ __forceinline__ void meet_cluster() {
+  asm volatile(
+      "barrier.cluster.arrive.release;\n"
+      "barrier.cluster.wait.acquire;" ::
+          : "memory");
+}
+// --8<-- [end:cluster]
 
 // --8<-- [start:turns]
 // Named barriers: `id` from 1 to 15, one for each warpgroup that takes turns.

@@ -5,6 +5,7 @@
 // @instance flash_hopper<128,2,128,2,2,false,true,true,0>
 // @instance flash_hopper<128,2,128,2,2,true,true,true,0>
 // @instance flash_hopper<128,2,176,2,1,false,true,true,0>
+// @instance flash_hopper<128,2,176,2,1,false,true,true,0,2>
 // @instance flash_hopper<64,3,128,2,2,false,true,true,0>
 // @instance flash_hopper<64,3,128,2,2,true,true,true,0>
 #include "attention_softmax.cuh"
@@ -32,7 +33,10 @@
 //
 // What can be switched off to see what it is worth: PINGPONG, the turns;
 // OVERLAP, the softmax under this warpgroup's own products. POLYNOMIAL: of how
-// many keys in eight the exponentials come from the FMA units instead.
+// many keys in eight the exponentials come from the FMA units instead. CLUSTER:
+// 2 for blocks in pairs, on 128 * CONSUMERS queries of a head; each copies half
+// of each tile of keys and values for both. Grid: blocks for all SMs, in pairs.
+
 // An item of work: 64 * CONSUMERS queries of a head from row `top` on, and the
 // number of tiles of keys; at least one, be it masked as a whole. 0: the end.
 struct alignas(16) Work {
@@ -41,20 +45,22 @@ struct alignas(16) Work {
 
 // --8<-- [start:kernel]
 template <int D, int CONSUMERS, int BN, int STAGES, int Q_STAGES, bool CAUSAL,
-          bool PINGPONG, bool OVERLAP, int POLYNOMIAL>
-__global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
-    flash_hopper(const __grid_constant__ CUtensorMap Q,
-                 const __grid_constant__ CUtensorMap K,
-                 const __grid_constant__ CUtensorMap V,
-                 __nv_bfloat16* __restrict__ out, int out_stride,
-                 float* __restrict__ lse, int* __restrict__ drawn, int heads,
-                 int kv_heads, int q_len, int k_len, int tiles, int items,
-                 int together, float power) {
+          bool PINGPONG, bool OVERLAP, int POLYNOMIAL, int CLUSTER = 1>
+__global__ void __cluster_dims__(CLUSTER)
+    __launch_bounds__(128 * (CONSUMERS + 1), 1)
+        flash_hopper(const __grid_constant__ CUtensorMap Q,
+                     const __grid_constant__ CUtensorMap K,
+                     const __grid_constant__ CUtensorMap V,
+                     __nv_bfloat16* __restrict__ out, int out_stride,
+                     float* __restrict__ lse, int* __restrict__ drawn,
+                     int heads, int kv_heads, int q_len, int k_len, int tiles,
+                     int items, int together, float power) {
   // Bytes: a tile of keys or values, queries of a warpgroup; and of a tile's
   // parts of 64 columns.
-  constexpr int TILE = BN * D * 2, PART = BN * 128;
+  constexpr int BM = 64 * CONSUMERS, TILE = BN * D * 2, PART = BN * 128;
   constexpr int QUERIES = 64 * D * 2, Q_PART = 64 * 128;
   static_assert((D == 64 || D == 128) && BN % 16 == 0, "tiles");
+  static_assert(CLUSTER == 1 || (CLUSTER == 2 && D == 128), "parts");
   extern __shared__ unsigned char shared[];
   __shared__ Barrier q_full[Q_STAGES][CONSUMERS], q_empty[Q_STAGES][CONSUMERS],
       k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
@@ -63,19 +69,20 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
   const unsigned of_k = (shared_address(shared) + 1023) & ~1023u,
                  of_v = of_k + STAGES * TILE, of_q = of_v + STAGES * TILE;
   const int warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
-  const int lane = threadIdx.x % 32;
+  const int lane = threadIdx.x % 32, rank = blockIdx.x % CLUSTER;
 
   if (threadIdx.x == 0) {
     for (int s = 0; s < STAGES; ++s) {
       init(&k_full[s], 1), init(&v_full[s], 1);
-      init(&k_empty[s], 4 * CONSUMERS), init(&v_empty[s], 4 * CONSUMERS);
+      init(&k_empty[s], 4 * CONSUMERS * CLUSTER);
+      init(&v_empty[s], 4 * CONSUMERS * CLUSTER);
     }
     for (int s = 0; s < Q_STAGES; ++s)
       for (int i = 0; i < CONSUMERS; ++i)
         init(&q_full[s][i], 1), init(&q_empty[s][i], 4);
     show_barriers();
   }
-  __syncthreads();
+  CLUSTER > 1 ? meet_cluster() : __syncthreads();
 
   // --8<-- [start:work]
   const int ahead = k_len - q_len;  // position of the first query
@@ -83,12 +90,13 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     const int heads_before = item / (tiles * together) * together;
     const int rest = item - heads_before * tiles;
     const int now = min(together, items / tiles - heads_before);
-    const int top = (tiles - 1 - rest / now) * (64 * CONSUMERS);
+    const int top = (tiles - 1 - rest / now) * (BM * CLUSTER);
     const int all_heads = heads_before + rest % now;
     int keys = k_len;
     if (CAUSAL)
-      keys = max(1, min(keys, ahead + min(top + 64 * CONSUMERS, q_len)));
-    return {all_heads / heads, all_heads % heads, top, (keys + BN - 1) / BN};
+      keys = max(1, min(keys, ahead + min(top + BM * CLUSTER, q_len)));
+    return {all_heads / heads, all_heads % heads, top + rank * BM,
+            (keys + BN - 1) / BN};
   };
   // --8<-- [end:work]
 
@@ -100,12 +108,19 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     Ring<Q_STAGES> q;
     Ring<STAGES> k, v;
     Work w = {}, of_values = {};  // whose values come next
-    int item = blockIdx.x, next, values = -1;
+    int item = blockIdx.x / CLUSTER, next, values = -1;
+    const auto copy_tile = [&](unsigned to, const CUtensorMap& map, int token,
+                               const Work& w, Barrier* full) {
+      arrive_and_expect(full, TILE);
+      if (CLUSTER == 1)
+        copy_box(to, map, token, w.head, w.sequence, full);
+      else
+        copy_to_both(to + rank * PART, map, token, rank, w.head, w.sequence,
+                     full);
+    };
     const auto copy_values = [&] {
       wait(&v_empty[v.stage], v.parity ^ 1);
-      arrive_and_expect(&v_full[v.stage], TILE);
-      copy_box(of_v + v.stage * TILE, V, values, of_values.head,
-               of_values.sequence, &v_full[v.stage]);
+      copy_tile(of_v + v.stage * TILE, V, values, of_values, &v_full[v.stage]);
       v.advance();
     };
     // To each warpgroup its work and the queries for it.
@@ -124,20 +139,25 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     for (; item < items; item = next) {
       // The first item of a block is its number; who draws the last number
       // leaves 0 behind. This is asked for long before it is needed.
-      next = gridDim.x + atomicAdd(drawn, 1);
-      if (next == (int)gridDim.x + items - 1) *drawn = 0;
+      next = gridDim.x / CLUSTER;
+      if (CLUSTER == 1) {
+        next += atomicAdd(drawn, 1);
+        if (next == (int)gridDim.x + items - 1) *drawn = 0;
+      } else {
+        next += item;
+      }
       w = work_of(item);
-      const int kv_head = w.head / (heads / kv_heads);
+      Work of_keys = w;
+      of_keys.head = w.head / (heads / kv_heads);
       for (int step = 0; step < w.steps; ++step) {
         wait(&k_empty[k.stage], k.parity ^ 1);
-        arrive_and_expect(&k_full[k.stage], TILE);
-        copy_box(of_k + k.stage * TILE, K, step * BN, kv_head, w.sequence,
-                 &k_full[k.stage]);
+        copy_tile(of_k + k.stage * TILE, K, step * BN, of_keys,
+                  &k_full[k.stage]);
         k.advance();
         if (step == 0) hand_out();
         // Buffers become free in this order: those of keys sooner.
         if (values >= 0) copy_values();
-        values = step * BN, of_values = w, of_values.head = kv_head;
+        values = step * BN, of_values = of_keys;
       }
     }
     copy_values();
@@ -158,6 +178,12 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     // --8<-- [start:products]
     const auto release = [&](Barrier* barrier) {
       if (lane == 0) arrive(barrier);
+    };
+    const auto release_tile = [&](Barrier* barrier) {
+      if (CLUSTER == 1)
+        release(barrier);
+      else if (lane < CLUSTER)
+        arrive_in(barrier, lane);
     };
     const auto start_scores = [&] {
       wait(&k_full[k.stage], k.parity);
@@ -193,7 +219,7 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     // The scores are there: free their factors, and mask what is not seen.
     const auto finish_scores = [&](const Work& w, int step) {
       arrived(s);
-      release(&k_empty[k.stage]);
+      release_tile(&k_empty[k.stage]);
       k.advance();
       if (step + 1 == w.steps) {
         release(&q_empty[q.stage][me]);
@@ -237,7 +263,7 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
       softmax.exponentials(s, power);
       wait_for_groups<0>();
       arrived(o), arrived(p);
-      release(&v_empty[v.stage]);
+      release_tile(&v_empty[v.stage]);
       v.advance();
       if (last)
         before.store(o, w.top + row, q_len, w.sequence, out, out_stride, heads,
@@ -255,5 +281,6 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
                   w.head, lse);
     if (PINGPONG && me == 0) wait_for_turn(my_turn);  // the one too many
   }
+  if (CLUSTER > 1) meet_cluster();  // the other may still arrive here
 }
 // --8<-- [end:kernel]

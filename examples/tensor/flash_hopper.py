@@ -36,17 +36,19 @@ class Plan(NamedTuple):
     pingpong: bool = True
     overlap: bool = True
     polynomial: int = 0
+    cluster: int = 1
 
     @property
     def bm(self) -> int:
-        """Queries of a block."""
-        return 64 * self.consumers
+        """Queries of a block, or of two in a cluster."""
+        return 64 * self.consumers * self.cluster
 
     @property
     def shared(self) -> int:
         """Bytes of dynamic shared memory: buffers of keys, of values, and of
         queries, and what may be skipped to begin at a multiple of 1024."""
-        tokens = 2 * self.stages * self.bn + self.q_stages * self.bm
+        queries = 64 * self.consumers * self.q_stages
+        tokens = 2 * self.stages * self.bn + queries
         return 2 * self.d * tokens + 1024
 
 
@@ -109,9 +111,10 @@ class Tokens(NamedTuple):
 
 
 @functools.lru_cache(maxsize=1024)
-def tensor_map(tokens: Tokens, count: int) -> bytes:
-    """For boxes of `count` tokens. To make one takes the driver microseconds."""
-    box = (1, 1, tokens.d // 64, count, 64)
+def tensor_map(tokens: Tokens, count: int, parts: int) -> bytes:
+    """For boxes of `count` tokens and so many parts of 64 elements of a head. To
+    make one takes the driver microseconds."""
+    box = (1, 1, parts, count, 64)
     return ct.tensor_map(tokens, box, swizzle=128)
 
 
@@ -197,7 +200,8 @@ def attention(
     pairs = sequences * heads
     tiles = ct.cdiv(q_len, plan.bm)
     items = tiles * pairs
-    blocks = min(items, ct.device().sm_count)
+    blocks = min(items, ct.device().sm_count // plan.cluster) * plan.cluster
+    parts = d // 64 // plan.cluster  # that a block of a cluster copies
     if items + blocks >= 1 << 31:
         raise ValueError(f"{items} tiles of queries: too many")
 
@@ -207,9 +211,9 @@ def attention(
         )
 
     instance(plan)(
-        tensor_map(tokens(of_q, q_len, heads), 64),
-        tensor_map(tokens(of_keys, k_len, kv_heads), plan.bn),
-        tensor_map(tokens(of_values, k_len, kv_heads), plan.bn),
+        tensor_map(tokens(of_q, q_len, heads), 64, d // 64),
+        tensor_map(tokens(of_keys, k_len, kv_heads), plan.bn, parts),
+        tensor_map(tokens(of_values, k_len, kv_heads), plan.bn, parts),
         of_out.address, of_out.stride, of_lse,
         counter(stream.handle if stream is not None else 0), heads, kv_heads,
         q_len, k_len, tiles, items,
