@@ -36,6 +36,8 @@
 // many keys in eight the exponentials come from the FMA units instead. CLUSTER:
 // 2 for blocks in pairs, on 128 * CONSUMERS queries of a head; each copies half
 // of each tile of keys and values for both. Grid: blocks for all SMs, in pairs.
+// TIMED: each warpgroup of block 0 leaves in `times` the cycle of five events
+// of each of its first 64 steps; otherwise `times` is null.
 
 // An item of work: 64 * CONSUMERS queries of a head from row `top` on, and the
 // number of tiles of keys; at least one, be it masked as a whole. 0: the end.
@@ -45,7 +47,8 @@ struct alignas(16) Work {
 
 // --8<-- [start:kernel]
 template <int D, int CONSUMERS, int BN, int STAGES, int Q_STAGES, bool CAUSAL,
-          bool PINGPONG, bool OVERLAP, int POLYNOMIAL, int CLUSTER = 1>
+          bool PINGPONG, bool OVERLAP, int POLYNOMIAL, int CLUSTER = 1,
+          bool TIMED = false>
 __global__ void __cluster_dims__(CLUSTER)
     __launch_bounds__(128 * (CONSUMERS + 1), 1)
         flash_hopper(const __grid_constant__ CUtensorMap Q,
@@ -54,7 +57,8 @@ __global__ void __cluster_dims__(CLUSTER)
                      __nv_bfloat16* __restrict__ out, int out_stride,
                      float* __restrict__ lse, int* __restrict__ drawn,
                      int heads, int kv_heads, int q_len, int k_len, int tiles,
-                     int items, int together, float power) {
+                     int items, int together, float power,
+                     unsigned* __restrict__ times) {
   // Bytes: a tile of keys or values, queries of a warpgroup; and of a tile's
   // parts of 64 columns.
   constexpr int BM = 64 * CONSUMERS, TILE = BN * D * 2, PART = BN * 128;
@@ -231,6 +235,12 @@ __global__ void __cluster_dims__(CLUSTER)
         mask<CAUSAL>(s, key + lane % 4 * 2, k_len, ahead + w.top + row);
     };
 
+    int events = 0;
+    const auto mark = [&] {
+      if (TIMED && blockIdx.x == 0 && threadIdx.x % 128 == 0 && events < 320)
+        times[me * 320 + events++] = clock();
+    };
+
     if (PINGPONG && me == CONSUMERS - 1) pass_turn(their_turn);
     Work w;
     receive(w);  // there are at least as many items as blocks
@@ -252,16 +262,21 @@ __global__ void __cluster_dims__(CLUSTER)
         step = 0;
         if (!receive(next)) break;
       }
+      mark();
       start_scores();     // of this step,
       start_values(add);  // of the weights of the step before
       if (PINGPONG) pass_turn(their_turn);
+      mark();
       wait_for_groups<OVERLAP ? 1 : 0>();
+      mark();
       finish_scores(next, step);
       const Softmax<BN, POLYNOMIAL> before = softmax;
       if (last) softmax.begin();
       const bool rises = softmax.raise(s, power);
       softmax.exponentials(s, power);
+      mark();
       wait_for_groups<0>();
+      mark();
       arrived(o), arrived(p);
       release_tile(&v_empty[v.stage]);
       v.advance();

@@ -37,6 +37,7 @@ class Plan(NamedTuple):
     overlap: bool = True
     polynomial: int = 0
     cluster: int = 1
+    timed: bool = False
 
     @property
     def bm(self) -> int:
@@ -154,7 +155,7 @@ def heads_together(
 def attention(
     q: Any, keys: Any, values: Any, out: Any, lse: Any = None,
     causal: bool = False, scale: float | None = None, plan: Plan | None = None,
-    together: int | None = None, stream: Any = None,
+    together: int | None = None, stream: Any = None, times: Any = None,
 ) -> None:  # fmt: skip
     """out[i, j, h] = softmax(scale * q[i, j, h] K^T) V over the keys that query j
     of sequence i may see: all, or with `causal` those up to its position.
@@ -163,7 +164,8 @@ def attention(
     says what does not fit at all: q bf16 [s, q_len, heads, head_dim], or with
     wider rows [s, q_len, width]; keys, values [s, k_len, kv_heads, head_dim];
     out as q; lse float32 [s, q_len, heads], or None. The last query is at the
-    position of the last key. scale: by default 1 / sqrt(head_dim).
+    position of the last key. scale: by default 1 / sqrt(head_dim). times: for a
+    plan that is timed, uint32, [consumers, 64, 5].
 
     Raises ValueError, TypeError as `flash.contiguous` does.
     """
@@ -218,6 +220,7 @@ def attention(
         counter(stream.handle if stream is not None else 0), heads, kv_heads,
         q_len, k_len, tiles, items,
         together or heads_together(plan, heads, kv_heads, k_len, pairs),
-        scale * flash.LOG2_E, grid=blocks, block=128 * (plan.consumers + 1),
+        scale * flash.LOG2_E, rows.NULL if times is None else times,
+        grid=blocks, block=128 * (plan.consumers + 1),
         shared=plan.shared, stream=stream,
     )  # fmt: skip
