@@ -9,17 +9,14 @@ shapes and addresses alone: a CUDA graph may hold it.
 
 import functools
 import math
-import sys
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import cudatut as ct
 
-sys.path.append(str(ct.paths.examples_dir() / "llm"))
-import flash
-import rows
-
+flash = ct.shared("llm/flash")  # the kernel for everything else
+rows = flash.rows
 SOURCE = "tensor/flash_hopper.cu"
 L2_SHARE = 16 << 20  # bytes of keys and values that should stay in L2
 
