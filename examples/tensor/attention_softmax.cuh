@@ -110,13 +110,15 @@ struct Softmax {
   // --8<-- [end:softmax]
 
   // --8<-- [start:store]
-  // Results, divided by their sums, and log-sum-exps. row: this lane's first.
+  // Results, divided by their sums, and log-sum-exps. row: this lane's first;
+  // place: of the head among those of all sequences.
   template <int COUNT>
   __device__ __forceinline__ void store(const float (&o)[COUNT], int row,
-                                        int q_len, int sequence,
+                                        int q_len, int place, int heads,
                                         __nv_bfloat16* out, int out_stride,
-                                        int heads, int head, float* lse) const {
-    const int lane = threadIdx.x % 4;
+                                        float* lse) const {
+    const int lane = threadIdx.x % 4, head = place % heads;
+    const long long first = (long long)(place / heads) * q_len;
     const bool odd = lane & 1, high = lane & 2;
 #pragma unroll
     for (int r = 0; r < 2; ++r, row += 8) {
@@ -124,7 +126,7 @@ struct Softmax {
       total += __shfl_xor_sync(~0u, total, 1);
       total += __shfl_xor_sync(~0u, total, 2);
       const float inverse = total == 0.0f ? 0.0f : 1.0f / total;
-      const long long at = (long long)sequence * q_len + row;
+      const long long at = first + row;
       if (lse && lane == 0 && row < q_len)
         lse[at * heads + head] =
             total == 0.0f ? -INFINITY : (base[r] + log2f(total)) * 0.693147181f;

@@ -56,13 +56,16 @@ __device__ __forceinline__ void wait(Barrier* barrier, unsigned parity) {
 // --8<-- [end:barrier]
 
 // --8<-- [start:ring]
-// Where one is in a ring of buffers, and the parity of the round.
+// Tile after tile in a ring of buffers: the buffer of the next one, and the
+// parity of the round.
 template <int STAGES>
 struct Ring {
-  unsigned stage = 0, parity = 0;
-  __device__ __forceinline__ void advance() {
-    if (++stage == STAGES) stage = 0, parity ^= 1;
+  unsigned tile = 0;
+  __device__ __forceinline__ unsigned stage() const { return tile % STAGES; }
+  __device__ __forceinline__ unsigned parity() const {
+    return tile / STAGES & 1;
   }
+  __device__ __forceinline__ void advance() { ++tile; }
 };
 // --8<-- [end:ring]
 

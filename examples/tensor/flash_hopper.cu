@@ -42,7 +42,7 @@
 // An item of work: 64 * CONSUMERS queries of a head from row `top` on, and the
 // number of tiles of keys; at least one, be it masked as a whole. 0: the end.
 struct alignas(16) Work {
-  int sequence, head, top, steps;
+  int place, top, steps;  // place: of the head among those of all sequences
 };
 
 // --8<-- [start:kernel]
@@ -95,12 +95,10 @@ __global__ void __cluster_dims__(CLUSTER)
     const int rest = item - heads_before * tiles;
     const int now = min(together, items / tiles - heads_before);
     const int top = (tiles - 1 - rest / now) * (BM * CLUSTER);
-    const int all_heads = heads_before + rest % now;
     int keys = k_len;
     if (CAUSAL)
       keys = max(1, min(keys, ahead + min(top + BM * CLUSTER, q_len)));
-    return {all_heads / heads, all_heads % heads, top + rank * BM,
-            (keys + BN - 1) / BN};
+    return {heads_before + rest % now, top + rank * BM, (keys + BN - 1) / BN};
   };
   // --8<-- [end:work]
 
@@ -111,62 +109,59 @@ __global__ void __cluster_dims__(CLUSTER)
     fetch_map(Q), fetch_map(K), fetch_map(V);
     Ring<Q_STAGES> q;
     Ring<STAGES> k, v;
-    Work w = {}, of_values = {};  // whose values come next
-    int item = blockIdx.x / CLUSTER, next, values = -1;
-    const auto copy_tile = [&](unsigned to, const CUtensorMap& map, int token,
-                               const Work& w, Barrier* full) {
+    struct {
+      int token, head, sequence;
+    } keys, values = {-1};  // that are copied next
+    const auto copy_tile = [&](unsigned to, const CUtensorMap& map,
+                               const auto& from, Barrier* full) {
       arrive_and_expect(full, TILE);
       if (CLUSTER == 1)
-        copy_box(to, map, token, w.head, w.sequence, full);
+        copy_box(to, map, from.token, from.head, from.sequence, full);
       else
-        copy_to_both(to + rank * PART, map, token, rank, w.head, w.sequence,
-                     full);
+        copy_to_both(to + rank * PART, map, from.token, rank, from.head,
+                     from.sequence, full);
     };
     const auto copy_values = [&] {
-      wait(&v_empty[v.stage], v.parity ^ 1);
-      copy_tile(of_v + v.stage * TILE, V, values, of_values, &v_full[v.stage]);
+      wait(&v_empty[v.stage()], v.parity() ^ 1);
+      copy_tile(of_v + v.stage() * TILE, V, values, &v_full[v.stage()]);
       v.advance();
     };
     // To each warpgroup its work and the queries for it.
-    const auto hand_out = [&] {
+    const auto hand_out = [&](const Work& w, int head) {
+#pragma unroll 1
       for (int i = 0; i < CONSUMERS; ++i) {
-        Barrier* const full = &q_full[q.stage][i];
-        wait(&q_empty[q.stage][i], q.parity ^ 1);
-        work[q.stage][i] = w;
+        Barrier* const full = &q_full[q.stage()][i];
+        wait(&q_empty[q.stage()][i], q.parity() ^ 1);
+        work[q.stage()][i] = w;
         arrive_and_expect(full, w.steps > 0 ? QUERIES : 0);
         if (w.steps > 0)
-          copy_box(of_q + (q.stage * CONSUMERS + i) * QUERIES, Q,
-                   w.top + i * 64, w.head, w.sequence, full);
+          copy_box(of_q + (q.stage() * CONSUMERS + i) * QUERIES, Q,
+                   w.top + i * 64, head, keys.sequence, full);
       }
       q.advance();
     };
-    for (; item < items; item = next) {
+    for (int item = blockIdx.x / CLUSTER, next; item < items; item = next) {
       // The first item of a block is its number; who draws the last number
       // leaves 0 behind. This is asked for long before it is needed.
-      next = gridDim.x / CLUSTER;
-      if (CLUSTER == 1) {
-        next += atomicAdd(drawn, 1);
-        if (next == (int)gridDim.x + items - 1) *drawn = 0;
-      } else {
-        next += item;
-      }
-      w = work_of(item);
-      Work of_keys = w;
-      of_keys.head = w.head / (heads / kv_heads);
-      for (int step = 0; step < w.steps; ++step) {
-        wait(&k_empty[k.stage], k.parity ^ 1);
-        copy_tile(of_k + k.stage * TILE, K, step * BN, of_keys,
-                  &k_full[k.stage]);
+      const int draw = CLUSTER == 1 ? atomicAdd(drawn, 1) : item;
+      if (CLUSTER == 1 && draw == items - 1) *drawn = 0;
+      next = draw + gridDim.x / CLUSTER;
+      const Work w = work_of(item);
+      const int head = w.place % heads;
+      keys.head = head / (heads / kv_heads);
+      keys.sequence = w.place / heads;
+      for (keys.token = 0; keys.token < w.steps * BN; keys.token += BN) {
+        wait(&k_empty[k.stage()], k.parity() ^ 1);
+        copy_tile(of_k + k.stage() * TILE, K, keys, &k_full[k.stage()]);
         k.advance();
-        if (step == 0) hand_out();
+        if (keys.token == 0) hand_out(w, head);
         // Buffers become free in this order: those of keys sooner.
-        if (values >= 0) copy_values();
-        values = step * BN, of_values = of_keys;
+        if (values.token >= 0) copy_values();
+        values = keys;
       }
     }
     copy_values();
-    w.steps = 0;
-    hand_out();
+    hand_out({0, 0, 0}, 0);
     // --8<-- [end:producer]
   } else {
     take_registers<CONSUMERS == 2 ? 232 : 160>();
@@ -179,7 +174,6 @@ __global__ void __cluster_dims__(CLUSTER)
     unsigned p[BN / 4];         // weights, which are on their way into results
     Softmax<BN, POLYNOMIAL> softmax;
 
-    // --8<-- [start:products]
     const auto release = [&](Barrier* barrier) {
       if (lane == 0) arrive(barrier);
     };
@@ -189,12 +183,13 @@ __global__ void __cluster_dims__(CLUSTER)
       else if (lane < CLUSTER)
         arrive_in(barrier, lane);
     };
+    // --8<-- [start:products]
     const auto start_scores = [&] {
-      wait(&k_full[k.stage], k.parity);
+      wait(&k_full[k.stage()], k.parity());
       if (PINGPONG) wait_for_turn(my_turn);
       begin_products();
-      const Factor a(of_q + (q.stage * CONSUMERS + me) * QUERIES),
-          b(of_k + k.stage * TILE);
+      const Factor a(of_q + (q.stage() * CONSUMERS + me) * QUERIES),
+          b(of_k + k.stage() * TILE);
 #pragma unroll
       for (int kk = 0; kk < D / 16; ++kk)
         multiply(s, a.further(kk / 4 * Q_PART + kk % 4 * 32),
@@ -202,9 +197,9 @@ __global__ void __cluster_dims__(CLUSTER)
       end_group();
     };
     const auto start_values = [&](bool add) {
-      wait(&v_full[v.stage], v.parity);
+      wait(&v_full[v.stage()], v.parity());
       begin_products();
-      const Factor b(of_v + v.stage * TILE, PART);
+      const Factor b(of_v + v.stage() * TILE, PART);
 #pragma unroll
       for (int kk = 0; kk < BN / 16; ++kk)
         multiply(o, p + kk * 4, b.further(kk * 2048), kk > 0 || add);
@@ -215,18 +210,18 @@ __global__ void __cluster_dims__(CLUSTER)
     // The next item. Its first scores follow the last ones of the item before,
     // whose last weights are not yet multiplied.
     const auto receive = [&](Work& w) {
-      wait(&q_full[q.stage][me], q.parity);
-      w = work[q.stage][me];
+      wait(&q_full[q.stage()][me], q.parity());
+      w = work[q.stage()][me];
       w.steps = __shfl_sync(~0u, w.steps, 0);  // the compiler sees: one number
       return w.steps > 0;
     };
     // The scores are there: free their factors, and mask what is not seen.
     const auto finish_scores = [&](const Work& w, int step) {
       arrived(s);
-      release_tile(&k_empty[k.stage]);
+      release_tile(&k_empty[k.stage()]);
       k.advance();
       if (step + 1 == w.steps) {
-        release(&q_empty[q.stage][me]);
+        release(&q_empty[q.stage()][me]);
         q.advance();
       }
       const int key = step * BN, top = w.top + me * 64;
@@ -278,11 +273,11 @@ __global__ void __cluster_dims__(CLUSTER)
       wait_for_groups<0>();
       mark();
       arrived(o), arrived(p);
-      release_tile(&v_empty[v.stage]);
+      release_tile(&v_empty[v.stage()]);
       v.advance();
       if (last)
-        before.store(o, w.top + row, q_len, w.sequence, out, out_stride, heads,
-                     w.head, lse);
+        before.store(o, w.top + row, q_len, w.place, heads, out, out_stride,
+                     lse);
       else if (rises)
         softmax.scale(o);
       pack(s, p);
@@ -292,8 +287,7 @@ __global__ void __cluster_dims__(CLUSTER)
     start_values(add);
     wait_for_groups<0>();
     arrived(o);
-    softmax.store(o, w.top + row, q_len, w.sequence, out, out_stride, heads,
-                  w.head, lse);
+    softmax.store(o, w.top + row, q_len, w.place, heads, out, out_stride, lse);
     if (PINGPONG && me == 0) wait_for_turn(my_turn);  // the one too many
   }
   if (CLUSTER > 1) meet_cluster();  // the other may still arrive here

@@ -279,7 +279,7 @@ if all(by_length.values()):
 # %% ideas
 # What each idea is worth: the same kernel without it.
 WITHOUT = {
-    "all": {},
+    "all ideas": {},
     "no turns": {"pingpong": False},
     "no softmax under own products": {"overlap": False},
     "neither": {"pingpong": False, "overlap": False},
@@ -366,7 +366,7 @@ for d in (128, 64):
             continue  # too few steps, as under a sanitizer
         gaps = np.median(np.diff(some, axis=2), axis=(0, 1))
         whole = np.median(np.diff(some[:, :, 0], axis=1))
-        label = "turns" if pingpong else "no turns"
+        label = "in turns" if pingpong else "no turns"
         steps[f"D = {d}, {label}"] = {
             **dict(zip(EVENTS, gaps.astype(int).tolist())),
             "whole step": int(whole),

@@ -91,7 +91,10 @@ def pieces(step: int = 1) -> str:
     s.text(
         left + 4 * cell,
         top + 8 * cell + 22,
-        tr(f"product {step}: elements {16 * step} to {16 * step + 15}", f"第 {step} 次乘法：元素 {16 * step} 到 {16 * step + 15}"),
+        tr(
+            f"product {step}: elements {16 * step} to {16 * step + 15}",
+            f"第 {step} 次乘法：元素 {16 * step} 到 {16 * step + 15}",
+        ),
         "muted",
         size=12,
     )
