@@ -1,0 +1,73 @@
+"""Drawings of the pipeline: who waits for which barrier, and the steps of a ring on a time axis."""
+
+from __future__ import annotations
+
+from cudatut.site.svg import Svg, figure, tr
+
+
+def barriers(stages: int = 3) -> str:
+    """Producer and consumer with the ring of stages between them, and the barriers of one stage."""
+    s = Svg(700, 216)
+    s.rect(10, 60, 130, 90, "c2", tr("producer", "生产者"))
+    s.text(75, 172, tr("one thread", "一个线程"), "muted")
+    s.rect(560, 60, 130, 90, "c1", tr("consumer", "消费者"))
+    s.text(625, 172, tr("a warpgroup", "一个线程束组"), "muted")
+    width = 270 / stages
+    for i in range(stages):
+        s.rect(215 + i * width, 76, width - 6, 58, "c3", tr(f"stage {i}", f"阶段 {i}"), rx=3)
+    s.arrow(146, 92, 209, 92, "accent", tr("copies", "复制"))
+    s.arrow(488, 92, 554, 92, "accent", tr("reads", "读取"))
+    s.text(350, 30, tr("full: announced bytes have come", "full：报过的字节已到齐"), "")
+    s.arrow(350, 40, 350, 70, "")
+    s.text(350, 196, tr("empty: the products that read it have ended", "empty：读它的乘法已完成"), "")
+    s.arrow(350, 176, 350, 140, "")
+    s.text(75, 50, tr("waits for empty", "等 empty"), "muted")
+    s.text(625, 50, tr("waits for full", "等 full"), "muted")
+    alt = tr(
+        f"A producer copies into a ring of {stages} stages, from which a consumer reads. Each stage has a barrier full, for which the "
+        "consumer waits, and a barrier empty, for which the producer waits.",
+        f"生产者把数据复制进 {stages} 个阶段组成的环，消费者从中读取。每个阶段有两个栅栏：消费者等 full，生产者等 empty。",
+    )
+    caption = tr(
+        "Two barriers for each stage. The TMA completes `full` with the last of the announced bytes; the consumer arrives at `empty` when "
+        "the products that read the stage have ended.",
+        "每个阶段有两个栅栏。报过的字节全部到齐时，TMA 使 `full` 完成；读这个阶段的乘法结束后，消费者在 `empty` 上到达。",
+    )
+    return figure(s, alt=alt, caption=caption)
+
+
+def ring(latency: int = 1000, multiply: int = 512, stages: int = 3, steps: int = 6) -> str:
+    """The copies and products of a ring as they follow from the rule, on one time axis."""
+    free, asked, came, ended = [0.0] * stages, [], [], []
+    busy = 0.0
+    for step in range(steps):
+        asked.append(free[step % stages])
+        came.append(asked[-1] + latency)
+        start = max(came[-1], busy)
+        busy = start + multiply
+        ended.append(busy)
+        free[step % stages] = busy
+    left, top, height = 92, 30, 26
+    scale = 590 / ended[-1]
+    s = Svg(left + 600, top + (stages + 1) * (height + 8) + 28)
+    for i in range(stages):
+        y = top + i * (height + 8)
+        s.text(4, y + 18, tr(f"stage {i}", f"阶段 {i}"), "", "start")
+    y_products = top + stages * (height + 8)
+    s.text(4, y_products + 18, tr("products", "乘法"), "", "start")
+    for step in range(steps):
+        y = top + step % stages * (height + 8)
+        s.rect(left + asked[step] * scale, y, latency * scale - 2, height, "c2", step, rx=2)
+        begin = ended[step] - multiply
+        s.rect(left + begin * scale, y_products, multiply * scale - 2, height, "c1", step, rx=2)
+    s.text(left, y_products + height + 20, tr(f"copy: {latency} cycles, product: {multiply} cycles", f"复制 {latency} 周期，乘法 {multiply} 周期"), "muted", "start")  # fmt: skip
+    alt = tr(
+        f"A ring of {stages} stages: copies of {latency} cycles overlap with products of {multiply} cycles; step {steps - 1} ends after "
+        f"{ended[-1]:.0f} cycles.",
+        f"{stages} 个阶段的环：每次 {latency} 周期的复制与每次 {multiply} 周期的乘法重叠，第 {steps - 1} 步在 {ended[-1]:.0f} 周期后结束。",
+    )
+    caption = tr(
+        f"{stages} stages, drawn from the rule: a stage is copied again as soon as its products have ended. The number is the step.",
+        f"按规则画出的 {stages} 个阶段：一个阶段的乘法一结束，就立即重新复制。数字是步号。",
+    )
+    return figure(s, alt=alt, caption=caption)

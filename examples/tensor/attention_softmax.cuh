@@ -1,0 +1,162 @@
+// What flash_hopper.cu does with scores and results in registers. A lane holds
+// two rows of its warp's 16: x[4 * n + e] is of row lane / 4 + e / 2 * 8 and of
+// column 8 * n + lane % 4 * 2 + e % 2.
+#pragma once
+#include <cuda_bf16.h>
+
+// Two numbers rounded to bf16 in one word, the first in the lower half.
+__device__ __forceinline__ unsigned pack(float first, float second) {
+  unsigned word;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+  return word;
+}
+
+template <int COUNT>
+__device__ __forceinline__ void pack(const float (&x)[COUNT],
+                                     unsigned (&words)[COUNT / 2]) {
+#pragma unroll
+  for (int i = 0; i < COUNT / 2; ++i) words[i] = pack(x[2 * i], x[2 * i + 1]);
+}
+
+// 2^x with an error of about 1e-7 of the value, by the special function unit.
+__device__ __forceinline__ float power_of_two(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// --8<-- [start:polynomial]
+// 2^x for x <= 126 with an error of 1.0e-4 of the value, less than that of
+// bf16, without the special function unit: 2^x = 2^n 2^f with a whole n and f
+// in [-1/2, 1/2]. To add 1.5 * 2^23 rounds to a whole number, which then stands
+// in the lowest bits. To add n to the exponent multiplies by 2^n.
+__device__ __forceinline__ float power_of_two_by_fma(float x) {
+  x = fmaxf(x, -127.0f);
+  const float rounded = x + 12582912.0f;
+  const float f = x - (rounded - 12582912.0f);
+  const float y =
+      fmaf(fmaf(fmaf(0.05500892f, f, 0.24221096f), f, 0.69328293f), f, 1.0f);
+  return __int_as_float(__float_as_int(y) + (__float_as_int(rounded) << 23));
+}
+// --8<-- [end:polynomial]
+
+// --8<-- [start:mask]
+// Scores of keys that there are not, or behind the query's position. key: of
+// the first score; at: position of the first row.
+template <bool CAUSAL, int COUNT>
+__device__ __forceinline__ void mask(float (&s)[COUNT], int key, int k_len,
+                                     int at) {
+  const int end[2] = {(CAUSAL ? min(k_len, at + 1) : k_len) - key,
+                      (CAUSAL ? min(k_len, at + 9) : k_len) - key};
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i)
+    if (i / 4 * 8 + i % 2 >= end[i / 2 % 2]) s[i] = -INFINITY;
+}
+// --8<-- [end:mask]
+
+// --8<-- [start:softmax]
+// The exponentials of a row of scores are 2^(s * power - base). The base need
+// not be the row's maximum: one that is up to 8 less makes exponentials of up
+// to 2^8, which neither bf16 nor sums mind. So results seldom need a factor.
+template <int BN, int POLYNOMIAL>
+struct Softmax {
+  float base[2], factor[2], sum[2];  // the sum: this lane's part
+
+  __device__ __forceinline__ void begin() {
+    base[0] = base[1] = -1e38f;  // not -inf, which minus itself is NaN
+    sum[0] = sum[1] = 0;
+  }
+
+  // True if a base of this warp rises: results then need the factors.
+  __device__ __forceinline__ bool raise(const float (&s)[BN / 2], float power) {
+    float most[2][2] = {{s[0], s[1]}, {s[2], s[3]}};
+#pragma unroll
+    for (int i = 4; i < BN / 2; ++i)
+      most[i / 2 % 2][i % 2] = fmaxf(most[i / 2 % 2][i % 2], s[i]);
+    const float x[2] = {fmaxf(most[0][0], most[0][1]) * power,
+                        fmaxf(most[1][0], most[1][1]) * power};
+    if (!__any_sync(~0u, x[0] - base[0] > 8.0f || x[1] - base[1] > 8.0f))
+      return false;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      float y = fmaxf(x[r], __shfl_xor_sync(~0u, x[r], 1));
+      y = fmaxf(y, __shfl_xor_sync(~0u, y, 2));
+      const bool rises = y - base[r] > 8.0f;
+      factor[r] = rises ? power_of_two(base[r] - y) : 1.0f;
+      if (rises) base[r] = y;
+      sum[r] *= factor[r];
+    }
+    return true;
+  }
+
+  // Scores become exponentials.
+  __device__ __forceinline__ void exponentials(float (&s)[BN / 2],
+                                               float power) {
+#pragma unroll
+    for (int i = 0; i < BN / 2; ++i) {
+      const float x = fmaf(s[i], power, -base[i / 2 % 2]);
+      // Spread evenly, so that both units have something to do all the time.
+      const bool by_fma = (i / 4 * POLYNOMIAL + 7) % 8 < POLYNOMIAL;
+      s[i] = by_fma ? power_of_two_by_fma(x) : power_of_two(x);
+      sum[i / 2 % 2] += s[i];
+    }
+  }
+
+  template <int COUNT>
+  __device__ __forceinline__ void scale(float (&o)[COUNT]) const {
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) o[i] *= factor[i / 2 % 2];
+  }
+  // --8<-- [end:softmax]
+
+  // --8<-- [start:store]
+  // Results, divided by their sums, and log-sum-exps. row: this lane's first;
+  // place: of the head among those of all sequences.
+  template <int COUNT>
+  __device__ __forceinline__ void store(const float (&o)[COUNT], int row,
+                                        int q_len, int place, int heads,
+                                        __nv_bfloat16* out, int out_stride,
+                                        float* lse) const {
+    const int lane = threadIdx.x % 4, head = place % heads;
+    const long long first = (long long)(place / heads) * q_len;
+    const bool odd = lane & 1, high = lane & 2;
+#pragma unroll
+    for (int r = 0; r < 2; ++r, row += 8) {
+      float total = sum[r];
+      total += __shfl_xor_sync(~0u, total, 1);
+      total += __shfl_xor_sync(~0u, total, 2);
+      const float inverse = total == 0.0f ? 0.0f : 1.0f / total;
+      const long long at = first + row;
+      if (lse && lane == 0 && row < q_len)
+        lse[at * heads + head] =
+            total == 0.0f ? -INFINITY : (base[r] + log2f(total)) * 0.693147181f;
+#pragma unroll
+      for (int n = 0; n < COUNT / 4; n += 4) {
+        // Word i of lane t is column 8 * (n + i) + 2 * t. Four lanes turn their
+        // words, so that each has 16 bytes that are side by side.
+        unsigned w[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          w[i] = pack(o[(n + i) * 4 + r * 2] * inverse,
+                      o[(n + i) * 4 + r * 2 + 1] * inverse);
+        swap(w[0], w[1], odd, 1), swap(w[2], w[3], odd, 1);
+        swap(w[0], w[2], high, 2), swap(w[1], w[3], high, 2);
+        if (row < q_len)
+          *reinterpret_cast<uint4*>(out + at * out_stride + head * (COUNT * 2) +
+                                    (n + lane) * 8) =
+              make_uint4(w[0], w[1], w[2], w[3]);
+      }
+    }
+  }
+
+  // A lane gives its second word for its neighbor's first.
+  static __device__ __forceinline__ void swap(unsigned& first, unsigned& second,
+                                              bool upper, int distance) {
+    const unsigned got = __shfl_xor_sync(~0u, upper ? first : second, distance);
+    if (upper)
+      first = got;
+    else
+      second = got;
+  }
+  // --8<-- [end:store]
+};

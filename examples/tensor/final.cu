@@ -1,0 +1,195 @@
+// C = alpha op(A) op(B) + beta C: bf16 factors, sums in fp32, C in bf16 or
+// fp32, for any sizes.
+// @rung 120 kernel=gemm<256,4,2,2,false,false,__nv_bfloat16> block=384
+// @instance gemm<256,4,1,2,false,false,__nv_bfloat16>
+// @instance gemm<192,4,1,3,true,false,__nv_bfloat16>
+// @instance gemm<128,6,2,2,false,true,__nv_bfloat16>
+// @instance gemm<64,8,1,1,true,true,__nv_bfloat16>
+// @instance gemm<256,4,2,2,true,true,float>
+// @instance gemm<128,6,1,2,false,false,float>
+// @instance gemm<64,8,1,1,false,false,__nv_bfloat16,true>
+// @instance gemm<64,8,1,1,true,true,float,true>
+// requires: sm_90a
+#include "factors.cuh"
+#include "order.cuh"
+#include "results.cuh"
+#include "schedule.cuh"
+
+constexpr int BM = 128, CONSUMERS = 2;
+
+// --8<-- [start:shared]
+template <int BN, int STAGES, int BUFFERS>
+struct Shared {
+  unsigned char a[STAGES][BM * 128], b[STAGES][BN * 128];
+  unsigned char c[CONSUMERS][BUFFERS][BOX];
+  Barrier full[STAGES], empty[STAGES];
+};
+// --8<-- [end:shared]
+
+// What a launch computes: A is m x k, or k x m for TA; B is k x n, or n x k for
+// TB. A tile has CLUSTER BM rows, each block of the cluster BM of them.
+// --8<-- [start:work]
+template <class Out>
+struct Work {
+  int m, n, ldc;
+  int group;         // tiles below each other in the order
+  int steps;         // of depth BK, at least one
+  int whole, share;  // as Schedule has them
+  int boxes;         // whether the TMA may store C: `map_c` is one
+  float alpha, beta;
+  Out* C;
+  float* parts;                // 64 BN words for each consumer of each block
+  unsigned* flags;             // a 0 for each of them
+  const __nv_bfloat16 *A, *B;  // for PLAIN, which has no maps
+  int k;
+  int lead;  // steps, less than STAGES, that consumer 0 is ahead of the other
+};
+// --8<-- [end:work]
+
+// Grid: clusters of CLUSTER blocks, as many as fit or fewer. Dynamic shared
+// memory: Shared. The boxes of the maps: A BM x 64, or 64 x 64 for TA; B
+// 64 x 64, or BN / CLUSTER x 64 for TB; C 64 x 64; all swizzled by 128 bytes.
+// PLAIN: rows of A and B may begin anywhere; without the TMA each step takes
+// longer, but nothing has to be copied before.
+// --8<-- [start:head]
+template <int BN, int STAGES, int CLUSTER, int BUFFERS, bool TA, bool TB,
+          class Out, bool PLAIN = false>
+__global__ void __cluster_dims__(CLUSTER)
+    __launch_bounds__(128 * (1 + CONSUMERS), 1)
+        gemm(const __grid_constant__ CUtensorMap map_a,
+             const __grid_constant__ CUtensorMap map_b,
+             const __grid_constant__ CUtensorMap map_c, const Work<Out> work) {
+  using OfA = Factor<!TA, BM, 1>;
+  using OfB = Factor<TB, BN, CLUSTER>;
+  static_assert(STAGES > 1, "a stage is free only when the next has come");
+  static_assert(!PLAIN || (CLUSTER == 1 && BN == 64), "it fits the registers");
+  extern __shared__ __align__(1024) unsigned char memory[];
+  auto& s = *reinterpret_cast<Shared<BN, STAGES, BUFFERS>*>(memory);
+  const int tile_rows = (work.m + CLUSTER * BM - 1) / (CLUSTER * BM),
+            tile_columns = (work.n + BN - 1) / BN;
+  const int rank = CLUSTER > 1 ? rank_in_cluster() : 0;
+  const int worker = blockIdx.x / CLUSTER, workers = gridDim.x / CLUSTER;
+  if (threadIdx.x == 0) {
+    if (!PLAIN) prefetch(map_a), prefetch(map_b);
+    if (work.boxes) prefetch(map_c);
+    for (int i = 0; i < STAGES; ++i)
+      init(&s.full[i], PLAIN ? 128 : 1), init(&s.empty[i], CONSUMERS * CLUSTER);
+    fence_init();
+  }
+  if (CLUSTER > 1)
+    meet_cluster();
+  else
+    __syncthreads();
+  const auto pieces = [&] {
+    return Schedule(worker, workers, tile_rows * tile_columns, work.whole,
+                    work.steps, work.share);
+  };
+  Piece piece;
+  Ring<STAGES> ring;
+  // --8<-- [end:head]
+
+  // --8<-- [start:producer]
+  if (PLAIN && threadIdx.x < 128) {
+    PlainFactor<!TA, BM> a{work.A, TA ? work.k : work.m, TA ? work.m : work.k};
+    PlainFactor<TB, BN> b{work.B, TB ? work.n : work.k, TB ? work.k : work.n};
+    Schedule schedule = pieces();
+    while (schedule.next(piece)) {
+      const int2 place =
+          place_of(piece.tile, work.group, tile_rows, tile_columns);
+      const int top = place.y * BM, left = place.x * BN;
+      for (int step = piece.begin; step < piece.end; ++step, ring.advance()) {
+        a.load(top, step * BK), b.load(left, step * BK);
+        wait(&s.empty[ring.stage], ring.parity ^ 1);
+        a.store(s.a[ring.stage], top, step * BK);
+        b.store(s.b[ring.stage], left, step * BK);
+        fence_for_tma();  // wgmma reads shared memory on the TMA's side, too
+        arrive(&s.full[ring.stage]);
+      }
+    }
+  } else if (threadIdx.x < 128) {
+    give_registers_back<40>();
+    if (threadIdx.x == 0) {
+      Schedule schedule = pieces();
+      while (schedule.next(piece)) {
+        const int2 place =
+            place_of(piece.tile, work.group, tile_rows, tile_columns);
+        const int top = (place.y * CLUSTER + rank) * BM, left = place.x * BN;
+        for (int step = piece.begin; step < piece.end; ++step, ring.advance()) {
+          Barrier* const full = &s.full[ring.stage];
+          wait(&s.empty[ring.stage], ring.parity ^ 1);
+          arrive_and_expect(full, OfA::BYTES + OfB::BYTES);
+          OfA::copy(s.a[ring.stage], map_a, top, step * BK, full, 0);
+          OfB::copy(s.b[ring.stage], map_b, left, step * BK, full, rank);
+        }
+      }
+      // A block stays until all have given its stages back: the other block of
+      // the cluster then arrives at none of its barriers any more.
+      if (CLUSTER > 1)
+        for (int i = 0; i < STAGES; ++i, ring.advance())
+          wait(&s.empty[ring.stage], ring.parity ^ 1);
+    }
+    // --8<-- [end:producer]
+  } else {
+    // --8<-- [start:consumer]
+    if (!PLAIN) take_registers<232>();
+    const int consumer = threadIdx.x / 128 - 1, t = threadIdx.x % 128;
+    const auto release = [&](int stage) {
+      if (CLUSTER > 1 && t < CLUSTER) arrive_in(&s.empty[stage], t);
+      if (CLUSTER == 1 && t == 0) arrive(&s.empty[stage]);
+    };
+    // Who stores leaves the tensor cores to the other. If both consumers came
+    // to the end of a tile at the same time, nobody would multiply meanwhile.
+    int lead = consumer == 0 ? work.lead : 0;
+    if (consumer == 1 && work.lead > 0) wait_to_begin();
+    Schedule schedule = pieces();
+    while (schedule.next(piece)) {
+      float sum[BN / 2];
+      int before = 0;
+      for (int step = piece.begin; step < piece.end; ++step, ring.advance()) {
+        const int stage = ring.stage;
+        wait(&s.full[stage], ring.parity);
+        multiply_stage<!TA, TB>(sum,
+                                shared_address(s.a[stage] + consumer * BOX),
+                                shared_address(s.b[stage]), step > piece.begin);
+        wait_for_products<1>();
+        if (step > piece.begin) release(before);
+        if (--lead == 0) let_begin();
+        before = stage;
+      }
+      wait_for_products<0>();
+      // --8<-- [end:consumer]
+      // --8<-- [start:results]
+      release(before);
+      const auto slot = [&](int of) {  // of this consumer's peer
+        return (of * CLUSTER + rank) * CONSUMERS + consumer;
+      };
+      if (piece.begin > 0) {
+        leave_part(sum, work.parts + (size_t)slot(worker) * (64 * BN),
+                   work.flags + slot(worker), consumer);
+        continue;
+      }
+      for (int end = piece.end, of = worker + 1; end < work.steps;
+           end += work.share, ++of)
+        add_part(sum, work.parts + (size_t)slot(of) * (64 * BN),
+                 work.flags + slot(of), consumer);
+
+      const int2 place =
+          place_of(piece.tile, work.group, tile_rows, tile_columns);
+      const int top = (place.y * CLUSTER + rank) * BM + consumer * 64,
+                left = place.x * BN;
+      scale(sum, work.C, work.ldc, top, left, work.m, work.n, work.alpha,
+            work.beta);
+      if constexpr (sizeof(Out) == 2) {
+        if (work.boxes) {
+          store_boxes<BUFFERS>(sum, map_c, top, left, s.c[consumer][0],
+                               consumer);
+          continue;
+        }
+      }
+      store_sums(sum, work.C, work.ldc, top, left, work.m, work.n);
+    }
+    if (lead > 0) let_begin();
+    if (t == 0) wait_for_reads<0>();
+    // --8<-- [end:results]
+  }
+}

@@ -1,0 +1,295 @@
+// Attention over many query tokens on Hopper, as FlashAttention-3 arranges it:
+// a warp copies tiles through the TMA, warpgroups multiply them by `wgmma` and
+// take turns, so that the softmax of one runs under the products of others.
+// requires: sm_90a
+// @instance flash_hopper<128,2,128,2,2,false,true,true,0>
+// @instance flash_hopper<128,2,128,2,2,true,true,true,0>
+// @instance flash_hopper<128,2,176,2,1,false,true,true,0>
+// @instance flash_hopper<128,2,176,2,1,false,true,true,0,2>
+// @instance flash_hopper<64,3,128,2,2,false,true,true,0>
+// @instance flash_hopper<64,3,128,2,2,true,true,true,0>
+#include "attention_softmax.cuh"
+#include "attention_tma.cuh"
+#include "attention_wgmma.cuh"
+
+// out = softmax(scale * q k^T) v for each head of each sequence, all of q_len
+// queries and k_len keys. The last query is the token of the last key. CAUSAL:
+// a query sees the keys up to its own; one that sees none gets zeros, and -inf
+// as its log-sum-exp. Values must be finite, even those that no query sees.
+//
+// Q, K, V: tensors of five axes, as copy_box says, with boxes of 64, BN and BN
+// tokens. out: rows of heads x D elements, `out_stride` elements apart and at
+// multiples of 16 bytes. lse: null, or the natural logarithm of each query's
+// sum of exponentials, [tokens, heads]. power: scale * log2(e) > 0.
+//
+// A block has CONSUMERS warpgroups of 64 queries, and one more for copies. It
+// takes BN keys at a time, which wait in STAGES buffers for keys and as many
+// for values, and queries in Q_STAGES. Blocks draw items of work, tiles of
+// queries of a head, until there are no more: `items` is tiles * heads *
+// sequences, at least as many as blocks, and `drawn` is 0 before and after.
+// Heads come in groups of `together`, whose keys and values should fit into
+// L2; tiles with many keys come first in a group. Dynamic shared memory:
+// flash_hopper.py says how much.
+//
+// What can be switched off to see what it is worth: PINGPONG, the turns;
+// OVERLAP, the softmax under this warpgroup's own products. POLYNOMIAL: of how
+// many keys in eight the exponentials come from the FMA units instead. CLUSTER:
+// 2 for blocks in pairs, on 128 * CONSUMERS queries of a head; each copies half
+// of each tile of keys and values for both. Grid: blocks for all SMs, in pairs.
+// TIMED: each warpgroup of block 0 leaves in `times` the cycle of five events
+// of each of its first 64 steps; otherwise `times` is null.
+
+// An item of work: 64 * CONSUMERS queries of a head from row `top` on, and the
+// number of tiles of keys; at least one, be it masked as a whole. 0: the end.
+struct alignas(16) Work {
+  int place, top, steps;  // place: of the head among those of all sequences
+};
+
+// --8<-- [start:kernel]
+template <int D, int CONSUMERS, int BN, int STAGES, int Q_STAGES, bool CAUSAL,
+          bool PINGPONG, bool OVERLAP, int POLYNOMIAL, int CLUSTER = 1,
+          bool TIMED = false>
+__global__ void __cluster_dims__(CLUSTER)
+    __launch_bounds__(128 * (CONSUMERS + 1), 1)
+        flash_hopper(const __grid_constant__ CUtensorMap Q,
+                     const __grid_constant__ CUtensorMap K,
+                     const __grid_constant__ CUtensorMap V,
+                     __nv_bfloat16* __restrict__ out, int out_stride,
+                     float* __restrict__ lse, int* __restrict__ drawn,
+                     int heads, int kv_heads, int q_len, int k_len, int tiles,
+                     int items, int together, float power,
+                     unsigned* __restrict__ times) {
+  // Bytes: a tile of keys or values, queries of a warpgroup; and of a tile's
+  // parts of 64 columns.
+  constexpr int BM = 64 * CONSUMERS, TILE = BN * D * 2, PART = BN * 128;
+  constexpr int QUERIES = 64 * D * 2, Q_PART = 64 * 128;
+  static_assert((D == 64 || D == 128) && BN % 16 == 0, "tiles");
+  static_assert(CLUSTER == 1 || (CLUSTER == 2 && D == 128), "parts");
+  extern __shared__ unsigned char shared[];
+  __shared__ Barrier q_full[Q_STAGES][CONSUMERS], q_empty[Q_STAGES][CONSUMERS],
+      k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
+  __shared__ Work work[Q_STAGES][CONSUMERS];  // that queries are for
+  // The swizzle wants tiles at multiples of 1024 bytes.
+  const unsigned of_k = (shared_address(shared) + 1023) & ~1023u,
+                 of_v = of_k + STAGES * TILE, of_q = of_v + STAGES * TILE;
+  const int warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
+  const int lane = threadIdx.x % 32, rank = blockIdx.x % CLUSTER;
+
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < STAGES; ++s) {
+      init(&k_full[s], 1), init(&v_full[s], 1);
+      init(&k_empty[s], 4 * CONSUMERS * CLUSTER);
+      init(&v_empty[s], 4 * CONSUMERS * CLUSTER);
+    }
+    for (int s = 0; s < Q_STAGES; ++s)
+      for (int i = 0; i < CONSUMERS; ++i)
+        init(&q_full[s][i], 1), init(&q_empty[s][i], 4);
+    show_barriers();
+  }
+  CLUSTER > 1 ? meet_cluster() : __syncthreads();
+
+  // --8<-- [start:work]
+  const int ahead = k_len - q_len;  // position of the first query
+  const auto work_of = [&](int item) -> Work {
+    const int heads_before = item / (tiles * together) * together;
+    const int rest = item - heads_before * tiles;
+    const int now = min(together, items / tiles - heads_before);
+    const int top = (tiles - 1 - rest / now) * (BM * CLUSTER);
+    int keys = k_len;
+    if (CAUSAL)
+      keys = max(1, min(keys, ahead + min(top + BM * CLUSTER, q_len)));
+    return {heads_before + rest % now, top + rank * BM, (keys + BN - 1) / BN};
+  };
+  // --8<-- [end:work]
+
+  if (warpgroup == 0) {
+    // --8<-- [start:producer]
+    give_registers<CONSUMERS == 2 ? 40 : 32>();
+    if (threadIdx.x != 0) return;
+    fetch_map(Q), fetch_map(K), fetch_map(V);
+    Ring<Q_STAGES> q;
+    Ring<STAGES> k, v;
+    struct {
+      int token, head, sequence;
+    } keys, values = {-1};  // that are copied next
+    const auto copy_tile = [&](unsigned to, const CUtensorMap& map,
+                               const auto& from, Barrier* full) {
+      arrive_and_expect(full, TILE);
+      if (CLUSTER == 1)
+        copy_box(to, map, from.token, from.head, from.sequence, full);
+      else
+        copy_to_both(to + rank * PART, map, from.token, rank, from.head,
+                     from.sequence, full);
+    };
+    const auto copy_values = [&] {
+      wait(&v_empty[v.stage()], v.parity() ^ 1);
+      copy_tile(of_v + v.stage() * TILE, V, values, &v_full[v.stage()]);
+      v.advance();
+    };
+    // To each warpgroup its work and the queries for it.
+    const auto hand_out = [&](const Work& w, int head) {
+#pragma unroll 1
+      for (int i = 0; i < CONSUMERS; ++i) {
+        Barrier* const full = &q_full[q.stage()][i];
+        wait(&q_empty[q.stage()][i], q.parity() ^ 1);
+        work[q.stage()][i] = w;
+        arrive_and_expect(full, w.steps > 0 ? QUERIES : 0);
+        if (w.steps > 0)
+          copy_box(of_q + (q.stage() * CONSUMERS + i) * QUERIES, Q,
+                   w.top + i * 64, head, keys.sequence, full);
+      }
+      q.advance();
+    };
+    for (int item = blockIdx.x / CLUSTER, next; item < items; item = next) {
+      // The first item of a block is its number; who draws the last number
+      // leaves 0 behind. This is asked for long before it is needed.
+      const int draw = CLUSTER == 1 ? atomicAdd(drawn, 1) : item;
+      if (CLUSTER == 1 && draw == items - 1) *drawn = 0;
+      next = draw + gridDim.x / CLUSTER;
+      const Work w = work_of(item);
+      const int head = w.place % heads;
+      keys.head = head / (heads / kv_heads);
+      keys.sequence = w.place / heads;
+      for (keys.token = 0; keys.token < w.steps * BN; keys.token += BN) {
+        wait(&k_empty[k.stage()], k.parity() ^ 1);
+        copy_tile(of_k + k.stage() * TILE, K, keys, &k_full[k.stage()]);
+        k.advance();
+        if (keys.token == 0) hand_out(w, head);
+        // Buffers become free in this order: those of keys sooner.
+        if (values.token >= 0) copy_values();
+        values = keys;
+      }
+    }
+    copy_values();
+    hand_out({0, 0, 0}, 0);
+    // --8<-- [end:producer]
+  } else {
+    take_registers<CONSUMERS == 2 ? 232 : 160>();
+    const int me = warpgroup - 1;  // among the consumers
+    const int my_turn = 1 + me, their_turn = 1 + (me + 1) % CONSUMERS;
+    const int row = me * 64 + threadIdx.x % 128 / 32 * 16 + lane / 4;
+    Ring<Q_STAGES> q;
+    Ring<STAGES> k, v;
+    float s[BN / 2], o[D / 2];  // scores, results
+    unsigned p[BN / 4];         // weights, which are on their way into results
+    Softmax<BN, POLYNOMIAL> softmax;
+
+    const auto release = [&](Barrier* barrier) {
+      if (lane == 0) arrive(barrier);
+    };
+    const auto release_tile = [&](Barrier* barrier) {
+      if (CLUSTER == 1)
+        release(barrier);
+      else if (lane < CLUSTER)
+        arrive_in(barrier, lane);
+    };
+    // --8<-- [start:products]
+    const auto start_scores = [&] {
+      wait(&k_full[k.stage()], k.parity());
+      if (PINGPONG) wait_for_turn(my_turn);
+      begin_products();
+      const Factor a(of_q + (q.stage() * CONSUMERS + me) * QUERIES),
+          b(of_k + k.stage() * TILE);
+#pragma unroll
+      for (int kk = 0; kk < D / 16; ++kk)
+        multiply(s, a.further(kk / 4 * Q_PART + kk % 4 * 32),
+                 b.further(kk / 4 * PART + kk % 4 * 32), kk > 0);
+      end_group();
+    };
+    const auto start_values = [&](bool add) {
+      wait(&v_full[v.stage()], v.parity());
+      begin_products();
+      const Factor b(of_v + v.stage() * TILE, PART);
+#pragma unroll
+      for (int kk = 0; kk < BN / 16; ++kk)
+        multiply(o, p + kk * 4, b.further(kk * 2048), kk > 0 || add);
+      end_group();
+    };
+    // --8<-- [end:products]
+
+    // The next item. Its first scores follow the last ones of the item before,
+    // whose last weights are not yet multiplied.
+    const auto receive = [&](Work& w) {
+      wait(&q_full[q.stage()][me], q.parity());
+      w = work[q.stage()][me];
+      w.steps = __shfl_sync(~0u, w.steps, 0);  // the compiler sees: one number
+      return w.steps > 0;
+    };
+    // The scores are there: free their factors, and mask what is not seen.
+    const auto finish_scores = [&](const Work& w, int step) {
+      arrived(s);
+      release_tile(&k_empty[k.stage()]);
+      k.advance();
+      if (step + 1 == w.steps) {
+        release(&q_empty[q.stage()][me]);
+        q.advance();
+      }
+      const int key = step * BN, top = w.top + me * 64;
+      const int whole = CAUSAL ? min(k_len, ahead + top + 1) : k_len;
+      if (key + BN > whole)
+        mask<CAUSAL>(s, key + lane % 4 * 2, k_len, ahead + w.top + row);
+    };
+
+    int events = 0;
+    const auto mark = [&] {
+      if (TIMED && blockIdx.x == 0 && threadIdx.x % 128 == 0 && events < 320)
+        times[me * 320 + events++] = clock();
+    };
+
+    if (PINGPONG && me == CONSUMERS - 1) pass_turn(their_turn);
+    Work w;
+    receive(w);  // there are at least as many items as blocks
+    start_scores();
+    if (PINGPONG) pass_turn(their_turn);
+    wait_for_groups<0>();
+    finish_scores(w, 0);
+    softmax.begin();
+    softmax.raise(s, power);
+    softmax.exponentials(s, power);
+    pack(s, p);
+
+    // --8<-- [start:loop]
+    bool add = false;  // o holds results of this item already
+    for (int step = 1;; ++step) {
+      Work next = w;
+      const bool last = step == w.steps;
+      if (last) {
+        step = 0;
+        if (!receive(next)) break;
+      }
+      mark();
+      start_scores();     // of this step,
+      start_values(add);  // of the weights of the step before
+      if (PINGPONG) pass_turn(their_turn);
+      mark();
+      wait_for_groups<OVERLAP ? 1 : 0>();
+      mark();
+      finish_scores(next, step);
+      const Softmax<BN, POLYNOMIAL> before = softmax;
+      if (last) softmax.begin();
+      const bool rises = softmax.raise(s, power);
+      softmax.exponentials(s, power);
+      mark();
+      wait_for_groups<0>();
+      mark();
+      arrived(o), arrived(p);
+      release_tile(&v_empty[v.stage()]);
+      v.advance();
+      if (last)
+        before.store(o, w.top + row, q_len, w.place, heads, out, out_stride,
+                     lse);
+      else if (rises)
+        softmax.scale(o);
+      pack(s, p);
+      add = !last, w = next;
+    }
+    // --8<-- [end:loop]
+    start_values(add);
+    wait_for_groups<0>();
+    arrived(o);
+    softmax.store(o, w.top + row, q_len, w.place, heads, out, out_stride, lse);
+    if (PINGPONG && me == 0) wait_for_turn(my_turn);  // the one too many
+  }
+  if (CLUSTER > 1) meet_cluster();  // the other may still arrive here
+}
+// --8<-- [end:kernel]

@@ -1,0 +1,134 @@
+// C = scales A B: factors in e4m3, C in bf16 or fp32. A is m x k, B lies as n x
+// k: both run along the depth. k is a multiple of 16, n of 8.
+// @instance fp8_product<OneLevel<256>,__nv_bfloat16,4,2,2>
+// @instance fp8_product<TwoLevels<256,128,false>,__nv_bfloat16,4,2,2>
+// @instance fp8_product<TwoLevels<256,128,true>,__nv_bfloat16,4,2,2>
+// @instance fp8_product<TwoLevels<256,128,false,true>,__nv_bfloat16,4,2,2>
+// @instance fp8_product<TwoLevels<128,128,true>,__nv_bfloat16,6,2,1>
+// @instance fp8_product<TwoLevels<256,128,true>,float,4,2,2>
+// requires: sm_90a
+#include "boxes.cuh"
+#include "cluster.cuh"
+#include "fp8_sums.cuh"
+#include "order.cuh"
+#include "results.cuh"
+
+constexpr int BM = 128, CONSUMERS = 2, BOX = 64 * 128;
+
+template <int BN, int STAGES, int BUFFERS>
+struct Shared {
+  unsigned char a[STAGES][BM * BK], b[STAGES][BN * BK];
+  unsigned char c[CONSUMERS][BUFFERS][BOX];
+  float scales[STAGES][BM];  // of the rows of A, one stage deep
+  Barrier full[STAGES], empty[STAGES];
+};
+
+// Where results go, and what they are multiplied by. Scales of a tensor: one
+// number each. Scales of blocks: those of A come as a map, [k / 128, m], and
+// those of B as an array, [n / 128, k / 128], rounded up.
+template <class Out>
+struct Work {
+  int m, n, k, group;  // group: tiles of a cluster below each other in order
+  const float *scale_a, *scale_b;
+  Out* C;
+};
+
+// --8<-- [start:head]
+// Grid: clusters of CLUSTER blocks, as many as fit or fewer. Dynamic shared
+// memory: Shared. Boxes of the maps: A 128 x 128, B BN / CLUSTER x 128, C 64 x
+// 64, all swizzled by 128 bytes; scales 1 x 128.
+template <class Sums, class Out, int STAGES, int CLUSTER, int BUFFERS>
+__global__ void __cluster_dims__(CLUSTER)
+    __launch_bounds__(128 * (1 + CONSUMERS), 1)
+        fp8_product(const __grid_constant__ CUtensorMap map_a,
+                    const __grid_constant__ CUtensorMap map_b,
+                    const __grid_constant__ CUtensorMap map_c,
+                    const __grid_constant__ CUtensorMap map_scales,
+                    const Work<Out> work) {
+  // --8<-- [end:head]
+  constexpr int BN = Sums::BN, SHARE = BN / CLUSTER;
+  extern __shared__ __align__(1024) unsigned char memory[];
+  auto& s = *reinterpret_cast<Shared<BN, STAGES, BUFFERS>*>(memory);
+  const int tile_rows = (work.m + CLUSTER * BM - 1) / (CLUSTER * BM),
+            tile_columns = (work.n + BN - 1) / BN,
+            tiles = tile_rows * tile_columns, steps = (work.k + BK - 1) / BK;
+  const int rank = CLUSTER > 1 ? rank_in_cluster() : 0;
+  const int first = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
+  if (threadIdx.x == 0) {
+    prefetch(map_a), prefetch(map_b);
+    for (int i = 0; i < STAGES; ++i)
+      init(&s.full[i], 1), init(&s.empty[i], CONSUMERS * CLUSTER);
+    fence_init();
+  }
+  sync_cluster();
+
+  Ring<STAGES> ring;
+  // --8<-- [start:producer]
+  if (threadIdx.x < 128) {
+    give_registers_back<40>();
+    if (threadIdx.x == 0) {
+      for (int tile = first; tile < tiles; tile += clusters) {
+        const int2 place = place_of(tile, work.group, tile_rows, tile_columns);
+        const int top = (place.y * CLUSTER + rank) * BM, left = place.x * BN;
+        for (int step = 0; step < steps; ++step, ring.advance()) {
+          const int i = ring.stage;
+          Barrier* const full = &s.full[i];
+          wait(&s.empty[i], ring.parity ^ 1);
+          arrive_and_expect(full, sizeof s.a[i] + sizeof s.b[i] +
+                                      Sums::BLOCKS * sizeof s.scales[i]);
+          copy_box(s.a[i], map_a, top, step * BK, full);
+          if constexpr (Sums::BLOCKS)
+            copy_box(s.scales[i], map_scales, step, top, full);
+          if constexpr (CLUSTER > 1)  // each block brings a part for all
+            copy_box_to_all(s.b[i] + rank * SHARE * BK, map_b,
+                            left + rank * SHARE, step * BK, full,
+                            (1 << CLUSTER) - 1);
+          else
+            copy_box(s.b[i], map_b, left, step * BK, full);
+        }
+      }
+    }
+    // --8<-- [end:producer]
+  } else {
+    take_registers<232>();
+    const int consumer = threadIdx.x / 128 - 1, t = threadIdx.x % 128;
+    // --8<-- [start:consumer]
+    const auto release = [&](int stage) {
+      if (CLUSTER > 1 && t < CLUSTER) arrive_in(&s.empty[stage], t);
+      if (CLUSTER == 1 && t == 0) arrive(&s.empty[stage]);
+    };
+    Sums::enter();
+    for (int tile = first; tile < tiles; tile += clusters) {
+      const int2 place = place_of(tile, work.group, tile_rows, tile_columns);
+      const int top = (place.y * CLUSTER + rank) * BM + consumer * 64,
+                left = place.x * BN;
+      const float* const scales_b =
+          work.scale_b + (Sums::BLOCKS ? left / BK * steps : 0);
+      Sums sums;
+      sums.begin();
+      for (int step = 0; step < steps; ++step, ring.advance()) {
+        const int i = ring.stage;
+        wait(&s.full[i], ring.parity);
+        sums.add({i, shared_address(s.a[i] + consumer * 64 * BK),
+                  shared_address(s.b[i]), s.scales[i] + consumer * 64,
+                  scales_b + step, left + BK < work.n ? steps : 0},
+                 step, release);
+      }
+      sums.end(release);
+      if constexpr (!Sums::BLOCKS) {  // one factor for all
+        const float scale = *work.scale_a * *work.scale_b;
+#pragma unroll
+        for (int i = 0; i < BN / 2; ++i) sums.sum[i] *= scale;
+      }
+      if constexpr (sizeof(Out) == 2)
+        store_boxes<BUFFERS>(sums.sum, map_c, top, left, s.c[consumer][0],
+                             consumer);
+      else
+        store_sums(sums.sum, work.C, work.n, top, left, work.m, work.n);
+    }
+    Sums::leave();
+    if (t == 0) wait_for_reads<0>();  // before shared memory is gone
+    // --8<-- [end:consumer]
+  }
+  sync_cluster();  // nor while the other block still writes into it
+}

@@ -1,0 +1,112 @@
+// Three ways to add up products of e4m3 numbers along the depth.
+#pragma once
+#include "fp8_wgmma.cuh"
+
+// What a consumer gets of a stage.
+struct Stage {
+  int index;
+  unsigned a, b;          // addresses of its 64 rows of A, of all columns of B
+  const float* scales_a;  // of its 64 rows of A at this depth
+  const float* scales_b;  // of the first 128 columns of B at this depth;
+  int next;               // those of the next 128 are so much further
+};
+
+// --8<-- [start:one]
+// One level: the tensor cores add up the whole depth.
+template <int COLUMNS>
+struct OneLevel {
+  static constexpr int BN = COLUMNS;
+  static constexpr bool BLOCKS = false;
+  float sum[BN / 2];
+  int before;
+
+  static __device__ __forceinline__ void enter() {}
+  static __device__ __forceinline__ void leave() {}
+  __device__ __forceinline__ void begin() {}
+
+  // The products of this stage are under way when this returns, those of the
+  // stage before have ended: `release` says that a stage is read.
+  template <class Release>
+  __device__ __forceinline__ void add(const Stage& at, int step,
+                                      Release&& release) {
+    multiply_stage(sum, at.a, at.b, step > 0);
+    wait_for_products<1>();
+    if (step > 0) release(before);
+    before = at.index;
+  }
+
+  template <class Release>
+  __device__ __forceinline__ void end(Release&& release) {
+    wait_for_products<0>();
+    release(before);
+  }
+};
+// --8<-- [end:one]
+
+// --8<-- [start:turns]
+// Barriers 3 and 4 of the hardware: one consumer waits there for its turn, the
+// other arrives and goes on.
+__device__ __forceinline__ void await_turn() {
+  asm volatile("bar.sync %0, 256;" ::"r"(threadIdx.x / 128 + 2) : "memory");
+}
+
+__device__ __forceinline__ void pass_turn() {
+  asm volatile("bar.arrive %0, 256;" ::"r"(5 - threadIdx.x / 128) : "memory");
+}
+// --8<-- [end:turns]
+
+// --8<-- [start:two]
+// Two levels: the tensor cores add up a stage, 128 steps, and ordinary FMAs in
+// fp32 add that to the sum. PART columns at a time, because sum and part have
+// to fit into the registers together. While one consumer adds, the tensor cores
+// work for the other.
+//
+// BLOCKS: a part has scales of its own, one for each row of A and 128 columns
+// of B, and is multiplied by them as it is added.
+//
+// TURNS: the consumers take turns at the tensor cores. A part begins when only
+// the last of the other consumer's four instructions is left.
+template <int COLUMNS, int PART, bool SCALED, bool TURNS = false>
+struct TwoLevels {
+  static constexpr int BN = COLUMNS;
+  static constexpr bool BLOCKS = SCALED;
+  static_assert(BN % PART == 0 && (!BLOCKS || PART == 128), "whole parts");
+  float sum[BN / 2];
+
+  static __device__ __forceinline__ void enter() {  // consumer 0 is the first
+    if (TURNS && threadIdx.x / 128 == 2) pass_turn();
+  }
+  static __device__ __forceinline__ void leave() {
+    if (TURNS && threadIdx.x / 128 == 1) await_turn();
+  }
+
+  __device__ __forceinline__ void begin() {
+#pragma unroll
+    for (int i = 0; i < BN / 2; ++i) sum[i] = 0.0f;
+  }
+
+  template <class Release>
+  __device__ __forceinline__ void add(const Stage& at, int, Release&& release) {
+    const int t = threadIdx.x % 128, row = t / 32 * 16 + t % 32 / 4;
+    const float a[2] = {BLOCKS ? at.scales_a[row] : 1.0f,
+                        BLOCKS ? at.scales_a[row + 8] : 1.0f};
+#pragma unroll
+    for (int i = 0; i < BN / PART; ++i) {
+      const float b = BLOCKS ? __ldg(at.scales_b + i * at.next) : 1.0f;
+      const float scale[2] = {a[0] * b, a[1] * b};
+      float part[PART / 2];
+      if constexpr (TURNS) await_turn();
+      multiply_stage<TURNS>(part, at.a, at.b + i * PART * BK, false);
+      if constexpr (TURNS) wait_for_products<1>(), pass_turn();
+      wait_for_products<0>();
+      if (i == BN / PART - 1) release(at.index);
+#pragma unroll
+      for (int j = 0; j < PART / 2; ++j)
+        sum[i * PART / 2 + j] += scale[j / 2 % 2] * part[j];
+    }
+  }
+
+  template <class Release>
+  __device__ __forceinline__ void end(Release&&) {}
+};
+// --8<-- [end:two]

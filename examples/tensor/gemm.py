@@ -1,0 +1,310 @@
+"""C = alpha op(A) op(B) + beta C by final.cu: bf16 factors, any sizes.
+
+    run = prepare(a, b, c)               # uint16 arrays stand for bf16
+    run()                                # as often as wanted
+    prepare(a, b, c, transpose_b=True)   # B as it lies: n x k
+
+C is bf16 (uint16) or float32. Rows that do not begin at multiples of 16 bytes
+the TMA cannot read: each run first copies them into rows that do, or, where
+there is too little work for that, threads read them.
+"""
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import cudatut as ct
+
+SOURCE, ROWS, DEPTH, CONSUMERS = "tensor/final.cu", 128, 64, 2
+TYPES = {"uint16": "__nv_bfloat16", "float32": "float"}
+BOX = 64 * 128  # bytes
+
+
+# --8<-- [start:tile]
+class Tile(NamedTuple):
+    """Columns of a tile, whose rows are 128; stages in shared memory; blocks of
+    a cluster; boxes through which a consumer stores.
+    """
+
+    columns: int
+    stages: int
+    cluster: int
+    buffers: int
+
+    @property
+    def shared(self) -> int:
+        """Bytes of shared memory."""
+        stage = (ROWS + self.columns) * DEPTH * 2 + 2 * 8  # and two barriers
+        return self.stages * stage + CONSUMERS * self.buffers * BOX
+
+
+TILES = (
+    Tile(256, 4, 2, 2),
+    Tile(256, 4, 1, 2),
+    Tile(192, 4, 1, 3),
+    Tile(128, 6, 2, 2),
+    Tile(128, 6, 1, 2),
+    Tile(64, 8, 1, 1),
+)
+# --8<-- [end:tile]
+
+
+class _Work(ctypes.Structure):
+    """`Work` in final.cu."""
+
+    _fields_ = [
+        *((name, ctypes.c_int) for name in (
+            "m", "n", "ldc", "group", "steps", "whole", "share", "boxes",
+        )),
+        ("alpha", ctypes.c_float),
+        ("beta", ctypes.c_float),
+        *((name, ctypes.c_uint64) for name in (
+            "C", "parts", "flags", "A", "B",
+        )),
+        ("k", ctypes.c_int),
+        ("lead", ctypes.c_int),
+    ]  # fmt: skip
+
+
+@cache
+def kernel(
+    tile: Tile,
+    transpose_a: bool,
+    transpose_b: bool,
+    dtype: str,
+    plain: bool = False,
+):
+    """The instance of final.cu; on all GPUs but Hopper a compile error."""
+    flags = (str(flag).lower() for flag in (transpose_a, transpose_b))
+    numbers = ",".join(map(str, tile))
+    name = f"gemm<{numbers},{','.join(flags)},{TYPES[dtype]}"
+    name += ",true>" if plain else ">"
+    return ct.Kernel(SOURCE, name, arch="sm_90a")
+
+
+@cache
+def _pad_rows():
+    return ct.Kernel("tensor/pad.cu", "pad_rows")
+
+
+# --8<-- [start:choose]
+class Plan(NamedTuple):
+    """A tile; how many workers, blocks or clusters, share the work; how many
+    tiles are computed whole; the steps of a worker's share of the rest; and
+    whether threads read the factors, instead of the TMA.
+    """
+
+    tile: Tile
+    workers: int
+    whole: int
+    share: int
+    plain: bool = False
+
+
+MOST_PARTS, LEAST_SHARE = 8, 4  # parts of a tile; steps of a share
+PLAIN = Tile(64, 8, 1, 1)
+
+
+def plans(m: int, n: int, k: int, tile: Tile, sms: int) -> list[Plan]:
+    """The two ways to give a product to the blocks of a GPU: whole tiles only,
+    and, where these do not come out even, the last of them in equal shares.
+    """
+    rows, columns = ct.cdiv(m, ROWS * tile.cluster), ct.cdiv(n, tile.columns)
+    tiles, steps, most = rows * columns, ct.cdiv(k, DEPTH), sms // tile.cluster
+    found = [Plan(tile, min(tiles, most), tiles, 0)]
+    if tiles % most:
+        # So many rounds of whole tiles that at least one tile for each is left.
+        whole = max(tiles // most - 1, 0) * most
+        left = (tiles - whole) * steps
+        workers = min(most, (tiles - whole) * MOST_PARTS, left // LEAST_SHARE)
+        if workers > 0 and (workers == most or not whole):
+            found.append(Plan(tile, workers, whole, ct.cdiv(left, workers)))
+    return found
+
+
+class Costs(NamedTuple):
+    """What takes time, in cycles of an H100; measured, to compare plans."""
+
+    flop: float = 1 / (0.9 * 4096)  # two for each product, of a block
+    line: float = 3.2  # of 128 bytes, as the TMA fetches it for a block
+    apart: float = 1 / 2900  # a byte of all blocks, none at the same steps
+    plain: float = 1500  # a step whose factors threads read
+    store: float = 8  # a column of a tile
+    part: float = 10  # a column of a part that is left and added
+    shares: float = 1.03  # what shares promise has to be worth that much
+    copy: float = 2 / 1450  # a byte of a factor, read and written
+    launch: float = 4000
+
+
+COSTS = Costs()
+
+
+def cycles(plan: Plan, k: int, unaligned: int = 0, costs: Costs = COSTS):
+    """About how long a product takes beside others, to compare plans.
+
+    unaligned: the bytes of the factors that the TMA cannot read as they lie.
+    """
+    tile, steps = plan.tile, ct.cdiv(k, DEPTH)
+    flops = 2 * ROWS * tile.columns * DEPTH * costs.flop
+    lines = ROWS + tile.columns / tile.cluster  # the others fetch the rest
+    step = max(flops, lines * costs.line)
+    store = tile.columns * costs.store
+    blocks = plan.workers * tile.cluster
+    # Blocks at the same steps of their tiles share what they fetch in the L2.
+    apart = max(step, lines * 128 * blocks * costs.apart)
+    time = 0.0
+    if plan.plain:
+        step = apart = max(apart, costs.plain)
+    elif unaligned:
+        time = costs.launch + unaligned * costs.copy
+    time += ct.cdiv(plan.whole, plan.workers) * (steps * step + store)
+    if plan.share:
+        others = ct.cdiv(steps, plan.share)
+        part = tile.columns * costs.part
+        time += plan.share * apart + store + (1 + others) * part
+        time *= costs.shares
+    return time
+
+
+def choose(m: int, n: int, k: int, sms: int, unaligned: int = 0) -> Plan:
+    """The plan that should be fastest."""
+    options = [plan for tile in TILES for plan in plans(m, n, k, tile, sms)]
+    if unaligned:
+        some = plans(m, n, k, PLAIN, sms)
+        options += [plan._replace(plain=True) for plan in some]
+    return min(options, key=lambda plan: cycles(plan, k, unaligned))
+
+
+def lead_for(tile: Tile) -> int:
+    """Steps by which one consumer is ahead of the other, so that they store at
+    different times: what takes long for wide tiles only.
+    """
+    return 2 if tile.columns == 256 else 0
+
+
+def group_for(tile: Tile, sms: int) -> int:
+    """So many tiles below each other that those at work are about a square."""
+    return max(1, round((sms * tile.columns / ROWS) ** 0.5 / tile.cluster))
+
+
+# --8<-- [end:choose]
+
+
+def prepare(
+    a: Any,
+    b: Any,
+    c: Any,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    plan: Plan | None = None,
+    group: int | None = None,
+    lead: int | None = None,
+    stream: Any = None,
+) -> Callable[[], None]:
+    """What computes the product each time it is called.
+
+    a, b: uint16, op(A) m x k, op(B) k x n; c: m x n, uint16 or float32; all
+    C-contiguous. plan, group (tiles below each other in the order), lead (steps
+    by which a consumer is ahead of the other): instead of what is chosen. Two
+    calls of one run must not overlap. Raises ValueError for shapes that do not
+    fit.
+    """
+    (m, k), (k_b, n) = (
+        shape[::-1] if turned else shape
+        for shape, turned in ((a.shape, transpose_a), (b.shape, transpose_b))
+    )
+    if k != k_b or c.shape != (m, n):
+        raise ValueError(
+            f"A, B and C must be m x k, k x n and m x n, but op(A) is {(m, k)}"
+            f", op(B) {(k_b, n)}, C {c.shape}"
+        )
+    if not c.size:
+        return lambda: None
+    if not k or not alpha:  # A and B do not count: zeros of the least size
+        a = b = ct.to_device(np.zeros((8, 8), "uint16"))
+        alpha, k = 1.0, 8
+    sms, dtype = ct.device().sm_count, str(c.dtype)
+    # A and B may be the same array.
+    copied = list({id(x): x for x in (a, b) if not _aligned(x)}.values())
+    unaligned = sum(array.nbytes for array in copied)
+    plan = plan or choose(m, n, k, sms, unaligned)
+    tile = plan.tile
+    calls, wide = [], {}
+    if copied and not plan.plain:
+        wide, pad = _padded(copied, stream)
+        calls.append(pad)
+    if plan.plain:
+        maps = [bytes(128)] * 3  # none is read
+    else:
+        boxes = (
+            (64, 64) if transpose_a else (ROWS, 64),
+            (tile.columns // tile.cluster, 64) if transpose_b else (64, 64),
+        )
+        maps = [
+            ct.tensor_map(wide.get(id(array), array), box, swizzle=128)
+            for array, box in zip((a, b), boxes, strict=True)
+        ]
+        maps.append(maps[0])
+    mapped = dtype == "uint16" and _aligned(c)
+    if mapped:
+        maps[2] = ct.tensor_map(c, (64, 64), swizzle=128)
+    # For parts of tiles: one for each consumer of each block.
+    parts = plan.workers * tile.cluster * CONSUMERS if plan.share else 0
+    space = ct.empty(max(parts, 1) * 64 * tile.columns, "float32")
+    flags = ct.to_device(np.zeros(max(parts, 1), "uint32"))
+    work = _Work(
+        m, n, n, group or group_for(tile, sms), ct.cdiv(k, DEPTH), plan.whole,
+        plan.share, mapped, alpha, beta, _address(c), _address(space),
+        _address(flags), _address(a), _address(b), k,
+        lead_for(tile) if lead is None else lead,
+    )  # fmt: skip
+    function = kernel(tile, transpose_a, transpose_b, dtype, plan.plain)
+
+    def run() -> None:
+        for call in calls:
+            call()
+        function(
+            *maps, work, grid=plan.workers * tile.cluster,
+            block=128 * (1 + CONSUMERS), shared=tile.shared, stream=stream,
+        )  # fmt: skip
+
+    run.out, run.plan = c, plan
+    run.kept = a, b, wide, space, flags  # an address keeps nothing alive
+    return run
+
+
+def _address(array: Any) -> int:
+    return array.__cuda_array_interface__["data"][0]
+
+
+def _aligned(array: Any) -> bool:
+    """Whether rows begin at multiples of 16 bytes, as tensor maps need them."""
+    return array.shape[1] % 8 == 0 and _address(array) % 16 == 0
+
+
+def _padded(arrays: list, stream: Any) -> tuple[dict[int, Any], Callable]:
+    """What has aligned rows instead of one or two arrays, by their `id`, and
+    the call that copies there.
+    """
+    wide, arguments = {}, []
+    for array in arrays:
+        rows, columns = array.shape
+        copy = ct.empty((rows, 8 * ct.cdiv(columns, 8)), "uint16")
+        wide[id(array)] = copy
+        # The kernel takes the 16 bytes of a piece as four words.
+        arguments += [
+            np.uint64(_address(array)), np.uint64(_address(copy)), rows,
+            columns,
+        ]  # fmt: skip
+    if len(arrays) == 1:
+        arguments += [np.uint64(0), np.uint64(0), 0, 0]
+    most = max(array.shape[0] for array in arrays)
+    blocks, pad = min(ct.cdiv(most, 8), 16 * ct.device().sm_count), _pad_rows()
+    return wide, lambda: pad(
+        *arguments, grid=blocks, block=(32, 8), stream=stream
+    )

@@ -1,0 +1,71 @@
+// Copies of boxes by the tensor memory accelerator (TMA), in both directions.
+#pragma once
+#include <cuda.h>
+#include <cuda_bf16.h>
+
+#include "mbarrier.cuh"
+
+// --8<-- [start:copy]
+// Start to copy the box of a matrix that begins in this row and column; how
+// large it is stands in the map. Its bytes count for the barrier. What lies
+// beyond the matrix arrives as zeros.
+__device__ __forceinline__ void copy_box(void* to, const CUtensorMap& map,
+                                         int row, int column,
+                                         Barrier* barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile"
+      ".mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
+          shared_address(to)),
+      "l"(&map), "r"(column), "r"(row), "r"(shared_address(barrier))
+      : "memory");
+}
+// --8<-- [end:copy]
+
+// --8<-- [start:multicast]
+// The same into several blocks of the cluster, those whose bits are set: to the
+// same place in the shared memory of each, and counted by the barrier at the
+// same place in each.
+__device__ __forceinline__ void copy_box_to_all(void* to,
+                                                const CUtensorMap& map, int row,
+                                                int column, Barrier* barrier,
+                                                unsigned short blocks) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile"
+      ".mbarrier::complete_tx::bytes.multicast::cluster"
+      " [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared_address(to)),
+      "l"(&map), "r"(column), "r"(row), "r"(shared_address(barrier)),
+      "h"(blocks)
+      : "memory");
+}
+// --8<-- [end:multicast]
+
+// --8<-- [start:store]
+// Start to copy a box from shared memory into the matrix; what would lie beyond
+// its edges is left out. No barrier counts these copies: the thread that starts
+// them closes a group, and waits for groups.
+__device__ __forceinline__ void store_box(const CUtensorMap& map, int row,
+                                          int column, const void* from) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group"
+      " [%0, {%1, %2}], [%3];" ::"l"(&map),
+      "r"(column), "r"(row), "r"(shared_address(from))
+      : "memory");
+}
+
+__device__ __forceinline__ void close_stores() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+// Until all but the last GROUPS groups have read their shared memory, which may
+// then be written again.
+template <int GROUPS>
+__device__ __forceinline__ void wait_for_reads() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(GROUPS) : "memory");
+}
+
+// What this thread has written to shared memory with ordinary stores, the TMA
+// sees that is asked after the next barrier.
+__device__ __forceinline__ void fence_for_tma() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+// --8<-- [end:store]

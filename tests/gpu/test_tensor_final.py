@@ -1,0 +1,104 @@
+"""What final.cu does beside whole tiles by the TMA: rows that begin anywhere, and one consumer ahead of the other."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import cudatut as ct
+from cudatut.gpu import ladder
+from cudatut.gpu.device import supports
+
+gemm = ladder.shared("tensor/gemm")
+bf16 = ladder.shared("tensor/bf16")
+
+
+@pytest.fixture(autouse=True)
+def needs_hopper():
+    if not supports(ct.device().compute_capability, "sm_90a"):
+        pytest.skip("final.cu needs sm_90a")
+
+
+FLAGS = list(itertools.product((False, True), repeat=2))
+# Rows that begin at multiples of 16 bytes, and not; one step and many; less than a tile, and several.
+SHAPES = [
+    (1, 1, 1),
+    (64, 128, 64),
+    (127, 255, 63),
+    (136, 264, 200),
+    (257, 131, 33),
+    (300, 515, 1000),
+]
+# Few rows: the last piece of the matrix ends beyond it.
+SHAPES += [(3, 5, 7), (9, 8, 1), (130, 66, 71)]
+
+
+def multiply(
+    m, n, k, transpose_a=False, transpose_b=False, alpha=1.0, beta=0.0, dtype="uint16", **how
+):
+    """C of whole numbers as float32, and what it should be, rounded as C is. how: for `gemm.prepare`."""
+    rng = ct.rng(m + 7 * n + 49 * k)
+    a, b = rng.integers(-4, 5, (m, k)), rng.integers(-4, 5, (k, n))
+    old = rng.integers(-8, 9, (m, n)).astype("float32")
+    expected = alpha * (a @ b) + (beta * old if beta else 0.0)
+    c0 = old if beta else np.full((m, n), np.nan, "float32")
+    c = ct.to_device(c0 if dtype == "float32" else bf16.to_bf16(c0))
+    stored = [
+        ct.to_device(bf16.to_bf16(np.ascontiguousarray(x.T if turned else x)))
+        for x, turned in ((a, transpose_a), (b, transpose_b))
+    ]
+    run = gemm.prepare(*stored, c, alpha, beta, transpose_a, transpose_b, **how)
+    run()
+    got = c.get()
+    if dtype == "float32":
+        return got, expected.astype("float32")
+    return bf16.to_float(got), bf16.to_float(bf16.to_bf16(expected))
+
+
+@pytest.mark.parametrize(("transpose_a", "transpose_b"), FLAGS)
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "x".join(map(str, shape)))
+def test_layouts(shape, transpose_a, transpose_b):
+    np.testing.assert_array_equal(*multiply(*shape, transpose_a, transpose_b))
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("shape", [(300, 515, 1001), (520, 776, 1032), (130, 70, 4)])
+def test_every_plan(shape, plain):
+    tiles = [gemm.PLAIN] if plain else gemm.TILES
+    for tile in tiles:
+        for plan in gemm.plans(*shape, tile, ct.device().sm_count):
+            got, expected = multiply(*shape, plan=plan._replace(plain=plain))
+            np.testing.assert_array_equal(got, expected, err_msg=str(plan))
+
+
+@pytest.mark.parametrize("lead", [0, 1, 2, 3])
+def test_a_consumer_ahead_of_the_other(lead):
+    """By more steps than there are, and by less; of whole tiles and of shares."""
+    for k in (64, 136, 1100):
+        for tile in gemm.TILES[:2]:
+            for plan in gemm.plans(700, 900, k, tile, ct.device().sm_count):
+                got, expected = multiply(700, 900, k, plan=plan, lead=lead)
+                np.testing.assert_array_equal(got, expected, err_msg=str(plan))
+
+
+def test_one_array_is_both_factors():
+    x = ct.rng(0).integers(-4, 5, (301, 301))
+    a, c = ct.to_device(bf16.to_bf16(x)), ct.empty((301, 301), "uint16")
+    tile = gemm.TILES[0]
+    plan = gemm.plans(301, 301, 301, tile, ct.device().sm_count)[0]
+    gemm.prepare(a, a, c, plan=plan)()
+    np.testing.assert_array_equal(bf16.to_float(c.get()), bf16.to_float(bf16.to_bf16(x @ x)))
+
+
+def test_runs_again_and_again():
+    """The flags of shares are as before after each run."""
+    shape = (64, 512, 4096)
+    plan = next(p for p in gemm.plans(*shape, gemm.PLAIN, ct.device().sm_count) if p.share)
+    rng = ct.rng(5)
+    a, b = rng.integers(-4, 5, shape[::2]), rng.integers(-4, 5, shape[:0:-1])
+    c = ct.empty(shape[:2], "uint16")
+    run = gemm.prepare(ct.to_device(bf16.to_bf16(a)), ct.to_device(bf16.to_bf16(b)), c, plan=plan)
+    for _ in range(10):
+        ct.poison(c)
+        run()
+        np.testing.assert_array_equal(bf16.to_float(c.get()), bf16.to_float(bf16.to_bf16(a @ b)))

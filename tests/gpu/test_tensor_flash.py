@@ -1,0 +1,205 @@
+"""Attention on Hopper, examples/tensor/flash_hopper.cu, against float64: shapes of other projects' tests with and without a
+causal mask, groups of heads, rows that lie apart, other plans, repeats; what the kernel does not have goes elsewhere."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import cudatut as ct
+from cudatut.gpu.device import supports
+from cudatut.paths import examples_dir
+
+sys.path.insert(0, str(examples_dir() / "tensor"))
+import flash_hopper
+
+NAN = 0x7FFF  # as bf16
+
+
+@pytest.fixture(autouse=True)
+def needs_hopper():
+    if not supports(ct.device().compute_capability, "sm_90a"):
+        pytest.skip("flash_hopper.cu needs sm_90a")
+
+
+def rounded(x):
+    bits = np.ascontiguousarray(x, "float32").view("uint32")
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("uint16")
+
+
+def widened(bits):
+    return (np.asarray(bits, "uint32") << 16).view("float32").astype("float64")
+
+
+def normal(rng, *shape, by=1.0):
+    return rounded(by * rng.standard_normal(shape, dtype="float32"))
+
+
+def attention(q, keys, values, causal, scale):
+    """Of one sequence in float64, from bits: results, log-sum-exps, and the mean of |values| that errors scale with."""
+    q, keys, values = (widened(x) for x in (q, keys, values))
+    q_len, heads, d = q.shape
+    k_len, kv_heads = keys.shape[:2]
+    seen = np.ones((q_len, k_len), bool)
+    if causal:
+        seen = np.arange(k_len)[None] <= np.arange(q_len)[:, None] + k_len - q_len
+    out, mean = np.zeros((2, q_len, heads, d))
+    lse = np.full((q_len, heads), -np.inf)
+    some = seen.any(axis=1)
+    for head in range(heads):
+        group = head // (heads // kv_heads)
+        scores = q[:, head] @ keys[:, group].T * (scale or d**-0.5)
+        scores[~seen] = -np.inf
+        most = scores[some].max(axis=1, keepdims=True)
+        powers = np.exp(scores[some] - most)
+        total = powers.sum(axis=1, keepdims=True)
+        powers /= total
+        out[some, head], mean[some, head] = (
+            powers @ values[:, group],
+            powers @ abs(values[:, group]),
+        )
+        lse[some, head] = (most + np.log(total))[:, 0]
+    return out, lse, mean
+
+
+def run(q, keys, values, **options):
+    out = ct.empty((*q.shape[:3], keys.shape[3]), "uint16")
+    lse = ct.empty(out.shape[:3], "float32")
+    flash_hopper.attention(*(ct.to_device(x) for x in (q, keys, values)), out, lse, **options)
+    ct.synchronize()
+    return out.get(), lse.get()
+
+
+def compare(sequences, q_len, k_len, heads, kv_heads, d, causal=False, by=1.0, **more):
+    rng = ct.rng(q_len + 7 * k_len + d)
+    q = normal(rng, sequences, q_len, heads, d, by=by)
+    keys, values = (normal(rng, sequences, k_len, kv_heads, d) for _ in range(2))
+    got, lse = run(q, keys, values, causal=causal, **more)
+    for i in range(sequences):
+        out, of_sums, mean = attention(q[i], keys[i], values[i], causal, more.get("scale"))
+        limit = 1.05 * 2**-8 * (mean + abs(out)) + 1e-5
+        error = abs(widened(got[i]) - out)
+        assert not np.isnan(error).any(), "NaN got through"
+        assert (error <= limit).all(), f"error {(error / limit).max():.2f} times the limit"
+        none = np.isinf(of_sums)
+        assert (lse[i][none] == -np.inf).all()
+        np.testing.assert_allclose(lse[i][~none], of_sums[~none], rtol=2e-4, atol=2e-4)
+
+
+SHAPES = [(113, 203), (128, 217), (113, 211), (108, 256), (256, 512), (512, 256), (1024, 1024)]
+SHAPES += [(1023, 1024), (1024, 1023), (2048, 2048), (1, 239), (3, 799), (127, 512), (127, 513)]
+SHAPES += [
+    (1, 1),
+    (239, 1),
+    (799, 3),
+    (64, 0),
+    (1, 64),
+    (65, 65),
+    (129, 128),
+    (192, 192),
+    (193, 385),
+]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("d", [64, 128])
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "x".join(map(str, shape)))
+def test_lengths(shape, d, causal):
+    compare(2, *shape, 6, 2, d, causal)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("heads", "kv_heads"), [(1, 1), (6, 6), (6, 1), (16, 4), (32, 32)])
+def test_groups_of_heads(heads, kv_heads, causal):
+    """More tiles than there are SMs, and fewer: blocks draw several, and none is left over or done twice."""
+    compare(3, 333, 450, heads, kv_heads, 64, causal)
+    compare(5, 150, 150, heads, kv_heads, 128, causal)
+
+
+@pytest.mark.parametrize("d", [64, 128])
+def test_scores_that_grow_from_tile_to_tile(d):
+    compare(1, 256, 700, 2, 2, d, by=40.0)
+    compare(1, 256, 700, 2, 2, d, causal=True, scale=2.0)
+
+
+PLANS = [
+    (128, 2, 176, 2, 1),
+    (128, 2, 160, 2, 1),
+    (128, 2, 64, 4, 2),
+    (128, 3, 80, 2, 1),
+    (64, 3, 112, 2, 2),
+]
+PLANS += [(64, 2, 192, 2, 2), (64, 3, 128, 3, 1), (64, 2, 96, 4, 2)]
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=str)
+@pytest.mark.parametrize("causal", [False, True])
+def test_other_plans(plan, causal):
+    for changes in ({}, {"pingpong": False}, {"overlap": False}, {"polynomial": 3}):
+        of = flash_hopper.Plan(*plan, causal)._replace(**changes)
+        compare(2, 333, 500, 4, 2, plan[0], causal, plan=of)
+
+
+@pytest.mark.parametrize("bn", [128, 176])
+@pytest.mark.parametrize("shape", [(333, 500), (1, 239), (1024, 1024), (257, 130)], ids=str)
+def test_pairs_of_blocks(bn, shape):
+    for causal in (False, True):
+        plan = flash_hopper.Plan(128, 2, bn, 2, 1, causal, cluster=2)
+        compare(2, *shape, 6, 2, 128, causal, plan=plan)
+
+
+@pytest.mark.parametrize("together", [1, 2, 3, 7, 12])
+def test_heads_together_change_no_bit(together):
+    rng = ct.rng(together)
+    q, keys, values = (normal(rng, 3, 700, 4, 64) for _ in range(3))
+    wanted = run(q, keys, values, causal=True)
+    got = run(q, keys, values, causal=True, together=together)
+    for one, other in zip(got, wanted):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("d", [64, 128])
+def test_repeats_are_equal_bit_by_bit(d, causal):
+    rng = ct.rng(5)
+    q, keys, values = (normal(rng, 2, 1023, 8, d) for _ in range(3))
+    wanted = run(q, keys, values, causal=causal)
+    for _ in range(5):
+        for one, other in zip(run(q, keys, values, causal=causal), wanted):
+            np.testing.assert_array_equal(one, other)
+    assert flash_hopper.counter(0).get().tolist() == [0]
+
+
+def test_rows_that_lie_apart():
+    """q in rows of a fused projection, keys beside values; what lies between them is NaN, and stays unread."""
+    rng, heads, kv_heads, d = ct.rng(3), 6, 2, 64
+    fused = np.full((2, 100, (heads + 2) * d), NAN, "uint16")
+    fused[:, :, : heads * d] = normal(rng, 2, 100, heads * d)
+    both = normal(rng, 2, 150, 2 * kv_heads, d)
+    there = ct.to_device(both)
+    out = ct.empty((2, 100, heads, d), "uint16")
+    flash_hopper.attention(
+        ct.to_device(fused), there[:, :, :kv_heads], there[:, :, kv_heads:], out, causal=True
+    )
+    q = np.ascontiguousarray(fused[:, :, : heads * d]).reshape(2, 100, heads, d)
+    for i in range(2):
+        wanted, _, mean = attention(q[i], both[i, :, :kv_heads], both[i, :, kv_heads:], True, None)
+        error = abs(widened(out.get()[i]) - wanted)
+        assert (error <= 1.05 * 2**-8 * (mean + abs(wanted)) + 1e-5).all()
+
+
+@pytest.mark.parametrize("d", [40, 96, 256])
+def test_other_heads_go_to_the_other_kernel(d):
+    compare(2, 113, 203, 6, 2, d, causal=True)
+
+
+def test_what_does_not_fit():
+    q = ct.to_device(np.zeros((1, 8, 4, 64), "uint16"))
+    keys = ct.to_device(np.zeros((1, 8, 3, 64), "uint16"))
+    out = ct.empty((1, 8, 4, 64), "uint16")
+    with pytest.raises(ValueError, match="4 heads, 3 of keys"):
+        flash_hopper.attention(q, keys, keys, out)
+    with pytest.raises(ValueError, match="scale"):
+        flash_hopper.attention(q, q, q, out, scale=-1.0)
+    with pytest.raises(ValueError, match="of shape"):
+        flash_hopper.attention(q, keys[:, :, :, :32], keys, out)

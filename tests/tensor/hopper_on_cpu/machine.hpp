@@ -1,0 +1,174 @@
+// A block, or a cluster of two, as coroutines of one CPU thread: warp after
+// warp is taken at random and run until it waits for something. So a run is one
+// of many interleavings, given by a seed, and a deadlock is noticed. CUDA's
+// words for it.
+#pragma once
+#include <ucontext.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <random>
+#include <vector>
+
+#define __device__
+#define __global__
+#define __forceinline__ inline
+#define __grid_constant__
+#define __launch_bounds__(...)
+#define __cluster_dims__(...)
+
+using std::max;
+using std::min;
+
+struct Index {
+  int x = 0;
+};
+
+struct Product {  // one wgmma that a thread has started
+  float* d;
+  int count;
+  const unsigned* words;  // of factor A in registers, or null
+  unsigned started_with[4];
+  uint64_t a, b;
+  bool add;
+  long number;
+};
+
+struct InFlight {  // results that may not be touched yet
+  std::vector<float> values;
+  int products = 0;
+};
+
+struct Thread {
+  ucontext_t context;
+  std::vector<char> stack;
+  int block = 0, index = 0;
+  bool ended = false;
+  const char* waits_for = "";
+  std::vector<Product> open;
+  std::deque<std::vector<Product>> groups;
+  std::map<float*, InFlight> in_flight;
+  std::map<long, const unsigned*> words;
+  long products = 0;
+};
+
+struct Meeting {  // of so many threads, again and again
+  int arrived = 0;
+  long past = 0;
+};
+
+inline std::vector<Thread> threads;
+inline Thread* self;
+inline ucontext_t scheduler;
+inline std::mt19937 dice;
+inline long progress;
+inline int block_threads, first_block, grid_blocks, running;
+inline bool ended[2];  // blocks
+inline Meeting of_warp[64], of_block[2], of_cluster, turns[2][16];
+inline uint32_t exchanged[64][32];
+alignas(1024) inline unsigned char shared_memory[2][256 << 10];
+
+#define threadIdx (Index{self->index})
+#define blockIdx (Index{first_block + self->block})
+#define gridDim (Index{grid_blocks})
+
+[[noreturn]] inline void fail(const char* what) {
+  std::printf("%s\n", what);
+  std::exit(2);
+}
+
+inline void yield(const char* waits_for) {
+  Thread* const me = self;
+  me->waits_for = waits_for;
+  swapcontext(&me->context, &scheduler);
+}
+
+inline void meet(Meeting& meeting, int count, const char* name) {
+  const long now = meeting.past;
+  if (++meeting.arrived >= count) {
+    meeting.arrived = 0, ++meeting.past, ++progress;
+    return;
+  }
+  while (meeting.past == now) yield(name);
+}
+
+inline int lane() { return self->index % 32; }
+inline int warp() { return self->block * 32 + self->index / 32; }
+inline void meet_warp() { meet(of_warp[warp()], 32, "its warp"); }
+inline void __syncthreads() {
+  meet(of_block[self->block], block_threads, "__syncthreads");
+}
+
+inline void meet_cluster() {  // threads that have ended are not waited for
+  const long now = of_cluster.past;
+  ++of_cluster.arrived, ++progress;
+  while (of_cluster.past == now) {
+    if (of_cluster.arrived >= running)
+      of_cluster.arrived = 0, ++of_cluster.past, ++progress;
+    if (of_cluster.past == now) yield("its cluster");
+  }
+}
+
+template <class T>
+T from_lane(T value, int other) {
+  static_assert(sizeof(T) == 4);
+  std::memcpy(&exchanged[warp()][lane()], &value, 4);
+  meet_warp();
+  std::memcpy(&value, &exchanged[warp()][other], 4);
+  meet_warp();
+  return value;
+}
+
+template <class T>
+T __shfl_xor_sync(unsigned, T value, int mask) {
+  return from_lane(value, lane() ^ mask);
+}
+
+template <class T>
+T __shfl_sync(unsigned, T value, int other) {
+  return from_lane(value, other);
+}
+
+inline bool __any_sync(unsigned, bool value) {
+  bool any = false;
+  for (int i = 0; i < 32; ++i) any |= from_lane(unsigned(value), i) != 0;
+  return any;
+}
+
+inline int atomicAdd(int* at, int value) { return (*at += value) - value; }
+inline unsigned clock() { return 0; }
+
+struct __nv_bfloat16 {
+  uint16_t bits;
+};
+
+struct uint4 {
+  unsigned x, y, z, w;
+};
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
+  return {x, y, z, w};
+}
+
+template <class To, class From>
+To bits_as(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
+inline int __float_as_int(float x) { return bits_as<int>(x); }
+inline float __int_as_float(int x) { return bits_as<float>(x); }
+inline float widened(unsigned bf16) { return bits_as<float>(bf16 << 16); }
+inline unsigned rounded(float x) {
+  const uint32_t bits = bits_as<uint32_t>(x);
+  return std::isnan(x) ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+inline unsigned pack(float first, float second) {
+  return rounded(first) | rounded(second) << 16;
+}
+inline float power_of_two(float x) { return std::exp2(x); }

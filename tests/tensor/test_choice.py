@@ -1,0 +1,28 @@
+"""Which plan gemm.py chooses."""
+
+import gemm
+import pytest
+
+
+def test_what_is_copied_first_counts():
+    """Little work: threads read rows that begin anywhere. Much: they are copied, and the TMA reads."""
+    assert gemm.choose(111, 139, 54, 132, unaligned=27_000).plain
+    assert not gemm.choose(111, 139, 54, 132).plain
+    assert not gemm.choose(4095, 4097, 4099, 132, unaligned=67_000_000).plain
+
+
+@pytest.mark.parametrize("side", [2048, 4096, 8192, 16384])
+def test_large_squares_take_whole_tiles_of_the_widest(side):
+    plan = gemm.choose(side, side, side, 132)
+    assert plan.tile.columns == 256 and not plan.share
+
+
+def test_blocks_at_work_are_about_a_square():
+    for tile in gemm.TILES:
+        height = gemm.group_for(tile, 132) * gemm.ROWS * tile.cluster
+        width = 132 * gemm.ROWS * tile.columns / height
+        assert 0.5 < height / width < 2
+
+
+def test_a_consumer_is_not_ahead_of_the_ring():
+    assert all(0 <= gemm.lead_for(tile) < tile.stages for tile in gemm.TILES)

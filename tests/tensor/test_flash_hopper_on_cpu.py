@@ -1,0 +1,175 @@
+"""examples/tensor/flash_hopper.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings.
+Results against float64; faults that are planted are noticed."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cudatut.paths import examples_dir
+
+HERE = Path(__file__).parent / "hopper_on_cpu"
+PLANS = {  # d, consumers, bn, stages, q_stages, causal, pingpong, overlap, polynomial, cluster
+    "d64": "64,2,64,2,1,false,true,true,0",
+    "d64 causal": "64,3,96,3,2,true,true,true,2",
+    "d128": "128,2,80,2,2,true,true,false,0",
+    "pairs": "128,2,64,2,1,false,true,true,0,2",
+}
+
+
+def built(plan, folder, change=lambda text: text):
+    """The program for a plan, or for a kernel with a change."""
+    if shutil.which("g++") is None:
+        pytest.skip("there is no g++")
+    source = examples_dir() / "tensor"
+    kernel = change((source / "flash_hopper.cu").read_text())
+    kernel = kernel.replace(
+        "extern __shared__ unsigned char shared[];",
+        "unsigned char* const shared = dynamic_shared();",
+    )
+    kernel = kernel.replace("__shared__ Barrier", "static Barrier")
+    # The two blocks of a cluster each have work of their own. Barriers are known by block and address.
+    kernel = kernel.replace(
+        "__shared__ Work work[Q_STAGES][CONSUMERS];",
+        "static Work works[2][Q_STAGES][CONSUMERS]; auto& work = works[self->block];",
+    )
+    (folder / "flash_hopper.cu").write_text(kernel)
+    softmax = (
+        (source / "attention_softmax.cuh").read_text().replace("<cuda_bf16.h>", '"machine.hpp"')
+    )
+    for name in (
+        "unsigned pack",
+        "float power_of_two",
+    ):  # those that are PTX; machine.hpp has others
+        softmax = re.sub(
+            rf"__device__ __forceinline__ {name}\(float [^{{]*\{{\n[^}}]*asm.*?\n\}}\n",
+            "",
+            softmax,
+            flags=re.S,
+        )
+    (folder / "attention_softmax.cuh").write_text(softmax)
+    ring = re.search(
+        r"(template <int STAGES>\nstruct Ring.*?\n\};)",
+        (source / "attention_tma.cuh").read_text(),
+        re.S,
+    )
+    factor = re.search(
+        r"(struct Factor.*?\n\};)", (source / "attention_wgmma.cuh").read_text(), re.S
+    )
+    (folder / "attention_tma.cuh").write_text(
+        f'#pragma once\n#include "instructions.hpp"\n{ring[1]}\n'
+    )
+    (folder / "attention_wgmma.cuh").write_text(
+        f'#pragma once\n#include "instructions.hpp"\n{factor[1]}\n'
+    )
+    program = folder / "attention"
+    subprocess.run(
+        ["g++", "-O1", "-std=c++17", "-w", f"-DPLAN={plan}", f"-I{folder}", f"-I{HERE}", HERE / "attention.cpp", "-o", program],
+        check=True,
+    )  # fmt: skip
+    return program
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """Each plan's program, built when it is first asked for."""
+    found = {}
+
+    def program(name):
+        if name not in found:
+            found[name] = built(PLANS[name], tmp_path_factory.mktemp("plan"))
+        return found[name]
+
+    return program
+
+
+def rounded(x):
+    bits = np.ascontiguousarray(x, "float32").view("uint32")
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("uint16")
+
+
+def widened(bits):
+    return (bits.astype("uint32") << 16).view("float32").astype("float64")
+
+
+def wrong(program, d, causal, shape, blocks, together, seed):
+    """What is wrong with results, or None. shape: sequences, q_len, k_len, heads, kv_heads."""
+    sequences, q_len, k_len, heads, kv_heads = shape
+    rng = np.random.default_rng(seed)
+    q = rounded(2 * rng.standard_normal((sequences, q_len, heads, d)))
+    keys, values = (rounded(rng.standard_normal((sequences, k_len, kv_heads, d))) for _ in range(2))
+    done = subprocess.run(
+        [program, *map(str, (*shape, blocks, together, seed))],
+        input=q.tobytes() + keys.tobytes() + values.tobytes(), capture_output=True, timeout=120,
+    )  # fmt: skip
+    if done.returncode:
+        return done.stdout.decode(errors="replace").strip() or f"it ended with {done.returncode}"
+    out = widened(np.frombuffer(done.stdout, "uint16", q.size).reshape(q.shape))
+    lse = np.frombuffer(done.stdout, "float32", offset=2 * q.size).reshape(q.shape[:3])
+    seen = np.arange(k_len)[None] <= np.arange(q_len)[:, None] + (
+        k_len - q_len if causal else k_len
+    )
+    some = seen.any(axis=1)
+    for s in range(sequences):
+        for head in range(heads):
+            group = head // (heads // kv_heads)
+            scores = widened(q[s, :, head]) @ widened(keys[s, :, group]).T * d**-0.5
+            scores[~seen] = -np.inf
+            most = scores[some].max(axis=1, keepdims=True)
+            p = np.exp(scores[some] - most)
+            total = p.sum(axis=1, keepdims=True)
+            want, mean = (np.zeros((q_len, d)) for _ in range(2))
+            want[some] = p / total @ widened(values[s, :, group])
+            mean[some] = p / total @ abs(widened(values[s, :, group]))
+            error = abs(out[s, :, head] - want) - (1.05 * 2**-8 * (mean + abs(want)) + 1e-5)
+            if not (error <= 0).all():
+                return "results"
+            of_sums = np.full(q_len, -np.inf)
+            of_sums[some] = (most + np.log(total))[:, 0]
+            if not np.allclose(lse[s, :, head], of_sums, rtol=2e-4, atol=2e-4):
+                return "log-sum-exps"
+    return None
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [(2, 113, 203, 2, 1), (1, 1, 239, 2, 2), (1, 450, 300, 2, 1), (1, 300, 511, 1, 1)],
+    ids=str,
+)
+@pytest.mark.parametrize("name", PLANS)
+def test_results(programs, name, shape):
+    d, causal = int(PLANS[name].split(",")[0]), PLANS[name].split(",")[5] == "true"
+    for seed, (blocks, together) in enumerate([(1, 1), (3, 2)]):
+        assert (
+            wrong(
+                programs(name), d, causal, shape, blocks, min(together, shape[0] * shape[3]), seed
+            )
+            is None
+        )
+
+
+FAULTS = {  # what is replaced, by what, and what is then wrong
+    "an empty barrier is not waited for": ("wait(&k_empty[k.stage()], k.parity() ^ 1);", "", "arrival|results|touched|deadlock"),
+    "a parity is not turned": ("wait(&q_full[q.stage()][me], q.parity());", "wait(&q_full[q.stage()][me], 1);", "deadlock|results|sum"),
+    "results are used in flight": ("wait_for_groups<0>();\n      mark();\n      arrived(o)", "arrived(o)", "touched|changed|results"),
+    "values are looked for one part further": ("b(of_v + v.stage() * TILE, PART)", "b(of_v + v.stage() * TILE + 1024, PART)", "results"),
+    "a buffer is not released": ("      release_tile(&v_empty[v.stage()]);\n", "", "deadlock"),
+    "the last turn is not taken": ("if (PINGPONG && me == 0) wait_for_turn(my_turn);", "", "turn is left over"),
+    "the counter is left as it is": ("if (CLUSTER == 1 && draw == items - 1) *drawn = 0;", "", "counter"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_faults_are_noticed(fault, tmp_path):
+    before, after, expected = FAULTS[fault]
+
+    def change(text):
+        assert text.count(before) == 1, before
+        return text.replace(before, after)
+
+    program = built(PLANS["d64"], tmp_path, change)
+    found = [wrong(program, 64, False, (1, 300, 450, 2, 1), 1, 2, seed) for seed in range(3)]
+    assert any(one and re.search(expected, one) for one in found), found
