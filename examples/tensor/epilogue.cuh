@@ -121,7 +121,7 @@ struct Fused {
     static_assert(SIZE / 32 % BUFFERS == 0, "each box is loaded as often");
     const bool first = threadIdx.x % 128 == 0;
     const float beta = work.beta;
-    if (!work.extra.map) {  // R by ordinary loads, C by any means
+    if (sizeof(*work.C) != 2 || !work.extra.map) {  // R by ordinary loads
 #pragma unroll
       for (int which = 0; which < SIZE / 32; ++which)
         activate<Activation>(sum, which, work, left);
