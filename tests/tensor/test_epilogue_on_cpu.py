@@ -15,7 +15,12 @@ from cudatut.paths import examples_dir
 
 HERE = Path(__file__).parent / "hopper_on_cpu"
 SOURCE = examples_dir() / "tensor"
-TILES = {256: 2, 192: 3, 128: 2, 64: 1}  # columns of a tile: boxes of a consumer, as gemm.TILES has them
+TILES = {
+    256: 2,
+    192: 3,
+    128: 2,
+    64: 1,
+}  # columns of a tile: boxes of a consumer, as gemm.TILES has them
 
 
 def built(folder, columns, activation="None", change=lambda text: text):
@@ -24,7 +29,9 @@ def built(folder, columns, activation="None", change=lambda text: text):
     parts = [(SOURCE / f"{name}.cuh").read_text() for name in ("activations", "results")]
     boxes = (SOURCE / "boxes.cuh").read_text()
     for region in ("write", "store"):
-        parts.append(re.search(rf"\[start:{region}\]\n(.*?)// --8<-- \[end:{region}\]", boxes, re.S)[1])
+        parts.append(
+            re.search(rf"\[start:{region}\]\n(.*?)// --8<-- \[end:{region}\]", boxes, re.S)[1]
+        )
     parts.append(change((SOURCE / "epilogue.cuh").read_text()))
     text = re.sub(r"^#(include|pragma once).*\n", "", "\n".join(parts), flags=re.M)
     (folder / "epilogue_text.hpp").write_text(text)
@@ -68,7 +75,9 @@ def test_every_tile_and_way(columns, tmp_path):
     for seed, (m, n) in enumerate([(1, 8), (130, 264), (200, 520)]):
         for boxes, by_tma in ((True, True), (True, False), (False, False)):
             assert wrong(program, m, n, boxes, by_tma, seed) is None, (m, n, boxes, by_tma)
-    assert wrong(program, 70, 133, False, False, 5) is None  # rows begin anywhere, the last pair is half
+    assert (
+        wrong(program, 70, 133, False, False, 5) is None
+    )  # rows begin anywhere, the last pair is half
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu-tanh", "gelu-erf"])

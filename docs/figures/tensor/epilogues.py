@@ -33,7 +33,11 @@ def passes() -> str:
         for i, (what, reads, writes) in enumerate(kernels):
             x = left + i * (wide + gap)
             s.rect(x, y, wide, high, f"c{1 + i % 5}", what, rx=4)
-            text = tr(f"reads {' and '.join(reads)}", f"读 {'、'.join(reads)}") if reads else tr("reads A, B", "读 A、B")
+            text = (
+                tr(f"reads {' and '.join(reads)}", f"读 {'、'.join(reads)}")
+                if reads
+                else tr("reads A, B", "读 A、B")
+            )
             s.text(x + wide / 2, y + high + 16, text, "muted", size=11)
             s.text(x + wide / 2, y + high + 31, tr("writes C", "写 C"), "muted", size=11)
             total += len(reads) + writes
