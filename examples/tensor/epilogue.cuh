@@ -121,41 +121,45 @@ struct Fused {
     static_assert(SIZE / 32 % BUFFERS == 0, "each box is loaded as often");
     const bool first = threadIdx.x % 128 == 0;
     const float beta = work.beta;
-    if (sizeof(*work.C) != 2 || !work.extra.map) {  // R by ordinary loads
+    if constexpr (sizeof(*work.C) == 2) {
+      if (work.extra.map) {
 #pragma unroll
-      for (int which = 0; which < SIZE / 32; ++which)
-        activate<Activation>(sum, which, work, left);
-      scale(sum, work.extra.residual, work.ldc, top, left, work.m, work.n, 1.0f,
-            beta);
-      if constexpr (sizeof(*work.C) == 2) {
-        if (work.boxes) {
-          store_boxes<BUFFERS>(sum, C, top, left, boxes, consumer);
-          return;
+        for (int which = 0; which < SIZE / 32; ++which) {
+          const int i = which % BUFFERS;
+          unsigned char* const box = boxes + i * (64 * 128);
+          activate<Activation>(sum, which, work, left);
+          wait(loaded + i, phase & 1);
+          add_box(sum, which, shared_address(box), beta);
+          write_box(sum, which, shared_address(box));  // C lies where R lay
+          fence_for_tma();
+          sync_consumer(consumer);
+          if (first) {
+            store_box(C, top, left + which * 64, box);
+            close_stores();
+            if (which + BUFFERS < SIZE / 32) {  // the next R into the same box
+              wait_for_reads<0>();
+              fetch_box(work, top, left + (which + BUFFERS) * 64, box,
+                        loaded + i);
+            }
+          }
+          if (i == BUFFERS - 1) ++phase;
         }
+        return;
       }
-      store_sums(sum, work.C, work.ldc, top, left, work.m, work.n);
-      return;
     }
+    // R by ordinary loads, C by any means.
 #pragma unroll
-    for (int which = 0; which < SIZE / 32; ++which) {
-      const int i = which % BUFFERS;
-      unsigned char* const box = boxes + i * (64 * 128);
+    for (int which = 0; which < SIZE / 32; ++which)
       activate<Activation>(sum, which, work, left);
-      wait(loaded + i, phase & 1);
-      add_box(sum, which, shared_address(box), beta);
-      write_box(sum, which, shared_address(box));  // C lies where R lay
-      fence_for_tma();
-      sync_consumer(consumer);
-      if (first) {
-        store_box(C, top, left + which * 64, box);
-        close_stores();
-        if (which + BUFFERS < SIZE / 32) {  // the next R into the same box
-          wait_for_reads<0>();
-          fetch_box(work, top, left + (which + BUFFERS) * 64, box, loaded + i);
-        }
+    scale(sum, work.extra.residual, work.ldc, top, left, work.m, work.n, 1.0f,
+          beta);
+    if constexpr (sizeof(*work.C) == 2) {
+      if (work.boxes) {
+        store_boxes<BUFFERS>(sum, C, top, left, boxes, consumer);
+        return;
       }
-      if (i == BUFFERS - 1) ++phase;
     }
+    store_sums(sum, work.C, work.ldc, top, left, work.m, work.n);
   }
   // --8<-- [end:finish]
 };

@@ -106,7 +106,8 @@ def after(c: Any, out: Any, epilogue: Epilogue) -> Callable[[], None]:
 
 @cache
 def _after(activation: str):
-    return ct.Kernel("tensor/after.cu", f"after<{activation}>")
+    name = f"after<{activation}>"  # one of those in the source
+    return ct.Kernel("tensor/after.cu", name)
 
 
 def _words(array: Any) -> np.uint64:
