@@ -36,8 +36,3 @@ struct Work {
 };
 // --8<-- [end:work]
 static_assert(sizeof(Work<float>) == 120, "gemm.py has the same");
-
-// The map itself is fetched before it is needed.
-__device__ __forceinline__ void prefetch(const CUtensorMap& map) {
-  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
-}
