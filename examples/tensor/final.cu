@@ -9,51 +9,25 @@
 // @instance gemm<128,6,1,2,false,false,float>
 // @instance gemm<64,8,1,1,false,false,__nv_bfloat16,true>
 // @instance gemm<64,8,1,1,true,true,float,true>
+// @instance gemm<256,4,2,2,false,false,__nv_bfloat16,false,Fused<GeluTanh>>
+// @instance gemm<256,4,1,2,false,false,__nv_bfloat16,false,Fused<GeluErf>>
+// @instance gemm<192,4,1,3,false,true,__nv_bfloat16,false,Fused<Relu>>
+// @instance gemm<128,6,2,2,true,false,float,false,Fused<None>>
+// @instance gemm<64,8,1,1,false,false,__nv_bfloat16,true,Fused<GeluErf>>
 // requires: sm_90a
-#include "factors.cuh"
 #include "order.cuh"
-#include "results.cuh"
 #include "schedule.cuh"
-
-constexpr int BM = 128, CONSUMERS = 2;
-
-// --8<-- [start:shared]
-template <int BN, int STAGES, int BUFFERS>
-struct Shared {
-  unsigned char a[STAGES][BM * 128], b[STAGES][BN * 128];
-  unsigned char c[CONSUMERS][BUFFERS][BOX];
-  Barrier full[STAGES], empty[STAGES];
-};
-// --8<-- [end:shared]
-
-// What a launch computes: A is m x k, or k x m for TA; B is k x n, or n x k for
-// TB. A tile has CLUSTER BM rows, each block of the cluster BM of them.
-// --8<-- [start:work]
-template <class Out>
-struct Work {
-  int m, n, ldc;
-  int group;         // tiles below each other in the order
-  int steps;         // of depth BK, at least one
-  int whole, share;  // as Schedule has them
-  int boxes;         // whether the TMA may store C: `map_c` is one
-  float alpha, beta;
-  Out* C;
-  float* parts;                // 64 BN words for each consumer of each block
-  unsigned* flags;             // a 0 for each of them
-  const __nv_bfloat16 *A, *B;  // for PLAIN, which has no maps
-  int k;
-  int lead;  // steps, less than STAGES, that consumer 0 is ahead of the other
-};
-// --8<-- [end:work]
+#include "work.cuh"
 
 // Grid: clusters of CLUSTER blocks, as many as fit or fewer. Dynamic shared
 // memory: Shared. The boxes of the maps: A BM x 64, or 64 x 64 for TA; B
 // 64 x 64, or BN / CLUSTER x 64 for TB; C 64 x 64; all swizzled by 128 bytes.
 // PLAIN: rows of A and B may begin anywhere; without the TMA each step takes
-// longer, but nothing has to be copied before.
+// longer, but nothing has to be copied before. End: Linear, or Fused with an
+// activation, of epilogue.cuh.
 // --8<-- [start:head]
 template <int BN, int STAGES, int CLUSTER, int BUFFERS, bool TA, bool TB,
-          class Out, bool PLAIN = false>
+          class Out, bool PLAIN = false, class End = Linear>
 __global__ void __cluster_dims__(CLUSTER)
     __launch_bounds__(128 * (1 + CONSUMERS), 1)
         gemm(const __grid_constant__ CUtensorMap map_a,
@@ -74,6 +48,8 @@ __global__ void __cluster_dims__(CLUSTER)
     if (work.boxes) prefetch(map_c);
     for (int i = 0; i < STAGES; ++i)
       init(&s.full[i], PLAIN ? 128 : 1), init(&s.empty[i], CONSUMERS * CLUSTER);
+    for (int i = 0; End::FUSED && i < CONSUMERS * BUFFERS; ++i)
+      init(&s.loaded[0][i], 1);
     fence_init();
   }
   if (CLUSTER > 1)
@@ -139,18 +115,28 @@ __global__ void __cluster_dims__(CLUSTER)
     };
     // Who stores leaves the tensor cores to the other. If both consumers came
     // to the end of a tile at the same time, nobody would multiply meanwhile.
-    int lead = consumer == 0 ? work.lead : 0;
+    int lead = consumer == 0 ? work.lead : 0, phase = 0;
     if (consumer == 1 && work.lead > 0) wait_to_begin();
     Schedule schedule = pieces();
     while (schedule.next(piece)) {
       float sum[BN / 2];
       int before = 0;
+      const auto corner = [&] {
+        const int2 place =
+            place_of(piece.tile, work.group, tile_rows, tile_columns);
+        const int top = (place.y * CLUSTER + rank) * BM + consumer * 64;
+        return make_int2(place.x * BN, top);
+      };
       for (int step = piece.begin; step < piece.end; ++step, ring.advance()) {
         const int stage = ring.stage;
         wait(&s.full[stage], ring.parity);
         multiply_stage<!TA, TB>(sum,
                                 shared_address(s.a[stage] + consumer * BOX),
                                 shared_address(s.b[stage]), step > piece.begin);
+        if constexpr (End::FUSED)  // while the products run
+          if (step == 0 && t == 0 && work.extra.map)
+            End::template fetch<BUFFERS>(work, corner().y, corner().x,
+                                         s.c[consumer][0], s.loaded[consumer]);
         wait_for_products<1>();
         if (step > piece.begin) release(before);
         if (--lead == 0) let_begin();
@@ -173,10 +159,14 @@ __global__ void __cluster_dims__(CLUSTER)
         add_part(sum, work.parts + (size_t)slot(of) * (64 * BN),
                  work.flags + slot(of), consumer);
 
-      const int2 place =
-          place_of(piece.tile, work.group, tile_rows, tile_columns);
-      const int top = (place.y * CLUSTER + rank) * BM + consumer * 64,
-                left = place.x * BN;
+      const int2 at = corner();
+      const int top = at.y, left = at.x;
+      if constexpr (End::FUSED) {
+        End::template finish<BUFFERS>(sum, work, map_c, top, left,
+                                      s.c[consumer][0], s.loaded[consumer],
+                                      phase, consumer);
+        continue;
+      }
       scale(sum, work.C, work.ldc, top, left, work.m, work.n, work.alpha,
             work.beta);
       if constexpr (sizeof(Out) == 2) {

@@ -3,6 +3,7 @@
     run = prepare(a, b, c)               # uint16 arrays stand for bf16
     run()                                # as often as wanted
     prepare(a, b, c, transpose_b=True)   # B as it lies: n x k
+    prepare(a, b, c, epilogue=Epilogue("relu", bias))   # as epilogue.py says
 
 C is bf16 (uint16) or float32. Rows that do not begin at multiples of 16 bytes
 the TMA cannot read: each run first copies them into rows that do, or, where
@@ -15,6 +16,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from epilogue import Epilogue
 
 import cudatut as ct
 
@@ -38,7 +40,7 @@ class Tile(NamedTuple):
     def shared(self) -> int:
         """Bytes of shared memory."""
         stage = (ROWS + self.columns) * DEPTH * 2 + 2 * 8  # and two barriers
-        return self.stages * stage + CONSUMERS * self.buffers * BOX
+        return self.stages * stage + CONSUMERS * self.buffers * (BOX + 8)
 
 
 TILES = (
@@ -66,6 +68,8 @@ class _Work(ctypes.Structure):
         )),
         ("k", ctypes.c_int),
         ("lead", ctypes.c_int),
+        *((name, ctypes.c_uint64) for name in ("bias", "residual", "map")),
+        ("scale", ctypes.c_float),
     ]  # fmt: skip
 
 
@@ -76,12 +80,15 @@ def kernel(
     transpose_b: bool,
     dtype: str,
     plain: bool = False,
+    epilogue: str = "",
 ):
     """The instance of final.cu; on all GPUs but Hopper a compile error."""
     flags = (str(flag).lower() for flag in (transpose_a, transpose_b))
     numbers = ",".join(map(str, tile))
     name = f"gemm<{numbers},{','.join(flags)},{TYPES[dtype]}"
-    name += ",true>" if plain else ">"
+    if plain or epilogue:
+        name += f",{str(plain).lower()}"
+    name += f",{epilogue}>" if epilogue else ">"
     return ct.Kernel(SOURCE, name, arch="sm_90a")
 
 
@@ -204,6 +211,7 @@ def prepare(
     plan: Plan | None = None,
     group: int | None = None,
     lead: int | None = None,
+    epilogue: Epilogue | None = None,
     stream: Any = None,
 ) -> Callable[[], None]:
     """What computes the product each time it is called.
@@ -211,8 +219,8 @@ def prepare(
     a, b: uint16, op(A) m x k, op(B) k x n; c: m x n, uint16 or float32; all
     C-contiguous. plan, group (tiles below each other in the order), lead (steps
     by which a consumer is ahead of the other): instead of what is chosen. Two
-    calls of one run must not overlap. Raises ValueError for shapes that do not
-    fit.
+    calls of one run must not overlap. With an epilogue, beta belongs to its
+    residual. Raises ValueError for shapes that do not fit.
     """
     (m, k), (k_b, n) = (
         shape[::-1] if turned else shape
@@ -223,6 +231,8 @@ def prepare(
             f"A, B and C must be m x k, k x n and m x n, but op(A) is {(m, k)}"
             f", op(B) {(k_b, n)}, C {c.shape}"
         )
+    if epilogue:
+        epilogue.check(c)
     if not c.size:
         return lambda: None
     if not k or not alpha:  # A and B do not count: zeros of the least size
@@ -257,13 +267,17 @@ def prepare(
     parts = plan.workers * tile.cluster * CONSUMERS if plan.share else 0
     space = ct.empty(max(parts, 1) * 64 * tile.columns, "float32")
     flags = ct.to_device(np.zeros(max(parts, 1), "uint32"))
+    extra, kept = _extra(epilogue, c, beta, mapped)
     work = _Work(
         m, n, n, group or group_for(tile, sms), ct.cdiv(k, DEPTH), plan.whole,
         plan.share, mapped, alpha, beta, _address(c), _address(space),
         _address(flags), _address(a), _address(b), k,
-        lead_for(tile) if lead is None else lead,
+        lead_for(tile) if lead is None else lead, *extra,
     )  # fmt: skip
-    function = kernel(tile, transpose_a, transpose_b, dtype, plan.plain)
+    function = kernel(
+        tile, transpose_a, transpose_b, dtype, plan.plain,
+        epilogue.type if epilogue else "",
+    )  # fmt: skip
 
     def run() -> None:
         for call in calls:
@@ -274,8 +288,34 @@ def prepare(
         )  # fmt: skip
 
     run.out, run.plan = c, plan
-    run.kept = a, b, wide, space, flags  # an address keeps nothing alive
+    run.kept = (
+        a,
+        b,
+        wide,
+        space,
+        flags,
+        epilogue,
+        kept,
+    )  # an address keeps nothing alive
     return run
+
+
+def _extra(
+    epilogue: Epilogue | None, c: Any, beta: float, mapped: bool
+) -> tuple[tuple, Any]:
+    """The addresses and the scale of `Extra` in epilogue.cuh, and what has to
+    live as long as they. The map of the residual lies in global memory.
+    """
+    if not epilogue:
+        return (0, 0, 0, 1.0), None
+    residual = c if epilogue.residual is None else epilogue.residual
+    table = None
+    if beta and mapped and epilogue.by_tma and _aligned(residual):
+        box = ct.tensor_map(residual, (64, 64), swizzle=128)
+        table = ct.to_device(np.frombuffer(box, "uint8").copy())
+    bias = 0 if epilogue.bias is None else _address(epilogue.bias)
+    where = 0 if table is None else _address(table)
+    return (bias, _address(residual), where, epilogue.scale), table
 
 
 def _address(array: Any) -> int:

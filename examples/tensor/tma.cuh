@@ -21,6 +21,11 @@ __device__ __forceinline__ void copy_box(void* to, const CUtensorMap& map,
 }
 // --8<-- [end:copy]
 
+// The map itself is fetched before it is needed.
+__device__ __forceinline__ void prefetch(const CUtensorMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
 // --8<-- [start:multicast]
 // The same into several blocks of the cluster, those whose bits are set: to the
 // same place in the shared memory of each, and counted by the barrier at the

@@ -1,7 +1,11 @@
 """Which plan gemm.py chooses."""
 
+import ctypes
+
 import gemm
 import pytest
+
+from cudatut.paths import examples_dir
 
 
 def test_what_is_copied_first_counts():
@@ -26,3 +30,8 @@ def test_blocks_at_work_are_about_a_square():
 
 def test_a_consumer_is_not_ahead_of_the_ring():
     assert all(0 <= gemm.lead_for(tile) < tile.stages for tile in gemm.TILES)
+
+
+def test_the_struct_is_as_large_as_that_of_the_kernel():
+    source = (examples_dir() / "tensor/work.cuh").read_text()
+    assert f"sizeof(Work<float>) == {ctypes.sizeof(gemm._Work)}," in source

@@ -1,0 +1,111 @@
+"""examples/tensor/epilogue.cuh on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings.
+Results against float64; faults that are planted are noticed."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import epilogue
+import numpy as np
+import pytest
+from bf16 import to_bf16, to_float
+
+from cudatut.paths import examples_dir
+
+HERE = Path(__file__).parent / "hopper_on_cpu"
+SOURCE = examples_dir() / "tensor"
+TILES = {
+    256: 2,
+    192: 3,
+    128: 2,
+    64: 1,
+}  # columns of a tile: boxes of a consumer, as gemm.TILES has them
+
+
+def built(folder, columns, activation="None", change=lambda text: text):
+    if shutil.which("g++") is None:
+        pytest.skip("there is no g++")
+    parts = [(SOURCE / f"{name}.cuh").read_text() for name in ("activations", "results")]
+    boxes = (SOURCE / "boxes.cuh").read_text()
+    for region in ("write", "store"):
+        parts.append(
+            re.search(rf"\[start:{region}\]\n(.*?)// --8<-- \[end:{region}\]", boxes, re.S)[1]
+        )
+    parts.append(change((SOURCE / "epilogue.cuh").read_text()))
+    text = re.sub(r"^#(include|pragma once).*\n", "", "\n".join(parts), flags=re.M)
+    (folder / "epilogue_text.hpp").write_text(text)
+    program = folder / "epilogue"
+    subprocess.run(
+        ["g++", "-O1", "-std=c++17", "-w", f"-DCOLUMNS={columns}", f"-DBOXES={TILES[columns]}",
+         f"-DACTIVATION={activation}", f"-I{folder}", f"-I{HERE}", HERE / "epilogue.cpp", "-o", program],
+        check=True,
+    )  # fmt: skip
+    return program
+
+
+def wrong(program, m, n, boxes, by_tma, seed, activation="none", integers=True):
+    """What is wrong with C, or None."""
+    rng = np.random.default_rng(seed)
+    if integers:
+        make = lambda shape: rng.integers(-8, 9, shape).astype("float32")  # noqa: E731
+    else:
+        make = lambda shape: 2 * rng.standard_normal(shape, dtype="float32")  # noqa: E731
+    sums, bias, residual = make((m, n)), to_bf16(make(n)), to_bf16(make((m, n)))
+    alpha, beta, scale = 2.0, -1.0, 0.5
+    c = to_bf16(np.full((m, n), np.nan, "float32"))
+    done = subprocess.run(
+        [program, *map(str, (m, n, int(boxes), int(by_tma), seed, alpha, beta, scale))],
+        input=sums.tobytes() + bias.tobytes() + residual.tobytes() + c.tobytes(), capture_output=True, timeout=60,
+    )  # fmt: skip
+    if done.returncode:
+        return done.stdout.decode(errors="replace").strip() or f"it ended with {done.returncode}"
+    got = to_float(np.frombuffer(done.stdout, "uint16").reshape(m, n))
+    x = alpha * sums.astype("float64") + to_float(bias)
+    want = scale * epilogue.reference(x, activation) + beta * to_float(residual)
+    if integers:
+        want = to_float(to_bf16(want))
+        return None if np.array_equal(got, want) else "results"
+    return None if np.allclose(got, want, rtol=2**-8, atol=1e-5) else "results"
+
+
+@pytest.mark.parametrize("columns", TILES)
+def test_every_tile_and_way(columns, tmp_path):
+    program = built(tmp_path, columns)
+    for seed, (m, n) in enumerate([(1, 8), (130, 264), (200, 520)]):
+        for boxes, by_tma in ((True, True), (True, False), (False, False)):
+            assert wrong(program, m, n, boxes, by_tma, seed) is None, (m, n, boxes, by_tma)
+    assert (
+        wrong(program, 70, 133, False, False, 5) is None
+    )  # rows begin anywhere, the last pair is half
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu-tanh", "gelu-erf"])
+def test_activations(activation, tmp_path):
+    program = built(tmp_path, 128, epilogue.ACTIVATIONS[activation])
+    assert wrong(program, 130, 264, True, True, 1, activation, integers=False) is None
+    assert wrong(program, 130, 263, False, False, 2, activation, integers=False) is None
+
+
+FAULTS = {  # what is replaced, by what, and what is then wrong
+    "R is not waited for": ("wait(loaded + i, phase & 1);", "", "results|arrival"),
+    "the phase stands still": ("if (i == BUFFERS - 1) ++phase;", "", "results|arrival|deadlock"),
+    "a box is overwritten before it is stored": ("              wait_for_reads<0>();\n              fetch_box", "              fetch_box", "results"),
+    "the tile before still stores": ("    wait_for_reads<0>();\n    for (int i", "    for (int i", "results"),
+    "columns of a box are swapped": ("s[0] += beta * __uint_as_float(word[i] << 16);", "s[1] += beta * __uint_as_float(word[i] << 16);", "results"),
+    "the swizzle is off by one": ("((2 * pair + lane / 16) ^ lane % 8)", "((2 * pair + lane / 16) ^ (lane + 1) % 8)", "results"),
+    "bytes are not announced": ("arrive_and_expect(loaded, 64 * 128);", "arrive_and_expect(loaded, 0);", "results|arrival|deadlock|copies"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_faults_are_noticed(fault, tmp_path):
+    before, after, expected = FAULTS[fault]
+
+    def change(text):
+        assert text.count(before) == 1, before
+        return text.replace(before, after)
+
+    program = built(tmp_path, 256, change=change)
+    found = [wrong(program, 260, 520, True, True, seed) for seed in range(4)]
+    assert any(one and re.search(expected, one) for one in found), found
