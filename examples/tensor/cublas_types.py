@@ -4,8 +4,8 @@
     run = cublas_types.bf16(a, b, c)    # bf16 factors, as uint16
     run = cublas_types.tf32(a, b, c)    # fp32 matrices, multiplied as TF32
 
-All matrices are row-major: a (m, k), b (k, n), c (m, n). CuPy calls the
-library.
+All matrices are row-major: a (m, k), b (k, n), c (m, n); or, with transpose_b,
+b (n, k) and c = a b^T. CuPy calls the library.
 """
 
 from collections.abc import Callable
@@ -35,34 +35,36 @@ def bf16(a: Any, b: Any, c: Any) -> Any:
     return _contestant(a, b, c, REAL_16BF, COMPUTE_32F)
 
 
-def tf32(a: Any, b: Any, c: Any) -> Any:
+def tf32(a: Any, b: Any, c: Any, transpose_b: bool = False) -> Any:
     """c = a b, all float32, with factors rounded to TF32. As `fp16`."""
-    return _contestant(a, b, c, REAL_32F, COMPUTE_32F_FAST_TF32)
+    return _contestant(a, b, c, REAL_32F, COMPUTE_32F_FAST_TF32, transpose_b)
 
 
-def _contestant(a: Any, b: Any, c: Any, factors: int, compute: int) -> Any:
+def _contestant(
+    a: Any, b: Any, c: Any, factors: int, compute: int, turned: bool = False
+) -> Any:
     cp = ct.vendor.cupy()
     if cp is None:
         if ct.tool.running():
             return None
         return ct.vendor.Missing("CuPy cannot run here")
-    call = _product(cp, a, b, c, factors, compute)
+    call = _product(cp, a, b, c, factors, compute, turned)
     return ct.vendor.Vendor(call)
 
 
 def _product(
-    cp: Any, a: Any, b: Any, c: Any, factors: int, compute: int
+    cp: Any, a: Any, b: Any, c: Any, factors: int, compute: int, turned: bool
 ) -> Callable[[], None]:
     cublas, handle = cp.cuda.cublas, cp.cuda.get_cublas_handle()
-    (m, k), n = a.shape, b.shape[1]
+    (m, k), n = a.shape, b.shape[0 if turned else 1]
     scalars = np.array([1, 0], "float32")  # alpha and beta, on the host
     left, right, target = (cp.asarray(x) for x in (a, b, c))
     one, zero = scalars.ctypes.data, scalars.ctypes.data + 4
     # cuBLAS counts down columns: to it our row-major arrays are their
-    # transposes, and C^T = B^T A^T. 0: as they are.
+    # transposes, and C^T = B^T A^T. 0: as they are, 1: transposed.
     arguments = (
-        handle, 0, 0, n, m, k,
-        one, right.data.ptr, factors, n,
+        handle, int(turned), 0, n, m, k,
+        one, right.data.ptr, factors, k if turned else n,
         left.data.ptr, factors, k,
         zero, target.data.ptr, REAL_32F, n,
         compute, DEFAULT_ALGORITHM,

@@ -45,7 +45,9 @@ def test_the_descriptors_read_the_factor(extent):
 
 def test_each_instruction_names_its_registers_once_and_in_order():
     found = re.findall(r"float \(&sum\)\[(\d+)\].*?m64n(\d+)k8(.*?)\);", CUH, re.S)
-    assert [(int(size), int(n)) for size, n, _ in found] == [(n // 2, n) for n in (64, 128, 192, 256)]
+    assert [(int(size), int(n)) for size, n, _ in found] == [
+        (n // 2, n) for n in (64, 128, 192, 256)
+    ]
     for size, _, text in found:
         named = [int(one) for one in re.findall(r"%(\d+)", text)]
         assert named == list(range(int(size) + 2))
@@ -68,7 +70,9 @@ def test_tiles_fit_and_are_instances():
         assert gemm.lead_for(tile) < tile.stages
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 4), (4096, 4096, 4096), (300, 70, 20_000), (8192, 8192, 8192)])
+@pytest.mark.parametrize(
+    "shape", [(1, 1, 4), (4096, 4096, 4096), (300, 70, 20_000), (8192, 8192, 8192)]
+)
 def test_what_is_chosen_covers_the_depth(shape):
     m, n, k = shape
     plan = tf32_product.choose(m, n, k, 132)
