@@ -178,7 +178,7 @@ if names:
     ct.table(
         "times cuBLAS",
         {
-            f"{n}": {"wanted": WANTED[n], "measured": ratios[n]}
+            f"{n}": {"goal": WANTED[n], "measured": ratios[n]}
             for n in LARGE
             if n in WANTED
         },

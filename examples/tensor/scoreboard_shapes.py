@@ -49,14 +49,14 @@ for m, n, k in shapes:
         if plan.plain
         else "copied first"
         if unaligned
-        else "as they lie"
+        else "read as they are"
     )
 ct.facts(
     "what is chosen",
     {"shapes": len(shapes)}
     | {
         way: list(ways.values()).count(way)
-        for way in ("as they lie", "copied first", "read by threads")
+        for way in ("read as they are", "copied first", "read by threads")
     }
     | {
         f"tiles of {columns} columns": sum(

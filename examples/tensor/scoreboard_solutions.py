@@ -31,7 +31,7 @@ other = times_as_fast(*times[::-1])
 even = times_as_fast(np.array([1.0, 4.0]), np.array([2.0, 2.0]))
 double = times_as_fast(times[0], 2 * times[0])
 found = np.array([one * other, even, double])
-ct.check(found, np.array([1.0, 1.0, 2.0]), name="means", rtol=1e-6)
+ct.check(found, np.array([1.0, 1.0, 2.0]), name="means of ratios", rtol=1e-6)
 
 
 # %% given-2
@@ -73,5 +73,7 @@ for m, n in shapes:
         found.append(useful(m, n, columns, 132))
     right.append(max(shares, key=shares.get))
     picked.append(best(m, n, 132))
-ct.check(np.array(found), np.array(wanted), name="shares", rtol=1e-6)
-ct.check(np.array(picked), np.array(right), name="columns")
+ct.check(
+    np.array(found), np.array(wanted), name="shares of useful work", rtol=1e-6
+)
+ct.check(np.array(picked), np.array(right), name="columns that fit best")
