@@ -26,10 +26,10 @@ def choices() -> str:
         return bottom + (top - bottom) * math.log(depth / 64) / math.log(8192 / 64)
 
     s = Svg(712, 376)
-    for power in range(12, 27, 2):
-        x = px(2.0**power)
+    for power in range(4, 8):
+        x = px(10.0**power)
         s.line(x, top, x, bottom, "grid")
-        s.text(x, bottom + 18, f"{2**power:,}", "muted", size=12)
+        s.text(x, bottom + 18, f"{10**power:,}", "muted", size=12)
     for power in range(6, 14):
         y = py(2.0**power)
         s.line(left, y, right, y, "grid").text(left - 6, y + 4, 2**power, "muted", "end", 12)
