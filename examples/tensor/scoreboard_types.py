@@ -4,7 +4,7 @@
 #     title: {en: "Types on tensor cores", zh: "张量核心上的各种类型"}
 #     requires: sm_90a
 #     timeout_s: 240
-#     sizes: {SIDES: [[4096, 8192], [264]]}
+#     sizes: {SIDES: [[4096, 8192], [272]]}
 # ---
 
 # %% [markdown]
