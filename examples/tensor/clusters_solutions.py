@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   cudatut:
-#     title: {en: "Clusters: solutions", zh: "线程块簇：参考答案"}
+#     title: {en: "Clusters: solutions", zh: "线程块集群：参考答案"}
 #     requires: sm_90a
 #     timeout_s: 60
 #     alone: false

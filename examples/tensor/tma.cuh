@@ -69,8 +69,3 @@ __device__ __forceinline__ void fence_for_tma() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 // --8<-- [end:store]
-
-// The map itself is fetched before it is needed.
-__device__ __forceinline__ void prefetch(const CUtensorMap& map) {
-  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
-}
