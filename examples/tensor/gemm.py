@@ -84,11 +84,12 @@ def kernel_name(
 
 
 @cache
-def kernel(*instance):
+def kernel(*instance, **options):
     """An instance of final.cu, as `kernel_name` has it; on all GPUs but Hopper
     a compile error.
     """
-    return ct.Kernel(SOURCE, kernel_name(*instance), arch="sm_90a")
+    name = kernel_name(*instance, **options)
+    return ct.Kernel(SOURCE, name, arch="sm_90a")
 
 
 @cache
