@@ -1,4 +1,5 @@
-"""The command line: python -m cudatut doctor | list | run | trace | record | status | sanitize | try | exercise.
+"""The command line: python -m cudatut doctor | list | run | trace | record | status | sanitize | try | tune |
+exercise.
 
 Exit status: 0 all is well, 1 something asked for is not well (stale, failed, an error found), 2 the command could not be
 carried out (unknown name, no GPU ...), with one message on stderr; CUDATUT_DEBUG=1 shows the traceback.
@@ -84,8 +85,13 @@ def _parser() -> argparse.ArgumentParser:
     command(_status)
     command(_sanitize, some)
     add = command(_try)
-    add("ladder", metavar="LADDER", help="matmul, reduction or gemm")
+    add("ladder", metavar="LADDER", help="matmul, reduction, gemm or tensor")
     add("file", metavar="FILE", help="a .cu file with a line `// @rung kernel=NAME block=256 ...`")
+    add = command(_tune)
+    add("ladder", metavar="LADDER", help="gemm or tensor")
+    sizes = "such as 4096, or 4096x1024x512 for m, n and k (default: 4096)"
+    add("sizes", nargs="*", metavar="SIZE", help=sizes)
+    add("--most", type=_positive, metavar="N", help="compile at most so many candidates")
     add = command(_exercise)
     chapter = "such as start/errors; without a number it lists the chapter's exercises"
     add("chapter", nargs="?", metavar="CHAPTER", help=chapter)
@@ -345,6 +351,14 @@ def _try(options: argparse.Namespace) -> int:
     except CheckError as error:
         print(f"not correct yet, so not timed: {error}", file=sys.stderr)
         return 1
+    return 0
+
+
+def _tune(options: argparse.Namespace) -> int:
+    """Search for the fastest configuration of the book's own kernel on this GPU."""
+    from cudatut.gpu.tuning import tune
+
+    tune(options.ladder, options.sizes, options.most, say=lambda line: print(line, flush=True))
     return 0
 
 

@@ -382,7 +382,7 @@ MAKE = Gpu(f"{COMMANDS}::test_make", make_refused)
 # The first pattern that matches the whole command decides.
 RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     # the package
-    (r"python -m cudatut( (try|trace|record|exercise|run))?", Here(shows_help)),
+    (r"python -m cudatut( (try|tune|trace|record|exercise|run))?", Here(shows_help)),
     (r"python -m cudatut doctor", Here(may_find_faults)),
     (r"python -m cudatut list( --json)?", Here(says_something)),
     (r"python -m cudatut status", Here(may_find_faults)),
@@ -390,7 +390,7 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"python -m cudatut trace \S+\.py", Gpu("tests/gpu/test_tracing.py::test_the_command", refused)),
     (r"python -m cudatut record .*", Gpu(f"{COMMANDS}::test_record", refused)),
     (r"python -m cudatut try \w+ \w+\.cu", TRY),
-    (r"python -m cudatut run gemm/tuner\.py.*", Gpu(f"{COMMANDS}::test_tuner", refused)),
+    (r"python -m cudatut tune \w+( [\dx]+)*", Gpu(f"{COMMANDS}::test_tune", refused)),
     (r"python -m cudatut exercise --write-notebooks", Here(notebooks_of_exercises)),
     (r"python -m cudatut exercise .*", Here(waits_for_an_exercise)),
     (r"python examples/start/first_kernel\.py", Gpu(f"{COMMANDS}::test_an_example_is_a_script")),
@@ -604,7 +604,7 @@ def test_try_says_which_ladders_there_are(installed, tmp_path):
     (tmp_path / "my.cu").write_text("")
     place = Place(tmp_path, installed)
     done = place.run("python -m cudatut try frobnicate my.cu")
-    assert done.returncode == 2 and "there are: gemm, matmul, reduction" in done.stderr
+    assert done.returncode == 2 and "there are: gemm, matmul, reduction, tensor" in done.stderr
     done = place.run("python -m cudatut try matmul my.cu")
     assert done.returncode == 2 and "no line `// @rung" in done.stderr
     done = place.run("python -m cudatut try matmul nothing.cu")

@@ -242,10 +242,11 @@ class Kernel:
 
 
 def compile_ahead(
-    instances: Iterable[tuple[str, str]],
-) -> dict[tuple[str, str], KernelCompileError]:
+    instances: Iterable[tuple[Any, ...]],
+) -> dict[tuple[Any, ...], KernelCompileError]:
     """Compile kernels (source, name) on all cores: `ct.Kernel(source, name)` then costs no time in this process.
 
+    An instance may go on with the further arguments of `Kernel`, in their order, all of them hashable.
     Under a sanitizer other than memcheck, and under the profiler, nothing happens: memcheck's run, or one without a tool,
     has compiled for all of them, and what they launch themselves they find.
     Returns the error of each that does not compile. Raises NoGpuError, ToolMissing, FileNotFoundError.

@@ -64,7 +64,11 @@ class Rung:
 
     def compile(self, **defines: Any) -> Kernel:
         """The kernel, with macros defined. Raises as `Kernel` does."""
-        more = {"options": [f"-I{self.beside}"]} if self.beside else {}
+        more: dict[str, Any] = {"options": [f"-I{self.beside}"]} if self.beside else {}
+        if (needs := self.options.get("requires", "")).endswith("a"):
+            more["arch"] = (
+                needs  # instructions of one generation: nvcc knows them by its full name only
+            )
         return Kernel(self.path, self.kernel, defines=defines, **more)
 
 
@@ -95,14 +99,17 @@ class Ladder:
     `launcher(rung)`, which gives a callable that solves it once; `check(rung)`, which solves it and compares with the
     reference; and `vendors()`, the vendor's solutions by name.
     name: what `python -m cudatut try` calls it; default the part. trials: instances that every kernel must solve.
-    contest: the instance on which kernels are timed against each other.
+    more_trials: further ones for a reader's kernel. contest: the instance on which kernels are timed against each other.
+    refuses: a rung and an instance's keyword arguments -> why this kernel does not claim it, or None.
     """
 
     part: str
     problem: Callable[..., Any]
     name: str = ""
     trials: Sequence[dict[str, Any]] = ()
+    more_trials: Sequence[dict[str, Any]] = ()
     contest: dict[str, Any] = field(default_factory=dict)
+    refuses: Callable[..., str | None] = lambda rung, **instance: None
 
     def __post_init__(self):
         self.name = self.name or self.part

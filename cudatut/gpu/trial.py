@@ -4,16 +4,17 @@ It is compiled, checked on the same inputs as every rung, timed beside all of th
 counters of Nsight Compute then say what to look at next.
 """
 
+import re
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cudatut import paths
-from cudatut.gpu.device import activate
+from cudatut.gpu.device import activate, require
 from cudatut.gpu.ladder import Rung, RungError, load_ladder, read_rung
 from cudatut.gpu.profile import profile
-from cudatut.results import Benchmark, Profile
+from cudatut.results import Benchmark, Profile, show
 
 _COUNTERS = {
     "dram": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
@@ -28,12 +29,14 @@ _COUNTERS = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a reader's kernel did: its row in the contest, its rank (1 is fastest), and what its counters suggest."""
+    """How a reader's kernel did: its row in the contest, its rank (1 is fastest), what its counters suggest, and the inputs
+    that it does not claim to take."""
 
     rung: Rung
     contest: Benchmark
     rank: int
     hints: list[str]
+    refused: list[str] = field(default_factory=list)
 
     def text(self) -> str:
         """Rank and hints, as lines for a terminal."""
@@ -42,27 +45,38 @@ class Verdict:
         ahead = f", behind {names[self.rank - 2]}" if self.rank > 1 else ""
         behind = f", ahead of {names[self.rank]}" if self.rank < len(names) else ""
         lines = [f"{self.rung.name}: rank {self.rank} of {len(names)}{ahead}{behind}"]
+        lines += [f"  not checked: {why}" for why in self.refused]
         return "\n".join([*lines, *(f"  - {hint}" for hint in self.hints)])
 
 
 def attempt(ladder_name: str, file: str) -> Verdict:
     """Check, time and rank the kernel in `file` on a ladder ('reduction', 'matmul'); shows results as they come.
 
-    Raises RungError (no such ladder, no @rung line), FileNotFoundError, KernelCompileError, CheckError (a wrong result,
-    naming the input), LaunchError, NoGpuError.
+    Raises RungError (no such ladder, no @rung line, a kernel that does not take the contest's input), FileNotFoundError,
+    KernelCompileError, CheckError (a wrong result, naming the input), LaunchError, NoGpuError, UnsupportedGpuError.
     """
     ladder, rung = load_ladder(ladder_name), _readers_rung(ladder_name, file)
+    if needs := rung.options.get("requires"):
+        show(f"{file} needs {needs}, as its line `// requires:` says")
     activate()  # before random data is made for nothing
+    if needs:
+        require(needs)
     if rung.name in ladder.names:
         rung = replace(rung, name=f"your {rung.name}")
-    for arguments in ladder.trials:
-        ladder.problem(**arguments).check(rung)
+    if why := ladder.refuses(rung, **ladder.contest):
+        raise RungError(f"{why}: and that is what kernels are timed on")
+    refused = []
+    for arguments in [*ladder.trials, *ladder.more_trials]:
+        if why := ladder.refuses(rung, **arguments):
+            refused.append(why)
+        else:
+            ladder.problem(**arguments).check(rung)
     contest = ladder.bench(
         [*ladder.names, rung], name=f"{ladder.name}: {rung.name}", **ladder.contest
     )
     rank = 1 + sum(row.median_us < contest[rung.name].median_us for row in contest.rows)
     counters = _counters(ladder_name, rung)
-    return Verdict(rung, contest, rank, hints(counters, contest[rung.name].of_peak))
+    return Verdict(rung, contest, rank, hints(counters, contest[rung.name].of_peak), refused)
 
 
 def launch_once(ladder_name: str, file: str) -> None:
@@ -78,7 +92,43 @@ def _readers_rung(ladder_name: str, file: str) -> Rung:
         raise RungError(
             f"{file} is no .cu file: a kernel is tried in CUDA C++, with a line `// @rung kernel=NAME ...` in front"
         )
-    return replace(read_rung(path.resolve()), beside=str(part))
+    rung = replace(read_rung(path.resolve()), beside=str(part))
+    _check_requires(file, rung, part)
+    return rung
+
+
+# What only some GPUs have, most demanding first, and the line that says so.
+_NEEDS = {
+    r"\bwgmma\b|\bsetmaxnreg\b": "sm_90a",
+    r"\bcp\.async\.bulk\b|\bCUtensorMap\b|\b__cluster_dims__\b|\bmbarrier\.try_wait\b": "sm_90",
+    r"\bcp\.async\b|\bm16n8k16\b": "sm_80",
+}
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+
+
+def _check_requires(file: str, rung: Rung, part: Path) -> None:
+    """Raise RungError for a file that says nothing of the GPU it needs, but uses what only newer ones have.
+
+    Without that line it would be compiled for this GPU in general, and what fails then is PTX that the reader never wrote.
+    """
+    if "requires" in rung.options:
+        return
+    todo, text = [Path(rung.path)], ""
+    for source in todo:  # which grows
+        found = source.read_text(encoding="utf-8")
+        text += found
+        for name in _INCLUDE.findall(found):
+            header = next(
+                (one / name for one in (source.parent, part) if (one / name).is_file()), None
+            )
+            if header and header not in todo:
+                todo.append(header)
+    code = re.sub(r"//.*|/\*.*?\*/", "", text)
+    for words, needs in _NEEDS.items():
+        if used := re.search(words, code):
+            raise RungError(
+                f"{file}, or what it includes, uses {used[0]}, which needs {needs}: say so in a line of its own, `// requires: {needs}`"
+            )
 
 
 def _counters(ladder_name: str, rung: Rung) -> Profile | None:
@@ -98,14 +148,14 @@ def hints(counters: Profile | None, of_peak: float | None) -> list[str]:
         return ["install Nsight Compute (ncu) to see what its counters suggest"]
     value = {name: counters[metric] for name, metric in _COUNTERS.items()}
     found = list(_hints(value, of_peak))
-    if not found and value["dram"] < 80:
+    if not found and value["dram"] < 80 and value["requests"]:
         more = "more bytes in flight per thread (several loads before the first use, 16 bytes each)"
         found = [f"memory waits for the kernel: {more}"]
     return found
 
 
 def _hints(value: dict[str, float], of_peak: float | None) -> Iterator[str]:
-    if of_peak is not None and of_peak > 0.95:
+    if of_peak is not None and 0.95 < of_peak < 1.05:  # beyond, the limit is that of other units
         yield f"it reaches {of_peak:.0%} of this GPU's measured limit: only fewer bytes would make it faster"
     wasted = 32 * value["sectors"] / value["bytes"] if value["bytes"] else 0
     if wasted > 1.2:
@@ -116,5 +166,6 @@ def _hints(value: dict[str, float], of_peak: float | None) -> Iterator[str]:
         yield f"{value['conflicts']:,.0f} shared-memory bank conflicts: change the stride, pad, or swizzle"
     if value["lanes"] < 24:
         yield f"only {value['lanes']:.1f} of 32 lanes work per instruction: let whole warps take the same branch"
-    if value["warps"] < 50 and value["dram"] < 80:
+    # Where threads load nothing themselves, few of them can be enough.
+    if value["warps"] < 50 and value["dram"] < 80 and value["requests"]:
         yield f"{value['warps']:.0f} % of the warp slots are filled: fewer registers or less shared memory per block"

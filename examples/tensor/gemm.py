@@ -73,22 +73,29 @@ class _Work(ctypes.Structure):
     ]  # fmt: skip
 
 
-@cache
-def kernel(
+def kernel_name(
     tile: Tile,
     transpose_a: bool,
     transpose_b: bool,
     dtype: str,
     plain: bool = False,
     epilogue: str = "",
-):
-    """The instance of final.cu; on all GPUs but Hopper a compile error."""
+) -> str:
+    """The instance of final.cu."""
     flags = (str(flag).lower() for flag in (transpose_a, transpose_b))
     numbers = ",".join(map(str, tile))
     name = f"gemm<{numbers},{','.join(flags)},{TYPES[dtype]}"
     if plain or epilogue:
         name += f",{str(plain).lower()}"
-    name += f",{epilogue}>" if epilogue else ">"
+    return name + (f",{epilogue}>" if epilogue else ">")
+
+
+@cache
+def kernel(*instance, **options):
+    """An instance of final.cu, as `kernel_name` has it; on all GPUs but Hopper
+    a compile error.
+    """
+    name = kernel_name(*instance, **options)
     return ct.Kernel(SOURCE, name, arch="sm_90a")
 
 
@@ -239,10 +246,8 @@ def prepare(
         a = b = ct.to_device(np.zeros((8, 8), "uint16"))
         alpha, k = 1.0, 8
     sms, dtype = ct.device().sm_count, str(c.dtype)
-    # A and B may be the same array.
-    copied = list({id(x): x for x in (a, b) if not _aligned(x)}.values())
-    unaligned = sum(array.nbytes for array in copied)
-    plan = plan or choose(m, n, k, sms, unaligned)
+    copied = _unaligned(a, b)
+    plan = plan or choose(m, n, k, sms, unaligned_bytes(a, b))
     tile = plan.tile
     calls, wide = [], {}
     if copied and not plan.plain:
@@ -325,6 +330,16 @@ def _address(array: Any) -> int:
 def _aligned(array: Any) -> bool:
     """Whether rows begin at multiples of 16 bytes, as tensor maps need them."""
     return array.shape[1] % 8 == 0 and _address(array) % 16 == 0
+
+
+def _unaligned(a: Any, b: Any) -> list:
+    """Those of the two that the TMA cannot read; once, if they are the same."""
+    return list({id(x): x for x in (a, b) if not _aligned(x)}.values())
+
+
+def unaligned_bytes(a: Any, b: Any) -> int:
+    """Bytes of the factors that the TMA cannot read as they lie."""
+    return sum(array.nbytes for array in _unaligned(a, b))
 
 
 def _padded(arrays: list, stream: Any) -> tuple[dict[int, Any], Callable]:

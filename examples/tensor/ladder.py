@@ -9,8 +9,10 @@ ladder of the part gemm. Its `@rung` line says how a rung is launched:
     box_a=128x64     A and B come as tensor maps, with boxes of this size for A and 64 x 64 for B
     cluster=2        as many blocks as the GPU runs at a time, in clusters of so many; else a block for each tile
     boxes=4          C is a tensor map, too, with boxes of 64 x 64, so many of them in shared memory
+    multiples=1x8x8  m, n and k have to be multiples of these; where it is left out, of these. An extent may be 0 only
+                     where it may be any
 
-All rungs but final.cu, which gemm.py launches, want k and n to be multiples of 8, and k > 0.
+A kernel without maps takes (A, B, C, m, n, k). final.cu, which gemm.py launches, takes any m, n and k.
 """
 
 from collections.abc import Callable
@@ -81,10 +83,10 @@ class Gemm:
             return None
         if rung.path == FINAL:
             return gemm.prepare(self.a, self.b, self.c)
-        if self.n % 8 or self.k % 8 or not self.k:
-            raise ct.RungError(
-                f"{rung.name} takes only k and n that are multiples of 8, and some depth, but k = {self.k}, n = {self.n}"
-            )
+        if why := refuses(rung, self.m, self.n, self.k):
+            raise ct.RungError(why)
+        if not self.c.size:
+            return lambda: None
         return launcher(rung, self.a, self.b, self.c)
 
     def check(self, rung: ct.Rung) -> None:
@@ -115,7 +117,7 @@ class Gemm:
 def launcher(rung: ct.Rung, a, b, c) -> Callable[[], object]:
     """A callable that runs a rung other than the final one once: C = A B. a, b, c: uint16 arrays; some extent, some depth."""
     (m, k), n, option = a.shape, b.shape[1], rung.options
-    kernel, (columns, rows) = compiled(rung), _pair(rung, "tile")
+    kernel, (columns, rows) = rung.compile(), _pair(rung, "tile")
     stages = int(rung.kernel.partition("<")[2].rstrip(">").split(",")[0] or 0)
     shared = stages * rung.number("stage", 0)
     operands = [a, b, c]
@@ -146,15 +148,24 @@ def launcher(rung: ct.Rung, a, b, c) -> Callable[[], object]:
     return run
 
 
-def compiled(rung: ct.Rung) -> ct.Kernel:
-    """The rung's kernel; code for Hopper's own instructions is asked for by name."""
-    requires = rung.options.get("requires", "")
-    return ct.Kernel(
-        rung.path,
-        rung.kernel,
-        options=[f"-I{rung.beside}"] if rung.beside else (),
-        arch=requires if requires.endswith("a") else None,
-    )
+def refuses(rung: ct.Rung, m: int, n: int, k: int, **_) -> str | None:
+    """Why a kernel does not take these sizes; None where it does."""
+    if rung.path == FINAL:
+        return None
+    steps = rung.options.get("multiples", "1x8x8").split("x")
+    if len(steps) != 3 or not all(
+        step.isdecimal() and int(step) for step in steps
+    ):
+        raise ct.RungError(
+            f"{rung.path}: the @rung line needs multiples=1x8x8 or the like, for m, n and k, but says '{'x'.join(steps)}'"
+        )
+    for name, extent, step in zip("mnk", (m, n, k), map(int, steps)):
+        if extent % step or (step > 1 and not extent):
+            return (
+                f"{rung.name} takes only multiples of {step} for {name}, "
+                f"not {m} x {n} x {k}"
+            )
+    return None
 
 
 def cublas(a, b, c) -> Callable[[], object] | None:
@@ -222,5 +233,17 @@ LADDER = ct.Ladder(
         {"m": 1000, "n": 1000, "k": 1000},
         {"m": 2048, "n": 2048, "k": 2048},
     ],
+    more_trials=[
+        {"m": m, "n": n, "k": k, "integers": True}
+        for m, n, k in (
+            (0, 8, 8),
+            (5, 0, 3),
+            (5, 3, 0),
+            (1, 1, 1),
+            (129, 131, 69),
+            (257, 260, 130),
+        )
+    ],
     contest={"m": 4096, "n": 4096, "k": 4096},
+    refuses=refuses,
 )

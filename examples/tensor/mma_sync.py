@@ -190,7 +190,7 @@ if not ct.tool.running():
 WATCHED = ("HMMA", "LDSM", "LDS", "STS", "LDGSTS", "LDG", "FFMA", "BAR")
 table = {}
 for name in RUNGS:
-    code = loops.disassemble(ladder.compiled(LADDER[name]))
+    code = loops.disassemble(LADDER[name].compile())
     found = Counter(i.op.split(".")[0] for i in code)
     table[name] = {op: found[op] for op in WATCHED}
 ct.table("instructions in the whole machine code", table, corner="rung")

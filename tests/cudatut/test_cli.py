@@ -446,8 +446,9 @@ def test_sanitize_without_gpu(book, no_gpu, capsys):
         ["record", "--jobs", "0"],
         ["record", "--jobs", "x"],
         ["run"],
-        ["tune", "gemm"],  # programs among the examples, and slim recordings, took their places
-        ["results"],
+        ["tune"],
+        ["tune", "gemm", "--most", "0"],
+        ["results"],  # slim recordings took its place
     ],
 )
 def test_usage(arguments, capsys):

@@ -122,10 +122,23 @@ extern "C" __global__ void mine(const float *A, const float *B, float *C, int m,
   C[at] = alpha * sum + (beta == 0.0f ? 0.0f : beta * C[at]);
 }
 """
+TENSOR = """// @rung kernel=mine block=256 tile=16x16 multiples=1x1x1
+#include <cuda_bf16.h>
+extern "C" __global__ void mine(const __nv_bfloat16 *A, const __nv_bfloat16 *B, __nv_bfloat16 *C,
+                                int m, int n, int k) {
+  int x = blockIdx.x * 16 + threadIdx.x % 16, y = blockIdx.y * 16 + threadIdx.x / 16;
+  if (x >= n || y >= m) return;
+  float sum = 0.0f;
+  for (int i = 0; i < k; ++i)
+    sum += __bfloat162float(A[(size_t)y * k + i]) * __bfloat162float(B[(size_t)i * n + x]);
+  C[(size_t)y * n + x] = __float2bfloat16_rn(sum);
+}
+"""
 # The same kernel with one fault: a bound that is missing or off, where only ragged sizes show it.
 FILES = {
     "matmul": (MATMUL, ("if (x >= n || y >= m) return;", "if (x > n || y > m) return;")),
     "gemm": (GEMM, ("beta == 0.0f ? 0.0f : beta * C[at]", "0.0f")),
+    "tensor": (TENSOR, ("float sum = 0.0f;", "float sum = k ? 0.0f : 1.0f;")),
     "reduction": (MINE, ("i < n ? in[i] : ELEMENT(0)", "i + 1 < n ? in[i] : ELEMENT(0)")),
 }
 
@@ -156,11 +169,19 @@ def test_try_by_the_name_of_the_part(tmp_path):
 
 @pytest.mark.parametrize(
     ("ladder", "name"), [("matmul", "basics/two_columns"), ("gemm", "gemm/block_tiles_strided"),
-                         ("gemm", "gemm/vectorized_unturned")],
+                         ("gemm", "gemm/vectorized_unturned"), ("tensor", "tensor/mma_sync"),
+                         ("tensor", "tensor/two_consumers")],
 )  # fmt: skip
 def test_try_takes_a_file_of_the_book_from_any_folder(tmp_path, ladder, name):
     shutil.copy(paths.examples_dir() / f"{name}.cu", tmp_path / "mine.cu")
     assert "rank" in works(type_in(tmp_path, "python", "-m", "cudatut", "try", ladder, "mine.cu"))
+
+
+def test_try_says_what_a_kernel_does_not_claim(tmp_path):
+    text = (paths.examples_dir() / "tensor/wmma.cu").read_text()
+    (tmp_path / "mine.cu").write_text(text.replace("tile=", "multiples=1x8x64 tile="))
+    out = works(type_in(tmp_path, "python", "-m", "cudatut", "try", "tensor", "mine.cu"))
+    assert "not checked: mine takes only multiples of 64 for k, not 1 x 8 x 8" in out
 
 
 def test_a_compile_error_is_told_without_a_traceback(tmp_path):
@@ -173,6 +194,16 @@ def test_a_compile_error_is_told_without_a_traceback(tmp_path):
 def test_tuner(tmp_path):
     few = ["run", "gemm/tuner.py", "512x512x512", "--most", "3"]
     assert "best: " in works(type_in(tmp_path, "python", "-m", "cudatut", *few))
+
+
+@pytest.mark.parametrize("ladder", ["gemm", "tensor"])
+def test_tune(tmp_path, ladder):
+    few = ["tune", ladder, "512x520x512", "--most", "3"]
+    done = type_in(tmp_path, "python", "-m", "cudatut", *few)
+    if done.returncode == 2 and "this needs sm_90a" in done.stderr:
+        pytest.skip("this GPU is no Hopper")
+    out = works(done)
+    assert "best: " in out and re.search(r"^  1 +\d+\.\d\d us   1\.000  ", out, re.MULTILINE)
 
 
 # --- tools of the toolkit ---------------------------------------------------------------------------

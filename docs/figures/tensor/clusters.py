@@ -13,7 +13,9 @@ def _place(tile: int, group: int, rows: int, columns: int) -> tuple[int, int]:
     return first + i % high, i // high
 
 
-def orders(groups: tuple[int, ...] = (1, 8), rows: int = 32, columns: int = 32, at_once: int = 132) -> str:
+def orders(
+    groups: tuple[int, ...] = (1, 8), rows: int = 32, columns: int = 32, at_once: int = 132
+) -> str:
     """The tiles that are computed at the same time, by the order, and the rows and columns that they need."""
     cell, top, gap = 8, 46, 90
     s = Svg(40 + len(groups) * (columns * cell + gap), top + rows * cell + 34)
@@ -23,7 +25,13 @@ def orders(groups: tuple[int, ...] = (1, 8), rows: int = 32, columns: int = 32, 
         now = {_place(t, group, rows, columns) for t in range(at_once)}
         high, wide = (len(set(some)) for some in zip(*now, strict=True))
         found.append((group, high, wide))
-        s.text(x0, 20, tr(f"{group} downwards, then to the right", f"先向下 {group} 个，再往右"), "bold", "start")
+        s.text(
+            x0,
+            20,
+            tr(f"{group} downwards, then to the right", f"先向下 {group} 个，再往右"),
+            "bold",
+            "start",
+        )
         for r in range(rows):
             for c in range(columns):
                 cls = "c1" if (r, c) in now else "hollow"
@@ -86,7 +94,11 @@ def shares(tiles: int = 6, workers: int = 4, steps: int = 8) -> str:
             y = top + w * (height + 8)
             if part == 0:
                 s.text(6, y + 16, tr(f"worker {w}", f"工作者 {w}"), "", "start")
-                pieces = [(r * steps, steps, r * workers + w) for r in range(rounds) if r * workers + w < tiles]
+                pieces = [
+                    (r * steps, steps, r * workers + w)
+                    for r in range(rounds)
+                    if r * workers + w < tiles
+                ]
             else:
                 at, stop, pieces, done = w * share, min((w + 1) * share, tiles * steps), [], 0
                 while at < stop:

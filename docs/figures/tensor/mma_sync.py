@@ -23,7 +23,16 @@ def layouts(piece: int = 3) -> str:
         for row in range(8):
             for g in range(8):
                 cls = "c1" if groups[row] == g else "hollow"
-                s.rect(x0 + g * cell, top + row * high, cell - 2, high - 2, cls, row if groups[row] == g else None, rx=2, size=10)
+                s.rect(
+                    x0 + g * cell,
+                    top + row * high,
+                    cell - 2,
+                    high - 2,
+                    cls,
+                    row if groups[row] == g else None,
+                    rx=2,
+                    size=10,
+                )
         worst = max(groups.count(g) for g in groups)
         s.text(x0, top + 8 * high + 22, tr(f"passes: {worst}", f"趟数：{worst}"), "muted", "start")
     alt = tr(
@@ -44,15 +53,29 @@ def warps(rows: int = 128, columns: int = 256, warp_rows: int = 64, warp_columns
     s = Svg(left + columns * scale + 250, top + rows * scale + 30)
     mine = columns // warp_columns + 1
     for w in range(rows // warp_rows * (columns // warp_columns)):
-        r, c = w // (columns // warp_columns) * warp_rows, w % (columns // warp_columns) * warp_columns
+        r, c = (
+            w // (columns // warp_columns) * warp_rows,
+            w % (columns // warp_columns) * warp_columns,
+        )
         cls = "c1" if w == mine else "hollow"
         s.rect(left + c * scale, top + r * scale, warp_columns * scale - 2, warp_rows * scale - 2, cls, tr(f"warp {w}", f"线程束 {w}"), rx=3)  # fmt: skip
-    r, c = mine // (columns // warp_columns) * warp_rows, mine % (columns // warp_columns) * warp_columns
+    r, c = (
+        mine // (columns // warp_columns) * warp_rows,
+        mine % (columns // warp_columns) * warp_columns,
+    )
     s.rect(left - 60, top + r * scale, 48, warp_rows * scale - 2, "c2", "A", rx=3)
     s.rect(left + c * scale, 14, warp_columns * scale - 2, 44, "c3", "B", rx=3)
     x = left + columns * scale + 24
-    s.text(x, top + 24, tr(f"block: {rows} x {columns}", f"线程块：{rows} × {columns}"), "", "start")
-    s.text(x, top + 46, tr(f"a warp: {warp_rows} x {warp_columns}", f"线程束：{warp_rows} × {warp_columns}"), "", "start")
+    s.text(
+        x, top + 24, tr(f"block: {rows} x {columns}", f"线程块：{rows} × {columns}"), "", "start"
+    )
+    s.text(
+        x,
+        top + 46,
+        tr(f"a warp: {warp_rows} x {warp_columns}", f"线程束：{warp_rows} × {warp_columns}"),
+        "",
+        "start",
+    )
     s.text(x, top + 68, tr(f"sums of a lane: {warp_rows * warp_columns // 32}", f"每个 lane 的累加值：{warp_rows * warp_columns // 32}"), "muted", "start")  # fmt: skip
     alt = tr(
         f"A tile of {rows} x {columns} divided among {rows // warp_rows * (columns // warp_columns)} warps. Warp {mine} reads {warp_rows} rows of A and "

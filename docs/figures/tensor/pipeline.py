@@ -19,7 +19,9 @@ def barriers(stages: int = 3) -> str:
     s.arrow(488, 92, 554, 92, "accent", tr("reads", "读取"))
     s.text(350, 30, tr("full: announced bytes have come", "full：报过的字节已到齐"), "")
     s.arrow(350, 40, 350, 70, "")
-    s.text(350, 196, tr("empty: the products that read it have ended", "empty：读它的乘法已完成"), "")
+    s.text(
+        350, 196, tr("empty: the products that read it have ended", "empty：读它的乘法已完成"), ""
+    )
     s.arrow(350, 176, 350, 140, "")
     s.text(75, 50, tr("waits for empty", "等 empty"), "muted")
     s.text(625, 50, tr("waits for full", "等 full"), "muted")

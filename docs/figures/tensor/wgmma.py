@@ -59,11 +59,19 @@ def boxes(columns: int = 128) -> str:
         y = top + 10 * 18 + 30
         if k == 0:
             s.text(x, y, tr("stride 1024: from 8 rows to the next", "stride 1024：从 8 行到下 8 行"), "muted", "start")  # fmt: skip
-            s.text(x, y + 20, tr("16 steps further: 32 bytes", "深入 16 步：32 字节"), "muted", "start")
+            s.text(
+                x, y + 20, tr("16 steps further: 32 bytes", "深入 16 步：32 字节"), "muted", "start"
+            )
         else:
             s.text(x, y, tr("stride 1024: from 8 steps to the next", "stride 1024：从 8 步到下 8 步"), "muted", "start")  # fmt: skip
             s.text(x, y + 20, tr(f"leading 8192: to the next of {columns // 64} boxes", f"leading 8192：到下一个盒子（共 {columns // 64} 个）"), "muted", "start")  # fmt: skip
-            s.text(x, y + 40, tr("16 steps further: 2048 bytes", "深入 16 步：2048 字节"), "muted", "start")
+            s.text(
+                x,
+                y + 40,
+                tr("16 steps further: 2048 bytes", "深入 16 步：2048 字节"),
+                "muted",
+                "start",
+            )
     alt = tr(
         "Two boxes of lines of 128 bytes. Left, lines run along the depth and one wgmma reads two pieces of 16 bytes of each line. Right, "
         "a line is one step of depth, and one wgmma reads 16 whole lines. The numbers are the pieces that stand there.",

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from typing import ClassVar
 
 import pytest
 
@@ -112,7 +113,7 @@ def test_the_ladder_of_products_has_a_name_and_trials():
     assert any(not trial.get("integers") for trial in matmuls.trials)
 
 
-@pytest.mark.parametrize("name", ["matmul", "reduction", "gemm"])
+@pytest.mark.parametrize("name", ["matmul", "reduction", "gemm", "tensor"])
 def test_every_ladder_has_trials_and_a_contest(name):
     found = ladder.load_ladder(name)
     assert len(found.trials) >= 5 and found.contest
@@ -131,6 +132,95 @@ def test_the_forms_of_a_readers_file(tmp_path, monkeypatch):
     }
     with pytest.raises(ladder.RungError, match="mine.py is no .cu file"):
         trial._readers_rung("gemm", "mine.py")
+
+
+@pytest.mark.parametrize(
+    ("text", "needs"),
+    [
+        ('asm("wgmma.fence.sync.aligned;");', "sm_90a"),
+        ('#include "wgmma.cuh"', "sm_90a"),  # the part's own
+        ("__global__ void k(const __grid_constant__ CUtensorMap map) {}", "sm_90"),
+        ('asm("cp.async.cg.shared.global [%0], [%1], 16;");', "sm_80"),
+        ("// as wgmma does, but with mma.sync /* wgmma */", None),
+        ('// requires: sm_90a\n#include "wgmma.cuh"', None),
+    ],
+)
+def test_a_file_says_itself_what_gpu_it_needs(tmp_path, text, needs):
+    (tmp_path / "mine.cu").write_text(f"// @rung kernel=k block=128 tile=64x64\n{text}\n")
+    if needs is None:
+        trial._readers_rung("tensor", str(tmp_path / "mine.cu"))
+        return
+    with pytest.raises(ladder.RungError, match=rf"// requires: {needs}`$"):
+        trial._readers_rung("tensor", str(tmp_path / "mine.cu"))
+
+
+def test_instructions_of_one_generation_are_compiled_for_it(tmp_path, monkeypatch):
+    asked = {}
+    monkeypatch.setattr(ladder, "Kernel", lambda *a, **options: asked.update(options))
+    for needs, arch in (("sm_90a", "sm_90a"), ("sm_80", None)):
+        (tmp_path / "mine.cu").write_text(f"// @rung kernel=k\n// requires: {needs}\n")
+        asked.clear()
+        ladder.read_rung(tmp_path / "mine.cu").compile()
+        assert asked.get("arch") == arch
+
+
+class _Played:
+    """A problem that notes what is checked."""
+
+    checked: ClassVar[list] = []
+    bytes = flops = None
+
+    def __init__(self, **sizes):
+        self.sizes = sizes
+
+    def check(self, rung):
+        self.checked.append(self.sizes)
+
+
+def test_what_a_kernel_does_not_claim_is_said_and_not_checked(tmp_path, monkeypatch):
+    (tmp_path / "mine.cu").write_text(
+        "// @rung kernel=k block=32 tile=64x64 multiples=1x8x64\n// requires: sm_90a\n"
+    )
+    tensor = ladder.load_ladder("tensor")
+    row = Row("mine", 1.0, 1.0, 1.0, None, None, False, None)
+    said = []
+    monkeypatch.setattr(_Played, "checked", [])
+    monkeypatch.setattr(tensor, "problem", _Played)
+    monkeypatch.setattr(tensor, "bench", lambda rungs, **_: Benchmark("x", "us", None, [row]))
+    monkeypatch.setattr(trial, "show", said.append)
+    monkeypatch.setattr(trial, "activate", lambda: said.append("activated"))
+    monkeypatch.setattr(trial, "require", said.append)
+    monkeypatch.setattr(trial, "_counters", lambda *a: None)
+    verdict = trial.attempt("tensor", str(tmp_path / "mine.cu"))
+    assert said[0].endswith("mine.cu needs sm_90a, as its line `// requires:` says")
+    assert said[1:] == ["activated", "sm_90a"]
+    sizes = [tuple(one[x] for x in "mnk") for one in _Played.checked]
+    every = [*tensor.trials, *tensor.more_trials]
+    assert sizes and all(n % 8 == 0 and n and k % 64 == 0 and k for _, n, k in sizes)
+    assert len(sizes) + len(verdict.refused) == len(every) and len(verdict.refused) > 3
+    assert "  not checked: mine takes only multiples of 64 for k, not 1 x 8 x 8" in verdict.text()
+    # What it is timed on, it has to take.
+    text = (tmp_path / "mine.cu").read_text()
+    (tmp_path / "mine.cu").write_text(text.replace("1x8x64", "1x8x9"))
+    with pytest.raises(ladder.RungError, match="4096 x 4096 x 4096: and that is what"):
+        trial.attempt("tensor", str(tmp_path / "mine.cu"))
+
+
+def test_what_the_rungs_on_tensor_cores_claim(tmp_path):
+    tensor = ladder.load_ladder("tensor")
+    for name in tensor.names:
+        assert all(tensor.refuses(tensor[name], **one) is None for one in tensor.trials)
+    early, final = tensor["mma_sync"], tensor["final"]
+    assert "multiples of 8 for n" in tensor.refuses(early, 5, 9, 8)
+    assert "multiples of 8 for k" in tensor.refuses(early, 5, 8, 0)
+    assert tensor.refuses(final, 5, 9, 0) is None
+    for said in ("1x8", "1x0x8", "axbxc"):
+        (tmp_path / "mine.cu").write_text(f"// @rung kernel=k multiples={said}\n")
+        with pytest.raises(ladder.RungError, match="needs multiples=1x8x8"):
+            tensor.refuses(ladder.read_rung(tmp_path / "mine.cu"), 1, 1, 1)
+    (tmp_path / "mine.cu").write_text("// @rung kernel=k multiples=1x1x1\n")
+    anything = ladder.read_rung(tmp_path / "mine.cu")
+    assert all(tensor.refuses(anything, **one) is None for one in tensor.more_trials)
 
 
 def _counters(**changed: float) -> Profile:
@@ -160,6 +250,8 @@ def test_counters_suggest_what_to_look_at(changed, of_peak, words):
 
 def test_nothing_is_suggested_where_nothing_stands_out():
     assert trial.hints(_counters(dram=90), 0.9) == []
+    # Twelve warps of wgmma, fed by the TMA, far beyond the limit of ordinary FMAs.
+    assert trial.hints(_counters(requests=0, bytes=0, sectors=0, warps=18), 11.0) == []
     assert "Nsight Compute" in trial.hints(None, 0.9)[0]
 
 

@@ -39,49 +39,7 @@ static void thread() {
   swapcontext(&self->context, &scheduler);
 }
 
-static void run_blocks() {
-  const int count = block_threads * CLUSTER, warps = count / 32;
-  threads.assign(count, {});
-  std::memset(shared_memory, 0xff, sizeof shared_memory);
-  for (int b = 0; b < 2; ++b) {
-    phases[b].clear(), of_block[b] = {}, ended[b] = false;
-    for (Meeting& turn : turns[b]) turn = {};
-  }
-  for (Meeting& meeting : of_warp) meeting = {};
-  of_cluster = {}, running = count;
-  for (int i = 0; i < count; ++i) {
-    Thread& t = threads[i];
-    t.block = i / block_threads, t.index = i % block_threads;
-    t.stack.resize(96 << 10);
-    getcontext(&t.context);
-    t.context.uc_stack.ss_sp = t.stack.data(),
-    t.context.uc_stack.ss_size = t.stack.size();
-    makecontext(&t.context, thread, 0);
-  }
-  long before = -1, idle = 0;
-  for (int slow = 0; running;) {
-    if (dice() % 500 == 0)
-      slow = dice() % (warps + 4);  // a warp that lags behind for a while
-    const int chosen = dice() % warps;
-    if (chosen == slow && dice() % 8) continue;
-    for (int i = 0; i < 32; ++i) {
-      self = &threads[chosen * 32 + i];
-      if (!self->ended) swapcontext(&scheduler, &self->context);
-    }
-    for (int b = 0; b < CLUSTER; ++b) {
-      ended[b] = true;
-      for (int i = 0; i < block_threads; ++i)
-        ended[b] &= threads[b * block_threads + i].ended;
-    }
-    if (!copies.empty() && dice() % 6 == 0) land(dice() % copies.size());
-    idle = progress == before ? idle + 1 : 0, before = progress;
-    if (idle > 100000) fail("deadlock");
-  }
-  if (!copies.empty()) fail("copies are still under way");
-  for (int b = 0; b < CLUSTER; ++b)
-    for (const Meeting& turn : turns[b])
-      if (turn.arrived) fail("a turn is left over");
-}
+#include "run_blocks.hpp"
 
 template <class T>
 static void read(std::vector<T>& into, long count) {
@@ -103,7 +61,7 @@ int main(int, char** arguments) {
   grid_blocks = std::min(blocks, items) * CLUSTER,
   block_threads = 128 * (Chosen::CONSUMERS + 1);
   for (first_block = 0; first_block < grid_blocks; first_block += CLUSTER)
-    run_blocks();
+    run_blocks(CLUSTER);
   if (drawn) fail("the counter is not 0 again");
   std::fwrite(out.data(), 2, out.size(), stdout);
   std::fwrite(lse.data(), 4, lse.size(), stdout);

@@ -13,6 +13,15 @@ struct Phases {
 };
 inline std::map<Barrier*, Phases> phases[2];
 
+// Barriers are known by block and address; in shared memory, by that of block
+// 0.
+inline Barrier* known(Barrier* barrier) {
+  const auto at = (unsigned char*)barrier;
+  const bool second =
+      at >= shared_memory[1] && at < shared_memory[1] + sizeof shared_memory[1];
+  return second ? (Barrier*)(at - sizeof shared_memory[0]) : barrier;
+}
+
 inline void settle(Phases& of) {
   if (of.pending || of.bytes) return;
   ++of.past, ++progress, of.pending = of.arrivals;
@@ -20,14 +29,14 @@ inline void settle(Phases& of) {
 
 inline void arrive_at(int block, Barrier* barrier, long bytes) {
   if (ended[block]) fail("arrival at a block that has ended");
-  Phases& of = phases[block].at(barrier);
+  Phases& of = phases[block].at(known(barrier));
   if (of.pending == 0) fail("one arrival too many");
   --of.pending, of.bytes += bytes;
   settle(of);
 }
 
 inline void init(Barrier* barrier, int arrivals) {
-  phases[self->block][barrier] = {arrivals, arrivals, 0, 0};
+  phases[self->block][known(barrier)] = {arrivals, arrivals, 0, 0};
 }
 inline void show_barriers() {}
 inline void arrive(Barrier* barrier) { arrive_at(self->block, barrier, 0); }
@@ -39,7 +48,7 @@ inline void arrive_and_expect(Barrier* barrier, int bytes) {
 }
 
 inline void wait(Barrier* barrier, unsigned parity) {
-  while ((phases[self->block].at(barrier).past & 1) == parity)
+  while ((phases[self->block].at(known(barrier)).past & 1) == parity)
     yield("a barrier");
   if (dice() % 4 == 0) yield("nothing");
 }
@@ -90,13 +99,14 @@ inline void land(int number) {
             (((long)copy.sequence * map.tokens + token) * map.heads +
              copy.head) *
             map.d;
-        const uint16_t value =
-            token < map.tokens ? map.data[at + (copy.part + part) * 64 + e] : 0;
+        const int column = (copy.part + part) * 64 + e;
+        const bool inside = token < map.tokens && column < map.d;
+        const uint16_t value = inside ? map.data[at + column] : 0;
         const unsigned to =
             swizzled(copy.to + (part * map.box + row) * 128 + e * 2);
         std::memcpy(shared_memory[copy.block] + to, &value, 2);
       }
-  Phases& of = phases[copy.block].at(copy.barrier);
+  Phases& of = phases[copy.block].at(known(copy.barrier));
   of.bytes -= map.parts * map.box * 128;
   settle(of), ++progress;
 }
@@ -131,6 +141,13 @@ struct Descriptor {
     return read(start + n / 64 * leading + k / 8 * stride + k % 8 * 128 +
                 n % 64 * 2);
   }
+  // The same of 32-bit elements, of which TF32 has the upper 19 bits.
+  float k_major_tf32(int row, int k) const {
+    const unsigned at = start + row / 8 * stride + row % 8 * 128 + k * 4;
+    uint32_t bits;
+    std::memcpy(&bits, shared_memory[self->block] + swizzled(at), 4);
+    return bits_as<float>(bits & 0xffffe000);
+  }
   static float read(unsigned at) {
     uint16_t bits;
     std::memcpy(&bits, shared_memory[self->block] + swizzled(at), 2);
@@ -149,11 +166,31 @@ inline void start(Product product) {
   self->open.push_back(product);
 }
 
+inline void end_of(const Product& product, InFlight& results) {
+  if (--results.products) return;
+  for (int i = 0; i < product.count; ++i) {
+    if (!std::isnan(product.d[i])) fail("results have been touched in flight");
+    product.d[i] = results.values[i];
+  }
+}
+
 inline void finish(const Product& product) {
   InFlight& results = self->in_flight.at(product.d);
   const int quad = self->block * block_threads + self->index / 4 * 4;
   const int row = self->index / 32 % 4 * 16 + lane() / 4;
   const Descriptor b(product.b);
+  if (product.tf32) {
+    const Descriptor a(product.a);
+    for (int i = 0; i < product.count; ++i) {
+      float sum = product.add ? results.values[i] : 0;
+      for (int k = 0; k < 8; ++k)
+        sum += a.k_major_tf32(row + i / 2 % 2 * 8, k) *
+               b.k_major_tf32(i / 4 * 8 + lane() % 4 * 2 + i % 2, k);
+      results.values[i] = sum;
+    }
+    end_of(product, results);
+    return;
+  }
   float a[2][16];
   for (int half = 0; half < 2; ++half)
     for (int k = 0; k < 16; ++k) {
@@ -176,11 +213,7 @@ inline void finish(const Product& product) {
              (product.words ? b.mn_major(column, k) : b.k_major(column, k));
     results.values[i] = sum;
   }
-  if (--results.products) return;
-  for (int i = 0; i < product.count; ++i) {
-    if (!std::isnan(product.d[i])) fail("results have been touched in flight");
-    product.d[i] = results.values[i];
-  }
+  end_of(product, results);
 }
 
 inline void begin_products() { meet_warp(); }

@@ -37,6 +37,7 @@ struct Product {  // one wgmma that a thread has started
   uint64_t a, b;
   bool add;
   long number;
+  bool tf32 = false;
 };
 
 struct InFlight {  // results that may not be touched yet

@@ -1,0 +1,134 @@
+// C = A B^T in fp32, multiplied as TF32: A is m x k, B lies as n x k, both run
+// along the depth. k is a multiple of 4. The final kernel, final.cu, with
+// another instruction: a stage of 128 bytes is 32 steps deep instead of 64, and
+// C is stored from registers.
+// @instance tf32_product<256,4,2>
+// @instance tf32_product<256,4,1>
+// @instance tf32_product<192,5,1>
+// @instance tf32_product<128,7,2>
+// @instance tf32_product<128,7,1>
+// @instance tf32_product<64,9,1>
+// requires: sm_90a
+#include "factors.cuh"
+#include "order.cuh"
+#include "results.cuh"
+#include "schedule.cuh"
+#include "tf32_wgmma.cuh"
+
+constexpr int BM = 128, CONSUMERS = 2;
+
+template <int BN, int STAGES>
+struct Shared {
+  unsigned char a[STAGES][BM * 128], b[STAGES][BN * 128];
+  Barrier full[STAGES], empty[STAGES];
+};
+
+// As in final.cu.
+struct Work {
+  int m, n, group, steps, whole, share, lead;
+  float *C, *parts;
+  unsigned* flags;
+};
+
+// --8<-- [start:kernel]
+// Grid: clusters of CLUSTER blocks, as many as fit or fewer. Dynamic shared
+// memory: Shared. The boxes of the maps: A 128 x 32, B BN / CLUSTER x 32, both
+// swizzled by 128 bytes.
+template <int BN, int STAGES, int CLUSTER>
+__global__ void __cluster_dims__(CLUSTER)
+    __launch_bounds__(128 * (1 + CONSUMERS), 1)
+        tf32_product(const __grid_constant__ CUtensorMap map_a,
+                     const __grid_constant__ CUtensorMap map_b,
+                     const Work work) {
+  using OfA = Factor<true, BM, 1>;
+  using OfB = Factor<true, BN, CLUSTER>;
+  extern __shared__ __align__(1024) unsigned char memory[];
+  auto& s = *reinterpret_cast<Shared<BN, STAGES>*>(memory);
+  const int tile_rows = (work.m + CLUSTER * BM - 1) / (CLUSTER * BM),
+            tile_columns = (work.n + BN - 1) / BN;
+  const int rank = CLUSTER > 1 ? rank_in_cluster() : 0;
+  const int worker = blockIdx.x / CLUSTER, workers = gridDim.x / CLUSTER;
+  if (threadIdx.x == 0) {
+    prefetch(map_a), prefetch(map_b);
+    for (int i = 0; i < STAGES; ++i)
+      init(&s.full[i], 1), init(&s.empty[i], CONSUMERS * CLUSTER);
+    fence_init();
+  }
+  if (CLUSTER > 1)
+    meet_cluster();
+  else
+    __syncthreads();
+  const auto pieces = [&] {
+    return Schedule(worker, workers, tile_rows * tile_columns, work.whole,
+                    work.steps, work.share);
+  };
+  Piece piece;
+  Ring<STAGES> ring;
+
+  if (threadIdx.x < 128) {
+    give_registers_back<40>();
+    if (threadIdx.x == 0) {
+      Schedule schedule = pieces();
+      while (schedule.next(piece)) {
+        const int2 place =
+            place_of(piece.tile, work.group, tile_rows, tile_columns);
+        const int top = (place.y * CLUSTER + rank) * BM, left = place.x * BN;
+        for (int step = piece.begin; step < piece.end; ++step, ring.advance()) {
+          const int i = ring.stage;
+          wait(&s.empty[i], ring.parity ^ 1);
+          arrive_and_expect(&s.full[i], OfA::BYTES + OfB::BYTES);
+          OfA::copy(s.a[i], map_a, top, step * DEPTH, &s.full[i], 0);
+          OfB::copy(s.b[i], map_b, left, step * DEPTH, &s.full[i], rank);
+        }
+      }
+      if (CLUSTER > 1)  // until the other block arrives here no more
+        for (int i = 0; i < STAGES; ++i, ring.advance())
+          wait(&s.empty[ring.stage], ring.parity ^ 1);
+    }
+  } else {
+    take_registers<232>();
+    const int consumer = threadIdx.x / 128 - 1, t = threadIdx.x % 128;
+    const auto release = [&](int stage) {
+      if (CLUSTER > 1 && t < CLUSTER) arrive_in(&s.empty[stage], t);
+      if (CLUSTER == 1 && t == 0) arrive(&s.empty[stage]);
+    };
+    int lead = consumer == 0 ? work.lead : 0;
+    if (consumer == 1 && work.lead > 0) wait_to_begin();
+    Schedule schedule = pieces();
+    while (schedule.next(piece)) {
+      float sum[BN / 2];
+      int before = 0;
+      for (int step = piece.begin; step < piece.end; ++step, ring.advance()) {
+        const int i = ring.stage;
+        wait(&s.full[i], ring.parity);
+        multiply_stage_tf32(sum, shared_address(s.a[i] + consumer * BOX),
+                            shared_address(s.b[i]), step > piece.begin);
+        wait_for_products<1>();
+        if (step > piece.begin) release(before);
+        if (--lead == 0) let_begin();
+        before = i;
+      }
+      wait_for_products<0>();
+      release(before);
+      const auto slot = [&](int of) {  // of this consumer's peer
+        return (of * CLUSTER + rank) * CONSUMERS + consumer;
+      };
+      if (piece.begin > 0) {
+        leave_part(sum, work.parts + (size_t)slot(worker) * (64 * BN),
+                   work.flags + slot(worker), consumer);
+        continue;
+      }
+      for (int end = piece.end, of = worker + 1; end < work.steps;
+           end += work.share, ++of)
+        add_part(sum, work.parts + (size_t)slot(of) * (64 * BN),
+                 work.flags + slot(of), consumer);
+      const int2 place =
+          place_of(piece.tile, work.group, tile_rows, tile_columns);
+      store_sums(sum, work.C, work.n,
+                 (place.y * CLUSTER + rank) * BM + consumer * 64, place.x * BN,
+                 work.m, work.n);
+    }
+    if (lead > 0) let_begin();
+  }
+}
+// --8<-- [end:kernel]

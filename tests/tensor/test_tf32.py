@@ -1,0 +1,107 @@
+"""examples/tensor/tf32.cu without a GPU: what its descriptors read, what one may expect of a product, and its plans."""
+
+import ctypes
+import re
+
+import gemm
+import layouts
+import numpy as np
+import pytest
+import tf32_product
+
+from cudatut.paths import examples_dir
+
+CU = (examples_dir() / "tensor/tf32.cu").read_text()
+CUH = (examples_dir() / "tensor/tf32_wgmma.cuh").read_text()
+
+
+def image(lines):
+    """Shared memory, words of 32 bits: lines of 32 of them, as the TMA brings a box with its swizzle of 128 bytes."""
+    out = np.empty(lines.size, lines.dtype)
+    out[layouts.swizzled(4 * np.arange(lines.size)) // 4] = lines.reshape(-1)
+    return out
+
+
+def read(memory, extent, stride=1024, further=32):
+    """A factor, extent x 32, as four wgmma of 8 steps read it along the depth: rows of eight lines, words of 4 bytes."""
+    line, depth = np.indices((extent, 32))
+    plain = line % 8 * 128 + line // 8 * stride + depth % 8 * 4 + depth // 8 * further
+    word = layouts.swizzled(plain) // 4
+    return np.where(word < memory.size, memory[np.minimum(word, memory.size - 1)], 0)
+
+
+@pytest.mark.parametrize("extent", [64, 128, 256])
+def test_the_descriptors_read_the_factor(extent):
+    rng = np.random.default_rng(0)
+    factor = rng.integers(1, 1 << 32, (extent, 32), dtype="uint32")
+    memory = image(factor)
+    np.testing.assert_array_equal(read(memory, extent), factor)
+    assert (read(memory, extent, stride=2048) != factor).any()
+    assert (read(memory, extent, further=64) != factor).any()
+    # These are the numbers of the kernel: `at(i * 32)`, a quarter of a line, and Descriptor's own 1024.
+    assert "of_a.at(i * 32), of_b.at(i * 32)" in CUH and "i < DEPTH / 8" in CUH
+    assert "unsigned stride = 1024" in (examples_dir() / "tensor/wgmma.cuh").read_text()
+
+
+def test_each_instruction_names_its_registers_once_and_in_order():
+    found = re.findall(r"float \(&sum\)\[(\d+)\].*?m64n(\d+)k8(.*?)\);", CUH, re.S)
+    assert [(int(size), int(n)) for size, n, _ in found] == [
+        (n // 2, n) for n in (64, 128, 192, 256)
+    ]
+    for size, _, text in found:
+        named = [int(one) for one in re.findall(r"%(\d+)", text)]
+        assert named == list(range(int(size) + 2))
+        sums = [int(one) for one in re.findall(r"SUM16\((\d+)\)", text)]
+        assert sums == list(range(0, int(size), 16))
+
+
+def test_its_struct_has_the_fields_of_the_kernel():
+    text = re.search(r"struct Work \{(.*?)\};", CU, re.S)[1]
+    names = re.findall(r"[\w*]+(?=[,;])", text)
+    fields = [name for name, _ in tf32_product._Work._fields_]
+    assert [name.strip("*") for name in names] == fields
+    assert ctypes.sizeof(tf32_product._Work) == 56 and tf32_product._Work.C.offset == 32
+
+
+def test_tiles_fit_and_are_instances():
+    for tile in tf32_product.TILES:
+        assert tile.shared <= 227 << 10 < tile._replace(stages=tile.stages + 1).shared
+        assert f"@instance tf32_product<{tile.columns},{tile.stages},{tile.cluster}>" in CU
+        assert gemm.lead_for(tile) < tile.stages
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 1, 4), (4096, 4096, 4096), (300, 70, 20_000), (8192, 8192, 8192)]
+)
+def test_what_is_chosen_covers_the_depth(shape):
+    m, n, k = shape
+    plan = tf32_product.choose(m, n, k, 132)
+    steps = -(-k // tf32_product.DEPTH)
+    tiles = -(-m // (gemm.ROWS * plan.tile.cluster)) * -(-n // plan.tile.columns)
+    assert plan in gemm.plans(m, n, 2 * k, plan.tile, 132)
+    if plan.share:
+        assert plan.workers * plan.share >= (tiles - plan.whole) * steps
+    else:
+        assert plan.whole == tiles
+    if min(shape) >= 4096:
+        assert plan.tile.columns == 256
+
+
+def test_the_bound_holds_for_factors_that_are_cut_off_and_is_no_larger_than_needed():
+    rng = np.random.default_rng(1)
+    a, b = (rng.random((64, 512), "float32") for _ in range(2))  # all of one sign: no error cancels
+    cut = [(x.view("uint32") & np.uint32(0xFFFFE000)).view("float32") for x in (a, b)]
+    exact, got = (x.astype("float64") @ y.astype("float64").T for x, y in ((a, b), cut))
+    error = (abs(got - exact) / exact).max()
+    bound = tf32_product.error_bound(512)
+    assert 0.2 * bound < error <= bound
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "c", "turned"),
+    [((4, 6), (6, 8), (4, 8), False), ((4, 8), (8, 8), (4, 9), False), ((4, 8), (7, 9), (4, 7), True),
+     ((4, 0), (0, 8), (4, 8), False)],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(a, b, c, turned):
+    with pytest.raises(ValueError, match="k a multiple of 4"):
+        tf32_product.prepare(*(np.zeros(one, "float32") for one in (a, b, c)), transpose_b=turned)

@@ -1,0 +1,133 @@
+"""examples/tensor/tf32.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings, against
+whole numbers. Faults that are planted are noticed."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import gemm
+import numpy as np
+import pytest
+import tf32_product
+
+from cudatut.paths import examples_dir
+
+HERE = Path(__file__).parent / "hopper_on_cpu"
+SOURCE = examples_dir() / "tensor"
+PLANS = {"64": "64,4,1", "128": "128,3,1", "pairs": "128,3,2"}  # columns, stages, cluster
+
+
+def piece(file, pattern):
+    """A function or struct of a header, as it stands there."""
+    return re.search(pattern, (SOURCE / file).read_text(), re.S)[0]
+
+
+def built(plan, folder, change=lambda text: text):
+    """The program for a plan, or for a kernel with a change."""
+    if shutil.which("g++") is None:
+        pytest.skip("there is no g++")
+    text = change((SOURCE / "tf32.cu").read_text())
+    text = re.sub(r'#include "[\w.]+"\n', "", text)
+    memory = "extern __shared__ __align__(1024) unsigned char memory[];"
+    assert text.count(memory) == 1
+    text = text.replace(memory, "unsigned char* const memory = dynamic_shared();")
+    headers = [
+        piece("wgmma.cuh", r"struct Descriptor \{.*?\n\};").replace("Descriptor", "Address"),
+        "constexpr int BK = 64, BOX = 64 * 128, DEPTH = 32;",
+        piece("mbarrier.cuh", r"template <int STAGES>\nstruct Ring.*?\n\};"),
+        piece("factors.cuh", r"template <bool ALONG_K, int EXTENT, int PARTS>\nstruct Factor.*?\n\};"),
+        piece("order.cuh", r"__device__ __forceinline__ int2 place_of.*?\n\}"),
+        piece("schedule.cuh", r"struct Piece.*?// --8<-- \[end:schedule\]"),
+        piece("schedule.cuh", r"template <int SIZE>\n__device__ __forceinline__ void leave_part.*?\[end:parts\]"),
+        "inline void store_one(float* to, float x) { *to = x; }",
+        "inline void store_two(float* to, float x, float y) { to[0] = x, to[1] = y; }",
+        piece("results.cuh", r"template <int SIZE, class What>.*?\[end:each\]"),
+        piece("results.cuh", r"template <int SIZE, class Out>\n[^{]*void store_sums.*?\n\}"),
+        piece("tf32_wgmma.cuh", r"template <int SIZE>\n[^{]*void multiply_stage_tf32.*?\n\}").replace("Descriptor", "Address"),
+    ]  # fmt: skip
+    (folder / "tf32.cu").write_text("\n".join([*headers, text]))
+    program = folder / "product"
+    subprocess.run(
+        ["g++", "-O1", "-std=c++17", "-w", f"-DPLAN={plan}", f"-I{folder}", f"-I{HERE}", HERE / "product.cpp", "-o", program],
+        check=True,
+    )  # fmt: skip
+    return program
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """Each plan's program, built when it is first asked for."""
+    found = {}
+
+    def program(name):
+        if name not in found:
+            found[name] = built(PLANS[name], tmp_path_factory.mktemp("plan"))
+        return found[name]
+
+    return program
+
+
+def wrong(program, name, shape, shares, lead, seed, workers=3):
+    """What is wrong with the product of this shape, or None. shares: whether the last tiles are shared."""
+    columns, stages, cluster = map(int, PLANS[name].split(","))
+    m, n, k = shape
+    tile = gemm.Tile(columns, stages, cluster, 0)
+    plan = gemm.plans(m, n, 2 * k, tile, workers * cluster)[-1 if shares else 0]
+    assert bool(plan.share) == shares, "a shape for another test"
+    rng = np.random.default_rng(seed)
+    a, b = (rng.integers(-4, 5, (rows, k)).astype("float32") for rows in (m, n))
+    numbers = (m, n, k, 2, plan.whole, plan.share, lead, plan.workers, seed)
+    done = subprocess.run(
+        [program, *map(str, numbers)], input=a.tobytes() + b.tobytes(), capture_output=True, timeout=120
+    )  # fmt: skip
+    if done.returncode:
+        return done.stdout.decode(errors="replace").strip() or f"it ended with {done.returncode}"
+    found = np.frombuffer(done.stdout, "float32").reshape(m, n)
+    return None if (found == a.astype("float64") @ b.T).all() else "results"
+
+
+@pytest.mark.parametrize(
+    ("shape", "shares"),
+    [((1, 1, 4), False), ((130, 67, 36), False), ((300, 200, 100), False), ((700, 129, 200), True),
+     ((260, 300, 420), True)],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("name", PLANS)
+def test_results(programs, name, shape, shares):
+    for seed, lead in enumerate((0, 2)):
+        columns, _, cluster = map(int, PLANS[name].split(","))
+        tiles = -(-shape[0] // (128 * cluster)) * -(-shape[1] // columns)
+        assert wrong(programs(name), name, shape, shares and tiles % 3 > 0, lead, seed) is None
+
+
+FAULTS = {  # what is replaced, by what, and what is then wrong
+    "an empty barrier is not waited for": ("wait(&s.empty[i], ring.parity ^ 1);", "", "arrival|results|sum"),
+    "a parity is not turned": ("wait(&s.full[i], ring.parity);", "wait(&s.full[i], 0);", "deadlock|results|arrival"),
+    "the last stage is not given back": ("      release(before);\n      const auto slot", "      const auto slot", "deadlock"),
+    "a stage is given back too early": ("if (step > piece.begin) release(before);", "release(i);", "arrival|results"),
+    "results are used in flight": ("wait_for_products<0>();", "", "touched|results"),
+    "the other half of B is not fetched": ("step * DEPTH, &s.full[i], rank);", "step * DEPTH, &s.full[i], 0);", "results"),
+    "a step of 64": ("top, step * DEPTH", "top, step * 2 * DEPTH", "results"),
+    "consumer 1 is not let begin": ("if (--lead == 0) let_begin();", "--lead;", "deadlock|left over"),
+    "a part is not added": ("end < work.steps;", "false;", "flag|results"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_faults_are_noticed(fault, tmp_path):
+    before, after, expected = FAULTS[fault]
+
+    def change(text):
+        assert text.count(before) == 1, before
+        return text.replace(before, after)
+
+    program = built(PLANS["pairs"], tmp_path, change)
+    found = [
+        wrong(program, "pairs", (260, 300, 420), True, 2, seed, workers=4) for seed in range(3)
+    ]
+    assert any(one and re.search(expected, one) for one in found), found
+
+
+def test_the_costs_of_bf16_are_asked_for_twice_the_depth():
+    assert tf32_product.DEPTH * 2 == gemm.DEPTH
