@@ -70,11 +70,11 @@ def cluster() -> str:
     alt = tr(
         "Two blocks of a cluster. Block 0 fetches its rows A0 and the columns B0, block 1 its rows A1 and the columns B1; B0 and B1 arrive in "
         "both blocks.",
-        "一个簇的两个线程块。线程块 0 取自己的行 A0 和列 B0，线程块 1 取自己的行 A1 和列 B1；B0 和 B1 都到达两个线程块。",
+        "一个集群的两个线程块。线程块 0 取自己的行 A0 和列 B0，线程块 1 取自己的行 A1 和列 B1；B0 和 B1 都到达两个线程块。",
     )
     caption = tr(
         "A stage of two blocks of a cluster: each asks for its own rows of A and for one half of B, which the multicast writes into both.",
-        "一个簇里两个线程块的一个阶段：各自请求自己那些行的 A，以及 B 的一半；多播把这一半写进两个线程块。",
+        "一个集群里两个线程块的一个阶段：各自请求自己那些行的 A，以及 B 的一半；多播把这一半写进两个线程块。",
     )
     return figure(s, alt=alt, caption=caption)
 
