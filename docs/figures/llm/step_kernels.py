@@ -94,22 +94,19 @@ def roofline() -> str:
         s.circle(LEFT + 20, TOP + 24 + 22 * i, 6, tint + " solid")
         s.text(LEFT + 34, TOP + 28 + 22 * i, tr(en, zh), "", "start", 12)
 
-    # Names stand in columns, to the right of the points that they belong to.
+    # Names stand in columns, to the right of the points that they belong to; those of the few on the far left above them.
     for low, high in ((0, 1.2), (1.2, 20), (20, math.inf)):
         group = [point for point in points if low <= point.x < high]
         if not group:
             continue
         at = px(max(point.x for point in group)) + 26
         for point, y in zip(group, _apart([py(point.y) for point in group])):
+            said = f"{point.name}{tr(': ', '：')}{point.share:.0f} %"
+            if low == 0:
+                s.text(px(point.x), py(point.y) - 10, said, point.tint, size=11)
+                continue
             s.line(px(point.x), py(point.y), at - 4, y, "axis")
-            s.text(
-                at,
-                y + 4,
-                f"{point.name}{tr(': ', '：')}{point.share:.0f} %",
-                point.tint,
-                "start",
-                11,
-            )
+            s.text(at, y + 4, said, point.tint, "start", 11)
     for point in points:
         s.circle(px(point.x), py(point.y), 5, point.tint + " solid")
     told = tr("; ", "；").join(
