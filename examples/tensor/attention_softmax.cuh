@@ -25,21 +25,6 @@ __device__ __forceinline__ float power_of_two(float x) {
   return y;
 }
 
-// --8<-- [start:polynomial]
-// 2^x for x <= 126 with an error of 1.0e-4 of the value, less than that of
-// bf16, without the special function unit: 2^x = 2^n 2^f with a whole n and f
-// in [-1/2, 1/2]. To add 1.5 * 2^23 rounds to a whole number, which then stands
-// in the lowest bits. To add n to the exponent multiplies by 2^n.
-__device__ __forceinline__ float power_of_two_by_fma(float x) {
-  x = fmaxf(x, -127.0f);
-  const float rounded = x + 12582912.0f;
-  const float f = x - (rounded - 12582912.0f);
-  const float y =
-      fmaf(fmaf(fmaf(0.05500892f, f, 0.24221096f), f, 0.69328293f), f, 1.0f);
-  return __int_as_float(__float_as_int(y) + (__float_as_int(rounded) << 23));
-}
-// --8<-- [end:polynomial]
-
 // --8<-- [start:mask]
 // Scores of keys that there are not, or behind the query's position. key: of
 // the first score; at: position of the first row.
@@ -58,7 +43,7 @@ __device__ __forceinline__ void mask(float (&s)[COUNT], int key, int k_len,
 // The exponentials of a row of scores are 2^(s * power - base). The base need
 // not be the row's maximum: one that is up to 8 less makes exponentials of up
 // to 2^8, which neither bf16 nor sums mind. So results seldom need a factor.
-template <int BN, int POLYNOMIAL>
+template <int BN>
 struct Softmax {
   float base[2], factor[2], sum[2];  // the sum: this lane's part
 
@@ -115,10 +100,7 @@ struct Softmax {
                                                int count, float power) {
 #pragma unroll
     for (int i = first; i < first + count; ++i) {
-      const float x = fmaf(s[i], power, -base[i / 2 % 2]);
-      // Spread evenly, so that both units have something to do all the time.
-      const bool by_fma = (i / 4 * POLYNOMIAL + 7) % 8 < POLYNOMIAL;
-      s[i] = by_fma ? power_of_two_by_fma(x) : power_of_two(x);
+      s[i] = power_of_two(fmaf(s[i], power, -base[i / 2 % 2]));
       sum[i / 2 % 2] += s[i];
     }
   }

@@ -2,13 +2,14 @@
 // a warp copies tiles through the TMA, warpgroups multiply them by `wgmma` and
 // take turns, so that the softmax of one runs under the products of others.
 // requires: sm_90a
-// @instance flash_hopper<128,2,128,2,2,false,true,true,0>
-// @instance flash_hopper<128,2,128,2,2,true,true,true,0>
-// @instance flash_hopper<128,2,176,2,1,false,true,true,0>
-// @instance flash_hopper<128,2,176,2,1,false,true,true,0,2>
-// @instance flash_hopper<64,2,128,2,2,true,true,true,0>
-// @instance flash_hopper<64,3,128,2,2,false,true,true,0>
-// @instance flash_hopper<64,3,128,2,2,true,true,true,0>
+// @instance flash_hopper<128,2,128,2,2,false,true,true>
+// @instance flash_hopper<128,2,128,2,2,true,true,true>
+// @instance flash_hopper<128,2,176,2,1,false,true,true>
+// @instance flash_hopper<128,2,176,2,1,false,true,true,2>
+// @instance flash_hopper<64,2,128,2,2,false,true,true>
+// @instance flash_hopper<64,2,128,2,2,true,true,true>
+// @instance flash_hopper<64,3,128,2,2,false,true,true>
+// @instance flash_hopper<64,3,128,2,2,true,true,true>
 #include "attention_softmax.cuh"
 #include "attention_tma.cuh"
 #include "attention_wgmma.cuh"
@@ -33,10 +34,9 @@
 // flash_hopper.py says how much.
 //
 // What can be switched off to see what it is worth: PINGPONG, the turns;
-// OVERLAP, the softmax under this warpgroup's own products. POLYNOMIAL: of how
-// many keys in eight the exponentials come from the FMA units instead. CLUSTER:
-// 2 for blocks in pairs, on 128 * CONSUMERS queries of a head; each copies half
-// of each tile of keys and values for both. Grid: blocks for all SMs, in pairs.
+// OVERLAP, the softmax under this warpgroup's own products. CLUSTER: 2 for
+// blocks in pairs, on 128 * CONSUMERS queries of a head; each copies half of
+// each tile of keys and values for both. Grid: blocks for all SMs, in pairs.
 // TIMED: each warpgroup of block 0 leaves in `times` the cycle of five events
 // of each of its first 64 steps; otherwise `times` is null. PARTS: in how many
 // parts scores become exponentials.
@@ -49,8 +49,8 @@ struct alignas(16) Work {
 
 // --8<-- [start:kernel]
 template <int D, int CONSUMERS, int BN, int STAGES, int Q_STAGES, bool CAUSAL,
-          bool PINGPONG, bool OVERLAP, int POLYNOMIAL, int CLUSTER = 1,
-          bool TIMED = false, int PARTS = 1>
+          bool PINGPONG, bool OVERLAP, int CLUSTER = 1, bool TIMED = false,
+          int PARTS = 1>
 __global__ void __cluster_dims__(CLUSTER)
     __launch_bounds__(128 * (CONSUMERS + 1), 1)
         flash_hopper(const __grid_constant__ CUtensorMap Q,
@@ -183,9 +183,8 @@ __global__ void __cluster_dims__(CLUSTER)
     Ring<STAGES> k, v;
     float s[BN / 2], o[D / 2];  // scores, results
     unsigned p[BN / 4];         // weights, which are on their way into results
-    Softmax<BN, POLYNOMIAL> softmax;
+    Softmax<BN> softmax;
 
-    // --8<-- [start:products]
     const auto release = [&](Barrier* barrier) {
       if (lane == 0) arrive(barrier);
     };
@@ -195,6 +194,7 @@ __global__ void __cluster_dims__(CLUSTER)
       else if (lane < CLUSTER)
         arrive_in(barrier, lane);
     };
+    // --8<-- [start:products]
     const auto start_scores = [&] {
       wait(&k_full[k.stage], k.parity);
       if (PINGPONG) wait_for_turn(my_turn);
@@ -274,7 +274,7 @@ __global__ void __cluster_dims__(CLUSTER)
       wait_for_groups<OVERLAP ? 1 : 0>();
       mark();
       finish_scores(next, step);
-      const Softmax<BN, POLYNOMIAL> before = softmax;
+      const Softmax<BN> before = softmax;
       if (last) softmax.begin();
       const bool rises = softmax.weights<PARTS>(s, power);
       softmax.settle();  // exponentials run under what is waited for next

@@ -32,7 +32,6 @@ class Plan(NamedTuple):
     causal: bool
     pingpong: bool = True
     overlap: bool = True
-    polynomial: int = 0
     cluster: int = 1
     timed: bool = False
     parts: int = 1

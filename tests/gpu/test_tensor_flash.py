@@ -177,7 +177,7 @@ PLANS += [(64, 2, 192, 2, 2), (64, 3, 128, 3, 1), (64, 2, 96, 4, 2)]
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 @pytest.mark.parametrize("causal", [False, True])
 def test_other_plans(plan, causal):
-    for changes in ({}, {"pingpong": False}, {"overlap": False}, {"polynomial": 3}, {"parts": 2}):
+    for changes in ({}, {"pingpong": False}, {"overlap": False}, {"parts": 2}):
         of = flash_hopper.Plan(*plan, causal)._replace(**changes)
         compare(2, 333, 500, 4, 2, plan[0], causal, plan=of)
 
