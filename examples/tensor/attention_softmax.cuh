@@ -43,7 +43,7 @@ __device__ __forceinline__ void mask(float (&s)[COUNT], int key, int k_len,
 // The exponentials of a row of scores are 2^(s * power - base). The base need
 // not be the row's maximum: one that is up to 8 less makes exponentials of up
 // to 2^8, which neither bf16 nor sums mind. So results seldom need a factor.
-template <int BN>
+template <int BN, int PARTS>
 struct Softmax {
   float base[2], factor[2], sum[2];  // the sum: this lane's part
 
@@ -55,7 +55,6 @@ struct Softmax {
   // Scores become exponentials, in so many PARTS: the maxima of a part may run
   // under the exponentials of the part before. True if a base of this warp
   // rises: results then need the factors.
-  template <int PARTS>
   __device__ __forceinline__ bool weights(float (&s)[BN / 2], float power) {
     constexpr int COUNT = BN / 2 / PARTS;
     static_assert(COUNT % 4 == 0, "whole groups of columns");

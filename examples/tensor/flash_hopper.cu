@@ -183,7 +183,7 @@ __global__ void __cluster_dims__(CLUSTER)
     Ring<STAGES> k, v;
     float s[BN / 2], o[D / 2];  // scores, results
     unsigned p[BN / 4];         // weights, which are on their way into results
-    Softmax<BN> softmax;
+    Softmax<BN, PARTS> softmax;
 
     const auto release = [&](Barrier* barrier) {
       if (lane == 0) arrive(barrier);
@@ -254,7 +254,7 @@ __global__ void __cluster_dims__(CLUSTER)
     wait_for_groups<0>();
     finish_scores(w, 0);
     softmax.begin();
-    softmax.weights<PARTS>(s, power);
+    softmax.weights(s, power);
     pack(s, p);
 
     // --8<-- [start:loop]
@@ -274,9 +274,9 @@ __global__ void __cluster_dims__(CLUSTER)
       wait_for_groups<OVERLAP ? 1 : 0>();
       mark();
       finish_scores(next, step);
-      const Softmax<BN> before = softmax;
+      const Softmax<BN, PARTS> before = softmax;
       if (last) softmax.begin();
-      const bool rises = softmax.weights<PARTS>(s, power);
+      const bool rises = softmax.weights(s, power);
       softmax.settle();  // exponentials run under what is waited for next
       mark();
       wait_for_groups<0>();
