@@ -25,21 +25,6 @@ __device__ __forceinline__ float power_of_two(float x) {
   return y;
 }
 
-// --8<-- [start:polynomial]
-// 2^x for x <= 126 with an error of 1.0e-4 of the value, less than that of
-// bf16, without the special function unit: 2^x = 2^n 2^f with a whole n and f
-// in [-1/2, 1/2]. To add 1.5 * 2^23 rounds to a whole number, which then stands
-// in the lowest bits. To add n to the exponent multiplies by 2^n.
-__device__ __forceinline__ float power_of_two_by_fma(float x) {
-  x = fmaxf(x, -127.0f);
-  const float rounded = x + 12582912.0f;
-  const float f = x - (rounded - 12582912.0f);
-  const float y =
-      fmaf(fmaf(fmaf(0.05500892f, f, 0.24221096f), f, 0.69328293f), f, 1.0f);
-  return __int_as_float(__float_as_int(y) + (__float_as_int(rounded) << 23));
-}
-// --8<-- [end:polynomial]
-
 // --8<-- [start:mask]
 // Scores of keys that there are not, or behind the query's position. key: of
 // the first score; at: position of the first row.
@@ -58,7 +43,7 @@ __device__ __forceinline__ void mask(float (&s)[COUNT], int key, int k_len,
 // The exponentials of a row of scores are 2^(s * power - base). The base need
 // not be the row's maximum: one that is up to 8 less makes exponentials of up
 // to 2^8, which neither bf16 nor sums mind. So results seldom need a factor.
-template <int BN, int POLYNOMIAL>
+template <int BN, int PARTS>
 struct Softmax {
   float base[2], factor[2], sum[2];  // the sum: this lane's part
 
@@ -67,11 +52,28 @@ struct Softmax {
     sum[0] = sum[1] = 0;
   }
 
-  // True if a base of this warp rises: results then need the factors.
-  __device__ __forceinline__ bool raise(const float (&s)[BN / 2], float power) {
-    float most[2][2] = {{s[0], s[1]}, {s[2], s[3]}};
+  // Scores become exponentials, in so many PARTS: the maxima of a part may run
+  // under the exponentials of the part before. True if a base of this warp
+  // rises: results then need the factors.
+  __device__ __forceinline__ bool weights(float (&s)[BN / 2], float power) {
+    constexpr int COUNT = BN / 2 / PARTS;
+    static_assert(COUNT % 4 == 0, "whole groups of columns");
+    bool rises = false;
 #pragma unroll
-    for (int i = 4; i < BN / 2; ++i)
+    for (int part = 0; part < PARTS; ++part) {
+      rises |= raise(s, part * COUNT, COUNT, power, rises);
+      exponentials(s, part * COUNT, COUNT, power);
+    }
+    return rises;
+  }
+
+  // For scores from `first` on; those before are exponentials already. again:
+  // there are factors of this step already.
+  __device__ __forceinline__ bool raise(float (&s)[BN / 2], int first,
+                                        int count, float power, bool again) {
+    float most[2][2] = {{s[first], s[first + 1]}, {s[first + 2], s[first + 3]}};
+#pragma unroll
+    for (int i = first + 4; i < first + count; ++i)
       most[i / 2 % 2][i % 2] = fmaxf(most[i / 2 % 2][i % 2], s[i]);
     const float x[2] = {fmaxf(most[0][0], most[0][1]) * power,
                         fmaxf(most[1][0], most[1][1]) * power};
@@ -82,24 +84,31 @@ struct Softmax {
       float y = fmaxf(x[r], __shfl_xor_sync(~0u, x[r], 1));
       y = fmaxf(y, __shfl_xor_sync(~0u, y, 2));
       const bool rises = y - base[r] > 8.0f;
-      factor[r] = rises ? power_of_two(base[r] - y) : 1.0f;
+      const float f = rises ? power_of_two(base[r] - y) : 1.0f;
       if (rises) base[r] = y;
-      sum[r] *= factor[r];
+      sum[r] *= f;
+      factor[r] = again ? factor[r] * f : f;
+#pragma unroll
+      for (int i = 0; i < first; ++i)
+        if (i / 2 % 2 == r) s[i] *= f;
     }
     return true;
   }
 
-  // Scores become exponentials.
-  __device__ __forceinline__ void exponentials(float (&s)[BN / 2],
-                                               float power) {
+  __device__ __forceinline__ void exponentials(float (&s)[BN / 2], int first,
+                                               int count, float power) {
 #pragma unroll
-    for (int i = 0; i < BN / 2; ++i) {
-      const float x = fmaf(s[i], power, -base[i / 2 % 2]);
-      // Spread evenly, so that both units have something to do all the time.
-      const bool by_fma = (i / 4 * POLYNOMIAL + 7) % 8 < POLYNOMIAL;
-      s[i] = by_fma ? power_of_two_by_fma(x) : power_of_two(x);
+    for (int i = first; i < first + count; ++i) {
+      s[i] = power_of_two(fmaf(s[i], power, -base[i / 2 % 2]));
       sum[i / 2 % 2] += s[i];
     }
+  }
+
+  // Exponentials are not moved to behind this line. A compiler that is free to
+  // puts them behind a wait for products, which then run alone. But it has to
+  // know the sums to know that there is no error here, and no sum is negative.
+  __device__ __forceinline__ void settle() const {
+    if (sum[0] < 0.0f || sum[1] < 0.0f) asm volatile("trap;" ::: "memory");
   }
 
   template <int COUNT>
@@ -110,23 +119,23 @@ struct Softmax {
   // --8<-- [end:softmax]
 
   // --8<-- [start:store]
-  // Results, divided by their sums, and log-sum-exps. row: this lane's first;
-  // place: of the head among those of all sequences.
+  // Results, divided by their sums, and log-sum-exps. row: this lane's first.
   template <int COUNT>
   __device__ __forceinline__ void store(const float (&o)[COUNT], int row,
-                                        int q_len, int place, int heads,
+                                        int q_len, int sequence,
                                         __nv_bfloat16* out, int out_stride,
-                                        float* lse) const {
-    const int lane = threadIdx.x % 4, head = place % heads;
-    const long long first = (long long)(place / heads) * q_len;
+                                        int heads, int head, float* lse) const {
+    // Addresses are worked out here, not in every step of a loop around this.
+    asm volatile("" : "+r"(row), "+r"(head));
+    const int lane = threadIdx.x % 4;
     const bool odd = lane & 1, high = lane & 2;
 #pragma unroll
     for (int r = 0; r < 2; ++r, row += 8) {
       float total = sum[r];
       total += __shfl_xor_sync(~0u, total, 1);
       total += __shfl_xor_sync(~0u, total, 2);
-      const float inverse = total == 0.0f ? 0.0f : 1.0f / total;
-      const long long at = first + row;
+      const float inverse = total == 0.0f ? 0.0f : __fdividef(1.0f, total);
+      const long long at = (long long)sequence * q_len + row;
       if (lse && lane == 0 && row < q_len)
         lse[at * heads + head] =
             total == 0.0f ? -INFINITY : (base[r] + log2f(total)) * 0.693147181f;
@@ -141,12 +150,21 @@ struct Softmax {
                       o[(n + i) * 4 + r * 2 + 1] * inverse);
         swap(w[0], w[1], odd, 1), swap(w[2], w[3], odd, 1);
         swap(w[0], w[2], high, 2), swap(w[1], w[3], high, 2);
-        if (row < q_len)
-          *reinterpret_cast<uint4*>(out + at * out_stride + head * (COUNT * 2) +
-                                    (n + lane) * 8) =
-              make_uint4(w[0], w[1], w[2], w[3]);
+        store_if(row < q_len,
+                 out + at * out_stride + head * (COUNT * 2) + (n + lane) * 8,
+                 w);
       }
     }
+  }
+
+  // 16 bytes in one instruction, and without a branch.
+  static __device__ __forceinline__ void store_if(bool so, void* to,
+                                                  const unsigned (&w)[4]) {
+    asm volatile(
+        "{ .reg .pred p;\nsetp.ne.b32 p, %0, 0;\n"
+        "@p st.global.v4.b32 [%1], {%2, %3, %4, %5}; }" ::"r"((int)so),
+        "l"(to), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3])
+        : "memory");
   }
 
   // A lane gives its second word for its neighbor's first.

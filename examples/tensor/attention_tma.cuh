@@ -56,16 +56,20 @@ __device__ __forceinline__ void wait(Barrier* barrier, unsigned parity) {
 // --8<-- [end:barrier]
 
 // --8<-- [start:ring]
-// Tile after tile in a ring of buffers: the buffer of the next one, and the
-// parity of the round.
+// Where one is in a ring of buffers, and the parity of the round.
 template <int STAGES>
 struct Ring {
-  unsigned tile = 0;
-  __device__ __forceinline__ unsigned stage() const { return tile % STAGES; }
-  __device__ __forceinline__ unsigned parity() const {
-    return tile / STAGES & 1;
+  unsigned stage = 0, parity = 0;
+  __device__ __forceinline__ void advance() {
+    if (++stage == STAGES) stage = 0, parity ^= 1;
   }
-  __device__ __forceinline__ void advance() { ++tile; }
+  // By one buffer or none. Without a branch, `stage` stays a number that a warp
+  // has once, as descriptors of products want it.
+  __device__ __forceinline__ void advance_if(bool so) {
+    stage += so;
+    const unsigned round = stage == STAGES;
+    stage -= round * STAGES, parity ^= round;
+  }
 };
 // --8<-- [end:ring]
 
@@ -111,7 +115,7 @@ __device__ __forceinline__ void arrive_in(Barrier* barrier, unsigned block) {
   asm volatile(
       "{ .reg .b32 there;\n"
       "mapa.shared::cluster.u32 there, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there]; }" ::"r"(
+      "mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(
           shared_address(barrier)),
       "r"(block)
       : "memory");

@@ -12,13 +12,14 @@
 // Along the rows of a piece runs depth ('K-major'): the next 16 of it begin 32
 // bytes further on, and the next piece has the next 8 of M or N. Or along the
 // rows runs N ('MN-major'), 64 of it: the next 64 are `parts` bytes away, and
-// the next piece has the next 8 of depth.
+// the next piece has the next 8 of depth. An address in a cluster has the
+// number of its block in upper bits, which have no place here.
 struct Factor {
   unsigned low;  // of the descriptor: address and `parts`, in units of 16 bytes
 
   __device__ __forceinline__ explicit Factor(unsigned address,
                                              unsigned parts = 16)
-      : low(address >> 4 | parts >> 4 << 16) {}
+      : low((address & 0x3FFFF) >> 4 | parts >> 4 << 16) {}
 
   // The descriptor of what begins so many bytes further on. The upper word:
   // pieces are 1024 bytes apart, and swizzled by 128 bytes.
@@ -83,7 +84,8 @@ __device__ __forceinline__ void arrived(unsigned (&a)[COUNT]) {
 #define C48 C40 C5
 #define C56 C48 C6
 #define C64 C56 C7
-#define C80 C64 C8 C9
+#define C72 C64 C8
+#define C80 C72 C9
 #define C88 C80 C10
 #define C96 C88 C11
 #define D32 D8(0), D8(8), D8(16), D8(24)
@@ -91,7 +93,8 @@ __device__ __forceinline__ void arrived(unsigned (&a)[COUNT]) {
 #define D48 D40, D8(40)
 #define D56 D48, D8(48)
 #define D64 D56, D8(56)
-#define D80 D64, D8(64), D8(72)
+#define D72 D64, D8(64)
+#define D80 D72, D8(72)
 #define D88 D80, D8(80)
 #define D96 D88, D8(88)
 
@@ -117,6 +120,7 @@ MULTIPLY(80, C40, D40, "%40", "%41", "%42")
 MULTIPLY(96, C48, D48, "%48", "%49", "%50")
 MULTIPLY(112, C56, D56, "%56", "%57", "%58")
 MULTIPLY(128, C64, D64, "%64", "%65", "%66")
+MULTIPLY(144, C72, D72, "%72", "%73", "%74")
 MULTIPLY(160, C80, D80, "%80", "%81", "%82")
 MULTIPLY(176, C88, D88, "%88", "%89", "%90")
 MULTIPLY(192, C96, D96, "%96", "%97", "%98")

@@ -2,12 +2,14 @@
 // a warp copies tiles through the TMA, warpgroups multiply them by `wgmma` and
 // take turns, so that the softmax of one runs under the products of others.
 // requires: sm_90a
-// @instance flash_hopper<128,2,128,2,2,false,true,true,0>
-// @instance flash_hopper<128,2,128,2,2,true,true,true,0>
-// @instance flash_hopper<128,2,176,2,1,false,true,true,0>
-// @instance flash_hopper<128,2,176,2,1,false,true,true,0,2>
-// @instance flash_hopper<64,3,128,2,2,false,true,true,0>
-// @instance flash_hopper<64,3,128,2,2,true,true,true,0>
+// @instance flash_hopper<128,2,128,2,2,false,true,true>
+// @instance flash_hopper<128,2,128,2,2,true,true,true>
+// @instance flash_hopper<128,2,176,2,1,false,true,true>
+// @instance flash_hopper<128,2,176,2,1,false,true,true,2>
+// @instance flash_hopper<64,2,128,2,2,false,true,true>
+// @instance flash_hopper<64,2,128,2,2,true,true,true>
+// @instance flash_hopper<64,3,128,2,2,false,true,true>
+// @instance flash_hopper<64,3,128,2,2,true,true,true>
 #include "attention_softmax.cuh"
 #include "attention_tma.cuh"
 #include "attention_wgmma.cuh"
@@ -32,23 +34,23 @@
 // flash_hopper.py says how much.
 //
 // What can be switched off to see what it is worth: PINGPONG, the turns;
-// OVERLAP, the softmax under this warpgroup's own products. POLYNOMIAL: of how
-// many keys in eight the exponentials come from the FMA units instead. CLUSTER:
-// 2 for blocks in pairs, on 128 * CONSUMERS queries of a head; each copies half
-// of each tile of keys and values for both. Grid: blocks for all SMs, in pairs.
+// OVERLAP, the softmax under this warpgroup's own products. CLUSTER: 2 for
+// blocks in pairs, on 128 * CONSUMERS queries of a head; each copies half of
+// each tile of keys and values for both. Grid: blocks for all SMs, in pairs.
 // TIMED: each warpgroup of block 0 leaves in `times` the cycle of five events
-// of each of its first 64 steps; otherwise `times` is null.
+// of each of its first 64 steps; otherwise `times` is null. PARTS: in how many
+// parts scores become exponentials.
 
 // An item of work: 64 * CONSUMERS queries of a head from row `top` on, and the
 // number of tiles of keys; at least one, be it masked as a whole. 0: the end.
 struct alignas(16) Work {
-  int place, top, steps;  // place: of the head among those of all sequences
+  int sequence, head, top, steps;
 };
 
 // --8<-- [start:kernel]
 template <int D, int CONSUMERS, int BN, int STAGES, int Q_STAGES, bool CAUSAL,
-          bool PINGPONG, bool OVERLAP, int POLYNOMIAL, int CLUSTER = 1,
-          bool TIMED = false>
+          bool PINGPONG, bool OVERLAP, int CLUSTER = 1, bool TIMED = false,
+          int PARTS = 1>
 __global__ void __cluster_dims__(CLUSTER)
     __launch_bounds__(128 * (CONSUMERS + 1), 1)
         flash_hopper(const __grid_constant__ CUtensorMap Q,
@@ -95,10 +97,12 @@ __global__ void __cluster_dims__(CLUSTER)
     const int rest = item - heads_before * tiles;
     const int now = min(together, items / tiles - heads_before);
     const int top = (tiles - 1 - rest / now) * (BM * CLUSTER);
+    const int all_heads = heads_before + rest % now;
     int keys = k_len;
     if (CAUSAL)
       keys = max(1, min(keys, ahead + min(top + BM * CLUSTER, q_len)));
-    return {heads_before + rest % now, top + rank * BM, (keys + BN - 1) / BN};
+    return {all_heads / heads, all_heads % heads, top + rank * BM,
+            (keys + BN - 1) / BN};
   };
   // --8<-- [end:work]
 
@@ -109,59 +113,66 @@ __global__ void __cluster_dims__(CLUSTER)
     fetch_map(Q), fetch_map(K), fetch_map(V);
     Ring<Q_STAGES> q;
     Ring<STAGES> k, v;
-    struct {
-      int token, head, sequence;
-    } keys, values = {-1};  // that are copied next
+    Work w = {}, of_keys, of_values;  // `top` of these: the first token
+    of_values.top = -1;
+    int item = blockIdx.x / CLUSTER, next;
     const auto copy_tile = [&](unsigned to, const CUtensorMap& map,
-                               const auto& from, Barrier* full) {
+                               const Work& w, Barrier* full) {
       arrive_and_expect(full, TILE);
       if (CLUSTER == 1)
-        copy_box(to, map, from.token, from.head, from.sequence, full);
+        copy_box(to, map, w.top, w.head, w.sequence, full);
       else
-        copy_to_both(to + rank * PART, map, from.token, rank, from.head,
-                     from.sequence, full);
+        copy_to_both(to + rank * PART, map, w.top, rank, w.head, w.sequence,
+                     full);
     };
     const auto copy_values = [&] {
-      wait(&v_empty[v.stage()], v.parity() ^ 1);
-      copy_tile(of_v + v.stage() * TILE, V, values, &v_full[v.stage()]);
+      wait(&v_empty[v.stage], v.parity ^ 1);
+      copy_tile(of_v + v.stage * TILE, V, of_values, &v_full[v.stage]);
       v.advance();
     };
     // To each warpgroup its work and the queries for it.
-    const auto hand_out = [&](const Work& w, int head) {
+    const auto hand_out = [&] {
 #pragma unroll 1
       for (int i = 0; i < CONSUMERS; ++i) {
-        Barrier* const full = &q_full[q.stage()][i];
-        wait(&q_empty[q.stage()][i], q.parity() ^ 1);
-        work[q.stage()][i] = w;
+        Barrier* const full = &q_full[q.stage][i];
+        wait(&q_empty[q.stage][i], q.parity ^ 1);
+        work[q.stage][i] = w;
         arrive_and_expect(full, w.steps > 0 ? QUERIES : 0);
         if (w.steps > 0)
-          copy_box(of_q + (q.stage() * CONSUMERS + i) * QUERIES, Q,
-                   w.top + i * 64, head, keys.sequence, full);
+          copy_box(of_q + (q.stage * CONSUMERS + i) * QUERIES, Q,
+                   w.top + i * 64, w.head, w.sequence, full);
       }
       q.advance();
     };
-    for (int item = blockIdx.x / CLUSTER, next; item < items; item = next) {
+    for (; item < items; item = next) {
       // The first item of a block is its number; who draws the last number
       // leaves 0 behind. This is asked for long before it is needed.
-      const int draw = CLUSTER == 1 ? atomicAdd(drawn, 1) : item;
-      if (CLUSTER == 1 && draw == items - 1) *drawn = 0;
-      next = draw + gridDim.x / CLUSTER;
-      const Work w = work_of(item);
-      const int head = w.place % heads;
-      keys.head = head / (heads / kv_heads);
-      keys.sequence = w.place / heads;
-      for (keys.token = 0; keys.token < w.steps * BN; keys.token += BN) {
-        wait(&k_empty[k.stage()], k.parity() ^ 1);
-        copy_tile(of_k + k.stage() * TILE, K, keys, &k_full[k.stage()]);
+      next = gridDim.x / CLUSTER;
+      if (CLUSTER == 1) {
+        next += atomicAdd(drawn, 1);
+        if (next == (int)gridDim.x + items - 1) *drawn = 0;
+      } else {
+        next += item;
+      }
+      w = work_of(item);
+      of_keys.sequence = w.sequence;
+      of_keys.head = w.head * kv_heads / heads;
+#pragma unroll 1
+      for (int step = 0; step < w.steps; ++step) {
+        wait(&k_empty[k.stage], k.parity ^ 1);
+        of_keys.top = step * BN;
+        copy_tile(of_k + k.stage * TILE, K, of_keys, &k_full[k.stage]);
         k.advance();
-        if (keys.token == 0) hand_out(w, head);
-        // Buffers become free in this order: those of keys sooner.
-        if (values.token >= 0) copy_values();
-        values = keys;
+        // Buffers become free in this order: those of keys first, those of
+        // queries, where there are no others, last.
+        if (of_values.top >= 0) copy_values();
+        if (step == 0) hand_out();
+        of_values = of_keys;
       }
     }
     copy_values();
-    hand_out({0, 0, 0}, 0);
+    w.steps = 0;
+    hand_out();
     // --8<-- [end:producer]
   } else {
     take_registers<CONSUMERS == 2 ? 232 : 160>();
@@ -172,7 +183,7 @@ __global__ void __cluster_dims__(CLUSTER)
     Ring<STAGES> k, v;
     float s[BN / 2], o[D / 2];  // scores, results
     unsigned p[BN / 4];         // weights, which are on their way into results
-    Softmax<BN, POLYNOMIAL> softmax;
+    Softmax<BN, PARTS> softmax;
 
     const auto release = [&](Barrier* barrier) {
       if (lane == 0) arrive(barrier);
@@ -185,11 +196,11 @@ __global__ void __cluster_dims__(CLUSTER)
     };
     // --8<-- [start:products]
     const auto start_scores = [&] {
-      wait(&k_full[k.stage()], k.parity());
+      wait(&k_full[k.stage], k.parity);
       if (PINGPONG) wait_for_turn(my_turn);
       begin_products();
-      const Factor a(of_q + (q.stage() * CONSUMERS + me) * QUERIES),
-          b(of_k + k.stage() * TILE);
+      const Factor a(of_q + (q.stage * CONSUMERS + me) * QUERIES),
+          b(of_k + k.stage * TILE);
 #pragma unroll
       for (int kk = 0; kk < D / 16; ++kk)
         multiply(s, a.further(kk / 4 * Q_PART + kk % 4 * 32),
@@ -197,9 +208,9 @@ __global__ void __cluster_dims__(CLUSTER)
       end_group();
     };
     const auto start_values = [&](bool add) {
-      wait(&v_full[v.stage()], v.parity());
+      wait(&v_full[v.stage], v.parity);
       begin_products();
-      const Factor b(of_v + v.stage() * TILE, PART);
+      const Factor b(of_v + v.stage * TILE, PART);
 #pragma unroll
       for (int kk = 0; kk < BN / 16; ++kk)
         multiply(o, p + kk * 4, b.further(kk * 2048), kk > 0 || add);
@@ -210,20 +221,19 @@ __global__ void __cluster_dims__(CLUSTER)
     // The next item. Its first scores follow the last ones of the item before,
     // whose last weights are not yet multiplied.
     const auto receive = [&](Work& w) {
-      wait(&q_full[q.stage()][me], q.parity());
-      w = work[q.stage()][me];
+      wait(&q_full[q.stage][me], q.parity);
+      w = work[q.stage][me];
       w.steps = __shfl_sync(~0u, w.steps, 0);  // the compiler sees: one number
       return w.steps > 0;
     };
     // The scores are there: free their factors, and mask what is not seen.
     const auto finish_scores = [&](const Work& w, int step) {
       arrived(s);
-      release_tile(&k_empty[k.stage()]);
+      release_tile(&k_empty[k.stage]);
       k.advance();
-      if (step + 1 == w.steps) {
-        release(&q_empty[q.stage()][me]);
-        q.advance();
-      }
+      const bool end = step + 1 == w.steps;
+      if (end) release(&q_empty[q.stage][me]);
+      q.advance_if(end);
       const int key = step * BN, top = w.top + me * 64;
       const int whole = CAUSAL ? min(k_len, ahead + top + 1) : k_len;
       if (key + BN > whole)
@@ -244,8 +254,7 @@ __global__ void __cluster_dims__(CLUSTER)
     wait_for_groups<0>();
     finish_scores(w, 0);
     softmax.begin();
-    softmax.raise(s, power);
-    softmax.exponentials(s, power);
+    softmax.weights(s, power);
     pack(s, p);
 
     // --8<-- [start:loop]
@@ -265,19 +274,19 @@ __global__ void __cluster_dims__(CLUSTER)
       wait_for_groups<OVERLAP ? 1 : 0>();
       mark();
       finish_scores(next, step);
-      const Softmax<BN, POLYNOMIAL> before = softmax;
+      const Softmax<BN, PARTS> before = softmax;
       if (last) softmax.begin();
-      const bool rises = softmax.raise(s, power);
-      softmax.exponentials(s, power);
+      const bool rises = softmax.weights(s, power);
+      softmax.settle();  // exponentials run under what is waited for next
       mark();
       wait_for_groups<0>();
       mark();
       arrived(o), arrived(p);
-      release_tile(&v_empty[v.stage()]);
+      release_tile(&v_empty[v.stage]);
       v.advance();
       if (last)
-        before.store(o, w.top + row, q_len, w.place, heads, out, out_stride,
-                     lse);
+        before.store(o, w.top + row, q_len, w.sequence, out, out_stride, heads,
+                     w.head, lse);
       else if (rises)
         softmax.scale(o);
       pack(s, p);
@@ -287,7 +296,8 @@ __global__ void __cluster_dims__(CLUSTER)
     start_values(add);
     wait_for_groups<0>();
     arrived(o);
-    softmax.store(o, w.top + row, q_len, w.place, heads, out, out_stride, lse);
+    softmax.store(o, w.top + row, q_len, w.sequence, out, out_stride, heads,
+                  w.head, lse);
     if (PINGPONG && me == 0) wait_for_turn(my_turn);  // the one too many
   }
   if (CLUSTER > 1) meet_cluster();  // the other may still arrive here

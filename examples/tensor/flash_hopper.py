@@ -18,7 +18,7 @@ import cudatut as ct
 flash = ct.shared("llm/flash")  # the kernel for everything else
 rows = flash.rows
 SOURCE = "tensor/flash_hopper.cu"
-L2_SHARE = 16 << 20  # bytes of keys and values that should stay in L2
+L2_SHARE = 8 << 20  # bytes of keys and values that are at work at a time
 
 
 class Plan(NamedTuple):
@@ -32,9 +32,9 @@ class Plan(NamedTuple):
     causal: bool
     pingpong: bool = True
     overlap: bool = True
-    polynomial: int = 0
     cluster: int = 1
     timed: bool = False
+    parts: int = 1
 
     @property
     def bm(self) -> int:
@@ -51,10 +51,21 @@ class Plan(NamedTuple):
 
 
 # --8<-- [start:plan]
-def plan_for(head_dim: int, causal: bool) -> Plan:
-    """The plan for heads of 64 or 128 elements."""
+def plan_for(
+    head_dim: int, causal: bool, q_len: int = 8192, k_len: int = 8192
+) -> Plan:
+    """The plan for heads of 64 or 128 elements.
+
+    Many keys at a time mean few steps; what that costs is the second buffer for
+    queries, and with few keys, or a causal mask, keys that no query sees."""
     if head_dim == 128:
-        return Plan(128, 2, 128, 2, 2, causal)
+        if causal or k_len < 4096:
+            return Plan(128, 2, 128, 2, 2, causal)
+        return Plan(128, 2, 176, 2, 1, causal)
+    # Three warpgroups, unless a third or more of a last tile were to be empty,
+    # and tiles are few.
+    if q_len <= 512 and -q_len % 192 >= 64:
+        return Plan(64, 2, 128, 2, 2, causal)
     return Plan(64, 3, 128, 2, 2, causal)
 
 
@@ -138,12 +149,13 @@ def heads_together(
 ) -> int:
     """How many heads, of `pairs` in all sequences, are at work at a time. With
     a causal mask long tiles of many heads come first, so that a block seldom
-    ends late; but the keys and values of these heads should stay in L2."""
+    ends late; but the keys and values of these heads should stay in L2, and
+    where they cannot, blocks at work on the same head share what they copy."""
     if not plan.causal:
         return 1
     own = 4 * plan.d * k_len  # bytes of a head of keys and values
     group = heads // kv_heads
-    return min(pairs, max(1, L2_SHARE // own) * group)
+    return min(pairs, max(16, L2_SHARE // own * group))
 
 
 # --8<-- [end:together]
@@ -188,7 +200,7 @@ def attention(
     scale = 1 / math.sqrt(d) if scale is None else scale
     if not scale > 0 or max(q_len, k_len) > flash.LONGEST:
         raise ValueError(f"{scale=}, {q_len} queries, {k_len} keys")
-    plan = plan or plan_for(d, causal)
+    plan = plan or plan_for(d, causal, q_len, k_len)
     of_q = rows.spaced(q, "q", 2, heads * d)
     of_keys = rows.spaced(keys, "keys", 2, kv_heads * d)
     of_values = rows.spaced(values, "values", 2, kv_heads * d)

@@ -121,7 +121,6 @@ static __nv_bfloat162 __floats2bfloat162_rn(float x, float y) {
   return {__float2bfloat16_rn(x), __float2bfloat16_rn(y)};
 }
 static float __uint_as_float(unsigned x) { return bits_as<float>(x); }
-static float __fdividef(float x, float y) { return x / y; }
 #define __expf std::exp  // glibc has a function of this name
 
 #include "epilogue_text.hpp"

@@ -173,3 +173,4 @@ inline unsigned pack(float first, float second) {
   return rounded(first) | rounded(second) << 16;
 }
 inline float power_of_two(float x) { return std::exp2(x); }
+inline float __fdividef(float x, float y) { return x / y; }
