@@ -390,7 +390,7 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"python -m cudatut trace \S+\.py", Gpu("tests/gpu/test_tracing.py::test_the_command", refused)),
     (r"python -m cudatut record .*", Gpu(f"{COMMANDS}::test_record", refused)),
     (r"python -m cudatut try \w+ \w+\.cu", TRY),
-    (r"python -m cudatut tune \w+( [\dx]+)*", Gpu(f"{COMMANDS}::test_tune", refused)),
+    (r"python -m cudatut run gemm/tuner\.py.*", Gpu(f"{COMMANDS}::test_tuner", refused)),
     (r"python -m cudatut exercise --write-notebooks", Here(notebooks_of_exercises)),
     (r"python -m cudatut exercise .*", Here(waits_for_an_exercise)),
     (r"python examples/start/first_kernel\.py", Gpu(f"{COMMANDS}::test_an_example_is_a_script")),
