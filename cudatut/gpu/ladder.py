@@ -65,10 +65,11 @@ class Rung:
     def compile(self, **defines: Any) -> Kernel:
         """The kernel, with macros defined. Raises as `Kernel` does."""
         more: dict[str, Any] = {"options": [f"-I{self.beside}"]} if self.beside else {}
-        if (needs := self.options.get("requires", "")).endswith("a"):
-            more["arch"] = (
-                needs  # instructions of one generation: nvcc knows them by its full name only
-            )
+        needs = self.options.get("requires", "")
+        if needs.endswith(
+            "a"
+        ):  # instructions of one generation: nvcc knows them by its full name only
+            more["arch"] = needs
         return Kernel(self.path, self.kernel, defines=defines, **more)
 
 
