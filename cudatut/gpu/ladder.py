@@ -66,9 +66,8 @@ class Rung:
         """The kernel, with macros defined. Raises as `Kernel` does."""
         more: dict[str, Any] = {"options": [f"-I{self.beside}"]} if self.beside else {}
         needs = self.options.get("requires", "")
-        if needs.endswith(
-            "a"
-        ):  # instructions of one generation: nvcc knows them by its full name only
+        # Instructions of one generation: nvcc knows them by its full name only.
+        if needs.endswith("a"):
             more["arch"] = needs
         return Kernel(self.path, self.kernel, defines=defines, **more)
 
