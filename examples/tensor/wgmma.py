@@ -154,10 +154,8 @@ def tried(along, leading, stride, next_depth):
     """Share of right results in %, by the model and on the GPU, and whether
     both have the same."""
     b = b_host.T if along else b_host
-    maps = [
-        ct.tensor_map(ct.to_device(to_bf16(x)), (64, 64), swizzle=128)
-        for x in (a_host, b)
-    ]
+    on_gpu = [ct.to_device(to_bf16(x)) for x in (a_host, b)]
+    maps = [ct.tensor_map(x, (64, 64), swizzle=128) for x in on_gpu]
     name = "one_wgmma<128, true>" if along else "one_wgmma<128, false>"
     kernel = ct.Kernel("tensor/one_wgmma.cu", name, arch="sm_90a")
     kernel(*maps, out, leading, stride, next_depth, grid=1, block=128)
