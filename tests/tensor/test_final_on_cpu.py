@@ -84,7 +84,7 @@ def programs(tmp_path_factory):
 
 def wrong(program, plan, shape, shares, lead, seed, workers=3, alpha=1.0, beta=0.0):
     """What is wrong with the product of this shape, or None. shares: whether the last tiles are shared."""
-    *numbers, turned_a, turned_b, plain = plan
+    *numbers, turned_a, turned_b, _ = plan
     m, n, k = shape
     tile = gemm.Tile(*numbers)
     chosen = gemm.plans(m, n, k, tile, workers * tile.cluster)[-1 if shares else 0]
