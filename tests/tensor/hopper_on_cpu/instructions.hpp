@@ -11,15 +11,15 @@ struct Phases {
   int arrivals = 0, pending = 0;
   long bytes = 0, past = 0;
 };
-inline std::map<Barrier*, Phases> phases[2];
+inline std::map<Barrier*, Phases> phases[MOST_BLOCKS];
 
 // Barriers are known by block and address; in shared memory, by that of block
 // 0.
 inline Barrier* known(Barrier* barrier) {
-  const auto at = (unsigned char*)barrier;
-  const bool second =
-      at >= shared_memory[1] && at < shared_memory[1] + sizeof shared_memory[1];
-  return second ? (Barrier*)(at - sizeof shared_memory[0]) : barrier;
+  const long at = (unsigned char*)barrier - shared_memory[0];
+  const bool inside = at >= 0 && at < (long)sizeof shared_memory;
+  return inside ? (Barrier*)(shared_memory[0] + at % sizeof shared_memory[0])
+                : barrier;
 }
 
 inline void settle(Phases& of) {
@@ -195,7 +195,9 @@ inline void finish(const Product& product) {
   for (int half = 0; half < 2; ++half)
     for (int k = 0; k < 16; ++k) {
       if (!product.words) {
-        a[half][k] = Descriptor(product.a).k_major(row + half * 8, k);
+        const Descriptor of_a(product.a);
+        a[half][k] = product.a_across ? of_a.mn_major(row + half * 8, k)
+                                      : of_a.k_major(row + half * 8, k);
         continue;
       }
       const unsigned word =
@@ -209,8 +211,9 @@ inline void finish(const Product& product) {
     const int column = i / 4 * 8 + lane() % 4 * 2 + i % 2;
     float sum = product.add ? results.values[i] : 0;
     for (int k = 0; k < 16; ++k)
-      sum += a[i / 2 % 2][k] *
-             (product.words ? b.mn_major(column, k) : b.k_major(column, k));
+      sum += a[i / 2 % 2][k] * (product.words || product.b_across
+                                    ? b.mn_major(column, k)
+                                    : b.k_major(column, k));
     results.values[i] = sum;
   }
   end_of(product, results);

@@ -1,7 +1,7 @@
-// A block, or a cluster of two, as coroutines of one CPU thread: warp after
-// warp is taken at random and run until it waits for something. So a run is one
-// of many interleavings, given by a seed, and a deadlock is noticed. CUDA's
-// words for it.
+// A block, or a cluster of up to four, as coroutines of one CPU thread: warp
+// after warp is taken at random and run until it waits for something. So a run
+// is one of many interleavings, given by a seed, and a deadlock is noticed.
+// CUDA's words for it.
 #pragma once
 #include <ucontext.h>
 
@@ -38,6 +38,7 @@ struct Product {  // one wgmma that a thread has started
   bool add;
   long number;
   bool tf32 = false;
+  bool a_across = false, b_across = false;  // lines run across the depth
 };
 
 struct InFlight {  // results that may not be touched yet
@@ -69,10 +70,13 @@ inline ucontext_t scheduler;
 inline std::mt19937 dice;
 inline long progress;
 inline int block_threads, first_block, grid_blocks, running;
-inline bool ended[2];  // blocks
-inline Meeting of_warp[64], of_block[2], of_cluster, turns[2][16];
-inline uint32_t exchanged[64][32];
-alignas(1024) inline unsigned char shared_memory[2][256 << 10];
+constexpr int MOST_BLOCKS = 4;  // of a cluster
+inline bool ended[MOST_BLOCKS];
+inline Meeting of_warp[MOST_BLOCKS * 32], of_block[MOST_BLOCKS], of_cluster;
+inline Meeting turns[MOST_BLOCKS][16];
+inline uint32_t exchanged[MOST_BLOCKS * 32][32];
+alignas(1024) inline unsigned char shared_memory[MOST_BLOCKS][256 << 10];
+inline void (*each_turn)();  // what else happens now and then, or null
 
 #define threadIdx (Index{self->index})
 #define blockIdx (Index{first_block + self->block})

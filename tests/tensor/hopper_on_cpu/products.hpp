@@ -25,19 +25,22 @@ inline void prefetch(const CUtensorMap&) {}
 template <int COUNT>
 void give_registers_back() {}
 
-// A box of 32 words of 32 bits, told as 64 of 16.
+// A line of a box: 64 elements of 16 bits, or 32 of 32, told as 64 of 16.
+#ifndef LINE
+#define LINE 32
+#endif
 inline void copy_box(void* to, const CUtensorMap& map, int row, int column,
                      Barrier* barrier) {
   if (shared_address(to) % 1024) fail("a box that is not aligned");
-  copies.push_back(
-      {self->block, shared_address(to), map, row, column / 32, 0, 0, barrier});
+  copies.push_back({self->block, shared_address(to), map, row, column / LINE, 0,
+                    0, barrier});
 }
 inline void copy_box_to_all(void* to, const CUtensorMap& map, int row,
                             int column, Barrier* barrier, unsigned blocks) {
-  for (int block = 0; block < 2; ++block)
+  for (int block = 0; block < MOST_BLOCKS; ++block)
     if (blocks >> block & 1)
       copies.push_back(
-          {block, shared_address(to), map, row, column / 32, 0, 0, barrier});
+          {block, shared_address(to), map, row, column / LINE, 0, 0, barrier});
 }
 
 inline void sync_consumer(int consumer) {
@@ -62,6 +65,11 @@ void wait_for_products() {
   meet(warpgroup, 128, "its warpgroup");
   wait_for_groups<GROUPS>();
   meet(warpgroup, 128, "its warpgroup");
+}
+template <bool A_ALONG, bool B_ALONG, int COUNT>
+void wgmma(float (&d)[COUNT], unsigned long long a, unsigned long long b,
+           bool add) {
+  start({d, COUNT, nullptr, {}, a, b, add, 0, false, !A_ALONG, !B_ALONG});
 }
 template <int COUNT>
 void wgmma_tf32(float (&d)[COUNT], unsigned long long a, unsigned long long b,
