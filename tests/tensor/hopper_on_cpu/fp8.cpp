@@ -11,8 +11,6 @@ void store_boxes(const float (&)[SIZE], const CUtensorMap&, int, int, void*,
                  int) {
   fail("C is fp32 here");
 }
-template <int GROUPS>
-void wait_for_reads() {}
 #include "fp8.cu"
 
 template <class Sums_, class Out, int STAGES, int CLUSTER_, int BUFFERS>

@@ -7,7 +7,7 @@
 inline unsigned char* dynamic_shared() { return shared_memory[self->block]; }
 #include "tf32.cu"
 
-template <int BN_, int STAGES, int CLUSTER_>
+template <int BN_, int STAGES, int CLUSTER_, int BUFFERS = 0>
 struct Plan {
   static constexpr int BN = BN_, CLUSTER = CLUSTER_;
 };
@@ -20,7 +20,8 @@ static std::vector<unsigned> flags;
 static void thread() {
   const CUtensorMap of_a{(const uint16_t*)a.data(), m, 1, 2 * k, BM, 1},
       of_b{(const uint16_t*)b.data(),    n, 1, 2 * k,
-           Chosen::BN / Chosen::CLUSTER, 1};
+           Chosen::BN / Chosen::CLUSTER, 1},
+      of_c{(const uint16_t*)c.data(), m, 1, 2 * n, 64, 1};
   const Work work{m,
                   n,
                   group,
@@ -28,10 +29,11 @@ static void thread() {
                   whole,
                   share,
                   lead,
+                  n % 4 == 0,
                   c.data(),
                   parts.data(),
                   flags.data()};
-  tf32_product<PLAN>(of_a, of_b, work);
+  tf32_product<PLAN>(of_a, of_b, of_c, work);
   self->ended = true, --running, ++progress;
   swapcontext(&self->context, &scheduler);
 }
