@@ -5,10 +5,10 @@
 // @instance fp8_product<TwoLevels<256,128,true>,__nv_bfloat16,4,2,2>
 // @instance fp8_product<TwoLevels<256,128,false,true>,__nv_bfloat16,4,2,2>
 // @instance fp8_product<TwoLevels<128,128,true>,__nv_bfloat16,6,2,1>
-// @instance fp8_product<TwoLevels<256,128,false,false,true,1>,__nv_bfloat16,4,2,2>
-// @instance fp8_product<TwoLevels<256,128,true,false,true,1>,__nv_bfloat16,4,2,2>
-// @instance fp8_product<TwoLevels<256,64,false,false,true,2>,__nv_bfloat16,4,2,2>
-// @instance fp8_product<TwoLevels<256,64,true,false,true,2>,__nv_bfloat16,4,2,2>
+// @instance fp8_product<TwoLevels<256,128,false,false,true,1>,float,4,2,2>
+// @instance fp8_product<TwoLevels<256,128,true,false,true,1>,float,4,2,2>
+// @instance fp8_product<TwoLevels<256,64,false,false,true,2>,float,4,2,2>
+// @instance fp8_product<TwoLevels<256,64,true,false,true,2>,float,4,2,2>
 // @instance fp8_product<TwoLevels<256,128,true>,float,4,2,2>
 // requires: sm_90a
 #include "boxes.cuh"
