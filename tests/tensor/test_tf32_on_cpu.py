@@ -15,7 +15,12 @@ from cudatut.paths import examples_dir
 
 HERE = Path(__file__).parent / "hopper_on_cpu"
 SOURCE = examples_dir() / "tensor"
-PLANS = {"64": "64,4,1", "128": "128,3,1", "pairs": "128,3,2", "boxes": "128,3,2,2"}  # columns, stages, cluster, boxes of a consumer
+PLANS = {
+    "64": "64,4,1",
+    "128": "128,3,1",
+    "pairs": "128,3,2",
+    "boxes": "128,3,2,2",
+}  # columns, stages, cluster, boxes of a consumer
 
 
 def piece(file, pattern):

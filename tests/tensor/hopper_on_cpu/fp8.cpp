@@ -27,7 +27,7 @@ static std::vector<float> scales_a, scales_b, c;
 static void thread() {
   // Lines of bytes, told as 16-bit elements: a line has an even number of them.
   const CUtensorMap of_a{(const uint16_t*)a.data(), m, 1, k / 2, BM, 1},
-      of_b{(const uint16_t*)b.data(), n, 1, k / 2,
+      of_b{(const uint16_t*)b.data(),          n, 1, k / 2,
            Chosen::Sums::BN / Chosen::CLUSTER, 1},
       scales{(const uint16_t*)scales_a.data(),
              (k + 127) / 128,

@@ -22,16 +22,11 @@ static void thread() {
       of_b{(const uint16_t*)b.data(),    n, 1, 2 * k,
            Chosen::BN / Chosen::CLUSTER, 1},
       of_c{(const uint16_t*)c.data(), m, 1, 2 * n, 64, 1};
-  const Work work{m,
-                  n,
-                  group,
-                  (k + DEPTH - 1) / DEPTH,
-                  whole,
-                  share,
-                  lead,
-                  n % 4 == 0,
-                  c.data(),
-                  parts.data(),
+  const Work work{m,           n,
+                  group,       (k + DEPTH - 1) / DEPTH,
+                  whole,       share,
+                  lead,        n % 4 == 0,
+                  c.data(),    parts.data(),
                   flags.data()};
   tf32_product<PLAN>(of_a, of_b, of_c, work);
   self->ended = true, --running, ++progress;

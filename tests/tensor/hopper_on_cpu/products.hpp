@@ -52,10 +52,11 @@ inline void store_box(const CUtensorMap& map, int row, int column,
   for (int r = 0; r < 64; ++r)
     for (int i = 0; i < 32 && row + r < map.tokens; ++i)
       if (2 * (column + i) < map.d)
-        std::memcpy((float*)map.data + (long)(row + r) * (map.d / 2) + column + i,
-                    shared_memory[self->block] +
-                        swizzled(shared_address(from) + r * 128 + i * 4),
-                    4);
+        std::memcpy(
+            (float*)map.data + (long)(row + r) * (map.d / 2) + column + i,
+            shared_memory[self->block] +
+                swizzled(shared_address(from) + r * 128 + i * 4),
+            4);
 }
 inline void close_stores() {}
 template <int GROUPS>
