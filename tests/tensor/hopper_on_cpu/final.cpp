@@ -4,7 +4,7 @@
 // A is m x k or k x m, B k x n or n x k, all bf16. It ends with 2 and the
 // reason if blocks do what they must not, or wait for ever. A worker waits only
 // for those that come after it, so the last runs first.
-#define LINE 64
+#define PER_LINE 64
 #include "products.hpp"
 inline unsigned char* dynamic_shared() { return shared_memory[self->block]; }
 

@@ -37,7 +37,7 @@ struct Product {  // one wgmma that a thread has started
   uint64_t a, b;
   bool add;
   long number;
-  bool tf32 = false;
+  bool tf32 = false, e4m3 = false;
   bool a_across = false, b_across = false;  // lines run across the depth
 };
 
