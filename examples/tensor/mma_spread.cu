@@ -1,4 +1,4 @@
-// Rung 5b: copies between the products. Each of the first steps of a stage
+// Rung 6: copies between the products. Each of the first steps of a stage
 // starts a share of them, with addresses that are stepped and no branch.
 // @rung 55 kernel=gemm_mma_spread<4> block=256 tile=256x128 stage=49152
 // @instance gemm_mma_spread<3>
@@ -49,6 +49,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     spare = stage;
     stage = stage + 1 < STAGES ? stage + 1 : 0;
 #pragma unroll
+    // --8<-- [start:steps]
     for (int step = 0; step < STEPS; ++step) {
       if (step + 1 == STEPS) {  // the next fragments are of the next stage
         copies.advance();
@@ -64,6 +65,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         for (int i = 0; i < SHARE; ++i) copies.start(to, step * SHARE + i);
       parts[step % 2].multiply(sum);
     }
+    // --8<-- [end:steps]
   }
   // --8<-- [end:loop]
   store_warp(sum, C, top + row, left + column, m, n);
