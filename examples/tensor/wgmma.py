@@ -196,7 +196,7 @@ for row in ("lines across: leading 8192, stride 1024, next 2048",
 # %% bench
 times = ct.bench(
     {
-        "mma_large": problem.launcher(LADDER["mma_large"]),
+        "mma_spread": problem.launcher(LADDER["mma_spread"]),
         **{rung.name: problem.launcher(rung) for rung in widths.values()},
         **problem.vendors(),
     },
@@ -208,7 +208,7 @@ times = ct.bench(
 # %% sass
 WATCHED = ("HGMMA", "HMMA", "LDSM", "UTMALDG", "LDGSTS", "BAR", "SYNCS")
 table = {}
-for name in ("mma_large", "wgmma"):
+for name in ("mma_spread", "wgmma"):
     code = loops.disassemble(ladder.compiled(LADDER[name]))
     found = Counter(i.op.split(".")[0] for i in code)
     table[name] = {op: found[op] for op in WATCHED}
