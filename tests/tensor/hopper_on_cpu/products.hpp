@@ -25,19 +25,22 @@ inline void prefetch(const CUtensorMap&) {}
 template <int COUNT>
 void give_registers_back() {}
 
-// A box of 32 words of 32 bits, told as 64 of 16.
+// A line of a box has 128 bytes: so many columns of the matrix, told as 64 of 16
+// bits.
+inline int columns_of_line = 32;
+
 inline void copy_box(void* to, const CUtensorMap& map, int row, int column,
                      Barrier* barrier) {
   if (shared_address(to) % 1024) fail("a box that is not aligned");
   copies.push_back(
-      {self->block, shared_address(to), map, row, column / 32, 0, 0, barrier});
+      {self->block, shared_address(to), map, row, column / columns_of_line, 0, 0, barrier});
 }
 inline void copy_box_to_all(void* to, const CUtensorMap& map, int row,
                             int column, Barrier* barrier, unsigned blocks) {
   for (int block = 0; block < 2; ++block)
     if (blocks >> block & 1)
       copies.push_back(
-          {block, shared_address(to), map, row, column / 32, 0, 0, barrier});
+          {block, shared_address(to), map, row, column / columns_of_line, 0, 0, barrier});
 }
 
 inline void sync_consumer(int consumer) {
