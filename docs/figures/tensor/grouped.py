@@ -14,10 +14,10 @@ def stack(counts: tuple[int, ...] = (3, 1, 0, 5, 2)) -> str:
     ends = list(accumulate(counts))
     step = max(rows * row / groups, 34)
     high = max(rows * row, groups * step)
-    x_w, x_c = 300, 520
+    left, x_w, x_c = 140, 335, 535
     s = Svg(690, top + high + 30)
     for x, name in (
-        (90, tr("x: rows × k", "x：行数 × k")),
+        (left, tr("x: rows × k", "x：行数 × k")),
         (x_w, tr("weights: groups × n × k", "weights：组数 × n × k")),
         (x_c, tr("out: rows × n", "out：行数 × n")),
     ):
@@ -28,12 +28,15 @@ def stack(counts: tuple[int, ...] = (3, 1, 0, 5, 2)) -> str:
         s.rect(x_w, y_w, wide, step - 6, color, tr(f"expert {g}", f"专家 {g}"), rx=2)
         for i in range(end - count, end):
             y = top + i * row
-            s.rect(90, y, wide, row - 2, color, rx=1)
+            s.rect(left, y, wide, row - 2, color, rx=1)
             s.rect(x_c, y, wide, row - 2, color, rx=1)
-        s.text(82, top + end * row - 3, f"ends[{g}] = {end}", "muted", "end", 11)
+        if g + 1 == groups or ends[g + 1] > end:  # groups without rows end together
+            same = [i for i in range(groups) if ends[i] == end]
+            names = " = ".join(f"ends[{i}]" for i in same)
+            s.text(left - 8, top + end * row - 3, f"{names} = {end}", "muted", "end", 11)
         if count:
             y = top + (end - count / 2) * row
-            s.arrow(90 + wide + 4, y, x_w - 4, y_w + step / 2, "muted")
+            s.arrow(left + wide + 4, y, x_w - 4, y_w + step / 2, "muted")
             s.arrow(x_w + wide + 4, y_w + step / 2, x_c - 4, y, "muted")
     given = ", ".join(map(str, counts))
     alt = tr(
