@@ -139,6 +139,10 @@ T __shfl_sync(unsigned, T value, int other) {
   return from_lane(value, other);
 }
 
+inline int __shfl_up_sync(unsigned, int value, int by) {
+  return from_lane(value, lane() < by ? lane() : lane() - by);
+}
+
 inline bool __any_sync(unsigned, bool value) {
   bool any = false;
   for (int i = 0; i < 32; ++i) any |= from_lane(unsigned(value), i) != 0;
@@ -146,6 +150,11 @@ inline bool __any_sync(unsigned, bool value) {
 }
 
 inline int atomicAdd(int* at, int value) { return (*at += value) - value; }
+inline unsigned atomicInc(unsigned* at, unsigned most) {
+  const unsigned old = *at;
+  *at = old >= most ? 0 : old + 1;
+  return old;
+}
 inline unsigned clock() { return 0; }
 
 struct __nv_bfloat16 {

@@ -71,7 +71,8 @@ void wait_for_products() {
 template <bool A_ALONG, bool B_ALONG, int COUNT>
 void wgmma(float (&d)[COUNT], unsigned long long a, unsigned long long b,
            bool add) {
-  start({d, COUNT, nullptr, {}, a, b, add, 0, false, !A_ALONG, !B_ALONG});
+  start(
+      {d, COUNT, nullptr, {}, a, b, add, 0, false, false, !A_ALONG, !B_ALONG});
 }
 template <int COUNT>
 void wgmma_tf32(float (&d)[COUNT], unsigned long long a, unsigned long long b,
