@@ -61,15 +61,19 @@ def multiply(
     stream: driver.CUstream,
 ):  # fmt: skip
     """Launch the product; a, b, c: addresses. most: clusters at a time."""
-    n, k = cute.assume(n, 8), cute.assume(k, 8)
+    # --8<-- [start:tensors]
+    n, k = cute.assume(n, 8), cute.assume(k, 8)  # multiples
     A = cute.make_tensor(a, cute.make_layout((m, k), stride=(k, 1)))
     B = cute.make_tensor(b, cute.make_layout((n, k), stride=(1, n)))
     C = cute.make_tensor(c, cute.make_layout((m, n), stride=(n, 1)))
-
+    # --8<-- [end:tensors]
+    # --8<-- [start:mma]
     mma = hopper.make_trivial_tiled_mma(
         BF16, BF16, OperandMajorMode.K, OperandMajorMode.MN, Float32,
         (2, 1, 1), (64, shape.columns),
     )  # fmt: skip
+    # --8<-- [end:mma]
+    # --8<-- [start:tma]
     in_a, in_b, in_c = stages(shape)
     fetch = cpasync.CopyBulkTensorTileG2SOp()
     share = cpasync.CopyBulkTensorTileG2SMulticastOp()
@@ -78,6 +82,7 @@ def multiply(
     tma_a = cpasync.make_tiled_tma_atom(fetch, A, in_a, (ROWS, DEPTH))
     tma_b = cpasync.make_tiled_tma_atom(share, B, in_b, tile, cluster)
     tma_c = cpasync.make_tiled_tma_atom(leave, C, in_c, BOX)
+    # --8<-- [end:tma]
 
     rows, columns = cute.ceil_div((m, n), (ROWS * cluster, shape.columns))
     clusters = min(rows * columns, most)

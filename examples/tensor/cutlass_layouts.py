@@ -74,6 +74,7 @@ def offset(shape, stride, place):
     return sum(map(offset, shape, stride, place))
 
 
+# %% offset-check
 def offsets(shape, stride):
     """All offsets of a layout, as the library has them."""
     layout = cute.make_layout(shape, stride=stride)
