@@ -100,7 +100,7 @@ for shape, stride in (
 def described(shape, stride):
     layout = cute.make_layout(shape, stride=stride)
     return {
-        "layout": str(layout),
+        "as CuTe writes it": str(layout),
         "row 2": " ".join(str(layout((2, j))) for j in range(6)),
         "column 4": " ".join(str(layout((i, 4))) for i in range(4)),
     }
@@ -222,7 +222,7 @@ ct.table(
         }
         for name, extent, step in zip(names, flat(shape), flat(stride))
     },
-    corner="mode",
+    corner="mode of the layout",
 )
 
 # %% sums
@@ -241,7 +241,7 @@ for t, v in ((0, 1), (1, 0), (37, 6), (127, 127)):
     place = offset(shape, stride, (t, v))
     row, column = place % 64, place // 64
     table[f"thread {t}, value {v}"] = {
-        "place": place,
+        "offset": place,
         "row": row,
         "column": column,
     }

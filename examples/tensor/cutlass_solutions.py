@@ -67,7 +67,7 @@ import cudatut as ct
 lane, value = np.indices((32, 4))
 row, column = lane // 4 + value // 2 * 8, lane % 4 * 2 + value % 2
 found = np.asarray(offset(*SUMS, (lane, value)))
-ct.check(found, row + 16 * column, name="sums")
+ct.check(found, row + 16 * column, name="sums of mma.sync")
 lane, value = np.indices((32, 8))
 row = lane // 4 + value // 2 % 2 * 8
 column = lane % 4 * 2 + value % 2 + value // 4 * 8
