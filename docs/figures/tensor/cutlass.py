@@ -62,13 +62,13 @@ def orders() -> str:
 def divide(rows: int = 8, columns: int = 8, tile: tuple[int, int] = (2, 3)) -> str:
     """A matrix of 1024 x 512 in tiles of 128 x 64: one coordinate finds the tile, the other the element in it."""
     cell, top, left = 22, 44, 14
-    s = Svg(640, top + rows * cell + 16)
+    s = Svg(680, top + rows * cell + 16)
     s.text(left, 20, tr("1024 x 512 in tiles of 128 x 64", "1024 × 512，分块 128 × 64"), "bold", "start")  # fmt: skip
     for r in range(rows):
         for c in range(columns):
             cls = "c1" if (r, c) == tile else "hollow"
             s.rect(left + c * cell, top + r * cell, cell - 2, cell - 2, cls, rx=1)
-    x, y, wide, high = 370, top, 130, rows * cell - 2
+    x, y, wide, high = 360, top, 130, rows * cell - 2
     s.rect(x, y, wide, high, "c1", rx=3)
     s.arrow(left + (tile[1] + 1) * cell, top + tile[0] * cell + cell / 2, x - 8, y + 40, "accent")
     s.text(x, 20, tr(f"tile {tile}", f"分块 {tile}"), "bold", "start")
