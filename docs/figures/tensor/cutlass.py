@@ -53,7 +53,7 @@ def orders() -> str:
         "三个 4 行 6 列的方格，写着每个元素的偏移：第一个沿行计数，第二个沿列计数，第三个按 2 行 3 列的盒子逐个计数。",
     )
     caption = tr(
-        "One matrix, three layouts. The number is the offset of the element, the color changes with every six offsets.",
+        "One matrix, three layouts. The number is the offset of the element; the color changes every six offsets.",
         "同一个矩阵的三种布局。数字是元素的偏移，每六个偏移换一种颜色。",
     )
     return figure(s, alt=alt, caption=caption)
