@@ -70,7 +70,10 @@ def test_a_ratio_to_the_vendor_compares_rates_not_times():
 
 def test_a_rate_beyond_that_of_fmas_has_no_limit():
     """Tensor cores computed it; a rate of bytes keeps its limit, and FMAs keep theirs."""
-    runs, times = {"FMAs": object(), "tensor cores": object()}, {"FMAs": [40.0], "tensor cores": [2.0]}
+    runs, times = (
+        {"FMAs": object(), "tensor cores": object()},
+        {"FMAs": [40.0], "tensor cores": [2.0]},
+    )
     beyond = bench._result("x", runs, times, None, 10**9, 1, 60.0)
     assert beyond.peak is None and [row.of_peak for row in beyond.rows] == [None, None]
     alone = bench._result("x", {"FMAs": object()}, times, None, 10**9, 1, 60.0)

@@ -18,11 +18,6 @@ static void stmatrix(unsigned row, unsigned w0, unsigned w1, unsigned w2,
   const unsigned words[4] = {w0, w1, w2, w3};
   for (int i = 0; i < 4; ++i) std::memcpy(row_of(row, i), words + i, 4);
 }
-template <bool, bool, int COUNT>
-void wgmma(float (&d)[COUNT], unsigned long long a, unsigned long long b,
-           bool add) {
-  start({d, COUNT, nullptr, {}, a, b, add, 0});
-}
 #include "grouped_text.hpp"
 
 static Work work;
