@@ -120,6 +120,16 @@ def test_the_host_knows_how_much_shared_memory_it_takes(programs):
         assert done.stdout == str(tile.shared)
 
 
+@pytest.mark.parametrize("rows, groups, n, k, columns", [
+    (8192, 8, 14336, 4096, 256),  # large experts: the L2 cache limits
+    (16384, 128, 768, 2048, 128),  # small ones: reading the weights does
+    (2016, 64, 2048, 7168, 128),
+])  # fmt: skip
+def test_the_tile_that_is_chosen(rows, groups, n, k, columns):
+    products = grouped_product.expected(rows, groups, n, k)
+    assert grouped_product.choose(products, sms=132).columns == columns
+
+
 FAULTS = {  # what is replaced, by what, and what is then wrong
     "an empty barrier is not waited for": ("        wait(&s.empty[i], ring.parity ^ 1);", "", "arrival|results|sum"),
     "rows of the next group are written": ("row < tile.rows &&", "", "results"),
