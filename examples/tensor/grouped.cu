@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(THREADS, 1) grouped(const Work work) {
                    (group.n + BN - 1) / BN);
       const int top = place.y * BM, left = place.x * BN;
       const int steps = (group.k + BK - 1) / BK, row = rows.x + top;
-      const bool both = rows.y - top > 64;  // else consumer 1 has no rows
+      const bool both = rows.y - top > 64;     // else consumer 1 has no rows
       const int ask = max(steps - STAGES, 0);  // late: tiles begin in order
       next = tile + gridDim.x;
       const CUtensorMap* const map = work.maps + group.map;
