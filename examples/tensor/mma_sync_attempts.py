@@ -9,7 +9,7 @@
 # ---
 
 # %% [markdown]
-# What was tried to make mma_spread faster, with what was expected of it; and
+# What was tried to make mma_spread faster, with the rate that was predicted; and
 # the rung with its parts taken away, which is wrong then, and only timed. All
 # have stamps around their loops.
 
@@ -35,7 +35,7 @@ big = Gemm(side, side, side)
 class Attempt:
     """A kernel, and for what it is launched."""
 
-    expected: float | None  # TFLOP/s at 8192
+    predicted: float | None  # TFLOP/s at 8192
     kernel: ct.Kernel
     tile: tuple[int, int] = (128, 256)  # rows x columns of a block
     threads: int = 256
@@ -87,18 +87,18 @@ NO_LOADS = [
 ]
 
 
-def changed(expected, *changes, stages=4, **launch):
+def changed(predicted, *changes, stages=4, **launch):
     """mma_spread with words replaced."""
     rung = replace(LADDER["mma_spread"], kernel=f"gemm_mma_spread<{stages}>")
     kernel = faults.broken(rung, *STAMPED, *changes)
-    return Attempt(expected, kernel, stages=stages, **launch)
+    return Attempt(predicted, kernel, stages=stages, **launch)
 
 
-def other(expected, rows, mbarriers):
+def other(predicted, rows, mbarriers):
     """A kernel of mma_attempts.cu."""
     name = f"gemm_mma_attempt<{rows}, 256, {rows // 2}, 64, 4, {mbarriers}>"
     kernel = ct.Kernel("tensor/mma_attempts.cu", name)
-    return Attempt(expected, kernel, (rows, 256))
+    return Attempt(predicted, kernel, (rows, 256))
 
 
 TRIED = {
@@ -142,8 +142,8 @@ for name, one in (TRIED | REMOVED).items():
     # a quarter of an SM multiplies a quarter of what its blocks do
     products = one.blocks * one.tile[0] * one.tile[1] * side / 2048 / 4
     table[name] = {
-        "expected": one.expected,
-        "found": found[name].value,
+        "predicted": one.predicted,
+        "measured": found[name].value,
         "a product": cycles / products,
         "clock": mhz,
     }
@@ -153,8 +153,8 @@ if not ct.tool.running():
         table,
         corner="attempt",
         units={
-            "expected": "TFLOP/s",
-            "found": "TFLOP/s",
+            "predicted": "TFLOP/s",
+            "measured": "TFLOP/s",
             "a product": "cycles",
             "clock": "MHz",
         },
