@@ -1,0 +1,63 @@
+"""The layers of a model for many rows on Hopper: a launch for each product, one
+for attention, and none for a norm but the first.
+
+    layers = HopperLayers(weights, config, rows=4096, stream=stream)
+    layers.run(x, h, queries, attended, act, turn, attend)
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import cudatut as ct
+import norms
+from checkpoint import Config
+from linear_hopper import Norm, added, gated, turned
+from weights import Weights
+
+
+class HopperLayers:
+    """rows: most rows of a step."""
+
+    def __init__(
+        self, weights: Weights, config: Config, rows: int, stream: Any
+    ):
+        self.weights, self.eps, self.stream = weights, config.rms_eps, stream
+        self.squares = ct.empty((rows, ct.cdiv(config.dim, 16)), "float32")
+
+    # --8<-- [start:run]
+    def run(
+        self,
+        x: Any,
+        h: Any,
+        queries: Any,
+        attended: Any,
+        act: Any,
+        turn: Callable[[int], tuple[tuple, Any]],
+        attend: Callable[[int], None],
+    ) -> None:
+        """x: the residual stream, fp32, [rows, dim]; the others: room for what
+        is between, bf16. turn: of a layer, what `turned` takes from positions
+        to values, and scales. attend: launches its attention.
+        """
+        layers, stream = self.weights.layers, self.stream
+
+        def norm(weight: Any) -> Norm:
+            return Norm(weight, h, self.squares, self.eps)
+
+        before, squares = None, 0  # the norm in front of a layer's q, k and v
+        norms.rms_norm(x, layers[0].attention_norm, h, self.eps, stream)
+        for i, layer in enumerate(layers):
+            where, scales = turn(i)
+            turned(
+                h, layer.qkv.bf16, *where, queries, before, squares,
+                stream=stream, scales=scales,
+            )  # fmt: skip
+            attend(i)
+            middle = norm(layer.ffn_norm)
+            squares = added(attended, layer.o.bf16, x, middle, stream)
+            gated(h, layer.gate_up.bf16, act, middle, squares, stream)
+            last = i + 1 == len(layers)  # of the rows that are wanted only
+            before = None if last else norm(layers[i + 1].attention_norm)
+            squares = added(act, layer.down.bf16, x, before, stream)
+
+    # --8<-- [end:run]
