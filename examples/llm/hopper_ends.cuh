@@ -4,10 +4,10 @@
 // left + 8 j + threadIdx.x % 4 * 2, sum[4 j + 2 half + 1] right of it.
 //
 // An end has `load`, which is called before the product where the tile is small
-// or loads are INDEPENDENT, not waiting for each other: what it reads comes from
-// far away, and can come meanwhile. Behind the product it is called where tiles
-// are large, and another consumer multiplies meanwhile. Then comes `finish`.
-// outputs is even.
+// or loads are INDEPENDENT, not waiting for each other: what it reads comes
+// from far away, and can come meanwhile. Behind the product it is called where
+// tiles are large, and another consumer multiplies meanwhile. Then comes
+// `finish`. outputs is even.
 #pragma once
 #include "fp8.cuh"
 #include "rows.cuh"
@@ -61,15 +61,21 @@ struct Store {
   template <int SIZE>
   struct Kept {};
   template <int SIZE>
-  __device__ __forceinline__ void load(Kept<SIZE>&, int, int, int, int) const {
-  }
+  __device__ __forceinline__ void load(Kept<SIZE>&, int, int, int, int) const {}
   template <int SIZE>
   __device__ __forceinline__ void finish(float (&sum)[SIZE], Kept<SIZE>&,
                                          int row, int left, int n,
                                          int outputs) const {
+    const bool both = outputs % 2 == 0;  // then every row begins at a pair
     for_pairs<SIZE>(row, left, n, outputs, [&](int half, int j, int column) {
-      store(y + (size_t)(row + half * 8) * outputs + column,
-            {sum[4 * j + 2 * half], sum[4 * j + 2 * half + 1]});
+      float* const to = y + (size_t)(row + half * 8) * outputs + column;
+      const float* const two = &sum[4 * j + 2 * half];
+      if (both) {
+        store(to, {two[0], two[1]});
+      } else {
+        to[0] = two[0];
+        if (column + 1 < outputs) to[1] = two[1];
+      }
     });
   }
 };
@@ -195,9 +201,8 @@ struct Turn {
     for_pairs<SIZE>(row, left, n, outputs, [&](int half, int j, int column) {
       kept.turn[half][j] = make_float2(1.0f, 0.0f);
       if (column < (heads + kv_heads) * head_dim)
-        kept.turn[half][j] =
-            table[(long long)position[half] * (head_dim / 2) +
-                  column % head_dim / 2];
+        kept.turn[half][j] = table[(long long)position[half] * (head_dim / 2) +
+                                   column % head_dim / 2];
     });
   }
   template <int SIZE>

@@ -143,8 +143,7 @@ __global__ void __launch_bounds__(CONSUMERS * 128 + PRODUCERS<BN>)
     const int2 at = place_of(tile, group, tile_rows, tile_columns);
     int row = at.y * ROWS, left = at.x * COLUMNS;
     if constexpr (TURNED)
-      row += Turned<BN>::row(t),
-          left += consumer * 64 + Turned<BN>::column(t);
+      row += Turned<BN>::row(t), left += consumer * 64 + Turned<BN>::column(t);
     else
       row += consumer * 64 + t / 32 * 16 + t % 32 / 4;
     typename End::template Kept<SIZE> kept;
@@ -170,8 +169,8 @@ __global__ void __launch_bounds__(CONSUMERS * 128 + PRODUCERS<BN>)
     if (!early && tile + gridDim.x >= tiles) begin_next();
     if (!LOAD_FIRST) end.load(kept, row, left, n, outputs);
     if constexpr (TURNED)
-      Turned<BN>::back(sum, s.sums + consumer * BN * s.PITCH, s.PITCH,
-                       t, consumer);
+      Turned<BN>::back(sum, s.sums + consumer * BN * s.PITCH, s.PITCH, t,
+                       consumer);
     end.finish(sum, kept, row, left, n, outputs);
   }
 }

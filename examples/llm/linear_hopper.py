@@ -1,4 +1,4 @@
-"""Products with W.T in bf16 on Hopper, by linear_hopper.cu: TMA, wgmma, and what
+"""Products with W.T in bf16 on Hopper by linear_hopper.cu: TMA, wgmma, and what
 the engine does to the results in the same launch.
 
     added(attended, layer.o, x, norm)      # x += ..., and half of the next norm
@@ -6,8 +6,8 @@ the engine does to the results in the same launch.
     turned(h, layer.qkv, ..., norm=norm)   # RoPE, keys and values stored
     stored(h, head, logits)
 
-bf16 travels as uint16. No sum is split: a row's bits depend on no other row and on
-no tile. Only the squares of `added` are added up tile by tile.
+bf16 travels as uint16. No sum is split: a row's bits depend on no other row and
+on no tile. Only the squares of `added` are added up tile by tile.
 """
 
 import ctypes
@@ -78,9 +78,9 @@ def choose(n: int, outputs: int, inputs: int) -> Tile:
 
 # --8<-- [start:norm]
 class Norm(NamedTuple):
-    """An RMSNorm between two products. `added` computes the first half: h, bf16,
-    [rows, columns], and sums of squares, fp32, with room for [rows, columns /
-    16]; the other product the second.
+    """An RMSNorm between two products. `added` computes the first half: h,
+    bf16, [rows, columns], and sums of squares, fp32, with room for [rows,
+    columns / 16]; the other product the second.
     """
 
     weight: Any
@@ -159,7 +159,7 @@ def added(
     """y, float32, += x @ weights.T, and the first half of `norm`. Columns of
     each of its sums of squares, for the product behind the norm.
     """
-    tile = tile or choose(len(x), *weights.shape)
+    tile = tile or choose(x.shape[0], *weights.shape)
     end = _Add(_at(y))
     if norm:
         end = _Add(_at(y), _at(norm.weight), _at(norm.h), _at(norm.squares))
@@ -202,13 +202,14 @@ def turned(
 ) -> None:
     """As `linear_qkv`. norm, squares: as for `gated`."""
     to = turning(
-        len(x), len(weights), positions, slots, table, keys, values, q, scales
-    )
-    *where, address, stride, stored, others = to.arrays
-    places = (_address(one) for one in (*where, address))
+        x.shape[0], weights.shape[0], positions, slots, table, keys, values, q,
+        scales,
+    )  # fmt: skip
+    *first, stride, of_keys, of_values = to.arrays
+    places = map(int, first)  # positions, slots, table, q
     end = _Turn(
-        *places, int(stride), _address(stored), _address(others),
-        _address(to.cache.scales), to.heads, to.kv_heads, to.head_dim,
+        *places, int(stride), int(of_keys), int(of_values),
+        int(to.cache.scales), to.heads, to.kv_heads, to.head_dim,
         _scale(norm, squares, x),
     )  # fmt: skip
     cache = to.cache.arguments or ("__nv_bfloat16",)
@@ -254,12 +255,3 @@ def _product(x, weights, end, arguments, stream, tile, early) -> None:
 
 def _at(array: Any) -> int:
     return int(array.__cuda_array_interface__["data"][0] or 0)
-
-
-def _address(what: Any) -> int:
-    """Of an array, or of what is an address already; 0 for None."""
-    if what is None:
-        return 0
-    if hasattr(what, "__cuda_array_interface__"):
-        return _at(what)
-    return int(what)

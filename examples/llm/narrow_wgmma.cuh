@@ -3,8 +3,8 @@
 #pragma once
 #include "tensor/wgmma.cuh"
 
-#define SUM8(i)                                                         \
-  "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]),   \
+#define SUM8(i)                                                       \
+  "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]), \
       "+f"(sum[i + 4]), "+f"(sum[i + 5]), "+f"(sum[i + 6]), "+f"(sum[i + 7])
 
 template <bool A_ALONG, bool B_ALONG>

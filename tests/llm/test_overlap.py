@@ -28,6 +28,13 @@ KERNELS = {
         "linear<64,128,64,32,64,3,__nv_bfloat16,false>",
         "linear<64,64,64,32,32,4,__nv_bfloat16,false,true>",
     ],
+    "linear_hopper": [
+        "linear_hopper<1,32,9,true,Add>",
+        "linear_hopper<1,32,9,true,Turn<__nv_fp8_e4m3>>",
+        "linear_hopper<2,64,8,true,Gates>",
+        "linear_hopper<2,192,4,false,Turn<__nv_bfloat16>>",
+        "linear_hopper<2,192,4,false,Store>",
+    ],
     "linear_qkv": ["linear_qkv<64,64,64,32,32,8>", "linear_qkv<16,64,64,16,16,4,__nv_fp8_e4m3>"],
     "linear_split": ["linear_split<3,64,64,64,32,32,4,float,true>"],
     "norms": ["rms_norm<float,float,4,32,5>"],
@@ -41,7 +48,9 @@ def ptx(file, compiler, work):
         for i, name in enumerate(KERNELS[file])
     )
     text = f'#include "{file}.cu"\n{keep}'
-    done = compiler(text, ["-std=c++17", "-arch=sm_90", "-ptx"], work, [FOLDER], output=True)
+    arch = "sm_90a" if "wgmma" in (FOLDER / f"{file}.cu").read_text() else "sm_90"
+    flags = ["-std=c++17", f"-arch={arch}", "-ptx"]
+    done = compiler(text, flags, work, [FOLDER, FOLDER.parent], output=True)
     assert done.status == 0, done.log
     parts = re.split(r"\.entry ", done.output.decode())[1:]
     return [part for part in parts if "\tret;" in part]  # not what is only declared

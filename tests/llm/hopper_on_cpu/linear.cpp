@@ -103,12 +103,15 @@ static std::vector<int> positions, slots;
 static RowScale scale(int columns) {  // squares: n x columns, each a part
   return {read(parts, (long)n * columns), columns, 1.0f / inputs, 1e-5f};
 }
-static void prepare(Store& end) { y.assign((long)n * outputs, NAN), end = {y.data()}; }
+static void prepare(Store& end) {
+  y.assign((long)n * outputs, NAN), end = {y.data()};
+}
 static void results(Store&) { write(y); }
 static void prepare(Add& end) {
   read(y, (long)n * outputs), read(weight, outputs);
   h.assign((long)n * outputs, 0x7fc0);
-  squares.assign((long)n * ((outputs + Chosen::WIDTH - 1) / Chosen::WIDTH), NAN);
+  squares.assign((long)n * ((outputs + Chosen::WIDTH - 1) / Chosen::WIDTH),
+                 NAN);
   end = {y.data(), weight.data(), (__nv_bfloat16*)h.data(), squares.data()};
 }
 static void results(Add&) { write(y), write(h), write(squares); }
@@ -124,12 +127,22 @@ static void prepare(Turn<__nv_bfloat16>& end) {
   const long size = (long)2 * n * KV_HEADS * HEAD_DIM;
   q.assign((long)n * HEADS * HEAD_DIM, 0x7fc0);
   keys.assign(size, 0x7fc0), values.assign(size, 0x7fc0);
-  end = {positions.data(), slots.data(), (float2*)table.data(),
-         (__nv_bfloat16*)q.data(), HEADS * HEAD_DIM,
-         (__nv_bfloat16*)keys.data(), (__nv_bfloat16*)values.data(), nullptr,
-         HEADS, KV_HEADS, HEAD_DIM, scale(3)};
+  end = {positions.data(),
+         slots.data(),
+         (float2*)table.data(),
+         (__nv_bfloat16*)q.data(),
+         HEADS * HEAD_DIM,
+         (__nv_bfloat16*)keys.data(),
+         (__nv_bfloat16*)values.data(),
+         nullptr,
+         HEADS,
+         KV_HEADS,
+         HEAD_DIM,
+         scale(3)};
 }
-static void results(Turn<__nv_bfloat16>&) { write(q), write(keys), write(values); }
+static void results(Turn<__nv_bfloat16>&) {
+  write(q), write(keys), write(values);
+}
 
 int main(int, char** arguments) {
   int* const numbers[] = {&n, &outputs, &inputs, &group, &early, &grid};
