@@ -92,7 +92,7 @@ def test_a_sum_and_half_of_its_norm(shape, tile):
 def test_both_halves_of_a_norm_are_the_norm(shape, tile):
     """W (x w / rms): x from `added`, the rest in `gated`."""
     n, outputs, inputs = shape
-    x, w, _ = factors(*shape)
+    _, w, _ = factors(*shape)
     stream = 3 * ct.rng(2).standard_normal((n, inputs), "float32")
     weight = ct.rng(3).uniform(0.5, 2, inputs).astype("float32")
     norm = norm_for(n, inputs, ct.to_device(weight))
