@@ -11,7 +11,7 @@ from typing import Any
 import cudatut as ct
 import norms
 from checkpoint import Config
-from linear_hopper import Norm, added, gated, turned
+from linear_hopper import EARLY, Norm, added, gated, turned
 from weights import Weights
 
 
@@ -22,6 +22,7 @@ class HopperLayers:
         self, weights: Weights, config: Config, rows: int, stream: Any
     ):
         self.weights, self.eps, self.stream = weights, config.rms_eps, stream
+        self.ahead = True  # whether weights of later launches come into L2
         self.squares = ct.empty((rows, ct.cdiv(config.dim, 16)), "float32")
 
     # --8<-- [start:run]
@@ -40,6 +41,8 @@ class HopperLayers:
         to values, and scales. attend: launches its attention.
         """
         layers, stream = self.weights.layers, self.stream
+        # Many rows share the weights, and have enough to do until they come.
+        ahead = self.ahead and x.shape[0] <= EARLY
 
         def norm(weight: Any) -> Norm:
             return Norm(weight, h, self.squares, self.eps)
@@ -54,10 +57,16 @@ class HopperLayers:
             )  # fmt: skip
             attend(i)
             middle = norm(layer.ffn_norm)
-            squares = added(attended, layer.o.bf16, x, middle, stream)
-            gated(h, layer.gate_up.bf16, act, middle, squares, stream)
+            later = (layer.gate_up.bf16, layer.down.bf16) if ahead else ()
+            squares = added(
+                attended, layer.o.bf16, x, middle, stream, later=later
+            )
             last = i + 1 == len(layers)  # of the rows that are wanted only
             before = None if last else norm(layers[i + 1].attention_norm)
+            later = () if last or not ahead else (layers[i + 1].qkv.bf16,)
+            gated(
+                h, layer.gate_up.bf16, act, middle, squares, stream, later=later
+            )
             squares = added(act, layer.down.bf16, x, before, stream)
 
     # --8<-- [end:run]

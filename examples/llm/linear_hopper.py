@@ -11,6 +11,7 @@ on no tile. Only the squares of `added` are added up tile by tile.
 """
 
 import ctypes
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -99,6 +100,10 @@ class _Scale(ctypes.Structure):
     ]  # fmt: skip
 
 
+class _Later(ctypes.Structure):
+    _fields_ = [("at", ctypes.c_uint64 * 2), ("bytes", ctypes.c_int * 2)]
+
+
 class _Store(ctypes.Structure):
     _fields_ = [("y", ctypes.c_uint64)]
 
@@ -155,15 +160,17 @@ def added(
     stream: Any = None,
     tile: Tile | None = None,
     early: bool | None = None,
+    later: Sequence[Any] = (),
 ) -> int:
     """y, float32, += x @ weights.T, and the first half of `norm`. Columns of
-    each of its sums of squares, for the product behind the norm.
+    each of its sums of squares, for the product behind the norm. later: up to
+    two matrices of later launches, which come into the L2 cache.
     """
     tile = tile or choose(x.shape[0], *weights.shape)
     end = _Add(_at(y))
     if norm:
         end = _Add(_at(y), _at(norm.weight), _at(norm.h), _at(norm.squares))
-    _product(x, weights, "Add", end, stream, tile, early)
+    _product(x, weights, "Add", end, stream, tile, early, later)
     return tile.squares
 
 
@@ -176,12 +183,14 @@ def gated(
     stream: Any = None,
     tile: Tile | None = None,
     early: bool | None = None,
+    later: Sequence[Any] = (),
 ) -> None:
     """out, bf16, = silu(gate) * up, the rows of weights as `fused.interleave`
     orders them. norm: of which x is the first half; squares: what `added` gave.
+    later: as for `added`.
     """
     end = _Gates(_at(out), _scale(norm, squares, x))
-    _product(x, weights, "Gates", end, stream, tile, early)
+    _product(x, weights, "Gates", end, stream, tile, early, later)
 
 
 def turned(
@@ -224,7 +233,7 @@ def _scale(norm: Norm | None, squares: int, x: Any) -> _Scale:
     return _Scale(_at(norm.squares), parts, 1 / columns, norm.eps)
 
 
-def _product(x, weights, end, arguments, stream, tile, early) -> None:
+def _product(x, weights, end, arguments, stream, tile, early, later=()) -> None:
     (n, inputs), (outputs, depth) = x.shape, weights.shape
     if depth != inputs or inputs % 8:
         raise ValueError(
@@ -246,8 +255,11 @@ def _product(x, weights, end, arguments, stream, tile, early) -> None:
     )) if tile.width < 128 else 1  # fmt: skip
     if early is None:
         early = n <= EARLY
+    ahead = _Later()
+    for i, array in enumerate(later):
+        ahead.at[i], ahead.bytes[i] = _at(array), array.nbytes
     _kernel(tile, end)(
-        of_x, of_w, arguments, n, outputs, inputs, min(rows, 8), int(early),
+        of_x, of_w, arguments, ahead, n, outputs, inputs, min(rows, 8), int(early),
         grid=min(rows * columns, gpu.sm_count * on_sm), block=tile.threads,
         shared=tile.shared, stream=stream,
     )  # fmt: skip

@@ -56,6 +56,10 @@ void store(__nv_bfloat16* to, const float (&x)[N]) {
   if (!may_read[self->index]) fail("written too early");
   for (int i = 0; i < N; ++i) to[i].bits = rounded(x[i]);
 }
+static std::vector<char> brought;  // how often each byte of a later matrix
+inline void bring_to_l2(const char* from, int bytes) {
+  for (int i = 0; i < bytes; ++i) ++brought.at((long)from + i);
+}
 inline unsigned char* dynamic_shared() { return shared_memory[0]; }
 #include "linear_text.hpp"
 
@@ -70,13 +74,14 @@ using End = END;
 static int n, outputs, inputs, group, early, grid;
 static std::vector<uint16_t> x, w;
 static End end_of_product;
+static const Later later = {{(const char*)0, (const char*)1616}, {1616, 4096}};
 
 static void thread() {
   const int a = Chosen::CONSUMERS * 64, b = Chosen::WIDTH;
   const CUtensorMap of_x{x.data(), n, 1, inputs, Chosen::TURNED ? b : a, 1},
       of_w{w.data(), outputs, 1, inputs, Chosen::TURNED ? a : b, 1};
-  linear_hopper<PLAN, End>(of_x, of_w, end_of_product, n, outputs, inputs,
-                           group, early);
+  linear_hopper<PLAN, End>(of_x, of_w, end_of_product, later, n, outputs,
+                           inputs, group, early);
   if (!may_read[self->index]) fail("a thread that has not waited");
   self->ended = true, --running, ++progress;
   swapcontext(&self->context, &scheduler);
@@ -150,11 +155,14 @@ int main(int, char** arguments) {
   dice.seed(std::atoi(*++arguments));
   of_previous = read(x, (long)n * inputs), read(w, (long)outputs * inputs);
   prepare(end_of_product);
+  brought.assign(1616 + 4096, 0);
   grid_blocks = grid;
   block_threads = 128 * Chosen::CONSUMERS + PRODUCERS<Chosen::WIDTH>;
   for (first_block = 0; first_block < grid; ++first_block) {
     std::memset(may_read, 0, sizeof may_read);
     run_blocks(1);
   }
+  for (const char times : brought)
+    if (times != 1) fail("a byte of a later matrix does not come once");
   results(end_of_product);
 }
