@@ -6,8 +6,8 @@ other on one stream.
 
 Fast, which is the default: few rows are multiplied by gemv.cu and fused.cu,
 straight from the stored blocks, and on Hopper all others by linear_hopper.cu;
-requests with one new token go to decode.cu,
-the others to flash_parts.cu where they are few and have many keys.
+requests with one new token go to decode.cu, the others to flash_parts.cu where
+they are few and have many keys.
 Batch-invariant: every product by linear.cu and all attention by flash.cu, whose
 results for a token depend on nothing else in its batch, on no chunk and on no
 tile: the same request gets the same bits alone, batched, chunked or preempted.

@@ -1,27 +1,25 @@
-// What linear_hopper.cu does with sums: four ends of a product. A thread has
-// sums of two rows, `row` and row + 8, and of every eight columns two
-// neighbors: sum[4 j + 2 half] is at row + 8 half and column
-// left + 8 j + threadIdx.x % 4 * 2, sum[4 j + 2 half + 1] right of it.
+// What linear_hopper.cu does with sums: four ends of a product. They work on
+// one of the two rows of a thread at a time: of every eight columns from `left`
+// on a thread has two neighbors, and sum[4 j + 2 half] is at column
+// left + 8 j + threadIdx.x % 4 * 2, where half is 0 for its first row.
 //
 // An end has `load`, which is called before the product where the tile is small
 // or loads are INDEPENDENT, not waiting for each other: what it reads comes
 // from far away, and can come meanwhile. Behind the product it is called where
 // tiles are large, and another consumer multiplies meanwhile. Then comes
-// `finish`. outputs is even.
+// `finish`. Rows from n on do not exist. outputs is even, but for Store.
 #pragma once
 #include "fp8.cuh"
 #include "rows.cuh"
 
+// what(j, column): for each pair of this thread in a row.
 template <int SIZE, class What>
-__device__ __forceinline__ void for_pairs(int row, int left, int n, int outputs,
-                                          What&& what) {
+__device__ __forceinline__ void for_pairs(int left, int outputs, What&& what) {
 #pragma unroll
-  for (int half = 0; half < 2; ++half)
-#pragma unroll
-    for (int j = 0; j < SIZE / 4; ++j) {
-      const int column = left + j * 8 + threadIdx.x % 4 * 2;
-      if (row + half * 8 < n && column < outputs) what(half, j, column);
-    }
+  for (int j = 0; j < SIZE / 4; ++j) {
+    const int column = left + j * 8 + threadIdx.x % 4 * 2;
+    if (column < outputs) what(j, column);
+  }
 }
 
 // Over the four lanes that have a row.
@@ -40,15 +38,13 @@ struct RowScale {
   int parts;
   float share, eps;  // share: one by the number of columns of x
 
-  __device__ __forceinline__ float2 of(int row, int n) const {
-    if (!squares) return make_float2(1.0f, 1.0f);
-    float sum[2] = {};
-    for (int half = 0; half < 2; ++half)
-      if (row + half * 8 < n)
-        for (int part = threadIdx.x % 4; part < parts; part += 4)
-          sum[half] += squares[(size_t)(row + half * 8) * parts + part];
-    return make_float2(rsqrtf(over_quad(sum[0]) * share + eps),
-                       rsqrtf(over_quad(sum[1]) * share + eps));
+  __device__ __forceinline__ float of(int row, int n) const {
+    if (!squares) return 1.0f;
+    float sum = 0.0f;
+    if (row < n)
+      for (int part = threadIdx.x % 4; part < parts; part += 4)
+        sum += squares[(size_t)row * parts + part];
+    return rsqrtf(over_quad(sum) * share + eps);
   }
 };
 // --8<-- [end:norm]
@@ -63,12 +59,13 @@ struct Store {
   template <int SIZE>
   __device__ __forceinline__ void load(Kept<SIZE>&, int, int, int, int) const {}
   template <int SIZE>
-  __device__ __forceinline__ void finish(float (&sum)[SIZE], Kept<SIZE>&,
-                                         int row, int left, int n,
-                                         int outputs) const {
+  __device__ __forceinline__ void finish(const float (&sum)[SIZE],
+                                         const Kept<SIZE>&, int half, int row,
+                                         int left, int n, int outputs) const {
+    if (row >= n) return;
     const bool both = outputs % 2 == 0;  // then every row begins at a pair
-    for_pairs<SIZE>(row, left, n, outputs, [&](int half, int j, int column) {
-      float* const to = y + (size_t)(row + half * 8) * outputs + column;
+    for_pairs<SIZE>(left, outputs, [&](int j, int column) {
+      float* const to = y + (size_t)row * outputs + column;
       const float* const two = &sum[4 * j + 2 * half];
       if (both) {
         store(to, {two[0], two[1]});
@@ -92,39 +89,39 @@ struct Add {
 
   template <int SIZE>
   struct Kept {
-    float2 old[2][SIZE / 4];
+    float2 old[SIZE / 4];
   };
   template <int SIZE>
   __device__ __forceinline__ void load(Kept<SIZE>& kept, int row, int left,
                                        int n, int outputs) const {
-    for_pairs<SIZE>(row, left, n, outputs, [&](int half, int j, int column) {
-      kept.old[half][j] = *reinterpret_cast<const float2*>(
-          y + (size_t)(row + half * 8) * outputs + column);
+    if (row >= n) return;
+    for_pairs<SIZE>(left, outputs, [&](int j, int column) {
+      kept.old[j] =
+          *reinterpret_cast<const float2*>(y + (size_t)row * outputs + column);
     });
   }
   template <int SIZE>
-  __device__ __forceinline__ void finish(float (&sum)[SIZE], Kept<SIZE>& kept,
+  __device__ __forceinline__ void finish(const float (&sum)[SIZE],
+                                         const Kept<SIZE>& kept, int half,
                                          int row, int left, int n,
                                          int outputs) const {
-    float squared[2] = {};
-    for_pairs<SIZE>(row, left, n, outputs, [&](int half, int j, int column) {
-      const size_t at = (size_t)(row + half * 8) * outputs + column;
-      const float a = sum[4 * j + 2 * half] + kept.old[half][j].x,
-                  b = sum[4 * j + 2 * half + 1] + kept.old[half][j].y;
-      store(y + at, {a, b});
-      if (!weight) return;
-      const float2 w = *reinterpret_cast<const float2*>(weight + column);
-      store(h + at, {a * w.x, b * w.y});
-      squared[half] += a * a + b * b;
-    });
+    float squared = 0.0f;
+    if (row < n)
+      for_pairs<SIZE>(left, outputs, [&](int j, int column) {
+        const size_t at = (size_t)row * outputs + column;
+        const float a = sum[4 * j + 2 * half] + kept.old[j].x,
+                    b = sum[4 * j + 2 * half + 1] + kept.old[j].y;
+        store(y + at, {a, b});
+        if (!weight) return;
+        const float2 w = *reinterpret_cast<const float2*>(weight + column);
+        store(h + at, {a * w.x, b * w.y});
+        squared += a * a + b * b;
+      });
     if (!weight) return;
     const int tiles = (outputs + 2 * SIZE - 1) / (2 * SIZE);
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float all = over_quad(squared[half]);
-      if (threadIdx.x % 4 == 0 && row + half * 8 < n && left < outputs)
-        squares[(size_t)(row + half * 8) * tiles + left / (2 * SIZE)] = all;
-    }
+    squared = over_quad(squared);
+    if (threadIdx.x % 4 == 0 && row < n && left < outputs)
+      squares[(size_t)row * tiles + left / (2 * SIZE)] = squared;
   }
 };
 // --8<-- [end:add]
@@ -140,7 +137,7 @@ struct Gates {
 
   template <int SIZE>
   struct Kept {
-    float2 by;
+    float by;
   };
   template <int SIZE>
   __device__ __forceinline__ void load(Kept<SIZE>& kept, int row, int, int n,
@@ -148,21 +145,21 @@ struct Gates {
     kept.by = scale.of(row, n);
   }
   template <int SIZE>
-  __device__ __forceinline__ void finish(float (&sum)[SIZE], Kept<SIZE>& kept,
+  __device__ __forceinline__ void finish(const float (&sum)[SIZE],
+                                         const Kept<SIZE>& kept, int half,
                                          int row, int left, int n,
                                          int outputs) const {
     const auto swiglu = [](float gate, float up) {
       return __fdividef(gate, 1.0f + expf(-gate)) * up;
     };
-    for_pairs<SIZE / 2>(
-        row, left / 2, n, outputs / 2, [&](int half, int j, int column) {
-          const float by = half ? kept.by.y : kept.by.x;
-          const float* const gate = &sum[8 * j + 2 * half];
-          const float* const up = gate + 4;
-          store(out + (size_t)(row + half * 8) * (outputs / 2) + column,
-                {swiglu(gate[0] * by, up[0] * by),
-                 swiglu(gate[1] * by, up[1] * by)});
-        });
+    if (row >= n) return;
+    for_pairs<SIZE / 2>(left / 2, outputs / 2, [&](int j, int column) {
+      const float* const gate = &sum[8 * j + 2 * half];
+      const float* const up = gate + 4;
+      store(out + (size_t)row * (outputs / 2) + column,
+            {swiglu(gate[0] * kept.by, up[0] * kept.by),
+             swiglu(gate[1] * kept.by, up[1] * kept.by)});
+    });
   }
 };
 // --8<-- [end:gates]
@@ -184,50 +181,47 @@ struct Turn {
 
   template <int SIZE>
   struct Kept {
-    float2 by, turn[2][SIZE / 4];
-    int slot[2];
+    float by;
+    int slot;
+    float2 turn[SIZE / 4];
   };
   template <int SIZE>
   __device__ __forceinline__ void load(Kept<SIZE>& kept, int row, int left,
-                                       int n, int outputs) const {
-    int position[2];
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const bool inside = row + half * 8 < n;
-      position[half] = inside ? positions[row + half * 8] : 0;
-      kept.slot[half] = inside ? slots[row + half * 8] : -1;
-    }
+                                       int n, int) const {
+    const int position = row < n ? positions[row] : 0;
+    kept.slot = row < n ? slots[row] : -1;
     kept.by = scale.of(row, n);
-    for_pairs<SIZE>(row, left, n, outputs, [&](int half, int j, int column) {
-      kept.turn[half][j] = make_float2(1.0f, 0.0f);
-      if (column < (heads + kv_heads) * head_dim)
-        kept.turn[half][j] = table[(long long)position[half] * (head_dim / 2) +
-                                   column % head_dim / 2];
+    const int turned = (heads + kv_heads) * head_dim;  // and values are not
+    for_pairs<SIZE>(left, turned, [&](int j, int column) {
+      kept.turn[j] =
+          table[(long long)position * (head_dim / 2) + column % head_dim / 2];
     });
   }
   template <int SIZE>
-  __device__ __forceinline__ void finish(float (&sum)[SIZE], Kept<SIZE>& kept,
+  __device__ __forceinline__ void finish(const float (&sum)[SIZE],
+                                         const Kept<SIZE>& kept, int half,
                                          int row, int left, int n,
                                          int outputs) const {
-    for_pairs<SIZE>(row, left, n, outputs, [&](int half, int j, int column) {
+    if (row >= n) return;
+    for_pairs<SIZE>(left, outputs, [&](int j, int column) {
       const int head = column / head_dim, at = column % head_dim;
       const int kv = head - heads;  // not negative: a key, and then a value
       const bool turns = kv < kv_heads;
-      const float by = half ? kept.by.y : kept.by.x;
-      const float a = sum[4 * j + 2 * half] * by,
-                  b = sum[4 * j + 2 * half + 1] * by;
-      const float2 turn = kept.turn[half][j];
+      const float a = sum[4 * j + 2 * half] * kept.by,
+                  b = sum[4 * j + 2 * half + 1] * kept.by;
       // A value stays as it is, also if it is infinite.
-      const float first = turns ? a * turn.x - b * turn.y : a;
-      const float second = turns ? a * turn.y + b * turn.x : b;
+      float first = a, second = b;
+      if (turns) {
+        const float2 turn = kept.turn[j];
+        first = a * turn.x - b * turn.y, second = a * turn.y + b * turn.x;
+      }
       if (kv < 0) {
-        store(q + (row + half * 8) * q_stride + column, {first, second});
-      } else if (kept.slot[half] >= 0) {
+        store(q + row * q_stride + column, {first, second});
+      } else if (kept.slot >= 0) {
         Cache* const to = turns ? keys : values;
         const int of_kv = turns ? kv : kv - kv_heads;
         const float of_cache = sizeof(Cache) == 1 ? 1.0f / scales[kv] : 1.0f;
-        store(to + ((long long)kept.slot[half] * kv_heads + of_kv) * head_dim +
-                  at,
+        store(to + ((long long)kept.slot * kv_heads + of_kv) * head_dim + at,
               {first * of_cache, second * of_cache});
       }
     });

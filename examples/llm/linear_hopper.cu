@@ -7,7 +7,7 @@
 // @instance linear_hopper<1, 32, 9, true, Turn<__nv_fp8_e4m3>>
 // @instance linear_hopper<2, 64, 8, true, Gates>
 // @instance linear_hopper<2, 192, 4, false, Gates>
-// @instance linear_hopper<2, 192, 4, false, Turn<__nv_bfloat16>>
+// @instance linear_hopper<2, 128, 6, false, Turn<__nv_bfloat16>>
 // @instance linear_hopper<2, 192, 4, false, Add>
 // @instance linear_hopper<2, 192, 4, false, Store>
 #include "hopper_ends.cuh"
@@ -165,8 +165,11 @@ __global__ void __launch_bounds__(CONSUMERS * 128 + PRODUCERS<BN>)
       row += Turned<BN>::row(t), left += consumer * 64 + Turned<BN>::column(t);
     else
       row += consumer * 64 + t / 32 * 16 + t % 32 / 4;
-    typename End::template Kept<SIZE> kept;
-    if (LOAD_FIRST) end.load(kept, row, left, n, outputs);
+    typename End::template Kept<SIZE> kept[2];
+    if (LOAD_FIRST)
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        end.load(kept[half], row + 8 * half, left, n, outputs);
     float sum[SIZE];
     int before = 0;
     for (int step = 0; step < steps; ++step, ring.advance()) {
@@ -186,11 +189,14 @@ __global__ void __launch_bounds__(CONSUMERS * 128 + PRODUCERS<BN>)
     wait_for_products<0>();
     if (t == 0) arrive(&s.empty[before]);
     if (!early && tile + gridDim.x >= tiles) begin_next();
-    if (!LOAD_FIRST) end.load(kept, row, left, n, outputs);
     if constexpr (TURNED)
       Turned<BN>::back(sum, s.sums + consumer * BN * s.PITCH, s.PITCH, t,
                        consumer);
-    end.finish(sum, kept, row, left, n, outputs);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      if (!LOAD_FIRST) end.load(kept[half], row + 8 * half, left, n, outputs);
+      end.finish(sum, kept[half], half, row + 8 * half, left, n, outputs);
+    }
   }
 }
 // --8<-- [end:kernel]
