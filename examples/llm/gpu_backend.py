@@ -5,9 +5,8 @@ other on one stream.
     engine = Engine(backend, Scheduler(blocks, context=8192))
 
 Fast, which is the default: few rows are multiplied by gemv.cu and fused.cu,
-straight from the stored blocks, and on Hopper all others by linear_hopper.cu;
-requests with one new token go to decode.cu, the others to flash_parts.cu where
-they are few and have many keys.
+straight from the stored blocks; requests with one new token go to decode.cu,
+the others to flash_parts.cu where they are few and have many keys.
 Batch-invariant: every product by linear.cu and all attention by flash.cu, whose
 results for a token depend on nothing else in its batch, on no chunk and on no
 tile: the same request gets the same bits alone, batched, chunked or preempted.
@@ -34,10 +33,8 @@ from batch import Batch, Draws
 from checkpoint import Checkpoint
 from gemv import ROWS, gemv
 from graphs import Graph
-from hopper_layers import HopperLayers
 from linear import linear
 from linear_qkv import linear_qkv
-from linear_hopper import available, stored
 from staging import Staging
 from step_shape import Shape, arrange, coarse, coarse_rows
 from step_shape import padded, power_of_two, rounded
@@ -56,10 +53,8 @@ class GpuBackend:
     (`fp8.fp8_scales`) sets them before the first step.
 
     max_tokens: of a step. max_requests: of a step. max_logits: rows of logits
-    of a step; default: as many as requests. batch_invariant: see above. hopper:
-    whether products of many rows are those of linear_hopper.cu; default: where
-    they can be, if not batch-invariant. Raises ValueError for a model whose
-    heads no kernel takes.
+    of a step; default: as many as requests. batch_invariant: see above. Raises
+    ValueError for a model whose heads no kernel takes.
     """
 
     def __init__(
@@ -73,7 +68,6 @@ class GpuBackend:
         batch_invariant: bool = False,
         graphs: bool = True,
         kv: str = "bf16",
-        hopper: bool | None = None,
     ):
         import pycuda.driver as cuda
 
@@ -113,11 +107,6 @@ class GpuBackend:
         # Rows of decoding and other requests are rounded up each.
         self.max_logits = coarse_rows(self.max_logits)
         n, m = 2 * coarse_rows(max_tokens), self.max_logits
-        if hopper is None:
-            hopper = available() and not batch_invariant
-        self.hopper = (
-            HopperLayers(self.weights, c, n, self.stream) if hopper else None
-        )
         self.x = ct.empty((n, c.dim), "float32")  # the residual stream
         self.h = ct.empty((n, c.dim), "uint16")  # what a layer multiplies
         width = c.heads * c.head_dim
@@ -217,17 +206,7 @@ class GpuBackend:
         few = n <= ROWS and not self.batch_invariant
         where = d["positions"], d["slots"], self.turns
         activation.embed(d["tokens"], w.embedding, x, stream, self.drawn)
-        hopper = None if few else self.hopper
-        if hopper:
-            hopper.run(
-                x, h, queries, attended, act,
-                lambda i: ((*where, *self.caches[i]), self.scales[i]),
-                lambda i: self._attend(
-                    d, shape, self.caches[i], self.scales[i], queries, attended
-                ),
-            )  # fmt: skip
-        layers = () if hopper else w.layers
-        for i, (layer, cache) in enumerate(zip(layers, self.caches)):
+        for i, (layer, cache) in enumerate(zip(w.layers, self.caches)):
             norm = x, layer.attention_norm
             if few:
                 fused.norm_qkv(
@@ -262,8 +241,6 @@ class GpuBackend:
         """out (+)= x @ matrix.T"""
         if len(x) <= ROWS and not self.batch_invariant:
             gemv(x, matrix.stored, out, add, self.stream)
-        elif self.hopper and not add:
-            stored(x, matrix.bf16, out, self.stream)
         else:
             fast = not self.batch_invariant
             linear(x, matrix.bf16, out, add, self.stream, fast=fast)

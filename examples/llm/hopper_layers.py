@@ -11,7 +11,16 @@ from typing import Any
 import cudatut as ct
 import norms
 from checkpoint import Config
-from linear_hopper import EARLY, Norm, added, gated, turned
+from linear_hopper import (
+    EARLY,
+    SOURCE,
+    Norm,
+    added,
+    choose,
+    gated,
+    instance,
+    turned,
+)
 from weights import Weights
 
 
@@ -70,3 +79,22 @@ class HopperLayers:
             squares = added(act, layer.down.bf16, x, before, stream)
 
     # --8<-- [end:run]
+
+
+def instances(config: Config) -> list[tuple]:
+    """The kernels that steps of any number of rows need, with a cache in bf16,
+    for `ct.compile_ahead`.
+    """
+    c = config
+    heads = c.heads * c.head_dim
+    products = {
+        (c.dim, heads, "Add"), (c.dim, c.ffn, "Add"),
+        (2 * c.ffn, c.dim, "Gates"), (c.vocab, c.dim, "Store"),
+        (heads + 2 * c.kv_heads * c.head_dim, c.dim, "Turn<__nv_bfloat16>"),
+    }  # fmt: skip
+    found = {
+        instance(choose(n, outputs, inputs), end)
+        for outputs, inputs, end in products
+        for n in (EARLY, 512, 2048)
+    }
+    return [(SOURCE, name, None, (), "sm_90a") for name in sorted(found)]

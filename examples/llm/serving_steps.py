@@ -17,8 +17,6 @@
 #       asked: [300, 7]
 #       alone: [21, 2]
 #       passes: [100, 1]
-#       busy: [[16, 64, 256], [16]]
-#       prompt_tokens: [8192, 40]
 # ---
 
 # %% [markdown]
@@ -359,93 +357,4 @@ for n in crowds:
 ct.facts(
     "beside the whole step",
     {"GPU memory": (bandwidth, "GB/s"), **sums},
-)
-
-# %% [markdown]
-# The products of Hopper, and norms in two halves, beside the kernels of other
-# GPUs: a step in which each request gets a token, and the 256 requests of the
-# chapter.
-
-# %% hopper
-busy = (16, 64, 256)  # requests
-general = copy.copy(fast)  # the same weights, cache and arrays
-general.hopper, general._graphs = None, type(fast._graphs)()
-ways = {"mma.sync": general, "wgmma": fast}
-rows = {}
-for n in busy:
-    length = min(300, 1800 // n)
-    graphs = {name: last_step(way, n, length) for name, way in ways.items()}
-    found = ct.take_turns(
-        {
-            name: lambda name=name, graph=graph: step_us(ways[name], graph)
-            for name, graph in graphs.items()
-        },
-        rounds,
-        random.Random(0),
-        time=lambda run: run(),
-    )
-    us = {name: statistics.median(values) for name, values in found.items()}
-    rows[f"{n} requests"] = {
-        "launches, mma.sync": graphs["mma.sync"].nodes,
-        "launches, wgmma": graphs["wgmma"].nodes,
-        **us,
-        "times as fast": us["mma.sync"] / us["wgmma"],
-    }
-ct.table(
-    "a step, by mma.sync and by wgmma",
-    rows,
-    corner="requests",
-    units=dict.fromkeys(ways, "us"),
-)
-rates = {name: [] for name in ways}
-for turn in range(1 + rounds):  # the first one is a warm-up run
-    for name, way in ways.items():
-        requests = crowd()
-        seconds = play(way, requests, ahead=True)
-        rate = sum(len(request.output) for request in requests) / seconds
-        rates[name] += [rate] if turn else []
-ct.facts(
-    "256 requests",
-    {name: (statistics.median(of), "tokens/s") for name, of in rates.items()},
-)
-
-# %% [markdown]
-# The kernels of a step that reads prompts.
-
-# %% prompts
-prompt_tokens = 8192
-wide = GpuBackend(model, 1024, BLOCK, max_tokens=prompt_tokens)
-wide.graphs = False
-machine = Scheduler(
-    NaiveBlocks(1024, BLOCK), prompt_tokens, 256, context=config.context
-)
-engine = Engine(wide, machine)
-for i in range(prompt_tokens // asked):
-    prompt = ct.rng(i).integers(0, config.vocab, asked).tolist()
-    engine.add(Request(i, prompt, 1))
-with noted() as launches:
-    engine.step()
-ct.synchronize()
-chain = [one for one in launches if one.base != "sample"]
-first = graph_of(launches[:1])
-together = {}
-for those in distinct(chain):
-    graph = graph_of(those)
-    us = statistics.median(behind(first, graph) for _ in range(rounds))
-    name = work_of(those[0], wide.weights, config, prompt_tokens, 0).name
-    launched, time = together.get(name, (0, 0.0))
-    together[name] = launched + len(those), time + us
-every = sum(time for _, time in together.values())
-ct.table(
-    f"a step of {prompt_tokens} tokens of prompts",
-    {
-        name: {
-            "launches": launched,
-            "all of them": time,
-            "share": 100 * time / every,
-        }
-        for name, (launched, time) in together.items()
-    },
-    corner="operation",
-    units={"all of them": "us", "share": "%"},
 )

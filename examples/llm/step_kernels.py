@@ -139,25 +139,18 @@ def work_of(
             return Work("last rows", 4 * n + 2 * rows, 0)
         case "sample":
             return Work("sampling", 4 * n * c.vocab, 0)
-        case "gemv" | "linear" | "linear_split" | "linear_hopper":
+        case "gemv" | "linear" | "linear_split":
+            matrix = launch.arguments[1]
             _, outputs, inputs = launch.numbers[:3]
-            if launch.base == "linear_hopper":  # it takes a map of the matrix
-                matrix = 2 * outputs * inputs
-                half = bool(getattr(launch.arguments[2], "weight", 0))
-            else:
-                matrix, half = launch.arguments[1].nbytes, False
             found = {
                 (c.vocab, c.dim): ("logits", 4 * n * c.vocab, 0),
-                (heads + kv, c.dim): ("q, k, v", stored, turn),
                 (2 * c.ffn, c.dim): ("gate, up", wide, silu),
                 (c.dim, c.ffn): ("down", 2 * rows, n * c.dim),
                 (c.dim, heads): ("attention output", 2 * rows, n * c.dim),
             }.get((outputs, inputs))
             if found:
                 name, out, more = found
-                if half:  # the next norm, or most of it, is computed as well
-                    out, more = out + normed + 4 * c.dim, more + norm
-                nbytes = 2 * n * inputs + matrix + out
+                nbytes = 2 * n * inputs + matrix.nbytes + out
                 return Work(name, nbytes, 2 * n * inputs * outputs + more)
     return Work(launch.base, None, None)
 

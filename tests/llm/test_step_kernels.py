@@ -12,7 +12,6 @@ import decode
 import fused
 import gemv
 import linear
-import linear_hopper
 import linear_qkv
 import norms
 import numpy as np
@@ -20,7 +19,6 @@ import pytest
 import rows
 import sampling
 from costs import operations, total
-from hopper_layers import HopperLayers
 from random_model import SMOLLM2
 from step_kernels import Launch, distinct, noted, replay, work_of
 from weights import Layer, Matrix
@@ -47,7 +45,7 @@ class Array:
 
 
 class Kernel:
-    def __init__(self, source, name, arch=None):
+    def __init__(self, source, name):
         self.name = name
 
     def __call__(self, *arguments, grid, block, shared=0, stream=None):
@@ -66,22 +64,9 @@ def without_gpu(monkeypatch):
     )
     monkeypatch.setattr(ct, "Kernel", Kernel)
     monkeypatch.setattr(ct, "device", lambda: gpu)
-    monkeypatch.setattr(ct, "empty", lambda shape, dtype: Array(dtype, *shape))
-    monkeypatch.setattr(ct, "tensor_map", lambda array, box, swizzle: bytes(128))
     cached = [
         found
-        for module in (
-            activation,
-            decode,
-            fused,
-            gemv,
-            linear,
-            linear_hopper,
-            linear_qkv,
-            norms,
-            rows,
-            sampling,
-        )
+        for module in (activation, decode, fused, gemv, linear, linear_qkv, norms, rows, sampling)
         for found in vars(module).values()
         if isinstance(found, functools._lru_cache_wrapper)
     ]
@@ -110,7 +95,7 @@ def weights_of(c):
     return SimpleNamespace(layers=layers, embedding=table, head=head, norm=Array("float32", c.dim))
 
 
-def step(c, w, n, hopper=False):
+def step(c, w, n):
     """The launches of a step of n requests that get a token each, as gpu_backend.py makes them."""
     few, width = n <= gemv.ROWS, c.heads * c.head_dim
     x, h = Array("float32", n, c.dim), Array("uint16", n, c.dim)
@@ -129,28 +114,20 @@ def step(c, w, n, hopper=False):
         else:
             linear.linear(x, matrix.bf16, out, add, fast=True)
 
-    def attend(cache):
-        decode.paged(
-            Array("uint16", n, c.heads, c.head_dim), *cache, Array("int32", n, 32), numbers[3], 16,
-            out, lse, partials, tickets, 512,
-        )  # fmt: skip
-
-    caches = [[Array("uint16", n * 512, c.kv_heads, c.head_dim) for _ in "kv"] for _ in w.layers]
     with noted() as launches:
         activation.embed(numbers[0], w.embedding, x)
-        if hopper:
-            HopperLayers(w, c, n, None).run(
-                x, h, queries, attended, act,
-                lambda i: ((*numbers[1:3], turns, *caches[i]), None), lambda i: attend(caches[i]),
-            )  # fmt: skip
-        for layer, cache in zip(() if hopper else w.layers, caches):
+        for layer in w.layers:
+            cache = [Array("uint16", n * 512, c.kv_heads, c.head_dim) for _ in "kv"]
             where = *numbers[1:3], turns, *cache, queries
             if few:
                 fused.norm_qkv(x, layer.attention_norm, layer.qkv.stored, *where, c.rms_eps)
             else:
                 norms.rms_norm(x, layer.attention_norm, h, c.rms_eps)
                 linear_qkv.linear_qkv(h, layer.qkv.bf16, *where)
-            attend(cache)
+            decode.paged(
+                Array("uint16", n, c.heads, c.head_dim), *cache, Array("int32", n, 32), numbers[3], 16,
+                out, lse, partials, tickets, 512,
+            )  # fmt: skip
             multiply(attended, layer.o, x, add=True)
             if few:
                 fused.norm_gate_up(x, layer.ffn_norm, layer.gate_up.stored, act, c.rms_eps)
@@ -161,10 +138,7 @@ def step(c, w, n, hopper=False):
         last = Array("float32", n, c.dim)
         activation.gather(numbers[0], x, last)
         norms.rms_norm(last, w.norm, h, c.rms_eps)
-        if hopper:
-            linear_hopper.stored(h, w.head.bf16, logits)
-        else:
-            multiply(h, w.head, logits)
+        multiply(h, w.head, logits)
         each = [
             Array(kind, n)
             for kind in ("float32", "int32", "float32", "uint64", "int32", "int32", "int32")
@@ -173,10 +147,10 @@ def step(c, w, n, hopper=False):
     return launches
 
 
-@pytest.mark.parametrize(("n", "hopper"), [(1, False), (8, False), (256, False), (256, True)])
-def test_the_kernels_of_a_step_do_what_a_step_has_to_do(n, hopper):
+@pytest.mark.parametrize("n", [1, 8, 256])
+def test_the_kernels_of_a_step_do_what_a_step_has_to_do(n):
     c, w = CONFIG, weights_of(CONFIG)
-    launches = step(c, w, n, hopper)
+    launches = step(c, w, n)
     found = [work_of(one, w, c, n, n * CONTEXT) for one in launches]
     expected = total(operations(c, 1, CONTEXT, sequences=n))
     assert sum(work.flops for work in found) == expected.flops
