@@ -246,7 +246,8 @@ ct.table(
 # The kernels of a step that reads prompts, each by itself.
 
 # %% prompts
-asked, readers = 256, 32  # tokens of a prompt, and prompts
+asked = 256  # tokens of a prompt
+readers = 32  # prompts
 KINDS = {
     "flash": "attention",
     "flash_parts": "attention",
