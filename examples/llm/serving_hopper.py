@@ -263,7 +263,7 @@ KINDS = {
 def prompt_step(backend):
     """The launches of a step that reads prompts, but for sampling."""
     eager = copy.copy(backend)
-    eager.graphs = False
+    eager.graphs, eager._graphs = False, type(old._graphs)()
     manager = NaiveBlocks(COUNT, BLOCK)
     machine = Scheduler(manager, BUDGET, 256, context=config.context)
     engine = Engine(eager, machine)
