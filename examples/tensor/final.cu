@@ -113,10 +113,7 @@ __global__ void __cluster_dims__(CLUSTER)
       if (CLUSTER > 1 && t < CLUSTER) arrive_in(&s.empty[stage], t);
       if (CLUSTER == 1 && t == 0) arrive(&s.empty[stage]);
     };
-    // Who stores leaves the tensor cores to the other. If both consumers came
-    // to the end of a tile at the same time, nobody would multiply meanwhile.
-    int lead = consumer == 0 ? work.lead : 0, phase = 0;
-    if (consumer == 1 && work.lead > 0) wait_to_begin();
+    int phase = 0;
     Schedule schedule = pieces();
     while (schedule.next(piece)) {
       float sum[BN / 2];
@@ -139,7 +136,6 @@ __global__ void __cluster_dims__(CLUSTER)
                                          s.c[consumer][0], s.loaded[consumer]);
         wait_for_products<1>();
         if (step > piece.begin) release(before);
-        if (--lead == 0) let_begin();
         before = stage;
       }
       wait_for_products<0>();
@@ -180,7 +176,6 @@ __global__ void __cluster_dims__(CLUSTER)
         store_sums(sum, work.C, work.ldc, top, left, work.m, work.n);
       }
     }
-    if (lead > 0) let_begin();
     if (t == 0) wait_for_reads<0>();
     // --8<-- [end:results]
   }

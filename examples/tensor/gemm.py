@@ -67,7 +67,6 @@ class _Work(ctypes.Structure):
             "C", "parts", "flags", "A", "B",
         )),
         ("k", ctypes.c_int),
-        ("lead", ctypes.c_int),
         *((name, ctypes.c_uint64) for name in ("bias", "residual", "map")),
         ("scale", ctypes.c_float),
     ]  # fmt: skip
@@ -140,32 +139,42 @@ def plans(m: int, n: int, k: int, tile: Tile, sms: int) -> list[Plan]:
 
 
 class Costs(NamedTuple):
-    """What takes time, in cycles of an H100; measured, to compare plans."""
+    """What takes time, in cycles of an H100 at 1755 MHz, to compare plans: a fit
+    to measured times of all plans of forty shapes and of some squares.
+    """
 
-    flop: float = 1 / (0.9 * 4096)  # two for each product, of a block
-    line: float = 3.2  # of 128 bytes, as the TMA fetches it for a block
-    apart: float = 1 / 2900  # a byte of all blocks, none at the same steps
-    plain: float = 1500  # a step whose factors threads read
-    store: float = 8  # a column of a tile
-    part: float = 10  # a column of a part that is left and added
-    shares: float = 1.03  # what shares promise has to be worth that much
-    copy: float = 2 / 1450  # a byte of a factor, read and written
-    launch: float = 4000
+    flop: float = 1 / 4300  # two for each product, of a block
+    line: float = 2.65  # of 128 bytes, as the TMA fetches it for a block
+    apart: float = 1 / 3500  # a byte of all blocks, none at the same steps
+    plain: float = 3200  # a step whose factors threads read
+    store: float = 13  # a column of a tile that the TMA stores
+    lines: float = 47  # a column of a tile that warps store line by line
+    part: float = 11  # a column of a part that is left and added
+    shares: float = 1.06  # what shares promise has to be worth that much
+    copy: float = 1 / 760  # a byte of a factor, read and written
+    launch: float = 3200
 
 
 COSTS = Costs()
 
 
-def cycles(plan: Plan, k: int, unaligned: int = 0, costs: Costs = COSTS):
+def cycles(
+    plan: Plan,
+    k: int,
+    unaligned: int = 0,
+    boxes: bool = True,
+    costs: Costs = COSTS,
+) -> float:
     """About how long a product takes beside others, to compare plans.
 
-    unaligned: the bytes of the factors that the TMA cannot read as they lie.
+    unaligned: the bytes of the factors that the TMA cannot read as they lie;
+    boxes: whether it can store C.
     """
     tile, steps = plan.tile, ct.cdiv(k, DEPTH)
     flops = 2 * ROWS * tile.columns * DEPTH * costs.flop
     lines = ROWS + tile.columns / tile.cluster  # the others fetch the rest
     step = max(flops, lines * costs.line)
-    store = tile.columns * costs.store
+    store = tile.columns * (costs.store if boxes else costs.lines)
     blocks = plan.workers * tile.cluster
     # Blocks at the same steps of their tiles share what they fetch in the L2.
     apart = max(step, lines * 128 * blocks * costs.apart)
@@ -189,14 +198,7 @@ def choose(m: int, n: int, k: int, sms: int, unaligned: int = 0) -> Plan:
     if unaligned:
         some = plans(m, n, k, PLAIN, sms)
         options += [plan._replace(plain=True) for plan in some]
-    return min(options, key=lambda plan: cycles(plan, k, unaligned))
-
-
-def lead_for(tile: Tile) -> int:
-    """Steps by which one consumer is ahead of the other, so that they store at
-    different times: what takes long for wide tiles only.
-    """
-    return 2 if tile.columns == 256 else 0
+    return min(options, key=lambda plan: cycles(plan, k, unaligned, n % 8 == 0))
 
 
 def group_for(tile: Tile, sms: int) -> int:
@@ -217,17 +219,15 @@ def prepare(
     transpose_b: bool = False,
     plan: Plan | None = None,
     group: int | None = None,
-    lead: int | None = None,
     epilogue: Epilogue | None = None,
     stream: Any = None,
 ) -> Callable[[], None]:
     """What computes the product each time it is called.
 
     a, b: uint16, op(A) m x k, op(B) k x n; c: m x n, uint16 or float32; all
-    C-contiguous. plan, group (tiles below each other in the order), lead (steps
-    by which a consumer is ahead of the other): instead of what is chosen. Two
-    calls of one run must not overlap. With an epilogue, beta belongs to its
-    residual. Raises ValueError for shapes that do not fit.
+    C-contiguous. plan, group (tiles below each other in the order): instead of
+    what is chosen. Two calls of one run must not overlap. With an epilogue,
+    beta belongs to its residual. Raises ValueError for shapes that do not fit.
     """
     (m, k), (k_b, n) = (
         shape[::-1] if turned else shape
@@ -277,7 +277,7 @@ def prepare(
         m, n, n, group or group_for(tile, sms), ct.cdiv(k, DEPTH), plan.whole,
         plan.share, mapped, alpha, beta, _address(c), _address(space),
         _address(flags), _address(a), _address(b), k,
-        lead_for(tile) if lead is None else lead, *extra,
+        *extra,
     )  # fmt: skip
     function = kernel(
         tile, transpose_a, transpose_b, dtype, plan.plain,

@@ -63,6 +63,13 @@ def choose(m: int, n: int, k: int, sms: int) -> gemm.Plan:
     return min(options, key=lambda plan: gemm.cycles(plan, 2 * k))
 
 
+def lead_for(tile: gemm.Tile) -> int:
+    """Steps by which one consumer is ahead of the other, so that they store at
+    different times: what takes long for wide tiles only.
+    """
+    return 2 if tile.columns == 256 else 0
+
+
 # --8<-- [start:prepare]
 def prepare(
     a: Any,
@@ -112,7 +119,7 @@ def prepare(
     flags = ct.to_device(np.zeros(max(parts, 1), "uint32"))
     work = _Work(
         m, n, group or gemm.group_for(tile, sms), ct.cdiv(k, DEPTH),
-        plan.whole, plan.share, gemm.lead_for(tile) if lead is None else lead,
+        plan.whole, plan.share, lead_for(tile) if lead is None else lead,
         boxes, _address(c), _address(space), _address(flags),
     )  # fmt: skip
     function = kernel(tile)

@@ -31,7 +31,6 @@ struct Work {
   unsigned* flags;             // a 0 for each of them
   const __nv_bfloat16 *A, *B;  // for PLAIN, which has no maps
   int k;
-  int lead;  // steps, less than STAGES, that consumer 0 is ahead of the other
   Extra<Out> extra;  // of `Fused`
 };
 // --8<-- [end:work]

@@ -71,16 +71,6 @@ def test_every_plan(shape, plain):
             np.testing.assert_array_equal(got, expected, err_msg=str(plan))
 
 
-@pytest.mark.parametrize("lead", [0, 1, 2, 3])
-def test_a_consumer_ahead_of_the_other(lead):
-    """By more steps than there are, and by less; of whole tiles and of shares."""
-    for k in (64, 136, 1100):
-        for tile in gemm.TILES[:2]:
-            for plan in gemm.plans(700, 900, k, tile, ct.device().sm_count):
-                got, expected = multiply(700, 900, k, plan=plan, lead=lead)
-                np.testing.assert_array_equal(got, expected, err_msg=str(plan))
-
-
 def test_one_array_is_both_factors():
     x = ct.rng(0).integers(-4, 5, (301, 301))
     a, c = ct.to_device(bf16.to_bf16(x)), ct.empty((301, 301), "uint16")

@@ -67,7 +67,7 @@ def test_tiles_fit_and_are_instances():
     for tile in tf32_product.TILES:
         assert tile.shared <= 227 << 10 < tile._replace(stages=tile.stages + 1).shared
         assert f"@instance tf32_product<{tile.columns},{tile.stages},{tile.cluster}>" in CU
-        assert gemm.lead_for(tile) < tile.stages
+        assert tf32_product.lead_for(tile) < tile.stages
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 // Runs gemm<PLAN> of final.cu on a CPU, cluster after cluster:
-//   final m n k group whole share lead workers boxes alpha beta seed
+//   final m n k group whole share workers boxes alpha beta seed
 //     < A, B, C > C
 // A is m x k or k x m, B k x n or n x k, all bf16. It ends with 2 and the
 // reason if blocks do what they must not, or wait for ever. A worker waits only
@@ -112,9 +112,8 @@ static void read(Bits& into, long count) {
 
 int main(int, char** arguments) {
   int workers;
-  int* const numbers[] = {&m,          &n,          &k,
-                          &work.group, &work.whole, &work.share,
-                          &work.lead,  &workers,    &work.boxes};
+  int* const numbers[] = {&m,          &n,          &k,       &work.group,
+                          &work.whole, &work.share, &workers, &work.boxes};
   for (int* number : numbers) *number = std::atoi(*++arguments);
   work.alpha = std::atof(*++arguments), work.beta = std::atof(*++arguments);
   dice.seed(std::atoi(*++arguments));
