@@ -1,13 +1,14 @@
-"""C = alpha op(A) op(B) + beta C by final.cu: bf16 factors, any sizes.
+"""C = alpha op(A) op(B) + beta C by final.cu: factors of bf16 or fp16, any
+sizes.
 
     run = prepare(a, b, c)               # uint16 arrays stand for bf16
     run()                                # as often as wanted
     prepare(a, b, c, transpose_b=True)   # B as it lies: n x k
     prepare(a, b, c, epilogue=Epilogue("relu", bias))   # as epilogue.py says
 
-C is bf16 (uint16) or float32. Rows that do not begin at multiples of 16 bytes
-the TMA cannot read: each run first copies them into rows that do, or, where
-there is too little work for that, threads read them.
+C is bf16 (uint16) or float32; or A, B and C are float16. Rows that do not begin
+at multiples of 16 bytes the TMA cannot read: each run first copies them into
+rows that do, or, where there is too little work for that, threads read them.
 """
 
 import ctypes
@@ -21,7 +22,7 @@ from epilogue import Epilogue
 import cudatut as ct
 
 SOURCE, ROWS, DEPTH, CONSUMERS = "tensor/final.cu", 128, 64, 2
-TYPES = {"uint16": "__nv_bfloat16", "float32": "float"}
+TYPES = {"uint16": "__nv_bfloat16", "float16": "__half", "float32": "float"}
 BOX = 64 * 128  # bytes
 
 
@@ -139,8 +140,8 @@ def plans(m: int, n: int, k: int, tile: Tile, sms: int) -> list[Plan]:
 
 
 class Costs(NamedTuple):
-    """What takes time, in cycles of an H100 at 1755 MHz, to compare plans: a fit
-    to measured times of all plans of forty shapes and of some squares.
+    """What takes time, in cycles of an H100 at 1755 MHz, to compare plans: a
+    fit to measured times of all plans of forty shapes and of some squares.
     """
 
     flop: float = 1 / 4300  # two for each product, of a block
@@ -224,10 +225,11 @@ def prepare(
 ) -> Callable[[], None]:
     """What computes the product each time it is called.
 
-    a, b: uint16, op(A) m x k, op(B) k x n; c: m x n, uint16 or float32; all
-    C-contiguous. plan, group (tiles below each other in the order): instead of
-    what is chosen. Two calls of one run must not overlap. With an epilogue,
-    beta belongs to its residual. Raises ValueError for shapes that do not fit.
+    a, b: uint16, op(A) m x k, op(B) k x n; c: m x n, uint16 or float32; or all
+    float16; C-contiguous. plan, group (tiles below each other in the
+    order): instead of what is chosen. Two calls of one run must not overlap.
+    With an epilogue, beta belongs to its residual, and fp16 is refused. Raises
+    ValueError for shapes and types that do not fit.
     """
     (m, k), (k_b, n) = (
         shape[::-1] if turned else shape
@@ -238,14 +240,22 @@ def prepare(
             f"A, B and C must be m x k, k x n and m x n, but op(A) is {(m, k)}"
             f", op(B) {(k_b, n)}, C {c.shape}"
         )
+    dtype = str(c.dtype)
+    factors = "float16" if dtype == "float16" else "uint16"
+    if {str(a.dtype), str(b.dtype)} != {factors} or dtype not in TYPES:
+        raise ValueError(
+            f"no kernel for A, B and C of {a.dtype}, {b.dtype} and {dtype}"
+        )
     if epilogue:
+        if dtype == "float16":
+            raise ValueError("epilogues are for factors of bf16")
         epilogue.check(c)
     if not c.size:
         return lambda: None
     if not k or not alpha:  # A and B do not count: zeros of the least size
         a = b = ct.to_device(np.zeros((8, 8), "uint16"))
         alpha, k = 1.0, 8
-    sms, dtype = ct.device().sm_count, str(c.dtype)
+    sms = ct.device().sm_count
     copied = _unaligned(a, b)
     plan = plan or choose(m, n, k, sms, unaligned_bytes(a, b))
     tile = plan.tile
@@ -265,7 +275,7 @@ def prepare(
             for array, box in zip((a, b), boxes, strict=True)
         ]
         maps.append(maps[0])
-    mapped = dtype == "uint16" and _aligned(c)
+    mapped = dtype != "float32" and _aligned(c)
     if mapped:
         maps[2] = ct.tensor_map(c, (64, 64), swizzle=128)
     # For parts of tiles: one for each consumer of each block.
