@@ -58,7 +58,6 @@ struct __nv_bfloat162 {
   __nv_bfloat16 x, y;
 };
 static float __bfloat162float(__nv_bfloat16 x) { return widened(x.bits); }
-static float __half2float(__half x) { return widened_half(x.bits); }
 static __nv_bfloat16 __float2bfloat16_rn(float x) {
   return {(uint16_t)rounded(x)};
 }

@@ -194,6 +194,7 @@ inline float widened_half(unsigned half) {
                                     : std::ldexp(mantissa, -24);
   return half & 0x8000 ? -size : size;
 }
+inline float __half2float(__half x) { return widened_half(x.bits); }
 inline unsigned rounded_half(float x) {
   const float size = std::fabs(x);
   if (std::isnan(x)) return 0x7fff;
