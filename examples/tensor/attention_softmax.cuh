@@ -104,6 +104,50 @@ struct Softmax {
     }
   }
 
+  // Weights of scores with bases as they are, in `p`, after `ready` was called;
+  // and their sums. These say whether a base was too low: then true, and nothing
+  // but `p` has changed. So maxima are needed only if a base has to rise.
+  template <bool ORDERED, class Ready>
+  __device__ __forceinline__ bool guess(const float (&s)[BN / 2],
+                                        unsigned (&p)[BN / 4], float power,
+                                        const Ready& ready) {
+    constexpr int COUNT = BN / 2, FIRST = 16;
+    float e[COUNT], total[2] = {0, 0};
+#pragma unroll
+    for (int i = 0; i < FIRST; ++i)
+      e[i] = power_of_two(fmaf(s[i], power, -base[i / 2 % 2]));
+    ready();
+#pragma unroll
+    for (int i = FIRST; i < COUNT; ++i)
+      e[i] = power_of_two(fmaf(s[i], power, -base[i / 2 % 2]));
+    if (ORDERED) {  // a sum begins with a late one: so it waits for few
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        constexpr int GROUP = 8;  // pairs
+#pragma unroll
+        for (int g = 0; g < COUNT / 4; g += GROUP) {
+          const int late = min(g + 2 * GROUP, COUNT / 4) - 1;
+          if (g + GROUP < COUNT / 4) total[r] += e[late * 4 + r * 2 + 1];
+#pragma unroll
+          for (int n = g; n < g + GROUP && n < COUNT / 4; ++n) {
+            total[r] += e[n * 4 + r * 2];
+            if (g == 0 || n != min(g + GROUP, COUNT / 4) - 1)
+              total[r] += e[n * 4 + r * 2 + 1];
+          }
+        }
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < COUNT; ++i) total[i / 2 % 2] += e[i];
+    }
+#pragma unroll
+    for (int i = 0; i < COUNT; i += 2) p[i / 2] = pack(e[i], e[i + 1]);
+    if (__any_sync(~0u, !(total[0] <= 256.0f && total[1] <= 256.0f)))
+      return true;
+    sum[0] += total[0], sum[1] += total[1];
+    return false;
+  }
+
   // Exponentials are not moved to behind this line. A compiler that is free to
   // puts them behind a wait for products, which then run alone. But it has to
   // know the sums to know that there is no error here, and no sum is negative.

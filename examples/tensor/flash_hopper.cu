@@ -50,7 +50,7 @@ struct alignas(16) Work {
 // --8<-- [start:kernel]
 template <int D, int CONSUMERS, int BN, int STAGES, int Q_STAGES, bool CAUSAL,
           bool PINGPONG, bool OVERLAP, int CLUSTER = 1, bool TIMED = false,
-          int PARTS = 1>
+          int PARTS = 1, int GUESS = 0>
 __global__ void __cluster_dims__(CLUSTER)
     __launch_bounds__(128 * (CONSUMERS + 1), 1)
         flash_hopper(const __grid_constant__ CUtensorMap Q,
@@ -254,8 +254,13 @@ __global__ void __cluster_dims__(CLUSTER)
     wait_for_groups<0>();
     finish_scores(w, 0);
     softmax.begin();
-    softmax.weights(s, power);
-    pack(s, p);
+    if (GUESS == 0) {
+      softmax.weights(s, power);
+      pack(s, p);
+    } else {
+      softmax.raise(s, 0, BN / 2, power, false);
+      softmax.template guess<GUESS == 2>(s, p, power, [] {});
+    }
 
     // --8<-- [start:loop]
     bool add = false;  // o holds results of this item already
@@ -275,21 +280,41 @@ __global__ void __cluster_dims__(CLUSTER)
       mark();
       finish_scores(next, step);
       const Softmax<BN, PARTS> before = softmax;
-      if (last) softmax.begin();
-      const bool rises = softmax.weights(s, power);
-      softmax.settle();  // exponentials run under what is waited for next
-      mark();
-      wait_for_groups<0>();
-      mark();
-      arrived(o), arrived(p);
-      release_tile(&v_empty[v.stage]);
-      v.advance();
+      bool rises;
+      if (GUESS == 0) {
+        if (last) softmax.begin();
+        rises = softmax.weights(s, power);
+        softmax.settle();  // exponentials run under what is waited for next
+        mark();
+        wait_for_groups<0>();
+        mark();
+        arrived(o), arrived(p);
+        release_tile(&v_empty[v.stage]);
+        v.advance();
+      } else {
+        if (last) {
+          softmax.begin();
+          softmax.raise(s, 0, BN / 2, power, false);
+        }
+        rises = softmax.template guess<GUESS == 2>(s, p, power, [&] {
+          mark();
+          wait_for_groups<0>();
+          arrived(o), arrived(p);
+          release_tile(&v_empty[v.stage]);
+          v.advance();
+        });
+        mark();
+        if (rises) {
+          softmax.raise(s, 0, BN / 2, power, false);
+          softmax.template guess<GUESS == 2>(s, p, power, [] {});
+        }
+      }
       if (last)
         before.store(o, w.top + row, q_len, w.sequence, out, out_stride, heads,
                      w.head, lse);
       else if (rises)
         softmax.scale(o);
-      pack(s, p);
+      if (GUESS == 0) pack(s, p);
       add = !last, w = next;
     }
     // --8<-- [end:loop]

@@ -19,6 +19,8 @@ PLANS = {  # d, consumers, bn, stages, q_stages, causal, pingpong, overlap, clus
     "d128, many keys": "128,2,176,2,1,false,true,true",
     "pairs": "128,2,64,2,1,false,true,true,2",
     "halves": "64,2,128,2,2,true,true,true,1,false,2",
+    "guess": "64,3,96,3,2,true,true,true,1,false,1,1",
+    "guess, many keys": "128,2,176,2,1,false,true,true,1,false,1,1",
 }
 STAND_INS = {  # for PTX within functions of attention_softmax.cuh
     r'asm volatile\("trap;" ::: "memory"\);': 'fail("a negative sum");',
