@@ -75,6 +75,12 @@ struct Softmax {
 #pragma unroll
     for (int i = first + 4; i < first + count; ++i)
       most[i / 2 % 2][i % 2] = fmaxf(most[i / 2 % 2][i % 2], s[i]);
+    return lift(s, most, first, power, again);
+  }
+
+  __device__ __forceinline__ bool lift(float (&s)[BN / 2],
+                                       const float (&most)[2][2], int first,
+                                       float power, bool again) {
     const float x[2] = {fmaxf(most[0][0], most[0][1]) * power,
                         fmaxf(most[1][0], most[1][1]) * power};
     if (!__any_sync(~0u, x[0] - base[0] > 8.0f || x[1] - base[1] > 8.0f))
@@ -102,6 +108,33 @@ struct Softmax {
       s[i] = power_of_two(fmaf(s[i], power, -base[i / 2 % 2]));
       sum[i / 2 % 2] += s[i];
     }
+  }
+
+  __device__ __forceinline__ void powers(float (&s)[BN / 2],
+                                         float power) const {
+#pragma unroll
+    for (int i = 0; i < BN / 2; ++i)
+      s[i] = power_of_two(fmaf(s[i], power, -base[i / 2 % 2]));
+  }
+
+  // Sums and words of exponentials. True if a base was too low; then sums are
+  // as before.
+  __device__ __forceinline__ bool gather(const float (&e)[BN / 2],
+                                         unsigned (&p)[BN / 4]) {
+    float total[2][4] = {};
+#pragma unroll
+    for (int i = 0; i < BN / 2; i += 2) {
+      total[i / 2 % 2][i / 4 % 2 * 2] += e[i];
+      total[i / 2 % 2][i / 4 % 2 * 2 + 1] += e[i + 1];
+      p[i / 2] = pack(e[i], e[i + 1]);
+    }
+    const float of[2] = {
+        (total[0][0] + total[0][1]) + (total[0][2] + total[0][3]),
+        (total[1][0] + total[1][1]) + (total[1][2] + total[1][3])};
+    if (__any_sync(~0u, !(of[0] <= 20000.0f && of[1] <= 20000.0f)))
+      return true;
+    sum[0] += of[0], sum[1] += of[1];
+    return false;
   }
 
   // Weights of scores with bases as they are, in `p`, after `ready` was called;
@@ -142,7 +175,7 @@ struct Softmax {
     }
 #pragma unroll
     for (int i = 0; i < COUNT; i += 2) p[i / 2] = pack(e[i], e[i + 1]);
-    if (__any_sync(~0u, !(total[0] <= 256.0f && total[1] <= 256.0f)))
+    if (__any_sync(~0u, !(total[0] <= 20000.0f && total[1] <= 20000.0f)))
       return true;
     sum[0] += total[0], sum[1] += total[1];
     return false;

@@ -195,9 +195,7 @@ __global__ void __cluster_dims__(CLUSTER)
         arrive_in(barrier, lane);
     };
     // --8<-- [start:products]
-    const auto start_scores = [&] {
-      wait(&k_full[k.stage], k.parity);
-      if (PINGPONG) wait_for_turn(my_turn);
+    const auto start_products = [&] {
       begin_products();
       const Factor a(of_q + (q.stage * CONSUMERS + me) * QUERIES),
           b(of_k + k.stage * TILE);
@@ -206,6 +204,11 @@ __global__ void __cluster_dims__(CLUSTER)
         multiply(s, a.further(kk / 4 * Q_PART + kk % 4 * 32),
                  b.further(kk / 4 * PART + kk % 4 * 32), kk > 0);
       end_group();
+    };
+    const auto start_scores = [&] {
+      wait(&k_full[k.stage], k.parity);
+      if (PINGPONG) wait_for_turn(my_turn);
+      start_products();
     };
     const auto start_values = [&](bool add) {
       wait(&v_full[v.stage], v.parity);
@@ -227,17 +230,23 @@ __global__ void __cluster_dims__(CLUSTER)
       return w.steps > 0;
     };
     // The scores are there: free their factors, and mask what is not seen.
-    const auto finish_scores = [&](const Work& w, int step) {
-      arrived(s);
+    const auto release_scores = [&](const Work& w, int step) {
       release_tile(&k_empty[k.stage]);
       k.advance();
       const bool end = step + 1 == w.steps;
       if (end) release(&q_empty[q.stage][me]);
       q.advance_if(end);
+    };
+    const auto mask_scores = [&](const Work& w, int step) {
       const int key = step * BN, top = w.top + me * 64;
       const int whole = CAUSAL ? min(k_len, ahead + top + 1) : k_len;
       if (key + BN > whole)
         mask<CAUSAL>(s, key + lane % 4 * 2, k_len, ahead + w.top + row);
+    };
+    const auto finish_scores = [&](const Work& w, int step) {
+      arrived(s);
+      release_scores(w, step);
+      mask_scores(w, step);
     };
 
     int events = 0;
@@ -270,6 +279,108 @@ __global__ void __cluster_dims__(CLUSTER)
       if (last) {
         step = 0;
         if (!receive(next)) break;
+      }
+      if (GUESS >= 5) {
+        mark();
+        start_scores();
+        start_values(add);
+        if (PINGPONG) pass_turn(their_turn);
+        mark();
+        wait_for_groups<1>();
+        mark();
+        if (GUESS == 5) {
+          finish_scores(next, step);
+        } else {
+          arrived(s);
+          mask_scores(next, step);
+        }
+        const Softmax<BN, PARTS> before = softmax;
+        bool rises = false;
+        if (last) softmax.begin();
+        if (GUESS == 5 || last)
+          rises = softmax.raise(s, 0, BN / 2, power, false);
+        softmax.powers(s, power);
+        mark();
+        wait_for_groups<0>();
+        arrived(o), arrived(p);
+        release_tile(&v_empty[v.stage]);
+        v.advance();
+        mark();
+        if (last)
+          before.store(o, w.top + row, q_len, w.sequence, out, out_stride,
+                       heads, w.head, lse);
+        else if (GUESS == 5 && rises)
+          softmax.scale(o);
+        const bool wrong = softmax.gather(s, p);
+        if (GUESS == 6) {
+          if (wrong) {
+            start_products();
+            wait_for_groups<0>();
+            arrived(s);
+            mask_scores(next, step);
+            softmax.raise(s, 0, BN / 2, power, false);
+            softmax.powers(s, power);
+            softmax.scale(o);
+            softmax.gather(s, p);
+          }
+          release_scores(next, step);
+        }
+        add = !last, w = next;
+        continue;
+      }
+      if (GUESS >= 3) {
+        constexpr int COUNT = BN / 2, N = BN / 16, HEAD = 2, M = (N - HEAD) / 2;
+        mark();
+        start_scores();
+        wait(&v_full[v.stage], v.parity);
+        begin_products();
+        const Factor b(of_v + v.stage * TILE, PART);
+#pragma unroll
+        for (int kk = 0; kk < HEAD; ++kk)
+          multiply(o, p + kk * 4, b.further(kk * 2048), kk > 0 || add);
+        end_group();
+        if (PINGPONG && GUESS == 4) pass_turn(their_turn);
+        mark();
+        wait_for_groups<1>();
+        mark();
+        finish_scores(next, step);
+        const Softmax<BN, PARTS> before = softmax;
+        if (last) softmax.begin();
+        float most[2][2] = {{s[0], s[1]}, {s[2], s[3]}};
+        constexpr int MOST = (COUNT + M - 1) / M;
+#pragma unroll
+        for (int kk = HEAD; kk < HEAD + M; ++kk) {
+          multiply(o, p + kk * 4, b.further(kk * 2048), 1);
+#pragma unroll
+          for (int i = (kk - HEAD) * MOST; i < (kk - HEAD + 1) * MOST; ++i)
+            if (i < COUNT)
+              most[i / 2 % 2][i % 2] = fmaxf(most[i / 2 % 2][i % 2], s[i]);
+        }
+        const bool rises = softmax.lift(s, most, 0, power, false);
+        constexpr int EACH = D == 128 ? 6 : 3;
+#pragma unroll
+        for (int kk = HEAD + M; kk < N; ++kk) {
+          multiply(o, p + kk * 4, b.further(kk * 2048), 1);
+          softmax.exponentials(s, (kk - HEAD - M) * EACH, EACH, power);
+        }
+        end_group();
+        if (PINGPONG && GUESS == 3) pass_turn(their_turn);
+        mark();
+        constexpr int DONE = (N - HEAD - M) * EACH;
+        wait_for_groups<0>();
+        arrived(o), arrived(p);
+        release_tile(&v_empty[v.stage]);
+        v.advance();
+        softmax.exponentials(s, DONE, COUNT - DONE, power);
+        mark();
+        if (last)
+          before.store(o, w.top + row, q_len, w.sequence, out, out_stride,
+                       heads, w.head, lse);
+        else if (rises)
+          softmax.scale(o);
+        pack(s, p);
+        add = !last, w = next;
+        continue;
       }
       mark();
       start_scores();     // of this step,

@@ -35,6 +35,7 @@ class Plan(NamedTuple):
     cluster: int = 1
     timed: bool = False
     parts: int = 1
+    guess: int = 0
 
     @property
     def bm(self) -> int:

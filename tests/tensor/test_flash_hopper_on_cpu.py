@@ -19,8 +19,16 @@ PLANS = {  # d, consumers, bn, stages, q_stages, causal, pingpong, overlap, clus
     "d128, many keys": "128,2,176,2,1,false,true,true",
     "pairs": "128,2,64,2,1,false,true,true,2",
     "halves": "64,2,128,2,2,true,true,true,1,false,2",
-    "guess": "64,3,96,3,2,true,true,true,1,false,1,1",
-    "guess, many keys": "128,2,176,2,1,false,true,true,1,false,1,1",
+    "guess 1": "64,3,96,3,2,true,true,true,1,false,1,1",
+    "guess 1, many keys": "128,2,176,2,1,false,true,true,1,false,1,1",
+    "guess 3": "64,3,96,3,2,true,true,true,1,false,1,3",
+    "guess 3, many keys": "128,2,176,2,1,false,true,true,1,false,1,3",
+    "guess 4": "64,3,96,3,2,true,true,true,1,false,1,4",
+    "guess 4, many keys": "128,2,176,2,1,false,true,true,1,false,1,4",
+    "guess 5": "64,3,96,3,2,true,true,true,1,false,1,5",
+    "guess 5, many keys": "128,2,176,2,1,false,true,true,1,false,1,5",
+    "guess 6": "64,3,96,3,2,true,true,true,1,false,1,6",
+    "guess 6, many keys": "128,2,176,2,1,false,true,true,1,false,1,6",
 }
 STAND_INS = {  # for PTX within functions of attention_softmax.cuh
     r'asm volatile\("trap;" ::: "memory"\);': 'fail("a negative sum");',
@@ -111,7 +119,7 @@ def wrong(program, d, causal, shape, blocks, together, seed):
     """What is wrong with results, or None. shape: sequences, q_len, k_len, heads, kv_heads."""
     sequences, q_len, k_len, heads, kv_heads = shape
     rng = np.random.default_rng(seed)
-    q = rounded(2 * rng.standard_normal((sequences, q_len, heads, d)))
+    q = rounded((2 + 30 * (seed == 1)) * rng.standard_normal((sequences, q_len, heads, d)))
     keys, values = (rounded(rng.standard_normal((sequences, k_len, kv_heads, d))) for _ in range(2))
     done = subprocess.run(
         [program, *map(str, (*shape, blocks, together, seed))],
