@@ -180,8 +180,9 @@ def arrays(d, length, tokens=16384):
 
 def fa3(q, keys, values, causal):
     """FlashAttention-3, from the package fa3-fwd."""
-    if importlib.util.find_spec("fa3_fwd_interface") is None:
-        return ct.vendor.Missing("the package fa3-fwd is not installed")
+    for module, package in (("fa3_fwd_interface", "fa3-fwd"), ("einops",) * 2):
+        if importlib.util.find_spec(module) is None:
+            return ct.vendor.Missing(f"the package {package} is not installed")
 
     def prepare(torch, *tensors):
         from fa3_fwd_interface import flash_attn_func
@@ -253,13 +254,14 @@ ct.table(
 
 # %% lengths
 LENGTHS = (512, 2048, 8192, 16384)
+BESIDE = ("cuDNN", "FlashAttention-3")
 by_length = {}
 for d in (128, 64):
     for causal in (False, True):
         for length in LENGTHS:
             four = arrays(d, length)
             runs = contestants(four, causal)
-            runs = {name: runs[name] for name in ("cuDNN", "flash_hopper.cu")}
+            runs = {name: runs[name] for name in (*BESIDE, "flash_hopper.cu")}
             found = torch_rival.medians(runs, 15)
             work = flops(four, causal)
             mask = "causal" if causal else "no mask"
@@ -268,12 +270,16 @@ for d in (128, 64):
             }
 if all(by_length.values()):
     for row in by_length.values():
-        row["beside cuDNN"] = row["flash_hopper.cu"] / row["cuDNN"]
+        for rival in BESIDE:
+            row.setdefault(rival, None)
+            row[f"beside {rival}"] = (
+                row["flash_hopper.cu"] / row[rival] if row[rival] else None
+            )
     ct.table(
         "attention by length, bf16",
         by_length,
         corner="heads",
-        units=dict.fromkeys(("cuDNN", "flash_hopper.cu"), "TFLOP/s"),
+        units=dict.fromkeys((*BESIDE, "flash_hopper.cu"), "TFLOP/s"),
     )
 
 # %% ideas
