@@ -110,10 +110,11 @@ struct Softmax {
     }
   }
 
-  __device__ __forceinline__ void powers(float (&s)[BN / 2],
-                                         float power) const {
+  __device__ __forceinline__ void powers(float (&s)[BN / 2], float power,
+                                         int first = 0,
+                                         int count = BN / 2) const {
 #pragma unroll
-    for (int i = 0; i < BN / 2; ++i)
+    for (int i = first; i < min(first + count, BN / 2); ++i)
       s[i] = power_of_two(fmaf(s[i], power, -base[i / 2 % 2]));
   }
 
@@ -131,15 +132,15 @@ struct Softmax {
     const float of[2] = {
         (total[0][0] + total[0][1]) + (total[0][2] + total[0][3]),
         (total[1][0] + total[1][1]) + (total[1][2] + total[1][3])};
-    if (__any_sync(~0u, !(of[0] <= 20000.0f && of[1] <= 20000.0f)))
-      return true;
+    if (__any_sync(~0u, !(of[0] <= 20000.0f && of[1] <= 20000.0f))) return true;
     sum[0] += of[0], sum[1] += of[1];
     return false;
   }
 
   // Weights of scores with bases as they are, in `p`, after `ready` was called;
-  // and their sums. These say whether a base was too low: then true, and nothing
-  // but `p` has changed. So maxima are needed only if a base has to rise.
+  // and their sums. These say whether a base was too low: then true, and
+  // nothing but `p` has changed. So maxima are needed only if a base has to
+  // rise.
   template <bool ORDERED, class Ready>
   __device__ __forceinline__ bool guess(const float (&s)[BN / 2],
                                         unsigned (&p)[BN / 4], float power,

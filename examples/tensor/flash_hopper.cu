@@ -283,7 +283,14 @@ __global__ void __cluster_dims__(CLUSTER)
       if (GUESS >= 5) {
         mark();
         start_scores();
-        start_values(add);
+        constexpr int N = BN / 16, HEAD = GUESS == 7 ? 2 : N;
+        wait(&v_full[v.stage], v.parity);
+        begin_products();
+        const Factor b(of_v + v.stage * TILE, PART);
+#pragma unroll
+        for (int kk = 0; kk < HEAD; ++kk)
+          multiply(o, p + kk * 4, b.further(kk * 2048), kk > 0 || add);
+        end_group();
         if (PINGPONG) pass_turn(their_turn);
         mark();
         wait_for_groups<1>();
@@ -299,7 +306,18 @@ __global__ void __cluster_dims__(CLUSTER)
         if (last) softmax.begin();
         if (GUESS == 5 || last)
           rises = softmax.raise(s, 0, BN / 2, power, false);
-        softmax.powers(s, power);
+        if (HEAD < N) {
+          constexpr int EACH = (BN / 2 + N - HEAD) / (N - HEAD + 1);
+          softmax.powers(s, power, 0, EACH);
+#pragma unroll
+          for (int kk = HEAD; kk < N; ++kk) {
+            multiply(o, p + kk * 4, b.further(kk * 2048), 1);
+            softmax.powers(s, power, (kk - HEAD + 1) * EACH, EACH);
+          }
+          end_group();
+        } else {
+          softmax.powers(s, power);
+        }
         mark();
         wait_for_groups<0>();
         arrived(o), arrived(p);
@@ -312,7 +330,7 @@ __global__ void __cluster_dims__(CLUSTER)
         else if (GUESS == 5 && rises)
           softmax.scale(o);
         const bool wrong = softmax.gather(s, p);
-        if (GUESS == 6) {
+        if (GUESS >= 6) {
           if (wrong) {
             start_products();
             wait_for_groups<0>();

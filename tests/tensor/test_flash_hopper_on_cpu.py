@@ -27,6 +27,8 @@ PLANS = {  # d, consumers, bn, stages, q_stages, causal, pingpong, overlap, clus
     "guess 4, many keys": "128,2,176,2,1,false,true,true,1,false,1,4",
     "guess 5": "64,3,96,3,2,true,true,true,1,false,1,5",
     "guess 5, many keys": "128,2,176,2,1,false,true,true,1,false,1,5",
+    "guess 7": "64,3,96,3,2,true,true,true,1,false,1,7",
+    "guess 7, many keys": "128,2,176,2,1,false,true,true,1,false,1,7",
     "guess 6": "64,3,96,3,2,true,true,true,1,false,1,6",
     "guess 6, many keys": "128,2,176,2,1,false,true,true,1,false,1,6",
 }
