@@ -35,7 +35,7 @@ def bench(
     rounds: default as many as fit in 0.4 s of GPU time, 5 to 100.
 
     Returns a Benchmark: median, 20th and 80th percentile in microseconds, GB/s or TFLOP/s, the share of this GPU's
-    measured limit, the ratio to the fastest row of the vendor's library, if there is one. Raises BenchError for a time of
+    measured limit (of FLOPs, that of fp32 FMAs; none where a contestant is beyond it), the ratio to the fastest row of the vendor's library, if there is one. Raises BenchError for a time of
     0 or NaN, or no candidate.
     While a sanitizer or profiler runs the process every candidate runs once and nothing is shown.
     """
@@ -117,6 +117,11 @@ def _result(name, runs, times, bytes, flops, rounds: int, peak: float | None) ->
             raise BenchError(
                 f"bench {name or ''}: '{row.name}' took {row.median_us} us; that is no measurement"
             )
+    if flops is not None and peak and any(row.value and row.value > 1.05 * peak for row in rows):
+        # Beyond what FMAs can do: tensor cores computed it, and the limit is not theirs.
+        peak = None
+        for row in rows:
+            row.of_peak = None
     if any(row.vendor for row in rows):
         # Rates, where the work is known: rows of different work must not be compared by their times.
         speed = {row.name: 1 / row.median_us if row.value is None else row.value for row in rows}

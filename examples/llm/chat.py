@@ -107,6 +107,7 @@ class Chat:
         """Compile the kernels and record the graphs of all steps that a
         conversation of up to `longest` tokens needs; default: of any one.
         """
+        self.tokenizer.stream()  # lists the bytes of all tokens, once
         scheduler = self.engine.scheduler
         longest = min(longest or scheduler.context, scheduler.context)
         # Sizes of a step are rounded, so these prompts bring all of them: what

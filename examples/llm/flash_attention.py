@@ -210,11 +210,13 @@ compare(300, 417, 4, 2, 128, causal=True, window=128, softcap=15.0)
 compare(300, 417, 4, 2, 64, softcap=50.0)
 
 # %% [markdown]
-# Timed beside PyTorch's FlashAttention-2 and cuDNN, at 8192 tokens.
+# Timed beside PyTorch's FlashAttention-2, cuDNN and FlashAttention-3, at 8192
+# tokens.
 
 # %% bench
 import functools
 
+import fa3
 import sdpa
 
 tokens = 8192
@@ -241,6 +243,7 @@ for d, heads in ((128, 16), (64, 32)):
                     "cuDNN": sdpa.rival(
                         "CUDNN_ATTENTION", q, keys, values, causal
                     ),
+                    "FlashAttention-3": fa3.rival(q, keys, values, causal),
                     "flash.cu": functools.partial(
                         flash.contiguous, q, keys, values, out, causal=causal
                     ),
@@ -251,18 +254,15 @@ for d, heads in ((128, 16), (64, 32)):
         )
 
 # %% speeds
+NAMES = ("FlashAttention-2", "cuDNN", "FlashAttention-3", "flash.cu")
 speeds = {}
 for name, (bench, flops) in contests.items():
     rates = {row.name: flops / row.median_us / 1e6 for row in bench.rows}
-    speeds[name] = {
-        "FlashAttention-2": rates.get("FlashAttention-2"),
-        "cuDNN": rates.get("cuDNN"),
-        "flash.cu": rates["flash.cu"],
-    }
+    speeds[name] = {contestant: rates.get(contestant) for contestant in NAMES}
     if "FlashAttention-2" in rates:
         share = rates["flash.cu"] / rates["FlashAttention-2"]
         speeds[name]["flash.cu / FlashAttention-2"] = share
-units = dict.fromkeys(("FlashAttention-2", "cuDNN", "flash.cu"), "TFLOP/s")
+units = dict.fromkeys(NAMES, "TFLOP/s")
 ct.table("attention, 8192 tokens, bf16", speeds, corner="heads", units=units)
 
 # %% linear

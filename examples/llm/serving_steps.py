@@ -322,7 +322,9 @@ for n in crowds:
         work = work_of(those[0], fast.weights, config, n, seen)
         # Events resolve no less than some hundredths of a microsecond.
         each = max((us[i] - start) / len(those), 0.01)
-        together += us[i] - start if any(one is those[0] for one in chain) else 0
+        together += (
+            us[i] - start if any(one is those[0] for one in chain) else 0
+        )
         name = work.name
         if name in rows:  # the same work, by launches of another size
             name = f"{name}, {i}"

@@ -1,4 +1,4 @@
-// Rung 10: clusters of two blocks, whose tiles lie below each other. They need
+// Rung 11: clusters of two blocks, whose tiles lie below each other. They need
 // the same columns of B: each fetches half of them, for both.
 // @rung 100 kernel=gemm_clusters<4,8> block=384 tile=256x128 box_a=128x64 stage=49152 cluster=2
 // requires: sm_90a

@@ -195,7 +195,7 @@ for name in ("persistent", "clusters", "tma_stores"):
     rung = LADDER[name]
     kernel = faults.broken(
         rung,
-        ("int m, int n, int k)", "int m, int n, int k, long long* events)"),
+        ("int k) {", "int k, long long* events) {"),
         ("const int consumer =", "int turn = 0; const int consumer ="),
         (
             "wait(&s.full[i], ring.parity);",

@@ -7,6 +7,7 @@
 #pragma once
 #include "activations.cuh"
 #include "boxes.cuh"
+#include "lines.cuh"
 #include "mma.cuh"
 #include "results.cuh"
 
@@ -154,12 +155,13 @@ struct Fused {
     scale(sum, work.extra.residual, work.ldc, top, left, work.m, work.n, 1.0f,
           beta);
     if constexpr (sizeof(*work.C) == 2) {
-      if (work.boxes) {
+      if (work.boxes)
         store_boxes<BUFFERS>(sum, C, top, left, boxes, consumer);
-        return;
-      }
+      else
+        store_lines(sum, work.C, work.ldc, top, left, work.m, work.n, boxes);
+    } else {
+      store_sums(sum, work.C, work.ldc, top, left, work.m, work.n);
     }
-    store_sums(sum, work.C, work.ldc, top, left, work.m, work.n);
   }
   // --8<-- [end:finish]
 };

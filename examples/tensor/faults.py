@@ -31,5 +31,5 @@ def _whole(file: Path, seen: set) -> str:
         return _whole(path, seen)
 
     text = file.read_text(encoding="utf-8")
-    whole = re.sub(r'^#include "(\w+\.cuh)"$', header, text, flags=re.M)
+    whole = re.sub(r'^#include "(\w+\.cuh)".*$', header, text, flags=re.M)
     return whole.replace("#pragma once\n", "")

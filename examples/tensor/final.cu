@@ -170,13 +170,15 @@ __global__ void __cluster_dims__(CLUSTER)
       scale(sum, work.C, work.ldc, top, left, work.m, work.n, work.alpha,
             work.beta);
       if constexpr (sizeof(Out) == 2) {
-        if (work.boxes) {
+        if (work.boxes)
           store_boxes<BUFFERS>(sum, map_c, top, left, s.c[consumer][0],
                                consumer);
-          continue;
-        }
+        else
+          store_lines(sum, work.C, work.ldc, top, left, work.m, work.n,
+                      s.c[consumer][0]);
+      } else {
+        store_sums(sum, work.C, work.ldc, top, left, work.m, work.n);
       }
-      store_sums(sum, work.C, work.ldc, top, left, work.m, work.n);
     }
     if (lead > 0) let_begin();
     if (t == 0) wait_for_reads<0>();

@@ -5,6 +5,10 @@
 // @instance fp8_product<TwoLevels<256,128,true>,__nv_bfloat16,4,2,2>
 // @instance fp8_product<TwoLevels<256,128,false,true>,__nv_bfloat16,4,2,2>
 // @instance fp8_product<TwoLevels<128,128,true>,__nv_bfloat16,6,2,1>
+// @instance fp8_product<TwoLevels<256,128,false,false,true,1>,float,4,2,2>
+// @instance fp8_product<TwoLevels<256,128,true,false,true,1>,float,4,2,2>
+// @instance fp8_product<TwoLevels<256,64,false,false,true,2>,float,4,2,2>
+// @instance fp8_product<TwoLevels<256,64,true,false,true,2>,float,4,2,2>
 // @instance fp8_product<TwoLevels<256,128,true>,float,4,2,2>
 // requires: sm_90a
 #include "boxes.cuh"
@@ -29,6 +33,7 @@ struct Shared {
 template <class Out>
 struct Work {
   int m, n, k, group;  // group: tiles of a cluster below each other in order
+  int lead;  // steps, less than STAGES, that consumer 0 is ahead of consumer 1
   const float *scale_a, *scale_b;
   Out* C;
 };
@@ -56,11 +61,15 @@ __global__ void __cluster_dims__(CLUSTER)
   const int first = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
   if (threadIdx.x == 0) {
     prefetch(map_a), prefetch(map_b);
+    if (sizeof(Out) == 2) prefetch(map_c);
     for (int i = 0; i < STAGES; ++i)
       init(&s.full[i], 1), init(&s.empty[i], CONSUMERS * CLUSTER);
     fence_init();
   }
-  sync_cluster();
+  if (CLUSTER > 1)
+    meet_cluster();
+  else
+    __syncthreads();
 
   Ring<STAGES> ring;
   // --8<-- [start:producer]
@@ -98,34 +107,42 @@ __global__ void __cluster_dims__(CLUSTER)
       if (CLUSTER == 1 && t == 0) arrive(&s.empty[stage]);
     };
     Sums::enter();
+    // Who stores leaves the tensor cores to the other.
+    int lead = consumer == 0 ? work.lead : 0;
+    if (consumer == 1 && work.lead > 0) wait_to_begin();
+    const float scale = Sums::BLOCKS ? 1.0f : *work.scale_a * *work.scale_b;
     for (int tile = first; tile < tiles; tile += clusters) {
-      const int2 place = place_of(tile, work.group, tile_rows, tile_columns);
-      const int top = (place.y * CLUSTER + rank) * BM + consumer * 64,
-                left = place.x * BN;
-      const float* const scales_b =
-          work.scale_b + (Sums::BLOCKS ? left / BK * steps : 0);
+      const auto corner = [&] {
+        const int2 place = place_of(tile, work.group, tile_rows, tile_columns);
+        return make_int2(place.x * BN,
+                         (place.y * CLUSTER + rank) * BM + consumer * 64);
+      };
       Sums sums;
       sums.begin();
+      if constexpr (Sums::BLOCKS)
+        sums.scale_by(work.scale_b, steps, corner().x, work.n);
       for (int step = 0; step < steps; ++step, ring.advance()) {
         const int i = ring.stage;
         wait(&s.full[i], ring.parity);
         sums.add({i, shared_address(s.a[i] + consumer * 64 * BK),
-                  shared_address(s.b[i]), s.scales[i] + consumer * 64,
-                  scales_b + step, left + BK < work.n ? steps : 0},
+                  shared_address(s.b[i]), s.scales[i] + consumer * 64},
                  step, release);
+        if (--lead == 0) let_begin();
       }
+      const int2 at = corner();
+      asm volatile("" ::"r"(at.x), "r"(at.y));  // while the last products run
       sums.end(release);
       if constexpr (!Sums::BLOCKS) {  // one factor for all
-        const float scale = *work.scale_a * *work.scale_b;
 #pragma unroll
         for (int i = 0; i < BN / 2; ++i) sums.sum[i] *= scale;
       }
       if constexpr (sizeof(Out) == 2)
-        store_boxes<BUFFERS>(sums.sum, map_c, top, left, s.c[consumer][0],
+        store_boxes<BUFFERS>(sums.sum, map_c, at.y, at.x, s.c[consumer][0],
                              consumer);
       else
-        store_sums(sums.sum, work.C, work.n, top, left, work.m, work.n);
+        store_sums(sums.sum, work.C, work.n, at.y, at.x, work.m, work.n);
     }
+    if (lead > 0) let_begin();
     Sums::leave();
     if (t == 0) wait_for_reads<0>();  // before shared memory is gone
     // --8<-- [end:consumer]

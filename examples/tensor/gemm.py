@@ -358,8 +358,7 @@ def _padded(arrays: list, stream: Any) -> tuple[dict[int, Any], Callable]:
         ]  # fmt: skip
     if len(arrays) == 1:
         arguments += [np.uint64(0), np.uint64(0), 0, 0]
-    most = max(array.shape[0] for array in arrays)
-    blocks, pad = min(ct.cdiv(most, 8), 16 * ct.device().sm_count), _pad_rows()
-    return wide, lambda: pad(
-        *arguments, grid=blocks, block=(32, 8), stream=stream
-    )
+    pieces = sum(copy.size // 8 for copy in wide.values())
+    blocks = min(ct.cdiv(pieces, 256), 16 * ct.device().sm_count)
+    pad = _pad_rows()
+    return wide, lambda: pad(*arguments, grid=blocks, block=256, stream=stream)

@@ -11,7 +11,7 @@
 
 # %% [markdown]
 # Products on tensor cores on every GPU since Ampere, from WMMA to a large tile
-# in four stages. First one product as a whole program.
+# in four stages, with copies between the products. First one product as a whole program.
 
 # %% program
 import numpy as np
@@ -48,7 +48,7 @@ import ladder
 from ladder import LADDER, Gemm
 
 loops = ct.shared("gemm/loops")
-RUNGS = [rung.name for rung in LADDER.upto("mma_large")]
+RUNGS = [rung.name for rung in LADDER.upto("mma_spread")]
 
 # %% [markdown]
 # Right before fast: whole numbers allow no error at all.
@@ -136,9 +136,9 @@ variants = {
         ("mma_stages", 2),
         ("mma_stages", 3),
         ("mma_stages", 4),
-        ("mma_large", 2),
-        ("mma_large", 3),
-        ("mma_large", 4),
+        ("mma_spread", 2),
+        ("mma_spread", 3),
+        ("mma_spread", 4),
     )
 }
 for rung in variants.values():

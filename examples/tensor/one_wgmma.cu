@@ -8,19 +8,24 @@
 
 // C = A B in fp32: A is 64 x 64, and B 64 x BN, or with B_ALONG its columns are
 // lines, BN x 64. leading, stride: the distances of B's descriptor in bytes;
-// next: bytes from 16 steps of depth to the next 16. One block of 128 threads.
+// next: bytes from 16 steps of depth to the next 16. As many bytes behind B are
+// 0, since wrong distances lead there. One block of 128 threads.
 // --8<-- [start:kernel]
 template <int BN, bool B_ALONG>
 __global__ void __launch_bounds__(128)
     one_wgmma(const __grid_constant__ CUtensorMap A,
               const __grid_constant__ CUtensorMap B, float* C, unsigned leading,
               unsigned stride, unsigned next) {
-  __shared__ __align__(1024) unsigned char tile_a[BOX], tile_b[BN / 64 * BOX];
+  __shared__ __align__(1024) unsigned char tile_a[BOX];
+  constexpr int BYTES_B = BN / 64 * BOX;
+  __shared__ __align__(1024) unsigned char tile_b[2 * BYTES_B];
   __shared__ Barrier arrived;
+  for (int i = threadIdx.x; i < BYTES_B; i += 128) tile_b[BYTES_B + i] = 0;
+  fence_for_tma();  // wgmma sees these zeros, too
   if (threadIdx.x == 0) {
     init(&arrived, 1);
     fence_init();
-    arrive_and_expect(&arrived, (1 + BN / 64) * BOX);
+    arrive_and_expect(&arrived, BOX + BYTES_B);
     copy_box(tile_a, A, 0, 0, &arrived);
     for (int i = 0; i < BN; i += 64)
       copy_box(tile_b + i * 128, B, B_ALONG ? i : 0, B_ALONG ? 0 : i, &arrived);

@@ -4,29 +4,40 @@
 #include "unaligned.cuh"
 
 // rows x columns of bf16, row after row, into rows that are as long as the next
-// multiple of 8; what they have beyond `columns` becomes zero.
+// multiple of 8; what they have beyond `columns` becomes zero. The pieces of 16
+// bytes are numbered through all rows; a thread copies number `at` and, `step`
+// further each time, others. `at` is less than `step`, and so is what comes
+// back: the number beyond the last piece.
 // --8<-- [start:kernel]
-__device__ __forceinline__ void pad(const __nv_bfloat16* from, uint4* to,
-                                    int rows, int columns) {
-  const int pieces = (columns + 7) / 8;
-  for (int row = blockIdx.x * blockDim.y + threadIdx.y; row < rows;
-       row += gridDim.x * blockDim.y)
-    for (int piece = threadIdx.x; piece < pieces; piece += blockDim.x) {
-      const __nv_bfloat16* const at = from + (size_t)row * columns + piece * 8;
-      const int count = columns - piece * 8;
-      to[(size_t)row * pieces + piece] =
-          shifted(load_around(at, count, from, from + (size_t)rows * columns),
-                  shift_of(at), count);
-    }
+__device__ __forceinline__ unsigned pad(const __nv_bfloat16* from, uint4* to,
+                                        int rows, int columns, unsigned at,
+                                        unsigned step) {
+  const unsigned pieces = (columns + 7) / 8;
+  const size_t all = (size_t)rows * pieces;
+  if (at >= all) return at - (unsigned)all;
+  size_t i = at, row = at / pieces;
+  unsigned piece = at % pieces;
+  for (; i < all; i += step) {
+    const __nv_bfloat16* const first = from + row * columns + piece * 8;
+    const int count = columns - (int)piece * 8;
+    to[i] =
+        shifted(load_around(first, count, from, from + (size_t)rows * columns),
+                shift_of(first), count);
+    row += step / pieces, piece += step % pieces;
+    if (piece >= pieces) piece -= pieces, ++row;
+  }
+  return i - all;
 }
 
 // Both factors of a product; one that needs no copy has no rows here. Grid: any
-// number of blocks of 32 x 8.
+// number of blocks of 256.
 extern "C" __global__ void pad_rows(const __nv_bfloat16* A, uint4* to_a,
                                     int rows_a, int columns_a,
                                     const __nv_bfloat16* B, uint4* to_b,
                                     int rows_b, int columns_b) {
-  pad(A, to_a, rows_a, columns_a);
-  pad(B, to_b, rows_b, columns_b);
+  const unsigned step = gridDim.x * blockDim.x;
+  const unsigned at = blockIdx.x * blockDim.x + threadIdx.x;
+  pad(B, to_b, rows_b, columns_b, pad(A, to_a, rows_a, columns_a, at, step),
+      step);
 }
 // --8<-- [end:kernel]

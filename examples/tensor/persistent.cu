@@ -1,4 +1,4 @@
-// Rung 9: as many blocks as the GPU runs at a time; each computes one tile
+// Rung 10: as many blocks as the GPU runs at a time; each computes one tile
 // after the other, in an order that suits the L2 cache. The producer goes on to
 // the next tile while the consumers store the last.
 // @rung 90 kernel=gemm_persistent<4,16> block=384 tile=256x128 box_a=128x64 stage=49152 cluster=1

@@ -1,4 +1,4 @@
-// Rung 7: a pipeline. One thread of a warpgroup of its own asks the TMA for
+// Rung 8: a pipeline. One thread of a warpgroup of its own asks the TMA for
 // stages ahead of time; the other warpgroup multiplies. Each waits only for
 // barriers: `full` says that a stage has arrived, `empty` that it is read.
 // @rung 70 kernel=gemm_pipeline<3> block=256 tile=128x128 box_a=128x64 stage=32768

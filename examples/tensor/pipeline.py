@@ -48,7 +48,6 @@ import subprocess
 from dataclasses import replace
 
 import faults
-import ladder
 from ladder import LADDER, Gemm
 
 
@@ -203,7 +202,7 @@ GIVE = "    give_registers_back<40>();\n", ""
 TAKE = "    take_registers<208>();\n", ""
 kept = faults.broken(LADDER["pipeline"], GIVE, TAKE)
 both = {
-    "pipeline": ladder.compiled(LADDER["pipeline"]),
+    "pipeline": LADDER["pipeline"].compile(),
     "no registers given back": kept,
 }
 shared = 3 * (32768 + 16)
@@ -277,7 +276,7 @@ folder = str(ct.paths.resolve_source("tensor/pipeline.cu").parent)
 table = {}
 for name, change in FAULTS.items() if not ct.tool.running() else ():
     try:
-        child = ct.isolated(CHILD.format(folder=folder, change=change), 25)
+        child = ct.isolated(CHILD.format(folder=folder, change=change), 15)
         seen = child.stdout.strip() or "an error of the GPU"
     except subprocess.TimeoutExpired:
         seen = "does not end"

@@ -108,7 +108,7 @@ if names:
         },
         foreground=[
             "fma",
-            "mma_large",
+            "mma_spread",
             "wgmma",
             "two_consumers",
             "final",

@@ -1,8 +1,9 @@
 // C = A B^T in fp32, multiplied as TF32: A is m x k, B lies as n x k, both run
 // along the depth. k is a multiple of 4. The final kernel, final.cu, with
 // another instruction: a stage of 128 bytes is 32 steps deep instead of 64, and
-// C is stored from registers.
+// C is stored from registers, or through BUFFERS boxes of a consumer.
 // @instance tf32_product<256,4,2>
+// @instance tf32_product<256,4,2,2>
 // @instance tf32_product<256,4,1>
 // @instance tf32_product<192,5,1>
 // @instance tf32_product<128,7,2>
@@ -14,42 +15,47 @@
 #include "results.cuh"
 #include "schedule.cuh"
 #include "tf32_wgmma.cuh"
+#include "wide_boxes.cuh"
 
 constexpr int BM = 128, CONSUMERS = 2;
 
-template <int BN, int STAGES>
+template <int BN, int STAGES, int BUFFERS>
 struct Shared {
   unsigned char a[STAGES][BM * 128], b[STAGES][BN * 128];
+  unsigned char c[CONSUMERS][BUFFERS][BOX];
   Barrier full[STAGES], empty[STAGES];
 };
 
 // As in final.cu.
 struct Work {
   int m, n, group, steps, whole, share, lead;
+  int boxes;  // whether the TMA may store C: `map_c` is one
   float *C, *parts;
   unsigned* flags;
 };
 
 // --8<-- [start:kernel]
 // Grid: clusters of CLUSTER blocks, as many as fit or fewer. Dynamic shared
-// memory: Shared. The boxes of the maps: A 128 x 32, B BN / CLUSTER x 32, both
-// swizzled by 128 bytes.
-template <int BN, int STAGES, int CLUSTER>
+// memory: Shared. The boxes of the maps: A 128 x 32, B BN / CLUSTER x 32, C 64
+// x 32, all swizzled by 128 bytes.
+template <int BN, int STAGES, int CLUSTER, int BUFFERS = 0>
 __global__ void __cluster_dims__(CLUSTER)
     __launch_bounds__(128 * (1 + CONSUMERS), 1)
         tf32_product(const __grid_constant__ CUtensorMap map_a,
                      const __grid_constant__ CUtensorMap map_b,
+                     const __grid_constant__ CUtensorMap map_c,
                      const Work work) {
   using OfA = Factor<true, BM, 1>;
   using OfB = Factor<true, BN, CLUSTER>;
   extern __shared__ __align__(1024) unsigned char memory[];
-  auto& s = *reinterpret_cast<Shared<BN, STAGES>*>(memory);
+  auto& s = *reinterpret_cast<Shared<BN, STAGES, BUFFERS>*>(memory);
   const int tile_rows = (work.m + CLUSTER * BM - 1) / (CLUSTER * BM),
             tile_columns = (work.n + BN - 1) / BN;
   const int rank = CLUSTER > 1 ? rank_in_cluster() : 0;
   const int worker = blockIdx.x / CLUSTER, workers = gridDim.x / CLUSTER;
   if (threadIdx.x == 0) {
     prefetch(map_a), prefetch(map_b);
+    if (BUFFERS && work.boxes) prefetch(map_c);
     for (int i = 0; i < STAGES; ++i)
       init(&s.full[i], 1), init(&s.empty[i], CONSUMERS * CLUSTER);
     fence_init();
@@ -124,10 +130,18 @@ __global__ void __cluster_dims__(CLUSTER)
                  work.flags + slot(of), consumer);
       const int2 place =
           place_of(piece.tile, work.group, tile_rows, tile_columns);
-      store_sums(sum, work.C, work.n,
-                 (place.y * CLUSTER + rank) * BM + consumer * 64, place.x * BN,
-                 work.m, work.n);
+      const int top = (place.y * CLUSTER + rank) * BM + consumer * 64,
+                left = place.x * BN;
+      if constexpr (BUFFERS > 0) {
+        if (work.boxes) {
+          store_wide_boxes<BUFFERS>(sum, map_c, top, left, s.c[consumer][0],
+                                    consumer);
+          continue;
+        }
+      }
+      store_sums(sum, work.C, work.n, top, left, work.m, work.n);
     }
+    if (BUFFERS && t == 0) wait_for_reads<0>();
     if (lead > 0) let_begin();
   }
 }

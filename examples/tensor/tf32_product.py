@@ -40,7 +40,7 @@ class _Work(ctypes.Structure):
 
     _fields_ = [
         *((name, ctypes.c_int) for name in (
-            "m", "n", "group", "steps", "whole", "share", "lead",
+            "m", "n", "group", "steps", "whole", "share", "lead", "boxes",
         )),
         *((name, ctypes.c_uint64) for name in ("C", "parts", "flags")),
     ]  # fmt: skip
@@ -50,6 +50,8 @@ class _Work(ctypes.Structure):
 def kernel(tile: gemm.Tile):
     """The instance of tf32.cu; on all GPUs but Hopper a compile error."""
     numbers = f"{tile.columns},{tile.stages},{tile.cluster}"
+    if tile.buffers:
+        numbers += f",{tile.buffers}"
     return ct.Kernel(SOURCE, f"tf32_product<{numbers}>", arch="sm_90a")
 
 
@@ -68,6 +70,8 @@ def prepare(
     c: Any,
     transpose_b: bool = False,
     plan: gemm.Plan | None = None,
+    group: int | None = None,
+    lead: int | None = None,
 ) -> Callable[[], None]:
     """What computes the product each time it is called.
 
@@ -100,14 +104,16 @@ def prepare(
             lines, (tile.columns // tile.cluster, DEPTH), swizzle=128
         ),
     ]
+    boxes = n % 4 == 0  # then rows of C begin at multiples of 16 bytes
+    maps.append(ct.tensor_map(c, (64, 32), swizzle=128) if boxes else maps[0])
     # For parts of tiles: one for each consumer of each block.
     parts = plan.workers * tile.cluster * gemm.CONSUMERS if plan.share else 0
     space = ct.empty(max(parts, 1) * 64 * tile.columns, "float32")
     flags = ct.to_device(np.zeros(max(parts, 1), "uint32"))
     work = _Work(
-        m, n, gemm.group_for(tile, sms), ct.cdiv(k, DEPTH), plan.whole,
-        plan.share, gemm.lead_for(tile), _address(c), _address(space),
-        _address(flags),
+        m, n, group or gemm.group_for(tile, sms), ct.cdiv(k, DEPTH),
+        plan.whole, plan.share, gemm.lead_for(tile) if lead is None else lead,
+        boxes, _address(c), _address(space), _address(flags),
     )  # fmt: skip
     function = kernel(tile)
 

@@ -1,4 +1,4 @@
-// Rung 11: results leave through shared memory. The consumers write boxes
+// Rung 12: results leave through shared memory. The consumers write boxes
 // there, the TMA stores them, and the next tile is multiplied meanwhile.
 // @rung 110 kernel=gemm_tma_stores<4,2,8> block=384 tile=256x128 box_a=128x64 stage=49152 cluster=2 boxes=4
 // requires: sm_90a

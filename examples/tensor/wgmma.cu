@@ -1,4 +1,4 @@
-// Rung 6: products of a warpgroup. The TMA brings boxes of A and B in the
+// Rung 7: products of a warpgroup. The TMA brings boxes of A and B in the
 // layout that wgmma reads; one stage: copy, wait, multiply, wait.
 // @rung 60 kernel=gemm_wgmma<128> block=128 tile=128x64 box_a=64x64
 // requires: sm_90a

@@ -154,10 +154,8 @@ def tried(along, leading, stride, next_depth):
     """Share of right results in %, by the model and on the GPU, and whether
     both have the same."""
     b = b_host.T if along else b_host
-    maps = [
-        ct.tensor_map(ct.to_device(to_bf16(x)), (64, 64), swizzle=128)
-        for x in (a_host, b)
-    ]
+    on_gpu = [ct.to_device(to_bf16(x)) for x in (a_host, b)]
+    maps = [ct.tensor_map(x, (64, 64), swizzle=128) for x in on_gpu]
     name = "one_wgmma<128, true>" if along else "one_wgmma<128, false>"
     kernel = ct.Kernel("tensor/one_wgmma.cu", name, arch="sm_90a")
     kernel(*maps, out, leading, stride, next_depth, grid=1, block=128)
@@ -198,7 +196,7 @@ for row in ("lines across: leading 8192, stride 1024, next 2048",
 # %% bench
 times = ct.bench(
     {
-        "mma_large": problem.launcher(LADDER["mma_large"]),
+        "mma_spread": problem.launcher(LADDER["mma_spread"]),
         **{rung.name: problem.launcher(rung) for rung in widths.values()},
         **problem.vendors(),
     },
@@ -210,7 +208,7 @@ times = ct.bench(
 # %% sass
 WATCHED = ("HGMMA", "HMMA", "LDSM", "UTMALDG", "LDGSTS", "BAR", "SYNCS")
 table = {}
-for name in ("mma_large", "wgmma"):
+for name in ("mma_spread", "wgmma"):
     code = loops.disassemble(ladder.compiled(LADDER[name]))
     found = Counter(i.op.split(".")[0] for i in code)
     table[name] = {op: found[op] for op in WATCHED}

@@ -39,7 +39,7 @@ found = np.empty((64, 64), "uint16")
 for row in range(64):
     for column in range(64):
         at = byte_of(row, column)
-        found[row, column] = memory[at] + 256 * memory[at + 1]
+        found[row, column] = memory[at : at + 2].view("uint16")[0]
 ct.check(found, host, name="the box, element by element")
 
 # %% given-2

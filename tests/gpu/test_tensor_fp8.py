@@ -23,6 +23,10 @@ KINDS = {
     "blocks": (2, True, fp8.Tile()),
     "blocks, in turns": (2, True, fp8.Tile(turns=True)),
     "blocks, tiles of 128": (2, True, fp8.Tile(128, 128, 6, 2, 1)),
+    "two levels, A held": (2, False, fp8.Tile(held=True)),
+    "two levels, two parts": (2, False, fp8.Tile(part=64, held=True, ahead=2)),
+    "blocks, A held": (2, True, fp8.Tile(held=True)),
+    "blocks, two parts": (2, True, fp8.Tile(part=64, held=True, ahead=2)),
 }
 SHAPES = [
     (1, 8, 16),
@@ -169,10 +173,15 @@ def test_refuses_scales_that_do_not_go_together():
 
 FAULTS = {
     "no fault": ("float sum", "float sum", False),
-    "the scale of the first columns for all": ("i * at.next", "i * 0", True),
+    "the scale of the first columns for all": ("b[i * PART / 128]", "b[0]", True),
     "the scale of the upper rows for all": ("j / 2 % 2", "0", True),
     "the first columns twice": ("at.b + i * PART * BK", "at.b", True),
-    "a part begins with the last one": (" * BK, false)", " * BK, true)", True),
+    "the scales of the stage before": ("min(step + 1, last)", "min(step, last)", True),
+    "a part begins with the last one": (
+        "false);\n      if constexpr (TURNS) wait",
+        "true);\n      if constexpr (TURNS) wait",
+        True,
+    ),
     "half of a stage": ("i < BK / 32", "i < BK / 64", True),
 }
 

@@ -32,8 +32,9 @@ def built(folder, columns, activation="None", change=lambda text: text):
         parts.append(
             re.search(rf"\[start:{region}\]\n(.*?)// --8<-- \[end:{region}\]", boxes, re.S)[1]
         )
-    parts.append(change((SOURCE / "epilogue.cuh").read_text()))
-    text = re.sub(r"^#(include|pragma once).*\n", "", "\n".join(parts), flags=re.M)
+    parts.append((SOURCE / "lines.cuh").read_text())
+    parts.append((SOURCE / "epilogue.cuh").read_text())
+    text = change(re.sub(r"^#(include|pragma once).*\n", "", "\n".join(parts), flags=re.M))
     (folder / "epilogue_text.hpp").write_text(text)
     program = folder / "epilogue"
     subprocess.run(
@@ -75,9 +76,11 @@ def test_every_tile_and_way(columns, tmp_path):
     for seed, (m, n) in enumerate([(1, 8), (130, 264), (200, 520)]):
         for boxes, by_tma in ((True, True), (True, False), (False, False)):
             assert wrong(program, m, n, boxes, by_tma, seed) is None, (m, n, boxes, by_tma)
-    assert (
-        wrong(program, 70, 133, False, False, 5) is None
-    )  # rows begin anywhere, the last pair is half
+    # Rows begin anywhere; they end in every place of a box, and a pair of columns may be half.
+    for seed, (m, n) in enumerate(
+        [(1, 1), (70, 133), (17, 64), (18, 65), (3, 127), (130, 255), (15, 257), (5, 2)]
+    ):
+        assert wrong(program, m, n, False, False, seed) is None, (m, n)
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu-tanh", "gelu-erf"])
@@ -93,7 +96,10 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
     "a box is overwritten before it is stored": ("              wait_for_reads<0>();\n              fetch_box", "              fetch_box", "results"),
     "the tile before still stores": ("    wait_for_reads<0>();\n    for (int i", "    for (int i", "results"),
     "columns of a box are swapped": ("s[0] += beta * __uint_as_float(word[i] << 16);", "s[1] += beta * __uint_as_float(word[i] << 16);", "results"),
-    "the swizzle is off by one": ("((2 * pair + lane / 16) ^ lane % 8)", "((2 * pair + lane / 16) ^ (lane + 1) % 8)", "results"),
+    "the swizzle is off by one": ("ldmatrix(word, line + ((2 * pair + lane / 16) ^ lane % 8)", "ldmatrix(word, line + ((2 * pair + lane / 16) ^ (lane + 1) % 8)", "results"),
+    "a line's last column": ("if (odd && lane == 31 && columns == 64)", "if (false)", "results"),
+    "the half before a word": ("odd ? __funnelshift_r(before, word, 16) : word;", "word;", "results"),
+    "columns beyond C": ("    if (columns <= 0) break;\n", "", "results"),
     "bytes are not announced": ("arrive_and_expect(loaded, 64 * 128);", "arrive_and_expect(loaded, 0);", "results|arrival|deadlock|copies"),
 }  # fmt: skip
 
@@ -107,5 +113,6 @@ def test_planted_faults_are_noticed(fault, tmp_path):
         return text.replace(before, after)
 
     program = built(tmp_path, 256, change=change)
-    found = [wrong(program, 260, 520, True, True, seed) for seed in range(4)]
+    ways = (520, True, True), (321, False, False)
+    found = [wrong(program, 260, *way, seed) for seed in range(4) for way in ways]
     assert any(one and re.search(expected, one) for one in found), found

@@ -15,7 +15,12 @@ from cudatut.paths import examples_dir
 
 HERE = Path(__file__).parent / "hopper_on_cpu"
 SOURCE = examples_dir() / "tensor"
-PLANS = {"64": "64,4,1", "128": "128,3,1", "pairs": "128,3,2"}  # columns, stages, cluster
+PLANS = {
+    "64": "64,4,1",
+    "128": "128,3,1",
+    "pairs": "128,3,2",
+    "boxes": "128,3,2,2",
+}  # columns, stages, cluster, boxes of a consumer
 
 
 def piece(file, pattern):
@@ -43,6 +48,7 @@ def built(plan, folder, change=lambda text: text):
         "inline void store_one(float* to, float x) { *to = x; }",
         "inline void store_two(float* to, float x, float y) { to[0] = x, to[1] = y; }",
         piece("results.cuh", r"template <int SIZE, class What>.*?\[end:each\]"),
+        re.sub(r'#.*', "", (SOURCE / "wide_boxes.cuh").read_text()),
         piece("results.cuh", r"template <int SIZE, class Out>\n[^{]*void store_sums.*?\n\}"),
         piece("tf32_wgmma.cuh", r"template <int SIZE>\n[^{]*void multiply_stage_tf32.*?\n\}").replace("Descriptor", "Address"),
     ]  # fmt: skip
@@ -70,7 +76,7 @@ def programs(tmp_path_factory):
 
 def wrong(program, name, shape, shares, lead, seed, workers=3):
     """What is wrong with the product of this shape, or None. shares: whether the last tiles are shared."""
-    columns, stages, cluster = map(int, PLANS[name].split(","))
+    columns, stages, cluster = map(int, PLANS[name].split(",")[:3])
     m, n, k = shape
     tile = gemm.Tile(columns, stages, cluster, 0)
     plan = gemm.plans(m, n, 2 * k, tile, workers * cluster)[-1 if shares else 0]
@@ -96,7 +102,7 @@ def wrong(program, name, shape, shares, lead, seed, workers=3):
 @pytest.mark.parametrize("name", PLANS)
 def test_results(programs, name, shape, shares):
     for seed, lead in enumerate((0, 2)):
-        columns, _, cluster = map(int, PLANS[name].split(","))
+        columns, _, cluster = map(int, PLANS[name].split(",")[:3])
         tiles = -(-shape[0] // (128 * cluster)) * -(-shape[1] // columns)
         assert wrong(programs(name), name, shape, shares and tiles % 3 > 0, lead, seed) is None
 

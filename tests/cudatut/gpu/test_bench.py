@@ -68,6 +68,20 @@ def test_a_ratio_to_the_vendor_compares_rates_not_times():
     assert [row.ratio_to_vendor for row in untold.rows] == [0.5, 1.0, 1.0]
 
 
+def test_a_rate_beyond_that_of_fmas_has_no_limit():
+    """Tensor cores computed it; a rate of bytes keeps its limit, and FMAs keep theirs."""
+    runs, times = (
+        {"FMAs": object(), "tensor cores": object()},
+        {"FMAs": [40.0], "tensor cores": [2.0]},
+    )
+    beyond = bench._result("x", runs, times, None, 10**9, 1, 60.0)
+    assert beyond.peak is None and [row.of_peak for row in beyond.rows] == [None, None]
+    alone = bench._result("x", {"FMAs": object()}, times, None, 10**9, 1, 60.0)
+    assert alone.peak == 60 and alone.rows[0].of_peak == pytest.approx(25 / 60)
+    moved = bench._result("x", runs, times, 10**6, None, 1, 60.0)
+    assert moved.peak == 60 and moved.rows[1].of_peak == pytest.approx(500 / 60)
+
+
 def test_a_run_is_timed_after_a_flush_between_two_events(monkeypatch):
     said = []
 

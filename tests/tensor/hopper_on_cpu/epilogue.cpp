@@ -1,11 +1,12 @@
-// Runs Fused of epilogue.cuh on a CPU: two consumers of a block, tile after tile.
+// Runs Fused of epilogue.cuh on a CPU: two consumers of a block, tile after
+// tile.
 //   epilogue m n boxes map seed alpha beta scale < sums (fp32), bias, R, C > C
 // boxes, map: whether the TMA stores C, and fetches R. It ends with 2 and the
 // reason if threads wait for ever or the TMA is used wrongly.
 #include "machine.hpp"
 
-// What boxes.cuh, tma.cuh, mma.cuh and mbarrier.cuh wrap. Copies and stores happen
-// at a random later time, stores as late as somebody waits for them.
+// What boxes.cuh, tma.cuh, mma.cuh and mbarrier.cuh wrap. Copies and stores
+// happen at a random later time, stores as late as somebody waits for them.
 using Barrier = unsigned long long;
 struct CUtensorMap {
   uint16_t* data;
@@ -45,8 +46,7 @@ static void wait(Barrier* barrier, int parity) {
 }
 static void copy_box(void* to, const CUtensorMap& map, int row, int column,
                      Barrier* barrier) {
-  under_way.push_back(
-      {map, row, column, shared_address(to), barrier, self, 0});
+  under_way.push_back({map, row, column, shared_address(to), barrier, self, 0});
 }
 static void store_box(const CUtensorMap& map, int row, int column,
                       const void* from) {
@@ -72,8 +72,7 @@ static void land(int number) {
   for (int r = 0; r < 64; ++r)
     for (int c = 0; c < 64; ++c) {
       const unsigned at = box.at + r * 128 + c * 2;
-      unsigned char* const here =
-          shared_memory[0] + (at ^ (at >> 7 & 7) << 4);
+      unsigned char* const here = shared_memory[0] + (at ^ (at >> 7 & 7) << 4);
       const int row = box.row + r, column = box.column + c;
       const bool inside = row < box.map.rows && column < box.map.columns;
       uint16_t* const there =
@@ -120,6 +119,13 @@ static float2 __bfloat1622float2(__nv_bfloat162 x) {
 static __nv_bfloat162 __floats2bfloat162_rn(float x, float y) {
   return {__float2bfloat16_rn(x), __float2bfloat16_rn(y)};
 }
+static void __syncwarp() { meet_warp(); }
+static unsigned __shfl_up_sync(unsigned, unsigned value, int lanes) {
+  return from_lane(value, max(lane() - lanes, 0));
+}
+static unsigned __funnelshift_r(unsigned low, unsigned high, int bits) {
+  return ((uint64_t)high << 32 | low) >> bits;
+}
 static float __uint_as_float(unsigned x) { return bits_as<float>(x); }
 #define __expf std::exp  // glibc has a function of this name
 
@@ -139,13 +145,12 @@ static Barrier loaded[2][BOXES];
 static void thread() {
   const int consumer = self->index / 128, t = self->index % 128;
   int phase = 0;
-  unsigned char* const boxes =
-      shared_memory[0] + consumer * BOXES * (64 * 128);
+  unsigned char* const boxes = shared_memory[0] + consumer * BOXES * (64 * 128);
   for (int top = consumer * 64; top < (job.m + 127) / 128 * 128; top += 128)
     for (int left = 0; left < job.n; left += COLUMNS) {
       if (t == 0 && job.extra.map)
         Fused<ACTIVATION>::fetch<BOXES>(job, top, left, boxes,
-                                          loaded[consumer]);
+                                        loaded[consumer]);
       float sum[COLUMNS / 2] = {};
       for (int i = 0; i < COLUMNS / 2; ++i) {
         const int row = top + t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8,
@@ -155,7 +160,7 @@ static void thread() {
       }
       yield("nothing");
       Fused<ACTIVATION>::finish<BOXES>(sum, job, map_c, top, left, boxes,
-                                         loaded[consumer], phase, consumer);
+                                       loaded[consumer], phase, consumer);
     }
   if (t == 0) wait_for_reads<0>();
   self->ended = true, --running, ++progress;

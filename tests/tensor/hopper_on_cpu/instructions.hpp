@@ -11,15 +11,15 @@ struct Phases {
   int arrivals = 0, pending = 0;
   long bytes = 0, past = 0;
 };
-inline std::map<Barrier*, Phases> phases[2];
+inline std::map<Barrier*, Phases> phases[MOST_BLOCKS];
 
 // Barriers are known by block and address; in shared memory, by that of block
 // 0.
 inline Barrier* known(Barrier* barrier) {
-  const auto at = (unsigned char*)barrier;
-  const bool second =
-      at >= shared_memory[1] && at < shared_memory[1] + sizeof shared_memory[1];
-  return second ? (Barrier*)(at - sizeof shared_memory[0]) : barrier;
+  const long at = (unsigned char*)barrier - shared_memory[0];
+  const bool inside = at >= 0 && at < (long)sizeof shared_memory;
+  return inside ? (Barrier*)(shared_memory[0] + at % sizeof shared_memory[0])
+                : barrier;
 }
 
 inline void settle(Phases& of) {
@@ -57,6 +57,7 @@ inline void wait(Barrier* barrier, unsigned parity) {
 struct CUtensorMap {
   const uint16_t* data;
   int tokens, heads, d, box, parts;
+  bool words = false;  // a box is 128 words of 32 bits of a line, not swizzled
 };
 
 struct Copy {
@@ -91,6 +92,18 @@ inline void land(int number) {
   const CUtensorMap& map = copy.map;
   copies.erase(copies.begin() + number);
   if (ended[copy.block]) fail("copy into a block that has ended");
+  Phases& of = phases[copy.block].at(known(copy.barrier));
+  if (map.words) {
+    for (int e = 0; e < 128; ++e) {
+      const long at = (long)copy.token * map.d + copy.part + e;
+      const bool inside = copy.token < map.tokens && copy.part + e < map.d;
+      const float value = inside ? ((const float*)map.data)[at] : 0;
+      std::memcpy(shared_memory[copy.block] + copy.to + 4 * e, &value, 4);
+    }
+    of.bytes -= 512;
+    settle(of), ++progress;
+    return;
+  }
   for (int part = 0; part < map.parts; ++part)
     for (int row = 0; row < map.box; ++row)
       for (int e = 0; e < 64; ++e) {
@@ -106,7 +119,6 @@ inline void land(int number) {
             swizzled(copy.to + (part * map.box + row) * 128 + e * 2);
         std::memcpy(shared_memory[copy.block] + to, &value, 2);
       }
-  Phases& of = phases[copy.block].at(known(copy.barrier));
   of.bytes -= map.parts * map.box * 128;
   settle(of), ++progress;
 }
@@ -148,12 +160,24 @@ struct Descriptor {
     std::memcpy(&bits, shared_memory[self->block] + swizzled(at), 4);
     return bits_as<float>(bits & 0xffffe000);
   }
+  // And of 8-bit elements, e4m3.
+  unsigned k_major_e4m3(int row, int k) const {
+    const unsigned at = start + row / 8 * stride + row % 8 * 128 + k;
+    return shared_memory[self->block][swizzled(at)];
+  }
   static float read(unsigned at) {
     uint16_t bits;
     std::memcpy(&bits, shared_memory[self->block] + swizzled(at), 2);
     return widened(bits);
   }
 };
+
+inline float of_e4m3(unsigned code) {
+  const int exponent = code >> 3 & 15, mantissa = code & 7;
+  const float size = exponent ? std::ldexp(8 + mantissa, exponent - 10)
+                              : std::ldexp(mantissa, -9);
+  return (code & 127) == 127 ? NAN : code & 128 ? -size : size;
+}
 
 inline void start(Product product) {
   InFlight& results = self->in_flight[product.d];
@@ -191,26 +215,52 @@ inline void finish(const Product& product) {
     end_of(product, results);
     return;
   }
+  for (int i = 0; product.words && i < 4; ++i)
+    if (product.words[i] != product.started_with[i])
+      fail("a factor in registers has changed");
+  if (product.e4m3) {
+    float a[2][32];
+    for (int half = 0; half < 2; ++half)
+      for (int k = 0; k < 32; ++k) {
+        unsigned code;
+        if (product.words)
+          code = threads[quad + k % 16 / 4].words.at(
+                     product.number)[half + k / 16 * 2] >>
+                 k % 4 * 8;
+        else
+          code = Descriptor(product.a).k_major_e4m3(row + half * 8, k);
+        a[half][k] = of_e4m3(code & 255);
+      }
+    for (int i = 0; i < product.count; ++i) {
+      const int column = i / 4 * 8 + lane() % 4 * 2 + i % 2;
+      float sum = product.add ? results.values[i] : 0;
+      for (int k = 0; k < 32; ++k)
+        sum += a[i / 2 % 2][k] * of_e4m3(b.k_major_e4m3(column, k));
+      results.values[i] = sum;
+    }
+    end_of(product, results);
+    return;
+  }
   float a[2][16];
   for (int half = 0; half < 2; ++half)
     for (int k = 0; k < 16; ++k) {
       if (!product.words) {
-        a[half][k] = Descriptor(product.a).k_major(row + half * 8, k);
+        const Descriptor of_a(product.a);
+        a[half][k] = product.a_across ? of_a.mn_major(row + half * 8, k)
+                                      : of_a.k_major(row + half * 8, k);
         continue;
       }
       const unsigned word =
           threads[quad + k % 8 / 2].words.at(product.number)[half + k / 8 * 2];
       a[half][k] = widened(k % 2 ? word >> 16 : word & 0xffff);
     }
-  for (int i = 0; product.words && i < 4; ++i)
-    if (product.words[i] != product.started_with[i])
-      fail("a factor in registers has changed");
   for (int i = 0; i < product.count; ++i) {
     const int column = i / 4 * 8 + lane() % 4 * 2 + i % 2;
     float sum = product.add ? results.values[i] : 0;
     for (int k = 0; k < 16; ++k)
-      sum += a[i / 2 % 2][k] *
-             (product.words ? b.mn_major(column, k) : b.k_major(column, k));
+      sum += a[i / 2 % 2][k] * (product.words || product.b_across
+                                    ? b.mn_major(column, k)
+                                    : b.k_major(column, k));
     results.values[i] = sum;
   }
   end_of(product, results);

@@ -1,7 +1,7 @@
-// A block, or a cluster of two, as coroutines of one CPU thread: warp after
-// warp is taken at random and run until it waits for something. So a run is one
-// of many interleavings, given by a seed, and a deadlock is noticed. CUDA's
-// words for it.
+// A block, or a cluster of up to four, as coroutines of one CPU thread: warp
+// after warp is taken at random and run until it waits for something. So a run
+// is one of many interleavings, given by a seed, and a deadlock is noticed.
+// CUDA's words for it.
 #pragma once
 #include <ucontext.h>
 
@@ -37,7 +37,8 @@ struct Product {  // one wgmma that a thread has started
   uint64_t a, b;
   bool add;
   long number;
-  bool tf32 = false;
+  bool tf32 = false, e4m3 = false;
+  bool a_across = false, b_across = false;  // lines run across the depth
 };
 
 struct InFlight {  // results that may not be touched yet
@@ -69,10 +70,13 @@ inline ucontext_t scheduler;
 inline std::mt19937 dice;
 inline long progress;
 inline int block_threads, first_block, grid_blocks, running;
-inline bool ended[2];  // blocks
-inline Meeting of_warp[64], of_block[2], of_cluster, turns[2][16];
-inline uint32_t exchanged[64][32];
-alignas(1024) inline unsigned char shared_memory[2][256 << 10];
+constexpr int MOST_BLOCKS = 4;  // of a cluster
+inline bool ended[MOST_BLOCKS];
+inline Meeting of_warp[MOST_BLOCKS * 32], of_block[MOST_BLOCKS], of_cluster;
+inline Meeting turns[MOST_BLOCKS][16];
+inline uint32_t exchanged[MOST_BLOCKS * 32][32];
+alignas(1024) inline unsigned char shared_memory[MOST_BLOCKS][256 << 10];
+inline void (*each_turn)();  // what else happens now and then, or null
 
 #define threadIdx (Index{self->index})
 #define blockIdx (Index{first_block + self->block})
@@ -135,6 +139,10 @@ T __shfl_sync(unsigned, T value, int other) {
   return from_lane(value, other);
 }
 
+inline int __shfl_up_sync(unsigned, int value, int by) {
+  return from_lane(value, lane() < by ? lane() : lane() - by);
+}
+
 inline bool __any_sync(unsigned, bool value) {
   bool any = false;
   for (int i = 0; i < 32; ++i) any |= from_lane(unsigned(value), i) != 0;
@@ -142,6 +150,11 @@ inline bool __any_sync(unsigned, bool value) {
 }
 
 inline int atomicAdd(int* at, int value) { return (*at += value) - value; }
+inline unsigned atomicInc(unsigned* at, unsigned most) {
+  const unsigned old = *at;
+  *at = old >= most ? 0 : old + 1;
+  return old;
+}
 inline unsigned clock() { return 0; }
 
 struct __nv_bfloat16 {

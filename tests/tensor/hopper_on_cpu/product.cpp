@@ -3,11 +3,11 @@
 // A is m x k, B n x k. It ends with 2 and the reason if blocks do what they
 // must not, or wait for ever. A worker waits only for those that come after it,
 // so the last runs first.
-#include "products.hpp"
+#include "fp32_stores.hpp"
 inline unsigned char* dynamic_shared() { return shared_memory[self->block]; }
 #include "tf32.cu"
 
-template <int BN_, int STAGES, int CLUSTER_>
+template <int BN_, int STAGES, int CLUSTER_, int BUFFERS = 0>
 struct Plan {
   static constexpr int BN = BN_, CLUSTER = CLUSTER_;
 };
@@ -20,18 +20,15 @@ static std::vector<unsigned> flags;
 static void thread() {
   const CUtensorMap of_a{(const uint16_t*)a.data(), m, 1, 2 * k, BM, 1},
       of_b{(const uint16_t*)b.data(),    n, 1, 2 * k,
-           Chosen::BN / Chosen::CLUSTER, 1};
-  const Work work{m,
-                  n,
-                  group,
-                  (k + DEPTH - 1) / DEPTH,
-                  whole,
-                  share,
-                  lead,
-                  c.data(),
-                  parts.data(),
+           Chosen::BN / Chosen::CLUSTER, 1},
+      of_c{(const uint16_t*)c.data(), m, 1, 2 * n, 64, 1};
+  const Work work{m,           n,
+                  group,       (k + DEPTH - 1) / DEPTH,
+                  whole,       share,
+                  lead,        n % 4 == 0,
+                  c.data(),    parts.data(),
                   flags.data()};
-  tf32_product<PLAN>(of_a, of_b, work);
+  tf32_product<PLAN>(of_a, of_b, of_c, work);
   self->ended = true, --running, ++progress;
   swapcontext(&self->context, &scheduler);
 }

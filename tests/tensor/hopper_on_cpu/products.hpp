@@ -25,19 +25,24 @@ inline void prefetch(const CUtensorMap&) {}
 template <int COUNT>
 void give_registers_back() {}
 
-// A box of 32 words of 32 bits, told as 64 of 16.
+// A box of lines of 128 bytes, told as 64 elements of 16 bits; or of words.
+#ifndef PER_LINE
+#define PER_LINE 32  // elements of the factors in 128 bytes
+#endif
 inline void copy_box(void* to, const CUtensorMap& map, int row, int column,
                      Barrier* barrier) {
-  if (shared_address(to) % 1024) fail("a box that is not aligned");
+  if (!map.words && shared_address(to) % 1024)
+    fail("a box that is not aligned");
+  const int part = map.words ? column : column / PER_LINE;
   copies.push_back(
-      {self->block, shared_address(to), map, row, column / 32, 0, 0, barrier});
+      {self->block, shared_address(to), map, row, part, 0, 0, barrier});
 }
 inline void copy_box_to_all(void* to, const CUtensorMap& map, int row,
                             int column, Barrier* barrier, unsigned blocks) {
-  for (int block = 0; block < 2; ++block)
+  for (int block = 0; block < MOST_BLOCKS; ++block)
     if (blocks >> block & 1)
-      copies.push_back(
-          {block, shared_address(to), map, row, column / 32, 0, 0, barrier});
+      copies.push_back({block, shared_address(to), map, row, column / PER_LINE,
+                        0, 0, barrier});
 }
 
 inline void sync_consumer(int consumer) {
@@ -63,8 +68,35 @@ void wait_for_products() {
   wait_for_groups<GROUPS>();
   meet(warpgroup, 128, "its warpgroup");
 }
+template <bool A_ALONG, bool B_ALONG, int COUNT>
+void wgmma(float (&d)[COUNT], unsigned long long a, unsigned long long b,
+           bool add) {
+  start(
+      {d, COUNT, nullptr, {}, a, b, add, 0, false, false, !A_ALONG, !B_ALONG});
+}
 template <int COUNT>
 void wgmma_tf32(float (&d)[COUNT], unsigned long long a, unsigned long long b,
                 bool add) {
   start({d, COUNT, nullptr, {}, a, b, add, 0, true});
 }
+template <int COUNT>
+void wgmma_e4m3(float (&d)[COUNT], unsigned long long a, unsigned long long b,
+                bool add) {
+  start({d, COUNT, nullptr, {}, a, b, add, 0, false, true});
+}
+template <int COUNT>
+void wgmma_e4m3(float (&d)[COUNT], const unsigned (&a)[4], unsigned long long b,
+                bool add) {
+  start({d, COUNT, a, {a[0], a[1], a[2], a[3]}, 0, b, add, 0, false, true});
+}
+inline void ldmatrix(unsigned (&tile)[4], unsigned row) {
+  for (int i = 0; i < 4; ++i)
+    std::memcpy(tile + i,
+                shared_memory[self->block] +
+                    from_lane(row, 8 * i + lane() / 4) + lane() % 4 * 4,
+                4);
+}
+inline float __ldg(const float* from) { return *from; }
+inline void sync_cluster() { meet_cluster(); }
+inline void await_turn() { wait_for_turn(threadIdx.x / 128 + 2); }
+inline void pass_turn() { pass_turn(5 - threadIdx.x / 128); }

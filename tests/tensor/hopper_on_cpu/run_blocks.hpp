@@ -4,7 +4,7 @@ static void run_blocks(int cluster) {
   const int count = block_threads * cluster, warps = count / 32;
   threads.assign(count, {});
   std::memset(shared_memory, 0xff, sizeof shared_memory);
-  for (int b = 0; b < 2; ++b) {
+  for (int b = 0; b < MOST_BLOCKS; ++b) {
     phases[b].clear(), of_block[b] = {}, ended[b] = false;
     for (Meeting& turn : turns[b]) turn = {};
   }
@@ -35,6 +35,7 @@ static void run_blocks(int cluster) {
         ended[b] &= threads[b * block_threads + i].ended;
     }
     if (!copies.empty() && dice() % 6 == 0) land(dice() % copies.size());
+    if (each_turn) each_turn();
     idle = progress == before ? idle + 1 : 0, before = progress;
     if (idle > 100000) fail("deadlock");
   }

@@ -1,0 +1,167 @@
+"""examples/tensor/final.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings, against
+whole numbers. Faults that are planted are noticed."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import gemm
+import numpy as np
+import pytest
+from bf16 import to_bf16, to_float
+
+from cudatut.paths import examples_dir
+
+HERE = Path(__file__).parent / "hopper_on_cpu"
+SOURCE = examples_dir() / "tensor"
+# Columns, stages, cluster, boxes; which factor is transposed; rows read by threads.
+PLANS = {
+    "wide": (128, 3, 2, 2, False, False, False),
+    "alone": (128, 2, 1, 2, True, False, False),
+    "pairs": (128, 4, 2, 1, False, True, False),
+    "threads": (64, 2, 1, 1, False, False, True),
+}
+
+
+def region(file, *names):
+    text = (SOURCE / file).read_text()
+    return "\n".join(
+        re.search(rf"\[start:{name}\]\n(.*?)// --8<-- \[end:{name}\]", text, re.S)[1]
+        for name in names
+    )
+
+
+def built(plan, folder, change=lambda text: text):
+    """The program for a plan, or for a kernel with a change."""
+    if shutil.which("g++") is None:
+        pytest.skip("there is no g++")
+    memory = "extern __shared__ __align__(1024) unsigned char memory[];"
+    linear = re.search(r"struct Linear \{.*?\n\};", (SOURCE / "epilogue.cuh").read_text(), re.S)[0]
+    text = "\n".join([
+        region("wgmma.cuh", "descriptor").replace("Descriptor", "Address"),
+        region("mbarrier.cuh", "ring"),
+        (SOURCE / "unaligned.cuh").read_text(),
+        "constexpr int BK = 64, BOX = 64 * 128;",
+        region("factors.cuh", "factor", "plain", "multiply").replace("Descriptor", "Address"),
+        region("order.cuh", "order"),
+        region("schedule.cuh", "schedule", "parts"),
+        (SOURCE / "results.cuh").read_text(),
+        region("boxes.cuh", "write", "store"),
+        region("lines.cuh", "lines"),
+        region("epilogue.cuh", "extra"), linear,
+        region("work.cuh", "shared").join(["constexpr int BM = 128, CONSUMERS = 2;\n", ""]),
+        region("work.cuh", "work"),
+        (SOURCE / "final.cu").read_text(),
+    ])  # fmt: skip
+    text = re.sub(r"^#(include|pragma once).*\n", "", change(text), flags=re.M)
+    assert text.count(memory) == 1
+    text = text.replace(memory, "unsigned char* const memory = dynamic_shared();")
+    (folder / "final_text.hpp").write_text(text)
+    program = folder / "final"
+    *numbers, turned_a, turned_b, plain = plan
+    flags = [str(flag).lower() for flag in (turned_a, turned_b)]
+    instance = ",".join([*map(str, numbers), *flags, "__nv_bfloat16", str(plain).lower()])
+    subprocess.run(
+        ["g++", "-O1", "-std=c++17", "-w", f"-DPLAN={instance}", f"-I{folder}", f"-I{HERE}", HERE / "final.cpp", "-o", program],
+        check=True,
+    )  # fmt: skip
+    return program
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """Each plan's program, built when it is first asked for."""
+    found = {}
+
+    def program(name):
+        if name not in found:
+            found[name] = built(PLANS[name], tmp_path_factory.mktemp("plan"))
+        return found[name]
+
+    return program
+
+
+def wrong(program, plan, shape, shares, lead, seed, workers=3, alpha=1.0, beta=0.0):
+    """What is wrong with the product of this shape, or None. shares: whether the last tiles are shared."""
+    *numbers, turned_a, turned_b, _ = plan
+    m, n, k = shape
+    tile = gemm.Tile(*numbers)
+    chosen = gemm.plans(m, n, k, tile, workers * tile.cluster)[-1 if shares else 0]
+    assert bool(chosen.share) == shares, "a shape for another test"
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(-4, 5, (m, k)), rng.integers(-4, 5, (k, n))
+    old = rng.integers(-8, 9, (m, n)).astype("float32")
+    c = old if beta else np.full((m, n), np.nan, "float32")
+    stored = [
+        to_bf16(np.ascontiguousarray(x.T if turned else x))
+        for x, turned in ((a, turned_a), (b, turned_b))
+    ]
+    words = (
+        m,
+        n,
+        k,
+        2,
+        chosen.whole,
+        chosen.share,
+        lead,
+        chosen.workers,
+        int(n % 8 == 0),
+        alpha,
+        beta,
+        seed,
+    )
+    done = subprocess.run(
+        [program, *map(str, words)], input=b"".join(x.tobytes() for x in (*stored, to_bf16(c))), capture_output=True, timeout=120
+    )  # fmt: skip
+    if done.returncode:
+        return done.stdout.decode(errors="replace").strip() or f"it ended with {done.returncode}"
+    found = to_float(np.frombuffer(done.stdout, "uint16").reshape(m, n))
+    expected = alpha * (a @ b) + (beta * old if beta else 0.0)
+    return None if np.array_equal(found, to_float(to_bf16(expected))) else "results"
+
+
+@pytest.mark.parametrize(
+    ("shape", "shares"),
+    [((1, 1, 1), False), ((130, 72, 40), False), ((300, 203, 130), False), ((700, 129, 200), True), ((520, 264, 456), True)],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("name", PLANS)
+def test_results(programs, name, shape, shares):
+    plan = PLANS[name]
+    if not plan[-1]:  # the TMA wants rows at multiples of 8, which gemm.py makes of others
+        m, n, k = shape
+        shape = (-(-m // 8) * 8 if plan[4] else m, n if plan[5] else -(-n // 8) * 8, -(-k // 8) * 8)
+    tiles = -(-shape[0] // (128 * plan[2])) * -(-shape[1] // plan[0])
+    for seed, lead in enumerate((0, 1)):
+        assert wrong(programs(name), plan, shape, shares and tiles % 3 > 0, lead, seed) is None
+    assert wrong(programs(name), plan, shape, False, 1, 2, alpha=2.0, beta=0.5) is None
+
+
+FAULTS = {  # what is replaced, by what, and what is then wrong
+    "an empty barrier is not waited for": ("          wait(&s.empty[ring.stage], ring.parity ^ 1);\n          arrive_and_expect", "          arrive_and_expect", "arrival|results"),
+    "a parity is not turned": ("wait(&s.full[stage], ring.parity);", "wait(&s.full[stage], 0);", "deadlock|results|arrival"),
+    "the other half of B is not fetched": ("step * BK, full, rank);", "step * BK, full, 0);", "results"),
+    "consumer 1 is not let begin": ("if (--lead == 0) let_begin();", "--lead;", "deadlock|left over"),
+    "a part is not added": ("end < work.steps;", "false;", "flag|results"),
+    "a block ends before its last box is read": ("if (t == 0) wait_for_reads<0>();", "", "before its stores|has ended|results"),
+    "a box is overwritten before it is stored": ("if (first) wait_for_reads<BUFFERS - 1>();", "", "results"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_faults_are_noticed(fault, tmp_path):
+    before, after, expected = FAULTS[fault]
+
+    def change(text):
+        assert text.count(before) == 1, before
+        return text.replace(before, after)
+
+    plan = (128, 3, 2, 1, False, False, False)  # each box is written twice for a tile
+    program = built(plan, tmp_path, change)
+    shapes = ((520, 264, 456), True), ((260, 264, 200), False)
+    found = [
+        wrong(program, plan, shape, shares, 1, seed, workers=4 if shares else 1)
+        for seed in range(2) for shape, shares in shapes
+    ]  # fmt: skip
+    assert any(one and re.search(expected, one) for one in found), found

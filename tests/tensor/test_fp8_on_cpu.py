@@ -1,0 +1,143 @@
+"""examples/tensor/fp8.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings, against
+whole numbers. Faults that are planted are noticed."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import e4m3
+import numpy as np
+import pytest
+
+from cudatut.paths import examples_dir
+
+HERE = Path(__file__).parent / "hopper_on_cpu"
+SOURCE = examples_dir() / "tensor"
+PLANS = {  # sums, stages, blocks of a cluster
+    "one level": ("OneLevel<128>", 3, 1),
+    "one level, pairs": ("OneLevel<256>", 3, 2),
+    "two levels": ("TwoLevels<256,128,false>", 3, 2),
+    "in turns": ("TwoLevels<256,128,false,true>", 3, 2),
+    "held": ("TwoLevels<256,128,false,false,true,1>", 3, 1),
+    "ahead": ("TwoLevels<256,64,false,false,true,2>", 3, 2),
+    "blocks": ("TwoLevels<256,128,true>", 3, 2),
+    "blocks, held": ("TwoLevels<256,128,true,false,true,1>", 3, 2),
+    "blocks, ahead": ("TwoLevels<256,64,true,false,true,2>", 3, 2),
+    "blocks, one part": ("TwoLevels<128,128,true>", 4, 1),
+}
+
+
+def piece(file, pattern):
+    """A function or struct of a header, as it stands there."""
+    return re.search(pattern, (SOURCE / file).read_text(), re.S)[0]
+
+
+def built(plan, folder, change=lambda text: text):
+    """The program for a plan, or for a kernel with a change."""
+    if shutil.which("g++") is None:
+        pytest.skip("there is no g++")
+    sums, stages, cluster = plan
+    text = (SOURCE / "fp8_sums.cuh").read_text() + (SOURCE / "fp8.cu").read_text()
+    text = re.sub(r"// --8<-- \[start:turns\].*?\[end:turns\]", "", text, flags=re.S)
+    wgmma = (SOURCE / "fp8_wgmma.cuh").read_text()
+    text = (
+        wgmma[wgmma.index("// --8<-- [start:multiply]") :].replace("Descriptor", "Address") + text
+    )
+    text = change(text)
+    text = re.sub(r'#include "[\w.]+"\n|#pragma once\n', "", text)
+    text = re.sub(r'asm volatile\("".*?;', "", text, flags=re.S)
+    memory = "extern __shared__ __align__(1024) unsigned char memory[];"
+    assert text.count(memory) == 1
+    text = text.replace(memory, "unsigned char* const memory = dynamic_shared();")
+    headers = [
+        piece("wgmma.cuh", r"struct Descriptor \{.*?\n\};").replace("Descriptor", "Address"),
+        "constexpr int BK = 128;",
+        piece("mbarrier.cuh", r"template <int STAGES>\nstruct Ring.*?\n\};"),
+        piece("order.cuh", r"__device__ __forceinline__ int2 place_of.*?\n\}"),
+        "inline void store_one(float* to, float x) { *to = x; }",
+        "inline void store_two(float* to, float x, float y) { to[0] = x, to[1] = y; }",
+        piece("results.cuh", r"template <int SIZE, class What>.*?\[end:each\]"),
+        piece("results.cuh", r"template <int SIZE, class Out>\n[^{]*void store_sums.*?\n\}"),
+    ]  # fmt: skip
+    (folder / "fp8.cu").write_text("\n".join([*headers, text]))
+    program = folder / "product"
+    subprocess.run(
+        ["g++", "-O1", "-std=c++17", "-w", f"-DPLAN={sums},float,{stages},{cluster},1", f"-I{folder}", f"-I{HERE}",
+         HERE / "fp8.cpp", "-o", program],
+        check=True,
+    )  # fmt: skip
+    return program
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """Each plan's program, built when it is first asked for."""
+    found = {}
+
+    def program(name):
+        if name not in found:
+            found[name] = built(PLANS[name], tmp_path_factory.mktemp("plan"))
+        return found[name]
+
+    return program
+
+
+def wrong(program, blocks, shape, lead, seed, clusters=2):
+    """What is wrong with the product of this shape, or None."""
+    m, n, k = shape
+    rng = np.random.default_rng(seed)
+    a, b = (rng.integers(-2, 3, (rows, k)) for rows in (m, n))
+    steps, pitch = -(-k // 128), 4 * -(-m // 4)
+    sizes = ((steps, pitch), (-(-n // 128), steps)) if blocks else ((1,), (1,))
+    of_a, of_b = (2.0 ** rng.integers(-1, 2, size) for size in sizes)
+    given = [e4m3.to_e4m3(a), e4m3.to_e4m3(b), of_a.astype("float32"), of_b.astype("float32")]
+    done = subprocess.run(
+        [program, *map(str, (m, n, k, 2, lead, clusters, seed))], input=b"".join(one.tobytes() for one in given),
+        capture_output=True, timeout=120,
+    )  # fmt: skip
+    if done.returncode:
+        return done.stdout.decode(errors="replace").strip() or f"it ended with {done.returncode}"
+    if blocks:
+        a = a * e4m3.spread(of_a.T, (m, k), (1, 128))
+        b = b * e4m3.spread(of_b, (n, k), (128, 128))
+    else:
+        a = a * of_a * of_b
+    found = np.frombuffer(done.stdout, "float32").reshape(m, n)
+    return None if (found == a.astype("float64") @ b.T).all() else "results"
+
+
+@pytest.mark.parametrize("shape", [(1, 8, 16), (300, 264, 400)], ids=str)
+@pytest.mark.parametrize("name", PLANS)
+def test_results(programs, name, shape):
+    for seed, lead in enumerate((0, 2)):
+        if "TwoLevels<256,128,false,true>" in PLANS[name] and lead:
+            continue  # turns are the consumers' order
+        assert wrong(programs(name), "blocks" in name, shape, lead, seed) is None
+
+
+FAULTS = {  # the plan, what is replaced, by what, and what is then wrong
+    "an empty barrier is not waited for": ("blocks", "wait(&s.empty[i], ring.parity ^ 1);", "", "arrival|results|sum"),
+    "a parity is not turned": ("blocks", "wait(&s.full[i], ring.parity);", "wait(&s.full[i], 0);", "deadlock|results|arrival"),
+    "consumer 1 is not let begin": ("blocks", "if (--lead == 0) let_begin();", "--lead;", "deadlock|left over"),
+    "a stage is given back too early": ("one level, pairs", "if (step > 0) release(before);", "release(at.index);", "arrival|results"),
+    "a part is added too early": ("ahead", "wait_for_products<AHEAD - 1>();", "", "touched|results"),
+    "the scale of the stage before": ("blocks", "b[i] = next[i];", "b[i] = 1.0f;", "results"),
+    "scales of a stage too late": ("blocks", "min(step + 1, last)", "min(step, last)", "results"),
+    "the scale of the first columns for all": ("blocks, ahead", "b[i * PART / 128]", "b[0]", "results"),
+    "the swizzle is off by one": ("held", "((2 * i + lane / 16) ^ lane % 8)", "((2 * i + lane / 16) ^ (lane + 1) % 8)", "results"),
+    "a part begins with the last one": ("held", "of_b.at(i * 32), i > 0);", "of_b.at(i * 32), true);", "results"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_faults_are_noticed(fault, tmp_path):
+    name, before, after, expected = FAULTS[fault]
+
+    def change(text):
+        assert text.count(before) == 1, before
+        return text.replace(before, after)
+
+    program = built(PLANS[name], tmp_path, change)
+    found = [wrong(program, "blocks" in name, (300, 264, 528), 2, seed) for seed in range(2)]
+    assert any(one and re.search(expected, one) for one in found), found

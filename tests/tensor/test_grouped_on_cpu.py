@@ -1,0 +1,158 @@
+"""examples/tensor/grouped.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings,
+against whole numbers. Faults that are planted are noticed."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import grouped_product
+import numpy as np
+import pytest
+from bf16 import to_bf16
+
+from cudatut.paths import examples_dir
+
+HERE = Path(__file__).parent / "hopper_on_cpu"
+SOURCE = examples_dir() / "tensor"
+UNTOUCHED = 0x7FC1  # a NaN that the program fills C with
+
+
+def piece(file, pattern):
+    """A function or struct of a header, as it stands there."""
+    return re.search(pattern, (SOURCE / file).read_text(), re.S)[0]
+
+
+def built(tile, folder, change=lambda text: text):
+    """The program for a tile, or for a kernel with a change."""
+    if shutil.which("g++") is None:
+        pytest.skip("there is no g++")
+    text = (SOURCE / "groups.cuh").read_text() + (SOURCE / "grouped.cu").read_text()
+    text = re.sub(r'#(include "[\w.]+"|pragma once)\n', "", change(text))
+    memory = "extern __shared__ __align__(1024) unsigned char memory[];"
+    assert text.count(memory) == 1
+    text = text.replace(memory, "unsigned char* const memory = dynamic_shared();")
+    headers = [
+        piece("wgmma.cuh", r"struct Descriptor \{.*?\n\};").replace("Descriptor", "Address"),
+        piece("wgmma.cuh", r"template <bool ALONG_K>\nconstexpr unsigned NEXT_DEPTH.*?;"),
+        "constexpr int BK = 64, BOX = 64 * 128;",
+        piece("mbarrier.cuh", r"template <int STAGES>\nstruct Ring.*?\n\};"),
+        piece("order.cuh", r"__device__ __forceinline__ int2 place_of.*?\n\}"),
+        piece("factors.cuh", r"template <bool A_ALONG, bool B_ALONG, int SIZE>\n[^{]*void multiply_stage.*?\n\}").replace("Descriptor", "Address"),
+        piece("boxes.cuh", r"template <int SIZE>\n[^{]*void write_box.*?\n\}"),
+    ]  # fmt: skip
+    (folder / "grouped_text.hpp").write_text("\n".join([*headers, text]))
+    program = folder / "grouped"
+    subprocess.run(
+        ["g++", "-O1", "-std=c++17", "-w", f"-DPLAN={tile.columns},{tile.stages}", f"-I{folder}", f"-I{HERE}",
+         HERE / "grouped.cpp", "-o", program],
+        check=True,
+    )  # fmt: skip
+    return program
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """Each tile's program, built when it is first asked for."""
+    found = {}
+
+    def program(columns):
+        if columns not in found:
+            tile = next(tile for tile in grouped_product.TILES if tile.columns == columns)
+            found[columns] = built(tile, tmp_path_factory.mktemp("tile"))
+        return found[columns]
+
+    return program
+
+
+def wrong(program, sizes, stacked, seed, order=2, lead=0, blocks=3, by_demand=True, launches=1):
+    """What is wrong with the products of these (m, n, k), or None. stacked: the rows of all in one matrix."""
+    rng = np.random.default_rng(seed)
+    factors = [
+        [rng.integers(-4, 5, (rows, k)).astype("float32") for rows in (m, n)] for m, n, k in sizes
+    ]
+    ends = np.cumsum([m for m, _, _ in sizes]).astype("int32")
+    if stacked:
+        data = ends.tobytes()
+        for some in zip(*factors):
+            data += to_bf16(np.concatenate(some)).tobytes()
+    else:
+        data = b"".join(to_bf16(one).tobytes() for pair in factors for one in pair)
+    numbers = (int(stacked), order, lead, blocks, int(by_demand), launches, seed, len(sizes))
+    done = subprocess.run(
+        [program, *map(str, numbers)], input=np.array(sizes, "int32").tobytes() + data, capture_output=True, timeout=240
+    )  # fmt: skip
+    if done.returncode:
+        return done.stdout.decode(errors="replace").strip() or f"it ended with {done.returncode}"
+    edge = np.full(8, UNTOUCHED, "uint16")
+    want = [to_bf16(a.astype("float64") @ b.T).ravel() for a, b in factors]
+    want = [*want, edge] if stacked else [x for one in want for x in (one, edge)]
+    want = np.concatenate(want if stacked else [*want, edge])
+    found = np.frombuffer(done.stdout, "uint16")
+    return None if np.array_equal(found, want) else "results"
+
+
+EXPERTS = [(m, 136, 200) for m in (70, 0, 1, 128, 0, 0, 195, 64, 0)]
+DIFFERENT = [(1, 8, 8), (130, 264, 72), (64, 520, 136), (257, 8, 64), (100, 128, 320)]
+
+
+@pytest.mark.parametrize("columns", [256, 128, 64])
+@pytest.mark.parametrize("stacked", [True, False])
+def test_results(programs, columns, stacked):
+    sizes = EXPERTS if stacked else DIFFERENT
+    for seed, (by_demand, lead) in enumerate(((True, 2), (False, 0))):
+        assert (
+            wrong(
+                programs(columns), sizes, stacked, seed, lead=lead, by_demand=by_demand, launches=2
+            )
+            is None
+        )
+
+
+def test_many_groups_without_rows(programs):
+    rows = np.zeros(grouped_product.MOST_GROUPS, int)
+    rows[[5, 31, 32, 200, 383]] = 3, 65, 1, 2, 7
+    sizes = [(int(m), 8, 8) for m in rows]
+    assert wrong(programs(64), sizes, True, 1) is None
+    assert wrong(programs(64), [(0, 8, 8)] * 7, True, 1) is None
+
+
+def test_the_host_knows_how_much_shared_memory_it_takes(programs):
+    for tile in grouped_product.TILES:
+        done = subprocess.run([programs(tile.columns), *"00000000"], capture_output=True, text=True)
+        assert done.stdout == str(tile.shared)
+
+
+FAULTS = {  # what is replaced, by what, and what is then wrong
+    "an empty barrier is not waited for": ("        wait(&s.empty[i], ring.parity ^ 1);", "", "arrival|results|sum"),
+    "rows of the next group are written": ("row < tile.rows &&", "", "results"),
+    "columns beyond n are written": ("&& column < tile.columns", "", "results"),
+    "a group without tiles is taken": ("if (first[middle] <= tile)", "if (first[middle] < tile)", "results|deadlock|ended"),
+    "B of the group before": ("group.row_b + left", "max(group.row_b - group.n, 0) + left", "results"),
+    "rows of the second half are not announced": ("(both ? 2 : 1) * BOX", "BOX", "deadlock|arrival|results|copies"),
+    "nobody says that there are no more tiles": ("s.tile[ring.stage].steps = 0;", "", "deadlock|ended|results"),
+    "a stage is kept by the consumer without rows": ("          if (t == 0) arrive(&s.empty[ring.stage]);", "", "deadlock"),
+    "the last stage is not given back": ("      wait_for_products<0>();\n      if (t == 0) arrive(&s.empty[before]);", "      wait_for_products<0>();", "deadlock"),
+    "results are used in flight": ("      wait_for_products<0>();", "", "touched|results"),
+    "a box is written before it is read": ("turn ^= 1", "turn ^= 0", "results"),
+    "the swizzle is off by one": ("(piece ^ line % 8)", "(piece ^ (line + 1) % 8)", "results"),
+    "the counter does not turn": ("atomicInc(work.taken, tiles - 1)", "atomicInc(work.taken, tiles)", "counter"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_faults_are_noticed(fault, tmp_path):
+    before, after, expected = FAULTS[fault]
+
+    def change(text):
+        assert text.count(before) == 1, before
+        return text.replace(before, after)
+
+    program = built(grouped_product.TILES[1], tmp_path, change)
+    found = []
+    for seed in range(3):
+        for sizes, stacked in ((EXPERTS, True), (DIFFERENT, False)):
+            found.append(wrong(program, sizes, stacked, seed, lead=2))
+            if found[-1] and re.search(expected, found[-1]):
+                return
+    raise AssertionError(found)
