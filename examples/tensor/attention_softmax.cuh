@@ -118,10 +118,12 @@ struct Softmax {
       s[i] = power_of_two(fmaf(s[i], power, -base[i / 2 % 2]));
   }
 
-  // Sums and words of exponentials. True if a base was too low; then sums are
-  // as before.
+  // Sums and words of exponentials. True if a base was too low, as `vote` finds
+  // for all warps that have to agree; then sums are as before.
+  template <class Vote>
   __device__ __forceinline__ bool gather(const float (&e)[BN / 2],
-                                         unsigned (&p)[BN / 4]) {
+                                         unsigned (&p)[BN / 4],
+                                         const Vote& vote) {
     float total[2][4] = {};
 #pragma unroll
     for (int i = 0; i < BN / 2; i += 2) {
@@ -132,7 +134,7 @@ struct Softmax {
     const float of[2] = {
         (total[0][0] + total[0][1]) + (total[0][2] + total[0][3]),
         (total[1][0] + total[1][1]) + (total[1][2] + total[1][3])};
-    if (__any_sync(~0u, !(of[0] <= 20000.0f && of[1] <= 20000.0f))) return true;
+    if (vote(!(of[0] <= 20000.0f && of[1] <= 20000.0f))) return true;
     sum[0] += of[0], sum[1] += of[1];
     return false;
   }

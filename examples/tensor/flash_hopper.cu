@@ -329,17 +329,20 @@ __global__ void __cluster_dims__(CLUSTER)
                        heads, w.head, lse);
         else if (GUESS == 5 && rises)
           softmax.scale(o);
-        const bool wrong = softmax.gather(s, p);
+        // Products are started by whole warpgroups: so its warps agree.
+        const auto nobody = [](bool) { return false; };
+        const bool wrong = softmax.gather(s, p, [&](bool bad) {
+          return GUESS >= 6 && any_of_warpgroup(4 + me, bad);
+        });
         if (GUESS >= 6) {
           if (wrong) {
             start_products();
             wait_for_groups<0>();
             arrived(s);
             mask_scores(next, step);
-            softmax.raise(s, 0, BN / 2, power, false);
+            if (softmax.raise(s, 0, BN / 2, power, false)) softmax.scale(o);
             softmax.powers(s, power);
-            softmax.scale(o);
-            softmax.gather(s, p);
+            softmax.gather(s, p, nobody);
           }
           release_scores(next, step);
         }
