@@ -332,7 +332,8 @@ __global__ void __cluster_dims__(CLUSTER)
         // Products are started by whole warpgroups: so its warps agree.
         const auto nobody = [](bool) { return false; };
         const bool wrong = softmax.gather(s, p, [&](bool bad) {
-          return GUESS >= 6 && any_of_warpgroup(4 + me, bad);
+          return GUESS >= 6 &&
+                 __any_sync(~0u, any_of_warpgroup(4 + me, bad));
         });
         if (GUESS >= 6) {
           if (wrong) {
