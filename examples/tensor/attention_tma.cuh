@@ -140,17 +140,6 @@ __device__ __forceinline__ void wait_for_turn(int id) {
 __device__ __forceinline__ void pass_turn(int id) {
   asm volatile("bar.arrive %0, 256;" ::"r"(id) : "memory");
 }
-// Whether this is so in any thread of a warpgroup, by barrier `id`.
-__device__ __forceinline__ bool any_of_warpgroup(int id, bool so) {
-  int any;
-  asm volatile(
-      "{ .reg .pred p, q;\nsetp.ne.b32 p, %2, 0;\n"
-      "bar.red.or.pred q, %1, 128, p;\nselp.b32 %0, 1, 0, q; }"
-      : "=r"(any)
-      : "r"(id), "r"((int)so)
-      : "memory");
-  return any;
-}
 // --8<-- [end:turns]
 
 // --8<-- [start:registers]

@@ -38,8 +38,8 @@
 // blocks in pairs, on 128 * CONSUMERS queries of a head; each copies half of
 // each tile of keys and values for both. Grid: blocks for all SMs, in pairs.
 // TIMED: each warpgroup of block 0 leaves in `times` the cycle of five events
-// of each of its first 64 steps; otherwise `times` is null. PARTS: in how many
-// parts scores become exponentials.
+// of each of its first 64 steps; otherwise `times` is null. MAXIMA: of scores
+// in every step, not only where a base was too low.
 
 // An item of work: 64 * CONSUMERS queries of a head from row `top` on, and the
 // number of tiles of keys; at least one, be it masked as a whole. 0: the end.
@@ -50,7 +50,7 @@ struct alignas(16) Work {
 // --8<-- [start:kernel]
 template <int D, int CONSUMERS, int BN, int STAGES, int Q_STAGES, bool CAUSAL,
           bool PINGPONG, bool OVERLAP, int CLUSTER = 1, bool TIMED = false,
-          int PARTS = 1, int GUESS = 0>
+          bool MAXIMA = false>
 __global__ void __cluster_dims__(CLUSTER)
     __launch_bounds__(128 * (CONSUMERS + 1), 1)
         flash_hopper(const __grid_constant__ CUtensorMap Q,
@@ -183,7 +183,7 @@ __global__ void __cluster_dims__(CLUSTER)
     Ring<STAGES> k, v;
     float s[BN / 2], o[D / 2];  // scores, results
     unsigned p[BN / 4];         // weights, which are on their way into results
-    Softmax<BN, PARTS> softmax;
+    Softmax<BN> softmax;
 
     const auto release = [&](Barrier* barrier) {
       if (lane == 0) arrive(barrier);
@@ -195,7 +195,9 @@ __global__ void __cluster_dims__(CLUSTER)
         arrive_in(barrier, lane);
     };
     // --8<-- [start:products]
-    const auto start_products = [&] {
+    const auto start_scores = [&] {
+      wait(&k_full[k.stage], k.parity);
+      if (PINGPONG) wait_for_turn(my_turn);
       begin_products();
       const Factor a(of_q + (q.stage * CONSUMERS + me) * QUERIES),
           b(of_k + k.stage * TILE);
@@ -204,11 +206,6 @@ __global__ void __cluster_dims__(CLUSTER)
         multiply(s, a.further(kk / 4 * Q_PART + kk % 4 * 32),
                  b.further(kk / 4 * PART + kk % 4 * 32), kk > 0);
       end_group();
-    };
-    const auto start_scores = [&] {
-      wait(&k_full[k.stage], k.parity);
-      if (PINGPONG) wait_for_turn(my_turn);
-      start_products();
     };
     const auto start_values = [&](bool add) {
       wait(&v_full[v.stage], v.parity);
@@ -230,23 +227,17 @@ __global__ void __cluster_dims__(CLUSTER)
       return w.steps > 0;
     };
     // The scores are there: free their factors, and mask what is not seen.
-    const auto release_scores = [&](const Work& w, int step) {
+    const auto finish_scores = [&](const Work& w, int step) {
+      arrived(s);
       release_tile(&k_empty[k.stage]);
       k.advance();
       const bool end = step + 1 == w.steps;
       if (end) release(&q_empty[q.stage][me]);
       q.advance_if(end);
-    };
-    const auto mask_scores = [&](const Work& w, int step) {
       const int key = step * BN, top = w.top + me * 64;
       const int whole = CAUSAL ? min(k_len, ahead + top + 1) : k_len;
       if (key + BN > whole)
         mask<CAUSAL>(s, key + lane % 4 * 2, k_len, ahead + w.top + row);
-    };
-    const auto finish_scores = [&](const Work& w, int step) {
-      arrived(s);
-      release_scores(w, step);
-      mask_scores(w, step);
     };
 
     int events = 0;
@@ -263,13 +254,8 @@ __global__ void __cluster_dims__(CLUSTER)
     wait_for_groups<0>();
     finish_scores(w, 0);
     softmax.begin();
-    if (GUESS == 0) {
-      softmax.weights(s, power);
-      pack(s, p);
-    } else {
-      softmax.raise(s, 0, BN / 2, power, false);
-      softmax.template guess<GUESS == 2>(s, p, power, [] {});
-    }
+    softmax.raise(s, power);
+    softmax.weights(s, p, power, [] {}, true);
 
     // --8<-- [start:loop]
     bool add = false;  // o holds results of this item already
@@ -280,130 +266,6 @@ __global__ void __cluster_dims__(CLUSTER)
         step = 0;
         if (!receive(next)) break;
       }
-      if (GUESS >= 5) {
-        mark();
-        start_scores();
-        constexpr int N = BN / 16, HEAD = GUESS == 7 ? 2 : N;
-        wait(&v_full[v.stage], v.parity);
-        begin_products();
-        const Factor b(of_v + v.stage * TILE, PART);
-#pragma unroll
-        for (int kk = 0; kk < HEAD; ++kk)
-          multiply(o, p + kk * 4, b.further(kk * 2048), kk > 0 || add);
-        end_group();
-        if (PINGPONG) pass_turn(their_turn);
-        mark();
-        wait_for_groups<1>();
-        mark();
-        if (GUESS == 5) {
-          finish_scores(next, step);
-        } else {
-          arrived(s);
-          mask_scores(next, step);
-        }
-        const Softmax<BN, PARTS> before = softmax;
-        bool rises = false;
-        if (last) softmax.begin();
-        if (GUESS == 5 || last)
-          rises = softmax.raise(s, 0, BN / 2, power, false);
-        if (HEAD < N) {
-          constexpr int EACH = (BN / 2 + N - HEAD) / (N - HEAD + 1);
-          softmax.powers(s, power, 0, EACH);
-#pragma unroll
-          for (int kk = HEAD; kk < N; ++kk) {
-            multiply(o, p + kk * 4, b.further(kk * 2048), 1);
-            softmax.powers(s, power, (kk - HEAD + 1) * EACH, EACH);
-          }
-          end_group();
-        } else {
-          softmax.powers(s, power);
-        }
-        mark();
-        wait_for_groups<0>();
-        arrived(o), arrived(p);
-        release_tile(&v_empty[v.stage]);
-        v.advance();
-        mark();
-        if (last)
-          before.store(o, w.top + row, q_len, w.sequence, out, out_stride,
-                       heads, w.head, lse);
-        else if (GUESS == 5 && rises)
-          softmax.scale(o);
-        // Products are started by whole warpgroups: so its warps agree.
-        const auto nobody = [](bool) { return false; };
-        const bool wrong = softmax.gather(s, p, [&](bool bad) {
-          return GUESS >= 6 &&
-                 __any_sync(~0u, any_of_warpgroup(4 + me, bad));
-        });
-        if (GUESS >= 6) {
-          if (wrong) {
-            start_products();
-            wait_for_groups<0>();
-            arrived(s);
-            mask_scores(next, step);
-            if (softmax.raise(s, 0, BN / 2, power, false)) softmax.scale(o);
-            softmax.powers(s, power);
-            softmax.gather(s, p, nobody);
-          }
-          release_scores(next, step);
-        }
-        add = !last, w = next;
-        continue;
-      }
-      if (GUESS >= 3) {
-        constexpr int COUNT = BN / 2, N = BN / 16, HEAD = 2, M = (N - HEAD) / 2;
-        mark();
-        start_scores();
-        wait(&v_full[v.stage], v.parity);
-        begin_products();
-        const Factor b(of_v + v.stage * TILE, PART);
-#pragma unroll
-        for (int kk = 0; kk < HEAD; ++kk)
-          multiply(o, p + kk * 4, b.further(kk * 2048), kk > 0 || add);
-        end_group();
-        if (PINGPONG && GUESS == 4) pass_turn(their_turn);
-        mark();
-        wait_for_groups<1>();
-        mark();
-        finish_scores(next, step);
-        const Softmax<BN, PARTS> before = softmax;
-        if (last) softmax.begin();
-        float most[2][2] = {{s[0], s[1]}, {s[2], s[3]}};
-        constexpr int MOST = (COUNT + M - 1) / M;
-#pragma unroll
-        for (int kk = HEAD; kk < HEAD + M; ++kk) {
-          multiply(o, p + kk * 4, b.further(kk * 2048), 1);
-#pragma unroll
-          for (int i = (kk - HEAD) * MOST; i < (kk - HEAD + 1) * MOST; ++i)
-            if (i < COUNT)
-              most[i / 2 % 2][i % 2] = fmaxf(most[i / 2 % 2][i % 2], s[i]);
-        }
-        const bool rises = softmax.lift(s, most, 0, power, false);
-        constexpr int EACH = D == 128 ? 6 : 3;
-#pragma unroll
-        for (int kk = HEAD + M; kk < N; ++kk) {
-          multiply(o, p + kk * 4, b.further(kk * 2048), 1);
-          softmax.exponentials(s, (kk - HEAD - M) * EACH, EACH, power);
-        }
-        end_group();
-        if (PINGPONG && GUESS == 3) pass_turn(their_turn);
-        mark();
-        constexpr int DONE = (N - HEAD - M) * EACH;
-        wait_for_groups<0>();
-        arrived(o), arrived(p);
-        release_tile(&v_empty[v.stage]);
-        v.advance();
-        softmax.exponentials(s, DONE, COUNT - DONE, power);
-        mark();
-        if (last)
-          before.store(o, w.top + row, q_len, w.sequence, out, out_stride,
-                       heads, w.head, lse);
-        else if (rises)
-          softmax.scale(o);
-        pack(s, p);
-        add = !last, w = next;
-        continue;
-      }
       mark();
       start_scores();     // of this step,
       start_values(add);  // of the weights of the step before
@@ -412,42 +274,26 @@ __global__ void __cluster_dims__(CLUSTER)
       wait_for_groups<OVERLAP ? 1 : 0>();
       mark();
       finish_scores(next, step);
-      const Softmax<BN, PARTS> before = softmax;
-      bool rises;
-      if (GUESS == 0) {
-        if (last) softmax.begin();
-        rises = softmax.weights(s, power);
-        softmax.settle();  // exponentials run under what is waited for next
+      const Softmax<BN> before = softmax;
+      if (last) softmax.begin();
+      bool rises = (last || MAXIMA) && softmax.raise(s, power);
+      const auto finish_values = [&] {
         mark();
         wait_for_groups<0>();
-        mark();
         arrived(o), arrived(p);
         release_tile(&v_empty[v.stage]);
         v.advance();
-      } else {
-        if (last) {
-          softmax.begin();
-          softmax.raise(s, 0, BN / 2, power, false);
-        }
-        rises = softmax.template guess<GUESS == 2>(s, p, power, [&] {
-          mark();
-          wait_for_groups<0>();
-          arrived(o), arrived(p);
-          release_tile(&v_empty[v.stage]);
-          v.advance();
-        });
-        mark();
-        if (rises) {
-          softmax.raise(s, 0, BN / 2, power, false);
-          softmax.template guess<GUESS == 2>(s, p, power, [] {});
-        }
+      };
+      if (!softmax.weights(s, p, power, finish_values)) {
+        rises |= softmax.raise(s, power);
+        softmax.weights(s, p, power, [] {}, true);
       }
+      mark();
       if (last)
         before.store(o, w.top + row, q_len, w.sequence, out, out_stride, heads,
                      w.head, lse);
       else if (rises)
         softmax.scale(o);
-      if (GUESS == 0) pack(s, p);
       add = !last, w = next;
     }
     // --8<-- [end:loop]
