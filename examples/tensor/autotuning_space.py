@@ -65,11 +65,10 @@ def prune(shared: int) -> tuple[list[tuple[str, int]], list[gemm.Tile]]:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A plan, how many tiles stand below each other in its order, and how many steps one consumer is ahead."""
+    """A plan, and how many tiles stand below each other in its order."""
 
     plan: gemm.Plan
     group: int
-    lead: int
 
     @property
     def label(self) -> str:
@@ -78,7 +77,7 @@ class Candidate:
         rest += ", read by threads" * plan.plain
         return (
             f"{gemm.ROWS}x{tile.columns}, {tile.stages} stages, cluster {tile.cluster}, {tile.buffers} boxes, "
-            f"group {self.group}, lead {self.lead}{rest}"
+            f"group {self.group}{rest}"
         )
 
     @property
@@ -90,7 +89,6 @@ class Candidate:
             **tile._asdict(),
             **plan,
             "group": self.group,
-            "lead": self.lead,
         }
 
 
@@ -116,10 +114,7 @@ class Space:
             about = gemm.group_for(tile, gpu.sm_count)
             groups = {min(most, max(1, round(about * by))) for by in GROUPS}
             for plan in gemm.plans(**size, tile=tile, sms=gpu.sm_count):
-                found += [
-                    Candidate(plan, group, gemm.lead_for(tile))
-                    for group in sorted(groups)
-                ]
+                found += [Candidate(plan, group) for group in sorted(groups)]
         return [*steps, ("with orders and shares", len(found))], found
 
     def instance(self, candidate: Candidate) -> tuple[Any, ...]:
@@ -155,14 +150,12 @@ class Space:
         ]
         if plan not in own:
             plan = own[-1] if plan.share else own[0]
-        run = gemm.prepare(
-            p.a, p.b, p.c, plan=plan, group=candidate.group, lead=candidate.lead
-        )
+        run = gemm.prepare(p.a, p.b, p.c, plan=plan, group=candidate.group)
         run.kernel = gemm.kernel(plan.tile, False, False, "uint16", plan.plain)
         run.block, run.shared = 128 * (1 + gemm.CONSUMERS), plan.tile.shared
         # What the same machine code does in different ways.
         run.splits, run.whole = (
-            (plan.share, candidate.group, candidate.lead),
+            (plan.share, candidate.group),
             plan.whole,
         )
         return run
@@ -174,9 +167,7 @@ class Space:
             p.m, p.n, p.k, gpu.sm_count, gemm.unaligned_bytes(p.a, p.b)
         )
         tile = plan.tile
-        return Candidate(
-            plan, gemm.group_for(tile, gpu.sm_count), gemm.lead_for(tile)
-        )
+        return Candidate(plan, gemm.group_for(tile, gpu.sm_count))
 
     def check(self, problem: Any, candidate: Candidate) -> None:
         """Multiply once into poisoned memory and compare with the reference. Raises CheckError."""
@@ -202,7 +193,9 @@ class Space:
             if plan.tile in gemm.TILES
             else "which is new there"
         )
-        cycles = gemm.cycles(plan, size["k"], unaligned)
+        cycles = gemm.cycles(
+            plan, size["k"], unaligned, boxes=size["n"] % 8 == 0
+        )
         return [
             f"TILES in examples/tensor/gemm.py: {plan.tile}, {known}",
             f"COSTS say {cycles:,.0f} cycles: {gemm.COSTS}",

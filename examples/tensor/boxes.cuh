@@ -1,5 +1,6 @@
 // From sums to C by way of shared memory: boxes that the TMA stores.
 #pragma once
+#include "half.cuh"
 #include "tma.cuh"
 
 // --8<-- [start:warpgroup]
@@ -20,10 +21,15 @@ __device__ __forceinline__ void let_begin() {
 }
 // --8<-- [end:lead]
 
-// Two numbers rounded to bf16 in one word, the first in the lower half.
+// Two numbers rounded to Out, bf16 or fp16, in one word, the first in the lower
+// half.
+template <class Out>
 __device__ __forceinline__ unsigned pack(float first, float second) {
   unsigned word;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+  if constexpr (IS_FP16<Out>)
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+  else
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
   return word;
 }
 
@@ -44,9 +50,9 @@ __device__ __forceinline__ void stmatrix(unsigned row, unsigned w0, unsigned w1,
 
 // --8<-- [start:write]
 // Columns 64 `which` to 64 `which` + 63 of a warpgroup's 64 rows of sums, as
-// bf16 into a box as the TMA reads it with the swizzle of 128 bytes: piece c of
+// Out into a box as the TMA reads it with the swizzle of 128 bytes: piece c of
 // line r is at piece c ^ r % 8. Eight lines of a matrix so lie in all 32 banks.
-template <int SIZE>
+template <class Out = __nv_bfloat16, int SIZE>
 __device__ __forceinline__ void write_box(const float (&sum)[SIZE], int which,
                                           unsigned box) {
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
@@ -54,8 +60,9 @@ __device__ __forceinline__ void write_box(const float (&sum)[SIZE], int which,
 #pragma unroll
   for (int pair = 0; pair < 4; ++pair) {  // of matrices side by side
     const float* const s = sum + 32 * which + 8 * pair;
-    stmatrix(line + ((2 * pair + lane / 16) ^ lane % 8) * 16, pack(s[0], s[1]),
-             pack(s[2], s[3]), pack(s[4], s[5]), pack(s[6], s[7]));
+    stmatrix(line + ((2 * pair + lane / 16) ^ lane % 8) * 16,
+             pack<Out>(s[0], s[1]), pack<Out>(s[2], s[3]),
+             pack<Out>(s[4], s[5]), pack<Out>(s[6], s[7]));
   }
 }
 // --8<-- [end:write]
@@ -64,7 +71,7 @@ __device__ __forceinline__ void write_box(const float (&sum)[SIZE], int which,
 // Store a warpgroup's 64 rows of sums through BUFFERS boxes of shared memory,
 // in turn. All its threads call this; the first of them asks the TMA, and
 // returns while the last boxes are still under way.
-template <int BUFFERS, int SIZE>
+template <int BUFFERS, class Out = __nv_bfloat16, int SIZE>
 __device__ __forceinline__ void store_boxes(const float (&sum)[SIZE],
                                             const CUtensorMap& C, int top,
                                             int left, unsigned char* buffers,
@@ -75,7 +82,7 @@ __device__ __forceinline__ void store_boxes(const float (&sum)[SIZE],
     unsigned char* const box = buffers + which % BUFFERS * (64 * 128);
     if (first) wait_for_reads<BUFFERS - 1>();  // the box is free again
     sync_consumer(consumer);
-    write_box(sum, which, shared_address(box));
+    write_box<Out>(sum, which, shared_address(box));
     fence_for_tma();
     sync_consumer(consumer);
     if (first) {

@@ -228,7 +228,7 @@ ct.table(
 # %% sums
 thread, value = np.indices((128, 128))
 place = offset(shape, stride, (thread, value))
-# As store_sums in products.cuh writes them.
+# As for_pairs in results.cuh has them.
 half, pair = value % 4 // 2, value % 2
 row = thread // 32 * 16 + thread % 32 // 4 + 8 * half
 column = value // 4 * 8 + thread % 4 * 2 + pair

@@ -87,6 +87,7 @@ __device__ __forceinline__ void add_box(float (&sum)[SIZE], int which,
 template <class Activation>
 struct Fused {
   static constexpr bool FUSED = true;
+  // Of bf16 factors only.
 
   // --8<-- [start:fetch]
   // By one thread: ask for the first boxes of R of a tile, as many as there

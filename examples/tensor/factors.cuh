@@ -86,15 +86,15 @@ struct PlainFactor {
 // --8<-- [start:multiply]
 // sum (+)= the product of 64 rows of A and of the columns of B that the sums
 // have, one stage deep. Started and closed as a group, not waited for.
-template <bool A_ALONG, bool B_ALONG, int SIZE>
+template <bool A_ALONG, bool B_ALONG, class In = __nv_bfloat16, int SIZE>
 __device__ __forceinline__ void multiply_stage(float (&sum)[SIZE], unsigned a,
                                                unsigned b, bool add) {
   const Descriptor of_a(a, BOX), of_b(b, BOX);
   fence_sums();
 #pragma unroll
   for (int i = 0; i < BK / 16; ++i)
-    wgmma<A_ALONG, B_ALONG>(sum, of_a.at(i * NEXT_DEPTH<A_ALONG>),
-                            of_b.at(i * NEXT_DEPTH<B_ALONG>), add || i > 0);
+    wgmma<A_ALONG, B_ALONG, In>(sum, of_a.at(i * NEXT_DEPTH<A_ALONG>),
+                                of_b.at(i * NEXT_DEPTH<B_ALONG>), add || i > 0);
   close_products();
 }
 // --8<-- [end:multiply]

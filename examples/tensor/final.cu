@@ -1,11 +1,13 @@
-// C = alpha op(A) op(B) + beta C: bf16 factors, sums in fp32, C in bf16 or
-// fp32, for any sizes.
+// C = alpha op(A) op(B) + beta C: sums in fp32; factors in bf16 and C in bf16
+// or fp32, or all three in fp16; any sizes.
 // @rung 120 kernel=gemm<256,4,2,2,false,false,__nv_bfloat16> block=384
 // @instance gemm<256,4,1,2,false,false,__nv_bfloat16>
 // @instance gemm<192,4,1,3,true,false,__nv_bfloat16>
 // @instance gemm<128,6,2,2,false,true,__nv_bfloat16>
 // @instance gemm<64,8,1,1,true,true,__nv_bfloat16>
 // @instance gemm<256,4,2,2,true,true,float>
+// @instance gemm<256,4,2,2,false,false,__half>
+// @instance gemm<64,8,1,1,true,false,__half,true>
 // @instance gemm<128,6,1,2,false,false,float>
 // @instance gemm<64,8,1,1,false,false,__nv_bfloat16,true>
 // @instance gemm<64,8,1,1,true,true,float,true>
@@ -33,6 +35,7 @@ __global__ void __cluster_dims__(CLUSTER)
         gemm(const __grid_constant__ CUtensorMap map_a,
              const __grid_constant__ CUtensorMap map_b,
              const __grid_constant__ CUtensorMap map_c, const Work<Out> work) {
+  using In = typename FactorsOf<Out>::Type;
   using OfA = Factor<!TA, BM, 1>;
   using OfB = Factor<TB, BN, CLUSTER>;
   static_assert(STAGES > 1, "a stage is free only when the next has come");
@@ -113,10 +116,7 @@ __global__ void __cluster_dims__(CLUSTER)
       if (CLUSTER > 1 && t < CLUSTER) arrive_in(&s.empty[stage], t);
       if (CLUSTER == 1 && t == 0) arrive(&s.empty[stage]);
     };
-    // Who stores leaves the tensor cores to the other. If both consumers came
-    // to the end of a tile at the same time, nobody would multiply meanwhile.
-    int lead = consumer == 0 ? work.lead : 0, phase = 0;
-    if (consumer == 1 && work.lead > 0) wait_to_begin();
+    int phase = 0;
     Schedule schedule = pieces();
     while (schedule.next(piece)) {
       float sum[BN / 2];
@@ -130,16 +130,15 @@ __global__ void __cluster_dims__(CLUSTER)
       for (int step = piece.begin; step < piece.end; ++step, ring.advance()) {
         const int stage = ring.stage;
         wait(&s.full[stage], ring.parity);
-        multiply_stage<!TA, TB>(sum,
-                                shared_address(s.a[stage] + consumer * BOX),
-                                shared_address(s.b[stage]), step > piece.begin);
+        multiply_stage<!TA, TB, In>(
+            sum, shared_address(s.a[stage] + consumer * BOX),
+            shared_address(s.b[stage]), step > piece.begin);
         if constexpr (End::FUSED)  // while the products run
           if (step == 0 && t == 0 && work.extra.map)
             End::template fetch<BUFFERS>(work, corner().y, corner().x,
                                          s.c[consumer][0], s.loaded[consumer]);
         wait_for_products<1>();
         if (step > piece.begin) release(before);
-        if (--lead == 0) let_begin();
         before = stage;
       }
       wait_for_products<0>();
@@ -171,8 +170,8 @@ __global__ void __cluster_dims__(CLUSTER)
             work.beta);
       if constexpr (sizeof(Out) == 2) {
         if (work.boxes)
-          store_boxes<BUFFERS>(sum, map_c, top, left, s.c[consumer][0],
-                               consumer);
+          store_boxes<BUFFERS, Out>(sum, map_c, top, left, s.c[consumer][0],
+                                    consumer);
         else
           store_lines(sum, work.C, work.ldc, top, left, work.m, work.n,
                       s.c[consumer][0]);
@@ -180,7 +179,6 @@ __global__ void __cluster_dims__(CLUSTER)
         store_sums(sum, work.C, work.ldc, top, left, work.m, work.n);
       }
     }
-    if (lead > 0) let_begin();
     if (t == 0) wait_for_reads<0>();
     // --8<-- [end:results]
   }

@@ -1,13 +1,14 @@
-"""C = alpha op(A) op(B) + beta C by final.cu: bf16 factors, any sizes.
+"""C = alpha op(A) op(B) + beta C by final.cu: factors of bf16 or fp16, any
+sizes.
 
     run = prepare(a, b, c)               # uint16 arrays stand for bf16
     run()                                # as often as wanted
     prepare(a, b, c, transpose_b=True)   # B as it lies: n x k
     prepare(a, b, c, epilogue=Epilogue("relu", bias))   # as epilogue.py says
 
-C is bf16 (uint16) or float32. Rows that do not begin at multiples of 16 bytes
-the TMA cannot read: each run first copies them into rows that do, or, where
-there is too little work for that, threads read them.
+C is bf16 (uint16) or float32; or A, B and C are float16. Rows that do not begin
+at multiples of 16 bytes the TMA cannot read: each run first copies them into
+rows that do, or, where there is too little work for that, threads read them.
 """
 
 import ctypes
@@ -21,7 +22,7 @@ from epilogue import Epilogue
 import cudatut as ct
 
 SOURCE, ROWS, DEPTH, CONSUMERS = "tensor/final.cu", 128, 64, 2
-TYPES = {"uint16": "__nv_bfloat16", "float32": "float"}
+TYPES = {"uint16": "__nv_bfloat16", "float16": "__half", "float32": "float"}
 BOX = 64 * 128  # bytes
 
 
@@ -67,7 +68,6 @@ class _Work(ctypes.Structure):
             "C", "parts", "flags", "A", "B",
         )),
         ("k", ctypes.c_int),
-        ("lead", ctypes.c_int),
         *((name, ctypes.c_uint64) for name in ("bias", "residual", "map")),
         ("scale", ctypes.c_float),
     ]  # fmt: skip
@@ -140,32 +140,42 @@ def plans(m: int, n: int, k: int, tile: Tile, sms: int) -> list[Plan]:
 
 
 class Costs(NamedTuple):
-    """What takes time, in cycles of an H100; measured, to compare plans."""
+    """What takes time, in cycles of an H100 at 1755 MHz, to compare plans: a
+    fit to measured times of all plans of forty shapes and of some squares.
+    """
 
-    flop: float = 1 / (0.9 * 4096)  # two for each product, of a block
-    line: float = 3.2  # of 128 bytes, as the TMA fetches it for a block
-    apart: float = 1 / 2900  # a byte of all blocks, none at the same steps
-    plain: float = 1500  # a step whose factors threads read
-    store: float = 8  # a column of a tile
-    part: float = 10  # a column of a part that is left and added
-    shares: float = 1.03  # what shares promise has to be worth that much
-    copy: float = 2 / 1450  # a byte of a factor, read and written
-    launch: float = 4000
+    flop: float = 1 / 4300  # two for each product, of a block
+    line: float = 2.65  # of 128 bytes, as the TMA fetches it for a block
+    apart: float = 1 / 3500  # a byte of all blocks, none at the same steps
+    plain: float = 3200  # a step whose factors threads read
+    store: float = 13  # a column of a tile that the TMA stores
+    lines: float = 47  # a column of a tile that warps store line by line
+    part: float = 11  # a column of a part that is left and added
+    shares: float = 1.06  # what shares promise has to be worth that much
+    copy: float = 1 / 760  # a byte of a factor, read and written
+    launch: float = 3200
 
 
 COSTS = Costs()
 
 
-def cycles(plan: Plan, k: int, unaligned: int = 0, costs: Costs = COSTS):
+def cycles(
+    plan: Plan,
+    k: int,
+    unaligned: int = 0,
+    boxes: bool = True,
+    costs: Costs = COSTS,
+) -> float:
     """About how long a product takes beside others, to compare plans.
 
-    unaligned: the bytes of the factors that the TMA cannot read as they lie.
+    unaligned: the bytes of the factors that the TMA cannot read as they lie;
+    boxes: whether it can store C.
     """
     tile, steps = plan.tile, ct.cdiv(k, DEPTH)
     flops = 2 * ROWS * tile.columns * DEPTH * costs.flop
     lines = ROWS + tile.columns / tile.cluster  # the others fetch the rest
     step = max(flops, lines * costs.line)
-    store = tile.columns * costs.store
+    store = tile.columns * (costs.store if boxes else costs.lines)
     blocks = plan.workers * tile.cluster
     # Blocks at the same steps of their tiles share what they fetch in the L2.
     apart = max(step, lines * 128 * blocks * costs.apart)
@@ -189,14 +199,7 @@ def choose(m: int, n: int, k: int, sms: int, unaligned: int = 0) -> Plan:
     if unaligned:
         some = plans(m, n, k, PLAIN, sms)
         options += [plan._replace(plain=True) for plan in some]
-    return min(options, key=lambda plan: cycles(plan, k, unaligned))
-
-
-def lead_for(tile: Tile) -> int:
-    """Steps by which one consumer is ahead of the other, so that they store at
-    different times: what takes long for wide tiles only.
-    """
-    return 2 if tile.columns == 256 else 0
+    return min(options, key=lambda plan: cycles(plan, k, unaligned, n % 8 == 0))
 
 
 def group_for(tile: Tile, sms: int) -> int:
@@ -217,17 +220,16 @@ def prepare(
     transpose_b: bool = False,
     plan: Plan | None = None,
     group: int | None = None,
-    lead: int | None = None,
     epilogue: Epilogue | None = None,
     stream: Any = None,
 ) -> Callable[[], None]:
     """What computes the product each time it is called.
 
-    a, b: uint16, op(A) m x k, op(B) k x n; c: m x n, uint16 or float32; all
-    C-contiguous. plan, group (tiles below each other in the order), lead (steps
-    by which a consumer is ahead of the other): instead of what is chosen. Two
-    calls of one run must not overlap. With an epilogue, beta belongs to its
-    residual. Raises ValueError for shapes that do not fit.
+    a, b: uint16, op(A) m x k, op(B) k x n; c: m x n, uint16 or float32; or all
+    float16; C-contiguous. plan, group (tiles below each other in the
+    order): instead of what is chosen. Two calls of one run must not overlap.
+    With an epilogue, beta belongs to its residual, and fp16 is refused. Raises
+    ValueError for shapes and types that do not fit.
     """
     (m, k), (k_b, n) = (
         shape[::-1] if turned else shape
@@ -238,14 +240,22 @@ def prepare(
             f"A, B and C must be m x k, k x n and m x n, but op(A) is {(m, k)}"
             f", op(B) {(k_b, n)}, C {c.shape}"
         )
+    dtype = str(c.dtype)
+    factors = "float16" if dtype == "float16" else "uint16"
+    if {str(a.dtype), str(b.dtype)} != {factors} or dtype not in TYPES:
+        raise ValueError(
+            f"no kernel for A, B and C of {a.dtype}, {b.dtype} and {dtype}"
+        )
     if epilogue:
+        if dtype == "float16":
+            raise ValueError("epilogues are for factors of bf16")
         epilogue.check(c)
     if not c.size:
         return lambda: None
     if not k or not alpha:  # A and B do not count: zeros of the least size
         a = b = ct.to_device(np.zeros((8, 8), "uint16"))
         alpha, k = 1.0, 8
-    sms, dtype = ct.device().sm_count, str(c.dtype)
+    sms = ct.device().sm_count
     copied = _unaligned(a, b)
     plan = plan or choose(m, n, k, sms, unaligned_bytes(a, b))
     tile = plan.tile
@@ -265,7 +275,7 @@ def prepare(
             for array, box in zip((a, b), boxes, strict=True)
         ]
         maps.append(maps[0])
-    mapped = dtype == "uint16" and _aligned(c)
+    mapped = dtype != "float32" and _aligned(c)
     if mapped:
         maps[2] = ct.tensor_map(c, (64, 64), swizzle=128)
     # For parts of tiles: one for each consumer of each block.
@@ -277,7 +287,7 @@ def prepare(
         m, n, n, group or group_for(tile, sms), ct.cdiv(k, DEPTH), plan.whole,
         plan.share, mapped, alpha, beta, _address(c), _address(space),
         _address(flags), _address(a), _address(b), k,
-        lead_for(tile) if lead is None else lead, *extra,
+        *extra,
     )  # fmt: skip
     function = kernel(
         tile, transpose_a, transpose_b, dtype, plan.plain,

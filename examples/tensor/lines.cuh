@@ -3,17 +3,16 @@
 #include "boxes.cuh"
 
 // --8<-- [start:lines]
-// Store a warpgroup's 64 rows of sums as bf16 through a box in shared memory,
-// 64 columns at a time. Every warp writes 16 lines of the box and reads the
-// same 16, so no other has to be waited for. It stores a line as a whole: 128
-// bytes side by side, where registers hold 16 bytes of each of eight rows.
+// Store a warpgroup's 64 rows of sums, rounded to Out, through a box in shared
+// memory, 64 columns at a time. Every warp writes 16 lines of the box and reads
+// the same 16, so no other has to be waited for. It stores a line as a whole:
+// 128 bytes side by side, where registers hold 16 bytes of each of eight rows.
 // Where a row begins between two words of memory, a word takes its first half
 // from the lane before.
-template <int SIZE>
-__device__ __forceinline__ void store_lines(const float (&sum)[SIZE],
-                                            __nv_bfloat16* C, int ldc, int top,
-                                            int left, int m, int n,
-                                            unsigned char* box) {
+template <class Out, int SIZE>
+__device__ __forceinline__ void store_lines(const float (&sum)[SIZE], Out* C,
+                                            int ldc, int top, int left, int m,
+                                            int n, unsigned char* box) {
   const int lane = threadIdx.x % 32, first = threadIdx.x % 128 / 32 * 16;
   const int lines = min(16, m - top - first);
 #pragma unroll
@@ -21,7 +20,7 @@ __device__ __forceinline__ void store_lines(const float (&sum)[SIZE],
     const int columns = min(64, n - left - which * 64);
     if (columns <= 0) break;
     __syncwarp();  // all have read what is overwritten now
-    write_box(sum, which, shared_address(box));
+    write_box<Out>(sum, which, shared_address(box));
     __syncwarp();
 #pragma unroll 4
     for (int i = 0; i < lines; ++i) {
@@ -29,8 +28,7 @@ __device__ __forceinline__ void store_lines(const float (&sum)[SIZE],
       const unsigned word = *reinterpret_cast<const unsigned*>(
           box + line * 128 + ((lane / 4 ^ line % 8) * 16 + lane % 4 * 4));
       const unsigned before = __shfl_up_sync(~0u, word, 1);
-      __nv_bfloat16* const to =
-          C + (size_t)(top + line) * ldc + left + which * 64;
+      Out* const to = C + (size_t)(top + line) * ldc + left + which * 64;
       unsigned short* const half = reinterpret_cast<unsigned short*>(to);
       const int odd = (size_t)to / 2 % 2, column = 2 * lane - odd;
       if (column >= 0 && column + 1 < columns)

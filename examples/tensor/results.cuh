@@ -1,12 +1,13 @@
 // What becomes of sums in the final kernel: alpha, beta, and stores that no
 // edge and no alignment hinders.
 #pragma once
-#include <cuda_bf16.h>
+#include "half.cuh"
 
 __device__ __forceinline__ float as_float(float x) { return x; }
 __device__ __forceinline__ float as_float(__nv_bfloat16 x) {
   return __bfloat162float(x);
 }
+__device__ __forceinline__ float as_float(__half x) { return __half2float(x); }
 
 __device__ __forceinline__ void store_one(float* to, float x) { *to = x; }
 __device__ __forceinline__ void store_one(__nv_bfloat16* to, float x) {

@@ -8,18 +8,20 @@
 # ---
 
 # %% [markdown]
-# Products of bf16, TF32 and e4m3: ours, cuBLAS, and the fastest that cublasLt
-# offers. B lies as n x k, as weights do, but for bf16, which takes it as k x n.
+# Products of bf16, fp16, TF32 and e4m3: ours, cuBLAS, and the fastest that
+# cublasLt offers. B lies as n x k, as weights do, but for bf16 and fp16, which
+# take it as k x n.
 
 # %% setup
 import cublas_tf32
 import cublas_types
 import fp8_product as fp8
+import gemm
 import lt
 import numpy as np
 import tf32_product as tf32
 from bf16 import to_bf16
-from ladder import LADDER, Gemm
+from ladder import LADDER, Gemm, cublas
 
 import cudatut as ct
 
@@ -35,7 +37,8 @@ def sample(rows, whole=False, seed=0):
 
 
 # %% [markdown]
-# TF32 is new here: right before fast. Whole numbers allow no error at all.
+# TF32 and fp16 are new here: right before fast. Whole numbers allow no error
+# at all, but that fp16 rounds its results.
 
 # %% check
 for m, n, k in ((1, 1, 4), (130, 77, 36), (520, 1032, 704), (300, 70, 4000)):
@@ -53,6 +56,14 @@ c = ct.empty((1000, 1000), "float32")
 tf32.prepare(ct.to_device(x), ct.to_device(y), c, transpose_b=True)()
 bound = tf32.error_bound(2048) * float((abs(x64) @ abs(y64).T).max())
 ct.check(c, x64 @ y64.T, name="TF32, random", rtol=0, atol=bound)
+for m, n, k in ((1, 1, 1), (127, 255, 63), (520, 1032, 704)):
+    x, y = sample((m, k), True), sample((k, n), True, 1)
+    a, b = (ct.to_device(one.astype("float16")) for one in (x, y))
+    c = ct.empty((m, n), "float16")
+    ct.poison(c)
+    gemm.prepare(a, b, c)()
+    rounded = (x @ y).astype("float16")
+    ct.check(c, rounded, name=f"fp16, {m} x {n} x {k}", rtol=0)
 
 # %% [markdown]
 # The contests.
@@ -84,6 +95,23 @@ for side in SIDES:
             "ours": one.launcher(LADDER["final"]),
             **one.vendors(),
             "cublasLt": lt.fastest(one.a, one.b, one.c, "bf16"),
+        },
+    )
+
+# %% fp16
+for side in SIDES:
+    a, b = (
+        ct.to_device(sample((side, side), seed=seed).astype("float16"))
+        for seed in (0, 1)
+    )
+    c = ct.empty((side, side), "float16")
+    contest(
+        "fp16",
+        side,
+        {
+            "ours": gemm.prepare(a, b, c),
+            "cuBLAS": cublas(a, b, c),
+            "cublasLt": lt.fastest(a, b, c, "fp16"),
         },
     )
 

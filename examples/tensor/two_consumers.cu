@@ -1,6 +1,6 @@
 // Rung 9: a larger tile for two warpgroups. Each has 64 rows and all 256
 // columns, so a byte that is copied takes part in more products.
-// @rung 80 kernel=gemm_two_consumers<4> block=384 tile=256x128 box_a=128x64 stage=49152
+// @rung 80 kernel=gemm_two_consumers<3> block=384 tile=256x128 box_a=128x64 stage=49152
 // requires: sm_90a
 #include "products.cuh"
 #include "tma.cuh"

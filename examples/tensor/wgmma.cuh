@@ -1,6 +1,6 @@
 // Products of a warpgroup, four warps side by side: wgmma.
 #pragma once
-#include <cuda_bf16.h>
+#include "half.cuh"
 
 // wgmma finds a factor in shared memory by a descriptor of 64 bits: where it
 // begins, and two distances, all in units of 16 bytes. All tiles of this part
@@ -59,10 +59,10 @@ __device__ __forceinline__ void wait_for_products() {
 // --8<-- [end:order]
 
 // --8<-- [start:wgmma]
-// Start sum (+)= A B: A is 64 x 16, B 16 x N, both bf16 in shared memory; sum
-// is 64 x N in fp32, in the registers of 128 threads. Without `add` the old sum
-// does not count. A_ALONG, B_ALONG: how the factors lie, as above. Nothing may
-// touch sum before `wait_for_products`.
+// Start sum (+)= A B: A is 64 x 16, B 16 x N, both In, bf16 or fp16, in shared
+// memory; sum is 64 x N in fp32, in the registers of 128 threads. Without `add`
+// the old sum does not count. A_ALONG, B_ALONG: how the factors lie, as above.
+// Nothing may touch sum before `wait_for_products`.
 //
 // Warp w of the four has the rows 16 w to 16 w + 15. With g = lane / 4 and
 // t = lane % 4 a lane holds of every eight columns 8 j to 8 j + 7
@@ -72,90 +72,77 @@ __device__ __forceinline__ void wait_for_products() {
 //
 // --8<-- [end:wgmma]
 
-// The instruction names each register of the sum.
+// The instruction names each register of the sum, and the type of the factors.
 #define SUM4(i) \
   "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3])
 #define SUM16(i) SUM4(i), SUM4(i + 4), SUM4(i + 8), SUM4(i + 12)
+#define SUM64(i) SUM16(i), SUM16(i + 16), SUM16(i + 32), SUM16(i + 48)
+#define NAMES32                                                       \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, " \
+  "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, " \
+  "%28, %29, %30, %31"
+#define NAMES64                                                         \
+  NAMES32                                                               \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, " \
+  "%45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, "   \
+  "%58, %59, %60, %61, %62, %63"
+#define NAMES96                                                         \
+  NAMES64                                                               \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, " \
+  "%77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, "   \
+  "%90, %91, %92, %93, %94, %95"
+#define NAMES128                                                       \
+  NAMES96                                                              \
+  ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, "   \
+  "%107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, " \
+  "%118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define START(TYPE, COLUMNS, NAMES, A, B, ADD, TURN_A, TURN_B, ...)        \
+  asm volatile("{ .reg .pred add; setp.ne.s32 add, " ADD                   \
+               ", 0;\n"                                                    \
+               "wgmma.mma_async.sync.aligned.m64n" COLUMNS "k16.f32." TYPE \
+               "." TYPE " {" NAMES "}, " A ", " B ", add, 1, 1, " TURN_A   \
+               ", " TURN_B "; }"                                           \
+               : __VA_ARGS__                                               \
+               : "l"(a), "l"(b), "r"((int)add), "n"(!A_ALONG), "n"(!B_ALONG))
+#define START_OF(...)          \
+  if constexpr (IS_FP16<In>)   \
+    START("f16", __VA_ARGS__); \
+  else                         \
+    START("bf16", __VA_ARGS__)
 
-template <bool A_ALONG, bool B_ALONG>
+template <bool A_ALONG, bool B_ALONG, class In = __nv_bfloat16>
 __device__ __forceinline__ void wgmma(float (&sum)[32], unsigned long long a,
                                       unsigned long long b, bool add) {
-  asm volatile(
-      "{ .reg .pred add; setp.ne.s32 add, %34, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16\n"
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
-      " %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, "
-      "%30, %31},"
-      " %32, %33, add, 1, 1, %35, %36; }"
-      : SUM16(0), SUM16(16)
-      : "l"(a), "l"(b), "r"((int)add), "n"(!A_ALONG), "n"(!B_ALONG));
+  START_OF("64", NAMES32, "%32", "%33", "%34", "%35", "%36", SUM16(0),
+           SUM16(16));
 }
 
-template <bool A_ALONG, bool B_ALONG>
+template <bool A_ALONG, bool B_ALONG, class In = __nv_bfloat16>
 __device__ __forceinline__ void wgmma(float (&sum)[64], unsigned long long a,
                                       unsigned long long b, bool add) {
-  asm volatile(
-      "{ .reg .pred add; setp.ne.s32 add, %66, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16\n"
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
-      " %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, "
-      "%30, %31,"
-      " %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "
-      "%46, %47,"
-      " %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, "
-      "%62, %63},"
-      " %64, %65, add, 1, 1, %67, %68; }"
-      : SUM16(0), SUM16(16), SUM16(32), SUM16(48)
-      : "l"(a), "l"(b), "r"((int)add), "n"(!A_ALONG), "n"(!B_ALONG));
+  START_OF("128", NAMES64, "%64", "%65", "%66", "%67", "%68", SUM64(0));
 }
 
-template <bool A_ALONG, bool B_ALONG>
+template <bool A_ALONG, bool B_ALONG, class In = __nv_bfloat16>
 __device__ __forceinline__ void wgmma(float (&sum)[96], unsigned long long a,
                                       unsigned long long b, bool add) {
-  asm volatile(
-      "{ .reg .pred add; setp.ne.s32 add, %98, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16\n"
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
-      " %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, "
-      "%30, %31,"
-      " %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "
-      "%46, %47,"
-      " %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, "
-      "%62, %63,"
-      " %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, "
-      "%78, %79,"
-      " %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, "
-      "%94, %95},"
-      " %96, %97, add, 1, 1, %99, %100; }"
-      : SUM16(0), SUM16(16), SUM16(32), SUM16(48), SUM16(64), SUM16(80)
-      : "l"(a), "l"(b), "r"((int)add), "n"(!A_ALONG), "n"(!B_ALONG));
+  START_OF("192", NAMES96, "%96", "%97", "%98", "%99", "%100", SUM64(0),
+           SUM16(64), SUM16(80));
 }
 
-template <bool A_ALONG, bool B_ALONG>
+template <bool A_ALONG, bool B_ALONG, class In = __nv_bfloat16>
 __device__ __forceinline__ void wgmma(float (&sum)[128], unsigned long long a,
                                       unsigned long long b, bool add) {
-  asm volatile(
-      "{ .reg .pred add; setp.ne.s32 add, %130, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16\n"
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
-      " %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, "
-      "%30, %31,"
-      " %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "
-      "%46, %47,"
-      " %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, "
-      "%62, %63,"
-      " %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, "
-      "%78, %79,"
-      " %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, "
-      "%94, %95,"
-      " %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, "
-      "%108, %109, %110, %111,"
-      " %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, "
-      "%123, %124, %125, %126, %127},"
-      " %128, %129, add, 1, 1, %131, %132; }"
-      : SUM16(0), SUM16(16), SUM16(32), SUM16(48), SUM16(64), SUM16(80),
-        SUM16(96), SUM16(112)
-      : "l"(a), "l"(b), "r"((int)add), "n"(!A_ALONG), "n"(!B_ALONG));
+  START_OF("256", NAMES128, "%128", "%129", "%130", "%131", "%132", SUM64(0),
+           SUM64(64));
 }
-#undef SUM4
+
+#undef START_OF
+#undef START
+#undef NAMES128
+#undef NAMES96
+#undef NAMES64
+#undef NAMES32
+#undef SUM64
 #undef SUM16
+#undef SUM4

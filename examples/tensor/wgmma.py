@@ -81,7 +81,8 @@ problem.check(LADDER["wgmma"])
 
 # %% wrapper
 header = ct.paths.resolve_source("tensor/wgmma.cuh").read_text()
-start = header.index("template <bool A_ALONG, bool B_ALONG>")
+start = header.index("#define START(")
+print(header[header.index("#define SUM4") : header.index("#define NAMES32")])
 print(header[start : header.index("}\n\n", start) + 1])
 
 # %% [markdown]

@@ -29,9 +29,8 @@ struct Work {
   Out* C;
   float* parts;                // 64 BN words for each consumer of each block
   unsigned* flags;             // a 0 for each of them
-  const __nv_bfloat16 *A, *B;  // for PLAIN, which has no maps
+  const __nv_bfloat16 *A, *B;  // for PLAIN, which has no maps; the bits count
   int k;
-  int lead;  // steps, less than STAGES, that consumer 0 is ahead of the other
   Extra<Out> extra;  // of `Fused`
 };
 // --8<-- [end:work]

@@ -42,16 +42,17 @@ def multiply(
     old = rng.integers(-8, 9, (m, n)).astype("float32")
     expected = alpha * (a @ b) + (beta * old if beta else 0.0)
     c0 = old if beta else np.full((m, n), np.nan, "float32")
-    c = ct.to_device(c0 if dtype == "float32" else bf16.to_bf16(c0))
+    factors = dict.fromkeys(("uint16", "float32"), bf16.to_bf16).get(dtype, np.float16)
+    c = ct.to_device(c0 if dtype == "float32" else factors(c0))
     stored = [
-        ct.to_device(bf16.to_bf16(np.ascontiguousarray(x.T if turned else x)))
+        ct.to_device(factors(np.ascontiguousarray(x.T if turned else x)))
         for x, turned in ((a, transpose_a), (b, transpose_b))
     ]
     run = gemm.prepare(*stored, c, alpha, beta, transpose_a, transpose_b, **how)
     run()
     got = c.get()
-    if dtype == "float32":
-        return got, expected.astype("float32")
+    if dtype != "uint16":
+        return got, expected.astype(dtype)
     return bf16.to_float(got), bf16.to_float(bf16.to_bf16(expected))
 
 
@@ -71,14 +72,27 @@ def test_every_plan(shape, plain):
             np.testing.assert_array_equal(got, expected, err_msg=str(plan))
 
 
-@pytest.mark.parametrize("lead", [0, 1, 2, 3])
-def test_a_consumer_ahead_of_the_other(lead):
-    """By more steps than there are, and by less; of whole tiles and of shares."""
-    for k in (64, 136, 1100):
-        for tile in gemm.TILES[:2]:
-            for plan in gemm.plans(700, 900, k, tile, ct.device().sm_count):
-                got, expected = multiply(700, 900, k, plan=plan, lead=lead)
-                np.testing.assert_array_equal(got, expected, err_msg=str(plan))
+@pytest.mark.parametrize(("transpose_a", "transpose_b"), FLAGS)
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "x".join(map(str, shape)))
+def test_fp16(shape, transpose_a, transpose_b):
+    how = {"alpha": 2.0, "beta": 0.5, "dtype": "float16"}
+    np.testing.assert_array_equal(*multiply(*shape, transpose_a, transpose_b, **how))
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_every_plan_of_fp16(plain):
+    shape = (520, 776, 1032)
+    for tile in [gemm.PLAIN] if plain else gemm.TILES:
+        for plan in gemm.plans(*shape, tile, ct.device().sm_count):
+            got, expected = multiply(*shape, plan=plan._replace(plain=plain), dtype="float16")
+            np.testing.assert_array_equal(got, expected, err_msg=str(plan))
+
+
+def test_types_that_no_kernel_has_are_refused():
+    a, b, c = (ct.empty((8, 8), dtype) for dtype in ("uint16", "float16", "float32"))
+    for arrays in ((a, b, a), (a, a, b), (b, b, a), (b, b, c), (c, c, c)):
+        with pytest.raises(ValueError, match="no kernel"):
+            gemm.prepare(*arrays)
 
 
 def test_one_array_is_both_factors():

@@ -28,10 +28,6 @@ def test_blocks_at_work_are_about_a_square():
         assert 0.5 < height / width < 2
 
 
-def test_a_consumer_is_not_ahead_of_the_ring():
-    assert all(0 <= gemm.lead_for(tile) < tile.stages for tile in gemm.TILES)
-
-
 def test_the_struct_is_as_large_as_that_of_the_kernel():
     source = (examples_dir() / "tensor/work.cuh").read_text()
     assert f"sizeof(Work<float>) == {ctypes.sizeof(gemm._Work)}," in source

@@ -35,7 +35,7 @@ def test_candidates_are_plans_of_the_size_each_once(m, n, k):
     for one in found:
         tile = one.plan.tile
         assert one.plan in gemm.plans(m, n, k, tile, 132)
-        assert one.group >= 1 and 0 <= one.lead < tile.stages
+        assert one.group >= 1
     # What is chosen untuned is one of them, where the TMA can read the rows.
     default = module.SPACE.default(SimpleNamespace(**size, a=aligned(), b=aligned()), H100)
     assert default.numbers in [one.numbers for one in found] or default.group > -(-m // 128)

@@ -1,9 +1,9 @@
 // Runs gemm<PLAN> of final.cu on a CPU, cluster after cluster:
-//   final m n k group whole share lead workers boxes alpha beta seed
+//   final m n k group whole share workers boxes alpha beta seed
 //     < A, B, C > C
-// A is m x k or k x m, B k x n or n x k, all bf16. It ends with 2 and the
-// reason if blocks do what they must not, or wait for ever. A worker waits only
-// for those that come after it, so the last runs first.
+// A is m x k or k x m, B k x n or n x k, all bf16 or, by the plan, fp16. It
+// ends with 2 and the reason if blocks do what they must not, or wait for ever.
+// A worker waits only for those that come after it, so the last runs first.
 #define PER_LINE 64
 #include "products.hpp"
 inline unsigned char* dynamic_shared() { return shared_memory[self->block]; }
@@ -68,8 +68,9 @@ static __nv_bfloat162 __floats2bfloat162_rn(float x, float y) {
 #include "final_text.hpp"
 
 template <int BN_, int STAGES, int CLUSTER_, int BUFFERS, bool TA_, bool TB_,
-          class Out, bool PLAIN_ = false>
+          class Out_, bool PLAIN_ = false>
 struct Plan {
+  using Out = Out_;
   static constexpr int BN = BN_, CLUSTER = CLUSTER_;
   static constexpr bool TA = TA_, TB = TB_;
 };
@@ -77,7 +78,7 @@ using Chosen = Plan<PLAN>;
 using Bits = std::vector<uint16_t>;
 
 static int m, n, k;
-static Work<__nv_bfloat16> work;
+static Work<Chosen::Out> work;
 static CUtensorMap of_a, of_b, of_c;
 static Bits a, b, c;
 
@@ -112,9 +113,8 @@ static void read(Bits& into, long count) {
 
 int main(int, char** arguments) {
   int workers;
-  int* const numbers[] = {&m,          &n,          &k,
-                          &work.group, &work.whole, &work.share,
-                          &work.lead,  &workers,    &work.boxes};
+  int* const numbers[] = {&m,          &n,          &k,       &work.group,
+                          &work.whole, &work.share, &workers, &work.boxes};
   for (int* number : numbers) *number = std::atoi(*++arguments);
   work.alpha = std::atof(*++arguments), work.beta = std::atof(*++arguments);
   dice.seed(std::atoi(*++arguments));
@@ -124,7 +124,7 @@ int main(int, char** arguments) {
   std::vector<float> parts((long)slots * 64 * BN, NAN);
   std::vector<unsigned> flags(slots, 0);
   work.m = m, work.n = work.ldc = n, work.k = k;
-  work.steps = (k + BK - 1) / BK, work.C = (__nv_bfloat16*)c.data();
+  work.steps = (k + BK - 1) / BK, work.C = (Chosen::Out*)c.data();
   work.parts = parts.data(), work.flags = flags.data();
   work.A = (__nv_bfloat16*)a.data(), work.B = (__nv_bfloat16*)b.data();
   const int a_rows = Chosen::TA ? k : m, a_columns = Chosen::TA ? m : k;

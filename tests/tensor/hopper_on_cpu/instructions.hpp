@@ -146,12 +146,13 @@ struct Descriptor {
     if (bits >> 62 != 1) fail("a descriptor of another swizzle");
   }
   // The canonical layouts for a swizzle of 128 bytes, of 16-bit elements.
-  float k_major(int row, int k) const {
-    return read(start + row / 8 * stride + row % 8 * 128 + k * 2);
+  float k_major(int row, int k, bool fp16 = false) const {
+    return read(start + row / 8 * stride + row % 8 * 128 + k * 2, fp16);
   }
-  float mn_major(int n, int k) const {
-    return read(start + n / 64 * leading + k / 8 * stride + k % 8 * 128 +
-                n % 64 * 2);
+  float mn_major(int n, int k, bool fp16 = false) const {
+    return read(
+        start + n / 64 * leading + k / 8 * stride + k % 8 * 128 + n % 64 * 2,
+        fp16);
   }
   // The same of 32-bit elements, of which TF32 has the upper 19 bits.
   float k_major_tf32(int row, int k) const {
@@ -165,10 +166,10 @@ struct Descriptor {
     const unsigned at = start + row / 8 * stride + row % 8 * 128 + k;
     return shared_memory[self->block][swizzled(at)];
   }
-  static float read(unsigned at) {
+  static float read(unsigned at, bool fp16) {
     uint16_t bits;
     std::memcpy(&bits, shared_memory[self->block] + swizzled(at), 2);
-    return widened(bits);
+    return fp16 ? widened_half(bits) : widened(bits);
   }
 };
 
@@ -246,8 +247,9 @@ inline void finish(const Product& product) {
     for (int k = 0; k < 16; ++k) {
       if (!product.words) {
         const Descriptor of_a(product.a);
-        a[half][k] = product.a_across ? of_a.mn_major(row + half * 8, k)
-                                      : of_a.k_major(row + half * 8, k);
+        a[half][k] = product.a_across
+                         ? of_a.mn_major(row + half * 8, k, product.fp16)
+                         : of_a.k_major(row + half * 8, k, product.fp16);
         continue;
       }
       const unsigned word =
@@ -259,8 +261,8 @@ inline void finish(const Product& product) {
     float sum = product.add ? results.values[i] : 0;
     for (int k = 0; k < 16; ++k)
       sum += a[i / 2 % 2][k] * (product.words || product.b_across
-                                    ? b.mn_major(column, k)
-                                    : b.k_major(column, k));
+                                    ? b.mn_major(column, k, product.fp16)
+                                    : b.k_major(column, k, product.fp16));
     results.values[i] = sum;
   }
   end_of(product, results);

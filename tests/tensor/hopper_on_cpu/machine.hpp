@@ -13,6 +13,7 @@
 #include <deque>
 #include <map>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #define __device__
@@ -39,6 +40,7 @@ struct Product {  // one wgmma that a thread has started
   long number;
   bool tf32 = false, e4m3 = false;
   bool a_across = false, b_across = false;  // lines run across the depth
+  bool fp16 = false;                        // the factors, else bf16
 };
 
 struct InFlight {  // results that may not be touched yet
@@ -160,6 +162,9 @@ inline unsigned clock() { return 0; }
 struct __nv_bfloat16 {
   uint16_t bits;
 };
+struct __half {
+  uint16_t bits;
+};
 
 struct uint4 {
   unsigned x, y, z, w;
@@ -182,8 +187,31 @@ inline unsigned rounded(float x) {
   const uint32_t bits = bits_as<uint32_t>(x);
   return std::isnan(x) ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
+inline float widened_half(unsigned half) {
+  const int exponent = half >> 10 & 31, mantissa = half & 1023;
+  const float size = exponent == 31 ? (mantissa ? NAN : INFINITY)
+                     : exponent     ? std::ldexp(1024 + mantissa, exponent - 25)
+                                    : std::ldexp(mantissa, -24);
+  return half & 0x8000 ? -size : size;
+}
+inline float __half2float(__half x) { return widened_half(x.bits); }
+inline unsigned rounded_half(float x) {
+  const float size = std::fabs(x);
+  if (std::isnan(x)) return 0x7fff;
+  const unsigned sign = std::signbit(x) ? 0x8000 : 0;
+  if (size >= 65520) return sign | 0x7c00;
+  const int exponent = size ? max(std::ilogb(size), -14) : -14;
+  const unsigned mantissa = std::nearbyint(std::ldexp(size, 10 - exponent));
+  return sign | mantissa + ((exponent + 14) << 10);
+}
 inline unsigned pack(float first, float second) {
   return rounded(first) | rounded(second) << 16;
+}
+template <class Out>
+unsigned pack(float first, float second) {
+  if (std::is_same<Out, __half>::value)
+    return rounded_half(first) | rounded_half(second) << 16;
+  return pack(first, second);
 }
 inline float power_of_two(float x) { return std::exp2(x); }
 inline float __fdividef(float x, float y) { return x / y; }

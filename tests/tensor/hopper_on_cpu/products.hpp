@@ -68,11 +68,22 @@ void wait_for_products() {
   wait_for_groups<GROUPS>();
   meet(warpgroup, 128, "its warpgroup");
 }
-template <bool A_ALONG, bool B_ALONG, int COUNT>
+template <bool A_ALONG, bool B_ALONG, class In = __nv_bfloat16, int COUNT>
 void wgmma(float (&d)[COUNT], unsigned long long a, unsigned long long b,
            bool add) {
-  start(
-      {d, COUNT, nullptr, {}, a, b, add, 0, false, false, !A_ALONG, !B_ALONG});
+  start({d,
+         COUNT,
+         nullptr,
+         {},
+         a,
+         b,
+         add,
+         0,
+         false,
+         false,
+         !A_ALONG,
+         !B_ALONG,
+         std::is_same<In, __half>::value});
 }
 template <int COUNT>
 void wgmma_tf32(float (&d)[COUNT], unsigned long long a, unsigned long long b,

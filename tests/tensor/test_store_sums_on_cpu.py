@@ -1,0 +1,79 @@
+"""store_sums of examples/tensor/products.cuh on a CPU: every sum at its place, whole sectors. Faults that are planted are
+noticed."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cudatut.paths import examples_dir
+
+HERE = Path(__file__).parent / "hopper_on_cpu"
+PRODUCTS = examples_dir() / "tensor/products.cuh"
+
+
+def built(folder, *change):
+    if shutil.which("g++") is None:
+        pytest.skip("there is no g++")
+    text = re.search(r"\[start:store\]\n(.*?)// --8<-- \[end:store\]", PRODUCTS.read_text(), re.S)[
+        1
+    ]
+    if change:
+        assert text.count(change[0]) == 1, change[0]
+        text = text.replace(*change)
+    (folder / "store_sums_text.hpp").write_text(text)
+    program = folder / "store_sums"
+    subprocess.run(
+        ["g++", "-O1", "-std=c++17", "-w", f"-I{folder}", f"-I{HERE}", HERE / "store_sums.cpp", "-o", program], check=True
+    )  # fmt: skip
+    return program
+
+
+def wrong(program, *numbers):
+    """What is wrong, or None; m, n, top, left, seed."""
+    done = subprocess.run([program, *map(str, numbers)], capture_output=True, timeout=60, text=True)
+    return done.stdout.strip() or f"it ended with {done.returncode}" if done.returncode else None
+
+
+# A tile inside of C; over its lower edge, all of some warps outside; over its right edge, in the middle of 16 columns.
+PLACES = [
+    (64, 64, 0, 0),
+    (200, 192, 64, 128),
+    (75, 64, 64, 0),
+    (1, 8, 0, 0),
+    (130, 104, 64, 64),
+    (64, 64, 64, 0),
+]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    return built(tmp_path_factory.mktemp("store"))
+
+
+@pytest.mark.parametrize("place", PLACES, ids=str)
+def test_results(program, place):
+    assert [wrong(program, *place, seed) for seed in range(2)] == [None, None]
+
+
+FAULTS = {
+    "the wrong pair is traded": ("odd ? low : high, 1", "odd ? high : low, 1", "results"),
+    "halves in the wrong order": ("odd ? make_uint2(got, high)", "odd ? make_uint2(high, got)", "results"),
+    "nobody looks at the right edge": (" && column < n", "", "beside C|results"),
+    "nobody looks at the lower edge": ("row + half * 8 < m && ", "", "beside C"),
+    "lanes that trade nothing": (
+        "(j + odd) * 8 + t % 4 / 2 * 4",
+        "j * 8 + t % 4 * 4",
+        "results",
+    ),
+    "sectors are filled in two stores": ("if (row + half * 8 < m", "for (int turn = 0; turn < 2; stores[t] += turn++ != t % 4 / 2) if (turn == t % 4 / 2 && row + half * 8 < m", "sector"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_faults_are_noticed(fault, tmp_path):
+    before, after, expected = FAULTS[fault]
+    found = [wrong(built(tmp_path, before, after), *place, 0) for place in PLACES]
+    assert any(one and re.search(expected, one) for one in found), found
