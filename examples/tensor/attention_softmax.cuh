@@ -80,7 +80,7 @@ struct Softmax {
   // Scores become weights: exponentials, in pairs, with bases as they are. When
   // the first ones are there, `ready` says that `p` may be written. False if a
   // base of this warp was too low; then sums are as before, and the weights are
-  // no good. `anyway`: not even then.
+  // of no use. With `anyway` bases are not looked at.
   template <class Ready>
   __device__ __forceinline__ bool weights(const float (&s)[BN / 2],
                                           unsigned (&p)[BN / 4], float power,
