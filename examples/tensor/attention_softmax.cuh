@@ -41,9 +41,11 @@ __device__ __forceinline__ void mask(float (&s)[COUNT], int key, int k_len,
 
 // --8<-- [start:softmax]
 // The exponentials of a row of scores are 2^(s * power - base). The base need
-// not be the row's maximum: one that is up to 8 less makes exponentials of up
-// to 2^8, which neither bf16 nor sums mind. So results seldom need a factor.
-template <int BN, int PARTS>
+// not be the row's maximum: if it is lower, exponentials are above 1, which
+// neither bf16 nor sums mind. So a base is the maximum of the row's first
+// scores, and stays until a sum shows that it is far too low. Maxima are looked
+// for only then, and results need a factor only then.
+template <int BN>
 struct Softmax {
   float base[2], factor[2], sum[2];  // the sum: this lane's part
 
@@ -52,28 +54,12 @@ struct Softmax {
     sum[0] = sum[1] = 0;
   }
 
-  // Scores become exponentials, in so many PARTS: the maxima of a part may run
-  // under the exponentials of the part before. True if a base of this warp
-  // rises: results then need the factors.
-  __device__ __forceinline__ bool weights(float (&s)[BN / 2], float power) {
-    constexpr int COUNT = BN / 2 / PARTS;
-    static_assert(COUNT % 4 == 0, "whole groups of columns");
-    bool rises = false;
+  // Bases that are more than 8 below the maximum become the maximum. True if
+  // one of this warp did: results then need the factors.
+  __device__ __forceinline__ bool raise(const float (&s)[BN / 2], float power) {
+    float most[2][2] = {{s[0], s[1]}, {s[2], s[3]}};
 #pragma unroll
-    for (int part = 0; part < PARTS; ++part) {
-      rises |= raise(s, part * COUNT, COUNT, power, rises);
-      exponentials(s, part * COUNT, COUNT, power);
-    }
-    return rises;
-  }
-
-  // For scores from `first` on; those before are exponentials already. again:
-  // there are factors of this step already.
-  __device__ __forceinline__ bool raise(float (&s)[BN / 2], int first,
-                                        int count, float power, bool again) {
-    float most[2][2] = {{s[first], s[first + 1]}, {s[first + 2], s[first + 3]}};
-#pragma unroll
-    for (int i = first + 4; i < first + count; ++i)
+    for (int i = 4; i < BN / 2; ++i)
       most[i / 2 % 2][i % 2] = fmaxf(most[i / 2 % 2][i % 2], s[i]);
     const float x[2] = {fmaxf(most[0][0], most[0][1]) * power,
                         fmaxf(most[1][0], most[1][1]) * power};
@@ -84,31 +70,40 @@ struct Softmax {
       float y = fmaxf(x[r], __shfl_xor_sync(~0u, x[r], 1));
       y = fmaxf(y, __shfl_xor_sync(~0u, y, 2));
       const bool rises = y - base[r] > 8.0f;
-      const float f = rises ? power_of_two(base[r] - y) : 1.0f;
+      factor[r] = rises ? power_of_two(base[r] - y) : 1.0f;
       if (rises) base[r] = y;
-      sum[r] *= f;
-      factor[r] = again ? factor[r] * f : f;
-#pragma unroll
-      for (int i = 0; i < first; ++i)
-        if (i / 2 % 2 == r) s[i] *= f;
+      sum[r] *= factor[r];
     }
     return true;
   }
 
-  __device__ __forceinline__ void exponentials(float (&s)[BN / 2], int first,
-                                               int count, float power) {
+  // Scores become weights: exponentials, in pairs, with bases as they are. When
+  // the first ones are there, `ready` says that `p` may be written. False if a
+  // base of this warp was too low; then sums are as before, and the weights are
+  // of no use. With `anyway` bases are not looked at.
+  template <class Ready>
+  __device__ __forceinline__ bool weights(const float (&s)[BN / 2],
+                                          unsigned (&p)[BN / 4], float power,
+                                          const Ready& ready,
+                                          bool anyway = false) {
+    constexpr int COUNT = BN / 2, FIRST = 16;  // as many as registers are free
+    float e[COUNT], total[2] = {0, 0};
 #pragma unroll
-    for (int i = first; i < first + count; ++i) {
-      s[i] = power_of_two(fmaf(s[i], power, -base[i / 2 % 2]));
-      sum[i / 2 % 2] += s[i];
-    }
-  }
-
-  // Exponentials are not moved to behind this line. A compiler that is free to
-  // puts them behind a wait for products, which then run alone. But it has to
-  // know the sums to know that there is no error here, and no sum is negative.
-  __device__ __forceinline__ void settle() const {
-    if (sum[0] < 0.0f || sum[1] < 0.0f) asm volatile("trap;" ::: "memory");
+    for (int i = 0; i < FIRST; ++i)
+      e[i] = power_of_two(fmaf(s[i], power, -base[i / 2 % 2]));
+    ready();
+#pragma unroll
+    for (int i = FIRST; i < COUNT; ++i)
+      e[i] = power_of_two(fmaf(s[i], power, -base[i / 2 % 2]));
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) total[i / 2 % 2] += e[i];
+    pack(e, p);
+    // With bases that are at most 8 too low, sums of BN / 4 are below this.
+    static_assert(BN / 4 <= 64, "sums");
+    const bool fine = total[0] <= 20000.0f && total[1] <= 20000.0f;
+    if (!anyway && __any_sync(~0u, !fine)) return false;
+    sum[0] += total[0], sum[1] += total[1];
+    return true;
   }
 
   template <int COUNT>

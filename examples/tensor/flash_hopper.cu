@@ -6,6 +6,7 @@
 // @instance flash_hopper<128,2,128,2,2,true,true,true>
 // @instance flash_hopper<128,2,176,2,1,false,true,true>
 // @instance flash_hopper<128,2,176,2,1,false,true,true,2>
+// @instance flash_hopper<128,2,176,2,1,false,true,true,1,false,true>
 // @instance flash_hopper<64,2,128,2,2,false,true,true>
 // @instance flash_hopper<64,2,128,2,2,true,true,true>
 // @instance flash_hopper<64,3,128,2,2,false,true,true>
@@ -38,8 +39,8 @@
 // blocks in pairs, on 128 * CONSUMERS queries of a head; each copies half of
 // each tile of keys and values for both. Grid: blocks for all SMs, in pairs.
 // TIMED: each warpgroup of block 0 leaves in `times` the cycle of five events
-// of each of its first 64 steps; otherwise `times` is null. PARTS: in how many
-// parts scores become exponentials.
+// of each of its first 64 steps; otherwise `times` is null. MAXIMA: of scores
+// in every step, not only where a base was too low.
 
 // An item of work: 64 * CONSUMERS queries of a head from row `top` on, and the
 // number of tiles of keys; at least one, be it masked as a whole. 0: the end.
@@ -50,7 +51,7 @@ struct alignas(16) Work {
 // --8<-- [start:kernel]
 template <int D, int CONSUMERS, int BN, int STAGES, int Q_STAGES, bool CAUSAL,
           bool PINGPONG, bool OVERLAP, int CLUSTER = 1, bool TIMED = false,
-          int PARTS = 1>
+          bool MAXIMA = false>
 __global__ void __cluster_dims__(CLUSTER)
     __launch_bounds__(128 * (CONSUMERS + 1), 1)
         flash_hopper(const __grid_constant__ CUtensorMap Q,
@@ -183,7 +184,7 @@ __global__ void __cluster_dims__(CLUSTER)
     Ring<STAGES> k, v;
     float s[BN / 2], o[D / 2];  // scores, results
     unsigned p[BN / 4];         // weights, which are on their way into results
-    Softmax<BN, PARTS> softmax;
+    Softmax<BN> softmax;
 
     const auto release = [&](Barrier* barrier) {
       if (lane == 0) arrive(barrier);
@@ -254,8 +255,8 @@ __global__ void __cluster_dims__(CLUSTER)
     wait_for_groups<0>();
     finish_scores(w, 0);
     softmax.begin();
-    softmax.weights(s, power);
-    pack(s, p);
+    softmax.raise(s, power);
+    softmax.weights(s, p, power, [] {}, true);
 
     // --8<-- [start:loop]
     bool add = false;  // o holds results of this item already
@@ -274,22 +275,26 @@ __global__ void __cluster_dims__(CLUSTER)
       wait_for_groups<OVERLAP ? 1 : 0>();
       mark();
       finish_scores(next, step);
-      const Softmax<BN, PARTS> before = softmax;
+      const Softmax<BN> before = softmax;
       if (last) softmax.begin();
-      const bool rises = softmax.weights(s, power);
-      softmax.settle();  // exponentials run under what is waited for next
+      bool rises = (last || MAXIMA) && softmax.raise(s, power);
+      const auto finish_values = [&] {
+        mark();
+        wait_for_groups<0>();
+        arrived(o), arrived(p);
+        release_tile(&v_empty[v.stage]);
+        v.advance();
+      };
+      if (!softmax.weights(s, p, power, finish_values)) {
+        rises |= softmax.raise(s, power);
+        softmax.weights(s, p, power, [] {}, true);
+      }
       mark();
-      wait_for_groups<0>();
-      mark();
-      arrived(o), arrived(p);
-      release_tile(&v_empty[v.stage]);
-      v.advance();
       if (last)
         before.store(o, w.top + row, q_len, w.sequence, out, out_stride, heads,
                      w.head, lse);
       else if (rises)
         softmax.scale(o);
-      pack(s, p);
       add = !last, w = next;
     }
     // --8<-- [end:loop]

@@ -34,7 +34,7 @@ class Plan(NamedTuple):
     overlap: bool = True
     cluster: int = 1
     timed: bool = False
-    parts: int = 1
+    maxima: bool = False
 
     @property
     def bm(self) -> int:

@@ -148,8 +148,8 @@ def test_scores_that_grow_from_tile_to_tile(d):
     compare(1, 256, 700, 2, 2, d, by=40.0)
     compare(1, 256, 700, 2, 2, d, causal=True, scale=2.0)
     for causal in (False, True):
-        halves = flash_hopper.plan_for(d, causal)._replace(parts=2)
-        compare(1, 256, 700, 2, 2, d, causal, by=40.0, plan=halves)
+        maxima = flash_hopper.plan_for(d, causal)._replace(maxima=True)
+        compare(1, 256, 700, 2, 2, d, causal, by=40.0, plan=maxima)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -177,7 +177,7 @@ PLANS += [(64, 2, 192, 2, 2), (64, 3, 128, 3, 1), (64, 2, 96, 4, 2)]
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 @pytest.mark.parametrize("causal", [False, True])
 def test_other_plans(plan, causal):
-    for changes in ({}, {"pingpong": False}, {"overlap": False}, {"parts": 2}):
+    for changes in ({}, {"pingpong": False}, {"overlap": False}, {"maxima": True}):
         of = flash_hopper.Plan(*plan, causal)._replace(**changes)
         compare(2, 333, 500, 4, 2, plan[0], causal, plan=of)
 

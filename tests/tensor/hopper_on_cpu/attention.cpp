@@ -13,7 +13,7 @@ inline unsigned char* dynamic_shared() {
 
 template <int D_, int CONSUMERS_, int BN_, int STAGES, int Q_STAGES,
           bool CAUSAL, bool PINGPONG, bool OVERLAP, int CLUSTER_ = 1,
-          bool TIMED = false, int PARTS = 1>
+          bool TIMED = false, bool MAXIMA = false>
 struct Plan {
   static constexpr int D = D_, CONSUMERS = CONSUMERS_, BN = BN_,
                        CLUSTER = CLUSTER_;
