@@ -38,8 +38,8 @@ def built(tile, folder, change=lambda text: text):
         "constexpr int BK = 64, BOX = 64 * 128;",
         piece("mbarrier.cuh", r"template <int STAGES>\nstruct Ring.*?\n\};"),
         piece("order.cuh", r"__device__ __forceinline__ int2 place_of.*?\n\}"),
-        piece("factors.cuh", r"template <bool A_ALONG, bool B_ALONG, int SIZE>\n[^{]*void multiply_stage.*?\n\}").replace("Descriptor", "Address"),
-        piece("boxes.cuh", r"template <int SIZE>\n[^{]*void write_box.*?\n\}"),
+        piece("factors.cuh", r"template <bool A_ALONG, bool B_ALONG, [^>]*>\n[^{]*void multiply_stage.*?\n\}").replace("Descriptor", "Address"),
+        piece("boxes.cuh", r"template <class Out [^>]*>\n[^{]*void write_box.*?\n\}"),
     ]  # fmt: skip
     (folder / "grouped_text.hpp").write_text("\n".join([*headers, text]))
     program = folder / "grouped"
