@@ -3,12 +3,7 @@
 // @instance fp8_product<OneLevel<256>,__nv_bfloat16,4,2,2>
 // @instance fp8_product<TwoLevels<256,128,false>,__nv_bfloat16,4,2,2>
 // @instance fp8_product<TwoLevels<256,128,true>,__nv_bfloat16,4,2,2>
-// @instance fp8_product<TwoLevels<256,128,false,true>,__nv_bfloat16,4,2,2>
 // @instance fp8_product<TwoLevels<128,128,true>,__nv_bfloat16,6,2,1>
-// @instance fp8_product<TwoLevels<256,128,false,false,true,1>,float,4,2,2>
-// @instance fp8_product<TwoLevels<256,128,true,false,true,1>,float,4,2,2>
-// @instance fp8_product<TwoLevels<256,64,false,false,true,2>,float,4,2,2>
-// @instance fp8_product<TwoLevels<256,64,true,false,true,2>,float,4,2,2>
 // @instance fp8_product<TwoLevels<256,128,true>,float,4,2,2>
 // requires: sm_90a
 #include "boxes.cuh"
@@ -33,7 +28,6 @@ struct Shared {
 template <class Out>
 struct Work {
   int m, n, k, group;  // group: tiles of a cluster below each other in order
-  int lead;  // steps, less than STAGES, that consumer 0 is ahead of consumer 1
   const float *scale_a, *scale_b;
   Out* C;
 };
@@ -106,10 +100,6 @@ __global__ void __cluster_dims__(CLUSTER)
       if (CLUSTER > 1 && t < CLUSTER) arrive_in(&s.empty[stage], t);
       if (CLUSTER == 1 && t == 0) arrive(&s.empty[stage]);
     };
-    Sums::enter();
-    // Who stores leaves the tensor cores to the other.
-    int lead = consumer == 0 ? work.lead : 0;
-    if (consumer == 1 && work.lead > 0) wait_to_begin();
     const float scale = Sums::BLOCKS ? 1.0f : *work.scale_a * *work.scale_b;
     for (int tile = first; tile < tiles; tile += clusters) {
       const auto corner = [&] {
@@ -119,15 +109,16 @@ __global__ void __cluster_dims__(CLUSTER)
       };
       Sums sums;
       sums.begin();
-      if constexpr (Sums::BLOCKS)
-        sums.scale_by(work.scale_b, steps, corner().x, work.n);
+      const int left = Sums::BLOCKS ? corner().x : 0;
+      const float* const scales_b = work.scale_b + (size_t)(left / BK) * steps;
+      const int next = left + BK < work.n ? steps : 0;
       for (int step = 0; step < steps; ++step, ring.advance()) {
         const int i = ring.stage;
         wait(&s.full[i], ring.parity);
         sums.add({i, shared_address(s.a[i] + consumer * 64 * BK),
-                  shared_address(s.b[i]), s.scales[i] + consumer * 64},
+                  shared_address(s.b[i]), s.scales[i] + consumer * 64,
+                  scales_b + step, next},
                  step, release);
-        if (--lead == 0) let_begin();
       }
       const int2 at = corner();
       asm volatile("" ::"r"(at.x), "r"(at.y));  // while the last products run
@@ -142,8 +133,6 @@ __global__ void __cluster_dims__(CLUSTER)
       else
         store_sums(sums.sum, work.C, work.n, at.y, at.x, work.m, work.n);
     }
-    if (lead > 0) let_begin();
-    Sums::leave();
     if (t == 0) wait_for_reads<0>();  // before shared memory is gone
     // --8<-- [end:consumer]
   }

@@ -41,7 +41,6 @@ from bf16 import to_bf16, to_float
 
 loops = ct.shared("gemm/loops")
 SCALES = {"tensor": ("tensor", "tensor"), "blocks": ("rows", "tiles")}
-TURNS = fp8.Tile(turns=True)
 
 
 def whole(codes, scale=1.0):
@@ -89,11 +88,9 @@ for rows, columns in ((128, 128), (1, 16), (300, 1040)):
 
 # %% check
 KINDS = {
-    "one level": (1, "tensor", None),
-    "two levels": (2, "tensor", None),
-    "two levels, in turns": (2, "tensor", TURNS),
-    "scales of blocks": (2, "blocks", None),
-    "scales of blocks, in turns": (2, "blocks", TURNS),
+    "one level": (1, "tensor"),
+    "two levels": (2, "tensor"),
+    "scales of blocks": (2, "blocks"),
 }
 
 
@@ -114,13 +111,13 @@ def integers(rows, k, by, seed):
 
 
 for m, n, k in ((1, 8, 16), (128, 256, 128), (300, 520, 720)):
-    for name, (levels, scales, tile) in KINDS.items():
+    for name, (levels, scales) in KINDS.items():
         a, b = (
             integers(rows, k, by, rows)
             for rows, by in zip((m, n), SCALES[scales])
         )
         c = ct.empty((m, n), "uint16")
-        fp8.prepare(a, b, c, levels, tile)()
+        fp8.prepare(a, b, c, levels)()
         ct.check(
             to_float(c.get()),
             to_float(to_bf16(exact(a, b))),
@@ -258,8 +255,8 @@ def operands(side, scales):
 def contest(side, scales):
     a, b, c = operands(side, scales)
     runs = {
-        name: fp8.prepare(a, b, c, levels, tile)
-        for name, (levels, which, tile) in KINDS.items()
+        name: fp8.prepare(a, b, c, levels)
+        for name, (levels, which) in KINDS.items()
         if which == scales
     }
     runs["PyTorch, fast"] = fp8.rival(a, b, c, True)
@@ -294,16 +291,15 @@ ct.bench(
 
 # %% sass
 table = {}
-for name, (levels, scales, tile) in KINDS.items():
-    if tile is None:
-        function = fp8.kernel(levels, scales == "blocks", fp8.Tile(), "uint16")
-        code = loops.disassemble(function)
-        count = Counter(i.op for i in code)
-        table[name] = {
-            "products": count["QGMMA"],
-            "FMAs and additions": count["FFMA"] + count["FADD"],
-            "waits for products": sum(
-                i.name.startswith("WARPGROUP.DEPBAR") for i in code
-            ),
-        }
+for name, (levels, scales) in KINDS.items():
+    function = fp8.kernel(levels, scales == "blocks", fp8.Tile(), "uint16")
+    code = loops.disassemble(function)
+    count = Counter(i.op for i in code)
+    table[name] = {
+        "products": count["QGMMA"],
+        "FMAs and additions": count["FFMA"] + count["FADD"],
+        "waits for products": sum(
+            i.name.startswith("WARPGROUP.DEPBAR") for i in code
+        ),
+    }
 ct.table("instructions in the machine code", table, corner="kernel")

@@ -32,9 +32,7 @@ class Scaled(NamedTuple):
 
 class Tile(NamedTuple):
     """Columns of a tile, whose rows are 128, and of a part that is summed up at
-    a time; stages; blocks of a cluster; boxes through which a consumer stores;
-    of two levels, whether the consumers take turns, whether A is held in
-    registers, and how many parts are under way at a time.
+    a time; stages; blocks of a cluster; boxes through which a consumer stores.
     """
 
     columns: int = 256
@@ -42,9 +40,6 @@ class Tile(NamedTuple):
     stages: int = 4
     cluster: int = 2
     buffers: int = 2
-    turns: bool = False
-    held: bool = False
-    ahead: int = 1
 
     @property
     def shared(self) -> int:
@@ -115,12 +110,10 @@ def _kernel(name: str):
 @cache
 def kernel(levels: int, blocks: bool, tile: Tile, dtype: str):
     """The instance of fp8.cu; on all GPUs but Hopper a compile error."""
-    how = [str(flag).lower() for flag in (blocks, tile.turns, tile.held)]
-    how.append(str(tile.ahead))
     sums = (
         f"OneLevel<{tile.columns}>"
         if levels == 1
-        else f"TwoLevels<{tile.columns},{tile.part},{','.join(how)}>"
+        else f"TwoLevels<{tile.columns},{tile.part},{str(blocks).lower()}>"
     )
     numbers = f"{tile.stages},{tile.cluster},{tile.buffers}"
     name = f"fp8_product<{sums},{TYPES[dtype]},{numbers}>"
@@ -131,7 +124,7 @@ class _Work(ctypes.Structure):
     """`Work` in fp8.cu."""
 
     _fields_ = [
-        *((name, ctypes.c_int) for name in ("m", "n", "k", "group", "lead")),
+        *((name, ctypes.c_int) for name in ("m", "n", "k", "group")),
         *((name, ctypes.c_uint64) for name in ("scale_a", "scale_b", "C")),
     ]
 
@@ -144,15 +137,13 @@ def prepare(
     levels: int = 2,
     tile: Tile | None = None,
     group: int | None = None,
-    lead: int | None = None,
 ) -> Callable[[], None]:
     """What computes C = A B^T each time it is called.
 
     a, b: m x k and n x k, both by 'tensor', or by 'rows' and 'tiles'; c: m x n.
     levels: 1 for sums by the tensor cores alone, which scales of blocks cannot
-    have. group: tiles of a cluster below each other in the order; lead: steps
-    that a block's first consumer is ahead. Raises ValueError for what does not
-    fit.
+    have. group: tiles of a cluster below each other in the order. Raises
+    ValueError for what does not fit.
     """
     (m, k), (n, depth) = a.codes.shape, b.codes.shape
     tile = tile or Tile()
@@ -164,8 +155,8 @@ def prepare(
         )
     if not blocks and (a.by, b.by) != ("tensor", "tensor"):
         raise ValueError(f"scales by {a.by} and {b.by} do not go together")
-    if blocks and (levels == 1 or BLOCK % tile.part):
-        raise ValueError("scales of blocks need two levels, parts within 128")
+    if blocks and (levels == 1 or tile.part != BLOCK):
+        raise ValueError("scales of blocks need two levels, parts of 128")
     if not m or not n:
         return lambda: None
     bf16 = str(c.dtype) == "uint16"
@@ -177,11 +168,9 @@ def prepare(
         ct.tensor_map(c, (64, 64), swizzle=128) if bf16 else bytes(128),
         ct.tensor_map(a.scales, (1, ROWS)) if blocks else bytes(128),
     ]
-    group = group or 16 // tile.cluster
-    lead = 0 if tile.turns else tile.stages - 2 if lead is None else lead
     work = _Work(
-        m, n, k, group, lead, _address(a.scales), _address(b.scales),
-        _address(c),
+        m, n, k, group or 16 // tile.cluster,
+        _address(a.scales), _address(b.scales), _address(c),
     )  # fmt: skip
     tiles = ct.cdiv(m, ROWS * tile.cluster) * ct.cdiv(n, tile.columns)
     clusters = min(tiles, ct.device().sm_count // tile.cluster)

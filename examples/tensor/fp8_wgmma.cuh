@@ -1,6 +1,5 @@
 // Products of a warpgroup with factors in e4m3.
 #pragma once
-#include "mma.cuh"
 #include "wgmma.cuh"
 
 constexpr int BK = 128;  // steps of depth in a stage: a line of 128 bytes
@@ -72,80 +71,21 @@ __device__ __forceinline__ void wgmma_e4m3(float (&sum)[128],
         SUM16(96), SUM16(112)
       : "l"(a), "l"(b), "r"((int)add));
 }
-// The same with A in registers, as ldmatrix brings it.
-__device__ __forceinline__ void wgmma_e4m3(float (&sum)[64],
-                                           const unsigned (&a)[4],
-                                           unsigned long long b, bool add) {
-  asm volatile(
-      "{ .reg .pred add; setp.ne.s32 add, %69, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3 {"
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, "
-      "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, "
-      "%28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, "
-      "%41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, "
-      "%54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-      "}, {%64, %65, %66, %67}, %68, add, 1, 1; }"
-      : SUM16(0), SUM16(16), SUM16(32), SUM16(48)
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"((int)add));
-}
-
-__device__ __forceinline__ void wgmma_e4m3(float (&sum)[32],
-                                           const unsigned (&a)[4],
-                                           unsigned long long b, bool add) {
-  asm volatile(
-      "{ .reg .pred add; setp.ne.s32 add, %37, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3 {"
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, "
-      "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, "
-      "%28, %29, %30, %31"
-      "}, {%32, %33, %34, %35}, %36, add, 1, 1; }"
-      : SUM16(0), SUM16(16)
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"((int)add));
-}
 #undef SUM4
 #undef SUM16
 
 // --8<-- [start:multiply]
 // sum (+)= the product of 64 rows of A and of as many columns of B as the sums
-// have, one stage deep: four times 32 steps. Started and closed, as one group
-// or as one EACH, not waited for.
-template <bool EACH = false, int SIZE>
+// have, one stage deep: four times 32 steps. Started and closed, not waited
+// for.
+template <int SIZE>
 __device__ __forceinline__ void multiply_stage(float (&sum)[SIZE], unsigned a,
                                                unsigned b, bool add) {
   const Descriptor of_a(a), of_b(b);
   fence_sums();
 #pragma unroll
-  for (int i = 0; i < BK / 32; ++i) {  // 32 steps are 32 bytes
+  for (int i = 0; i < BK / 32; ++i)  // 32 steps are 32 bytes
     wgmma_e4m3(sum, of_a.at(i * 32), of_b.at(i * 32), add || i > 0);
-    if (EACH) close_products();
-  }
-  if (!EACH) close_products();
+  close_products();
 }
 // --8<-- [end:multiply]
-
-// --8<-- [start:hold]
-// A stage of A, 64 rows by 128 steps, into registers. A piece of 16 bytes is at
-// piece ^ row % 8 of its line, as the TMA has swizzled it.
-__device__ __forceinline__ void hold(unsigned (&a)[BK / 32][4], unsigned from) {
-  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
-  const unsigned line = from + (warp * 16 + lane % 16) * 128;
-#pragma unroll
-  for (int i = 0; i < BK / 32; ++i)
-    ldmatrix(a[i], line + ((2 * i + lane / 16) ^ lane % 8) * 16);
-}
-
-// The product of such a stage of A and of as many columns of B.
-template <bool EACH = false, int SIZE>
-__device__ __forceinline__ void multiply_stage(float (&sum)[SIZE],
-                                               const unsigned (&a)[BK / 32][4],
-                                               unsigned b) {
-  const Descriptor of_b(b);
-  fence_sums();
-#pragma unroll
-  for (int i = 0; i < BK / 32; ++i) {
-    wgmma_e4m3(sum, a[i], of_b.at(i * 32), i > 0);
-    if (EACH) close_products();
-  }
-  if (!EACH) close_products();
-}
-// --8<-- [end:hold]

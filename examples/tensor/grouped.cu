@@ -78,8 +78,6 @@ __global__ void __launch_bounds__(THREADS, 1) grouped(const Work work) {
     if (threadIdx.x > 0) return;
     const int tiles = s.first[work.count];
     for (int tile = blockIdx.x, next; tile < tiles; tile = next) {
-      next = gridDim.x;  // after `tiles` times the counter is 0 again
-      next += work.taken ? atomicInc(work.taken, tiles - 1) : tile;
       const int g = group_of(tile, s.first, work.count);
       const Group group = work.groups[g];
       const int2 rows = rows_of(work, g);
@@ -88,7 +86,9 @@ __global__ void __launch_bounds__(THREADS, 1) grouped(const Work work) {
                    (group.n + BN - 1) / BN);
       const int top = place.y * BM, left = place.x * BN;
       const int steps = (group.k + BK - 1) / BK, row = rows.x + top;
-      const bool both = rows.y - top > 64;  // else consumer 1 has no rows
+      const bool both = rows.y - top > 64;     // else consumer 1 has no rows
+      const int ask = max(steps - STAGES, 0);  // late: tiles begin in order
+      next = tile + gridDim.x;
       const CUtensorMap* const map = work.maps + group.map;
       for (int step = 0; step < steps; ++step, ring.advance()) {
         const int i = ring.stage, depth = step * BK;
@@ -100,6 +100,9 @@ __global__ void __launch_bounds__(THREADS, 1) grouped(const Work work) {
         copy_box(s.a[i], map[0], row, depth, &s.full[i]);
         if (both) copy_box(s.a[i] + BOX, map[0], row + 64, depth, &s.full[i]);
         copy_box(s.b[i], map[1], group.row_b + left, depth, &s.full[i]);
+        // After `tiles` times the counter is 0 again.
+        if (step == ask && work.taken)
+          next = gridDim.x + atomicInc(work.taken, tiles - 1);
       }
     }
     wait(&s.empty[ring.stage], ring.parity ^ 1);
@@ -110,8 +113,7 @@ __global__ void __launch_bounds__(THREADS, 1) grouped(const Work work) {
     // --8<-- [start:consumer]
     take_registers<232>();
     const int consumer = threadIdx.x / 128 - 1, t = threadIdx.x % 128;
-    int lead = consumer == 0 ? work.lead : 0, turn = 0;
-    if (consumer == 1 && work.lead > 0) wait_to_begin();
+    int turn = 0;
     while (true) {
       wait(&s.full[ring.stage], ring.parity);
       const Tile tile = s.tile[ring.stage];
@@ -133,14 +135,12 @@ __global__ void __launch_bounds__(THREADS, 1) grouped(const Work work) {
                                    shared_address(s.b[i]), step > 0);
         wait_for_products<1>();
         if (step > 0 && t == 0) arrive(&s.empty[before]);
-        if (--lead == 0) let_begin();
         before = i;
       }
       wait_for_products<0>();
       if (t == 0) arrive(&s.empty[before]);
       store_rows(sum, tile, s.c[consumer], turn, consumer);
     }
-    if (lead > 0) let_begin();
     // --8<-- [end:consumer]
   }
 }

@@ -236,6 +236,47 @@ contest("64 experts, fewer tokens")
 contest("8 large experts")
 
 # %% [markdown]
+# Large experts alone: final.cu, whose blocks share factors in clusters, for one
+# expert after the other.
+
+
+# %% bench-final
+def loop_of_final(some):
+    gemm, ends = ct.shared("tensor/gemm"), some.host_ends.tolist()
+    runs = [
+        gemm.prepare(
+            some.x[first:end],
+            some.weights[expert],
+            some.out[first:end],
+            transpose_b=True,
+        )
+        for expert, (first, end) in enumerate(zip([0, *ends], ends))
+        if end > first
+    ]
+
+    def call():
+        for run in runs:
+            run()
+
+    return call
+
+
+some = routing.Products(LAYERS["8 large experts"])
+host = some.host_ends.tolist()
+ct.bench(
+    {
+        "one launch": grouped.prepare(
+            some.x, some.weights, some.ends, some.out
+        ),
+        "loop of final.cu": loop_of_final(some),
+        "loop": grouped.loop(some.x, some.weights, host, some.out),
+    },
+    flops=some.flops,
+    rounds=15,
+    name="8 large experts, final.cu",
+)
+
+# %% [markdown]
 # All layers: how many times as long as the one launch the others take.
 
 # %% gains
@@ -325,7 +366,7 @@ if not ct.tool.running():
 
 # %% turns
 table = {}
-for name in ("128 small experts", "128 small experts, skewed"):
+for name in ("128 small experts", "128 small experts, skewed", "64 experts"):
     some = routing.Products(LAYERS[name])
     runs = {
         what: grouped.prepare(

@@ -60,28 +60,40 @@ def expected(rows: int, groups: int, n: int, k: int) -> list[Product]:
     return [Product(max(1.0, rows / used / ROWS + 0.5), n, k)] * used
 
 
+LINE, BYTE = 3.5, 1 / 1700  # cycles of an H100 for what follows
+
+
 def cycles(tile: Tile, products: Sequence[Product], sms: int) -> float:
-    """About how long they take beside other tiles, in cycles of an H100."""
-    tiles = work = weights = 0.0
-    # A step: two FLOPs for each product at 90 % of the peak, or the lines of
-    # 128 bytes, as the TMA fetches them for a block.
-    step = max(
-        2 * ROWS * tile.columns * DEPTH / (0.9 * 4096),
-        (ROWS + tile.columns) * 3.2,
-    )
+    """About how long they take beside other tiles, in cycles. All blocks of
+    an H100 together fetch their lines of 128 bytes from the L2 cache, which
+    takes longer than the products of a tile; and some bytes from memory.
+    """
+    tiles = work = size = 0.0
     for product in products:
         some = product.tile_rows * ct.cdiv(product.n, tile.columns)
+        steps = ct.cdiv(product.k, DEPTH)
         tiles += some
-        work += some * (ct.cdiv(product.k, DEPTH) * step + 8 * tile.columns)
-        weights += 2 * product.n * product.k
-    # Blocks have whole tiles; and the weights come from memory once.
-    rounds = max(-(-tiles // sms), 1)
-    return max(rounds * work / max(tiles, 1), weights / 1700)
+        work += some * (steps * (ROWS + tile.columns) * LINE + 8 * tile.columns)
+        size += 2 * product.n * product.k  # the weights, from memory once
+        size += 2 * product.tile_rows * ROWS * (product.n + product.k)
+    whole, rest = divmod(tiles, sms)
+    # Of one tile; the last round has fewer of them, and so fewer bytes.
+    alone, memory = work / tiles, size / tiles * BYTE
+    time = whole * max(alone, sms * memory)
+    return time + (max(alone, rest * memory) if rest else 0)
 
 
 def choose(products: Sequence[Product], sms: int) -> Tile:
-    """The tile that should be fastest; of equals, the widest."""
-    return min(TILES, key=lambda tile: cycles(tile, products, sms))
+    """The tile that should be fastest; of equals, the narrowest: there are more
+    of them, so that the last ones end at nearly the same time.
+    """
+    return min(
+        TILES,
+        key=lambda tile: (
+            round(cycles(tile, products, sms), -2),
+            tile.columns,
+        ),
+    )
 
 
 # --8<-- [end:tile]
@@ -103,21 +115,18 @@ class _Work(ctypes.Structure):
         *((name, ctypes.c_uint64) for name in (
             "maps", "groups", "ends", "taken",
         )),
-        *((name, ctypes.c_int) for name in (
-            "count", "rows", "order", "lead",
-        )),
+        *((name, ctypes.c_int) for name in ("count", "rows", "order")),
     ]  # fmt: skip
 
 
 class Options(NamedTuple):
-    """Instead of what is chosen: the tile, tiles below each other in the order,
-    steps by which a consumer is ahead of the other. by_demand: whether a block
-    takes the next tile when it has computed one; else tiles are dealt in turn.
+    """Instead of what is chosen: the tile, and tiles below each other in the
+    order. by_demand: whether a block takes the next tile when it is nearly done
+    with one; else tiles are dealt in turn.
     """
 
     tile: Tile | None = None
     order: int | None = None
-    lead: int | None = None
     by_demand: bool = True
 
 
@@ -232,11 +241,10 @@ def _launch(
     taken = ct.to_device(np.zeros(1, "uint32"))
     sms = ct.device().sm_count
     order = max(1, round((sms * tile.columns / ROWS) ** 0.5))
-    lead = 2 if tile.columns == 256 else 0
     work = _Work(
         *map(_address, on_gpu), 0 if ends is None else _address(ends),
         _address(taken) if options.by_demand else 0, len(table), rows,
-        options.order or order, lead if options.lead is None else options.lead,
+        options.order or order,
     )  # fmt: skip
     function = kernel(tile)
     most = sum(  # with any ends: a group's last tile may be all but empty

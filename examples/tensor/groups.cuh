@@ -23,7 +23,6 @@ struct Work {
   unsigned* taken;  // a 0: tiles are given to who asks; or null: dealt in turn
   int count, rows;  // groups, at most THREADS; rows of the common A
   int order;        // tiles below each other in the order
-  int lead;  // steps, less than STAGES, that consumer 0 is ahead of the other
 };
 // --8<-- [end:group]
 static_assert(sizeof(Work) == 48, "grouped_product.py has the same");

@@ -6,7 +6,8 @@
 #include "order.cuh"
 #include "warps.cuh"
 
-constexpr int BM = 128, BN = 256, WM = 64, WN = 64, GROUP = 8;
+constexpr int BM = 128, BN = 256, WM = 64, WN = 64;
+constexpr int GROUP = 16;  // of 128 rows: 132 tiles at a time are nearly square
 constexpr int THREADS = BM / WM * (BN / WN) * 32, STAGE = (BM + BN) * 128;
 
 // C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is

@@ -6,7 +6,8 @@
 #include "copies.cuh"
 #include "order.cuh"
 
-constexpr int BM = 128, BN = 256, WM = 64, WN = 64, GROUP = 8;
+constexpr int BM = 128, BN = 256, WM = 64, WN = 64;
+constexpr int GROUP = 16;  // of 128 rows: 132 tiles at a time are nearly square
 constexpr int THREADS = BM / WM * (BN / WN) * 32, STAGE = (BM + BN) * 128;
 
 // C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is
@@ -26,15 +27,15 @@ __global__ void __launch_bounds__(THREADS, 1)
   const int warp = threadIdx.x / 32;
   const int row = warp / (BN / WN) * WM, column = warp % (BN / WN) * WN;
   Copies<BM, BN, THREADS> copies(A, B, m, n, k, top, left);
-  constexpr int STEPS = BK / 16, SHARE = copies.COUNT / (STEPS - 1);
-  static_assert(copies.COUNT % SHARE == 0, "the last step starts no copies");
+  constexpr int COUNT = copies.COUNT, STEPS = BK / 16;
+  constexpr int SHARE = (COUNT + STEPS - 2) / (STEPS - 1);  // none in the last
   float sum[WM / 16][WN / 8][4] = {};
   Fragments<WM, WN> parts[2];
   // --8<-- [start:loop]
 #pragma unroll 1
   for (int s = 0; s < STAGES - 1; ++s) {
 #pragma unroll
-    for (int i = 0; i < copies.COUNT; ++i) copies.start(stages + s * STAGE, i);
+    for (int i = 0; i < COUNT; ++i) copies.start(stages + s * STAGE, i);
     copies.advance();
     commit();
   }
@@ -60,9 +61,9 @@ __global__ void __launch_bounds__(THREADS, 1)
       }
       parts[(step + 1) % 2].load(tile, tile + BM * 128, row, column,
                                  (step + 1) % STEPS);
-      if (step + 1 < STEPS)
 #pragma unroll
-        for (int i = 0; i < SHARE; ++i) copies.start(to, step * SHARE + i);
+      for (int i = step * SHARE; i < min((step + 1) * SHARE, COUNT); ++i)
+        copies.start(to, i);
       parts[step % 2].multiply(sum);
     }
     // --8<-- [end:steps]

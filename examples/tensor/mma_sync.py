@@ -6,6 +6,7 @@
 #     timeout_s: 240
 #     sizes:
 #       side: [4096, 256]
+#       large: [8192, 256]
 #       STEPS: [4096, 64]
 # ---
 
@@ -44,7 +45,9 @@ ct.check(to_float(c.get()), expected, rtol=2**-8, atol=1e-2)
 from collections import Counter
 from dataclasses import replace
 
+import faults
 import ladder
+import stamps
 from ladder import LADDER, Gemm
 
 loops = ct.shared("gemm/loops")
@@ -60,6 +63,10 @@ side = 4096
 problem = Gemm(side, side, side)
 for name in RUNGS:
     problem.check(LADDER[name])
+large = 8192
+big = Gemm(large, large, large)
+for name in RUNGS:
+    big.check(LADDER[name])
 
 # %% [markdown]
 # What a block reads from shared memory for each step of depth 16, by what a
@@ -127,6 +134,17 @@ times = ct.bench(
     name=f"{side} x {side} x {side}",
 )
 
+# %% large
+times = ct.bench(
+    {
+        **{name: big.launcher(LADDER[name]) for name in RUNGS},
+        **big.vendors(),
+    },
+    flops=big.flops,
+    rounds=9,
+    name=f"{large} x {large} x {large}",
+)
+
 # %% stages
 variants = {
     f"{name}, {stages} stages": replace(
@@ -151,30 +169,57 @@ ct.bench(
 )
 
 # %% [markdown]
-# The limit of the instruction itself: products of what is in registers.
+# The limit of the instruction itself: products of what is in registers. Thread
+# 0 of each block stamps the beginning and the end with the cycles of its SM and
+# with the time: so the clock during a measurement is known.
 
 # %% peak
 STEPS = 4096
-CHAINS = 8
-kernel = ct.Kernel("tensor/mma_peak.cu", "mma_peak<4096, 8>")
+ORDERS = (
+    "eight with the same A",
+    "four with the same B",
+    "each with others",
+)
+WARPS, PRODUCTS = 8, 32  # of a block, of a step
 words = ct.rng(5).standard_normal(256)
 factors = ct.to_device(ladder.to_bf16(words).view("uint32"))
-blocks = 2 * ct.device().sm_count
+blocks = ct.device().sm_count
 out = ct.empty(blocks * 256, "float32")
+seen = {name: stamps.space(blocks) for name in ORDERS}
+runs = {}
+for i, name in enumerate(ORDERS):
+    kernel = ct.Kernel("tensor/mma_peak.cu", f"mma_peak<{i}>")
+    runs[name] = lambda kernel=kernel, seen=seen[name]: kernel(
+        factors, out, seen, STEPS, grid=blocks, block=32 * WARPS
+    )
 peak = ct.bench(
-    {"mma.sync, registers only": lambda: kernel(
-        factors, out, grid=blocks, block=256)},
-    flops=blocks * 8 * 4096 * CHAINS * 2 * 16 * 8 * 16,
+    runs,
+    flops=blocks * WARPS * STEPS * PRODUCTS * 2 * 16 * 8 * 16,
     rounds=9,
-    name="the limit of mma.sync",
-)  # fmt: skip
+    name="mma.sync from registers",
+)
+
+# %% limit
+table = {}
+for name, words in seen.items():
+    cycles, mhz = stamps.between(words)
+    # a quarter of an SM has two of the eight warps
+    cycles /= STEPS * PRODUCTS * WARPS / 4
+    table[name] = {"a product": cycles, "clock": mhz}
+if not ct.tool.running():
+    ct.table(
+        "a quarter of an SM",
+        table,
+        corner="products that follow each other",
+        units={"a product": "cycles", "clock": "MHz"},
+    )
 
 # %% shares
+DATA_SHEET = 989  # TFLOP/s of an H100 SXM, bf16, dense
 if not ct.tool.running():
-    limit = peak["mma.sync, registers only"].value
-    DATA_SHEET = 989  # TFLOP/s of an H100 SXM, bf16, dense
+    limit = peak[ORDERS[0]].value
     ct.table(
-        "shares",
+        f"shares, {large} x {large} x {large}",
         {
             name: {
                 "of mma.sync's limit": 100 * times[name].value / limit,
@@ -199,8 +244,6 @@ ct.table("instructions in the whole machine code", table, corner="rung")
 # A cp.async that nobody waits for is right in most places.
 
 # %% misconception
-import faults
-
 BROKEN = {
     "no fault": ("BK = 64", "BK = 64"),
     "no barrier after the wait": (

@@ -391,7 +391,7 @@ for way in ("fp32", "TF32", "bf16", "3 TF32"):
 ct.facts(
     "256 points",
     {
-        "mean of the distances": float(truth[others].mean()),
+        "mean of the squared distances": float(truth[others].mean()),
         "products of coordinates add up to about": float(
             np.mean(exact_points @ exact_points.T)
         ),

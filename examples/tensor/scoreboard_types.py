@@ -143,9 +143,7 @@ for side in SIDES:
             name,
             side,
             {
-                "ours": fp8.prepare(
-                    a, b, c, levels, fp8.Tile(turns=levels == 2)
-                ),
+                "ours": fp8.prepare(a, b, c, levels),
                 "cuBLAS": fp8.rival(a, b, c, fast),
                 "cublasLt": lt.fastest(
                     a.codes,

@@ -1,14 +1,13 @@
 // C = A B^T in fp32, multiplied as TF32: A is m x k, B lies as n x k, both run
 // along the depth. k is a multiple of 4. The final kernel, final.cu, with
 // another instruction: a stage of 128 bytes is 32 steps deep instead of 64, and
-// C is stored from registers, or through BUFFERS boxes of a consumer.
-// @instance tf32_product<256,4,2>
+// so is a box of C.
 // @instance tf32_product<256,4,2,2>
-// @instance tf32_product<256,4,1>
-// @instance tf32_product<192,5,1>
-// @instance tf32_product<128,7,2>
-// @instance tf32_product<128,7,1>
-// @instance tf32_product<64,9,1>
+// @instance tf32_product<256,4,1,2>
+// @instance tf32_product<192,5,1,1>
+// @instance tf32_product<128,6,2,2>
+// @instance tf32_product<128,6,1,2>
+// @instance tf32_product<64,8,1,2>
 // requires: sm_90a
 #include "factors.cuh"
 #include "order.cuh"
@@ -28,7 +27,7 @@ struct Shared {
 
 // As in final.cu.
 struct Work {
-  int m, n, group, steps, whole, share, lead;
+  int m, n, group, steps, whole, share;
   int boxes;  // whether the TMA may store C: `map_c` is one
   float *C, *parts;
   unsigned* flags;
@@ -38,7 +37,7 @@ struct Work {
 // Grid: clusters of CLUSTER blocks, as many as fit or fewer. Dynamic shared
 // memory: Shared. The boxes of the maps: A 128 x 32, B BN / CLUSTER x 32, C 64
 // x 32, all swizzled by 128 bytes.
-template <int BN, int STAGES, int CLUSTER, int BUFFERS = 0>
+template <int BN, int STAGES, int CLUSTER, int BUFFERS>
 __global__ void __cluster_dims__(CLUSTER)
     __launch_bounds__(128 * (1 + CONSUMERS), 1)
         tf32_product(const __grid_constant__ CUtensorMap map_a,
@@ -55,7 +54,7 @@ __global__ void __cluster_dims__(CLUSTER)
   const int worker = blockIdx.x / CLUSTER, workers = gridDim.x / CLUSTER;
   if (threadIdx.x == 0) {
     prefetch(map_a), prefetch(map_b);
-    if (BUFFERS && work.boxes) prefetch(map_c);
+    if (work.boxes) prefetch(map_c);
     for (int i = 0; i < STAGES; ++i)
       init(&s.full[i], 1), init(&s.empty[i], CONSUMERS * CLUSTER);
     fence_init();
@@ -98,8 +97,6 @@ __global__ void __cluster_dims__(CLUSTER)
       if (CLUSTER > 1 && t < CLUSTER) arrive_in(&s.empty[stage], t);
       if (CLUSTER == 1 && t == 0) arrive(&s.empty[stage]);
     };
-    int lead = consumer == 0 ? work.lead : 0;
-    if (consumer == 1 && work.lead > 0) wait_to_begin();
     Schedule schedule = pieces();
     while (schedule.next(piece)) {
       float sum[BN / 2];
@@ -111,7 +108,6 @@ __global__ void __cluster_dims__(CLUSTER)
                             shared_address(s.b[i]), step > piece.begin);
         wait_for_products<1>();
         if (step > piece.begin) release(before);
-        if (--lead == 0) let_begin();
         before = i;
       }
       wait_for_products<0>();
@@ -132,17 +128,13 @@ __global__ void __cluster_dims__(CLUSTER)
           place_of(piece.tile, work.group, tile_rows, tile_columns);
       const int top = (place.y * CLUSTER + rank) * BM + consumer * 64,
                 left = place.x * BN;
-      if constexpr (BUFFERS > 0) {
-        if (work.boxes) {
-          store_wide_boxes<BUFFERS>(sum, map_c, top, left, s.c[consumer][0],
-                                    consumer);
-          continue;
-        }
-      }
-      store_sums(sum, work.C, work.n, top, left, work.m, work.n);
+      if (work.boxes)
+        store_wide_boxes<BUFFERS>(sum, map_c, top, left, s.c[consumer][0],
+                                  consumer);
+      else
+        store_sums(sum, work.C, work.n, top, left, work.m, work.n);
     }
-    if (BUFFERS && t == 0) wait_for_reads<0>();
-    if (lead > 0) let_begin();
+    if (t == 0) wait_for_reads<0>();  // before shared memory is gone
   }
 }
 // --8<-- [end:kernel]

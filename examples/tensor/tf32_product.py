@@ -23,14 +23,14 @@ SOURCE, DEPTH = "tensor/tf32.cu", 32
 # A step of 32 words is as many bytes as one of 64 bf16, and takes the tensor
 # cores as long: what `gemm` says of a product of twice the depth holds here.
 TILES = tuple(
-    gemm.Tile(columns, stages, cluster, 0)
-    for columns, stages, cluster in (
-        (256, 4, 2),
-        (256, 4, 1),
-        (192, 5, 1),
-        (128, 7, 2),
-        (128, 7, 1),
-        (64, 9, 1),
+    gemm.Tile(columns, stages, cluster, buffers)
+    for columns, stages, cluster, buffers in (
+        (256, 4, 2, 2),
+        (256, 4, 1, 2),
+        (192, 5, 1, 1),
+        (128, 6, 2, 2),
+        (128, 6, 1, 2),
+        (64, 8, 1, 2),
     )
 )
 
@@ -40,7 +40,7 @@ class _Work(ctypes.Structure):
 
     _fields_ = [
         *((name, ctypes.c_int) for name in (
-            "m", "n", "group", "steps", "whole", "share", "lead", "boxes",
+            "m", "n", "group", "steps", "whole", "share", "boxes",
         )),
         *((name, ctypes.c_uint64) for name in ("C", "parts", "flags")),
     ]  # fmt: skip
@@ -49,9 +49,7 @@ class _Work(ctypes.Structure):
 @cache
 def kernel(tile: gemm.Tile):
     """The instance of tf32.cu; on all GPUs but Hopper a compile error."""
-    numbers = f"{tile.columns},{tile.stages},{tile.cluster}"
-    if tile.buffers:
-        numbers += f",{tile.buffers}"
+    numbers = f"{tile.columns},{tile.stages},{tile.cluster},{tile.buffers}"
     return ct.Kernel(SOURCE, f"tf32_product<{numbers}>", arch="sm_90a")
 
 
@@ -63,13 +61,6 @@ def choose(m: int, n: int, k: int, sms: int) -> gemm.Plan:
     return min(options, key=lambda plan: gemm.cycles(plan, 2 * k))
 
 
-def lead_for(tile: gemm.Tile) -> int:
-    """Steps by which one consumer is ahead of the other, so that they store at
-    different times: what takes long for wide tiles only.
-    """
-    return 2 if tile.columns == 256 else 0
-
-
 # --8<-- [start:prepare]
 def prepare(
     a: Any,
@@ -78,7 +69,6 @@ def prepare(
     transpose_b: bool = False,
     plan: gemm.Plan | None = None,
     group: int | None = None,
-    lead: int | None = None,
 ) -> Callable[[], None]:
     """What computes the product each time it is called.
 
@@ -119,8 +109,8 @@ def prepare(
     flags = ct.to_device(np.zeros(max(parts, 1), "uint32"))
     work = _Work(
         m, n, group or gemm.group_for(tile, sms), ct.cdiv(k, DEPTH),
-        plan.whole, plan.share, lead_for(tile) if lead is None else lead,
-        boxes, _address(c), _address(space), _address(flags),
+        plan.whole, plan.share, boxes, _address(c), _address(space),
+        _address(flags),
     )  # fmt: skip
     function = kernel(tile)
 

@@ -18,15 +18,9 @@ from bf16 import to_bf16, to_float
 KINDS = {
     "one level": (1, False, fp8.Tile()),
     "two levels": (2, False, fp8.Tile()),
-    "two levels, in turns": (2, False, fp8.Tile(turns=True)),
     "two levels, no cluster": (2, False, fp8.Tile(cluster=1)),
     "blocks": (2, True, fp8.Tile()),
-    "blocks, in turns": (2, True, fp8.Tile(turns=True)),
     "blocks, tiles of 128": (2, True, fp8.Tile(128, 128, 6, 2, 1)),
-    "two levels, A held": (2, False, fp8.Tile(held=True)),
-    "two levels, two parts": (2, False, fp8.Tile(part=64, held=True, ahead=2)),
-    "blocks, A held": (2, True, fp8.Tile(held=True)),
-    "blocks, two parts": (2, True, fp8.Tile(part=64, held=True, ahead=2)),
 }
 SHAPES = [
     (1, 8, 16),
@@ -173,15 +167,11 @@ def test_refuses_scales_that_do_not_go_together():
 
 FAULTS = {
     "no fault": ("float sum", "float sum", False),
-    "the scale of the first columns for all": ("b[i * PART / 128]", "b[0]", True),
+    "the scale of the first columns for all": ("left + BK < work.n ? steps : 0", "0", True),
     "the scale of the upper rows for all": ("j / 2 % 2", "0", True),
     "the first columns twice": ("at.b + i * PART * BK", "at.b", True),
-    "the scales of the stage before": ("min(step + 1, last)", "min(step, last)", True),
-    "a part begins with the last one": (
-        "false);\n      if constexpr (TURNS) wait",
-        "true);\n      if constexpr (TURNS) wait",
-        True,
-    ),
+    "the scales of the first stage for all": ("scales_b + step, next}", "scales_b, next}", True),
+    "a part begins with the last one": ("i * PART * BK, false);", "i * PART * BK, true);", True),
     "half of a stage": ("i < BK / 32", "i < BK / 64", True),
 }
 

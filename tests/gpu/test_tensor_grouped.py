@@ -60,8 +60,8 @@ def stacked(counts, n, k, options, spare=9, launches=1):
 @pytest.mark.parametrize("kind", COUNTS)
 @pytest.mark.parametrize("n, k", [(8, 8), (264, 200), (768, 512)])
 def test_rows_of_experts(tile, kind, n, k):
-    for by_demand, lead in ((True, 2), (False, 0)):
-        options = Options(tile, order=3, lead=lead, by_demand=by_demand)
+    for by_demand in (True, False):
+        options = Options(tile, order=3, by_demand=by_demand)
         out, want = stacked(COUNTS[kind], n, k, options)
         ct.check(out, want, name=f"{kind}, by demand {by_demand}")  # and its red zones
 

@@ -32,25 +32,38 @@ KERNELS = {
     "linear_split": ["linear_split<3,64,64,64,32,32,4,float,true>"],
     "norms": ["rms_norm<float,float,4,32,5>"],
 }
+# Those that HopperBackend launches as well.
+HOPPER = {
+    "linear_hopper": [
+        "linear_hopper<1,32,9,true,Add>",
+        "linear_hopper<1,32,9,true,Turn<__nv_fp8_e4m3>>",
+        "linear_hopper<2,64,8,true,Gates>",
+        "linear_hopper<2,192,4,false,Turn<__nv_bfloat16>>",
+        "linear_hopper<2,192,4,false,Store>",
+    ],
+}
+EVERY = KERNELS | HOPPER
 
 
 def ptx(file, compiler, work):
-    """PTX for sm_90 of each kernel that KERNELS names in this file."""
+    """PTX for sm_90 of each kernel that EVERY names in this file."""
     keep = "".join(
         f"__global__ void keep{i}(void** to) {{ *to = (void*)&{name}; }}\n"
-        for i, name in enumerate(KERNELS[file])
+        for i, name in enumerate(EVERY[file])
     )
     text = f'#include "{file}.cu"\n{keep}'
-    done = compiler(text, ["-std=c++17", "-arch=sm_90", "-ptx"], work, [FOLDER], output=True)
+    arch = "sm_90a" if "wgmma" in (FOLDER / f"{file}.cu").read_text() else "sm_90"
+    flags = ["-std=c++17", f"-arch={arch}", "-ptx"]
+    done = compiler(text, flags, work, [FOLDER, FOLDER.parent], output=True)
     assert done.status == 0, done.log
     parts = re.split(r"\.entry ", done.output.decode())[1:]
     return [part for part in parts if "\tret;" in part]  # not what is only declared
 
 
-@pytest.mark.parametrize("file", KERNELS)
+@pytest.mark.parametrize("file", EVERY)
 def test_it_waits_before_it_reads_or_writes(file, compiler, tmp_path):
     entries = ptx(file, compiler, tmp_path)
-    for name in KERNELS[file]:
+    for name in EVERY[file]:
         base = re.match(r"\w+", name)[0]
         mine = [text for text in entries if re.match(rf"(_Z\d+)?{base}\b|_Z\d+{base}I", text)]
         assert mine, name

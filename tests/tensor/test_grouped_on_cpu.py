@@ -65,7 +65,7 @@ def programs(tmp_path_factory):
     return program
 
 
-def wrong(program, sizes, stacked, seed, order=2, lead=0, blocks=3, by_demand=True, launches=1):
+def wrong(program, sizes, stacked, seed, order=2, blocks=3, by_demand=True, launches=1):
     """What is wrong with the products of these (m, n, k), or None. stacked: the rows of all in one matrix."""
     rng = np.random.default_rng(seed)
     factors = [
@@ -78,7 +78,7 @@ def wrong(program, sizes, stacked, seed, order=2, lead=0, blocks=3, by_demand=Tr
             data += to_bf16(np.concatenate(some)).tobytes()
     else:
         data = b"".join(to_bf16(one).tobytes() for pair in factors for one in pair)
-    numbers = (int(stacked), order, lead, blocks, int(by_demand), launches, seed, len(sizes))
+    numbers = (int(stacked), order, blocks, int(by_demand), launches, seed, len(sizes))
     done = subprocess.run(
         [program, *map(str, numbers)], input=np.array(sizes, "int32").tobytes() + data, capture_output=True, timeout=240
     )  # fmt: skip
@@ -100,12 +100,9 @@ DIFFERENT = [(1, 8, 8), (130, 264, 72), (64, 520, 136), (257, 8, 64), (100, 128,
 @pytest.mark.parametrize("stacked", [True, False])
 def test_results(programs, columns, stacked):
     sizes = EXPERTS if stacked else DIFFERENT
-    for seed, (by_demand, lead) in enumerate(((True, 2), (False, 0))):
+    for seed, by_demand in enumerate((True, False)):
         assert (
-            wrong(
-                programs(columns), sizes, stacked, seed, lead=lead, by_demand=by_demand, launches=2
-            )
-            is None
+            wrong(programs(columns), sizes, stacked, seed, by_demand=by_demand, launches=2) is None
         )
 
 
@@ -119,8 +116,18 @@ def test_many_groups_without_rows(programs):
 
 def test_the_host_knows_how_much_shared_memory_it_takes(programs):
     for tile in grouped_product.TILES:
-        done = subprocess.run([programs(tile.columns), *"00000000"], capture_output=True, text=True)
+        done = subprocess.run([programs(tile.columns), *"0000000"], capture_output=True, text=True)
         assert done.stdout == str(tile.shared)
+
+
+@pytest.mark.parametrize("rows, groups, n, k, columns", [
+    (8192, 8, 14336, 4096, 256),  # large experts: the L2 cache limits
+    (16384, 128, 768, 2048, 128),  # small ones: reading the weights does
+    (2016, 64, 2048, 7168, 128),
+])  # fmt: skip
+def test_the_tile_that_is_chosen(rows, groups, n, k, columns):
+    products = grouped_product.expected(rows, groups, n, k)
+    assert grouped_product.choose(products, sms=132).columns == columns
 
 
 FAULTS = {  # what is replaced, by what, and what is then wrong
@@ -152,7 +159,7 @@ def test_planted_faults_are_noticed(fault, tmp_path):
     found = []
     for seed in range(3):
         for sizes, stacked in ((EXPERTS, True), (DIFFERENT, False)):
-            found.append(wrong(program, sizes, stacked, seed, lead=2))
+            found.append(wrong(program, sizes, stacked, seed))
             if found[-1] and re.search(expected, found[-1]):
                 return
     raise AssertionError(found)

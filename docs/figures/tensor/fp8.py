@@ -1,4 +1,4 @@
-"""Figures of the chapter on FP8: what scales of blocks belong to, and two consumers that take turns at the tensor cores."""
+"""Figures of the chapter on FP8: what scales of blocks belong to."""
 
 from __future__ import annotations
 
@@ -49,44 +49,5 @@ def scales(blocks: int = 3, rows: int = 6) -> str:
     caption = tr(
         "Scales of blocks: every tinted piece has one. Both matrices lie with the depth along their lines.",
         "分块缩放：每个着色的小块有一个缩放系数。两个矩阵都按深度方向逐行存放。",
-    )
-    return figure(s, alt=alt, caption=caption)
-
-
-def turns(parts: int = 6) -> str:
-    """Parts of two consumers, one after the other on the tensor cores; each is added by FMAs under the next one."""
-    left, top, high, width = 150, 34, 34, 84
-    add = width * 64 // 256
-    s = Svg(left + parts * width + add + 20, top + 3 * (high + 12) + 26)
-    names = (
-        tr("tensor cores", "张量核心"),
-        tr("FMAs, consumer 0", "FMA，消费者 0"),
-        tr("FMAs, consumer 1", "FMA，消费者 1"),
-    )
-    for row, name in enumerate(names):
-        s.text(left - 12, top + row * (high + 12) + 22, name, "bold", "end", 13)
-    for part in range(parts):
-        who, x = part % 2, left + part * width
-        s.rect(
-            x,
-            top,
-            width - 2,
-            high,
-            f"c{1 + 2 * who}",
-            tr(f"consumer {who}", f"消费者 {who}"),
-            rx=0,
-            size=12,
-        )
-        y = top + (1 + who) * (high + 12)
-        s.rect(x + width, y, add, high, f"c{1 + 2 * who}", "+", rx=0)
-        s.line(x + width - 1, top + high, x + width - 1, y, "muted dash")
-    s.text(left, 20, tr("time →", "时间 →"), "muted", "start", 12)
-    alt = tr(
-        f"{parts} parts on the tensor cores, of consumer 0 and 1 in turns. When a part has ended, its consumer adds it, while the tensor cores multiply for the other.",
-        f"张量核心上依次是 {parts} 个部分和，消费者 0 与 1 轮流。一个部分和算完后，它的消费者把它加进总和，同时张量核心为另一个消费者做乘法。",
-    )
-    caption = tr(
-        "Two consumers in turns: 256 cycles of products for a part, 64 cycles of FMAs to add it, if both run at their full rate.",
-        "两个消费者轮流：按满速率算，一个部分和的乘法要 256 个周期，把它加进总和的 FMA 要 64 个周期。",
     )
     return figure(s, alt=alt, caption=caption)

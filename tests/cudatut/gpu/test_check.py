@@ -128,3 +128,12 @@ def test_a_nan_is_right_where_one_is_expected_and_poison_is_not(monkeypatch, sho
     with pytest.raises(CheckError, match="1 of them were never written"):
         ct.check(OnTheGpu(got), want)
     ct.check(got, want)  # on the host nothing is poisoned
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_signalling_nan_passes_without_a_warning(shown):
+    """As formats of 8 and 16 bits are decoded: every pattern of bits, those of NaN too."""
+    bits = np.array([0x7F800001, 0x3F800000, 0xFF812345], dtype="uint32")
+    other = bits.copy()
+    other[1] += 1
+    ct.check(bits.view("float32"), other.view("float32"), rtol=1e-6)

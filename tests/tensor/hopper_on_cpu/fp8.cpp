@@ -1,5 +1,5 @@
 // Runs fp8_product<PLAN> on a CPU, cluster after cluster:
-//   fp8 m n k group lead clusters seed < A, B, scales of A, of B > C
+//   fp8 m n k group clusters seed < A, B, scales of A, of B > C
 // A is m x k, B n x k, both e4m3; scales of A [k / 128, m to a multiple of 4],
 // of B [n / 128, k / 128], or one each; C fp32. It ends with 2 and the reason
 // if blocks do what they must not, or wait for ever.
@@ -20,7 +20,7 @@ struct Plan {
 };
 using Chosen = Plan<PLAN>;
 
-static int m, n, k, group, lead, clusters;
+static int m, n, k, group, clusters;
 static std::vector<unsigned char> a, b;
 static std::vector<float> scales_a, scales_b, c;
 
@@ -36,8 +36,8 @@ static void thread() {
              1,
              1,
              true};
-  const Work<float> work{
-      m, n, k, group, lead, scales_a.data(), scales_b.data(), c.data()};
+  const Work<float> work{m,       n, k, group, scales_a.data(), scales_b.data(),
+                         c.data()};
   fp8_product<PLAN>(of_a, of_b, of_a, scales, work);
   self->ended = true, --running, ++progress;
   swapcontext(&self->context, &scheduler);
@@ -53,7 +53,7 @@ static void read(std::vector<T>& into, long count) {
 }
 
 int main(int, char** arguments) {
-  int* const numbers[] = {&m, &n, &k, &group, &lead, &clusters};
+  int* const numbers[] = {&m, &n, &k, &group, &clusters};
   for (int* number : numbers) *number = std::atoi(*++arguments);
   dice.seed(std::atoi(*++arguments));
   constexpr bool BLOCKS = Chosen::Sums::BLOCKS;

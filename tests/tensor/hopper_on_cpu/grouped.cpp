@@ -1,5 +1,5 @@
 // Runs grouped<PLAN> on a CPU, block after block:
-//   grouped stacked order lead blocks by_demand launches seed count < sizes,
+//   grouped stacked order blocks by_demand launches seed count < sizes,
 //   data > C, counter
 // sizes: m, n, k of each group. data: the end of the rows of each group, if
 // stacked, then A and B of each group, or the common A and all B. All C are one
@@ -44,9 +44,9 @@ constexpr int columns_of_tile() {
 }
 
 int main(int, char** arguments) {
-  int stacked, order, lead, blocks, by_demand, launches, seed, count;
-  int* const numbers[] = {&stacked,   &order,    &lead, &blocks,
-                          &by_demand, &launches, &seed, &count};
+  int stacked, order, blocks, by_demand, launches, seed, count;
+  int* const numbers[] = {&stacked,  &order, &blocks, &by_demand,
+                          &launches, &seed,  &count};
   for (int* number : numbers) *number = std::atoi(*++arguments);
   dice.seed(seed);
   if (count == 0) {
@@ -86,8 +86,7 @@ int main(int, char** arguments) {
           by_demand ? &taken : nullptr,
           count,
           stacked ? ends.back() : 0,
-          order,
-          lead};
+          order};
   grid_blocks = blocks, block_threads = THREADS;
   for (int i = 0; i < launches; ++i)
     for (first_block = 0; first_block < blocks; ++first_block) run_blocks(1);

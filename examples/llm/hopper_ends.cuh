@@ -1,0 +1,230 @@
+// What linear_hopper.cu does with sums: four ends of a product. They work on
+// one of the two rows of a thread at a time: of every eight columns from `left`
+// on a thread has two neighbors, and sum[4 j + 2 half] is at column
+// left + 8 j + threadIdx.x % 4 * 2, where half is 0 for its first row.
+//
+// An end has `load`, which is called before the product where the tile is small
+// or loads are INDEPENDENT, not waiting for each other: what it reads comes
+// from far away, and can come meanwhile. Behind the product it is called where
+// tiles are large, and another consumer multiplies meanwhile. Then comes
+// `finish`. Rows from n on do not exist. outputs is even, but for Store.
+#pragma once
+#include "fp8.cuh"
+#include "rows.cuh"
+
+// what(j, column): for each pair of this thread in a row.
+template <int SIZE, class What>
+__device__ __forceinline__ void for_pairs(int left, int outputs, What&& what) {
+#pragma unroll
+  for (int j = 0; j < SIZE / 4; ++j) {
+    const int column = left + j * 8 + threadIdx.x % 4 * 2;
+    if (column < outputs) what(j, column);
+  }
+}
+
+// Over the four lanes that have a row.
+__device__ __forceinline__ float over_quad(float x) {
+  x += __shfl_xor_sync(~0u, x, 1);
+  return x + __shfl_xor_sync(~0u, x, 2);
+}
+
+// --8<-- [start:norm]
+// RMSNorm in two halves. y = W (x w / rms) is W (x w) / rms, a number for each
+// row: whoever computes the last of x stores x w in bf16 and, for each of its
+// tiles, the sum of the squares of x in a row; whoever multiplies it divides
+// the results. So no launch stands between the two.
+struct RowScale {
+  const float* squares;  // n x parts; or null, then the factor is 1
+  int parts;
+  float share, eps;  // share: one by the number of columns of x
+
+  __device__ __forceinline__ float of(int row, int n) const {
+    if (!squares) return 1.0f;
+    float sum = 0.0f;
+    if (row < n)
+      for (int part = threadIdx.x % 4; part < parts; part += 4)
+        sum += squares[(size_t)row * parts + part];
+    return rsqrtf(over_quad(sum) * share + eps);
+  }
+};
+// --8<-- [end:norm]
+
+// y = the product, fp32: logits.
+struct Store {
+  static constexpr bool INDEPENDENT = true;
+  float* y;
+
+  template <int SIZE>
+  struct Kept {};
+  template <int SIZE>
+  __device__ __forceinline__ void load(Kept<SIZE>&, int, int, int, int) const {}
+  template <int SIZE>
+  __device__ __forceinline__ void finish(const float (&sum)[SIZE],
+                                         const Kept<SIZE>&, int half, int row,
+                                         int left, int n, int outputs) const {
+    if (row >= n) return;
+    const bool both = outputs % 2 == 0;  // then every row begins at a pair
+    for_pairs<SIZE>(left, outputs, [&](int j, int column) {
+      float* const to = y + (size_t)row * outputs + column;
+      const float* const two = &sum[4 * j + 2 * half];
+      if (both) {
+        store(to, {two[0], two[1]});
+      } else {
+        to[0] = two[0];
+        if (column + 1 < outputs) to[1] = two[1];
+      }
+    });
+  }
+};
+
+// --8<-- [start:add]
+// y += the product, fp32: the residual stream. With a weight, of the norm that
+// comes next, also its first half: h = y weight, and the sums of squares.
+struct Add {
+  static constexpr bool INDEPENDENT = true;
+  float* y;
+  const float* weight;
+  __nv_bfloat16* h;
+  float* squares;  // n x tiles of 2 SIZE columns
+
+  template <int SIZE>
+  struct Kept {
+    float2 old[SIZE / 4];
+  };
+  template <int SIZE>
+  __device__ __forceinline__ void load(Kept<SIZE>& kept, int row, int left,
+                                       int n, int outputs) const {
+    if (row >= n) return;
+    for_pairs<SIZE>(left, outputs, [&](int j, int column) {
+      kept.old[j] =
+          *reinterpret_cast<const float2*>(y + (size_t)row * outputs + column);
+    });
+  }
+  template <int SIZE>
+  __device__ __forceinline__ void finish(const float (&sum)[SIZE],
+                                         const Kept<SIZE>& kept, int half,
+                                         int row, int left, int n,
+                                         int outputs) const {
+    float squared = 0.0f;
+    if (row < n)
+      for_pairs<SIZE>(left, outputs, [&](int j, int column) {
+        const size_t at = (size_t)row * outputs + column;
+        const float a = sum[4 * j + 2 * half] + kept.old[j].x,
+                    b = sum[4 * j + 2 * half + 1] + kept.old[j].y;
+        store(y + at, {a, b});
+        if (!weight) return;
+        const float2 w = *reinterpret_cast<const float2*>(weight + column);
+        store(h + at, {a * w.x, b * w.y});
+        squared += a * a + b * b;
+      });
+    if (!weight) return;
+    const int tiles = (outputs + 2 * SIZE - 1) / (2 * SIZE);
+    squared = over_quad(squared);
+    if (threadIdx.x % 4 == 0 && row < n && left < outputs)
+      squares[(size_t)row * tiles + left / (2 * SIZE)] = squared;
+  }
+};
+// --8<-- [end:add]
+
+// --8<-- [start:gates]
+// out = silu(gate) up, bf16, n x outputs / 2: of every 16 rows of W the first 8
+// belong to gates, the others to the ups of the same outputs. outputs is a
+// multiple of 16. silu(x) = x / (1 + e^-x); e^-x may be infinite.
+struct Gates {
+  static constexpr bool INDEPENDENT = false;
+  __nv_bfloat16* out;
+  RowScale scale;
+
+  template <int SIZE>
+  struct Kept {
+    float by;
+  };
+  template <int SIZE>
+  __device__ __forceinline__ void load(Kept<SIZE>& kept, int row, int, int n,
+                                       int) const {
+    kept.by = scale.of(row, n);
+  }
+  template <int SIZE>
+  __device__ __forceinline__ void finish(const float (&sum)[SIZE],
+                                         const Kept<SIZE>& kept, int half,
+                                         int row, int left, int n,
+                                         int outputs) const {
+    const auto swiglu = [](float gate, float up) {
+      return __fdividef(gate, 1.0f + expf(-gate)) * up;
+    };
+    if (row >= n) return;
+    for_pairs<SIZE / 2>(left / 2, outputs / 2, [&](int j, int column) {
+      const float* const gate = &sum[8 * j + 2 * half];
+      const float* const up = gate + 4;
+      store(out + (size_t)row * (outputs / 2) + column,
+            {swiglu(gate[0] * kept.by, up[0] * kept.by),
+             swiglu(gate[1] * kept.by, up[1] * kept.by)});
+    });
+  }
+};
+// --8<-- [end:gates]
+
+// --8<-- [start:turn]
+// What linear_qkv.cu says: queries and keys turned to their positions, keys and
+// values into their slots of the cache, bf16 or FP8 with `scales`.
+template <class Cache>
+struct Turn {
+  static constexpr bool INDEPENDENT = false;
+  const int *positions, *slots;
+  const float2* table;
+  __nv_bfloat16* q;
+  long long q_stride;
+  Cache *keys, *values;
+  const float* scales;
+  int heads, kv_heads, head_dim;
+  RowScale scale;
+
+  template <int SIZE>
+  struct Kept {
+    float by;
+    int slot;
+    float2 turn[SIZE / 4];
+  };
+  template <int SIZE>
+  __device__ __forceinline__ void load(Kept<SIZE>& kept, int row, int left,
+                                       int n, int) const {
+    const int position = row < n ? positions[row] : 0;
+    kept.slot = row < n ? slots[row] : -1;
+    kept.by = scale.of(row, n);
+    const int turned = (heads + kv_heads) * head_dim;  // and values are not
+    for_pairs<SIZE>(left, turned, [&](int j, int column) {
+      kept.turn[j] =
+          table[(long long)position * (head_dim / 2) + column % head_dim / 2];
+    });
+  }
+  template <int SIZE>
+  __device__ __forceinline__ void finish(const float (&sum)[SIZE],
+                                         const Kept<SIZE>& kept, int half,
+                                         int row, int left, int n,
+                                         int outputs) const {
+    if (row >= n) return;
+    for_pairs<SIZE>(left, outputs, [&](int j, int column) {
+      const int head = column / head_dim, at = column % head_dim;
+      const int kv = head - heads;  // not negative: a key, and then a value
+      const bool turns = kv < kv_heads;
+      const float a = sum[4 * j + 2 * half] * kept.by,
+                  b = sum[4 * j + 2 * half + 1] * kept.by;
+      // A value stays as it is, also if it is infinite.
+      float first = a, second = b;
+      if (turns) {
+        const float2 turn = kept.turn[j];
+        first = a * turn.x - b * turn.y, second = a * turn.y + b * turn.x;
+      }
+      if (kv < 0) {
+        store(q + row * q_stride + column, {first, second});
+      } else if (kept.slot >= 0) {
+        Cache* const to = turns ? keys : values;
+        const int of_kv = turns ? kv : kv - kv_heads;
+        const float of_cache = sizeof(Cache) == 1 ? 1.0f / scales[kv] : 1.0f;
+        store(to + ((long long)kept.slot * kv_heads + of_kv) * head_dim + at,
+              {first * of_cache, second * of_cache});
+      }
+    });
+  }
+};
+// --8<-- [end:turn]

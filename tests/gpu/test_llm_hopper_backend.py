@@ -1,0 +1,50 @@
+"""HopperBackend: logits as GpuBackend and the NumPy backend have them, and the same answers from graphs."""
+
+import numpy as np
+import pytest
+from test_llm_backend import SIZE, answers, checkpoint, gpu, prompts  # noqa: F401
+
+pytest.importorskip("gguf")
+
+
+@pytest.fixture(scope="module")
+def new(checkpoint):  # noqa: F811
+    import linear_hopper
+    from hopper_backend import HopperBackend
+
+    if not linear_hopper.available():
+        pytest.skip("linear_hopper.cu needs sm_90a")
+    return HopperBackend(checkpoint, 256, SIZE, max_tokens=512, max_requests=8)
+
+
+def test_logits_are_those_of_the_reference(checkpoint, prompts, new):  # noqa: F811
+    from numpy_backend import NumpyBackend
+
+    _, _, watched = answers(NumpyBackend(checkpoint, 256, SIZE), prompts, 4, token_budget=200)
+    worst = largest = 0.0
+    for _ in range(2):  # the second time from the graphs
+        for batch, expected in watched.seen:
+            got = new.run(batch)
+            if len(batch.wanted):
+                worst = max(worst, float(np.abs(got.get() - expected).max()))
+                largest = max(largest, float(np.abs(expected).max()))
+    assert worst < 0.03 * largest
+
+
+def test_steps_of_many_requests_beside_the_other_backend(checkpoint, new):  # noqa: F811
+    """24 requests: decoding takes the products of many rows, too."""
+    from hopper_backend import HopperBackend
+
+    old = gpu(checkpoint, 1024, max_requests=32)
+    beside = HopperBackend.beside(old)
+    vocab = checkpoint.config.vocab
+    many = [np.random.default_rng(i).integers(3, vocab, 5 + i).tolist() for i in range(24)]
+    said = {}
+    for name, backend in (("old", old), ("new", beside), ("again", beside)):
+        said[name] = answers(backend, many, 12, max_running=32)[:2]
+    assert said["new"][0] == said["again"][0]
+    prompt_ends = [(i, len(prompt) - 1) for i, prompt in enumerate(many)]
+    for key in prompt_ends:  # before answers may go apart
+        a, b = (said[name][1][key] for name in ("old", "new"))
+        assert np.abs(a - b).max() < 0.03 * np.abs(a).max()
+    assert any(shape.decode > 8 for shape in beside._graphs if hasattr(shape, "decode"))

@@ -1,0 +1,205 @@
+"""examples/llm/linear_hopper.cu on a CPU: its own text, with stand-ins for PTX (tests/tensor/hopper_on_cpu), in random
+interleavings, against float64. Faults that are planted are noticed."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cudatut.paths import examples_dir
+
+HERE = Path(__file__).parent
+SOURCE = examples_dir() / "llm"
+TENSOR = examples_dir() / "tensor"
+PLANS = {
+    "narrow": "1,32,3,true",
+    "narrowest": "1,16,2,true",
+    "pair": "2,64,3,true",
+    "flat": "1,96,2,false",
+    "wide": "2,192,3,false",
+}
+HEADS, KV_HEADS, HEAD_DIM, POSITIONS = 3, 2, 16, 50  # as in linear.cpp
+
+
+def piece(folder, file, pattern):
+    return re.search(pattern, (folder / file).read_text(), re.S)[0]
+
+
+def built(plan, end, folder, change=lambda text: text):
+    if shutil.which("g++") is None:
+        pytest.skip("there is no g++")
+    kernel = (SOURCE / "linear_hopper.cu").read_text()
+    memory = "extern __shared__ __align__(1024) unsigned char memory[];"
+    assert kernel.count(memory) == 1
+    kernel = kernel.replace(memory, "unsigned char* const memory = dynamic_shared();")
+    kernel = re.sub(r"\bDescriptor\b", "Address", kernel)
+    ends = (SOURCE / "hopper_ends.cuh").read_text()
+    parts = [
+        piece(TENSOR, "wgmma.cuh", r"struct Descriptor \{.*?\n\};").replace("Descriptor", "Address"),
+        piece(TENSOR, "mbarrier.cuh", r"template <int STAGES>\nstruct Ring.*?\n\};"),
+        piece(TENSOR, "order.cuh", r"__device__ __forceinline__ int2 place_of.*?\n\}"),
+        ends, kernel,
+    ]  # fmt: skip
+    text = re.sub(r"^#(include|pragma once).*\n", "", change("\n".join(parts)), flags=re.M)
+    (folder / "linear_text.hpp").write_text(text)
+    program = folder / "linear"
+    subprocess.run(
+        ["g++", "-O1", "-std=c++17", "-w", f"-DPLAN={plan}", f"-DEND={end}", f"-I{folder}",
+         f"-I{HERE.parent / 'tensor/hopper_on_cpu'}", HERE / "hopper_on_cpu/linear.cpp", "-o", program],
+        check=True,
+    )  # fmt: skip
+    return program
+
+
+def bf16(x):
+    words = np.asarray(x, "float32").view("uint32")
+    return ((words + 0x7FFF + (words >> 16 & 1)) >> 16).astype("uint16")
+
+
+def real(x):
+    return (x.astype("uint32") << 16).view("float32").astype("float64")
+
+
+def close(got, want):
+    return np.allclose(got, want, rtol=2**-7, atol=2e-3)
+
+
+class Job:
+    """Factors of whole numbers, what an end reads besides, and whether its results are right."""
+
+    def __init__(self, end, n, outputs, inputs, seed):
+        self.n, self.outputs, self.inputs, self.end = n, outputs, inputs, end
+        self.rng = rng = np.random.default_rng(seed)
+        x, w = (rng.integers(-3, 4, (rows, inputs)) for rows in (n, outputs))
+        self.product = (x @ w.T).astype("float64")
+        self.factors = bf16(x).tobytes() + bf16(w).tobytes()
+        parts = rng.uniform(0.1, inputs, (n, 3)).astype("float32")
+        self.scaled = self.product / np.sqrt(parts.sum(1, keepdims=True) / inputs + 1e-5)
+        if end == "Store":
+            self.more = b""
+        elif end == "Add":
+            self.old = rng.integers(-50, 50, (n, outputs)).astype("float32")
+            self.weight = rng.uniform(0.5, 2, outputs).astype("float32")
+            self.more = self.old.tobytes() + self.weight.tobytes()
+        elif end == "Gates":
+            parts = parts * 64  # not all gates are shut or open
+            self.scaled = self.product / np.sqrt(parts.sum(1, keepdims=True) / inputs + 1e-5)
+            self.more = parts.tobytes()
+        else:
+            self.positions = rng.integers(0, POSITIONS, n).astype("int32")
+            self.slots = rng.permutation(2 * n)[:n].astype("int32")
+            self.slots[rng.random(n) < 0.2] = -1
+            self.table = rng.standard_normal((POSITIONS, HEAD_DIM // 2, 2)).astype("float32")
+            self.more = b"".join(
+                a.tobytes() for a in (self.positions, self.slots, self.table, parts)
+            )
+
+    def wrong(self, data, width):
+        n, outputs = self.n, self.outputs
+        if self.end == "Store":
+            assert len(data) == 4 * n * outputs
+            return not np.array_equal(
+                np.frombuffer(data, "float32").reshape(n, outputs), self.product
+            )
+        if self.end == "Add":
+            want = self.old + self.product
+            tiles, size = -(-outputs // width), n * outputs
+            y = np.frombuffer(data, "float32", size).reshape(n, outputs)
+            h = np.frombuffer(data, "uint16", size, 4 * size).reshape(n, outputs)
+            squares = np.frombuffer(data, "float32", offset=6 * size).reshape(n, tiles)
+            padded = np.pad(want, ((0, 0), (0, tiles * width - outputs)))
+            sums = (padded.reshape(n, tiles, width) ** 2).sum(2)
+            return not (
+                np.array_equal(y, want)
+                and close(real(h), want * self.weight)
+                and np.allclose(squares, sums, rtol=1e-5)
+            )
+        if self.end == "Gates":
+            both = self.scaled.reshape(n, outputs // 16, 2, 8)
+            gate, up = both[:, :, 0].reshape(n, -1), both[:, :, 1].reshape(n, -1)
+            got = real(np.frombuffer(data, "uint16").reshape(n, outputs // 2))
+            return not close(got, gate / (1 + np.exp(-gate)) * up)
+        heads = self.scaled.reshape(n, -1, HEAD_DIM // 2, 2)
+        by = self.table.astype("float64")[self.positions][:, None]
+        a, b = heads[..., 0], heads[..., 1]
+        turned = np.stack([a * by[..., 0] - b * by[..., 1], a * by[..., 1] + b * by[..., 0]], -1)
+        turned[:, HEADS + KV_HEADS :] = heads[:, HEADS + KV_HEADS :]
+        turned = turned.reshape(n, -1)
+        width, kv = HEADS * HEAD_DIM, KV_HEADS * HEAD_DIM
+        q = real(np.frombuffer(data, "uint16", n * width)).reshape(n, width)
+        keys, values = real(np.frombuffer(data, "uint16", offset=2 * n * width)).reshape(
+            2, 2 * n, kv
+        )
+        want = np.full((2, 2 * n, kv), np.nan)
+        stored = self.slots >= 0
+        want[0][self.slots[stored]] = turned[stored, width : width + kv]
+        want[1][self.slots[stored]] = turned[stored, width + kv :]
+        same = np.allclose(np.stack([keys, values]), want, rtol=2**-7, atol=2e-3, equal_nan=True)
+        return not (close(q, turned[:, :width]) and same)
+
+
+def wrong(program, plan, end, shape, seed, early=1, blocks=None):
+    """What is wrong with the results, or None. blocks: fewer than there are tiles."""
+    consumers, width, _, turned = plan.split(",")
+    consumers, width = int(consumers) * 64, int(width)
+    rows, columns = (width, consumers) if turned == "true" else (consumers, width)
+    n, outputs, _ = shape
+    tiles = -(-n // rows) * -(-outputs // columns)
+    job = Job(end.partition("<")[0], *shape, seed)
+    numbers = (*shape, 2, early, min(tiles, blocks or tiles), seed)
+    done = subprocess.run(
+        [program, *map(str, numbers)], input=job.factors + job.more, capture_output=True, timeout=120
+    )  # fmt: skip
+    if done.returncode:
+        return done.stdout.decode(errors="replace").strip() or f"it ended with {done.returncode}"
+    return "results" if job.wrong(done.stdout, width) else None
+
+
+ENDS = "Add", "Store", "Gates", "Turn<__nv_bfloat16>"
+
+
+@pytest.mark.parametrize(
+    ("name", "end"), [(name, end) for name in PLANS for end in ENDS[: 4 if name in ("pair", "wide") else 1]]
+)  # fmt: skip
+def test_results(name, end, tmp_path):
+    program = built(PLANS[name], end, tmp_path)
+    outputs = (HEADS + 2 * KV_HEADS) * HEAD_DIM if end.startswith("Turn") else 208
+    for seed, (n, inputs, early, blocks) in enumerate(
+        [(1, 64, 1, None), (75, 200, 0, 2), (131, 392, 1, 3)]
+    ):
+        assert (
+            wrong(program, PLANS[name], end, (n, outputs, inputs), seed, early, blocks) is None
+        ), n
+    if end == "Store":  # rows that begin at no pair
+        assert wrong(program, PLANS[name], end, (40, 207, 64), 3) is None
+
+
+FAULTS = {  # what is replaced, by what, and what is then wrong
+    "an empty barrier is not waited for": ("wait(&s.empty[stage], ring.parity ^ 1);", "", "arrival|results"),
+    "a parity is not turned": ("wait(&s.full[stage], ring.parity);", "wait(&s.full[stage], 0);", "deadlock|results|arrival"),
+    "the last stage is not given back": ("    if (t == 0) arrive(&s.empty[before]);\n    if (!early", "    if (!early", "deadlock"),
+    "a stage is given back too early": ("if (step > 0 && t == 0) arrive(&s.empty[before]);", "if (step > 0 && t == 0) arrive(&s.empty[stage]);", "deadlock|arrival|results"),
+    "sums are used in flight": ("    wait_for_products<0>();", "", "touched|results"),
+    "x is read too early": ("      wait_for_previous();\n      int asked", "      int asked", "too early|before"),
+    "sums are read before all are there": ("    sync_consumer(consumer);\n    const float* const from", "    const float* const from", "results"),
+    "weights are not asked for": ("asked++ >= ahead", "asked++ > ahead", "arrival|deadlock|results"),
+    "rows of the tile beside are squared, too": (" && left < outputs)", ")", "results"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_faults_are_noticed(fault, tmp_path):
+    before, after, expected = FAULTS[fault]
+
+    def change(text):
+        assert text.count(before) == 1, before
+        return text.replace(before, after)
+
+    program = built(PLANS["pair"], "Add", tmp_path, change)
+    found = [
+        wrong(program, PLANS["pair"], "Add", (200, 144, 392), seed, blocks=2) for seed in range(4)
+    ]
+    assert any(one and re.search(expected, one) for one in found), found
