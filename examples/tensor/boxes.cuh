@@ -11,16 +11,6 @@ __device__ __forceinline__ void sync_consumer(int consumer) {
 }
 // --8<-- [end:warpgroup]
 
-// --8<-- [start:lead]
-// Consumer 1 waits until consumer 0 lets it begin.
-__device__ __forceinline__ void wait_to_begin() {
-  asm volatile("bar.sync 3, 256;" ::: "memory");
-}
-__device__ __forceinline__ void let_begin() {
-  asm volatile("bar.arrive 3, 256;" ::: "memory");
-}
-// --8<-- [end:lead]
-
 // Two numbers rounded to Out, bf16 or fp16, in one word, the first in the lower
 // half.
 template <class Out>

@@ -48,8 +48,6 @@ inline void copy_box_to_all(void* to, const CUtensorMap& map, int row,
 inline void sync_consumer(int consumer) {
   meet(turns[self->block][consumer + 1], 128, "its consumer");
 }
-inline void wait_to_begin() { wait_for_turn(3); }
-inline void let_begin() { pass_turn(3); }
 
 inline void raise(unsigned* flag) { *flag = 1, ++progress; }
 inline void wait_for(unsigned* flag) {
