@@ -210,7 +210,7 @@ times = ct.bench(
 WATCHED = ("HGMMA", "HMMA", "LDSM", "UTMALDG", "LDGSTS", "BAR", "SYNCS")
 table = {}
 for name in ("mma_spread", "wgmma"):
-    code = loops.disassemble(ladder.compiled(LADDER[name]))
+    code = loops.disassemble(LADDER[name].compile())
     found = Counter(i.op.split(".")[0] for i in code)
     table[name] = {op: found[op] for op in WATCHED}
     table[name]["others"] = len(code) - sum(table[name].values())
@@ -222,7 +222,7 @@ ct.table("instructions in the whole machine code", table, corner="rung")
 # for fewer blocks.
 
 # %% resident
-kernel = ladder.compiled(LADDER["wgmma"])
+kernel = LADDER["wgmma"].compile()
 maps = [ct.tensor_map(x, (64, 64), swizzle=128) for x in (problem.a, problem.b)]
 grid = ct.cdiv(side, 128), ct.cdiv(side, 64)
 runs = {}
