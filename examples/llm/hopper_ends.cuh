@@ -1,4 +1,4 @@
-// What linear_hopper.cu does with sums: four ends of a product. They work on
+// What linear_hopper.cu does with sums: three ends of a product. They work on
 // one of the two rows of a thread at a time: of every eight columns from `left`
 // on a thread has two neighbors, and sum[4 j + 2 half] is at column
 // left + 8 j + threadIdx.x % 4 * 2, where half is 0 for its first row.
@@ -9,7 +9,6 @@
 // tiles are large, and another consumer multiplies meanwhile. Then comes
 // `finish`. Rows from n on do not exist. outputs is even, but for Store.
 #pragma once
-#include "fp8.cuh"
 #include "rows.cuh"
 
 // what(j, column): for each pair of this thread in a row.
@@ -163,68 +162,3 @@ struct Gates {
   }
 };
 // --8<-- [end:gates]
-
-// --8<-- [start:turn]
-// What linear_qkv.cu says: queries and keys turned to their positions, keys and
-// values into their slots of the cache, bf16 or FP8 with `scales`.
-template <class Cache>
-struct Turn {
-  static constexpr bool INDEPENDENT = false;
-  const int *positions, *slots;
-  const float2* table;
-  __nv_bfloat16* q;
-  long long q_stride;
-  Cache *keys, *values;
-  const float* scales;
-  int heads, kv_heads, head_dim;
-  RowScale scale;
-
-  template <int SIZE>
-  struct Kept {
-    float by;
-    int slot;
-    float2 turn[SIZE / 4];
-  };
-  template <int SIZE>
-  __device__ __forceinline__ void load(Kept<SIZE>& kept, int row, int left,
-                                       int n, int) const {
-    const int position = row < n ? positions[row] : 0;
-    kept.slot = row < n ? slots[row] : -1;
-    kept.by = scale.of(row, n);
-    const int turned = (heads + kv_heads) * head_dim;  // and values are not
-    for_pairs<SIZE>(left, turned, [&](int j, int column) {
-      kept.turn[j] =
-          table[(long long)position * (head_dim / 2) + column % head_dim / 2];
-    });
-  }
-  template <int SIZE>
-  __device__ __forceinline__ void finish(const float (&sum)[SIZE],
-                                         const Kept<SIZE>& kept, int half,
-                                         int row, int left, int n,
-                                         int outputs) const {
-    if (row >= n) return;
-    for_pairs<SIZE>(left, outputs, [&](int j, int column) {
-      const int head = column / head_dim, at = column % head_dim;
-      const int kv = head - heads;  // not negative: a key, and then a value
-      const bool turns = kv < kv_heads;
-      const float a = sum[4 * j + 2 * half] * kept.by,
-                  b = sum[4 * j + 2 * half + 1] * kept.by;
-      // A value stays as it is, also if it is infinite.
-      float first = a, second = b;
-      if (turns) {
-        const float2 turn = kept.turn[j];
-        first = a * turn.x - b * turn.y, second = a * turn.y + b * turn.x;
-      }
-      if (kv < 0) {
-        store(q + row * q_stride + column, {first, second});
-      } else if (kept.slot >= 0) {
-        Cache* const to = turns ? keys : values;
-        const int of_kv = turns ? kv : kv - kv_heads;
-        const float of_cache = sizeof(Cache) == 1 ? 1.0f / scales[kv] : 1.0f;
-        store(to + ((long long)kept.slot * kv_heads + of_kv) * head_dim + at,
-              {first * of_cache, second * of_cache});
-      }
-    });
-  }
-};
-// --8<-- [end:turn]

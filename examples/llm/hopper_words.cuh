@@ -1,16 +1,7 @@
 // PTX that linear_hopper.cu needs and the part `tensor` does not: wgmma of 16,
-// 32 and 96 columns, both of whose factors run along the depth, and memory that
-// is asked for long before it is read.
+// 32 and 96 columns, both of whose factors run along the depth.
 #pragma once
 #include "tensor/wgmma.cuh"
-
-// These bytes, of a multiple of 16 and from a multiple of 16 on, come into the
-// L2 cache.
-__device__ __forceinline__ void bring_to_l2(const char* from, int bytes) {
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from),
-               "r"(bytes)
-               : "memory");
-}
 
 #define SUM8(i)                                                       \
   "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]), \

@@ -2,14 +2,11 @@
 // results: one thread asks the TMA for tiles, warpgroups multiply them by
 // wgmma.
 // requires: sm_90a
-// @instance linear_hopper<1, 32, 9, true, Add>
-// @instance linear_hopper<1, 32, 9, true, Turn<__nv_bfloat16>>
-// @instance linear_hopper<1, 32, 9, true, Turn<__nv_fp8_e4m3>>
-// @instance linear_hopper<2, 64, 8, true, Gates>
-// @instance linear_hopper<2, 192, 4, false, Gates>
-// @instance linear_hopper<2, 128, 6, false, Turn<__nv_bfloat16>>
+// @instance linear_hopper<1, 16, 9, true, Add>
+// @instance linear_hopper<1, 96, 9, false, Gates>
+// @instance linear_hopper<2, 256, 4, false, Gates>
 // @instance linear_hopper<2, 192, 4, false, Add>
-// @instance linear_hopper<2, 192, 4, false, Store>
+// @instance linear_hopper<2, 128, 6, false, Store>
 #include "hopper_ends.cuh"
 #include "hopper_words.cuh"
 #include "overlap.cuh"
@@ -71,23 +68,6 @@ struct Turned {
 };
 // --8<-- [end:turn-back]
 
-// Matrices of later launches, each of a multiple of 16 bytes, or none. Each
-// block brings its share to the L2 cache while it waits.
-struct Later {
-  const char* at[2];
-  int bytes[2];
-
-  __device__ __forceinline__ void bring() const {
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const int share = (bytes[i] / 16 + gridDim.x - 1) / gridDim.x * 16;
-      const long long first = (long long)blockIdx.x * share;
-      const int mine = (int)min((long long)share, bytes[i] - first);
-      if (mine > 0) bring_to_l2(at[i] + first, mine);
-    }
-  }
-};
-
 // x: n x inputs, W: outputs x inputs. Grid: a block for each tile, or fewer,
 // that compute one tile after the other. Dynamic shared memory: Shared. The
 // boxes of the maps, swizzled by 128 bytes: of A CONSUMERS * 64 rows, of B BN
@@ -101,8 +81,7 @@ template <int CONSUMERS, int BN, int STAGES, bool TURNED, class End>
 __global__ void __launch_bounds__(CONSUMERS * 128 + PRODUCERS<BN>)
     linear_hopper(const __grid_constant__ CUtensorMap of_x,
                   const __grid_constant__ CUtensorMap of_w, const End end,
-                  const Later later, int n, int outputs, int inputs, int group,
-                  int early) {
+                  int n, int outputs, int inputs, int group, int early) {
   constexpr int SIZE = BN / 2, BM = CONSUMERS * 64;
   constexpr int ROWS = TURNED ? BN : BM, COLUMNS = TURNED ? BM : BN;
   constexpr int BYTES = (BM + BN) * 128;  // of a stage
@@ -136,7 +115,6 @@ __global__ void __launch_bounds__(CONSUMERS * 128 + PRODUCERS<BN>)
       const int2 first = place_of(blockIdx.x, group, tile_rows, tile_columns);
       for (int step = 0; step < ahead; ++step)
         ask_for_w(step, first.x * COLUMNS, step);
-      later.bring();
       wait_for_previous();
       int asked = 0;
       for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {

@@ -1,37 +1,36 @@
 """Products with W.T in bf16 on Hopper by linear_hopper.cu: TMA, wgmma, and what
 the engine does to the results in the same launch.
 
-    added(attended, layer.o, x, norm)      # x += ..., and half of the next norm
-    gated(h, layer.gate_up, act, norm)     # silu(gate) * up
-    turned(h, layer.qkv, ..., norm=norm)   # RoPE, keys and values stored
-    stored(h, head, logits)
+    tile = choose("o", n)
+    squares = added(attended, layer.o, x, tile, norm)  # and half of the norm
+    gated(h, layer.gate_up, act, choose("gate_up", n), norm, squares)
+    stored(h, head, logits, choose("logits", m))
 
 bf16 travels as uint16. No sum is split: a row's bits depend on no other row and
 on no tile. Only the squares of `added` are added up tile by tile.
 """
 
 import ctypes
-from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import cudatut as ct
-from turning import turning
 
 SOURCE = "llm/linear_hopper.cu"
-EARLY = 256  # rows up to which the next kernel may begin at once
 
 
 # --8<-- [start:tiles]
 class Tile(NamedTuple):
     """Consumers, each with 64 rows of the factor A; columns of the factor B;
-    stages in shared memory; and whether W is A.
+    stages in shared memory; whether W is A; and whether the next kernel may
+    begin at once, and not when the last product is done.
     """
 
     consumers: int
     width: int
     stages: int
     turned: bool = False
+    early: bool = False
 
     @property
     def rows(self) -> int:
@@ -60,21 +59,31 @@ class Tile(NamedTuple):
         return self.stages * stage + 4 * sums + 4
 
 
-def choose(n: int, outputs: int, inputs: int) -> Tile:
-    """The tile for n rows."""
-    stages = 9 if inputs <= 576 else 16
-    if n <= 384:
-        if outputs > 8192:
-            return Tile(2, 192, 4)
-        if outputs > 1024:
-            return Tile(2, 64, 8, True)
-        return Tile(1, 32, stages, True)
-    if n <= 1024 and outputs <= 1024:
-        return Tile(2, 64, 8)
-    return Tile(2, 192, 4)
-
-
 # --8<-- [end:tiles]
+
+
+# --8<-- [start:choose]
+# What is faster than the kernels of `linear`, measured on an H100 with a model
+# of 576 dimensions: for each product, rows, and the tile for them. Its q, k and
+# v were faster by linear_qkv.cu for any number of rows.
+FEW, MANY = range(100, 385), range(4096, 1 << 31)
+FASTER = {
+    "o": {FEW: Tile(1, 16, 9, turned=True, early=True)},
+    "gate_up": {FEW: Tile(1, 96, 9, early=True), MANY: Tile(2, 256, 4)},
+    "down": {MANY: Tile(2, 192, 4)},
+    "logits": {FEW: Tile(2, 128, 6)},
+}
+
+
+def choose(product: str, n: int) -> Tile | None:
+    """The tile for n rows, or None where the other kernels are faster."""
+    for rows, tile in FASTER[product].items():
+        if n in rows:
+            return tile
+    return None
+
+
+# --8<-- [end:choose]
 
 
 # --8<-- [start:norm]
@@ -100,10 +109,6 @@ class _Scale(ctypes.Structure):
     ]  # fmt: skip
 
 
-class _Later(ctypes.Structure):
-    _fields_ = [("at", ctypes.c_uint64 * 2), ("bytes", ctypes.c_int * 2)]
-
-
 class _Store(ctypes.Structure):
     _fields_ = [("y", ctypes.c_uint64)]
 
@@ -116,18 +121,6 @@ class _Add(ctypes.Structure):
 
 class _Gates(ctypes.Structure):
     _fields_ = [("out", ctypes.c_uint64), ("scale", _Scale)]
-
-
-class _Turn(ctypes.Structure):
-    _fields_ = [
-        *((name, ctypes.c_uint64) for name in (
-            "positions", "slots", "table", "q",
-        )),
-        ("q_stride", ctypes.c_int64),
-        *((name, ctypes.c_uint64) for name in ("keys", "values", "scales")),
-        *((name, ctypes.c_int) for name in ("heads", "kv_heads", "head_dim")),
-        ("scale", _Scale),
-    ]  # fmt: skip
 
 
 def available() -> bool:
@@ -147,30 +140,26 @@ def _kernel(tile: Tile, end: str) -> Any:
     return ct.Kernel(SOURCE, instance(tile, end), arch="sm_90a")
 
 
-def stored(x: Any, weights: Any, y: Any, stream=None, tile=None, early=None):
+def stored(x: Any, weights: Any, y: Any, tile: Tile, stream: Any = None):
     """y, float32, = x @ weights.T."""
-    _product(x, weights, "Store", _Store(_at(y)), stream, tile, early)
+    _product(x, weights, "Store", _Store(_at(y)), tile, stream)
 
 
 def added(
     x: Any,
     weights: Any,
     y: Any,
+    tile: Tile,
     norm: Norm | None = None,
     stream: Any = None,
-    tile: Tile | None = None,
-    early: bool | None = None,
-    later: Sequence[Any] = (),
 ) -> int:
     """y, float32, += x @ weights.T, and the first half of `norm`. Columns of
-    each of its sums of squares, for the product behind the norm. later: up to
-    two matrices of later launches, which come into the L2 cache.
+    each of its sums of squares, for the product behind the norm.
     """
-    tile = tile or choose(x.shape[0], *weights.shape)
     end = _Add(_at(y))
     if norm:
         end = _Add(_at(y), _at(norm.weight), _at(norm.h), _at(norm.squares))
-    _product(x, weights, "Add", end, stream, tile, early, later)
+    _product(x, weights, "Add", end, tile, stream)
     return tile.squares
 
 
@@ -178,51 +167,16 @@ def gated(
     x: Any,
     weights: Any,
     out: Any,
+    tile: Tile,
     norm: Norm | None = None,
     squares: int = 0,
     stream: Any = None,
-    tile: Tile | None = None,
-    early: bool | None = None,
-    later: Sequence[Any] = (),
 ) -> None:
     """out, bf16, = silu(gate) * up, the rows of weights as `fused.interleave`
     orders them. norm: of which x is the first half; squares: what `added` gave.
-    later: as for `added`.
     """
     end = _Gates(_at(out), _scale(norm, squares, x))
-    _product(x, weights, "Gates", end, stream, tile, early, later)
-
-
-def turned(
-    x: Any,
-    weights: Any,
-    positions: Any,
-    slots: Any,
-    table: Any,
-    keys: Any,
-    values: Any,
-    q: Any,
-    norm: Norm | None = None,
-    squares: int = 0,
-    stream: Any = None,
-    tile: Tile | None = None,
-    scales: Any = None,
-    early: bool | None = None,
-) -> None:
-    """As `linear_qkv`. norm, squares: as for `gated`."""
-    to = turning(
-        x.shape[0], weights.shape[0], positions, slots, table, keys, values, q,
-        scales,
-    )  # fmt: skip
-    *first, stride, of_keys, of_values = to.arrays
-    places = map(int, first)  # positions, slots, table, q
-    end = _Turn(
-        *places, int(stride), int(of_keys), int(of_values),
-        int(to.cache.scales), to.heads, to.kv_heads, to.head_dim,
-        _scale(norm, squares, x),
-    )  # fmt: skip
-    cache = to.cache.arguments or ("__nv_bfloat16",)
-    _product(x, weights, f"Turn<{cache[0]}>", end, stream, tile, early)
+    _product(x, weights, "Gates", end, tile, stream)
 
 
 def _scale(norm: Norm | None, squares: int, x: Any) -> _Scale:
@@ -233,7 +187,7 @@ def _scale(norm: Norm | None, squares: int, x: Any) -> _Scale:
     return _Scale(_at(norm.squares), parts, 1 / columns, norm.eps)
 
 
-def _product(x, weights, end, arguments, stream, tile, early, later=()) -> None:
+def _product(x, weights, end, arguments, tile, stream) -> None:
     (n, inputs), (outputs, depth) = x.shape, weights.shape
     if depth != inputs or inputs % 8:
         raise ValueError(
@@ -242,7 +196,6 @@ def _product(x, weights, end, arguments, stream, tile, early, later=()) -> None:
         )
     if not n or not outputs:
         return
-    tile = tile or choose(n, outputs, inputs)
     boxes = (tile.rows, 64), (tile.columns, 64)
     of_x, of_w = (
         ct.tensor_map(array, box, swizzle=128)
@@ -253,13 +206,8 @@ def _product(x, weights, end, arguments, stream, tile, early, later=()) -> None:
     on_sm = max(1, min(
         gpu.shared_per_block_optin // tile.shared, 2048 // tile.threads
     )) if tile.width < 128 else 1  # fmt: skip
-    if early is None:
-        early = n <= EARLY
-    ahead = _Later()
-    for i, array in enumerate(later):
-        ahead.at[i], ahead.bytes[i] = _at(array), array.nbytes
     _kernel(tile, end)(
-        of_x, of_w, arguments, ahead, n, outputs, inputs, min(rows, 8), int(early),
+        of_x, of_w, arguments, n, outputs, inputs, min(rows, 8), int(tile.early),
         grid=min(rows * columns, gpu.sm_count * on_sm), block=tile.threads,
         shared=tile.shared, stream=stream,
     )  # fmt: skip

@@ -13,16 +13,16 @@
 #       OUTPUT: [[32, 256], [1, 2]]
 #       said: [256, 2]
 #       read: [8000, 40]
-#       busy: [[16, 64, 256], [16]]
+#       busy: [[128, 192, 256], [16]]
 #       tokens: [8, 2]
 #       replays: [20, 2]
 #       asked: [256, 20]
-#       readers: [32, 2]
+#       readers: [32, 6]
 # ---
 
 # %% [markdown]
-# The engine with the products of `GpuBackend`, by mma.sync, beside those of
-# `HopperBackend`, by wgmma.
+# The engine with the products of `GpuBackend`, by mma.sync, beside
+# `HopperBackend`, some of whose products are by wgmma.
 
 # %% setup
 import copy
@@ -41,8 +41,7 @@ from engine import Engine
 from fetch import fetch
 from gpu_backend import GpuBackend
 from graphs import Graph
-from hopper_backend import HopperBackend
-from hopper_layers import instances
+from hopper_backend import HopperBackend, instances
 from random_model import RandomModel
 from reference import Reference
 from request import Request
@@ -57,7 +56,7 @@ if ct.tool.running():
 else:
     model = Checkpoint.open(fetch())
 config = model.config
-ct.compile_ahead(instances(config))  # side by side
+ct.compile_ahead(instances())  # side by side
 COUNT, BLOCK, BUDGET = 8192, 16, 8192
 rounds = 5
 room = {"max_tokens": BUDGET, "max_requests": 256, "max_logits": 2048}
@@ -197,7 +196,7 @@ ct.table(
 # A step in which each request gets a token, on the GPU's own clock.
 
 # %% steps
-busy = (16, 64, 256)  # requests
+busy = (128, 192, 256)  # requests
 tokens = 8  # of an answer
 replays = 20
 

@@ -12,16 +12,15 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "examples/llm"))
 
 import activation
 import hopper_backend
-import hopper_layers
+import linear_hopper
 import norms
 from gpu_backend import GpuBackend
 from hopper_backend import HopperBackend
-from linear_hopper import SOURCE, choose, instance
-from random_model import SMOLLM2
+from linear_hopper import FASTER, SOURCE, Tile, choose, instance
 
 import cudatut as ct
 
-ROWS, DIM = 300, 64
+ROWS, DIM = 5000, 64
 
 
 @pytest.fixture
@@ -35,26 +34,32 @@ def launched(monkeypatch):
     monkeypatch.setattr(hopper_backend, "available", lambda: True)
     monkeypatch.setattr(activation, "embed", note("embed"))
     monkeypatch.setattr(activation, "gather", note("gather"))
-    monkeypatch.setattr(norms, "rms_norm", note("norm"))
+    monkeypatch.setattr(norms, "rms_norm", note("norm", 1))
     monkeypatch.setattr(hopper_backend, "stored", note("stored"))
-    monkeypatch.setattr(GpuBackend, "_multiply", note("multiply"))
+
+    def multiply(self, x, matrix, out, add=False):
+        found.append(("multiply", matrix.bf16, add))
+
+    monkeypatch.setattr(GpuBackend, "_multiply", multiply)
     monkeypatch.setattr(GpuBackend, "_forward", note("forward"))
     monkeypatch.setattr(GpuBackend, "_attend", note("attention"))
     monkeypatch.setattr(ct, "empty", np.zeros)
 
-    def added(x, weights, y, norm, stream, later=()):
-        found.append(("added", weights, norm and norm.weight, list(later)))
-        return 32
+    def added(x, weights, y, tile, norm, stream):
+        found.append(("added", weights, norm and norm.weight))
+        return 16
 
-    def gated(x, weights, out, norm, squares, stream, later=()):
-        found.append(("gated", weights, norm.weight, squares, list(later)))
+    def gated(x, weights, out, tile, norm, squares, stream):
+        found.append(("gated", weights, norm and norm.weight, squares))
 
-    def turned(x, weights, *more, stream, scales):
-        *_, norm, squares = more
-        found.append(("turned", weights, norm and norm.weight, squares))
-
-    for name, product in (("added", added), ("gated", gated), ("turned", turned)):
-        monkeypatch.setattr(hopper_layers, name, product)
+    for name, product in (("added", added), ("gated", gated)):
+        monkeypatch.setattr(hopper_backend, name, product)
+    monkeypatch.setattr(
+        hopper_backend, "linear_qkv", lambda h, w, *a, **how: found.append(("qkv", w))
+    )
+    monkeypatch.setattr(
+        hopper_backend, "linear", lambda h, w, *a, **how: found.append(("linear", w))
+    )
     return found
 
 
@@ -89,42 +94,71 @@ def step(of, n, m):
     of._forward(d, None)
 
 
-def test_a_step_of_many_rows_has_one_norm_in_front_and_one_behind(launched):
-    step(HopperBackend.beside(backend()), 200, 200)
+def layers_of(launched):
+    """Launches of the layers, without what is in front of them and behind them."""
     names = [one[0] for one in launched]
-    layer = ["turned", "attention", "added", "gated", "added"]
-    assert names == ["embed", "norm", *layer, *layer, "gather", "norm", "stored"]
-    products = [one for one in launched if one[0] in ("turned", "added", "gated")]
-    assert products == [
-        ("turned", "qkv0", None, 0),
-        ("added", "o0", "f0", ["gate_up0", "down0"]),
-        ("gated", "gate_up0", "f0", 32, ["qkv1"]),
-        ("added", "down0", "a1", []),
-        ("turned", "qkv1", "a1", 32),
-        ("added", "o1", "f1", ["gate_up1", "down1"]),
-        ("gated", "gate_up1", "f1", 32, []),
-        ("added", "down1", None, []),
+    return launched[1 : names.index("gather")]
+
+
+def test_some_hundred_rows_need_no_norm_between_output_and_gates(launched):
+    step(HopperBackend.beside(backend()), 200, 200)
+    assert layers_of(launched) == [
+        one
+        for i in range(2)
+        for one in (
+            ("norm", f"a{i}"), ("qkv", f"qkv{i}"), ("attention",), ("added", f"o{i}", f"f{i}"),
+            ("gated", f"gate_up{i}", f"f{i}", 16), ("multiply", f"down{i}", True),
+        )
+    ]  # fmt: skip
+    assert launched[0][0] == "embed" and [one[0] for one in launched[-3:]] == [
+        "gather",
+        "norm",
+        "stored",
     ]
+
+
+def test_thousands_of_rows_have_all_norms(launched):
+    step(HopperBackend.beside(backend()), 5000, 20)
+    assert layers_of(launched) == [
+        one
+        for i in range(2)
+        for one in (
+            ("norm", f"a{i}"), ("qkv", f"qkv{i}"), ("attention",), ("multiply", f"o{i}", True),
+            ("norm", f"f{i}"), ("gated", f"gate_up{i}", None, 0), ("added", f"down{i}", None),
+        )
+    ]  # fmt: skip
+    assert launched[-1] == ("multiply", "head", False)
+
+
+def test_rows_between_have_the_launches_of_the_other_backend(launched, monkeypatch):
+    """And where only one of two products is new, their norm is a launch."""
+    step(HopperBackend.beside(backend()), 1000, 0)
+    other = [
+        ("multiply", "o0", True),
+        ("norm", "f0"),
+        ("linear", "gate_up0"),
+        ("multiply", "down0", True),
+    ]
+    assert launched[4:8] == other
+    launched.clear()
+    monkeypatch.setattr(
+        linear_hopper, "FASTER", FASTER | {"o": {range(2000): Tile(1, 32, 9, True)}}
+    )
+    step(HopperBackend.beside(backend()), 1000, 0)
+    assert launched[4:8] == [("added", "o0", None), *other[1:]]
 
 
 def test_rows_decide_who_multiplies(launched):
     new = HopperBackend.beside(backend())
     found = {}
-    for n, m in ((8, 8), (9, 9), (200, 8), (200, 0)):
+    for n, m in ((8, 8), (99, 99), (100, 100), (200, 8), (384, 384), (385, 385)):
         launched.clear()
         step(new, n, m)
         found[n, m] = launched[-1][0]
-    assert found == {(8, 8): "forward", (9, 9): "stored", (200, 8): "multiply", (200, 0): "added"}
-    new.least = 64
-    for n, last in ((63, "forward"), (64, "stored")):
-        launched.clear()
-        step(new, n, n)
-        assert launched[-1][0] == last
-
-
-def test_many_rows_fetch_no_weights_ahead(launched):
-    step(HopperBackend.beside(backend()), ROWS, 1)
-    assert not any(one[-1] for one in launched if one[0] in ("added", "gated"))
+    assert found == {
+        (8, 8): "forward", (99, 99): "forward", (100, 100): "stored", (200, 8): "multiply",
+        (384, 384): "stored", (385, 385): "multiply",
+    }  # fmt: skip
 
 
 def test_beside_another_backend(launched):
@@ -146,15 +180,17 @@ def test_what_it_cannot_be_beside(launched, monkeypatch):
 
 
 def test_all_kernels_are_compiled_ahead():
-    c = SMOLLM2
-    known = {(one[0], one[1]) for one in hopper_layers.instances(c)}
-    heads = c.heads * c.head_dim
-    for n in (*range(9, 1200), 2048, 8192, 8448):
-        for outputs, inputs, end in (
-            (c.dim, heads, "Add"),
-            (c.dim, c.ffn, "Add"),
-            (2 * c.ffn, c.dim, "Gates"),
-            (heads + 2 * c.kv_heads * c.head_dim, c.dim, "Turn<__nv_bfloat16>"),
-            (c.vocab, c.dim, "Store"),
-        ):
-            assert (SOURCE, instance(choose(n, outputs, inputs), end)) in known
+    known = {(one[0], one[1]) for one in hopper_backend.instances()}
+    ends = {"o": "Add", "down": "Add", "gate_up": "Gates", "logits": "Store"}
+    needed = {
+        (SOURCE, instance(tile, end))
+        for product, end in ends.items()
+        for n in range(1, 10000)
+        if (tile := choose(product, n))
+    }
+    assert known == needed and set(FASTER) == set(ends)
+
+
+def test_sums_of_squares_fit(launched):
+    """`_prepare` takes a sum for 16 columns: no tile of `o` is narrower."""
+    assert all(tile.squares >= 16 for tile in FASTER["o"].values())

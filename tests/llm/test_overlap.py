@@ -35,11 +35,10 @@ KERNELS = {
 # Those that HopperBackend launches as well.
 HOPPER = {
     "linear_hopper": [
-        "linear_hopper<1,32,9,true,Add>",
-        "linear_hopper<1,32,9,true,Turn<__nv_fp8_e4m3>>",
-        "linear_hopper<2,64,8,true,Gates>",
-        "linear_hopper<2,192,4,false,Turn<__nv_bfloat16>>",
-        "linear_hopper<2,192,4,false,Store>",
+        "linear_hopper<1,16,9,true,Add>",
+        "linear_hopper<1,96,9,false,Gates>",
+        "linear_hopper<2,256,4,false,Gates>",
+        "linear_hopper<2,128,6,false,Store>",
     ],
 }
 EVERY = KERNELS | HOPPER

@@ -12,7 +12,6 @@ struct float2 {
   float x, y;
 };
 inline float2 make_float2(float x, float y) { return {x, y}; }
-struct __nv_fp8_e4m3 {};
 inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
 inline void fence_init() {}
 template <int COUNT>
@@ -56,10 +55,6 @@ void store(__nv_bfloat16* to, const float (&x)[N]) {
   if (!may_read[self->index]) fail("written too early");
   for (int i = 0; i < N; ++i) to[i].bits = rounded(x[i]);
 }
-static std::vector<char> brought;  // how often each byte of a later matrix
-inline void bring_to_l2(const char* from, int bytes) {
-  for (int i = 0; i < bytes; ++i) ++brought.at((long)from + i);
-}
 inline unsigned char* dynamic_shared() { return shared_memory[0]; }
 #include "linear_text.hpp"
 
@@ -74,14 +69,13 @@ using End = END;
 static int n, outputs, inputs, group, early, grid;
 static std::vector<uint16_t> x, w;
 static End end_of_product;
-static const Later later = {{(const char*)0, (const char*)1616}, {1616, 4096}};
 
 static void thread() {
   const int a = Chosen::CONSUMERS * 64, b = Chosen::WIDTH;
   const CUtensorMap of_x{x.data(), n, 1, inputs, Chosen::TURNED ? b : a, 1},
       of_w{w.data(), outputs, 1, inputs, Chosen::TURNED ? a : b, 1};
-  linear_hopper<PLAN, End>(of_x, of_w, end_of_product, later, n, outputs,
-                           inputs, group, early);
+  linear_hopper<PLAN, End>(of_x, of_w, end_of_product, n, outputs, inputs,
+                           group, early);
   if (!may_read[self->index]) fail("a thread that has not waited");
   self->ended = true, --running, ++progress;
   swapcontext(&self->context, &scheduler);
@@ -101,9 +95,8 @@ static void write(const std::vector<T>& from) {
   std::fwrite(from.data(), sizeof(T), from.size(), stdout);
 }
 
-static std::vector<float> y, weight, squares, parts, table;
-static std::vector<uint16_t> h, out, q, keys, values;
-static std::vector<int> positions, slots;
+static std::vector<float> y, weight, squares, parts;
+static std::vector<uint16_t> h, out;
 
 static RowScale scale(int columns) {  // squares: n x columns, each a part
   return {read(parts, (long)n * columns), columns, 1.0f / inputs, 1e-5f};
@@ -125,29 +118,6 @@ static void prepare(Gates& end) {
   end = {(__nv_bfloat16*)out.data(), scale(3)};
 }
 static void results(Gates&) { write(out); }
-constexpr int HEADS = 3, KV_HEADS = 2, HEAD_DIM = 16, POSITIONS = 50;
-static void prepare(Turn<__nv_bfloat16>& end) {
-  read(positions, n), read(slots, n);
-  read(table, POSITIONS * HEAD_DIM);
-  const long size = (long)2 * n * KV_HEADS * HEAD_DIM;
-  q.assign((long)n * HEADS * HEAD_DIM, 0x7fc0);
-  keys.assign(size, 0x7fc0), values.assign(size, 0x7fc0);
-  end = {positions.data(),
-         slots.data(),
-         (float2*)table.data(),
-         (__nv_bfloat16*)q.data(),
-         HEADS * HEAD_DIM,
-         (__nv_bfloat16*)keys.data(),
-         (__nv_bfloat16*)values.data(),
-         nullptr,
-         HEADS,
-         KV_HEADS,
-         HEAD_DIM,
-         scale(3)};
-}
-static void results(Turn<__nv_bfloat16>&) {
-  write(q), write(keys), write(values);
-}
 
 int main(int, char** arguments) {
   int* const numbers[] = {&n, &outputs, &inputs, &group, &early, &grid};
@@ -155,14 +125,11 @@ int main(int, char** arguments) {
   dice.seed(std::atoi(*++arguments));
   of_previous = read(x, (long)n * inputs), read(w, (long)outputs * inputs);
   prepare(end_of_product);
-  brought.assign(1616 + 4096, 0);
   grid_blocks = grid;
   block_threads = 128 * Chosen::CONSUMERS + PRODUCERS<Chosen::WIDTH>;
   for (first_block = 0; first_block < grid; ++first_block) {
     std::memset(may_read, 0, sizeof may_read);
     run_blocks(1);
   }
-  for (const char times : brought)
-    if (times != 1) fail("a byte of a later matrix does not come once");
   results(end_of_product);
 }
