@@ -207,7 +207,8 @@ def _product(x, weights, end, arguments, tile, stream) -> None:
         gpu.shared_per_block_optin // tile.shared, 2048 // tile.threads
     )) if tile.width < 128 else 1  # fmt: skip
     _kernel(tile, end)(
-        of_x, of_w, arguments, n, outputs, inputs, min(rows, 8), int(tile.early),
+        of_x, of_w, arguments, n, outputs, inputs, min(rows, 8),
+        int(tile.early),
         grid=min(rows * columns, gpu.sm_count * on_sm), block=tile.threads,
         shared=tile.shared, stream=stream,
     )  # fmt: skip
