@@ -7,20 +7,26 @@ it goes on computing on the GPU beside whatever is timed next.
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from cudatut import tool
 
 under_way: set[int] = set()  # ids of processes, each the leader of a group
+_LOOK_S = 0.5
 
 
 def run(
-    command: Sequence[str], timeout_s: float, env: Mapping[str, str]
+    command: Sequence[str],
+    timeout_s: float,
+    env: Mapping[str, str],
+    enough: Callable[[], bool] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in a process group of its own and return what it said; past `timeout_s` the whole group is killed.
 
     In a recording it stays in the notebook's group, which is killed with all that the notebook has started.
+    enough: asked twice a second; once it says so, the time is over.
     Raises subprocess.TimeoutExpired, OSError.
     """
     process = subprocess.Popen(
@@ -33,13 +39,27 @@ def run(
     )
     under_way.add(process.pid)
     try:
-        stdout, stderr = process.communicate(timeout=timeout_s)
+        stdout, stderr = _communicate(process, timeout_s, enough)
     except BaseException:  # its time is over, or Ctrl-C, which does not reach another group
         end(process)
         raise
     finally:
         under_way.discard(process.pid)
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+
+
+def _communicate(
+    process: subprocess.Popen, timeout_s: float, enough: Callable[[], bool] | None
+) -> tuple[str, str]:
+    if enough is None:
+        return process.communicate(timeout=timeout_s)
+    last = time.monotonic() + timeout_s
+    while True:  # what the process has said until then is kept from one time to the next
+        try:
+            return process.communicate(timeout=min(_LOOK_S, timeout_s))
+        except subprocess.TimeoutExpired:
+            if time.monotonic() >= last or enough():
+                raise
 
 
 def end(process: subprocess.Popen) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from cudatut import catalog, paths, tool
 from cudatut.errors import KernelCompileError, LaunchError
-from cudatut.gpu import headers, instances
+from cudatut.gpu import headers, instances, memory
 from cudatut.gpu.device import device, installed_driver, pycuda_driver
 from cudatut.gpu.nvcc import find_nvcc
 from cudatut.gpu.signature import Parameter, kernels, parameters
@@ -110,6 +110,7 @@ class Kernel:
         """
         block, grid = _dim3(block, "block"), _dim3(grid, "grid")
         self._check_launch(grid, block, shared)
+        memory.launched()
         self._function(*self._convert(args), grid=grid, block=block, shared=shared, stream=stream)
 
     def _check_launch(self, grid: tuple, block: tuple, shared: int) -> None:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,6 +24,9 @@ class SanitizerFailed(CudatutError):
 # Each tool talks to its process through one of ten ports, by default the same ten: tools side by side would try one
 # another's. So every run gets ten of its own.
 _PORTS = 10
+# A tool that has reported so many errors, and works on so many seconds later, may never end: initcheck reports a copy of
+# one large array that nothing wrote piece by piece, each with the stack of the host.
+_FLOOD, _GRACE_S = 100, 15
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 _bases = itertools.cycle(range(49152, 59152, _PORTS))
 
@@ -35,7 +39,8 @@ def run(
     CUDATUT_TOOL tells the file that it is watched: `ct.size` picks small sizes, `ct.bench` runs each candidate once.
     Child processes (`ct.isolated`) are not watched. The result's `log` is the tool's report. workers: threads in which
     racecheck sorts what it has seen; 0 leaves it to the tool, which takes one per core, too many for several side by side.
-    Raises ToolMissing, SanitizerFailed (the program itself failed, or ran past `timeout_s` seconds), ValueError.
+    Raises ToolMissing, ValueError, SanitizerFailed: the program itself failed, or ran past `timeout_s` seconds, or the tool
+    was ended, because it had reported a hundred errors and did not end in the seconds that followed.
     """
     if tool not in SANITIZERS:
         raise ValueError(f"'{tool}' is no sanitizer; there are {', '.join(SANITIZERS)}")
@@ -53,17 +58,26 @@ def run(
         command += ["--port", str(next(_bases)), "--max-connections", str(_PORTS)]
         # Ten seconds by default, and on busy cores Python alone may take them before its first CUDA call.
         command += ["--launch-timeout", "60"]
+        # More than _Flood waits for, since the last of them may lie in a buffer.
+        command += ["--print-limit", str(2 * _FLOOD)]
         if tool == "racecheck" and workers:
             command += ["--racecheck-num-workers", str(workers)]
         command += [sys.executable, "-m", "cudatut.gpu.watched", *files]
+        flood = _Flood(log)
         try:
             done = processes.run(
                 command,
                 timeout_s,
                 # NumPy's references are small here, and threads for them would take the cores from runs side by side.
                 env=_ONE_THREAD | running_tool.environment_for(tool),
+                enough=flood,
             )
         except subprocess.TimeoutExpired as error:
+            if flood.over:
+                raise SanitizerFailed(
+                    f"{tool} was ended: it had reported {_FLOOD} errors in {names}, and {_GRACE_S} s later was still "
+                    f"running. The first of them:\n{_first_lines(log)}"
+                ) from error
             raise SanitizerFailed(
                 f"{names} ran past {timeout_s:.0f} s under {tool}; use ct.size for a small size"
             ) from error
@@ -76,6 +90,28 @@ def run(
             f"{names} did not run to its end under {tool} (exit status {done.returncode}):\n{tail}"
         )
     return Sanitizer(tool, errors, report)
+
+
+class _Flood:
+    """Whether a tool has reported very many errors, and still runs some seconds later."""
+
+    def __init__(self, log: Path):
+        self._log, self._since, self.over = log, None, False
+
+    def __call__(self) -> bool:
+        if self._since is None and self._reported() >= _FLOOD:
+            self._since = time.monotonic()
+        self.over = self._since is not None and time.monotonic() - self._since > _GRACE_S
+        return self.over
+
+    def _reported(self) -> int:
+        """Errors in the report so far: of each the first line is not indented, as is the report's own, the first."""
+        report = self._log.read_text(errors="replace") if self._log.exists() else ""
+        return len(re.findall(r"^=+ \w", report, flags=re.M)) - 1
+
+
+def _first_lines(log: Path, count: int = 40) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[:count])
 
 
 def count_errors(report: str) -> int | None:

@@ -28,24 +28,29 @@ def tensor_map(array: Any, box: Sequence[int], swizzle: int | None = None) -> by
     array: of up to five dimensions; its last must be contiguous, the strides of the others multiples of 16 bytes, and
     no extent 0. box: the extents of one copy, in the array's order (rows, columns), at most 256 each. swizzle: 32, 64
     or 128, the bytes within which the TMA rearranges pieces of 16, or None. What a box holds beyond the array is zero.
+    While initcheck runs, an array of `ct.empty` is poisoned here if nothing has written it: no `ct.Kernel` was launched
+    since, and it was not set. Write it otherwise (memcpy_htod, another library) only after its map is made.
 
     Raises TypeError for a dtype that has no map, ValueError for what the TMA cannot do, naming it; UnsupportedGpuError
     before Hopper, NoGpuError.
     """
     extents, steps = _checked(array, box, swizzle)
+    from cudatut.gpu import memory
     from cudatut.gpu.device import device, installed_driver
 
     gpu = device()
     if gpu.compute_capability < (9, 0):
         raise UnsupportedGpuError(f"the TMA needs sm_90, but {gpu.name} is {gpu.arch}")
-    rank = len(extents)
+    rank, address = len(extents), array.__cuda_array_interface__["data"][0]
+    further = sum((extent - 1) * step for extent, step in zip(extents[1:], steps))
+    memory.poison_unwritten(address, further + extents[0] * array.dtype.itemsize)
     buffer = ctypes.create_string_buffer(BYTES + 64)
     start = -ctypes.addressof(buffer) % 64  # the driver wants the map aligned
     status = installed_driver().cuTensorMapEncodeTiled(
         ctypes.c_void_p(ctypes.addressof(buffer) + start),
         ctypes.c_int(_TYPES[str(array.dtype)]),
         ctypes.c_uint32(rank),
-        ctypes.c_void_p(array.__cuda_array_interface__["data"][0]),
+        ctypes.c_void_p(address),
         (ctypes.c_uint64 * rank)(*extents),
         (ctypes.c_uint64 * rank)(*steps),  # one more than there are: with rank 1 there are none
         (ctypes.c_uint32 * rank)(*reversed(box)),

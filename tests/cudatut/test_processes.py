@@ -32,6 +32,23 @@ def test_a_child_past_its_time_is_ended_and_this_process_is_not(monkeypatch, rec
     assert not processes.under_way
 
 
+def test_a_child_is_ended_once_it_is_enough():
+    command, asked = [sys.executable, "-c", "import time; time.sleep(60)"], []
+    start = time.monotonic()
+    with pytest.raises(subprocess.TimeoutExpired):
+        processes.run(command, 50, os.environ, enough=lambda: asked.append(1) or len(asked) == 2)
+    assert len(asked) == 2 and time.monotonic() - start < 30
+    assert not processes.under_way
+
+
+def test_while_it_is_never_enough_all_that_a_child_says_comes_back_and_its_time_ends():
+    code = "import time\nfor i in range(4): print(i, flush=True); time.sleep(0.4)"
+    done = processes.run([sys.executable, "-c", code], 60, os.environ, enough=lambda: False)
+    assert done.stdout.split() == list("0123")
+    with pytest.raises(subprocess.TimeoutExpired):
+        processes.run([sys.executable, "-c", code], 1, os.environ, enough=lambda: False)
+
+
 def test_what_a_child_says_and_how_it_ends_comes_back():
     command = [sys.executable, "-c", "import sys; print('out'); sys.exit('err')"]
     done = processes.run(command, 60, os.environ)

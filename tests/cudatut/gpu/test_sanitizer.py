@@ -65,6 +65,60 @@ def test_a_run_past_its_time_takes_the_watched_process_with_it(tmp_path, monkeyp
     assert not _runs(int(child.read_text()))
 
 
+_ERROR = (
+    "========= Host API memory access error at host access to 0x7f00 of size 2 bytes\n"
+    "=========     Uninitialized access at 0x7f00 on access by cudaMemcpy source\n"
+    "=========         Host Frame: cuMemcpyDtoH_v2 [0x1000] in libcuda.so.1\n"
+    "=========\n"
+)
+
+
+def _reporting(tmp_path, monkeypatch, errors: int, then: str) -> None:
+    """A program of the tool's name that writes so many errors into its log, and then does something else."""
+    fake = tmp_path / "compute-sanitizer"
+    fake.write_text(
+        "#!/usr/bin/env python3\nimport pathlib, sys, time\n"
+        "log = pathlib.Path(sys.argv[sys.argv.index('--log-file') + 1])\n"
+        f"report = '========= COMPUTE-SANITIZER\\n' + {errors} * {_ERROR!r}\n"
+        f"log.write_text(report)\n{then}\n"
+    )
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(sanitizer, "_GRACE_S", 1)
+
+
+def test_a_flood_of_errors_is_ended_and_its_first_are_told(tmp_path, monkeypatch):
+    _reporting(tmp_path, monkeypatch, sanitizer._FLOOD, "time.sleep(120)")
+    start = time.monotonic()
+    with pytest.raises(sanitizer.SanitizerFailed) as failed:
+        sanitizer.run(tmp_path / "x.py", "initcheck", timeout_s=100)
+    assert time.monotonic() - start < 60
+    assert "it had reported 100 errors in x.py" in str(failed.value)
+    assert "on access by cudaMemcpy source" in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("errors", "then"),
+    [
+        (sanitizer._FLOOD - 1, "time.sleep(3)"),  # fewer, and long after them it still runs
+        (10 * sanitizer._FLOOD, ""),  # more, and at its end
+    ],
+)
+def test_a_tool_that_ends_has_its_errors_counted(tmp_path, monkeypatch, errors, then):
+    end = f"log.write_text(report + '========= ERROR SUMMARY: {errors} errors\\n')"
+    _reporting(tmp_path, monkeypatch, errors, f"{then}\n{end}")
+    assert sanitizer.run(tmp_path / "x.py", "initcheck", timeout_s=60).errors == errors
+
+
+def test_what_the_tool_prints_is_enough_to_notice_a_flood(tmp_path, monkeypatch):
+    """What it has not flushed when it is looked at must not keep the count below the bound."""
+    then = "log.write_text(' '.join(sys.argv) + '\\n========= ERROR SUMMARY: 0 errors')"
+    _reporting(tmp_path, monkeypatch, 0, then)
+    arguments = sanitizer.run(tmp_path / "x.py", "memcheck").log.split()
+    printed = int(arguments[arguments.index("--print-limit") + 1])
+    assert printed >= sanitizer._FLOOD + 8192 // 100  # a buffer full of short reports
+
+
 def _runs(process: int) -> bool:
     """Whether a process still runs a second from now; one that ended and was not waited for does not."""
     for _ in range(10):
