@@ -192,5 +192,10 @@ def test_planted_faults_are_noticed(fault, tmp_path):
         return text.replace(before, after)
 
     program = built(PLANS["d64"], tmp_path, change)
-    found = [wrong(program, 64, False, (1, 300, 450, 2, 1), 1, 2, seed) for seed in range(3)]
-    assert any(one and re.search(expected, one) for one in found), found
+    found = []
+    for k_len in (450, 60):  # with 60 keys, an item is one step
+        for seed in range(3):
+            found.append(wrong(program, 64, False, (1, 300, k_len, 2, 1), 1, 2, seed))
+            if found[-1] and re.search(expected, found[-1]):
+                return
+    raise AssertionError(found)
