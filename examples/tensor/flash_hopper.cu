@@ -14,6 +14,7 @@
 #include "attention_softmax.cuh"
 #include "attention_tma.cuh"
 #include "attention_wgmma.cuh"
+#include "handover.cuh"
 
 // out = softmax(scale * q k^T) v for each head of each sequence, all of q_len
 // queries and k_len keys. The last query is the token of the last key. CAUSAL:
@@ -71,12 +72,14 @@ __global__ void __cluster_dims__(CLUSTER)
   extern __shared__ unsigned char shared[];
   __shared__ Barrier q_full[Q_STAGES][CONSUMERS], q_empty[Q_STAGES][CONSUMERS],
       k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
-  __shared__ Work work[Q_STAGES][CONSUMERS];  // that queries are for
+  __shared__ Work work[CONSUMERS];  // the next item of each warpgroup
   // The swizzle wants tiles at multiples of 1024 bytes.
   const unsigned of_k = (shared_address(shared) + 1023) & ~1023u,
                  of_v = of_k + STAGES * TILE, of_q = of_v + STAGES * TILE;
   const int warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
   const int lane = threadIdx.x % 32, rank = blockIdx.x % CLUSTER;
+  // Named barriers: 1 to CONSUMERS for turns, and two for each one's work.
+  const auto work_barrier = [](int i) { return 1 + CONSUMERS + 2 * i; };
 
   if (threadIdx.x == 0) {
     for (int s = 0; s < STAGES; ++s) {
@@ -110,8 +113,9 @@ __global__ void __cluster_dims__(CLUSTER)
   if (warpgroup == 0) {
     // --8<-- [start:producer]
     give_registers<CONSUMERS == 2 ? 40 : 32>();
-    if (threadIdx.x != 0) return;
-    fetch_map(Q), fetch_map(K), fetch_map(V);
+    if (threadIdx.x >= 32) return;
+    const bool leader = lane == 0;  // who copies, and draws
+    if (leader) fetch_map(Q), fetch_map(K), fetch_map(V);
     Ring<Q_STAGES> q;
     Ring<STAGES> k, v;
     Work w = {}, of_keys, of_values;  // `top` of these: the first token
@@ -119,6 +123,7 @@ __global__ void __cluster_dims__(CLUSTER)
     int item = blockIdx.x / CLUSTER, next;
     const auto copy_tile = [&](unsigned to, const CUtensorMap& map,
                                const Work& w, Barrier* full) {
+      if (!leader) return;
       arrive_and_expect(full, TILE);
       if (CLUSTER == 1)
         copy_box(to, map, w.top, w.head, w.sequence, full);
@@ -131,29 +136,32 @@ __global__ void __cluster_dims__(CLUSTER)
       copy_tile(of_v + v.stage * TILE, V, of_values, &v_full[v.stage]);
       v.advance();
     };
-    // To each warpgroup its work and the queries for it.
+    // To each warpgroup the queries of an item, and what the item is.
     const auto hand_out = [&] {
 #pragma unroll 1
       for (int i = 0; i < CONSUMERS; ++i) {
-        Barrier* const full = &q_full[q.stage][i];
-        wait(&q_empty[q.stage][i], q.parity ^ 1);
-        work[q.stage][i] = w;
-        arrive_and_expect(full, w.steps > 0 ? QUERIES : 0);
-        if (w.steps > 0)
-          copy_box(of_q + (q.stage * CONSUMERS + i) * QUERIES, Q,
-                   w.top + i * 64, w.head, w.sequence, full);
+        if (w.steps > 0) {
+          Barrier* const full = &q_full[q.stage][i];
+          wait(&q_empty[q.stage][i], q.parity ^ 1);
+          if (leader) {
+            arrive_and_expect(full, QUERIES);
+            copy_box(of_q + (q.stage * CONSUMERS + i) * QUERIES, Q,
+                     w.top + i * 64, w.head, w.sequence, full);
+          }
+        }
+        hand_over(&work[i], w, work_barrier(i));
       }
       q.advance();
     };
-    for (; item < items; item = next) {
+    for (; item < items; item = __shfl_sync(~0u, next, 0)) {
       // The first item of a block is its number; who draws the last number
       // leaves 0 behind. This is asked for long before it is needed.
       next = gridDim.x / CLUSTER;
-      if (CLUSTER == 1) {
+      if (CLUSTER > 1) {
+        next += item;
+      } else if (leader) {
         next += atomicAdd(drawn, 1);
         if (next == (int)gridDim.x + items - 1) *drawn = 0;
-      } else {
-        next += item;
       }
       w = work_of(item);
       of_keys.sequence = w.sequence;
@@ -221,11 +229,13 @@ __global__ void __cluster_dims__(CLUSTER)
 
     // The next item. Its first scores follow the last ones of the item before,
     // whose last weights are not yet multiplied.
-    const auto receive = [&](Work& w) {
-      wait(&q_full[q.stage][me], q.parity);
-      w = work[q.stage][me];
+    const auto next_item = [&](Work& w) {
+      w = receive(&work[me], work_barrier(me));
       w.steps = __shfl_sync(~0u, w.steps, 0);  // the compiler sees: one number
-      return w.steps > 0;
+      if (w.steps == 0) return false;
+      say_empty(work_barrier(me));
+      wait(&q_full[q.stage][me], q.parity);
+      return true;
     };
     // The scores are there: free their factors, and mask what is not seen.
     const auto finish_scores = [&](const Work& w, int step) {
@@ -248,8 +258,9 @@ __global__ void __cluster_dims__(CLUSTER)
     };
 
     if (PINGPONG && me == CONSUMERS - 1) pass_turn(their_turn);
+    say_empty(work_barrier(me));
     Work w;
-    receive(w);  // there are at least as many items as blocks
+    next_item(w);  // there are at least as many items as blocks
     start_scores();
     if (PINGPONG) pass_turn(their_turn);
     wait_for_groups<0>();
@@ -265,7 +276,7 @@ __global__ void __cluster_dims__(CLUSTER)
       const bool last = step == w.steps;
       if (last) {
         step = 0;
-        if (!receive(next)) break;
+        if (!next_item(next)) break;
       }
       mark();
       start_scores();     // of this step,

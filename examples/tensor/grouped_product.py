@@ -34,9 +34,11 @@ class Tile(NamedTuple):
     @property
     def shared(self) -> int:
         """Bytes of shared memory: `Shared` in grouped.cu."""
-        stage = (ROWS + self.columns) * DEPTH * 2 + 2 * 8 + 24
+        stage = (ROWS + self.columns) * DEPTH * 2 + 2 * 8
+        consumer = 2 * BOX + 24
         first = 4 * (MOST_GROUPS + 1 + MOST_GROUPS // 32)
-        return self.stages * stage + CONSUMERS * 2 * BOX + 8 * ct.cdiv(first, 8)
+        both = self.stages * stage + CONSUMERS * consumer
+        return both + 8 * ct.cdiv(first, 8)
 
 
 TILES = (Tile(256, 4), Tile(128, 6), Tile(64, 8))

@@ -31,7 +31,10 @@ def built(plan, folder, change=lambda text: text):
     if shutil.which("g++") is None:
         pytest.skip("there is no g++")
     source = examples_dir() / "tensor"
-    kernel = change((source / "flash_hopper.cu").read_text())
+    kernel = (source / "flash_hopper.cu").read_text()
+    handover = (source / "handover.cuh").read_text()
+    handover = handover[handover.index("// The warp, when") :]  # before it are words of PTX
+    kernel = change(kernel.replace('#include "handover.cuh"\n', handover))
     kernel = kernel.replace(
         "extern __shared__ unsigned char shared[];",
         "unsigned char* const shared = dynamic_shared();",
@@ -39,8 +42,8 @@ def built(plan, folder, change=lambda text: text):
     kernel = kernel.replace("__shared__ Barrier", "static Barrier")
     # The two blocks of a cluster each have work of their own. Barriers are known by block and address.
     kernel = kernel.replace(
-        "__shared__ Work work[Q_STAGES][CONSUMERS];",
-        "static Work works[2][Q_STAGES][CONSUMERS]; auto& work = works[self->block];",
+        "__shared__ Work work[CONSUMERS];",
+        "static Work works[2][CONSUMERS]; auto& work = works[self->block];",
     )
     (folder / "flash_hopper.cu").write_text(kernel)
     softmax = (
@@ -173,6 +176,9 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
     "values are looked for one part further": ("b(of_v + v.stage * TILE, PART)", "b(of_v + v.stage * TILE + 1024, PART)", "results"),
     "a buffer is not released": ("        release_tile(&v_empty[v.stage]);\n", "", "deadlock"),
     "the last turn is not taken": ("if (PINGPONG && me == 0) wait_for_turn(my_turn);", "", "turn is left over"),
+    "work is handed over before the last one is read": ("  wait_named(id + 1);\n  if (threadIdx.x % 32 == 0) *slot = item;\n", "  if (threadIdx.x % 32 == 0) *slot = item;\n  wait_named(id + 1);\n", "results|sum|deadlock|turn"),
+    "work is read before it is there": ("  wait_named(id);\n  return *slot;", "  const Item item = *slot;\n  wait_named(id);\n  return item;", "results|sum|deadlock|turn"),
+    "nobody says that work has been read": ("      say_empty(work_barrier(me));\n      wait", "      wait", "deadlock"),
     "the counter is left as it is": ("if (next == (int)gridDim.x + items - 1) *drawn = 0;", "", "counter"),
 }  # fmt: skip
 
@@ -186,5 +192,10 @@ def test_planted_faults_are_noticed(fault, tmp_path):
         return text.replace(before, after)
 
     program = built(PLANS["d64"], tmp_path, change)
-    found = [wrong(program, 64, False, (1, 300, 450, 2, 1), 1, 2, seed) for seed in range(3)]
-    assert any(one and re.search(expected, one) for one in found), found
+    found = []
+    for k_len in (450, 60):  # with 60 keys, an item is one step
+        for seed in range(3):
+            found.append(wrong(program, 64, False, (1, 300, k_len, 2, 1), 1, 2, seed))
+            if found[-1] and re.search(expected, found[-1]):
+                return
+    raise AssertionError(found)

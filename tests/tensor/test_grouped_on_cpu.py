@@ -27,7 +27,8 @@ def built(tile, folder, change=lambda text: text):
     """The program for a tile, or for a kernel with a change."""
     if shutil.which("g++") is None:
         pytest.skip("there is no g++")
-    text = (SOURCE / "groups.cuh").read_text() + (SOURCE / "grouped.cu").read_text()
+    text = (SOURCE / "groups.cuh").read_text() + piece("handover.cuh", "// The warp, when.*")
+    text += (SOURCE / "grouped.cu").read_text()
     text = re.sub(r'#(include "[\w.]+"|pragma once)\n', "", change(text))
     memory = "extern __shared__ __align__(1024) unsigned char memory[];"
     assert text.count(memory) == 1
@@ -137,8 +138,11 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
     "a group without tiles is taken": ("if (first[middle] <= tile)", "if (first[middle] < tile)", "results|deadlock|ended"),
     "B of the group before": ("group.row_b + left", "max(group.row_b - group.n, 0) + left", "results"),
     "rows of the second half are not announced": ("(both ? 2 : 1) * BOX", "BOX", "deadlock|arrival|results|copies"),
-    "nobody says that there are no more tiles": ("s.tile[ring.stage].steps = 0;", "", "deadlock|ended|results"),
-    "a stage is kept by the consumer without rows": ("          if (t == 0) arrive(&s.empty[ring.stage]);", "", "deadlock"),
+    "nobody says that there are no more tiles": ("    hand_out(s.tile, {});", "", "deadlock|ended|results"),
+    "a tile is handed over before the last one is read": ("  wait_named(id + 1);\n  if (threadIdx.x % 32 == 0) *slot = item;\n", "  if (threadIdx.x % 32 == 0) *slot = item;\n  wait_named(id + 1);\n", "deadlock|ended|results|turn"),
+    "a tile is read before it is there": ("  wait_named(id);\n  return *slot;", "  const Item item = *slot;\n  wait_named(id);\n  return item;", "deadlock|ended|results|turn"),
+    "nobody says that a tile has been read": ("      say_empty(next);\n      if", "      if", "deadlock"),
+    "a stage is kept by the consumer without rows": ("            arrive(&s.empty[ring.stage]);", "", "deadlock"),
     "the last stage is not given back": ("      wait_for_products<0>();\n      if (t == 0) arrive(&s.empty[before]);", "      wait_for_products<0>();", "deadlock"),
     "results are used in flight": ("      wait_for_products<0>();", "", "touched|results"),
     "a box is written before it is read": ("turn ^= 1", "turn ^= 0", "results"),

@@ -131,6 +131,15 @@ inline void pass_turn(int id) {
   Meeting& turn = turns[self->block][id];
   if (++turn.arrived == 256) turn.arrived = 0, ++turn.past, ++progress;
 }
+
+// Work that a warp hands to a warpgroup.
+inline void wait_named(int id) {
+  meet(turns[self->block][id], 160, "a named barrier");
+}
+inline void arrive_named(int id) {
+  Meeting& meeting = turns[self->block][id];
+  if (++meeting.arrived == 160) meeting.arrived = 0, ++meeting.past, ++progress;
+}
 template <int COUNT>
 void give_registers() {}
 template <int COUNT>
