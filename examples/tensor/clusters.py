@@ -61,6 +61,10 @@ from ladder import LADDER, Gemm
 
 RUNGS = ("two_consumers", "persistent", "clusters", "tma_stores")
 SMS = ct.device().sm_count
+ORDERS = {
+    group: replace(LADDER["persistent"], kernel=f"gemm_persistent<4,{group}>")
+    for group in (1, 4, 8, 16, 32, 64)
+}
 
 # %% [markdown]
 # Right before fast. The profiler counts the first launches of this cell.
@@ -70,6 +74,8 @@ side = 8192
 problem = Gemm(side, side, side)
 for name in RUNGS:
     problem.check(LADDER[name])
+for rung in ORDERS.values():
+    problem.check(rung)
 for name in (*RUNGS, "final"):
     LADDER.check(name, LADDER.trials[:-1])
 SHAPES = [
@@ -117,21 +123,18 @@ ct.table(
             "of A and B": fetched(group) / 1e9,
             "at 3 TB/s": fetched(group) / 3e12 * 1e6,
         }
-        for group in (1, 4, 8, 16, 32, 64)
+        for group in ORDERS
     },
     corner="order",
     units={"of A and B": "GB", "at 3 TB/s": "us"},
 )
 
 # %% groups
-orders = {
-    f"{group} tiles downwards": replace(
-        LADDER["persistent"], kernel=f"gemm_persistent<4,{group}>"
-    )
-    for group in (1, 4, 8, 16, 32)
-}
 ct.bench(
-    {name: problem.launcher(rung) for name, rung in orders.items()},
+    {
+        f"{group} tiles downwards": problem.launcher(rung)
+        for group, rung in ORDERS.items()
+    },
     flops=problem.flops,
     rounds=7,
     name=f"persistent, {side} x {side} x {side}",
@@ -171,17 +174,39 @@ found = ct.profile_launches(
     "tensor/clusters",
     kernel="regex:^gemm_(two_consumers|persistent|clusters)$",
     metrics=[MEMORY, L2],
-    launches=3,
+    launches=3 + len(ORDERS),
 )
-if found:
+blocks = ct.cdiv(side, 128) * ct.cdiv(side, 256)
+# Rows of A and columns of B that a block asks for itself.
+lines = {"two_consumers": 384, "persistent": 384, "clusters": 256}
+counted = [
+    {"from memory": c[MEMORY] / 1e9, "from L2": 32 * c[L2] / 1e9} for c in found
+]
+read = ("asked for", "from memory", "from L2")
+if counted:
     ct.table(
         f"read for {side} x {side} x {side}",
         {
-            name: {"from memory": c[MEMORY] / 1e9, "from L2": 32 * c[L2] / 1e9}
-            for name, c in zip(RUNGS, found)
+            name: {"asked for": blocks * lines[name] * side * 2 / 1e9, **c}
+            for name, c in zip(lines, counted)
         },
         corner="rung",
-        units={"from memory": "GB", "from L2": "GB"},
+        units=dict.fromkeys(read, "GB"),
+    )
+
+# %% traffic-orders
+if counted:
+    ct.table(
+        f"persistent, read for {side} x {side} x {side}",
+        {
+            f"{group} tiles downwards": {
+                "predicted": fetched(group, side) / 1e9,
+                **c,
+            }
+            for group, c in zip(ORDERS, counted[3:])
+        },
+        corner="order",
+        units=dict.fromkeys(("predicted", *read[1:]), "GB"),
     )
 
 # %% [markdown]

@@ -44,6 +44,24 @@ ct.check(np.array(found), np.array(wanted), name="bytes from L2")
 import numpy as np
 import cudatut as ct
 
+PLACES = """
+extern "C" __global__ void all_places(int *out, int group, int tile_rows,
+                                      int tile_columns) {
+  const int tile = blockIdx.x * blockDim.x + threadIdx.x;
+  if (tile >= tile_rows * tile_columns) return;
+  const int2 place = place_of(tile, group, tile_rows, tile_columns);
+  out[2 * tile] = place.x, out[2 * tile + 1] = place.y;
+}
+"""
+
+
+def all_places(order, group, rows, columns):
+    """Column and row of every tile, one after the other."""
+    kernel = ct.Kernel(order + PLACES, "all_places")
+    out = ct.to_device(np.zeros((rows * columns, 2), "int32"))
+    kernel(out, group, rows, columns, grid=ct.cdiv(out.shape[0], 64), block=64)
+    return out.get()
+
 
 def to_bf16(x):
     return (x.astype("float32").view("uint32") >> 16).astype("uint16")
@@ -81,6 +99,18 @@ __device__ __forceinline__ int2 place_of(int tile, int group, int tile_rows,
 # %% check-2
 import cudatut as ct
 
+for group, rows, columns in ((1, 3, 4), (2, 5, 3), (8, 20, 7)):
+    wanted = [
+        (columns - 1 - x if first // group % 2 else x, y)
+        for first in range(0, rows, group)
+        for x in range(columns)
+        for y in range(first, min(first + group, rows))
+    ]
+    ct.check(
+        all_places(ORDER, group, rows, columns),
+        np.array(wanted, "int32"),
+        name=f"places, {rows} x {columns} tiles, groups of {group}",
+    )
 for m, n, k in ((128, 256, 64), (700, 1304, 136), (1100, 520, 200)):
     rng = ct.rng(m)
     a, b = rng.integers(1, 4, (m, k)), rng.integers(1, 4, (k, n))

@@ -11,12 +11,12 @@
 #           en: >-
 #             After a wgmma, 128 threads hold a tile of 64 rows. Thread t has `size` sums of it. Write
 #             `places(t, size)`: the rows and the columns of sum[0], sum[1], ... as two lists. The chapter on wgmma
-#             says who holds what; sums that need the same bias have the same column. The check adds a bias with it, and
-#             wants every sum of the tile once.
+#             says who holds what; sums that need the same bias have the same column. The check wants each sum where the
+#             instruction puts it.
 #           zh: >-
 #             一次 wgmma 之后，128 个线程持有一个 64 行的分块，线程 t 有其中 `size` 个累加值。写出
 #             `places(t, size)`：用两个列表返回 sum[0]、sum[1]……所在的行和列。谁持有哪些值，见 wgmma 一章；
-#             需要同一个偏置的累加值，列号相同。检查时用它加偏置，并要求分块里的每个值恰好出现一次。
+#             需要同一个偏置的累加值，列号相同。检查时要求每个累加值都在指令所放的位置。
 #         fails: "row and column"
 #       2:
 #         title: {en: "A gate as an epilogue", zh: "把门控写成尾声运算"}

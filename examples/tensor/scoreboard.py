@@ -53,7 +53,7 @@ LARGE = (2048, 4096, 8192, 16384)
 problems = {n: Gemm(n, n, n) for n in sorted({*SIZES, *LARGE})}
 
 # %% [markdown]
-# Bounds, and how many blocks there are. A multiprocessor of Hopper does 4096
+# Bounds, and how many blocks there are. An SM of Hopper does 4096
 # FLOP of bf16 products in a cycle.
 
 # %% predict

@@ -11,8 +11,8 @@
 #           en: >-
 #             `ours` and `theirs` are the times of two kernels on the same shapes. Write `times_as_fast(ours, theirs)`: one number that
 #             says how many times as fast ours is. It must not depend on who is named first: the number the other way round has to be
-#             1 divided by this one. And a kernel that is twice as fast on one shape and half as fast on another is as fast as the
-#             other. Why does the mean of the ratios not do it?
+#             1 divided by this one. And if a kernel is twice as fast as the other on one shape and half as fast on another shape, both are
+#             equally fast. Why does the mean of the ratios not do it?
 #           zh: >-
 #             `ours` 和 `theirs` 是两个 kernel 在同样一些形状上的用时。写出 `times_as_fast(ours, theirs)`：用一个数说明我们的快多少倍。
 #             这个数不能取决于谁写在前面：反过来算，必须是它的倒数。一种形状上快一倍、另一种形状上慢一半的 kernel，总的来说和对方一样快。
@@ -24,13 +24,13 @@
 #         minutes: 25
 #         task:
 #           en: >-
-#             An m x n result is computed in whole tiles of 128 rows and `columns` columns, by `sms` multiprocessors, a tile each at a
-#             time. Some tiles reach beyond the edge, and in the last round some multiprocessors have no tile. Write `useful(m, n,
-#             columns, sms)`: the share of what all multiprocessors could compute in all rounds that belongs to the result. Then
+#             An m x n result is computed in whole tiles of 128 rows and `columns` columns, by `sms` SMs, a tile each at a time. Some
+#             tiles reach beyond the edge, and in the last round some SMs have no tile. Write `useful(m, n,
+#             columns, sms)`: the share of what all SMs could compute in all rounds that belongs to the result. Then
 #             `best(m, n, sms)`: of 64, 128, 192 and 256 columns those with the largest share; of equal ones the most columns.
 #           zh: >-
-#             m x n 的结果由 `sms` 个多处理器按整个分块计算，每个分块 128 行、`columns` 列，每个多处理器一次算一个。有些分块超出边界，
-#             最后一轮里有些多处理器没有分块可算。写出 `useful(m, n, columns, sms)`：在所有轮次里全部多处理器能算的量中，属于结果的占
+#             m x n 的结果由 `sms` 个 SM 按整个分块计算，每个分块 128 行、`columns` 列，每个 SM 一次算一个。有些分块超出边界，
+#             最后一轮里有些 SM 没有分块可算。写出 `useful(m, n, columns, sms)`：在所有轮次里全部 SM 能算的量中，属于结果的占
 #             多少。再写出 `best(m, n, sms)`：在 64、128、192、256 列中取占比最大的；相同时取列数最多的。
 #         fails: "are wrong"
 # ---
