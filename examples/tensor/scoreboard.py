@@ -202,6 +202,9 @@ if names:
         corner="rung",
         units={"rate": "TFLOP/s", "of cuBLAS": "%", "of the limit": "%"},
     )
+
+# %% steps
+if names:
     ct.facts(
         "n = 8192: times as fast as the rung before",
         {b: at[b].value / at[a].value for a, b in itertools.pairwise(ladder)}

@@ -117,6 +117,9 @@ if found:
             "energy of an FMA": "pJ",
         },
     )
+
+# %% minute
+if found:
     facts = {
         "highest clock": (ct.attributes()["CLOCK_RATE"] / 1e3, "MHz"),
         "power limit": (limit, "W"),
