@@ -44,9 +44,9 @@ ct.check(np.array(found), np.array(wanted), name="bytes from L2")
 import numpy as np
 import cudatut as ct
 
+# After an order, and as a kernel.
 PLACES = """
-extern "C" __global__ void all_places(int *out, int group, int tile_rows,
-                                      int tile_columns) {
+void all_places(int *out, int group, int tile_rows, int tile_columns) {
   const int tile = blockIdx.x * blockDim.x + threadIdx.x;
   if (tile >= tile_rows * tile_columns) return;
   const int2 place = place_of(tile, group, tile_rows, tile_columns);
@@ -57,7 +57,8 @@ extern "C" __global__ void all_places(int *out, int group, int tile_rows,
 
 def all_places(order, group, rows, columns):
     """Column and row of every tile, one after the other."""
-    kernel = ct.Kernel(order + PLACES, "all_places")
+    text = order + '\nextern "C" __global__ ' + PLACES
+    kernel = ct.Kernel(text, "all_places")
     out = ct.to_device(np.zeros((rows * columns, 2), "int32"))
     kernel(out, group, rows, columns, grid=ct.cdiv(out.shape[0], 64), block=64)
     return out.get()
