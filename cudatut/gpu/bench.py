@@ -35,8 +35,8 @@ def bench(
     rounds: default as many as fit in 0.4 s of GPU time, 5 to 100.
 
     Returns a Benchmark: median, 20th and 80th percentile in microseconds, GB/s or TFLOP/s, the share of this GPU's
-    measured limit (of FLOPs, that of fp32 FMAs; none where a contestant is beyond it), the ratio to the fastest row of the vendor's library, if there is one. Raises BenchError for a time of
-    0 or NaN, or no candidate.
+    measured limit (of FLOPs, that of fp32 FMAs; none where a contestant is beyond it), the ratio to the fastest row of the
+    vendor's library, if there is one. Raises BenchError for a time of 0 or NaN, or no candidate.
     While a sanitizer or profiler runs the process every candidate runs once and nothing is shown.
     """
     activate()

@@ -58,7 +58,7 @@ def run(
         command += ["--port", str(next(_bases)), "--max-connections", str(_PORTS)]
         # Ten seconds by default, and on busy cores Python alone may take them before its first CUDA call.
         command += ["--launch-timeout", "60"]
-        # More than _Flood waits for, since the last of them may lie in a buffer.
+        # More than a flood has: the last reports before it is ended may lie in a buffer.
         command += ["--print-limit", str(2 * _FLOOD)]
         if tool == "racecheck" and workers:
             command += ["--racecheck-num-workers", str(workers)]

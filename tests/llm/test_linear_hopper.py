@@ -2,18 +2,16 @@
 interleavings, against float64. Faults that are planted are noticed."""
 
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from emulator import compiled, ended, fault, noticed, piece, plain
 
 from cudatut.paths import examples_dir
 
 HERE = Path(__file__).parent
 SOURCE = examples_dir() / "llm"
-TENSOR = examples_dir() / "tensor"
 PLANS = {
     "narrow": "1,32,3,true",
     "narrowest": "1,16,2,true",
@@ -23,34 +21,18 @@ PLANS = {
 }
 
 
-def piece(folder, file, pattern):
-    return re.search(pattern, (folder / file).read_text(), re.S)[0]
-
-
 def built(plan, end, folder, change=lambda text: text):
-    if shutil.which("g++") is None:
-        pytest.skip("there is no g++")
     kernel = (SOURCE / "linear_hopper.cu").read_text()
-    memory = "extern __shared__ __align__(1024) unsigned char memory[];"
-    assert kernel.count(memory) == 1
-    kernel = kernel.replace(memory, "unsigned char* const memory = dynamic_shared();")
     kernel = re.sub(r"\bDescriptor\b", "Address", kernel)
     ends = (SOURCE / "hopper_ends.cuh").read_text()
     parts = [
-        piece(TENSOR, "wgmma.cuh", r"struct Descriptor \{.*?\n\};").replace("Descriptor", "Address"),
-        piece(TENSOR, "mbarrier.cuh", r"template <int STAGES>\nstruct Ring.*?\n\};"),
-        piece(TENSOR, "order.cuh", r"__device__ __forceinline__ int2 place_of.*?\n\}"),
+        piece("wgmma.cuh", r"struct Descriptor \{.*?\n\};"),
+        piece("mbarrier.cuh", r"template <int STAGES>\nstruct Ring.*?\n\};"),
+        piece("order.cuh", r"__device__ __forceinline__ int2 place_of.*?\n\}"),
         ends, kernel,
     ]  # fmt: skip
-    text = re.sub(r"^#(include|pragma once).*\n", "", change("\n".join(parts)), flags=re.M)
-    (folder / "linear_text.hpp").write_text(text)
-    program = folder / "linear"
-    subprocess.run(
-        ["g++", "-O1", "-std=c++17", "-w", f"-DPLAN={plan}", f"-DEND={end}", f"-I{folder}",
-         f"-I{HERE.parent / 'tensor/hopper_on_cpu'}", HERE / "hopper_on_cpu/linear.cpp", "-o", program],
-        check=True,
-    )  # fmt: skip
-    return program
+    (folder / "linear_text.hpp").write_text(plain(change("\n".join(parts))))
+    return compiled(folder, HERE / "hopper_on_cpu/linear.cpp", f"PLAN={plan}", f"END={end}")
 
 
 def bf16(x):
@@ -123,12 +105,10 @@ def wrong(program, plan, end, shape, seed, early=1, blocks=None):
     tiles = -(-n // rows) * -(-outputs // columns)
     job = Job(end, *shape, seed)
     numbers = (*shape, 2, early, min(tiles, blocks or tiles), seed)
-    done = subprocess.run(
-        [program, *map(str, numbers)], input=job.factors + job.more, capture_output=True, timeout=120
-    )  # fmt: skip
-    if done.returncode:
-        return done.stdout.decode(errors="replace").strip() or f"it ended with {done.returncode}"
-    return "results" if job.wrong(done.stdout, width) else None
+    out, bad = ended(program, numbers, job.factors + job.more)
+    if bad:
+        return bad
+    return "results" if job.wrong(out, width) else None
 
 
 ENDS = "Add", "Store", "Gates"
@@ -163,16 +143,12 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_planted_faults_are_noticed(fault, tmp_path):
-    before, after, expected = FAULTS[fault]
+@pytest.mark.parametrize("name", FAULTS)
+def test_planted_faults_are_noticed(name, tmp_path):
+    before, after, expected = FAULTS[name]
 
-    def change(text):
-        assert text.count(before) == 1, before
-        return text.replace(before, after)
-
-    program = built(PLANS["pair"], "Add", tmp_path, change)
+    program = built(PLANS["pair"], "Add", tmp_path, fault(before, after))
     found = [
         wrong(program, PLANS["pair"], "Add", (200, 144, 392), seed, blocks=2) for seed in range(4)
     ]
-    assert any(one and re.search(expected, one) for one in found), found
+    assert noticed(expected, found), found

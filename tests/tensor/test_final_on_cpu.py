@@ -1,20 +1,14 @@
 """examples/tensor/final.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings, against
 whole numbers. Faults that are planted are noticed."""
 
-import re
-import shutil
-import subprocess
-from pathlib import Path
+from functools import cache
 
 import gemm
 import numpy as np
 import pytest
 from bf16 import to_bf16, to_float
+from emulator import HERE, SOURCE, compiled, ended, fault, noticed, piece, plain, region
 
-from cudatut.paths import examples_dir
-
-HERE = Path(__file__).parent / "hopper_on_cpu"
-SOURCE = examples_dir() / "tensor"
 # Columns, stages, cluster, boxes; which factor is transposed; rows read by threads; fp16 instead of bf16.
 PLANS = {
     "wide": (128, 3, 2, 2, False, False, False, False),
@@ -25,64 +19,38 @@ PLANS = {
 }
 
 
-def region(file, *names):
-    text = (SOURCE / file).read_text()
-    return "\n".join(
-        re.search(rf"\[start:{name}\]\n(.*?)// --8<-- \[end:{name}\]", text, re.S)[1]
-        for name in names
-    )
-
-
 def built(plan, folder, change=lambda text: text):
     """The program for a plan, or for a kernel with a change."""
-    if shutil.which("g++") is None:
-        pytest.skip("there is no g++")
-    memory = "extern __shared__ __align__(1024) unsigned char memory[];"
-    linear = re.search(r"struct Linear \{.*?\n\};", (SOURCE / "epilogue.cuh").read_text(), re.S)[0]
     text = "\n".join([
-        region("wgmma.cuh", "descriptor").replace("Descriptor", "Address"),
+        region("wgmma.cuh", "descriptor"),
         region("mbarrier.cuh", "ring"),
         (SOURCE / "unaligned.cuh").read_text(),
         "constexpr int BK = 64, BOX = 64 * 128;",
-        region("factors.cuh", "factor", "plain", "multiply").replace("Descriptor", "Address"),
+        region("factors.cuh", "factor", "plain", "multiply"),
         region("order.cuh", "order"),
         region("schedule.cuh", "schedule", "parts"),
         (SOURCE / "half.cuh").read_text(),
         (SOURCE / "results.cuh").read_text(),
         region("boxes.cuh", "write", "store"),
         region("lines.cuh", "lines"),
-        region("epilogue.cuh", "extra"), linear,
+        region("epilogue.cuh", "extra"),
+        piece("epilogue.cuh", r"struct Linear \{.*?\n\};"),
         region("work.cuh", "shared").join(["constexpr int BM = 128, CONSUMERS = 2;\n", ""]),
         region("work.cuh", "work"),
         (SOURCE / "final.cu").read_text(),
     ])  # fmt: skip
-    text = re.sub(r"^#(include|pragma once).*\n", "", change(text), flags=re.M)
-    assert text.count(memory) == 1
-    text = text.replace(memory, "unsigned char* const memory = dynamic_shared();")
-    (folder / "final_text.hpp").write_text(text)
-    program = folder / "final"
-    *numbers, turned_a, turned_b, plain, fp16 = plan
+    (folder / "final_text.hpp").write_text(plain(change(text)))
+    *numbers, turned_a, turned_b, by_threads, fp16 = plan
     out = "__half" if fp16 else "__nv_bfloat16"
     flags = [str(flag).lower() for flag in (turned_a, turned_b)]
-    instance = ",".join([*map(str, numbers), *flags, out, str(plain).lower()])
-    subprocess.run(
-        ["g++", "-O1", "-std=c++17", "-w", f"-DPLAN={instance}", f"-I{folder}", f"-I{HERE}", HERE / "final.cpp", "-o", program],
-        check=True,
-    )  # fmt: skip
-    return program
+    instance = ",".join([*map(str, numbers), *flags, out, str(by_threads).lower()])
+    return compiled(folder, HERE / "final.cpp", f"PLAN={instance}")
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     """Each plan's program, built when it is first asked for."""
-    found = {}
-
-    def program(name):
-        if name not in found:
-            found[name] = built(PLANS[name], tmp_path_factory.mktemp("plan"))
-        return found[name]
-
-    return program
+    return cache(lambda name: built(PLANS[name], tmp_path_factory.mktemp("plan")))
 
 
 def wrong(program, plan, shape, shares, seed, workers=3, alpha=1.0, beta=0.0):
@@ -109,24 +77,12 @@ def wrong(program, plan, shape, shares, seed, workers=3, alpha=1.0, beta=0.0):
         for x, turned in ((a, turned_a), (b, turned_b))
     ]
     words = (
-        m,
-        n,
-        k,
-        2,
-        chosen.whole,
-        chosen.share,
-        chosen.workers,
-        int(n % 8 == 0),
-        alpha,
-        beta,
-        seed,
-    )
-    done = subprocess.run(
-        [program, *map(str, words)], input=b"".join(x.tobytes() for x in (*stored, to_bits(c))), capture_output=True, timeout=120
+        m, n, k, 2, chosen.whole, chosen.share, chosen.workers, int(n % 8 == 0), alpha, beta, seed,
     )  # fmt: skip
-    if done.returncode:
-        return done.stdout.decode(errors="replace").strip() or f"it ended with {done.returncode}"
-    found = from_bits(np.frombuffer(done.stdout, "uint16").reshape(m, n))
+    out, bad = ended(program, words, b"".join(x.tobytes() for x in (*stored, to_bits(c))))
+    if bad:
+        return bad
+    found = from_bits(np.frombuffer(out, "uint16").reshape(m, n))
     expected = alpha * (a @ b) + (beta * old if beta else 0.0)
     return None if np.array_equal(found, from_bits(to_bits(expected))) else "results"
 
@@ -158,19 +114,15 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_planted_faults_are_noticed(fault, tmp_path):
-    before, after, expected = FAULTS[fault]
-
-    def change(text):
-        assert text.count(before) == 1, before
-        return text.replace(before, after)
+@pytest.mark.parametrize("name", FAULTS)
+def test_planted_faults_are_noticed(name, tmp_path):
+    before, after, expected = FAULTS[name]
 
     plan = (128, 3, 2, 1, False, False, False, False)  # each box is written twice for a tile
-    program = built(plan, tmp_path, change)
+    program = built(plan, tmp_path, fault(before, after))
     shapes = ((520, 264, 456), True), ((260, 264, 200), False)
     found = [
         wrong(program, plan, shape, shares, seed, workers=4 if shares else 1)
         for seed in range(2) for shape, shares in shapes
     ]  # fmt: skip
-    assert any(one and re.search(expected, one) for one in found), found
+    assert noticed(expected, found), found

@@ -2,18 +2,13 @@
 whole numbers. Faults that are planted are noticed."""
 
 import re
-import shutil
-import subprocess
-from pathlib import Path
+from functools import cache
 
 import e4m3
 import numpy as np
 import pytest
+from emulator import HERE, SOURCE, compiled, ended, fault, noticed, piece, plain
 
-from cudatut.paths import examples_dir
-
-HERE = Path(__file__).parent / "hopper_on_cpu"
-SOURCE = examples_dir() / "tensor"
 PLANS = {  # sums, stages, blocks of a cluster
     "one level": ("OneLevel<128>", 3, 1),
     "one level, pairs": ("OneLevel<256>", 3, 2),
@@ -24,29 +19,14 @@ PLANS = {  # sums, stages, blocks of a cluster
 }
 
 
-def piece(file, pattern):
-    """A function or struct of a header, as it stands there."""
-    return re.search(pattern, (SOURCE / file).read_text(), re.S)[0]
-
-
 def built(plan, folder, change=lambda text: text):
     """The program for a plan, or for a kernel with a change."""
-    if shutil.which("g++") is None:
-        pytest.skip("there is no g++")
     sums, stages, cluster = plan
-    text = (SOURCE / "fp8_sums.cuh").read_text() + (SOURCE / "fp8.cu").read_text()
-    wgmma = (SOURCE / "fp8_wgmma.cuh").read_text()
-    text = (
-        wgmma[wgmma.index("// --8<-- [start:multiply]") :].replace("Descriptor", "Address") + text
-    )
-    text = change(text)
-    text = re.sub(r'#include "[\w.]+"\n|#pragma once\n', "", text)
-    text = re.sub(r'asm volatile\("".*?;', "", text, flags=re.S)
-    memory = "extern __shared__ __align__(1024) unsigned char memory[];"
-    assert text.count(memory) == 1
-    text = text.replace(memory, "unsigned char* const memory = dynamic_shared();")
+    text = piece("fp8_wgmma.cuh", r"// --8<-- \[start:multiply\].*")
+    text += (SOURCE / "fp8_sums.cuh").read_text() + (SOURCE / "fp8.cu").read_text()
+    text = re.sub(r'asm volatile\("".*?;', "", plain(change(text)), flags=re.S)
     headers = [
-        piece("wgmma.cuh", r"struct Descriptor \{.*?\n\};").replace("Descriptor", "Address"),
+        piece("wgmma.cuh", r"struct Descriptor \{.*?\n\};"),
         "constexpr int BK = 128;",
         piece("mbarrier.cuh", r"template <int STAGES>\nstruct Ring.*?\n\};"),
         piece("order.cuh", r"__device__ __forceinline__ int2 place_of.*?\n\}"),
@@ -56,26 +36,13 @@ def built(plan, folder, change=lambda text: text):
         piece("results.cuh", r"template <int SIZE, class Out>\n[^{]*void store_sums.*?\n\}"),
     ]  # fmt: skip
     (folder / "fp8.cu").write_text("\n".join([*headers, text]))
-    program = folder / "product"
-    subprocess.run(
-        ["g++", "-O1", "-std=c++17", "-w", f"-DPLAN={sums},float,{stages},{cluster},1", f"-I{folder}", f"-I{HERE}",
-         HERE / "fp8.cpp", "-o", program],
-        check=True,
-    )  # fmt: skip
-    return program
+    return compiled(folder, HERE / "fp8.cpp", f"PLAN={sums},float,{stages},{cluster},1")
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     """Each plan's program, built when it is first asked for."""
-    found = {}
-
-    def program(name):
-        if name not in found:
-            found[name] = built(PLANS[name], tmp_path_factory.mktemp("plan"))
-        return found[name]
-
-    return program
+    return cache(lambda name: built(PLANS[name], tmp_path_factory.mktemp("plan")))
 
 
 def wrong(program, blocks, shape, seed, clusters=2):
@@ -87,18 +54,16 @@ def wrong(program, blocks, shape, seed, clusters=2):
     sizes = ((steps, pitch), (-(-n // 128), steps)) if blocks else ((1,), (1,))
     of_a, of_b = (2.0 ** rng.integers(-1, 2, size) for size in sizes)
     given = [e4m3.to_e4m3(a), e4m3.to_e4m3(b), of_a.astype("float32"), of_b.astype("float32")]
-    done = subprocess.run(
-        [program, *map(str, (m, n, k, 2, clusters, seed))], input=b"".join(one.tobytes() for one in given),
-        capture_output=True, timeout=120,
-    )  # fmt: skip
-    if done.returncode:
-        return done.stdout.decode(errors="replace").strip() or f"it ended with {done.returncode}"
+    numbers = m, n, k, 2, clusters, seed
+    out, bad = ended(program, numbers, b"".join(one.tobytes() for one in given))
+    if bad:
+        return bad
     if blocks:
         a = a * e4m3.spread(of_a.T, (m, k), (1, 128))
         b = b * e4m3.spread(of_b, (n, k), (128, 128))
     else:
         a = a * of_a * of_b
-    found = np.frombuffer(done.stdout, "float32").reshape(m, n)
+    found = np.frombuffer(out, "float32").reshape(m, n)
     return None if (found == a.astype("float64") @ b.T).all() else "results"
 
 
@@ -122,14 +87,10 @@ FAULTS = {  # the plan, what is replaced, by what, and what is then wrong
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_planted_faults_are_noticed(fault, tmp_path):
-    name, before, after, expected = FAULTS[fault]
+@pytest.mark.parametrize("which", FAULTS)
+def test_planted_faults_are_noticed(which, tmp_path):
+    name, before, after, expected = FAULTS[which]
 
-    def change(text):
-        assert text.count(before) == 1, before
-        return text.replace(before, after)
-
-    program = built(PLANS[name], tmp_path, change)
+    program = built(PLANS[name], tmp_path, fault(before, after))
     found = [wrong(program, "blocks" in name, (300, 264, 528), seed) for seed in range(2)]
-    assert any(one and re.search(expected, one) for one in found), found
+    assert noticed(expected, found), found

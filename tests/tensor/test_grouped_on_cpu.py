@@ -1,69 +1,40 @@
 """examples/tensor/grouped.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings,
 against whole numbers. Faults that are planted are noticed."""
 
-import re
-import shutil
-import subprocess
-from pathlib import Path
+from functools import cache
 
 import grouped_product
 import numpy as np
 import pytest
 from bf16 import to_bf16
+from emulator import HERE, SOURCE, compiled, ended, fault, noticed, piece, plain
 
-from cudatut.paths import examples_dir
-
-HERE = Path(__file__).parent / "hopper_on_cpu"
-SOURCE = examples_dir() / "tensor"
 UNTOUCHED = 0x7FC1  # a NaN that the program fills C with
-
-
-def piece(file, pattern):
-    """A function or struct of a header, as it stands there."""
-    return re.search(pattern, (SOURCE / file).read_text(), re.S)[0]
 
 
 def built(tile, folder, change=lambda text: text):
     """The program for a tile, or for a kernel with a change."""
-    if shutil.which("g++") is None:
-        pytest.skip("there is no g++")
     text = (SOURCE / "groups.cuh").read_text() + piece("handover.cuh", "// The warp, when.*")
     text += (SOURCE / "grouped.cu").read_text()
-    text = re.sub(r'#(include "[\w.]+"|pragma once)\n', "", change(text))
-    memory = "extern __shared__ __align__(1024) unsigned char memory[];"
-    assert text.count(memory) == 1
-    text = text.replace(memory, "unsigned char* const memory = dynamic_shared();")
+    text = plain(change(text))
     headers = [
-        piece("wgmma.cuh", r"struct Descriptor \{.*?\n\};").replace("Descriptor", "Address"),
+        piece("wgmma.cuh", r"struct Descriptor \{.*?\n\};"),
         piece("wgmma.cuh", r"template <bool ALONG_K>\nconstexpr unsigned NEXT_DEPTH.*?;"),
         "constexpr int BK = 64, BOX = 64 * 128;",
         piece("mbarrier.cuh", r"template <int STAGES>\nstruct Ring.*?\n\};"),
         piece("order.cuh", r"__device__ __forceinline__ int2 place_of.*?\n\}"),
-        piece("factors.cuh", r"template <bool A_ALONG, bool B_ALONG, class In = __nv_bfloat16, int SIZE>\n[^{]*void multiply_stage.*?\n\}").replace("Descriptor", "Address"),
+        piece("factors.cuh", r"template <bool A_ALONG, bool B_ALONG, class In = __nv_bfloat16, int SIZE>\n[^{]*void multiply_stage.*?\n\}"),
         piece("boxes.cuh", r"template <class Out = __nv_bfloat16, int SIZE>\n[^{]*void write_box.*?\n\}"),
     ]  # fmt: skip
     (folder / "grouped_text.hpp").write_text("\n".join([*headers, text]))
-    program = folder / "grouped"
-    subprocess.run(
-        ["g++", "-O1", "-std=c++17", "-w", f"-DPLAN={tile.columns},{tile.stages}", f"-I{folder}", f"-I{HERE}",
-         HERE / "grouped.cpp", "-o", program],
-        check=True,
-    )  # fmt: skip
-    return program
+    return compiled(folder, HERE / "grouped.cpp", f"PLAN={tile.columns},{tile.stages}")
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     """Each tile's program, built when it is first asked for."""
-    found = {}
-
-    def program(columns):
-        if columns not in found:
-            tile = next(tile for tile in grouped_product.TILES if tile.columns == columns)
-            found[columns] = built(tile, tmp_path_factory.mktemp("tile"))
-        return found[columns]
-
-    return program
+    tiles = {tile.columns: tile for tile in grouped_product.TILES}
+    return cache(lambda columns: built(tiles[columns], tmp_path_factory.mktemp("tile")))
 
 
 def wrong(program, sizes, stacked, seed, order=2, blocks=3, by_demand=True, launches=1):
@@ -80,16 +51,14 @@ def wrong(program, sizes, stacked, seed, order=2, blocks=3, by_demand=True, laun
     else:
         data = b"".join(to_bf16(one).tobytes() for pair in factors for one in pair)
     numbers = (int(stacked), order, blocks, int(by_demand), launches, seed, len(sizes))
-    done = subprocess.run(
-        [program, *map(str, numbers)], input=np.array(sizes, "int32").tobytes() + data, capture_output=True, timeout=240
-    )  # fmt: skip
-    if done.returncode:
-        return done.stdout.decode(errors="replace").strip() or f"it ended with {done.returncode}"
+    out, bad = ended(program, numbers, np.array(sizes, "int32").tobytes() + data, timeout=240)
+    if bad:
+        return bad
     edge = np.full(8, UNTOUCHED, "uint16")
     want = [to_bf16(a.astype("float64") @ b.T).ravel() for a, b in factors]
     want = [*want, edge] if stacked else [x for one in want for x in (one, edge)]
     want = np.concatenate(want if stacked else [*want, edge])
-    found = np.frombuffer(done.stdout, "uint16")
+    found = np.frombuffer(out, "uint16")
     return None if np.array_equal(found, want) else "results"
 
 
@@ -117,8 +86,7 @@ def test_many_groups_without_rows(programs):
 
 def test_the_host_knows_how_much_shared_memory_it_takes(programs):
     for tile in grouped_product.TILES:
-        done = subprocess.run([programs(tile.columns), *"0000000"], capture_output=True, text=True)
-        assert done.stdout == str(tile.shared)
+        assert ended(programs(tile.columns), (0,) * 7)[0] == str(tile.shared).encode()
 
 
 @pytest.mark.parametrize("rows, groups, n, k, columns", [
@@ -151,19 +119,15 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_planted_faults_are_noticed(fault, tmp_path):
-    before, after, expected = FAULTS[fault]
+@pytest.mark.parametrize("name", FAULTS)
+def test_planted_faults_are_noticed(name, tmp_path):
+    before, after, expected = FAULTS[name]
 
-    def change(text):
-        assert text.count(before) == 1, before
-        return text.replace(before, after)
-
-    program = built(grouped_product.TILES[1], tmp_path, change)
+    program = built(grouped_product.TILES[1], tmp_path, fault(before, after))
     found = []
     for seed in range(3):
         for sizes, stacked in ((EXPERTS, True), (DIFFERENT, False)):
             found.append(wrong(program, sizes, stacked, seed))
-            if found[-1] and re.search(expected, found[-1]):
+            if noticed(expected, found[-1:]):
                 return
     raise AssertionError(found)

@@ -1,40 +1,18 @@
 """store_sums of examples/tensor/products.cuh on a CPU: every sum at its place, whole sectors. Faults that are planted are
 noticed."""
 
-import re
-import shutil
-import subprocess
-from pathlib import Path
-
 import pytest
-
-from cudatut.paths import examples_dir
-
-HERE = Path(__file__).parent / "hopper_on_cpu"
-PRODUCTS = examples_dir() / "tensor/products.cuh"
+from emulator import HERE, compiled, ended, fault, noticed, region
 
 
-def built(folder, *change):
-    if shutil.which("g++") is None:
-        pytest.skip("there is no g++")
-    text = re.search(r"\[start:store\]\n(.*?)// --8<-- \[end:store\]", PRODUCTS.read_text(), re.S)[
-        1
-    ]
-    if change:
-        assert text.count(change[0]) == 1, change[0]
-        text = text.replace(*change)
-    (folder / "store_sums_text.hpp").write_text(text)
-    program = folder / "store_sums"
-    subprocess.run(
-        ["g++", "-O1", "-std=c++17", "-w", f"-I{folder}", f"-I{HERE}", HERE / "store_sums.cpp", "-o", program], check=True
-    )  # fmt: skip
-    return program
+def built(folder, change=lambda text: text):
+    (folder / "store_sums_text.hpp").write_text(change(region("products.cuh", "store")))
+    return compiled(folder, HERE / "store_sums.cpp")
 
 
 def wrong(program, *numbers):
     """What is wrong, or None; m, n, top, left, seed."""
-    done = subprocess.run([program, *map(str, numbers)], capture_output=True, timeout=60, text=True)
-    return done.stdout.strip() or f"it ended with {done.returncode}" if done.returncode else None
+    return ended(program, numbers)[1]
 
 
 # A tile inside of C; over its lower edge, all of some warps outside; over its right edge, in the middle of 16 columns.
@@ -72,8 +50,9 @@ FAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_planted_faults_are_noticed(fault, tmp_path):
-    before, after, expected = FAULTS[fault]
-    found = [wrong(built(tmp_path, before, after), *place, 0) for place in PLACES]
-    assert any(one and re.search(expected, one) for one in found), found
+@pytest.mark.parametrize("name", FAULTS)
+def test_planted_faults_are_noticed(name, tmp_path):
+    before, after, expected = FAULTS[name]
+    program = built(tmp_path, fault(before, after))
+    found = [wrong(program, *place, 0) for place in PLACES]
+    assert noticed(expected, found), found

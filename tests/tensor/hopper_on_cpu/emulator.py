@@ -1,0 +1,79 @@
+"""Kernels for Hopper on a CPU: their own text, compiled with the stand-ins of this folder for CUDA's words and PTX."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cudatut.paths import examples_dir
+
+HERE = Path(__file__).parent
+SOURCE = examples_dir() / "tensor"
+_MEMORY = "extern __shared__ __align__(1024) unsigned char memory[];"
+
+
+def piece(file: str, pattern: str) -> str:
+    """A function or struct of a file in examples/tensor, as it stands there; instructions.hpp has another `Descriptor`."""
+    found = re.search(pattern, (SOURCE / file).read_text(), re.S)
+    assert found, f"{file} has no {pattern}"
+    return found[0].replace("Descriptor", "Address")
+
+
+def region(file: str, *names: str) -> str:
+    """What stands between the marks of these names."""
+    marked = r"(?<=\[start:{0}\]\n).*?(?=// --8<-- \[end:{0}\])"
+    return "\n".join(piece(file, marked.format(name)) for name in names)
+
+
+def plain(text: str) -> str:
+    """Without includes and pragmas, since their text is in place; dynamic shared memory is the emulated block's."""
+    text = re.sub(r"^#(include|pragma once).*\n", "", text, flags=re.M)
+    assert text.count(_MEMORY) <= 1
+    return text.replace(_MEMORY, "unsigned char* const memory = dynamic_shared();")
+
+
+def compiled(folder: Path, program: Path, *defines: str) -> Path:
+    """The program of a .cpp file, which includes what the caller has written into `folder`."""
+    if shutil.which("g++") is None:
+        pytest.skip("there is no g++")
+    out = folder / program.stem
+    flags = [
+        "-O1",
+        "-std=c++17",
+        "-w",
+        f"-I{folder}",
+        f"-I{HERE}",
+        *(f"-D{one}" for one in defines),
+    ]
+    subprocess.run(["g++", *flags, program, "-o", out], check=True)
+    return out
+
+
+def ended(
+    program: Path, numbers: tuple, data: bytes = b"", timeout: float = 120
+) -> tuple[bytes, str | None]:
+    """What a program wrote, and what it says of its end if that was not a good one."""
+    done = subprocess.run(
+        [program, *map(str, numbers)], input=data, capture_output=True, timeout=timeout
+    )
+    if done.returncode == 0:
+        return done.stdout, None
+    return b"", done.stdout.decode(errors="replace").strip() or f"it ended with {done.returncode}"
+
+
+def fault(before: str, after: str) -> Callable[[str], str]:
+    """A change of a text in which `before` stands once."""
+
+    def change(text: str) -> str:
+        assert text.count(before) == 1, before
+        return text.replace(before, after)
+
+    return change
+
+
+def noticed(expected: str, found: list[str | None]) -> bool:
+    """Whether one of these is the fault that was expected, a pattern."""
+    return any(one and re.search(expected, one) for one in found)
