@@ -43,16 +43,27 @@ def test_the_descriptors_read_the_factor(extent):
     assert "unsigned stride = 1024" in (examples_dir() / "tensor/wgmma.cuh").read_text()
 
 
-def test_each_instruction_names_its_registers_once_and_in_order():
-    found = re.findall(r"float \(&sum\)\[(\d+)\].*?m64n(\d+)k8(.*?)\);", CUH, re.S)
-    assert [(int(size), int(n)) for size, n, _ in found] == [
-        (n // 2, n) for n in (64, 128, 192, 256)
-    ]
-    for size, _, text in found:
-        named = [int(one) for one in re.findall(r"%(\d+)", text)]
-        assert named == list(range(int(size) + 2))
-        sums = [int(one) for one in re.findall(r"SUM16\((\d+)\)", text)]
-        assert sums == list(range(0, int(size), 16))
+@pytest.mark.parametrize(
+    ("file", "depth", "type_", "columns"),
+    [("tf32_wgmma.cuh", 8, "tf32", (64, 128, 192, 256)), ("fp8_wgmma.cuh", 32, "e4m3", (128, 192, 256))],
+)  # fmt: skip
+def test_each_instruction_names_its_registers_once_and_in_order(file, depth, type_, columns):
+    folder = examples_dir() / "tensor"
+    names = (folder / "named_sums.cuh").read_text()
+    upto = 0
+    for size in (32, 64, 96, 128):  # each list goes on where the one before ends
+        text = re.search(rf"#define NAMES{size} (.*?)(?=#define|\n\n)", names, re.S)[1]
+        assert (f"NAMES{upto}" in text) == (upto > 0)
+        assert [int(one) for one in re.findall(r"%(\d+)", text)] == list(range(upto, size))
+        upto = size
+    text = (folder / file).read_text()
+    found = re.findall(r"float \(&sum\)\[(\d+)\].*?START_ALONG\((.*?)\);", text, re.S)
+    assert [int(size) for size, _ in found] == [n // 2 for n in columns]
+    for size, words in ((int(size), " ".join(words.split())) for size, words in found):
+        sums = ", ".join(f"SUM32({i})" for i in range(0, size, 32))
+        assert words == (
+            f'"m64n{2 * size}k{depth}", "{type_}", NAMES{size}, "%{size}", "%{size + 1}", "%{size + 2}", {sums}'
+        )
 
 
 def test_its_struct_has_the_fields_of_the_kernel():
