@@ -100,6 +100,9 @@ __global__ void __cluster_dims__(CLUSTER)
       if (CLUSTER > 1 && t < CLUSTER) arrive_in(&s.empty[stage], t);
       if (CLUSTER == 1 && t == 0) arrive(&s.empty[stage]);
     };
+    const unsigned of_a = kept(shared_address(s.a[0] + consumer * 64 * BK)),
+                   of_b = kept(shared_address(s.b[0])),
+                   full = kept(shared_address(s.full));
     const float scale = Sums::BLOCKS ? 1.0f : *work.scale_a * *work.scale_b;
     for (int tile = first; tile < tiles; tile += clusters) {
       const auto corner = [&] {
@@ -114,10 +117,9 @@ __global__ void __cluster_dims__(CLUSTER)
       const int next = left + BK < work.n ? steps : 0;
       for (int step = 0; step < steps; ++step, ring.advance()) {
         const int i = ring.stage;
-        wait(&s.full[i], ring.parity);
-        sums.add({i, shared_address(s.a[i] + consumer * 64 * BK),
-                  shared_address(s.b[i]), s.scales[i] + consumer * 64,
-                  scales_b + step, next},
+        wait_at(full + i * sizeof(Barrier), ring.parity);
+        sums.add({i, of_a + i * BM * BK, of_b + i * BN * BK,
+                  s.scales[i] + consumer * 64, scales_b + step, next},
                  step, release);
       }
       const int2 at = corner();

@@ -68,10 +68,12 @@ struct TwoLevels {
                         BLOCKS ? at.scales_a[row + 8] : 1.0f};
 #pragma unroll
     for (int i = 0; i < BN / PART; ++i) {
-      const float b = BLOCKS ? __ldg(at.scales_b + i * at.next) : 1.0f;
-      const float scale[2] = {a[0] * b, a[1] * b};
       float part[PART / 2];
       multiply_stage(part, at.a, at.b + i * PART * BK, false);
+      const float* of_b = at.scales_b + i * at.next;
+      asm volatile("" : "+l"(of_b));  // its load follows the products
+      const float b = BLOCKS ? __ldg(of_b) : 1.0f;
+      const float scale[2] = {a[0] * b, a[1] * b};
       wait_for_products<0>();
       if (i == BN / PART - 1) release(at.index);
 #pragma unroll

@@ -76,7 +76,7 @@ def test_results(programs, name, shape):
 
 FAULTS = {  # the plan, what is replaced, by what, and what is then wrong
     "an empty barrier is not waited for": ("blocks", "wait(&s.empty[i], ring.parity ^ 1);", "", "arrival|results|sum"),
-    "a parity is not turned": ("blocks", "wait(&s.full[i], ring.parity);", "wait(&s.full[i], 0);", "deadlock|results|arrival"),
+    "a parity is not turned": ("blocks", "wait_at(full + i * sizeof(Barrier), ring.parity);", "wait_at(full + i * sizeof(Barrier), 0);", "deadlock|results|arrival"),
     "a stage is given back too early": ("one level, pairs", "if (step > 0) release(before);", "release(at.index);", "arrival|results"),
     "a part is added too early": ("two levels", "wait_for_products<0>();\n      if (i ==", "if (i ==", "touched|results"),
     "a stage is given back with its first part": ("two levels", "if (i == BN / PART - 1) release", "if (i == 0) release", "arrival|results"),

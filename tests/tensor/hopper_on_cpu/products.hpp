@@ -49,6 +49,11 @@ inline void sync_consumer(int consumer) {
   meet(turns[self->block][consumer + 1], 128, "its consumer");
 }
 
+inline unsigned kept(unsigned x) { return x; }
+inline void wait_at(unsigned barrier, int parity) {
+  wait((Barrier*)(shared_memory[self->block] + barrier), parity);
+}
+
 inline void raise(unsigned* flag) { *flag = 1, ++progress; }
 inline void wait_for(unsigned* flag) {
   while (!*flag) yield("a part");
