@@ -127,7 +127,7 @@ static unsigned __funnelshift_r(unsigned low, unsigned high, int bits) {
   return ((uint64_t)high << 32 | low) >> bits;
 }
 static float __uint_as_float(unsigned x) { return bits_as<float>(x); }
-#define __expf std::exp  // glibc has a function of this name
+static float reciprocal(float x) { return 1.0f / x; }
 
 #include "epilogue_text.hpp"
 
