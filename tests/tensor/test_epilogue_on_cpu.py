@@ -82,7 +82,7 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
     "a line's last column": ("if (odd && lane == 31 && columns == 64)", "if (false)", "results"),
     "the half before a word": ("odd ? __funnelshift_r(before, word, 16) : word;", "word;", "results"),
     "columns beyond C": ("    if (columns <= 0) break;\n", "", "results"),
-    "without R, a box is overwritten before it is stored": ("if (first) wait_for_reads<BUFFERS - 1>();", "", "results"),
+    "without R, a box is overwritten before it is stored": ("          } else {\n            if (first) wait_for_reads<BUFFERS - 1>();", "          } else {", "results"),
     "another lane's bias": ("4 * j + threadIdx.x % 4", "4 * j + threadIdx.x / 8 % 4", "results"),
     "the bias of another 64 columns": ("left + 2 * lane;", "left + 2 * lane + 64;", "results"),
     "bytes are not announced": ("arrive_and_expect(loaded, 64 * 128);", "arrive_and_expect(loaded, 0);", "results|arrival|deadlock|copies"),
