@@ -27,31 +27,51 @@ struct Linear {
   static constexpr bool FUSED = false;
 };
 
-// --8<-- [start:columns]
-// sum = scale activation(alpha sum + bias) for the 64 columns `which` of a
-// thread's sums. A thread has two neighboring columns of every eight, each in
-// two rows: so it loads a pair of the bias once for four sums.
-template <class Activation, int SIZE, class Work>
-__device__ __forceinline__ void activate(float (&sum)[SIZE], int which,
-                                         const Work& work, int left) {
-  const Activation activation;
-  const float alpha = work.alpha, scale = work.extra.scale;
-  const int first = left + 64 * which + threadIdx.x % 4 * 2;
-  __nv_bfloat162 bias[8] = {};
-  if (work.extra.bias) {
+// --8<-- [start:bias]
+// The bias of a tile's columns. A thread has two neighboring columns of every
+// eight, and so have the seven others of its warp with the same lane % 4. So
+// each of the eight loads another pair of each 64 columns, and hands it on.
+template <int SIZE>
+struct Bias {
+  unsigned pairs[SIZE / 32];
+
+  template <class Work>
+  __device__ __forceinline__ Bias(const Work& work, int left) {
+    const int lane = threadIdx.x % 32, first = left + 2 * lane;
 #pragma unroll
-    for (int j = 0; j < 8; ++j) {  // eight loads on their way at a time
-      const int column = first + 8 * j;
+    for (int which = 0; which < SIZE / 32; ++which) {  // all on their way
+      const int column = first + 64 * which;
       const __nv_bfloat16* const from = work.extra.bias + column;
-      if (column + 1 < work.n)
-        bias[j] = *reinterpret_cast<const __nv_bfloat162*>(from);
-      else if (column < work.n)
-        bias[j].x = *from;
+      __nv_bfloat162 pair = {};
+      if (work.extra.bias && column + 1 < work.n)
+        pair = *reinterpret_cast<const __nv_bfloat162*>(from);
+      else if (work.extra.bias && column < work.n)
+        pair.x = *from;
+      pairs[which] = reinterpret_cast<const unsigned&>(pair);
     }
   }
+
+  // For the sums of columns 8 j to 8 j + 7 of the 64 columns `which`.
+  __device__ __forceinline__ float2 of(int which, int j) const {
+    const unsigned pair =
+        __shfl_sync(~0u, pairs[which], 4 * j + threadIdx.x % 4);
+    return make_float2(__uint_as_float(pair << 16),
+                       __uint_as_float(pair & 0xffff0000));
+  }
+};
+// --8<-- [end:bias]
+
+// --8<-- [start:columns]
+// sum = scale activation(alpha sum + bias) for the 64 columns `which`.
+template <class Activation, int SIZE, class Work>
+__device__ __forceinline__ void activate(float (&sum)[SIZE], int which,
+                                         const Work& work,
+                                         const Bias<SIZE>& bias) {
+  const Activation activation;
+  const float alpha = work.alpha, scale = work.extra.scale;
 #pragma unroll
   for (int j = 0; j < 8; ++j) {
-    const float2 b = __bfloat1622float2(bias[j]);
+    const float2 b = bias.of(which, j);
     float* const s = sum + 32 * which + 4 * j;
 #pragma unroll
     for (int i = 0; i < 4; i += 2) {
@@ -123,22 +143,29 @@ struct Fused {
     static_assert(SIZE / 32 % BUFFERS == 0, "each box is loaded as often");
     const bool first = threadIdx.x % 128 == 0;
     const float beta = work.beta;
+    const Bias<SIZE> bias(work, left);
     if constexpr (sizeof(*work.C) == 2) {
-      if (work.extra.map) {
+      const bool by_tma = work.extra.map;
+      if (by_tma || (work.boxes && beta == 0.0f)) {
 #pragma unroll
         for (int which = 0; which < SIZE / 32; ++which) {
           const int i = which % BUFFERS;
           unsigned char* const box = boxes + i * (64 * 128);
-          activate<Activation>(sum, which, work, left);
-          wait(loaded + i, phase & 1);
-          add_box(sum, which, shared_address(box), beta);
+          activate<Activation>(sum, which, work, bias);
+          if (by_tma) {
+            wait(loaded + i, phase & 1);
+            add_box(sum, which, shared_address(box), beta);
+          } else {
+            if (first) wait_for_reads<BUFFERS - 1>();  // the box is free again
+            sync_consumer(consumer);
+          }
           write_box(sum, which, shared_address(box));  // C lies where R lay
           fence_for_tma();
           sync_consumer(consumer);
-          if (first) {
+          if (first) {  // while the others go on with the next box
             store_box(C, top, left + which * 64, box);
             close_stores();
-            if (which + BUFFERS < SIZE / 32) {  // the next R into the same box
+            if (by_tma && which + BUFFERS < SIZE / 32) {  // the next R
               wait_for_reads<0>();
               fetch_box(work, top, left + (which + BUFFERS) * 64, box,
                         loaded + i);
@@ -152,7 +179,7 @@ struct Fused {
     // R by ordinary loads, C by any means.
 #pragma unroll
     for (int which = 0; which < SIZE / 32; ++which)
-      activate<Activation>(sum, which, work, left);
+      activate<Activation>(sum, which, work, bias);
     scale(sum, work.extra.residual, work.ldc, top, left, work.m, work.n, 1.0f,
           beta);
     if constexpr (sizeof(*work.C) == 2) {

@@ -17,7 +17,7 @@ TILES = {
 
 def built(folder, columns, activation="None", change=lambda text: text):
     parts = [
-        (SOURCE / "activations.cuh").read_text(),
+        region("activations.cuh", "activations"),
         (SOURCE / "results.cuh").read_text(),
         region("boxes.cuh", "write", "store"),
         (SOURCE / "lines.cuh").read_text(),
@@ -28,7 +28,7 @@ def built(folder, columns, activation="None", change=lambda text: text):
     return compiled(folder, HERE / "epilogue.cpp", *defines)
 
 
-def wrong(program, m, n, boxes, by_tma, seed, activation="none", integers=True):
+def wrong(program, m, n, boxes, by_tma, seed, activation="none", integers=True, beta=-1.0):
     """What is wrong with C, or None."""
     rng = np.random.default_rng(seed)
     if integers:
@@ -36,7 +36,7 @@ def wrong(program, m, n, boxes, by_tma, seed, activation="none", integers=True):
     else:
         make = lambda shape: 2 * rng.standard_normal(shape, dtype="float32")  # noqa: E731
     sums, bias, residual = make((m, n)), to_bf16(make(n)), to_bf16(make((m, n)))
-    alpha, beta, scale = 2.0, -1.0, 0.5
+    alpha, scale = 2.0, 0.5
     c = to_bf16(np.full((m, n), np.nan, "float32"))
     numbers = m, n, int(boxes), int(by_tma), seed, alpha, beta, scale
     out, bad = ended(program, numbers, b"".join(x.tobytes() for x in (sums, bias, residual, c)))
@@ -57,6 +57,7 @@ def test_every_tile_and_way(columns, tmp_path):
     for seed, (m, n) in enumerate([(1, 8), (130, 264), (200, 520)]):
         for boxes, by_tma in ((True, True), (True, False), (False, False)):
             assert wrong(program, m, n, boxes, by_tma, seed) is None, (m, n, boxes, by_tma)
+        assert wrong(program, m, n, True, False, seed, beta=0.0) is None, (m, n, "no R")
     # Rows begin anywhere; they end in every place of a box, and a pair of columns may be half.
     for seed, (m, n) in enumerate(
         [(1, 1), (70, 133), (17, 64), (18, 65), (3, 127), (130, 255), (15, 257), (5, 2)]
@@ -81,6 +82,9 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
     "a line's last column": ("if (odd && lane == 31 && columns == 64)", "if (false)", "results"),
     "the half before a word": ("odd ? __funnelshift_r(before, word, 16) : word;", "word;", "results"),
     "columns beyond C": ("    if (columns <= 0) break;\n", "", "results"),
+    "without R, a box is overwritten before it is stored": ("          } else {\n            if (first) wait_for_reads<BUFFERS - 1>();", "          } else {", "results"),
+    "another lane's bias": ("4 * j + threadIdx.x % 4", "4 * j + threadIdx.x / 8 % 4", "results"),
+    "the bias of another 64 columns": ("left + 2 * lane;", "left + 2 * lane + 64;", "results"),
     "bytes are not announced": ("arrive_and_expect(loaded, 64 * 128);", "arrive_and_expect(loaded, 0);", "results|arrival|deadlock|copies"),
 }  # fmt: skip
 
@@ -90,6 +94,6 @@ def test_planted_faults_are_noticed(name, tmp_path):
     before, after, expected = FAULTS[name]
 
     program = built(tmp_path, 256, change=fault(before, after))
-    ways = (520, True, True), (321, False, False)
-    found = [wrong(program, 260, *way, seed) for seed in range(4) for way in ways]
+    ways = (520, True, True, -1.0), (520, True, False, 0.0), (321, False, False, -1.0)
+    found = [wrong(program, 260, *way, seed, beta=beta) for seed in range(4) for *way, beta in ways]
     assert noticed(expected, found), found
