@@ -38,7 +38,7 @@ def with_stages(rung: ct.Rung, count: int) -> ct.Rung:
 
 
 def fitting(rungs: Iterable[ct.Rung]) -> dict[str, ct.Rung]:
-    """The rungs by name, those up to mma_spread, each with its stages or with as
+    """The rungs by name, those up to mma_spread, each with its stages or as
     many as fit. One that has fewer is noted, and so is one that is left out
     because not even two fit.
     """
