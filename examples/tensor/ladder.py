@@ -125,19 +125,29 @@ def planner(rung: ct.Rung, name: str) -> Callable[..., object]:
         raise ct.RungError(
             f"{rung.path}: launch={name}, but there is no tensor/{name}.py"
         ) from None
-    if module.SOURCE != rung.path:
+    if rung.path != module.SOURCE:
         raise ct.RungError(
             f"{rung.path}: launch={name} is for {module.SOURCE}; say tile=128x64 and what else its launch needs"
         )
     return module.prepare
 
 
-def launcher(rung: ct.Rung, a, b, c) -> Callable[[], object]:
-    """A callable that runs a rung without `launch` once: C = A B. a, b, c: uint16 arrays; some extent, some depth."""
+def launcher(
+    rung: ct.Rung,
+    a,
+    b,
+    c,
+    kernel: ct.Kernel | None = None,
+    spare: int = 0,
+) -> Callable[[], object]:
+    """A callable that runs a rung without `launch` once: C = A B. a, b, c: uint16 arrays; some extent, some depth.
+
+    kernel: a variant that takes the place of the rung's own. spare: bytes of shared memory that no block needs.
+    """
     (m, k), n, option = a.shape, b.shape[1], rung.options
-    kernel, (columns, rows) = rung.compile(), _pair(rung, "tile")
+    kernel, (columns, rows) = kernel or rung.compile(), _pair(rung, "tile")
     stages = int(rung.kernel.partition("<")[2].rstrip(">").split(",")[0] or 0)
-    shared = stages * rung.number("stage", 0)
+    shared = stages * rung.number("stage", 0) + spare
     operands = [a, b, c]
     if "box_a" in option:
         if "stage" in option:
