@@ -300,4 +300,4 @@ for name, change in FAULTS.items() if not ct.tool.running() else ():
         "barriers missing": before - after,
     }
 if table:
-    ct.table("compiled", table, corner="fault")
+    ct.table("what the compiler made of them", table, corner="fault")
