@@ -1,6 +1,6 @@
 // C = alpha op(A) op(B) + beta C: sums in fp32; factors in bf16 and C in bf16
 // or fp32, or all three in fp16; any sizes.
-// @rung 120 kernel=gemm<256,4,2,2,false,false,__nv_bfloat16> block=384
+// @rung 120 kernel=gemm<256,4,2,2,false,false,__nv_bfloat16> block=384 launch=gemm
 // @instance gemm<256,4,1,2,false,false,__nv_bfloat16>
 // @instance gemm<192,4,1,3,true,false,__nv_bfloat16>
 // @instance gemm<128,6,2,2,false,true,__nv_bfloat16>
