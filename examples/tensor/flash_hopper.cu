@@ -5,6 +5,7 @@
 // @instance flash_hopper<128,2,128,2,2,false,true,true>
 // @instance flash_hopper<128,2,128,2,2,true,true,true>
 // @instance flash_hopper<128,2,176,2,1,false,true,true>
+// @instance flash_hopper<128,2,176,2,1,true,false,true>
 // @instance flash_hopper<128,2,176,2,1,false,true,true,2>
 // @instance flash_hopper<128,2,176,2,1,false,true,true,1,false,true>
 // @instance flash_hopper<64,2,128,2,2,false,true,true>

@@ -18,7 +18,7 @@ import cudatut as ct
 flash = ct.shared("llm/flash")  # the kernel for everything else
 rows = flash.rows
 SOURCE = "tensor/flash_hopper.cu"
-L2_SHARE = 8 << 20  # bytes of keys and values that are at work at a time
+L2_SHARE = 32 << 20  # bytes of keys and values that are at work at a time
 
 
 class Plan(NamedTuple):
@@ -56,12 +56,13 @@ def plan_for(
 ) -> Plan:
     """The plan for heads of 64 or 128 elements.
 
-    Many keys at a time mean few steps; what that costs is the second buffer for
-    queries, and with few keys, or a causal mask, keys that no query sees."""
+    Many keys at a time mean few steps. What that costs is the second buffer for
+    queries, and keys that no query sees: behind the last one and, with a causal
+    mask, at the end of each tile of queries."""
     if head_dim == 128:
-        if causal or k_len < 4096:
+        if k_len < (8192 if causal else 4096):
             return Plan(128, 2, 128, 2, 2, causal)
-        return Plan(128, 2, 176, 2, 1, causal)
+        return Plan(128, 2, 176, 2, 1, causal, pingpong=not causal)
     # Three warpgroups, unless a third or more of a last tile were to be empty,
     # and tiles are few.
     if q_len <= 512 and -q_len % 192 >= 64:
@@ -149,13 +150,12 @@ def heads_together(
 ) -> int:
     """How many heads, of `pairs` in all sequences, are at work at a time. With
     a causal mask long tiles of many heads come first, so that a block seldom
-    ends late; but the keys and values of these heads should stay in L2, and
-    where they cannot, blocks at work on the same head share what they copy."""
+    ends late; but the keys and values of these heads should stay in L2."""
     if not plan.causal:
         return 1
     own = 4 * plan.d * k_len  # bytes of a head of keys and values
     group = heads // kv_heads
-    return min(pairs, max(16, L2_SHARE // own * group))
+    return min(pairs, max(1, L2_SHARE // own) * group)
 
 
 # --8<-- [end:together]

@@ -355,7 +355,7 @@ for d in (128, 64):
         name: sum(i.name.startswith(op) for i in loop)
         for name, op in OPS.items()
     }
-ct.table("machine code of a turn of the loop", counted, corner="heads")
+ct.table("machine code of a step of the loop", counted, corner="heads")
 
 # %% resources
 for d in (128, 64):

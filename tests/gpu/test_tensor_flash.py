@@ -156,9 +156,9 @@ def test_scores_that_grow_from_tile_to_tile(d):
 @pytest.mark.parametrize("d", [64, 128])
 def test_each_default_plan(d, causal):
     """Lengths for which `plan_for` decides differently."""
-    for q_len, k_len in ((500, 500), (193, 4200), (600, 1000)):
+    for q_len, k_len in ((500, 500), (193, 4200), (600, 1000), (300, 8200)):
         compare(1, q_len, k_len, 4, 2, d, causal)
-    assert len({flash_hopper.plan_for(d, False, n, n) for n in (512, 8192)}) == 2
+    assert len({flash_hopper.plan_for(d, causal, n, n) for n in (512, 8192)}) == 2
 
 
 PLANS = [

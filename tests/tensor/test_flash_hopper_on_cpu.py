@@ -14,6 +14,7 @@ PLANS = {  # d, consumers, bn, stages, q_stages, causal, pingpong, overlap, clus
     "d64 causal": "64,3,96,3,2,true,true,true",
     "d128": "128,2,80,2,2,true,true,false",
     "d128, many keys": "128,2,176,2,1,false,true,true",
+    "d128 causal, no turns": "128,2,176,2,1,true,false,true",
     "pairs": "128,2,64,2,1,false,true,true,2",
     "maxima": "64,2,128,2,2,true,true,true,1,false,true",
 }
