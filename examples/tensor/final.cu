@@ -96,7 +96,7 @@ __global__ void __cluster_dims__(CLUSTER)
     give_registers_back<40>();
     if (threadIdx.x == 0) {
       for (; more; more = next()) {
-#pragma unroll 1
+#pragma unroll 1  // code for four steps would first have to be fetched
         for (int step = piece.begin; step < piece.end; ++step, ring.advance()) {
           Barrier* const full = &s.full[ring.stage];
           wait(&s.empty[ring.stage], ring.parity ^ 1);
