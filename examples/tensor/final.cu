@@ -17,6 +17,7 @@
 // @instance gemm<192,4,1,3,false,true,__nv_bfloat16,false,Fused<Relu>>
 // @instance gemm<128,6,2,2,true,false,float,false,Fused<None>>
 // @instance gemm<64,8,1,1,false,false,__nv_bfloat16,true,Fused<GeluErf>>
+// expect: spills (two words between tiles of the instance for float)
 // requires: sm_90a
 #include "order.cuh"
 #include "schedule.cuh"
@@ -69,8 +70,9 @@ __global__ void __cluster_dims__(CLUSTER)
     top = (place.y * CLUSTER + rank) * BM, left = place.x * BN;
     return true;
   };
-  // Two divisions take as long as the barriers: they run at the same time.
-  bool more = next();
+  // Two divisions take as long as setting up barriers: warp 0, which asks for
+  // the first stage, divides before they meet, the consumers while they wait.
+  bool more = threadIdx.x < 128 && next();
   if (CLUSTER > 1)
     meet_cluster();
   else
@@ -121,7 +123,7 @@ __global__ void __cluster_dims__(CLUSTER)
       if (CLUSTER == 1 && t == 0) arrive(&s.empty[stage]);
     };
     int phase = 0;
-    for (; more; more = next()) {
+    while (next()) {
       float sum[BN / 2];
       int before = 0;
 #pragma unroll 1
