@@ -24,7 +24,14 @@ struct Extra {
 
 // Alpha and beta alone: `scale` of results.cuh.
 struct Linear {
-  static constexpr bool FUSED = false;
+  static constexpr bool FUSED = false, BARE = false;
+};
+
+// Not even these: alpha is 1, beta 0, every tile is computed whole, and the TMA
+// stores C. A launch fetches its instructions from DRAM when nobody has run
+// them for a while. Here those for rare cases do not lie between the others.
+struct Bare {
+  static constexpr bool FUSED = false, BARE = true;
 };
 
 // --8<-- [start:bias]
@@ -106,7 +113,7 @@ __device__ __forceinline__ void add_box(float (&sum)[SIZE], int which,
 
 template <class Activation>
 struct Fused {
-  static constexpr bool FUSED = true;
+  static constexpr bool FUSED = true, BARE = false;
   // Of bf16 factors only.
 
   // --8<-- [start:fetch]

@@ -79,15 +79,29 @@ def kernel_name(
     transpose_b: bool,
     dtype: str,
     plain: bool = False,
-    epilogue: str = "",
+    end: str = "",
 ) -> str:
-    """The instance of final.cu."""
+    """The instance of final.cu. end: its `End`, if not Linear."""
     flags = (str(flag).lower() for flag in (transpose_a, transpose_b))
     numbers = ",".join(map(str, tile))
     name = f"gemm<{numbers},{','.join(flags)},{TYPES[dtype]}"
-    if plain or epilogue:
+    if plain or end:
         name += f",{str(plain).lower()}"
-    return name + (f",{epilogue}>" if epilogue else ">")
+    return name + (f",{end}>" if end else ">")
+
+
+def end_of(
+    plan: "Plan",
+    mapped: bool,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    epilogue: Epilogue | None = None,
+) -> str:
+    """Which `End` a launch needs. mapped: the TMA stores C."""
+    if epilogue:
+        return epilogue.type
+    rare = plan.plain or plan.share or not mapped
+    return "" if rare or (alpha, beta) != (1, 0) else "Bare"
 
 
 @cache
@@ -291,7 +305,7 @@ def prepare(
     )  # fmt: skip
     function = kernel(
         tile, transpose_a, transpose_b, dtype, plan.plain,
-        epilogue.type if epilogue else "",
+        end_of(plan, mapped, alpha, beta, epilogue),
     )  # fmt: skip
 
     def run() -> None:

@@ -14,12 +14,13 @@ PLANS = {
     "wide": (128, 3, 2, 2, False, False, False, False),
     "alone": (128, 2, 1, 2, True, False, False, True),
     "pairs": (128, 4, 2, 1, False, True, False, False),
+    "bare": (128, 3, 2, 1, False, False, False, False),
     "threads": (64, 2, 1, 1, False, False, True, False),
     "threads, fp16": (64, 2, 1, 1, True, True, True, True),
 }
 
 
-def built(plan, folder, change=lambda text: text):
+def built(plan, folder, change=lambda text: text, end="Linear"):
     """The program for a plan, or for a kernel with a change."""
     text = "\n".join([
         region("wgmma.cuh", "descriptor"),
@@ -35,6 +36,7 @@ def built(plan, folder, change=lambda text: text):
         region("lines.cuh", "lines"),
         region("epilogue.cuh", "extra"),
         piece("epilogue.cuh", r"struct Linear \{.*?\n\};"),
+        piece("epilogue.cuh", r"struct Bare \{.*?\n\};"),
         region("work.cuh", "shared").join(["constexpr int BM = 128, CONSUMERS = 2;\n", ""]),
         region("work.cuh", "work"),
         (SOURCE / "final.cu").read_text(),
@@ -43,14 +45,19 @@ def built(plan, folder, change=lambda text: text):
     *numbers, turned_a, turned_b, by_threads, fp16 = plan
     out = "__half" if fp16 else "__nv_bfloat16"
     flags = [str(flag).lower() for flag in (turned_a, turned_b)]
-    instance = ",".join([*map(str, numbers), *flags, out, str(by_threads).lower()])
+    instance = ",".join([*map(str, numbers), *flags, out, str(by_threads).lower(), end])
     return compiled(folder, HERE / "final.cpp", f"PLAN={instance}")
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     """Each plan's program, built when it is first asked for."""
-    return cache(lambda name: built(PLANS[name], tmp_path_factory.mktemp("plan")))
+    ends = {"bare": "Bare"}
+    return cache(
+        lambda name: built(
+            PLANS[name], tmp_path_factory.mktemp("plan"), end=ends.get(name, "Linear")
+        )
+    )
 
 
 def wrong(program, plan, shape, shares, seed, workers=3, alpha=1.0, beta=0.0):
@@ -100,7 +107,10 @@ def test_results(programs, name, shape, shares):
         shape = (-(-m // 8) * 8 if plan[4] else m, n if plan[5] else -(-n // 8) * 8, -(-k // 8) * 8)
     tiles = -(-shape[0] // (128 * plan[2])) * -(-shape[1] // plan[0])
     for seed in range(2):
-        assert wrong(programs(name), plan, shape, shares and tiles % 3 > 0, seed) is None
+        shared = shares and tiles % 3 > 0 and name != "bare"
+        assert wrong(programs(name), plan, shape, shared, seed) is None
+    if name == "bare":
+        return
     assert wrong(programs(name), plan, shape, False, 2, alpha=2.0, beta=0.5) is None
 
 

@@ -68,7 +68,7 @@ static __nv_bfloat162 __floats2bfloat162_rn(float x, float y) {
 #include "final_text.hpp"
 
 template <int BN_, int STAGES, int CLUSTER_, int BUFFERS, bool TA_, bool TB_,
-          class Out_, bool PLAIN_ = false>
+          class Out_, bool PLAIN_ = false, class End_ = Linear>
 struct Plan {
   using Out = Out_;
   static constexpr int BN = BN_, CLUSTER = CLUSTER_;
