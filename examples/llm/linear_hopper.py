@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import cudatut as ct
+from row_scale import Norm, RowScale, row_scale
 
 SOURCE = "llm/linear_hopper.cu"
 
@@ -66,11 +67,11 @@ class Tile(NamedTuple):
 # What is faster than the kernels of `linear`, measured on an H100 with a model
 # of 576 dimensions: for each product, rows, and the tile for them. Its q, k and
 # v were faster by linear_qkv.cu for any number of rows.
-FEW, MANY = range(100, 385), range(4096, 1 << 31)
+FEW, MANY = range(100, 385), range(2048, 1 << 31)
 FASTER = {
     "o": {FEW: Tile(1, 16, 9, turned=True, early=True)},
     "gate_up": {FEW: Tile(1, 96, 9, early=True), MANY: Tile(2, 256, 4)},
-    "down": {MANY: Tile(2, 192, 4)},
+    "down": {FEW: Tile(1, 32, 16, early=True), MANY: Tile(2, 192, 4)},
     "logits": {FEW: Tile(2, 128, 6)},
 }
 
@@ -86,29 +87,6 @@ def choose(product: str, n: int) -> Tile | None:
 # --8<-- [end:choose]
 
 
-# --8<-- [start:norm]
-class Norm(NamedTuple):
-    """An RMSNorm between two products. `added` computes the first half: h,
-    bf16, [rows, columns], and sums of squares, fp32, with room for [rows,
-    columns / 16]; the other product the second.
-    """
-
-    weight: Any
-    h: Any
-    squares: Any
-    eps: float
-
-
-# --8<-- [end:norm]
-
-
-class _Scale(ctypes.Structure):
-    _fields_ = [
-        ("squares", ctypes.c_uint64), ("parts", ctypes.c_int),
-        ("share", ctypes.c_float), ("eps", ctypes.c_float),
-    ]  # fmt: skip
-
-
 class _Store(ctypes.Structure):
     _fields_ = [("y", ctypes.c_uint64)]
 
@@ -120,7 +98,7 @@ class _Add(ctypes.Structure):
 
 
 class _Gates(ctypes.Structure):
-    _fields_ = [("out", ctypes.c_uint64), ("scale", _Scale)]
+    _fields_ = [("out", ctypes.c_uint64), ("scale", RowScale)]
 
 
 def available() -> bool:
@@ -138,6 +116,17 @@ def instance(tile: Tile, end: str) -> str:
 @cache
 def _kernel(tile: Tile, end: str) -> Any:
     return ct.Kernel(SOURCE, instance(tile, end), arch="sm_90a")
+
+
+def instances() -> list[tuple]:
+    """The kernels that FASTER names, for `ct.compile_ahead`."""
+    ends = {"o": "Add", "down": "Add", "gate_up": "Gates", "logits": "Store"}
+    found = {
+        instance(tile, ends[product])
+        for product, tiles in FASTER.items()
+        for tile in tiles.values()
+    }
+    return [(SOURCE, name, None, (), "sm_90a") for name in sorted(found)]
 
 
 def stored(x: Any, weights: Any, y: Any, tile: Tile, stream: Any = None):
@@ -175,16 +164,8 @@ def gated(
     """out, bf16, = silu(gate) * up, the rows of weights as `fused.interleave`
     orders them. norm: of which x is the first half; squares: what `added` gave.
     """
-    end = _Gates(_at(out), _scale(norm, squares, x))
+    end = _Gates(_at(out), row_scale(norm, squares, x))
     _product(x, weights, "Gates", end, tile, stream)
-
-
-def _scale(norm: Norm | None, squares: int, x: Any) -> _Scale:
-    columns = x.shape[1]
-    if not norm:
-        return _Scale(0, 0, 1.0, 0.0)
-    parts = ct.cdiv(columns, squares)
-    return _Scale(_at(norm.squares), parts, 1 / columns, norm.eps)
 
 
 def _product(x, weights, end, arguments, tile, stream) -> None:

@@ -17,6 +17,7 @@ PLANS = {
     "narrowest": "1,16,2,true",
     "pair": "2,64,3,true",
     "flat": "1,96,2,false",
+    "flat and narrow": "1,32,4,false",
     "wide": "2,192,3,false",
 }
 
@@ -24,7 +25,7 @@ PLANS = {
 def built(plan, end, folder, change=lambda text: text):
     kernel = (SOURCE / "linear_hopper.cu").read_text()
     kernel = re.sub(r"\bDescriptor\b", "Address", kernel)
-    ends = (SOURCE / "hopper_ends.cuh").read_text()
+    ends = "".join((SOURCE / file).read_text() for file in ("row_scale.cuh", "hopper_ends.cuh"))
     parts = [
         piece("wgmma.cuh", r"struct Descriptor \{.*?\n\};"),
         piece("mbarrier.cuh", r"template <int STAGES>\nstruct Ring.*?\n\};"),
