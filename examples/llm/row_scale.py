@@ -35,9 +35,9 @@ def row_scale(norm: Norm | None, squares: int, x: Any) -> RowScale:
     """For the product of x, the `h` of norm; squares: columns of each sum. None:
     all rows are multiplied by 1.
     """
+    columns = x.shape[1]
     if not norm:
         return RowScale(0, 0, 1.0, 0.0)
-    columns = x.shape[1]
     parts = ct.cdiv(columns, squares)
     at = int(norm.squares.__cuda_array_interface__["data"][0])
     return RowScale(at, parts, 1 / columns, norm.eps)
