@@ -19,9 +19,8 @@
 // until it is turned: rope.cu gets it as bf16, so the last bit can be another.
 // Rows of q are q_stride elements apart, an even number. Where a slot is
 // negative nothing is stored in the cache. Cache: bf16, or FP8 with `scales`,
-// as fp8.cuh says. norm: by which rows of the product are multiplied. Grid and
-// shared memory as for linear.cu, and as there no sum is split: bits depend on
-// no tile and on no other row.
+// as fp8.cuh says. norm: by which rows of the product are multiplied. Grid and shared memory as for linear.cu, and as there no sum
+// is split: bits depend on no tile and on no other row.
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int WM, int WN, int STAGES,
           class Cache = __nv_bfloat16>
