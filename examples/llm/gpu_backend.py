@@ -205,14 +205,12 @@ class GpuBackend:
         )
         where = d["positions"], d["slots"], self.turns
         activation.embed(d["tokens"], w.embedding, x, stream, self.drawn)
-        half, following = None, [*w.layers[1:], None]
-        layers = zip(w.layers, following, self.caches, self.scales)
-        for layer, after, cache, scales in layers:
-            products.qkv(x, layer, where, cache, queries, scales, half)
+        for layer, cache, scales in zip(w.layers, self.caches, self.scales):
+            products.qkv(x, layer, where, cache, queries, scales)
             self._attend(d, shape, cache, scales, queries, attended)
             products.output(attended, layer, x)
             products.gate_up(x, layer, act)
-            half = products.down(act, layer, x, after)
+            products.down(act, layer, x)
         if m:
             last = self.last[:m]
             activation.gather(d["wanted"], x, last, stream)

@@ -15,7 +15,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import cudatut as ct
-from row_scale import Norm, RowScale, row_scale
 
 SOURCE = "llm/linear_hopper.cu"
 
@@ -87,6 +86,29 @@ def choose(product: str, n: int) -> Tile | None:
 # --8<-- [end:choose]
 
 
+# --8<-- [start:norm]
+class Norm(NamedTuple):
+    """An RMSNorm between two products. `added` computes the first half: h,
+    bf16, [rows, columns], and sums of squares, fp32, with room for [rows,
+    columns / 16]; the other product the second.
+    """
+
+    weight: Any
+    h: Any
+    squares: Any
+    eps: float
+
+
+# --8<-- [end:norm]
+
+
+class _Scale(ctypes.Structure):
+    _fields_ = [
+        ("squares", ctypes.c_uint64), ("parts", ctypes.c_int),
+        ("share", ctypes.c_float), ("eps", ctypes.c_float),
+    ]  # fmt: skip
+
+
 class _Store(ctypes.Structure):
     _fields_ = [("y", ctypes.c_uint64)]
 
@@ -98,7 +120,7 @@ class _Add(ctypes.Structure):
 
 
 class _Gates(ctypes.Structure):
-    _fields_ = [("out", ctypes.c_uint64), ("scale", RowScale)]
+    _fields_ = [("out", ctypes.c_uint64), ("scale", _Scale)]
 
 
 def available() -> bool:
@@ -164,8 +186,16 @@ def gated(
     """out, bf16, = silu(gate) * up, the rows of weights as `fused.interleave`
     orders them. norm: of which x is the first half; squares: what `added` gave.
     """
-    end = _Gates(_at(out), row_scale(norm, squares, x))
+    end = _Gates(_at(out), _scale(norm, squares, x))
     _product(x, weights, "Gates", end, tile, stream)
+
+
+def _scale(norm: Norm | None, squares: int, x: Any) -> _Scale:
+    columns = x.shape[1]
+    if not norm:
+        return _Scale(0, 0, 1.0, 0.0)
+    parts = ct.cdiv(columns, squares)
+    return _Scale(_at(norm.squares), parts, 1 / columns, norm.eps)
 
 
 def _product(x, weights, end, arguments, tile, stream) -> None:

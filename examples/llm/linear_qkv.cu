@@ -9,7 +9,6 @@
 // @instance linear_qkv<16, 32, 64, 16, 16, 8>
 #include "fp8.cuh"
 #include "linear.cuh"
-#include "row_scale.cuh"
 #include "rows.cuh"
 
 // x: n x inputs, W: outputs x inputs as for linear.cu, where outputs are heads
@@ -19,7 +18,7 @@
 // until it is turned: rope.cu gets it as bf16, so the last bit can be another.
 // Rows of q are q_stride elements apart, an even number. Where a slot is
 // negative nothing is stored in the cache. Cache: bf16, or FP8 with `scales`,
-// as fp8.cuh says. norm: by which rows of the product are multiplied. Grid and shared memory as for linear.cu, and as there no sum
+// as fp8.cuh says. Grid and shared memory as for linear.cu, and as there no sum
 // is split: bits depend on no tile and on no other row.
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int WM, int WN, int STAGES,
@@ -32,8 +31,7 @@ __global__ void __launch_bounds__(Tile<BM, BN, BK, WM, WN, STAGES>::THREADS,
                const float2* __restrict__ table, __nv_bfloat16* __restrict__ q,
                long long q_stride, Cache* __restrict__ keys,
                Cache* __restrict__ values, int n, int inputs, int heads,
-               int kv_heads, int head_dim, const float* __restrict__ scales,
-               const RowScale norm) {
+               int kv_heads, int head_dim, const float* __restrict__ scales) {
   using T = Tile<BM, BN, BK, WM, WN, STAGES>;
   constexpr int M = T::M, N = T::N;
   const int outputs = (heads + 2 * kv_heads) * head_dim;
@@ -57,12 +55,6 @@ __global__ void __launch_bounds__(Tile<BM, BN, BK, WM, WN, STAGES>::THREADS,
                (inputs + BK - 1) / BK);
 
   // --8<-- [start:epilogue]
-  float normed[M][2];
-#pragma unroll
-  for (int i = 0; i < M; ++i)
-#pragma unroll
-    for (int half = 0; half < 2; ++half)
-      normed[i][half] = norm.of(row + i * 16 + half * 8, n);
 #pragma unroll
   for (int j = 0; j < 2 * N; ++j) {
     const int c = column + j * 8;
@@ -87,8 +79,7 @@ __global__ void __launch_bounds__(Tile<BM, BN, BK, WM, WN, STAGES>::THREADS,
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int r = row + i * 16 + half * 8;
-        const float a = sum[i][j][2 * half] * normed[i][half],
-                    b = sum[i][j][2 * half + 1] * normed[i][half];
+        const float a = sum[i][j][2 * half], b = sum[i][j][2 * half + 1];
         const float2 turn = by[i][half];
         // A value stays as it is, also if it is infinite.
         const float first = turns ? a * turn.x - b * turn.y : a;

@@ -14,7 +14,6 @@ from typing import Any
 import cudatut as ct
 
 from linear import TILES, Tile, choose
-from row_scale import Norm, row_scale
 from rows import contiguous
 from turning import aligned, turning
 
@@ -43,8 +42,6 @@ def linear_qkv(
     stream: Any = None,
     tile: Tile | None = None,
     scales: Any = None,
-    norm: Norm | None = None,
-    squares: int = 0,
 ) -> None:
     """x @ weights.T; of it queries and keys turned to their positions; keys and
     values put into their slots of one layer's cache.
@@ -52,9 +49,7 @@ def linear_qkv(
     x: bf16, [n, inputs], inputs a multiple of 8; n may be 0. weights: bf16,
     [(heads + 2 kv_heads) * head_dim, inputs], head_dim an even number.
     positions, slots, table, keys, values, q, scales: see `turning`. tile:
-    instead of `choose`'s, of at most 64 results a thread. norm, squares: of
-    which x is the first half, and what `linear_hopper.added` gave. Raises
-    ValueError.
+    instead of `choose`'s, of at most 64 results a thread. Raises ValueError.
     """
     first, (n, inputs) = contiguous(x, "x", "uint16", (None, None))
     if inputs % 8 or not inputs:
@@ -80,7 +75,7 @@ def linear_qkv(
     )
     _kernel(tile, *to.cache.arguments)(
         first, stored, *to.arrays, n, inputs, to.heads, to.kv_heads,
-        to.head_dim, to.cache.scales, row_scale(norm, squares, x),
+        to.head_dim, to.cache.scales,
         grid=ct.cdiv(n, tile.rows) * ct.cdiv(outputs, tile.columns),
         block=tile.threads, shared=tile.shared, stream=stream,
     )  # fmt: skip

@@ -2,10 +2,10 @@
 that is the fastest one for its rows on this GPU.
 
     products = Products(config, max_rows, stream)
-    products.qkv(x, layer, where, cache, queries, scales, half)
+    products.qkv(x, layer, where, cache, queries, scales)
     products.output(attended, layer, x)
     products.gate_up(x, layer, act)
-    half = products.down(act, layer, x, next_layer)
+    products.down(act, layer, x)
     products.logits(last, norm, head, logits)
 
 Up to `gemv.ROWS` rows: gemv.cu and fused.cu, straight from the stored blocks.
@@ -24,7 +24,6 @@ from checkpoint import Config
 from gemv import ROWS, gemv
 from linear import linear
 from linear_qkv import linear_qkv
-from row_scale import Norm
 from weights import Layer, Matrix
 
 BY = "mma.sync", "wgmma"
@@ -71,15 +70,11 @@ class Products:
         """
         return linear_hopper.choose(product, n) if self.by == "wgmma" else None
 
-    across = False  # whether norms between layers are folded, too
-
     # --8<-- [end:products]
 
     # --8<-- [start:launches]
-    def qkv(
-        self, x, layer: Layer, where, cache, queries, scales, half=None
-    ) -> None:
-        """where: positions, slots, and RoPE's table. half: what `down` gave."""
+    def qkv(self, x, layer: Layer, where, cache, queries, scales) -> None:
+        """where: positions, slots, and RoPE's table."""
         norm, more = (x, layer.attention_norm), (*where, *cache, queries)
         if len(x) <= self.few:
             fused.norm_qkv(
@@ -87,12 +82,8 @@ class Products:
                 scales=scales,
             )  # fmt: skip
         else:
-            h = half.h if half else self._normalized(*norm)
-            squares = self.tile("down", len(x)).squares if half else 0
-            linear_qkv(
-                h, layer.qkv.bf16, *more, self.stream, scales=scales,
-                norm=half, squares=squares,
-            )  # fmt: skip
+            h = self._normalized(*norm)
+            linear_qkv(h, layer.qkv.bf16, *more, self.stream, scales=scales)
 
     def output(self, attended, layer: Layer, x) -> None:
         """x += attended @ o.T, and half of the norm behind it, if `_between`
@@ -119,17 +110,9 @@ class Products:
                 fast=self.fast,
             )  # fmt: skip
 
-    def down(
-        self, act, layer: Layer, x, after: Layer | None = None
-    ) -> Norm | None:
-        """x += act @ down.T, and half of the norm of the layer after it, which
-        `qkv` is to be given; None if it has to compute all of it.
-        """
-        half = None
-        if self.across and after and self.tile("down", len(x)):
-            half = self._half(after.attention_norm, len(x))
-        self._add("down", act, layer.down, x, half)
-        return half
+    def down(self, act, layer: Layer, x) -> None:
+        """x += act @ down.T"""
+        self._add("down", act, layer.down, x)
 
     def logits(self, x, norm, head: Matrix, out) -> None:
         """out = rms_norm(x) @ head.T"""
@@ -144,16 +127,14 @@ class Products:
         norms.rms_norm(x, weight, h, self.eps, self.stream)
         return h
 
-    def _between(self, layer: Layer, n: int) -> Norm | None:
+    def _between(self, layer: Layer, n: int) -> linear_hopper.Norm | None:
         """The norm between output and gates, if both are linear_hopper.cu's:
         then it needs no launch.
         """
         if not self.tile("o", n) or not self.tile("gate_up", n):
             return None
-        return self._half(layer.ffn_norm, n)
-
-    def _half(self, weight, n: int) -> Norm:
-        return Norm(weight, self.h[:n], self.squares, self.eps)
+        h = self.h[:n]
+        return linear_hopper.Norm(layer.ffn_norm, h, self.squares, self.eps)
 
     def _add(self, product: str, x, matrix: Matrix, y, norm=None) -> None:
         """y += x @ matrix.T"""

@@ -122,8 +122,7 @@ def work_of(
             return Work("norm, q, k, v", nbytes, norm + qkv + turn)
         case "linear_qkv":
             nbytes = normed + layer.qkv.bf16.nbytes + stored
-            half = half_of_a_norm(launch.arguments[-1], c, n)
-            return Work("q, k, v", nbytes + half.bytes, qkv + turn)
+            return Work("q, k, v", nbytes, qkv + turn)
         case "decode" | "flash" | "flash_parts":
             nbytes = CACHE * seen * kv + 4 * n * heads + 4 * n * c.heads
             return Work(
@@ -170,7 +169,7 @@ def half_of_a_norm(end: Any, config: Config, n: int) -> Work:
     if getattr(end, "weight", 0):
         nbytes = row + 4 * config.dim + squares
         return Work("first half", nbytes, 4 * n * config.dim)
-    second = getattr(getattr(end, "scale", end), "parts", 0)
+    second = getattr(getattr(end, "scale", None), "parts", 0)
     return Work("second half", squares if second else 0, 0)
 
 

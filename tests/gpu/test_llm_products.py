@@ -16,9 +16,9 @@ def needs_hopper():
         pytest.skip("linear_hopper.cu needs sm_90a")
 
 
-@pytest.fixture(params=["few", "across", "many"])
+@pytest.fixture(params=["few", "many"])
 def new(request, checkpoint, monkeypatch):  # noqa: F811
-    """few: tiles for some hundred rows; across: and norms between layers folded; many: tiles for thousands."""
+    """few: tiles for some hundred rows; many: those for thousands."""
     import linear_hopper
 
     if request.param == "many":
@@ -29,9 +29,7 @@ def new(request, checkpoint, monkeypatch):  # noqa: F811
         }
         nothing = {product: {} for product in linear_hopper.FASTER}
         monkeypatch.setattr(linear_hopper, "FASTER", nothing | tiles)
-    backend = gpu(checkpoint, 256, products="wgmma")
-    backend.products.across = request.param == "across"
-    return backend
+    return gpu(checkpoint, 256, products="wgmma")
 
 
 def test_logits_are_those_of_the_reference(checkpoint, prompts, new):  # noqa: F811
@@ -50,14 +48,14 @@ def test_logits_are_those_of_the_reference(checkpoint, prompts, new):  # noqa: F
 
 def test_steps_of_many_requests_beside_the_other_products(checkpoint):  # noqa: F811
     """110 requests: decoding takes other products, too."""
-    ways = {
-        by: gpu(checkpoint, 1024, max_requests=128, products=by) for by in ("mma.sync", "wgmma")
-    }
+    ways = {by: gpu(checkpoint, 1024, max_requests=128, products=by) for by in ("mma.sync", "wgmma")}
     ways["again"] = new = ways["wgmma"]
     assert gpu(checkpoint, 16).products.by == "wgmma"
     vocab = checkpoint.config.vocab
     many = [np.random.default_rng(i).integers(3, vocab, 5 + i % 24).tolist() for i in range(110)]
-    said = {name: answers(backend, many, 12, max_running=128)[:2] for name, backend in ways.items()}
+    said = {
+        name: answers(backend, many, 12, max_running=128)[:2] for name, backend in ways.items()
+    }
     assert said["wgmma"][0] == said["again"][0]
     prompt_ends = [(i, len(prompt) - 1) for i, prompt in enumerate(many)]
     for key in prompt_ends:  # before answers may go apart

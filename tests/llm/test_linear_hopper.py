@@ -25,7 +25,7 @@ PLANS = {
 def built(plan, end, folder, change=lambda text: text):
     kernel = (SOURCE / "linear_hopper.cu").read_text()
     kernel = re.sub(r"\bDescriptor\b", "Address", kernel)
-    ends = "".join((SOURCE / file).read_text() for file in ("row_scale.cuh", "hopper_ends.cuh"))
+    ends = (SOURCE / "hopper_ends.cuh").read_text()
     parts = [
         piece("wgmma.cuh", r"struct Descriptor \{.*?\n\};"),
         piece("mbarrier.cuh", r"template <int STAGES>\nstruct Ring.*?\n\};"),

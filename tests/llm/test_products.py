@@ -22,10 +22,6 @@ ROWS, DIM = 5000, 64
 CONFIG = SimpleNamespace(dim=DIM, rms_eps=1e-5)
 
 
-def half(norm, squares):
-    return (norm.weight, squares) if norm else ()
-
-
 @pytest.fixture
 def launched(monkeypatch):
     """Names of what is launched, in order, each with what else counts; on a Hopper GPU."""
@@ -43,10 +39,7 @@ def launched(monkeypatch):
     monkeypatch.setattr(fused, "norm_qkv", note("norm and qkv", 1, 2))
     monkeypatch.setattr(fused, "norm_gate_up", note("norm and gates", 1, 2))
     monkeypatch.setattr(products, "gemv", note("gemv", 1, 3))
-    monkeypatch.setattr(
-        products, "linear_qkv",
-        lambda h, w, *a, norm, squares, **more: found.append(("qkv", w, *half(norm, squares))),
-    )  # fmt: skip
+    monkeypatch.setattr(products, "linear_qkv", note("qkv", 1))
     monkeypatch.setattr(linear_hopper, "stored", note("stored", 1))
 
     def linear(x, weights, out, add=False, stream=None, swiglu=False, fast=False):
@@ -80,20 +73,6 @@ def layer(of, n):
     of.gate_up(x, weights, x)
     of.down(x, weights, x)
     of.logits(x, "n", matrix("head"), x)
-
-
-def test_a_norm_between_layers_needs_no_launch(launched):
-    of = Products(CONFIG, ROWS)
-    of.across = True
-    x, matrix = np.zeros((200, DIM), "uint16"), SimpleNamespace(bf16="down")
-    layer = SimpleNamespace(attention_norm="a", qkv=SimpleNamespace(bf16="qkv"), down=matrix)
-    where = ("positions", "slots", "table"), ("keys", "values"), x, None
-    of.qkv(x, layer, *where, of.down(x, layer, x, layer))
-    assert launched == [("added", "down", "a"), ("qkv", "qkv", "a", 32)]
-    launched.clear()
-    assert of.down(x, layer, x) is None  # behind the last layer
-    assert of.down(x[:20], layer, x[:20], layer) is None
-    assert launched == [("added", "down", None), ("linear", "down", True, False, True)]
 
 
 def by_mma_sync(fast):
