@@ -52,7 +52,7 @@ class GpuBackend:
     of a step; default: as many as requests. batch_invariant: see above.
     products: by which instruction many rows are multiplied, "mma.sync" or
     "wgmma", see `Products`. Raises ValueError for a model whose heads no kernel
-    takes, and for products that this GPU or mode has not.
+    takes, and for products that this GPU or this mode cannot do.
     """
 
     def __init__(

@@ -26,14 +26,13 @@ from linear import linear
 from linear_qkv import linear_qkv
 from weights import Layer, Matrix
 
-BY = "mma.sync", "wgmma"
+BY = "mma.sync", "wgmma"  # the faster one is the last
 
 
 # --8<-- [start:products]
 class Products:
-    """by: "wgmma": linear_hopper.cu where its table has a tile, which takes
-    compute capability 9.0; "mma.sync": never. Default: "wgmma" on a GPU that
-    can. It is kept in `by`.
+    """by: "wgmma", which takes compute capability 9.0: linear_hopper.cu where its
+    table has a tile; "mma.sync": never. Default: "wgmma" on a GPU that can.
 
     batch_invariant: every product by linear.cu and linear_qkv.cu without split
     sums, so "mma.sync": a norm in two halves adds up squares tile by tile, and
@@ -49,24 +48,26 @@ class Products:
         batch_invariant: bool = False,
         by: str | None = None,
     ):
-        can = linear_hopper.available() and not batch_invariant
-        self.by = by or BY[can]
-        if self.by not in BY[: 1 + can]:
+        ways = list(BY)
+        if batch_invariant or not linear_hopper.available():
+            ways.remove("wgmma")
+        self.by = by or ways[-1]
+        if self.by not in ways:
             raise ValueError(
-                f"products by {by!r}: there are {BY}, and the last one takes "
+                f"products by {by!r}: here {ways} can be asked for; wgmma takes "
                 "compute capability 9.0 and is not batch-invariant"
             )
         self.eps, self.stream = config.rms_eps, stream
         self.fast = not batch_invariant  # sums may be split
-        self.few = ROWS if self.fast else 0
+        self.few = ROWS if self.fast else 0  # rows for gemv.cu and fused.cu
         self.h = ct.empty((max_rows, config.dim), "uint16")  # normalized rows
         if self.by == "wgmma":
             parts = ct.cdiv(config.dim, 16)  # of a row, in the narrowest tiles
             self.squares = ct.empty((max_rows, parts), "float32")
 
     def tile(self, product: str, n: int) -> linear_hopper.Tile | None:
-        """Of linear_hopper.cu, or None for the other kernels: all depends on
-        this choice and on `few`.
+        """Of linear_hopper.cu, or None for the other kernels: this and `few`
+        decide who multiplies.
         """
         return linear_hopper.choose(product, n) if self.by == "wgmma" else None
 
