@@ -48,14 +48,14 @@ def test_logits_are_those_of_the_reference(checkpoint, prompts, new):  # noqa: F
 
 def test_steps_of_many_requests_beside_the_other_products(checkpoint):  # noqa: F811
     """110 requests: decoding takes other products, too."""
-    ways = {by: gpu(checkpoint, 1024, max_requests=128, products=by) for by in ("mma.sync", "wgmma")}
+    ways = {
+        by: gpu(checkpoint, 1024, max_requests=128, products=by) for by in ("mma.sync", "wgmma")
+    }
     ways["again"] = new = ways["wgmma"]
     assert gpu(checkpoint, 16).products.by == "wgmma"
     vocab = checkpoint.config.vocab
     many = [np.random.default_rng(i).integers(3, vocab, 5 + i % 24).tolist() for i in range(110)]
-    said = {
-        name: answers(backend, many, 12, max_running=128)[:2] for name, backend in ways.items()
-    }
+    said = {name: answers(backend, many, 12, max_running=128)[:2] for name, backend in ways.items()}
     assert said["wgmma"][0] == said["again"][0]
     prompt_ends = [(i, len(prompt) - 1) for i, prompt in enumerate(many)]
     for key in prompt_ends:  # before answers may go apart
