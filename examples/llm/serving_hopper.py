@@ -13,7 +13,8 @@
 #       OUTPUT: [[32, 256], [1, 2]]
 #       said: [256, 2]
 #       read: [8000, 40]
-#       busy: [[128, 192, 256], [16]]
+#       busy: [[128, 192, 256], [128]]
+#       seen: [300, 20]
 #       tokens: [8, 2]
 #       replays: [20, 2]
 #       asked: [256, 20]
@@ -199,6 +200,7 @@ ct.table(
 
 # %% steps
 busy = (128, 192, 256)  # requests
+seen = 300  # tokens of each prompt
 tokens = 8  # of an answer
 replays = 20
 
@@ -207,7 +209,7 @@ def last_step(backend, count):
     """The graph of the last step of so many requests that all end in it; its
     arrays are still in place.
     """
-    play(backend, [Request(i, [7] * 300, tokens) for i in range(count)])
+    play(backend, [Request(i, [7] * seen, tokens) for i in range(count)])
     shape = next(s for s in reversed(backend._graphs) if isinstance(s, Shape))
     assert (shape.decode, shape.tokens) == (count, 0), shape
     return backend._graphs[shape]
