@@ -15,7 +15,6 @@
 #       read: [8000, 40]
 #       busy: [[128, 192, 256], [128]]
 #       seen: [300, 20]
-#       tokens: [8, 2]
 #       replays: [20, 2]
 #       asked: [256, 20]
 #       readers: [32, 6]
@@ -201,15 +200,25 @@ ct.table(
 # %% steps
 busy = (128, 192, 256)  # requests
 seen = 300  # tokens of each prompt
-tokens = 8  # of an answer
 replays = 20
 
 
-def last_step(backend, count):
-    """The graph of the last step of so many requests that all end in it; its
+def decoding_step(backend, count):
+    """The graph of a step in which so many requests get a token each; its
     arrays are still in place.
     """
-    play(backend, [Request(i, [7] * seen, tokens) for i in range(count)])
+    manager = NaiveBlocks(COUNT, BLOCK)
+    machine = Scheduler(manager, BUDGET, 256, context=config.context)
+    engine = Engine(backend, machine)
+    for i in range(count):
+        engine.add(Request(i, [7] * seen, 100))
+
+    def decodes():
+        work = engine.last.work
+        return len(work) == count and all(w.stop - w.start == 1 for w in work)
+
+    while not decodes():
+        engine.step()
     shape = next(s for s in reversed(backend._graphs) if isinstance(s, Shape))
     assert (shape.decode, shape.tokens) == (count, 0), shape
     return backend._graphs[shape]
@@ -228,7 +237,7 @@ def step_us(backend, graph):
 
 rows = {}
 for n in busy:
-    graphs = {name: last_step(way, n) for name, way in ways.items()}
+    graphs = {name: decoding_step(way, n) for name, way in ways.items()}
     times = ct.take_turns(
         {
             name: lambda one=(ways[name], graph): one
