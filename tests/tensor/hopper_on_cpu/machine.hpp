@@ -107,6 +107,7 @@ inline void meet(Meeting& meeting, int count, const char* name) {
 inline int lane() { return self->index % 32; }
 inline int warp() { return self->block * 32 + self->index / 32; }
 inline void meet_warp() { meet(of_warp[warp()], 32, "its warp"); }
+inline void __syncwarp() { meet_warp(); }
 inline void __syncthreads() {
   meet(of_block[self->block], block_threads, "__syncthreads");
 }
