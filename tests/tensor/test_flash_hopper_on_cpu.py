@@ -141,7 +141,7 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
     "values are looked for one part further": ("b(of_v + v.stage * TILE, PART)", "b(of_v + v.stage * TILE + 1024, PART)", "results"),
     "a buffer is not released": ("        release_tile(&v_empty[v.stage]);\n", "", "deadlock"),
     "the last turn is not taken": ("if (PINGPONG && me == 0) wait_for_turn(my_turn);", "", "turn is left over"),
-    "work is handed over before the last one is read": ("  wait(&slot.empty, parity ^ 1);\n", "", "results|sum|deadlock|turn"),
+    "work is handed over before the last one is read": ("  wait(&slot.empty, parity ^ 1);\n", "", "arrival|results|sum|deadlock|turn"),
     "work is read before it is there": ("  wait(&slot.full, parity);\n  const Item item = slot.item;\n", "  const Item item = slot.item;\n  wait(&slot.full, parity);\n", "results|sum|deadlock|turn"),
     "nobody says that work has been read": ("  if (threadIdx.x % 32 == 0) arrive(&slot.empty);\n", "", "deadlock"),
     "the counter is left as it is": ("if (next == (int)gridDim.x + items - 1) *drawn = 0;", "", "counter"),
