@@ -46,7 +46,7 @@
 
 // An item of work: 64 * CONSUMERS queries of a head from row `top` on, and the
 // number of tiles of keys; at least one, be it masked as a whole. 0: the end.
-struct alignas(16) Work {
+struct Work {
   int sequence, head, top, steps;
 };
 
@@ -230,7 +230,6 @@ __global__ void __cluster_dims__(CLUSTER)
     const auto next_item = [&](Work& w) {
       w = receive(work[me], received);
       received ^= 1;
-      w.steps = __shfl_sync(~0u, w.steps, 0);  // the compiler sees: one number
       if (w.steps == 0) return false;
       wait(&q_full[q.stage][me], q.parity);
       return true;

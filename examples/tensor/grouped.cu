@@ -13,7 +13,7 @@
 
 // --8<-- [start:shared]
 // A tile as the consumers need to know it.
-struct alignas(16) Tile {
+struct Tile {
   __nv_bfloat16* C;   // its corner
   int rows, columns;  // of the group from there on
   int pitch;          // elements from a row of C to the next

@@ -1,24 +1,18 @@
-// Work that a producer hands to consumers as it goes along: by stores that a
-// barrier counts like the bytes of a copy. Comes after a header with barriers.
+// Work that a producer hands to consumers as it goes along. Comes after a
+// header with barriers.
 #pragma once
 
 // --8<-- [start:handover]
-// 16 bytes to shared memory, some time later. A barrier counts them.
-__device__ __forceinline__ void store_later(void* to, const uint4& words,
-                                            Barrier* barrier) {
-  asm volatile(
-      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 "
-      "[%0], {%1, %2, %3, %4}, [%5];" ::"r"(shared_address(to)),
-      "r"(words.x), "r"(words.y), "r"(words.z), "r"(words.w),
-      "r"(shared_address(barrier))
-      : "memory");
-}
-
-// One thread hands items of 16 or 32 bytes to a warpgroup, through a slot in
-// shared memory that holds one. `full` and `empty` are those of a stage.
+// One thread hands items to a warpgroup, through a slot in shared memory that
+// holds one. `full` and `empty` are like those of a stage: they put writing and
+// reading in order. Words are nevertheless written and read by atomic
+// operations, for racecheck of CUDA 13.0: it does not follow this order, but
+// takes no two atomic operations for a race.
 template <class Item>
 struct Slot {
-  Item item;
+  static constexpr int WORDS = sizeof(Item) / 4;
+  static_assert(sizeof(Item) % 4 == 0 && WORDS <= 32, "a word for each lane");
+  unsigned words[WORDS];
   Barrier full, empty;
 };
 
@@ -31,22 +25,30 @@ __device__ __forceinline__ void init(Slot<Item>& slot) {
 template <class Item>
 __device__ __forceinline__ void hand_over(Slot<Item>& slot, const Item& item,
                                           int parity) {
-  static_assert(sizeof(Item) % 16 == 0, "whole stores");
+  unsigned words[Slot<Item>::WORDS];
+  memcpy(words, &item, sizeof item);
   wait(&slot.empty, parity ^ 1);
-  arrive_and_expect(&slot.full, sizeof(Item));
 #pragma unroll
-  for (int i = 0; i < sizeof(Item) / 16; ++i)
-    store_later(reinterpret_cast<uint4*>(&slot.item) + i,
-                reinterpret_cast<const uint4*>(&item)[i], &slot.full);
+  for (int i = 0; i < Slot<Item>::WORDS; ++i)
+    atomicExch(&slot.words[i], words[i]);
+  arrive(&slot.full);
 }
 
-// By the warpgroup, of which each warp says when it has the item.
+// By the warpgroup, of which each warp says when it has the item. A lane reads
+// a word, and gives it to the others.
 template <class Item>
 __device__ __forceinline__ Item receive(Slot<Item>& slot, int parity) {
+  constexpr int WORDS = Slot<Item>::WORDS;
+  const int lane = threadIdx.x % 32;
   wait(&slot.full, parity);
-  const Item item = slot.item;
+  const unsigned word = lane < WORDS ? atomicOr(&slot.words[lane], 0) : 0;
   __syncwarp();
-  if (threadIdx.x % 32 == 0) arrive(&slot.empty);
+  if (lane == 0) arrive(&slot.empty);
+  unsigned words[WORDS];
+#pragma unroll
+  for (int i = 0; i < WORDS; ++i) words[i] = __shfl_sync(~0u, word, i);
+  Item item;
+  memcpy(&item, words, sizeof item);
   return item;
 }
 // --8<-- [end:handover]

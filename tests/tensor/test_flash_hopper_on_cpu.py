@@ -28,7 +28,7 @@ def built(plan, folder, change=lambda text: text):
     """The program for a plan, or for a kernel with a change."""
     kernel = (SOURCE / "flash_hopper.cu").read_text()
     handover = (SOURCE / "handover.cuh").read_text()
-    handover = handover[handover.index("// One thread hands") :]  # before it are words of PTX
+    handover = handover[handover.index("// One thread hands") :]  # not its pragma
     kernel = change(kernel.replace('#include "handover.cuh"\n', handover))
     kernel = kernel.replace(
         "extern __shared__ unsigned char shared[];",
@@ -142,8 +142,8 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
     "a buffer is not released": ("        release_tile(&v_empty[v.stage]);\n", "", "deadlock"),
     "the last turn is not taken": ("if (PINGPONG && me == 0) wait_for_turn(my_turn);", "", "turn is left over"),
     "work is handed over before the last one is read": ("  wait(&slot.empty, parity ^ 1);\n", "", "arrival|results|sum|deadlock|turn"),
-    "work is read before it is there": ("  wait(&slot.full, parity);\n  const Item item = slot.item;\n", "  const Item item = slot.item;\n  wait(&slot.full, parity);\n", "results|sum|deadlock|turn"),
-    "nobody says that work has been read": ("  if (threadIdx.x % 32 == 0) arrive(&slot.empty);\n", "", "deadlock"),
+    "work is read before it is there": ("  wait(&slot.full, parity);\n  const unsigned word = lane < WORDS ? atomicOr(&slot.words[lane], 0) : 0;\n", "  const unsigned word = lane < WORDS ? atomicOr(&slot.words[lane], 0) : 0;\n  wait(&slot.full, parity);\n", "results|sum|deadlock|turn"),
+    "nobody says that work has been read": ("  if (lane == 0) arrive(&slot.empty);\n", "", "deadlock"),
     "the counter is left as it is": ("if (next == (int)gridDim.x + items - 1) *drawn = 0;", "", "counter"),
 }  # fmt: skip
 

@@ -100,7 +100,7 @@ def test_the_tile_that_is_chosen(rows, groups, n, k, columns):
 
 
 FAULTS = {  # what is replaced, by what, and what is then wrong
-    "an empty barrier is not waited for": ("        wait(&s.empty[i], ring.parity ^ 1);", "", "arrival|results|sum"),
+    "an empty barrier is not waited for": ("        wait(&s.empty[i], ring.parity ^ 1);", "", "arrival|deadlock|results|sum"),
     "rows of the next group are written": ("row < tile.rows &&", "", "results"),
     "columns beyond n are written": ("&& column < tile.columns", "", "results"),
     "a group without tiles is taken": ("if (first[middle] <= tile)", "if (first[middle] < tile)", "results|deadlock|ended"),
@@ -108,8 +108,8 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
     "rows of the second half are not announced": ("(both ? 2 : 1) * BOX", "BOX", "deadlock|arrival|results|copies"),
     "nobody says that there are no more tiles": ("    hand_out(s.tile, {}, parity);", "", "deadlock|ended|results"),
     "a tile is handed over before the last one is read": ("  wait(&slot.empty, parity ^ 1);\n", "", "arrival|deadlock|ended|results|turn"),
-    "a tile is read before it is there": ("  wait(&slot.full, parity);\n  const Item item = slot.item;\n", "  const Item item = slot.item;\n  wait(&slot.full, parity);\n", "deadlock|ended|results|turn"),
-    "nobody says that a tile has been read": ("  if (threadIdx.x % 32 == 0) arrive(&slot.empty);\n", "", "deadlock"),
+    "a tile is read before it is there": ("  wait(&slot.full, parity);\n  const unsigned word = lane < WORDS ? atomicOr(&slot.words[lane], 0) : 0;\n", "  const unsigned word = lane < WORDS ? atomicOr(&slot.words[lane], 0) : 0;\n  wait(&slot.full, parity);\n", "deadlock|ended|results|turn"),
+    "nobody says that a tile has been read": ("  if (lane == 0) arrive(&slot.empty);\n", "", "deadlock"),
     "a stage is kept by the consumer without rows": ("            arrive(&s.empty[ring.stage]);", "", "deadlock"),
     "the last stage is not given back": ("      wait_for_products<0>();\n      if (t == 0) arrive(&s.empty[before]);", "      wait_for_products<0>();", "deadlock"),
     "results are used in flight": ("      wait_for_products<0>();", "", "touched|results"),

@@ -66,8 +66,6 @@ struct Copy {
   CUtensorMap map;
   int token, part, head, sequence;
   Barrier* barrier;
-  void* there = nullptr;  // 16 bytes from a thread, or a box
-  uint4 stored = {};
 };
 inline std::vector<Copy> copies;
 
@@ -89,22 +87,12 @@ inline void copy_to_both(unsigned to, const CUtensorMap& map, int token,
     copies.push_back({block, to, map, token, part, head, sequence, barrier});
 }
 
-inline void store_later(void* to, const uint4& words, Barrier* barrier) {
-  copies.push_back({self->block, 0, {}, 0, 0, 0, 0, barrier, to, words});
-}
-
 inline void land(int number) {
   const Copy copy = copies[number];
   const CUtensorMap& map = copy.map;
   copies.erase(copies.begin() + number);
   if (ended[copy.block]) fail("copy into a block that has ended");
   Phases& of = phases[copy.block].at(known(copy.barrier));
-  if (copy.there) {
-    std::memcpy(copy.there, &copy.stored, 16);
-    of.bytes -= 16;
-    settle(of), ++progress;
-    return;
-  }
   if (map.words) {
     for (int e = 0; e < 128; ++e) {
       const long at = (long)copy.token * map.d + copy.part + e;

@@ -14,6 +14,7 @@
 #include <map>
 #include <random>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #define __device__
@@ -157,6 +158,12 @@ inline unsigned atomicInc(unsigned* at, unsigned most) {
   const unsigned old = *at;
   *at = old >= most ? 0 : old + 1;
   return old;
+}
+inline unsigned atomicExch(unsigned* at, unsigned value) {
+  return std::exchange(*at, value);
+}
+inline unsigned atomicOr(unsigned* at, unsigned bits) {
+  return std::exchange(*at, *at | bits);
 }
 inline unsigned clock() { return 0; }
 
