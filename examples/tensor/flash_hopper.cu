@@ -46,7 +46,7 @@
 
 // An item of work: 64 * CONSUMERS queries of a head from row `top` on, and the
 // number of tiles of keys; at least one, be it masked as a whole. 0: the end.
-struct alignas(16) Work {
+struct Work {
   int sequence, head, top, steps;
 };
 
@@ -73,14 +73,12 @@ __global__ void __cluster_dims__(CLUSTER)
   extern __shared__ unsigned char shared[];
   __shared__ Barrier q_full[Q_STAGES][CONSUMERS], q_empty[Q_STAGES][CONSUMERS],
       k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
-  __shared__ Work work[CONSUMERS];  // the next item of each warpgroup
+  __shared__ Slot<Work> work[CONSUMERS];  // the next item of each warpgroup
   // The swizzle wants tiles at multiples of 1024 bytes.
   const unsigned of_k = (shared_address(shared) + 1023) & ~1023u,
                  of_v = of_k + STAGES * TILE, of_q = of_v + STAGES * TILE;
   const int warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
   const int lane = threadIdx.x % 32, rank = blockIdx.x % CLUSTER;
-  // Named barriers: 1 to CONSUMERS for turns, and two for each one's work.
-  const auto work_barrier = [](int i) { return 1 + CONSUMERS + 2 * i; };
 
   if (threadIdx.x == 0) {
     for (int s = 0; s < STAGES; ++s) {
@@ -91,6 +89,7 @@ __global__ void __cluster_dims__(CLUSTER)
     for (int s = 0; s < Q_STAGES; ++s)
       for (int i = 0; i < CONSUMERS; ++i)
         init(&q_full[s][i], 1), init(&q_empty[s][i], 4);
+    for (int i = 0; i < CONSUMERS; ++i) init(work[i]);
     show_barriers();
   }
   CLUSTER > 1 ? meet_cluster() : __syncthreads();
@@ -114,17 +113,15 @@ __global__ void __cluster_dims__(CLUSTER)
   if (warpgroup == 0) {
     // --8<-- [start:producer]
     give_registers<CONSUMERS == 2 ? 40 : 32>();
-    if (threadIdx.x >= 32) return;
-    const bool leader = lane == 0;  // who copies, and draws
-    if (leader) fetch_map(Q), fetch_map(K), fetch_map(V);
+    if (threadIdx.x > 0) return;
+    fetch_map(Q), fetch_map(K), fetch_map(V);
     Ring<Q_STAGES> q;
     Ring<STAGES> k, v;
     Work w = {}, of_keys, of_values;  // `top` of these: the first token
     of_values.top = -1;
-    int item = blockIdx.x / CLUSTER, next;
+    int item = blockIdx.x / CLUSTER, next, handed = 0;
     const auto copy_tile = [&](unsigned to, const CUtensorMap& map,
                                const Work& w, Barrier* full) {
-      if (!leader) return;
       arrive_and_expect(full, TILE);
       if (CLUSTER == 1)
         copy_box(to, map, w.top, w.head, w.sequence, full);
@@ -144,23 +141,22 @@ __global__ void __cluster_dims__(CLUSTER)
         if (w.steps > 0) {
           Barrier* const full = &q_full[q.stage][i];
           wait(&q_empty[q.stage][i], q.parity ^ 1);
-          if (leader) {
-            arrive_and_expect(full, QUERIES);
-            copy_box(of_q + (q.stage * CONSUMERS + i) * QUERIES, Q,
-                     w.top + i * 64, w.head, w.sequence, full);
-          }
+          arrive_and_expect(full, QUERIES);
+          copy_box(of_q + (q.stage * CONSUMERS + i) * QUERIES, Q,
+                   w.top + i * 64, w.head, w.sequence, full);
         }
-        hand_over(&work[i], w, work_barrier(i));
+        hand_over(work[i], w, handed);
       }
+      handed ^= 1;
       q.advance();
     };
-    for (; item < items; item = __shfl_sync(~0u, next, 0)) {
+    for (; item < items; item = next) {
       // The first item of a block is its number; who draws the last number
       // leaves 0 behind. This is asked for long before it is needed.
       next = gridDim.x / CLUSTER;
       if (CLUSTER > 1) {
         next += item;
-      } else if (leader) {
+      } else {
         next += atomicAdd(drawn, 1);
         if (next == (int)gridDim.x + items - 1) *drawn = 0;
       }
@@ -230,11 +226,11 @@ __global__ void __cluster_dims__(CLUSTER)
 
     // The next item. Its first scores follow the last ones of the item before,
     // whose last weights are not yet multiplied.
+    int received = 0;  // parity of the next
     const auto next_item = [&](Work& w) {
-      w = receive(&work[me], work_barrier(me));
-      w.steps = __shfl_sync(~0u, w.steps, 0);  // the compiler sees: one number
+      w = receive(work[me], received);
+      received ^= 1;
       if (w.steps == 0) return false;
-      say_empty(work_barrier(me));
       wait(&q_full[q.stage][me], q.parity);
       return true;
     };
@@ -259,7 +255,6 @@ __global__ void __cluster_dims__(CLUSTER)
     };
 
     if (PINGPONG && me == CONSUMERS - 1) pass_turn(their_turn);
-    say_empty(work_barrier(me));
     Work w;
     next_item(w);  // there are at least as many items as blocks
     start_scores();

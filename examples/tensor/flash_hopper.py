@@ -19,6 +19,7 @@ flash = ct.shared("llm/flash")  # the kernel for everything else
 rows = flash.rows
 SOURCE = "tensor/flash_hopper.cu"
 L2_SHARE = 32 << 20  # bytes of keys and values that are at work at a time
+SAME_HEAD = 4  # blocks, at least, that use those of one head
 
 
 class Plan(NamedTuple):
@@ -146,16 +147,18 @@ def counter(stream: int) -> Any:
 
 # --8<-- [start:together]
 def heads_together(
-    plan: Plan, heads: int, kv_heads: int, k_len: int, pairs: int
+    plan: Plan, heads: int, kv_heads: int, k_len: int, pairs: int, blocks: int
 ) -> int:
     """How many heads, of `pairs` in all sequences, are at work at a time. With
     a causal mask long tiles of many heads come first, so that a block seldom
-    ends late; but the keys and values of these heads should stay in L2."""
+    ends late. But the keys and values of these heads should stay in L2. And
+    several of the `blocks` should use the same ones while they come: memory
+    cannot bring different ones to all SMs as fast as they are used."""
     if not plan.causal:
         return 1
     own = 4 * plan.d * k_len  # bytes of a head of keys and values
-    group = heads // kv_heads
-    return min(pairs, max(1, L2_SHARE // own) * group)
+    at_a_time = max(1, min(L2_SHARE // own, blocks // SAME_HEAD))
+    return min(pairs, at_a_time * (heads // kv_heads))
 
 
 # --8<-- [end:together]
@@ -228,7 +231,8 @@ def attention(
         of_out.address, of_out.stride, of_lse,
         counter(stream.handle if stream is not None else 0), heads, kv_heads,
         q_len, k_len, tiles, items,
-        together or heads_together(plan, heads, kv_heads, k_len, pairs),
+        together
+        or heads_together(plan, heads, kv_heads, k_len, pairs, blocks),
         scale * flash.LOG2_E, rows.NULL if times is None else times,
         grid=blocks, block=128 * (plan.consumers + 1),
         shared=plan.shared, stream=stream,

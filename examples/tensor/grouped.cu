@@ -25,20 +25,15 @@ struct Shared {
   unsigned char a[STAGES][BM * 128], b[STAGES][BN * 128];
   unsigned char c[CONSUMERS][2][BOX];
   Barrier full[STAGES], empty[STAGES];
-  Tile tile[CONSUMERS];    // the next, for each consumer
-  int first[THREADS + 1];  // the first tile of each group, and how many
+  Slot<Tile> tile[CONSUMERS];  // the next, for each consumer
+  int first[THREADS + 1];      // the first tile of each group, and how many
   int of_warp[THREADS / 32];
 };
 
-// Named barriers by which a consumer gets tiles: this one and the next. 1 and 2
-// are those of sync_consumer.
-__device__ __forceinline__ int tile_barrier(int consumer) {
-  return 1 + CONSUMERS + 2 * consumer;
-}
-
-__device__ __forceinline__ void hand_out(Tile* slots, const Tile& tile) {
-  for (int i = 0; i < CONSUMERS; ++i)
-    hand_over(slots + i, tile, tile_barrier(i));
+__device__ __forceinline__ void hand_out(Slot<Tile>* slots, const Tile& tile,
+                                         int& parity) {
+  for (int i = 0; i < CONSUMERS; ++i) hand_over(slots[i], tile, parity);
+  parity ^= 1;
 }
 // --8<-- [end:shared]
 
@@ -80,18 +75,18 @@ __global__ void __launch_bounds__(THREADS, 1) grouped(const Work work) {
   if (threadIdx.x == 0) {
     for (int i = 0; i < STAGES; ++i)
       init(&s.full[i], 1), init(&s.empty[i], CONSUMERS);
+    for (int i = 0; i < CONSUMERS; ++i) init(s.tile[i]);
     fence_init();
   }
   count_tiles<BN>(work, s.first, s.of_warp);
   Ring<STAGES> ring;
+  int parity = 0;  // of the next tile in its slot
   // --8<-- [start:producer]
   if (threadIdx.x < 128) {
     give_registers_back<40>();
-    if (threadIdx.x >= 32) return;
-    const bool leader = threadIdx.x == 0;  // who copies, and asks
+    if (threadIdx.x > 0) return;
     const int tiles = s.first[work.count];
-    for (int tile = blockIdx.x, next; tile < tiles;
-         tile = __shfl_sync(~0u, next, 0)) {
+    for (int tile = blockIdx.x, next; tile < tiles; tile = next) {
       const int g = group_of(tile, s.first, work.count);
       const Group group = work.groups[g];
       const int2 rows = rows_of(work, g);
@@ -107,33 +102,31 @@ __global__ void __launch_bounds__(THREADS, 1) grouped(const Work work) {
       for (int step = 0; step < steps; ++step, ring.advance()) {
         const int i = ring.stage, depth = step * BK;
         wait(&s.empty[i], ring.parity ^ 1);
-        if (leader) {
-          arrive_and_expect(&s.full[i], (both ? 2 : 1) * BOX + BN * 128);
-          copy_box(s.a[i], map[0], row, depth, &s.full[i]);
-          if (both) copy_box(s.a[i] + BOX, map[0], row + 64, depth, &s.full[i]);
-          copy_box(s.b[i], map[1], group.row_b + left, depth, &s.full[i]);
-          // After `tiles` times the counter is 0 again.
-          if (step == ask && work.taken)
-            next = gridDim.x + atomicInc(work.taken, tiles - 1);
-        }
+        arrive_and_expect(&s.full[i], (both ? 2 : 1) * BOX + BN * 128);
+        copy_box(s.a[i], map[0], row, depth, &s.full[i]);
+        if (both) copy_box(s.a[i] + BOX, map[0], row + 64, depth, &s.full[i]);
+        copy_box(s.b[i], map[1], group.row_b + left, depth, &s.full[i]);
+        // After `tiles` times the counter is 0 again.
+        if (step == ask && work.taken)
+          next = gridDim.x + atomicInc(work.taken, tiles - 1);
         if (step == 0)
-          hand_out(s.tile, {group.C + (size_t)row * group.n + left,
-                            rows.y - top, group.n - left, group.n, steps});
+          hand_out(s.tile,
+                   {group.C + (size_t)row * group.n + left, rows.y - top,
+                    group.n - left, group.n, steps},
+                   parity);
       }
     }
-    hand_out(s.tile, {});
+    hand_out(s.tile, {}, parity);
     // --8<-- [end:producer]
   } else {
     // --8<-- [start:consumer]
     take_registers<232>();
     const int consumer = threadIdx.x / 128 - 1, t = threadIdx.x % 128;
-    const int next = tile_barrier(consumer);
     int turn = 0;
-    say_empty(next);
     while (true) {
-      const Tile tile = receive(&s.tile[consumer], next);
+      const Tile tile = receive(s.tile[consumer], parity);
       if (tile.steps == 0) break;
-      say_empty(next);
+      parity ^= 1;
       if (tile.rows <= consumer * 64) {  // nothing to do but to give back
         for (int step = 0; step < tile.steps; ++step, ring.advance())
           if (t == 0) {  // the others go on to the next tile, and wait there

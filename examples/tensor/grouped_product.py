@@ -35,7 +35,7 @@ class Tile(NamedTuple):
     def shared(self) -> int:
         """Bytes of shared memory: `Shared` in grouped.cu."""
         stage = (ROWS + self.columns) * DEPTH * 2 + 2 * 8
-        consumer = 2 * BOX + 24
+        consumer = 2 * BOX + 24 + 2 * 8
         first = 4 * (MOST_GROUPS + 1 + MOST_GROUPS // 32)
         both = self.stages * stage + CONSUMERS * consumer
         return both + 8 * ct.cdiv(first, 8)

@@ -1,36 +1,54 @@
-// Work that a producer hands to consumers as it goes along: by ordinary stores
-// and loads, between named barriers of the hardware.
+// Work that a producer hands to consumers as it goes along. Comes after a
+// header with barriers.
 #pragma once
 
 // --8<-- [start:handover]
-// One warp hands items to one warpgroup, through a slot in shared memory that
-// holds one. Two named barriers order this, of 32 + 128 threads each: `id` and
-// `id` + 1, of the 16 that a block has (0 is that of __syncthreads). Who
-// arrives goes on at once; who waits goes on when all have come.
-__device__ __forceinline__ void arrive_named(int id) {
-  asm volatile("bar.arrive %0, 160;" ::"r"(id) : "memory");
-}
-
-__device__ __forceinline__ void wait_named(int id) {
-  asm volatile("bar.sync %0, 160;" ::"r"(id) : "memory");
-}
-
-// The warp, when the slot has been emptied; its first lane has the item.
+// One thread hands items to a warpgroup, through a slot in shared memory that
+// holds one. `full` and `empty` are like those of a stage: they put writing and
+// reading in order. Words are nevertheless written and read by atomic
+// operations, for racecheck of CUDA 13.0: it does not follow this order, but
+// takes no two atomic operations for a race.
 template <class Item>
-__device__ __forceinline__ void hand_over(Item* slot, const Item& item,
-                                          int id) {
-  wait_named(id + 1);
-  if (threadIdx.x % 32 == 0) *slot = item;
-  arrive_named(id);
-}
-
-// The warpgroup. It says that the slot is empty before the first item and, once
-// it has one, if another shall come.
-__device__ __forceinline__ void say_empty(int id) { arrive_named(id + 1); }
+struct Slot {
+  static constexpr int WORDS = sizeof(Item) / 4;
+  static_assert(sizeof(Item) % 4 == 0 && WORDS <= 32, "a word for each lane");
+  unsigned words[WORDS];
+  Barrier full, empty;
+};
 
 template <class Item>
-__device__ __forceinline__ Item receive(const Item* slot, int id) {
-  wait_named(id);
-  return *slot;
+__device__ __forceinline__ void init(Slot<Item>& slot) {
+  init(&slot.full, 1), init(&slot.empty, 4);
+}
+
+// By the thread. `parity` is 0 for the first item, 1 for the second, and so on.
+template <class Item>
+__device__ __forceinline__ void hand_over(Slot<Item>& slot, const Item& item,
+                                          int parity) {
+  unsigned words[Slot<Item>::WORDS];
+  memcpy(words, &item, sizeof item);
+  wait(&slot.empty, parity ^ 1);
+#pragma unroll
+  for (int i = 0; i < Slot<Item>::WORDS; ++i)
+    atomicExch(&slot.words[i], words[i]);
+  arrive(&slot.full);
+}
+
+// By the warpgroup, of which each warp says when it has the item. A lane reads
+// a word, and gives it to the others.
+template <class Item>
+__device__ __forceinline__ Item receive(Slot<Item>& slot, int parity) {
+  constexpr int WORDS = Slot<Item>::WORDS;
+  const int lane = threadIdx.x % 32;
+  wait(&slot.full, parity);
+  const unsigned word = lane < WORDS ? atomicOr(&slot.words[lane], 0) : 0;
+  __syncwarp();
+  if (lane == 0) arrive(&slot.empty);
+  unsigned words[WORDS];
+#pragma unroll
+  for (int i = 0; i < WORDS; ++i) words[i] = __shfl_sync(~0u, word, i);
+  Item item;
+  memcpy(&item, words, sizeof item);
+  return item;
 }
 // --8<-- [end:handover]

@@ -28,7 +28,7 @@ def built(plan, folder, change=lambda text: text):
     """The program for a plan, or for a kernel with a change."""
     kernel = (SOURCE / "flash_hopper.cu").read_text()
     handover = (SOURCE / "handover.cuh").read_text()
-    handover = handover[handover.index("// The warp, when") :]  # before it are words of PTX
+    handover = handover[handover.index("// One thread hands") :]  # not its pragma
     kernel = change(kernel.replace('#include "handover.cuh"\n', handover))
     kernel = kernel.replace(
         "extern __shared__ unsigned char shared[];",
@@ -37,8 +37,8 @@ def built(plan, folder, change=lambda text: text):
     kernel = kernel.replace("__shared__ Barrier", "static Barrier")
     # The two blocks of a cluster each have work of their own. Barriers are known by block and address.
     kernel = kernel.replace(
-        "__shared__ Work work[CONSUMERS];",
-        "static Work works[2][CONSUMERS]; auto& work = works[self->block];",
+        "__shared__ Slot<Work> work[CONSUMERS];",
+        "static Slot<Work> works[2][CONSUMERS]; auto& work = works[self->block];",
     )
     (folder / "flash_hopper.cu").write_text(kernel)
     softmax = (
@@ -141,9 +141,9 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
     "values are looked for one part further": ("b(of_v + v.stage * TILE, PART)", "b(of_v + v.stage * TILE + 1024, PART)", "results"),
     "a buffer is not released": ("        release_tile(&v_empty[v.stage]);\n", "", "deadlock"),
     "the last turn is not taken": ("if (PINGPONG && me == 0) wait_for_turn(my_turn);", "", "turn is left over"),
-    "work is handed over before the last one is read": ("  wait_named(id + 1);\n  if (threadIdx.x % 32 == 0) *slot = item;\n", "  if (threadIdx.x % 32 == 0) *slot = item;\n  wait_named(id + 1);\n", "results|sum|deadlock|turn"),
-    "work is read before it is there": ("  wait_named(id);\n  return *slot;", "  const Item item = *slot;\n  wait_named(id);\n  return item;", "results|sum|deadlock|turn"),
-    "nobody says that work has been read": ("      say_empty(work_barrier(me));\n      wait", "      wait", "deadlock"),
+    "work is handed over before the last one is read": ("  wait(&slot.empty, parity ^ 1);\n", "", "arrival|results|sum|deadlock|turn"),
+    "work is read before it is there": ("  wait(&slot.full, parity);\n  const unsigned word = lane < WORDS ? atomicOr(&slot.words[lane], 0) : 0;\n", "  const unsigned word = lane < WORDS ? atomicOr(&slot.words[lane], 0) : 0;\n  wait(&slot.full, parity);\n", "results|sum|deadlock|turn"),
+    "nobody says that work has been read": ("  if (lane == 0) arrive(&slot.empty);\n", "", "deadlock"),
     "the counter is left as it is": ("if (next == (int)gridDim.x + items - 1) *drawn = 0;", "", "counter"),
 }  # fmt: skip
 

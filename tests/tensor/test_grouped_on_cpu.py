@@ -14,7 +14,7 @@ UNTOUCHED = 0x7FC1  # a NaN that the program fills C with
 
 def built(tile, folder, change=lambda text: text):
     """The program for a tile, or for a kernel with a change."""
-    text = (SOURCE / "groups.cuh").read_text() + piece("handover.cuh", "// The warp, when.*")
+    text = (SOURCE / "groups.cuh").read_text() + piece("handover.cuh", "// One thread hands.*")
     text += (SOURCE / "grouped.cu").read_text()
     text = plain(change(text))
     headers = [
@@ -100,16 +100,16 @@ def test_the_tile_that_is_chosen(rows, groups, n, k, columns):
 
 
 FAULTS = {  # what is replaced, by what, and what is then wrong
-    "an empty barrier is not waited for": ("        wait(&s.empty[i], ring.parity ^ 1);", "", "arrival|results|sum"),
+    "an empty barrier is not waited for": ("        wait(&s.empty[i], ring.parity ^ 1);", "", "arrival|deadlock|results|sum"),
     "rows of the next group are written": ("row < tile.rows &&", "", "results"),
     "columns beyond n are written": ("&& column < tile.columns", "", "results"),
     "a group without tiles is taken": ("if (first[middle] <= tile)", "if (first[middle] < tile)", "results|deadlock|ended"),
     "B of the group before": ("group.row_b + left", "max(group.row_b - group.n, 0) + left", "results"),
     "rows of the second half are not announced": ("(both ? 2 : 1) * BOX", "BOX", "deadlock|arrival|results|copies"),
-    "nobody says that there are no more tiles": ("    hand_out(s.tile, {});", "", "deadlock|ended|results"),
-    "a tile is handed over before the last one is read": ("  wait_named(id + 1);\n  if (threadIdx.x % 32 == 0) *slot = item;\n", "  if (threadIdx.x % 32 == 0) *slot = item;\n  wait_named(id + 1);\n", "deadlock|ended|results|turn"),
-    "a tile is read before it is there": ("  wait_named(id);\n  return *slot;", "  const Item item = *slot;\n  wait_named(id);\n  return item;", "deadlock|ended|results|turn"),
-    "nobody says that a tile has been read": ("      say_empty(next);\n      if", "      if", "deadlock"),
+    "nobody says that there are no more tiles": ("    hand_out(s.tile, {}, parity);", "", "deadlock|ended|results"),
+    "a tile is handed over before the last one is read": ("  wait(&slot.empty, parity ^ 1);\n", "", "arrival|deadlock|ended|results|turn"),
+    "a tile is read before it is there": ("  wait(&slot.full, parity);\n  const unsigned word = lane < WORDS ? atomicOr(&slot.words[lane], 0) : 0;\n", "  const unsigned word = lane < WORDS ? atomicOr(&slot.words[lane], 0) : 0;\n  wait(&slot.full, parity);\n", "deadlock|ended|results|turn"),
+    "nobody says that a tile has been read": ("  if (lane == 0) arrive(&slot.empty);\n", "", "deadlock"),
     "a stage is kept by the consumer without rows": ("            arrive(&s.empty[ring.stage]);", "", "deadlock"),
     "the last stage is not given back": ("      wait_for_products<0>();\n      if (t == 0) arrive(&s.empty[before]);", "      wait_for_products<0>();", "deadlock"),
     "results are used in flight": ("      wait_for_products<0>();", "", "touched|results"),

@@ -119,7 +119,6 @@ static float2 __bfloat1622float2(__nv_bfloat162 x) {
 static __nv_bfloat162 __floats2bfloat162_rn(float x, float y) {
   return {__float2bfloat16_rn(x), __float2bfloat16_rn(y)};
 }
-static void __syncwarp() { meet_warp(); }
 static unsigned __shfl_up_sync(unsigned, unsigned value, int lanes) {
   return from_lane(value, max(lane() - lanes, 0));
 }

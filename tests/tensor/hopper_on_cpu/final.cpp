@@ -38,7 +38,6 @@ static void wait_for_reads() {
 static void fence_for_tma() {}
 
 // CUDA's words for the stores of results.
-static void __syncwarp() { meet_warp(); }
 static unsigned __shfl_up_sync(unsigned, unsigned value, int lanes) {
   return from_lane(value, max(lane() - lanes, 0));
 }

@@ -14,6 +14,7 @@
 #include <map>
 #include <random>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #define __device__
@@ -107,6 +108,7 @@ inline void meet(Meeting& meeting, int count, const char* name) {
 inline int lane() { return self->index % 32; }
 inline int warp() { return self->block * 32 + self->index / 32; }
 inline void meet_warp() { meet(of_warp[warp()], 32, "its warp"); }
+inline void __syncwarp() { meet_warp(); }
 inline void __syncthreads() {
   meet(of_block[self->block], block_threads, "__syncthreads");
 }
@@ -156,6 +158,12 @@ inline unsigned atomicInc(unsigned* at, unsigned most) {
   const unsigned old = *at;
   *at = old >= most ? 0 : old + 1;
   return old;
+}
+inline unsigned atomicExch(unsigned* at, unsigned value) {
+  return std::exchange(*at, value);
+}
+inline unsigned atomicOr(unsigned* at, unsigned bits) {
+  return std::exchange(*at, *at | bits);
 }
 inline unsigned clock() { return 0; }
 
