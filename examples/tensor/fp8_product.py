@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import rounds
 
 import cudatut as ct
 
@@ -174,7 +175,7 @@ def prepare(
         _address(a.scales), _address(b.scales), _address(c),
     )  # fmt: skip
     tiles = ct.cdiv(m, ROWS * tile.cluster) * ct.cdiv(n, tile.columns)
-    clusters = min(tiles, ct.device().sm_count // tile.cluster)
+    clusters = rounds.workers(tiles, ct.device().sm_count // tile.cluster)
     function = kernel(levels, blocks, tile, str(c.dtype))
 
     def run() -> None:

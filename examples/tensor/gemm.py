@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import rounds
 from epilogue import Epilogue
 
 import cudatut as ct
@@ -138,11 +139,12 @@ PLAIN = Tile(64, 8, 1, 1)
 
 def plans(m: int, n: int, k: int, tile: Tile, sms: int) -> list[Plan]:
     """The two ways to give a product to the blocks of a GPU: whole tiles only,
-    and, where these do not come out even, the last of them in equal shares.
+    in full rounds as far as it goes, and, where these do not come out even, the
+    last of them in equal shares.
     """
     rows, columns = ct.cdiv(m, ROWS * tile.cluster), ct.cdiv(n, tile.columns)
     tiles, steps, most = rows * columns, ct.cdiv(k, DEPTH), sms // tile.cluster
-    found = [Plan(tile, min(tiles, most), tiles, 0)]
+    found = [Plan(tile, rounds.workers(tiles, most), tiles, 0)]
     if tiles % most:
         # So many rounds of whole tiles that at least one tile for each is left.
         whole = max(tiles // most - 1, 0) * most
