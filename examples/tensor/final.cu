@@ -141,6 +141,8 @@ __global__ void __cluster_dims__(CLUSTER)
         if (step > piece.begin) release(before);
         before = stage;
       }
+      Bias<BN / 2> bias;
+      if constexpr (End::FUSED) bias.template load<true>(work, left);
       wait_for_products<0>();
       // --8<-- [end:consumer]
       // --8<-- [start:results]
@@ -162,7 +164,7 @@ __global__ void __cluster_dims__(CLUSTER)
                    work.flags + slot(of), consumer);
       }
       if constexpr (End::FUSED) {
-        End::template finish<BUFFERS>(sum, work, map_c, row, left,
+        End::template finish<BUFFERS>(sum, bias, work, map_c, row, left,
                                       s.c[consumer][0], s.loaded[consumer],
                                       phase, consumer);
         continue;

@@ -21,6 +21,7 @@ def built(folder, columns, activation="None", change=lambda text: text):
         (SOURCE / "results.cuh").read_text(),
         region("boxes.cuh", "write", "store"),
         (SOURCE / "lines.cuh").read_text(),
+        (SOURCE / "bias.cuh").read_text(),
         (SOURCE / "epilogue.cuh").read_text(),
     ]
     (folder / "epilogue_text.hpp").write_text(plain(change("\n".join(parts))))
@@ -82,9 +83,9 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
     "a line's last column": ("if (odd && lane == 31 && columns == 64)", "if (false)", "results"),
     "the half before a word": ("odd ? __funnelshift_r(before, word, 16) : word;", "word;", "results"),
     "columns beyond C": ("    if (columns <= 0) break;\n", "", "results"),
-    "without R, a box is overwritten before it is stored": ("          } else {\n            if (first) wait_for_reads<BUFFERS - 1>();", "          } else {", "results"),
+    "without R, a box is overwritten before it is stored": ("wait_for_reads<BUFFERS == 1 ? 0 : BUFFERS - 2>();", ";", "results"),
     "another lane's bias": ("4 * j + threadIdx.x % 4", "4 * j + threadIdx.x / 8 % 4", "results"),
-    "the bias of another 64 columns": ("left + 2 * lane;", "left + 2 * lane + 64;", "results"),
+    "the bias of another 64 columns": ("% 32 * 2 + 64 * which;", "% 32 * 2 + 64 * (which ^ 1);", "results"),
     "bytes are not announced": ("arrive_and_expect(loaded, 64 * 128);", "arrive_and_expect(loaded, 0);", "results|arrival|deadlock|copies"),
 }  # fmt: skip
 

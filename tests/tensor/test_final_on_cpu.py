@@ -35,6 +35,7 @@ def built(plan, folder, change=lambda text: text, end="Linear"):
         region("boxes.cuh", "write", "store"),
         region("lines.cuh", "lines"),
         region("epilogue.cuh", "extra"),
+        region("bias.cuh", "bias"),
         piece("epilogue.cuh", r"struct Linear \{.*?\n\};"),
         piece("epilogue.cuh", r"struct Bare \{.*?\n\};"),
         region("work.cuh", "shared").join(["constexpr int BM = 128, CONSUMERS = 2;\n", ""]),
