@@ -15,15 +15,14 @@ struct Bias {
   __device__ __forceinline__ void load(const Work& work, int left) {
     using Bits = unsigned short;
     const Bits* const from = reinterpret_cast<const Bits*>(work.extra.bias);
-    const int n = from && (work.boxes || !PAIRS) ? work.n : 0;
 #pragma unroll
     for (int which = 0; which < SIZE / 32; ++which) {
       const int column = left + threadIdx.x % 32 * 2 + 64 * which;
       unsigned pair = 0, second = 0;
-      if (PAIRS && column < n)
+      if (PAIRS && from && work.boxes && column < work.n)
         pair = *reinterpret_cast<const unsigned*>(from + column);
-      if (!PAIRS && column < n) pair = from[column];
-      if (!PAIRS && column + 1 < n) second = from[column + 1];
+      if (!PAIRS && from && column < work.n) pair = from[column];
+      if (!PAIRS && from && column + 1 < work.n) second = from[column + 1];
       pairs[which] = pair | second << 16;
     }
   }

@@ -76,7 +76,7 @@ def test_activations(activation, tmp_path):
 FAULTS = {  # what is replaced, by what, and what is then wrong
     "R is not waited for": ("wait(loaded + i, phase & 1);", "", "results|arrival"),
     "the phase stands still": ("if (i == BUFFERS - 1) ++phase;", "", "results|arrival|deadlock"),
-    "a box is overwritten before it is stored": ("              wait_for_reads<0>();\n              fetch_box", "              fetch_box", "results"),
+    "a box is overwritten before it is stored": ("          wait_for_reads<0>();\n          fetch_box", "          fetch_box", "results"),
     "the tile before still stores": ("    wait_for_reads<0>();\n    for (int i", "    for (int i", "results"),
     "columns of a box are swapped": ("s[0] += beta * __uint_as_float(word[i] << 16);", "s[1] += beta * __uint_as_float(word[i] << 16);", "results"),
     "the swizzle is off by one": ("ldmatrix(word, line + ((2 * pair + lane / 16) ^ lane % 8)", "ldmatrix(word, line + ((2 * pair + lane / 16) ^ (lane + 1) % 8)", "results"),
