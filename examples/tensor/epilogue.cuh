@@ -6,6 +6,7 @@
 // may be C itself. All of it is computed in fp32 and rounded once.
 #pragma once
 #include "activations.cuh"
+#include "bias.cuh"
 #include "boxes.cuh"
 #include "lines.cuh"
 #include "mma.cuh"
@@ -33,40 +34,6 @@ struct Linear {
 struct Bare {
   static constexpr bool FUSED = false, BARE = true;
 };
-
-// --8<-- [start:bias]
-// The bias of a tile's columns. A thread has two neighboring columns of every
-// eight, and so have the seven others of its warp with the same lane % 4. So
-// each of the eight loads another pair of each 64 columns, and hands it on.
-template <int SIZE>
-struct Bias {
-  unsigned pairs[SIZE / 32];
-
-  template <class Work>
-  __device__ __forceinline__ Bias(const Work& work, int left) {
-    const int lane = threadIdx.x % 32, first = left + 2 * lane;
-#pragma unroll
-    for (int which = 0; which < SIZE / 32; ++which) {  // all on their way
-      const int column = first + 64 * which;
-      const __nv_bfloat16* const from = work.extra.bias + column;
-      __nv_bfloat162 pair = {};
-      if (work.extra.bias && column + 1 < work.n)
-        pair = *reinterpret_cast<const __nv_bfloat162*>(from);
-      else if (work.extra.bias && column < work.n)
-        pair.x = *from;
-      pairs[which] = reinterpret_cast<const unsigned&>(pair);
-    }
-  }
-
-  // For the sums of columns 8 j to 8 j + 7 of the 64 columns `which`.
-  __device__ __forceinline__ float2 of(int which, int j) const {
-    const unsigned pair =
-        __shfl_sync(~0u, pairs[which], 4 * j + threadIdx.x % 4);
-    return make_float2(__uint_as_float(pair << 16),
-                       __uint_as_float(pair & 0xffff0000));
-  }
-};
-// --8<-- [end:bias]
 
 // --8<-- [start:columns]
 // sum = scale activation(alpha sum + bias) for the 64 columns `which`.
@@ -138,57 +105,69 @@ struct Fused {
   }
   // --8<-- [end:fetch]
 
-  // --8<-- [start:finish]
-  // A consumer's sums to C. `phase` counts how often each box has been loaded.
-  template <int BUFFERS, int SIZE, class Work>
-  static __device__ __forceinline__ void finish(float (&sum)[SIZE],
-                                                const Work& work,
-                                                const CUtensorMap& C, int top,
-                                                int left, unsigned char* boxes,
-                                                Barrier* loaded, int& phase,
-                                                int consumer) {
-    static_assert(SIZE / 32 % BUFFERS == 0, "each box is loaded as often");
+  // --8<-- [start:boxes]
+  // Box by box, by the TMA. RESIDUAL: R is on its way into the boxes; `phase`
+  // counts how often each has been loaded.
+  template <int BUFFERS, bool RESIDUAL, int SIZE, class Work>
+  static __device__ __forceinline__ void store(
+      float (&sum)[SIZE], const Bias<SIZE>& bias, const Work& work,
+      const CUtensorMap& C, int top, int left, unsigned char* boxes,
+      Barrier* loaded, int& phase, int consumer) {
+    constexpr int COUNT = SIZE / 32;
+    static_assert(COUNT % BUFFERS == 0, "each box is loaded as often");
     const bool first = threadIdx.x % 128 == 0;
-    const float beta = work.beta;
-    const Bias<SIZE> bias(work, left);
-    if constexpr (sizeof(*work.C) == 2) {
-      const bool by_tma = work.extra.map;
-      if (by_tma || (work.boxes && beta == 0.0f)) {
 #pragma unroll
-        for (int which = 0; which < SIZE / 32; ++which) {
-          const int i = which % BUFFERS;
-          unsigned char* const box = boxes + i * (64 * 128);
-          activate<Activation>(sum, which, work, bias);
-          if (by_tma) {
-            wait(loaded + i, phase & 1);
-            add_box(sum, which, shared_address(box), beta);
-          } else {
-            if (first) wait_for_reads<BUFFERS - 1>();  // the box is free again
-            sync_consumer(consumer);
-          }
-          write_box(sum, which, shared_address(box));  // C lies where R lay
-          fence_for_tma();
-          sync_consumer(consumer);
-          if (first) {  // while the others go on with the next box
-            store_box(C, top, left + which * 64, box);
-            close_stores();
-            if (by_tma && which + BUFFERS < SIZE / 32) {  // the next R
-              wait_for_reads<0>();
-              fetch_box(work, top, left + (which + BUFFERS) * 64, box,
-                        loaded + i);
-            }
-          }
-          if (i == BUFFERS - 1) ++phase;
-        }
-        return;
+    for (int which = 0; which < COUNT; ++which) {
+      const int i = which % BUFFERS;
+      unsigned char* const box = boxes + i * (64 * 128);
+      activate<Activation>(sum, which, work, bias);
+      if (RESIDUAL) {
+        wait(loaded + i, phase & 1);
+        add_box(sum, which, shared_address(box), work.beta);
+      } else if (BUFFERS == 1) {
+        if (first) wait_for_reads<0>();
+        sync_consumer(consumer);
       }
+      write_box(sum, which, shared_address(box));  // C lies where R lay
+      fence_for_tma();
+      if (!RESIDUAL && BUFFERS > 1 && first)  // the next box is free again
+        wait_for_reads<BUFFERS == 1 ? 0 : BUFFERS - 2>();
+      sync_consumer(consumer);
+      if (first) {  // while the others go on with the next box
+        store_box(C, top, left + which * 64, box);
+        close_stores();
+        if (RESIDUAL && which + BUFFERS < COUNT) {  // the next R
+          wait_for_reads<0>();
+          fetch_box(work, top, left + (which + BUFFERS) * 64, box, loaded + i);
+        }
+      }
+      if (i == BUFFERS - 1) ++phase;
+    }
+  }
+  // --8<-- [end:boxes]
+
+  // --8<-- [start:finish]
+  // A consumer's sums to C. The bias has been loaded in pairs.
+  template <int BUFFERS, int SIZE, class Work>
+  static __device__ __forceinline__ void finish(
+      float (&sum)[SIZE], Bias<SIZE>& bias, const Work& work,
+      const CUtensorMap& C, int top, int left, unsigned char* boxes,
+      Barrier* loaded, int& phase, int consumer) {
+    if constexpr (sizeof(*work.C) == 2) {
+      if (work.extra.map)
+        return store<BUFFERS, true>(sum, bias, work, C, top, left, boxes,
+                                    loaded, phase, consumer);
+      if (work.boxes && work.beta == 0.0f)
+        return store<BUFFERS, false>(sum, bias, work, C, top, left, boxes,
+                                     loaded, phase, consumer);
     }
     // R by ordinary loads, C by any means.
+    if (!work.boxes) bias.template load<false>(work, left);
 #pragma unroll
     for (int which = 0; which < SIZE / 32; ++which)
       activate<Activation>(sum, which, work, bias);
     scale(sum, work.extra.residual, work.ldc, top, left, work.m, work.n, 1.0f,
-          beta);
+          work.beta);
     if constexpr (sizeof(*work.C) == 2) {
       if (work.boxes)
         store_boxes<BUFFERS>(sum, C, top, left, boxes, consumer);

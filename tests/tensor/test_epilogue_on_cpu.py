@@ -21,6 +21,7 @@ def built(folder, columns, activation="None", change=lambda text: text):
         (SOURCE / "results.cuh").read_text(),
         region("boxes.cuh", "write", "store"),
         (SOURCE / "lines.cuh").read_text(),
+        (SOURCE / "bias.cuh").read_text(),
         (SOURCE / "epilogue.cuh").read_text(),
     ]
     (folder / "epilogue_text.hpp").write_text(plain(change("\n".join(parts))))
@@ -75,16 +76,16 @@ def test_activations(activation, tmp_path):
 FAULTS = {  # what is replaced, by what, and what is then wrong
     "R is not waited for": ("wait(loaded + i, phase & 1);", "", "results|arrival"),
     "the phase stands still": ("if (i == BUFFERS - 1) ++phase;", "", "results|arrival|deadlock"),
-    "a box is overwritten before it is stored": ("              wait_for_reads<0>();\n              fetch_box", "              fetch_box", "results"),
+    "a box is overwritten before it is stored": ("          wait_for_reads<0>();\n          fetch_box", "          fetch_box", "results"),
     "the tile before still stores": ("    wait_for_reads<0>();\n    for (int i", "    for (int i", "results"),
     "columns of a box are swapped": ("s[0] += beta * __uint_as_float(word[i] << 16);", "s[1] += beta * __uint_as_float(word[i] << 16);", "results"),
     "the swizzle is off by one": ("ldmatrix(word, line + ((2 * pair + lane / 16) ^ lane % 8)", "ldmatrix(word, line + ((2 * pair + lane / 16) ^ (lane + 1) % 8)", "results"),
     "a line's last column": ("if (odd && lane == 31 && columns == 64)", "if (false)", "results"),
     "the half before a word": ("odd ? __funnelshift_r(before, word, 16) : word;", "word;", "results"),
     "columns beyond C": ("    if (columns <= 0) break;\n", "", "results"),
-    "without R, a box is overwritten before it is stored": ("          } else {\n            if (first) wait_for_reads<BUFFERS - 1>();", "          } else {", "results"),
+    "without R, a box is overwritten before it is stored": ("wait_for_reads<BUFFERS == 1 ? 0 : BUFFERS - 2>();", ";", "results"),
     "another lane's bias": ("4 * j + threadIdx.x % 4", "4 * j + threadIdx.x / 8 % 4", "results"),
-    "the bias of another 64 columns": ("left + 2 * lane;", "left + 2 * lane + 64;", "results"),
+    "the bias of another 64 columns": ("% 32 * 2 + 64 * which;", "% 32 * 2 + 64 * (which ^ 1);", "results"),
     "bytes are not announced": ("arrive_and_expect(loaded, 64 * 128);", "arrive_and_expect(loaded, 0);", "results|arrival|deadlock|copies"),
 }  # fmt: skip
 

@@ -158,7 +158,9 @@ static void thread() {
           sum[i] = sums[(long)row * job.n + column];
       }
       yield("nothing");
-      Fused<ACTIVATION>::finish<BOXES>(sum, job, map_c, top, left, boxes,
+      Bias<COLUMNS / 2> bias;
+      bias.load<true>(job, left);
+      Fused<ACTIVATION>::finish<BOXES>(sum, bias, job, map_c, top, left, boxes,
                                        loaded[consumer], phase, consumer);
     }
   if (t == 0) wait_for_reads<0>();
