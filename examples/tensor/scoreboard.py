@@ -116,6 +116,20 @@ if names:
         ],
     )
 
+# %% beside
+if names:
+    ct.table(
+        "rate by size, times cuBLAS",
+        {
+            name: {
+                f"n = {n}": bench[name].value / bench["cuBLAS"].value
+                for n, bench in times.items()
+            }
+            for name in ("two_consumers", "final")
+        },
+        corner="rung",
+    )
+
 # %% [markdown]
 # The large sizes once more, with more rounds, and beside the fastest of what
 # cublasLt offers.
