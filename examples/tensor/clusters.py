@@ -319,12 +319,12 @@ for m, n, k in RAGGED:
         name=f"{m} x {n} x {k}",
     )
     plan = gemm.choose(m, n, k, SMS)
+    rates = {row.name: row.value for row in timed.rows}
     table[f"{m} x {n} x {k}"] = {
         "columns of a tile": plan.tile.columns,
-        "final": timed["final"].value,
-        **({"cuBLAS": timed["cuBLAS"].value} if "cuBLAS" in [
-            row.name for row in timed.rows] else {}),
-    }  # fmt: skip
+        "final": rates["final"],
+        "cuBLAS": rates.get("cuBLAS"),
+    }
 if table:
     units = {"final": "TFLOP/s", "cuBLAS": "TFLOP/s"}
     ct.table("any shape", table, corner="m x n x k", units=units)
