@@ -284,6 +284,8 @@ for name, (m, n) in {"132 tiles": even, "144 tiles": more}.items():
     runs.update(one.vendors())
     timed = ct.bench(runs, flops=one.flops, rounds=15, name=name)
     table[name] = {row.name: row.value for row in timed.rows}
+
+# %% even-rates
 if not ct.tool.running():
     columns = ("whole tiles", "shares", "cuBLAS")
     ct.table(
