@@ -4,7 +4,6 @@
 #     title: {en: "The engine beside the reference", zh: "引擎与参考实现"}
 #     requires: sm_80
 #     extra: llm
-#     alone: false
 #     timeout_s: 300
 # ---
 

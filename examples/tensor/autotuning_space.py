@@ -119,11 +119,8 @@ class Space:
 
     def instance(self, candidate: Candidate) -> tuple[Any, ...]:
         """Source, kernel and architecture, to be compiled ahead."""
-        plan = candidate.plan
-        end = gemm.end_of(plan, mapped=True)
-        name = gemm.kernel_name(
-            plan.tile, False, False, "uint16", plan.plain, end
-        )
+        tile, plain = candidate.plan.tile, candidate.plan.plain
+        name = gemm.kernel_name(tile, False, False, "uint16", plain)
         return self.source, name, None, (), self.requires
 
     def problem(self, size: dict[str, int]) -> Any:
@@ -154,10 +151,7 @@ class Space:
         if plan not in own:
             plan = own[-1] if plan.share else own[0]
         run = gemm.prepare(p.a, p.b, p.c, plan=plan, group=candidate.group)
-        end = gemm.end_of(plan, mapped=p.n % 8 == 0)
-        run.kernel = gemm.kernel(
-            plan.tile, False, False, "uint16", plan.plain, end
-        )
+        run.kernel = gemm.kernel(plan.tile, False, False, "uint16", plan.plain)
         run.block, run.shared = 128 * (1 + gemm.CONSUMERS), plan.tile.shared
         # What the same machine code does in different ways.
         run.splits, run.whole = (

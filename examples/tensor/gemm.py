@@ -17,7 +17,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import rounds
 from epilogue import Epilogue
 
 import cudatut as ct
@@ -80,29 +79,15 @@ def kernel_name(
     transpose_b: bool,
     dtype: str,
     plain: bool = False,
-    end: str = "",
+    epilogue: str = "",
 ) -> str:
-    """The instance of final.cu. end: its `End`, if not Linear."""
+    """The instance of final.cu."""
     flags = (str(flag).lower() for flag in (transpose_a, transpose_b))
     numbers = ",".join(map(str, tile))
     name = f"gemm<{numbers},{','.join(flags)},{TYPES[dtype]}"
-    if plain or end:
+    if plain or epilogue:
         name += f",{str(plain).lower()}"
-    return name + (f",{end}>" if end else ">")
-
-
-def end_of(
-    plan: "Plan",
-    mapped: bool,
-    alpha: float = 1.0,
-    beta: float = 0.0,
-    epilogue: Epilogue | None = None,
-) -> str:
-    """Which `End` a launch needs. mapped: the TMA stores C."""
-    if epilogue:
-        return epilogue.type
-    rare = plan.plain or plan.share or not mapped
-    return "" if rare or (alpha, beta) != (1, 0) else "Bare"
+    return name + (f",{epilogue}>" if epilogue else ">")
 
 
 @cache
@@ -139,12 +124,11 @@ PLAIN = Tile(64, 8, 1, 1)
 
 def plans(m: int, n: int, k: int, tile: Tile, sms: int) -> list[Plan]:
     """The two ways to give a product to the blocks of a GPU: whole tiles only,
-    in full rounds as far as it goes, and, where these do not come out even, the
-    last of them in equal shares.
+    and, where these do not come out even, the last of them in equal shares.
     """
     rows, columns = ct.cdiv(m, ROWS * tile.cluster), ct.cdiv(n, tile.columns)
     tiles, steps, most = rows * columns, ct.cdiv(k, DEPTH), sms // tile.cluster
-    found = [Plan(tile, rounds.workers(tiles, most), tiles, 0)]
+    found = [Plan(tile, min(tiles, most), tiles, 0)]
     if tiles % most:
         # So many rounds of whole tiles that at least one tile for each is left.
         whole = max(tiles // most - 1, 0) * most
@@ -307,7 +291,7 @@ def prepare(
     )  # fmt: skip
     function = kernel(
         tile, transpose_a, transpose_b, dtype, plan.plain,
-        end_of(plan, mapped, alpha, beta, epilogue),
+        epilogue.type if epilogue else "",
     )  # fmt: skip
 
     def run() -> None:
