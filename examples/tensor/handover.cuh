@@ -6,8 +6,8 @@
 // One thread hands items to a warpgroup, through a slot in shared memory that
 // holds one. `full` and `empty` are like those of a stage: they put writing and
 // reading in order. Words are nevertheless written and read by atomic
-// operations, for racecheck of CUDA 13.0: it does not follow this order, but
-// takes no two atomic operations for a race.
+// operations, since racecheck of CUDA 13.0 does not follow this order. Two
+// atomic operations on a word are no race in any order.
 template <class Item>
 struct Slot {
   static constexpr int WORDS = sizeof(Item) / 4;
