@@ -390,7 +390,7 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"python -m cudatut trace \S+\.py", Gpu("tests/gpu/test_tracing.py::test_the_command", refused)),
     (r"python -m cudatut record .*", Gpu(f"{COMMANDS}::test_record", refused)),
     (r"python -m cudatut try \w+ \w+\.cu", TRY),
-    (r"python -m cudatut run gemm/tuner\.py.*", Gpu(f"{COMMANDS}::test_tuner", refused)),
+    (r"python -m cudatut (run gemm/tuner\.py|tune \w+).*", Gpu(f"{COMMANDS}::test_tune", refused)),
     (r"python -m cudatut exercise --write-notebooks", Here(notebooks_of_exercises)),
     (r"python -m cudatut exercise .*", Here(waits_for_an_exercise)),
     (r"python examples/start/first_kernel\.py", Gpu(f"{COMMANDS}::test_an_example_is_a_script")),
@@ -443,7 +443,7 @@ NOT_RUN = {
     r"make lock": "asks a package index for every dependency",
     r"(sudo|apt-get|wsl) .*": "changes the operating system",
     r"nsys .*": "neither this machine nor the GPU machine has Nsight Systems",
-    r"pip install (pycuda|pycuda numpy|platformdirs)": "compiles PyCUDA, or asks a package index",
+    r"pip install (pycuda|pycuda numpy|platformdirs|nvidia-cutlass-dsl==\S+)": "compiles PyCUDA, or asks a package index",
 }
 
 # What stands for something: what it is here.

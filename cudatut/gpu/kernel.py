@@ -314,7 +314,6 @@ def placed(values: Sequence[Any], offsets: Sequence[int]) -> list:
     return arranged
 
 
-@cache
 @lru_cache(maxsize=256)
 def _loaded(cubin: bytes) -> Any:
     """The module of this code, loaded once: a sanitizer works on each that is loaded, for seconds if it is long."""

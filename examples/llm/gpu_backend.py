@@ -4,9 +4,9 @@ other on one stream.
     backend = GpuBackend(checkpoint, block_count=4096, block_size=16)
     engine = Engine(backend, Scheduler(blocks, context=8192))
 
-Fast, which is the default: few rows are multiplied by gemv.cu and fused.cu,
-straight from the stored blocks; requests with one new token go to decode.cu,
-the others to flash_parts.cu where they are few and have many keys.
+Fast, which is the default: products go to the kernels that products.py takes
+for their rows and this GPU; requests with one new token go to decode.cu, the
+others to flash_parts.cu where they are few and have many keys.
 Batch-invariant: every product by linear.cu and all attention by flash.cu, whose
 results for a token depend on nothing else in its batch, on no chunk and on no
 tile: the same request gets the same bits alone, batched, chunked or preempted.
@@ -25,20 +25,16 @@ import cudatut as ct
 import decode
 import flash
 import flash_parts
-import fused
-import norms
 import rope
 import sampling
 from batch import Batch, Draws
 from checkpoint import Checkpoint
-from gemv import ROWS, gemv
 from graphs import Graph
-from linear import linear
-from linear_qkv import linear_qkv
+from products import Products
 from staging import Staging
 from step_shape import Shape, arrange, coarse, coarse_rows
 from step_shape import padded, power_of_two, rounded
-from weights import Matrix, Weights
+from weights import Weights
 
 KV = {"bf16": "uint16", "fp8": "uint8"}  # as which the cache travels
 MOST_GRAPHS = 512  # kept; whose shape was not seen for longest goes first
@@ -53,8 +49,10 @@ class GpuBackend:
     (`fp8.fp8_scales`) sets them before the first step.
 
     max_tokens: of a step. max_requests: of a step. max_logits: rows of logits
-    of a step; default: as many as requests. batch_invariant: see above. Raises
-    ValueError for a model whose heads no kernel takes.
+    of a step; default: as many as requests. batch_invariant: see above.
+    products: by which instruction many rows are multiplied, "mma.sync" or
+    "wgmma", see `Products`. Raises ValueError for a model whose heads no kernel
+    takes, and for products that this GPU or this mode cannot do.
     """
 
     def __init__(
@@ -68,6 +66,7 @@ class GpuBackend:
         batch_invariant: bool = False,
         graphs: bool = True,
         kv: str = "bf16",
+        products: str | None = None,
     ):
         import pycuda.driver as cuda
 
@@ -108,7 +107,9 @@ class GpuBackend:
         self.max_logits = coarse_rows(self.max_logits)
         n, m = 2 * coarse_rows(max_tokens), self.max_logits
         self.x = ct.empty((n, c.dim), "float32")  # the residual stream
-        self.h = ct.empty((n, c.dim), "uint16")  # what a layer multiplies
+        self.products = Products(
+            c, max(n, m), self.stream, batch_invariant, products
+        )
         width = c.heads * c.head_dim
         self.queries = ct.empty((n, width), "uint16")
         # Rows that are added are read too, and attention does not write them.
@@ -197,53 +198,23 @@ class GpuBackend:
     # --8<-- [start:forward]
     def _forward(self, d: dict[str, Any], shape: Shape) -> None:
         """The launches of a step; d: its arrays on the GPU."""
-        c, w, stream = self.config, self.weights, self.stream
+        w, products, stream = self.weights, self.products, self.stream
         n, m = len(d["tokens"]), len(d["wanted"])
-        x, h, queries, attended, act = (
-            a[:n]
-            for a in (self.x, self.h, self.queries, self.attended, self.act)
+        x, queries, attended, act = (
+            a[:n] for a in (self.x, self.queries, self.attended, self.act)
         )
-        few = n <= ROWS and not self.batch_invariant
         where = d["positions"], d["slots"], self.turns
         activation.embed(d["tokens"], w.embedding, x, stream, self.drawn)
-        for i, (layer, cache) in enumerate(zip(w.layers, self.caches)):
-            norm = x, layer.attention_norm
-            if few:
-                fused.norm_qkv(
-                    *norm, layer.qkv.stored, *where, *cache, queries,
-                    c.rms_eps, stream, scales=self.scales[i],
-                )  # fmt: skip
-            else:
-                norms.rms_norm(*norm, h, c.rms_eps, stream)
-                linear_qkv(
-                    h, layer.qkv.bf16, *where, *cache, queries, stream,
-                    scales=self.scales[i],
-                )  # fmt: skip
-            self._attend(d, shape, cache, self.scales[i], queries, attended)
-            self._multiply(attended, layer.o, x, add=True)
-            norm, gates = (x, layer.ffn_norm), layer.gate_up
-            if few:
-                fused.norm_gate_up(*norm, gates.stored, act, c.rms_eps, stream)
-            else:
-                norms.rms_norm(*norm, h, c.rms_eps, stream)
-                linear(
-                    h, gates.bf16, act, stream=stream, swiglu=True,
-                    fast=not self.batch_invariant,
-                )  # fmt: skip
-            self._multiply(act, layer.down, x, add=True)
+        for layer, cache, scales in zip(w.layers, self.caches, self.scales):
+            products.qkv(x, layer, where, cache, queries, scales)
+            self._attend(d, shape, cache, scales, queries, attended)
+            products.output(attended, layer, x)
+            products.gate_up(x, layer, act)
+            products.down(act, layer, x)
         if m:
-            last, h = self.last[:m], self.h[:m]
+            last = self.last[:m]
             activation.gather(d["wanted"], x, last, stream)
-            norms.rms_norm(last, w.norm, h, c.rms_eps, stream)
-            self._multiply(h, w.head, self.logits[:m])
-
-    def _multiply(self, x, matrix: Matrix, out, add=False) -> None:
-        """out (+)= x @ matrix.T"""
-        if len(x) <= ROWS and not self.batch_invariant:
-            gemv(x, matrix.stored, out, add, self.stream)
-        else:
-            fast = not self.batch_invariant
-            linear(x, matrix.bf16, out, add, self.stream, fast=fast)
+            products.logits(last, w.norm, w.head, self.logits[:m])
 
     def _attend(self, d, shape, cache, scales, queries, out) -> None:
         """Requests that decode have the first rows, the others those behind."""

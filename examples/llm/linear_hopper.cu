@@ -3,6 +3,7 @@
 // wgmma.
 // requires: sm_90a
 // @instance linear_hopper<1, 16, 9, true, Add>
+// @instance linear_hopper<1, 32, 16, false, Add>
 // @instance linear_hopper<1, 96, 9, false, Gates>
 // @instance linear_hopper<2, 256, 4, false, Gates>
 // @instance linear_hopper<2, 192, 4, false, Add>

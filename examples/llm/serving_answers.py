@@ -4,6 +4,7 @@
 #     title: {en: "The engine beside the reference", zh: "引擎与参考实现"}
 #     requires: sm_80
 #     extra: llm
+#     alone: false
 #     timeout_s: 300
 # ---
 

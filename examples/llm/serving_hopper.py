@@ -13,16 +13,16 @@
 #       OUTPUT: [[32, 256], [1, 2]]
 #       said: [256, 2]
 #       read: [8000, 40]
-#       busy: [[128, 192, 256], [16]]
-#       tokens: [8, 2]
+#       busy: [[128, 192, 256], [128]]
+#       seen: [300, 20]
 #       replays: [20, 2]
 #       asked: [256, 20]
 #       readers: [32, 6]
 # ---
 
 # %% [markdown]
-# The engine with the products of `GpuBackend`, by mma.sync, beside
-# `HopperBackend`, some of whose products are by wgmma.
+# The engine with its products by mma.sync, beside the one that takes wgmma
+# where that is faster.
 
 # %% setup
 import copy
@@ -41,7 +41,7 @@ from engine import Engine
 from fetch import fetch
 from gpu_backend import GpuBackend
 from graphs import Graph
-from hopper_backend import HopperBackend, instances
+from linear_hopper import instances
 from random_model import RandomModel
 from reference import Reference
 from request import Request
@@ -60,8 +60,10 @@ ct.compile_ahead(instances())  # side by side
 COUNT, BLOCK, BUDGET = 8192, 16, 8192
 rounds = 5
 room = {"max_tokens": BUDGET, "max_requests": 256, "max_logits": 2048}
-old = GpuBackend(model, COUNT, BLOCK, **room)
-ways = {"mma.sync": old, "wgmma": HopperBackend.beside(old)}
+ways = {
+    by: GpuBackend(model, COUNT, BLOCK, **room, products=by)
+    for by in ("mma.sync", "wgmma")
+}
 
 
 def play(backend, requests, ahead=False):
@@ -197,39 +199,53 @@ ct.table(
 
 # %% steps
 busy = (128, 192, 256)  # requests
-tokens = 8  # of an answer
+seen = 300  # tokens of each prompt
 replays = 20
 
 
-def last_step(backend, count):
-    """The graph of the last step of so many requests that all end in it; its
+def decoding_step(backend, count):
+    """The graph of a step in which so many requests get a token each; its
     arrays are still in place.
     """
-    play(backend, [Request(i, [7] * 300, tokens) for i in range(count)])
+    manager = NaiveBlocks(COUNT, BLOCK)
+    machine = Scheduler(manager, BUDGET, 256, context=config.context)
+    engine = Engine(backend, machine)
+    for i in range(count):
+        engine.add(Request(i, [7] * seen, 100))
+
+    def decodes():
+        work = engine.last.work
+        return len(work) == count and all(w.stop - w.start == 1 for w in work)
+
+    while not decodes():
+        engine.step()
     shape = next(s for s in reversed(backend._graphs) if isinstance(s, Shape))
     assert (shape.decode, shape.tokens) == (count, 0), shape
     return backend._graphs[shape]
 
 
-def step_us(graph):
+def step_us(backend, graph):
     """Microseconds of a graph, back to back: the host is not in it."""
     begin, end = cuda.Event(), cuda.Event()
-    begin.record(old.stream)
+    begin.record(backend.stream)
     for _ in range(replays):
         graph.launch()
-    end.record(old.stream)
+    end.record(backend.stream)
     end.synchronize()
     return 1e3 * begin.time_till(end) / replays
 
 
 rows = {}
 for n in busy:
-    graphs = {name: last_step(way, n) for name, way in ways.items()}
+    graphs = {name: decoding_step(way, n) for name, way in ways.items()}
     times = ct.take_turns(
-        {name: lambda graph=graph: graph for name, graph in graphs.items()},
+        {
+            name: lambda one=(ways[name], graph): one
+            for name, graph in graphs.items()
+        },
         rounds,
         random.Random(0),
-        time=lambda run: step_us(run()),
+        time=lambda run: step_us(*run()),
     )
     us = {name: statistics.median(values) for name, values in times.items()}
     nodes = {f"launches, {name}": one.nodes for name, one in graphs.items()}
@@ -262,7 +278,7 @@ KINDS = {
 def prompt_step(backend):
     """The launches of a step that reads prompts, but for sampling."""
     eager = copy.copy(backend)
-    eager.graphs, eager._graphs = False, type(old._graphs)()
+    eager.graphs, eager._graphs = False, type(backend._graphs)()
     manager = NaiveBlocks(COUNT, BLOCK)
     machine = Scheduler(manager, BUDGET, 256, context=config.context)
     engine = Engine(eager, machine)
@@ -275,20 +291,20 @@ def prompt_step(backend):
     return [one for one in launches if one.base != "sample"]
 
 
-def graph_of(launches):
-    return Graph(replay(launches), old.stream, old.overlap)
+def graph_of(backend, launches):
+    return Graph(replay(launches), backend.stream, backend.overlap)
 
 
-def behind(first, graph):
+def behind(stream, first, graph):
     """Microseconds of a graph just behind another one; L2 is flushed first,
     and the host has started all of it meanwhile.
     """
     begin, end = cuda.Event(), cuda.Event()
     ct.flush_l2()
     first.launch()
-    begin.record(old.stream)
+    begin.record(stream)
     graph.launch()
-    end.record(old.stream)
+    end.record(stream)
     end.synchronize()
     return 1e3 * begin.time_till(end)
 
@@ -296,13 +312,13 @@ def behind(first, graph):
 rows = {kind: {} for kind in ("attention", "products", "norms", "others")}
 for name, backend in ways.items():
     launches = prompt_step(backend)
-    first = graph_of(launches[:1])
+    first = graph_of(backend, launches[:1])
     us = dict.fromkeys(rows, 0.0)
     for those in distinct(launches):
-        graph = graph_of(those)
+        graph = graph_of(backend, those)
         kind = KINDS.get(those[0].base, "others")
         us[kind] += statistics.median(
-            behind(first, graph) for _ in range(rounds)
+            behind(backend.stream, first, graph) for _ in range(rounds)
         )
     for kind, time in us.items():
         rows[kind] |= {

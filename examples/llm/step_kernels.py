@@ -139,8 +139,7 @@ def work_of(
             return Work("last rows", 4 * n + 2 * rows, 0)
         case "sample":
             return Work("sampling", 4 * n * c.vocab, 0)
-        case "gemv" | "linear" | "linear_split":
-            matrix = launch.arguments[1]
+        case "gemv" | "linear" | "linear_split" | "linear_hopper":
             _, outputs, inputs = launch.numbers[:3]
             found = {
                 (c.vocab, c.dim): ("logits", 4 * n * c.vocab, 0),
@@ -150,9 +149,28 @@ def work_of(
             }.get((outputs, inputs))
             if found:
                 name, out, more = found
-                nbytes = 2 * n * inputs + matrix.nbytes + out
+                if launch.base == "linear_hopper":  # by a map of W, in bf16
+                    stored = 2 * outputs * inputs
+                    half = half_of_a_norm(launch.arguments[2], c, n)
+                    out, more = out + half.bytes, more + half.flops
+                else:
+                    stored = launch.arguments[1].nbytes
+                nbytes = 2 * n * inputs + stored + out
                 return Work(name, nbytes, 2 * n * inputs * outputs + more)
     return Work(launch.base, None, None)
+
+
+def half_of_a_norm(end: Any, config: Config, n: int) -> Work:
+    """What an end of linear_hopper.py has to do for a norm between products:
+    the first half stores a row and its sums of squares, in the narrowest tiles,
+    the second reads the sums.
+    """
+    row, squares = 2 * n * config.dim, 4 * n * ct.cdiv(config.dim, 16)
+    if getattr(end, "weight", 0):
+        nbytes = row + 4 * config.dim + squares
+        return Work("first half", nbytes, 4 * n * config.dim)
+    second = getattr(getattr(end, "scale", None), "parts", 0)
+    return Work("second half", squares if second else 0, 0)
 
 
 # --8<-- [end:work]

@@ -119,8 +119,11 @@ class Space:
 
     def instance(self, candidate: Candidate) -> tuple[Any, ...]:
         """Source, kernel and architecture, to be compiled ahead."""
-        tile, plain = candidate.plan.tile, candidate.plan.plain
-        name = gemm.kernel_name(tile, False, False, "uint16", plain)
+        plan = candidate.plan
+        end = gemm.end_of(plan, mapped=True)
+        name = gemm.kernel_name(
+            plan.tile, False, False, "uint16", plan.plain, end
+        )
         return self.source, name, None, (), self.requires
 
     def problem(self, size: dict[str, int]) -> Any:
@@ -151,7 +154,10 @@ class Space:
         if plan not in own:
             plan = own[-1] if plan.share else own[0]
         run = gemm.prepare(p.a, p.b, p.c, plan=plan, group=candidate.group)
-        run.kernel = gemm.kernel(plan.tile, False, False, "uint16", plan.plain)
+        end = gemm.end_of(plan, mapped=p.n % 8 == 0)
+        run.kernel = gemm.kernel(
+            plan.tile, False, False, "uint16", plan.plain, end
+        )
         run.block, run.shared = 128 * (1 + gemm.CONSUMERS), plan.tile.shared
         # What the same machine code does in different ways.
         run.splits, run.whole = (

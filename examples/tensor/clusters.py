@@ -8,6 +8,11 @@
 #       side: [8192, 512, 8192]
 #       middle: [4096, 256]
 #       DEPTH: [4096, 128]
+#       GROUPS: [[1, 4, 8, 16, 32, 64], [16], [1, 4, 8, 16, 32, 64]]
+#       RAGGED:
+#         - [[1000, 1000, 1000], [4095, 4097, 4099], [2000, 3000, 1000],
+#            [64, 4096, 4096], [8192, 512, 2048]]
+#         - [[255, 257, 259], [64, 512, 512], [1000, 1200, 800]]
 # ---
 
 # %% [markdown]
@@ -61,9 +66,10 @@ from ladder import LADDER, Gemm
 
 RUNGS = ("two_consumers", "persistent", "clusters", "tma_stores")
 SMS = ct.device().sm_count
+GROUPS = (1, 4, 8, 16, 32, 64)
 ORDERS = {
     group: replace(LADDER["persistent"], kernel=f"gemm_persistent<4,{group}>")
-    for group in (1, 4, 8, 16, 32, 64)
+    for group in GROUPS
 }
 
 # %% [markdown]
@@ -211,12 +217,13 @@ if counted:
 
 # %% [markdown]
 # From one tile to the next: the clock of an SM when a consumer has ended its
-# last products of a tile, and when it begins the first of the next.
+# last products of a tile, and when it begins the first of the next. (Not under
+# a tool, which works for seconds on each kernel that is loaded.)
 
 # %% gap
 STAMP = "if (blockIdx.x == 0 && threadIdx.x == 128) events"
 gaps = {}
-for name in ("persistent", "clusters", "tma_stores"):
+for name in RUNGS[1:] if not ct.tool.running() else ():
     rung = LADDER[name]
     kernel = faults.broken(
         rung,
@@ -277,6 +284,8 @@ for name, (m, n) in {"132 tiles": even, "144 tiles": more}.items():
     runs.update(one.vendors())
     timed = ct.bench(runs, flops=one.flops, rounds=15, name=name)
     table[name] = {row.name: row.value for row in timed.rows}
+
+# %% even-rates
 if not ct.tool.running():
     columns = ("whole tiles", "shares", "cuBLAS")
     ct.table(
@@ -293,14 +302,15 @@ if not ct.tool.running():
 # The final kernel and shapes that nobody chose.
 
 # %% ragged
-table = {}
-for m, n, k in (
+RAGGED = (
     (1000, 1000, 1000),
     (4095, 4097, 4099),
     (2000, 3000, 1000),
     (64, 4096, 4096),
     (8192, 512, 2048),
-):
+)
+table = {}
+for m, n, k in RAGGED:
     one = Gemm(m, n, k)
     one.check(LADDER["final"])
     if ct.tool.running():
@@ -311,12 +321,12 @@ for m, n, k in (
         name=f"{m} x {n} x {k}",
     )
     plan = gemm.choose(m, n, k, SMS)
+    rates = {row.name: row.value for row in timed.rows}
     table[f"{m} x {n} x {k}"] = {
         "columns of a tile": plan.tile.columns,
-        "final": timed["final"].value,
-        **({"cuBLAS": timed["cuBLAS"].value} if "cuBLAS" in [
-            row.name for row in timed.rows] else {}),
-    }  # fmt: skip
+        "final": rates["final"],
+        "cuBLAS": rates.get("cuBLAS"),
+    }
 if table:
     units = {"final": "TFLOP/s", "cuBLAS": "TFLOP/s"}
     ct.table("any shape", table, corner="m x n x k", units=units)

@@ -6,6 +6,7 @@
 // may be C itself. All of it is computed in fp32 and rounded once.
 #pragma once
 #include "activations.cuh"
+#include "bias.cuh"
 #include "boxes.cuh"
 #include "lines.cuh"
 #include "mma.cuh"
@@ -24,34 +25,27 @@ struct Extra {
 
 // Alpha and beta alone: `scale` of results.cuh.
 struct Linear {
-  static constexpr bool FUSED = false;
+  static constexpr bool FUSED = false, BARE = false;
+};
+
+// Not even these: alpha is 1, beta 0, every tile is computed whole, and the TMA
+// stores C. A launch fetches its instructions from DRAM when nobody has run
+// them for a while. Here those for rare cases do not lie between the others.
+struct Bare {
+  static constexpr bool FUSED = false, BARE = true;
 };
 
 // --8<-- [start:columns]
-// sum = scale activation(alpha sum + bias) for the 64 columns `which` of a
-// thread's sums. A thread has two neighboring columns of every eight, each in
-// two rows: so it loads a pair of the bias once for four sums.
+// sum = scale activation(alpha sum + bias) for the 64 columns `which`.
 template <class Activation, int SIZE, class Work>
 __device__ __forceinline__ void activate(float (&sum)[SIZE], int which,
-                                         const Work& work, int left) {
+                                         const Work& work,
+                                         const Bias<SIZE>& bias) {
   const Activation activation;
   const float alpha = work.alpha, scale = work.extra.scale;
-  const int first = left + 64 * which + threadIdx.x % 4 * 2;
-  __nv_bfloat162 bias[8] = {};
-  if (work.extra.bias) {
-#pragma unroll
-    for (int j = 0; j < 8; ++j) {  // eight loads on their way at a time
-      const int column = first + 8 * j;
-      const __nv_bfloat16* const from = work.extra.bias + column;
-      if (column + 1 < work.n)
-        bias[j] = *reinterpret_cast<const __nv_bfloat162*>(from);
-      else if (column < work.n)
-        bias[j].x = *from;
-    }
-  }
 #pragma unroll
   for (int j = 0; j < 8; ++j) {
-    const float2 b = __bfloat1622float2(bias[j]);
+    const float2 b = bias.of(which, j);
     float* const s = sum + 32 * which + 4 * j;
 #pragma unroll
     for (int i = 0; i < 4; i += 2) {
@@ -86,7 +80,7 @@ __device__ __forceinline__ void add_box(float (&sum)[SIZE], int which,
 
 template <class Activation>
 struct Fused {
-  static constexpr bool FUSED = true;
+  static constexpr bool FUSED = true, BARE = false;
   // Of bf16 factors only.
 
   // --8<-- [start:fetch]
@@ -111,50 +105,69 @@ struct Fused {
   }
   // --8<-- [end:fetch]
 
-  // --8<-- [start:finish]
-  // A consumer's sums to C. `phase` counts how often each box has been loaded.
-  template <int BUFFERS, int SIZE, class Work>
-  static __device__ __forceinline__ void finish(float (&sum)[SIZE],
-                                                const Work& work,
-                                                const CUtensorMap& C, int top,
-                                                int left, unsigned char* boxes,
-                                                Barrier* loaded, int& phase,
-                                                int consumer) {
-    static_assert(SIZE / 32 % BUFFERS == 0, "each box is loaded as often");
+  // --8<-- [start:boxes]
+  // Box by box, by the TMA. RESIDUAL: R is on its way into the boxes; `phase`
+  // counts how often each has been loaded.
+  template <int BUFFERS, bool RESIDUAL, int SIZE, class Work>
+  static __device__ __forceinline__ void store(
+      float (&sum)[SIZE], const Bias<SIZE>& bias, const Work& work,
+      const CUtensorMap& C, int top, int left, unsigned char* boxes,
+      Barrier* loaded, int& phase, int consumer) {
+    constexpr int COUNT = SIZE / 32;
+    static_assert(COUNT % BUFFERS == 0, "each box is loaded as often");
     const bool first = threadIdx.x % 128 == 0;
-    const float beta = work.beta;
-    if constexpr (sizeof(*work.C) == 2) {
-      if (work.extra.map) {
 #pragma unroll
-        for (int which = 0; which < SIZE / 32; ++which) {
-          const int i = which % BUFFERS;
-          unsigned char* const box = boxes + i * (64 * 128);
-          activate<Activation>(sum, which, work, left);
-          wait(loaded + i, phase & 1);
-          add_box(sum, which, shared_address(box), beta);
-          write_box(sum, which, shared_address(box));  // C lies where R lay
-          fence_for_tma();
-          sync_consumer(consumer);
-          if (first) {
-            store_box(C, top, left + which * 64, box);
-            close_stores();
-            if (which + BUFFERS < SIZE / 32) {  // the next R into the same box
-              wait_for_reads<0>();
-              fetch_box(work, top, left + (which + BUFFERS) * 64, box,
-                        loaded + i);
-            }
-          }
-          if (i == BUFFERS - 1) ++phase;
-        }
-        return;
+    for (int which = 0; which < COUNT; ++which) {
+      const int i = which % BUFFERS;
+      unsigned char* const box = boxes + i * (64 * 128);
+      activate<Activation>(sum, which, work, bias);
+      if (RESIDUAL) {
+        wait(loaded + i, phase & 1);
+        add_box(sum, which, shared_address(box), work.beta);
+      } else if (BUFFERS == 1) {
+        if (first) wait_for_reads<0>();
+        sync_consumer(consumer);
       }
+      write_box(sum, which, shared_address(box));  // C lies where R lay
+      fence_for_tma();
+      if (!RESIDUAL && BUFFERS > 1 && first)  // the next box is free again
+        wait_for_reads<BUFFERS == 1 ? 0 : BUFFERS - 2>();
+      sync_consumer(consumer);
+      if (first) {  // while the others go on with the next box
+        store_box(C, top, left + which * 64, box);
+        close_stores();
+        if (RESIDUAL && which + BUFFERS < COUNT) {  // the next R
+          wait_for_reads<0>();
+          fetch_box(work, top, left + (which + BUFFERS) * 64, box, loaded + i);
+        }
+      }
+      if (i == BUFFERS - 1) ++phase;
+    }
+  }
+  // --8<-- [end:boxes]
+
+  // --8<-- [start:finish]
+  // A consumer's sums to C. The bias has been loaded in pairs.
+  template <int BUFFERS, int SIZE, class Work>
+  static __device__ __forceinline__ void finish(
+      float (&sum)[SIZE], Bias<SIZE>& bias, const Work& work,
+      const CUtensorMap& C, int top, int left, unsigned char* boxes,
+      Barrier* loaded, int& phase, int consumer) {
+    if constexpr (sizeof(*work.C) == 2) {
+      if (work.extra.map)
+        return store<BUFFERS, true>(sum, bias, work, C, top, left, boxes,
+                                    loaded, phase, consumer);
+      if (work.boxes && work.beta == 0.0f)
+        return store<BUFFERS, false>(sum, bias, work, C, top, left, boxes,
+                                     loaded, phase, consumer);
     }
     // R by ordinary loads, C by any means.
+    if (!work.boxes) bias.template load<false>(work, left);
 #pragma unroll
     for (int which = 0; which < SIZE / 32; ++which)
-      activate<Activation>(sum, which, work, left);
+      activate<Activation>(sum, which, work, bias);
     scale(sum, work.extra.residual, work.ldc, top, left, work.m, work.n, 1.0f,
-          beta);
+          work.beta);
     if constexpr (sizeof(*work.C) == 2) {
       if (work.boxes)
         store_boxes<BUFFERS>(sum, C, top, left, boxes, consumer);

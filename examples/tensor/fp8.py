@@ -205,7 +205,7 @@ for kind, table in found.items():
                 row[way] = error(a, b, c, want)
         table[f"k = {k}"] = row
 # %% errors-positive
-units = dict.fromkeys(WAYS, "%")
+units = dict.fromkeys(row, "%")  # of the ways that can run here
 ct.table("numbers from 0 to 1", found["positive"], corner="depth", units=units)
 # %% errors-signed
 ct.table("both signs", found["both signs"], corner="depth", units=units)

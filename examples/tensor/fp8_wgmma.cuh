@@ -1,6 +1,6 @@
 // Products of a warpgroup with factors in e4m3.
 #pragma once
-#include "named_sums.cuh"
+#include "wgmma.cuh"
 
 constexpr int BK = 128;  // steps of depth in a stage: a line of 128 bytes
 

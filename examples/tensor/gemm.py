@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import rounds
 from epilogue import Epilogue
 
 import cudatut as ct
@@ -79,15 +80,29 @@ def kernel_name(
     transpose_b: bool,
     dtype: str,
     plain: bool = False,
-    epilogue: str = "",
+    end: str = "",
 ) -> str:
-    """The instance of final.cu."""
+    """The instance of final.cu. end: its `End`, if not Linear."""
     flags = (str(flag).lower() for flag in (transpose_a, transpose_b))
     numbers = ",".join(map(str, tile))
     name = f"gemm<{numbers},{','.join(flags)},{TYPES[dtype]}"
-    if plain or epilogue:
+    if plain or end:
         name += f",{str(plain).lower()}"
-    return name + (f",{epilogue}>" if epilogue else ">")
+    return name + (f",{end}>" if end else ">")
+
+
+def end_of(
+    plan: "Plan",
+    mapped: bool,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    epilogue: Epilogue | None = None,
+) -> str:
+    """Which `End` a launch needs. mapped: the TMA stores C."""
+    if epilogue:
+        return epilogue.type
+    rare = plan.plain or plan.share or not mapped
+    return "" if rare or (alpha, beta) != (1, 0) else "Bare"
 
 
 @cache
@@ -124,11 +139,12 @@ PLAIN = Tile(64, 8, 1, 1)
 
 def plans(m: int, n: int, k: int, tile: Tile, sms: int) -> list[Plan]:
     """The two ways to give a product to the blocks of a GPU: whole tiles only,
-    and, where these do not come out even, the last of them in equal shares.
+    in full rounds as far as it goes, and, where these do not come out even, the
+    last of them in equal shares.
     """
     rows, columns = ct.cdiv(m, ROWS * tile.cluster), ct.cdiv(n, tile.columns)
     tiles, steps, most = rows * columns, ct.cdiv(k, DEPTH), sms // tile.cluster
-    found = [Plan(tile, min(tiles, most), tiles, 0)]
+    found = [Plan(tile, rounds.workers(tiles, most), tiles, 0)]
     if tiles % most:
         # So many rounds of whole tiles that at least one tile for each is left.
         whole = max(tiles // most - 1, 0) * most
@@ -291,7 +307,7 @@ def prepare(
     )  # fmt: skip
     function = kernel(
         tile, transpose_a, transpose_b, dtype, plan.plain,
-        epilogue.type if epilogue else "",
+        end_of(plan, mapped, alpha, beta, epilogue),
     )  # fmt: skip
 
     def run() -> None:

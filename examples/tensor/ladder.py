@@ -11,20 +11,20 @@ ladder of the part gemm. Its `@rung` line says how a rung is launched:
     boxes=4          C is a tensor map, too, with boxes of 64 x 64, so many of them in shared memory
     multiples=1x8x8  m, n and k have to be multiples of these; where it is left out, of these. An extent may be 0 only
                      where it may be any
+    launch=gemm      nothing of the above: `prepare(a, b, c)` of the module of this name plans the launch. Its kernel, the
+                     file that the module calls SOURCE, takes any m, n and k
 
-A kernel without maps takes (A, B, C, m, n, k). final.cu, which gemm.py launches, takes any m, n and k.
+A kernel without maps takes (A, B, C, m, n, k).
 """
 
 from collections.abc import Callable
 from functools import cached_property, lru_cache
 
-import gemm
 import numpy as np
 from bf16 import to_bf16, to_float
 
 import cudatut as ct
 
-FINAL = "tensor/final.cu"
 BOX = 64 * 64 * 2  # bytes
 _SAMPLE = 64  # rows that are compared of a large C
 
@@ -81,8 +81,8 @@ class Gemm:
                 f"no row for {rung.name}: it needs {requires}, but this is {ct.device().arch}"
             )
             return None
-        if rung.path == FINAL:
-            return gemm.prepare(self.a, self.b, self.c)
+        if name := rung.options.get("launch"):
+            return planner(rung, name)(self.a, self.b, self.c)
         if why := refuses(rung, self.m, self.n, self.k):
             raise ct.RungError(why)
         if not self.c.size:
@@ -114,12 +114,40 @@ class Gemm:
         return {"cuBLAS": cublas(self.a, self.b, self.c)}
 
 
-def launcher(rung: ct.Rung, a, b, c) -> Callable[[], object]:
-    """A callable that runs a rung other than the final one once: C = A B. a, b, c: uint16 arrays; some extent, some depth."""
+def planner(rung: ct.Rung, name: str) -> Callable[..., object]:
+    """`prepare` of tensor/<name>.py. It is loaded only here, so that no other rung depends on it.
+
+    Raises ct.RungError where there is no such module, or it launches another file than this.
+    """
+    try:
+        module = ct.shared(f"tensor/{name}")
+    except FileNotFoundError:
+        raise ct.RungError(
+            f"{rung.path}: launch={name}, but there is no tensor/{name}.py"
+        ) from None
+    if rung.path != module.SOURCE:
+        raise ct.RungError(
+            f"{rung.path}: launch={name} is for {module.SOURCE}; say tile=128x64 and what else its launch needs"
+        )
+    return module.prepare
+
+
+def launcher(
+    rung: ct.Rung,
+    a,
+    b,
+    c,
+    kernel: ct.Kernel | None = None,
+    spare: int = 0,
+) -> Callable[[], object]:
+    """A callable that runs a rung without `launch` once: C = A B. a, b, c: uint16 arrays; some extent, some depth.
+
+    kernel: a variant that takes the place of the rung's own. spare: bytes of shared memory that no block needs.
+    """
     (m, k), n, option = a.shape, b.shape[1], rung.options
-    kernel, (columns, rows) = rung.compile(), _pair(rung, "tile")
+    kernel, (columns, rows) = kernel or rung.compile(), _pair(rung, "tile")
     stages = int(rung.kernel.partition("<")[2].rstrip(">").split(",")[0] or 0)
-    shared = stages * rung.number("stage", 0)
+    shared = stages * rung.number("stage", 0) + spare
     operands = [a, b, c]
     if "box_a" in option:
         if "stage" in option:
@@ -150,7 +178,7 @@ def launcher(rung: ct.Rung, a, b, c) -> Callable[[], object]:
 
 def refuses(rung: ct.Rung, m: int, n: int, k: int, **_) -> str | None:
     """Why a kernel does not take these sizes; None where it does."""
-    if rung.path == FINAL:
+    if "launch" in rung.options:
         return None
     steps = rung.options.get("multiples", "1x8x8").split("x")
     if len(steps) != 3 or not all(

@@ -43,6 +43,9 @@ constexpr int GROUP = 16, CLUMP = 4;  // copies that are started together
 // each block, before and behind the loop.
 // @instance gemm_mma_attempt<192, 256, 96, 64, 4, false>
 // @instance gemm_mma_attempt<128, 256, 64, 64, 4, true>
+// Where shared memory is smaller, as on an A100:
+// @instance gemm_mma_attempt<192, 256, 96, 64, 2, false>
+// @instance gemm_mma_attempt<128, 256, 64, 64, 3, true>
 // --8<-- [start:kernel]
 template <int BM, int BN, int WM, int WN, int STAGES, bool PHASES>
 __global__ void __launch_bounds__(BM / WM * (BN / WN) * 32, 1)

@@ -2,6 +2,7 @@
 // loads the fragments of the next 16 steps while it multiplies these.
 // @rung 50 kernel=gemm_mma_large<4> block=256 tile=256x128 stage=49152
 // @instance gemm_mma_large<3>
+// @instance gemm_mma_large<2>
 // requires: sm_80
 #include "order.cuh"
 #include "warps.cuh"

@@ -2,6 +2,7 @@
 // starts a share of them, with addresses that are stepped and no branch.
 // @rung 55 kernel=gemm_mma_spread<4> block=256 tile=256x128 stage=49152
 // @instance gemm_mma_spread<3>
+// @instance gemm_mma_spread<2>
 // requires: sm_80
 #include "copies.cuh"
 #include "order.cuh"

@@ -2,6 +2,7 @@
 // steps.
 // @rung 40 kernel=gemm_mma_stages<3> block=256 tile=128x128 stage=32768
 // @instance gemm_mma_stages<4>
+// @instance gemm_mma_stages<2>
 // requires: sm_80
 #include "warps.cuh"
 

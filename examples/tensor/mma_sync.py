@@ -43,30 +43,32 @@ ct.check(to_float(c.get()), expected, rtol=2**-8, atol=1e-2)
 
 # %% setup
 from collections import Counter
-from dataclasses import replace
 
 import faults
 import ladder
+import stages
 import stamps
 from ladder import LADDER, Gemm
 
 loops = ct.shared("gemm/loops")
-RUNGS = [rung.name for rung in LADDER.upto("mma_spread")]
+# With as many stages as fit: on an H100 all that they want.
+RUNGS = stages.fitting(LADDER.upto("mma_spread"))
 
 # %% [markdown]
 # Right before fast: whole numbers allow no error at all.
 
 # %% check
-for name in RUNGS:
-    LADDER.check(name, LADDER.trials[:-1])
+for rung in RUNGS.values():
+    for sizes in LADDER.trials[:-1]:
+        Gemm(**sizes).check(rung)
 side = 4096
 problem = Gemm(side, side, side)
-for name in RUNGS:
-    problem.check(LADDER[name])
+for rung in RUNGS.values():
+    problem.check(rung)
 large = 8192
 big = Gemm(large, large, large)
-for name in RUNGS:
-    big.check(LADDER[name])
+for rung in RUNGS.values():
+    big.check(rung)
 
 # %% [markdown]
 # What a block reads from shared memory for each step of depth 16, by what a
@@ -126,7 +128,7 @@ ct.table(
 # %% bench
 times = ct.bench(
     {
-        **{name: problem.launcher(LADDER[name]) for name in RUNGS},
+        **{name: problem.launcher(rung) for name, rung in RUNGS.items()},
         **problem.vendors(),
     },
     flops=problem.flops,
@@ -137,7 +139,7 @@ times = ct.bench(
 # %% large
 times = ct.bench(
     {
-        **{name: big.launcher(LADDER[name]) for name in RUNGS},
+        **{name: big.launcher(rung) for name, rung in RUNGS.items()},
         **big.vendors(),
     },
     flops=big.flops,
@@ -146,19 +148,9 @@ times = ct.bench(
 )
 
 # %% stages
-variants = {
-    f"{name}, {stages} stages": replace(
-        LADDER[name], kernel=f"gemm_{name}<{stages}>"
-    )
-    for name, stages in (
-        ("mma_stages", 2),
-        ("mma_stages", 3),
-        ("mma_stages", 4),
-        ("mma_spread", 2),
-        ("mma_spread", 3),
-        ("mma_spread", 4),
-    )
-}
+variants = {}
+for name in ("mma_stages", "mma_spread"):
+    variants |= stages.variants(LADDER[name], (2, 3, 4))
 for rung in variants.values():
     Gemm(257, 520, 200, integers=True).check(rung)
 ct.bench(
@@ -215,15 +207,19 @@ if not ct.tool.running():
     )
 
 # %% shares
-DATA_SHEET = 989  # TFLOP/s of an H100 SXM, bf16, dense
+# TFLOP/s in bf16, dense: of an H100 SXM, an A100
+DATA_SHEETS = {(9, 0): 989, (8, 0): 312}
 if not ct.tool.running():
     limit = peak[ORDERS[0]].value
+    data_sheet = DATA_SHEETS.get(ct.device().compute_capability)
     ct.table(
         f"shares, {large} x {large} x {large}",
         {
             name: {
                 "of mma.sync's limit": 100 * times[name].value / limit,
-                "of the data sheet": 100 * times[name].value / DATA_SHEET,
+                "of the data sheet": 100 * times[name].value / data_sheet
+                if data_sheet
+                else None,
             }
             for name in RUNGS
         },
@@ -232,10 +228,11 @@ if not ct.tool.running():
     )
 
 # %% sass
-WATCHED = ("HMMA", "LDSM", "LDS", "STS", "LDGSTS", "LDG", "FFMA", "BAR")
+MOVES = ("LDSM", "LD", "MOVM", "LDS", "STS", "LDGSTS", "LDG")
+WATCHED = ("HMMA", *MOVES, "FFMA", "BAR")
 table = {}
-for name in RUNGS:
-    code = loops.disassemble(LADDER[name].compile())
+for name, rung in RUNGS.items():
+    code = loops.disassemble(rung.compile())
     found = Counter(i.op.split(".")[0] for i in code)
     table[name] = {op: found[op] for op in WATCHED}
 ct.table("instructions in the whole machine code", table, corner="rung")

@@ -14,17 +14,15 @@
 # have stamps around their loops.
 
 # %% setup
-import statistics
-import subprocess
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import faults
-import pycuda.driver as cuda
+import stages
 import stamps
 from ladder import LADDER, Gemm
+from sustained import sustained
 
 import cudatut as ct
 
@@ -36,13 +34,23 @@ big = Gemm(side, side, side)
 class Attempt:
     """A kernel, and for what it is launched."""
 
-    predicted: float | None  # TFLOP/s at 8192
+    predicted: float | None  # TFLOP/s at 8192 on an H100
     source: str
-    name: str
+    template: str  # with {} for the stages
     tile: tuple[int, int] = (128, 256)  # rows x columns of a block
     threads: int = 256
     stages: int = 4
+    least: int = 2  # stages that it needs
     blocks: int = 1  # on an SM
+
+    @property
+    def stage(self) -> int:
+        """Bytes of a stage, and of two mbarriers."""
+        return sum(self.tile) * 128 + 16
+
+    @property
+    def name(self) -> str:
+        return self.template.format(self.stages)
 
     @cached_property
     def kernel(self) -> ct.Kernel:
@@ -53,13 +61,13 @@ class Attempt:
         rows, columns = self.tile
         grid = ct.cdiv(problem.n, columns), ct.cdiv(problem.m, rows)
         seen = stamps.space(grid[0] * grid[1])
-        shared = self.stages * ((rows + columns) * 128 + 16)
 
         def run():
             self.kernel(
                 problem.a, problem.b, problem.c,
                 problem.m, problem.n, problem.k, seen,
-                grid=grid, block=self.threads, shared=shared,
+                grid=grid, block=self.threads,
+                shared=self.stages * self.stage,
             )  # fmt: skip
 
         return run, seen
@@ -93,17 +101,32 @@ NO_LOADS = [
 ]
 
 
-def changed(predicted, *changes, stages=4, **launch):
+def changed(predicted, *changes, **launch):
     """mma_spread with words replaced."""
     source = faults.changed(LADDER["mma_spread"], *STAMPED, *changes)
-    name = f"gemm_mma_spread<{stages}>"
-    return Attempt(predicted, source, name, stages=stages, **launch)
+    return Attempt(predicted, source, "gemm_mma_spread<{}>", **launch)
 
 
-def other(predicted, rows, mbarriers):
+def other(predicted, rows, mbarriers, **launch):
     """A kernel of mma_attempts.cu."""
-    name = f"gemm_mma_attempt<{rows}, 256, {rows // 2}, 64, 4, {mbarriers}>"
-    return Attempt(predicted, "tensor/mma_attempts.cu", name, (rows, 256))
+    template = (
+        f"gemm_mma_attempt<{rows}, 256, {rows // 2}, 64, {{}}, {mbarriers}>"
+    )
+    source = "tensor/mma_attempts.cu"
+    return Attempt(predicted, source, template, (rows, 256), **launch)
+
+
+def fitting(attempts):
+    """Those that fit in shared memory, with fewer stages where need be; the
+    others are left out, after a note. On an H100 all are as they stand."""
+    found = {}
+    for name, one in attempts.items():
+        count = min(one.stages, stages.room(one.blocks) // one.stage)
+        if count < one.stages:
+            stages.note(name, one.stages, count, one.least, one.blocks)
+        if count >= one.least:
+            found[name] = replace(one, stages=count)
+    return found
 
 
 TRIED = {
@@ -114,7 +137,7 @@ TRIED = {
     "two blocks of 128 x 128": changed(
         500, *NARROW, stages=3, tile=(128, 128), threads=128, blocks=2
     ),
-    "mbarriers": other(550, 128, "true"),
+    "mbarriers": other(550, 128, "true", least=3),
     "96 x 64 by a warp": other(560, 192, "false"),
 }
 REMOVED = {
@@ -122,8 +145,9 @@ REMOVED = {
     "no copies, no barrier": changed(None, *NO_COPIES, *NO_BARRIER),
     "only products": changed(None, *NO_COPIES, *NO_BARRIER, *NO_LOADS),
 }
+TRIED = fitting(TRIED)
 # Without barriers blocks race: that is no news to a sanitizer.
-ALL = TRIED | ({} if ct.tool.running() else REMOVED)
+ALL = TRIED | ({} if ct.tool.running() else fitting(REMOVED))
 ct.compile_ahead((one.source, one.name) for one in ALL.values())
 
 # %% check
@@ -169,44 +193,22 @@ if not ct.tool.running():
     )
 
 # %% [markdown]
-# Again and again for two seconds, without pauses: what nvidia-smi reads.
+# Again and again for two seconds, without pauses: what nvidia-smi reads in the
+# second half.
 
 
 # %% held
-def held(launch, flops, seconds=2):
-    """TFLOP/s, and the medians of MHz, watts and the limit in watts, in the
-    second half of so many seconds."""
-    asked = "clocks.sm,power.draw.instant,power.limit"
-    command = ["nvidia-smi", "-i", cuda.Device(0).pci_bus_id(), "-lms", "100"]
-    command += [f"--query-gpu={asked}", "--format=csv,noheader,nounits"]
-    launch()
-    ct.synchronize()
-    done = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as smi:
-        start = time.monotonic()
-        while not done or done[-1] < seconds:
-            for _ in range(16):
-                launch()
-            ct.synchronize()
-            done.append(time.monotonic() - start)
-        smi.terminate()
-        lines = [x for x in smi.stdout if x.endswith("\n")]
-    late = [at for at in done if at >= seconds / 2]
-    rate = 16 * (len(late) - 1) * flops / (late[-1] - late[0]) / 1e12
-    some = [tuple(map(float, x.split(","))) for x in lines[len(lines) // 2 :]]
-    return rate, *map(statistics.median, zip(*some))
-
-
 if not ct.tool.running():
     table = {}
-    for name in ("mma_large", "mma_spread"):
-        run = big.launcher(LADDER[name])
-        rate, mhz, watts, most = held(run, big.flops)
+    held = stages.fitting(LADDER[name] for name in ("mma_large", "mma_spread"))
+    for name, rung in held.items():
+        run = sustained(big.launcher(rung), big.flops, seconds=2, every_ms=100)
+        late = run.late()
         table[name] = {
-            "rate": rate,
-            "clock": mhz,
-            "power": watts,
-            "power limit": most,
+            "rate": run.rate,
+            "clock": late.mhz,
+            "power": late.watts,
+            "power limit": late.limit,
         }
     ct.table(
         f"{side} x {side} x {side}",

@@ -1,16 +1,20 @@
-// The registers of sums by name, as wgmma wants them: for wrappers of types
-// whose two factors run along the depth.
+// The registers of sums, as wgmma names them: its wrappers for all types of
+// factors use these words.
 #pragma once
-#include "wgmma.cuh"  // it has words of these names for itself only
 
+// --8<-- [start:sums]
+// Operands that are read and written: sum[i] and those behind it.
 #define SUM4(i) \
   "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3])
 #define SUM16(i) SUM4(i), SUM4(i + 4), SUM4(i + 8), SUM4(i + 12)
 #define SUM32(i) SUM16(i), SUM16(i + 16)
+
+// Their names in the instruction: the first 32 operands, 64, 96, 128.
 #define NAMES32                                                       \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, " \
   "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, " \
   "%28, %29, %30, %31"
+// --8<-- [end:sums]
 #define NAMES64                                                         \
   NAMES32                                                               \
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, " \
@@ -27,8 +31,9 @@
   "%107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, " \
   "%118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
-// SHAPE: "m64n128k32", say; TYPE: of both factors. A, B and ADD are the numbers
-// of the operands behind the sums.
+// Start sum (+)= a b where both factors run along the depth, as all but those
+// of 16 bits must. SHAPE: "m64n128k32", say; TYPE: of both factors. A, B and
+// ADD are the numbers of the operands behind the sums.
 #define START_ALONG(SHAPE, TYPE, NAMES, A, B, ADD, ...)                    \
   asm volatile("{ .reg .pred add; setp.ne.s32 add, " ADD                   \
                ", 0;\n"                                                    \

@@ -44,11 +44,11 @@ expected = to_float(a) @ to_float(b)
 ct.check(to_float(c.get()), expected, rtol=2**-8, atol=1e-2)
 
 # %% setup
-import subprocess
+import textwrap
 from dataclasses import replace
 
 import faults
-from ladder import LADDER, Gemm
+from ladder import LADDER, Gemm, launcher
 
 
 def staged(name, stages):
@@ -188,11 +188,20 @@ for stages, (asked, came, _) in traced.items():
     table[f"{stages} stages"] = {
         "from asking to use": np.median((came - asked)[late]),
         "a step": np.median(np.diff(came)[late]),
-        "asked ahead": np.median(
+        "the producer's lead": np.median(
             [np.sum(asked <= moment) - i for i, moment in enumerate(came)][late]
         ),
     }
-ct.table("in the middle of the tile", table, corner="gemm_pipeline")
+ct.table(
+    "in the middle of the tile",
+    table,
+    corner="gemm_pipeline",
+    units={
+        "from asking to use": "cycles",
+        "a step": "cycles",
+        "the producer's lead": "stages",
+    },
+)
 
 # %% [markdown]
 # Registers: what the compiler does when no warpgroup gives any back.
@@ -217,23 +226,31 @@ for name, kernel in both.items():
 ct.table("a thread of 256, two blocks", table, corner="kernel")
 
 # %% registers-bench
-maps = [
-    ct.tensor_map(problem.a, (128, 64), swizzle=128),
-    ct.tensor_map(problem.b, (64, 64), swizzle=128),
-]
-tiles = ct.cdiv(side, 128)
 ct.bench(
     {
-        name: lambda kernel=kernel: kernel(
-            *maps, problem.c, side, side, side,
-            grid=(tiles, tiles), block=256, shared=shared,
+        name: launcher(
+            LADDER["pipeline"], problem.a, problem.b, problem.c, kernel
         )
         for name, kernel in both.items()
     },
     flops=problem.flops,
     rounds=7,
     name=f"{side} x {side} x {side}",
-)  # fmt: skip
+)
+
+# %% [markdown]
+# What the compiler says meanwhile.
+
+# %% remarks
+WIDE = "__launch_bounds__(384, 1)", "__launch_bounds__(512, 1)"
+compiled = {
+    "pipeline": ("pipeline", []),
+    "no registers given back": ("pipeline", [GIVE, TAKE]),
+    "512 threads": ("two_consumers", [WIDE]),
+}
+for name, changes in compiled.values() if not ct.tool.running() else ():
+    for line in faults.remarks(LADDER[name], *changes):
+        print(*textwrap.wrap(line, 80), sep="\n")
 
 # %% [markdown]
 # Planted faults, each in a process of its own: a program that waits for a phase
@@ -255,31 +272,11 @@ FAULTS = {
         "ring.parity);",
     ),
 }
-CHILD = """
-import sys
-sys.path.insert(0, {folder!r})
-import numpy as np, cudatut as ct, faults, ladder
-problem = ladder.Gemm(1024, 1024, 1024, integers=True)
-kernel = faults.broken(ladder.LADDER["pipeline"], {change!r})
-maps = [ct.tensor_map(problem.a, (128, 64), swizzle=128),
-        ct.tensor_map(problem.b, (64, 64), swizzle=128)]
-for _ in range(3):
-    kernel(*maps, problem.c, 1024, 1024, 1024, grid=(8, 8), block=256,
-           shared=3 * (32768 + 16))
-got = ladder.to_float(problem.c.get())
-want = ladder.to_float(ladder.to_bf16(problem.reference[0]))
-print("right" if (got == want).all() else "wrong values", flush=True)
-import os
-os._exit(0)
-"""
-folder = str(ct.paths.resolve_source("tensor/pipeline.cu").parent)
-table = {}
-for name, change in FAULTS.items() if not ct.tool.running() else ():
-    try:
-        child = ct.isolated(CHILD.format(folder=folder, change=change), 15)
-        seen = child.stdout.strip() or "an error of the GPU"
-    except subprocess.TimeoutExpired:
-        seen = "does not end"
-    table[name] = {"what is seen": seen}
+table = {
+    name: faults.seen("pipeline", change, timeout_s=15)
+    for name, change in FAULTS.items()
+    if not ct.tool.running()
+}
 if table:
-    ct.table("planted faults", table, corner="fault")
+    units = {"wrong": "%"}
+    ct.table("planted faults", table, corner="fault", units=units)

@@ -97,6 +97,8 @@ for n in SIZES:
 
 # %% series
 names = [] if ct.tool.running() else [row.name for row in times[SIZES[0]].rows]
+beside = "cuBLAS" in names  # which needs PyTorch
+FOREGROUND = ("fma", "mma_spread", "wgmma", "two_consumers", "final", "cuBLAS")
 if names:
     ct.series(
         "rate by size",
@@ -106,14 +108,21 @@ if names:
             name: [(n, bench[name].value) for n, bench in times.items()]
             for name in names
         },
-        foreground=[
-            "fma",
-            "mma_spread",
-            "wgmma",
-            "two_consumers",
-            "final",
-            "cuBLAS",
-        ],
+        foreground=[name for name in FOREGROUND if name in names],
+    )
+
+# %% beside
+if beside:
+    ct.table(
+        "rate by size, times cuBLAS",
+        {
+            name: {
+                f"n = {n}": bench[name].value / bench["cuBLAS"].value
+                for n, bench in times.items()
+            }
+            for name in ("two_consumers", "final")
+        },
+        corner="rung",
     )
 
 # %% [markdown]
@@ -142,7 +151,7 @@ for n in LARGE:
     )
 
 # %% ratios
-if names:
+if beside:
     ratios = {
         n: bench["cuBLAS"].median_us / bench["final"].median_us
         for n, bench in finals.items()
@@ -174,7 +183,7 @@ if names and "cublasLt" in [row.name for row in finals[LARGE[0]].rows]:
 
 # %% targets
 WANTED = {2048: 1.0, 4096: 1.0, 8192: 1.03, 16384: 1.03}
-if names:
+if beside:
     ct.table(
         "times cuBLAS",
         {
@@ -194,7 +203,9 @@ if names:
         {
             name: {
                 "rate": at[name].value,
-                "of cuBLAS": 100 * at[name].value / at["cuBLAS"].value,
+                "of cuBLAS": 100 * at[name].value / at["cuBLAS"].value
+                if beside
+                else None,
                 "of the limit": 100 * at[name].value / peak,
             }
             for name in ladder

@@ -1,6 +1,6 @@
 // Products of a warpgroup with fp32 factors, multiplied as TF32.
 #pragma once
-#include "named_sums.cuh"
+#include "wgmma.cuh"
 
 constexpr int DEPTH = 32;  // steps of depth in a stage: a line of 128 bytes
 

@@ -1,6 +1,7 @@
 // Products of a warpgroup, four warps side by side: wgmma.
 #pragma once
 #include "half.cuh"
+#include "named_sums.cuh"
 
 // wgmma finds a factor in shared memory by a descriptor of 64 bits: where it
 // begins, and two distances, all in units of 16 bytes. All tiles of this part
@@ -72,30 +73,9 @@ __device__ __forceinline__ void wait_for_products() {
 //
 // --8<-- [end:wgmma]
 
-// The instruction names each register of the sum, and the type of the factors.
-#define SUM4(i) \
-  "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3])
-#define SUM16(i) SUM4(i), SUM4(i + 4), SUM4(i + 8), SUM4(i + 12)
-#define SUM64(i) SUM16(i), SUM16(i + 16), SUM16(i + 32), SUM16(i + 48)
-#define NAMES32                                                       \
-  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, " \
-  "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, " \
-  "%28, %29, %30, %31"
-#define NAMES64                                                         \
-  NAMES32                                                               \
-  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, " \
-  "%45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, "   \
-  "%58, %59, %60, %61, %62, %63"
-#define NAMES96                                                         \
-  NAMES64                                                               \
-  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, " \
-  "%77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, "   \
-  "%90, %91, %92, %93, %94, %95"
-#define NAMES128                                                       \
-  NAMES96                                                              \
-  ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, "   \
-  "%107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, " \
-  "%118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+// --8<-- [start:wrapper]
+// One text for both types of factors. The last two operands say which factor is
+// to be turned: those that do not lie along the depth.
 #define START(TYPE, COLUMNS, NAMES, A, B, ADD, TURN_A, TURN_B, ...)        \
   asm volatile("{ .reg .pred add; setp.ne.s32 add, " ADD                   \
                ", 0;\n"                                                    \
@@ -113,36 +93,30 @@ __device__ __forceinline__ void wait_for_products() {
 template <bool A_ALONG, bool B_ALONG, class In = __nv_bfloat16>
 __device__ __forceinline__ void wgmma(float (&sum)[32], unsigned long long a,
                                       unsigned long long b, bool add) {
-  START_OF("64", NAMES32, "%32", "%33", "%34", "%35", "%36", SUM16(0),
-           SUM16(16));
+  START_OF("64", NAMES32, "%32", "%33", "%34", "%35", "%36", SUM32(0));
 }
+// --8<-- [end:wrapper]
 
 template <bool A_ALONG, bool B_ALONG, class In = __nv_bfloat16>
 __device__ __forceinline__ void wgmma(float (&sum)[64], unsigned long long a,
                                       unsigned long long b, bool add) {
-  START_OF("128", NAMES64, "%64", "%65", "%66", "%67", "%68", SUM64(0));
+  START_OF("128", NAMES64, "%64", "%65", "%66", "%67", "%68", SUM32(0),
+           SUM32(32));
 }
 
 template <bool A_ALONG, bool B_ALONG, class In = __nv_bfloat16>
 __device__ __forceinline__ void wgmma(float (&sum)[96], unsigned long long a,
                                       unsigned long long b, bool add) {
-  START_OF("192", NAMES96, "%96", "%97", "%98", "%99", "%100", SUM64(0),
-           SUM16(64), SUM16(80));
+  START_OF("192", NAMES96, "%96", "%97", "%98", "%99", "%100", SUM32(0),
+           SUM32(32), SUM32(64));
 }
 
 template <bool A_ALONG, bool B_ALONG, class In = __nv_bfloat16>
 __device__ __forceinline__ void wgmma(float (&sum)[128], unsigned long long a,
                                       unsigned long long b, bool add) {
-  START_OF("256", NAMES128, "%128", "%129", "%130", "%131", "%132", SUM64(0),
-           SUM64(64));
+  START_OF("256", NAMES128, "%128", "%129", "%130", "%131", "%132", SUM32(0),
+           SUM32(32), SUM32(64), SUM32(96));
 }
 
 #undef START_OF
 #undef START
-#undef NAMES128
-#undef NAMES96
-#undef NAMES64
-#undef NAMES32
-#undef SUM64
-#undef SUM16
-#undef SUM4

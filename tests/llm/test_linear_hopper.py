@@ -17,6 +17,7 @@ PLANS = {
     "narrowest": "1,16,2,true",
     "pair": "2,64,3,true",
     "flat": "1,96,2,false",
+    "flat and narrow": "1,32,4,false",
     "wide": "2,192,3,false",
 }
 

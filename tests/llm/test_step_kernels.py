@@ -12,9 +12,11 @@ import decode
 import fused
 import gemv
 import linear
+import linear_hopper
 import linear_qkv
 import norms
 import numpy as np
+import products
 import pytest
 import rows
 import sampling
@@ -43,9 +45,17 @@ class Array:
         }  # fmt: skip
         Array.after += self.nbytes + 255 & ~255
 
+    def __len__(self):
+        return self.shape[0]
+
+    def __getitem__(self, rows):
+        """All of it: whoever asks for rows asks for the first ones, which are all."""
+        assert rows == slice(len(self))
+        return self
+
 
 class Kernel:
-    def __init__(self, source, name):
+    def __init__(self, source, name, arch=None):
         self.name = name
 
     def __call__(self, *arguments, grid, block, shared=0, stream=None):
@@ -64,9 +74,22 @@ def without_gpu(monkeypatch):
     )
     monkeypatch.setattr(ct, "Kernel", Kernel)
     monkeypatch.setattr(ct, "device", lambda: gpu)
+    monkeypatch.setattr(ct, "empty", lambda shape, dtype: Array(dtype, *shape))
+    monkeypatch.setattr(ct, "tensor_map", lambda array, box, swizzle: object())
     cached = [
         found
-        for module in (activation, decode, fused, gemv, linear, linear_qkv, norms, rows, sampling)
+        for module in (
+            activation,
+            decode,
+            fused,
+            gemv,
+            linear,
+            linear_hopper,
+            linear_qkv,
+            norms,
+            rows,
+            sampling,
+        )
         for found in vars(module).values()
         if isinstance(found, functools._lru_cache_wrapper)
     ]
@@ -95,10 +118,10 @@ def weights_of(c):
     return SimpleNamespace(layers=layers, embedding=table, head=head, norm=Array("float32", c.dim))
 
 
-def step(c, w, n):
+def step(c, w, n, by="mma.sync"):
     """The launches of a step of n requests that get a token each, as gpu_backend.py makes them."""
-    few, width = n <= gemv.ROWS, c.heads * c.head_dim
-    x, h = Array("float32", n, c.dim), Array("uint16", n, c.dim)
+    width = c.heads * c.head_dim
+    x = Array("float32", n, c.dim)
     queries, act = Array("uint16", n, width), Array("uint16", n, c.ffn)
     out = Array("uint16", n, c.heads, c.head_dim)
     attended = Array("uint16", n, width)
@@ -107,38 +130,23 @@ def step(c, w, n):
     need = decode.sizes(n, c.heads, c.kv_heads, c.head_dim, 512)
     partials, tickets = Array("float32", need.partials), Array("uint32", need.tickets)
     lse, logits = Array("float32", n, c.heads), Array("float32", n, c.vocab)
-
-    def multiply(x, matrix, out, add=False):
-        if few:
-            gemv.gemv(x, matrix.stored, out, add)
-        else:
-            linear.linear(x, matrix.bf16, out, add, fast=True)
+    of = products.Products(c, n, by=by)
 
     with noted() as launches:
         activation.embed(numbers[0], w.embedding, x)
         for layer in w.layers:
             cache = [Array("uint16", n * 512, c.kv_heads, c.head_dim) for _ in "kv"]
-            where = *numbers[1:3], turns, *cache, queries
-            if few:
-                fused.norm_qkv(x, layer.attention_norm, layer.qkv.stored, *where, c.rms_eps)
-            else:
-                norms.rms_norm(x, layer.attention_norm, h, c.rms_eps)
-                linear_qkv.linear_qkv(h, layer.qkv.bf16, *where)
+            of.qkv(x, layer, (*numbers[1:3], turns), cache, queries, None)
             decode.paged(
                 Array("uint16", n, c.heads, c.head_dim), *cache, Array("int32", n, 32), numbers[3], 16,
                 out, lse, partials, tickets, 512,
             )  # fmt: skip
-            multiply(attended, layer.o, x, add=True)
-            if few:
-                fused.norm_gate_up(x, layer.ffn_norm, layer.gate_up.stored, act, c.rms_eps)
-            else:
-                norms.rms_norm(x, layer.ffn_norm, h, c.rms_eps)
-                linear.linear(h, layer.gate_up.bf16, act, swiglu=True, fast=True)
-            multiply(act, layer.down, x, add=True)
+            of.output(attended, layer, x)
+            of.gate_up(x, layer, act)
+            of.down(act, layer, x)
         last = Array("float32", n, c.dim)
         activation.gather(numbers[0], x, last)
-        norms.rms_norm(last, w.norm, h, c.rms_eps)
-        multiply(h, w.head, logits)
+        of.logits(last, w.norm, w.head, logits)
         each = [
             Array(kind, n)
             for kind in ("float32", "int32", "float32", "uint64", "int32", "int32", "int32")
@@ -147,10 +155,13 @@ def step(c, w, n):
     return launches
 
 
-@pytest.mark.parametrize("n", [1, 8, 256])
-def test_the_kernels_of_a_step_do_what_a_step_has_to_do(n):
+@pytest.mark.parametrize(
+    ("n", "by"), [(1, "wgmma"), (8, "wgmma"), (256, "mma.sync"), (256, "wgmma"), (8192, "wgmma")]
+)
+def test_the_kernels_of_a_step_do_what_a_step_has_to_do(n, by):
     c, w = CONFIG, weights_of(CONFIG)
-    launches = step(c, w, n)
+    launches = step(c, w, n, by)
+    assert any(one.base == "linear_hopper" for one in launches) == (by == "wgmma" and n > 8)
     found = [work_of(one, w, c, n, n * CONTEXT) for one in launches]
     expected = total(operations(c, 1, CONTEXT, sequences=n))
     assert sum(work.flops for work in found) == expected.flops
@@ -163,10 +174,13 @@ def test_the_kernels_of_a_step_do_what_a_step_has_to_do(n):
     assert 0 < between < n * c.layers * 100 * c.dim + 8 * n * c.vocab + 10_000 * c.layers
 
 
-@pytest.mark.parametrize("n", [1, 256])
-def test_launches_of_the_same_work_stand_together(n):
+@pytest.mark.parametrize(
+    ("n", "by", "norms"), [(1, "wgmma", 0), (256, "mma.sync", 2), (256, "wgmma", 1)]
+)
+def test_launches_of_the_same_work_stand_together(n, by, norms):
+    """norms: launches of a layer."""
     c, w = CONFIG, weights_of(CONFIG)
-    launches = step(c, w, n)
+    launches = step(c, w, n, by)
     kernels = distinct(launches)
     assert sum(map(len, kernels)) == len(launches)
     names = [[work_of(one, w, c, n, n * CONTEXT).name for one in those] for those in kernels]
@@ -174,7 +188,7 @@ def test_launches_of_the_same_work_stand_together(n):
     assert len({those[0] for those in names}) == len(kernels), "each work has one row"
     counts = {those[0]: len(those) for those in names}
     assert counts["attention"] == counts["down"] == c.layers
-    assert counts["norm"] == (1 if n == 1 else 2 * c.layers + 1)
+    assert counts["norm"] == norms * c.layers + 1
 
 
 def test_no_kernel_of_a_step_is_unknown():

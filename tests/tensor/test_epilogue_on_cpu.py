@@ -17,10 +17,11 @@ TILES = {
 
 def built(folder, columns, activation="None", change=lambda text: text):
     parts = [
-        (SOURCE / "activations.cuh").read_text(),
+        region("activations.cuh", "activations"),
         (SOURCE / "results.cuh").read_text(),
         region("boxes.cuh", "write", "store"),
         (SOURCE / "lines.cuh").read_text(),
+        (SOURCE / "bias.cuh").read_text(),
         (SOURCE / "epilogue.cuh").read_text(),
     ]
     (folder / "epilogue_text.hpp").write_text(plain(change("\n".join(parts))))
@@ -28,7 +29,7 @@ def built(folder, columns, activation="None", change=lambda text: text):
     return compiled(folder, HERE / "epilogue.cpp", *defines)
 
 
-def wrong(program, m, n, boxes, by_tma, seed, activation="none", integers=True):
+def wrong(program, m, n, boxes, by_tma, seed, activation="none", integers=True, beta=-1.0):
     """What is wrong with C, or None."""
     rng = np.random.default_rng(seed)
     if integers:
@@ -36,7 +37,7 @@ def wrong(program, m, n, boxes, by_tma, seed, activation="none", integers=True):
     else:
         make = lambda shape: 2 * rng.standard_normal(shape, dtype="float32")  # noqa: E731
     sums, bias, residual = make((m, n)), to_bf16(make(n)), to_bf16(make((m, n)))
-    alpha, beta, scale = 2.0, -1.0, 0.5
+    alpha, scale = 2.0, 0.5
     c = to_bf16(np.full((m, n), np.nan, "float32"))
     numbers = m, n, int(boxes), int(by_tma), seed, alpha, beta, scale
     out, bad = ended(program, numbers, b"".join(x.tobytes() for x in (sums, bias, residual, c)))
@@ -57,6 +58,7 @@ def test_every_tile_and_way(columns, tmp_path):
     for seed, (m, n) in enumerate([(1, 8), (130, 264), (200, 520)]):
         for boxes, by_tma in ((True, True), (True, False), (False, False)):
             assert wrong(program, m, n, boxes, by_tma, seed) is None, (m, n, boxes, by_tma)
+        assert wrong(program, m, n, True, False, seed, beta=0.0) is None, (m, n, "no R")
     # Rows begin anywhere; they end in every place of a box, and a pair of columns may be half.
     for seed, (m, n) in enumerate(
         [(1, 1), (70, 133), (17, 64), (18, 65), (3, 127), (130, 255), (15, 257), (5, 2)]
@@ -74,13 +76,16 @@ def test_activations(activation, tmp_path):
 FAULTS = {  # what is replaced, by what, and what is then wrong
     "R is not waited for": ("wait(loaded + i, phase & 1);", "", "results|arrival"),
     "the phase stands still": ("if (i == BUFFERS - 1) ++phase;", "", "results|arrival|deadlock"),
-    "a box is overwritten before it is stored": ("              wait_for_reads<0>();\n              fetch_box", "              fetch_box", "results"),
+    "a box is overwritten before it is stored": ("          wait_for_reads<0>();\n          fetch_box", "          fetch_box", "results"),
     "the tile before still stores": ("    wait_for_reads<0>();\n    for (int i", "    for (int i", "results"),
     "columns of a box are swapped": ("s[0] += beta * __uint_as_float(word[i] << 16);", "s[1] += beta * __uint_as_float(word[i] << 16);", "results"),
     "the swizzle is off by one": ("ldmatrix(word, line + ((2 * pair + lane / 16) ^ lane % 8)", "ldmatrix(word, line + ((2 * pair + lane / 16) ^ (lane + 1) % 8)", "results"),
     "a line's last column": ("if (odd && lane == 31 && columns == 64)", "if (false)", "results"),
     "the half before a word": ("odd ? __funnelshift_r(before, word, 16) : word;", "word;", "results"),
     "columns beyond C": ("    if (columns <= 0) break;\n", "", "results"),
+    "without R, a box is overwritten before it is stored": ("wait_for_reads<BUFFERS == 1 ? 0 : BUFFERS - 2>();", ";", "results"),
+    "another lane's bias": ("4 * j + threadIdx.x % 4", "4 * j + threadIdx.x / 8 % 4", "results"),
+    "the bias of another 64 columns": ("% 32 * 2 + 64 * which;", "% 32 * 2 + 64 * (which ^ 1);", "results"),
     "bytes are not announced": ("arrive_and_expect(loaded, 64 * 128);", "arrive_and_expect(loaded, 0);", "results|arrival|deadlock|copies"),
 }  # fmt: skip
 
@@ -90,6 +95,6 @@ def test_planted_faults_are_noticed(name, tmp_path):
     before, after, expected = FAULTS[name]
 
     program = built(tmp_path, 256, change=fault(before, after))
-    ways = (520, True, True), (321, False, False)
-    found = [wrong(program, 260, *way, seed) for seed in range(4) for way in ways]
+    ways = (520, True, True, -1.0), (520, True, False, 0.0), (321, False, False, -1.0)
+    found = [wrong(program, 260, *way, seed, beta=beta) for seed in range(4) for *way, beta in ways]
     assert noticed(expected, found), found

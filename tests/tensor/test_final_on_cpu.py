@@ -7,19 +7,21 @@ import gemm
 import numpy as np
 import pytest
 from bf16 import to_bf16, to_float
-from emulator import HERE, SOURCE, compiled, ended, fault, noticed, piece, plain, region
+from emulator import HERE, SOURCE, compiled, ended, fault, noticed, plain, region
 
 # Columns, stages, cluster, boxes; which factor is transposed; rows read by threads; fp16 instead of bf16.
 PLANS = {
     "wide": (128, 3, 2, 2, False, False, False, False),
     "alone": (128, 2, 1, 2, True, False, False, True),
     "pairs": (128, 4, 2, 1, False, True, False, False),
+    "bare": (128, 3, 2, 1, False, False, False, False),
+    "fused": (128, 3, 2, 2, False, False, False, False),
     "threads": (64, 2, 1, 1, False, False, True, False),
     "threads, fp16": (64, 2, 1, 1, True, True, True, True),
 }
 
 
-def built(plan, folder, change=lambda text: text):
+def built(plan, folder, change=lambda text: text, end="Linear"):
     """The program for a plan, or for a kernel with a change."""
     text = "\n".join([
         region("wgmma.cuh", "descriptor"),
@@ -33,8 +35,9 @@ def built(plan, folder, change=lambda text: text):
         (SOURCE / "results.cuh").read_text(),
         region("boxes.cuh", "write", "store"),
         region("lines.cuh", "lines"),
-        region("epilogue.cuh", "extra"),
-        piece("epilogue.cuh", r"struct Linear \{.*?\n\};"),
+        region("activations.cuh", "activations"),
+        region("bias.cuh", "bias"),
+        (SOURCE / "epilogue.cuh").read_text(),
         region("work.cuh", "shared").join(["constexpr int BM = 128, CONSUMERS = 2;\n", ""]),
         region("work.cuh", "work"),
         (SOURCE / "final.cu").read_text(),
@@ -43,17 +46,22 @@ def built(plan, folder, change=lambda text: text):
     *numbers, turned_a, turned_b, by_threads, fp16 = plan
     out = "__half" if fp16 else "__nv_bfloat16"
     flags = [str(flag).lower() for flag in (turned_a, turned_b)]
-    instance = ",".join([*map(str, numbers), *flags, out, str(by_threads).lower()])
+    instance = ",".join([*map(str, numbers), *flags, out, str(by_threads).lower(), end])
     return compiled(folder, HERE / "final.cpp", f"PLAN={instance}")
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     """Each plan's program, built when it is first asked for."""
-    return cache(lambda name: built(PLANS[name], tmp_path_factory.mktemp("plan")))
+    ends = {"bare": "Bare", "fused": "Fused<Relu>"}
+    return cache(
+        lambda name: built(
+            PLANS[name], tmp_path_factory.mktemp("plan"), end=ends.get(name, "Linear")
+        )
+    )
 
 
-def wrong(program, plan, shape, shares, seed, workers=3, alpha=1.0, beta=0.0):
+def wrong(program, plan, shape, shares, seed, workers=3, alpha=1.0, beta=0.0, fused=False):
     """What is wrong with the product of this shape, or None. shares: whether the last tiles are shared."""
     *numbers, turned_a, turned_b, _, fp16 = plan
     to_bits, from_bits = (
@@ -79,11 +87,17 @@ def wrong(program, plan, shape, shares, seed, workers=3, alpha=1.0, beta=0.0):
     words = (
         m, n, k, 2, chosen.whole, chosen.share, chosen.workers, int(n % 8 == 0), alpha, beta, seed,
     )  # fmt: skip
-    out, bad = ended(program, words, b"".join(x.tobytes() for x in (*stored, to_bits(c))))
+    bias = rng.integers(-64, 65, n).astype("float32")
+    inputs = *stored, to_bits(c), *([to_bits(bias)] if fused else [])
+    out, bad = ended(program, words, b"".join(x.tobytes() for x in inputs))
     if bad:
         return bad
     found = from_bits(np.frombuffer(out, "uint16").reshape(m, n))
-    expected = alpha * (a @ b) + (beta * old if beta else 0.0)
+    expected = alpha * (a @ b)
+    if fused:
+        expected = np.maximum(expected + bias, 0)
+    if beta:
+        expected = expected + beta * old
     return None if np.array_equal(found, from_bits(to_bits(expected))) else "results"
 
 
@@ -100,17 +114,31 @@ def test_results(programs, name, shape, shares):
         shape = (-(-m // 8) * 8 if plan[4] else m, n if plan[5] else -(-n // 8) * 8, -(-k // 8) * 8)
     tiles = -(-shape[0] // (128 * plan[2])) * -(-shape[1] // plan[0])
     for seed in range(2):
-        assert wrong(programs(name), plan, shape, shares and tiles % 3 > 0, seed) is None
-    assert wrong(programs(name), plan, shape, False, 2, alpha=2.0, beta=0.5) is None
+        shared = shares and tiles % 3 > 0 and name != "bare"
+        assert wrong(programs(name), plan, shape, shared, seed, fused=name == "fused") is None
+    if name == "bare":
+        return
+    fused = name == "fused"
+    assert wrong(programs(name), plan, shape, False, 2, alpha=2.0, beta=0.5, fused=fused) is None
+
+
+def test_an_epilogue_is_computed_once_for_a_shared_tile(programs):
+    plan, program = PLANS["fused"], programs("fused")
+    assert wrong(program, plan, (520, 264, 456), True, 0, workers=4, fused=True) is None
+    assert wrong(program, plan, (300, 136, 456), True, 1, fused=True) is None
 
 
 FAULTS = {  # what is replaced, by what, and what is then wrong
     "an empty barrier is not waited for": ("          wait(&s.empty[ring.stage], ring.parity ^ 1);\n          arrive_and_expect", "          arrive_and_expect", "arrival|results"),
     "a parity is not turned": ("wait(&s.full[stage], ring.parity);", "wait(&s.full[stage], 0);", "deadlock|results|arrival"),
-    "the other half of B is not fetched": ("step * BK, full, rank);", "step * BK, full, 0);", "results"),
+    "the other half of B is not fetched": ("left, depth, full, rank);", "left, depth, full, 0);", "results"),
+    "only A goes backwards": ("left, depth, full, rank);", "left, step * BK, full, rank);", "results"),
+    "it goes backwards from beyond the end": ("end - 1 - step", "end - step", "results"),
+    "parts of tiles go backwards, too": ("begin, end, false};", "begin, end, back};", "results"),
     "a part is not added": ("end < work.steps;", "false;", "flag|results"),
     "a block ends before its last box is read": ("if (t == 0) wait_for_reads<0>();", "", "before its stores|has ended|results"),
     "a box is overwritten before it is stored": ("if (first) wait_for_reads<BUFFERS - 1>();", "", "results"),
+    "fused: the bias of the first tile": ("bias.template load<true>(work, left);", "bias.template load<true>(work, 0);", "results"),
 }  # fmt: skip
 
 
@@ -118,11 +146,13 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
 def test_planted_faults_are_noticed(name, tmp_path):
     before, after, expected = FAULTS[name]
 
-    plan = (128, 3, 2, 1, False, False, False, False)  # each box is written twice for a tile
-    program = built(plan, tmp_path, fault(before, after))
+    fused = name.startswith("fused")
+    # Linear writes each box twice for a tile.
+    plan = (128, 3, 2, 2 if fused else 1, False, False, False, False)
+    program = built(plan, tmp_path, fault(before, after), "Fused<Relu>" if fused else "Linear")
     shapes = ((520, 264, 456), True), ((260, 264, 200), False)
     found = [
-        wrong(program, plan, shape, shares, seed, workers=4 if shares else 1)
+        wrong(program, plan, shape, shares, seed, workers=4 if shares else 1, fused=fused)
         for seed in range(2) for shape, shares in shapes
     ]  # fmt: skip
     assert noticed(expected, found), found

@@ -4,6 +4,7 @@ import itertools
 
 import gemm
 import pytest
+import rounds
 
 import cudatut as ct
 
@@ -71,6 +72,18 @@ def test_a_worker_leaves_one_part_first_and_waits_last(shape, sms):
                         )
                         assert first[:2] == (shared[i][0], at)
                         at, follower = first[2], follower + 1
+
+
+def test_as_few_workers_as_take_no_more_rounds():
+    for tiles, most in itertools.product(
+        (1, 65, 66, 67, 132, 133, 1024, 4096), (1, 2, 64, 66, 132)
+    ):
+        few = rounds.workers(tiles, most)
+        assert 1 <= few <= most
+        assert ct.cdiv(tiles, few) == ct.cdiv(tiles, most)
+        assert few == 1 or ct.cdiv(tiles, few - 1) > ct.cdiv(tiles, most)
+    for side in (4096, 8192):  # 8 x 8 tiles of 256 x 256 at a time
+        assert gemm.choose(side, side, side, 132).workers == 64
 
 
 def test_shared_memory_fits():

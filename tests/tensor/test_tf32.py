@@ -66,6 +66,16 @@ def test_each_instruction_names_its_registers_once_and_in_order(file, depth, typ
         )
 
 
+def test_the_instructions_for_16_bits_name_theirs_likewise():
+    text = (examples_dir() / "tensor/wgmma.cuh").read_text()
+    found = re.findall(r"float \(&sum\)\[(\d+)\].*?START_OF\((.*?)\);", text, re.S)
+    assert [int(size) for size, _ in found] == [32, 64, 96, 128]
+    for size, words in ((int(size), " ".join(words.split())) for size, words in found):
+        sums = ", ".join(f"SUM32({i})" for i in range(0, size, 32))
+        behind = ", ".join(f'"%{size + i}"' for i in range(5))
+        assert words == f'"{2 * size}", NAMES{size}, {behind}, {sums}'
+
+
 def test_its_struct_has_the_fields_of_the_kernel():
     text = re.search(r"struct Work \{(.*?)\};", CU, re.S)[1]
     names = re.findall(r"[\w*]+(?=[,;])", text)

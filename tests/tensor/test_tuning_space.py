@@ -50,7 +50,8 @@ def test_an_instance_names_its_architecture():
     source, name, _, _, arch = module.SPACE.instance(found[0])
     assert (source, arch) == ("tensor/final.cu", "sm_90a")
     tile = found[0].plan.tile
-    assert name == f"gemm<{','.join(map(str, tile))},false,false,__nv_bfloat16>"
+    assert not found[0].plan.share and not found[0].plan.plain
+    assert name == f"gemm<{','.join(map(str, tile))},false,false,__nv_bfloat16,false,Bare>"
     hash(module.SPACE.instance(found[0]))
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from cudatut import paths
+from cudatut import catalog, paths
 from cudatut.gpu import ladder, trial
 from cudatut.results import Benchmark, Profile, Row
 
@@ -279,3 +279,19 @@ def test_the_order_is_in_the_files_and_a_file_without_a_place_is_on_no_ladder(
     (tmp_path / "part" / "third.cu").write_text("// @rung 20 kernel=k block=32\n")
     with pytest.raises(ladder.RungError, match=r"second.cu and part/third.cu both stand at 20"):
         _ = ladder.Ladder("part", problem=None).names
+
+
+def test_the_final_products_launch_is_planned_beside_it_and_no_other_rung_depends_on_it(tmp_path):
+    tensor = sys.modules[ladder.load_ladder("tensor").problem.__module__]
+    final = tensor.LADDER["final"]
+    assert final.options["launch"] == "gemm"
+    assert tensor.planner(final, "gemm") is ladder.shared("tensor/gemm").prepare
+    # A reader's copy of it would be left aside for the book's own.
+    (tmp_path / "mine.cu").write_text("// @rung kernel=k launch=gemm\n")
+    with pytest.raises(ladder.RungError, match="launch=gemm is for tensor/final.cu"):
+        tensor.planner(ladder.read_rung(tmp_path / "mine.cu"), "gemm")
+    with pytest.raises(ladder.RungError, match=r"there is no tensor/gem\.py"):
+        tensor.planner(final, "gem")
+    sources = catalog.get("tensor/wgmma").sources()
+    assert "tensor/wgmma.cu" in sources and "tensor/ladder.py" in sources
+    assert not {"tensor/final.cu", "tensor/gemm.py"} & set(sources)

@@ -64,11 +64,15 @@ static __nv_bfloat162 __floats2bfloat162_rn(float x, float y) {
   return {__float2bfloat16_rn(x), __float2bfloat16_rn(y)};
 }
 
+static float reciprocal(float x) { return 1.0f / x; }
+static float __uint_as_float(unsigned x) { return bits_as<float>(x); }
+
 #include "final_text.hpp"
 
 template <int BN_, int STAGES, int CLUSTER_, int BUFFERS, bool TA_, bool TB_,
-          class Out_, bool PLAIN_ = false>
+          class Out_, bool PLAIN_ = false, class End_ = Linear>
 struct Plan {
+  using End = End_;
   using Out = Out_;
   static constexpr int BN = BN_, CLUSTER = CLUSTER_;
   static constexpr bool TA = TA_, TB = TB_;
@@ -79,7 +83,7 @@ using Bits = std::vector<uint16_t>;
 static int m, n, k;
 static Work<Chosen::Out> work;
 static CUtensorMap of_a, of_b, of_c;
-static Bits a, b, c;
+static Bits a, b, c, bias;
 
 static void land_store() {
   if (stores.empty() || dice() % 12) return;
@@ -118,12 +122,15 @@ int main(int, char** arguments) {
   work.alpha = std::atof(*++arguments), work.beta = std::atof(*++arguments);
   dice.seed(std::atoi(*++arguments));
   read(a, (long)m * k), read(b, (long)k * n), read(c, (long)m * n);
+  if (Chosen::End::FUSED)
+    read(bias, n), work.extra.bias = (__nv_bfloat16*)bias.data();
   constexpr int CLUSTER = Chosen::CLUSTER, BN = Chosen::BN;
   const int slots = workers * CLUSTER * CONSUMERS;
   std::vector<float> parts((long)slots * 64 * BN, NAN);
   std::vector<unsigned> flags(slots, 0);
   work.m = m, work.n = work.ldc = n, work.k = k;
   work.steps = (k + BK - 1) / BK, work.C = (Chosen::Out*)c.data();
+  work.extra.residual = work.C, work.extra.scale = 1.0f;
   work.parts = parts.data(), work.flags = flags.data();
   work.A = (__nv_bfloat16*)a.data(), work.B = (__nv_bfloat16*)b.data();
   const int a_rows = Chosen::TA ? k : m, a_columns = Chosen::TA ? m : k;
