@@ -10,17 +10,6 @@ constexpr int BK = 128;  // steps of depth in a stage: a line of 128 bytes
 __device__ __forceinline__ unsigned kept(unsigned x) {
   return __shfl_sync(0xffffffff, x, 0);
 }
-
-// `wait` for a barrier of which the address in shared memory is known.
-__device__ __forceinline__ void wait_at(unsigned barrier, int parity) {
-  asm volatile(
-      "{ .reg .pred done;\n"
-      "again_%=:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra again_%=; }" ::"r"(barrier),
-      "r"(parity)
-      : "memory");
-}
 // --8<-- [end:kept]
 
 // --8<-- [start:wgmma]

@@ -42,14 +42,18 @@ __device__ __forceinline__ void arrive_and_expect(Barrier* barrier, int bytes) {
 
 // Wait until the phase of this parity has ended. At once where it is the one
 // before the current phase, and so with parity 1 on a new barrier.
-__device__ __forceinline__ void wait(Barrier* barrier, int parity) {
+__device__ __forceinline__ void wait_at(unsigned address, int parity) {
   asm volatile(
       "{ .reg .pred done;\n"
       "again_%=:\n"
       "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra again_%=; }" ::"r"(shared_address(barrier)),
+      "@!done bra again_%=; }" ::"r"(address),
       "r"(parity)
       : "memory");
+}
+
+__device__ __forceinline__ void wait(Barrier* barrier, int parity) {
+  wait_at(shared_address(barrier), parity);
 }
 // --8<-- [end:barrier]
 

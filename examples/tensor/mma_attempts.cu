@@ -24,7 +24,7 @@ __device__ __forceinline__ void arrive_with_copies(unsigned at) {
                : "memory");
 }
 
-__device__ __forceinline__ void wait_at(unsigned at, int parity) {
+__device__ __forceinline__ void wait_on_ampere(unsigned at, int parity) {
   asm volatile(
       "{ .reg .pred done;\n"
       "again_%=:\n"
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(BM / WM * (BN / WN) * 32, 1)
     end_of_stage(s);
   }
   if (PHASES) {
-    wait_at(full, 0);
+    wait_on_ampere(full, 0);
   } else {
     wait_for_all_but<AHEAD - 1>();
     __syncthreads();
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(BM / WM * (BN / WN) * 32, 1)
   stamp(stamps + (size_t)block * 4);
 #pragma unroll 1
   for (int start = 0; start < k; start += BK) {
-    if (PHASES) wait_at(empty + spare * 8, spare_parity);
+    if (PHASES) wait_on_ampere(empty + spare * 8, spare_parity);
 #pragma unroll
     for (int turn = 0; turn < TURNS; ++turn) {
       if (turn + 1 == TURNS) {
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(BM / WM * (BN / WN) * 32, 1)
           if (lane == 0) arrive_at(empty + stage * 8);
           if (++spare == STAGES) spare = 0, spare_parity ^= 1;
           if (++stage == STAGES) stage = 0, read_parity ^= 1;
-          wait_at(full + stage * 8, read_parity);
+          wait_on_ampere(full + stage * 8, read_parity);
         } else {
           wait_for_all_but<AHEAD - 1>();
           __syncthreads();
