@@ -86,11 +86,10 @@ __global__ void __cluster_dims__(CLUSTER)
     PlainFactor<TB, BN> b{work.B, TB ? work.n : work.k, TB ? work.k : work.n};
     for (; more; more = next()) {
       for (int step = piece.begin; step < piece.end; ++step, ring.advance()) {
-        const int depth = piece.at(step) * BK;
-        a.load(top, depth), b.load(left, depth);
+        a.load(top, step * BK), b.load(left, step * BK);
         wait(&s.empty[ring.stage], ring.parity ^ 1);
-        a.store(s.a[ring.stage], top, depth);
-        b.store(s.b[ring.stage], left, depth);
+        a.store(s.a[ring.stage], top, step * BK);
+        b.store(s.b[ring.stage], left, step * BK);
         fence_for_tma();  // wgmma reads shared memory on the TMA's side, too
         arrive(&s.full[ring.stage]);
       }
@@ -102,11 +101,10 @@ __global__ void __cluster_dims__(CLUSTER)
 #pragma unroll 1  // code for four steps would first have to be fetched
         for (int step = piece.begin; step < piece.end; ++step, ring.advance()) {
           Barrier* const full = &s.full[ring.stage];
-          const int depth = piece.at(step) * BK;
           wait(&s.empty[ring.stage], ring.parity ^ 1);
           arrive_and_expect(full, OfA::BYTES + OfB::BYTES);
-          OfA::copy(s.a[ring.stage], map_a, top, depth, full, 0);
-          OfB::copy(s.b[ring.stage], map_b, left, depth, full, rank);
+          OfA::copy(s.a[ring.stage], map_a, top, step * BK, full, 0);
+          OfB::copy(s.b[ring.stage], map_b, left, step * BK, full, rank);
         }
       }
       // A block stays until all have given its stages back: the other block of

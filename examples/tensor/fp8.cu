@@ -67,30 +67,27 @@ __global__ void __cluster_dims__(CLUSTER)
 
   Ring<STAGES> ring;
   // --8<-- [start:producer]
-  // Every second tile goes along the depth backwards, as in schedule.cuh.
-  bool back = false;
-  const auto part_at = [&](int step) { return back ? steps - 1 - step : step; };
   if (threadIdx.x < 128) {
     give_registers_back<40>();
     if (threadIdx.x == 0) {
-      for (int tile = first; tile < tiles; tile += clusters, back = !back) {
+      for (int tile = first; tile < tiles; tile += clusters) {
         const int2 place = place_of(tile, work.group, tile_rows, tile_columns);
         const int top = (place.y * CLUSTER + rank) * BM, left = place.x * BN;
         for (int step = 0; step < steps; ++step, ring.advance()) {
-          const int i = ring.stage, depth = part_at(step) * BK;
+          const int i = ring.stage;
           Barrier* const full = &s.full[i];
           wait(&s.empty[i], ring.parity ^ 1);
           arrive_and_expect(full, sizeof s.a[i] + sizeof s.b[i] +
                                       Sums::BLOCKS * sizeof s.scales[i]);
-          copy_box(s.a[i], map_a, top, depth, full);
+          copy_box(s.a[i], map_a, top, step * BK, full);
           if constexpr (Sums::BLOCKS)
-            copy_box(s.scales[i], map_scales, part_at(step), top, full);
+            copy_box(s.scales[i], map_scales, step, top, full);
           if constexpr (CLUSTER > 1)  // each block brings a part for all
             copy_box_to_all(s.b[i] + rank * SHARE * BK, map_b,
-                            left + rank * SHARE, depth, full,
+                            left + rank * SHARE, step * BK, full,
                             (1 << CLUSTER) - 1);
           else
-            copy_box(s.b[i], map_b, left, depth, full);
+            copy_box(s.b[i], map_b, left, step * BK, full);
         }
       }
     }
@@ -107,7 +104,7 @@ __global__ void __cluster_dims__(CLUSTER)
                    of_b = kept(shared_address(s.b[0])),
                    full = kept(shared_address(s.full));
     const float scale = Sums::BLOCKS ? 1.0f : *work.scale_a * *work.scale_b;
-    for (int tile = first; tile < tiles; tile += clusters, back = !back) {
+    for (int tile = first; tile < tiles; tile += clusters) {
       const auto corner = [&] {
         const int2 place = place_of(tile, work.group, tile_rows, tile_columns);
         return make_int2(place.x * BN,
@@ -122,7 +119,7 @@ __global__ void __cluster_dims__(CLUSTER)
         const int i = ring.stage;
         wait_at(full + i * sizeof(Barrier), ring.parity);
         sums.add({i, of_a + i * BM * BK, of_b + i * BN * BK,
-                  s.scales[i] + consumer * 64, scales_b + part_at(step), next},
+                  s.scales[i] + consumer * 64, scales_b + step, next},
                  step, release);
       }
       const int2 at = corner();

@@ -4,29 +4,19 @@
 #include "boxes.cuh"
 
 // --8<-- [start:schedule]
-// One piece of work: steps [begin, end) of the depth of a tile. `back`: a whole
-// tile, from its last step to its first.
+// One piece of work: steps [begin, end) of the depth of a tile.
 struct Piece {
   int tile, begin, end;
-  bool back;
-
-  // Where in the depth it is at this step.
-  __device__ __forceinline__ int at(int step) const {
-    return back ? end - 1 - step : step;
-  }
 };
 
 // Tiles 0 to whole - 1 are computed whole, in turn by all workers (a block, or
-// the blocks of a cluster together). Each worker goes along the depth forwards
-// and backwards in turn: what all have read last is still in the L2 cache, and
-// of this the next tiles need the rows of A. What is left may be less than a
+// the blocks of a cluster together). What is left after that may be less than a
 // tile for each worker, and more than none. So the steps of all tiles that are
 // left stand in one row, and each worker gets `share` of them. Where a share
 // ends inside of a tile, the next worker goes on.
 struct Schedule {
   int tile, stride, whole, steps;  // tiles of the first kind
   int at, stop;                    // and steps in the row of what is left
-  bool back = false;
 
   __device__ __forceinline__ Schedule(int worker, int workers, int tiles,
                                       int whole, int steps, int share)
@@ -39,13 +29,13 @@ struct Schedule {
   // The next piece, if there is one.
   __device__ __forceinline__ bool next(Piece& piece) {
     if (tile < whole) {
-      piece = {tile, 0, steps, back};
-      tile += stride, back = !back;
+      piece = {tile, 0, steps};
+      tile += stride;
       return true;
     }
     if (at >= stop) return false;
     const int begin = at % steps, end = min(begin + stop - at, steps);
-    piece = {whole + at / steps, begin, end, false};
+    piece = {whole + at / steps, begin, end};
     at += end - begin;
     return true;
   }

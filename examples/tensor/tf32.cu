@@ -79,11 +79,11 @@ __global__ void __cluster_dims__(CLUSTER)
             place_of(piece.tile, work.group, tile_rows, tile_columns);
         const int top = (place.y * CLUSTER + rank) * BM, left = place.x * BN;
         for (int step = piece.begin; step < piece.end; ++step, ring.advance()) {
-          const int i = ring.stage, depth = piece.at(step) * DEPTH;
+          const int i = ring.stage;
           wait(&s.empty[i], ring.parity ^ 1);
           arrive_and_expect(&s.full[i], OfA::BYTES + OfB::BYTES);
-          OfA::copy(s.a[i], map_a, top, depth, &s.full[i], 0);
-          OfB::copy(s.b[i], map_b, left, depth, &s.full[i], rank);
+          OfA::copy(s.a[i], map_a, top, step * DEPTH, &s.full[i], 0);
+          OfB::copy(s.b[i], map_b, left, step * DEPTH, &s.full[i], rank);
         }
       }
       if (CLUSTER > 1)  // until the other block arrives here no more

@@ -104,15 +104,6 @@ def test_every_plan(hopper, tile, shape):
             np.testing.assert_array_equal(got, expected)
 
 
-@pytest.mark.parametrize("tile", gemm.TILES, ids=str)
-def test_many_tiles_for_a_worker(hopper, tile):
-    """Forwards and backwards along the depth, in turn; parts of tiles forwards."""
-    for plan in gemm.plans(1000, 1500, 200, tile, 6):
-        for beta in (0, 1):
-            got, expected = multiply(1000, 1500, 200, 1, beta, False, False, plan=plan)
-            np.testing.assert_array_equal(got, expected)
-
-
 def test_beta_0_does_not_look_at_c(hopper):
     for shape in ((130, 264, 72), (130, 261, 72)):
         nan = np.full(shape[:2], np.nan, "float32")

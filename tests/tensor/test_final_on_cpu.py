@@ -131,10 +131,7 @@ def test_an_epilogue_is_computed_once_for_a_shared_tile(programs):
 FAULTS = {  # what is replaced, by what, and what is then wrong
     "an empty barrier is not waited for": ("          wait(&s.empty[ring.stage], ring.parity ^ 1);\n          arrive_and_expect", "          arrive_and_expect", "arrival|results"),
     "a parity is not turned": ("wait(&s.full[stage], ring.parity);", "wait(&s.full[stage], 0);", "deadlock|results|arrival"),
-    "the other half of B is not fetched": ("left, depth, full, rank);", "left, depth, full, 0);", "results"),
-    "only A goes backwards": ("left, depth, full, rank);", "left, step * BK, full, rank);", "results"),
-    "it goes backwards from beyond the end": ("end - 1 - step", "end - step", "results"),
-    "parts of tiles go backwards, too": ("begin, end, false};", "begin, end, back};", "results"),
+    "the other half of B is not fetched": ("step * BK, full, rank);", "step * BK, full, 0);", "results"),
     "a part is not added": ("end < work.steps;", "false;", "flag|results"),
     "a block ends before its last box is read": ("if (t == 0) wait_for_reads<0>();", "", "before its stores|has ended|results"),
     "a box is overwritten before it is stored": ("if (first) wait_for_reads<BUFFERS - 1>();", "", "results"),

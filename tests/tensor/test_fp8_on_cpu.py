@@ -80,11 +80,8 @@ FAULTS = {  # the plan, what is replaced, by what, and what is then wrong
     "a stage is given back too early": ("one level, pairs", "if (step > 0) release(before);", "release(at.index);", "arrival|results"),
     "a part is added too early": ("two levels", "wait_for_products<0>();\n      if (i ==", "if (i ==", "touched|results"),
     "a stage is given back with its first part": ("two levels", "if (i == BN / PART - 1) release", "if (i == 0) release", "arrival|results"),
-    "the scales of the first stage for all": ("blocks", "scales_b + part_at(step), next}", "scales_b, next}", "results"),
+    "the scales of the first stage for all": ("blocks", "scales_b + step, next}", "scales_b, next}", "results"),
     "the scale of the first columns for all": ("blocks", "left + BK < work.n ? steps : 0", "0", "results"),
-    "only A goes backwards": ("two levels, alone", "copy_box(s.b[i], map_b, left, depth, full);", "copy_box(s.b[i], map_b, left, step * BK, full);", "results"),
-    "scales of B go forwards": ("blocks", "scales_b + part_at(step), next", "scales_b + step, next", "results"),
-    "scales of A go forwards": ("blocks", "map_scales, part_at(step), top", "map_scales, step, top", "results"),
     "the scale of the upper rows for all": ("blocks", "j / 2 % 2", "0", "results"),
     "a part begins with the last one": ("two levels", "i * PART * BK, false);", "i * PART * BK, true);", "results"),
 }  # fmt: skip
