@@ -60,10 +60,10 @@ def passes() -> str:
 def box() -> str:
     """One box of 64 x 64: the TMA brings R, the consumer adds it to its sums, the result leaves from the same box."""
     s = Svg(700, 168)
-    s.rect(10, 50, 110, 60, "c3", tr("R\nin memory", "内存里的 R"), rx=4)
+    s.rect(10, 50, 110, 60, "c3", tr("R\nin memory", "显存里的 R"), rx=4)
     s.rect(250, 50, 130, 60, "c2", tr("box in\nshared memory", "共享内存\n里的盒子"), rx=4)
     s.rect(520, 50, 170, 60, "c1", tr("sums in registers,\nfp32", "寄存器里的\n累加值，fp32"), rx=4)
-    s.rect(250, 128, 130, 34, "c3", tr("C in memory", "内存里的 C"), rx=4)
+    s.rect(250, 128, 130, 34, "c3", tr("C in memory", "显存里的 C"), rx=4)
     s.arrow(124, 80, 244, 80, "accent", tr("1 TMA", "1 TMA"))
     s.arrow(384, 66, 514, 66, "accent", tr("2 ldmatrix, add", "2 ldmatrix，相加"))
     s.arrow(514, 98, 384, 98, "accent")
@@ -75,5 +75,5 @@ def box() -> str:
         "The TMA copies a box of R to shared memory, ldmatrix brings it to the sums, stmatrix writes the rounded result into the same box, and the TMA stores it.",
         "TMA 把 R 的一个盒子复制到共享内存，ldmatrix 把它送到累加值处，stmatrix 把舍入后的结果写回同一个盒子，再由 TMA 写出。",
     )
-    caption = tr("R arrives in the box from which C leaves.", "R 到达的盒子，也就是 C 离开的盒子。")
+    caption = tr("R arrives in the box from which C leaves.", "R 先放进盒子，C 再从同一个盒子写出。")
     return figure(s, alt=alt, caption=caption)
