@@ -75,5 +75,7 @@ def box() -> str:
         "The TMA copies a box of R to shared memory, ldmatrix brings it to the sums, stmatrix writes the rounded result into the same box, and the TMA stores it.",
         "TMA 把 R 的一个盒子复制到共享内存，ldmatrix 把它送到累加值处，stmatrix 把舍入后的结果写回同一个盒子，再由 TMA 写出。",
     )
-    caption = tr("R arrives in the box from which C leaves.", "R 先放进盒子，C 再从同一个盒子写出。")
+    caption = tr(
+        "R arrives in the box from which C leaves.", "R 先放进盒子，C 再从同一个盒子写出。"
+    )
     return figure(s, alt=alt, caption=caption)
