@@ -1,13 +1,12 @@
 """examples/tensor/flash_hopper.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random interleavings.
 Results against float64; faults that are planted are noticed."""
 
-import re
 from functools import cache
 
 import numpy as np
 import pytest
 from bf16 import to_bf16, to_float
-from emulator import HERE, SOURCE, compiled, ended, fault, noticed, piece
+from emulator import HERE, SOURCE, attention_headers, compiled, ended, fault, noticed
 
 PLANS = {  # d, consumers, bn, stages, q_stages, causal, pingpong, overlap, cluster, timed, maxima
     "d64": "64,2,64,2,1,false,true,true",
@@ -17,10 +16,6 @@ PLANS = {  # d, consumers, bn, stages, q_stages, causal, pingpong, overlap, clus
     "d128 causal, no turns": "128,2,176,2,1,true,false,true",
     "pairs": "128,2,64,2,1,false,true,true,2",
     "maxima": "64,2,128,2,2,true,true,true,1,false,true",
-}
-STAND_INS = {  # for PTX within functions of attention_softmax.cuh
-    r'asm volatile\(\s*"\{ \.reg \.pred p;.*?@p st\.global\.v4.*?\);\n': "if (so) std::memcpy(to, w, 16);\n",
-    r'asm volatile\("" : "\+r"\(row\), "\+r"\(head\)\);': "",
 }
 
 
@@ -41,28 +36,7 @@ def built(plan, folder, change=lambda text: text):
         "static Slot<Work> works[2][CONSUMERS]; auto& work = works[self->block];",
     )
     (folder / "flash_hopper.cu").write_text(kernel)
-    softmax = (
-        (SOURCE / "attention_softmax.cuh").read_text().replace("<cuda_bf16.h>", '"machine.hpp"')
-    )
-    for name in (
-        "unsigned pack",
-        "float power_of_two",
-    ):  # those that are PTX; machine.hpp has others
-        softmax = re.sub(
-            rf"__device__ __forceinline__ {name}\(float [^{{]*\{{\n[^}}]*asm.*?\n\}}\n",
-            "",
-            softmax,
-            flags=re.S,
-        )
-    for before, after in STAND_INS.items():
-        softmax, count = re.subn(before, after, softmax, flags=re.S)
-        assert count == 1, before
-    (folder / "attention_softmax.cuh").write_text(softmax)
-    ring = piece("attention_tma.cuh", r"template <int STAGES>\nstruct Ring.*?\n\};")
-    factor = piece("attention_wgmma.cuh", r"struct Factor.*?\n\};")
-    for name, text in (("tma", ring), ("wgmma", factor)):
-        header = f'#pragma once\n#include "instructions.hpp"\n{text}\n'
-        (folder / f"attention_{name}.cuh").write_text(header)
+    attention_headers(folder)
     return compiled(folder, HERE / "attention.cpp", f"PLAN={plan}")
 
 

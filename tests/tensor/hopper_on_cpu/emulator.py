@@ -35,6 +35,38 @@ def plain(text: str) -> str:
     return text.replace(_MEMORY, "unsigned char* const memory = dynamic_shared();")
 
 
+_STAND_INS = {  # for PTX within functions of attention_softmax.cuh
+    r'asm volatile\(\s*"\{ \.reg \.pred p;.*?@p st\.global\.v4.*?\);\n': "if (so) std::memcpy(to, w, 16);\n",
+    r'asm volatile\("" : "\+r"\(row\), "\+r"\(head\)\);': "",
+}
+
+
+def attention_headers(folder: Path) -> None:
+    """attention_*.cuh as the emulated kernels include them."""
+    softmax = (
+        (SOURCE / "attention_softmax.cuh").read_text().replace("<cuda_bf16.h>", '"machine.hpp"')
+    )
+    for name in (
+        "unsigned pack",
+        "float power_of_two",
+    ):  # those that are PTX; machine.hpp has others
+        softmax = re.sub(
+            rf"__device__ __forceinline__ {name}\(float [^{{]*\{{\n[^}}]*asm.*?\n\}}\n",
+            "",
+            softmax,
+            flags=re.S,
+        )
+    for before, after in _STAND_INS.items():
+        softmax, count = re.subn(before, after, softmax, flags=re.S)
+        assert count == 1, before
+    (folder / "attention_softmax.cuh").write_text(softmax)
+    ring = piece("attention_tma.cuh", r"template <int STAGES>\nstruct Ring.*?\n\};")
+    factor = piece("attention_wgmma.cuh", r"struct Factor.*?\n\};")
+    for name, text in (("tma", ring), ("wgmma", factor)):
+        header = f'#pragma once\n#include "instructions.hpp"\n{text}\n'
+        (folder / f"attention_{name}.cuh").write_text(header)
+
+
 def compiled(folder: Path, program: Path, *defines: str) -> Path:
     """The program of a .cpp file, which includes what the caller has written into `folder`."""
     if shutil.which("g++") is None:
