@@ -13,6 +13,7 @@ number of parts alone: a CUDA graph may hold it.
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import cudatut as ct
@@ -158,11 +159,11 @@ def paged(
 def few_or_many(
     q: Any, keys: Any, values: Any, out: Any, starts: Any, lengths: Any,
     tables: Any, block_size: int, work: Any, partials: Any, stream: Any = None,
-    scales: Any = None,
+    scales: Any = None, many: Callable[..., None] | None = None,
 ) -> None:  # fmt: skip
     """`paged` above where work of so few tiles would leave SMs idle, otherwise
-    `flash.paged`. Shapes alone decide: keys are as many as the tables have room
-    for. partials: as `room` says.
+    `many`, by default `flash.paged`. Shapes alone decide: keys are as many as
+    the tables have room for. partials: as `room` says.
     """
     what = q, keys, values, out, starts, lengths, tables, block_size, work
     (items, _), (_, width) = work.shape, tables.shape
@@ -171,6 +172,8 @@ def few_or_many(
     count = parts(items, out.shape[1], width * block_size, tile)
     if count > 1:
         paged(*what, count, partials, **how)
+    elif many:
+        many(*what, stream=stream)
     else:
         flash.paged(*what, **how)
 

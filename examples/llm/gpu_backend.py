@@ -6,7 +6,8 @@ other on one stream.
 
 Fast, which is the default: products go to the kernels that products.py takes
 for their rows and this GPU; requests with one new token go to decode.cu, the
-others to flash_parts.cu where they are few and have many keys.
+others to flash_parts.cu where they are few and have many keys, and prompts on
+Hopper to flash_hopper_paged.cu.
 Batch-invariant: every product by linear.cu and all attention by flash.cu, whose
 results for a token depend on nothing else in its batch, on no chunk and on no
 tile: the same request gets the same bits alone, batched, chunked or preempted.
@@ -24,6 +25,7 @@ import activation
 import cudatut as ct
 import decode
 import flash
+import flash_hopper_paged
 import flash_parts
 import rope
 import sampling
@@ -51,7 +53,7 @@ class GpuBackend:
     max_tokens: of a step. max_requests: of a step. max_logits: rows of logits
     of a step; default: as many as requests. batch_invariant: see above.
     products: by which instruction many rows are multiplied, "mma.sync" or
-    "wgmma", see `Products`. Raises ValueError for a model whose heads no kernel
+    "wgmma", see `Products`; also in attention of prompts. Raises ValueError for a model whose heads no kernel
     takes, and for products that this GPU or this mode cannot do.
     """
 
@@ -109,6 +111,11 @@ class GpuBackend:
         self.x = ct.empty((n, c.dim), "float32")  # the residual stream
         self.products = Products(
             c, max(n, m), self.stream, batch_invariant, products
+        )
+        self.hopper = (
+            self.products.by == "wgmma"
+            and kv == "bf16"
+            and flash_hopper_paged.available(c.head_dim, block_size)
         )
         width = c.heads * c.head_dim
         self.queries = ct.empty((n, width), "uint16")
@@ -229,11 +236,17 @@ class GpuBackend:
                 longest, split, stream=stream, scales=scales, warps=warps,
             )  # fmt: skip
         if shape.items:
-            attend = flash.paged if self.batch_invariant else self.few_or_many
+            attend, how = self.few_or_many, {}
+            if self.batch_invariant:
+                attend = flash.paged
+            elif self.hopper and flash_hopper_paged.worthwhile(
+                shape.tokens, shape.requests
+            ):
+                how = {"many": flash_hopper_paged.paged}
             attend(
                 queries, *cache, out, d["flash starts"], d["flash lengths"],
                 d["flash tables"], size, d["work"], stream=stream,
-                scales=scales,
+                scales=scales, **how,
             )  # fmt: skip
 
     # --8<-- [end:forward]

@@ -34,6 +34,7 @@ import numpy as np
 import pycuda.driver as cuda
 
 import cudatut as ct
+import flash_hopper_paged
 from arrivals import uniform, workload
 from blocks import NaiveBlocks
 from checkpoint import Checkpoint
@@ -56,8 +57,9 @@ if ct.tool.running():
 else:
     model = Checkpoint.open(fetch())
 config = model.config
-ct.compile_ahead(instances())  # side by side
 COUNT, BLOCK, BUDGET = 8192, 16, 8192
+attention = flash_hopper_paged.instances(config.head_dim, BLOCK)
+ct.compile_ahead(instances() + attention)  # side by side
 rounds = 5
 room = {"max_tokens": BUDGET, "max_requests": 256, "max_logits": 2048}
 ways = {
@@ -265,6 +267,7 @@ asked = 256  # tokens of a prompt
 readers = 32  # prompts
 KINDS = {
     "flash": "attention",
+    "flash_hopper_paged": "attention",
     "flash_parts": "attention",
     "merge_parts": "attention",
     "linear": "products",

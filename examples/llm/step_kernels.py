@@ -123,7 +123,7 @@ def work_of(
         case "linear_qkv":
             nbytes = normed + layer.qkv.bf16.nbytes + stored
             return Work("q, k, v", nbytes, qkv + turn)
-        case "decode" | "flash" | "flash_parts":
+        case "decode" | "flash" | "flash_parts" | "flash_hopper_paged":
             nbytes = CACHE * seen * kv + 4 * n * heads + 4 * n * c.heads
             return Work(
                 "attention", nbytes, (4 * c.head_dim + 4) * c.heads * seen

@@ -16,6 +16,7 @@ KERNELS = {
         "flash<64,128,64,4,2,true,true,false>",
         "flash<64,128,64,4,2,true,true,false,__nv_fp8_e4m3>",
     ],
+    "flash_hopper_paged": ["flash_hopper_paged<64,2,128,2,2,16,true>"],
     "flash_parts": [
         "flash_parts<64,128,64,4,2>",
         "flash_parts<64,128,64,4,2,__nv_fp8_e4m3>",
