@@ -105,28 +105,27 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     fetch_map(Q), fetch_map(K), fetch_map(V);
     Ring<Q_STAGES> q;
     Ring<STAGES> k, v;
-    // Keys from `from` on of an item, as its table of blocks has them.
+    // Of a tile of keys: its blocks in the cache, how many of them somebody
+    // sees, and the first part of the head.
     struct Tile {
-      const int* table;
-      int part, from, keys;
+      const int* blocks;
+      int count, part;
     } of_keys, of_values;
-    of_values.from = -1;
+    of_values.count = 0;
     Work w = {};
     int handed = 0;
-    // Boxes of blocks that nobody sees are left out.
     const auto copy_tile = [&](unsigned to, const CUtensorMap& map,
                                const Tile& tile, Barrier* full, Barrier* empty,
                                unsigned parity) {
-      const int boxes = min(BN, tile.keys - tile.from + BLOCK - 1) / BLOCK;
       int block[BN / BLOCK];  // asked for before the buffer is waited for
 #pragma unroll
       for (int i = 0; i < BN / BLOCK; ++i)
-        block[i] = i < boxes ? tile.table[tile.from / BLOCK + i] : 0;
+        block[i] = i < tile.count ? tile.blocks[i] : 0;
       wait(empty, parity ^ 1);
-      arrive_and_expect(full, boxes * BLOCK * D * 2);
+      arrive_and_expect(full, tile.count * BLOCK * D * 2);
 #pragma unroll
       for (int i = 0; i < BN / BLOCK; ++i)
-        if (i < boxes)
+        if (i < tile.count)
           for (int part = 0; part < PARTS; ++part)
             copy_box(to + part * PART + i * BLOCK * 128, map, 0,
                      tile.part + part, block[i], full);
@@ -167,23 +166,23 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
       const int first = max(top, 0), end = min(top + BM, count);
       w = {item % heads, start + first, start + end, ahead + first,
            max(1, ahead + end)};
-      of_keys.table = tables + (long long)sequence * width;
+      of_keys.blocks = tables + (long long)sequence * width;
       of_keys.part = w.head * kv_heads / heads * PARTS;
-      of_keys.keys = w.keys;
 #pragma unroll 1
       for (int key = 0; key < w.keys; key += BN) {
-        of_keys.from = key;
+        of_keys.count = min(BN, w.keys - key + BLOCK - 1) / BLOCK;
         copy_tile(of_k + k.stage * TILE, K, of_keys, &k_full[k.stage],
                   &k_empty[k.stage], k.parity);
         k.advance();
         // Buffers become free in this order: those of keys first, those of
         // queries, where there are no others, last.
-        if (of_values.from >= 0) copy_values();
+        if (of_values.count > 0) copy_values();
         if (key == 0) hand_out();
         of_values = of_keys;
+        of_keys.blocks += BN / BLOCK;
       }
     }
-    if (of_values.from >= 0) copy_values();
+    if (of_values.count > 0) copy_values();
     w.keys = 0;
     hand_out();
     // The last block to end leaves zeros behind.

@@ -135,12 +135,12 @@ def test_more_blocks_than_work(programs):
 
 
 FAULTS = {  # what is replaced, by what, and what is then wrong
-    "blocks of the next tile": ("tile.table[tile.from / BLOCK + i]", "tile.table[tile.from / BLOCK + i + 1]", "results|sum"),
+    "blocks of the next tile": ("tile.blocks[i]", "tile.blocks[i + 1]", "results|sum"),
     "blocks of another sequence": ("tables + (long long)sequence * width", "tables", "results|sum"),
     "a block lies one block further": ("to + part * PART + i * BLOCK * 128", "to + part * PART + (i ^ 1) * BLOCK * 128", "results|sum"),
     "keys of another head": ("w.head * kv_heads / heads * PARTS", "w.head % kv_heads * PARTS", "results|sum"),
-    "values of the next step": ("of_values = of_keys;", "of_values = of_keys, of_values.from += 16;", "results|deadlock"),
-    "bytes that do not come": ("arrive_and_expect(full, boxes * BLOCK * D * 2);", "arrive_and_expect(full, TILE);", "deadlock"),
+    "values of the next step": ("of_values = of_keys;", "of_values = of_keys, of_values.blocks += 1;", "results|deadlock"),
+    "bytes that do not come": ("arrive_and_expect(full, tile.count * BLOCK * D * 2);", "arrive_and_expect(full, TILE);", "deadlock"),
     "keys are overwritten": ("wait(empty, parity ^ 1);", "", "arrival|results|touched|deadlock"),
     "values are given back early": ("          wait_for_groups<0>();\n          arrived(o), arrived(p);\n          release(&v_empty[v.stage]);", "          release(&v_empty[v.stage]);\n          wait_for_groups<0>();\n          arrived(o), arrived(p);", "results|arrival"),
     "a query sees one key more": ("w.keys, w.at + row);", "w.keys, w.at + row + 1);", "results|sum"),
@@ -150,9 +150,8 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
     "one value too few is cleared": ("int i = seen * 8 +", "int i = seen * 8 + 8 +", "results"),
     "one value too many is cleared": ("int i = seen * 8 +", "int i = seen * 8 - 8 +", "results"),
     "values are cleared in another buffer": ("(of_v - begin) + v.stage * TILE", "(of_v - begin) + (v.stage ^ 1) * TILE", "results"),
-    "rows before the tile": ("first = max(top, 0)", "first = top", "results|nobody|sum"),
-    "rows of the next sequence": ("end = min(top + BM, count)", "end = top + BM", "results|nobody|sum"),
-    "tiles begin at the first query": ("* BM - ahead % BM", "* BM", "results|nobody|sum"),
+    "rows before the tile": ("first = max(top, 0)", "first = top", "results|nobody|sum|ended with"),
+    "rows of the next sequence": ("end = min(top + BM, count)", "end = top + BM", "results|nobody|sum|ended with"),
     "work that is none": ("if (sequence < 0) break;", "", "results|nobody|sum|deadlock|ended|counters"),
     "the counter is left as it is": ("gridDim.x - 1) *drawn = 0;", "gridDim.x - 1) *drawn = 1;", "counters|results|sum"),
     "a base stays too low": ("if (!softmax.weights(s, p, power, finish_values))", "if (softmax.weights(s, p, power, finish_values), false)", "results|sum"),
@@ -179,7 +178,7 @@ def test_keys_that_are_given_back_early_are_noticed(tmp_path):
 def look(program, expected):
     """Until one of a few runs shows what is expected."""
     found = []
-    batch = [(40, 40), (129, 263), (70, 391)]
+    batch = [(70, 391), (129, 263), (40, 40)]  # those with many keys are the first to be done
     for seed in range(4):
         found.append(wrong(program, PLANS["d64"], batch, 4, 2, 1 + seed % 2, seed))
         if noticed(expected, found[-1:]):
