@@ -2,7 +2,6 @@
 // examples/tensor/flash_hopper.cu, whose TMA follows tables of blocks.
 // requires: sm_90a
 // @instance flash_hopper_paged<64,2,128,2,2,16,true>
-// @instance flash_hopper_paged<64,3,128,2,2,16,true>
 // @instance flash_hopper_paged<128,2,128,2,2,16,true>
 #include "overlap.cuh"
 #include "tensor/attention_softmax.cuh"
