@@ -116,18 +116,24 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     const auto copy_tile = [&](unsigned to, const CUtensorMap& map,
                                const Tile& tile, Barrier* full, Barrier* empty,
                                unsigned parity) {
-      int block[BN / BLOCK];  // asked for before the buffer is waited for
+      constexpr int ONCE = BN / BLOCK < 4 ? BN / BLOCK : 4;
 #pragma unroll
-      for (int i = 0; i < BN / BLOCK; ++i)
-        block[i] = i < tile.count ? tile.blocks[i] : 0;
-      wait(empty, parity ^ 1);
-      arrive_and_expect(full, tile.count * BLOCK * D * 2);
+      for (int i = 0; i < BN / BLOCK; i += ONCE) {
+        int block[ONCE];  // the first are asked for before the buffer is free
 #pragma unroll
-      for (int i = 0; i < BN / BLOCK; ++i)
-        if (i < tile.count)
-          for (int part = 0; part < PARTS; ++part)
-            copy_box(to + part * PART + i * BLOCK * 128, map, 0,
-                     tile.part + part, block[i], full);
+        for (int j = 0; j < ONCE; ++j)
+          block[j] = i + j < tile.count ? tile.blocks[i + j] : 0;
+        if (i == 0) {
+          wait(empty, parity ^ 1);
+          arrive_and_expect(full, tile.count * BLOCK * D * 2);
+        }
+#pragma unroll
+        for (int j = 0; j < ONCE; ++j)
+          if (i + j < tile.count)
+            for (int part = 0; part < PARTS; ++part)
+              copy_box(to + part * PART + (i + j) * BLOCK * 128, map, 0,
+                       tile.part + part, block[j], full);
+      }
     };
     const auto copy_values = [&] {
       copy_tile(of_v + v.stage * TILE, V, of_values, &v_full[v.stage],

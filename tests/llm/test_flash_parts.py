@@ -2,8 +2,10 @@
 
 import re
 import subprocess
+from types import SimpleNamespace
 
 import flash
+import flash_hopper_paged
 import flash_parts
 import numpy as np
 import pytest
@@ -87,3 +89,23 @@ def test_no_block_waits_for_an_sm_and_partials_have_room(head_dim, sms):
                     assert blocks * tile.bm * (tile.d + 2) <= flash_parts.room(tile, sms)
                     assert parts <= -(-longest // tile.bn) // flash_parts.LEAST + 1
     assert dealt
+
+
+@pytest.mark.parametrize(("items", "expected"), [(1, "parts"), (100, "many")])
+def test_many_tiles_go_to_the_kernel_that_is_named(monkeypatch, items, expected):
+    called = []
+    monkeypatch.setattr(flash_parts.ct, "device", lambda: SimpleNamespace(sm_count=132))
+    monkeypatch.setattr(flash_parts, "paged", lambda *_, **how: called.append(("parts", how)))
+    keys, tables, work = (SimpleNamespace(shape=s) for s in ((4096, 3, 64), (1, 256), (items, 2)))
+    out = SimpleNamespace(shape=(100, 9, 64))
+    flash_parts.few_or_many(
+        None, keys, keys, out, None, None, tables, 16, work, None,
+        many=lambda *_, **how: called.append(("many", how)),
+    )  # fmt: skip
+    assert [name for name, _ in called] == [expected]
+
+
+def test_full_tiles_are_worth_while_on_hopper():
+    worthwhile = flash_hopper_paged.worthwhile
+    assert worthwhile(8192, 64) and worthwhile(512, 16)  # as they are rounded up
+    assert not worthwhile(2048, 256) and not worthwhile(64, 16)

@@ -2,9 +2,11 @@
 has no name for it, and a call from Python to Python hands references over. Fake arrays and kernels, no GPU."""
 
 import weakref
+from types import SimpleNamespace
 
 import decode
 import flash
+import flash_hopper_paged
 import flash_parts
 import numpy as np
 import pytest
@@ -85,4 +87,18 @@ def test_arrays_live_until_the_launch(monkeypatch, launch, arrays, kind):
     fp8 = kind == "uint8"
     launch(kind, lambda: Array("float32", 2, 2) if fp8 else None)
     assert Kernel.launched == arrays + fp8
+    assert not LIVE
+
+
+def test_arrays_live_until_the_launch_on_hopper(monkeypatch):
+    monkeypatch.setattr(flash_hopper_paged, "instance", lambda *_: Kernel())
+    monkeypatch.setattr(flash_hopper_paged, "counters", lambda *_: None)
+    monkeypatch.setattr(flash_hopper_paged.hopper, "tensor_map", lambda *_: b"")
+    monkeypatch.setattr(flash_hopper_paged.ct, "device", lambda: SimpleNamespace(sm_count=132))
+    flash_hopper_paged.paged(
+        Array("uint16", 9, 4, 64), Array("uint16", 32, 2, 64), Array("uint16", 32, 2, 64), Array("uint16", 9, 4, 64),
+        Array("int32", 3), Array("int32", 2), Array("int32", 2, 3), 16, Array("int32", 4, 2),
+        Array("float32", 9, 4),
+    )  # fmt: skip
+    assert Kernel.launched == 9
     assert not LIVE

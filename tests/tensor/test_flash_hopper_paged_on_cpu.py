@@ -135,9 +135,9 @@ def test_more_blocks_than_work(programs):
 
 
 FAULTS = {  # what is replaced, by what, and what is then wrong
-    "blocks of the next tile": ("tile.blocks[i]", "tile.blocks[i + 1]", "results|sum"),
+    "blocks of the next tile": ("tile.blocks[i + j]", "tile.blocks[i + j + 1]", "results|sum"),
     "blocks of another sequence": ("tables + (long long)sequence * width", "tables", "results|sum"),
-    "a block lies one block further": ("to + part * PART + i * BLOCK * 128", "to + part * PART + (i ^ 1) * BLOCK * 128", "results|sum"),
+    "a block lies one block further": ("to + part * PART + (i + j) * BLOCK * 128", "to + part * PART + ((i + j) ^ 1) * BLOCK * 128", "results|sum"),
     "keys of another head": ("w.head * kv_heads / heads * PARTS", "w.head % kv_heads * PARTS", "results|sum"),
     "values of the next step": ("of_values = of_keys;", "of_values = of_keys, of_values.blocks += 1;", "results|deadlock"),
     "bytes that do not come": ("arrive_and_expect(full, tile.count * BLOCK * D * 2);", "arrive_and_expect(full, TILE);", "deadlock"),
