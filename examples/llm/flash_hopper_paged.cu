@@ -70,6 +70,7 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
   constexpr int BM = 64 * CONSUMERS, TILE = BN * D * 2, PART = BN * 128;
   constexpr int QUERIES = 64 * D * 2, Q_PART = 64 * 128, PARTS = D / 64;
   static_assert((D == 64 || D == 128) && BN % 16 == 0, "tiles");
+  static_assert(CONSUMERS == 2 || CONSUMERS == 3, "registers, and turns");
   // The swizzle repeats after 8 tokens.
   static_assert(BLOCK % 8 == 0 && BN % BLOCK == 0, "blocks of the cache");
   extern __shared__ unsigned char shared[];

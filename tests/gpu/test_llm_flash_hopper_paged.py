@@ -59,10 +59,9 @@ def test_scores_that_grow_from_tile_to_tile(by):
     OnHopper([(300, 900), (700, 700)], 4, 2, 64, 16, by=by).check()
 
 
-@pytest.mark.parametrize("consumers", [1, 2, 3])
+@pytest.mark.parametrize(("consumers", "turns"), [(2, True), (2, False), (3, True)])
 @pytest.mark.parametrize("bn", [64, 128])
-def test_other_plans(consumers, bn):
-    turns = consumers > 1
+def test_other_plans(consumers, turns, bn):
     plan = flash_hopper_paged.Plan(64, consumers, bn, 2, 1, 16, turns)
     OnHopper([(300, 450), (64, 64), (700, 700)], 6, 2, 64, 16).check(plan=plan)
 
