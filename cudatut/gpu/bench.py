@@ -25,6 +25,7 @@ def bench(
     flops: Work = None,
     name: str | None = None,
     rounds: int | None = None,
+    limit: bool = True,
 ) -> Benchmark:
     """Time callables against each other and show the table.
 
@@ -33,6 +34,7 @@ def bench(
     always after an L2 flush; where slow contestants leave fewer than 100 rounds, fast ones run several times in each.
     bytes: moved by one call (read plus written), for GB/s; or flops: for TFLOP/s; a number, or a dict by name.
     rounds: default as many as fit in 0.4 s of GPU time, 5 to 100.
+    limit: False leaves the share of the limit out, as for slow products on tensor cores: the limit of FMAs is not theirs.
 
     Returns a Benchmark: median, 20th and 80th percentile in microseconds, GB/s or TFLOP/s, the share of this GPU's
     measured limit (of FLOPs, that of fp32 FMAs; none where a contestant is beyond it), the ratio to the fastest row of the
@@ -59,7 +61,8 @@ def bench(
         for label in order[shift:] + order[:shift]:
             for _ in range(repeats[label]):
                 times[label].append(time_hidden(runs[label], flushes[label]))
-    result = _result(name, runs, times, bytes, flops, count, _peak(bytes, flops))
+    peak = _peak(bytes, flops) if limit else None
+    result = _result(name, runs, times, bytes, flops, count, peak)
     result.missing = missing
     show(result)
     return result

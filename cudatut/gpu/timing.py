@@ -10,7 +10,7 @@ from cudatut.gpu.kernel import cdiv
 from cudatut.gpu.memory import empty
 from cudatut.gpu.probes import random_words, read_once
 
-_MOST_FLUSHES = 20
+_MOST_FLUSHES = 64  # outlast what the host needs for some hundred launches
 _LONG_US = 1e4  # beside so long a kernel the host's time is nothing
 
 
@@ -41,7 +41,7 @@ def time_hidden(launch: Callable[[], object], flushes: int = 1) -> float:
     """As `time_once`, but only a run counts during whose flushes the host has enqueued the whole launch.
 
     Something else may hold the host up at any time; a run that it held up is timed once more, behind as many flushes as
-    outlast twice what the host took, at most 20.
+    outlast twice what the host took, at most 64.
     """
     while True:
         host_us = 0.0

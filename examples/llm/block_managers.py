@@ -10,6 +10,7 @@
 #       vocab: [49152, 512]
 #       LENGTHS: [[1000, 8000], [100, 200]]
 #       times: [7, 1]
+#       series: [5, 1]
 # ---
 
 # %% [markdown]
@@ -582,21 +583,26 @@ class Watch:
         return found
 
 
-table = {}
-for length in LENGTHS:
-    for name, manager in (
-        ("without hits", NaiveBlocks),
-        ("with hits", PrefixBlocks),
-    ):
+series = 5
+MANAGERS = {"without hits": NaiveBlocks, "with hits": PrefixBlocks}
+ways = [(length, name) for length in LENGTHS for name in MANAGERS]
+noted = {way: [] for way in ways}  # of each prompt its time and the parts
+for _ in range(series):
+    for length, name in ways:
         watch = Watch()
-        us, _ = first_token(manager, length, 2 + times, watch)
-        # The prompt whose time is the median; the first two do not count.
-        order = sorted(range(2, 2 + times), key=us.__getitem__)
-        middle = order[times // 2]
-        spent = {k: 1000 * s for k, s in watch.prompts[middle].items()}
-        in_all = us[middle] / 1000
-        spent |= {"all else": in_all - sum(spent.values()), "in all": in_all}
-        table[f"{length} tokens, {name}"] = spent
+        us, _ = first_token(MANAGERS[name], length, 2 + times, watch)
+        # The first two of each series do not count.
+        noted[length, name] += [*zip(us, watch.prompts)][2:]
+table = {}
+for (length, name), prompts in noted.items():
+    prompts.sort(key=lambda one: one[0])
+    us, parts = prompts[len(prompts) // 2]  # the prompt of the median
+    spent = {part: 1000 * s for part, s in parts.items()}
+    spent |= {"all else": us / 1000 - sum(spent.values()), "in all": us / 1000}
+    for percent in (20, 80):
+        at = prompts[len(prompts) * percent // 100][0]
+        spent[f"in all, p{percent}"] = at / 1000
+    table[f"{length} tokens, {name}"] = spent
 ct.table(
     "time to the first token, by what the host does",
     table,

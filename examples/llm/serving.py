@@ -364,8 +364,8 @@ def single_run(backend, prompt, speculate=0, ahead=False, count=None):
 SLOW = "fast, without graphs"
 
 
-def medians(contestants):
-    """Median of interleaved rounds, by name, without the first round's; of SLOW
+def repeated(contestants):
+    """What interleaved rounds give, by name, without the first round; of SLOW
     the second round alone.
     """
     found = {name: [] for name in contestants}
@@ -373,10 +373,19 @@ def medians(contestants):
         for name, run in contestants.items():
             if name != SLOW or turn == min(1, rounds):
                 found[name].append(run())
-    return {
-        name: statistics.median(values[1:] or values)
-        for name, values in found.items()
-    }
+    return {name: values[1:] or values for name, values in found.items()}
+
+
+def medians(found):
+    return {name: statistics.median(values) for name, values in found.items()}
+
+
+def spread(values):
+    """The 20th and 80th percentile; None of one value."""
+    if len(values) < 2:
+        return {"p20": None, "p80": None}
+    low, *_, high = statistics.quantiles(values, n=5)
+    return {"p20": low, "p80": high}
 
 
 single = 256  # tokens of the answer
@@ -387,7 +396,7 @@ if model is checkpoint:
     prompt = tokenizer.chat([("user", question)])
 else:
     prompt = prompts[0]
-alone = medians(
+found = repeated(
     {
         "fast, a step ahead": lambda: single_run(fast, prompt, 0, True)[0],
         "fast, with graphs": lambda: single_run(fast, prompt)[0],
@@ -395,12 +404,14 @@ alone = medians(
         "batch-invariant": lambda: single_run(invariant, prompt)[0],
     }
 )
+alone = medians(found)
 limit = bandwidth * 1e9 / stored
 ct.table(
     "one request alone",
     {
         name: {
             "tokens": rate,
+            **spread(found[name]),
             "a step": 1e6 / rate,
             "of what the bytes allow": 100 * rate / limit,
         }
@@ -408,7 +419,7 @@ ct.table(
     },
     corner="engine",
     units={
-        "tokens": "tokens/s",
+        **dict.fromkeys(("tokens", "p20", "p80"), "tokens/s"),
         "a step": "us",
         "of what the bytes allow": "%",
     },
@@ -442,7 +453,9 @@ TEXT = (
 def guessing(prompt):
     """With and without guesses: tokens per second, outputs, steps."""
     found = medians(
-        {n: lambda n=n: single_run(fast, prompt, n)[0] for n in (0, 7)}
+        repeated(
+            {n: lambda n=n: single_run(fast, prompt, n)[0] for n in (0, 7)}
+        )
     )
     steps = single_run(fast, prompt, 7)[2]
     said = [single_run(invariant, prompt, n)[1].output for n in (0, 7)]
@@ -499,7 +512,7 @@ def many_run(backend, ahead=False):
     return generated / seconds, steps
 
 
-together = medians(
+found = repeated(
     {
         "fast, a step ahead": lambda: many_run(fast, True)[0],
         "fast, with graphs": lambda: many_run(fast)[0],
@@ -507,12 +520,14 @@ together = medians(
         "batch-invariant": lambda: many_run(invariant)[0],
     }
 )
+together = medians(found)
 requests, steps = crowd(), many_run(fast)[1]
 ct.table(
     f"{many} requests",
     {
         name: {
             "generated": rate,
+            **spread(found[name]),
             "of what the bytes allow": 100
             * rate
             * (2 * parameters + kv)
@@ -521,7 +536,10 @@ ct.table(
         for name, rate in together.items()
     },
     corner="engine",
-    units={"generated": "tokens/s", "of what the bytes allow": "%"},
+    units={
+        **dict.fromkeys(("generated", "p20", "p80"), "tokens/s"),
+        "of what the bytes allow": "%",
+    },
 )
 
 # %% workload

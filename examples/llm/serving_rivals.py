@@ -162,7 +162,7 @@ if torch:
         "PyTorch, static cache and graph": padded,
     }
     times = {name: [] for name in runs}
-    for turn in range(3):  # the first is a warm-up run
+    for turn in range(1 + ROUNDS):  # the first is a warm-up run
         for name, run in runs.items():
             seconds = run()
             times[name] += [seconds] if turn else []

@@ -6,6 +6,7 @@
 #     extra: llm
 #     timeout_s: 240
 #     sizes:
+#       BUDGET: [8192, 2048]
 #       counts: [[1, 8, 64, 256], [1]]
 #       tokens: [8, 2]
 #       replays: [20, 2]
@@ -56,13 +57,14 @@ small = {"layers": 1, "dim": 128, "heads": 2, "kv_heads": 1, "ffn": 256}
 model = RandomModel(**small, vocab=512) if ct.tool.running() else checkpoint
 config = model.config
 BLOCK = 16
+BUDGET = 8192  # tokens of a step
 rounds = 5
 
 
 def play(backend, requests, ahead=False):
     """Run requests to their ends; seconds."""
     manager = NaiveBlocks(backend.block_count, BLOCK)
-    machine = Scheduler(manager, 2048, 256, context=config.context)
+    machine = Scheduler(manager, BUDGET, 256, context=config.context)
     engine = Engine(backend, machine, ahead=ahead)
     for request in requests:
         engine.add(request)
@@ -99,7 +101,7 @@ def step_us(backend, graph):
     return 1e3 * begin.time_till(end) / replays
 
 
-fast = GpuBackend(model, 8192, BLOCK)
+fast = GpuBackend(model, 8192, BLOCK, max_tokens=BUDGET)
 
 # %% overlap
 apart = copy.copy(fast)  # the same weights, cache and arrays; plain arrows
@@ -179,8 +181,9 @@ def largest(cache):
 probe = GpuBackend(model, 64, BLOCK)
 play(probe, [Request(0, seen, tokens)])
 both = np.stack([largest(probe.keys), largest(probe.values)], axis=1)
-plain = GpuBackend(model, 8192, BLOCK, kv="fp8")  # all scales are 1
-scaled = GpuBackend(model, 8192, BLOCK, kv="fp8")
+room = {"block_count": 8192, "block_size": BLOCK, "max_tokens": BUDGET}
+plain = GpuBackend(model, **room, kv="fp8")  # all scales are 1
+scaled = GpuBackend(model, **room, kv="fp8")
 scaled.scales = ct.to_device(fp8_scales(both))
 caches = {"bf16": fast, "FP8, all scales 1": plain, "FP8": scaled}
 

@@ -13,7 +13,7 @@ from cudatut.gpu import bench, timing
     [
         (0, 1, [1]),
         (30_000, 1, [1, 4]),  # the host was held up: once more, behind more flushes
-        (700_000, 1, [1, 20]),  # and behind no more than 20
+        (700_000, 1, [1, 64]),  # and behind no more than 64
         (30_000, 60, [60]),
     ],
 )
@@ -122,3 +122,16 @@ def test_contestants_take_turns_and_none_is_always_first(monkeypatch):
     turns = ["".join(ran[3 + 3 * i : 6 + 3 * i]) for i in range(6)]  # after one estimate of each
     assert ran[:3] == ["a", "b", "c"] and turns == ["abc", "bca", "cab"] * 2
     assert [row.name for row in result.rows] == ["a", "b", "c"] and result.rounds == 6
+
+
+def test_slow_products_on_tensor_cores_need_no_limit_of_fmas(monkeypatch):
+    monkeypatch.delenv("CUDATUT_TOOL", raising=False)
+    monkeypatch.setattr(bench, "activate", lambda: None)
+    monkeypatch.setattr(bench, "flushes_for", lambda launch: 1)
+    monkeypatch.setattr(bench, "time_hidden", lambda launch, flushes: 40.0)
+    monkeypatch.setattr(bench, "show", lambda result: None)
+    monkeypatch.setattr(bench.limits, "fma", lambda: 60.0)
+    runs = {"product": lambda: None}
+    assert bench.bench(runs, flops=10**9, rounds=5).peak == 60
+    without = bench.bench(runs, flops=10**9, rounds=5, limit=False)
+    assert without.peak is None and without.rows[0].of_peak is None
