@@ -154,7 +154,9 @@ class Space:
         if plan not in own:
             plan = own[-1] if plan.share else own[0]
         run = gemm.prepare(p.a, p.b, p.c, plan=plan, group=candidate.group)
-        end = gemm.end_of(plan, mapped=p.n % 8 == 0)
+        end = gemm.end_of(
+            plan, mapped=p.n % 8 == 0, steps=ct.cdiv(p.k, gemm.DEPTH)
+        )
         run.kernel = gemm.kernel(
             plan.tile, False, False, "uint16", plan.plain, end
         )

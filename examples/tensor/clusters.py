@@ -72,13 +72,20 @@ ORDERS = {
     for group in GROUPS
 }
 
+
+def order(group):
+    return (
+        f"{group} tile downwards" if group == 1 else f"{group} tiles downwards"
+    )
+
+
 # %% [markdown]
 # Right before fast. The profiler counts the first launches of this cell.
 
 # %% check
 side = 8192
 problem = Gemm(side, side, side)
-for name in RUNGS:
+for name in (*RUNGS, "final"):
     problem.check(LADDER[name])
 for rung in ORDERS.values():
     problem.check(rung)
@@ -125,7 +132,7 @@ def fetched(group, side=8192, at_once=132):
 ct.table(
     "8192 x 8192 x 8192, from memory",
     {
-        f"{group} tiles downwards": {
+        order(group): {
             "of A and B": fetched(group) / 1e9,
             "at 3 TB/s": fetched(group) / 3e12 * 1e6,
         }
@@ -137,12 +144,9 @@ ct.table(
 
 # %% groups
 ct.bench(
-    {
-        f"{group} tiles downwards": problem.launcher(rung)
-        for group, rung in ORDERS.items()
-    },
+    {order(group): problem.launcher(rung) for group, rung in ORDERS.items()},
     flops=problem.flops,
-    rounds=7,
+    rounds=25,
     name=f"persistent, {side} x {side} x {side}",
 )
 
@@ -155,7 +159,7 @@ times = ct.bench(
         **rivals,
     },
     flops=problem.flops,
-    rounds=9,
+    rounds=25,
     name=f"{side} x {side} x {side}",
 )
 
@@ -176,15 +180,18 @@ ct.bench(
 
 # %% traffic
 MEMORY, L2 = "dram__bytes_read.sum", "lts__t_sectors_op_read.sum"
+COUNTED = (*RUNGS, "final")  # in the order of the checks
 found = ct.profile_launches(
     "tensor/clusters",
-    kernel="regex:^gemm_(two_consumers|persistent|clusters)$",
+    kernel="regex:^gemm(_(two_consumers|persistent|clusters|tma_stores))?$",
     metrics=[MEMORY, L2],
-    launches=3 + len(ORDERS),
+    launches=len(COUNTED) + len(ORDERS),
+    skip=1,  # the whole program
 )
 blocks = ct.cdiv(side, 128) * ct.cdiv(side, 256)
 # Rows of A and columns of B that a block asks for itself.
-lines = {"two_consumers": 384, "persistent": 384, "clusters": 256}
+lines = dict.fromkeys(COUNTED, 256)
+lines["two_consumers"] = lines["persistent"] = 384
 counted = [
     {"from memory": c[MEMORY] / 1e9, "from L2": 32 * c[L2] / 1e9} for c in found
 ]
@@ -194,7 +201,7 @@ if counted:
         f"read for {side} x {side} x {side}",
         {
             name: {"asked for": blocks * lines[name] * side * 2 / 1e9, **c}
-            for name, c in zip(lines, counted)
+            for name, c in zip(COUNTED, counted)
         },
         corner="rung",
         units=dict.fromkeys(read, "GB"),
@@ -205,11 +212,11 @@ if counted:
     ct.table(
         f"persistent, read for {side} x {side} x {side}",
         {
-            f"{group} tiles downwards": {
+            order(group): {
                 "predicted": fetched(group, side) / 1e9,
                 **c,
             }
-            for group, c in zip(ORDERS, counted[3:])
+            for group, c in zip(ORDERS, counted[len(COUNTED) :])
         },
         corner="order",
         units=dict.fromkeys(("predicted", *read[1:]), "GB"),
@@ -281,13 +288,17 @@ for name, (m, n) in {"132 tiles": even, "144 tiles": more}.items():
         ct.poison(one.c)
         runs["shares"]()
         one.compare(f"{name}, shares")
+    runs["final"] = gemm.prepare(one.a, one.b, one.c)  # as gemm.py chooses
+    ct.poison(one.c)
+    runs["final"]()
+    one.compare(f"{name}, final")
     runs.update(one.vendors())
-    timed = ct.bench(runs, flops=one.flops, rounds=15, name=name)
+    timed = ct.bench(runs, flops=one.flops, rounds=25, name=name)
     table[name] = {row.name: row.value for row in timed.rows}
 
 # %% even-rates
 if not ct.tool.running():
-    columns = ("whole tiles", "shares", "cuBLAS")
+    columns = ("whole tiles", "shares", "final", "cuBLAS")
     ct.table(
         f"depth {DEPTH}",
         {

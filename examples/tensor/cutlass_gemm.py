@@ -76,7 +76,9 @@ def multiply(
     # --8<-- [start:tma]
     in_a, in_b, in_c = stages(shape)
     fetch = cpasync.CopyBulkTensorTileG2SOp()
-    share = cpasync.CopyBulkTensorTileG2SMulticastOp()
+    share = fetch
+    if cutlass.const_expr(shape.cluster > 1):
+        share = cpasync.CopyBulkTensorTileG2SMulticastOp()
     leave = cpasync.CopyBulkTensorTileS2GOp()
     tile, cluster = (shape.columns, DEPTH), shape.cluster
     tma_a = cpasync.make_tiled_tma_atom(fetch, A, in_a, (ROWS, DEPTH))
@@ -155,7 +157,9 @@ def kernel(
     if warp_id == 0:
         to_a, from_a = partition(load_a, 0, 1, sA, gA)
         to_b, from_b = partition(load_b, rank, shape.cluster, sB, gB)
-        both = cutlass.Int16((1 << shape.cluster) - 1)
+        both = None  # who gets the columns of B: this block alone
+        if cutlass.const_expr(shape.cluster > 1):
+            both = cutlass.Int16((1 << shape.cluster) - 1)
         for tile in range(first, rows * columns, clusters):
             row, column = place_of(tile, rank, rows, columns, shape)
             for step in range(steps):

@@ -119,7 +119,7 @@ times = ct.bench(
         **problem.vendors(),
     },
     flops=problem.flops,
-    rounds=9,
+    rounds=25,
     name=f"{side} x {side} x {side}",
 )
 
@@ -128,13 +128,14 @@ middle = 4096
 half = Gemm(middle, middle, middle)
 ct.bench(
     {
+        "persistent": half.launcher(LADDER["persistent"]),
         "tma_stores": half.launcher(LADDER["tma_stores"]),
         "final": half.launcher(LADDER["final"]),
         "CuTe": cute(half),
         **half.vendors(),
     },
     flops=half.flops,
-    rounds=15,
+    rounds=25,
     name=f"{middle} x {middle} x {middle}",
 )
 
@@ -145,6 +146,6 @@ ct.bench(
 ct.bench(
     {name: cute(half, shape) for name, shape in SHAPES.items()},
     flops=half.flops,
-    rounds=15,
+    rounds=25,
     name=f"CuTe, {middle} x {middle} x {middle}",
 )

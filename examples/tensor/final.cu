@@ -2,6 +2,7 @@
 // or fp32, or all three in fp16; any sizes.
 // @rung 120 kernel=gemm<256,4,2,2,false,false,__nv_bfloat16> block=384 launch=gemm
 // @instance gemm<256,4,2,2,false,false,__nv_bfloat16,false,Bare>
+// @instance gemm<256,4,2,2,false,false,__nv_bfloat16,false,ByHalves>
 // @instance gemm<256,4,1,2,false,false,__nv_bfloat16>
 // @instance gemm<192,4,1,3,true,false,__nv_bfloat16>
 // @instance gemm<128,6,2,2,false,true,__nv_bfloat16>
@@ -19,8 +20,10 @@
 // @instance gemm<64,8,1,1,false,false,__nv_bfloat16,true,Fused<GeluErf>>
 // expect: spills (a few words between tiles of the instances for float, GeluErf)
 // requires: sm_90a
+#include "halves.cuh"
 #include "order.cuh"
 #include "schedule.cuh"
+#include "turns.cuh"
 #include "work.cuh"
 
 // Grid: clusters of CLUSTER blocks, as many as fit or fewer. Dynamic shared
@@ -28,7 +31,7 @@
 // 64 x 64, or BN / CLUSTER x 64 for TB; C 64 x 64; all swizzled by 128 bytes.
 // PLAIN: rows of A and B may begin anywhere; without the TMA each step takes
 // longer, but nothing has to be copied before. End: Linear, Bare, or Fused with
-// an activation, of epilogue.cuh.
+// an activation, of epilogue.cuh; or ByHalves, of halves.cuh.
 // --8<-- [start:head]
 template <int BN, int STAGES, int CLUSTER, int BUFFERS, bool TA, bool TB,
           class Out, bool PLAIN = false, class End = Linear>
@@ -42,6 +45,8 @@ __global__ void __cluster_dims__(CLUSTER)
   using OfB = Factor<TB, BN, CLUSTER>;
   static_assert(STAGES > 1, "a stage is free only when the next has come");
   static_assert(!PLAIN || (CLUSTER == 1 && BN == 64), "it fits the registers");
+  constexpr bool LARGEST = BN == 256 && CLUSTER == 2;  // of the tiles
+  static_assert(!HALVED<End> || (LARGEST && !TA), "it fits the registers");
   extern __shared__ __align__(1024) unsigned char memory[];
   auto& s = *reinterpret_cast<Shared<BN, STAGES, BUFFERS>*>(memory);
   if (threadIdx.x == 0) {
@@ -126,10 +131,18 @@ __global__ void __cluster_dims__(CLUSTER)
     while (next()) {
       float sum[BN / 2];
       int before = 0;
+      const int middle = piece.end - HALVED<End>;
 #pragma unroll 1
-      for (int step = piece.begin; step < piece.end; ++step, ring.advance()) {
+      for (int step = piece.begin; step < middle; ++step, ring.advance()) {
         const int stage = ring.stage;
         wait(&s.full[stage], ring.parity);
+        // In the last tile the second consumer begins its last steps when the
+        // first has begun all of its: one stores beside the other's products.
+        const bool last = End::BARE && !HALVED<End> && LARGEST &&
+                          schedule.tile >= schedule.whole;
+        if (last && consumer == 1 &&
+            step == max(piece.end - (STAGES - 1), piece.begin))
+          wait_for_other_consumer();
         multiply_stage<!TA, TB, In>(
             sum, shared_address(s.a[stage] + consumer * BOX),
             shared_address(s.b[stage]), step > piece.begin);
@@ -137,9 +150,16 @@ __global__ void __cluster_dims__(CLUSTER)
           if (step == 0 && t == 0 && work.extra.map)
             End::template fetch<BUFFERS>(work, top + consumer * 64, left,
                                          s.c[consumer][0], s.loaded[consumer]);
+        if (last && consumer == 0 && step + 1 == piece.end)
+          let_other_consumer();
         wait_for_products<1>();
         if (step > piece.begin) release(before);
         before = stage;
+      }
+      if constexpr (HALVED<End> > 0) {
+        finish_by_halves<HALVED<End>, !TA, TB, Out, In>(
+            sum, s, ring, before, map_c, top, left, consumer, release);
+        continue;
       }
       Bias<BN / 2> bias;
       if constexpr (End::FUSED) bias.template load<true>(work, left);

@@ -239,6 +239,9 @@ ct.table(
 # The times.
 
 # %% bench
+import lt
+from sustained import sustained
+
 side = 4096
 large = 8192
 
@@ -252,30 +255,81 @@ def operands(side, scales):
     return *made, ct.empty((side, side), "uint16")
 
 
-def contest(side, scales):
+def searched(a, b, c, fast):
+    """The fastest of what cublasLt offers."""
+    return lt.fastest(
+        a.codes,
+        b.codes,
+        c,
+        "e4m3",
+        transpose_b=True,
+        scales=(a.scales, b.scales),
+        fast=fast,
+    )
+
+
+def contestants(side, scales):
     a, b, c = operands(side, scales)
     runs = {
         name: fp8.prepare(a, b, c, levels)
         for name, (levels, which) in KINDS.items()
         if which == scales
     }
-    runs["PyTorch, fast"] = fp8.rival(a, b, c, True)
+    if scales == "tensor":  # fast sums are nothing for scales of blocks
+        runs["PyTorch, fast"] = fp8.rival(a, b, c, True)
     runs["PyTorch, not fast"] = fp8.rival(a, b, c, False)
-    if scales == "blocks":  # fast accumulation is nothing for scales of blocks
-        del runs["PyTorch, fast"]
+    if scales == "tensor":
+        runs["cublasLt, fast"] = searched(a, b, c, True)
+        runs["cublasLt, not fast"] = searched(a, b, c, False)
+    return runs
+
+
+def contest(side, scales, runs):
     return ct.bench(
         runs,
         flops=2 * side**3,
-        rounds=15,
+        rounds=50,
         name=f"{side} x {side} x {side}, scales of {scales}",
     )
 
 
-small_times = contest(side, "tensor")
+small_times = contest(side, "tensor", contestants(side, "tensor"))
 # %% bench-large
-large_times = contest(large, "tensor")
+large_runs = contestants(large, "tensor")
+large_times = contest(large, "tensor", large_runs)
 # %% bench-blocks
-block_times = contest(large, "blocks")
+block_times = contest(large, "blocks", contestants(large, "blocks"))
+
+# %% [markdown]
+# The large ones again and again for two seconds, without pauses: what
+# nvidia-smi reads in the second half.
+
+# %% held
+held = {}
+for name in ("one level", "PyTorch, fast", "two levels", "PyTorch, not fast"):
+    run = large_runs.get(name)
+    if ct.tool.running() or not run:
+        continue
+    found = sustained(run, 2 * large**3, seconds=2, every_ms=100)
+    late = found.late()
+    held[name] = {
+        "one run at a time": large_times[name].value,
+        "rate": found.rate,
+        "clock": late.mhz,
+        "power": late.watts,
+    }
+if held:
+    ct.table(
+        f"{large} x {large} x {large}, for two seconds",
+        held,
+        corner="kernel",
+        units={
+            "one run at a time": "TFLOP/s",
+            "rate": "TFLOP/s",
+            "clock": "MHz",
+            "power": "W",
+        },
+    )
 
 # %% quantize-bench
 x = to_bf16(ct.rng(7).standard_normal((large, large), dtype="float32"))

@@ -25,6 +25,7 @@ import cudatut as ct
 SOURCE, ROWS, DEPTH, CONSUMERS = "tensor/final.cu", 128, 64, 2
 TYPES = {"uint16": "__nv_bfloat16", "float16": "__half", "float32": "float"}
 BOX = 64 * 128  # bytes
+HALVED = 2  # as in halves.cuh: steps that a tile ends with by halves
 
 
 # --8<-- [start:tile]
@@ -97,12 +98,20 @@ def end_of(
     alpha: float = 1.0,
     beta: float = 0.0,
     epilogue: Epilogue | None = None,
+    transpose_a: bool = False,
+    steps: int = HALVED + 1,
 ) -> str:
-    """Which `End` a launch needs. mapped: the TMA stores C."""
+    """Which `End` a launch needs. mapped: the TMA stores C; steps: of the
+    depth, which count where there are few.
+    """
     if epilogue:
         return epilogue.type
     rare = plan.plain or plan.share or not mapped
-    return "" if rare or (alpha, beta) != (1, 0) else "Bare"
+    if rare or (alpha, beta) != (1, 0):
+        return ""
+    several = plan.tile == TILES[0] and plan.whole > plan.workers
+    halves = several and not transpose_a and steps > HALVED
+    return "ByHalves" if halves else "Bare"
 
 
 @cache
@@ -307,7 +316,7 @@ def prepare(
     )  # fmt: skip
     function = kernel(
         tile, transpose_a, transpose_b, dtype, plan.plain,
-        end_of(plan, mapped, alpha, beta, epilogue),
+        end_of(plan, mapped, alpha, beta, epilogue, transpose_a, work.steps),
     )  # fmt: skip
 
     def run() -> None:

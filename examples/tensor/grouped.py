@@ -46,8 +46,8 @@ ct.check(
 # %% setup
 import random
 import time
-from statistics import median
 
+import spread
 from bf16 import to_bf16, to_float
 
 routing, rivals = ct.shared("tensor/routing"), ct.shared("llm/torch_rival")
@@ -221,7 +221,7 @@ times = {}
 def contest(name):
     some = routing.Products(LAYERS[name])
     times[name] = ct.bench(
-        contestants(some), flops=some.flops, rounds=15, name=name
+        contestants(some), flops=some.flops, rounds=25, name=name
     )
 
 
@@ -272,7 +272,7 @@ ct.bench(
         "loop": grouped.loop(some.x, some.weights, host, some.out),
     },
     flops=some.flops,
-    rounds=15,
+    rounds=25,
     name="8 large experts, final.cu",
 )
 
@@ -331,7 +331,7 @@ ct.bench(
         "loop, as a graph": loop_of(some, True),
     },
     flops=flops,
-    rounds=15,
+    rounds=25,
     name=f"{COUNT} products",
 )
 
@@ -353,19 +353,23 @@ runs = {name: run for name, run in contestants(some).items() if run}
 for run in runs.values():
     run()
 if not ct.tool.running():
-    taken = ct.take_turns(runs, 15, random.Random(0), time=from_outside)
+    taken = ct.take_turns(runs, 25, random.Random(0), time=from_outside)
+    found = {name: spread.summary(all_) for name, all_ in taken.items()}
     ct.table(
         "from the call to the end",
-        {name: {"time": median(all_)} for name, all_ in taken.items()},
+        {
+            name: {"time": one.median, "p20": one.p20, "p80": one.p80}
+            for name, one in found.items()
+        },
         corner="way",
-        units={"time": "us"},
+        units=dict.fromkeys(("time", "p20", "p80"), "us"),
     )
 
 # %% [markdown]
 # Who gets which tile: in turn, or who has just ended one. And the three tiles.
 
 # %% turns
-table = {}
+table, spreads = {}, {}
 for name in ("128 small experts", "128 small experts, skewed", "64 experts"):
     some = routing.Products(LAYERS[name])
     runs = {
@@ -380,17 +384,24 @@ for name in ("128 small experts", "128 small experts, skewed", "64 experts"):
             "64 columns": Options(grouped.TILES[2]),
         }.items()
     }
-    if found := rivals.medians(runs):
-        table[name] = found
+    if found := spread.times(runs):
+        table[name] = {what: one.median for what, one in found.items()}
+        spreads[name] = {what: one.middle for what, one in found.items()}
 if table:
     units = dict.fromkeys(found, "us")
     ct.table("who computes what", table, corner="layer", units=units)
+
+# %% turns-spread
+BESIDE = "from p20 to p80, beside the median"
+if spreads:
+    units = dict.fromkeys(found, "%")
+    ct.table(BESIDE, spreads, corner="layer", units=units)
 
 # %% [markdown]
 # Groups of equal size by padding, and one batched product of PyTorch.
 
 # %% padded
-table = {}
+table, spreads = {}, {}
 for name in ("128 small experts", "128 small experts, skewed"):
     layer = LAYERS[name]
     some = routing.Products(layer)
@@ -404,10 +415,16 @@ for name in ("128 small experts", "128 small experts, skewed"):
         x, some.weights, out,
     )  # fmt: skip
     one = grouped.prepare(some.x, some.weights, some.ends, some.out)
-    found = rivals.medians({"one launch": one, "batched": batched})
+    found = spread.times({"one launch": one, "batched": batched})
     if found:
         rows = {"rows": some.rows, "rows, padded": layer.experts * most}
-        table[name] = rows | found
+        table[name] = rows | {what: one.median for what, one in found.items()}
+        spreads[name] = {what: one.middle for what, one in found.items()}
 if table:
     units = dict.fromkeys(found, "us")
     ct.table("padded groups", table, corner="layer", units=units)
+
+# %% padded-spread
+if spreads:
+    units = dict.fromkeys(found, "%")
+    ct.table(BESIDE, spreads, corner="layer", units=units)

@@ -92,7 +92,8 @@ for n in SIZES:
         },
         flops=problem.flops,
         name=f"n = {n}",
-        rounds=4 if n > 8192 else 6 if n > 4096 else 12,
+        rounds=8 if n > 8192 else 25 if n > 4096 else 12,
+        limit=False,
     )
 
 # %% series

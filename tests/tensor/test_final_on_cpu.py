@@ -15,6 +15,9 @@ PLANS = {
     "alone": (128, 2, 1, 2, True, False, False, True),
     "pairs": (128, 4, 2, 1, False, True, False, False),
     "bare": (128, 3, 2, 1, False, False, False, False),
+    "bare, in turns": (256, 3, 2, 1, False, False, False, False),
+    "by halves": (256, 3, 2, 1, False, False, False, False),
+    "by halves, turned": (256, 3, 2, 2, False, True, False, False),
     "fused": (128, 3, 2, 2, False, False, False, False),
     "threads": (64, 2, 1, 1, False, False, True, False),
     "threads, fp16": (64, 2, 1, 1, True, True, True, True),
@@ -40,6 +43,7 @@ def built(plan, folder, change=lambda text: text, end="Linear"):
         (SOURCE / "epilogue.cuh").read_text(),
         region("work.cuh", "shared").join(["constexpr int BM = 128, CONSUMERS = 2;\n", ""]),
         region("work.cuh", "work"),
+        region("halves.cuh", "halves"),
         (SOURCE / "final.cu").read_text(),
     ])  # fmt: skip
     (folder / "final_text.hpp").write_text(plain(change(text)))
@@ -53,10 +57,12 @@ def built(plan, folder, change=lambda text: text, end="Linear"):
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     """Each plan's program, built when it is first asked for."""
-    ends = {"bare": "Bare", "fused": "Fused<Relu>"}
+    ends = {"bare": "Bare", "by halves": "ByHalves", "fused": "Fused<Relu>"}
     return cache(
         lambda name: built(
-            PLANS[name], tmp_path_factory.mktemp("plan"), end=ends.get(name, "Linear")
+            PLANS[name],
+            tmp_path_factory.mktemp("plan"),
+            end=ends.get(name.split(",")[0], "Linear"),
         )
     )
 
@@ -112,11 +118,15 @@ def test_results(programs, name, shape, shares):
     if not plan[-2]:  # the TMA wants rows at multiples of 8, which gemm.py makes of others
         m, n, k = shape
         shape = (-(-m // 8) * 8 if plan[4] else m, n if plan[5] else -(-n // 8) * 8, -(-k // 8) * 8)
+    halves = name.startswith("by halves")
+    bare = halves or name.startswith("bare")
+    if halves:  # more steps than a tile ends with by halves
+        shape = *shape[:2], max(shape[2], 64 * gemm.HALVED + 8)
     tiles = -(-shape[0] // (128 * plan[2])) * -(-shape[1] // plan[0])
     for seed in range(2):
-        shared = shares and tiles % 3 > 0 and name != "bare"
+        shared = shares and tiles % 3 > 0 and not bare
         assert wrong(programs(name), plan, shape, shared, seed, fused=name == "fused") is None
-    if name == "bare":
+    if bare:
         return
     fused = name == "fused"
     assert wrong(programs(name), plan, shape, False, 2, alpha=2.0, beta=0.5, fused=fused) is None

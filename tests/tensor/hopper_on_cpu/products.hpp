@@ -113,4 +113,6 @@ inline void ldmatrix(unsigned (&tile)[4], unsigned row) {
 inline float __ldg(const float* from) { return *from; }
 inline void sync_cluster() { meet_cluster(); }
 inline void await_turn() { wait_for_turn(threadIdx.x / 128 + 2); }
+inline void wait_for_other_consumer() { wait_for_turn(3); }
+inline void let_other_consumer() { pass_turn(3); }
 inline void pass_turn() { pass_turn(5 - threadIdx.x / 128); }
