@@ -88,6 +88,20 @@ def test_every_plan_of_fp16(plain):
             np.testing.assert_array_equal(got, expected, err_msg=str(plan))
 
 
+@pytest.mark.parametrize("dtype", ["uint16", "float16"])
+@pytest.mark.parametrize(("transpose_a", "transpose_b"), FLAGS)
+@pytest.mark.parametrize("workers", [3, 66])
+@pytest.mark.parametrize("k", [64, 128, 136, 1032])
+def test_ends_of_whole_tiles(k, workers, transpose_a, transpose_b, dtype):
+    """Several tiles for a worker, or one; fewer steps than a tile ends with by halves, and more."""
+    m, n, tile = 1032, 776, gemm.TILES[0]
+    plan = gemm.plans(m, n, k, tile, workers * tile.cluster)[0]
+    assert (plan.whole > plan.workers) == (workers == 3) and not plan.share
+    how = {"plan": plan, "dtype": dtype}
+    for _ in range(3):
+        np.testing.assert_array_equal(*multiply(m, n, k, transpose_a, transpose_b, **how))
+
+
 def test_types_that_no_kernel_has_are_refused():
     a, b, c = (ct.empty((8, 8), dtype) for dtype in ("uint16", "float16", "float32"))
     for arrays in ((a, b, a), (a, a, b), (b, b, a), (b, b, c), (c, c, c)):

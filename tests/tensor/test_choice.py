@@ -21,6 +21,21 @@ def test_large_squares_take_whole_tiles_of_the_widest(side):
     assert plan.tile.columns == 256 and not plan.share
 
 
+@pytest.mark.parametrize(
+    ("side", "how", "end"),
+    [(2048, {}, "Bare"), (4096, {}, "ByHalves"), (8192, {}, "ByHalves"), (4096, {"steps": 2}, "Bare"),
+     (4096, {"transpose_a": True}, "Bare"), (4096, {"beta": 1.0}, "")],
+    ids=str,
+)  # fmt: skip
+def test_tiles_end_by_halves_where_a_worker_has_several(side, how, end):
+    assert gemm.end_of(gemm.choose(side, side, side, 132), mapped=True, **how) == end
+
+
+def test_steps_by_halves_are_as_many_as_the_kernel_has():
+    source = (examples_dir() / "tensor/halves.cuh").read_text()
+    assert f"constexpr int HALVED<ByHalves> = {gemm.HALVED};" in source
+
+
 def test_blocks_at_work_are_about_a_square():
     for tile in gemm.TILES:
         height = gemm.group_for(tile, 132) * gemm.ROWS * tile.cluster
