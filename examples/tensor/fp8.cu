@@ -100,9 +100,14 @@ __global__ void __cluster_dims__(CLUSTER)
       if (CLUSTER > 1 && t < CLUSTER) arrive_in(&s.empty[stage], t);
       if (CLUSTER == 1 && t == 0) arrive(&s.empty[stage]);
     };
-    const unsigned of_a = kept(shared_address(s.a[0] + consumer * 64 * BK)),
-                   of_b = kept(shared_address(s.b[0])),
-                   full = kept(shared_address(s.full));
+    const auto word = [](const void* to) {
+      return kept(word_of(shared_address(to)));
+    };
+    const unsigned of_a = word(s.a[0] + consumer * 64 * BK),
+                   of_b = word(s.b[0]), full = kept(shared_address(s.full));
+    const auto await_stage = [&] {
+      wait_at(full + ring.stage * sizeof(Barrier), ring.parity);
+    };
     const float scale = Sums::BLOCKS ? 1.0f : *work.scale_a * *work.scale_b;
     for (int tile = first; tile < tiles; tile += clusters) {
       const auto corner = [&] {
@@ -115,12 +120,15 @@ __global__ void __cluster_dims__(CLUSTER)
       const int left = Sums::BLOCKS ? corner().x : 0;
       const float* const scales_b = work.scale_b + (size_t)(left / BK) * steps;
       const int next = left + BK < work.n ? steps : 0;
-      for (int step = 0; step < steps; ++step, ring.advance()) {
+      await_stage();
+      for (int step = 0; step < steps; ++step) {
         const int i = ring.stage;
-        wait_at(full + i * sizeof(Barrier), ring.parity);
-        sums.add({i, of_a + i * BM * BK, of_b + i * BN * BK,
+        ring.advance();
+        sums.add({i, of_a + i * (BM * BK / 16), of_b + i * (BN * BK / 16),
                   s.scales[i] + consumer * 64, scales_b + step, next},
-                 step, release);
+                 step, release, [&] {
+                   if (step + 1 < steps) await_stage();
+                 });
       }
       const int2 at = corner();
       asm volatile("" ::"r"(at.x), "r"(at.y));  // while the last products run

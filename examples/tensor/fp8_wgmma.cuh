@@ -39,17 +39,23 @@ __device__ __forceinline__ void wgmma_e4m3(float (&sum)[128],
 }
 
 // --8<-- [start:multiply]
+// The lower word of a descriptor. It has 1 more for what lies 16 bytes further;
+// the upper word is the same for all.
+__device__ __forceinline__ unsigned word_of(unsigned address) {
+  return (unsigned)Descriptor(address).bits;
+}
+
 // sum (+)= the product of 64 rows of A and of as many columns of B as the sums
-// have, one stage deep: four times 32 steps. Started and closed, not waited
-// for.
+// have, one stage deep: four times 32 steps. a, b: lower words of descriptors.
+// Started and closed, not waited for.
 template <int SIZE>
 __device__ __forceinline__ void multiply_stage(float (&sum)[SIZE], unsigned a,
                                                unsigned b, bool add) {
-  const Descriptor of_a(a), of_b(b);
+  const auto upper = Descriptor(0).bits >> 32 << 32;
   fence_sums();
 #pragma unroll
   for (int i = 0; i < BK / 32; ++i)  // 32 steps are 32 bytes
-    wgmma_e4m3(sum, of_a.at(i * 32), of_b.at(i * 32), add || i > 0);
+    wgmma_e4m3(sum, upper | (a + i * 2), upper | (b + i * 2), add || i > 0);
   close_products();
 }
 // --8<-- [end:multiply]

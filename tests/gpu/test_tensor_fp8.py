@@ -169,9 +169,13 @@ FAULTS = {
     "no fault": ("float sum", "float sum", False),
     "the scale of the first columns for all": ("left + BK < work.n ? steps : 0", "0", True),
     "the scale of the upper rows for all": ("j / 2 % 2", "0", True),
-    "the first columns twice": ("at.b + i * PART * BK", "at.b", True),
+    "the first columns twice": ("at.b + i * (PART * BK / 16)", "at.b", True),
     "the scales of the first stage for all": ("scales_b + step, next}", "scales_b, next}", True),
-    "a part begins with the last one": ("i * PART * BK, false);", "i * PART * BK, true);", True),
+    "a part begins with the last one": (
+        "i * (PART * BK / 16), false);",
+        "i * (PART * BK / 16), true);",
+        True,
+    ),
     "half of a stage": ("i < BK / 32", "i < BK / 64", True),
 }
 

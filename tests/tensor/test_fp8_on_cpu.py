@@ -76,14 +76,18 @@ def test_results(programs, name, shape):
 
 FAULTS = {  # the plan, what is replaced, by what, and what is then wrong
     "an empty barrier is not waited for": ("blocks", "wait(&s.empty[i], ring.parity ^ 1);", "", "arrival|results|sum"),
-    "a parity is not turned": ("blocks", "wait_at(full + i * sizeof(Barrier), ring.parity);", "wait_at(full + i * sizeof(Barrier), 0);", "deadlock|results|arrival"),
+    "a parity is not turned": ("blocks", "wait_at(full + ring.stage * sizeof(Barrier), ring.parity);", "wait_at(full + ring.stage * sizeof(Barrier), 0);", "deadlock|results|arrival"),
     "a stage is given back too early": ("one level, pairs", "if (step > 0) release(before);", "release(at.index);", "arrival|results"),
-    "a part is added too early": ("two levels", "wait_for_products<0>();\n      if (i ==", "if (i ==", "touched|results"),
+    "a part is added too early": ("two levels", "wait_for_products<0>();\n      if (i ==", "wait_for_products<1>();\n      if (i ==", "touched|results"),
     "a stage is given back with its first part": ("two levels", "if (i == BN / PART - 1) release", "if (i == 0) release", "arrival|results"),
     "the scales of the first stage for all": ("blocks", "scales_b + step, next}", "scales_b, next}", "results"),
     "the scale of the first columns for all": ("blocks", "left + BK < work.n ? steps : 0", "0", "results"),
     "the scale of the upper rows for all": ("blocks", "j / 2 % 2", "0", "results"),
-    "a part begins with the last one": ("two levels", "i * PART * BK, false);", "i * PART * BK, true);", "results"),
+    "the next stage is not waited for": ("two levels", "if (step + 1 < steps) await_stage();", "", "results|arrival|sum"),
+    "the next stage is waited for at the end of a tile, too": ("two levels", "if (step + 1 < steps) await_stage();", "await_stage();", "deadlock|wait|ever"),
+    "a stage is given back before its last products": ("blocks", "if (i == BN / PART - 1) await_next();", "if (i == BN / PART - 1) await_next(), release(at.index);", "arrival|results"),
+    "the second part reads the columns of the first": ("two levels", "at.b + i * (PART * BK / 16)", "at.b", "results"),
+    "a part begins with the last one": ("two levels", "i * (PART * BK / 16), false);", "i * (PART * BK / 16), true);", "results"),
 }  # fmt: skip
 
 
