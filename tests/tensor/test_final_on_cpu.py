@@ -163,3 +163,22 @@ def test_planted_faults_are_noticed(name, tmp_path):
         for seed in range(2) for shape, shares in shapes
     ]  # fmt: skip
     assert noticed(expected, found), found
+
+
+END_FAULTS = {  # of which end, what is replaced, by what, and what is then wrong
+    "the left half is stored before its products": ("ByHalves", "wait_for_products<LAST>();", "wait_for_products<2 * LAST>();", "touched|results"),
+    "a stage is given back before the right half has read it": ("ByHalves", "consumer);\n  wait_for_products<0>();", "consumer);\n  wait_for_products<LAST>();", "touched|results|arrival"),
+    "the right half with the columns of the left": ("ByHalves", "+ BN / 2 * 128", "", "results"),
+    "the stage before is not given back": ("ByHalves", "  release(before);\n  Ring", "  Ring", "deadlock"),
+    "the right half is stored over the left": ("ByHalves", "left + BN / 2,", "left,", "results"),
+    "the other consumer is not let": ("Bare", "          let_other_consumer();", "          ;", "deadlock"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", END_FAULTS)
+def test_planted_faults_in_the_end_of_a_tile_are_noticed(name, tmp_path):
+    end, before, after, expected = END_FAULTS[name]
+    plan = PLANS["by halves"]
+    program = built(plan, tmp_path, fault(before, after), end)
+    found = [wrong(program, plan, (520, 264, 456), False, seed, workers=1) for seed in range(3)]
+    assert noticed(expected, found), found
