@@ -52,7 +52,7 @@ def lines(markdown: str) -> Iterator[Line]:
 
 # Innermost first: a fold holds no other one that is still there.
 _DETAILS = re.compile(r"<details\b(?:(?!<details\b).)*?</details>", re.DOTALL)
-# Of one chart for several GPUs a reader sees one at a time.
+# Of one chart or table for several GPUs a reader sees one at a time.
 _OTHER_GPUS = re.compile(r'(?<=</section>)<section class="ct-gpu">.*?</section>', re.DOTALL)
 _PRE = re.compile(r"<pre\b.*?</pre>", re.DOTALL)
 _NO_WORDS = re.compile(
@@ -80,7 +80,7 @@ _A_MINUTE = {"words": 130, "characters": 260, "lines of code and output": 12, "r
 
 
 def _open(html: str) -> str:
-    """HTML without its folds, and without the charts of other GPUs that stand in the place of this one's."""
+    """HTML without its folds, and without what other GPUs have in the place of this one's."""
     html = _OTHER_GPUS.sub("", html)
     while True:
         html, folded = _DETAILS.subn("", html)

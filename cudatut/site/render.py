@@ -36,15 +36,15 @@ def results_html(
 ) -> str:
     """Return the HTML of one cell's outputs, as a recording has them, in language `lang`; "" where there are none.
 
-    gpus: (GPU, results of the same cell there) of the GPU that the outputs are of, first, and of others; charts then
-    offer them as a choice.
+    gpus: (GPU, results of the same cell there) of the GPU that the outputs are of, first, and of others; charts and
+    tables then offer them as a choice.
     Consecutive streams are joined, consecutive checks and sanitizer reports share a table. Raises ValueError for an error
     output, for a kind that schema v1 does not have, and for a result that lacks a field or has one of the wrong type.
     """
     with locale.using(lang):
         items = [item for item in map(_item, outputs) if item is not None]
         parts = []
-        charts = Counter()
+        so_far = Counter()
         for kind, group in groupby(items, key=lambda item: item[0]):
             payloads = [payload for _, payload in group]
             if kind in _TOGETHER:
@@ -52,9 +52,9 @@ def results_html(
                 continue
             for payload in payloads:
                 shown = _EACH[kind](payload)
-                if kind in _CHARTS and len(gpus) > 1:
-                    shown = _by_gpu(kind, charts[kind], shown, gpus)
-                charts[kind] += 1
+                if kind in _BY_GPU and len(gpus) > 1:
+                    shown = _by_gpu(kind, so_far[kind], shown, gpus)
+                so_far[kind] += 1
                 parts.append(shown)
         if not parts:
             return ""
@@ -62,34 +62,35 @@ def results_html(
     return f'<div class="ct-result" role="group" aria-label="{label}">{"".join(parts)}</div>'
 
 
-_CHARTS = ("benchmark", "series")
+_BY_GPU = ("benchmark", "series", "table", "facts")
 
 
 def _by_gpu(kind: str, index: int, shown: str, gpus: Sequence[tuple[str, list]]) -> str:
-    """A chart with the GPU as a choice: the same result, by its kind and place in the cell, of each GPU that has it."""
+    """A result with the GPU as a choice: the same one, by its kind and place in the cell, of each GPU that has another."""
     (own, _), *others = gpus
-    charts = {own: shown}
+    panes = {own: shown}
     for name, results in others:
         same = [result for result in results if result["kind"] == kind]
         if index < len(same):
-            charts[name] = _EACH[kind](localized(same[index], locale.current()))
-    if len(charts) == 1:
+            panes[name] = _EACH[kind](localized(same[index], locale.current()))
+    panes = {name: pane for name, pane in panes.items() if name == own or pane != shown}
+    if len(panes) == 1:
         return shown
-    short = {name: escape(name.removeprefix("NVIDIA ")) for name in charts}
-    group = f"gpu-{hashlib.sha256(''.join(charts.values()).encode()).hexdigest()[:8]}"
+    short = {name: escape(name.removeprefix("NVIDIA ")) for name in panes}
+    group = f"gpu-{hashlib.sha256(''.join(panes.values()).encode()).hexdigest()[:8]}"
     choices = "".join(
         f'<label><input type="radio" name="{group}" value="{escape(name)}"{" checked" * (name == own)}> '
         f"{short[name]}</label>"
-        for name in charts
+        for name in panes
     )
     note = f'<p class="ct-gpu__note">{text("output.text_of", name=short[own])}</p>'
-    panes = "".join(
-        f'<section class="ct-gpu">{chart}{"" if name == own else note}</section>'
-        for name, chart in charts.items()
+    sections = "".join(
+        f'<section class="ct-gpu">{pane}{"" if name == own else note}</section>'
+        for name, pane in panes.items()
     )
     return (
         f'<div class="ct-gpus"><fieldset class="ct-gpus__choice"><legend>{escape(text("output.gpu"))}</legend>'
-        f"{choices}</fieldset>{panes}</div>"
+        f"{choices}</fieldset>{sections}</div>"
     )
 
 

@@ -156,11 +156,23 @@ def test_a_chart_offers_each_gpu_and_says_whose_the_text_is():
     html = results_html([shown(BENCH), shown(FACTS)], "en", gpus)
     first, second = re.findall(r'<section class="ct-gpu">(.*?)</section>', html)
     assert "2,800" in first and "4,000" in second
-    assert "are about the H100." in second and "are about" not in first
+    assert "is about the H100." in second and "is about" not in first
     assert html.count('value="NVIDIA H100" checked') == 1 and html.count("checked") == 1
     assert "H100 的" not in html and "H100。" in results_html([shown(BENCH)], "zh", gpus)
     # Nothing to choose where the other GPU has no such chart.
     assert "ct-gpu" not in results_html([shown(BENCH)], "en", [gpus[0], ("NVIDIA H200", [CHECK])])
+
+
+@pytest.mark.parametrize("own", [TABLE, FACTS], ids=lambda result: result["kind"])
+def test_a_table_offers_each_gpu_whose_numbers_are_others(own):
+    there = copy.deepcopy(own)
+    row = there["rows"][-1]
+    row.update({"values": [None] * len(row["values"])} if "values" in row else {"value": 4321})
+    html = results_html([shown(own)], "en", [("NVIDIA H100", [own]), ("NVIDIA H200", [there])])
+    first, second = re.findall(r'<section class="ct-gpu">(.*?)</section>', html)
+    assert first.startswith('<div class="ct-scroll"') and first != second and "–" in second or "4,321" in second
+    # A prediction, say, which is the same on each.
+    assert "ct-gpu" not in results_html([shown(own)], "en", [("NVIDIA H100", [own]), ("NVIDIA H200", [own])])
 
 
 def test_a_benchmark_is_a_chart_and_its_numbers():
