@@ -6,7 +6,8 @@ An entry has `id`, the term in both languages, what it `means`, and optionally
     code: [threadIdx, blockIdx]                  identifiers, qualifiers and pragmas introduced with it
     also: {en: [block], zh: [块]}                 synonyms and other spellings
 
-A page on which a word has another meaning says so in its front matter, `terms: {block: kv-block}`: the word, and the id of the term.
+A page on which a word has another meaning says so in its front matter, `terms: {block: kv-block}`: the word, and the id of
+the term; with `terms: {block: null}` the word means none.
 """
 
 from __future__ import annotations
@@ -147,12 +148,17 @@ class Finder:
         # ASCII: in 线程束warp a Chinese character is no part of an English word.
         self.pattern = re.compile("|".join(patterns) or "(?!)", re.IGNORECASE | re.ASCII)
 
-    def term(self, found: re.Match, here: Mapping[str, str] | None = None) -> Term:
-        """The term that a match of `pattern` shows; here: words with another meaning, and the ids of their terms."""
+    def term(self, found: re.Match, here: Mapping[str, str | None] | None = None) -> Term | None:
+        """The term that a match of `pattern` shows, or None.
+
+        here: words with another meaning, and the ids of their terms, or None where they mean no term.
+        """
         word = found[0].lower()
         forms = (word, word.removesuffix("s"), word.removesuffix("es"))
         form = next(form for form in forms if form in self._of)
-        return self.terms[here[form]] if here and form in here else self._of[form]
+        if here and form in here:
+            return self.terms.get(here[form])
+        return self._of[form]
 
 
 _TAG = re.compile(r"""(<(?:[^<>"']|"[^"]*"|'[^']*')*>)""")
@@ -171,19 +177,21 @@ class Hover(Finder):
     A link, not <abbr>: it can be reached with the keyboard and tapped on a telephone.
     """
 
-    def put(self, html: str, glossary: str, here: Mapping[str, str] | None = None) -> str:
+    def put(self, html: str, glossary: str, here: Mapping[str, str | None] | None = None) -> str:
         """`html` with a definition at each term's first occurrence in its prose; `glossary` is the page's address.
 
-        here: words that mean another term on this page, with its id. Raises GlossaryError for an id that is not there.
+        here: words that mean another term on this page, with its id, or no term, with None. Raises GlossaryError for an
+        id that is not there.
         """
-        if unknown := set((here or {}).values()) - set(self.terms):
+        if unknown := set((here or {}).values()) - {None, *self.terms}:
             raise GlossaryError(
                 f"terms: {', '.join(sorted(unknown))} is no id of docs/glossary.yml"
             )
         seen: set[str] = set()
 
         def define(found: re.Match) -> str:
-            term = self.term(found, here)
+            if (term := self.term(found, here)) is None:
+                return found[0]
             name, means = term["id"], escape(term["means"][self.lang].replace("`", ""))
             if name in seen:
                 return found[0]

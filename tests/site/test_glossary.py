@@ -152,6 +152,12 @@ def test_a_word_with_another_meaning_on_a_page():
         hover.put(page, "../glossary/", {"thread": "queue"})
 
 
+def test_a_word_that_means_no_term_on_a_page():
+    finder, page = glossary.Hover([THREAD, WARP], "en"), "<p>A warp, threads.</p>"
+    assert linked(finder.put(page, "../glossary/")) == [("warp", "warp"), ("thread", "threads")]
+    assert linked(finder.put(page, "../glossary/", {"thread": None})) == [("warp", "warp")]
+
+
 def test_a_chapter_gets_definitions_and_the_glossary_none(project):
     project.body("Threads of a warp.")
     built = project.build()

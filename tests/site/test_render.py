@@ -167,12 +167,14 @@ def test_a_chart_offers_each_gpu_and_says_whose_the_text_is():
 def test_a_table_offers_each_gpu_whose_numbers_are_others(own):
     there = copy.deepcopy(own)
     row = there["rows"][-1]
-    row.update({"values": [None] * len(row["values"])} if "values" in row else {"value": 4321})
+    row.update({"values": [4321, *row["values"][1:]]} if "values" in row else {"value": 4321})
     html = results_html([shown(own)], "en", [("NVIDIA H100", [own]), ("NVIDIA H200", [there])])
     first, second = re.findall(r'<section class="ct-gpu">(.*?)</section>', html)
-    assert first.startswith('<div class="ct-scroll"') and first != second and "–" in second or "4,321" in second
+    assert first.startswith('<div class="ct-scroll"') and "4,321" not in first and "4,321" in second
     # A prediction, say, which is the same on each.
-    assert "ct-gpu" not in results_html([shown(own)], "en", [("NVIDIA H100", [own]), ("NVIDIA H200", [own])])
+    assert "ct-gpu" not in results_html(
+        [shown(own)], "en", [("NVIDIA H100", [own]), ("NVIDIA H200", [own])]
+    )
 
 
 def test_a_benchmark_is_a_chart_and_its_numbers():

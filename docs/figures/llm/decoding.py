@@ -124,7 +124,7 @@ def q4_1(weights: int = 32, lane: int = 1) -> str:
         f"A block of Q4_1: two bytes of scale d, two bytes of minimum m, then {half} bytes. Byte j holds number j in its lower "
         f"half and number j + {half} in its upper half. Lane {lane} of four takes bytes {4 * lane} to {4 * lane + 3}: numbers "
         f"{low} and {high}.",
-        f"Q4_1 的一个块：2 字节的比例 d，2 字节的最小值 m，再加 {half} 字节。第 j 个字节的低 4 位是第 j 个数，高 4 位是第 j + {half} 个数。"
+        f"Q4_1 的一个块：2 字节的缩放系数 d，2 字节的最小值 m，再加 {half} 字节。第 j 个字节的低 4 位是第 j 个数，高 4 位是第 j + {half} 个数。"
         f"四个 lane 中的 lane {lane} 取第 {4 * lane} 到 {4 * lane + 3} 个字节：第 {low} 和 {high} 个数。",
     )
     caption = tr(
