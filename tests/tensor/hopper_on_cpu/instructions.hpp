@@ -58,6 +58,7 @@ struct CUtensorMap {
   const uint16_t* data;
   int tokens, heads, d, box, parts;
   bool words = false;  // a box is 128 words of 32 bits of a line, not swizzled
+  int sequences = 1 << 30;  // the TMA has zeros for what lies beyond
 };
 
 struct Copy {
@@ -113,7 +114,10 @@ inline void land(int number) {
              copy.head) *
             map.d;
         const int column = (copy.part + part) * 64 + e;
-        const bool inside = token < map.tokens && column < map.d;
+        const bool inside = token >= 0 && token < map.tokens &&
+                            copy.sequence >= 0 &&
+                            copy.sequence < map.sequences &&
+                            copy.head < map.heads && column < map.d;
         const uint16_t value = inside ? map.data[at + column] : 0;
         const unsigned to =
             swizzled(copy.to + (part * map.box + row) * 128 + e * 2);

@@ -35,8 +35,10 @@ static std::vector<float> lse;
 
 static void thread() {
   const CUtensorMap of_q{q.data(), tokens, heads, D, 64, D / 64},
-      of_k{keys.data(), BLOCK, kv_heads * (D / 64), 64, BLOCK, 1},
-      of_v{values.data(), BLOCK, kv_heads * (D / 64), 64, BLOCK, 1};
+      of_k{keys.data(), BLOCK, kv_heads * (D / 64), 64, BLOCK, 1, false,
+           slots / BLOCK},
+      of_v{values.data(), BLOCK, kv_heads * (D / 64), 64, BLOCK, 1, false,
+           slots / BLOCK};
   flash_hopper_paged<PLAN>(of_q, of_k, of_v, out.data(), heads * D, lse.data(),
                            drawn, heads, kv_heads,
                            1.44269504f / std::sqrt((float)D), rows, work.data(),
