@@ -41,13 +41,6 @@ static void thread() {
 
 #include "run_blocks.hpp"
 
-template <class T>
-static void read(std::vector<T>& into, long count) {
-  into.resize(count);
-  if ((long)std::fread(into.data(), sizeof(T), count, stdin) != count)
-    fail("too little input");
-}
-
 int main(int, char** arguments) {
   int* const numbers[] = {&sequences, &q_len,  &k_len,   &heads,
                           &kv_heads,  &blocks, &together};

@@ -168,13 +168,6 @@ static void thread() {
   swapcontext(&self->context, &scheduler);
 }
 
-template <class T>
-static void read(std::vector<T>& into, long count) {
-  into.resize(count);
-  if ((long)std::fread(into.data(), sizeof(T), count, stdin) != count)
-    fail("too little input");
-}
-
 int main(int, char** arguments) {
   job.m = std::atoi(arguments[1]), job.n = job.ldc = std::atoi(arguments[2]);
   job.boxes = std::atoi(arguments[3]);

@@ -108,12 +108,6 @@ static void thread() {
 
 #include "run_blocks.hpp"
 
-static void read(Bits& into, long count) {
-  into.resize(count);
-  if ((long)std::fread(into.data(), 2, count, stdin) != count)
-    fail("too little input");
-}
-
 int main(int, char** arguments) {
   int workers;
   int* const numbers[] = {&m,          &n,          &k,       &work.group,

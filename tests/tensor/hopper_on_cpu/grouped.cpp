@@ -32,9 +32,8 @@ static void thread() {
 
 template <class T>
 static std::vector<T> read(long count) {
-  std::vector<T> into(count);
-  if ((long)std::fread(into.data(), sizeof(T), count, stdin) != count)
-    fail("too little input");
+  std::vector<T> into;
+  read(into, count);
   return into;
 }
 

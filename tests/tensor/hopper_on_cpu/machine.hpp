@@ -90,6 +90,14 @@ inline void (*each_turn)();  // what else happens now and then, or null
   std::exit(2);
 }
 
+// The next `count` numbers of the input.
+template <class T>
+inline void read(std::vector<T>& into, long count) {
+  into.resize(count);
+  if ((long)std::fread(into.data(), sizeof(T), count, stdin) != count)
+    fail("too little input");
+}
+
 inline void yield(const char* waits_for) {
   Thread* const me = self;
   me->waits_for = waits_for;

@@ -39,13 +39,6 @@ static void thread() {
 
 #include "run_blocks.hpp"
 
-template <class T>
-static void read(std::vector<T>& into, long count) {
-  into.resize(count);
-  if ((long)std::fread(into.data(), sizeof(T), count, stdin) != count)
-    fail("too little input");
-}
-
 int main(int, char** arguments) {
   int* const numbers[] = {&m, &n, &k, &group, &whole, &share, &workers};
   for (int* number : numbers) *number = std::atoi(*++arguments);
