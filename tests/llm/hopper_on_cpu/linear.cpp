@@ -84,13 +84,6 @@ static void thread() {
 #include "run_blocks.hpp"
 
 template <class T>
-static T* read(std::vector<T>& into, long count) {
-  into.resize(count);
-  if ((long)std::fread(into.data(), sizeof(T), count, stdin) != count)
-    fail("too little input");
-  return into.data();
-}
-template <class T>
 static void write(const std::vector<T>& from) {
   std::fwrite(from.data(), sizeof(T), from.size(), stdout);
 }

@@ -90,12 +90,13 @@ inline void (*each_turn)();  // what else happens now and then, or null
   std::exit(2);
 }
 
-// The next `count` numbers of the input.
+// The next `count` numbers of the input, and where they lie.
 template <class T>
-inline void read(std::vector<T>& into, long count) {
+inline T* read(std::vector<T>& into, long count) {
   into.resize(count);
   if ((long)std::fread(into.data(), sizeof(T), count, stdin) != count)
     fail("too little input");
+  return into.data();
 }
 
 inline void yield(const char* waits_for) {
