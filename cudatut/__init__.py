@@ -4,6 +4,7 @@
 module on first use. The first call that does need a GPU raises `NoGpuError`, which says what was looked for and what to do.
 """
 
+import os
 from importlib import import_module
 
 __version__ = "0.1.0"
@@ -47,3 +48,7 @@ def __getattr__(name: str):
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])
+
+
+if os.environ.get("CUDATUT_RAN"):  # this process, or the one that started it, is being recorded
+    import_module(f"{__name__}.fingerprint.ran").follow()

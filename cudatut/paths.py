@@ -1,9 +1,7 @@
-"""Where things are: the examples, the repository, and which example files this process has read."""
+"""Where things are: the examples and the repository."""
 
 import os
 from pathlib import Path
-
-_read: set[Path] = set()
 
 
 def repo_root() -> Path | None:
@@ -64,11 +62,7 @@ def resolve_source(path: str | os.PathLike) -> Path:
 
 
 def note_read(path: str | os.PathLike) -> None:
-    """Remember that this process read an example file: a recording carries the hash of each."""
-    _read.add(Path(path).resolve())
+    """Remember that this process used an example file in a way that cudatut cannot see: its recording depends on it."""
+    from cudatut.fingerprint import ran
 
-
-def files_read() -> list[Path]:
-    """Example files read so far by this process, sorted; files outside the examples folder are left out."""
-    root = examples_dir().resolve()
-    return sorted(path for path in _read if path.is_relative_to(root))
+    ran.file(path)

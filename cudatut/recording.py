@@ -10,12 +10,14 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cudatut import catalog, paths, results
+from cudatut import catalog, instrument, paths, results
 from cudatut.errors import CudatutError
+from cudatut.fingerprint.meaning import meaning_hash, text_hash
 from cudatut.results import MIME
 from cudatut.tool import SANITIZERS
 
@@ -35,7 +37,13 @@ _METADATA = {
     "duration_s": (int, float),
     "sanitizers": list,
 }
+# What some recordings have besides: those made before it was recorded lack it.
+_LATER = {"meanings": dict, "kernels": list, "instrument": dict, "rivals": dict, "restamped": list}
 _GPU = {"name": str, "compute_capability": str, "memory_bytes": int, "sm_count": int, "driver": str}
+
+
+# file.cu(12), file.py:12, line 12
+_LINES = re.compile(r"\.(?:cu|cuh|py)(?:\(\d|:\d)|\bline \d", re.IGNORECASE)
 
 
 class MissingRecordingError(CudatutError):
@@ -112,10 +120,35 @@ class Recording:
         """Whether anything in it was changed after it was recorded."""
         return self.metadata.get("digest") != self.digest()
 
-    def stale(self) -> list[str]:
-        """Files (relative to examples/) that differ from those recorded, or are gone; empty for a fresh recording."""
+    def rewritten(self) -> list[str]:
+        """Files (relative to examples/) whose text differs from that recorded, whatever they mean, or that are gone."""
         recorded = self.metadata["sources"]
         return [name for name, sha256 in hashes(recorded).items() if sha256 != recorded[name]]
+
+    def stale(self) -> list[str]:
+        """Files (relative to examples/) that mean something else than those recorded, or are gone; empty for a fresh one.
+
+        Where outputs show the numbers of lines, the text counts. So does that of a file that the example read by itself.
+        """
+        if not (changed := self.rewritten()):
+            return []
+        recorded = {} if self.shows_lines() else self.metadata.get("meanings", {})
+        now = meanings(name for name in changed if name in recorded)
+        return [name for name in changed if name not in now or now[name] != recorded[name]]
+
+    def outdated(self) -> list[str]:
+        """What it was measured with and is measured otherwise today, such as 'timing 1, now 2'; empty for older recordings."""
+        return instrument.outdated(self.metadata.get("instrument", {}))
+
+    def shows_lines(self) -> bool:
+        """Whether an output names the number of a line, as compilers, tracebacks, sanitizers and profilers do."""
+        shown = (
+            text
+            for cell in self.cells
+            for output in cell.outputs
+            for text in (output.get("text", ""), json.dumps(output.get("data", {}).get(MIME, "")))
+        )
+        return any(map(_LINES.search, shown))
 
     def problems(self) -> list[str]:
         """Why this recording must not be shown, each naming its cell or sanitizer; empty for a good one."""
@@ -145,9 +178,18 @@ def _problems(cell: Cell) -> Iterator[str]:
 def source_hash(path: Path) -> str | None:
     """SHA-256 of a text file whose lines end with \\n, whatever git made of them on this system; None if it is gone."""
     try:
-        return hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
+        return text_hash(path.read_bytes())
     except OSError:
         return None
+
+
+def meanings(files: Iterable[str]) -> dict[str, str]:
+    """The hashes of what files of examples/ mean, without those of which only the text can tell (`fingerprint.meaning`)."""
+    found = {}
+    for name in sorted(files):
+        with suppress(OSError):
+            found[name] = meaning_hash(name, (paths.examples_dir() / name).read_bytes())
+    return {name: meaning for name, meaning in found.items() if meaning}
 
 
 def hashes(files: Iterable[str]) -> dict[str, str | None]:
@@ -217,6 +259,8 @@ def _good(recording: Recording) -> Recording:
             for file in stale
         )
         reason = f"is stale: {reasons} since it was recorded"
+    elif outdated := recording.outdated():
+        reason = f"was measured by another instrument: {', '.join(outdated)}"
     elif recording.edited():
         reason = "was edited after it was recorded: digest differs"
     elif problems := recording.problems():
@@ -269,6 +313,9 @@ def _metadata(name: str, path: Path, notebook: dict[str, Any]) -> dict[str, Any]
         for key, type_ in wanted.items():
             if not isinstance(where.get(key), type_):
                 raise ValueError(f"its metadata has {key} = {where.get(key)!r}")
+    for key, type_ in _LATER.items():
+        if not isinstance(found.get(key, type_()), type_):
+            raise ValueError(f"its metadata has {key} = {found[key]!r}")
     if not re.fullmatch(r"[\d-]{10}T[\d:]{8}\+00:00", found["recorded_at"]):
         raise ValueError(f"its recorded_at is no time in UTC: {found['recorded_at']!r}")
     if found["name"] != name:

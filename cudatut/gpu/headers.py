@@ -31,6 +31,11 @@ def with_digest(source: str, folders: Sequence[Path], flags: Sequence[str] = ())
     return f"// headers {digest}\n" + _DIRECTIVE.sub(r"\1# include", source)
 
 
+def quoted(source: str) -> list[str]:
+    """The names that a source includes between quotation marks."""
+    return [name for name, _ in _INCLUDE.findall(source) if name]
+
+
 def _headers(source: str, folders: Sequence[Path]) -> list[bytes] | None:
     """Headers between quotation marks, those that they include too, each once; None if one cannot be known."""
     found: dict[Path, bytes] = {}

@@ -1,6 +1,7 @@
 """Compile a kernel with nvcc through PyCUDA, launch it with checked arguments, and report what it needs."""
 
 import ctypes
+import hashlib
 import math
 import os
 import re
@@ -14,6 +15,7 @@ import numpy as np
 
 from cudatut import catalog, paths, tool
 from cudatut.errors import KernelCompileError, LaunchError
+from cudatut.fingerprint import code, ran
 from cudatut.gpu import headers, instances, memory
 from cudatut.gpu.device import device, installed_driver, pycuda_driver
 from cudatut.gpu.nvcc import find_nvcc
@@ -54,18 +56,24 @@ class Kernel:
     ):
         self.name = instances.normal(name)
         if str(source).endswith(".cu"):
-            path = paths.resolve_source(source)
-            for file in catalog.with_includes(path):
-                paths.note_read(file)
-            self.label, self.source = str(source), path.read_text(encoding="utf-8")
-            self._folder: Path | None = path.parent
+            self._path: Path | None = paths.resolve_source(source)
+            self.label, self._source = str(source), self._path.read_text(encoding="utf-8")
         else:
-            self.label, self.source, self._folder = "inline.cu", source, None
-        self.parameters = parameters(self.source, self.name, defines)
-        macros = (f"-D{key}={value}" for key, value in (defines or {}).items())
+            self.label, self._source, self._path = "inline.cu", source, None
+        self.parameters = parameters(self._source, self.name, defines)
+        macros = [f"-D{key}={value}" for key, value in (defines or {}).items()]
         self._cubin = self._compile(("-lineinfo", *options, *macros), arch)
-        self._symbol = instances.find_symbol(self._cubin, self.source, self.name, self.label)
+        self._symbol = instances.find_symbol(self._cubin, self._source, self.name, self.label)
+        if ran.following():
+            self._note(macros, [str(option) for option in options], arch)
         self._function = self._load() if load else None
+
+    @property
+    def source(self) -> str:
+        """The text of its file, or the CUDA C++ that it was made of."""
+        if self._path and ran.following():
+            ran.text(self._path)  # whoever asks may look at comments, too
+        return self._source
 
     @property
     def symbol(self) -> str:
@@ -81,16 +89,35 @@ class Kernel:
         """The compiled code, an ELF file: what cuobjdump and nvdisasm read."""
         return self._cubin
 
+    def _note(self, macros: list[str], options: list[str], arch: str | None) -> None:
+        """Tell the recording of this kernel: of what it was made, how, and its code."""
+        root = str(paths.examples_dir())
+        if self._path:
+            files, made_of = catalog.with_includes(self._path), {"file": self.label}
+        else:
+            text = hashlib.sha256(self._source.encode()).hexdigest()
+            files, made_of = _included(self._source), {"text": text}
+        ran.kernel(
+            files,
+            **made_of,
+            name=self.name,
+            defines=[macro.removeprefix("-D") for macro in macros],
+            options=[option.replace(root, "examples") for option in options],
+            arch=arch or device().arch,
+            code=code.digest(self._cubin, self.symbol),
+        )
+
     def _compile(self, flags: tuple[str, ...], arch: str | None) -> bytes:
-        whole = instances.assemble(self.source, self.name)
-        wrap = instances.wrapped(self.source, self.name)
+        whole = instances.assemble(self._source, self.name)
+        wrap = instances.wrapped(self._source, self.name)
+        folder = self._path.parent if self._path else None
         try:
-            return _compile(whole, wrap, self.label, flags, arch, self._folder)
+            return _compile(whole, wrap, self.label, flags, arch, folder)
         except KernelCompileError as error:
             last = f"line {len(whole.splitlines())}: "  # where the instance is asked for
-            if whole == self.source or last not in str(error):
+            if whole == self._source or last not in str(error):
                 raise
-            defined = kernels(self.source)
+            defined = kernels(self._source)
             raise KernelCompileError(f"{error}\n{self.label} defines {defined}") from None
 
     def _load(self):
@@ -262,6 +289,13 @@ def compile_ahead(
         if not isinstance(error, KernelCompileError):
             raise error
     return errors
+
+
+def _included(source: str) -> set[Path]:
+    """The files of the examples that CUDA C++ in a string includes, directly or not."""
+    names = headers.quoted(source)
+    found = [paths.examples_dir() / name for name in names]
+    return {file for path in found if path.is_file() for file in catalog.with_includes(path)}
 
 
 def _dim3(value: Any, what: str) -> tuple[int, int, int]:

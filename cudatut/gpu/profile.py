@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cudatut import catalog, processes, tool
 from cudatut.errors import ToolMissing
+from cudatut.fingerprint import ran
 from cudatut.results import Metric, Profile, show
 
 _TIMEOUT_S = 300
@@ -111,6 +112,8 @@ def _counters(
     if program is None:
         raise ToolMissing("ncu (Nsight Compute) is not on PATH; it comes with the CUDA toolkit")
     path = Path(example) if example.endswith(".py") else catalog.get(example).path
+    ran.use("profiling")
+    ran.file(path)
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder, "ncu.csv")
         command = [program, "--csv", "--page", "raw", "--print-units", "base"]

@@ -20,6 +20,7 @@ from typing import Any
 
 from cudatut import catalog, paths, results, tool
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
+from cudatut.fingerprint import ran
 from cudatut.gpu import device
 from cudatut.gpu.running import run_file
 
@@ -330,6 +331,7 @@ def trace(
             raise ToolMissing(missing)
         results.show(f"no trace: {missing}")
         return None
+    ran.use("profiling")
     with tempfile.TemporaryDirectory(prefix="cudatut-") as folder:
         if source is not None:
             path = Path(folder, "program.py")

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from cudatut import catalog, paths, sizes, tool
+from cudatut.fingerprint import ran
 from cudatut.gpu.device import activate
 
 
@@ -30,6 +31,7 @@ def main(files: list[str]) -> None:
 
 def _run(path: Path) -> None:
     loaded = set(sys.modules)
+    ran.file(path)
     sys.argv, sys.path[0] = [str(path)], str(path.parent)
     tree = ast.parse(path.read_bytes(), str(path))
     code = compile(sizes.applied(tree, catalog.sizes(path)), str(path), "exec")

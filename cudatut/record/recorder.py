@@ -228,7 +228,10 @@ def record_examples(
         try:
             executed = running.result()
             # As they were when the first sanitizer began: none may have changed until the recording is written.
-            executed.sources |= before[example.name]
+            now = recording.hashes(before[example.name])
+            if changed := [name for name, sha in before[example.name].items() if now[name] != sha]:
+                reason = f"{', '.join(changed)} changed while it was being recorded"
+                raise RecordingFailed(example.name, reason)
             if sanitize is None:
                 write_slim(executed)
             else:

@@ -18,6 +18,7 @@ from typing import Any
 
 from cudatut import processes, recording, tool
 from cudatut.catalog import Example
+from cudatut.fingerprint import ran
 from cudatut.record import outputs, session
 from cudatut.record.notebook import SESSION_CELL, RecordingFailed, notebook_of
 
@@ -28,7 +29,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 class Executed:
     """An example that ran: its notebook (nbformat 4, outputs cleaned), what its kernel reported, and the seconds it took.
 
-    sources: SHA-256 of each file that its text leads to or that it read.
+    sources: SHA-256 of each file that it ran or read. meanings: of those whose meaning counts, not their text, its hash.
     """
 
     example: Example
@@ -36,6 +37,7 @@ class Executed:
     session: dict[str, Any]
     duration_s: float
     sources: dict[str, str | None]
+    meanings: dict[str, str]
 
     @property
     def gpu(self) -> dict[str, Any]:
@@ -84,8 +86,11 @@ def record_notebook(
             raise RecordingFailed(example.name, f"the process died{_tail(log)}", title) from None
     report = _session(example, notebook.cells.pop())
     outputs.clean(notebook)
-    sources = recording.hashes({*example.sources(), *report.pop("sources")})
-    return Executed(example, notebook, report, round(duration, 1), sources)
+    # The example's own cells were run by the notebook: no module, no script.
+    ways = {f"{example.name}.py": "meaning"} | report.pop("files")
+    meanings = recording.meanings(name for name, way in ways.items() if way == "meaning")
+    sources = recording.hashes(ways)
+    return Executed(example, notebook, report, round(duration, 1), sources, meanings)
 
 
 @contextmanager
@@ -133,6 +138,7 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
         work.mkdir()
         env = tool.environment() | {
             "CUDATUT_RECORDING": "1",
+            ran.VARIABLE: str(Path(folder, "ran")),
             "PYTHONHASHSEED": "0",
             "IPYTHONDIR": str(Path(folder, "ipython")),
         }

@@ -10,11 +10,10 @@ import sys
 import threading
 from contextlib import suppress
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
-from cudatut import catalog, paths
 from cudatut.errors import CudatutError, NoGpuError
+from cudatut.fingerprint import ran
 
 MIME = "application/vnd.cudatut.record.session+json"
 
@@ -76,22 +75,21 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def session_report() -> None:
-    """Runs in the kernel as its last cell: show which example files it read, its GPU (or null), and its toolchain."""
+    """Runs in the kernel as its last cell: show what it ran of the book, its GPU (or null), and its toolchain."""
     from IPython import get_ipython
     from IPython.display import display
 
     if sys.platform != "win32" and __name__ not in get_ipython().extension_manager.loaded:
         # IPython only warns; a line of device printf might then stand beneath the wrong cell.
         raise CudatutError(f"IPython did not load the extension {__name__}")
-    root = paths.examples_dir()
-    modules = {getattr(module, "__file__", None) for module in list(sys.modules.values())} - {None}
-    # Thousands of files in some hundred folders: asking the file system for each of them would take a tenth of a second.
-    folders = {os.path.dirname(file) for file in modules}
-    near = {folder for folder in folders if Path(folder).resolve().is_relative_to(root)}
-    loaded = {Path(file).resolve() for file in modules if os.path.dirname(file) in near}
-    read = [file for file in loaded.union(paths.files_read()) if file.is_relative_to(root)]
-    sources = [catalog.relative(file, root) for file in read]
-    data = {"sources": sources, "gpu": _gpu(), "toolchain": _toolchain()}
+    found = ran.report()
+    data = {
+        "files": found["files"],
+        "kernels": found["kernels"],
+        "gpu": _gpu(),
+        "toolchain": _toolchain(),
+        "used": found["used"],
+    }
     display({MIME: data, "text/plain": "session"}, raw=True)
 
 

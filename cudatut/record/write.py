@@ -3,14 +3,14 @@
 import copy
 import datetime
 import os
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from cudatut import paths, recording
+from cudatut import instrument, paths, recording
 from cudatut.errors import CudatutError
 from cudatut.files import write_whole
+from cudatut.history import git
 from cudatut.record.notebook import RecordingFailed, install_cell
 from cudatut.record.run import Executed
 from cudatut.results import MIME, Sanitizer
@@ -28,7 +28,7 @@ def write(executed: Executed, sanitizers: list[Sanitizer]) -> None:
     notebook = copy.deepcopy(executed.notebook)
     notebook.cells.insert(0, install_cell(executed.example))
     verdicts = [sanitizer.json() for sanitizer in sanitizers]
-    _keep(executed, notebook, executed.example.notebook, {"sanitizers": verdicts})
+    _keep(executed, notebook, executed.example.notebook, verdicts, {})
 
 
 def write_slim(executed: Executed) -> None:
@@ -44,10 +44,12 @@ def write_slim(executed: Executed) -> None:
             slim = nbformat.v4.new_code_cell(id=cell.id, outputs=shown, execution_count=1)
             notebook.cells.append(slim)
     path = recording.slim_path(executed.gpu["name"], executed.example.name)
-    _keep(executed, notebook, path, {"slim": True, "sanitizers": []})
+    _keep(executed, notebook, path, [], {"slim": True})
 
 
-def _keep(executed: Executed, notebook: Any, path: Path, more: dict[str, Any]) -> None:
+def _keep(
+    executed: Executed, notebook: Any, path: Path, verdicts: list[Any], more: dict[str, Any]
+) -> None:
     """Certify, sign and write a notebook, if it is whole, good and fresh."""
     import nbformat
 
@@ -58,11 +60,16 @@ def _keep(executed: Executed, notebook: Any, path: Path, more: dict[str, Any]) -
         "title": example.title,
         "requires": example.requires,
         "sources": executed.sources,
+        "meanings": executed.meanings,
+        "kernels": executed.session["kernels"],
+        # The verdicts of the sanitizers are the instrument's, too.
+        "instrument": instrument.used([*executed.session["used"], *["checking"] * bool(verdicts)]),
         "gpu": executed.gpu,
         "toolchain": executed.session["toolchain"],
         "recorded_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": commit(executed.sources),
         "duration_s": executed.duration_s,
+        "sanitizers": verdicts,
     } | more
     nbformat.validate(notebook)
     # Read back what is to be written: that is what must be good.
@@ -88,26 +95,16 @@ def _raw(notebook: Any) -> bytes:
 
 
 def commit(sources: Iterable[str]) -> str:
-    """Commit that the sources come from, with "-dirty" if any of them differs from it; "unknown" without git.
+    """Commit that the sources and the instrument come from, with "-dirty" if any of them differs from it; "unknown" without git.
 
     $CUDATUT_COMMIT, where it is set, says it instead: for a copy on another machine, which has no .git or an old one.
     """
     if said := os.environ.get("CUDATUT_COMMIT"):
         return said
     root, examples = paths.repo_root(), paths.examples_dir()
-    head = _git(root, "rev-parse", "HEAD") if root else None
+    head = git(root, "rev-parse", "HEAD") if root else None
     if not head:
         return "unknown"
-    files = [str(examples / name) for name in sources]
-    changed = _git(root, "status", "--porcelain", "--", *files)
+    files = [*(str(examples / name) for name in sources), *map(str, instrument.files())]
+    changed = git(root, "status", "--porcelain", "--", *files)
     return head if changed == "" else f"{head}-dirty"
-
-
-def _git(root: Path, *arguments: str) -> str | None:
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=60
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None

@@ -35,6 +35,6 @@ def executed(book):
             "driver": "1",
         }
     }
-    session["toolchain"] = {}
+    session |= {"toolchain": {}, "kernels": [], "used": []}
     sources = {"a/add.py": recording.source_hash(example.path)}
-    return Executed(example, notebook, session, 1.0, sources)
+    return Executed(example, notebook, session, 1.0, sources, recording.meanings(sources))

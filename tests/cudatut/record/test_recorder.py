@@ -193,7 +193,7 @@ def ran(monkeypatch, executed):
     def record_notebook(example, on_cell):
         names.append(example.name)
         sources = {f"{example.name}.py": recording.source_hash(example.path)}
-        return Executed(example, executed.notebook, executed.session, 1.0, sources)
+        return Executed(example, executed.notebook, executed.session, 1.0, sources, {})
 
     monkeypatch.setattr(recorder, "record_notebook", record_notebook)
     return names

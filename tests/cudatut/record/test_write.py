@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from cudatut import recording
+from cudatut import history, recording
 from cudatut.record import write
 from cudatut.record.notebook import RecordingFailed
 from cudatut.results import Sanitizer
@@ -50,23 +50,30 @@ def test_what_is_not_whole_is_not_written(executed):
 
 
 def test_commit(tmp_path, monkeypatch):
-    git = write._git
+    git = history.git
     root = tmp_path / "checkout"
     (root / "examples").mkdir(parents=True)
     monkeypatch.setattr(write.paths, "repo_root", lambda: root)
     monkeypatch.setenv("CUDATUT_EXAMPLES", str(root / "examples"))
     monkeypatch.delenv("CUDATUT_COMMIT", raising=False)
+    check = root / "cudatut" / "check.py"
+    check.parent.mkdir()
+    check.write_text("tolerance = 1e-5\n")
+    monkeypatch.setattr(write.instrument, "files", lambda: [check])
     source = root / "examples" / "x.py"
     source.write_text("1\n")
     assert write.commit(["x.py"]) == "unknown"
     if git(root, "init", "-q") is None:
         pytest.skip("no git")
-    git(root, "add", "examples/x.py")
+    git(root, "add", "examples/x.py", "cudatut/check.py")
     author = ("-c", "user.name=a", "-c", "user.email=a@b")
     assert git(root, *author, "commit", "-q", "-m", "x") is not None
     head = git(root, "rev-parse", "HEAD")
     (root / "other").write_text("untracked")
     assert write.commit(["x.py"]) == head
+    check.write_text("tolerance = 1e5\n")  # what checks is no less a source
+    assert write.commit(["x.py"]) == f"{head}-dirty"
+    check.write_text("tolerance = 1e-5\n")
     source.write_text("2\n")
     assert write.commit(["x.py"]) == f"{head}-dirty"
     monkeypatch.setenv("CUDATUT_COMMIT", "abc")  # the .git of a copy may be an old one

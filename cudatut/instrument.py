@@ -1,0 +1,84 @@
+"""The instrument: what times, checks and profiles, and how a recording says by which one it was made.
+
+Each aspect has a number in instrument.yml, raised by hand when a value or a verdict could come out otherwise. A recording
+carries the numbers of the aspects that it used, and a raise makes stale those that used it. Besides, the ledger has the
+meaning of each file at its aspects' last raise; a file that means something else since then needs an entry saying why no
+value can move. So nobody changes a tolerance, or leaves out a flush, without saying one or the other.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cudatut.errors import CudatutError
+from cudatut.fingerprint.meaning import meaning_hash
+
+ASPECTS = ("timing", "checking", "profiling")
+LEDGER = Path(__file__).with_suffix(".yml")
+
+
+@cache
+def ledger() -> dict[str, Any]:
+    """instrument.yml: {"numbers": {aspect: n}, "files": {file: {"of": [aspect], "meaning": hash}}, "same": [entry]}.
+
+    Raises CudatutError where it is not of this form.
+    """
+    import yaml
+
+    found = yaml.safe_load(LEDGER.read_text(encoding="utf-8"))
+    numbers, listed, same = (found.get(key) for key in ("numbers", "files", "same"))
+    good = (
+        isinstance(numbers, dict)
+        and set(numbers) == set(ASPECTS)
+        and all(isinstance(number, int) and number > 0 for number in numbers.values())
+        and isinstance(listed, dict)
+        and all(set(one["of"]) <= set(ASPECTS) and one["meaning"] for one in listed.values())
+        and all(isinstance(one.get("why"), str) and one["why"].strip() for one in same or ())
+    )
+    if not good:
+        raise CudatutError(
+            f"{LEDGER.name} is no ledger of the instrument: see cudatut/instrument.py"
+        )
+    return {"numbers": numbers, "files": listed, "same": same or []}
+
+
+def files() -> list[Path]:
+    """The files of the instrument, and the ledger."""
+    return [LEDGER, *(LEDGER.parent / name for name in ledger()["files"])]
+
+
+def meaning(name: str) -> str | None:
+    """The hash of what a file of the instrument means now; None if it is gone."""
+    path = LEDGER.parent / name
+    return meaning_hash(name, path.read_bytes()) if path.is_file() else None
+
+
+def used(aspects: Iterable[str]) -> dict[str, Any]:
+    """What a recording carries that used these aspects: the number of each, and the meaning of each file behind them."""
+    wanted = sorted(set(aspects))
+    behind = [name for name, one in ledger()["files"].items() if set(one["of"]) & set(wanted)]
+    numbers = {aspect: ledger()["numbers"][aspect] for aspect in wanted}
+    return {"numbers": numbers, "files": {name: meaning(name) for name in sorted(behind)}}
+
+
+def outdated(recorded: dict[str, Any]) -> list[str]:
+    """Aspects whose number has been raised since: 'timing 1, now 2'."""
+    now = ledger()["numbers"]
+    numbers = recorded.get("numbers", {})
+    return [f"{a} {n}, now {now.get(a)}" for a, n in sorted(numbers.items()) if now.get(a) != n]
+
+
+def problems() -> Iterator[str]:
+    """Files of the instrument that mean something else than at their aspects' last raise, and no entry says why that is well."""
+    known = ledger()
+    for name, one in known["files"].items():
+        told = [one["meaning"], *(e["meaning"] for e in known["same"] if e.get("file") == name)]
+        # The last word counts: a file that goes back to an older form is told again.
+        if (now := meaning(name)) != told[-1]:
+            aspects = " and ".join(one["of"])
+            yield (
+                f"cudatut/{name} means something else than when {aspects} got its number. If a value or a verdict could "
+                f"come out otherwise, raise {aspects} in cudatut/{LEDGER.name}; if none can, add an entry under 'same': "
+                f"file: {name}, meaning: {now}, why: ..."
+            )
