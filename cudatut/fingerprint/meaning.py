@@ -7,7 +7,7 @@ tokens, and those comments that are read by programs. Other files mean their byt
 import ast
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -40,12 +40,12 @@ def meaning_hash(name: str, data: bytes) -> str | None:
 # --- Python --------------------------------------------------------------------------------------
 
 
-def python(text: str) -> str | None:
+def python(text: str, changed: Callable[[ast.Module], ast.Module] | None = None) -> str | None:
     """What Python code means, as a text that is equal for codes of equal meaning. Raises SyntaxError.
 
-    The same for every version of Python that can read the code.
+    The same for every version of Python that can read the code. changed: what is done to the syntax tree before.
     """
-    tree = ast.parse(text)
+    tree = changed(ast.parse(text)) if changed else ast.parse(text)
     marks = list(_CELL.finditer(text))
     if not marks:
         return "\n".join(map(dump, without_docstrings(tree, text).body))

@@ -24,7 +24,7 @@ def with_digest(source: str, folders: Sequence[Path], flags: Sequence[str] = ())
     """
     if not _DIRECTIVE.search(source) or any(_ADDS_FOLDERS.search(flag) for flag in flags):
         return source
-    headers = _headers(source, folders)
+    headers = found(source, folders)
     if headers is None:
         return source
     digest = hashlib.sha256(b"\0".join(headers)).hexdigest()
@@ -36,9 +36,14 @@ def quoted(source: str) -> list[str]:
     return [name for name, _ in _INCLUDE.findall(source) if name]
 
 
-def _headers(source: str, folders: Sequence[Path]) -> list[bytes] | None:
+def sha256(text: bytes) -> str:
+    """The hash of a header's text."""
+    return hashlib.sha256(text).hexdigest()
+
+
+def found(source: str, folders: Sequence[Path]) -> list[bytes] | None:
     """Headers between quotation marks, those that they include too, each once; None if one cannot be known."""
-    found: dict[Path, bytes] = {}
+    known: dict[Path, bytes] = {}
     todo: list[tuple[str, Sequence[Path]]] = [(source, ())]
     for text, beside in todo:  # which grows
         included = _INCLUDE.findall(text)
@@ -51,7 +56,7 @@ def _headers(source: str, folders: Sequence[Path]) -> list[bytes] | None:
             path = next((place.resolve() for place in places if place.is_file()), None)
             if path is None:
                 return None
-            if path not in found:
-                found[path] = path.read_bytes()
-                todo.append((found[path].decode("utf-8", "replace"), [path.parent]))
-    return list(found.values())
+            if path not in known:
+                known[path] = path.read_bytes()
+                todo.append((known[path].decode("utf-8", "replace"), [path.parent]))
+    return list(known.values())
