@@ -63,9 +63,10 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(run=run)
         return added.add_argument
 
-    some = argparse.ArgumentParser(add_help=False)
+    some_names = argparse.ArgumentParser(add_help=False)
     name = "such as start/first_kernel, a whole part (start), or a pattern ('start/errors*')"
-    some.add_argument("names", nargs="*", metavar="NAME", help=f"{name}; default: all")
+    some_names.add_argument("names", nargs="*", metavar="NAME", help=f"{name}; default: all")
+    some = argparse.ArgumentParser(add_help=False, parents=[some_names])
     jobs = "how many run side by side (default: as fits the cores)"
     some.add_argument("--jobs", type=_positive, metavar="N", help=jobs)
 
@@ -83,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--shard", metavar="I/N", help="the I-th of N parts that take about as long; or: long")
     add("--slim", action="store_true", help="results alone, to results/<gpu>/: for another GPU")
     command(_status)
+    command(_restamp, some_names)
     command(_sanitize, some)
     add = command(_try)
     add("ladder", metavar="LADDER", help="matmul, reduction, gemm or tensor")
@@ -210,6 +212,18 @@ def _status(options: argparse.Namespace) -> int:
     elif bad:
         print(f"{bad} recordings need a GPU: `python -m cudatut record --stale`")
     return 1 if problems else 0
+
+
+def _restamp(options: argparse.Namespace) -> int:
+    """Accept, without a GPU, that sources of recordings were moved or rewritten without effect."""
+    from cudatut.restamp.accept import restamp
+
+    wanted = set(_named(options.names))
+    recordings = [one for one in recording.every() if not wanted or one.name in wanted]
+    outcomes = restamp(recordings, say=lambda line: print(line, flush=True))
+    refused = [outcome for outcome in outcomes if outcome.refused]
+    print(f"{len(outcomes) - len(refused)} restamped, {len(refused)} need a GPU")
+    return 1 if refused else 0
 
 
 def _run(options: argparse.Namespace) -> int:

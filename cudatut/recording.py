@@ -243,6 +243,17 @@ def on_other_gpus(name: str) -> list[Recording]:
     return found
 
 
+def every() -> list[Recording]:
+    """Every recording of the examples that can be read, the book's own and the slim ones, whatever state it is in."""
+    found = []
+    for name in (example.name for example in catalog.examples(drafts=True)):
+        own = paths.examples_dir() / f"{name}.ipynb"
+        for path in (own, *sorted(paths.results_dir().glob(f"*/{name}.json"))):
+            with suppress(CudatutError, OSError):
+                found.append(parse(name, path, path.read_bytes()))
+    return found
+
+
 def orphans() -> list[str]:
     """Files of results/ that belong to no example, relative to it, sorted."""
     root = paths.results_dir()

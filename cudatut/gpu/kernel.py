@@ -96,7 +96,9 @@ class Kernel:
             files, made_of = catalog.with_includes(self._path), {"file": self.label}
         else:
             text = hashlib.sha256(self._source.encode()).hexdigest()
-            files, made_of = _included(self._source), {"text": text}
+            files = sorted(_included(self._source))
+            included = [catalog.relative(file, paths.examples_dir()) for file in files]
+            made_of = {"text": text, "includes": included}
         ran.kernel(
             files,
             **made_of,

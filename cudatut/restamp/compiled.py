@@ -1,9 +1,11 @@
 """The machine code of declared kernels: of those that lie in a tree of examples, and of those that a recording names.
 
-    python -m cudatut.restamp.compiled sm_90 FILE ...
+    python -m cudatut.restamp.compiled declared sm_90 FILE ...
+    python -m cudatut.restamp.compiled recorded < kernels.json
 
-prints, as JSON, the digests of all kernels whose sources are or include one of these files, in the tree that
-$CUDATUT_EXAMPLES names. Another tree, such as that of an older commit, is looked at by a process of its own.
+print JSON: the digests of all declared kernels whose sources are or include one of these files; or those of the kernels
+that a recording names. Both in the tree that $CUDATUT_EXAMPLES names: that of an older commit is looked at by a process
+of its own.
 """
 
 import hashlib
@@ -35,7 +37,7 @@ _MACRO = re.compile(r"^[ \t]*#[ \t]*ifndef[ \t]+(\w+)[ \t]*\n[ \t]*#[ \t]*define
 def kernels(arch: str, files: Iterable[str]) -> dict[str, dict[str, Any]]:
     """The declared sources that are or include one of these files (relative to the examples), by a name for each.
 
-    {name: {"file", "uncovered": why no declared instance stands for what a run compiles, or "", "code": {symbol:
+    {name: {"file", "includes", "uncovered": why no declared instance stands for what a run compiles, or "", "code": {symbol:
     digest}}}. arch: of the GPU, such as sm_90; what does not compile for it is compiled for its own sm_90a, and what
     compiles for neither has no code. Raises ToolMissing without nvcc.
     """
@@ -43,10 +45,16 @@ def kernels(arch: str, files: Iterable[str]) -> dict[str, dict[str, Any]]:
     for source in declared.sources():
         file = source.where.partition("/")[2].partition(":")[0]
         number = count[file] = count.get(file, -1) + 1
-        if not wanted & {file, *_includes(source)} or "expect: compile error" in source.code:
+        included = _includes(source)
+        if not wanted & {file, *included} or "expect: compile error" in source.code:
             continue
         name = " ".join([f"{file}#{number}", *source.defines, *source.options])
-        found[name] = {"file": file, "uncovered": uncovered(source, file), "source": source}
+        found[name] = {
+            "file": file,
+            "includes": sorted(set(included)),
+            "uncovered": uncovered(source, file),
+            "source": source,
+        }
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         runs = {name: pool.submit(_digests, one.pop("source"), arch) for name, one in found.items()}
         for name, run in runs.items():
@@ -152,5 +160,17 @@ def _version(nvcc: Path) -> str:
     return nvcc_version(nvcc)
 
 
+def main(arguments: list[str]) -> None:
+    """Print what is asked for."""
+    match arguments:
+        case ["declared", arch, *files]:
+            print(json.dumps(kernels(arch, files)))
+        case ["recorded"]:
+            with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+                print(json.dumps(list(pool.map(digest_of, json.load(sys.stdin)))))
+        case _:
+            raise SystemExit(__doc__)
+
+
 if __name__ == "__main__":
-    print(json.dumps(kernels(sys.argv[1], sys.argv[2:])))
+    main(sys.argv[1:])
