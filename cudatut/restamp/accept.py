@@ -71,9 +71,9 @@ def _restamp(one: Recording, past: History, head: str, compiler: Compiler) -> Ou
         return Outcome(one.name, one.path, refused=("it was edited: its digest differs",))
     metadata, said = json.loads(json.dumps(one.metadata)), []
     base = past.commit(metadata.get("restamped", [{"to": metadata["commit"]}])[-1]["to"])
+    if base is None and not one.rewritten():
+        base = head  # recorded from files that no commit had; they are those of today
     if base is None:
-        if not one.rewritten():
-            return Outcome(one.name, one.path)
         reason = f"it was recorded at {metadata['commit']}, which is no commit to compare with"
         return Outcome(one.name, one.path, refused=(reason,))
     then, now = tree(past, base), tree(past, head)
