@@ -4,8 +4,8 @@ Judged from one commit to another, from what git has of both: so whoever makes a
 apply the same rule.
 """
 
-import re
-from collections.abc import Iterable, Mapping
+import ast
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
@@ -96,29 +96,55 @@ def _ground(
 
 # --- what an older recording depends on ----------------------------------------------------------
 
-_READS_TEXT = re.compile(r"\.read_text\(|\.read_bytes\(|\bopen\(|getsource|\.source\b")
-
 
 def read_as_text(sources: Iterable[str], then: Mapping[str, bytes]) -> set[str]:
     """The sources of an older recording that its Python may have read as text, comments and all, rather than compiled.
 
-    What such a Python file names counts; of one that reads texts and names none of the sources, every kernel file does.
+    Where the code says which file it reads, that one; else all files that the same code names; and where it names none of
+    the sources, every kernel file.
     """
-    found = set()
-    files = [name for name in sources if not name.endswith(".py")]
-    for name in sources:
-        if name.endswith(".py") and name in then:
-            text = then[name].decode("utf-8", "replace")
-            if _READS_TEXT.search(text):
-                named = {one for one in sources if one != name and _is_named(one, text)}
-                kernels = {one for one in named if one in files}
-                found |= named | included(kernels, then) if kernels else named | set(files)
-    return found
+    found, kernels = set(), {name for name in sources if name.endswith(meaning.CUDA)}
+    for name in (one for one in sources if one.endswith(".py") and one in then):
+        strings = [_strings(node) for node in _reading(ast.parse(then[name]))]
+        everywhere = _strings(ast.parse(then[name])) if strings else set()
+        for said in strings:
+            elsewhere = any(one.startswith(("/", ".")) for one in said)  # "/proc/...", ".ptx"
+            exact = _named(said, sources)
+            named = exact or ([] if elsewhere else _named(everywhere, sources) or kernels)
+            found |= {one for one in named if one != name}
+    return found | included(found, then)
 
 
-def _is_named(name: str, text: str) -> bool:
-    """Whether a text names a file, as an example or by its path."""
-    return f'"{name}"' in text or f'"{name.removesuffix(".py")}"' in text
+def _reading(tree: ast.AST) -> Iterator[ast.AST]:
+    """The expressions whose text a program reads: a path, or a kernel of which it asks for the source."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(value=read, attr="read_text" | "read_bytes")):
+                yield read
+            case ast.Call(func=ast.Attribute(value=ast.Attribute(value=read, attr="source"))):
+                yield read  # kernel.source.replace(...)
+            case ast.Call(func=ast.Name(id="open"), args=[read, *mode]) if "b" not in _mode(mode):
+                yield read
+            case ast.Call(func=ast.Attribute(attr="getsource"), args=[read, *_]):
+                yield read
+
+
+def _mode(arguments: list[ast.expr]) -> str:
+    match arguments:
+        case [ast.Constant(value=str(mode)), *_]:
+            return mode
+    return "r"
+
+
+def _strings(tree: ast.AST) -> set[str]:
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return {node.value for node in nodes if isinstance(node.value, str)}
+
+
+def _named(strings: Iterable[str], sources: Iterable[str]) -> list[str]:
+    """The sources that strings name, by their paths or as examples."""
+    strings = set(strings)
+    return [name for name in sources if {name, name.removesuffix(".py")} & strings]
 
 
 def included(names: Iterable[str], files: Mapping[str, bytes]) -> set[str]:
