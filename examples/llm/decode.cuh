@@ -2,22 +2,12 @@
 // sum over the parts of a sequence.
 #pragma once
 #include "fp8.cuh"
-#include "mma.cuh"
+#include "tensor/mma.cuh"
 #include "ticket.cuh"
 
 constexpr float LOG2_E = 1.4426950408889634f, LN_2 = 0.6931471805599453f;
 constexpr int HEADS = 8;  // query heads of a block: the columns of a product
 constexpr int TILE = 16;  // keys that a warp has in a product
-
-// As `ldmatrix`, but a lane receives the elements 2t, 2t + 1 of column g.
-__device__ __forceinline__ void ldmatrix_turned(unsigned (&tile)[4],
-                                                unsigned row) {
-  asm volatile(
-      "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-      : "=r"(tile[0]), "=r"(tile[1]), "=r"(tile[2]), "=r"(tile[3])
-      : "r"(row)
-      : "memory");
-}
 
 // An 8 x 8 matrix of 16-bit elements, of which a lane holds 2t and 2t + 1 of
 // row g; it receives those of column g.

@@ -1,6 +1,6 @@
 // One product on the tensor cores, by one warp: D = A B.
 // requires: sm_80
-#include "mma.cuh"
+#include "tensor/mma.cuh"
 
 // A: 16 x 16, row by row. B: 16 x 8, column by column, as keys are in K^T, and
 // outputs of a linear layer in W^T. D: 16 x 8. One block of 32 threads.

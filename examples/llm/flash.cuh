@@ -2,7 +2,7 @@
 // shared memory, what happens to scores, and where results go.
 #pragma once
 #include "fp8.cuh"
-#include "mma.cuh"
+#include "tensor/mma.cuh"
 
 __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_all;" ::: "memory");
@@ -22,20 +22,6 @@ __device__ __forceinline__ uint4 load_shared(unsigned from) {
                : "memory");
   return words;
 }
-
-// `ldmatrix` whose matrices are turned on the way: of each, a lane receives the
-// elements 2t, 2t + 1 of column g. So rows in memory become columns, and a
-// matrix that lies row by row can be the second factor of `mma`.
-// --8<-- [start:turned]
-__device__ __forceinline__ void ldmatrix_turned(unsigned (&tile)[4],
-                                                unsigned row) {
-  asm volatile(
-      "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-      : "=r"(tile[0]), "=r"(tile[1]), "=r"(tile[2]), "=r"(tile[3])
-      : "r"(row)
-      : "memory");
-}
-// --8<-- [end:turned]
 
 // Two numbers rounded to bf16 in one word, the first in the lower half.
 __device__ __forceinline__ unsigned pack(float first, float second) {

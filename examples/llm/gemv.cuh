@@ -3,7 +3,7 @@
 #pragma once
 #include <cuda_fp16.h>
 
-#include "mma.cuh"
+#include "tensor/mma.cuh"
 
 // The tensor cores do the sums, not for their speed but because 8 rows of x
 // then cost what one costs: they are the 8 columns of B in an mma, 16 outputs

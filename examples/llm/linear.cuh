@@ -1,7 +1,7 @@
 // What linear.cu and linear_split.cu share: the product of a block's tile, and
 // how results are stored.
 #pragma once
-#include "mma.cuh"
+#include "tensor/mma.cuh"
 #include "overlap.cuh"
 
 // --8<-- [start:swizzle]

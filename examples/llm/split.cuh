@@ -1,36 +1,7 @@
 // Sums of the blocks of a cluster, added up through each other's shared memory.
 #pragma once
+#include "cluster.cuh"
 #include "linear.cuh"
-
-// --8<-- [start:cluster]
-// Blocks of a cluster run at the same time on neighboring SMs, and each can
-// read the shared memory of the others. This is where block `rank` of the
-// cluster has what lies in this block's shared memory at `address`.
-__device__ __forceinline__ unsigned in_block(unsigned address, int rank) {
-  unsigned there;
-  asm("mapa.shared::cluster.u32 %0, %1, %2;"
-      : "=r"(there)
-      : "r"(address), "r"(rank));
-  return there;
-}
-__device__ __forceinline__ float2 load_pair(unsigned address) {
-  float2 pair;
-  asm volatile("ld.shared::cluster.v2.f32 {%0, %1}, [%2];"
-               : "=f"(pair.x), "=f"(pair.y)
-               : "r"(address)
-               : "memory");
-  return pair;
-}
-
-// A barrier for all threads of the cluster, in two halves: who waits sees what
-// the others had written, and knows that they had read, when they arrived.
-__device__ __forceinline__ void arrive() {
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-}
-__device__ __forceinline__ void wait_for_cluster() {
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-// --8<-- [end:cluster]
 
 // --8<-- [start:sums]
 // The sums of a tile as rows of fp32 in the shared memory of each block of the
@@ -46,7 +17,7 @@ struct Parts {
     extern __shared__ __align__(128) unsigned char shared[];
 #pragma unroll
     for (int rank = 0; rank < SPLIT; ++rank)
-      of[rank] = in_block(shared_address(shared), rank);
+      of[rank] = in_block(shared, rank);
   }
 
   // This block's, when all of its warps are done with their slabs.
