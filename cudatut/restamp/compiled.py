@@ -44,11 +44,12 @@ def kernels(arch: str, files: Iterable[str]) -> dict[str, dict[str, Any]]:
     wanted, found, count = set(files), {}, {}
     for source in declared.sources():
         file = source.where.partition("/")[2].partition(":")[0]
-        number = count[file] = count.get(file, -1) + 1
+        asked = " ".join([file, *source.defines, *source.options])
+        count[asked] = count.get(asked, -1) + 1
         included = _includes(source)
         if not wanted & {file, *included} or "expect: compile error" in source.code:
             continue
-        name = " ".join([f"{file}#{number}", *source.defines, *source.options])
+        name = f"{asked} #{count[asked]}"
         found[name] = {
             "file": file,
             "includes": sorted(set(included)),

@@ -74,8 +74,8 @@ def _declared(
         found = after.get(name.replace(file, str(called[file]), 1), {}).get("code", {})
         if not one["code"]:
             yield f"{file} does not compile for {arch}"
-        for symbol, sha in one["code"].items():
-            if found.get(symbol) != sha:
-                yield f"{file}: the code of {symbol} is another"
+        other = [symbol for symbol, sha in one["code"].items() if found.get(symbol) != sha]
+        if other:
+            yield f"{file}: the code of {len(other)} kernels is another, such as {other[0]}"
     for name in sorted(changed - compared):
         yield f"{name}: no declared kernel includes it"

@@ -64,10 +64,11 @@ class Compiler:
 
     def declared(self, commit: str, arch: str, files: Iterable[str]) -> dict[str, Any]:
         """What `compiled.kernels` says of the tree at a commit, of at least these files. Raises CudatutError."""
+        wanted = set(files)
         asked, known = self._known.get((commit, arch), (set(), {}))
-        if not set(files) <= asked:
+        if not wanted <= asked:
             # Most of the time goes to reading the tree: all files asked for so far at once.
-            asked = asked.union(files)
+            asked = asked | wanted
             known = self._run(commit, "declared", arch, *sorted(asked))
             self._known[commit, arch] = asked, known
         return known

@@ -1,8 +1,8 @@
 // What linear.cu and linear_split.cu share: the product of a block's tile, and
 // how results are stored.
 #pragma once
-#include "tensor/mma.cuh"
 #include "overlap.cuh"
+#include "tensor/mma.cuh"
 
 // --8<-- [start:swizzle]
 // Tiles in shared memory have rows of BK elements, which are CHUNKS pieces of

@@ -16,8 +16,7 @@ struct Parts {
   __device__ __forceinline__ Parts() {
     extern __shared__ __align__(128) unsigned char shared[];
 #pragma unroll
-    for (int rank = 0; rank < SPLIT; ++rank)
-      of[rank] = in_block(shared, rank);
+    for (int rank = 0; rank < SPLIT; ++rank) of[rank] = in_block(shared, rank);
   }
 
   // This block's, when all of its warps are done with their slabs.
