@@ -20,27 +20,30 @@ _SIZED, _PARAMETERS, _EXTERNS = 4, 0x0A, 0x0F
 
 @dataclass(frozen=True)
 class Section:
-    """One section of an ELF file: `data` is empty for one that only reserves memory. info: for code, its symbol's number."""
+    """One section of an ELF file: `data` is empty for one that only reserves memory.
+
+    info: for code, its symbol's number. align: of its address, in bytes.
+    """
 
     name: str
     data: bytes
     size: int
     info: int
+    align: int
 
 
 def sections(cubin: bytes) -> Iterator[Section]:
     """The sections of an ELF file of 64 bits."""
     (table,) = struct.unpack_from("<Q", cubin, 0x28)  # e_shoff
     size, count, strings = struct.unpack_from("<HHH", cubin, 0x3A)  # e_shentsize, e_shnum, ...
-    # sh_name, sh_type, sh_flags, sh_addr, sh_offset, sh_size, sh_link, sh_info
-    heads = [struct.unpack_from("<IIQQQQII", cubin, table + i * size) for i in range(count)]
+    # sh_name, sh_type, sh_flags, sh_addr, sh_offset, sh_size, sh_link, sh_info, sh_addralign
+    heads = [struct.unpack_from("<IIQQQQIIQ", cubin, table + i * size) for i in range(count)]
     names = heads[strings][4]
-    for name, kind, _, _, start, length, _, info in heads:
+    for name, kind, _, _, start, length, _, info, align in heads:
         at = names + name
         called = cubin[at : cubin.index(b"\0", at)].decode()
-        yield Section(
-            called, b"" if kind == _NOBITS else cubin[start : start + length], length, info
-        )
+        data = b"" if kind == _NOBITS else cubin[start : start + length]
+        yield Section(called, data, length, info, align)
 
 
 def digest(cubin: bytes, symbol: str) -> str:
@@ -51,27 +54,26 @@ def digest(cubin: bytes, symbol: str) -> str:
 def digests(cubin: bytes) -> dict[str, str]:
     """The digest of each kernel in a cubin, by its symbol."""
     found = list(sections(cubin))
-    own = (one.name.removeprefix(".nv.constant0.") for one in found)
-    names = [name for one, name in zip(found, own) if one.name.startswith(".nv.constant0.")]
-    return {name: _digest(found, name) for name in names}
+    return {name: _digest(found, name) for name in _kernels(found)}
+
+
+def _kernels(found: list[Section]) -> list[str]:
+    """The symbols of the kernels: each has a bank of constants of its own, for its parameters; what they call has none."""
+    bank = ".nv.constant0."
+    return [one.name.removeprefix(bank) for one in found if one.name.startswith(bank)]
 
 
 def _digest(found: list[Section], symbol: str) -> str:
     texts = {one.name.removeprefix(".text."): one for one in found if one.name.startswith(".text.")}
     number = texts[symbol].info & 0xFFFFFF  # its place in the table of symbols
-    # Each kernel has a bank of constants of its own, for its parameters; a function that kernels call has none.
-    kernels = {
-        one.name.removeprefix(".nv.constant0.")
-        for one in found
-        if one.name.startswith(".nv.constant0.")
-    }
+    kernels = set(_kernels(found))
     said = [("code", texts[symbol].data, 0)]
     said += [("called", one.data, 0) for name, one in texts.items() if name not in kernels]
     for one in found:
         if one.name.startswith(_SHARED_BY_ALL):
-            said.append((one.name, one.data, one.size))
+            said.append((f"{one.name} {one.align}", one.data, one.size))
         elif one.name.endswith(f".{symbol}") and one.name.startswith(_OWN):
-            said.append((one.name.removesuffix(symbol), one.data, one.size))
+            said.append((f"{one.name.removesuffix(symbol)} {one.align}", one.data, one.size))
         elif one.name == f".nv.info.{symbol}":
             said += [(f"attribute {key}", value, 0) for key, value in _attributes(one.data)]
         elif one.name == ".nv.info":  # registers and stack, each with the number of its function

@@ -1,13 +1,15 @@
 """What a source means, apart from how it is written: a hash that comments, docstrings and formatting leave alone.
 
-Python: its syntax tree without docstrings, by cells where it has any; of the header only what changes a run. CUDA C++: its
-tokens, and those comments that are read by programs. Other files mean their bytes.
+Python: its syntax tree without docstrings, by cells where it has any; of the header only what changes a run; of a kernel in
+a string what the kernel means. CUDA C++: its tokens, and those comments that are read by programs. Of other files, and where
+a program can see how it is written, only the text can tell.
 """
 
 import ast
 import hashlib
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -17,6 +19,11 @@ _HEADER = re.compile(r"# ---[ \t]*\n(.*?)^# ---[ \t]*$", re.S | re.M)
 _CELL = re.compile(r"^# %%[ \t]*(?P<kind>\[markdown\])?[ \t]*(?P<title>.*?)[ \t]*$", re.M)
 # Of an example's header: what it is called, and when it is recorded, changes nothing that a run shows.
 _NO_PART_OF_A_RUN = ("title", "timeout_s", "alone", "long", "extra", "exercises")
+# A program that reads its own text, or the numbers of its lines; what the package says of itself is none of its text.
+_READS_ITSELF = re.compile(
+    r"\bgetsource(?:lines)?\((?!ct\.)|\bgetcomments\b|\bf_lineno\b|\bco_firstlineno\b"
+)
+_READS_DOCSTRINGS = re.compile(r"__doc__|\bgetdoc\b|\bhelp\(|\bdoctest\b")
 
 
 def text_hash(data: bytes) -> str:
@@ -41,28 +48,42 @@ def meaning_hash(name: str, data: bytes) -> str | None:
 
 
 def python(text: str, changed: Callable[[ast.Module], ast.Module] | None = None) -> str | None:
-    """What Python code means, as a text that is equal for codes of equal meaning. Raises SyntaxError.
+    """What Python code means, as a text that is equal for codes of equal meaning. Raises SyntaxError, ValueError.
 
     The same for every version of Python that can read the code. changed: what is done to the syntax tree before.
+    None where code stands before the first cell, and where it reads its own text.
     """
-    tree = changed(ast.parse(text)) if changed else ast.parse(text)
+    if _READS_ITSELF.search(text):
+        return None
+    tree = ast.parse(text)
     marks = list(_CELL.finditer(text))
+    # A string alone in a cell may be what it shows, so there the module has no docstring.
+    tree = without_docstrings(tree, text, module=not marks)
+    tree = _with_kernels(changed(tree) if changed else tree, bool(marks))
     if not marks:
-        return "\n".join(map(dump, without_docstrings(tree, text).body))
+        return "\n".join(map(dump, tree.body))
     said = [repr(sorted(_of_header(text).items()))]
     starts = [text.count("\n", 0, mark.start()) + 1 for mark in marks]
     cells: list[list[ast.stmt]] = [[] for _ in marks]
-    # A string alone in a cell may be what it shows, so here the module has no docstring.
-    for statement in without_docstrings(tree, text, module=False).body:
+    for statement in tree.body:
         # What stands before the first mark is the header, and nothing else may be.
         at = sum(start < statement.lineno for start in starts) - 1
         if at < 0:
             return None
         cells[at].append(statement)
+    lines = text.encode().split(b"\n")
     for mark, statements in zip(marks, cells):
         if not mark["kind"]:
             said += [f"# %% {mark['title']}", *map(dump, statements)]
+            if statements and _is_silent(statements[-1], lines):
+                said.append(";")
     return "\n".join(said)
+
+
+def _is_silent(last: ast.stmt, lines: list[bytes]) -> bool:
+    """Whether a semicolon keeps a notebook from showing the value of a cell's last statement."""
+    rest = lines[last.end_lineno - 1][last.end_col_offset :]
+    return isinstance(last, ast.Expr) and rest.lstrip().startswith(b";")
 
 
 def _of_header(text: str) -> dict[str, Any]:
@@ -83,7 +104,7 @@ def _of_header(text: str) -> dict[str, Any]:
 
 def without_docstrings(tree: ast.Module, text: str, module: bool = True) -> ast.Module:
     """The tree without docstrings, unless the code may read them."""
-    if "__doc__" in text:
+    if _READS_DOCSTRINGS.search(text):
         return tree
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     for node in [tree] * module + [node for node in ast.walk(tree) if isinstance(node, kinds)]:
@@ -93,10 +114,53 @@ def without_docstrings(tree: ast.Module, text: str, module: bool = True) -> ast.
     return tree
 
 
+def _with_kernels(tree: ast.Module, in_cells: bool) -> ast.Module:
+    """The tree with CUDA C++ in strings replaced by its tokens, where such a string is compiled and nobody else sees it.
+
+    in_cells: of an example, whose variables no other file imports.
+    """
+    nodes = list(ast.walk(tree))
+    if any(isinstance(node, ast.Attribute) and node.attr == "source" for node in nodes):
+        return tree  # `kernel.source`
+    compiled = {id(call.args[0]) for call in nodes if _compiles(call)}
+    uses: dict[str, list[bool]] = {}  # of each name whether each use of it is to be compiled
+    for node in nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            uses.setdefault(node.id, []).append(id(node) in compiled)
+    for node in nodes if in_cells else ():
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=text) if all(
+                uses.get(name, [False])
+            ):
+                compiled.add(id(text))
+    for node in nodes:
+        if id(node) in compiled and isinstance(node, ast.Constant):
+            node.value = _tokens_of_kernel(node.value)
+    return tree
+
+
+def _tokens_of_kernel(value: Any) -> Any:
+    if isinstance(value, str) and "__global__" in value:
+        with suppress(ValueError):  # one that does not compile, to show the compiler's words
+            return cuda(value) or value
+    return value
+
+
+def _compiles(node: ast.AST) -> bool:
+    """Whether this is a call such as `ct.Kernel(source, ...)` or `SourceModule(source)`."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[_, *_]):
+            return name in ("Kernel", "SourceModule")
+    return False
+
+
 def dump(node: Any) -> str:
     """A syntax tree as text: as `ast.dump`, but the same in every version of Python."""
     if isinstance(node, ast.Constant):
         return f"{type(node.value).__name__} {node.value!a}"
+    if isinstance(node, ast.JoinedStr):  # Python 3.12 keeps empty parts
+        parts = [one for one in node.values if getattr(one, "value", None) != ""]
+        return f"JoinedStr(values={dump(parts)})" if parts else "JoinedStr()"
     if isinstance(node, ast.AST):
         # `kind` is the u of u"", `ctx` follows from the place; what is empty is said by newer versions only.
         fields = (
@@ -128,20 +192,40 @@ _TOKEN = re.compile(
 )
 # Comments that programs read: how a rung is launched, and what it needs (`cudatut.gpu.ladder`).
 _READ = re.compile(r"//\s*(?:@rung|requires:)\s")
-_DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(?P<define>define[ \t]+\w+)?")
+_BLANK = r"(?:[ \t]|/\*.*?\*/)"
+_DIRECTIVE = re.compile(rf"{_BLANK}*#{_BLANK}*(?P<define>define{_BLANK}+\w+)?", re.DOTALL)
+# What `_tokens` says of a macro that makes a string of an argument.
+_STRING_OF = "#string-of"
+# By these code knows the numbers of its lines.
+_LINE_NUMBERS = ("__LINE__", "__builtin_LINE", "source_location")
+# Of a backslash and a blank at the end of a line compilers think differently.
+_UNCLEAR = re.compile(r"\\[ \t\r\f\v]+\n")
+_GOES_ON = "\\\n"
 
 
 def cuda(text: str) -> str | None:
     """The tokens of CUDA C++, with NULs between them; a directive of the preprocessor ends with an empty one.
 
-    None where the code knows the numbers of its lines. Raises ValueError for a literal or comment that does not end.
+    Where a macro makes a string of an argument, it counts whether there are blanks between tokens. None where the code
+    knows the numbers of its lines. Raises ValueError for a literal or comment that does not end.
     """
-    said = list(_tokens(text.replace("\\\n", "")))
-    return None if "__LINE__" in said else "\0".join(said)
+    if _UNCLEAR.search(text) or (_GOES_ON in text and 'R"' in text):  # a raw string keeps it
+        return None
+    text = text.replace(_GOES_ON, "")
+    said = list(_tokens(text))
+    if _STRING_OF in said:
+        said = list(_tokens(text, blanks=True))
+    return None if {*_LINE_NUMBERS} & {*said} else "\0".join(said)
 
 
-def _tokens(text: str) -> Iterator[str]:
-    directive, begins, at = False, True, 0
+def read_comments(text: str) -> list[str]:
+    """The comments of CUDA C++ that programs read, such as `// @rung 20 block=256`. Raises ValueError as `cuda`."""
+    return [token for token in _tokens(text.replace(_GOES_ON, "")) if _READ.match(token)]
+
+
+def _tokens(text: str, blanks: bool = False) -> Iterator[str]:
+    """The tokens of a text without lines that go on in the next. blanks: with " " for what separates two of a line or more."""
+    directive, begins, apart, at = False, True, False, 0
     while at < len(text):
         found = _TOKEN.match(text, at)
         kind = found.lastgroup if found.lastgroup != "mark" else "raw"
@@ -149,13 +233,16 @@ def _tokens(text: str) -> Iterator[str]:
             text.startswith("/*", at) and kind != "comment"
         ):
             raise ValueError(f"{text[at : at + 20]!r} has no end")
-        if begins and kind == "sign" and found[0] == "#":
-            directive = True
-            define = _DIRECTIVE.match(text, at)["define"]
-            if define:
-                # A macro with parameters has its parenthesis right behind its name.
-                close = text.startswith("(", at + len(_DIRECTIVE.match(text, at)[0]))
-                yield "#define-function" if close else "#define-object"
+        if kind == "sign" and found[0] == "#":
+            if begins:
+                directive = True
+                whole = _DIRECTIVE.match(text, at)
+                if whole["define"]:
+                    # A macro with parameters has its parenthesis right behind its name.
+                    close = text.startswith("(", whole.end())
+                    yield "#define-function" if close else "#define-object"
+            elif directive:
+                yield _STRING_OF
         if kind == "line":
             if directive:
                 yield ""
@@ -164,8 +251,11 @@ def _tokens(text: str) -> Iterator[str]:
             if _READ.match(found[0]):
                 yield " ".join(found[0].split())
         elif kind != "space":
+            if blanks and apart:
+                yield " "
             begins = False
             yield found[0]
+        apart = kind in ("line", "comment", "space")
         at = found.end()
     if directive:
         yield ""

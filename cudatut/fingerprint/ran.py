@@ -5,8 +5,10 @@ CUDATUT_RAN says where each writes down what it finds. `report` gathers it all.
 """
 
 import atexit
+import importlib.util
 import json
 import os
+import runpy
 import sys
 import sysconfig
 from collections.abc import Iterable
@@ -14,19 +16,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from cudatut import paths
+from cudatut import catalog, paths
+from cudatut.fingerprint.meaning import CUDA
 
-VARIABLE = (
-    "CUDATUT_RAN"  # the file to which a recorded process and its children append what they run
-)
+# It names the file to which a recorded process and its children append what they run.
+VARIABLE = "CUDATUT_RAN"
 
 _texts: set[str] = set()
 _files: set[str] = set()
-_kernels: list[dict[str, Any]] = []
+_kernels: dict[str, dict[str, Any]] = {}  # by their JSON
 _used: set[str] = set()
 _following = False
 _package = str(Path(__file__).resolve().parent.parent) + os.sep
 _python = tuple(sysconfig.get_paths()[key] + os.sep for key in ("stdlib", "platstdlib"))
+# Where Python reads code to run it.
+_importers = ("<frozen importlib", "<frozen runpy", importlib.__path__[0] + os.sep + "_bootstrap")
+_importers += (runpy.__file__,)
 
 
 def use(aspect: str) -> None:
@@ -37,11 +42,18 @@ def use(aspect: str) -> None:
 
 
 def kernel(files: Iterable[Path], **facts: Any) -> None:
-    """Remember a kernel that was compiled: the files of its source, and what a recording says of it."""
+    """Remember a kernel that was compiled: the files of its source, and what a recording says of it.
+
+    facts["file"], where it has one, is the kernel's file as the example named it. Elsewhere it is called by its place.
+    """
     inside = [name for file in files if (name := _name(file))]
+    if "file" in facts:
+        path = paths.resolve_source(facts["file"])
+        facts["file"] = _name(path) or path.name  # a folder of this machine is nobody's business
     _files.update(inside)
-    if facts not in _kernels:
-        _kernels.append(facts)
+    key = json.dumps(facts, sort_keys=True)
+    if key not in _kernels:
+        _kernels[key] = facts
         # A profiler ends its process early: what it has imported is told by then.
         _tell(kernel=facts, files=inside, modules=_modules())
 
@@ -80,7 +92,7 @@ def report() -> dict[str, Any]:
     Names are relative to the examples. The text of a file counts where code of the book or of a library read it by
     itself; of a module that was imported, and of a kernel's file, its meaning.
     """
-    texts, files, kernels = set(_texts), {*_files, *_modules()}, list(_kernels)
+    texts, files, kernels = set(_texts), {*_files, *_modules()}, dict(_kernels)
     used = set(_used)
     told = Path(os.environ.get(VARIABLE, ""))
     lines = told.read_text(encoding="utf-8").splitlines() if told.is_file() else []
@@ -88,18 +100,24 @@ def report() -> dict[str, Any]:
         texts |= {one["text"]} if "text" in one else set()
         files |= {*one.get("files", ()), *one.get("modules", ())}
         used |= {one["used"]} if "used" in one else set()
-        if "kernel" in one and one["kernel"] not in kernels:
-            kernels.append(one["kernel"])
+        if "kernel" in one:
+            kernels[json.dumps(one["kernel"], sort_keys=True)] = one["kernel"]
     ways = dict.fromkeys(files, "meaning") | dict.fromkeys(texts, "text")
-    return {"files": dict(sorted(ways.items())), "kernels": kernels, "used": sorted(used)}
+    # Which of several threads or processes was faster makes no difference.
+    in_order = [kernels[key] for key in sorted(kernels)]
+    return {"files": dict(sorted(ways.items())), "kernels": in_order, "used": sorted(used)}
 
 
 def _tell(**what: Any) -> None:
     """Append a line at once, since a child may be killed."""
     if _following:
-        # One write of a line to a file that is only appended to: processes side by side do not mix.
-        with suppress(OSError), open(os.environ[VARIABLE], "a", encoding="utf-8") as file:
-            file.write(json.dumps(what) + "\n")
+        with suppress(OSError):
+            to = os.open(os.environ[VARIABLE], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                # One write of a line to a file that is only appended to: processes side by side do not mix.
+                os.write(to, f"{json.dumps(what)}\n".encode())
+            finally:
+                os.close(to)
 
 
 def _tell_modules() -> None:
@@ -125,38 +143,47 @@ def _name(path: str | os.PathLike) -> str | None:
 
 def _hear(event: str, arguments: tuple) -> None:
     """Python's audit hook. It must never raise, or the call that it hears of would fail."""
-    if event == "open":
-        path, mode = arguments[0], arguments[1]
-        if isinstance(path, (str, bytes, os.PathLike)) and not set(mode or "r") & set("wax"):
-            _heard(os.fsdecode(path))
-    elif event == "subprocess.Popen":
-        # Another program, such as nvcc, is given a file of the examples by its name.
-        given = arguments[1] if isinstance(arguments[1], (list, tuple)) else [arguments[1]]
-        for one in given:
-            with suppress(OSError, TypeError, ValueError):
-                whole = Path(os.fsdecode(arguments[2] or "."), os.fsdecode(one))
-                if whole.is_file():
-                    file(whole)
+    with suppress(Exception):
+        if event == "open":
+            path, mode = arguments[0], arguments[1]
+            if isinstance(path, (str, bytes, os.PathLike)) and not set(mode or "r") & set("wax"):
+                _heard(os.path.realpath(os.fsdecode(path)))
+        elif event == "subprocess.Popen":
+            # Another program, such as nvcc, is given a file of the examples by its name.
+            given, folder = arguments[1], os.fsdecode(arguments[2] or ".")
+            for one in given if isinstance(given, (list, tuple)) else [given]:
+                _given(Path(folder, os.fsdecode(one)))
 
 
 def _heard(path: str) -> None:
-    with suppress(Exception):
-        # Cheap first: every file that the process opens comes here.
-        if os.sep in path or not path.startswith("<"):
-            whole = os.path.realpath(path)
-            if whole.startswith(str(paths.examples_dir()) + os.sep) and os.path.isfile(whole):
-                reader = _reader()
-                # The package says itself what it reads that counts. What a library reads of a module, such as the
-                # lines for a traceback, or a compiler of Python its syntax, is told by its meaning.
-                if reader != "package" and not (reader == "library" and whole.endswith(".py")):
-                    text(whole)
+    # Cheap first: every file that the process opens comes here.
+    if not path.startswith(str(paths.examples_dir()) + os.sep) or not os.path.isfile(path):
+        return
+    reader = _reader()
+    if reader == "import":
+        file(importlib.util.source_from_cache(path) if path.endswith(".pyc") else path)
+    elif reader == "book" or (reader == "library" and not path.endswith(".py")):
+        # The package says itself what it reads that counts. What a library reads of a module, such as the lines for a
+        # traceback, or a compiler of Python its syntax, is told by its meaning.
+        text(path)
+
+
+def _given(path: Path) -> None:
+    """Remember a file that a program was given, and what it includes."""
+    if path.is_file():
+        for one in catalog.with_includes(path.resolve()) if path.suffix in CUDA else [path]:
+            file(one)
 
 
 def _reader() -> str:
-    """Who reads a file right now: "book" (the examples), "package" (cudatut itself), or "library"."""
-    frame = sys._getframe(2)
+    """Who reads a file right now: "book" (the examples), "package" (cudatut itself), "import" (Python, to run it), or
+    "library".
+    """
+    frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
+        if file.startswith(_importers):
+            return "import"
         cell = os.path.basename(os.path.dirname(file)).startswith("ipykernel_")
         if cell or file == "<string>" or file.startswith(str(paths.examples_dir()) + os.sep):
             return "book"
