@@ -51,7 +51,7 @@ def kernel(files: Iterable[Path], **facts: Any) -> None:
         path = paths.resolve_source(facts["file"])
         facts["file"] = _name(path) or path.name  # a folder of this machine is nobody's business
     _files.update(inside)
-    key = json.dumps(facts, sort_keys=True)
+    key = json.dumps(facts)
     if key not in _kernels:
         _kernels[key] = facts
         # A profiler ends its process early: what it has imported is told by then.
@@ -101,7 +101,7 @@ def report() -> dict[str, Any]:
         files |= {*one.get("files", ()), *one.get("modules", ())}
         used |= {one["used"]} if "used" in one else set()
         if "kernel" in one:
-            kernels[json.dumps(one["kernel"], sort_keys=True)] = one["kernel"]
+            kernels[json.dumps(one["kernel"])] = one["kernel"]
     ways = dict.fromkeys(files, "meaning") | dict.fromkeys(texts, "text")
     # Which of several threads or processes was faster makes no difference.
     in_order = [kernels[key] for key in sorted(kernels)]
