@@ -1,11 +1,15 @@
 """What git keeps of the commits that recordings name: whether they exist, when they were made, and their files."""
 
+import re
 import subprocess
 import threading
 from functools import cache
 from pathlib import Path
 
 from cudatut import paths
+
+
+_FOUND = re.compile(r"([0-9a-f]{40,64}) (\w+) (\d+)\n")  # what `git cat-file --batch` says first
 
 
 class NoHistory(Exception):
@@ -33,12 +37,12 @@ class History:
         with self._lock:
             self._batch.stdin.write(f"{name}\n".encode())
             self._batch.stdin.flush()
-            head = self._batch.stdout.readline().decode().split()
-            if len(head) != 3:  # missing, or ambiguous
+            head = _FOUND.fullmatch(self._batch.stdout.readline().decode())
+            if head is None:  # missing, or ambiguous
                 return None
-            content = self._batch.stdout.read(int(head[2]))
+            content = self._batch.stdout.read(int(head[3]))
             self._batch.stdout.read(1)
-        return head[0], head[1], content
+        return head[1], head[2], content
 
     @cache  # noqa: B019 - a History lives as long as its process
     def commit(self, name: str) -> str | None:
@@ -66,10 +70,25 @@ class History:
         found = self._object(f"{commit}:{path}")
         return found[2] if found and found[1] == "blob" else None
 
-    def files(self, commit: str, folder: str) -> list[str]:
-        """The files below a folder at a commit, relative to the root of the repository."""
-        listed = git(self._root, "ls-tree", "-r", "--name-only", "-z", commit, "--", f"{folder}/")
-        return [name for name in (listed or "").split("\0") if name]
+    def files(self, commit: str, folder: str) -> dict[str, str]:
+        """The files below a folder at a commit, relative to the root of the repository, and the blob of each."""
+        listed = git(self._root, "ls-tree", "-r", "-z", commit, "--", f"{folder}/") or ""
+        found = (line.partition("\t") for line in listed.split("\0") if " blob " in line)
+        return {name: head.split()[2] for head, _, name in found}
+
+    def blob(self, blob: str) -> bytes:
+        """The content of a blob that `files` named."""
+        return self._object(blob)[2]
+
+    def last_change(self, path: str) -> str | None:
+        """The last commit that changed a file (relative to the root of the repository); None where none has it."""
+        return git(self._root, "log", "-1", "--format=%H", "--", path) or None
+
+    def changed(self, folder: str) -> list[str]:
+        """The files below a folder that differ from HEAD or are not in it, relative to the root of the repository."""
+        asked = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
+        listed = git(self._root, *asked, "--", f"{folder}/", strip=False) or ""
+        return [line[3:] for line in listed.split("\0") if line]
 
 
 @cache
@@ -84,12 +103,14 @@ def history() -> History:
     return History(root)
 
 
-def git(root: Path, *arguments: str) -> str | None:
-    """What git answers, without the line's end; None where it fails or is missing."""
+def git(root: Path, *arguments: str, strip: bool = True) -> str | None:
+    """What git answers, unless told otherwise without blanks around it; None where it fails or is missing."""
     try:
         done = subprocess.run(
             ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=60
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    if done.returncode:
+        return None
+    return done.stdout.strip() if strip else done.stdout

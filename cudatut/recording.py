@@ -39,6 +39,11 @@ _METADATA = {
 }
 # What some recordings have besides: those made before it was recorded lack it.
 _LATER = {"meanings": dict, "kernels": list, "instrument": dict, "rivals": dict, "restamped": list}
+# What of the metadata was measured, and how; a restamp changes the others alone.
+_MEASURED = (
+    *("gpu", "toolchain", "recorded_at", "commit", "duration_s", "sanitizers", "slim"),
+    *("kernels", "instrument", "rivals"),
+)
 _GPU = {"name": str, "compute_capability": str, "memory_bytes": int, "sm_count": int, "driver": str}
 
 
@@ -116,6 +121,18 @@ class Recording:
         canonical = json.dumps([session, cells], sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
+    def measurement(self) -> str:
+        """SHA-256 over what was measured, by what and when: all that a restamp leaves as it is.
+
+        The outputs of each cell by its title, of a result only its JSON, and of the metadata those in _MEASURED. Neither
+        the text of cells nor the hashes of files, which may change without effect.
+        """
+        shown = {cell.title: [_measured(output) for output in cell.outputs] for cell in self.cells}
+        shown = {title: outputs for title, outputs in shown.items() if outputs}
+        session = {key: self.metadata[key] for key in _MEASURED if key in self.metadata}
+        canonical = json.dumps([session, shown], sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
     def edited(self) -> bool:
         """Whether anything in it was changed after it was recorded."""
         return self.metadata.get("digest") != self.digest()
@@ -146,7 +163,7 @@ class Recording:
             text
             for cell in self.cells
             for output in cell.outputs
-            for text in (output.get("text", ""), json.dumps(output.get("data", {}).get(MIME, "")))
+            for text in (output.get("text", ""), json.dumps(_measured(output).get("data", "")))
         )
         return any(map(_LINES.search, shown))
 
@@ -173,6 +190,12 @@ def _problems(cell: Cell) -> Iterator[str]:
             yield from (f": {problem}" for problem in results.read(result).problems())
         except ValueError as error:
             yield f": {error}"
+
+
+def _measured(output: dict[str, Any]) -> dict[str, Any]:
+    """An output without the words that its result can be told in again."""
+    data = output.get("data", {})
+    return output | {"data": {MIME: data[MIME]}} if MIME in data else output
 
 
 def source_hash(path: Path) -> str | None:

@@ -4,24 +4,29 @@ Judged from one commit to another, from what git has of both: so whoever makes a
 apply the same rule.
 """
 
-import ast
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 from typing import Any
 
 from cudatut.fingerprint import meaning
-from cudatut.gpu import headers
+from cudatut.gpu.signature import kernels, parameters
 from cudatut.restamp import moves
+from cudatut.restamp.includes import included
+from cudatut.restamp.trees import Tree
 
-MEANING, MOVED, CODE = "meaning", "moved", "code"
+# Each says more than the next one.
+MEANING, MOVED, CODE = GROUNDS = ("meaning", "moved", "code")
+
+_PROGRAM = re.compile(r"^[ \t]*(?:int|auto|void)\s+main\s*\(", re.M)
+_OWN_PLACE = re.compile(rb"\b__(?:file|FILE)__\b")
 
 
 @dataclass
 class Change:
     """How the files of a recording changed: for each what it is called `now` (None: gone), on which ground, or why not.
 
-    `code`: those whose machine code has to be compared.
+    The keys are the names that the files had then.
     """
 
     now: dict[str, str | None] = field(default_factory=dict)
@@ -34,128 +39,135 @@ class Change:
         return [name for name, ground in self.grounds.items() if ground == CODE]
 
 
-def judge(
-    metadata: Mapping[str, Any],
-    shows_lines: bool,
-    then: Mapping[str, bytes],
-    now: Mapping[str, bytes],
-) -> Change:
+def judge(metadata: Mapping[str, Any], shows_lines: bool, then: Tree, now: Tree) -> Change:
     """What became of the files of a recording between two trees of examples.
 
     metadata: of the recording, as it was before. shows_lines: see `Recording.shows_lines`. A file is moved where it is
     gone and a new one is what it was.
     """
-    sources, found = metadata["sources"], Change()
-    differ = [
-        name
-        for name, sha in sources.items()
-        if name not in now or meaning.text_hash(now[name]) != sha
-    ]
-    gone = {name: then[name] for name in differ if name not in now and name in then}
-    known = frozenset(then)
-    new = {name: now[name] for name in now if name not in known} if gone else {}
-    moved = moves.found(gone, new)
-    for name in differ:
-        if name not in then or meaning.text_hash(then[name]) != sources[name]:
-            found.refused.append(f"{name} was another file at the commit that is named")
-            continue
-        target = name if name in now else moved.get(name)
-        found.now[name] = target
-        ground = _ground(name, target, then, now, moved, metadata.get("meanings", {}))
-        if shows_lines:
-            found.refused.append(f"{name} changed, and outputs show the numbers of its lines")
-        elif ground is None:
-            what = "is gone" if target is None else "means something else"
-            found.refused.append(f"{name} {what}")
-        else:
-            found.grounds[name] = ground
-    return found
+    sources = metadata["sources"]
+    differ = [name for name, sha in sources.items() if now.sha256(name) != sha]
+    if unknown := [name for name in differ if then.sha256(name) != sources[name]]:
+        return Change(refused=[f"{name} was another file at the commit named" for name in unknown])
+    if shows_lines and differ:
+        reason = "changed, and outputs show the numbers of its lines"
+        return Change(refused=[f"{name} {reason}" for name in differ])
+    return _Judge(metadata, differ, then, now).change()
 
 
-def _ground(
-    name: str,
-    target: str | None,
-    then: Mapping[str, bytes],
-    now: Mapping[str, bytes],
-    moved: Mapping[str, str],
-    meanings: Mapping[str, str],
-) -> str | None:
-    """The ground on which a file may have changed; None where there is none."""
-    if target is not None:
-        if meaning.text_hash(then[name]) == meaning.text_hash(now[target]):
-            return MOVED
-        if name not in meanings:  # its text counts
-            return None
-        if target == name and meanings[name] == meaning.meaning_hash(target, now[target]):
-            return MEANING
-        if moves.same(name, then[name], target, now[target], then, now, moved):
-            return MOVED
-    # A header may have become a part of another one.
-    return CODE if name.endswith(meaning.CUDA) and name in meanings else None
+class _Judge:
+    """Compares the files that `differ` (of known text then) and, where some moved, those that name them."""
+
+    def __init__(self, metadata: Mapping[str, Any], differ: list[str], then: Tree, now: Tree):
+        self._sources, self._meanings = metadata["sources"], metadata.get("meanings", {})
+        self._differ, self._then, self._now = differ, then, now
+        self._moved = moves.found(then, now, [name for name in differ if name not in now])
+        self._placed: dict[tuple[str, str], moves.Placed] = {}
+        programs = {name for name in self._sources if self._is_program(name)}
+        self._programs = included(programs, then) if programs else set()
+
+    def change(self) -> Change:
+        found = Change()
+        for name in self._differ:
+            target = name if name in self._now else self._moved.get(name)
+            found.now[name] = target
+            ground, reason = self._ground(name, target)
+            if ground:
+                found.grounds[name] = ground
+            else:
+                found.refused.append(f"{name} {reason}")
+        if self._moved:
+            self._judge_those_that_stayed(found)
+        return found
+
+    def _judge_those_that_stayed(self, found: Change) -> None:
+        """Where something moved, the files that kept their text must still mean those that they meant."""
+        stayed = [name for name in self._sources if name not in self._differ]
+        astray = [name for name in stayed if not self._same(name, name)]
+        found.refused += [
+            f"{name} names a file that is elsewhere now" for name in astray if name.endswith(".py")
+        ]
+        if any(name.endswith(meaning.CUDA) for name in astray):
+            for name in self._moved:
+                if found.grounds.get(name) == MOVED and name.endswith(meaning.CUDA):
+                    found.grounds[name] = CODE
+
+    def _ground(self, name: str, target: str | None) -> tuple[str | None, str]:
+        """The ground on which a file may have changed, or None and why there is none."""
+        if target is None:
+            return (CODE, "") if self._may_be_compared(name, None) else (None, "is gone")
+        if target != name and (reason := self._cannot_move(name)):
+            return None, reason
+        same_text = self._then.sha256(name) == self._now.sha256(target)
+        if not same_text and name not in self._meanings:
+            return None, "changed, and its text counts: somebody reads it"
+        if target == name and self._means_the_same(name):
+            return MEANING, ""
+        if self._same(name, target):
+            return MOVED, ""
+        if self._may_be_compared(name, target):
+            return CODE, ""
+        return None, "means something else"
+
+    def _means_the_same(self, name: str) -> bool:
+        if self._now.meaning(name) != self._meanings.get(name):
+            return False
+        return not self._moved or self._same(name, name)
+
+    def _same(self, name: str, target: str) -> bool:
+        """Whether a source means, apart from where files lie, what it (or what it became) means now."""
+        before, after = self._place(name, self._then), self._place(target, self._now)
+        if self._then.sha256(name) == self._now.sha256(target) and before.names == after.names:
+            return True
+        return before.meaning is not None and before.meaning == after.meaning
+
+    def _place(self, name: str, tree: Tree) -> moves.Placed:
+        key = (tree.commit, name)
+        if key not in self._placed:
+            moved = self._moved if tree is self._then else {}
+            self._placed[key] = moves.placed(name, tree, moved)
+        return self._placed[key]
+
+    def _cannot_move(self, name: str) -> str:
+        """Why a program could not find a file, or would see that it lies elsewhere; "" where neither can be."""
+        text = self._then[name]
+        if _OWN_PLACE.search(text):
+            return "moved, and looks at its own place"
+        if b"@rung" in text and name.endswith(meaning.CUDA):
+            return "moved, and its ladder knows it by its name"
+        target = self._moved[name]
+        known = (self._place(one, self._then).names for one in self._sources)
+        return "" if any(target in names for names in known) else "moved, and no source names it"
+
+    def _may_be_compared(self, name: str, target: str | None) -> bool:
+        """Whether a file that means something else can be the same to a GPU: nothing else may see how it changed."""
+        if not name.endswith(meaning.CUDA) or name not in self._meanings:
+            return False
+        if name in self._programs or (target and self._is_program(target)):
+            return False  # code of the host, too
+        try:
+            before, after = _seen(self._then, name), _seen(self._now, target)
+        except ValueError:  # it does not end
+            return False
+        return all(after.get(key) == value for key, value in before.items())
+
+    def _is_program(self, name: str) -> bool:
+        texts = (_text(tree, name) for tree in (self._then, self._now))
+        return name.endswith(meaning.CUDA) and any(map(_PROGRAM.search, texts))
 
 
-# --- what an older recording depends on ----------------------------------------------------------
+def _text(tree: Tree, name: str | None) -> str:
+    return tree[name].decode("utf-8", "replace") if name in tree else ""
 
 
-def read_as_text(sources: Iterable[str], then: Mapping[str, bytes]) -> set[str]:
-    """The sources of an older recording that its Python may have read as text, comments and all, rather than compiled.
+def _seen(tree: Tree, name: str | None) -> dict[str, Any]:
+    """What Python reads of a kernel file: the comments that say how it is launched, and the parameters of each kernel.
 
-    Where the code says which file it reads, that one; else all files that the same code names; and where it names none of
-    the sources, every kernel file.
+    Raises ValueError for a literal or comment that does not end.
     """
-    found, kernels = set(), {name for name in sources if name.endswith(meaning.CUDA)}
-    for name in (one for one in sources if one.endswith(".py") and one in then):
-        strings = [_strings(node) for node in _reading(ast.parse(then[name]))]
-        everywhere = _strings(ast.parse(then[name])) if strings else set()
-        for said in strings:
-            elsewhere = any(one.startswith(("/", ".")) for one in said)  # "/proc/...", ".ptx"
-            exact = _named(said, sources)
-            named = exact or ([] if elsewhere else _named(everywhere, sources) or kernels)
-            found |= {one for one in named if one != name}
-    return found | included(found, then)
-
-
-def _reading(tree: ast.AST) -> Iterator[ast.AST]:
-    """The expressions whose text a program reads: a path, or a kernel of which it asks for the source."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Call(func=ast.Attribute(value=read, attr="read_text" | "read_bytes")):
-                yield read
-            case ast.Call(func=ast.Attribute(value=ast.Attribute(value=read, attr="source"))):
-                yield read  # kernel.source.replace(...)
-            case ast.Call(func=ast.Name(id="open"), args=[read, *mode]) if "b" not in _mode(mode):
-                yield read
-            case ast.Call(func=ast.Attribute(attr="getsource"), args=[read, *_]):
-                yield read
-
-
-def _mode(arguments: list[ast.expr]) -> str:
-    match arguments:
-        case [ast.Constant(value=str(mode)), *_]:
-            return mode
-    return "r"
-
-
-def _strings(tree: ast.AST) -> set[str]:
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
-    return {node.value for node in nodes if isinstance(node.value, str)}
-
-
-def _named(strings: Iterable[str], sources: Iterable[str]) -> list[str]:
-    """The sources that strings name, by their paths or as examples."""
-    strings = set(strings)
-    return [name for name in sources if {name, name.removesuffix(".py")} & strings]
-
-
-def included(names: Iterable[str], files: Mapping[str, bytes]) -> set[str]:
-    """The kernel files among these, and what they include of the examples, directly or not."""
-    seen: set[str] = set()
-    todo = [name for name in names if name.endswith(meaning.CUDA) and name in files]
-    while todo:
-        if (name := todo.pop()) not in seen:
-            seen.add(name)
-            folder = PurePosixPath(name).parent
-            for quoted in headers.quoted(files[name].decode("utf-8", "replace")):
-                places = (str(folder / quoted), quoted)
-                todo += [place for place in places if place in files][:1]
-    return seen
+    text = _text(tree, name)
+    found: dict[str, Any] = {"comments": meaning.read_comments(text)}
+    for kernel in (one.partition("<")[0] for one in kernels(text)):
+        takes = parameters(text, kernel) or []
+        found[kernel] = [(one.pointer, one.dtype or one.ctype) for one in takes]
+    return found

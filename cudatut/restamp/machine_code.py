@@ -1,70 +1,106 @@
 """Whether the kernels of a recording have the same machine code at two commits."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from cudatut import tool
 from cudatut.errors import CudatutError
 from cudatut.gpu.nvcc import find_nvcc, nvcc_version
-from cudatut.restamp.trees import Compiler
+from cudatut.history import History
+from cudatut.restamp.grounds import Change
+from cudatut.restamp.includes import included
+from cudatut.restamp.trees import Tree, tree
+
+
+class Compiler:
+    """The machine code of kernels at commits, from `cudatut.restamp.compiled`: for each commit in a process of its own."""
+
+    def __init__(self, past: History):
+        self._past = past
+        self._known: dict[tuple[str, str], tuple[set[str], dict[str, Any]]] = {}
+
+    def declared(self, commit: str, arch: str, files: Iterable[str]) -> dict[str, Any]:
+        """What `compiled.kernels` says of the tree at a commit, of at least these files. Raises CudatutError."""
+        wanted = set(files)
+        asked, known = self._known.get((commit, arch), (set(), {}))
+        if not wanted <= asked:
+            # Most of the time goes to reading the tree: all files asked for so far at once.
+            asked = asked | wanted
+            known = self._run(commit, "declared", arch, *sorted(asked))
+            self._known[commit, arch] = asked, known
+        return known
+
+    def recorded(self, commit: str, kernels: list[dict[str, Any]]) -> list[str | None]:
+        """The digests that kernels of a recording have at a commit. Raises CudatutError."""
+        return self._run(commit, "recorded", given=json.dumps(kernels))
+
+    def _run(self, commit: str, *arguments: str, given: str = "") -> Any:
+        with tree(self._past, commit).on_disk() as root:
+            done = subprocess.run(
+                [sys.executable, "-m", "cudatut.restamp.compiled", *arguments],
+                capture_output=True,
+                text=True,
+                input=given,
+                env=tool.environment() | {"CUDATUT_EXAMPLES": str(root)},
+            )
+        if done.returncode:
+            said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            raise CudatutError(f"the kernels at {commit[:12]} could not be compiled: {said}")
+        return json.loads(done.stdout)
 
 
 def differences(
-    metadata: Mapping[str, Any],
-    changed: Sequence[str],
-    now: Mapping[str, str | None],
-    compiler: Compiler,
-    then_commit: str,
-    now_commit: str,
+    metadata: Mapping[str, Any], change: Change, then: Tree, now: Tree, compiler: Compiler
 ) -> list[str]:
     """Why the code of a recording's kernels is not known to be the same; empty where it is.
 
-    metadata: of the recording, as it was before. changed: the files whose change has to be without effect, as they were
-    called; now: what files that changed are called now. A recording that names its kernels is held to these; for an older
-    one all declared instances of its sources count that are or include a changed file, more than what ran.
-    Raises CudatutError where the compiler that the recording names is not here.
+    metadata: of the recording, as it was before; change: of its files. A recording that names its kernels is held to
+    these; for an older one all declared instances of its sources count that are or include a file whose code has to be
+    the same, more than what ran. Raises CudatutError where the compiler that the recording names is not here.
     """
     wanted, here = metadata["toolchain"].get("nvcc"), nvcc_version(find_nvcc())
     if wanted != here:
         raise CudatutError(f"its kernels were compiled by nvcc {wanted}, and this is nvcc {here}")
-    if "kernels" in metadata:
-        return list(_recorded(metadata["kernels"], changed, now, compiler, now_commit))
-    return list(_declared(metadata, set(changed), now, compiler, then_commit, now_commit))
+    compare = _recorded if "kernels" in metadata else _declared
+    return list(compare(metadata, change, then, now, compiler))
 
 
 def _recorded(
-    kernels: list[dict[str, Any]],
-    changed: Sequence[str],
-    now: Mapping[str, str | None],
-    compiler: Compiler,
-    commit: str,
+    metadata: Mapping[str, Any], change: Change, then: Tree, now: Tree, compiler: Compiler
 ) -> Iterator[str]:
-    named = [one for one in kernels if "file" in one]
-    for one in kernels:
-        if "file" not in one and set(changed) & set(one["includes"]):
+    changed, compared, named = set(change.code), set(), []
+    for one in metadata["kernels"]:
+        made_of = included([one["file"]] if "file" in one else one["includes"], then)
+        if not made_of & changed:
+            continue
+        compared |= made_of
+        if "file" in one:
+            named.append(one)
+        else:
             yield f"the kernel {one['name']} in a string includes {', '.join(one['includes'])}"
-    today = [one | {"file": now.get(one["file"], one["file"])} for one in named]
-    for one, sha in zip(named, compiler.recorded(commit, today), strict=True):
+    today = [one | {"file": change.now.get(one["file"], one["file"])} for one in named]
+    for one, sha in zip(named, compiler.recorded(now.commit, today) if today else (), strict=True):
         if sha != one["code"]:
             yield f"{one['file']}: the code of {one['name']} is another"
+    for name in sorted(changed - compared):
+        yield f"{name}: no recorded kernel includes it"
 
 
 def _declared(
-    metadata: Mapping[str, Any],
-    changed: set[str],
-    now: Mapping[str, str | None],
-    compiler: Compiler,
-    then_commit: str,
-    now_commit: str,
+    metadata: Mapping[str, Any], change: Change, then: Tree, now: Tree, compiler: Compiler
 ) -> Iterator[str]:
+    changed, compared = set(change.code), set()
     arch = f"sm_{metadata['gpu']['compute_capability'].replace('.', '')}"
     before = {
         name: one
-        for name, one in compiler.declared(then_commit, arch, changed).items()
+        for name, one in compiler.declared(then.commit, arch, changed).items()
         if one["file"] in metadata["sources"] and changed & {one["file"], *one["includes"]}
     }
-    called = {one["file"]: now.get(one["file"], one["file"]) for one in before.values()}
-    after = compiler.declared(now_commit, arch, filter(None, called.values()))
-    compared = set()
+    called = {one["file"]: change.now.get(one["file"], one["file"]) for one in before.values()}
+    after = compiler.declared(now.commit, arch, filter(None, called.values()))
     for name, one in before.items():
         file = one["file"]
         compared |= {file, *one["includes"]}

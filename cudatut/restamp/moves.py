@@ -7,103 +7,134 @@ the same when they do once each such name is replaced by the file that it names,
 import ast
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from cudatut.fingerprint import meaning
-
-Place = Callable[
-    [str], str | None
-]  # a name in a source -> the file that it names, as it is called today, or None
+from cudatut.restamp.trees import Tree
 
 _INCLUDE = re.compile(r'^([ \t]*#[ \t]*include[ \t]*)"([^"\n]+)"', re.M)
 # The names under which the examples are a package.
 _PACKAGES = ("cudatut.book.", "cudatut.examples.")
 
 
-def found(gone: Mapping[str, bytes], new: Mapping[str, bytes]) -> dict[str, str]:
-    """For each file that is gone where it is now, if one of the new files can be it: by its text, else by its name.
-
-    What a name alone has found must still be compared: `same` does.
+@dataclass(frozen=True)
+class Placed:
+    """A source with files called by their places of today: the hash of what it means, None where only its text can tell,
+    and the files that it names.
     """
-    texts: dict[str, list[str]] = {}
-    for name, data in new.items():
-        texts.setdefault(meaning.text_hash(data), []).append(name)
+
+    meaning: str | None
+    names: frozenset[str] = frozenset()
+
+
+def found(then: Tree, now: Tree, gone: Collection[str]) -> dict[str, str]:
+    """For each of the sources that are gone where it is now, if one of the new files can be it.
+
+    By its text, else by its meaning, else by its name. What a name alone has found must still be compared: `placed` does.
+    """
+    if not gone:
+        return {}
+    new = [name for name in now if name not in then]
+    of_text = _grouped(new, now.sha256)
+    of_meaning = _grouped(new, now.meaning)
+    of_name = _grouped(new, _last)
     moved = {}
-    for name, data in gone.items():
-        same_text = texts.get(meaning.text_hash(data), [])
-        same_name = [one for one in new if _last(one) == _last(name)]
+    for name in gone:
+        same_text = of_text.get(then.sha256(name), [])
+        same_name = of_name.get(_last(name), [])
+        same_meaning = of_meaning.get(then.meaning(name) or "", [])
         both = [one for one in same_text if one in same_name]
-        for candidates in (both, same_text, same_name):
+        for candidates in (both, same_text, same_meaning, same_name):
             if len(candidates) == 1:
                 moved[name] = candidates[0]
                 break
     return moved
 
 
+def _grouped(names: Iterable[str], key: Callable[[str], str | None]) -> dict[str | None, list[str]]:
+    groups: dict[str | None, list[str]] = {}
+    for name in names:
+        groups.setdefault(key(name), []).append(name)
+    return groups
+
+
 def _last(name: str) -> str:
     return name.rpartition("/")[2]
 
 
-def same(
-    name: str,
-    data: bytes,
-    now: str,
-    data_now: bytes,
-    files: Iterable[str],
-    files_now: Iterable[str],
-    moved: Mapping[str, str],
-) -> bool:
-    """Whether a source meant then what it (or what it became) means now, apart from where files lie.
-
-    files, files_now: names of all files of the examples then and now. moved: see `found`.
-    """
-    before = _placed(name, data, frozenset(files), lambda file: moved.get(file, file))
-    after = _placed(now, data_now, frozenset(files_now), lambda file: file)
-    return before is not None and before == after
-
-
-def _placed(
-    name: str, data: bytes, files: frozenset[str], today: Callable[[str], str]
-) -> str | None:
-    """The hash of a source's meaning with files called by their places of today; None where only its text can tell."""
-    folder = PurePosixPath(name).parent
+def placed(name: str, tree: Tree, moved: Mapping[str, str]) -> Placed:
+    """A source of a tree, with the files that it names called by their places of today. moved: see `found`."""
+    folder, names = PurePosixPath(name).parent, set()
 
     def place(named: str, beside: bool) -> str | None:
-        places = [folder / named] * beside + [PurePosixPath(named)]
-        return next((today(str(one)) for one in places if str(one) in files), None)
+        """The file that a source means by a name, as it is called today, or None."""
+        for one in [folder / named] * beside + [PurePosixPath(named)]:
+            if str(one) in tree:
+                names.add(moved.get(str(one), str(one)))
+                return moved.get(str(one), str(one))
+        return None
 
     try:
-        text = data.replace(b"\r\n", b"\n").decode()
+        text = tree[name].replace(b"\r\n", b"\n").decode()
         if name.endswith(meaning.CUDA):
-            named = lambda m: f'{m[1]}"{place(m[2], True) or m[2]}"'  # noqa: E731
-            said = meaning.cuda(_INCLUDE.sub(named, text))
+            said = meaning.cuda(_included(text, place))
         elif name.endswith(".py"):
-            said = meaning.python(text, lambda tree: _Placed(place).whole(tree))
+            said = meaning.python(text, _Placer(place).whole)
         else:
-            return hashlib.sha256(data).hexdigest()
+            return Placed(tree.sha256(name))
     except (UnicodeDecodeError, SyntaxError, ValueError, RecursionError):
-        return None
-    return None if said is None else hashlib.sha256(said.encode()).hexdigest()
+        return Placed(None)
+    hashed = None if said is None else hashlib.sha256(said.encode()).hexdigest()
+    return Placed(hashed, frozenset(names))
 
 
-class _Placed(ast.NodeTransformer):
+Place = Callable[[str, bool], str | None]
+
+
+def _included(text: str, place: Place) -> str:
+    return _INCLUDE.sub(lambda found: f'{found[1]}"{place(found[2], True) or found[2]}"', text)
+
+
+class _Placer(ast.NodeTransformer):
     """A syntax tree in which files of the examples are named by their places of today.
 
     An import of a module of the examples, whatever form it has, becomes `_module_of_the_book(name, file, attribute)`, at
-    the place of the first such import of its block; so does `name = ct.shared("part/module")`.
+    the place of the first such import of its block; so does `name = ct.shared("part/module")`. A module that nothing else
+    in the file is called by is called by its place, too.
     """
 
-    def __init__(self, place: Callable[[str, bool], str | None]):
+    def __init__(self, place: Place):
         self._place = place
 
     def whole(self, tree: ast.Module) -> ast.Module:
         """The tree, its imports of the book sorted: a formatter orders them by names that a move changes."""
         tree = self.visit(tree)
-        bindings = [node for node in tree.body if _is_binding(node)]
+        self._name_by_place(tree)
+        bindings = [node for node in tree.body if _bound(node)]
         in_order = iter(sorted(bindings, key=meaning.dump))
-        tree.body = [next(in_order) if _is_binding(node) else node for node in tree.body]
+        tree.body = [next(in_order) if _bound(node) else node for node in tree.body]
         return tree
+
+    def _name_by_place(self, tree: ast.Module) -> None:
+        """Call each module of the book by its file, where its name means nothing else in this source."""
+        nodes = list(ast.walk(tree))
+        calls = [call for node in nodes if (call := _bound(node)) and call.args[2].value is None]
+        taken = {node.id for node in nodes if isinstance(node, ast.Name) and not _reads(node)}
+        taken |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+        taken |= {one.asname or one.name for one in nodes if isinstance(one, ast.alias)}
+        taken |= {getattr(node, "name", None) for node in nodes}
+        files: dict[str, set[str]] = {}
+        for call in calls:
+            files.setdefault(call.args[0].value, set()).add(call.args[1].value)
+        new = {name: f"module {min(of)}" for name, of in files.items() if len(of) == 1}
+        new = {name: one for name, one in new.items() if name not in taken}
+        for call in calls:
+            call.args[0].value = new.get(call.args[0].value, call.args[0].value)
+        for node in nodes:
+            if isinstance(node, ast.Name):
+                node.id = new.get(node.id, node.id)
 
     def visit_Import(self, node: ast.Import) -> list[ast.stmt]:
         return [
@@ -139,7 +170,11 @@ class _Placed(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> ast.Constant:
-        if isinstance(node.value, str) and "/" in node.value and "\n" not in node.value:
+        if not isinstance(node.value, str):
+            return node
+        if "__global__" in node.value:
+            node.value = _included(node.value, lambda name, _: self._place(name, False))
+        elif "/" in node.value and "\n" not in node.value:
             for suffix in ("", ".py"):
                 if file := self._place(node.value + suffix, False):
                     return ast.copy_location(ast.Constant(file.removesuffix(suffix)), node)
@@ -160,8 +195,13 @@ def _binding(node: ast.stmt, bound: str, file: str, attribute: str | None) -> as
     return ast.copy_location(ast.Expr(call), node)
 
 
-def _is_binding(node: ast.stmt) -> bool:
+def _bound(node: ast.AST) -> ast.Call | None:
+    """The call `_module_of_the_book(...)`, if this statement is one."""
     match node:
-        case ast.Expr(value=ast.Call(func=ast.Name(id="_module_of_the_book"))):
-            return True
-    return False
+        case ast.Expr(value=ast.Call(func=ast.Name(id="_module_of_the_book")) as call):
+            return call
+    return None
+
+
+def _reads(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Load)
