@@ -83,7 +83,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--stale", action="store_true", help="only what is not recorded, stale or not good")
     add("--shard", metavar="I/N", help="the I-th of N parts that take about as long; or: long")
     add("--slim", action="store_true", help="results alone, to results/<gpu>/: for another GPU")
-    command(_status)
+    add = command(_status)
+    recompile = "also compile again the kernels that a restamp says have the same machine code"
+    add("--compile", action="store_true", help=recompile)
     command(_restamp, some_names)
     command(_sanitize, some)
     add = command(_try)
@@ -180,6 +182,7 @@ def _state(name: str) -> tuple[str, dict[str, str] | None]:
 def _status(options: argparse.Namespace) -> int:
     """Check that every recording is whole, good and fresh."""
     from cudatut import exercises
+    from cudatut.restamp import verify
 
     bad, others = 0, 0
     examples, problems = catalog.examples(), []
@@ -204,6 +207,7 @@ def _status(options: argparse.Namespace) -> int:
             problems.append(f"examples/{name}.ipynb is a recording without an example: remove it")
     for file in recording.orphans():
         problems.append(f"results/{file} belongs to no example: remove it")
+    problems += verify.of_all(options.compile, say=lambda line: print(line, flush=True))
     for problem in problems:
         print(problem)
     if not problems:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from cudatut import paths
 
-
 _FOUND = re.compile(r"([0-9a-f]{40,64}) (\w+) (\d+)\n")  # what `git cat-file --batch` says first
 
 
@@ -80,9 +79,9 @@ class History:
         """The content of a blob that `files` named."""
         return self._object(blob)[2]
 
-    def last_change(self, path: str) -> str | None:
-        """The last commit that changed a file (relative to the root of the repository); None where none has it."""
-        return git(self._root, "log", "-1", "--format=%H", "--", path) or None
+    def changes(self, path: str, at: str = "HEAD") -> list[str]:
+        """The commits that changed a file (relative to the root of the repository), `at` or before it, the last one first."""
+        return (git(self._root, "log", "--format=%H", at, "--", path) or "").split()
 
     def changed(self, folder: str) -> list[str]:
         """The files below a folder that differ from HEAD or are not in it, relative to the root of the repository."""

@@ -220,6 +220,8 @@ def cuda(text: str) -> str | None:
 
 def read_comments(text: str) -> list[str]:
     """The comments of CUDA C++ that programs read, such as `// @rung 20 block=256`. Raises ValueError as `cuda`."""
+    if not _READ.search(text):  # which is most of them
+        return []
     return [token for token in _tokens(text.replace(_GOES_ON, "")) if _READ.match(token)]
 
 

@@ -16,7 +16,7 @@ from cudatut.errors import CudatutError
 from cudatut.files import write_whole
 from cudatut.history import History, NoHistory, history
 from cudatut.recording import Recording
-from cudatut.restamp import machine_code, older, steps, todays
+from cudatut.restamp import machine_code, steps, todays
 from cudatut.restamp.machine_code import Compiler
 from cudatut.restamp.trees import Tree, tree
 
@@ -41,15 +41,13 @@ def restamp(
     what no commit has; then nothing is written.
     """
     past = _history()
-    head, compiler, outcomes = past.commit("HEAD"), Compiler(past), []
-    for one in recordings:
-        try:
-            outcome = _restamp(one, past, tree(past, head), compiler)
-        except CudatutError as error:
-            outcome = Outcome(one.name, one.path, refused=(str(error),))
-        except OSError as error:
-            reason = f"{_place(one)} cannot be written: {error.strerror}"
-            outcome = Outcome(one.name, one.path, refused=(reason,))
+    now, compiler, outcomes = tree(past, past.commit("HEAD")), Compiler(past), []
+    plans = [_plan(one, past, now) for one in recordings]
+    for plan in plans:
+        if plan.compares:
+            compiler.expect(plan.step.before, plan.step.change, plan.then, now)
+    for plan in plans:
+        outcome = _carried_out(plan, now, compiler)
         if outcome.grounds or outcome.refused:
             say(f"{outcome.name}: {'; '.join(outcome.refused) or ', '.join(outcome.grounds)}")
             outcomes.append(outcome)
@@ -67,52 +65,85 @@ def _history() -> History:
     if changed:
         more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
         named = ", ".join(changed[:5]) + more
-        raise CudatutError(f"commit first what you changed, so that recordings can name it: {named}")
+        raise CudatutError(
+            f"commit first what you changed, so that recordings can name it: {named}"
+        )
     return past
 
 
-def _restamp(one: Recording, past: History, now: Tree, compiler: Compiler) -> Outcome:
-    def refused(*reasons: str) -> Outcome:
-        return Outcome(one.name, one.path, refused=reasons)
+@dataclass(frozen=True)
+class _Plan:
+    """What is to be done with a recording, unless it is `refused`: the `step` from the tree `then`, if its sources changed;
+    else the `metadata` that it gets, and in words what is new in it.
+    """
 
+    one: Recording
+    refused: tuple[str, ...] = ()
+    then: Tree | None = None
+    step: steps.Step | None = None
+    metadata: dict[str, Any] | None = None
+    says: tuple[str, ...] = ()
+
+    @property
+    def compares(self) -> bool:
+        """Whether machine code has to be the same."""
+        return not self.refused and self.step is not None and bool(self.step.change.code)
+
+
+def _plan(one: Recording, past: History, now: Tree) -> _Plan:
     if one.edited():
-        return refused("it was edited: its digest differs")
-    metadata, said = one.metadata, []
+        return _Plan(one, ("it was edited: its digest differs",))
     if one.rewritten():
-        if past.text(now.commit, _place(one)) != one.path.read_bytes().replace(b"\r\n", b"\n"):
-            return refused(f"commit {_place(one)} first, so that its restamp can be compared with it")
-        then = base(one, past)
-        if then is None:
-            reason = "and no commit has its sources as they were then"
-            return refused(f"it was recorded at {metadata['commit']}, {reason}")
-        step = steps.take(metadata, one.shows_lines(), then, now)
-        reasons = step.change.refused
-        if step.change.code and not reasons:
-            reasons = machine_code.differences(step.before, step.change, then, now, compiler)
-        if reasons:
-            return refused(*reasons)
-        metadata, said = step.after, sorted(set(step.change.grounds.values()))
-    elif "meanings" not in metadata:
-        metadata = metadata | {"meanings": older.meanings(metadata, base(one, past) or now)}
-        said = ["what its sources mean is written down"]
-    if not said and todays.is_due(one):
-        said = ["its results are told in today's words"]
-    if said:
-        _write(one, metadata)
-    return Outcome(one.name, one.path, tuple(said))
+        return _plan_step(one, past, now)
+    if "meanings" not in one.metadata:
+        metadata = steps.known(one.metadata, base(one, past) or now, ())
+        return _Plan(one, metadata=metadata, says=("what its sources mean is written down",))
+    if todays.is_due(one):
+        return _Plan(one, metadata=one.metadata, says=("its results are told in today's words",))
+    return _Plan(one)
 
 
-def base(one: Recording, past: History) -> Tree | None:
+def _plan_step(one: Recording, past: History, now: Tree) -> _Plan:
+    if past.text(now.commit, _place(one)) != one.path.read_bytes().replace(b"\r\n", b"\n"):
+        reason = f"commit {_place(one)} first, so that its restamp can be compared with it"
+        return _Plan(one, (reason,))
+    then = base(one, past)
+    if then is None:
+        reason = "and no commit has its sources as they were then"
+        return _Plan(one, (f"it was recorded at {one.metadata['commit']}, {reason}",))
+    step = steps.take(one.metadata, one.shows_lines(), then, now)
+    grounds = tuple(sorted(set(step.change.grounds.values())))
+    return _Plan(one, tuple(step.change.refused), then, step, step.after, grounds)
+
+
+def _carried_out(plan: _Plan, now: Tree, compiler: Compiler) -> Outcome:
+    one, refused = plan.one, plan.refused
+    try:
+        if plan.compares:
+            parts = plan.step.before, plan.step.change, plan.then, now
+            refused = tuple(machine_code.differences(*parts, compiler))
+        if plan.metadata and not refused:
+            _write(one, plan.metadata)
+    except CudatutError as error:
+        refused = (str(error),)
+    except OSError as error:
+        refused = (f"{_place(one)} cannot be written: {error.strerror}",)
+    return Outcome(one.name, one.path, () if refused else plan.says, refused)
+
+
+def base(one: Recording, past: History, at: str = "HEAD") -> Tree | None:
     """The commit at which a recording's sources were last known to be equal in effect; None where no commit has them.
 
-    One that was made from files that no commit had is compared with the commit that brought it.
+    One that was made from files that no commit had is compared with a commit (`at` or before it) that brought it.
     """
     if stamps := one.metadata.get("restamped"):
-        commit = past.commit(stamps[-1]["to"])
+        commits = [past.commit(stamps[-1]["to"])]
+    elif commit := past.commit(one.metadata["commit"]):
+        commits = [commit]
     else:
-        commit = past.commit(one.metadata["commit"]) or past.last_change(_place(one))
-    then = tree(past, commit) if commit else None
-    return then if then is not None and has_sources(one.metadata, then) else None
+        commits = past.changes(_place(one), at)
+    trees = (tree(past, commit) for commit in commits if commit)
+    return next((then for then in trees if has_sources(one.metadata, then)), None)
 
 
 def has_sources(metadata: dict[str, Any], then: Tree) -> bool:

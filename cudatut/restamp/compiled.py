@@ -1,6 +1,6 @@
 """The machine code of declared kernels: of those that lie in a tree of examples, and of those that a recording names.
 
-    python -m cudatut.restamp.compiled declared sm_90 FILE ...
+    python -m cudatut.restamp.compiled declared sm_90 < files.json
     python -m cudatut.restamp.compiled recorded < kernels.json
 
 print JSON: the digests of all declared kernels whose sources are or include one of these files; or those of the kernels
@@ -27,11 +27,16 @@ from cudatut.files import write_whole
 from cudatut.fingerprint import code
 from cudatut.gpu import headers, instances
 from cudatut.gpu.nvcc import find_nvcc, nvcc_env, nvcc_version
+from cudatut.recording import Recording
 from cudatut.restamp import declared
 from cudatut.restamp.declared import Source
 
-# A macro that a source defines unless the compiler's flags do.
-_MACRO = re.compile(r"^[ \t]*#[ \t]*ifndef[ \t]+(\w+)[ \t]*\n[ \t]*#[ \t]*define[ \t]+\1\b", re.M)
+# A part of a source that is compiled or not, as macros say.
+_CONDITION = re.compile(r"^[ \t]*(#[ \t]*(?:if|ifdef|ifndef|elif)\b[^\n]*)", re.M)
+
+
+# What changes what nvcc makes of the same words.
+_ENVIRONMENT = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN")
 
 
 def kernels(arch: str, files: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -41,25 +46,20 @@ def kernels(arch: str, files: Iterable[str]) -> dict[str, dict[str, Any]]:
     digest}}}. arch: of the GPU, such as sm_90; what does not compile for it is compiled for its own sm_90a, and what
     compiles for neither has no code. Raises ToolMissing without nvcc.
     """
-    wanted, found, count = set(files), {}, {}
-    for source in declared.sources():
-        file = source.where.partition("/")[2].partition(":")[0]
-        asked = " ".join([file, *source.defines, *source.options])
-        count[asked] = count.get(asked, -1) + 1
-        included = _includes(source)
-        if not wanted & {file, *included} or "expect: compile error" in source.code:
-            continue
-        name = f"{asked} #{count[asked]}"
-        found[name] = {
-            "file": file,
-            "includes": sorted(set(included)),
-            "uncovered": uncovered(source, file),
-            "source": source,
-        }
+    found, count = {}, {}
+    sources = [one for one in declared.including(files) if "expect: compile error" not in one.code]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        runs = {name: pool.submit(_digests, one.pop("source"), arch) for name, one in found.items()}
-        for name, run in runs.items():
-            found[name]["code"] = run.result()
+        runs = [pool.submit(_digests, source, arch) for source in sources]
+        for source, run in zip(sources, runs):
+            file = source.file.partition("/")[2]
+            asked = " ".join([file, *source.defines, *source.options])
+            count[asked] = count.get(asked, -1) + 1
+            found[f"{asked} #{count[asked]}"] = {
+                "file": file,
+                "includes": _includes(source),
+                "uncovered": uncovered(source),
+                "code": run.result(),
+            }
     return found
 
 
@@ -88,33 +88,59 @@ def digest_of(recorded: dict[str, Any]) -> str | None:
     return fits[0] if len(fits) == 1 else None
 
 
-def uncovered(source: Source, file: str) -> str:
+def uncovered(source: Source) -> str:
     """Why no declared instance stands for what a run compiles of a source; "" where each does."""
     if source.computed:
         return "its text is made by the run"
     if missing := declared.templates_without_instance(source.code, source.instances):
         return f"no instance of {', '.join(missing)} is declared"
-    root = paths.examples_dir()
-    calls = declared.calls_with(root).get(file, ())
-    macros = set(_MACRO.findall(source.code))
-    asked = [declared.keyword(call, "defines") for call in calls]
-    if macros and (
-        any(one is not None and not declared.constant(one) for one in asked)
-        or "// @rung" in source.code
-    ):
-        return f"the run gives values to {', '.join(sorted(macros))}"
+    if (asked := _conditions(source.code, source.folders)) and declared.macros_are_hidden(source):
+        return f"the run may set what `{asked[0]}` asks for"
     return ""
 
 
-def _includes(source: Source) -> list[str]:
-    """The files of the examples that a source includes, directly or not, relative to them."""
+def uncovered_sources(recordings: Iterable[Recording]) -> list[str]:
+    """The sources of recordings that do not name their kernels, of which no declared instance stands for what ran.
+
+    Each with the reason, sorted: "basics/tiled.cu: the run may set ...". What these compile to is not known, so a change
+    is without effect only if it means the same. A kernel in a string counts where it includes a file, which may change.
+    """
+    older = (one.metadata["sources"] for one in recordings if "kernels" not in one.metadata)
     root, found = paths.examples_dir(), []
+    for name in sorted({name for sources in older for name in sources}):
+        path = root / name
+        code = path.read_text(encoding="utf-8") if path.is_file() else ""
+        # Cheap first: to read all scripts would take seconds.
+        if name.endswith(".py") and headers.quoted(code):
+            sources = declared.of_script(path)
+        elif name.endswith(".cu") and (
+            _conditions(code, (path.parent, root))
+            or declared.templates_without_instance(code, tuple(instances.declared(code)))
+        ):
+            sources = declared.of_file(path)
+        else:
+            continue
+        found += [f"{name}: {why}" for why in sorted(set(map(uncovered, sources)) - {""})]
+    return found
+
+
+def _conditions(code: str, folders: tuple[Path, ...]) -> list[str]:
+    """What a source, or a header that it includes, asks of macros that the compiler's flags may set."""
+    included = headers.found(code, folders) or []
+    texts = [code, *(text.decode("utf-8", "replace") for text in included)]
+    asked = (one for text in texts for one in _CONDITION.findall(text))
+    return [one.strip() for one in asked if "__CUDA_ARCH" not in one]
+
+
+def _includes(source: Source) -> list[str]:
+    """The files of the examples that a source includes, directly or not, relative to them, sorted."""
+    root, found = paths.examples_dir(), set()
     for name in headers.quoted(source.code):
         places = (folder / name for folder in source.folders)
         path = next((place for place in places if place.is_file()), None)
         if path is not None:
-            found += [catalog.relative(one, root) for one in catalog.with_includes(path.resolve())]
-    return found
+            found |= {catalog.relative(one, root) for one in catalog.with_includes(path.resolve())}
+    return sorted(found)
 
 
 def _digests(source: Source, arch: str) -> dict[str, str]:
@@ -139,7 +165,12 @@ def _compile(
     included = headers.found(text, folders)
     if included is None:
         raise CudatutError(f"a header between quotation marks is not there: {text[:200]}")
-    parts = [2, _version(nvcc), text, wrap, arch, *flags, *map(headers.sha256, included)]
+    root = str(paths.examples_dir())  # which may be a temporary folder
+    given = [
+        *(flag.replace(root, "examples") for flag in flags),
+        *map(os.environ.get, _ENVIRONMENT),
+    ]
+    parts = [3, _version(nvcc), text, wrap, arch, given, *map(headers.sha256, included)]
     key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
     kept = Path(user_cache_dir("cudatut", "cudatut")) / "code" / f"{key}.json"
     if kept.is_file():
@@ -164,8 +195,8 @@ def _version(nvcc: Path) -> str:
 def main(arguments: list[str]) -> None:
     """Print what is asked for."""
     match arguments:
-        case ["declared", arch, *files]:
-            print(json.dumps(kernels(arch, files)))
+        case ["declared", arch]:
+            print(json.dumps(kernels(arch, json.load(sys.stdin))))
         case ["recorded"]:
             with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
                 print(json.dumps(list(pool.map(digest_of, json.load(sys.stdin)))))

@@ -14,14 +14,16 @@ A template is compiled for the instances that are named: in a `.cu` file by its 
 import ast
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from cudatut import catalog, paths
+from cudatut.fingerprint.meaning import CUDA
 from cudatut.gpu import instances
 from cudatut.gpu.signature import kernels
+from cudatut.restamp.includes import included
 
 # What the book is compiled for: Turing, A100, RTX 30, RTX 40, H100, B200, RTX 50.
 ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
@@ -43,9 +45,18 @@ class Source:
     wrap: bool = False  # in extern "C" { }
     instances: tuple[str, ...] = ()  # of its templates
     folders: tuple[Path, ...] = field(default=(), compare=False)
-    computed: bool = field(
-        default=False, compare=False
-    )  # parts of its text are known to a run only
+    # Parts of its text, or values of its macros, are known to a run only.
+    computed: bool = field(default=False, compare=False)
+
+    @property
+    def file(self) -> str:
+        """Where it lies, relative to the folder that holds the examples."""
+        return self.where.partition(":")[0]
+
+    @property
+    def line(self) -> int:
+        """Of a source in a string the line on which that begins; 0 for a file."""
+        return int(self.where.partition(":")[2] or 0)
 
     def architectures(self, every: bool = True) -> list[str]:
         """Those it claims: every one of the book's from `requires` on; exactly it for "sm_90a"."""
@@ -79,33 +90,47 @@ def sources(more: Iterable[Path] = ()) -> list[Source]:
     for example in catalog.examples(drafts=True):
         for name in example.sources():
             claims.setdefault(root / name, []).append(example.requires)
+    order = partial(sorted, key=lambda arch: (len(arch), arch))
     found: list[Source] = []
     for path in sorted([*root.rglob("*.cu"), *more]):
-        if "__global__" not in path.read_text(encoding="utf-8"):
-            continue  # host code around a library: tests/cudatut/gpu/test_vendor.py compiles it
-        found += of_file(
-            path, sorted(set(claims.get(path, ["sm_75"])), key=lambda arch: (len(arch), arch))
-        )
+        found += of_file(path, order(set(claims.get(path, ["sm_75"]))))
     for path in sorted(root.rglob("*.py")):
-        if path.stem.endswith(catalog.EXERCISES):
-            continue  # stubs, which test_exercises.py compiles behind their givens
-        claimed = claims.get(path, ["sm_75"])
-        requires = min(claimed, key=lambda arch: (len(arch), arch))
-        for source in of_python(path.read_text(encoding="utf-8"), place(path)):
-            found.append(replace(source, requires=requires, folders=(path.parent, root)))
+        found += of_script(path, order(claims.get(path, ["sm_75"]))[0])
+    return _unique(found)
+
+
+def including(files: Collection[str]) -> list[Source]:
+    """Those that are, or include, one of these files of the examples, whatever GPU they claim."""
+    root, wanted = paths.examples_dir(), set(files)
+    texts = {
+        catalog.relative(path, root): path.read_bytes()
+        for path in root.rglob("*")
+        if path.suffix in (".py", *CUDA)
+    }
+    found: list[Source] = []
+    for name in sorted(texts):
+        if wanted & included([name], texts):
+            path = root / name
+            found += of_file(path) if name.endswith(".cu") else of_script(path)
+    return _unique(found)
+
+
+def _unique(found: list[Source]) -> list[Source]:
     unique = {
         (s.code, s.requires, s.defines, s.options, s.wrap, s.instances): s for s in reversed(found)
     }
-    return sorted(unique.values(), key=lambda source: source.where)
+    return sorted(unique.values(), key=lambda source: (source.file, source.line))
 
 
-def of_file(path: Path, claimed: list[str]) -> list[Source]:
+def of_file(path: Path, claimed: Sequence[str] = ("sm_75",)) -> list[Source]:
     """The .cu file once for each different set of macros that the examples compile it with."""
     code = path.read_text(encoding="utf-8")
+    if "__global__" not in code:
+        return []  # host code around a library: tests/cudatut/gpu/test_vendor.py compiles it
     root = paths.examples_dir()
     name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
     variants: dict[tuple, list[str]] = {}
-    for call in calls_with(root).get(name, ()):
+    for call in calls_with(name):
         asked = variants.setdefault((defines_of(call), options_of(call)), [])
         asked += instances_of(call)
     where = place(path)
@@ -130,9 +155,22 @@ def of_file(path: Path, claimed: list[str]) -> list[Source]:
     ]
 
 
+def of_script(path: Path, requires: str = "sm_75") -> list[Source]:
+    """The kernels in the strings of a .py file."""
+    text = path.read_text(encoding="utf-8")
+    if "__global__" not in text or path.stem.endswith(catalog.EXERCISES):
+        return []  # those of exercises are stubs, which test_exercises.py compiles behind their givens
+    folders = (path.parent, paths.examples_dir())
+    found = _of_tree(_tree(path), place(path), 1)
+    return [replace(source, requires=requires, folders=folders) for source in found]
+
+
 def of_python(text: str, where: str, first_line: int = 1) -> list[Source]:
     """Kernels in the strings of Python code, and in the programs that are themselves such strings."""
-    tree = ast.parse(text)
+    return _of_tree(ast.parse(text), where, first_line)
+
+
+def _of_tree(tree: ast.Module, where: str, first_line: int) -> list[Source]:
     by_name = {
         call_arg.id: call
         for call in calls(tree)
@@ -149,8 +187,11 @@ def of_python(text: str, where: str, first_line: int = 1) -> list[Source]:
                 if is_python(code):
                     found.extend(of_python(textwrap.dedent(code), where, line))
                 else:
-                    made = kernel(code, f"{where}:{line}", call or by_name.get(target or ""))
-                    found.append(replace(made, computed=isinstance(node, ast.JoinedStr)))
+                    compiling = call or by_name.get(target or "")
+                    made = kernel(code, f"{where}:{line}", compiling)
+                    fixed = constant(keyword(compiling, "defines"))
+                    computed = isinstance(node, ast.JoinedStr) or not fixed
+                    found.append(replace(made, computed=computed))
             return
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             target = node.targets[0].id
@@ -211,16 +252,58 @@ def place(path: Path) -> str:
     return path.relative_to(above).as_posix() if path.is_relative_to(above) else path.name
 
 
+def calls_with(text: str) -> list[ast.Call]:
+    """Calls in the examples that have this text among their arguments."""
+    scripts = scripts_with(paths.examples_dir(), text)
+    return [call for path in scripts for call in _calls(path) if text in _texts(call)]
+
+
+def macros_are_hidden(source: Source) -> bool:
+    """Whether a run may compile a source with macros that nobody reads off the scripts: with other values than constants.
+
+    So it is with a rung, whose ladder gives them, and with a file that a script names anywhere else than in the call that
+    compiles it.
+    """
+    if not source.where.endswith(".cu"):
+        return False  # of a source in a string, `computed` tells
+    if "// @rung" in source.code:
+        return True
+    name = source.file.partition("/")[2]
+    named = sum(
+        isinstance(node, ast.Constant) and node.value == name
+        for path in scripts_with(paths.examples_dir(), name)
+        for node in _nodes(path)
+    )
+    compiling = [call for call in calls_with(name) if constant(keyword(call, "defines"))]
+    return named != len(compiling)
+
+
+def scripts_with(root: Path, text: str) -> list[Path]:
+    """The scripts of the examples in which this text stands."""
+    return [path for path, code in _scripts(root).items() if text in code]
+
+
 @cache
-def calls_with(root: Path) -> dict[str, list[ast.Call]]:
-    """Calls in the examples by each text among their arguments."""
-    found: dict[str, list[ast.Call]] = {}
-    for script in root.rglob("*.py"):
-        for call in calls(ast.parse(script.read_text(encoding="utf-8"))):
-            for text in {a.value for a in call.args if isinstance(a, ast.Constant)}:
-                if isinstance(text, str):
-                    found.setdefault(text, []).append(call)
-    return found
+def _scripts(root: Path) -> dict[Path, str]:
+    return {path: path.read_text(encoding="utf-8") for path in sorted(root.rglob("*.py"))}
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def _nodes(path: Path) -> list[ast.AST]:
+    return list(ast.walk(_tree(path)))
+
+
+def _calls(path: Path) -> list[ast.Call]:
+    return [node for node in _nodes(path) if isinstance(node, ast.Call)]
+
+
+def _texts(call: ast.Call) -> list[str]:
+    return [one.value for one in call.args if isinstance(one, ast.Constant)]
 
 
 def calls(tree: ast.AST) -> list[ast.Call]:
@@ -243,10 +326,11 @@ def defines_of(call: ast.Call | None) -> tuple[str, ...]:
     )
 
 
-def constant(value: ast.expr) -> bool:
-    """Whether a dictionary in a call holds constants alone."""
-    return isinstance(value, ast.Dict) and all(
-        isinstance(one, ast.Constant) for one in (*value.keys, *value.values)
+def constant(value: ast.expr | None) -> bool:
+    """Whether a dictionary in a call holds constants alone, or is not given."""
+    return value is None or (
+        isinstance(value, ast.Dict)
+        and all(isinstance(one, ast.Constant) for one in (*value.keys, *value.values))
     )
 
 

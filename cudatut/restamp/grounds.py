@@ -46,13 +46,18 @@ def judge(metadata: Mapping[str, Any], shows_lines: bool, then: Tree, now: Tree)
     gone and a new one is what it was.
     """
     sources = metadata["sources"]
-    differ = [name for name, sha in sources.items() if now.sha256(name) != sha]
+    differ = differing(sources, now)
     if unknown := [name for name in differ if then.sha256(name) != sources[name]]:
         return Change(refused=[f"{name} was another file at the commit named" for name in unknown])
     if shows_lines and differ:
         reason = "changed, and outputs show the numbers of its lines"
         return Change(refused=[f"{name} {reason}" for name in differ])
     return _Judge(metadata, differ, then, now).change()
+
+
+def differing(sources: Mapping[str, str], now: Tree) -> list[str]:
+    """The sources of a recording whose text is another in a tree, or that are gone there."""
+    return [name for name, sha in sources.items() if now.sha256(name) != sha]
 
 
 class _Judge:

@@ -8,9 +8,9 @@ from cudatut.gpu import headers
 
 
 def included(names: Iterable[str], tree: Mapping[str, bytes]) -> set[str]:
-    """The kernel files among these, and what they include of the tree, directly or not."""
+    """These files, if they are of kernels or have kernels in strings, and what they include of the tree, directly or not."""
     seen: set[str] = set()
-    todo = [name for name in names if name.endswith(CUDA) and name in tree]
+    todo = [name for name in names if name.endswith((*CUDA, ".py")) and name in tree]
     while todo:
         if (name := todo.pop()) not in seen:
             seen.add(name)

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from cudatut import tool
@@ -16,40 +16,82 @@ from cudatut.restamp.trees import Tree, tree
 
 
 class Compiler:
-    """The machine code of kernels at commits, from `cudatut.restamp.compiled`: for each commit in a process of its own."""
+    """The machine code of kernels at commits, from `cudatut.restamp.compiled`: for each commit in a process of its own.
+
+    To read a tree takes about as long as to compile a kernel. So what will be asked for is announced by `expect`, and all
+    of it is found at once.
+    """
 
     def __init__(self, past: History):
         self._past = past
-        self._known: dict[tuple[str, str], tuple[set[str], dict[str, Any]]] = {}
+        self._expected: dict[tuple[str, ...], set[str]] = {}
+        self._known: dict[tuple[str, ...], tuple[set[str], dict[str, Any]]] = {}
+
+    def expect(self, metadata: Mapping[str, Any], change: Change, then: Tree, now: Tree) -> None:
+        """Say that `differences` will be asked for."""
+        for key, wanted in _asked(metadata, change, then, now).items():
+            self._expected.setdefault(key, set()).update(wanted)
 
     def declared(self, commit: str, arch: str, files: Iterable[str]) -> dict[str, Any]:
         """What `compiled.kernels` says of the tree at a commit, of at least these files. Raises CudatutError."""
-        wanted = set(files)
-        asked, known = self._known.get((commit, arch), (set(), {}))
-        if not wanted <= asked:
-            # Most of the time goes to reading the tree: all files asked for so far at once.
-            asked = asked | wanted
-            known = self._run(commit, "declared", arch, *sorted(asked))
-            self._known[commit, arch] = asked, known
-        return known
+        return self._ask(("declared", commit, arch), set(files), lambda asked: asked)
 
     def recorded(self, commit: str, kernels: list[dict[str, Any]]) -> list[str | None]:
         """The digests that kernels of a recording have at a commit. Raises CudatutError."""
-        return self._run(commit, "recorded", given=json.dumps(kernels))
+        wanted = [json.dumps(one, sort_keys=True) for one in kernels]
+        known = self._ask(("recorded", commit), set(wanted), lambda asked: map(json.loads, asked))
+        return [known[one] for one in wanted]
 
-    def _run(self, commit: str, *arguments: str, given: str = "") -> Any:
+    def _ask(
+        self, key: tuple[str, ...], wanted: set[str], given: Callable[[list[str]], Iterable[Any]]
+    ) -> dict[str, Any]:
+        asked, known = self._known.get(key, (set(), {}))
+        if not wanted <= asked:
+            asked = asked | wanted | self._expected.get(key, set())
+            what, commit, *more = key
+            known = self._run(commit, [what, *more], list(given(sorted(asked))))
+            if what == "recorded":
+                known = dict(zip(sorted(asked), known, strict=True))
+            self._known[key] = asked, known
+        return known
+
+    def _run(self, commit: str, arguments: list[str], given: list[Any]) -> Any:
         with tree(self._past, commit).on_disk() as root:
             done = subprocess.run(
                 [sys.executable, "-m", "cudatut.restamp.compiled", *arguments],
                 capture_output=True,
                 text=True,
-                input=given,
+                input=json.dumps(given),
                 env=tool.environment() | {"CUDATUT_EXAMPLES": str(root)},
             )
         if done.returncode:
             said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
             raise CudatutError(f"the kernels at {commit[:12]} could not be compiled: {said}")
         return json.loads(done.stdout)
+
+
+def _asked(
+    metadata: Mapping[str, Any], change: Change, then: Tree, now: Tree
+) -> dict[tuple[str, ...], set[str]]:
+    """What `differences` will ask a compiler for: by kind, commit and GPU, files or kernels (as JSON)."""
+    changed = set(change.code)
+    if "kernels" in metadata:
+        named = (one for one in metadata["kernels"] if "file" in one)
+        today = (_today(one, change) for one in named if included([one["file"]], then) & changed)
+        return {("recorded", now.commit): {json.dumps(one, sort_keys=True) for one in today}}
+    made_of = {one for one in metadata["sources"] if included([one], then) & changed}
+    called = {change.now.get(one, one) for one in made_of} - {None}
+    arch = _arch(metadata)
+    return {("declared", then.commit, arch): changed, ("declared", now.commit, arch): called}
+
+
+def _arch(metadata: Mapping[str, Any]) -> str:
+    return f"sm_{metadata['gpu']['compute_capability'].replace('.', '')}"
+
+
+def _today(kernel: dict[str, Any], change: Change) -> dict[str, Any]:
+    """A kernel of a recording, its file called as it is called today."""
+    return kernel | {"file": change.now.get(kernel["file"], kernel["file"])}
 
 
 def differences(
@@ -81,7 +123,7 @@ def _recorded(
             named.append(one)
         else:
             yield f"the kernel {one['name']} in a string includes {', '.join(one['includes'])}"
-    today = [one | {"file": change.now.get(one["file"], one["file"])} for one in named]
+    today = [_today(one, change) for one in named]
     for one, sha in zip(named, compiler.recorded(now.commit, today) if today else (), strict=True):
         if sha != one["code"]:
             yield f"{one['file']}: the code of {one['name']} is another"
@@ -92,8 +134,7 @@ def _recorded(
 def _declared(
     metadata: Mapping[str, Any], change: Change, then: Tree, now: Tree, compiler: Compiler
 ) -> Iterator[str]:
-    changed, compared = set(change.code), set()
-    arch = f"sm_{metadata['gpu']['compute_capability'].replace('.', '')}"
+    changed, compared, arch = set(change.code), set(), _arch(metadata)
     before = {
         name: one
         for name, one in compiler.declared(then.commit, arch, changed).items()

@@ -37,19 +37,21 @@ def found(then: Tree, now: Tree, gone: Collection[str]) -> dict[str, str]:
     if not gone:
         return {}
     new = [name for name in now if name not in then]
-    of_text = _grouped(new, now.sha256)
-    of_meaning = _grouped(new, now.meaning)
-    of_name = _grouped(new, _last)
+    of_text, of_name = _grouped(new, now.sha256), _grouped(new, _last)
     moved = {}
     for name in gone:
         same_text = of_text.get(then.sha256(name), [])
         same_name = of_name.get(_last(name), [])
-        same_meaning = of_meaning.get(then.meaning(name) or "", [])
         both = [one for one in same_text if one in same_name]
-        for candidates in (both, same_text, same_meaning, same_name):
-            if len(candidates) == 1:
-                moved[name] = candidates[0]
-                break
+        alone = [ones[0] for ones in (both, same_text) if len(ones) == 1]
+        if not alone and (means := then.meaning(name)):
+            kind = PurePosixPath(name).suffix
+            alike = [one for one in new if one.endswith(kind) and now.meaning(one) == means]
+            alone = alike if len(alike) == 1 else []
+        if not alone and len(same_name) == 1:
+            alone = same_name
+        if alone:
+            moved[name] = alone[0]
     return moved
 
 

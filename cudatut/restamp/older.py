@@ -1,7 +1,9 @@
 """What the sources of a recording meant that was made before recordings said it, and which of them its code read as text."""
 
 import ast
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from cudatut.fingerprint import meaning
@@ -9,24 +11,26 @@ from cudatut.restamp.includes import included
 from cudatut.restamp.trees import Tree
 
 
-def meanings(metadata: Mapping[str, Any], then: Tree) -> dict[str, str]:
-    """The hashes of what the sources of a recording meant, by today's rule, without those of which only the text counts.
+def meanings(metadata: Mapping[str, Any], then: Tree, names: Collection[str]) -> dict[str, str]:
+    """The hashes of what some sources of a recording meant, by today's rule, without those of which only the text counts.
 
     metadata: of the recording. then: a tree in which its sources lie as it ran them; of one that lies otherwise nothing is
     known. A recording that names its kernels says itself of which sources the meaning counts.
     """
     sources = metadata["sources"]
-    kernels = "kernels" in metadata
-    known = set(metadata.get("meanings", ())) if kernels else set(sources) - read(sources, then)
+    if "kernels" in metadata:
+        known = set(metadata.get("meanings", ()))
+    else:
+        known = set(names) - read(sources, then)
     found = {
         name: then.meaning(name)
-        for name, sha in sources.items()
-        if name in known and then.sha256(name) == sha
+        for name in names
+        if name in known and then.sha256(name) == sources[name]
     }
     return {name: sha for name, sha in found.items() if sha}
 
 
-def read(sources: Collection[str], then: Mapping[str, bytes]) -> set[str]:
+def read(sources: Collection[str], then: Tree) -> set[str]:
     """The sources of an older recording that its Python may have read as text, comments and all, rather than compiled.
 
     Where the code says which file it reads, that one; else all files that the same code names; and where it names none of
@@ -34,15 +38,27 @@ def read(sources: Collection[str], then: Mapping[str, bytes]) -> set[str]:
     """
     found, kernels = set(), {name for name in sources if name.endswith(meaning.CUDA)}
     for name in (one for one in sources if one.endswith(".py") and one in then):
-        tree = ast.parse(then[name])
-        strings = [_strings(node) for node in _reading(tree)]
-        everywhere = _strings(tree) if strings else set()
-        for said in strings:
+        reading, everywhere = _what_is_read(then[name])
+        for said in reading:
             elsewhere = any(one.startswith(("/", ".")) for one in said)  # "/proc/...", ".ptx"
             exact = _named(said, sources)
             named = exact or ([] if elsewhere else _named(everywhere, sources) or kernels)
             found |= {one for one in named if one != name}
     return found | included(found, then)
+
+
+# The words by one of which a program reads a text.
+_READS = re.compile(rb"\bread_(?:text|bytes)\b|\.source\.|\bopen\(|\bgetsource\b")
+
+
+@cache
+def _what_is_read(code: bytes) -> tuple[list[frozenset[str]], frozenset[str]]:
+    """The strings in each expression whose text a source reads; where there is one, also all strings of the source."""
+    if not _READS.search(code):
+        return [], frozenset()
+    tree = ast.parse(code)
+    reading = [_strings(node) for node in _reading(tree)]
+    return reading, _strings(tree) if reading else frozenset()
 
 
 def _reading(tree: ast.AST) -> Iterator[ast.AST]:
@@ -66,9 +82,9 @@ def _mode(arguments: list[ast.expr]) -> str:
     return "r"
 
 
-def _strings(tree: ast.AST) -> set[str]:
+def _strings(tree: ast.AST) -> frozenset[str]:
     nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
-    return {node.value for node in nodes if isinstance(node.value, str)}
+    return frozenset(node.value for node in nodes if isinstance(node.value, str))
 
 
 def _named(strings: Iterable[str], sources: Iterable[str]) -> list[str]:

@@ -5,7 +5,7 @@ takes the same step again.
 """
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,8 +34,7 @@ def take(metadata: Mapping[str, Any], shows_lines: bool, then: Tree, now: Tree) 
 
     metadata: of the recording, before. shows_lines: see `Recording.shows_lines`. What `change.refused` says forbids it.
     """
-    before = copy.deepcopy(dict(metadata))
-    before["meanings"] = older.meanings(before, then)
+    before = known(metadata, then, grounds.differing(metadata["sources"], now))
     change = grounds.judge(before, shows_lines, then, now)
     after = copy.deepcopy(before)
     sources, meanings = after["sources"], after["meanings"]
@@ -57,6 +56,19 @@ def take(metadata: Mapping[str, Any], shows_lines: bool, then: Tree, now: Tree) 
     for key in ("sources", "meanings"):
         after[key] = dict(sorted(after[key].items()))
     return Step(change, before, after)
+
+
+def known(metadata: Mapping[str, Any], then: Tree, names: Collection[str]) -> dict[str, Any]:
+    """The metadata of a recording with what its sources meant: of these, by today's rule, and of all where it says nothing.
+
+    then: see `older.meanings`.
+    """
+    found = copy.deepcopy(dict(metadata))
+    said = found.get("meanings")
+    names = found["sources"] if said is None else names
+    others = {name: sha for name, sha in (said or {}).items() if name not in names}
+    found["meanings"] = dict(sorted((others | older.meanings(found, then, names)).items()))
+    return found
 
 
 def _added(after: dict[str, Any], change: grounds.Change, now: Tree) -> list[str]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from cudatut import catalog, recording, results
+from cudatut import catalog, results
 from cudatut.recording import Recording
 from cudatut.results import MIME
 

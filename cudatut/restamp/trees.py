@@ -19,7 +19,9 @@ class Tree(Mapping[str, bytes]):
 
     def __init__(self, past: History, commit: str):
         self.commit, self._past = commit, past
-        self._blobs = {name.removeprefix(TOP): one for name, one in past.files(commit, "examples").items()}
+        self._blobs = {
+            name.removeprefix(TOP): one for name, one in past.files(commit, "examples").items()
+        }
 
     def __getitem__(self, name: str) -> bytes:
         return self._past.blob(self._blobs[name])

@@ -1,0 +1,199 @@
+"""Whether the restamps of a recording are such as `cudatut.restamp.accept` makes.
+
+`problems` tells by the hashes that git has, `compiled` by the machine code. Each restamp is made again: from the recording
+as git has it from before, which must have measured the same.
+"""
+
+import math
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from cudatut import paths, recording
+from cudatut.errors import CudatutError
+from cudatut.history import History, NoHistory, history
+from cudatut.recording import Recording
+from cudatut.restamp import accept, machine_code, older, steps
+from cudatut.restamp.grounds import Change
+from cudatut.restamp.machine_code import Compiler
+from cudatut.restamp.trees import Tree, tree
+
+
+def of_all(compile: bool, say: Callable[[str], None]) -> list[str]:
+    """`problems` of every recording, each naming its file; where asked for and where there are none, those of `compiled`.
+
+    `say` hears what was not looked at, and each restamp that is compiled. Raises CudatutError as `compiled`.
+    """
+    try:
+        past = history()
+    except NoHistory as error:
+        say(f"restamps are not compared with the commits that they name: {error}")
+        return []
+    every = recording.every()
+    found = [f"{_shown(one)}: {problem}" for one in every for problem in problems(one, past)]
+    return found or (compiled(every, past, say) if compile else [])
+
+
+def problems(one: Recording, past: History) -> list[str]:
+    """What is wrong with a recording's restamps, and with what it says its sources mean; empty where nothing is."""
+    try:
+        return list(_problems(one, past))
+    except (LookupError, TypeError, AttributeError, ValueError, CudatutError) as error:
+        return [f"what it says of its restamps has not the form that restamp gives it ({error!r})"]
+
+
+def _problems(one: Recording, past: History) -> Iterator[str]:
+    sources = None
+    for made in _made_again(one, past):
+        yield from made.problems
+        if made.problems:
+            return
+        sources = made.step.after["sources"]
+    if sources is not None and sources != one.metadata["sources"]:
+        yield "its sources are not those that its last restamp leads to"
+        return
+    # Where a source has changed since, it counts what the recording says that it meant.
+    known = sorted(set(one.rewritten()) & set(one.metadata.get("meanings", ())))
+    if not known:
+        return
+    if (then := accept.base(one, past)) is None:
+        yield f"no commit has its sources as it has them, so what {', '.join(known)} meant is not known"
+        return
+    meanings = older.meanings(one.metadata, then, known)
+    for name in known:
+        if meanings.get(name) != one.metadata["meanings"][name]:
+            yield f"{name} did not mean at {then.commit[:12]} what the recording says, or its text counts"
+
+
+def compiled(
+    recordings: Iterable[Recording],
+    past: History,
+    say: Callable[[str], None] = lambda line: None,
+    seconds: float = math.inf,
+    seed: int = 0,
+) -> list[str]:
+    """Compile, at both commits, each kernel whose restamp says that its machine code is the same, and compare again.
+
+    Of recordings without `problems`. `say` hears a line for each restamp. seconds: none is begun after so long; they are
+    drawn by the seed, and `say` hears how many were left. Raises CudatutError where the compiler that they name is not
+    here, or a commit's kernels cannot be compiled.
+    """
+    groups: dict[tuple[str, str], list[tuple[Recording, _Made]]] = {}
+    for one in recordings:
+        for made in _made_again(one, past):
+            if made.step and made.step.change.code:
+                ends = made.then.commit, made.now.commit
+                groups.setdefault(ends, []).append((one, made))
+    drawn = sorted(groups)
+    random.Random(seed).shuffle(drawn)
+    count, left = 0, sum(map(len, groups.values()))
+    compiler, found, began = Compiler(past), [], time.monotonic()
+    if seconds == math.inf:
+        _expect(compiler, (made for group in groups.values() for _, made in group))
+    for ends in drawn:
+        if time.monotonic() - began > seconds:
+            break
+        _expect(compiler, (made for _, made in groups[ends]))
+        for one, made in groups[ends]:
+            wrong = machine_code.differences(*made.parts, compiler)
+            found += [f"{_shown(one)}: {made.name}: {reason}" for reason in wrong]
+            count, left = count + 1, left - 1
+            say(f"{count}: {_shown(one)}: {'; '.join(wrong) or 'the same code'}")
+    if left:
+        say(
+            f"{count} restamps were compared, drawn by the seed {seed}; {left} were not, for want of time"
+        )
+    return found
+
+
+def _expect(compiler: Compiler, every: Iterable["_Made"]) -> None:
+    for made in every:
+        compiler.expect(*made.parts)
+
+
+def _shown(one: Recording) -> str:
+    return one.path.relative_to(paths.examples_dir().parent).as_posix()
+
+
+@dataclass
+class _Made:
+    """A restamp of a recording, made again. `step` is None where that was not possible: then `problems` say why."""
+
+    name: str
+    problems: list[str]
+    step: steps.Step | None = None
+    then: Tree | None = None
+    now: Tree | None = None
+
+    @property
+    def parts(self) -> tuple[dict[str, Any], Change, Tree, Tree]:
+        """What `machine_code.differences` asks for."""
+        return self.step.before, self.step.change, self.then, self.now
+
+
+def _made_again(one: Recording, past: History) -> Iterator[_Made]:
+    """Each restamp of a recording, the first one first; after one that cannot be made again there is no next one."""
+    entries, sources = one.metadata.get("restamped", []), None
+    for number, entry in enumerate(entries, 1):
+        made = _Made(f"its restamp {number}", [])
+        made.problems += _make_again(made, one, entry, entries[: number - 1], sources, past)
+        yield made
+        if made.step is None:
+            return
+        sources = made.step.after["sources"]
+
+
+def _make_again(
+    made: _Made,
+    one: Recording,
+    entry: dict[str, Any],
+    before: list[dict[str, Any]],
+    sources: dict[str, str] | None,
+    past: History,
+) -> Iterator[str]:
+    """Fill in `made`; yields what is wrong. before: the entries before this one; sources: those that they lead to."""
+    for end in ("from", "to"):
+        commit = past.commit(str(entry[end]))
+        if commit is None or commit != entry[end] or not past.is_ancestor(commit):
+            yield f"{made.name} goes {end} {entry[end]}, which is no commit before today's"
+            return
+    then, now = tree(past, entry["from"]), tree(past, entry["to"])
+    raw = past.text(now.commit, _shown(one))
+    if raw is None:
+        yield f"{made.name} has no recording to start from: {now.commit[:12]} has none"
+        return
+    old = recording.parse(one.name, one.path, raw)
+    if old.measurement() != one.measurement():
+        yield f"{made.name} stands beside other results than those of {now.commit[:12]}"
+    if old.metadata.get("restamped", []) != before:
+        yield f"{made.name} follows others than at {now.commit[:12]}"
+    if sources is not None and old.metadata["sources"] != sources:
+        yield f"{made.name} begins with other sources than those that the one before leads to"
+    base = accept.base(old, past, now.commit)
+    if base is None or base.commit != then.commit:
+        known = base.commit[:12] if base else "no commit"
+        yield f"{made.name} goes from {then.commit[:12]}, but its sources were known at {known}"
+        return
+    step = steps.take(old.metadata, old.shows_lines(), then, now)
+    yield from (f"{made.name}: {reason}" for reason in step.change.refused)
+    yield from _otherwise(made.name, entry, step.entry)
+    made.step, made.then, made.now = step, then, now
+
+
+def _otherwise(name: str, said: dict[str, Any], made: dict[str, Any]) -> Iterator[str]:
+    """How an entry differs from the one that is made again."""
+    for file in sorted(set(said["files"]) | set(made["files"])):
+        one, other = said["files"].get(file), made["files"].get(file)
+        if other is None:
+            yield f"{name} accepts {file}, which did not change"
+        elif one is None:
+            yield f"{name} leaves out {file}, which changed"
+        elif one.get("ground") != other["ground"]:
+            yield f"{name} accepts {file} on the ground {one.get('ground')!r}, which has only {other['ground']!r}"
+        elif one != other:
+            yield f"{name} has other hashes of {file} than git, or another place"
+    rest = [{key: one[key] for key in one if key != "files"} for one in (said, made)]
+    if rest[0] != rest[1]:
+        yield f"{name} adds {said.get('added')}, and its kernels include {made.get('added')} besides"
