@@ -31,7 +31,7 @@ class History:
 
     def _object(self, name: str) -> tuple[str, str, bytes] | None:
         """(SHA-1, type, content) of what git calls `name`, or None."""
-        if "\n" in name:
+        if "\n" in name or name.startswith(":"):  # a colon: what git is about to commit
             return None
         with self._lock:
             self._batch.stdin.write(f"{name}\n".encode())

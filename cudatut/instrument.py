@@ -3,9 +3,11 @@
 Each aspect has a number in instrument.yml, raised by hand when a value or a verdict could come out otherwise. A recording
 carries the numbers of the aspects that it used, and a raise makes stale those that used it. Besides, the ledger has the
 meaning of each file at its aspects' last raise; a file that means something else since then needs an entry saying why no
-value can move. So nobody changes a tolerance, or leaves out a flush, without saying one or the other.
+value can move. So nobody changes a tolerance, or leaves out a flush, without saying one or the other. What a file of the
+instrument imports of the package is of the instrument, too, or is told `apart`, with the reason.
 """
 
+import ast
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -20,27 +22,34 @@ LEDGER = Path(__file__).with_suffix(".yml")
 
 @cache
 def ledger() -> dict[str, Any]:
-    """instrument.yml: {"numbers": {aspect: n}, "files": {file: {"of": [aspect], "meaning": hash}}, "same": [entry]}.
+    """instrument.yml: {"numbers": {aspect: n}, "files": {file: {"of": [aspect], "meaning": hash}}, "same": [entry],
+    "apart": {file: why}}, with an entry {"file", "meaning", "why"}.
 
     Raises CudatutError where it is not of this form.
     """
     import yaml
 
     found = yaml.safe_load(LEDGER.read_text(encoding="utf-8"))
-    numbers, listed, same = (found.get(key) for key in ("numbers", "files", "same"))
+    keys = ("numbers", "files", "same", "apart")
+    numbers, listed, same, apart = (found.get(key) for key in keys)
     good = (
         isinstance(numbers, dict)
         and set(numbers) == set(ASPECTS)
         and all(isinstance(number, int) and number > 0 for number in numbers.values())
         and isinstance(listed, dict)
         and all(set(one["of"]) <= set(ASPECTS) and one["meaning"] for one in listed.values())
-        and all(isinstance(one.get("why"), str) and one["why"].strip() for one in same or ())
+        and all(isinstance(one, dict) and _is_reason(one.get("why")) for one in same or ())
+        and all(map(_is_reason, (apart or {}).values()))
     )
     if not good:
         raise CudatutError(
             f"{LEDGER.name} is no ledger of the instrument: see cudatut/instrument.py"
         )
-    return {"numbers": numbers, "files": listed, "same": same or []}
+    return {"numbers": numbers, "files": listed, "same": same or [], "apart": apart or {}}
+
+
+def _is_reason(text: Any) -> bool:
+    return isinstance(text, str) and bool(text.strip())
 
 
 def files() -> list[Path]:
@@ -63,22 +72,60 @@ def used(aspects: Iterable[str]) -> dict[str, Any]:
 
 
 def outdated(recorded: dict[str, Any]) -> list[str]:
-    """Aspects whose number has been raised since: 'timing 1, now 2'."""
+    """What a recording was measured by and is not any more: 'timing 1, now 2', or a file by another meaning than the ledger
+    knows for its aspects' numbers.
+    """
     now = ledger()["numbers"]
     numbers = recorded.get("numbers", {})
-    return [f"{a} {n}, now {now.get(a)}" for a, n in sorted(numbers.items()) if now.get(a) != n]
+    raised = [f"{a} {n}, now {now.get(a)}" for a, n in sorted(numbers.items()) if now.get(a) != n]
+    if raised:
+        return raised
+    return [
+        f"{name}, of which {LEDGER.name} does not know that it meant the same"
+        for name, meant in sorted(recorded.get("files", {}).items())
+        if meant not in _told(name)
+    ]
+
+
+def _told(name: str) -> list[str]:
+    """What a file of the instrument may mean: at its aspects' last raise, and by each entry since then, the last one last."""
+    known = ledger()
+    entries = [one["meaning"] for one in known["same"] if one.get("file") == name]
+    return [known["files"][name]["meaning"], *entries] if name in known["files"] else entries
 
 
 def problems() -> Iterator[str]:
-    """Files of the instrument that mean something else than at their aspects' last raise, and no entry says why that is well."""
+    """Files of the instrument that mean something else than at their aspects' last raise, and no entry says why that is well;
+    and what they import that is neither of the instrument nor told apart.
+    """
     known = ledger()
     for name, one in known["files"].items():
-        told = [one["meaning"], *(e["meaning"] for e in known["same"] if e.get("file") == name)]
         # The last word counts: a file that goes back to an older form is told again.
-        if (now := meaning(name)) != told[-1]:
+        if (now := meaning(name)) != _told(name)[-1]:
             aspects = " and ".join(one["of"])
             yield (
                 f"cudatut/{name} means something else than when {aspects} got its number. If a value or a verdict could "
                 f"come out otherwise, raise {aspects} in cudatut/{LEDGER.name}; if none can, add an entry under 'same': "
                 f"file: {name}, meaning: {now}, why: ..."
             )
+        for imported in sorted(_imported(name) - set(known["files"]) - set(known["apart"])):
+            yield (
+                f"cudatut/{name} imports cudatut/{imported}, of which cudatut/{LEDGER.name} says nothing. List it under "
+                "'files', or under 'apart' with the reason why no value and no verdict comes from it."
+            )
+
+
+def _imported(name: str) -> set[str]:
+    """The modules of the package that a file of it imports, by their files."""
+    path, root = LEDGER.parent / name, LEDGER.parent
+    if path.suffix != ".py" or not path.is_file():
+        return set()
+    named = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            named |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            named |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    inside = (one.removeprefix("cudatut.") for one in named if one.startswith("cudatut."))
+    files = (f"{one.replace('.', '/')}.py" for one in inside)
+    return {file for file in files if (root / file).is_file()}

@@ -39,11 +39,17 @@ _METADATA = {
 }
 # What some recordings have besides: those made before it was recorded lack it.
 _LATER = {"meanings": dict, "kernels": list, "instrument": dict, "rivals": dict, "restamped": list}
-# What of the metadata was measured, and how; a restamp changes the others alone.
-_MEASURED = (
-    *("gpu", "toolchain", "recorded_at", "commit", "duration_s", "sanitizers", "slim"),
-    *("kernels", "instrument", "rivals"),
-)
+# What of the metadata says neither what was measured nor by what or when.
+_NOT_MEASURED = {
+    "schema",
+    "name",
+    "title",
+    "requires",
+    "sources",
+    "meanings",
+    "restamped",
+    "digest",
+}
 _GPU = {"name": str, "compute_capability": str, "memory_bytes": int, "sm_count": int, "driver": str}
 
 
@@ -124,12 +130,12 @@ class Recording:
     def measurement(self) -> str:
         """SHA-256 over what was measured, by what and when: all that a restamp leaves as it is.
 
-        The outputs of each cell by its title, of a result only its JSON, and of the metadata those in _MEASURED. Neither
-        the text of cells nor the hashes of files, which may change without effect.
+        The outputs of each cell by its title, of a result only its JSON, and the metadata; neither names nor the text of
+        cells nor the hashes of files, which may change without effect.
         """
         shown = {cell.title: [_measured(output) for output in cell.outputs] for cell in self.cells}
         shown = {title: outputs for title, outputs in shown.items() if outputs}
-        session = {key: self.metadata[key] for key in _MEASURED if key in self.metadata}
+        session = {key: self.metadata[key] for key in self.metadata if key not in _NOT_MEASURED}
         canonical = json.dumps([session, shown], sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 

@@ -1,0 +1,165 @@
+"""What git keeps of the commits that recordings name."""
+
+import os
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from cudatut import history
+from cudatut.history import NoHistory
+
+
+class Repository:
+    """A checkout with examples/, and its commits."""
+
+    def __init__(self, root):
+        self.root = root
+        (root / "examples").mkdir(parents=True)
+        self.git("init", "-q", "-b", "main")
+
+    def git(self, *arguments):
+        author = ("-c", "user.name=a", "-c", "user.email=a@b")
+        command = ["git", "-C", self.root, *author, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    def commit(self, **files):
+        """Write files of examples/ (None: removed) and commit them; returns the commit."""
+        for name, text in files.items():
+            path = self.root / "examples" / name
+            path.unlink() if text is None else path.write_bytes(text.encode())
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", "x")
+        return self.git("rev-parse", "HEAD")
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    if history.git(tmp_path, "version") is None:
+        pytest.skip("no git")
+    monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path / "book" / "examples"))
+    yield Repository(tmp_path / "book")
+    history.history.cache_clear()
+
+
+def past():
+    history.history.cache_clear()
+    return history.history()
+
+
+def test_commits(repository, monkeypatch):
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-11-20T12:00:00+01:00")
+    first, second = repository.commit(a="1\n"), repository.commit(a="2\n", b="3\n")
+    known = past()
+    assert known.commit("HEAD") == second
+    assert known.commit(first[:7]) == first
+    assert known.time(first) == 1795172400
+    assert known.is_ancestor(first) and known.is_ancestor(second)
+    assert not known.is_ancestor("0" * 40)
+    repository.git("checkout", "-q", "-b", "other", first)
+    elsewhere = repository.commit(a="4\n")
+    repository.git("checkout", "-q", "main")
+    assert known.commit(elsewhere) == elsewhere and not known.is_ancestor(elsewhere)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "0" * 40,
+        "",
+        "unknown",
+        "HEAD-dirty",
+        "a b",
+        "a\nHEAD",
+        "--all",
+        "HEAD:examples/a",
+        "词",
+        "^",
+    ],
+)
+def test_what_is_no_commit(repository, name):
+    """Whatever a recording may call its commit; and the next question gets its own answer."""
+    head = repository.commit(a="1\n")
+    known = past()
+    assert known.commit(name) is None
+    assert known.text(name, "examples/a") is None
+    assert known.commit("HEAD") == head
+
+
+def test_files(repository):
+    text = "x = 1\r\n\n"
+    first = repository.commit(**{"a b.py": text, "词.cu": "", "c": "gone\n"})
+    second = repository.commit(c=None)
+    known = past()
+    assert known.text(first, "examples/a b.py") == text.encode()
+    assert known.text(first, "examples/词.cu") == b""
+    assert known.text(second, "examples/c") is None
+    assert known.text(first, "examples") is None  # a folder
+    assert set(known.files(first, "examples")) == {
+        "examples/a b.py",
+        "examples/词.cu",
+        "examples/c",
+    }
+    listed = known.files(second, "examples")
+    assert known.blob(listed["examples/a b.py"]) == text.encode()
+    assert known.files(first, "nothing") == {}
+    assert known.changes("examples/c") == [second, first]
+    assert known.changes("examples/c", first) == [first]
+    assert known.changes("examples/d") == []
+
+
+def test_what_is_not_committed(repository):
+    repository.commit(a="1\n", b="1\n", c="1\n")
+    known = past()
+    assert known.changed("examples") == []
+    root = repository.root / "examples"
+    (root / "a").write_text("2\n")
+    (root / "b").rename(root / "词 x")
+    (repository.root / "elsewhere").write_text("")
+    repository.git("rm", "-q", "--cached", "examples/c")
+    wanted = {"examples/a", "examples/b", "examples/c", "examples/词 x"}
+    assert set(known.changed("examples")) == wanted
+
+
+def test_threads_share_one_process(repository):
+    commits = [repository.commit(a=f"{n}\n" * 1000) for n in range(8)]
+    known = past()
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(known.text, commit, "examples/a") for commit in commits * 20]
+        found = [one.result() for one in asked]
+    assert found == [f"{n}\n".encode() * 1000 for n in range(8)] * 20
+
+
+def test_without_a_clone(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path / "examples"))
+    (tmp_path / "examples").mkdir()
+    with pytest.raises(NoHistory, match="no clone, or git is missing"):
+        past()
+
+
+def test_inside_another_repository(repository, monkeypatch):
+    """As an installed copy whose environment lies in somebody's checkout."""
+    inside = repository.root / "venv" / "examples"
+    inside.mkdir(parents=True)
+    repository.commit(a="1\n")
+    monkeypatch.setenv("CUDATUT_EXAMPLES", str(inside))
+    with pytest.raises(NoHistory, match="no clone"):
+        past()
+
+
+def test_without_git(repository, monkeypatch):
+    repository.commit(a="1\n")
+    monkeypatch.setenv("PATH", os.devnull)
+    with pytest.raises(NoHistory, match="git is missing"):
+        past()
+
+
+def test_a_shallow_clone(repository, tmp_path, monkeypatch):
+    repository.commit(a="1\n")
+    repository.commit(a="2\n")
+    clone = tmp_path / "clone"
+    repository.git("clone", "-q", "--depth", "1", f"file://{repository.root}", str(clone))
+    monkeypatch.setenv("CUDATUT_EXAMPLES", str(clone / "examples"))
+    with pytest.raises(NoHistory, match="git fetch --unshallow"):
+        past()
