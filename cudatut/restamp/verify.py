@@ -26,12 +26,13 @@ def of_all(compile: bool, say: Callable[[str], None]) -> list[str]:
 
     `say` hears what was not looked at, and each restamp that is compiled. Raises CudatutError as `compiled`.
     """
+    every = recording.every()
     try:
         past = history()
     except NoHistory as error:
-        say(f"restamps are not compared with the commits that they name: {error}")
+        if any("restamped" in one.metadata for one in every):
+            say(f"restamps are not compared with the commits that they name: {error}")
         return []
-    every = recording.every()
     found = [f"{_shown(one)}: {problem}" for one in every for problem in problems(one, past)]
     return found or (compiled(every, past, say) if compile else [])
 
