@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cudatut import paths
 
+_HEXADECIMAL = re.compile(r"[0-9a-f]{4,64}")
 _FOUND = re.compile(r"([0-9a-f]{40,64}) (\w+) (\d+)\n")  # what `git cat-file --batch` says first
 
 
@@ -27,7 +28,7 @@ class History:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
-        self._ancestors: frozenset[str] | None = None
+        self._ancestors: tuple[str | None, frozenset[str]] = (None, frozenset())
 
     def _object(self, name: str) -> tuple[str, str, bytes] | None:
         """(SHA-1, type, content) of what git calls `name`, or None."""
@@ -43,9 +44,16 @@ class History:
             self._batch.stdout.read(1)
         return head[1], head[2], content
 
-    @cache  # noqa: B019 - a History lives as long as its process
     def commit(self, name: str) -> str | None:
         """The full name of a commit, or None where there is none of this name."""
+        # What `HEAD` is changes while a process lives.
+        return self._hexadecimal(name) if _HEXADECIMAL.fullmatch(name) else self._commit(name)
+
+    @cache  # noqa: B019 - a History lives as long as its process
+    def _hexadecimal(self, name: str) -> str | None:
+        return self._commit(name)
+
+    def _commit(self, name: str) -> str | None:
         found = self._object(f"{name}^{{commit}}")
         return found[0] if found else None
 
@@ -59,10 +67,10 @@ class History:
 
     def is_ancestor(self, commit: str) -> bool:
         """Whether a commit (its full name) is HEAD or comes before it."""
-        if self._ancestors is None:
+        if self._ancestors[0] != (head := self.commit("HEAD")):
             listed = git(self._root, "rev-list", "HEAD") or ""
-            self._ancestors = frozenset(listed.split())
-        return commit in self._ancestors
+            self._ancestors = head, frozenset(listed.split())
+        return commit in self._ancestors[1]
 
     def text(self, commit: str, path: str) -> bytes | None:
         """A file, relative to the root of the repository, as it was at a commit; None if it was not there."""

@@ -18,7 +18,7 @@ from cudatut.restamp.trees import Tree
 # Each says more than the next one.
 MEANING, MOVED, CODE = GROUNDS = ("meaning", "moved", "code")
 
-_PROGRAM = re.compile(r"^[ \t]*(?:int|auto|void)\s+main\s*\(", re.M)
+_PROGRAM = re.compile(r"^[^/*\n]*\bmain\s*\(", re.M)
 _OWN_PLACE = re.compile(rb"\b__(?:file|FILE)__\b")
 
 

@@ -46,26 +46,47 @@ def problems(one: Recording, past: History) -> list[str]:
 
 
 def _problems(one: Recording, past: History) -> Iterator[str]:
-    sources = None
+    steps_taken, start = [], one
     for made in _made_again(one, past):
         yield from made.problems
         if made.problems:
             return
-        sources = made.step.after["sources"]
-    if sources is not None and sources != one.metadata["sources"]:
+        steps_taken.append(made.step)
+        start = start if start is not one else made.old
+    if steps_taken and steps_taken[-1].after["sources"] != one.metadata["sources"]:
         yield "its sources are not those that its last restamp leads to"
         return
     # Where a source has changed since, it counts what the recording says that it meant.
     known = sorted(set(one.rewritten()) & set(one.metadata.get("meanings", ())))
-    if not known:
-        return
+    if known:
+        yield from _meant_otherwise(one, known, past)
+    if known or steps_taken:
+        yield from _counted_by_text(start, past)
+
+
+def _meant_otherwise(one: Recording, names: list[str], past: History) -> Iterator[str]:
     if (then := accept.base(one, past)) is None:
-        yield f"no commit has its sources as it has them, so what {', '.join(known)} meant is not known"
+        yield f"no commit has its sources as it has them, so what {', '.join(names)} meant is not known"
         return
-    meanings = older.meanings(one.metadata, then, known)
-    for name in known:
+    meanings = older.meanings(one.metadata, then, names)
+    for name in names:
         if meanings.get(name) != one.metadata["meanings"][name]:
             yield f"{name} did not mean at {then.commit[:12]} what the recording says, or its text counts"
+
+
+def _counted_by_text(one: Recording, past: History) -> Iterator[str]:
+    """Sources of which a recording says what they mean, and said nothing when it was made: somebody reads their text.
+
+    An older recording says nothing of any; of its sources `older` tells.
+    """
+    if "kernels" not in one.metadata:
+        return
+    for commit in reversed(past.changes(_shown(one))):
+        first = recording.parse(one.name, one.path, past.text(commit, _shown(one)) or b"")
+        if first.measurement() == one.measurement():
+            said = set(one.metadata.get("meanings", ())) - set(first.metadata.get("meanings", ()))
+            yield from (f"{name} counted by its text when it was recorded" for name in sorted(said))
+            return
 
 
 def compiled(
@@ -124,6 +145,7 @@ class _Made:
 
     name: str
     problems: list[str]
+    old: Recording | None = None  # as git has it from before
     step: steps.Step | None = None
     then: Tree | None = None
     now: Tree | None = None
@@ -165,7 +187,7 @@ def _make_again(
     if raw is None:
         yield f"{made.name} has no recording to start from: {now.commit[:12]} has none"
         return
-    old = recording.parse(one.name, one.path, raw)
+    old = made.old = recording.parse(one.name, one.path, raw)
     if old.measurement() != one.measurement():
         yield f"{made.name} stands beside other results than those of {now.commit[:12]}"
     if old.metadata.get("restamped", []) != before:

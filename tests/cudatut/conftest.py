@@ -2,12 +2,13 @@
 
 import copy
 import json
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from cudatut import recording
+from cudatut import history, recording
 from cudatut.errors import CudatutError
 from cudatut.results import MIME
 from cudatut.tool import SANITIZERS
@@ -155,3 +156,38 @@ def book(tmp_path, monkeypatch):
     root.mkdir()
     monkeypatch.setenv("CUDATUT_EXAMPLES", str(root))
     return Book(root)
+
+
+class Repository:
+    """A checkout with examples/, and its commits."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        (root / "examples").mkdir(parents=True)
+        self.git("init", "-q", "-b", "main")
+
+    def git(self, *arguments: str | Path) -> str:
+        author = ("-c", "user.name=a", "-c", "user.email=a@b")
+        command = ["git", "-C", self.root, *author, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    def commit(self, **files: str | None) -> str:
+        """Write files of examples/ (None: removed) and commit all that changed; returns the commit."""
+        for name, text in files.items():
+            path = self.root / "examples" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.unlink() if text is None else path.write_bytes(text.encode())
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", "x")
+        return self.git("rev-parse", "HEAD")
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    if history.git(tmp_path, "version") is None:
+        pytest.skip("no git")
+    monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path / "book" / "examples"))
+    history.history.cache_clear()
+    yield Repository(tmp_path / "book")
+    history.history.cache_clear()

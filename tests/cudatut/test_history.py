@@ -1,46 +1,12 @@
 """What git keeps of the commits that recordings name."""
 
 import os
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from cudatut import history
 from cudatut.history import NoHistory
-
-
-class Repository:
-    """A checkout with examples/, and its commits."""
-
-    def __init__(self, root):
-        self.root = root
-        (root / "examples").mkdir(parents=True)
-        self.git("init", "-q", "-b", "main")
-
-    def git(self, *arguments):
-        author = ("-c", "user.name=a", "-c", "user.email=a@b")
-        command = ["git", "-C", self.root, *author, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        return done.stdout.strip()
-
-    def commit(self, **files):
-        """Write files of examples/ (None: removed) and commit them; returns the commit."""
-        for name, text in files.items():
-            path = self.root / "examples" / name
-            path.unlink() if text is None else path.write_bytes(text.encode())
-        self.git("add", "-A")
-        self.git("commit", "-q", "--allow-empty", "-m", "x")
-        return self.git("rev-parse", "HEAD")
-
-
-@pytest.fixture
-def repository(tmp_path, monkeypatch):
-    if history.git(tmp_path, "version") is None:
-        pytest.skip("no git")
-    monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path / "book" / "examples"))
-    yield Repository(tmp_path / "book")
-    history.history.cache_clear()
 
 
 def past():
