@@ -181,7 +181,7 @@ def _state(name: str) -> tuple[str, dict[str, str] | None]:
 
 def _status(options: argparse.Namespace) -> int:
     """Check that every recording is whole, good and fresh."""
-    from cudatut import exercises
+    from cudatut import exercises, instrument
     from cudatut.restamp import verify
 
     bad, others = 0, 0
@@ -207,6 +207,7 @@ def _status(options: argparse.Namespace) -> int:
             problems.append(f"examples/{name}.ipynb is a recording without an example: remove it")
     for file in recording.orphans():
         problems.append(f"results/{file} belongs to no example: remove it")
+    problems += instrument.problems()
     problems += verify.of_all(options.compile, say=lambda line: print(line, flush=True))
     for problem in problems:
         print(problem)
