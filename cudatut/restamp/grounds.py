@@ -5,8 +5,9 @@ apply the same rule.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any
 
 from cudatut.fingerprint import meaning
@@ -87,7 +88,7 @@ class _Judge:
 
     def _judge_those_that_stayed(self, found: Change) -> None:
         """Where something moved, the files that kept their text must still mean those that they meant."""
-        stayed = [name for name in self._sources if name not in self._differ]
+        stayed = [name for name in self._naming(self._moved) if name not in self._differ]
         astray = [name for name in stayed if not self._same(name, name)]
         found.refused += [
             f"{name} names a file that is elsewhere now" for name in astray if name.endswith(".py")
@@ -141,8 +142,14 @@ class _Judge:
         if b"@rung" in text and name.endswith(meaning.CUDA):
             return "moved, and its ladder knows it by its name"
         target = self._moved[name]
-        known = (self._place(one, self._then).names for one in self._sources)
+        known = (self._place(one, self._then).names for one in self._naming([name]))
         return "" if any(target in names for names in known) else "moved, and no source names it"
+
+    def _naming(self, files: Iterable[str]) -> list[str]:
+        """The sources that may name one of these files: whoever does has the file's name without its folder and ending."""
+        words = {PurePosixPath(name).stem.encode() for name in files}
+        texts = {name: self._then[name] for name in self._sources if name in self._then}
+        return [name for name, text in texts.items() if any(word in text for word in words)]
 
     def _may_be_compared(self, name: str, target: str | None) -> bool:
         """Whether a file that means something else can be the same to a GPU: nothing else may see how it changed."""

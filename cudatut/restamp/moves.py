@@ -15,6 +15,8 @@ from cudatut.fingerprint import meaning
 from cudatut.restamp.trees import Tree
 
 _INCLUDE = re.compile(r'^([ \t]*#[ \t]*include[ \t]*)"([^"\n]+)"', re.M)
+# A file of the examples that a program in a string names.
+_QUOTED = re.compile(r"""(["'])(\w[\w./-]*\.\w+)\1""")
 # The names under which the examples are a package.
 _PACKAGES = ("cudatut.book.", "cudatut.examples.")
 
@@ -66,18 +68,38 @@ def _last(name: str) -> str:
     return name.rpartition("/")[2]
 
 
+Place = Callable[[str, bool], str | None]
+# Of each text at its place what was found, with the answers that led to it: the same ones lead to the same.
+_found_before: dict[tuple[str, str], list[tuple[dict[tuple[str, bool], str | None], Placed]]] = {}
+
+
 def placed(name: str, tree: Tree, moved: Mapping[str, str]) -> Placed:
     """A source of a tree, with the files that it names called by their places of today. moved: see `found`."""
-    folder, names = PurePosixPath(name).parent, set()
+    folder = PurePosixPath(name).parent
 
     def place(named: str, beside: bool) -> str | None:
         """The file that a source means by a name, as it is called today, or None."""
-        for one in [folder / named] * beside + [PurePosixPath(named)]:
-            if str(one) in tree:
-                names.add(moved.get(str(one), str(one)))
-                return moved.get(str(one), str(one))
+        for one in [str(folder / named)] * beside + [named.removeprefix("./")]:
+            if one in tree:
+                return moved.get(one, one)
         return None
 
+    before = _found_before.setdefault((name, tree.sha256(name)), [])
+    for answers, result in before:
+        if all(place(*question) == answer for question, answer in answers.items()):
+            return result
+    answers = {}
+
+    def noted(named: str, beside: bool) -> str | None:
+        answers[named, beside] = place(named, beside)
+        return answers[named, beside]
+
+    means = _meaning(name, tree, noted)
+    before.append((answers, Placed(means, frozenset(filter(None, answers.values())))))
+    return before[-1][1]
+
+
+def _meaning(name: str, tree: Tree, place: Place) -> str | None:
     try:
         text = tree[name].replace(b"\r\n", b"\n").decode()
         if name.endswith(meaning.CUDA):
@@ -85,14 +107,10 @@ def placed(name: str, tree: Tree, moved: Mapping[str, str]) -> Placed:
         elif name.endswith(".py"):
             said = meaning.python(text, _Placer(place).whole)
         else:
-            return Placed(tree.sha256(name))
+            return tree.sha256(name)
     except (UnicodeDecodeError, SyntaxError, ValueError, RecursionError):
-        return Placed(None)
-    hashed = None if said is None else hashlib.sha256(said.encode()).hexdigest()
-    return Placed(hashed, frozenset(names))
-
-
-Place = Callable[[str, bool], str | None]
+        return None
+    return None if said is None else hashlib.sha256(said.encode()).hexdigest()
 
 
 def _included(text: str, place: Place) -> str:
@@ -174,13 +192,17 @@ class _Placer(ast.NodeTransformer):
     def visit_Constant(self, node: ast.Constant) -> ast.Constant:
         if not isinstance(node.value, str):
             return node
-        if "__global__" in node.value:
+        if "\n" in node.value:  # a kernel, or a program
             node.value = _included(node.value, lambda name, _: self._place(name, False))
-        elif "/" in node.value and "\n" not in node.value:
+            node.value = _QUOTED.sub(self._quoted, node.value)
+        elif "/" in node.value:
             for suffix in ("", ".py"):
                 if file := self._place(node.value + suffix, False):
                     return ast.copy_location(ast.Constant(file.removesuffix(suffix)), node)
         return node
+
+    def _quoted(self, found: re.Match) -> str:
+        return f"{found[1]}{self._place(found[2], False) or found[2]}{found[1]}"
 
     def _binding(self, node: ast.stmt, bound: str, module: str, attribute: str | None):
         for package in _PACKAGES:

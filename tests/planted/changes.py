@@ -16,6 +16,7 @@ import random
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -89,10 +90,11 @@ class Book:
     ) -> str:
         """A file that some recordings have and not more than `most`."""
         found = [name for name in self.names if name.endswith(suffix)]
-        found = [name for name in found if 0 < len(self.of(name)) <= most and fits(name)]
-        if not found:
-            raise Unfit(f"no {suffix} fits")
-        return self.draw.choice(found)
+        found = [name for name in found if 0 < len(self.of(name)) <= most]
+        for name in self.draw.sample(found, len(found)):
+            if fits(name):
+                return name
+        raise Unfit(f"no {suffix} fits")
 
     def harmless(self, kind: str, what: str, files: dict[str, Any], *names: str) -> Change:
         """Whoever reads the text of a file, or shows the numbers of its lines, can notice it all the same.
@@ -801,10 +803,15 @@ def cell_renamed(book: Book) -> Change:
 
 
 def header_sizes(book: Book) -> Change:
-    pattern = r"^(#     sizes: \{\w+: \[?\(?)(\d+)"
+    """What a sanitizer sees instead of the size that the code gives."""
+    pattern = r"^(#     sizes: \{\w+: \[\d+, )(\d+)(?=\])"
     name = book.pick(".py", lambda name: re.search(pattern, book.text(name), re.M) is not None)
     new = re.sub(
-        pattern, lambda m: f"{m[1]}{int(m[2]) + 1}", book.text(name), count=1, flags=re.MULTILINE
+        pattern,
+        lambda m: f"{m[1]}{int(m[2]) + 1}",
+        book.text(name),
+        count=1,
+        flags=re.MULTILINE,
     )
     return book.harmful("sizes of the header", name, {name: new}, name)
 
@@ -1008,9 +1015,10 @@ HARMFUL = (
 def drawn(book: Book, count: int) -> list[Change]:
     """So many changes, half of them harmless; each kind comes before any comes twice."""
     found: list[Change] = []
+    known: set[str] = set()
     for kinds, many in ((HARMLESS, count // 2), (HARMFUL, count - count // 2)):
         waiting = _in_turns(kinds, book.draw)
-        found += [_planted(book, waiting) for _ in range(many)]
+        found += [_planted(book, waiting, known) for _ in range(many)]
     return found
 
 
@@ -1021,13 +1029,15 @@ def _in_turns(
         yield from draw.sample(kinds, len(kinds))
 
 
-def _planted(book: Book, waiting: Iterator[Callable[[Book], Change]]) -> Change:
+def _planted(book: Book, waiting: Iterator[Callable[[Book], Change]], known: set[str]) -> Change:
+    """The first change that can be planted and is not among those that are known by their words."""
     for kind in waiting:
         for _ in range(20):
-            try:
-                return kind(book)
-            except Unfit:
-                continue
+            with suppress(Unfit):
+                change = kind(book)
+                if str(change) not in known:
+                    known.add(str(change))
+                    return change
     raise AssertionError("no kind fits")
 
 
