@@ -29,6 +29,7 @@ from cudatut.gpu import nvcc
 ROOT = Path(__file__).resolve().parent.parent
 # What takes longest begins first, in this order: `make test` has pytest-xdist keep it.
 FIRST = (
+    "tests/planted/test_planted.py",
     "tests/site/test_every_page.py",
     "tests/test_commands.py",
     "tests/site/test_browser.py",

@@ -592,6 +592,20 @@ def local_renamed(book: Book) -> Change:
     return book.harmless("variable renamed", f"{name}, {one}", {name: new}, name)
 
 
+def macro_parameter_renamed(book: Book) -> Change:
+    pattern = re.compile(r"^#define \w+\((\w+)[^\n]*(?:(?<=\\)\n[^\n]*)*", re.MULTILINE)
+
+    def fits(name: str) -> bool:
+        text = book.text(name)
+        return bool(pattern.search(text)) and _cheap(book, name) and _all_mean(book, name)
+
+    name = book.pick(".cu", fits)
+    found = book.draw.choice(list(pattern.finditer(book.text(name))))
+    macro = re.sub(rf"\b{found[1]}\b", f"{found[1]}_", found[0])
+    new = book.text(name).replace(found[0], macro)
+    return book.harmless("parameter of a macro renamed", f"{name}, {found[1]}", {name: new}, name)
+
+
 def number_spelled_otherwise(book: Book) -> Change:
     name = book.pick(".cu", lambda name: _cheap(book, name) and _all_mean(book, name))
     text = book.text(name)
@@ -1001,7 +1015,7 @@ def _of_newer(book: Book, name: str) -> dict[str, bool]:
 HARMLESS = (
     comment_in_python, docstring, python_written_otherwise, prose, comment_in_inline_kernel, comment_in_cuda,
     cuda_written_otherwise, module_renamed, module_moved, kernel_renamed, header_moved, header_merged, unused_function,
-    local_renamed, number_spelled_otherwise, beside_the_recordings, comment_in_instrument, instrument_told_why,
+    local_renamed, macro_parameter_renamed, number_spelled_otherwise, beside_the_recordings, comment_in_instrument, instrument_told_why,
 )  # fmt: skip
 HARMFUL = (
     comment_where_lines_are_shown, comment_where_text_is_read, constant_in_kernel, another_thread, another_unroll,
