@@ -261,8 +261,8 @@ def calls_with(text: str) -> list[ast.Call]:
 def macros_are_hidden(source: Source) -> bool:
     """Whether a run may compile a source with macros that nobody reads off the scripts: with other values than constants.
 
-    So it is with a rung, whose ladder gives them, and with a file that a script names anywhere else than in the call that
-    compiles it.
+    So it is with a rung, whose ladder gives them, and with a file that no script names, or one in another place than in the
+    call that compiles it.
     """
     if not source.where.endswith(".cu"):
         return False  # of a source in a string, `computed` tells
@@ -275,7 +275,7 @@ def macros_are_hidden(source: Source) -> bool:
         for node in _nodes(path)
     )
     compiling = [call for call in calls_with(name) if constant(keyword(call, "defines"))]
-    return named != len(compiling)
+    return not compiling or named != len(compiling)
 
 
 def scripts_with(root: Path, text: str) -> list[Path]:

@@ -82,7 +82,10 @@ def _counted_by_text(one: Recording, past: History) -> Iterator[str]:
     if "kernels" not in one.metadata:
         return
     for commit in reversed(past.changes(_shown(one))):
-        first = recording.parse(one.name, one.path, past.text(commit, _shown(one)) or b"")
+        try:
+            first = recording.parse(one.name, one.path, past.text(commit, _shown(one)) or b"")
+        except CudatutError:  # gone at that commit, or of an example that was called otherwise
+            continue
         if first.measurement() == one.measurement():
             said = set(one.metadata.get("meanings", ())) - set(first.metadata.get("meanings", ()))
             yield from (f"{name} counted by its text when it was recorded" for name in sorted(said))
