@@ -1,6 +1,7 @@
 """Where things are: the examples and the repository."""
 
 import os
+from functools import cache
 from pathlib import Path
 
 
@@ -10,6 +11,7 @@ def repo_root() -> Path | None:
     return root if (root / "pyproject.toml").is_file() and (root / "examples").is_dir() else None
 
 
+@cache
 def repository() -> str:
     """Address of the project's repository, from pyproject.toml or from what pip kept of it."""
     if root := repo_root():

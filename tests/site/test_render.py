@@ -32,9 +32,10 @@ BENCH = {
             "p20_us": 279.0,
             "p80_us": 283.0,
             "value": 2800.0,
-            "of_peak": 0.9333,
+            "of_peak": 2800 / 3000,
             "vendor": False,
-            "ratio_to_vendor": 0.99,
+            "ratio_to_vendor": 2800 / 2830,
+            "bytes": 785_400_000,
         },
         {
             "name": "CuPy",
@@ -42,11 +43,13 @@ BENCH = {
             "p20_us": 276.0,
             "p80_us": 279.0,
             "value": 2830.0,
-            "of_peak": 0.9433,
+            "of_peak": 2830 / 3000,
             "vendor": True,
             "ratio_to_vendor": 1.0,
+            "bytes": 783_910_000,
         },
     ],
+    "rounds": 5,
 }
 RESOURCES = {
     "kind": "resources",
@@ -56,6 +59,7 @@ RESOURCES = {
     "spill_bytes": 0,
     "occupancy": 0.75,
     "block": 256,
+    "blocks_per_sm": 6,
 }
 PROFILE = {
     "kind": "profile",
@@ -125,14 +129,14 @@ def test_consecutive_checks_share_a_table():
 def test_a_check_names_error_and_tolerance():
     text = plain(results_html([shown(CHECK)], "en"))
     assert "add, n=33 ✓ passed 33 1.2e-07 atol 3e-05, rtol 1e-05" in text
-    exact = {**CHECK, "atol": 0, "rtol": 0, "max_abs_err": 0.0}
+    exact = {**CHECK, "atol": 0, "rtol": 0, "max_abs_err": 0.0, "max_rel_err": 0.0}
     assert "逐位相等" in results_html([shown(exact)], "zh")
 
 
 def test_many_checks_that_passed_are_folded_into_a_line():
-    many = [{**CHECK, "name": f"n={i}", "max_abs_err": i * 1e-8} for i in range(12)]
+    many = [{**CHECK, "name": f"n={i}", "max_abs_err": i * 1e-8} for i in range(1, 13)]
     html = results_html([shown(check) for check in many], "en")
-    assert "✓ 12 checks passed; largest absolute error 1.1e-07</span></summary>" in html
+    assert "✓ 12 checks passed; largest absolute error 1.2e-07</span></summary>" in html
     assert "n=11" in html
 
 
@@ -151,7 +155,12 @@ def test_a_benchmark_that_cannot_be_is_never_rendered():
 
 def test_a_chart_offers_each_gpu_and_says_whose_the_text_is():
     there = copy.deepcopy(BENCH)
-    there["rows"][0]["value"] = 4000.0
+    there["rows"][0] |= {
+        "value": 4000.0,
+        "bytes": 1_122_000_000,
+        "of_peak": 4000 / 3000,
+        "ratio_to_vendor": 4000 / 2830,
+    }
     gpus = [("NVIDIA H100", [BENCH]), ("NVIDIA H200", [CHECK, there])]
     html = results_html([shown(BENCH), shown(FACTS)], "en", gpus)
     first, second = re.findall(r'<section class="ct-gpu">(.*?)</section>', html)
@@ -188,7 +197,7 @@ def test_a_benchmark_is_a_chart_and_its_numbers():
 def test_columns_without_values_are_left_out():
     alone = copy.deepcopy(BENCH)
     for row in alone["rows"]:
-        row["ratio_to_vendor"] = row["of_peak"] = None
+        row |= {"vendor": False, "ratio_to_vendor": None, "of_peak": None}
     alone["peak"] = None
     html = results_html([shown(alone)], "en")
     assert "Of vendor" not in html
@@ -276,7 +285,6 @@ def test_everything_recorded_is_escaped():
     results = [
         {**CHECK, "name": evil},
         {**RESOURCES, "kernel": evil},
-        {**SANITIZER, "tool": evil},
         {**PROFILE, "metrics": {evil: {"value": evil, "unit": evil}}},
         {**FACTS, "title": evil, "rows": [{"name": evil, "value": evil, "unit": evil}]},
     ]
@@ -288,7 +296,7 @@ def test_everything_recorded_is_escaped():
     }
     results.append({**table, "rows": [{"name": evil, "values": [evil]}]})
     bench = copy.deepcopy(BENCH)
-    bench["name"] = bench["rows"][0]["name"] = bench["unit"] = evil
+    bench["name"] = bench["rows"][0]["name"] = evil
     meta = copy.deepcopy(METADATA)
     meta["name"] = meta["gpu"]["name"] = meta["toolchain"]["cuda"] = meta["commit"] = evil
     meta["sanitizers"][0]["tool"] = evil
@@ -296,6 +304,12 @@ def test_everything_recorded_is_escaped():
     html += certificate_html([meta, meta], "en")
     assert "<script" not in html
     assert "&lt;script&gt;" in html
+
+
+@pytest.mark.parametrize("result", [{**SANITIZER, "tool": "<b>"}, {**BENCH, "unit": "<b>"}])
+def test_what_is_one_of_a_few_words_is_nothing_else(result):
+    with pytest.raises(ValueError, match="'<b>'"):
+        results_html([shown(result)], "en")
 
 
 def test_streams_keep_their_text_and_lose_only_trailing_space():
