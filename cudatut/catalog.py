@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ LANGUAGES = ("en", "zh")
 LEVELS = ("warm-up", "easy", "medium", "hard")  # of exercises
 # How the names of a chapter's further files end: what readers begin their exercises with, our solutions.
 EXERCISES, SOLUTIONS = "_exercises", "_solutions"
+INSTALL_CELL = "install"  # title of the cell in front of an example's notebook
 
 _HEADER = re.compile(r"# ---[ \t]*\n(.*?)^# ---[ \t]*$", re.S | re.M)
 _CELL = re.compile(r"^# %%[ \t]*(?P<kind>\[markdown\])?[ \t]*(?P<title>.*?)[ \t]*$", re.M)
@@ -113,7 +114,7 @@ def draft_patterns() -> list[str]:
     path = paths.examples_dir() / "drafts.txt"
     if not path.is_file():
         return []
-    lines = (line.partition("#")[0].strip() for line in _text(path).splitlines())
+    lines = (line.partition("#")[0].strip() for line in read_text(path).splitlines())
     return [line for line in lines if line]
 
 
@@ -127,7 +128,7 @@ def renamed() -> dict[str, str]:
     path = paths.examples_dir() / "renamed.yml"
     if not path.is_file():
         return {}
-    names = _yaml(_text(path), "examples/renamed.yml")
+    names = _yaml(read_text(path), "examples/renamed.yml")
     if not isinstance(names, dict) or {type(x) for pair in names.items() for x in pair} - {str}:
         raise CudatutError("examples/renamed.yml: each line must be 'old name: new name'")
     return names
@@ -184,7 +185,11 @@ def header(path: Path) -> dict[str, Any] | None:
 
     Raises BadHeaderError for a header that cannot be read.
     """
-    match = _HEADER.match(_text(path))
+    return _header(path, read_text(path))
+
+
+def _header(path: Path, text: str) -> dict[str, Any] | None:
+    match = _HEADER.match(text)
     if match is None:
         return None
     lines = (line.removeprefix("#").removeprefix(" ") for line in match[1].splitlines())
@@ -223,7 +228,7 @@ def cells(path: Path) -> dict[str, str]:
     """Code of each named cell of a file, without the blank lines around it."""
     return {
         title: source.strip("\n").rstrip()
-        for title, kind, source in cells_of(_text(path))
+        for title, kind, source in cells_of(read_text(path))
         if title and kind == "code"
     }
 
@@ -247,9 +252,13 @@ def cells_of(text: str) -> Iterator[tuple[str, str, str]]:
 
 def sizes(path: Path, own: dict[str, Any] | None = None) -> dict[str, tuple]:
     """`sizes` of the header of any Python file; empty without. Raises BadHeaderError."""
-    own = own or header(path) or {}
+    text = read_text(path)
+    return _sizes(path, text, own or _header(path, text) or {})
+
+
+def _sizes(path: Path, text: str, own: dict[str, Any]) -> dict[str, tuple]:
     try:
-        return sizes_of_header.read(own["sizes"], _text(path)) if "sizes" in own else {}
+        return sizes_of_header.read(own["sizes"], text) if "sizes" in own else {}
     except ValueError as error:
         raise BadHeaderError(f"{shown(path)}: the header's {error}") from error
 
@@ -257,9 +266,14 @@ def sizes(path: Path, own: dict[str, Any] | None = None) -> dict[str, tuple]:
 def _read(path: Path) -> Example | None:
     if path.stem.endswith(EXERCISES):  # begun by readers: it does not run to its end
         return None
-    own = header(path)
+    return _example(path, read_text(path))
+
+
+@lru_cache(maxsize=2048)  # every recording is laid beside its example, the same text
+def _example(path: Path, text: str) -> Example | None:
+    own = _header(path, text)
     if own is None:
-        if _CELL.search(_text(path)):
+        if _CELL.search(text):
             raise BadHeaderError(
                 f"{shown(path)} has cells but does not begin with a '# ---' header; see docs/en/contributing.md"
             )
@@ -275,7 +289,7 @@ def _read(path: Path) -> Example | None:
         alone=value("alone", flag, "it must be true or false", True),
         long=value("long", flag, "it must be true or false", False),
         extra=value("extra", _EXTRA.fullmatch, "name an extra of pyproject.toml, such as llm", ""),
-        sizes=sizes(path, own),
+        sizes=_sizes(path, text, own),
     )
 
 
@@ -308,7 +322,7 @@ def with_includes(path: Path) -> list[Path]:
 
 
 def _mentioned(path: Path) -> list[Path]:
-    text, beside, root = _text(path), path.parent, paths.examples_dir()
+    text, beside, root = read_text(path), path.parent, paths.examples_dir()
     candidates = [folder / name for name in _INCLUDE.findall(text) for folder in (beside, root)]
     if path.suffix == ".py":
         candidates += [root / name for name in _KERNEL_FILE.findall(text)]
@@ -320,7 +334,7 @@ def _mentioned(path: Path) -> list[Path]:
     return [file for file in found if file.is_relative_to(root)]
 
 
-def _text(path: Path) -> str:
+def read_text(path: Path) -> str:
     """A file's text; its lines end with \\n on every system."""
     try:
         return path.read_text(encoding="utf-8")

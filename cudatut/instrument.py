@@ -69,13 +69,36 @@ def outdated(recorded: dict[str, Any]) -> list[str]:
     return [f"{a} {n}, now {now.get(a)}" for a, n in sorted(numbers.items()) if now.get(a) != n]
 
 
+def _told(name: str) -> list[str | None]:
+    """What the ledger says that a file of the instrument meant at its aspects' numbers of today, the latest last.
+
+    None for a file that was split off another without effect: recordings from before have not heard of it.
+    """
+    known = ledger()
+    later = (one["meaning"] for one in known["same"] if one.get("file") == name)
+    return [known["files"][name]["meaning"], *later]
+
+
+def unknown(recorded: dict[str, Any]) -> Iterator[str]:
+    """Files of the instrument that a recording was made with, and that the ledger does not know at its numbers.
+
+    Of the aspects alone whose number is that of today: those of another are `outdated`.
+    """
+    known, now = ledger(), recorded.get("numbers", {})
+    current = {aspect for aspect, number in now.items() if known["numbers"].get(aspect) == number}
+    for name, one in known["files"].items():
+        if current & set(one["of"]) and recorded["files"].get(name) not in _told(name):
+            yield (
+                f"it was measured with a {name} that cudatut/{LEDGER.name} does not know at "
+                f"{', '.join(f'{aspect} {now[aspect]}' for aspect in sorted(current & set(one['of'])))}"
+            )
+
+
 def problems() -> Iterator[str]:
     """Files of the instrument that mean something else than at their aspects' last raise, and no entry says why that is well."""
-    known = ledger()
-    for name, one in known["files"].items():
-        told = [one["meaning"], *(e["meaning"] for e in known["same"] if e.get("file") == name)]
+    for name, one in ledger()["files"].items():
         # The last word counts: a file that goes back to an older form is told again.
-        if (now := meaning(name)) != told[-1]:
+        if (now := meaning(name)) != [*filter(None, _told(name))][-1]:
             aspects = " and ".join(one["of"])
             yield (
                 f"cudatut/{name} means something else than when {aspects} got its number. If a value or a verdict could "

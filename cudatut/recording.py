@@ -12,16 +12,16 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from cudatut import catalog, certificate, instrument, paths, results
+from cudatut import agreement, catalog, certificate, instrument, paths, results
+from cudatut.catalog import INSTALL_CELL
 from cudatut.errors import CudatutError
 from cudatut.fingerprint.meaning import meaning_hash, text_hash
-from cudatut.results import MIME
+from cudatut.results import MIME, Result
 from cudatut.tool import SANITIZERS
-
-INSTALL_CELL = "install"
 
 _TITLE = re.compile(r"[a-z0-9-]{1,64}")  # of a cell: its address
 # file.cu(12), file.py:12, line 12
@@ -58,6 +58,18 @@ class Cell:
         """The results (schema v1) that this cell showed, in order."""
         return [output["data"][MIME] for output in self.outputs if MIME in output.get("data", {})]
 
+    @cached_property
+    def read(self) -> list[Result | ValueError]:
+        """The same as objects, each read once; in the place of one that cannot be read the reason."""
+        return list(map(_read, self.results()))
+
+
+def _read(result: Any) -> Result | ValueError:
+    try:
+        return results.read(result)
+    except ValueError as error:
+        return error
+
 
 @dataclass(frozen=True)
 class Recording:
@@ -87,6 +99,11 @@ class Recording:
     def slim(self) -> bool:
         """Results and provenance of another GPU than the book's own, without outputs and sanitizers."""
         return self.metadata.get("slim") is True
+
+    @property
+    def file(self) -> str:
+        """The name of its file, as messages have it: examples/<name>.ipynb, or results/<gpu>/<name>.json."""
+        return _file(self.name, self.path)
 
     def digest(self) -> str:
         """SHA-256 over all that the recording says: titles, sources and outputs of its cells, and its metadata.
@@ -150,6 +167,10 @@ class Recording:
                     found.append(f"{tool} is told more than once")
         return found
 
+    def disagreements(self) -> list[str]:
+        """What does not fit in a good and fresh one: beside its example, and in itself; see `cudatut.agreement`."""
+        return list(agreement.problems(catalog.get(self.name), self.metadata, self.cells))
+
 
 def _problems(cell: Cell) -> Iterator[str]:
     if cell.kind == "code" and not cell.executed and cell.title != INSTALL_CELL:
@@ -157,10 +178,11 @@ def _problems(cell: Cell) -> Iterator[str]:
     for output in cell.outputs:
         if output["output_type"] == "error":
             yield f" raised {output.get('ename')}: {output.get('evalue')}"
-    for result in cell.results():
+    for result in cell.read:
         try:
-            yield from (f": {problem}" for problem in results.read(result).problems())
-        except ValueError as error:
+            found = [result] if isinstance(result, ValueError) else result.problems()
+            yield from (f": {problem}" for problem in found)
+        except ValueError as error:  # a rule for numbers that is given something else
             yield f": {error}"
 
 
@@ -265,6 +287,8 @@ def _good(recording: Recording) -> Recording:
         reason = "was edited after it was recorded: digest differs"
     elif problems := recording.problems():
         reason = f"must not be shown: {'; '.join(problems)}. Mend the example first"
+    elif problems := recording.disagreements():
+        reason = f"does not agree with its example or with itself: {'; '.join(problems)}"
     else:
         return recording
     raise _refused(UnfitRecordingError, recording.name, recording.path, reason)
@@ -272,13 +296,17 @@ def _good(recording: Recording) -> Recording:
 
 def _refused(kind: type[CudatutError], name: str, path: Path, reason: str) -> CudatutError:
     """An error that names the file of a recording, what is wrong with it, and the command that mends it."""
-    shown, mended = f"examples/{name}.ipynb", f"`python -m cudatut record {name}`"
+    shown, mended = _file(name, path), f"`python -m cudatut record {name}`"
     if path.suffix != ".ipynb":
-        root = paths.results_dir()
-        shown = path.relative_to(root.parent).as_posix()
-        gpu = path.relative_to(root).parts[0]
+        gpu = path.relative_to(paths.results_dir()).parts[0]
         mended = f"`python -m cudatut record {name} --slim` on the {gpu}, or `git rm {shown}`"
     return kind(f"{shown} {reason}. On a machine with a GPU: {mended}")
+
+
+def _file(name: str, path: Path) -> str:
+    if path.suffix == ".ipynb":
+        return f"examples/{name}.ipynb"
+    return path.relative_to(paths.results_dir().parent).as_posix()
 
 
 # --- reading -------------------------------------------------------------------------------------
