@@ -1,0 +1,212 @@
+"""What the code of a cell says of the results that it shows: their names, and all that a claim states.
+
+Read off its syntax tree, and only where it stands in plain words: a call at the top level of a cell has run, and a literal
+is what it is. So nothing is told of names that a loop or a function makes.
+"""
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cudatut.results import short
+
+# What shows a result: its kind, the place of its name among the arguments, the name of that argument, and the default.
+_SHOWS: dict[str, tuple[str, int, str, str | None]] = {
+    "check": ("check", 2, "name", "output"),
+    "bench": ("benchmark", 3, "name", "benchmark"),
+    "facts": ("facts", 0, "title", None),
+    "table": ("table", 0, "title", None),
+    "series": ("series", 0, "title", None),
+    "claim": ("claim", 0, "id", None),
+}
+# The field of a result that holds its name.
+_NAME = {"check": "name", "benchmark": "name", "claim": "id"} | dict.fromkeys(
+    ("facts", "table", "series"), "title"
+)
+Named = tuple[str, Any]  # kind and name of a result; None for a kind without
+_OF_CLAIMS = (
+    *("source", "place", "form", "statement", "expected", "measured", "unit", "rule", "depends"),
+)
+_UNKNOWN = object()  # a value that no literal tells
+
+
+@dataclass
+class _Said:
+    """What one cell says. shown: results that it has shown once it ran, and how many of each name."""
+
+    shown: Counter[Named] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    claims: list[ast.Call] = field(default_factory=list)
+    words: set[str] = field(default_factory=set)  # its strings
+
+
+class Code:
+    """The code of an example, read once for all its recordings."""
+
+    def __init__(self, cells: Mapping[str, str]):
+        """cells: the source of each code cell by its title."""
+        self._trees = {title: _parsed(source) for title, source in cells.items()}
+        self._words_of_functions: set[str] = set()  # which other cells may call
+        self._values: dict[str, list[Any]] = {}  # what each name is bound to
+        self._modules = {"cudatut"} | set(self._imported())
+        self._cells = {title: self._said(tree) for title, tree in self._trees.items()}
+
+    def problems(self, shown: Mapping[str, Sequence[dict[str, Any]]]) -> Iterator[str]:
+        """Where the results (schema v1) that each cell showed, by its title, are not those that the code names."""
+        for title, results in shown.items():
+            cell = self._cells.get(title, _Said())
+            for problem in [*_lacking(cell, results), *self._alien(cell, results)]:
+                yield f"cell '{title}' {problem}"
+            for claim in (result for result in results if result["kind"] == "claim"):
+                for problem in self._claim(cell, claim):
+                    yield f"cell '{title}', the claim '{claim['id']}': {problem}"
+
+    def _imported(self) -> Iterator[str]:
+        """The names under which the code imports cudatut."""
+        for tree in self._trees.values():
+            for node in tree.body:
+                if isinstance(node, ast.Import):
+                    names = [one.asname or one.name for one in node.names if one.name == "cudatut"]
+                    yield from names
+
+    def _said(self, tree: ast.Module) -> _Said:
+        said = _Said()
+        todo: list[tuple[ast.AST, bool]] = [(tree, False)]
+        while todo:
+            node, inside = todo.pop()
+            match node:
+                case ast.Constant(value=str(word)):
+                    said.words.add(word)
+                    if inside:
+                        self._words_of_functions.add(word)
+                case ast.Call() if _function(node, self._modules) == "claim":
+                    said.claims.append(node)
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=value)):
+                    self._values.setdefault(name, []).append(value)
+                    todo.append((node.value, inside))
+                    continue
+                case ast.Name(id=name, ctx=ast.Store()):
+                    self._values.setdefault(name, []).append(_UNKNOWN)
+                case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda() | ast.ClassDef():
+                    inside = True
+            todo += [(child, inside) for child in ast.iter_child_nodes(node)]
+        for statement in tree.body:
+            match statement:
+                case ast.Expr(value=ast.Call() as call) | ast.Assign(value=ast.Call() as call):
+                    _remember(said, call, _function(call, self._modules))
+        return said
+
+    def _alien(self, cell: _Said, results: Sequence[dict[str, Any]]) -> Iterator[str]:
+        """Results that another cell shows by a name which this one has not."""
+        for kind, name in {_named(result) for result in results} - set(cell.shown):
+            if name in cell.words or name in self._words_of_functions:
+                continue
+            others = [title for title, one in self._cells.items() if one.shown[kind, name]]
+            if others:
+                yield f"has the {kind} {short(name)}, which cell '{others[0]}' shows"
+
+    def _claim(self, cell: _Said, claim: dict[str, Any]) -> Iterator[str]:
+        """Where a claim is not what the call that states it says, as far as that is literal."""
+        calls = [c for c in cell.claims if claim["id"] in self._possible(_keyword(c, "id"))]
+        if calls:
+            # Of two calls of one id, in two branches, one has run.
+            yield from min((list(self._differs(call, claim)) for call in calls), key=len)
+            return
+        ids = [
+            self._possible(_keyword(c, "id")) for one in self._cells.values() for c in one.claims
+        ]
+        if not any(_UNKNOWN in possible for possible in ids):
+            yield "this cell does not state it"
+
+    def _differs(self, call: ast.Call, claim: dict[str, Any]) -> Iterator[str]:
+        for what in _OF_CLAIMS:
+            told, has = self._possible(_keyword(call, what)), claim.get(what)
+            if _UNKNOWN not in told and has not in map(_as_json, told):
+                words = " or ".join(map(short, told))
+                yield f"its {what} is {short(has)}, and in the code it is {words}"
+        match _keyword(call, "control"):
+            case ast.Tuple(elts=[node, _]):
+                told = self._possible(node)
+                if _UNKNOWN not in told and claim["control"]["what"] not in told:
+                    yield "its control has other words than in the code"
+
+    def _possible(self, node: ast.expr | None) -> list[Any]:
+        """The values that an expression may have, where literals tell; None for one that is not there."""
+        match node:
+            case None:
+                return [None]
+            case ast.IfExp(body=one, orelse=other):
+                return self._possible(one) + self._possible(other)
+            case ast.Name(id=name):
+                values = self._values.get(name, ())
+                return list(values) if len(values) == 1 else [_UNKNOWN]
+        try:
+            return [ast.literal_eval(node)]
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            return [_UNKNOWN]
+
+
+def _parsed(source: str) -> ast.Module:
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):  # such as a magic of Jupyter's
+        return ast.Module([], [])
+
+
+def _function(call: ast.Call, modules: set[str]) -> str | None:
+    """The function of cudatut that is called, as `facts` in `ct.facts(...)`; None for another."""
+    match call.func:
+        case ast.Attribute(value=ast.Name(id=module), attr=name) if module in modules:
+            return name
+    return None
+
+
+def _remember(said: _Said, call: ast.Call, function: str | None) -> None:
+    """What a call at the top level of a cell has shown."""
+    if function not in _SHOWS:
+        return
+    kind, place, keyword, default = _SHOWS[function]
+    said.kinds[kind] += 1
+    name = _argument(call, place, keyword, default)
+    if isinstance(name, str):
+        said.shown[kind, name] += 1
+
+
+def _argument(call: ast.Call, place: int, keyword: str, default: str | None) -> Any:
+    """The literal that a call has for an argument, or the default; None where that cannot be told."""
+    starred = any(isinstance(one, ast.Starred) for one in call.args)
+    if starred or any(one.arg is None for one in call.keywords):
+        return None
+    given = [one.value for one in call.keywords if one.arg == keyword] or call.args[place:][:1]
+    match given:
+        case [] | [ast.Constant(value=None)]:
+            return default
+        case [ast.Constant(value=value)]:
+            return value
+    return None
+
+
+def _lacking(cell: _Said, results: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Results that the cell has shown, and that are not there."""
+    found = Counter(map(_named, results))
+    kinds = Counter(result["kind"] for result in results)
+    for (kind, name), times in cell.shown.items():
+        if found[kind, name] < times:
+            yield f"shows the {kind} {short(name)}, and it is not there"
+    for kind, times in cell.kinds.items():
+        if kinds[kind] < times:
+            yield f"shows {times} or more results of the kind {kind}, and there are {kinds[kind]}"
+
+
+def _named(result: dict[str, Any]) -> Named:
+    return result["kind"], result.get(_NAME.get(result["kind"], ""))
+
+
+def _keyword(call: ast.Call, name: str) -> ast.expr | None:
+    return next((one.value for one in call.keywords if one.arg == name), None)
+
+
+def _as_json(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
