@@ -1,0 +1,53 @@
+"""Where a recording says that it comes from, laid beside the history: its commit, its date, and its sources there."""
+
+import datetime
+from collections.abc import Iterator
+from functools import cache
+
+from cudatut.fingerprint.meaning import text_hash
+from cudatut.history import History
+from cudatut.recording import Recording
+
+DIRTY = "-dirty"
+_CLOCKS_DIFFER = 3600  # seconds, between the machine that commits and the one with the GPU
+
+
+def dirty(recording: Recording) -> bool:
+    """Whether it was made from files that no commit has: what it ran can be compared with nothing."""
+    return recording.metadata["commit"].endswith(DIRTY)
+
+
+def problems(recording: Recording, past: History) -> Iterator[str]:
+    """Where a recording says what the history does not."""
+    metadata = recording.metadata
+    if metadata["commit"] == "unknown":
+        yield "does not say at which commit it was made (CUDATUT_COMMIT says it where there is no git)"
+        return
+    named = [metadata["commit"].removesuffix(DIRTY)]
+    named += [entry["to"] for entry in metadata.get("restamped", ())]
+    commits = [past.commit(name) for name in named]
+    for name, commit in zip(named, commits):
+        if commit is None:
+            yield f"names the commit {name}, and there is none of this name"
+        elif not past.is_ancestor(commit):
+            yield f"names the commit {name}, which the present one does not come from"
+    if None in commits:
+        return
+    made, latest = commits[0], commits[-1]
+    recorded_at = datetime.datetime.fromisoformat(metadata["recorded_at"])
+    if recorded_at.timestamp() < past.time(made) - _CLOCKS_DIFFER:
+        committed = datetime.datetime.fromtimestamp(past.time(made), datetime.UTC)
+        yield f"was recorded at {metadata['recorded_at']}, before its commit was made ({committed.isoformat()})"
+    if dirty(recording) and len(commits) == 1:
+        return
+    there = {file: _hash_at(past, latest, file) for file in metadata["sources"]}
+    for file, sha256 in metadata["sources"].items():
+        if there[file] != sha256:
+            what = "is not there" if there[file] is None else "is another"
+            yield f"was made from examples/{file}, which {what} at the commit {latest[:12]}"
+
+
+@cache
+def _hash_at(past: History, commit: str, file: str) -> str | None:
+    text = past.text(commit, f"examples/{file}")
+    return None if text is None else text_hash(text)
