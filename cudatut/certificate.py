@@ -157,6 +157,7 @@ _LATER: dict[str, Fits] = {
         files=_mapping(_file, _or_none(_hash)),
     ),
     "rivals": _mapping(_text, _text),
+    "launched": _mapping(_text, _list(_text)),
     "restamped": _list(
         _object(**{"from": _commit, "to": _commit, "files": _mapping(_file, _same_as_accepted)})
     ),

@@ -19,11 +19,12 @@ _SHOWS: dict[str, tuple[str, int, str, str | None]] = {
     "facts": ("facts", 0, "title", None),
     "table": ("table", 0, "title", None),
     "series": ("series", 0, "title", None),
+    "goals": ("goals", 0, "title", None),
     "claim": ("claim", 0, "id", None),
 }
 # The field of a result that holds its name.
 _NAME = {"check": "name", "benchmark": "name", "claim": "id"} | dict.fromkeys(
-    ("facts", "table", "series"), "title"
+    ("facts", "table", "series", "goals"), "title"
 )
 Named = tuple[str, Any]  # kind and name of a result; None for a kind without
 _OF_CLAIMS = (
