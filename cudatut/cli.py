@@ -171,7 +171,12 @@ def _state(name: str) -> tuple[str, dict[str, str] | None]:
         return "not recorded", None
     except CudatutError:
         return "damaged", None
-    states = {"stale": loaded.stale, "edited": loaded.edited, "failed": loaded.problems}
+    states = {
+        "stale": loaded.stale,
+        "edited": loaded.edited,
+        "failed": loaded.problems,
+        "disagrees": loaded.disagreements,
+    }
     state = next((state for state, holds in states.items() if holds()), "fresh")
     gpu, recorded_at = loaded.metadata["gpu"]["name"], loaded.metadata["recorded_at"]
     return state, {"gpu": gpu, "recorded_at": recorded_at}

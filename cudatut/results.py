@@ -336,7 +336,7 @@ class Benchmark(Result):
                 number = getattr(row, what)
                 if number is not None and not number > 0:
                     yield f"{what} = {number} for '{row.name}'"
-            if not _SHORTEST_US <= row.median_us <= _LONGEST_US:
+            if row.median_us > 0 and not _SHORTEST_US <= row.median_us <= _LONGEST_US:
                 yield f"median_us = {row.median_us} for '{row.name}', which no clock here tells"
             yield from (f"{problem} for '{row.name}'" for problem in self._impossible_runs(row))
 

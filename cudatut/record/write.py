@@ -82,6 +82,8 @@ def _keep(
     if changed := made.stale():
         reason = f"{', '.join(changed)} changed while it was being recorded"
         raise RecordingFailed(example.name, reason)
+    if problems := made.disagreements():
+        raise RecordingFailed(example.name, "; ".join(problems))
     notebook.metadata["cudatut"]["digest"] = made.digest()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cudatut import recording
+from cudatut import catalog, recording, results
 from cudatut.errors import CudatutError
 from cudatut.results import MIME
 from cudatut.tool import SANITIZERS
@@ -40,6 +40,15 @@ ROW = {
     "ratio_to_vendor": None,
     "bytes": 8000,
 }
+# What an example made for a test says, unless it says something else: that of `Book.notebook`.
+CELLS = """# %% [markdown]
+# One idea
+# %% setup
+import os
+x = 1
+# %% bench
+bench()
+"""
 BENCHMARK = {
     "kind": "benchmark",
     "name": "add",
@@ -71,19 +80,14 @@ class Book:
         path.write_text(text, encoding="utf-8")
         return path
 
-    def example(self, name: str, cells: str = "# %% check\nprint(1)\n", **head) -> Path:
+    def example(self, name: str, cells: str = CELLS, **head) -> Path:
         return self.file(f"{name}.py", header(**head) + cells)
 
     def notebook(self, name: str, *outputs: dict) -> dict:
         """A whole, good, fresh recording as JSON: its cell 'bench' shows a check, a benchmark and `outputs`."""
-        results = [copy.deepcopy(CHECK), copy.deepcopy(BENCHMARK)]
         shown = [
-            {
-                "output_type": "display_data",
-                "metadata": {},
-                "data": {"text/plain": f"[{r['kind']}]", MIME: r},
-            }
-            for r in results
+            {"output_type": "display_data", "metadata": {}, "data": {MIME: copy.deepcopy(result)}}
+            for result in (CHECK, BENCHMARK)
         ]
         return {
             "nbformat": 4,
@@ -114,7 +118,7 @@ class Book:
                 }
             },
             "cells": [
-                _code("install", "import cudatut", None),
+                _code("install", catalog.get(name).first_cell(), None),
                 {"cell_type": "markdown", "id": "md-1", "metadata": {}, "source": ["One ", "idea"]},
                 _code(
                     "setup",
@@ -127,7 +131,7 @@ class Book:
         }
 
     def recorded(self, name: str, notebook: dict | None = None) -> Path:
-        """Write a recording, with the digest that it would have, had it been recorded as it is."""
+        """Write a recording, with the texts and the digest that it would have, had it been recorded as it is."""
         return self._signed(name, notebook or self.notebook(name), self.root / f"{name}.ipynb")
 
     def slim(self, name: str, gpu: str = "NVIDIA Other", notebook: dict | None = None) -> Path:
@@ -136,10 +140,24 @@ class Book:
         metadata = notebook["metadata"]["cudatut"]
         metadata["gpu"]["name"] = gpu
         metadata |= {"slim": True, "sanitizers": []}
-        notebook["cells"] = [cell for cell in notebook["cells"] if cell["id"] == "bench"]
+        notebook["cells"] = [
+            _code(
+                cell["id"], "", 1, *(one for one in cell["outputs"] if MIME in one.get("data", {}))
+            )
+            for cell in notebook["cells"]
+            if cell["cell_type"] == "code" and cell["id"] != "install"
+        ]
         return self._signed(name, notebook, recording.slim_path(gpu, name))
 
     def _signed(self, name: str, notebook: dict, path: Path) -> Path:
+        for output in (
+            o for cell in notebook.get("cells", ()) for o in (cell or {}).get("outputs", ())
+        ):
+            data = output.get("data", {})
+            with suppress(ValueError, KeyError):  # no result, or none that can be shown
+                data |= results.read(data[MIME])._repr_mimebundle_() | {MIME: data[MIME]}
+            if path.suffix == ".json" and MIME in data:
+                output["data"] = {MIME: data[MIME]}
         with suppress(CudatutError):  # one too damaged to have a digest
             made = recording.parse(name, path, json.dumps(notebook).encode())
             notebook["metadata"]["cudatut"]["digest"] = made.digest()
