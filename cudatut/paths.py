@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 
+@cache
 def repo_root() -> Path | None:
     """Root of the checkout that this package runs from, or None when it is installed elsewhere."""
     root = Path(__file__).resolve().parent.parent

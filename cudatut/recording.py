@@ -233,7 +233,29 @@ def require_good(name: str) -> Recording:
     Raises MissingRecordingError, DamagedRecordingError or UnfitRecordingError; each message names the file, the reason and
     the command that mends it.
     """
-    return _good(load(name))
+    return good(load(name))
+
+
+def good(recording: Recording) -> Recording:
+    """The recording, if it may be shown. Raises UnfitRecordingError naming its file, the reason and the mending command."""
+    if stale := recording.stale():
+        root = paths.examples_dir()
+        reasons = ", ".join(
+            f"examples/{file} {'changed' if (root / file).exists() else 'is gone'}"
+            for file in stale
+        )
+        reason = f"is stale: {reasons} since it was recorded"
+    elif outdated := recording.outdated():
+        reason = f"was measured by another instrument: {', '.join(outdated)}"
+    elif recording.edited():
+        reason = "was edited after it was recorded: digest differs"
+    elif problems := recording.problems():
+        reason = f"must not be shown: {'; '.join(problems)}. Mend the example first"
+    elif problems := recording.disagreements():
+        reason = f"does not agree with its example or with itself: {'; '.join(problems)}"
+    else:
+        return recording
+    raise _refused(UnfitRecordingError, recording.name, recording.path, reason)
 
 
 def slim_path(gpu: str, name: str) -> Path:
@@ -250,7 +272,7 @@ def on_other_gpus(name: str) -> list[Recording]:
         if slim_path(gpu, name) != path:
             reason = f"is of another GPU than its folder, {gpu}"
             raise _refused(DamagedRecordingError, name, path, reason)
-        found.append(_good(slim))
+        found.append(good(slim))
     return found
 
 
@@ -271,27 +293,6 @@ def orphans() -> list[str]:
     known = {f"{example.name}.json" for example in catalog.examples(drafts=True)}
     files = (path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
     return sorted(file for file in files if file.partition("/")[2] not in known)
-
-
-def _good(recording: Recording) -> Recording:
-    if stale := recording.stale():
-        root = paths.examples_dir()
-        reasons = ", ".join(
-            f"examples/{file} {'changed' if (root / file).exists() else 'is gone'}"
-            for file in stale
-        )
-        reason = f"is stale: {reasons} since it was recorded"
-    elif outdated := recording.outdated():
-        reason = f"was measured by another instrument: {', '.join(outdated)}"
-    elif recording.edited():
-        reason = "was edited after it was recorded: digest differs"
-    elif problems := recording.problems():
-        reason = f"must not be shown: {'; '.join(problems)}. Mend the example first"
-    elif problems := recording.disagreements():
-        reason = f"does not agree with its example or with itself: {'; '.join(problems)}"
-    else:
-        return recording
-    raise _refused(UnfitRecordingError, recording.name, recording.path, reason)
 
 
 def _refused(kind: type[CudatutError], name: str, path: Path, reason: str) -> CudatutError:

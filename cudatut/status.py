@@ -5,8 +5,19 @@ A problem stops a build or a landing. A note does not: what older recordings lac
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from cudatut import agreement, catalog, exercises, instrument, paths, provenance, recording, written
+from cudatut import (
+    agreement,
+    catalog,
+    exercises,
+    instrument,
+    made_of,
+    paths,
+    provenance,
+    recording,
+    written,
+)
 from cudatut.catalog import Example
 from cudatut.errors import CudatutError
 from cudatut.history import History, NoHistory, history
@@ -43,20 +54,20 @@ def status() -> Status:
     every = catalog.examples(drafts=True)
     patterns = catalog.draft_patterns()
     drafts = [one for one in every if catalog.matches(f"{one.name}.py", patterns)]
-    examples = [one for one in every if one not in drafts]
-    recordings = list(_fit(examples, found))
-    found.problems += judge(recordings)
+    past: History | None = None
+    try:
+        past = history()
+    except NoHistory as error:
+        found.notes.append(f"no commit that a recording names was looked up: {error}")
+    recordings = list(_fit([one for one in every if one not in drafts], found))
+    found.problems += [problem for one in recordings for problem in judge(one, past)]
+    found.problems += agreement.among(recordings)
     found.problems += instrument.problems()
     found.problems += _hidden(drafts)
     found.problems += _strangers(every)
-    try:
-        found.problems += judge_history(recordings, history())
-    except NoHistory as error:
-        found.notes.append(f"no commit that a recording names was looked up: {error}")
     if drafts:
-        found.notes.append(
-            f"{len(drafts)} examples in progress are left out: see examples/drafts.txt"
-        )
+        left = f"{len(drafts)} examples in progress are left out"
+        found.notes.append(f"{left}: see examples/drafts.txt")
     found.notes += _notes(recordings)
     return found
 
@@ -65,8 +76,9 @@ def _fit(examples: Iterable[Example], found: Status) -> Iterator[Recording]:
     """The recordings that may be shown, each by itself; of others the reason is among the problems."""
     for example in examples:
         try:
-            yield recording.require_good(example.name)
+            own = recording.require_good(example.name)
             found.own += 1
+            yield own
         except CudatutError as error:
             found.unfit += 1
             found.problems.append(str(error))
@@ -80,33 +92,31 @@ def _fit(examples: Iterable[Example], found: Status) -> Iterator[Recording]:
 
 # --- problems -----------------------------------------------------------------------------------------
 
-
-def judge(recordings: Iterable[Recording]) -> list[str]:
-    """What does not fit in recordings that may be shown, laid beside the code of their cells and beside each other."""
-    recordings = list(recordings)
-    found, code = [], {}
-    for one in recordings:
-        if one.name not in code:
-            text = catalog.read_text(catalog.get(one.name).path)
-            cells = {t: source for t, kind, source in catalog.cells_of(text) if kind == "code"}
-            code[one.name] = written.Code(cells)
-        shown = {cell.title: cell.results() for cell in one.cells}
-        found += [f"{one.file}: {problem}" for problem in code[one.name].problems(shown)]
-    return [*found, *agreement.among(recordings)]
-
-
-# What is asked of a recording that is laid beside the history; each says what it found as the end of a sentence.
+# What is asked of a recording that is laid beside the history; each answer is the end of a sentence.
 _OF_HISTORY: tuple[Callable[[Recording, History], Iterable[str]], ...] = (provenance.problems,)
 
 
-def judge_history(recordings: Iterable[Recording], past: History) -> list[str]:
-    """What recordings say of commits and that the history does not."""
-    return [
-        f"{one.file} {problem}"
-        for one in recordings
-        for ask in _OF_HISTORY
-        for problem in ask(one, past)
-    ]
+def judge(one: Recording, past: History | None) -> Iterator[str]:
+    """What does not fit in a recording that may be shown, beside its code and, where there is any, the history.
+
+    More than `recording.good` asks, which every build waits for.
+    """
+    example = catalog.get(one.name)
+    code = _code(catalog.read_text(example.path))
+    shown = {cell.title: cell.results() for cell in one.cells}
+    for problem in code.problems(shown):
+        yield f"{one.file}: {problem}"
+    for problem in made_of.problems(f"{one.name}.py", code.files, one.metadata):
+        yield f"{one.file}: {problem}"
+    for ask in _OF_HISTORY if past else ():
+        yield from (f"{one.file} {problem}" for problem in ask(one, past))
+
+
+@lru_cache(maxsize=256)  # a GPU's recording and another's are of one example
+def _code(text: str) -> written.Code:
+    return written.Code(
+        {title: source for title, kind, source in catalog.cells_of(text) if kind == "code"}
+    )
 
 
 def _hidden(drafts: Iterable[Example]) -> Iterator[str]:

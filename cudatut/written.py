@@ -5,6 +5,7 @@ is what it is. So nothing is told of names that a loop or a function makes.
 """
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,9 @@ _SHOWS: dict[str, tuple[str, int, str, str | None]] = {
 _NAME = {"check": "name", "benchmark": "name", "claim": "id"} | dict.fromkeys(
     ("facts", "table", "series", "goals"), "title"
 )
+# What is given a file's name, and what is appended to it.
+_FILE_OF = {"Kernel": "", "shared": ".py"}
+_FILE = re.compile(r"[\w.\-/]{1,200}")
 Named = tuple[str, Any]  # kind and name of a result; None for a kind without
 _OF_CLAIMS = (
     *("source", "place", "form", "statement", "expected", "measured", "unit", "rule", "depends"),
@@ -44,15 +48,18 @@ class _Said:
 
 
 class Code:
-    """The code of an example, read once for all its recordings."""
+    """The code of an example, read once for all its recordings.
+
+    files: names of files that calls at its top level give, such as `ct.Kernel("part/file.cu", ...)`.
+    """
 
     def __init__(self, cells: Mapping[str, str]):
         """cells: the source of each code cell by its title."""
-        self._trees = {title: _parsed(source) for title, source in cells.items()}
+        self.files: set[str] = set()
+        self._modules = {"cudatut"}  # the names under which it is imported
         self._words_of_functions: set[str] = set()  # which other cells may call
         self._values: dict[str, list[Any]] = {}  # what each name is bound to
-        self._modules = {"cudatut"} | set(self._imported())
-        self._cells = {title: self._said(tree) for title, tree in self._trees.items()}
+        self._cells = {title: self._said(_parsed(source)) for title, source in cells.items()}
 
     def problems(self, shown: Mapping[str, Sequence[dict[str, Any]]]) -> Iterator[str]:
         """Where the results (schema v1) that each cell showed, by its title, are not those that the code names."""
@@ -64,16 +71,10 @@ class Code:
                 for problem in self._claim(cell, claim):
                     yield f"cell '{title}', the claim '{claim['id']}': {problem}"
 
-    def _imported(self) -> Iterator[str]:
-        """The names under which the code imports cudatut."""
-        for tree in self._trees.values():
-            for node in tree.body:
-                if isinstance(node, ast.Import):
-                    names = [one.asname or one.name for one in node.names if one.name == "cudatut"]
-                    yield from names
-
     def _said(self, tree: ast.Module) -> _Said:
         said = _Said()
+        imported = (one for node in tree.body if isinstance(node, ast.Import) for one in node.names)
+        self._modules |= {one.asname or one.name for one in imported if one.name == "cudatut"}
         todo: list[tuple[ast.AST, bool]] = [(tree, False)]
         while todo:
             node, inside = todo.pop()
@@ -97,6 +98,7 @@ class Code:
             match statement:
                 case ast.Expr(value=ast.Call() as call) | ast.Assign(value=ast.Call() as call):
                     _remember(said, call, _function(call, self._modules))
+                    self.files.update(_file(call))
         return said
 
     def _alien(self, cell: _Said, results: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -187,6 +189,15 @@ def _argument(call: ast.Call, place: int, keyword: str, default: str | None) -> 
         case [ast.Constant(value=value)]:
             return value
     return None
+
+
+def _file(call: ast.Call) -> Iterator[str]:
+    """The file that a call names by a literal; a kernel may also be given as its text."""
+    match call:
+        case ast.Call(
+            func=ast.Attribute(attr=function), args=[ast.Constant(value=str(name)), *_]
+        ) if function in _FILE_OF and _FILE.fullmatch(name):
+            yield name + _FILE_OF[function]
 
 
 def _lacking(cell: _Said, results: Sequence[dict[str, Any]]) -> Iterator[str]:
