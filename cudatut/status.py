@@ -6,6 +6,7 @@ A problem stops a build or a landing. A note does not: what older recordings lac
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import PurePosixPath
 
 from cudatut import (
     agreement,
@@ -101,10 +102,9 @@ def judge(one: Recording, past: History | None) -> Iterator[str]:
 
     More than `recording.good` asks, which every build waits for.
     """
-    example = catalog.get(one.name)
-    code = _code(catalog.read_text(example.path))
+    code = _code(catalog.read_text(catalog.get(one.name).path))
     shown = {cell.title: cell.results() for cell in one.cells}
-    for problem in code.problems(shown):
+    for problem in code.problems(shown, lambda: _words(one)):
         yield f"{one.file}: {problem}"
     for problem in made_of.problems(f"{one.name}.py", code.files, one.metadata):
         yield f"{one.file}: {problem}"
@@ -117,6 +117,16 @@ def _code(text: str) -> written.Code:
     return written.Code(
         {title: source for title, kind, source in catalog.cells_of(text) if kind == "code"}
     )
+
+
+def _words(one: Recording) -> set[str]:
+    """What the modules behind a recording say, and what its files are called: a result may be named by either."""
+    root, found = paths.examples_dir(), set()
+    for file in one.metadata["sources"]:
+        found.add(PurePosixPath(file).stem)
+        if file.endswith(".py") and file != f"{one.name}.py" and (root / file).is_file():
+            found |= written.words_of(catalog.read_text(root / file))
+    return found
 
 
 def _hidden(drafts: Iterable[Example]) -> Iterator[str]:

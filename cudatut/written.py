@@ -7,7 +7,7 @@ is what it is. So nothing is told of names that a loop or a function makes.
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,17 +34,25 @@ Named = tuple[str, Any]  # kind and name of a result; None for a kind without
 _OF_CLAIMS = (
     *("source", "place", "form", "statement", "expected", "measured", "unit", "rule", "depends"),
 )
+_A_WORD = 3  # characters: less of a name tells nothing
 _UNKNOWN = object()  # a value that no literal tells
 
 
 @dataclass
 class _Said:
-    """What one cell says. shown: results that it has shown once it ran, and how many of each name."""
+    """What one cell says. shown: results that it has shown once it ran, and how many of each name; kinds: likewise.
+
+    names: what names the results have that it may show, by kind; words: all its strings, and pieces of them.
+    """
 
     shown: Counter[Named] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
+    names: list[tuple[str, re.Pattern[str]]] = field(default_factory=list)
     claims: list[ast.Call] = field(default_factory=list)
-    words: set[str] = field(default_factory=set)  # its strings
+    words: set[str] = field(default_factory=set)
+
+    def may_show(self, kind: str, name: str) -> bool:
+        return any(kind == one and pattern.fullmatch(name) for one, pattern in self.names)
 
 
 class Code:
@@ -61,11 +69,18 @@ class Code:
         self._values: dict[str, list[Any]] = {}  # what each name is bound to
         self._cells = {title: self._said(_parsed(source)) for title, source in cells.items()}
 
-    def problems(self, shown: Mapping[str, Sequence[dict[str, Any]]]) -> Iterator[str]:
-        """Where the results (schema v1) that each cell showed, by its title, are not those that the code names."""
+    def problems(
+        self,
+        shown: Mapping[str, Sequence[dict[str, Any]]],
+        elsewhere: Callable[[], set[str]] = set,
+    ) -> Iterator[str]:
+        """Where the results (schema v1) that each cell showed, by its title, are not those that the code names.
+
+        elsewhere: gives the words of the modules that the cells import, whose functions may show results, too.
+        """
         for title, results in shown.items():
             cell = self._cells.get(title, _Said())
-            for problem in [*_lacking(cell, results), *self._alien(cell, results)]:
+            for problem in [*_lacking(cell, results), *self._alien(cell, results, elsewhere)]:
                 yield f"cell '{title}' {problem}"
             for claim in (result for result in results if result["kind"] == "claim"):
                 for problem in self._claim(cell, claim):
@@ -83,8 +98,11 @@ class Code:
                     said.words.add(word)
                     if inside:
                         self._words_of_functions.add(word)
-                case ast.Call() if _function(node, self._modules) == "claim":
-                    said.claims.append(node)
+                case ast.Call() if (function := _function(node, self._modules)) in _SHOWS:
+                    if not inside:
+                        said.names += _names(node, function)
+                    if function == "claim":
+                        said.claims.append(node)
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=value)):
                     self._values.setdefault(name, []).append(value)
                     todo.append((node.value, inside))
@@ -101,13 +119,16 @@ class Code:
                     self.files.update(_file(call))
         return said
 
-    def _alien(self, cell: _Said, results: Sequence[dict[str, Any]]) -> Iterator[str]:
-        """Results that another cell shows by a name which this one has not."""
+    def _alien(
+        self, cell: _Said, results: Sequence[dict[str, Any]], elsewhere: Callable[[], set[str]]
+    ) -> Iterator[str]:
+        """Results that another cell shows by a name of which this one has not a word."""
         for kind, name in {_named(result) for result in results} - set(cell.shown):
-            if name in cell.words or name in self._words_of_functions:
+            words = (cell.words, self._words_of_functions)
+            if not isinstance(name, str) or any(_could_say(some, name) for some in words):
                 continue
-            others = [title for title, one in self._cells.items() if one.shown[kind, name]]
-            if others:
+            others = [title for title, one in self._cells.items() if one.may_show(kind, name)]
+            if others and not _could_say(elsewhere(), name):
                 yield f"has the {kind} {short(name)}, which cell '{others[0]}' shows"
 
     def _claim(self, cell: _Said, claim: dict[str, Any]) -> Iterator[str]:
@@ -198,6 +219,34 @@ def _file(call: ast.Call) -> Iterator[str]:
             func=ast.Attribute(attr=function), args=[ast.Constant(value=str(name)), *_]
         ) if function in _FILE_OF and _FILE.fullmatch(name):
             yield name + _FILE_OF[function]
+
+
+def _names(call: ast.Call, function: str) -> Iterator[tuple[str, re.Pattern[str]]]:
+    """What names the results may have that a call shows, where enough of them is written there."""
+    kind, place, keyword, _ = _SHOWS[function]
+    given = [one.value for one in call.keywords if one.arg == keyword] or call.args[place:][:1]
+    match given:
+        case [ast.Constant(value=str(word))]:
+            yield kind, re.compile(re.escape(word))
+        case [ast.JoinedStr(values=parts)]:
+            words = [part.value if isinstance(part, ast.Constant) else None for part in parts]
+            if any(word and len(word.strip()) >= _A_WORD for word in words):
+                pattern = "".join(".*" if word is None else re.escape(word) for word in words)
+                yield kind, re.compile(pattern, re.DOTALL)
+
+
+def _could_say(words: Iterable[str], name: str) -> bool:
+    """Whether a name may be made of some of these words."""
+    return any(word == name or (len(word.strip()) >= _A_WORD and word in name) for word in words)
+
+
+def words_of(source: str) -> set[str]:
+    """The strings of a module, and the pieces of those that have values in them."""
+    return {
+        node.value
+        for node in ast.walk(_parsed(source))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
 
 
 def _lacking(cell: _Said, results: Sequence[dict[str, Any]]) -> Iterator[str]:
