@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
+from typing import Any
 
 from cudatut import (
     agreement,
@@ -102,14 +103,20 @@ def judge(one: Recording, past: History | None) -> Iterator[str]:
 
     More than `recording.good` asks, which every build waits for.
     """
-    code = _code(catalog.read_text(catalog.get(one.name).path))
     shown = {cell.title: cell.results() for cell in one.cells}
-    for problem in code.problems(shown, lambda: _words(one)):
-        yield f"{one.file}: {problem}"
-    for problem in made_of.problems(f"{one.name}.py", code.files, one.metadata):
-        yield f"{one.file}: {problem}"
+    yield from (f"{one.file}: {problem}" for problem in of_code(one, shown))
     for ask in _OF_HISTORY if past else ():
         yield from (f"{one.file} {problem}" for problem in ask(one, past))
+
+
+def of_code(one: Recording, shown: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
+    """Where the results that each cell shows, and its sources, are not those of the code of its example.
+
+    shown: by the cells' titles the results (schema v1); those of the recording, unless somebody wonders about others.
+    """
+    code = _code(catalog.read_text(catalog.get(one.name).path))
+    yield from code.problems(shown, lambda: _words(one))
+    yield from made_of.problems(f"{one.name}.py", code.files, one.metadata)
 
 
 @lru_cache(maxsize=256)  # a GPU's recording and another's are of one example

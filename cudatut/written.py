@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from cudatut.results import short
@@ -240,13 +241,14 @@ def _could_say(words: Iterable[str], name: str) -> bool:
     return any(word == name or (len(word.strip()) >= _A_WORD and word in name) for word in words)
 
 
-def words_of(source: str) -> set[str]:
+@lru_cache(maxsize=512)
+def words_of(source: str) -> frozenset[str]:
     """The strings of a module, and the pieces of those that have values in them."""
-    return {
+    return frozenset(
         node.value
         for node in ast.walk(_parsed(source))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
+    )
 
 
 def _lacking(cell: _Said, results: Sequence[dict[str, Any]]) -> Iterator[str]:
