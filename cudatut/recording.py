@@ -316,11 +316,12 @@ def _file(name: str, path: Path) -> str:
 def parse(name: str, path: Path, raw: bytes) -> Recording:
     """A recording from the bytes of its file. Raises DamagedRecordingError with the reason and the mending command."""
     try:
-        notebook = json.loads(raw, object_pairs_hook=_object)
-        if not isinstance(notebook, dict):
-            raise TypeError(f"{type(notebook).__name__}")
+        # As text: of bytes, json would guess another encoding than that which readers of the file take.
+        notebook = json.loads(raw.decode(), object_pairs_hook=_object)
+        if b"\\ud" in raw.lower():
+            _require_characters(notebook)
         metadata = certificate.read(notebook["metadata"].get("cudatut"), name, path)
-        cells = [_cell(cell) for cell in notebook["cells"]]
+        cells = [_cell(cell) for cell in _list(notebook["cells"])]
         if len({cell.title for cell in cells}) < max(1, len(cells)):
             raise ValueError("it has no cells, or two of one title")
         return Recording(name, path, metadata, cells)
@@ -345,13 +346,27 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def _require_characters(notebook: Any) -> None:
+    """Raises ValueError for half of a character, which no file and no page can hold."""
+    try:
+        json.dumps(notebook, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("it holds half of a character (a lone surrogate)") from error
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"it has {results.short(value)} where a list should be")
+    return value
+
+
 def _cell(cell: dict[str, Any]) -> Cell:
     kind, title = cell["cell_type"], cell["id"]
     if kind not in ("code", "markdown"):
         raise ValueError(f"it has a cell of the type {results.short(kind)}")
     if not (isinstance(title, str) and _TITLE.fullmatch(title)):
         raise ValueError(f"it has a cell called {results.short(title)}: use a-z, 0-9 and -")
-    outputs = [_output(output) for output in cell["outputs"]] if kind == "code" else []
+    outputs = [_output(output) for output in _list(cell["outputs"])] if kind == "code" else []
     executed = kind == "code" and cell["execution_count"] is not None
     return Cell(title, kind, _joined(cell["source"]), outputs, executed)
 
