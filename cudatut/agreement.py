@@ -24,6 +24,10 @@ TOOLCHAIN = ("cuda", "nvcc", "pycuda", "python", "numpy")
 _BEGAN = datetime.datetime(
     2026, 11, 1, tzinfo=datetime.UTC
 )  # the month of the project's first commit
+# The parts of `results.Result.html`.
+_ROW, _CELL, _NOTE = (
+    re.compile(f"<{tag}>(.*?)</{tag}>", re.DOTALL) for tag in ("tr", "t[hd]", "p")
+)
 _CLOCKS_DIFFER = datetime.timedelta(days=1)
 
 
@@ -131,15 +135,25 @@ def _outputs(cell: Any, slim: bool) -> Iterator[str]:
 
 def in_order(result: results.Result, shown: str) -> results.Result:
     """A result with what it has by name in the order in which it was shown (HTML): a recording sorts names."""
+    rows = [_CELL.findall(row) for row in _ROW.findall(shown)]
+    match result:
+        case results.Series(lines=named):
+            field, order = "lines", (rows or [[]])[0][1:]
+        case results.Profile(metrics=named):
+            field, order = "metrics", [row[0] for row in rows[1:] if row]
+        case results.Benchmark(missing=dict() as named):
+            field, order = "missing", _NOTE.findall(shown)
+        case _:
+            return result
+    place = {html.unescape(words): number for number, words in enumerate(order)}
+
+    def of(name: str) -> int:
+        # A rival that is missing stands there with the reason.
+        words = f"{name}: no row. {named[name]}" if field == "missing" else name
+        return place.get(words, len(place))
+
     result = copy.copy(result)
-    cells = re.findall(r"<(?:th|td|p)>(.*?)(?:</|: no row\. )", shown)
-    place: dict[str, int] = {}
-    for number, cell in enumerate(cells[1:]):  # the first is the head of the names
-        place.setdefault(html.unescape(cell), number)
-    for field, value in vars(result).items():
-        if isinstance(value, dict):
-            in_place = sorted(value.items(), key=lambda pair: place.get(pair[0], len(place)))
-            setattr(result, field, dict(in_place))
+    setattr(result, field, {name: named[name] for name in sorted(named, key=of)})
     return result
 
 

@@ -234,7 +234,7 @@ def cells(path: Path) -> dict[str, str]:
 
 
 def cells_of(text: str) -> Iterator[tuple[str, str, str]]:
-    """(title, "code" or "markdown", source) of each cell of an example's text, as its notebook has them.
+    """(title, "code" or "markdown", source) of each cell of an example's text, as its notebook has them (jupytext's rules).
 
     Cells of prose are numbered, md-1, md-2 ..., and lose their comment signs.
     """
@@ -242,7 +242,10 @@ def cells_of(text: str) -> Iterator[tuple[str, str, str]]:
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     numbers = itertools.count(1)
     for mark, end in zip(marks, ends):
-        source = text[mark.end() : end].removeprefix("\n").rstrip("\n")
+        whole = text[mark.end() : end].removeprefix("\n")
+        source = whole.rstrip("\n")
+        blank = len(whole) - len(source) - 1  # lines; two of them stand between cells
+        source += "\n" * (blank - 1) * (blank > 2)
         if mark["kind"]:
             lines = (line.removeprefix("#").removeprefix(" ") for line in source.split("\n"))
             yield f"md-{next(numbers)}", "markdown", "\n".join(lines)
