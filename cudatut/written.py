@@ -43,12 +43,14 @@ _UNKNOWN = object()  # a value that no literal tells
 class _Said:
     """What one cell says. shown: results that it has shown once it ran, and how many of each name; kinds: likewise.
 
-    names: what names the results have that it may show, by kind; words: all its strings, and pieces of them.
+    names: what names the results have that it may show, by kind; free: kinds of which a result may have any name.
+    words: all its strings, and pieces of them.
     """
 
     shown: Counter[Named] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
     names: list[tuple[str, re.Pattern[str]]] = field(default_factory=list)
+    free: set[str] = field(default_factory=set)
     claims: list[ast.Call] = field(default_factory=list)
     words: set[str] = field(default_factory=set)
 
@@ -66,7 +68,7 @@ class Code:
         """cells: the source of each code cell by its title."""
         self.files: set[str] = set()
         self._modules = {"cudatut"}  # the names under which it is imported
-        self._words_of_functions: set[str] = set()  # which other cells may call
+        self._functions = _Said()  # of all cells: what one defines, another may call
         self._values: dict[str, list[Any]] = {}  # what each name is bound to
         self._cells = {title: self._said(_parsed(source)) for title, source in cells.items()}
 
@@ -98,10 +100,13 @@ class Code:
                 case ast.Constant(value=str(word)):
                     said.words.add(word)
                     if inside:
-                        self._words_of_functions.add(word)
+                        self._functions.words.add(word)
                 case ast.Call() if (function := _function(node, self._modules)) in _SHOWS:
-                    if not inside:
-                        said.names += _names(node, function)
+                    kind, pattern = _named_by(node, function)
+                    if pattern is None:
+                        (self._functions if inside else said).free.add(kind)
+                    elif not inside:
+                        said.names.append((kind, pattern))
                     if function == "claim":
                         said.claims.append(node)
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=value)):
@@ -125,8 +130,10 @@ class Code:
     ) -> Iterator[str]:
         """Results that another cell shows by a name of which this one has not a word."""
         for kind, name in {_named(result) for result in results} - set(cell.shown):
-            words = (cell.words, self._words_of_functions)
-            if not isinstance(name, str) or any(_could_say(some, name) for some in words):
+            sayers = (cell, self._functions)
+            if not isinstance(name, str) or any(
+                kind in one.free or _could_say(one.words, name) for one in sayers
+            ):
                 continue
             others = [title for title, one in self._cells.items() if one.may_show(kind, name)]
             if others and not _could_say(elsewhere(), name):
@@ -222,18 +229,20 @@ def _file(call: ast.Call) -> Iterator[str]:
             yield name + _FILE_OF[function]
 
 
-def _names(call: ast.Call, function: str) -> Iterator[tuple[str, re.Pattern[str]]]:
-    """What names the results may have that a call shows, where enough of them is written there."""
-    kind, place, keyword, _ = _SHOWS[function]
+def _named_by(call: ast.Call, function: str) -> tuple[str, re.Pattern[str] | None]:
+    """The kind of the results that a call may show, and what names they have; None where that may be any."""
+    kind, place, keyword, default = _SHOWS[function]
+    name = _argument(call, place, keyword, default)
+    if isinstance(name, str):
+        return kind, re.compile(re.escape(name))
     given = [one.value for one in call.keywords if one.arg == keyword] or call.args[place:][:1]
     match given:
-        case [ast.Constant(value=str(word))]:
-            yield kind, re.compile(re.escape(word))
         case [ast.JoinedStr(values=parts)]:
             words = [part.value if isinstance(part, ast.Constant) else None for part in parts]
             if any(word and len(word.strip()) >= _A_WORD for word in words):
                 pattern = "".join(".*" if word is None else re.escape(word) for word in words)
-                yield kind, re.compile(pattern, re.DOTALL)
+                return kind, re.compile(pattern, re.DOTALL)
+    return kind, None
 
 
 def _could_say(words: Iterable[str], name: str) -> bool:

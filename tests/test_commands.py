@@ -287,6 +287,28 @@ def clone(command: str, place: Place) -> None:
     succeeds(place.run(f"{local} && test -f Makefile && make -n VENV= site"))
 
 
+def gets_the_history(command: str, place: Place) -> None:
+    """In a shallow clone of a repository of two commits."""
+    author = "-c user.name=a -c user.email=a@b"
+    commit = f"git {author} commit -q --allow-empty -m x"
+    succeeds(place.run(f"git init -q origin && cd origin && {commit} && {commit}"))
+    origin = shlex.quote((place.folder / "origin").as_uri())
+    asked = "git rev-parse --is-shallow-repository"
+    said = succeeds(
+        place.run(
+            f"git clone -q --depth 1 {origin} here && cd here && {asked} && {command} -q && {asked}"
+        )
+    )
+    assert said.split() == ["true", "false"]
+
+
+def needs_a_clone(command: str, place: Place) -> None:
+    """An installed package has no history to compare with, and says so in one line."""
+    done = place.run(command)
+    assert done.returncode == 2 and "this is no clone" in done.stderr, done.stdout + done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def removes_a_file(command: str, place: Place) -> None:
     """In a repository of its own that holds the file."""
     file = place.folder / command.split()[-1]
@@ -386,6 +408,7 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"python -m cudatut doctor", Here(may_find_faults)),
     (r"python -m cudatut list( --json)?", Here(says_something)),
     (r"python -m cudatut status", Here(may_find_faults)),
+    (r"python -m cudatut restamp", Here(needs_a_clone)),
     (r"python -m cudatut run [\w/]+", Here(says_something)),
     (r"python -m cudatut trace \S+\.py", Gpu("tests/gpu/test_tracing.py::test_the_command", refused)),
     (r"python -m cudatut record .*", Gpu(f"{COMMANDS}::test_record", refused)),
@@ -396,6 +419,7 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"python examples/start/first_kernel\.py", Gpu(f"{COMMANDS}::test_an_example_is_a_script")),
     # getting it
     (r"git clone \S+ && cd cudatut", Here(clone)),
+    (r"git fetch --unshallow", Here(gets_the_history)),
     (r"git rm \S+", Here(removes_a_file)),
     (r"cp \w+\.cu examples/\S+", Here(copies)),
     (r"python3 -m venv cuda-env", Here(an_environment)),
