@@ -13,9 +13,9 @@ from statistics import median
 
 CONFIDENCE = 0.95
 # By how much another recording differs beyond what the turns tell: 1.96 standard deviations. Measured by recording the four
-# scoreboards of sums and products twice and once more, some 700 ratios, on an H200.
-AGAIN = 0.004  # of the ratio
-AGAIN_HELD_BACK = 0.008  # of the ratio, where the GPU has lowered its clock
+# scoreboards of sums and products six times, twice in each of three sessions on H200s.
+AGAIN = 0.006  # of the ratio
+AGAIN_HELD_BACK = 0.02  # of the ratio, where the GPU has lowered its clock
 AGAIN_US = 0.2  # of the shorter time
 
 
