@@ -88,5 +88,15 @@ def demangled(name: str) -> str:
     if status.value or not text:
         return name
     whole = ctypes.string_at(text).decode()  # a name is short, and freeing it is libc's business
-    # A kernel returns nothing; its parameters begin with the first parenthesis that follows a name: `k<(Mode)1>(int)`.
-    return re.sub(r"^(?:void )?(.*?[\w>])\(.*", r"\1", whole)
+    return _without_parameters(whole.removeprefix("void "))  # a kernel returns nothing
+
+
+def _without_parameters(name: str) -> str:
+    """`k<(Mode)1, f::operator()>` for `k<(Mode)1, f::operator()>(int)`: what stands before the parameters' parenthesis."""
+    depth = 0  # of template arguments, which hold parentheses of their own
+    for at, sign in enumerate(name):
+        depth += (sign == "<") - (sign == ">" and name[at - 1 : at] != "-")
+        # `(anonymous namespace)::k` begins with one, too.
+        if sign == "(" and depth == 0 and re.fullmatch(r"[\w>]", name[at - 1 : at]):
+            return name[:at]
+    return name

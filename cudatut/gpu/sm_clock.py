@@ -11,8 +11,8 @@ from cudatut.gpu.device import device
 from cudatut.gpu.memory import empty
 from cudatut.gpu.probes import probe
 
-# The GPU's timer goes on in steps of up to a microsecond, which is too coarse for shorter runs.
-LEAST_US = 200
+# Beside a shorter run, the notes themselves take too much of the time between them.
+LEAST_US = 20
 _MOST_SMS = 1024
 
 

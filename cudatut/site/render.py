@@ -16,7 +16,7 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from cudatut.results import MIME, validate
+from cudatut.results import MIME, Row, read, validate
 from cudatut.site import locale
 from cudatut.site.charts import benchmark_svg, number, percent, row_name, symbol, with_unit
 from cudatut.site.locale import text
@@ -62,7 +62,7 @@ def results_html(
     return f'<div class="ct-result" role="group" aria-label="{label}">{"".join(parts)}</div>'
 
 
-_BY_GPU = ("benchmark", "series", "table", "facts")
+_BY_GPU = ("benchmark", "goals", "series", "table", "facts")
 
 
 def _by_gpu(kind: str, index: int, shown: str, gpus: Sequence[tuple[str, list]]) -> str:
@@ -148,19 +148,60 @@ def _tolerance(check: dict[str, Any]) -> str:
 
 
 def _benchmark(result: dict[str, Any]) -> str:
-    rows = result["rows"]
+    told = read(result)
+    rows = told.rows
     time, spread = ({"name": text(f"benchmark.{key}"), "unit": "us"} for key in ("time", "spread"))
     columns = {
-        text("benchmark.candidate"): [_label(row_name(r)) for r in rows],
-        with_unit(time): [number(r["median_us"]) for r in rows],
-        with_unit(spread): [f"{number(r['p20_us'])} – {number(r['p80_us'])}" for r in rows],
-        escape(result["unit"]): [_maybe(r["value"], number) for r in rows],
-        text("benchmark.of_peak"): [_maybe(r["of_peak"], percent) for r in rows],
-        text("benchmark.ratio"): [_maybe(r["ratio_to_vendor"], percent) for r in rows],
+        text("benchmark.candidate"): [_label(row_name(r)) for r in result["rows"]],
+        with_unit(time): [number(r.median_us) for r in rows],
+        with_unit(spread): [f"{number(r.p20_us)} – {number(r.p80_us)}" for r in rows],
+        escape(result["unit"]): [_maybe(r.value, number) for r in rows],
+        text("benchmark.of_peak"): [_maybe(r.of_peak, percent) for r in rows],
+        text("benchmark.ratio"): [_ratio_to_vendor(r) for r in rows],
     }
+    if told.held_back():
+        # At a lowered clock a time says as much about the power as about the kernel.
+        columns["10⁶ " + text("benchmark.cycles")] = [
+            _maybe(r.cycles, lambda cycles: number(cycles / 1e6)) for r in rows
+        ]
+        columns["MHz"] = [_maybe(r.mhz, number) for r in rows]
+    if told.dear():
+        host = {"name": text("benchmark.host"), "unit": "us"}
+        columns[with_unit(host)] = [_maybe(r.host_us, number) for r in rows]
     known = {head: cells for head, cells in columns.items() if set(cells) != {"–"}}
     table = table_html(known, zip(*known.values()))
+    if waiting := [_label(r["name"]) for r in result["rows"] if r.get("waits")]:
+        names = text("benchmark.and").join(waiting)
+        table += f"<p>{text('benchmark.waits', names=names)}</p>"
     return _chart(result["name"] or "", benchmark_svg(_unmarked(result)), table)
+
+
+def _ratio_to_vendor(row: Row) -> str:
+    """The ratio as a percentage, or where it is that of pairs, with its interval."""
+    if row.ratio_to_vendor is None:
+        return "–"
+    if row.ratio_low is None or row.ratio_low == row.ratio_high:
+        return percent(row.ratio_to_vendor)
+    middle, low, high = (
+        f"{value:.3f}" for value in (row.ratio_to_vendor, row.ratio_low, row.ratio_high)
+    )
+    return f"{middle} ({low} – {high})"
+
+
+def _goals(result: dict[str, Any]) -> str:
+    head = [text(f"goals.{key}") for key in ("name", "wanted", "measured", "interval", "verdict")]
+    marks = {"reached": ("pass", "✓"), "missed": ("fail", "✗"), "undecided": ("note", "=")}
+    rows = [
+        [
+            _label(row["name"]),
+            number(row["wanted"]),
+            f"{row['measured']:.3f}",
+            f"{row['low']:.3f} – {row['high']:.3f}",
+            _marked(*marks[row["verdict"]], text(f"goals.{row['verdict']}")),
+        ]
+        for row in result["rows"]
+    ]
+    return table_html(head, rows, caption=_label(result["title"]), words=(0, 4))
 
 
 def _series(result: dict[str, Any]) -> str:
@@ -284,6 +325,7 @@ _EACH = {
     "claim": _claim,
     "series": _series,
     "benchmark": _benchmark,
+    "goals": _goals,
     "resources": _resources,
     "profile": _profile,
     "facts": _facts,

@@ -194,6 +194,67 @@ def test_a_benchmark_is_a_chart_and_its_numbers():
     assert "CuPy (vendor)" in text
 
 
+# The same, measured in pairs on a GPU at its power limit, with launches that take the host long.
+PAIRED = BENCH | {
+    "most_mhz": 1980.0,
+    "rows": [
+        {
+            **row,
+            "times": "279 280.5 283",
+            "ratio_low": low,
+            "ratio_high": high,
+            "host_us": 61.0,
+            "mhz": 1500.0,
+            "cycles": 420_750.0,
+        }
+        for row, low, high in zip(BENCH["rows"], (0.981, 1.0), (0.998, 1.0))
+    ],
+}
+
+
+def test_a_ratio_of_pairs_has_its_interval():
+    text = plain(results_html([shown(PAIRED)], "en").split("<details")[1])
+    assert "0.990 (0.981 – 0.998)" in text
+    assert text.count("0.9") == 3 and "100%" in text  # the vendor beside itself needs none
+
+
+def test_cycles_and_clock_stand_beside_the_time_where_the_gpu_is_held_back():
+    text = plain(results_html([shown(PAIRED)], "en"))
+    assert "10⁶ cycles MHz" in text and "0.421 1,500" in text
+    free = PAIRED | {"rows": [row | {"mhz": 1970.0} for row in PAIRED["rows"]]}
+    assert "cycles" not in plain(results_html([shown(free)], "en"))
+    assert "10⁶ 周期" in plain(results_html([shown(PAIRED)], "zh"))
+
+
+def test_a_launch_that_is_dear_or_waits_is_told():
+    text = plain(results_html([shown(PAIRED)], "en"))
+    assert "Launch on the host (µs)" in text and " 61" in text
+    cheap = PAIRED | {"rows": [row | {"host_us": 9.0} for row in PAIRED["rows"]]}
+    assert "on the host" not in plain(results_html([shown(cheap)], "en"))
+    first, second = PAIRED["rows"]
+    waits = PAIRED | {"rows": [first | {"waits": True}, second]}
+    assert "mine: the launch waits for the GPU itself" in plain(results_html([shown(waits)], "en"))
+    assert "mine：启动本身要等待 GPU" in plain(results_html([shown(waits)], "zh"))
+
+
+def test_goals_are_reached_missed_or_undecided():
+    rows = [
+        {"name": "n = 1", "wanted": 1.0, "measured": 1.05, "low": 1.04, "high": 1.06},
+        {"name": "n = 2", "wanted": 1.03, "measured": 1.0, "low": 0.99, "high": 1.01},
+        {"name": "n = 3", "wanted": 1.0, "measured": 1.0, "low": 0.99, "high": 1.01},
+    ]
+    for row, verdict in zip(rows, ("reached", "missed", "undecided")):
+        row["verdict"] = verdict
+    goals = {"kind": "goals", "title": "times cuBLAS", "rows": rows}
+    text = plain(results_html([shown(goals)], "en"))
+    assert "n = 1 1 1.050 1.040 – 1.060 ✓ reached" in text
+    assert "n = 2 1.03 1.000 0.990 – 1.010 ✗ missed" in text and "= undecided" in text
+    assert "✗ 未达到" in plain(results_html([shown(goals)], "zh"))
+    rows[1]["verdict"] = "reached"
+    with pytest.raises(ValueError, match="'n = 2' says reached, and by its interval it is missed"):
+        results_html([shown(goals)], "en")
+
+
 def test_columns_without_values_are_left_out():
     alone = copy.deepcopy(BENCH)
     for row in alone["rows"]:

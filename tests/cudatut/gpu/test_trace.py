@@ -140,7 +140,9 @@ def test_names_of_calls(call, plain):
 @pytest.mark.parametrize(
     ("mangled", "plain"),
     [("add", "add"), ("_Z3addPKfS0_Pfi", "add"), ("_Z4gemmILi128EEvPf", "gemm<128>"),
-     ("_ZN5tiles4gemmIfLi3EEEvPT_PFvvE", "tiles::gemm<float, 3>"), ("_Znonsense", "_Znonsense")],
+     ("_ZN5tiles4gemmIfLi3EEEvPT_PFvvE", "tiles::gemm<float, 3>"), ("_Znonsense", "_Znonsense"),
+     ("_ZN12_GLOBAL__N_13sumEPf", "(anonymous namespace)::sum"),
+     ("_Z3mapIZN1fclEiEUlvE_EvT_", "map<f::operator()(int)::{lambda()#1}>")],
 )  # fmt: skip
 def test_names_of_kernels(mangled, plain):
     assert cupti.demangled(mangled) == plain
