@@ -258,7 +258,7 @@ def test_a_character_in_two_halves_is_one(good):
 def test_a_result_of_odd_numbers_is_not_good(good, book, number):
     check = next(o for o in good["cells"][3]["outputs"])["data"][MIME]
     check["n"] = number
-    book.recorded(NAME, good)
+    book.recorded(NAME, good, agree=False)
     with pytest.raises(recording.UnfitRecordingError, match="check add: n is"):
         recording.require_good(NAME)
 

@@ -54,7 +54,7 @@ def stale(book, path):
     book.example("a/add", "# %% changed\n1\n")
     notebook = book.notebook("a/add")
     notebook["cells"][1:] = [notebook["cells"][2] | {"id": "changed", "source": "1"}]
-    book.recorded("a/add", notebook)  # the book's own is fresh again
+    book.recorded("a/add", notebook, agree=False)  # the book's own is fresh again
 
 
 def orphaned(book, path):
@@ -112,7 +112,7 @@ def test_a_cell_that_has_another_cells_results(book):
     del notebook["cells"][1]
     notebook["cells"][1]["source"] = "import cudatut as ct"
     notebook["cells"][2]["source"] = 'ct.facts("mine", {"a": 1})'
-    book.recorded("a/add", notebook)
+    book.recorded("a/add", notebook, agree=False)
     first, *_ = status.status().problems
     assert first == "examples/a/add.ipynb: cell 'bench' shows the facts 'mine', and it is not there"
 
