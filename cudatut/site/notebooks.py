@@ -24,7 +24,8 @@ from jinja2 import Environment, FileSystemBytecodeCache
 from cudatut import catalog, paths, recording
 from cudatut.errors import CudatutError
 from cudatut.recording import Cell, Recording
-from cudatut.site import contents, directives, highlighting, mathml, missing, prose, render, state
+from cudatut.site import contents, directives, highlighting, mathml, missing, prose, state
+from cudatut.site.certificate import certificate_html
 from cudatut.site.contents import Chapter
 from cudatut.site.locale import text
 
@@ -215,9 +216,9 @@ def code_of_page(records: list[Recording]) -> str:
 def _certificate(records: list[Recording]) -> str:
     """Where the recordings were made, and which examples have none."""
     lang = state.current().lang
-    made = [r.metadata for r in records if not isinstance(r, missing.StandIn)]
+    made = [r for r in records if not isinstance(r, missing.StandIn)]
     notes = (missing.note_html(r, lang) for r in records if isinstance(r, missing.StandIn))
-    return "".join(notes) + render.certificate_html(made, lang)
+    return "".join(notes) + certificate_html(made, lang)
 
 
 def _links(record: Recording) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from cudatut.results import MIME
 from cudatut.site import locale
-from cudatut.site.render import certificate_html, results_html
+from cudatut.site.render import results_html
 from cudatut.site.svg import Svg, figure, tr
 
 CHECK = {
@@ -89,17 +89,6 @@ TABLE = {
     ],
 }
 ALL = [CHECK, BENCH, RESOURCES, PROFILE, SANITIZER, FACTS, TABLE]
-METADATA = {
-    "schema": 1, "name": "start/first_kernel",
-    "gpu": {"name": "NVIDIA H100", "compute_capability": "9.0", "memory_bytes": 85029158912,
-            "sm_count": 132, "driver": "580.95.05"},
-    "toolchain": {"cuda": "13.0", "nvcc": "13.0.88", "pycuda": "2026.1", "python": "3.12.3",
-                  "numpy": "2.3.4"},
-    "recorded_at": "2026-11-21T23:30:00-02:00", "commit": "0123456789abcdef0123",
-    "duration_s": 34.21,
-    "sanitizers": [{"kind": "sanitizer", "tool": t, "errors": 0}
-                   for t in ("memcheck", "racecheck", "initcheck", "synccheck")],
-}  # fmt: skip
 
 
 def shown(result):
@@ -289,11 +278,7 @@ def test_everything_recorded_is_escaped():
     results.append({**table, "rows": [{"name": evil, "values": [evil]}]})
     bench = copy.deepcopy(BENCH)
     bench["name"] = bench["rows"][0]["name"] = bench["unit"] = evil
-    meta = copy.deepcopy(METADATA)
-    meta["name"] = meta["gpu"]["name"] = meta["toolchain"]["cuda"] = meta["commit"] = evil
-    meta["sanitizers"][0]["tool"] = evil
     html = results_html([stream(evil), *map(shown, [*results, bench])], "en")
-    html += certificate_html([meta, meta], "en")
     assert "<script" not in html
     assert "&lt;script&gt;" in html
 
@@ -374,45 +359,6 @@ def test_an_unknown_kind_is_named():
 def test_an_image_is_refused():
     with pytest.raises(ValueError, match="image/png"):
         results_html([{"output_type": "display_data", "data": {"image/png": ""}}], "en")
-
-
-def test_the_certificate_says_where_the_results_come_from():
-    html = certificate_html([METADATA], "en")
-    text = plain(html)
-    assert "Recorded on NVIDIA H100, 2026-11-22" in text  # the time is given in UTC
-    for words in (
-        "compute capability 9.0, 132 SMs, 79.2 GiB",
-        "Driver 580.95.05",
-        "CUDA 13.0",
-        "PyCUDA 2026.1",
-        "2026-11-22 01:30 UTC",
-        "Commit 0123456789ab",
-        "Duration 34.2 s",
-        "memcheck, racecheck, initcheck, synccheck: no errors",
-    ):
-        assert words in text
-    assert html.count("<details") == 1
-    assert "start/first_kernel" not in text  # one recording needs no name: it is the page's
-
-
-def test_several_certificates_share_a_summary_and_are_named():
-    other = {**METADATA, "name": "start/errors", "recorded_at": "2026-11-25T00:00:00+00:00"}
-    html = certificate_html([METADATA, other], "zh")
-    assert html.count("<details") == 1
-    assert html.count("<dl>") == 2
-    assert "2026-11-25 录制于 NVIDIA H100" in html
-    assert "start/errors" in html
-
-
-def test_a_certificate_without_sanitizers_has_no_line_for_them():
-    """The results of another GPU."""
-    assert "memcheck" in certificate_html([METADATA], "en")
-    slim = plain(certificate_html([{**METADATA, "slim": True, "sanitizers": []}], "en"))
-    assert "anitizer" not in slim and "Commit 0123456789ab" in slim
-
-
-def test_no_recording_no_certificate():
-    assert certificate_html([], "en") == ""
 
 
 # --- the words, and the drawing tools that share them ---------------------------------------------
