@@ -18,8 +18,8 @@ from cudatut.results import MIME
 
 # What a run tells of itself. All else in the metadata is about the code, and may be written anew without a GPU.
 _OF_THE_RUN = (
-    *("gpu", "toolchain", "rivals", "instrument", "kernels", "recorded_at", "commit", "duration_s"),
-    "sanitizers",
+    *("gpu", "toolchain", "rivals", "launched", "instrument", "kernels", "sanitizers"),
+    *("recorded_at", "commit", "duration_s"),
 )
 
 

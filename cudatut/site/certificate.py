@@ -11,6 +11,7 @@ from cudatut.recording import Recording
 from cudatut.site import locale, state
 from cudatut.site.charts import number
 from cudatut.site.locale import text
+from cudatut.site.localize import current as labels
 from cudatut.site.localize import localized
 from cudatut.site.render import code_html, label_html
 
@@ -152,15 +153,22 @@ def _numbers(instrument: dict[str, Any]) -> Iterator[str]:
 
 def _kernels(record: Recording) -> str:
     """The kernels that rivals launched, folded away: by rival, and for each set of kernels the contests it took part in."""
+    lang = locale.current()
     launched: dict[str, dict[tuple[str, ...], dict[str, None]]] = {}
     for result in (result for cell in record.cells for result in cell.results()):
         if result["kind"] != "benchmark" or not any(row.get("kernels") for row in result["rows"]):
             continue
-        contest = localized(result, locale.current())
+        contest = localized(result, lang)
         for row in contest["rows"]:
             if row.get("kernels"):
                 contests = launched.setdefault(row["name"], {})
                 contests.setdefault(tuple(row["kernels"]), {})[contest["name"] or ""] = None
+    # Those of rivals that were measured otherwise, in turns of a chapter's own.
+    for name, kernels in record.metadata.get("launched", {}).items():
+        sets = launched.get(rival := name if lang == "en" else labels().chinese(name), {})
+        told = {kernel for one in sets for kernel in one}
+        if rest := tuple(kernel for kernel in kernels if kernel not in told):
+            launched.setdefault(rival, sets)[rest] = {}
     names = {name for sets in launched.values() for kernels in sets for name in kernels}
     items = "".join(
         f"<li>{label_html(rival)}<ul>{''.join(map(_contests, sets.values(), sets))}</ul></li>"

@@ -15,13 +15,14 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from cudatut.results import MIME, validate
+from cudatut.results import MIME, read, validate
 from cudatut.site import locale
 from cudatut.site.charts import benchmark_svg, number, percent, row_name, symbol, with_unit
 from cudatut.site.locale import text
 from cudatut.site.localize import localized, relabeled
 from cudatut.site.sweep import series_svg
 
+_REACHED = {"reached": ("pass", "✓"), "missed": ("fail", "✗"), "undecided": ("note", "=")}
 _VERDICTS = {
     "confirmed": ("pass", "✓"),
     "refuted": ("fail", "✗"),
@@ -61,7 +62,7 @@ def results_html(
     return f'<div class="ct-result" role="group" aria-label="{label}">{"".join(parts)}</div>'
 
 
-_BY_GPU = ("benchmark", "series", "table", "facts")
+_BY_GPU = ("benchmark", "goals", "series", "table", "facts")
 
 
 def _by_gpu(kind: str, index: int, shown: str, gpus: Sequence[tuple[str, list]]) -> str:
@@ -147,19 +148,62 @@ def _tolerance(check: dict[str, Any]) -> str:
 
 
 def _benchmark(result: dict[str, Any]) -> str:
-    rows = result["rows"]
+    rows, declared = result["rows"], read(result)
     time, spread = ({"name": text(f"benchmark.{key}"), "unit": "us"} for key in ("time", "spread"))
+    # Of a ratio with an interval that digit is shown that the interval is about.
+    ratio = percent if all(r.get("ratio_low") is None for r in rows) else _permille
     columns = {
         text("benchmark.candidate"): [label_html(row_name(r)) for r in rows],
         with_unit(time): [number(r["median_us"]) for r in rows],
         with_unit(spread): [f"{number(r['p20_us'])} – {number(r['p80_us'])}" for r in rows],
         escape(result["unit"]): [_maybe(r["value"], number) for r in rows],
         text("benchmark.of_peak"): [_maybe(r["of_peak"], percent) for r in rows],
-        text("benchmark.ratio"): [_maybe(r["ratio_to_vendor"], percent) for r in rows],
+        text("benchmark.ratio"): [_maybe(r["ratio_to_vendor"], ratio) for r in rows],
+        text("benchmark.interval"): [
+            _interval(r.get("ratio_low"), r.get("ratio_high"), _permille) for r in rows
+        ],
     }
+    if declared.held_back():
+        columns[text("benchmark.cycles")] = [_maybe(r.get("cycles"), _millions) for r in rows]
+        columns[text("benchmark.clock")] = [_maybe(r.get("mhz"), number) for r in rows]
+    if declared.dear():
+        columns[with_unit({"name": text("benchmark.host"), "unit": "us"})] = [
+            _maybe(r.get("host_us"), number) for r in rows
+        ]
     known = {head: cells for head, cells in columns.items() if set(cells) != {"–"}}
     table = table_html(known, zip(*known.values()))
     return _chart(result["name"] or "", benchmark_svg(_unmarked(result)), table)
+
+
+def _permille(fraction: float) -> str:
+    return f"{100 * fraction:.1f}%"
+
+
+def _millions(value: float) -> str:
+    return number(value / 1e6)
+
+
+def _interval(low: float | None, high: float | None, shown: Callable[[float], str]) -> str:
+    return "–" if low is None or high is None else f"{shown(low)} – {shown(high)}"
+
+
+def _goals(result: dict[str, Any]) -> str:
+    head = [text(f"goals.{key}") for key in ("goal", "wanted", "measured", "interval", "verdict")]
+    rows = [
+        [
+            label_html(row["name"]),
+            f"{row['wanted']:.3g}×",
+            _times(row["measured"]),
+            _interval(row["low"], row["high"], _times),
+            _marked(*_REACHED[row["verdict"]], text(f"goals.{row['verdict']}")),
+        ]
+        for row in result["rows"]
+    ]
+    return table_html(head, rows, caption=label_html(result["title"]), words=(0, 4))
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.3f}×"
 
 
 def _series(result: dict[str, Any]) -> str:
@@ -287,6 +331,7 @@ _EACH = {
     "claim": _claim,
     "series": _series,
     "benchmark": _benchmark,
+    "goals": _goals,
     "resources": _resources,
     "profile": _profile,
     "facts": _facts,

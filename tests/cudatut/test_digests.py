@@ -78,6 +78,7 @@ def _removed(notebook, metadata):
         _value("duration_s", 1.6),
         _value("toolchain", {"cuda": "12.9"}),
         _value("rivals", {"cuBLAS": "13"}),
+        _value("launched", {"cuBLAS": ["gemm"]}),
         _value("instrument", {"numbers": {"timing": 2}}),
         _value("kernels", [{"name": "add"}]),
         _value("sanitizers", []),

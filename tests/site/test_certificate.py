@@ -202,6 +202,20 @@ def test_rivals_and_the_kernels_that_they_launched():
     assert "mine" not in html
 
 
+def test_kernels_of_rivals_that_no_benchmark_names_are_there_too():
+    made = recording(
+        contest("4096", cuBLAS=["sm90_gemm"]),
+        launched={"cuBLAS": ["sm90_gemm", "split_k"], "FlashAttention-3": ["flash_fwd"]},
+    )
+    for lang, line in (("en", "Their kernels"), ("zh", "对手的 kernel")):
+        shown = lines(certificate_html([made], lang))[line]
+        assert re.fullmatch(
+            r"\D+3\D* cuBLAS 4096[:：] ?sm90_gemm split_k FlashAttention-3 flash_fwd", shown
+        )
+    alone = recording(launched={"cuBLAS": ["sm90_gemm"]})
+    assert lines(certificate_html([alone], "en"))["Their kernels"] == "in all: 1 cuBLAS sm90_gemm"
+
+
 def test_contests_and_rivals_are_called_as_on_their_page(monkeypatch):
     from cudatut.site import certificate as module
 
@@ -220,6 +234,7 @@ def test_an_older_recording_lacks_these_lines():
     "where",
     [
         "name",
+        "launched",
         "gpu",
         "toolchain",
         "commit",
@@ -237,6 +252,7 @@ def test_everything_recorded_is_escaped(where):
         "toolchain": dict.fromkeys(METADATA["toolchain"], evil),
         "sanitizers": [{"kind": "sanitizer", "tool": evil, "errors": 0}],
         "rivals": {evil: evil},
+        "launched": {evil: [evil]},
         "restamped": [{"from": evil, "to": evil, "files": {evil: {"ground": evil, "now": evil, "as": evil}}, "added": [evil]}],
         "instrument": {"numbers": {evil: evil}},
     }.get(where, evil)  # fmt: skip

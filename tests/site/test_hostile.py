@@ -27,7 +27,7 @@ ATTACK = (
 )
 # What the kinds themselves fix, and what is read before a page shows it.
 _FIXED = {"kind", "output_type", "verdict", "form", "rule", "id", "recorded_at"}
-_NAMES = {"metrics", "lines", "rivals", "files", "numbers"}  # whose keys are texts, too
+_NAMES = {"metrics", "lines", "rivals", "launched", "files", "numbers"}  # whose keys are texts, too
 
 FACTS = {"kind": "facts", "title": "Device", "rows": [{"name": "chip", "value": "GH100", "unit": "x"}]}  # fmt: skip
 RESULTS = [
@@ -38,6 +38,8 @@ RESULTS = [
      "rows": [{"name": "r", "values": ["word"]}]},
     {"kind": "series", "title": "s", "x": {"name": "n", "unit": "u"}, "y": {"name": "m", "unit": "v"},
      "lines": {"one": [[1, 2], [3, 4]], "two": [[1, 3], [3, 5]]}, "limit": 6, "foreground": None},
+    {"kind": "goals", "title": "g", "rows": [
+        {"name": "n", "wanted": 1, "measured": 2, "low": 1.5, "high": 2.5, "verdict": "reached"}]},
     {"kind": "claim", "id": "a-claim", "source": "a book", "place": {"en": "p", "zh": "p"}, "form": "said",
      "statement": {"en": "s", "zh": "s"}, "expected": "yes", "measured": "yes", "unit": None, "rule": "equal",
      "control": {"what": {"en": "c", "zh": "c"}, "value": "yes"}, "verdict": "depends",
@@ -45,6 +47,7 @@ RESULTS = [
 ]  # fmt: skip
 MORE = {
     "rivals": {"cuBLAS": "13"},
+    "launched": {"CuPy": ["copy"]},
     "instrument": {"numbers": {"timing": "1"}},
     "restamped": [{
         "from": "a" * 40, "to": "b" * 40, "added": ["new.cu"],

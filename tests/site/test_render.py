@@ -88,7 +88,15 @@ TABLE = {
         {"name": "256", "values": [24, None, 0.5, False, None]},
     ],
 }
-ALL = [CHECK, BENCH, RESOURCES, PROFILE, SANITIZER, FACTS, TABLE]
+GOALS = {
+    "kind": "goals",
+    "title": "beside cuBLAS",
+    "rows": [
+        {"name": f"n = {n}", "wanted": 1.0, "measured": m, "low": m - 0.01, "high": m + 0.01, "verdict": v}
+        for n, m, v in ((1024, 0.98, "missed"), (4096, 1.02, "reached"), (8192, 1.0, "undecided"))
+    ],
+}  # fmt: skip
+ALL = [CHECK, BENCH, GOALS, RESOURCES, PROFILE, SANITIZER, FACTS, TABLE]
 
 
 def shown(result):
@@ -182,6 +190,56 @@ def test_columns_without_values_are_left_out():
     html = results_html([shown(alone)], "en")
     assert "Of vendor" not in html
     assert "Of limit" not in html
+
+
+def paired(**more):
+    """A benchmark of the instrument that takes ratios within turns."""
+    bench = copy.deepcopy(BENCH)
+    for row in bench["rows"]:
+        row |= {"times": "1 2", "ratio_low": 0.9871, "ratio_high": 1.0049, "host_us": 4.0, **more}
+    return bench
+
+
+def test_a_ratio_stands_beside_its_interval():
+    text = plain(results_html([shown(paired())], "en"))
+    assert "Its interval, 95%" in text and "99.0% 98.7% – 100.5%" in text
+    for absent in ("cycles", "MHz", "Host"):
+        assert absent not in text
+    assert "interval" not in plain(results_html([shown(BENCH)], "en"))
+
+
+def test_cycles_and_clock_stand_there_where_the_gpu_is_held_back():
+    held = {**paired(mhz=1500.0, cycles=4.2e6), "most_mhz": 1980.0}
+    text = plain(results_html([shown(held)], "en"))
+    assert "SM cycles, millions SM clock (MHz)" in text and "4.20 1,500" in text
+    free = {**paired(mhz=1975.0, cycles=4.2e6), "most_mhz": 1980.0}
+    assert "cycles" not in results_html([shown(free)], "en")
+
+
+def test_what_a_launch_costs_the_host_is_told_where_it_is_much():
+    assert "Host" not in results_html([shown(paired())], "en")
+    text = plain(results_html([shown(paired(host_us=81.4))], "en"))
+    assert "Host, per launch (µs)" in text and "100.5% 81.4" in text
+
+
+def test_goals_are_reached_missed_or_undecided():
+    html = results_html([shown(GOALS)], "en")
+    text = plain(html)
+    assert "n = 1024 1× 0.980× 0.970× – 0.990× ✗ missed" in text
+    assert "n = 4096 1× 1.020× 1.010× – 1.030× ✓ reached" in text
+    assert "n = 8192 1× 1.000× 0.990× – 1.010× = undecided" in text
+    assert "未能判定" in results_html([shown(GOALS)], "zh")
+    wrong = copy.deepcopy(GOALS)
+    wrong["rows"][0]["verdict"] = "reached"
+    with pytest.raises(ValueError, match="says reached, and by its interval it is missed"):
+        results_html([shown(wrong)], "en")
+
+
+def test_every_kind_is_rendered():
+    from cudatut.results import KINDS
+    from cudatut.site import render
+
+    assert set(KINDS) == {*render._EACH, *render._TOGETHER} - {"stream"}
 
 
 def test_resources_profile_sanitizer_facts():
