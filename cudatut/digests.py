@@ -18,8 +18,8 @@ from cudatut.results import MIME
 
 # What a run tells of itself. All else in the metadata is about the code, and may be written anew without a GPU.
 _OF_THE_RUN = (
-    *("gpu", "toolchain", "rivals", "launched", "instrument", "kernels", "sanitizers"),
-    *("recorded_at", "commit", "duration_s"),
+    *("gpu", "toolchain", "recorded_at", "commit", "duration_s", "sanitizers", "slim"),
+    *("kernels", "instrument", "rivals", "launched"),
 )
 
 
@@ -36,9 +36,10 @@ def measured(recording: Recording) -> bytes:
     return canonical.encode()
 
 
-def _output(output: dict[str, Any]) -> Any:
-    """Of a result its data: text and HTML are made of them. Of another output all of it."""
-    return output.get("data", {}).get(MIME, output)
+def _output(output: dict[str, Any]) -> dict[str, Any]:
+    """An output, of a result without the text and the HTML that are made of its data."""
+    data = output.get("data", {})
+    return output | {"data": {MIME: data[MIME]}} if MIME in data else output
 
 
 def lines(recordings: Iterable[Recording]) -> Iterator[str]:

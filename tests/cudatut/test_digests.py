@@ -145,7 +145,8 @@ def test_what_was_measured_is_written_as_its_digest_says(recorded, tmp_path, cap
     digest = capsys.readouterr().out.partition("  ")[0]
     assert hashlib.sha256(file.read_bytes()).hexdigest() == digest
     run, outputs = json.loads(file.read_bytes())
-    assert run["gpu"]["name"] == "NVIDIA Test" and outputs["bench"][1]["rows"][0]["value"] == 4.0
+    assert run["gpu"]["name"] == "NVIDIA Test"
+    assert outputs["bench"][1]["data"][MIME]["rows"][0]["value"] == 4.0
     assert "Vector add" not in file.read_text()
 
 
