@@ -139,7 +139,8 @@ def head(record: Recording, chapters: Iterable[Chapter] = ()) -> str:
     build, requires = state.current(), record.metadata["requires"]
     if (needed := _REQUIRES.fullmatch(requires)) is None:
         raise CudatutError(
-            f"the recording of {record.name} requires {requires!r}, which is no compute capability such as sm_90a"
+            f"the recording of {record.name} requires {requires!r}, which is no compute capability such as sm_90a: "
+            f"`python -m cudatut record {record.name}`"
         )
     key = "example.exactly" if needed[3] else "example.requires"
     needs = text(key, cc=f"{needed[1]}.{needed[2]}")
