@@ -390,7 +390,7 @@ def test_prose_keeps_what_prose_is_made_of():
 @pytest.mark.parametrize(
     ("html", "cleaned"),
     [
-        ("<script>x</script>", "&lt;script&gt;x"),
+        ("<script>x</script>", "&lt;script&gt;x&lt;/script&gt;"),
         ("<p onclick=x style=x id=x class=x>a</p>", "<p>a</p>"),
         ("<img src=x onerror=y>", "&lt;img src=x onerror=y&gt;"),
         ('<a href="javascript:x">a</a>', "<a>a</a>"),
@@ -399,11 +399,11 @@ def test_prose_keeps_what_prose_is_made_of():
         ('<a href="data:text/html,x">a</a>', "<a>a</a>"),
         ('<a href="../x.md#y">a</a>', '<a href="../x.md#y">a</a>'),
         ('<a href="#y:z">a</a>', '<a href="#y:z">a</a>'),
-        ("</div></article><p>a", "<p>a</p>"),
-        ("<p><em>a</p>b", "<p><em>a</em></p>b"),
+        ("</div></article><p>a", "&lt;/div&gt;&lt;/article&gt;<p>a</p>"),
+        ("<p><em>a</p>b", "<p><em>a</em></p><em>b</em>"),
         ("<!-- x --><p>a</p><?php x ?>", "<p>a</p>"),
         ('<math href="javascript:x" onclick="y"><mi>x</mi></math>', "<math><mi>x</mi></math>"),
-        ("<svg><script>x</script></svg>", "&lt;svg&gt;&lt;script&gt;x"),
+        ("<svg><script>x</script></svg>", "&lt;svg&gt;&lt;script&gt;x&lt;/script&gt;&lt;/svg&gt;"),
         ("a <", "a &lt;"),
         ("<scr", "&lt;scr"),
     ],
