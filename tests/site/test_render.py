@@ -2,13 +2,12 @@
 
 import copy
 import re
-from statistics import quantiles
 
 import pytest
 
-from cudatut.results import MIME, read
+from cudatut.results import MIME
 from cudatut.site import locale
-from cudatut.site.render import certificate_html, results_html
+from cudatut.site.render import results_html
 from cudatut.site.svg import Svg, figure, tr
 
 CHECK = {
@@ -93,18 +92,15 @@ TABLE = {
         {"name": "256", "values": [24, None, 0.5, False, None]},
     ],
 }
-ALL = [CHECK, BENCH, RESOURCES, PROFILE, SANITIZER, FACTS, TABLE]
-METADATA = {
-    "schema": 1, "name": "start/first_kernel",
-    "gpu": {"name": "NVIDIA H100", "compute_capability": "9.0", "memory_bytes": 85029158912,
-            "sm_count": 132, "driver": "580.95.05"},
-    "toolchain": {"cuda": "13.0", "nvcc": "13.0.88", "pycuda": "2026.1", "python": "3.12.3",
-                  "numpy": "2.3.4"},
-    "recorded_at": "2026-11-21T23:30:00-02:00", "commit": "0123456789abcdef0123",
-    "duration_s": 34.21,
-    "sanitizers": [{"kind": "sanitizer", "tool": t, "errors": 0}
-                   for t in ("memcheck", "racecheck", "initcheck", "synccheck")],
+GOALS = {
+    "kind": "goals",
+    "title": "beside cuBLAS",
+    "rows": [
+        {"name": f"n = {n}", "wanted": 1.0, "measured": m, "low": m - 0.01, "high": m + 0.01, "verdict": v}
+        for n, m, v in ((1024, 0.98, "missed"), (4096, 1.02, "reached"), (8192, 1.0, "undecided"))
+    ],
 }  # fmt: skip
+ALL = [CHECK, BENCH, GOALS, RESOURCES, PROFILE, SANITIZER, FACTS, TABLE]
 
 
 def shown(result):
@@ -195,68 +191,6 @@ def test_a_benchmark_is_a_chart_and_its_numbers():
     assert "CuPy (vendor)" in text
 
 
-# The same, measured in pairs on a GPU at its power limit, with launches that take the host long.
-RUNS = {"mine": "283 280.5 277.5", "CuPy": "277.1 277 276.4"}
-PAIRED = BENCH | {
-    "most_mhz": 1980.0,
-    "rounds": 3,
-    "rows": [
-        row
-        | {"times": RUNS[row["name"]], "host_us": 61.0, "mhz": 1500.0, "cycles": 420_750.0}
-        | dict(
-            zip(("p20_us", "p80_us"), quantiles(map(float, RUNS[row["name"]].split()), n=5)[::3])
-        )
-        for row in BENCH["rows"]
-    ],
-}
-for row in PAIRED["rows"]:
-    found = read(PAIRED).ratio(row["name"], "CuPy")
-    row |= {"ratio_to_vendor": found.median, "ratio_low": found.low, "ratio_high": found.high}
-
-
-def test_a_ratio_of_pairs_has_its_interval():
-    text = plain(results_html([shown(PAIRED)], "en").split("<details")[1])
-    assert "0.989 (0.981 – 0.998)" in text
-    assert text.count("0.9") == 3 and "100%" in text  # the vendor beside itself needs none
-
-
-def test_cycles_and_clock_stand_beside_the_time_where_the_gpu_is_held_back():
-    text = plain(results_html([shown(PAIRED)], "en"))
-    assert "10⁶ cycles MHz" in text and "0.421 1,500" in text
-    free = PAIRED | {"rows": [row | {"mhz": 1970.0} for row in PAIRED["rows"]]}
-    assert "cycles" not in plain(results_html([shown(free)], "en"))
-    assert "10⁶ 周期" in plain(results_html([shown(PAIRED)], "zh"))
-
-
-def test_a_launch_that_is_dear_or_waits_is_told():
-    text = plain(results_html([shown(PAIRED)], "en"))
-    assert "Launch on the host (µs)" in text and " 61" in text
-    cheap = PAIRED | {"rows": [row | {"host_us": 9.0} for row in PAIRED["rows"]]}
-    assert "on the host" not in plain(results_html([shown(cheap)], "en"))
-    first, second = PAIRED["rows"]
-    waits = PAIRED | {"rows": [first | {"waits": True}, second]}
-    assert "mine: the launch waits for the GPU itself" in plain(results_html([shown(waits)], "en"))
-    assert "mine：启动本身要等待 GPU" in plain(results_html([shown(waits)], "zh"))
-
-
-def test_goals_are_reached_missed_or_undecided():
-    rows = [
-        {"name": "n = 1", "wanted": 1.0, "measured": 1.05, "low": 1.04, "high": 1.06},
-        {"name": "n = 2", "wanted": 1.03, "measured": 1.0, "low": 0.99, "high": 1.01},
-        {"name": "n = 3", "wanted": 1.0, "measured": 1.0, "low": 0.99, "high": 1.01},
-    ]
-    for row, verdict in zip(rows, ("reached", "missed", "undecided")):
-        row["verdict"] = verdict
-    goals = {"kind": "goals", "title": "times cuBLAS", "rows": rows}
-    text = plain(results_html([shown(goals)], "en"))
-    assert "n = 1 1 1.050 1.040 – 1.060 ✓ reached" in text
-    assert "n = 2 1.03 1.000 0.990 – 1.010 ✗ missed" in text and "= undecided" in text
-    assert "✗ 未达到" in plain(results_html([shown(goals)], "zh"))
-    rows[1]["verdict"] = "reached"
-    with pytest.raises(ValueError, match="'n = 2' says reached, and by its interval it is missed"):
-        results_html([shown(goals)], "en")
-
-
 def test_columns_without_values_are_left_out():
     alone = copy.deepcopy(BENCH)
     for row in alone["rows"]:
@@ -265,6 +199,64 @@ def test_columns_without_values_are_left_out():
     html = results_html([shown(alone)], "en")
     assert "Of vendor" not in html
     assert "Of limit" not in html
+
+
+def paired(**more):
+    """A benchmark of the instrument that takes ratios within turns."""
+    bench = copy.deepcopy(BENCH)
+    for row in bench["rows"]:
+        row |= {"times": "1 2", "ratio_low": 0.9871, "ratio_high": 1.0049, "host_us": 4.0, **more}
+    return bench
+
+
+def test_a_ratio_stands_beside_its_interval():
+    text = plain(results_html([shown(paired())], "en"))
+    assert "Its interval, 95%" in text and "99.0% 98.7% – 100.5%" in text
+    for absent in ("cycles", "MHz", "Host"):
+        assert absent not in text
+    assert "interval" not in plain(results_html([shown(BENCH)], "en"))
+
+
+def test_cycles_and_clock_stand_there_where_the_gpu_is_held_back():
+    held = {**paired(mhz=1500.0, cycles=4.2e6), "most_mhz": 1980.0}
+    text = plain(results_html([shown(held)], "en"))
+    assert "SM cycles, millions SM clock (MHz)" in text and "4.20 1,500" in text
+    free = {**paired(mhz=1975.0, cycles=4.2e6), "most_mhz": 1980.0}
+    assert "cycles" not in results_html([shown(free)], "en")
+
+
+def test_what_a_launch_costs_the_host_is_told_where_it_is_much():
+    assert "Host" not in results_html([shown(paired())], "en")
+    text = plain(results_html([shown(paired(host_us=81.4))], "en"))
+    assert "Host, per launch (µs)" in text and "100.5% 81.4" in text
+
+
+def test_goals_are_reached_missed_or_undecided():
+    html = results_html([shown(GOALS)], "en")
+    text = plain(html)
+    assert "n = 1024 1× 0.980× 0.970× – 0.990× ✗ missed" in text
+    assert "n = 4096 1× 1.020× 1.010× – 1.030× ✓ reached" in text
+    assert "n = 8192 1× 1.000× 0.990× – 1.010× = undecided" in text
+    assert "未能判定" in results_html([shown(GOALS)], "zh")
+    wrong = copy.deepcopy(GOALS)
+    wrong["rows"][0]["verdict"] = "reached"
+    with pytest.raises(ValueError, match="says reached, and by its interval it is missed"):
+        results_html([shown(wrong)], "en")
+
+
+def test_a_launch_that_waits_for_the_gpu_is_told():
+    first, second = BENCH["rows"]
+    waits = BENCH | {"rows": [first | {"waits": True}, second]}
+    assert "mine: the launch waits for the GPU itself" in plain(results_html([shown(waits)], "en"))
+    assert "mine：启动本身要等待 GPU" in plain(results_html([shown(waits)], "zh"))
+    assert "waits for the GPU" not in plain(results_html([shown(BENCH)], "en"))
+
+
+def test_every_kind_is_rendered():
+    from cudatut.results import KINDS
+    from cudatut.site import render
+
+    assert set(KINDS) == {*render._EACH, *render._TOGETHER} - {"stream"}
 
 
 def test_resources_profile_sanitizer_facts():
@@ -360,11 +352,7 @@ def test_everything_recorded_is_escaped():
     results.append({**table, "rows": [{"name": evil, "values": [evil]}]})
     bench = copy.deepcopy(BENCH)
     bench["name"] = bench["rows"][0]["name"] = evil
-    meta = copy.deepcopy(METADATA)
-    meta["name"] = meta["gpu"]["name"] = meta["toolchain"]["cuda"] = meta["commit"] = evil
-    meta["sanitizers"][0]["tool"] = evil
     html = results_html([stream(evil), *map(shown, [*results, bench])], "en")
-    html += certificate_html([meta, meta], "en")
     assert "<script" not in html
     assert "&lt;script&gt;" in html
 
@@ -451,45 +439,6 @@ def test_an_unknown_kind_is_named():
 def test_an_image_is_refused():
     with pytest.raises(ValueError, match="image/png"):
         results_html([{"output_type": "display_data", "data": {"image/png": ""}}], "en")
-
-
-def test_the_certificate_says_where_the_results_come_from():
-    html = certificate_html([METADATA], "en")
-    text = plain(html)
-    assert "Recorded on NVIDIA H100, 2026-11-22" in text  # the time is given in UTC
-    for words in (
-        "compute capability 9.0, 132 SMs, 79.2 GiB",
-        "Driver 580.95.05",
-        "CUDA 13.0",
-        "PyCUDA 2026.1",
-        "2026-11-22 01:30 UTC",
-        "Commit 0123456789ab",
-        "Duration 34.2 s",
-        "memcheck, racecheck, initcheck, synccheck: no errors",
-    ):
-        assert words in text
-    assert html.count("<details") == 1
-    assert "start/first_kernel" not in text  # one recording needs no name: it is the page's
-
-
-def test_several_certificates_share_a_summary_and_are_named():
-    other = {**METADATA, "name": "start/errors", "recorded_at": "2026-11-25T00:00:00+00:00"}
-    html = certificate_html([METADATA, other], "zh")
-    assert html.count("<details") == 1
-    assert html.count("<dl>") == 2
-    assert "2026-11-25 录制于 NVIDIA H100" in html
-    assert "start/errors" in html
-
-
-def test_a_certificate_without_sanitizers_has_no_line_for_them():
-    """The results of another GPU."""
-    assert "memcheck" in certificate_html([METADATA], "en")
-    slim = plain(certificate_html([{**METADATA, "slim": True, "sanitizers": []}], "en"))
-    assert "anitizer" not in slim and "Commit 0123456789ab" in slim
-
-
-def test_no_recording_no_certificate():
-    assert certificate_html([], "en") == ""
 
 
 # --- the words, and the drawing tools that share them ---------------------------------------------
