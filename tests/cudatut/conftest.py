@@ -47,7 +47,7 @@ CELLS = """# %% [markdown]
 import os
 x = 1
 # %% bench
-bench()
+print("bench")
 """
 BENCHMARK = {
     "kind": "benchmark",
@@ -87,7 +87,7 @@ class Book:
         """A whole, good, fresh recording as JSON: its cell 'bench' shows a check, a benchmark and `outputs`."""
         example = catalog.get(name)
         shown = [
-            {"output_type": "display_data", "metadata": {}, "data": {MIME: copy.deepcopy(result)}}
+            {"output_type": "display_data", "metadata": {}, "data": _bundle(copy.deepcopy(result))}
             for result in (CHECK, BENCHMARK)
         ]
         return {
@@ -127,7 +127,7 @@ class Book:
                     1,
                     {"output_type": "stream", "name": "stdout", "text": ["hello\n", "world\n"]},
                 ),
-                _code("bench", "bench()", 2, *shown, *outputs),
+                _code("bench", 'print("bench")', 2, *shown, *outputs),
             ],
         }
 
@@ -140,6 +140,9 @@ class Book:
         if agree:
             with suppress(TypeError, KeyError):  # one that has no cells to agree with
                 self._rewrite(name, notebook)
+            for output in _shown(notebook):
+                with suppress(ValueError, KeyError):  # one that cannot be shown
+                    output["data"] |= _bundle(output["data"][MIME])
         return self._signed(name, notebook, self.root / f"{name}.ipynb")
 
     def slim(self, name: str, gpu: str = "NVIDIA Other", notebook: dict | None = None) -> Path:
@@ -150,7 +153,14 @@ class Book:
         metadata |= {"slim": True, "sanitizers": []}
         notebook["cells"] = [
             _code(
-                cell["id"], "", 1, *(one for one in cell["outputs"] if MIME in one.get("data", {}))
+                cell["id"],
+                "",
+                1,
+                *(
+                    one | {"data": {MIME: one["data"][MIME]}}
+                    for one in cell["outputs"]
+                    if MIME in one.get("data", {})
+                ),
             )
             for cell in notebook["cells"]
             if cell["cell_type"] == "code" and cell["id"] != "install"
@@ -181,18 +191,23 @@ class Book:
             sources[f"{name}.py"] = recording.source_hash(path)
 
     def _signed(self, name: str, notebook: dict, path: Path) -> Path:
-        for output in (
-            o for cell in notebook.get("cells", ()) for o in (cell or {}).get("outputs", ())
-        ):
-            data = output.get("data", {})
-            with suppress(ValueError, KeyError):  # no result, or none that can be shown
-                data |= results.read(data[MIME])._repr_mimebundle_() | {MIME: data[MIME]}
-            if path.suffix == ".json" and MIME in data:
-                output["data"] = {MIME: data[MIME]}
         with suppress(CudatutError):  # one too damaged to have a digest
             made = recording.parse(name, path, json.dumps(notebook).encode())
             notebook["metadata"]["cudatut"]["digest"] = made.digest()
         return self.file(path, json.dumps(notebook, indent=1))
+
+
+def _shown(notebook):
+    """The outputs of a notebook that hold results."""
+    for cell in notebook.get("cells") or ():
+        for output in (cell or {}).get("outputs") or ():
+            if MIME in output.get("data", {}):
+                yield output
+
+
+def _bundle(result):
+    """A result as a cell shows it."""
+    return results.read(result)._repr_mimebundle_() | {MIME: result}
 
 
 def _code(title, source, count, *outputs):

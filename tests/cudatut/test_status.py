@@ -288,7 +288,7 @@ def test_sources_that_the_commit_has_not(committed):
     head = git(committed.root, "rev-parse", "HEAD")
     committed.example(
         "a/fresh",
-        "# %% [markdown]\n# One idea\n# %% setup\nimport os\nx = 1\n# %% bench\nbench()\n\n",
+        '# %% [markdown]\n# One idea\n# %% setup\nimport os\nx = 1\n# %% bench\nprint("bench")\n\n',
     )
     committed.file("a/new.cuh", "int x;\n")
     sources = recording.hashes(["a/fresh.py", "a/new.cuh"])
