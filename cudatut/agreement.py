@@ -21,9 +21,8 @@ from cudatut.results import MIME
 
 # Without these, no kernel was compiled and run; CuPy is a rival, and may be missing.
 TOOLCHAIN = ("cuda", "nvcc", "pycuda", "python", "numpy")
-_BEGAN = datetime.datetime(
-    2026, 11, 1, tzinfo=datetime.UTC
-)  # the month of the project's first commit
+# The month of the project's first commit.
+_BEGAN = datetime.datetime(2026, 11, 1, tzinfo=datetime.UTC)
 # The parts of `results.Result.html`.
 _ROW, _CELL, _NOTE = (
     re.compile(f"<{tag}>(.*?)</{tag}>", re.DOTALL) for tag in ("tr", "t[hd]", "p")
@@ -39,12 +38,14 @@ def problems(example: Example, metadata: dict[str, Any], cells: Sequence[Any]) -
     text = catalog.read_text(example.path)
     slim = metadata.get("slim") is True
     if meaning.text_hash(text.encode()) == metadata["sources"][f"{example.name}.py"]:
-        yield from _cells(example, text, cells, slim)
+        yield from unlike(example, text, cells, slim)
         for what, said in (("title", example.title), ("requires", example.requires)):
             if metadata[what] != said:
                 yield f"its {what} is {metadata[what]}, and that of the example is {said}"
+    elif slim:
+        yield from unlike(example, text, cells, slim)
     else:
-        yield from _meaning(text, cells, slim)
+        yield from _meaning(text, cells)
     if missing := [name for name in TOOLCHAIN if not metadata["toolchain"].get(name)]:
         yield f"its toolchain lacks {', '.join(missing)}"
     recorded = datetime.datetime.fromisoformat(metadata["recorded_at"])
@@ -58,8 +59,8 @@ def problems(example: Example, metadata: dict[str, Any], cells: Sequence[Any]) -
 # --- its cells ---------------------------------------------------------------------------------------
 
 
-def _cells(example: Example, text: str, cells: Sequence[Any], slim: bool) -> Iterator[str]:
-    """Where the cells are not those that a recording of this text has."""
+def unlike(example: Example, text: str, cells: Sequence[Any], slim: bool) -> Iterator[str]:
+    """Where the cells of a recording are not those that one of this text of the example has."""
     written = list(catalog.cells_of(text))
     if slim:  # has the code's titles alone
         wanted = [(title, kind, "") for title, kind, _ in written if kind == "code"]
@@ -75,13 +76,13 @@ def _cells(example: Example, text: str, cells: Sequence[Any], slim: bool) -> Ite
         yield f"what stands in {_named(other)} is not what stands in {example.name}.py"
 
 
-def _meaning(text: str, cells: Sequence[Any], slim: bool) -> Iterator[str]:
+def _meaning(text: str, cells: Sequence[Any]) -> Iterator[str]:
     """Where code means something else than that of a text which was rewritten without effect since; `restamp` renews it."""
     written = {title: source for title, kind, source in catalog.cells_of(text) if kind == "code"}
     has = {c.title: c.source for c in cells if c.kind == "code" and c.title != INSTALL_CELL}
     if list(has) != list(written):
         yield from _titles(list(has), list(written))
-    elif not slim:
+    else:
         other = [title for title in has if _means(has[title]) != _means(written[title])]
         if other:
             yield f"what stands in {_named(other)} means something else than in its .py"

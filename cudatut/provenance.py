@@ -4,6 +4,7 @@ import datetime
 from collections.abc import Iterator
 from functools import cache
 
+from cudatut import agreement, catalog
 from cudatut.fingerprint.meaning import text_hash
 from cudatut.history import History
 from cudatut.recording import Recording
@@ -40,11 +41,16 @@ def problems(recording: Recording, past: History) -> Iterator[str]:
         yield f"was recorded at {metadata['recorded_at']}, before its commit was made ({committed.isoformat()})"
     if dirty(recording) and len(commits) == 1:
         return
-    there = {file: _hash_at(past, latest, file) for file in metadata["sources"]}
     for file, sha256 in metadata["sources"].items():
-        if there[file] != sha256:
-            what = "is not there" if there[file] is None else "is another"
+        if (there := _hash_at(past, latest, file)) != sha256:
+            what = "is not there" if there is None else "is another"
             yield f"was made from examples/{file}, which {what} at the commit {latest[:12]}"
+    own = f"{recording.name}.py"
+    if own in recording.rewritten() and (text := past.text(latest, f"examples/{own}")):
+        # Without effect, or it would be stale. So its cells are not those of today's text, but still those of that.
+        example, as_text = catalog.get(recording.name), text.replace(b"\r\n", b"\n").decode()
+        for problem in agreement.unlike(example, as_text, recording.cells, recording.slim):
+            yield f"has not the cells of its commit {latest[:12]}: {problem}"
 
 
 @cache

@@ -309,6 +309,25 @@ def test_sources_that_the_commit_has_not(committed):
     assert at(committed, head, sources=sources, restamped=restamped).problems == []
 
 
+def test_an_older_text_is_that_of_the_commit(committed):
+    """A comment has changed since; what the recording shows has to be what the commit has, comments and prose too."""
+    head, path = git(committed.root, "rev-parse", "HEAD"), committed.root / "a/fresh.py"
+    meanings = recording.meanings(["a/fresh.py"])
+    for source, says in (("One idea", []), ("Forged", ["the cell 'md-1' is not what stands in"])):
+        notebook = committed.notebook("a/fresh")
+        notebook["metadata"]["cudatut"] |= {"commit": head, "meanings": meanings}
+        notebook["cells"][1]["source"] = source
+        committed.recorded("a/fresh", notebook, agree=False)
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace("x = 1", "x = 1  # one"), encoding="utf-8")
+        found = status.status()
+        assert "older text of their example" in notes(found)
+        assert len(found.problems) == len(says)
+        for problem, part in zip(found.problems, says):
+            assert f"has not the cells of its commit {head[:12]}" in problem and part in problem
+        path.write_text(text, encoding="utf-8")
+
+
 def test_no_history_is_a_note(fresh):
     found = status.status()
     assert found.problems == []
