@@ -22,35 +22,35 @@ def problems(recording: Recording, past: History) -> Iterator[str]:
     """Where a recording says what the history does not."""
     metadata = recording.metadata
     if metadata["commit"] == "unknown":
-        yield "does not say at which commit it was made (CUDATUT_COMMIT says it where there is no git)"
+        yield "it does not say at which commit it was made (CUDATUT_COMMIT says it where there is no git)"
         return
     named = [metadata["commit"].removesuffix(DIRTY)]
     named += [entry["to"] for entry in metadata.get("restamped", ())]
     commits = [past.commit(name) for name in named]
     for name, commit in zip(named, commits):
         if commit is None:
-            yield f"names the commit {name}, and there is none of this name"
+            yield f"it names the commit {name}, and there is none of this name"
         elif not past.is_ancestor(commit):
-            yield f"names the commit {name}, which the present one does not come from"
+            yield f"it names the commit {name}, which the present one does not come from"
     if None in commits:
         return
     made, latest = commits[0], commits[-1]
     recorded_at = datetime.datetime.fromisoformat(metadata["recorded_at"])
     if recorded_at.timestamp() < past.time(made) - _CLOCKS_DIFFER:
         committed = datetime.datetime.fromtimestamp(past.time(made), datetime.UTC)
-        yield f"was recorded at {metadata['recorded_at']}, before its commit was made ({committed.isoformat()})"
+        yield f"it was recorded at {metadata['recorded_at']}, before its commit was made ({committed.isoformat()})"
     if dirty(recording) and len(commits) == 1:
         return
     for file, sha256 in metadata["sources"].items():
         if (there := _hash_at(past, latest, file)) != sha256:
             what = "is not there" if there is None else "is another"
-            yield f"was made from examples/{file}, which {what} at the commit {latest[:12]}"
+            yield f"it was made from examples/{file}, which {what} at the commit {latest[:12]}"
     own = f"{recording.name}.py"
     if own in recording.rewritten() and (text := past.text(latest, f"examples/{own}")):
         # Without effect, or it would be stale. So its cells are not those of today's text, but still those of that.
         example, as_text = catalog.get(recording.name), text.replace(b"\r\n", b"\n").decode()
         for problem in agreement.unlike(example, as_text, recording.cells, recording.slim):
-            yield f"has not the cells of its commit {latest[:12]}: {problem}"
+            yield f"it has not the cells of its commit {latest[:12]}: {problem}"
 
 
 @cache

@@ -94,7 +94,7 @@ def _fit(examples: Iterable[Example], found: Status) -> Iterator[Recording]:
 
 # --- problems -----------------------------------------------------------------------------------------
 
-# What is asked of a recording that is laid beside the history; each answer is the end of a sentence.
+# What is asked of a recording that is laid beside the history.
 _OF_HISTORY: tuple[Callable[[Recording, History], Iterable[str]], ...] = (provenance.problems,)
 
 
@@ -104,9 +104,10 @@ def judge(one: Recording, past: History | None) -> Iterator[str]:
     More than `recording.good` asks, which every build waits for.
     """
     shown = {cell.title: cell.results() for cell in one.cells}
-    yield from (f"{one.file}: {problem}" for problem in of_code(one, shown))
-    for ask in _OF_HISTORY if past else ():
-        yield from (f"{one.file} {problem}" for problem in ask(one, past))
+    found = [*of_code(one, shown)]
+    if past:
+        found += [problem for ask in _OF_HISTORY for problem in ask(one, past)]
+    yield from (f"{one.file}: {problem}" for problem in found)
 
 
 def of_code(one: Recording, shown: dict[str, list[dict[str, Any]]]) -> Iterator[str]:

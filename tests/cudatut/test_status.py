@@ -256,14 +256,14 @@ def test_a_commit_that_fits(committed):
 @pytest.mark.parametrize(
     ("commit", "says"),
     [
-        ("deadbeef", "names the commit deadbeef, and there is none of this name"),
-        ("deadbeef-dirty", "names the commit deadbeef, and there is none of this name"),
-        ("unknown", "does not say at which commit it was made"),
+        ("deadbeef", "it names the commit deadbeef, and there is none of this name"),
+        ("deadbeef-dirty", "it names the commit deadbeef, and there is none of this name"),
+        ("unknown", "it does not say at which commit it was made"),
     ],
 )
 def test_a_commit_that_is_none(committed, commit, says):
     (problem,) = at(committed, commit).problems
-    assert problem.startswith(f"examples/a/fresh.ipynb {says}")
+    assert problem.startswith(f"examples/a/fresh.ipynb: {says}")
 
 
 def test_a_commit_of_another_branch(committed):
@@ -293,7 +293,7 @@ def test_sources_that_the_commit_has_not(committed):
     committed.file("a/new.cuh", "int x;\n")
     sources = recording.hashes(["a/fresh.py", "a/new.cuh"])
     found = at(committed, head, sources=sources)
-    assert [problem.partition(" was made from ")[2] for problem in found.problems] == [
+    assert [problem.partition(": it was made from ")[2] for problem in found.problems] == [
         f"examples/a/fresh.py, which is another at the commit {head[:12]}",
         f"examples/a/new.cuh, which is not there at the commit {head[:12]}",
     ]
