@@ -51,7 +51,7 @@ def problems(example: Example, metadata: dict[str, Any], cells: Sequence[Any]) -
     recorded = datetime.datetime.fromisoformat(metadata["recorded_at"])
     if not _BEGAN <= recorded <= datetime.datetime.now(datetime.UTC) + _CLOCKS_DIFFER:
         yield f"it was recorded at {metadata['recorded_at']}, before this book began or after today"
-    yield from instrument.unknown(metadata.get("instrument", {}))
+    yield from instrument.unsaid(metadata.get("instrument", {}))
     for cell in cells:
         yield from (f"cell '{cell.title}': {problem}" for problem in _outputs(cell, slim))
 

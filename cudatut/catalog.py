@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +188,7 @@ def header(path: Path) -> dict[str, Any] | None:
     return _header(path, read_text(path))
 
 
+@cache  # by what the file says, so that one that changes is read again
 def _header(path: Path, text: str) -> dict[str, Any] | None:
     match = _HEADER.match(text)
     if match is None:
@@ -272,7 +273,7 @@ def _read(path: Path) -> Example | None:
     return _example(path, read_text(path))
 
 
-@lru_cache(maxsize=2048)  # every recording is laid beside its example, the same text
+@cache  # by what the file says, as `_header`
 def _example(path: Path, text: str) -> Example | None:
     own = _header(path, text)
     if own is None:

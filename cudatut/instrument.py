@@ -54,6 +54,14 @@ def meaning(name: str) -> str | None:
     return meaning_hash(name, path.read_bytes()) if path.is_file() else None
 
 
+def unsaid(recorded: dict[str, Any]) -> Iterator[str]:
+    """Aspects that a recording says it used, without a word on any of the files behind them."""
+    for aspect in recorded.get("numbers", {}):
+        behind = {name for name, one in ledger()["files"].items() if aspect in one["of"]}
+        if not behind & set(recorded["files"]):
+            yield f"it does not say which files were behind {aspect}"
+
+
 def used(aspects: Iterable[str]) -> dict[str, Any]:
     """What a recording carries that used these aspects: the number of each, and the meaning of each file behind them."""
     wanted = sorted(set(aspects))
@@ -63,42 +71,35 @@ def used(aspects: Iterable[str]) -> dict[str, Any]:
 
 
 def outdated(recorded: dict[str, Any]) -> list[str]:
-    """Aspects whose number has been raised since: 'timing 1, now 2'."""
+    """What a recording was measured by and is not any more: 'timing 1, now 2', or a file by another meaning than the ledger
+    knows for its aspects' numbers.
+    """
     now = ledger()["numbers"]
     numbers = recorded.get("numbers", {})
-    return [f"{a} {n}, now {now.get(a)}" for a, n in sorted(numbers.items()) if now.get(a) != n]
+    raised = [f"{a} {n}, now {now.get(a)}" for a, n in sorted(numbers.items()) if now.get(a) != n]
+    if raised:
+        return raised
+    return [
+        f"{name}, of which {LEDGER.name} does not know that it meant the same"
+        for name, meant in sorted(recorded.get("files", {}).items())
+        if meant not in _told(name)
+    ]
 
 
-def _told(name: str) -> list[str | None]:
-    """What the ledger says that a file of the instrument meant at its aspects' numbers of today, the latest last.
-
-    None for a file that was split off another without effect: recordings from before have not heard of it.
-    """
+def _told(name: str) -> list[str]:
+    """What a file of the instrument may mean: at its aspects' last raise, and by each entry since then, the last one last."""
     known = ledger()
-    later = (one["meaning"] for one in known["same"] if one.get("file") == name)
-    return [known["files"][name]["meaning"], *later]
-
-
-def unknown(recorded: dict[str, Any]) -> Iterator[str]:
-    """Files of the instrument that a recording was made with, and that the ledger does not know at its numbers.
-
-    Of the aspects alone whose number is that of today: those of another are `outdated`.
-    """
-    known, now = ledger(), recorded.get("numbers", {})
-    current = {aspect for aspect, number in now.items() if known["numbers"].get(aspect) == number}
-    for name, one in known["files"].items():
-        if current & set(one["of"]) and recorded["files"].get(name) not in _told(name):
-            yield (
-                f"it was measured with a {name} that cudatut/{LEDGER.name} does not know at "
-                f"{', '.join(f'{aspect} {now[aspect]}' for aspect in sorted(current & set(one['of'])))}"
-            )
+    entries = [one["meaning"] for one in known["same"] if one.get("file") == name]
+    return [known["files"][name]["meaning"], *entries] if name in known["files"] else entries
 
 
 def problems() -> Iterator[str]:
     """Files of the instrument that mean something else than at their aspects' last raise, and no entry says why that is well."""
-    for name, one in ledger()["files"].items():
+    known = ledger()
+    for name, one in known["files"].items():
+        told = [one["meaning"], *(e["meaning"] for e in known["same"] if e.get("file") == name)]
         # The last word counts: a file that goes back to an older form is told again.
-        if (now := meaning(name)) != [*filter(None, _told(name))][-1]:
+        if (now := meaning(name)) != told[-1]:
             aspects = " and ".join(one["of"])
             yield (
                 f"cudatut/{name} means something else than when {aspects} got its number. If a value or a verdict could "
