@@ -72,14 +72,14 @@ class History:
         return [name for name in (listed or "").split("\0") if name]
 
 
+@cache
 def history() -> History:
     """The history of the checkout that the examples lie in. Raises NoHistory for a zip, a shallow clone, or without git."""
     return of(paths.examples_dir().parent)
 
 
-@cache
 def of(root: Path) -> History:
-    """The history of the checkout in this folder, opened once. Raises as `history`."""
+    """The history of the checkout in this folder as it is now. Raises as `history`."""
     top = git(root, "rev-parse", "--show-toplevel")
     if top is None or Path(top).resolve() != root.resolve():
         raise NoHistory("this is no clone, or git is missing")

@@ -13,6 +13,7 @@ from cudatut import (
     agreement,
     catalog,
     exercises,
+    history,
     instrument,
     made_of,
     paths,
@@ -22,7 +23,7 @@ from cudatut import (
 )
 from cudatut.catalog import Example
 from cudatut.errors import CudatutError
-from cudatut.history import History, NoHistory, history
+from cudatut.history import History, NoHistory
 from cudatut.recording import Recording
 
 
@@ -58,7 +59,7 @@ def status() -> Status:
     drafts = [one for one in every if catalog.matches(f"{one.name}.py", patterns)]
     past: History | None = None
     try:
-        past = history()
+        past = history.of(paths.examples_dir().parent)
     except NoHistory as error:
         found.notes.append(f"no commit that a recording names was looked up: {error}")
     recordings = list(_fit([one for one in every if one not in drafts], found))

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from cudatut import cli, history, instrument, paths, recording, status
+from cudatut import cli, instrument, paths, recording, status
 
 COMMITTER = {
     f"GIT_{who}_{what}": value
@@ -304,7 +304,6 @@ def test_sources_that_the_commit_has_not(committed):
     git(committed.root, "add", ".")
     git(committed.root, "commit", "-q", "-m", "y")
     later = git(committed.root, "rev-parse", "HEAD")
-    history.of.cache_clear()
     restamped = [{"from": head, "to": later, "files": {}}]
     assert at(committed, head, sources=sources, restamped=restamped).problems == []
 
@@ -343,7 +342,6 @@ def test_neither_has_a_shallow_clone(committed, tmp_path, monkeypatch):
     (note,) = (note for note in status.status().notes if "looked up" in note)
     assert "the clone is shallow (`git fetch --unshallow` gets the rest)" in note
     git(shallow, "fetch", "-q", "--unshallow")
-    history.of.cache_clear()
     assert "looked up" not in notes(status.status())
 
 
