@@ -7,12 +7,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cudatut import catalog, recording
+from cudatut import catalog, instrument, recording
 from cudatut.errors import CudatutError
 from cudatut.results import MIME
 
 NAME = "start/add"
 HASH = "a" * 64
+INSTRUMENT = {
+    "numbers": {"timing": instrument.ledger()["numbers"]["timing"]},
+    "files": {"gpu/bench.py": instrument.ledger()["files"]["gpu/bench.py"]["meaning"]},
+}
 # Text that would become markup, a path, a command or a second line.
 EVIL = [
     "<script>x</script>",
@@ -39,7 +43,7 @@ def good(book):
             {"text": HASH, "includes": [], "name": "k", "defines": [], "options": [], "arch": "sm_90",
              "code": HASH},
         ],
-        "instrument": {"numbers": {"timing": 1}, "files": {"gpu/bench.py": HASH, "gpu/gone.py": None}},
+        "instrument": copy.deepcopy(INSTRUMENT),
         "rivals": {"cuBLAS": "13.1.0.3"},
         "launched": {"cuBLAS": ["void gemm<float>(float*)"]},
         "restamped": [
@@ -66,8 +70,10 @@ def refused(notebook, *says):
     assert message.isprintable(), "one line, without what a terminal would obey"
 
 
-def test_a_good_one(good):
+def test_a_good_one(good, book):
     assert read(good).metadata == good["metadata"]["cudatut"]
+    book.recorded(NAME, good, agree=False)
+    assert recording.require_good(NAME)
 
 
 def put(at, value):
