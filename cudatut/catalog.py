@@ -4,12 +4,13 @@ Reads text only: neither Jupyter nor NumPy nor a GPU is needed, so that `python 
 """
 
 import difflib
+import itertools
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,11 @@ LANGUAGES = ("en", "zh")
 LEVELS = ("warm-up", "easy", "medium", "hard")  # of exercises
 # How the names of a chapter's further files end: what readers begin their exercises with, our solutions.
 EXERCISES, SOLUTIONS = "_exercises", "_solutions"
+INSTALL_CELL = "install"  # title of the cell in front of an example's notebook
 
 _HEADER = re.compile(r"# ---[ \t]*\n(.*?)^# ---[ \t]*$", re.S | re.M)
 _CELL = re.compile(r"^# %%[ \t]*(?P<kind>\[markdown\])?[ \t]*(?P<title>.*?)[ \t]*$", re.M)
-_ARCH = re.compile(r"sm_\d{2,3}[af]?")
+ARCH = re.compile(r"sm_[0-9]{2,3}[af]?")
 _EXTRA = re.compile(r"[a-z0-9]*")
 # What a Python file of an example can lead to: kernel files and other examples by their names in strings, headers
 # included by an inline kernel, modules beside it.
@@ -66,6 +68,20 @@ class Example:
         """Path of the recording, whether or not it is there."""
         return self.path.with_suffix(".ipynb")
 
+    def first_cell(self) -> str:
+        """The code in front of its notebook: what it needs where it is opened outside a checkout, such as in Colab."""
+        extras = ",".join(filter(None, ("gpu", self.extra)))
+        return (
+            "try:\n"
+            "    import cudatut.notebook\n"
+            "except ImportError:  # such as in Colab: this compiles PyCUDA, which takes minutes\n"
+            f'    %pip install -q "cudatut[{extras}] @ git+{paths.repository()}"\n'
+            "    import cudatut.notebook\n"
+            "\n"
+            "    cudatut.notebook.install_cupy()\n"
+            f'cudatut.notebook.prepare("{self.name}")'
+        )
+
     def sources(self) -> list[str]:
         """Files that this example is made of, as its text tells: relative to examples/, with "/", sorted."""
         root = paths.examples_dir()
@@ -98,7 +114,7 @@ def draft_patterns() -> list[str]:
     path = paths.examples_dir() / "drafts.txt"
     if not path.is_file():
         return []
-    lines = (line.partition("#")[0].strip() for line in _text(path).splitlines())
+    lines = (line.partition("#")[0].strip() for line in read_text(path).splitlines())
     return [line for line in lines if line]
 
 
@@ -112,7 +128,7 @@ def renamed() -> dict[str, str]:
     path = paths.examples_dir() / "renamed.yml"
     if not path.is_file():
         return {}
-    names = _yaml(_text(path), "examples/renamed.yml")
+    names = _yaml(read_text(path), "examples/renamed.yml")
     if not isinstance(names, dict) or {type(x) for pair in names.items() for x in pair} - {str}:
         raise CudatutError("examples/renamed.yml: each line must be 'old name: new name'")
     return names
@@ -169,7 +185,12 @@ def header(path: Path) -> dict[str, Any] | None:
 
     Raises BadHeaderError for a header that cannot be read.
     """
-    match = _HEADER.match(_text(path))
+    return _header(path, read_text(path))
+
+
+@cache  # by what the file says, so that one that changes is read again
+def _header(path: Path, text: str) -> dict[str, Any] | None:
+    match = _HEADER.match(text)
     if match is None:
         return None
     lines = (line.removeprefix("#").removeprefix(" ") for line in match[1].splitlines())
@@ -201,26 +222,47 @@ def bilingual(value: Any) -> bool:
 def requires(own: dict[str, Any], where: str) -> str:
     """The header's `requires`. Raises BadHeaderError."""
     how = "write it like sm_75 or sm_90a"
-    return value_of(own, where, "requires", lambda arch: _ARCH.fullmatch(str(arch)), how)
+    return value_of(own, where, "requires", lambda arch: ARCH.fullmatch(str(arch)), how)
 
 
 def cells(path: Path) -> dict[str, str]:
     """Code of each named cell of a file, without the blank lines around it."""
-    text = _text(path)
+    return {
+        title: source.strip("\n").rstrip()
+        for title, kind, source in cells_of(read_text(path))
+        if title and kind == "code"
+    }
+
+
+def cells_of(text: str) -> Iterator[tuple[str, str, str]]:
+    """(title, "code" or "markdown", source) of each cell of an example's text, as its notebook has them (jupytext's rules).
+
+    Cells of prose are numbered, md-1, md-2 ..., and lose their comment signs.
+    """
     marks = list(_CELL.finditer(text))
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
-    return {
-        mark["title"]: text[mark.end() : end].strip("\n").rstrip()
-        for mark, end in zip(marks, ends)
-        if mark["title"] and not mark["kind"]
-    }
+    numbers = itertools.count(1)
+    for mark, end in zip(marks, ends):
+        whole = text[mark.end() : end].removeprefix("\n")
+        source = whole.rstrip("\n")
+        blank = len(whole) - len(source) - 1  # lines; two of them stand between cells
+        source += "\n" * (blank - 1) * (blank > 2)
+        if mark["kind"]:
+            lines = (line.removeprefix("#").removeprefix(" ") for line in source.split("\n"))
+            yield f"md-{next(numbers)}", "markdown", "\n".join(lines)
+        else:
+            yield mark["title"], "code", source
 
 
 def sizes(path: Path, own: dict[str, Any] | None = None) -> dict[str, tuple]:
     """`sizes` of the header of any Python file; empty without. Raises BadHeaderError."""
-    own = own or header(path) or {}
+    text = read_text(path)
+    return _sizes(path, text, own or _header(path, text) or {})
+
+
+def _sizes(path: Path, text: str, own: dict[str, Any]) -> dict[str, tuple]:
     try:
-        return sizes_of_header.read(own["sizes"], _text(path)) if "sizes" in own else {}
+        return sizes_of_header.read(own["sizes"], text) if "sizes" in own else {}
     except ValueError as error:
         raise BadHeaderError(f"{shown(path)}: the header's {error}") from error
 
@@ -228,9 +270,14 @@ def sizes(path: Path, own: dict[str, Any] | None = None) -> dict[str, tuple]:
 def _read(path: Path) -> Example | None:
     if path.stem.endswith(EXERCISES):  # begun by readers: it does not run to its end
         return None
-    own = header(path)
+    return _example(path, read_text(path))
+
+
+@cache  # by what the file says, as `_header`
+def _example(path: Path, text: str) -> Example | None:
+    own = _header(path, text)
     if own is None:
-        if _CELL.search(_text(path)):
+        if _CELL.search(text):
             raise BadHeaderError(
                 f"{shown(path)} has cells but does not begin with a '# ---' header; see docs/en/contributing.md"
             )
@@ -246,7 +293,7 @@ def _read(path: Path) -> Example | None:
         alone=value("alone", flag, "it must be true or false", True),
         long=value("long", flag, "it must be true or false", False),
         extra=value("extra", _EXTRA.fullmatch, "name an extra of pyproject.toml, such as llm", ""),
-        sizes=sizes(path, own),
+        sizes=_sizes(path, text, own),
     )
 
 
@@ -279,7 +326,7 @@ def with_includes(path: Path) -> list[Path]:
 
 
 def _mentioned(path: Path) -> list[Path]:
-    text, beside, root = _text(path), path.parent, paths.examples_dir()
+    text, beside, root = read_text(path), path.parent, paths.examples_dir()
     candidates = [folder / name for name in _INCLUDE.findall(text) for folder in (beside, root)]
     if path.suffix == ".py":
         candidates += [root / name for name in _KERNEL_FILE.findall(text)]
@@ -291,7 +338,7 @@ def _mentioned(path: Path) -> list[Path]:
     return [file for file in found if file.is_relative_to(root)]
 
 
-def _text(path: Path) -> str:
+def read_text(path: Path) -> str:
     """A file's text; its lines end with \\n on every system."""
     try:
         return path.read_text(encoding="utf-8")

@@ -1,5 +1,5 @@
-"""The command line: python -m cudatut doctor | list | run | trace | record | status | sanitize | try | tune |
-exercise.
+"""The command line: python -m cudatut doctor | list | run | trace | record | status | restamp | digests | sanitize |
+try | tune | exercise.
 
 Exit status: 0 all is well, 1 something asked for is not well (stale, failed, an error found), 2 the command could not be
 carried out (unknown name, no GPU ...), with one message on stderr; CUDATUT_DEBUG=1 shows the traceback.
@@ -87,6 +87,9 @@ def _parser() -> argparse.ArgumentParser:
     recompile = "also compile again the kernels that a restamp says have the same machine code"
     add("--compile", action="store_true", help=recompile)
     command(_restamp, some_names)
+    add = command(_digests, some_names)
+    add("--commit", metavar="COMMIT", help="only of recordings that were measured at this commit")
+    add("--measured", metavar="FILE", help="also write what was measured of the one that is named")
     command(_sanitize, some)
     add = command(_try)
     add("ladder", metavar="LADDER", help="matmul, reduction, gemm or tensor")
@@ -173,50 +176,25 @@ def _state(name: str) -> tuple[str, dict[str, str] | None]:
         return "not recorded", None
     except CudatutError:
         return "damaged", None
-    states = {"stale": loaded.stale, "edited": loaded.edited, "failed": loaded.problems}
+    states = {
+        "stale": loaded.stale,
+        "edited": loaded.edited,
+        "failed": loaded.problems,
+        "disagrees": loaded.disagreements,
+    }
     state = next((state for state, holds in states.items() if holds()), "fresh")
     gpu, recorded_at = loaded.metadata["gpu"]["name"], loaded.metadata["recorded_at"]
     return state, {"gpu": gpu, "recorded_at": recorded_at}
 
 
 def _status(options: argparse.Namespace) -> int:
-    """Check that every recording is whole, good and fresh."""
-    from cudatut import exercises, instrument
-    from cudatut.restamp import verify
+    """Check that every recording is whole, good and fresh, and agrees with itself."""
+    from cudatut.status import status
 
-    bad, others = 0, 0
-    examples, problems = catalog.examples(), []
-    for example in examples:
-        try:
-            recording.require_good(example.name)
-        except CudatutError as error:
-            bad += 1
-            problems.append(error)
-        try:
-            others += len(recording.on_other_gpus(example.name))
-        except CudatutError as error:
-            problems.append(error)
-    known = {example.name for example in catalog.examples(drafts=True)}
-    if left := len(known) - len(examples):
-        print(f"{left} examples in progress are left out: see examples/drafts.txt")
-    known |= {chapter + catalog.EXERCISES for chapter in exercises.chapters()}
-    root = paths.examples_dir()
-    for path in sorted(root.rglob("*.ipynb")):
-        name = catalog.relative(path.with_suffix(""), root)
-        if name not in known and "/." not in f"/{name}":
-            problems.append(f"examples/{name}.ipynb is a recording without an example: remove it")
-    for file in recording.orphans():
-        problems.append(f"results/{file} belongs to no example: remove it")
-    problems += instrument.problems()
-    problems += verify.of_all(options.compile, say=lambda line: print(line, flush=True))
-    for problem in problems:
-        print(problem)
-    if not problems:
-        also = f" and {others} of other GPUs" if others else ""
-        print(f"all {len(examples)} recordings{also} are whole, good and fresh")
-    elif bad:
-        print(f"{bad} recordings need a GPU: `python -m cudatut record --stale`")
-    return 1 if problems else 0
+    say = lambda line: print(line, flush=True)  # noqa: E731
+    found = status(compiling=say if options.compile else None)
+    print("\n".join(found.lines()))
+    return 1 if found.problems else 0
 
 
 def _restamp(options: argparse.Namespace) -> int:
@@ -229,6 +207,34 @@ def _restamp(options: argparse.Namespace) -> int:
     refused = [outcome for outcome in outcomes if outcome.refused]
     print(f"{len(outcomes) - len(refused)} restamped, {len(refused)} need a GPU")
     return 1 if refused else 0
+
+
+def _digests(options: argparse.Namespace) -> int:
+    """Print the SHA-256 of what each recording says was measured, and of its file: what gpu.yml attests."""
+    from cudatut import digests
+    from cudatut.files import write_whole
+
+    wanted = set(_named(options.names))
+    found = [
+        one
+        for one in recording.every()
+        if (not wanted or one.name in wanted) and options.commit in (None, one.metadata["commit"])
+    ]
+    if not found:
+        at = f" that was measured at {options.commit}" if options.commit else ""
+        raise CudatutError(f"there is no recording{at}: `python -m cudatut record NAME` makes one")
+    if options.measured:
+        own = [one for one in found if not one.slim]
+        if len(wanted) != 1 or len(own) != 1:
+            raise CudatutError("--measured writes one recording: name one example that is recorded")
+        found = own
+        try:
+            write_whole(Path(options.measured), own[0].measured())
+        except OSError as error:
+            raise CudatutError(f"cannot write {options.measured}: {error.strerror}") from error
+    for line in digests.lines(found):
+        print(line)
+    return 0
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -3,8 +3,9 @@
 Each aspect has a number in instrument.yml, raised by hand when a value or a verdict could come out otherwise. A recording
 carries the numbers of the aspects that it used, and a raise makes stale those that used it. Besides, the ledger has the
 meaning of each file at its aspects' last raise; a file that means something else since then needs an entry saying why no
-value can move. So nobody changes a tolerance, or leaves out a flush, without saying one or the other. What a file of the
-instrument imports of the package is of the instrument, too, or is told `apart`, with the reason.
+value can move. So nobody changes a tolerance, or leaves out a flush, without saying one or the other. What lies in
+cudatut/gpu, and what a file of the instrument imports of the package, is of the instrument, too, or is told `apart`, with
+the reason.
 """
 
 import ast
@@ -63,6 +64,14 @@ def meaning(name: str) -> str | None:
     return meaning_hash(name, path.read_bytes()) if path.is_file() else None
 
 
+def unsaid(recorded: dict[str, Any]) -> Iterator[str]:
+    """Aspects that a recording says it used, without a word on any of the files behind them."""
+    for aspect in recorded.get("numbers", {}):
+        behind = {name for name, one in ledger()["files"].items() if aspect in one["of"]}
+        if not behind & set(recorded["files"]):
+            yield f"it does not say which files were behind {aspect}"
+
+
 def used(aspects: Iterable[str]) -> dict[str, Any]:
     """What a recording carries that used these aspects: the number of each, and the meaning of each file behind them."""
     wanted = sorted(set(aspects))
@@ -96,9 +105,10 @@ def _told(name: str) -> list[str]:
 
 def problems() -> Iterator[str]:
     """Files of the instrument that mean something else than at their aspects' last raise, and no entry says why that is well;
-    and what they import that is neither of the instrument nor told apart.
+    and files beside them, or that they import, that are neither of the instrument nor told apart.
     """
     known = ledger()
+    told = {*known["files"], *known["apart"]}
     for name, one in known["files"].items():
         # The last word counts: a file that goes back to an older form is told again.
         if (now := meaning(name)) != _told(name)[-1]:
@@ -108,11 +118,19 @@ def problems() -> Iterator[str]:
                 f"come out otherwise, raise {aspects} in cudatut/{LEDGER.name}; if none can, add an entry under 'same': "
                 f"file: {name}, meaning: {now}, why: ..."
             )
-        for imported in sorted(_imported(name) - set(known["files"]) - set(known["apart"])):
-            yield (
-                f"cudatut/{name} imports cudatut/{imported}, of which cudatut/{LEDGER.name} says nothing. List it under "
-                "'files', or under 'apart' with the reason why no value and no verdict comes from it."
-            )
+        for imported in sorted(_imported(name) - told):
+            told.add(imported)
+            yield _not_told(f"cudatut/{name} imports cudatut/{imported}")
+    beside = (path for path in (LEDGER.parent / "gpu").iterdir() if path.suffix in (".py", ".cu"))
+    for name in sorted({f"gpu/{path.name}" for path in beside if path.stat().st_size > 1} - told):
+        yield _not_told(f"cudatut/{name} lies beside the instrument")
+
+
+def _not_told(what: str) -> str:
+    return (
+        f"{what}, and cudatut/{LEDGER.name} says nothing of it. List it under 'files', or under 'apart' with the reason why "
+        "no value and no verdict comes from it."
+    )
 
 
 def _imported(name: str) -> set[str]:

@@ -1,15 +1,18 @@
 """Where things are: the examples and the repository."""
 
 import os
+from functools import cache
 from pathlib import Path
 
 
+@cache  # asked thousands of times: where each file of each recording is
 def repo_root() -> Path | None:
     """Root of the checkout that this package runs from, or None when it is installed elsewhere."""
     root = Path(__file__).resolve().parent.parent
     return root if (root / "pyproject.toml").is_file() and (root / "examples").is_dir() else None
 
 
+@cache
 def repository() -> str:
     """Address of the project's repository, from pyproject.toml or from what pip kept of it."""
     if root := repo_root():

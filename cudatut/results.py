@@ -7,20 +7,23 @@ records makes them, what builds the site reads them; nothing else is shared betw
 import html
 import json
 import math
+import statistics
 import sys
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 from cudatut import tool
+from cudatut.pairs import Ratio, again, paired, ratio
 
 MIME = "application/vnd.cudatut.v1+json"
 Label = Annotated[str, "label"]  # English words, which a page shows in its language
 Unit = Annotated[str, "unit"]  # likewise, behind a value
 KINDS: dict[str, type["Result"]] = {}
+LARGEST_INTEGER = 2**64  # no count of anything that a GPU does reaches it
 
 
 @dataclass
@@ -35,7 +38,7 @@ class Result:
 
     def json(self) -> dict[str, Any]:
         """The result in schema v1: its fields by name, without those that are empty and may be left out."""
-        return {"kind": self.kind, **asdict(self)}
+        return {"kind": self.kind, **_as_json(self)}
 
     def heading(self) -> str:
         return self.kind
@@ -88,6 +91,12 @@ class Result:
         raise KeyError(f"no row {name!r} in {self.kind} {getattr(self, _named(self))!r}: {why}")
 
 
+_ROUNDING = 1e-9  # of what is computed again from the numbers that a result has
+# Survey of what the book checks: the largest atol is 3.4e5, a proven bound of a sum of 2**30 floats; the largest
+# reference that an error needs is below 1e4.
+_LARGEST_ATOL, _LARGEST_REFERENCE = 1e6, 1e12
+
+
 @dataclass(repr=False)
 class Check(Result):
     """Outcome of a comparison: `n` elements, largest absolute and relative error, tolerances."""
@@ -117,11 +126,52 @@ class Check(Result):
     def problems(self) -> Iterator[str]:
         if not self.passed:
             yield f"the check '{self.name}' failed"
+        counted = {"n": self.n, "max_abs_err": self.max_abs_err, "max_rel_err": self.max_rel_err}
+        for what, number in (counted | {"atol": self.atol, "rtol": self.rtol}).items():
+            if number < 0:
+                yield f"the check '{self.name}' has {what} = {number}"
+        if self.atol > _LARGEST_ATOL or self.rtol >= 1:
+            yield f"the check '{self.name}' tolerates what it likes: atol {self.atol:.3g}, rtol {self.rtol:.3g}"
+        if impossible := self._impossible():
+            errors = f"max_abs_err {self.max_abs_err:.3g}, max_rel_err {self.max_rel_err:.3g}"
+            within = f"atol {self.atol:.3g}, rtol {self.rtol:.3g}"
+            yield f"the check '{self.name}' has {errors} within {within}: {impossible}"
+
+    def _impossible(self) -> str:
+        """Why no reference can have given these errors within these tolerances; "" where one can."""
+        error, relative = self.max_abs_err, self.max_rel_err
+        if self.n == 0 and error:
+            return "there is no element"
+        if not error and relative:
+            return "no element differs"
+        if self.atol == 0 and relative > self.rtol * (1 + _ROUNDING):
+            return "an element lies outside"
+        if error > self.atol * (1 + _ROUNDING):
+            # Then the reference there is not 0, and large enough for this error to lie within both.
+            if not (self.rtol and relative):
+                return "an element lies outside"
+            least = max((error - self.atol) / self.rtol, error / relative)
+            if least > _LARGEST_REFERENCE:
+                return f"the reference would be {least:.2g} or more"
+        if self.n == 1 and relative:
+            reference = error / relative
+            allowed = self.atol + self.rtol * reference
+            if error > allowed * (1 + _ROUNDING):
+                return f"the reference is {reference:.3g}"
+            if allowed >= reference:
+                return f"the reference is {reference:.3g}, and 0 would have passed"
+        return ""
 
 
 @dataclass
 class Row:
-    """One contestant of a benchmark; times in microseconds, `value` in the benchmark's unit."""
+    """One contestant of a benchmark; times in microseconds, `value` in the benchmark's unit.
+
+    times: all its runs, in the order of their turns, with blanks between them. ratio_low, ratio_high: the interval of
+    ratio_to_vendor. host_us: what the host needs to enqueue a launch, which is no part of the times, unless the launch
+    itself waits for the GPU (`waits`). mhz, cycles: the clock of the SMs during a run, and their cycles.
+    kernels: those that a rival launched. Rows that an older instrument measured have none of these.
+    """
 
     name: Label
     median_us: float
@@ -133,13 +183,54 @@ class Row:
     ratio_to_vendor: float | None
     bytes: int | None = None
     flops: int | None = None
+    times: str | None = None
+    ratio_low: float | None = None
+    ratio_high: float | None = None
+    host_us: float | None = None
+    waits: bool | None = None
+    mhz: float | None = None
+    cycles: float | None = None
+    kernels: list[str] | None = None
+
+    @property
+    def runs(self) -> list[float]:
+        """Microseconds of all runs, in the order of their turns; empty where an older instrument measured it."""
+        return [float(one) for one in (self.times or "").split()]
+
+    @property
+    def speed(self) -> float:
+        """What is compared: rates, where the work is known, since rows of different work must not be compared by times."""
+        return 1 / self.median_us if self.value is None else self.value
+
+
+BELOW_MOST = 0.98  # of the highest clock: a GPU that runs slower is held back by its power, or its temperature
+DEAR_US = 50  # a launch that takes the host so long is told
+
+
+# The units of benchmarks, and the work behind each rate.
+WORK = {"GB/s": "bytes", "TFLOP/s": "flops", "us": None}
+FEWEST_ROUNDS = 3  # of a benchmark
+# What is in the L2 cache is read faster than the memory's limit; of FMAs nothing but tensor cores is (`cudatut.gpu.bench`).
+_MOST_OF_PEAK = {"GB/s": 10, "TFLOP/s": 1.05, "us": 0}
+_SHORTEST_US, _LONGEST_US = 0.1, 1e10  # events tell half a microsecond; hours
+
+
+def _other(row: Row, what: str, follows: float | None) -> Iterator[str]:
+    """Says so where a row has something else than what follows from its other fields."""
+    has = getattr(row, what)
+    same = has is follows or (
+        None not in (has, follows) and math.isclose(has, follows, rel_tol=_ROUNDING)
+    )
+    if not same:
+        yield f"{what} = {has} for '{row.name}', and its other fields give {follows}"
 
 
 @dataclass(repr=False)
 class Benchmark(Result):
-    """Medians of interleaved rounds. `unit` is 'GB/s', 'TFLOP/s' or 'us'; `peak` is this GPU's measured limit in that unit.
+    """Medians of contestants that took turns. `unit` is 'GB/s', 'TFLOP/s' or 'us'; `peak` is this GPU's measured limit in it.
 
-    missing: name of a rival that could not run -> the reason.
+    rounds: in which all of them ran. missing: name of a rival that could not run -> the reason. most_mhz: the highest clock
+    of the SMs, where clocks were read.
     """
 
     name: Label | None
@@ -147,55 +238,248 @@ class Benchmark(Result):
     peak: float | None
     rows: list[Row]
     rounds: int = 0
-    missing: dict[str, str] = field(default_factory=dict)
-
-    def json(self) -> dict[str, Any]:
-        data = super().json()
-        if not self.missing:
-            del data["missing"]
-        return data
+    missing: dict[str, str] | None = None
+    most_mhz: float | None = None
 
     def text(self) -> str:
-        absent = (f"  {name} *  no row: {why}" for name, why in self.missing.items())
+        absent = (f"  {name} *  no row: {why}" for name, why in (self.missing or {}).items())
         return "\n".join([super().text(), *absent])
 
     def html(self) -> str:
-        notes = (f"{name}: no row. {reason}" for name, reason in self.missing.items())
+        notes = (f"{name}: no row. {reason}" for name, reason in (self.missing or {}).items())
         return super().html() + "".join(f"<p>{html.escape(note)}</p>" for note in notes)
 
     def __getitem__(self, name: str) -> Row:
         return self._row(name, self.missing)
 
+    def fastest_vendor(self) -> Row | None:
+        """The fastest row of the vendor's library, to which ratios are; None without one."""
+        return max(
+            (row for row in self.rows if row.vendor), key=lambda row: row.speed, default=None
+        )
+
+    def ratio(self, ours: str, theirs: str) -> Ratio:
+        """How many times as fast one row is as another: the median of the ratios within turns, with its interval.
+
+        Rows of different work are compared by their rates. Raises KeyError, and ValueError where the runs are not recorded.
+        """
+        one, other = self[ours], self[theirs]
+        if not (one.runs and other.runs):
+            raise ValueError(
+                f"benchmark {self.name!r}: the runs of {ours!r} and {theirs!r} are not recorded"
+            )
+        if one is other:
+            return Ratio(1.0, 1.0, 1.0, len(one.runs))
+        work = one.speed * one.median_us / (other.speed * other.median_us)
+        held_back = self._held_back(one) or self._held_back(other)
+        beyond = again(min(one.median_us, other.median_us), held_back)
+        return ratio([work * times for times in paired(one.runs, other.runs)], beyond)
+
+    def goal(self, ours: str, theirs: str, wanted: float) -> "Goal":
+        """Whether a row reaches so many times the speed of another, for `ct.goals`. Raises as `ratio`."""
+        found = self.ratio(ours, theirs)
+        return Goal("", wanted, found.median, found.low, found.high, found.verdict(wanted))
+
+    def held_back(self) -> bool:
+        """Whether the GPU ran at less than its highest clock: its time then says as much about its power as about a kernel."""
+        return any(map(self._held_back, self.rows))
+
+    def _held_back(self, row: Row) -> bool:
+        return bool(row.mhz and self.most_mhz) and row.mhz < BELOW_MOST * self.most_mhz
+
+    def dear(self) -> bool:
+        """Whether a launch takes the host so long that it has to be told."""
+        return any(row.host_us is not None and row.host_us >= DEAR_US for row in self.rows)
+
     def heading(self) -> str:
         peak = f", measured limit {self.peak:.4g} {self.unit}" if self.peak else ""
-        return f"benchmark {self.name} (median of {self.rounds} interleaved rounds{peak})"
+        turns = "rounds, in random order" if self._paired() else "interleaved rounds"
+        return f"benchmark {self.name} (median of {self.rounds} {turns}{peak})"
+
+    def _paired(self) -> bool:
+        return any(row.times for row in self.rows)
 
     def table(self) -> list[list[str]]:
         unit = self.unit if self.unit != "us" else ""
-        rows = [
-            [
-                row.name + (" *" if row.vendor else ""),
-                f"{row.median_us:.2f}",
-                f"{row.p20_us:.2f}",
-                f"{row.p80_us:.2f}",
-                "" if row.value is None else f"{row.value:.4g}",
-                "" if row.of_peak is None else f"{row.of_peak:.1%}",
-                "" if row.ratio_to_vendor is None else f"{row.ratio_to_vendor:.3f}x",
-            ]
-            for row in self.rows
-        ]
-        return [["", "median us", "p20", "p80", unit, "of limit", "vs vendor"], *rows]
+        columns: dict[str, Callable[[Row], str]] = {
+            "": lambda row: row.name + (" *" if row.vendor else ""),
+            "median us": lambda row: f"{row.median_us:.2f}",
+            "p20": lambda row: f"{row.p20_us:.2f}",
+            "p80": lambda row: f"{row.p80_us:.2f}",
+            unit or "rate": lambda row: _or_empty(row.value, "{:.4g}"),
+            "of limit": lambda row: _or_empty(row.of_peak, "{:.1%}"),
+            "vs vendor": lambda row: _or_empty(row.ratio_to_vendor, "{:.3f}x"),
+        }
+        if any(row.ratio_low is not None for row in self.rows):
+            columns["interval"] = lambda row: (
+                f"{row.ratio_low:.3f} to {row.ratio_high:.3f}" if row.ratio_low else ""
+            )
+        if self.held_back():
+            columns["Mcycles"] = lambda row: _or_empty(row.cycles, "{:.4g}", 1e-6)
+            columns["MHz"] = lambda row: _or_empty(row.mhz, "{:.0f}")
+        if self.dear():
+            columns["host us"] = lambda row: _or_empty(row.host_us, "{:.0f}")
+        heads = ["" if head == "rate" else head for head in columns]
+        return [heads, *([shown(row) for shown in columns.values()] for row in self.rows)]
 
     def problems(self) -> Iterator[str]:
+        said = [*self._impossible()] or [p for row in self.rows for p in self._does_not_fit(row)]
+        yield from (f"the benchmark '{self.name}' has {problem}" for problem in said)
+
+    def _impossible(self) -> Iterator[str]:
         if not self.rows:
-            yield f"the benchmark '{self.name}' has no rows"
+            yield "no rows"
+        if self.unit not in WORK:
+            yield f"the unit {short(self.unit)}, none of {', '.join(WORK)}"
+        if self.peak is not None and not self.peak > 0:
+            yield f"peak = {self.peak}"
+        if self.rounds < FEWEST_ROUNDS:
+            yield f"{self.rounds} rounds: fewer than {FEWEST_ROUNDS} show no spread"
+        names = [row.name for row in self.rows]
+        yield from (f"two rows {name!r}" for name in dict.fromkeys(names) if names.count(name) > 1)
         for row in self.rows:
             for what in ("median_us", "p20_us", "p80_us", "value"):
                 number = getattr(row, what)
                 if number is not None and not number > 0:
-                    yield f"the benchmark '{self.name}' has {what} = {number} for '{row.name}'"
-        if self.peak is not None and not self.peak > 0:
-            yield f"the benchmark '{self.name}' has peak = {self.peak}"
+                    yield f"{what} = {number} for '{row.name}'"
+            if row.median_us > 0 and not _SHORTEST_US <= row.median_us <= _LONGEST_US:
+                yield f"median_us = {row.median_us} for '{row.name}', which no clock here tells"
+            yield from (f"{problem} for '{row.name}'" for problem in self._impossible_runs(row))
+
+    def _impossible_runs(self, row: Row) -> Iterator[str]:
+        """What no run can have given of a row that the newer instrument measured."""
+        if bool(row.times) != self._paired():
+            yield "other runs than the rest" if row.times else "no runs, and others have"
+        try:
+            runs = row.runs
+        except ValueError:
+            yield f"times = {short(row.times)}"
+            return
+        if not all(math.isfinite(us) and us > 0 for us in runs):
+            yield f"times = {short(row.times)}"
+        if self.rounds and len(runs) % self.rounds:
+            yield f"{len(runs)} runs in {self.rounds} rounds"
+        for what in ("host_us", "mhz", "cycles"):
+            if (number := getattr(row, what)) is not None and not number > 0:
+                yield f"{what} = {number}"
+        if row.mhz is not None and self.most_mhz is not None and row.mhz > 1.1 * self.most_mhz:
+            yield f"mhz = {row.mhz}, and most_mhz = {self.most_mhz}"
+
+    def _does_not_fit(self, row: Row) -> Iterator[str]:
+        """Of a row: its time to its spread, its rate to its work, its shares to the limit and to the other rows."""
+        if not row.p20_us <= row.median_us <= row.p80_us:
+            spread = f"p20 {row.p20_us}, median {row.median_us}, p80 {row.p80_us}"
+            yield f"{spread} for '{row.name}', which is not their order"
+        for work in {"bytes", "flops"} - {WORK[self.unit]}:
+            if getattr(row, work) is not None:
+                yield f"{work} for '{row.name}', and the unit {self.unit}"
+        share = row.value / self.peak if row.value is not None and self.peak else None
+        follows = {
+            "value": self._value(row),
+            "of_peak": share,
+            **self._ratios(row),
+            **_of_runs(row),
+        }
+        for what, value in follows.items():
+            yield from _other(row, what, value)
+        if share is not None and share > _MOST_OF_PEAK[self.unit]:
+            yield f"of_peak = {share:.3g} for '{row.name}', beyond what the limit is a limit of"
+        if (
+            None not in (row.cycles, row.mhz)
+            and not 0.5 < row.cycles / (row.median_us * row.mhz) < 2
+        ):
+            yield f"cycles = {row.cycles} for '{row.name}', and its time and clock are of others"
+
+    def _value(self, row: Row) -> float | None:
+        """The rate that the work and the time of a row give."""
+        if self.unit == "GB/s" and row.bytes is not None:
+            return row.bytes / row.median_us / 1e3
+        if self.unit == "TFLOP/s" and row.flops is not None:
+            return row.flops / row.median_us / 1e6
+        return None
+
+    def _ratios(self, row: Row) -> dict[str, float | None]:
+        """The ratio to the fastest row of the vendor's library, and where its runs are known the interval."""
+        found = dict.fromkeys(("ratio_to_vendor", "ratio_low", "ratio_high"))
+        if vendor := self.fastest_vendor():
+            found["ratio_to_vendor"] = row.speed / vendor.speed
+            if row.times:
+                paired = self.ratio(row.name, vendor.name)
+                found = dict(zip(found, (paired.median, paired.low, paired.high)))
+        return found
+
+
+def _of_runs(row: Row) -> dict[str, float]:
+    """The median and the 20th and 80th percentile of a row's runs, where they are known (`cudatut.gpu.bench`)."""
+    if not (runs := row.runs):
+        return {}
+    median = statistics.median(runs)
+    p20, *_, p80 = statistics.quantiles(runs, n=5) if len(runs) > 1 else (median, median)
+    return {"median_us": median, "p20_us": p20, "p80_us": p80}
+
+
+def _or_empty(value: float | None, form: str, scale: float = 1) -> str:
+    return "" if value is None else form.format(value * scale)
+
+
+@dataclass
+class Goal:
+    """A ratio that was wanted and the one that was measured, with its interval: 'reached', 'missed' or 'undecided'."""
+
+    name: Label
+    wanted: float
+    measured: float
+    low: float
+    high: float
+    verdict: str
+
+
+@dataclass(repr=False)
+class Goals(Result):
+    """What was wanted of contestants, as ratios of speeds, and whether the measurement says that it was reached."""
+
+    title: Label
+    rows: list[Goal]
+
+    def __getitem__(self, name: str) -> Goal:
+        return self._row(name)
+
+    def heading(self) -> str:
+        return self.title
+
+    def table(self) -> list[list[str]]:
+        rows = [
+            [
+                row.name,
+                f"{row.wanted:.3g}",
+                f"{row.measured:.3f}",
+                f"{row.low:.3f} to {row.high:.3f}",
+                row.verdict,
+            ]
+            for row in self.rows
+        ]
+        return [["goal", "wanted", "measured", "interval", "verdict"], *rows]
+
+    def problems(self) -> Iterator[str]:
+        for row in self.rows:
+            if not 0 < row.low <= row.measured <= row.high or not row.wanted > 0:
+                yield f"goals {self.title!r}, {row.name!r}: {row.measured} is not from {row.low} to {row.high}, or no ratio"
+            found = Ratio(row.measured, row.low, row.high, 0).verdict(row.wanted)
+            if row.verdict != found:
+                yield f"goals {self.title!r}, {row.name!r} says {row.verdict}, and by its interval it is {found}"
+
+
+# CUDA C++ Programming Guide, 'Technical Specifications per Compute Capability': 7.5 to 12.x. Shared memory is 228 KiB at
+# most so far, and newer GPUs have more each time.
+_MOST_RESOURCES = {
+    "registers": 255,
+    "shared_bytes": 2**20,
+    "spill_bytes": 2**19,
+    "occupancy": 1,
+    "block": 1024,
+    "blocks_per_sm": 64,
+}
+_WARP, _WARPS_PER_SM, _REGISTERS_PER_SM = 32, (32, 48, 64), 2**16
 
 
 @dataclass(repr=False)
@@ -218,6 +502,22 @@ class Resources(Result):
         head = ["kernel", "block", "registers", "shared B", "local B", "blocks/SM", "occupancy"]
         needs = self.registers, self.shared_bytes, self.spill_bytes, self.blocks_per_sm
         return [head, [self.kernel, *map(str, (self.block, *needs)), f"{self.occupancy:.0%}"]]
+
+    def problems(self) -> Iterator[str]:
+        for what, most in _MOST_RESOURCES.items():
+            if not 0 <= (number := getattr(self, what)) <= most:
+                yield f"the kernel '{self.kernel}' has {what} = {number}, which no GPU has"
+        if not self.block:  # how it is launched is not said
+            return
+        warps = -(-self.block // _WARP) * self.blocks_per_sm
+        fits = (math.isclose(self.occupancy, warps / most) for most in _WARPS_PER_SM)
+        if not any(fits):
+            yield (
+                f"the kernel '{self.kernel}' has occupancy = {self.occupancy}, and {self.blocks_per_sm} blocks of "
+                f"{self.block} threads are {warps} warps"
+            )
+        if (registers := self.registers * self.block * self.blocks_per_sm) > _REGISTERS_PER_SM:
+            yield f"the kernel '{self.kernel}' would need {registers} registers per SM"
 
 
 @dataclass
@@ -248,6 +548,11 @@ class Profile(Result):
         rows = [[name, format_value(m.value), m.unit or ""] for name, m in self.metrics.items()]
         return [["metric", "value", "unit"], *rows]
 
+    def problems(self) -> Iterator[str]:
+        for name, metric in self.metrics.items():
+            if not isinstance(metric.value, str) and metric.value < 0:
+                yield f"the profile of '{self.kernel}' has {name} = {metric.value}"
+
 
 @dataclass(repr=False)
 class Sanitizer(Result):
@@ -262,6 +567,12 @@ class Sanitizer(Result):
 
     def table(self) -> list[list[str]]:
         return [["sanitizer", "errors"], [self.tool, str(self.errors)]]
+
+    def problems(self) -> Iterator[str]:
+        if self.tool not in tool.SANITIZERS:
+            yield f"there is no sanitizer {short(self.tool)}"
+        if self.errors < 0:
+            yield f"{self.tool} found {self.errors} errors"
 
 
 @dataclass
@@ -287,6 +598,12 @@ class Facts(Result):
     def table(self) -> list[list[str]]:
         rows = [[row.name, format_value(row.value), row.unit or ""] for row in self.rows]
         return [["name", "value", "unit"], *rows]
+
+    def problems(self) -> Iterator[str]:
+        names = [row.name for row in self.rows]
+        for name in dict.fromkeys(names):
+            if names.count(name) > 1:
+                yield f"facts {self.title!r}: two rows {name!r}"
 
 
 VERDICTS = ("confirmed", "refuted", "depends", "open")
@@ -466,6 +783,19 @@ class Series(Result):
             yield f"series {self.title!r}: foreground is {short(front)}; name 1 to {FOREGROUND} of the lines {list(self.lines)}"
 
 
+def _as_json(value: Any) -> Any:
+    """A dataclass, and what it holds, as JSON."""
+    if is_dataclass(value):
+        return {
+            one.name: _as_json(found)
+            for one in fields(value)
+            if (found := getattr(value, one.name)) is not None or one.default is not None
+        }
+    if isinstance(value, dict):
+        return {key: _as_json(one) for key, one in value.items()}
+    return [_as_json(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
 # --- reading ------------------------------------------------------------------------------------
 
 
@@ -531,7 +861,10 @@ def _value(type_: Any, value: Any, path: str) -> Any:
         return {k: _value(inner[1], one, f"{path}[{k!r}]") for k, one in value.items()}
     elif type_ in (int, float):
         number = isinstance(value, (int, type_)) and not isinstance(value, bool)
-        if number and math.isfinite(value):
+        # Integers in Python have no end, and no float beyond 1e308.
+        if number and (
+            abs(value) < LARGEST_INTEGER if isinstance(value, int) else math.isfinite(value)
+        ):
             return value
     elif origin is None and isinstance(value, type_):
         return value
@@ -556,6 +889,11 @@ def format_value(value: Any) -> str:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return f"{int(value):,}" if math.isfinite(value) else str(value)
     return str(value)
+
+
+def rounded(value: float) -> float:
+    """A measured value with five significant digits, which is more than an event's clock tells."""
+    return float(f"{value:.5g}")
 
 
 def plain(value: Any, where: str) -> bool | int | float | str:
@@ -617,6 +955,11 @@ def table(
     filled = [TableRow(name, [value(name, column) for column in columns]) for name in named]
     heads = [Column(column, units.get(column)) for column in columns]
     return _shown(Table(title, corner, heads, filled))
+
+
+def goals(title: str, wanted: dict[str, Goal]) -> Goals:
+    """Show what was wanted and what came out: `{"n = 4096": bench.goal("final", "cuBLAS", 1.0), ...}`."""
+    return _shown(Goals(title, [replace(goal, name=str(name)) for name, goal in wanted.items()]))
 
 
 def claim(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from cudatut import instrument, paths, recording
+from cudatut import certificate, instrument, paths, recording
 from cudatut.errors import CudatutError
 from cudatut.files import write_whole
 from cudatut.history import git
@@ -55,13 +55,16 @@ def _keep(
 
     example = executed.example
     notebook.metadata["cudatut"] = {
-        "schema": recording.SCHEMA,
+        "schema": certificate.SCHEMA,
         "name": example.name,
         "title": example.title,
         "requires": example.requires,
         "sources": executed.sources,
         "meanings": executed.meanings,
         "kernels": executed.session["kernels"],
+        # Of libraries that were measured beside our kernels: their versions, and the kernels that they launched.
+        "rivals": executed.session["rivals"].get("versions", {}),
+        "launched": executed.session["rivals"].get("kernels", {}),
         # The verdicts of the sanitizers are the instrument's, too.
         "instrument": instrument.used([*executed.session["used"], *["checking"] * bool(verdicts)]),
         "gpu": executed.gpu,
@@ -79,6 +82,8 @@ def _keep(
     if changed := made.stale():
         reason = f"{', '.join(changed)} changed while it was being recorded"
         raise RecordingFailed(example.name, reason)
+    if problems := made.disagreements():
+        raise RecordingFailed(example.name, "; ".join(problems))
     notebook.metadata["cudatut"]["digest"] = made.digest()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cudatut import paths, recording
+from cudatut import recording
 from cudatut.errors import CudatutError
 from cudatut.files import write_whole
 from cudatut.history import History, NoHistory, history
@@ -104,8 +104,8 @@ def _plan(one: Recording, past: History, now: Tree) -> _Plan:
 
 
 def _plan_step(one: Recording, past: History, now: Tree) -> _Plan:
-    if past.text(now.commit, _place(one)) != one.path.read_bytes().replace(b"\r\n", b"\n"):
-        reason = f"commit {_place(one)} first, so that its restamp can be compared with it"
+    if past.text(now.commit, one.file) != one.path.read_bytes().replace(b"\r\n", b"\n"):
+        reason = f"commit {one.file} first, so that its restamp can be compared with it"
         return _Plan(one, (reason,))
     then = base(one, past)
     if then is None:
@@ -127,7 +127,7 @@ def _carried_out(plan: _Plan, now: Tree, compiler: Compiler) -> Outcome:
     except CudatutError as error:
         refused = (str(error),)
     except OSError as error:
-        refused = (f"{_place(one)} cannot be written: {error.strerror}",)
+        refused = (f"{one.file} cannot be written: {error.strerror}",)
     return Outcome(one.name, one.path, () if refused else plan.says, refused)
 
 
@@ -141,7 +141,7 @@ def base(one: Recording, past: History, at: str = "HEAD") -> Tree | None:
     elif commit := past.commit(one.metadata["commit"]):
         commits = [commit]
     else:
-        commits = past.changes(_place(one), at)
+        commits = past.changes(one.file, at)
     trees = (tree(past, commit) for commit in commits if commit)
     return next((then for then in trees if has_sources(one.metadata, then)), None)
 
@@ -149,11 +149,6 @@ def base(one: Recording, past: History, at: str = "HEAD") -> Tree | None:
 def has_sources(metadata: dict[str, Any], then: Tree) -> bool:
     """Whether a tree has the sources of a recording as it ran them."""
     return all(then.sha256(name) == sha for name, sha in metadata["sources"].items())
-
-
-def _place(one: Recording) -> str:
-    """The file of a recording, relative to the root of the repository."""
-    return one.path.relative_to(paths.examples_dir().parent).as_posix()
 
 
 def _write(one: Recording, metadata: dict[str, Any]) -> None:
@@ -170,6 +165,6 @@ def _write(one: Recording, metadata: dict[str, Any]) -> None:
     raw = lambda: (nbformat.writes(written, version=4).rstrip("\n") + "\n").encode()  # noqa: E731
     made = recording.parse(one.name, one.path, raw())
     if made.measurement() != one.measurement():
-        raise CudatutError(f"{_place(one)} would say otherwise what was measured: this is a bug")
+        raise CudatutError(f"{one.file} would say otherwise what was measured: this is a bug")
     written.metadata["cudatut"]["digest"] = made.digest()
     write_whole(one.path, raw())

@@ -11,30 +11,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from cudatut import paths, recording
+from cudatut import recording
 from cudatut.errors import CudatutError
-from cudatut.history import History, NoHistory, history
+from cudatut.history import History
 from cudatut.recording import Recording
 from cudatut.restamp import accept, machine_code, older, steps
 from cudatut.restamp.grounds import Change
 from cudatut.restamp.machine_code import Compiler
 from cudatut.restamp.trees import Tree, tree
-
-
-def of_all(compile: bool, say: Callable[[str], None]) -> list[str]:
-    """`problems` of every recording, each naming its file; where asked for and where there are none, those of `compiled`.
-
-    `say` hears what was not looked at, and each restamp that is compiled. Raises CudatutError as `compiled`.
-    """
-    every = recording.every()
-    try:
-        past = history()
-    except NoHistory as error:
-        if any("restamped" in one.metadata for one in every):
-            say(f"restamps are not compared with the commits that they name: {error}")
-        return []
-    found = [f"{_shown(one)}: {problem}" for one in every for problem in problems(one, past)]
-    return found or (compiled(every, past, say) if compile else [])
 
 
 def problems(one: Recording, past: History) -> list[str]:
@@ -81,9 +65,9 @@ def _counted_by_text(one: Recording, past: History) -> Iterator[str]:
     """
     if "kernels" not in one.metadata:
         return
-    for commit in reversed(past.changes(_shown(one))):
+    for commit in reversed(past.changes(one.file)):
         try:
-            first = recording.parse(one.name, one.path, past.text(commit, _shown(one)) or b"")
+            first = recording.parse(one.name, one.path, past.text(commit, one.file) or b"")
         except CudatutError:  # gone at that commit, or of an example that was called otherwise
             continue
         if first.measurement() == one.measurement():
@@ -123,9 +107,9 @@ def compiled(
         _expect(compiler, (made for _, made in groups[ends]))
         for one, made in groups[ends]:
             wrong = machine_code.differences(*made.parts, compiler)
-            found += [f"{_shown(one)}: {made.name}: {reason}" for reason in wrong]
+            found += [f"{one.file}: {made.name}: {reason}" for reason in wrong]
             count, left = count + 1, left - 1
-            say(f"{count}: {_shown(one)}: {'; '.join(wrong) or 'the same code'}")
+            say(f"{count}: {one.file}: {'; '.join(wrong) or 'the same code'}")
     if left:
         say(
             f"{count} restamps were compared, drawn by the seed {seed}; {left} were not, for want of time"
@@ -136,10 +120,6 @@ def compiled(
 def _expect(compiler: Compiler, every: Iterable["_Made"]) -> None:
     for made in every:
         compiler.expect(*made.parts)
-
-
-def _shown(one: Recording) -> str:
-    return one.path.relative_to(paths.examples_dir().parent).as_posix()
 
 
 @dataclass
@@ -186,7 +166,7 @@ def _make_again(
             yield f"{made.name} goes {end} {entry[end]}, which is no commit before today's"
             return
     then, now = tree(past, entry["from"]), tree(past, entry["to"])
-    raw = past.text(now.commit, _shown(one))
+    raw = past.text(now.commit, one.file)
     if raw is None:
         yield f"{made.name} has no recording to start from: {now.commit[:12]} has none"
         return

@@ -113,8 +113,21 @@ def test_a_part_that_moves_out_of_the_instrument_stays_of_it(ledger, line):
     ledger.files["gpu/timing.py"]["meaning"] = ledger.meaning("gpu/timing.py")
     ledger.write()
     (problem,) = instrument.problems()
-    assert "gpu/timing.py imports cudatut/gpu/flush.py, of which cudatut/instrument.yml" in problem
+    assert problem.startswith(
+        "cudatut/gpu/timing.py imports cudatut/gpu/flush.py, and cudatut/inst"
+    )
     ledger.files["gpu/flush.py"] = {"of": ["timing"], "meaning": ledger.meaning("gpu/flush.py")}
+    ledger.write()
+    assert list(instrument.problems()) == []
+
+
+def test_what_lies_beside_the_instrument_is_told(ledger):
+    """A kernel of a probe, or a module that examples call."""
+    ledger.file("gpu/__init__.py", "")
+    ledger.file("gpu/probe.cu", "__global__ void probe() {}\n")
+    (problem,) = instrument.problems()
+    assert problem.startswith("cudatut/gpu/probe.cu lies beside the instrument, and cudatut/inst")
+    ledger.apart["gpu/probe.cu"] = "nobody launches it"
     ledger.write()
     assert list(instrument.problems()) == []
 

@@ -2,12 +2,13 @@
 
 import copy
 import re
+from statistics import quantiles
 
 import pytest
 
-from cudatut.results import MIME
+from cudatut.results import MIME, read
 from cudatut.site import locale
-from cudatut.site.render import certificate_html, results_html
+from cudatut.site.render import results_html
 from cudatut.site.svg import Svg, figure, tr
 
 CHECK = {
@@ -32,9 +33,10 @@ BENCH = {
             "p20_us": 279.0,
             "p80_us": 283.0,
             "value": 2800.0,
-            "of_peak": 0.9333,
+            "of_peak": 2800 / 3000,
             "vendor": False,
-            "ratio_to_vendor": 0.99,
+            "ratio_to_vendor": 2800 / 2830,
+            "bytes": 785_400_000,
         },
         {
             "name": "CuPy",
@@ -42,11 +44,13 @@ BENCH = {
             "p20_us": 276.0,
             "p80_us": 279.0,
             "value": 2830.0,
-            "of_peak": 0.9433,
+            "of_peak": 2830 / 3000,
             "vendor": True,
             "ratio_to_vendor": 1.0,
+            "bytes": 783_910_000,
         },
     ],
+    "rounds": 5,
 }
 RESOURCES = {
     "kind": "resources",
@@ -56,6 +60,7 @@ RESOURCES = {
     "spill_bytes": 0,
     "occupancy": 0.75,
     "block": 256,
+    "blocks_per_sm": 6,
 }
 PROFILE = {
     "kind": "profile",
@@ -88,18 +93,15 @@ TABLE = {
         {"name": "256", "values": [24, None, 0.5, False, None]},
     ],
 }
-ALL = [CHECK, BENCH, RESOURCES, PROFILE, SANITIZER, FACTS, TABLE]
-METADATA = {
-    "schema": 1, "name": "start/first_kernel",
-    "gpu": {"name": "NVIDIA H100", "compute_capability": "9.0", "memory_bytes": 85029158912,
-            "sm_count": 132, "driver": "580.95.05"},
-    "toolchain": {"cuda": "13.0", "nvcc": "13.0.88", "pycuda": "2026.1", "python": "3.12.3",
-                  "numpy": "2.3.4"},
-    "recorded_at": "2026-11-21T23:30:00-02:00", "commit": "0123456789abcdef0123",
-    "duration_s": 34.21,
-    "sanitizers": [{"kind": "sanitizer", "tool": t, "errors": 0}
-                   for t in ("memcheck", "racecheck", "initcheck", "synccheck")],
+GOALS = {
+    "kind": "goals",
+    "title": "beside cuBLAS",
+    "rows": [
+        {"name": f"n = {n}", "wanted": 1.0, "measured": m, "low": m - 0.01, "high": m + 0.01, "verdict": v}
+        for n, m, v in ((1024, 0.98, "missed"), (4096, 1.02, "reached"), (8192, 1.0, "undecided"))
+    ],
 }  # fmt: skip
+ALL = [CHECK, BENCH, GOALS, RESOURCES, PROFILE, SANITIZER, FACTS, TABLE]
 
 
 def shown(result):
@@ -125,14 +127,14 @@ def test_consecutive_checks_share_a_table():
 def test_a_check_names_error_and_tolerance():
     text = plain(results_html([shown(CHECK)], "en"))
     assert "add, n=33 ✓ passed 33 1.2e-07 atol 3e-05, rtol 1e-05" in text
-    exact = {**CHECK, "atol": 0, "rtol": 0, "max_abs_err": 0.0}
+    exact = {**CHECK, "atol": 0, "rtol": 0, "max_abs_err": 0.0, "max_rel_err": 0.0}
     assert "逐位相等" in results_html([shown(exact)], "zh")
 
 
 def test_many_checks_that_passed_are_folded_into_a_line():
-    many = [{**CHECK, "name": f"n={i}", "max_abs_err": i * 1e-8} for i in range(12)]
+    many = [{**CHECK, "name": f"n={i}", "max_abs_err": i * 1e-8} for i in range(1, 13)]
     html = results_html([shown(check) for check in many], "en")
-    assert "✓ 12 checks passed; largest absolute error 1.1e-07</span></summary>" in html
+    assert "✓ 12 checks passed; largest absolute error 1.2e-07</span></summary>" in html
     assert "n=11" in html
 
 
@@ -151,7 +153,12 @@ def test_a_benchmark_that_cannot_be_is_never_rendered():
 
 def test_a_chart_offers_each_gpu_and_says_whose_the_text_is():
     there = copy.deepcopy(BENCH)
-    there["rows"][0]["value"] = 4000.0
+    there["rows"][0] |= {
+        "value": 4000.0,
+        "bytes": 1_122_000_000,
+        "of_peak": 4000 / 3000,
+        "ratio_to_vendor": 4000 / 2830,
+    }
     gpus = [("NVIDIA H100", [BENCH]), ("NVIDIA H200", [CHECK, there])]
     html = results_html([shown(BENCH), shown(FACTS)], "en", gpus)
     first, second = re.findall(r'<section class="ct-gpu">(.*?)</section>', html)
@@ -188,11 +195,79 @@ def test_a_benchmark_is_a_chart_and_its_numbers():
 def test_columns_without_values_are_left_out():
     alone = copy.deepcopy(BENCH)
     for row in alone["rows"]:
-        row["ratio_to_vendor"] = row["of_peak"] = None
+        row |= {"vendor": False, "ratio_to_vendor": None, "of_peak": None}
     alone["peak"] = None
     html = results_html([shown(alone)], "en")
     assert "Of vendor" not in html
     assert "Of limit" not in html
+
+
+RUNS = {"mine": "283 280.5 277.5", "CuPy": "277.1 277 276.4"}
+
+
+def paired(most_mhz=None, **more):
+    """A benchmark of the instrument that takes ratios within turns."""
+    bench = copy.deepcopy(BENCH) | {"rounds": 3, "most_mhz": most_mhz}
+    for row in bench["rows"]:
+        times = RUNS[row["name"]]
+        p20, *_, p80 = quantiles(map(float, times.split()), n=5)
+        row |= {"times": times, "p20_us": p20, "p80_us": p80, "host_us": 4.0, **more}
+    for row in bench["rows"]:
+        found = read(bench).ratio(row["name"], "CuPy")
+        row |= {"ratio_to_vendor": found.median, "ratio_low": found.low, "ratio_high": found.high}
+    return bench
+
+
+def test_a_ratio_stands_beside_its_interval():
+    bench = paired()
+    low, high = (f"{bench['rows'][0][end]:.1%}" for end in ("ratio_low", "ratio_high"))
+    text = plain(results_html([shown(bench)], "en"))
+    assert "Its interval, 95%" in text and f"98.9% {low} – {high}" in text
+    for absent in ("cycles", "MHz", "Host"):
+        assert absent not in text
+    assert "interval" not in plain(results_html([shown(BENCH)], "en"))
+
+
+def test_cycles_and_clock_stand_there_where_the_gpu_is_held_back():
+    held = paired(1980.0, mhz=1500.0, cycles=4.2e5)
+    text = plain(results_html([shown(held)], "en"))
+    assert "SM cycles, millions SM clock (MHz)" in text and "0.420 1,500" in text
+    free = paired(1980.0, mhz=1975.0, cycles=4.2e5)
+    assert "cycles" not in results_html([shown(free)], "en")
+
+
+def test_what_a_launch_costs_the_host_is_told_where_it_is_much():
+    assert "Host" not in results_html([shown(paired())], "en")
+    text = plain(results_html([shown(paired(host_us=81.4))], "en"))
+    assert "Host, per launch (µs)" in text and "% 81.4" in text
+
+
+def test_goals_are_reached_missed_or_undecided():
+    html = results_html([shown(GOALS)], "en")
+    text = plain(html)
+    assert "n = 1024 1× 0.980× 0.970× – 0.990× ✗ missed" in text
+    assert "n = 4096 1× 1.020× 1.010× – 1.030× ✓ reached" in text
+    assert "n = 8192 1× 1.000× 0.990× – 1.010× = undecided" in text
+    assert "未能判定" in results_html([shown(GOALS)], "zh")
+    wrong = copy.deepcopy(GOALS)
+    wrong["rows"][0]["verdict"] = "reached"
+    with pytest.raises(ValueError, match="says reached, and by its interval it is missed"):
+        results_html([shown(wrong)], "en")
+
+
+def test_a_launch_that_waits_for_the_gpu_is_told():
+    first, second = BENCH["rows"]
+    waits = BENCH | {"rows": [first | {"waits": True}, second]}
+    assert "mine: the launch waits for the GPU itself" in plain(results_html([shown(waits)], "en"))
+    assert "mine：启动本身要等待 GPU" in plain(results_html([shown(waits)], "zh"))
+    assert "waits for the GPU" not in plain(results_html([shown(BENCH)], "en"))
+
+
+def test_every_kind_is_rendered():
+    from cudatut.results import KINDS
+    from cudatut.site import render
+
+    assert set(KINDS) == {*render._EACH, *render._TOGETHER} - {"stream"}
 
 
 def test_resources_profile_sanitizer_facts():
@@ -276,7 +351,6 @@ def test_everything_recorded_is_escaped():
     results = [
         {**CHECK, "name": evil},
         {**RESOURCES, "kernel": evil},
-        {**SANITIZER, "tool": evil},
         {**PROFILE, "metrics": {evil: {"value": evil, "unit": evil}}},
         {**FACTS, "title": evil, "rows": [{"name": evil, "value": evil, "unit": evil}]},
     ]
@@ -288,14 +362,16 @@ def test_everything_recorded_is_escaped():
     }
     results.append({**table, "rows": [{"name": evil, "values": [evil]}]})
     bench = copy.deepcopy(BENCH)
-    bench["name"] = bench["rows"][0]["name"] = bench["unit"] = evil
-    meta = copy.deepcopy(METADATA)
-    meta["name"] = meta["gpu"]["name"] = meta["toolchain"]["cuda"] = meta["commit"] = evil
-    meta["sanitizers"][0]["tool"] = evil
+    bench["name"] = bench["rows"][0]["name"] = evil
     html = results_html([stream(evil), *map(shown, [*results, bench])], "en")
-    html += certificate_html([meta, meta], "en")
     assert "<script" not in html
     assert "&lt;script&gt;" in html
+
+
+@pytest.mark.parametrize("result", [{**SANITIZER, "tool": "<b>"}, {**BENCH, "unit": "<b>"}])
+def test_what_is_one_of_a_few_words_is_nothing_else(result):
+    with pytest.raises(ValueError, match="'<b>'"):
+        results_html([shown(result)], "en")
 
 
 def test_streams_keep_their_text_and_lose_only_trailing_space():
@@ -374,45 +450,6 @@ def test_an_unknown_kind_is_named():
 def test_an_image_is_refused():
     with pytest.raises(ValueError, match="image/png"):
         results_html([{"output_type": "display_data", "data": {"image/png": ""}}], "en")
-
-
-def test_the_certificate_says_where_the_results_come_from():
-    html = certificate_html([METADATA], "en")
-    text = plain(html)
-    assert "Recorded on NVIDIA H100, 2026-11-22" in text  # the time is given in UTC
-    for words in (
-        "compute capability 9.0, 132 SMs, 79.2 GiB",
-        "Driver 580.95.05",
-        "CUDA 13.0",
-        "PyCUDA 2026.1",
-        "2026-11-22 01:30 UTC",
-        "Commit 0123456789ab",
-        "Duration 34.2 s",
-        "memcheck, racecheck, initcheck, synccheck: no errors",
-    ):
-        assert words in text
-    assert html.count("<details") == 1
-    assert "start/first_kernel" not in text  # one recording needs no name: it is the page's
-
-
-def test_several_certificates_share_a_summary_and_are_named():
-    other = {**METADATA, "name": "start/errors", "recorded_at": "2026-11-25T00:00:00+00:00"}
-    html = certificate_html([METADATA, other], "zh")
-    assert html.count("<details") == 1
-    assert html.count("<dl>") == 2
-    assert "2026-11-25 录制于 NVIDIA H100" in html
-    assert "start/errors" in html
-
-
-def test_a_certificate_without_sanitizers_has_no_line_for_them():
-    """The results of another GPU."""
-    assert "memcheck" in certificate_html([METADATA], "en")
-    slim = plain(certificate_html([{**METADATA, "slim": True, "sanitizers": []}], "en"))
-    assert "anitizer" not in slim and "Commit 0123456789ab" in slim
-
-
-def test_no_recording_no_certificate():
-    assert certificate_html([], "en") == ""
 
 
 # --- the words, and the drawing tools that share them ---------------------------------------------

@@ -9,6 +9,7 @@ import pytest
 
 from cudatut import ToolMissing, tool
 from cudatut.gpu import bench, device, vendor
+from cudatut.gpu.timing import Run
 from cudatut.results import Benchmark, Row, validate
 
 
@@ -53,8 +54,9 @@ def test_a_rival_that_is_not_the_vendors(monkeypatch):
     assert rival() == "added"
     assert rival.vendor is False
     assert vendor.Vendor(rival).vendor is True
-    rows = bench._result("add", {"ours": object(), "CuPy": rival}, {"ours": [2.0], "CuPy": [1.0]},
-                          None, None, 1, None).rows  # fmt: skip
+    times = {"ours": [Run(2.0, 0.0)], "CuPy": [Run(1.0, 0.0)]}
+    runs = {"ours": object(), "CuPy": rival}
+    rows = bench._result("add", runs, times, None, None, 1, None).rows
     assert [(row.vendor, row.ratio_to_vendor) for row in rows] == [(False, None)] * 2
 
 
@@ -137,7 +139,7 @@ def test_the_reason_stands_in_the_place_of_the_row():
     }
 
     row = Row("ours", 1.0, 1.0, 1.0, None, None, False, None)
-    result = Benchmark("b", "us", None, [row], missing=missing)
+    result = Benchmark("b", "us", None, [row], 5, missing=missing)
     assert result.text().splitlines()[-2:] == [
         "  absent *  no row: not installed",
         "  breaks *  no row: its first call failed: no kernel image",

@@ -1,5 +1,6 @@
 """A small book in a repository: two examples, their kernels, and recordings of them."""
 
+import datetime
 import json
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from cudatut import catalog, recording
 from cudatut.history import history
 from cudatut.record.notebook import install_cell, notebook_of
 from cudatut.restamp.accept import restamp
-from cudatut.results import MIME, Check
+from cudatut.results import Check
 from cudatut.tool import SANITIZERS
 
 HEADER = """# ---
@@ -33,6 +34,13 @@ add = ct.Kernel("a/add.cu", "add")
 # %% check
 add(n)
 """
+TOOLCHAIN = {
+    "cuda": "13.0",
+    "nvcc": "13.0.88",
+    "pycuda": "2026.1",
+    "python": "3.12",
+    "numpy": "2.5",
+}
 KERNEL = """// Adds.
 #include "numbers.cuh"
 
@@ -91,7 +99,7 @@ class SmallBook:
             cell.execution_count = count
         result = Check("sum", True, 3, 0.0, 0.0, 1e-5, 1e-5)
         shown = {"output_type": "display_data", "metadata": {}, "data": {}}
-        shown["data"] = {"text/plain": result.text(), MIME: result.json()}
+        shown["data"] = result._repr_mimebundle_()
         stream = {"output_type": "stream", "name": "stdout", "text": text}
         code[-1].outputs = [stream, shown]
         files = [f"{name}.py", *sources]
@@ -109,8 +117,8 @@ class SmallBook:
                 "sm_count": 1,
                 "driver": "1",
             },
-            "toolchain": {"nvcc": "13.0.88"},
-            "recorded_at": "2026-11-20T12:00:00+00:00",
+            "toolchain": TOOLCHAIN,
+            "recorded_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "duration_s": 1.0,
             "sanitizers": [{"kind": "sanitizer", "tool": one, "errors": 0} for one in SANITIZERS],
         }

@@ -119,7 +119,8 @@ def test_a_file_that_no_kernel_includes_is_not_compared(small, compiler):
 
 def test_a_kernel_in_a_string_is_not_kept(small, compiler):
     """A recording has the hash of its text alone."""
-    kernel = {"text": "0" * 64, "includes": ["a/numbers.cuh"], "name": "k", "code": "1"}
+    kernel = {"text": "0" * 64, "includes": ["a/numbers.cuh"], "name": "k", "defines": []}
+    kernel |= {"options": [], "arch": "sm_90", "code": "1" * 64}
     small.record("a/add", *SOURCES, kernels=[kernel])
     small.edit("a/numbers.cuh", "x + 1.0f", "1.0f + x")
     (reason,) = small.restamp().refused

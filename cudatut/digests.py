@@ -1,0 +1,40 @@
+"""Digests of what recordings say was measured: what gpu.yml attests, and what `gh attestation verify` compares.
+
+A recording's file changes when it is restamped: the text of its sources, their hashes, a title. What was measured does
+not. So the bytes of that alone have a digest of their own, which an attestation can hold on to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from cudatut import paths
+from cudatut.recording import Recording
+
+
+def lines(recordings: Iterable[Recording]) -> Iterator[str]:
+    """Two lines of checksums for each recording: of what was measured, and of its file as it lies there.
+
+    In the form of `sha256sum`: the digest, two blanks, and the recording's name or its file's path in the repository.
+    """
+    for one in recordings:
+        place = _place(one)
+        # Another GPU's has its folder in its name: nvidia-h200/start/errors.
+        name = one.name if not one.slim else place.removeprefix("results/").removesuffix(".json")
+        yield f"{one.measurement()}  {name}"
+        yield f"{_sha256(one.path)}  {place}"
+
+
+def _place(recording: Recording) -> str:
+    """Where the file of a recording lies in the repository."""
+    folder = (
+        ("results", paths.results_dir()) if recording.slim else ("examples", paths.examples_dir())
+    )
+    return f"{folder[0]}/{recording.path.relative_to(folder[1]).as_posix()}"
+
+
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
