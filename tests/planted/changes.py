@@ -45,13 +45,15 @@ class Recorded:
 class Change:
     """A change, as new contents of files (None: removed), relative to the checkout.
 
-    fresh: by recording, whether it is fresh after `restamp`. objects: whether the instrument's ledger does.
+    fresh: by recording, whether it is fresh after `restamp`; unknown: recordings of which that cannot be said.
+    objects: whether the instrument's ledger does.
     """
 
     kind: str
     what: str
     files: dict[str, str | bytes | None]
     fresh: dict[str, bool] = field(default_factory=dict)
+    unknown: set[str] = field(default_factory=set)
     objects: bool = False
 
     def __str__(self) -> str:
@@ -863,6 +865,38 @@ def kernel_moved_away(book: Book) -> Change:
     )
 
 
+def header_shadowed(book: Book) -> Change:
+    """A new file that the compiler finds before the one that was meant."""
+    pattern = re.compile(r'^#include "(\w+/\w+\.cuh)"$', re.MULTILINE)
+    name = book.pick(".cu", lambda name: bool(pattern.search(book.text(name))))
+    meant = book.draw.choice(pattern.findall(book.text(name)))
+    new = f"{name.split('/')[0]}/{meant}"
+    part = name.split("/")[0]
+    users = [
+        one
+        for one, text in book.headers.items()
+        if one.startswith(f"{part}/") and f'#include "{meant}"' in text
+    ]
+    text = f"{book.text(meant)}\n#define SHADOWED 1\n"
+    return book.harmful("header shadowed", f"{meant} by {new}", {new: text}, *users)
+
+
+def module_shadowed(book: Book) -> Change:
+    """A new module that Python finds before the library of its name."""
+    part = book.draw.choice(["basics", "gemm", "tensor", "llm", "reduction"])
+    users = [
+        name
+        for name, text in book.scripts.items()
+        if name.startswith(f"{part}/") and re.search(r"^import numpy as np$", text, re.MULTILINE)
+    ]
+    files = {f"{part}/numpy.py": "pi = 3\n"}
+    change = book.harmful("library shadowed", f"numpy by {part}/numpy.py", files)
+    # Whoever has none of these among its sources has numpy from elsewhere.
+    change.fresh.update({one.path: False for one in book.recordings if f"{one.name}.py" in users})
+    change.unknown.update(one.path for one in book.of(*users) if one.path not in change.fresh)
+    return change
+
+
 def data_changed(book: Book) -> Change:
     name = "llm/tang.gguf"
     if not book.of(name):
@@ -1020,7 +1054,7 @@ HARMLESS = (
 HARMFUL = (
     comment_where_lines_are_shown, comment_where_text_is_read, constant_in_kernel, another_thread, another_unroll,
     a_parameter, rung_block, launch_block, tolerance, random_seed, kernel_option, order_of_statements, value_hidden,
-    cell_renamed, header_sizes, constant_in_module, module_moved_away, kernel_moved_away, data_changed,
+    cell_renamed, header_sizes, constant_in_module, header_shadowed, module_shadowed, module_moved_away, kernel_moved_away, data_changed,
     instrument_tolerance, instrument_without_flush, instrument_probe, instrument_constant, instrument_told_nothing,
     instrument_raised, instrument_written_over,
 )  # fmt: skip

@@ -105,7 +105,7 @@ def main(root: Path, seed: int, count: int) -> None:
         for change in batch:
             problems = list(wrong(change, not_fresh, said))
             print(json.dumps([str(change), problems]), flush=True)
-        known = {path for change in batch for path in change.fresh}
+        known = {path for change in batch for path in (*change.fresh, *change.unknown)}
         if more := sorted(not_fresh - known):
             print(
                 json.dumps(
@@ -137,8 +137,9 @@ def batches(found: list) -> Iterator[list]:
                 one.kind == "instrument changed, without a reason" for one in (*group, change)
             )
             files = {name for one in group for name in one.files}
-            paths = {path for one in group for path in one.fresh}
-            if not alone and not files & set(change.files) and not paths & set(change.fresh):
+            paths = {path for one in group for path in (*one.fresh, *one.unknown)}
+            own = {*change.fresh, *change.unknown}
+            if not alone and not files & set(change.files) and not paths & own:
                 group.append(change)
                 break
         else:
