@@ -5,13 +5,13 @@ else is looked at again: the cells are those of the .py, the text of a result is
 header's. What its cells' code says of their results is asked by `cudatut.written`, its commit by `cudatut.provenance`.
 """
 
-import ast
 import copy
 import datetime
 import html
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from cudatut import catalog, instrument, results
@@ -78,23 +78,20 @@ def unlike(example: Example, text: str, cells: Sequence[Any], slim: bool) -> Ite
 
 def _meaning(text: str, cells: Sequence[Any]) -> Iterator[str]:
     """Where code means something else than that of a text which was rewritten without effect since; `restamp` renews it."""
-    written = {title: source for title, kind, source in catalog.cells_of(text) if kind == "code"}
-    has = {c.title: c.source for c in cells if c.kind == "code" and c.title != INSTALL_CELL}
+    code = [one for one in cells if one.kind == "code" and one.title != INSTALL_CELL]
+    has = _means("".join(f"# %% {one.title}\n{one.source}\n" for one in code))
+    written = _means(text)
     if list(has) != list(written):
         yield from _titles(list(has), list(written))
-    else:
-        other = [title for title in has if _means(has[title]) != _means(written[title])]
-        if other:
-            yield f"what stands in {_named(other)} means something else than in its .py"
+    elif other := [title for title in has if has[title] != written[title]]:
+        yield f"what stands in {_named(other)} means something else than in its .py"
 
 
-def _means(source: str) -> Any:
-    """What the code of a cell means; a string alone in it may be what it shows, and is no docstring."""
-    try:
-        tree = meaning.without_docstrings(ast.parse(source), source, module=False)
-    except (SyntaxError, ValueError):
-        return source
-    return [meaning.dump(statement) for statement in tree.body]
+def _means(text: str) -> dict[str, str]:
+    """What the code of each cell means, by the cells' titles; of code that cannot be read, its text."""
+    with suppress(SyntaxError, ValueError):
+        return dict(meaning.cells(text) or ())
+    return {title: source for title, kind, source in catalog.cells_of(text) if kind == "code"}
 
 
 def _titles(has: list[str], wanted: list[str]) -> Iterator[str]:

@@ -46,8 +46,10 @@ def meaning_hash(name: str, data: bytes) -> str | None:
 
 # --- Python --------------------------------------------------------------------------------------
 
+Changed = Callable[[ast.Module], ast.Module]
 
-def python(text: str, changed: Callable[[ast.Module], ast.Module] | None = None) -> str | None:
+
+def python(text: str, changed: Changed | None = None) -> str | None:
     """What Python code means, as a text that is equal for codes of equal meaning. Raises SyntaxError, ValueError.
 
     The same for every version of Python that can read the code. changed: what is done to the syntax tree before.
@@ -55,29 +57,41 @@ def python(text: str, changed: Callable[[ast.Module], ast.Module] | None = None)
     """
     if _READS_ITSELF.search(text):
         return None
-    tree = ast.parse(text)
+    if not _CELL.search(text):
+        return "\n".join(map(dump, _tree(text, changed, in_cells=False).body))
+    found = cells(text, changed)
+    if found is None:
+        return None
+    said = (f"# %% {title}\n{code}" if code else f"# %% {title}" for title, code in found)
+    return "\n".join([repr(sorted(_of_header(text).items())), *said])
+
+
+def cells(text: str, changed: Changed | None = None) -> list[tuple[str, str]] | None:
+    """What the code of each cell of an example means, with the cell's title; None where code stands before the first one.
+
+    Raises SyntaxError, ValueError.
+    """
     marks = list(_CELL.finditer(text))
-    # A string alone in a cell may be what it shows, so there the module has no docstring.
-    tree = without_docstrings(tree, text, module=not marks)
-    tree = _with_kernels(changed(tree) if changed else tree, bool(marks))
-    if not marks:
-        return "\n".join(map(dump, tree.body))
-    said = [repr(sorted(_of_header(text).items()))]
     starts = [text.count("\n", 0, mark.start()) + 1 for mark in marks]
-    cells: list[list[ast.stmt]] = [[] for _ in marks]
-    for statement in tree.body:
+    statements: list[list[ast.stmt]] = [[] for _ in marks]
+    for statement in _tree(text, changed, in_cells=True).body:
         # What stands before the first mark is the header, and nothing else may be.
         at = sum(start < statement.lineno for start in starts) - 1
         if at < 0:
             return None
-        cells[at].append(statement)
-    lines = text.encode().split(b"\n")
-    for mark, statements in zip(marks, cells):
+        statements[at].append(statement)
+    lines, found = text.encode().split(b"\n"), []
+    for mark, code in zip(marks, statements):
         if not mark["kind"]:
-            said += [f"# %% {mark['title']}", *map(dump, statements)]
-            if statements and _is_silent(statements[-1], lines):
-                said.append(";")
-    return "\n".join(said)
+            silent = [";"] if code and _is_silent(code[-1], lines) else []
+            found.append((mark["title"], "\n".join([*map(dump, code), *silent])))
+    return found
+
+
+def _tree(text: str, changed: Changed | None, in_cells: bool) -> ast.Module:
+    # A string alone in a cell may be what it shows, so there the module has no docstring.
+    tree = without_docstrings(ast.parse(text), text, module=not in_cells)
+    return _with_kernels(changed(tree) if changed else tree, in_cells)
 
 
 def _is_silent(last: ast.stmt, lines: list[bytes]) -> bool:

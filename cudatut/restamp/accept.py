@@ -95,8 +95,8 @@ def _plan(one: Recording, past: History, now: Tree) -> _Plan:
         return _Plan(one, ("it was edited: its digest differs",))
     if one.rewritten():
         return _plan_step(one, past, now)
-    if "meanings" not in one.metadata:
-        metadata = steps.known(one.metadata, base(one, past) or now, ())
+    metadata = steps.known(one.metadata, base(one, past) or now, one.metadata["sources"])
+    if metadata["meanings"] != one.metadata.get("meanings"):
         return _Plan(one, metadata=metadata, says=("what its sources mean is written down",))
     if todays.is_due(one):
         return _Plan(one, metadata=one.metadata, says=("its results are told in today's words",))

@@ -86,6 +86,8 @@ def main(root: Path, seed: int, count: int) -> None:
     import changes
 
     draw = random.Random(seed)
+    run(["restamp"])  # today's rule of what sources mean is that of all recordings
+    commit(root, "restamped")
     status, said = in_a_copy(lambda: made_newer(root, changes, draw.randrange(2**32)))
     assert status == 0, said
     commit(root, "ten newer recordings")
