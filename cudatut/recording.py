@@ -269,7 +269,8 @@ def good(recording: Recording) -> Recording:
             f"examples/{file} {'changed' if (root / file).exists() else 'is gone'}"
             for file in stale
         )
-        reason = f"is stale: {reasons} since it was recorded"
+        without = "If no run can notice it, `python -m cudatut restamp` accepts it"
+        reason = f"is stale: {reasons} since it was recorded. {without}"
     elif outdated := recording.outdated():
         reason = f"was measured by another instrument: {', '.join(outdated)}"
     elif recording.edited():

@@ -68,6 +68,19 @@ def test_title_and_prose(added):
     assert [cell.executed for cell in after.cells] == [False, False, False, True, True, True]
 
 
+def test_a_comment_in_a_kernel_that_is_a_string(small):
+    """It makes nothing stale; the page shows it once restamp has written it."""
+    kernel = 'source = """\n// One.\n__global__ void k() {}\n"""\nk = ct.Kernel(source, "k")\n'
+    script = (small.root / "b/read.py").read_text()
+    small.commit(**{"b/read.py": script.replace("print(open('a/words.txt').read())", kernel)})
+    small.record("b/read")
+    small.edit("b/read.py", "// One.\n", "// Of no use.\n\n")
+    one = recording.require_good("b/read")
+    assert one.rewritten() and "// One." in one.cell("check").source
+    assert small.restamp("b/read")["b/read"].grounds == ("meaning",)
+    assert "// Of no use." in recording.require_good("b/read").cell("check").source
+
+
 @pytest.mark.parametrize(
     ("name", "was", "now"),
     [

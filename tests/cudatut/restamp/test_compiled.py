@@ -1,11 +1,15 @@
 """The machine code of declared kernels, and the kernels of which none is declared."""
 
 import json
+import sys
 import time
+import types
 
 import pytest
 
 from cudatut import recording
+from cudatut.fingerprint import code
+from cudatut.gpu import kernel
 from cudatut.restamp import compiled
 from cudatut.restamp.compiled import digest_of, kernels, main, uncovered_sources
 from cudatut.restamp.declared import including
@@ -109,12 +113,49 @@ def test_a_kernel_is_compiled_once(small, compiler, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "kernel",
+    "recorded",
     [
         ADD | {"file": "a/none.cu"},
         {key: ADD[key] for key in ADD if key != "file"} | {"text": "0" * 64, "includes": []},
         ADD | {"options": ["--no-such-option"]},
     ],
 )
-def test_a_kernel_without_code(small, compiler, kernel):
-    assert digest_of(kernel) is None
+def test_a_kernel_without_code(small, compiler, recorded):
+    assert digest_of(recorded) is None
+
+
+def test_the_code_is_that_of_ct_kernel(small, compiler, monkeypatch):
+    """A recording has the digest of what PyCUDA had compiled; here nvcc is called as PyCUDA calls it."""
+    made = {}
+
+    def as_pycuda(source, nvcc, options, no_extern_c, arch, include_dirs):
+        whole = source if no_extern_c else f'extern "C" {{\n{source}\n}}\n'
+        flags = [*options, "-arch", arch, *(f"-I{folder}" for folder in include_dirs)]
+        done = compiler(whole, ["--cubin", *flags], small.root, output=True)
+        assert done.status == 0, done.log
+        made[whole] = done.output
+        return done.output
+
+    module = types.ModuleType("pycuda.compiler")
+    module.compile = as_pycuda
+    monkeypatch.setitem(sys.modules, "pycuda", types.ModuleType("pycuda"))
+    monkeypatch.setitem(sys.modules, "pycuda.compiler", module)
+    driver = types.SimpleNamespace(CompileError=ZeroDivisionError)
+    monkeypatch.setattr(kernel, "pycuda_driver", lambda: driver)
+    text = (small.root / "a/add.cu").read_text()
+    small.commit(
+        **{
+            "a/plain.cu": text.replace('extern "C" ', ""),
+            "a/template.cu": text.replace('extern "C"', "template <int N>") + "// N\n",
+        }
+    )
+    for one in (
+        ADD,
+        ADD | {"file": "a/plain.cu", "defines": ["N=3"], "options": ["-use_fast_math"]},
+        ADD | {"file": "a/template.cu", "name": "add<3>", "arch": "sm_80"},
+    ):
+        defines = dict(macro.split("=") for macro in one["defines"])
+        more = {"options": one["options"], "arch": one["arch"], "load": False}
+        there = kernel.Kernel(one["file"], one["name"], defines, **more)
+        assert code.digest(there.cubin, there.symbol) == digest_of(one)
+    assert len(made) == 3
