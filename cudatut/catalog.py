@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -169,15 +169,20 @@ def header(path: Path) -> dict[str, Any] | None:
 
     Raises BadHeaderError for a header that cannot be read.
     """
-    match = _HEADER.match(_text(path))
+    return _header(_text(path), shown(path))
+
+
+@cache  # by what the file says, so that one that changes is read again
+def _header(text: str, where: str) -> dict[str, Any] | None:
+    match = _HEADER.match(text)
     if match is None:
         return None
     lines = (line.removeprefix("#").removeprefix(" ") for line in match[1].splitlines())
-    found = _yaml("\n".join(lines), shown(path))
+    found = _yaml("\n".join(lines), where)
     own = (found.get("jupyter") or {}).get("cudatut") if isinstance(found, dict) else None
     if not isinstance(own, dict):
         raise BadHeaderError(
-            f"{shown(path)}: the header lacks 'jupyter: cudatut:'; see docs/en/contributing.md"
+            f"{where}: the header lacks 'jupyter: cudatut:'; see docs/en/contributing.md"
         )
     return own
 
@@ -216,21 +221,29 @@ def cells(path: Path) -> dict[str, str]:
     }
 
 
-def sizes(path: Path, own: dict[str, Any] | None = None) -> dict[str, tuple]:
+def sizes(path: Path) -> dict[str, tuple]:
     """`sizes` of the header of any Python file; empty without. Raises BadHeaderError."""
-    own = own or header(path) or {}
+    return _sizes(header(path) or {}, _text(path), shown(path))
+
+
+def _sizes(own: dict[str, Any], text: str, where: str) -> dict[str, tuple]:
     try:
-        return sizes_of_header.read(own["sizes"], _text(path)) if "sizes" in own else {}
+        return sizes_of_header.read(own["sizes"], text) if "sizes" in own else {}
     except ValueError as error:
-        raise BadHeaderError(f"{shown(path)}: the header's {error}") from error
+        raise BadHeaderError(f"{where}: the header's {error}") from error
 
 
 def _read(path: Path) -> Example | None:
     if path.stem.endswith(EXERCISES):  # begun by readers: it does not run to its end
         return None
-    own = header(path)
+    return _example(path, _text(path), paths.examples_dir())
+
+
+@cache  # by what the file says, as `_header`
+def _example(path: Path, text: str, root: Path) -> Example | None:
+    own = _header(text, shown(path))
     if own is None:
-        if _CELL.search(_text(path)):
+        if _CELL.search(text):
             raise BadHeaderError(
                 f"{shown(path)} has cells but does not begin with a '# ---' header; see docs/en/contributing.md"
             )
@@ -238,7 +251,7 @@ def _read(path: Path) -> Example | None:
     where = f"{shown(path)}: the header's"
     value, flag = partial(value_of, own, where), lambda found: isinstance(found, bool)
     return Example(
-        name=relative(path.with_suffix(""), paths.examples_dir()),
+        name=relative(path.with_suffix(""), root),
         path=path,
         title=value("title", bilingual, "it must have 'en' and 'zh'"),
         requires=requires(own, where),
@@ -246,7 +259,7 @@ def _read(path: Path) -> Example | None:
         alone=value("alone", flag, "it must be true or false", True),
         long=value("long", flag, "it must be true or false", False),
         extra=value("extra", _EXTRA.fullmatch, "name an extra of pyproject.toml, such as llm", ""),
-        sizes=sizes(path, own),
+        sizes=_sizes(own, text, shown(path)),
     )
 
 
