@@ -30,7 +30,17 @@ _END = "<!-- end of cell -->"  # Markdown and nbconvert leave comments as they a
 
 
 def recorded() -> list[Recording]:
-    """Recordings that may be shown, sorted by name; in a preview, those of its chapters. Reports why others may not."""
+    """Recordings that may be shown, sorted by name; in a preview, those of its chapters.
+
+    Looked up once per build, which then reports why others may not.
+    """
+    build = state.current()
+    if build.shown is None:
+        build.shown = _recorded()
+    return build.shown
+
+
+def _recorded() -> list[Recording]:
     build, found = state.current(), []
     shown = contents.chapters_by_example(contents.load(), build.docs) if build.only else None
     try:
@@ -154,12 +164,14 @@ def write_files(records: Iterable[Recording], site: Path) -> None:
     for name, source in state.current().programs.items():
         (site / name).parent.mkdir(parents=True, exist_ok=True)
         (site / name).write_text(source + "\n", encoding="utf-8")
-    for record in records:
-        for name in (*record.metadata["sources"], f"{record.name}.ipynb"):
-            target = site / "examples" / name
-            if (root / name).is_file():  # a stand-in has no notebook
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(root / name, target)
+    # Each once: most examples read headers and modules that others read too.
+    for name in {
+        name for one in records for name in (*one.metadata["sources"], f"{one.name}.ipynb")
+    }:
+        target = site / "examples" / name
+        if (root / name).is_file():  # a stand-in has no notebook
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(root / name, target)
 
 
 # --- on other pages ------------------------------------------------------------------------------
