@@ -1,6 +1,6 @@
 """The page of each example: its recording, rendered by mkdocs-jupyter and then slimmed.
 
-mkdocs-jupyter is given a notebook with the recording's prose alone, and a mark wherever a cell ends. Its HTML
+mkdocs-jupyter is given notebooks with the recordings' prose alone, and a mark wherever a cell ends. Its HTML
 is then reduced to what a chapter has too, and the code and the results, rendered in the page's language, come
 to their marks: what is long does not take the way through nbconvert, which parses all of it once more, and
 which takes as long for a cell as for a page of prose. As shipped, each page would repeat 620 KB of style
@@ -9,15 +9,12 @@ sheets and ask another host for scripts.
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterable
-from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
-
-import nbformat
-from jinja2 import Environment, FileSystemBytecodeCache
 
 from cudatut import catalog, paths, recording
 from cudatut.errors import CudatutError
@@ -26,6 +23,10 @@ from cudatut.site import contents, directives, highlighting, mathml, missing, re
 from cudatut.site.contents import Chapter
 from cudatut.site.locale import text
 
+_ALL = "all.ipynb"
+_CELL = (
+    'data-mime-type="text/markdown">'  # ends the tag that nbconvert puts before each cell of prose
+)
 _END = "<!-- end of cell -->"  # Markdown and nbconvert leave comments as they are
 
 
@@ -62,32 +63,64 @@ def _recorded() -> list[Recording]:
 # --- through mkdocs-jupyter ----------------------------------------------------------------------
 
 
-def quicken(folder: Path) -> None:
-    """Let nbconvert compile its templates, kept in `folder`, once per build, not once per page, and convert a notebook once.
+def write(records: Iterable[Recording], folder: Path) -> dict[str, Recording]:
+    """Write the notebook that mkdocs-jupyter is given for the page of each example; the recordings by its path below `folder`.
 
-    A later version that has other private names is only slower.
+    One more holds the prose of all of them, and mkdocs-jupyter is made to convert that one in place of each.
+    """
+    prose = {f"examples/{record.name}.ipynb": _prose(record) for record in records}
+    for uri, markdown in prose.items():
+        (folder / uri).parent.mkdir(parents=True, exist_ok=True)
+        _write(folder / uri, [markdown])
+    _write(folder / _ALL, prose.values())
+    _convert_together(folder / _ALL, [str(folder / uri) for uri in prose])
+    return dict(zip(prose, records))
+
+
+def _prose(record: Recording) -> str:
+    """The Markdown of an example, with a mark wherever a cell ends."""
+    words = (
+        mathml.in_markdown(cell.source) if cell.kind == "markdown" else ""
+        for cell in _cells(record)
+    )
+    return "".join(f"{one}\n\n{_END}\n\n" for one in words)
+
+
+def _write(path: Path, cells: Iterable[str]) -> None:
+    """A notebook (nbformat 4.5) of cells of Markdown."""
+    made = [
+        {"cell_type": "markdown", "id": f"prose-{number}", "metadata": {}, "source": source}
+        for number, source in enumerate(cells)
+    ]
+    notebook = {"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+
+
+def _convert_together(all_in_one: Path, files: list[str]) -> None:
+    """Let mkdocs-jupyter convert all notebooks in one go, and each once: nbconvert sets out anew for every single one.
+
+    files: the notebooks whose prose is in the cells of `all_in_one`, in this order.
+    A later version of mkdocs-jupyter that has other private names is only slower.
     """
     import mkdocs_jupyter.plugin
-    from nbconvert.exporters import templateexporter
+    from mkdocs_jupyter import convert, nbconvert2
 
-    kept = FileSystemBytecodeCache(str(folder))
-    templateexporter.Environment = partial(Environment, bytecode_cache=kept)
+    converted: dict[str, str] = {}
+
+    def nb2html(path: str, **options: Any) -> str:
+        if path not in files:
+            return nbconvert2.nb2html(path, **options)
+        if not converted:
+            html = nbconvert2.nb2html(str(all_in_one), **options)
+            cells = [_CELL + cell for cell in html.split(_CELL)[1:]]
+            # Of a page without its prose, `page` says that the templates have changed.
+            whole = len(cells) == len(files)
+            converted.update(zip(files, cells) if whole else dict.fromkeys(files, ""))
+        return converted[path]
+
+    convert.nb2html = nb2html
     # Headings and title come from `toc` and from the recording.
     mkdocs_jupyter.plugin._get_nb_toc_tokens = lambda path, depth: ([], None)
-
-
-def write(record: Recording, folder: Path) -> str:
-    """Write the notebook that mkdocs-jupyter is given for the page of an example; its path below `folder`."""
-    source = ""
-    for cell in _cells(record):
-        words = mathml.in_markdown(cell.source) if cell.kind == "markdown" else ""
-        source += f"{words}\n\n{_END}\n\n"
-    prose = nbformat.v4.new_markdown_cell(source)
-    uri = f"examples/{record.name}.ipynb"
-    path = folder / uri
-    path.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(nbformat.v4.new_notebook(cells=[prose]), path)
-    return uri
 
 
 def page(record: Recording, html: str, chapters: Iterable[Chapter] = ()) -> str:
@@ -97,7 +130,7 @@ def page(record: Recording, html: str, chapters: Iterable[Chapter] = ()) -> str:
     prose; each cell has the address `#cell-id=<title>`.
     Raises CudatutError naming the cell whose results cannot be rendered, and where the HTML is not as it used to be.
     """
-    _, _, body = html.partition('data-mime-type="text/markdown">')
+    _, _, body = html.partition(_CELL)
     *prose, _ = body.split(_END)
     cells, build = _cells(record), state.current()
     if len(prose) != len(cells):

@@ -119,8 +119,7 @@ class CudatutPlugin(BasePlugin):
         # Read by mkdocs-jupyter while it renders; the checkout may be read-only.
         self.copies = tempfile.TemporaryDirectory(prefix="cudatut-notebooks-")
         folder = Path(self.copies.name)
-        notebooks.quicken(folder)
-        self.examples = {notebooks.write(record, folder): record for record in self.records}
+        self.examples = notebooks.write(self.records, folder)
         for uri in self.examples:
             # No File.generated: mkdocs-jupyter's wrapper finds its source by src_dir alone.
             files.append(File(uri, str(folder), config.site_dir, config.use_directory_urls))

@@ -130,6 +130,40 @@ def test_a_page_is_made_of_what_mkdocs_jupyter_makes(project):
             notebooks.page(record, other)
 
 
+@pytest.fixture
+def told(project):
+    """The small book with two examples that have prose; what each page must say."""
+    words = {"start/add": "one after *another*", "start/twice": "two at a `time`"}
+    for name, prose in words.items():
+        project.book.example(name, f"# %% [markdown]\n# {prose}\n# %% setup\n# %% bench\n")
+        notebook = project.book.notebook(name)
+        cell = {"cell_type": "markdown", "id": "prose", "metadata": {}, "source": prose}
+        notebook["cells"].insert(1, cell)
+        project.book.recorded(name, notebook)
+    return {"add": "one after <em>another</em>", "twice": "two at a <code>time</code>"}
+
+
+def test_each_page_has_the_prose_of_its_example(project, told):
+    site = project.build()
+    for name, prose in told.items():
+        page = (site / "examples/start" / name / "index.html").read_text(encoding="utf-8")
+        assert {other: words in page for other, words in told.items()} == {
+            other: other == name for other in told
+        }
+        assert f'<div id="cell-id=prose"><p>{prose}</p></div>' in page
+
+
+def test_prose_that_does_not_come_back_is_missed(project, told, monkeypatch, caplog):
+    from mkdocs_jupyter import nbconvert2
+
+    whole = nbconvert2.nb2html
+    # The tag that ends before the first example's prose is another one.
+    tag = 'data-mime-type="text/markdown">'
+    less = lambda path, **options: whole(path, **options).replace(tag, "data-mime-type>", 1)  # noqa: E731
+    monkeypatch.setattr(nbconvert2, "nb2html", less)
+    project.refused(caplog, "docs/en/examples/start/twice.ipynb", "its templates have changed")
+
+
 @pytest.mark.parametrize(
     ("requires", "says"),
     [("sm_75", "7.5 or newer"), ("sm_90a", "9.0, exactly"), ("sm_100", "10.0 or newer")],
