@@ -129,6 +129,27 @@ def markdown(
 # --- terms in prose ------------------------------------------------------------------------------
 
 
+def _one_of(words: Iterable[str]) -> str:
+    """A regular expression for any of the words, the longest that fits, which looks at each letter once.
+
+    As a list, `warp|warp size|...`, each word would be tried at each place of a page: ten times as long.
+    """
+    tree: dict[str, Any] = {}
+    for word in words:
+        node = tree
+        for letter in word:
+            node = node.setdefault(letter, {})
+        node[""] = None  # a word ends here
+
+    def pattern(node: dict[str, Any]) -> str:
+        longer = [re.escape(letter) + pattern(after) for letter, after in node.items() if letter]
+        if not longer:
+            return ""
+        return f"(?:{'|'.join(longer)})" + ("?" if "" in node else "")
+
+    return pattern(tree) or "(?!)"
+
+
 class Finder:
     """Finds terms and their synonyms in prose, the longest where one is part of another; English ones as whole words."""
 
@@ -140,13 +161,14 @@ class Finder:
             for name in _names(term, lang):
                 if lang == "en" or name.isascii() or len(name) > 1:  # 流 is in 流程, 块 in 一块
                     self._of.setdefault(name.lower(), term)
-        longest_first = sorted(self._of, key=len, reverse=True)
-        patterns = (
-            rf"(?<![\w-]){re.escape(name)}(?:s|es)?(?![\w-])" if name.isascii() else re.escape(name)
-            for name in longest_first
-        )
+        ascii_names = [name for name in self._of if name.isascii()]
+        others = [name for name in self._of if not name.isascii()]
+        # Where one of each fits, the other one is longer: it goes on where the ASCII name ends.
         # ASCII: in 线程束warp a Chinese character is no part of an English word.
-        self.pattern = re.compile("|".join(patterns) or "(?!)", re.IGNORECASE | re.ASCII)
+        self.pattern = re.compile(
+            rf"{_one_of(others)}|(?<![\w-]){_one_of(ascii_names)}(?:s|es)?(?![\w-])",
+            re.IGNORECASE | re.ASCII,
+        )
 
     def term(self, found: re.Match, here: Mapping[str, str | None] | None = None) -> Term | None:
         """The term that a match of `pattern` shows, or None.
