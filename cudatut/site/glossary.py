@@ -18,6 +18,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from cudatut import yaml_text
 from cudatut.errors import CudatutError
 from cudatut.site import contents, locale, state
 from cudatut.site.contents import Part
@@ -44,7 +45,7 @@ def load(path: Path, parts: tuple[Part, ...] | None = None) -> list[Term]:
     import yaml
 
     try:
-        terms = yaml.safe_load(path.read_text(encoding="utf-8"))
+        terms = yaml_text.load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise GlossaryError(f"{path}: {error}") from error
     parts = parts or contents.load(path.with_name("contents.yml"))
