@@ -38,7 +38,14 @@ _METADATA = {
     "sanitizers": list,
 }
 # What some recordings have besides: those made before it was recorded lack it.
-_LATER = {"meanings": dict, "kernels": list, "instrument": dict, "rivals": dict, "restamped": list}
+_LATER = {
+    "meanings": dict,
+    "kernels": list,
+    "instrument": dict,
+    "rivals": dict,
+    "launched": dict,
+    "restamped": list,
+}
 _GPU = {"name": str, "compute_capability": str, "memory_bytes": int, "sm_count": int, "driver": str}
 
 

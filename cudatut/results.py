@@ -10,12 +10,13 @@ import math
 import sys
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 from cudatut import tool
+from cudatut.pairs import Ratio, paired, ratio
 
 MIME = "application/vnd.cudatut.v1+json"
 Label = Annotated[str, "label"]  # English words, which a page shows in its language
@@ -35,7 +36,7 @@ class Result:
 
     def json(self) -> dict[str, Any]:
         """The result in schema v1: its fields by name, without those that are empty and may be left out."""
-        return {"kind": self.kind, **asdict(self)}
+        return {"kind": self.kind, **_as_json(self)}
 
     def heading(self) -> str:
         return self.kind
@@ -121,7 +122,13 @@ class Check(Result):
 
 @dataclass
 class Row:
-    """One contestant of a benchmark; times in microseconds, `value` in the benchmark's unit."""
+    """One contestant of a benchmark; times in microseconds, `value` in the benchmark's unit.
+
+    times: all its runs, in the order of their turns, with blanks between them. ratio_low, ratio_high: the interval of
+    ratio_to_vendor. host_us: what the host needs to enqueue a launch, which is no part of the times, unless the launch
+    itself waits for the GPU (`waits`). mhz, cycles: the clock of the SMs during a run, and their cycles.
+    kernels: those that a rival launched. Rows that an older instrument measured have none of these.
+    """
 
     name: Label
     median_us: float
@@ -133,13 +140,36 @@ class Row:
     ratio_to_vendor: float | None
     bytes: int | None = None
     flops: int | None = None
+    times: str | None = None
+    ratio_low: float | None = None
+    ratio_high: float | None = None
+    host_us: float | None = None
+    waits: bool | None = None
+    mhz: float | None = None
+    cycles: float | None = None
+    kernels: list[str] | None = None
+
+    @property
+    def runs(self) -> list[float]:
+        """Microseconds of all runs, in the order of their turns; empty where an older instrument measured it."""
+        return [float(one) for one in (self.times or "").split()]
+
+    @property
+    def speed(self) -> float:
+        """What is compared: rates, where the work is known, since rows of different work must not be compared by times."""
+        return 1 / self.median_us if self.value is None else self.value
+
+
+BELOW_MOST = 0.98  # of the highest clock: a GPU that runs slower is held back by its power, or its temperature
+DEAR_US = 50  # a launch that takes the host so long is told
 
 
 @dataclass(repr=False)
 class Benchmark(Result):
-    """Medians of interleaved rounds. `unit` is 'GB/s', 'TFLOP/s' or 'us'; `peak` is this GPU's measured limit in that unit.
+    """Medians of contestants that took turns. `unit` is 'GB/s', 'TFLOP/s' or 'us'; `peak` is this GPU's measured limit in it.
 
-    missing: name of a rival that could not run -> the reason.
+    rounds: in which all of them ran. missing: name of a rival that could not run -> the reason. most_mhz: the highest clock
+    of the SMs, where clocks were read.
     """
 
     name: Label | None
@@ -147,44 +177,83 @@ class Benchmark(Result):
     peak: float | None
     rows: list[Row]
     rounds: int = 0
-    missing: dict[str, str] = field(default_factory=dict)
-
-    def json(self) -> dict[str, Any]:
-        data = super().json()
-        if not self.missing:
-            del data["missing"]
-        return data
+    missing: dict[str, str] | None = None
+    most_mhz: float | None = None
 
     def text(self) -> str:
-        absent = (f"  {name} *  no row: {why}" for name, why in self.missing.items())
+        absent = (f"  {name} *  no row: {why}" for name, why in (self.missing or {}).items())
         return "\n".join([super().text(), *absent])
 
     def html(self) -> str:
-        notes = (f"{name}: no row. {reason}" for name, reason in self.missing.items())
+        notes = (f"{name}: no row. {reason}" for name, reason in (self.missing or {}).items())
         return super().html() + "".join(f"<p>{html.escape(note)}</p>" for note in notes)
 
     def __getitem__(self, name: str) -> Row:
         return self._row(name, self.missing)
 
+    def fastest_vendor(self) -> Row | None:
+        """The fastest row of the vendor's library, to which ratios are; None without one."""
+        return max(
+            (row for row in self.rows if row.vendor), key=lambda row: row.speed, default=None
+        )
+
+    def ratio(self, ours: str, theirs: str) -> Ratio:
+        """How many times as fast one row is as another: the median of the ratios within turns, with its interval.
+
+        Rows of different work are compared by their rates. Raises KeyError, and ValueError where the runs are not recorded.
+        """
+        one, other = self[ours], self[theirs]
+        if not (one.runs and other.runs):
+            raise ValueError(
+                f"benchmark {self.name!r}: the runs of {ours!r} and {theirs!r} are not recorded"
+            )
+        work = one.speed * one.median_us / (other.speed * other.median_us)
+        return ratio([work * times for times in paired(one.runs, other.runs)])
+
+    def goal(self, ours: str, theirs: str, wanted: float) -> "Goal":
+        """Whether a row reaches so many times the speed of another, for `ct.goals`. Raises as `ratio`."""
+        found = self.ratio(ours, theirs)
+        return Goal("", wanted, found.median, found.low, found.high, found.verdict(wanted))
+
+    def held_back(self) -> bool:
+        """Whether the GPU ran at less than its highest clock: its time then says as much about its power as about a kernel."""
+        clocks = [row.mhz for row in self.rows if row.mhz is not None]
+        return bool(clocks and self.most_mhz) and min(clocks) < BELOW_MOST * self.most_mhz
+
+    def dear(self) -> bool:
+        """Whether a launch takes the host so long that it has to be told."""
+        return any(row.host_us is not None and row.host_us >= DEAR_US for row in self.rows)
+
     def heading(self) -> str:
         peak = f", measured limit {self.peak:.4g} {self.unit}" if self.peak else ""
-        return f"benchmark {self.name} (median of {self.rounds} interleaved rounds{peak})"
+        turns = "rounds, in random order" if self._paired() else "interleaved rounds"
+        return f"benchmark {self.name} (median of {self.rounds} {turns}{peak})"
+
+    def _paired(self) -> bool:
+        return any(row.times for row in self.rows)
 
     def table(self) -> list[list[str]]:
         unit = self.unit if self.unit != "us" else ""
-        rows = [
-            [
-                row.name + (" *" if row.vendor else ""),
-                f"{row.median_us:.2f}",
-                f"{row.p20_us:.2f}",
-                f"{row.p80_us:.2f}",
-                "" if row.value is None else f"{row.value:.4g}",
-                "" if row.of_peak is None else f"{row.of_peak:.1%}",
-                "" if row.ratio_to_vendor is None else f"{row.ratio_to_vendor:.3f}x",
-            ]
-            for row in self.rows
-        ]
-        return [["", "median us", "p20", "p80", unit, "of limit", "vs vendor"], *rows]
+        columns: dict[str, Callable[[Row], str]] = {
+            "": lambda row: row.name + (" *" if row.vendor else ""),
+            "median us": lambda row: f"{row.median_us:.2f}",
+            "p20": lambda row: f"{row.p20_us:.2f}",
+            "p80": lambda row: f"{row.p80_us:.2f}",
+            unit or "rate": lambda row: _or_empty(row.value, "{:.4g}"),
+            "of limit": lambda row: _or_empty(row.of_peak, "{:.1%}"),
+            "vs vendor": lambda row: _or_empty(row.ratio_to_vendor, "{:.3f}x"),
+        }
+        if any(row.ratio_low is not None for row in self.rows):
+            columns["interval"] = lambda row: (
+                f"{row.ratio_low:.3f} to {row.ratio_high:.3f}" if row.ratio_low else ""
+            )
+        if self.held_back():
+            columns["Mcycles"] = lambda row: _or_empty(row.cycles, "{:.4g}", 1e-6)
+            columns["MHz"] = lambda row: _or_empty(row.mhz, "{:.0f}")
+        if self.dear():
+            columns["host us"] = lambda row: _or_empty(row.host_us, "{:.0f}")
+        heads = ["" if head == "rate" else head for head in columns]
+        return [heads, *([shown(row) for shown in columns.values()] for row in self.rows)]
 
     def problems(self) -> Iterator[str]:
         if not self.rows:
@@ -196,6 +265,57 @@ class Benchmark(Result):
                     yield f"the benchmark '{self.name}' has {what} = {number} for '{row.name}'"
         if self.peak is not None and not self.peak > 0:
             yield f"the benchmark '{self.name}' has peak = {self.peak}"
+
+
+def _or_empty(value: float | None, form: str, scale: float = 1) -> str:
+    return "" if value is None else form.format(value * scale)
+
+
+@dataclass
+class Goal:
+    """A ratio that was wanted and the one that was measured, with its interval: 'reached', 'missed' or 'undecided'."""
+
+    name: Label
+    wanted: float
+    measured: float
+    low: float
+    high: float
+    verdict: str
+
+
+@dataclass(repr=False)
+class Goals(Result):
+    """What was wanted of contestants, as ratios of speeds, and whether the measurement says that it was reached."""
+
+    title: Label
+    rows: list[Goal]
+
+    def __getitem__(self, name: str) -> Goal:
+        return self._row(name)
+
+    def heading(self) -> str:
+        return self.title
+
+    def table(self) -> list[list[str]]:
+        rows = [
+            [
+                row.name,
+                f"{row.wanted:.3g}",
+                f"{row.measured:.3f}",
+                f"{row.low:.3f} to {row.high:.3f}",
+                row.verdict,
+            ]
+            for row in self.rows
+        ]
+        return [["goal", "wanted", "measured", "interval", "verdict"], *rows]
+
+    def problems(self) -> Iterator[str]:
+        for row in self.rows:
+            if not 0 < row.low <= row.measured <= row.high or not row.wanted > 0:
+                yield f"goals {self.title!r}, {row.name!r}: {row.measured} is not from {row.low} to {row.high}, or no ratio"
+            found = Ratio(row.measured, row.low, row.high, 0).verdict(row.wanted)
+            if row.verdict != found:
+                yield f"goals {self.title!r}, {row.name!r} says {row.verdict}, and by its interval it is {found}"
 
 
 @dataclass(repr=False)
@@ -466,6 +586,19 @@ class Series(Result):
             yield f"series {self.title!r}: foreground is {short(front)}; name 1 to {FOREGROUND} of the lines {list(self.lines)}"
 
 
+def _as_json(value: Any) -> Any:
+    """A dataclass, and what it holds, as JSON."""
+    if is_dataclass(value):
+        return {
+            one.name: _as_json(found)
+            for one in fields(value)
+            if (found := getattr(value, one.name)) is not None or one.default is not None
+        }
+    if isinstance(value, dict):
+        return {key: _as_json(one) for key, one in value.items()}
+    return [_as_json(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
 # --- reading ------------------------------------------------------------------------------------
 
 
@@ -558,6 +691,11 @@ def format_value(value: Any) -> str:
     return str(value)
 
 
+def rounded(value: float) -> float:
+    """A measured value with five significant digits, which is more than an event's clock tells."""
+    return float(f"{value:.5g}")
+
+
 def plain(value: Any, where: str) -> bool | int | float | str:
     """A NumPy scalar as Python's own; raises TypeError naming `where` for what is no number, string or bool."""
     if hasattr(value, "item"):
@@ -617,6 +755,11 @@ def table(
     filled = [TableRow(name, [value(name, column) for column in columns]) for name in named]
     heads = [Column(column, units.get(column)) for column in columns]
     return _shown(Table(title, corner, heads, filled))
+
+
+def goals(title: str, wanted: dict[str, Goal]) -> Goals:
+    """Show what was wanted and what came out: `{"n = 4096": bench.goal("final", "cuBLAS", 1.0), ...}`."""
+    return _shown(Goals(title, [replace(goal, name=str(name)) for name, goal in wanted.items()]))
 
 
 def claim(

@@ -1,5 +1,5 @@
-// Kernels that measure what this GPU can do at most: the limits that benchmarks
-// are compared with.
+// Kernels of the instrument: those that measure what this GPU can do at most,
+// the limits that benchmarks are compared with; the gate; the clock of the SMs.
 
 // Reads every element once: a tile of 2048 vectors per block, 16 bytes per
 // load, four loads in flight per thread. Of all that was tried this comes
@@ -61,4 +61,36 @@ extern "C" __global__ void __launch_bounds__(256)
 #pragma unroll
   for (int k = 0; k < 32; ++k) sum += chain[k];
   out[(size_t)blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
+__device__ unsigned long long timer_ns() {
+  unsigned long long ns;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+  return ns;
+}
+
+// Waits until the host writes `number`, or loses patience and says so. One
+// thread. Both words lie in the host's memory, so they are volatile.
+extern "C" __global__ void gate_probe(unsigned* opened, unsigned* gave_up,
+                                      unsigned number,
+                                      unsigned long long patience_ns) {
+  const unsigned long long begin = timer_ns();
+  while (*(volatile unsigned*)opened != number)
+    if (timer_ns() - begin > patience_ns) {
+      *(volatile unsigned*)gave_up = number;
+      return;
+    }
+}
+
+// Each SM notes its cycle counter, the GPU's timer and the number of the run:
+// three words for each of `most` SMs. Blocks on the same SM overwrite each
+// other's note.
+extern "C" __global__ void stamp_probe(unsigned long long* notes, unsigned most,
+                                       unsigned long long number) {
+  unsigned sm;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+  if (threadIdx.x != 0 || sm >= most) return;
+  notes[3 * sm] = clock64();
+  notes[3 * sm + 1] = timer_ns();
+  notes[3 * sm + 2] = number;
 }

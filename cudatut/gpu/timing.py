@@ -1,24 +1,42 @@
-"""Time one launch honestly: CUDA events, behind a flush of the L2 cache that also hides the host's part."""
+"""Time one launch honestly: CUDA events, behind a flush of the L2 cache, and behind a gate that the host opens.
+
+What the host needs to enqueue a launch (some microseconds, or 60 for one with several tensor maps) is no part of the
+kernel's time. So the GPU waits at a gate until everything between the two events is enqueued.
+"""
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 
 from cudatut import tool
 from cudatut.gpu.device import device
-from cudatut.gpu.kernel import cdiv
+from cudatut.gpu.gate import Gate, gate
 from cudatut.gpu.memory import empty
 from cudatut.gpu.probes import random_words, read_once
+from cudatut.gpu.sm_clock import stamps
 
-_MOST_FLUSHES = 64  # outlast what the host needs for some hundred launches
-_LONG_US = 1e4  # beside so long a kernel the host's time is nothing
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a launch.
+
+    us: microseconds on the GPU. host_us: what the host needed to enqueue it. mhz: the clock of the SMs meanwhile, None
+    where nobody asked or no SM told. hidden: False where the launch itself waits for the GPU; then what the host does
+    between the two events is part of `us`.
+    """
+
+    us: float
+    host_us: float
+    mhz: float | None = None
+    hidden: bool = True
 
 
 def time_once(launch: Callable[[], object], flushes: int = 1) -> float:
     """Microseconds on the GPU between just before and just after what `launch` enqueues; L2 is flushed first.
 
-    The flush also keeps the GPU busy while the host enqueues the launch, so that the launch's overhead on the host stays
-    out of the time; `flushes` says how often it runs, for a launch that takes the host long.
+    The flush also keeps the GPU busy while the host enqueues the launch; `flushes` says how often it runs. For a launch
+    that takes the host longer than that there is `time_hidden`.
     """
     import pycuda.driver as cuda
 
@@ -37,27 +55,50 @@ def time_once_bare(launch: Callable[[], object]) -> float:
     return time_once(launch, flushes=0)
 
 
-def time_hidden(launch: Callable[[], object], flushes: int = 1) -> float:
-    """As `time_once`, but only a run counts during whose flushes the host has enqueued the whole launch.
+def time_hidden(launch: Callable[[], object]) -> float:
+    """Microseconds on the GPU of what `launch` enqueues, behind a flush of L2 and a gate: see `timed`."""
+    return timed(launch).us
 
-    Something else may hold the host up at any time; a run that it held up is timed once more, behind as many flushes as
-    outlast twice what the host took, at most 64.
+
+def timed(launch: Callable[[], object], gated: bool = True, clock: bool = False) -> Run:
+    """Run a launch between two events, behind a flush of L2 and a gate that opens once the host has enqueued all of it.
+
+    A launch that waits for the GPU by itself (it copies a result to the host, or allocates) cannot be enqueued ahead, and
+    the gate loses patience. What waits once, as the first launch does that loads its code, is repeated; what waits twice
+    runs behind the flush alone, as it does with `gated=False`.
+    clock: whether the clock of the SMs is read, right before and right after.
     """
-    while True:
-        host_us = 0.0
+    for _ in range(2 if gated else 0):
+        run = _between_events(launch, clock, gate())
+        if run.hidden:
+            return run
+    return _between_events(launch, clock, None)
 
-        def enqueue() -> None:
-            nonlocal host_us
-            begin = time.perf_counter()
-            launch()
-            host_us = (time.perf_counter() - begin) * 1e6
 
-        took = time_once(enqueue, flushes)
-        # A margin for the events, and for the part of the flush that passes before the launch begins.
-        needed_us = 1.25 * host_us + 10
-        if needed_us < flushes * _flush_us() or took > _LONG_US or flushes >= _MOST_FLUSHES:
-            return took
-        flushes = min(_MOST_FLUSHES, max(flushes + 1, cdiv(int(2 * needed_us), int(_flush_us()))))
+def _between_events(launch: Callable[[], object], clock: bool, shut: Gate | None) -> Run:
+    import pycuda.driver as cuda
+
+    start, stop = cuda.Event(), cuda.Event()
+    flush_l2()
+    if shut:
+        shut.shut()
+    try:
+        if clock:
+            stamps().before()
+        start.record()
+        begin = time.perf_counter()
+        launch()
+        host_us = (time.perf_counter() - begin) * 1e6
+        stop.record()
+        if clock:
+            stamps().after()
+    finally:  # also where the launch raises, or the GPU would stand still for a while
+        if shut:
+            shut.open()
+    cuda.Context.synchronize()
+    mhz = stamps().mhz() if clock else None
+    hidden = shut is not None and shut.held()
+    return Run(start.time_till(stop) * 1e3, host_us, mhz, hidden)
 
 
 @cache
@@ -72,25 +113,3 @@ def _flusher() -> Callable[[], None]:
 def flush_l2() -> None:
     """Replace what the L2 cache holds, so that a run finds none of its data there. Enqueued, not waited for."""
     _flusher()()
-
-
-@cache
-def _flush_us() -> float:
-    """How long one flush keeps the GPU busy."""
-    flush_l2()
-    return time_once_bare(lambda: [flush_l2() for _ in range(10)]) / 10
-
-
-def flushes_for(launch: Callable[[], object]) -> int:
-    """Warm a contestant up, and find how many flushes outlast what the host needs to enqueue it, with a margin."""
-    import pycuda.driver as cuda
-
-    if time_once(launch) > _LONG_US:  # or it compiles, loads, allocates
-        return 1
-    host = []
-    for _ in range(5):
-        begin = time.perf_counter()
-        launch()
-        host.append((time.perf_counter() - begin) * 1e6)
-        cuda.Context.synchronize()
-    return max(1, min(_MOST_FLUSHES, cdiv(int(3 * max(host)), int(_flush_us()))))

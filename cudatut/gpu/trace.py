@@ -5,7 +5,6 @@ CUPTI, the library beneath NVIDIA's profilers, notes every kernel, copy and call
 host stood in which call, with the part of it during which the GPU was busy with earlier work that the call waited for.
 """
 
-import ctypes
 import importlib.util
 import json
 import re
@@ -21,17 +20,16 @@ from typing import Any
 from cudatut import catalog, paths, results, tool
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
 from cudatut.fingerprint import ran
-from cudatut.gpu import device
+from cudatut.gpu import cupti, device
 from cudatut.gpu.running import run_file
 
 # Kinds of CUPTI's records, from cupti_activity.h.
-_MEMCPY, _MEMSET, _DRIVER, _RUNTIME, _KERNEL, _PEER_COPY = 1, 2, 4, 5, 10, 22
-_KINDS = (_DRIVER, _RUNTIME, _KERNEL, _MEMCPY, _MEMSET, _PEER_COPY)
+_MEMCPY, _MEMSET, _DRIVER, _RUNTIME, _PEER_COPY = 1, 2, 4, 5, 22
+_KINDS = (_DRIVER, _RUNTIME, cupti.KERNEL, _MEMCPY, _MEMSET, _PEER_COPY)
 # CUpti_ActivityMemcpyKind. A is a CUDA array.
 _COPIES = {
     1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH", 10: "PtoP",
 }  # fmt: skip
-_BUFFER_BYTES = 8 << 20
 # The clocks of GPU and host are matched to about a microsecond.
 _SLACK_NS = 5_000
 # What makes the context; without such a call, the first of the runtime API that needs one does.
@@ -179,7 +177,7 @@ def _context_maker(calls: list[Span]) -> Span | None:
 
 def _fields(record: Any) -> tuple[Any, ...]:
     """What `read` needs of one record of CUPTI."""
-    names = {_DRIVER: ["cbid"], _RUNTIME: ["cbid"], _KERNEL: ["name"], _MEMSET: ["bytes"]}
+    names = {_DRIVER: ["cbid"], _RUNTIME: ["cbid"], cupti.KERNEL: ["name"], _MEMSET: ["bytes"]}
     more = names.get(record.kind, ["bytes", "copy_kind"])
     return tuple(getattr(record, name) for name in ("start", "end", "correlation_id", *more))
 
@@ -197,8 +195,8 @@ def read(
             continue
         if kind in (_DRIVER, _RUNTIME):
             calls.append(Span(plain_name(name_of_call(kind, rest[0])), start, end, number))
-        elif kind == _KERNEL:
-            works.append(Span(demangled(rest[0]), start, end, number))
+        elif kind == cupti.KERNEL:
+            works.append(Span(cupti.demangled(rest[0]), start, end, number))
         else:
             copied = _COPIES.get(rest[-1], "of an unknown kind")
             name = "memset" if kind == _MEMSET else f"copy {copied}"
@@ -209,35 +207,6 @@ def read(
 def plain_name(call: str) -> str:
     """A function's name as one writes it: `cuMemcpyDtoH_v2` is cuMemcpyDtoH, `cudaLaunchKernel_v7000` cudaLaunchKernel."""
     return re.sub(r"(_v\d+|_ptsz|_ptds)+$", "", call)
-
-
-def demangled(name: str) -> str:
-    """`gemm<128>` for `_Z4gemmILi128EEvPf`: without type and parameters; as it is where it is no C++ name."""
-    if not name.startswith("_Z"):
-        return name
-    try:
-        demangle = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
-    except (OSError, AttributeError):
-        return name
-    demangle.restype, status = ctypes.c_void_p, ctypes.c_int(0)
-    text = demangle(name.encode(), None, None, ctypes.byref(status))
-    if status.value or not text:
-        return name
-    whole = ctypes.string_at(text).decode()  # a name is short, and freeing it is libc's business
-    # A kernel returns nothing; its parameters begin with the first parenthesis that follows a name: `k<(Mode)1>(int)`.
-    return re.sub(r"^(?:void )?(.*?[\w>])\(.*", r"\1", whole)
-
-
-def _cupti() -> Any:
-    """The module of cupti-python. Raises ToolMissing."""
-    try:
-        return importlib.import_module("cupti.cupti")
-    except ImportError as error:
-        raise ToolMissing(f"tracing needs cupti-python ({error}): {_install_advice()}") from error
-
-
-def _install_advice() -> str:
-    return f"`{paths.pip_install(device.trace_extra())}`"
 
 
 # --- running a program -------------------------------------------------------------------------------------------------
@@ -256,32 +225,23 @@ def run(script: Path, arguments: Sequence[str] = ()) -> tuple[int, Trace]:
         raise CudatutError(
             "PyCUDA is imported already, and CUPTI must begin before it: trace in a process of its own"
         )
-    cupti, notes = _cupti(), []
+    notes = []
 
-    def completed(records: list[Any]) -> None:
+    def hear(records: list[Any]) -> None:
         # Copied, for they lie in a buffer that CUPTI takes back.
         notes.extend((record.kind, _fields(record)) for record in records)
 
-    def name_of_call(kind: int, number: int) -> str:
-        domain = cupti.CallbackDomain
-        api = domain.DRIVER_API if kind == _DRIVER else domain.RUNTIME_API
-        return cupti.get_callback_name(api, number)
+    with cupti.listen(_KINDS, hear) as module:
+        status = run_file(script, arguments)
+        sys.stdout.flush()
+        for kind in (_DRIVER, _RUNTIME):  # what follows is not the program's
+            module.activity_disable(kind)
 
-    try:
-        for kind in _KINDS:
-            cupti.activity_enable(kind)
-        cupti.activity_register_callbacks(lambda: (_BUFFER_BYTES, 0), completed)
-    except Exception as error:  # cupti-python has an error class of its own for each layer
-        raise ToolMissing(
-            f"CUPTI does not start here ({error}). Another profiler may be at work in this process, or cupti-python is "
-            f"of another CUDA than the driver: {_install_advice()}"
-        ) from error
-    status = run_file(script, arguments)
-    sys.stdout.flush()
-    for kind in (_DRIVER, _RUNTIME):  # what follows is not the program's
-        cupti.activity_disable(kind)
-    driver.cuCtxSynchronize()
-    cupti.activity_flush_all(1)
+    def name_of_call(kind: int, number: int) -> str:
+        domain = module.CallbackDomain
+        api = domain.DRIVER_API if kind == _DRIVER else domain.RUNTIME_API
+        return module.get_callback_name(api, number)
+
     return status, summarize(*read(notes, name_of_call))
 
 
@@ -326,7 +286,7 @@ def trace(
         return Trace()
     asked = tool.recording() or device.installed_driver()  # without a driver, the child says so
     if asked and importlib.util.find_spec("cupti") is None:
-        missing = f"tracing needs cupti-python: {_install_advice()}"
+        missing = f"tracing needs cupti-python: {cupti.install_advice()}"
         if tool.recording():
             raise ToolMissing(missing)
         results.show(f"no trace: {missing}")

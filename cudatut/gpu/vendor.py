@@ -13,6 +13,7 @@ import ctypes
 import hashlib
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -210,6 +211,17 @@ def compile_cub() -> ctypes.CDLL:
                 raise KernelCompileError(f"nvcc refused {source.name}: {done.stderr.strip()}")
             os.replace(made, library)
     return ctypes.CDLL(str(library))
+
+
+def cub_version() -> str | None:
+    """The version of CUB whose sums and histograms were measured in this process, as its header says; None without any."""
+    if not compile_cub.cache_info().currsize:
+        return None
+    header = find_nvcc().resolve().parents[1] / "include/cccl/cub/version.cuh"
+    found = re.search(r"define CUB_VERSION (\d+)", header.read_text()) if header.is_file() else None
+    number = int(found[1]) if found else 0
+    # CUB_VERSION is 100000 major + 100 minor + patch.
+    return f"{number // 100000}.{number // 100 % 1000}.{number % 100}" if number else None
 
 
 def compile_ahead() -> None:

@@ -89,8 +89,18 @@ def session_report() -> None:
         "gpu": _gpu(),
         "toolchain": _toolchain(),
         "used": found["used"],
+        "rivals": _rivals(),
     }
     display({MIME: data, "text/plain": "session"}, raw=True)
+
+
+def _rivals() -> dict[str, Any]:
+    """The versions of the libraries that were measured beside our kernels, and the kernels that they launched."""
+    if "cudatut.gpu.rivals" not in sys.modules:
+        return {}
+    from cudatut.gpu import rivals
+
+    return {"versions": rivals.versions(), "kernels": rivals.kernels()}
 
 
 def _gpu() -> dict[str, Any] | None:

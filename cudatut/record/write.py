@@ -62,6 +62,9 @@ def _keep(
         "sources": executed.sources,
         "meanings": executed.meanings,
         "kernels": executed.session["kernels"],
+        # Of libraries that were measured beside our kernels: their versions, and the kernels that they launched.
+        "rivals": executed.session["rivals"].get("versions", {}),
+        "launched": executed.session["rivals"].get("kernels", {}),
         # The verdicts of the sanitizers are the instrument's, too.
         "instrument": instrument.used([*executed.session["used"], *["checking"] * bool(verdicts)]),
         "gpu": executed.gpu,

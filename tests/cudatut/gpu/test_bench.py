@@ -1,58 +1,128 @@
-"""Benchmarks: which runs count, and what is compared with what."""
+"""Benchmarks: how one run is timed, who runs when, and what is compared with what."""
 
+import itertools
+import random
+import statistics
 import sys
 from types import SimpleNamespace
 
 import pytest
 
+from cudatut.errors import BenchError
 from cudatut.gpu import bench, timing
+from cudatut.gpu.timing import Run
 
 
-@pytest.mark.parametrize(
-    ("host_us", "flushes", "runs"),
-    [
-        (0, 1, [1]),
-        (30_000, 1, [1, 4]),  # the host was held up: once more, behind more flushes
-        (700_000, 1, [1, 64]),  # and behind no more than 64
-        (30_000, 60, [60]),
-    ],
-)
-def test_a_run_counts_only_where_the_host_was_in_time(monkeypatch, host_us, flushes, runs):
-    seen = []
+class Gpu:
+    """A GPU that runs what is enqueued at once, and notes it. `us`: what a launch takes; `holds`: whether the gate does."""
 
-    def timed(launch, flushes=1):
-        launch()
-        seen.append(flushes)
-        return 100.0 / flushes
+    def __init__(self, us=250.0, holds=True):
+        self.said, self.us, self.holds, self.clock = [], us, holds, 0.0
+        self.driver = SimpleNamespace(Event=lambda: self, Context=self)
 
-    clock = 0.0
+    def record(self):
+        self.said.append("event")
 
+    def synchronize(self):
+        self.said.append("wait")
+
+    def time_till(self, other):
+        return self.us / 1e3
+
+    def shut(self):
+        self.said.append("shut")
+
+    def open(self):
+        self.said.append("open")
+
+    def held(self):
+        return self.holds
+
+    def before(self):
+        self.said.append("before")
+
+    def after(self):
+        self.said.append("after")
+
+    def mhz(self):
+        return 1500.0
+
+    def perf_counter(self):
+        return self.clock
+
+    def launch(self):
+        self.said.append("launch")
+        self.clock += 60e-6
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    gpu = Gpu()
+    monkeypatch.delenv("CUDATUT_TOOL", raising=False)
+    monkeypatch.setitem(sys.modules, "pycuda", SimpleNamespace(driver=gpu.driver))
+    monkeypatch.setitem(sys.modules, "pycuda.driver", gpu.driver)
+    monkeypatch.setattr(timing, "flush_l2", lambda: gpu.said.append("flush"))
+    monkeypatch.setattr(timing, "gate", lambda: gpu)
+    monkeypatch.setattr(timing, "stamps", lambda: gpu)
+    monkeypatch.setattr(timing, "time", gpu)
+    return gpu
+
+
+# --- one run ---------------------------------------------------------------------------------------
+
+
+def test_a_run_stands_between_two_events_behind_a_flush_and_a_gate(gpu):
+    run = timing.timed(gpu.launch)
+    assert gpu.said == ["flush", "shut", "event", "launch", "event", "open", "wait"]
+    assert run == Run(250.0, pytest.approx(60), None, hidden=True)
+
+
+def test_the_clock_is_read_right_before_and_right_after(gpu):
+    run = timing.timed(gpu.launch, clock=True)
+    assert gpu.said[1:-2] == ["shut", "before", "event", "launch", "event", "after"]
+    assert run.mhz == 1500
+
+
+def test_a_launch_that_waits_for_the_gpu_is_timed_without_the_gate(gpu):
+    gpu.holds = False
+    run = timing.timed(gpu.launch)
+    assert gpu.said[-5:] == ["flush", "event", "launch", "event", "wait"]
+    assert gpu.said.count("launch") == 3 and not run.hidden
+
+
+def test_a_launch_that_waits_once_is_repeated_behind_the_gate(gpu):
+    """The first launch of a kernel loads its code, for which it waits."""
+    held = iter([False, True])
+    gpu.held = lambda: next(held)
+    run = timing.timed(gpu.launch)
+    assert run.hidden and gpu.said.count("launch") == gpu.said.count("shut") == 2
+
+
+def test_the_gate_opens_where_a_launch_raises(gpu):
     def launch():
-        nonlocal clock
-        clock += host_us / 1e6
+        raise ZeroDivisionError
 
-    monkeypatch.setattr(timing, "time", SimpleNamespace(perf_counter=lambda: clock))
-    monkeypatch.setattr(timing, "time_once", timed)
-    monkeypatch.setattr(timing, "_flush_us", lambda: 20_000.0)
-    took = timing.time_hidden(launch, flushes)
-    assert seen == runs
-    assert took == 100 / runs[-1]
+    with pytest.raises(ZeroDivisionError):
+        timing.timed(launch)
+    assert gpu.said == ["flush", "shut", "event", "open"]
 
 
-def test_a_long_run_is_not_repeated(monkeypatch):
-    """It compiled, or waits for the host by itself: more flushes would not change it."""
-    calls, clock = [], 0.0
+def test_a_run_by_hand(gpu):
+    assert timing.time_once(gpu.launch) == 250.0
+    assert gpu.said == ["flush", "event", "launch", "event", "wait"]
+    gpu.said.clear()
+    timing.time_once(gpu.launch, flushes=3)
+    assert gpu.said[:4] == ["flush", "flush", "flush", "event"]
+    gpu.said.clear()
+    assert timing.time_once_bare(gpu.launch) == 250.0
+    assert gpu.said == ["event", "launch", "event", "wait"]
 
-    def launch():
-        nonlocal clock
-        clock += 0.03
-        calls.append(clock)
 
-    monkeypatch.setattr(timing, "time", SimpleNamespace(perf_counter=lambda: clock))
-    monkeypatch.setattr(timing, "time_once", lambda launch, flushes=1: launch() or 2e4)
-    monkeypatch.setattr(timing, "_flush_us", lambda: 20_000.0)
-    assert timing.time_hidden(launch) == 2e4
-    assert len(calls) == 1
+# --- what is compared ------------------------------------------------------------------------------
+
+
+def runs_of(times):
+    return {name: [Run(us, 1.0) for us in some] for name, some in times.items()}
 
 
 def test_a_ratio_to_the_vendor_compares_rates_not_times():
@@ -60,7 +130,7 @@ def test_a_ratio_to_the_vendor_compares_rates_not_times():
         vendor = True
 
     runs = {"whole": object(), "half": object(), "vendor": Vendor()}
-    times = {"whole": [20.0], "half": [10.0], "vendor": [10.0]}
+    times = runs_of({"whole": [20.0], "half": [10.0], "vendor": [10.0]})
     work = {"whole": 2000, "half": 1000, "vendor": 1000}
     equal = bench._result("x", runs, times, work, None, 1, None)
     assert [row.ratio_to_vendor for row in equal.rows] == [1.0, 1.0, 1.0]
@@ -72,7 +142,7 @@ def test_a_rate_beyond_that_of_fmas_has_no_limit():
     """Tensor cores computed it; a rate of bytes keeps its limit, and FMAs keep theirs."""
     runs, times = (
         {"FMAs": object(), "tensor cores": object()},
-        {"FMAs": [40.0], "tensor cores": [2.0]},
+        runs_of({"FMAs": [40.0], "tensor cores": [2.0]}),
     )
     beyond = bench._result("x", runs, times, None, 10**9, 1, 60.0)
     assert beyond.peak is None and [row.of_peak for row in beyond.rows] == [None, None]
@@ -82,56 +152,164 @@ def test_a_rate_beyond_that_of_fmas_has_no_limit():
     assert moved.peak == 60 and moved.rows[1].of_peak == pytest.approx(500 / 60)
 
 
-def test_a_run_is_timed_after_a_flush_between_two_events(monkeypatch):
-    said = []
+class Vendor:
+    """A rival whose launches are noted."""
 
-    class Event:
-        def record(self):
-            said.append("event")
+    vendor = True
 
-        def synchronize(self):
-            said.append("wait")
+    def __init__(self, launch):
+        self.launch = launch
 
-        def time_till(self, other):
-            return 0.25  # ms
-
-    driver = SimpleNamespace(Event=Event)
-    monkeypatch.setitem(sys.modules, "pycuda", SimpleNamespace(driver=driver))
-    monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
-    monkeypatch.setattr(timing, "flush_l2", lambda: said.append("flush"))
-    launch = lambda: said.append("launch")  # noqa: E731
-    assert timing.time_once(launch) == 250.0
-    assert said == ["flush", "event", "launch", "event", "wait"]
-    said.clear()
-    timing.time_once(launch, flushes=3)
-    assert said[:4] == ["flush", "flush", "flush", "event"]
-    said.clear()
-    assert timing.time_once_bare(launch) == 250.0
-    assert said == ["event", "launch", "event", "wait"]
+    def __call__(self):
+        self.launch()
 
 
-def test_contestants_take_turns_and_none_is_always_first(monkeypatch):
-    ran = []
-    monkeypatch.delenv("CUDATUT_TOOL", raising=False)
-    monkeypatch.setattr(bench, "activate", lambda: None)
-    monkeypatch.setattr(bench, "flushes_for", lambda launch: 1)
-    monkeypatch.setattr(bench, "time_hidden", lambda launch, flushes: launch() or 1e4)
-    monkeypatch.setattr(bench, "show", lambda result: None)
-    runs = {name: (lambda name=name: ran.append(name)) for name in "abc"}
-    result = bench.bench(runs, rounds=6)
-    turns = ["".join(ran[3 + 3 * i : 6 + 3 * i]) for i in range(6)]  # after one estimate of each
-    assert ran[:3] == ["a", "b", "c"] and turns == ["abc", "bca", "cab"] * 2
-    assert [row.name for row in result.rows] == ["a", "b", "c"] and result.rounds == 6
+def test_a_ratio_is_the_median_of_those_within_turns_with_its_interval(monkeypatch):
+    """The GPU grows slower and slower: medians of each alone would say little, pairs say 5 %."""
+    drift = [1 + 0.5 * i / 20 for i in range(20)]
+    times = {"ours": [100 * d for d in drift], "cuBLAS": [105 * d for d in drift]}
+    times["ours"][3] *= 7  # disturbed
+    runs = {"ours": object(), "cuBLAS": Vendor(None)}
+    found = bench._result("x", runs, runs_of(times), None, 10**9, 20, None)
+    ours, theirs = found.rows
+    assert ours.ratio_to_vendor == pytest.approx(1.05, rel=1e-4)
+    assert 1.0499 < ours.ratio_low <= ours.ratio_to_vendor <= ours.ratio_high < 1.0501
+    assert theirs.ratio_to_vendor == theirs.ratio_low == theirs.ratio_high == 1
+    assert ours.runs == pytest.approx(times["ours"], rel=1e-4)
+    assert ours.median_us == statistics.median(ours.runs)
+    assert found.goal("ours", "cuBLAS", 1.04).verdict == "reached"
+    assert found.goal("ours", "cuBLAS", 1.06).verdict == "missed"
+
+
+def test_a_time_of_zero_is_no_measurement():
+    with pytest.raises(BenchError, match="'a' took 0.0 us"):
+        bench._result("x", {"a": object()}, runs_of({"a": [0.0, 0.0]}), None, None, 2, None)
+
+
+def test_the_clock_and_the_cycles_of_long_runs_are_told():
+    times = {"a": [Run(1000.0, 5.0, mhz) for mhz in (1400.0, 1500.0, 1600.0)]}
+    monkey = pytest.MonkeyPatch()
+    with monkey.context() as patch:
+        patch.setattr(bench, "device", lambda: SimpleNamespace(clock_khz=1_980_000))
+        found = bench._result("x", {"a": object()}, times, None, None, 3, None)
+    (row,) = found.rows
+    assert (row.mhz, row.cycles, found.most_mhz) == (1500, 1_500_000, 1980)
+    assert found.held_back() and "MHz" in found.text() and "1.5" in found.text()
+
+
+# --- who runs when ---------------------------------------------------------------------------------
+
+
+class Contest:
+    """Contestants on a GPU that only notes who ran; us: what each takes."""
+
+    def __init__(self, monkeypatch, mhz=1980.0, **us):
+        self.ran, self.us, self.named, self.gated, self.mhz = [], us, [], [], mhz
+        self.runs = {name: (lambda name=name: self.ran.append(name)) for name in us}
+        monkeypatch.delenv("CUDATUT_TOOL", raising=False)
+        monkeypatch.setattr(bench, "activate", lambda: None)
+        monkeypatch.setattr(bench, "device", lambda: SimpleNamespace(clock_khz=1_980_000))
+        monkeypatch.setattr(bench, "timed", self.timed)
+        monkeypatch.setattr(bench, "show", lambda result: None)
+        monkeypatch.setattr(bench, "_SETTLE_S", 0.0)
+        monkeypatch.setattr(bench.rivals, "name_kernels", self.name_kernels)
+
+    def timed(self, launch, gated=True, clock=False):
+        launch()
+        name = self.ran[-1]
+        self.gated.append((name, gated, clock))
+        waits = name == "waits"
+        return Run(self.us[name], 5.0, self.mhz if clock else None, hidden=gated and not waits)
+
+    def name_kernels(self, name, launch):
+        self.named.append((name, len(self.ran)))
+        return ["its_kernel"]
+
+    def rounds(self):
+        """Who ran in which round, after two runs of each to warm up."""
+        count = len(self.us)
+        after = self.ran[2 * count :]
+        return [tuple(after[i : i + count]) for i in range(0, len(after), count)]
+
+
+def test_contestants_take_turns_in_random_order(monkeypatch):
+    contest = Contest(monkeypatch, a=1e4, b=1e4, c=1e4)
+    result = bench.bench(contest.runs, rounds=30)
+    rounds = contest.rounds()
+    assert len(rounds) == 30 and all(sorted(turn) == ["a", "b", "c"] for turn in rounds)
+    assert len(set(rounds)) == 6  # all orders that there are
+    assert [row.name for row in result.rows] == ["a", "b", "c"] and result.rounds == 30
+    for name in "abc":  # nobody always goes first, or follows the same one
+        assert 3 <= sum(turn[0] == name for turn in rounds) <= 20
+
+
+def test_fast_contestants_take_more_turns_than_slow_ones_and_still_make_pairs(monkeypatch):
+    contest = Contest(monkeypatch, fast=10.0, slow=50_000.0)
+    result = bench.bench(contest.runs)
+    fast, slow = (len(result[name].runs) for name in ("fast", "slow"))
+    assert slow == result.rounds == 7 and fast == 8 * slow
+    assert result.ratio("fast", "slow").pairs == slow
+    # Each turn of the slow one has one of the fast one beside it.
+    assert contest.ran[4:].count("fast") == fast
+
+
+def test_a_contestant_that_waits_for_the_gpu_is_not_gated_again(monkeypatch):
+    contest = Contest(monkeypatch, waits=100.0, other=100.0)
+    result = bench.bench(contest.runs, rounds=6)
+    first, *others = [gated for name, gated, _ in contest.gated if name == "waits"]
+    assert first and others and not any(others)
+    assert all(gated for name, gated, _ in contest.gated if name == "other")
+    assert result["waits"].waits and result["other"].waits is None
+
+
+def test_the_clock_is_read_in_long_runs_alone(monkeypatch):
+    contest = Contest(monkeypatch, short=10.0, long=500.0)
+    result = bench.bench(contest.runs, rounds=6)
+    assert result["short"].mhz is None and result["long"].mhz == 1980
+    assert all(clock == (name == "long") for name, _, clock in contest.gated[4:])
+
+
+@pytest.mark.parametrize(("mhz", "seconds"), [(1980.0, 0.05), (1500.0, 1.0)])
+def test_a_gpu_at_its_limit_settles_first(monkeypatch, mhz, seconds):
+    contest = Contest(monkeypatch, mhz=mhz, a=100.0, b=100.0)
+    first = {name: Run(100.0, 5.0) for name in contest.runs}
+    clock = itertools.count(step=0.01)
+    monkeypatch.setattr(bench, "_SETTLE_S", 1.0)
+    monkeypatch.setattr(bench, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    bench._settle(contest.runs, first)
+    # Two looks at the clock were for the beginning and the end.
+    assert len(contest.ran) / 2 == pytest.approx(100 * seconds, abs=2)
+
+
+def test_rivals_are_named_after_all_that_is_timed(monkeypatch):
+    contest = Contest(monkeypatch, ours=100.0, cuBLAS=100.0)
+    contest.runs["cuBLAS"] = Vendor(contest.runs["cuBLAS"])
+    result = bench.bench(contest.runs, rounds=6)
+    assert contest.named == [("cuBLAS", len(contest.ran))]
+    assert result["cuBLAS"].kernels == ["its_kernel"] and result["ours"].kernels is None
+    assert "kernels" not in result.json()["rows"][0]
+
+
+def test_turns_of_a_table_by_hand(monkeypatch):
+    contest = Contest(monkeypatch, a=1.0, b=2.0, waits=3.0)
+    found = bench.take_turns(contest.runs, 8, random.Random(0))
+    assert found == {"a": [1.0] * 8, "b": [2.0] * 8, "waits": [3.0] * 8}
+    assert [gated for name, gated, _ in contest.gated if name == "waits"] == [True] + [False] * 7
+    by_hand = bench.take_turns(contest.runs, 2, random.Random(0), time=lambda run: 7.0)
+    assert by_hand == {"a": [7.0] * 2, "b": [7.0] * 2, "waits": [7.0] * 2}
 
 
 def test_slow_products_on_tensor_cores_need_no_limit_of_fmas(monkeypatch):
-    monkeypatch.delenv("CUDATUT_TOOL", raising=False)
-    monkeypatch.setattr(bench, "activate", lambda: None)
-    monkeypatch.setattr(bench, "flushes_for", lambda launch: 1)
-    monkeypatch.setattr(bench, "time_hidden", lambda launch, flushes: 40.0)
-    monkeypatch.setattr(bench, "show", lambda result: None)
+    contest = Contest(monkeypatch, product=40.0)
     monkeypatch.setattr(bench.limits, "fma", lambda: 60.0)
-    runs = {"product": lambda: None}
-    assert bench.bench(runs, flops=10**9, rounds=5).peak == 60
-    without = bench.bench(runs, flops=10**9, rounds=5, limit=False)
+    assert bench.bench(contest.runs, flops=10**9, rounds=5).peak == 60
+    without = bench.bench(contest.runs, flops=10**9, rounds=5, limit=False)
     assert without.peak is None and without.rows[0].of_peak is None
+
+
+def test_what_a_launch_costs_the_host_is_told_where_it_is_dear(monkeypatch):
+    cheap, dear = ([Run(100.0, us)] * 6 for us in (8.0, 60.0))
+    runs = {"a": object(), "b": object()}
+    both = bench._result("x", runs, {"a": cheap, "b": dear}, None, None, 6, None)
+    assert both.dear() and "host us" in both.text()
+    assert not bench._result("x", {"a": object()}, {"a": cheap}, None, None, 6, None).dear()

@@ -8,7 +8,7 @@ import pytest
 
 from cudatut import tool
 from cudatut.errors import CudatutError, NoGpuError, ToolMissing
-from cudatut.gpu import device, trace
+from cudatut.gpu import cupti, device, launched, trace
 
 DRIVER = {1: "cuInit", 2: "cuDevicePrimaryCtxRetain", 3: "cuMemAlloc_v2", 4: "cuLaunchKernel",
           5: "cuMemcpyDtoH_v2", 6: "cuCtxSynchronize", 7: "cuMemFree_v2"}  # fmt: skip
@@ -26,7 +26,7 @@ def api(start, end, number, cbid, kind=trace._DRIVER):
 
 def kernel(start, end, number, name="spin"):
     return SimpleNamespace(
-        kind=trace._KERNEL, start=start, end=end, correlation_id=number, name=name
+        kind=cupti.KERNEL, start=start, end=end, correlation_id=number, name=name
     )
 
 
@@ -140,10 +140,12 @@ def test_names_of_calls(call, plain):
 @pytest.mark.parametrize(
     ("mangled", "plain"),
     [("add", "add"), ("_Z3addPKfS0_Pfi", "add"), ("_Z4gemmILi128EEvPf", "gemm<128>"),
-     ("_ZN5tiles4gemmIfLi3EEEvPT_PFvvE", "tiles::gemm<float, 3>"), ("_Znonsense", "_Znonsense")],
+     ("_ZN5tiles4gemmIfLi3EEEvPT_PFvvE", "tiles::gemm<float, 3>"), ("_Znonsense", "_Znonsense"),
+     ("_ZN12_GLOBAL__N_13sumEPf", "(anonymous namespace)::sum"),
+     ("_Z3mapIZN1fclEiEUlvE_EvT_", "map<f::operator()(int)::{lambda()#1}>")],
 )  # fmt: skip
 def test_names_of_kernels(mangled, plain):
-    assert trace.demangled(mangled) == plain
+    assert cupti.demangled(mangled) == plain
     if "<" in plain:
         assert traced(kernel(0, US, 1, mangled))[plain.partition("<")[0]].calls == 1
 
@@ -190,7 +192,7 @@ class Cupti:
         self.completed = completed
 
     def activity_flush_all(self, flag):
-        assert trace._DRIVER not in self.enabled and trace._KERNEL in self.enabled
+        assert trace._DRIVER not in self.enabled and cupti.KERNEL in self.enabled
         self.completed(WAITING[:3])
         self.completed(WAITING[3:])
 
@@ -202,7 +204,8 @@ class Cupti:
 def gpu(monkeypatch):
     driver = SimpleNamespace(cuCtxSynchronize=lambda: 0)
     monkeypatch.setattr(device, "installed_driver", lambda: driver)
-    monkeypatch.setattr(trace, "_cupti", Cupti)
+    monkeypatch.setattr(cupti, "_cupti", Cupti)
+    monkeypatch.setattr(cupti, "_registered", False)
     monkeypatch.setattr(sys, "argv", list(sys.argv))
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.delitem(sys.modules, "pycuda", raising=False)
@@ -253,10 +256,10 @@ def test_without_cupti_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupti", None)
     monkeypatch.setattr(device, "driver_cuda", lambda: (12, 4))
     with pytest.raises(ToolMissing, match=r"pip install .*\[trace12\]"):
-        trace._cupti()
+        cupti._cupti()
     monkeypatch.setattr(device, "driver_cuda", lambda: (13, 0))
     with pytest.raises(ToolMissing, match=r"pip install .*\[trace13\]"):
-        trace._cupti()
+        cupti._cupti()
 
 
 def test_without_a_gpu(tmp_path, monkeypatch):
@@ -276,3 +279,47 @@ def test_what_to_trace():
         trace.find("nothing.py")
     with pytest.raises(TypeError, match="not both"):
         trace.trace()
+
+
+# --- which kernels a launch runs -------------------------------------------------------------------
+
+
+def test_the_kernels_of_a_launch_are_named(gpu, monkeypatch):
+    monkeypatch.delenv("CUDATUT_TOOL", raising=False)
+    ran = []
+
+    class Library(Cupti):
+        def activity_flush_all(self, flag):
+            assert self.enabled == {cupti.KERNEL} and ran == ["launch"]
+            second, first = kernel(2 * US, 3 * US, 2, "_Z4gemmILi128EEvPf"), kernel(0, US, 1, "cut")
+            self.completed([second, first, kernel(4 * US, 5 * US, 3, "cut")])
+
+    library = Library()
+    monkeypatch.setattr(cupti, "_cupti", lambda: library)
+    assert launched.kernels_of(lambda: ran.append("launch")) == ["cut", "gemm<128>"]
+    assert library.enabled == set() and not cupti.listening()
+
+
+def test_nobody_names_kernels_without_cupti_under_a_tool_or_while_another_listens(gpu, monkeypatch):
+    monkeypatch.delenv("CUDATUT_TOOL", raising=False)
+    never = lambda: pytest.fail("it was launched")  # noqa: E731
+    with cupti.listen([cupti.KERNEL], lambda records: None):
+        assert cupti.listening() and launched.kernels_of(never) is None
+    monkeypatch.setattr(tool, "running", lambda: "ncu")
+    assert launched.kernels_of(never) is None
+    monkeypatch.setattr(tool, "running", lambda: None)
+
+    def missing():
+        raise ToolMissing("no cupti-python")
+
+    monkeypatch.setattr(cupti, "_cupti", missing)
+    assert launched.kernels_of(never) is None
+
+
+def test_a_launch_that_raises_leaves_nobody_listening(gpu, monkeypatch):
+    monkeypatch.delenv("CUDATUT_TOOL", raising=False)
+    library = Cupti()
+    monkeypatch.setattr(cupti, "_cupti", lambda: library)
+    with pytest.raises(ZeroDivisionError):
+        launched.kernels_of(lambda: 1 / 0)
+    assert not cupti.listening() and library.enabled == set()

@@ -35,6 +35,6 @@ def executed(book):
             "driver": "1",
         }
     }
-    session |= {"toolchain": {}, "kernels": [], "used": []}
+    session |= {"toolchain": {}, "kernels": [], "used": [], "rivals": {}}
     sources = {"a/add.py": recording.source_hash(example.path)}
     return Executed(example, notebook, session, 1.0, sources, recording.meanings(sources))
