@@ -98,7 +98,7 @@ def draft_patterns() -> list[str]:
     path = paths.examples_dir() / "drafts.txt"
     if not path.is_file():
         return []
-    lines = (line.partition("#")[0].strip() for line in _text(path).splitlines())
+    lines = (line.partition("#")[0].strip() for line in read_text(path).splitlines())
     return [line for line in lines if line]
 
 
@@ -112,7 +112,7 @@ def renamed() -> dict[str, str]:
     path = paths.examples_dir() / "renamed.yml"
     if not path.is_file():
         return {}
-    names = _yaml(_text(path), "examples/renamed.yml")
+    names = _yaml(read_text(path), "examples/renamed.yml")
     if not isinstance(names, dict) or {type(x) for pair in names.items() for x in pair} - {str}:
         raise CudatutError("examples/renamed.yml: each line must be 'old name: new name'")
     return names
@@ -169,20 +169,20 @@ def header(path: Path) -> dict[str, Any] | None:
 
     Raises BadHeaderError for a header that cannot be read.
     """
-    return _header(_text(path), shown(path))
+    return _header(path, read_text(path))
 
 
 @cache  # by what the file says, so that one that changes is read again
-def _header(text: str, where: str) -> dict[str, Any] | None:
+def _header(path: Path, text: str) -> dict[str, Any] | None:
     match = _HEADER.match(text)
     if match is None:
         return None
     lines = (line.removeprefix("#").removeprefix(" ") for line in match[1].splitlines())
-    found = _yaml("\n".join(lines), where)
+    found = _yaml("\n".join(lines), shown(path))
     own = (found.get("jupyter") or {}).get("cudatut") if isinstance(found, dict) else None
     if not isinstance(own, dict):
         raise BadHeaderError(
-            f"{where}: the header lacks 'jupyter: cudatut:'; see docs/en/contributing.md"
+            f"{shown(path)}: the header lacks 'jupyter: cudatut:'; see docs/en/contributing.md"
         )
     return own
 
@@ -211,7 +211,7 @@ def requires(own: dict[str, Any], where: str) -> str:
 
 def cells(path: Path) -> dict[str, str]:
     """Code of each named cell of a file, without the blank lines around it."""
-    text = _text(path)
+    text = read_text(path)
     marks = list(_CELL.finditer(text))
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     return {
@@ -221,27 +221,28 @@ def cells(path: Path) -> dict[str, str]:
     }
 
 
-def sizes(path: Path) -> dict[str, tuple]:
+def sizes(path: Path, own: dict[str, Any] | None = None) -> dict[str, tuple]:
     """`sizes` of the header of any Python file; empty without. Raises BadHeaderError."""
-    return _sizes(header(path) or {}, _text(path), shown(path))
+    text = read_text(path)
+    return _sizes(path, text, own or _header(path, text) or {})
 
 
-def _sizes(own: dict[str, Any], text: str, where: str) -> dict[str, tuple]:
+def _sizes(path: Path, text: str, own: dict[str, Any]) -> dict[str, tuple]:
     try:
         return sizes_of_header.read(own["sizes"], text) if "sizes" in own else {}
     except ValueError as error:
-        raise BadHeaderError(f"{where}: the header's {error}") from error
+        raise BadHeaderError(f"{shown(path)}: the header's {error}") from error
 
 
 def _read(path: Path) -> Example | None:
     if path.stem.endswith(EXERCISES):  # begun by readers: it does not run to its end
         return None
-    return _example(path, _text(path), paths.examples_dir())
+    return _example(path, read_text(path))
 
 
 @cache  # by what the file says, as `_header`
-def _example(path: Path, text: str, root: Path) -> Example | None:
-    own = _header(text, shown(path))
+def _example(path: Path, text: str) -> Example | None:
+    own = _header(path, text)
     if own is None:
         if _CELL.search(text):
             raise BadHeaderError(
@@ -251,7 +252,7 @@ def _example(path: Path, text: str, root: Path) -> Example | None:
     where = f"{shown(path)}: the header's"
     value, flag = partial(value_of, own, where), lambda found: isinstance(found, bool)
     return Example(
-        name=relative(path.with_suffix(""), root),
+        name=relative(path.with_suffix(""), paths.examples_dir()),
         path=path,
         title=value("title", bilingual, "it must have 'en' and 'zh'"),
         requires=requires(own, where),
@@ -259,7 +260,7 @@ def _example(path: Path, text: str, root: Path) -> Example | None:
         alone=value("alone", flag, "it must be true or false", True),
         long=value("long", flag, "it must be true or false", False),
         extra=value("extra", _EXTRA.fullmatch, "name an extra of pyproject.toml, such as llm", ""),
-        sizes=_sizes(own, text, shown(path)),
+        sizes=_sizes(path, text, own),
     )
 
 
@@ -292,7 +293,7 @@ def with_includes(path: Path) -> list[Path]:
 
 
 def _mentioned(path: Path) -> list[Path]:
-    text, beside, root = _text(path), path.parent, paths.examples_dir()
+    text, beside, root = read_text(path), path.parent, paths.examples_dir()
     candidates = [folder / name for name in _INCLUDE.findall(text) for folder in (beside, root)]
     if path.suffix == ".py":
         candidates += [root / name for name in _KERNEL_FILE.findall(text)]
@@ -304,7 +305,7 @@ def _mentioned(path: Path) -> list[Path]:
     return [file for file in found if file.is_relative_to(root)]
 
 
-def _text(path: Path) -> str:
+def read_text(path: Path) -> str:
     """A file's text; its lines end with \\n on every system."""
     try:
         return path.read_text(encoding="utf-8")
