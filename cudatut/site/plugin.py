@@ -27,6 +27,7 @@ from cudatut.site import (
     directives,
     exercise_fence,
     glossary,
+    highlighting,
     labels,
     languages,
     lint,
@@ -114,6 +115,7 @@ class CudatutPlugin(BasePlugin):
             if file := files.get_file_from_path(page):
                 files.remove(file)
         self.records = notebooks.recorded()
+        highlighting.color_cells(self.records)
         for problem in labels.problems(self.state.lang, self.records):
             self.state.report(problem)
         # Read by mkdocs-jupyter while it renders; the checkout may be read-only.
