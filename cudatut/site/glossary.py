@@ -184,7 +184,14 @@ class Finder:
         return self._of[form]
 
 
-_TAG = re.compile(r"""(<(?:[^<>"']|"[^"]*"|'[^']*')*>)""")
+# A tag; of what no definition is put into, whole elements where they hold many tags and none of their own kind.
+_WHOLE = ("svg", "pre", "math", "script", "style")
+_PIECES = [
+    *(rf"<{kind}\b.*?</{kind}>" for kind in _WHOLE),
+    r"""<(?:[^<>"']|"[^"]*"|'[^']*')*>""",
+]
+_TAG = re.compile(f"({'|'.join(_PIECES)})", re.DOTALL)
+_ENDS = ("/>", *(f"</{kind}>" for kind in _WHOLE))
 _NAME = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
 # What no definition is put into: headings, what is a link or a button, code, drawings, formulas, results.
 _CLOSED = {
@@ -222,22 +229,18 @@ class Hover(Finder):
             return f'<a class="ct-term" href="{glossary}#{name}" title="{means}">{found[0]}</a>'
 
         out = []
-        closed, depth = (
-            "",
-            0,
-        )  # the kind of element that no definition is put into, and how many are open
+        # The kind of element that no definition is put into, and how many are open.
+        closed, depth = "", 0
         for number, piece in enumerate(_TAG.split(html)):
             is_tag = number % 2
             if not is_tag and not depth:
                 piece = self.pattern.sub(define, piece)
             out.append(piece)
-            tag = _NAME.match(piece) if is_tag and not piece.endswith("/>") else None
-            if not tag:
+            if not is_tag or piece.endswith(_ENDS) or not (tag := _NAME.match(piece)):
                 continue
             end, kind = tag[1], tag[2].lower()
-            if (
-                depth and kind == closed
-            ):  # only what is of the kind that closed it can open it again
+            # Only what is of the kind that closed it can open it again.
+            if depth and kind == closed:
                 depth += -1 if end else 1
             elif not depth and not end and (kind in _CLOSED or _OURS.search(piece)):
                 closed, depth = kind, 1

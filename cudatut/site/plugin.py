@@ -91,8 +91,7 @@ class CudatutPlugin(BasePlugin):
         self.chapters = {chapter.page: chapter for chapter in contents.chapters(self.parts)}
         config.nav = contents.nav(self.parts, lang)
         self.hover = glossary.Hover(self.terms, lang)
-        if lang == "zh":
-            searching.teach(self.terms)
+        searching.segment(lang, self.terms)
         # Material shows its language partial for any true value, and would make wrong links of a list.
         config.extra["alternate"] = True
         options = config.mdx_configs
