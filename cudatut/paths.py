@@ -1,9 +1,11 @@
 """Where things are: the examples and the repository."""
 
 import os
+from functools import cache
 from pathlib import Path
 
 
+@cache  # asked thousands of times: where each file of each recording is
 def repo_root() -> Path | None:
     """Root of the checkout that this package runs from, or None when it is installed elsewhere."""
     root = Path(__file__).resolve().parent.parent
