@@ -24,7 +24,7 @@ export PYTHONPATH := $(CURDIR):$(CURDIR)/.cache/in-place$(if $(PYTHONPATH),:$(PY
 # $(call with,site): set `py` to the Python to use, after setting up what `site` needs.
 with = py=$$($(PYTHON) requirements/venv.py "$(VENV)" $(1))
 
-.PHONY: help site build test test-gpu live record sanitize doctor lint format links measure lock clean
+.PHONY: help site build test test-gpu live record digests sanitize doctor lint format links measure lock clean
 
 help:
 	@sed -n 's/^#   make/  make/p' Makefile
@@ -44,6 +44,10 @@ live:
 
 record:
 	@$(call with,gpu); $$py -m cudatut record $(NAME)
+
+# Of what was measured here, at the commit that is checked out.
+digests:
+	@$(call with,gpu); $$py -m cudatut digests --commit "$$(git rev-parse HEAD)"
 
 sanitize:
 	@$(call with,gpu); $$py -m cudatut sanitize $(NAME)

@@ -28,7 +28,7 @@ _NAMES = {
     "gpu.ladder": "Ladder Rung RungError read_rung load_ladder shared",
     "tool": "size",
     "exercises": "exercise",
-    "results": "claim facts series show table",
+    "results": "claim facts goals series show table",
 }
 _EXPORTS = {name: module for module, names in _NAMES.items() for name in names.split()}
 # Modules that are used by name: `ct.limits.bandwidth()`.

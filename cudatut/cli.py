@@ -1,5 +1,5 @@
-"""The command line: python -m cudatut doctor | list | run | trace | record | status | sanitize | try | tune |
-exercise.
+"""The command line: python -m cudatut doctor | list | run | trace | record | status | restamp | digests | sanitize |
+try | tune | exercise.
 
 Exit status: 0 all is well, 1 something asked for is not well (stale, failed, an error found), 2 the command could not be
 carried out (unknown name, no GPU ...), with one message on stderr; CUDATUT_DEBUG=1 shows the traceback.
@@ -85,6 +85,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--slim", action="store_true", help="results alone, to results/<gpu>/: for another GPU")
     command(_status)
     command(_restamp, some_names)
+    add = command(_digests, some_names)
+    add("--commit", metavar="COMMIT", help="only of recordings that were measured at this commit")
+    add("--measured", metavar="FILE", help="also write what was measured of the one that is named")
     command(_sanitize, some)
     add = command(_try)
     add("ladder", metavar="LADDER", help="matmul, reduction, gemm or tensor")
@@ -218,6 +221,34 @@ def _restamp(options: argparse.Namespace) -> int:
     refused = [outcome for outcome in outcomes if outcome.refused]
     print(f"{len(outcomes) - len(refused)} restamped, {len(refused)} need a GPU")
     return 1 if refused else 0
+
+
+def _digests(options: argparse.Namespace) -> int:
+    """Print the SHA-256 of what each recording says was measured, and of its file: what gpu.yml attests."""
+    from cudatut import digests
+    from cudatut.files import write_whole
+
+    wanted = set(_named(options.names))
+    found = [
+        one
+        for one in recording.every()
+        if (not wanted or one.name in wanted) and options.commit in (None, one.metadata["commit"])
+    ]
+    if not found:
+        at = f" that was measured at {options.commit}" if options.commit else ""
+        raise CudatutError(f"there is no recording{at}: `python -m cudatut record NAME` makes one")
+    if options.measured:
+        own = [one for one in found if not one.slim]
+        if len(wanted) != 1 or len(own) != 1:
+            raise CudatutError("--measured writes one recording: name one example that is recorded")
+        found = own
+        try:
+            write_whole(Path(options.measured), digests.measured(own[0]))
+        except OSError as error:
+            raise CudatutError(f"cannot write {options.measured}: {error.strerror}") from error
+    for line in digests.lines(found):
+        print(line)
+    return 0
 
 
 def _run(options: argparse.Namespace) -> int:

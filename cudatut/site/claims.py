@@ -11,9 +11,10 @@ from itertools import groupby
 from cudatut.recording import Recording
 from cudatut.results import GAIN, LEAD, VERDICTS
 from cudatut.site import contents, notebooks, state
+from cudatut.site.certificate import recorded_on
 from cudatut.site.contents import Chapter, Part, chapter_of
 from cudatut.site.locale import current, text
-from cudatut.site.render import claim_place, claim_value, recorded_on, verdict_html
+from cudatut.site.render import claim_place, claim_value, verdict_html
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,8 @@ def table_html(found: list[Settled]) -> str:
     bodies = "".join(_part(part, group) for part, group in groupby(found, lambda one: one.part))
     where = ""
     if found:
-        metadata = [one.record.metadata for one in found]
-        where = f'<p class="ct-claims__where">{recorded_on(metadata)}</p>'
+        records = (one.record for one in found)
+        where = f'<p class="ct-claims__where">{recorded_on(records)}</p>'
     return (
         f'<div class="ct-claims-page"><p>{_totals(found)}</p>'
         f'<table class="ct-table ct-claims"><thead><tr>{heads}</tr></thead>{bodies}</table>'

@@ -19,7 +19,7 @@ from cudatut.site import locale, references, state
 from cudatut.site.locale import text
 
 # Pages that belong to no part, in the order of the navigation; the same files in both languages.
-REFERENCE = ("claims", "glossary", "examples", "api", "contributing")
+REFERENCE = ("book", "claims", "glossary", "examples", "api", "contributing")
 
 
 class ContentsError(CudatutError):
@@ -126,7 +126,8 @@ def left_out(parts: tuple[Part, ...]) -> set[str]:
     """Pages that are there and not on the site: chapters in progress; what a preview need not have."""
     pages = {chapter.page for chapter in chapters(parts) if chapter.draft}
     if state.current().only:  # the glossary is small, and chapters link to it
-        pages |= {f"{page}.md" for page in REFERENCE if page != "glossary"}
+        # Every chapter leads to these two: its terms, and its certificate.
+        pages |= {f"{page}.md" for page in REFERENCE if page not in ("book", "glossary")}
     return pages
 
 

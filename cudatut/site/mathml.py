@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable
 from functools import cache
 from html import unescape
+from xml.etree import ElementTree
 
-import latex2mathml.converter
+from latex2mathml.converter import convert_to_element
 
 # What pymdownx.arithmatex leaves in the page in its generic mode.
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\s*\\[(\[](.*?)\\[)\]]\s*</\1>', re.DOTALL)
@@ -22,7 +23,10 @@ def convert(latex: str, display: bool = False) -> str:
         bare = re.sub(r"\\[\\{}]", "", latex)
         if bare.count("{") != bare.count("}"):
             raise ValueError("braces that do not match")
-        mathml = latex2mathml.converter.convert(latex, display="block" if display else "inline")
+        formula = convert_to_element(latex, display="block" if display else "inline")
+        for element in formula.iter():  # its own `convert` writes a "<" of the text as one of a tag
+            element.text = unescape(element.text or "")
+        mathml = ElementTree.tostring(formula, encoding="unicode")
         if unknown := re.search(r">(\\[A-Za-z]+)", mathml):
             raise ValueError(f"no {unknown[1]} in latex2mathml")
     except Exception as error:  # latex2mathml has no base class of its own

@@ -10,24 +10,29 @@ sheets and ask another host for scripts.
 from __future__ import annotations
 
 import json
+import re
+import secrets
 import shutil
 from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from cudatut import catalog, paths, recording
 from cudatut.errors import CudatutError
 from cudatut.recording import Cell, Recording
-from cudatut.site import contents, directives, highlighting, mathml, missing, render, state
+from cudatut.site import contents, directives, highlighting, mathml, missing, prose, state
+from cudatut.site.certificate import certificate_html
 from cudatut.site.contents import Chapter
 from cudatut.site.locale import text
 
-_ALL = "all.ipynb"
-_CELL = (
-    'data-mime-type="text/markdown">'  # ends the tag that nbconvert puts before each cell of prose
-)
+_CELL = 'data-mime-type="text/markdown">'  # how the tag ends that nbconvert puts before prose
 _END = "<!-- end of cell -->"  # Markdown and nbconvert leave comments as they are
+# What a recording may call the files of its example: names below examples/, and no way out of it.
+_FILE = re.compile(r"[\w-][\w.-]*(?:/[\w-][\w.-]*)*")
+_OFFERED = (".py", ".cu", ".cuh")  # what a browser shows as text, never as a page
+_REQUIRES = re.compile(r"sm_(\d+)(\d)([af]?)")
 
 
 def recorded() -> list[Recording]:
@@ -54,7 +59,9 @@ def _recorded() -> list[Recording]:
     for name in names:
         if shown is None or name in shown:
             try:
-                found.append(build.record(name))
+                record = build.record(name)
+                files(record)
+                found.append(record)
             except CudatutError as error:
                 build.report(error)
     return found
@@ -64,17 +71,13 @@ def _recorded() -> list[Recording]:
 
 
 def write(records: Iterable[Recording], folder: Path) -> dict[str, Recording]:
-    """Write the notebook that mkdocs-jupyter is given for the page of each example; the recordings by its path below `folder`.
-
-    One more holds the prose of all of them, and mkdocs-jupyter is made to convert that one in place of each.
-    """
-    prose = {f"examples/{record.name}.ipynb": _prose(record) for record in records}
-    for uri, markdown in prose.items():
+    """Write the notebook that mkdocs-jupyter is given for the page of each example; the recordings by its path below `folder`."""
+    markdown = {f"examples/{record.name}.ipynb": _prose(record) for record in records}
+    for uri, text_of_one in markdown.items():
         (folder / uri).parent.mkdir(parents=True, exist_ok=True)
-        _write(folder / uri, [markdown])
-    _write(folder / _ALL, prose.values())
-    _convert_together(folder / _ALL, [str(folder / uri) for uri in prose])
-    return dict(zip(prose, records))
+        _write(folder / uri, [text_of_one])
+    _convert_together({str(folder / uri): one for uri, one in markdown.items()}, folder)
+    return dict(zip(markdown, records))
 
 
 def _prose(record: Recording) -> str:
@@ -96,27 +99,27 @@ def _write(path: Path, cells: Iterable[str]) -> None:
     path.write_text(json.dumps(notebook), encoding="utf-8")
 
 
-def _convert_together(all_in_one: Path, files: list[str]) -> None:
-    """Let mkdocs-jupyter convert all notebooks in one go, and each once: nbconvert sets out anew for every single one.
+def _convert_together(markdown: dict[str, str], folder: Path) -> None:
+    """Let mkdocs-jupyter convert all notebooks as one, and each once: nbconvert sets out anew for every single one.
 
-    files: the notebooks whose prose is in the cells of `all_in_one`, in this order.
-    A later version of mkdocs-jupyter that has other private names is only slower.
+    markdown: by the path of its notebook. A later version of mkdocs-jupyter that has other private names is only slower.
     """
     import mkdocs_jupyter.plugin
     from mkdocs_jupyter import convert, nbconvert2
 
-    converted: dict[str, str] = {}
+    mark = f"<!-- {secrets.token_hex(16)} -->"  # which no recording can hold
+    together, converted = folder / "together.ipynb", {}
+    _write(together, [f"{mark}\n\n{one}" for one in markdown.values()])
 
     def nb2html(path: str, **options: Any) -> str:
-        if path not in files:
-            return nbconvert2.nb2html(path, **options)
-        if not converted:
-            html = nbconvert2.nb2html(str(all_in_one), **options)
-            cells = [_CELL + cell for cell in html.split(_CELL)[1:]]
-            # Of a page without its prose, `page` says that the templates have changed.
-            whole = len(cells) == len(files)
-            converted.update(zip(files, cells) if whole else dict.fromkeys(files, ""))
-        return converted[path]
+        if path in markdown and not converted:
+            _, *pieces = nbconvert2.nb2html(str(together), **options).split(mark)
+            if len(pieces) == len(markdown):
+                converted.update(zip(markdown, (_CELL + piece for piece in pieces)))
+            else:
+                # HTML without an end has swallowed what comes after it. Each by itself, so that `page` names that one.
+                markdown.clear()
+        return converted[path] if path in markdown else nbconvert2.nb2html(path, **options)
 
     convert.nb2html = nb2html
     # Headings and title come from `toc` and from the recording.
@@ -131,17 +134,17 @@ def page(record: Recording, html: str, chapters: Iterable[Chapter] = ()) -> str:
     Raises CudatutError naming the cell whose results cannot be rendered, and where the HTML is not as it used to be.
     """
     _, _, body = html.partition(_CELL)
-    *prose, _ = body.split(_END)
+    *texts, _ = body.split(_END)
     cells, build = _cells(record), state.current()
-    if len(prose) != len(cells):
+    if len(texts) != len(cells):
         raise CudatutError("mkdocs-jupyter's page has not all cells: its templates have changed")
     found = [
-        _element("top", f'<h1 id="top">{escape(_title(record), quote=False)}</h1>'),
+        _element("top", f'<h1 id="top">{title_html(record)}</h1>'),
         _element("links", head(record, chapters)),
     ]
-    for cell, words in zip(cells, prose):
+    for cell, words in zip(cells, texts):
         if cell.kind == "markdown":
-            found.append(_element(cell.title, words.strip()))
+            found.append(_element(cell.title, prose.cleaned(words.strip())))
         else:
             results = directives.results(record, cell, build.lang)
             shown = highlighting.python_block(cell.source) + results
@@ -150,8 +153,9 @@ def page(record: Recording, html: str, chapters: Iterable[Chapter] = ()) -> str:
     return "\n".join([*found, _element("certificate", certificate)])
 
 
-def _title(record: Recording) -> str:
-    return record.metadata["title"][state.current().lang]
+def title_html(record: Recording) -> str:
+    """The title of an example in the page's language, as HTML."""
+    return escape(record.metadata["title"][state.current().lang], quote=False)
 
 
 def _cells(record: Recording) -> list[Cell]:
@@ -161,15 +165,22 @@ def _cells(record: Recording) -> list[Cell]:
 
 def _element(cell: str, html: str, attributes: str = "") -> str:
     """A cell's element, which has the cell's address."""
-    return f'<div {attributes}id="cell-id={cell}">{html}</div>'
+    return f'<div {attributes}id="cell-id={escape(cell)}">{html}</div>'
 
 
 def head(record: Recording, chapters: Iterable[Chapter] = ()) -> str:
-    """What stands below the title of an example's page: its files, what it needs, the chapters that show it."""
-    build, requires = state.current(), record.metadata["requires"].removeprefix("sm_")
-    number = requires.rstrip("af")
-    key = "example.requires" if number == requires else "example.exactly"
-    needs = text(key, cc=f"{number[:-1]}.{number[-1]}")
+    """What stands below the title of an example's page: its files, what it needs, the chapters that show it.
+
+    Raises CudatutError where the recording says something else than a compute capability.
+    """
+    build, requires = state.current(), record.metadata["requires"]
+    if (needed := _REQUIRES.fullmatch(requires)) is None:
+        raise CudatutError(
+            f"the recording of {record.name} requires {requires!r}, which is no compute capability such as sm_90a: "
+            f"`python -m cudatut record {record.name}`"
+        )
+    key = "example.exactly" if needed[3] else "example.requires"
+    needs = text(key, cc=f"{needed[1]}.{needed[2]}")
     where = ", ".join(
         f'<a href="{build.link(f"{chapter.name}/")}">{escape(chapter.title[build.lang])}</a>'
         for chapter in chapters
@@ -184,11 +195,11 @@ def head(record: Recording, chapters: Iterable[Chapter] = ()) -> str:
 def toc(record: Recording) -> list[dict[str, Any]]:
     """Table of contents of an example's page: its cells by name, as Markdown's toc extension has it."""
     cells = [
-        {"level": 2, "id": f"cell-id={cell.title}", "name": cell.title, "children": []}
-        for cell in _cells(record)
-        if cell.kind == "code"
+        {"level": 2, "id": f"cell-id={address}", "name": address, "children": []}
+        for address, kind in ((escape(cell.title), cell.kind) for cell in _cells(record))
+        if kind == "code"
     ]
-    return [{"level": 1, "id": "top", "name": _title(record), "children": cells}]
+    return [{"level": 1, "id": "top", "name": title_html(record), "children": cells}]
 
 
 def write_files(records: Iterable[Recording], site: Path) -> None:
@@ -198,13 +209,28 @@ def write_files(records: Iterable[Recording], site: Path) -> None:
         (site / name).parent.mkdir(parents=True, exist_ok=True)
         (site / name).write_text(source + "\n", encoding="utf-8")
     # Each once: most examples read headers and modules that others read too.
-    for name in {
-        name for one in records for name in (*one.metadata["sources"], f"{one.name}.ipynb")
-    }:
+    for name in {name for one in records for name in (*files(one), f"{one.name}.ipynb")}:
         target = site / "examples" / name
         if (root / name).is_file():  # a stand-in has no notebook
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(root / name, target)
+
+
+def files(record: Recording) -> list[str]:
+    """The files of an example that pages offer, relative to examples/, its own first.
+
+    Raises CudatutError for a name that could lead out of examples/.
+    """
+    named = [f"{record.name}.ipynb", *record.metadata["sources"]]
+    for name in named:
+        if not _FILE.fullmatch(name):
+            raise CudatutError(
+                f"the recording of {record.name} names the file {name!r}, which is no name of a file below examples/: "
+                f"`python -m cudatut record {record.name}`"
+            )
+    own = f"{record.name}.py"
+    offered = (name for name in record.metadata["sources"] if name.endswith(_OFFERED))
+    return sorted(offered, key=lambda name: (name != own, name))
 
 
 # --- on other pages ------------------------------------------------------------------------------
@@ -216,7 +242,7 @@ def code_of_page(records: list[Recording]) -> str:
         return ""
     link = state.current().link
     items = "".join(
-        f'<li><a href="{link(f"examples/{record.name}/")}">{escape(_title(record))}</a> ({_links(record)})</li>'
+        f'<li><a href="{link(f"examples/{record.name}/")}">{title_html(record)}</a> ({_links(record)})</li>'
         for record in records
     )
     return (
@@ -228,19 +254,18 @@ def code_of_page(records: list[Recording]) -> str:
 def _certificate(records: list[Recording]) -> str:
     """Where the recordings were made, and which examples have none."""
     lang = state.current().lang
-    made = [r.metadata for r in records if not isinstance(r, missing.StandIn)]
+    made = [r for r in records if not isinstance(r, missing.StandIn)]
     notes = (missing.note_html(r, lang) for r in records if isinstance(r, missing.StandIn))
-    return "".join(notes) + render.certificate_html(made, lang)
+    return "".join(notes) + certificate_html(made, lang)
 
 
 def _links(record: Recording) -> str:
     """Links to the files of an example, its own first."""
     link, own = state.current().link, record.name.rpartition("/")[0]
-    files = sorted(record.metadata["sources"], key=lambda name: (name != f"{record.name}.py", name))
     notebook = link(f"examples/{record.name}.ipynb")
     links = [
         f'<a href="{link(f"examples/{name}")}">{escape(name.removeprefix(own + "/"))}</a>'
-        for name in files
+        for name in files(record)
     ]
     links.append(f'<a href="{notebook}" download>{text("example.notebook")}</a>')
     links.append(f'<a href="{colab_url(record.name)}">{text("example.colab")}</a>')
@@ -251,7 +276,7 @@ def colab_url(name: str) -> str:
     """Address that opens a recording in Colab, which fetches it from the repository."""
     colab = "https://colab.research.google.com/github/"
     repository = state.current().repo_url.replace("https://github.com/", colab)
-    return f"{repository}/blob/main/examples/{name}.ipynb"
+    return f"{repository}/blob/main/examples/{quote(name)}.ipynb"
 
 
 def index() -> str:
@@ -263,7 +288,8 @@ def index() -> str:
     found = []
     for part in parts:
         items = "".join(
-            f'<li><a href="{record.name}/">{escape(_title(record))}</a> <code>{record.name}</code></li>'
+            f'<li><a href="{build.link(f"examples/{record.name}/")}">{title_html(record)}</a> '
+            f"<code>{escape(record.name)}</code></li>"
             for record in records
             if record.name.startswith(f"{part.id}/")
         )

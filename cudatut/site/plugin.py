@@ -11,8 +11,10 @@ import os
 import re
 import sys
 import tempfile
+from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, CombinedEvent, event_priority
@@ -157,16 +159,16 @@ class CudatutPlugin(BasePlugin):
         return html
 
     def _example(self, html: str, page: Any, record: Recording) -> str:
-        page.title = record.metadata["title"][self.state.lang]
+        page.title = notebooks.title_html(record)  # the theme takes it for HTML
         page.toc = get_toc(notebooks.toc(record))
-        page.edit_url = f"{self.state.repo_url}/edit/main/examples/{record.name}.py"
+        page.edit_url = f"{self.state.repo_url}/edit/main/examples/{quote(record.name)}.py"
         # Chapters are searched, which show the same code; their pages lead here.
         page.meta["search"] = {"exclude": True}
         try:
             return notebooks.page(record, html, self.shown_in.get(record.name, ()))
         except CudatutError as error:
             self.state.report(error)
-            return html
+            return f"<p>{escape(str(error))}</p>"
 
     @event_priority(50)
     def _on_page_context_before_search(self, context: Any, page: Any, config: Any, nav: Any) -> Any:

@@ -44,6 +44,9 @@ _FRONT = re.compile(r"---[ \t]*\n.*?\n---[ \t]*\n", re.DOTALL)
 # Lines whose text Markdown extensions read as attributes: no HTML may come in there.
 _PLAIN = re.compile(r"^\s*(!!!|\?\?\?|===|#)")
 MATH = re.compile(r"(?<![\\$])(\$\$?)(?=\S)(.+?)(?<=\S)\1")
+_IN_FORMULA = re.compile(r"[\w.,+-]*")  # numbers and words: nothing that ends a formula
+# Markdown reads a page after this, and takes no character reference for a mark of its own.
+_INERT = {ord(mark): f"&#{ord(mark)};" for mark in "\n\r\\`*_{}[]()<>#+!|:$=~^\"'&@"}
 
 Value = int | float | str | bool
 
@@ -103,9 +106,10 @@ def replace(markdown: str, report: Callable[[Exception], None], line_offset: int
     def one(number: int, match: re.Match) -> str:
         if _inside(CODE_SPAN, match):
             return match[0]
-        plain = _PLAIN.match(match.string) is not None or _inside(MATH, match)
+        formula = _inside(MATH, match)
+        plain = formula or _PLAIN.match(match.string) is not None
         try:
-            return _html(match[1], plain)
+            return _html(match[1], plain, formula)
         except MissingOutputError as error:
             return "–" if plain else number_html(error)
         except BadReferenceError as error:
@@ -176,20 +180,29 @@ def named(markdown: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _html(body: str, plain: bool) -> str:
+def _html(body: str, plain: bool, formula: bool) -> str:
+    """What stands in the place of a reference. What a recording says is text there, to Markdown and to the browser."""
     quote = _QUOTE.fullmatch(body.strip())
     if quote:
-        return quote["text"] if plain else _span("ct-quoted", quote["source"], quote["text"])
+        text = quote["text"]
+        return text if plain else _span("ct-quoted", quote["source"], escape(text))
     if body.strip().startswith("quote"):
         raise BadReferenceError(f'{{{{{body}}}}}: write {{{{ quote "570 ms" from "its source" }}}}')
     text = formatted(body)
+    if formula:
+        if not _IN_FORMULA.fullmatch(text):
+            raise BadReferenceError(
+                f"{{{{{body}}}}} is {text!r}: a formula takes numbers and words; write it beside the formula"
+            )
+        return text
+    text = text.translate(_INERT)
     # Only what was measured is marked; arithmetic alone is prose.
     origin = ", ".join(f"{m['example']}#{m['cell']}" for m in _REFERENCE.finditer(body))
     return text if plain or not origin else _span("ct-measured", origin, text)
 
 
-def _span(cls: str, title: str, text: str) -> str:
-    return f"<span class='{cls}' title='{escape(title)}'>{escape(text)}</span>"
+def _span(cls: str, title: str, html: str) -> str:
+    return f"<span class='{cls}' title='{escape(title)}'>{html}</span>"
 
 
 def _power(base: float, exponent: float) -> float:

@@ -1,4 +1,4 @@
-"""Recorded outputs as HTML in the page's language, their labels too: tables, charts, streams, birth certificates.
+"""Recorded outputs as HTML in the page's language, their labels too: tables, charts, streams.
 
 Only results that travel as data (schema v1) and text streams are rendered; a notebook's own HTML or
 images are not. Everything that comes from a recording is escaped. What is unknown or damaged raises
@@ -7,7 +7,6 @@ ValueError naming it: the page it would be on is then not built.
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
 import re
 from collections import Counter
@@ -16,13 +15,14 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from cudatut.results import MIME, validate
+from cudatut.results import MIME, read, validate
 from cudatut.site import locale
 from cudatut.site.charts import benchmark_svg, number, percent, row_name, symbol, with_unit
 from cudatut.site.locale import text
 from cudatut.site.localize import localized, relabeled
 from cudatut.site.sweep import series_svg
 
+_REACHED = {"reached": ("pass", "✓"), "missed": ("fail", "✗"), "undecided": ("note", "=")}
 _VERDICTS = {
     "confirmed": ("pass", "✓"),
     "refuted": ("fail", "✗"),
@@ -62,7 +62,7 @@ def results_html(
     return f'<div class="ct-result" role="group" aria-label="{label}">{"".join(parts)}</div>'
 
 
-_BY_GPU = ("benchmark", "series", "table", "facts")
+_BY_GPU = ("benchmark", "goals", "series", "table", "facts")
 
 
 def _by_gpu(kind: str, index: int, shown: str, gpus: Sequence[tuple[str, list]]) -> str:
@@ -123,7 +123,7 @@ def _streams(texts: list[str]) -> str:
 def _checks(checks: list[dict[str, Any]]) -> str:
     passed = _marked("pass", "✓", text("check.passed"))  # others are never shown: see `validate`
     columns = {
-        text("check.name"): [_label(check["name"] or "–") for check in checks],
+        text("check.name"): [label_html(check["name"] or "–") for check in checks],
         text("check.result"): [passed] * len(checks),
         text("check.n"): [f"{check['n']:,}" for check in checks],
         text("check.max_abs_err"): [f"{check['max_abs_err']:.2g}" for check in checks],
@@ -148,35 +148,82 @@ def _tolerance(check: dict[str, Any]) -> str:
 
 
 def _benchmark(result: dict[str, Any]) -> str:
-    rows = result["rows"]
+    rows, declared = result["rows"], read(result)
     time, spread = ({"name": text(f"benchmark.{key}"), "unit": "us"} for key in ("time", "spread"))
+    # Of a ratio with an interval that digit is shown that the interval is about.
+    ratio = percent if all(r.get("ratio_low") is None for r in rows) else _permille
     columns = {
-        text("benchmark.candidate"): [_label(row_name(r)) for r in rows],
+        text("benchmark.candidate"): [label_html(row_name(r)) for r in rows],
         with_unit(time): [number(r["median_us"]) for r in rows],
         with_unit(spread): [f"{number(r['p20_us'])} – {number(r['p80_us'])}" for r in rows],
         escape(result["unit"]): [_maybe(r["value"], number) for r in rows],
         text("benchmark.of_peak"): [_maybe(r["of_peak"], percent) for r in rows],
-        text("benchmark.ratio"): [_maybe(r["ratio_to_vendor"], percent) for r in rows],
+        text("benchmark.ratio"): [_maybe(r["ratio_to_vendor"], ratio) for r in rows],
+        text("benchmark.interval"): [
+            _interval(r.get("ratio_low"), r.get("ratio_high"), _permille) for r in rows
+        ],
     }
+    if declared.held_back():
+        columns[text("benchmark.cycles")] = [_maybe(r.get("cycles"), _millions) for r in rows]
+        columns[text("benchmark.clock")] = [_maybe(r.get("mhz"), number) for r in rows]
+    if declared.dear():
+        columns[with_unit({"name": text("benchmark.host"), "unit": "us"})] = [
+            _maybe(r.get("host_us"), number) for r in rows
+        ]
     known = {head: cells for head, cells in columns.items() if set(cells) != {"–"}}
     table = table_html(known, zip(*known.values()))
+    if waiting := [label_html(r["name"]) for r in rows if r.get("waits")]:
+        names = text("benchmark.and").join(waiting)
+        table += f"<p>{text('benchmark.waits', names=names)}</p>"
     return _chart(result["name"] or "", benchmark_svg(_unmarked(result)), table)
+
+
+def _permille(fraction: float) -> str:
+    return f"{100 * fraction:.1f}%"
+
+
+def _millions(value: float) -> str:
+    return number(value / 1e6)
+
+
+def _interval(low: float | None, high: float | None, shown: Callable[[float], str]) -> str:
+    # A library beside itself has none.
+    return "–" if low is None or low == high else f"{shown(low)} – {shown(high)}"
+
+
+def _goals(result: dict[str, Any]) -> str:
+    head = [text(f"goals.{key}") for key in ("goal", "wanted", "measured", "interval", "verdict")]
+    rows = [
+        [
+            label_html(row["name"]),
+            f"{row['wanted']:.3g}×",
+            _times(row["measured"]),
+            _interval(row["low"], row["high"], _times),
+            _marked(*_REACHED[row["verdict"]], text(f"goals.{row['verdict']}")),
+        ]
+        for row in result["rows"]
+    ]
+    return table_html(head, rows, caption=label_html(result["title"]), words=(0, 4))
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.3f}×"
 
 
 def _series(result: dict[str, Any]) -> str:
     lines = {name: dict(line) for name, line in result["lines"].items()}
     positions = sorted({x for line in lines.values() for x in line})
-    x, y = (_label(with_unit(result[axis])) for axis in "xy")
+    x, y = (label_html(with_unit(result[axis])) for axis in "xy")
     rows = [
         [number(at), *(_maybe(line.get(at), number) for line in lines.values())] for at in positions
     ]
-    table = table_html([x, *map(_label, lines)], rows, caption=y)
+    table = table_html([x, *map(label_html, lines)], rows, caption=y)
     return _chart(result["title"], series_svg(_unmarked(result), locale.current()), table)
 
 
 def _chart(title: str, svg: str, table: str) -> str:
     return (
-        f'<figure class="ct-bench"><figcaption>{_label(title)}</figcaption>'
+        f'<figure class="ct-bench"><figcaption>{label_html(title)}</figcaption>'
         f'<div class="ct-scroll" tabindex="0">{svg}</div>'
         f"{_folded(text('table.numbers'), table)}</figure>"
     )
@@ -198,41 +245,45 @@ def _resources(result: dict[str, Any]) -> str:
         for key, shown in _RESOURCES.items()
         if key in result
     ]
-    return table_html(None, rows, caption=text("resources.caption", kernel=_code(result["kernel"])))
+    return table_html(
+        None, rows, caption=text("resources.caption", kernel=code_html(result["kernel"]))
+    )
 
 
 def _profile(result: dict[str, Any]) -> str:
     head = [text("profile.metric"), text("profile.value")]
-    rows = [[_code(name), _value(**metric)] for name, metric in result["metrics"].items()]
-    return table_html(head, rows, caption=text("profile.caption", kernel=_code(result["kernel"])))
+    rows = [[code_html(name), _value(**metric)] for name, metric in result["metrics"].items()]
+    return table_html(
+        head, rows, caption=text("profile.caption", kernel=code_html(result["kernel"]))
+    )
 
 
 def _sanitizers(results: list[dict[str, Any]]) -> str:
     head = [text("sanitizer.tool"), text("sanitizer.errors")]
     clean = _marked("pass", "✓", text("sanitizer.clean"))
     rows = [
-        [_code(r["tool"]), _marked("fail", "✗", f"{r['errors']:,}") if r["errors"] else clean]
+        [code_html(r["tool"]), _marked("fail", "✗", f"{r['errors']:,}") if r["errors"] else clean]
         for r in results
     ]
     return table_html(head, rows, caption=text("sanitizer.caption"), words=(0, 1))
 
 
 def _facts(result: dict[str, Any]) -> str:
-    rows = [[_label(row["name"]), _value(row["value"], row["unit"])] for row in result["rows"]]
-    return table_html(None, rows, caption=_label(result["title"] or ""))
+    rows = [[label_html(row["name"]), _value(row["value"], row["unit"])] for row in result["rows"]]
+    return table_html(None, rows, caption=label_html(result["title"] or ""))
 
 
 def _table(result: dict[str, Any]) -> str:
-    head = [_label(name) for name in (result["corner"], *map(with_unit, result["columns"]))]
+    head = [label_html(name) for name in (result["corner"], *map(with_unit, result["columns"]))]
     rows = [
-        [_label(row["name"]), *(_maybe(value, _value) for value in row["values"])]
+        [label_html(row["name"]), *(_maybe(value, _value) for value in row["values"])]
         for row in result["rows"]
     ]
     columns = zip(*(row["values"] for row in result["rows"]))
     words = [
         i for i, column in enumerate(columns, 1) if any(isinstance(value, str) for value in column)
     ]
-    return table_html(head, rows, caption=_label(result["title"]), words=(0, *words))
+    return table_html(head, rows, caption=label_html(result["title"]), words=(0, *words))
 
 
 def _claim(result: dict[str, Any]) -> str:
@@ -284,75 +335,13 @@ _EACH = {
     "claim": _claim,
     "series": _series,
     "benchmark": _benchmark,
+    "goals": _goals,
     "resources": _resources,
     "profile": _profile,
     "facts": _facts,
     "table": _table,
 }
 _TOGETHER = {"stream": _streams, "check": _checks, "sanitizer": _sanitizers}
-
-
-# --- the birth certificate -----------------------------------------------------------------------
-
-
-def certificate_html(several: list[dict[str, Any]], lang: str) -> str:
-    """Return the birth certificates of the recordings on one page as `<details>`.
-
-    several: the `cudatut` object of each recording's notebook metadata. The first line says GPU and date;
-    opened, it lists driver, CUDA, PyCUDA, commit and the rest of each. Returns "" for [].
-    """
-    if not several:
-        return ""
-    with locale.using(lang):
-        body = "".join(_certificate(one, named=len(several) > 1) for one in several)
-        return (
-            f'<details class="ct-certificate"><summary>{recorded_on(several)}</summary>'
-            f"<p>{text('certificate.title')}</p>{body}</details>"
-        )
-
-
-def recorded_on(several: list[dict[str, Any]]) -> str:
-    """The GPUs of these recordings, and the day of the newest."""
-    gpus = " / ".join(dict.fromkeys(one["gpu"]["name"] for one in several))
-    return text("certificate.summary", gpu=escape(gpus), date=max(map(_moment, several))[:10])
-
-
-def _certificate(one: dict[str, Any], named: bool) -> str:
-    gpu, tools = one["gpu"], one["toolchain"]
-    # All of them: a recording with an error is refused before.
-    clean = text("certificate.joint").join(escape(entry["tool"]) for entry in one["sanitizers"])
-    passed = f'<span class="ct-pass">{text("certificate.clean", tools=clean)}</span>'
-    detail = text(
-        "certificate.gpu_detail",
-        name=gpu["name"],
-        cc=gpu["compute_capability"],
-        sm=gpu["sm_count"],
-        memory=f"{gpu['memory_bytes'] / 2**30:.1f} GiB",
-    )
-    rows = {
-        "example": _code(one["name"]) if named else "",
-        "gpu": escape(detail),
-        "driver": escape(gpu["driver"]),
-        **{
-            key: escape(tools.get(key) or "")
-            for key in ("cuda", "nvcc", "pycuda", "python", "numpy")
-        },
-        "recorded": _moment(one),
-        "commit": _code(one["commit"][:12]) if one["commit"] else "",
-        "duration": text("certificate.seconds", value=number(one["duration_s"])),
-        "sanitizers": passed if clean else "",
-    }
-    cells = "".join(
-        f"<dt>{text(f'certificate.{key}')}</dt><dd>{value}</dd>"
-        for key, value in rows.items()
-        if value
-    )
-    return f"<dl>{cells}</dl>"
-
-
-def _moment(one: dict[str, Any]) -> str:
-    moment = dt.datetime.fromisoformat(one["recorded_at"]).astimezone(dt.UTC)
-    return moment.strftime("%Y-%m-%d %H:%M UTC")
 
 
 # --- small pieces --------------------------------------------------------------------------------
@@ -390,7 +379,7 @@ def _value(value: bool | float | str, unit: str | None = None) -> str:
     if isinstance(value, bool):
         shown = text("facts.yes" if value else "facts.no")
     elif isinstance(value, str):
-        shown = _label(value)
+        shown = label_html(value)
     else:
         shown = f"{value:,}" if isinstance(value, int) else number(value)
     if not unit:
@@ -399,7 +388,7 @@ def _value(value: bool | float | str, unit: str | None = None) -> str:
     return f"{shown}{'' if close else ' '}{escape(symbol(unit))}"
 
 
-def _label(label: str) -> str:
+def label_html(label: str) -> str:
     """A label as HTML; what stands between backticks is code."""
     return re.sub(r"`([^`]+)`", r'<code class="ct-code">\1</code>', escape(label))
 
@@ -413,5 +402,6 @@ def _maybe(value: Any, shown: Callable[[Any], str]) -> str:
     return "–" if value is None else shown(value)
 
 
-def _code(value: str) -> str:
+def code_html(value: str) -> str:
+    """Code in a line of text, as HTML."""
     return f'<code class="ct-code">{escape(value, quote=False)}</code>'

@@ -10,6 +10,7 @@ import logging
 import posixpath
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote
 
 from cudatut import failures, paths, recording
 from cudatut.catalog import UnknownExampleError
@@ -89,10 +90,14 @@ class State:
             log.warning(line)
 
     def link(self, target: str) -> str:
-        """URL of `target` (relative to this language's root) as seen from the page at work."""
+        """URL of `target` (relative to this language's root) as seen from the page at work.
+
+        Quoted: it can stand in an attribute as it is, and has no scheme, whatever its parts are called.
+        """
         path, mark, anchor = target.partition("#")
         slash = "/" if path.endswith("/") or not path else ""
-        return posixpath.relpath(path or ".", self.url or ".") + slash + mark + anchor
+        relative = posixpath.relpath(path or ".", self.url or ".") + slash
+        return quote(relative) + mark + quote(anchor, safe="=")
 
 
 _state = State()

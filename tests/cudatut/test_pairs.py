@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from cudatut.pairs import Ratio, paired, ratio
+from cudatut.pairs import AGAIN, AGAIN_HELD_BACK, AGAIN_US, Ratio, again, paired, ratio
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,23 @@ def test_pairs_are_of_one_turn():
         paired([1.0, 2.0, 3.0], [1.0, 2.0])
     with pytest.raises(ValueError, match="no pairs"):
         ratio([])
+
+
+def test_an_interval_holds_what_another_recording_may_differ_by():
+    """Two spreads that have nothing to do with each other: their squares add up."""
+    found = ratio([2.0] * 20, beyond=0.01)
+    assert (found.low, found.median, found.high) == pytest.approx((1.98, 2.0, 2.02))
+    values = [2.0 + (i - 9.5) * 0.01 for i in range(20)]
+    alone, wider = ratio(values), ratio(values, beyond=0.01)
+    assert wider.high - 2 == pytest.approx(((alone.high - 2) ** 2 + 0.02**2) ** 0.5)
+
+
+def test_what_another_recording_may_differ_by():
+    """Long runs by a part of their ratio, more where the GPU lowers its clock; short ones by a part of a microsecond."""
+    assert again(1e6, False) == pytest.approx(AGAIN, rel=1e-4)
+    assert again(1e6, True) == pytest.approx(AGAIN_HELD_BACK, rel=1e-4)
+    assert again(1.0, False) == pytest.approx(AGAIN_US, rel=1e-3)
+    assert again(5.0, True) > again(5.0, False) > again(50.0, False)
 
 
 def test_a_drift_that_slows_both_down_leaves_their_ratio():

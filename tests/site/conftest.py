@@ -151,7 +151,7 @@ class Project:
         self.labels("add: 加法\none thread: 单线程\n")
         self.contents([("add", True), ("later", False)])
         for lang in ("en", "zh"):
-            for page in ("index", "claims", "glossary", "examples", "api", "contributing"):
+            for page in ("index", "book", "claims", "glossary", "examples", "api", "contributing"):
                 self.page(f"{page}.md", f"# {page} {{ #top }}\n", lang)
             self.page("start/add.md", self.chapter.format(body=""), lang)
         book.example("start/add", "# %% setup\n# %% bench\n")

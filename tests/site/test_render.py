@@ -7,7 +7,7 @@ import pytest
 
 from cudatut.results import MIME
 from cudatut.site import locale
-from cudatut.site.render import certificate_html, results_html
+from cudatut.site.render import results_html
 from cudatut.site.svg import Svg, figure, tr
 
 CHECK = {
@@ -88,18 +88,15 @@ TABLE = {
         {"name": "256", "values": [24, None, 0.5, False, None]},
     ],
 }
-ALL = [CHECK, BENCH, RESOURCES, PROFILE, SANITIZER, FACTS, TABLE]
-METADATA = {
-    "schema": 1, "name": "start/first_kernel",
-    "gpu": {"name": "NVIDIA H100", "compute_capability": "9.0", "memory_bytes": 85029158912,
-            "sm_count": 132, "driver": "580.95.05"},
-    "toolchain": {"cuda": "13.0", "nvcc": "13.0.88", "pycuda": "2026.1", "python": "3.12.3",
-                  "numpy": "2.3.4"},
-    "recorded_at": "2026-11-21T23:30:00-02:00", "commit": "0123456789abcdef0123",
-    "duration_s": 34.21,
-    "sanitizers": [{"kind": "sanitizer", "tool": t, "errors": 0}
-                   for t in ("memcheck", "racecheck", "initcheck", "synccheck")],
+GOALS = {
+    "kind": "goals",
+    "title": "beside cuBLAS",
+    "rows": [
+        {"name": f"n = {n}", "wanted": 1.0, "measured": m, "low": m - 0.01, "high": m + 0.01, "verdict": v}
+        for n, m, v in ((1024, 0.98, "missed"), (4096, 1.02, "reached"), (8192, 1.0, "undecided"))
+    ],
 }  # fmt: skip
+ALL = [CHECK, BENCH, GOALS, RESOURCES, PROFILE, SANITIZER, FACTS, TABLE]
 
 
 def shown(result):
@@ -193,6 +190,64 @@ def test_columns_without_values_are_left_out():
     html = results_html([shown(alone)], "en")
     assert "Of vendor" not in html
     assert "Of limit" not in html
+
+
+def paired(**more):
+    """A benchmark of the instrument that takes ratios within turns."""
+    bench = copy.deepcopy(BENCH)
+    for row in bench["rows"]:
+        row |= {"times": "1 2", "ratio_low": 0.9871, "ratio_high": 1.0049, "host_us": 4.0, **more}
+    return bench
+
+
+def test_a_ratio_stands_beside_its_interval():
+    text = plain(results_html([shown(paired())], "en"))
+    assert "Its interval, 95%" in text and "99.0% 98.7% – 100.5%" in text
+    for absent in ("cycles", "MHz", "Host"):
+        assert absent not in text
+    assert "interval" not in plain(results_html([shown(BENCH)], "en"))
+
+
+def test_cycles_and_clock_stand_there_where_the_gpu_is_held_back():
+    held = {**paired(mhz=1500.0, cycles=4.2e6), "most_mhz": 1980.0}
+    text = plain(results_html([shown(held)], "en"))
+    assert "SM cycles, millions SM clock (MHz)" in text and "4.20 1,500" in text
+    free = {**paired(mhz=1975.0, cycles=4.2e6), "most_mhz": 1980.0}
+    assert "cycles" not in results_html([shown(free)], "en")
+
+
+def test_what_a_launch_costs_the_host_is_told_where_it_is_much():
+    assert "Host" not in results_html([shown(paired())], "en")
+    text = plain(results_html([shown(paired(host_us=81.4))], "en"))
+    assert "Host, per launch (µs)" in text and "100.5% 81.4" in text
+
+
+def test_goals_are_reached_missed_or_undecided():
+    html = results_html([shown(GOALS)], "en")
+    text = plain(html)
+    assert "n = 1024 1× 0.980× 0.970× – 0.990× ✗ missed" in text
+    assert "n = 4096 1× 1.020× 1.010× – 1.030× ✓ reached" in text
+    assert "n = 8192 1× 1.000× 0.990× – 1.010× = undecided" in text
+    assert "未能判定" in results_html([shown(GOALS)], "zh")
+    wrong = copy.deepcopy(GOALS)
+    wrong["rows"][0]["verdict"] = "reached"
+    with pytest.raises(ValueError, match="says reached, and by its interval it is missed"):
+        results_html([shown(wrong)], "en")
+
+
+def test_a_launch_that_waits_for_the_gpu_is_told():
+    first, second = BENCH["rows"]
+    waits = BENCH | {"rows": [first | {"waits": True}, second]}
+    assert "mine: the launch waits for the GPU itself" in plain(results_html([shown(waits)], "en"))
+    assert "mine：启动本身要等待 GPU" in plain(results_html([shown(waits)], "zh"))
+    assert "waits for the GPU" not in plain(results_html([shown(BENCH)], "en"))
+
+
+def test_every_kind_is_rendered():
+    from cudatut.results import KINDS
+    from cudatut.site import render
+
+    assert set(KINDS) == {*render._EACH, *render._TOGETHER} - {"stream"}
 
 
 def test_resources_profile_sanitizer_facts():
@@ -289,11 +344,7 @@ def test_everything_recorded_is_escaped():
     results.append({**table, "rows": [{"name": evil, "values": [evil]}]})
     bench = copy.deepcopy(BENCH)
     bench["name"] = bench["rows"][0]["name"] = bench["unit"] = evil
-    meta = copy.deepcopy(METADATA)
-    meta["name"] = meta["gpu"]["name"] = meta["toolchain"]["cuda"] = meta["commit"] = evil
-    meta["sanitizers"][0]["tool"] = evil
     html = results_html([stream(evil), *map(shown, [*results, bench])], "en")
-    html += certificate_html([meta, meta], "en")
     assert "<script" not in html
     assert "&lt;script&gt;" in html
 
@@ -374,45 +425,6 @@ def test_an_unknown_kind_is_named():
 def test_an_image_is_refused():
     with pytest.raises(ValueError, match="image/png"):
         results_html([{"output_type": "display_data", "data": {"image/png": ""}}], "en")
-
-
-def test_the_certificate_says_where_the_results_come_from():
-    html = certificate_html([METADATA], "en")
-    text = plain(html)
-    assert "Recorded on NVIDIA H100, 2026-11-22" in text  # the time is given in UTC
-    for words in (
-        "compute capability 9.0, 132 SMs, 79.2 GiB",
-        "Driver 580.95.05",
-        "CUDA 13.0",
-        "PyCUDA 2026.1",
-        "2026-11-22 01:30 UTC",
-        "Commit 0123456789ab",
-        "Duration 34.2 s",
-        "memcheck, racecheck, initcheck, synccheck: no errors",
-    ):
-        assert words in text
-    assert html.count("<details") == 1
-    assert "start/first_kernel" not in text  # one recording needs no name: it is the page's
-
-
-def test_several_certificates_share_a_summary_and_are_named():
-    other = {**METADATA, "name": "start/errors", "recorded_at": "2026-11-25T00:00:00+00:00"}
-    html = certificate_html([METADATA, other], "zh")
-    assert html.count("<details") == 1
-    assert html.count("<dl>") == 2
-    assert "2026-11-25 录制于 NVIDIA H100" in html
-    assert "start/errors" in html
-
-
-def test_a_certificate_without_sanitizers_has_no_line_for_them():
-    """The results of another GPU."""
-    assert "memcheck" in certificate_html([METADATA], "en")
-    slim = plain(certificate_html([{**METADATA, "slim": True, "sanitizers": []}], "en"))
-    assert "anitizer" not in slim and "Commit 0123456789ab" in slim
-
-
-def test_no_recording_no_certificate():
-    assert certificate_html([], "en") == ""
 
 
 # --- the words, and the drawing tools that share them ---------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
 from cudatut.site.svg import Svg, figure, tr
@@ -51,17 +52,18 @@ def wrapped(whole: float = 2.35, kernel: float = 1.41, source: str = "") -> str:
 
 
 def rounds(names: Sequence[str] = ("A", "B", "C"), turns: int = 3) -> str:
-    """The order in which `ct.bench` runs its contestants: every round begins with another one."""
+    """The order in which `ct.bench` runs its contestants: drawn anew for every round."""
     flush, run, gap = 62, 66, 12
     width = (flush + run + gap) * len(names)
     left, top, pitch = 96, 16, 62
     s = Svg(left + width + 12, top + pitch * turns + 6)
+    order, chance = list(names), random.Random(0)
     for turn in range(turns):
         y = top + pitch * turn
         s.text(left - 14, y + 27, tr(f"round {turn + 1}", f"第 {turn + 1} 轮"), "muted", "end")
-        shift = turn % len(names)
+        chance.shuffle(order)
         x = left
-        for name in [*names[shift:], *names[:shift]]:
+        for name in order:
             s.rect(x, y, flush, 42, "c0", tr("flush", "清空"), rx=3)
             s.line(x + flush + 3, y - 6, x + flush + 3, y + 48, "accent")
             s.rect(x + flush + 6, y, run, 42, f"c{1 + list(names).index(name) % 6}", name, rx=3)
@@ -69,8 +71,8 @@ def rounds(names: Sequence[str] = ("A", "B", "C"), turns: int = 3) -> str:
             x += flush + run + gap
     alt = tr(
         f"{turns} rounds of {len(names)} contestants. Each run is preceded by a flush of the L2 cache and stands between two "
-        "events; every round begins with another contestant.",
-        f"{turns} 轮，{len(names)} 个参赛者。每次运行之前先清空 L2 缓存，前后各有一个事件；每一轮由不同的参赛者开头。",
+        "events; the order is drawn anew for every round.",
+        f"{turns} 轮，{len(names)} 个参赛者。每次运行之前先清空 L2 缓存，前后各有一个事件；每一轮都重新随机排序。",
     )
     caption = tr(
         "Vertical lines are events. What stands between two of them is timed; the flush is not.",

@@ -11,6 +11,7 @@ import pytest
 from cudatut.errors import BenchError
 from cudatut.gpu import bench, timing
 from cudatut.gpu.timing import Run
+from cudatut.pairs import again
 
 
 class Gpu:
@@ -173,7 +174,9 @@ def test_a_ratio_is_the_median_of_those_within_turns_with_its_interval(monkeypat
     found = bench._result("x", runs, runs_of(times), None, 10**9, 20, None)
     ours, theirs = found.rows
     assert ours.ratio_to_vendor == pytest.approx(1.05, rel=1e-4)
-    assert 1.0499 < ours.ratio_low <= ours.ratio_to_vendor <= ours.ratio_high < 1.0501
+    beyond = 1.05 * again(ours.median_us, held_back=False)
+    assert ours.ratio_high - 1.05 == pytest.approx(beyond, rel=0.01)
+    assert 1.05 - ours.ratio_low == pytest.approx(beyond, rel=0.01)
     assert theirs.ratio_to_vendor == theirs.ratio_low == theirs.ratio_high == 1
     assert ours.runs == pytest.approx(times["ours"], rel=1e-4)
     assert ours.median_us == statistics.median(ours.runs)
