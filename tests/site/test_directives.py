@@ -134,13 +134,15 @@ def test_a_page_is_made_of_what_mkdocs_jupyter_makes(project):
             notebooks.page(record, other)
 
 
+CELLS = "# %% setup\nimport os\nx = 1\n# %% bench\nbench()\n"
+
+
 @pytest.fixture
 def told(project):
     """The small book with two examples that have prose; what each page must say."""
     words = {"start/add": "one after *another*", "start/twice": "two at a `time`"}
     for name, prose in words.items():
-        cells = f"# %% [markdown]\n# {prose}\n# %% setup\nimport os\nx = 1\n# %% bench\nbench()\n"
-        project.book.example(name, cells)
+        project.book.example(name, f"# %% [markdown]\n# {prose}\n{CELLS}")
         notebook = project.book.notebook(name)
         notebook["cells"][1]["source"] = prose
         project.book.recorded(name, notebook)
@@ -208,10 +210,10 @@ def test_prose_that_does_not_come_back_is_missed(project, told, monkeypatch, cap
 
 def test_html_without_an_end_spoils_its_own_page_alone(project, told, caplog):
     """All prose goes through nbconvert together, and what one swallows is not another's."""
-    cells = '# %% [markdown]\n# <div class="\n# %% setup\nimport os\nx = 1\n# %% bench\nbench()\n'
-    project.book.example("start/add", cells)
+    endless = "<script>"
+    project.book.example("start/add", f"# %% [markdown]\n# {endless}\n{CELLS}")
     notebook = project.book.notebook("start/add")
-    notebook["cells"][1]["source"] = '<div class="'
+    notebook["cells"][1]["source"] = endless
     project.book.recorded("start/add", notebook)
     project.refused(caplog, "docs/en/examples/start/add.ipynb", "has not all cells")
     assert "start/twice" not in caplog.text
