@@ -4,9 +4,10 @@ Reads text only: neither Jupyter nor NumPy nor a GPU is needed, so that `python 
 """
 
 import difflib
+import itertools
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache, partial
@@ -22,10 +23,11 @@ LANGUAGES = ("en", "zh")
 LEVELS = ("warm-up", "easy", "medium", "hard")  # of exercises
 # How the names of a chapter's further files end: what readers begin their exercises with, our solutions.
 EXERCISES, SOLUTIONS = "_exercises", "_solutions"
+INSTALL_CELL = "install"  # title of the cell in front of an example's notebook
 
 _HEADER = re.compile(r"# ---[ \t]*\n(.*?)^# ---[ \t]*$", re.S | re.M)
 _CELL = re.compile(r"^# %%[ \t]*(?P<kind>\[markdown\])?[ \t]*(?P<title>.*?)[ \t]*$", re.M)
-_ARCH = re.compile(r"sm_\d{2,3}[af]?")
+ARCH = re.compile(r"sm_[0-9]{2,3}[af]?")
 _EXTRA = re.compile(r"[a-z0-9]*")
 # What a Python file of an example can lead to: kernel files and other examples by their names in strings, headers
 # included by an inline kernel, modules beside it.
@@ -65,6 +67,20 @@ class Example:
     def notebook(self) -> Path:
         """Path of the recording, whether or not it is there."""
         return self.path.with_suffix(".ipynb")
+
+    def first_cell(self) -> str:
+        """The code in front of its notebook: what it needs where it is opened outside a checkout, such as in Colab."""
+        extras = ",".join(filter(None, ("gpu", self.extra)))
+        return (
+            "try:\n"
+            "    import cudatut.notebook\n"
+            "except ImportError:  # such as in Colab: this compiles PyCUDA, which takes minutes\n"
+            f'    %pip install -q "cudatut[{extras}] @ git+{paths.repository()}"\n'
+            "    import cudatut.notebook\n"
+            "\n"
+            "    cudatut.notebook.install_cupy()\n"
+            f'cudatut.notebook.prepare("{self.name}")'
+        )
 
     def sources(self) -> list[str]:
         """Files that this example is made of, as its text tells: relative to examples/, with "/", sorted."""
@@ -206,19 +222,36 @@ def bilingual(value: Any) -> bool:
 def requires(own: dict[str, Any], where: str) -> str:
     """The header's `requires`. Raises BadHeaderError."""
     how = "write it like sm_75 or sm_90a"
-    return value_of(own, where, "requires", lambda arch: _ARCH.fullmatch(str(arch)), how)
+    return value_of(own, where, "requires", lambda arch: ARCH.fullmatch(str(arch)), how)
 
 
 def cells(path: Path) -> dict[str, str]:
     """Code of each named cell of a file, without the blank lines around it."""
-    text = read_text(path)
+    return {
+        title: source.strip("\n").rstrip()
+        for title, kind, source in cells_of(read_text(path))
+        if title and kind == "code"
+    }
+
+
+def cells_of(text: str) -> Iterator[tuple[str, str, str]]:
+    """(title, "code" or "markdown", source) of each cell of an example's text, as its notebook has them (jupytext's rules).
+
+    Cells of prose are numbered, md-1, md-2 ..., and lose their comment signs.
+    """
     marks = list(_CELL.finditer(text))
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
-    return {
-        mark["title"]: text[mark.end() : end].strip("\n").rstrip()
-        for mark, end in zip(marks, ends)
-        if mark["title"] and not mark["kind"]
-    }
+    numbers = itertools.count(1)
+    for mark, end in zip(marks, ends):
+        whole = text[mark.end() : end].removeprefix("\n")
+        source = whole.rstrip("\n")
+        blank = len(whole) - len(source) - 1  # lines; two of them stand between cells
+        source += "\n" * (blank - 1) * (blank > 2)
+        if mark["kind"]:
+            lines = (line.removeprefix("#").removeprefix(" ") for line in source.split("\n"))
+            yield f"md-{next(numbers)}", "markdown", "\n".join(lines)
+        else:
+            yield mark["title"], "code", source
 
 
 def sizes(path: Path, own: dict[str, Any] | None = None) -> dict[str, tuple]:

@@ -168,47 +168,24 @@ def _state(name: str) -> tuple[str, dict[str, str] | None]:
         return "not recorded", None
     except CudatutError:
         return "damaged", None
-    states = {"stale": loaded.stale, "edited": loaded.edited, "failed": loaded.problems}
+    states = {
+        "stale": loaded.stale,
+        "edited": loaded.edited,
+        "failed": loaded.problems,
+        "disagrees": loaded.disagreements,
+    }
     state = next((state for state, holds in states.items() if holds()), "fresh")
     gpu, recorded_at = loaded.metadata["gpu"]["name"], loaded.metadata["recorded_at"]
     return state, {"gpu": gpu, "recorded_at": recorded_at}
 
 
 def _status(options: argparse.Namespace) -> int:
-    """Check that every recording is whole, good and fresh."""
-    from cudatut import exercises
+    """Check that every recording is whole, good and fresh, and agrees with itself."""
+    from cudatut.status import status
 
-    bad, others = 0, 0
-    examples, problems = catalog.examples(), []
-    for example in examples:
-        try:
-            recording.require_good(example.name)
-        except CudatutError as error:
-            bad += 1
-            problems.append(error)
-        try:
-            others += len(recording.on_other_gpus(example.name))
-        except CudatutError as error:
-            problems.append(error)
-    known = {example.name for example in catalog.examples(drafts=True)}
-    if left := len(known) - len(examples):
-        print(f"{left} examples in progress are left out: see examples/drafts.txt")
-    known |= {chapter + catalog.EXERCISES for chapter in exercises.chapters()}
-    root = paths.examples_dir()
-    for path in sorted(root.rglob("*.ipynb")):
-        name = catalog.relative(path.with_suffix(""), root)
-        if name not in known and "/." not in f"/{name}":
-            problems.append(f"examples/{name}.ipynb is a recording without an example: remove it")
-    for file in recording.orphans():
-        problems.append(f"results/{file} belongs to no example: remove it")
-    for problem in problems:
-        print(problem)
-    if not problems:
-        also = f" and {others} of other GPUs" if others else ""
-        print(f"all {len(examples)} recordings{also} are whole, good and fresh")
-    elif bad:
-        print(f"{bad} recordings need a GPU: `python -m cudatut record --stale`")
-    return 1 if problems else 0
+    found = status()
+    print("\n".join(found.lines()))
+    return 1 if found.problems else 0
 
 
 def _restamp(options: argparse.Namespace) -> int:

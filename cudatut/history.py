@@ -75,7 +75,11 @@ class History:
 @cache
 def history() -> History:
     """The history of the checkout that the examples lie in. Raises NoHistory for a zip, a shallow clone, or without git."""
-    root = paths.examples_dir().parent
+    return of(paths.examples_dir().parent)
+
+
+def of(root: Path) -> History:
+    """The history of the checkout in this folder as it is now. Raises as `history`."""
     top = git(root, "rev-parse", "--show-toplevel")
     if top is None or Path(top).resolve() != root.resolve():
         raise NoHistory("this is no clone, or git is missing")

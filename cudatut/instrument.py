@@ -53,6 +53,14 @@ def meaning(name: str) -> str | None:
     return meaning_hash(name, path.read_bytes()) if path.is_file() else None
 
 
+def unsaid(recorded: dict[str, Any]) -> Iterator[str]:
+    """Aspects that a recording says it used, without a word on any of the files behind them."""
+    for aspect in recorded.get("numbers", {}):
+        behind = {name for name, one in ledger()["files"].items() if aspect in one["of"]}
+        if not behind & set(recorded["files"]):
+            yield f"it does not say which files were behind {aspect}"
+
+
 def used(aspects: Iterable[str]) -> dict[str, Any]:
     """What a recording carries that used these aspects: the number of each, and the meaning of each file behind them."""
     wanted = sorted(set(aspects))
@@ -62,10 +70,26 @@ def used(aspects: Iterable[str]) -> dict[str, Any]:
 
 
 def outdated(recorded: dict[str, Any]) -> list[str]:
-    """Aspects whose number has been raised since: 'timing 1, now 2'."""
+    """What a recording was measured by and is not any more: 'timing 1, now 2', or a file by another meaning than the ledger
+    knows for its aspects' numbers.
+    """
     now = ledger()["numbers"]
     numbers = recorded.get("numbers", {})
-    return [f"{a} {n}, now {now.get(a)}" for a, n in sorted(numbers.items()) if now.get(a) != n]
+    raised = [f"{a} {n}, now {now.get(a)}" for a, n in sorted(numbers.items()) if now.get(a) != n]
+    if raised:
+        return raised
+    return [
+        f"{name}, of which {LEDGER.name} does not know that it meant the same"
+        for name, meant in sorted(recorded.get("files", {}).items())
+        if meant not in _told(name)
+    ]
+
+
+def _told(name: str) -> list[str]:
+    """What a file of the instrument may mean: at its aspects' last raise, and by each entry since then, the last one last."""
+    known = ledger()
+    entries = [one["meaning"] for one in known["same"] if one.get("file") == name]
+    return [known["files"][name]["meaning"], *entries] if name in known["files"] else entries
 
 
 def problems() -> Iterator[str]:

@@ -12,6 +12,7 @@ def repo_root() -> Path | None:
     return root if (root / "pyproject.toml").is_file() and (root / "examples").is_dir() else None
 
 
+@cache
 def repository() -> str:
     """Address of the project's repository, from pyproject.toml or from what pip kept of it."""
     if root := repo_root():

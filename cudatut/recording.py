@@ -12,43 +12,18 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from cudatut import catalog, instrument, paths, results
+from cudatut import agreement, catalog, certificate, instrument, paths, results
+from cudatut.catalog import INSTALL_CELL
 from cudatut.errors import CudatutError
 from cudatut.fingerprint.meaning import meaning_hash, text_hash
-from cudatut.results import MIME
+from cudatut.results import MIME, Result
 from cudatut.tool import SANITIZERS
 
-SCHEMA = 1
-INSTALL_CELL = "install"
-
-# What the metadata must hold, with the type of each.
-_METADATA = {
-    "name": str,
-    "title": dict,
-    "requires": str,
-    "sources": dict,
-    "gpu": dict,
-    "toolchain": dict,
-    "recorded_at": str,
-    "commit": str,
-    "duration_s": (int, float),
-    "sanitizers": list,
-}
-# What some recordings have besides: those made before it was recorded lack it.
-_LATER = {
-    "meanings": dict,
-    "kernels": list,
-    "instrument": dict,
-    "rivals": dict,
-    "launched": dict,
-    "restamped": list,
-}
-_GPU = {"name": str, "compute_capability": str, "memory_bytes": int, "sm_count": int, "driver": str}
-
-
+_TITLE = re.compile(r"[a-z0-9-]{1,64}")  # of a cell: its address
 # file.cu(12), file.py:12, line 12
 _LINES = re.compile(r"\.(?:cu|cuh|py)(?:\(\d|:\d)|\bline \d", re.IGNORECASE)
 
@@ -83,6 +58,18 @@ class Cell:
         """The results (schema v1) that this cell showed, in order."""
         return [output["data"][MIME] for output in self.outputs if MIME in output.get("data", {})]
 
+    @cached_property
+    def read(self) -> list[Result | ValueError]:
+        """The same as objects, each read once; in the place of one that cannot be read the reason."""
+        return list(map(_read, self.results()))
+
+
+def _read(result: Any) -> Result | ValueError:
+    try:
+        return results.read(result)
+    except ValueError as error:
+        return error
+
 
 @dataclass(frozen=True)
 class Recording:
@@ -112,6 +99,11 @@ class Recording:
     def slim(self) -> bool:
         """Results and provenance of another GPU than the book's own, without outputs and sanitizers."""
         return self.metadata.get("slim") is True
+
+    @property
+    def file(self) -> str:
+        """The name of its file, as messages have it: examples/<name>.ipynb, or results/<gpu>/<name>.json."""
+        return _file(self.name, self.path)
 
     def digest(self) -> str:
         """SHA-256 over all that the recording says: titles, sources and outputs of its cells, and its metadata.
@@ -160,13 +152,24 @@ class Recording:
     def problems(self) -> list[str]:
         """Why this recording must not be shown, each naming its cell or sanitizer; empty for a good one."""
         found = [f"cell '{cell.title}'{why}" for cell in self.cells for why in _problems(cell)]
-        errors = {entry["tool"]: entry["errors"] for entry in self.metadata["sanitizers"]}
+        entries = self.metadata["sanitizers"]
+        if self.slim and entries:
+            found.append("no sanitizer watches what is slim")
         for tool in () if self.slim else SANITIZERS:
-            if tool not in errors:
-                found.append(f"{tool} was not run")
-            elif errors[tool] > 0:
-                found.append(f"{tool} found {errors[tool]} error{'s' if errors[tool] > 1 else ''}")
+            match [entry["errors"] for entry in entries if entry["tool"] == tool]:
+                case []:
+                    found.append(f"{tool} was not run")
+                case [0]:
+                    pass
+                case [errors]:
+                    found.append(f"{tool} found {errors} error{'s' if errors != 1 else ''}")
+                case _:
+                    found.append(f"{tool} is told more than once")
         return found
+
+    def disagreements(self) -> list[str]:
+        """What does not fit in a good and fresh one: beside its example, and in itself; see `cudatut.agreement`."""
+        return list(agreement.problems(catalog.get(self.name), self.metadata, self.cells))
 
 
 def _problems(cell: Cell) -> Iterator[str]:
@@ -175,10 +178,11 @@ def _problems(cell: Cell) -> Iterator[str]:
     for output in cell.outputs:
         if output["output_type"] == "error":
             yield f" raised {output.get('ename')}: {output.get('evalue')}"
-    for result in cell.results():
+    for result in cell.read:
         try:
-            yield from (f": {problem}" for problem in results.read(result).problems())
-        except ValueError as error:
+            found = [result] if isinstance(result, ValueError) else result.problems()
+            yield from (f": {problem}" for problem in found)
+        except ValueError as error:  # a rule for numbers that is given something else
             yield f": {error}"
 
 
@@ -229,7 +233,29 @@ def require_good(name: str) -> Recording:
     Raises MissingRecordingError, DamagedRecordingError or UnfitRecordingError; each message names the file, the reason and
     the command that mends it.
     """
-    return _good(load(name))
+    return good(load(name))
+
+
+def good(recording: Recording) -> Recording:
+    """The recording, if it may be shown. Raises UnfitRecordingError naming its file, the reason and the mending command."""
+    if stale := recording.stale():
+        root = paths.examples_dir()
+        reasons = ", ".join(
+            f"examples/{file} {'changed' if (root / file).exists() else 'is gone'}"
+            for file in stale
+        )
+        reason = f"is stale: {reasons} since it was recorded"
+    elif outdated := recording.outdated():
+        reason = f"was measured by another instrument: {', '.join(outdated)}"
+    elif recording.edited():
+        reason = "was edited after it was recorded: digest differs"
+    elif problems := recording.problems():
+        reason = f"must not be shown: {'; '.join(problems)}. Mend the example first"
+    elif problems := recording.disagreements():
+        reason = f"does not agree with its example or with itself: {'; '.join(problems)}"
+    else:
+        return recording
+    raise _refused(UnfitRecordingError, recording.name, recording.path, reason)
 
 
 def slim_path(gpu: str, name: str) -> Path:
@@ -246,7 +272,7 @@ def on_other_gpus(name: str) -> list[Recording]:
         if slim_path(gpu, name) != path:
             reason = f"is of another GPU than its folder, {gpu}"
             raise _refused(DamagedRecordingError, name, path, reason)
-        found.append(_good(slim))
+        found.append(good(slim))
     return found
 
 
@@ -269,34 +295,19 @@ def orphans() -> list[str]:
     return sorted(file for file in files if file.partition("/")[2] not in known)
 
 
-def _good(recording: Recording) -> Recording:
-    if stale := recording.stale():
-        root = paths.examples_dir()
-        reasons = ", ".join(
-            f"examples/{file} {'changed' if (root / file).exists() else 'is gone'}"
-            for file in stale
-        )
-        reason = f"is stale: {reasons} since it was recorded"
-    elif outdated := recording.outdated():
-        reason = f"was measured by another instrument: {', '.join(outdated)}"
-    elif recording.edited():
-        reason = "was edited after it was recorded: digest differs"
-    elif problems := recording.problems():
-        reason = f"must not be shown: {'; '.join(problems)}. Mend the example first"
-    else:
-        return recording
-    raise _refused(UnfitRecordingError, recording.name, recording.path, reason)
-
-
 def _refused(kind: type[CudatutError], name: str, path: Path, reason: str) -> CudatutError:
     """An error that names the file of a recording, what is wrong with it, and the command that mends it."""
-    shown, mended = f"examples/{name}.ipynb", f"`python -m cudatut record {name}`"
+    shown, mended = _file(name, path), f"`python -m cudatut record {name}`"
     if path.suffix != ".ipynb":
-        root = paths.results_dir()
-        shown = path.relative_to(root.parent).as_posix()
-        gpu = path.relative_to(root).parts[0]
+        gpu = path.relative_to(paths.results_dir()).parts[0]
         mended = f"`python -m cudatut record {name} --slim` on the {gpu}, or `git rm {shown}`"
     return kind(f"{shown} {reason}. On a machine with a GPU: {mended}")
+
+
+def _file(name: str, path: Path) -> str:
+    if path.suffix == ".ipynb":
+        return f"examples/{name}.ipynb"
+    return path.relative_to(paths.results_dir().parent).as_posix()
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -305,70 +316,80 @@ def _refused(kind: type[CudatutError], name: str, path: Path, reason: str) -> Cu
 def parse(name: str, path: Path, raw: bytes) -> Recording:
     """A recording from the bytes of its file. Raises DamagedRecordingError with the reason and the mending command."""
     try:
-        notebook = json.loads(raw)
-        metadata = _metadata(name, path, notebook)
-        cells = [_cell(cell) for cell in notebook["cells"]]
+        # As text: of bytes, json would guess another encoding than that which readers of the file take.
+        notebook = json.loads(raw.decode(), object_pairs_hook=_object)
+        if b"\\ud" in raw.lower():
+            _require_characters(notebook)
+        metadata = certificate.read(notebook["metadata"].get("cudatut"), name, path)
+        cells = [_cell(cell) for cell in _list(notebook["cells"])]
         if len({cell.title for cell in cells}) < max(1, len(cells)):
             raise ValueError("it has no cells, or two of one title")
         return Recording(name, path, metadata, cells)
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         reason = f"it is not JSON, perhaps cut short or merged with conflicts ({error})"
+    except RecursionError:
+        reason = "it is nested too deeply"
     except ValueError as error:
         reason = str(error)
-    except (LookupError, TypeError, AttributeError) as error:
+    except (LookupError, TypeError, AttributeError, OverflowError) as error:
         reason = f"it is not a notebook that cudatut made ({error!r})"
     raise _refused(DamagedRecordingError, name, path, f"is no recording: {reason}")
 
 
-def _metadata(name: str, path: Path, notebook: dict[str, Any]) -> dict[str, Any]:
-    """What a notebook says of its making. Raises ValueError saying what is wrong with it."""
-    found = notebook["metadata"]["cudatut"]
-    if found.get("schema") != SCHEMA:
-        raise ValueError(
-            f"its schema is {found.get('schema')!r}, and this cudatut reads schema {SCHEMA}"
-        )
-    for where, wanted in ((found, _METADATA), (found.get("gpu"), _GPU)):
-        for key, type_ in wanted.items():
-            if not isinstance(where.get(key), type_):
-                raise ValueError(f"its metadata has {key} = {where.get(key)!r}")
-    for key, type_ in _LATER.items():
-        if not isinstance(found.get(key, type_()), type_):
-            raise ValueError(f"its metadata has {key} = {found[key]!r}")
-    if not re.fullmatch(r"[\d-]{10}T[\d:]{8}\+00:00", found["recorded_at"]):
-        raise ValueError(f"its recorded_at is no time in UTC: {found['recorded_at']!r}")
-    if found["name"] != name:
-        raise ValueError(f"it is the recording of another example, {found['name']}")
-    if f"{name}.py" not in found["sources"]:
-        raise ValueError(f"its sources lack {name}.py")
-    for entry in found["sanitizers"]:
-        results.read(entry)
-    if (found.get("slim") is True) != (path.suffix == ".json"):
-        raise ValueError("only the results of another GPU, in results/, are slim, and all of them")
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object. Of two values of one name, readers of the file would take this one or that."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        doubled = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"it says {results.short(doubled)} twice in one place")
     return found
 
 
+def _require_characters(notebook: Any) -> None:
+    """Raises ValueError for half of a character, which no file and no page can hold."""
+    try:
+        json.dumps(notebook, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("it holds half of a character (a lone surrogate)") from error
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"it has {results.short(value)} where a list should be")
+    return value
+
+
 def _cell(cell: dict[str, Any]) -> Cell:
-    kind = cell["cell_type"]
+    kind, title = cell["cell_type"], cell["id"]
     if kind not in ("code", "markdown"):
-        raise ValueError(f"it has a cell of the type {kind!r}")
-    outputs = [_output(output) for output in cell["outputs"]] if kind == "code" else []
+        raise ValueError(f"it has a cell of the type {results.short(kind)}")
+    if not (isinstance(title, str) and _TITLE.fullmatch(title)):
+        raise ValueError(f"it has a cell called {results.short(title)}: use a-z, 0-9 and -")
+    outputs = [_output(output) for output in _list(cell["outputs"])] if kind == "code" else []
     executed = kind == "code" and cell["execution_count"] is not None
-    return Cell(cell["id"], kind, _joined(cell["source"]), outputs, executed)
+    return Cell(title, kind, _joined(cell["source"]), outputs, executed)
 
 
 def _output(output: dict[str, Any]) -> dict[str, Any]:
     kind = output["output_type"]
     if kind == "stream":
+        if output["name"] not in ("stdout", "stderr"):
+            raise ValueError(f"it has a stream called {results.short(output['name'])}")
         return output | {"text": _joined(output["text"])}
     if kind in ("display_data", "execute_result"):
         data = output["data"].items()
         joined = {mime: one if mime.endswith("json") else _joined(one) for mime, one in data}
         return output | {"data": joined}
     if kind != "error":
-        raise ValueError(f"it has an output of the type {kind!r}")
+        raise ValueError(f"it has an output of the type {results.short(kind)}")
     return output
 
 
 def _joined(text: str | list[str]) -> str:
     """Multi-line text, which nbformat keeps as a list of lines."""
-    return text if isinstance(text, str) else "".join(text)
+    if isinstance(text, str):
+        return text
+    if not isinstance(text, list):
+        raise ValueError(f"it has {results.short(text)} where a text should be")
+    return "".join(text)

@@ -7,6 +7,7 @@ records makes them, what builds the site reads them; nothing else is shared betw
 import html
 import json
 import math
+import statistics
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -87,6 +88,12 @@ class Result:
         raise KeyError(f"no row {name!r} in {self.kind} {getattr(self, _named(self))!r}: {why}")
 
 
+_ROUNDING = 1e-9  # of what is computed again from the numbers that a result has
+# Survey of what the book checks: the largest atol is 3.4e5, a proven bound of a sum of 2**30 floats; the largest
+# reference that an error needs is below 1e4.
+_LARGEST_ATOL, _LARGEST_REFERENCE = 1e6, 1e12
+
+
 @dataclass(repr=False)
 class Check(Result):
     """Outcome of a comparison: `n` elements, largest absolute and relative error, tolerances."""
@@ -116,6 +123,41 @@ class Check(Result):
     def problems(self) -> Iterator[str]:
         if not self.passed:
             yield f"the check '{self.name}' failed"
+        counted = {"n": self.n, "max_abs_err": self.max_abs_err, "max_rel_err": self.max_rel_err}
+        for what, number in (counted | {"atol": self.atol, "rtol": self.rtol}).items():
+            if number < 0:
+                yield f"the check '{self.name}' has {what} = {number}"
+        if self.atol > _LARGEST_ATOL or self.rtol >= 1:
+            yield f"the check '{self.name}' tolerates what it likes: atol {self.atol:.3g}, rtol {self.rtol:.3g}"
+        if impossible := self._impossible():
+            errors = f"max_abs_err {self.max_abs_err:.3g}, max_rel_err {self.max_rel_err:.3g}"
+            within = f"atol {self.atol:.3g}, rtol {self.rtol:.3g}"
+            yield f"the check '{self.name}' has {errors} within {within}: {impossible}"
+
+    def _impossible(self) -> str:
+        """Why no reference can have given these errors within these tolerances; "" where one can."""
+        error, relative = self.max_abs_err, self.max_rel_err
+        if self.n == 0 and error:
+            return "there is no element"
+        if not error and relative:
+            return "no element differs"
+        if self.atol == 0 and relative > self.rtol * (1 + _ROUNDING):
+            return "an element lies outside"
+        if error > self.atol * (1 + _ROUNDING):
+            # Then the reference there is not 0, and large enough for this error to lie within both.
+            if not (self.rtol and relative):
+                return "an element lies outside"
+            least = max((error - self.atol) / self.rtol, error / relative)
+            if least > _LARGEST_REFERENCE:
+                return f"the reference would be {least:.2g} or more"
+        if self.n == 1 and relative:
+            reference = error / relative
+            allowed = self.atol + self.rtol * reference
+            if error > allowed * (1 + _ROUNDING):
+                return f"the reference is {reference:.3g}"
+            if allowed >= reference:
+                return f"the reference is {reference:.3g}, and 0 would have passed"
+        return ""
 
 
 @dataclass
@@ -160,6 +202,24 @@ class Row:
 
 BELOW_MOST = 0.98  # of the highest clock: a GPU that runs slower is held back by its power, or its temperature
 DEAR_US = 50  # a launch that takes the host so long is told
+
+
+# The units of benchmarks, and the work behind each rate.
+WORK = {"GB/s": "bytes", "TFLOP/s": "flops", "us": None}
+FEWEST_ROUNDS = 3  # of a benchmark
+# What is in the L2 cache is read faster than the memory's limit; of FMAs nothing but tensor cores is (`cudatut.gpu.bench`).
+_MOST_OF_PEAK = {"GB/s": 10, "TFLOP/s": 1.05, "us": 0}
+_SHORTEST_US, _LONGEST_US = 0.1, 1e10  # events tell half a microsecond; hours
+
+
+def _other(row: Row, what: str, follows: float | None) -> Iterator[str]:
+    """Says so where a row has something else than what follows from its other fields."""
+    has = getattr(row, what)
+    same = has is follows or (
+        None not in (has, follows) and math.isclose(has, follows, rel_tol=_ROUNDING)
+    )
+    if not same:
+        yield f"{what} = {has} for '{row.name}', and its other fields give {follows}"
 
 
 @dataclass(repr=False)
@@ -260,15 +320,99 @@ class Benchmark(Result):
         return [heads, *([shown(row) for shown in columns.values()] for row in self.rows)]
 
     def problems(self) -> Iterator[str]:
+        said = [*self._impossible()] or [p for row in self.rows for p in self._does_not_fit(row)]
+        yield from (f"the benchmark '{self.name}' has {problem}" for problem in said)
+
+    def _impossible(self) -> Iterator[str]:
         if not self.rows:
-            yield f"the benchmark '{self.name}' has no rows"
+            yield "no rows"
+        if self.unit not in WORK:
+            yield f"the unit {short(self.unit)}, none of {', '.join(WORK)}"
+        if self.peak is not None and not self.peak > 0:
+            yield f"peak = {self.peak}"
+        if self.rounds < FEWEST_ROUNDS:
+            yield f"{self.rounds} rounds: fewer than {FEWEST_ROUNDS} show no spread"
+        names = [row.name for row in self.rows]
+        yield from (f"two rows {name!r}" for name in dict.fromkeys(names) if names.count(name) > 1)
         for row in self.rows:
             for what in ("median_us", "p20_us", "p80_us", "value"):
                 number = getattr(row, what)
                 if number is not None and not number > 0:
-                    yield f"the benchmark '{self.name}' has {what} = {number} for '{row.name}'"
-        if self.peak is not None and not self.peak > 0:
-            yield f"the benchmark '{self.name}' has peak = {self.peak}"
+                    yield f"{what} = {number} for '{row.name}'"
+            if row.median_us > 0 and not _SHORTEST_US <= row.median_us <= _LONGEST_US:
+                yield f"median_us = {row.median_us} for '{row.name}', which no clock here tells"
+            yield from (f"{problem} for '{row.name}'" for problem in self._impossible_runs(row))
+
+    def _impossible_runs(self, row: Row) -> Iterator[str]:
+        """What no run can have given of a row that the newer instrument measured."""
+        if bool(row.times) != self._paired():
+            yield "other runs than the rest" if row.times else "no runs, and others have"
+        try:
+            runs = row.runs
+        except ValueError:
+            yield f"times = {short(row.times)}"
+            return
+        if not all(math.isfinite(us) and us > 0 for us in runs):
+            yield f"times = {short(row.times)}"
+        if self.rounds and len(runs) % self.rounds:
+            yield f"{len(runs)} runs in {self.rounds} rounds"
+        for what in ("host_us", "mhz", "cycles"):
+            if (number := getattr(row, what)) is not None and not number > 0:
+                yield f"{what} = {number}"
+        if row.mhz is not None and self.most_mhz is not None and row.mhz > 1.1 * self.most_mhz:
+            yield f"mhz = {row.mhz}, and most_mhz = {self.most_mhz}"
+
+    def _does_not_fit(self, row: Row) -> Iterator[str]:
+        """Of a row: its time to its spread, its rate to its work, its shares to the limit and to the other rows."""
+        if not row.p20_us <= row.median_us <= row.p80_us:
+            spread = f"p20 {row.p20_us}, median {row.median_us}, p80 {row.p80_us}"
+            yield f"{spread} for '{row.name}', which is not their order"
+        for work in {"bytes", "flops"} - {WORK[self.unit]}:
+            if getattr(row, work) is not None:
+                yield f"{work} for '{row.name}', and the unit {self.unit}"
+        share = row.value / self.peak if row.value is not None and self.peak else None
+        follows = {
+            "value": self._value(row),
+            "of_peak": share,
+            **self._ratios(row),
+            **_of_runs(row),
+        }
+        for what, value in follows.items():
+            yield from _other(row, what, value)
+        if share is not None and share > _MOST_OF_PEAK[self.unit]:
+            yield f"of_peak = {share:.3g} for '{row.name}', beyond what the limit is a limit of"
+        if (
+            None not in (row.cycles, row.mhz)
+            and not 0.5 < row.cycles / (row.median_us * row.mhz) < 2
+        ):
+            yield f"cycles = {row.cycles} for '{row.name}', and its time and clock are of others"
+
+    def _value(self, row: Row) -> float | None:
+        """The rate that the work and the time of a row give."""
+        if self.unit == "GB/s" and row.bytes is not None:
+            return row.bytes / row.median_us / 1e3
+        if self.unit == "TFLOP/s" and row.flops is not None:
+            return row.flops / row.median_us / 1e6
+        return None
+
+    def _ratios(self, row: Row) -> dict[str, float | None]:
+        """The ratio to the fastest row of the vendor's library, and where its runs are known the interval."""
+        found = dict.fromkeys(("ratio_to_vendor", "ratio_low", "ratio_high"))
+        if vendor := self.fastest_vendor():
+            found["ratio_to_vendor"] = row.speed / vendor.speed
+            if row.times:
+                paired = self.ratio(row.name, vendor.name)
+                found = dict(zip(found, (paired.median, paired.low, paired.high)))
+        return found
+
+
+def _of_runs(row: Row) -> dict[str, float]:
+    """The median and the 20th and 80th percentile of a row's runs, where they are known (`cudatut.gpu.bench`)."""
+    if not (runs := row.runs):
+        return {}
+    median = statistics.median(runs)
+    p20, *_, p80 = statistics.quantiles(runs, n=5) if len(runs) > 1 else (median, median)
+    return {"median_us": median, "p20_us": p20, "p80_us": p80}
 
 
 def _or_empty(value: float | None, form: str, scale: float = 1) -> str:
@@ -322,6 +466,19 @@ class Goals(Result):
                 yield f"goals {self.title!r}, {row.name!r} says {row.verdict}, and by its interval it is {found}"
 
 
+# CUDA C++ Programming Guide, 'Technical Specifications per Compute Capability': 7.5 to 12.x. Shared memory is 228 KiB at
+# most so far, and newer GPUs have more each time.
+_MOST_RESOURCES = {
+    "registers": 255,
+    "shared_bytes": 2**20,
+    "spill_bytes": 2**19,
+    "occupancy": 1,
+    "block": 1024,
+    "blocks_per_sm": 64,
+}
+_WARP, _WARPS_PER_SM, _REGISTERS_PER_SM = 32, (32, 48, 64), 2**16
+
+
 @dataclass(repr=False)
 class Resources(Result):
     """What one thread and one block of a kernel need, as the driver reports it.
@@ -342,6 +499,22 @@ class Resources(Result):
         head = ["kernel", "block", "registers", "shared B", "local B", "blocks/SM", "occupancy"]
         needs = self.registers, self.shared_bytes, self.spill_bytes, self.blocks_per_sm
         return [head, [self.kernel, *map(str, (self.block, *needs)), f"{self.occupancy:.0%}"]]
+
+    def problems(self) -> Iterator[str]:
+        for what, most in _MOST_RESOURCES.items():
+            if not 0 <= (number := getattr(self, what)) <= most:
+                yield f"the kernel '{self.kernel}' has {what} = {number}, which no GPU has"
+        if not self.block:  # how it is launched is not said
+            return
+        warps = -(-self.block // _WARP) * self.blocks_per_sm
+        fits = (math.isclose(self.occupancy, warps / most) for most in _WARPS_PER_SM)
+        if not any(fits):
+            yield (
+                f"the kernel '{self.kernel}' has occupancy = {self.occupancy}, and {self.blocks_per_sm} blocks of "
+                f"{self.block} threads are {warps} warps"
+            )
+        if (registers := self.registers * self.block * self.blocks_per_sm) > _REGISTERS_PER_SM:
+            yield f"the kernel '{self.kernel}' would need {registers} registers per SM"
 
 
 @dataclass
@@ -372,6 +545,11 @@ class Profile(Result):
         rows = [[name, format_value(m.value), m.unit or ""] for name, m in self.metrics.items()]
         return [["metric", "value", "unit"], *rows]
 
+    def problems(self) -> Iterator[str]:
+        for name, metric in self.metrics.items():
+            if not isinstance(metric.value, str) and metric.value < 0:
+                yield f"the profile of '{self.kernel}' has {name} = {metric.value}"
+
 
 @dataclass(repr=False)
 class Sanitizer(Result):
@@ -386,6 +564,12 @@ class Sanitizer(Result):
 
     def table(self) -> list[list[str]]:
         return [["sanitizer", "errors"], [self.tool, str(self.errors)]]
+
+    def problems(self) -> Iterator[str]:
+        if self.tool not in tool.SANITIZERS:
+            yield f"there is no sanitizer {short(self.tool)}"
+        if self.errors < 0:
+            yield f"{self.tool} found {self.errors} errors"
 
 
 @dataclass
@@ -411,6 +595,12 @@ class Facts(Result):
     def table(self) -> list[list[str]]:
         rows = [[row.name, format_value(row.value), row.unit or ""] for row in self.rows]
         return [["name", "value", "unit"], *rows]
+
+    def problems(self) -> Iterator[str]:
+        names = [row.name for row in self.rows]
+        for name in dict.fromkeys(names):
+            if names.count(name) > 1:
+                yield f"facts {self.title!r}: two rows {name!r}"
 
 
 VERDICTS = ("confirmed", "refuted", "depends", "open")

@@ -288,6 +288,21 @@ def clone(command: str, place: Place) -> None:
     succeeds(place.run(f"{local} && test -f Makefile && make -n VENV= site"))
 
 
+def gets_the_history(command: str, place: Place) -> None:
+    """In a shallow clone of a repository of two commits."""
+    author = "-c user.name=a -c user.email=a@b"
+    commit = f"git {author} commit -q --allow-empty -m x"
+    succeeds(place.run(f"git init -q origin && cd origin && {commit} && {commit}"))
+    origin = shlex.quote((place.folder / "origin").as_uri())
+    asked = "git rev-parse --is-shallow-repository"
+    said = succeeds(
+        place.run(
+            f"git clone -q --depth 1 {origin} here && cd here && {asked} && {command} -q && {asked}"
+        )
+    )
+    assert said.split() == ["true", "false"]
+
+
 def restamps(command: str, place: Place) -> None:
     """In a clone where a comment of an example has changed: its recording shows the new text, and nothing needs a GPU."""
     git = ["git", "-C", str(ROOT)]
@@ -451,6 +466,7 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"python examples/start/first_kernel\.py", Gpu(f"{COMMANDS}::test_an_example_is_a_script")),
     # getting it
     (r"git clone \S+ && cd cudatut", Here(clone)),
+    (r"git fetch --unshallow", Here(gets_the_history)),
     (r"git rm \S+", Here(removes_a_file)),
     (r"cp \w+\.cu examples/\S+", Here(copies)),
     (r"python3 -m venv cuda-env", Here(an_environment)),

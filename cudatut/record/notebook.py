@@ -7,7 +7,6 @@ from typing import Any
 from cudatut import recording
 from cudatut.catalog import Example
 from cudatut.errors import CudatutError
-from cudatut.paths import repository
 
 SESSION_CELL = "cudatut-session"  # what a recorded notebook's kernel reports at its end
 METADATA = {
@@ -63,16 +62,5 @@ def install_cell(example: Example) -> Any:
     """The first cell of the notebook of this example: what it needs where it is opened outside a checkout."""
     import nbformat
 
-    extras = ",".join(filter(None, ("gpu", example.extra)))
-    source = (
-        "try:\n"
-        "    import cudatut.notebook\n"
-        "except ImportError:  # such as in Colab: this compiles PyCUDA, which takes minutes\n"
-        f'    %pip install -q "cudatut[{extras}] @ git+{repository()}"\n'
-        "    import cudatut.notebook\n"
-        "\n"
-        "    cudatut.notebook.install_cupy()\n"
-        f'cudatut.notebook.prepare("{example.name}")'
-    )
     title = recording.INSTALL_CELL
-    return nbformat.v4.new_code_cell(source, id=title, metadata={"title": title})
+    return nbformat.v4.new_code_cell(example.first_cell(), id=title, metadata={"title": title})

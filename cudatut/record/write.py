@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from cudatut import instrument, paths, recording
+from cudatut import certificate, instrument, paths, recording
 from cudatut.errors import CudatutError
 from cudatut.files import write_whole
 from cudatut.history import git
@@ -55,7 +55,7 @@ def _keep(
 
     example = executed.example
     notebook.metadata["cudatut"] = {
-        "schema": recording.SCHEMA,
+        "schema": certificate.SCHEMA,
         "name": example.name,
         "title": example.title,
         "requires": example.requires,
@@ -82,6 +82,8 @@ def _keep(
     if changed := made.stale():
         reason = f"{', '.join(changed)} changed while it was being recorded"
         raise RecordingFailed(example.name, reason)
+    if problems := made.disagreements():
+        raise RecordingFailed(example.name, "; ".join(problems))
     notebook.metadata["cudatut"]["digest"] = made.digest()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

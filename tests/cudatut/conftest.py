@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cudatut import recording
+from cudatut import catalog, recording, results
 from cudatut.errors import CudatutError
 from cudatut.results import MIME
 from cudatut.tool import SANITIZERS
@@ -38,8 +38,25 @@ ROW = {
     "of_peak": 0.5,
     "vendor": False,
     "ratio_to_vendor": None,
+    "bytes": 8000,
 }
-BENCHMARK = {"kind": "benchmark", "name": "add", "unit": "GB/s", "peak": 8.0, "rows": [ROW]}
+# What an example made for a test says, unless it says something else: that of `Book.notebook`.
+CELLS = """# %% [markdown]
+# One idea
+# %% setup
+import os
+x = 1
+# %% bench
+print("bench")
+"""
+BENCHMARK = {
+    "kind": "benchmark",
+    "name": "add",
+    "unit": "GB/s",
+    "peak": 8.0,
+    "rows": [ROW],
+    "rounds": 5,
+}
 
 
 def header(requires="sm_75", timeout_s=60, alone=True, long=False):
@@ -63,19 +80,15 @@ class Book:
         path.write_text(text, encoding="utf-8")
         return path
 
-    def example(self, name: str, cells: str = "# %% check\nprint(1)\n", **head) -> Path:
+    def example(self, name: str, cells: str = CELLS, **head) -> Path:
         return self.file(f"{name}.py", header(**head) + cells)
 
     def notebook(self, name: str, *outputs: dict) -> dict:
         """A whole, good, fresh recording as JSON: its cell 'bench' shows a check, a benchmark and `outputs`."""
-        results = [copy.deepcopy(CHECK), copy.deepcopy(BENCHMARK)]
+        example = catalog.get(name)
         shown = [
-            {
-                "output_type": "display_data",
-                "metadata": {},
-                "data": {"text/plain": f"[{r['kind']}]", MIME: r},
-            }
-            for r in results
+            {"output_type": "display_data", "metadata": {}, "data": _bundle(copy.deepcopy(result))}
+            for result in (CHECK, BENCHMARK)
         ]
         return {
             "nbformat": 4,
@@ -84,8 +97,8 @@ class Book:
                 "cudatut": {
                     "schema": 1,
                     "name": name,
-                    "title": {"en": "Vector add", "zh": "向量加法"},
-                    "requires": "sm_75",
+                    "title": example.title,
+                    "requires": example.requires,
                     "sources": {
                         f"{name}.py": recording.source_hash(self.root / f"{name}.py"),
                     },
@@ -106,7 +119,7 @@ class Book:
                 }
             },
             "cells": [
-                _code("install", "import cudatut", None),
+                _code("install", example.first_cell(), None),
                 {"cell_type": "markdown", "id": "md-1", "metadata": {}, "source": ["One ", "idea"]},
                 _code(
                     "setup",
@@ -114,13 +127,23 @@ class Book:
                     1,
                     {"output_type": "stream", "name": "stdout", "text": ["hello\n", "world\n"]},
                 ),
-                _code("bench", "bench()", 2, *shown, *outputs),
+                _code("bench", 'print("bench")', 2, *shown, *outputs),
             ],
         }
 
-    def recorded(self, name: str, notebook: dict | None = None) -> Path:
-        """Write a recording, with the digest that it would have, had it been recorded as it is."""
-        return self._signed(name, notebook or self.notebook(name), self.root / f"{name}.ipynb")
+    def recorded(self, name: str, notebook: dict | None = None, agree: bool = True) -> Path:
+        """Write a recording, with the texts and the digest that it would have, had it been recorded as it is.
+
+        agree: the example then has the cells of a notebook that was made up.
+        """
+        notebook = notebook or self.notebook(name)
+        if agree:
+            with suppress(TypeError, KeyError):  # one that has no cells to agree with
+                self._rewrite(name, notebook)
+            for output in _shown(notebook):
+                with suppress(ValueError, KeyError):  # one that cannot be shown
+                    output["data"] |= _bundle(output["data"][MIME])
+        return self._signed(name, notebook, self.root / f"{name}.ipynb")
 
     def slim(self, name: str, gpu: str = "NVIDIA Other", notebook: dict | None = None) -> Path:
         """Write a slim recording of another GPU, likewise."""
@@ -128,14 +151,63 @@ class Book:
         metadata = notebook["metadata"]["cudatut"]
         metadata["gpu"]["name"] = gpu
         metadata |= {"slim": True, "sanitizers": []}
-        notebook["cells"] = [cell for cell in notebook["cells"] if cell["id"] == "bench"]
+        notebook["cells"] = [
+            _code(
+                cell["id"],
+                "",
+                1,
+                *(
+                    one | {"data": {MIME: one["data"][MIME]}}
+                    for one in cell["outputs"]
+                    if MIME in one.get("data", {})
+                ),
+            )
+            for cell in notebook["cells"]
+            if cell["cell_type"] == "code" and cell["id"] != "install"
+        ]
         return self._signed(name, notebook, recording.slim_path(gpu, name))
+
+    def _rewrite(self, name: str, notebook: dict) -> None:
+        """Give an example the cells of a notebook, if its own are others."""
+        path = self.root / f"{name}.py"
+        text = path.read_text(encoding="utf-8")
+        wanted = [
+            (cell["id"], cell["cell_type"], "".join(cell["source"]))
+            for cell in notebook["cells"]
+            if cell["id"] != "install"
+        ]
+        if list(catalog.cells_of(text)) == wanted:
+            return
+        before, new = recording.source_hash(path), text.partition("# %%")[0]
+        for title, kind, source in wanted:
+            if kind == "markdown":
+                lines = "\n".join(f"# {line}".rstrip() for line in source.split("\n"))
+                new += f"# %% [markdown]\n{lines}\n"
+            else:
+                new += f"# %% {title}\n{source}\n"
+        path.write_text(new, encoding="utf-8")
+        sources = notebook["metadata"]["cudatut"]["sources"]
+        if sources[f"{name}.py"] == before:
+            sources[f"{name}.py"] = recording.source_hash(path)
 
     def _signed(self, name: str, notebook: dict, path: Path) -> Path:
         with suppress(CudatutError):  # one too damaged to have a digest
             made = recording.parse(name, path, json.dumps(notebook).encode())
             notebook["metadata"]["cudatut"]["digest"] = made.digest()
         return self.file(path, json.dumps(notebook, indent=1))
+
+
+def _shown(notebook):
+    """The outputs of a notebook that hold results."""
+    for cell in notebook.get("cells") or ():
+        for output in (cell or {}).get("outputs") or ():
+            if MIME in output.get("data", {}):
+                yield output
+
+
+def _bundle(result):
+    """A result as a cell shows it."""
+    return results.read(result)._repr_mimebundle_() | {MIME: result}
 
 
 def _code(title, source, count, *outputs):

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from cudatut import catalog, recording
+from cudatut import catalog, certificate, recording
 from cudatut.results import MIME
 
 NAME = "start/add"
@@ -89,7 +89,7 @@ def test_schema_of_another_version(added):
     refused(recording.DamagedRecordingError, "schema is 2", "reads schema 1")
 
 
-@pytest.mark.parametrize("key", sorted(recording._METADATA))
+@pytest.mark.parametrize("key", sorted(certificate._REQUIRED))
 def test_metadata_lacking_something(added, key):
     notebook = added.notebook(NAME)
     del notebook["metadata"]["cudatut"][key]
@@ -192,7 +192,8 @@ def test_a_time_that_is_missing(added):
 
 def test_no_throughput_is_no_problem(added):
     notebook = added.notebook(NAME)
-    notebook["cells"][3]["outputs"][1]["data"][MIME]["rows"][0]["value"] = None
+    row = notebook["cells"][3]["outputs"][1]["data"][MIME]["rows"][0]
+    row |= {"value": None, "of_peak": None, "bytes": None}
     added.recorded(NAME, notebook)
     recording.require_good(NAME)
 

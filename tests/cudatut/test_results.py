@@ -22,7 +22,7 @@ EACH = [
         [
             results.Row(
                 "ours",
-                *(10.0, 9.0, 11.0, 3000.0, 3000 / 3300, False, None),
+                *(10.0, 8.8, 11.2, 3000.0, 3000 / 3300, False, None),
                 bytes=30_000_000,
                 times="9 10 11",
                 host_us=60.0,
@@ -492,3 +492,244 @@ def test_a_claim_has_no_defaults_where_fairness_is_at_stake(left_out):
     del values[left_out]
     with pytest.raises(TypeError, match=left_out):
         ct.claim("c-1", "a book", **values)
+
+
+# --- what cannot be -------------------------------------------------------------------------------------
+
+
+def problems(result, **change):
+    """What is said of a result with some of its fields changed, after it was read back."""
+    return list(read(through_json(result) | change).problems())
+
+
+CHECK = results.Check("c", True, 9, 0.5, 0.1, 0.5, 0.25)
+EXACT = results.Check("c", True, 9, 0.0, 0.0, 0.0, 0.0)
+ONE = results.Check("c", True, 1, 0.5, 0.05, 0.2, 0.1)  # the reference is 10
+
+
+@pytest.mark.parametrize("check", [CHECK, EXACT, ONE])
+def test_checks_that_can_be(check):
+    assert problems(check) == []
+
+
+@pytest.mark.parametrize(
+    ("check", "change", "says"),
+    [
+        (CHECK, {"passed": False}, "the check 'c' failed"),
+        (CHECK, {"n": -5}, "has n = -5"),
+        (CHECK, {"max_abs_err": -1.0}, "has max_abs_err = -1.0"),
+        (CHECK, {"atol": -1.0}, "has atol = -1.0"),
+        (CHECK, {"rtol": 1.0}, "tolerates what it likes: atol 0.5, rtol 1"),
+        (CHECK, {"atol": 1e300}, "tolerates what it likes: atol 1e+300"),
+        (CHECK, {"n": 0}, "within atol 0.5, rtol 0.25: there is no element"),
+        (CHECK, {"max_abs_err": 0.0}, "max_abs_err 0, max_rel_err 0.1 within atol 0.5, rtol 0.25: no element differs"),
+        (CHECK, {"rtol": 0.0, "max_abs_err": 0.6}, "an element lies outside"),
+        (CHECK, {"atol": 0.0, "max_rel_err": 0.3}, "an element lies outside"),
+        (CHECK, {"max_abs_err": 0.6, "max_rel_err": 0.0}, "an element lies outside"),
+        (CHECK, {"max_abs_err": 1e13}, "the reference would be 1e+14 or more"),
+        (CHECK, {"max_abs_err": 0.6, "max_rel_err": 1e-14}, "the reference would be 6e+13 or more"),
+        (EXACT, {"max_abs_err": 1.0, "max_rel_err": 0.1}, "an element lies outside"),
+        (ONE, {"atol": 0.0, "rtol": 0.01}, "an element lies outside"),
+        (ONE, {"max_abs_err": 2.0, "max_rel_err": 0.2}, "the reference is 10"),
+        (ONE, {"atol": 9.5}, "the reference is 10, and 0 would have passed"),
+    ],
+)  # fmt: skip
+def test_checks_that_cannot_be(check, change, says):
+    assert says in problems(check, **change)[0], problems(check, **change)
+
+
+def benchmark(**more):
+    """Three contestants, as the older instrument told of them."""
+    rows = [
+        results.Row("ours", 10.0, 9.0, 12.0, 3.0, 1.5, False, 0.75, bytes=30_000),
+        results.Row("theirs", 10.0, 9.0, 12.0, 4.0, 2.0, True, 1.0, bytes=40_000),
+        results.Row("other", 20.0, 20.0, 20.0, 1.0, 0.5, True, 0.25, bytes=20_000),
+    ]
+    return results.Benchmark("b", "GB/s", 2.0, rows, 5, **more)
+
+
+def of_row(number=0, **change):
+    data = through_json(benchmark())
+    data["rows"][number] |= change
+    return list(read(data).problems())
+
+
+def test_benchmarks_that_can_be():
+    assert problems(benchmark()) == []
+    rates = {"value": None, "of_peak": None, "bytes": None}
+    times = [
+        results.Row("a", 10.0, 10.0, 10.0, None, None, True, 1.0),
+        results.Row("b", 5.0, 5.0, 5.0, None, None, False, 2.0),
+    ]
+    assert problems(results.Benchmark("b", "us", None, times, 3)) == []
+    # Of a contestant whose work is not known, the time alone.
+    assert "ratio_to_vendor" in of_row(**rates)[0]
+    assert of_row(**rates, ratio_to_vendor=0.1 / 4.0) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"rows": []}, "has no rows"),
+        ({"unit": "GFLOP/s"}, "has the unit 'GFLOP/s', none of GB/s, TFLOP/s, us"),
+        ({"peak": 0.0}, "has peak = 0.0"),
+        ({"peak": -1.0}, "has peak = -1.0"),
+        ({"peak": None}, "has of_peak = 1.5 for 'ours', and its other fields give None"),
+        ({"peak": 0.1}, "of_peak = 1.5 for 'ours', and its other fields give 30"),
+        ({"rounds": 2}, "has 2 rounds: fewer than 3 show no spread"),
+        ({"rounds": -1}, "has -1 rounds"),
+        ({"unit": "TFLOP/s"}, "has bytes for 'ours', and the unit TFLOP/s"),
+    ],
+)
+def test_benchmarks_that_cannot_be(change, says):
+    assert any(says in problem for problem in problems(benchmark(), **change))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"median_us": 0.0}, "has median_us = 0.0 for 'ours'"),
+        ({"median_us": 0.01, "p20_us": 0.01}, "has median_us = 0.01 for 'ours', which no clock here tells"),
+        ({"median_us": 1e11, "p80_us": 1e11}, "which no clock here tells"),
+        ({"median_us": 11.0}, "has value = 3.0 for 'ours', and its other fields give 2.7272"),
+        ({"value": 3.1}, "has value = 3.1 for 'ours', and its other fields give 3.0"),
+        ({"value": 3.0 * (1 + 1e-8)}, "its other fields give 3.0"),
+        ({"value": None}, "has value = None for 'ours'"),
+        ({"bytes": 60_000}, "its other fields give 6.0"),
+        ({"bytes": None}, "has value = 3.0 for 'ours', and its other fields give None"),
+        ({"flops": 3}, "has flops for 'ours', and the unit GB/s"),
+        ({"of_peak": 5.0}, "has of_peak = 5.0 for 'ours', and its other fields give 1.5"),
+        ({"of_peak": None}, "has of_peak = None"),
+        ({"p20_us": 11.0}, "has p20 11.0, median 10.0, p80 12.0 for 'ours', which is not their order"),
+        ({"p80_us": 9.5}, "which is not their order"),
+        ({"ratio_to_vendor": 3.0}, "has ratio_to_vendor = 3.0 for 'ours', and its other fields give 0.75"),
+        ({"ratio_to_vendor": None}, "has ratio_to_vendor = None"),
+        ({"vendor": True, "value": 6.0, "bytes": 60_000, "of_peak": 3.0}, "ratio_to_vendor = 1.0 for 'theirs'"),
+        ({"name": "theirs"}, "has two rows 'theirs'"),
+        ({"ratio_low": 0.7}, "has ratio_low = 0.7"),
+    ],
+)  # fmt: skip
+def test_rows_that_cannot_be(change, says):
+    assert any(says in problem for problem in of_row(**change)), of_row(**change)
+
+
+def test_what_is_computed_again_may_be_rounded():
+    assert of_row(value=3.0 * (1 + 1e-12)) == []
+
+
+def test_tensor_cores_are_not_below_the_limit_of_fmas():
+    row = results.Row("a", 10.0, 9.0, 12.0, 3.0, 1.5, False, None, flops=30_000_000)
+    (problem,) = problems(results.Benchmark("b", "TFLOP/s", 2.0, [row], 5))
+    assert "of_peak = 1.5 for 'a', beyond what the limit is a limit of" in problem
+    row = results.Row("a", 10.0, 9.0, 12.0, 3.0, None, False, None, flops=30_000_000)
+    assert problems(results.Benchmark("b", "TFLOP/s", None, [row], 5)) == []
+
+
+def paired_benchmark():
+    """Two contestants whose runs are known: ours has two turns in each round."""
+    ours, theirs = "9 10 11 10 9 10", "20 22 20"
+    rows = [
+        results.Row(
+            "ours", 10.0, 9.0, 10.4, None, None, False, 2.0, times=ours, mhz=1500.0, cycles=15000.0
+        ),
+        results.Row("theirs", 20.0, 19.6, 22.4, None, None, True, 1.0, times=theirs),
+    ]
+    made = results.Benchmark("b", "us", None, rows, 3, most_mhz=1980.0)
+    for row in rows:
+        found = made.ratio(row.name, "theirs")
+        row.ratio_to_vendor, row.ratio_low, row.ratio_high = found.median, found.low, found.high
+        for what, value in results._of_runs(row).items():
+            setattr(row, what, value)
+    return made  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (
+            {"times": "9 10 11 10 9 9"},
+            "has median_us = 10.0 for 'ours', and its other fields give 9.5",
+        ),
+        ({"median_us": 9.9}, "has median_us = 9.9 for 'ours', and its other fields give 10.0"),
+        ({"p20_us": 8.0}, "has p20_us = 8.0"),
+        ({"p80_us": 10.9}, "has p80_us = 10.9"),
+        ({"ratio_to_vendor": 2.1}, "has ratio_to_vendor = 2.1"),
+        ({"ratio_low": 1.0}, "has ratio_low = 1.0"),
+        ({"ratio_high": 9.0}, "has ratio_high = 9.0"),
+        ({"times": "9 10 11 10"}, "has 4 runs in 3 rounds for 'ours'"),
+        ({"times": "9 10 eleven"}, "has times = '9 10 eleven' for 'ours'"),
+        ({"times": "9 10 -11"}, "has times = '9 10 -11' for 'ours'"),
+        ({"times": "9 10 inf"}, "has times = '9 10 inf' for 'ours'"),
+        ({"times": None}, "has no runs, and others have for 'ours'"),
+        ({"host_us": 0.0}, "has host_us = 0.0 for 'ours'"),
+        ({"mhz": -1.0}, "has mhz = -1.0 for 'ours'"),
+        ({"mhz": 2500.0}, "has mhz = 2500.0, and most_mhz = 1980.0 for 'ours'"),
+        ({"cycles": 99.0}, "has cycles = 99.0 for 'ours', and its time and clock are of others"),
+    ],
+)
+def test_runs_that_do_not_fit(change, says):
+    data = through_json(paired_benchmark())
+    assert list(read(data).problems()) == []
+    data["rows"][0] |= change
+    found = list(read(data).problems())
+    assert any(says in problem for problem in found), found
+
+
+RESOURCES = results.Resources("k", 32, 1024, 0, 1.0, block=256, blocks_per_sm=8)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"occupancy": 0.75, "blocks_per_sm": 6},
+        {"occupancy": 16 * 2 / 48, "block": 500, "blocks_per_sm": 2},  # of compute capability 8.6
+        {"block": 0, "blocks_per_sm": 0},  # how it is launched was not said
+        {"occupancy": 0.0, "block": 1024, "blocks_per_sm": 0, "registers": 255},  # it does not fit
+    ],
+)
+def test_resources_that_can_be(change):
+    assert problems(RESOURCES, **change) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"occupancy": 7.0}, "has occupancy = 7.0, which no GPU has"),
+        ({"occupancy": -0.1}, "has occupancy = -0.1, which no GPU has"),
+        ({"registers": -4}, "has registers = -4"),
+        ({"registers": 256}, "has registers = 256"),
+        ({"shared_bytes": -1}, "has shared_bytes = -1"),
+        ({"shared_bytes": 2**21}, "has shared_bytes"),
+        ({"spill_bytes": -8}, "has spill_bytes = -8"),
+        ({"block": 2048}, "has block = 2048"),
+        ({"blocks_per_sm": 100}, "has blocks_per_sm = 100"),
+        ({"occupancy": 0.9}, "has occupancy = 0.9, and 8 blocks of 256 threads are 64 warps"),
+        ({"registers": 64}, "would need 131072 registers per SM"),
+    ],
+)
+def test_resources_that_cannot_be(change, says):
+    assert any(says in problem for problem in problems(RESOURCES, **change))
+
+
+def test_others_that_cannot_be():
+    profile = results.Profile("k", {"a": {"value": 1.5, "unit": "byte"}})
+    counted = {"a": {"value": -1.5, "unit": "byte"}}
+    assert problems(profile) == []
+    assert problems(profile, metrics=counted) == ["the profile of 'k' has a = -1.5"]
+    sanitizer = results.Sanitizer("memcheck", 3)
+    assert problems(sanitizer) == []
+    assert problems(sanitizer, errors=-3) == ["memcheck found -3 errors"]
+    assert problems(sanitizer, tool="valgrind") == ["there is no sanitizer 'valgrind'"]
+    two = [{"name": "n", "value": 3, "unit": None}, {"name": "n", "value": 4, "unit": None}]
+    assert problems(results.Facts("t", []), rows=two) == ["facts 't': two rows 'n'"]
+    assert problems(results.Facts("t", []), rows=two[:1]) == []
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**64), 10**400, -(10**400)])
+def test_integers_have_an_end(number):
+    with pytest.raises(ValueError, match=r"check c: n is -?1\d{19}"):
+        read(through_json(EXACT) | {"n": number})
+    with pytest.raises(ValueError, match=r"check c: atol is -?1\d{19}"):
+        read(through_json(EXACT) | {"atol": number})
+    assert read(through_json(EXACT) | {"n": 2**64 - 1}).n == 2**64 - 1

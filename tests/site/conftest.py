@@ -154,7 +154,7 @@ class Project:
             for page in ("index", "book", "claims", "glossary", "examples", "api", "contributing"):
                 self.page(f"{page}.md", f"# {page} {{ #top }}\n", lang)
             self.page("start/add.md", self.chapter.format(body=""), lang)
-        book.example("start/add", "# %% setup\n# %% bench\n")
+        book.example("start/add")
         book.recorded("start/add")
 
     def contents(self, chapters):

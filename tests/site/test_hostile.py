@@ -149,9 +149,9 @@ def sites(project, monkeypatch):
     notebook["cells"][1]["source"] = (
         "*One* **idea** with `code`, a [link](https://example.org), $\\text{x}$."
     )
-    notebook["metadata"]["cudatut"] |= MORE
     raw = json.dumps(notebook).encode()
     own = recording.parse("start/add", book.root / "start/add.ipynb", raw)
+    own = dataclasses.replace(own, metadata=own.metadata | MORE)
     other = dataclasses.replace(
         own,
         metadata={**own.metadata, "slim": True, "gpu": {**own.metadata["gpu"], "name": "Other"}},

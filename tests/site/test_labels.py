@@ -145,12 +145,13 @@ def test_the_same_translation_twice_and_no_folder(folder, tmp_path):
 
 ROW = {
     "name": "blocks per SM", "median_us": 2.0, "p20_us": 1.0, "p80_us": 3.0, "value": 4.0,
-    "of_peak": 0.5, "vendor": False, "ratio_to_vendor": None,
+    "of_peak": None, "vendor": False, "ratio_to_vendor": None, "bytes": 8000,
 }  # fmt: skip
 RESULTS = [
     {"kind": "check", "name": "256 threads", "passed": True, "n": 3, "max_abs_err": 0.0,
      "max_rel_err": 0.0, "atol": 0.0, "rtol": 0.0},
-    {"kind": "benchmark", "name": "time", "unit": "GB/s", "peak": None, "rows": [ROW]},
+    {"kind": "benchmark", "name": "time", "unit": "GB/s", "peak": None, "rows": [ROW],
+     "rounds": 5},
     {"kind": "profile", "kernel": "add", "metrics": {"a.sum": {"value": 1, "unit": "cycles"}}},
     {"kind": "facts", "title": "time", "rows": [
         {"name": "two threads", "value": 12, "unit": "cycles"},

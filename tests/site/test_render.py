@@ -2,10 +2,11 @@
 
 import copy
 import re
+from statistics import quantiles
 
 import pytest
 
-from cudatut.results import MIME
+from cudatut.results import MIME, read
 from cudatut.site import locale
 from cudatut.site.render import results_html
 from cudatut.site.svg import Svg, figure, tr
@@ -32,9 +33,10 @@ BENCH = {
             "p20_us": 279.0,
             "p80_us": 283.0,
             "value": 2800.0,
-            "of_peak": 0.9333,
+            "of_peak": 2800 / 3000,
             "vendor": False,
-            "ratio_to_vendor": 0.99,
+            "ratio_to_vendor": 2800 / 2830,
+            "bytes": 785_400_000,
         },
         {
             "name": "CuPy",
@@ -42,11 +44,13 @@ BENCH = {
             "p20_us": 276.0,
             "p80_us": 279.0,
             "value": 2830.0,
-            "of_peak": 0.9433,
+            "of_peak": 2830 / 3000,
             "vendor": True,
             "ratio_to_vendor": 1.0,
+            "bytes": 783_910_000,
         },
     ],
+    "rounds": 5,
 }
 RESOURCES = {
     "kind": "resources",
@@ -56,6 +60,7 @@ RESOURCES = {
     "spill_bytes": 0,
     "occupancy": 0.75,
     "block": 256,
+    "blocks_per_sm": 6,
 }
 PROFILE = {
     "kind": "profile",
@@ -122,14 +127,14 @@ def test_consecutive_checks_share_a_table():
 def test_a_check_names_error_and_tolerance():
     text = plain(results_html([shown(CHECK)], "en"))
     assert "add, n=33 ✓ passed 33 1.2e-07 atol 3e-05, rtol 1e-05" in text
-    exact = {**CHECK, "atol": 0, "rtol": 0, "max_abs_err": 0.0}
+    exact = {**CHECK, "atol": 0, "rtol": 0, "max_abs_err": 0.0, "max_rel_err": 0.0}
     assert "逐位相等" in results_html([shown(exact)], "zh")
 
 
 def test_many_checks_that_passed_are_folded_into_a_line():
-    many = [{**CHECK, "name": f"n={i}", "max_abs_err": i * 1e-8} for i in range(12)]
+    many = [{**CHECK, "name": f"n={i}", "max_abs_err": i * 1e-8} for i in range(1, 13)]
     html = results_html([shown(check) for check in many], "en")
-    assert "✓ 12 checks passed; largest absolute error 1.1e-07</span></summary>" in html
+    assert "✓ 12 checks passed; largest absolute error 1.2e-07</span></summary>" in html
     assert "n=11" in html
 
 
@@ -148,7 +153,12 @@ def test_a_benchmark_that_cannot_be_is_never_rendered():
 
 def test_a_chart_offers_each_gpu_and_says_whose_the_text_is():
     there = copy.deepcopy(BENCH)
-    there["rows"][0]["value"] = 4000.0
+    there["rows"][0] |= {
+        "value": 4000.0,
+        "bytes": 1_122_000_000,
+        "of_peak": 4000 / 3000,
+        "ratio_to_vendor": 4000 / 2830,
+    }
     gpus = [("NVIDIA H100", [BENCH]), ("NVIDIA H200", [CHECK, there])]
     html = results_html([shown(BENCH), shown(FACTS)], "en", gpus)
     first, second = re.findall(r'<section class="ct-gpu">(.*?)</section>', html)
@@ -185,41 +195,51 @@ def test_a_benchmark_is_a_chart_and_its_numbers():
 def test_columns_without_values_are_left_out():
     alone = copy.deepcopy(BENCH)
     for row in alone["rows"]:
-        row["ratio_to_vendor"] = row["of_peak"] = None
+        row |= {"vendor": False, "ratio_to_vendor": None, "of_peak": None}
     alone["peak"] = None
     html = results_html([shown(alone)], "en")
     assert "Of vendor" not in html
     assert "Of limit" not in html
 
 
-def paired(**more):
+RUNS = {"mine": "283 280.5 277.5", "CuPy": "277.1 277 276.4"}
+
+
+def paired(most_mhz=None, **more):
     """A benchmark of the instrument that takes ratios within turns."""
-    bench = copy.deepcopy(BENCH)
+    bench = copy.deepcopy(BENCH) | {"rounds": 3, "most_mhz": most_mhz}
     for row in bench["rows"]:
-        row |= {"times": "1 2", "ratio_low": 0.9871, "ratio_high": 1.0049, "host_us": 4.0, **more}
+        times = RUNS[row["name"]]
+        p20, *_, p80 = quantiles(map(float, times.split()), n=5)
+        row |= {"times": times, "p20_us": p20, "p80_us": p80, "host_us": 4.0, **more}
+    for row in bench["rows"]:
+        found = read(bench).ratio(row["name"], "CuPy")
+        row |= {"ratio_to_vendor": found.median, "ratio_low": found.low, "ratio_high": found.high}
     return bench
 
 
 def test_a_ratio_stands_beside_its_interval():
-    text = plain(results_html([shown(paired())], "en"))
-    assert "Its interval, 95%" in text and "99.0% 98.7% – 100.5%" in text
+    bench = paired()
+    low, high = (f"{bench['rows'][0][end]:.1%}" for end in ("ratio_low", "ratio_high"))
+    text = plain(results_html([shown(bench)], "en"))
+    assert "Its interval, 95%" in text and f"98.9% {low} – {high}" in text
     for absent in ("cycles", "MHz", "Host"):
         assert absent not in text
     assert "interval" not in plain(results_html([shown(BENCH)], "en"))
 
 
 def test_cycles_and_clock_stand_there_where_the_gpu_is_held_back():
-    held = {**paired(mhz=1500.0, cycles=4.2e6), "most_mhz": 1980.0}
+    held = paired(1980.0, mhz=1500.0, cycles=4.2e5)
     text = plain(results_html([shown(held)], "en"))
-    assert "SM cycles, millions SM clock (MHz)" in text and "4.20 1,500" in text
-    free = {**paired(mhz=1975.0, cycles=4.2e6), "most_mhz": 1980.0}
+    assert "SM cycles, millions SM clock (MHz)" in text and "0.420 1,500" in text
+    free = paired(1980.0, mhz=1975.0, cycles=4.2e5)
     assert "cycles" not in results_html([shown(free)], "en")
 
 
 def test_what_a_launch_costs_the_host_is_told_where_it_is_much():
     assert "Host" not in results_html([shown(paired())], "en")
     text = plain(results_html([shown(paired(host_us=81.4))], "en"))
-    assert "Host, per launch (µs)" in text and "100.5% 81.4" in text
+    assert "Host, per launch (µs)" in text and "% 81.4" in text
 
 
 def test_goals_are_reached_missed_or_undecided():
@@ -331,7 +351,6 @@ def test_everything_recorded_is_escaped():
     results = [
         {**CHECK, "name": evil},
         {**RESOURCES, "kernel": evil},
-        {**SANITIZER, "tool": evil},
         {**PROFILE, "metrics": {evil: {"value": evil, "unit": evil}}},
         {**FACTS, "title": evil, "rows": [{"name": evil, "value": evil, "unit": evil}]},
     ]
@@ -343,10 +362,16 @@ def test_everything_recorded_is_escaped():
     }
     results.append({**table, "rows": [{"name": evil, "values": [evil]}]})
     bench = copy.deepcopy(BENCH)
-    bench["name"] = bench["rows"][0]["name"] = bench["unit"] = evil
+    bench["name"] = bench["rows"][0]["name"] = evil
     html = results_html([stream(evil), *map(shown, [*results, bench])], "en")
     assert "<script" not in html
     assert "&lt;script&gt;" in html
+
+
+@pytest.mark.parametrize("result", [{**SANITIZER, "tool": "<b>"}, {**BENCH, "unit": "<b>"}])
+def test_what_is_one_of_a_few_words_is_nothing_else(result):
+    with pytest.raises(ValueError, match="'<b>'"):
+        results_html([shown(result)], "en")
 
 
 def test_streams_keep_their_text_and_lose_only_trailing_space():

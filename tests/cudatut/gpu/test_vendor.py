@@ -137,7 +137,7 @@ def test_the_reason_stands_in_the_place_of_the_row():
     }
 
     row = Row("ours", 1.0, 1.0, 1.0, None, None, False, None)
-    result = Benchmark("b", "us", None, [row], missing=missing)
+    result = Benchmark("b", "us", None, [row], 5, missing=missing)
     assert result.text().splitlines()[-2:] == [
         "  absent *  no row: not installed",
         "  breaks *  no row: its first call failed: no kernel image",

@@ -6,26 +6,41 @@ from cudatut import catalog, recording
 from cudatut.record.notebook import notebook_of
 from cudatut.record.run import Executed
 
+TOOLCHAIN = {"cuda": "13.0", "nvcc": "13.0.88", "pycuda": "1", "python": "3.12.3", "numpy": "2.5.0"}
+
+
+@pytest.fixture
+def as_if_run():
+    """Makes the notebook of an example whose cells ran, and showed nothing."""
+
+    def made(example):
+        notebook = notebook_of(example)
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                cell.execution_count = 1
+        return notebook
+
+    return made
+
 
 @pytest.fixture
 def with_gpu():
     """First lines of an example's first cell: its kernel then reports a GPU that is not there."""
-    return """
+    return f"""
 import cudatut as ct
 from cudatut import paths
 from cudatut.record import session
 from cudatut.results import Benchmark, Check, Row
-session._gpu = lambda: {"name": "NVIDIA Test", "compute_capability": "9.0", "memory_bytes": 8, "sm_count": 1, "driver": "1"}
+session._gpu = lambda: {{"name": "NVIDIA Test", "compute_capability": "9.0", "memory_bytes": 8, "sm_count": 1, "driver": "1"}}
+session._toolchain = lambda: {TOOLCHAIN}
 """
 
 
 @pytest.fixture
-def executed(book):
+def executed(book, as_if_run):
     """An example as if it had run, for what happens after that."""
     book.example("a/add", "# %% check\nprint(1)\n")
     example = catalog.get("a/add")
-    notebook = notebook_of(example)
-    notebook.cells[0].execution_count = 1
     session = {
         "gpu": {
             "name": "G",
@@ -35,6 +50,6 @@ def executed(book):
             "driver": "1",
         }
     }
-    session |= {"toolchain": {}, "kernels": [], "used": [], "rivals": {}}
+    session |= {"toolchain": TOOLCHAIN, "kernels": [], "used": [], "rivals": {}}
     sources = {"a/add.py": recording.source_hash(example.path)}
-    return Executed(example, notebook, session, 1.0, sources, recording.meanings(sources))
+    return Executed(example, as_if_run(example), session, 1.0, sources, recording.meanings(sources))

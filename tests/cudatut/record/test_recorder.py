@@ -61,7 +61,7 @@ def test_a_whole_recording(book, with_gpu):
         "# %% bench\n"
         'ct.show(Check("add", True, 3, 0.0, 0.0, 1e-5, 1e-5))\n'
         'print("between")\n'
-        'ct.show(Benchmark("add", "GB/s", 9.0, [Row("x", 1.0, 1.0, 1.0, 2.0, None, False, None)], 5))\n',
+        'ct.show(Benchmark("add", "GB/s", 9.0, [Row("x", 1.0, 1.0, 1.0, 2.0, 2 / 9, False, None, 2000)], 5))\n',
     )
     seen = []
     (outcome,) = record("start/add", progress=recorder.Progress(step=seen.append))
@@ -132,7 +132,7 @@ def test_failures_are_named_leave_the_old_recording_and_stop_nobody(
         "raises": "# %% check\nx = 1\nraise ct.CheckError('element 3: got 1, expected 2')\n",
         "dies": "import os\n# %% crash\nos.kill(os.getpid(), 11)\n",
         "unnoticed": "# %% quiet\nct.show(Check('sum', False, 3, 1.0, 1.0, 1e-5, 1e-5))\n",
-        "instant": "# %% bench\nct.show(Benchmark('b', 'us', None, [Row('x', 0.0, 0.0, 0.0, None, None, False, None)]))\n",
+        "instant": "# %% bench\nct.show(Benchmark('b', 'us', None, [Row('x', 0.0, 0.0, 0.0, None, None, False, None)], 5))\n",
         "edited": "# %% edit\nopen(paths.examples_dir() / 'a/edited.py', 'a').write('# more')\n",
         "good": "# %% check\nprint('fine')\n",
         "newer": "# %% check\n1\n",
@@ -186,14 +186,14 @@ def test_failures_are_named_leave_the_old_recording_and_stop_nobody(
 
 
 @pytest.fixture
-def ran(monkeypatch, executed):
+def ran(monkeypatch, executed, as_if_run):
     """Every example runs as if it were a good one; their names, in order."""
     names = []
 
     def record_notebook(example, on_cell):
         names.append(example.name)
         sources = {f"{example.name}.py": recording.source_hash(example.path)}
-        return Executed(example, executed.notebook, executed.session, 1.0, sources, {})
+        return Executed(example, as_if_run(example), executed.session, 1.0, sources, {})
 
     monkeypatch.setattr(recorder, "record_notebook", record_notebook)
     return names
@@ -528,9 +528,9 @@ def test_slim_recordings_hold_results_and_provenance_alone(book, machine, with_g
         "a/add",
         f"# %% [markdown]\n# One idea.\n# %% setup\n{with_gpu}print('a line')\n"
         "# %% bench\nct.show(Check('add', True, 3, 0.0, 0.0, 1e-5, 1e-5))\nprint('between')\n"
-        "ct.show(Benchmark('add', 'GB/s', 9.0, [Row('x', 1.0, 1.0, 1.0, 2.0, None, False, None)], 5))\n",
+        "ct.show(Benchmark('add', 'GB/s', 9.0, [Row('x', 1.0, 1.0, 1.0, 2.0, 2 / 9, False, None, 2000)], 5))\n",
     )
-    own = book.recorded("a/add").read_bytes()
+    own = book.recorded("a/add", agree=False).read_bytes()
     (outcome,) = recorder.record_all(recorder.chosen(["a/add"]), slim=True)
     assert (outcome.status, outcome.reason) == ("recorded", "")
     path = book.root.parent / "results" / "nvidia-test" / "a" / "add.json"
