@@ -9,6 +9,7 @@ import pytest
 
 from cudatut import ToolMissing, tool
 from cudatut.gpu import bench, device, vendor
+from cudatut.gpu.timing import Run
 from cudatut.results import Benchmark, Row, validate
 
 
@@ -53,8 +54,9 @@ def test_a_rival_that_is_not_the_vendors(monkeypatch):
     assert rival() == "added"
     assert rival.vendor is False
     assert vendor.Vendor(rival).vendor is True
-    rows = bench._result("add", {"ours": object(), "CuPy": rival}, {"ours": [2.0], "CuPy": [1.0]},
-                          None, None, 1, None).rows  # fmt: skip
+    times = {"ours": [Run(2.0, 0.0)], "CuPy": [Run(1.0, 0.0)]}
+    runs = {"ours": object(), "CuPy": rival}
+    rows = bench._result("add", runs, times, None, None, 1, None).rows
     assert [(row.vendor, row.ratio_to_vendor) for row in rows] == [(False, None)] * 2
 
 
