@@ -14,7 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from cudatut import paths
+from cudatut import paths, yaml_text
 from cudatut import sizes as sizes_of_header
 from cudatut.errors import CudatutError
 
@@ -305,7 +305,7 @@ def _yaml(text: str, shown: str) -> object:
     import yaml
 
     try:
-        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return yaml_text.load(text)
     except yaml.YAMLError as error:
         raise BadHeaderError(
             f"{shown}: the header is not YAML: {' '.join(str(error).split())}"

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any
 
-from cudatut import catalog, instrument, results
+from cudatut import catalog, instrument, results, schema
 from cudatut.tool import SANITIZERS
 
 SCHEMA = 1
@@ -76,7 +76,7 @@ def _text(value: Any) -> bool:
 
 
 def _count(least: int) -> Fits:
-    return lambda value: type(value) is int and least <= value < results.LARGEST_INTEGER
+    return lambda value: type(value) is int and least <= value < schema.LARGEST_INTEGER
 
 
 def _mapping(key: Fits, value: Fits) -> Fits:

@@ -24,7 +24,7 @@ from typing import Any
 import platformdirs
 from rich.cells import cell_len
 
-from cudatut import catalog, paths
+from cudatut import catalog, paths, yaml_text
 from cudatut.catalog import LANGUAGES, LEVELS
 from cudatut.errors import CudatutError
 from cudatut.files import write_new, write_whole
@@ -92,6 +92,11 @@ class Exercise:
         return found
 
 
+def _file(chapter: str) -> Path:
+    """Where the header and the stubs of a chapter's exercises stand."""
+    return paths.examples_dir() / f"{chapter}{catalog.EXERCISES}.py"
+
+
 def chapters() -> list[str]:
     """Chapters that have exercises, such as 'start/errors', in the order of the book."""
     root = paths.examples_dir()
@@ -114,10 +119,8 @@ def _titles() -> dict[str, dict[str, str]]:
 
 @cache
 def _titles_in(contents: str) -> dict[str, dict[str, str]]:
-    import yaml
-
     titles = {}
-    for part in yaml.safe_load(contents)["parts"]:
+    for part in yaml_text.load(contents)["parts"]:
         titles[part["id"]] = part["title"]
         titles |= {f"{part['id']}/{one['id']}": one["title"] for one in part["chapters"]}
     return titles
@@ -125,7 +128,7 @@ def _titles_in(contents: str) -> dict[str, dict[str, str]]:
 
 def of_chapter(chapter: str) -> list[Exercise]:
     """The exercises of a chapter, in order. Raises UnknownExerciseError, BadHeaderError."""
-    path = paths.examples_dir() / f"{chapter}{catalog.EXERCISES}.py"
+    path = _file(chapter)
     if not path.is_file():
         raise _unknown(chapter)
     shown, own = catalog.shown(path), catalog.header(path) or {}
@@ -182,6 +185,8 @@ def chapter_of(text: str) -> str:
     """
     name = re.sub(f"({catalog.EXERCISES}|{catalog.SOLUTIONS})$", "", catalog.plain(text))
     name = catalog.renamed().get(name, name)
+    if re.fullmatch(r"\w+/\w+", name) and _file(name).is_file():
+        return name
     ends = [known for known in chapters() if name in (known, known.partition("/")[2])]
     if len(ends) == 1:
         return ends[0]
@@ -201,9 +206,7 @@ def _unknown(chapter: str) -> UnknownExerciseError:
 @cache
 def _words() -> dict[str, list[str]]:
     """What this module says, in the order of LANGUAGES."""
-    import yaml
-
-    return yaml.safe_load(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))
+    return yaml_text.load(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))
 
 
 def _word(key: str, lang: str, **values: Any) -> str:

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from cudatut import yaml_text
 from cudatut.errors import CudatutError
 from cudatut.fingerprint.meaning import meaning_hash
 
@@ -28,9 +29,7 @@ def ledger() -> dict[str, Any]:
 
     Raises CudatutError where it is not of this form.
     """
-    import yaml
-
-    found = yaml.safe_load(LEDGER.read_text(encoding="utf-8"))
+    found = yaml_text.load(LEDGER.read_text(encoding="utf-8"))
     keys = ("numbers", "files", "same", "apart")
     numbers, listed, same, apart = (found.get(key) for key in keys)
     good = (

@@ -9,21 +9,18 @@ import json
 import math
 import statistics
 import sys
-import types
-import typing
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 from cudatut import tool
 from cudatut.pairs import Ratio, again, paired, ratio
+from cudatut.schema import reader, short
 
 MIME = "application/vnd.cudatut.v1+json"
 Label = Annotated[str, "label"]  # English words, which a page shows in its language
 Unit = Annotated[str, "unit"]  # likewise, behind a value
 KINDS: dict[str, type["Result"]] = {}
-LARGEST_INTEGER = 2**64  # no count of anything that a GPU does reaches it
 
 
 @dataclass
@@ -807,7 +804,7 @@ def read(data: Any) -> Result:
     if kind is None:
         raise ValueError(f"schema v1 has no kind {short(data['kind'])}; it has {', '.join(KINDS)}")
     try:
-        return _object(kind, data)
+        return reader(kind)(data)
     except ValueError as error:
         raise ValueError(f"{kind.kind} {data.get(_named(kind), '')}: {error}") from None
 
@@ -825,56 +822,6 @@ def _require_possible(result: Result) -> None:
 def _named(kind: Any) -> str:
     """The field that names a result: the first of each kind."""
     return fields(kind)[0].name
-
-
-def _object(cls: type, data: dict[str, Any], path: str = "") -> Any:
-    """A dataclass from its JSON; what is not declared is left alone. Raises ValueError that names the field by its path."""
-    values = {}
-    for one in fields(cls):
-        inside = f"{path}.{one.name}".lstrip(".")
-        if one.name in data:
-            values[one.name] = _value(one.type, data[one.name], inside)
-        elif one.default is MISSING and one.default_factory is MISSING:
-            raise ValueError(f"{inside} is missing")
-    return cls(**values)
-
-
-def _value(type_: Any, value: Any, path: str) -> Any:
-    """`value`, read as an annotation says. True is no number, NaN and infinity are none either."""
-    origin, inner = typing.get_origin(type_), typing.get_args(type_)
-    if origin is Annotated:
-        return _value(inner[0], value, path)
-    if origin in (types.UnionType, typing.Union):
-        for choice in inner:
-            with suppress(ValueError):
-                return _value(choice, value, path)
-    elif is_dataclass(type_) and isinstance(value, dict):
-        return _object(type_, value, path)
-    elif origin is list and isinstance(value, (list, tuple)):
-        # Rows are called by their names, other values by their numbers.
-        called = [one.get("name", i) if isinstance(one, dict) else i for i, one in enumerate(value)]
-        return [_value(inner[0], one, f"{path}[{at!r}]") for at, one in zip(called, value)]
-    elif origin is tuple and isinstance(value, (list, tuple)) and len(value) == len(inner):
-        pairs = enumerate(zip(inner, value))
-        return tuple(_value(one, part, f"{path}[{i}]") for i, (one, part) in pairs)
-    elif origin is dict and isinstance(value, dict) and all(isinstance(k, str) for k in value):
-        return {k: _value(inner[1], one, f"{path}[{k!r}]") for k, one in value.items()}
-    elif type_ in (int, float):
-        number = isinstance(value, (int, type_)) and not isinstance(value, bool)
-        # Integers in Python have no end, and no float beyond 1e308.
-        if number and (
-            abs(value) < LARGEST_INTEGER if isinstance(value, int) else math.isfinite(value)
-        ):
-            return value
-    elif origin is None and isinstance(value, type_):
-        return value
-    raise ValueError(f"{path} is {short(value)}")
-
-
-def short(value: Any) -> str:
-    """A value as an error message shows it, cut at 60 characters."""
-    shown = repr(value)
-    return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
 # --- making -------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from cudatut import catalog
+from cudatut import catalog, yaml_text
 from cudatut.errors import CudatutError
 from cudatut.site import locale, references, state
 from cudatut.site.locale import text
@@ -69,7 +69,7 @@ def load(path: Path | None = None) -> tuple[Part, ...]:
     """
     path, shown = path or state.current().docs.parent / "contents.yml", state.current().only
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = yaml_text.load(path.read_text(encoding="utf-8"))
         parts = tuple(_part(entry) for entry in _value(data, "the", "parts"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, catalog.BadHeaderError) as error:
         raise ContentsError(f"{path}: {error}") from error

@@ -18,6 +18,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from cudatut import yaml_text
 from cudatut.errors import CudatutError
 from cudatut.site import contents, locale, state
 from cudatut.site.contents import Part
@@ -44,7 +45,7 @@ def load(path: Path, parts: tuple[Part, ...] | None = None) -> list[Term]:
     import yaml
 
     try:
-        terms = yaml.safe_load(path.read_text(encoding="utf-8"))
+        terms = yaml_text.load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise GlossaryError(f"{path}: {error}") from error
     parts = parts or contents.load(path.with_name("contents.yml"))
@@ -129,6 +130,27 @@ def markdown(
 # --- terms in prose ------------------------------------------------------------------------------
 
 
+def _one_of(words: Iterable[str]) -> str:
+    """A regular expression for any of the words, the longest that fits, which looks at each letter once.
+
+    As a list, `warp|warp size|...`, each word would be tried at each place of a page: ten times as long.
+    """
+    tree: dict[str, Any] = {}
+    for word in words:
+        node = tree
+        for letter in word:
+            node = node.setdefault(letter, {})
+        node[""] = None  # a word ends here
+
+    def pattern(node: dict[str, Any]) -> str:
+        longer = [re.escape(letter) + pattern(after) for letter, after in node.items() if letter]
+        if not longer:
+            return ""
+        return f"(?:{'|'.join(longer)})" + ("?" if "" in node else "")
+
+    return pattern(tree) or "(?!)"
+
+
 class Finder:
     """Finds terms and their synonyms in prose, the longest where one is part of another; English ones as whole words."""
 
@@ -140,13 +162,14 @@ class Finder:
             for name in _names(term, lang):
                 if lang == "en" or name.isascii() or len(name) > 1:  # 流 is in 流程, 块 in 一块
                     self._of.setdefault(name.lower(), term)
-        longest_first = sorted(self._of, key=len, reverse=True)
-        patterns = (
-            rf"(?<![\w-]){re.escape(name)}(?:s|es)?(?![\w-])" if name.isascii() else re.escape(name)
-            for name in longest_first
-        )
+        ascii_names = [name for name in self._of if name.isascii()]
+        others = [name for name in self._of if not name.isascii()]
+        # Where one of each fits, the other one is longer: it goes on where the ASCII name ends.
         # ASCII: in 线程束warp a Chinese character is no part of an English word.
-        self.pattern = re.compile("|".join(patterns) or "(?!)", re.IGNORECASE | re.ASCII)
+        self.pattern = re.compile(
+            rf"{_one_of(others)}|(?<![\w-]){_one_of(ascii_names)}(?:s|es)?(?![\w-])",
+            re.IGNORECASE | re.ASCII,
+        )
 
     def term(self, found: re.Match, here: Mapping[str, str | None] | None = None) -> Term | None:
         """The term that a match of `pattern` shows, or None.
@@ -161,7 +184,14 @@ class Finder:
         return self._of[form]
 
 
-_TAG = re.compile(r"""(<(?:[^<>"']|"[^"]*"|'[^']*')*>)""")
+# A tag; of what no definition is put into, whole elements where they hold many tags and none of their own kind.
+_WHOLE = ("svg", "pre", "math", "script", "style")
+_PIECES = [
+    *(rf"<{kind}\b.*?</{kind}>" for kind in _WHOLE),
+    r"""<(?:[^<>"']|"[^"]*"|'[^']*')*>""",
+]
+_TAG = re.compile(f"({'|'.join(_PIECES)})", re.DOTALL)
+_ENDS = ("/>", *(f"</{kind}>" for kind in _WHOLE))
 _NAME = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
 # What no definition is put into: headings, what is a link or a button, code, drawings, formulas, results.
 _CLOSED = {
@@ -199,22 +229,18 @@ class Hover(Finder):
             return f'<a class="ct-term" href="{glossary}#{name}" title="{means}">{found[0]}</a>'
 
         out = []
-        closed, depth = (
-            "",
-            0,
-        )  # the kind of element that no definition is put into, and how many are open
+        # The kind of element that no definition is put into, and how many are open.
+        closed, depth = "", 0
         for number, piece in enumerate(_TAG.split(html)):
             is_tag = number % 2
             if not is_tag and not depth:
                 piece = self.pattern.sub(define, piece)
             out.append(piece)
-            tag = _NAME.match(piece) if is_tag and not piece.endswith("/>") else None
-            if not tag:
+            if not is_tag or piece.endswith(_ENDS) or not (tag := _NAME.match(piece)):
                 continue
             end, kind = tag[1], tag[2].lower()
-            if (
-                depth and kind == closed
-            ):  # only what is of the kind that closed it can open it again
+            # Only what is of the kind that closed it can open it again.
+            if depth and kind == closed:
                 depth += -1 if end else 1
             elif not depth and not end and (kind in _CLOSED or _OURS.search(piece)):
                 closed, depth = kind, 1

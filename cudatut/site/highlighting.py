@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from functools import cache
 
 from pygments import highlight
@@ -9,8 +11,27 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexer import Lexer
 from pygments.lexers import PythonLexer
 
+from cudatut.recording import Recording
+from cudatut.site import shared
+
 _PYTHON = PythonLexer()
 _FORMATTER = HtmlFormatter(nowrap=True)  # making one costs more than coloring a short cell
+# Python code and its HTML, of the cells that `color_cells` has seen.
+_cells: dict[str, str] = {}
+
+
+def color_cells(records: Iterable[Recording]) -> None:
+    """Color the code of these recordings, sharing the work with the build of the other language."""
+    examples = (
+        json.dumps([cell.source for cell in record.cells if cell.kind == "code"])
+        for record in records
+    )
+    for cells, colors in shared.each(examples, _color).items():
+        _cells.update(zip(json.loads(cells), colors))
+
+
+def _color(cells: str) -> list[str]:
+    return list(map(colored, json.loads(cells)))
 
 
 @cache
@@ -22,6 +43,5 @@ def colored(code: str, lexer: Lexer = _PYTHON) -> str:
 def python_block(code: str, name: str = "") -> str:
     """HTML of a block as pymdownx.highlight makes them; `name` is HTML for the line above the code."""
     above = f'<span class="filename">{name}</span>' if name else ""
-    return (
-        f'<div class="highlight">{above}<pre><span></span><code>{colored(code)}</code></pre></div>'
-    )
+    html = _cells.get(code) or colored(code)
+    return f'<div class="highlight">{above}<pre><span></span><code>{html}</code></pre></div>'

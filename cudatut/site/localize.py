@@ -6,6 +6,7 @@ import types
 import typing
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from functools import cache, partial
 from typing import Any
 
 from cudatut.results import KINDS
@@ -29,29 +30,54 @@ def localized(result: dict[str, Any], lang: str) -> dict[str, Any]:
 def relabeled(
     result: dict[str, Any], word: Callable[[str], str], unit: Callable[[str], str] | None = None
 ) -> dict[str, Any]:
-    """A copy of a result with every label passed through `word`, every unit behind a value through `unit` (default: word).
+    """A result with every label passed through `word`, every unit behind a value through `unit` (default: word).
 
-    Which of its fields are labels and units, its declaration says.
+    Which of its fields are labels and units, its declaration says; what has none is the same object.
     """
-    say = {"label": word, "unit": unit or word}
+    tell = _teller(KINDS[result["kind"]])
+    return tell(result, {"label": word, "unit": unit or word}) if tell else result
 
-    def told(type_: Any, value: Any) -> Any:
-        origin, inner = typing.get_origin(type_), typing.get_args(type_)
-        if is_dataclass(type_):
-            hints = {one.name: one.type for one in fields(type_)}
-            return {key: told(hints.get(key), one) for key, one in value.items()}
-        if origin is typing.Annotated:
-            return say[inner[1]](value) if value else value
-        if origin in (types.UnionType, typing.Union):
-            # In JSON, a value of list[...] is a list, and one of Annotated[str, ...] a str.
-            fits = [one for one in inner if isinstance(value, getattr(one, "__origin__", one))]
-            return told(fits[-1], value) if fits else value
-        if origin is list:
-            return [told(inner[0], one) for one in value]
-        if origin is dict:
-            found = {told(inner[0], key): told(inner[1], one) for key, one in value.items()}
-            # One translation for two lines would lose one.
-            return found if len(found) == len(value) else value
-        return value
 
-    return told(KINDS[result["kind"]], result)
+Say = dict[str, Callable[[str], str]]  # how labels and units are said
+
+
+@cache
+def _teller(annotation: Any) -> Callable[[Any, Say], Any] | None:
+    """What says the labels of a value of this annotation; None where it can have none."""
+    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        kind = inner[1]
+        return lambda value, say: say[kind](value) if value else value
+    if is_dataclass(annotation):
+        told = {one.name: tell for one in fields(annotation) if (tell := _teller(one.type))}
+        return partial(_fields, told) if told else None
+    if not any(map(_teller, inner)):
+        return None
+    if origin in (types.UnionType, typing.Union):
+        # In JSON, a value of list[...] is a list, and one of Annotated[str, ...] a str.
+        choices = [(getattr(one, "__origin__", one), _teller(one)) for one in inner]
+        return partial(_one_of, choices)
+    if origin is list:
+        tell = _teller(inner[0])
+        return lambda value, say: [tell(one, say) for one in value]
+    if origin is dict:
+        return partial(_entries, *map(_teller, inner))
+    return None
+
+
+def _fields(told: dict[str, Any], value: dict[str, Any], say: Say) -> dict[str, Any]:
+    return {key: told[key](one, say) if key in told else one for key, one in value.items()}
+
+
+def _one_of(choices: list[tuple[type, Any]], value: Any, say: Say) -> Any:
+    fits = [tell for kind, tell in choices if isinstance(value, kind)]
+    return fits[-1](value, say) if fits and fits[-1] else value
+
+
+def _entries(tell_key: Any, tell: Any, value: dict[str, Any], say: Say) -> dict[str, Any]:
+    found = {
+        tell_key(key, say) if tell_key else key: tell(one, say) if tell else one
+        for key, one in value.items()
+    }
+    # One translation for two lines would lose one.
+    return found if len(found) == len(value) else value

@@ -50,8 +50,7 @@ def lines(markdown: str) -> Iterator[Line]:
 
 # --- HTML ----------------------------------------------------------------------------------------
 
-# Innermost first: a fold holds no other one that is still there.
-_DETAILS = re.compile(r"<details\b(?:(?!<details\b).)*?</details>", re.DOTALL)
+_FOLD = re.compile(r"(<details\b|</details>)")
 # Of one chart or table for several GPUs a reader sees one at a time.
 _OTHER_GPUS = re.compile(r'(?<=</section>)<section class="ct-gpu">.*?</section>', re.DOTALL)
 _PRE = re.compile(r"<pre\b.*?</pre>", re.DOTALL)
@@ -81,11 +80,15 @@ _A_MINUTE = {"words": 130, "characters": 260, "lines of code and output": 12, "r
 
 def _open(html: str) -> str:
     """HTML without its folds, and without what other GPUs have in the place of this one's."""
-    html = _OTHER_GPUS.sub("", html)
-    while True:
-        html, folded = _DETAILS.subn("", html)
-        if not folded:
-            return html
+    found, depth = [], 0
+    for piece in _FOLD.split(_OTHER_GPUS.sub("", html)):
+        if piece == "</details>":
+            depth -= 1
+        elif piece == "<details":
+            depth += 1
+        elif not depth:
+            found.append(piece)
+    return "".join(found)
 
 
 def _lines_of(blocks: list[str]) -> int:

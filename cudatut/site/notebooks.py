@@ -1,6 +1,6 @@
 """The page of each example: its recording, rendered by mkdocs-jupyter and then slimmed.
 
-mkdocs-jupyter is given a notebook with the recording's prose alone, and a mark wherever a cell ends. Its HTML
+mkdocs-jupyter is given notebooks with the recordings' prose alone, and a mark wherever a cell ends. Its HTML
 is then reduced to what a chapter has too, and the code and the results, rendered in the page's language, come
 to their marks: what is long does not take the way through nbconvert, which parses all of it once more, and
 which takes as long for a cell as for a page of prose. As shipped, each page would repeat 620 KB of style
@@ -9,17 +9,15 @@ sheets and ask another host for scripts.
 
 from __future__ import annotations
 
+import json
 import re
+import secrets
 import shutil
 from collections.abc import Iterable
-from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
-
-import nbformat
-from jinja2 import Environment, FileSystemBytecodeCache
 
 from cudatut import catalog, paths, recording
 from cudatut.errors import CudatutError
@@ -29,6 +27,7 @@ from cudatut.site.certificate import certificate_html
 from cudatut.site.contents import Chapter
 from cudatut.site.locale import text
 
+_CELL = 'data-mime-type="text/markdown">'  # how the tag ends that nbconvert puts before prose
 _END = "<!-- end of cell -->"  # Markdown and nbconvert leave comments as they are
 # What a recording may call the files of its example: names below examples/, and no way out of it.
 _FILE = re.compile(r"[\w-][\w.-]*(?:/[\w-][\w.-]*)*")
@@ -37,7 +36,17 @@ _REQUIRES = re.compile(r"sm_(\d+)(\d)([af]?)")
 
 
 def recorded() -> list[Recording]:
-    """Recordings that may be shown, sorted by name; in a preview, those of its chapters. Reports why others may not."""
+    """Recordings that may be shown, sorted by name; in a preview, those of its chapters.
+
+    Looked up once per build, which then reports why others may not.
+    """
+    build = state.current()
+    if build.shown is None:
+        build.shown = _recorded()
+    return build.shown
+
+
+def _recorded() -> list[Recording]:
     build, found = state.current(), []
     shown = contents.chapters_by_example(contents.load(), build.docs) if build.only else None
     try:
@@ -61,32 +70,60 @@ def recorded() -> list[Recording]:
 # --- through mkdocs-jupyter ----------------------------------------------------------------------
 
 
-def quicken(folder: Path) -> None:
-    """Let nbconvert compile its templates, kept in `folder`, once per build, not once per page, and convert a notebook once.
+def write(records: Iterable[Recording], folder: Path) -> dict[str, Recording]:
+    """Write the notebook that mkdocs-jupyter is given for the page of each example; the recordings by its path below `folder`."""
+    markdown = {f"examples/{record.name}.ipynb": _prose(record) for record in records}
+    for uri, text_of_one in markdown.items():
+        (folder / uri).parent.mkdir(parents=True, exist_ok=True)
+        _write(folder / uri, [text_of_one])
+    _convert_together({str(folder / uri): one for uri, one in markdown.items()}, folder)
+    return dict(zip(markdown, records))
 
-    A later version that has other private names is only slower.
+
+def _prose(record: Recording) -> str:
+    """The Markdown of an example, with a mark wherever a cell ends."""
+    words = (
+        mathml.in_markdown(cell.source) if cell.kind == "markdown" else ""
+        for cell in _cells(record)
+    )
+    return "".join(f"{one}\n\n{_END}\n\n" for one in words)
+
+
+def _write(path: Path, cells: Iterable[str]) -> None:
+    """A notebook (nbformat 4.5) of cells of Markdown."""
+    made = [
+        {"cell_type": "markdown", "id": f"prose-{number}", "metadata": {}, "source": source}
+        for number, source in enumerate(cells)
+    ]
+    notebook = {"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+
+
+def _convert_together(markdown: dict[str, str], folder: Path) -> None:
+    """Let mkdocs-jupyter convert all notebooks as one, and each once: nbconvert sets out anew for every single one.
+
+    markdown: by the path of its notebook. A later version of mkdocs-jupyter that has other private names is only slower.
     """
     import mkdocs_jupyter.plugin
-    from nbconvert.exporters import templateexporter
+    from mkdocs_jupyter import convert, nbconvert2
 
-    kept = FileSystemBytecodeCache(str(folder))
-    templateexporter.Environment = partial(Environment, bytecode_cache=kept)
+    mark = f"<!-- {secrets.token_hex(16)} -->"  # which no recording can hold
+    together, converted = folder / "together.ipynb", {}
+    _write(together, [f"{mark}\n\n{one}" for one in markdown.values()])
+
+    def nb2html(path: str, **options: Any) -> str:
+        if path in markdown and not converted:
+            _, *pieces = nbconvert2.nb2html(str(together), **options).split(mark)
+            if len(pieces) == len(markdown):
+                converted.update(zip(markdown, (_CELL + piece for piece in pieces)))
+            else:
+                # HTML without an end has swallowed what comes after it. Each by itself, so that `page` names that one.
+                markdown.clear()
+        return converted[path] if path in markdown else nbconvert2.nb2html(path, **options)
+
+    convert.nb2html = nb2html
     # Headings and title come from `toc` and from the recording.
     mkdocs_jupyter.plugin._get_nb_toc_tokens = lambda path, depth: ([], None)
-
-
-def write(record: Recording, folder: Path) -> str:
-    """Write the notebook that mkdocs-jupyter is given for the page of an example; its path below `folder`."""
-    source = ""
-    for cell in _cells(record):
-        words = mathml.in_markdown(cell.source) if cell.kind == "markdown" else ""
-        source += f"{words}\n\n{_END}\n\n"
-    prose = nbformat.v4.new_markdown_cell(source)
-    uri = f"examples/{record.name}.ipynb"
-    path = folder / uri
-    path.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(nbformat.v4.new_notebook(cells=[prose]), path)
-    return uri
 
 
 def page(record: Recording, html: str, chapters: Iterable[Chapter] = ()) -> str:
@@ -96,7 +133,7 @@ def page(record: Recording, html: str, chapters: Iterable[Chapter] = ()) -> str:
     prose; each cell has the address `#cell-id=<title>`.
     Raises CudatutError naming the cell whose results cannot be rendered, and where the HTML is not as it used to be.
     """
-    _, _, body = html.partition('data-mime-type="text/markdown">')
+    _, _, body = html.partition(_CELL)
     *texts, _ = body.split(_END)
     cells, build = _cells(record), state.current()
     if len(texts) != len(cells):
@@ -171,12 +208,12 @@ def write_files(records: Iterable[Recording], site: Path) -> None:
     for name, source in state.current().programs.items():
         (site / name).parent.mkdir(parents=True, exist_ok=True)
         (site / name).write_text(source + "\n", encoding="utf-8")
-    for record in records:
-        for name in (*files(record), f"{record.name}.ipynb"):
-            target = site / "examples" / name
-            if (root / name).is_file():  # a stand-in has no notebook
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(root / name, target)
+    # Each once: most examples read headers and modules that others read too.
+    for name in {name for one in records for name in (*files(one), f"{one.name}.ipynb")}:
+        target = site / "examples" / name
+        if (root / name).is_file():  # a stand-in has no notebook
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(root / name, target)
 
 
 def files(record: Recording) -> list[str]:

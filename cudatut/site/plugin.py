@@ -29,6 +29,7 @@ from cudatut.site import (
     directives,
     exercise_fence,
     glossary,
+    highlighting,
     labels,
     languages,
     lint,
@@ -92,8 +93,7 @@ class CudatutPlugin(BasePlugin):
         self.chapters = {chapter.page: chapter for chapter in contents.chapters(self.parts)}
         config.nav = contents.nav(self.parts, lang)
         self.hover = glossary.Hover(self.terms, lang)
-        if lang == "zh":
-            searching.teach(self.terms)
+        searching.segment(lang, self.terms)
         # Material shows its language partial for any true value, and would make wrong links of a list.
         config.extra["alternate"] = True
         options = config.mdx_configs
@@ -116,13 +116,13 @@ class CudatutPlugin(BasePlugin):
             if file := files.get_file_from_path(page):
                 files.remove(file)
         self.records = notebooks.recorded()
+        highlighting.color_cells(self.records)
         for problem in labels.problems(self.state.lang, self.records):
             self.state.report(problem)
         # Read by mkdocs-jupyter while it renders; the checkout may be read-only.
         self.copies = tempfile.TemporaryDirectory(prefix="cudatut-notebooks-")
         folder = Path(self.copies.name)
-        notebooks.quicken(folder)
-        self.examples = {notebooks.write(record, folder): record for record in self.records}
+        self.examples = notebooks.write(self.records, folder)
         for uri in self.examples:
             # No File.generated: mkdocs-jupyter's wrapper finds its source by src_dir alone.
             files.append(File(uri, str(folder), config.site_dir, config.use_directory_urls))

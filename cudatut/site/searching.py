@@ -51,11 +51,23 @@ def add_keywords(entries: list[dict[str, Any]], terms: Iterable[dict[str, Any]],
             entry["keywords"] = " ".join(dict.fromkeys(tokens))
 
 
-def teach(terms: Iterable[dict[str, Any]]) -> None:
-    """Have jieba, which cuts Chinese sentences into words for Material, keep the glossary's terms whole."""
+def segment(lang: str, terms: Iterable[dict[str, Any]]) -> None:
+    """Have Material cut the Chinese sentences of Chinese pages into words, and leave English pages as they are.
+
+    English search does not cut at the marks between the words, and so would find none; nor need jieba read its dictionary
+    for the few Chinese words there, which takes half a second.
+    """
+    from material.plugins.search import plugin
+
+    plugin.jieba = taught(terms) if lang == "zh" else None
+
+
+def taught(terms: Iterable[dict[str, Any]]) -> Any:
+    """jieba, which cuts Chinese sentences into words, keeping the glossary's terms whole."""
     import jieba
 
     for term in terms:
         for word in (term["zh"], *term.get("also", {}).get("zh", ())):
             for run in _HAN.findall(word):
                 jieba.add_word(run)
+    return jieba

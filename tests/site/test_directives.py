@@ -1,7 +1,11 @@
 """The example fence: how its text is read, and what it becomes."""
 
+import json
 import re
+import shutil
+from collections import Counter
 from html import unescape
+from pathlib import Path
 
 import pytest
 from markdown import Markdown
@@ -128,6 +132,91 @@ def test_a_page_is_made_of_what_mkdocs_jupyter_makes(project):
     for other in ("<p>something else</p>", html.replace("<!-- end of cell -->", "", 1)):
         with pytest.raises(CudatutError, match="not all cells"):
             notebooks.page(record, other)
+
+
+CELLS = "# %% setup\nimport os\nx = 1\n# %% bench\nbench()\n"
+
+
+@pytest.fixture
+def told(project):
+    """The small book with two examples that have prose; what each page must say."""
+    words = {"start/add": "one after *another*", "start/twice": "two at a `time`"}
+    for name, prose in words.items():
+        project.book.example(name, f"# %% [markdown]\n# {prose}\n{CELLS}")
+        notebook = project.book.notebook(name)
+        notebook["cells"][1]["source"] = prose
+        project.book.recorded(name, notebook)
+    return {"add": "one after <em>another</em>", "twice": "two at a <code>time</code>"}
+
+
+def test_each_page_has_the_prose_of_its_example(project, told):
+    site = project.build()
+    for name, prose in told.items():
+        page = (site / "examples/start" / name / "index.html").read_text(encoding="utf-8")
+        assert {other: words in page for other, words in told.items()} == {
+            other: other == name for other in told
+        }
+        assert f'<div id="cell-id=md-1"><p>{prose}</p></div>' in page
+
+
+def test_what_is_needed_twice_is_made_once(project, told, monkeypatch):
+    """A build goes through nbconvert, the recordings and the files for download once; else it takes twice as long."""
+    from mkdocs_jupyter import nbconvert2
+
+    calls = Counter()
+
+    def counted(module, name):
+        whole = getattr(module, name)
+
+        def count(*arguments, **options):
+            calls[name, *(Path(one).stem for one in arguments[:1])] += 1
+            return whole(*arguments, **options)
+
+        monkeypatch.setattr(module, name, count)
+
+    project.page("claims.md", "# claims { #top }\n\n```python exec=\"on\"\n"
+                 "from cudatut.site import claims, notebooks\n"
+                 "print(claims.table())\nprint(notebooks.index())\n```\n")  # fmt: skip
+    # A module that both examples read, as their recordings say.
+    project.book.file("start/shared.py", "x = 1\n")
+    for name in ("start/add", "start/twice"):
+        notebook = json.loads((project.book.root / f"{name}.ipynb").read_text(encoding="utf-8"))
+        sources = recording.hashes([f"{name}.py", "start/shared.py"])
+        notebook["metadata"]["cudatut"]["sources"] = sources
+        project.book.recorded(name, notebook)
+    counted(nbconvert2, "nb2html")
+    counted(recording, "require_good")
+    counted(recording, "orphans")
+    counted(shutil, "copyfile")
+    site = project.build()
+    assert (site / "examples/start/shared.py").is_file()
+    assert calls["nb2html", "together"] == calls["require_good", "twice"] == calls["orphans",] == 1
+    assert calls["copyfile", "shared"] == 1
+    assert set(calls.values()) <= {1, 2}  # add.py and add.ipynb
+
+
+def test_prose_that_does_not_come_back_is_missed(project, told, monkeypatch, caplog):
+    from mkdocs_jupyter import nbconvert2
+
+    whole = nbconvert2.nb2html
+    without = lambda path, **options: re.sub("<!--.*?-->", "", whole(path, **options))  # noqa: E731
+    monkeypatch.setattr(nbconvert2, "nb2html", without)
+    for name in told:
+        project.refused(
+            caplog, f"docs/en/examples/start/{name}.ipynb", "its templates have changed"
+        )
+        caplog.clear()
+
+
+def test_html_without_an_end_spoils_its_own_page_alone(project, told, caplog):
+    """All prose goes through nbconvert together, and what one swallows is not another's."""
+    endless = "<script>"
+    project.book.example("start/add", f"# %% [markdown]\n# {endless}\n{CELLS}")
+    notebook = project.book.notebook("start/add")
+    notebook["cells"][1]["source"] = endless
+    project.book.recorded("start/add", notebook)
+    project.refused(caplog, "docs/en/examples/start/add.ipynb", "has not all cells")
+    assert "start/twice" not in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,19 @@ def test_the_index_of_a_build_has_keywords_and_whole_terms(project):
     assert "\u200b格子花墙\u200b" in text
 
 
+def test_english_search_finds_chinese_words_whole(project):
+    pytest.importorskip("jieba")
+    words = "一条指令由线程束执行"
+    for lang in ("en", "zh"):
+        project.body(f"See {words} here.", lang)
+        index = (project.build(lang) / "search/search_index.json").read_text(encoding="utf-8")
+        (text,) = (e["text"] for e in json.loads(index)["docs"] if e["location"] == "start/add/")
+        # English search cuts at blanks, and not at the marks that stand between Chinese words.
+        assert (f"See {words} here" in text) == (lang == "en")
+        assert ("\u200b指令\u200b" in text) == (lang == "zh")
+
+
 def test_jieba_keeps_terms_whole():
     jieba = pytest.importorskip("jieba")
-    searching.teach([SHUFFLE])
+    searching.taught([SHUFFLE])
     assert "线程束洗牌" in list(jieba.cut("这里用线程束洗牌来求和"))

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from cudatut import yaml_text
 from cudatut.catalog import LANGUAGES
 
 _current = "en"
@@ -59,6 +60,4 @@ def text(key: str, lang: str | None = None, /, **values: object) -> str:
 @cache
 def words(lang: str) -> dict[str, Any]:
     """Return the whole locale file of `lang` as nested dictionaries."""
-    import yaml  # here, so that drawing a figure needs no YAML reader
-
-    return yaml.safe_load(Path(__file__).with_name(f"{lang}.yml").read_text(encoding="utf-8"))
+    return yaml_text.load(Path(__file__).with_name(f"{lang}.yml").read_text(encoding="utf-8"))

@@ -1,0 +1,165 @@
+"""JSON read as annotations say: for each annotation a function is made once, and then called for thousands of values."""
+
+import math
+import types
+import typing
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from typing import Annotated, Any
+
+LARGEST_INTEGER = 2**64  # no count of anything that a GPU does reaches it
+
+Reader = Callable[[Any], Any]
+_NOTHING = object()
+
+
+class Misfit(ValueError):
+    """A value that is not what its annotation says; the message names it by the path that leads to it."""
+
+    def __init__(self, value: Any = _NOTHING):
+        self._value, self._path = value, ""
+
+    def inside(self, step: str) -> "Misfit":
+        """The same, seen from the value that this one is a part of."""
+        self._path = step + self._path
+        return self
+
+    def __str__(self) -> str:
+        said = "missing" if self._value is _NOTHING else short(self._value)
+        return f"{self._path.lstrip('.')} is {said}"
+
+
+def short(value: Any) -> str:
+    """A value as an error message shows it, cut at 60 characters."""
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."
+
+
+@cache
+def reader(annotation: Any) -> Reader:
+    """A function that returns what JSON holds as the annotation says, dataclasses made; it raises Misfit.
+
+    True is no number, NaN and infinity are none either. Keys that a dataclass does not declare are left alone.
+    """
+    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated:
+        return reader(inner[0])
+    if origin in (types.UnionType, typing.Union):
+        return _one_of([reader(one) for one in inner])
+    if is_dataclass(annotation):
+        return _object(annotation)
+    if origin is list:
+        return _list(reader(inner[0]))
+    if origin is tuple:
+        return _tuple([reader(one) for one in inner])
+    if origin is dict:
+        return _dict(reader(inner[1]))
+    if annotation in (int, float):
+        return _number((int, annotation))
+    return _plain(annotation)
+
+
+def _one_of(choices: list[Reader]) -> Reader:
+    def read(value: Any) -> Any:
+        for choice in choices:
+            try:
+                return choice(value)
+            except Misfit:
+                continue
+        raise Misfit(value)
+
+    return read
+
+
+def _object(cls: type) -> Reader:
+    declared = [
+        (one.name, reader(one.type), one.default is MISSING and one.default_factory is MISSING)
+        for one in fields(cls)
+    ]
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise Misfit(value)
+        found = {}
+        for name, read_field, required in declared:
+            try:
+                if name in value:
+                    found[name] = read_field(value[name])
+                elif required:
+                    raise Misfit
+            except Misfit as error:
+                raise error.inside(f".{name}") from None
+        return cls(**found)
+
+    return read
+
+
+def _list(read_item: Reader) -> Reader:
+    def read(value: Any) -> list[Any]:
+        if not isinstance(value, (list, tuple)):
+            raise Misfit(value)
+        found: list[Any] = []
+        try:
+            for one in value:
+                found.append(read_item(one))
+        except Misfit as error:
+            # Rows are called by their names, other values by their numbers.
+            number, wrong = len(found), value[len(found)]
+            called = wrong.get("name", number) if isinstance(wrong, dict) else number
+            raise error.inside(f"[{called!r}]") from None
+        return found
+
+    return read
+
+
+def _tuple(items: list[Reader]) -> Reader:
+    def read(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, (list, tuple)) or len(value) != len(items):
+            raise Misfit(value)
+        found: list[Any] = []
+        try:
+            for read_item, one in zip(items, value):
+                found.append(read_item(one))
+        except Misfit as error:
+            raise error.inside(f"[{len(found)}]") from None
+        return tuple(found)
+
+    return read
+
+
+def _dict(read_item: Reader) -> Reader:
+    def read(value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+            raise Misfit(value)
+        found = {}
+        for key, one in value.items():
+            try:
+                found[key] = read_item(one)
+            except Misfit as error:
+                raise error.inside(f"[{key!r}]") from None
+        return found
+
+    return read
+
+
+def _number(kinds: tuple[type, ...]) -> Reader:
+    def read(value: Any) -> int | float:
+        number = isinstance(value, kinds) and not isinstance(value, bool)
+        # Integers in Python have no end, and no float goes beyond 1e308.
+        if number and (
+            abs(value) < LARGEST_INTEGER if isinstance(value, int) else math.isfinite(value)
+        ):
+            return value
+        raise Misfit(value)
+
+    return read
+
+
+def _plain(kind: type) -> Reader:
+    def read(value: Any) -> Any:
+        if isinstance(value, kind):
+            return value
+        raise Misfit(value)
+
+    return read

@@ -1,0 +1,61 @@
+"""JSON read by annotations: what fits, and how a message names what does not."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import pytest
+
+from cudatut.schema import LARGEST_INTEGER, Misfit, reader
+
+
+@dataclass
+class Row:
+    name: str
+    values: list[tuple[int, float]]
+    note: Annotated[str, "label"] | None = None
+
+
+@dataclass
+class Sheet:
+    rows: list[Row]
+    named: dict[str, float | bool]
+
+
+GOOD = {"rows": [{"name": "a", "values": [[1, 2.5], [3, 4]]}], "named": {"x": 1, "y": True}}
+
+
+def test_dataclasses_are_made_and_the_rest_stays():
+    found = reader(Sheet)(GOOD | {"unknown": "left alone"})
+    assert found == Sheet([Row("a", [(1, 2.5), (3, 4)], None)], {"x": 1, "y": True})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"rows": {}}, "rows is {}"),
+        ({"rows": [{"name": "a"}]}, "rows['a'].values is missing"),
+        ({"rows": [GOOD["rows"][0], 3]}, "rows[1] is 3"),
+        ({"rows": [{"name": "a", "values": [[1, 2.5], [1]]}]}, "rows['a'].values[1] is [1]"),
+        (
+            {"rows": [{"name": "a", "values": [[1.5, 2.5]]}]},
+            "rows['a'].values[0][0] is 1.5",
+        ),
+        ({"rows": [{"name": "a", "values": [], "note": 1}]}, "rows['a'].note is 1"),
+        ({"named": {"x": float("nan")}}, "named['x'] is nan"),
+        ({"named": {"x": "1"}}, "named['x'] is '1'"),
+        ({"named": {1: 1.0}}, "named is {1: 1.0}"),
+        ({"named": {"x": LARGEST_INTEGER}}, f"named['x'] is {LARGEST_INTEGER}"),
+    ],
+)
+def test_what_does_not_fit_is_named_by_its_path(change, said):
+    with pytest.raises(Misfit) as caught:
+        reader(Sheet)(GOOD | change)
+    assert str(caught.value) == said
+
+
+def test_true_is_no_number():
+    assert reader(bool)(True) is True
+    for kind in (int, float):
+        with pytest.raises(Misfit, match="is True"):
+            reader(kind)(True)
+    assert reader(int)(LARGEST_INTEGER - 1) == LARGEST_INTEGER - 1
