@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any
 
+from cudatut import yaml_text
+
 CUDA = (".cu", ".cuh", ".h", ".hpp", ".cpp")
 
 _HEADER = re.compile(r"# ---[ \t]*\n(.*?)^# ---[ \t]*$", re.S | re.M)
@@ -108,9 +110,8 @@ def _of_header(text: str) -> dict[str, Any]:
     if not found:
         return {}
     lines = (line.removeprefix("#").removeprefix(" ") for line in found[1].splitlines())
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        own = yaml.load("\n".join(lines), Loader=loader)["jupyter"]["cudatut"]
+        own = yaml_text.load("\n".join(lines))["jupyter"]["cudatut"]
         return {key: value for key, value in own.items() if key not in _NO_PART_OF_A_RUN}
     except (yaml.YAMLError, LookupError, TypeError, AttributeError) as error:
         raise ValueError(f"no header: {error}") from error

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from cudatut.errors import CheckError
+from cudatut.fingerprint import ran
 from cudatut.gpu import memory
 from cudatut.results import Check, show
 from cudatut.tool import size
@@ -35,6 +36,7 @@ def check(
     CheckError also for: elements that no kernel wrote (they still hold poison), a red zone that was written to, beside
     any live array of the process, and a wrong shape. Waits for the GPU, so errors of earlier launches surface here too.
     """
+    ran.use("checking")
     label = name or "output"
     on_gpu = hasattr(out, "gpudata")
     if on_gpu and (damage := memory.damaged_zones()):

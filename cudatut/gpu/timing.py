@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from cudatut import tool
+from cudatut.fingerprint import ran
 from cudatut.gpu.device import device
 from cudatut.gpu.gate import Gate, gate
 from cudatut.gpu.memory import empty
@@ -38,6 +39,7 @@ def time_once(launch: Callable[[], object], flushes: int = 1) -> float:
     The flush also keeps the GPU busy while the host enqueues the launch; `flushes` says how often it runs. For a launch
     that takes the host longer than that there is `time_hidden`.
     """
+    ran.use("timing")
     import pycuda.driver as cuda
 
     start, stop = cuda.Event(), cuda.Event()
@@ -68,6 +70,7 @@ def timed(launch: Callable[[], object], gated: bool = True, clock: bool = False)
     runs behind the flush alone, as it does with `gated=False`.
     clock: whether the clock of the SMs is read, right before and right after.
     """
+    ran.use("timing")
     for _ in range(2 if gated else 0):
         run = _between_events(launch, clock, gate())
         if run.hidden:

@@ -258,3 +258,21 @@ def test_a_link_is_the_file_that_it_leads_to(follow, book, tmp_path):
     (tmp_path / "link.txt").symlink_to(book.root / "a/data.txt")
     assert follow("open('link.txt')")["files"] == {"a/data.txt": "text"}
     assert Path(os.path.realpath(tmp_path / "link.txt")) == book.root / "a/data.txt"
+
+
+def test_whoever_times_or_checks_has_used_the_instrument(follow):
+    """A recording then carries its numbers; here without a GPU, where only a check of host arrays can end well."""
+    assert follow("pass")["used"] == []
+    code = """
+        import numpy as np
+        ct.check(np.zeros(3), np.zeros(3))
+    """
+    assert follow(code)["used"] == ["checking"]
+    for time in ("time_once", "time_once_bare", "time_hidden"):
+        code = f"""
+            try:
+                ct.{time}(lambda: None)
+            except (ImportError, ct.CudatutError):
+                pass
+        """
+        assert follow(code)["used"] == ["timing"], time
