@@ -453,6 +453,10 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"python -m cudatut doctor", Here(may_find_faults)),
     (r"python -m cudatut list( --json)?", Here(says_something)),
     (r"python -m cudatut status", Here(may_find_faults)),
+    (
+        r"python -m cudatut status --compile",
+        Elsewhere("tests/examples/test_restamps.py::test_by_machine_code"),
+    ),
     (r"python -m cudatut run [\w/]+", Here(says_something)),
     (r"python -m cudatut trace \S+\.py", Gpu("tests/gpu/test_tracing.py::test_the_command", refused)),
     (r"python -m cudatut record .*", Gpu(f"{COMMANDS}::test_record", refused)),
