@@ -16,7 +16,7 @@ of addresses inside a struct or a tensor map.
 import ctypes
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +49,14 @@ class Operand(NamedTuple):
         apart = self.stride * self.size if self.count > 1 else 0
         return not (int(self.address) % nbytes or apart % nbytes)
 
+    @property
+    def reach(self) -> tuple[int, int]:
+        """The address of the first byte, and that behind the last one."""
+        first = int(self.address)
+        if not (self.count and self.width):
+            return first, first
+        return first, first + ((self.count - 1) * self.stride + self.width) * self.size
+
     def overlaps(self, other: "Operand") -> bool:
         """Whether an element of one shares memory with an element of the other."""
         if not (self.count and self.width and other.count and other.width):
@@ -71,7 +79,7 @@ class Operands:
 
     def __init__(self, launcher: str):
         self.launcher = launcher
-        self._taken: list[tuple[Operand, bool]] = []
+        self._taken: list[tuple[int, int, Operand, bool]] = []  # from and to before which byte
 
     def read(
         self,
@@ -90,17 +98,18 @@ class Operands:
         dtypes: NumPy's names of those allowed (bfloat16 travels as uint16, FP8 as uint8). shape: the extents, None for
         any. rows: 0 for a C-contiguous array; else so many leading axes number rows, which lie evenly apart, each
         contiguous. begins: rows begin with so many elements, and may go on. align: bytes, of which every row's address is
-        a multiple. most: of an extent.
+        a multiple; an element's size at least. most: of an extent.
 
         Raises TypeError for what is no array on this GPU or of another dtype, ValueError for the rest.
         """
         found = self._operand(name, array, dtypes, shape, rows, begins, align, most)
-        for other, written in self._taken:
-            if written and found.overlaps(other):
+        begin, end = found.reach
+        for first, last, other, written in self._taken:
+            if written and begin < last and first < end and found.overlaps(other):
                 raise ValueError(
                     f"{self.launcher}: {name} shares memory with {other.name}, which is written; copy one of them"
                 )
-        self._taken.append((found, False))
+        self._taken.append((begin, end, found, False))
         return found
 
     def write(
@@ -124,51 +133,37 @@ class Operands:
         if found.count > 1 and found.stride < found.width:
             raise ValueError(f"{self.launcher}: rows of {name} lie in one another")
         allowed = (over,) if isinstance(over, str) else over
-        for other, _ in self._taken:
+        begin, end = found.reach
+        for first, last, other, _ in self._taken:
+            if begin >= last or first >= end:
+                continue
             same = other.name in allowed and found[1:-1] == other[1:-1]
             if not same and found.overlaps(other):
                 also = f", and is not {other.name} itself" if other.name in allowed else ""
                 raise ValueError(
                     f"{self.launcher}: {name}, which is written, shares memory with {other.name}{also}; copy one of them"
                 )
-        self._taken.append((found, True))
+        self._taken.append((begin, end, found, True))
         return found
 
     def _operand(
         self, name, array, dtypes, shape, rows, begins, align, most
     ) -> Operand:  # fmt: skip
-        where = f"{self.launcher}: {name}"
-        interface = _interface(array, where)
-        extents, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
-        allowed = (dtypes,) if isinstance(dtypes, str) else dtypes
-        if dtype.name not in allowed:
-            hint = "; bfloat16 travels as uint16" if "uint16" in allowed else ""
-            raise TypeError(f"{where} is {dtype.name}, and must be {' or '.join(allowed)}{hint}")
-        if shape is not None and (
-            len(shape) != len(extents)
-            or any(want not in (None, have) for want, have in zip(shape, extents, strict=True))
-        ):
-            wanted = ", ".join("any" if want is None else str(want) for want in shape)
-            raise ValueError(f"{where} is {list(extents)}, and must be [{wanted}]")
-        if max(extents, default=0) > most:
-            raise ValueError(f"{where} is {list(extents)}; an extent goes up to {most}")
-        size = dtype.itemsize
-        count, width, stride = _rows(extents, interface.get("strides"), size, rows, where)
-        if begins is not None:
-            if width < begins:
-                raise ValueError(
-                    f"{where} is {list(extents)}: a row must begin with {begins} elements"
-                )
-            width = begins
-        address = np.uint64(interface["data"][0] or 0)
-        found = Operand(name, address, dtype.name, extents, count, width, stride, size, array)
+        interface = _interface(array, self.launcher, name)
+        there = interface["shape"], interface["typestr"], interface.get("strides")
+        allowed = dtypes if isinstance(dtypes, str) else tuple(dtypes)
+        wanted = allowed, shape and tuple(shape), rows, begins, most
+        dtype, extents, count, width, stride, size = _layout(self.launcher, name, there, wanted)
+        address = interface["data"][0] or 0
+        found = Operand(name, np.uint64(address), dtype, extents, count, width, stride, size, array)
+        align = max(align, size)  # no GPU loads an element from between two multiples of its size
         if align > 1 and count and width and not found.aligned(align):
             raise ValueError(
-                f"{where} is not aligned: {'rows begin' if rows else 'it begins'} at no multiple of {align} bytes; copy it "
-                "into an array of its own"
+                f"{self.launcher}: {name} is not aligned: {'rows begin' if rows else 'it begins'} at no multiple of {align} "
+                "bytes; copy it into an array of its own"
             )
         if address and _several_gpus():
-            _check_device(int(address), where)
+            _check_device(address, f"{self.launcher}: {name}")
         return found
 
 
@@ -177,15 +172,46 @@ def operands(launcher: str) -> Operands:
     return Operands(launcher)
 
 
-def _interface(array: Any, where: str) -> dict[str, Any]:
+def _interface(array: Any, launcher: str, name: str) -> dict[str, Any]:
     interface = getattr(array, "__cuda_array_interface__", None)
     if interface is not None:
         return interface
+    where = f"{launcher}: {name}"
     if isinstance(array, np.ndarray):
         raise TypeError(f"{where} is a host array; copy it with ct.to_device(...)")
     raise TypeError(
         f"{where} is a {type(array).__name__}, and must be an array on the GPU, from ct.to_device or ct.empty"
     )
+
+
+@lru_cache(maxsize=4096)
+def _layout(
+    launcher: str, name: str, there: tuple, wanted: tuple
+) -> tuple[str, tuple[int, ...], int, int, int, int]:
+    """All of an Operand but its address and owner. It is asked for at each launch, mostly with the same shapes: found anew
+    each time, it would take longer than the launch. there: shape, typestr and strides; wanted: as `read` says."""
+    where = f"{launcher}: {name}"
+    (extents, typestr, strides), (dtypes, shape, rows, begins, most) = there, wanted
+    dtype = np.dtype(typestr)
+    allowed = (dtypes,) if isinstance(dtypes, str) else dtypes
+    if dtype.name not in allowed:
+        hint = "; bfloat16 travels as uint16" if "uint16" in allowed else ""
+        raise TypeError(f"{where} is {dtype.name}, and must be {' or '.join(allowed)}{hint}")
+    if shape is not None and (
+        len(shape) != len(extents)
+        or any(want not in (None, have) for want, have in zip(shape, extents, strict=True))
+    ):
+        wished = ", ".join("any" if want is None else str(want) for want in shape)
+        raise ValueError(f"{where} is {list(extents)}, and must be [{wished}]")
+    if max(extents, default=0) > most:
+        raise ValueError(f"{where} is {list(extents)}; an extent goes up to {most}")
+    size = dtype.itemsize
+    count, width, stride = _rows(extents, strides, size, rows, where)
+    if begins is not None:
+        if width < begins:
+            raise ValueError(f"{where} is {list(extents)}: a row must begin with {begins} elements")
+        width = begins
+    return dtype.name, extents, count, width, stride, size
 
 
 def _rows(
