@@ -146,6 +146,16 @@ class Operands:
         self._taken.append((begin, end, found, True))
         return found
 
+    def check_aligned(self, found: Operand, nbytes: int, rows: int = 1) -> None:
+        """Raises ValueError unless each row, or with rows = 0 the array, begins at a multiple of so many bytes: for those
+        that only the array itself tells of.
+        """
+        if nbytes > 1 and found.count and found.width and not found.aligned(nbytes):
+            raise ValueError(
+                f"{self.launcher}: {found.name} is not aligned: {'rows begin' if rows else 'it begins'} at no multiple of "
+                f"{nbytes} bytes; copy it into an array of its own"
+            )
+
     def _operand(
         self, name, array, dtypes, shape, rows, begins, align, most
     ) -> Operand:  # fmt: skip
@@ -156,12 +166,8 @@ class Operands:
         dtype, extents, count, width, stride, size = _layout(self.launcher, name, there, wanted)
         address = interface["data"][0] or 0
         found = Operand(name, np.uint64(address), dtype, extents, count, width, stride, size, array)
-        align = max(align, size)  # no GPU loads an element from between two multiples of its size
-        if align > 1 and count and width and not found.aligned(align):
-            raise ValueError(
-                f"{self.launcher}: {name} is not aligned: {'rows begin' if rows else 'it begins'} at no multiple of {align} "
-                "bytes; copy it into an array of its own"
-            )
+        # No GPU loads an element from between two multiples of its size.
+        self.check_aligned(found, max(align, size), rows)
         if address and _several_gpus():
             _check_device(address, f"{self.launcher}: {name}")
         return found
