@@ -79,16 +79,17 @@ class Cache(NamedTuple):
 
 def cache_of(
     take: Operands, keys: Any, values: Any, scales: Any, axes: int,
-    written: bool = False, rows: int = 0, align: int = 1,
+    written: bool = False, rows: int = 0, align: int = 1, fp8: bool = True,
 ) -> Cache:  # fmt: skip
     """Of so many axes, the last of them KV heads and a head's elements. In bf16
-    there are no scales; in FP8 (uint8) there must be: float32, [2, kv_heads],
-    of keys and values. written, rows, align: as `Operands` has it. Raises
-    TypeError, ValueError.
+    there are no scales; in FP8 (uint8), which kernels take unless told
+    otherwise, there must be: float32, [2, kv_heads], of keys and values.
+    written, rows, align: as `Operands` has it. Raises TypeError, ValueError.
     """
     how = take.write if written else take.read
     where = {"rows": rows, "align": align}
-    of_keys = how("keys", keys, ("uint16", "uint8"), (None,) * axes, **where)
+    kinds = ("uint16", "uint8") if fp8 else "uint16"
+    of_keys = how("keys", keys, kinds, (None,) * axes, **where)
     of_values = how("values", values, of_keys.dtype, of_keys.shape, **where)
     if of_keys.dtype == "uint16":
         if scales is not None:
