@@ -77,71 +77,64 @@ class Operands:
         self,
         name: str,
         array: Any,
-        dtypes: str | Sequence[str],
+        dtypes: str | Sequence[str] | None,
         shape: Sequence[int | None] | None = None,
-        *,
-        rows: int = 0,
-        begins: int | None = None,
-        align: int = 1,
-        most: int = MOST,
+        **wants: Any,
     ) -> Operand:
         """An array that the launch reads.
 
-        dtypes: NumPy's names of those allowed (bfloat16 travels as uint16, FP8 as uint8). shape: the extents, None for
-        any. rows: 0 for a C-contiguous array; else so many leading axes number rows, which lie evenly apart, each
-        contiguous. begins: rows begin with so many elements, and may go on. align: bytes, of which every row's address is
-        a multiple. most: of an extent.
+        dtypes: NumPy's names of those allowed, None for any (bfloat16 travels as uint16, FP8 as uint8). shape: the extents,
+        None for any. Further wants:
+
+        rows: 0 for a C-contiguous array; else so many leading axes number rows, which lie evenly apart, each contiguous.
+        begins: rows begin with so many elements, and may go on.
+        align: bytes, of which every row's address is a multiple.
+        most: of an extent.
+        over: names of arrays taken before that this one may be itself, the same elements at the same places, although one
+        of the two is written.
 
         Raises TypeError for what is no array on this GPU or of another dtype, ValueError for the rest.
         """
-        found = self._operand(name, array, dtypes, shape, rows, begins, align, most)
-        for other, written in self._taken:
-            if written and found.overlaps(other):
-                raise ValueError(
-                    f"{self.launcher}: {name} shares memory with {other.name}, which is written; copy one of them"
-                )
-        self._taken.append((found, False))
-        return found
+        return self._take(False, name, array, dtypes, shape, **wants)
 
     def write(
         self,
         name: str,
         array: Any,
-        dtypes: str | Sequence[str],
+        dtypes: str | Sequence[str] | None,
         shape: Sequence[int | None] | None = None,
-        *,
-        rows: int = 0,
-        begins: int | None = None,
-        align: int = 1,
-        most: int = MOST,
-        over: str | Sequence[str] = (),
+        **wants: Any,
     ) -> Operand:
-        """An array that the launch writes, or reads and writes; arguments as for `read`.
-
-        over: names of those taken before that it may be itself: the same elements at the same places. Raises as `read`.
-        """
-        found = self._operand(name, array, dtypes, shape, rows, begins, align, most)
+        """An array that the launch writes, or reads and writes; arguments and errors as for `read`."""
+        found = self._take(True, name, array, dtypes, shape, **wants)
         if found.count > 1 and found.stride < found.width:
             raise ValueError(f"{self.launcher}: rows of {name} lie in one another")
+        return found
+
+    def _take(self, written, name, array, dtypes, shape, over=(), **wants) -> Operand:
+        found = self._operand(name, array, dtypes, shape, **wants)
         allowed = (over,) if isinstance(over, str) else over
-        for other, _ in self._taken:
-            same = other.name in allowed and found[1:-1] == other[1:-1]
-            if not same and found.overlaps(other):
-                also = f", and is not {other.name} itself" if other.name in allowed else ""
+        for other, other_written in self._taken:
+            if not (written or other_written) or not found.overlaps(other):
+                continue
+            may_be = other.name in allowed
+            if not (may_be and found[1:-1] == other[1:-1]):
+                which = name if written else other.name
+                itself = f", and {name} is not {other.name} itself" if may_be else ""
                 raise ValueError(
-                    f"{self.launcher}: {name}, which is written, shares memory with {other.name}{also}; copy one of them"
+                    f"{self.launcher}: {name} shares memory with {other.name}, and {which} is written{itself}; copy one of them"
                 )
-        self._taken.append((found, True))
+        self._taken.append((found, written))
         return found
 
     def _operand(
-        self, name, array, dtypes, shape, rows, begins, align, most
-    ) -> Operand:  # fmt: skip
+        self, name, array, dtypes, shape, rows=0, begins=None, align=1, most=MOST
+    ) -> Operand:
         where = f"{self.launcher}: {name}"
         interface = _interface(array, where)
         extents, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
         allowed = (dtypes,) if isinstance(dtypes, str) else dtypes
-        if dtype.name not in allowed:
+        if allowed is not None and dtype.name not in allowed:
             hint = "; bfloat16 travels as uint16" if "uint16" in allowed else ""
             raise TypeError(f"{where} is {dtype.name}, and must be {' or '.join(allowed)}{hint}")
         if shape is not None and (
