@@ -44,18 +44,16 @@ class Operand(NamedTuple):
     size: int
     owner: Any
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """Addresses of the first byte, and of the one behind the last."""
+        size = ((self.count - 1) * self.stride + self.width) * self.size
+        return int(self.address), int(self.address) + (size if self.count and self.width else 0)
+
     def aligned(self, nbytes: int) -> bool:
         """Whether every row begins at a multiple of so many bytes."""
         apart = self.stride * self.size if self.count > 1 else 0
         return not (int(self.address) % nbytes or apart % nbytes)
-
-    @property
-    def reach(self) -> tuple[int, int]:
-        """The address of the first byte, and that behind the last one."""
-        first = int(self.address)
-        if not (self.count and self.width):
-            return first, first
-        return first, first + ((self.count - 1) * self.stride + self.width) * self.size
 
     def overlaps(self, other: "Operand") -> bool:
         """Whether an element of one shares memory with an element of the other."""
@@ -79,95 +77,81 @@ class Operands:
 
     def __init__(self, launcher: str):
         self.launcher = launcher
-        self._taken: list[tuple[int, int, Operand, bool]] = []  # from and to before which byte
+        self._taken: list[tuple[int, int, Operand, bool]] = []
 
     def read(
         self,
         name: str,
         array: Any,
-        dtypes: str | Sequence[str],
+        dtypes: str | Sequence[str] | None,
         shape: Sequence[int | None] | None = None,
-        *,
-        rows: int = 0,
-        begins: int | None = None,
-        align: int = 1,
-        most: int = MOST,
+        **wants: Any,
     ) -> Operand:
         """An array that the launch reads.
 
-        dtypes: NumPy's names of those allowed (bfloat16 travels as uint16, FP8 as uint8). shape: the extents, None for
-        any. rows: 0 for a C-contiguous array; else so many leading axes number rows, which lie evenly apart, each
-        contiguous. begins: rows begin with so many elements, and may go on. align: bytes, of which every row's address is
-        a multiple; an element's size at least. most: of an extent.
+        dtypes: NumPy's names of those allowed, None for any (bfloat16 travels as uint16, FP8 as uint8). shape: the extents,
+        None for any. Further wants:
+
+        rows: 0 for a C-contiguous array; else so many leading axes number rows, which lie evenly apart, each contiguous.
+        begins: rows begin with so many elements, and may go on.
+        align: bytes, of which every row's address is a multiple; an element's size at least.
+        most: of an extent.
+        over: names of arrays taken before that this one may be itself, the same elements at the same places, although one
+        of the two is written.
 
         Raises TypeError for what is no array on this GPU or of another dtype, ValueError for the rest.
         """
-        found = self._operand(name, array, dtypes, shape, rows, begins, align, most)
-        begin, end = found.reach
-        for first, last, other, written in self._taken:
-            if written and begin < last and first < end and found.overlaps(other):
-                raise ValueError(
-                    f"{self.launcher}: {name} shares memory with {other.name}, which is written; copy one of them"
-                )
-        self._taken.append((begin, end, found, False))
-        return found
+        return self._take(False, name, array, dtypes, shape, **wants)
 
     def write(
         self,
         name: str,
         array: Any,
-        dtypes: str | Sequence[str],
+        dtypes: str | Sequence[str] | None,
         shape: Sequence[int | None] | None = None,
-        *,
-        rows: int = 0,
-        begins: int | None = None,
-        align: int = 1,
-        most: int = MOST,
-        over: str | Sequence[str] = (),
+        **wants: Any,
     ) -> Operand:
-        """An array that the launch writes, or reads and writes; arguments as for `read`.
-
-        over: names of those taken before that it may be itself: the same elements at the same places. Raises as `read`.
-        """
-        found = self._operand(name, array, dtypes, shape, rows, begins, align, most)
+        """An array that the launch writes, or reads and writes; arguments and errors as for `read`."""
+        found = self._take(True, name, array, dtypes, shape, **wants)
         if found.count > 1 and found.stride < found.width:
             raise ValueError(f"{self.launcher}: rows of {name} lie in one another")
-        allowed = (over,) if isinstance(over, str) else over
-        begin, end = found.reach
-        for first, last, other, _ in self._taken:
-            if begin >= last or first >= end:
-                continue
-            same = other.name in allowed and found[1:-1] == other[1:-1]
-            if not same and found.overlaps(other):
-                also = f", and is not {other.name} itself" if other.name in allowed else ""
-                raise ValueError(
-                    f"{self.launcher}: {name}, which is written, shares memory with {other.name}{also}; copy one of them"
-                )
-        self._taken.append((begin, end, found, True))
         return found
 
-    def check_aligned(self, found: Operand, nbytes: int, rows: int = 1) -> None:
-        """Raises ValueError unless each row, or with rows = 0 the array, begins at a multiple of so many bytes: for those
-        that only the array itself tells of.
-        """
-        if nbytes > 1 and found.count and found.width and not found.aligned(nbytes):
-            raise ValueError(
-                f"{self.launcher}: {found.name} is not aligned: {'rows begin' if rows else 'it begins'} at no multiple of "
-                f"{nbytes} bytes; copy it into an array of its own"
-            )
+    def _take(self, written, name, array, dtypes, shape, over=(), **wants) -> Operand:
+        found = self._operand(name, array, dtypes, shape, **wants)
+        allowed = (over,) if isinstance(over, str) else over
+        start, end = found.span
+        for first, last, other, other_written in self._taken:
+            if start >= last or first >= end or not (written or other_written):
+                continue  # most are
+            if not found.overlaps(other):
+                continue
+            may_be = other.name in allowed
+            if not (may_be and found[1:-1] == other[1:-1]):
+                which = name if written else other.name
+                itself = f", and {name} is not {other.name} itself" if may_be else ""
+                raise ValueError(
+                    f"{self.launcher}: {name} shares memory with {other.name}, and {which} is written{itself}; copy one of them"
+                )
+        self._taken.append((start, end, found, written))
+        return found
 
     def _operand(
-        self, name, array, dtypes, shape, rows, begins, align, most
-    ) -> Operand:  # fmt: skip
+        self, name, array, dtypes, shape, rows=0, begins=None, align=1, most=MOST
+    ) -> Operand:
         interface = _interface(array, self.launcher, name)
         there = interface["shape"], interface["typestr"], interface.get("strides")
-        allowed = dtypes if isinstance(dtypes, str) else tuple(dtypes)
+        allowed = dtypes if isinstance(dtypes, str | None) else tuple(dtypes)
         wanted = allowed, shape and tuple(shape), rows, begins, most
         dtype, extents, count, width, stride, size = _layout(self.launcher, name, there, wanted)
         address = interface["data"][0] or 0
         found = Operand(name, np.uint64(address), dtype, extents, count, width, stride, size, array)
-        # No GPU loads an element from between two multiples of its size.
-        self.check_aligned(found, max(align, size), rows)
+        align = max(align, size)  # no GPU loads an element from between two multiples of its size
+        if count and width and not found.aligned(align):
+            raise ValueError(
+                f"{self.launcher}: {name} is not aligned: {'rows begin' if rows else 'it begins'} at no multiple of {align} "
+                "bytes; copy it into an array of its own"
+            )
         if address and _several_gpus():
             _check_device(address, f"{self.launcher}: {name}")
         return found
@@ -200,7 +184,7 @@ def _layout(
     (extents, typestr, strides), (dtypes, shape, rows, begins, most) = there, wanted
     dtype = np.dtype(typestr)
     allowed = (dtypes,) if isinstance(dtypes, str) else dtypes
-    if dtype.name not in allowed:
+    if allowed is not None and dtype.name not in allowed:
         hint = "; bfloat16 travels as uint16" if "uint16" in allowed else ""
         raise TypeError(f"{where} is {dtype.name}, and must be {' or '.join(allowed)}{hint}")
     if shape is not None and (
