@@ -44,12 +44,6 @@ class Operand(NamedTuple):
     size: int
     owner: Any
 
-    @property
-    def span(self) -> tuple[int, int]:
-        """Addresses of the first byte, and of the one behind the last."""
-        size = ((self.count - 1) * self.stride + self.width) * self.size
-        return int(self.address), int(self.address) + (size if self.count and self.width else 0)
-
     def aligned(self, nbytes: int) -> bool:
         """Whether every row begins at a multiple of so many bytes."""
         apart = self.stride * self.size if self.count > 1 else 0
@@ -117,44 +111,45 @@ class Operands:
             raise ValueError(f"{self.launcher}: rows of {name} lie in one another")
         return found
 
-    def _take(self, written, name, array, dtypes, shape, over=(), **wants) -> Operand:
-        found = self._operand(name, array, dtypes, shape, **wants)
-        allowed = (over,) if isinstance(over, str) else over
-        start, end = found.span
+    def _take(
+        self, written, name, array, dtypes, shape, over=(), align=1, **wants
+    ) -> Operand:  # fmt: skip
+        interface = getattr(array, "__cuda_array_interface__", None)
+        if interface is None:
+            raise _no_array(array, f"{self.launcher}: {name}")
+        layout, apart, reach = _layout(
+            self.launcher, name, interface["shape"], interface["typestr"], interface.get("strides"),
+            tuple(dtypes) if isinstance(dtypes, list) else dtypes,
+            tuple(shape) if isinstance(shape, list) else shape, **wants,
+        )  # fmt: skip
+        start = interface["data"][0] or 0
+        found = Operand(name, np.uint64(start), *layout, array)
+        align = max(align, found.size)  # none loads from between two multiples of a size
+        if reach and (start % align or apart % align):
+            raise ValueError(
+                f"{self.launcher}: {name} is not aligned: {'rows begin' if wants.get('rows') else 'it begins'} at no multiple "
+                f"of {align} bytes; copy it into an array of its own"
+            )
+        if reach and _several_gpus():
+            _check_device(start, f"{self.launcher}: {name}")
+        end = start + reach
         for first, last, other, other_written in self._taken:
-            if start >= last or first >= end or not (written or other_written):
-                continue  # most are
-            if not found.overlaps(other):
-                continue
-            may_be = other.name in allowed
-            if not (may_be and found[1:-1] == other[1:-1]):
-                which = name if written else other.name
-                itself = f", and {name} is not {other.name} itself" if may_be else ""
-                raise ValueError(
-                    f"{self.launcher}: {name} shares memory with {other.name}, and {which} is written{itself}; copy one of them"
-                )
+            if start < last and first < end and (written or other_written):
+                self._check_shared(written, found, other, over)
         self._taken.append((start, end, found, written))
         return found
 
-    def _operand(
-        self, name, array, dtypes, shape, rows=0, begins=None, align=1, most=MOST
-    ) -> Operand:
-        interface = _interface(array, self.launcher, name)
-        there = interface["shape"], interface["typestr"], interface.get("strides")
-        allowed = dtypes if isinstance(dtypes, str | None) else tuple(dtypes)
-        wanted = allowed, shape and tuple(shape), rows, begins, most
-        dtype, extents, count, width, stride, size = _layout(self.launcher, name, there, wanted)
-        address = interface["data"][0] or 0
-        found = Operand(name, np.uint64(address), dtype, extents, count, width, stride, size, array)
-        align = max(align, size)  # no GPU loads an element from between two multiples of its size
-        if count and width and not found.aligned(align):
-            raise ValueError(
-                f"{self.launcher}: {name} is not aligned: {'rows begin' if rows else 'it begins'} at no multiple of {align} "
-                "bytes; copy it into an array of its own"
-            )
-        if address and _several_gpus():
-            _check_device(address, f"{self.launcher}: {name}")
-        return found
+    def _check_shared(self, written, found, other, over) -> None:
+        """Raises ValueError where these two, of which one is written, share memory and may not."""
+        allowed = (over,) if isinstance(over, str) else over
+        may_be = other.name in allowed
+        if not found.overlaps(other) or (may_be and found[1:-1] == other[1:-1]):
+            return
+        which = found.name if written else other.name
+        itself = f", and {found.name} is not {other.name} itself" if may_be else ""
+        raise ValueError(
+            f"{self.launcher}: {found.name} shares memory with {other.name}, and {which} is written{itself}; copy one of them"
+        )
 
 
 def operands(launcher: str) -> Operands:
@@ -162,27 +157,31 @@ def operands(launcher: str) -> Operands:
     return Operands(launcher)
 
 
-def _interface(array: Any, launcher: str, name: str) -> dict[str, Any]:
-    interface = getattr(array, "__cuda_array_interface__", None)
-    if interface is not None:
-        return interface
-    where = f"{launcher}: {name}"
+def _no_array(array: Any, where: str) -> TypeError:
     if isinstance(array, np.ndarray):
-        raise TypeError(f"{where} is a host array; copy it with ct.to_device(...)")
-    raise TypeError(
+        return TypeError(f"{where} is a host array; copy it with ct.to_device(...)")
+    return TypeError(
         f"{where} is a {type(array).__name__}, and must be an array on the GPU, from ct.to_device or ct.empty"
     )
 
 
 @lru_cache(maxsize=4096)
 def _layout(
-    launcher: str, name: str, there: tuple, wanted: tuple
-) -> tuple[str, tuple[int, ...], int, int, int, int]:
-    """All of an Operand but its address and owner. It is asked for at each launch, mostly with the same shapes: found anew
-    each time, it would take longer than the launch. there: shape, typestr and strides; wanted: as `read` says."""
-    where = f"{launcher}: {name}"
-    (extents, typestr, strides), (dtypes, shape, rows, begins, most) = there, wanted
-    dtype = np.dtype(typestr)
+    launcher: str,
+    name: str,
+    extents: tuple[int, ...],
+    typestr: str,
+    strides: tuple[int, ...] | None,
+    dtypes: str | tuple[str, ...] | None,
+    shape: tuple[int | None, ...] | None,
+    rows: int = 0,
+    begins: int | None = None,
+    most: int = MOST,
+) -> tuple[tuple, int, int]:
+    """What an Operand has between its address and its owner, bytes from one row to the next, bytes from the first to behind
+    the last. Asked for at each launch, mostly with the same shapes: found anew each time, it takes longer than the launch.
+    """
+    where, dtype = f"{launcher}: {name}", np.dtype(typestr)
     allowed = (dtypes,) if isinstance(dtypes, str) else dtypes
     if allowed is not None and dtype.name not in allowed:
         hint = "; bfloat16 travels as uint16" if "uint16" in allowed else ""
@@ -191,8 +190,8 @@ def _layout(
         len(shape) != len(extents)
         or any(want not in (None, have) for want, have in zip(shape, extents, strict=True))
     ):
-        wished = ", ".join("any" if want is None else str(want) for want in shape)
-        raise ValueError(f"{where} is {list(extents)}, and must be [{wished}]")
+        wanted = ", ".join("any" if want is None else str(want) for want in shape)
+        raise ValueError(f"{where} is {list(extents)}, and must be [{wanted}]")
     if max(extents, default=0) > most:
         raise ValueError(f"{where} is {list(extents)}; an extent goes up to {most}")
     size = dtype.itemsize
@@ -201,7 +200,9 @@ def _layout(
         if width < begins:
             raise ValueError(f"{where} is {list(extents)}: a row must begin with {begins} elements")
         width = begins
-    return dtype.name, extents, count, width, stride, size
+    apart = stride * size if count > 1 else 0
+    reach = ((count - 1) * stride + width) * size if count and width else 0
+    return (dtype.name, extents, count, width, stride, size), apart, reach
 
 
 def _rows(

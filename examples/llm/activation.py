@@ -6,7 +6,7 @@ from typing import Any
 
 import cudatut as ct
 
-from rows import LONGEST, NULL, elements_per_load, grid, kernel
+from rows import LONGEST, NULL, begin_at, elements_per_load, grid, kernel
 
 SOURCE = "llm/activation.cu"
 
@@ -52,7 +52,7 @@ def embed(
     All are contiguous. Raises TypeError, ValueError.
     """
     take = ct.operands("embed")
-    to = take.write("x", x, "float32", (None, None), align=16)
+    to = take.write("x", x, "float32", (None, None))
     n, dim = to.shape
     whose = take.read("tokens", tokens, "int32", (n,))
     kinds = "uint16", "uint8"
@@ -64,7 +64,8 @@ def embed(
         raise ValueError(
             f"embed: x is {list(to.shape)}, embedding {list(table.shape)} of {table.dtype}: rows of dim elements, a multiple of 4, or of Q8_0 of dim / 32 * 34 bytes, dim a multiple of 32; up to {LONGEST}"
         )
-    take.check_aligned(table, align)
+    begin_at(take, align, table)
+    begin_at(take, 16, to)
     others = NULL
     if drawn is not None:
         others = take.read("drawn", drawn, "int32").address
@@ -79,14 +80,15 @@ def gather(indices: Any, x: Any, out: Any, stream: Any = None) -> None:
     contiguous. Raises TypeError, ValueError.
     """
     take = ct.operands("gather")
-    to = take.write("out", out, "float32", (None, None), align=16)
+    to = take.write("out", out, "float32", (None, None))
     m, dim = to.shape
-    rows = take.read("x", x, "float32", (None, dim), align=16)
+    rows = take.read("x", x, "float32", (None, dim))
     whose = take.read("indices", indices, "int32", (m,))
     if dim % 4 or dim > LONGEST:
         raise ValueError(
             f"gather: rows of {dim} elements: 16 bytes are read at a time, so that they must be a multiple of 4, up to {LONGEST}"
         )
+    begin_at(take, 16, rows, to)
     if m and not rows.count:
         raise ValueError("gather: x has no rows")
     if m and dim:

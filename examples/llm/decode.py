@@ -19,7 +19,16 @@ from typing import Any, NamedTuple
 import cudatut as ct
 from cudatut.gpu.operands import Operand, Operands
 
-from rows import BLOCKS, NULL, Cache, cache_of, grid, queries_of, workspace
+from rows import (
+    BLOCKS,
+    NULL,
+    Cache,
+    begin_at,
+    cache_of,
+    grid,
+    queries_of,
+    workspace,
+)
 
 SOURCE = "llm/decode.cu"
 HEAD_DIMS = 64, 80, 96, 112, 128, 256
@@ -193,8 +202,8 @@ def paged(
     Up to 65535 sequences, parts and `split` alike. Raises TypeError, ValueError.
     """
     take = ct.operands("decode.paged")
-    cache = cache_of(take, keys, values, scales, 3, align=16)
-    to = take.write("out", out, "uint16", (None, None, None), align=16)
+    cache = cache_of(take, keys, values, scales, 3)
+    to = take.write("out", out, "uint16", (None, None, None))
     shape = to.shape[0], None
     of_tables = take.read("tables", tables, "int32", shape)
     if block_size < 1:
@@ -227,10 +236,10 @@ def contiguous(
     head_dim], and key j of sequence i is keys[i, j].
     """
     take = ct.operands("decode.contiguous")
-    cache = cache_of(take, keys, values, scales, 4, align=16)
+    cache = cache_of(take, keys, values, scales, 4)
     sequences, capacity, *_ = cache.keys.shape
     shape = sequences, None, None
-    to = take.write("out", out, "uint16", shape, align=16)
+    to = take.write("out", out, "uint16", shape)
     if longest > capacity:
         raise ValueError(
             f"decode.contiguous: {longest} keys do not fit in {capacity}"
@@ -269,20 +278,17 @@ def _launch(
     if warps not in (4, 8, 16):
         raise ValueError(f"{take.launcher}: {warps} warps: 4, 8 or 16")
     of_q = queries_of(take, q, out.shape)
-    take.check_aligned(of_q, 4)  # a pair is read at a time
     of_lengths = take.read("lengths", lengths, "int32", (sequences,))
     of_lse = take.write("lse", lse, "float32", (sequences, heads))
     need = sizes(sequences, heads, kv_heads, head_dim, longest, split, window)
-    sums = workspace(
-        take, "partials", partials, "float32", need.partials, align=16
-    )
+    sums = workspace(take, "partials", partials, "float32", need.partials)
     arrived = workspace(take, "tickets", tickets, "uint32", need.tickets)
+    begin_at(take, 16, cache.keys, cache.values, out, sums)
+    begin_at(take, 4, of_q)
     group = heads // kv_heads
-    octets, count = (
-        kv_heads * ct.cdiv(group, HEADS),
-        parts(longest, split, window),
-    )
-    blocks = grid(take, octets, count, sequences)
+    octets = kv_heads * ct.cdiv(group, HEADS)
+    most = parts(longest, split, window)
+    blocks = grid(take, octets, most, sequences)
     if not sequences or not heads:
         return
     paged = tables is not None

@@ -21,7 +21,7 @@ import numpy as np
 import cudatut as ct
 from cudatut.gpu.operands import Operand, Operands
 
-from rows import BLOCKS, NULL, Cache, cache_of, grid, queries_of
+from rows import BLOCKS, NULL, Cache, begin_at, cache_of, grid, queries_of
 
 SOURCE = "llm/flash.cu"
 LONGEST = (1 << 30) - 256  # tokens of a sequence
@@ -247,8 +247,7 @@ def rows_of(
     of_q = queries_of(take, q, out.shape)
     arrays = of_q, cache.keys, cache.values, out
     if head_dim % 8 == 0:
-        for array in arrays:
-            take.check_aligned(array, 16)
+        begin_at(take, 16, *arrays)
     apart, counts = [a.stride for a in arrays], [a.count for a in arrays]
     if apart[1] != apart[2] or max(*apart, *counts) > BLOCKS:
         raise ValueError(

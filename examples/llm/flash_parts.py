@@ -20,7 +20,7 @@ import cudatut as ct
 import flash
 from flash import Tile
 
-from rows import cache_of, grid, workspace
+from rows import begin_at, cache_of, grid, workspace
 
 SOURCE = "llm/flash_parts.cu"
 LEAST = 2  # tiles of keys of a part, as flash_parts.cu has it
@@ -101,7 +101,8 @@ def paged(
     pieces = tile.bm * tile.d // 4 // MERGE_THREADS
     pieces = grid(take, lists.items * heads * pieces)
     need = blocks * tile.bm * (tile.d + 2)
-    sums = workspace(take, "partials", partials, "float32", need, align=16)
+    sums = workspace(take, "partials", partials, "float32", need)
+    begin_at(take, 16, sums)
     if not to.count or not blocks:
         return
     kernel, merge = instances(tile, cache.arguments)

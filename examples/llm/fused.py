@@ -23,6 +23,8 @@ from cudatut.gpu.operands import Operand, Operands
 from gemv import ROWS, Format, Plan, weights_of
 from turning import turning
 
+from rows import begin_at
+
 SOURCE = "llm/fused.cu"
 
 
@@ -156,14 +158,16 @@ class Factors(NamedTuple):
 
 
 def _factors(take: Operands, x: Any, weight: Any, weights: Any) -> Factors:
-    of_x = take.read("x", x, "float32", (None, None), align=16)
+    of_x = take.read("x", x, "float32", (None, None))
     n, inputs = of_x.shape
     if n > ROWS:
         raise ValueError(
             f"{take.launcher}: x has {n} rows; these kernels take up to {ROWS}"
         )
-    of_norm = take.read("weight", weight, "float32", (inputs,), align=16)
-    return Factors(of_x, of_norm, *weights_of(take, weights, inputs))
+    of_norm = take.read("weight", weight, "float32", (inputs,))
+    stored, format = weights_of(take, weights, inputs)
+    begin_at(take, 16, of_x, of_norm)
+    return Factors(of_x, of_norm, stored, format)
 
 
 def _launch(

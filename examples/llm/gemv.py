@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import cudatut as ct
 from cudatut.gpu.operands import Operand, Operands
 
-from rows import CTYPES, FLOATS, LONGEST, MOST, grid
+from rows import CTYPES, FLOATS, LONGEST, MOST, begin_at, grid
 
 SOURCE = "llm/gemv.cu"
 ROWS = 8  # of x, that a block multiplies at the price of one
@@ -119,7 +119,8 @@ def weights_of(
 ) -> tuple[Operand, Format]:
     """W, [outputs, ...], and how it is stored. Raises TypeError, ValueError."""
     kinds, shape = ("uint16", "uint8"), (None, None)
-    stored = take.read("weights", weights, kinds, shape, align=16, most=MOST)
+    stored = take.read("weights", weights, kinds, shape, most=MOST)
+    begin_at(take, 16, stored)
     if inputs >= LONGEST:
         raise ValueError(
             f"{take.launcher}: {inputs} inputs; bytes of a row are counted in an int, so that there must be fewer than {LONGEST}"
@@ -144,10 +145,12 @@ def gemv(
     `choose`'s; the bits depend on its parts. Raises TypeError, ValueError.
     """
     take = ct.operands("gemv")
-    n, inputs = take.read("x", x, "uint16", (None, None), align=16).shape
+    of_x = take.read("x", x, "uint16", (None, None))
+    n, inputs = of_x.shape
     stored, format = weights_of(take, weights, inputs)
     outputs, kinds = stored.count, "float32" if add else FLOATS
     to = take.write("out", out, kinds, (n, outputs))
+    begin_at(take, 16, of_x)
     if not n or not outputs:
         return
     most = ct.device().shared_per_block_optin

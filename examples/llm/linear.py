@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import cudatut as ct
 
-from rows import CTYPES, FLOATS, MOST, grid
+from rows import CTYPES, FLOATS, MOST, begin_at, grid
 
 SOURCE, SPLIT_SOURCE = "llm/linear.cu", "llm/linear_split.cu"
 SPLITS = tuple(range(1, 9))  # a cluster has at most 8 blocks
@@ -191,7 +191,7 @@ def linear(
     then. Raises TypeError, ValueError.
     """
     take, two = ct.operands("linear"), (None, None)
-    of_x = take.read("x", x, "uint16", two, align=16, most=MOST)
+    of_x = take.read("x", x, "uint16", two, most=MOST)
     n, inputs = of_x.shape
     if inputs % 8 or not inputs:
         raise ValueError(
@@ -199,7 +199,7 @@ def linear(
             "that rows begin at multiples of 16 bytes"
         )
     shape = None, inputs
-    of_w = take.read("weights", weights, "uint16", shape, align=16, most=MOST)
+    of_w = take.read("weights", weights, "uint16", shape, most=MOST)
     outputs = of_w.count
     if swiglu and (add or outputs % 16):
         raise ValueError(
@@ -208,7 +208,9 @@ def linear(
         )
     kinds = "float32" if add else "uint16" if swiglu else FLOATS
     shape = n, outputs // 2 if swiglu else outputs
-    to = take.write("out", out, kinds, shape, align=8)
+    to = take.write("out", out, kinds, shape)
+    begin_at(take, 16, of_x, of_w)
+    begin_at(take, 8, to)
     splits = _splits(split, fast, tile)
     if not n or not outputs:
         return

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import cudatut as ct
 from cudatut.gpu.operands import Operand, Operands
 
-from rows import BLOCKS, MOST, NULL, workspace
+from rows import BLOCKS, MOST, NULL, begin_at, workspace
 
 SOURCE = "llm/linear_hopper.cu"
 
@@ -164,7 +164,8 @@ def stored(
     """y, float32, [n, outputs], = x @ weights.T."""
     take = ct.operands("stored")
     factors = of_x, of_w = _factors(take, x, weights)
-    to = take.write("y", y, "float32", (of_x.count, of_w.count), align=8)
+    to = take.write("y", y, "float32", (of_x.count, of_w.count))
+    begin_at(take, 8, to)
     _product(take, factors, "Store", _Store(to.address), tile, stream)
 
 
@@ -187,14 +188,15 @@ def added(
         raise ValueError(
             f"added: {outputs} outputs: pairs are added, so there must be an even number of them"
         )
-    to = take.write("y", y, "float32", shape, align=8)
+    to = take.write("y", y, "float32", shape)
+    begin_at(take, 8, to)
     end = _Add(to.address)
     if norm:
         parts = ct.cdiv(outputs, tile.squares)
-        of_norm = take.read(
-            "norm.weight", norm.weight, "float32", (outputs,), align=8
-        )
-        h = take.write("norm.h", norm.h, "uint16", shape, align=4)
+        of_norm = take.read("norm.weight", norm.weight, "float32", (outputs,))
+        h = take.write("norm.h", norm.h, "uint16", shape)
+        begin_at(take, 8, of_norm)
+        begin_at(take, 4, h)
         squares = workspace(
             take, "norm.squares", norm.squares, "float32", n * parts
         )
@@ -223,7 +225,8 @@ def gated(
         raise ValueError(
             f"gated: {outputs} rows of weights: of gates and ups there have to be as many, a multiple of 8"
         )
-    to = take.write("out", out, "uint16", (n, outputs // 2), align=4)
+    to = take.write("out", out, "uint16", (n, outputs // 2))
+    begin_at(take, 4, to)
     scale = _scale(take, norm, squares, of_x)
     end = _Gates(to.address, scale)
     _product(take, factors, "Gates", end, tile, stream)
@@ -244,7 +247,7 @@ def _scale(
 
 
 def _factors(take: Operands, x: Any, weights: Any) -> tuple[Operand, Operand]:
-    how = {"rows": 1, "align": 16, "most": MOST}
+    how = {"rows": 1, "most": MOST}
     of_x = take.read("x", x, "uint16", (None, None), **how)
     inputs = of_x.width
     of_w = take.read("weights", weights, "uint16", (None, inputs), **how)
@@ -253,6 +256,7 @@ def _factors(take: Operands, x: Any, weights: Any) -> tuple[Operand, Operand]:
         raise ValueError(
             f"{take.launcher}: {inputs} inputs in rows {of_x.stride} and {of_w.stride} elements apart: inputs must be a multiple of 8, and rows must not lie in one another"
         )
+    begin_at(take, 16, of_x, of_w)
     return of_x, of_w
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import cudatut as ct
 
 from linear import TILES, Tile, choose
-from rows import MOST, grid
+from rows import MOST, begin_at, grid
 from turning import turning
 
 SOURCE = "llm/linear_qkv.cu"
@@ -53,7 +53,7 @@ def linear_qkv(
     ValueError.
     """
     take, two = ct.operands("linear_qkv"), (None, None)
-    of_x = take.read("x", x, "uint16", two, align=16, most=MOST)
+    of_x = take.read("x", x, "uint16", two, most=MOST)
     n, inputs = of_x.shape
     if inputs % 8 or not inputs:
         raise ValueError(
@@ -61,7 +61,8 @@ def linear_qkv(
             "so that rows begin at multiples of 16 bytes"
         )
     shape = None, inputs
-    of_w = take.read("weights", weights, "uint16", shape, align=16, most=MOST)
+    of_w = take.read("weights", weights, "uint16", shape, most=MOST)
+    begin_at(take, 16, of_x, of_w)
     outputs, more = of_w.count, (positions, slots, table, keys, values, q)
     to = turning(take, n, outputs, *more, scales)
     if tile is not None and not tile.can_split:

@@ -11,7 +11,7 @@ from typing import Any
 
 import cudatut as ct
 
-from rows import MOST, grid
+from rows import MOST, begin_at, grid
 
 
 @functools.cache
@@ -36,21 +36,22 @@ def merge(
     All are contiguous. Raises TypeError, ValueError.
     """
     take = ct.operands("merge")
-    first = take.read("a", a, "uint16", align=16, most=MOST)
+    first = take.read("a", a, "uint16", most=MOST)
     shape = first.shape
     if not shape or shape[-1] % 8 or not shape[-1]:
         raise ValueError(
             f"merge: a is {list(shape)}; its last extent must be a multiple of 8"
         )
-    second = take.read("b", b, "uint16", shape, align=16)
+    second = take.read("b", b, "uint16", shape)
     lses = [
         take.read(name, array, "float32", shape[:-1]).address
         for name, array in (("lse_a", lse_a), ("lse_b", lse_b))
     ]
     # A thread reads of a and b what it replaces, and nothing else of them. Of
     # an lse several threads read what one of them replaces.
-    to = take.write("out", out, "uint16", shape, align=16, over=("a", "b"))
+    to = take.write("out", out, "uint16", shape, over=("a", "b"))
     of_lse = take.write("lse", lse, "float32", shape[:-1])
+    begin_at(take, 16, first, second, to)
     rows, dim = first.count, first.width
     if not rows:
         return

@@ -34,7 +34,8 @@ def rms_norm(
     may be x itself. most: as in `rows.share`; it changes the order of sums.
     """
     take = ct.operands("rms_norm")
-    x, weight = _input(take, x), _weight(take, weight, x)
+    x = _input(take, x)
+    weight = _weight(take, weight, x)
     out = _output(take, out, x, over="x")
     _launch("rms_norm", (x, weight), out, eps, stream, most)
 
@@ -53,7 +54,8 @@ def add_rms_norm(
     added: [n, dim], fp32 or bf16; out: bf16, and neither lies in x.
     """
     take = ct.operands("add_rms_norm")
-    x, weight = _input(take, x, written=True), _weight(take, weight, x)
+    x = _input(take, x, written=True)
+    weight = _weight(take, weight, x)
     added = take.read("added", added, FLOATS, x.shape, rows=1)
     out = _output(take, out, x)
     _launch("add_rms_norm", (x, added, weight), out, eps, stream, most)
@@ -73,7 +75,8 @@ def layer_norm(
     Arrays as those of `rms_norm`; bias: [dim], of the type of weight.
     """
     take = ct.operands("layer_norm")
-    x, weight = _input(take, x), _weight(take, weight, x)
+    x = _input(take, x)
+    weight = _weight(take, weight, x)
     bias = take.read("bias", bias, weight.dtype, (x.width,))
     out = _output(take, out, x, over="x")
     _launch("layer_norm", (x, weight, bias), out, eps, stream, most)

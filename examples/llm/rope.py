@@ -8,7 +8,7 @@ import numpy as np
 
 import cudatut as ct
 
-from rows import BLOCKS_ASIDE, LONGEST, cache_of, kernel
+from rows import BLOCKS_ASIDE, LONGEST, begin_at, cache_of, kernel
 
 SOURCE = "llm/rope.cu"
 
@@ -63,9 +63,9 @@ def rope_and_store(
     """
     take = ct.operands("rope_and_store")
     how = take.write if q is None else take.read
-    a = how("qkv", qkv, "uint16", (None, None), rows=1, align=16)
+    a = how("qkv", qkv, "uint16", (None, None), rows=1)
     n, width = a.shape
-    cache = cache_of(take, keys, values, scales, 3, written=True, align=16)
+    cache = cache_of(take, keys, values, scales, 3, written=True)
     slot_count, kv_heads, head_dim = cache.keys.shape
     if head_dim % 8 or not head_dim:
         raise ValueError(
@@ -79,9 +79,10 @@ def rope_and_store(
     to = a
     if q is not None:
         shape = n, heads * head_dim
-        to = take.write("q", q, "uint16", shape, rows=1, align=16)
+        to = take.write("q", q, "uint16", shape, rows=1)
     shape = None, head_dim // 2, 2
-    turns = take.read("table", table, "float32", shape, align=16)
+    turns = take.read("table", table, "float32", shape)
+    begin_at(take, 16, a, to, cache.keys, cache.values, turns)
     where = [
         take.read(name, array, "int32", (n,)).address
         for name, array in (("positions", positions), ("slots", slots))
@@ -111,9 +112,10 @@ def copy_blocks(
     ValueError.
     """
     take = ct.operands("copy_blocks")
-    first = take.write("keys", keys, ("uint16", "uint8"), align=16)
+    first = take.write("keys", keys, ("uint16", "uint8"))
     shape = first.shape
-    second = take.write("values", values, first.dtype, shape, align=16)
+    second = take.write("values", values, first.dtype, shape)
+    begin_at(take, 16, first, second)
     pairs = take.read("copies", copies, "int32", (None, 2), most=LONGEST)
     if len(shape) not in (3, 4) or block_size < 1 or shape[-3] % block_size:
         raise ValueError(

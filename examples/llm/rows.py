@@ -27,7 +27,7 @@ def ctype(a: Operand) -> str:
 
 def grid(take: Operands, blocks: int, *aside: int) -> int | tuple[int, ...]:
     """The grid of a launch. Raises ValueError for more than a GPU takes."""
-    if blocks > BLOCKS or any(more > BLOCKS_ASIDE for more in aside):
+    if blocks > BLOCKS or (aside and max(aside) > BLOCKS_ASIDE):
         most = ", ".join(map(str, (BLOCKS, *[BLOCKS_ASIDE] * len(aside))))
         raise ValueError(
             f"{take.launcher}: arrays of these shapes take {[blocks, *aside]} blocks, and a grid has up to [{most}]; launch several times, on parts"
@@ -35,13 +35,27 @@ def grid(take: Operands, blocks: int, *aside: int) -> int | tuple[int, ...]:
     return (blocks, *aside) if aside else blocks
 
 
+def begin_at(take: Operands, nbytes: int, *arrays: Operand) -> None:
+    """Raises ValueError unless each begins at a multiple of so many bytes, and
+    where its rows may lie apart each row does. Of a contiguous array it is the
+    kernel that knows how its rows are loaded.
+    """
+    for a in arrays:
+        apart = a.stride != a.width and a.count > 1
+        off = int(a.address) % nbytes or (apart and a.stride * a.size % nbytes)
+        if off and a.count and a.width:
+            raise ValueError(
+                f"{take.launcher}: {a.name} is not aligned: {'its rows begin' if apart else 'it begins'} at no multiple of {nbytes} bytes; copy it into an array of its own"
+            )
+
+
 def workspace(
-    take: Operands, name: str, array: Any, dtype: str, least: int, align: int = 1
-) -> Operand:  # fmt: skip
+    take: Operands, name: str, array: Any, dtype: str, least: int
+) -> Operand:
     """What a launch works in, contiguous and of any shape: `least` elements, or
     more. Raises TypeError, ValueError.
     """
-    found = take.write(name, array, dtype, align=align, most=1 << 62)
+    found = take.write(name, array, dtype, most=1 << 62)
     there = found.count * found.width
     if there < least:
         raise ValueError(
@@ -79,18 +93,17 @@ class Cache(NamedTuple):
 
 def cache_of(
     take: Operands, keys: Any, values: Any, scales: Any, axes: int,
-    written: bool = False, rows: int = 0, align: int = 1, fp8: bool = True,
+    written: bool = False, rows: int = 0, fp8: bool = True,
 ) -> Cache:  # fmt: skip
     """Of so many axes, the last of them KV heads and a head's elements. In bf16
     there are no scales; in FP8 (uint8), which kernels take unless told
     otherwise, there must be: float32, [2, kv_heads], of keys and values.
-    written, rows, align: as `Operands` has it. Raises TypeError, ValueError.
+    written, rows: as `Operands` has it. Raises TypeError, ValueError.
     """
     how = take.write if written else take.read
-    where = {"rows": rows, "align": align}
     kinds = ("uint16", "uint8") if fp8 else "uint16"
-    of_keys = how("keys", keys, kinds, (None,) * axes, **where)
-    of_values = how("values", values, of_keys.dtype, of_keys.shape, **where)
+    of_keys = how("keys", keys, kinds, (None,) * axes, rows=rows)
+    of_values = how("values", values, of_keys.dtype, of_keys.shape, rows=rows)
     if of_keys.dtype == "uint16":
         if scales is not None:
             raise ValueError(

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from cudatut.gpu.operands import Operands
 
-from rows import Cache, cache_of
+from rows import Cache, begin_at, cache_of
 
 
 class Turning(NamedTuple):
@@ -42,8 +42,7 @@ def turning(
     with scales, as for `rope_and_store`. q: bf16, [n, heads * head_dim], rows
     may be strided. Raises TypeError, ValueError.
     """
-    # A pair of results is stored at a time.
-    cache = cache_of(take, keys, values, scales, 3, written=True, align=4)
+    cache = cache_of(take, keys, values, scales, 3, written=True)
     slot_count, kv_heads, head_dim = cache.keys.shape
     if head_dim % 2 or not head_dim or not kv_heads:
         raise ValueError(
@@ -55,9 +54,12 @@ def turning(
             f"{take.launcher}: {outputs} rows of weights cannot be {kv_heads} keys, {kv_heads} values and queries of {head_dim}"
         )
     shape = n, heads * head_dim
-    to = take.write("q", q, "uint16", shape, rows=1, align=4)
+    to = take.write("q", q, "uint16", shape, rows=1)
     shape = None, head_dim // 2, 2
-    turns = take.read("table", table, "float32", shape, align=8)
+    turns = take.read("table", table, "float32", shape)
+    # Pairs are stored, and turned, at a time.
+    begin_at(take, 4, to, cache.keys, cache.values)
+    begin_at(take, 8, turns)
     where = [
         take.read(name, array, "int32", (n,)).address
         for name, array in (("positions", positions), ("slots", slots))
