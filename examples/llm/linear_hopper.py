@@ -240,9 +240,8 @@ def _scale(
     if squares < 1:
         raise ValueError(f"gated: {squares=}: what `added` gave, 1 at least")
     parts = ct.cdiv(x.width, squares)
-    sums = workspace(
-        take, "norm.squares", norm.squares, "float32", x.count * parts
-    )
+    need, where = x.count * parts, norm.squares
+    sums = workspace(take, "norm.squares", where, "float32", need, False)
     return _Scale(sums.address, parts, 1 / x.width, norm.eps)
 
 

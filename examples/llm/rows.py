@@ -50,12 +50,14 @@ def begin_at(take: Operands, nbytes: int, *arrays: Operand) -> None:
 
 
 def workspace(
-    take: Operands, name: str, array: Any, dtype: str, least: int
-) -> Operand:
-    """What a launch works in, contiguous and of any shape: `least` elements, or
-    more. Raises TypeError, ValueError.
+    take: Operands, name: str, array: Any, dtype: str, least: int,
+    written: bool = True,
+) -> Operand:  # fmt: skip
+    """What a launch works in, or finds there, contiguous and of any shape:
+    `least` elements, or more. Raises TypeError, ValueError.
     """
-    found = take.write(name, array, dtype, most=1 << 62)
+    how = take.write if written else take.read
+    found = how(name, array, dtype, most=1 << 62)
     there = found.count * found.width
     if there < least:
         raise ValueError(
