@@ -98,18 +98,18 @@ def with_rows_apart(array: Told, leading: int, nbytes: int = 32) -> Told:
     return Told(array.dtype.name, *array.shape, strides=strides)
 
 
-def refused(case: Case, arrays: dict, kinds=REFUSED, what: str = "") -> None:
+def refused(case: Case, arrays: dict, kinds=REFUSED, what: str = "", **numbers) -> None:
     Kernel.launched.clear()
     with pytest.raises(kinds) as raised:
-        case.launch(arrays)
+        case.launch(arrays, **numbers)
     assert not Kernel.launched, f"{case.launcher} with {what}: launched, then {raised.value}"
     if isinstance(raised.value, ValueError | TypeError):
         assert len(str(raised.value)) > 20, "a message that says what to do"
 
 
-def handled(case: Case, arrays: dict, kernels: int) -> None:
+def handled(case: Case, arrays: dict, kernels: int, **numbers) -> None:
     Kernel.launched.clear()
-    case.launch(arrays)
+    case.launch(arrays, **numbers)
     assert len(Kernel.launched) == kernels, case.launcher
 
 
@@ -182,18 +182,9 @@ def test_what_is_no_such_array_is_refused(name, rows):
             "uint8",
             "int8",
         ):
-            if dtype not in (spec.dtype, *spec.kinds) and (which, dtype) not in ALSO.get(
-                name.split(",")[0], ()
-            ):
+            if dtype not in (spec.dtype, *spec.kinds):
                 wrong = Told(dtype, *spec.shape)
                 refused(case, good | {which: wrong}, REFUSED, f"{which} of {dtype}")
-
-
-# Of two or three kinds, by which another kernel is chosen; the shape is then another.
-ALSO = {
-    "add_rms_norm": {("added", "float32")},
-    "decode.paged": {("keys", "uint8")},
-}
 
 
 @pytest.mark.parametrize("rows", [ROWS, 0])
@@ -311,3 +302,128 @@ def test_so_many_rows_are_launched_within_limits_or_refused(name, rows, counters
         assert not Kernel.launched
     else:
         assert rows < 1 << 31 and len(Kernel.launched) == case.kernels
+
+
+# Heads that each of these does not have a kernel for.
+HEADS = {
+    20: ("merge", "rope_and_store", "decode", "flash_parts", "flash_hopper_paged", "flash_hopper.attention", "flash.paged, uint8"),
+    63: ("linear_qkv", "norm_qkv", "rope_and_store", "merge", "decode", "flash_parts", "flash_hopper"),
+    320: ("decode", "flash"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("d", HEADS)
+def test_heads_without_a_kernel_are_refused(d):
+    found = cases(ROWS, min(d, 256))  # what asks flash.py for a tile refuses wider ones
+    assert all(any(name.startswith(which) for name in found) for which in HEADS[d])
+    for name, case in found.items():
+        if name.startswith(HEADS[d]):
+            arrays = told(case)
+            if d > 256:
+                arrays = {
+                    which: Told(
+                        array.dtype.name,
+                        *(d if extent == 256 else extent for extent in array.shape),
+                    )
+                    for which, array in arrays.items()
+                }
+            refused(case, arrays, ValueError, f"heads of {d}")
+
+
+MANY = 1 << 31
+NUMBERS = {
+    "copy_blocks, uint16": ({"block_size": 0}, {"block_size": 5}, {"block_size": -16}),
+    "softmax, fused": ({"scale": 0.0}, {"scale": float("inf")}, {"scale": float("nan")}, {"queries": -1}, {"by": "best"}),
+    "sample": ({"vocab": 0}, {"vocab": 71}, {"parts": 0}, {"parts": -1}, {"parts": MANY}),
+    "linear, {}": ({"split": 0}, {"split": 9}, {"add": True, "swiglu": True}),
+    "gated": ({"squares": 0}, {"squares": -1}, {"squares": 1}),
+    "decode.paged, uint16": (
+        {"block_size": 0}, {"split": 0}, {"longest": -1}, {"window": -1}, {"softcap": -1.0}, {"warps": 5},
+        {"softcap": float("nan")}, {"longest": MANY - 1}, {"split": MANY - 1}, {"longest": 70_000, "split": 1},
+    ),
+    "decode.contiguous, uint16": ({"longest": 49},),
+    "flash.contiguous": ({"scale": 0.0}, {"scale": -1.0}, {"softcap": -1.0}, {"window": -1}),
+    "flash.paged, uint16": ({"scale": float("nan")}, {"block_size": 0}, {"softcap": float("nan")}),
+    "flash_parts.paged, uint16": ({"scale": 0.0}, {"block_size": 0}, {"parts": 0}, {"parts": 3}, {"parts": MANY}),
+    "flash_hopper_paged.paged": ({"scale": 0.0}, {"block_size": 0}, {"block_size": 24}, {"block_size": 32}, {"block_size": 4}),
+    "flash_hopper.attention": ({"scale": 0.0}, {"together": 0}, {"causal": True}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_do_not_fit_are_refused(name):
+    for numbers in NUMBERS[name]:
+        refused(FULL[name], told(FULL[name]), ValueError, str(numbers), **numbers)
+
+
+def test_more_rows_than_a_kernel_takes():
+    for name in ("norm_qkv, uint16", "norm_gate_up"):
+        refused(cases(9)[name], told(cases(9)[name]), ValueError, "9 rows")
+
+
+def test_extents_that_a_kernel_does_not_count_are_refused():
+    """Beside the rows: columns, outputs, layers, blocks, strides, tiles."""
+
+    def changed(name, **shapes):
+        case = FULL[name]
+        arrays = told(case) | {
+            which: Told(case.arrays[which].dtype, *shape) for which, shape in shapes.items()
+        }
+        return case, arrays
+
+    long, most = (1 << 30) + 8, MANY - 1
+    for case, arrays in (
+        changed("embed, bf16", x=(3, long), embedding=(50, long)),
+        changed("gather", x=(5, long), out=(3, long)),
+        changed("softmax, fused", x=(3, 32769), out=(3, 32769)),
+        changed("softmax, shared", x=(3, 100_000), out=(3, 100_000)),
+        changed("softmax, cluster", x=(3, 262145), out=(3, 262145)),
+        changed("softmax, online", x=(3, long), out=(3, long)),
+        changed("rms_norm", x=(3, 32769), weight=(32769,), out=(3, 32769)),
+        changed("gemv, uint16, add=False", x=(3, long), weights=(40, long)),
+        changed("gemv, uint16, add=False", weights=(most, 64), out=(3, most)),
+        changed("linear, {}", weights=(most, 64), out=(3, most)),
+        changed("linear, {}", x=(3, most - 7), weights=(41, most - 7)),
+        changed("stored", x=(1 << 24, 64), weights=(1 << 24, 64), y=(1 << 24, 1 << 24)),
+        changed("added", weights=(47, 64), **{"y": (3, 47), "norm.weight": (47,), "norm.h": (3, 47)}),
+        changed("gated", weights=(40, 64), out=(3, 20)),
+        changed("copy_blocks, uint16", keys=(70_000, 48, 2, 64), values=(70_000, 48, 2, 64)),
+        changed("copy_blocks, uint16", keys=(48, 2, 1), values=(48, 2, 1)),
+        changed("copy_blocks, uint16", keys=(16, 1 << 15, 1 << 20), values=(16, 1 << 15, 1 << 20)),
+        changed("flash.contiguous", q=(3, long, 4, 64), out=(3, long, 4, 64), lse=(3, long, 4)),
+        changed("sample", logits=(3, 1 << 24)),
+        changed("product", a=(70_000, 3, 64), out=(70_000, 3, 40), b=(2, 40, 64)),
+    ):  # fmt: skip
+        numbers = {"vocab": None} if case.launcher == "sampling.sample" else {}
+        numbers |= (
+            {"block_size": 2} if min(arrays.get("keys", Told("uint8", 9)).shape[-1:]) == 1 else {}
+        )
+        refused(
+            case,
+            arrays,
+            ValueError,
+            str({name: array.shape for name, array in arrays.items()}),
+            **numbers,
+        )
+
+
+def test_rows_further_apart_than_an_int_says_are_refused():
+    for name, case in FULL.items():
+        if name.startswith("flash"):
+            arrays = told(case)
+            arrays["q"] = with_rows_apart(arrays["q"], case.arrays["q"].rows, 1 << 33)
+            refused(case, arrays, ValueError, "rows of q far apart")
+
+
+def test_rows_of_logits_that_end_within_four_numbers_are_read_one_by_one():
+    """Nothing is read behind an array's last element."""
+    for columns, vocab, kernel in (
+        (70, 64, "4"),
+        (70, 70, "1"),
+        (72, 70, "4"),
+        (64, 64, "4"),
+        (66, 66, "1"),
+    ):
+        case = cases(1)["sample"]
+        handled(case, told(case) | {"logits": Told("float32", 1, columns)}, 1, vocab=vocab)
+        assert Kernel.launched[0].endswith(f",{kernel}>"), (columns, vocab)

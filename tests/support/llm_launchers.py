@@ -31,16 +31,22 @@ class Spec(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """launch: takes the arrays by name. kernels: launches of a good call. over: pairs of arrays, of which the first may be
-    the second, the same elements. apart: pairs of arrays whose rows lie equally far apart.
+    """launcher: module.function. function: it, with the arrays by name. numbers: its other arguments. kernels: launches of a
+    good call. over: pairs of arrays, of which the first may be the second, the same elements. apart: pairs of arrays whose
+    rows lie equally far apart.
     """
 
     launcher: str
-    launch: Callable[[dict[str, Any]], Any]
+    function: Callable[..., Any]
+    numbers: dict[str, Any]
     arrays: dict[str, Spec]
     kernels: int = 1
     over: frozenset = field(default_factory=frozenset)
     apart: tuple[tuple[str, str], ...] = ()
+
+    def launch(self, arrays: dict[str, Any], **numbers: Any) -> None:
+        """numbers: instead of those of the good call."""
+        self.function(**arrays, **self.numbers | numbers)
 
 
 def i32(*shape, **more):
@@ -55,9 +61,9 @@ def bf16(*shape, **more):
     return Spec("uint16", shape, **more)
 
 
-def cases(n: int) -> dict[str, Case]:
-    """By a name of each: with n rows, tokens, sequences or copies. The modules are imported here: they lie beside each
-    other, and whoever calls has them on the path.
+def cases(n: int, d: int = 64) -> dict[str, Case]:
+    """By a name of each: with n rows, tokens, sequences or copies, and heads of d elements. The modules are imported here:
+    they lie beside each other, and whoever calls has them on the path.
     """
     import activation
     import attention_steps
@@ -81,63 +87,63 @@ def cases(n: int) -> dict[str, Case]:
     flash_hopper = ct.shared("tensor/flash_hopper")
     found = {}
 
-    def case(name, launcher, launch, arrays, **more):
-        found[name] = Case(launcher, launch, arrays, **more)
+    def case(name, launcher, function, numbers, arrays, **more):
+        found[name] = Case(launcher, function, numbers, arrays, **more)
 
     # ------------------------------------------------------------------------------------------------ rows of numbers
     case(
-        "swiglu", "activation.swiglu", lambda a: activation.swiglu(**a),
+        "swiglu", "activation.swiglu", activation.swiglu, {},
         {"gate_up": bf16(n, 64, rows=1), "out": bf16(n, 32, rows=1, written=True)},
     )  # fmt: skip
     for stored, table in (
         ("bf16", bf16(50, 64, align=8, free=(0,))), ("Q8_0", Spec("uint8", (50, 68), align=2, free=(0,))),
     ):  # fmt: skip
         case(
-            f"embed, {stored}", "activation.embed", lambda a: activation.embed(**a),
+            f"embed, {stored}", "activation.embed", activation.embed, {},
             {
                 "tokens": i32(n), "embedding": table, "x": f32(n, 64, align=16, written=True),
                 "drawn": i32(7, free=(0, None), optional=True),
             },
         )  # fmt: skip
     case(
-        "gather", "activation.gather", lambda a: activation.gather(**a),
+        "gather", "activation.gather", activation.gather, {},
         {"indices": i32(n), "x": f32(5, 64, align=16, free=(0,)), "out": f32(n, 64, align=16, written=True)},
     )  # fmt: skip
     x, in_place = Spec("float32", (n, 64), rows=1, kinds=FLOATS), bf16(n, 64, rows=1, kinds=FLOATS)
     weight, out = f32(64, kinds=FLOATS), bf16(n, 64, rows=1, written=True)
     over = frozenset({("out", "x")})
     case(
-        "rms_norm", "norms.rms_norm", lambda a: norms.rms_norm(**a, eps=1e-5),
+        "rms_norm", "norms.rms_norm", norms.rms_norm, {"eps": 1e-5},
         {"x": in_place, "weight": weight, "out": out}, over=over,
     )  # fmt: skip
     case(
-        "rms_norm of fp32", "norms.rms_norm", lambda a: norms.rms_norm(**a, eps=1e-5),
+        "rms_norm of fp32", "norms.rms_norm", norms.rms_norm, {"eps": 1e-5},
         {"x": x, "weight": weight, "out": out},
     )  # fmt: skip
     case(
-        "add_rms_norm", "norms.add_rms_norm", lambda a: norms.add_rms_norm(**a, eps=1e-5),
+        "add_rms_norm", "norms.add_rms_norm", norms.add_rms_norm, {"eps": 1e-5},
         {"x": x._replace(written=True), "added": in_place, "weight": weight, "out": out},
     )  # fmt: skip
     case(
-        "layer_norm", "norms.layer_norm", lambda a: norms.layer_norm(**a, eps=1e-5),
+        "layer_norm", "norms.layer_norm", norms.layer_norm, {"eps": 1e-5},
         {"x": in_place, "weight": f32(64, kinds=FLOATS), "bias": f32(64), "out": out}, over=over,
     )  # fmt: skip
     for by in row_softmax.RUNGS:
         case(
-            f"softmax, {by}", "row_softmax.softmax", lambda a, by=by: row_softmax.softmax(**a, by=by),
+            f"softmax, {by}", "row_softmax.softmax", row_softmax.softmax, {"by": by},
             {"x": x, "out": x._replace(written=True), "lengths": i32(n, optional=True)},
             over=over if by in row_softmax.RUNGS[2:] else frozenset(),
         )  # fmt: skip
     case(
-        "merge", "merge.merge", lambda a: merge.merge(**a),
+        "merge", "merge.merge", merge.merge, {},
         {
-            "a": bf16(n, 4, 64, align=16), "lse_a": f32(n, 4), "b": bf16(n, 4, 64, align=16), "lse_b": f32(n, 4),
-            "out": bf16(n, 4, 64, align=16, written=True), "lse": f32(n, 4, written=True),
+            "a": bf16(n, 4, d, align=16), "lse_a": f32(n, 4), "b": bf16(n, 4, d, align=16), "lse_b": f32(n, 4),
+            "out": bf16(n, 4, d, align=16, written=True), "lse": f32(n, 4, written=True),
         },
         over=frozenset({("out", "a"), ("out", "b")}),
     )  # fmt: skip
     case(
-        "sample", "sampling.sample", lambda a: sampling.sample(**a, vocab=64),
+        "sample", "sampling.sample", sampling.sample, {"vocab": 64},
         {
             "logits": f32(n, 70, rows=1, free=(1,)), "temperature": f32(n), "top_k": i32(n), "top_p": f32(n),
             "seed": Spec("uint64", (n,)), "request": i32(n), "position": i32(n), "tokens": i32(n, written=True),
@@ -147,7 +153,7 @@ def cases(n: int) -> dict[str, Case]:
     )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------ keys and values
-    heads, kv_heads, d, slots = 4, 2, 64, 48
+    heads, kv_heads, slots = 4, 2, 48
     wide = (heads + 2 * kv_heads) * d
 
     def cache(written, align, kind="uint16", rows=0, leading=(slots,)):
@@ -164,17 +170,17 @@ def cases(n: int) -> dict[str, Case]:
     qkv = bf16(n, wide, rows=1, align=16)
     for kind in ("uint16", "uint8"):
         case(
-            f"rope_and_store, {kind}", "rope.rope_and_store", lambda a: rope.rope_and_store(**a),
+            f"rope_and_store, {kind}", "rope.rope_and_store", rope.rope_and_store, {},
             {"qkv": qkv, **turned(16, 16, 16, kind, within=True)},
         )  # fmt: skip
         case(
-            f"copy_blocks, {kind}", "rope.copy_blocks", lambda a: rope.copy_blocks(**a, block_size=16),
+            f"copy_blocks, {kind}", "rope.copy_blocks", rope.copy_blocks, {"block_size": 16},
             {**{name: spec for name, spec in cache(True, 16, kind).items() if name != "scales"}, "copies": i32(n, 2, free=(0,))},
         )  # fmt: skip
     within = turned(16, 16, 16)
     del within["q"]
     case(
-        "rope_and_store within", "rope.rope_and_store", lambda a: rope.rope_and_store(**a),
+        "rope_and_store within", "rope.rope_and_store", rope.rope_and_store, {},
         {"qkv": qkv._replace(written=True), **within},
     )  # fmt: skip
 
@@ -186,7 +192,7 @@ def cases(n: int) -> dict[str, Case]:
             (True, f32(n, 40, written=True)),
         ):
             case(
-                f"gemv, {stored}, {add=}", "gemv.gemv", lambda a, add=add: gemv.gemv(**a, add=add),
+                f"gemv, {stored}, {add=}", "gemv.gemv", gemv.gemv, {"add": add},
                 {"x": bf16(n, 64, align=16), "weights": matrix, "out": out},
             )  # fmt: skip
     for how, outputs, out in (
@@ -195,60 +201,57 @@ def cases(n: int) -> dict[str, Case]:
         ({"swiglu": True}, 48, bf16(n, 24, align=8, written=True)),
     ):
         case(
-            f"linear, {how}", "linear.linear", lambda a, how=how: linear.linear(**a, **how),
+            f"linear, {how}", "linear.linear", linear.linear, how,
             {"x": bf16(n, 64, align=16), "weights": bf16(outputs, 64, align=16), "out": out},
         )  # fmt: skip
     for kind in ("uint16", "uint8"):
         case(
-            f"linear_qkv, {kind}", "linear_qkv.linear_qkv", lambda a: linear_qkv.linear_qkv(**a),
+            f"linear_qkv, {kind}", "linear_qkv.linear_qkv", linear_qkv.linear_qkv, {},
             {"x": bf16(n, 64, align=16), "weights": bf16(wide, 64, align=16), **turned(4, 4, 8, kind)},
         )  # fmt: skip
         normed = {"x": f32(n, 64, align=16), "weight": f32(64, align=16)}
         case(
-            f"norm_qkv, {kind}", "fused.norm_qkv", lambda a: fused.norm_qkv(**a, eps=1e-5),
+            f"norm_qkv, {kind}", "fused.norm_qkv", fused.norm_qkv, {"eps": 1e-5},
             {**normed, "weights": Spec("uint8", (wide, 68), align=16), **turned(4, 4, 8, kind)},
         )  # fmt: skip
     case(
-        "norm_gate_up", "fused.norm_gate_up", lambda a: fused.norm_gate_up(**a, eps=1e-5),
+        "norm_gate_up", "fused.norm_gate_up", fused.norm_gate_up, {"eps": 1e-5},
         {**normed, "weights": bf16(48, 64, align=16), "out": bf16(n, 24, written=True)},
     )  # fmt: skip
 
     narrow = linear_hopper.Tile(1, 32, 4)
     factors = {"x": bf16(n, 64, rows=1, align=16), "weights": bf16(48, 64, rows=1, align=16)}
     case(
-        "stored", "linear_hopper.stored", lambda a: linear_hopper.stored(**a, tile=narrow),
+        "stored", "linear_hopper.stored", linear_hopper.stored, {"tile": narrow},
         {**factors, "y": f32(n, 48, align=8, written=True)},
     )  # fmt: skip
 
-    def with_norm(launch, **more):
-        def call(a):
-            a = dict(a)
-            norm = linear_hopper.Norm(
-                a.pop("norm.weight", None), a.pop("norm.h", None), a.pop("norm.squares"), 1e-5
-            )
-            launch(**a, tile=narrow, norm=norm, **more)
+    def with_norm(launcher):
+        def call(**named):
+            of = {name: named.pop(f"norm.{name}", None) for name in ("weight", "h", "squares")}
+            launcher(**named, norm=linear_hopper.Norm(**of, eps=1e-5))
 
         return call
 
     case(
-        "added", "linear_hopper.added", with_norm(linear_hopper.added),
+        "added", "linear_hopper.added", with_norm(linear_hopper.added), {"tile": narrow},
         {
             **factors, "y": f32(n, 48, align=8, written=True), "norm.weight": f32(48, align=8),
             "norm.h": bf16(n, 48, align=4, written=True), "norm.squares": f32(2 * n, free=(None,), written=True),
         },
     )  # fmt: skip
     case(
-        "added without a norm", "linear_hopper.added", lambda a: linear_hopper.added(**a, tile=narrow),
+        "added without a norm", "linear_hopper.added", linear_hopper.added, {"tile": narrow},
         {**factors, "y": f32(n, 48, align=8, written=True)},
     )  # fmt: skip
     case(
-        "gated", "linear_hopper.gated", with_norm(linear_hopper.gated, squares=32),
+        "gated", "linear_hopper.gated", with_norm(linear_hopper.gated), {"tile": narrow, "squares": 32},
         {
             **factors, "out": bf16(n, 24, align=4, written=True), "norm.squares": f32(2 * n, free=(None,)),
         },
     )  # fmt: skip
     case(
-        "product", "attention_steps.product", lambda a: attention_steps.product(**a, transposed=True),
+        "product", "attention_steps.product", attention_steps.product, {"transposed": True},
         {
             "a": bf16(heads, n, 64), "b": bf16(kv_heads, 40, 64, free=(0,)),
             "out": f32(heads, n, 40, written=True, kinds=FLOATS),
@@ -265,11 +268,11 @@ def cases(n: int) -> dict[str, Case]:
     queries = {"q": bf16(n, heads, d, align=4, rows=1), "lengths": i32(n)}
     for kind in ("uint16", "uint8"):
         case(
-            f"decode.paged, {kind}", "decode.paged", lambda a: decode.paged(**a, block_size=16, longest=slots),
+            f"decode.paged, {kind}", "decode.paged", decode.paged, {"block_size": 16, "longest": slots},
             {**queries, **cache(False, 16, kind), "tables": i32(n, 3, free=(1,)), **ends},
         )  # fmt: skip
         case(
-            f"decode.contiguous, {kind}", "decode.contiguous", lambda a: decode.contiguous(**a, longest=slots),
+            f"decode.contiguous, {kind}", "decode.contiguous", decode.contiguous, {"longest": slots},
             {**queries, **cache(False, 16, kind, leading=(n, slots)), **ends},
         )  # fmt: skip
 
@@ -284,11 +287,11 @@ def cases(n: int) -> dict[str, Case]:
         "lse": f32(n, 7, heads, written=True, optional=True),
     }  # fmt: skip
     case(
-        "flash.contiguous", "flash.contiguous", lambda a: flash.contiguous(**a, causal=True), side_by_side, apart=apart,
+        "flash.contiguous", "flash.contiguous", flash.contiguous, {"causal": True}, side_by_side, apart=apart,
     )  # fmt: skip
     case(
         "flash_hopper.attention", "flash_hopper.attention",
-        lambda a: flash_hopper.attention(**a, plan=flash_hopper.plan_for(d, False)), side_by_side, apart=apart,
+        flash_hopper.attention, {"plan": flash_hopper.plan_for(64, False)}, side_by_side, apart=apart,
     )  # fmt: skip
     items, parts = 2 * n, 2
     tile = flash.tile_for(d)
@@ -302,7 +305,8 @@ def cases(n: int) -> dict[str, Case]:
         case(
             f"flash.paged, {kind}",
             "flash.paged",
-            lambda a: flash.paged(**a, block_size=16),
+            flash.paged,
+            {"block_size": 16},
             arrays,
             apart=apart,
         )
@@ -312,10 +316,10 @@ def cases(n: int) -> dict[str, Case]:
         }  # fmt: skip
         case(
             f"flash_parts.paged, {kind}", "flash_parts.paged",
-            lambda a: flash_parts.paged(**a, block_size=16, parts=parts), of_parts, kernels=2, apart=apart,
+            flash_parts.paged, {"block_size": 16, "parts": parts}, of_parts, kernels=2, apart=apart,
         )  # fmt: skip
     case(
         "flash_hopper_paged.paged", "flash_hopper_paged.paged",
-        lambda a: flash_hopper_paged.paged(**a, block_size=16), batch | cache(False, 16, rows=1), apart=apart,
+        flash_hopper_paged.paged, {"block_size": 16}, batch | cache(False, 16, rows=1), apart=apart,
     )  # fmt: skip
     return found
