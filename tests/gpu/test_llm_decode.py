@@ -371,11 +371,11 @@ def test_what_is_refused():
         with pytest.raises((ValueError, ZeroDivisionError)):
             case.run(**how)
     case.q = case.q[:, :3]
-    with pytest.raises(ValueError, match="rows that begin with 4 x 64"):
+    with pytest.raises(ValueError, match="must begin with 256 elements"):
         case.run()
     case = Fp8Case([5], 4, 2, 64)
     for wrong in (None, ct.empty((2, 4), "float32"), ct.empty((2, 2), "uint16")):
-        with pytest.raises(ValueError, match="scales"):
+        with pytest.raises((TypeError, ValueError), match="scales"):
             case.run(scales=wrong)
     with pytest.raises(ValueError, match="for FP8"):
         Case([5], 4, 2, 64).run(scales=ct.empty((2, 2), "float32"))

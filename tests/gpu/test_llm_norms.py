@@ -213,9 +213,9 @@ def test_what_it_refuses():
             EPS,
         ),
     ):
-        with pytest.raises(ValueError):
+        with pytest.raises((TypeError, ValueError)):
             norms.rms_norm(*arguments)
-    with pytest.raises(ValueError, match="share memory"):
+    with pytest.raises(ValueError, match="shares memory"):
         norms.add_rms_norm(x, x, weight, out, EPS)
     with pytest.raises(ValueError, match="added is"):
         norms.add_rms_norm(x, ct.empty((3, 16), "float32"), weight, out, EPS)

@@ -195,5 +195,5 @@ def test_what_is_refused():
     for vocab in (0, 9):
         with pytest.raises(ValueError, match="vocabulary"):
             draw(logits, vocab, *drawn)
-    with pytest.raises(ValueError, match="each must be"):
+    with pytest.raises(ValueError, match="temperature is"):
         draw(logits[:1], 8, *drawn)

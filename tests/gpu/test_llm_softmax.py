@@ -192,9 +192,8 @@ def test_what_it_refuses():
 
 def test_what_is_chosen():
     def chosen(width, dtype):
-        from rows import rows_of
-
-        return module._choice(rows_of(ct.empty((1, width), dtype), "x"))
+        x = ct.operands("test").read("x", ct.empty((1, width), dtype), dtype, rows=1)
+        return module._choice(x, module.elements_per_load(x))
 
     widths = 8, 32768, 32769, 128256, 262145
     long = (

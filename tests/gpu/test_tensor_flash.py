@@ -239,9 +239,9 @@ def test_what_does_not_fit():
     q = ct.to_device(np.zeros((1, 8, 4, 64), "uint16"))
     keys = ct.to_device(np.zeros((1, 8, 3, 64), "uint16"))
     out = ct.empty((1, 8, 4, 64), "uint16")
-    with pytest.raises(ValueError, match="4 heads, 3 of keys"):
+    with pytest.raises(ValueError, match="cannot share"):
         flash_hopper.attention(q, keys, keys, out)
     with pytest.raises(ValueError, match="scale"):
         flash_hopper.attention(q, q, q, out, scale=-1.0)
-    with pytest.raises(ValueError, match="of shape"):
+    with pytest.raises(ValueError, match="lie apart"):
         flash_hopper.attention(q, keys[:, :, :, :32], keys, out)
