@@ -392,6 +392,11 @@ def test_extents_that_a_kernel_does_not_count_are_refused():
         changed("copy_blocks, uint16", keys=(16, 1 << 15, 1 << 20), values=(16, 1 << 15, 1 << 20)),
         changed("flash.contiguous", q=(3, long, 4, 64), out=(3, long, 4, 64), lse=(3, long, 4)),
         changed("sample", logits=(3, 1 << 24)),
+        changed("stored", x=(3, 60), weights=(48, 60)),
+        changed("decode.paged, uint16", keys=(48, 3, 64), values=(48, 3, 64)),
+        changed("decode.contiguous, uint16", keys=(3, 48, 3, 64), values=(3, 48, 3, 64)),
+        changed("flash.contiguous", keys=(3, 9, 3, 64), values=(3, 9, 3, 64)),
+        changed("flash_parts.paged, uint16", keys=(48, 0, 64), values=(48, 0, 64)),
         changed("product", a=(70_000, 3, 64), out=(70_000, 3, 40), b=(2, 40, 64)),
     ):  # fmt: skip
         numbers = {"vocab": None} if case.launcher == "sampling.sample" else {}
@@ -413,6 +418,20 @@ def test_rows_further_apart_than_an_int_says_are_refused():
             arrays = told(case)
             arrays["q"] = with_rows_apart(arrays["q"], case.arrays["q"].rows, 1 << 33)
             refused(case, arrays, ValueError, "rows of q far apart")
+
+
+def test_rows_that_lie_in_one_another_are_read_but_by_no_tensor_map():
+    for name, which, kernels in (
+        ("flash.paged, uint16", "q", 1), ("swiglu", "gate_up", 1), ("stored", "x", 0), ("added", "weights", 0),
+        ("flash_hopper.attention", "q", 0), ("flash_hopper_paged.paged", "q", 0),
+    ):  # fmt: skip
+        case = FULL[name]
+        arrays = told(case)
+        arrays[which] = with_rows_apart(arrays[which], case.arrays[which].rows, -64)
+        if kernels:
+            handled(case, arrays, kernels)
+        else:
+            refused(case, arrays, ValueError, f"rows of {which} in one another")
 
 
 def test_rows_of_logits_that_end_within_four_numbers_are_read_one_by_one():

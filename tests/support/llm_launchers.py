@@ -293,6 +293,11 @@ def cases(n: int, d: int = 64) -> dict[str, Case]:
         "flash_hopper.attention", "flash_hopper.attention",
         flash_hopper.attention, {"plan": flash_hopper.plan_for(64, False)}, side_by_side, apart=apart,
     )  # fmt: skip
+    timed = flash_hopper.plan_for(64, False)._replace(timed=True)
+    case(
+        "flash_hopper.attention, timed", "flash_hopper.attention", flash_hopper.attention, {"plan": timed},
+        side_by_side | {"times": Spec("uint32", (timed.consumers, 64, 5), written=True)}, apart=apart,
+    )  # fmt: skip
     items, parts = 2 * n, 2
     tile = flash.tile_for(d)
     batch = {
