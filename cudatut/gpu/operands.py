@@ -44,6 +44,12 @@ class Operand(NamedTuple):
     size: int
     owner: Any
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """Addresses of the first byte, and of the one behind the last."""
+        size = ((self.count - 1) * self.stride + self.width) * self.size
+        return int(self.address), int(self.address) + (size if self.count and self.width else 0)
+
     def aligned(self, nbytes: int) -> bool:
         """Whether every row begins at a multiple of so many bytes."""
         apart = self.stride * self.size if self.count > 1 else 0
@@ -55,8 +61,7 @@ class Operand(NamedTuple):
             return False
         first, second = sorted((self, other), key=lambda one: one.address)
         lead, apart = int(second.address) - int(first.address), first.stride * first.size
-        reach = ((first.count - 1) * first.stride + first.width) * first.size
-        if lead >= reach:
+        if int(second.address) >= first.span[1]:
             return False
         rows = first.count > 1 and second.count > 1
         if not rows or apart != second.stride * second.size or not apart:
@@ -71,7 +76,7 @@ class Operands:
 
     def __init__(self, launcher: str):
         self.launcher = launcher
-        self._taken: list[tuple[Operand, bool]] = []
+        self._taken: list[tuple[int, int, Operand, bool]] = []
 
     def read(
         self,
@@ -87,6 +92,8 @@ class Operands:
         None for any. Further wants:
 
         rows: 0 for a C-contiguous array; else so many leading axes number rows, which lie evenly apart, each contiguous.
+        lies: (count, width, stride): of a C-contiguous array of any shape, so many rows of so many elements are meant, the
+        first at its beginning, and so many elements from one to the next.
         begins: rows begin with so many elements, and may go on.
         align: bytes, of which every row's address is a multiple.
         most: of an extent.
@@ -114,8 +121,11 @@ class Operands:
     def _take(self, written, name, array, dtypes, shape, over=(), **wants) -> Operand:
         found = self._operand(name, array, dtypes, shape, **wants)
         allowed = (over,) if isinstance(over, str) else over
-        for other, other_written in self._taken:
-            if not (written or other_written) or not found.overlaps(other):
+        start, end = found.span
+        for first, last, other, other_written in self._taken:
+            if start >= last or first >= end or not (written or other_written):
+                continue  # most are: a launch may have a thousand arrays
+            if not found.overlaps(other):
                 continue
             may_be = other.name in allowed
             if not (may_be and found[1:-1] == other[1:-1]):
@@ -124,11 +134,11 @@ class Operands:
                 raise ValueError(
                     f"{self.launcher}: {name} shares memory with {other.name}, and {which} is written{itself}; copy one of them"
                 )
-        self._taken.append((found, written))
+        self._taken.append((start, end, found, written))
         return found
 
     def _operand(
-        self, name, array, dtypes, shape, rows=0, begins=None, align=1, most=MOST
+        self, name, array, dtypes, shape, rows=0, begins=None, lies=None, align=1, most=MOST
     ) -> Operand:
         where = f"{self.launcher}: {name}"
         interface = _interface(array, where)
@@ -143,8 +153,8 @@ class Operands:
         ):
             wanted = ", ".join("any" if want is None else str(want) for want in shape)
             raise ValueError(f"{where} is {list(extents)}, and must be [{wanted}]")
-        if max(extents, default=0) > most:
-            raise ValueError(f"{where} is {list(extents)}; an extent goes up to {most}")
+        if max(lies or extents, default=0) > most:
+            raise ValueError(f"{where} is {list(lies or extents)}; an extent goes up to {most}")
         size = dtype.itemsize
         count, width, stride = _rows(extents, interface.get("strides"), size, rows, where)
         if begins is not None:
@@ -153,9 +163,20 @@ class Operands:
                     f"{where} is {list(extents)}: a row must begin with {begins} elements"
                 )
             width = begins
+        if lies is not None:
+            room, (count, width, stride) = count * width, lies
+            if (
+                count
+                and width
+                and ((count > 1 and stride < width) or (count - 1) * stride + width > room)
+            ):
+                raise ValueError(
+                    f"{where} has {room} elements, and must have room for {count} rows of {width}, {stride} apart"
+                )
         address = np.uint64(interface["data"][0] or 0)
+        align = max(align, dtype.alignment)
         found = Operand(name, address, dtype.name, extents, count, width, stride, size, array)
-        if align > 1 and count and width and not found.aligned(align):
+        if count and width and not found.aligned(align):
             raise ValueError(
                 f"{where} is not aligned: {'rows begin' if rows else 'it begins'} at no multiple of {align} bytes; copy it "
                 "into an array of its own"
