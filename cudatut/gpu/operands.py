@@ -16,7 +16,7 @@ of addresses inside a struct or a tensor map.
 import ctypes
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,12 +44,6 @@ class Operand(NamedTuple):
     size: int
     owner: Any
 
-    @property
-    def span(self) -> tuple[int, int]:
-        """Addresses of the first byte, and of the one behind the last."""
-        size = ((self.count - 1) * self.stride + self.width) * self.size
-        return int(self.address), int(self.address) + (size if self.count and self.width else 0)
-
     def aligned(self, nbytes: int) -> bool:
         """Whether every row begins at a multiple of so many bytes."""
         apart = self.stride * self.size if self.count > 1 else 0
@@ -61,7 +55,8 @@ class Operand(NamedTuple):
             return False
         first, second = sorted((self, other), key=lambda one: one.address)
         lead, apart = int(second.address) - int(first.address), first.stride * first.size
-        if int(second.address) >= first.span[1]:
+        reach = ((first.count - 1) * first.stride + first.width) * first.size
+        if lead >= reach:
             return False
         rows = first.count > 1 and second.count > 1
         if not rows or apart != second.stride * second.size or not apart:
@@ -92,10 +87,10 @@ class Operands:
         None for any. Further wants:
 
         rows: 0 for a C-contiguous array; else so many leading axes number rows, which lie evenly apart, each contiguous.
+        begins: rows begin with so many elements, and may go on.
         lies: (count, width, stride): of a C-contiguous array of any shape, so many rows of so many elements are meant, the
         first at its beginning, and so many elements from one to the next.
-        begins: rows begin with so many elements, and may go on.
-        align: bytes, of which every row's address is a multiple.
+        align: bytes, of which every row's address is a multiple; an element's own alignment at least.
         most: of an extent.
         over: names of arrays taken before that this one may be itself, the same elements at the same places, although one
         of the two is written.
@@ -118,72 +113,45 @@ class Operands:
             raise ValueError(f"{self.launcher}: rows of {name} lie in one another")
         return found
 
-    def _take(self, written, name, array, dtypes, shape, over=(), **wants) -> Operand:
-        found = self._operand(name, array, dtypes, shape, **wants)
-        allowed = (over,) if isinstance(over, str) else over
-        start, end = found.span
+    def _take(
+        self, written, name, array, dtypes, shape, over=(), align=1, **wants
+    ) -> Operand:  # fmt: skip
+        interface = getattr(array, "__cuda_array_interface__", None)
+        if interface is None:
+            raise _no_array(array, f"{self.launcher}: {name}")
+        layout, apart, reach, least = _layout(
+            self.launcher, name, interface["shape"], interface["typestr"], interface.get("strides"),
+            tuple(dtypes) if isinstance(dtypes, list) else dtypes,
+            tuple(shape) if isinstance(shape, list) else shape, **wants,
+        )  # fmt: skip
+        start = interface["data"][0] or 0
+        found = Operand(name, np.uint64(start), *layout, array)
+        align = max(align, least)
+        if reach and (start % align or apart % align):
+            raise ValueError(
+                f"{self.launcher}: {name} is not aligned: {'rows begin' if wants.get('rows') else 'it begins'} at no multiple "
+                f"of {align} bytes; copy it into an array of its own"
+            )
+        if reach and _several_gpus():
+            _check_device(start, f"{self.launcher}: {name}")
+        end = start + reach
         for first, last, other, other_written in self._taken:
-            if start >= last or first >= end or not (written or other_written):
-                continue  # most are: a launch may have a thousand arrays
-            if not found.overlaps(other):
-                continue
-            may_be = other.name in allowed
-            if not (may_be and found[1:-1] == other[1:-1]):
-                which = name if written else other.name
-                itself = f", and {name} is not {other.name} itself" if may_be else ""
-                raise ValueError(
-                    f"{self.launcher}: {name} shares memory with {other.name}, and {which} is written{itself}; copy one of them"
-                )
+            if start < last and first < end and (written or other_written):
+                self._check_shared(written, found, other, over)
         self._taken.append((start, end, found, written))
         return found
 
-    def _operand(
-        self, name, array, dtypes, shape, rows=0, begins=None, lies=None, align=1, most=MOST
-    ) -> Operand:
-        where = f"{self.launcher}: {name}"
-        interface = _interface(array, where)
-        extents, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
-        allowed = (dtypes,) if isinstance(dtypes, str) else dtypes
-        if allowed is not None and dtype.name not in allowed:
-            hint = "; bfloat16 travels as uint16" if "uint16" in allowed else ""
-            raise TypeError(f"{where} is {dtype.name}, and must be {' or '.join(allowed)}{hint}")
-        if shape is not None and (
-            len(shape) != len(extents)
-            or any(want not in (None, have) for want, have in zip(shape, extents, strict=True))
-        ):
-            wanted = ", ".join("any" if want is None else str(want) for want in shape)
-            raise ValueError(f"{where} is {list(extents)}, and must be [{wanted}]")
-        if max(lies or extents, default=0) > most:
-            raise ValueError(f"{where} is {list(lies or extents)}; an extent goes up to {most}")
-        size = dtype.itemsize
-        count, width, stride = _rows(extents, interface.get("strides"), size, rows, where)
-        if begins is not None:
-            if width < begins:
-                raise ValueError(
-                    f"{where} is {list(extents)}: a row must begin with {begins} elements"
-                )
-            width = begins
-        if lies is not None:
-            room, (count, width, stride) = count * width, lies
-            if (
-                count
-                and width
-                and ((count > 1 and stride < width) or (count - 1) * stride + width > room)
-            ):
-                raise ValueError(
-                    f"{where} has {room} elements, and must have room for {count} rows of {width}, {stride} apart"
-                )
-        address = np.uint64(interface["data"][0] or 0)
-        align = max(align, dtype.alignment)
-        found = Operand(name, address, dtype.name, extents, count, width, stride, size, array)
-        if count and width and not found.aligned(align):
-            raise ValueError(
-                f"{where} is not aligned: {'rows begin' if rows else 'it begins'} at no multiple of {align} bytes; copy it "
-                "into an array of its own"
-            )
-        if address and _several_gpus():
-            _check_device(int(address), where)
-        return found
+    def _check_shared(self, written, found, other, over) -> None:
+        """Raises ValueError where these two, of which one is written, share memory and may not."""
+        allowed = (over,) if isinstance(over, str) else over
+        may_be = other.name in allowed
+        if not found.overlaps(other) or (may_be and found[1:-1] == other[1:-1]):
+            return
+        which = found.name if written else other.name
+        itself = f", and {found.name} is not {other.name} itself" if may_be else ""
+        raise ValueError(
+            f"{self.launcher}: {found.name} shares memory with {other.name}, and {which} is written{itself}; copy one of them"
+        )
 
 
 def operands(launcher: str) -> Operands:
@@ -191,15 +159,60 @@ def operands(launcher: str) -> Operands:
     return Operands(launcher)
 
 
-def _interface(array: Any, where: str) -> dict[str, Any]:
-    interface = getattr(array, "__cuda_array_interface__", None)
-    if interface is not None:
-        return interface
+def _no_array(array: Any, where: str) -> TypeError:
     if isinstance(array, np.ndarray):
-        raise TypeError(f"{where} is a host array; copy it with ct.to_device(...)")
-    raise TypeError(
+        return TypeError(f"{where} is a host array; copy it with ct.to_device(...)")
+    return TypeError(
         f"{where} is a {type(array).__name__}, and must be an array on the GPU, from ct.to_device or ct.empty"
     )
+
+
+@lru_cache(maxsize=4096)
+def _layout(
+    launcher: str,
+    name: str,
+    extents: tuple[int, ...],
+    typestr: str,
+    strides: tuple[int, ...] | None,
+    dtypes: str | tuple[str, ...] | None,
+    shape: tuple[int | None, ...] | None,
+    rows: int = 0,
+    begins: int | None = None,
+    lies: tuple[int, int, int] | None = None,
+    most: int = MOST,
+) -> tuple[tuple, int, int, int]:
+    """What an Operand has between its address and its owner, bytes from one row to the next, bytes from the first to behind
+    the last, an element's alignment. Asked for at each launch, mostly with the same shapes: found anew each time, it takes longer than the launch.
+    """
+    where, dtype = f"{launcher}: {name}", np.dtype(typestr)
+    allowed = (dtypes,) if isinstance(dtypes, str) else dtypes
+    if allowed is not None and dtype.name not in allowed:
+        hint = "; bfloat16 travels as uint16" if "uint16" in allowed else ""
+        raise TypeError(f"{where} is {dtype.name}, and must be {' or '.join(allowed)}{hint}")
+    if shape is not None and (
+        len(shape) != len(extents)
+        or any(want not in (None, have) for want, have in zip(shape, extents, strict=True))
+    ):
+        wanted = ", ".join("any" if want is None else str(want) for want in shape)
+        raise ValueError(f"{where} is {list(extents)}, and must be [{wanted}]")
+    if max(lies or extents, default=0) > most:
+        raise ValueError(f"{where} is {list(lies or extents)}; an extent goes up to {most}")
+    size = dtype.itemsize
+    count, width, stride = _rows(extents, strides, size, rows, where)
+    if begins is not None:
+        if width < begins:
+            raise ValueError(f"{where} is {list(extents)}: a row must begin with {begins} elements")
+        width = begins
+    if lies is not None:
+        room, (count, width, stride) = count * width, lies
+        inside = count > 1 and stride < width
+        if count and width and (inside or (count - 1) * stride + width > room):
+            raise ValueError(
+                f"{where} has {room} elements, and must have room for {count} rows of {width}, {stride} apart"
+            )
+    apart = stride * size if count > 1 else 0
+    reach = ((count - 1) * stride + width) * size if count and width else 0
+    return (dtype.name, extents, count, width, stride, size), apart, reach, dtype.alignment
 
 
 def _rows(

@@ -15,13 +15,17 @@ LIVE = weakref.WeakSet()
 
 
 class Array:
-    """What a launcher asks of an array on the GPU; gone from LIVE with the last reference to it."""
+    """What a launcher asks of an array on the GPU, each at an address of its own; gone from LIVE with the last reference to
+    it."""
+
+    after = 1 << 40
 
     def __init__(self, dtype, *shape):
         self.shape = shape
         self.__cuda_array_interface__ = {
-            "shape": shape, "typestr": np.dtype(dtype).str, "data": (1 << 40, False), "version": 3,
+            "shape": shape, "typestr": np.dtype(dtype).str, "data": (Array.after, False), "version": 3,
         }  # fmt: skip
+        Array.after += 1 << 32
         LIVE.add(self)
 
 

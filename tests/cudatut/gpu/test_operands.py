@@ -5,26 +5,9 @@ import math
 
 import numpy as np
 import pytest
+from on_gpu import OnGpu
 
 import cudatut as ct
-
-
-class OnGpu:
-    """A host array that tells of itself as one on a GPU does; `shift` bytes further on."""
-
-    def __init__(self, host, shift=0):
-        self.host, self.shift = host, shift
-
-    @property
-    def __cuda_array_interface__(self):
-        host = self.host
-        return {
-            "data": (host.__array_interface__["data"][0] + self.shift, False),
-            "shape": host.shape,
-            "strides": host.strides,
-            "typestr": host.dtype.str,
-            "version": 3,
-        }
 
 
 def take(array, *args, how="read", **options):
@@ -165,6 +148,30 @@ def test_an_address_between_two_multiples_is_refused():
                 arrays.read("x", array, "uint8", align=16)
         else:
             arrays.read("x", array, "uint8", align=16)
+
+
+def test_elements_lie_at_multiples_of_their_size():
+    x = np.zeros(65, "uint8")
+    start = -x.__array_interface__["data"][0] % 8
+    for dtype in ("uint16", "int32", "uint64"):
+        arrays, host = ct.operands("test"), x[start : start + 32].view(dtype)
+        arrays.read("x", OnGpu(host), dtype)
+        with pytest.raises(ValueError, match=f"no multiple of {host.itemsize} bytes"):
+            arrays.read("x", OnGpu(host, host.itemsize // 2), dtype)
+
+
+def test_what_is_known_of_a_shape_is_not_mistaken_for_the_array():
+    """Layouts are kept from launch to launch: addresses and owners are not, and refusals are not either."""
+    one, other = np.zeros((4, 8), "uint16"), np.ones((4, 8), "uint16")
+    for host in (one, other, one):
+        array = OnGpu(host)
+        found = ct.operands("test").read("x", array, ["uint16", "float32"], [None, 8])
+        assert found.owner is array and found.address == host.__array_interface__["data"][0]
+        with pytest.raises(ValueError, match=r"must be \[any, 7\]"):
+            take(host, "uint16", (None, 7))
+        with pytest.raises(TypeError, match="is uint16"):
+            take(host, "float32")
+        assert take(host[:, :6], "uint16", rows=1).stride == 8
 
 
 def test_what_is_no_array_on_a_gpu_is_refused_with_the_cure():

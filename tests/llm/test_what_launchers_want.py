@@ -1,0 +1,313 @@
+"""What launchers take and what they refuse, before anything is launched or allocated: a grid of wrong arrays over a table of
+all launchers. Arrays that only tell of themselves, kernels whose parameters are looked up in their sources; no GPU."""
+
+import ast
+import functools
+import sys
+from types import SimpleNamespace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from llm_launchers import Case, cases
+from on_gpu import Told
+
+import cudatut as ct
+from cudatut.gpu.signature import parameters
+from cudatut.paths import examples_dir
+
+LLM = examples_dir() / "llm"
+ROWS = 3
+FULL, EMPTY = cases(ROWS), cases(0)
+REFUSED = TypeError, ValueError
+H100 = SimpleNamespace(
+    sm_count=132,
+    shared_per_sm=233472,
+    shared_per_block_optin=232448,
+    compute_capability=(9, 0),
+    max_threads_per_block=1024,
+)
+
+
+class Kernel(ct.Kernel):
+    """Converts its arguments as all kernels do, by the parameters of its source, and notes the launch."""
+
+    launched: ClassVar[list[str]] = []
+
+    def __init__(self, source, name, *_, **__):
+        self.name = name
+        self.parameters = parameters((examples_dir() / source).read_text(), name)
+        assert self.parameters, name
+
+    def __call__(self, *arguments, grid, block, shared=0, stream=None):
+        assert len(arguments) == len(self.parameters), self.name
+        for parameter, value in zip(self.parameters, arguments, strict=True):
+            (self._pointer if parameter.pointer else self._number)(parameter, value)
+        extents = grid if isinstance(grid, tuple) else (grid,)
+        for extent, most in zip(extents, ((1 << 31) - 1, 65535, 65535), strict=False):
+            assert 1 <= extent <= most, (self.name, grid)
+        assert 1 <= block <= 1024 and shared <= H100.shared_per_block_optin
+        Kernel.launched.append(self.name)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def without_gpu():
+    """An H100 whose kernels do nothing, and where nothing is allocated; what was cached is forgotten afterwards."""
+
+    def forget():
+        for module in list(sys.modules.values()):
+            if (getattr(module, "__file__", None) or "").startswith(str(examples_dir())):
+                for found in vars(module).values():
+                    if isinstance(found, functools._lru_cache_wrapper):
+                        found.cache_clear()
+
+    def nothing(*_, **__):
+        raise AssertionError("allocated before all was checked")
+
+    forget()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, what in (
+            ("Kernel", Kernel), ("device", lambda: H100), ("empty", nothing), ("to_device", nothing),
+            ("tensor_map", lambda *_, **__: bytes(128)),
+        ):  # fmt: skip
+            patch.setattr(ct, name, what)
+        yield
+    forget()
+
+
+@pytest.fixture
+def counters(monkeypatch):
+    """What a good launch may allocate: the counters of a stream."""
+    monkeypatch.setattr(ct, "to_device", lambda host: Told(host.dtype.name, *host.shape))
+
+
+def told(case: Case) -> dict[str, Told]:
+    return {name: Told(spec.dtype, *spec.shape) for name, spec in case.arrays.items()}
+
+
+def strides_of(array: Told) -> tuple[int, ...]:
+    size = array.dtype.itemsize
+    return tuple(size * int(np.prod(array.shape[axis + 1 :])) for axis in range(len(array.shape)))
+
+
+def with_rows_apart(array: Told, leading: int, nbytes: int = 32) -> Told:
+    """The same with so many bytes behind each row. Rows of the leading axes stay evenly apart."""
+    row = strides_of(array)[leading - 1] + nbytes
+    before = [row * int(np.prod(array.shape[axis + 1 : leading])) for axis in range(leading)]
+    strides = (*before, *strides_of(array)[leading:])
+    return Told(array.dtype.name, *array.shape, strides=strides)
+
+
+def refused(case: Case, arrays: dict, kinds=REFUSED, what: str = "") -> None:
+    Kernel.launched.clear()
+    with pytest.raises(kinds) as raised:
+        case.launch(arrays)
+    assert not Kernel.launched, f"{case.launcher} with {what}: launched, then {raised.value}"
+    if isinstance(raised.value, ValueError | TypeError):
+        assert len(str(raised.value)) > 20, "a message that says what to do"
+
+
+def handled(case: Case, arrays: dict, kernels: int) -> None:
+    Kernel.launched.clear()
+    case.launch(arrays)
+    assert len(Kernel.launched) == kernels, case.launcher
+
+
+def is_launch(keywords: set[str | None]) -> bool:
+    """A grid, or `**shape` with a stream."""
+    return "grid" in keywords or {None, "stream"} <= keywords
+
+
+def public_launchers() -> set[str]:
+    """module.function of all functions of the part's modules, and of attention of `tensor`, that give a grid to a kernel
+    themselves or by private functions of their module. Chapters, which have cells, are no modules."""
+    found = set()
+    for file in (*sorted(LLM.glob("*.py")), examples_dir() / "tensor" / "flash_hopper.py"):
+        text = file.read_text()
+        if "\n# %%" in text or text.startswith("# %%"):
+            continue
+        functions = {f.name: f for f in ast.parse(text).body if isinstance(f, ast.FunctionDef)}
+        calls = {
+            name: [call for call in ast.walk(f) if isinstance(call, ast.Call)]
+            for name, f in functions.items()
+        }
+        launches = {
+            name
+            for name, made in calls.items()
+            if any(is_launch({keyword.arg for keyword in call.keywords}) for call in made)
+        }
+        more = True
+        while more:
+            private = {name for name in launches if name.startswith("_")}
+            reached = {
+                name
+                for name, made in calls.items()
+                if any(isinstance(call.func, ast.Name) and call.func.id in private for call in made)
+            }
+            more = not reached <= launches
+            launches |= reached
+        found |= {f"{file.stem}.{name}" for name in launches if not name.startswith("_")}
+    return found
+
+
+def test_the_table_has_all_launchers():
+    assert public_launchers() == {case.launcher for case in FULL.values()}
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_a_good_call_is_launched_and_none_without_rows(name, counters):
+    handled(FULL[name], told(FULL[name]), FULL[name].kernels)
+    handled(EMPTY[name], told(EMPTY[name]), 0)
+
+
+@pytest.mark.parametrize("rows", [ROWS, 0])
+@pytest.mark.parametrize("name", FULL)
+def test_what_is_no_such_array_is_refused(name, rows):
+    """Host arrays, numbers, nothing; other types of the same size, and of another."""
+    case = (FULL if rows else EMPTY)[name]
+    for which, spec in case.arrays.items():
+        good = told(case)
+        for wrong in (np.zeros(spec.shape, spec.dtype), 5, [1.0]):
+            refused(case, good | {which: wrong}, TypeError, f"{which} = {wrong!r}")
+        if not spec.optional:
+            refused(case, good | {which: None}, REFUSED, f"no {which}")
+        for dtype in (
+            "float16",
+            "uint16",
+            "int32",
+            "uint32",
+            "float32",
+            "float64",
+            "int64",
+            "uint8",
+            "int8",
+        ):
+            if dtype not in (spec.dtype, *spec.kinds) and (which, dtype) not in ALSO.get(
+                name.split(",")[0], ()
+            ):
+                wrong = Told(dtype, *spec.shape)
+                refused(case, good | {which: wrong}, REFUSED, f"{which} of {dtype}")
+
+
+# Of two or three kinds, by which another kernel is chosen; the shape is then another.
+ALSO = {
+    "add_rms_norm": {("added", "float32")},
+    "decode.paged": {("keys", "uint8")},
+}
+
+
+@pytest.mark.parametrize("rows", [ROWS, 0])
+@pytest.mark.parametrize("name", FULL)
+def test_other_shapes_are_refused(name, rows):
+    case = (FULL if rows else EMPTY)[name]
+    for which, spec in case.arrays.items():
+        shapes = []
+        for axis, extent in enumerate(spec.shape):
+            others = (
+                [extent - 1] if None in spec.free else [extent - 1, extent + 1]
+            )  # a workspace may be larger
+            if axis in spec.free:
+                others = []
+            shapes += [
+                (*spec.shape[:axis], other, *spec.shape[axis + 1 :])
+                for other in others
+                if other >= 0
+            ]
+        if None not in spec.free:
+            shapes += [(1, *spec.shape), spec.shape[1:], ()]
+        for shape in shapes:
+            refused(
+                case,
+                told(case) | {which: Told(spec.dtype, *shape)},
+                ValueError,
+                f"{which} of {shape}",
+            )
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_views_are_handled_or_refused(name, counters):
+    """Elements that lie apart always refused; rows that lie apart handled where the table says so."""
+    case = FULL[name]
+    for which, spec in case.arrays.items():
+        good = told(case)
+        wide = tuple(2 * step for step in strides_of(good[which]))
+        apart = Told(spec.dtype, *spec.shape, strides=wide)
+        refused(case, good | {which: apart}, ValueError, f"elements of {which} apart")
+        together = [
+            which,
+            *(other for pair in case.apart for other in pair if which in pair and other != which),
+        ]
+        for leading in range(1, len(spec.shape)):
+            if min(spec.shape[:leading]) * int(np.prod(spec.shape[:leading])) < 2:
+                continue
+            views = {one: with_rows_apart(good[one], leading) for one in together}
+            if leading == spec.rows:
+                handled(case, good | views, case.kernels)
+                if spec.align > 1:
+                    off = {
+                        one: with_rows_apart(good[one], leading, spec.align // 2)
+                        for one in together
+                    }
+                    refused(case, good | off, ValueError, f"rows of {which} between multiples")
+            else:
+                refused(case, good | views, ValueError, f"rows of {which} apart")
+        if spec.written and spec.rows:
+            inside = with_rows_apart(good[which], spec.rows, -good[which].dtype.itemsize * 8)
+            refused(case, good | {which: inside}, ValueError, f"rows of {which} in one another")
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_addresses_between_two_multiples_are_refused(name, counters):
+    case = FULL[name]
+    for which, spec in case.arrays.items():
+        good = told(case)
+        array, size = good[which], good[which].dtype.itemsize
+        align = max(spec.align, size)
+        for shift in {align // 2, size // 2} - {0}:
+            off = Told(spec.dtype, *spec.shape, at=array.address + shift)
+            refused(case, good | {which: off}, ValueError, f"{which} {shift} bytes further on")
+        handled(
+            case,
+            good | {which: Told(spec.dtype, *spec.shape, at=array.address + align)},
+            case.kernels,
+        )
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_what_is_written_is_none_of_the_others(name, counters):
+    """The same array twice, and one that begins with the last element of the other."""
+    case = FULL[name]
+    pairs = [
+        (written, other)
+        for written, spec in case.arrays.items()
+        for other in case.arrays
+        if spec.written and other != written
+    ]
+    for written, other in pairs:
+        good = told(case)
+        (one, spec), of_other = (good[written], case.arrays[written]), case.arrays[other]
+        same = Told(of_other.dtype, *of_other.shape, at=one.address)
+        may_be = (written, other) in case.over and of_other[:2] == spec[:2]
+        if may_be:
+            handled(case, good | {other: one}, case.kernels)
+        else:
+            refused(case, good | {other: same}, ValueError, f"{other} is {written}")
+        step = max(of_other.align, spec.align, 16)
+        last = one.address + (one.nbytes - 1) // step * step
+        behind = Told(of_other.dtype, *of_other.shape, at=last)
+        refused(case, good | {other: behind}, ValueError, f"{other} begins in {written}")
+        beyond = Told(of_other.dtype, *of_other.shape, at=last + step)
+        handled(case, good | {other: beyond}, case.kernels)
+
+
+@pytest.mark.parametrize("name", FULL)
+@pytest.mark.parametrize("rows", [(1 << 31) - 1, (1 << 31) - 600, 1 << 31, 1 << 33])
+def test_so_many_rows_are_launched_within_limits_or_refused(name, rows, counters):
+    case = cases(rows)[name]
+    Kernel.launched.clear()
+    try:
+        case.launch(told(case))
+    except ValueError:
+        assert not Kernel.launched
+    else:
+        assert rows < 1 << 31 and len(Kernel.launched) == case.kernels
