@@ -78,6 +78,22 @@ def test_same_directives(name):
     assert directives(read("en", name)) == directives(read("zh", name))
 
 
+def addresses(markdown):
+    """Pages elsewhere that a page links to."""
+    return sorted(re.findall(r"\]\((https?://[^)\s]+)\)", markdown))
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_same_addresses(name):
+    """A source that was corrected in one language is the old one in the other."""
+    assert addresses(read("en", name)) == addresses(read("zh", name))
+
+
+def test_addresses_sees_another_tag():
+    page = "- a, tag [v1](https://a.org/tree/v1) and [b](b.md)."
+    assert addresses(page) == ["https://a.org/tree/v1"] != addresses(page.replace("v1", "v2"))
+
+
 @pytest.mark.parametrize("name", BOTH)
 def test_both_have_title_and_description(name):
     for lang in DOCS:
