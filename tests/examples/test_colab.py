@@ -20,9 +20,9 @@ def wrong(path):
     """What is wrong with what a notebook asks Colab for; None where nothing is."""
     metadata = json.loads(path.read_text(encoding="utf-8"))["metadata"]
     asked, requires = metadata["colab"].get("gpuType"), example_of(path).requires
-    if metadata["accelerator"] == "GPU" and asked == runs_on.colab(requires):
-        if asked is None or supports(runs_on.COLAB[asked], requires):
-            return None
+    able = asked is None or supports(runs_on.COLAB[asked], requires)
+    if metadata["accelerator"] == "GPU" and asked == runs_on.colab(requires) and able:
+        return None
     return f"{path.name} asks Colab for {asked}, and its example requires {requires}"
 
 
