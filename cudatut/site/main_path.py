@@ -56,7 +56,7 @@ _OTHER_GPUS = re.compile(r'(?<=</section>)<section class="ct-gpu">.*?</section>'
 _PRE = re.compile(r"<pre\b.*?</pre>", re.DOTALL)
 _NO_WORDS = re.compile(
     r"<(?P<tag>pre|script|style|svg|table|math|fieldset)\b.*?</(?P=tag)>|<!--.*?-->"
-    r'|<ul class="ct-code">.*?</ul>',  # names of files
+    r'|<ul class="ct-code">.*?</ul>|<p class="ct-needs">.*?</p>',  # names of files, of GPUs: looked up, not read
     re.DOTALL,
 )
 _TAG = re.compile(r"<[^>]+>")
