@@ -1,6 +1,7 @@
 """The notebooks that Colab opens ask it for a GPU that can run them."""
 
 import json
+import re
 
 from cudatut import catalog, exercises, paths, runs_on
 from cudatut.gpu.device import supports
@@ -46,3 +47,12 @@ def test_one_that_asks_for_too_little_is_seen(tmp_path, monkeypatch):
         notebook["metadata"]["colab"]["gpuType"] = asked
         path.write_text(json.dumps(notebook))
         assert said is wrong(path) or said in wrong(path)
+
+
+def test_the_readmes_name_the_gpus_that_are_asked_for():
+    asked = {runs_on.colab(example.requires) for example in catalog.examples()}
+    for name in ("README.md", "README.zh.md"):
+        text = (paths.repo_root() / name).read_text(encoding="utf-8")
+        section = text.partition("## Colab")[2].partition("\n## ")[0]
+        named = set(re.findall(r"\b(?:%s)\b" % "|".join(runs_on.COLAB), section))
+        assert named == asked, name
