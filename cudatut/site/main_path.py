@@ -56,7 +56,8 @@ _OTHER_GPUS = re.compile(r'(?<=</section>)<section class="ct-gpu">.*?</section>'
 _PRE = re.compile(r"<pre\b.*?</pre>", re.DOTALL)
 _NO_WORDS = re.compile(
     r"<(?P<tag>pre|script|style|svg|table|math|fieldset)\b.*?</(?P=tag)>|<!--.*?-->"
-    r'|<ul class="ct-code">.*?</ul>',  # names of files
+    # Names of files and of GPUs are looked up, not read.
+    r'|<(?P<names>ul|p|span) class="ct-(?:code|needs|quiet)">.*?</(?P=names)>',
     re.DOTALL,
 )
 _TAG = re.compile(r"<[^>]+>")

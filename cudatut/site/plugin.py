@@ -37,6 +37,7 @@ from cudatut.site import (
     main_path,
     mathml,
     missing,
+    needs,
     notebooks,
     publishing,
     references,
@@ -153,6 +154,7 @@ class CudatutPlugin(BasePlugin):
                 found = main_path.amount(html)
                 over = main_path.over_budget(chapter.part, found) or ["within the budget"]
                 state.log.warning("%s: %s: %s", chapter.name, found, "; ".join(over))
+            html = needs.below_title(html, chapter, self.parts)
             html = main_path.with_time(html, exercise_fence.minutes(chapter.name), self.state.lang)
         # MkDocs sees no ids in what fences made; links to them would be reported as broken.
         page.present_anchor_ids = (page.present_anchor_ids or set()) | set(_ID.findall(html))

@@ -18,7 +18,7 @@ from cudatut.site import glossary
 
 # Ours, by their class; none of them contains another of its kind.
 _UNSEARCHED = re.compile(
-    r'<(?P<tag>figure|table|pre|aside|ul(?= class="ct-code")|p(?= class="ct-time"))(?= class="ct-).*?</(?P=tag)>',
+    r'<(?P<tag>figure|table|pre|aside|ul(?= class="ct-code")|p(?= class="ct-(?:time|needs)"))(?= class="ct-).*?</(?P=tag)>',
     re.DOTALL,
 )
 _SPAN = re.compile(r"</?span[^>]*>")
@@ -26,7 +26,7 @@ _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]{2,}")
 
 
 def searched(html: str) -> str:
-    """A page's HTML without our tables, drawings, outputs, certificates, lists of code, times to read, spans of colored code."""
+    """A page's HTML without our tables, drawings, outputs, certificates, lists of code, times to read, GPUs needed, spans of colored code."""
     return _SPAN.sub("", _UNSEARCHED.sub("", html))
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from cudatut.site import __main__ as site
 from cudatut.site import contents, headings, lint, main_path, terms
+from cudatut.site.needs import line as needs_line
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -62,6 +63,12 @@ def test_of_a_chart_for_several_gpus_one_counts():
     choice = "<fieldset><legend>GPU</legend>H100 H200</fieldset>"
     assert main_path.amount(choice + 3 * chart) == main_path.amount(chart)
     assert main_path.amount(chart + "<p>and</p>" + chart)["tables and charts"] == 4
+
+
+def test_names_of_files_and_of_gpus_are_not_read():
+    needs = needs_line(["sm_75", "sm_80"])
+    names = f'{needs}<ul class="ct-code"><li>a.py</li></ul><span class="ct-quiet">(L4)</span>'
+    assert main_path.amount(f"<p>One</p>{names}<p>two</p>")["words"] == 2
 
 
 def test_a_chart_counts_as_a_table():
