@@ -227,6 +227,9 @@ def started(exercise: Exercise, lang: str = "en", solution: bool = False) -> str
     """The file that a reader begins with: task, given, stub (or our solution), check."""
     title = _word("titled", lang, title=_title(exercise, lang), effort=effort(exercise, lang))
     lines = [
+        # Python looks for the file's encoding in the first two lines (PEP 263), so no title or task stands there: those of
+        # `llm/decoding: Unpack` would be read as the encoding 'Unpack'.
+        _rule(_word("task", lang)),
         *_comment(title),
         "#",
         *_comment(exercise.task[lang]),
@@ -238,11 +241,11 @@ def started(exercise: Exercise, lang: str = "en", solution: bool = False) -> str
         "import cudatut as ct",
         "",
         f"{_call(exercise, lang)}  # {_word('explains', lang)}",
-        _rule(_word("given", lang)),
+        *_apart(_word("given", lang)),
         exercise.given,
-        _rule(_word("solution" if solution else "yours", lang)),
+        *_apart(_word("solution" if solution else "yours", lang)),
         exercise.solution if solution else exercise.stub,
-        _rule(_word("check", lang)),
+        *_apart(_word("check", lang)),
         graded(exercise, lang),
     ]
     return "\n".join(lines) + "\n"
@@ -254,7 +257,11 @@ def _comment(text: str) -> list[str]:
 
 def _rule(label: str) -> str:
     head = f"# --- {label} "
-    return f"\n\n{head}{'-' * max(3, COLUMNS - cell_len(head))}\n"
+    return f"{head}{'-' * max(3, COLUMNS - cell_len(head))}\n"
+
+
+def _apart(label: str) -> list[str]:
+    return ["", "", _rule(label)]
 
 
 def _call(exercise: Exercise, lang: str) -> str:

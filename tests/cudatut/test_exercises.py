@@ -229,6 +229,20 @@ def test_what_is_written(chapter):
     assert not any(line[2:3] and line[2] in "，。、" for line in zh.splitlines())
 
 
+def test_no_title_is_read_as_the_encoding_of_the_file(chapter):
+    """PEP 263: a comment in the first two lines that says `coding: NAME`, as a title may."""
+    header = HEADER.replace("Twice", "Decoding: twice").replace(
+        "Return twice", "Coding=x: return twice"
+    )
+    chapter.file("start/add_exercises.py", header + STUBS)
+    for lang in exercises.LANGUAGES:
+        text = exercises.started(exercises.get("start/add", 1), lang)
+        assert ("# Exercise 1 of start/add: Decoding: twice" in text) == (lang == "en")
+        compile(text.encode(), "x.py", "exec")
+        with pytest.raises(SyntaxError, match="encoding"):  # what the lines before it save it from
+            compile(b"# Exercise 1 of start/add: Decoding: twice\n", "x.py", "exec")
+
+
 def test_the_solution_is_printed_or_written(chapter, capsys):
     assert cli.main(["exercise", "start/add", "1", "--solution"]) == 0
     text = capsys.readouterr().out
