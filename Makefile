@@ -88,5 +88,6 @@ lock:
 		-c requirements/test.lock -o requirements/gpu.lock
 
 clean:
+	for mark in .site*/.cudatut-build; do rm -rf "$${mark%/*}"; done # what killed builds left
 	rm -rf site build dist .cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
