@@ -365,6 +365,8 @@ def progress_file() -> Path:
 def progress() -> dict[str, str]:
     """'started' or 'done' by exercise ('start/errors 2'). Raises CudatutError for a file that is none of ours."""
     path = progress_file()
+    if path.is_dir():
+        raise _folder_in_the_way(path)
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
         if not set(kept.values()) <= {"started", "done"}:
@@ -372,11 +374,18 @@ def progress() -> dict[str, str]:
         return kept
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CudatutError(
             f"your progress in {path} cannot be read ({error}); "
             "`python -m cudatut exercise --forget` removes it"
         ) from error
+
+
+def _folder_in_the_way(path: Path) -> CudatutError:
+    return CudatutError(
+        f"your progress is kept in the file {path}, and there is a folder of this name: remove it, or set CUDATUT_PROGRESS "
+        "to another folder to keep it in"
+    )
 
 
 def _write_progress(kept: dict[str, str]) -> None:
@@ -396,12 +405,19 @@ def keep(exercise: Exercise, state: str) -> bool:
 
 
 def forget(exercise: Exercise | None = None) -> Path:
-    """Remove what was kept, of one exercise or of all. Returns the file."""
-    if exercise is None:
-        progress_file().unlink(missing_ok=True)
-    else:
-        _write_progress({name: one for name, one in progress().items() if name != exercise.name})
-    return progress_file()
+    """Remove what was kept, of one exercise or of all. Returns the file. Raises CudatutError."""
+    path = progress_file()
+    if path.is_dir():
+        raise _folder_in_the_way(path)
+    try:
+        if exercise is None:
+            path.unlink(missing_ok=True)
+        else:
+            left = {name: one for name, one in progress().items() if name != exercise.name}
+            _write_progress(left)
+    except OSError as error:
+        raise CudatutError(f"{path} cannot be changed: {error.strerror}") from error
+    return path
 
 
 def listing(only: str | None = None, level: str | None = None, lang: str = "en") -> list[str]:

@@ -230,4 +230,5 @@ def main():
         print(sys.executable)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -113,7 +113,7 @@ def _mkdocs(
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Serves a folder; what is missing is answered with the site's own 404.html, as hosts do."""
+    """Serves a folder; what is missing is answered with the site's own 404.html, as hosts do. It lists no folders."""
 
     extensions_map = {  # noqa: RUF012 - as in the base class
         **SimpleHTTPRequestHandler.extensions_map,
@@ -124,6 +124,15 @@ class Handler(SimpleHTTPRequestHandler):
         ".js": "text/javascript",
         ".woff2": "font/woff2",
     }
+
+    def send_head(self) -> Any:
+        try:
+            return super().send_head()
+        except ValueError:  # a NUL in the address, which no file can have
+            self.send_error(404)
+
+    def list_directory(self, path: Any) -> None:
+        self.send_error(404)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         page = Path(self.directory) / "404.html"

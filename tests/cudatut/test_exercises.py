@@ -487,6 +487,24 @@ def test_a_check_that_passes_beside_a_touched_red_zone_has_not_passed(chapter, m
 # --- progress --------------------------------------------------------------------------------------
 
 
+def test_progress_that_cannot_be_read_is_told_in_a_line(chapter, capsys):
+    path = exercises.progress_file()
+    path.parent.mkdir(parents=True)
+    path.write_text("[" * 100_000)
+    assert cli.main(["exercise"]) == 0
+    said = capsys.readouterr().out
+    assert "cannot be read" in said and "--forget" in said and "Twice" in said
+    assert cli.main(["exercise", "--forget"]) == 0 and not path.exists()
+    capsys.readouterr()
+    path.mkdir()
+    for arguments in (["--forget"], ["start/add", "1", "--forget"]):
+        assert cli.main(["exercise", *arguments]) == 2
+        said = capsys.readouterr().err
+        assert f"{path}, and there is a folder of this name" in said and said.count("\n") == 1
+    assert cli.main(["exercise"]) == 0 and "folder of this name" in capsys.readouterr().out
+    assert exercises.keep(exercises.get("start/add", 1), "done") is False and path.is_dir()
+
+
 def test_progress_is_forgotten(chapter, capsys):
     for number in (1, 2):
         exercises.keep(exercises.get("start/add", number), "done")
