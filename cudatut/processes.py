@@ -7,7 +7,6 @@ it goes on computing on the GPU beside whatever is timed next.
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -79,7 +78,7 @@ def end_with_parent() -> None:
     """
 
     def watch() -> None:
-        sys.stdin.buffer.read()
+        os.read(0, 1)  # not sys.stdin: Python could not close what a thread is reading when it ends
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
