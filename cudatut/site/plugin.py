@@ -100,7 +100,7 @@ class CudatutPlugin(BasePlugin):
         options = config.mdx_configs
         options["toc"]["permalink_title"] = locale.text("page.permalink")
         # As it stands in mkdocs.yml the path would be relative to where MkDocs was started.
-        options["pymdownx.snippets"]["base_path"] = [str(paths.examples_dir())]
+        options["cudatut.site.snippets"]["base_path"] = [str(paths.examples_dir())]
         fences = [directives.fence(), directives.fence("exercise", exercise_fence.render)]
         options["pymdownx.superfences"] = {"custom_fences": fences}
         return config
