@@ -94,6 +94,7 @@ class CudatutPlugin(BasePlugin):
         config.nav = contents.nav(self.parts, lang)
         self.hover = glossary.Hover(self.terms, lang)
         searching.segment(lang, self.terms)
+        self.asked: dict[str, list[str]] = {}  # by page, what readers look for who need it
         # Material shows its language partial for any true value, and would make wrong links of a list.
         config.extra["alternate"] = True
         options = config.mdx_configs
@@ -173,6 +174,11 @@ class CudatutPlugin(BasePlugin):
     @event_priority(50)
     def _on_page_context_before_search(self, context: Any, page: Any, config: Any, nav: Any) -> Any:
         self.content, page.content = page.content, searching.searched(page.content)
+        try:
+            self.asked[page.url] = searching.asked(page.meta)
+        except CudatutError as error:
+            self.state.page = page.file.src_uri
+            self.state.report(error)
         return context
 
     @event_priority(-50)
@@ -200,6 +206,9 @@ class CudatutPlugin(BasePlugin):
         publishing.write(site, config)
         # Written by Material's search, whose turn comes next.
         searching.add_keywords(
-            config.plugins["material/search"].search_index.entries, self.terms, self.state.lang
+            config.plugins["material/search"].search_index.entries,
+            self.terms,
+            self.state.lang,
+            self.asked,
         )
         self.copies.cleanup()

@@ -221,6 +221,42 @@ def test_words_and_spellings_find_their_chapter(ask, lang, words, chapter):
     assert f"{chapter}/" in ask(lang, [words])[words][:6]
 
 
+SEARCHES = yaml.safe_load((ROOT / "tests/site/searches.yml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_a_reader_in_trouble_finds_the_page_that_helps(ask, lang):
+    """What a terminal prints, and how newcomers ask: always among the first three, nearly always first."""
+    wanted = {words: {f"{page}/" for page in pages} for words, pages in SEARCHES[lang].items()}
+    assert len(wanted) >= 40
+    found = ask(lang, wanted)
+    missed = {
+        words: found[words][:3] for words in wanted if not wanted[words] & {*found[words][:3]}
+    }
+    assert not missed
+    first = [words for words in wanted if found[words][0] in wanted[words]]
+    assert len(first) >= 0.9 * len(wanted), sorted(wanted.keys() - set(first))
+
+
+@pytest.mark.parametrize(
+    "words", ["barrier branch warp", "driver toolkit version", "float4 aligned"]
+)
+def test_entries_that_have_all_words_come_before_others(ask, built_site, words):
+    """Said of one-word hits whose word stands in a title, too: Material would show them first."""
+    index = (built_site / "search/search_index.json").read_text(encoding="utf-8")
+    whole, some = set(), set()
+    for entry in json.loads(index)["docs"]:
+        there = re.split(r"[^a-z0-9]+", f"{entry['title']} {entry['text']}".lower())
+        has = [any(one.startswith(word) for one in there) for word in words.split()]
+        page = entry["location"].partition("#")[0]
+        (whole if all(has) else some).add(page)
+    found = ask("en", [words])[words]
+    assert len(whole & {*found}) >= 3
+    assert some - whole & {*found}
+    last = max(found.index(page) for page in whole if page in found)
+    assert last < len(whole), found[: last + 1]
+
+
 @pytest.mark.parametrize("words", ["归约", "共享内存", "线程块", "合并访问", "存储体冲突", "内存"])
 def test_chinese_words_find_pages_whole_or_in_parts(ask, words):
     assert len(ask("zh", [words])[words]) >= 3
