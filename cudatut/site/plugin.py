@@ -185,9 +185,9 @@ class CudatutPlugin(BasePlugin):
     def _on_page_context_after_search(self, context: Any, page: Any, config: Any, nav: Any) -> Any:
         page.content = self.content
         self.state.page, self.state.url = page.file.src_uri, page.url
-        if page.file.src_uri in self.chapters:
+        if chapter := self.chapters.get(page.file.src_uri):
             link, here = self.state.link("glossary/"), page.meta.get("terms")
-            page.content = self.hover.put(page.content, link, here)
+            page.content = self.hover.put(page.content, link, here, chapter.name)
         context["languages"] = languages.switch(page.url, self.state.lang, self.site_url)
         return context
 
