@@ -28,6 +28,7 @@ from cudatut.site import (
     contents,
     directives,
     exercise_fence,
+    folds,
     glossary,
     highlighting,
     labels,
@@ -149,6 +150,7 @@ class CudatutPlugin(BasePlugin):
         if record := self.examples.get(page.file.src_uri):
             html = self._example(html, page, record)
         html = mathml.replace(slimming.tokens(html), self.state.report)
+        html = folds.addressed(html, self.state.lang)
         if chapter := self.chapters.get(page.file.src_uri):
             if self.state.mode == "preview" and self.state.lang == "en":
                 found = main_path.amount(html)

@@ -26,6 +26,7 @@ _UNSEARCHED = re.compile(
     re.DOTALL,
 )
 _SPAN = re.compile(r"</?span[^>]*>")
+_FOLD_LINK = re.compile(r'<a class="headerlink"[^>]*>[^<]*</a>(?=</summary>)')
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]{2,}")
 
 
@@ -35,7 +36,7 @@ class SearchWordsError(CudatutError):
 
 def searched(html: str) -> str:
     """A page's HTML without our tables, drawings, certificates, lists of code, times to read, spans of colored code."""
-    return _SPAN.sub("", _UNSEARCHED.sub("", html))
+    return _SPAN.sub("", _FOLD_LINK.sub("", _UNSEARCHED.sub("", html)))
 
 
 def token(words: str) -> str:
