@@ -61,3 +61,21 @@ def test_the_cells_of_an_example_are_sections_and_an_id_stays():
     assert ids(addressed(page, "en")) == ["check-numbers"]
     own = '<details id="mine" class="note"><summary>x</summary></details>'
     assert addressed(own, "en") == own
+
+
+def test_every_fold_of_the_book_has_an_address_the_same_in_both_languages(built_site):
+    looked_at = 0
+    for page in sorted(built_site.rglob("index.html")):
+        name = page.relative_to(built_site)
+        other = built_site / "zh" / name
+        if name.parts[0] == "zh" or not other.exists():
+            continue
+        html, chinese = (
+            path.read_text("utf-8").partition("<article")[2].partition("</article>")[0]
+            for path in (page, other)
+        )
+        found = ids(html)
+        assert len(found) == html.count("<details"), name
+        assert found == ids(chinese), name
+        looked_at += len(found)
+    assert looked_at > 1000
