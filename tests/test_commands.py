@@ -234,7 +234,7 @@ def may_find_faults(command: str, place: Place) -> str:
 def refused(command: str, place: Place) -> None:
     """Without a GPU: one line that says so, and status 2."""
     if "try " in command:
-        (place.folder / command.split()[-1]).write_text("// @rung kernel=k block=256 tile=16x16\n")
+        (place.folder / command.split()[-1]).write_text("// @rung kernel=k block=256\n")
     if "trace" in command:
         (place.folder / command.split()[-1]).write_text("print(1)\n")
     done = place.run(command)

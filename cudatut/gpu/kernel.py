@@ -242,7 +242,13 @@ class Kernel:
             if not info.min <= int(value) <= info.max:
                 raise ValueError(f"{where}: {int(value)} does not fit ({info.min} to {info.max})")
             value = int(value)
-        return as_launched(dtype.type(value))
+        with np.errstate(over="ignore"):
+            passed = dtype.type(value)
+        if dtype.kind == "f" and np.isinf(passed) and not np.isinf(value):
+            raise ValueError(
+                f"{where}: {value!r} does not fit: {dtype} goes up to {np.finfo(dtype).max:.6g}"
+            )
+        return as_launched(passed)
 
     def resources(self, block: Any = 256, shared: int = 0) -> Resources:
         """Registers per thread, shared memory per block, local memory per thread (all as the driver says), occupancy.

@@ -269,9 +269,10 @@ def matmul(a: Any, b: Any, out: Any) -> Vendor | Missing | None:
     TypeError, ValueError.
     """
     take = operands("matmul")
-    m, k = take.read("a", a, ("float32", "float16"), (None, None)).shape
-    n = take.read("b", b, str(a.dtype), (k, None)).shape[1]
-    take.write("out", out, str(a.dtype), (m, n))
+    left = take.read("a", a, ("float32", "float16"), (None, None))
+    m, k = left.shape
+    n = take.read("b", b, left.dtype, (k, None)).shape[1]
+    take.write("out", out, left.dtype, (m, n))
     cp = _cublas()
     linalg = cp._core._routines_linalg
     linalg.set_compute_type(out.dtype, linalg.COMPUTE_TYPE_DEFAULT)

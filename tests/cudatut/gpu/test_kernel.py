@@ -1,10 +1,14 @@
 """Kernels as far as they go without a GPU."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 import cudatut as ct
 from cudatut.gpu import kernel
 from cudatut.gpu.kernel import explain_compile_error
+from cudatut.gpu.signature import parameters
 
 
 def test_cdiv():
@@ -51,3 +55,32 @@ def test_what_does_not_compile_is_told_by_instance(monkeypatch):
     assert sorted(ran) == [("a.cu", "bad", False), ("a.cu", "good", False)]
     with pytest.raises(FileNotFoundError):
         kernel.compile_ahead([("b.cu", "nowhere"), ("a.cu", "good")])
+
+
+def passed(ctype, value):
+    """What a launch hands over for a number."""
+    (parameter,) = parameters(f"__global__ void k({ctype} x) {{}}", "k")
+    return kernel.Kernel._number(SimpleNamespace(name="k"), parameter, value)
+
+
+@pytest.mark.parametrize(
+    ("ctype", "value"),
+    [
+        ("float", 1e300), ("float", -1e39), ("half", 70000.0), ("half", np.float32(1e5)), ("int", 2**31), ("int", -(2**31) - 1),
+        ("unsigned", -1), ("unsigned char", 256), ("long long", 2**63), ("size_t", -1),
+    ],
+)  # fmt: skip
+def test_a_number_that_does_not_fit_is_refused(ctype, value):
+    with pytest.raises(ValueError, match=r"k: parameter 'x' .*does not fit"):
+        passed(ctype, value)
+
+
+def test_a_number_that_fits_arrives():
+    assert passed("float", 3e38) == np.float32(3e38)
+    assert passed("half", 65504.0).view("float16") == 65504
+    assert np.isinf(passed("float", float("inf"))) and np.isnan(passed("float", float("nan")))
+    assert passed("float", 1e-50) == 0 and passed("double", 1e300) == 1e300
+    for ctype, ends in (("int", (-(2**31), 2**31 - 1)), ("unsigned char", (0, 255))):
+        assert [passed(ctype, end) for end in ends] == list(ends)
+    with pytest.raises(TypeError, match="takes an integer, but got 1.5"):
+        passed("int", 1.5)
