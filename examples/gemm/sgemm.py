@@ -494,18 +494,13 @@ def prepare(
     transpose_a: bool = False, transpose_b: bool = False, **how: Any,
 ) -> Callable[[], None]:  # fmt: skip
     """As `sgemm`, but returns the callable of `launcher`. Raises ValueError, TypeError for arrays that do not fit."""
-    shapes = [tuple(matrix.shape) for matrix in (a, b, c)]
-    if any(len(shape) != 2 for shape in shapes):
-        raise ValueError(f"A, B and C are matrices, not of shapes {shapes}")
-    (m, k), (depth, n) = (
-        shape[::-1] if turned else shape
-        for shape, turned in zip(shapes, (transpose_a, transpose_b))
-    )
-    if depth != k or shapes[2] != (m, n):
-        raise ValueError(
-            f"op(A) is {m} x {k}, op(B) {depth} x {n} and C {' x '.join(map(str, c.shape))}: "
-            "they must be m x k, k x n and m x n"
-        )
+    take = ct.operands("sgemm")
+    of_a = take.read("A", a, "float32", (None, None)).shape
+    m, k = of_a[::-1] if transpose_a else of_a
+    shape = (None, k) if transpose_b else (k, None)
+    of_b = take.read("B", b, "float32", shape).shape
+    n = of_b[0 if transpose_b else 1]
+    take.write("C", c, "float32", (m, n))
     return launcher(
         m, n, k, alpha, a, a.shape[1], b, b.shape[1], beta, c, n, transpose_a, transpose_b, **how
     )  # fmt: skip
