@@ -7,24 +7,18 @@ import sys
 from types import SimpleNamespace
 from typing import ClassVar
 
-import llm_launchers
 import numpy as np
-import product_launchers
 import pytest
 from launcher_cases import Case
+from launcher_tables import cases
 from on_gpu import Told
+from product_launchers import NOT_OF_OTHERS
 
 import cudatut as ct
 from cudatut.gpu.signature import parameters
 from cudatut.paths import examples_dir
 
 ROWS = 3
-
-
-def cases(n: int) -> dict[str, Case]:
-    return llm_launchers.cases(n) | product_launchers.cases(n)
-
-
 FULL, EMPTY = cases(ROWS), cases(0)
 REFUSED = TypeError, ValueError
 NO_LAUNCH = ValueError, ct.LaunchError
@@ -165,9 +159,7 @@ def public_launchers() -> set[str]:
 
 
 def test_the_table_has_all_launchers():
-    assert public_launchers() - set(product_launchers.NOT_OF_OTHERS) <= {
-        case.launcher for case in FULL.values()
-    }
+    assert public_launchers() - set(NOT_OF_OTHERS) <= {case.launcher for case in FULL.values()}
 
 
 @pytest.mark.parametrize("name", FULL)
