@@ -144,6 +144,7 @@ def test_a_wrong_kernel_is_found(tmp_path):
         GEMMS.problem(100, 100, 100).check(rung)
 
 
+@pytest.mark.alone  # it compares times
 def test_rungs_of_the_part_basics_join_the_benchmark():
     module = ladder.shared("gemm/ladder")
     rows = GEMMS.bench([*module.earlier_rungs(), "warp_tile"], rounds=5, m=1024, n=1024, k=1024)

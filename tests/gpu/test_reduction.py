@@ -253,6 +253,7 @@ extern "C" __global__ void mine(const ELEMENT* in, ELEMENT* out, long long n) {
 """
 
 
+@pytest.mark.alone  # it compares times
 def test_a_readers_kernel_is_ranked(tmp_path):
     (tmp_path / "mine.cu").write_text(MINE)
     verdict = trial.attempt("reduction", str(tmp_path / "mine.cu"))

@@ -1,0 +1,248 @@
+"""A plugin of pytest by which several processes share the tests of tests/gpu: each takes the next few from one queue.
+
+    python -m pytest tests/gpu -p dealt --deal PLAN
+
+`shards.py` writes the plan and starts the processes. Each collects the same tests and brings them into the same order, so
+the queue is a file with a number. What happens is appended to a report, a line of JSON each: a test that begins, one that
+ended, with its times and, if it failed, the text; and with `kernels` the kernels that it compiled or launched.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import random
+import time
+from collections import defaultdict
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+BATCH = 12  # tests that a process takes at once: those of one file, so that they share its fixtures
+TEXT = 8000  # characters that are kept of a failure
+
+
+def pytest_addoption(parser):
+    parser.addoption("--deal", metavar="PLAN", help="a plan of shards.py")
+
+
+def pytest_configure(config):
+    if config.getoption("--deal"):
+        plan = json.loads(Path(config.getoption("--deal")).read_text(encoding="utf-8"))
+        config.pluginmanager.register(Dealt(plan), "dealt-tests")
+
+
+def function_of(name: str) -> str:
+    """A test's name without its parameters."""
+    return name.partition("[")[0]
+
+
+def draw_key(seed: int, *words: object) -> str:
+    """A random number of a name, the same in every process."""
+    return hashlib.sha256(repr((seed, *words)).encode()).hexdigest()
+
+
+def batches(tests: list[tuple[str, str]], seed: int, size: int = BATCH) -> list[list[str]]:
+    """Names of tests in an order drawn by a seed, cut into batches; whole groups (the second words) stay together.
+
+    tests: (name, group); without a group, the file is one whose batches may be cut.
+    """
+    groups: dict[tuple[str, bool], list[str]] = defaultdict(list)
+    for name, group in tests:
+        groups[group or name.partition("::")[0], bool(group)].append(name)
+    cut = []
+    for (_, whole), names in sorted(groups.items()):
+        names = sorted(names, key=lambda name: draw_key(seed, name))
+        step = len(names) if whole else size
+        cut += [names[i : i + step] for i in range(0, len(names), step)]
+    random.Random(seed).shuffle(cut)
+    return cut
+
+
+def one_of_each(names: list[str], seed: int, whole: tuple[str, ...]) -> set[str]:
+    """Of each test function one case, drawn by the seed; of the files in `whole` all."""
+    cases: dict[str, list[str]] = defaultdict(list)
+    for name in names:
+        cases[function_of(name)].append(name)
+    drawn = {min(some, key=lambda name: draw_key(seed, name)) for some in cases.values()}
+    return drawn | {name for name in names if name.partition("::")[0].endswith(whole)}
+
+
+class Queue:
+    """A number in a file, of which each process takes the next."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def take(self) -> int:
+        with open(self.path, "a+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            number = int(file.read() or 0)
+            file.seek(0)
+            file.truncate()
+            file.write(str(number + 1))
+            file.flush()
+        return number
+
+
+class Dealt:
+    """plan: files (patterns), alone (True, False), one_each, half, names (or null), done (names), seed, queue, report,
+    batch, repeat (how often each test runs, 1), ordered (as in `names`, in one batch), kernels (whether to note them).
+    """
+
+    def __init__(self, plan: dict):
+        self.plan, self.queue = plan, Queue(Path(plan["queue"]))
+        self.items: dict[str, pytest.Item] = {}
+        self.kernels: Kernels | None = None
+        self.started = 0.0
+
+    def say(self, **facts) -> None:
+        line = json.dumps({**facts, "pid": os.getpid()}, ensure_ascii=False) + "\n"
+        with open(self.plan["report"], "a", encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.write(line)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, session, items):
+        if self.plan.get("kernels"):
+            self.kernels = Kernels()
+        self.items = {item.nodeid: item for item in items if self.wanted(item)}
+        names = list(self.items)
+        if self.plan.get("one_each"):
+            names = one_of_each(names, self.plan["seed"], tuple(self.plan.get("whole", ())))
+            part, parts = self.plan.get("half", (0, 1))
+            names = [n for n in sorted(names) if int(draw_key(0, n), 16) % parts == part]
+        names = [name for name in names if name not in set(self.plan.get("done", ()))]
+        tests = [(name, self.group(self.items[name])) for name in names]
+        rounds = range(self.plan.get("repeat", 1))
+        seed, size = self.plan["seed"], self.plan.get("batch", BATCH)
+        self.batches = [one for i in rounds for one in batches(tests, seed + i, size)]
+        if self.plan.get("ordered"):
+            self.batches = [[name for name in self.plan["names"] if name in self.items]]
+        items[:] = [self.items[name] for name in names]
+        self.say(collected=len(names))
+
+    def wanted(self, item) -> bool:
+        plan, file = self.plan, item.path.name
+        if plan.get("names") is not None:
+            return any(
+                fnmatch(function_of(item.nodeid), f"*{name}") or item.nodeid == name
+                for name in plan["names"]
+            )
+        alone = item.get_closest_marker("alone") is not None
+        return any(fnmatch(file, one) for one in plan["files"]) and alone == plan.get(
+            "alone", False
+        )
+
+    @staticmethod
+    def group(item) -> str:
+        """What has to run in one process: tests of one `xdist_group`; of one chapter, whose solutions share one."""
+        mark = item.get_closest_marker("xdist_group")
+        if mark and mark.args and "/" not in mark.args[0]:  # a file's own group is nobody's wish
+            return mark.args[0]
+        chapter = getattr(item, "callspec", None) and item.callspec.params.get("chapter")
+        return f"{function_of(item.nodeid)} {chapter}" if chapter else ""
+
+    def order(self):
+        while (number := self.queue.take()) < len(self.batches):
+            yield from (self.items[name] for name in self.batches[number])
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session):
+        if session.config.option.collectonly:
+            return None
+        order = self.order()
+        item = next(order, None)
+        while item is not None:
+            following = next(order, None)
+            self.say(began=item.nodeid)
+            self.started = time.monotonic()
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if session.shouldstop or session.shouldfail:
+                break
+            item = following
+        return True
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item, call):
+        report = (yield).get_result()
+        if call.when == "teardown" and not report.failed:
+            return
+        if call.when == "setup" and report.passed:
+            return
+        seconds = round(time.monotonic() - self.started, 3)
+        facts = {"test": item.nodeid, "outcome": report.outcome, "seconds": seconds}
+        if report.failed:
+            facts["text"] = f"{call.when}: {report.longreprtext}"[-TEXT:]
+        if report.skipped:
+            facts["text"] = str(report.longrepr[-1] if report.longrepr else "")[:300]
+        if self.kernels:
+            facts["kernels"] = self.kernels.taken()
+        self.say(**facts)
+        if report.failed and context_is_lost():
+            self.say(lost=item.nodeid)
+            os._exit(70)  # shards.py starts others for what is left
+
+
+def context_is_lost() -> bool:
+    """Whether this process's GPU context answers nothing any more, as after an illegal address."""
+    import cudatut as ct
+
+    try:
+        ct.synchronize()
+    except ct.NoGpuError:
+        return False
+    except Exception:
+        return True
+    return False
+
+
+class Kernels:
+    """What the tests compile and launch: of each kernel its file, name, flags, and the digest of its code."""
+
+    def __init__(self):
+        from cudatut.errors import KernelCompileError
+        from cudatut.gpu import kernel
+
+        self.used: dict[str, dict] = {}
+        made, launched, noted = kernel.Kernel.__init__, kernel.Kernel.__call__, self
+
+        def init(self, source, name, defines=None, options=(), arch=None, load=True):
+            begun = time.monotonic()
+            try:
+                made(self, source, name, defines, options, arch, load)
+            except KernelCompileError as error:
+                noted.note({"kernel": f"{source} {name}"[:300], "error": str(error)[:300]})
+                raise
+            self._fact = noted.fact(self, defines, options, arch, time.monotonic() - begun)
+            noted.note(self._fact)
+
+        def call(self, *args, **how):
+            noted.note(self._fact)
+            return launched(self, *args, **how)
+
+        kernel.Kernel.__init__, kernel.Kernel.__call__ = init, call
+
+    def fact(self, kernel, defines, options, arch, seconds) -> dict:
+        from cudatut import catalog, paths
+        from cudatut.fingerprint import code
+        from cudatut.gpu.kernel import _included
+
+        root = paths.examples_dir()
+        files = catalog.with_includes(kernel._path) if kernel._path else _included(kernel._source)
+        named = " ".join([kernel.label, kernel.name, repr(sorted((defines or {}).items()))])
+        return {
+            "kernel": " ".join([named, *map(str, options), str(arch)]).replace(str(root), ""),
+            "files": sorted(catalog.relative(file, root) for file in files),
+            "code": code.digest(kernel.cubin, kernel.symbol),
+            "compiled": round(seconds, 2),
+        }
+
+    def note(self, fact) -> None:
+        self.used.setdefault(fact["kernel"], fact)
+
+    def taken(self) -> list[dict]:
+        used, self.used = list(self.used.values()), {}
+        return used
