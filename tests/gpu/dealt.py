@@ -4,11 +4,13 @@
 
 `shards.py` writes the plan and starts the processes. Each collects the same tests and brings them into the same order, so
 the queue is a file with a number. What happens is appended to a report, a line of JSON each: a test that begins, one that
-ended, with its times and, if it failed, the text; and with `kernels` the kernels that it compiled or launched.
+ended, with its times and, if it failed, the text; and with `kernels` those that it compiled or launched, each
+described once.
 """
 
 import fcntl
 import hashlib
+import inspect
 import json
 import os
 import random
@@ -44,20 +46,22 @@ def draw_key(seed: int, *words: object) -> str:
 
 
 def batches(tests: list[tuple[str, str]], seed: int, size: int = BATCH) -> list[list[str]]:
-    """Names of tests in an order drawn by a seed, cut into batches; whole groups (the second words) stay together.
+    """Names of tests in an order drawn by a seed, cut into batches; whole groups (the second words) stay together, first.
 
     tests: (name, group); without a group, the file is one whose batches may be cut.
     """
     groups: dict[tuple[str, bool], list[str]] = defaultdict(list)
     for name, group in tests:
         groups[group or name.partition("::")[0], bool(group)].append(name)
-    cut = []
+    cut: dict[bool, list[list[str]]] = {True: [], False: []}
     for (_, whole), names in sorted(groups.items()):
         names = sorted(names, key=lambda name: draw_key(seed, name))
         step = len(names) if whole else size
-        cut += [names[i : i + step] for i in range(0, len(names), step)]
-    random.Random(seed).shuffle(cut)
-    return cut
+        cut[whole] += [names[i : i + step] for i in range(0, len(names), step)]
+    draw = random.Random(seed)
+    for some in cut.values():
+        draw.shuffle(some)
+    return cut[True] + cut[False]
 
 
 def one_of_each(names: list[str], seed: int, whole: tuple[str, ...]) -> set[str]:
@@ -89,11 +93,13 @@ class Queue:
 
 class Dealt:
     """plan: files (patterns), alone (True, False), one_each, half, names (or null), done (names), seed, queue, report,
-    batch, repeat (how often each test runs, 1), ordered (as in `names`, in one batch), kernels (whether to note them).
+    batch, repeat (how often each test runs, 1), ordered (as in `names`, in one batch), kernels (whether to note them), at_once (see `Kernels`).
     """
 
     def __init__(self, plan: dict):
         self.plan, self.queue = plan, Queue(Path(plan["queue"]))
+        self.names = set(plan.get("names") or ())
+        self.patterns = [name for name in self.names if "::" not in name or "*" in name]
         self.items: dict[str, pytest.Item] = {}
         self.kernels: Kernels | None = None
         self.started = 0.0
@@ -107,7 +113,7 @@ class Dealt:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, session, items):
         if self.plan.get("kernels"):
-            self.kernels = Kernels()
+            self.kernels = Kernels(self.plan.get("at_once", False))
         self.items = {item.nodeid: item for item in items if self.wanted(item)}
         names = list(self.items)
         if self.plan.get("one_each"):
@@ -127,9 +133,9 @@ class Dealt:
     def wanted(self, item) -> bool:
         plan, file = self.plan, item.path.name
         if plan.get("names") is not None:
-            return any(
-                fnmatch(function_of(item.nodeid), f"*{name}") or item.nodeid == name
-                for name in plan["names"]
+            function = function_of(item.nodeid)
+            return item.nodeid in self.names or any(
+                fnmatch(function, f"*{x}") for x in self.patterns
             )
         alone = item.get_closest_marker("alone") is not None
         return any(fnmatch(file, one) for one in plan["files"]) and alone == plan.get(
@@ -138,10 +144,15 @@ class Dealt:
 
     @staticmethod
     def group(item) -> str:
-        """What has to run in one process: tests of one `xdist_group`; of one chapter, whose solutions share one."""
+        """What has to run in one process: tests of one `xdist_group`; of one chapter, whose solutions share one.
+
+        Those that ask how much memory the GPU has take much of it: one at a time.
+        """
         mark = item.get_closest_marker("xdist_group")
         if mark and mark.args and "/" not in mark.args[0]:  # a file's own group is nobody's wish
             return mark.args[0]
+        if is_large(item):
+            return "large"
         chapter = getattr(item, "callspec", None) and item.callspec.params.get("chapter")
         return f"{function_of(item.nodeid)} {chapter}" if chapter else ""
 
@@ -179,11 +190,16 @@ class Dealt:
         if report.skipped:
             facts["text"] = str(report.longrepr[-1] if report.longrepr else "")[:300]
         if self.kernels:
-            facts["kernels"] = self.kernels.taken()
+            facts |= {"large": is_large(item)}
+            facts |= self.kernels.taken(self.say)
         self.say(**facts)
         if report.failed and context_is_lost():
             self.say(lost=item.nodeid)
             os._exit(70)  # shards.py starts others for what is left
+
+
+def is_large(item) -> bool:
+    return "memory_bytes" in inspect.getsource(item.function)
 
 
 def context_is_lost() -> bool:
@@ -200,49 +216,66 @@ def context_is_lost() -> bool:
 
 
 class Kernels:
-    """What the tests compile and launch: of each kernel its file, name, flags, and the digest of its code."""
+    """What the tests compile and launch: of each kernel its file, name, flags, and the digest of its code.
 
-    def __init__(self):
+    at_once: what would be compiled ahead is compiled when it is used.
+    """
+
+    def __init__(self, at_once: bool = False):
+        import cudatut as ct
         from cudatut.errors import KernelCompileError
         from cudatut.gpu import kernel
 
-        self.used: dict[str, dict] = {}
+        self.used: set[str] = set()
+        self.new: dict[str, dict] = {}
+        self.told: set[str] = set()
+        self.compiling = 0.0
         made, launched, noted = kernel.Kernel.__init__, kernel.Kernel.__call__, self
 
         def init(self, source, name, defines=None, options=(), arch=None, load=True):
-            begun = time.monotonic()
+            begun, asked = time.monotonic(), [source, name, defines or {}, list(options), arch]
+            self._asked = key = json.dumps(asked, default=str)
             try:
                 made(self, source, name, defines, options, arch, load)
             except KernelCompileError as error:
-                noted.note({"kernel": f"{source} {name}"[:300], "error": str(error)[:300]})
+                said = str(error)[:500]
+                noted.note(key, lambda: {"error": said})
                 raise
-            self._fact = noted.fact(self, defines, options, arch, time.monotonic() - begun)
-            noted.note(self._fact)
+            seconds = time.monotonic() - begun
+            noted.compiling += seconds
+            noted.note(key, lambda: noted.fact(self) | {"compiled": round(seconds, 2)})
 
         def call(self, *args, **how):
-            noted.note(self._fact)
+            noted.used.add(self._asked)
             return launched(self, *args, **how)
 
         kernel.Kernel.__init__, kernel.Kernel.__call__ = init, call
+        if at_once:
+            kernel.compile_ahead = ct.compile_ahead = lambda instances: {}
 
-    def fact(self, kernel, defines, options, arch, seconds) -> dict:
+    @staticmethod
+    def fact(kernel) -> dict:
         from cudatut import catalog, paths
         from cudatut.fingerprint import code
         from cudatut.gpu.kernel import _included
 
-        root = paths.examples_dir()
         files = catalog.with_includes(kernel._path) if kernel._path else _included(kernel._source)
-        named = " ".join([kernel.label, kernel.name, repr(sorted((defines or {}).items()))])
+        root = paths.examples_dir()
         return {
-            "kernel": " ".join([named, *map(str, options), str(arch)]).replace(str(root), ""),
             "files": sorted(catalog.relative(file, root) for file in files),
             "code": code.digest(kernel.cubin, kernel.symbol),
-            "compiled": round(seconds, 2),
         }
 
-    def note(self, fact) -> None:
-        self.used.setdefault(fact["kernel"], fact)
+    def note(self, key: str, fact) -> None:
+        self.used.add(key)
+        if key not in self.told:
+            self.told.add(key)
+            self.new[key] = fact()
 
-    def taken(self) -> list[dict]:
-        used, self.used = list(self.used.values()), {}
-        return used
+    def taken(self, say) -> dict:
+        """What the report says of a test; of each kernel that is new, `say` says it once."""
+        for key, fact in self.new.items():
+            say(kernel=key, **fact)
+        used, seconds = sorted(self.used), round(self.compiling, 3)
+        self.used, self.new, self.compiling = set(), {}, 0.0
+        return {"kernels": used, "compiling": seconds}

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -78,6 +79,7 @@ class Found:
     tests: dict[str, dict] = field(default_factory=dict)
     runs: list[dict] = field(default_factory=list)
     running: dict[int, str] = field(default_factory=dict)  # by the process
+    kernels: dict[str, dict] = field(default_factory=dict)
     collected: int = 0
     lost: list[str] = field(default_factory=list)
 
@@ -98,6 +100,8 @@ def read(path: Path) -> Found:
             if said["outcome"] == "failed" or said["test"] not in found.tests:
                 found.tests[said["test"]] = said
             found.runs.append(said)
+        elif "kernel" in said:
+            found.kernels.setdefault(said["kernel"], said)
         elif "lost" in said:
             found.lost.append(said["lost"])
         elif "collected" in said:
@@ -109,12 +113,18 @@ class Processes:
     """pytest, several times, on one plan."""
 
     def __init__(
-        self, plan: dict, folder: Path, name: str, tree: Path = ROOT, arguments: Iterable[str] = ()
+        self,
+        plan: dict,
+        folder: Path,
+        name: str,
+        tree: Path = ROOT,
+        arguments: Iterable[str] = (),
+        files: Iterable[str] = ("tests/gpu",),
     ):
         self.report, self.log = folder / f"report-{name}.jsonl", folder / f"log-{name}.txt"
         plan = plan | {"report": str(self.report), "queue": str(folder / f"queue-{name}")}
         self.file = folder / f"plan-{name}.json"
-        pytest = [sys.executable, "-m", "pytest", "tests/gpu", "-q", "--tb=short"]
+        pytest = [sys.executable, "-m", "pytest", *files, "-q", "--tb=short"]
         plugins = ["-p", "no:cacheprovider", "-p", "dealt", "--deal", str(self.file)]
         self.command = [*pytest, *plugins, *arguments]
         self.tree, self.running, self.plan = tree, [], plan
@@ -155,13 +165,16 @@ class Processes:
     def end(self) -> None:
         """End those that are left, with the processes that they have started."""
         for one in self.running:
-            os.killpg(one.pid, signal.SIGTERM)
+            with suppress(ProcessLookupError):
+                os.killpg(one.pid, signal.SIGTERM)
         for one in self.running:
             try:
                 one.wait(5)
             except subprocess.TimeoutExpired:
-                os.killpg(one.pid, signal.SIGKILL)
-                one.wait()
+                with suppress(ProcessLookupError):
+                    os.killpg(one.pid, signal.SIGKILL)
+                with suppress(subprocess.TimeoutExpired):  # the driver may hold it for a while
+                    one.wait(30)
         self.running = []
 
 
