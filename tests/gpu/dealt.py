@@ -104,6 +104,8 @@ class Dealt:
         self.kernels: Kernels | None = None
         self.started = 0.0
 
+        share_compiling(Path(plan["queue"]).with_suffix(".locks"))
+
     def say(self, **facts) -> None:
         line = json.dumps({**facts, "pid": os.getpid()}, ensure_ascii=False) + "\n"
         with open(self.plan["report"], "a", encoding="utf-8") as file:
@@ -200,6 +202,22 @@ class Dealt:
 
 def is_large(item) -> bool:
     return "memory_bytes" in inspect.getsource(item.function)
+
+
+def share_compiling(folder: Path) -> None:
+    """Who needs a kernel that another process is compiling waits for it, and does not compile it too."""
+    from cudatut.gpu import cubins
+
+    compiled = cubins.compiled
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def one_at_a_time(source, nvcc, **how):
+        key = hashlib.sha256(repr((source, sorted(how.items()))).encode()).hexdigest()
+        with open(folder / key, "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return compiled(source, nvcc, **how)
+
+    cubins.compiled = one_at_a_time
 
 
 def context_is_lost() -> bool:

@@ -101,7 +101,9 @@ def read(path: Path) -> Found:
                 found.tests[said["test"]] = said
             found.runs.append(said)
         elif "kernel" in said:
-            found.kernels.setdefault(said["kernel"], said)
+            known = found.kernels.get(said["kernel"], {}).get("compiled", -1.0)
+            if said.get("compiled", 0.0) > known:  # others find what one has compiled
+                found.kernels[said["kernel"]] = said
         elif "lost" in said:
             found.lost.append(said["lost"])
         elif "collected" in said:

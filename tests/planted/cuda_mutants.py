@@ -115,6 +115,18 @@ _ASM = {
 _PHASE = re.compile(r"(?i)\b\w*(?:parity|phase)\w*")
 
 
+def enclosing(code: str) -> list[str]:
+    """Of each place the innermost bracket that is open there; a template's < is none."""
+    found, stack = [], [""]
+    for char in code:
+        if char in ")]}" and len(stack) > 1:
+            stack.pop()
+        found.append(stack[-1])
+        if char in "([{":
+            stack.append(char)
+    return found
+
+
 def spaced(code: str, at: int, end: int) -> bool:
     """Whether an operator stands between blanks, as clang-format puts a binary one: `T*`, `x<3>` do not."""
     return code[at - 1 : at] in " \n" and code[end : end + 1] in " \n"
@@ -173,6 +185,8 @@ def statements(code: str) -> Iterator[tuple[int, str, str, str]]:
         r"(?<=[;{}:)\n])[ \t\n]*((?:asm\s+volatile|[A-Za-z_][\w:.\->]*))", code
     ):
         at = found.start(1)
+        if inside[at] != "{":
+            continue  # of a `for`'s head, an argument
         before = code[:at].rstrip()
         if not before or before[-1] not in ";{}:)" or before.endswith("::"):
             continue  # in the midst of an expression

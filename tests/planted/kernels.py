@@ -111,15 +111,14 @@ def function_of(name: str) -> str:
 def choose(found: Survey, file: str, budget: float, seed: int = 0) -> Choice:
     """Tests that load a file: first a case of each test function, then each kernel once, then others, quick ones first.
 
-    A kernel costs what the survey compiled it for, once; it is compiled anew, since its file is another.
+    A kernel costs what the survey compiled it for, once: the tree in which it is compiled is a new one.
     """
     own = found.of(file)
-    left = {
-        name: set(t["kernels"]) & own for name, t in found.tests.items() if set(t["kernels"]) & own
+    used = {
+        name: some for name, test in found.tests.items() if own & (some := set(test["kernels"]))
     }
-    functions, kernels = {function_of(name) for name in left}, set().union(*left.values(), set())
-    order = random.Random(f"{seed} {file}")
-    names = order.sample(sorted(left), len(left))
+    functions, kernels = set(map(function_of, used)), own & set().union(*used.values())
+    names = random.Random(f"{seed} {file}").sample(sorted(used), len(used))
     chosen: list[str] = []
     compiled: set[str] = set()
     run: set[str] = set()
@@ -128,31 +127,31 @@ def choose(found: Survey, file: str, budget: float, seed: int = 0) -> Choice:
     def cost(name: str) -> float:
         test = found.tests[name]
         running = max(test["seconds"] - test.get("compiling", 0.0), 0.02)
-        return running + sum(
-            found.kernels[one].get("compiled", 0.0) for one in left[name] - compiled
-        )
+        new = used[name] - compiled
+        return running + sum(found.kernels[one].get("compiled", 0.0) for one in new)
 
-    def take(name: str) -> None:
+    def take(fits: Callable[[str], bool]) -> bool:
+        """Add the quickest that fits; the first whatever it costs."""
         nonlocal spent
-        spent += cost(name)
-        chosen.append(name)
-        names.remove(name)
-        compiled.update(left[name])
-        run.add(function_of(name))
+        best = min(filter(fits, names), key=cost, default=None)
+        if best is None or (chosen and spent + cost(best) > budget):
+            return False
+        spent += cost(best)
+        chosen.append(best)
+        names.remove(best)
+        compiled.update(used[best])
+        run.add(function_of(best))
+        return True
 
-    def cheapest(fits: Callable[[str], bool]) -> str | None:
-        some = [name for name in names if fits(name)]
-        best = min(some, key=cost, default=None)
-        return best if best and (not chosen or spent + cost(best) <= budget) else None
-
-    while name := cheapest(lambda name: function_of(name) not in run):
-        take(name)
-    while name := cheapest(lambda name: bool(left[name] - compiled)):
-        take(name)
+    while take(lambda name: function_of(name) not in run):
+        pass
+    while take(lambda name: bool(used[name] & own - compiled)):
+        pass
     for name in list(names):  # ragged sizes, other data: at random
-        if not left[name] - compiled and spent + cost(name) <= budget:
-            take(name)
-    return Choice(chosen, spent, len(compiled), len(kernels), len(run), len(functions))
+        if not used[name] - compiled and spent + cost(name) <= budget:
+            take(lambda other, name=name: other == name)
+    here = len(own & compiled)
+    return Choice(chosen, spent, here, len(kernels), len(run), len(functions))
 
 
 # --- one fault ---------------------------------------------------------------------------------------
@@ -230,8 +229,8 @@ def judge(
         else ""
     )
     result = {"tests": len(report.tests), "seconds": round(time.monotonic() - begun, 1)}
-    for path in (processes.report, processes.log, processes.file, folder / f"queue-{name}"):
-        path.unlink(missing_ok=True)
+    for path in folder.iterdir():  # which is this worker's own
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
     if not report.collected:
         return result | {"outcome": "failed to run", "by": log[-1500:]}
     if report.failed:
@@ -241,10 +240,10 @@ def judge(
         if broken or "KernelCompileError" in text:
             return result | {"outcome": "does not compile", "by": first["test"]}
         return result | {"outcome": "noticed", "by": first["test"], "how": text[-300:]}
-    if stuck.startswith("nothing") and (running or report.tests):
-        return result | {"outcome": "noticed", "by": (running or ["?"])[0], "how": stuck}
-    if stuck or len(report.tests) < len(choice.tests):
-        return result | {"outcome": "undecided", "how": stuck or f"{log[-500:]}"}
+    if stuck.startswith("nothing") and running:
+        return result | {"outcome": "noticed", "by": running[0], "how": stuck}
+    if len(report.tests) < len(choice.tests):
+        return result | {"outcome": "undecided", "how": stuck or log[-500:]}
     differ = {
         one
         for one, fact in report.kernels.items()

@@ -17,7 +17,7 @@ __global__ void __launch_bounds__(256) add(const float* a, int n, Slot& slot) {
   wait(&slot.empty, parity ^ 1);
   __syncthreads();
   float sum = 0.5f;
-  for (int j = 0; j < N; ++j) sum += a[j];
+  for (int j = 0; j < N; j += 1) sum += a[j];
   __threadfence();
   phase ^= 1;
   out[i] = sum;
@@ -58,6 +58,7 @@ def test_each_family_finds_its_places(planted):
         ("statement", "out[i] = sum;", ";"),
     ):
         assert one in said, one
+    assert ("statement", "j += 1) sum += a[j];", ";") not in said, "half of a loop's head"
     assert {one.family for one in found} == set(planted[0].FAMILIES)
     for one in found:
         assert one.applied(KERNEL) != KERNEL
@@ -88,7 +89,7 @@ def some_survey(kernels):
         {
             "a": kernel(2, "llm/x.cu", "llm/x.cuh"),
             "b": kernel(3, "llm/x.cu"),
-            "c": kernel(9, "o.cu"),
+            "c": kernel(1, "o.cu"),
         },
         {
             "t.py::slow[1]": test(5.0, "a"),
