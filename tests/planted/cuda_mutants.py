@@ -173,6 +173,7 @@ def tokens(code: str) -> Iterator[tuple[int, str, str, str]]:
 
 def statements(code: str) -> Iterator[tuple[int, str, str, str]]:
     """(place, old, new, family) of each statement that could be gone, and of each condition that could be a constant."""
+    inside = enclosing(code)
     for found in re.finditer(r"\bif\s*(?:constexpr\s*)?\(", code):
         end = closing(code, found.end() - 1)
         condition = code[found.end() : end - 1]
