@@ -154,3 +154,19 @@ def test_what_passed_is_not_run_again(gpu, tree, tmp_path, monkeypatch, capsys):
     assert len(json.loads((tmp_path / "report-few.json").read_text())["tests"]) == 1
     shards.main([*arguments, "--resume"], tree)
     assert "40 had passed before" in capsys.readouterr().out
+
+
+def test_what_runs_many_times_is_there_and_its_failures_are_told(gpu, capsys):
+    import beside_load
+
+    for names in beside_load.CANDIDATES.values():
+        for name in names:
+            file, _, function = name.partition("::")
+            assert f"def {function}(" in (GPU / file).read_text(encoding="utf-8"), name
+    shards, runs = gpu[1], [{"test": "t.py::a", "outcome": "passed"}] * 5
+    assert beside_load.told("good", shards.Found(runs=runs), 5)
+    assert not beside_load.told("few", shards.Found(runs=runs), 6)
+    failed = [*runs, {"test": "t.py::a", "outcome": "failed", "text": "one is wrong"}]
+    assert not beside_load.told("bad", shards.Found(runs=failed), 5)
+    said = capsys.readouterr().out
+    assert "each run 6 to 6 times" in said and "one is wrong" in said

@@ -93,18 +93,24 @@ class Queue:
 
 class Dealt:
     """plan: files (patterns), alone (True, False), one_each, half, names (or null), done (names), seed, queue, report,
-    batch, repeat (how often each test runs, 1), ordered (as in `names`, in one batch), kernels (whether to note them), at_once (see `Kernels`).
+    batch, repeat (how often each test runs, 1), ordered (as in `names`, in one batch), kernels (whether to note them), at_once (see `Kernels`), apart (each process compiles for itself), kept_by_pycuda, draw
+    (how many of the tests, at most, of each name).
     """
 
     def __init__(self, plan: dict):
         self.plan, self.queue = plan, Queue(Path(plan["queue"]))
         self.names = set(plan.get("names") or ())
-        self.patterns = [name for name in self.names if "::" not in name or "*" in name]
+        self.patterns = [
+            name for name in self.names if "[" not in name
+        ]  # functions, with all cases
         self.items: dict[str, pytest.Item] = {}
         self.kernels: Kernels | None = None
         self.started = 0.0
 
-        share_compiling(Path(plan["queue"]).with_suffix(".locks"))
+        if plan.get("kept_by_pycuda"):
+            leave_to_pycuda()
+        elif not plan.get("apart"):
+            share_compiling(Path(plan["queue"]).with_suffix(".locks"))
 
     def say(self, **facts) -> None:
         line = json.dumps({**facts, "pid": os.getpid()}, ensure_ascii=False) + "\n"
@@ -122,6 +128,8 @@ class Dealt:
             names = one_of_each(names, self.plan["seed"], tuple(self.plan.get("whole", ())))
             part, parts = self.plan.get("half", (0, 1))
             names = [n for n in sorted(names) if int(draw_key(0, n), 16) % parts == part]
+        if most := self.plan.get("draw"):
+            names = self.some_of_each(names, most)
         names = [name for name in names if name not in set(self.plan.get("done", ()))]
         tests = [(name, self.group(self.items[name])) for name in names]
         rounds = range(self.plan.get("repeat", 1))
@@ -143,6 +151,15 @@ class Dealt:
         return any(fnmatch(file, one) for one in plan["files"]) and alone == plan.get(
             "alone", False
         )
+
+    def some_of_each(self, names: list[str], most: int) -> list[str]:
+        """Of the tests of each name in the plan at most so many, drawn by the seed, none that takes much memory."""
+        small = [name for name in names if not is_large(self.items[name])]
+        drawn = set()
+        for one in self.plan["names"]:
+            own = [name for name in small if fnmatch(function_of(name), f"*{one}") or name == one]
+            drawn |= set(sorted(own, key=lambda n: draw_key(self.plan["seed"], n))[:most])
+        return [name for name in names if name in drawn]
 
     @staticmethod
     def group(item) -> str:
@@ -202,6 +219,18 @@ class Dealt:
 
 def is_large(item) -> bool:
     return "memory_bytes" in inspect.getsource(item.function)
+
+
+def leave_to_pycuda() -> None:
+    """As it was before `cudatut.gpu.cubins`: for who wants to see what that mends."""
+    from cudatut.gpu import cubins
+
+    def compiled(source, nvcc, **how):
+        from pycuda.compiler import compile as pycuda_compile
+
+        return pycuda_compile(source, nvcc=str(nvcc), **how)
+
+    cubins.compiled = compiled
 
 
 def share_compiling(folder: Path) -> None:
