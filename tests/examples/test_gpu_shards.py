@@ -1,5 +1,6 @@
 """tests/gpu/shards.py and dealt.py, without a GPU: every test runs once, whatever ends the processes, and is told."""
 
+import itertools
 import json
 import random
 import time
@@ -170,3 +171,18 @@ def test_what_runs_many_times_is_there_and_its_failures_are_told(gpu, capsys):
     assert not beside_load.told("bad", shards.Found(runs=failed), 5)
     said = capsys.readouterr().out
     assert "each run 6 to 6 times" in said and "one is wrong" in said
+
+
+def test_pairs_leave_out_no_pair(gpu):
+    from pairwise import pairs, pairwise
+
+    axes = [list(range(15)), "abc", [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], [False, True]]
+    found = pairs(*axes)
+    assert found == pairs(*axes) and 15 * 7 <= len(found) < 130 < 15 * 3 * 7 * 2
+    for i, j in itertools.combinations(range(4), 2):
+        assert {(one[i], one[j]) for one in found} == set(itertools.product(axes[i], axes[j]))
+    assert pairs("ab", "cd") == list(itertools.product("ab", "cd"))
+    few = pairs(*axes, fits=lambda number, letter, *_: letter != "b" or number < 3)
+    assert {(n, letter) for n, letter, *_ in few if letter == "b"} == {(n, "b") for n in range(3)}
+    mark = pairwise(lambda value: None, m__n=[(1, 2), (3, 4)], k=[5]).mark
+    assert mark.args == (["m", "n", "k"], [(1, 2, 5), (3, 4, 5)])

@@ -51,6 +51,7 @@ SHARDS = {
 # What starts processes of its own imports nothing into that of the tests.
 IN_PROCESS = tuple(one for name, files in SHARDS.items() if name != "programs" for one in files)
 WHOLE = ("test_llm_backend.py", "test_tensor_scoreboard.py")  # they import modules while they run
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 MOST_ROUNDS = 8  # of processes, where tests end those that run them
 
 
@@ -122,6 +123,7 @@ class Processes:
         tree: Path = ROOT,
         arguments: Iterable[str] = (),
         files: Iterable[str] = ("tests/gpu",),
+        beside: int = 10,  # processes that share the machine
     ):
         self.report, self.log = folder / f"report-{name}.jsonl", folder / f"log-{name}.txt"
         plan = plan | {"report": str(self.report), "queue": str(folder / f"queue-{name}")}
@@ -129,7 +131,7 @@ class Processes:
         pytest = [sys.executable, "-m", "pytest", *files, "-q", "--tb=short"]
         plugins = ["-p", "no:cacheprovider", "-p", "dealt", "--deal", str(self.file)]
         self.command = [*pytest, *plugins, *arguments]
-        self.tree, self.running, self.plan = tree, [], plan
+        self.tree, self.running, self.plan, self.beside = tree, [], plan, beside
 
         self.go_on(())
 
@@ -142,6 +144,9 @@ class Processes:
     def start(self) -> None:
         env = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
         paths = [str(self.tree), str(HERE), os.environ.get("PYTHONPATH", "")]
+        # NumPy's references: each process with all cores would have ten times as many threads as there are.
+        threads = str(max((os.cpu_count() or 1) // self.beside, 1))
+        env |= {name: env.get(name, threads) for name in THREADS}
         env |= {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "CUDATUT_SHARED_GPU": "1"}
         with open(self.log, "a", encoding="utf-8") as log:
             self.running.append(
@@ -255,8 +260,9 @@ def main(arguments: list[str] | None = None, tree: Path = ROOT) -> int:
         done = [name for name, line in before.tests.items() if line["outcome"] != "failed"]
         report.unlink(missing_ok=True)
         plan = plan_of(shard, given.seed) | {"done": done, "kernels": given.kernels}
-        processes, begun = Processes(plan, given.out, shard, tree), time.monotonic()
-        run(processes, jobs_of(shard, given.jobs), given.limit)
+        jobs, begun = jobs_of(shard, given.jobs), time.monotonic()
+        processes = Processes(plan, given.out, shard, tree, beside=jobs)
+        run(processes, jobs, given.limit)
         found, seconds = read(report), time.monotonic() - begun
         good = told(shard, found, seconds, len(done)) and good
         for line in before.runs:  # for the next that resumes

@@ -198,7 +198,7 @@ def judge(
     name = f"{time.time_ns()}"
     plan = {"names": choice.tests, "files": [], "seed": 0, "ordered": True, "kernels": True, "at_once": True}  # fmt: skip
     files = sorted({test.partition("::")[0] for test in choice.tests})
-    processes = shards.Processes(plan, folder, name, tree.place, ["-x"], files)
+    processes = shards.Processes(plan, folder, name, tree.place, ["-x"], files, 12)
     begun = time.monotonic()
     slowest = max((found.kernels[one].get("compiled", 0) for one in found.of(file)), default=0)
     hang = limits.hang + min(2 * slowest, COMPILED)
