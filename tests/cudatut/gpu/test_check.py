@@ -137,3 +137,14 @@ def test_a_signalling_nan_passes_without_a_warning(shown):
     other = bits.copy()
     other[1] += 1
     ct.check(bits.view("float32"), other.view("float32"), rtol=1e-6)
+
+
+def test_the_two_errors_are_told_apart(shown):
+    """The largest difference, and the largest share of what it should be: they need not be one element's."""
+    want = np.array([1000.0, 2.0, 0.5, 0.0])
+    ct.check(np.array([1000.5, 2.0, 0.501, 0.0]), want, rtol=1e-2)
+    (result,) = shown
+    assert result.max_abs_err == pytest.approx(0.5)
+    assert result.max_rel_err == pytest.approx(0.002)
+    assert (result.n, result.passed, result.rtol) == (4, True, 1e-2)
+    assert result.atol == pytest.approx(0.1 * 1e-2 * 1000)
