@@ -209,3 +209,14 @@ def test_what_is_no_number_is_refused(shown):
     words = np.array(["a", "b"])
     with pytest.raises(CheckError, match="it compares numbers, not elements of <U1 and <U1"):
         ct.check(words, words)
+
+
+def test_the_two_errors_are_told_apart(shown):
+    """The largest difference, and the largest share of what it should be: they need not be one element's."""
+    want = np.array([1000.0, 2.0, 0.5, 0.0])
+    ct.check(np.array([1000.5, 2.0, 0.501, 0.0]), want, rtol=1e-2)
+    (result,) = shown
+    assert result.max_abs_err == pytest.approx(0.5)
+    assert result.max_rel_err == pytest.approx(0.002)
+    assert (result.n, result.passed, result.rtol) == (4, True, 1e-2)
+    assert result.atol == pytest.approx(0.1 * 1e-2 * 1000)

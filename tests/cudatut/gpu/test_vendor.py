@@ -1,5 +1,6 @@
 """The vendor's rivals, as far as they go without a GPU: CUB's wrapper compiles with the nvcc that is here."""
 
+import ctypes
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -188,3 +189,49 @@ def test_only_a_rival_with_an_array_of_its_own_has_one():
     returned = vendor.Vendor(lambda: 7.0)
     assert not hasattr(returned, "out") and returned() == 7.0
     assert vendor.Vendor(lambda: None, out=[1.0]).out == [1.0]
+
+
+class Cublas:
+    """cublasSgemm as its manual describes it, on memory of the host: columns behind each other."""
+
+    def setMathMode(self, handle, mode):
+        assert mode == 0
+
+    def setPointerMode(self, handle, mode):
+        assert mode == 0
+
+    def sgemm(self, handle, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc):
+        def matrix(address, rows, columns, leading):
+            flat = np.ctypeslib.as_array(
+                ctypes.cast(address, ctypes.POINTER(ctypes.c_float)), (columns, leading)
+            )
+            return flat[:, :rows].T
+
+        scalar = [
+            np.ctypeslib.as_array(ctypes.cast(x, ctypes.POINTER(ctypes.c_float)), (1,))[0]
+            for x in (alpha, beta)
+        ]
+        left = matrix(a, k, m, lda).T if trans_a else matrix(a, m, k, lda)
+        right = matrix(b, n, k, ldb).T if trans_b else matrix(b, k, n, ldb)
+        out = matrix(c, m, n, ldc)
+        out[:] = scalar[0] * (left @ right) + scalar[1] * out
+
+
+@pytest.mark.parametrize("transpose_a", [False, True])
+@pytest.mark.parametrize("transpose_b", [False, True])
+def test_gemm_asks_cublas_for_what_it_says(monkeypatch, transpose_a, transpose_b):
+    def on_gpu(array):
+        data = SimpleNamespace(ptr=array.ctypes.data)
+        return SimpleNamespace(shape=array.shape, data=data)
+
+    cuda = SimpleNamespace(cublas=Cublas(), get_cublas_handle=lambda: 1)
+    monkeypatch.setattr(vendor, "_cublas", lambda: SimpleNamespace(cuda=cuda, asarray=on_gpu))
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.random(shape, dtype="float32") for shape in ((3, 5), (5, 7), (3, 7)))
+    want = 2 * a @ b - 0.5 * c
+    stored = (
+        np.ascontiguousarray(x.T if turned else x)
+        for x, turned in ((a, transpose_a), (b, transpose_b))
+    )
+    vendor.gemm(*stored, c, 2.0, -0.5, transpose_a, transpose_b)()
+    np.testing.assert_allclose(c, want, rtol=1e-5)
