@@ -33,6 +33,7 @@ SHARDS = {
         *("test_faults.py", "test_initcheck_tma.py", "test_tracing.py", "test_work.py"),
     ),
     "gemm": ("test_gemm.py", "test_sgemm.py", "test_tuning.py"),
+    "launchers": ("test_launchers.py",),
     "llm-products": (
         *("test_llm_backend.py", "test_llm_fused.py", "test_llm_gemv.py", "test_llm_linear*.py"),
         "test_llm_products.py",
