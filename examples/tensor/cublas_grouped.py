@@ -40,11 +40,12 @@ def product(x: Any, weights: Any, ends: Sequence[int], out: Any) -> Any:
     not fit.
     """
     take = ct.operands("cuBLAS")
-    rows, k = take.read("x", x, "uint16", (None, None)).shape
+    wants = {"align": 16}  # as the kernels that it chooses read and write
+    rows, k = take.read("x", x, "uint16", (None, None), **wants).shape
     groups, n, _ = take.read(
-        "weights", weights, "uint16", (None, None, k)
+        "weights", weights, "uint16", (None, None, k), **wants
     ).shape
-    take.write("out", out, "uint16", (rows, n))
+    take.write("out", out, "uint16", (rows, n), **wants)
     if len(ends) != groups or any(
         not 0 <= first <= end <= rows for first, end in zip([0, *ends], ends)
     ):

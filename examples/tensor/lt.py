@@ -54,13 +54,14 @@ def offers(
     """A callable for each algorithm that the heuristics offer for C = A op(B); empty without the library.
 
     scales: one float32 of A and of B, on the GPU, for e4m3, which wants transpose_b. fast: e4m3 with sums of fewer bits.
-    Raises LT.Refused where the library refuses the product, TypeError, ValueError for arrays that do not fit it.
+    Raises LT.Refused where the library refuses the product, TypeError, ValueError for arrays that do not fit it; they begin
+    at multiples of 16 bytes, as the heuristics assume.
     """
     take, dtype = ct.operands("cublasLt"), KINDS[kind].dtype
-    m, k = take.read("A", a, dtype, (None, None)).shape
+    m, k = take.read("A", a, dtype, (None, None), align=16).shape
     shape = (None, k) if transpose_b else (k, None)
-    n = take.read("B", b, dtype, shape).shape[0 if transpose_b else 1]
-    take.write("C", c, tuple(OUT), (m, n))
+    n = take.read("B", b, dtype, shape, align=16).shape[0 if transpose_b else 1]
+    take.write("C", c, tuple(OUT), (m, n), align=16)
     for name, scale in zip(("A", "B"), scales or ()):
         take.read(f"scale of {name}", scale, "float32", (1,))
     cp = ct.vendor.cupy()
