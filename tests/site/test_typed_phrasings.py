@@ -53,7 +53,7 @@ def book(root: Path, place: str, text: str) -> None:
 
 
 def found(root: Path) -> list:
-    return lint.lint_files(lint.pages(root / "docs"), root)
+    return [*lint.lint_files(lint.pages(root / "docs"), root), *lint.lint_words(root)]
 
 
 def test_at_least_105_of_115_are_found(tmp_path):

@@ -1,0 +1,72 @@
+"""A line of Markdown as a reader sees it: without emphasis, links, tags, formulas and references.
+
+What has no words of its own (a reference, code, a formula's symbols) leaves a mark, so that its neighbors do not run
+together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html import unescape
+
+from cudatut.site import measurements, references
+
+MARK = " ¤ "
+
+_COMMENT = re.compile(r"<!--.*?-->")
+_IMAGE_OR_LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*(?:\s+(\"[^\"]*\"))?\)")
+_REFERENCE_LINK = re.compile(r"!?\[([^\]]+)\]\[[^\]]*\]")
+_ADDRESS = re.compile(r"\bhttps?://\S+|<(?:https?|mailto):[^>]*>")
+_ATTRIBUTES = re.compile(r"\{:?\s*[#.][^}]*\}")
+# Tags that end what stands before them; all others are part of their sentence.
+_BLOCK_TAG = re.compile(
+    r"</?(?:td|th|tr|table|thead|tbody|p|br|li|ul|ol|div|dt|dd|summary|h\d)\b[^>]*>", re.I
+)
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_EMPHASIS = re.compile(
+    r"(?<!\w)(?:\*{1,3}|_{1,3}|~~)(?=\S)|(?<=\S)(?:\*{1,3}|_{1,3}|~~)(?!\w)", re.A
+)
+# Blanks of other widths, and digits and signs of full width.
+_NARROW = {ord(blank): " " for blank in "\u00a0\u2009\u202f\u2002\u2003\u3000"} | {
+    ord(wide): chr(ord(wide) - 0xFEE0) for wide in "０１２３４５６７８９．％／"
+}
+
+_TEXT_IN_FORMULA = re.compile(r"\\(?:text|mathrm|textrm|operatorname|mathit)\s*\{([^{}]*)\}")
+_MICRO = re.compile(r"\\mu\s*(?:\\(?:text|mathrm)\s*\{\s*(s|J|W)\s*\}|(s|J|W)\b)")
+_SPACING = re.compile(r"\\[,;:!> ]|~|\\q?quad\b|\{,\}")
+_SIGNS = {r"\times": "×", r"\cdot": "×", r"\%": "%", r"\approx": "=", "^": "^", "{": "", "}": ""}
+_IN_FORMULA = re.compile(r"\x00[^\x00]*\x00|\\[A-Za-z]+|\\.|[A-Za-z]+|[{}]")
+
+
+def formula(latex: str) -> str:
+    """A formula as text: numbers, signs and the words in it; a mark for each symbol."""
+    latex = _MICRO.sub(lambda unit: f"\x00 µ{unit[1] or unit[2]}\x00", latex)
+    latex = _TEXT_IN_FORMULA.sub(lambda text: f"\x00{text[1]}\x00", latex)
+    latex = _SPACING.sub(" ", latex)
+
+    def piece(found: re.Match) -> str:
+        if found[0].startswith("\x00"):
+            return f" {found[0][1:-1]} "
+        return _SIGNS.get(found[0], MARK)
+
+    return _IN_FORMULA.sub(piece, latex)
+
+
+def _code(span: re.Match) -> str:
+    """Code that is nothing but a number or a measurement is read as one."""
+    text = span[2].strip()
+    alone = measurements.is_number(text) or measurements.is_measurement(text)
+    return text if alone else MARK
+
+
+def plain(line: str, field: Callable[[re.Match], str] = lambda _: MARK) -> str:
+    """The words and numbers of a line; `field` says what a reader is shown for each `{{ ... }}`."""
+    line = _COMMENT.sub(MARK, references.FIELD.sub(field, line))
+    line = references.CODE_SPAN.sub(_code, line)
+    line = references.MATH.sub(lambda found: f" {formula(found[2])} ", line)
+    line = _IMAGE_OR_LINK.sub(r"\1 \2", line)
+    line = _REFERENCE_LINK.sub(r"\1", line)
+    line = _ATTRIBUTES.sub(MARK, _ADDRESS.sub(MARK, line))
+    line = _TAG.sub("", _BLOCK_TAG.sub(" | ", line))
+    return _EMPHASIS.sub("", unescape(line).translate(_NARROW))
