@@ -8,12 +8,14 @@ it: `{{ 40 / 29.59 :.2f }} GB/s` after 29.59 ms was quoted. A time is recorded i
 from __future__ import annotations
 
 import re
+from math import log10
 
-from cudatut.site import references
-from cudatut.site.plain import MARK
+from cudatut.site import references, told
+from cudatut.site.plain import VALUE
 
 _FIGURE = re.compile(r"(?<![\w.])\d+(?:[,_]\d+)*(?:\.\d+)?(?:[eE][+-]?\d+)?")
-_ROUND = re.compile(r"[12]?(?:10*)?|\d?e\d+|1(?:\.0*)?e[+-]?\d+", re.I)
+# Numbers that need no saying: single digits and powers of ten.
+_ROUND = re.compile(r"\d|10*|\d?e\d+|1(?:\.0*)?e[+-]?\d+", re.I)
 # What a field holds, and the units that stand behind it, by what it was multiplied with.
 _UNITS = {
     "_us": {1e-6: "s|sec|seconds?|秒", 1e-3: "ms|毫秒", 1.0: "µs|μs|us|微秒", 1e3: "ns|纳秒"},
@@ -27,7 +29,7 @@ _BEHIND = {
 
 def stated(markdown: str) -> set[float]:
     """The numbers that a page states in figures, in its quotes and code too, but not those of its arithmetic."""
-    said = references.FIELD.sub(lambda field: field[0] if '"' in field[1] else " ", markdown)
+    said = references.FIELD.sub(lambda field: f" {told.text_of(field[1])} ", markdown)
     return {_value(figure) for figure in _FIGURE.findall(said)}
 
 
@@ -36,13 +38,13 @@ def shown(field: re.Match, stated: set[float]) -> str:
     body = field[1]
     typed = references.literals(body)
     if not typed:
-        return MARK
+        return VALUE
     measured = references.refers(body)
     if measured:
         typed = [number for number in typed if "." in number]
     alone = not measured and re.fullmatch(r"[-+(]*[\d_.eE+-]+\)*", body.partition(":")[0].strip())
     if not alone and all(_is_stated(number, stated) for number in typed):
-        return MARK
+        return VALUE
     return typed[0] if measured or alone else _result(body)
 
 
@@ -58,7 +60,7 @@ def _result(body: str) -> str:
     try:
         return references.formatted(body).strip()
     except references.BadReferenceError:
-        return MARK  # the build says what is wrong with it
+        return VALUE  # the build says what is wrong with it
 
 
 def wrong_unit(field: re.Match) -> str | None:
@@ -66,7 +68,8 @@ def wrong_unit(field: re.Match) -> str | None:
     for name, units in _UNITS.items():
         if (behind := _BEHIND[name].match(field.string, field.end())) is None:
             continue
-        if (factor := references.factor(field[1], name)) is None:
+        factor = references.factor(field[1], name)
+        if factor is None or not log10(factor).is_integer():  # another factor makes another quantity
             continue
         right = next((unit for times, unit in units.items() if abs(factor / times - 1) < 1e-9), "")
         if re.fullmatch(right, behind[1]):

@@ -34,9 +34,8 @@ _WORDS = {
         quadrupled twofold threefold fourfold fivefold sixfold sevenfold eightfold ninefold tenfold hundredfold
         thousandfold 减半 折半 翻倍 翻番 翻一番 翻了一番 加倍 倍增""",
     # s: a unit of time; y: one of which 'one' measures nothing (one FMA per cycle, for one minute); k: only behind 'per'
-    "s": """sec secs second seconds nsec usec msec nanosecond nanoseconds microsecond microseconds millisecond milliseconds
-        纳秒 微秒 毫秒 秒 秒钟""",
-    "y": "min mins minute minutes hour hours cycle cycles 分钟 小时 周期 时钟周期",
+    "s": """nsec usec msec nanosecond nanoseconds microsecond microseconds millisecond milliseconds 纳秒 微秒 毫秒""",
+    "y": "sec secs second seconds min mins minute minutes hour hours cycle cycles 秒 秒钟 分钟 小时 周期 时钟周期",
     "k": "clk clock joule watt",
     # u: any other unit of a measurement
     "u": """percent pct watts joules hertz kilohertz megahertz gigahertz kilowatt kilowatts
@@ -53,6 +52,7 @@ _WORDS = {
     "v": "cuBLAS cuBLASLt cublasLt cuDNN CUB CUTLASS PyTorch NumPy CuPy Triton",
     # words that stand between
     "O": "of the its their our that 的 了",
+    "w": "what 所能",
     "g": "个 多 余 几",
     "i": "for from with within after until to at on by",
 }
@@ -64,12 +64,15 @@ _UNITS = {
 _UNIT_LETTER = {letter: re.compile(pattern) for letter, pattern in _UNITS.items()}
 _LETTER = {word: letter for letter, words in _WORDS.items() for word in words.split()}
 
+# What stands for a number that is no typed one: a reference, or what is told with its source.
+VALUE = "◆"
+
 _ZH = "零〇一二两三四五六七八九十百千万亿"
 _NUMBER_ZH = rf"[{_ZH}]+(?:点[{_ZH}]+)?"
 _CHINESE = "|".join(sorted((word for word in _LETTER if not word.isascii()), key=len, reverse=True))
 # Digits that are a value of their own: not the tail of a name (H100), a version, an address (sm_90) or a decade (1990s).
 _FIGURES = (
-    r"(?<![\w.#/&;])(?<![A-Za-z]-)(?!(?:19|20)\d0s\b)\d+(?:[,_]\d+)*(?:\.\d+)?(?:[eE][+-]?\d+)?"
+    r"(?<![\w.#/&;^])(?<![A-Za-z^]-)(?!(?:19|20)\d0s\b)\d+(?:[,_]\d+)*(?:\.\d+)?(?:[eE][+-]?\d+)?"
     r"(?:\s*[×x·*]\s*10\s*(?:\^\s*[-−+]?\d+|[⁻⁺⁰¹²³⁴-⁹]+))?|[½¼¾⅓⅔⅕⅛]"
 )
 # The first that fits; the name of a group is its letter. ASCII: Chinese has no blanks, so in 快了38倍 a number begins at 3.
@@ -80,15 +83,16 @@ _TOKEN = re.compile(
             rf"(?P<f>(?<![\w.#/&;])\d+/\d+(?![\d/])|[{_ZH}]+分之[{_ZH}]+|半(?=[纳微毫]?秒|个(?:时钟)?周期))",
             rf"(?P<n>{_FIGURES})",
             r"(?P<u>per\s+cent\b|percentage\s+points?\b|orders?\s+of\s+magnitude\b|°\s?C\b|[℃%％‰]|成(?![为员本功立分果熟就对倍]))",
-            r"(?P<R>(?:factor|ratio|quotient)\s+of\b|ratio\s+to\b|比值|比率)",
+            r"(?P<R>factor\s+of\b|(?:ratio|quotient)s?\b|比值|比率)",
             # A ratio, not a shape: 32 x 32, 2×n and 4 × `N` are sizes.
             r"(?P<X>(?:(?<=\d)|(?<=\d\s))[×xX](?!\w)(?!\s*(?:\d|[A-Za-zα-ω]\b|[¤(])))",
             r"(?P<q>(?:as|so|takes?|took)\s+long\b)",
-            # Time that is no duration.
-            r"(?P<o>(?:no\s+longer|at\s+a\s+time|at\s+the\s+same\s+time|(?:each|every|first|last)\s+time)\b)",
+            # Time that is no duration; numbers that are none: a few hundred, 几百, 一两; the second half, which is no measure.
+            rf"(?P<o>(?:by|in|into)\s+halves\b|几[{_ZH}]+|一两|[前后另]一半|(?:few|several|many)\s+(?:hundred|thousand|million|dozen|times)s?\b|(?:no\s+longer|at\s+a\s+time|at\s+the\s+same\s+time|(?:[Ee]ach|[Ee]very|first|last)\s+time)\b)",
             r"(?P<word>[A-Za-zµμ]+(?:['’][a-z]+)?)",
             rf"(?P<zh>{_CHINESE})",
             rf"(?P<c>(?<![第统唯同每逐]){_NUMBER_ZH})",
+            rf"(?P<value>{VALUE})",
             r"(?P<end>[.。,，;；:：!！?？、()（）|])",
             r"(?P<mark>[^\s\w-]|[\u4e00-\u9fff])",
         )
@@ -102,25 +106,27 @@ _SEVERAL = r"(?:[a1]?c(?:\+?[c1])*)"
 _PART = rf"(?:(?:[a1]|{_SEVERAL})?f)"
 _MANY = rf"(?:[nD](?:c|\+[nD])*|(?:1|{_SEVERAL})\+af|{_PART}|{_SEVERAL})"  # any number but one
 _NUMBER = rf"(?:{_MANY}|1)"
-_MULTIPLE = rf"(?:(?:[nD]|1|{_SEVERAL}|{_SEVERAL}\+af|1\+af)[xX]|t|{_PART})"
+_TIMES = rf"(?:(?:[nD]|{_SEVERAL}|{_SEVERAL}\+af|1\+af)[xX]|1X|t)"
+_MULTIPLE = rf"(?:{_TIMES}|{_PART})"
 _MOMENT = "[syk]"
 # A few words on, in the same clause; a Chinese word has two characters or so.
-_NEAR = r"(?:_{1,2}|[^|_]){0,5}?"
+_NEAR = r"(?:_{1,2}|[^|#_]){0,5}?"
+_NEXT = r"O*(?:_{1,2}|[^|#_])?O*"
 _MEASUREMENT = re.compile(
     "|".join(
         (
             "M",  # 百分之九十
             rf"{_NUMBER}g?[us]",
-            rf"{_MANY}g?y",
+            rf"{_MANY}[gk]?y",
             rf"{_PART}O?a[usy]",  # a quarter of a millisecond
             rf"{_MANY}[._g]{{0,4}}?[/a][._]?{_MOMENT}",  # 38 requests per second, 3.2 TB a second
             rf"{_MANY}[._g]{{0,4}}?e{_MOMENT}(?=\||$)",
-            rf"E{_MOMENT}{_NEAR}{_MANY}",  # 每秒生成 4312 个词元
-            "[nD1]X",
-            "Dx",
+            rf"E{_MOMENT}(?!O){_NEAR}{_MANY}",  # 每秒生成 4312 个词元
+            "[nD]X",
             rf"r{_NEAR}{_NUMBER}",
             rf"R{_NEAR}D|q{_NEAR}R{_NUMBER}",
-            rf"{_MULTIPLE}{_NEAR}[qr]",
+            rf"{_TIMES}{_NEAR}[qr]",
+            rf"{_PART}(?:{_NEXT}|O*w{_NEAR})[qr]",  # a third of the time: but not 'half of the warps are faster'
             rf"[qr]{_NEAR}{_MULTIPLE}",
             rf"{_MULTIPLE}O*v|vO*{_MULTIPLE}",
         )
@@ -145,8 +151,8 @@ def _kind(token: re.Match) -> str:
         return "D" if "." in text else "1" if text == "1" else "n"
     if kind == "c":
         return "1" if text == "一" else "c"
-    if kind == "end":
-        return "|"
+    if kind in ("end", "value"):
+        return "|" if kind == "end" else "#"
     if kind == "mark":
         return "/" if text == "/" else "." if text.isascii() else "_"
     return kind

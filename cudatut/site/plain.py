@@ -12,7 +12,7 @@ from html import unescape
 
 from cudatut.site import measurements, references
 
-MARK = " ¤ "
+MARK, VALUE = " ¤ ", f" {measurements.VALUE} "
 
 _COMMENT = re.compile(r"<!--.*?-->")
 _IMAGE_OR_LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*(?:\s+(\"[^\"]*\"))?\)")
@@ -35,7 +35,7 @@ _NARROW = {ord(blank): " " for blank in "\u00a0\u2009\u202f\u2002\u2003\u3000"} 
 _TEXT_IN_FORMULA = re.compile(r"\\(?:text|mathrm|textrm|operatorname|mathit)\s*\{([^{}]*)\}")
 _MICRO = re.compile(r"\\mu\s*(?:\\(?:text|mathrm)\s*\{\s*(s|J|W)\s*\}|(s|J|W)\b)")
 _SPACING = re.compile(r"\\[,;:!> ]|~|\\q?quad\b|\{,\}")
-_SIGNS = {r"\times": "×", r"\cdot": "×", r"\%": "%", r"\approx": "=", "^": "^", "{": "", "}": ""}
+_SIGNS = {r"\times": "*", r"\cdot": "*", r"\%": "%", r"\approx": "=", "^": "^", "{": "", "}": ""}
 _IN_FORMULA = re.compile(r"\x00[^\x00]*\x00|\\[A-Za-z]+|\\.|[A-Za-z]+|[{}]")
 
 
@@ -50,7 +50,8 @@ def formula(latex: str) -> str:
             return f" {found[0][1:-1]} "
         return _SIGNS.get(found[0], MARK)
 
-    return _IN_FORMULA.sub(piece, latex)
+    text = _IN_FORMULA.sub(piece, latex).strip()
+    return f"{text[:-1]}×" if text.endswith("*") else text  # 18.8 times; within a formula it is a product
 
 
 def _code(span: re.Match) -> str:
@@ -60,7 +61,7 @@ def _code(span: re.Match) -> str:
     return text if alone else MARK
 
 
-def plain(line: str, field: Callable[[re.Match], str] = lambda _: MARK) -> str:
+def plain(line: str, field: Callable[[re.Match], str] = lambda _: VALUE) -> str:
     """The words and numbers of a line; `field` says what a reader is shown for each `{{ ... }}`."""
     line = _COMMENT.sub(MARK, references.FIELD.sub(field, line))
     line = references.CODE_SPAN.sub(_code, line)

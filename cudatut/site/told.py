@@ -13,7 +13,7 @@ from cudatut.errors import CudatutError
 from cudatut.site import locale
 
 # What a number may be that nobody measured; locale/*.yml says it to the reader.
-KINDS = ("prediction", "goal", "assumption", "setting", "count")
+KINDS = ("prediction", "goal", "assumption", "setting", "count", "claim")
 
 _QUOTE = re.compile(r'quote\s+"(?P<text>[^"]+)"\s+from\s+"(?P<source>[^"]+)"')
 _GIVEN = re.compile(r'given\s+"(?P<text>[^"]+)"\s+as\s+"(?P<kind>[^"]+)"')
@@ -47,3 +47,9 @@ def read(body: str) -> Told | None:
             f"besides 'setting' there are {', '.join(kind for kind in KINDS if kind != 'setting')}"
         )
     return None
+
+
+def text_of(body: str) -> str:
+    """The text of a number that is told, "" for all else."""
+    found = _QUOTE.fullmatch(body.strip()) or _GIVEN.fullmatch(body.strip())
+    return found["text"] if found else ""
