@@ -32,23 +32,24 @@ _WORDS = {
     "X": "倍",
     "t": """twice thrice double doubles doubled doubling halve halves halved halving triple triples tripled quadruple
         quadrupled twofold threefold fourfold fivefold sixfold sevenfold eightfold ninefold tenfold hundredfold
-        thousandfold 减半 折半 翻倍 翻番 翻一番 翻了一番 加倍 倍增""",
+        thousandfold 减半 折半 翻倍 翻番 加倍 倍增""",
     # s: a unit of time; y: one of which 'one' measures nothing (one FMA per cycle, for one minute); k: only behind 'per'
     "s": """nsec usec msec nanosecond nanoseconds microsecond microseconds millisecond milliseconds 纳秒 微秒 毫秒""",
     "y": "sec secs second seconds min mins minute minutes hour hours cycle cycles 秒 秒钟 分钟 小时 周期 时钟周期",
     "k": "clk clock joule watt",
     # u: any other unit of a measurement
     "u": """percent pct watts joules hertz kilohertz megahertz gigahertz kilowatt kilowatts
+        teraflops gigaflops petaflops
         瓦 瓦特 千瓦 毫瓦 焦 焦耳 毫焦 微焦 赫 赫兹 千赫 兆赫 吉赫 百分点 数量级 摄氏度""",
     "/": "per",
     "e": "each every",
     "E": "每 每个",
     # r: a ratio of measurements; q: what only a run tells; v: a rival, whose speed is meant where it stands alone
-    "r": "speedup speedups 加速比",
+    "r": "加速比",
     "q": """fast faster fastest slow slower slowest quick quicker quickly sooner speed speeds throughput bandwidth latency
         peak rate rates performance time runtime longer duration power energy gain efficient efficiency utilization
         deliver delivers frequency
-        快 慢 速度 速率 时间 耗时 用时 时长 延迟 吞吐 吞吐量 吞吐率 带宽 性能 峰值 功耗 能耗 提速 加速 效率 频率 算力 利用率""",
+        快 慢 速度 速率 时间 耗时 用时 时长 延迟 吞吐 吞吐量 吞吐率 带宽 性能 峰值 功耗 能耗 提速 加速 效率 能效 频率 算力 利用率""",
     "v": "cuBLAS cuBLASLt cublasLt cuDNN CUB CUTLASS PyTorch NumPy CuPy Triton",
     # words that stand between
     "O": "of the its their our that 的 了",
@@ -73,7 +74,7 @@ _CHINESE = "|".join(sorted((word for word in _LETTER if not word.isascii()), key
 # Digits that are a value of their own: not the tail of a name (H100), a version, an address (sm_90) or a decade (1990s).
 _FIGURES = (
     r"(?<![\w.#/&;^])(?<![A-Za-z^]-)(?!(?:19|20)\d0s\b)\d+(?:[,_]\d+)*(?:\.\d+)?(?:[eE][+-]?\d+)?"
-    r"(?:\s*[×x·*]\s*10\s*(?:\^\s*[-−+]?\d+|[⁻⁺⁰¹²³⁴-⁹]+))?|[½¼¾⅓⅔⅕⅛]"
+    r"(?:\s*[×x·*]\s*10\s*(?:\^\s*[-−+]?\d+|[⁻⁺⁰¹²³⁴-⁹]+))?(?:\s*(?:±|\+/-)\s*\d+(?:\.\d+)?\)?)?|[½¼¾⅓⅔⅕⅛]"
 )
 # The first that fits; the name of a group is its letter. ASCII: Chinese has no blanks, so in 快了38倍 a number begins at 3.
 _TOKEN = re.compile(
@@ -83,7 +84,10 @@ _TOKEN = re.compile(
             rf"(?P<f>(?<![\w.#/&;])\d+/\d+(?![\d/])|[{_ZH}]+分之[{_ZH}]+|半(?=[纳微毫]?秒|个(?:时钟)?周期))",
             rf"(?P<n>{_FIGURES})",
             r"(?P<u>per\s+cent\b|percentage\s+points?\b|orders?\s+of\s+magnitude\b|°\s?C\b|[℃%％‰]|成(?![为员本功立分果熟就对倍]))",
-            r"(?P<R>factor\s+of\b|(?:ratio|quotient)s?\b|比值|比率)",
+            r"(?P<R>factor\s+of\b|(?:ratio|quotient)s?\b|hit\s+rates?\b|比值|比率|命中率)",
+            r"(?P<r>[Ss]peed-?ups?\b|[Ss]low-?downs?\b)",
+            r"(?P<t>翻了?[一二两三四]番)",
+            r"(?P<P>(?:·|(?<=\w)\s)s(?:⁻¹|\^\{?[-−]1\}?))",
             # A ratio, not a shape: 32 x 32, 2×n and 4 × `N` are sizes.
             r"(?P<X>(?:(?<=\d)|(?<=\d\s))[×xX](?!\w)(?!\s*(?:\d|[A-Za-zα-ω]\b|[¤(])))",
             r"(?P<q>(?:as|so|takes?|took)\s+long\b)",
@@ -91,13 +95,20 @@ _TOKEN = re.compile(
             rf"(?P<o>(?:by|in|into)\s+halves\b|几[{_ZH}]+|一两|[前后另]一半|(?:few|several|many)\s+(?:hundred|thousand|million|dozen|times)s?\b|(?:no\s+longer|at\s+a\s+time|at\s+the\s+same\s+time|(?:[Ee]ach|[Ee]very|first|last)\s+time)\b)",
             r"(?P<word>[A-Za-zµμ]+(?:['’][a-z]+)?)",
             rf"(?P<zh>{_CHINESE})",
-            rf"(?P<c>(?<![第统唯同每逐]){_NUMBER_ZH})",
+            rf"(?P<c>(?<![第统唯同逐]){_NUMBER_ZH})",
             rf"(?P<value>{VALUE})",
             r"(?P<end>[.。,，;；:：!！?？、()（）|])",
             r"(?P<mark>[^\s\w-]|[\u4e00-\u9fff])",
         )
     ),
     re.ASCII,
+)
+
+_NUMERIC = re.compile(
+    rf"[\d{_ZH}半倍番½¼¾⅓⅔⅕⅛]|\b(?:"
+    + "|".join(word for word, letter in _LETTER.items() if letter in "1cft" and word.isascii())
+    + r")\b",
+    re.I,
 )
 
 # --- grammar: on the letters of a line -------------------------------------------------------------
@@ -117,14 +128,17 @@ _MEASUREMENT = re.compile(
         (
             "M",  # 百分之九十
             rf"{_NUMBER}g?[us]",
+            "as",  # under a millisecond
             rf"{_MANY}[gk]?y",
             rf"{_PART}O?a[usy]",  # a quarter of a millisecond
-            rf"{_MANY}[._g]{{0,4}}?[/a][._]?{_MOMENT}",  # 38 requests per second, 3.2 TB a second
-            rf"{_MANY}[._g]{{0,4}}?e{_MOMENT}(?=\||$)",
+            rf"{_MANY}[._gO]{{0,4}}?[/a][._]?{_MOMENT}",  # 38 requests per second, 3.2 TB a second
+            rf"{_MANY}[._gO]{{0,4}}?P",
+            rf"E{_MANY}[gk]?{_MOMENT}",  # 每两个周期
+            rf"{_MANY}[._gO]{{0,4}}?e{_MOMENT}(?=\||$)",
             rf"E{_MOMENT}(?!O){_NEAR}{_MANY}",  # 每秒生成 4312 个词元
             "[nD]X",
             rf"r{_NEAR}{_NUMBER}",
-            rf"R{_NEAR}D|q{_NEAR}R{_NUMBER}",
+            rf"R{_NEAR}D|q{_NEAR}R{_NUMBER}|R{_NUMBER}{_NEAR}q",
             rf"{_TIMES}{_NEAR}[qr]",
             rf"{_PART}(?:{_NEXT}|O*w{_NEAR})[qr]",  # a third of the time: but not 'half of the warps are faster'
             rf"[qr]{_NEAR}{_MULTIPLE}",
@@ -160,6 +174,8 @@ def _kind(token: re.Match) -> str:
 
 def found(text: str) -> Iterator[str]:
     """The measurements in a text without markup, as they stand there."""
+    if not _NUMERIC.search(text):  # most of what it costs
+        return
     tokens = list(_TOKEN.finditer(text))
     for match in _MEASUREMENT.finditer("".join(map(_kind, tokens))):
         yield text[tokens[match.start()].start() : tokens[match.end() - 1].end()]

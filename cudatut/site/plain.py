@@ -63,11 +63,27 @@ def _code(span: re.Match) -> str:
 
 def plain(line: str, field: Callable[[re.Match], str] = lambda _: VALUE) -> str:
     """The words and numbers of a line; `field` says what a reader is shown for each `{{ ... }}`."""
-    line = _COMMENT.sub(MARK, references.FIELD.sub(field, line))
-    line = references.CODE_SPAN.sub(_code, line)
-    line = references.MATH.sub(lambda found: f" {formula(found[2])} ", line)
-    line = _IMAGE_OR_LINK.sub(r"\1 \2", line)
-    line = _REFERENCE_LINK.sub(r"\1", line)
-    line = _ATTRIBUTES.sub(MARK, _ADDRESS.sub(MARK, line))
-    line = _TAG.sub("", _BLOCK_TAG.sub(" | ", line))
-    return _EMPHASIS.sub("", unescape(line).translate(_NARROW))
+    line = references.FIELD.sub(field, line)
+    for sign, markup, shown in _MARKUP:  # most lines have little of it, and looking for a sign is quick
+        if sign in line:
+            line = markup.sub(shown, line)
+    if "&" in line:
+        line = unescape(line)
+    return line if line.isascii() else line.translate(_NARROW)
+
+
+# In this order: what a sign stands for inside code or a formula is decided first.
+_MARKUP = (
+    ("<!--", _COMMENT, MARK),
+    ("`", references.CODE_SPAN, _code),
+    ("$", references.MATH, lambda found: f" {formula(found[2])} "),
+    ("](", _IMAGE_OR_LINK, r"\1 \2"),
+    ("][", _REFERENCE_LINK, r"\1"),
+    (":", _ADDRESS, MARK),
+    ("{", _ATTRIBUTES, MARK),
+    ("<", _BLOCK_TAG, " | "),
+    ("<", _TAG, ""),
+    ("*", _EMPHASIS, ""),
+    ("_", _EMPHASIS, ""),
+    ("~~", _EMPHASIS, ""),
+)
