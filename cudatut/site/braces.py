@@ -69,7 +69,9 @@ def wrong_unit(field: re.Match) -> str | None:
         if (behind := _BEHIND[name].match(field.string, field.end())) is None:
             continue
         factor = references.factor(field[1], name)
-        if factor is None or not log10(factor).is_integer():  # another factor makes another quantity
+        if (
+            factor is None or not log10(factor).is_integer()
+        ):  # another factor makes another quantity
             continue
         right = next((unit for times, unit in units.items() if abs(factor / times - 1) < 1e-9), "")
         if re.fullmatch(right, behind[1]):

@@ -48,6 +48,12 @@ _NO_PROSE = (
 )
 # Fences that show what somebody says a program printed; all others are code, or made of recordings.
 _PRINTED = ("", "text", "console", "output", "plain", "txt", "shell-session")
+_COMMENT = re.compile(r"(?:#|//)\s(.*)")
+_COMPUTED = re.compile(r"example|exercise|.*\bexec=")
+_LANGUAGE = re.compile(r"[\w-]+|$")
+# A line that the next one may go on, and how many characters of both make a sentence across them.
+_GOES_ON = re.compile(r"\s*[^\s|#!?=<]")
+_ACROSS = 60
 
 
 @dataclass(frozen=True)
@@ -73,18 +79,20 @@ def lint_text(markdown: str, file: str) -> list[Finding]:
 
 
 def _faults_of_lines(markdown: str) -> Iterator[tuple[int, str]]:
-    before = ""
+    before = last = ""
     display_math = False
     said = braces.stated(markdown)
     for number, line, kind, info in references.scan(markdown):
         delimits = kind == "prose" and line.strip() == "$$"
         display_math ^= delimits
-        if delimits or not _is_read(kind, line, info):
-            before = ""
+        read = "" if delimits else _read(kind, line, info)
+        if not read:
+            before = last = ""
             continue
-        text = formula(line) if display_math else plain(line, partial(braces.shown, stated=said))
-        for typed in measurements.found(text):
+        text = formula(read) if display_math else plain(read, partial(braces.shown, stated=said))
+        for typed in _measured(text, last):
             yield number, _TYPED_MESSAGE.format(typed)
+        last = text if kind == "prose" and _GOES_ON.match(line) else ""
         if kind != "prose":
             continue
         for field in references.FIELD.finditer(line):
@@ -95,11 +103,24 @@ def _faults_of_lines(markdown: str) -> Iterator[tuple[int, str]]:
         before = line
 
 
-def _is_read(kind: str, line: str, info: str) -> bool:
-    """Whether a line is shown as it stands, or nearly so."""
+def _measured(text: str, last: str) -> Iterator[str]:
+    """The measurements of a line, and those that begin on the line before, `last`, of the same paragraph."""
+    yield from measurements.found(text)
+    if last and text.strip():
+        end, begin = last[-_ACROSS:], text.strip()[:_ACROSS]
+        whole = [*measurements.found(end), *measurements.found(begin)]
+        yield from (one for one in measurements.found(f"{end}\n{begin}") if one not in whole)
+
+
+def _read(kind: str, line: str, info: str) -> str:
+    """What of a line somebody wrote for the reader: prose, titles, what a program is said to print, comments in code."""
     if kind == "code":
-        return info.partition(" ")[0] in _PRINTED
-    return kind == "prose" or (kind == "front" and line.startswith(("title:", "description:")))
+        if _LANGUAGE.search(info)[0] in _PRINTED:
+            return line
+        comment = _COMMENT.search(line)
+        return comment[1] if comment and not _COMPUTED.match(info) else ""
+    titles = kind == "front" and line.startswith(("title:", "description:"))
+    return line if kind == "prose" or titles else ""
 
 
 def _faults_of_tables(markdown: str) -> Iterator[tuple[int, str]]:

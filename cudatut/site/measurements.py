@@ -92,7 +92,7 @@ _TOKEN = re.compile(
             r"(?P<X>(?:(?<=\d)|(?<=\d\s))[×xX](?!\w)(?!\s*(?:\d|[A-Za-zα-ω]\b|[¤(])))",
             r"(?P<q>(?:as|so|takes?|took)\s+long\b)",
             # Time that is no duration; numbers that are none: a few hundred, 几百, 一两; the second half, which is no measure.
-            rf"(?P<o>(?:by|in|into)\s+halves\b|几[{_ZH}]+|一两|[前后另]一半|(?:few|several|many)\s+(?:hundred|thousand|million|dozen|times)s?\b|(?:no\s+longer|at\s+a\s+time|at\s+the\s+same\s+time|(?:[Ee]ach|[Ee]very|first|last)\s+time)\b)",
+            rf"(?P<o>(?:by|in|into)\s+halves\b|几[{_ZH}]+|一两|[前后另]一半|(?:few|several|many)\s+(?:hundred|thousand|million|dozen|times)s?\b|(?i:no\s+longer|at\s+(?:a|the\s+same)\s+time|(?:each|every|first|last)\s+time)\b)",
             r"(?P<word>[A-Za-zµμ]+(?:['’][a-z]+)?)",
             rf"(?P<zh>{_CHINESE})",
             rf"(?P<c>(?<![第统唯同逐]){_NUMBER_ZH})",

@@ -51,7 +51,9 @@ def formula(latex: str) -> str:
         return _SIGNS.get(found[0], MARK)
 
     text = _IN_FORMULA.sub(piece, latex).strip()
-    return f"{text[:-1]}×" if text.endswith("*") else text  # 18.8 times; within a formula it is a product
+    return (
+        f"{text[:-1]}×" if text.endswith("*") else text
+    )  # 18.8 times; within a formula it is a product
 
 
 def _code(span: re.Match) -> str:
@@ -64,7 +66,11 @@ def _code(span: re.Match) -> str:
 def plain(line: str, field: Callable[[re.Match], str] = lambda _: VALUE) -> str:
     """The words and numbers of a line; `field` says what a reader is shown for each `{{ ... }}`."""
     line = references.FIELD.sub(field, line)
-    for sign, markup, shown in _MARKUP:  # most lines have little of it, and looking for a sign is quick
+    for (
+        sign,
+        markup,
+        shown,
+    ) in _MARKUP:  # most lines have little of it, and looking for a sign is quick
         if sign in line:
             line = markup.sub(shown, line)
     if "&" in line:

@@ -98,7 +98,7 @@ def formatted(body: str) -> str:
 
 def literals(body: str) -> list[str]:
     """The numbers that are typed in an expression, as they stand there; of what is told, none."""
-    if told.read(body):
+    if told.begins(body):
         return []
     split = _FORMAT.fullmatch(body)
     return _LITERAL.findall(_REFERENCE.sub(" ", split[1] if split else body))

@@ -39,14 +39,19 @@ def read(body: str) -> Told | None:
         return Told(quote["text"], "ct-quoted", quote["source"])
     if (given := _GIVEN.fullmatch(body)) and given["kind"] in KINDS:
         return Told(given["text"], "ct-given", locale.text(f"given.{given['kind']}"))
+    if not begins(body):
+        return None
     if body.startswith("quote"):
         raise BadTellingError(f'{{{{ {body} }}}}: write {{{{ quote "570 ms" from "its source" }}}}')
-    if body.startswith("given"):
-        raise BadTellingError(
-            f'{{{{ {body} }}}}: write {{{{ given "two seconds" as "setting" }}}}; '
-            f"besides 'setting' there are {', '.join(kind for kind in KINDS if kind != 'setting')}"
-        )
-    return None
+    raise BadTellingError(
+        f'{{{{ {body} }}}}: write {{{{ given "two seconds" as "setting" }}}}; '
+        f"besides 'setting' there are {', '.join(kind for kind in KINDS if kind != 'setting')}"
+    )
+
+
+def begins(body: str) -> bool:
+    """Whether what stands between the braces wants to be told, right or wrong."""
+    return body.strip().startswith(("quote", "given"))
 
 
 def text_of(body: str) -> str:
