@@ -64,14 +64,13 @@ def _result(body: str) -> str:
 
 
 def wrong_unit(field: re.Match) -> str | None:
-    """The unit behind a reference if it cannot be right, and what is."""
+    """The unit behind a reference, if it cannot be right."""
     for name, units in _UNITS.items():
         if (behind := _BEHIND[name].match(field.string, field.end())) is None:
             continue
         factor = references.factor(field[1], name)
-        if (
-            factor is None or not log10(factor).is_integer()
-        ):  # another factor makes another quantity
+        # Another factor than a power of ten makes another quantity: the time of one of 32 launches.
+        if factor is None or factor <= 0 or not log10(factor).is_integer():
             continue
         right = next((unit for times, unit in units.items() if abs(factor / times - 1) < 1e-9), "")
         if re.fullmatch(right, behind[1]):

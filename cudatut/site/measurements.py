@@ -18,6 +18,9 @@ from functools import cache
 
 # --- words: a letter for each kind -----------------------------------------------------------------
 
+# Of figures: n a number, D one with a decimal point, I the figure 1. M is a measurement by itself, R a ratio in general, P 'per
+# second' as a power, o what does not count; '.' is any other word, '_' any other Chinese character, '#' a value that is no
+# typed number, '|' the end of a clause. All others:
 _WORDS = {
     # 1, c: a number in words; f: a part of one; a: an article, which is also 'per' (3 TB a second)
     "1": "one",
@@ -38,7 +41,7 @@ _WORDS = {
     "y": "sec secs second seconds min mins minute minutes hour hours cycle cycles 秒 秒钟 分钟 小时 周期 时钟周期",
     "k": "clk clock joule watt",
     # u: any other unit of a measurement
-    "u": """percent pct watts joules hertz kilohertz megahertz gigahertz kilowatt kilowatts
+    "u": """percent pct degrees watts joules hertz kilohertz megahertz gigahertz kilowatt kilowatts
         teraflops gigaflops petaflops
         瓦 瓦特 千瓦 毫瓦 焦 焦耳 毫焦 微焦 赫 赫兹 千赫 兆赫 吉赫 百分点 数量级 摄氏度""",
     "/": "per",
@@ -52,7 +55,7 @@ _WORDS = {
         快 慢 速度 速率 时间 耗时 用时 时长 延迟 吞吐 吞吐量 吞吐率 带宽 性能 峰值 功耗 能耗 提速 加速 效率 能效 频率 算力 利用率""",
     "v": "cuBLAS cuBLASLt cublasLt cuDNN CUB CUTLASS PyTorch NumPy CuPy Triton",
     # words that stand between
-    "O": "of the its their our that 的 了",
+    "O": "of the its their our that again 的 了",
     "w": "what 所能",
     "g": "个 多 余 几",
     "i": "for from with within after until to at on by",
@@ -83,7 +86,8 @@ _TOKEN = re.compile(
             rf"(?P<M>[百千万]分之\s*(?:[\d.]+|{_NUMBER_ZH}))",
             rf"(?P<f>(?<![\w.#/&;])\d+/\d+(?![\d/])|[{_ZH}]+分之[{_ZH}]+|半(?=[纳微毫]?秒|个(?:时钟)?周期))",
             rf"(?P<n>{_FIGURES})",
-            r"(?P<u>per\s+cent\b|percentage\s+points?\b|orders?\s+of\s+magnitude\b|°\s?C\b|[℃%％‰]|成(?![为员本功立分果熟就对倍]))",
+            r"(?P<u>per\s+cent\b|percentage\s+points?\b|orders?\s+of\s+magnitude\b|°\s?C\b|[℃%％‰]"
+            rf"|成(?![为员本功立分果熟就对倍])|(?<=[{_ZH}\d])\s?度)",
             r"(?P<R>factor\s+of\b|(?:ratio|quotient)s?\b|hit\s+rates?\b|比值|比率|命中率)",
             r"(?P<r>[Ss]peed-?ups?\b|[Ss]low-?downs?\b)",
             r"(?P<t>翻了?[一二两三四]番)",
@@ -91,8 +95,10 @@ _TOKEN = re.compile(
             # A ratio, not a shape: 32 x 32, 2×n and 4 × `N` are sizes.
             r"(?P<X>(?:(?<=\d)|(?<=\d\s))[×xX](?!\w)(?!\s*(?:\d|[A-Za-zα-ω]\b|[¤(])))",
             r"(?P<q>(?:as|so|takes?|took)\s+long\b)",
-            # Time that is no duration; numbers that are none: a few hundred, 几百, 一两; the second half, which is no measure.
-            rf"(?P<o>(?:by|in|into)\s+halves\b|几[{_ZH}]+|一两|[前后另]一半|(?:few|several|many)\s+(?:hundred|thousand|million|dozen|times)s?\b|(?i:no\s+longer|at\s+(?:a|the\s+same)\s+time|(?:each|every|first|last)\s+time)\b)",
+            # Vague numbers, halves that measure nothing, and time that is no duration: none of these counts.
+            rf"(?P<o>几[{_ZH}]+|一两|[前后另]一半|(?:by|in|into)\s+halves\b"
+            r"|(?:few|several|many)\s+(?:hundred|thousand|million|dozen|times)s?\b"
+            r"|(?i:no\s+longer|at\s+(?:a|the\s+same)\s+time|(?:each|every|first|last)\s+time)\b)",
             r"(?P<word>[A-Za-zµμ]+(?:['’][a-z]+)?)",
             rf"(?P<zh>{_CHINESE})",
             rf"(?P<c>(?<![第统唯同逐]){_NUMBER_ZH})",
@@ -116,7 +122,7 @@ _NUMERIC = re.compile(
 _SEVERAL = r"(?:[a1]?c(?:\+?[c1])*)"
 _PART = rf"(?:(?:[a1]|{_SEVERAL})?f)"
 _MANY = rf"(?:[nD](?:c|\+[nD])*|(?:1|{_SEVERAL})\+af|{_PART}|{_SEVERAL})"  # any number but one
-_NUMBER = rf"(?:{_MANY}|1)"
+_NUMBER = rf"(?:{_MANY}|[1I])"
 _TIMES = rf"(?:(?:[nD]|{_SEVERAL}|{_SEVERAL}\+af|1\+af)[xX]|1X|t)"
 _MULTIPLE = rf"(?:{_TIMES}|{_PART})"
 _MOMENT = "[syk]"
@@ -129,7 +135,7 @@ _MEASUREMENT = re.compile(
             "M",  # 百分之九十
             rf"{_NUMBER}g?[us]",
             "as",  # under a millisecond
-            rf"{_MANY}[gk]?y",
+            rf"(?:{_MANY}|I)[gk]?y",
             rf"{_PART}O?a[usy]",  # a quarter of a millisecond
             rf"{_MANY}[._gO]{{0,4}}?[/a][._]?{_MOMENT}",  # 38 requests per second, 3.2 TB a second
             rf"{_MANY}[._gO]{{0,4}}?P",
@@ -162,7 +168,7 @@ def _kind(token: re.Match) -> str:
     if kind in ("word", "zh"):
         return _letter(text)
     if kind == "n":
-        return "D" if "." in text else "1" if text == "1" else "n"
+        return "D" if "." in text else "I" if text == "1" else "n"
     if kind == "c":
         return "1" if text == "一" else "c"
     if kind in ("end", "value"):

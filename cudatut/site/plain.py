@@ -17,6 +17,7 @@ MARK, VALUE = " ¤ ", f" {measurements.VALUE} "
 _COMMENT = re.compile(r"<!--.*?-->")
 _IMAGE_OR_LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*(?:\s+(\"[^\"]*\"))?\)")
 _REFERENCE_LINK = re.compile(r"!?\[([^\]]+)\]\[[^\]]*\]")
+_FOOTNOTE = re.compile(r"\[\^[^\]]+\]")
 _ADDRESS = re.compile(r"\bhttps?://\S+|<(?:https?|mailto):[^>]*>")
 _ATTRIBUTES = re.compile(r"\{:?\s*[#.][^}]*\}")
 # Tags that end what stands before them; all others are part of their sentence.
@@ -85,6 +86,7 @@ _MARKUP = (
     ("$", references.MATH, lambda found: f" {formula(found[2])} "),
     ("](", _IMAGE_OR_LINK, r"\1 \2"),
     ("][", _REFERENCE_LINK, r"\1"),
+    ("[^", _FOOTNOTE, ""),
     (":", _ADDRESS, MARK),
     ("{", _ATTRIBUTES, MARK),
     ("<", _BLOCK_TAG, " | "),
