@@ -113,7 +113,7 @@ _TOKEN = re.compile(
 _NUMERIC = re.compile(
     rf"[\d{_ZH}半倍番½¼¾⅓⅔⅕⅛]|\b(?:"
     + "|".join(word for word, letter in _LETTER.items() if letter in "1cft" and word.isascii())
-    + r")\b",
+    + r")\b|\ba\s+(?:milli|micro|nano)second\b",
     re.I,
 )
 
