@@ -17,6 +17,7 @@ _NAMES = {
     "gpu.memory": "empty poison rng to_device",
     "gpu.kernel": "Kernel cdiv compile_ahead",
     "gpu.nvcc": "find_nvcc nvcc_env nvcc_flags",
+    "gpu.operands": "operands",
     "gpu.tensor_maps": "tensor_map",
     "gpu.check": "RAGGED check",
     "gpu.bench": "bench take_turns",

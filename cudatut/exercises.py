@@ -24,7 +24,7 @@ from typing import Any
 import platformdirs
 from rich.cells import cell_len
 
-from cudatut import catalog, paths, yaml_text
+from cudatut import catalog, paths, runs_on, yaml_text
 from cudatut.catalog import LANGUAGES, LEVELS
 from cudatut.errors import CudatutError
 from cudatut.files import write_new, write_whole
@@ -318,10 +318,11 @@ def committed_notebook(chapter: str) -> tuple[Path, bytes]:
     import nbformat
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-    from cudatut.record.notebook import METADATA, install_cell
+    from cudatut.record.notebook import install_cell
 
     # It puts the folder of the solutions on the path, and needs the GPU that they need.
-    cells = [install_cell(catalog.get(f"{chapter}{catalog.SOLUTIONS}"))]
+    solutions = catalog.get(f"{chapter}{catalog.SOLUTIONS}")
+    cells = [install_cell(solutions)]
     for exercise in of_chapter(chapter):
         texts = (
             f"## {_title(exercise, lang)}\n\n*{effort(exercise, lang)}*\n\n{exercise.task[lang]}"
@@ -338,7 +339,8 @@ def committed_notebook(chapter: str) -> tuple[Path, bytes]:
             cells.append(new_code_cell(code, id=name, metadata={"title": name}))
     for cell in cells:
         cell.metadata["id"] = cell.id  # Colab's #scrollTo goes by it
-    raw = nbformat.writes(new_notebook(cells=cells, metadata=METADATA)) + "\n"
+    metadata = runs_on.notebook_metadata(solutions.requires)
+    raw = nbformat.writes(new_notebook(cells=cells, metadata=metadata)) + "\n"
     return paths.examples_dir() / f"{chapter}{catalog.EXERCISES}.ipynb", raw.encode()
 
 

@@ -27,6 +27,7 @@ from cudatut.errors import ToolMissing
 from cudatut.gpu import nvcc
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "support"))  # what tests share
 # What takes longest begins first, in this order: `make test` has pytest-xdist keep it.
 FIRST = (
     "tests/planted/test_planted.py",

@@ -19,7 +19,7 @@ from typing import Any
 
 from cudatut.errors import CudatutError
 from cudatut.recording import Cell, Recording
-from cudatut.site import highlighting, missing, programs, state
+from cudatut.site import highlighting, localize, missing, programs, state
 from cudatut.site import render as rendering
 from cudatut.site.locale import text
 
@@ -93,7 +93,8 @@ def _cell(name: str, cell: str, shown: dict[str, str], lang: str) -> str:
 def results(record: Recording, cell: Cell, lang: str, gpus: Sequence[tuple[str, list]] = ()) -> str:
     """HTML of what a cell showed. gpus: see `render.results_html`. Raises DirectiveError naming the cell."""
     try:
-        return rendering.results_html(cell.outputs, lang, gpus)
+        with localize.of(record.name):
+            return rendering.results_html(cell.outputs, lang, gpus)
     except ValueError as error:
         raise DirectiveError(f"{record.name}#{cell.title} cannot be shown: {error}") from error
 

@@ -86,7 +86,9 @@ def formatted(body: str) -> str:
     expression, spec = split.groups() if split else (body, None)
     result = value(expression)
     if isinstance(result, str) and locale.current() == "zh":
-        result = localize.current().chinese(result)
+        # A word is the value of one reference: there is no arithmetic with it.
+        with localize.of(_REFERENCE.fullmatch(expression.strip())["example"]):
+            result = localize.current().chinese(result)
     if spec is None:
         return f"{result:.4g}" if isinstance(result, float) else str(result)
     if isinstance(result, float) and spec.endswith("d") and result.is_integer():

@@ -54,8 +54,11 @@ class Terms:
         self.code = {_word(word): entry for entry in introduced for word in entry.get("code", ())}
         self.prose = glossary.Finder(introduced, lang)
 
-    def used(self, line: Line) -> Iterator[tuple[str, Term | None]]:
-        """The terms and words of CUDA in a line of the main path, each with its entry or None."""
+    def used(self, line: Line, chapter: str | None = None) -> Iterator[tuple[str, Term | None]]:
+        """The terms and words of CUDA in a line of the main path of a chapter, each with its entry or None.
+
+        Ordinary words count in the chapter that introduces their term: elsewhere they may mean something else.
+        """
         code = []
         if line.kind == "prose":
             code = [span[2] for span in references.CODE_SPAN.finditer(line.text)]
@@ -67,8 +70,8 @@ class Terms:
                 yield f"`{word}`", self.code.get(word)
         if line.kind == "prose":
             for found in self.prose.pattern.finditer(lint.prose(_LINK.sub(" ", line.text))):
-                term = self.prose.term(found)
-                yield f"'{term['en']}'", term
+                if term := self.prose.term(found, chapter=chapter):
+                    yield f"'{term['en']}'", term
 
 
 def _word(text: str) -> str:
@@ -97,7 +100,7 @@ def of_page(markdown: str, name: str, lang: str, terms: Terms) -> list[Finding]:
     """Findings of one chapter, the first use of each word."""
     found: dict[str, Finding] = {}
     for line in main_path.lines(markdown):
-        for word, entry in terms.used(line) if line.section not in _UNREAD else ():
+        for word, entry in terms.used(line, name) if line.section not in _UNREAD else ():
             if entry is None:
                 message = f"{word} stands in no entry of docs/glossary.yml (code: [...])"
             elif terms.rank[entry["chapter"]] > terms.rank[name]:

@@ -101,6 +101,7 @@ def test_what_it_shows(chapter):
         "https://colab.research.google.com/github/cudatut/cudatut/blob/main/examples/start/"
         "add_exercises.ipynb#scrollTo=exercise-1" in opened
     )
+    assert "(T4)" in opened
 
 
 def test_in_chinese(chapter):

@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+import yaml
 
 from cudatut import recording
 from cudatut.site import __main__ as site
@@ -211,6 +212,22 @@ def test_contents_of_the_book():
     )
 
 
+def two_parts(**titles):
+    """A table of contents with a chapter in each of two parts: their titles by language."""
+    words = {"en": "x", "zh": "x"}
+    return yaml.safe_dump(
+        {
+            "parts": [
+                {"id": part, "title": words, "level": words, "about": words, "chapters": [
+                    {"id": "b", "written": True, "title": {lang: both[k] for lang, both in titles.items()}}
+                ]}
+                for k, part in enumerate(("a", "c"))
+            ]
+        },
+        allow_unicode=True,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -219,6 +236,11 @@ def test_contents_of_the_book():
         ("parts: [{id: A, chapters: []}]", "must be a-z"),
         ("parts: [{id: a, level: {en: x}, chapters: []}]", "'en' and 'zh'"),
         ("parts: [", "contents.yml"),
+        (
+            two_parts(en=("Board", "board"), zh=("甲", "乙")),
+            "'board' is the title of a/b and of c/b",
+        ),
+        (two_parts(en=("One", "Two"), zh=("甲", "甲")), "'甲' is the title of a/b and of c/b"),
     ],
 )
 def test_bad_contents(tmp_path, text, says):

@@ -61,3 +61,14 @@ def test_supports(capability, requires, answer):
 def test_supports_refuses_what_is_no_architecture(requires):
     with pytest.raises(ValueError, match="no architecture"):
         device.supports((9, 0), requires)
+
+
+def test_newer_is_enough_and_a_suffix_is_not_older_or_newer():
+    for capability, requires, answer in (
+        ((9, 0), "sm_90", True),
+        ((8, 9), "sm_89", True),
+        ((8, 9), "sm_90", False),
+        ((10, 3), "sm_100a", False),
+        ((10, 0), "sm_100f", True),
+    ):
+        assert device.supports(capability, requires) is answer

@@ -130,3 +130,41 @@ def _runs(process: int) -> bool:
             return False
         time.sleep(0.1)
     return True
+
+
+@pytest.mark.parametrize("status", [1, 3, 139])
+def test_a_program_that_ends_badly_without_an_error_is_not_clean(tmp_path, monkeypatch, status):
+    """It raised, or crashed, before the tool saw anything: no error was counted, because nothing ran."""
+    end = "log.write_text(report + '========= ERROR SUMMARY: 0 errors\\n')"
+    _reporting(
+        tmp_path, monkeypatch, 0, f"{end}\nprint('Traceback: no such array')\nsys.exit({status})"
+    )
+    with pytest.raises(
+        sanitizer.SanitizerFailed, match=f"did not run to its end.*status {status}"
+    ) as failed:
+        sanitizer.run(tmp_path / "x.py", "memcheck", timeout_s=60)
+    assert "no such array" in str(failed.value) and "ERROR SUMMARY" in str(failed.value)
+
+
+def test_the_errors_of_a_program_that_then_ends_badly_are_counted(tmp_path, monkeypatch):
+    """An illegal address ends the program: what the tool has found is its verdict."""
+    end = "log.write_text(report + '========= ERROR SUMMARY: 2 errors\\n')"
+    _reporting(tmp_path, monkeypatch, 2, f"{end}\nsys.exit(1)")
+    assert sanitizer.run(tmp_path / "x.py", "memcheck", timeout_s=60).errors == 2
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("ERROR SUMMARY: 0 errors", "ERROR SUMMARY: 7 errors"),
+        ("ERROR SUMMARY: 7 errors", "ERROR SUMMARY: 0 errors"),
+        (
+            "ERROR SUMMARY: 0 errors",
+            "RACECHECK SUMMARY: 7 hazards displayed (7 errors, 0 warnings)",
+        ),
+        ("RACECHECK SUMMARY: 0 hazards displayed", "ERROR SUMMARY: 7 errors"),
+        ("ERROR SUMMARY: 7 errors", "ERROR SUMMARY: 3 errors", "ERROR SUMMARY: 0 errors"),
+    ],
+)
+def test_of_several_summaries_the_worst_counts(lines):
+    assert sanitizer.count_errors("".join(f"========= {line}\n" for line in lines)) == 7

@@ -323,3 +323,18 @@ def test_a_launch_that_raises_leaves_nobody_listening(gpu, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         launched.kernels_of(lambda: 1 / 0)
     assert not cupti.listening() and library.enabled == set()
+
+
+def test_an_average_is_the_total_by_the_calls(capsys):
+    found = traced(
+        kernel(0, 3000 * US, 1),
+        kernel(4000 * US, 5000 * US, 2),
+        copy(0, US, 3),
+        copy(2 * US, 3 * US, 4),
+    )
+    assert (found["spin"].calls, found["spin"].total_ms) == (2, 4.0)
+    assert found["copy DtoH"].bytes == 8_000_000
+    found.show()
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    (row,) = (line for line in lines if line[:1] == ["spin"])
+    assert row[:4] == ["spin", "2", "4", "2"], "calls, total, average"

@@ -1,0 +1,256 @@
+"""What an array must be before a launch may have it: the one place that says so.
+
+    take = ct.operands("linear")
+    x = take.read("x", x, "uint16", (None, None), align=16)
+    w = take.read("weights", weights, "uint16", (None, x.shape[1]), align=16)
+    out = take.write("out", out, ("uint16", "float32"), (x.shape[0], w.shape[0]))
+
+A kernel gets addresses. It cannot see that an array is of another type or shape, that its elements lie apart, or that what
+it writes is what it still reads. So a launcher says here what it wants of each array, before it launches anything: an array
+that is refused leaves all memory as it was. What comes back, an `Operand`, has what the launch needs.
+
+`ct.Kernel` looks at the type and the strides of what it is given, too. It knows nothing of sizes, overlaps, alignment, and
+of addresses inside a struct or a tensor map.
+"""
+
+import ctypes
+import math
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cudatut.gpu.device import gpu_count, installed_driver
+
+MOST = (1 << 31) - 1  # of an extent: kernels count rows and columns in an int
+_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL in cuda.h
+
+
+class Operand(NamedTuple):
+    """An array as a launch sees it: `count` rows of `width` elements, `stride` elements from one row to the next.
+
+    Of a dense array rows are those of the last axis. size: bytes of an element. owner: the array; an address keeps nothing
+    alive, so whoever keeps the address keeps this.
+    """
+
+    name: str
+    address: np.uint64
+    dtype: str
+    shape: tuple[int, ...]
+    count: int
+    width: int
+    stride: int
+    size: int
+    owner: Any
+
+    def aligned(self, nbytes: int) -> bool:
+        """Whether every row begins at a multiple of so many bytes."""
+        apart = self.stride * self.size if self.count > 1 else 0
+        return not (int(self.address) % nbytes or apart % nbytes)
+
+    def overlaps(self, other: "Operand") -> bool:
+        """Whether an element of one shares memory with an element of the other."""
+        if not (self.count and self.width and other.count and other.width):
+            return False
+        first, second = sorted((self, other), key=lambda one: one.address)
+        lead, apart = int(second.address) - int(first.address), first.stride * first.size
+        reach = ((first.count - 1) * first.stride + first.width) * first.size
+        if lead >= reach:
+            return False
+        rows = first.count > 1 and second.count > 1
+        if not rows or apart != second.stride * second.size or not apart:
+            return True  # or so it is taken
+        # Rows at the same distance, as those of two parts of one matrix: they may pass each other.
+        column = lead % apart
+        return column < first.width * first.size or column + second.width * second.size > apart
+
+
+class Operands:
+    """The arrays of one launch. Each is read or written; what is written shares no memory with any other."""
+
+    def __init__(self, launcher: str):
+        self.launcher = launcher
+        self._taken: list[tuple[int, int, Operand, bool]] = []
+
+    def read(
+        self,
+        name: str,
+        array: Any,
+        dtypes: str | Sequence[str] | None,
+        shape: Sequence[int | None] | None = None,
+        **wants: Any,
+    ) -> Operand:
+        """An array that the launch reads.
+
+        dtypes: NumPy's names of those allowed, None for any (bfloat16 travels as uint16, FP8 as uint8). shape: the extents,
+        None for any. Further wants:
+
+        rows: 0 for a C-contiguous array; else so many leading axes number rows, which lie evenly apart, each contiguous.
+        begins: rows begin with so many elements, and may go on.
+        align: bytes, of which every row's address is a multiple; an element's size at least.
+        most: of an extent.
+        over: names of arrays taken before that this one may be itself, the same elements at the same places, although one
+        of the two is written.
+
+        Raises TypeError for what is no array on this GPU or of another dtype, ValueError for the rest.
+        """
+        return self._take(False, name, array, dtypes, shape, **wants)
+
+    def write(
+        self,
+        name: str,
+        array: Any,
+        dtypes: str | Sequence[str] | None,
+        shape: Sequence[int | None] | None = None,
+        **wants: Any,
+    ) -> Operand:
+        """An array that the launch writes, or reads and writes; arguments and errors as for `read`."""
+        found = self._take(True, name, array, dtypes, shape, **wants)
+        if found.count > 1 and found.stride < found.width:
+            raise ValueError(f"{self.launcher}: rows of {name} lie in one another")
+        return found
+
+    def _take(
+        self, written, name, array, dtypes, shape, over=(), align=1, **wants
+    ) -> Operand:  # fmt: skip
+        interface = getattr(array, "__cuda_array_interface__", None)
+        if interface is None:
+            raise _no_array(array, f"{self.launcher}: {name}")
+        layout, apart, reach = _layout(
+            self.launcher, name, interface["shape"], interface["typestr"], interface.get("strides"),
+            tuple(dtypes) if isinstance(dtypes, list) else dtypes,
+            tuple(shape) if isinstance(shape, list) else shape, **wants,
+        )  # fmt: skip
+        start = interface["data"][0] or 0
+        found = Operand(name, np.uint64(start), *layout, array)
+        align = max(align, found.size)  # none loads from between two multiples of a size
+        if reach and (start % align or apart % align):
+            raise ValueError(
+                f"{self.launcher}: {name} is not aligned: {'rows begin' if wants.get('rows') else 'it begins'} at no multiple "
+                f"of {align} bytes; copy it into an array of its own"
+            )
+        if reach and _several_gpus():
+            _check_device(start, f"{self.launcher}: {name}")
+        end = start + reach
+        for first, last, other, other_written in self._taken:
+            if start < last and first < end and (written or other_written):
+                self._check_shared(written, found, other, over)
+        self._taken.append((start, end, found, written))
+        return found
+
+    def _check_shared(self, written, found, other, over) -> None:
+        """Raises ValueError where these two, of which one is written, share memory and may not."""
+        allowed = (over,) if isinstance(over, str) else over
+        may_be = other.name in allowed
+        if not found.overlaps(other) or (may_be and found[1:-1] == other[1:-1]):
+            return
+        which = found.name if written else other.name
+        itself = f", and {found.name} is not {other.name} itself" if may_be else ""
+        raise ValueError(
+            f"{self.launcher}: {found.name} shares memory with {other.name}, and {which} is written{itself}; copy one of them"
+        )
+
+
+def operands(launcher: str) -> Operands:
+    """To take the arrays of a launch; `launcher` begins the error messages."""
+    return Operands(launcher)
+
+
+def _no_array(array: Any, where: str) -> TypeError:
+    if isinstance(array, np.ndarray):
+        return TypeError(f"{where} is a host array; copy it with ct.to_device(...)")
+    return TypeError(
+        f"{where} is a {type(array).__name__}, and must be an array on the GPU, from ct.to_device or ct.empty"
+    )
+
+
+@lru_cache(maxsize=4096)
+def _layout(
+    launcher: str,
+    name: str,
+    extents: tuple[int, ...],
+    typestr: str,
+    strides: tuple[int, ...] | None,
+    dtypes: str | tuple[str, ...] | None,
+    shape: tuple[int | None, ...] | None,
+    rows: int = 0,
+    begins: int | None = None,
+    most: int = MOST,
+) -> tuple[tuple, int, int]:
+    """What an Operand has between its address and its owner, bytes from one row to the next, bytes from the first to behind
+    the last. Asked for at each launch, mostly with the same shapes: found anew each time, it takes longer than the launch.
+    """
+    where, dtype = f"{launcher}: {name}", np.dtype(typestr)
+    allowed = (dtypes,) if isinstance(dtypes, str) else dtypes
+    if allowed is not None and dtype.name not in allowed:
+        hint = "; bfloat16 travels as uint16" if "uint16" in allowed else ""
+        raise TypeError(f"{where} is {dtype.name}, and must be {' or '.join(allowed)}{hint}")
+    if shape is not None and (
+        len(shape) != len(extents)
+        or any(want not in (None, have) for want, have in zip(shape, extents, strict=True))
+    ):
+        wanted = ", ".join("any" if want is None else str(want) for want in shape)
+        raise ValueError(f"{where} is {list(extents)}, and must be [{wanted}]")
+    if max(extents, default=0) > most:
+        raise ValueError(f"{where} is {list(extents)}; an extent goes up to {most}")
+    size = dtype.itemsize
+    count, width, stride = _rows(extents, strides, size, rows, where)
+    if begins is not None:
+        if width < begins:
+            raise ValueError(f"{where} is {list(extents)}: a row must begin with {begins} elements")
+        width = begins
+    apart = stride * size if count > 1 else 0
+    reach = ((count - 1) * stride + width) * size if count and width else 0
+    return (dtype.name, extents, count, width, stride, size), apart, reach
+
+
+def _rows(
+    extents: tuple[int, ...], strides: Sequence[int] | None, size: int, rows: int, where: str
+) -> tuple[int, int, int]:
+    """How many rows, elements of one, elements from one to the next. strides: in bytes, None of a dense array."""
+    leading = min(rows, len(extents)) if rows else max(len(extents) - 1, 0)
+    count, width = math.prod(extents[:leading]), math.prod(extents[leading:])
+    if strides is None or not count or not width:
+        return count, width, width
+    dense = size
+    for extent, apart in zip(extents[leading:][::-1], strides[leading:][::-1], strict=True):
+        if extent > 1 and apart != dense:
+            what = "the elements of a row lie apart" if rows else "it is not C-contiguous"
+            raise ValueError(
+                f"{where} of {list(extents)}: {what} (strides {tuple(strides)} bytes); copy it first"
+            )
+        dense *= extent
+    step = None  # in bytes, from one row to the next
+    expected = None if rows else dense  # of the next axis
+    for extent, apart in zip(extents[:leading][::-1], strides[:leading][::-1], strict=True):
+        if extent > 1 and expected not in (None, apart):
+            what = "its rows are not evenly apart" if rows else "it is not C-contiguous"
+            raise ValueError(
+                f"{where} of {list(extents)}: {what} (strides {tuple(strides)} bytes); copy it first"
+            )
+        if extent > 1 and step is None:
+            step = apart
+        expected = apart * extent if extent > 1 else expected and expected * extent
+    if step is None:  # one row: as far from the next as it says, if that can be
+        step = strides[leading - 1] if rows and leading and strides[leading - 1] >= dense else dense
+    if step < 0 or step % size:
+        raise ValueError(f"{where}: rows are {step} bytes apart, and must be a number of elements")
+    return count, width, step // size
+
+
+@cache
+def _several_gpus() -> bool:
+    """Whether an array could be another GPU's."""
+    return installed_driver() is not None and gpu_count() > 1
+
+
+def _check_device(address: int, where: str) -> None:
+    driver, here, there = installed_driver(), ctypes.c_int(0), ctypes.c_int(0)
+    unknown = driver.cuPointerGetAttribute(
+        ctypes.byref(there), _ORDINAL, ctypes.c_uint64(address)
+    ) or driver.cuCtxGetDevice(ctypes.byref(here))
+    if not unknown and here.value != there.value:
+        raise ValueError(
+            f"{where} lies on GPU {there.value}, but this launch runs on GPU {here.value}; copy it there first"
+        )
