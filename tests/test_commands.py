@@ -278,7 +278,13 @@ def from_a_wheel(command: str, place: Place) -> None:
     assert set(wanted[1].split(",")) <= set(extras)
 
 
+def needs_git() -> None:
+    if not shutil.which("git"):
+        pytest.skip("git is not installed")
+
+
 def clone(command: str, place: Place) -> None:
+    needs_git()
     if subprocess.run(["git", "-C", ROOT, "rev-parse"], capture_output=True).returncode:
         pytest.skip("not a git checkout")
     address = paths.repository()
@@ -290,6 +296,7 @@ def clone(command: str, place: Place) -> None:
 
 def gets_the_history(command: str, place: Place) -> None:
     """In a shallow clone of a repository of two commits."""
+    needs_git()
     author = "-c user.name=a -c user.email=a@b"
     commit = f"git {author} commit -q --allow-empty -m x"
     succeeds(place.run(f"git init -q origin && cd origin && {commit} && {commit}"))
@@ -305,6 +312,7 @@ def gets_the_history(command: str, place: Place) -> None:
 
 def restamps(command: str, place: Place) -> None:
     """In a clone where a comment of an example has changed: its recording shows the new text, and nothing needs a GPU."""
+    needs_git()
     git = ["git", "-C", str(ROOT)]
     if subprocess.run([*git, "rev-parse"], capture_output=True).returncode:
         pytest.skip("not a git checkout")
@@ -356,6 +364,7 @@ def writes_what_was_measured(command: str, place: Place) -> None:
 
 def removes_a_file(command: str, place: Place) -> None:
     """In a repository of its own that holds the file."""
+    needs_git()
     file = place.folder / command.split()[-1]
     file.parent.mkdir(parents=True, exist_ok=True)
     file.touch()
