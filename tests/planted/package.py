@@ -232,11 +232,9 @@ def take_survey(given: argparse.Namespace) -> int:
 
 def mutants_of(given: argparse.Namespace, root: Path) -> list[Mutant]:
     """More than are counted, since some change nothing. --only: of files whose names begin so, for whoever mends tests."""
-    return list(
-        islice(
-            python_mutants.drawn(python_mutants.package_files(root), given.seed), 3 * given.count
-        )
-    )
+    texts = python_mutants.package_files(root)
+    texts = {name: text for name, text in texts.items() if name.startswith(given.only)}
+    return list(islice(python_mutants.drawn(texts, given.seed), 3 * given.count))
 
 
 def judge_all(given: argparse.Namespace) -> int:
