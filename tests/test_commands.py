@@ -226,6 +226,12 @@ def says_something(command: str, place: Place) -> str:
     return said
 
 
+def in_the_checkout(command: str, place: Place) -> str:
+    said = succeeds(place.in_checkout(command))
+    assert said.strip(), f"{command} printed nothing"
+    return said
+
+
 def may_find_faults(command: str, place: Place) -> str:
     """Status 1 says that something is not well, as `doctor` does without a GPU."""
     return succeeds(place.run(command), 0, 1)
@@ -507,6 +513,17 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"make format", Here(recipe("ruff format"))),
     (r"make links", Elsewhere("tests/test_project.py::test_links_of_the_site")),
     (r"make test( ARGS=\".*\")?", Here(collected)),
+    # what the tests notice
+    (r"python tests/gpu/shards\.py --list", Here(in_the_checkout)),
+    (
+        r"python tests/gpu/shards\.py [\w -]+",
+        Elsewhere("tests/examples/test_gpu_shards.py::test_what_passed_is_not_run_again"),
+    ),
+    (r"python tests/planted/kernels\.py draw --seed \d+", Here(in_the_checkout)),
+    (
+        r"python tests/planted/package\.py (survey|judge) .*",
+        Elsewhere("tests/planted/test_package.py::test_what_tests_call_and_what_they_notice"),
+    ),
     # the toolkit
     (r"nvcc -arch=native hello\.cu -o hello && \./hello", Gpu(f"{COMMANDS}::test_nvcc_makes_a_program_of_its_own")),
     (r"nvcc -\S+", Here(a_flag_of_nvcc)),
