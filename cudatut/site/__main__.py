@@ -257,7 +257,7 @@ def _lint(root: Path, args: argparse.Namespace) -> int:
     from cudatut.site import contents, headings, lint, terms
 
     docs, only = root / "docs", args.chapters
-    findings = lint.lint_files(lint.pages(docs), root)
+    findings = lint.lint_files(lint.pages(docs), root) + lint.lint_words(root)
     for lang in CONFIGS:
         findings += terms.findings(docs, lang)
         for chapter in contents.chapters(contents.load(docs / "contents.yml")):

@@ -111,12 +111,12 @@ def _download(path: str, source: str, lang: str) -> str:
 def _beside(files: Sequence[str], lang: str) -> str:
     """Links to the files that have to lie beside a program, which are offered with the page of its example."""
     link = state.current().link
-    links = (
+    links = " · ".join(
         f'<a href="{link(f"examples/{file}")}" download>{file.rpartition("/")[2]}</a>'
         for file in files
     )
-    words = text("example.beside", lang)
-    return f'<p class="ct-beside">{words} {" · ".join(links)}</p>' if files else ""
+    words = text("example.beside", lang, files=links)
+    return f'<p class="ct-beside">{words}</p>' if files else ""
 
 
 # --- what pymdownx.superfences calls ------------------------------------------------------------

@@ -135,6 +135,14 @@ def markdown(
     return "\n".join(lines)
 
 
+def meanings(markdown: str) -> dict[str, str | None]:
+    """What a page's front matter says that words mean: `terms: {block: kv-block}`."""
+    import yaml
+
+    front = re.match(r"---[ \t]*\n(.*?)\n---[ \t]*\n", markdown, re.DOTALL)
+    return (yaml.safe_load(front[1]) or {}).get("terms") or {} if front else {}
+
+
 # --- terms in prose ------------------------------------------------------------------------------
 
 

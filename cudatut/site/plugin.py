@@ -110,7 +110,11 @@ class CudatutPlugin(BasePlugin):
     def on_pre_build(self, config: Any) -> None:
         docs = self.state.docs
         shown = [docs / f"{name}.md" for name in self.state.only]
-        for finding in lint.lint_files(shown or lint.pages(docs), docs.parents[1]):
+        root = docs.parents[1]
+        findings = lint.lint_files(shown or lint.pages(docs), root)
+        if self.state.lang == "en" and not shown:  # what both languages share is read once
+            findings += lint.lint_words(root)
+        for finding in findings:
             self.state.report(finding)
 
     @event_priority(50)  # mkdocs-jupyter must find the notebooks among the files

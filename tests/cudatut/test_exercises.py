@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from cudatut import catalog, cli, exercises, tool
 from cudatut.errors import CheckError, CudatutError, KernelCompileError, LaunchError, NoGpuError
-from cudatut.gpu import check
+from cudatut.gpu import check, memory
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -394,7 +394,8 @@ MemoryError_.__name__ = "MemoryError"
 
 def wrong(values, expected):
     values, expected = np.array(values, "float32"), np.array(expected, "float32")
-    return check._explain("n = 3", values, expected, values == expected, True, 0, 0)
+    poison = memory.POISON_BYTE
+    return check._explain("n = 3", values, expected, values == expected, poison, 0, 0)
 
 
 POISON = np.array([0xFFFFFFFF], "uint32").view("float32")[0]

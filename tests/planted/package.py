@@ -176,9 +176,15 @@ def judge(tree: Tree, tests: list[str], seconds: float) -> dict:
     result = {"tests": len(tests), "seconds": took}
     if status == 0:
         return result | {"outcome": "survived"}
+    if "ERROR: not found:" in said or "file or directory not found" in said:
+        raise SystemExit(f"{said[-1000:]}\nThe survey names tests that are gone: take it again.")
+    return result | {"outcome": "noticed", "by": "too slow" if status is None else first_line(said)}
+
+
+def first_line(said: str) -> str:
+    """What failed first, as pytest's summary says."""
     lines = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    why = "too slow" if status is None else (lines or [said[-300:]])[0][:300]
-    return result | {"outcome": "noticed", "by": why}
+    return (lines or [said[-300:]])[0][:300]
 
 
 def equivalents(path: Path = EQUIVALENT) -> dict[str, str]:
@@ -204,7 +210,7 @@ def outcome_of(name: str, result: dict, known: dict[str, str]) -> str:
 
 def take_survey(given: argparse.Namespace) -> int:
     given.out.mkdir(parents=True, exist_ok=True)
-    for old in given.out.glob("*.jsonl"):
+    for old in () if given.add else given.out.glob("*.jsonl"):
         if not old.name.startswith("package-"):
             old.unlink()
     tree = Tree(ROOT, given.out / "tree")
@@ -225,11 +231,10 @@ def take_survey(given: argparse.Namespace) -> int:
 
 
 def mutants_of(given: argparse.Namespace, root: Path) -> list[Mutant]:
-    return list(
-        islice(
-            python_mutants.drawn(python_mutants.package_files(root), given.seed), 3 * given.count
-        )
-    )
+    """More than are counted, since some change nothing. --only: of files whose names begin so, for whoever mends tests."""
+    texts = python_mutants.package_files(root)
+    texts = {name: text for name, text in texts.items() if name.startswith(given.only)}
+    return list(islice(python_mutants.drawn(texts, given.seed), 3 * given.count))
 
 
 def judge_all(given: argparse.Namespace) -> int:
@@ -297,8 +302,7 @@ def judge_on_gpu(given: argparse.Namespace) -> int:
                 path.write_text(text, encoding="utf-8")
             if status is None and left < given.budget:
                 return  # the time was over
-            lines = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
-            why = "too slow" if status is None else (lines or [said[-300:]])[0][:300]
+            why = "too slow" if status is None else first_line(said)
             result = {
                 "outcome": "survived" if status == 0 else "noticed",
                 "by": why,
@@ -352,6 +356,9 @@ def main(arguments: list[str] | None = None) -> int:
             one.add_argument("--limit", type=float, default=limit, help="seconds in all")
         if name == "survey":
             one.add_argument("--tests", nargs="*", help="instead of all")
+            one.add_argument(
+                "--add", action="store_true", help="to an older survey of this package"
+            )
         else:
             one.add_argument("--seed", type=int, required=True)
             one.add_argument("--count", type=int, default=100)
@@ -359,6 +366,7 @@ def main(arguments: list[str] | None = None) -> int:
             one.add_argument(
                 "--budget", type=float, default=budget, help="seconds of tests for a fault"
             )
+            one.add_argument("--only", default="", help="files whose names begin with this")
             one.add_argument("--again", action="store_true", help="judge survivors once more")
             one.add_argument("--jobs", type=int, default=6)
     given = parser.parse_args(arguments)

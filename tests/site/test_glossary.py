@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cudatut.site import contents, glossary, lint, references, searching, state
+from cudatut.site import contents, glossary, lint, references, searching, state, terms
 
 ROOT = Path(__file__).resolve().parents[2]
 WARP = {
@@ -189,11 +189,10 @@ def prose():
             path = ROOT / "docs" / lang / chapter.page
             if chapter.written:
                 text = path.read_text(encoding="utf-8")
-                meta = yaml.safe_load(text.split("---\n")[1])
                 lines = (line for _, line, kind, _ in references.scan(text) if kind == "prose")
                 found[lang, chapter.name] = (
                     "\n".join(map(lint.prose, lines)),
-                    meta.get("terms") or {},
+                    glossary.meanings(text),
                 )
     assert len(found) > 100
     return found
@@ -206,10 +205,10 @@ ORDINARY = {word: term["id"] for term in TERMS for word in term.get("ordinary", 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_a_word_that_half_of_its_pages_use_otherwise_is_ordinary(prose, lang):
     finder, uses, others = glossary.Finder(TERMS, lang), Counter(), Counter()
-    for (of, _), (text, terms) in prose.items():
+    for (of, _), (text, here) in prose.items():
         if of == lang:
             uses.update({found[0].lower() for found in finder.pattern.finditer(text)})
-            others.update({word for word, means in terms.items() if means is None})
+            others.update({word for word, means in here.items() if means is None})
     many = [word for word, times in others.items() if times > 1 and 2 * times >= uses[word]]
     assert uses and not many, f"these are `ordinary` in docs/glossary.yml: {many}"
 
@@ -218,25 +217,69 @@ def test_an_ordinary_word_needs_no_header_to_mean_nothing(prose):
     assert ORDINARY
     idle = [
         (place, word)
-        for place, (_, terms) in prose.items()
-        for word in terms
-        if word in ORDINARY and terms[word] is None
+        for place, (_, here) in prose.items()
+        for word in here
+        if word in ORDINARY and here[word] is None
     ]
     assert not idle
 
 
 def test_a_page_takes_an_ordinary_word_for_a_term_of_which_the_other_language_speaks(prose):
-    terms, other = {term["id"]: term for term in TERMS}, {"en": "zh", "zh": "en"}
+    entries, other = {term["id"]: term for term in TERMS}, {"en": "zh", "zh": "en"}
     wrong = []
     for (lang, chapter), (_, here) in prose.items():
         there = other[lang]
         text = prose[there, chapter][0].lower()
         for word in here:
             if word in ORDINARY and not any(
-                name.lower() in text for name in glossary.words(terms[ORDINARY[word]], there)
+                name.lower() in text for name in glossary.words(entries[ORDINARY[word]], there)
             ):
                 wrong.append((lang, chapter, word))
     assert not wrong
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_term_stands_in_the_chapter_that_introduces_it(lang):
+    assert not terms.unintroduced(ROOT / "docs", lang)
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("A warp is 32 threads.", []),
+        ("Use `warpSize`.", []),
+        ("See [bundle of threads](../glossary.md#warp).", []),
+        ("```cuda\nint n = warpSize;\n```", []),
+        ("Nothing of the kind.", ["'warp'", "docs/en/start/model.md does not have it:"]),
+        ('??? note "Warps"\n\n    A warp.\n', []),  # that no main path uses
+        ("## S { #sources }\n\nA warp.", ["'warp'", "does not have it:"]),
+    ],
+)
+def test_a_term_that_stands_nowhere_in_its_chapter_is_refused(tmp_path, page, said):
+    _book(tmp_path, page, "A thread.")
+    found = terms.unintroduced(tmp_path, "en")
+    assert len(found) == bool(said) and all(part in found[0] for part in said)
+
+
+def test_a_term_of_a_fold_that_other_pages_use_in_the_open_is_refused(tmp_path):
+    _book(tmp_path, '??? note "Warps"\n\n    A warp.\n', "A warp.")
+    (found,) = terms.unintroduced(tmp_path, "en")
+    assert "does not have it outside its folds: name another chapter" in found
+
+
+def _book(folder, model, later):
+    """Two chapters, the first of which introduces the warp."""
+    words = {"en": "x", "zh": "x"}
+    chapters = [
+        {"id": name, "title": {"en": name, "zh": name}, "written": True}
+        for name in ("model", "later")
+    ]
+    part = {"id": "start", "title": words, "level": words, "about": words, "chapters": chapters}
+    (folder / "contents.yml").write_text(yaml.safe_dump({"parts": [part]}), "utf-8")
+    (folder / "glossary.yml").write_text(yaml.safe_dump([WARP], allow_unicode=True), "utf-8")
+    (folder / "en/start").mkdir(parents=True)
+    for name, text in (("model", model), ("later", later)):
+        (folder / f"en/start/{name}.md").write_text(f"# T {{ #top }}\n\n{text}\n", "utf-8")
 
 
 # Chinese has no blanks, so a term can be found across two words: 一部分|块 is no 分块. Looked at, and right:

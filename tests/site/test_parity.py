@@ -33,7 +33,8 @@ def directives(markdown):
     """Fences, whole where they are executed or quote code, boxes, and references, in page order.
 
     References inside one paragraph may come in another order: languages order a sentence differently.
-    Of a quoted number only the digits count: unit and source are prose.
+    Of a quoted number only the digits count: unit and source are prose. A given one is prose altogether: each
+    language may say it in words, or in another place.
     """
     found, numbers = [], []
     for _, line, kind, info in references.scan(markdown):
@@ -42,6 +43,8 @@ def directives(markdown):
             prose = re.sub(r"`[^`]*`", "", line)
             for match in references.FIELD.finditer(prose):
                 number = " ".join(match[1].split())
+                if number.startswith("given "):
+                    continue
                 numbers.append(("number", _QUOTE.sub(_digits, number)))
             box = re.match(r"(\?\?\?\+?|!!!)\s+(\w+)|===", text)
             if box:

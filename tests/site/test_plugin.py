@@ -161,6 +161,10 @@ def test_never_recorded(project, caplog):
         ("```example\nbench\n```", ("docs/en/start/add.md", "part/example#cell")),
         ('```example source="left"\nstart/add#bench\n```', ('source="left"', "above|none")),
         ("It takes 570 ms.", ("docs/en/start/add.md:8", "570 ms", "{{ quote")),
+        (
+            'It takes {{ given "570 ms" as "guess" }}.',
+            ("docs/en/start/add.md: line 8", "prediction, goal"),
+        ),
         ("## No id", ("docs/en/start/add.md:8", "No id", "{ #its-id }")),
         (
             "A {{ start/add#bench.registers }}.",
@@ -178,6 +182,11 @@ def test_never_recorded(project, caplog):
 def test_mistakes_on_a_page(project, caplog, body, parts):
     project.body(body)
     project.refused(caplog, *parts)
+
+
+def test_a_measurement_in_a_label(project, caplog):
+    project.labels("add: 加法，用时 12.3 微秒\none thread: 单线程\n")
+    project.refused(caplog, "docs/labels/start_add.yml:1", "12.3 微秒", "without the number")
 
 
 def test_contents_that_disagree_with_the_pages(project, caplog):

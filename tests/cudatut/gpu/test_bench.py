@@ -363,3 +363,51 @@ def test_as_many_rounds_as_fit_but_not_fewer_than_five(monkeypatch, us, rounds):
     contest = Contest(monkeypatch, a=us)
     result = bench.bench(contest.runs)
     assert result.rounds == rounds and len(contest.rounds()) == rounds
+
+
+@pytest.mark.parametrize("tool", ["memcheck", "ncu"])
+def test_under_a_tool_each_candidate_runs_once(monkeypatch, tool):
+    contest, shown = Contest(monkeypatch, a=1.0, b=2.0), []
+    monkeypatch.setenv("CUDATUT_TOOL", tool)
+    monkeypatch.setattr(bench, "show", shown.append)
+    monkeypatch.setattr(bench, "time_once_bare", lambda launch: launch() or 4.0)
+    result = bench.bench(contest.runs, bytes=8000, name="two")
+    assert contest.ran == ["a", "b"] and not shown
+    assert (result.name, result.rounds, result.peak) == ("two", 1, None)
+    assert [(row.name, row.median_us, row.value) for row in result.rows] == [
+        ("a", 4.0, 2.0),
+        ("b", 4.0, 2.0),
+    ]
+
+
+def test_what_cannot_run_is_left_out_with_its_reason(monkeypatch):
+    contest = Contest(monkeypatch, ours=100.0)
+
+    class Missing:
+        reason = "no CuPy"
+
+    class Fails(Vendor):
+        def __call__(self):
+            raise RuntimeError("no symbol")
+
+    monkeypatch.delenv("CUDATUT_RECORDING", raising=False)
+    asked = {**contest.runs, "cuBLAS": Missing(), "CUB": Fails(None), "later": None}
+    result = bench.bench(asked, rounds=5)
+    assert [row.name for row in result.rows] == ["ours"]
+    assert result.missing == {"cuBLAS": "no CuPy", "CUB": "its first call failed: no symbol"}
+    with pytest.raises(BenchError, match="x: nothing to measure, .* missing; cuBLAS: no CuPy"):
+        bench.bench({"cuBLAS": Missing()}, name="x")
+    monkeypatch.setenv("CUDATUT_RECORDING", "1")
+    with pytest.raises(RuntimeError, match="no symbol"):
+        bench.bench(asked, rounds=5)
+
+
+def test_the_unit_is_that_of_the_work():
+    runs, times = {"a": object()}, runs_of({"a": [2.0] * 3})
+    for work, unit, value in (
+        ((8000, None), "GB/s", 4.0),
+        ((None, 8 * 10**6), "TFLOP/s", 4.0),
+        ((None, None), "us", None),
+    ):
+        found = bench._result(None, runs, times, *work, 3, None)
+        assert (found.name, found.unit, found.rows[0].value) == ("benchmark", unit, value)

@@ -220,3 +220,11 @@ def test_the_two_errors_are_told_apart(shown):
     assert result.max_rel_err == pytest.approx(0.002)
     assert (result.n, result.passed, result.rtol) == (4, True, 1e-2)
     assert result.atol == pytest.approx(0.1 * 1e-2 * 1000)
+
+
+def test_what_is_equal_has_no_error(shown):
+    ct.check(np.array([1.0, np.inf, -2.5]), np.array([1.0, np.inf, -2.5]))
+    ct.check(np.array([3, 4]), np.array([3, 4]))
+    assert [(one.max_abs_err, one.max_rel_err, one.passed) for one in shown] == [
+        (0.0, 0.0, True)
+    ] * 2

@@ -72,3 +72,22 @@ def test_newer_is_enough_and_a_suffix_is_not_older_or_newer():
         ((10, 0), "sm_100f", True),
     ):
         assert device.supports(capability, requires) is answer
+
+
+@pytest.mark.parametrize(
+    ("said", "version"), [(13010, (13, 1)), (12040, (12, 4)), (11080, (11, 8))]
+)
+def test_the_version_that_the_driver_runs(monkeypatch, said, version):
+    class Driver:
+        status = 0
+
+        def cuDriverGetVersion(self, number):
+            number._obj.value = said
+            return self.status
+
+    monkeypatch.setattr(device, "installed_driver", Driver)
+    assert device.driver_cuda() == version
+    monkeypatch.setattr(Driver, "status", 3)
+    assert device.driver_cuda() is None
+    monkeypatch.setattr(device, "installed_driver", lambda: None)
+    assert device.driver_cuda() is None

@@ -202,3 +202,42 @@ def test_a_struct_goes_where_the_kernel_looks_for_it():
     assert kernel.placed(values, [0, 8, 20]) == values
     with pytest.raises(ValueError, match="4 bytes too many precedes byte 4"):
         kernel.placed(values, [0, 4, 128])
+
+
+@pytest.mark.parametrize("wrong", [(1, 2, 3, 4), (), (1, 2.5), 2.5])
+def test_extents_are_one_to_three_whole_numbers(wrong):
+    with pytest.raises(ct.LaunchError, match="give one to three whole numbers"):
+        kernel._dim3(wrong, "grid")
+
+
+def test_extents_that_are_left_out_are_1():
+    assert [kernel._dim3(one, "grid") for one in (7, (7,), [7, 8], (7, 8.0, 9))] == [
+        (7, 1, 1), (7, 1, 1), (7, 8, 1), (7, 8, 9),
+    ]  # fmt: skip
+
+
+def test_occupancy_is_of_the_threads_that_an_sm_holds(launched, monkeypatch):
+    """The driver says how many blocks fit: threads of whole warps, over those of the SM."""
+    asked = []
+
+    def occupancy(blocks, function, threads, shared):
+        asked.append((threads, shared.value))
+        blocks._obj.value = 3
+        return 0
+
+    driver = SimpleNamespace(
+        cuFuncSetAttribute=lambda *given: asked.append(given),
+        cuOccupancyMaxActiveBlocksPerMultiprocessor=occupancy,
+    )
+    launched._function.local_size_bytes = 16
+    launched._cubin, launched._symbol = b"", "k"
+    gpu = SimpleNamespace(warp_size=32, max_threads_per_sm=2048)
+    monkeypatch.setattr(kernel, "installed_driver", lambda: driver)
+    monkeypatch.setattr(kernel, "_driver_function", lambda cubin, symbol: "function")
+    monkeypatch.setattr(kernel, "device", lambda: gpu)
+    found = launched.resources((20, 5), shared=48 << 10)
+    assert (found.registers, found.shared_bytes, found.spill_bytes) == (99, 1000 + (48 << 10), 16)
+    assert (found.block, found.blocks_per_sm) == (100, 3)
+    assert found.occupancy == 3 * 4 * 32 / 2048 and asked == [(100, 48 << 10)]
+    launched.resources(64, shared=(48 << 10) + 1)
+    assert asked[1] == ("function", 8, (48 << 10) + 1)

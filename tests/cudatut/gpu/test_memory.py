@@ -130,3 +130,29 @@ def test_what_no_array_can_be_is_refused(driver):
     with pytest.raises(ValueError, match="negative extent"):
         memory.empty((3, -1), "int8")
     assert memory.empty(0, "int8").get().size == 0 and memory.empty((), "f4").get().shape == ()
+
+
+def test_the_gpu_is_waited_for_before_anybody_looks(driver, monkeypatch):
+    """A kernel that writes too far may still run."""
+    array = memory.empty(10, "float32")
+    monkeypatch.setattr(memory, "synchronize", lambda: poke(array.gpudata + 40))
+    (report,) = memory.damaged_zones()
+    assert "1 bytes after it" in report
+
+
+def test_too_little_memory_is_told_in_gibibytes(driver, monkeypatch):
+    def full(count):
+        raise driver.MemoryError
+
+    monkeypatch.setattr(driver, "mem_alloc", full)
+    driver.mem_get_info = lambda: (1 << 30, 80 << 30)
+    message = "needs 4.000 GiB, but only 1.000 of 80.000 GiB are free"
+    with pytest.raises(memory.OutOfDeviceMemory, match=message):
+        memory.empty(1 << 30, "float32")
+
+
+def test_under_a_tool_arrays_have_no_zones_and_no_poison(driver, monkeypatch):
+    monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
+    array = memory.empty(10, "uint8")
+    assert [len(buffer) for buffer in driver.buffers] == [10]
+    assert not memory.poisoned(array.get()).all() and memory.damaged_zones() == []

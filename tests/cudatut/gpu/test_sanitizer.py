@@ -168,3 +168,36 @@ def test_the_errors_of_a_program_that_then_ends_badly_are_counted(tmp_path, monk
 )
 def test_of_several_summaries_the_worst_counts(lines):
     assert sanitizer.count_errors("".join(f"========= {line}\n" for line in lines)) == 7
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """What `sanitize` would run: (path, tool, seconds, text), and what it shows."""
+    seen, shown = [], []
+
+    def run(path, tool, timeout_s):
+        seen.append((path, tool, timeout_s, path.read_text(encoding="utf-8")))
+        return sanitizer.Sanitizer(tool, 3)
+
+    monkeypatch.delenv("CUDATUT_TOOL", raising=False)
+    monkeypatch.setattr(sanitizer, "run", run)
+    monkeypatch.setattr(sanitizer, "show", shown.append)
+    return seen, shown
+
+
+def test_a_text_a_file_or_an_example_is_watched(watched, tmp_path):
+    seen, shown = watched
+    file = tmp_path / "mine.py"
+    file.write_text("x = 1")
+    assert sanitizer.sanitize("import cudatut\nx = 2\n", "racecheck", 7).errors == 3
+    sanitizer.sanitize(str(file))
+    sanitizer.sanitize("start/hello")
+    assert [text for *_, text in seen][:2] == ["import cudatut\nx = 2\n", "x = 1"]
+    assert [one[1:3] for one in seen] == [("racecheck", 7), ("memcheck", 600), ("memcheck", 600)]
+    assert seen[2][0].as_posix().endswith("examples/start/hello.py") and len(shown) == 3
+
+
+def test_what_is_watched_already_is_not_watched_again(watched, monkeypatch):
+    monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
+    assert sanitizer.sanitize("start/hello", "racecheck") == sanitizer.Sanitizer("racecheck", 0)
+    assert watched == ([], [])

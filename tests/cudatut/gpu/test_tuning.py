@@ -79,3 +79,17 @@ def test_every_space_goes_through_the_same_search(ladder, monkeypatch):
     if ladder == "tensor":
         assert said[-2].startswith("TILES in examples/tensor/gemm.py: Tile(columns=")
         assert said[-1].startswith("COSTS say ")
+
+
+def test_a_gpu_is_made_current_before_it_is_asked_for(monkeypatch):
+    said = []
+    monkeypatch.setattr(tuning, "activate", lambda: said.append("activate"))
+
+    def require(arch):
+        said.append(f"require {arch}")
+        raise UnsupportedGpuError(arch)
+
+    monkeypatch.setattr(tuning, "require", require)
+    with pytest.raises(UnsupportedGpuError):
+        tuning.tune("tensor", say=said.append)
+    assert said == ["tensor needs sm_90a", "activate", "require sm_90a"]

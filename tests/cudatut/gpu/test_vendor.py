@@ -235,3 +235,41 @@ def test_gemm_asks_cublas_for_what_it_says(monkeypatch, transpose_a, transpose_b
     )
     vendor.gemm(*stored, c, 2.0, -0.5, transpose_a, transpose_b)()
     np.testing.assert_allclose(c, want, rtol=1e-5)
+
+
+class Cub:
+    """vendor_cub.cu: asked without scratch memory it says how much it needs."""
+
+    def __init__(self):
+        self.asked, self.status = [], 0
+
+    def cub_sum_float32(self, scratch, size, source, out, count):
+        self.asked.append(
+            (
+                scratch.value,
+                source.value,
+                out.value,
+                count._obj.value if hasattr(count, "_obj") else count.value,
+            )
+        )
+        size._obj.value = 96
+        return self.status
+
+
+def test_cub_is_asked_for_its_memory_once_and_gets_it(monkeypatch):
+    cub, made = Cub(), []
+
+    def empty(count, dtype):
+        made.append((count, dtype))
+        return SimpleNamespace(gpudata=1000 * len(made))
+
+    monkeypatch.setattr(vendor, "activate", lambda: None, raising=False)
+    monkeypatch.setattr(vendor, "compile_cub", lambda: cub)
+    monkeypatch.setattr(vendor.memory, "empty", empty)
+    call = vendor._cub_call("cub_sum_float32", SimpleNamespace(gpudata=7, size=33), (1, "float32"))
+    assert made == [(1, "float32"), (96, "uint8")] and call.out.gpudata == 1000
+    call(), call()
+    assert cub.asked == [(None, 7, 1000, 33), (2000, 7, 1000, 33), (2000, 7, 1000, 33)]
+    cub.status = 700
+    with pytest.raises(vendor.CudatutError, match="cub_sum_float32 failed with CUDA error 700"):
+        call()
