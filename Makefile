@@ -76,17 +76,20 @@ measure:
 	@$(call with,test); $$py tests/measure_site.py $(ARGS)
 
 # The locks name no package index. Versions stay as they are where they can: UPGRADE=--upgrade moves
-# them. site.lock and gpu.lock take theirs from test.lock.
+# them. The other locks take theirs from test.lock; build.lock is what builds packages without wheels.
 UPGRADE ?=
-COMPILE = .cache/lock/bin/uv pip compile -q --universal --generate-hashes --no-header --no-annotate \
-	--python-version 3.11 --fork-strategy fewest $(UPGRADE) pyproject.toml
+LOCK = .cache/lock/bin/uv pip compile -q --universal --generate-hashes --no-header --no-annotate \
+	--python-version 3.11 --fork-strategy fewest $(UPGRADE)
+COMPILE = $(LOCK) pyproject.toml
 lock:
 	@$(PYTHON) -m venv .cache/lock; .cache/lock/bin/python -m pip install -q uv; \
 	$(COMPILE) --extra docs --extra record --extra llm --extra nvcc --extra test -o requirements/test.lock; \
+	$(LOCK) --group build -c requirements/test.lock -o requirements/build.lock; \
 	$(COMPILE) --extra docs -c requirements/test.lock -o requirements/site.lock; \
 	$(COMPILE) --extra docs --extra record --extra gpu --extra vendor --extra llm --extra test \
 		-c requirements/test.lock -o requirements/gpu.lock
 
 clean:
+	for mark in .site*/.cudatut-build; do rm -rf "$${mark%/*}"; done # what killed builds left
 	rm -rf site build dist .cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +

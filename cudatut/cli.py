@@ -7,6 +7,7 @@ What takes long to import is imported by the command that needs it.
 """
 
 import argparse
+import errno
 import fnmatch
 import json
 import os
@@ -24,9 +25,14 @@ from cudatut.errors import CheckError, CudatutError, NoGpuError
 from cudatut.gpu import device
 from cudatut.tool import SANITIZERS, environment
 
+# Of `print`, to a full disk or a device that fails; other errors name a file.
+_CANNOT_WRITE = (errno.ENOSPC, errno.EIO)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
+    if sys.stdout is None:  # closed by whoever started this, as by `>&-`
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for as long as the process lives
     for stream in (sys.stdout, sys.stderr):
         # A Chinese title on a console with a code page of its own (cp1252): escapes rather than a traceback.
         if hasattr(stream, "reconfigure"):
@@ -42,11 +48,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"cudatut: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
+    except OSError as error:
+        if error.filename is not None or error.errno not in _CANNOT_WRITE:
+            raise
+        _drop_output()
+        print(f"cudatut: the output cannot be written: {error.strerror}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("cudatut: interrupted", file=sys.stderr)
         return 130
+
+
+def _drop_output() -> None:
+    """Let Python, when it ends, find nothing wrong with an output that takes nothing more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -93,11 +110,15 @@ def _parser() -> argparse.ArgumentParser:
     command(_sanitize, some)
     add = command(_try)
     add("ladder", metavar="LADDER", help="matmul, reduction, gemm or tensor")
-    add("file", metavar="FILE", help="a .cu file with a line `// @rung kernel=NAME block=256 ...`")
+    line = "a .cu file with a line `// @rung kernel=NAME block=256 ...`; what else the line may say"
+    page = "stands on the page 'Writing a chapter' under 'A rung on a ladder'"
+    add("file", metavar="FILE", help=f"{line} {page}")
     add = command(_tune)
     add("ladder", metavar="LADDER", help="gemm or tensor")
     sizes = "such as 4096, or 4096x1024x512 for m, n and k (default: 4096)"
-    add("sizes", nargs="*", metavar="SIZE", help=sizes)
+    add(
+        "sizes", nargs="*", metavar="SIZE", help=sizes, default=()
+    )  # else argparse calls it required
     add("--most", type=_positive, metavar="N", help="compile at most so many candidates")
     add = command(_exercise)
     chapter = "such as start/errors; without a number it lists the chapter's exercises"
@@ -233,6 +254,12 @@ def _digests(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     """Run an example on this GPU; without one, replay its recording."""
+    part = catalog.plain(options.name)
+    within = [] if "/" in part else catalog.examples()  # which takes its time
+    if own := [one.name for one in within if one.name.startswith(f"{part}/")]:
+        raise CudatutError(
+            f"{part} is a part, and `run` runs one example. Its examples: {', '.join(own)}"
+        )
     try:
         example = catalog.get(options.name)
     except catalog.UnknownExampleError as error:

@@ -24,7 +24,7 @@ from typing import Any
 import platformdirs
 from rich.cells import cell_len
 
-from cudatut import catalog, paths, yaml_text
+from cudatut import catalog, paths, runs_on, yaml_text
 from cudatut.catalog import LANGUAGES, LEVELS
 from cudatut.errors import CudatutError
 from cudatut.files import write_new, write_whole
@@ -227,6 +227,9 @@ def started(exercise: Exercise, lang: str = "en", solution: bool = False) -> str
     """The file that a reader begins with: task, given, stub (or our solution), check."""
     title = _word("titled", lang, title=_title(exercise, lang), effort=effort(exercise, lang))
     lines = [
+        # Python looks for the file's encoding in the first two lines (PEP 263), so no title or task stands there: those of
+        # `llm/decoding: Unpack` would be read as the encoding 'Unpack'.
+        _rule(_word("task", lang)),
         *_comment(title),
         "#",
         *_comment(exercise.task[lang]),
@@ -238,11 +241,11 @@ def started(exercise: Exercise, lang: str = "en", solution: bool = False) -> str
         "import cudatut as ct",
         "",
         f"{_call(exercise, lang)}  # {_word('explains', lang)}",
-        _rule(_word("given", lang)),
+        *_apart(_word("given", lang)),
         exercise.given,
-        _rule(_word("solution" if solution else "yours", lang)),
+        *_apart(_word("solution" if solution else "yours", lang)),
         exercise.solution if solution else exercise.stub,
-        _rule(_word("check", lang)),
+        *_apart(_word("check", lang)),
         graded(exercise, lang),
     ]
     return "\n".join(lines) + "\n"
@@ -254,7 +257,11 @@ def _comment(text: str) -> list[str]:
 
 def _rule(label: str) -> str:
     head = f"# --- {label} "
-    return f"\n\n{head}{'-' * max(3, COLUMNS - cell_len(head))}\n"
+    return f"{head}{'-' * max(3, COLUMNS - cell_len(head))}\n"
+
+
+def _apart(label: str) -> list[str]:
+    return ["", "", _rule(label)]
 
 
 def _call(exercise: Exercise, lang: str) -> str:
@@ -311,10 +318,11 @@ def committed_notebook(chapter: str) -> tuple[Path, bytes]:
     import nbformat
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-    from cudatut.record.notebook import METADATA, install_cell
+    from cudatut.record.notebook import install_cell
 
     # It puts the folder of the solutions on the path, and needs the GPU that they need.
-    cells = [install_cell(catalog.get(f"{chapter}{catalog.SOLUTIONS}"))]
+    solutions = catalog.get(f"{chapter}{catalog.SOLUTIONS}")
+    cells = [install_cell(solutions)]
     for exercise in of_chapter(chapter):
         texts = (
             f"## {_title(exercise, lang)}\n\n*{effort(exercise, lang)}*\n\n{exercise.task[lang]}"
@@ -331,7 +339,8 @@ def committed_notebook(chapter: str) -> tuple[Path, bytes]:
             cells.append(new_code_cell(code, id=name, metadata={"title": name}))
     for cell in cells:
         cell.metadata["id"] = cell.id  # Colab's #scrollTo goes by it
-    raw = nbformat.writes(new_notebook(cells=cells, metadata=METADATA)) + "\n"
+    metadata = runs_on.notebook_metadata(solutions.requires)
+    raw = nbformat.writes(new_notebook(cells=cells, metadata=metadata)) + "\n"
     return paths.examples_dir() / f"{chapter}{catalog.EXERCISES}.ipynb", raw.encode()
 
 
@@ -358,6 +367,8 @@ def progress_file() -> Path:
 def progress() -> dict[str, str]:
     """'started' or 'done' by exercise ('start/errors 2'). Raises CudatutError for a file that is none of ours."""
     path = progress_file()
+    if path.is_dir():
+        raise _folder_in_the_way(path)
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
         if not set(kept.values()) <= {"started", "done"}:
@@ -365,11 +376,18 @@ def progress() -> dict[str, str]:
         return kept
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CudatutError(
             f"your progress in {path} cannot be read ({error}); "
             "`python -m cudatut exercise --forget` removes it"
         ) from error
+
+
+def _folder_in_the_way(path: Path) -> CudatutError:
+    return CudatutError(
+        f"your progress is kept in the file {path}, and there is a folder of this name: remove it, or set CUDATUT_PROGRESS "
+        "to another folder to keep it in"
+    )
 
 
 def _write_progress(kept: dict[str, str]) -> None:
@@ -389,12 +407,19 @@ def keep(exercise: Exercise, state: str) -> bool:
 
 
 def forget(exercise: Exercise | None = None) -> Path:
-    """Remove what was kept, of one exercise or of all. Returns the file."""
-    if exercise is None:
-        progress_file().unlink(missing_ok=True)
-    else:
-        _write_progress({name: one for name, one in progress().items() if name != exercise.name})
-    return progress_file()
+    """Remove what was kept, of one exercise or of all. Returns the file. Raises CudatutError."""
+    path = progress_file()
+    if path.is_dir():
+        raise _folder_in_the_way(path)
+    try:
+        if exercise is None:
+            path.unlink(missing_ok=True)
+        else:
+            left = {name: one for name, one in progress().items() if name != exercise.name}
+            _write_progress(left)
+    except OSError as error:
+        raise CudatutError(f"{path} cannot be changed: {error.strerror}") from error
+    return path
 
 
 def listing(only: str | None = None, level: str | None = None, lang: str = "en") -> list[str]:

@@ -1,11 +1,13 @@
 """What the first cell of a notebook does where it is opened outside a checkout, such as in Colab."""
 
+import importlib
 import subprocess
 import sys
 from importlib.util import find_spec
 
-from cudatut import catalog
-from cudatut.errors import UnsupportedGpuError
+from cudatut import catalog, libraries, paths, runs_on
+from cudatut.catalog import Example
+from cudatut.errors import ToolMissing, UnsupportedGpuError
 from cudatut.gpu import device
 
 
@@ -19,6 +21,7 @@ def install_cupy() -> None:
         return
     command = [sys.executable, "-m", "pip", "install", "-q", package]
     done = subprocess.run(command, capture_output=True, text=True)
+    importlib.invalidate_caches()  # what pip has just brought is to be found
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         print(f"{package} could not be installed ({last}): the benchmarks lack the vendor's rows")
@@ -28,23 +31,59 @@ def prepare(name: str) -> None:
     """Let a notebook import the modules beside its example, and say at once what is missing to run it here.
 
     name: the example's, such as "gemm/final_kernel". Raises UnsupportedGpuError where the GPU has less than the example
-    needs. Without a GPU it prints what is missing: the first cells may still be of use.
+    needs, and ToolMissing without what it cannot do without, before any of its cells fetches something. Without a GPU it
+    prints what is missing: the first cells may still be of use.
     """
     example = catalog.get(name)
     folder = str(example.path.parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    if missing := device.why_no_gpu():
-        print(f"This notebook needs a GPU, and there is none here: {missing}.")
-        print("In Colab: Runtime > Change runtime type > a GPU, then run this cell again.")
-    elif lacks := device.gpu_lacks(example.requires):
-        raise _NotHere(
-            f"{example.name} cannot run here: {lacks}. Its page shows a recording of it."
+    if no_gpu := device.why_no_gpu():
+        print(f"This notebook needs a GPU, and there is none here: {no_gpu}.")
+        print(f"In Colab: {_choose(example)}, then run this cell again.")
+        if libraries.missing("gpu"):
+            print("PyCUDA is not installed either: cells that import it stop.")
+        _require(example, example.extra)
+        return
+    if lacks := device.gpu_lacks(example.requires):
+        reason = f"{example.name} cannot run here: {lacks}. Its page shows a recording of it."
+        raise _TooOld(f"{reason} In Colab: {_choose(example)}.")
+    _require(example, "gpu", example.extra)
+    for lack in libraries.missing_beside(example):
+        print(f"{lack.name} is not installed: what needs it is left out, or its cell says so.")
+        print(f"To have it, run this in a cell, then this cell again: %{lack.command}")
+
+
+def _choose(example: Example) -> str:
+    """How one gets a GPU that is able to run an example, in Colab's words."""
+    gpu = runs_on.colab(example.requires)
+    if gpu is None:
+        return "no GPU there can run it"
+    price = "free" if gpu == runs_on.FREE else "paid"
+    return f"Runtime > Change runtime type > {gpu} GPU ({price})"
+
+
+def _require(example: Example, *extras: str) -> None:
+    """Raises ToolMissing, with the command, where modules of these extras are not installed."""
+    lacking = {extra: modules for extra in extras if (modules := libraries.missing(extra))}
+    if lacking:
+        missing = ", ".join(module for modules in lacking.values() for module in modules)
+        command = f"%{paths.pip_install(','.join(lacking))}"
+        raise _NotInstalled(
+            f"{example.name} cannot run here: {missing} not installed. Run this in a cell, then this cell again: {command}"
         )
 
 
-class _NotHere(UnsupportedGpuError):
-    """IPython shows the message alone: there is nothing to be learned from a traceback."""
+class _Short:
+    """Of an error in a notebook, IPython shows the message alone: there is nothing to be learned from a traceback."""
 
     def _render_traceback_(self) -> list[str]:
         return [str(self)]
+
+
+class _TooOld(_Short, UnsupportedGpuError):
+    pass
+
+
+class _NotInstalled(_Short, ToolMissing):
+    pass

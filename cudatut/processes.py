@@ -7,6 +7,7 @@ it goes on computing on the GPU beside whatever is timed next.
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -68,6 +69,19 @@ def end(process: subprocess.Popen) -> None:
     kill(process.pid)
     process.kill()  # one that leads no group
     process.wait()
+
+
+def end_with_parent() -> None:
+    """End this process as soon as its parent is gone, however that ended: for a child whose stdin is a pipe of the parent's.
+
+    The pipe closes with the parent, on every system. The parent must write nothing, and keep it open.
+    """
+
+    def watch() -> None:
+        os.read(0, 1)  # not sys.stdin: Python could not close what a thread is reading when it ends
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def kill(leader: int) -> None:

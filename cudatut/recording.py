@@ -77,12 +77,16 @@ def _read(result: Any) -> Result | ValueError:
 
 @dataclass(frozen=True)
 class Recording:
-    """A recording as it lies in its file. `metadata` is the notebook's `cudatut` metadata (schema in docs/en/contributing.md)."""
+    """A recording as it lies in its file. `metadata` is the notebook's `cudatut` metadata (schema in docs/en/contributing.md).
+
+    colab: the GPU that its notebook asks Colab for, by Colab's name; None where it asks for none, as slim recordings.
+    """
 
     name: str
     path: Path
     metadata: dict[str, Any]
     cells: list[Cell]
+    colab: str | None = None
 
     def cell(self, title: str) -> Cell:
         """The cell of this title. Raises UnknownCellError naming the cells that there are."""
@@ -350,7 +354,8 @@ def parse(name: str, path: Path, raw: bytes) -> Recording:
         cells = [_cell(cell) for cell in _list(notebook["cells"])]
         if len({cell.title for cell in cells}) < max(1, len(cells)):
             raise ValueError("it has no cells, or two of one title")
-        return Recording(name, path, metadata, cells)
+        colab = notebook["metadata"].get("colab", {}).get("gpuType")
+        return Recording(name, path, metadata, cells, colab)
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         reason = f"it is not JSON, perhaps cut short or merged with conflicts ({error})"
     except RecursionError:

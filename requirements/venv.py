@@ -6,9 +6,11 @@ An empty FOLDER means: use this interpreter as it is and install nothing. For `g
 when this interpreter already has everything that recording and building need; and where there is no
 GPU it says so at once, rather than after it has compiled PyCUDA. `doctor` installs nothing at all.
 
-Everything comes from a lock file, each download checked against the hashes in it; the project is
-then installed in place (editable, without dependencies). Nothing is done when the lock, the project
-file and the checkout's place are those of the last successful run. Progress goes to stderr.
+Everything comes from a lock file, each download checked against the hashes in it. build.lock comes
+first: with what it holds pip builds packages that have no wheels (jieba, PyCUDA), for which it would
+else fetch the newest setuptools, unchecked. The project is then installed in place (editable, without
+dependencies). Nothing is done when the locks, the project file and the checkout's place are those of
+the last successful run. Progress goes to stderr.
 
 Only the standard library, and syntax that Python 3.6 can read: an old Python must get the message
 below rather than a SyntaxError.
@@ -79,13 +81,17 @@ def check_this_python():
             )
 
 
-def sha256(path):
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
+def sha256(*paths):
+    digest = hashlib.sha256()
+    for path in paths:
+        with open(path, "rb") as file:
+            digest.update(file.read())
+    return digest.hexdigest()
 
 
-def lock_path(name):
-    return os.path.join(HERE, name + ".lock")
+def lock_paths(kind):
+    """The locks that make an environment of this kind, in the order in which they are installed."""
+    return [os.path.join(HERE, name + ".lock") for name in ("build", kind)]
 
 
 def works(python):
@@ -170,7 +176,7 @@ def set_up(folder, kind):
     except (OSError, ValueError):
         stamp = {}
     project = {"root": ROOT, "pyproject": sha256(os.path.join(ROOT, "pyproject.toml"))}
-    lock = {kind: sha256(lock_path(kind))}
+    lock = {kind: sha256(*lock_paths(kind))}
     wanted = dict(project, **lock)
     if os.path.exists(python) and all(stamp.get(key) == value for key, value in wanted.items()):
         return python
@@ -181,16 +187,19 @@ def set_up(folder, kind):
         stamp = {}
     pip = [python, "-m", "pip", "--disable-pip-version-check"]
     if stamp.get(kind) != lock[kind]:
-        say("installing requirements/%s.lock" % kind)
-        flags = ["install", "--quiet", "--require-hashes", "-r", lock_path(kind)]
         env, hint = (build_env(), PYCUDA_HINT) if kind == "gpu" else (None, "")
-        run(pip + flags, "installing requirements/%s.lock" % kind, env, hint)
+        for path in lock_paths(kind):
+            what = "installing requirements/" + os.path.basename(path)
+            say(what)
+            # Without isolation a build finds here what build.lock brought, and nothing is fetched for it.
+            flags = ["install", "--quiet", "--require-hashes", "--no-build-isolation", "-r", path]
+            run(pip + flags, what, env, hint)
     say("installing the project in place")
     flags = ["install", "--quiet", "--no-deps", "--no-build-isolation", "--editable", ROOT]
     run(pip + flags, "installing the project")
 
-    kept = {key: stamp[key] for key in CONTAINS if stamp.get(key) == sha256(lock_path(key))}
-    done = {key: sha256(lock_path(key)) for key in CONTAINS[kind]}
+    kept = {key: stamp[key] for key in CONTAINS if stamp.get(key) == sha256(*lock_paths(key))}
+    done = {key: sha256(*lock_paths(key)) for key in CONTAINS[kind]}
     with open(stamp_path, "w") as file:
         json.dump(dict(kept, **project, **done), file, indent=1)
     return python
@@ -221,4 +230,5 @@ def main():
         print(sys.executable)
 
 
-main()
+if __name__ == "__main__":
+    main()

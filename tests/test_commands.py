@@ -226,6 +226,12 @@ def says_something(command: str, place: Place) -> str:
     return said
 
 
+def in_the_checkout(command: str, place: Place) -> str:
+    said = succeeds(place.in_checkout(command))
+    assert said.strip(), f"{command} printed nothing"
+    return said
+
+
 def may_find_faults(command: str, place: Place) -> str:
     """Status 1 says that something is not well, as `doctor` does without a GPU."""
     return succeeds(place.run(command), 0, 1)
@@ -234,7 +240,7 @@ def may_find_faults(command: str, place: Place) -> str:
 def refused(command: str, place: Place) -> None:
     """Without a GPU: one line that says so, and status 2."""
     if "try " in command:
-        (place.folder / command.split()[-1]).write_text("// @rung kernel=k block=256 tile=16x16\n")
+        (place.folder / command.split()[-1]).write_text("// @rung kernel=k block=256\n")
     if "trace" in command:
         (place.folder / command.split()[-1]).write_text("print(1)\n")
     done = place.run(command)
@@ -278,7 +284,13 @@ def from_a_wheel(command: str, place: Place) -> None:
     assert set(wanted[1].split(",")) <= set(extras)
 
 
+def needs_git() -> None:
+    if not shutil.which("git"):
+        pytest.skip("git is not installed")
+
+
 def clone(command: str, place: Place) -> None:
+    needs_git()
     if subprocess.run(["git", "-C", ROOT, "rev-parse"], capture_output=True).returncode:
         pytest.skip("not a git checkout")
     address = paths.repository()
@@ -290,6 +302,7 @@ def clone(command: str, place: Place) -> None:
 
 def gets_the_history(command: str, place: Place) -> None:
     """In a shallow clone of a repository of two commits."""
+    needs_git()
     author = "-c user.name=a -c user.email=a@b"
     commit = f"git {author} commit -q --allow-empty -m x"
     succeeds(place.run(f"git init -q origin && cd origin && {commit} && {commit}"))
@@ -305,6 +318,7 @@ def gets_the_history(command: str, place: Place) -> None:
 
 def restamps(command: str, place: Place) -> None:
     """In a clone where a comment of an example has changed: its recording shows the new text, and nothing needs a GPU."""
+    needs_git()
     git = ["git", "-C", str(ROOT)]
     if subprocess.run([*git, "rev-parse"], capture_output=True).returncode:
         pytest.skip("not a git checkout")
@@ -356,6 +370,7 @@ def writes_what_was_measured(command: str, place: Place) -> None:
 
 def removes_a_file(command: str, place: Place) -> None:
     """In a repository of its own that holds the file."""
+    needs_git()
     file = place.folder / command.split()[-1]
     file.parent.mkdir(parents=True, exist_ok=True)
     file.touch()
@@ -498,6 +513,17 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"make format", Here(recipe("ruff format"))),
     (r"make links", Elsewhere("tests/test_project.py::test_links_of_the_site")),
     (r"make test( ARGS=\".*\")?", Here(collected)),
+    # what the tests notice
+    (r"python tests/gpu/shards\.py --list", Here(in_the_checkout)),
+    (
+        r"python tests/gpu/shards\.py [\w -]+",
+        Elsewhere("tests/examples/test_gpu_shards.py::test_what_passed_is_not_run_again"),
+    ),
+    (r"python tests/planted/kernels\.py draw --seed \d+", Here(in_the_checkout)),
+    (
+        r"python tests/planted/package\.py (survey|judge) .*",
+        Elsewhere("tests/planted/test_package.py::test_what_tests_call_and_what_they_notice"),
+    ),
     # the toolkit
     (r"nvcc -arch=native hello\.cu -o hello && \./hello", Gpu(f"{COMMANDS}::test_nvcc_makes_a_program_of_its_own")),
     (r"nvcc -\S+", Here(a_flag_of_nvcc)),

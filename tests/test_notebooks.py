@@ -51,6 +51,7 @@ def ran(installed, tmp_path_factory):
     extra = tmp_path_factory.mktemp("extra")
     for name in LLM:
         (extra / name).symlink_to(Path(sysconfig.get_path("platlib")) / name)
+    (extra / "cutlass.py").touch()  # the extra `cutlass`, as far as the first cell looks
     # Without pip, and with an empty cache, no notebook can fetch the model: it stops there.
     env = environment(PYTHONPATH=str(extra), XDG_CACHE_HOME=str(tmp_path_factory.mktemp("cache")))
     done = subprocess.run(
@@ -126,13 +127,20 @@ print("RESULT", json.dumps({"log": log, "failed": failed}))
 """
 
 
-def first_cell(installed, drivers, tmp_path, name="reduction/naive", **driver):
-    """Run the first cell of an example's notebook where cudatut is not installed yet; pip is one that only takes notes."""
+def first_cell(installed, drivers, tmp_path, name="reduction/naive", have=(), **driver):
+    """Run the first cell of an example's notebook where cudatut is not installed yet; pip is one that only takes notes.
+
+    have: modules that are installed besides.
+    """
     pip = tmp_path / "path" / "pip"
     pip.mkdir(parents=True)
+    # It takes notes, and brings the CuPy that it is asked for.
     (pip / "__main__.py").write_text(
-        f"import sys; open({str(tmp_path / 'pip')!r}, 'a').write(' '.join(sys.argv[1:]) + '\\n')"
+        f"import sys; open({str(tmp_path / 'pip')!r}, 'a').write(' '.join(sys.argv[1:]) + '\\n')\n"
+        f"if 'cupy' in sys.argv[-1]: open({str(tmp_path / 'path' / 'cupy.py')!r}, 'w')"
     )
+    for module in have:
+        (tmp_path / "path" / f"{module}.py").touch()
     fake = {f"FAKE_{key.upper()}": str(value) for key, value in driver.items()}
     environ = environment(LD_LIBRARY_PATH=str(drivers), PYTHONPATH=str(tmp_path / "path"), **fake)
     done = subprocess.run(
@@ -178,3 +186,88 @@ def test_without_a_gpu_the_first_cell_says_where_to_choose_one(installed, driver
         "the NVIDIA driver shows no GPU" in found["said"] and "Change runtime type" in found["said"]
     )
     assert found["failed"] == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "gpu"),
+    [("reduction/naive", "T4 GPU (free)"), ("llm/softmax", "L4 GPU (paid)"),
+     ("tensor/wgmma", "H100 GPU (paid)")],
+)  # fmt: skip
+def test_the_first_cell_names_the_gpu_to_choose(installed, drivers, tmp_path, name, gpu):
+    have = ("gguf", "tokenizers")
+    found = first_cell(installed, drivers, tmp_path, name, have, gpus=0)
+    assert f"Change runtime type > {gpu}, then run this cell again" in found["said"]
+    assert found["failed"] == ""
+
+
+def test_an_older_gpu_is_told_which_one_to_choose(installed, drivers, tmp_path):
+    found = first_cell(installed, drivers, tmp_path, "llm/softmax", capability=75)
+    assert found["failed"].endswith("In Colab: Runtime > Change runtime type > L4 GPU (paid).")
+
+
+# --- libraries that are missing where cudatut is installed -----------------------------------------------
+
+
+@pytest.mark.parametrize("gpus", [0, 1])
+def test_without_its_extra_a_notebook_stops_in_the_first_cell(installed, drivers, tmp_path, gpus):
+    """It used to fetch a model of 98 MB, and then to find that gguf is missing."""
+    found = first_cell(installed, drivers, tmp_path, "llm/serving", gpus=gpus, capability=89)
+    command = f"%pip install 'cudatut[llm] @ git+{paths.repository()}'"
+    said = "llm/serving cannot run here: gguf, tokenizers not installed."
+    assert found["failed"].startswith(said) and found["failed"].endswith(command)
+    assert "\n" not in found["failed"]
+
+
+def test_with_its_extra_it_goes_on_and_names_what_it_compares_with(installed, drivers, tmp_path):
+    have = ("gguf", "tokenizers")
+    found = first_cell(installed, drivers, tmp_path, "llm/serving", have, capability=89)
+    assert found["failed"] == ""
+    assert "PyTorch is not installed" in found["said"] and "%pip install torch" in found["said"]
+    assert "cutlass" not in found["said"] and "CuPy is not" not in found["said"]
+
+
+HIDDEN = """
+import sys
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in sys.argv[2:]:
+            raise ModuleNotFoundError(f"No module named {name!r}")
+sys.meta_path.insert(0, Hidden())
+from cudatut import errors, notebook
+try:
+    notebook.prepare(sys.argv[1])
+except errors.CudatutError as error:
+    print(type(error).__mro__[2].__name__, *error._render_traceback_())
+"""
+
+
+def prepared(installed, drivers, tmp_path, name, *hidden, **driver):
+    """What `prepare` says of an example in the installed package, where modules are missing."""
+    fake = {f"FAKE_{key.upper()}": str(value) for key, value in driver.items()}
+    environ = environment(LD_LIBRARY_PATH=str(drivers), **fake)
+    done = subprocess.run(
+        [installed, "-c", HIDDEN, name, *hidden], capture_output=True, text=True, cwd=tmp_path, env=environ
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_without_pycuda(installed, drivers, tmp_path):
+    """It used to die of a bare "No module named 'pycuda'" in the second cell."""
+    said = prepared(installed, drivers, tmp_path, "start/first_kernel", "pycuda", capability=75)
+    command = f"%pip install 'cudatut[gpu] @ git+{paths.repository()}'"
+    assert said.startswith("ToolMissing start/first_kernel cannot run here: pycuda not installed.")
+    assert said.strip().endswith(command)
+    said = prepared(installed, drivers, tmp_path, "start/first_kernel", "pycuda", gpus=0)
+    assert "needs a GPU, and there is none here" in said
+    assert "PyCUDA is not installed either" in said and "ToolMissing" not in said
+
+
+def test_libraries_to_compare_with_fit_the_driver(installed, drivers, tmp_path):
+    hidden = ("cupy", "cuda")
+    said = [
+        prepared(installed, drivers, tmp_path, "reduction/naive", *hidden, cuda=cuda, capability=75)
+        for cuda in (12040, 13000, 11080)
+    ]
+    assert "%pip install cupy-cuda12x" in said[0] and "%pip install cupy-cuda13x" in said[1]
+    assert said[2] == ""

@@ -2,6 +2,8 @@
 
 import os
 import re
+import runpy
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -12,7 +14,8 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+TOML = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = TOML["project"]
 ADDRESS = PROJECT["urls"]["Repository"]
 LOCKS = ("site", "test", "gpu")
 
@@ -23,6 +26,8 @@ def text(name: str) -> str:
 
 def tracked() -> list[Path]:
     """Text files under version control; all that git would add, where nothing is committed yet."""
+    if not shutil.which("git"):
+        pytest.skip("git is not installed, so which files are the project's cannot be known")
     command = ["git", "-C", ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
@@ -106,6 +111,51 @@ def test_locks() -> None:
         wanted = [*PROJECT["dependencies"], *(item for name in names for item in extras[name])]
         for requirement in wanted:
             assert re.match(r"[\w-]+", requirement)[0] in locked, f"make lock: {requirement}"
+
+
+def test_what_builds_is_locked_too() -> None:
+    """build.lock has what builds packages without wheels, at the versions that the other locks have."""
+    build = pins("build")
+    assert {"setuptools", "wheel"} <= set(build)
+    for requirement in TOML["dependency-groups"]["build"]:
+        assert re.match(r"[\w-]+", requirement)[0] in build, f"make lock: {requirement}"
+    for name in LOCKS:
+        other = pins(name)
+        for package in build.keys() & other.keys():
+            assert build[package] == other[package], f"make lock: {package} of {name}.lock"
+
+
+def installs(kind: str, folder: Path) -> list[list[str]]:
+    """The commands by which requirements/venv.py installs, none of which is run."""
+    script = runpy.run_path(str(ROOT / "requirements" / "venv.py"))
+    set_up, ran = script["set_up"], []
+    set_up.__globals__["run"] = lambda command, *_: ran.append(list(map(str, command)))
+    folder.mkdir()
+    set_up(str(folder), kind)
+    return [command for command in ran if "pip" in command]
+
+
+@pytest.mark.parametrize("kind", LOCKS)
+def test_nothing_is_downloaded_that_no_lock_pins(kind: str, tmp_path: Path) -> None:
+    """Neither a package nor what builds one: for the latter pip would make an environment of its own, without hashes."""
+    locks = []
+    for command in installs(kind, tmp_path / kind):
+        assert "--no-build-isolation" in command, command
+        assert "--require-hashes" in command or "--no-deps" in command, command
+        locks += [Path(command[at + 1]).name for at, word in enumerate(command) if word == "-r"]
+    assert locks == ["build.lock", f"{kind}.lock"]  # in this order
+
+
+def test_no_recipe_installs_anything_itself() -> None:
+    """All else goes through requirements/venv.py, but the tool that makes the locks."""
+    recipes = [ROOT / "Makefile", ROOT / ".ci" / "run", *(ROOT / ".github/workflows").iterdir()]
+    found = [
+        line.strip()
+        for path in recipes
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.search(r"\bpip3? install\b|\buv (pip|sync|add|tool)\b|\bnpm (i|install)\b", line)
+    ]
+    assert [line for line in found if ".cache/lock/" not in line] == []
 
 
 def test_extras() -> None:

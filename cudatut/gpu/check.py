@@ -28,13 +28,15 @@ def check(
 ) -> None:
     """Show that `out` equals `expected`, or raise CheckError.
 
-    out: GPUArray or host array. expected: host array of the same shape, or a scalar where `out` has one element.
-    Integers must be equal. Floats are compared in float64: |out - expected| <= atol + rtol * |expected|, where rtol is
+    out: GPUArray or host array of numbers. expected: host array of the same shape, or a scalar where `out` has one element.
+    Integers must be equal. Of complex numbers both parts are compared, as if they were two. Floats are compared in float64: |out - expected| <= atol + rtol * |expected|, where rtol is
     1e-5 for float32 (2e-3 for float16, 1e-12 for float64) and atol a tenth of rtol times the largest |expected|, unless
     given; NaN matches only NaN, infinity only the same infinity.
 
     CheckError also for: elements that no kernel wrote (they still hold poison), a red zone that was written to, beside
-    any live array of the process, and a wrong shape. Waits for the GPU, so errors of earlier launches surface here too.
+    any live array of the process, and a wrong shape. An integer may be expected to be what the poison is, such as -1 or 255:
+    where that is more than one element in 16, so that an output which nobody wrote could pass, it is a CheckError, which
+    says how to choose another poison. Waits for the GPU, so errors of earlier launches surface here too.
     """
     ran.use("checking")
     label = name or "output"
@@ -50,6 +52,13 @@ def check(
         raise CheckError(
             f"check {label}: the output has shape {got.shape}, the reference {want.shape}"
         )
+    if wrong := [str(one.dtype) for one in (got, want) if one.dtype.kind not in "biufc"]:
+        raise CheckError(
+            f"check {label}: it compares numbers, not elements of {' and '.join(wrong)}"
+        )
+    poison = memory.poison_of(out) if on_gpu else None
+    if "c" in got.dtype.kind + want.dtype.kind:
+        got, want = _parts(got), _parts(want)
 
     if rtol is None:
         rtol = 0.0 if got.dtype.kind in "iub" else _RTOL.get(str(got.dtype), 1e-5)
@@ -59,13 +68,19 @@ def check(
             atol = 0.1 * rtol * max(largest) if rtol else 0.0
     # In pieces that stay in the cache: the arrays of float64 for a hundred million elements take seconds to make.
     pieces = [
-        _compare(one, other, rtol, atol, on_gpu)
+        _compare(one, other, rtol, atol, poison)
         for one, other in zip(_pieces(got), _pieces(want), strict=True)
     ]
-    right, errors, relative_errors = zip(*pieces)
+    right, errors, relative_errors, unclear = zip(*pieces)
     if not all(piece.all() for piece in right):
         good = np.concatenate(right).reshape(got.shape)
-        raise CheckError(_explain(label, got, want, good, on_gpu, rtol, atol))
+        raise CheckError(_explain(label, got, want, good, poison, rtol, atol))
+    if sum(unclear) * 16 > got.size:
+        raise CheckError(
+            f"check {label}: {sum(unclear)} of {got.size} elements are expected to hold just what `ct.empty` fills an array "
+            f"with (bytes of {poison:#04x}), so nobody can tell whether a kernel wrote them. Before the launch fill the "
+            "output with another poison: ct.poison(out, 0x5a)"
+        )
     show(
         Check(
             name=label,
@@ -84,11 +99,28 @@ def _pieces(array) -> Iterator[Any]:
     return (flat[start : start + _PIECE] for start in range(0, max(flat.size, 1), _PIECE))
 
 
-def _compare(got, want, rtol: float, atol: float, on_gpu: bool) -> tuple[Any, float, float]:
-    """Which elements are right, and the largest absolute and relative error."""
-    good = got == want
+def _parts(numbers):
+    """Complex or real numbers as pairs of real ones, in one more axis at the end."""
+    single = numbers.dtype in ("complex64", "float32", "float16")
+    numbers = np.ascontiguousarray(numbers, "complex64" if single else "complex128")
+    return numbers.reshape(*numbers.shape, 1).view(numbers.real.dtype)
+
+
+def _compare(
+    got, want, rtol: float, atol: float, poison: int | None
+) -> tuple[Any, float, float, int]:
+    """Which elements are right, the largest absolute and relative error, and how many are right but look unwritten.
+
+    poison: the byte of an output on the GPU.
+    """
+    good, unclear = got == want, 0
+    if poison is not None and got.dtype.kind in "iub":
+        untouched = memory.poisoned(got, poison)
+        if got.dtype.kind == "b" and poison > 1:
+            good &= ~untouched  # a bool that was written is 0 or 1
+        unclear = int((untouched & good).sum())
     if good.all():
-        return good, 0.0, 0.0
+        return good, 0.0, 0.0, unclear
     exact = got.dtype.kind in "iub" and rtol == atol == 0  # float64 does not hold every integer
     with np.errstate(invalid="ignore"):
         one, other = got.astype("float64"), want.astype("float64")
@@ -98,9 +130,11 @@ def _compare(got, want, rtol: float, atol: float, on_gpu: bool) -> tuple[Any, fl
         relative = error / np.where(magnitude > 0, magnitude, np.inf)
         if not exact:
             good = same | (error <= atol + rtol * magnitude) & np.isfinite(other)
-    if on_gpu and got.dtype.kind == "f":
-        good &= ~memory.poisoned(got)  # a poison NaN must not pass for a NaN of the reference
-    return good, _largest(error), _largest(relative)
+    if poison is not None and got.dtype.kind == "f":
+        good &= ~memory.poisoned(
+            got, poison
+        )  # a poison NaN must not pass for a NaN of the reference
+    return good, _largest(error), _largest(relative), unclear
 
 
 def _largest(values) -> float:
@@ -108,7 +142,7 @@ def _largest(values) -> float:
     return float(np.max(values, where=np.isfinite(values), initial=0.0))
 
 
-def _explain(label: str, got, want, good, on_gpu: bool, rtol: float, atol: float) -> str:
+def _explain(label: str, got, want, good, poison: int | None, rtol: float, atol: float) -> str:
     wrong = np.argwhere(~good)
     lines = [
         f"check {label}: {len(wrong)} of {got.size} elements are wrong (rtol {rtol:.3g}, atol {atol:.3g})"
@@ -118,7 +152,7 @@ def _explain(label: str, got, want, good, on_gpu: bool, rtol: float, atol: float
         at = tuple(map(int, place))
         index = at[0] if len(at) == 1 else at
         lines.append(f"  {which} at index {index}: got {got[at]!s}, expected {want[at]!s}")
-    unwritten = int((memory.poisoned(got) & ~good).sum()) if on_gpu else 0
+    unwritten = 0 if poison is None else int((memory.poisoned(got, poison) & ~good).sum())
     if unwritten:
         lines.append(f"  {unwritten} of them were never written: they still hold ct.empty's poison")
     if got.dtype.kind == "f":

@@ -16,7 +16,7 @@ import numpy as np
 from cudatut import catalog, paths, tool
 from cudatut.errors import KernelCompileError, LaunchError
 from cudatut.fingerprint import code, ran
-from cudatut.gpu import headers, instances, memory
+from cudatut.gpu import cubins, headers, instances, memory
 from cudatut.gpu.device import device, installed_driver, pycuda_driver
 from cudatut.gpu.nvcc import find_nvcc
 from cudatut.gpu.signature import Parameter, kernels, parameters
@@ -242,7 +242,13 @@ class Kernel:
             if not info.min <= int(value) <= info.max:
                 raise ValueError(f"{where}: {int(value)} does not fit ({info.min} to {info.max})")
             value = int(value)
-        return as_launched(dtype.type(value))
+        with np.errstate(over="ignore"):
+            passed = dtype.type(value)
+        if dtype.kind == "f" and np.isinf(passed) and not np.isinf(value):
+            raise ValueError(
+                f"{where}: {value!r} does not fit: {dtype} goes up to {np.finfo(dtype).max:.6g}"
+            )
+        return as_launched(passed)
 
     def resources(self, block: Any = 256, shared: int = 0) -> Resources:
         """Registers per thread, shared memory per block, local memory per thread (all as the driver says), occupancy.
@@ -364,15 +370,13 @@ def _compile(
     arch: str | None,
     folder: Path | None,
 ) -> bytes:
-    """The cubin, from PyCUDA's cache if it was compiled before. `#line` makes every tool name the file we know."""
+    """The cubin, kept from before if it was compiled. `#line` makes every tool name the file we know."""
     cuda = pycuda_driver()
-    from pycuda.compiler import compile as pycuda_compile
-
     folders = [path for path in (folder, paths.examples_dir()) if path]
     try:
-        return pycuda_compile(
+        return cubins.compiled(
             headers.with_digest(f'#line 1 "{label}"\n{source}', folders, flags),
-            nvcc=str(find_nvcc()),
+            nvcc=find_nvcc(),
             options=list(flags),
             no_extern_c=not wrap,
             arch=arch or device().arch,

@@ -59,8 +59,14 @@ class Rung:
             ) from None
 
     def numbers(self, option: str) -> tuple[int, ...]:
-        """An option as a list of integers, `a,b,c`; empty if it is missing."""
-        return tuple(int(word) for word in self.options.get(option, "").split(",") if word)
+        """An option as a list of integers, `a,b,c`; empty if it is missing. Raises RungError for what is no number."""
+        text = self.options.get(option, "")
+        try:
+            return tuple(int(word) for word in text.split(",") if word)
+        except ValueError:
+            raise RungError(
+                f"{self.path}: the @rung line needs {option}=NUMBER,NUMBER, but says {option}={text}"
+            ) from None
 
     def compile(self, **defines: Any) -> Kernel:
         """The kernel, with macros defined. Raises as `Kernel` does."""

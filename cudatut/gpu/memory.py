@@ -23,6 +23,8 @@ RED_ZONE = 4096  # bytes on each side; a multiple of 256: the array is as aligne
 ZONE_BYTE = 0xC3
 POISON_BYTE = 0xFF  # NaN in every float format, and so what is computed from it; -1 in integers
 
+_NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING in cuda.h
+
 _live: "weakref.WeakSet[Allocation]" = weakref.WeakSet()
 # While initcheck runs: those of `empty` that hold nothing yet, since no kernel was launched after they were made.
 _unwritten: "weakref.WeakSet[Allocation]" = weakref.WeakSet()
@@ -45,9 +47,10 @@ class Allocation:
                 "are free on the GPU. Use a smaller size, or drop arrays that are no longer needed (`del x`)."
             ) from error
         self.pointer = int(self._memory) + self.zone
+        self.poison = POISON_BYTE
         if self.zone:
-            cuda.memset_d8(int(self._memory), ZONE_BYTE, self.zone)
-            cuda.memset_d8(self.pointer + nbytes, ZONE_BYTE, self.zone)
+            _fill_now(int(self._memory), ZONE_BYTE, self.zone)
+            _fill_now(self.pointer + nbytes, ZONE_BYTE, self.zone)
         _live.add(self)
 
     def damage(self) -> str | None:
@@ -108,6 +111,22 @@ def _watched_array() -> type:
     return type("WatchedArray", (GPUArray,), {name: noticing(name) for name in writing})
 
 
+@cache
+def _own_stream() -> Any:
+    """A stream that waits for no other, and that no other waits for."""
+    return pycuda_driver().Stream(_NON_BLOCKING)
+
+
+def _fill_now(address: int, byte: int, nbytes: int) -> None:
+    """Fill memory that no kernel has yet, and wait for that alone.
+
+    On the default stream a fill may still be on its way when a kernel on a non-blocking stream writes there.
+    """
+    stream = _own_stream()
+    pycuda_driver().memset_d8_async(address, byte, nbytes, stream)
+    stream.synchronize()
+
+
 def _array(shape: Any, dtype: Any, what: str):
     activate()
     from pycuda.gpuarray import GPUArray
@@ -137,7 +156,10 @@ def to_device(host: Any):
     host = np.asarray(host, order="C")
     array = _array(host.shape, host.dtype, "to_device")
     if host.nbytes:
-        array.set(host)
+        stream = _own_stream()
+        # As for `_fill_now`: a kernel on any stream finds the whole copy there.
+        pycuda_driver().memcpy_htod_async(array.gpudata, host, stream)
+        stream.synchronize()
     return array
 
 
@@ -147,23 +169,38 @@ def empty(shape: Any, dtype: Any):
     shape: an int or a tuple; dtype: as NumPy's. Returns a GPUArray with red zones. Raises as `to_device`.
     """
     array = _array(shape, dtype, "empty")
-    poison(array)
+    if array.nbytes and not tool.running():
+        _fill_now(int(array.gpudata), POISON_BYTE, array.nbytes)
     return array
 
 
-def poison(array: Any) -> None:
-    """Fill an array with poison again, so that a second launch cannot pass on the output of the first."""
+def poison(array: Any, byte: int = POISON_BYTE) -> None:
+    """Fill an array with poison again, so that a second launch cannot pass on the output of the first.
+
+    byte: 0 to 255, what the poison is, for an array whose right values look like the usual one: `ct.check` then looks for
+    this. Waits for what was launched on the default stream. Raises ValueError.
+    """
+    if not 0 <= byte <= 255:
+        raise ValueError(f"poison: a byte is 0 to 255, not {byte}")
+    if isinstance(array.base, Allocation):
+        array.base.poison = byte
     if array.nbytes and not tool.running():
-        pycuda_driver().memset_d8(array.gpudata, POISON_BYTE, array.nbytes)
+        pycuda_driver().memset_d8(array.gpudata, byte, array.nbytes)
+        pycuda_driver().Context.synchronize()
 
 
-def poisoned(host: Any):
+def poison_of(array: Any) -> int:
+    """The byte that an array on the GPU was poisoned with."""
+    return getattr(getattr(array, "base", None), "poison", POISON_BYTE)
+
+
+def poisoned(host: Any, byte: int = POISON_BYTE):
     """Mask of the elements of a host array that still hold poison in every byte."""
     flat = np.ascontiguousarray(host).reshape(-1)
     # Compared in words as wide as an element allows: some twenty times faster than byte by byte.
     width = math.gcd(flat.itemsize, 8)
     words = flat.view(f"u{width}").reshape(flat.size, flat.itemsize // width)
-    untouched = words == int.from_bytes(bytes([POISON_BYTE]) * width)
+    untouched = words == int.from_bytes(bytes([byte]) * width)
     return untouched.all(axis=1).reshape(np.shape(host))
 
 

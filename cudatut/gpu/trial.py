@@ -4,6 +4,7 @@ It is compiled, checked on the same inputs as every rung, timed beside all of th
 counters of Nsight Compute then say what to look at next.
 """
 
+import difflib
 import re
 import tempfile
 from collections.abc import Iterator
@@ -52,8 +53,9 @@ class Verdict:
 def attempt(ladder_name: str, file: str) -> Verdict:
     """Check, time and rank the kernel in `file` on a ladder ('reduction', 'matmul'); shows results as they come.
 
-    Raises RungError (no such ladder, no @rung line, a kernel that does not take the contest's input), FileNotFoundError,
-    KernelCompileError, CheckError (a wrong result, naming the input), LaunchError, NoGpuError, UnsupportedGpuError.
+    Raises RungError (no such ladder, no @rung line, an option that the ladder does not know, a file that is not UTF-8, a
+    kernel that does not take the contest's input), FileNotFoundError, KernelCompileError, CheckError (a wrong result, naming
+    the input), LaunchError, NoGpuError, UnsupportedGpuError.
     """
     ladder, rung = load_ladder(ladder_name), _readers_rung(ladder_name, file)
     if needs := rung.options.get("requires"):
@@ -87,14 +89,56 @@ def launch_once(ladder_name: str, file: str) -> None:
 
 def _readers_rung(ladder_name: str, file: str) -> Rung:
     """The rung in a reader's file, which may include what the part's own files include (`edges.cuh`)."""
-    path, part = Path(file), paths.examples_dir() / load_ladder(ladder_name).part
+    path, ladder = Path(file), load_ladder(ladder_name)
+    part = paths.examples_dir() / ladder.part
     if path.suffix != ".cu":
         raise RungError(
             f"{file} is no .cu file: a kernel is tried in CUDA C++, with a line `// @rung kernel=NAME ...` in front"
         )
+    if path.is_file():
+        _text(path)
     rung = replace(read_rung(path.resolve()), beside=str(part))
+    _check_options(file, rung, ladder.name)
     _check_requires(file, rung, part)
     return rung
+
+
+def _text(path: Path) -> str:
+    """A source of the reader's. Raises RungError for one in another encoding than UTF-8, such as GBK."""
+    raw = path.read_bytes()
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise RungError(
+            f"{path} is not UTF-8: byte {error.start + 1} of the file, 0x{raw[error.start]:02x} in line {line}, belongs to "
+            "another encoding, such as GBK; save it as UTF-8"
+        ) from None
+
+
+# What an `@rung` line may say beside `kernel`, by ladder; the page 'Writing a chapter' says what it means.
+OPTIONS = {
+    "matmul": ("block", "tile", "launch"),
+    "reduction": ("block", "blocks", "per_thread", "vectors", "grid", "launches", "launch"),
+    "gemm": ("block", "tile", "launch", "shared"),
+    "tensor": ("block", "tile", "stage", "box_a", "cluster", "boxes", "multiples", "launch"),
+}
+_OF_EVERY_RUNG = ("requires",)  # read from a line of its own
+
+
+def _check_options(file: str, rung: Rung, ladder: str) -> None:
+    """Raise RungError for an option that the ladder does not know: the launch would go by a default, without a word."""
+    known = OPTIONS[ladder]
+    for name, value in rung.options.items():
+        if name not in (*known, *_OF_EVERY_RUNG):
+            close = difflib.get_close_matches(name, known, 1)
+            meant = f" Did you mean {close[0]}?" if close else ""
+            raise RungError(
+                f"{file}: the ladder '{ladder}' has no option '{name}', which stands on the @rung line.{meant} "
+                f"It has kernel, {', '.join(known)}."
+            )
+        if not value:
+            raise RungError(f"{file}: '{name}' on the @rung line has no value: write {name}=VALUE")
 
 
 # What only some GPUs have, most demanding first, and the line that says so.
@@ -115,7 +159,7 @@ def _check_requires(file: str, rung: Rung, part: Path) -> None:
         return
     todo, text = [Path(rung.path)], ""
     for source in todo:  # which grows
-        found = source.read_text(encoding="utf-8")
+        found = _text(source)
         text += found
         for name in _INCLUDE.findall(found):
             header = next(

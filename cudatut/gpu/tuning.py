@@ -10,7 +10,7 @@ from typing import Any
 
 from cudatut import paths
 from cudatut.gpu.device import activate, device, require
-from cudatut.gpu.ladder import Ladder, RungError, load_ladder, shared
+from cudatut.gpu.ladder import RungError, load_ladder, shared
 
 SHOWN = 12  # of the ranking
 
@@ -27,9 +27,8 @@ def tune(
     most: compile at most so many candidates, drawn at random. Raises RungError (no such ladder, or none to tune),
     CudatutError (no size, nothing left), UnsupportedGpuError, NoGpuError.
     """
-    space, tuner = _space(load_ladder(ladder_name)), shared("gemm/tuner")
+    space, tuner = _space(ladder_name), shared("gemm/tuner")
     wanted = [tuner.parse_size(text, space.axes) for text in sizes] or list(space.sizes[:1])
-    say(f"{space.name} needs {space.requires}")
     activate()
     require(space.requires)
     for size in wanted:
@@ -56,13 +55,16 @@ def ranking(heats: Sequence[Any], most: int = SHOWN) -> list[str]:
     ]
 
 
-def _space(ladder: Ladder) -> Any:
-    name = f"{ladder.part}/autotuning_space"
-    if not (paths.examples_dir() / f"{name}.py").is_file():
-        folders = sorted(paths.examples_dir().glob("*/autotuning_space.py"))
-        known = ", ".join(file.parent.name for file in folders)
+def _space(name: str) -> Any:
+    folders = sorted(file.parent for file in paths.examples_dir().glob("*/autotuning_space.py"))
+    known = ", ".join(folder.name for folder in folders)
+    try:
+        ladder = load_ladder(name)
+    except RungError as error:
+        raise RungError(f"there is no ladder '{name}'; these can be tuned: {known}") from error
+    if ladder.part not in [folder.name for folder in folders]:
         raise RungError(f"the ladder '{ladder.name}' has nothing to tune; these have: {known}")
-    return shared(name).SPACE
+    return shared(f"{ladder.part}/autotuning_space").SPACE
 
 
 def _more(space: Any, size: dict[str, int], found: Any) -> list[str]:

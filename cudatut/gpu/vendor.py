@@ -30,6 +30,7 @@ from cudatut.errors import CudatutError, KernelCompileError, ToolMissing
 from cudatut.gpu import memory
 from cudatut.gpu.device import activate, cupy_package, device
 from cudatut.gpu.nvcc import find_nvcc, nvcc_version
+from cudatut.gpu.operands import operands
 from cudatut.results import show
 
 
@@ -136,7 +137,16 @@ def _torch() -> ModuleType:
 
 @_rival
 def copy(target: Any, source: Any) -> Vendor | Missing | None:
-    """Device-to-device copy of one array into another of the same size, by the driver through CuPy."""
+    """Device-to-device copy of one array into another of the same size, by the driver through CuPy.
+
+    Both C-contiguous, sharing no memory. Raises TypeError, ValueError.
+    """
+    take = operands("copy")
+    of_source = take.read("source", source, None, most=1 << 62)
+    of_target = take.write("target", target, None, most=1 << 62)
+    sizes = [one.count * one.width * one.size for one in (of_source, of_target)]
+    if sizes[0] != sizes[1]:
+        raise ValueError(f"copy: {sizes[0]} bytes do not fit into a target of {sizes[1]}")
     cp = _cupy()
     a, b, stream = cp.asarray(target), cp.asarray(source), cp.cuda.get_current_stream
     return Vendor(lambda: a.data.copy_from_device_async(b.data, b.nbytes, stream()))
@@ -144,7 +154,14 @@ def copy(target: Any, source: Any) -> Vendor | Missing | None:
 
 @_rival
 def add(x: Any, y: Any, out: Any) -> Vendor | Missing | None:
-    """out = x + y, elementwise, by CuPy's generated kernel: a rival, but not the vendor's."""
+    """out = x + y, elementwise, by CuPy's generated kernel: a rival, but not the vendor's.
+
+    x, y, out: of one shape and type; C-contiguous; out may be x or y. Raises TypeError, ValueError.
+    """
+    take = operands("add")
+    first = take.read("x", x, None, most=1 << 62)
+    take.read("y", y, first.dtype, first.shape, most=1 << 62)
+    take.write("out", out, first.dtype, first.shape, most=1 << 62, over=("x", "y"))
     cp = _cupy()
     a, b, c = cp.asarray(x), cp.asarray(y), cp.asarray(out)
     return Vendor(lambda: cp.add(a, b, out=c), vendor=False)
@@ -160,13 +177,21 @@ def torch_sum(x: Any) -> Vendor | Missing | None:
 
 @_rival
 def sum(x: Any) -> Vendor | Missing | None:
-    """Sum of all elements (float32 or int32) by CUB's DeviceReduce; `.out` is the array of one element it goes to."""
+    """Sum of all elements (float32 or int32) by CUB's DeviceReduce; `.out` is the array of one element it goes to.
+
+    x: C-contiguous. Raises TypeError, ValueError.
+    """
+    operands("sum").read("x", x, ("float32", "int32"), most=1 << 62)
     return _cub_call(f"cub_sum_{x.dtype}", x, (1, x.dtype))
 
 
 @_rival
 def histogram(x: Any) -> Vendor | Missing | None:
-    """Counts of the 256 values of uint8 elements by CUB's DeviceHistogram; `.out` is the uint32 array of counts."""
+    """Counts of the 256 values of uint8 elements by CUB's DeviceHistogram; `.out` is the uint32 array of counts.
+
+    x: C-contiguous. Raises TypeError, ValueError.
+    """
+    operands("histogram").read("x", x, "uint8", most=1 << 62)
     return _cub_call("cub_histogram_uint8", x, (256, "uint32"))
 
 
@@ -240,8 +265,14 @@ def matmul(a: Any, b: Any, out: Any) -> Vendor | Missing | None:
 
     In fp32 throughout: CuPy asks cuBLAS for CUBLAS_COMPUTE_32F, which rules TF32 out, unless CUPY_TF32=1 in the
     environment or other code chose otherwise, and both are overruled here. For the whole process, as CuPy has it.
-    With float16 it uses the tensor cores, and adds in fp32.
+    With float16 it uses the tensor cores, and adds in fp32. C-contiguous; out shares no memory with the others. Raises
+    TypeError, ValueError.
     """
+    take = operands("matmul")
+    left = take.read("a", a, ("float32", "float16"), (None, None))
+    m, k = left.shape
+    n = take.read("b", b, left.dtype, (k, None)).shape[1]
+    take.write("out", out, left.dtype, (m, n))
     cp = _cublas()
     linalg = cp._core._routines_linalg
     linalg.set_compute_type(out.dtype, linalg.COMPUTE_TYPE_DEFAULT)
@@ -262,20 +293,15 @@ def gemm(
     """c = alpha op(a) op(b) + beta c by cublasSgemm, called through CuPy; all row-major and float32, without TF32.
 
     op(a) is (m, k): a itself, or with transpose_a the transpose of an a of (k, m); op(b) is (k, n) likewise; c is (m, n).
-    A call costs the host no more than cuBLAS's own launch: everything else is prepared here.
-    Raises TypeError for another dtype, ValueError for shapes that do not fit.
+    A call costs the host no more than cuBLAS's own launch: everything else is prepared here. C-contiguous; c shares no
+    memory with the others. Raises TypeError for another dtype, ValueError for what else does not fit.
     """
-    for name, array in (("a", a), ("b", b), ("c", c)):
-        if str(array.dtype) != "float32":
-            raise TypeError(f"gemm: {name} is {array.dtype}, but cublasSgemm takes float32")
-        if len(array.shape) != 2:
-            raise ValueError(f"gemm: {name} has shape {array.shape}, but a matrix has two extents")
-    m, k = a.shape[::-1] if transpose_a else a.shape
-    depth, n = b.shape[::-1] if transpose_b else b.shape
-    if depth != k or tuple(c.shape) != (m, n):
-        raise ValueError(
-            f"gemm: op(a) is {m} x {k} and op(b) is {depth} x {n}: they do not fit c of {c.shape}"
-        )
+    take = operands("gemm")
+    shape = take.read("a", a, "float32", (None, None)).shape
+    m, k = shape[::-1] if transpose_a else shape
+    shape = take.read("b", b, "float32", (None, k) if transpose_b else (k, None)).shape
+    n = shape[0 if transpose_b else 1]
+    take.write("c", c, "float32", (m, n))
     import numpy as np
 
     cp = _cublas()

@@ -4,18 +4,11 @@ import itertools
 import re
 from typing import Any
 
-from cudatut import recording
+from cudatut import recording, runs_on
 from cudatut.catalog import Example
 from cudatut.errors import CudatutError
 
 SESSION_CELL = "cudatut-session"  # what a recorded notebook's kernel reports at its end
-METADATA = {
-    "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
-    "language_info": {"name": "python"},
-    # Colab gives the notebook a GPU.
-    "accelerator": "GPU",
-    "colab": {"gpuType": "T4"},
-}
 _TITLE = re.compile(r"[a-z0-9-]{1,64}")
 
 
@@ -36,7 +29,8 @@ def notebook_of(example: Example) -> Any:
     from nbformat import v4
 
     read = jupytext.reads(example.path.read_text(encoding="utf-8"), fmt="py:percent")
-    notebook, numbers = v4.new_notebook(metadata=METADATA), itertools.count(1)
+    notebook = v4.new_notebook(metadata=runs_on.notebook_metadata(example.requires))
+    numbers = itertools.count(1)
     seen = {recording.INSTALL_CELL, SESSION_CELL}
     for cell in read.cells:
         if cell.cell_type == "markdown":

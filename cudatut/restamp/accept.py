@@ -98,9 +98,8 @@ def _plan(one: Recording, past: History, now: Tree) -> _Plan:
     metadata = steps.known(one.metadata, base(one, past) or now, one.metadata["sources"])
     if metadata["meanings"] != one.metadata.get("meanings"):
         return _Plan(one, metadata=metadata, says=("what its sources mean is written down",))
-    if todays.is_due(one):
-        return _Plan(one, metadata=one.metadata, says=("its results are told in today's words",))
-    return _Plan(one)
+    due = todays.due(one)
+    return _Plan(one, metadata=one.metadata, says=due) if due else _Plan(one)
 
 
 def _plan_step(one: Recording, past: History, now: Tree) -> _Plan:

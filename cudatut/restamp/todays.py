@@ -1,22 +1,29 @@
-"""What a recording shows besides what was measured, as it is today: its title, its cells' text, the text of its results."""
+"""What a recording shows besides what was measured, as it is today: its title, its cells' text, the text of its results,
+and the GPU that its notebook asks Colab for.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from cudatut import catalog, results
+from cudatut import catalog, results, runs_on
 from cudatut.recording import Recording
 from cudatut.results import MIME
 
 
-def is_due(one: Recording) -> bool:
-    """Whether a recording shows the text of a .py that has changed, or tells a result in other words than today's."""
+def due(one: Recording) -> tuple[str, ...]:
+    """What a recording shows otherwise than today, in words; empty where it is as it would be written now."""
     outputs = (output for cell in one.cells for output in cell.outputs)
-    return f"{one.name}.py" in one.rewritten() or any(_in_other_words(outputs))
+    found = []
+    if f"{one.name}.py" in one.rewritten() or any(_in_other_words(outputs)):
+        found.append("its results are told in today's words")
+    if not one.slim and one.colab != (gpu := runs_on.colab(catalog.get(one.name).requires)):
+        found.append(f"its notebook asks Colab for {gpu}, and no more for {one.colab}")
+    return tuple(found)
 
 
 def renew(one: Recording, notebook: dict[str, Any]) -> None:
-    """Give a recording's notebook (JSON of nbformat 4) the title and text of its .py, and of its results today's words.
+    """Give a recording's notebook (JSON of nbformat 4) the title, text and metadata of its .py, and its results today's words.
 
     The results themselves and all other outputs stay. Those of another GPU have no text.
     """
@@ -26,7 +33,9 @@ def renew(one: Recording, notebook: dict[str, Any]) -> None:
     notebook["metadata"]["cudatut"] |= {"title": example.title, "requires": example.requires}
     if not one.slim:
         known = {cell["id"]: cell for cell in notebook["cells"]}
-        notebook["cells"] = [install_cell(example), *notebook_of(example).cells]
+        made = notebook_of(example)
+        notebook["metadata"] |= made.metadata
+        notebook["cells"] = [install_cell(example), *made.cells]
         for cell in notebook["cells"]:
             if cell["cell_type"] == "code" and cell["id"] in known:
                 cell |= {key: known[cell["id"]][key] for key in ("outputs", "execution_count")}

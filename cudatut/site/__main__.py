@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,13 +23,16 @@ from typing import Any
 
 from cudatut import failures, paths
 from cudatut.errors import CudatutError
-from cudatut.site import shared
+from cudatut.site import shared, workplace
 
 HOST, PORT = "127.0.0.1", 8000
 # Chinese last: it lies inside the English site.
 CONFIGS = {"en": "mkdocs.yml", "zh": "mkdocs.zh.yml"}
 # A build is over soon: what Python's collector would find in it is a tenth of its memory, and looking takes a second.
-_MKDOCS = "import gc; gc.disable(); from mkdocs.__main__ import cli; cli(prog_name='mkdocs')"
+_MKDOCS = (
+    "from cudatut.processes import end_with_parent; end_with_parent(); "
+    "import gc; gc.disable(); from mkdocs.__main__ import cli; cli(prog_name='mkdocs')"
+)
 
 
 class BuildError(CudatutError):
@@ -43,48 +47,27 @@ def build(root: Path, out: Path, mode: str = "strict", only: Sequence[str] = ())
     `out` is replaced only when both languages succeeded. Raises BuildError with MkDocs' messages.
     """
     begin = time.perf_counter()
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        made = tempfile.TemporaryDirectory(
-            prefix=f".{out.name}-", dir=out.parent, ignore_cleanup_errors=True
-        )
-    except OSError as error:
-        raise BuildError(
-            f"cannot write to {out.parent} ({error.strerror}); name a folder with --out DIR"
-        ) from error
-    strict = [] if mode == "preview" else ["--strict"]
-    command = [sys.executable, "-c", _MKDOCS, "build", *strict]
-    own = {
-        "PYTHONIOENCODING": "utf-8",
-        "NO_MKDOCS_2_WARNING": "1",
-        "CUDATUT_SITE_MODE": mode,
-        "CUDATUT_SITE_ONLY": " ".join(only),
-    }
-    with made as folder:
-        work, said, failed = Path(folder), [], []
-        own[shared.FOLDER] = str(work / "shared")
-        (work / "shared").mkdir()
-        processes = {
-            lang: subprocess.Popen(
-                [*command, "--config-file", config, "--site-dir", str(work / lang)],
-                cwd=root,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                encoding="utf-8",
-                errors="replace",
-                env=os.environ | own,
-            )
-            for lang, config in CONFIGS.items()
-        }
+    with ExitStack() as stack:
         try:
-            for lang, process in processes.items():
-                lines = process.communicate()[0].splitlines()
-                said += [f"[{lang}] {line}" for line in lines if not line.startswith("INFO")]
-                if process.returncode:
-                    failed.append(lang)
-        finally:
-            for process in processes.values():
-                process.kill()  # does nothing to one that has ended
+            work = stack.enter_context(workplace.folder(out))
+        except OSError as error:
+            raise BuildError(
+                f"cannot write to {out.parent} ({error.strerror}); name a folder with --out DIR"
+            ) from error
+        own = {
+            "PYTHONIOENCODING": "utf-8",
+            "NO_MKDOCS_2_WARNING": "1",
+            "CUDATUT_SITE_MODE": mode,
+            "CUDATUT_SITE_ONLY": " ".join(only),
+            shared.FOLDER: str(work / "shared"),
+            **workplace.environment(work),
+        }
+        (work / "shared").mkdir()
+        strict = [] if mode == "preview" else ["--strict"]
+        said, failed = [], []
+        for lang, (status, lines) in _mkdocs(root, work, strict, own).items():
+            said += [f"[{lang}] {line}" for line in lines if not line.startswith("INFO")]
+            failed += [lang] * bool(status)
         if failed:
             kept = f"; {out} is as it was" if out.exists() else ""
             said.append(f"The site was not built ({', '.join(failed)}){kept}.")
@@ -98,8 +81,39 @@ def build(root: Path, out: Path, mode: str = "strict", only: Sequence[str] = ())
     print(f"Built {out} in {time.perf_counter() - begin:.1f} s.", flush=True)
 
 
+def _mkdocs(
+    root: Path, work: Path, options: Sequence[str], own: dict[str, str]
+) -> dict[str, tuple[int, list[str]]]:
+    """Run MkDocs for all languages side by side; exit status and lines by language. No child outlives this process."""
+    command, done = [sys.executable, "-c", _MKDOCS, "build", *options], {}
+    with ExitStack() as stack:
+        processes = {
+            lang: stack.enter_context(
+                subprocess.Popen(
+                    [*command, "--config-file", config, "--site-dir", str(work / lang)],
+                    cwd=root,
+                    stdin=subprocess.PIPE,  # by which it notices that we are gone
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    encoding="utf-8",
+                    errors="replace",
+                    env=os.environ | own,
+                )
+            )
+            for lang, config in CONFIGS.items()
+        }
+        try:
+            for lang, process in processes.items():
+                lines = process.stdout.read().splitlines()
+                done[lang] = process.wait(), lines
+        finally:
+            for process in processes.values():
+                process.kill()  # does nothing to one that has ended
+    return done
+
+
 class Handler(SimpleHTTPRequestHandler):
-    """Serves a folder; what is missing is answered with the site's own 404.html, as hosts do."""
+    """Serves a folder; what is missing is answered with the site's own 404.html, as hosts do. It lists no folders."""
 
     extensions_map = {  # noqa: RUF012 - as in the base class
         **SimpleHTTPRequestHandler.extensions_map,
@@ -110,6 +124,15 @@ class Handler(SimpleHTTPRequestHandler):
         ".js": "text/javascript",
         ".woff2": "font/woff2",
     }
+
+    def send_head(self) -> Any:
+        try:
+            return super().send_head()
+        except ValueError:  # a NUL in the address, which no file can have
+            self.send_error(404)
+
+    def list_directory(self, path: Any) -> None:
+        self.send_error(404)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         page = Path(self.directory) / "404.html"
@@ -168,6 +191,11 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nInterrupted.", file=sys.stderr)
         return 130
+
+
+def _terminated(number: int, frame: Any) -> None:
+    """Leave by an exception, so that children are ended and what they made is removed."""
+    raise SystemExit(128 + number)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -229,7 +257,7 @@ def _lint(root: Path, args: argparse.Namespace) -> int:
     from cudatut.site import contents, headings, lint, terms
 
     docs, only = root / "docs", args.chapters
-    findings = lint.lint_files(lint.pages(docs), root)
+    findings = lint.lint_files(lint.pages(docs), root) + lint.lint_words(root)
     for lang in CONFIGS:
         findings += terms.findings(docs, lang)
         for chapter in contents.chapters(contents.load(docs / "contents.yml")):
@@ -247,4 +275,5 @@ def _lint(root: Path, args: argparse.Namespace) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _terminated)
     sys.exit(main())

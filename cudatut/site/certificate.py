@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from cudatut.recording import Recording
-from cudatut.site import locale, state
+from cudatut.site import locale, localize, state
 from cudatut.site.charts import number
 from cudatut.site.locale import text
 from cudatut.site.localize import current as labels
@@ -59,6 +59,8 @@ def _certificate(record: Recording, named: bool) -> str:
         sm=gpu["sm_count"],
         memory=f"{gpu['memory_bytes'] / 2**30:.1f} GiB",
     )
+    with localize.of(one["name"]):
+        kernels = _kernels(record)
     rivals = (f"{name} {version}" for name, version in one.get("rivals", {}).items())
     rows = {
         "example": code_html(one["name"]) if named else "",
@@ -69,7 +71,7 @@ def _certificate(record: Recording, named: bool) -> str:
             for key in ("cuda", "nvcc", "pycuda", "python", "numpy")
         },
         "rivals": escape(joint.join(rivals)),
-        "kernels": _kernels(record),
+        "kernels": kernels,
         "recorded": _moment(one),
         "commit": _commit(one) + "".join(map(_restamp, one.get("restamped", []))),
         "instrument": joint.join(_numbers(one.get("instrument", {}))),

@@ -10,7 +10,7 @@ from itertools import groupby
 
 from cudatut.recording import Recording
 from cudatut.results import GAIN, LEAD, VERDICTS
-from cudatut.site import contents, notebooks, state
+from cudatut.site import contents, localize, notebooks, state
 from cudatut.site.certificate import recorded_on
 from cudatut.site.contents import Chapter, Part, chapter_of
 from cudatut.site.locale import current, text
@@ -100,7 +100,11 @@ def _part(part: Part | None, group: Iterable[Settled]) -> str:
             f'<tr class="ct-claims__part"><th colspan="6" scope="rowgroup">'
             f"{escape(part.title[current()])}</th></tr>"
         )
-    return f"<tbody>{heading}{''.join(map(_row, group))}</tbody>"
+    rows = []
+    for one in group:
+        with localize.of(one.record.name):
+            rows.append(_row(one))
+    return f"<tbody>{heading}{''.join(rows)}</tbody>"
 
 
 def _row(one: Settled) -> str:

@@ -76,6 +76,16 @@ def load(path: Path | None = None) -> tuple[Part, ...]:
     names = [part.id for part in parts] + [chapter.name for chapter in chapters(parts)]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
         raise ContentsError(f"{path}: stands there twice: {', '.join(doubled)}")
+    # In a list of tabs, of bookmarks or of what a search found, the part is not named.
+    for lang in locale.LANGUAGES:
+        titled: dict[str, str] = {}
+        for chapter in chapters(parts):
+            title, name = chapter.title[lang], chapter.name
+            if titled.setdefault(title.casefold(), name) != name:
+                raise ContentsError(
+                    f"{path}: '{title}' is the title of {titled[title.casefold()]} and of {name}: "
+                    "say in one of them what sets it apart"
+                )
     if unknown := sorted(set(shown) - {chapter.name for chapter in chapters(parts)}):
         raise ContentsError(f"{path}: there is no chapter {', '.join(unknown)}")
     return parts

@@ -17,7 +17,7 @@ from html import escape
 
 from markdown import markdown
 
-from cudatut import catalog, exercises
+from cudatut import catalog, exercises, runs_on
 from cudatut.errors import CudatutError
 from cudatut.exercises import Exercise
 from cudatut.site import directives, highlighting, notebooks, references
@@ -43,7 +43,6 @@ def render(body: str, header: dict[str, str] | None = None, lang: str = "en") ->
     exercise = _exercise(body)
     chapter, number = exercise.chapter, exercise.number
     command = f"python -m cudatut exercise {exercise.name}" + ("" if lang == "en" else " --lang zh")
-    colab = f"{notebooks.colab_url(chapter + catalog.EXERCISES)}#scrollTo=exercise-{number}"
     solutions = f"{chapter}{catalog.SOLUTIONS}"
     parts = [
         f'<p class="ct-exercise__effort">{escape(exercises.effort(exercise, lang))}</p>',
@@ -52,12 +51,20 @@ def render(body: str, header: dict[str, str] | None = None, lang: str = "en") ->
         highlighting.python_block(exercise.stub, text("exercise.yours", lang)),
         f"<p>{text('exercise.begin', lang)}</p>",
         f'<div class="highlight"><pre><span></span><code>{escape(command)}\n</code></pre></div>',
-        f"<p>{text('exercise.colab', lang, url=colab)}</p>",
+        _colab(chapter, number, catalog.get(solutions).requires, lang),
         f'<details class="success"><summary>{text("exercise.solution", lang)}</summary>',
         directives.render(f"{solutions}#solution-{number}\n{solutions}#check-{number}", lang=lang),
         "</details>",
     ]
     return f'<div class="ct-exercise">{"".join(parts)}</div>'
+
+
+def _colab(chapter: str, number: int, requires: str, lang: str) -> str:
+    """Where an exercise opens in Colab, and on which GPU; '' where no GPU there is able to."""
+    if (gpu := runs_on.colab(requires)) is None:
+        return ""
+    url = f"{notebooks.colab_url(chapter + catalog.EXERCISES)}#scrollTo=exercise-{number}"
+    return f"<p>{text('exercise.colab', lang, url=url, gpu=gpu)}</p>"
 
 
 def minutes(chapter: str) -> int:

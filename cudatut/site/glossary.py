@@ -5,8 +5,10 @@ An entry has `id`, the term in both languages, what it `means`, and optionally
     chapter: start/which_thread                  the chapter that introduces it
     code: [threadIdx, blockIdx]                  identifiers, qualifiers and pragmas introduced with it
     also: {en: [block], zh: [块]}                 synonyms and other spellings
+    ordinary: [padding, 填充]                     those of its words that mean something else as often
 
-A page on which a word has another meaning says so in its front matter, `terms: {block: kv-block}`: the word, and the id of
+An ordinary word is taken for the term in the chapter that introduces it, and on pages whose front matter says so:
+`terms: {填充: padding}`. A page on which a word has another meaning says so in its front matter, `terms: {block: kv-block}`: the word, and the id of
 the term; with `terms: {block: null}` the word means none.
 """
 
@@ -24,7 +26,7 @@ from cudatut.site import contents, locale, state
 from cudatut.site.contents import Part
 
 _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_KEYS = {"id", "en", "zh", "chapter", "code", "also", "means"}
+_KEYS = {"id", "en", "zh", "chapter", "code", "also", "ordinary", "means"}
 _INTRODUCED = {
     "en": 'Introduced in <a href="{url}">{title}</a>',
     "zh": '首次讲解：《<a href="{url}">{title}</a>》',
@@ -84,9 +86,15 @@ def _faults(term: Term, chapters: set[str]) -> Iterator[str]:
     if not isinstance(also, dict) or not also.keys() <= set(locale.LANGUAGES):
         yield "has other synonyms than {en: [...], zh: [...]} in also"
         return
-    for where, found in (("code", term.get("code", [])), *also.items()):
+    lists = (("code", term.get("code", [])), ("ordinary", term.get("ordinary", [])))
+    for where, found in (*lists, *also.items()):
         if not isinstance(found, list) or not all(isinstance(word, str) and word for word in found):
             yield f"must have a list of words in {where}"
+            return
+    if all(isinstance(term.get(lang), str) for lang in locale.LANGUAGES):
+        names = [name for lang in locale.LANGUAGES for name in _names(term, lang)]
+        if unknown := [word for word in term.get("ordinary", ()) if word not in names]:
+            yield f"has ordinary words that are none of its names: {', '.join(unknown)}"
 
 
 def forms(text: str) -> list[str]:
@@ -127,6 +135,14 @@ def markdown(
     return "\n".join(lines)
 
 
+def meanings(markdown: str) -> dict[str, str | None]:
+    """What a page's front matter says that words mean: `terms: {block: kv-block}`."""
+    import yaml
+
+    front = re.match(r"---[ \t]*\n(.*?)\n---[ \t]*\n", markdown, re.DOTALL)
+    return (yaml.safe_load(front[1]) or {}).get("terms") or {} if front else {}
+
+
 # --- terms in prose ------------------------------------------------------------------------------
 
 
@@ -157,6 +173,9 @@ class Finder:
     def __init__(self, terms: Iterable[Term], lang: str):
         self.lang = lang
         self.terms = {term["id"]: term for term in terms}
+        self._ordinary = {
+            word.lower() for term in self.terms.values() for word in term.get("ordinary", ())
+        }
         self._of: dict[str, Term] = {}
         for term in self.terms.values():
             for name in _names(term, lang):
@@ -171,17 +190,26 @@ class Finder:
             re.IGNORECASE | re.ASCII,
         )
 
-    def term(self, found: re.Match, here: Mapping[str, str | None] | None = None) -> Term | None:
+    def term(
+        self,
+        found: re.Match,
+        here: Mapping[str, str | None] | None = None,
+        chapter: str | None = None,
+    ) -> Term | None:
         """The term that a match of `pattern` shows, or None.
 
-        here: words with another meaning, and the ids of their terms, or None where they mean no term.
+        here: what words mean on this page: the ids of their terms, or None where they mean no term.
+        chapter: the name of the chapter in which it stands; in the one that introduces a term, its ordinary words mean it.
         """
         word = found[0].lower()
         forms = (word, word.removesuffix("s"), word.removesuffix("es"))
         form = next(form for form in forms if form in self._of)
         if here and form in here:
             return self.terms.get(here[form])
-        return self._of[form]
+        term = self._of[form]
+        if form in self._ordinary and (chapter is None or term.get("chapter") != chapter):
+            return None
+        return term
 
 
 # A tag; of what no definition is put into, whole elements where they hold many tags and none of their own kind.
@@ -207,11 +235,17 @@ class Hover(Finder):
     A link, not <abbr>: it can be reached with the keyboard and tapped on a telephone.
     """
 
-    def put(self, html: str, glossary: str, here: Mapping[str, str | None] | None = None) -> str:
+    def put(
+        self,
+        html: str,
+        glossary: str,
+        here: Mapping[str, str | None] | None = None,
+        chapter: str | None = None,
+    ) -> str:
         """`html` with a definition at each term's first occurrence in its prose; `glossary` is the page's address.
 
-        here: words that mean another term on this page, with its id, or no term, with None. Raises GlossaryError for an
-        id that is not there.
+        here: words that mean another term on this page, with its id, or no term, with None. chapter: as for `term`.
+        Raises GlossaryError for an id that is not there.
         """
         if unknown := set((here or {}).values()) - {None, *self.terms}:
             raise GlossaryError(
@@ -220,7 +254,7 @@ class Hover(Finder):
         seen: set[str] = set()
 
         def define(found: re.Match) -> str:
-            if (term := self.term(found, here)) is None:
+            if (term := self.term(found, here, chapter)) is None:
                 return found[0]
             name, means = term["id"], escape(term["means"][self.lang].replace("`", ""))
             if name in seen:

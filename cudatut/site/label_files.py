@@ -4,6 +4,7 @@
     "grid {}, block {}": "网格 {}，线程块 {}"   # {} stands for a number or a word that varies
     _same: [grid-stride, cuBLAS]                # names that stay as they are
     _units: {cycles: 个周期}                    # units, as they stand behind a value
+    _here: {blocks: 个 KV 块}                   # labels and units that mean something else in this file's chapter
 
 A label made of several parts, as in `blocks, n = 33: time`, needs no entry of its own where each of its parts has one.
 """
@@ -11,14 +12,14 @@ A label made of several parts, as in `blocks, n = 33: time`, needs no entry of i
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-_WORDS, _UNITS, _SAME = "words", "_units", "_same"
+_WORDS, _UNITS, _SAME, _HERE = "words", "_units", "_same", "_here"
 _HOLE = re.compile(r"\{(\d*)\}")
 # What a {} stands for: (3, 1), [1, 2], 64 x 64 or a word.
 _VARIES = r"(\([^()]*\)|\[[^\[\]]*\]|[\d.,]+(?: [x×] [\d.,]+)+|\S+?)"
@@ -47,16 +48,30 @@ class Template:
 
 @dataclass
 class Labels:
-    """The merged files: `words` label -> Chinese, `templates` for those with {}, `same` names, `units`; what is wrong with them."""
+    """The merged files: `words` label -> Chinese, `templates` for those with {}, `same` names, `units`; what is wrong with them.
+
+    here: by the name of a file, without `.yml`, what means something else in the results of its chapter.
+    """
 
     words: dict[str, str]
     units: dict[str, str]
     templates: list[Template]
     same: re.Pattern[str]
     problems: list[str]
+    here: dict[str, dict[str, str]]
 
     def __post_init__(self) -> None:
         self._look_up = cache(self._joined)  # the same few thousand labels again and again
+        self.of = cache(self._of)
+
+    def _of(self, example: str) -> Labels:
+        """The labels as an example means them: `llm/paged_attention_claims` those of the file llm_paged_attention, too."""
+        name = example.replace("/", "_")
+        files = sorted(file for file in self.here if f"{name}_".startswith(f"{file}_"))
+        if not files:
+            return self
+        own = {label: chinese for file in files for label, chinese in self.here[file].items()}
+        return replace(self, words=self.words | own, units=self.units | own, here={})
 
     def chinese(self, label: str) -> str:
         """The label in Chinese; itself where it has no English words, or no entry."""
@@ -129,6 +144,7 @@ def load(folder: Path) -> Labels:
     """
     problems, names = [], set()
     found: dict[str, dict[str, tuple[str, str]]] = {_WORDS: {}, _UNITS: {}}
+    here: dict[str, dict[str, str]] = {}
     for path in sorted(folder.glob("*.yml")):
         file = f"docs/labels/{path.name}"
         try:
@@ -137,6 +153,9 @@ def load(folder: Path) -> Labels:
             problems.append(f"{file}: {error}")
             continue
         for kind, label, chinese in entries:
+            if kind == _HERE:
+                here.setdefault(path.stem, {})[label] = chinese
+                continue
             if kind == _SAME:
                 kind = _WORDS
                 names.add(label)
@@ -161,7 +180,7 @@ def load(folder: Path) -> Labels:
         templates.append(Template(max(pieces, key=len), pattern, words.pop(label)))
     longest_first = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     same = re.compile(rf"(?<![\w-])(?:{longest_first or '(?!)'})(?![\w-])")
-    return Labels(words, units, templates, same, problems)
+    return Labels(words, units, templates, same, problems, here)
 
 
 class _Loader(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):
@@ -185,13 +204,18 @@ def _entries(path: Path) -> list[tuple[str, str, Any]]:
         raise ValueError(f"it is no YAML: {' '.join(str(error).split())}") from error
     if not isinstance(words, dict):
         raise ValueError("the file has no lines of the form `label: 中文`")
-    units, same = words.pop(_UNITS, {}), words.pop(_SAME, [])
-    if not isinstance(units, dict) or not isinstance(same, list):
-        raise ValueError(f"{_UNITS} has lines of the form `unit: 中文`, and {_SAME} is a list")
+    units, same, here = words.pop(_UNITS, {}), words.pop(_SAME, []), words.pop(_HERE, {})
+    if not isinstance(units, dict) or not isinstance(here, dict) or not isinstance(same, list):
+        raise ValueError(
+            f"{_UNITS} and {_HERE} have lines of the form `unit: 中文`, and {_SAME} is a list"
+        )
     lines = [(_WORDS, *line) for line in words.items()]
     lines += [(_UNITS, *line) for line in units.items()]
+    lines += [(_HERE, *line) for line in here.items()]
     lines += [(_SAME, name, name) for name in same]
     for _, label, chinese in lines:
         if not isinstance(chinese, str) or not chinese.strip():
             raise ValueError(f"'{label}' needs text")
+    if holes := [label for label in here if _HOLE.search(label)]:
+        raise ValueError(f"{_HERE} takes whole labels, without {{}}: {', '.join(holes)}")
     return lines

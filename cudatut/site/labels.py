@@ -29,9 +29,10 @@ def lacking(records: Iterable[Recording], labels: Labels) -> dict[str, dict[str,
     parts = contents.load()
     for record in records:
         file = file_of(record.name, parts)
+        meant = labels.of(record.name)
         for cell in record.cells:
             for result in cell.results():
-                for label, without in _lacking(result, labels):
+                for label, without in _lacking(result, meant):
                     entry = _NUMBERS.sub("{}", without)
                     place = (label, f"{record.name}#{cell.title}")
                     found.setdefault(file, {}).setdefault(entry, place)

@@ -3,8 +3,9 @@
     python -m cudatut.site lint
 
 A number with a unit of time, rate or ratio was measured or computed somewhere: it comes from there
-(`{{ example#cell["row"].field }}`), or it names its source (`{{ quote "570 ms" from "..." }}`).
-Limits that hold by definition (1024 threads, 48 KB) may be typed.
+(`{{ example#cell["row"].field }}`), or it names its source (`{{ quote "570 ms" from "..." }}`). What nobody measured says what
+it is (`{{ given "two seconds" as "setting" }}`). Limits that hold by definition (1024 threads, 48 KB) may be typed.
+What a measurement is: `cudatut.site.measurements`.
 """
 
 from __future__ import annotations
@@ -12,32 +13,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from cudatut.site import references
+from cudatut.site import braces, measurements, other_words, references, tables
+from cudatut.site.plain import MARK, formula, plain
 
-# ASCII throughout: Chinese has no spaces, so 快了38倍 must end a word at 了.
-# Digits that are a value of their own: not the tail of a name (H100), a version, an address (sm_90) or a decade (1990s).
-_NUMBER = r"(?<![\w.#/&;-])(?!(?:19|20)\d0s\b)(?:\d[\d,_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)"
-_UNITS = (
-    r"(?:ns|us|µs|μs|ms|s|secs?|seconds?|milliseconds?|microseconds?|nanoseconds?)(?![\w'’])",
-    r"(?:纳秒|微秒|毫秒|秒)",
-    r"[kKMGTP]?i?[Bb](?:ytes?)?(?:/|\s?per\s?)(?:s|sec|second)(?!\w)",
-    r"(?:[kKMGTPE]?FLOP|[kKMGTPE]?OP)S?(?:/|\s?per\s?)(?:s|sec|second)(?!\w)",
-    r"[kKMGTPE]FLOPS(?!\w)",
-    r"(?:[%％]|per\s?cent\b|percent\b)",
-    r"(?:倍)",
-    r"times\s+(?:as\s+)?(?:faster|slower|fast|slow|more|less|quicker|longer|shorter)\b",
-    # A ratio, not a shape: 32 x 32, 2×n and 4 × `N` are sizes.
-    r"[×xX](?![\w])(?!\s*(?:\d|[A-Za-zα-ω]\b|[¤(]))",
-)
-_TYPED = re.compile(
-    rf"{_NUMBER}[\s\u00a0\u202f]*(?:{'|'.join(_UNITS)})|百分之[\s\u00a0\u202f]*[\d.]+", re.ASCII
-)
 _TYPED_MESSAGE = (
     '"{0}" is a typed measurement: refer to a recording, {{{{ example#cell["row"].field }}}}, '
-    'or quote its source, {{{{ quote "{0}" from "..." }}}}'
+    'or quote its source, {{{{ quote "{0}" from "..." }}}}; '
+    'what nobody measured says so, {{{{ given "{0}" as "prediction" }}}} (or goal, assumption, setting, count)'
 )
+_WORDS_MESSAGE = (
+    '"{0}" is a typed measurement, and no reference can stand here: say it without the number'
+)
+_UNIT_MESSAGE = "'{0}' does not fit the reference before it: times are recorded in microseconds (/ 1e3 for ms), shares as parts of one (100 * for %)"
 
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*$")
 _SETEXT = re.compile(r"^(=+|-+)\s*$")
@@ -45,7 +35,7 @@ _PARAGRAPH = re.compile(r"\s*[^\s|#-]")
 _HAS_ID = re.compile(r"\{:?[^}]*#([^\s}]+)[^}]*\}\s*$")
 _ASCII_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
-# What is no prose, replaced by a blank of the same kind so that its neighbors do not run together.
+# What is no prose for terms, replaced by a mark so that its neighbors do not run together.
 _NO_PROSE = (
     references.FIELD,
     re.compile(r"<!--.*?-->"),
@@ -56,6 +46,14 @@ _NO_PROSE = (
     re.compile(r"\bhttps?://\S+"),
     re.compile(r"\{:?\s*[#.][^}]*\}"),
 )
+# Fences that show what somebody says a program printed; all others are code, or made of recordings.
+_PRINTED = ("", "text", "console", "output", "plain", "txt", "shell-session")
+_COMMENT = re.compile(r"(?:#|//)\s(.*)")
+_COMPUTED = re.compile(r"example|exercise|.*\bexec=")
+_LANGUAGE = re.compile(r"[\w-]+|$")
+# A line that the next one may go on, and how many characters of both make a sentence across them.
+_GOES_ON = re.compile(r"\s*[^\s|#!?=<]")
+_ACROSS = 60
 
 
 @dataclass(frozen=True)
@@ -72,25 +70,70 @@ class Finding:
 
 def lint_text(markdown: str, file: str) -> list[Finding]:
     """Findings of one page, front matter included."""
-    faults = [*_faults_of_lines(markdown), *_faults_of_headings(markdown)]
+    faults = [
+        *_faults_of_lines(markdown),
+        *_faults_of_tables(markdown),
+        *_faults_of_headings(markdown),
+    ]
     return [Finding(file, number, message) for number, message in sorted(faults)]
 
 
 def _faults_of_lines(markdown: str) -> Iterator[tuple[int, str]]:
-    before = ""
+    before = last = ""
     display_math = False
-    for number, line, kind, _ in references.scan(markdown):
-        if kind == "prose" and line.strip() == "$$":
-            display_math = not display_math
-        in_front = kind == "front" and line.startswith(("title:", "description:"))
-        if not in_front and (kind != "prose" or display_math):
-            before = ""
+    said = braces.stated(markdown)
+    for number, line, kind, info in references.scan(markdown):
+        delimits = kind == "prose" and line.strip() == "$$"
+        display_math ^= delimits
+        read = "" if delimits else _read(kind, line, info)
+        if not read:
+            before = last = ""
             continue
-        for text in typed_measurements(line):
-            yield number, _TYPED_MESSAGE.format(text)
+        text = formula(read) if display_math else plain(read, partial(braces.shown, stated=said))
+        for typed in _measured(text, last):
+            yield number, _TYPED_MESSAGE.format(typed)
+        last = text if kind == "prose" and _GOES_ON.match(line) else ""
+        if kind != "prose":
+            continue
+        for field in references.FIELD.finditer(line):
+            if unit := braces.wrong_unit(field):
+                yield number, _UNIT_MESSAGE.format(unit)
         if _SETEXT.match(line) and _PARAGRAPH.match(before):
             yield number, "underlined heading: write '## Heading { #its-id }' instead"
         before = line
+
+
+def _measured(text: str, last: str) -> Iterator[str]:
+    """The measurements of a line, and those that begin on the line before, `last`, of the same paragraph."""
+    yield from measurements.found(text)
+    if last and text.strip():
+        end, begin = last[-_ACROSS:], text.strip()[:_ACROSS]
+        whole = [*measurements.found(end), *measurements.found(begin)]
+        yield from (one for one in measurements.found(f"{end}\n{begin}") if one not in whole)
+
+
+def _read(kind: str, line: str, info: str) -> str:
+    """What of a line somebody wrote for the reader: prose, titles, what a program is said to print, comments in code."""
+    if kind == "code":
+        if _LANGUAGE.search(info)[0] in _PRINTED:
+            return line
+        comment = _COMMENT.search(line)
+        return comment[1] if comment and not _COMPUTED.match(info) else ""
+    titles = kind == "front" and line.startswith(("title:", "description:"))
+    return line if kind == "prose" or titles else ""
+
+
+def _faults_of_tables(markdown: str) -> Iterator[tuple[int, str]]:
+    """Numbers that stand alone in their cell, with a unit of measurement in the head of their column."""
+    for head, rows in tables.tables(markdown):
+        for number, cells in rows:
+            for unit, cell in zip(head, cells):
+                if measurements.is_number(cell):
+                    of = next(
+                        filter(measurements.is_measurement, tables.with_units(cell, unit)), ""
+                    )
+                    if of:
+                        yield number, _TYPED_MESSAGE.format(of)
 
 
 def _faults_of_headings(markdown: str) -> Iterator[tuple[int, str]]:
@@ -115,6 +158,15 @@ def headings(markdown: str) -> Iterator[tuple[int, str, str]]:
             yield number, heading[2], found[1] if found else ""
 
 
+def lint_words(root: Path) -> list[Finding]:
+    """Findings of what the site shows besides the pages: contents, glossary, labels, exercises of a checkout."""
+    found = [*other_words.of_docs(root / "docs"), *other_words.of_exercises(root / "examples")]
+    return [
+        Finding(path.relative_to(root).as_posix(), line, _WORDS_MESSAGE.format(text))
+        for path, line, text in found
+    ]
+
+
 def lint_files(files: list[Path], root: Path) -> list[Finding]:
     """Findings of several pages; files are named relative to `root`."""
     found = []
@@ -132,10 +184,5 @@ def pages(docs: Path) -> list[Path]:
 def prose(line: str) -> str:
     """A line without its code, formulas, addresses, references and attributes."""
     for pattern in _NO_PROSE:
-        line = pattern.sub(" ¤ ", line)
+        line = pattern.sub(MARK, line)
     return line
-
-
-def typed_measurements(line: str) -> list[str]:
-    """Typed measurements in one line of prose, as they stand there."""
-    return [match[0] for match in _TYPED.finditer(prose(line))]

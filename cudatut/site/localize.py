@@ -1,10 +1,16 @@
-"""Results in the page's language: their labels and units translated, their numbers as they are."""
+"""Results in the page's language: their labels and units translated, their numbers as they are.
+
+A word may mean one thing in most chapters and another in one, as `blocks` in that on the KV cache: whoever shows an
+example's results says so, `with localize.of("llm/paged_attention"):`.
+"""
 
 from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from typing import Any
@@ -13,10 +19,22 @@ from cudatut.results import KINDS
 from cudatut.site import state
 from cudatut.site.label_files import Labels, load
 
+_example: ContextVar[str] = ContextVar("example", default="")
+
+
+@contextmanager
+def of(example: str) -> Iterator[None]:
+    """Inside a with block, labels mean what they mean in this example."""
+    before = _example.set(example)
+    try:
+        yield
+    finally:
+        _example.reset(before)
+
 
 def current() -> Labels:
-    """The labels of the book that is being built."""
-    return load(state.current().docs.parent / "labels")
+    """The labels of the book that is being built, as the example means them whose results are shown."""
+    return load(state.current().docs.parent / "labels").of(_example.get())
 
 
 def localized(result: dict[str, Any], lang: str) -> dict[str, Any]:

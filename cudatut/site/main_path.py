@@ -52,11 +52,13 @@ def lines(markdown: str) -> Iterator[Line]:
 
 _FOLD = re.compile(r"(<details\b|</details>)")
 # Of one chart or table for several GPUs a reader sees one at a time.
-_OTHER_GPUS = re.compile(r'(?<=</section>)<section class="ct-gpu">.*?</section>', re.DOTALL)
+_OTHER_GPUS = re.compile(r'(?<=</section>)<section class="ct-gpu"[^>]*>.*?</section>', re.DOTALL)
 _PRE = re.compile(r"<pre\b.*?</pre>", re.DOTALL)
 _NO_WORDS = re.compile(
     r"<(?P<tag>pre|script|style|svg|table|math|fieldset)\b.*?</(?P=tag)>|<!--.*?-->"
-    r'|<ul class="ct-code">.*?</ul>',  # names of files
+    # Names of files and of GPUs are looked up, not read.
+    r'|<(?P<names>ul|p|span) class="ct-(?:code|needs|quiet)">.*?</(?P=names)>'
+    r'|(?<=<figure class="ct-bench">)<figcaption>.*?</figcaption>',  # as the caption of a table
     re.DOTALL,
 )
 _TAG = re.compile(r"<[^>]+>")

@@ -19,10 +19,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from cudatut import catalog, paths, recording
+from cudatut import catalog, paths, recording, runs_on
 from cudatut.errors import CudatutError
 from cudatut.recording import Cell, Recording
-from cudatut.site import contents, directives, highlighting, mathml, missing, prose, state
+from cudatut.site import (
+    contents,
+    directives,
+    highlighting,
+    mathml,
+    missing,
+    needs,
+    prose,
+    state,
+)
 from cudatut.site.certificate import certificate_html
 from cudatut.site.contents import Chapter
 from cudatut.site.locale import text
@@ -32,7 +41,6 @@ _END = "<!-- end of cell -->"  # Markdown and nbconvert leave comments as they a
 # What a recording may call the files of its example: names below examples/, and no way out of it.
 _FILE = re.compile(r"[\w-][\w.-]*(?:/[\w-][\w.-]*)*")
 _OFFERED = (".py", ".cu", ".cuh")  # what a browser shows as text, never as a page
-_REQUIRES = re.compile(r"sm_(\d+)(\d)([af]?)")
 
 
 def recorded() -> list[Recording]:
@@ -174,21 +182,20 @@ def head(record: Recording, chapters: Iterable[Chapter] = ()) -> str:
     Raises CudatutError where the recording says something else than a compute capability.
     """
     build, requires = state.current(), record.metadata["requires"]
-    if (needed := _REQUIRES.fullmatch(requires)) is None:
+    try:
+        where = needs.line([requires])
+    except ValueError as error:
         raise CudatutError(
-            f"the recording of {record.name} requires {requires!r}, which is no compute capability such as sm_90a: "
-            f"`python -m cudatut record {record.name}`"
-        )
-    key = "example.exactly" if needed[3] else "example.requires"
-    needs = text(key, cc=f"{needed[1]}.{needed[2]}")
-    where = ", ".join(
+            f"the recording of {record.name} says what it requires, and {error}: `python -m cudatut record {record.name}`"
+        ) from error
+    shown_in = ", ".join(
         f'<a href="{build.link(f"{chapter.name}/")}">{escape(chapter.title[build.lang])}</a>'
         for chapter in chapters
     )
     return (
         f'<p class="ct-links">{_links(record)}</p>'
-        f"<p><code>python -m cudatut run {escape(record.name)}</code> ({needs})</p>"
-        + (f"<p>{text('example.chapter')} {where}</p>" if where else "")
+        f"<p><code>python -m cudatut run {escape(record.name)}</code></p>{where}"
+        + (f"<p>{text('example.chapter')} {shown_in}</p>" if shown_in else "")
     )
 
 
@@ -268,7 +275,8 @@ def _links(record: Recording) -> str:
         for name in files(record)
     ]
     links.append(f'<a href="{notebook}" download>{text("example.notebook")}</a>')
-    links.append(f'<a href="{colab_url(record.name)}">{text("example.colab")}</a>')
+    if gpu := runs_on.colab(catalog.get(record.name).requires):
+        links.append(f'<a href="{colab_url(record.name)}">{text("example.colab", gpu=gpu)}</a>')
     return " · ".join(links)
 
 
@@ -280,7 +288,7 @@ def colab_url(name: str) -> str:
 
 
 def index() -> str:
-    """Markdown that lists all examples by part, in the order in which the chapters show them."""
+    """Markdown that says what the marks mean, and lists all examples by part, in the order in which the chapters show them."""
     build, parts = state.current(), contents.load()
     shown = list(contents.chapters_by_example(parts, build.docs))
     rank = {name: number for number, name in enumerate(shown)}
@@ -289,11 +297,12 @@ def index() -> str:
     for part in parts:
         items = "".join(
             f'<li><a href="{build.link(f"examples/{record.name}/")}">{title_html(record)}</a> '
-            f"<code>{escape(record.name)}</code></li>"
+            f'<code>{escape(record.name)}</code> <span class="ct-quiet">'
+            f"{needs.mark(catalog.get(record.name).requires)}</span></li>"
             for record in records
             if record.name.startswith(f"{part.id}/")
         )
         if items:
             heading = f"## {part.title[build.lang]} {{ #{part.id} }}"
             found.append(f'{heading}\n\n<ul class="ct-examples">{items}</ul>\n')
-    return "\n".join(found)
+    return "\n".join([needs.table(record.name for record in records), "", *found])

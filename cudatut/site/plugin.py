@@ -28,6 +28,7 @@ from cudatut.site import (
     contents,
     directives,
     exercise_fence,
+    folds,
     glossary,
     highlighting,
     labels,
@@ -37,6 +38,7 @@ from cudatut.site import (
     main_path,
     mathml,
     missing,
+    needs,
     notebooks,
     publishing,
     references,
@@ -94,12 +96,13 @@ class CudatutPlugin(BasePlugin):
         config.nav = contents.nav(self.parts, lang)
         self.hover = glossary.Hover(self.terms, lang)
         searching.segment(lang, self.terms)
+        self.asked: dict[str, list[str]] = {}  # by page, what readers look for who need it
         # Material shows its language partial for any true value, and would make wrong links of a list.
         config.extra["alternate"] = True
         options = config.mdx_configs
         options["toc"]["permalink_title"] = locale.text("page.permalink")
         # As it stands in mkdocs.yml the path would be relative to where MkDocs was started.
-        options["pymdownx.snippets"]["base_path"] = [str(paths.examples_dir())]
+        options["cudatut.site.snippets"]["base_path"] = [str(paths.examples_dir())]
         fences = [directives.fence(), directives.fence("exercise", exercise_fence.render)]
         options["pymdownx.superfences"] = {"custom_fences": fences}
         return config
@@ -107,7 +110,11 @@ class CudatutPlugin(BasePlugin):
     def on_pre_build(self, config: Any) -> None:
         docs = self.state.docs
         shown = [docs / f"{name}.md" for name in self.state.only]
-        for finding in lint.lint_files(shown or lint.pages(docs), docs.parents[1]):
+        root = docs.parents[1]
+        findings = lint.lint_files(shown or lint.pages(docs), root)
+        if self.state.lang == "en" and not shown:  # what both languages share is read once
+            findings += lint.lint_words(root)
+        for finding in findings:
             self.state.report(finding)
 
     @event_priority(50)  # mkdocs-jupyter must find the notebooks among the files
@@ -148,11 +155,13 @@ class CudatutPlugin(BasePlugin):
         if record := self.examples.get(page.file.src_uri):
             html = self._example(html, page, record)
         html = mathml.replace(slimming.tokens(html), self.state.report)
+        html = folds.addressed(html, self.state.lang)
         if chapter := self.chapters.get(page.file.src_uri):
             if self.state.mode == "preview" and self.state.lang == "en":
                 found = main_path.amount(html)
                 over = main_path.over_budget(chapter.part, found) or ["within the budget"]
                 state.log.warning("%s: %s: %s", chapter.name, found, "; ".join(over))
+            html = needs.below_title(html, chapter, self.parts)
             html = main_path.with_time(html, exercise_fence.minutes(chapter.name), self.state.lang)
         # MkDocs sees no ids in what fences made; links to them would be reported as broken.
         page.present_anchor_ids = (page.present_anchor_ids or set()) | set(_ID.findall(html))
@@ -173,15 +182,20 @@ class CudatutPlugin(BasePlugin):
     @event_priority(50)
     def _on_page_context_before_search(self, context: Any, page: Any, config: Any, nav: Any) -> Any:
         self.content, page.content = page.content, searching.searched(page.content)
+        try:
+            self.asked[page.url] = searching.asked(page.meta)
+        except CudatutError as error:
+            self.state.page = page.file.src_uri
+            self.state.report(error)
         return context
 
     @event_priority(-50)
     def _on_page_context_after_search(self, context: Any, page: Any, config: Any, nav: Any) -> Any:
         page.content = self.content
         self.state.page, self.state.url = page.file.src_uri, page.url
-        if page.file.src_uri in self.chapters:
+        if chapter := self.chapters.get(page.file.src_uri):
             link, here = self.state.link("glossary/"), page.meta.get("terms")
-            page.content = self.hover.put(page.content, link, here)
+            page.content = self.hover.put(page.content, link, here, chapter.name)
         context["languages"] = languages.switch(page.url, self.state.lang, self.site_url)
         return context
 
@@ -200,6 +214,9 @@ class CudatutPlugin(BasePlugin):
         publishing.write(site, config)
         # Written by Material's search, whose turn comes next.
         searching.add_keywords(
-            config.plugins["material/search"].search_index.entries, self.terms, self.state.lang
+            config.plugins["material/search"].search_index.entries,
+            self.terms,
+            self.state.lang,
+            self.asked,
         )
         self.copies.cleanup()

@@ -5,9 +5,8 @@
     {{ example#cell.field }}               a check, resources, a sanitizer, a benchmark's unit or peak
     {{ example#cell.1["row"].field }}      the second result, where several of a cell's would fit
     {{ 2 * 4 * 10**7 / 1e6 :.0f }}         arithmetic, with references or without
-    {{ quote "570 ms" from "CUDATutorial 03, V100" }}
 
-A reference reads the recording of the example; one that is missing, damaged, stale or failed is an
+What is no reference and no arithmetic is told: `cudatut.site.told`. A reference reads the recording of the example; one that is missing, damaged, stale or failed is an
 error that names the command which mends it. Inside code nothing is replaced.
 """
 
@@ -23,7 +22,7 @@ from html import escape
 
 from cudatut.errors import CudatutError
 from cudatut.recording import Recording
-from cudatut.site import locale, localize, state
+from cudatut.site import locale, localize, state, told
 from cudatut.site.missing import MissingOutputError, number_html
 
 FIELD = re.compile(r"\{\{(.*?)\}\}")
@@ -36,7 +35,7 @@ _REFERENCE = re.compile(
 _FORMAT = re.compile(
     r'(.*) :\s*([^"]*?)\s*'
 )  # a colon in the name of a row is followed by its quote
-_QUOTE = re.compile(r'quote\s+"(?P<text>[^"]+)"\s+from\s+"(?P<source>[^"]+)"')
+_LITERAL = re.compile(r"\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _FENCE = re.compile(r"^[ \t>]*(?P<mark>`{3,}|~{3,})(?P<info>.*)$")
 CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -86,7 +85,9 @@ def formatted(body: str) -> str:
     expression, spec = split.groups() if split else (body, None)
     result = value(expression)
     if isinstance(result, str) and locale.current() == "zh":
-        result = localize.current().chinese(result)
+        # A word is the value of one reference: there is no arithmetic with it.
+        with localize.of(_REFERENCE.fullmatch(expression.strip())["example"]):
+            result = localize.current().chinese(result)
     if spec is None:
         return f"{result:.4g}" if isinstance(result, float) else str(result)
     if isinstance(result, float) and spec.endswith("d") and result.is_integer():
@@ -95,6 +96,38 @@ def formatted(body: str) -> str:
         return format(result, spec)
     except ValueError as error:
         raise BadReferenceError(f"{{{{ {body.strip()} }}}}: {error}") from error
+
+
+def literals(body: str) -> list[str]:
+    """The numbers that are typed in an expression, as they stand there; of what is told, none."""
+    if told.begins(body):
+        return []
+    split = _FORMAT.fullmatch(body)
+    return _LITERAL.findall(_REFERENCE.sub(" ", split[1] if split else body))
+
+
+def refers(body: str) -> bool:
+    """Whether an expression refers to a recording."""
+    return _REFERENCE.search(body) is not None
+
+
+def factor(body: str, field: str) -> float | None:
+    """What the one reference of an expression, to a field whose name ends so, is multiplied with; None for all else.
+
+    Recordings are not read. With several references, sums or powers there is no such factor.
+    """
+    split = _FORMAT.fullmatch(body)
+    found = list(_REFERENCE.finditer(split[1] if split else body))
+    if len(found) != 1 or not found[0]["at"].endswith(field):
+        return None
+    text = _REFERENCE.sub("{}", split[1] if split else body)
+    try:
+        at_one, at_two = (
+            _evaluate(ast.parse(text.format(f"({x})").strip(), mode="eval").body) for x in (1, 2)
+        )
+    except (SyntaxError, ValueError, ArithmeticError, KeyError, IndexError):
+        return None
+    return at_one if at_two == 2 * at_one else None
 
 
 def replace(markdown: str, report: Callable[[Exception], None], line_offset: int = 0) -> str:
@@ -112,7 +145,7 @@ def replace(markdown: str, report: Callable[[Exception], None], line_offset: int
             return _html(match[1], plain, formula)
         except MissingOutputError as error:
             return "–" if plain else number_html(error)
-        except BadReferenceError as error:
+        except (BadReferenceError, told.BadTellingError) as error:
             report(BadReferenceError(f"line {number + line_offset}: {error}"))
         except CudatutError as error:  # of the recording: said once, not for each of its numbers
             report(error)
@@ -182,12 +215,8 @@ def named(markdown: str) -> list[str]:
 
 def _html(body: str, plain: bool, formula: bool) -> str:
     """What stands in the place of a reference. What a recording says is text there, to Markdown and to the browser."""
-    quote = _QUOTE.fullmatch(body.strip())
-    if quote:
-        text = quote["text"]
-        return text if plain else _span("ct-quoted", quote["source"], escape(text))
-    if body.strip().startswith("quote"):
-        raise BadReferenceError(f'{{{{{body}}}}}: write {{{{ quote "570 ms" from "its source" }}}}')
+    if one := told.read(body):
+        return one.text if plain else _span(one.css, one.title, escape(one.text))
     text = formatted(body)
     if formula:
         if not _IN_FORMULA.fullmatch(text):

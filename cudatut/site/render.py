@@ -51,32 +51,42 @@ def results_html(
                 parts.append(_TOGETHER[kind](payloads))
                 continue
             for payload in payloads:
-                shown = _EACH[kind](payload)
                 if kind in _BY_GPU and len(gpus) > 1:
-                    shown = _by_gpu(kind, so_far[kind], shown, gpus)
+                    parts.append(_by_gpu(payload, so_far[kind], gpus))
+                else:
+                    parts.append(_EACH[kind](payload))
                 so_far[kind] += 1
-                parts.append(shown)
         if not parts:
             return ""
         label = escape(text("output.label"))
     return f'<div class="ct-result" role="group" aria-label="{label}">{"".join(parts)}</div>'
 
 
-_BY_GPU = ("benchmark", "goals", "series", "table", "facts")
+# What is shown by GPU, and which of its fields is its title.
+_BY_GPU = dict.fromkeys(("goals", "series", "table", "facts"), "title") | {"benchmark": "name"}
 
 
-def _by_gpu(kind: str, index: int, shown: str, gpus: Sequence[tuple[str, list]]) -> str:
-    """A result with the GPU as a choice: the same one, by its kind and place in the cell, of each GPU that has another."""
+def _by_gpu(result: dict[str, Any], index: int, gpus: Sequence[tuple[str, list]]) -> str:
+    """A result with the GPU as a choice: the same one, by its kind and place in the cell, of each GPU that has another.
+
+    On paper all of them stand below each other, and a screen reader may read them without the choice: so each has its GPU
+    in its title, which a chart's drawing repeats.
+    """
+    kind = result["kind"]
     (own, _), *others = gpus
-    panes = {own: shown}
+    found = {own: result}
     for name, results in others:
-        same = [result for result in results if result["kind"] == kind]
+        same = [one for one in results if one["kind"] == kind]
         if index < len(same):
-            panes[name] = _EACH[kind](localized(same[index], locale.current()))
-    panes = {name: pane for name, pane in panes.items() if name == own or pane != shown}
-    if len(panes) == 1:
-        return shown
-    short = {name: escape(name.removeprefix("NVIDIA ")) for name in panes}
+            found[name] = localized(same[index], locale.current())
+    shown = {name: _EACH[kind](one) for name, one in found.items()}
+    found = {name: one for name, one in found.items() if name == own or shown[name] != shown[own]}
+    if len(found) == 1:
+        return shown[own]
+    short = {name: escape(name.removeprefix("NVIDIA ")) for name in found}
+    panes = {
+        name: _EACH[kind](_on(one, name.removeprefix("NVIDIA "))) for name, one in found.items()
+    }
     group = f"gpu-{hashlib.sha256(''.join(panes.values()).encode()).hexdigest()[:8]}"
     choices = "".join(
         f'<label><input type="radio" name="{group}" value="{escape(name)}"{" checked" * (name == own)}> '
@@ -84,14 +94,23 @@ def _by_gpu(kind: str, index: int, shown: str, gpus: Sequence[tuple[str, list]])
         for name in panes
     )
     note = f'<p class="ct-gpu__note">{text("output.text_of", name=short[own])}</p>'
+    # A group, not a landmark: a page has many, of the same few names.
     sections = "".join(
-        f'<section class="ct-gpu">{pane}{"" if name == own else note}</section>'
+        f'<section class="ct-gpu" role="group" aria-label="{short[name]}">'
+        f"{pane}{'' if name == own else note}</section>"
         for name, pane in panes.items()
     )
     return (
         f'<div class="ct-gpus"><fieldset class="ct-gpus__choice"><legend>{escape(text("output.gpu"))}</legend>'
         f"{choices}</fieldset>{sections}</div>"
     )
+
+
+def _on(result: dict[str, Any], gpu: str) -> dict[str, Any]:
+    """A result whose title says on which GPU it came out so."""
+    field = _BY_GPU[result["kind"]]
+    title = result[field]
+    return result | {field: text("brackets", label=title, remark=gpu) if title else gpu}
 
 
 def _item(output: dict[str, Any]) -> tuple[str, Any] | None:

@@ -1,4 +1,5 @@
-"""Nothing before its time: a term of the glossary is used on no main path before the chapter that introduces it.
+"""Nothing before its time: a term of the glossary is used on no main path before the chapter that introduces it, and
+there it is.
 
 Looked at are the prose, and every CUDA identifier, qualifier and pragma in the code; one that the glossary lacks is
 found too. Folds may use what they like.
@@ -39,6 +40,7 @@ _CODE = re.compile(
 # Links to other pages name what these introduce.
 _LINK = re.compile(r"\[[^\]]*\]\([^)\s]*\.md[^)]*\)")
 _COMMENT = re.compile(r"//.*|/\*.*?\*/")
+_ADDRESS = re.compile(r"\]\([^)\s]*\)")
 _SNIPPET = re.compile(r'-{2,}8<-{2,}\s+"([\w./-]+?)(?::([\w-]+))?"')
 # Titles of documents are not ours to choose.
 _UNREAD = {"sources"}
@@ -54,8 +56,11 @@ class Terms:
         self.code = {_word(word): entry for entry in introduced for word in entry.get("code", ())}
         self.prose = glossary.Finder(introduced, lang)
 
-    def used(self, line: Line) -> Iterator[tuple[str, Term | None]]:
-        """The terms and words of CUDA in a line of the main path, each with its entry or None."""
+    def used(self, line: Line, chapter: str | None = None) -> Iterator[tuple[str, Term | None]]:
+        """The terms and words of CUDA in a line of the main path of a chapter, each with its entry or None.
+
+        Ordinary words count in the chapter that introduces their term: elsewhere they may mean something else.
+        """
         code = []
         if line.kind == "prose":
             code = [span[2] for span in references.CODE_SPAN.finditer(line.text)]
@@ -67,8 +72,8 @@ class Terms:
                 yield f"`{word}`", self.code.get(word)
         if line.kind == "prose":
             for found in self.prose.pattern.finditer(lint.prose(_LINK.sub(" ", line.text))):
-                term = self.prose.term(found)
-                yield f"'{term['en']}'", term
+                if term := self.prose.term(found, chapter=chapter):
+                    yield f"'{term['en']}'", term
 
 
 def _word(text: str) -> str:
@@ -97,7 +102,7 @@ def of_page(markdown: str, name: str, lang: str, terms: Terms) -> list[Finding]:
     """Findings of one chapter, the first use of each word."""
     found: dict[str, Finding] = {}
     for line in main_path.lines(markdown):
-        for word, entry in terms.used(line) if line.section not in _UNREAD else ():
+        for word, entry in terms.used(line, name) if line.section not in _UNREAD else ():
             if entry is None:
                 message = f"{word} stands in no entry of docs/glossary.yml (code: [...])"
             elif terms.rank[entry["chapter"]] > terms.rank[name]:
@@ -106,6 +111,51 @@ def of_page(markdown: str, name: str, lang: str, terms: Terms) -> list[Finding]:
                 continue
             found.setdefault(word, Finding(f"docs/{lang}/{name}.md", line.number, message))
     return list(found.values())
+
+
+def unintroduced(docs: Path, lang: str) -> list[str]:
+    """Terms that stand nowhere in the chapter that the glossary names for them, each as a sentence that says what to do.
+
+    On its main path; in its folds where the term is on no main path at all. Its name counts, also as code or in a link,
+    or one of its code words. docs: as for `findings`.
+    """
+    parts = contents.load(docs / "contents.yml")
+    entries = glossary.load(docs / "glossary.yml", parts)
+    terms = Terms(entries, parts, lang)
+    main, whole = {}, {}
+    for chapter in (one for one in contents.chapters(parts) if one.written):
+        markdown = (docs / lang / chapter.page).read_text(encoding="utf-8")
+        main[chapter.name] = _told(main_path.lines(markdown), markdown, chapter.name, terms)
+        whole[chapter.name] = _told(_all_lines(markdown), markdown, chapter.name, terms)
+    anywhere = set().union(*main.values())
+    return [
+        f"docs/glossary.yml: '{entry['id']}' is introduced in {name}, but docs/{lang}/{name}.md does not have it"
+        f"{' outside its folds' if entry['id'] in whole[name] else ''}: name another chapter, or write it there"
+        for entry in entries
+        if (name := entry.get("chapter")) in main
+        and entry["id"] not in (main if entry["id"] in anywhere else whole)[name]
+    ]
+
+
+def _told(lines: Iterable[Line], markdown: str, name: str, terms: Terms) -> set[str]:
+    """The ids of the terms in these lines of a chapter."""
+    here = glossary.meanings(markdown)
+    found = set()
+    for line in lines:
+        if line.section in _UNREAD:
+            continue
+        found |= {entry["id"] for _, entry in terms.used(line, name) if entry}
+        if line.kind == "prose":
+            code = " ".join(span[2] for span in references.CODE_SPAN.finditer(line.text))
+            text = lint.prose(_ADDRESS.sub("]", line.text)) + " " + code
+            matches = terms.prose.pattern.finditer(text)
+            found |= {term["id"] for one in matches if (term := terms.prose.term(one, here, name))}
+    return found
+
+
+def _all_lines(markdown: str) -> Iterator[Line]:
+    """Those of the folds, too."""
+    return main_path.lines(re.sub(r"(?m)^( *)\?\?\?", r"\1!!!", markdown))
 
 
 def _shown(line: str, info: str) -> list[str]:

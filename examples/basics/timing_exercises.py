@@ -21,9 +21,10 @@
 #             算进去。
 #         fails: "number of times"
 #       2:
-#         title: {en: "One percent", zh: "百分之一"}
+#         title: {en: "A small difference", zh: "微小的差别"}
 #         level: medium
 #         minutes: 20
+#         given: ["one percent", "百分之一"]
 #         task:
 #           en: >-
 #             `chain` makes a given number of steps that wait for each other, so

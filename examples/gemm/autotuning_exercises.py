@@ -7,6 +7,7 @@
 #         title: {en: "How many rounds?", zh: "要跑多少轮？"}
 #         level: easy
 #         minutes: 20
+#         given: ["1 %", "5 %"]
 #         task:
 #           en: >-
 #             32 candidates, each 1 % slower than the one before. Single runs scatter normally around the true

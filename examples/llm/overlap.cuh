@@ -5,11 +5,12 @@
 // place and fetches what no kernel of the chain writes, weights above all,
 // while the one before still runs. Then it waits.
 //
-// Every kernel of such a chain calls both, whatever else it does. A block that
-// ended without waiting could let a later kernel begin before an earlier one
-// has ended. Before it has waited, a kernel writes nothing and reads only what
-// was there before the graph began. Elsewhere than in such a graph both do
-// nothing.
+// Every kernel of such a chain calls both, whatever else it does. It has ended
+// when all its blocks have, so one that waits keeps the chain whole. If none
+// did, a later kernel could go on before an earlier one has ended. Which blocks
+// have work depends on the requests, so all of them wait. Before it has waited,
+// a kernel writes nothing and reads only what was there before the graph began.
+// Elsewhere than in such a graph both do nothing.
 #pragma once
 
 // --8<-- [start:overlap]

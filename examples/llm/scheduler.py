@@ -186,8 +186,8 @@ class Scheduler:
 
     # --8<-- [start:preempt]
     def _preempt(self, step: Step) -> None:
-        """The last gives up its blocks, and waits to compute everything again:
-        cheaper than to save it elsewhere.
+        """The last gives up its blocks, and waits to compute everything again.
+        To save it in the host's memory may be cheaper, but needs room there.
         """
         request = self.running.pop()
         self.blocks.release(request.id)

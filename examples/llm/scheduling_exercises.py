@@ -35,6 +35,7 @@
 #         title: {en: "A policy in which nobody waits forever", zh: "谁也不会永远等下去的策略"}
 #         level: medium
 #         minutes: 25
+#         given: ["1 ms"]
 #         task:
 #           en: >-
 #             Shortest first makes long requests wait as long as short ones come. Write `patient(request)`, a key

@@ -40,9 +40,9 @@ from blocks import NaiveBlocks
 from checkpoint import Checkpoint
 from engine import Engine
 from fetch import fetch
-from fp8 import fp8_scales
 from gpu_backend import GpuBackend
 from graphs import Graph
+from kv_scales import fp8_scales
 from random_model import RandomModel
 from reference import Reference
 from request import Request

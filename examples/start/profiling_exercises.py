@@ -7,6 +7,7 @@
 #         title: {en: "A clock, and a test of it", zh: "写一个计时函数，并检验它"}
 #         level: easy
 #         minutes: 10
+#         given: ["twice as long", "时间也加倍"]
 #         task:
 #           en: >-
 #             Complete `event_us`: it returns the time of `call()` on the GPU in microseconds, measured with CUDA
@@ -21,6 +22,7 @@
 #         title: {en: "The kernel's time and the copy's time", zh: "kernel 的时间与复制的时间"}
 #         level: medium
 #         minutes: 10
+#         given: ["30 %"]
 #         task:
 #           en: >-
 #             `split_ms` makes a launch and a copy that needs its result, and returns two times in milliseconds: that

@@ -32,6 +32,7 @@
 #         title: {en: "Which tile first?", zh: "先算哪一块？"}
 #         level: medium
 #         minutes: 15
+#         given: ["1 %"]
 #         task:
 #           en: >-
 #             With a causal mask tile i of a head's queries needs i + 1 steps. 32 heads have 64 tiles each. Return all

@@ -7,6 +7,7 @@
 #         title: {en: "A fair mean", zh: "公平的平均"}
 #         level: easy
 #         minutes: 10
+#         given: ["twice as fast", "half as fast", "快一倍", "慢一半"]
 #         task:
 #           en: >-
 #             `ours` and `theirs` are the times of two kernels on the same shapes. Write `times_as_fast(ours, theirs)`: one number that

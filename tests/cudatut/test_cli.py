@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -390,6 +391,39 @@ def test_usage(arguments, capsys):
         cli.main(arguments)
     assert caught.value.code == 2
     assert "usage: python -m cudatut" in capsys.readouterr().err
+
+
+def test_a_size_to_tune_for_is_not_required(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["tune"])
+    assert "required: LADDER\n" in capsys.readouterr().err
+
+
+def test_running_a_part_names_its_examples(states, capsys):
+    assert cli.main(["run", "a"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("cudatut: a is a part, and `run` runs one example. Its examples: a/")
+    assert "a/fresh" in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("output", "status", "says"),
+    [
+        (">&-", 0, ""),
+        pytest.param(
+            ">/dev/full",
+            2,
+            "cudatut: the output cannot be written: No space left on device\n",
+            marks=pytest.mark.skipif(
+                not Path("/dev/full").exists(), reason="this system has no /dev/full"
+            ),
+        ),
+    ],
+)
+def test_an_output_that_takes_nothing(output, status, says):
+    command = f"{sys.executable} -m cudatut list {output}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (status, says)
 
 
 def test_a_closed_pipe_is_no_error(states):

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from cudatut import catalog, cli, exercises, tool
 from cudatut.errors import CheckError, CudatutError, KernelCompileError, LaunchError, NoGpuError
-from cudatut.gpu import check
+from cudatut.gpu import check, memory
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -229,6 +229,20 @@ def test_what_is_written(chapter):
     assert not any(line[2:3] and line[2] in "，。、" for line in zh.splitlines())
 
 
+def test_no_title_is_read_as_the_encoding_of_the_file(chapter):
+    """PEP 263: a comment in the first two lines that says `coding: NAME`, as a title may."""
+    header = HEADER.replace("Twice", "Decoding: twice").replace(
+        "Return twice", "Coding=x: return twice"
+    )
+    chapter.file("start/add_exercises.py", header + STUBS)
+    for lang in exercises.LANGUAGES:
+        text = exercises.started(exercises.get("start/add", 1), lang)
+        assert ("# Exercise 1 of start/add: Decoding: twice" in text) == (lang == "en")
+        compile(text.encode(), "x.py", "exec")
+        with pytest.raises(SyntaxError, match="encoding"):  # what the lines before it save it from
+            compile(b"# Exercise 1 of start/add: Decoding: twice\n", "x.py", "exec")
+
+
 def test_the_solution_is_printed_or_written(chapter, capsys):
     assert cli.main(["exercise", "start/add", "1", "--solution"]) == 0
     text = capsys.readouterr().out
@@ -380,7 +394,8 @@ MemoryError_.__name__ = "MemoryError"
 
 def wrong(values, expected):
     values, expected = np.array(values, "float32"), np.array(expected, "float32")
-    return check._explain("n = 3", values, expected, values == expected, True, 0, 0)
+    poison = memory.POISON_BYTE
+    return check._explain("n = 3", values, expected, values == expected, poison, 0, 0)
 
 
 POISON = np.array([0xFFFFFFFF], "uint32").view("float32")[0]
@@ -471,6 +486,24 @@ def test_a_check_that_passes_beside_a_touched_red_zone_has_not_passed(chapter, m
 
 
 # --- progress --------------------------------------------------------------------------------------
+
+
+def test_progress_that_cannot_be_read_is_told_in_a_line(chapter, capsys):
+    path = exercises.progress_file()
+    path.parent.mkdir(parents=True)
+    path.write_text("[" * 100_000)
+    assert cli.main(["exercise"]) == 0
+    said = capsys.readouterr().out
+    assert "cannot be read" in said and "--forget" in said and "Twice" in said
+    assert cli.main(["exercise", "--forget"]) == 0 and not path.exists()
+    capsys.readouterr()
+    path.mkdir()
+    for arguments in (["--forget"], ["start/add", "1", "--forget"]):
+        assert cli.main(["exercise", *arguments]) == 2
+        said = capsys.readouterr().err
+        assert f"{path}, and there is a folder of this name" in said and said.count("\n") == 1
+    assert cli.main(["exercise"]) == 0 and "folder of this name" in capsys.readouterr().out
+    assert exercises.keep(exercises.get("start/add", 1), "done") is False and path.is_dir()
 
 
 def test_progress_is_forgotten(chapter, capsys):

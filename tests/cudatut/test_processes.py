@@ -53,3 +53,39 @@ def test_what_a_child_says_and_how_it_ends_comes_back():
     command = [sys.executable, "-c", "import sys; print('out'); sys.exit('err')"]
     done = processes.run(command, 60, os.environ)
     assert (done.returncode, done.stdout, done.stderr) == (1, "out\n", "err\n")
+
+
+_CHILD = "from cudatut import processes; processes.end_with_parent(); print('begun', flush=True); "
+
+
+def test_a_child_that_watches_its_parent_ends_as_any_other():
+    child = subprocess.Popen(
+        [sys.executable, "-c", _CHILD + "print('done')"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    with child:
+        assert (
+            child.stdout.read() == "begun\ndone\n"
+        )  # and nothing of a thread that is still reading
+        assert child.wait(60) == 0
+
+
+def test_a_child_ends_with_a_parent_that_was_killed():
+    code = (
+        "import subprocess, sys; child = subprocess.Popen([sys.executable, '-c', sys.argv[1]], stdin=subprocess.PIPE); "
+        "child.wait()"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", code, _CHILD + "import time; time.sleep(600)"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with parent:
+        assert parent.stdout.readline() == "begun\n"
+        parent.kill()
+        assert (
+            parent.stdout.read() == ""
+        )  # it comes to its end when the child, which holds it, has ended

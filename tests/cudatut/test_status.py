@@ -1,5 +1,6 @@
 """`status`: what stops a landing, and apart from it what is only to be known."""
 
+import shutil
 import subprocess
 
 import pytest
@@ -223,6 +224,8 @@ def test_a_comment_is_a_note_and_a_statement_a_problem(fresh):
 
 
 def git(root, *arguments):
+    if not shutil.which("git"):
+        pytest.skip("git is not installed")
     command = ["git", "-C", str(root), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=COMMITTER | {"HOME": "/"})
     assert done.returncode == 0, done.stderr

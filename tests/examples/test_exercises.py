@@ -9,7 +9,7 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import yaml
 from rich.cells import cell_len
 
 from cudatut import catalog, exercises
+from cudatut.fingerprint import meaning
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -42,6 +43,9 @@ def load(name: str):
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+compared = load("compared")
 
 
 @cache
@@ -133,13 +137,78 @@ def test_its_parts_fit(chapter, number) -> None:
             f"{exercise.name}, {part}: pycuda.autoinit makes a second context, in which arrays of ct are unknown; "
             "import pycuda.autoprimaryctx"
         )
-    assert exercise.stub != exercise.solution, f"{exercise.name}: the stub is the solution"
     missing = names_bound(exercise.stub) - names_bound(exercise.solution)
     assert not missing, f"{exercise.name}: the stub defines {missing}, the solution does not"
     assert "ct." in exercise.check, f"{exercise.name}: the check uses no ct.check"
+
+
+@each
+def test_python_reads_the_files_that_the_command_writes(chapter, number) -> None:
+    exercise = exercise_of(chapter, number)
     for solution in (False, True):
         for lang in exercises.LANGUAGES:
-            compile(exercises.started(exercise, lang, solution), f"{exercise.file}.py", "exec")
+            # As bytes: for a string Python does not look for an encoding in its first lines (PEP 263).
+            raw = exercises.started(exercise, lang, solution).encode()
+            compile(raw, f"{exercise.file}.py", "exec")
+
+
+@each
+def test_something_is_left_to_do_and_it_is_what_the_check_looks_at(chapter, number) -> None:
+    problem = without_a_task(exercise_of(chapter, number))
+    assert not problem, problem
+
+
+def without_a_task(exercise: exercises.Exercise) -> str:
+    """Why an exercise asks for nothing: its stub means what the solution means, or its check compares nothing of the stub."""
+    # Comments, docstrings and layout do not count, in the kernels of strings neither.
+    whole = ((exercise.given, part, exercise.check) for part in (exercise.stub, exercise.solution))
+    one, other = (meaning.python("# %% whole\n" + "\n\n".join(parts)) for parts in whole)
+    if exercise.stub == exercise.solution or (one and one == other):
+        return f"{exercise.name}: the stub is the solution"
+    if not compared.compares(exercise.given, exercise.stub, exercise.check):
+        names = ", ".join(sorted(compared.bound(exercise.stub)))
+        return f"{exercise.name}: no ct.check of its check looks at what the stub defines: {names}"
+    return ""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Of an exercise what `without_a_task` looks at."""
+
+    name = "start/add 1"
+    given: str
+    stub: str
+    solution: str
+    check: str
+
+
+STUB, SOLUTION = "def twice(x):\n    return x", "def twice(x):\n    return 2 * x"
+CHECK = 'for n in (1, 2):\n    got = twice(n)\n    ct.check(got, 2 * n, name=f"{n}")'
+KERNEL = 'SOURCE = """__global__ void twice(float *x) { x[0] *= 2; }"""'
+RUN = "def run(x):\n    ct.Kernel(SOURCE, 'twice')(x, grid=1, block=1)\n"
+RUNS = "x = ct.to_device(X)\nrun(x)\nct.check(x, 2 * X, name='x')"
+
+
+@pytest.mark.parametrize(
+    ("given", "stub", "solution", "check", "problem"),
+    [
+        ("", STUB, SOLUTION, CHECK, ""),
+        (RUN, KERNEL.replace("*= 2", "*= 1"), KERNEL, RUNS, ""),
+        ("def right(got):\n    assert got == 2", STUB, SOLUTION, "right(twice(1))", ""),
+        ("", STUB, SOLUTION, "assert twice(1) == 2", ""),
+        ("", SOLUTION, SOLUTION, CHECK, "the stub is the solution"),
+        ("", SOLUTION + "  # yours: twice as much", SOLUTION, CHECK, "the stub is the solution"),
+        ("", SOLUTION.replace("    ", '    "Twice."\n    '), SOLUTION, CHECK, "is the solution"),
+        (RUN, KERNEL.replace("{", "{ /* yours */"), KERNEL, RUNS, "the stub is the solution"),
+        ("", STUB, SOLUTION, "ct.check(np.ones(3), np.ones(3))", "looks at what the stub defines"),
+        ("", STUB, SOLUTION, "twice(1)\nct.check(np.ones(3), np.ones(3))", "defines: twice"),
+        (RUN, KERNEL.replace("2", "1"), KERNEL, RUNS.replace("run(x)", "pass"), "defines: SOURCE"),
+        ("", STUB, SOLUTION, "print(twice(1))", "no ct.check of its check"),
+    ],
+)
+def test_an_exercise_without_a_task_is_refused(given, stub, solution, check, problem) -> None:
+    found = without_a_task(Parts(given, stub, solution, check))
+    assert (problem in found) if problem else not found, found
 
 
 @each

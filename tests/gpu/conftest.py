@@ -10,7 +10,7 @@ import cudatut as ct
 
 sys.path.insert(
     0, str(Path(__file__).parent)
-)  # faults.py is a script of its own and a module of the tests
+)  # kernel_faults.py is a script of its own and a module of the tests
 
 
 def pytest_collection_modifyitems(items):

@@ -3,8 +3,9 @@
 import os
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
-# pytest-xdist has processes of its own, each with some of the tests.
-JOBS = 1 if os.environ.get("PYTEST_XDIST_WORKER") else min(6, os.cpu_count() or 1)
+# pytest-xdist and shards.py have processes of their own, each with some of the tests.
+SHARED = ("PYTEST_XDIST_WORKER", "CUDATUT_SHARED_GPU")
+JOBS = 1 if any(map(os.environ.get, SHARED)) else min(6, os.cpu_count() or 1)
 
 
 class Runs:

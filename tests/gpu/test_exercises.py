@@ -139,10 +139,17 @@ def solutions(request, tmp_path_factory):
     found.close()
 
 
+def timed(chapter, kind) -> bool:
+    return kind == "solution" and chapter in TIMED
+
+
 def each(kind):
     return pytest.mark.parametrize(
         ("chapter", "number", "kind"),
-        [(chapter, number, kind) for chapter, number in ALL],
+        [
+            pytest.param(chapter, number, kind, marks=[pytest.mark.alone] * timed(chapter, kind))
+            for chapter, number in ALL
+        ],
         ids=[f"{chapter}-{number}" for chapter, number in ALL],
     )
 

@@ -1,8 +1,8 @@
-"""Every planted fault is caught by what `faults.py` says catches it."""
+"""Every planted fault is caught by what `kernel_faults.py` says catches it."""
 
 from pathlib import Path
 
-import faults
+import kernel_faults as faults
 import pytest
 
 import cudatut as ct
@@ -33,7 +33,7 @@ def _watch(tmp_path: Path, fault: faults.Fault, tool: str) -> int:
     script = tmp_path / "launch.py"
     script.write_text(
         f"import runpy, sys\nsys.path.insert(0, {str(Path(faults.__file__).parent)!r})\n"
-        f"sys.argv = ['faults.py', {fault.name!r}]\nrunpy.run_path({faults.__file__!r}, run_name='__main__')\n"
+        f"sys.argv = ['kernel_faults.py', {fault.name!r}]\nrunpy.run_path({faults.__file__!r}, run_name='__main__')\n"
     )
     return sanitizer.run(script, tool).errors
 

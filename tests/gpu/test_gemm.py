@@ -1,11 +1,11 @@
 """The ladder of general matrix products on a real GPU: every rung, ragged shapes, alpha and beta, hard inputs."""
 
-import itertools
 import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from pairwise import pairs
 
 import cudatut as ct
 from cudatut.gpu import ladder, sanitizer
@@ -17,7 +17,7 @@ GEMMS = ladder.load_ladder("gemm")
 EXTENTS = (0, 1, 31, 33, 100, 129, 257)
 # Each extent as m, n and k beside others of every kind; multiples of 4 in k and n take the wide loads.
 SHAPES = [(m, EXTENTS[(i + 2) % 7], EXTENTS[(i + 5) % 7]) for i, m in enumerate(EXTENTS)]
-SHAPES += [(m, n, k) for m, n, k in itertools.product((1, 129, 300), (4, 132, 260), (4, 36, 100))]
+SHAPES += pairs((1, 129, 300), (4, 132, 260), (4, 36, 100))
 SHAPES += [(257, 129, 33), (33, 129, 260), (129, 260, 33), (128, 128, 16), (256, 384, 512)]
 SCALARS = [(1.0, 0.0), (-2.0, 0.0), (0.5, 1.0), (1.0, -3.0), (0.0, 2.0), (0.0, 0.0)]
 
@@ -144,6 +144,7 @@ def test_a_wrong_kernel_is_found(tmp_path):
         GEMMS.problem(100, 100, 100).check(rung)
 
 
+@pytest.mark.alone  # it compares times
 def test_rungs_of_the_part_basics_join_the_benchmark():
     module = ladder.shared("gemm/ladder")
     rows = GEMMS.bench([*module.earlier_rungs(), "warp_tile"], rounds=5, m=1024, n=1024, k=1024)

@@ -311,3 +311,67 @@ def test_several_files_share_a_process_under_a_tool(tmp_path):
     bad.write_text(BESIDE.replace("COUNT", "32"))
     assert sanitizer.run([good, good], "memcheck").errors == 0
     assert sanitizer.run([good, bad, good], "memcheck").errors > 0
+
+
+SPIN = """
+__global__ void spin(long long cycles) {
+  for (const long long start = clock64(); clock64() - start < cycles;);
+}
+__global__ void copy(const int* x, int* out, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = x[i];
+}"""
+
+
+def test_new_arrays_are_ready_for_a_kernel_on_any_stream():
+    """The default stream is busy meanwhile, and a non-blocking stream does not wait for it: neither the poison nor the
+    copy may arrive after the kernel."""
+    import pycuda.driver as cuda
+
+    spin, copy = (ct.Kernel(SPIN, name) for name in ("spin", "copy"))
+    host, stream = np.arange(1024, dtype="int32"), cuda.Stream(1)
+    warm = ct.to_device(host), ct.empty(1024, "int32")
+    copy(*warm, 1024, grid=4, block=256, stream=stream)  # compiled and loaded
+    ct.synchronize()
+    spin(400_000_000, grid=1, block=1)  # some 0.2 s
+    ended = cuda.Event().record()
+    x, out = ct.to_device(host), ct.empty(1024, "int32")
+    copy(x, out, 1024, grid=4, block=256, stream=stream)
+    stream.synchronize()
+    assert not ended.query()  # else this shows nothing
+    ct.check(out, host)
+
+
+def test_an_array_with_another_poison():
+    out = ct.empty(100, "int32")
+    with pytest.raises(ct.CheckError, match="nobody can tell whether a kernel wrote them"):
+        ct.check(out, np.full(100, -1))
+    ct.poison(out, 0x5A)
+    with pytest.raises(ct.CheckError, match="100 of them were never written"):
+        ct.check(out, np.full(100, -1))
+    out.fill(np.int32(-1))
+    ct.check(out, np.full(100, -1))
+    with pytest.raises(ValueError, match="a byte is 0 to 255"):
+        ct.poison(out, 256)
+
+
+def test_a_number_beyond_its_type_is_refused(scale):
+    x, out = ct.to_device(np.ones(20, "float32")), ct.empty(20, "float32")
+    with pytest.raises(ValueError, match=r"1e\+300 does not fit: float32 goes up to"):
+        scale(x, out, 1e300, 20, grid=1, block=32)
+
+
+def test_rivals_refuse_what_they_would_compute_wrongly():
+    x = ct.to_device(np.arange(16, dtype="float32"))
+    square, short = x.reshape(4, 4), ct.empty(15, "float32")
+    out = ct.empty((4, 4), "float32")
+    for call in (
+        lambda: vendor.sum(x[::2]), lambda: vendor.copy(short, x), lambda: vendor.copy(x, short),
+        lambda: vendor.gemm(square, square.T, out), lambda: vendor.gemm(square, square, square),
+        lambda: vendor.matmul(square, square, square),
+    ):  # fmt: skip
+        with pytest.raises(ValueError):
+            call()
+    bytes_ = ct.to_device(np.arange(16, dtype="uint8"))
+    with pytest.raises(ValueError):
+        vendor.histogram(bytes_[::2])

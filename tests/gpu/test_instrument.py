@@ -10,6 +10,8 @@ import cudatut as ct
 from cudatut.gpu import launched, rivals, timing
 from cudatut.gpu.gate import gate
 
+pytestmark = pytest.mark.alone  # times are compared, and the clock is asked for
+
 SPIN = """
 __global__ void spin(long long cycles) {
   long long begin = clock64();

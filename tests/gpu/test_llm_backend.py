@@ -168,7 +168,7 @@ class Rounded:
 @pytest.mark.parametrize("graphs", [False, True])
 @pytest.mark.parametrize("invariant", [False, True])
 def test_fp8_logits_are_those_of_the_reference(checkpoint, prompts, graphs, invariant, scaled):
-    from fp8 import fp8_scales
+    from kv_scales import fp8_scales
     from numpy_backend import NumpyBackend
 
     c = checkpoint.config

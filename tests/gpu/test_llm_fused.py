@@ -15,6 +15,7 @@ import gemv
 import llm_fp8
 from gemv import BF16, Q4_1, Q8_0, Plan
 from llm_rows import HALF_ULP, from_bf16, to_bf16
+from pairwise import pairwise
 from rope import rope_table
 
 FORMATS = [BF16, Q8_0, Q4_1]
@@ -148,13 +149,15 @@ def near(got, want, error):
 QKV = [(576, 9, 3, 64), (96, 3, 1, 16), (64, 1, 1, 2), (1600, 5, 5, 10), (160, 2, 1, 128)]
 
 
-@pytest.mark.parametrize("format", FORMATS, ids=named)
-@pytest.mark.parametrize("plan", [None, *PLANS], ids=lambda p: named(p) if p else "chosen")
-@pytest.mark.parametrize("shape", [*QKV, (24, 3, 1, 8), (1000, 2, 2, 24)], ids=named)
+@pairwise(
+    lambda value: named(value) if value else "chosen",
+    fits=lambda format, _, shape: format is BF16 or shape[0] % 32 == 0,  # blocks of 32
+    format=FORMATS,
+    plan=[None, *PLANS],
+    shape=[*QKV, (24, 3, 1, 8), (1000, 2, 2, 24)],
+)
 def test_norm_qkv(format, plan, shape):
     dim, heads, kv_heads, d = shape
-    if format is not BF16 and dim % 32:
-        pytest.skip("blocks of 32")
     stored, values, largest = matrix(format, (heads + 2 * kv_heads) * d, dim)
     for n in (1, 3, 8):
         x, weight = rows(n, dim)

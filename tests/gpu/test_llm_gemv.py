@@ -1,5 +1,6 @@
 """gemv.py of the part `llm`: every way to store W, every plan, ragged sizes, exact sums, bounds, bits, what is refused."""
 
+import itertools
 import sys
 
 import numpy as np
@@ -12,6 +13,7 @@ from cudatut.paths import examples_dir
 sys.path.insert(0, str(examples_dir() / "llm"))
 import gemv
 from gemv import BF16, Q4_1, Q8_0, Plan, choose
+from pairwise import pairwise
 
 FORMATS = [BF16, Q8_0, Q4_1]
 PLANS = [Plan(16, 8, 4), Plan(32, 4, 3), Plan(64, 2, 3), Plan(64, 2, 2), Plan(128, 2, 3)]
@@ -95,13 +97,18 @@ def named(value):
     return getattr(value, "name", None) or "x".join(map(str, value))
 
 
-@pytest.mark.parametrize("format", FORMATS, ids=named)
-@pytest.mark.parametrize("plan", PLANS, ids=named)
-@pytest.mark.parametrize("outputs", [1, 130, 257])
-@pytest.mark.parametrize("inputs", [8, 24, 32, 96, 152, 512, 576, 1536, 2080])
+def named_or_own(value):
+    return None if isinstance(value, int) else named(value)
+
+
+@pairwise(
+    named_or_own,
+    fits=lambda instance, _, inputs: instance[0] is BF16 or inputs % 32 == 0,  # blocks of 32
+    format__plan=list(itertools.product(FORMATS, PLANS)),
+    outputs=[1, 130, 257],
+    inputs=[8, 24, 32, 96, 152, 512, 576, 1536, 2080],
+)
 def test_every_plan(format, plan, outputs, inputs):
-    if format is not BF16 and inputs % 32:
-        pytest.skip("blocks of 32")
     if plan.shared(format) > ct.device().shared_per_block_optin:
         pytest.skip("too little shared memory")
     stored, values, _ = weights(format, outputs, inputs, exact=True)

@@ -13,6 +13,7 @@ sys.path.insert(0, str(examples_dir() / "llm"))
 import norms
 import rows
 from llm_rows import assert_close, padded, stored, value
+from pairwise import pairwise
 
 EPS = 1e-5
 KINDS = ["float32", "bf16"]
@@ -82,9 +83,7 @@ def test_layer_norm(shape, kind):
     assert_close(out.get(), want, 4e-6 * np.abs(want).max() + 2e-5 * (shape[1] == 1))
 
 
-@pytest.mark.parametrize("added_kind", KINDS)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shape", SHAPES + WIDE, ids=ids)
+@pairwise(ids, added_kind=KINDS, kind=KINDS, shape=SHAPES + WIDE)
 def test_add_rms_norm(shape, kind, added_kind):
     (x, _), (weight, weight64), _ = data(*shape, kind)
     (added, _), _, _ = data(*shape, added_kind, seed=1)
@@ -96,10 +95,12 @@ def test_add_rms_norm(shape, kind, added_kind):
     assert_close(out.get(), want, 2e-6 * np.abs(want).max())
 
 
-@pytest.mark.parametrize("weight_kind", KINDS)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("pad_x", "pad_out"), [(8, 8), (8, 24), (3, 8), (8, 1), (1, 5)])
-@pytest.mark.parametrize("dim", [576, 768, 1000, 77])
+@pairwise(
+    weight_kind=KINDS,
+    kind=KINDS,
+    pad_x__pad_out=[(8, 8), (8, 24), (3, 8), (8, 1), (1, 5)],
+    dim=[576, 768, 1000, 77],
+)
 def test_rows_apart(dim, pad_x, pad_out, kind, weight_kind):
     n = 9
     (x, x64), (weight, weight64), (bias, bias64) = data(n, dim, kind, weight_kind)

@@ -13,6 +13,7 @@ sys.path.insert(0, str(examples_dir() / "llm"))
 import llm_fp8
 import reference
 from llm_rows import assert_close, from_bf16, padded, to_bf16
+from pairwise import pairwise
 from rope import copy_blocks, rope_and_store, rope_table
 
 NAN = np.uint16(0xFFFF)
@@ -48,12 +49,12 @@ def batch(n, heads, kv_heads, d, blocks=9, block_size=16, seed=0):
     return qkv, positions, slots, cache
 
 
-@pytest.mark.parametrize("halves", [False, True], ids=["pairs", "halves"])
-@pytest.mark.parametrize("inside", [False, True], ids=["apart", "inside"])
-@pytest.mark.parametrize(
-    ("n", "heads", "kv_heads"), [(1, 9, 3), (7, 4, 4), (83, 6, 1), (20, 40, 8), (3, 64, 64)]
+@pairwise(
+    halves=[False, True],
+    inside=[False, True],
+    n__heads__kv_heads=[(1, 9, 3), (7, 4, 4), (83, 6, 1), (20, 40, 8), (3, 64, 64)],
+    d=[8, 64, 80, 96, 120, 128, 256],
 )
-@pytest.mark.parametrize("d", [8, 64, 80, 96, 120, 128, 256])
 def test_rope_and_store(d, n, heads, kv_heads, inside, halves):
     theta, blocks = 1e5, 9
     qkv, positions, slots, cache = batch(n, heads, kv_heads, d)

@@ -12,6 +12,7 @@ from cudatut.paths import examples_dir
 sys.path.insert(0, str(examples_dir() / "llm"))
 import row_softmax as module
 from llm_rows import HALF_ULP, assert_close, padded, stored, value
+from pairwise import pairwise
 from row_softmax import RUNGS, softmax
 
 KINDS = ["float32", "bf16"]
@@ -72,15 +73,15 @@ def assert_right(out, want):
     assert_close(out, want, 1e-7 * want.max(initial=0) + 1e-37, relative)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("by", [*RUNGS, None])
-@pytest.mark.parametrize("shape", SHAPES, ids=ids)
+def fits(kind, by, shape):
+    """Not what is too long for it; what is large, once."""
+    n, width = shape
+    return width <= MOST.get(by, width) and (by is None or n * width <= 1 << 20)
+
+
+@pairwise(ids, fits, kind=KINDS, by=[*RUNGS, None], shape=SHAPES)
 def test_rungs(shape, by, kind):
     n, width = shape
-    if width > MOST.get(by, width):
-        pytest.skip("too long for it")
-    if n * width > 1 << 20 and by:
-        pytest.skip("once is enough")
     x, x64 = stored(3 * ct.rng(0).standard_normal(shape), kind)
     for out_kind in KINDS:
         out = ct.empty(shape, stored(np.zeros(1), out_kind)[0].dtype)

@@ -1,12 +1,14 @@
 """Every program that a page shows, as its reader has it: pasted into a file in an empty folder, and run.
 
+Beside it lie the modules of the book that the page offers with it, and nothing else.
+
 The programs of `start` see PyCUDA and NumPy alone, those of the other parts cudatut too. What they print is compared with
 the recording; numbers with a decimal point, which are times and rates, by their shape only.
 """
 
-import ast
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +18,7 @@ from side_by_side import Runs, asked_for
 
 import cudatut as ct
 from cudatut import catalog, recording
-from cudatut.site import references
+from cudatut.site import programs
 
 ROOT = Path(__file__).resolve().parents[2]
 # What a reader of `start` has not installed.
@@ -33,22 +35,18 @@ class Refuse:
 
 sys.meta_path.insert(0, Refuse())
 """
-_PROGRAM = re.compile(r'program="([^"]+)"')
 _MEASURED = re.compile(r"0x[0-9a-f]+|-?\d[\d,]*(?:\.\d+)+(?:e[+-]?\d+)?")
 _INTEGER = re.compile(r"\d[\d,]*")
 
 
-def programs() -> list[tuple[str, str, str, str]]:
+def on_pages() -> list[tuple[str, str, str, str]]:
     """(page, example, cell, file name) of each program that the English pages show."""
-    found = []
-    for path in sorted((ROOT / "docs" / "en").rglob("*.md")):
-        page = path.relative_to(ROOT / "docs" / "en").with_suffix("").as_posix()
-        for _, line, kind, info in references.scan(path.read_text(encoding="utf-8")):
-            name = _PROGRAM.search(info)
-            if kind == "code" and info.split()[:1] == ["example"] and name and line.strip():
-                example, _, cell = line.strip(" \t>").partition("#")
-                found.append((page, example, cell, name[1]))
-    return found
+    docs = ROOT / "docs" / "en"
+    return [
+        (path.relative_to(docs).with_suffix("").as_posix(), *program)
+        for path in sorted(docs.rglob("*.md"))
+        for program in programs.of_page(path.read_text(encoding="utf-8"))
+    ]
 
 
 def lines_of(text: str, other_gpu: bool, *gpus: str) -> list[str]:
@@ -73,20 +71,6 @@ def recorded(example: str, cell: str) -> tuple[str, str]:
     return printed, found.metadata["gpu"]["name"]
 
 
-def program(source: str) -> tuple[str, str | None]:
-    """The program that a cell shows, and the cell that runs it, where that is another one.
-
-    A program that ruins its own process stands in a cell as a text with a name, `late = '''...'''`; the cell of that
-    name runs it in a process of its own and prints what it says. It may end with any exit status.
-    """
-    statements = ast.parse(source).body
-    if len(statements) == 1 and isinstance(statements[0], ast.Assign):
-        value, name = statements[0].value, statements[0].targets[0]
-        if isinstance(value, ast.Constant) and isinstance(value.value, str):
-            return value.value.strip("\n"), name.id
-    return source, None
-
-
 @pytest.fixture(scope="module")
 def runs(request, tmp_path_factory):
     base, refusing = tmp_path_factory.mktemp("programs"), tmp_path_factory.mktemp("path")
@@ -96,8 +80,10 @@ def runs(request, tmp_path_factory):
         page, example, cell, file = key
         folder = base / f"{page}_{file}".replace("/", "_")
         folder.mkdir()
-        code, _ = program(catalog.cells(catalog.get(example).path)[cell])
+        code = programs.text(catalog.cells(catalog.get(example).path)[cell])
         (folder / file).write_text(code + "\n", encoding="utf-8")
+        for module in programs.beside(example, code):  # which the page offers with it
+            shutil.copy(ROOT / "examples" / module, folder)
         env = {name: value for name, value in os.environ.items() if not name.startswith("CUDATUT")}
         first = str(refusing if page.startswith("start/") else ROOT)
         env["PYTHONPATH"] = os.pathsep.join(filter(None, [first, os.environ.get("PYTHONPATH")]))
@@ -110,7 +96,7 @@ def runs(request, tmp_path_factory):
     found.close()
 
 
-PROGRAMS = programs()
+PROGRAMS = on_pages()
 
 
 @pytest.mark.parametrize(
@@ -121,7 +107,11 @@ PROGRAMS = programs()
 def test_a_program_prints_what_its_page_shows(page, example, cell, file, runs):
     done = runs[page, example, cell, file]
     where = f"{file} of docs/en/{page}.md ({example}#{cell})"
-    _, run_by = program(catalog.cells(catalog.get(example).path)[cell])
+    said = done.stderr.strip().splitlines()
+    if done.returncode and catalog.get(example).extra and "ToolMissing" in said[-1]:
+        pytest.skip(f"{where}: {said[-1]}")
+    # A program that ruins its own process is run by another cell, and may end with any exit status.
+    run_by = programs.run_by(catalog.cells(catalog.get(example).path)[cell])
     if run_by is None:
         assert done.returncode == 0, f"{where} failed:\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
     wanted, gpu = recorded(example, run_by or cell)

@@ -1,11 +1,10 @@
 """The ladder of sums on a real GPU: every rung, every block size it claims, hard inputs, and the reader's way in."""
 
-import contextlib
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from set_aside import modules_of
 
 import cudatut as ct
 from cudatut.gpu import ladder, sanitizer, trial
@@ -113,24 +112,12 @@ def test_the_same_sum_from_run_to_run(name, n):
 def test_more_elements_than_an_int_can_count(dtype, n):
     if ct.device().memory_bytes < 20 << 30:
         pytest.skip("needs 20 GiB of GPU memory")
-    with on_path():
+    with modules_of("reduction"):
         from large import Repeated  # made on the GPU: the host would take minutes
 
         problem = Repeated(n, dtype)
     for name in SUMS.names:
         problem.check(SUMS[name])
-
-
-@contextlib.contextmanager
-def on_path():
-    """Modules beside the ladder can be imported by their names, as in an example."""
-    sys.path.insert(0, str(ct.paths.examples_dir() / "reduction"))
-    try:
-        yield
-    finally:
-        sys.path.pop(0)
-        for name in ("ladder", "large"):  # other parts have modules of these names
-            sys.modules.pop(name, None)
 
 
 def both_streams(rung, n, workspace=None, repeats=100):
@@ -266,6 +253,7 @@ extern "C" __global__ void mine(const ELEMENT* in, ELEMENT* out, long long n) {
 """
 
 
+@pytest.mark.alone  # it compares times
 def test_a_readers_kernel_is_ranked(tmp_path):
     (tmp_path / "mine.cu").write_text(MINE)
     verdict = trial.attempt("reduction", str(tmp_path / "mine.cu"))

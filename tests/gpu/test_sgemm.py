@@ -15,6 +15,7 @@ from cudatut.paths import examples_dir
 sys.path.insert(0, str(examples_dir() / "gemm"))
 import sgemm
 import skinny
+from pairwise import pairwise
 
 
 @pytest.fixture(autouse=True)
@@ -77,9 +78,12 @@ def test_alpha_and_beta(alpha, beta):
 TURNED = [config.turned for config in sgemm.CONFIGS]
 
 
-@pytest.mark.parametrize("config", sgemm.CONFIGS, ids=lambda config: config.label)
-@pytest.mark.parametrize("splits", [1, 2, 3, 7])
-@pytest.mark.parametrize("whole", [0, 1, 3])
+@pairwise(
+    lambda value: getattr(value, "label", None),
+    config=sgemm.CONFIGS,
+    splits=[1, 2, 3, 7],
+    whole=[0, 1, 3],
+)
 def test_shared_tiles(config, splits, whole):
     m, n, k = 3 * config.bm - 5, 2 * config.bn - 3, 333
     for _ in range(2):  # the second launch finds the tickets as the first left them
@@ -115,9 +119,12 @@ SKINNY = [(1, 1, 5000), (1, 300, 7000), (300, 1, 700), (3, 3, 9001), (4, 900, 25
 SKINNY += [(7, 129, 20_000), (2000, 8, 1100), (5, 8, 3000), (130, 2, 256)]
 
 
-@pytest.mark.parametrize(("transpose_a", "transpose_b"), FLAGS)
-@pytest.mark.parametrize("pad", [0, 3, 4])
-@pytest.mark.parametrize("shape", SKINNY, ids=lambda shape: "x".join(map(str, shape)))
+@pairwise(
+    lambda value: "x".join(map(str, value)) if isinstance(value, tuple) else None,
+    transpose_a__transpose_b=FLAGS,
+    pad=[0, 3, 4],
+    shape=SKINNY,
+)
 def test_few_rows_or_columns(shape, pad, transpose_a, transpose_b):
     # By the kernel for these shapes whether it suits them or not; twice, because of the tickets.
     m, n, k = shape
@@ -136,14 +143,20 @@ def test_few_rows_or_columns(shape, pad, transpose_a, transpose_b):
         np.testing.assert_array_equal(got[:, n:], c0[:, n:])
 
 
-@pytest.mark.parametrize("few", [1, 3, 8])
-@pytest.mark.parametrize("along", [False, True])
-@pytest.mark.parametrize("rows", [4, 32, 64, 128])
-@pytest.mark.parametrize("warps", [2, 8, 16])
+def is_an_instance(few, along, rows, warps):
+    return few * warps <= 64 and (rows <= 32 and warps == 8 if along else rows >= 32)
+
+
+INSTANCES = [
+    one
+    for one in itertools.product([1, 3, 8], [False, True], [4, 32, 64, 128], [2, 8, 16])
+    if is_an_instance(*one)
+]
+
+
 @pytest.mark.parametrize("parts", [1, 5, 40])
+@pytest.mark.parametrize(("few", "along", "rows", "warps"), INSTANCES)
 def test_few_rows_or_columns_however_they_are_split(few, along, rows, warps, parts):
-    if (along and (rows > 32 or warps != 8)) or (not along and rows < 32) or few * warps > 64:
-        pytest.skip("no such instance")
     for n, k in ((301, 1111), (260, 2052)):
         a, b, op_a, op_b = operands(few, n, k, False, along, 0)
         a, b, c = ct.to_device(a), ct.to_device(b), ct.empty((few, n), "float32")

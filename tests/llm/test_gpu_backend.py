@@ -16,7 +16,7 @@ from batch import Batch
 from blocks import NaiveBlocks
 from engine import Engine
 from scheduler import Scheduler
-from step_shape import arrange, coarse, coarse_rows, power_of_two
+from step_shape import arrange, coarse, coarse_rows, power_of_two, rounded
 from weights import bits, floats
 
 TILE = flash.tile_for(64)
@@ -93,6 +93,7 @@ def test_rounded_sizes():
     assert [power_of_two(n) for n in (0, 1, 2, 3, 5, 8, 9)] == [0, 1, 2, 4, 8, 8, 16]
     assert [coarse(n, 16) for n in (0, 1, 16, 17, 64, 65)] == [0, 16, 16, 64, 64, 256]
     assert [coarse_rows(n) for n in (0, 1, 8, 9, 64, 65, 129)] == [0, 8, 8, 64, 64, 128, 256]
+    assert rounded(129) == 192  # as the engine's page says
 
 
 class Shapes(ModelBackend):

@@ -57,7 +57,8 @@ def test_the_frame_speaks_chinese_on_chinese_pages(open_page):
     page = open_page("zh/start/errors/")
     assert page.inner_text(".md-skip").strip() == "跳到正文"
     assert set(page.eval_on_selector_all(".headerlink", "all => all.map((a) => a.title)")) == {
-        "本节的链接"
+        "本节的链接",
+        "此折叠栏的链接",
     }
 
 
@@ -85,6 +86,103 @@ def test_the_page_is_as_dark_as_the_system(open_page, path):
     for system, name in (("light", "default"), ("dark", "slate")):
         page.emulate_media(color_scheme=system)
         page.wait_for_function(f"(name) => {scheme} === name", arg=name)
+
+
+@pytest.mark.parametrize("path", ["start/hello/", "zh/start/hello/"])
+def test_light_or_dark_survives_the_language_switch(open_page, path):
+    page = open_page(path)
+    scheme = "document.body.dataset.mdColorScheme"
+    assert page.evaluate(scheme) == "default"
+    while page.evaluate(scheme) != "slate":
+        page.locator("[data-md-component=palette] label:visible").click()
+    switch(page)
+    assert page.evaluate(scheme) == "slate"
+    switch(page)
+    assert page.evaluate(scheme) == "slate"
+
+
+# --- folds -----------------------------------------------------------------------------------------
+
+
+OPEN = "[...document.querySelectorAll('article details[open]')].map((fold) => fold.id)"
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_a_link_to_a_fold_opens_it_and_those_around_it(open_page, lang):
+    page = open_page(f"{LANGS[lang]}start/errors/#refused-output")
+    page.wait_for_function(f"{OPEN}.length")
+    assert page.evaluate(OPEN) == ["refused-output"]
+    assert (
+        0
+        <= page.evaluate("document.querySelector(location.hash).getBoundingClientRect().top")
+        < 900
+    )
+    # A link on the page itself, and the same one again after the reader has closed the fold.
+    for _ in range(2):
+        page.evaluate(
+            "document.querySelectorAll('details').forEach((fold) => { fold.open = false })"
+        )
+        page.evaluate("""() => {
+          const link = document.createElement('a')
+          link.href = '#late-output'
+          document.querySelector('article').append(link)
+          link.click()
+        }""")
+        page.wait_for_function(f"{OPEN}.includes('late-output')")
+
+
+def test_a_link_into_a_fold_opens_all_around_it(open_page):
+    page = open_page("start/errors/")
+    inner, outer = page.evaluate("""() => {
+      const inner = document.querySelector('article details details[id]')
+      return [inner.id, inner.parentElement.closest('details').id]
+    }""")
+    page.evaluate("(id) => { location.hash = id }", inner)
+    page.wait_for_function(f"{OPEN}.length >= 2")
+    assert {inner, outer} <= set(page.evaluate(OPEN))
+
+
+def test_the_link_of_a_fold_is_its_address_and_does_not_close_it(open_page, site_url):
+    page = open_page("start/errors/")
+    link = page.locator("details#sanitizer-deeper > summary > a.headerlink")
+    link.click()
+    assert page.url == f"{site_url}start/errors/#sanitizer-deeper"
+    assert page.evaluate(OPEN) == ["sanitizer-deeper"]
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_a_hit_of_the_search_inside_a_fold_is_seen(open_page, site_url, lang):
+    """The folds of the section that has the hit; what is open there shows nothing of it."""
+    page = open_page(LANGS[lang])
+    search(page, "cudaGetLastError")
+    href = page.eval_on_selector_all(
+        ".md-search-result__link",
+        "all => all.map((a) => a.href).find((href) => href.includes('#sanitizer'))",
+    )
+    assert "h=" in href
+    page.goto(href)
+    page.wait_for_selector("details[open] mark[data-md-highlight]")
+    opened = page.evaluate(OPEN)
+    assert opened and all(one.startswith("sanitizer-") for one in opened)
+    marks = "[...document.querySelectorAll('article mark[data-md-highlight]')]"
+    assert page.evaluate(f"{marks}.some((mark) => mark.checkVisibility())")
+
+
+def test_a_hit_that_is_seen_opens_no_fold(open_page):
+    page = open_page("start/errors/?h=sanitizer#sanitizer")
+    page.wait_for_selector("article mark[data-md-highlight]")
+    assert page.evaluate(OPEN) == []
+
+
+def test_the_language_switch_keeps_folds_open(open_page):
+    page = open_page("start/errors/#late-output")
+    page.wait_for_function(f"{OPEN}.length")
+    page.evaluate("document.querySelector('#sanitizer-deeper').open = true")
+    switch(page)
+    page.wait_for_function(f"{OPEN}.length >= 2")
+    assert page.evaluate(OPEN) == ["late-output", "sanitizer-deeper"]
+    page.goto(page.url.partition("#")[0].replace("start/errors", "start/hello"))
+    assert page.evaluate(OPEN) == []
 
 
 # --- search ----------------------------------------------------------------------------------------
@@ -221,6 +319,42 @@ def test_words_and_spellings_find_their_chapter(ask, lang, words, chapter):
     assert f"{chapter}/" in ask(lang, [words])[words][:6]
 
 
+SEARCHES = yaml.safe_load((ROOT / "tests/site/searches.yml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_a_reader_in_trouble_finds_the_page_that_helps(ask, lang):
+    """What a terminal prints, and how newcomers ask: always among the first three, nearly always first."""
+    wanted = {words: {f"{page}/" for page in pages} for words, pages in SEARCHES[lang].items()}
+    assert len(wanted) >= 40
+    found = ask(lang, wanted)
+    missed = {
+        words: found[words][:3] for words in wanted if not wanted[words] & {*found[words][:3]}
+    }
+    assert not missed
+    first = [words for words in wanted if found[words][0] in wanted[words]]
+    assert len(first) >= 0.9 * len(wanted), sorted(wanted.keys() - set(first))
+
+
+@pytest.mark.parametrize(
+    "words", ["barrier branch warp", "driver toolkit version", "float4 aligned"]
+)
+def test_entries_that_have_all_words_come_before_others(ask, built_site, words):
+    """Said of one-word hits whose word stands in a title, too: Material would show them first."""
+    index = (built_site / "search/search_index.json").read_text(encoding="utf-8")
+    whole, some = set(), set()
+    for entry in json.loads(index)["docs"]:
+        there = re.split(r"[^a-z0-9]+", f"{entry['title']} {entry['text']}".lower())
+        has = [any(one.startswith(word) for one in there) for word in words.split()]
+        page = entry["location"].partition("#")[0]
+        (whole if all(has) else some).add(page)
+    found = ask("en", [words])[words]
+    assert len(whole & {*found}) >= 3
+    assert some - whole & {*found}
+    last = max(found.index(page) for page in whole if page in found)
+    assert last < len(whole), found[: last + 1]
+
+
 @pytest.mark.parametrize("words", ["归约", "共享内存", "线程块", "合并访问", "存储体冲突", "内存"])
 def test_chinese_words_find_pages_whole_or_in_parts(ask, words):
     assert len(ask("zh", [words])[words]) >= 3
@@ -260,7 +394,7 @@ def test_the_search_index_waits_for_the_reader(open_page):
     page = open_page()
     page.wait_for_load_state("networkidle")
     loaded = "performance.getEntriesByType('resource').map((e) => e.name)"
-    assert not [url for url in page.evaluate(loaded) if "search" in url]
+    assert not [url for url in page.evaluate(loaded) if "/search/" in url or "/workers/" in url]
     search(page, "warp")
     assert [url for url in page.evaluate(loaded) if "search_index.json" in url]
 

@@ -221,7 +221,11 @@ def test_html_without_an_end_spoils_its_own_page_alone(project, told, caplog):
 
 @pytest.mark.parametrize(
     ("requires", "says"),
-    [("sm_75", "7.5 or newer"), ("sm_90a", "9.0, exactly"), ("sm_100", "10.0 or newer")],
+    [
+        ("sm_75", "7.5 or newer (T4, RTX 20 or newer) · Colab: T4, free"),
+        ("sm_90a", "9.0, exactly (H100, H200) · Colab: H100, paid"),
+        ("sm_100", "10.0 or newer (B200, RTX 50 or newer) · Colab: none"),
+    ],
 )
 def test_compute_capability_in_words(project, requires, says):
     notebook = project.book.notebook("start/add")

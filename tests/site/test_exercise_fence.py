@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cudatut import catalog, exercises
-from cudatut.site import directives, exercise_fence, references, state
+from cudatut.site import directives, exercise_fence, programs, references, state
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -101,6 +101,7 @@ def test_what_it_shows(chapter):
         "https://colab.research.google.com/github/cudatut/cudatut/blob/main/examples/start/"
         "add_exercises.ipynb#scrollTo=exercise-1" in opened
     )
+    assert "(T4)" in opened
 
 
 def test_in_chinese(chapter):
@@ -218,7 +219,7 @@ def test_a_program_is_refused(chapter, body, header, says):
     ],
 )
 def test_a_program_that_is_kept_as_a_text_is_that_text(cell, program):
-    assert directives.program_text(cell) == program
+    assert programs.text(cell) == program
 
 
 def test_two_programs_of_one_name_are_refused(chapter):
@@ -226,6 +227,25 @@ def test_two_programs_of_one_name_are_refused(chapter):
         directives.render("start/add#setup", {"program": "x.py"})
     with pytest.raises(directives.DirectiveError, match="two programs would be the one file"):
         directives.render("start/add#bench", {"program": "x.py"})
+
+
+def test_what_a_program_imports_of_the_book_is_offered_beside_it(chapter):
+    chapter.book.file("start/sums.py", "import os\n\nimport scales\n")
+    chapter.book.file("start/scales.py", "import sums\n")
+    chapter.book.file("start/other.py", "")
+    code = "import cudatut as ct\n\ndef late():\n    from sums import x\n"
+    assert programs.beside("start/add", code) == ["start/sums.py", "start/scales.py"]
+    assert programs.beside("start/add", "import os, other.deep") == ["start/other.py"]
+    assert programs.beside("start/add", "import os") == []
+    assert programs.beside("start/add", "import sys\nsys.path.append('x')\nimport sums") == []
+    notebook = chapter.book.notebook("start/add")
+    setup = next(cell for cell in notebook["cells"] if cell["id"] == "setup")
+    setup["source"] = "import sums\nx = 1"
+    chapter.book.recorded("start/add", notebook)
+    html = directives.render("start/add#setup", {"program": "one.py"})
+    links = re.findall(r'href="([^"]*)" download>([^<]*)<', html)
+    offered = [(f"../../examples/start/{name}", name) for name in ("sums.py", "scales.py")]
+    assert links == offered and "It needs these files beside it:" in html
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -257,31 +277,28 @@ def test_every_exercise_of_a_chapter_is_on_its_page(lang, chapter_name, path):
     assert len(headings) == len(have), f"docs/{lang}/{chapter_name}.md: an exercise without a fence"
 
 
-def programs(lang):
+def on_pages(lang):
     """(page, example, cell, file name) of each program on the pages of a language."""
-    found = []
-    for path in sorted((ROOT / "docs" / lang).rglob("*.md")):
-        for _, line, kind, info in references.scan(path.read_text(encoding="utf-8")):
-            name = re.search(r'program="([^"]+)"', info)
-            if kind == "code" and name and line.strip():
-                example, _, cell = line.strip().partition("#")
-                if catalog.matches(f"{example}.py", catalog.draft_patterns()):
-                    continue  # its page is not on the site either
-                page = path.relative_to(ROOT / "docs" / lang).with_suffix("").as_posix()
-                found.append((page, example, cell, name[1]))
-    return found
+    docs = ROOT / "docs" / lang
+    return [
+        (path.relative_to(docs).with_suffix("").as_posix(), *program)
+        for path in sorted(docs.rglob("*.md"))
+        for program in programs.of_page(path.read_text(encoding="utf-8"))
+        # The page of a draft is not on the site either.
+        if not catalog.matches(f"{program[0]}.py", catalog.draft_patterns())
+    ]
 
 
 def test_programs_are_the_same_in_both_languages():
-    assert programs("en") == programs("zh")
+    assert on_pages("en") == on_pages("zh")
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_a_program_on_its_page_is_the_cell(built_site, lang):
     """What a reader copies from the page, character for character; and what the link beside it downloads."""
     root = built_site / ("zh" if lang == "zh" else "")
-    assert programs(lang)
-    for page, example, cell, file in programs(lang):
+    assert on_pages(lang)
+    for page, example, cell, file in on_pages(lang):
         html = (root / page / "index.html").read_text(encoding="utf-8")
         shown = [
             blocks(part)[0]
@@ -289,6 +306,8 @@ def test_a_program_on_its_page_is_the_cell(built_site, lang):
             if words(part.partition("</span>")[0]).startswith(f"{file} ")
         ]
         source = catalog.cells(ROOT / "examples" / f"{example}.py")[cell]
-        code = directives.program_text(source) + "\n"
+        code = programs.text(source) + "\n"
         assert code in shown, f"docs/{lang}/{page}.md: {file} is not {example}#{cell}"
         assert (root / "examples" / example / file).read_text(encoding="utf-8") == code
+        for module in programs.beside(example, code):
+            assert (root / "examples" / module).is_file(), f"{file} needs {module}, not on the site"

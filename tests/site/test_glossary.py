@@ -1,12 +1,14 @@
 """The glossary: what it refuses, what its page says, and its definitions on hover."""
 
 import re
+from collections import Counter
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
 import yaml
 
-from cudatut.site import contents, glossary, state
+from cudatut.site import contents, glossary, lint, references, searching, state, terms
 
 ROOT = Path(__file__).resolve().parents[2]
 WARP = {
@@ -52,6 +54,8 @@ def load(tmp_path, *terms):
         ({"chapter": None}, "names no chapter"),
         ({"cod": []}, "'warp' has cod"),
         ({"zh": None}, "lacks its term or meaning in zh"),
+        ({"ordinary": "warp"}, "a list of words in ordinary"),
+        ({"ordinary": ["weft"]}, "has ordinary words that are none of its names: weft"),
     ],
 )
 def test_a_wrong_entry_is_refused(tmp_path, change, said):
@@ -156,6 +160,147 @@ def test_a_word_that_means_no_term_on_a_page():
     finder, page = glossary.Hover([THREAD, WARP], "en"), "<p>A warp, threads.</p>"
     assert linked(finder.put(page, "../glossary/")) == [("warp", "warp"), ("thread", "threads")]
     assert linked(finder.put(page, "../glossary/", {"thread": None})) == [("warp", "warp")]
+
+
+def test_an_ordinary_word_is_a_term_where_that_is_said_and_where_it_is_introduced():
+    """Like 合并 (merged, or coalesced) and `context` (of a model, or of CUDA): most pages mean something else."""
+    finder = glossary.Hover([WARP | {"ordinary": ["warp", "线程组"]}, STREAM], "en")
+    page = "<p>The warp of a story, two warps, a bundle of threads.</p>"
+    found = finder.put(page, "../glossary/", None, "start/other")
+    assert linked(found) == [("warp", "bundle of threads")]
+    assert linked(finder.put(page, "../glossary/")) == [("warp", "bundle of threads")]
+    assert linked(finder.put(page, "../glossary/", {"warp": "warp"})) == [("warp", "warp")]
+    assert linked(finder.put(page, "../glossary/", None, "start/model")) == [("warp", "warp")]
+    chinese = glossary.Hover([WARP | {"ordinary": ["warp", "线程组"]}], "zh")
+    assert linked(chinese.put("<p>一个线程组，一个线程束。</p>", "../glossary/")) == [
+        ("warp", "线程束")
+    ]
+
+
+# --- what the words of the book's pages mean ---------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def prose():
+    """The prose of each chapter, folds too, and what its front matter says of words: (language, chapter) -> both."""
+    found = {}
+    for chapter in contents.chapters(contents.load(ROOT / "docs/contents.yml")):
+        for lang in ("en", "zh"):
+            path = ROOT / "docs" / lang / chapter.page
+            if chapter.written:
+                text = path.read_text(encoding="utf-8")
+                lines = (line for _, line, kind, _ in references.scan(text) if kind == "prose")
+                found[lang, chapter.name] = (
+                    "\n".join(map(lint.prose, lines)),
+                    glossary.meanings(text),
+                )
+    assert len(found) > 100
+    return found
+
+
+TERMS = glossary.load(ROOT / "docs/glossary.yml")
+ORDINARY = {word: term["id"] for term in TERMS for word in term.get("ordinary", ())}
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_word_that_half_of_its_pages_use_otherwise_is_ordinary(prose, lang):
+    finder, uses, others = glossary.Finder(TERMS, lang), Counter(), Counter()
+    for (of, _), (text, here) in prose.items():
+        if of == lang:
+            uses.update({found[0].lower() for found in finder.pattern.finditer(text)})
+            others.update({word for word, means in here.items() if means is None})
+    many = [word for word, times in others.items() if times > 1 and 2 * times >= uses[word]]
+    assert uses and not many, f"these are `ordinary` in docs/glossary.yml: {many}"
+
+
+def test_an_ordinary_word_needs_no_header_to_mean_nothing(prose):
+    assert ORDINARY
+    idle = [
+        (place, word)
+        for place, (_, here) in prose.items()
+        for word in here
+        if word in ORDINARY and here[word] is None
+    ]
+    assert not idle
+
+
+def test_a_page_takes_an_ordinary_word_for_a_term_of_which_the_other_language_speaks(prose):
+    entries, other = {term["id"]: term for term in TERMS}, {"en": "zh", "zh": "en"}
+    wrong = []
+    for (lang, chapter), (_, here) in prose.items():
+        there = other[lang]
+        text = prose[there, chapter][0].lower()
+        for word in here:
+            if word in ORDINARY and not any(
+                name.lower() in text for name in glossary.words(entries[ORDINARY[word]], there)
+            ):
+                wrong.append((lang, chapter, word))
+    assert not wrong
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_term_stands_in_the_chapter_that_introduces_it(lang):
+    assert not terms.unintroduced(ROOT / "docs", lang)
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("A warp is 32 threads.", []),
+        ("Use `warpSize`.", []),
+        ("See [bundle of threads](../glossary.md#warp).", []),
+        ("```cuda\nint n = warpSize;\n```", []),
+        ("Nothing of the kind.", ["'warp'", "docs/en/start/model.md does not have it:"]),
+        ('??? note "Warps"\n\n    A warp.\n', []),  # that no main path uses
+        ("## S { #sources }\n\nA warp.", ["'warp'", "does not have it:"]),
+    ],
+)
+def test_a_term_that_stands_nowhere_in_its_chapter_is_refused(tmp_path, page, said):
+    _book(tmp_path, page, "A thread.")
+    found = terms.unintroduced(tmp_path, "en")
+    assert len(found) == bool(said) and all(part in found[0] for part in said)
+
+
+def test_a_term_of_a_fold_that_other_pages_use_in_the_open_is_refused(tmp_path):
+    _book(tmp_path, '??? note "Warps"\n\n    A warp.\n', "A warp.")
+    (found,) = terms.unintroduced(tmp_path, "en")
+    assert "does not have it outside its folds: name another chapter" in found
+
+
+def _book(folder, model, later):
+    """Two chapters, the first of which introduces the warp."""
+    words = {"en": "x", "zh": "x"}
+    chapters = [
+        {"id": name, "title": {"en": name, "zh": name}, "written": True}
+        for name in ("model", "later")
+    ]
+    part = {"id": "start", "title": words, "level": words, "about": words, "chapters": chapters}
+    (folder / "contents.yml").write_text(yaml.safe_dump({"parts": [part]}), "utf-8")
+    (folder / "glossary.yml").write_text(yaml.safe_dump([WARP], allow_unicode=True), "utf-8")
+    (folder / "en/start").mkdir(parents=True)
+    for name, text in (("model", model), ("later", later)):
+        (folder / f"en/start/{name}.md").write_text(f"# T {{ #top }}\n\n{text}\n", "utf-8")
+
+
+# Chinese has no blanks, so a term can be found across two words: 一部分|块 is no 分块. Looked at, and right:
+RIGHT = {"很多线程", "切成分块"}
+
+
+def test_a_chinese_term_is_not_found_across_two_words(built_site):
+    jieba = pytest.importorskip("jieba")
+    searching.taught(TERMS)
+    wrong, looked_at = [], 0
+    for page in sorted((built_site / "zh").glob("*/*/index.html")):
+        html = page.read_text(encoding="utf-8")
+        for found in re.finditer(r'<a class="ct-term"[^>]*>([\u4e00-\u9fff]+)</a>', html):
+            before = re.search(r"[\u4e00-\u9fff]*$", html[: found.start()][-40:])[0]
+            after = re.match(r"[\u4e00-\u9fff]*", html[found.end() :][:40])[0]
+            ends = accumulate(map(len, jieba.cut(before + found[1] + after)), initial=0)
+            looked_at += 1
+            if len(before) not in ends and not (before + found[1]).endswith(tuple(RIGHT)):
+                wrong.append((page.parent.name, f"{before}[{found[1]}]{after}"))
+    assert looked_at > 500
+    assert not wrong
 
 
 def test_a_chapter_gets_definitions_and_the_glossary_none(project):

@@ -6,10 +6,22 @@ import re
 import shutil
 
 import pytest
+import yaml
 
+from cudatut import catalog, recording
 from cudatut.recording import Cell, Recording
 from cudatut.results import MIME
-from cudatut.site import contents, label_files, labels, locale, localize, references, state
+from cudatut.site import (
+    claims,
+    contents,
+    directives,
+    label_files,
+    labels,
+    locale,
+    localize,
+    references,
+    state,
+)
 from cudatut.site.render import results_html
 
 FILE = """
@@ -111,9 +123,12 @@ def test_units(book_labels):
         ("time: 时间\ntime: 时间", "docs/labels/b.yml: twice in the file: time"),
         (
             "_same: naive",
-            "docs/labels/b.yml: _units has lines of the form `unit: 中文`, and _same is",
+            "docs/labels/b.yml: _units and _here have lines of the form `unit: 中文`, and _same is",
         ),
-        ("_units: [a]", "docs/labels/b.yml: _units has lines of the form"),
+        ("_units: [a]", "docs/labels/b.yml: _units and _here have lines of the form"),
+        ("_here: [a]", "docs/labels/b.yml: _units and _here have lines of the form"),
+        ("_here: {a: }", "docs/labels/b.yml: 'a' needs text"),
+        ("_here: {'{} a': '{} 个'}", "docs/labels/b.yml: _here takes whole labels"),
         ("'{} x {}': '{}'", "docs/labels/b.yml: '{} x {}' has 2 {}, and '{}' other ones"),
         ("'{} x {}': '{0} {2}'", "'{} x {}' has 2 {}"),
         ('"time: x', "docs/labels/b.yml: it is no YAML"),
@@ -139,6 +154,25 @@ def test_the_same_translation_twice_and_no_folder(folder, tmp_path):
     (folder / "empty.yml").write_text("# nothing yet\n", encoding="utf-8")
     assert label_files.load(folder).problems == []
     assert label_files.load(tmp_path / "none").words == {}
+
+
+def test_a_word_means_something_else_in_the_chapter_whose_file_says_so(folder):
+    (folder / "units.yml").write_text(
+        "blocks: 线程块\n_units: {blocks: 个线程块}", encoding="utf-8"
+    )
+    (folder / "p_tile.yml").write_text("_here: {blocks: 块}", encoding="utf-8")
+    (folder / "p_tile_2d.yml").write_text("time: 时间", encoding="utf-8")
+    found = label_files.load(folder)
+    assert found.problems == []
+    said = {
+        name: (found.of(name).chinese("blocks, n = 3"), found.of(name).unit("blocks"))
+        for name in ("p/tile", "p/tile_claims", "p/tiles", "q/tile", "")
+    }
+    other = ("线程块，n = 3", "个线程块")
+    assert said == {
+        **dict.fromkeys(("p/tile", "p/tile_claims"), ("块，n = 3", "块")),
+        **dict.fromkeys(("p/tiles", "q/tile", ""), other),
+    }
 
 
 # --- results -------------------------------------------------------------------------------------
@@ -245,6 +279,30 @@ def test_what_lacks_an_entry_is_named_with_its_cell_and_file(at):
     assert labels.problems("en", [record(facts)]) == []
 
 
+CLAIM = RESULTS[5] | {"unit": "4 threads"}
+
+
+def test_pages_show_a_word_as_the_chapter_means_it(at, folder, monkeypatch):
+    """In outputs, in references, in the table of all claims, in what a build refuses."""
+    (folder / "start_add.yml").write_text(f"{FILE}\n_here: {{4 threads: 四兄弟}}", "utf-8")
+    label_files.load.cache_clear()
+    monkeypatch.setattr(claims, "recorded_on", lambda records: "")
+    here, there = record(CLAIM, name="start/add_claims"), record(CLAIM, name="start/other")
+    for one in (here, there):
+        one.metadata["title"] = {"en": "x", "zh": "x"}
+    cells = [one.cells[0] for one in (here, there)]
+    outputs = [directives.results(one, cell, "zh") for one, cell in zip((here, there), cells)]
+    rows = [claims.table_html(claims.settled([one], ())) for one in (here, there)]
+    for own, other in (outputs, rows):
+        assert "四兄弟" in own and "4 个线程" not in own
+        assert "4 个线程" in other and "四兄弟" not in other
+    assert labels.problems("zh", [here, there]) == []
+    facts = {**RESULTS[3], "rows": [{"name": "n", "value": "4 threads", "unit": None}]}
+    found = Recording("start/add", None, {}, [Cell("t", "code", "x", [shown(facts)], True)])
+    monkeypatch.setattr(references, "load", lambda name: found)
+    assert references.formatted('start/add#t["n"].value') == "四兄弟"
+
+
 def test_the_file_of_an_example():
     title = {"en": "x", "zh": "x"}
     chapters = tuple(contents.Chapter("p", id, title, True) for id in ("tile", "tile_2d", "tile_2"))
@@ -283,6 +341,40 @@ def test_a_chinese_build_shows_chinese(project):
 
 def test_the_books_files_are_right():
     assert labels.current().problems == []
+
+
+def test_blocks_of_a_cache_are_no_thread_blocks():
+    """Where a page's header says that `block` means a KV block, no label of its chapter says otherwise in Chinese."""
+    wrong, looked_at = [], 0
+    parts = contents.load()
+    for chapter in contents.chapters(parts):
+        path = state.State().docs / chapter.page
+        head = path.read_text("utf-8").split("---\n")[1] if chapter.written else ""
+        if (yaml.safe_load(head) or {}).get("terms", {}).get("block") != "kv-block":
+            continue
+        for example in catalog.examples():
+            if contents.chapter_of(example.name, parts) != chapter:
+                continue
+            meant = labels.current().of(example.name)
+            for say, label in said_in(recording.load(example.name)):
+                looked_at += bool(re.search(r"\bblocks?\b", label))
+                if re.search(r"(?<!thread )\bblocks?\b", label) and "线程块" in say(meant, label):
+                    wrong.append((example.name, label, say(meant, label)))
+    assert looked_at > 50
+    assert not wrong
+
+
+def said_in(found):
+    """The labels and units of a recording, each with the method that says it."""
+    said = set()
+    for cell in found.cells:
+        for result in cell.results():
+            localize.relabeled(
+                result,
+                lambda label: said.add((label_files.Labels.chinese, label)) or label,
+                lambda unit: said.add((label_files.Labels.unit, unit)) or unit,
+            )
+    return sorted(said, key=str)
 
 
 def test_a_label_is_compared_with_few_of_many_entries(folder):

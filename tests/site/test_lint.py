@@ -9,6 +9,13 @@ from cudatut.site import lint
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def typed(text):
+    """The typed measurements that the lint finds in a page with this text."""
+    page = f"---\n{text}\n---\n" if text.startswith("title:") else text
+    messages = [found.message for found in lint.lint_text(page, "x.md")]
+    return [message.split('"')[1] for message in messages if "is a typed measurement" in message]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -37,10 +44,26 @@ ROOT = Path(__file__).resolve().parents[2]
         '!!! note "5 ms"',
         "**5 ms**",
         "title: 5 ms",
+        # in words, around marks, in braces
+        "ninety percent of the peak",
+        "速度只有 cuBLAS 的一半",
+        "It takes\n12 µs.",
+        "It takes 12.3\nµs.",
+        "`570 ms`",
+        "$3 \\text{ ms}$",
+        "$$\nt = 3\\,\\text{ms}\n$$",
+        "It reaches {{ 51.7 }} TFLOP/s.",
+        "It reaches {{ 40 + 11.7 }} TFLOP/s.",
+        '{{ start/x#bench["a"].value * 0.93 :.0f }} GB/s',
+        "```text\n3 ms\n```",
+        "``` { .text }\n3 ms\n```",
+        "```python\nrun()  # 3 ms\n```",
+        "| rate (GB/s) | n |\n|---|---|\n| 2950 | 1 |",
+        "<table><tr><th>GB/s</th></tr><tr><td>2950</td></tr></table>",
     ],
 )
 def test_typed(text):
-    assert lint.typed_measurements(text)
+    assert typed(text)
 
 
 @pytest.mark.parametrize(
@@ -51,17 +74,30 @@ def test_typed(text):
         "sm_90, H100s, the 1990s, CUDA 13.0's headers",
         "{{ start/x#bench.peak :.0f }} GB/s",
         '{{ quote "570 ms" from "CUDATutorial 03, V100" }}',
-        "`time.sleep(3 s)` and `570 ms`",
-        "$3 \\text{ ms}$",
+        "`time.sleep(3 s)`, `x % 4`, `3 * W`",
+        "$4 \\times \\text{SMs} \\times \\text{clock}$, $t_{12}$, $10^{12}$",
+        '{{ given "up to two per cent" as "prediction" }}',
+        "{{ 2**24 / 1e6 :.1f }} MB",
+        "It moves 40 MB in 29.59 steps, {{ 40 / 29.59 :.2f }} GB/s.",
+        '{{ 100 * start/x#bench["a"].of_peak :.0f }} % of the limit',
+        '{{ start/x#bench["a"].median_us / 1000 :.1f }} ms, {{ start/x#bench["a"].median_us :.1f }} µs',
+        '{{ start/x#bench["a"].median_us / 32 :.1f }} ms each',
+        "half of the threads, twice the bytes, three times as many registers, a third of each block",
+        "At the same time half of the warps wait; one at a time, twice.",
+        "One instruction per cycle; each thread adds one element a second time.",
+        "The second half, a few hundred cycles, the first three, part one of two.",
+        "一半的线程，两倍的寄存器，第三个周期，每个周期一条指令，前一半，几百个周期，统一成 fp32",
+        "```cuda\nx = y % 4; // every 4 threads\n```",
+        "```bash\nsleep 3 s\n```",
+        "| n | bytes |\n|---|---|\n| 32 | 4096 |",
         "[x](5%20ms.md) <https://x.org/5%20s> https://x.org/5%20s",
         "<!-- 5 ms -->",
         "0x3f, 2 ** 3, 5 samples, 3 steps",
         "## Heading { #x-5s }",
-        "Time: 30 minutes.",
     ],
 )
 def test_left_alone(text):
-    assert lint.typed_measurements(text) == []
+    assert typed(text) == []
 
 
 def test_findings_name_file_line_and_remedy():
@@ -72,20 +108,61 @@ def test_findings_name_file_line_and_remedy():
     )
     found = [str(finding) for finding in lint.lint_text(page, "docs/en/x.md")]
     assert [line.split(": ")[0] for line in found] == [
-        f"docs/en/x.md:{n}" for n in (2, 8, 15, 17, 19, 22)
+        f"docs/en/x.md:{n}" for n in (2, 8, 11, 15, 17, 19, 22)
     ]
     assert '{{ quote "3 ms" from' in found[1] and "{{ example#cell" in found[1]
-    assert "'Without' has no id" in found[2]
-    assert "line 6 already" in found[3]
-    assert "a-z, 0-9" in found[4]
-    assert "underlined" in found[5]
+    assert '{{ given "3 ms" as' in found[1]
+    assert "'Without' has no id" in found[3]
+    assert "line 6 already" in found[4]
+    assert "a-z, 0-9" in found[5]
+    assert "underlined" in found[6]
+
+
+@pytest.mark.parametrize(
+    ("behind", "unit"),
+    [
+        (".median_us :.1f }} ms", "ms"),
+        (".median_us / 1000 :.1f }} µs", "µs"),
+        (".p20_us * 0.01 :.1f }} µs", "µs"),
+        (".median_us :.1f }} **秒**", "秒"),
+        (".of_peak :.1f }} %", "%"),
+    ],
+)
+def test_a_unit_that_cannot_be_right(behind, unit):
+    found = lint.lint_text('{{ start/x#bench["a"]' + behind, "x.md")
+    assert found[-1].message.startswith(f"'{unit}' does not fit")
 
 
 def test_the_book():
-    findings = lint.lint_files(lint.pages(ROOT / "docs"), ROOT)
+    findings = lint.lint_files(lint.pages(ROOT / "docs"), ROOT) + lint.lint_words(ROOT)
     assert findings == [], "\n".join(map(str, findings))
 
 
 def test_headings():
     page = "---\ntitle: T\n---\n\n# A { #a }\n```\n# x\n```\n### B\n## C {: #c .cls }\n"
     assert [(at, name) for at, _, name in lint.headings(page)] == [(5, "a"), (9, ""), (10, "c")]
+
+
+def test_words_outside_the_pages(tmp_path):
+    """Each with its file and line; what a header lists, and what a label translates, is left alone."""
+    files = {
+        "docs/contents.yml": "parts:\n- id: start\n  about: {en: It takes 5 ms., zh: 入门}\n",
+        "docs/glossary.yml": "- id: x\n  code: [5 ms]\n  means: {en: A thing., zh: 用时 5 毫秒。}\n",
+        "docs/labels/x.yml": "sum: 合计\n400 requests per second: 每秒 400 个请求\ntotal: 合计 12 微秒\n",
+        "examples/start/x_exercises.py": (
+            "# ---\n# jupyter:\n#   cudatut:\n#     exercises:\n#       1:\n#         given: [1 %]\n"
+            "#         task: {en: To 1 %., zh: 误差不超过 1 %。}\n#       2:\n"
+            "#         task: {en: To 1 %., zh: 好}\n# ---\n"
+        ),
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    found = [str(finding).split(" is a typed")[0] for finding in lint.lint_words(tmp_path)]
+    assert found == [
+        'docs/contents.yml:3: "5 ms"',
+        'docs/glossary.yml:3: "5 毫秒"',
+        'docs/labels/x.yml:3: "12 微秒"',
+        'examples/start/x_exercises.py:9: "1 %"',
+    ]

@@ -7,6 +7,7 @@ import pytest
 
 from cudatut.site import __main__ as site
 from cudatut.site import contents, headings, lint, main_path, terms
+from cudatut.site.needs import line as needs_line
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -58,15 +59,28 @@ def test_over_budget_says_what_and_how_much():
 
 
 def test_of_a_chart_for_several_gpus_one_counts():
-    chart = '<section class="ct-gpu"><figure class="ct-bench">one two<table><tr></tr></table></figure></section>'
+    chart = '<section class="ct-gpu" role="group" aria-label="H100"><figure class="ct-bench">one two<table><tr></tr></table></figure></section>'
     choice = "<fieldset><legend>GPU</legend>H100 H200</fieldset>"
     assert main_path.amount(choice + 3 * chart) == main_path.amount(chart)
     assert main_path.amount(chart + "<p>and</p>" + chart)["tables and charts"] == 4
 
 
+def test_names_of_files_and_of_gpus_are_not_read():
+    needs = needs_line(["sm_75", "sm_80"])
+    names = f'{needs}<ul class="ct-code"><li>a.py</li></ul><span class="ct-quiet">(L4)</span>'
+    assert main_path.amount(f"<p>One</p>{names}<p>two</p>")["words"] == 2
+
+
 def test_a_chart_counts_as_a_table():
     html = '<figure class="ct-bench"><svg></svg></figure><table><tr></tr></table>'
     assert main_path.amount(html)["tables and charts"] == 2
+
+
+def test_the_title_of_a_chart_has_no_words_as_that_of_a_table():
+    chart = '<figure class="ct-bench"><figcaption>rate (H100)</figcaption><svg></svg></figure>'
+    table = "<table><caption>rate (H100)</caption><tr></tr></table>"
+    drawing = '<figure class="ct-figure"><svg></svg><figcaption>one two</figcaption></figure>'
+    assert [main_path.amount(one)["words"] for one in (chart, table, drawing)] == [0, 0, 2]
 
 
 def test_time_counts_words_code_exercises_and_warm_ups():

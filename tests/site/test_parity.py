@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from cudatut import exercises
-from cudatut.site import lint, references
+from cudatut.site import contents, lint, references
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = {lang: ROOT / "docs" / lang for lang in ("en", "zh")}
@@ -32,7 +33,8 @@ def directives(markdown):
     """Fences, whole where they are executed or quote code, boxes, and references, in page order.
 
     References inside one paragraph may come in another order: languages order a sentence differently.
-    Of a quoted number only the digits count: unit and source are prose.
+    Of a quoted number only the digits count: unit and source are prose. A given one is prose altogether: each
+    language may say it in words, or in another place.
     """
     found, numbers = [], []
     for _, line, kind, info in references.scan(markdown):
@@ -41,6 +43,8 @@ def directives(markdown):
             prose = re.sub(r"`[^`]*`", "", line)
             for match in references.FIELD.finditer(prose):
                 number = " ".join(match[1].split())
+                if number.startswith("given "):
+                    continue
                 numbers.append(("number", _QUOTE.sub(_digits, number)))
             box = re.match(r"(\?\?\?\+?|!!!)\s+(\w+)|===", text)
             if box:
@@ -76,6 +80,22 @@ def test_same_headings(name):
 @pytest.mark.parametrize("name", BOTH)
 def test_same_directives(name):
     assert directives(read("en", name)) == directives(read("zh", name))
+
+
+def addresses(markdown):
+    """Pages elsewhere that a page links to."""
+    return sorted(re.findall(r"\]\((https?://[^)\s]+)\)", markdown))
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_same_addresses(name):
+    """A source that was corrected in one language is the old one in the other."""
+    assert addresses(read("en", name)) == addresses(read("zh", name))
+
+
+def test_addresses_sees_another_tag():
+    page = "- a, tag [v1](https://a.org/tree/v1) and [b](b.md)."
+    assert addresses(page) == ["https://a.org/tree/v1"] != addresses(page.replace("v1", "v2"))
 
 
 @pytest.mark.parametrize("name", BOTH)
@@ -134,3 +154,23 @@ def test_directives_sees_differences():
         page + "\n??? success\n",
     ):
         assert directives(changed) != directives(page)
+
+
+def test_a_page_has_the_title_by_which_the_table_of_contents_calls_it_and_no_other_page_has():
+    """In `title:`, which becomes <title> and what a preview of a link shows, and in its heading, which the search shows."""
+    chapters = {
+        one.page: one for one in contents.chapters(contents.load(ROOT / "docs/contents.yml"))
+    }
+    for lang in DOCS:
+        titles = {}
+        for name in BOTH:
+            if name in chapters and not chapters[name].written:
+                continue
+            markdown = read(lang, name)
+            title = yaml.safe_load(markdown.split("---\n")[1])["title"]
+            heading = re.search(r"(?m)^# (.*?) \{", markdown)
+            titles.setdefault(title, []).append(name)
+            if name in chapters:
+                assert title == heading[1] == chapters[name].title[lang], f"docs/{lang}/{name}"
+        assert len(titles) > 50
+        assert not {title: names for title, names in titles.items() if len(names) > 1}

@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+import yaml
 
 from cudatut import recording
 from cudatut.site import __main__ as site
@@ -160,12 +161,16 @@ def test_never_recorded(project, caplog):
         ("```example\nbench\n```", ("docs/en/start/add.md", "part/example#cell")),
         ('```example source="left"\nstart/add#bench\n```', ('source="left"', "above|none")),
         ("It takes 570 ms.", ("docs/en/start/add.md:8", "570 ms", "{{ quote")),
+        (
+            'It takes {{ given "570 ms" as "guess" }}.',
+            ("docs/en/start/add.md: line 8", "prediction, goal"),
+        ),
         ("## No id", ("docs/en/start/add.md:8", "No id", "{ #its-id }")),
         (
             "A {{ start/add#bench.registers }}.",
             ("docs/en/start/add.md: line 8", "bench.registers: there is no such value"),
         ),
-        ('```cuda\n--8<-- "start/none.cu:loop"\n```', ("start/none.cu",)),
+        ('```cuda\n--8<-- "start/none.cu:loop"\n```', ("docs/en/start/add.md", "start/none.cu")),
         ("[x](nowhere.md)", ("start/add.md", "nowhere.md")),
         ("[x](../glossary.md#nothing)", ("start/add.md", "#nothing")),
         ('```python exec="on"\n1/0\n```', ("docs/en/start/add.md", "ZeroDivisionError")),
@@ -176,11 +181,12 @@ def test_never_recorded(project, caplog):
 )
 def test_mistakes_on_a_page(project, caplog, body, parts):
     project.body(body)
-    if "8<" in body:  # the extension raises: MkDocs has no page to go on with
-        with pytest.raises(Exception, match=re.escape(parts[0])):
-            project.build()
-    else:
-        project.refused(caplog, *parts)
+    project.refused(caplog, *parts)
+
+
+def test_a_measurement_in_a_label(project, caplog):
+    project.labels("add: 加法，用时 12.3 微秒\none thread: 单线程\n")
+    project.refused(caplog, "docs/labels/start_add.yml:1", "12.3 微秒", "without the number")
 
 
 def test_contents_that_disagree_with_the_pages(project, caplog):
@@ -215,6 +221,22 @@ def test_contents_of_the_book():
     )
 
 
+def two_parts(**titles):
+    """A table of contents with a chapter in each of two parts: their titles by language."""
+    words = {"en": "x", "zh": "x"}
+    return yaml.safe_dump(
+        {
+            "parts": [
+                {"id": part, "title": words, "level": words, "about": words, "chapters": [
+                    {"id": "b", "written": True, "title": {lang: both[k] for lang, both in titles.items()}}
+                ]}
+                for k, part in enumerate(("a", "c"))
+            ]
+        },
+        allow_unicode=True,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -223,6 +245,11 @@ def test_contents_of_the_book():
         ("parts: [{id: A, chapters: []}]", "must be a-z"),
         ("parts: [{id: a, level: {en: x}, chapters: []}]", "'en' and 'zh'"),
         ("parts: [", "contents.yml"),
+        (
+            two_parts(en=("Board", "board"), zh=("甲", "乙")),
+            "'board' is the title of a/b and of c/b",
+        ),
+        (two_parts(en=("One", "Two"), zh=("甲", "甲")), "'甲' is the title of a/b and of c/b"),
     ],
 )
 def test_bad_contents(tmp_path, text, says):
@@ -286,3 +313,29 @@ def test_slimming_changes_nothing_seen():
     assert "<article>\n    <pre>\n    c\n\n    <b>d</b></pre></article>" in done
     assert done.split() == page.split() and len(done) < len(page)
     assert slimming.frame("<p>\n\n  <b>no article") == "<p>\n\n  <b>no article"
+
+
+def test_snippets_that_are_not_there_are_told_with_all_else_that_is_wrong(project, caplog):
+    text = "// --8<-- [start:loop]\nint i;\n// --8<-- [end:loop]\n// --8<-- [start:end]\n"
+    project.book.file("start/add.cu", text)
+    snippets = ("add.cu:loop", "add.cu:lop", "gone.cu", "gone.cu:loop", "../README.md")
+    fences = (f'```cuda\n--8<-- "start/{name}"\n```' for name in snippets)
+    project.body("\n\n".join([*fences, "[x](nowhere.md)"]))
+    project.refused(caplog, "nowhere.md")
+    said = [record.getMessage() for record in caplog.records]
+    for wrong in (
+        "docs/en/start/add.md: the snippet 'start/add.cu:lop': the file has no such region; "
+        "its regions are loop, end",
+        "docs/en/start/add.md: the snippet 'start/gone.cu': there is no such file below examples/",
+        "the snippet 'start/../README.md': there is no such file below examples/",
+    ):
+        assert any(wrong in line for line in said), said
+    assert not any("Traceback" in line or "'start/add.cu:loop'" in line for line in said)
+
+
+def test_a_snippet_is_shown(project):
+    text = "// --8<-- [start:loop]\n  int i;\n// --8<-- [end:loop]\nint j;\n"
+    project.book.file("start/add.cu", text)
+    project.body('```cuda\n--8<-- "start/add.cu:loop"\n```')
+    page = (project.build() / "start/add/index.html").read_text(encoding="utf-8")
+    assert "int j" not in re.sub(r"<[^>]*>", "", page) and "int i;" in re.sub(r"<[^>]*>", "", page)

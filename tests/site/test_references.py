@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cudatut.errors import CudatutError
-from cudatut.site import references
+from cudatut.site import locale, references
 
 RESULTS = {
     "bench": [
@@ -193,6 +193,20 @@ def test_quotes():
     seen = []
     assert references.replace('{{ quote "570 ms" }}', seen.append) == '{{ quote "570 ms" }}'
     assert "its source" in str(*seen)
+
+
+def test_what_is_given_says_what_it_is():
+    done = replaced('{{ given "two seconds" as "setting" }}')
+    assert (
+        done == "<span class='ct-given' title='set by the program, not measured'>two seconds</span>"
+    )
+    assert replaced('## A {{ given "1 <b> %" as "goal" }} { #a }') == "## A 1 <b> % { #a }"
+    with locale.using("zh"):
+        assert "程序里的设定" in replaced('{{ given "两秒" as "setting" }}')
+    for wrong in ('{{ given "two seconds" }}', '{{ given "two seconds" as "guess" }}'):
+        seen = []
+        assert references.replace(wrong, seen.append) == wrong
+        assert "line 1" in str(*seen) and "prediction" in str(*seen)
 
 
 def test_errors_name_the_line():

@@ -101,6 +101,15 @@ GOALS = {
         for n, m, v in ((1024, 0.98, "missed"), (4096, 1.02, "reached"), (8192, 1.0, "undecided"))
     ],
 }  # fmt: skip
+SERIES = {
+    "kind": "series",
+    "title": "rate by size",
+    "x": {"name": "n", "unit": ""},
+    "y": {"name": "rate", "unit": "GB/s"},
+    "lines": {"one": [[1, 2.0], [3, 4.0]], "two": [[1, 3.0], [3, 5.0]]},
+    "limit": 6.0,
+    "foreground": None,
+}
 ALL = [CHECK, BENCH, GOALS, RESOURCES, PROFILE, SANITIZER, FACTS, TABLE]
 
 
@@ -161,7 +170,7 @@ def test_a_chart_offers_each_gpu_and_says_whose_the_text_is():
     }
     gpus = [("NVIDIA H100", [BENCH]), ("NVIDIA H200", [CHECK, there])]
     html = results_html([shown(BENCH), shown(FACTS)], "en", gpus)
-    first, second = re.findall(r'<section class="ct-gpu">(.*?)</section>', html)
+    first, second = re.findall(r'<section class="ct-gpu"[^>]*>(.*?)</section>', html)
     assert "2,800" in first and "4,000" in second
     assert "is about the H100." in second and "is about" not in first
     assert html.count('value="NVIDIA H100" checked') == 1 and html.count("checked") == 1
@@ -170,13 +179,54 @@ def test_a_chart_offers_each_gpu_and_says_whose_the_text_is():
     assert "ct-gpu" not in results_html([shown(BENCH)], "en", [gpus[0], ("NVIDIA H200", [CHECK])])
 
 
+SECTION = re.compile(r'<section class="ct-gpu" role="group" aria-label="([^"]*)">(.*?)</section>')
+
+
+def elsewhere(result):
+    """What another GPU measured: one number is another."""
+    there = copy.deepcopy(result)
+    if result["kind"] == "series":
+        there["lines"]["one"][0][1] = 2.5
+        return there
+    row = there["rows"][-1 if result["kind"] == "facts" else 0]
+    row |= {
+        "benchmark": {"value": 2600.0, "bytes": 729_300_000},
+        "goals": {"measured": 0.975},
+        "table": {"values": [4321, *row.get("values", [])[1:]]},
+        "facts": {"value": 4321},
+    }[result["kind"]]
+    return there
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("own", [BENCH, SERIES, GOALS, TABLE, FACTS], ids=lambda one: one["kind"])
+def test_each_gpu_is_named_where_all_stand_below_each_other(own, lang):
+    """On paper, in a reader's mode, for a screen reader: in the label, in the title and in that of the drawing."""
+    gpus = [("NVIDIA H100", [own]), ("NVIDIA H200", [elsewhere(own)])]
+    html = results_html([shown(own)], lang, gpus)
+    found = SECTION.findall(html)
+    assert [name for name, _ in found] == ["H100", "H200"]
+    for name, section in found:
+        other = {"H100": "H200", "H200": "H100"}[name]
+        title = re.findall(r"<(?:caption|figcaption|title)>(.*?)</", section)
+        named = [one for one in title if name in one]
+        assert len(named) == 1 + section.count("<svg") and other not in "".join(title)
+    # Where there is nothing to choose, there is nothing to tell apart.
+    assert "H100" not in results_html([shown(own)], lang, [("NVIDIA H100", [own])])
+
+
+def test_a_result_without_a_title_is_named_by_its_gpu():
+    own = FACTS | {"title": None}
+    gpus = [("NVIDIA H100", [own]), ("NVIDIA H200", [elsewhere(own)])]
+    html = results_html([shown(own)], "en", gpus)
+    assert re.findall("<caption>(.*?)</caption>", html) == ["H100", "H200"]
+
+
 @pytest.mark.parametrize("own", [TABLE, FACTS], ids=lambda result: result["kind"])
 def test_a_table_offers_each_gpu_whose_numbers_are_others(own):
-    there = copy.deepcopy(own)
-    row = there["rows"][-1]
-    row.update({"values": [4321, *row["values"][1:]]} if "values" in row else {"value": 4321})
+    there = elsewhere(own)
     html = results_html([shown(own)], "en", [("NVIDIA H100", [own]), ("NVIDIA H200", [there])])
-    first, second = re.findall(r'<section class="ct-gpu">(.*?)</section>', html)
+    first, second = re.findall(r'<section class="ct-gpu"[^>]*>(.*?)</section>', html)
     assert first.startswith('<div class="ct-scroll"') and "4,321" not in first and "4,321" in second
     # A prediction, say, which is the same on each.
     assert "ct-gpu" not in results_html(

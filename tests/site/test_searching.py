@@ -1,6 +1,7 @@
 """What of a page goes into the search index. test_browser.py searches."""
 
 import json
+from html import escape
 
 import pytest
 
@@ -23,13 +24,23 @@ def test_words_and_code_are_searched_numbers_and_drawings_are_not():
         '<p class="ct-time">5 minutes</p>'
         '<h2 id="run">Run</h2><p>One warp.</p><pre><span></span><code><span class="k">int</span> i;</code></pre>'
         '<figure class="ct-bench"><svg><text>GB/s</text></svg><table class="ct-table"><td>1</td></table></figure>'
-        '<table class="ct-table"><td>2</td></table><pre class="ct-output">3</pre><ul class="ct-code"><li>4</li></ul>'
+        '<table class="ct-table"><td>2</td></table><pre class="ct-diff__lines">3</pre><ul class="ct-code"><li>4</li></ul>'
         "<table><td>typed</td></table><ul><li>a list</li></ul>"
     )
     assert searched(page) == (
         '<h2 id="run">Run</h2><p>One warp.</p><pre><code>int i;</code></pre>'
         "<table><td>typed</td></table><ul><li>a list</li></ul>"
     )
+
+
+def test_what_a_program_printed_is_in_the_index_and_its_tables_are_not(project):
+    said = "cuMemAlloc failed: out of <b>memory</b>"
+    printed = {"output_type": "stream", "name": "stdout", "text": f"{said}\n"}
+    project.book.recorded("start/add", project.book.notebook("start/add", printed))
+    index = (project.build() / "search/search_index.json").read_text(encoding="utf-8")
+    text = " ".join(e["text"] for e in json.loads(index)["docs"] if e["location"] == "start/add/")
+    assert escape(said) in text
+    assert "one thread" not in text  # the benchmark's row
 
 
 @pytest.mark.parametrize(
@@ -56,6 +67,16 @@ def test_keywords_stand_on_the_page_that_introduces_the_term():
     found = entries[0]["keywords"].split()
     assert {"§shfldownsync", "§warpshuffle", searching.token("洗牌")} <= set(found)
     assert ["keywords" in entry for entry in entries] == [True, False, False]
+
+
+def test_what_readers_ask_for_stands_on_the_page_that_says_so(project, caplog):
+    page = "---\nsearch:\n  words: {words}\n---\n# Add { #top }\n"
+    project.page("start/add.md", page.replace("{words}", "[why is it slow]"))
+    index = (project.build() / "search/search_index.json").read_text(encoding="utf-8")
+    entries = {entry["location"]: entry for entry in json.loads(index)["docs"]}
+    assert entries["start/add/"]["keywords"] == "§whyisitslow"
+    project.page("start/add.md", page.replace("{words}", "slow"))
+    project.refused(caplog, "docs/en/start/add.md", "'slow'", "no list of words")
 
 
 def test_the_index_of_a_build_has_keywords_and_whole_terms(project):

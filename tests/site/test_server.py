@@ -6,6 +6,8 @@ import socket
 import struct
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -57,6 +59,23 @@ def test_another_error_is_still_printed(folder, capfd):
         except ValueError:
             server.handle_error(None, ("127.0.0.1", 1))
     assert "a fault of ours" in capfd.readouterr().err
+
+
+def test_what_hosts_do_not_show_is_not_found(folder, capfd):
+    """A folder without an index.html, and an address with a NUL, are answered with the site's own page."""
+    (folder / "404.html").write_text("<h1>100% lost</h1>")
+    (folder / "examples" / "start").mkdir(parents=True)
+    (folder / "examples" / "start" / "hello.py").write_text("print(1)")
+    with site.server(folder, 0) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        for path in ("/examples/start/", "/%00", "/nothing"):
+            with pytest.raises(urllib.error.HTTPError) as caught:
+                urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}{path}")
+            assert caught.value.code == 404 and "100% lost" in caught.value.read().decode(), path
+        file = f"http://127.0.0.1:{server.server_port}/examples/start/hello.py"
+        assert urllib.request.urlopen(file).read() == b"print(1)"
+        server.shutdown()
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are another matter there")

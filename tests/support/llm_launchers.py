@@ -1,64 +1,6 @@
-"""The launchers of the part `llm`, and attention of `tensor`: for each a good call on few rows, which arrays it writes, and
-which views it takes. Specifications only: a test makes the arrays.
+"""The launchers of the part `llm`, and attention of `tensor`: see launcher_cases.py."""
 
-A new launcher needs an entry: `tests/llm/test_what_launchers_want.py` looks for all of them.
-"""
-
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
-
-FLOATS = "float32", "uint16"
-
-
-class Spec(NamedTuple):
-    """An array of a good call. The rest is what a launcher may take instead.
-
-    written: it is. align: bytes at a multiple of which it begins, and its rows where they lie apart. rows: leading axes
-    that may lie apart, 0 for a contiguous one. free: axes whose extent nothing else decides; None among them: the rank
-    neither. kinds: dtypes that would do. optional: None would.
-    """
-
-    dtype: str
-    shape: tuple[int, ...]
-    written: bool = False
-    align: int = 1
-    rows: int = 0
-    free: tuple[int | None, ...] = ()
-    kinds: tuple[str, ...] = ()
-    optional: bool = False
-
-
-@dataclass(frozen=True)
-class Case:
-    """launcher: module.function. function: it, with the arrays by name. numbers: its other arguments. kernels: launches of a
-    good call. over: pairs of arrays, of which the first may be the second, the same elements. apart: pairs of arrays whose
-    rows lie equally far apart.
-    """
-
-    launcher: str
-    function: Callable[..., Any]
-    numbers: dict[str, Any]
-    arrays: dict[str, Spec]
-    kernels: int = 1
-    over: frozenset = field(default_factory=frozenset)
-    apart: tuple[tuple[str, str], ...] = ()
-
-    def launch(self, arrays: dict[str, Any], **numbers: Any) -> None:
-        """numbers: instead of those of the good call."""
-        self.function(**arrays, **self.numbers | numbers)
-
-
-def i32(*shape, **more):
-    return Spec("int32", shape, **more)
-
-
-def f32(*shape, **more):
-    return Spec("float32", shape, **more)
-
-
-def bf16(*shape, **more):
-    return Spec("uint16", shape, **more)
+from launcher_cases import FLOATS, Call, Case, Spec, bf16, f32, i32
 
 
 def cases(n: int, d: int = 64) -> dict[str, Case]:
@@ -88,7 +30,7 @@ def cases(n: int, d: int = 64) -> dict[str, Case]:
     found = {}
 
     def case(name, launcher, function, numbers, arrays, **more):
-        found[name] = Case(launcher, function, numbers, arrays, **more)
+        found[name] = Case(launcher, Call(function, numbers), arrays, **more)
 
     # ------------------------------------------------------------------------------------------------ rows of numbers
     case(

@@ -50,5 +50,15 @@ class Told:
             "version": 3,
         }  # fmt: skip
 
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def reshape(self, *shape: int) -> "Told":
+        return Told(self.dtype.name, *shape, at=self.address)
+
+    def fill(self, value: Any) -> None:
+        """There is nothing to fill."""
+
     def __len__(self) -> int:
         return self.shape[0]

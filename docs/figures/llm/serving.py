@@ -14,14 +14,14 @@ def step(requests: int = 256, prefill: int = 3, chunk: int = 200) -> str:
     host = (
         (60, 112, "c1", tr("schedule:\nwho, which tokens", "调度：\n谁，哪些词元")),
         (180, 112, "c1", tr("assemble:\nthe arrays", "装配：\n各个数组")),
-        (300, 92, "c2", tr("one copy,\none launch", "一次复制，\n一次启动")),
+        (300, 92, "c2", tr("copies,\ntwo launches", "复制，\n两次启动")),
         (586, 128, "c1", tr("finish: tokens to\ntheir requests", "收尾：词元\n交给各请求")),
     )
     for x, wide, cls, words in host:
         s.rect(x, 30, wide, 58, cls, words, size=12)
     gpu = (
         (346, 128, "c3", tr("all layers:\na CUDA graph", "所有层：\n一个 CUDA graph")),
-        (482, 92, "c4", tr("sample:\na token each", "采样：\n各一个词元")),
+        (482, 92, "c4", tr("sample:\na second graph", "采样：\n第二个图")),
     )
     for x, wide, cls, words in gpu:
         s.rect(x, 128, wide, 58, cls, words, size=12)
@@ -41,9 +41,9 @@ def step(requests: int = 256, prefill: int = 3, chunk: int = 200) -> str:
         size=12,
     )
     alt = tr(
-        "The host schedules and assembles arrays, starts one copy and one launch. The GPU computes all layers as a CUDA graph "
-        "and samples. The host hands the tokens to their requests.",
-        "主机调度、装配数组，发起一次复制和一次启动；GPU 以一个 CUDA graph 计算所有层，然后采样；主机把词元交给各个请求。",
+        "The host schedules and assembles arrays, copies them and starts two CUDA graphs. On the GPU, the first computes all layers "
+        "and the second draws a token for each request. The host hands the tokens to their requests.",
+        "主机调度、装配数组，复制数组，启动两个 CUDA graph；在 GPU 上，前一个计算所有层，后一个给每个请求抽取一个词元；主机把词元交给各个请求。",
     )
     caption = tr(
         f"A step of the engine. {requests - prefill} requests have one token, {prefill} have {chunk}; the same launches compute all of them.",

@@ -1,4 +1,4 @@
-"""Drawings of the last ten per cent: orders of tiles, a cluster of two, and shares of what is left."""
+"""Drawings of the last few per cent: orders of tiles, a cluster of two, and shares of what is left."""
 
 from __future__ import annotations
 

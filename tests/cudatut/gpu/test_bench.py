@@ -316,3 +316,98 @@ def test_what_a_launch_costs_the_host_is_told_where_it_is_dear(monkeypatch):
     both = bench._result("x", runs, {"a": cheap, "b": dear}, None, None, 6, None)
     assert both.dear() and "host us" in both.text()
     assert not bench._result("x", {"a": object()}, {"a": cheap}, None, None, 6, None).dear()
+
+
+@pytest.mark.parametrize("bad", [0.0, float("nan"), float("inf"), -1.0])
+def test_what_is_no_time_is_refused(bad):
+    with pytest.raises(BenchError, match="'a' took .* us; that is no measurement"):
+        bench._result("x", {"a": object()}, runs_of({"a": [bad] * 3}), None, None, 3, None)
+
+
+def test_percentiles_are_those_that_they_are_called():
+    times = [float(us) for us in (7, 1, 9, 3, 5, 2, 8, 4, 6)]
+    (row,) = bench._result("x", {"a": object()}, runs_of({"a": times}), None, None, 9, None).rows
+    assert (row.p20_us, row.median_us, row.p80_us) == (2.0, 5.0, 8.0)
+    (once,) = bench._result("x", {"a": object()}, runs_of({"a": [3.0]}), None, None, 1, None).rows
+    assert (once.p20_us, once.median_us, once.p80_us) == (3.0, 3.0, 3.0)
+
+
+def test_rates_are_work_by_time():
+    """1 GB in a second is 1 GB/s, a million million operations 1 TFLOP/s; the share is that of the limit."""
+    runs, times = {"a": object()}, runs_of({"a": [1e6] * 3})
+    (moved,) = bench._result("x", runs, times, 3 * 10**9, None, 3, 12.0).rows
+    assert (moved.value, moved.of_peak, moved.bytes, moved.flops) == (3.0, 0.25, 3 * 10**9, None)
+    (computed,) = bench._result("x", runs, times, None, 3 * 10**12, 3, 12.0).rows
+    assert (computed.value, computed.of_peak, computed.flops) == (3.0, 0.25, 3 * 10**12)
+    (by_name,) = bench._result("x", runs, times, {"a": 2 * 10**9}, None, 3, None).rows
+    assert (by_name.value, by_name.of_peak) == (2.0, None)
+
+
+def test_ratios_are_to_the_fastest_of_the_vendors_rows():
+    runs = {"ours": object(), "slow": Vendor(None), "quick": Vendor(None)}
+    times = runs_of({"ours": [12.0] * 5, "slow": [30.0] * 5, "quick": [6.0] * 5})
+    found = bench._result("x", runs, times, None, None, 5, None)
+    assert [row.ratio_to_vendor for row in found.rows] == [0.5, 0.2, 1.0]
+
+
+@pytest.mark.parametrize(("share", "kept"), [(1.04, True), (1.06, False), (1.5, False)])
+def test_a_twentieth_beyond_the_limit_of_fmas_is_still_theirs(share, kept):
+    times = runs_of({"a": [1e6] * 3})
+    found = bench._result("x", {"a": object()}, times, None, int(share * 10**13), 3, 10.0)
+    assert (found.peak == 10.0 and found.rows[0].of_peak == pytest.approx(share)) == kept
+    assert (found.peak is None and found.rows[0].of_peak is None) == (not kept)
+
+
+@pytest.mark.parametrize(("us", "rounds"), [(10.0, 100), (1e4, 40), (2e5, 5), (1e7, 5)])
+def test_as_many_rounds_as_fit_but_not_fewer_than_five(monkeypatch, us, rounds):
+    contest = Contest(monkeypatch, a=us)
+    result = bench.bench(contest.runs)
+    assert result.rounds == rounds and len(contest.rounds()) == rounds
+
+
+@pytest.mark.parametrize("tool", ["memcheck", "ncu"])
+def test_under_a_tool_each_candidate_runs_once(monkeypatch, tool):
+    contest, shown = Contest(monkeypatch, a=1.0, b=2.0), []
+    monkeypatch.setenv("CUDATUT_TOOL", tool)
+    monkeypatch.setattr(bench, "show", shown.append)
+    monkeypatch.setattr(bench, "time_once_bare", lambda launch: launch() or 4.0)
+    result = bench.bench(contest.runs, bytes=8000, name="two")
+    assert contest.ran == ["a", "b"] and not shown
+    assert (result.name, result.rounds, result.peak) == ("two", 1, None)
+    assert [(row.name, row.median_us, row.value) for row in result.rows] == [
+        ("a", 4.0, 2.0),
+        ("b", 4.0, 2.0),
+    ]
+
+
+def test_what_cannot_run_is_left_out_with_its_reason(monkeypatch):
+    contest = Contest(monkeypatch, ours=100.0)
+
+    class Missing:
+        reason = "no CuPy"
+
+    class Fails(Vendor):
+        def __call__(self):
+            raise RuntimeError("no symbol")
+
+    monkeypatch.delenv("CUDATUT_RECORDING", raising=False)
+    asked = {**contest.runs, "cuBLAS": Missing(), "CUB": Fails(None), "later": None}
+    result = bench.bench(asked, rounds=5)
+    assert [row.name for row in result.rows] == ["ours"]
+    assert result.missing == {"cuBLAS": "no CuPy", "CUB": "its first call failed: no symbol"}
+    with pytest.raises(BenchError, match="x: nothing to measure, .* missing; cuBLAS: no CuPy"):
+        bench.bench({"cuBLAS": Missing()}, name="x")
+    monkeypatch.setenv("CUDATUT_RECORDING", "1")
+    with pytest.raises(RuntimeError, match="no symbol"):
+        bench.bench(asked, rounds=5)
+
+
+def test_the_unit_is_that_of_the_work():
+    runs, times = {"a": object()}, runs_of({"a": [2.0] * 3})
+    for work, unit, value in (
+        ((8000, None), "GB/s", 4.0),
+        ((None, 8 * 10**6), "TFLOP/s", 4.0),
+        ((None, None), "us", None),
+    ):
+        found = bench._result(None, runs, times, *work, 3, None)
+        assert (found.name, found.unit, found.rows[0].value) == ("benchmark", unit, value)

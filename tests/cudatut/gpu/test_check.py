@@ -1,11 +1,13 @@
 """What ct.check says does not depend on the pieces in which it compares."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import cudatut as ct
 from cudatut.errors import CheckError
-from cudatut.gpu import check
+from cudatut.gpu import check, memory
 
 
 @pytest.fixture
@@ -137,3 +139,92 @@ def test_a_signalling_nan_passes_without_a_warning(shown):
     other = bits.copy()
     other[1] += 1
     ct.check(bits.view("float32"), other.view("float32"), rtol=1e-6)
+
+
+class OnGpu:
+    """What `ct.check` sees of an array on the GPU: what it holds, and what it was poisoned with."""
+
+    def __init__(self, held, poison=memory.POISON_BYTE):
+        self.held, self.gpudata = held, 0
+        self.base = SimpleNamespace(poison=poison)
+
+    def get(self):
+        return self.held
+
+
+@pytest.fixture
+def zones(monkeypatch):
+    monkeypatch.setattr(memory, "damaged_zones", list)
+
+
+def unwritten(dtype, n=100, byte=memory.POISON_BYTE):
+    return np.frombuffer(bytes([byte]) * np.dtype(dtype).itemsize * n, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "uint16", "int32", "int64", "bool", "float32"])
+def test_an_output_that_nobody_wrote_never_passes(shown, zones, dtype):
+    """Whatever is expected, also if it is just what the poison is."""
+    held = unwritten(dtype)
+    for want in (held.copy(), np.zeros(100, dtype), np.ones(100, dtype)):
+        with pytest.raises(CheckError):
+            ct.check(OnGpu(held), want)
+    assert not shown
+
+
+def test_another_poison_tells_what_was_written(shown, zones):
+    want = np.full(100, -1, "int32")
+    with pytest.raises(CheckError, match=r"100 of 100 elements .* ct.poison\(out, 0x5a\)"):
+        ct.check(OnGpu(want.copy()), want, name="levels")
+    ct.check(OnGpu(want.copy(), poison=0x5A), want)
+    half = want.copy()
+    half[50:] = unwritten("int32", 50, 0x5A)
+    with pytest.raises(CheckError, match="50 of them were never written"):
+        ct.check(OnGpu(half, poison=0x5A), want)
+    assert len(shown) == 1
+
+
+def test_a_few_values_that_happen_to_be_the_poison_pass(shown, zones):
+    """As in a picture, whose bytes are of all values."""
+    want = np.random.default_rng(3).integers(0, 256, 10_000).astype("uint8")
+    assert (want == 255).any()
+    ct.check(OnGpu(want.copy()), want)
+    host = np.full(100, -1, "int32")
+    ct.check(host, host.copy())  # on the host there is no poison
+
+
+def test_both_parts_of_complex_numbers_count(shown):
+    want = np.array([1 + 9j, 2 - 1j])
+    for dtype in ("complex64", "complex128"):
+        got = want.astype(dtype)
+        ct.check(got, want)
+        for wrong in (1j, 1):
+            with pytest.raises(CheckError, match="1 of 4 elements are wrong"):
+                ct.check(got + np.array([wrong, 0], dtype), want)
+    with pytest.raises(CheckError, match="1 of 4"):
+        ct.check(np.array([1.0, 2.0]), np.array([1, 2 + 1j]))
+    assert [one.n for one in shown] == [4, 4]
+
+
+def test_what_is_no_number_is_refused(shown):
+    words = np.array(["a", "b"])
+    with pytest.raises(CheckError, match="it compares numbers, not elements of <U1 and <U1"):
+        ct.check(words, words)
+
+
+def test_the_two_errors_are_told_apart(shown):
+    """The largest difference, and the largest share of what it should be: they need not be one element's."""
+    want = np.array([1000.0, 2.0, 0.5, 0.0])
+    ct.check(np.array([1000.5, 2.0, 0.501, 0.0]), want, rtol=1e-2)
+    (result,) = shown
+    assert result.max_abs_err == pytest.approx(0.5)
+    assert result.max_rel_err == pytest.approx(0.002)
+    assert (result.n, result.passed, result.rtol) == (4, True, 1e-2)
+    assert result.atol == pytest.approx(0.1 * 1e-2 * 1000)
+
+
+def test_what_is_equal_has_no_error(shown):
+    ct.check(np.array([1.0, np.inf, -2.5]), np.array([1.0, np.inf, -2.5]))
+    ct.check(np.array([3, 4]), np.array([3, 4]))
+    assert [(one.max_abs_err, one.max_rel_err, one.passed) for one in shown] == [
+        (0.0, 0.0, True)
+    ] * 2

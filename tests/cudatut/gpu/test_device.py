@@ -61,3 +61,33 @@ def test_supports(capability, requires, answer):
 def test_supports_refuses_what_is_no_architecture(requires):
     with pytest.raises(ValueError, match="no architecture"):
         device.supports((9, 0), requires)
+
+
+def test_newer_is_enough_and_a_suffix_is_not_older_or_newer():
+    for capability, requires, answer in (
+        ((9, 0), "sm_90", True),
+        ((8, 9), "sm_89", True),
+        ((8, 9), "sm_90", False),
+        ((10, 3), "sm_100a", False),
+        ((10, 0), "sm_100f", True),
+    ):
+        assert device.supports(capability, requires) is answer
+
+
+@pytest.mark.parametrize(
+    ("said", "version"), [(13010, (13, 1)), (12040, (12, 4)), (11080, (11, 8))]
+)
+def test_the_version_that_the_driver_runs(monkeypatch, said, version):
+    class Driver:
+        status = 0
+
+        def cuDriverGetVersion(self, number):
+            number._obj.value = said
+            return self.status
+
+    monkeypatch.setattr(device, "installed_driver", Driver)
+    assert device.driver_cuda() == version
+    monkeypatch.setattr(Driver, "status", 3)
+    assert device.driver_cuda() is None
+    monkeypatch.setattr(device, "installed_driver", lambda: None)
+    assert device.driver_cuda() is None

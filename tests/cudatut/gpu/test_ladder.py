@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from cudatut import catalog, paths
+from cudatut import catalog, cli, paths
 from cudatut.fingerprint import ran
 from cudatut.gpu import ladder, trial
 from cudatut.results import Benchmark, Profile, Row
@@ -50,6 +50,14 @@ def test_an_option_that_is_no_number(tmp_path):
         rung.number("block")
     with pytest.raises(ladder.RungError, match="vectors=NUMBER"):
         rung.number("vectors")
+
+
+def test_a_list_with_what_is_no_number(tmp_path):
+    (tmp_path / "mine.cu").write_text("// @rung kernel=k blocks=64,x\n")
+    rung = ladder.read_rung(tmp_path / "mine.cu")
+    with pytest.raises(ladder.RungError, match="blocks=NUMBER,NUMBER, but says blocks=64,x"):
+        rung.numbers("blocks")
+    assert rung.numbers("none") == ()
 
 
 def test_the_ladder_of_sums_is_declared_and_every_rung_is_whole():
@@ -133,6 +141,57 @@ def test_the_forms_of_a_readers_file(tmp_path, monkeypatch):
     }
     with pytest.raises(ladder.RungError, match="mine.py is no .cu file"):
         trial._readers_rung("gemm", "mine.py")
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "says"),
+    [
+        ("reduction", "block=256 per_thred=4", "no option 'per_thred'.*Did you mean per_thread?"),
+        ("matmul", "block=32x32 tile=32x32 launch=rows", None),
+        ("matmul", "block=256 vectors=4", "'matmul' has no option 'vectors'.*kernel, block, tile"),
+        ("tensor", "block=128 tile=64x64 multiples=1x8x8", None),
+        ("reduction", "block 256", "'block' on the @rung line has no value: write block=VALUE"),
+    ],
+)
+def test_an_option_that_the_ladder_does_not_know_is_refused(tmp_path, name, line, says):
+    (tmp_path / "mine.cu").write_text(f"// @rung kernel=k {line}\n// requires: sm_80\n")
+    if says:
+        with pytest.raises(ladder.RungError, match=says):
+            trial._readers_rung(name, str(tmp_path / "mine.cu"))
+    else:
+        assert trial._readers_rung(name, str(tmp_path / "mine.cu")).options["requires"] == "sm_80"
+
+
+def test_the_options_are_those_that_the_ladders_read_and_the_page_describes():
+    ladders = {path.parent.name: path for path in paths.examples_dir().glob("*/ladder.py")}
+    assert {ladder.load_ladder(part).name for part in ladders} == set(trial.OPTIONS)
+    reads = r"""(?:\.numbers?\(|options\.get\(\s*|_(?:pair|extents)\(\s*rung, )"(\w+)"|"(\w+)" in (?:rung\.)?option"""
+    for part, path in ladders.items():
+        found, known = ladder.load_ladder(part), set(trial.OPTIONS[ladder.load_ladder(part).name])
+        read = {a or b for a, b in re.findall(reads, path.read_text(encoding="utf-8"))}
+        used = {option for name in found.names for option in found[name].options}
+        assert (read | used) - known <= {"requires"}, part
+    root = paths.repo_root() / "docs"
+    for lang in ("en", "zh"):
+        page = (root / lang / "contributing.md").read_text(encoding="utf-8")
+        section = re.search(r"\{ #rung \}(.*?)\{ #new-rung \}", page, re.DOTALL)[1]
+        described = set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
+        assert described == {"kernel"}.union(*trial.OPTIONS.values()), lang
+
+
+def test_a_file_in_another_encoding_is_refused_with_its_byte(tmp_path, capsys):
+    file, header = tmp_path / "mine.cu", tmp_path / "mine.cuh"
+    file.write_bytes("// @rung kernel=k block=256\n// 归约\n".encode("gbk"))
+    assert cli.main(["try", "reduction", str(file)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and f"{file} is not UTF-8: byte 32 of the file, 0xb9" in said
+    assert "in line 2" in said and "save it as UTF-8" in said
+    file.write_text('// @rung kernel=k block=256\n#include "mine.cuh"\n// 归约\n', encoding="utf-8")
+    header.write_bytes("// 归约\n".encode("gbk"))
+    with pytest.raises(ladder.RungError, match="mine.cuh is not UTF-8"):
+        trial._readers_rung("reduction", str(file))
+    header.write_text("// 归约\n", encoding="utf-8")
+    trial._readers_rung("reduction", str(file))
 
 
 @pytest.mark.parametrize(

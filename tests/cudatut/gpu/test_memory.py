@@ -1,5 +1,11 @@
 """Poison: what no kernel wrote is found."""
 
+import ctypes
+import math
+import sys
+import types
+import weakref
+
 import numpy as np
 import pytest
 
@@ -18,3 +24,135 @@ def test_poison_is_found_where_every_byte_of_an_element_is(dtype, shape):
     found = memory.poisoned(host)
     assert found.shape == host.shape and found.dtype == bool
     assert np.array_equal(found.reshape(-1), ~written.any(axis=1))
+
+
+class Driver:
+    """The driver's calls on memory of the host."""
+
+    MemoryError = OSError
+
+    def __init__(self):
+        self.buffers = []
+
+    def mem_alloc(self, count):
+        buffer = (ctypes.c_uint8 * count)()
+        self.buffers.append(buffer)
+        return ctypes.addressof(buffer)
+
+    def memset_d8(self, address, byte, count):
+        ctypes.memset(int(address), byte, count)
+
+    def memcpy_dtoh(self, host, address):
+        ctypes.memmove(host.ctypes.data, int(address), host.nbytes)
+
+
+class Array:
+    """As PyCUDA's GPUArray."""
+
+    def __init__(self, shape, dtype, base, gpudata):
+        self.shape, self.dtype, self.base, self.gpudata = shape, np.dtype(dtype), base, gpudata
+        self.nbytes = math.prod(shape) * self.dtype.itemsize
+
+    def set(self, host):
+        assert host.flags.c_contiguous and host.shape == self.shape
+        ctypes.memmove(self.gpudata, host.ctypes.data, host.nbytes)
+
+    def get(self):
+        host = np.empty(self.shape, self.dtype)
+        ctypes.memmove(host.ctypes.data, self.gpudata, host.nbytes)
+        return host
+
+
+@pytest.fixture
+def driver(monkeypatch):
+    driver = Driver()
+    monkeypatch.delenv("CUDATUT_TOOL", raising=False)
+    monkeypatch.setattr(memory, "pycuda_driver", lambda: driver)
+    monkeypatch.setattr(memory, "activate", lambda: None)
+    monkeypatch.setattr(memory, "synchronize", lambda: None)
+    monkeypatch.setattr(memory, "_live", weakref.WeakSet())
+    monkeypatch.setitem(sys.modules, "pycuda", types.ModuleType("pycuda"))
+    monkeypatch.setitem(sys.modules, "pycuda.gpuarray", types.SimpleNamespace(GPUArray=Array))
+    return driver
+
+
+def poke(address, byte=0):
+    ctypes.memset(address, byte, 1)
+
+
+@pytest.mark.parametrize(
+    ("offset", "said"),
+    [
+        (-1, "1 bytes before it were overwritten (offsets -1 to -1)"),
+        (-memory.RED_ZONE, f"1 bytes before it were overwritten (offsets -{memory.RED_ZONE} to "),
+        (40, "1 bytes after it were overwritten (offsets 40 to 40)"),
+        (40 + memory.RED_ZONE - 1, "1 bytes after it were overwritten"),
+    ],
+)
+def test_damage_on_either_side_is_told(driver, offset, said):
+    array, other = memory.empty(10, "float32"), memory.to_device(np.arange(3))
+    assert memory.damaged_zones() == []
+    poke(array.gpudata + offset)
+    (report,) = memory.damaged_zones()
+    assert said in report and report.startswith("empty(10 float32): ")
+    del other
+
+
+def test_every_byte_of_a_zone_counts_and_none_of_the_array(driver):
+    array = memory.empty((2, 5), "float32")
+    for offset in range(40):
+        poke(array.gpudata + offset)
+    assert memory.damaged_zones() == []
+    for offset in (-3, -1, 41):
+        poke(array.gpudata + offset, memory.POISON_BYTE)
+    (report,) = memory.damaged_zones()
+    assert "2 bytes before it were overwritten (offsets -3 to -1)" in report
+
+
+def test_what_is_not_in_the_order_of_c_is_copied_in_it(driver):
+    host = np.asfortranarray(np.arange(12, dtype="float32").reshape(3, 4))
+    for one in (host, host.T, host[:, ::2]):
+        assert np.array_equal(memory.to_device(one).get(), one)
+
+
+def test_a_new_array_is_poison_and_can_be_poisoned_again(driver):
+    array = memory.empty(5, "int16")
+    assert memory.poisoned(array.get()).all()
+    array.set(np.arange(5, dtype="int16"))
+    assert not memory.poisoned(array.get()).any()
+    memory.poison(array)
+    assert memory.poisoned(array.get()).all() and memory.damaged_zones() == []
+
+
+def test_what_no_array_can_be_is_refused(driver):
+    with pytest.raises(TypeError, match="holds Python objects"):
+        memory.to_device(np.array([{}]))
+    with pytest.raises(ValueError, match="negative extent"):
+        memory.empty((3, -1), "int8")
+    assert memory.empty(0, "int8").get().size == 0 and memory.empty((), "f4").get().shape == ()
+
+
+def test_the_gpu_is_waited_for_before_anybody_looks(driver, monkeypatch):
+    """A kernel that writes too far may still run."""
+    array = memory.empty(10, "float32")
+    monkeypatch.setattr(memory, "synchronize", lambda: poke(array.gpudata + 40))
+    (report,) = memory.damaged_zones()
+    assert "1 bytes after it" in report
+
+
+def test_too_little_memory_is_told_in_gibibytes(driver, monkeypatch):
+    def full(count):
+        raise driver.MemoryError
+
+    monkeypatch.setattr(driver, "mem_alloc", full)
+    driver.mem_get_info = lambda: (1 << 30, 80 << 30)
+    message = "needs 4.000 GiB, but only 1.000 of 80.000 GiB are free"
+    with pytest.raises(memory.OutOfDeviceMemory, match=message):
+        memory.empty(1 << 30, "float32")
+
+
+def test_under_a_tool_arrays_have_no_zones_and_no_poison(driver, monkeypatch):
+    monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
+    array = memory.empty(10, "uint8")
+    assert [len(buffer) for buffer in driver.buffers] == [10]
+    assert not memory.poisoned(array.get()).all() and memory.damaged_zones() == []

@@ -130,3 +130,74 @@ def _runs(process: int) -> bool:
             return False
         time.sleep(0.1)
     return True
+
+
+@pytest.mark.parametrize("status", [1, 3, 139])
+def test_a_program_that_ends_badly_without_an_error_is_not_clean(tmp_path, monkeypatch, status):
+    """It raised, or crashed, before the tool saw anything: no error was counted, because nothing ran."""
+    end = "log.write_text(report + '========= ERROR SUMMARY: 0 errors\\n')"
+    _reporting(
+        tmp_path, monkeypatch, 0, f"{end}\nprint('Traceback: no such array')\nsys.exit({status})"
+    )
+    with pytest.raises(
+        sanitizer.SanitizerFailed, match=f"did not run to its end.*status {status}"
+    ) as failed:
+        sanitizer.run(tmp_path / "x.py", "memcheck", timeout_s=60)
+    assert "no such array" in str(failed.value) and "ERROR SUMMARY" in str(failed.value)
+
+
+def test_the_errors_of_a_program_that_then_ends_badly_are_counted(tmp_path, monkeypatch):
+    """An illegal address ends the program: what the tool has found is its verdict."""
+    end = "log.write_text(report + '========= ERROR SUMMARY: 2 errors\\n')"
+    _reporting(tmp_path, monkeypatch, 2, f"{end}\nsys.exit(1)")
+    assert sanitizer.run(tmp_path / "x.py", "memcheck", timeout_s=60).errors == 2
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("ERROR SUMMARY: 0 errors", "ERROR SUMMARY: 7 errors"),
+        ("ERROR SUMMARY: 7 errors", "ERROR SUMMARY: 0 errors"),
+        (
+            "ERROR SUMMARY: 0 errors",
+            "RACECHECK SUMMARY: 7 hazards displayed (7 errors, 0 warnings)",
+        ),
+        ("RACECHECK SUMMARY: 0 hazards displayed", "ERROR SUMMARY: 7 errors"),
+        ("ERROR SUMMARY: 7 errors", "ERROR SUMMARY: 3 errors", "ERROR SUMMARY: 0 errors"),
+    ],
+)
+def test_of_several_summaries_the_worst_counts(lines):
+    assert sanitizer.count_errors("".join(f"========= {line}\n" for line in lines)) == 7
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """What `sanitize` would run: (path, tool, seconds, text), and what it shows."""
+    seen, shown = [], []
+
+    def run(path, tool, timeout_s):
+        seen.append((path, tool, timeout_s, path.read_text(encoding="utf-8")))
+        return sanitizer.Sanitizer(tool, 3)
+
+    monkeypatch.delenv("CUDATUT_TOOL", raising=False)
+    monkeypatch.setattr(sanitizer, "run", run)
+    monkeypatch.setattr(sanitizer, "show", shown.append)
+    return seen, shown
+
+
+def test_a_text_a_file_or_an_example_is_watched(watched, tmp_path):
+    seen, shown = watched
+    file = tmp_path / "mine.py"
+    file.write_text("x = 1")
+    assert sanitizer.sanitize("import cudatut\nx = 2\n", "racecheck", 7).errors == 3
+    sanitizer.sanitize(str(file))
+    sanitizer.sanitize("start/hello")
+    assert [text for *_, text in seen][:2] == ["import cudatut\nx = 2\n", "x = 1"]
+    assert [one[1:3] for one in seen] == [("racecheck", 7), ("memcheck", 600), ("memcheck", 600)]
+    assert seen[2][0].as_posix().endswith("examples/start/hello.py") and len(shown) == 3
+
+
+def test_what_is_watched_already_is_not_watched_again(watched, monkeypatch):
+    monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
+    assert sanitizer.sanitize("start/hello", "racecheck") == sanitizer.Sanitizer("racecheck", 0)
+    assert watched == ([], [])

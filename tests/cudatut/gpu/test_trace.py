@@ -323,3 +323,43 @@ def test_a_launch_that_raises_leaves_nobody_listening(gpu, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         launched.kernels_of(lambda: 1 / 0)
     assert not cupti.listening() and library.enabled == set()
+
+
+def test_an_average_is_the_total_by_the_calls(capsys):
+    found = traced(
+        kernel(0, 3000 * US, 1),
+        kernel(4000 * US, 5000 * US, 2),
+        copy(0, US, 3),
+        copy(2 * US, 3 * US, 4),
+    )
+    assert (found["spin"].calls, found["spin"].total_ms) == (2, 4.0)
+    assert found["copy DtoH"].bytes == 8_000_000
+    found.show()
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    (row,) = (line for line in lines if line[:1] == ["spin"])
+    assert row[:4] == ["spin", "2", "4", "2"], "calls, total, average"
+
+
+def test_the_context_is_made_by_the_first_call_that_can(monkeypatch):
+    """Whatever order CUPTI reports calls in."""
+    first, second = api(100 * US, 200 * US, 1, 2), api(300 * US, 400 * US, 2, 2, trace._RUNTIME)
+    later = api(500 * US, 600 * US, 3, 3, trace._RUNTIME)
+    found = traced(later, second)
+    assert found["cudaMalloc"].waited_for == "made the context"
+    assert found["cudaLaunchKernel"].waited_for == ""
+    assert traced(second, first)["cuDevicePrimaryCtxRetain"].waited_for == "made the context"
+
+
+def test_a_trace_says_to_the_recording_that_it_profiled(monkeypatch):
+    used = []
+    monkeypatch.delenv("CUDATUT_TOOL", raising=False)
+    monkeypatch.setattr(trace.ran, "use", used.append)
+    monkeypatch.setattr(trace.importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(
+        trace.subprocess,
+        "run",
+        lambda *a, **k: SimpleNamespace(returncode=3, stdout="", stderr="no"),
+    )
+    with pytest.raises(CudatutError, match="ended with status 3"):
+        trace.trace(source="x = 1")
+    assert used == ["profiling"]

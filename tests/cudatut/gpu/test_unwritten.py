@@ -51,6 +51,15 @@ class Driver:
         self.end += math.ceil(nbytes / 256) * 256
         return self.end - math.ceil(nbytes / 256) * 256
 
+    def Stream(self, flags):
+        return SimpleNamespace(synchronize=lambda: None)
+
+    def memset_d8_async(self, address, value, nbytes, stream):
+        self.memset_d8(address, value, nbytes)
+
+    def memcpy_htod_async(self, address, host, stream):
+        pass
+
     def memset_d8(self, address, value, nbytes):
         self.filled.append((address, value, nbytes))
 
@@ -70,7 +79,9 @@ def driver(monkeypatch):
     monkeypatch.setattr(device, "device", lambda: hopper)
     monkeypatch.setattr(device, "installed_driver", lambda: fake)
     monkeypatch.setenv("CUDATUT_TOOL", "initcheck")
+    memory._own_stream.cache_clear()
     yield fake
+    memory._own_stream.cache_clear()
     memory._watched_array.cache_clear()
     memory.launched()
 

@@ -1,11 +1,13 @@
 """The vendor's rivals, as far as they go without a GPU: CUB's wrapper compiles with the nvcc that is here."""
 
+import ctypes
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from on_gpu import OnGpu
 
 from cudatut import ToolMissing, tool
 from cudatut.gpu import bench, device, vendor
@@ -22,24 +24,52 @@ def test_the_wrapper_of_cub_compiles(compiler, tmp_path):
 @pytest.mark.parametrize(
     ("a", "b", "c", "options", "message"),
     [
-        ((3, 4), (5, 6), (3, 6), {}, "3 x 4 and op.b. is 5 x 6"),
-        ((3, 4), (4, 6), (6, 3), {}, "do not fit c"),
-        ((4, 3), (4, 6), (3, 6), {}, "4 x 3"),
-        ((4, 3), (4, 6), (3, 5), {"transpose_a": True}, "3 x 4"),
-        ((3, 4), (6, 4), (3, 5), {"transpose_b": True}, "4 x 6"),
-        ((3,), (3, 6), (1, 6), {}, "a has shape"),
+        ((3, 4), (5, 6), (3, 6), {}, r"b is \[5, 6\], and must be \[4, any\]"),
+        ((3, 4), (4, 6), (6, 3), {}, r"c is \[6, 3\], and must be \[3, 6\]"),
+        ((4, 3), (4, 6), (3, 6), {}, r"b is .* must be \[3, any\]"),
+        ((4, 3), (4, 6), (3, 5), {"transpose_a": True}, r"c is .* must be \[3, 6\]"),
+        ((3, 4), (6, 4), (3, 5), {"transpose_b": True}, r"c is .* must be \[3, 6\]"),
+        ((3,), (3, 6), (1, 6), {}, r"a is \[3\], and must be \[any, any\]"),
     ],
 )
 def test_shapes_that_do_not_fit_are_refused(a, b, c, options, message):
-    arrays = (np.zeros(shape, "float32") for shape in (a, b, c))
+    arrays = (OnGpu(np.zeros(shape, "float32")) for shape in (a, b, c))
     with pytest.raises(ValueError, match=message):
         vendor.gemm(*arrays, **options)
 
 
-def test_gemm_takes_float32_only():
-    a = np.zeros((2, 2), "float16")
-    with pytest.raises(TypeError, match="a is float16"):
-        vendor.gemm(a, a, a)
+def arrays(*shapes, dtype="float32"):
+    return [OnGpu(np.zeros(shape, dtype)) for shape in shapes]
+
+
+@pytest.mark.parametrize("rival", [vendor.gemm, vendor.matmul])
+def test_products_take_one_type_and_write_to_no_factor(rival):
+    (a,) = arrays((2, 2), dtype="float64")
+    with pytest.raises(TypeError, match="a is float64"):
+        rival(a, a, a)
+    a, b = arrays((2, 2), (2, 2))
+    with pytest.raises(ValueError, match="shares memory with b"):
+        rival(a, b, b)
+    with pytest.raises(ValueError, match="not C-contiguous"):
+        rival(OnGpu(a.host.T), b, *arrays((2, 2)))
+
+
+def test_copies_and_sums_take_what_lies_in_one_piece():
+    x, other = np.arange(8, dtype="int32"), np.zeros(8, "int32")
+    for sizes in ((8, 7), (7, 8)):
+        with pytest.raises(ValueError, match="bytes do not fit into a target of"):
+            vendor.copy(OnGpu(other[: sizes[0]]), OnGpu(x[: sizes[1]]))
+    with pytest.raises(ValueError, match="shares memory"):
+        vendor.copy(OnGpu(x[1:]), OnGpu(x[:-1]))
+    for take in (vendor.sum, lambda x: vendor.copy(OnGpu(other[:4]), x)):
+        with pytest.raises(ValueError, match="not C-contiguous"):
+            take(OnGpu(x[::2]))
+    with pytest.raises(TypeError, match="x is float64, and must be float32 or int32"):
+        vendor.sum(OnGpu(np.zeros(8)))
+    with pytest.raises(TypeError, match="x is int32, and must be uint8"):
+        vendor.histogram(OnGpu(x))
+    with pytest.raises(ValueError, match="not C-contiguous"):
+        vendor.histogram(OnGpu(np.zeros(8, "uint8")[::2]))
 
 
 def test_a_rival_that_is_not_the_vendors(monkeypatch):
@@ -50,7 +80,7 @@ def test_a_rival_that_is_not_the_vendors(monkeypatch):
         add = staticmethod(lambda a, b, out: "added")
 
     monkeypatch.setattr(vendor, "_cupy", lambda: CuPy)
-    rival = vendor.add(1, 2, 3)
+    rival = vendor.add(*arrays((3,), (3,), (3,)))
     assert rival() == "added"
     assert rival.vendor is False
     assert vendor.Vendor(rival).vendor is True
@@ -83,7 +113,7 @@ def driver(request, monkeypatch):
 
 def test_a_cupy_that_is_missing(no_cache, driver, capsys):
     no_cache.setitem(sys.modules, "cupy", None)
-    found = vendor.matmul(None, None, None)
+    found = vendor.matmul(*arrays((2, 2), (2, 2), (2, 2)))
     assert isinstance(found, vendor.Missing) and not found
     wanted = f"`pip install cupy-cuda{driver[0]}x`" if driver else "no CuPy fits this driver"
     assert found.reason.startswith("CuPy cannot run here (import") and wanted in found.reason
@@ -95,7 +125,7 @@ def test_a_cupy_of_another_cuda(no_cache, driver):
         raise RuntimeError("cudaErrorInsufficientDriver: CUDA driver version is insufficient")
 
     no_cache.setitem(sys.modules, "cupy", SimpleNamespace(zeros=zeros))
-    for found in (vendor.copy(None, None), vendor.add(None, None, None)):
+    for found in (vendor.copy(*arrays((3,), (3,))), vendor.add(*arrays((3,), (3,), (3,)))):
         assert "cudaErrorInsufficientDriver" in found.reason and "\n" not in found.reason
 
 
@@ -107,7 +137,10 @@ def test_a_cublas_that_does_not_start(no_cache):
     fake = SimpleNamespace(zeros=lambda *a: array, cuda=SimpleNamespace(get_cublas_handle=handle))
     no_cache.setitem(sys.modules, "cupy", fake)
     assert vendor.cupy() is fake
-    assert "cuBLAS cannot run here (libcublas.so.12" in vendor.matmul(None, None, None).reason
+    assert (
+        "cuBLAS cannot run here (libcublas.so.12"
+        in vendor.matmul(*arrays((2, 2), (2, 2), (2, 2))).reason
+    )
 
 
 def test_while_an_example_is_recorded_it_is_an_error(no_cache):
@@ -156,3 +189,87 @@ def test_only_a_rival_with_an_array_of_its_own_has_one():
     returned = vendor.Vendor(lambda: 7.0)
     assert not hasattr(returned, "out") and returned() == 7.0
     assert vendor.Vendor(lambda: None, out=[1.0]).out == [1.0]
+
+
+class Cublas:
+    """cublasSgemm as its manual describes it, on memory of the host: columns behind each other."""
+
+    def setMathMode(self, handle, mode):
+        assert mode == 0
+
+    def setPointerMode(self, handle, mode):
+        assert mode == 0
+
+    def sgemm(self, handle, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc):
+        def matrix(address, rows, columns, leading):
+            flat = np.ctypeslib.as_array(
+                ctypes.cast(address, ctypes.POINTER(ctypes.c_float)), (columns, leading)
+            )
+            return flat[:, :rows].T
+
+        scalar = [
+            np.ctypeslib.as_array(ctypes.cast(x, ctypes.POINTER(ctypes.c_float)), (1,))[0]
+            for x in (alpha, beta)
+        ]
+        left = matrix(a, k, m, lda).T if trans_a else matrix(a, m, k, lda)
+        right = matrix(b, n, k, ldb).T if trans_b else matrix(b, k, n, ldb)
+        out = matrix(c, m, n, ldc)
+        out[:] = scalar[0] * (left @ right) + scalar[1] * out
+
+
+@pytest.mark.parametrize("transpose_a", [False, True])
+@pytest.mark.parametrize("transpose_b", [False, True])
+def test_gemm_asks_cublas_for_what_it_says(monkeypatch, transpose_a, transpose_b):
+    def on_gpu(array):
+        data = SimpleNamespace(ptr=array.ctypes.data)
+        return SimpleNamespace(shape=array.shape, data=data)
+
+    cuda = SimpleNamespace(cublas=Cublas(), get_cublas_handle=lambda: 1)
+    monkeypatch.setattr(vendor, "_cublas", lambda: SimpleNamespace(cuda=cuda, asarray=on_gpu))
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.random(shape, dtype="float32") for shape in ((3, 5), (5, 7), (3, 7)))
+    want = 2 * a @ b - 0.5 * c
+    stored = (
+        np.ascontiguousarray(x.T if turned else x)
+        for x, turned in ((a, transpose_a), (b, transpose_b))
+    )
+    vendor.gemm(*stored, c, 2.0, -0.5, transpose_a, transpose_b)()
+    np.testing.assert_allclose(c, want, rtol=1e-5)
+
+
+class Cub:
+    """vendor_cub.cu: asked without scratch memory it says how much it needs."""
+
+    def __init__(self):
+        self.asked, self.status = [], 0
+
+    def cub_sum_float32(self, scratch, size, source, out, count):
+        self.asked.append(
+            (
+                scratch.value,
+                source.value,
+                out.value,
+                count._obj.value if hasattr(count, "_obj") else count.value,
+            )
+        )
+        size._obj.value = 96
+        return self.status
+
+
+def test_cub_is_asked_for_its_memory_once_and_gets_it(monkeypatch):
+    cub, made = Cub(), []
+
+    def empty(count, dtype):
+        made.append((count, dtype))
+        return SimpleNamespace(gpudata=1000 * len(made))
+
+    monkeypatch.setattr(vendor, "activate", lambda: None, raising=False)
+    monkeypatch.setattr(vendor, "compile_cub", lambda: cub)
+    monkeypatch.setattr(vendor.memory, "empty", empty)
+    call = vendor._cub_call("cub_sum_float32", SimpleNamespace(gpudata=7, size=33), (1, "float32"))
+    assert made == [(1, "float32"), (96, "uint8")] and call.out.gpudata == 1000
+    call(), call()
+    assert cub.asked == [(None, 7, 1000, 33), (2000, 7, 1000, 33), (2000, 7, 1000, 33)]
+    cub.status = 700
+    with pytest.raises(vendor.CudatutError, match="cub_sum_float32 failed with CUDA error 700"):
+        call()

@@ -667,3 +667,16 @@ def test_an_unforeseen_error_stops_nobody(book, monkeypatch):
     found = results("a/one", "a/two")
     assert found["a/two"].status == "failed"
     assert found["a/two"].reason == "a/two: ValueError('broken a/two')"
+
+
+def test_one_error_of_a_sanitizer_is_one_too_many(book, with_gpu):
+    """And a sanitizer that failed is no clean one."""
+    book.example("a/one", f"# %% [markdown]\n# One.\n# %% setup\n{with_gpu}")
+
+    def found(errors):
+        return lambda paths, tool, timeout_s: Sanitizer(tool, errors if tool == "memcheck" else 0)
+
+    outcome = results("a/one", sanitize=found(1))["a/one"]
+    assert outcome.status == "failed" and "memcheck found 1 errors" in outcome.reason
+    assert not (book.root / "a/one.ipynb").exists()
+    assert results("a/one", sanitize=found(0))["a/one"].status == "recorded"

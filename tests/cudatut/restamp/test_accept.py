@@ -337,3 +337,21 @@ def test_the_command(added):
     (added.root / "a/add.py").write_text("x")
     status, out, said = run("restamp")
     assert (status, out) == (2, "") and said.startswith("cudatut: commit first what you changed")
+
+
+def test_what_a_notebook_asks_colab_for_is_as_today(added):
+    """Older ones ask for a T4, whatever they require; no digest covers it."""
+
+    def older(metadata, notebook):
+        notebook["metadata"]["colab"] = {"gpuType": "T4"}
+
+    added.forge("a/add", older)
+    added.commit()
+    before = added.load()
+    assert before.colab == "T4" and not before.edited()
+    said = ("its notebook asks Colab for H100, and no more for T4",)
+    assert added.restamp().grounds == said
+    after = added.load()
+    assert after.colab == "H100" and after.digest() == before.digest() and not after.edited()
+    assert after.metadata == before.metadata
+    assert restamp([added.load()]) == []

@@ -128,7 +128,8 @@ def test_the_code_is_that_of_ct_kernel(small, compiler, monkeypatch):
     """A recording has the digest of what PyCUDA had compiled; here nvcc is called as PyCUDA calls it."""
     made = {}
 
-    def as_pycuda(source, nvcc, options, no_extern_c, arch, include_dirs):
+    def as_pycuda(source, nvcc, options, no_extern_c, arch, include_dirs, cache_dir):
+        assert cache_dir is False  # cudatut keeps what was compiled
         whole = source if no_extern_c else f'extern "C" {{\n{source}\n}}\n'
         flags = [*options, "-arch", arch, *(f"-I{folder}" for folder in include_dirs)]
         done = compiler(whole, ["--cubin", *flags], small.root, output=True)
@@ -140,6 +141,7 @@ def test_the_code_is_that_of_ct_kernel(small, compiler, monkeypatch):
     module.compile = as_pycuda
     monkeypatch.setitem(sys.modules, "pycuda", types.ModuleType("pycuda"))
     monkeypatch.setitem(sys.modules, "pycuda.compiler", module)
+    monkeypatch.setenv("PYCUDA_CACHE_DIR", str(small.root / "cubins"))
     driver = types.SimpleNamespace(CompileError=ZeroDivisionError)
     monkeypatch.setattr(kernel, "pycuda_driver", lambda: driver)
     text = (small.root / "a/add.cu").read_text()

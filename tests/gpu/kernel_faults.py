@@ -1,6 +1,6 @@
 """Planted kernel faults: each is a wrong kernel, how it is launched, and what has to notice it.
 
-`python tests/gpu/faults.py NAME` launches one of them and checks its output: that is what the sanitizers watch.
+`python tests/gpu/kernel_faults.py NAME` launches one of them and checks its output: that is what the sanitizers watch.
 """
 
 import sys

@@ -1,0 +1,188 @@
+"""tests/gpu/shards.py and dealt.py, without a GPU: every test runs once, whatever ends the processes, and is told."""
+
+import itertools
+import json
+import random
+import time
+from collections import Counter
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+GPU = ROOT / "tests" / "gpu"
+TESTS = """
+import os, time
+import pytest
+
+@pytest.fixture(scope="module")
+def made():
+    return []
+
+@pytest.mark.parametrize("n", range(30))
+def test_many(n, made):
+    made.append(n)
+    assert n != 7, "seven is wrong"
+
+@pytest.mark.alone
+def test_times():
+    pass
+
+@pytest.mark.parametrize("chapter", ["a/b", "c/d"])
+@pytest.mark.parametrize("n", range(4))
+def test_of_a_chapter(chapter, n):
+    pass
+
+def test_ends_its_process():
+    if {ends}:
+        os._exit(3)
+
+def test_is_skipped():
+    pytest.skip("no reason")
+"""
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """The modules dealt and shards."""
+    monkeypatch.syspath_prepend(str(GPU))
+    import dealt
+    import shards
+
+    return dealt, shards
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A checkout with tests of its own in tests/gpu."""
+    folder = tmp_path / "tree" / "tests" / "gpu"
+    folder.mkdir(parents=True)
+    (tmp_path / "tree" / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    (folder / "test_one.py").write_text(TESTS.format(ends=True))
+    (folder / "test_two.py").write_text(TESTS.format(ends=False))
+    return tmp_path / "tree"
+
+
+def run(shards, tree, folder, jobs=3, limit=60, **plan):
+    plan = {"files": ["test_*.py"], "seed": 3, "batch": 4} | plan
+    processes = shards.Processes(plan, folder, "x", tree)
+    whole = shards.run(processes, jobs, limit, tick=0.05)
+    return whole, shards.read(processes.report), processes.log.read_text()
+
+
+def test_each_test_runs_once_and_failures_are_told(gpu, tree, tmp_path, capsys):
+    shards = gpu[1]
+    whole, found, log = run(shards, tree, tmp_path)
+    assert whole and found.collected == 2 * (30 + 8 + 2), log
+    times = Counter(line["test"].replace("tests/gpu/", "") for line in found.runs)
+    assert len(times) == found.collected and set(times.values()) == {1}
+    failed = {line["test"].rpartition("::")[2]: line["text"] for line in found.failed}
+    assert set(failed) == {"test_many[7]", "test_ends_its_process"}
+    assert "seven is wrong" in failed["test_many[7]"]
+    assert "ended with status 3" in failed["test_ends_its_process"]
+    assert not shards.told("x", found, 1.0, 0)
+    said = capsys.readouterr().out
+    assert "75 passed, 2 skipped, 3 failed, 0 did not run" in said and "seven is wrong" in said
+
+
+def test_what_compares_times_is_left_to_one_process(gpu, tree, tmp_path):
+    _, found, log = run(gpu[1], tree, tmp_path, jobs=1, alone=True)
+    assert {line["test"].rpartition("::")[2] for line in found.runs} == {"test_times"}, log
+
+
+def test_what_did_not_run_in_time_is_a_failure(gpu, tree, tmp_path, capsys):
+    shards = gpu[1]
+    slow = (
+        (tree / "tests/gpu/test_two.py").read_text().replace("assert n != 7", "time.sleep(30)  #")
+    )
+    (tree / "tests/gpu/test_two.py").write_text(slow)
+    begun = time.monotonic()
+    whole, found, _ = run(shards, tree, tmp_path, limit=4)
+    assert not whole and time.monotonic() - begun < 15 and len(found.tests) < found.collected
+    assert not shards.told("x", found, 1.0, 0) and " did not run" in capsys.readouterr().out
+
+
+def test_one_case_of_each_function(gpu, tree, tmp_path):
+    plan = {"one_each": True, "whole": ["test_two.py"], "half": [0, 1]}
+    _, found, log = run(gpu[1], tree, tmp_path, jobs=1, **plan)
+    names = [name.removeprefix("tests/gpu/") for name in found.tests]
+    assert sum(name.startswith("test_two") for name in names) == 40, log
+    of_one = {gpu[0].function_of(n).partition("::")[2] for n in names if n.startswith("test_one")}
+    assert len([n for n in names if n.startswith("test_one")]) == len(of_one) == 4
+
+
+def test_batches_are_the_same_everywhere_and_others_with_another_seed(gpu):
+    dealt = gpu[0]
+    tests = [(f"a.py::test[{i}]", "") for i in range(20)] + [
+        (f"b.py::t[{i}]", "g") for i in range(7)
+    ]
+    mixed = random.Random(1).sample(tests, len(tests))
+    cut = dealt.batches(tests, 5, 4)
+    assert cut == dealt.batches(mixed, 5, 4) != dealt.batches(tests, 6, 4)
+    assert sorted(name for batch in cut for name in batch) == sorted(name for name, _ in tests)
+    assert sorted(map(len, cut)) == [4, 4, 4, 4, 4, 7]
+
+
+def test_halves_have_all_functions(gpu):
+    dealt = gpu[0]
+    names = [f"a.py::f{i}[{n}]" for i in range(40) for n in range(5)]
+    drawn = dealt.one_of_each(names, 3, ())
+    assert {dealt.function_of(name) for name in drawn} == {f"a.py::f{i}" for i in range(40)}
+    assert len(drawn) == 40 and drawn != dealt.one_of_each(names, 4, ())
+
+
+def test_every_file_of_tests_gpu_is_in_one_shard(gpu):
+    shards = gpu[1]
+    for path in GPU.glob("test_*.py"):
+        of = [
+            n for n, some in shards.SHARDS.items() if any(fnmatch(path.name, one) for one in some)
+        ]
+        assert len(of) == 1, f"{path.name} is in {of}: every file belongs to one shard"
+
+
+def test_what_passed_is_not_run_again(gpu, tree, tmp_path, monkeypatch, capsys):
+    shards = gpu[1]
+    monkeypatch.setattr(shards, "SHARDS", {"few": ("test_two.py",)})
+    monkeypatch.setattr(shards, "NAMES", ("few",))
+    arguments = ["few", "--jobs", "2", "--out", str(tmp_path), "--limit", "60"]
+    assert shards.main(arguments, tree) == 1
+    assert "38 passed, 1 skipped, 1 failed, 0 did not run, 0 had" in capsys.readouterr().out
+    file = tree / "tests/gpu/test_two.py"
+    file.write_text(file.read_text().replace("n != 7", "True"))
+    assert shards.main([*arguments, "--resume"], tree) == 0
+    assert "1 passed, 0 skipped, 0 failed, 0 did not run, 39 had" in capsys.readouterr().out
+    assert len(json.loads((tmp_path / "report-few.json").read_text())["tests"]) == 1
+    shards.main([*arguments, "--resume"], tree)
+    assert "40 had passed before" in capsys.readouterr().out
+
+
+def test_what_runs_many_times_is_there_and_its_failures_are_told(gpu, capsys):
+    import beside_load
+
+    for names in beside_load.CANDIDATES.values():
+        for name in names:
+            file, _, function = name.partition("::")
+            assert f"def {function}(" in (GPU / file).read_text(encoding="utf-8"), name
+    shards, runs = gpu[1], [{"test": "t.py::a", "outcome": "passed"}] * 5
+    assert beside_load.told("good", shards.Found(runs=runs), 5)
+    assert not beside_load.told("few", shards.Found(runs=runs), 6)
+    failed = [*runs, {"test": "t.py::a", "outcome": "failed", "text": "one is wrong"}]
+    assert not beside_load.told("bad", shards.Found(runs=failed), 5)
+    said = capsys.readouterr().out
+    assert "each run 6 to 6 times" in said and "one is wrong" in said
+
+
+def test_pairs_leave_out_no_pair(gpu):
+    from pairwise import pairs, pairwise
+
+    axes = [list(range(15)), "abc", [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], [False, True]]
+    found = pairs(*axes)
+    assert found == pairs(*axes) and 15 * 7 <= len(found) < 130 < 15 * 3 * 7 * 2
+    for i, j in itertools.combinations(range(4), 2):
+        assert {(one[i], one[j]) for one in found} == set(itertools.product(axes[i], axes[j]))
+    assert pairs("ab", "cd") == list(itertools.product("ab", "cd"))
+    few = pairs(*axes, fits=lambda number, letter, *_: letter != "b" or number < 3)
+    assert {(n, letter) for n, letter, *_ in few if letter == "b"} == {(n, "b") for n in range(3)}
+    mark = pairwise(lambda value: None, m__n=[(1, 2), (3, 4)], k=[5]).mark
+    assert mark.args == (["m", "n", "k"], [(1, 2, 5), (3, 4, 5)])

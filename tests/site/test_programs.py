@@ -1,0 +1,83 @@
+"""Every program of a page finds what it imports where its reader has it: in a folder with what the page offers, nothing else.
+
+Without a GPU: imports are looked up, and those of the book's own modules are made. tests/gpu/test_programs.py runs them.
+"""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cudatut import catalog
+from cudatut.site import programs
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs" / "en"
+# What a reader has been told to install: in `start` less than later, and for an extra what it brings.
+START = {"numpy", "pycuda"}
+BOOK = START | {"cudatut"}
+EXTRAS = {"": set(), "cutlass": {"cutlass", "cuda"}, "llm": {"gguf", "tokenizers"}}
+PROGRAMS = [
+    (path.relative_to(DOCS).with_suffix("").as_posix(), *program)
+    for path in sorted(DOCS.rglob("*.md"))
+    for program in programs.of_page(path.read_text(encoding="utf-8"))
+]
+
+
+def of_cell(example: str, cell: str) -> str:
+    return programs.text(catalog.cells(catalog.get(example).path)[cell])
+
+
+def unresolved(code: str, modules: dict[str, str], installed: set[str]) -> set[str]:
+    """What a program and the modules beside it import, and neither Python, `installed` nor that folder has."""
+    known = sys.stdlib_module_names | installed | {Path(name).stem for name in modules}
+    return {name for text in (code, *modules.values()) for name in programs.imported(text)} - known
+
+
+def through_imports(code: str) -> str:
+    """A program up to its last import at the top level."""
+    body = ast.parse(code).body
+    last = max(i for i, node in enumerate(body) if isinstance(node, (ast.Import, ast.ImportFrom)))
+    return ast.unparse(ast.Module(body[: last + 1], []))
+
+
+@pytest.mark.parametrize(
+    ("page", "example", "cell", "file"), PROGRAMS, ids=[f"{one[0]}-{one[-1]}" for one in PROGRAMS]
+)
+def test_a_program_finds_what_it_imports(page, example, cell, file, tmp_path):
+    code = of_cell(example, cell)
+    beside = programs.beside(example, code)
+    modules = {name: catalog.read_text(ROOT / "examples" / name) for name in beside}
+    own = set(programs.imported(code)) & {path.stem for path in (ROOT / "examples").rglob("*.py")}
+    if own and not beside:  # it says itself where they are, which is tried below
+        modules = dict.fromkeys(own, "")
+    extra = EXTRAS[catalog.get(example).extra]
+    missing = unresolved(code, modules, START if page.startswith("start/") else BOOK | extra)
+    assert not missing, f"{file} of docs/en/{page}.md cannot import {missing} in an empty folder"
+    if own:
+        for name in beside:
+            shutil.copy(ROOT / "examples" / name, tmp_path)
+        (tmp_path / file).write_text(through_imports(code), encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, file],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+        )
+        said = done.stderr.strip().splitlines()
+        # A package of the extra that is not installed here is not the program's fault, and is told as such.
+        lacks = extra and said and "ToolMissing" in said[-1]
+        assert done.returncode == 0 or lacks, f"{file} of docs/en/{page}.md: {done.stderr[-2000:]}"
+
+
+def test_what_a_program_lacks_is_seen():
+    code = "import os, numpy\nfrom flash_hopper import attention\n"
+    assert unresolved(code, {}, BOOK) == {"flash_hopper"}
+    assert unresolved(code, {"tensor/flash_hopper.py": "import cudatut"}, BOOK) == set()
+    assert unresolved(code, {"tensor/flash_hopper.py": "import cutlass.cute"}, BOOK) == {"cutlass"}
+    assert unresolved("import cudatut", {}, START) == {"cudatut"}

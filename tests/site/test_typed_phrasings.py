@@ -1,0 +1,72 @@
+"""How many of 115 ways to type a measurement the lint finds, each in a small book of its own."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cudatut.site import lint
+
+PHRASINGS = [
+    (family, place, text)
+    for family, entries in yaml.safe_load(
+        Path(__file__).with_name("typed_phrasings.yml").read_text("utf-8")
+    ).items()
+    for entry in entries
+    for place, text in entry.items()
+]
+
+_EXERCISES = """# ---
+# jupyter:
+#   cudatut:
+#     exercises:
+#       1:
+#         title: {{en: "One", zh: "一"}}
+#         task: {{en: {0}, zh: {0}}}
+# ---
+"""
+
+
+def book(root: Path, place: str, text: str) -> None:
+    """A book below `root` with `text` in one place, and nothing measured elsewhere."""
+
+    def said(here: str) -> str:
+        return yaml.safe_dump(text if here == place else "x", allow_unicode=True, width=10**6)[
+            :-1
+        ].removesuffix("\n...")
+
+    both = "{{en: {0}, zh: {0}}}".format
+    files = {
+        "docs/en/start/page.md": f"# Top {{ #top }}\n\n{text if place == 'page' else 'x'}\n",
+        "docs/contents.yml": (
+            f"parts: [{{id: start, title: {both('x')}, level: {both('x')}, about: {both(said('contents'))}, "
+            f"chapters: [{{id: page, title: {both('x')}, written: true}}]}}]"
+        ),
+        "docs/glossary.yml": f"- {{id: x, en: x, zh: x, means: {both(said('glossary'))}}}\n",
+        "docs/labels/start_page.yml": f"pattern: {said('label')}\n",
+        "examples/start/page_exercises.py": _EXERCISES.format(said("task")),
+    }
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, "utf-8")
+
+
+def found(root: Path) -> list:
+    return [*lint.lint_files(lint.pages(root / "docs"), root), *lint.lint_words(root)]
+
+
+def test_at_least_105_of_115_are_found(tmp_path):
+    assert len(PHRASINGS) == 115
+    missed = []
+    for number, (family, place, text) in enumerate(PHRASINGS):
+        book(tmp_path / str(number), place, text)
+        if not found(tmp_path / str(number)):
+            missed.append(f"{family}, {place}: {text}")
+    assert len(missed) <= 10, f"{len(missed)} missed:\n" + "\n".join(missed)
+
+
+@pytest.mark.parametrize("place", ["page", "contents", "glossary", "task", "label"])
+def test_the_book_around_a_phrasing_is_clean(tmp_path, place):
+    book(tmp_path, place, "A kernel runs on the GPU.")
+    assert found(tmp_path) == []
