@@ -412,6 +412,9 @@ def test_extents_that_a_kernel_does_not_count_are_refused():
         changed("decode.contiguous, uint16", keys=(3, 48, 3, 64), values=(3, 48, 3, 64)),
         changed("flash.contiguous", keys=(3, 9, 3, 64), values=(3, 9, 3, 64)),
         changed("flash_parts.paged, uint16", keys=(48, 0, 64), values=(48, 0, 64)),
+        changed("linear_qkv, uint16", x=(3, 60), weights=(512, 60)),
+        changed("flash.contiguous", keys=(2, 9, 2, 64), values=(2, 9, 2, 64)),
+        changed("flash_hopper.attention", keys=(2, 9, 2, 64), values=(2, 9, 2, 64)),
         changed("product", a=(70_000, 3, 64), out=(70_000, 3, 40), b=(2, 40, 64)),
     ):  # fmt: skip
         numbers = {"vocab": None} if case.launcher == "sampling.sample" else {}
