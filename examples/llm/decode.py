@@ -291,9 +291,9 @@ def _launch(
     blocks = grid(take, octets, most, sequences)
     if not sequences or not heads:
         return
-    paged = tables is not None
-    where = (tables.address, tables.width) if paged else (NULL, 0)
-    kernel, shared = instance(head_dim, paged, cache.arguments, warps)
+    in_blocks = tables is not None
+    where = (tables.address, tables.width) if in_blocks else (NULL, 0)
+    kernel, shared = instance(head_dim, in_blocks, cache.arguments, warps)
     kernel(
         of_q.address, of_q.stride, cache.keys.address, cache.values.address,
         *where, block_size, of_lengths.address, kv_heads, group, split, window,

@@ -68,6 +68,7 @@ def softmax(
         raise ValueError(
             f"softmax: by is {by!r}, and should be one of {rungs()}"
         )
+    # The first two read a row again after they have begun to write it.
     if x.overlaps(out) and by not in RUNGS[2:]:
         raise ValueError(
             f"softmax: out must not be x, which {by!r} still reads"

@@ -415,6 +415,7 @@ def test_extents_that_a_kernel_does_not_count_are_refused():
         changed("linear_qkv, uint16", x=(3, 60), weights=(512, 60)),
         changed("flash.contiguous", keys=(2, 9, 2, 64), values=(2, 9, 2, 64)),
         changed("flash_hopper.attention", keys=(2, 9, 2, 64), values=(2, 9, 2, 64)),
+        changed("product", b=(3, 40, 64)),
         changed("product", a=(70_000, 3, 64), out=(70_000, 3, 40), b=(2, 40, 64)),
     ):  # fmt: skip
         numbers = {"vocab": None} if case.launcher == "sampling.sample" else {}
@@ -450,6 +451,26 @@ def test_rows_that_lie_in_one_another_are_read_but_by_no_tensor_map():
             handled(case, arrays, kernels)
         else:
             refused(case, arrays, ValueError, f"rows of {which} in one another")
+
+
+def test_wide_loads_only_where_all_rows_begin_at_multiples_of_them():
+    for name, wide, narrow in (
+        ("swiglu", "swiglu<8,", "swiglu<1,"), ("rms_norm", "rms_norm<__nv_bfloat16,float,8,", "rms_norm<__nv_bfloat16,float,1,"),
+        ("softmax, online", "softmax_online<float,float,4,", "softmax_online<float,float,1,"),
+    ):  # fmt: skip
+        case, good = FULL[name], told(FULL[name])
+        handled(case, good, 1)
+        assert Kernel.launched[0].startswith(wide)
+        for which, spec in case.arrays.items():
+            if spec.rows:
+                for off in (
+                    with_rows_apart(good[which], 1, good[which].dtype.itemsize),
+                    Told(
+                        spec.dtype, *spec.shape, at=good[which].address + good[which].dtype.itemsize
+                    ),
+                ):
+                    handled(case, good | {which: off}, 1)
+                    assert Kernel.launched[0].startswith(narrow), (name, which)
 
 
 def test_rows_of_logits_that_end_within_four_numbers_are_read_one_by_one():
