@@ -90,7 +90,8 @@ class Operands:
         begins: rows begin with so many elements, and may go on.
         lies: (count, width, stride): of a C-contiguous array of any shape, so many rows of so many elements are meant, the
         first at its beginning, and so many elements from one to the next.
-        align: bytes, of which every row's address is a multiple; an element's own alignment at least.
+        align: bytes, of which the array's address is a multiple, and with `rows` every row's; an element's own alignment at
+        least.
         most: of an extent.
         over: names of arrays taken before that this one may be itself, the same elements at the same places, although one
         of the two is written.
@@ -210,7 +211,7 @@ def _layout(
             raise ValueError(
                 f"{where} has {room} elements, and must have room for {count} rows of {width}, {stride} apart"
             )
-    apart = stride * size if count > 1 else 0
+    apart = stride * size if rows and count > 1 else 0
     reach = ((count - 1) * stride + width) * size if count and width else 0
     return (dtype.name, extents, count, width, stride, size), apart, reach, dtype.alignment
 

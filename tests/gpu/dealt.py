@@ -309,7 +309,10 @@ class Kernels:
         files = catalog.with_includes(kernel._path) if kernel._path else _included(kernel._source)
         root = paths.examples_dir()
         return {
-            "files": sorted(catalog.relative(file, root) for file in files),
+            # The package has kernels of its own: its probes.
+            "files": sorted(
+                catalog.relative(file, root) for file in files if file.is_relative_to(root)
+            ),
             "code": code.digest(kernel.cubin, kernel.symbol),
         }
 
