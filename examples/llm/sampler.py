@@ -28,7 +28,7 @@ class Sampling(NamedTuple):
         """Raises ValueError for values that mean nothing."""
         seed = 0 if self.seed is None else self.seed
         if not (
-            0 <= self.temperature <= np.finfo("float32").max
+            0 <= self.temperature <= float(np.finfo("float32").max)
             and isinstance(self.top_k, Integral)
             and 0 <= self.top_k < 1 << 31
             and 0 < self.top_p <= 1

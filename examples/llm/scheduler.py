@@ -89,7 +89,7 @@ class Scheduler:
         compute, under numbers that fit into the arrays of a step: int32.
         """
         self.context = min(self.context, context)
-        self.vocab, self.numbers = min(self.vocab, vocab), range(1 << 31)
+        self.vocab, self.numbers = min(self.vocab, vocab), 1 << 31
 
     def add(self, request: Request) -> None:
         """Let a request wait. Raises Refused with the reason for one that can
@@ -116,7 +116,7 @@ class Scheduler:
         if request.max_tokens < 1:
             return "max_tokens is less than 1"
         if self.numbers and not (
-            isinstance(request.id, Integral) and request.id in self.numbers
+            isinstance(request.id, Integral) and 0 <= request.id < self.numbers
         ):
             return "the number of a request is a whole one, from 0 to 2^31 - 1"
         if request.id in self.requests:

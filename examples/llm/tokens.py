@@ -18,7 +18,8 @@ from checkpoint import Checkpoint, CheckpointError
 from cudatut.paths import pip_install
 
 CONTROL = 3  # the file's type of tokens that are marks, not text
-END_OF_TURN, END_OF_TEXT = "<|im_end|>", "<|endoftext|>"
+START_OF_TURN, END_OF_TURN = "<|im_start|>", "<|im_end|>"
+END_OF_TEXT = "<|endoftext|>"
 
 
 class TextError(ct.CudatutError):
@@ -85,6 +86,15 @@ class Vocabulary:
             b"" if name in self.special else self.piece(name)
             for name in self.names
         ]
+
+    @property
+    def chats(self) -> bool:
+        """Whether the model has learned to chat: it knows where turns begin."""
+        return START_OF_TURN in self.special
+
+    def alone(self, text: str) -> list[int]:
+        """Tokens of a text that the model is to continue. Raises TextError."""
+        return self.encode(text)
 
     def stream(self) -> Stream:
         """A new stream: one for each answer."""
@@ -156,11 +166,11 @@ class Bpe(Vocabulary):
         system: what stands in front of a conversation that begins with another
         role. Raises TextError for a model without these marks.
         """
-        if "<|im_start|>" not in self.special:
+        if not self.chats:
             raise TextError("this model has not learned to chat")
         if not messages or messages[0][0] != "system":
             messages = [("system", system), *messages]
-        start, end = self.special["<|im_start|>"], self.special[END_OF_TURN]
+        start, end = self.special[START_OF_TURN], self.special[END_OF_TURN]
         newline, ids = self.encode("\n"), []
         for role, text in messages:
             ids += [start, *self.encode(f"{role}\n{text}"), end, *newline]
@@ -193,6 +203,9 @@ class Characters(Vocabulary):
                 f"this model has never seen {' '.join(unknown)}: write it another way"
             )
         return [self._numbers[character] for character in text]
+
+    def alone(self, text: str) -> list[int]:
+        return [self.bos, *self.encode(text)]
 
     def chat(self, messages: Sequence[tuple[str, str]]) -> list[int]:
         """Raises TextError: this model only continues a text."""
