@@ -111,7 +111,7 @@ def damage(original, rng):
         for _ in range(rng.choice([1, 8, 1000])):
             data[rng.randrange(begin, size)] ^= 1 << rng.randrange(8)
     elif how == "scales":
-        at, nbytes, _ = original.tensors[rng.choice(sorted(original.tensors))]
+        at, *_ = original.tensors[rng.choice(sorted(original.tensors))]
         put(at, "H", rng.choice([0x7C00, 0xFC00, 0x7E00, 0x7BFF]))
     elif how == "name":
         at, end = original.values["general.name"]
