@@ -20,6 +20,7 @@ import cudatut as ct
 from rows import address, cache_of
 
 SOURCE = "llm/decode.cu"
+MOST_SEQUENCES = 65_535  # the last axis of a grid
 HEAD_DIMS = 64, 80, 96, 112, 128, 256
 HEADS = 8  # query heads of a block
 WARPS, TILE = 4, 16
@@ -266,6 +267,10 @@ def _launch(
         )
     if math.prod(front) >= 1 << 31:
         raise ValueError(f"{math.prod(front)} slots: below 2^31")
+    if sequences > MOST_SEQUENCES:
+        raise ValueError(
+            f"{sequences} sequences: a grid has room for {MOST_SEQUENCES}"
+        )
     if address(q) % 4 or any(
         address(a) % 16 for a in (keys, values, partials, out)
     ):
