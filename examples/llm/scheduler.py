@@ -227,9 +227,8 @@ class Scheduler:
         """The last gives up its blocks, and waits to compute everything
         again.
         """
-        request = self.running[-1]
+        request = self.running.pop()
         self.blocks.release(request.id)
-        self.running.pop()
         request.state, request.computed = State.WAITING, 0
         request.preemptions += 1
         insort(self.waiting, request, key=self.order)

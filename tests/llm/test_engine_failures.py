@@ -430,17 +430,59 @@ def test_a_backend_that_fails_once_loses_that_step_alone(checkpoint, answers):
     assert not engine.busy and engine.scheduler.blocks.free == 200
     for i in range(3):
         engine.add(Request(i, answers.prompts[i], 24))
-    assert [finished(engine)[i] for i in range(3)] == answers.greedy[:3]
+    said = finished(engine)
+    assert [said[i] for i in range(3)] == answers.greedy[:3]
 
 
-def test_an_engine_whose_every_step_fails_ends():
+@pytest.mark.parametrize("ahead", [False, True])
+def test_who_cannot_be_admitted_is_dropped_alone(checkpoint, answers, ahead):
+    """While others run, and where nobody does."""
+    from engine import StepFailed
+    from request import Request
+
+    engine = engine_of(checkpoint, ahead=ahead, count=200)
+    blocks = engine.scheduler.blocks
+    lookup = blocks.lookup
+    blocks.lookup = lambda tokens: 1 / 0 if tokens[0] == 3 else lookup(tokens)
+    for number in (0, 2):
+        engine.add(Request(number + 1, [3, 4], 5))
+        with pytest.raises(StepFailed, match=f"request {number + 1} is dropped") as caught:
+            engine.step()
+        assert [r.id for r in caught.value.requests] == [number + 1]
+        if not number:
+            engine.add(first := Request(0, answers.prompts[0], 24))
+            engine.step()
+    finished(engine)
+    assert first.output == answers.greedy[0] and blocks.free == 200
+
+
+def test_who_finished_in_a_step_that_failed_is_told(checkpoint, answers):
+    """Its last token was drawn, but no Output came: whoever waits for it must hear of it."""
+    from engine import StepFailed
+    from request import Request, State
+
+    engine = engine_of(checkpoint)
+    finish = engine.scheduler.finish
+    engine.add(first := Request(0, answers.prompts[0], 1))
+    engine.add(second := Request(1, answers.prompts[1], 5))
+    while not first.output:
+        engine.scheduler.finish = lambda step, parts: finish(step, parts) and 1 / 0
+        with pytest.raises(StepFailed) as caught:
+            engine.step()
+    assert caught.value.requests == [first, second] and not engine.busy
+    assert first.state is second.state is State.FAILED
+
+
+@pytest.mark.parametrize("stage", ["run", "schedule"])
+def test_an_engine_whose_every_step_fails_ends(stage):
     """As after an error of the GPU: each step drops somebody, so that a loop over `busy` ends."""
     from engine import StepFailed
     from request import Request
 
     for seed in range(20):
         engine, _ = pocket_engine(random.Random(seed))
-        engine.backend.run = lambda batch: 1 / 0
+        of = engine.backend if stage == "run" else engine.scheduler
+        setattr(of, stage, lambda *_: 1 / 0)
         for i in range(10):
             engine.add(Request(i, [1, 2, 3], 5))
         lost = []
