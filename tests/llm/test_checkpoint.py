@@ -239,21 +239,32 @@ def test_weights_are_finite_numbers(config, tmp_path, kind):
         assert np.abs(found - exact).max() < {"F32": 1e-9, "F16": 2e-3, "BF16": 0.02}.get(kind, 0.3)
     tensor = Header(q).tensors["blk.0.attn_q.weight"]
     size = {"F32": 4, "Q8_0": 34, "Q4_1": 20}.get(kind, 2)
-    for bits in {"F32": (0x7F800000, 0xFFC00001), "BF16": (0x7F80, 0xFFC1)}.get(
-        kind, (0x7C00, 0xFE01)
+    wide = 4 if kind == "F32" else 2
+    cases = {"F32": (0x7F800000, 0xFFC00001), "BF16": (0x7F80, 0xFFC1)}.get(kind, (0x7C00, 0xFE01))
+    for bits in cases:
+        for second in (0, 2) if kind == "Q4_1" else (0,):  # its scale, and its offset
+            data, at = bytearray(q.read_bytes()), tensor.offset + 5 * size + second
+            data[at : at + wide] = bits.to_bytes(wide, "little")
+            (tmp_path / "odd.gguf").write_bytes(data)
+            model = Checkpoint.open(tmp_path / "odd.gguf")
+            assert model.blocks("layers.0.k").size
+            for read in (model.blocks, model.array):
+                with pytest.raises(
+                    CheckpointError, match="attn_q.weight holds weights that are inf"
+                ):
+                    read("layers.0.q")
+
+
+def test_a_list_of_strings_has_a_limit(tiny_path, monkeypatch):
+    """Each takes time to find, however short it is."""
+    import gguf_file
+    from checkpoint import Checkpoint, CheckpointError
+
+    monkeypatch.setattr(gguf_file, "MOST_STRINGS", 10)
+    with pytest.raises(
+        CheckpointError, match=r"tokenizer.ggml.tokens' has \d+ strings; 10 are allowed"
     ):
-        data, at = bytearray(q.read_bytes()), tensor.offset + 5 * size
-        data[at : at + (4 if kind == "F32" else 2)] = bits.to_bytes(
-            4 if kind == "F32" else 2, "little"
-        )
-        (tmp_path / "odd.gguf").write_bytes(data)
-        model = Checkpoint.open(tmp_path / "odd.gguf")
-        assert model.blocks("layers.0.k").size
-        for read in (model.blocks, model.array):
-            with pytest.raises(
-                CheckpointError, match="blk.0.attn_q.weight holds weights that are infinite"
-            ):
-                read("layers.0.q")
+        Checkpoint.open(tiny_path)
 
 
 def tiny_save(path, config, weights, kind):
