@@ -49,6 +49,7 @@ class Watched:
             backend.block_count,
             backend.block_size,
         )
+        self.room = backend.room
 
     def run(self, batch):
         logits = self.backend.run(batch)

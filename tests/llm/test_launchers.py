@@ -106,3 +106,20 @@ def test_arrays_live_until_the_launch_on_hopper(monkeypatch):
     )  # fmt: skip
     assert Kernel.launched == 9
     assert not LIVE
+
+
+@pytest.mark.parametrize(("count", "fits"), [(65_535, True), (65_536, False)])
+def test_a_grid_has_room_for_so_many_sequences(monkeypatch, count, fits):
+    monkeypatch.setattr(decode, "instance", lambda *_: (Kernel(), 0))
+    need, Kernel.launched = decode.sizes(count, 4, 2, 64, 16), None
+    arrays = (
+        Array("uint16", count, 4, 64), Array("uint16", 64, 2, 64), Array("uint16", 64, 2, 64),
+        Array("int32", count, 1), Array("int32", count), 16, Array("uint16", count, 4, 64),
+        Array("float32", count, 4), Array("float32", need.partials), Array("uint32", need.tickets), 16,
+    )  # fmt: skip
+    if fits:
+        decode.paged(*arrays)
+    else:
+        with pytest.raises(ValueError, match="65536 sequences: a grid has room for 65535"):
+            decode.paged(*arrays)
+    assert (Kernel.launched is not None) == fits
