@@ -17,7 +17,8 @@ from launcher_cases import Case, Spec, bf16, f32, i32
 import cudatut as ct
 
 ROWS, PAD, BESIDE = 3, 4096, 0xC3
-REFUSED = (TypeError, ValueError, ct.LaunchError)
+# cublasLt refuses itself some products of types that it has, before anything is launched.
+REFUSED = (TypeError, ValueError, ct.LaunchError, ct.shared("gemm/cublaslt").Refused)
 OTHERS = (
     "float16",
     "uint16",
@@ -108,7 +109,10 @@ def rivals(n: int) -> dict[str, Case]:
         lambda a: run(cublaslt.offers(**a)[0]),
         {"a": f32(n, k), "b": f32(k, columns), "c": c},
     )
-    arrays = {"a": bf16(n, k), "b": bf16(k, columns), "c": bf16(n, columns, written=True)}
+    arrays = {
+        "a": bf16(n, k), "b": bf16(k, columns),
+        "c": bf16(n, columns, written=True, kinds=("float32",)),
+    }  # fmt: skip
     case("lt", lambda a: run(lt.offers(**a, kind="bf16")[0]), arrays)
     return found
 

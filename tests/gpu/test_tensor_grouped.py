@@ -170,17 +170,6 @@ def test_refuses(rows, groups, n, k, says):
         grouped.prepare(x, weights, ends, ct.empty((rows, n), "uint16"))
 
 
-def test_refuses_shapes_that_do_not_go_together():
-    x, weights = ct.empty((9, 16), "uint16"), ct.empty((2, 8, 24), "uint16")
-    ends, out = ct.to_device(np.full(2, 9, "int32")), ct.empty((9, 8), "uint16")
-    with pytest.raises(ValueError, match="rows x k"):
-        grouped.prepare(x, weights, ends, out)
-    with pytest.raises(ValueError, match="m x k"):
-        grouped.prepare_list([(x, ct.empty((8, 24), "uint16"), out)])
-    with pytest.raises(ValueError, match="int32"):
-        grouped.prepare(x, ct.empty((2, 8, 16), "uint16"), ct.to_device(np.zeros(2, "int64")), out)
-
-
 FAULTS = {
     "no fault": ("float sum", "float sum", False),
     "rows of the next group are written": ("row < tile.rows &&", "", True),
