@@ -366,13 +366,13 @@ def test_slots_beyond_the_cache_are_skipped(kind):
     assert (expected[1][SLOTS:] == (NAN if kind == "uint16" else llm_fp8.NAN)).all()
 
 
-def test_what_is_refused():
+def test_sizes_that_are_refused():
     def e(dtype, *shape):
         return ct.empty(shape, dtype)
 
-    x, weight, w = e("float32", 4, 64), e("float32", 64), e("uint8", 48, 40)
+    x, weight = e("float32", 4, 64), e("float32", 64)
     good = {
-        "x": x, "weight": weight, "weights": w, "positions": e("int32", 4),
+        "x": x, "weight": weight, "weights": e("uint8", 48, 40), "positions": e("int32", 4),
         "slots": e("int32", 4), "table": e("float32", 9, 8, 2),
         "keys": e("uint16", 9, 1, 16), "values": e("uint16", 9, 1, 16),
         "q": e("uint16", 4, 16), "eps": EPS,
@@ -380,29 +380,15 @@ def test_what_is_refused():
     cases = [
         ({"x": e("float32", 9, 64)}, "x has 9 rows"),
         ({"x": e("float32", 4, 72), "weight": e("float32", 72)}, "for 72 inputs"),
-        ({"weight": e("float32", 63)}, "weight is"),
-        ({"weights": e("uint8", 48, 41)}, "for 64 inputs"),
         ({"weights": e("uint8", 40, 40)}, "40 rows of weights"),
         ({"weights": e("uint8", 32, 40)}, "32 rows of weights"),
-        ({"slots": e("int32", 3)}, "slots is"),
-        ({"table": e("float32", 9, 16, 2)}, "table is"),
-        ({"values": e("uint16", 9, 1, 8)}, "values is"),
         ({"keys": e("uint16", 9, 1, 3), "values": e("uint16", 9, 1, 3)}, "even number"),
-        ({"q": e("uint16", 4, 32)}, "q is"),
-        ({"q": e("uint16", 4, 17)[:, :16]}, "q is not aligned: its rows"),
-        ({"weight": e("float32", 65)[1:]}, "weight is not aligned: it begins at no multiple of 16"),
     ]
     for change, message in cases:
         with pytest.raises(ValueError, match=message):
             fused.norm_qkv(**good | change)
-    with pytest.raises(TypeError, match="x is uint16"):
-        fused.norm_qkv(**good | {"x": e("uint16", 4, 64)})
-    for change, message in (
-        ((e("uint8", 40, 40), e("uint16", 4, 20)), "40 rows of weights"),
-        ((w, e("uint16", 4, 16)), "out is"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            fused.norm_gate_up(x, weight, *change, EPS)
+    with pytest.raises(ValueError, match="40 rows of weights"):
+        fused.norm_gate_up(x, weight, e("uint8", 40, 40), e("uint16", 4, 20), EPS)
     with pytest.raises(ValueError, match="rows of 20000"):
         fused.choose(BF16, 960, 20_000)
     assert gemv.ROWS == fused.ROWS

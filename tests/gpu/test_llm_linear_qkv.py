@@ -150,7 +150,7 @@ def test_slots_beyond_the_cache_are_skipped(kind):
     assert (expected[1][43:] == (NAN if kind == "uint16" else llm_fp8.NAN)).all()
 
 
-def test_what_is_refused():
+def test_sizes_and_plans_that_are_refused():
     e = ct.empty
     good = {
         "x": e((4, 64), "uint16"), "weights": e((40, 64), "uint16"), "positions": e(4, "int32"),
@@ -159,12 +159,8 @@ def test_what_is_refused():
     }  # fmt: skip
     cases = [
         ({"x": e((4, 60), "uint16")}, "a multiple of 8"),
-        ({"weights": e((40, 72), "uint16")}, "weights"),
         ({"weights": e((16, 64), "uint16")}, "cannot be"),
         ({"keys": e((9, 1, 7), "uint16"), "values": e((9, 1, 7), "uint16")}, "turn in pairs"),
-        ({"values": e((9, 2, 8), "uint16")}, "values"),
-        ({"positions": e(5, "int32")}, "positions"),
-        ({"table": e((9, 8, 2), "float32")}, "table"),
         ({"tile": TILES[0]}, "64 results a thread"),
         ({"scales": e((2, 1), "float32")}, "scales are for FP8"),
     ]
