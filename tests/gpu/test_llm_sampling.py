@@ -88,7 +88,8 @@ def parameters(m, vocab, rng):
 def draw(logits, vocab, hows, requests, positions, **how):
     m = len(hows)
     types = "float32", "int32", "float32", "uint64"
-    on_gpu = [ct.to_device(np.array([h[i] for h in hows], t)) for i, t in enumerate(types)]
+    each = zip(*((*h[:3], h.seed or 0) for h in hows), strict=True)
+    on_gpu = [ct.to_device(np.array(one, t)) for one, t in zip(each, types, strict=True)]
     tokens = ct.to_device(np.full(m, -7, "int32"))
     best = ct.to_device(np.zeros(m, "uint64"))
     tickets = ct.to_device(np.zeros(m, "uint32"))
