@@ -75,7 +75,7 @@ def test_newer_is_enough_and_a_suffix_is_not_older_or_newer():
 
 
 @pytest.mark.parametrize(
-    ("said", "version"), [(13010, (13, 1)), (12040, (12, 4)), (11080, (11, 8))]
+    ("said", "version"), [(13010, (13, 1)), (12040, (12, 4)), (11080, (11, 8)), (13090, (13, 9))]
 )
 def test_the_version_that_the_driver_runs(monkeypatch, said, version):
     class Driver:
@@ -91,3 +91,8 @@ def test_the_version_that_the_driver_runs(monkeypatch, said, version):
     assert device.driver_cuda() is None
     monkeypatch.setattr(device, "installed_driver", lambda: None)
     assert device.driver_cuda() is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the name of Linux")
+def test_the_library_of_the_driver_on_linux():
+    assert device.DRIVER_LIBRARY == "libcuda.so.1"
