@@ -318,7 +318,7 @@ def judge_on_gpu(given: argparse.Namespace) -> int:
 
     given.out.mkdir(parents=True, exist_ok=True)
     work = ["", *names] if results.outcome("without a fault, on a GPU") != "survived" else names
-    kernels.in_trees(given.jobs, ROOT, given.out / "gpu", iter([one(name) for name in work]))
+    kernels.in_trees(given.jobs, ROOT, iter([one(name) for name in work]))
     return report(given)
 
 
