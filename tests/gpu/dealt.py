@@ -293,7 +293,8 @@ class Kernels:
             noted.note(key, lambda: noted.fact(self) | {"compiled": round(seconds, 2)})
 
         def call(self, *args, **how):
-            noted.used.add(self._asked)
+            if asked := getattr(self, "_asked", None):  # one made before these notes has none
+                noted.used.add(asked)
             return launched(self, *args, **how)
 
         kernel.Kernel.__init__, kernel.Kernel.__call__ = init, call
