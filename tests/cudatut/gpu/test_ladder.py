@@ -343,3 +343,9 @@ def test_a_rung_at_the_limit_is_told_so_and_beyond_it_is_not():
     counters = {trial._COUNTERS[one]: number for one, number in usual.items()}
     for of_peak, count in ((0.95, 0), (0.951, 1), (1.049, 1), (1.05, 0), (None, 0)):
         assert len(trial.hints(counters, of_peak)) == count
+
+
+def test_an_option_may_hold_an_equals_sign(tmp_path):
+    (tmp_path / "mine.cu").write_text("// @rung kernel=k<a==2> block=256 said=a=b\n")
+    rung = ladder.read_rung(tmp_path / "mine.cu")
+    assert rung.kernel == "k<a==2>" and rung.options == {"block": "256", "said": "a=b"}
