@@ -292,3 +292,17 @@ def test_a_library_that_does_not_run_says_why(libraries, monkeypatch):
     monkeypatch.setattr(sys.modules["torch"], "zeros", fails, raising=False)
     with pytest.raises(ToolMissing, match="PyTorch cannot run here"):
         vendor._torch()
+
+
+def test_sums_and_histograms_are_cubs(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        vendor, "_cub_call", lambda *given: asked.append(given) or vendor.Vendor(len)
+    )
+    x = SimpleNamespace(dtype="int32")
+    assert isinstance(vendor.sum(x), vendor.Vendor) and isinstance(
+        vendor.histogram(x), vendor.Vendor
+    )
+    assert asked == [
+        ("cub_sum_int32", x, (1, "int32")), ("cub_histogram_uint8", x, (256, "uint32")),
+    ]  # fmt: skip
