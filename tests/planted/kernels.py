@@ -25,6 +25,7 @@ tree, in which nothing but one file of examples/ is another.
 
 import argparse
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -277,7 +278,8 @@ with ThreadPoolExecutor(4) as pool:
 def same_everywhere(tree: Tree, found: Survey, file: str, limit: float) -> bool | None:
     """Whether all kernels that tests load have the code of the survey in this tree; None where that cannot be said."""
     keys = [key for key in sorted(found.of(file)) if found.kernels[key].get("code")]
-    env = shards.os.environ | {"PYTHONPATH": str(tree.place)}
+    path = os.pathsep.join(filter(None, [str(tree.place), os.environ.get("PYTHONPATH", "")]))
+    env = os.environ | {"PYTHONPATH": path}
     try:
         done = subprocess.run(
             [sys.executable, "-c", _CODES], input=json.dumps(keys), cwd=tree.place, env=env,

@@ -141,7 +141,9 @@ class Tree:
 
 def run(tree: Path, arguments: list[str], limit: float, **variables: str) -> tuple[int | None, str]:
     """pytest's status and what it said; None where it was ended after `limit` seconds."""
-    env = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", **variables}
+    first = variables.pop("PYTHONPATH", str(tree))
+    path = os.pathsep.join(filter(None, [first, os.environ.get("PYTHONPATH", "")]))
+    env = os.environ | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **variables}
     command = [
         sys.executable,
         "-m",
