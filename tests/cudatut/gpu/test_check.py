@@ -172,3 +172,10 @@ def test_each_type_has_its_tolerance(shown, dtype, rtol):
             ct.check(np.array(wrong), want, rtol=rtol)
     ct.check(np.array([1, 0], "uint8"), np.array([1, 0]))
     assert (shown[-1].rtol, shown[-1].atol) == (0.0, 0.0)
+
+
+def test_lengths_that_find_wrong_bounds(monkeypatch):
+    """One, one less and one more than a warp, and a long one that is no multiple of anything a kernel is made of."""
+    one, less, more, long = check.RAGGED
+    assert (one, less, more) == (1, 31, 33)
+    assert long % 2 and long % 3 and long % 5 and long > 10_000
