@@ -37,7 +37,7 @@ from python_mutants import Mutant  # noqa: E402
 
 # What judges: without what needs a browser, a GPU or the whole site.
 TESTS = (
-    *("tests/cudatut", "tests/site", "tests/test_forgeries.py", "tests/test_notebooks.py"),
+    *("tests/cudatut", "tests/site", "tests/test_forgeries.py"),
     *("tests/examples/test_restamps.py", "tests/examples/test_compile.py", "tests/llm"),
 )
 LEFT_OUT = ("test_browser.py", "test_every_page.py")
