@@ -94,6 +94,13 @@ def test_what_compares_times_is_left_to_one_process(gpu, tree, tmp_path):
     assert {line["test"].rpartition("::")[2] for line in found.runs} == {"test_times"}, log
 
 
+def test_a_test_runs_again_right_after_itself(gpu, tree, tmp_path):
+    """It is set up each time, also where no other ran in between."""
+    test = "tests/gpu/test_two.py::test_many[3]"
+    _, found, log = run(gpu[1], tree, tmp_path, jobs=1, names=[test], repeat=5)
+    assert [(line["test"], line["outcome"]) for line in found.runs] == [(test, "passed")] * 5, log
+
+
 def test_what_did_not_run_in_time_is_a_failure(gpu, tree, tmp_path, capsys):
     shards = gpu[1]
     slow = (

@@ -189,7 +189,9 @@ class Dealt:
             following = next(order, None)
             self.say(began=item.nodeid)
             self.started = time.monotonic()
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            # Before itself an item would not be set up again.
+            other = following if following is not item else None
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=other)
             if session.shouldstop or session.shouldfail:
                 break
             item = following
