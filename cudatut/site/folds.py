@@ -1,8 +1,11 @@
-"""Folds have addresses: each `<details>` of a page gets an id, and one of its author's a link to itself in its summary.
+"""Folds have addresses: each `<summary>` of a page gets an id, and that of an author's fold a link to itself.
 
 An id is the section's, what the fold holds, and from the second of its kind in that section on its number:
 `#refused-output`, `#waits-deeper-2`. So it is the same in both languages, whatever the fold's title is, and what is
 written into other sections does not change it. docs/theme/js/folds.js opens what such an address leads to.
+
+The id is the summary's, not the fold's: Material names a block of code after the element with an id around it, and its
+copy buttons would copy the first block of a fold for all.
 """
 
 from __future__ import annotations
@@ -12,11 +15,11 @@ from collections import Counter
 
 from cudatut.site.locale import text
 
-# A heading or a cell's element, by which a section is known; or the start of a fold, with its summary's end.
+# A heading or a cell's element, by which a section is known; or the start of a fold and its summary.
 _PIECE = re.compile(
     r'<h[1-6]\b[^>]*?\sid="(?P<heading>[^"]+)"'
     r'|<div\b[^>]*?\sid="cell-id=(?P<cell>[^"]+)"'
-    r"|<details(?P<attributes>(?:\s[^>]*)?)>(?P<summary>\s*<summary>.*?)(?P<end></summary>)",
+    r"|(?P<start><details(?P<attributes>(?:\s[^>]*)?)>\s*<summary)>(?P<words>.*?)</summary>",
     re.DOTALL,
 )
 _CLASS = re.compile(r'class="([^"\s]+)')
@@ -24,15 +27,13 @@ _HOLDS = {"success": "answer", "example": "output", "note": "deeper", "info": "c
 
 
 def addressed(html: str, lang: str) -> str:
-    """A page's content with an id at each fold that has none, and a link in the summaries of those that are not ours."""
+    """A page's content with an id at each fold's summary, and a link in the summaries of those that are not ours."""
     section, so_far = "top", Counter()
 
     def piece(found: re.Match) -> str:
         nonlocal section
         if here := found["heading"] or found["cell"]:
             section = here
-            return found[0]
-        if " id=" in found["attributes"]:
             return found[0]
         kind = _CLASS.search(found["attributes"])
         name = kind[1] if kind else "fold"
@@ -44,6 +45,6 @@ def addressed(html: str, lang: str) -> str:
         if not name.startswith("ct-"):
             words = text("page.fold", lang)
             link = f'<a class="headerlink" href="#{made}" title="{words}">&para;</a>'
-        return f'<details id="{made}"{found["attributes"]}>{found["summary"]}{link}{found["end"]}'
+        return f'{found["start"]} id="{made}">{found["words"]}{link}</summary>'
 
     return _PIECE.sub(piece, html)

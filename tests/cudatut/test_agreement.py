@@ -263,3 +263,9 @@ def test_the_instrument_is_one_that_the_ledger_knows(book, made, ledger, numbers
     with pytest.raises(recording.UnfitRecordingError) as caught:
         recording.require_good(NAME)
     assert says in str(caught.value)
+
+
+def test_the_first_moment_of_the_book_belongs_to_it(book, made):
+    made["metadata"]["cudatut"]["recorded_at"] = agreement._BEGAN.isoformat()
+    book.recorded(NAME, made, agree=False)
+    assert recording.require_good(NAME)

@@ -195,3 +195,13 @@ def test_examples_in_progress_wait_outside(book):
         "b/draft_solutions",
     ]
     assert catalog.get("b/draft").name == "b/draft"
+
+
+@pytest.mark.parametrize("blank", range(6))
+def test_blank_lines_between_cells_are_those_of_jupytext(blank):
+    """And at the end, where fewer are needed."""
+    jupytext = pytest.importorskip("jupytext")
+    gap = "\n" * (blank + 1)
+    text = f"# %% [markdown]\n# Prose.{gap}# %% one\nx = 1{gap}# %% two\n\ny = 2{gap}"
+    theirs = [cell.source for cell in jupytext.reads(text, "py:percent").cells]
+    assert [source for _, _, source in catalog.cells_of(text)] == theirs

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cudatut import catalog, instrument, recording
+from cudatut import catalog, certificate, instrument, recording
 from cudatut.errors import CudatutError
 from cudatut.results import MIME
 
@@ -321,3 +321,12 @@ def test_the_real_ones_are_read():
     assert len(names) > 150
     for name in names:
         assert recording.load(name).name == name
+
+
+def test_every_entry_of_a_mapping_and_of_a_list_counts():
+    fits = certificate._mapping(certificate._text, certificate._count(1))
+    assert fits({"a": 1, "b": 2}) and fits({})
+    for wrong in ({"a": 1, "b": 0}, {"a": 1, "": 2}, {"a": 0, "b": 1}, [("a", 1)]):
+        assert not fits(wrong), wrong
+    fits = certificate._list(certificate._text)
+    assert fits(["a", "b"]) and not fits(["a", ""]) and not fits(["", "a"]) and not fits(("a",))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cudatut import written
 from cudatut.written import Code, words_of
 
 BOTH = {"en": "a", "zh": "b"}
@@ -228,3 +229,10 @@ def test_two_branches_that_state_one_claim():
     code = "\n".join([*lines[:2], "if x:", call, "else:", call.replace("2.0", "3.0")])
     assert claimed(CLAIM, code) == claimed(CLAIM | {"expected": 3.0}, code) == []
     assert claimed(CLAIM | {"expected": 4.0}, code) != []
+
+
+def test_words_of_two_letters_tell_nothing():
+    """A name may be made of a longer one, or be a short one itself."""
+    assert not written._could_say(["ab", " b "], "cabd")
+    assert written._could_say(["ab"], "ab")
+    assert written._could_say(["x", "abd"], "cabd")

@@ -3,10 +3,13 @@
 import itertools
 import json
 import random
+import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -89,6 +92,13 @@ def test_each_test_runs_once_and_failures_are_told(gpu, tree, tmp_path, capsys):
 def test_what_compares_times_is_left_to_one_process(gpu, tree, tmp_path):
     _, found, log = run(gpu[1], tree, tmp_path, jobs=1, alone=True)
     assert {line["test"].rpartition("::")[2] for line in found.runs} == {"test_times"}, log
+
+
+def test_a_test_runs_again_right_after_itself(gpu, tree, tmp_path):
+    """It is set up each time, also where no other ran in between."""
+    test = "tests/gpu/test_two.py::test_many[3]"
+    _, found, log = run(gpu[1], tree, tmp_path, jobs=1, names=[test], repeat=5)
+    assert [(line["test"], line["outcome"]) for line in found.runs] == [(test, "passed")] * 5, log
 
 
 def test_what_did_not_run_in_time_is_a_failure(gpu, tree, tmp_path, capsys):
@@ -186,3 +196,82 @@ def test_pairs_leave_out_no_pair(gpu):
     assert {(n, letter) for n, letter, *_ in few if letter == "b"} == {(n, "b") for n in range(3)}
     mark = pairwise(lambda value: None, m__n=[(1, 2), (3, 4)], k=[5]).mark
     assert mark.args == (["m", "n", "k"], [(1, 2, 5), (3, 4, 5)])
+
+
+@pytest.fixture
+def as_on_a_gpu(monkeypatch, compiler, tmp_path):
+    """`ct.Kernel` compiles by the real nvcc, called as PyCUDA calls it, and launches nothing."""
+    from cudatut.errors import KernelCompileError
+    from cudatut.gpu import kernel
+
+    class CompileError(Exception):
+        stderr = "kernel.cu(1): error: no"
+
+    def compile(source, nvcc, options, no_extern_c, arch, include_dirs, cache_dir):
+        whole = source if no_extern_c else f'extern "C" {{\n{source}\n}}\n'
+        flags = ["--cubin", *options, "-arch", arch, *(f"-I{folder}" for folder in include_dirs)]
+        done = compiler(whole, flags, tmp_path, output=True)
+        if done.status:
+            raise CompileError
+        return done.output
+
+    pycuda = SimpleNamespace(compiler=SimpleNamespace(compile=compile))
+    monkeypatch.setitem(sys.modules, "pycuda", pycuda)
+    monkeypatch.setitem(sys.modules, "pycuda.compiler", pycuda.compiler)
+    monkeypatch.setenv("PYCUDA_CACHE_DIR", str(tmp_path / "cubins"))
+    monkeypatch.setattr(kernel, "pycuda_driver", lambda: SimpleNamespace(CompileError=CompileError))
+    monkeypatch.setattr(kernel.Kernel, "__init__", kernel.Kernel.__init__)  # undone afterwards
+    monkeypatch.setattr(kernel.Kernel, "__call__", lambda self, *args, **how: None)
+    monkeypatch.setattr(kernel, "compile_ahead", kernel.compile_ahead)
+    return kernel, KernelCompileError
+
+
+def test_kernels_that_a_test_compiles_or_launches_are_noted(gpu, as_on_a_gpu, monkeypatch):
+    import cudatut as ct
+
+    kernel, error = as_on_a_gpu
+    before = kernel.Kernel("llm/merge.cu", "merge", arch="sm_90", load=False)  # at an import
+    monkeypatch.setitem(vars(ct), "compile_ahead", None)
+    notes, said = gpu[0].Kernels(at_once=True), []
+
+    def say(**facts):
+        said.append(facts)
+
+    before()
+    assert notes.taken(say)["kernels"] == [] and not said
+    first = kernel.Kernel("llm/merge.cu", "merge", arch="sm_90", load=False)
+    taken = notes.taken(say)
+    (key,) = taken["kernels"]
+    assert json.loads(key) == ["llm/merge.cu", "merge", {}, [], "sm_90"] and taken["compiling"] >= 0
+    (fact,) = said
+    assert fact["kernel"] == key and "llm/merge.cu" in fact["files"] and len(fact["code"]) == 64
+    with pytest.raises(error):
+        kernel.Kernel("__global__ void k() { x; }", "k", arch="sm_90", load=False)
+    first()
+    taken = notes.taken(say)
+    assert key in taken["kernels"] and len(taken["kernels"]) == 2, (
+        "launched, and not compiled again"
+    )
+    assert len(said) == 2 and "error" in said[1] and said[1]["kernel"] in taken["kernels"]
+    assert kernel.compile_ahead([("a.cu", "k")]) == ct.compile_ahead([("a.cu", "k")]) == {}
+
+
+def test_a_kernel_is_compiled_by_one_process_at_a_time(gpu, monkeypatch, tmp_path):
+    from cudatut.gpu import cubins
+
+    running, most = [], []
+
+    def compiled(source, nvcc, **how):
+        running.append(source)
+        most.append(running.count(source))
+        time.sleep(0.05)
+        running.remove(source)
+        return source.encode()
+
+    monkeypatch.setattr(cubins, "compiled", compiled)
+    gpu[0].share_compiling(tmp_path)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(
+            pool.map(lambda i: cubins.compiled(f"k{i % 2}", "nvcc", arch="sm_90"), range(8))
+        )
+    assert found == [b"k0", b"k1"] * 4 and max(most) == 1

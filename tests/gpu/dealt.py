@@ -14,6 +14,7 @@ import inspect
 import json
 import os
 import random
+import tempfile
 import time
 from collections import defaultdict
 from fnmatch import fnmatch
@@ -104,13 +105,14 @@ class Dealt:
             name for name in self.names if "[" not in name
         ]  # functions, with all cases
         self.items: dict[str, pytest.Item] = {}
-        self.kernels: Kernels | None = None
+        # Before the tests are imported, which may make kernels.
+        self.kernels = Kernels(plan.get("at_once", False)) if plan.get("kernels") else None
         self.started = 0.0
 
         if plan.get("kept_by_pycuda"):
             leave_to_pycuda()
         elif not plan.get("apart"):
-            share_compiling(Path(plan["queue"]).with_suffix(".locks"))
+            share_compiling(Path(tempfile.gettempdir(), f"cudatut-locks-{os.getuid()}"))
 
     def say(self, **facts) -> None:
         line = json.dumps({**facts, "pid": os.getpid()}, ensure_ascii=False) + "\n"
@@ -120,8 +122,6 @@ class Dealt:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, session, items):
-        if self.plan.get("kernels"):
-            self.kernels = Kernels(self.plan.get("at_once", False))
         self.items = {item.nodeid: item for item in items if self.wanted(item)}
         names = list(self.items)
         if self.plan.get("one_each"):
@@ -189,7 +189,9 @@ class Dealt:
             following = next(order, None)
             self.say(began=item.nodeid)
             self.started = time.monotonic()
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            # Before itself an item would not be set up again.
+            other = following if following is not item else None
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=other)
             if session.shouldstop or session.shouldfail:
                 break
             item = following
@@ -293,7 +295,8 @@ class Kernels:
             noted.note(key, lambda: noted.fact(self) | {"compiled": round(seconds, 2)})
 
         def call(self, *args, **how):
-            noted.used.add(self._asked)
+            if asked := getattr(self, "_asked", None):  # one made before these notes has none
+                noted.used.add(asked)
             return launched(self, *args, **how)
 
         kernel.Kernel.__init__, kernel.Kernel.__call__ = init, call

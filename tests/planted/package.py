@@ -37,12 +37,12 @@ from python_mutants import Mutant  # noqa: E402
 
 # What judges: without what needs a browser, a GPU or the whole site.
 TESTS = (
-    "tests/cudatut",
-    "tests/site",
-    "tests/examples/test_restamps.py",
-    "tests/test_forgeries.py",
+    *("tests/cudatut", "tests/site", "tests/test_forgeries.py"),
+    *("tests/examples/test_restamps.py", "tests/examples/test_compile.py", "tests/llm"),
 )
-LEFT_OUT = ("test_browser.py", "test_every_page.py", "test_main_path.py")
+LEFT_OUT = ("test_browser.py", "test_every_page.py")
+# Two hundred runs of nvcc say nothing of the package that the other tests of their file do not say.
+DESELECTED = ("tests/examples/test_compile.py::test_compiles",)
 # On a GPU, the package's own, quick ones first.
 GPU_TESTS = (
     *(
@@ -141,7 +141,9 @@ class Tree:
 
 def run(tree: Path, arguments: list[str], limit: float, **variables: str) -> tuple[int | None, str]:
     """pytest's status and what it said; None where it was ended after `limit` seconds."""
-    env = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", **variables}
+    first = variables.pop("PYTHONPATH", str(tree))
+    path = os.pathsep.join(filter(None, [first, os.environ.get("PYTHONPATH", "")]))
+    env = os.environ | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **variables}
     command = [
         sys.executable,
         "-m",
@@ -215,6 +217,7 @@ def take_survey(given: argparse.Namespace) -> int:
             old.unlink()
     tree = Tree(ROOT, given.out / "tree")
     left_out = [f"--ignore-glob=*/{name}" for name in LEFT_OUT]
+    left_out += [f"--deselect={name}" for name in DESELECTED]
     variables = {
         "PYTHONPATH": os.pathsep.join(map(str, (tree.place, HERE / "followed", HERE))),
         "PLANTED_CALLS": str(given.out.resolve()),
@@ -318,7 +321,7 @@ def judge_on_gpu(given: argparse.Namespace) -> int:
 
     given.out.mkdir(parents=True, exist_ok=True)
     work = ["", *names] if results.outcome("without a fault, on a GPU") != "survived" else names
-    kernels.in_trees(given.jobs, ROOT, given.out / "gpu", iter([one(name) for name in work]))
+    kernels.in_trees(given.jobs, ROOT, iter([one(name) for name in work]))
     return report(given)
 
 

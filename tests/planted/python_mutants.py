@@ -26,7 +26,8 @@ FAMILIES = ("comparison", "constant", "operator", "statement", "raise", "argumen
 class Mutant:
     """`old` at the place `at` (in characters) of a file, relative to the checkout, is `new`.
 
-    function: the first line of the function that it lies in; 0: of none, so it runs when the module is imported.
+    function: the first line of the function that it lies in; 0: of none, so it runs when the module is imported. source: the
+    line of the text in which it begins.
     """
 
     file: str
@@ -36,11 +37,12 @@ class Mutant:
     family: str
     line: int
     function: int
+    source: str = ""
 
     @property
     def name(self) -> str:
         old, new = (" ".join(text.split()) for text in (self.old, self.new))
-        return f"{self.file}:{self.line} {self.family}: `{old}` -> `{new}`"
+        return f"{self.file}:{self.line} {self.family}: `{old}` -> `{new}` in `{self.source}`"
 
     def applied(self, text: str) -> str:
         """The text with the fault. Raises ValueError where it is another text."""
@@ -228,7 +230,11 @@ def possible(file: str, text: str) -> list[Mutant]:
     """All faults of a file, each of which Python can parse."""
     finder = _Finder(text)
     finder.visit(ast.parse(text))
-    return [Mutant(file, at, old, new, *rest) for at, old, new, *rest in finder.found]
+    lines = text.splitlines()
+    return [
+        Mutant(file, at, old, new, family, line, function, lines[line - 1].strip())
+        for at, old, new, family, line, function in finder.found
+    ]
 
 
 def drawn(texts: dict[str, str], seed: int) -> Iterator[Mutant]:

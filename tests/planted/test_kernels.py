@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import tempfile
 from itertools import islice
 from pathlib import Path
 
@@ -186,7 +187,7 @@ def judged(planted, book, tmp_path, old, new):
     mutants, kernels = planted
     found, text = kernels.survey(tmp_path / "survey"), KERNEL
     mutant = mutants.Mutant("llm/x.cu", text.index(old), old, new, "guard", 1)
-    tree = kernels.Tree(book, tmp_path / "tree")
+    tree = kernels.Tree(book, Path(tempfile.mkdtemp(dir=tmp_path), "tree"))
     (tmp_path / "run").mkdir(exist_ok=True)
     tree.plant(mutant)
     limits = kernels.Limits(2.0, kernels.time.monotonic() + 60)

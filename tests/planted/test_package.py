@@ -127,7 +127,8 @@ def test_what_tests_call_and_what_they_notice(planted, book, tmp_path, monkeypat
     assert (out / "tree/cudatut/small.py").read_text() == MODULE, "mended"
 
     mutants = {
-        one.name.partition(": ")[2]: one for one in planted[0].possible("cudatut/small.py", MODULE)
+        f"`{one.old}` -> `{one.new}`": one
+        for one in planted[0].possible("cudatut/small.py", MODULE)
     }
     tree = package.Tree(book, out / "tree")
     for fault, outcome in (("`min` -> `max`", "noticed"), ("`2.0` -> `4.0`", "survived")):
@@ -190,3 +191,12 @@ def test_what_changes_nothing_is_told_and_not_counted(planted, tmp_path, monkeyp
     )
     assert package.report(given) == 1
     assert "survived: cudatut/c.py:1" in capsys.readouterr().out
+
+
+def test_what_is_listed_is_there(planted):
+    """A fault in the list is one that could be drawn today."""
+    mutants, package = planted
+    texts = mutants.package_files(ROOT)
+    every = {package.key(one.name) for file in texts for one in mutants.possible(file, texts[file])}
+    listed = package.equivalents()
+    assert listed and set(listed) <= every, set(listed) - every

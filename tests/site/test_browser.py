@@ -104,7 +104,7 @@ def test_light_or_dark_survives_the_language_switch(open_page, path):
 # --- folds -----------------------------------------------------------------------------------------
 
 
-OPEN = "[...document.querySelectorAll('article details[open]')].map((fold) => fold.id)"
+OPEN = "[...document.querySelectorAll('article details[open] > summary')].map((one) => one.id)"
 
 
 @pytest.mark.parametrize("lang", LANGS)
@@ -112,11 +112,9 @@ def test_a_link_to_a_fold_opens_it_and_those_around_it(open_page, lang):
     page = open_page(f"{LANGS[lang]}start/errors/#refused-output")
     page.wait_for_function(f"{OPEN}.length")
     assert page.evaluate(OPEN) == ["refused-output"]
-    assert (
-        0
-        <= page.evaluate("document.querySelector(location.hash).getBoundingClientRect().top")
-        < 900
-    )
+    top = page.evaluate("document.querySelector(location.hash).getBoundingClientRect().top")
+    header = page.evaluate("document.querySelector('.md-header').getBoundingClientRect().bottom")
+    assert header <= top < 900
     # A link on the page itself, and the same one again after the reader has closed the fold.
     for _ in range(2):
         page.evaluate(
@@ -134,8 +132,9 @@ def test_a_link_to_a_fold_opens_it_and_those_around_it(open_page, lang):
 def test_a_link_into_a_fold_opens_all_around_it(open_page):
     page = open_page("start/errors/")
     inner, outer = page.evaluate("""() => {
-      const inner = document.querySelector('article details details[id]')
-      return [inner.id, inner.parentElement.closest('details').id]
+      const inner = document.querySelector('article details details')
+      const outer = inner.parentElement.closest('details')
+      return [inner, outer].map((fold) => fold.querySelector('summary').id)
     }""")
     page.evaluate("(id) => { location.hash = id }", inner)
     page.wait_for_function(f"{OPEN}.length >= 2")
@@ -144,7 +143,7 @@ def test_a_link_into_a_fold_opens_all_around_it(open_page):
 
 def test_the_link_of_a_fold_is_its_address_and_does_not_close_it(open_page, site_url):
     page = open_page("start/errors/")
-    link = page.locator("details#sanitizer-deeper > summary > a.headerlink")
+    link = page.locator("summary#sanitizer-deeper > a.headerlink")
     link.click()
     assert page.url == f"{site_url}start/errors/#sanitizer-deeper"
     assert page.evaluate(OPEN) == ["sanitizer-deeper"]
@@ -177,7 +176,7 @@ def test_a_hit_that_is_seen_opens_no_fold(open_page):
 def test_the_language_switch_keeps_folds_open(open_page):
     page = open_page("start/errors/#late-output")
     page.wait_for_function(f"{OPEN}.length")
-    page.evaluate("document.querySelector('#sanitizer-deeper').open = true")
+    page.evaluate("document.querySelector('#sanitizer-deeper').parentElement.open = true")
     switch(page)
     page.wait_for_function(f"{OPEN}.length >= 2")
     assert page.evaluate(OPEN) == ["late-output", "sanitizer-deeper"]
@@ -412,6 +411,15 @@ def test_the_copy_button_copies_an_executed_cell(open_page, copied):
     sources = ["".join(c["source"]).strip() for c in notebook["cells"] if c["cell_type"] == "code"]
     block = page.locator(".ct-cell .highlight").first
     assert copied(page, block).strip() in sources
+
+
+def test_the_copy_buttons_of_a_fold_copy_each_its_own(open_page, copied):
+    page = open_page("start/errors/#sanitizer-deeper", permissions=CLIPBOARD)
+    blocks = page.locator("details:has(> #sanitizer-deeper) .ct-cell .highlight")
+    assert blocks.count() >= 2
+    texts = [copied(page, blocks.nth(k)).strip() for k in range(2)]
+    codes = [blocks.nth(k).locator("code").inner_text().strip() for k in range(2)]
+    assert texts == codes and texts[0] != texts[1]
 
 
 def test_a_prompt_is_not_copied(open_page, copied):

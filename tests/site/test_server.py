@@ -104,3 +104,16 @@ def test_ctrl_c_during_a_build(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(site, "build", interrupted)
     assert site.main(["build", "--out", str(tmp_path)]) == 130
     assert capsys.readouterr().err.strip() == "Interrupted."
+
+
+def test_what_a_terminal_cannot_show_ends_nothing(monkeypatch):
+    """A Chinese title on a terminal of ASCII."""
+    from types import SimpleNamespace
+
+    asked = []
+    for name in ("stdout", "stderr"):
+        stream = SimpleNamespace(reconfigure=lambda **how: asked.append(how), write=len, flush=int)
+        monkeypatch.setattr("sys." + name, stream)
+    with pytest.raises(SystemExit):
+        site.main(["--help"])
+    assert asked == [{"encoding": "utf-8", "errors": "replace"}] * 2

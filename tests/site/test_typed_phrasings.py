@@ -66,6 +66,16 @@ def test_at_least_105_of_115_are_found(tmp_path):
     assert len(missed) <= 10, f"{len(missed)} missed:\n" + "\n".join(missed)
 
 
+def test_what_was_found_of_thirty_fresh_ones_still_is(tmp_path):
+    """Whoever wrote them had not read the lint: 24 of 30 is what it found."""
+    text = Path(__file__).with_name("typed_phrasings_later.yml").read_text("utf-8")
+    later = yaml.safe_load(text)
+    assert (len(later["found"]), len(later["missed"])) == (24, 6)
+    for number, entry in enumerate(later["found"]):
+        book(tmp_path / str(number), "page", entry["page"])
+        assert found(tmp_path / str(number)), entry["page"]
+
+
 @pytest.mark.parametrize("place", ["page", "contents", "glossary", "task", "label"])
 def test_the_book_around_a_phrasing_is_clean(tmp_path, place):
     book(tmp_path, place, "A kernel runs on the GPU.")

@@ -52,7 +52,7 @@
   document.addEventListener("click", ({ target }) => {
     const link = target instanceof Element && target.closest("a.ct-language");
     if (!link) return;
-    const open = [...document.querySelectorAll("article details[open][id]")].map((fold) => fold.id);
+    const open = [...document.querySelectorAll("article details[open] > summary[id]")].map((one) => one.id);
     try { sessionStorage.setItem(KEY, JSON.stringify([link.pathname, open])); } catch {}
   });
   const asBefore = () => {

@@ -228,3 +228,26 @@ def test_what_is_equal_has_no_error(shown):
     assert [(one.max_abs_err, one.max_rel_err, one.passed) for one in shown] == [
         (0.0, 0.0, True)
     ] * 2
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rtol"), [("float16", 2e-3), ("float32", 1e-5), ("float64", 1e-12)]
+)
+def test_each_type_has_its_tolerance(shown, dtype, rtol):
+    """rtol of each element, and a tenth of it of the largest."""
+    want = np.array([1.0, 0.0])
+    ct.check(np.array([1.0, 0.0], dtype), want)
+    assert shown[0].rtol == rtol and shown[0].atol == pytest.approx(0.1 * rtol)
+    ct.check(np.array([1 + rtol, 0.09 * rtol]), want, rtol=rtol)
+    for wrong in ([1 + 1.2 * rtol, 0.0], [1.0, 0.11 * rtol]):
+        with pytest.raises(CheckError):
+            ct.check(np.array(wrong), want, rtol=rtol)
+    ct.check(np.array([1, 0], "uint8"), np.array([1, 0]))
+    assert (shown[-1].rtol, shown[-1].atol) == (0.0, 0.0)
+
+
+def test_lengths_that_find_wrong_bounds(monkeypatch):
+    """One, one less and one more than a warp, and a long one that is no multiple of anything a kernel is made of."""
+    one, less, more, long = check.RAGGED
+    assert (one, less, more) == (1, 31, 33)
+    assert long % 2 and long % 3 and long % 5 and long > 10_000

@@ -75,7 +75,7 @@ def test_newer_is_enough_and_a_suffix_is_not_older_or_newer():
 
 
 @pytest.mark.parametrize(
-    ("said", "version"), [(13010, (13, 1)), (12040, (12, 4)), (11080, (11, 8))]
+    ("said", "version"), [(13010, (13, 1)), (12040, (12, 4)), (11080, (11, 8)), (13090, (13, 9))]
 )
 def test_the_version_that_the_driver_runs(monkeypatch, said, version):
     class Driver:
@@ -91,3 +91,86 @@ def test_the_version_that_the_driver_runs(monkeypatch, said, version):
     assert device.driver_cuda() is None
     monkeypatch.setattr(device, "installed_driver", lambda: None)
     assert device.driver_cuda() is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the name of Linux")
+def test_the_library_of_the_driver_on_linux():
+    assert device.DRIVER_LIBRARY == "libcuda.so.1"
+
+
+@pytest.fixture
+def described(monkeypatch):
+    """A GPU each of whose attributes has a value of its own; and whether it was made current before it was asked."""
+    asked, names = [], {}
+
+    class Attribute:
+        def __getattr__(self, name):
+            return name
+
+    def attribute(name):
+        assert asked[:1] == ["activate"]
+        return names.setdefault(name, 100 + len(names))
+
+    gpu = SimpleNamespace(
+        name=lambda: "NVIDIA Test", compute_capability=lambda: (9, 0), total_memory=lambda: 80 << 30,
+        get_attribute=attribute, get_attributes=lambda: {"WARP_SIZE": 32, "CLOCK_RATE": 7},
+    )  # fmt: skip
+    context = SimpleNamespace(get_device=lambda: gpu, synchronize=lambda: asked.append("wait"))
+    driver = SimpleNamespace(Context=context, device_attribute=Attribute())
+
+    class Driver:
+        def cuCtxGetDevice(self, handle):
+            handle._obj.value = 3
+
+        def cuDeviceGetAttribute(self, value, number, handle):
+            assert handle.value == 3
+            value._obj.value = 1000 + number
+            return 0
+
+    monkeypatch.setattr(device, "activate", lambda: asked.append("activate"))
+    monkeypatch.setattr(device, "installed_driver", Driver)
+    monkeypatch.setattr(device, "_kernel_driver_version", lambda: "580.1")
+    monkeypatch.setitem(sys.modules, "pycuda", SimpleNamespace(driver=driver))
+    monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
+    return asked, names
+
+
+def test_what_a_gpu_is_comes_from_its_attributes(described):
+    _, names = described
+    gpu = device.device.__wrapped__()
+    assert (gpu.name, gpu.arch, gpu.memory_bytes, gpu.driver_version) == (
+        "NVIDIA Test", "sm_90", 80 << 30, "580.1",
+    )  # fmt: skip
+    for field, name in {
+        "sm_count": "MULTIPROCESSOR_COUNT",
+        "l2_bytes": "L2_CACHE_SIZE",
+        "warp_size": "WARP_SIZE",
+        "max_threads_per_block": "MAX_THREADS_PER_BLOCK",
+        "max_threads_per_sm": "MAX_THREADS_PER_MULTIPROCESSOR",
+        "shared_per_block": "MAX_SHARED_MEMORY_PER_BLOCK",
+        "shared_per_sm": "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR",
+        "registers_per_sm": "MAX_REGISTERS_PER_MULTIPROCESSOR",
+        "clock_khz": "CLOCK_RATE",
+        "memory_clock_khz": "MEMORY_CLOCK_RATE",
+        "bus_bits": "GLOBAL_MEMORY_BUS_WIDTH",
+    }.items():
+        assert getattr(gpu, field) == names[name], field
+    for field, name in (("max_block", "MAX_BLOCK_DIM"), ("max_grid", "MAX_GRID_DIM")):
+        assert getattr(gpu, field) == tuple(names[f"{name}_{axis}"] for axis in "XYZ")
+    # From cuda.h, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR and _MAX_SHARED_MEMORY_PER_BLOCK_OPTIN.
+    assert (gpu.max_blocks_per_sm, gpu.shared_per_block_optin) == (1106, 1097)
+
+
+def test_all_attributes_are_told_in_order(described):
+    assert list(device.attributes.__wrapped__().items()) == [("CLOCK_RATE", 7), ("WARP_SIZE", 32)]
+    device.synchronize()
+    assert described[0][-2:] == ["activate", "wait"]
+
+
+@pytest.mark.parametrize(
+    ("version", "cupy", "trace"),
+    [((12, 9), "cupy-cuda12x", "trace12"), ((13, 0), "cupy-cuda13x", "trace13"), ((11, 8), None, "trace12"), (None, None, "trace13")],
+)  # fmt: skip
+def test_packages_that_fit_the_driver(monkeypatch, version, cupy, trace):
+    monkeypatch.setattr(device, "driver_cuda", lambda: version)
+    assert (device.cupy_package(), device.trace_extra()) == (cupy, trace)

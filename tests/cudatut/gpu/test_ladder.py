@@ -356,3 +356,55 @@ def test_the_final_products_launch_is_planned_beside_it_and_no_other_rung_depend
     sources = catalog.get("tensor/wgmma").sources()
     assert "tensor/wgmma.cu" in sources and "tensor/ladder.py" in sources
     assert not {"tensor/final.cu", "tensor/gemm.py"} & set(sources)
+
+
+@pytest.mark.parametrize(
+    ("name", "quiet", "said"),
+    [
+        ("dram", 80, 79),
+        ("lanes", 24, 23),
+        ("conflicts", 5, 6),
+        ("sectors", 120, 121),
+        ("bytes", 11520, 11519),
+    ],
+)
+def test_counters_stand_out_beyond_their_limits(name, quiet, said):
+    """100 requests of 32 lanes with 4 bytes each, in 32 bytes a sector: at the limits nothing is said."""
+    usual = {
+        "requests": 100,
+        "bytes": 12800,
+        "sectors": 400,
+        "conflicts": 0,
+        "warps": 90,
+        "lanes": 32,
+        "dram": 95,
+    }
+    if name == "sectors":  # 1.2 times as many bytes as are used
+        usual["bytes"] = 3200
+        usual["requests"] = 25
+    if name == "bytes":
+        usual["sectors"] = 0
+    for value, expected in ((quiet, 0), (said, 1)):
+        counters = {trial._COUNTERS[one]: number for one, number in (usual | {name: value}).items()}
+        assert len(trial.hints(counters, 0.9)) == expected, (name, value)
+
+
+def test_a_rung_at_the_limit_is_told_so_and_beyond_it_is_not():
+    usual = {
+        "requests": 100,
+        "bytes": 12800,
+        "sectors": 400,
+        "conflicts": 0,
+        "warps": 90,
+        "lanes": 32,
+        "dram": 95,
+    }
+    counters = {trial._COUNTERS[one]: number for one, number in usual.items()}
+    for of_peak, count in ((0.95, 0), (0.951, 1), (1.049, 1), (1.05, 0), (None, 0)):
+        assert len(trial.hints(counters, of_peak)) == count
+
+
+def test_an_option_may_hold_an_equals_sign(tmp_path):
+    (tmp_path / "mine.cu").write_text("// @rung kernel=k<a==2> block=256 said=a=b\n")
+    rung = ladder.read_rung(tmp_path / "mine.cu")
+    assert rung.kernel == "k<a==2>" and rung.options == {"block": "256", "said": "a=b"}

@@ -156,3 +156,19 @@ def test_under_a_tool_arrays_have_no_zones_and_no_poison(driver, monkeypatch):
     array = memory.empty(10, "uint8")
     assert [len(buffer) for buffer in driver.buffers] == [10]
     assert not memory.poisoned(array.get()).all() and memory.damaged_zones() == []
+
+
+def test_only_what_lies_in_an_array_that_holds_nothing_is_poisoned(driver, monkeypatch):
+    """Before the TMA stores there, under initcheck."""
+    array, other = memory.to_device(np.zeros(64, "uint8")), memory.to_device(np.zeros(64, "uint8"))
+    monkeypatch.setattr(memory, "_unwritten", weakref.WeakSet([array.base]))
+    for begin, count, written in ((0, 64, 64), (8, 16, 16), (0, 65, 0), (-1, 64, 0), (60, 8, 0)):
+        array.set(np.zeros(64, "uint8"))
+        memory.poison_unwritten(array.gpudata + begin, count)
+        assert np.count_nonzero(array.get()) == written, (begin, count)
+    memory.poison_unwritten(other.gpudata, 64)
+    assert not other.get().any()
+    memory.launched()
+    array.set(np.zeros(64, "uint8"))
+    memory.poison_unwritten(array.gpudata, 64)
+    assert not array.get().any(), "a kernel may have written it"

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -95,3 +96,20 @@ def test_nvcc_from_pypi_compiles_and_links(missing, compiler, monkeypatch, tmp_p
     done = compile_with(source, ["-arch=sm_90"], tmp_path, places=places, output=True)
     assert done.status == 0, done.log
     assert done.output.startswith(b"\x7fELF")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="made of shell scripts")
+def test_an_nvcc_of_wheels_needs_its_compiler_beside_it(tmp_path, monkeypatch):
+    """The wheel nvidia-nvvm brings cicc: without it the nvcc of nvidia-cuda-nvcc compiles nothing."""
+    found = program(tmp_path / "nvidia/cu13/bin/nvcc")
+    places = SimpleNamespace(submodule_search_locations=[str(tmp_path / "nvidia")])
+    monkeypatch.setattr(nvcc.importlib.util, "find_spec", lambda name: places)
+    assert nvcc._wheel_nvcc() is None
+    program(tmp_path / "nvidia/cu13/nvvm/bin/cicc")
+    assert nvcc._wheel_nvcc() == found and nvcc.is_from_pypi(found)
+    assert nvcc.nvcc_flags(found) == [f"-L{tmp_path / 'nvidia/cu13/lib'}"]
+    older = program(tmp_path / "nvidia/cu12/bin/nvcc")
+    program(tmp_path / "nvidia/cu12/nvvm/bin/cicc")
+    assert nvcc._wheel_nvcc() == found and not nvcc.is_from_pypi(older), "the newest"
+    monkeypatch.setattr(nvcc.importlib.util, "find_spec", lambda name: None)
+    assert nvcc._wheel_nvcc() is None

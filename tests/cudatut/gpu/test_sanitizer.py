@@ -201,3 +201,15 @@ def test_what_is_watched_already_is_not_watched_again(watched, monkeypatch):
     monkeypatch.setenv("CUDATUT_TOOL", "memcheck")
     assert sanitizer.sanitize("start/hello", "racecheck") == sanitizer.Sanitizer("racecheck", 0)
     assert watched == ([], [])
+
+
+def test_what_failed_is_told_by_the_last_lines(tmp_path, monkeypatch):
+    """Of the tool's report five, of what the program said fifteen."""
+    end = "log.write_text('\\n'.join(f'report {i}.' for i in range(9)))"
+    _reporting(
+        tmp_path, monkeypatch, 0, f"{end}\n[print(f'said {{i}}.') for i in range(20)]\nsys.exit(1)"
+    )
+    with pytest.raises(sanitizer.SanitizerFailed) as failed:
+        sanitizer.run(tmp_path / "x.py", "memcheck", timeout_s=60)
+    lines = str(failed.value).splitlines()[1:]
+    assert lines == [f"report {i}." for i in range(4, 9)] + [f"said {i}." for i in range(5, 20)]

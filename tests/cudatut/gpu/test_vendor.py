@@ -273,3 +273,68 @@ def test_cub_is_asked_for_its_memory_once_and_gets_it(monkeypatch):
     cub.status = 700
     with pytest.raises(vendor.CudatutError, match="cub_sum_float32 failed with CUDA error 700"):
         call()
+
+
+@pytest.fixture
+def libraries(monkeypatch):
+    """Modules of the libraries' names; what is asked of them."""
+    asked = []
+
+    class Probe:
+        def __init__(self, name):
+            self.name = name
+
+        def __call__(self, *given, **how):
+            asked.append((self.name, given, how))
+            return self
+
+        def __getattr__(self, name):
+            return Probe(f"{self.name}.{name}")
+
+    monkeypatch.delenv("CUDATUT_TOOL", raising=False)
+    monkeypatch.setattr(vendor, "activate", lambda: None)
+    monkeypatch.setattr(vendor, "cupy_package", lambda: "cupy-cuda13x")
+    for name in ("cupy", "torch"):
+        monkeypatch.setitem(sys.modules, name, Probe(name))
+    for function in (vendor._cupy, vendor._cublas, vendor._torch):
+        function.cache_clear()
+    yield asked
+    for function in (vendor._cupy, vendor._cublas, vendor._torch):
+        function.cache_clear()
+
+
+def test_a_library_shows_that_it_runs_before_it_is_a_rival(libraries):
+    """One of another CUDA than the driver's imports, and fails at its first call."""
+    assert vendor._cupy().name == "cupy"
+    assert libraries[0] == ("cupy.zeros", (1, "float32"), {}) and len(libraries) == 3
+    assert vendor._cublas() is sys.modules["cupy"]
+    assert libraries[-1][0] == "cupy.cuda.get_cublas_handle"
+    assert vendor._torch().name == "torch"
+    assert ("torch.zeros", (1,), {"device": "cuda"}) in libraries
+
+
+def test_a_library_that_does_not_run_says_why(libraries, monkeypatch):
+    def fails(*given, **how):
+        raise RuntimeError("\n  libnvrtc.so.12 not found\nmore")
+
+    monkeypatch.setattr(sys.modules["cupy"], "zeros", fails, raising=False)
+    advice = r"CuPy cannot run here \(libnvrtc.so.12 not found\): `pip install cupy-cuda13x`"
+    with pytest.raises(ToolMissing, match=advice):
+        vendor._cupy()
+    monkeypatch.setattr(sys.modules["torch"], "zeros", fails, raising=False)
+    with pytest.raises(ToolMissing, match="PyTorch cannot run here"):
+        vendor._torch()
+
+
+def test_sums_and_histograms_are_cubs(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        vendor, "_cub_call", lambda *given: asked.append(given) or vendor.Vendor(len)
+    )
+    x = SimpleNamespace(dtype="int32")
+    assert isinstance(vendor.sum(x), vendor.Vendor) and isinstance(
+        vendor.histogram(x), vendor.Vendor
+    )
+    assert asked == [
+        ("cub_sum_int32", x, (1, "int32")), ("cub_histogram_uint8", x, (256, "uint32")),
+    ]  # fmt: skip
