@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-
 # Fixtures of the session, and what making one takes, in seconds.
 EXPENSIVE = {"built_site": 90, "installed": 20}
 
