@@ -53,3 +53,12 @@ def test_what_a_child_says_and_how_it_ends_comes_back():
     command = [sys.executable, "-c", "import sys; print('out'); sys.exit('err')"]
     done = processes.run(command, 60, os.environ)
     assert (done.returncode, done.stdout, done.stderr) == (1, "out\n", "err\n")
+
+
+def test_what_is_ended_is_waited_for():
+    """It leaves no zombie, and says how it ended."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True
+    )
+    processes.end(child)
+    assert child.returncode is not None and child.returncode != 0
