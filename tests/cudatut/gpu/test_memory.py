@@ -5,6 +5,7 @@ import math
 import sys
 import types
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -201,3 +202,33 @@ def test_only_what_lies_in_an_array_that_holds_nothing_is_poisoned(driver, monke
     array.set(np.zeros(64, "uint8"))
     memory.poison_unwritten(array.gpudata, 64)
     assert not array.get().any(), "a kernel may have written it"
+
+
+def test_tests_on_a_gpu_notice_what_is_written_beside_arrays(driver, monkeypatch):
+    """tests/gpu/zones.py: when an array is freed, and of those that live on once."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "gpu"))
+    monkeypatch.delenv("CUDATUT_WATCH_ZONES", raising=False)
+    monkeypatch.setattr(memory, "Allocation", memory.Allocation)
+    import zones
+
+    zones.watch()
+    zones.damaged()
+    good, freed, kept = (memory.empty(10, "uint8") for _ in range(3))
+    for array in (freed, kept):
+        poke(array.gpudata + 10)
+    del good, freed
+    found = zones.damaged()
+    assert len(found) == 2 and all("1 bytes after it" in said for said in found)
+    assert zones.damaged() == [], "told once"
+    del kept, array
+    assert zones.damaged() == []
+    monkeypatch.setattr(memory, "synchronize", lambda: 1 / 0)  # the context is lost
+    lost = memory.empty(10, "uint8")
+    poke(lost.gpudata - 1)
+    del lost
+    assert zones.damaged() == []
+    monkeypatch.setenv("CUDATUT_WATCH_ZONES", "0")
+    monkeypatch.setattr(memory, "synchronize", lambda: None)
+    last = memory.empty(10, "uint8")
+    poke(last.gpudata - 1)
+    assert zones.damaged() == []
