@@ -433,3 +433,19 @@ def test_a_closed_pipe_is_no_error(states):
         text=True,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_traced_program_gives_its_status(monkeypatch, capsys):
+    from cudatut.gpu import trace
+
+    asked = []
+
+    def run(script, arguments):
+        asked.append((script, arguments))
+        return 7, trace.Trace()
+
+    monkeypatch.setattr(trace, "find", lambda name: f"found {name}")
+    monkeypatch.setattr(trace, "run", run)
+    assert cli.main(["trace", "mine.py", "1", "--two"]) == 7
+    assert asked == [("found mine.py", ["1", "--two"])]
+    assert "no call of the CUDA API" in capsys.readouterr().out

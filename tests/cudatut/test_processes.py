@@ -89,3 +89,12 @@ def test_a_child_ends_with_a_parent_that_was_killed():
         assert (
             parent.stdout.read() == ""
         )  # it comes to its end when the child, which holds it, has ended
+
+
+def test_what_is_ended_is_waited_for():
+    """It leaves no zombie, and says how it ended."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True
+    )
+    processes.end(child)
+    assert child.returncode is not None and child.returncode != 0

@@ -8,9 +8,22 @@ import pytest
 
 import cudatut as ct
 
-sys.path.insert(
-    0, str(Path(__file__).parent)
-)  # kernel_faults.py is a script of its own and a module of the tests
+sys.path.insert(0, str(Path(__file__).parent))  # what the tests share lies beside them
+
+
+import zones
+
+zones.watch()
+
+
+@pytest.fixture(autouse=True)
+def nothing_beside_arrays_is_written(request):
+    """By any kernel that a test launches, unless it is marked `writes_outside`."""
+    zones.damaged()
+    yield
+    found = zones.damaged()
+    if found and not request.node.get_closest_marker("writes_outside"):
+        pytest.fail("a kernel wrote outside its arrays:\n  " + "\n  ".join(found), pytrace=False)
 
 
 def pytest_collection_modifyitems(items):

@@ -23,6 +23,7 @@ def ids(values):
     return [fault.name for fault in values]
 
 
+@pytest.mark.writes_outside
 @pytest.mark.parametrize("fault", IN_PROCESS, ids=ids(IN_PROCESS))
 def test_check_notices(fault):
     with pytest.raises(ct.CheckError, match=MESSAGES[fault.caught_by]):

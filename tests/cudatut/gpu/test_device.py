@@ -174,3 +174,43 @@ def test_all_attributes_are_told_in_order(described):
 def test_packages_that_fit_the_driver(monkeypatch, version, cupy, trace):
     monkeypatch.setattr(device, "driver_cuda", lambda: version)
     assert (device.cupy_package(), device.trace_extra()) == (cupy, trace)
+
+
+@pytest.mark.parametrize(
+    ("init", "asked", "said"), [(0, 0, "580.159.04"), (3, 0, "unknown"), (0, 3, "unknown")]
+)
+def test_the_version_of_the_kernels_driver(monkeypatch, init, asked, said):
+    class Nvml:
+        def nvmlInit_v2(self):
+            return init
+
+        def nvmlSystemGetDriverVersion(self, text, size):
+            assert size == len(text) == 80
+            text.value = b"580.159.04"
+            return asked
+
+    monkeypatch.setattr(device.ctypes, "CDLL", lambda name: Nvml())
+    assert device._kernel_driver_version() == said
+
+    def missing(name):
+        raise OSError(name)
+
+    monkeypatch.setattr(device.ctypes, "CDLL", missing)
+    assert device._kernel_driver_version() == "unknown"
+
+
+def test_the_name_of_a_gpu_has_the_room_that_the_driver_is_told(monkeypatch):
+    class Driver:
+        def cuDeviceGet(self, gpu, number):
+            gpu._obj.value = 10 + number
+
+        def cuDeviceGetName(self, name, size, gpu):
+            assert size == len(name) and gpu.value == 12
+            name.value = b"NVIDIA Test"
+
+        def cuDeviceGetAttribute(self, value, number, gpu):
+            value._obj.value = {75: 9, 76: 0}[number]
+            return 0
+
+    monkeypatch.setattr(device, "installed_driver", Driver)
+    assert device.name_and_capability(2) == ("NVIDIA Test", (9, 0))

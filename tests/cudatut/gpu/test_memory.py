@@ -5,6 +5,7 @@ import math
 import sys
 import types
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,7 +33,8 @@ class Driver:
     MemoryError = OSError
 
     def __init__(self):
-        self.buffers = []
+        self.buffers, self.waited = [], []
+        self.Context = types.SimpleNamespace(synchronize=lambda: self.waited.append("context"))
 
     def mem_alloc(self, count):
         buffer = (ctypes.c_uint8 * count)()
@@ -41,6 +43,17 @@ class Driver:
 
     def memset_d8(self, address, byte, count):
         ctypes.memset(int(address), byte, count)
+
+    def Stream(self, flags):
+        assert flags == 1  # CU_STREAM_NON_BLOCKING
+        return types.SimpleNamespace(synchronize=lambda: self.waited.append("stream"))
+
+    def memset_d8_async(self, address, byte, count, stream):
+        self.memset_d8(address, byte, count)
+
+    def memcpy_htod_async(self, address, host, stream):
+        assert host.flags.c_contiguous
+        ctypes.memmove(int(address), host.ctypes.data, host.nbytes)
 
     def memcpy_dtoh(self, host, address):
         ctypes.memmove(host.ctypes.data, int(address), host.nbytes)
@@ -68,12 +81,14 @@ def driver(monkeypatch):
     driver = Driver()
     monkeypatch.delenv("CUDATUT_TOOL", raising=False)
     monkeypatch.setattr(memory, "pycuda_driver", lambda: driver)
+    memory._own_stream.cache_clear()
     monkeypatch.setattr(memory, "activate", lambda: None)
     monkeypatch.setattr(memory, "synchronize", lambda: None)
     monkeypatch.setattr(memory, "_live", weakref.WeakSet())
     monkeypatch.setitem(sys.modules, "pycuda", types.ModuleType("pycuda"))
     monkeypatch.setitem(sys.modules, "pycuda.gpuarray", types.SimpleNamespace(GPUArray=Array))
-    return driver
+    yield driver
+    memory._own_stream.cache_clear()
 
 
 def poke(address, byte=0):
@@ -122,6 +137,21 @@ def test_a_new_array_is_poison_and_can_be_poisoned_again(driver):
     assert not memory.poisoned(array.get()).any()
     memory.poison(array)
     assert memory.poisoned(array.get()).all() and memory.damaged_zones() == []
+    memory.poison(array, 0x5A)
+    assert memory.poisoned(array.get(), 0x5A).all() and memory.poison_of(array) == 0x5A
+    with pytest.raises(ValueError, match="a byte is 0 to 255, not -1"):
+        memory.poison(array, -1)
+
+
+def test_what_fills_a_new_array_has_ended_before_anybody_gets_it(driver):
+    """A kernel on a stream that waits for no other may be next."""
+    for make in (lambda: memory.empty(5, "int16"), lambda: memory.to_device(np.arange(3))):
+        driver.waited.clear()
+        array = make()
+        assert driver.waited and driver.waited[-1] == "stream"
+    driver.waited.clear()
+    memory.poison(array)
+    assert driver.waited == ["context"]
 
 
 def test_what_no_array_can_be_is_refused(driver):
@@ -172,3 +202,33 @@ def test_only_what_lies_in_an_array_that_holds_nothing_is_poisoned(driver, monke
     array.set(np.zeros(64, "uint8"))
     memory.poison_unwritten(array.gpudata, 64)
     assert not array.get().any(), "a kernel may have written it"
+
+
+def test_tests_on_a_gpu_notice_what_is_written_beside_arrays(driver, monkeypatch):
+    """tests/gpu/zones.py: when an array is freed, and of those that live on once."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "gpu"))
+    monkeypatch.delenv("CUDATUT_WATCH_ZONES", raising=False)
+    monkeypatch.setattr(memory, "Allocation", memory.Allocation)
+    import zones
+
+    zones.watch()
+    zones.damaged()
+    good, freed, kept = (memory.empty(10, "uint8") for _ in range(3))
+    for array in (freed, kept):
+        poke(array.gpudata + 10)
+    del good, freed
+    found = zones.damaged()
+    assert len(found) == 2 and all("1 bytes after it" in said for said in found)
+    assert zones.damaged() == [], "told once"
+    del kept, array
+    assert zones.damaged() == []
+    monkeypatch.setattr(memory, "synchronize", lambda: 1 / 0)  # the context is lost
+    lost = memory.empty(10, "uint8")
+    poke(lost.gpudata - 1)
+    del lost
+    assert zones.damaged() == []
+    monkeypatch.setenv("CUDATUT_WATCH_ZONES", "0")
+    monkeypatch.setattr(memory, "synchronize", lambda: None)
+    last = memory.empty(10, "uint8")
+    poke(last.gpudata - 1)
+    assert zones.damaged() == []

@@ -221,8 +221,8 @@ class Cublas:
 @pytest.mark.parametrize("transpose_b", [False, True])
 def test_gemm_asks_cublas_for_what_it_says(monkeypatch, transpose_a, transpose_b):
     def on_gpu(array):
-        data = SimpleNamespace(ptr=array.ctypes.data)
-        return SimpleNamespace(shape=array.shape, data=data)
+        data = SimpleNamespace(ptr=array.host.ctypes.data)
+        return SimpleNamespace(shape=array.host.shape, data=data)
 
     cuda = SimpleNamespace(cublas=Cublas(), get_cublas_handle=lambda: 1)
     monkeypatch.setattr(vendor, "_cublas", lambda: SimpleNamespace(cuda=cuda, asarray=on_gpu))
@@ -233,7 +233,7 @@ def test_gemm_asks_cublas_for_what_it_says(monkeypatch, transpose_a, transpose_b
         np.ascontiguousarray(x.T if turned else x)
         for x, turned in ((a, transpose_a), (b, transpose_b))
     )
-    vendor.gemm(*stored, c, 2.0, -0.5, transpose_a, transpose_b)()
+    vendor.gemm(*map(OnGpu, (*stored, c)), 2.0, -0.5, transpose_a, transpose_b)()
     np.testing.assert_allclose(c, want, rtol=1e-5)
 
 
@@ -331,10 +331,11 @@ def test_sums_and_histograms_are_cubs(monkeypatch):
     monkeypatch.setattr(
         vendor, "_cub_call", lambda *given: asked.append(given) or vendor.Vendor(len)
     )
-    x = SimpleNamespace(dtype="int32")
-    assert isinstance(vendor.sum(x), vendor.Vendor) and isinstance(
-        vendor.histogram(x), vendor.Vendor
-    )
+    whole, bytes_ = OnGpu(np.zeros(4, "int32")), OnGpu(np.zeros(4, "uint8"))
+    whole.dtype = whole.host.dtype  # as any array has it
+    assert isinstance(vendor.sum(whole), vendor.Vendor)
+    assert isinstance(vendor.histogram(bytes_), vendor.Vendor)
     assert asked == [
-        ("cub_sum_int32", x, (1, "int32")), ("cub_histogram_uint8", x, (256, "uint32")),
-    ]  # fmt: skip
+        ("cub_sum_int32", whole, (1, "int32")),
+        ("cub_histogram_uint8", bytes_, (256, "uint32")),
+    ]

@@ -161,3 +161,10 @@ def test_the_code_is_that_of_ct_kernel(small, compiler, monkeypatch):
         there = kernel.Kernel(one["file"], one["name"], defines, **more)
         assert code.digest(there.cubin, there.symbol) == digest_of(one)
     assert len(made) == 3
+
+
+def test_what_is_python_and_what_is_not():
+    from cudatut.restamp.declared import is_python
+
+    assert is_python("import cudatut as ct\nx = 1\n") and is_python("    x = 1\n    y = 2\n")
+    assert not is_python("__global__ void k() {}")
