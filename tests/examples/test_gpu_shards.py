@@ -104,7 +104,7 @@ def test_what_did_not_run_in_time_is_a_failure(gpu, tree, tmp_path, capsys):
 
 
 def test_one_case_of_each_function(gpu, tree, tmp_path):
-    plan = {"one_each": True, "whole": ["test_two.py"], "half": [0, 1]}
+    plan = {"cases": 1, "whole": ["test_two.py"], "half": [0, 1]}
     _, found, log = run(gpu[1], tree, tmp_path, jobs=1, **plan)
     names = [name.removeprefix("tests/gpu/") for name in found.tests]
     assert sum(name.startswith("test_two") for name in names) == 40, log
@@ -127,9 +127,11 @@ def test_batches_are_the_same_everywhere_and_others_with_another_seed(gpu):
 def test_halves_have_all_functions(gpu):
     dealt = gpu[0]
     names = [f"a.py::f{i}[{n}]" for i in range(40) for n in range(5)]
-    drawn = dealt.one_of_each(names, 3, ())
+    drawn = dealt.some_of_each(names, 3)
     assert {dealt.function_of(name) for name in drawn} == {f"a.py::f{i}" for i in range(40)}
-    assert len(drawn) == 40 and drawn != dealt.one_of_each(names, 4, ())
+    assert len(drawn) == 40 and drawn != dealt.some_of_each(names, 4)
+    more = dealt.some_of_each(names, 3, most=3)
+    assert len(more) == 120 and drawn < more and len(dealt.some_of_each(names, 3, most=9)) == 200
 
 
 def test_every_file_of_tests_gpu_is_in_one_shard(gpu):

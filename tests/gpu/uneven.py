@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "planted"))
 
-import cuda_mutants  # noqa: E402
+import cuda_mutants
 
 # One line, so that the numbers of all others stay. Who sleeps is drawn anew from the clock, for a warp as a whole.
 SLEEP = (

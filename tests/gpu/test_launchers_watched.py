@@ -1,0 +1,45 @@
+"""Every launcher under the sanitizers: what a guard lets through by one element, memcheck sees, and what a barrier does not
+order, racecheck.
+
+One process for the launchers of a module and a tool, since to open the GPU under a tool takes longer than most launches.
+"""
+
+from collections import defaultdict
+from pathlib import Path
+
+import launcher_tables
+import pytest
+from launcher_contents import ROWS
+
+import cudatut as ct
+from cudatut.gpu import sanitizer
+from cudatut.tool import SANITIZERS
+
+SCRIPT = Path(__file__).parent / "launchers_watched.py"
+NEEDS_HOPPER = (
+    *("gemm,", "gemm with", "tf32", "fp8", "grouped", "a list", "stored", "added", "gated"),
+    *("flash_hopper", "softmax, cluster", "linear, {'add': True, 'split'"),
+)
+CASES: dict[str, list[str]] = defaultdict(list)
+for _name, _case in launcher_tables.cases(ROWS).items():
+    CASES[_case.launcher.partition(".")[0]].append(_name)
+
+
+def watch(tmp_path: Path, tool: str, names: list[str]):
+    script = tmp_path / "launch.py"
+    script.write_text(
+        f"import runpy, sys\nsys.argv = [{str(SCRIPT)!r}, *{names!r}]\n"
+        f"runpy.run_path({str(SCRIPT)!r}, run_name='__main__')\n"
+    )
+    return sanitizer.run(script, tool, timeout_s=300, workers=2)
+
+
+@pytest.mark.parametrize("tool", [tool for tool in SANITIZERS if tool in ("memcheck", "racecheck")])
+@pytest.mark.parametrize("module", list(CASES))
+def test_good_calls_are_clean(module, tool, tmp_path):
+    hopper = ct.device().compute_capability[0] == 9
+    names = [name for name in CASES[module] if hopper or not name.startswith(NEEDS_HOPPER)]
+    if not names:
+        pytest.skip("its kernels are Hopper's")
+    found = watch(tmp_path, tool, names)
+    assert found.errors == 0, found.log[:3000]
