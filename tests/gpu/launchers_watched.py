@@ -1,6 +1,6 @@
 """`python tests/gpu/launchers_watched.py NAME ...`: the good calls of launchers, with arrays of exactly their sizes.
 
-That is what the sanitizers watch: under them, memory behind an array is nobody's. tests/support has the tables. Where
+'rung NAME' is that of the ladder of products on tensor cores, at shapes that end within tiles, pieces and stages. That is what the sanitizers watch: under them, memory behind an array is nobody's. tests/support has the tables. Where
 $CUDATUT_NOTE_KERNELS names a file, the kernels that ran are noted there (dealt.py).
 """
 
@@ -14,6 +14,19 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
 
 
+RUNG = "rung "
+SHAPES = [(40, 40, 72), (136, 264, 200)]
+
+
+def multiply(name: str) -> None:
+    """A rung's products, which are checked."""
+    from cudatut.gpu import ladder
+
+    products = ladder.load_ladder("tensor")
+    for shape in SHAPES:
+        products.problem(*shape, integers=True).check(products[name])
+
+
 def main(names: list[str]) -> None:
     import launcher_tables
     from launcher_contents import ROWS, content
@@ -22,6 +35,9 @@ def main(names: list[str]) -> None:
 
     cases = launcher_tables.cases(ROWS)
     for name in names:
+        if name.startswith(RUNG):
+            multiply(name.removeprefix(RUNG))
+            continue
         rng = np.random.default_rng(5)
         arrays = {
             one: ct.to_device(content(name, one, spec.dtype, spec.shape, rng))

@@ -1,7 +1,7 @@
 """Every launcher under the sanitizers: what a guard lets through by one element, memcheck sees, and what a barrier does not
 order, racecheck.
 
-One process for the launchers of a module and a tool, since to open the GPU under a tool takes longer than most launches.
+One process for the launchers of a module, or a rung, and a tool, since to open the GPU under a tool takes longer than most launches.
 """
 
 from collections import defaultdict
@@ -12,17 +12,29 @@ import pytest
 from launcher_contents import ROWS
 
 import cudatut as ct
-from cudatut.gpu import sanitizer
-from cudatut.tool import SANITIZERS
+from cudatut.gpu import ladder, sanitizer
+from cudatut.gpu.device import supports
 
 SCRIPT = Path(__file__).parent / "launchers_watched.py"
 NEEDS_HOPPER = (
     *("gemm,", "gemm with", "tf32", "fp8", "grouped", "a list", "stored", "added", "gated"),
     *("flash_hopper", "softmax, cluster", "linear, {'add': True, 'split'"),
 )
+LADDER = ladder.load_ladder("tensor")
 CASES: dict[str, list[str]] = defaultdict(list)
 for _name, _case in launcher_tables.cases(ROWS).items():
     CASES[_case.launcher.partition(".")[0]].append(_name)
+
+
+for _name in LADDER.names:
+    CASES[f"rung {_name}"].append(f"rung {_name}")
+
+
+def runs_here(name: str) -> bool:
+    if name.startswith("rung "):
+        requires = LADDER[name.removeprefix("rung ")].options.get("requires", "sm_80")
+        return supports(ct.device().compute_capability, requires)
+    return ct.device().compute_capability[0] == 9 or not name.startswith(NEEDS_HOPPER)
 
 
 def watch(tmp_path: Path, tool: str, names: list[str]):
@@ -34,12 +46,11 @@ def watch(tmp_path: Path, tool: str, names: list[str]):
     return sanitizer.run(script, tool, timeout_s=300, workers=2)
 
 
-@pytest.mark.parametrize("tool", [tool for tool in SANITIZERS if tool in ("memcheck", "racecheck")])
+@pytest.mark.parametrize("tool", ["memcheck", "racecheck"])
 @pytest.mark.parametrize("module", list(CASES))
 def test_good_calls_are_clean(module, tool, tmp_path):
-    hopper = ct.device().compute_capability[0] == 9
-    names = [name for name in CASES[module] if hopper or not name.startswith(NEEDS_HOPPER)]
+    names = [name for name in CASES[module] if runs_here(name)]
     if not names:
-        pytest.skip("its kernels are Hopper's")
+        pytest.skip("its kernels are those of another GPU")
     found = watch(tmp_path, tool, names)
     assert found.errors == 0, found.log[:3000]

@@ -329,7 +329,7 @@ class Rule:
     """Faults of which somebody has said why no test can notice them.
 
     files: patterns of their files. family, old, new: of the fault; old and new are regular expressions for all of it, with
-    single blanks. line: one that its line contains. outcome: 'equivalent' or 'not to be shown'.
+    single blanks. line: one that is found in its line and the one below. outcome: 'equivalent' or 'not to be shown'.
     """
 
     outcome: str
@@ -373,8 +373,7 @@ class Known:
         if row["file"] not in self.lines:
             text = (self.root / "examples" / row["file"]).read_text(encoding="utf-8")
             self.lines[row["file"]] = text.splitlines()
-        lines = self.lines[row["file"]]
-        line = lines[row["line"] - 1] if row["line"] <= len(lines) else ""
+        line = " ".join(" ".join(self.lines[row["file"]][row["line"] - 1 :][:2]).split())
         return next((rule for rule in self.rules if rule.covers(row, line)), None)
 
     def outcome(self, row: dict) -> str:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shutil
 from itertools import islice
 from pathlib import Path
 
@@ -121,7 +122,7 @@ def test_chosen_tests_run_each_function_and_each_kernel_of_a_file(planted):
     assert 9 < chosen.seconds <= 15 and len(chosen.tests) > 15 and "t.py::other" not in chosen.tests
     assert "t.py::slow[1]" not in chosen.tests and chosen == kernels.choose(found, "llm/x.cu", 15)
     header = kernels.choose(found, "llm/x.cuh", 0.5)  # too little: one test all the same
-    assert header.tests == ["t.py::quick[1]"] and header.functions < header.of_functions
+    assert len(header.tests) == 1 and header.functions < header.of_functions
 
 
 TESTS = """
@@ -170,10 +171,10 @@ def book(tmp_path):
     (root / "tests/gpu/test_x.py").write_text(TESTS)
     names = ["quick", "hangs", "ends", "slow[0]", "slow[1]", "slow[2]"]
     lines = [{"kernel": "k", "files": ["llm/x.cu"], "code": "1", "compiled": 0.5}]
+    (tmp_path / "survey").mkdir()
     for name in names:
         test = {"test": f"tests/gpu/test_x.py::test_{name}", "outcome": "passed", "seconds": 0.1}
         lines.append({**test, "compiling": 0, "kernels": ["k"], "pid": 1})
-    (tmp_path / "survey").mkdir()
     (tmp_path / "survey/report-llm.jsonl").write_text("\n".join(map(json.dumps, lines)))
     return root
 
@@ -245,7 +246,7 @@ def test_what_other_code_no_test_notices_survives(planted, book, tmp_path, monke
 
 def test_a_draw_is_judged_to_its_end_and_goes_on_where_it_was(planted, book, tmp_path, monkeypatch, capsys):  # fmt: skip
     kernels = planted[1]
-    monkeypatch.setattr(kernels, "same_everywhere", lambda *_: None)
+    monkeypatch.setattr(kernels, "same_everywhere", lambda *_: (None, "no nvcc"))
     short = asked(tmp_path, limit=6.0, count=3)
     kernels.judge_all(short, book)
     before = kernels.Results(tmp_path / "out/kernels-1.jsonl").by_name
@@ -279,3 +280,162 @@ def test_the_figure_leaves_out_what_is_not_counted(planted, tmp_path, capsys):
     assert not kernels.report(asked(tmp_path, out=tmp_path, count=20)), (
         "a tree without a fault failed"
     )
+
+
+# --- what a hang is ----------------------------------------------------------------------------------
+
+
+def test_patience_is_several_times_what_a_test_takes(planted):
+    kernels = planted[1]
+    found, none = some_survey(kernels), kernels.shards.Found()
+    assert kernels.patience(found, none, 10) == kernels.STARTING + 10, "nothing has begun"
+    begun = kernels.shards.Found(running={1: "t.py::slow[2]"})
+    waited = kernels.patience(found, begun, 10)
+    assert waited == 10 + kernels.SLOWER * (4.0 + 2), "its run, and the kernel that is not compiled"
+    begun.kernels["a"] = {}
+    assert kernels.patience(found, begun, 10) == waited - kernels.SLOWER * 2
+
+
+def test_a_slow_test_that_goes_on_is_undecided_and_one_that_hangs_is_noticed(planted, book, tmp_path, monkeypatch):  # fmt: skip
+    """However little time the tests should have taken in all."""
+    kernels = planted[1]
+    monkeypatch.setattr(kernels, "STARTING", 4)
+    monkeypatch.setattr(kernels, "SLOWER", 0.01)
+    tests = (book / "tests/gpu/test_x.py").read_text()
+    (book / "tests/gpu/test_x.py").write_text(
+        tests.replace("def test_slow(n):", "def test_slow(n):\n    time.sleep(1.5)")
+    )
+    result = judged(planted, book, tmp_path, "0.5f", "1.0f")
+    assert result["outcome"] == "undecided" and result["how"] == "slow", result
+    shutil.rmtree(tmp_path / "tree")
+    result = judged(planted, book, tmp_path, "__syncthreads();", ";")
+    assert result["outcome"] == "noticed" and "test_hangs" in result["by"], result
+
+
+# --- uneven warps ------------------------------------------------------------------------------------
+
+
+def test_warps_wait_around_what_synchronizes_and_lines_stay(planted):
+    import uneven
+
+    text = (
+        KERNEL
+        + """
+__device__ void more(unsigned at) {
+  if (at) asm volatile("bar.sync 1, 128;" ::: "memory");
+  for (int i = 0; i < 2; ++i) asm volatile("" : "+r"(at)::"memory");
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+  asm volatile("st.shared.u32 [%0], 1;" ::"r"(at));
+}
+"""
+    )
+    found = uneven.woven(text)
+    assert found.count("\n") == text.count("\n") and found.count("uneven();") == 6
+    assert 'if (at) { uneven(); asm volatile("bar.sync 1, 128;" ::: "memory"); uneven(); }' in found
+    assert "{ uneven(); __syncthreads(); uneven(); }" in found
+    assert '{ uneven(); asm volatile("fence.proxy.async;" ::: "memory"); }' in found
+    assert '{ uneven(); asm volatile("st.shared.u32 [%0], 1;"' in found
+    assert found.replace("{ uneven(); ", "").replace(" uneven(); }", "").count("asm") == 5
+
+
+def test_all_kernels_are_woven_into_one_folder_of_their_texts(planted, tmp_path):
+    import uneven
+
+    examples = ROOT / "examples"
+    folder = uneven.weave_all(examples, tmp_path)
+    assert folder == uneven.weave_all(examples, tmp_path) and len(list(tmp_path.iterdir())) == 1
+    assert "uneven();" in (folder / "tensor/named.cuh").read_text() or (
+        "uneven();" in (folder / "tensor/mbarrier.cuh").read_text()
+    )
+    mutated = tmp_path / "book"
+    (mutated / "llm").mkdir(parents=True)
+    (mutated / "llm/x.cu").write_text(KERNEL)
+    assert uneven.weave_all(mutated, tmp_path) != folder
+
+
+def test_a_fault_of_barriers_meets_uneven_warps_first(planted, book, tmp_path, monkeypatch):
+    """And another one last; what only they notice is noticed."""
+    mutants, kernels = planted
+    report = tmp_path / "survey/report-llm.jsonl"
+    (tmp_path / "survey/report-uneven-llm.jsonl").write_text(
+        report.read_text().replace('"code": "1"', '"code": "2"')
+    )
+    found = kernels.survey(tmp_path / "survey")
+    assert found.uneven == found.tests and found.kernels["k"]["code"] == "1"
+    met = []
+
+    def judge(tree, by, file, choice, folder, limits, uneven=False):
+        met.append(uneven)
+        return {"outcome": "noticed" if uneven and notices else "survived", "seconds": 1.0}
+
+    monkeypatch.setattr(kernels, "judge", judge)
+    for family, notices, orders in (
+        ("barrier", True, [True]), ("barrier", False, [True, False]), ("constant", True, [False, True]),
+    ):  # fmt: skip
+        one = mutants.Mutant("llm/x.cu", KERNEL.index("+ b"), "+", "-", family, 1)
+        monkeypatch.setattr(kernels.cuda_mutants, "drawn", lambda *_, one=one: iter([one]))
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        met.clear()
+        results = kernels.judge_all(asked(tmp_path, count=1, controls=0), book)
+        assert met == orders
+        assert results.outcome(one.name) == ("noticed" if notices else "survived")
+
+
+# --- what is known of faults -------------------------------------------------------------------------
+
+
+def test_a_rule_covers_what_it_says_and_no_other(planted, tmp_path):
+    kernels = planted[1]
+    (tmp_path / "examples/llm").mkdir(parents=True)
+    (tmp_path / "examples/llm/x.cu").write_text("first\n  if (C > 1)\n    meet();\nlast\n")
+    (tmp_path / "rules.yml").write_text(
+        "- {outcome: equivalent, why: it is one, family: guard, old: 'C > 1', new: 'true', files: [llm/*],"
+        " line: 'if .C > 1. meet'}\n"
+    )
+    known = kernels.Known(tmp_path, tmp_path / "rules.yml")
+    row = {
+        "outcome": "survived",
+        "family": "guard",
+        "file": "llm/x.cu",
+        "old": "C  > 1",
+        "new": "true",
+        "line": 2,
+    }
+    assert known.outcome(row) == "equivalent" == known.outcome(row | {"outcome": "undecided"})
+    assert known.outcome(row | {"outcome": "noticed"}) == "noticed"
+    for other in ({"family": "phase"}, {"old": "C > 11"}, {"new": "false"}, {"line": 1}):
+        assert known.outcome(row | other) == "survived", other
+    (tmp_path / "rules.yml").write_text(
+        "- {outcome: equivalent, why: none, family: guard, odl: x}\n"
+    )
+    with pytest.raises(TypeError, match="odl"):
+        kernels.rules(tmp_path / "rules.yml")
+
+
+def test_each_rule_covers_a_fault_that_could_be_drawn(planted):
+    """A rule for a text that is gone would lie in wait for another."""
+    mutants, kernels = planted
+    known, covered = kernels.Known(ROOT), set()
+    for file, text in mutants.kernel_files(ROOT / "examples").items():
+        for one in mutants.possible(file, text):
+            covered.add(known.of({"outcome": "survived", **one.facts()}))
+    assert covered - {None} == set(known.rules)
+    for rule in known.rules:
+        assert rule.outcome in ("equivalent", "not to be shown") and len(rule.why) > 40
+
+
+def test_the_report_tells_of_rules(planted, tmp_path, capsys):
+    mutants, kernels = planted
+    texts = mutants.kernel_files(ROOT / "examples")
+    one = next(
+        m for m in mutants.possible("llm/merge.cu", texts["llm/merge.cu"]) if m.new == "true"
+    )
+    results = kernels.Results(tmp_path / "kernels-1.jsonl")
+    results.add(one.name, {"outcome": "survived", "seconds": 1.0, **one.facts()})
+    assert not kernels.report(asked(tmp_path, out=tmp_path, count=1))
+    said = capsys.readouterr().out
+    assert "0 of 0 noticed" in said and "1 equivalent" in said and "All threads of a row" in said
+    results.add(one.name, {"outcome": "noticed", "seconds": 1.0, **one.facts()})
+    kernels.report(asked(tmp_path, out=tmp_path, count=1))
+    said = capsys.readouterr().out
+    assert "1 of 1 noticed" in said and "noticed, though settled.yml says 'equivalent'" in said
