@@ -4,13 +4,15 @@
     python tests/planted/kernels.py clean SURVEY --out OUT
     python tests/planted/kernels.py judge SURVEY --out OUT --seed N --count 150
     python tests/planted/kernels.py judge SURVEY --out OUT --seed N --count 150 --again survived,undecided --budget 150
+    python tests/planted/kernels.py settle SURVEY --out OUT --seed N
     python tests/planted/kernels.py report OUT --seed N --count 150
 
 The first, a run of the shards, says which tests load which kernels, how long they take and what the code of each kernel
 is. Of these tests `choose` takes for each file those that together run every kernel and every test function that loads it,
 quick ones first, as far as they fit into `--budget` seconds. `clean` runs what would be chosen for each file in a tree
 without faults, which has to pass within the same limits; `judge` does the same for some of its faults' files (`--controls`).
-A fault among barriers, fences and phases meets first tests of the shards `uneven-*`, whose warps wait now and then.
+A fault among barriers, fences and phases meets first tests of the shards `uneven-*`, whose warps wait now and then; others
+meet them last. `settle` needs no GPU: it compares the code of kernels for which `judge` had no time.
 
 What became of a fault:
 
@@ -245,16 +247,17 @@ def judge(
     most = STARTING + SLOWER * choice.seconds
     processes.start()
     try:
-        stuck, size, grown, allowed = "", -1, time.monotonic(), STARTING + limits.hang
+        stuck, size, grown = "", -1, time.monotonic()
+        allowed = patience(found, shards.Found(), limits.hang)
         while processes.running and not stuck:
             time.sleep(0.1)
             processes.ended()
             now = time.monotonic()
             new = processes.report.stat().st_size if processes.report.is_file() else 0
             if new != size:
-                size, grown = new, now
-                allowed = patience(found, shards.read(processes.report), limits.hang)
-                if now - begun > most:  # as a test ends: one that hangs is no slow one
+                size, grown, so_far = new, now, shards.read(processes.report)
+                allowed = patience(found, so_far, limits.hang)
+                if now - begun > most and so_far.tests:  # one that hangs is no slow one
                     stuck = "slow"
             if now > limits.until:
                 return {"outcome": "cut", "seconds": round(now - begun, 1)}
@@ -523,6 +526,28 @@ def judge_all(given: argparse.Namespace, root: Path = ROOT) -> Results:
     return results
 
 
+def settle_all(given: argparse.Namespace, root: Path = ROOT) -> None:
+    """Compare the code of all kernels where those that tests met have the same and time was short; nvcc is all it needs."""
+    found, limit = survey(given.survey), time.monotonic() + given.limit
+    results = Results(given.out / f"kernels-{given.seed}.jsonl")
+
+    def compared(row: dict) -> Callable[[Tree, Path], None]:
+        def run(tree: Tree, folder: Path) -> None:
+            facts = {one: row[one] for one in Mutant.__dataclass_fields__}
+            tree.plant(Mutant(**facts))
+            left = max(limit - time.monotonic(), 1)
+            same, which = same_everywhere(tree, found, row["file"], left)
+            if same is not None:
+                outcome = "equivalent" if same else "survived"
+                results.add(row["name"], row | {"outcome": outcome, "how": which[:300]})
+            print(f"{results.outcome(row['name']):16} {row['name']}", flush=True)
+
+        return run
+
+    left = [row for row in results.by_name.values() if row["outcome"] == "undecided" and row.get("kernels") == 0]  # fmt: skip
+    in_trees(given.jobs, root, given.out, iter([compared(row) for row in left]))
+
+
 def clean_all(given: argparse.Namespace, root: Path = ROOT) -> bool:
     """Run what is chosen for each file in a tree without faults; whether all passed in time."""
     found, limits = (
@@ -591,10 +616,10 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
     common: list[argparse.ArgumentParser] = []
-    for name in ("clean", "judge", "report", "draw"):
+    for name in ("clean", "judge", "settle", "report", "draw"):
         one = commands.add_parser(name)
         common.append(one)
-        if name in ("clean", "judge"):
+        if name in ("clean", "judge", "settle"):
             one.add_argument("survey", type=Path, help="the folder of the shards' reports")
             one.add_argument("--out", type=Path, required=True)
             one.add_argument("--jobs", type=int, default=12)
@@ -631,6 +656,8 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
         return 0 if clean_all(given, root) else 1
     if given.command == "judge":
         judge_all(given, root)
+    if given.command == "settle":
+        settle_all(given, root)
     return 0 if report(given, root) else 1
 
 
