@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import random
 import time
 from collections import Counter
@@ -157,6 +158,52 @@ def test_what_passed_is_not_run_again(gpu, tree, tmp_path, monkeypatch, capsys):
     assert len(json.loads((tmp_path / "report-few.json").read_text())["tests"]) == 1
     shards.main([*arguments, "--resume"], tree)
     assert "40 had passed before" in capsys.readouterr().out
+
+
+def test_kernels_of_what_passed_before_stay_in_the_report(gpu, tree, tmp_path, monkeypatch):
+    """A survey that goes on knows all kernels, of each what was found last."""
+    shards = gpu[1]
+    monkeypatch.setattr(shards, "SHARDS", {"few": ("test_two.py",)})
+    monkeypatch.setattr(shards, "NAMES", ("few",))
+    passed = {
+        "test": "tests/gpu/test_two.py::test_gone",
+        "outcome": "passed",
+        "seconds": 1.0,
+        "pid": 1,
+    }
+    kernel = {"kernel": "k", "files": ["x.cu"], "code": "1", "compiled": 2.0, "pid": 1}
+    report = tmp_path / "report-few.jsonl"
+    report.write_text("".join(json.dumps(line) + "\n" for line in (kernel, passed)))
+    shards.main(["few", "--out", str(tmp_path), "--limit", "60", "--resume"], tree)
+    assert shards.read(report).kernels == {"k": kernel}
+
+
+def test_what_a_process_of_a_test_compiles_is_that_tests(gpu, tmp_path, monkeypatch):
+    dealt = gpu[0]
+    from cudatut.gpu import kernel
+
+    for name in ("__init__", "__call__"):
+        monkeypatch.setattr(kernel.Kernel, name, getattr(kernel.Kernel, name))
+    monkeypatch.setenv(dealt.NOTE_IN, "")
+    said = []
+    kernels = dealt.Kernels(lambda **facts: said.append(facts))
+    noted = Path(os.environ[dealt.NOTE_IN])
+    assert kernels.taken() == {"kernels": [], "compiling": 0.0}
+    noted.write_text(json.dumps({"kernel": "k", "files": ["x.cu"], "code": "1"}) + "\n")
+    assert kernels.taken()["kernels"] == ["k"] and said == [
+        {"kernel": "k", "files": ["x.cu"], "code": "1"}
+    ]
+    noted.write_text(json.dumps({"kernel": "k", "files": ["x.cu"], "code": "1"}) + "\n")
+    assert kernels.taken()["kernels"] == ["k"] and len(said) == 1, "told once"
+    assert kernels.taken()["kernels"] == []
+
+
+def test_uneven_shards_are_woven_cases_of_others(gpu):
+    shards = gpu[1]
+    for name, files in shards.UNEVEN.items():
+        plan = shards.plan_of(name, 1)
+        assert plan["uneven"] and plan["cases"] and plan["files"] == files
+        assert set(files) <= {one for some in shards.SHARDS.values() for one in some}
 
 
 def test_what_runs_many_times_is_there_and_its_failures_are_told(gpu, capsys):

@@ -34,7 +34,8 @@ SHARDS = {
         *("test_faults.py", "test_initcheck_tma.py", "test_tracing.py", "test_work.py"),
     ),
     "gemm": ("test_gemm.py", "test_sgemm.py", "test_tuning.py"),
-    "launchers": ("test_launchers.py", "test_launchers_watched.py"),
+    "launchers": ("test_launchers.py",),
+    "watched": ("test_launchers_watched.py",),
     "llm-products": (
         *("test_llm_backend.py", "test_llm_fused.py", "test_llm_gemv.py", "test_llm_linear*.py"),
         "test_llm_products.py",
@@ -52,14 +53,16 @@ SHARDS = {
     "tensor": ("test_tensor_*.py",),
 }
 # What starts processes of its own imports nothing into that of the tests.
-IN_PROCESS = tuple(one for name, files in SHARDS.items() if name != "programs" for one in files)
+IN_PROCESS = tuple(
+    one for name, files in SHARDS.items() if name not in ("programs", "watched") for one in files
+)
 WHOLE = ("test_llm_backend.py", "test_tensor_scoreboard.py")  # they import modules while they run
 # Run once more with warps that wait now and then (uneven.py), some cases of each function.
 UNEVEN = {
     "uneven-llm": (*SHARDS["llm-products"], *SHARDS["llm-rows"]),
     "uneven-tensor": SHARDS["tensor"],
 }
-UNEVEN_CASES = 6
+UNEVEN_CASES = 3
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 MOST_ROUNDS = 8  # of processes, where tests end those that run them
 
@@ -278,6 +281,9 @@ def main(arguments: list[str] | None = None, tree: Path = ROOT) -> int:
         good = told(shard, found, seconds, len(done)) and good
         for line in before.runs:  # for the next that resumes
             if line["outcome"] != "failed":
+                processes.say(**line)
+        for line in before.kernels.values():
+            if line["kernel"] not in found.kernels:
                 processes.say(**line)
         whole = {
             "shard": shard,

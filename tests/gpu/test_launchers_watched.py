@@ -46,11 +46,19 @@ def watch(tmp_path: Path, tool: str, names: list[str]):
     return sanitizer.run(script, tool, timeout_s=300, workers=2)
 
 
-@pytest.mark.parametrize("tool", ["memcheck", "racecheck"])
-@pytest.mark.parametrize("module", list(CASES))
-def test_good_calls_are_clean(module, tool, tmp_path):
+def assert_clean(tmp_path: Path, tool: str, module: str) -> None:
     names = [name for name in CASES[module] if runs_here(name)]
     if not names:
         pytest.skip("its kernels are those of another GPU")
     found = watch(tmp_path, tool, names)
     assert found.errors == 0, found.log[:3000]
+
+
+@pytest.mark.parametrize("module", list(CASES))
+def test_nothing_beside_the_arrays_is_touched(module, tmp_path):
+    assert_clean(tmp_path, "memcheck", module)
+
+
+@pytest.mark.parametrize("module", list(CASES))
+def test_shared_memory_is_in_order(module, tmp_path):
+    assert_clean(tmp_path, "racecheck", module)

@@ -85,15 +85,12 @@ def test_what_the_kernel_before_writes_is_waited_for(name):
     arrays, true = fresh(name), fresh(name)[before]
     late = ct.Kernel(LATE, "late")
 
+    def address(array):
+        return np.uint64(array.__cuda_array_interface__["data"][0])
+
     def work():
-        late(
-            true.view("uint8"),
-            arrays[before].view("uint8"),
-            true.nbytes,
-            grid=1,
-            block=256,
-            stream=stream,
-        )
+        of_late = address(true), address(arrays[before]), true.nbytes
+        late(*of_late, grid=1, block=256, stream=stream)
         case.launch(arrays, stream=stream)
 
     graph = Graph(work, stream, overlap=True)

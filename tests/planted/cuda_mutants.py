@@ -191,6 +191,8 @@ def statements(code: str) -> Iterator[tuple[int, str, str, str]]:
         before = code[:at].rstrip()
         if not before or before[-1] not in ";{}:)" or before.endswith("::"):
             continue  # in the midst of an expression
+        if before[-1] == ":" and "?" in re.split(r"[;{}]", before)[-1]:
+            continue  # not behind a label
         end = _end_of_statement(code, at)
         if end is None:
             continue

@@ -109,7 +109,7 @@ def survey(folder: Path) -> Survey:
     if not found.tests:
         raise SystemExit(
             f"{folder} has no report of tests with their kernels: "
-            "run `python tests/gpu/shards.py llm-products llm-rows tensor --kernels --out FOLDER` on a GPU"
+            "run `python tests/gpu/shards.py llm-products llm-rows tensor uneven-llm uneven-tensor --kernels --out FOLDER` on a GPU"
         )
     return found
 
