@@ -59,6 +59,7 @@ import shards  # noqa: E402
 from cuda_mutants import Mutant  # noqa: E402
 
 COUNTED = ("noticed", "survived")
+PASSED = ("same code", "passed")  # without a fault; uneven kernels have other code
 STARTING = 25  # seconds until the first test of a process runs, beside eleven others
 SLOWER = 6  # times as long as in the survey a test may take beside others
 RUNNING = 1.5  # seconds that a case may run and still be preferred to a quicker one
@@ -463,10 +464,17 @@ def judge_all(given: argparse.Namespace, root: Path = ROOT) -> Results:
 
     def control(file: str) -> Callable[[Tree, Path], None]:
         def run(tree: Tree, folder: Path) -> None:
-            result = judge(tree, found, file, choose(found, file, given.budget), folder, limits)
-            print(f"{result['outcome']:16} without a fault: {file}", flush=True)
-            if result["outcome"] != "cut":
-                clean.add(f"{file} {given.budget:.0f}", result)
+            for by, uneven, name in (
+                (found, False, f"{file} {given.budget:.0f}"),
+                (found.of_uneven(), True, f"{file} {given.budget:.0f} uneven"),
+            ):
+                if uneven and file not in by.files():
+                    continue
+                choice = choose(by, file, given.budget)
+                result = judge(tree, by, file, choice, folder, limits, uneven=uneven)
+                print(f"{result['outcome']:16} without a fault: {name}", flush=True)
+                if result["outcome"] != "cut":
+                    clean.add(name, result)
 
         return run
 
@@ -603,10 +611,10 @@ def report(given: argparse.Namespace, root: Path = ROOT) -> bool:
     for row in noticed:
         if rule := known.of(row):  # then what the rule says is not so, or not of this one
             print(f"noticed, though settled.yml says '{rule.outcome}': {row['name']}")
-    fine = sum(row["outcome"] == "same code" for row in clean.by_name.values())
+    fine = sum(row["outcome"] in PASSED for row in clean.by_name.values())
     print(f"without a fault: {fine} of {len(clean.by_name)} passed")
     for row in clean.by_name.values():
-        if row["outcome"] != "same code":
+        if row["outcome"] not in PASSED:
             print(f"  {row['outcome']}: {row['name']} {row.get('by', '')} {row.get('how', '')}")
     whole = len(counted) >= given.count and fine == len(clean.by_name) > 0
     return whole and len(noticed) >= 0.95 * len(counted)

@@ -383,6 +383,11 @@ def test_a_fault_of_barriers_meets_uneven_warps_first(planted, book, tmp_path, m
         results = kernels.judge_all(asked(tmp_path, count=1, controls=0), book)
         assert met == orders
         assert results.outcome(one.name) == ("noticed" if notices else "survived")
+    met.clear()
+    kernels.judge_all(asked(tmp_path, count=1, controls=1), book)
+    assert met == [False, True], "files without a fault meet both, too"
+    names = kernels.Results(tmp_path / "out/clean.jsonl").by_name
+    assert set(names) == {"llm/x.cu 25", "llm/x.cu 25 uneven"}
 
 
 # --- code --------------------------------------------------------------------------------------------
@@ -501,3 +506,28 @@ def test_the_report_tells_of_rules(planted, tmp_path, capsys):
     kernels.report(asked(tmp_path, out=tmp_path, count=1))
     said = capsys.readouterr().out
     assert "1 of 1 noticed" in said and "noticed, though settled.yml says 'equivalent'" in said
+
+
+def test_a_process_with_uneven_warps_compiles_woven_texts(planted, tmp_path, monkeypatch):
+    import tempfile
+
+    import uneven
+
+    from cudatut.gpu import cubins
+    from cudatut.paths import examples_dir
+
+    met = {}
+
+    def compiled(source, nvcc, **how):
+        met.update(how, source=source)
+        return b""
+
+    monkeypatch.setattr(cubins, "compiled", compiled)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    uneven.begin()
+    folders = [str(examples_dir() / "tensor"), str(examples_dir()), "/elsewhere"]
+    cubins.compiled(f"// headers 1\n{KERNEL}", "nvcc", include_dirs=folders, arch="sm_90a")
+    woven = next(tmp_path.iterdir())
+    assert met["include_dirs"] == [str(woven / "tensor"), str(woven), "/elsewhere"]
+    assert met["source"].startswith(uneven.SLEEP) and met["arch"] == "sm_90a"
+    assert "{ uneven(); __syncthreads(); uneven(); }" in met["source"]
