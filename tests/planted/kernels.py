@@ -92,9 +92,22 @@ class Survey:
         return {one for one, fact in self.kernels.items() if file in fact.get("files", ())}
 
 
-def survey(folder: Path) -> Survey:
-    """Read the reports of a folder. Raises SystemExit where there is none with kernels."""
-    found = Survey()
+def survey(folder: Path, root: Path | None = None) -> Survey:
+    """Read the reports of a folder. Raises SystemExit where there is none with kernels.
+
+    root: of a tree; what is no test function there any more is left out.
+    """
+    found, texts = Survey(), {}
+
+    def is_there(name: str) -> bool:
+        if root is None:
+            return True
+        file, _, function = function_of(name).rpartition("::")
+        if file not in texts:
+            path = root / file
+            texts[file] = path.read_text(encoding="utf-8") if path.is_file() else ""
+        return f"def {function}(" in texts[file]
+
     for report in sorted(folder.glob("report-*.jsonl")):
         run = shards.read(report)
         uneven = report.stem.removeprefix("report-") in shards.UNEVEN
@@ -105,7 +118,7 @@ def survey(folder: Path) -> Survey:
         (found.uneven if uneven else found.tests).update({
             name: test
             for name, test in run.tests.items()
-            if test["outcome"] == "passed" and test.get("kernels") and not test.get("large")
+            if test["outcome"] == "passed" and test.get("kernels") and not test.get("large") and is_there(name)
         })  # fmt: skip
     if not found.tests:
         raise SystemExit(
@@ -452,7 +465,7 @@ def settled(outcome: str, again: Iterable[str]) -> bool:
 
 def judge_all(given: argparse.Namespace, root: Path = ROOT) -> Results:
     """Judge the faults of a seed until `count` of them are counted, each in its time, or the time is over."""
-    found, limit = survey(given.survey), time.monotonic() + given.limit
+    found, limit = survey(given.survey, root), time.monotonic() + given.limit
     texts = cuda_mutants.kernel_files(root / "examples")
     judged = {file: text for file, text in texts.items() if file in found.files()}
     mutants = list(islice(cuda_mutants.drawn(judged, given.seed), 4 * given.count))
@@ -536,7 +549,7 @@ def judge_all(given: argparse.Namespace, root: Path = ROOT) -> Results:
 
 def settle_all(given: argparse.Namespace, root: Path = ROOT) -> None:
     """Compare the code of all kernels where those that tests met have the same and time was short; nvcc is all it needs."""
-    found, limit = survey(given.survey), time.monotonic() + given.limit
+    found, limit = survey(given.survey, root), time.monotonic() + given.limit
     results = Results(given.out / f"kernels-{given.seed}.jsonl")
 
     def compared(row: dict) -> Callable[[Tree, Path], None]:
@@ -559,7 +572,7 @@ def settle_all(given: argparse.Namespace, root: Path = ROOT) -> None:
 def clean_all(given: argparse.Namespace, root: Path = ROOT) -> bool:
     """Run what is chosen for each file in a tree without faults; whether all passed in time."""
     found, limits = (
-        survey(given.survey),
+        survey(given.survey, root),
         Limits(given.hang, time.monotonic() + given.limit),
     )
     given.out.mkdir(parents=True, exist_ok=True)

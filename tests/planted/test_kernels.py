@@ -131,6 +131,20 @@ def test_chosen_tests_run_each_function_and_each_kernel_of_a_file(planted):
     assert len(header.tests) == 1 and header.functions < header.of_functions
 
 
+def test_a_survey_leaves_out_what_is_no_test_any_more(planted, book, tmp_path):
+    kernels = planted[1]
+    assert len(kernels.survey(tmp_path / "survey", book).tests) == 6
+    file = book / "tests/gpu/test_x.py"
+    file.write_text(file.read_text().replace("def test_slow(", "def test_slower("))
+    left = kernels.survey(tmp_path / "survey", book).tests
+    assert {kernels.function_of(name).rpartition("_")[2] for name in left} == {
+        "quick",
+        "hangs",
+        "ends",
+    }
+    assert len(kernels.survey(tmp_path / "survey").tests) == 6
+
+
 TESTS = """
 import os
 import time
