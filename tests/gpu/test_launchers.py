@@ -120,21 +120,6 @@ def rivals(n: int) -> dict[str, Case]:
 
 TABLES = {"ours": launcher_tables.cases, "rivals": rivals}
 NAMES = [(table, name) for table, cases in TABLES.items() for name in cases(ROWS)]
-HOPPER = (
-    *(
-        "gemm,",
-        "gemm with",
-        "tf32",
-        "fp8",
-        "grouped",
-        "a list",
-        "stored",
-        "added",
-        "gated",
-        "flash_hopper",
-    ),
-    *("softmax, cluster", "linear, {'add': True, 'split'"),
-)
 
 
 @dataclass
@@ -296,7 +281,7 @@ ALSO = {("add_rms_norm", "added"), ("decode.paged, uint16", "keys")}
 
 @pytest.mark.parametrize(("table", "name"), NAMES, ids=[name for _, name in NAMES])
 def test_wrong_arrays_are_refused_or_handled(table, name):
-    if name.startswith(HOPPER) and ct.device().compute_capability[0] != 9:
+    if name.startswith(launcher_tables.NEEDS_HOPPER) and ct.device().compute_capability[0] != 9:
         pytest.skip("its kernel is Hopper's")
     case = TABLES[table](ROWS)[name]
     laid = laid_out(case, name)
@@ -344,7 +329,7 @@ def test_what_is_written_shares_no_memory(table, name):
     """The same array as another one, and one that begins inside another."""
     from pycuda.gpuarray import GPUArray
 
-    if name.startswith(HOPPER) and ct.device().compute_capability[0] != 9:
+    if name.startswith(launcher_tables.NEEDS_HOPPER) and ct.device().compute_capability[0] != 9:
         pytest.skip("its kernel is Hopper's")
     case = TABLES[table](ROWS)[name]
     for written, other in itertools.permutations(case.arrays, 2):

@@ -16,10 +16,6 @@ from cudatut.gpu import ladder, sanitizer
 from cudatut.gpu.device import supports
 
 SCRIPT = Path(__file__).parent / "launchers_watched.py"
-NEEDS_HOPPER = (
-    *("gemm,", "gemm with", "tf32", "fp8", "grouped", "a list", "stored", "added", "gated"),
-    *("flash_hopper", "softmax, cluster", "linear, {'add': True, 'split'"),
-)
 LADDER = ladder.load_ladder("tensor")
 CASES: dict[str, list[str]] = defaultdict(list)
 for _name, _case in launcher_tables.cases(ROWS).items():
@@ -34,7 +30,9 @@ def runs_here(name: str) -> bool:
     if name.startswith("rung "):
         requires = LADDER[name.removeprefix("rung ")].options.get("requires", "sm_80")
         return supports(ct.device().compute_capability, requires)
-    return ct.device().compute_capability[0] == 9 or not name.startswith(NEEDS_HOPPER)
+    return ct.device().compute_capability[0] == 9 or not name.startswith(
+        launcher_tables.NEEDS_HOPPER
+    )
 
 
 def watch(tmp_path: Path, tool: str, names: list[str]):
