@@ -13,10 +13,11 @@ import launcher_tables
 import numpy as np
 import pytest
 from launcher_cases import Case, Spec, bf16, f32, i32
+from launcher_contents import ROWS, content
 
 import cudatut as ct
 
-ROWS, PAD, BESIDE = 3, 4096, 0xC3
+PAD, BESIDE = 4096, 0xC3
 # cublasLt refuses itself some products of types that it has, before anything is launched.
 REFUSED = (TypeError, ValueError, ct.LaunchError, ct.shared("gemm/cublaslt").Refused)
 OTHERS = (
@@ -119,59 +120,6 @@ def rivals(n: int) -> dict[str, Case]:
 
 TABLES = {"ours": launcher_tables.cases, "rivals": rivals}
 NAMES = [(table, name) for table, cases in TABLES.items() for name in cases(ROWS)]
-HOPPER = (
-    *(
-        "gemm,",
-        "gemm with",
-        "tf32",
-        "fp8",
-        "grouped",
-        "a list",
-        "stored",
-        "added",
-        "gated",
-        "flash_hopper",
-    ),
-    *("softmax, cluster", "linear, {'add': True, 'split'"),
-)
-
-
-# ------------------------------------------------------------------------------------------------ what arrays hold
-def content(
-    case: str, name: str, dtype: str, shape: tuple[int, ...], rng: np.random.Generator
-) -> np.ndarray:
-    """Random, and valid where it is an index."""
-    n = shape[0] if shape else 0
-    if name in ("tickets", "best"):
-        return np.zeros(shape, dtype)
-    if name == "starts":
-        return np.arange(n, dtype=dtype)
-    if name == "ends":
-        return np.arange(1, n + 1, dtype=dtype)
-    if name == "slots":
-        return rng.permutation(48)[:n].astype(dtype)
-    if name == "copies":
-        return np.array([[0, 1], [1, 2], [2, 0]], dtype)[:n]
-    if name == "work":
-        return np.array([[i, 0] if i < ROWS else [-1, -1] for i in range(n)], dtype).reshape(shape)
-    below = {
-        "tokens": 50, "drawn": 50, "indices": 5, "positions": 99, "tables": 3, "top_k": 20, "request": 1000,
-        "position": 1000,
-    }  # fmt: skip
-    if name in below:
-        return rng.integers(0, below[name], shape).astype(dtype)
-    if name == "lengths":
-        return rng.integers(7, 40, shape).astype(dtype)
-    if name in ("temperature", "top_p") or "scale" in name or name == "norm.squares":
-        return rng.uniform(0.5, 1.0, shape).astype(dtype)
-    kind = np.dtype(dtype)
-    if dtype == "uint16":  # bf16
-        return (rng.standard_normal(shape).astype("float32").view("uint32") >> 16).astype("uint16")
-    if kind.kind == "f":
-        return rng.standard_normal(shape).astype(dtype)
-    if dtype == "uint8":  # finite as e4m3, and as fp16 of two
-        return rng.integers(0, 0x40, shape).astype(dtype)
-    return rng.integers(0, 1000, shape).astype(dtype)
 
 
 @dataclass
@@ -333,7 +281,7 @@ ALSO = {("add_rms_norm", "added"), ("decode.paged, uint16", "keys")}
 
 @pytest.mark.parametrize(("table", "name"), NAMES, ids=[name for _, name in NAMES])
 def test_wrong_arrays_are_refused_or_handled(table, name):
-    if name.startswith(HOPPER) and ct.device().compute_capability[0] != 9:
+    if name.startswith(launcher_tables.NEEDS_HOPPER) and ct.device().compute_capability[0] != 9:
         pytest.skip("its kernel is Hopper's")
     case = TABLES[table](ROWS)[name]
     laid = laid_out(case, name)
@@ -381,7 +329,7 @@ def test_what_is_written_shares_no_memory(table, name):
     """The same array as another one, and one that begins inside another."""
     from pycuda.gpuarray import GPUArray
 
-    if name.startswith(HOPPER) and ct.device().compute_capability[0] != 9:
+    if name.startswith(launcher_tables.NEEDS_HOPPER) and ct.device().compute_capability[0] != 9:
         pytest.skip("its kernel is Hopper's")
     case = TABLES[table](ROWS)[name]
     for written, other in itertools.permutations(case.arrays, 2):

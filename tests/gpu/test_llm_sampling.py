@@ -196,3 +196,27 @@ def test_vocabularies_that_are_refused():
     for vocab in (0, 9):
         with pytest.raises(ValueError, match="vocabulary"):
             draw(logits, vocab, *drawn)
+
+
+UNIFORM = """
+#include "llm/sampling.cuh"
+extern "C" __global__ void numbers(const unsigned* words, float* out, int n) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) out[i] = uniform(words[i]);
+}
+"""
+
+
+def test_random_words_as_numbers_below_1():
+    """Of the last words, too, which would be rounded to 1: the largest number is that below it."""
+    last = np.arange(2**32 - 600, 2**32, dtype="uint64")
+    drawn = ct.rng(1).integers(0, 2**32, 3000)
+    words = np.concatenate([np.arange(600), drawn, last]).astype("uint32")
+    out = ct.empty(len(words), "float32")
+    ct.Kernel(UNIFORM, "numbers")(
+        ct.to_device(words), out, len(words), grid=ct.cdiv(len(words), 256), block=256
+    )
+    rounded = words.astype("float32").astype("float64") * 2.0**-32 + 2.0**-33
+    want = np.minimum(rounded.astype("float32"), np.float32(1 - 2.0**-24))
+    np.testing.assert_array_equal(out.get(), want)
+    assert out.get().min() > 0 and out.get().max() == np.float32(1 - 2.0**-24)

@@ -45,6 +45,12 @@ def test_fewer_steps_than_stages_and_more(rung, depth):
         LADDER.problem(m, n, depth, integers=True).check(rung)
 
 
+def test_very_many_steps(rung):
+    """Stages are filled again and again, by copies that are quick since few blocks run and all lies in the L2 cache."""
+    for _ in range(3):
+        LADDER.problem(256, 512, 6400, integers=True).check(rung)
+
+
 def test_the_same_bits_every_time(rung):
     problem = LADDER.problem(1000, 1032, 2048)
     run = problem.launcher(rung)
@@ -96,7 +102,9 @@ def test_any_shape_in_any_layout(hopper, shape, transpose_a, transpose_b, dtype)
 
 
 @pytest.mark.parametrize("tile", gemm.TILES, ids=str)
-@pytest.mark.parametrize("shape", [(300, 600, 2000), (1000, 3000, 640), (64, 64, 5000)])
+@pytest.mark.parametrize(
+    "shape", [(300, 600, 2000), (1000, 3000, 640), (64, 64, 5000), (256, 512, 6400)]
+)
 def test_every_plan(hopper, tile, shape):
     for plan in gemm.plans(*shape, tile, ct.device().sm_count):
         for _ in range(2):  # the second launch finds the flags as the first left them

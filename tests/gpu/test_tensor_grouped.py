@@ -58,7 +58,7 @@ def stacked(counts, n, k, options, spare=9, launches=1):
 
 @pytest.mark.parametrize("tile", grouped.TILES, ids=str)
 @pytest.mark.parametrize("kind", COUNTS)
-@pytest.mark.parametrize("n, k", [(8, 8), (264, 200), (768, 512)])
+@pytest.mark.parametrize("n, k", [(8, 8), (264, 200), (768, 512), (136, 4096)])
 def test_rows_of_experts(tile, kind, n, k):
     for by_demand in (True, False):
         options = Options(tile, order=3, by_demand=by_demand)
