@@ -66,7 +66,8 @@ def route(*parts: str) -> str:
 def table(names: Iterable[str]) -> str:
     """The marks of the index of these examples: what they mean, and how many have them."""
     count = Counter(catalog.get(name).requires for name in names)
-    head = "".join(f"<th>{words}</th>" for words in text("needs.columns"))
+    columns = (text(f"needs.columns.{one}") for one in ("mark", "gpu", "colab", "examples"))
+    head = "".join(f"<th>{words}</th>" for words in columns)
     rows = "".join(
         f"<tr><td>{mark(requires)}</td><td>{gpus(requires)}</td><td>{colab(requires)}</td>"
         f"<td>{count[requires]}</td></tr>"

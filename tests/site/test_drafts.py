@@ -9,7 +9,7 @@ CONTENTS = """parts:
     about: {en: a, zh: b}
     chapters:
       - {id: done, title: {en: a, zh: b}, written: true}
-      - {id: soon, title: {en: a, zh: b}, written: draft}
+      - {id: soon, title: {en: c, zh: d}, written: draft}
 """
 
 
