@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from batch import Room
 from engine import Engine
 from request import Request, State
 from scheduler import Refused
@@ -105,7 +104,6 @@ class ModelBackend:
     """
 
     config = None
-    room = Room()
 
     def __init__(
         self,

@@ -2,7 +2,6 @@
 one, the GPU's is another.
 """
 
-from math import inf
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -48,7 +47,7 @@ class Draws(NamedTuple):
     fields as in `sampler.Sampling`.
 
     temperature, top_p: float32; top_k, request, position (of the token that is
-    drawn): int32; seed: uint64. seed and request: as `Sampling.key` has them.
+    drawn): int32; seed: uint64.
     """
 
     temperature: np.ndarray
@@ -59,19 +58,8 @@ class Draws(NamedTuple):
     position: np.ndarray
 
 
-class Room(NamedTuple):
-    """The most that one step of a backend may have; inf: any number. logits:
-    rows of them.
-    """
-
-    tokens: float = inf
-    requests: float = inf
-    logits: float = inf
-
-
 class Backend(Protocol):
     """A model with a paged KV cache of block_count blocks of block_size tokens.
-    config: None if it has no model, and takes any token.
 
     `run` gives the logits of the wanted tokens, [m, vocab], in float32, as an
     array of its own kind, which stays where it is; `sample` takes them before
@@ -81,10 +69,9 @@ class Backend(Protocol):
     shapes, for a CUDA graph, pads the arrays itself.
     """
 
-    config: Config | None
+    config: Config
     block_count: int
     block_size: int
-    room: Room
 
     def run(self, batch: Batch) -> Any: ...
 

@@ -156,8 +156,7 @@ class NaiveBlocks:
             self._drop(before)
             if i * size < start:  # it holds tokens that are kept
                 copies.append((before, blocks[i]))
-        for _ in range(new):
-            blocks.append(self._take())
+        blocks += [self._take() for _ in range(new)]
         return copies
 
     # --8<-- [end:reserve]

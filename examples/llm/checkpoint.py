@@ -22,7 +22,6 @@ import numpy as np
 
 import cudatut as ct
 from cudatut.paths import pip_install
-from gguf_file import BLOCKS, Damaged, Header, Tensor
 
 # --8<-- [start:names]
 # Our name of each tensor, and its name in the file. {i}: the layer.
@@ -43,20 +42,7 @@ LAYER_NAMES = {
     "down": "blk.{i}.ffn_down.weight",
 }
 # --8<-- [end:names]
-# Each size of a model, its key in the file, the least and the most that we take:
-# more than any Llama has, and little enough for tables of that length.
-SIZES = {
-    "layers": ("llama.block_count", 1, 1 << 12),
-    "dim": ("llama.embedding_length", 1, 1 << 17),
-    "heads": ("llama.attention.head_count", 1, 1 << 12),
-    "kv_heads": ("llama.attention.head_count_kv", 1, 1 << 12),
-    "head_dim": ("llama.attention.key_length", 2, 1 << 12),
-    "ffn": ("llama.feed_forward_length", 1, 1 << 20),
-    "vocab": ("tokenizer.ggml.tokens", 1, 1 << 20),
-    "context": ("llama.context_length", 1, 1 << 20),
-    "rope_theta": ("llama.rope.freq_base", 1.0, 1e12),
-    "rms_eps": ("llama.attention.layer_norm_rms_epsilon", 1e-12, 0.1),
-}
+TYPES = ("F32", "F16", "BF16", "Q8_0", "Q4_1")  # that we can read
 
 
 class CheckpointError(ct.CudatutError):
@@ -88,8 +74,6 @@ class Config:
     tied: bool = True
 
     def __post_init__(self):
-        for name in SIZES:
-            within(name, name, getattr(self, name))
         if self.heads % self.kv_heads:
             raise ValueError(
                 f"{self.heads} query heads cannot share {self.kv_heads} KV heads evenly"
@@ -131,24 +115,6 @@ class Config:
 # --8<-- [end:config]
 
 
-def within(size: str, label: str, value: Any) -> None:
-    """Raises ValueError if a size, called `label`, is not as SIZES has it."""
-    _, least, most = SIZES[size]
-    whole = isinstance(least, int)
-    kind = (int, np.integer) if whole else (int, float, np.number)
-    # NaN is in no range.
-    if isinstance(value, bool) or not (
-        isinstance(value, kind) and least <= value <= most
-    ):
-        what = "a whole number" if whole else "a number"
-        shown = (
-            value if isinstance(value, (int, float)) else type(value).__name__
-        )
-        raise ValueError(
-            f"{label} is {shown}; {what} from {least} to {most} is allowed"
-        )
-
-
 def gguf_name(name: str) -> str:
     """The name in the file of one of our tensors: 'layers.3.q' is
     'blk.3.attn_q.weight'.
@@ -167,22 +133,17 @@ class Checkpoint:
     """
 
     def __init__(
-        self,
-        path: Path,
-        config: Config,
-        header: Header,
-        tensors: dict[str, Tensor],
+        self, path: Path, config: Config, reader: Any, tensors: dict[str, Any]
     ):
         self.path, self.config = path, config
-        self._header, self._tensors = header, tensors
+        self._reader, self._tensors = reader, tensors
 
     @classmethod
     def open(
         cls, path: str | os.PathLike, sha256: str | None = None
     ) -> "Checkpoint":
         """Read the header of a file, and verify its hash if one is given.
-        Raises CheckpointError, which says in one line which field is wrong and
-        what is allowed. Weights are verified when they are asked for.
+        Raises CheckpointError.
         """
         gguf, path = _library(), Path(path)
         if not path.is_file():
@@ -196,40 +157,39 @@ class Checkpoint:
             if file.read(4) != b"GGUF":
                 raise CheckpointError(f"{path} is not a GGUF file")
         try:
-            header = Header(path)
-        except Damaged as error:
+            reader = gguf.GGUFReader(path)
+        except (ValueError, IndexError, KeyError, OverflowError) as error:
             raise CheckpointError(f"{path} is damaged: {error}") from error
-        self = cls(path, _config(path, header), header, {})
-        theirs = dict(header.tensors)
+        self = cls(path, _config(path, reader), reader, {})
+        theirs = {tensor.name: tensor for tensor in reader.tensors}
         for name, shape in self.config.shapes().items():
             tensor = theirs.pop(gguf_name(name), None)
             if tensor is None:
                 raise CheckpointError(
                     f"{path} has no tensor {gguf_name(name)}, which a Llama of {self.config.layers} layers needs"
                 )
-            if tensor.shape != shape:
+            # GGUF counts axes from the innermost.
+            found = tuple(int(n) for n in tensor.shape[::-1])
+            if found != shape:
                 raise CheckpointError(
-                    f"{path}: {tensor.name} is {list(tensor.shape)}, but the header says {list(shape)}"
+                    f"{path}: {tensor.name} is {list(found)}, but the header says {list(shape)}"
                 )
-            if tensor.type not in BLOCKS:
-                kinds = {str(int(k)): k.name for k in gguf.GGMLQuantizationType}
-                kind = kinds.get(tensor.type, f"of the type {tensor.type}")
+            if tensor.tensor_type.name not in TYPES:
                 raise CheckpointError(
-                    f"{path}: {tensor.name} is {kind}; this part reads {', '.join(BLOCKS)}"
+                    f"{path}: {tensor.name} is {tensor.tensor_type.name}; this part reads {', '.join(TYPES)}"
                 )
             self._tensors[name] = tensor
         if (
             theirs
         ):  # biases, RoPE factors: without them the model answers wrongly
-            names = ", ".join(ascii(name)[1:-1] for name in sorted(theirs)[:3])
             raise CheckpointError(
-                f"{path} has tensors that a plain Llama lacks: {names}"
+                f"{path} has tensors that a plain Llama lacks: {', '.join(sorted(theirs)[:3])}"
             )
         return self
 
     def type(self, name: str) -> str:
-        """How a tensor is stored: one of gguf_file.BLOCKS."""
-        return self._tensors[name].type
+        """How a tensor is stored: one of TYPES."""
+        return self._tensors[name].tensor_type.name
 
     def blocks(self, name: str) -> np.ndarray:
         """A tensor as it is stored: uint8, [rows, bytes per row], for the GPU
@@ -238,37 +198,17 @@ class Checkpoint:
         A block holds 32 weights of a row. Q8_0, 34 bytes: scale d (fp16), 32
         int8; w = d q. Q4_1, 20 bytes: d and m (fp16), 16 bytes with weight j in
         the low half of byte j and weight j + 16 in its high half; w = d q + m.
-
-        Raises CheckpointError for weights that are no finite numbers: of blocks,
-        their scales tell.
         """
-        tensor = self._tensors[name]
-        stored = self._header.array(tensor.name)
-        if tensor.type == "BF16":
-            # All bits of the exponent set: seven in one byte, one in the other.
-            high, low = stored[..., 1::2] & 0x7F, stored[..., ::2] & 0x80
-            good = (high < 0x7F) | (low == 0)
-        elif tensor.type in ("F32", "F16"):
-            good = np.isfinite(stored)
-        else:
-            scales = 2 if tensor.type == "Q8_0" else 4  # bytes
-            blocks = stored.reshape(-1, BLOCKS[tensor.type][1])[:, :scales]
-            good = np.isfinite(np.ascontiguousarray(blocks).view("<f2"))
-        if not good.all():
-            raise CheckpointError(
-                f"{self.path} is damaged: {tensor.name} holds weights that are "
-                "infinite or no numbers"
-            )
-        return stored
+        return self._tensors[name].data
 
     def array(self, name: str) -> np.ndarray:
         """A tensor dequantized to float32, in the shape of `Config.shapes`; a
         new array.
         """
-        gguf, tensor = _library(), self._tensors[name]
-        kind = gguf.GGMLQuantizationType[tensor.type]
-        data = gguf.quants.dequantize(self.blocks(name), kind)
-        return np.array(data, "float32").reshape(tensor.shape)
+        tensor = self._tensors[name]
+        data = _library().quants.dequantize(tensor.data, tensor.tensor_type)
+        shape = self.config.shapes()[name]
+        return np.array(data, "float32").reshape(shape)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All tensors in float32, by name; of a tied model 'head' is the same
@@ -279,78 +219,59 @@ class Checkpoint:
 
     def metadata(self, key: str, default: Any = None) -> Any:
         """A value of the header, such as 'tokenizer.ggml.tokens', or the
-        default. Raises CheckpointError for bytes that are no text.
+        default.
         """
-        try:
-            return self._header.value(key, default)
-        except Damaged as error:
-            raise CheckpointError(f"{self.path} is damaged: {error}") from error
+        field = self._reader.get_field(key)
+        return default if field is None else field.contents()
 
     @cached_property
     def bytes(self) -> int:
         """Bytes of all tensors as they are stored: what one decode step has to
         read at least.
         """
-        return sum(tensor.nbytes for tensor in self._tensors.values())
+        return sum(int(tensor.n_bytes) for tensor in self._tensors.values())
 
 
-def _config(path: Path, header: Header) -> Config:
+def _config(path: Path, reader: Any) -> Config:
     def get(key: str, default: Any = None) -> Any:
-        value = header.value(key, default)
+        field = reader.get_field(key)
+        value = default if field is None else field.contents()
         if value is None:
             raise CheckpointError(f"{path} lacks the key {key}")
         return value
 
-    def size(name: str, default: Any = None) -> Any:
-        key = SIZES[name][0]
-        value = get(key, default)
-        within(name, key, value)
-        return value
-
+    architecture = get("general.architecture", "unknown")
+    if architecture != "llama":
+        raise CheckpointError(
+            f"{path} holds a model of the architecture '{architecture}'; this part runs 'llama'"
+        )
+    if get("llama.rope.scaling.type", "none") != "none":
+        raise CheckpointError(f"{path} scales RoPE, which this part does not")
+    dim, heads = (
+        get("llama.embedding_length"),
+        get("llama.attention.head_count"),
+    )
+    head_dim = get("llama.attention.key_length", dim // heads)
+    rotated = get("llama.rope.dimension_count", head_dim)
+    values = get("llama.attention.value_length", head_dim)
+    if rotated != head_dim or values != head_dim:
+        raise CheckpointError(
+            f"{path}: RoPE rotates {rotated} of {head_dim} elements and a value has {values}; here all are the same"
+        )
+    names = {tensor.name for tensor in reader.tensors}
     try:
-        architecture = get("general.architecture", "unknown")
-        if architecture != "llama":
-            raise ValueError(
-                f"it holds a model of the architecture {architecture!a:.60}; this part runs 'llama'"
-            )
-        if get("llama.rope.scaling.type", "none") != "none":
-            raise ValueError("it scales RoPE, which this part does not")
-        dim, heads = size("dim"), size("heads")
-        head_dim = size("head_dim", dim // heads)
-        rotated = get("llama.rope.dimension_count", head_dim)
-        values = get("llama.attention.value_length", head_dim)
-        if rotated != head_dim or values != head_dim:
-            raise ValueError(
-                f"RoPE rotates {rotated!a:.60} of {head_dim} elements and a value has {values!a:.60}; here all are the same"
-            )
-        layers, there = size("layers"), len(header.tensors)
-        if layers * len(LAYER_NAMES) > there:
-            raise ValueError(
-                f"llama.block_count is {layers}; the {there} tensors of the file are those of {there // len(LAYER_NAMES)} layers at most"
-            )
-        vocab = header.count("tokenizer.ggml.tokens")
-        if vocab is None:
-            raise ValueError("it lacks the list tokenizer.ggml.tokens")
-        within("vocab", "the length of tokenizer.ggml.tokens", vocab)
-        for mark in ("bos", "eos", "unknown", "padding"):
-            key = f"tokenizer.ggml.{mark}_token_id"
-            token = header.value(key, 0)
-            if type(token) is not int or not 0 <= token < vocab:
-                raise ValueError(
-                    f"{key} is {token!a:.60}; a token of the vocabulary, 0 to {vocab - 1}, is allowed"
-                )
         return Config(
-            layers=layers,
+            layers=get("llama.block_count"),
             dim=dim,
             heads=heads,
-            kv_heads=size("kv_heads", heads),
+            kv_heads=get("llama.attention.head_count_kv", heads),
             head_dim=head_dim,
-            ffn=size("ffn"),
-            vocab=vocab,
-            context=size("context"),
-            rope_theta=size("rope_theta", 10000.0),
-            rms_eps=size("rms_eps"),
-            tied=NAMES["head"] not in header.tensors,
+            ffn=get("llama.feed_forward_length"),
+            vocab=len(get("tokenizer.ggml.tokens")),
+            context=get("llama.context_length"),
+            rope_theta=get("llama.rope.freq_base", 10000.0),
+            rms_eps=get("llama.attention.layer_norm_rms_epsilon"),
+            tied=NAMES["head"] not in names,
         )
     except ValueError as error:
         raise CheckpointError(f"{path}: {error}") from error

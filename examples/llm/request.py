@@ -8,12 +8,10 @@ from sampler import GREEDY, Sampling
 
 
 class State(Enum):
-    """FAILED: the step that computed it failed, see `engine.StepFailed`."""
-
-    WAITING, RUNNING, FINISHED, CANCELLED, FAILED = range(5)
+    WAITING, RUNNING, FINISHED, CANCELLED = range(4)
 
 
-ENDED = State.FINISHED, State.CANCELLED, State.FAILED
+ENDED = State.FINISHED, State.CANCELLED
 
 
 # --8<-- [start:request]
