@@ -88,7 +88,10 @@ class Operands:
 
         rows: 0 for a C-contiguous array; else so many leading axes number rows, which lie evenly apart, each contiguous.
         begins: rows begin with so many elements, and may go on.
-        align: bytes, of which every row's address is a multiple; an element's size at least.
+        lies: (count, width, stride): of a C-contiguous array of any shape, so many rows of so many elements are meant, the
+        first at its beginning, and so many elements from one to the next.
+        align: bytes, of which the array's address is a multiple, and with `rows` every row's; an element's own alignment at
+        least.
         most: of an extent.
         over: names of arrays taken before that this one may be itself, the same elements at the same places, although one
         of the two is written.
@@ -117,14 +120,14 @@ class Operands:
         interface = getattr(array, "__cuda_array_interface__", None)
         if interface is None:
             raise _no_array(array, f"{self.launcher}: {name}")
-        layout, apart, reach = _layout(
+        layout, apart, reach, least = _layout(
             self.launcher, name, interface["shape"], interface["typestr"], interface.get("strides"),
             tuple(dtypes) if isinstance(dtypes, list) else dtypes,
             tuple(shape) if isinstance(shape, list) else shape, **wants,
         )  # fmt: skip
         start = interface["data"][0] or 0
         found = Operand(name, np.uint64(start), *layout, array)
-        align = max(align, found.size)  # none loads from between two multiples of a size
+        align = max(align, least)
         if reach and (start % align or apart % align):
             raise ValueError(
                 f"{self.launcher}: {name} is not aligned: {'rows begin' if wants.get('rows') else 'it begins'} at no multiple "
@@ -176,10 +179,11 @@ def _layout(
     shape: tuple[int | None, ...] | None,
     rows: int = 0,
     begins: int | None = None,
+    lies: tuple[int, int, int] | None = None,
     most: int = MOST,
-) -> tuple[tuple, int, int]:
+) -> tuple[tuple, int, int, int]:
     """What an Operand has between its address and its owner, bytes from one row to the next, bytes from the first to behind
-    the last. Asked for at each launch, mostly with the same shapes: found anew each time, it takes longer than the launch.
+    the last, an element's alignment. Asked for at each launch, mostly with the same shapes: found anew each time, it takes longer than the launch.
     """
     where, dtype = f"{launcher}: {name}", np.dtype(typestr)
     allowed = (dtypes,) if isinstance(dtypes, str) else dtypes
@@ -192,17 +196,24 @@ def _layout(
     ):
         wanted = ", ".join("any" if want is None else str(want) for want in shape)
         raise ValueError(f"{where} is {list(extents)}, and must be [{wanted}]")
-    if max(extents, default=0) > most:
-        raise ValueError(f"{where} is {list(extents)}; an extent goes up to {most}")
+    if max(lies or extents, default=0) > most:
+        raise ValueError(f"{where} is {list(lies or extents)}; an extent goes up to {most}")
     size = dtype.itemsize
     count, width, stride = _rows(extents, strides, size, rows, where)
     if begins is not None:
         if width < begins:
             raise ValueError(f"{where} is {list(extents)}: a row must begin with {begins} elements")
         width = begins
-    apart = stride * size if count > 1 else 0
+    if lies is not None:
+        room, (count, width, stride) = count * width, lies
+        inside = count > 1 and stride < width
+        if count and width and (inside or (count - 1) * stride + width > room):
+            raise ValueError(
+                f"{where} has {room} elements, and must have room for {count} rows of {width}, {stride} apart"
+            )
+    apart = stride * size if rows and count > 1 else 0
     reach = ((count - 1) * stride + width) * size if count and width else 0
-    return (dtype.name, extents, count, width, stride, size), apart, reach
+    return (dtype.name, extents, count, width, stride, size), apart, reach, dtype.alignment
 
 
 def _rows(

@@ -199,3 +199,29 @@ def test_arrays_without_elements_are_taken():
     for shape in ((0, 8), (3, 0), (0,)):
         found = take(np.zeros(shape, "float32"), "float32", align=64, rows=1)
         assert found.count * found.width == 0
+
+
+def test_rows_may_be_meant_of_an_array_of_any_shape():
+    """As a library takes a matrix: where it begins, and how far its rows are apart."""
+    flat = np.zeros(3 * 44 + 40, "float32")
+    found = take(flat, "float32", lies=(4, 40, 44))
+    assert (found.count, found.width, found.stride) == (4, 40, 44) and found.shape == flat.shape
+    for lies in ((5, 40, 44), (4, 41, 44), (4, 40, 45)):
+        with pytest.raises(ValueError, match=r"has 172 elements, and must have room for . rows of"):
+            take(flat, "float32", lies=lies)
+    with pytest.raises(ValueError, match="room for 2 rows of 40, 39 apart"):  # in one another
+        take(flat, "float32", lies=(2, 40, 39))
+    with pytest.raises(ValueError, match="goes up to 30"):
+        take(flat, "float32", lies=(4, 40, 44), most=30)
+    take(flat, "float32", lies=(0, 40, 1))
+    two = ct.operands("parts of one matrix")
+    two.read("left", OnGpu(flat), "float32", lies=(4, 20, 44))
+    two.write("right", OnGpu(flat[20:]), "float32", lies=(4, 20, 44))
+    with pytest.raises(ValueError, match="shares memory with left"):
+        two.write("right", OnGpu(flat[19:]), "float32", lies=(4, 20, 44))
+
+
+def test_a_struct_begins_where_its_fields_can():
+    points = np.zeros(5, [("x", "f4"), ("y", "f4"), ("z", "f4")])
+    for first in range(3):
+        assert take(points[first:], None).size == 12
