@@ -3,7 +3,6 @@
 import importlib
 import subprocess
 import sys
-from importlib.util import find_spec
 
 from cudatut import catalog, libraries, paths, runs_on
 from cudatut.catalog import Example
@@ -17,7 +16,7 @@ def install_cupy() -> None:
     A failure is told, and stops nothing: the benchmarks then say why they lack those rows.
     """
     package = device.cupy_package()
-    if package is None or find_spec("cupy") is not None:
+    if package is None or libraries.installed("cupy"):
         return
     command = [sys.executable, "-m", "pip", "install", "-q", package]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -187,8 +187,9 @@ def set_up(folder, kind):
         stamp = {}
     pip = [python, "-m", "pip", "--disable-pip-version-check"]
     if stamp.get(kind) != lock[kind]:
-        env, hint = (build_env(), PYCUDA_HINT) if kind == "gpu" else (None, "")
         for path in lock_paths(kind):
+            builds = kind == "gpu" and path == lock_paths(kind)[-1]  # after its tools: PyCUDA
+            env, hint = (build_env(), PYCUDA_HINT) if builds else (None, "")
             what = "installing requirements/" + os.path.basename(path)
             say(what)
             # Without isolation a build finds here what build.lock brought, and nothing is fetched for it.

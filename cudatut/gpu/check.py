@@ -113,14 +113,12 @@ def _compare(
 
     poison: the byte of an output on the GPU.
     """
-    good, unclear = got == want, 0
-    if poison is not None and got.dtype.kind in "iub":
-        untouched = memory.poisoned(got, poison)
-        if got.dtype.kind == "b" and poison > 1:
-            good &= ~untouched  # a bool that was written is 0 or 1
-        unclear = int((untouched & good).sum())
+    good = got == want
+    untouched = np.zeros(good.shape, bool) if poison is None else memory.poisoned(got, poison)
+    if got.dtype.kind == "b" and poison is not None and poison > 1:
+        good &= ~untouched  # a bool that was written is 0 or 1
     if good.all():
-        return good, 0.0, 0.0, unclear
+        return good, 0.0, 0.0, int(untouched.sum())
     exact = got.dtype.kind in "iub" and rtol == atol == 0  # float64 does not hold every integer
     with np.errstate(invalid="ignore"):
         one, other = got.astype("float64"), want.astype("float64")
@@ -130,11 +128,9 @@ def _compare(
         relative = error / np.where(magnitude > 0, magnitude, np.inf)
         if not exact:
             good = same | (error <= atol + rtol * magnitude) & np.isfinite(other)
-    if poison is not None and got.dtype.kind == "f":
-        good &= ~memory.poisoned(
-            got, poison
-        )  # a poison NaN must not pass for a NaN of the reference
-    return good, _largest(error), _largest(relative), unclear
+    if got.dtype.kind == "f":
+        good &= ~untouched  # a poison NaN must not pass for a NaN of the reference
+    return good, _largest(error), _largest(relative), int((untouched & good).sum())
 
 
 def _largest(values) -> float:

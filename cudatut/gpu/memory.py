@@ -178,20 +178,36 @@ def poison(array: Any, byte: int = POISON_BYTE) -> None:
     """Fill an array with poison again, so that a second launch cannot pass on the output of the first.
 
     byte: 0 to 255, what the poison is, for an array whose right values look like the usual one: `ct.check` then looks for
-    this. Waits for what was launched on the default stream. Raises ValueError.
+    this, in its views too. Waits for all that was launched, on any stream. Raises ValueError, also for another byte in a
+    part of an array alone.
     """
     if not 0 <= byte <= 255:
         raise ValueError(f"poison: a byte is 0 to 255, not {byte}")
-    if isinstance(array.base, Allocation):
-        array.base.poison = byte
+    whole = _allocation(array)
+    if whole is not None and byte != whole.poison:
+        if array.nbytes != whole.nbytes:
+            raise ValueError(
+                f"poison: these {array.nbytes} bytes are a part of {whole.label}, whose poison is {whole.poison:#04x}; "
+                "give another one to the whole array"
+            )
+        whole.poison = byte
     if array.nbytes and not tool.running():
-        pycuda_driver().memset_d8(array.gpudata, byte, array.nbytes)
-        pycuda_driver().Context.synchronize()
+        synchronize()
+        _fill_now(int(array.gpudata), byte, array.nbytes)
 
 
 def poison_of(array: Any) -> int:
-    """The byte that an array on the GPU was poisoned with."""
-    return getattr(getattr(array, "base", None), "poison", POISON_BYTE)
+    """The byte that an array on the GPU, or the one that it is a view of, was poisoned with."""
+    whole = _allocation(array)
+    return POISON_BYTE if whole is None else whole.poison
+
+
+def _allocation(array: Any) -> Allocation | None:
+    """What an array lies in: of a view PyCUDA knows the array before it, and so on. None for memory of another maker."""
+    base = getattr(array, "base", None)
+    while base is not None and not isinstance(base, Allocation):
+        base = getattr(base, "base", None)
+    return base
 
 
 def poisoned(host: Any, byte: int = POISON_BYTE):

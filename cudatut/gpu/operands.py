@@ -91,7 +91,7 @@ class Operands:
         lies: (count, width, stride): of a C-contiguous array of any shape, so many rows of so many elements are meant, the
         first at its beginning, and so many elements from one to the next.
         align: bytes, of which the array's address is a multiple, and with `rows` every row's; an element's own alignment at
-        least.
+        least (that of a struct's fields nothing tells: name it here).
         most: of an extent.
         over: names of arrays taken before that this one may be itself, the same elements at the same places, although one
         of the two is written.
@@ -198,6 +198,8 @@ def _layout(
         raise ValueError(f"{where} is {list(extents)}, and must be [{wanted}]")
     if max(lies or extents, default=0) > most:
         raise ValueError(f"{where} is {list(lies or extents)}; an extent goes up to {most}")
+    if min(lies or extents, default=0) < 0:
+        raise ValueError(f"{where} is {list(lies or extents)}; an extent is 0 or more")
     size = dtype.itemsize
     count, width, stride = _rows(extents, strides, size, rows, where)
     if begins is not None:

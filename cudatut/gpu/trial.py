@@ -128,7 +128,11 @@ _OF_EVERY_RUNG = ("requires",)  # read from a line of its own
 
 def _check_options(file: str, rung: Rung, ladder: str) -> None:
     """Raise RungError for an option that the ladder does not know: the launch would go by a default, without a word."""
-    known = OPTIONS[ladder]
+    known = OPTIONS.get(ladder)
+    if known is None:
+        raise RungError(
+            f"{file}: cudatut/gpu/trial.py does not say which options the ladder {ladder!r} knows; add them to OPTIONS"
+        )
     for name, value in rung.options.items():
         if name not in (*known, *_OF_EVERY_RUNG):
             close = difflib.get_close_matches(name, known, 1)

@@ -18,7 +18,8 @@ def due(one: Recording) -> tuple[str, ...]:
     if f"{one.name}.py" in one.rewritten() or any(_in_other_words(outputs)):
         found.append("its results are told in today's words")
     if not one.slim and one.colab != (gpu := runs_on.colab(catalog.get(one.name).requires)):
-        found.append(f"its notebook asks Colab for {gpu}, and no more for {one.colab}")
+        now, before = (name or "no GPU that Colab has" for name in (gpu, one.colab))
+        found.append(f"its notebook asks Colab for {now}, and no more for {before}")
     return tuple(found)
 
 

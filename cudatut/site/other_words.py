@@ -65,9 +65,9 @@ def _texts(text: str) -> Iterator[_Said]:
     """All texts that are shown; none for a file that is no YAML, which its reader refuses."""
     try:
         root = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError:
+        yield from _below(root, "", frozenset())
+    except (yaml.YAMLError, RecursionError):
         return
-    yield from _below(root, "", frozenset())
 
 
 def _below(node: yaml.Node | None, key: str, given: frozenset[str]) -> Iterator[_Said]:
@@ -78,8 +78,9 @@ def _below(node: yaml.Node | None, key: str, given: frozenset[str]) -> Iterator[
             for one in node.value:
                 yield from _below(one, key, given)
         case yaml.MappingNode():
-            listed = [one for name, one in node.value if name.value == "given"]
+            named = [(n, one) for n, one in node.value if isinstance(n, yaml.ScalarNode)]
+            listed = [one for name, one in named if name.value == "given"]
             given |= {said.text for one in listed for said in _below(one, "", given)}
-            for name, one in node.value:
+            for name, one in named:
                 if name.value not in _NOT_SHOWN:
                     yield from _below(one, name.value, given)

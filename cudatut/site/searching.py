@@ -53,10 +53,11 @@ def asked(meta: Mapping[str, Any]) -> list[str]:
 
     Raises SearchWordsError for anything but a list of words.
     """
-    words = (meta.get("search") or {}).get("words", [])
+    search = meta.get("search") or {}
+    words = search.get("words", []) if isinstance(search, dict) else None
     if not isinstance(words, list) or not all(isinstance(word, str) and word for word in words):
         raise SearchWordsError(
-            f"search: words: {words!r} in the front matter is no list of words; write [nan, wrong result]"
+            f"search: {search!r} in the front matter has no list of words; write {{words: [nan, wrong result]}}"
         )
     return words
 

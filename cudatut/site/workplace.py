@@ -5,6 +5,7 @@ A build holds a lock in its folder for as long as it lives, however it ends: a f
 
 from __future__ import annotations
 
+import glob
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ def folder(out: Path) -> Iterator[Path]:
 
 def sweep(out: Path) -> list[Path]:
     """Remove the folders of builds of `out` that are no longer alive. Returns them."""
-    marks = out.parent.glob(f".{out.name}-*/{MARK}")
+    marks = out.parent.glob(f".{glob.escape(out.name)}-*/{MARK}")
     left = [mark.parent for mark in marks if not _alive(mark)]
     for one in left:
         shutil.rmtree(one, ignore_errors=True)

@@ -1,7 +1,5 @@
 """What ct.check says does not depend on the pieces in which it compares."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -146,7 +144,8 @@ class OnGpu:
 
     def __init__(self, held, poison=memory.POISON_BYTE):
         self.held, self.gpudata = held, 0
-        self.base = SimpleNamespace(poison=poison)
+        self.base = object.__new__(memory.Allocation)
+        self.base.poison = poison
 
     def get(self):
         return self.held
@@ -181,6 +180,13 @@ def test_another_poison_tells_what_was_written(shown, zones):
     with pytest.raises(CheckError, match="50 of them were never written"):
         ct.check(OnGpu(half, poison=0x5A), want)
     assert len(shown) == 1
+
+
+def test_a_tolerance_lets_no_unwritten_integers_pass(shown, zones):
+    for off in (0, 1):
+        with pytest.raises(CheckError, match="nobody can tell whether a kernel wrote them"):
+            ct.check(OnGpu(unwritten("int32")), np.full(100, off - 1), atol=1.0)
+    assert not shown
 
 
 def test_a_few_values_that_happen_to_be_the_poison_pass(shown, zones):

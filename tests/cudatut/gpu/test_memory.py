@@ -34,7 +34,6 @@ class Driver:
 
     def __init__(self):
         self.buffers, self.waited = [], []
-        self.Context = types.SimpleNamespace(synchronize=lambda: self.waited.append("context"))
 
     def mem_alloc(self, count):
         buffer = (ctypes.c_uint8 * count)()
@@ -147,11 +146,32 @@ def test_what_fills_a_new_array_has_ended_before_anybody_gets_it(driver):
     """A kernel on a stream that waits for no other may be next."""
     for make in (lambda: memory.empty(5, "int16"), lambda: memory.to_device(np.arange(3))):
         driver.waited.clear()
-        array = make()
-        assert driver.waited and driver.waited[-1] == "stream"
+        kept = make()
+        assert driver.waited and driver.waited[-1] == "stream", kept
+
+
+def test_poison_waits_for_what_was_launched_and_is_there_before_the_next_launch(
+    driver, monkeypatch
+):
+    array = memory.empty(5, "int16")
+    monkeypatch.setattr(memory, "synchronize", lambda: driver.waited.append("context"))
     driver.waited.clear()
     memory.poison(array)
-    assert driver.waited == ["context"]
+    assert driver.waited == ["context", "stream"]
+
+
+def test_a_view_has_the_poison_of_the_array_that_it_shows(driver):
+    array = memory.empty(6, "int16")
+    view = Array((2, 3), "int16", Array((6,), "int16", array, array.gpudata), array.gpudata)
+    memory.poison(view, 0x5A)  # all of it, by another shape
+    assert memory.poison_of(array) == memory.poison_of(view) == 0x5A
+    assert memory.poisoned(array.get(), 0x5A).all()
+    part = Array((2,), "int16", array, array.gpudata)
+    with pytest.raises(ValueError, match=r"these 4 bytes are a part of empty\(6 int16\)"):
+        memory.poison(part, 0x3C)
+    assert memory.poisoned(array.get(), 0x5A).all()
+    memory.poison(part, 0x5A)  # as it was
+    assert memory.poison_of(object()) == memory.POISON_BYTE
 
 
 def test_what_no_array_can_be_is_refused(driver):

@@ -214,6 +214,8 @@ def test_rows_may_be_meant_of_an_array_of_any_shape():
     with pytest.raises(ValueError, match="goes up to 30"):
         take(flat, "float32", lies=(4, 40, 44), most=30)
     take(flat, "float32", lies=(0, 40, 1))
+    with pytest.raises(ValueError, match="an extent is 0 or more"):
+        take(flat, "float32", lies=(1, -2, 0))
     two = ct.operands("parts of one matrix")
     two.read("left", OnGpu(flat), "float32", lies=(4, 20, 44))
     two.write("right", OnGpu(flat[20:]), "float32", lies=(4, 20, 44))
