@@ -1,5 +1,5 @@
-"""The command line: python -m cudatut doctor | list | run | trace | record | status | restamp | digests | sanitize |
-try | tune | exercise.
+"""The command line: python -m cudatut doctor | list | run | trace | record | status | restamp | digests | moved |
+sanitize | try | tune | exercise.
 
 Exit status: 0 all is well, 1 something asked for is not well (stale, failed, an error found), 2 the command could not be
 carried out (unknown name, no GPU ...), with one message on stderr; CUDATUT_DEBUG=1 shows the traceback.
@@ -107,6 +107,13 @@ def _parser() -> argparse.ArgumentParser:
     add = command(_digests, some_names)
     add("--commit", metavar="COMMIT", help="only of recordings that were measured at this commit")
     add("--measured", metavar="FILE", help="also write what was measured of the one that is named")
+    add = command(_moved, some_names)
+    now = "the checkout as it is"
+    add("--before", metavar="COMMIT", default="HEAD", help="what to compare with (default: HEAD)")
+    add("--after", metavar="COMMIT", help=f"what to compare (default: {now})")
+    small = "leave out of tables what moved by less (default: 2)"
+    add("--least", type=_positive, metavar="PERCENT", default=2, help=small)
+    add("--most", type=_positive, metavar="N", help="print at most so many characters")
     command(_sanitize, some)
     add = command(_try)
     add("ladder", metavar="LADDER", help="matmul, reduction, gemm or tensor")
@@ -249,6 +256,16 @@ def _digests(options: argparse.Namespace) -> int:
             raise CudatutError(f"cannot write {options.measured}: {error.strerror}") from error
     for line in digests.lines(found):
         print(line)
+    return 0
+
+
+def _moved(options: argparse.Namespace) -> int:
+    """Print, as Markdown, which numbers new recordings changed and which sentences of the pages cite them."""
+    from cudatut.site.moved.report import moved
+
+    names = frozenset(_named(options.names))
+    least = options.least / 100
+    print(moved(options.before, options.after, names, least, options.most), end="")
     return 0
 
 

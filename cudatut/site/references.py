@@ -81,8 +81,7 @@ def value(expression: str) -> Value:
 
 def formatted(body: str) -> str:
     """Text of one reference, its format applied: `start/x#bench.peak :.0f` -> "3021"."""
-    split = _FORMAT.fullmatch(body)
-    expression, spec = split.groups() if split else (body, None)
+    expression, spec = parts(body)
     result = value(expression)
     if isinstance(result, str) and locale.current() == "zh":
         # A word is the value of one reference: there is no arithmetic with it.
@@ -98,12 +97,22 @@ def formatted(body: str) -> str:
         raise BadReferenceError(f"{{{{ {body.strip()} }}}}: {error}") from error
 
 
+def parts(body: str) -> tuple[str, str | None]:
+    """The expression that stands between the braces, and the format behind it, if there is one."""
+    split = _FORMAT.fullmatch(body)
+    return split.groups() if split else (body, None)
+
+
+def origins(body: str) -> list[str]:
+    """The cells that an expression refers to, each `example#cell`."""
+    return [f"{one['example']}#{one['cell']}" for one in _REFERENCE.finditer(body)]
+
+
 def literals(body: str) -> list[str]:
     """The numbers that are typed in an expression, as they stand there; of what is told, none."""
     if told.begins(body):
         return []
-    split = _FORMAT.fullmatch(body)
-    return _LITERAL.findall(_REFERENCE.sub(" ", split[1] if split else body))
+    return _LITERAL.findall(_REFERENCE.sub(" ", parts(body)[0]))
 
 
 def refers(body: str) -> bool:
@@ -116,11 +125,11 @@ def factor(body: str, field: str) -> float | None:
 
     Recordings are not read. With several references, sums or powers there is no such factor.
     """
-    split = _FORMAT.fullmatch(body)
-    found = list(_REFERENCE.finditer(split[1] if split else body))
+    expression, _ = parts(body)
+    found = list(_REFERENCE.finditer(expression))
     if len(found) != 1 or not found[0]["at"].endswith(field):
         return None
-    text = _REFERENCE.sub("{}", split[1] if split else body)
+    text = _REFERENCE.sub("{}", expression)
     try:
         at_one, at_two = (
             _evaluate(ast.parse(text.format(f"({x})").strip(), mode="eval").body) for x in (1, 2)
@@ -226,7 +235,7 @@ def _html(body: str, plain: bool, formula: bool) -> str:
         return text
     text = text.translate(_INERT)
     # Only what was measured is marked; arithmetic alone is prose.
-    origin = ", ".join(f"{m['example']}#{m['cell']}" for m in _REFERENCE.finditer(body))
+    origin = ", ".join(origins(body))
     return text if plain or not origin else _span("ct-measured", origin, text)
 
 
@@ -278,7 +287,7 @@ def _resolve(reference: re.Match) -> Value:
     results = load(reference["example"]).results(reference["cell"])
     index = reference["index"]
     values = {
-        number: _values(result)
+        number: values_of(result)
         for number, result in enumerate(results)
         if index is None or number == int(index)
     }
@@ -304,7 +313,7 @@ def _resolve(reference: re.Match) -> Value:
     return found
 
 
-def _values(result: dict) -> dict[str, Value | None]:
+def values_of(result: dict) -> dict[str, Value | None]:
     """The values of a result, by what a reference writes behind the cell: `.field`, `["row"].field`, `["row"]["column"]`."""
     named = {row["name"]: row for row in result.get("rows", ())} | result.get("metrics", {})
     rows = {f'["{name}"]': row for name, row in named.items()}
