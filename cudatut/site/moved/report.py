@@ -115,7 +115,7 @@ def report(compared: Compared, least: float, most: int | None = None) -> str:
             text += f"\n{shown}"
         else:
             left += 1
-    return text + f"\n{left} more: {ALL}\n" if left else text
+    return text + f"\n{left} more sections: {ALL}\n" if left else text
 
 
 def _summary(compared: Compared) -> str:

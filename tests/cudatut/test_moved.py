@@ -1,0 +1,248 @@
+"""`python -m cudatut moved`: which numbers new recordings changed, and which sentences say so."""
+
+import json
+import shutil
+
+import pytest
+
+from cudatut import cli, failures
+from cudatut.errors import CudatutError
+from cudatut.results import MIME
+from cudatut.site import state
+from cudatut.site.moved.report import moved
+
+PAGE = """---
+title: Add
+---
+
+# Add
+
+It has one thread. It reaches {{ start/add#bench["one thread"].value :.1f }} GB/s, or {{ 2 * start/add#bench.1["one thread"].median_us :.0f }} µs. Then more.
+
+`{{ start/add#bench["one thread"].value }}` is how it is written.
+
+```example
+start/add#bench
+```
+"""
+FIGURE = """def draw():
+    return references.value('start/add#bench["one thread"].value')
+"""
+ADD = ("start/add", "# %% setup\n# %% bench\n")
+
+
+class Made:
+    """A checkout with a book of one example and its pages, committed once."""
+
+    def __init__(self, repository, book):
+        self.repository, self.book = repository, book
+        book.example(*ADD)
+        for path, text in {
+            "docs/en/start/add.md": PAGE,
+            "docs/zh/start/add.md": PAGE.replace("It has one thread. ", "只有一个线程。"),
+            "docs/figures/start/add.py": FIGURE,
+        }.items():
+            (repository.root / path).parent.mkdir(parents=True, exist_ok=True)
+            (repository.root / path).write_text(text, encoding="utf-8")
+        self.record()
+        repository.commit()
+
+    def record(self, change=lambda cell, metadata: None, name="start/add"):
+        """A recording as it was, but for what `change` does to its cell `bench` and its metadata."""
+        notebook = self.book.notebook(name)
+        change(notebook["cells"][3], notebook["metadata"]["cudatut"])
+        return self.book.recorded(name, notebook, agree=False)
+
+    def told(self, least=0.02, most=None, names=()):
+        return moved("HEAD", None, frozenset(names), least, most)
+
+
+@pytest.fixture
+def made(repository, book, monkeypatch):
+    book.root = repository.root / "examples"
+    monkeypatch.setenv("CUDATUT_EXAMPLES", str(book.root))
+    return Made(repository, book)
+
+
+def row(**values):
+    """A change of the one row of the benchmark."""
+    return lambda cell, metadata: cell["outputs"][1]["data"][MIME]["rows"][0].update(values)
+
+
+def shows(*results):
+    """A change: the cell shows these before what it showed."""
+
+    def change(cell, metadata):
+        outputs = [
+            {"output_type": "display_data", "metadata": {}, "data": {MIME: r}} for r in results
+        ]
+        cell["outputs"] = outputs + cell["outputs"]
+
+    return change
+
+
+def rows(text, of="start/add#bench"):
+    return [line for line in text.splitlines() if line.startswith("| `") and of in line]
+
+
+def facts(name, **values):
+    found = [{"name": key, "value": value, "unit": None} for key, value in values.items()]
+    return {"kind": "facts", "title": name, "rows": found}
+
+
+def test_a_sentence_that_reads_otherwise(made):
+    made.record(row(value=5.0, median_us=1.6))
+    text = made.told()
+    assert "Recordings: 1 measured anew." in text
+    rate, time, figure, table = rows(text)
+    assert '| `start/add#bench["one thread"].value :.1f` | 4.0 → 5.0 | 1.250× |' in rate
+    assert "docs/en/start/add.md:7, docs/zh/start/add.md:7" in rate
+    assert rate.endswith("| It reaches ~~4.0~~ **5.0** GB/s, or 3 µs. |")  # this sentence alone
+    assert "docs/figures/start/add.py:2" in figure and "4 → 5" in figure
+    assert "| 4 → 3 | 0.800× |" in time and "or ~~4~~ **3** µs. |" in time
+    # The table that the page shows: its rate, not the time beside it.
+    assert table.endswith("| 4 → 5 | 1.250× | docs/en/start/add.md:12, docs/zh/start/add.md:12 |")
+    assert "take 3 numbers from these recordings; 3 of them read otherwise" in text
+
+
+def test_what_reads_the_same_is_counted(made):
+    made.record(row(value=4.01, median_us=2.01))
+    text = made.told()
+    assert "take 3 numbers from these recordings; 1 of them read otherwise" in text
+    (figure,) = rows(text)
+    assert "docs/figures" in figure and "4 → 4.01" in figure
+    assert len(rows(made.told(least=0.001))) == 2  # the table's, too
+
+
+def test_what_was_not_measured_anew_is_not_told(made):
+    def restamp(cell, metadata):
+        metadata["title"] = {"en": "Other", "zh": "其他"}
+        metadata["sources"]["start/add.cu"] = "0" * 64
+
+    assert made.record(restamp).read_bytes() != b""
+    assert made.told() == "# What moved\n\nRecordings: none was measured anew.\n"
+
+
+def test_a_result_is_found_by_its_name(made):
+    """One that came before it makes no other move."""
+    made.record(shows(facts("sizes", n=3)))
+    sentence, new = rows(made.told())
+    assert "`start/add#bench (facts sizes)` | – → there |" in new
+    # What a sentence asks for by its number is no longer there.
+    assert "`2 * start/add#bench.1" in sentence and "| 4 → – |" in sentence
+    made.record(shows(facts("first", n=3)))
+    made.repository.commit()
+    made.record(shows(facts("other", n=4)))
+    assert [line.split("|")[1:3] for line in rows(made.told())] == [
+        [" `start/add#bench (facts other)` ", " – → there "],
+        [" `start/add#bench (facts first)` ", " there → – "],
+    ]
+
+
+def test_words_always_and_of_a_line_the_farthest_point(made):
+    def sweep(y):
+        axis = {"name": "n", "unit": "1"}
+        lines = {"a": [[1, 10.0], [2, y]], "b": [[1, 5.0]]}
+        title = {"kind": "series", "title": "s", "limit": None, "lines": lines}
+        return title | {"x": axis, "y": axis, "foreground": None}
+
+    made.record(shows(facts("found", word="slow <b>", n=100), sweep(10.0)))
+    made.repository.commit()
+    made.record(shows(facts("found", word="fast", n=101), sweep(20.0)))
+    assert [line.split("|")[1:4] for line in rows(made.told())] == [
+        [' `start/add#bench["word"].value` ', " slow &lt;b&gt; → fast ", "  "],
+        [' `start/add#bench.lines["a"] at 2` ', " 10 → 20 ", " 2.000× "],
+    ]
+
+
+def test_new_gone_failed_and_unreadable(made):
+    for name in ("start/new", "start/old", "start/cut"):
+        made.book.example(name, ADD[1])
+    cut, old = made.record(name="start/cut"), made.record(name="start/old")
+    made.book.file("start/add_exercises.ipynb", "{}")  # a notebook, and no recording
+    made.repository.commit()
+    made.record(name="start/new")
+    old.unlink()
+    cut.write_text(cut.read_text()[:100])
+    made.book.file("start/add_exercises.ipynb", '{"cells": []}')
+    failures.keep("start/add", "a traceback\nstart/add: cell 'bench' raised ValueError")
+    text = made.told()
+    assert "Recordings: 1 new, 1 gone." in text
+    assert "## New\n\n- start/new\n" in text and "## Gone\n\n- start/old\n" in text
+    assert "## Could not be recorded\n\n- start/add: start/add: cell 'bench' raised" in text
+    assert "## Cannot be read\n\n- examples/start/cut.ipynb is no recording" in text
+    assert "exercises" not in text
+
+
+def test_another_machine_is_told(made):
+    made.record(lambda cell, metadata: metadata["gpu"].update(driver="590.2"))
+    told = "| NVIDIA Test, driver 580.1, CUDA 13.0 | NVIDIA Test, driver 590.2, CUDA 13.0 | start/add |"
+    assert told in made.told()
+    made.record(row(value=5.0))
+    assert "Measured on something else" not in made.told()
+
+
+def test_another_gpu(made):
+    made.book.slim("start/add")
+    made.repository.commit()
+    notebook = made.book.notebook("start/add")
+    row(value=8.0)(notebook["cells"][3], None)
+    made.book.slim("start/add", notebook=notebook)
+    (table,) = rows(made.told(), "nvidia-other/start/add#bench")
+    assert "| 4 → 8 | 2.000× | docs/en/start/add.md:12" in table
+    assert "read again" not in made.told()  # sentences have the book's own numbers
+
+
+def test_names(made):
+    made.book.example("start/two", ADD[1])
+    made.record(name="start/two")
+    made.record(row(value=5.0))
+    assert "start/two" in made.told() and "start/two" not in made.told(names=["start/add"])
+
+
+@pytest.mark.parametrize("most", [400, 1200, 2000])
+def test_a_report_of_a_limited_length(made, most):
+    """A pull request holds 65,536 characters."""
+    values = {f"number {i}": 1 for i in range(40)}
+    made.record(shows(facts("many", **values)))
+    made.repository.commit()
+    made.record(shows(facts("many", **dict.fromkeys(values, 2))))
+    whole, cut = made.told(), made.told(most=most)
+    assert len(cut) <= most < len(whole)
+    shown = len(rows(cut))
+    assert "prints all" in cut and shown < 40
+    assert f"{40 - shown} more: " in cut or "1 more sections: " in cut
+    assert set(cut.splitlines()) - set(whole.splitlines()) <= {
+        line for line in cut.splitlines() if "prints all" in line
+    }
+    assert cut.count("<details>") == cut.count("</details>")
+    assert made.told(most=len(whole) + 500) == whole
+
+
+def test_two_commits(made):
+    was = made.repository.git("rev-parse", "HEAD")
+    made.record(row(value=5.0))
+    now = made.repository.commit()
+    made.record(row(value=9.0))
+    text = moved(was, now, frozenset(), 0.02, None)
+    assert "4.0 → 5.0" in text and "9.0" not in text
+
+
+def test_no_commit_to_compare_with(made, tmp_path):
+    with pytest.raises(CudatutError, match="nonsense is no commit here; `git log` lists"):
+        moved("nonsense", None, frozenset(), 0.02, None)
+    shutil.rmtree(made.repository.root / ".git")
+    with pytest.raises(CudatutError, match="no commit to compare with: this is no clone"):
+        made.told()
+
+
+def test_the_command(made, capsys):
+    made.record(row(value=4.2))
+    outside = state.current()
+    assert cli.main(["moved", "start", "--least", "10"]) == 0
+    assert "4.0 → 4.2" in (said := capsys.readouterr().out) and "<details>" not in said
+    assert cli.main(["moved", "start/add"]) == 0
+    assert "<details><summary>start/add: 1 value moved by more than 2 %" in capsys.readouterr().out
+    assert state.current() is outside
+    assert cli.main(["moved", "--before", "nonsense"]) == 2
+    assert json.dumps(capsys.readouterr().err).count("\\n") == 1
