@@ -24,7 +24,7 @@ export PYTHONPATH := $(CURDIR):$(CURDIR)/.cache/in-place$(if $(PYTHONPATH),:$(PY
 # $(call with,site): set `py` to the Python to use, after setting up what `site` needs.
 with = py=$$($(PYTHON) requirements/venv.py "$(VENV)" $(1))
 
-.PHONY: help site build test test-gpu live record digests sanitize doctor lint format links measure lock clean
+.PHONY: help site build test test-gpu test-gpu-shards live record moved digests sanitize doctor lint format links measure lock clean
 
 help:
 	@sed -n 's/^#   make/  make/p' Makefile
@@ -45,6 +45,10 @@ live:
 record:
 	@$(call with,gpu); $$py -m cudatut record $(NAME)
 
+# What recordings that are not committed yet have moved, and which sentences say so.
+moved:
+	@$(call with,gpu); $$py -m cudatut moved $(ARGS)
+
 # Of what was measured here, at the commit that is checked out.
 digests:
 	@$(call with,gpu); $$py -m cudatut digests --commit "$$(git rev-parse HEAD)"
@@ -58,6 +62,10 @@ doctor:
 # Fails where there is no GPU, instead of skipping.
 test-gpu:
 	@$(call with,gpu); CUDATUT_REQUIRE_GPU=1 $$py -m pytest tests/gpu $(ARGS)
+
+# The same in shards, each by ten processes: ARGS="tensor llm-rows --seed 1" for some of them.
+test-gpu-shards:
+	@$(call with,gpu); CUDATUT_REQUIRE_GPU=1 $$py tests/gpu/shards.py $(ARGS)
 
 CLANG_FORMAT = $$py -c "import clang_format; clang_format.clang_format()"
 lint:
