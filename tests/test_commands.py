@@ -316,8 +316,7 @@ def gets_the_history(command: str, place: Place) -> None:
     assert said.split() == ["true", "false"]
 
 
-def restamps(command: str, place: Place) -> None:
-    """In a clone where a comment of an example has changed: its recording shows the new text, and nothing needs a GPU."""
+def needs_history() -> None:
     needs_git()
     git = ["git", "-C", str(ROOT)]
     if subprocess.run([*git, "rev-parse"], capture_output=True).returncode:
@@ -325,6 +324,16 @@ def restamps(command: str, place: Place) -> None:
     shallow = [*git, "rev-parse", "--is-shallow-repository"]
     if subprocess.run(shallow, capture_output=True, text=True).stdout.strip() != "false":
         pytest.skip("a shallow clone has no history to compare with")
+
+
+def says_what_moved(command: str, place: Place) -> None:
+    needs_history()
+    assert succeeds(place.in_checkout(command)).startswith("# What moved\n\nRecordings: ")
+
+
+def restamps(command: str, place: Place) -> None:
+    """In a clone where a comment of an example has changed: its recording shows the new text, and nothing needs a GPU."""
+    needs_history()
     clone = place.folder / "cudatut"
     subprocess.run(["git", "clone", "--quiet", "--shared", str(ROOT), str(clone)], check=True)
     example = clone / "examples" / "basics" / "coalescing.py"
@@ -478,6 +487,7 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"python -m cudatut restamp", Here(restamps)),
     (r"python -m cudatut digests( [\w/]+ --measured \w+\.json)?", Here(writes_what_was_measured)),
     (r"gh attestation verify .*", Here(verifies)),
+    (r"python -m cudatut moved", Here(says_what_moved)),
     (r"python -m cudatut try \w+ \w+\.cu", TRY),
     (r"python -m cudatut (run gemm/tuner\.py|tune \w+).*", Gpu(f"{COMMANDS}::test_tune", refused)),
     (r"python -m cudatut exercise --write-notebooks", Here(notebooks_of_exercises)),
@@ -507,10 +517,11 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"mkdocs serve.*", Here(configuration)),
     # make
     (r"make( VENV= PYTHON=python3)? (live|record|sanitize)( NAME=start/hello)?", MAKE),
-    (r"make test-gpu( ARGS=\".*\")?", Gpu("tests/gpu/conftest.py::pytest_collection_modifyitems", make_refused)),
+    (r"make test-gpu(-shards)?( ARGS=\".*\")?", Gpu("tests/gpu/conftest.py::pytest_collection_modifyitems", make_refused)),
     (r"make doctor", Here(lambda command, place: succeeds(place.in_checkout(command), 0, 2))),
     (r"make lint", Elsewhere("tests/examples/test_sources.py::ruff")),
     (r"make format", Here(recipe("ruff format"))),
+    (r"make moved", Here(recipe("-m cudatut moved"))),
     (r"make links", Elsewhere("tests/test_project.py::test_links_of_the_site")),
     (r"make test( ARGS=\".*\")?", Here(collected)),
     # what the tests notice

@@ -229,7 +229,7 @@ def test_two_commits(made):
 
 
 def test_no_commit_to_compare_with(made, tmp_path):
-    with pytest.raises(CudatutError, match="nonsense is no commit here; `git log` lists"):
+    with pytest.raises(CudatutError, match="nonsense is no commit here; give a hash"):
         moved("nonsense", None, frozenset(), 0.02, None)
     shutil.rmtree(made.repository.root / ".git")
     with pytest.raises(CudatutError, match="no commit to compare with: this is no clone"):

@@ -26,7 +26,7 @@ class Snapshot:
         except history.NoHistory as error:
             raise CudatutError(f"there is no commit to compare with: {error}") from error
         if (found := self._past.commit(commit)) is None:
-            raise CudatutError(f"{commit} is no commit here; `git log` lists those that there are")
+            raise CudatutError(f"{commit} is no commit here; give a hash, a branch or a tag")
         self._commit = found
 
     @cache  # noqa: B019 - two of them live as long as their command
