@@ -1,7 +1,8 @@
 """Every link inside a built site leads somewhere, and its #anchor is there: python check_links.py FOLDER.
 
 Looks at href and src of every page, at url(...) in CSS and at the pages that are never linked to (404).
-Nothing is fetched: links to other hosts are only counted.
+Nothing is fetched: links to other hosts are only counted. A site that was built for an address (SITE_URL) names it in its
+robots.txt; what begins with this address, or with its path, is inside.
 """
 
 import re
@@ -42,11 +43,24 @@ class Page(HTMLParser):
         ]
 
 
-def target_of(site: Path, file: Path, link: str, base: str) -> Path:
-    """The file that a link inside the site means; a folder means its index.html."""
+def address_of(site: Path) -> str:
+    """The address for which a site was built, with a slash at its end; "" for a site that may lie anywhere."""
+    robots = site / "robots.txt"
+    text = robots.read_text(encoding="utf-8") if robots.is_file() else ""
+    found = re.search(r"^Sitemap: (\S+/)sitemap\.xml$", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def target_of(site: Path, file: Path, link: str, base: str, root: str = "/") -> Path | None:
+    """The file that a link inside the site means; a folder means its index.html. None where it leaves the site's `root`."""
     path = unquote(urlsplit(link).path)
-    start = site if path.startswith("/") else file.parent / base
-    target = (start / path.lstrip("/")) if path else file
+    if path.startswith("/"):
+        if not path.startswith(root):
+            return None
+        path, start = path.removeprefix(root) or ".", site
+    else:
+        start = file.parent / base
+    target = (start / path) if path else file
     return target / "index.html" if path.endswith("/") or target.is_dir() else target
 
 
@@ -55,9 +69,13 @@ def check(site: Path) -> tuple[list[str], int, set[str]]:
     site = site.resolve()
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     problems, inside, outside = [], 0, set()
+    address = address_of(site)
+    root = urlsplit(address).path or "/"
     for file, page in pages.items():
         name = file.relative_to(site).as_posix()
         for link in page.links:
+            if address and link.startswith(address):
+                link = root + link.removeprefix(address)
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
                 if parts.scheme not in ("data", "javascript", "mailto"):
@@ -66,11 +84,11 @@ def check(site: Path) -> tuple[list[str], int, set[str]]:
             inside += 1
             # A 404 page is served at any depth, so its links begin with the site's root.
             if file.name == "404.html" and not parts.path.startswith("/") and parts.path:
-                target = target_of(site, site / "404.html", link, page.base)
+                target = target_of(site, site / "404.html", link, page.base, root)
             else:
-                target = target_of(site, file, link, page.base)
-            target = Path(target).resolve()
-            if not target.is_file():
+                target = target_of(site, file, link, page.base, root)
+            target = target and target.resolve()
+            if target is None or not target.is_file():
                 problems.append(f"{name}: '{link}' leads nowhere")
             elif parts.fragment and target in pages:
                 anchor = unquote(parts.fragment)
@@ -81,7 +99,8 @@ def check(site: Path) -> tuple[list[str], int, set[str]]:
         for link in re.findall(r"url\(\s*[\"']?([^\"')]+)", text):
             if not urlsplit(link).scheme and not link.startswith("#"):
                 inside += 1
-                if not target_of(site, file, link, "").is_file():
+                target = target_of(site, file, link, "", root)
+                if target is None or not target.is_file():
                     problems.append(f"{file.relative_to(site).as_posix()}: '{link}' leads nowhere")
     if not pages:
         problems.append(f"no page in {site}: build it first")

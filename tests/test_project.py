@@ -275,6 +275,25 @@ def test_link_check_can_fail(tmp_path: Path) -> None:
     assert "#there" not in done.stdout
 
 
+def test_links_of_a_site_for_an_address(tmp_path: Path) -> None:
+    """As it is published: the page for what is missing has links that begin with the address's path."""
+    from cudatut.site.publishing import robots
+
+    (tmp_path / "robots.txt").write_text(robots("https://example.org/book"))
+    (tmp_path / "zh").mkdir()
+    (tmp_path / "zh" / "index.html").write_text('<h1 id="top"></h1>')
+    good = '<a href="/book/">x</a><a href="/book/zh/#top">x</a><a href="https://example.org/book/zh/">x</a>'
+    (tmp_path / "index.html").write_text("")
+    (tmp_path / "404.html").write_text(good)
+    command = [sys.executable, ROOT / "tests" / "check_links.py", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0 and "3 links inside the site, 0 broken" in done.stdout, done.stdout
+    for bad in ("/zh/", "/book/en/", "/book/zh/#not", "https://example.org/book/en/"):
+        (tmp_path / "404.html").write_text(f'<a href="{bad}">x</a>')
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 1 and "1 broken" in done.stdout, f"{bad}: {done.stdout}"
+
+
 def test_links_of_the_site(built_site: Path) -> None:
     command = [sys.executable, ROOT / "tests" / "check_links.py", built_site]
     done = subprocess.run(command, capture_output=True, text=True)
