@@ -19,7 +19,7 @@ title: Add
 
 It has one thread. It reaches {{ start/add#bench["one thread"].value :.1f }} GB/s, or {{ 2 * start/add#bench.1["one thread"].median_us :.0f }} µs. Then more.
 
-`{{ start/add#bench["one thread"].value }}` is how it is written.
+`{{ start/add#bench["one thread"].value :.3f }}` is how it is written.
 
 ```example
 start/add#bench
@@ -139,19 +139,36 @@ def test_a_result_is_found_by_its_name(made):
     ]
 
 
+def test_results_of_one_name(made):
+    made.record(shows(facts("found", n=3), facts("found", n=5)))
+    made.repository.commit()
+    made.record(shows(facts("found", n=4), facts("found", n=5)))
+    (one,) = rows(made.told())
+    assert '`start/add#bench["n"].value` | 3 → 4 |' in one
+
+
+def test_a_full_stop_between_braces_ends_no_sentence(made):
+    page = made.repository.root / "docs" / "en" / "start" / "add.md"
+    page.write_text('First. Kernel {{ start/add#bench["no. 1"].value }} wins. Last.', "utf-8")
+    made.record(shows(facts("found", **{"no. 1": 3})))
+    made.repository.commit()
+    made.record(shows(facts("found", **{"no. 1": 4})))
+    assert "| docs/en/start/add.md:1 | Kernel ~~3~~ **4** wins. |" in made.told()
+
+
 def test_words_always_and_of_a_line_the_farthest_point(made):
-    def sweep(y):
+    def sweep(one, two):
         axis = {"name": "n", "unit": "1"}
-        lines = {"a": [[1, 10.0], [2, y]], "b": [[1, 5.0]]}
+        lines = {"a": [[1, one], [2, two]], "b": [[1, 5.0]]}
         title = {"kind": "series", "title": "s", "limit": None, "lines": lines}
         return title | {"x": axis, "y": axis, "foreground": None}
 
-    made.record(shows(facts("found", word="slow <b>", n=100), sweep(10.0)))
+    made.record(shows(facts("found", word="slow <b>", n=100), sweep(10.0, 10.0)))
     made.repository.commit()
-    made.record(shows(facts("found", word="fast", n=101), sweep(20.0)))
+    made.record(shows(facts("found", word="fast", n=101), sweep(20.0, 11.0)))
     assert [line.split("|")[1:4] for line in rows(made.told())] == [
         [' `start/add#bench["word"].value` ', " slow &lt;b&gt; → fast ", "  "],
-        [' `start/add#bench.lines["a"] at 2` ', " 10 → 20 ", " 2.000× "],
+        [' `start/add#bench.lines["a"] at 1` ', " 10 → 20 ", " 2.000× "],
     ]
 
 
@@ -210,13 +227,26 @@ def test_a_report_of_a_limited_length(made, most):
     whole, cut = made.told(), made.told(most=most)
     assert len(cut) <= most < len(whole)
     shown = len(rows(cut))
-    assert "prints all" in cut and shown < 40
-    assert f"{40 - shown} more: " in cut or "1 more sections: " in cut
+    assert shown == 0 if most < 500 else 0 < shown < 40
+    assert (f"{40 - shown} more: `python" if shown else "1 more sections: `python") in cut
     assert set(cut.splitlines()) - set(whole.splitlines()) <= {
         line for line in cut.splitlines() if "prints all" in line
     }
     assert cut.count("<details>") == cut.count("</details>")
     assert made.told(most=len(whole) + 500) == whole
+
+
+def test_a_list_that_is_too_long(made):
+    """What cannot be cut by rows is left out, and counted."""
+    for number in range(30):
+        made.book.example(f"start/new_{number}", ADD[1])
+        made.record(name=f"start/new_{number}")
+    assert made.told().count("start/new_") == 30
+    assert made.told(most=400).splitlines()[2:] == [
+        "Recordings: 30 new.",
+        "",
+        "1 more sections: `python -m cudatut moved` prints all.",
+    ]
 
 
 def test_two_commits(made):
