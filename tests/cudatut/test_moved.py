@@ -149,11 +149,14 @@ def test_results_of_one_name(made):
 
 def test_a_full_stop_between_braces_ends_no_sentence(made):
     page = made.repository.root / "docs" / "en" / "start" / "add.md"
-    page.write_text('First. Kernel {{ start/add#bench["no. 1"].value }} wins. Last.', "utf-8")
-    made.record(shows(facts("found", **{"no. 1": 3})))
+    one, two = (f'{{{{ start/add#bench["no. {n}"].value }}}}' for n in (1, 2))
+    page.write_text(f"First. Kernel {one} wins over {two}. Last.", "utf-8")
+    made.record(shows(facts("found", **{"no. 1": 3, "no. 2": 5})))
     made.repository.commit()
-    made.record(shows(facts("found", **{"no. 1": 4})))
-    assert "| docs/en/start/add.md:1 | Kernel ~~3~~ **4** wins. |" in made.told()
+    made.record(shows(facts("found", **{"no. 1": 4, "no. 2": 6})))
+    text = made.told()
+    assert "| docs/en/start/add.md:1 | Kernel ~~3~~ **4** wins over 6. |" in text
+    assert "| docs/en/start/add.md:1 | Kernel 4 wins over ~~5~~ **6**. |" in text
 
 
 def test_words_always_and_of_a_line_the_farthest_point(made):
