@@ -192,6 +192,7 @@ def test_new_gone_failed_and_unreadable(made):
     assert "## Could not be recorded\n\n- start/add: start/add: cell 'bench' raised" in text
     assert "## Cannot be read\n\n- examples/start/cut.ipynb is no recording" in text
     assert "exercises" not in text
+    assert "Could not be recorded" not in moved("HEAD", "HEAD", frozenset(), 0.02, None)
 
 
 def test_another_machine_is_told(made):

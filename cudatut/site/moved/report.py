@@ -2,100 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
 from cudatut import failures
 from cudatut.errors import CudatutError
-from cudatut.recording import DamagedRecordingError, MissingRecordingError, Recording
+from cudatut.recording import Recording
 from cudatut.site import references
 from cudatut.site.moved import citations
+from cudatut.site.moved.compared import Compared
 from cudatut.site.moved.numbers import Move, moves, ratio
+from cudatut.site.moved.section import ALL, HEAD, ROOM, Section
 from cudatut.site.moved.snapshot import Snapshot
-
-HEAD = ("number", "before → after", "ratio", "where")
-ALL = "`python -m cudatut moved` prints all."
-ROOM = 100  # characters that a section takes besides its rows
-
-
-@dataclass
-class Compared:
-    """The recordings that differ between two snapshots in what they measured; `names` limits to these examples."""
-
-    before: Snapshot
-    after: Snapshot
-    names: frozenset[str] = frozenset()
-    pairs: dict[str, tuple[Recording, Recording]] = field(default_factory=dict)
-    new: list[str] = field(default_factory=list)
-    gone: list[str] = field(default_factory=list)
-    unread: list[str] = field(default_factory=list)  # and why
-
-    def __post_init__(self) -> None:
-        for name in sorted(self.before.recordings | self.after.recordings):
-            wanted = not self.names or self.names & {name, name.partition("/")[2]}
-            if wanted and self.before.recordings.get(name) != self.after.recordings.get(name):
-                self._compare(name)
-
-    def _compare(self, name: str) -> None:
-        """Exercises have notebooks that are no recordings; they are damaged ones in both."""
-        sides = []
-        for side in (self.before, self.after):
-            try:
-                sides.append(side.recording(name))
-            except MissingRecordingError:
-                sides.append(None)
-            except DamagedRecordingError as error:
-                sides.append(error)
-        match sides:
-            case [Recording() as old, Recording() as new]:
-                if old.measured() != new.measured():
-                    self.pairs[name] = old, new
-            case [None, Recording()]:
-                self.new.append(name)
-            case [Recording(), None]:
-                self.gone.append(name)
-            case [Recording(), DamagedRecordingError() as error] | [DamagedRecordingError() as error, Recording()]:  # fmt: skip
-                self.unread.append(str(error))
-
-    @property
-    def changed(self) -> set[str]:
-        return {*self.pairs, *self.new, *self.gone}
-
-
-@dataclass
-class Section:
-    """A heading, lines below it, and rows of a table; folded away where `folded`."""
-
-    title: str
-    lines: list[str] = field(default_factory=list)
-    rows: list[tuple[str, ...]] = field(default_factory=list)
-    head: tuple[str, ...] = HEAD
-    folded: bool = False
-
-    def markdown(self, most: int | None = None) -> str:
-        """As Markdown of at most so many characters, whole rows of it; what is left out is counted."""
-        rows, left = [_row(row) for row in self.rows], 0
-        if most is not None:
-            head = (*self.lines, self.title, _row(self.head), *self.head)
-            room = most - ROOM - sum(map(len, head))
-            kept = []
-            for row in rows:
-                room -= len(row) + 1
-                if room < 0:
-                    break
-                kept.append(row)
-            rows, left = kept, len(rows) - len(kept)
-        table = [_row(self.head), _row(["---"] * len(self.head)), *rows] if rows else []
-        if left:
-            table += ["", f"{left} more: {ALL}"]
-        body = "\n".join([*self.lines, "", *table]).strip("\n")
-        if self.folded:
-            return f"<details><summary>{self.title}</summary>\n\n{body}\n\n</details>\n"
-        return f"## {self.title}\n\n{body}\n"
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def report(compared: Compared, least: float, most: int | None = None) -> str:
@@ -103,7 +20,7 @@ def report(compared: Compared, least: float, most: int | None = None) -> str:
     pages = citations.pages(compared.after)
     sections = [
         *_made(compared),
-        *_failed(),
+        *_failed(compared),
         *_sentences(compared, pages),
         *_results(compared, pages, least),
     ]
@@ -151,8 +68,9 @@ def _some(names: list[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _failed() -> Iterator[Section]:
-    if names := failures.names():
+def _failed(compared: Compared) -> Iterator[Section]:
+    """What could not be recorded on this machine, where its checkout is looked at."""
+    if compared.after.commit is None and (names := failures.names()):
         reasons = ((failures.reason(name) or "").splitlines() for name in names)
         lines = [f"- {name}: {(why or ['no reason was kept'])[-1]}" for name, why in zip(names, reasons)]  # fmt: skip
         yield Section("Could not be recorded", lines)

@@ -19,21 +19,22 @@ class Snapshot:
     def __init__(self, commit: str | None = None):
         """commit: any name that git knows; None for the checkout as it is. Raises CudatutError."""
         self._root, self._past = paths.examples_dir().parent, None
+        self.commit = commit
         if commit is None:
             return
         try:
             self._past = history.of(self._root)
         except history.NoHistory as error:
             raise CudatutError(f"there is no commit to compare with: {error}") from error
-        if (found := self._past.commit(commit)) is None:
+        self.commit = self._past.commit(commit)
+        if self.commit is None:
             raise CudatutError(f"{commit} is no commit here; give a hash, a branch or a tag")
-        self._commit = found
 
     @cache  # noqa: B019 - two of them live as long as their command
     def files(self, folder: str) -> dict[str, Path | str]:
         """The files below a folder by their paths in the repository, each with what `read` reads it by."""
         if self._past:
-            return self._past.files(self._commit, folder)
+            return self._past.files(self.commit, folder)
         found = sorted((self._root / folder).rglob("*"))
         return {one.relative_to(self._root).as_posix(): one for one in found if one.is_file()}
 
