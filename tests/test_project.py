@@ -48,7 +48,6 @@ def test_repository_address() -> None:
     assert yaml.load(text("mkdocs.yml"), Loader)["repo_url"] == ADDRESS
     assert yaml.safe_load(text("CITATION.cff"))["repository-code"] == ADDRESS
     owner = ADDRESS.removeprefix("https://github.com/")
-    assert f"github.repository == '{owner}'" in text(".github/workflows/gpu.yml")
     for name in ("README.md", "README.zh.md"):
         assert f"git clone {ADDRESS} " in text(name)
         assert f"git+{ADDRESS}'" in text(name)
