@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from operator import itemgetter
 from typing import Any
 
 from cudatut import catalog, instrument, results
@@ -171,9 +172,9 @@ def among(recordings: Iterable[Any]) -> Iterator[str]:
             parts.setdefault(one.name.partition("/")[0], []).append(one)
     for model, found in models.items():
         for key in ("compute_capability", "memory_bytes", "sm_count"):
-            yield from _unlike(found, f"{key} of the {model}", lambda gpu, key=key: gpu[key])
+            yield from _unlike(found, f"{key} of the {model}", itemgetter(key))
     for part, found in parts.items():
-        yield from _unlike(found, f"GPU of {part}", lambda gpu: gpu["name"])
+        yield from _unlike(found, f"GPU of {part}", itemgetter("name"))
 
 
 def _unlike(

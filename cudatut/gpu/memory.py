@@ -134,7 +134,8 @@ def _array(shape: Any, dtype: Any, what: str):
     dtype = np.dtype(dtype)
     if dtype.hasobject:
         raise TypeError(f"{what}: dtype {dtype} holds Python objects, which a GPU cannot")
-    shape = (int(shape),) if np.isscalar(shape) else tuple(int(extent) for extent in shape)
+    # Ignored: to NumPy's types a str is a scalar, too, of which int() may make nothing.
+    shape = (int(shape),) if np.isscalar(shape) else tuple(int(extent) for extent in shape)  # type: ignore[arg-type]
     if any(extent < 0 for extent in shape):
         raise ValueError(f"{what}: negative extent in shape {shape}")
     nbytes = math.prod(shape) * dtype.itemsize

@@ -41,6 +41,8 @@ class Vendor:
     out: the array that the result goes to, where the library allocates it; there is no such attribute elsewhere.
     """
 
+    kept: Any  # by some: arrays of which the library knows the addresses alone
+
     def __init__(self, call: Callable[[], Any], vendor: bool = True, out: Any = None):
         self._call, self.vendor = call, vendor
         if out is not None:
@@ -230,8 +232,8 @@ def compile_cub() -> ctypes.CDLL:
         library.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=library.parent) as folder:
             made = Path(folder) / library.name
-            command = [nvcc, "-O3", "-std=c++17", f"-arch={arch}", "--shared", *flags]
-            done = subprocess.run([*command, "-o", made, source], capture_output=True, text=True)
+            command = [nvcc, "-O3", "-std=c++17", f"-arch={arch}", "--shared", *flags, "-o", made]
+            done = subprocess.run([*map(str, command), source], capture_output=True, text=True)
             if done.returncode:
                 raise KernelCompileError(f"nvcc refused {source.name}: {done.stderr.strip()}")
             os.replace(made, library)

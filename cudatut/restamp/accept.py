@@ -17,6 +17,7 @@ from cudatut.files import write_whole
 from cudatut.history import History, NoHistory, history
 from cudatut.recording import Recording
 from cudatut.restamp import machine_code, steps, todays
+from cudatut.restamp.grounds import Change
 from cudatut.restamp.machine_code import Compiler
 from cudatut.restamp.trees import Tree, tree
 
@@ -44,8 +45,8 @@ def restamp(
     now, compiler, outcomes = tree(past, past.commit("HEAD")), Compiler(past), []
     plans = [_plan(one, past, now) for one in recordings]
     for plan in plans:
-        if plan.compares:
-            compiler.expect(plan.step.before, plan.step.change, plan.then, now)
+        if parts := plan.compared:
+            compiler.expect(*parts, now)
     for plan in plans:
         outcome = _carried_out(plan, now, compiler)
         if outcome.grounds or outcome.refused:
@@ -85,9 +86,11 @@ class _Plan:
     says: tuple[str, ...] = ()
 
     @property
-    def compares(self) -> bool:
-        """Whether machine code has to be the same."""
-        return not self.refused and self.step is not None and bool(self.step.change.code)
+    def compared(self) -> tuple[dict[str, Any], Change, Tree] | None:
+        """What `machine_code.differences` asks for, where machine code has to be the same, but the tree of now."""
+        if self.refused or self.step is None or self.then is None or not self.step.change.code:
+            return None
+        return self.step.before, self.step.change, self.then
 
 
 def _plan(one: Recording, past: History, now: Tree) -> _Plan:
@@ -118,9 +121,8 @@ def _plan_step(one: Recording, past: History, now: Tree) -> _Plan:
 def _carried_out(plan: _Plan, now: Tree, compiler: Compiler) -> Outcome:
     one, refused = plan.one, plan.refused
     try:
-        if plan.compares:
-            parts = plan.step.before, plan.step.change, plan.then, now
-            refused = tuple(machine_code.differences(*parts, compiler))
+        if parts := plan.compared:
+            refused = tuple(machine_code.differences(*parts, now, compiler))
         if plan.metadata and not refused:
             _write(one, plan.metadata)
     except CudatutError as error:
@@ -136,12 +138,13 @@ def base(one: Recording, past: History, at: str = "HEAD") -> Tree | None:
     One that was made from files that no commit had is compared with a commit (`at` or before it) that brought it.
     """
     if stamps := one.metadata.get("restamped"):
-        commits = [past.commit(stamps[-1]["to"])]
+        known = past.commit(stamps[-1]["to"])
+        commits = [known] if known else []
     elif commit := past.commit(one.metadata["commit"]):
         commits = [commit]
     else:
         commits = past.changes(one.file, at)
-    trees = (tree(past, commit) for commit in commits if commit)
+    trees = (tree(past, commit) for commit in commits)
     return next((then for then in trees if has_sources(one.metadata, then)), None)
 
 

@@ -30,22 +30,21 @@ def problems(one: Recording, past: History) -> list[str]:
 
 
 def _problems(one: Recording, past: History) -> Iterator[str]:
-    steps_taken, start = [], one
+    taken: list[_Taken] = []
     for made in _made_again(one, past):
         yield from made.problems
-        if made.problems:
+        if made.taken is None:
             return
-        steps_taken.append(made.step)
-        start = start if start is not one else made.old
-    if steps_taken and steps_taken[-1].after["sources"] != one.metadata["sources"]:
+        taken.append(made.taken)
+    if taken and taken[-1].step.after["sources"] != one.metadata["sources"]:
         yield "its sources are not those that its last restamp leads to"
         return
     # Where a source has changed since, it counts what the recording says that it meant.
     known = sorted(set(one.rewritten()) & set(one.metadata.get("meanings", ())))
     if known:
         yield from _meant_otherwise(one, known, past)
-    if known or steps_taken:
-        yield from _counted_by_text(start, past)
+    if known or taken:
+        yield from _counted_by_text(taken[0].old if taken else one, past)
 
 
 def _meant_otherwise(one: Recording, names: list[str], past: History) -> Iterator[str]:
@@ -89,25 +88,25 @@ def compiled(
     drawn by the seed, and `say` hears how many were left. Raises CudatutError where the compiler that they name is not
     here, or a commit's kernels cannot be compiled.
     """
-    groups: dict[tuple[str, str], list[tuple[Recording, _Made]]] = {}
+    groups: dict[tuple[str, str], list[tuple[Recording, str, _Taken]]] = {}
     for one in recordings:
         for made in _made_again(one, past):
-            if made.step and made.step.change.code:
-                ends = made.then.commit, made.now.commit
-                groups.setdefault(ends, []).append((one, made))
+            if (taken := made.taken) and taken.step.change.code:
+                ends = taken.then.commit, taken.now.commit
+                groups.setdefault(ends, []).append((one, made.name, taken))
     drawn = sorted(groups)
     random.Random(seed).shuffle(drawn)
     count, left = 0, sum(map(len, groups.values()))
-    compiler, found, began = Compiler(past), [], time.monotonic()
+    compiler, found, began = Compiler(past), list[str](), time.monotonic()
     if seconds == math.inf:
-        _expect(compiler, (made for group in groups.values() for _, made in group))
+        _expect(compiler, (taken for group in groups.values() for _, _, taken in group))
     for ends in drawn:
         if time.monotonic() - began > seconds:
             break
-        _expect(compiler, (made for _, made in groups[ends]))
-        for one, made in groups[ends]:
-            wrong = machine_code.differences(*made.parts, compiler)
-            found += [f"{one.file}: {made.name}: {reason}" for reason in wrong]
+        _expect(compiler, (taken for _, _, taken in groups[ends]))
+        for one, name, taken in groups[ends]:
+            wrong = machine_code.differences(*taken.parts, compiler)
+            found += [f"{one.file}: {name}: {reason}" for reason in wrong]
             count, left = count + 1, left - 1
             say(f"{count}: {one.file}: {'; '.join(wrong) or 'the same code'}")
     if left:
@@ -117,26 +116,33 @@ def compiled(
     return found
 
 
-def _expect(compiler: Compiler, every: Iterable["_Made"]) -> None:
-    for made in every:
-        compiler.expect(*made.parts)
+def _expect(compiler: Compiler, every: Iterable["_Taken"]) -> None:
+    for taken in every:
+        compiler.expect(*taken.parts)
 
 
 @dataclass
-class _Made:
-    """A restamp of a recording, made again. `step` is None where that was not possible: then `problems` say why."""
+class _Taken:
+    """The step of a restamp from one tree to another. `old`: the recording as git has it from before."""
 
-    name: str
-    problems: list[str]
-    old: Recording | None = None  # as git has it from before
-    step: steps.Step | None = None
-    then: Tree | None = None
-    now: Tree | None = None
+    old: Recording
+    step: steps.Step
+    then: Tree
+    now: Tree
 
     @property
     def parts(self) -> tuple[dict[str, Any], Change, Tree, Tree]:
         """What `machine_code.differences` asks for."""
         return self.step.before, self.step.change, self.then, self.now
+
+
+@dataclass
+class _Made:
+    """A restamp of a recording, made again. `taken` is None where that was not possible: then `problems` say why."""
+
+    name: str
+    problems: list[str]
+    taken: _Taken | None = None
 
 
 def _made_again(one: Recording, past: History) -> Iterator[_Made]:
@@ -146,9 +152,9 @@ def _made_again(one: Recording, past: History) -> Iterator[_Made]:
         made = _Made(f"its restamp {number}", [])
         made.problems += _make_again(made, one, entry, entries[: number - 1], sources, past)
         yield made
-        if made.step is None:
+        if made.taken is None:
             return
-        sources = made.step.after["sources"]
+        sources = made.taken.step.after["sources"]
 
 
 def _make_again(
@@ -170,7 +176,7 @@ def _make_again(
     if raw is None:
         yield f"{made.name} has no recording to start from: {now.commit[:12]} has none"
         return
-    old = made.old = recording.parse(one.name, one.path, raw)
+    old = recording.parse(one.name, one.path, raw)
     if old.measurement() != one.measurement():
         yield f"{made.name} stands beside other results than those of {now.commit[:12]}"
     if old.metadata.get("restamped", []) != before:
@@ -185,7 +191,7 @@ def _make_again(
     step = steps.take(old.metadata, old.shows_lines(), then, now)
     yield from (f"{made.name}: {reason}" for reason in step.change.refused)
     yield from _otherwise(made.name, entry, step.entry)
-    made.step, made.then, made.now = step, then, now
+    made.taken = _Taken(old, step, then, now)
 
 
 def _otherwise(name: str, said: dict[str, Any], made: dict[str, Any]) -> Iterator[str]:

@@ -6,6 +6,7 @@ words for which there is no entry; `python -m cudatut.site.labels` prints those 
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import sys
@@ -95,5 +96,6 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.stdout.reconfigure(encoding="utf-8")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
     sys.exit(main(sys.argv[1:]))
