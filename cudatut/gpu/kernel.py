@@ -313,8 +313,7 @@ def _dim3(value: Any, what: str) -> tuple[int, int, int]:
     extents = (value,) if not isinstance(value, (tuple, list)) else tuple(value)
     if not 1 <= len(extents) <= 3 or any(extent != int(extent) for extent in extents):
         raise LaunchError(f"{what} = {value!r}: give one to three whole numbers")
-    # Ignored: that these are three only the line above says.
-    return tuple(int(extent) for extent in extents) + (1,) * (3 - len(extents))  # type: ignore[return-value]
+    return tuple(int(extent) for extent in extents) + (1,) * (3 - len(extents))  # type: ignore[return-value] # three of them
 
 
 def _c_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
