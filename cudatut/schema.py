@@ -59,8 +59,7 @@ def _reader(annotation: Any) -> Reader:
     return _plain(annotation)
 
 
-# Declared, since a class with fields that can be compared is not Hashable to a checker of types, though it is.
-reader: Callable[[Any], Reader] = cache(_reader)
+reader: Callable[[Any], Reader] = cache(_reader)  # declared, since to mypy a class is not Hashable
 
 
 def _one_of(choices: list[Reader]) -> Reader:

@@ -14,7 +14,6 @@ import sysconfig
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from cudatut import catalog, paths
@@ -128,8 +127,9 @@ def _tell_modules() -> None:
 def _modules() -> list[str]:
     """Files of the examples that are modules of this process."""
     root = paths.examples_dir()
-    modules = list(sys.modules.values())
-    found = {file for one in modules if (file := getattr(one, "__file__", None)) is not None}
+    found: set[Any] = {getattr(one, "__file__", None) for one in list(sys.modules.values())} - {
+        None
+    }
     # Thousands of files in some hundred folders: asking the file system for each would take a tenth of a second.
     folders = {os.path.dirname(file) for file in found}
     near = {folder for folder in folders if Path(folder).resolve().is_relative_to(root)}
@@ -181,7 +181,7 @@ def _reader() -> str:
     """Who reads a file right now: "book" (the examples), "package" (cudatut itself), "import" (Python, to run it), or
     "library".
     """
-    frame: FrameType | None = sys._getframe(1)
+    frame: Any = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
         if file.startswith(_importers):

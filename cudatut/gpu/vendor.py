@@ -41,8 +41,6 @@ class Vendor:
     out: the array that the result goes to, where the library allocates it; there is no such attribute elsewhere.
     """
 
-    kept: Any  # by some: arrays of which the library knows the addresses alone
-
     def __init__(self, call: Callable[[], Any], vendor: bool = True, out: Any = None):
         self._call, self.vendor = call, vendor
         if out is not None:
@@ -321,6 +319,6 @@ def gemm(
         left.data.ptr, max(left.shape[1], 1),
         scalars.ctypes.data + scalars.itemsize, target.data.ptr, max(n, 1),
     )  # fmt: skip
-    vendor = Vendor(lambda: cublas.sgemm(*arguments))
+    vendor: Any = Vendor(lambda: cublas.sgemm(*arguments))
     vendor.kept = scalars, left, right, target  # cuBLAS sees only their addresses
     return vendor

@@ -182,9 +182,7 @@ class _Recorder:
         self._before: dict[str, dict[str, str | None]] = {}  # hashes of sources
         self._found: dict[str, dict[str, Sanitizer | Exception]] = {}
 
-    def take(
-        self, examples: list[Example], gpu_name: str, capability: tuple[int, int]
-    ) -> list[Example]:
+    def take(self, examples: list[Example], gpu: str, capability: tuple[int, int]) -> list[Example]:
         """Those that this GPU can run; the others are skipped."""
         able = []
         for example in examples:
@@ -193,8 +191,8 @@ class _Recorder:
                 self._before[example.name] = recording.hashes(example.sources())
                 self._found[example.name] = {}
             else:
-                is_of = f"{gpu_name} is sm_{capability[0]}{capability[1]}"
-                self._settle(example.name, "skipped", f"needs {example.requires}, and {is_of}")
+                needs = f"needs {example.requires}, and {gpu} is sm_{capability[0]}{capability[1]}"
+                self._settle(example.name, "skipped", needs)
         return able
 
     def run_side_by_side(self, able: list[Example], jobs: int) -> None:
@@ -214,9 +212,7 @@ class _Recorder:
 
         with _workers(jobs) as pool:
             racing = [pool.submit(race) for _ in range(_racing(jobs))]
-            others = [
-                (batch, name) for name in SANITIZERS if name != RACECHECK for batch in batches
-            ]
+            others = [(one, name) for name in SANITIZERS if name != RACECHECK for one in batches]
             watching = [pool.submit(self._watch, *one) for one in others]
             running = [(example, pool.submit(self._execute, example)) for example in together]
             racing += [pool.submit(race) for _ in racing]  # who has nothing else to do helps
@@ -266,8 +262,8 @@ class _Recorder:
 
     def _execute(self, example: Example) -> Executed:
         try:
-            step = self._progress.step
-            return record_notebook(example, lambda cell: step(f"{example.name} {cell}"))
+            name, step = example.name, self._progress.step
+            return record_notebook(example, lambda cell: step(f"{name} {cell}"))
         finally:
             self._progress.done(example.name)
 

@@ -8,7 +8,6 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from importlib import metadata
 from typing import Any
@@ -27,9 +26,9 @@ def load_ipython_extension(shell: Any) -> None:
     read before anything that Python prints or shows and at the end of each cell: every line is where it belongs.
     """
     libc = ctypes.CDLL(None)
-    drains: list[Callable[[], object]] = []
+    drains: list[Any] = []
     lock = threading.RLock()
-    written_last: Callable[[], object] | None = None  # the flush of the stream that was
+    written_last: Any = None  # the flush of the stream that was
 
     def drain(*ignored: Any) -> None:
         with lock:

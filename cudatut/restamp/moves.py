@@ -206,15 +206,13 @@ class _Placer(ast.NodeTransformer):
     def _quoted(self, found: re.Match) -> str:
         return f"{found[1]}{self._place(found[2], False) or found[2]}{found[1]}"
 
-    def _binding(
-        self, node: ast.stmt, bound: str, module: str, name: str | None
-    ) -> ast.stmt | None:
+    def _binding(self, node: ast.stmt, bound: str, module: str, attribute: str | None) -> Any:
         for package in _PACKAGES:
             module = module.removeprefix(package)
         if not module:
             return None
         file = self._place(f"{module.replace('.', '/')}.py", True)
-        return _binding(node, bound, file, name) if file else None
+        return _binding(node, bound, file, attribute) if file else None
 
 
 def _binding(node: ast.stmt, bound: str, file: str, attribute: str | None) -> ast.stmt:

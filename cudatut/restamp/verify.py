@@ -16,9 +16,8 @@ from cudatut.errors import CudatutError
 from cudatut.history import History
 from cudatut.recording import Recording
 from cudatut.restamp import accept, machine_code, older, steps
-from cudatut.restamp.grounds import Change
 from cudatut.restamp.machine_code import Compiler
-from cudatut.restamp.trees import Tree, tree
+from cudatut.restamp.trees import tree
 
 
 def problems(one: Recording, past: History) -> list[str]:
@@ -30,21 +29,22 @@ def problems(one: Recording, past: History) -> list[str]:
 
 
 def _problems(one: Recording, past: History) -> Iterator[str]:
-    taken: list[_Taken] = []
+    steps_taken, start = list[steps.Step](), one
     for made in _made_again(one, past):
         yield from made.problems
-        if made.taken is None:
+        if made.problems or not made.step or not made.old:
             return
-        taken.append(made.taken)
-    if taken and taken[-1].step.after["sources"] != one.metadata["sources"]:
+        steps_taken.append(made.step)
+        start = start if start is not one else made.old
+    if steps_taken and steps_taken[-1].after["sources"] != one.metadata["sources"]:
         yield "its sources are not those that its last restamp leads to"
         return
     # Where a source has changed since, it counts what the recording says that it meant.
     known = sorted(set(one.rewritten()) & set(one.metadata.get("meanings", ())))
     if known:
         yield from _meant_otherwise(one, known, past)
-    if known or taken:
-        yield from _counted_by_text(taken[0].old if taken else one, past)
+    if known or steps_taken:
+        yield from _counted_by_text(start, past)
 
 
 def _meant_otherwise(one: Recording, names: list[str], past: History) -> Iterator[str]:
@@ -88,27 +88,27 @@ def compiled(
     drawn by the seed, and `say` hears how many were left. Raises CudatutError where the compiler that they name is not
     here, or a commit's kernels cannot be compiled.
     """
-    groups: dict[tuple[str, str], list[tuple[Recording, str, _Taken]]] = {}
+    groups: dict[tuple[str, str], list[tuple[str, str, steps.Step]]] = {}
     for one in recordings:
         for made in _made_again(one, past):
-            if (taken := made.taken) and taken.step.change.code:
-                ends = taken.then.commit, taken.now.commit
-                groups.setdefault(ends, []).append((one, made.name, taken))
+            if (step := made.step) and step.change.code:
+                ends = step.then.commit, step.now.commit
+                groups.setdefault(ends, []).append((one.file, made.name, step))
     drawn = sorted(groups)
     random.Random(seed).shuffle(drawn)
     count, left = 0, sum(map(len, groups.values()))
     compiler, found, began = Compiler(past), list[str](), time.monotonic()
     if seconds == math.inf:
-        _expect(compiler, (taken for group in groups.values() for _, _, taken in group))
+        _expect(compiler, (step for group in groups.values() for _, _, step in group))
     for ends in drawn:
         if time.monotonic() - began > seconds:
             break
-        _expect(compiler, (taken for _, _, taken in groups[ends]))
-        for one, name, taken in groups[ends]:
-            wrong = machine_code.differences(*taken.parts, compiler)
-            found += [f"{one.file}: {name}: {reason}" for reason in wrong]
+        _expect(compiler, (step for _, _, step in groups[ends]))
+        for file, name, step in groups[ends]:
+            wrong = machine_code.differences(*step.parts, compiler)
+            found += [f"{file}: {name}: {reason}" for reason in wrong]
             count, left = count + 1, left - 1
-            say(f"{count}: {one.file}: {'; '.join(wrong) or 'the same code'}")
+            say(f"{count}: {file}: {'; '.join(wrong) or 'the same code'}")
     if left:
         say(
             f"{count} restamps were compared, drawn by the seed {seed}; {left} were not, for want of time"
@@ -116,33 +116,19 @@ def compiled(
     return found
 
 
-def _expect(compiler: Compiler, every: Iterable["_Taken"]) -> None:
-    for taken in every:
-        compiler.expect(*taken.parts)
-
-
-@dataclass
-class _Taken:
-    """The step of a restamp from one tree to another. `old`: the recording as git has it from before."""
-
-    old: Recording
-    step: steps.Step
-    then: Tree
-    now: Tree
-
-    @property
-    def parts(self) -> tuple[dict[str, Any], Change, Tree, Tree]:
-        """What `machine_code.differences` asks for."""
-        return self.step.before, self.step.change, self.then, self.now
+def _expect(compiler: Compiler, every: Iterable[steps.Step]) -> None:
+    for step in every:
+        compiler.expect(*step.parts)
 
 
 @dataclass
 class _Made:
-    """A restamp of a recording, made again. `taken` is None where that was not possible: then `problems` say why."""
+    """A restamp of a recording, made again. `step` is None where that was not possible: then `problems` say why."""
 
     name: str
     problems: list[str]
-    taken: _Taken | None = None
+    old: Recording | None = None  # as git has it from before
+    step: steps.Step | None = None
 
 
 def _made_again(one: Recording, past: History) -> Iterator[_Made]:
@@ -152,9 +138,9 @@ def _made_again(one: Recording, past: History) -> Iterator[_Made]:
         made = _Made(f"its restamp {number}", [])
         made.problems += _make_again(made, one, entry, entries[: number - 1], sources, past)
         yield made
-        if made.taken is None:
+        if made.step is None:
             return
-        sources = made.taken.step.after["sources"]
+        sources = made.step.after["sources"]
 
 
 def _make_again(
@@ -176,7 +162,7 @@ def _make_again(
     if raw is None:
         yield f"{made.name} has no recording to start from: {now.commit[:12]} has none"
         return
-    old = recording.parse(one.name, one.path, raw)
+    old = made.old = recording.parse(one.name, one.path, raw)
     if old.measurement() != one.measurement():
         yield f"{made.name} stands beside other results than those of {now.commit[:12]}"
     if old.metadata.get("restamped", []) != before:
@@ -191,7 +177,7 @@ def _make_again(
     step = steps.take(old.metadata, old.shows_lines(), then, now)
     yield from (f"{made.name}: {reason}" for reason in step.change.refused)
     yield from _otherwise(made.name, entry, step.entry)
-    made.taken = _Taken(old, step, then, now)
+    made.step = step
 
 
 def _otherwise(name: str, said: dict[str, Any], made: dict[str, Any]) -> Iterator[str]:

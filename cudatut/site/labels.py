@@ -6,7 +6,6 @@ words for which there is no entry; `python -m cudatut.site.labels` prints those 
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import sys
@@ -96,6 +95,6 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    if isinstance(sys.stdout, io.TextIOWrapper):
+    if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8")
     sys.exit(main(sys.argv[1:]))

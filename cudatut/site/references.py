@@ -19,7 +19,6 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from html import escape
-from typing import Any
 
 from cudatut.errors import CudatutError
 from cudatut.recording import Recording
@@ -241,7 +240,7 @@ def _power(base: float, exponent: float) -> float:
     return base**exponent
 
 
-_OPERATORS: dict[type, Callable[..., Any]] = {
+_OPERATORS: dict[type, Callable] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
