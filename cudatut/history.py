@@ -50,7 +50,7 @@ class History:
         """The content of an object that git itself has named. Raises CudatutError where it is not there."""
         if found := self._object(name):
             return found[2]
-        raise CudatutError(f"git cannot read {name} of this repository: see `git fsck`")
+        raise CudatutError(f"git cannot read {name} here; a clone with all objects has it")
 
     def commit(self, name: str) -> str | None:
         """The full name of a commit, or None where there is none of this name."""
