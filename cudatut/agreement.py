@@ -10,7 +10,7 @@ import datetime
 import html
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -171,16 +171,14 @@ def among(recordings: Iterable[Any]) -> Iterator[str]:
             parts.setdefault(one.name.partition("/")[0], []).append(one)
     for model, found in models.items():
         for key in ("compute_capability", "memory_bytes", "sm_count"):
-            yield from _unlike(found, f"{key} of the {model}", lambda gpu, key=key: gpu[key])
+            yield from _unlike(found, f"{key} of the {model}", key)
     for part, found in parts.items():
-        yield from _unlike(found, f"GPU of {part}", lambda gpu: gpu["name"])
+        yield from _unlike(found, f"GPU of {part}", "name")
 
 
-def _unlike(
-    recordings: list[Any], what: str, said: Callable[[dict[str, Any]], Any]
-) -> Iterator[str]:
+def _unlike(recordings: list[Any], what: str, key: str) -> Iterator[str]:
     """Recordings whose GPU has another value than that of most."""
-    usual = Counter(said(one.metadata["gpu"]) for one in recordings).most_common(1)[0][0]
+    usual = Counter(one.metadata["gpu"][key] for one in recordings).most_common(1)[0][0]
     for one in recordings:
-        if (value := said(one.metadata["gpu"])) != usual:
+        if (value := one.metadata["gpu"][key]) != usual:
             yield f"{one.file}: the {what} is {value}, and in most recordings {usual}"

@@ -48,7 +48,8 @@ def read(found: Any, name: str, path: PurePath) -> dict[str, Any]:
     if unknown := set(found.get("meanings", ())) - set(found["sources"]):
         raise ValueError(f"it has the meaning of {min(unknown)}, which is none of its sources")
     for entry in found["sanitizers"]:
-        if (tool := results.read(entry)).kind != "sanitizer" or tool.tool not in SANITIZERS:
+        tool = results.read(entry)
+        if not isinstance(tool, results.Sanitizer) or tool.tool not in SANITIZERS:
             raise ValueError(f"its metadata has {results.short(entry)} among the sanitizers")
     if (found.get("slim") is True) != (path.suffix == ".json"):
         raise ValueError("only the results of another GPU, in results/, are slim, and all of them")

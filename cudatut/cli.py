@@ -173,7 +173,7 @@ def _list(options: argparse.Namespace) -> int:
     found = []
     for example in catalog.examples():
         state, recorded = _state(example.name)
-        entry = {"name": example.name, "title": example.title, "requires": example.requires}
+        entry = dict[str, Any](name=example.name, title=example.title, requires=example.requires)
         if options.json:  # takes as long as all the rest
             entry["sources"] = example.sources()
         entry |= {"fresh": state == "fresh", "state": state, "recorded": recorded}

@@ -142,7 +142,7 @@ def _builds(header: str, *libraries: str) -> bool:
         return True
     root = _toolkit() or Path("nowhere")
     with tempfile.TemporaryDirectory() as folder:
-        command = [nvcc.find_host_compiler(), "-shared", "-fPIC", "-o", f"{folder}/x.so"]
+        command = [str(nvcc.find_host_compiler()), "-shared", "-fPIC", "-o", f"{folder}/x.so"]
         command += [f"-I{sysconfig.get_path('include')}", f"-I{root / 'include'}"]
         command += ["-x", "c++", "-", "-x", "none"]
         command += [f"-L{root / part}" for part in ("lib", "lib64", "lib/stubs", "lib64/stubs")]
@@ -238,15 +238,15 @@ def _pycuda() -> Check:
 
 
 def _cupy() -> Check:
-    package = cupy_package()
+    package, cuda = cupy_package(), driver_cuda()
     if not _installed("cupy"):
         how = f"pip install {package}"
         fix = how if package else "There is a CuPy for drivers of CUDA 12 and of CUDA 13."
         return Check("warn", "none: benchmarks lack the vendor's rows", fix)
     names = packages.packages_distributions().get("cupy", [])
     installed = sorted(name for name in names if name.startswith("cupy-cuda"))
-    if package and installed and package not in installed:
-        version = "{}.{}".format(*driver_cuda())
+    if cuda and package and installed and package not in installed:
+        version = "{}.{}".format(*cuda)
         return Check(
             "warn",
             f"{installed[0]}, but the driver runs CUDA {version}: its calls may fail",

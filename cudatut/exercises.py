@@ -276,8 +276,8 @@ def graded(exercise: Exercise, lang: str = "en") -> str:
     imported = r"^import cudatut as ct[ \t]*(#.*)?$\n?"
     check = re.sub(imported, "", exercise.check, flags=re.MULTILINE).strip("\n")
     body = textwrap.indent(check, "    ")
-    before, (block,) = ast.parse(check).body, ast.parse(f"if True:\n{body}").body
-    if [ast.dump(node) for node in before] != [ast.dump(node) for node in block.body]:
+    meant = ast.If(ast.Constant(True), ast.parse(check).body, [])
+    if ast.dump(meant) != ast.dump(ast.parse(f"if True:\n{body}").body[0]):
         raise BadExerciseError(
             f"examples/{exercise.chapter}{catalog.SOLUTIONS}.py: check-{exercise.number} has a string over "
             f"several lines; move it into given-{exercise.number}, for a reader's file indents the check"

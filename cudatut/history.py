@@ -5,8 +5,10 @@ import subprocess
 import threading
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from cudatut import paths
+from cudatut.errors import CudatutError
 
 _HEXADECIMAL = re.compile(r"[0-9a-f]{4,64}")
 _FOUND = re.compile(r"([0-9a-f]{40,64}) (\w+) (\d+)\n")  # what `git cat-file --batch` says first
@@ -22,7 +24,7 @@ class History:
     def __init__(self, root: Path):
         self._root = root
         self._lock = threading.Lock()
-        self._batch = subprocess.Popen(
+        self._batch: Any = subprocess.Popen(  # its pipes are there, which its type does not say
             ["git", "-C", str(root), "cat-file", "--batch"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -44,6 +46,12 @@ class History:
             self._batch.stdout.read(1)
         return head[1], head[2], content
 
+    def _content(self, name: str) -> bytes:
+        """The content of an object that git itself has named. Raises CudatutError where it is not there."""
+        if found := self._object(name):
+            return found[2]
+        raise CudatutError(f"git cannot read {name} here; a clone with all objects has it")
+
     def commit(self, name: str) -> str | None:
         """The full name of a commit, or None where there is none of this name."""
         # What `HEAD` is changes while a process lives.
@@ -60,7 +68,7 @@ class History:
     @cache  # noqa: B019
     def time(self, commit: str) -> int:
         """When a commit was made, in seconds since 1970."""
-        _, _, content = self._object(f"{commit}^{{commit}}")
+        content = self._content(f"{commit}^{{commit}}")
         head = content.partition(b"\n\n")[0].decode("utf-8", "replace")
         line = next(line for line in head.splitlines() if line.startswith("committer "))
         return int(line.rsplit(" ", 2)[1])
@@ -85,7 +93,7 @@ class History:
 
     def blob(self, blob: str) -> bytes:
         """The content of a blob that `files` named."""
-        return self._object(blob)[2]
+        return self._content(blob)
 
     def changes(self, path: str, at: str = "HEAD") -> list[str]:
         """The commits that changed a file (relative to the root of the repository), `at` or before it, the last one first."""

@@ -22,7 +22,7 @@ def repository() -> str:
         return project["urls"]["Repository"]
     from importlib.metadata import metadata
 
-    urls = (entry.partition(", ") for entry in metadata("cudatut").get_all("Project-URL"))
+    urls = (entry.partition(", ") for entry in metadata("cudatut").get_all("Project-URL", []))
     return next(address for label, _, address in urls if label == "Repository")
 
 

@@ -26,13 +26,13 @@ def problems(recording: Recording, past: History) -> Iterator[str]:
         return
     named = [metadata["commit"].removesuffix(DIRTY)]
     named += [entry["to"] for entry in metadata.get("restamped", ())]
-    commits = [past.commit(name) for name in named]
-    for name, commit in zip(named, commits):
-        if commit is None:
+    commits = [commit for name in named if (commit := past.commit(name)) is not None]
+    for name in named:
+        if (commit := past.commit(name)) is None:
             yield f"it names the commit {name}, and there is none of this name"
         elif not past.is_ancestor(commit):
             yield f"it names the commit {name}, which the present one does not come from"
-    if None in commits:
+    if len(commits) < len(named):
         return
     made, latest = commits[0], commits[-1]
     recorded_at = datetime.datetime.fromisoformat(metadata["recorded_at"])

@@ -28,6 +28,7 @@ class Result:
     """Base class: a subclass gives its fields and `table()`; the three representations follow from them."""
 
     kind: ClassVar[str]  # the name of its class in small letters
+    _shown = False
 
     def __init_subclass__(cls) -> None:
         cls.kind = cls.__name__.lower()
@@ -68,23 +69,23 @@ class Result:
             f"<tbody>{''.join(row(cells, 'td') for cells in body)}</tbody></table>"
         )
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, Any]:
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return {"text/plain": self.text(), "text/html": self.html(), MIME: self.json()}
 
     def _ipython_display_(self) -> None:
         # A result is shown by the function that made it; being also the last expression of a cell shows it no second time.
-        if not getattr(self, "_shown", False):
+        if not self._shown:
             show(self)
 
     def __repr__(self) -> str:
         return self.text()
 
-    def _row(self, name: str, missing: dict[str, str] | None = None) -> Any:
-        """A row by its name. Raises KeyError naming the rows that there are, or why this one is `missing`."""
-        for row in self.rows:
+    def _row(self, rows: list[Any], name: str, missing: dict[str, str] | None = None) -> Any:
+        """The row of this name. Raises KeyError naming the rows that there are, or why this one is `missing`."""
+        for row in rows:
             if row.name == name:
                 return row
-        why = (missing or {}).get(name) or f"it has {[row.name for row in self.rows]}"
+        why = (missing or {}).get(name) or f"it has {[row.name for row in rows]}"
         raise KeyError(f"no row {name!r} in {self.kind} {getattr(self, _named(self))!r}: {why}")
 
 
@@ -216,7 +217,7 @@ def _other(row: Row, what: str, follows: float | None) -> Iterator[str]:
     """Says so where a row has something else than what follows from its other fields."""
     has = getattr(row, what)
     same = has is follows or (
-        None not in (has, follows) and math.isclose(has, follows, rel_tol=_ROUNDING)
+        has is not None and follows is not None and math.isclose(has, follows, rel_tol=_ROUNDING)
     )
     if not same:
         yield f"{what} = {has} for '{row.name}', and its other fields give {follows}"
@@ -247,7 +248,7 @@ class Benchmark(Result):
         return super().html() + "".join(f"<p>{html.escape(note)}</p>" for note in notes)
 
     def __getitem__(self, name: str) -> Row:
-        return self._row(name, self.missing)
+        return self._row(self.rows, name, self.missing)
 
     def fastest_vendor(self) -> Row | None:
         """The fastest row of the vendor's library, to which ratios are; None without one."""
@@ -282,7 +283,7 @@ class Benchmark(Result):
         return any(map(self._held_back, self.rows))
 
     def _held_back(self, row: Row) -> bool:
-        return bool(row.mhz and self.most_mhz) and row.mhz < BELOW_MOST * self.most_mhz
+        return bool(row.mhz and self.most_mhz and row.mhz < BELOW_MOST * self.most_mhz)
 
     def dear(self) -> bool:
         """Whether a launch takes the host so long that it has to be told."""
@@ -382,7 +383,8 @@ class Benchmark(Result):
         if share is not None and share > _MOST_OF_PEAK[self.unit]:
             yield f"of_peak = {share:.3g} for '{row.name}', beyond what the limit is a limit of"
         if (
-            None not in (row.cycles, row.mhz)
+            row.cycles is not None
+            and row.mhz is not None
             and not 0.5 < row.cycles / (row.median_us * row.mhz) < 2
         ):
             yield f"cycles = {row.cycles} for '{row.name}', and its time and clock are of others"
@@ -439,7 +441,7 @@ class Goals(Result):
     rows: list[Goal]
 
     def __getitem__(self, name: str) -> Goal:
-        return self._row(name)
+        return self._row(self.rows, name)
 
     def heading(self) -> str:
         return self.title
@@ -587,7 +589,7 @@ class Facts(Result):
     rows: list[Fact]
 
     def __getitem__(self, name: str) -> Any:
-        return self._row(name).value
+        return self._row(self.rows, name).value
 
     def heading(self) -> str:
         return self.title or ""
@@ -708,7 +710,8 @@ class Table(Result):
 
     def __getitem__(self, name: str) -> dict[str, Any]:
         """A row's values by column. Raises KeyError naming the rows that there are."""
-        return dict(zip((column.name for column in self.columns), self._row(name).values))
+        row = self._row(self.rows, name)
+        return dict(zip((column.name for column in self.columns), row.values))
 
     def heading(self) -> str:
         return self.title
@@ -760,7 +763,7 @@ class Series(Result):
         return f"{self.title} ({self.y.unit} over {self.x.name}{limit})"
 
     def table(self) -> list[list[str]]:
-        lines = [dict(map(tuple, points)) for points in self.lines.values()]
+        lines = [dict(points) for points in self.lines.values()]
         rows = (
             [format_value(x), *(format_value(line[x]) if x in line else "" for line in lines)]
             for x in sorted({x for line in lines for x in line})

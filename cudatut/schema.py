@@ -36,8 +36,7 @@ def short(value: Any) -> str:
     return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
-@cache
-def reader(annotation: Any) -> Reader:
+def _reader(annotation: Any) -> Reader:
     """A function that returns what JSON holds as the annotation says, dataclasses made; it raises Misfit.
 
     True is no number, NaN and infinity are none either. Keys that a dataclass does not declare are left alone.
@@ -47,7 +46,7 @@ def reader(annotation: Any) -> Reader:
         return reader(inner[0])
     if origin in (types.UnionType, typing.Union):
         return _one_of([reader(one) for one in inner])
-    if is_dataclass(annotation):
+    if isinstance(annotation, type) and is_dataclass(annotation):
         return _object(annotation)
     if origin is list:
         return _list(reader(inner[0]))
@@ -58,6 +57,9 @@ def reader(annotation: Any) -> Reader:
     if annotation in (int, float):
         return _number((int, annotation))
     return _plain(annotation)
+
+
+reader: Callable[[Any], Reader] = cache(_reader)  # declared, since to mypy a class is not Hashable
 
 
 def _one_of(choices: list[Reader]) -> Reader:

@@ -238,7 +238,7 @@ def _named_by(call: ast.Call, function: str) -> tuple[str, re.Pattern[str] | Non
     given = [one.value for one in call.keywords if one.arg == keyword] or call.args[place:][:1]
     match given:
         case [ast.JoinedStr(values=parts)]:
-            words = [part.value if isinstance(part, ast.Constant) else None for part in parts]
+            words: list[Any] = [p.value if isinstance(p, ast.Constant) else None for p in parts]
             if any(word and len(word.strip()) >= _A_WORD for word in words):
                 pattern = "".join(".*" if word is None else re.escape(word) for word in words)
                 return kind, re.compile(pattern, re.DOTALL)

@@ -98,7 +98,7 @@ def _tree(text: str, changed: Changed | None, in_cells: bool) -> ast.Module:
 
 def _is_silent(last: ast.stmt, lines: list[bytes]) -> bool:
     """Whether a semicolon keeps a notebook from showing the value of a cell's last statement."""
-    rest = lines[last.end_lineno - 1][last.end_col_offset :]
+    rest = lines[(last.end_lineno or last.lineno) - 1][last.end_col_offset :]
     return isinstance(last, ast.Expr) and rest.lstrip().startswith(b";")
 
 
@@ -137,7 +137,7 @@ def _with_kernels(tree: ast.Module, in_cells: bool) -> ast.Module:
     nodes = list(ast.walk(tree))
     if any(isinstance(node, ast.Attribute) and node.attr == "source" for node in nodes):
         return tree  # `kernel.source`
-    compiled = {id(call.args[0]) for call in nodes if _compiles(call)}
+    compiled = {id(source) for node in nodes if (source := _compiled_by(node))}
     uses: dict[str, list[bool]] = {}  # of each name whether each use of it is to be compiled
     for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -161,12 +161,12 @@ def _tokens_of_kernel(value: Any) -> Any:
     return value
 
 
-def _compiles(node: ast.AST) -> bool:
-    """Whether this is a call such as `ct.Kernel(source, ...)` or `SourceModule(source)`."""
+def _compiled_by(node: ast.AST) -> ast.expr | None:
+    """The source in a call such as `ct.Kernel(source, ...)` or `SourceModule(source)`."""
     match node:
-        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[_, *_]):
-            return name in ("Kernel", "SourceModule")
-    return False
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[source, *_]):
+            return source if name in ("Kernel", "SourceModule") else None
+    return None
 
 
 def dump(node: Any) -> str:
@@ -242,9 +242,9 @@ def read_comments(text: str) -> list[str]:
 
 def _tokens(text: str, blanks: bool = False) -> Iterator[str]:
     """The tokens of a text without lines that go on in the next. blanks: with " " for what separates two of a line or more."""
-    directive, begins, apart, at = False, True, False, 0
-    while at < len(text):
-        found = _TOKEN.match(text, at)
+    directive, begins, apart = False, True, False
+    for found in _TOKEN.finditer(text):  # every character is in one
+        at = found.start()
         kind = found.lastgroup if found.lastgroup != "mark" else "raw"
         if (kind == "sign" and found[0] in "\"'") or (
             text.startswith("/*", at) and kind != "comment"
@@ -254,7 +254,7 @@ def _tokens(text: str, blanks: bool = False) -> Iterator[str]:
             if begins:
                 directive = True
                 whole = _DIRECTIVE.match(text, at)
-                if whole["define"]:
+                if whole and whole["define"]:
                     # A macro with parameters has its parenthesis right behind its name.
                     close = text.startswith("(", whole.end())
                     yield "#define-function" if close else "#define-object"
@@ -273,6 +273,5 @@ def _tokens(text: str, blanks: bool = False) -> Iterator[str]:
             begins = False
             yield found[0]
         apart = kind in ("line", "comment", "space")
-        at = found.end()
     if directive:
         yield ""

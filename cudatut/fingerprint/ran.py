@@ -30,8 +30,8 @@ _following = False
 _package = str(Path(__file__).resolve().parent.parent) + os.sep
 _python = tuple(sysconfig.get_paths()[key] + os.sep for key in ("stdlib", "platstdlib"))
 # Where Python reads code to run it.
-_importers = ("<frozen importlib", "<frozen runpy", importlib.__path__[0] + os.sep + "_bootstrap")
-_importers += (runpy.__file__,)
+_bootstrap = importlib.__path__[0] + os.sep + "_bootstrap"
+_importers = ("<frozen importlib", "<frozen runpy", _bootstrap, runpy.__file__)
 
 
 def use(aspect: str) -> None:
@@ -127,7 +127,9 @@ def _tell_modules() -> None:
 def _modules() -> list[str]:
     """Files of the examples that are modules of this process."""
     root = paths.examples_dir()
-    found = {getattr(module, "__file__", None) for module in list(sys.modules.values())} - {None}
+    found: set[Any] = {getattr(one, "__file__", None) for one in list(sys.modules.values())} - {
+        None
+    }
     # Thousands of files in some hundred folders: asking the file system for each would take a tenth of a second.
     folders = {os.path.dirname(file) for file in found}
     near = {folder for folder in folders if Path(folder).resolve().is_relative_to(root)}
@@ -179,7 +181,7 @@ def _reader() -> str:
     """Who reads a file right now: "book" (the examples), "package" (cudatut itself), "import" (Python, to run it), or
     "library".
     """
-    frame = sys._getframe(1)
+    frame: Any = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
         if file.startswith(_importers):

@@ -60,7 +60,7 @@ def bench(
     all_us = sum(max(run.us, 1.0) for run in first.values())
     count = rounds or max(_MIN_ROUNDS, min(_MAX_ROUNDS, int(_BUDGET_US / all_us)))
     turns = {label: _turns(run.us, count) for label, run in first.items()}
-    most, times, chance = max(turns.values()), {label: [] for label in runs}, random.Random(0)
+    most, times, chance = max(turns.values()), {one: list[Run]() for one in runs}, random.Random(0)
     order = list(runs)
     for turn in range(count * most):
         chance.shuffle(order)
@@ -87,7 +87,7 @@ def take_turns(
 
     time: how one run is timed; by default behind a flush of L2 and a gate.
     """
-    times = {name: [] for name in runs}
+    times: dict[str, list[float]] = {name: [] for name in runs}
     names, waiting = list(runs), set()
     for _ in range(rounds):
         order.shuffle(names)
@@ -213,9 +213,11 @@ def _row(
     median = statistics.median(us)
     p20, *_, p80 = statistics.quantiles(us, n=5) if len(us) > 1 else (median, median)
     value = None
-    if bytes is not None or flops is not None:
-        value = bytes / median / 1e3 if bytes is not None else flops / median / 1e6
-    clocks = [run for run in times if run.mhz is not None]
+    if bytes is not None:
+        value = bytes / median / 1e3
+    elif flops is not None:
+        value = flops / median / 1e6
+    clocks = [(run.us, run.mhz) for run in times if run.mhz is not None]
     return Row(
         name=label,
         median_us=median,
@@ -230,6 +232,6 @@ def _row(
         times=" ".join(f"{one:g}" for one in us),
         host_us=rounded(statistics.median(run.host_us for run in times)),
         waits=None if all(run.hidden for run in times) else True,
-        mhz=rounded(statistics.median(run.mhz for run in clocks)) if clocks else None,
-        cycles=rounded(statistics.median(run.us * run.mhz for run in clocks)) if clocks else None,
+        mhz=rounded(statistics.median(mhz for _, mhz in clocks)) if clocks else None,
+        cycles=rounded(statistics.median(took * mhz for took, mhz in clocks)) if clocks else None,
     )

@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
+from typing import Any
 
 from cudatut import tool
 from cudatut.errors import CudatutError, NoGpuError, UnsupportedGpuError
@@ -72,7 +73,7 @@ def activate() -> None:
 
 
 @cache
-def installed_driver() -> ctypes.CDLL | None:
+def installed_driver() -> Any:  # a CDLL or None: whoever has found a GPU need not ask
     """The driver API through ctypes, for what PyCUDA lacks; not started. None where no driver is installed."""
     try:
         return ctypes.CDLL(DRIVER_LIBRARY)
@@ -141,7 +142,8 @@ def name_and_capability(number: int) -> tuple[str, tuple[int, int]]:
     driver, gpu, name = installed_driver(), ctypes.c_int(0), ctypes.create_string_buffer(100)
     driver.cuDeviceGet(ctypes.byref(gpu), number)
     driver.cuDeviceGetName(name, 100, gpu)
-    return name.value.decode(), tuple(_attribute(gpu, attribute) for attribute in _CAPABILITY)
+    major, minor = (_attribute(gpu, attribute) for attribute in _CAPABILITY)
+    return name.value.decode(), (major, minor)
 
 
 def _attribute(gpu: ctypes.c_int, number: int) -> int:

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,7 @@ class Kernel:
         self._symbol = instances.find_symbol(self._cubin, self._source, self.name, self.label)
         if ran.following():
             self._note(macros, [str(option) for option in options], arch)
-        self._function = self._load() if load else None
+        self._function: Any = self._load() if load else None
 
     @property
     def source(self) -> str:
@@ -92,6 +92,7 @@ class Kernel:
     def _note(self, macros: list[str], options: list[str], arch: str | None) -> None:
         """Tell the recording of this kernel: of what it was made, how, and its code."""
         root = str(paths.examples_dir())
+        made_of: dict[str, Any]
         if self._path:
             files, made_of = catalog.with_includes(self._path), {"file": self.label}
         else:
@@ -191,7 +192,7 @@ class Kernel:
         """
         ask = getattr(installed_driver(), "cuFuncGetParamInfo", None)
         function, found = _driver_function(self._cubin, self.symbol), []
-        for index in range(len(self.parameters)):
+        for index in range(len(self.parameters or ())):
             offset, size = ctypes.c_size_t(0), ctypes.c_size_t(0)
             which = function, ctypes.c_size_t(index)
             if ask is None or ask(*which, ctypes.byref(offset), ctypes.byref(size)):
@@ -290,11 +291,13 @@ def compile_ahead(
     if tool.running() not in (None, "memcheck"):
         return {}
     device()  # once, before threads ask
+    ahead, errors = partial(Kernel, load=False), {}
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        compiled = {one: pool.submit(Kernel, *one, load=False) for one in dict.fromkeys(instances)}
-    errors = {one: error for one, run in compiled.items() if (error := run.exception())}
-    for error in errors.values():
-        if not isinstance(error, KernelCompileError):
+        compiled = {one: pool.submit(ahead, *one) for one in dict.fromkeys(instances)}
+    for one, run in compiled.items():
+        if isinstance(error := run.exception(), KernelCompileError):
+            errors[one] = error
+        elif error:
             raise error
     return errors
 
@@ -310,7 +313,7 @@ def _dim3(value: Any, what: str) -> tuple[int, int, int]:
     extents = (value,) if not isinstance(value, (tuple, list)) else tuple(value)
     if not 1 <= len(extents) <= 3 or any(extent != int(extent) for extent in extents):
         raise LaunchError(f"{what} = {value!r}: give one to three whole numbers")
-    return tuple(int(extent) for extent in extents) + (1,) * (3 - len(extents))
+    return tuple(int(extent) for extent in extents) + (1,) * (3 - len(extents))  # type: ignore[return-value] # three of them
 
 
 def _c_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:

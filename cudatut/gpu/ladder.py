@@ -50,7 +50,7 @@ class Rung:
 
     def number(self, option: str, default: int | None = None) -> int:
         """An option as an integer. Raises RungError if it is missing (and has no default) or is no number."""
-        text = self.options.get(option, default)
+        text: Any = self.options.get(option, default)
         try:
             return int(text)
         except (TypeError, ValueError):
@@ -161,8 +161,8 @@ class Ladder:
     ) -> Benchmark:
         """Time rungs and the vendor's solutions on one instance, interleaved in this process."""
         problem = self.problem(**instance)
-        rungs = [self[rung] if isinstance(rung, str) else rung for rung in rungs]
-        rows = {rung.name: problem.launcher(rung) for rung in rungs}
+        steps = [self[rung] if isinstance(rung, str) else rung for rung in rungs]
+        rows = {rung.name: problem.launcher(rung) for rung in steps}
         return bench(
             {**rows, **problem.vendors()},
             bytes=problem.bytes,
@@ -194,7 +194,7 @@ def shared(name: str) -> ModuleType:
 def _module(file: Path) -> ModuleType:
     name = f"cudatut_{file.stem}_{file.parent.name}"
     if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, file)
+        spec: Any = importlib.util.spec_from_file_location(name, file)
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         sys.path.insert(0, str(file.parent))

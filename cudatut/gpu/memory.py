@@ -134,7 +134,7 @@ def _array(shape: Any, dtype: Any, what: str):
     dtype = np.dtype(dtype)
     if dtype.hasobject:
         raise TypeError(f"{what}: dtype {dtype} holds Python objects, which a GPU cannot")
-    shape = (int(shape),) if np.isscalar(shape) else tuple(int(extent) for extent in shape)
+    shape = (int(shape),) if np.isscalar(shape) else tuple(int(extent) for extent in shape)  # type: ignore[arg-type] # to NumPy a str is one
     if any(extent < 0 for extent in shape):
         raise ValueError(f"{what}: negative extent in shape {shape}")
     nbytes = math.prod(shape) * dtype.itemsize

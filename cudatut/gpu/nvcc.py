@@ -34,12 +34,12 @@ def find_nvcc() -> Path:
     """
     chosen = os.environ.get("CUDATUT_NVCC")
     if chosen:
-        path = shutil.which(chosen)
-        if path is None:
+        program = shutil.which(chosen)
+        if program is None:
             raise ToolMissing(
                 f"CUDATUT_NVCC is '{chosen}', which is no program; unset or correct it"
             )
-        return Path(path).absolute()
+        return Path(program).absolute()
     looked = []
     for place, path in _candidates():
         if path is not None and os.access(path, os.X_OK):

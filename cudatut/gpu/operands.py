@@ -38,7 +38,7 @@ class Operand(NamedTuple):
     address: np.uint64
     dtype: str
     shape: tuple[int, ...]
-    count: int
+    count: int  # type: ignore[assignment] # a tuple has a method of this name, which nobody calls
     width: int
     stride: int
     size: int
@@ -181,7 +181,7 @@ def _layout(
     begins: int | None = None,
     lies: tuple[int, int, int] | None = None,
     most: int = MOST,
-) -> tuple[tuple, int, int, int]:
+) -> tuple[tuple[str, tuple[int, ...], int, int, int, int], int, int, int]:
     """What an Operand has between its address and its owner, bytes from one row to the next, bytes from the first to behind
     the last, an element's alignment. Asked for at each launch, mostly with the same shapes: found anew each time, it takes longer than the launch.
     """

@@ -49,7 +49,8 @@ def versions() -> dict[str, str]:
                     break
     loaded = list(_loaded_libraries())
     for name, pattern, ask in _LIBRARIES:
-        told = {ask(path) for path in loaded if re.fullmatch(pattern, path.name)} - {None}
+        files = (path for path in loaded if re.fullmatch(pattern, path.name))
+        told = {version for path in files if (version := ask(path)) is not None}
         if told:
             found[name] = ", ".join(sorted(told))
     vendor = sys.modules.get("cudatut.gpu.vendor")

@@ -96,7 +96,8 @@ class _Flood:
     """Whether a tool has reported very many errors, and still runs some seconds later."""
 
     def __init__(self, log: Path):
-        self._log, self._since, self.over = log, None, False
+        self._log, self.over = log, False
+        self._since: float | None = None
 
     def __call__(self) -> bool:
         if self._since is None and self._reported() >= _FLOOD:

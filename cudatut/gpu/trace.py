@@ -123,12 +123,12 @@ def summarize(works: Iterable[Span], calls: Iterable[Span]) -> Trace:
     """Rows by name, and what each call waited for. Pure: needs neither CUPTI nor a GPU."""
     works, calls = sorted(works, key=lambda work: work.end), list(calls)
     gpu, api = _rows(works), _rows(calls)
-    shares = {name: Counter() for name in api}
+    shares = {name: Counter[str]() for name in api}
     for call in calls:
         shares[call.name].update(_waits(works, call))
     for name, row in api.items():
         row.waiting_ms = shares[name].total() / 1e6
-        row.waited_for = max(shares[name], key=shares[name].get, default="")
+        row.waited_for = max(shares[name], key=shares[name].__getitem__, default="")
     if maker := _context_maker(calls):
         api[maker.name].waited_for = "made the context"
     return Trace(*(sorted(rows.values(), key=lambda row: -row.total_ms) for rows in (gpu, api)))
@@ -225,7 +225,7 @@ def run(script: Path, arguments: Sequence[str] = ()) -> tuple[int, Trace]:
         raise CudatutError(
             "PyCUDA is imported already, and CUPTI must begin before it: trace in a process of its own"
         )
-    notes = []
+    notes: list[tuple[int, tuple[Any, ...]]] = []
 
     def hear(records: list[Any]) -> None:
         # Copied, for they lie in a buffer that CUPTI takes back.
@@ -280,8 +280,9 @@ def trace(
     """
     if (script is None) == (source is None):
         raise TypeError("trace takes a script, or source=..., and not both")
-    if script is not None:
-        paths.note_read(path := find(script))
+    path = None if script is None else find(script)
+    if path is not None:
+        paths.note_read(path)
     if tool.running():
         return Trace()
     asked = tool.recording() or device.installed_driver()  # without a driver, the child says so

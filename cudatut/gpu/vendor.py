@@ -230,8 +230,8 @@ def compile_cub() -> ctypes.CDLL:
         library.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=library.parent) as folder:
             made = Path(folder) / library.name
-            command = [nvcc, "-O3", "-std=c++17", f"-arch={arch}", "--shared", *flags]
-            done = subprocess.run([*command, "-o", made, source], capture_output=True, text=True)
+            command = [nvcc, "-O3", "-std=c++17", f"-arch={arch}", "--shared", *flags, "-o", made]
+            done = subprocess.run([*map(str, command), source], capture_output=True, text=True)
             if done.returncode:
                 raise KernelCompileError(f"nvcc refused {source.name}: {done.stderr.strip()}")
             os.replace(made, library)
@@ -319,6 +319,6 @@ def gemm(
         left.data.ptr, max(left.shape[1], 1),
         scalars.ctypes.data + scalars.itemsize, target.data.ptr, max(n, 1),
     )  # fmt: skip
-    vendor = Vendor(lambda: cublas.sgemm(*arguments))
+    vendor: Any = Vendor(lambda: cublas.sgemm(*arguments))
     vendor.kept = scalars, left, right, target  # cuBLAS sees only their addresses
     return vendor

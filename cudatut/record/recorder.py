@@ -35,6 +35,7 @@ from cudatut.tool import SANITIZERS
 
 RACECHECK = "racecheck"
 
+Sanitize = Callable[[list[Path], str, float], Sanitizer]  # examples, a tool, seconds -> its verdict
 # Instrumented kernels are slow: each tool gets this many times an example's own limit.
 SANITIZER_TIME = 2
 
@@ -153,7 +154,7 @@ def record_examples(
     examples: list[Example],
     gpu_name: str,
     capability: tuple[int, int],
-    sanitize: Callable[[list[Path], str, float], Sanitizer] | None,
+    sanitize: Sanitize | None,
     *,
     jobs: int = 1,
     progress: Progress | None = None,
@@ -163,117 +164,138 @@ def record_examples(
 
     before_timed: waits for what else was started, before the first notebook that measures time.
     """
-    progress = progress or Progress()
-    outcomes: dict[str, Outcome] = {}
+    recorder = _Recorder(sanitize, progress or Progress())
+    able = recorder.take(examples, gpu_name, capability)
+    recorder.run_side_by_side(able, jobs)
+    before_timed()
+    recorder.run_alone([example for example in able if example.alone])
+    return [recorder.outcomes[example.name] for example in examples]
 
-    def settle(name: str, status: str, reason: str = "") -> None:
-        outcomes[name] = Outcome(name, status, reason)
+
+class _Recorder:
+    """What is known of the examples while they are recorded, and what is done with one of them or with a few."""
+
+    def __init__(self, sanitize: Sanitize | None, progress: Progress):
+        self._sanitize: Any = sanitize  # None where it is asked for nothing
+        self._progress = progress
+        self.outcomes: dict[str, Outcome] = {}
+        self._before: dict[str, dict[str, str | None]] = {}  # hashes of sources
+        self._found: dict[str, dict[str, Sanitizer | Exception]] = {}
+
+    def take(self, examples: list[Example], gpu: str, capability: tuple[int, int]) -> list[Example]:
+        """Those that this GPU can run; the others are skipped."""
+        able = []
+        for example in examples:
+            if device.supports(capability, example.requires):
+                able.append(example)
+                self._before[example.name] = recording.hashes(example.sources())
+                self._found[example.name] = {}
+            else:
+                needs = f"needs {example.requires}, and {gpu} is sm_{capability[0]}{capability[1]}"
+                self._settle(example.name, "skipped", needs)
+        return able
+
+    def run_side_by_side(self, able: list[Example], jobs: int) -> None:
+        """The sanitizers, and the notebooks that measure no time."""
+        together = [example for example in able if not example.alone]
+        # All examples under one tool, then under the next: runs of one example at the same time would each compile its
+        # kernels, where the later ones now find them in the cache. For the same reason racecheck begins at the end.
+        batches = _batches(able, jobs) if self._sanitize and able else []
+        to_race = deque(batches)
+        tools = len(SANITIZERS) if self._sanitize else 0
+        self._progress.start("side by side", len(able) * tools + len(together))
+
+        def race() -> None:
+            while to_race:
+                with suppress(IndexError):  # another has taken the last one
+                    self._watch(to_race.pop(), RACECHECK)
+
+        with _workers(jobs) as pool:
+            racing = [pool.submit(race) for _ in range(_racing(jobs))]
+            others = [(one, name) for name in SANITIZERS if name != RACECHECK for one in batches]
+            watching = [pool.submit(self._watch, *one) for one in others]
+            running = [(example, pool.submit(self._execute, example)) for example in together]
+            racing += [pool.submit(race) for _ in racing]  # who has nothing else to do helps
+            wait([*racing, *watching])
+            for example, future in running:
+                self._finish(example, future)
+
+    def run_alone(self, examples: list[Example]) -> None:
+        """The notebooks that measure time, while nothing else of ours runs."""
+        self._progress.start("alone on the GPU", len(examples))
+        with _workers(1) as pool:  # a thread, so that Ctrl-C reaches this one at once
+            for example in examples:
+                if not self._refused(example):
+                    self._finish(example, pool.submit(self._execute, example))
+
+    def _settle(self, name: str, status: str, reason: str = "") -> None:
+        self.outcomes[name] = Outcome(name, status, reason)
         # What fails on another GPU says nothing of the book's own recording.
-        if sanitize and status == "failed":
+        if self._sanitize and status == "failed":
             failures.keep(name, reason)
-        elif sanitize and status == "recorded":
+        elif self._sanitize and status == "recorded":
             failures.forget(name)
-        progress.outcome(outcomes[name])
+        self._progress.outcome(self.outcomes[name])
 
-    able = []
-    for example in examples:
-        if device.supports(capability, example.requires):
-            able.append(example)
-        else:
-            needs = f"needs {example.requires}, and {gpu_name} is sm_{capability[0]}{capability[1]}"
-            settle(example.name, "skipped", needs)
-    before = {example.name: recording.hashes(example.sources()) for example in able}
-    found: dict[str, dict[str, Sanitizer | Exception]] = {example.name: {} for example in able}
-
-    def watch(batch: list[Example], name: str) -> None:
+    def _watch(self, batch: list[Example], name: str) -> None:
         """One process for all of them; where it fails or finds something, one for each, which tells whose it is."""
         started = time.monotonic()
+        # No sum of them: one that hangs would hold up all others of its process for as long.
+        limit = SANITIZER_TIME * max(e.timeout_s for e in batch) * min(len(batch), 2)
         try:
-            # No sum of them: one that hangs would hold up all others of its process for as long.
-            limit = SANITIZER_TIME * max(e.timeout_s for e in batch) * min(len(batch), 2)
-            result = sanitize([example.path for example in batch], name, limit)
+            result = self._sanitize([example.path for example in batch], name, limit)
         except Exception as error:  # whatever it is, the others go on
             result = error
         if len(batch) > 1 and (isinstance(result, Exception) or result.errors):
             for example in batch:
-                watch([example], name)
+                self._watch([example], name)
             return
         took = f"{time.monotonic() - started:.1f} s"
         # Said at once, and its report kept: whoever waits for the other examples, or ends this, knows already.
         said = _not_clean(name, result)
         for example in batch:
-            found[example.name][name] = result
+            self._found[example.name][name] = result
             if said:
                 failures.keep(example.name, said)
             says = f": {said.splitlines()[0]}" if said else ""
-            progress.done(f"{example.name} {name} ({took} for {len(batch)}){says}")
+            self._progress.done(f"{example.name} {name} ({took} for {len(batch)}){says}")
 
-    def execute(example: Example) -> Executed:
+    def _execute(self, example: Example) -> Executed:
         try:
-            return record_notebook(example, lambda cell: progress.step(f"{example.name} {cell}"))
+            name, step = example.name, self._progress.step
+            return record_notebook(example, lambda cell: step(f"{name} {cell}"))
         finally:
-            progress.done(example.name)
+            self._progress.done(example.name)
 
-    def refused(example: Example) -> bool:
+    def _refused(self, example: Example) -> bool:
         """Whether a sanitizer's verdict refuses the recording: then the notebook need not run alone on the GPU."""
         try:
-            if sanitize is not None:
-                _all_clean(example.name, found[example.name])
+            if self._sanitize:
+                _all_clean(example.name, self._found[example.name])
         except RecordingFailed as error:
-            settle(example.name, "failed", str(error))
+            self._settle(example.name, "failed", str(error))
             return True
         return False
 
-    def finish(example: Example, running: Future[Executed]) -> None:
+    def _finish(self, example: Example, running: Future[Executed]) -> None:
+        before = self._before[example.name]
         try:
             executed = running.result()
             # As they were when the first sanitizer began: none may have changed until the recording is written.
-            now = recording.hashes(before[example.name])
-            if changed := [name for name, sha in before[example.name].items() if now[name] != sha]:
+            now = recording.hashes(before)
+            if changed := [name for name, sha in before.items() if now[name] != sha]:
                 reason = f"{', '.join(changed)} changed while it was being recorded"
                 raise RecordingFailed(example.name, reason)
-            if sanitize is None:
-                write_slim(executed)
+            if self._sanitize:
+                write(executed, _all_clean(example.name, self._found[example.name]))
             else:
-                write(executed, _all_clean(example.name, found[example.name]))
+                write_slim(executed)
         except CudatutError as error:
-            settle(example.name, "failed", str(error))
+            self._settle(example.name, "failed", str(error))
         except Exception as error:
-            settle(example.name, "failed", f"{example.name}: {error!r}")
+            self._settle(example.name, "failed", f"{example.name}: {error!r}")
         else:
-            settle(example.name, "recorded")
-
-    together = [example for example in able if not example.alone]
-    tools = SANITIZERS if sanitize else ()
-    progress.start("side by side", len(able) * len(tools) + len(together))
-    # All examples under one tool, then under the next: runs of one example at the same time would each compile its
-    # kernels, where the later ones now find them in the cache. For the same reason racecheck begins at the end.
-    batches = _batches(able, jobs) if tools and able else []
-    to_race = deque(batches)
-
-    def race() -> None:
-        while to_race:
-            with suppress(IndexError):  # another has taken the last one
-                watch(to_race.pop(), RACECHECK)
-
-    with _workers(jobs) as pool:
-        racing = [pool.submit(race) for _ in range(_racing(jobs))]
-        others = [(batch, name) for name in tools if name != RACECHECK for batch in batches]
-        watching = [pool.submit(watch, *one) for one in others]
-        running = [(example, pool.submit(execute, example)) for example in together]
-        racing += [pool.submit(race) for _ in racing]  # who has nothing else to do helps
-        wait([*racing, *watching])
-        for example, future in running:
-            finish(example, future)
-
-    before_timed()
-    alone = [example for example in able if example.alone]
-    progress.start("alone on the GPU", len(alone))
-    with _workers(1) as pool:  # a thread, so that Ctrl-C reaches this one at once
-        for example in alone:
-            if not refused(example):
-                finish(example, pool.submit(execute, example))
-    return [outcomes[example.name] for example in examples]
+            self._settle(example.name, "recorded")
 
 
 # Examples that share a process under a tool. To open the GPU takes a second there, half of it or more in the driver (an
@@ -312,7 +334,7 @@ def _all_clean(name: str, found: dict[str, Sanitizer | Exception]) -> list[Sanit
     reasons = [said for which in SANITIZERS if (said := _not_clean(which, found[which]))]
     if reasons:
         raise RecordingFailed(name, "; ".join(reasons))
-    return [found[which] for which in SANITIZERS]
+    return [one for which in SANITIZERS if isinstance(one := found[which], Sanitizer)]
 
 
 def _not_clean(which: str, result: Sanitizer | Exception) -> str:

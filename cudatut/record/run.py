@@ -118,7 +118,7 @@ def _kernel(example: Example, notebook: Any) -> Iterator[tuple[Any, Path]]:
         # Sockets in a private folder rather than ports that any user of the machine could connect to; a Unix socket's
         # path has room for some 100 characters.
         ipc = sys.platform != "win32" and len(os.fsencode(connection)) < 90
-        manager = AsyncKernelManager(
+        manager: Any = AsyncKernelManager(  # whose type knows of no process
             kernel_spec_manager=ThisInterpreter(),
             kernel_name="python3",
             connection_file=str(connection),

@@ -26,9 +26,9 @@ def load_ipython_extension(shell: Any) -> None:
     read before anything that Python prints or shows and at the end of each cell: every line is where it belongs.
     """
     libc = ctypes.CDLL(None)
-    drains = []
+    drains: list[Any] = []
     lock = threading.RLock()
-    written_last = None  # the flush of the stream that was
+    written_last: Any = None  # the flush of the stream that was
 
     def drain(*ignored: Any) -> None:
         with lock:
@@ -43,7 +43,7 @@ def load_ipython_extension(shell: Any) -> None:
         def turn_here() -> None:
             """Send what the other stream holds: each sends by a clock of its own, which would change their order."""
             nonlocal written_last
-            if written_last not in (None, flush):
+            if written_last is not None and written_last != flush:
                 written_last()
             written_last = flush
 

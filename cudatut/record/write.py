@@ -107,8 +107,7 @@ def commit(sources: Iterable[str]) -> str:
     if said := os.environ.get("CUDATUT_COMMIT"):
         return said
     root, examples = paths.repo_root(), paths.examples_dir()
-    head = git(root, "rev-parse", "HEAD") if root else None
-    if not head:
+    if root is None or not (head := git(root, "rev-parse", "HEAD")):
         return "unknown"
     files = [*(str(examples / name) for name in sources), *map(str, instrument.files())]
     changed = git(root, "status", "--porcelain", "--", *files)

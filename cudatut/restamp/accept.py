@@ -6,7 +6,7 @@ ground (see `cudatut.restamp.grounds`). Nothing of what was measured is touched.
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,10 +44,10 @@ def restamp(
     now, compiler, outcomes = tree(past, past.commit("HEAD")), Compiler(past), []
     plans = [_plan(one, past, now) for one in recordings]
     for plan in plans:
-        if plan.compares:
-            compiler.expect(plan.step.before, plan.step.change, plan.then, now)
+        if step := plan.compared:
+            compiler.expect(*step.parts)
     for plan in plans:
-        outcome = _carried_out(plan, now, compiler)
+        outcome = _carried_out(plan, compiler)
         if outcome.grounds or outcome.refused:
             say(f"{outcome.name}: {'; '.join(outcome.refused) or ', '.join(outcome.grounds)}")
             outcomes.append(outcome)
@@ -73,21 +73,20 @@ def _history() -> History:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What is to be done with a recording, unless it is `refused`: the `step` from the tree `then`, if its sources changed;
-    else the `metadata` that it gets, and in words what is new in it.
+    """What is to be done with a recording, unless it is `refused`: the `step`, if its sources changed; else the `metadata`
+    that it gets, and in words what is new in it.
     """
 
     one: Recording
     refused: tuple[str, ...] = ()
-    then: Tree | None = None
     step: steps.Step | None = None
     metadata: dict[str, Any] | None = None
     says: tuple[str, ...] = ()
 
     @property
-    def compares(self) -> bool:
-        """Whether machine code has to be the same."""
-        return not self.refused and self.step is not None and bool(self.step.change.code)
+    def compared(self) -> steps.Step | None:
+        """The step, where machine code has to be the same."""
+        return self.step if not self.refused and self.step and self.step.change.code else None
 
 
 def _plan(one: Recording, past: History, now: Tree) -> _Plan:
@@ -112,15 +111,14 @@ def _plan_step(one: Recording, past: History, now: Tree) -> _Plan:
         return _Plan(one, (f"it was recorded at {one.metadata['commit']}, {reason}",))
     step = steps.take(one.metadata, one.shows_lines(), then, now)
     grounds = tuple(sorted(set(step.change.grounds.values())))
-    return _Plan(one, tuple(step.change.refused), then, step, step.after, grounds)
+    return _Plan(one, tuple(step.change.refused), step, step.after, grounds)
 
 
-def _carried_out(plan: _Plan, now: Tree, compiler: Compiler) -> Outcome:
+def _carried_out(plan: _Plan, compiler: Compiler) -> Outcome:
     one, refused = plan.one, plan.refused
     try:
-        if plan.compares:
-            parts = plan.step.before, plan.step.change, plan.then, now
-            refused = tuple(machine_code.differences(*parts, compiler))
+        if step := plan.compared:
+            refused = tuple(machine_code.differences(*step.parts, compiler))
         if plan.metadata and not refused:
             _write(one, plan.metadata)
     except CudatutError as error:
@@ -136,7 +134,7 @@ def base(one: Recording, past: History, at: str = "HEAD") -> Tree | None:
     One that was made from files that no commit had is compared with a commit (`at` or before it) that brought it.
     """
     if stamps := one.metadata.get("restamped"):
-        commits = [past.commit(stamps[-1]["to"])]
+        commits: Sequence[str | None] = [past.commit(stamps[-1]["to"])]
     elif commit := past.commit(one.metadata["commit"]):
         commits = [commit]
     else:

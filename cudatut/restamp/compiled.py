@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -39,14 +39,14 @@ _CONDITION = re.compile(r"^[ \t]*(#[ \t]*(?:if|ifdef|ifndef|elif)\b[^\n]*)", re.
 _ENVIRONMENT = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN")
 
 
-def kernels(arch: str, files: Iterable[str]) -> dict[str, dict[str, Any]]:
+def kernels(arch: str, files: Collection[str]) -> dict[str, dict[str, Any]]:
     """The declared sources that are or include one of these files (relative to the examples), by a name for each.
 
     {name: {"file", "includes", "uncovered": why no declared instance stands for what a run compiles, or "", "code": {symbol:
     digest}}}. arch: of the GPU, such as sm_90; what does not compile for it is compiled for its own sm_90a, and what
     compiles for neither has no code. Raises ToolMissing without nvcc.
     """
-    found, count = {}, {}
+    found, count = dict[str, dict[str, Any]](), dict[str, int]()
     sources = [one for one in declared.including(files) if "expect: compile error" not in one.code]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         runs = [pool.submit(_digests, source, arch) for source in sources]

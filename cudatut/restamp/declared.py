@@ -180,8 +180,7 @@ def _of_tree(tree: ast.Module, where: str, first_line: int) -> list[Source]:
     found = []
 
     def visit(node: ast.AST, call: ast.Call | None, target: str | None) -> None:
-        code = text_of(node)
-        if code is not None:
+        if isinstance(node, ast.expr) and (code := text_of(node)) is not None:
             if DEFINES_KERNEL.search(code):
                 line = first_line + node.lineno - 1
                 if is_python(code):
@@ -209,7 +208,8 @@ def text_of(node: ast.AST) -> str | None:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
-        return "".join(p.value if isinstance(p, ast.Constant) else "1" for p in node.values)
+        parts = map(text_of, node.values)
+        return "".join("1" if part is None else part for part in parts)
     return None
 
 
@@ -303,7 +303,8 @@ def _calls(path: Path) -> list[ast.Call]:
 
 
 def _texts(call: ast.Call) -> list[str]:
-    return [one.value for one in call.args if isinstance(one, ast.Constant)]
+    constants = [one.value for one in call.args if isinstance(one, ast.Constant)]
+    return [value for value in constants if isinstance(value, str)]
 
 
 def calls(tree: ast.AST) -> list[ast.Call]:
@@ -320,7 +321,7 @@ def defines_of(call: ast.Call | None) -> tuple[str, ...]:
     if not isinstance(value, ast.Dict):
         return ()
     return tuple(
-        f"-D{key.value}={item.value if isinstance(item, ast.Constant) else 1}"
+        f"-D{key.value!s}={str(item.value) if isinstance(item, ast.Constant) else 1}"
         for key, item in zip(value.keys, value.values, strict=True)
         if isinstance(key, ast.Constant)
     )
@@ -338,7 +339,7 @@ def options_of(call: ast.Call | None) -> tuple[str, ...]:
     value = keyword(call, "options")
     if not isinstance(value, (ast.List, ast.Tuple)):
         return ()
-    return tuple(item.value for item in value.elts if isinstance(item, ast.Constant))
+    return tuple(str(item.value) for item in value.elts if isinstance(item, ast.Constant))
 
 
 def templates_without_instance(code: str, named: tuple[str, ...]) -> list[str]:

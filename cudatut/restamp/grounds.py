@@ -169,7 +169,7 @@ class _Judge:
 
 
 def _text(tree: Tree, name: str | None) -> str:
-    return tree[name].decode("utf-8", "replace") if name in tree else ""
+    return tree[name].decode("utf-8", "replace") if name and name in tree else ""
 
 
 def _seen(tree: Tree, name: str | None) -> dict[str, Any]:

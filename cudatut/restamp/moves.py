@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Any
 
 from cudatut.fingerprint import meaning
 from cudatut.restamp.trees import Tree
@@ -69,8 +70,9 @@ def _last(name: str) -> str:
 
 
 Place = Callable[[str, bool], str | None]
+Answers = dict[tuple[str, bool], str | None]
 # Of each text at its place what was found, with the answers that led to it: the same ones lead to the same.
-_found_before: dict[tuple[str, str], list[tuple[dict[tuple[str, bool], str | None], Placed]]] = {}
+_found_before: dict[tuple[str, str | None], list[tuple[Answers, Placed]]] = {}
 
 
 def placed(name: str, tree: Tree, moved: Mapping[str, str]) -> Placed:
@@ -85,10 +87,10 @@ def placed(name: str, tree: Tree, moved: Mapping[str, str]) -> Placed:
         return None
 
     before = _found_before.setdefault((name, tree.sha256(name)), [])
-    for answers, result in before:
-        if all(place(*question) == answer for question, answer in answers.items()):
+    for known, result in before:
+        if all(place(*question) == answer for question, answer in known.items()):
             return result
-    answers = {}
+    answers: Answers = {}
 
     def noted(named: str, beside: bool) -> str | None:
         answers[named, beside] = place(named, beside)
@@ -140,18 +142,18 @@ class _Placer(ast.NodeTransformer):
     def _name_by_place(self, tree: ast.Module) -> None:
         """Call each module of the book by its file, where its name means nothing else in this source."""
         nodes = list(ast.walk(tree))
-        calls = [call for node in nodes if (call := _bound(node)) and call.args[2].value is None]
+        calls = [call for node in nodes if (call := _bound(node)) and call[2].value is None]
         taken = {node.id for node in nodes if isinstance(node, ast.Name) and not _reads(node)}
         taken |= {node.arg for node in nodes if isinstance(node, ast.arg)}
         taken |= {one.asname or one.name for one in nodes if isinstance(one, ast.alias)}
-        taken |= {getattr(node, "name", None) for node in nodes}
+        taken |= {name for node in nodes if (name := getattr(node, "name", None))}
         files: dict[str, set[str]] = {}
-        for call in calls:
-            files.setdefault(call.args[0].value, set()).add(call.args[1].value)
+        for bound, file, _ in calls:
+            files.setdefault(bound.value, set()).add(file.value)
         new = {name: f"module {min(of)}" for name, of in files.items() if len(of) == 1}
         new = {name: one for name, one in new.items() if name not in taken}
-        for call in calls:
-            call.args[0].value = new.get(call.args[0].value, call.args[0].value)
+        for bound, _, _ in calls:
+            bound.value = new.get(bound.value, bound.value)
         for node in nodes:
             if isinstance(node, ast.Name):
                 node.id = new.get(node.id, node.id)
@@ -177,7 +179,7 @@ class _Placer(ast.NodeTransformer):
         rest = ast.ImportFrom(node.module, others, node.level)
         return [*found, ast.copy_location(rest, node)] if others else found
 
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
         match node:
             case ast.Assign(
                 targets=[ast.Name(id=bound)],
@@ -204,7 +206,7 @@ class _Placer(ast.NodeTransformer):
     def _quoted(self, found: re.Match) -> str:
         return f"{found[1]}{self._place(found[2], False) or found[2]}{found[1]}"
 
-    def _binding(self, node: ast.stmt, bound: str, module: str, attribute: str | None):
+    def _binding(self, node: ast.stmt, bound: str, module: str, attribute: str | None) -> Any:
         for package in _PACKAGES:
             module = module.removeprefix(package)
         if not module:
@@ -214,16 +216,16 @@ class _Placer(ast.NodeTransformer):
 
 
 def _binding(node: ast.stmt, bound: str, file: str, attribute: str | None) -> ast.stmt:
-    values = [ast.Constant(bound), ast.Constant(file), ast.Constant(attribute)]
+    values: list[ast.expr] = [ast.Constant(bound), ast.Constant(file), ast.Constant(attribute)]
     call = ast.Call(ast.Name("_module_of_the_book", ast.Load()), values, [])
     return ast.copy_location(ast.Expr(call), node)
 
 
-def _bound(node: ast.AST) -> ast.Call | None:
-    """The call `_module_of_the_book(...)`, if this statement is one."""
+def _bound(node: ast.AST) -> list[Any] | None:
+    """The arguments of the call `_module_of_the_book(...)`, if this statement is one."""
     match node:
-        case ast.Expr(value=ast.Call(func=ast.Name(id="_module_of_the_book")) as call):
-            return call
+        case ast.Expr(value=ast.Call(func=ast.Name(id="_module_of_the_book"), args=constants)):
+            return constants
     return None
 
 

@@ -17,16 +17,25 @@ from cudatut.restamp.trees import Tree
 
 @dataclass(frozen=True)
 class Step:
-    """How the files changed; `entry` is what the recording says of it, `before` and `after` are its metadata."""
+    """How the files changed from the tree `then` to `now`; `entry` is what the recording says of it, `before` and `after`
+    are its metadata.
+    """
 
     change: grounds.Change
     before: dict[str, Any]
     after: dict[str, Any]
+    then: Tree
+    now: Tree
 
     @property
     def entry(self) -> dict[str, Any]:
         """{"from", "to", "files": {file: {"ground", "was", "now"?, "as"?}}, "added"?}."""
         return self.after["restamped"][-1]
+
+    @property
+    def parts(self) -> tuple[dict[str, Any], grounds.Change, Tree, Tree]:
+        """What `machine_code.differences` asks for."""
+        return self.before, self.change, self.then, self.now
 
 
 def take(metadata: Mapping[str, Any], shows_lines: bool, then: Tree, now: Tree) -> Step:
@@ -55,7 +64,7 @@ def take(metadata: Mapping[str, Any], shows_lines: bool, then: Tree, now: Tree) 
     after["restamped"] = [*after.get("restamped", ()), entry]
     for key in ("sources", "meanings"):
         after[key] = dict(sorted(after[key].items()))
-    return Step(change, before, after)
+    return Step(change, before, after, then, now)
 
 
 def known(metadata: Mapping[str, Any], then: Tree, names: Collection[str]) -> dict[str, Any]:

@@ -16,9 +16,8 @@ from cudatut.errors import CudatutError
 from cudatut.history import History
 from cudatut.recording import Recording
 from cudatut.restamp import accept, machine_code, older, steps
-from cudatut.restamp.grounds import Change
 from cudatut.restamp.machine_code import Compiler
-from cudatut.restamp.trees import Tree, tree
+from cudatut.restamp.trees import tree
 
 
 def problems(one: Recording, past: History) -> list[str]:
@@ -30,10 +29,10 @@ def problems(one: Recording, past: History) -> list[str]:
 
 
 def _problems(one: Recording, past: History) -> Iterator[str]:
-    steps_taken, start = [], one
+    steps_taken, start = list[steps.Step](), one
     for made in _made_again(one, past):
         yield from made.problems
-        if made.problems:
+        if made.problems or not made.step or not made.old:
             return
         steps_taken.append(made.step)
         start = start if start is not one else made.old
@@ -89,27 +88,27 @@ def compiled(
     drawn by the seed, and `say` hears how many were left. Raises CudatutError where the compiler that they name is not
     here, or a commit's kernels cannot be compiled.
     """
-    groups: dict[tuple[str, str], list[tuple[Recording, _Made]]] = {}
+    groups: dict[tuple[str, str], list[tuple[str, str, steps.Step]]] = {}
     for one in recordings:
         for made in _made_again(one, past):
-            if made.step and made.step.change.code:
-                ends = made.then.commit, made.now.commit
-                groups.setdefault(ends, []).append((one, made))
+            if (step := made.step) and step.change.code:
+                ends = step.then.commit, step.now.commit
+                groups.setdefault(ends, []).append((one.file, made.name, step))
     drawn = sorted(groups)
     random.Random(seed).shuffle(drawn)
     count, left = 0, sum(map(len, groups.values()))
-    compiler, found, began = Compiler(past), [], time.monotonic()
+    compiler, found, began = Compiler(past), list[str](), time.monotonic()
     if seconds == math.inf:
-        _expect(compiler, (made for group in groups.values() for _, made in group))
+        _expect(compiler, (step for group in groups.values() for _, _, step in group))
     for ends in drawn:
         if time.monotonic() - began > seconds:
             break
-        _expect(compiler, (made for _, made in groups[ends]))
-        for one, made in groups[ends]:
-            wrong = machine_code.differences(*made.parts, compiler)
-            found += [f"{one.file}: {made.name}: {reason}" for reason in wrong]
+        _expect(compiler, (step for _, _, step in groups[ends]))
+        for file, name, step in groups[ends]:
+            wrong = machine_code.differences(*step.parts, compiler)
+            found += [f"{file}: {name}: {reason}" for reason in wrong]
             count, left = count + 1, left - 1
-            say(f"{count}: {one.file}: {'; '.join(wrong) or 'the same code'}")
+            say(f"{count}: {file}: {'; '.join(wrong) or 'the same code'}")
     if left:
         say(
             f"{count} restamps were compared, drawn by the seed {seed}; {left} were not, for want of time"
@@ -117,9 +116,9 @@ def compiled(
     return found
 
 
-def _expect(compiler: Compiler, every: Iterable["_Made"]) -> None:
-    for made in every:
-        compiler.expect(*made.parts)
+def _expect(compiler: Compiler, every: Iterable[steps.Step]) -> None:
+    for step in every:
+        compiler.expect(*step.parts)
 
 
 @dataclass
@@ -130,13 +129,6 @@ class _Made:
     problems: list[str]
     old: Recording | None = None  # as git has it from before
     step: steps.Step | None = None
-    then: Tree | None = None
-    now: Tree | None = None
-
-    @property
-    def parts(self) -> tuple[dict[str, Any], Change, Tree, Tree]:
-        """What `machine_code.differences` asks for."""
-        return self.step.before, self.step.change, self.then, self.now
 
 
 def _made_again(one: Recording, past: History) -> Iterator[_Made]:
@@ -185,7 +177,7 @@ def _make_again(
     step = steps.take(old.metadata, old.shows_lines(), then, now)
     yield from (f"{made.name}: {reason}" for reason in step.change.refused)
     yield from _otherwise(made.name, entry, step.entry)
-    made.step, made.then, made.now = step, then, now
+    made.step = step
 
 
 def _otherwise(name: str, said: dict[str, Any], made: dict[str, Any]) -> Iterator[str]:

@@ -87,7 +87,7 @@ def _mkdocs(
     """Run MkDocs for all languages side by side; exit status and lines by language. No child outlives this process."""
     command, done = [sys.executable, "-c", _MKDOCS, "build", *options], {}
     with ExitStack() as stack:
-        processes = {
+        processes: dict[str, Any] = {  # whose pipes are there, which their type does not say
             lang: stack.enter_context(
                 subprocess.Popen(
                     [*command, "--config-file", config, "--site-dir", str(work / lang)],
@@ -147,7 +147,7 @@ class Handler(SimpleHTTPRequestHandler):
 class Server(ThreadingHTTPServer):
     """Says nothing of a browser that closes a page before it has all of it."""
 
-    def handle_error(self, request: object, client_address: object) -> None:
+    def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 

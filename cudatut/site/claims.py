@@ -52,7 +52,7 @@ def settled(records: Iterable[Recording], parts: tuple[Part, ...]) -> list[Settl
     def place(one: Settled) -> tuple[float, float, str]:
         return (
             parts.index(one.part) if one.part else len(parts),
-            one.part.chapters.index(one.chapter) if one.chapter else float("inf"),
+            one.part.chapters.index(one.chapter) if one.part and one.chapter else float("inf"),
             one.record.name,
         )
 

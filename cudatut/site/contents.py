@@ -94,8 +94,8 @@ def load(path: Path | None = None) -> tuple[Part, ...]:
 def _part(entry: Any) -> Part:
     value = partial(_value, entry, "a part's")
     listed, part = value("chapters"), value("id")
-    words = (value(key) for key in ("title", "level", "about"))
-    return Part(part, *words, tuple(_chapter(part, one) for one in listed))
+    title, level, about = (value(key) for key in ("title", "level", "about"))
+    return Part(part, title, level, about, tuple(_chapter(part, one) for one in listed))
 
 
 def _chapter(part: str, entry: Any) -> Chapter:

@@ -28,7 +28,7 @@ _HOLDS = {"success": "answer", "example": "output", "note": "deeper", "info": "c
 
 def addressed(html: str, lang: str) -> str:
     """A page's content with an id at each fold's summary, and a link in the summaries of those that are not ours."""
-    section, so_far = "top", Counter()
+    section, so_far = "top", Counter[str]()
 
     def piece(found: re.Match) -> str:
         nonlocal section

@@ -52,7 +52,7 @@ def load(path: Path, parts: tuple[Part, ...] | None = None) -> list[Term]:
         raise GlossaryError(f"{path}: {error}") from error
     parts = parts or contents.load(path.with_name("contents.yml"))
     chapters = {chapter.name for chapter in contents.chapters(parts)}
-    before, code = "", {}
+    before, code = "", dict[str, str]()
     for term in terms:
         name = term.get("id")
         if not isinstance(name, str) or not _ID.fullmatch(name) or name <= before:
@@ -129,7 +129,7 @@ def markdown(
         lines += [f"## {title} {{ #{term['id']} }}", "", term["means"][lang], ""]
         if term.get("code"):
             lines += [", ".join(f"`{word}`" for word in term["code"]), ""]
-        if chapter := written.get(term.get("chapter")):
+        if chapter := written.get(term.get("chapter", "")):
             url = state.current().link(f"{term['chapter']}/")
             lines += [_INTRODUCED[lang].format(url=url, title=escape(chapter.title[lang])), ""]
     return "\n".join(lines)
@@ -247,7 +247,7 @@ class Hover(Finder):
         here: words that mean another term on this page, with its id, or no term, with None. chapter: as for `term`.
         Raises GlossaryError for an id that is not there.
         """
-        if unknown := set((here or {}).values()) - {None, *self.terms}:
+        if unknown := {one for one in (here or {}).values() if one is not None} - {*self.terms}:
             raise GlossaryError(
                 f"terms: {', '.join(sorted(unknown))} is no id of docs/glossary.yml"
             )

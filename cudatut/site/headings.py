@@ -31,7 +31,7 @@ _HEADING = re.compile(r"^## (?P<words>.*?)\s*\{:?\s*#(?P<id>[\w-]+)")
 def findings(markdown: str, file: str, lang: str) -> list[Finding]:
     """Sections of a chapter that have other words or another order than those of the other chapters."""
     place = {name: number for number, name in enumerate(SECTIONS)}
-    found, seen = [], []
+    found, seen = list[Finding](), list[str]()
     for line in main_path.lines(markdown):
         match = _HEADING.match(line.text) if line.kind == "prose" else None
         if not match or match["id"] not in SECTIONS:

@@ -19,6 +19,7 @@ from typing import Any
 
 import yaml
 
+_BASE: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _WORDS, _UNITS, _SAME, _HERE = "words", "_units", "_same", "_here"
 _HOLE = re.compile(r"\{(\d*)\}")
 # What a {} stands for: (3, 1), [1, 2], 64 x 64 or a word.
@@ -106,8 +107,8 @@ class Labels:
             return self.words[part]
         for template in self.templates:
             if template.sign in part and (match := template.pattern.fullmatch(part)):
-                varying = [self._word(word) for word in match.groups()]
-                if None not in varying:
+                varying = [word for word in map(self._word, match.groups()) if word is not None]
+                if len(varying) == len(match.groups()):
                     return _BETWEEN_CHINESE.sub("", _filled(template.chinese, varying))
         return self._word(part)
 
@@ -183,7 +184,7 @@ def load(folder: Path) -> Labels:
     return Labels(words, units, templates, same, problems, here)
 
 
-class _Loader(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):
+class _Loader(_BASE):
     """Every word is text, also `yes` and 1. Raises ValueError for a label that stands twice."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[str, Any]:

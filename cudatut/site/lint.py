@@ -115,7 +115,7 @@ def _measured(text: str, last: str) -> Iterator[str]:
 def _read(kind: str, line: str, info: str) -> str:
     """What of a line somebody wrote for the reader: prose, titles, what a program is said to print, comments in code."""
     if kind == "code":
-        if _LANGUAGE.search(info)[0] in _PRINTED:
+        if _LANGUAGE.findall(info)[0] in _PRINTED:
             return line
         comment = _COMMENT.search(line)
         return comment[1] if comment and not _COMPUTED.match(info) else ""

@@ -59,8 +59,7 @@ def relabeled(
 Say = dict[str, Callable[[str], str]]  # how labels and units are said
 
 
-@cache
-def _teller(annotation: Any) -> Callable[[Any, Say], Any] | None:
+def _teller_of(annotation: Any) -> Callable[[Any, Say], Any] | None:
     """What says the labels of a value of this annotation; None where it can have none."""
     origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
@@ -81,6 +80,9 @@ def _teller(annotation: Any) -> Callable[[Any, Say], Any] | None:
     if origin is dict:
         return partial(_entries, *map(_teller, inner))
     return None
+
+
+_teller: Callable[[Any], Any] = cache(_teller_of)  # declared as `cudatut.schema.reader` is
 
 
 def _fields(told: dict[str, Any], value: dict[str, Any], say: Say) -> dict[str, Any]:

@@ -164,7 +164,7 @@ def _letter(word: str) -> str:
 
 
 def _kind(token: re.Match) -> str:
-    kind, text = token.lastgroup, token[0]
+    kind, text = token.lastgroup or "", token[0]
     if kind in ("word", "zh"):
         return _letter(text)
     if kind == "n":

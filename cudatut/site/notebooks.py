@@ -116,7 +116,7 @@ def _convert_together(markdown: dict[str, str], folder: Path) -> None:
     from mkdocs_jupyter import convert, nbconvert2
 
     mark = f"<!-- {secrets.token_hex(16)} -->"  # which no recording can hold
-    together, converted = folder / "together.ipynb", {}
+    together, converted = folder / "together.ipynb", dict[str, str]()
     _write(together, [f"{mark}\n\n{one}" for one in markdown.values()])
 
     def nb2html(path: str, **options: Any) -> str:
@@ -199,7 +199,7 @@ def head(record: Recording, chapters: Iterable[Chapter] = ()) -> str:
     )
 
 
-def toc(record: Recording) -> list[dict[str, Any]]:
+def toc(record: Recording) -> list[Any]:
     """Table of contents of an example's page: its cells by name, as Markdown's toc extension has it."""
     cells = [
         {"level": 2, "id": f"cell-id={address}", "name": address, "children": []}

@@ -124,10 +124,10 @@ def archive(path: Path, repo_url: str = "") -> None:
     root, drafts = paths.examples_dir(), catalog.draft_patterns()
     files = {"README.txt": _README.format(repo=repo_url).encode()}
     for file in root.rglob("*"):
-        name = file.relative_to(root)
-        hidden = any(part.startswith((".", "__")) for part in name.parts)
-        if file.suffix in _SUFFIXES and not hidden and not catalog.matches(name.as_posix(), drafts):
-            files[name.as_posix()] = file.read_bytes().replace(b"\r\n", b"\n")
+        inside = file.relative_to(root)
+        name, hidden = inside.as_posix(), any(part.startswith((".", "__")) for part in inside.parts)
+        if file.suffix in _SUFFIXES and not hidden and not catalog.matches(name, drafts):
+            files[name] = file.read_bytes().replace(b"\r\n", b"\n")
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w") as out:
         for name, data in sorted(files.items()):

@@ -85,7 +85,7 @@ def formatted(body: str) -> str:
     result = value(expression)
     if isinstance(result, str) and locale.current() == "zh":
         # A word is the value of one reference: there is no arithmetic with it.
-        with localize.of(_REFERENCE.fullmatch(expression.strip())["example"]):
+        with localize.of(expression.strip().partition("#")[0]):
             result = localize.current().chinese(result)
     if spec is None:
         return f"{result:.4g}" if isinstance(result, float) else str(result)
@@ -249,7 +249,7 @@ def _power(base: float, exponent: float) -> float:
     return base**exponent
 
 
-_OPERATORS = {
+_OPERATORS: dict[type, Callable] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,

@@ -15,7 +15,8 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from cudatut.results import MIME, read, validate
+from cudatut.results import MIME, Benchmark, validate
+from cudatut.schema import reader
 from cudatut.site import locale
 from cudatut.site.charts import benchmark_svg, number, percent, row_name, symbol, with_unit
 from cudatut.site.locale import text
@@ -44,7 +45,7 @@ def results_html(
     with locale.using(lang):
         items = [item for item in map(_item, outputs) if item is not None]
         parts = []
-        so_far = Counter()
+        so_far = Counter[str]()
         for kind, group in groupby(items, key=lambda item: item[0]):
             payloads = [payload for _, payload in group]
             if kind in _TOGETHER:
@@ -167,7 +168,7 @@ def _tolerance(check: dict[str, Any]) -> str:
 
 
 def _benchmark(result: dict[str, Any]) -> str:
-    rows, declared = result["rows"], read(result)
+    rows, declared = result["rows"], reader(Benchmark)(result)
     time, spread = ({"name": text(f"benchmark.{key}"), "unit": "us"} for key in ("time", "spread"))
     # Of a ratio with an interval that digit is shown that the interval is about.
     ratio = percent if all(r.get("ratio_low") is None for r in rows) else _permille
@@ -207,7 +208,7 @@ def _millions(value: float) -> str:
 
 def _interval(low: float | None, high: float | None, shown: Callable[[float], str]) -> str:
     # A library beside itself has none.
-    return "–" if low is None or low == high else f"{shown(low)} – {shown(high)}"
+    return "–" if low is None or high is None or low == high else f"{shown(low)} – {shown(high)}"
 
 
 def _goals(result: dict[str, Any]) -> str:
@@ -350,7 +351,8 @@ def verdict_html(claim: dict[str, Any]) -> str:
     return text("claim.told", name=word, what=what)
 
 
-_EACH = {
+Shown = Callable[[Any], str]
+_EACH: dict[str, Shown] = {
     "claim": _claim,
     "series": _series,
     "benchmark": _benchmark,
@@ -360,13 +362,13 @@ _EACH = {
     "facts": _facts,
     "table": _table,
 }
-_TOGETHER = {"stream": _streams, "check": _checks, "sanitizer": _sanitizers}
+_TOGETHER: dict[str, Shown] = {"stream": _streams, "check": _checks, "sanitizer": _sanitizers}
 
 
 # --- small pieces --------------------------------------------------------------------------------
 
 
-def table_html(head, rows, caption: str = "", words: tuple[int, ...] = (0,)) -> str:
+def table_html(head: Any, rows: Any, caption: str = "", words: tuple[int, ...] = (0,)) -> str:
     """Return a table that scrolls by itself; the columns in `words` are text, the others numbers."""
     cls = lambda i: "" if i in words else ' class="n"'  # noqa: E731
     top = ""

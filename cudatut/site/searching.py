@@ -78,8 +78,8 @@ def add_keywords(
             tokens = introduced.setdefault(f"{term['chapter']}/", [])
             tokens += [token(word) for word in glossary.words(term, lang)]
     for entry in entries:
-        if tokens := introduced.get(entry["location"]):
-            entry["keywords"] = " ".join(dict.fromkeys(tokens))
+        if keywords := introduced.get(entry["location"]):
+            entry["keywords"] = " ".join(dict.fromkeys(keywords))
 
 
 def segment(lang: str, terms: Iterable[dict[str, Any]]) -> None:

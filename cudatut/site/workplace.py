@@ -10,12 +10,13 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 try:
     import fcntl
 except ImportError:  # Windows, where a file that is open cannot be removed
-    fcntl = None
+    fcntl = None  # type: ignore[assignment] # a module is all that its name may be
 
 MARK = ".cudatut-build"  # `make clean` goes by it, too
 
@@ -28,9 +29,8 @@ def folder(out: Path) -> Iterator[Path]:
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     sweep(out)
-    beside = {"prefix": f".{out.name}-", "dir": out.parent}
-    made = tempfile.TemporaryDirectory(**beside, ignore_cleanup_errors=True)
-    with made as name, _held(Path(name)):
+    beside = partial(tempfile.TemporaryDirectory, prefix=f".{out.name}-", dir=out.parent)
+    with beside(ignore_cleanup_errors=True) as name, _held(Path(name)):
         yield Path(name)
 
 

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from cudatut import history
+from cudatut.errors import CudatutError
 from cudatut.history import NoHistory
 
 
@@ -73,6 +74,15 @@ def test_files(repository):
     assert known.changes("examples/c") == [second, first]
     assert known.changes("examples/c", first) == [first]
     assert known.changes("examples/d") == []
+
+
+def test_an_object_that_the_repository_lacks(repository):
+    """Such as in a clone that leaves files to be fetched when they are asked for, without a network."""
+    commit = repository.commit(a="1\n")
+    blob = past().files(commit, "examples")["examples/a"]
+    (repository.root / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    with pytest.raises(CudatutError, match=f"cannot read {blob} here"):
+        past().blob(blob)
 
 
 def test_what_is_not_committed(repository):

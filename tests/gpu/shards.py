@@ -131,7 +131,8 @@ class Processes:
         pytest = [sys.executable, "-m", "pytest", *files, "-q", "--tb=short"]
         plugins = ["-p", "no:cacheprovider", "-p", "dealt", "--deal", str(self.file)]
         self.command = [*pytest, *plugins, *arguments]
-        self.tree, self.running, self.plan, self.beside = tree, [], plan, beside
+        self.tree, self.plan, self.beside = tree, plan, beside
+        self.running: list[subprocess.Popen] = []
 
         self.go_on(())
 

@@ -165,6 +165,11 @@ def body_lines(text: str) -> list[int]:
     return found
 
 
+def last_line(node: ast.stmt | ast.expr) -> int:
+    """Number of the line on which a piece of Python ends."""
+    return node.end_lineno or node.lineno
+
+
 def with_line(text: str, at: int, line: str) -> str:
     """The text with a line put in before the line of this number."""
     lines = text.splitlines(keepends=True)
@@ -217,7 +222,7 @@ def comment_in_python(book: Book) -> Change:
     text = book.text(name)
     at = book.draw.choice(statements(text)).lineno - 1
     remark = book.draw.choice(["# A remark.", "# 一句说明。", "    # indented anyhow", "# x = 1"])
-    if CELL.search(text) and at < text[: CELL.search(text).end()].count("\n") + 1:
+    if (first := CELL.search(text)) and at < text[: first.end()].count("\n") + 1:
         raise Unfit("before the first cell")
     return book.harmless(
         "comment in Python", f"{name}:{at + 1}", {name: with_line(text, at, remark)}, name
@@ -228,7 +233,7 @@ def docstring(book: Book) -> Change:
     def documented(name: str) -> bool:
         return "__doc__" not in book.text(name) and bool(functions(book.text(name)))
 
-    def functions(text: str) -> list[ast.FunctionDef]:
+    def functions(text: str) -> list[ast.FunctionDef | ast.ClassDef]:
         kinds = (ast.FunctionDef, ast.ClassDef)
         return [
             one
@@ -307,12 +312,12 @@ def comment_in_inline_kernel(book: Book) -> Change:
         ]
         given = [one.args[0] for one in calls if isinstance(one.args[0], ast.Constant)]
         return [
-            one for one in given if "__global__" in str(one.value) and one.lineno < one.end_lineno
+            one for one in given if "__global__" in str(one.value) and one.lineno < last_line(one)
         ]
 
     name = book.pick(".py", lambda name: bool(strings(name)))
     one = book.draw.choice(strings(name))
-    new = with_line(book.text(name), one.end_lineno - 1, "// A remark in the kernel.")
+    new = with_line(book.text(name), last_line(one) - 1, "// A remark in the kernel.")
     return book.harmless(
         "comment in a kernel in a string", f"{name}:{one.lineno}", {name: new}, name
     )
@@ -800,9 +805,9 @@ def value_hidden(book: Book) -> Change:
             code = text[mark.end() : end]
             if "[markdown]" not in mark[0] and code.strip():
                 last = ast.parse(code).body[-1:]
-                line = code.splitlines()[last[0].end_lineno - 1] if last else ""
+                line = code.splitlines()[last_line(last[0]) - 1] if last else ""
                 if last and isinstance(last[0], ast.Expr) and "#" not in line:
-                    found.append(text[: mark.end()].count("\n") + last[0].end_lineno - 1)
+                    found.append(text[: mark.end()].count("\n") + last_line(last[0]) - 1)
         return found
 
     name = book.pick(".py", lambda name: bool(CELL.search(book.text(name))) and bool(shown(name)))
@@ -971,14 +976,14 @@ def _other_instrument(book: Book) -> tuple[str, str]:
 
 def _with_ledger(
     book: Book, name: str, new: str, change: Callable[[dict, str], None]
-) -> dict[str, str]:
+) -> dict[str, str | bytes | None]:
     """A changed file of the instrument, and the ledger; change: what to do with it, given the new meaning."""
     sys.path.insert(0, str(book.root))
     from cudatut.fingerprint.meaning import meaning_hash
 
     ledger = yaml.safe_load((book.root / LEDGER).read_text(encoding="utf-8"))
     ledger["same"] = ledger["same"] or []
-    change(ledger, meaning_hash(name, new.encode()))
+    change(ledger, str(meaning_hash(name, new.encode())))
     return {f"cudatut/{name}": new, LEDGER: yaml.safe_dump(ledger, sort_keys=False)}
 
 

@@ -58,17 +58,13 @@ _TYPES = r"(?:__device__|__global__|const|constexpr|static|struct|class|using|te
 def blanked(text: str) -> str:
     """The text with blanks where comments, strings, directives and what no result depends on stand."""
 
-    def hide(found: re.Match) -> str:
-        return re.sub(r"[^\n]", " ", found[0])
+    def hide(part: str) -> str:
+        return re.sub(r"[^\n]", " ", part)
 
-    code = _HIDDEN.sub(hide, text)
+    code = _HIDDEN.sub(lambda found: hide(found[0]), text)
     for found in list(_LEFT_OUT.finditer(code)):
         end = closing(code, found.end() - 1)
-        code = (
-            code[: found.start()]
-            + hide(re.match(r"(?s).*", code[found.start() : end]))
-            + code[end:]
-        )
+        code = code[: found.start()] + hide(code[found.start() : end]) + code[end:]
     return code  # fmt: skip
 
 
@@ -151,19 +147,19 @@ def tokens(code: str) -> Iterator[tuple[int, str, str, str]]:
         if any(a <= at < b for a, b in templates):
             continue
         if "." in number or ("e" in number.lower() and not number.lower().startswith("0x")):
-            value = float(number)
-            for new in sorted({2 * value, value + 1} - {value}):
-                yield at, found[0], f"{new!r}{suffix}", "constant"
+            real = float(number)
+            for other in sorted({2 * real, real + 1} - {real}):
+                yield at, found[0], f"{other!r}{suffix}", "constant"
             continue
         value = int(number, 0)
         around = code[max(at - 24, 0) : at]
         family = "phase" if _PHASE.search(around.rpartition("\n")[2]) and value < 2 else "constant"
-        for new in (value + 1, value - 1) if value else (1,):
-            shown = hex(new) if number.lower().startswith("0x") else str(new)
+        for near in (value + 1, value - 1) if value else (1,):
+            shown = hex(near) if number.lower().startswith("0x") else str(near)
             yield at, found[0], f"{shown}{suffix}", family
     for found in re.finditer(r"\b[A-Za-z_]\w*\b", code):
-        if new := _NAMES.get(found[0]):
-            yield found.start(), found[0], new, "operator"
+        if named := _NAMES.get(found[0]):
+            yield found.start(), found[0], named, "operator"
     # A parity that is handed on.
     for found in re.finditer(r"(?<=[ (,])((?:\w+\.)*\w*(?:parity|phase)\w*)(?=\))", code):
         yield found.start(), found[0], f"{found[0]} ^ 1", "phase"
@@ -191,10 +187,10 @@ def statements(code: str) -> Iterator[tuple[int, str, str, str]]:
         before = code[:at].rstrip()
         if not before or before[-1] not in ";{}:)" or before.endswith("::"):
             continue  # in the midst of an expression
-        end = _end_of_statement(code, at)
-        if end is None:
+        behind = _end_of_statement(code, at)
+        if behind is None:
             continue
-        text, head = code[at:end], found[1]
+        text, head = code[at:behind], found[1]
         if re.match(
             _TYPES
             + r"\b|(?:return|case|default|if|for|while|else|do|switch|goto|break|continue)\b",

@@ -37,7 +37,7 @@ def judged(seed: int, count: int, cache: Path | None = None) -> Iterator[tuple[s
         with subprocess.Popen(
             command, cwd=clone, env=env, stdout=subprocess.PIPE, text=True
         ) as child:
-            for line in child.stdout:
+            for line in child.stdout or ():
                 change, problems = json.loads(line)
                 yield change, problems
         if child.returncode:
@@ -210,11 +210,10 @@ def wrong(change, not_fresh: set[str], said: str) -> Iterator[str]:
 def recorded(changes) -> list:
     """What the recordings say of their sources."""
     from cudatut import recording
-    from cudatut.paths import repo_root
 
     return [
         changes.Recorded(
-            path=one.path.relative_to(repo_root()).as_posix(),
+            path=one.file,
             name=one.name,
             sources=frozenset(one.metadata["sources"]),
             meant=frozenset(one.metadata["meanings"]),
@@ -273,8 +272,8 @@ def made_newer(root: Path, changes, seed: int) -> int:
         metadata["meanings"] = recording.meanings(metadata["meanings"])
         notebook = json.loads(one.path.read_text(encoding="utf-8"))
         notebook["metadata"]["cudatut"] = metadata
-        made = recording.parse(one.name, one.path, json.dumps(notebook).encode())
-        metadata["digest"] = made.digest()
+        parsed = recording.parse(one.name, one.path, json.dumps(notebook).encode())
+        metadata["digest"] = parsed.digest()
         one.path.write_text(
             json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
         )

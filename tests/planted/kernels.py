@@ -25,6 +25,7 @@ tree, in which nothing but one file of examples/ is another.
 
 import argparse
 import json
+import operator
 import os
 import random
 import shutil
@@ -35,6 +36,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import Event, Lock
@@ -156,7 +158,7 @@ def choose(found: Survey, file: str, budget: float, seed: int = 0) -> Choice:
         pass
     for name in list(names):  # ragged sizes, other data: at random
         if not used[name] - compiled and spent + cost(name) <= budget:
-            take(lambda other, name=name: other == name)
+            take(partial(operator.eq, name))
     here = len(own & compiled)
     return Choice(chosen, spent, here, len(kernels), len(run), len(functions))
 
@@ -511,8 +513,8 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     given = parser.parse_args(arguments)
     if given.command == "draw":
         texts = cuda_mutants.kernel_files(root / "examples")
-        for one in islice(cuda_mutants.drawn(texts, given.seed), given.count):
-            print(one.name)
+        for mutant in islice(cuda_mutants.drawn(texts, given.seed), given.count):
+            print(mutant.name)
         return 0
     if given.command == "clean":
         return 0 if clean_all(given, root) else 1

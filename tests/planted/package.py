@@ -100,7 +100,7 @@ def choose(found: Survey, mutant: Mutant, budget: float) -> list[str]:
         file = Path(test.partition("::")[0])
         return (stem not in file.stem, found.seconds[test], test)
 
-    chosen, spent = [], 0.0
+    chosen, spent = list[str](), 0.0
     for test in sorted(tests, key=order):
         if not chosen or spent + found.seconds[test] <= budget:
             chosen.append(test)

@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 FAMILIES = ("comparison", "constant", "operator", "statement", "raise", "arguments", "extreme")
 
@@ -72,7 +73,8 @@ class _Finder(ast.NodeVisitor):
     """Yields (first character, old, new, family, line, function) of all faults of a text."""
 
     def __init__(self, text: str):
-        self.text, self.found = text, []
+        self.text = text
+        self.found: list[tuple[int, str, str, str, int, int]] = []
         self.starts = [0]
         for line in text.splitlines(keepends=True):
             self.starts.append(self.starts[-1] + len(line))
@@ -83,7 +85,7 @@ class _Finder(ast.NodeVisitor):
         """In characters; `ast` counts columns in bytes."""
         return self.starts[line - 1] + len(self.lines[line - 1].encode()[:column].decode())
 
-    def span(self, node: ast.AST) -> tuple[int, int]:
+    def span(self, node: Any) -> tuple[int, int]:
         return (
             self.place(node.lineno, node.col_offset),
             self.place(node.end_lineno, node.end_col_offset),

@@ -7,6 +7,7 @@ What examples record is translated by `cudatut.site.labels`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -32,7 +33,7 @@ def current() -> str:
 
 
 @contextmanager
-def using(lang: str):
+def using(lang: str) -> Iterator[None]:
     """Use `lang` inside a with block, then the language before it again."""
     before = current()
     use(lang)

@@ -8,12 +8,13 @@ import json
 import os
 import sys
 import threading
+from types import CodeType
 
 FOLDER, PACKAGE = os.environ.get("PLANTED_CALLS"), os.environ.get("PLANTED_PACKAGE", "")
 
 
-def follow() -> None:
-    met: dict[object, None] = {}
+def follow(folder: str) -> None:
+    met: dict[CodeType, None] = {}
 
     def call(frame, event, _argument):
         if event == "call":
@@ -28,15 +29,16 @@ def follow() -> None:
         )
         if called:
             line = json.dumps({"test": test, "called": called}) + "\n"
-            with open(os.path.join(FOLDER, f"{os.getpid()}.jsonl"), "a", encoding="utf-8") as file:
+            with open(os.path.join(folder, f"{os.getpid()}.jsonl"), "a", encoding="utf-8") as file:
                 file.write(line)
         met.clear()
 
     sys.setprofile(call)
     threading.setprofile(call)
     atexit.register(write)
-    sys.planted_write = write  # for the plugin of pytest: a process of tests runs many
+    # For the plugin of pytest: a process of tests runs many.
+    sys.planted_write = write  # type: ignore[attr-defined] # where two files find it that import nothing of each other
 
 
 if FOLDER:
-    follow()
+    follow(FOLDER)
