@@ -50,17 +50,15 @@ def say(message):
 def check_this_python(*modules):
     if sys.version_info < MINIMUM:
         fail(
-            "Python %d.%d or newer is needed, and %s is %s.\n"
+            f"Python {MINIMUM[0]}.{MINIMUM[1]} or newer is needed, and {sys.executable} is {sys.version.split()[0]}.\n"
             "Install a newer one and name it:  make PYTHON=python3.12 ..."
-            % (MINIMUM[0], MINIMUM[1], sys.executable, sys.version.split()[0])
         )
     for module in modules:
         if importlib.util.find_spec(module) is None:
             fail(
-                "%s has no module '%s', so it cannot make a virtual environment.\n"
+                f"{sys.executable} has no module '{module}', so it cannot make a virtual environment.\n"
                 "Debian and Ubuntu:  apt-get install python3-venv\n"
                 "Or use this Python as it is, with what is installed in it:  make VENV= ..."
-                % (sys.executable, module)
             )
 
 
@@ -111,14 +109,14 @@ def describe_in_place():
         metadata.distribution("cudatut")
     except metadata.PackageNotFoundError:
         project = read_toml("pyproject.toml")["project"]
-        info = os.path.join(folder, "cudatut-%s.dist-info" % project["version"])
+        info = os.path.join(folder, f"cudatut-{project['version']}.dist-info")
         os.makedirs(info)
         with open(os.path.join(info, "METADATA"), "w") as file:
-            file.write("Metadata-Version: 2.1\nName: cudatut\nVersion: %s\n" % project["version"])
+            file.write(f"Metadata-Version: 2.1\nName: cudatut\nVersion: {project['version']}\n")
         with open(os.path.join(info, "entry_points.txt"), "w") as file:
             for group, entries in project["entry-points"].items():
-                file.write("[%s]\n" % group)
-                file.writelines("%s = %s\n" % entry for entry in entries.items())
+                file.write(f"[{group}]\n")
+                file.writelines(f"{name} = {place}\n" for name, place in entries.items())
 
 
 def build_env():
@@ -151,15 +149,12 @@ class Environment:
 
     def run(self, what, *command, env=(), hint=""):
         """Run a program of the environment in the checkout. Where it fails, say what failed and end."""
-        say(what)
         env = dict(os.environ, **dict(env))
         env.update(UV_PROJECT_ENVIRONMENT=self.folder, UV_PYTHON_DOWNLOADS="never")
         env.pop("VIRTUAL_ENV", None)  # another one's
         command = [os.path.join(self.bin, command[0]), *command[1:]]
         if subprocess.call(command, cwd=ROOT, stdout=sys.stderr, env=env):
-            fail(
-                "%s failed (above).%s Mend the cause and run the same command again." % (what, hint)
-            )
+            fail(f"{what} failed (above).{hint} Mend the cause and run the same command again.")
 
     def path(self, name, text):
         """A file in the environment's folder with this text."""
@@ -186,7 +181,8 @@ class Environment:
             say("making " + os.path.relpath(self.folder, ROOT))
             if subprocess.call([sys.executable, "-m", "venv", "--clear", self.folder]):
                 fail("making the virtual environment failed (above).")
-        pinned = "uv==%s" % uv["version"]
+        pinned = f"uv=={uv['version']}"
+        say(f"installing {pinned}")
         hashes = ["--hash=" + wheel["hash"] for wheel in uv["wheels"]]
         path = self.path("uv.txt", " ".join([pinned, *hashes]))
         self.run("installing " + pinned, *PIP, "install", "-q", "--require-hashes", "-r", path)
@@ -205,18 +201,19 @@ class Environment:
         By way of a list, since `uv sync` takes everything from the addresses in the lock, and many take
         their packages from a mirror. The hashes are those of the lock.
         """
+        what, name = f"installing the group {group} of uv.lock", f"{group}.txt"
+        path = self.path(name, "")
         export = ("uv", "export", "-q", "--locked", "--default-index", PYPI, "--only-group", group)
-        path = self.path(group + ".txt", "")
         renew = " After a change in pyproject.toml, make lock renews it."
-        self.run("reading uv.lock", *export, "--no-header", "-o", path, hint=renew)
-        lines = self.text(group + ".txt").splitlines(True)
+        self.run(what, *export, "--no-header", "-o", path, hint=renew)
+        lines = self.text(name).splitlines(True)
         listed = [line for line in lines if not line.startswith("-e ")]
         if listed != lines:
             self.install("build")
+        say(what)
         pip = ("uv", "pip", "install", "-q", "--python", self.python, "--require-hashes")
         env = dict(env, **self.index())
-        what = "installing the group %s of uv.lock" % group
-        self.run(what, *pip, "-r", self.path(group + ".txt", "".join(listed)), env=env, hint=hint)
+        self.run(what, *pip, "-r", self.path(name, "".join(listed)), env=env, hint=hint)
         if listed != lines:
             sync = ("uv", "sync", "-q", "--frozen", "--inexact", "--only-install-project")
             self.run("installing the project in place", *sync, "--python", self.python)
@@ -238,13 +235,13 @@ class Environment:
 
 def main():
     if len(sys.argv) != 3 or sys.argv[2] not in KINDS:
-        fail("usage: environment.py FOLDER %s" % "|".join(KINDS))
+        fail(f"usage: environment.py FOLDER {'|'.join(KINDS)}")
     folder, group = sys.argv[1:]
     check_this_python()
     if group == "gpu":
         require_gpu()
     if folder and group in ("gpu", "doctor") and has_all_for_gpu():
-        say("using %s, which has everything that is needed" % sys.executable)
+        say(f"using {sys.executable}, which has everything that is needed")
         folder = ""
     if folder and group == "doctor" and not Environment(folder).answer("python", "--version"):
         folder = ""
