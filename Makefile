@@ -75,7 +75,7 @@ links:
 measure:
 	@$(call with,test); $$py tests/measure_site.py $(ARGS)
 
-# Versions stay as they are where they can: UPGRADE=--upgrade moves them. The lock names PyPI, whatever index is set here.
+# Versions stay as they are where they can: UPGRADE=--upgrade moves them. The lock names PyPI, whatever index is set.
 UPGRADE ?=
 lock:
 	@$(call with,uv); $$py -m uv lock --default-index https://pypi.org/simple $(UPGRADE)

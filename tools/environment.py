@@ -147,32 +147,25 @@ class Environment:
         except (OSError, subprocess.CalledProcessError):
             return ""
 
-    def run(self, what, *command, env=(), hint=""):
-        """Run a program of the environment in the checkout. Where it fails, say what failed and end."""
+    def run(self, what, *command, env=(), hint="", **options):
+        """What a program of the environment prints, run in the checkout. Where it fails, say what failed and end."""
         env = dict(os.environ, **dict(env))
         env.update(UV_PROJECT_ENVIRONMENT=self.folder, UV_PYTHON_DOWNLOADS="never")
         env.pop("VIRTUAL_ENV", None)  # another one's
         command = [os.path.join(self.bin, command[0]), *command[1:]]
-        if subprocess.call(command, cwd=ROOT, stdout=sys.stderr, env=env):
+        done = subprocess.run(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, **options)
+        if done.returncode != 0:
             fail(f"{what} failed (above).{hint} Mend the cause and run the same command again.")
+        return done.stdout
 
-    def path(self, name, text):
-        """A file in the environment's folder with this text."""
+    def write(self, name, *words):
         path = os.path.join(self.folder, name)
         with open(path, "w") as file:
-            file.write(text)
+            file.write(" ".join(words))
         return path
 
-    def text(self, name):
-        """What such a file says; nothing where there is none."""
-        try:
-            with open(os.path.join(self.folder, name)) as file:
-                return file.read()
-        except OSError:
-            return ""
-
     def bring_uv(self):
-        """The environment itself, and in it the uv of uv.lock."""
+        """Make the environment itself, and bring the uv of uv.lock into it."""
         (uv,) = [package for package in read_toml("uv.lock")["package"] if package["name"] == "uv"]
         if self.answer("uv", "--version").split()[:2] == ["uv", uv["version"]]:
             return
@@ -181,11 +174,11 @@ class Environment:
             say("making " + os.path.relpath(self.folder, ROOT))
             if subprocess.call([sys.executable, "-m", "venv", "--clear", self.folder]):
                 fail("making the virtual environment failed (above).")
-        pinned = f"uv=={uv['version']}"
-        say(f"installing {pinned}")
+        what = f"installing uv {uv['version']}"
+        say(what)
         hashes = ["--hash=" + wheel["hash"] for wheel in uv["wheels"]]
-        path = self.path("uv.txt", " ".join([pinned, *hashes]))
-        self.run("installing " + pinned, *PIP, "install", "-q", "--require-hashes", "-r", path)
+        listed = self.write("uv.txt", f"uv=={uv['version']}", *hashes)
+        self.run(what, *PIP, "install", "-q", "--require-hashes", "-r", listed)
 
     def index(self):
         """The package index that pip has been told to use, for uv, which does not read pip's settings."""
@@ -196,24 +189,22 @@ class Environment:
         return {"UV_DEFAULT_INDEX": url} if url else {}
 
     def install(self, group, env=(), hint=""):
-        """What uv.lock has for a group, and the project in place where the group holds it.
+        """Install what uv.lock has for a group, and the project in place where the group holds it.
 
-        By way of a list, since `uv sync` takes everything from the addresses in the lock, and many take
-        their packages from a mirror. The hashes are those of the lock.
+        By way of a list with the lock's hashes: `uv sync` takes everything from the addresses in the lock, and many
+        readers take their packages from a mirror.
         """
-        what, name = f"installing the group {group} of uv.lock", f"{group}.txt"
-        path = self.path(name, "")
+        what = f"installing the group {group} of uv.lock"
         export = ("uv", "export", "-q", "--locked", "--default-index", PYPI, "--only-group", group)
-        renew = " After a change in pyproject.toml, make lock renews it."
-        self.run(what, *export, "--no-header", "-o", path, hint=renew)
-        lines = self.text(name).splitlines(True)
-        listed = [line for line in lines if not line.startswith("-e ")]
+        renew = " After a change in pyproject.toml, make lock renews the file."
+        lines = self.run(what, *export, hint=renew).splitlines(True)
+        listed = [line for line in lines if not line.startswith(b"-e ")]
         if listed != lines:
             self.install("build")
         say(what)
-        pip = ("uv", "pip", "install", "-q", "--python", self.python, "--require-hashes")
+        pip = ("uv", "pip", "install", "-q", "--python", self.python, "--require-hashes", "-r", "-")
         env = dict(env, **self.index())
-        self.run(what, *pip, "-r", self.path(name, "".join(listed)), env=env, hint=hint)
+        self.run(what, *pip, env=env, hint=hint, input=b"".join(listed))
         if listed != lines:
             sync = ("uv", "sync", "-q", "--frozen", "--inexact", "--only-install-project")
             self.run("installing the project in place", *sync, "--python", self.python)
@@ -224,13 +215,18 @@ class Environment:
         for name in ("pyproject.toml", "uv.lock"):
             with open(os.path.join(ROOT, name), "rb") as file:
                 digest.update(file.read())
-        done = self.text("cudatut.done").split() or [""]
-        if done[0] != digest.hexdigest():
+        try:
+            with open(os.path.join(self.folder, "cudatut.done")) as file:
+                done = file.read().split()
+        except OSError:
+            done = []
+        if done[:1] != [digest.hexdigest()]:
             done = [digest.hexdigest()]
-        if group not in done[1:] or not os.path.exists(self.python):
+        if group not in done or not os.path.exists(self.python):
             self.bring_uv()
+            self.write("cudatut.done", *done)
             self.install(group, *((build_env(), PYCUDA_HINT) if group == "gpu" else ()))
-            self.path("cudatut.done", " ".join([*done, group]))
+            self.write("cudatut.done", *done, group)
 
 
 def main():
