@@ -149,7 +149,8 @@ class Environment:
 
     def run(self, what, *command, env=(), hint="", **options):
         """What a program of the environment prints, run in the checkout. Where it fails, say what failed and end."""
-        env = dict(os.environ, **dict(env))
+        # uv trusts whom this machine trusts, as pip does: some networks have certificates of their own.
+        env = dict({"UV_SYSTEM_CERTS": "1"}, **dict(os.environ, **dict(env)))
         env.update(UV_PROJECT_ENVIRONMENT=self.folder, UV_PYTHON_DOWNLOADS="never")
         env.pop("VIRTUAL_ENV", None)  # another one's
         command = [os.path.join(self.bin, command[0]), *command[1:]]
