@@ -371,6 +371,7 @@ def test_an_interpreter_that_has_everything_is_used_as_it_is(tmp_path: Path, lac
         "from importlib import metadata\n"
         "def distribution(name):\n"
         f"    if name == {lacking!r}: raise metadata.PackageNotFoundError(name)\n"
+        "    return object()\n"
         "metadata.distribution = distribution"
     )
     done = set_up(str(tmp_path / "x"), "doctor", before=before)
