@@ -203,6 +203,7 @@ class Book:
         self.index = f"http://127.0.0.1:{self.server.server_address[1]}/"
         self.env = {name: value for name, value in os.environ.items() if not name.startswith("UV_")}
         self.env |= {"UV_CACHE_DIR": str(folder / "cache"), "PIP_INDEX_URL": self.index}
+        self.env["NO_PROXY"] = "127.0.0.1"
 
     def wheel(self, name: str, version: str, code: str = "") -> Path:
         (self.files / name).mkdir(parents=True, exist_ok=True)
