@@ -1,5 +1,5 @@
-# A machine needs Python (3.11 or newer) and make; everything else is set up in .venv from the lock
-# files, each download checked against its hash.
+# A machine needs Python (3.11 or newer) and make; everything else is set up in .venv from
+# uv.lock, each download checked against its hash.
 #
 #   make site     build the book in both languages and serve it on http://127.0.0.1:8000
 #   make test     every test that needs no GPU
@@ -18,11 +18,11 @@ PORT ?= 8000
 ARGS ?=
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-# .cache/in-place: see requirements/venv.py, describe_in_place.
+# .cache/in-place: see tools/environment.py, describe_in_place.
 export PYTHONPATH := $(CURDIR):$(CURDIR)/.cache/in-place$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 # $(call with,site): set `py` to the Python to use, after setting up what `site` needs.
-with = py=$$($(PYTHON) requirements/venv.py "$(VENV)" $(1))
+with = py=$$($(PYTHON) tools/environment.py "$(VENV)" $(1))
 
 .PHONY: help site build test test-gpu test-gpu-shards live record moved digests sanitize doctor lint format links measure lock clean
 
@@ -69,11 +69,11 @@ test-gpu-shards:
 
 CLANG_FORMAT = $$py -c "import clang_format; clang_format.clang_format()"
 lint:
-	@$(call with,test); $$py -m ruff check; $$py -m ruff format --check; \
+	@$(call with,lint); $$py -m ruff check; $$py -m ruff format --check; \
 	git ls-files '*.cu' '*.cuh' | xargs -r $(CLANG_FORMAT) --dry-run --Werror
 
 format:
-	@$(call with,test); $$py -m ruff check --fix; $$py -m ruff format; \
+	@$(call with,lint); $$py -m ruff check --fix; $$py -m ruff format; \
 	git ls-files '*.cu' '*.cuh' | xargs -r $(CLANG_FORMAT) -i
 
 # Every link inside site/, which has to be built.
@@ -83,19 +83,10 @@ links:
 measure:
 	@$(call with,test); $$py tests/measure_site.py $(ARGS)
 
-# The locks name no package index. Versions stay as they are where they can: UPGRADE=--upgrade moves
-# them. The other locks take theirs from test.lock; build.lock is what builds packages without wheels.
+# Versions stay as they are where they can: UPGRADE=--upgrade moves them. The lock names PyPI, whatever index is set.
 UPGRADE ?=
-LOCK = .cache/lock/bin/uv pip compile -q --universal --generate-hashes --no-header --no-annotate \
-	--python-version 3.11 --fork-strategy fewest $(UPGRADE)
-COMPILE = $(LOCK) pyproject.toml
 lock:
-	@$(PYTHON) -m venv .cache/lock; .cache/lock/bin/python -m pip install -q uv; \
-	$(COMPILE) --extra docs --extra record --extra llm --extra nvcc --extra test -o requirements/test.lock; \
-	$(LOCK) --group build -c requirements/test.lock -o requirements/build.lock; \
-	$(COMPILE) --extra docs -c requirements/test.lock -o requirements/site.lock; \
-	$(COMPILE) --extra docs --extra record --extra gpu --extra vendor --extra llm --extra test \
-		-c requirements/test.lock -o requirements/gpu.lock
+	@$(call with,uv); $$py -m uv lock --default-index https://pypi.org/simple $(UPGRADE)
 
 clean:
 	for mark in .site*/.cudatut-build; do rm -rf "$${mark%/*}"; done # what killed builds left

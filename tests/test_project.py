@@ -1,8 +1,7 @@
-"""The project's files agree with each other: address, version, locks, READMEs, wheel, Makefile."""
+"""The project's files agree with each other: address, version, READMEs, wheel, Makefile."""
 
 import os
 import re
-import runpy
 import shutil
 import subprocess
 import sys
@@ -17,7 +16,6 @@ ROOT = Path(__file__).resolve().parent.parent
 TOML = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = TOML["project"]
 ADDRESS = PROJECT["urls"]["Repository"]
-LOCKS = ("site", "test", "gpu")
 
 
 def text(name: str) -> str:
@@ -65,88 +63,25 @@ def test_version() -> None:
 
 
 def test_nothing_of_one_machine() -> None:
-    """No path of somebody's home, no package index, no file that a lock would take from a disk."""
-    own = Path(__file__).name
-    patterns = [
-        r"(?<![\w.-])/(?:(?:home|Users)/(?!somebody)|work/|root/)\w+",
-        r"registry\.npmjs",
-        r"file:///",
-        r"--(?:extra-)?index-url",
-    ]
-    pattern = re.compile("|".join([*patterns, r"files\.pythonhosted", r"pypi\.org/simple"]))
+    """No path of somebody's home, no package index, no file of somebody's disk."""
+    anywhere = re.compile(
+        r"(?<![\w.-])/(?:(?:home|Users)/(?!somebody)|work/|root/)\w+"
+        r"|registry\.npmjs|file:///|--(?:extra-)?index-url"
+    )
+    pypi = re.compile(r"files\.pythonhosted|pypi\.org/simple")
+    # The lock has to name an index. That it is PyPI alone, tests/test_environment.py sees.
+    names_pypi = ("uv.lock", "Makefile", "tools/environment.py", "tests/test_environment.py")
     for path in tracked():
-        if path.name == own:
+        name = path.relative_to(ROOT).as_posix()
+        if path == Path(__file__):
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            found = pattern.search(line)
-            assert not found, f"{path.relative_to(ROOT)}:{number}: {found[0]}"
-
-
-def pins(name: str) -> dict[str, str]:
-    """Requirement (name and marker) to version; asserts that each has a hash."""
-    found = {}
-    for entry in re.split(r"\n(?=\S)", text(f"requirements/{name}.lock").strip()):
-        match = re.match(r"([\w.\[\]-]+)==(\S+)\s*(;[^\\\n]*)?", entry)
-        assert match, f"{name}.lock: {entry.splitlines()[0]}"
-        hashes = re.findall(r"--hash=sha256:[0-9a-f]{64}\b", entry)
-        assert hashes, f"{name}.lock: {match[1]} has no hash"
-        found[f"{match[1]}{(match[3] or '').strip()}"] = match[2]
-    return found
-
-
-def test_locks() -> None:
-    """Every package with a hash, the same versions in each, and all that pyproject.toml asks for."""
-    site, test, gpu = map(pins, LOCKS)
-    assert set(site.items()) <= set(test.items()), "make lock: site.lock is not part of test.lock"
-    shared = test.keys() & gpu.keys()
-    assert {name: test[name] for name in shared} == {name: gpu[name] for name in shared}
-    extras = PROJECT["optional-dependencies"]
-    for lock, names in (
-        (site, ["docs"]),
-        (test, ["docs", "record", "llm", "nvcc", "test"]),
-        (gpu, ["docs", "record", "gpu", "vendor", "llm", "test"]),
-    ):
-        locked = {re.match(r"[\w-]+", name)[0] for name in lock}
-        wanted = [*PROJECT["dependencies"], *(item for name in names for item in extras[name])]
-        for requirement in wanted:
-            assert re.match(r"[\w-]+", requirement)[0] in locked, f"make lock: {requirement}"
-
-
-def test_what_builds_is_locked_too() -> None:
-    """build.lock has what builds packages without wheels, at the versions that the other locks have."""
-    build = pins("build")
-    assert {"setuptools", "wheel"} <= set(build)
-    for requirement in TOML["dependency-groups"]["build"]:
-        assert re.match(r"[\w-]+", requirement)[0] in build, f"make lock: {requirement}"
-    for name in LOCKS:
-        other = pins(name)
-        for package in build.keys() & other.keys():
-            assert build[package] == other[package], f"make lock: {package} of {name}.lock"
-
-
-def installs(kind: str, folder: Path) -> list[list[str]]:
-    """The commands by which requirements/venv.py installs, none of which is run."""
-    script = runpy.run_path(str(ROOT / "requirements" / "venv.py"))
-    set_up, ran = script["set_up"], []
-    set_up.__globals__["run"] = lambda command, *_: ran.append(list(map(str, command)))
-    folder.mkdir()
-    set_up(str(folder), kind)
-    return [command for command in ran if "pip" in command]
-
-
-@pytest.mark.parametrize("kind", LOCKS)
-def test_nothing_is_downloaded_that_no_lock_pins(kind: str, tmp_path: Path) -> None:
-    """Neither a package nor what builds one: for the latter pip would make an environment of its own, without hashes."""
-    locks = []
-    for command in installs(kind, tmp_path / kind):
-        assert "--no-build-isolation" in command, command
-        assert "--require-hashes" in command or "--no-deps" in command, command
-        locks += [Path(command[at + 1]).name for at, word in enumerate(command) if word == "-r"]
-    assert locks == ["build.lock", f"{kind}.lock"]  # in this order
+            found = anywhere.search(line) or (name not in names_pypi and pypi.search(line))
+            assert not found, f"{name}:{number}: {found[0]}"
 
 
 def test_no_recipe_installs_anything_itself() -> None:
-    """All else goes through requirements/venv.py, but the tool that makes the locks."""
+    """All goes through tools/environment.py."""
     recipes = [ROOT / "Makefile", ROOT / ".ci" / "run", *(ROOT / ".github/workflows").iterdir()]
     found = [
         line.strip()
@@ -154,13 +89,13 @@ def test_no_recipe_installs_anything_itself() -> None:
         for line in path.read_text(encoding="utf-8").splitlines()
         if re.search(r"\bpip3? install\b|\buv (pip|sync|add|tool)\b|\bnpm (i|install)\b", line)
     ]
-    assert [line for line in found if ".cache/lock/" not in line] == []
+    assert found == []
 
 
-def test_extras() -> None:
-    assert {"gpu", "vendor", "llm", "record", "docs", "test"} <= set(
-        PROJECT["optional-dependencies"]
-    )
+def test_extras_and_groups() -> None:
+    """What readers install is an extra; what is only for this checkout is a group."""
+    assert {"gpu", "vendor", "llm", "record", "nvcc"} <= set(PROJECT["optional-dependencies"])
+    assert {"uv", "build", "lint", "site", "test", "gpu"} == set(TOML["dependency-groups"])
     assert PROJECT["requires-python"] == ">=3.11"
 
 
@@ -225,41 +160,6 @@ def test_wheel_holds_the_examples(installed: Path) -> None:
         assert f"cudatut/{name}" in names
     assert not [name for name in names if name.startswith(("tests/", "docs/", "site/"))]
     assert len(names) == len(set(names))
-
-
-def set_up(*arguments: str, python: str = sys.executable) -> subprocess.CompletedProcess:
-    command = [python, ROOT / "requirements" / "venv.py", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
-
-
-def test_environment_as_it_is() -> None:
-    """`make VENV=` uses the interpreter it is given."""
-    done = set_up("", "site")
-    assert done.returncode == 0 and done.stdout.strip() == sys.executable
-
-
-def test_environment_without_venv_module(tmp_path: Path) -> None:
-    """Debian's python3 without python3-venv: the message says what to install."""
-    code = (
-        "import importlib.util as u, runpy, sys; real = u.find_spec\n"
-        "u.find_spec = lambda name, *a: None if name == 'ensurepip' else real(name, *a)\n"
-        f"sys.argv = ['venv.py', {str(tmp_path / 'x')!r}, 'site']\n"
-        f"runpy.run_path({str(ROOT / 'requirements' / 'venv.py')!r}, run_name='__main__')"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "apt-get install python3-venv" in done.stderr and "VENV=" in done.stderr
-    assert not (tmp_path / "x").exists()
-
-
-def test_environment_of_an_old_python(tmp_path: Path) -> None:
-    code = (
-        "import runpy, sys; sys.version_info = (3, 9, 2)\n"
-        f"sys.argv = ['venv.py', {str(tmp_path / 'x')!r}, 'site']\n"
-        f"runpy.run_path({str(ROOT / 'requirements' / 'venv.py')!r}, run_name='__main__')"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 1 and "Python 3.11 or newer" in done.stderr
 
 
 def test_link_check_can_fail(tmp_path: Path) -> None:
