@@ -7,7 +7,7 @@ from functools import cache
 import e4m3
 import numpy as np
 import pytest
-from emulator import HERE, SOURCE, compiled, ended, fault, noticed, piece, plain
+from emulator import HERE, SOURCE, compiled, ended, expect, fault, piece, plain
 
 PLANS = {  # sums, stages, blocks of a cluster
     "one level": ("OneLevel<128>", 3, 1),
@@ -91,10 +91,10 @@ FAULTS = {  # the plan, what is replaced, by what, and what is then wrong
 }  # fmt: skip
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("which", FAULTS)
 def test_planted_faults_are_noticed(which, tmp_path):
     name, before, after, expected = FAULTS[which]
 
     program = built(PLANS[name], tmp_path, fault(before, after))
-    found = [wrong(program, "blocks" in name, (300, 264, 528), seed) for seed in range(2)]
-    assert noticed(expected, found), found
+    expect(expected, (wrong(program, "blocks" in name, (300, 264, 528), seed) for seed in range(2)))

@@ -1,0 +1,46 @@
+"""Sweeps: of many cases of one kind `make test` runs a few, and `make test-full` all.
+
+A test that carries `@pytest.mark.sweep` has more cases than a change needs to meet each time. Without `--full` as few of them run
+as still meet every value of every parameter; `@pytest.mark.sweep(3)` says that its values are alike, and that three cases do.
+A test that carries `@pytest.mark.full` runs with `--full` only.
+"""
+
+from collections.abc import Sequence
+
+import pytest
+
+
+def cover(cases: Sequence[dict[str, int]], most: int | None = None) -> list[int]:
+    """The places of cases that meet every value of every parameter, greedily; of these `most` at most, the first and the last among them.
+
+    cases: of each the number of each parameter's value.
+    """
+    missing = {value for case in cases for value in case.items()}
+    chosen: list[int] = []
+    while missing:
+        best = max(range(len(cases)), key=lambda i: (len(missing & set(cases[i].items())), -i))
+        missing -= set(cases[best].items())
+        chosen.append(best)
+    chosen.sort()
+    if most is not None and len(chosen) > most:
+        last = len(chosen) - 1
+        chosen = [chosen[round(i * last / max(1, most - 1))] for i in range(most)]
+    return chosen
+
+
+def thinned(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """The tests that run without `--full`, in their order, and those that it adds. Raises pytest.UsageError where a mark is wrong."""
+    sweeps: dict[str, list[pytest.Item]] = {}
+    added = set()
+    for item in items:
+        if item.get_closest_marker("full"):
+            added.add(item)
+        elif item.get_closest_marker("sweep"):
+            sweeps.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for name, cases in sweeps.items():
+        if not hasattr(cases[0], "callspec"):
+            raise pytest.UsageError(f"{name} is marked as a sweep, and has no parameters")
+        mark = cases[0].get_closest_marker("sweep")
+        kept = cover([dict(case.callspec.indices) for case in cases], *mark.args)
+        added |= set(cases) - {cases[i] for i in kept}
+    return [one for one in items if one not in added], [one for one in items if one in added]
