@@ -14,7 +14,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import time
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
