@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))  # what tests share
 import kept  # noqa: E402
 import needed  # noqa: E402
-from thinned import thinned  # noqa: E402
+import thinned  # noqa: E402
 
 # What takes longest begins first, in this order: `make test` has pytest-xdist keep it.
 FIRST = (
@@ -60,14 +60,18 @@ def pytest_addoption(parser):
     parser.addoption(
         "--traces",
         type=int,
-        default=200,
-        help="random traces of requests that tests/llm runs through the scheduler (all that the book claims: 10000)",
+        help="random traces of requests that tests/llm runs through the scheduler (200; with --full all that the book claims: 10000)",
     )
     parser.addoption(
         "--smollm2",
         action="store_true",
         help="run the reference on SmolLM2 too, which is downloaded (98 MB) if it is not in the cache",
     )
+
+
+def pytest_configure(config):
+    if config.option.traces is None:
+        config.option.traces = 10_000 if config.option.full else 200
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
@@ -79,7 +83,7 @@ def pytest_collection_modifyitems(config, items):
         return next((i for i, name in enumerate(FIRST) if path.endswith(name)), len(FIRST))
 
     if not config.getoption("--full"):
-        items[:], left = thinned(items)
+        items[:], left = thinned.thinned(items)
         config.hook.pytest_deselected(items=left)
         config.stash[LEFT_OUT] = len(left), len(items)
     items.sort(key=place)
@@ -89,7 +93,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_report_collectionfinish(config):
-    return said_of_thinning(config.stash.get(LEFT_OUT, (0, 0)))
+    return thinned.said(*config.stash.get(LEFT_OUT, (0, 0)))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -105,17 +109,8 @@ def pytest_sessionfinish(session):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    for line in said_of_thinning(config.stash.get(LEFT_OUT, (0, 0))):
+    for line in thinned.said(*config.stash.get(LEFT_OUT, (0, 0))):
         terminalreporter.write_line(line)
-
-
-def said_of_thinning(counts):
-    left, ran = counts
-    if not left:
-        return []
-    return [
-        f"{ran} of {ran + left} tests: the other {left} are of sweeps, and run in `make test-full`"
-    ]
 
 
 @pytest.fixture(scope="session")
@@ -137,7 +132,7 @@ def built_site(shared_folder):
 
     It is built once for all that it is built from, and kept (tests/support/kept.py).
     """
-    made_from = sources_of_the_site(ROOT)
+    made_from = _sources_of_the_site(ROOT)
 
     def build(out):
         command = [sys.executable, "-m", "cudatut.site", "build", "--out", str(out)]
@@ -150,7 +145,7 @@ def built_site(shared_folder):
     return sites.made(sites.key(made_from), build)
 
 
-def sources_of_the_site(root):
+def _sources_of_the_site(root):
     """All that the built site follows from, as JSON can write it; None where this is no checkout of git.
 
     Every file that git does not ignore, but for the tests and the workflows; the versions of what is installed, and the
@@ -166,8 +161,17 @@ def sources_of_the_site(root):
         if not name.startswith(("tests/", ".ci/", ".github/")) and path.is_file():
             files[name] = hashlib.sha256(path.read_bytes()).hexdigest()
     installed = sorted(f"{one.name} {one.version}" for one in metadata.distributions())
-    read = ("SITE_URL", "CUDATUT_EXAMPLES", "CUDATUT_RESULTS", "CUDATUT_SITE_ONLY")
-    return [files, sys.version, installed, [os.environ.get(name) for name in read]]
+    read = [
+        f"{name}={value}"
+        for name, value in sorted(os.environ.items())
+        if name == "SITE_URL" or (name.startswith("CUDATUT_") and name != "CUDATUT_TEST_CACHE")
+    ]
+    return [files, sys.version, installed, read]
+
+
+@pytest.fixture(scope="session")
+def sources_of_the_site():
+    return _sources_of_the_site
 
 
 # What the project and its dependencies consist of, by the names under which they lie in site-packages.

@@ -513,6 +513,7 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"make format", Here(recipe("ruff format"))),
     (r"make links", Elsewhere("tests/test_project.py::test_links_of_the_site")),
     (r"make test( ARGS=\".*\")?", Here(collected)),
+    (r"make test-full", Here(recipe("--full"))),
     # what the tests notice
     (r"python tests/gpu/shards\.py --list", Here(in_the_checkout)),
     (

@@ -44,3 +44,11 @@ def thinned(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytes
         kept = cover([dict(case.callspec.indices) for case in cases], *mark.args)
         added |= set(cases) - {cases[i] for i in kept}
     return [one for one in items if one not in added], [one for one in items if one in added]
+
+
+def said(left: int, ran: int) -> list[str]:
+    """What a run says of itself at its end, if it left out any test."""
+    if not left:
+        return []
+    whole = ran + left
+    return [f"{ran} of {whole} tests: the other {left} are of sweeps, and run in `make test-full`"]
