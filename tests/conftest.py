@@ -27,6 +27,7 @@ from cudatut.gpu import nvcc
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))  # what tests share
+import costs  # noqa: E402
 import kept  # noqa: E402
 import needed  # noqa: E402
 import thinned  # noqa: E402
@@ -53,6 +54,11 @@ def pytest_addoption(parser):
         help="whole sweeps, and what is marked `full` (tests/support/thinned.py), as `make test-full` runs them",
     )
     parser.addoption(
+        "--costs",
+        action="store_true",
+        help="say at the end which files, and which chapters, cost the most processor seconds",
+    )
+    parser.addoption(
         "--all-architectures",
         action="store_true",
         help="compile every kernel for all architectures that it claims, each from its own front end on",
@@ -72,6 +78,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if config.option.traces is None:
         config.option.traces = 10_000 if config.option.full else 200
+    config.pluginmanager.register(costs.Costs(config.option.costs))
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
