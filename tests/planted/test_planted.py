@@ -10,7 +10,7 @@ import yaml
 from cudatut.history import NoHistory, history
 
 ROOT = Path(__file__).resolve().parents[2]
-SEED = 30
+SEED = 28
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_each_kind_can_be_drawn(planted):
     """And what it changes is another text, from which the same seed makes the same."""
     changes, judged = planted
     books = [changes.Book(ROOT, judged.recorded(changes), random.Random(5)) for _ in range(2)]
-    for kind in (*changes.HARMLESS, *changes.HARMFUL):
+    for kind in (*changes.HARMLESS, *changes.HARMFUL, *changes.OF_THE_INSTRUMENT):
         if kind is changes.data_changed:  # of which the recordings of the book itself do not know
             continue
         drawn = [changes._planted(book, iter([kind]), set()) for book in books]
