@@ -5,21 +5,30 @@ as still meet every value of every parameter; `@pytest.mark.sweep(3)` says that 
 A test that carries `@pytest.mark.full` runs with `--full` only.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
 
 
-def cover(cases: Sequence[dict[str, int]], most: int | None = None) -> list[int]:
+def cover(cases: Sequence[dict[str, str]], most: int | None = None) -> list[int]:
     """The places of cases that meet every value of every parameter, greedily; of these `most` at most, the first and the last among them.
 
-    cases: of each the number of each parameter's value.
+    cases: of each the values of its parameters, in words.
     """
     missing = {value for case in cases for value in case.items()}
+    met: Counter[tuple[str, str]] = Counter()
     chosen: list[int] = []
+
+    def worth(i: int) -> tuple[int, int, int]:
+        """The values that it adds; then those that were met least, so that they take turns; then the first."""
+        values = cases[i].items()
+        return len(missing & set(values)), -sum(met[value] for value in values), -i
+
     while missing:
-        best = max(range(len(cases)), key=lambda i: (len(missing & set(cases[i].items())), -i))
+        best = max(range(len(cases)), key=worth)
         missing -= set(cases[best].items())
+        met.update(cases[best].items())
         chosen.append(best)
     chosen.sort()
     if most is not None and len(chosen) > most:
@@ -41,7 +50,9 @@ def thinned(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytes
         if not hasattr(cases[0], "callspec"):
             raise pytest.UsageError(f"{name} is marked as a sweep, and has no parameters")
         mark = cases[0].get_closest_marker("sweep")
-        kept = cover([dict(case.callspec.indices) for case in cases], *mark.args)
+        # pytest's `indices` count the cases, not the values.
+        values = [{k: repr(v) for k, v in case.callspec.params.items()} for case in cases]
+        kept = cover(values, *mark.args)
         added |= set(cases) - {cases[i] for i in kept}
     return [one for one in items if one not in added], [one for one in items if one in added]
 

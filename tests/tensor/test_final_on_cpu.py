@@ -107,6 +107,7 @@ def wrong(program, plan, shape, shares, seed, workers=3, alpha=1.0, beta=0.0, fu
     return None if np.array_equal(found, from_bits(to_bits(expected))) else "results"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("shape", "shares"),
     [((1, 1, 1), False), ((130, 72, 40), False), ((300, 203, 130), False), ((700, 129, 200), True), ((520, 264, 456), True)],

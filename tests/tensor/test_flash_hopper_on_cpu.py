@@ -86,6 +86,7 @@ def wrong(program, d, causal, shape, blocks, together, seed):
     return None
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "shape",
     [(2, 113, 203, 2, 1), (1, 1, 239, 2, 2), (1, 450, 300, 2, 1), (1, 300, 511, 1, 1)],

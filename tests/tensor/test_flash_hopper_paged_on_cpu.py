@@ -120,6 +120,7 @@ BATCHES = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("name", PLANS)
 def test_results(programs, name, batch):

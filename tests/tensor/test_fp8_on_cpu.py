@@ -67,6 +67,7 @@ def wrong(program, blocks, shape, seed, clusters=2):
     return None if (found == a.astype("float64") @ b.T).all() else "results"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("shape", [(1, 8, 16), (300, 264, 400)], ids=str)
 @pytest.mark.parametrize("name", PLANS)
 def test_results(programs, name, shape):

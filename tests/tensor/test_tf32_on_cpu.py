@@ -62,6 +62,7 @@ def wrong(program, name, shape, shares, seed, workers=3):
     return None if (found == a.astype("float64") @ b.T).all() else "results"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("shape", "shares"),
     [((1, 1, 4), False), ((130, 67, 36), False), ((300, 200, 100), False), ((700, 129, 200), True),
