@@ -152,10 +152,14 @@ def built_site(shared_folder):
     return sites.made(sites.key(made_from), build)
 
 
+# What no page shows and no build reads.
+NOT_ON_THE_SITE = ("tests/", ".ci/", ".github/", "Makefile", "CONTRIBUTING.md", "README")
+
+
 def _sources_of_the_site(root):
     """All that the built site follows from, as JSON can write it; None where this is no checkout of git.
 
-    Every file that git does not ignore, but for the tests and the workflows; the versions of what is installed, and the
+    Every file that git does not ignore, but for those of NOT_ON_THE_SITE; the versions of what is installed, and the
     variables that the build reads.
     """
     command = ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
@@ -165,7 +169,7 @@ def _sources_of_the_site(root):
     files = {}
     for name in sorted(set(listed.stdout.split("\0")) - {""}):
         path = root / name
-        if not name.startswith(("tests/", ".ci/", ".github/")) and path.is_file():
+        if not name.startswith(NOT_ON_THE_SITE) and path.is_file():
             files[name] = hashlib.sha256(path.read_bytes()).hexdigest()
     installed = sorted(f"{one.name} {one.version}" for one in metadata.distributions())
     read = [

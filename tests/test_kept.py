@@ -102,7 +102,7 @@ def checkout(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "another"),
-    [("docs/a.md", True), ("docs/new.md", True), ("cudatut/x.py", True), ("tests/test_x.py", False), ("site", False)],
+    [("docs/a.md", True), ("docs/new.md", True), ("cudatut/x.py", True), ("tests/test_x.py", False), ("CHANGELOG.md", True), ("Makefile", False), ("site", False)],
 )  # fmt: skip
 def test_the_site_is_built_again_where_it_may_be_another(
     checkout, sources_of_the_site, name, another
