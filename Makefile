@@ -36,9 +36,12 @@ site:
 build:
 	@$(call with,site); $$py -m cudatut.site build
 
-test test-full:
-	@$(call with,test); $$py -m pytest -n auto --dist loadgroup --no-loadscope-reorder \
-		$(if $(filter test-full,$@),--full) $(ARGS)
+PYTEST = $$py -m pytest -n auto --dist loadgroup --no-loadscope-reorder
+test:
+	@$(call with,test); $(PYTEST) $(ARGS)
+
+test-full:
+	@$(call with,test); $(PYTEST) --full $(ARGS)
 
 live:
 	@$(call with,gpu); status=0; $$py -m cudatut record || status=$$?; \
