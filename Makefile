@@ -2,7 +2,8 @@
 # uv.lock, each download checked against its hash.
 #
 #   make site     build the book in both languages and serve it on http://127.0.0.1:8000
-#   make test     every test that needs no GPU
+#   make test     what a change has to pass: every kind of test that needs no GPU
+#   make test-full  the same with whole sweeps, more random cases and all architectures: up to an hour
 #   make live     on a machine with a GPU: run every example there, then build
 #   make build    the site without serving it: site/ (English) and site/zh/
 #   make record   only run the examples (NAME=start/hello: one)
@@ -24,7 +25,7 @@ export PYTHONPATH := $(CURDIR):$(CURDIR)/.cache/in-place$(if $(PYTHONPATH),:$(PY
 # $(call with,site): set `py` to the Python to use, after setting up what `site` needs.
 with = py=$$($(PYTHON) tools/environment.py "$(VENV)" $(1))
 
-.PHONY: help site build test test-gpu test-gpu-shards live record moved digests sanitize doctor lint format links measure lock clean
+.PHONY: help site build test test-full test-gpu test-gpu-shards live record moved digests sanitize doctor lint format links measure lock clean
 
 help:
 	@sed -n 's/^#   make/  make/p' Makefile
@@ -35,8 +36,12 @@ site:
 build:
 	@$(call with,site); $$py -m cudatut.site build
 
+PYTEST = $$py -m pytest -n auto --dist loadgroup --no-loadscope-reorder
 test:
-	@$(call with,test); $$py -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(ARGS)
+	@$(call with,test); $(PYTEST) $(ARGS)
+
+test-full:
+	@$(call with,test); $(PYTEST) --full $(ARGS)
 
 live:
 	@$(call with,gpu); status=0; $$py -m cudatut record || status=$$?; \

@@ -14,7 +14,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import time
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,6 +27,11 @@ from cudatut.gpu import nvcc
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))  # what tests share
+import costs  # noqa: E402
+import kept  # noqa: E402
+import needed  # noqa: E402
+import thinned  # noqa: E402
+
 # What takes longest begins first, in this order: `make test` has pytest-xdist keep it.
 FIRST = (
     "tests/planted/test_planted.py",
@@ -40,10 +44,20 @@ FIRST = (
 )
 # Each test of these has processes of its own.
 SPREAD = ("/tests/gpu/test_programs.py", "/tests/gpu/test_exercises.py")
-IN_CI = os.environ.get("CI", "") not in ("", "0", "false")
+LEFT_OUT = pytest.StashKey()  # how many tests --full would add, and how many run
 
 
 def pytest_addoption(parser):
+    parser.addoption(
+        "--full",
+        action="store_true",
+        help="whole sweeps, and what is marked `full` (tests/support/thinned.py), as `make test-full` runs them",
+    )
+    parser.addoption(
+        "--costs",
+        action="store_true",
+        help="say at the end which files, and which chapters, cost the most processor seconds",
+    )
     parser.addoption(
         "--all-architectures",
         action="store_true",
@@ -52,8 +66,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--traces",
         type=int,
-        default=200,
-        help="random traces of requests that tests/llm runs through the scheduler (all that the book claims: 10000)",
+        help="random traces of requests that tests/llm runs through the scheduler (200; with --full all that the book claims: 10000)",
     )
     parser.addoption(
         "--smollm2",
@@ -62,30 +75,55 @@ def pytest_addoption(parser):
     )
 
 
+def pytest_configure(config):
+    if config.option.traces is None:
+        config.option.traces = 10_000 if config.option.full else 200
+    config.pluginmanager.register(costs.Costs(config.option.costs))
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     def place(item):
         path = item.path.as_posix()
         if "/tests/examples/" in path or path.endswith(SPREAD):
             return len(FIRST) + 1  # short ones, which fill what is left at the end
         return next((i for i, name in enumerate(FIRST) if path.endswith(name)), len(FIRST))
 
+    if not config.getoption("--full"):
+        items[:], left = thinned.thinned(items)
+        config.hook.pytest_deselected(items=left)
+        config.stash[LEFT_OUT] = len(left), len(items)
     items.sort(key=place)
     for item in items:
         if place(item) <= len(FIRST) and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.path.relative_to(ROOT).as_posix()))
 
 
+def pytest_report_collectionfinish(config):
+    return thinned.said(*config.stash.get(LEFT_OUT, (0, 0)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """A process of pytest-xdist is done; they all have collected the same."""
+    if counts := getattr(node, "workeroutput", {}).get("left_out"):
+        node.config.stash[LEFT_OUT] = counts
+
+
+def pytest_sessionfinish(session):
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, (0, 0))
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    for line in thinned.said(*config.stash.get(LEFT_OUT, (0, 0))):
+        terminalreporter.write_line(line)
+
+
 @pytest.fixture(scope="session")
 def missing():
     """Call it with a reason when something a test needs is not here: skips; fails in CI ($CI)."""
-
-    def report(reason):
-        if IN_CI:
-            pytest.fail(reason, pytrace=False)
-        pytest.skip(reason)
-
-    return report
+    return needed.missing
 
 
 @pytest.fixture(scope="session")
@@ -97,17 +135,54 @@ def shared_folder(tmp_path_factory, worker_id):
 
 @pytest.fixture(scope="session")
 def built_site(shared_folder):
-    """Folder of the site, built once a run, strictly, in both languages: English in it, Chinese in zh/."""
-    out = shared_folder / "site"
-    with open(shared_folder / "site.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (out / ".done").exists():
-            shutil.rmtree(out, ignore_errors=True)
-            command = [sys.executable, "-m", "cudatut.site", "build", "--out", str(out)]
-            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-            assert done.returncode == 0, f"the site does not build:\n{done.stdout}\n{done.stderr}"
-            (out / ".done").touch()
-    return out
+    """Folder of the site, built strictly, in both languages: English in it, Chinese in zh/. No test may write to it.
+
+    It is built once for all that it is built from, and kept (tests/support/kept.py).
+    """
+    made_from = _sources_of_the_site(ROOT)
+
+    def build(out):
+        command = [sys.executable, "-m", "cudatut.site", "build", "--out", str(out)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, f"the site does not build:\n{done.stdout}\n{done.stderr}"
+
+    if made_from is None:  # no checkout: once a run
+        return kept.Kept(shared_folder).made("site", build)
+    sites = kept.Kept(kept.cache_folder() / "site", most=3)
+    return sites.made(sites.key(made_from), build)
+
+
+# What no page shows and no build reads.
+NOT_ON_THE_SITE = ("tests/", ".ci/", ".github/", "Makefile", "CONTRIBUTING.md", "README")
+
+
+def _sources_of_the_site(root):
+    """All that the built site follows from, as JSON can write it; None where this is no checkout of git.
+
+    Every file that git does not ignore, but for those of NOT_ON_THE_SITE; the versions of what is installed, and the
+    variables that the build reads.
+    """
+    command = ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, capture_output=True, text=True)
+    if listed.returncode:
+        return None
+    files = {}
+    for name in sorted(set(listed.stdout.split("\0")) - {""}):
+        path = root / name
+        if not name.startswith(NOT_ON_THE_SITE) and path.is_file():
+            files[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    installed = sorted(f"{one.name} {one.version}" for one in metadata.distributions())
+    read = [
+        f"{name}={value}"
+        for name, value in sorted(os.environ.items())
+        if name == "SITE_URL" or (name.startswith("CUDATUT_") and name != "CUDATUT_TEST_CACHE")
+    ]
+    return [files, sys.version, installed, read]
+
+
+@pytest.fixture(scope="session")
+def sources_of_the_site():
+    return _sources_of_the_site
 
 
 # What the project and its dependencies consist of, by the names under which they lie in site-packages.
@@ -173,7 +248,6 @@ _ENVIRONMENT = (
     *("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN"),
     *("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"),
 )
-DAYS = 30  # that a result which nobody asks for is kept
 
 
 @dataclass(frozen=True)
@@ -193,7 +267,7 @@ class Compiler:
     """
 
     def __init__(self, program: Path, folder: Path) -> None:
-        self.program, self.folder = program, folder
+        self.program, self.folder, self.results = program, folder, kept.Kept(folder)
         host = [nvcc.find_host_compiler(), "--version"]
         said = [
             subprocess.run(command, capture_output=True, text=True).stdout
@@ -240,7 +314,7 @@ class Compiler:
         files = {name: hashlib.sha256(data).hexdigest() for name, data in headers.items()}
         order = [os.path.relpath(folder, ROOT) for folder in folders]
         parts = [1, self.tools, text, list(flags), order, sorted(files.items())]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        return self.results.key(*parts)
 
     def __call__(
         self,
@@ -253,15 +327,13 @@ class Compiler:
     ) -> Compiled:
         """Compile `text` in the folder `work`, to its file `out`. places: flags that differ from machine to machine."""
         key = self.key(text, flags, folders)
-        entry = self.folder / f"{key}.json"
-        if key and entry.exists():
+        if key and (known := self.results.read(key)) is not None:
             try:
-                kept = json.loads(entry.read_text(encoding="utf-8"))
-                os.utime(entry)
-                if not output or kept["output"]:
-                    return Compiled(0, kept["log"], base64.b64decode(kept["output"]))
-            except (OSError, ValueError, KeyError):
-                pass  # cut short or just removed: compiled again
+                found = json.loads(known)
+                if not output or found["output"]:
+                    return Compiled(0, found["log"], base64.b64decode(found["output"]))
+            except (ValueError, KeyError):
+                pass  # cut short: compiled again
         (work / "source.cu").write_text(text, encoding="utf-8")
         command = [self.program, *flags, *(f"-I{folder}" for folder in folders), *places]
         done = subprocess.run(
@@ -272,11 +344,8 @@ class Compiler:
         compiled = Compiled(done.returncode, done.stdout + done.stderr, made)
         if key and done.returncode == 0:
             self.knows_all(text, folders, work)
-            self.folder.mkdir(parents=True, exist_ok=True)
             whole = {"log": compiled.log, "output": base64.b64encode(made).decode()}
-            part = entry.with_suffix(f".{os.getpid()}")
-            part.write_text(json.dumps(whole), encoding="utf-8")
-            part.replace(entry)
+            self.results.write(key, json.dumps(whole).encode())
         return compiled
 
     def knows_all(self, text: str, folders: Sequence[Path], work: Path) -> None:
@@ -301,12 +370,4 @@ def compiler(missing) -> Compiler:
         nvcc.find_host_compiler()
     except ToolMissing as error:
         missing(str(error))
-    kept = os.environ.get("CUDATUT_TEST_CACHE")
-    folder = (Path(kept) if kept else ROOT / ".cache" / "tests") / "nvcc"
-    for entry in folder.glob("*"):
-        try:
-            if time.time() - entry.stat().st_mtime > DAYS * 86_400:
-                entry.unlink()
-        except OSError:
-            pass  # another process was faster
-    return Compiler(program, folder)
+    return Compiler(program, kept.cache_folder() / "nvcc")

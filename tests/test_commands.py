@@ -433,10 +433,10 @@ def collected(command: str, place: Place) -> None:
     bare = re.sub(r' ARGS=".*"', "", command)
     said = succeeds(
         place.in_checkout(
-            f'{bare} ARGS="{more}--collect-only -q -n 0 --dist no tests/examples/test_compile.py"'
+            f'{bare} ARGS="{more}--collect-only -q -n 0 --dist no tests/examples/test_compiled_once.py"'
         )
     )
-    assert "test_compile.py" in said
+    assert "test_compiled_once.py" in said
 
 
 def a_program_of_a_page(command: str, place: Place) -> None:
@@ -524,6 +524,7 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"make moved", Here(recipe("-m cudatut moved"))),
     (r"make links", Elsewhere("tests/test_project.py::test_links_of_the_site")),
     (r"make test( ARGS=\".*\")?", Here(collected)),
+    (r"make test-full", Here(recipe("--full"))),
     # what the tests notice
     (r"python tests/gpu/shards\.py --list", Here(in_the_checkout)),
     (
@@ -588,6 +589,11 @@ def rule_of(command: str) -> Here | Gpu | Elsewhere | str | None:
     return next((rule for pattern, rule in RULES if re.fullmatch(pattern, command)), None)
 
 
+def pattern_of(command: str) -> str:
+    """That of its rule: several may be run in the same way."""
+    return next(pattern for pattern, _ in RULES if re.fullmatch(pattern, instance(command)))
+
+
 PRINTED = commands()
 
 
@@ -617,9 +623,9 @@ def test_the_tests_that_rules_name_are_there():
         assert name in (ROOT / file).read_text(encoding="utf-8"), rule.test
 
 
-def run_once_each() -> list[tuple[str, Run]]:
-    """Each command as it is typed here, in the shortest of its spellings."""
-    found = {}
+def run_once_each() -> list:
+    """Each command as it is typed here, in the shortest of its spellings: of each rule one, with --full all."""
+    found, patterns = {}, set()
     for command in sorted(PRINTED):
         rule = rule_of(command)
         if (
@@ -627,8 +633,20 @@ def run_once_each() -> list[tuple[str, Run]]:
             and rule.run
             and not (isinstance(rule, Gpu) and not NO_GPU)
         ):
-            found.setdefault(instance(command), rule.run)
-    return list(found.items())
+            if instance(command) in found:
+                continue
+            marks = [pytest.mark.full] if pattern_of(command) in patterns else []
+            patterns.add(pattern_of(command))
+            found[instance(command)] = pytest.param(instance(command), rule.run, marks=marks)  # fmt: skip
+    return list(found.values())
+
+
+def test_make_test_types_a_command_of_each_rule():
+    typed = [one.values[0] for one in run_once_each() if not one.marks]
+    patterns = [pattern_of(command) for command in typed]
+    everywhere = {pattern_of(one.values[0]) for one in run_once_each()}
+    assert set(patterns) == everywhere and len(set(patterns)) == len(patterns)
+    print(f"{len(typed)} of {len(run_once_each())} commands are typed")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Every kernel of the book, compiled by the real nvcc.
 
 Needs nvcc (a toolkit's, or the one that `make test` installs from PyPI) and a host compiler, no GPU. For the lowest
-compute capability that a kernel claims, for 9.0 and for 12.0; with --all-architectures for every one that it claims.
+compute capability that a kernel claims, for 9.0 and for 12.0; with --all-architectures or --full for every one that it claims.
 
 `cudatut.restamp.declared` says which kernels there are, and which comments in a source say what is meant.
 """
@@ -61,7 +61,7 @@ SOURCES = sources((ROOT / "cudatut").rglob("*.cu"))
 
 @pytest.fixture(scope="session")
 def every(request) -> bool:
-    return request.config.getoption("--all-architectures")
+    return any(map(request.config.getoption, ("--all-architectures", "--full")))
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.where)

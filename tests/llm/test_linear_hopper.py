@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from emulator import compiled, ended, fault, noticed, piece, plain
+from emulator import compiled, ended, expect, fault, piece, plain
 
 from cudatut.paths import examples_dir
 
@@ -144,12 +144,13 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
 }  # fmt: skip
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_noticed(name, tmp_path):
     before, after, expected = FAULTS[name]
 
     program = built(PLANS["pair"], "Add", tmp_path, fault(before, after))
-    found = [
+    runs = (
         wrong(program, PLANS["pair"], "Add", (200, 144, 392), seed, blocks=2) for seed in range(4)
-    ]
-    assert noticed(expected, found), found
+    )
+    expect(expected, runs)

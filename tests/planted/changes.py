@@ -1060,16 +1060,20 @@ HARMFUL = (
     comment_where_lines_are_shown, comment_where_text_is_read, constant_in_kernel, another_thread, another_unroll,
     a_parameter, rung_block, launch_block, tolerance, random_seed, kernel_option, order_of_statements, value_hidden,
     cell_renamed, header_sizes, constant_in_module, header_shadowed, module_shadowed, module_moved_away, kernel_moved_away, data_changed,
+)  # fmt: skip
+OF_THE_INSTRUMENT = (  # harmful, too
     instrument_tolerance, instrument_without_flush, instrument_probe, instrument_constant, instrument_told_nothing,
     instrument_raised, instrument_written_over,
 )  # fmt: skip
 
 
 def drawn(book: Book, count: int) -> list[Change]:
-    """So many changes, half of them harmless; each kind comes before any comes twice."""
+    """So many changes, half of them harmless, an eighth in what measures; each kind comes before any comes twice."""
     found: list[Change] = []
     known: set[str] = set()
-    for kinds, many in ((HARMLESS, count // 2), (HARMFUL, count - count // 2)):
+    measures = -(-count // 8)
+    several = (HARMLESS, count // 2), (HARMFUL, count - count // 2 - measures), (OF_THE_INSTRUMENT, measures)  # fmt: skip
+    for kinds, many in several:
         waiting = _in_turns(kinds, book.draw)
         found += [_planted(book, waiting, known) for _ in range(many)]
     return found

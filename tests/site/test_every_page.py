@@ -1,14 +1,18 @@
 """Every page of the built site in headless Chromium, each visited once: what it asks for, its width, its contrast, its links.
 
 A visit does all that the tests below want to know of a page; a new question is one more key of a visit. The pages are
-visited in two halves, which `make test` gives to two processes.
+visited in two halves, which `make test` gives to two processes. What was seen is kept, and a page is visited again when it
+is another, or what it asks for (`Seen`). Pages of notebooks are many and load alike: `make test` visits one of each kind of
+each part, `make test-full` all.
 """
 
+import hashlib
 import json
 import re
 import textwrap
 from pathlib import Path
 
+import kept
 import pytest
 import yaml
 
@@ -163,11 +167,60 @@ class Visitor:
             self.page.click(".ct-language")
 
 
+class Seen:
+    """What was seen on the pages of a site before: of two languages of a page together, since a visit goes from one to the other.
+
+    It follows from the two pages, from the files that pages ask for, from what is asked of a page, and from the browser.
+    """
+
+    OF_PAGES = (".html", ".ipynb", ".py", ".cu", ".cuh", ".xml", ".gz", ".txt", ".md")
+
+    def __init__(self, folder, site, url, visitor, browser):
+        self.kept, self.site, self.url, self.visitor = kept.Kept(folder), site, url, visitor
+        here = Path(__file__)
+        asking = [here.read_bytes(), here.with_name("conftest.py").read_bytes()]
+        for path in sorted(site.rglob("*")):
+            if path.is_file() and path.suffix not in self.OF_PAGES:
+                asking.append(path.relative_to(site).as_posix().encode())
+                # What the search knows changes with every page, and is asked for by those who search.
+                asking.append(b"" if path.suffix == ".json" else path.read_bytes())
+        digest = hashlib.sha256(b"\0".join(asking)).hexdigest()
+        self.shared = [digest, visitor.colors, browser.version]
+
+    def __call__(self, paths, code, visit):
+        """Note what is seen on pages: `visit` sees it, or somebody did. Returns whether it had to."""
+        pages = [hashlib.sha256((self.site / path).read_bytes()).hexdigest() for path in paths]
+        key = self.kept.key(self.shared, paths, pages, code)
+        if known := self.kept.read(key):
+            self.visitor.seen |= json.loads(known.decode().replace("{site}", self.url))
+            return False
+        before = set(self.visitor.seen)
+        visit()
+        new = {name: one for name, one in self.visitor.seen.items() if name not in before}
+        self.kept.write(key, json.dumps(new).replace(self.url, "{site}").encode())
+        return True
+
+
+def looked_at(pages, full):
+    """The English pages that are visited: unless `full`, of the notebooks' pages one of each kind of each part."""
+    english = [path for path in pages if not path.startswith("zh/")]
+    if full:
+        return english
+    first = {}
+    for path in english:
+        place, _, example = path.removesuffix("/").partition("/")
+        part, _, example = example.partition("/") if place == "examples" else ("", "", "")
+        kind = example.rpartition("_")[2]
+        alike = (part, kind if kind in ("claims", "solutions") else "") if example else path
+        first.setdefault(alike, path)
+    return list(first.values())
+
+
 HALVES = [pytest.param(n, marks=pytest.mark.xdist_group(f"pages {n}")) for n in (0, 1)]
 
 
 @pytest.fixture(scope="session", params=HALVES)
-def visits(request, browser, site_url, pages, contrast, copied):
+def visits(request, browser, built_site, site_url, pages, contrast, copied):
     """What was seen on half of the pages, everything foldable open, on a desk in both schemes, and on a telephone.
 
     There the switch leads from each English page to the Chinese one, which is looked at on the telephone first.
@@ -177,9 +230,10 @@ def visits(request, browser, site_url, pages, contrast, copied):
         reduced_motion="reduce", color_scheme="light", viewport=DESK, permissions=allowed
     )
     visitor = Visitor(context.new_page(), contrast, copied)
-    for path in [path for path in pages if not path.startswith("zh/")][request.param :: 2]:
-        code = [kernel for chapter, kernel in KERNELS if chapter == path]
-        visitor.arrive(path, lambda path=path: visitor.page.goto(site_url + path))
+    seen = Seen(kept.cache_folder() / "pages", built_site, site_url, visitor, browser)
+
+    def both(path, code):
+        visitor.arrive(path, lambda: visitor.page.goto(site_url + path))
         visitor.desk()
         visitor.copy(code)
         visitor.telephone()
@@ -189,11 +243,19 @@ def visits(request, browser, site_url, pages, contrast, copied):
         visitor.desk()
         visitor.copy(code)
         visitor.leave(path)
-    for path in NONE:
-        visitor.arrive(path, lambda path=path: visitor.page.goto(site_url + path))
+
+    def alone(path):
+        visitor.arrive(path, lambda: visitor.page.goto(site_url + path))
         visitor.desk()
         visitor.telephone()
         visitor.leave(path)
+
+    for path in looked_at(pages, request.config.getoption("--full"))[request.param :: 2]:
+        code = [kernel for chapter, kernel in KERNELS if chapter == path]
+        files = [f"{path}index.html", f"zh/{path}index.html"]
+        seen(files, code, lambda path=path, code=code: both(path, code))
+    for path in NONE:
+        seen([path], [], lambda path=path: alone(path))
     context.close()
     return visitor.seen
 
@@ -218,6 +280,60 @@ def test_the_language_switch_keeps_the_page(visits, site_url):
         elif visit["headings"] != other["headings"]:
             lost[path] = f"headings {visit['headings']} and {other['headings']}"
     assert not lost
+
+
+def test_make_test_visits_every_chapter_and_each_kind_of_notebook(pages):
+    few, all_of_them = looked_at(pages, full=False), looked_at(pages, full=True)
+    assert set(CHAPTERS) <= set(few) < set(all_of_them)
+    left = set(all_of_them) - set(few)
+    assert all(path.startswith("examples/") and path.count("/") == 3 for path in left)
+    parts = {path.split("/")[1] for path in left}
+    assert all(any(path.startswith(f"examples/{part}/") for path in few) for part in parts)
+    print(f"{len(few)} of {len(all_of_them)} pages are visited in each language")
+
+
+class Asked:
+    """Stands in for a visitor, whose visits are counted."""
+
+    def __init__(self):
+        self.seen, self.colors, self.visits = {}, "", 0
+
+    def visit(self):
+        self.visits += 1
+        self.seen["a/"] = {"url": "http://x:1/a/", "n": self.visits}
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "again"),
+    [("a/index.html", "another", True), ("zh/a/index.html", "another", True), ("style.css", "p {}", True),
+     ("new.js", "f()", True), ("b/index.html", "another", False), ("search/search_index.json", "{1}", False)],
+)  # fmt: skip
+def test_a_page_is_visited_again_where_it_may_look_otherwise(tmp_path, file, text, again):
+    site = tmp_path / "site"
+    for name in (
+        "a/index.html",
+        "zh/a/index.html",
+        "b/index.html",
+        "style.css",
+        "search/search_index.json",
+    ):
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text(name)
+
+    class Browser:
+        version = "1"
+
+    def looked(port):
+        asked = Asked()
+        seen = Seen(tmp_path / "kept", site, f"http://x:{port}/", asked, Browser)
+        seen(["a/index.html", "zh/a/index.html"], [], asked.visit)
+        return asked
+
+    assert looked(1).visits == 1
+    again_there = looked(2)
+    assert again_there.visits == 0 and again_there.seen == {"a/": {"url": "http://x:2/a/", "n": 1}}
+    (site / file).write_text(text)
+    assert looked(1).visits == again
 
 
 def test_there_are_kernels_to_copy():

@@ -5,7 +5,7 @@ import epilogue
 import numpy as np
 import pytest
 from bf16 import to_bf16, to_float
-from emulator import HERE, SOURCE, compiled, ended, fault, noticed, plain, region
+from emulator import HERE, SOURCE, compiled, ended, expect, fault, plain, region
 
 TILES = {
     256: 2,
@@ -90,11 +90,12 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
 }  # fmt: skip
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_noticed(name, tmp_path):
     before, after, expected = FAULTS[name]
 
     program = built(tmp_path, 256, change=fault(before, after))
     ways = (520, True, True, -1.0), (520, True, False, 0.0), (321, False, False, -1.0)
-    found = [wrong(program, 260, *way, seed, beta=beta) for seed in range(4) for *way, beta in ways]
-    assert noticed(expected, found), found
+    runs = (wrong(program, 260, *way, seed, beta=beta) for seed in range(4) for *way, beta in ways)
+    expect(expected, runs)

@@ -7,7 +7,7 @@ import gemm
 import numpy as np
 import pytest
 from bf16 import to_bf16, to_float
-from emulator import HERE, SOURCE, compiled, ended, fault, noticed, plain, region
+from emulator import HERE, SOURCE, compiled, ended, expect, fault, plain, region
 
 # Columns, stages, cluster, boxes; which factor is transposed; rows read by threads; fp16 instead of bf16.
 PLANS = {
@@ -107,6 +107,7 @@ def wrong(program, plan, shape, shares, seed, workers=3, alpha=1.0, beta=0.0, fu
     return None if np.array_equal(found, from_bits(to_bits(expected))) else "results"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("shape", "shares"),
     [((1, 1, 1), False), ((130, 72, 40), False), ((300, 203, 130), False), ((700, 129, 200), True), ((520, 264, 456), True)],
@@ -149,6 +150,7 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
 }  # fmt: skip
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_noticed(name, tmp_path):
     before, after, expected = FAULTS[name]
@@ -158,11 +160,11 @@ def test_planted_faults_are_noticed(name, tmp_path):
     plan = (128, 3, 2, 2 if fused else 1, False, False, False, False)
     program = built(plan, tmp_path, fault(before, after), "Fused<Relu>" if fused else "Linear")
     shapes = ((520, 264, 456), True), ((260, 264, 200), False)
-    found = [
+    runs = (
         wrong(program, plan, shape, shares, seed, workers=4 if shares else 1, fused=fused)
         for seed in range(2) for shape, shares in shapes
-    ]  # fmt: skip
-    assert noticed(expected, found), found
+    )  # fmt: skip
+    expect(expected, runs)
 
 
 END_FAULTS = {  # of which end, what is replaced, by what, and what is then wrong
@@ -175,10 +177,11 @@ END_FAULTS = {  # of which end, what is replaced, by what, and what is then wron
 }  # fmt: skip
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", END_FAULTS)
 def test_planted_faults_in_the_end_of_a_tile_are_noticed(name, tmp_path):
     end, before, after, expected = END_FAULTS[name]
     plan = PLANS["by halves"]
     program = built(plan, tmp_path, fault(before, after), end)
-    found = [wrong(program, plan, (520, 264, 456), False, seed, workers=1) for seed in range(3)]
-    assert noticed(expected, found), found
+    runs = (wrong(program, plan, (520, 264, 456), False, seed, workers=1) for seed in range(3))
+    expect(expected, runs)

@@ -7,7 +7,7 @@ from functools import cache
 import e4m3
 import numpy as np
 import pytest
-from emulator import HERE, SOURCE, compiled, ended, fault, noticed, piece, plain
+from emulator import HERE, SOURCE, compiled, ended, expect, fault, piece, plain
 
 PLANS = {  # sums, stages, blocks of a cluster
     "one level": ("OneLevel<128>", 3, 1),
@@ -67,6 +67,7 @@ def wrong(program, blocks, shape, seed, clusters=2):
     return None if (found == a.astype("float64") @ b.T).all() else "results"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("shape", [(1, 8, 16), (300, 264, 400)], ids=str)
 @pytest.mark.parametrize("name", PLANS)
 def test_results(programs, name, shape):
@@ -91,10 +92,10 @@ FAULTS = {  # the plan, what is replaced, by what, and what is then wrong
 }  # fmt: skip
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("which", FAULTS)
 def test_planted_faults_are_noticed(which, tmp_path):
     name, before, after, expected = FAULTS[which]
 
     program = built(PLANS[name], tmp_path, fault(before, after))
-    found = [wrong(program, "blocks" in name, (300, 264, 528), seed) for seed in range(2)]
-    assert noticed(expected, found), found
+    expect(expected, (wrong(program, "blocks" in name, (300, 264, 528), seed) for seed in range(2)))

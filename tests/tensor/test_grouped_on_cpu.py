@@ -7,7 +7,7 @@ import grouped_product
 import numpy as np
 import pytest
 from bf16 import to_bf16
-from emulator import HERE, SOURCE, compiled, ended, fault, noticed, piece, plain
+from emulator import HERE, SOURCE, compiled, ended, expect, fault, piece, plain
 
 UNTOUCHED = 0x7FC1  # a NaN that the program fills C with
 
@@ -119,15 +119,11 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
 }  # fmt: skip
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_noticed(name, tmp_path):
     before, after, expected = FAULTS[name]
 
     program = built(grouped_product.TILES[1], tmp_path, fault(before, after))
-    found = []
-    for seed in range(3):
-        for sizes, stacked in ((EXPERTS, True), (DIFFERENT, False)):
-            found.append(wrong(program, sizes, stacked, seed))
-            if noticed(expected, found[-1:]):
-                return
-    raise AssertionError(found)
+    kinds = (EXPERTS, True), (DIFFERENT, False)
+    expect(expected, (wrong(program, *kind, seed) for seed in range(3) for kind in kinds))

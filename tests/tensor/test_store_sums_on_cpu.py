@@ -2,7 +2,7 @@
 noticed."""
 
 import pytest
-from emulator import HERE, compiled, ended, fault, noticed, region
+from emulator import HERE, compiled, ended, expect, fault, region
 
 
 def built(folder, change=lambda text: text):
@@ -50,9 +50,9 @@ FAULTS = {
 }  # fmt: skip
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_noticed(name, tmp_path):
     before, after, expected = FAULTS[name]
     program = built(tmp_path, fault(before, after))
-    found = [wrong(program, *place, 0) for place in PLACES]
-    assert noticed(expected, found), found
+    expect(expected, (wrong(program, *place, 0) for place in PLACES))

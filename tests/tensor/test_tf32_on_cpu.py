@@ -8,7 +8,7 @@ import gemm
 import numpy as np
 import pytest
 import tf32_product
-from emulator import HERE, SOURCE, compiled, ended, fault, noticed, piece, plain
+from emulator import HERE, SOURCE, compiled, ended, expect, fault, piece, plain
 
 PLANS = {
     "64": "64,4,1,2",
@@ -62,6 +62,7 @@ def wrong(program, name, shape, shares, seed, workers=3):
     return None if (found == a.astype("float64") @ b.T).all() else "results"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("shape", "shares"),
     [((1, 1, 4), False), ((130, 67, 36), False), ((300, 200, 100), False), ((700, 129, 200), True),
@@ -88,13 +89,14 @@ FAULTS = {  # what is replaced, by what, and what is then wrong
 }  # fmt: skip
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_noticed(name, tmp_path):
     before, after, expected = FAULTS[name]
 
     program = built(PLANS["pairs"], tmp_path, fault(before, after))
-    found = [wrong(program, "pairs", (260, 300, 420), True, seed, workers=4) for seed in range(3)]
-    assert noticed(expected, found), found
+    runs = (wrong(program, "pairs", (260, 300, 420), True, seed, workers=4) for seed in range(3))
+    expect(expected, runs)
 
 
 def test_the_costs_of_bf16_are_asked_for_twice_the_depth():

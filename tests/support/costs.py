@@ -1,0 +1,81 @@
+"""What a run of the tests costs in processor seconds, which other work on the machine disturbs less than its duration.
+
+Every run ends with a line that says the sum, and what the tests cost that carry a chapter in their name: one more chapter shall add at
+most CHAPTER seconds. `--costs` adds the files and the chapters that cost most.
+"""
+
+import os
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+
+CHAPTER = 3.0  # seconds
+MOST = 12  # files and chapters that --costs shows
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def spent() -> float:
+    """Processor seconds of this process, and of those that it has started and that have ended."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
+def chapters(contents: Path = ROOT / "docs" / "contents.yml") -> list[str]:
+    """Such as "start/hello"."""
+    parts = yaml.safe_load(contents.read_text(encoding="utf-8"))["parts"]
+    return [f"{part['id']}/{one['id']}" for part in parts for one in part["chapters"]]
+
+
+def chapter_of(test: str, known: list[str]) -> str | None:
+    """The chapter that a test's name names, by itself, an example of it, or a kernel: the longest that fits."""
+    fitting = [one for one in known if re.search(rf"\b{re.escape(one)}(?![a-z0-9])", test)]
+    return max(fitting, key=len, default=None)
+
+
+class Costs:
+    """A plugin of pytest: notes what each test costs, its fixtures included, and says the sums."""
+
+    def __init__(self, every: bool) -> None:
+        self.every, self.tests, self.since = every, {}, spent()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo):
+        report = yield
+        if report.when == "teardown":  # everything since the last test's end
+            now = spent()
+            report.user_properties.append(("processor seconds", now - self.since))
+            self.since = now
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """In the process that reports, which is another one than the test's under pytest-xdist."""
+        for name, value in report.user_properties:
+            if report.when == "teardown" and name == "processor seconds":
+                self.tests[report.nodeid] = value
+
+    def pytest_terminal_summary(self, terminalreporter) -> None:
+        for line in said(self.tests, chapters(), self.every):
+            terminalreporter.write_line(line)
+
+
+def said(tests: dict[str, float], known: list[str], every: bool) -> list[str]:
+    """The lines at the end of a run. tests: seconds by the names of the tests."""
+    files, of_chapters = Counter(), Counter()
+    for name, seconds in tests.items():
+        files[name.partition("::")[0]] += seconds
+        if chapter := chapter_of(name, known):
+            of_chapters[chapter] += seconds
+    if not tests:
+        return []
+    mean = sum(of_chapters.values()) / max(1, len(of_chapters))
+    over = "" if mean <= CHAPTER else f": more than the {CHAPTER:g} s that one more may cost"
+    lines = [
+        f"{sum(tests.values()):.0f} processor seconds; {mean:.1f} for each of {len(of_chapters)} chapters{over}"
+    ]
+    if every:
+        for counted in (files, of_chapters):
+            lines += [f"{seconds:8.1f} s  {name}" for name, seconds in counted.most_common(MOST)]
+    return lines
