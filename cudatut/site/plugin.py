@@ -108,11 +108,12 @@ class CudatutPlugin(BasePlugin):
         return config
 
     def on_pre_build(self, config: Any) -> None:
+        if self.state.mode == "preview":  # whoever previews a chapter has it judged (`cudatut.site.judge`)
+            return
         docs = self.state.docs
-        shown = [docs / f"{name}.md" for name in self.state.only]
         root = docs.parents[1]
-        findings = lint.lint_files(shown or lint.pages(docs), root)
-        if self.state.lang == "en" and not shown:  # what both languages share is read once
+        findings = lint.lint_files(lint.pages(docs), root)
+        if self.state.lang == "en":  # what both languages share is read once
             findings += lint.lint_words(root)
         for finding in findings:
             self.state.report(finding)
@@ -143,8 +144,10 @@ class CudatutPlugin(BasePlugin):
         # MkDocs has taken the front matter away.
         offset = page.file.content_string.count("\n") - markdown.count("\n")
         names = references.named(markdown)
-        for problem in exercise_fence.problems(page.file.content_string, self.state.lang):
-            self.state.report(problem)
+        if self.state.mode != "preview":
+            name = f"docs/{self.state.lang}/{page.file.src_uri}"
+            for finding in exercise_fence.findings(page.file.content_string, name, self.state.lang):
+                self.state.report(finding)
         markdown = references.replace(markdown, self.state.report, offset)
         markdown = contents.unlink_drafts(markdown, page.file.src_uri, self.parts)
         if page.file.src_uri in self.chapters:
@@ -158,9 +161,8 @@ class CudatutPlugin(BasePlugin):
         html = folds.addressed(html, self.state.lang)
         if chapter := self.chapters.get(page.file.src_uri):
             if self.state.mode == "preview" and self.state.lang == "en":
-                found = main_path.amount(html)
-                over = main_path.over_budget(chapter.part, found) or ["within the budget"]
-                state.log.warning("%s: %s: %s", chapter.name, found, "; ".join(over))
+                for over in main_path.over_budget(chapter.part, main_path.amount(html)):
+                    self.state.report(f"{over}: move into folds what a newcomer need not read")
             html = needs.below_title(html, chapter, self.parts)
             html = main_path.with_time(html, exercise_fence.minutes(chapter.name), self.state.lang)
         # MkDocs sees no ids in what fences made; links to them would be reported as broken.
