@@ -54,9 +54,7 @@ def _titles(example: catalog.Example) -> Iterator[Finding]:
             example.path, 1, "the header's zh title holds no Chinese: write it in Chinese"
         )
     if HAN.search(example.title["en"]):
-        yield finding(
-            example.path, 1, "the header's en title holds Chinese: write it in English"
-        )
+        yield finding(example.path, 1, "the header's en title holds Chinese: write it in English")
 
 
 def _cells(path: Path, text: str) -> Iterator[Finding]:
@@ -146,4 +144,3 @@ def of_kernel_file(path: Path) -> list[Finding]:
                 )
             )
     return found
-

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from rich.cells import cell_len
@@ -19,8 +20,8 @@ from cudatut import catalog, exercises
 from cudatut.catalog import ChapterFiles
 from cudatut.errors import CudatutError
 from cudatut.exercises import Exercise
-from cudatut.fingerprint import meaning
 from cudatut.finding import Finding
+from cudatut.fingerprint import meaning
 from cudatut.rules import compared
 from cudatut.rules.examples import HAN
 from cudatut.rules.places import finding, line_of_cell, line_of_exercise
@@ -62,9 +63,8 @@ def _how_many(begun: Path, listed: list[Exercise]) -> Iterator[Finding]:
     if not FEWEST <= len(listed) <= MOST:
         count = f"there {'is' if len(listed) == 1 else 'are'} {len(listed)} of them"
         yield finding(begun, 1, f"a chapter has two or three exercises, and {count}")
-    levels = [catalog.LEVELS.index(exercise.level) for exercise in listed]
-    for before, after in zip(listed, listed[1:]):
-        if levels[after.number - 1] < levels[before.number - 1]:
+    for before, after in pairwise(listed):
+        if catalog.LEVELS.index(after.level) < catalog.LEVELS.index(before.level):
             line = line_of_exercise(begun, after.number)
             said = f"exercise {after.number} is {after.level} and stands behind one that is {before.level}"
             yield finding(begun, line, f"{said}: the easy ones come first")

@@ -25,7 +25,9 @@ def of_python(files: Sequence[Path], root: Path) -> list[Finding]:
     ]
     unformatted = _ruff(["format", "--check"], files, root).stdout.splitlines()
     names = [line.removeprefix("Would reformat: ") for line in unformatted if ": " in line]
-    found += [finding(root / name, 0, f"ruff would format this otherwise: {_MEND}") for name in names]
+    found += [
+        finding(root / name, 0, f"ruff would format this otherwise: {_MEND}") for name in names
+    ]
     return found
 
 

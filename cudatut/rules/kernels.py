@@ -58,7 +58,9 @@ def flags(source: Source, headers: Sequence[str] | None, every: bool = False) ->
 
 def spills(log: str) -> list[str]:
     """ "kernel for 'sm_75': 8 bytes" for each kernel that spills, from ptxas's report."""
-    return [f"{name} for {arch}: {size} bytes" for name, arch, size in _SPILT.findall(log) if int(size)]
+    return [
+        f"{name} for {arch}: {size} bytes" for name, arch, size in _SPILT.findall(log) if int(size)
+    ]
 
 
 def problems(source: Source, status: int, log: str) -> list[str]:

@@ -47,7 +47,11 @@ def findings(markdown: str, file: str, lang: str) -> list[Finding]:
             )
         seen.append(name)
     found += [
-        Finding(file, 1, f"there is no section '## {SECTIONS[name][lang == 'zh']} {{ #{name} }}': write it")
+        Finding(
+            file,
+            1,
+            f"there is no section '## {SECTIONS[name][lang == 'zh']} {{ #{name} }}': write it",
+        )
         for name in REQUIRED
         if name not in seen
     ]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from cudatut import catalog
@@ -86,10 +87,10 @@ def _of_code(files: ChapterFiles, names: list[str]) -> list[Finding]:
         elif not path.stem.endswith(catalog.EXERCISES) and not _is_module(path, files):
             found += rules_of_examples.of_example(path)
     found += rules_of_exercises.of_chapter(files.name)
-    try:
+    with suppress(
+        CudatutError, SyntaxError
+    ):  # what it is made of cannot be read, which is told above
         found += rules_of_exercises.of_notebook(files.name)
-    except (CudatutError, SyntaxError):  # what it is made of cannot be read, which is told above
-        pass
     return found
 
 

@@ -108,7 +108,9 @@ class CudatutPlugin(BasePlugin):
         return config
 
     def on_pre_build(self, config: Any) -> None:
-        if self.state.mode == "preview":  # whoever previews a chapter has it judged (`cudatut.site.judge`)
+        if (
+            self.state.mode == "preview"
+        ):  # whoever previews a chapter has it judged (`cudatut.site.judge`)
             return
         docs = self.state.docs
         root = docs.parents[1]

@@ -60,7 +60,12 @@ def _value(line: str) -> str:
 
 
 def _exercises(markdown: str, chapter: str) -> Iterator[str]:
-    begun = [text for _, (info, *rest) in parity.directives(markdown) for text in rest if info == "exercise"]
+    begun = [
+        text
+        for _, (info, *rest) in parity.directives(markdown)
+        for text in rest
+        if info == "exercise"
+    ]
     if len(begun) < _FEWEST:
         count = len(begun)
         yield (
@@ -89,6 +94,9 @@ def _warm_ups(markdown: str) -> Iterator[tuple[int, str]]:
     line = markdown.count("\n", 0, section.start()) + 1
     tasks, answers = section[1].partition("???")[0], section[1].count('??? success "')
     if max(len(_TASK.findall(section[1])), answers) < 2:
-        yield line, f"in `start` there are two tasks to try, and here: {' '.join(tasks.split())[:80]}"
+        yield (
+            line,
+            f"in `start` there are two tasks to try, and here: {' '.join(tasks.split())[:80]}",
+        )
     if not answers:
         yield line, 'no task to try has its answer: fold one below it, ??? success "..."'
