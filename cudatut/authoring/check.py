@@ -16,7 +16,7 @@ from cudatut.catalog import ChapterFiles
 from cudatut.errors import CudatutError, ToolMissing
 from cudatut.rules import formatting, kernels
 from cudatut.site import contents, judge, locale
-from cudatut.site.building import build
+from cudatut.site.building import BuildError, build
 
 Say = Callable[[str], None]
 
@@ -78,7 +78,11 @@ def _build(files: ChapterFiles, names: list[str], root: Path, say: Say) -> list[
         return []
     say("building the pages")
     with tempfile.TemporaryDirectory(prefix="cudatut-check-") as folder:
-        return build(root, Path(folder) / "site", "preview", [files.name], say=lambda line: None)
+        out = Path(folder) / "site"
+        try:
+            return build(root, out, "preview", [files.name], say=lambda line: None)
+        except BuildError as error:
+            return [str(error)]
 
 
 def _recordings(files: ChapterFiles, names: list[str]) -> Iterator[str]:

@@ -7,16 +7,18 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from cudatut import catalog
+from cudatut import catalog, paths
 from cudatut.errors import CudatutError
 from cudatut.exercises import Exercise
 from cudatut.finding import Finding
 from cudatut.gpu import headers, instances, nvcc
 from cudatut.restamp import declared
 from cudatut.restamp.declared import Source, templates_without_instance
+from cudatut.rules.places import line_of_cell
 
 _SPILT = re.compile(
     r"Compiling entry function '(\w+)' for '(\w+)'.*?(\d+) bytes spill stores", re.DOTALL
@@ -139,21 +141,21 @@ def of_files(
     """
     program = nvcc.find_nvcc()
     nvcc.find_host_compiler()
-    found: list[Finding] = []
-    sources = _sources(files)
-    known = {source.code for source in sources}
+    known = {source.code for source in (sources := _sources(files))}
+    todo = [(source, source.file, source.line) for source in sources]
     for exercise in stubs:
-        try:
-            sources += [one for one in of_stub(exercise) if one.code not in known]
-        except (CudatutError, SyntaxError):
-            continue  # the rules of exercises say so
-    for source in sources:
-        say(f"compiling {source.where}")
+        with suppress(CudatutError, SyntaxError):  # the rules of exercises say so
+            begun = catalog.ChapterFiles(exercise.chapter).script(catalog.EXERCISES)
+            place = paths.shown(begun), line_of_cell(begun, f"stub-{exercise.number}")
+            todo += [(one, *place) for one in of_stub(exercise) if one.code not in known]
+    found: list[Finding] = []
+    for source, file, line in todo:
+        say(f"compiling {file}:{line}" if line else f"compiling {file}")
         with tempfile.TemporaryDirectory(prefix="cudatut-compile-") as folder:
             status, log = _Nvcc(program)(source, Path(folder))
         said = problems(source, status, log)
         said += without_instance(source) if source.where.endswith(".cu") else []
-        found += [Finding(source.file, source.line, one) for one in said]
+        found += [Finding(file, line, one) for one in said]
     return found
 
 

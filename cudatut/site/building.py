@@ -79,7 +79,8 @@ def _warnings(lines: Sequence[str]) -> list[str]:
     """What MkDocs warned of, each with the lines that go on from it."""
     found: list[list[str]] = []
     for line in lines:
-        level, said = (re.match(r"([A-Z]+) +-  (.*)", line) or [None, "", line])[1:]
+        begun = re.match(r"([A-Z]+) +-  (.*)", line)
+        level, said = begun.groups() if begun else ("", line)
         if level or not found:
             found.append([level, said])
         else:
