@@ -141,7 +141,8 @@ def of_files(
     """
     program = nvcc.find_nvcc()
     nvcc.find_host_compiler()
-    known = {source.code for source in (sources := _sources(files))}
+    sources = _sources(files)
+    known = {source.code for source in sources}
     todo = [(source, source.file, source.line) for source in sources]
     for exercise in stubs:
         with suppress(CudatutError, SyntaxError):  # the rules of exercises say so
