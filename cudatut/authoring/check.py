@@ -87,7 +87,8 @@ def _build(files: ChapterFiles, names: list[str], root: Path, say: Say) -> list[
 
 def _recordings(files: ChapterFiles, names: list[str]) -> Iterator[str]:
     """Examples whose outputs the pages cannot show: a GPU is needed, so it is told and no fault."""
-    for path in files.code(names):
+    scripts = [path for path in files.code(names) if path.suffix == ".py"]
+    for path in scripts:
         with suppress(CudatutError):  # a module, or a header that the judge has told of
             example = catalog.get(catalog.shown(path))
             try:

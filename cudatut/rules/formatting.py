@@ -23,11 +23,9 @@ def of_python(files: Sequence[Path], root: Path) -> list[Finding]:
         finding(Path(one["filename"]), one["location"]["row"], _as_sentence(one))
         for one in json.loads(linted.stdout)
     ]
-    unformatted = _ruff(["format", "--check"], files, root).stdout.splitlines()
-    names = [line.removeprefix("Would reformat: ") for line in unformatted if ": " in line]
-    found += [
-        finding(root / name, 0, f"ruff would format this otherwise: {_MEND}") for name in names
-    ]
+    for path in files:
+        if _ruff(["format", "--check", "--quiet"], [path], root).returncode:
+            found.append(finding(path, 0, f"ruff would format this otherwise: {_MEND}"))
     return found
 
 

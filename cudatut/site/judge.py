@@ -29,6 +29,7 @@ from cudatut.site.contents import Chapter
 
 # What `new` leaves for the author to say, in both languages.
 MARKS = ("(write: ", "（待写：")
+_CLOSING = str.maketrans("(（", ")）")
 
 
 def of_book(docs: Path) -> list[Finding]:
@@ -111,8 +112,9 @@ def left_to_write(paths: list[Path]) -> list[Finding]:
         for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
             for mark in MARKS:
                 if mark in line:
-                    what = line.partition(mark)[2].strip().rstrip("*/ ")
-                    said = f"this is still to be written: {what}"
+                    what = line.partition(mark)[2]
+                    what = what.rpartition(mark.translate(_CLOSING)[0])[0] or what
+                    said = f"this is still to be written: {what.strip()}"
                     found.append(finding(path, number, said))
                     break
     return found
