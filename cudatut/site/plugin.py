@@ -49,6 +49,9 @@ from cudatut.site import (
 
 _EXEC_LOG = "mkdocs.plugins.markdown_exec._internal.formatters.base"
 _OWN_ERROR = re.compile(r"^\s*cudatut\.[\w.]+Error: (.*)", re.MULTILINE | re.DOTALL)
+_FRAME = re.compile(
+    r'^ *File "([^"]*/figures/[^"]*|<code block[^"]*)", line (\d+), in .*\n(.*)', re.MULTILINE
+)
 _ID = re.compile(r'\sid="([^"]+)"')
 
 
@@ -59,9 +62,22 @@ def _name_page(record: logging.LogRecord) -> bool:
         record.levelno, record.levelname = logging.INFO, "INFO"
     # An error of ours, such as a stale recording's, explains itself without the traceback of the fence.
     own = _OWN_ERROR.search(str(record.msg))
-    said = own[1].strip() if own and not os.environ.get("CUDATUT_DEBUG") else record.msg
+    said = own[1].strip() if own else _of_fence(str(record.msg))
+    said = record.msg if os.environ.get("CUDATUT_DEBUG") else said
     record.msg = f"docs/{build.lang}/{build.page}: {said}"
     return True
+
+
+def _of_fence(message: str) -> str:
+    """A sentence for the traceback of a fence that failed, such as a figure's; another message as it is."""
+    _, mark, output = message.partition("\nOutput is:\n")
+    if not mark or not output.strip():
+        return message
+    frames = _FRAME.findall(output)  # the last one of ours
+    file, line, code = frames[-1] if frames else ("", "", "")
+    at = f" (docs/{file[file.rindex('figures/') :]}:{line}" if "figures/" in file else " (the fence"
+    error = output.strip().splitlines()[-1].strip()
+    return f"a fence that is executed fails: {error}{at}, `{code.strip()}`): mend it; CUDATUT_DEBUG=1 shows the traceback"
 
 
 class CudatutPlugin(BasePlugin):
