@@ -1,7 +1,7 @@
 """`python -m cudatut new PART/NAME`: a chapter's files in both languages, and its lines in the lists that name chapters.
 
 What it writes is whole: it is formatted, compiles and can be recorded, and its pages have all headings and directives. What
-is left to the author is marked, `(write: ...)` and `（待写：...）`; `python -m cudatut check` lists the marks.
+is left to the author is marked, `(to write: ...)` and `（待写：...）`; `python -m cudatut check` lists the marks.
 """
 
 import json
@@ -35,7 +35,7 @@ def new(name: str, english: str = "", chinese: str = "") -> list[Path]:
     checkout()
     files = ChapterFiles(name)
     titles = {
-        "en": english or f"(write: the title of {name})",
+        "en": english or f"(to write: the title of {name})",
         "zh": chinese or f"（待写：{name} 的标题）",
     }
     _refuse(files, titles)

@@ -28,7 +28,7 @@ from cudatut.site import (
 from cudatut.site.contents import Chapter
 
 # What `new` leaves for the author to say, in both languages.
-MARKS = ("(write: ", "（待写：")
+MARKS = ("(to write: ", "（待写：")
 _CLOSING = str.maketrans("(（", ")）")
 
 
