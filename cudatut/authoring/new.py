@@ -16,9 +16,9 @@ from cudatut.catalog import ChapterFiles
 from cudatut.errors import CudatutError
 from cudatut.files import write_new, write_whole
 from cudatut.site import contents
+from cudatut.site.contents import Part
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*/[a-z][a-z0-9_]*")
-_ENDINGS = (catalog.EXERCISES, catalog.SOLUTIONS, "_claims")
 _SKELETON = Path(__file__).with_name("skeleton")
 
 
@@ -27,21 +27,32 @@ class NewChapterError(CudatutError):
 
 
 def new(name: str, english: str = "", chinese: str = "") -> list[Path]:
-    """Begin the chapter `name` ("basics/warps"), in progress, at the end of its part. Returns the files, new ones first.
+    """Begin the chapter `name` ("basics/warps"), in progress. Returns the files, new ones first.
 
-    english, chinese: its titles; without them a mark stands there. What is there already stays as it is: where anything
+    english, chinese: its titles; without them a mark stands there. A chapter that is planned (`written: false`) keeps its
+    titles and its place; another one becomes the last of its part. What is there already stays as it is: where anything
     of this name exists, or a file cannot be written, nothing is changed. Raises NewChapterError.
     """
     checkout()
     files = ChapterFiles(name)
-    titles = {
-        "en": english or f"(to write: the title of {name})",
-        "zh": chinese or f"（待写：{name} 的标题）",
-    }
-    _refuse(files, titles)
-    made = {path: _filled(kind, files, titles) for path, kind in _wanted(files).items()}
     table, drafts = paths.docs_dir() / "contents.yml", paths.examples_dir() / "drafts.txt"
-    listed = _with_chapter(table, files, titles)
+    parts = contents.load(table)
+    planned = next((one for one in contents.chapters(parts) if one.name == name), None)
+    titles = (
+        planned.title
+        if planned
+        else {
+            "en": english or f"(to write: the title of {name})",
+            "zh": chinese or f"（待写：{name} 的标题）",
+        }
+    )
+    _refuse(files, parts, titles)
+    if planned and (english or chinese):
+        raise NewChapterError(
+            f"docs/contents.yml calls {name} '{titles['en']}' and '{titles['zh']}': leave --en and --zh out, or change it there"
+        )
+    made = {path: _filled(kind, files, titles) for path, kind in _wanted(files).items()}
+    listed = _begun(table, files) if planned else _with_chapter(table, files, titles)
     with _all_or_nothing() as write:
         # In this order, so that whatever interrupts it, nothing of the book refers to what is not there.
         write(drafts, _with_lines(drafts, files.drafts), old=True)
@@ -67,27 +78,28 @@ def _wanted(files: ChapterFiles) -> dict[Path, str]:
     }
 
 
-def _refuse(files: ChapterFiles, titles: dict[str, str]) -> None:
+def _refuse(files: ChapterFiles, parts: tuple[Part, ...], titles: dict[str, str]) -> None:
     """Raises NewChapterError for a name that is none, or that is taken by anything."""
     name = files.name
     if not _NAME.fullmatch(name):
         raise NewChapterError(
             f"'{name}' is no name of a chapter: write part and chapter in a-z, 0-9 and _, such as basics/warps"
         )
-    if ending := next(filter(name.endswith, _ENDINGS), ""):
+    if ending := next(filter(name.endswith, catalog.ENDINGS), ""):
         raise NewChapterError(
             f"'{name}' ends with '{ending}', as a chapter's further files do: choose another name"
         )
-    parts = contents.load(paths.docs_dir() / "contents.yml")
     if files.part not in (known := [part.id for part in parts]):
         raise NewChapterError(
             f"docs/contents.yml has no part '{files.part}'; there are {', '.join(known)}"
         )
     for chapter in contents.chapters(parts):
         if chapter.name == name:
-            raise NewChapterError(
-                f"docs/contents.yml has a chapter '{name}' already: choose another name"
-            )
+            if chapter.written or chapter.draft:
+                raise NewChapterError(
+                    f"docs/contents.yml has a chapter '{name}' already, '{chapter.title['en']}': choose another name"
+                )
+            continue
         if chapter.name.startswith(f"{name}_"):
             raise NewChapterError(
                 f"the files of {chapter.name} begin with '{name}_' and would be taken for this chapter's: "
@@ -108,44 +120,58 @@ def _refuse(files: ChapterFiles, titles: dict[str, str]) -> None:
 
 
 def _filled(kind: str, files: ChapterFiles, titles: dict[str, str]) -> bytes:
-    def quoted(lang: str, more: str = "") -> str:
-        return json.dumps(titles[lang] + more, ensure_ascii=False)
-
     values = {
         "name": files.name,
         "part": files.part,
         "stem": files.stem,
         **titles,
-        "EN": quoted("en"),
-        "ZH": quoted("zh"),
-        "EN_SOLUTIONS": quoted("en", ": solutions"),
-        "ZH_SOLUTIONS": quoted("zh", "：参考答案"),
+        "EN": _quoted(titles["en"]),
+        "ZH": _quoted(titles["zh"]),
+        "EN_SOLUTIONS": _quoted(titles["en"] + ": solutions"),
+        "ZH_SOLUTIONS": _quoted(titles["zh"] + "：参考答案"),
     }
     text = (_SKELETON / f"{kind}.txt").read_text(encoding="utf-8")
     return re.sub(r"@(\w+)@", lambda mark: values[mark[1]], text).encode()
 
 
+def _begun(table: Path, files: ChapterFiles) -> bytes:
+    """The table of contents in which a planned chapter is in progress."""
+    part = _of_part(text := catalog.read_text(table), files.part)
+    line = re.search(rf"^ +- \{{id: {files.stem},.*$", text[part], re.MULTILINE)
+    begun = re.sub(r"written: false(?=\})", "written: draft", line[0]) if line else ""
+    if line and begun != line[0]:
+        at = part.start + line.start()
+        return f"{text[:at]}{begun}{text[at + len(line[0]) :]}".encode()
+    raise NewChapterError(
+        f"docs/contents.yml does not say `written: false` at the end of the line of {files.name}: write `written: draft` there"
+    )
+
+
 def _with_chapter(table: Path, files: ChapterFiles, titles: dict[str, str]) -> bytes:
     """The table of contents with a line for the chapter, the last of its part; all else as it stands."""
-    text = catalog.read_text(table)
-    begin = re.search(rf"^  - id: {re.escape(files.part)}\b.*$", text, re.MULTILINE)
-    within = text[begin.end() :] if begin else ""
-    within = (
-        within[: end.start()] if (end := re.search(r"^  - id:", within, re.MULTILINE)) else within
-    )
-    chapters = list(re.finditer(r"^( +)- \{id:.*$", within, re.MULTILINE))
-    title = (
-        f"{{en: {json.dumps(titles['en'])}, zh: {json.dumps(titles['zh'], ensure_ascii=False)}}}"
-    )
+    part = _of_part(text := catalog.read_text(table), files.part)
+    chapters = list(re.finditer(r"^( +)- \{id:.*$", text[part], re.MULTILINE))
+    title = f"{{en: {_quoted(titles['en'])}, zh: {_quoted(titles['zh'])}}}"
     line = f"- {{id: {files.stem}, title: {title}, written: draft}}"
-    if begin and chapters:
-        at = begin.end() + chapters[-1].end()
+    if chapters:
+        at = part.start + chapters[-1].end()
         changed = f"{text[:at]}\n{chapters[-1][1]}{line}{text[at:]}"
         if sorted(_lists(changed)) == sorted([*_lists(text), files.name]):
             return changed.encode()
     raise NewChapterError(
         f"docs/contents.yml is not written as it was, one line `- {{id: ...}}` for each chapter: add this one yourself, {line}"
     )
+
+
+def _of_part(table: str, part: str) -> slice:
+    """Where in the table of contents a part stands; an empty place where that cannot be told."""
+    found = re.search(rf"^  - id: {part}\b.*?(?=^  - id:|\Z)", table, re.MULTILINE | re.DOTALL)
+    return slice(*found.span()) if found else slice(0, 0)
+
+
+def _quoted(title: str) -> str:
+    """As YAML and Python have it."""
+    return json.dumps(title, ensure_ascii=False)
 
 
 def _lists(table: str) -> list[str]:

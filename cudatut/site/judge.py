@@ -79,7 +79,9 @@ def of_pages(chapter: Chapter, docs: Path) -> list[Finding]:
 def _of_code(files: ChapterFiles, names: list[str]) -> list[Finding]:
     """Findings of a chapter's scripts, kernel files and exercises."""
     found: list[Finding] = []
-    if not files.script().is_file():
+    endings = catalog.ENDINGS
+    scripts = [path for path in files.code(names) if path.suffix == ".py"]
+    if all(path.stem.endswith(endings) for path in scripts):
         how = "write the chapter's example, as docs/en/contributing.md says under 'The example'"
         found.append(finding(files.script(), 0, f"this file is missing: {how}"))
     for path in files.code(names):
