@@ -106,11 +106,16 @@ def _apart(what: str, files: dict[str, str], english: Placed, chinese: Placed) -
     for en, zh in zip_longest(english, chinese):
         if en and zh and en[1] == zh[1]:
             continue
-        one, other = (f"'{_said(placed)}'" if placed else "none" for placed in (zh, en))
-        where = f"line {en[0]} of {files['en']} has {other}" if en else f"{files['en']} has none"
         same = f"give both pages the same {what}s in the same order"
-        said = f"the {what} here is {one}, and {where} in its place: {same}"
-        return [Finding(files["zh"], zh[0] if zh else 0, said)]
+        if zh is None:
+            there = f"line {en[0]} of {files['en']}"
+            said = f"the {what} '{_said(en)}' of {there} is missing here"
+            return [Finding(files["zh"], 0, f"{said}: {same}")]
+        there = (
+            f"line {en[0]} of {files['en']} has '{_said(en)}'" if en else f"{files['en']} has none"
+        )
+        said = f"the {what} here is '{_said(zh)}', and {there} in its place"
+        return [Finding(files["zh"], zh[0], f"{said}: {same}")]
     return []
 
 

@@ -11,7 +11,7 @@ import yaml
 
 from cudatut import recording
 from cudatut.site import __main__ as site
-from cudatut.site import contents, glossary, languages, locale, slimming
+from cudatut.site import contents, glossary, languages, locale, serving, slimming
 
 ROOT = Path(__file__).resolve().parents[2]
 MEND = "python -m cudatut record start/add"
@@ -285,7 +285,7 @@ def test_server_answers_404_with_the_page(project, capsys):
         with pytest.raises(urllib.error.HTTPError) as caught:
             urllib.request.urlopen(address + "zh/nothing/")
         assert caught.value.code == 404 and "没有这个页面" in caught.value.read().decode()
-        with pytest.raises(site.BuildError, match="--port"):
+        with pytest.raises(serving.ServeError, match="--port"):
             site.server(site_dir, server.server_port)
         server.shutdown()
     assert site.main(["serve", "--out", str(site_dir / "nothing")]) == 1

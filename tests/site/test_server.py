@@ -15,6 +15,7 @@ from threading import Thread
 import pytest
 
 from cudatut.site import __main__ as site
+from cudatut.site import serving
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,7 +35,7 @@ def test_a_port_that_is_taken_is_noticed_before_the_build(monkeypatch, tmp_path,
 
 
 def test_an_impossible_port_is_refused_in_a_sentence(tmp_path):
-    with pytest.raises(site.BuildError, match="--port"):
+    with pytest.raises(serving.ServeError, match="--port"):
         site.server(tmp_path, 70_000)
 
 
