@@ -29,8 +29,12 @@ class Verdict:
     notes: list[str] = field(default_factory=list)
 
 
-def check(name: str, say: Say = lambda line: None) -> Verdict:
+def check(
+    name: str, say: Say = lambda line: None, compiler: kernels.Compile | None = None
+) -> Verdict:
     """Judge a chapter of the checkout. say: told what is being looked at, where that takes seconds.
+
+    compiler: another one than this machine's nvcc.
 
     Raises CudatutError where there is no such chapter, or what all chapters share cannot be read.
     """
@@ -38,9 +42,14 @@ def check(name: str, say: Say = lambda line: None) -> Verdict:
     names = [one.name for one in contents.chapters(contents.load(docs / "contents.yml"))]
     files, verdict = ChapterFiles(name), Verdict()
     verdict.findings += map(str, sorted(set(judge.of_chapter(name, docs))))
-    for rule in (_formatting, _kernels, _build):
+    rules = (
+        lambda: _formatting(files, names, root),
+        lambda: _kernels(files, names, compiler or kernels.Nvcc.found(), say),
+        lambda: _build(files, root, say),
+    )
+    for rule in rules:
         try:
-            verdict.findings += rule(files, names, root, say)
+            verdict.findings += rule()
         except ToolMissing as error:
             verdict.notes.append(f"not looked at: {error}")
     verdict.notes += _recordings(files, names)
@@ -57,7 +66,7 @@ def checkout() -> Path:
     return paths.docs_dir().parent
 
 
-def _formatting(files: ChapterFiles, names: list[str], root: Path, say: Say) -> list[str]:
+def _formatting(files: ChapterFiles, names: list[str], root: Path) -> list[str]:
     written = [*files.code(names), *filter(Path.is_file, [files.figures])]
     python = [path for path in written if path.suffix == ".py"]
     cuda = [path for path in written if path.suffix != ".py"]
@@ -65,14 +74,16 @@ def _formatting(files: ChapterFiles, names: list[str], root: Path, say: Say) -> 
     return list(map(str, found))
 
 
-def _kernels(files: ChapterFiles, names: list[str], root: Path, say: Say) -> list[str]:
+def _kernels(
+    files: ChapterFiles, names: list[str], compiler: kernels.Compile, say: Say
+) -> list[str]:
     stubs: list[exercises.Exercise] = []
     with suppress(CudatutError):  # told by the rules of exercises
         stubs = exercises.of_chapter(files.name)
-    return list(map(str, kernels.of_files(files.code(names), stubs, say)))
+    return list(map(str, kernels.of_files(files.code(names), stubs, compiler, say)))
 
 
-def _build(files: ChapterFiles, names: list[str], root: Path, say: Say) -> list[str]:
+def _build(files: ChapterFiles, root: Path, say: Say) -> list[str]:
     """What a build of the chapter's pages finds; without them there is none, which the judge has told."""
     if not all(files.page(lang).is_file() for lang in locale.LANGUAGES):
         return []

@@ -89,6 +89,8 @@ def _refuse(files: ChapterFiles, parts: tuple[Part, ...], titles: dict[str, str]
         raise NewChapterError(
             f"'{name}' ends with '{ending}', as a chapter's further files do: choose another name"
         )
+    if any("\n" in title for title in titles.values()):
+        raise NewChapterError("a title is one line: write --en and --zh without line breaks")
     if files.part not in (known := [part.id for part in parts]):
         raise NewChapterError(
             f"docs/contents.yml has no part '{files.part}'; there are {', '.join(known)}"

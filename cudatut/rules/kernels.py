@@ -110,12 +110,22 @@ def of_stub(exercise: Exercise) -> list[Stub]:
 # --- one chapter -----------------------------------------------------------------------------------
 
 
+Compile = Callable[[Source, Path], tuple[int, str]]  # in a folder: nvcc's status and log
+
+
 @dataclass(frozen=True)
-class _Nvcc:
+class Nvcc:
+    """Compiles for the lowest architecture that a source claims, and those of today."""
+
     program: Path
 
+    @classmethod
+    def found(cls) -> "Nvcc":
+        """The nvcc of this machine. Raises ToolMissing without it or a host compiler."""
+        nvcc.find_host_compiler()
+        return cls(nvcc.find_nvcc())
+
     def __call__(self, source: Source, folder: Path) -> tuple[int, str]:
-        """Status and log. Compiles for the lowest architecture that the source claims, and those of today."""
         (folder / "source.cu").write_text(compiled_text(source), encoding="utf-8")
         known = headers.found(source.code, source.folders)
         texts = None if known is None else [raw.decode("utf-8", "replace") for raw in known]
@@ -133,14 +143,15 @@ class _Nvcc:
 
 
 def of_files(
-    files: Sequence[Path], stubs: Sequence[Exercise], say: Callable[[str], None] = lambda line: None
+    files: Sequence[Path],
+    stubs: Sequence[Exercise],
+    compiler: Compile,
+    say: Callable[[str], None] = lambda line: None,
 ) -> list[Finding]:
     """Findings of the kernels in these scripts and .cu files, and of what the stubs add to them.
 
-    say: told what is compiled, which takes seconds each. Raises ToolMissing without nvcc or a host compiler.
+    say: told what is compiled, which takes seconds each.
     """
-    program = nvcc.find_nvcc()
-    nvcc.find_host_compiler()
     sources = _sources(files)
     known = {source.code for source in sources}
     todo = [(source, source.file, source.line) for source in sources]
@@ -153,7 +164,7 @@ def of_files(
     for source, file, line in todo:
         say(f"compiling {file}:{line}" if line else f"compiling {file}")
         with tempfile.TemporaryDirectory(prefix="cudatut-compile-") as folder:
-            status, log = _Nvcc(program)(source, Path(folder))
+            status, log = compiler(source, Path(folder))
         said = problems(source, status, log)
         said += without_instance(source) if source.where.endswith(".cu") else []
         found += [Finding(file, line, one) for one in said]

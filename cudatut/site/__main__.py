@@ -110,6 +110,7 @@ def _preview(root: Path, args: argparse.Namespace) -> int:
         watch(running, f"{args.chapters[0]}/", again, partial(_files, args.chapters))
         return 0
     _need_pages(args.chapters)
+    print("Building English and Chinese ...", flush=True)
     warnings = build(root, out, "preview", args.chapters)
     print(*warnings, sep="\n", end="\n" * bool(warnings))
     _lint(root, args)

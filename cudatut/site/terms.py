@@ -112,9 +112,9 @@ def of_page(markdown: str, name: str, lang: str, terms: Terms) -> list[Finding]:
     for line in main_path.lines(markdown):
         for word, entry in terms.used(line, name) if line.section not in _UNREAD else ():
             if entry is None:
-                message = f"{word} stands in no entry of docs/glossary.yml (code: [...])"
+                message = f"{word} stands in no entry of docs/glossary.yml: add it to that of its term, code: [...]"
             elif terms.rank[entry["chapter"]] > terms.rank[name]:
-                message = f"{word} is used here and introduced in {entry['chapter']}"
+                message = f"{word} is used here and introduced in {entry['chapter']}: say it without, or in a fold"
             else:
                 continue
             found.setdefault(word, Finding(f"docs/{lang}/{name}.md", line.number, message))
