@@ -238,11 +238,6 @@ def test_a_page_takes_an_ordinary_word_for_a_term_of_which_the_other_language_sp
     assert not wrong
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_a_term_stands_in_the_chapter_that_introduces_it(lang):
-    assert not terms.unintroduced(ROOT / "docs", lang)
-
-
 @pytest.mark.parametrize(
     ("page", "said"),
     [

@@ -4,14 +4,49 @@ from pathlib import Path
 
 import pytest
 
-from cudatut.site import contents, judge
+from cudatut.finding import Finding
+from cudatut.rules import examples, exercises
+from cudatut.site import contents, exercise_fence, headings, judge, lint, parity, terms, whole
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+CHAPTER = "basics/coalescing"
+RULES = [
+    (lint, "lint_files"),
+    (lint, "lint_words"),
+    (terms, "findings"),
+    (terms, "unintroduced"),
+    (parity, "findings"),
+    (headings, "findings"),
+    (whole, "findings"),
+    (exercise_fence, "findings"),
+    # and of a chapter's examples
+    (examples, "of_example"),
+    (examples, "of_kernel_file"),
+    (exercises, "of_chapter"),
+    (exercises, "of_notebook"),
+    (judge, "left_to_write"),
+]
+OF_PAGES = 8
 
 
 def test_the_book():
+    """All pages and the words besides, terms and headings, both languages, and that each chapter is whole."""
     found = judge.of_book(DOCS)
     assert not found, "\n".join(map(str, found))
+
+
+def test_it_sees_what_each_rule_finds(monkeypatch):
+    """Of every rule at least one fault of the book is told, and of a chapter its own alone."""
+    for number, (module, name) in enumerate(RULES):
+        one = Finding(f"docs/en/{CHAPTER}.md", 1, f"fault {number}")
+        monkeypatch.setattr(module, name, lambda *_, one=one, **__: [one])
+    said = {one.message for one in judge.of_book(DOCS)}
+    assert said == {f"fault {number}" for number in range(OF_PAGES)}
+    said = {one.message for one in judge.of_chapter(CHAPTER, DOCS)}
+    # The words besides are told where they stand, which this page is not.
+    assert said == {
+        f"fault {number}" for number, (_, rule) in enumerate(RULES) if rule != "lint_words"
+    }
 
 
 @pytest.mark.parametrize("name", ["start/first_kernel", "tensor/cutlass"])
