@@ -48,13 +48,15 @@ def chapter(small_book):
     return files
 
 
-def test_a_newcomers_chapter_from_new_to_nothing_to_mend(chapter, cached):
-    """With a kernel, a figure, two exercises and two languages; its pages are built, too."""
-    said = []
-    found = check(NAME, said.append, cached)
-    assert found.findings == []
-    assert [note.split(": ")[0] for note in found.notes] == ["without outputs"] * 2
-    assert "building the pages" in said and f"compiling examples/{NAME}.cu" in said
+def test_a_newcomers_chapter_from_new_to_nothing_to_mend(chapter, cached, monkeypatch, capsys):
+    """With a kernel, a figure, two exercises and two languages; its kernels are compiled, its pages built."""
+    monkeypatch.setattr(kernels.Nvcc, "found", lambda: cached)
+    assert cli.main(["check", NAME]) == 0
+    out, err = capsys.readouterr()
+    *notes, end = out.splitlines()
+    assert end == f"{NAME}: nothing to mend"
+    assert [note.partition(": examples/")[0] for note in notes] == ["note: without outputs"] * 2
+    assert "building the pages" in err and f"compiling {KERNEL}" in err
 
 
 FILES = ChapterFiles(NAME)

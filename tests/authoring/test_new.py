@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cudatut import catalog, exercises
+from cudatut import catalog, cli, exercises
 from cudatut.authoring import new as beginning
 from cudatut.authoring.new import NewChapterError, new
 from cudatut.rules import formatting
@@ -20,9 +20,14 @@ def files_of(root):
     return {path: raw for path, raw in found.items() if ".ruff_cache" not in path.parts}
 
 
-def test_only_what_the_author_has_to_say_is_left(small_book):
+def test_only_what_the_author_has_to_say_is_left(small_book, capsys):
     before = files_of(small_book)
-    written = new(NAME, 'Warps, "so called"', "线程束怎么分")
+    assert cli.main(["new", NAME, "--en", 'Warps, "so called"', "--zh", "线程束怎么分"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    written = [
+        small_book / line.removeprefix("wrote ") for line in said if line.startswith("wrote ")
+    ]
+    assert f"`python -m cudatut check {NAME}`" in said[-2]
     docs = small_book / "docs"
     found = judge.of_chapter(NAME, docs)
     assert found and all("this is still to be written: " in one.message for one in found), found
