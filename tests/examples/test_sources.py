@@ -90,7 +90,7 @@ def written(tmp_path, monkeypatch):
         ("x = 1", "x = = 1", 10, "Python cannot read this"),
         ("x = 1", "# %time x", 10, "a magic"),
         ("x = 1", "display(1)", 10, "a script has no 'display'"),
-        ("x = 1", 'x = "/home/me/x"', 10, "a path of one machine"),
+        ("x = 1", 'x = "/mnt/x"', 10, "a path of one machine"),
     ],
 )
 def test_a_fault_of_an_example_is_found(written, old, new, line, said) -> None:
