@@ -7,7 +7,7 @@ import difflib
 import itertools
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache, partial
@@ -23,6 +23,7 @@ LANGUAGES = ("en", "zh")
 LEVELS = ("warm-up", "easy", "medium", "hard")  # of exercises
 # How the names of a chapter's further files end: what readers begin their exercises with, our solutions.
 EXERCISES, SOLUTIONS = "_exercises", "_solutions"
+ENDINGS = (EXERCISES, SOLUTIONS, "_claims")
 INSTALL_CELL = "install"  # title of the cell in front of an example's notebook
 
 _HEADER = re.compile(r"# ---[ \t]*\n(.*?)^# ---[ \t]*$", re.S | re.M)
@@ -88,6 +89,67 @@ class Example:
         return sorted(relative(path, root) for path in with_includes(self.path))
 
 
+@dataclass(frozen=True)
+class ChapterFiles:
+    """Where the files of a chapter lie, by its name ("start/errors"), whether or not they are there."""
+
+    name: str
+
+    @property
+    def part(self) -> str:
+        return self.name.partition("/")[0]
+
+    @property
+    def stem(self) -> str:
+        """The name without the part: "errors"."""
+        return self.name.partition("/")[2]
+
+    def script(self, ending: str = "") -> Path:
+        """Its example, or what `ending` (such as EXERCISES) names."""
+        return paths.examples_dir() / f"{self.name}{ending}.py"
+
+    @property
+    def kernel(self) -> Path:
+        return paths.examples_dir() / f"{self.name}.cu"
+
+    @property
+    def exercises_notebook(self) -> Path:
+        """What Colab opens."""
+        return self.script(EXERCISES).with_suffix(".ipynb")
+
+    def page(self, lang: str) -> Path:
+        return paths.docs_dir() / lang / f"{self.name}.md"
+
+    @property
+    def figures(self) -> Path:
+        return paths.docs_dir() / "figures" / f"{self.name}.py"
+
+    @property
+    def labels(self) -> Path:
+        return paths.docs_dir() / "labels" / f"{self.name.replace('/', '_')}.yml"
+
+    @property
+    def drafts(self) -> tuple[str, str]:
+        """The patterns of examples/drafts.txt for its examples."""
+        return self.name, f"{self.name}_*"
+
+    def owns(self, example: str, chapters: Iterable[str]) -> bool:
+        """Whether an example's name is of this chapter, and not of another one whose longer name fits."""
+        fitting = [name for name in {self.name, *chapters} if f"{example}_".startswith(f"{name}_")]
+        return max(fitting, key=len, default="") == self.name
+
+    def code(self, chapters: Iterable[str]) -> list[Path]:
+        """Its Python and kernel files that are there, sorted. chapters: the names of all chapters."""
+        root = paths.examples_dir()
+        found = [
+            path
+            for path in root.glob(f"{self.name}*")
+            if path.suffix in (".py", ".cu", ".cuh")
+            and self.owns(relative(path.with_suffix(""), root), chapters)
+        ]
+        return sorted(found)
+
+
 def examples(drafts: bool = False) -> list[Example]:
     """The examples, sorted by name; those in progress only with `drafts`. Raises BadHeaderError naming the file.
 
@@ -103,8 +165,9 @@ def examples(drafts: bool = False) -> list[Example]:
     found = []
     for path in root.rglob("*.py"):
         hidden = any(part.startswith((".", "_")) for part in path.relative_to(root).parts)
-        example = None if hidden else _read(path)
-        if example is not None and not matches(f"{example.name}.py", patterns):
+        # One in progress is not even read: its header may be half written.
+        passed_over = hidden or matches(relative(path, root), patterns)
+        if not passed_over and (example := _read(path)) is not None:
             found.append(example)
     return sorted(found, key=lambda example: example.name)
 
@@ -154,7 +217,7 @@ def get(name: str) -> Example:
             f"'{wanted}' is no example: it holds the beginnings of exercises. "
             f"`python -m cudatut exercise {wanted.removesuffix(EXERCISES)}` lists them."
         )
-    hint = did_you_mean(wanted, [example.name for example in examples(drafts=True)])
+    hint = did_you_mean(wanted, [example.name for example in examples()])
     raise UnknownExampleError(
         f"there is no example '{name}'.{hint} `python -m cudatut list` names them all."
     )

@@ -1,5 +1,5 @@
 """The command line: python -m cudatut doctor | list | run | trace | record | status | restamp | digests | moved |
-sanitize | try | tune | exercise.
+sanitize | try | tune | exercise | new | check.
 
 Exit status: 0 all is well, 1 something asked for is not well (stale, failed, an error found), 2 the command could not be
 carried out (unknown name, no GPU ...), with one message on stderr; CUDATUT_DEBUG=1 shows the traceback.
@@ -9,6 +9,7 @@ What takes long to import is imported by the command that needs it.
 import argparse
 import errno
 import fnmatch
+import importlib.util
 import json
 import os
 import re
@@ -21,7 +22,7 @@ from typing import Any
 
 import cudatut
 from cudatut import catalog, paths, recording
-from cudatut.errors import CheckError, CudatutError, NoGpuError
+from cudatut.errors import CheckError, CudatutError, NoGpuError, ToolMissing
 from cudatut.gpu import device
 from cudatut.tool import SANITIZERS, environment
 
@@ -137,6 +138,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--out", metavar="FILE", help="file or folder to write to (default: start_errors_2.py)")
     add("--forget", action="store_true", help="remove the progress kept of one exercise or of all")
     add("--write-notebooks", action="store_true", help="for authors: update the notebooks")
+    add = command(_new)
+    add("chapter", metavar="PART/NAME", help="such as basics/warps")
+    add("--en", metavar="TITLE", default="", help="its English title")
+    add("--zh", metavar="TITLE", default="", help="its Chinese title")
+    add = command(_check)
+    add("chapters", nargs="+", metavar="PART/NAME", help="such as basics/warps")
     return parser
 
 
@@ -455,6 +462,45 @@ def _exercise(options: argparse.Namespace) -> int:
     print(f"wrote {path}")
     print(f"Write your part into it, then run it, and it checks itself: python {path}")
     return 0
+
+
+def _new(options: argparse.Namespace) -> int:
+    """For authors: begin a chapter, with its files in both languages; what is left to write is marked in them."""
+    _need_site()
+    from cudatut.authoring.new import new
+
+    name = catalog.plain(options.chapter)
+    for path in new(name, options.en, options.zh):
+        print(f"wrote {paths.shown(path)}")
+    print(f"`python -m cudatut check {name}` says what is still to be written, and")
+    print(f"`python -m cudatut.site preview {name} --serve` shows the pages while you write.")
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    """For authors: say what has to be mended in a chapter before it is fit to be published."""
+    _need_site()
+    from cudatut.authoring.check import check
+
+    status = 0
+    for name in map(catalog.plain, options.chapters):
+        found = check(name, say=lambda line: print(line, file=sys.stderr, flush=True))
+        print(*found.findings, *(f"note: {note}" for note in found.notes), sep="\n")
+        count = len(found.findings)
+        said = f"{count} thing{'s' * (count != 1)} to mend" if count else "nothing to mend"
+        print(f"{name}: {said}")
+        status |= bool(count)
+    return status
+
+
+def _need_site() -> None:
+    """Raises ToolMissing without what builds the pages, which readers need not have."""
+    missing = [name for name in ("mkdocs", "nbformat") if importlib.util.find_spec(name) is None]
+    if missing:
+        extra = paths.pip_install("docs,record,test,nvcc")
+        raise ToolMissing(
+            f"writing a chapter needs {' and '.join(missing)}: `{extra}` brings what pages and tests need"
+        )
 
 
 @contextmanager

@@ -94,17 +94,18 @@ class Exercise:
 
 def _file(chapter: str) -> Path:
     """Where the header and the stubs of a chapter's exercises stand."""
-    return paths.examples_dir() / f"{chapter}{catalog.EXERCISES}.py"
+    return catalog.ChapterFiles(chapter).script(catalog.EXERCISES)
 
 
-def chapters() -> list[str]:
-    """Chapters that have exercises, such as 'start/errors', in the order of the book."""
+def chapters(drafts: bool = True) -> list[str]:
+    """Chapters that have exercises, such as 'start/errors', in the order of the book; also those in progress."""
     root = paths.examples_dir()
     if not root.is_dir():
         raise CudatutError(f"there is no folder of examples at {root}")
     found = {
         catalog.relative(path, root).removesuffix(f"{catalog.EXERCISES}.py")
         for path in root.glob(f"*/*{catalog.EXERCISES}.py")
+        if drafts or not catalog.matches(catalog.relative(path, root), catalog.draft_patterns())
     }
     order = _titles()
     return [name for name in order if name in found] + sorted(found - order.keys())
@@ -341,7 +342,7 @@ def committed_notebook(chapter: str) -> tuple[Path, bytes]:
         cell.metadata["id"] = cell.id  # Colab's #scrollTo goes by it
     metadata = runs_on.notebook_metadata(solutions.requires)
     raw = nbformat.writes(new_notebook(cells=cells, metadata=metadata)) + "\n"
-    return paths.examples_dir() / f"{chapter}{catalog.EXERCISES}.ipynb", raw.encode()
+    return catalog.ChapterFiles(chapter).exercises_notebook, raw.encode()
 
 
 def write_notebooks() -> list[Path]:
@@ -432,7 +433,7 @@ def listing(only: str | None = None, level: str | None = None, lang: str = "en")
         known = progress()
     except CudatutError as error:
         lines += [str(error), ""]
-    names = chapters()
+    names = chapters(drafts=False)
     if only:
         names = [name for name in names if name.startswith(f"{only}/")] or [chapter_of(only)]
     titles, states, before = _titles(), [], None

@@ -44,6 +44,17 @@ def examples_dir() -> Path:
     return (repo_root() or Path(__file__).resolve().parent) / "examples"
 
 
+def docs_dir() -> Path:
+    """Folder of the pages, beside the examples; an installed package has none."""
+    return examples_dir().parent / "docs"
+
+
+def shown(path: Path) -> str:
+    """A file's name in messages: relative to the folder that holds the examples and the pages."""
+    root = examples_dir().parent
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+
+
 def results_dir() -> Path:
     """Folder of what other GPUs than the book's own measured: $CUDATUT_RESULTS, else results/ beside the examples."""
     override = os.environ.get("CUDATUT_RESULTS")

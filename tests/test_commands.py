@@ -490,6 +490,14 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"python -m cudatut moved", Here(says_what_moved)),
     (r"python -m cudatut try \w+ \w+\.cu", TRY),
     (r"python -m cudatut (run gemm/tuner\.py|tune \w+).*", Gpu(f"{COMMANDS}::test_tune", refused)),
+    (
+        r"python -m cudatut new [\w/]+( --en \S+ --zh \S+)?",
+        Elsewhere("tests/authoring/test_new.py::test_only_what_the_author_has_to_say_is_left"),
+    ),
+    (
+        r"python -m cudatut check [\w/]+",
+        Elsewhere("tests/authoring/test_check.py::test_a_newcomers_chapter_from_new_to_nothing_to_mend"),
+    ),
     (r"python -m cudatut exercise --write-notebooks", Here(notebooks_of_exercises)),
     (r"python -m cudatut exercise .*", Here(waits_for_an_exercise)),
     (r"python examples/start/first_kernel\.py", Gpu(f"{COMMANDS}::test_an_example_is_a_script")),
@@ -512,6 +520,10 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (
         r"python -m cudatut\.site preview \S+",
         Elsewhere("tests/site/test_live.py::test_a_preview_shows_what_is_not_recorded"),
+    ),
+    (
+        r"python -m cudatut\.site preview \S+ --serve",
+        Elsewhere("tests/site/test_server.py::test_a_preview_is_built_again_when_a_file_changes"),
     ),
     (r"python -m cudatut\.site\.labels.*", Here(may_find_faults_in_checkout)),
     (r"mkdocs serve.*", Here(configuration)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -124,6 +124,27 @@ _RULES = {
 def chapters(parts: Iterable[Part]) -> Iterator[Chapter]:
     """All chapters, in learning order."""
     return (chapter for part in parts for chapter in part.chapters)
+
+
+def as_written(parts: Iterable[Part], name: str) -> tuple[Part, ...]:
+    """The table of contents as it is once the chapter `name` is written. Raises ContentsError where there is none."""
+    parts = tuple(parts)
+    known = [chapter.name for chapter in chapters(parts)]
+    if name not in known:
+        raise ContentsError(
+            f"docs/contents.yml has no chapter '{name}'.{catalog.did_you_mean(name, known)} "
+            f"`python -m cudatut new {name}` begins one."
+        )
+    return tuple(
+        replace(
+            part,
+            chapters=tuple(
+                replace(one, written=True, draft=False) if one.name == name else one
+                for one in part.chapters
+            ),
+        )
+        for part in parts
+    )
 
 
 def chapter_of(example: str, parts: Iterable[Part]) -> Chapter | None:

@@ -20,6 +20,7 @@ from markdown import markdown
 from cudatut import catalog, exercises, runs_on
 from cudatut.errors import CudatutError
 from cudatut.exercises import Exercise
+from cudatut.finding import Finding
 from cudatut.site import directives, highlighting, notebooks, references
 from cudatut.site.locale import text
 
@@ -75,7 +76,7 @@ def minutes(chapter: str) -> int:
         return 0
 
 
-def problems(page: str, lang: str) -> list[str]:
+def findings(page: str, file: str, lang: str) -> list[Finding]:
     """Exercises of a page that do not stand below a heading with their title and number."""
     found, heading = [], ""
     for number, line, kind, info in references.scan(page):
@@ -91,8 +92,9 @@ def problems(page: str, lang: str) -> list[str]:
         words = text("exercise.heading", lang, **title)
         wanted = f"### {words} {{ #exercise-{exercise.number} }}"
         if heading != wanted:
-            found.append(
-                f"line {number}: the heading above the exercise {exercise.name} should be '{wanted}', as in the header of "
+            said = (
+                f"the heading above the exercise {exercise.name} should be '{wanted}', as in the header of "
                 f"examples/{exercise.chapter}{catalog.EXERCISES}.py, not '{heading}'"
             )
+            found.append(Finding(file, number, said))
     return found

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from cudatut.finding import Finding
 from cudatut.site import main_path
-from cudatut.site.lint import Finding
 
 # id: (English, Chinese), in the order in which they stand. A chapter has those that apply.
 SECTIONS = {
@@ -22,7 +22,7 @@ SECTIONS = {
     "summary": ("Summary", "小结"),
     "sources": ("Sources", "参考资料"),
 }
-REQUIRED = ("goals", "problem", "exercises", "summary", "sources")
+REQUIRED = ("goals", "problem", "predict", "misconception", "exercises", "summary", "sources")
 # A prediction may need the kernel, or come before it.
 _FREE = {"kernel", "program", "predict"}
 _HEADING = re.compile(r"^## (?P<words>.*?)\s*\{:?\s*#(?P<id>[\w-]+)")
@@ -39,13 +39,19 @@ def findings(markdown: str, file: str, lang: str) -> list[Finding]:
         at, name = line.number, match["id"]
         words = SECTIONS[name][lang == "zh"]
         if match["words"] != words:
-            found.append(Finding(file, at, f"the section '{name}' is called '{words}'"))
+            found.append(Finding(file, at, f"the section '{name}' is called '{words}': write that"))
         before = [other for other in seen if not {other, name} <= _FREE]
         if before and place[before[-1]] > place[name]:
-            found.append(Finding(file, at, f"the section '{name}' stands before '{before[-1]}'"))
+            found.append(
+                Finding(file, at, f"the section '{name}' stands before '{before[-1]}': move it up")
+            )
         seen.append(name)
     found += [
-        Finding(file, 1, f"there is no section '## {SECTIONS[name][lang == 'zh']} {{ #{name} }}'")
+        Finding(
+            file,
+            1,
+            f"there is no section '## {SECTIONS[name][lang == 'zh']} {{ #{name} }}': write it",
+        )
         for name in REQUIRED
         if name not in seen
     ]

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from cudatut.finding import Finding
 from cudatut.site import braces, measurements, other_words, references, tables
 from cudatut.site.plain import MARK, formula, plain
 
@@ -54,18 +54,6 @@ _LANGUAGE = re.compile(r"[\w-]+|$")
 # A line that the next one may go on, and how many characters of both make a sentence across them.
 _GOES_ON = re.compile(r"\s*[^\s|#!?=<]")
 _ACROSS = 60
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing to mend: `file` as given, `line` from 1."""
-
-    file: str
-    line: int
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.message}"
 
 
 def lint_text(markdown: str, file: str) -> list[Finding]:
@@ -142,7 +130,7 @@ def _faults_of_headings(markdown: str) -> Iterator[tuple[int, str]]:
         if not name:
             yield (
                 number,
-                f"heading '{words}' has no id: add {{ #its-id }}, as in the other language",
+                f"heading '{words}' has no id: add {{ #its-id }}, the same in both languages",
             )
         elif not _ASCII_ID.fullmatch(name):
             yield number, f"heading id '{name}': use a-z, 0-9 and - only"

@@ -49,6 +49,9 @@ from cudatut.site import (
 
 _EXEC_LOG = "mkdocs.plugins.markdown_exec._internal.formatters.base"
 _OWN_ERROR = re.compile(r"^\s*cudatut\.[\w.]+Error: (.*)", re.MULTILINE | re.DOTALL)
+_FRAME = re.compile(
+    r'^ *File "([^"]*/figures/[^"]*|<code block[^"]*)", line (\d+), in .*\n(.*)', re.MULTILINE
+)
 _ID = re.compile(r'\sid="([^"]+)"')
 
 
@@ -59,9 +62,22 @@ def _name_page(record: logging.LogRecord) -> bool:
         record.levelno, record.levelname = logging.INFO, "INFO"
     # An error of ours, such as a stale recording's, explains itself without the traceback of the fence.
     own = _OWN_ERROR.search(str(record.msg))
-    said = own[1].strip() if own and not os.environ.get("CUDATUT_DEBUG") else record.msg
+    said = own[1].strip() if own else _of_fence(str(record.msg))
+    said = record.msg if os.environ.get("CUDATUT_DEBUG") else said
     record.msg = f"docs/{build.lang}/{build.page}: {said}"
     return True
+
+
+def _of_fence(message: str) -> str:
+    """A sentence for the traceback of a fence that failed, such as a figure's; another message as it is."""
+    _, mark, output = message.partition("\nOutput is:\n")
+    if not mark or not output.strip():
+        return message
+    frames = _FRAME.findall(output)  # the last one of ours
+    file, line, code = frames[-1] if frames else ("", "", "")
+    at = f" (docs/{file[file.rindex('figures/') :]}:{line}" if "figures/" in file else " (the fence"
+    error = output.strip().splitlines()[-1].strip()
+    return f"a fence that is executed fails: {error}{at}, `{code.strip()}`): mend it; CUDATUT_DEBUG=1 shows the traceback"
 
 
 class CudatutPlugin(BasePlugin):
@@ -108,11 +124,14 @@ class CudatutPlugin(BasePlugin):
         return config
 
     def on_pre_build(self, config: Any) -> None:
+        if (
+            self.state.mode == "preview"
+        ):  # whoever previews a chapter has it judged (`cudatut.site.judge`)
+            return
         docs = self.state.docs
-        shown = [docs / f"{name}.md" for name in self.state.only]
         root = docs.parents[1]
-        findings = lint.lint_files(shown or lint.pages(docs), root)
-        if self.state.lang == "en" and not shown:  # what both languages share is read once
+        findings = lint.lint_files(lint.pages(docs), root)
+        if self.state.lang == "en":  # what both languages share is read once
             findings += lint.lint_words(root)
         for finding in findings:
             self.state.report(finding)
@@ -143,8 +162,10 @@ class CudatutPlugin(BasePlugin):
         # MkDocs has taken the front matter away.
         offset = page.file.content_string.count("\n") - markdown.count("\n")
         names = references.named(markdown)
-        for problem in exercise_fence.problems(page.file.content_string, self.state.lang):
-            self.state.report(problem)
+        if self.state.mode != "preview":
+            name = f"docs/{self.state.lang}/{page.file.src_uri}"
+            for finding in exercise_fence.findings(page.file.content_string, name, self.state.lang):
+                self.state.report(finding)
         markdown = references.replace(markdown, self.state.report, offset)
         markdown = contents.unlink_drafts(markdown, page.file.src_uri, self.parts)
         if page.file.src_uri in self.chapters:
@@ -158,9 +179,8 @@ class CudatutPlugin(BasePlugin):
         html = folds.addressed(html, self.state.lang)
         if chapter := self.chapters.get(page.file.src_uri):
             if self.state.mode == "preview" and self.state.lang == "en":
-                found = main_path.amount(html)
-                over = main_path.over_budget(chapter.part, found) or ["within the budget"]
-                state.log.warning("%s: %s: %s", chapter.name, found, "; ".join(over))
+                for over in main_path.over_budget(chapter.part, main_path.amount(html)):
+                    self.state.report(f"{over}: move into folds what a newcomer need not read")
             html = needs.below_title(html, chapter, self.parts)
             html = main_path.with_time(html, exercise_fence.minutes(chapter.name), self.state.lang)
         # MkDocs sees no ids in what fences made; links to them would be reported as broken.

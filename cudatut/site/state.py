@@ -15,6 +15,7 @@ from urllib.parse import quote
 from cudatut import failures, paths, recording
 from cudatut.catalog import UnknownExampleError
 from cudatut.errors import CudatutError
+from cudatut.finding import Finding
 from cudatut.recording import Recording
 from cudatut.site import locale, missing
 
@@ -83,7 +84,8 @@ class State:
         """Fail this build with `problem`, once it has gone through all pages."""
         if isinstance(problem, missing.MissingOutputError):  # the page says so in its place
             return
-        line = f"docs/{self.lang}/{self.page}: {problem}" if self.page else str(problem)
+        named = isinstance(problem, Finding) or not self.page  # a finding says where it is
+        line = str(problem) if named else f"docs/{self.lang}/{self.page}: {problem}"
         # Said of the recording before any page; or one stale recording is shown five times on a page.
         if str(problem) not in self.problems and line not in self.problems:
             self.problems.append(line)

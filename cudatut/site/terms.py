@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 
 from cudatut import catalog, paths
+from cudatut.finding import Finding
 from cudatut.site import contents, glossary, lint, main_path, references
 from cudatut.site.contents import Part
 from cudatut.site.glossary import Term
-from cudatut.site.lint import Finding
 from cudatut.site.main_path import Line
 
 # What belongs to CUDA in a kernel's text. Names with two underscores at both ends that Python has are left out.
@@ -82,20 +82,28 @@ def _word(text: str) -> str:
     return re.sub(r"\.z$", ".y", word)
 
 
-def findings(docs: Path, lang: str) -> list[Finding]:
-    """Uses before their time, and code words without an entry, of all written chapters.
+def findings(
+    docs: Path, lang: str, parts: tuple[Part, ...] | None = None, only: str = ""
+) -> list[Finding]:
+    """Uses before their time, and code words without an entry, of all written chapters, or of the chapter `only`.
 
-    docs: the folder that holds contents.yml, glossary.yml and the languages' folders.
+    docs: the folder that holds contents.yml, glossary.yml and the languages' folders. parts: another table of contents.
     """
-    parts = contents.load(docs / "contents.yml")
+    parts = parts or contents.load(docs / "contents.yml")
     terms = Terms(glossary.load(docs / "glossary.yml", parts), parts, lang)
     found = []
-    for chapter in (one for one in contents.chapters(parts) if one.written):
-        path = docs / lang / chapter.page
-        if path.is_file():
-            name = f"{chapter.part}/{chapter.id}"
-            found += of_page(path.read_text(encoding="utf-8"), name, lang, terms)
+    for name, markdown in _pages(docs, lang, parts):
+        if only in ("", name):
+            found += of_page(markdown, name, lang, terms)
     return found
+
+
+def _pages(docs: Path, lang: str, parts: tuple[Part, ...]) -> Iterator[tuple[str, str]]:
+    """Name and Markdown of each written chapter that has a page in this language."""
+    for chapter in contents.chapters(parts):
+        path = docs / lang / chapter.page
+        if chapter.written and path.is_file():
+            yield chapter.name, path.read_text("utf-8", "replace")
 
 
 def of_page(markdown: str, name: str, lang: str, terms: Terms) -> list[Finding]:
@@ -104,37 +112,50 @@ def of_page(markdown: str, name: str, lang: str, terms: Terms) -> list[Finding]:
     for line in main_path.lines(markdown):
         for word, entry in terms.used(line, name) if line.section not in _UNREAD else ():
             if entry is None:
-                message = f"{word} stands in no entry of docs/glossary.yml (code: [...])"
+                message = f"{word} stands in no entry of docs/glossary.yml: add it to that of its term, code: [...]"
             elif terms.rank[entry["chapter"]] > terms.rank[name]:
-                message = f"{word} is used here and introduced in {entry['chapter']}"
+                message = f"{word} is used here and introduced in {entry['chapter']}: say it without, or in a fold"
             else:
                 continue
             found.setdefault(word, Finding(f"docs/{lang}/{name}.md", line.number, message))
     return list(found.values())
 
 
-def unintroduced(docs: Path, lang: str) -> list[str]:
-    """Terms that stand nowhere in the chapter that the glossary names for them, each as a sentence that says what to do.
+def unintroduced(
+    docs: Path, lang: str, parts: tuple[Part, ...] | None = None, only: str = ""
+) -> list[Finding]:
+    """Terms that stand nowhere in the chapter that the glossary names for them; of all chapters, or of `only`.
 
     On its main path; in its folds where the term is on no main path at all. Its name counts, also as code or in a link,
-    or one of its code words. docs: as for `findings`.
+    or one of its code words. docs, parts: as for `findings`.
     """
-    parts = contents.load(docs / "contents.yml")
+    parts = parts or contents.load(docs / "contents.yml")
     entries = glossary.load(docs / "glossary.yml", parts)
     terms = Terms(entries, parts, lang)
-    main, whole = {}, {}
-    for chapter in (one for one in contents.chapters(parts) if one.written):
-        markdown = (docs / lang / chapter.page).read_text(encoding="utf-8")
-        main[chapter.name] = _told(main_path.lines(markdown), markdown, chapter.name, terms)
-        whole[chapter.name] = _told(_all_lines(markdown), markdown, chapter.name, terms)
-    anywhere = set().union(*main.values())
-    return [
-        f"docs/glossary.yml: '{entry['id']}' is introduced in {name}, but docs/{lang}/{name}.md does not have it"
-        f"{' outside its folds' if entry['id'] in whole[name] else ''}: name another chapter, or write it there"
-        for entry in entries
-        if (name := entry.get("chapter")) in main
-        and entry["id"] not in (main if entry["id"] in anywhere else whole)[name]
-    ]
+    pages = dict(_pages(docs, lang, parts))
+
+    @cache
+    def main(name: str) -> set[str]:
+        return _told(main_path.lines(pages[name]), pages[name], name, terms)
+
+    @cache
+    def whole(name: str) -> set[str]:
+        return _told(_all_lines(pages[name]), pages[name], name, terms)
+
+    found = []
+    for entry in entries:
+        word, name = entry["id"], entry.get("chapter")
+        if name not in pages or only not in ("", name) or word in main(name):
+            continue
+        folded = word in whole(name)
+        if folded and not any(word in main(other) for other in pages):
+            continue
+        said = (
+            f"'{word}' is introduced in {name}, but docs/{lang}/{name}.md does not have it"
+            f"{' outside its folds' if folded else ''}: name another chapter, or write it there"
+        )
+        found.append(Finding("docs/glossary.yml", 0, said))
+    return found
 
 
 def _told(lines: Iterable[Line], markdown: str, name: str, terms: Terms) -> set[str]:

@@ -205,3 +205,42 @@ def test_blank_lines_between_cells_are_those_of_jupytext(blank):
     text = f"# %% [markdown]\n# Prose.{gap}# %% one\nx = 1{gap}# %% two\n\ny = 2{gap}"
     theirs = [cell.source for cell in jupytext.reads(text, "py:percent").cells]
     assert [source for _, _, source in catalog.cells_of(text)] == theirs
+
+
+def test_the_header_of_an_example_in_progress_is_nobody_elses_matter(book):
+    book.example("a/one")
+    book.file("a/two.py", "# %% check\n1\n")
+    with pytest.raises(catalog.BadHeaderError):
+        catalog.examples()
+    book.file("drafts.txt", "a/two\n")
+    assert [example.name for example in catalog.examples()] == ["a/one"]
+    with pytest.raises(catalog.UnknownExampleError, match=r"Did you mean a/one\?"):
+        catalog.get("a/onne")
+    for meant in (lambda: catalog.get("a/two"), lambda: catalog.examples(drafts=True)):
+        with pytest.raises(catalog.BadHeaderError):
+            meant()
+
+
+def test_the_files_of_a_chapter(book):
+    for name in ("errors", "errors_more", "errors_more_solutions", "errors_solutions", "error"):
+        book.example(f"a/{name}")
+    book.file("a/errors.cu", "")
+    book.file("a/errors_exercises.ipynb", "{}")
+    names = ["a/errors", "a/errors_more", "a/error"]
+    found = {name: [p.name for p in catalog.ChapterFiles(name).code(names)] for name in names}
+    assert found == {
+        "a/errors": ["errors.cu", "errors.py", "errors_solutions.py"],
+        "a/errors_more": ["errors_more.py", "errors_more_solutions.py"],
+        "a/error": ["error.py"],
+    }
+    files = catalog.ChapterFiles("a/errors")
+    assert all(
+        catalog.matches(f"a/{name}.py", list(files.drafts)) is mine
+        for name, mine in (("errors", True), ("errors_solutions", True), ("error", False))
+    )
+    root = book.root.parent / "docs"
+    assert files.page("zh") == root / "zh/a/errors.md"
+    assert (files.figures, files.labels) == (
+        root / "figures/a/errors.py",
+        root / "labels/a_errors.yml",
+    )

@@ -8,11 +8,12 @@ compute capability that a kernel claims, for 9.0 and for 12.0; with --all-archit
 
 import re
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from cudatut.gpu import instances, nvcc
+from cudatut.gpu import nvcc
 from cudatut.restamp.declared import (
     Source,
     of_python,
@@ -20,40 +21,22 @@ from cudatut.restamp.declared import (
     templates_without_instance,
     unique_names,
 )
+from cudatut.rules import kernels
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def compile_source(source: Source, compiler, folder: Path, every: bool = False):
     """One run of nvcc for all architectures. A source with a main becomes a whole program."""
-    lines = [source.code.rstrip("\n"), *map(instances.instantiation, source.instances)]
-    text = "\n".join([f'#line 1 "{source.where}"', *lines, ""])
-    whole = re.search(r"^int main\(", source.code, re.MULTILINE)
-    headers = compiler.included(source.code, source.folders)
-    texts = [source.code, *(data.decode() for data in (headers or {}).values())]
+    found = compiler.included(source.code, source.folders)
+    headers = None if found is None else [data.decode() for data in found.values()]
     return compiler(
-        f'extern "C" {{\n{text}\n}}\n' if source.wrap else text,
-        [
-            *("-std=c++17", "-lineinfo", "-Xptxas", "-v", "--threads", "2"),
-            *([] if whole else ["--fatbin"]),
-            *source.code_for(texts, every or headers is None),
-            *source.defines,
-            *source.options,
-        ],
+        kernels.compiled_text(source),
+        kernels.flags(source, headers, every),
         folder,
         source.folders,
-        nvcc.nvcc_flags(compiler.program) if whole else (),
+        nvcc.nvcc_flags(compiler.program) if kernels.is_program(source) else (),
     )
-
-
-def spills(log: str) -> list[str]:
-    """ "kernel for 'sm_75': 8 bytes" for each kernel that spills, from ptxas's report."""
-    report = re.compile(
-        r"Compiling entry function '(\w+)' for '(\w+)'.*?(\d+) bytes spill stores", re.S
-    )
-    return [
-        f"{name} for {arch}: {size} bytes" for name, arch, size in report.findall(log) if int(size)
-    ]
 
 
 SOURCES = sources((ROOT / "cudatut").rglob("*.cu"))
@@ -67,18 +50,9 @@ def every(request) -> bool:
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.where)
 def test_compiles(source: Source, compiler, tmp_path: Path, record_property, every) -> None:
     done = compile_source(source, compiler, tmp_path, every)
-    log = done.log
-    if re.search(r"//\s*expect:\s*compile error", source.code):
-        assert done.status != 0, f"{source.where} is meant not to compile, but does"
-        assert "error" in log
-        return
-    assert done.status == 0, f"{source.where} does not compile:\n{log}"
-    warned = [line for line in log.splitlines() if re.search(r"\bwarning\b", line)]
-    assert not warned, f"{source.where} compiles with warnings:\n" + "\n".join(warned)
-    spilt = spills(log)
-    record_property("spills", spilt)
-    if not re.search(r"//\s*expect:\s*spills", source.code):
-        assert not spilt, f"{source.where} spills registers: {'; '.join(spilt)}"
+    record_property("spills", kernels.spills(done.log))
+    said = kernels.problems(source, done.status, done.log)
+    assert not said, f"{source.where}: {'; '.join(said)}\n{done.log}"
 
 
 @pytest.mark.parametrize(
@@ -86,8 +60,8 @@ def test_compiles(source: Source, compiler, tmp_path: Path, record_property, eve
 )
 def test_every_template_of_a_file_has_an_instance(source: Source) -> None:
     """A template without one is not compiled at all, so that nothing above would find it broken."""
-    missing = templates_without_instance(source.code, source.instances)
-    assert not missing, f"{source.where}: add a line `// @instance NAME<...>` for {missing}"
+    missing = kernels.without_instance(source)
+    assert not missing, f"{source.where}: {'; '.join(missing)}"
 
 
 def test_kernels_are_found() -> None:
@@ -191,6 +165,7 @@ def test_compiler_objects(code: str, problem: str, compiler, tmp_path: Path) -> 
     """The compile test can fail: an error and a warning are both seen."""
     done = compile_source(Source("x.cu", code, "sm_120", wrap=True), compiler, tmp_path)
     assert problem in done.log
+    assert kernels.problems(Source("x.cu", code, "sm_120", wrap=True), done.status, done.log)
 
 
 def test_spills_are_seen(compiler, tmp_path: Path) -> None:
@@ -202,4 +177,26 @@ def test_spills_are_seen(compiler, tmp_path: Path) -> None:
     code = f"__global__ void __launch_bounds__(1024, 2) f(float* x) {{ {body} }}"
     done = compile_source(Source("x.cu", code, "sm_90a", wrap=True), compiler, tmp_path)
     assert done.status == 0, done.log
-    assert spills(done.log)
+    assert kernels.spills(done.log)
+    source = Source("x.cu", code)
+    (said,) = kernels.problems(source, 0, done.log)
+    assert "registers spill (f for sm_90a" in said
+    assert not kernels.problems(replace(source, code=code + "// expect: spills"), 0, done.log)
+
+
+def test_what_is_meant_not_to_compile() -> None:
+    meant = Source("x.cu", "// expect: compile error\n")
+    assert not kernels.problems(meant, 1, "x.cu(1): error: y is undefined")
+    assert "is meant not to compile" in kernels.problems(meant, 0, "")[0]
+    refused = kernels.problems(Source("x.cu", ""), 1, "note\nx.cu(1): error: y is undefined\n")
+    assert refused == ["nvcc refuses it: x.cu(1): error: y is undefined"]
+
+
+def test_a_stub_may_leave_a_name_unused() -> None:
+    unused, other = (
+        "x.cu(1): warning #177-D: y was declared but never referenced",
+        "x.cu(2): warning #1-D: z",
+    )
+    log = f"{unused}\n{other}\n"
+    assert len(kernels.problems(Source("x.cu", ""), 0, log)) == 2
+    assert kernels.problems(kernels.Stub("x.cu", ""), 0, log) == [f"nvcc warns: {other}"]

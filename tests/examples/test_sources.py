@@ -1,23 +1,21 @@
 """Each example is written as CONTRIBUTING.md says: header, titled cells, plain Python, formatted."""
 
-import ast
-import re
-import shutil
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 import pytest
 
 from cudatut import catalog, paths
+from cudatut.errors import ToolMissing
+from cudatut.rules import examples as rules
+from cudatut.rules import formatting
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = catalog.examples(drafts=True)
 KERNEL_FILES = sorted(
     path for folder in ("examples", "cudatut", "tests") for path in (ROOT / folder).rglob("*.cu*")
 )
-CELL = re.compile(r"^# %%[ \t]*(?P<kind>\[markdown\])?[ \t]*(?P<title>.*)$", re.MULTILINE)
 
 
 def name_of(item) -> str:
@@ -30,51 +28,23 @@ def test_there_are_examples() -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=name_of)
-def test_header_and_cells(example: catalog.Example) -> None:
-    text = example.path.read_text(encoding="utf-8")
-    ast.parse(text)
-    assert re.search(r"[\u4e00-\u9fff]", example.title["zh"]), "the zh title holds no Chinese"
-    assert not re.search(r"[\u4e00-\u9fff]", example.title["en"]), "the en title holds Chinese"
-    cells = list(CELL.finditer(text))
-    assert cells and cells[0]["kind"], "the first cell is Markdown: one idea in one sentence"
-    titles = [cell["title"].strip() for cell in cells if not cell["kind"]]
-    assert titles, "no code cell"
-    for title in titles:
-        assert re.fullmatch(r"[a-z0-9-]+", title), f"cell title {title!r} is not [a-z0-9-]+"
-    assert len(set(titles)) == len(titles), f"a cell title occurs twice: {titles}"
-    assert "install" not in titles, "'install' is the title of the cell that every notebook gets"
-    between = text[text.index("\n# ---", 5) + 6 : cells[0].start()]
-    assert not between.strip(), "code before the first cell"
-
-
-@pytest.mark.parametrize("example", EXAMPLES, ids=name_of)
-def test_runs_as_a_script_too(example: catalog.Example) -> None:
-    """No magics (they would not parse), no notebook-only names, no absolute path of a machine."""
-    text = example.path.read_text(encoding="utf-8")
-    assert not re.search(r"^[ \t]*[#]?[ \t]*[%!](?!%)\w", text, re.MULTILINE), "a magic"
-    names = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-    assert not names & {"get_ipython", "display", "In", "Out"}
-    assert not re.search(r"""["'](/home|/root|/Users|/mnt|[A-Z]:\\)""", text)
+def test_an_example_is_as_it_should_be(example: catalog.Example) -> None:
+    found = rules.of_example(example.path)
+    assert not found, "\n".join(map(str, found))
 
 
 @pytest.mark.parametrize("path", KERNEL_FILES, ids=name_of)
 def test_regions_are_whole(path: Path) -> None:
-    """Each `--8<-- [start:x]` has its end, once: a page that quotes a broken region shows nothing."""
-    marks = re.findall(r"--8<-- \[(start|end):([\w-]+)\]", path.read_text(encoding="utf-8"))
-    for name in {name for _, name in marks}:
-        assert [kind for kind, n in marks if n == name] == ["start", "end"], f"region {name}"
+    found = rules.of_kernel_file(path)
+    assert not found, "\n".join(map(str, found))
 
 
-@pytest.mark.parametrize("path", KERNEL_FILES, ids=name_of)
-def test_clang_format(path: Path, missing) -> None:
-    scripts = sysconfig.get_path("scripts")
-    program = shutil.which("clang-format", path=scripts) or shutil.which("clang-format")
-    if program is None:
-        missing("clang-format is not installed (pip install clang-format)")
-    done = subprocess.run(
-        [program, "--dry-run", "--Werror", path], cwd=ROOT, capture_output=True, text=True
-    )
-    assert done.returncode == 0, f"run `make format`:\n{done.stderr[:2000]}"
+def test_clang_format(missing) -> None:
+    try:
+        found = formatting.of_cuda(KERNEL_FILES, ROOT)
+    except ToolMissing as error:
+        missing(str(error))
+    assert not found, "\n".join(map(str, found))
 
 
 def test_ruff() -> None:
@@ -82,3 +52,71 @@ def test_ruff() -> None:
         ruff = [sys.executable, "-m", "ruff", *command]
         done = subprocess.run(ruff, cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == 0, f"run `make format`:\n{done.stdout[-4000:]}{done.stderr}"
+
+
+# --- faults ----------------------------------------------------------------------------------------
+
+HEADER = "# ---\n# jupyter:\n#   cudatut: {title: {en: A, zh: 甲}, requires: sm_75}\n# ---\n"
+GOOD = f"{HEADER}\n# %% [markdown] about\n# A.\n\n# %% program\nx = 1\n"
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """Call it with a file's name and text; returns its path among the examples."""
+    monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path / "examples"))
+
+    def write(name: str, text: str) -> Path:
+        path = tmp_path / "examples" / "a" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ("zh: 甲", "zh: A", 1, "zh title holds no Chinese"),
+        ("en: A", "en: 甲", 1, "en title holds Chinese"),
+        ("zh: 甲", "de: B", 1, "it must have 'en' and 'zh'"),
+        ("# ---\n# jupyter", "# jupyter", 1, "does not begin with a '# ---' header"),
+        ("# %% [markdown] about\n# A.\n\n", "", 6, "the first cell is not of Markdown"),
+        ("# %% program\nx = 1\n", "", 1, "there is no cell of code"),
+        ("program", "The_Program", 9, "is no address"),
+        ("program", "install", 9, "that every notebook gets"),
+        ("x = 1\n", "x = 1\n# %% program\n", 11, "stands on line 9 already"),
+        ("# %% [markdown]", "y = 1\n# %% [markdown]", 7, "code before the first cell"),
+        ("x = 1", "x = = 1", 10, "Python cannot read this"),
+        ("x = 1", "# %time x", 10, "a magic"),
+        ("x = 1", "display(1)", 10, "a script has no 'display'"),
+        ("x = 1", 'x = "/mnt/x"', 10, "a path of one machine"),
+    ],
+)
+def test_a_fault_of_an_example_is_found(written, old, new, line, said) -> None:
+    assert rules.of_example(written("x.py", GOOD)) == []
+    assert old in GOOD
+    (found,) = rules.of_example(written("x.py", GOOD.replace(old, new, 1)))
+    assert said in found.message
+    assert (found.file, found.line) == ("examples/a/x.py", line)
+
+
+def test_a_broken_region_is_found(written) -> None:
+    whole = "// --8<-- [start:a]\nint x;\n// --8<-- [end:a]\n"
+    assert rules.of_kernel_file(written("x.cu", whole)) == []
+    for text in (whole.replace("[end:a]", "[end:b]"), whole + whole, whole.replace("start", "end")):
+        found = rules.of_kernel_file(written("x.cu", text))
+        assert found and "is not begun once and then ended once" in found[0].message
+
+
+def test_a_fault_of_formatting_is_found_with_its_place(written) -> None:
+    good = written("good.py", "x = 1\n"), written("good.cu", "int x;\n")
+    assert formatting.of_python(good[:1], ROOT) == formatting.of_cuda(good[1:], ROOT) == []
+    bad = written("bad.py", "import os\nx = {  'a':1}\n")
+    *linted, formatted = formatting.of_python([*good[:1], bad], ROOT)
+    assert {(one.file, one.line) for one in linted} == {("examples/a/bad.py", 1)}
+    assert any("F401" in one.message and "make format" in one.message for one in linted)
+    assert formatted.file == "examples/a/bad.py" and "make format" in formatted.message
+    bad = written("bad.cu", "int x;\nint  y;\nint   z;\n")
+    (found,) = formatting.of_cuda([*good[1:], bad], ROOT)
+    assert (found.file, found.line) == ("examples/a/bad.cu", 2) and "make format" in found.message

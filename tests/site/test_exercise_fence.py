@@ -160,10 +160,10 @@ def test_a_page_with_an_exercise(chapter, lang):
     ],
 )
 def test_the_heading_is_the_headers_title(chapter, caplog, heading):
-    assert not exercise_fence.problems(HEADINGS["en"] + FENCE, "en")
+    assert not exercise_fence.findings(HEADINGS["en"] + FENCE, "x.md", "en")
     text = f"## Exercises {{ #exercises }}\n\n{heading}\n{FENCE}"
-    (problem,) = exercise_fence.problems(text, "en")
-    assert "should be '### Exercise 1: Twice { #exercise-1 }'" in problem
+    (found,) = exercise_fence.findings(text, "x.md", "en")
+    assert "should be '### Exercise 1: Twice { #exercise-1 }'" in found.message
     if heading.startswith("###"):
         chapter.body(text)
         chapter.refused(caplog, "docs/en/start/add.md", "should be '### Exercise 1: Twice")
@@ -265,7 +265,7 @@ def test_a_program_is_a_file_too(chapter, lang):
 )
 def test_every_exercise_of_a_chapter_is_on_its_page(lang, chapter_name, path):
     text = path.read_text(encoding="utf-8")
-    assert not exercise_fence.problems(text, lang)
+    assert not exercise_fence.findings(text, str(path), lang)
     shown = [
         line.strip()
         for _, line, kind, info in references.scan(text)

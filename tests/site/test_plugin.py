@@ -11,7 +11,16 @@ import yaml
 
 from cudatut import recording
 from cudatut.site import __main__ as site
-from cudatut.site import contents, glossary, languages, locale, slimming
+from cudatut.site import (
+    building,
+    contents,
+    glossary,
+    languages,
+    locale,
+    main_path,
+    serving,
+    slimming,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 MEND = "python -m cudatut record start/add"
@@ -285,7 +294,7 @@ def test_server_answers_404_with_the_page(project, capsys):
         with pytest.raises(urllib.error.HTTPError) as caught:
             urllib.request.urlopen(address + "zh/nothing/")
         assert caught.value.code == 404 and "没有这个页面" in caught.value.read().decode()
-        with pytest.raises(site.BuildError, match="--port"):
+        with pytest.raises(serving.ServeError, match="--port"):
             site.server(site_dir, server.server_port)
         server.shutdown()
     assert site.main(["serve", "--out", str(site_dir / "nothing")]) == 1
@@ -339,3 +348,51 @@ def test_a_snippet_is_shown(project):
     project.body('```cuda\n--8<-- "start/add.cu:loop"\n```')
     page = (project.build() / "start/add/index.html").read_text(encoding="utf-8")
     assert "int j" not in re.sub(r"<[^>]*>", "", page) and "int i;" in re.sub(r"<[^>]*>", "", page)
+
+
+def test_a_fence_that_fails_is_one_sentence(project, caplog):
+    project.body('```python exec="on"\nsize = 0\nprint(1 / size)\n```')
+    project.refused(
+        caplog,
+        "docs/en/start/add.md: a fence that is executed fails: ZeroDivisionError: division by zero "
+        "(the fence, `print(1 / size)`): mend it",
+    )
+    assert not any("Traceback" in record.getMessage() for record in caplog.records)
+
+
+def test_a_figure_that_fails_is_named(project, caplog):
+    file = project.root / "docs" / "figures" / "start" / "broken.py"
+    file.parent.mkdir(parents=True)
+    file.write_text("def drawn():\n    return {}['size']\n")
+    code = f"import runpy\nprint(runpy.run_path({str(file)!r})['drawn']())"
+    project.body(f'```python exec="on"\n{code}\n```')
+    said = "fails: KeyError: 'size' (docs/figures/start/broken.py:2, `return {}['size']`)"
+    project.refused(caplog, said)
+
+
+def test_a_preview_tells_the_budget_in_a_sentence_and_leaves_reading_to_the_judge(
+    project, caplog, monkeypatch
+):
+    monkeypatch.setenv("CUDATUT_SITE_MODE", "preview")
+    monkeypatch.setenv("CUDATUT_SITE_ONLY", "start/add")
+    monkeypatch.setattr(main_path, "over_budget", lambda part, found: ["1700 words, 1600 allowed"])
+    project.body("It takes 3 ms.")
+    project.refused(
+        caplog,
+        "docs/en/start/add.md: 1700 words, 1600 allowed: move into folds what a newcomer need not read",
+    )
+    assert not any("3 ms" in record.getMessage() for record in caplog.records)
+
+
+def test_warnings_of_mkdocs_with_the_lines_that_go_on_from_them():
+    lines = [
+        "INFO    -  a",
+        "b",
+        "WARNING -  c",
+        "d",
+        "",
+        "WARNING -  e",
+        "ERROR   -  f",
+        "INFO    -  g",
+    ]
+    assert building._warnings(["loose", *lines]) == ["c\nd\n", "e", "f"]

@@ -6,6 +6,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from functools import partial
@@ -15,6 +16,7 @@ from threading import Thread
 import pytest
 
 from cudatut.site import __main__ as site
+from cudatut.site import serving
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,7 +36,7 @@ def test_a_port_that_is_taken_is_noticed_before_the_build(monkeypatch, tmp_path,
 
 
 def test_an_impossible_port_is_refused_in_a_sentence(tmp_path):
-    with pytest.raises(site.BuildError, match="--port"):
+    with pytest.raises(serving.ServeError, match="--port"):
         site.server(tmp_path, 70_000)
 
 
@@ -117,3 +119,113 @@ def test_what_a_terminal_cannot_show_ends_nothing(monkeypatch):
     with pytest.raises(SystemExit):
         site.main(["--help"])
     assert asked == [{"encoding": "utf-8", "errors": "replace"}] * 2
+
+
+# --- a preview that reloads ------------------------------------------------------------------------
+
+
+def answer(server, path):
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}{path}") as found:
+        return found.read().decode()
+
+
+def test_a_preview_is_built_again_when_a_file_changes_and_its_pages_ask_for_it(tmp_path, capsys):
+    """A build that fails is no new site; a file that comes or goes is a change, too."""
+    page, seen = tmp_path / "page.md", []
+    (tmp_path / "index.html").write_text("<body>old</body>")
+    works = {"now": True}
+
+    def build():
+        text = page.read_text() if page.is_file() else "none"
+        seen.append(text)
+        (tmp_path / "index.html").write_text(f"<body>{text}</body>")
+        return works["now"]
+
+    def until(count):
+        for _ in range(400):
+            if len(seen) >= count and server.builds + (not works["now"]) >= count:
+                return
+            time.sleep(0.02)
+        pytest.fail(f"built {seen}")
+
+    with site.server(tmp_path, 0, serving.Reloading) as server:
+        asked = {"end": False}
+
+        def files():
+            if asked["end"]:
+                raise KeyboardInterrupt
+            return [page]
+
+        watching = Thread(target=serving.watch, args=(server, "a/b/", build, files), daemon=True)
+        watching.start()
+        until(1)
+        assert answer(server, "/_built") == "1" and answer(server, "/").startswith(
+            "<body>none<script>"
+        )
+        page.write_text("one")
+        until(2)
+        assert (
+            "<body>one<script>" in answer(server, "/index.html")
+            and answer(server, "/_built") == "2"
+        )
+        works["now"] = False
+        page.write_text("broken")
+        until(3)
+        assert answer(server, "/_built") == "2"
+        asked["end"] = True  # Ctrl-C
+        watching.join(timeout=20)
+        assert not watching.is_alive()
+    assert seen == ["none", "one", "broken"]
+    assert f"English  http://127.0.0.1:{server.server_port}/a/b/\n" in capsys.readouterr().out
+
+
+def test_only_pages_reload(folder):
+    (folder / "a.js").write_text("</body>")
+    with site.server(folder, 0, serving.Reloading) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        assert answer(server, "/a.js") == "</body>"
+        with pytest.raises(urllib.error.HTTPError):
+            answer(server, "/nothing/")
+        server.shutdown()
+    with site.server(folder, 0) as server:  # what is built for readers asks for nothing
+        Thread(target=server.serve_forever, daemon=True).start()
+        (folder / "index.html").write_text("<body></body>")
+        assert answer(server, "/") == "<body></body>"
+        server.shutdown()
+
+
+def test_a_preview_without_a_page_is_one_sentence(capsys):
+    assert site.main(["preview", "memory/pinned"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("docs/en/memory/pinned.md and docs/zh/memory/pinned.md are not there: ")
+    assert said.count("\n") == 1
+
+
+def test_a_preview_watches_what_it_is_made_of():
+    names = {path.relative_to(ROOT).as_posix() for path in site._files(["basics/coalescing"])}
+    assert names > {
+        *("docs/en/basics/coalescing.md", "docs/zh/basics/coalescing.md", "docs/glossary.yml"),
+        *("docs/figures/basics/coalescing.py", "docs/labels/basics_coalescing.yml"),
+        *(
+            "examples/basics/coalescing.py",
+            "examples/basics/coalescing.ipynb",
+            "examples/basics/coalescing.cu",
+        ),
+        *("examples/basics/ladder.py", "examples/basics/coalescing_exercises.py"),
+    }
+    assert "docs/en/basics/timing.md" not in names
+
+
+def test_a_preview_that_is_served_builds_by_a_process_of_its_own(monkeypatch):
+    """Modules of figures, and what is remembered of files, are read anew."""
+    ran = []
+    monkeypatch.setattr(
+        site.subprocess, "run", lambda *a, **k: ran.append(a) or subprocess.CompletedProcess(a, 0)
+    )
+    monkeypatch.setattr(
+        site, "watch", lambda server, page, build, files: ran.append((page, build(), files()))
+    )
+    assert site.main(["preview", "basics/coalescing", "--serve", "--port", "0"]) == 0
+    command, (page, built, files) = ran[0][0], ran[1]
+    assert command[:5] == [sys.executable, "-m", "cudatut.site", "preview", "basics/coalescing"]
+    assert (page, built) == ("basics/coalescing/", True) and files

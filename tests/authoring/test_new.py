@@ -1,0 +1,152 @@
+"""`python -m cudatut new`: a chapter's files in both languages, all of them or none."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cudatut import catalog, cli, exercises
+from cudatut.authoring import new as beginning
+from cudatut.authoring.new import NewChapterError, new
+from cudatut.rules import formatting
+from cudatut.site import contents, judge
+
+NAME = "basics/warps"
+
+
+def files_of(root):
+    found = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    return {path: raw for path, raw in found.items() if ".ruff_cache" not in path.parts}
+
+
+def test_only_what_the_author_has_to_say_is_left(small_book, capsys):
+    before = files_of(small_book)
+    assert cli.main(["new", NAME, "--en", 'Warps, "so called"', "--zh", "线程束怎么分"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    written = [
+        small_book / line.removeprefix("wrote ") for line in said if line.startswith("wrote ")
+    ]
+    assert f"`python -m cudatut check {NAME}`" in said[-2]
+    docs = small_book / "docs"
+    found = judge.of_chapter(NAME, docs)
+    assert found and all("this is still to be written: " in one.message for one in found), found
+    assert {one.file for one in found} > {f"docs/{lang}/{NAME}.md" for lang in ("en", "zh")}
+    python = [path for path in written if path.suffix == ".py"]
+    assert not formatting.of_python(python, small_book)
+    assert not formatting.of_cuda([catalog.ChapterFiles(NAME).kernel], small_book)
+    changed = {path for path, raw in files_of(small_book).items() if before.get(path) != raw}
+    assert changed == set(written)
+    # It is in progress: nothing waits for its recordings.
+    parts = contents.load(docs / "contents.yml")
+    (chapter,) = (one for one in contents.chapters(parts) if one.name == NAME)
+    assert chapter.draft and chapter.title["en"] == 'Warps, "so called"'
+    assert not [one for one in catalog.examples() if one.name.startswith(NAME)]
+    assert NAME not in exercises.chapters(drafts=False)
+    # What stood there stands there as it was.
+    for name in ("docs/contents.yml", "examples/drafts.txt"):
+        old, now = before[small_book / name].decode(), (small_book / name).read_text("utf-8")
+        added = [line for line in now.splitlines() if line not in old.splitlines()]
+        assert [line for line in now.splitlines() if line not in added] == old.splitlines()
+        assert len(added) == 1 + name.endswith("drafts.txt")
+
+
+def test_without_titles_a_mark_stands_in_their_place(small_book):
+    new(NAME)
+    found = [str(one) for one in judge.of_chapter(NAME, small_book / "docs")]
+    assert f"docs/en/{NAME}.md:2: this is still to be written: the title of {NAME}" in found
+
+
+def test_a_planned_chapter_keeps_its_titles_and_its_place(small_book):
+    table = small_book / "docs" / "contents.yml"
+    before = table.read_text("utf-8")
+    planned = yaml.safe_load(before)["parts"]
+    part, one = next((p, c) for p in planned for c in p["chapters"] if c["written"] is False)
+    name = f"{part['id']}/{one['id']}"
+    with pytest.raises(NewChapterError, match="leave --en and --zh out"):
+        new(name, "Another title")
+    new(name)
+    after = table.read_text("utf-8")
+    assert after.replace("written: draft", "written: false") == before
+    assert after.count("written: draft") == 1
+    page = (small_book / "docs" / "zh" / f"{name}.md").read_text("utf-8")
+    assert f"# {one['title']['zh']} {{ #top }}" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "titles", "said"),
+    [
+        ("basics/coalescing", (), "has a chapter 'basics/coalescing' already"),
+        ("start/first", (), "start/first_kernel begin with 'start/first_'"),
+        ("nowhere/warps", (), "has no part 'nowhere'; there are start, basics"),
+        ("basics/Warps", (), "write part and chapter in a-z, 0-9 and _"),
+        ("warps", (), "write part and chapter"),
+        ("basics/../warps", (), "write part and chapter"),
+        ("basics/warps_solutions", (), "ends with '_solutions'"),
+        ("basics/warps", ("Divergence",), "'Divergence' is the title of basics/divergence"),
+        ("basics/warps", ("War\nps",), "a title is one line"),
+        ("start/first_optimisation", (), "is what start/first_optimization was called"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_changes_nothing(small_book, name, titles, said):
+    before = files_of(small_book)
+    with pytest.raises(NewChapterError, match=re.escape(said)):
+        new(name, *titles)
+    assert files_of(small_book) == before
+
+
+@pytest.mark.parametrize(
+    "there", [f"examples/{NAME}.cu", f"docs/zh/{NAME}.md", "docs/labels/basics_warps.yml"]
+)
+def test_a_file_that_is_there_stays_as_it_is(small_book, there):
+    (small_book / there).write_text("mine")
+    before = files_of(small_book)
+    with pytest.raises(NewChapterError, match=f"{there} is there already and nothing was written"):
+        new(NAME)
+    assert files_of(small_book) == before
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left", "x"), KeyboardInterrupt()])
+def test_whatever_interrupts_it_leaves_nothing_behind(small_book, monkeypatch, error):
+    """After each of its eleven files; also the folder that the first chapter of a part needs is gone."""
+    name, writes, left = "memory/pinned", {}, []
+
+    def failing(write):
+        def once(path, raw):
+            if left.pop() == 0:
+                left.append(99)  # what is put back can be written
+                raise error
+            left.append(left_before := writes["left"] - 1)
+            writes["left"] = left_before
+            write(path, raw)
+
+        return once
+
+    before, folders = files_of(small_book), set(filter(Path.is_dir, small_book.rglob("*")))
+    for name_of in ("write_new", "write_whole"):
+        monkeypatch.setattr(beginning, name_of, failing(getattr(beginning, name_of)))
+    for after in range(11):
+        left[:], writes["left"] = [after], after
+        with pytest.raises((NewChapterError, KeyboardInterrupt)):
+            new(name)
+        assert files_of(small_book) == before
+        assert set(filter(Path.is_dir, small_book.rglob("*"))) == folders
+    left[:], writes["left"] = [99], 99
+    new(name)
+
+
+def test_a_table_of_contents_that_is_written_otherwise(small_book):
+    table = small_book / "docs" / "contents.yml"
+    data = yaml.safe_load(table.read_text("utf-8"))
+    table.write_text(yaml.safe_dump(data, allow_unicode=True), "utf-8")
+    before = files_of(small_book)
+    with pytest.raises(NewChapterError, match="add this one yourself, - {id: warps, title"):
+        new(NAME)
+    assert files_of(small_book) == before
+
+
+def test_an_installed_package_has_no_pages(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path / "examples"))
+    with pytest.raises(catalog.CudatutError, match="chapters are written in a checkout"):
+        new(NAME)
+    assert list(Path(tmp_path).iterdir()) == []
