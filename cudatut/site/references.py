@@ -79,6 +79,23 @@ def value(expression: str) -> Value:
         raise BadReferenceError(f"{where}: {error}") from error
 
 
+def facts(example: str, cell: str, index: int = 0) -> dict[str, Value]:
+    """Name and value of each row of a cell's result of one column: facts, or a table of one; see `load`."""
+    return {row["name"]: row["value"] for row in load(example).results(cell)[index]["rows"]}
+
+
+def table(example: str, cell: str, index: int = 0) -> dict[str, dict[str, Value]]:
+    """A cell's table, by row and column. Raises as `load`."""
+    result = load(example).results(cell)[index]
+    columns = [column["name"] for column in result["columns"]]
+    return {row["name"]: dict(zip(columns, row["values"])) for row in result["rows"]}
+
+
+def label(english: str) -> str:
+    """A label of a recording in the language of the page."""
+    return localize.current().chinese(english) if locale.current() == "zh" else english
+
+
 def formatted(body: str) -> str:
     """Text of one reference, its format applied: `start/x#bench.peak :.0f` -> "3021"."""
     split = _FORMAT.fullmatch(body)

@@ -1,0 +1,64 @@
+"""Lanes over time: who does what when, time to the right. A host and a GPU, SMs, warps, stages, requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from cudatut.site.drawing.cells import Grid
+from cudatut.site.svg import text_width
+
+_MARGIN = 2  # on both sides of the words of a bar
+
+
+class Lanes(Grid):
+    """A grid whose rows are lanes and whose columns are units of time, `wide` viewBox units each; bars last any time."""
+
+    def when(self, time: float) -> float:
+        """The coordinate of a time."""
+        return self.x + time * self.wide
+
+    def axis(self, lane: float, text: object, right: float, x: float = 12) -> Lanes:
+        """Name a lane from x on, and draw its axis up to `right`; bars that come later cover it."""
+        y = self.center(lane, 0)[1]
+        self.s.line(self.x - 12, y, right, y, "axis")
+        self.named(lane, x, text, "bold")
+        return self
+
+    def bar(
+        self, lane: float, start: float, stop: float, cls: str = "c1", text: object = None
+    ) -> Lanes:
+        """Draw a bar from `start` to `stop`, at least one unit of the drawing wide; its text where there is room."""
+        wide = max((stop - start) * self.wide - self.gap_across, 1)
+        fits = text is not None and max(
+            text_width(line, self.size) for line in str(text).split("\n")
+        ) <= max(wide - _MARGIN, 0)
+        shown = text if fits else None
+        self.box(lane, start, cls, shown, across=(wide + self.gap_across) / self.wide)
+        return self
+
+    def runs(
+        self,
+        lane: float,
+        states: Sequence[object],
+        kind: Callable[[object], str | tuple[str, object] | None],
+    ) -> Lanes:
+        """Draw a state for each unit of time, equal neighbors as one bar; kind(state) says how, None for nothing."""
+        begin = 0
+        for at in range(1, len(states) + 1):
+            if at < len(states) and states[at] == states[begin]:
+                continue
+            found = kind(states[begin])
+            if found is not None:
+                cls, text = found if isinstance(found, tuple) else (found, None)
+                self.bar(lane, begin, at, cls, text)
+            begin = at
+        return self
+
+    def moment(
+        self, at: float, first: float, last: float, cls: str = "muted dash", over: float = 6
+    ) -> Lanes:
+        """Draw an upright line at a time, from lane `first` to lane `last`, `over` units beyond both."""
+        x, top = self.corner(first, at)
+        bottom = self.corner(last + 1, at)[1] - self.gap_down
+        self.s.line(x, top - over, x, bottom + over, cls)
+        return self
