@@ -78,9 +78,10 @@ def red_zones(n=8, zone=3, wrote=8) -> str:
     s = Svg(720, 150)
     strip = Grid(s, 20, 44, 680 / (n + 2 * zone), 38, gap=2)
     inside, outside = [("c1", i) for i in range(n)], ["c0"] * zone
-    strip.row(0, [*outside, *inside, *outside])
+    kinds = [*outside, *inside, *outside]
     if not 0 <= wrote < n:
-        strip.box(0, zone + wrote, "c2 solid")
+        kinds[zone + wrote] = "c2 solid"
+    strip.row(0, kinds)
     for first, count, label in (
         (0, zone, tr("red zone", "警戒区")),
         (zone, n, tr(f"out, {n} elements", f"out，{n} 个元素")),

@@ -28,7 +28,6 @@ def toolchain(capability: str = "9.0") -> str:
     s.arrow(292, 108, 292, 232, text=tr("at run time", "运行时"))
     s.arrow(352, 256, 418, 256, text="cubin")
     s.arrow(474, 108, 474, 232)
-    s.rect(606, 226, 102, 60, cls="c5", text=f"GPU\nsm_{digits}")
     s.rect(606, 226, 102, 60, "c5", f"GPU\nsm_{digits}").arrow(530, 256, 606, 256)
 
     # Who asks whom for a version number.
