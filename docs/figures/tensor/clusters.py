@@ -74,10 +74,12 @@ def shares(tiles: int = 6, workers: int = 4, steps: int = 8) -> str:
     longest = rounds * steps
     s = Svg(left + 2 * width + 130, top + workers * (height + 8) + 40)
     share = -(-tiles * steps // workers)
-    whole = [[(r * steps, steps, t) for r, t in enumerate(range(w, tiles, workers))] for w in range(workers)]  # fmt: skip
-    equal: list[
-        list[tuple[int, int, int]]
-    ] = []  # of each worker: begin, length and tile of its pieces
+    # Of each worker: begin, length and tile of its pieces.
+    whole = [
+        [(turn * steps, steps, tile) for turn, tile in enumerate(range(w, tiles, workers))]
+        for w in range(workers)
+    ]
+    equal = []
     for w in range(workers):
         at, stop, pieces = w * share, min((w + 1) * share, tiles * steps), []
         while at < stop:
