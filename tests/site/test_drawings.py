@@ -122,7 +122,8 @@ def lanes() -> str:
     s = svg.Svg(400, 160)
     of = drawing.Lanes(s, 90, 20, 10, 40, gap=(2, 10))
     of.axis(0, svg.tr("host", "主机"), 390).axis(1, "GPU", 390, x=20)
-    of.bar(0, 0, 6, "c1", "fits").bar(0, 6, 8, "c2", "too long").bar(0, 9, 9, "c3")
+    of.bar(0, 0, 6, "c1", "fits", spare=True).bar(0, 6, 8, "c2", "too long", spare=True)
+    of.bar(0, 9, 9, "c3").bar(0, 22, 26, "c4", "stays")
     of.runs(1, "aab ccc", {"a": "c1", "b": "c2", "c": ("c3", "cc")}.get)
     of.moment(8, 0, 1).moment(20.5, 1, 2, "warn", over=0)
     s.text(of.when(8), 12, "8")
@@ -218,12 +219,18 @@ def test_what_cannot_be_drawn_is_refused(draw, message):
         draw()
 
 
-def test_words_stand_in_a_bar_where_there_is_room():
-    s = svg.Svg(99, 99)
-    wide = svg.text_width("kernel") + 5
-    drawing.Lanes(s, 0, 0, 1, 30).bar(0, 0, wide, text="kernel").bar(1, 0, wide - 1, text="kernel")
-    drawing.Lanes(s, 0, 0, 1, 30).bar(2, 0, wide, text="long words\nkernel")
-    assert s.render("").count(">kernel<") == 1
+def test_spare_words_stand_in_a_bar_where_there_is_room():
+    wide = svg.text_width("kernel") + 2
+
+    def words(text, room, spare):
+        bar = drawing.Lanes(svg.Svg(99, 99), 0, 0, 1, 30, gap=0).bar(0, 0, room, "c1", text, spare)
+        return bar.s.render("").count("</text>")
+
+    assert words("kernel", wide, spare=True) == 1
+    assert words("kernel", wide - 1, spare=True) == 0
+    assert words("kernel", wide - 1, spare=False) == 1
+    assert words("longer words\nkernel", wide, spare=True) == 0
+    assert words("kernel\nkernel", wide, spare=True) == 2
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@
         cells.heads(range(n))
         return figure(s, alt=tr("Eight threads in two blocks.", "两个线程块，共八个线程。"))
 
-`cudatut.site.svg` has the shapes and the classes for colors; `cells` rows, grids and matrices of
-cells; `banks` the banks of shared memory; `lanes` bars over time; `marks` legends and brackets; `axes` coordinates, linear and logarithmic; `roofline` roofs over
-them; `markdown` tables. Nothing here knows a recording: figures get numbers from `cudatut.site.references`.
+`cudatut.site.svg` has the shapes and the classes for colors; `cells` rows, grids and matrices of cells; `banks` the banks
+of shared memory; `lanes` bars over time; `marks` legends and brackets; `axes` coordinates, linear and logarithmic;
+`roofline` roofs over them; `markdown` tables. Nothing here knows a recording: figures get numbers from
+`cudatut.site.references`.
 """
 
 from cudatut.site.drawing.axes import Axes, decades, linear, log, powers_of_two

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from html import escape
+from typing import Self
 
 from cudatut.site.svg import Svg
 
@@ -74,7 +75,7 @@ class Axes:
 
     def x_ticks(
         self, values: Iterable[float], spec: str = "g", unit: str = "", cls: str | None = "grid"
-    ) -> Axes:
+    ) -> Self:
         """Write values below the field, each with a line of `cls` through it; no lines for None."""
         for value in values:
             x = self.px(value)
@@ -86,7 +87,7 @@ class Axes:
 
     def y_ticks(
         self, values: Iterable[float], spec: str = "g", unit: str = "", cls: str = "grid"
-    ) -> Axes:
+    ) -> Self:
         """Write values to the left of the field, each with a line of `cls` through it."""
         for value in values:
             y = self.py(value)
@@ -95,7 +96,7 @@ class Axes:
             self.s.text(self.left - 7, y + 0.35 * self.size, words, "muted", "end", self.size)
         return self
 
-    def names(self, x: str, y: str = "") -> Axes:
+    def names(self, x: str, y: str = "") -> Self:
         """Name the axes: below the numbers in the middle, and at the top on the left."""
         middle, below = (self.left + self.right) / 2, self.bottom + 14 + 2 * self.size
         self.s.text(middle, below, x, "muted", size=self.size)
@@ -103,23 +104,23 @@ class Axes:
             self.s.text(4, self.size + 2, y, "muted", "start", self.size)
         return self
 
-    def curve(self, points: Iterable[tuple[float, float]], cls: str = "c1") -> Axes:
+    def curve(self, points: Iterable[tuple[float, float]], cls: str = "c1") -> Self:
         """Draw straight lines through points (x, y)."""
         self.s.polyline([self.at(x, y) for x, y in points], cls)
         return self
 
-    def level(self, y: float, cls: str = "accent", text: str = "", up: float = 7) -> Axes:
+    def level(self, y: float, cls: str = "accent", text: str = "", up: float = 7) -> Self:
         """Draw a line across the field at y; its name ends at the right, `up` units above."""
         self.s.line(self.left, self.py(y), self.right, self.py(y), cls)
         return self._end(y, cls, text, up)
 
-    def dot(self, x: float, y: float, cls: str = "c2 solid", r: float = 5, tip: str = "") -> Axes:
+    def dot(self, x: float, y: float, cls: str = "c2 solid", r: float = 5, tip: str = "") -> Self:
         """Draw a circle at a point; tip: what the pointer tells about it."""
         return self._tipped(tip, lambda: self.s.circle(*self.at(x, y), r, cls))
 
     def square(
         self, x: float, y: float, cls: str = "c3 solid", r: float = 4, tip: str = ""
-    ) -> Axes:
+    ) -> Self:
         """Draw a square of 2 r x 2 r around a point; tip as for a dot."""
         px, py = self.at(x, y)
         return self._tipped(tip, lambda: self.s.rect(px - r, py - r, 2 * r, 2 * r, cls, rx=0))
@@ -133,20 +134,20 @@ class Axes:
         right: float = 8,
         down: float = 4,
         size: float | None = None,
-    ) -> Axes:
+    ) -> Self:
         """Write beside a point: `right` units to its right (to its left where negative), `down` units below."""
         anchor = "start" if right > 0 else "end" if right < 0 else "middle"
         size = self.size if size is None else size
         self.s.text(self.px(x) + right, self.py(y) + down, text, cls, anchor, size)
         return self
 
-    def _end(self, y: float, cls: str, text: str, up: float) -> Axes:
+    def _end(self, y: float, cls: str, text: str, up: float) -> Self:
         if text:
             cls = " ".join(one for one in cls.split() if one != "dash")
             self.s.text(self.right, self.py(y) - up, text, cls, "end", self.size)
         return self
 
-    def _tipped(self, tip: str, draw: Callable[[], object]) -> Axes:
+    def _tipped(self, tip: str, draw: Callable[[], object]) -> Self:
         if tip:
             self.s.raw(f"<g><title>{escape(tip, quote=False)}</title>")
         draw()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Self
 
 from cudatut.site.svg import SIZE, Svg
 
@@ -59,20 +60,20 @@ class Grid:
         across: float = 1,
         down: float = 1,
         size: float | None = None,
-    ) -> Grid:
+    ) -> Self:
         """Draw one box, `across` cells wide and `down` cells high."""
         wide, high = across * self.wide - self.gap_across, down * self.high - self.gap_down
         size = self.size if size is None else size
         self.s.rect(*self.corner(row, column), wide, high, cls, text, self.rx, size)
         return self
 
-    def fill(self, rows: int, columns: int, kind: Callable[[int, int], Kind]) -> Grid:
+    def fill(self, rows: int, columns: int, kind: Callable[[int, int], Kind]) -> Self:
         """Draw `rows` x `columns` cells, row by row; kind(row, column) says what each is."""
         for row in range(rows):
             self.row(row, (kind(row, column) for column in range(columns)))
         return self
 
-    def row(self, row: float, kinds: Iterable[Kind], first: int = 0) -> Grid:
+    def row(self, row: float, kinds: Iterable[Kind], first: int = 0) -> Self:
         """Draw cells side by side, from column `first` on."""
         for column, kind in enumerate(kinds, first):
             if kind is not None:
@@ -87,7 +88,7 @@ class Grid:
         size: float | None = None,
         up: float = 10,
         row: float = 0,
-    ) -> Grid:
+    ) -> Self:
         """Write a name over each column, `up` units above `row`; or over those that a mapping names, by their number."""
         named = names if isinstance(names, Mapping) else dict(enumerate(names))
         for column, name in named.items():
@@ -102,11 +103,11 @@ class Grid:
         cls: str = "muted",
         size: float | None = None,
         away: float = 10,
-    ) -> Grid:
+    ) -> Self:
         """Write the name of a row, ending `away` units to its left. Lines by \\n."""
         return self._beside(self.x - away, row, text, cls, "end", size)
 
-    def named(self, row: float, x: float, text: object, cls: str = "muted") -> Grid:
+    def named(self, row: float, x: float, text: object, cls: str = "muted") -> Self:
         """Write the name of a row from x on. Lines by \\n."""
         return self._beside(x, row, text, cls, "start", None)
 
@@ -118,11 +119,13 @@ class Grid:
         cls: str = "muted",
         size: float | None = None,
         away: float = 8,
-    ) -> Grid:
+    ) -> Self:
         """Write something behind the cells of a row, `away` units after the beginning of `column`."""
         return self._beside(self.corner(0, column)[0] + away, row, text, cls, "start", size)
 
-    def _beside(self, x, row, text, cls, anchor, size) -> Grid:
+    def _beside(
+        self, x: float, row: float, text: object, cls: str, anchor: str, size: float | None
+    ) -> Self:
         size = self.size if size is None else size
         lines = str(text).count("\n")
         y = self.center(row, 0)[1] + 0.35 * size - lines * 0.65 * size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Self
 
 from cudatut.site.drawing.axes import Axes, decades, log, powers_of_two
 from cudatut.site.svg import Svg, tr
@@ -42,7 +43,7 @@ class Roofline(Axes):
         text: str = "",
         right: float = -8,
         down: float = -6,
-    ) -> Roofline:
+    ) -> Self:
         """Draw what a memory of `gb_s` GB/s allows, up to a rate of `peak` TFLOP/s.
 
         text: stands beside the middle of what is seen of it; right, down: as for `say`.
@@ -57,7 +58,7 @@ class Roofline(Axes):
 
     def roof(
         self, rate: float, gb_s: float, cls: str = "accent", text: str = "", up: float = 8
-    ) -> Roofline:
+    ) -> Self:
         """Draw a rate in TFLOP/s that no operation passes, from where a memory of `gb_s` GB/s reaches it."""
         self.s.line(
             *self.at(max(self._low[0], 1e3 * rate / gb_s), rate), self.right, self.py(rate), cls

@@ -64,8 +64,8 @@ def timeline() -> str:
             lanes.moment(at, 0, 1, over=4)
         for tile, of in tiles.items():
             number = tile.split()[-1]
-            lanes.bar(0, of["issued"], of["arrived"], "c3", number)
-            lanes.bar(1, of["begun"], of["done"], "c1", number)
+            lanes.bar(0, of["issued"], of["arrived"], "c3", number, spare=True)
+            lanes.bar(1, of["begun"], of["done"], "c1", number, spare=True)
         begun = [of["begun"] for of in tiles.values()]
         steps[name] = round((max(begun) - min(begun)) / (len(begun) - 1))
     for at in range(0, int(last) + 1, tick):

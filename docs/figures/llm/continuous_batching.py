@@ -68,7 +68,7 @@ def mixed(
         first = length - queries
         for tile in range(first // bm, -(-length // bm)):
             begin, end = max(first, tile * bm), min(length, (tile + 1) * bm)
-            rows.bar(i, begin, end, hue(items), f"({i}, {tile - first // bm})")
+            rows.bar(i, begin, end, hue(items), f"({i}, {tile - first // bm})", spare=True)
             items += 1
     for line in range(0, longest + 1, bm):
         rows.moment(line, 0, len(sequences) - 1, "dash muted", over=7)

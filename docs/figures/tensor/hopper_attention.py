@@ -13,7 +13,7 @@ def turns(d: int = 128, keys: int = 128, softmax: int = 800, warpgroups: int = 2
 
     def bar(lane: int, start: int, length: int, cls: str, label: str) -> None:
         if start < span:
-            lanes.bar(lane, start, min(start + length, span), cls, label)
+            lanes.bar(lane, start, min(start + length, span), cls, label, spare=True)
 
     for g in range(warpgroups):
         name = tr(f"warpgroup {g}: products", f"线程束组 {g}: 乘法")
