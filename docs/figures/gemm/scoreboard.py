@@ -18,8 +18,8 @@ def roofline() -> str:
     x = min(*xs, 1e3 * fma / memory) / 3, max(xs) * 1.6
     y = min(rate for *_, rate in found.values()) / 2, fma * 1.6
     field = Roofline(x, y, bottom=380, steps=(1, 2, 5))
-    of_memory = tr(f"memory {memory:,.0f} GB/s", f"显存 {memory:,.0f} GB/s")
-    field.slope(memory, fma, text=of_memory, right=8, down=12)
+    words = tr(f"memory {memory:,.0f} GB/s", f"显存 {memory:,.0f} GB/s")
+    field.slope(memory, fma, text=words, right=8, down=12)
     field.slope(cache, fma, "c3", f"L2 {cache:,.0f} GB/s")
     field.roof(fma, cache, text=f"FMA {fma:.1f} TFLOP/s")
     for name, (of_memory, of_l2, rate) in found.items():
@@ -28,7 +28,9 @@ def roofline() -> str:
         field.dot(of_memory, rate, f"{dot} solid", 4, tip)
         field.square(of_l2, rate, f"{square} solid", 4, tip)
     # A number goes to the nearest place beside its mark where neither a mark nor another number is in its way.
-    nearby = [(s * away, y) for away in range(13, 80, 4) for y in (0, -8, 8) for s in (1, -1)]
+    nearby = [
+        (side * away, down) for away in range(13, 80, 4) for down in (0, -8, 8) for side in (1, -1)
+    ]
     taken = [field.at(x, rate) for *both, rate in found.values() for x in both]
     for number, (*both, rate) in enumerate(found.values(), 1):
         for mark in (field.at(x, rate) for x in both):
@@ -155,7 +157,12 @@ def targets() -> str:
     rows.append((name, 38, ahead, 0, 0, tr(" shapes", " 种")))
     name = tr("n = 8192: of the FMA limit", "n = 8192：占 FMA 上限")
     rows.append((name, 90.0, share, 0, 1, " %"))
-    heads = tr("target wanted measured reached", "目标 目标值 实测 达到").split()
+    heads = (
+        tr("target", "目标"),
+        tr("wanted", "目标值"),
+        tr("measured", "实测"),
+        tr("reached", "达到"),
+    )
     yes, no = tr("yes", "是"), tr("no", "否")
     cells = [
         (name, f"{wanted:.{few}f}{unit}", f"{value:.{many}f}{unit}", yes if value >= wanted else no)

@@ -43,16 +43,25 @@ def graph(
     norm = (tr("norm", "归一化"), f"{dim}", "c0")
     added = (tr("+ the vector\nbefore", "加上原来\n的向量"), "", "c0")
     qkv = tr("q, k, v\n", "q、k、v\n") + f"{q} + 2 × {kv}"
-    rotation = (tr("rotation\nof q and k", "q、k 的\n旋转"), tr("by position", "按位置"), "c0")
-    cached = tr(f"{heads} heads, KV cache", f"{heads} 个头，KV 缓存")
     output = tr("output\n", "输出\n") + f"{dim} × {q}"
-    gate_up, down = f"gate, up\n2 × {ffn} × {dim}", f"down\n{dim} × {ffn}"
-    part = [norm, (qkv, millions(layers * dim * (q + 2 * kv)), "c1"), rotation]
-    part += [(tr("attention", "注意力"), cached, "c4")]
-    row(first, [*part, (output, millions(layers * dim * q), "c1"), added])
-    part = [norm, (gate_up, millions(2 * layers * ffn * dim), "c1")]
-    part += [("SiLU(gate)\n× up", tr("number by number", "逐个数相乘"), "c0")]
-    row(second, [*part, (down, millions(layers * ffn * dim), "c1"), added])
+    cached = tr(f"{heads} heads, KV cache", f"{heads} 个头，KV 缓存")
+    attention_part = [
+        norm,
+        (qkv, millions(layers * dim * (q + 2 * kv)), "c1"),
+        (tr("rotation\nof q and k", "q、k 的\n旋转"), tr("by position", "按位置"), "c0"),
+        (tr("attention", "注意力"), cached, "c4"),
+        (output, millions(layers * dim * q), "c1"),
+        added,
+    ]
+    feed_forward_part = [
+        norm,
+        (f"gate, up\n2 × {ffn} × {dim}", millions(2 * layers * ffn * dim), "c1"),
+        ("SiLU(gate)\n× up", tr("number by number", "逐个数相乘"), "c0"),
+        (f"down\n{dim} × {ffn}", millions(layers * ffn * dim), "c1"),
+        added,
+    ]
+    row(first, attention_part)
+    row(second, feed_forward_part)
     # From the end of the first half to the beginning of the second.
     s.polyline([(641, first + high), (641, 228), (79, 228)], "muted")
     s.arrow(79, 228, 79, second, "muted")
