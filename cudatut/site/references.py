@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from html import escape
+from typing import Any
 
 from cudatut.errors import CudatutError
 from cudatut.recording import Recording
@@ -80,15 +81,25 @@ def value(expression: str) -> Value:
 
 
 def facts(example: str, cell: str, index: int = 0) -> dict[str, Value]:
-    """Name and value of each row of a cell's result of one column: facts, or a table of one; see `load`."""
-    return {row["name"]: row["value"] for row in load(example).results(cell)[index]["rows"]}
+    """Name and value of all facts of a cell: of its result number `index`, from 0. Raises as `value`."""
+    return {row["name"]: row["value"] for row in _nth(example, cell, index, "facts")["rows"]}
 
 
-def table(example: str, cell: str, index: int = 0) -> dict[str, dict[str, Value]]:
-    """A cell's table, by row and column. Raises as `load`."""
-    result = load(example).results(cell)[index]
+def table(example: str, cell: str, index: int = 0) -> dict[str, dict[str, Value | None]]:
+    """A table of a cell, by row and column: its result number `index`, from 0. Raises as `value`."""
+    result = _nth(example, cell, index, "table")
     columns = [column["name"] for column in result["columns"]]
     return {row["name"]: dict(zip(columns, row["values"])) for row in result["rows"]}
+
+
+def _nth(example: str, cell: str, index: int, kind: str) -> dict[str, Any]:
+    results = load(example).results(cell)
+    if index < len(results) and results[index]["kind"] == kind:
+        return results[index]
+    there = ", ".join(f"{number} {one['kind']}" for number, one in enumerate(results)) or "none"
+    raise BadReferenceError(
+        f"{example}#{cell}: its result {index} is no {kind}; name another number. Its results: {there}"
+    )
 
 
 def label(english: str) -> str:
