@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from html import escape
+from typing import Any
 
 from cudatut.errors import CudatutError
 from cudatut.recording import Recording
@@ -77,6 +78,33 @@ def value(expression: str) -> Value:
         ) from error
     except (ValueError, ArithmeticError) as error:
         raise BadReferenceError(f"{where}: {error}") from error
+
+
+def facts(example: str, cell: str, index: int = 0) -> dict[str, Value]:
+    """Name and value of all facts of a cell: of its result number `index`, from 0. Raises as `value`."""
+    return {row["name"]: row["value"] for row in _nth(example, cell, index, "facts")["rows"]}
+
+
+def table(example: str, cell: str, index: int = 0) -> dict[str, dict[str, Value | None]]:
+    """A table of a cell, by row and column: its result number `index`, from 0. Raises as `value`."""
+    result = _nth(example, cell, index, "table")
+    columns = [column["name"] for column in result["columns"]]
+    return {row["name"]: dict(zip(columns, row["values"])) for row in result["rows"]}
+
+
+def _nth(example: str, cell: str, index: int, kind: str) -> dict[str, Any]:
+    results = load(example).results(cell)
+    if index < len(results) and results[index]["kind"] == kind:
+        return results[index]
+    there = ", ".join(f"{number} {one['kind']}" for number, one in enumerate(results)) or "none"
+    raise BadReferenceError(
+        f"{example}#{cell}: its result {index} is no {kind}; name another number. Its results: {there}"
+    )
+
+
+def label(english: str) -> str:
+    """A label of a recording in the language of the page."""
+    return localize.current().chinese(english) if locale.current() == "zh" else english
 
 
 def formatted(body: str) -> str:

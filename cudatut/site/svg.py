@@ -83,6 +83,14 @@ class Svg:
             self._add("text", attrs, escape(line, quote=False))
         return self
 
+    def text_from(self, x, y, value, cls="", size=SIZE) -> Svg:
+        """Write `value` from x on to the right, with its baseline at y."""
+        return self.text(x, y, value, cls, "start", size)
+
+    def text_to(self, x, y, value, cls="", size=SIZE) -> Svg:
+        """Write `value` so that it ends at x, with its baseline at y."""
+        return self.text(x, y, value, cls, "end", size)
+
     def line(self, x1, y1, x2, y2, cls="") -> Svg:
         """Draw a straight line."""
         return self._add("line", {"x1": x1, "y1": y1, "x2": x2, "y2": y2, "class": cls})

@@ -93,6 +93,12 @@ def contrast():
 
 
 @pytest.fixture(scope="session")
+def collisions():
+    """A function of JavaScript for `page.evaluate`: words of figures that have no room."""
+    return Path(__file__).with_name("collisions.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
 def copied():
     """Call it with a page that may use the clipboard, and a block of code: what its copy button leaves there."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cudatut.site import charts, locale, svg, sweep
+from cudatut.site import charts, drawing, locale, svg, sweep
 
 FOLDER = Path(__file__).parent / "drawings"
 
@@ -102,9 +102,78 @@ def below_zero() -> str:
     return sweep.series_svg(lines(a=[[0, -3.5], [10, 4], [100, 0]]), locale.current())
 
 
+def cells() -> str:
+    """A grid with heads, names and notes; a row with gaps in it, and boxes over several cells."""
+    s = svg.Svg(300, 200)
+    grid = drawing.Grid(s, 60, 30, 40, 30, gap=(4, 6), rx=3, size=12)
+    grid.fill(2, 3, lambda r, c: (drawing.hue(3 * r + c), f"{r}, {c}") if c else "c0")
+    grid.row(2, ["c1", None, ("c2 solid", "x")], first=1).box(
+        3, 0.5, "c3", "wide", across=2, size=9
+    )
+    grid.heads("abc").heads({2: "below"}, "bold", 9, up=-28, row=3)
+    grid.name(0, svg.tr("row", "行")).name(1, "two\nlines", "mono", 10, away=4)
+    grid.named(2, 4, "from 4").note(0, 3, "note").note(1, 3, "far", "warn", 10, away=20)
+    drawing.Grid(s, 200, 160, 15).row(0, [drawing.hue(i) for i in range(5, 8)])
+    return s.render("cells")
+
+
+def lanes() -> str:
+    """Bars with words that fit and that do not, runs of equal states, moments, axes."""
+    s = svg.Svg(400, 160)
+    of = drawing.Lanes(s, 90, 20, 10, 40, gap=(2, 10))
+    of.axis(0, svg.tr("host", "主机"), 390).axis(1, "GPU", 390, x=20)
+    of.bar(0, 0, 6, "c1", "fits", spare=True).bar(0, 6, 8, "c2", "too long", spare=True)
+    of.bar(0, 9, 9, "c3").bar(0, 22, 26, "c4", "stays")
+    of.runs(1, "aab ccc", {"a": "c1", "b": "c2", "c": ("c3", "cc")}.get)
+    of.moment(8, 0, 1).moment(20.5, 1, 2, "warn", over=0)
+    s.text(of.when(8), 12, "8")
+    return s.render("lanes")
+
+
+def banks() -> str:
+    s = svg.Svg(720, 120)
+    drawing.Banks(s, 58, 26, rows=2).row(0, [("c1", 0), "c2"]).box(1, 4, "c3", "four", across=4)
+    drawing.Banks(s, 58, 100, high=16, gap=1, numbers=range(0, drawing.BANKS, 8)).box(0, 31)
+    return s.render("banks")
+
+
+def marks() -> str:
+    s = svg.Svg(400, 120)
+    entries = [
+        ("c1", svg.tr("waits", "等待")),
+        ("c2 solid", "×, marked", "×"),
+        ("hollow dash", "off"),
+    ]
+    drawing.legend(s, 10, 10, entries)
+    drawing.legend(s, 10, 40, entries[:2], step=150, size=11, wide=20, high=18, cls="muted")
+    drawing.bracket(s, 10, 90, 80, "under")
+    drawing.bracket(s, 110, 190, 100, svg.tr("over", "上面"), "warn", deep=-5)
+    return drawing.bracket(s, 210, 250, 80).render("marks")
+
+
+def axes() -> str:
+    s = svg.Svg(400, 200)
+    of = drawing.Axes(s, drawing.linear(0, 10), drawing.log(1, 1000), 50, 390, 20, 160)
+    of.x_ticks(range(0, 11, 5), cls=None).x_ticks([2.5], ".1f", " s")
+    of.y_ticks(drawing.decades(1, 1000, (1, 5))).names(svg.tr("time", "时间"), "GB/s")
+    of.curve([(0, 1), (10, 1000)]).level(200, "accent dash", "limit")
+    of.dot(5, 30, tip="a < b").square(6, 30, r=6).say(5, 30, "dot").say(
+        6, 30, "left", "warn", -8, 20, 9
+    )
+    return of.say(8, 5, svg.tr("middle", "中间"), right=0).s.render("axes")
+
+
+def roofline() -> str:
+    """One slope that begins at the left edge, and one that begins at the lower one."""
+    of = drawing.Roofline((0.5, 300), (0.5, 120), bottom=200, steps=(1, 2, 5))
+    of.slope(3000, 60, text="memory").slope(700, 60, "c3", "slow", right=8, down=12)
+    return of.roof(60, 3000, text="60 TFLOP/s").roof(90, 100_000_000, "c2").s.render("roofline")
+
+
 DRAWINGS = (
     *(shapes, framed, rates, rates_of_decades, durations, durations_of_decades),
     *(few_lines, many_lines, below_zero),
+    *(cells, lanes, banks, marks, axes, roofline),
 )
 
 
@@ -140,11 +209,52 @@ def test_no_drawing_is_left_over():
         (lambda: svg.Svg(9, 9).line(0, 0, float("nan"), 1), "a coordinate of a figure is nan"),
         (lambda: svg.figure(svg.Svg(9, 9), alt=" "), "needs a text alternative"),
         (lambda: sweep.series_svg(lines(a=[]), "en"), "has no points"),
+        (lambda: drawing.linear(3, 3), "two different ends, got 3 and 3"),
+        (lambda: drawing.log(0, 3), "ends above 0, got 0 and 3"),
+        (lambda: drawing.table(["a", "b"], [[1]]), "has 1 cells for 2 heads"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(draw, message):
     with pytest.raises(ValueError, match=message):
         draw()
+
+
+def test_spare_words_stand_in_a_bar_where_there_is_room():
+    wide = svg.text_width("kernel") + 2
+
+    def words(text, room, spare):
+        bar = drawing.Lanes(svg.Svg(99, 99), 0, 0, 1, 30, gap=0).bar(0, 0, room, "c1", text, spare)
+        return bar.s.render("").count("</text>")
+
+    assert words("kernel", wide, spare=True) == 1
+    assert words("kernel", wide - 1, spare=True) == 0
+    assert words("kernel", wide - 1, spare=False) == 1
+    assert words("longer words\nkernel", wide, spare=True) == 0
+    assert words("kernel\nkernel", wide, spare=True) == 2
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        (drawing.decades(0.5, 200), [1, 10, 100]),
+        (drawing.decades(2, 50, (1, 2, 5)), [2, 5, 10, 20, 50]),
+        (drawing.powers_of_two(0.3, 20), [0.5, 1, 2, 4, 8, 16]),
+        (drawing.powers_of_two(0.2, 20, every=2), [0.25, 1, 4, 16]),
+    ],
+)
+def test_numbers_of_a_logarithmic_axis(numbers, expected):
+    assert numbers == pytest.approx(expected)
+
+
+def test_a_point_lies_where_its_ratios_say():
+    of = drawing.Axes(svg.Svg(9, 9), drawing.log(1, 100), drawing.linear(0, 4), 10, 30, 5, 25)
+    assert of.at(10, 1) == pytest.approx((20, 20))
+    assert of.at(100, 4) == pytest.approx((30, 5))
+
+
+def test_a_table_in_markdown():
+    drawn = drawing.table(["name", "n", "what"], [["a", 1, "b"], ["c", 2.5, "d"]], words=(0, 2))
+    assert drawn == "| name | n | what |\n|---|---:|---|\n| a | 1 | b |\n| c | 2.5 | d |"
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ import kept
 import pytest
 import yaml
 
+from cudatut.site import svg
+
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = [
     f"{part['id']}/{chapter['id']}/"
@@ -63,7 +65,7 @@ MUTE = """[...document.querySelectorAll('.ct-svg')].filter((s) =>
   s.getAttribute('role') !== 'img' || !s.getAttribute('aria-label') || !s.querySelector('title')).length"""
 # What is asked of a page in one go, so that it need not be drawn in between.
 AT_THE_DESK = """() => {
-  const seen = {ground: {}, figures: {}, words: {}}
+  const seen = {ground: {}, figures: {}, words: {}, collisions: COLLISIONS()}
   for (const [scheme, name] of Object.entries(SCHEMES).reverse()) {  // light stays
     document.body.dataset.mdColorScheme = name  // as Material does (test_browser.py)
     seen.ground[scheme] = getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)
@@ -115,11 +117,11 @@ KERNELS = kernels()
 class Visitor:
     """One page of the browser, which goes from page to page of the site and notes what it sees."""
 
-    def __init__(self, page, contrast, copied):
+    def __init__(self, page, contrast, collisions, copied):
         self.page, self.copied, self.seen = page, copied, {}
-        self.colors = AT_THE_DESK.replace("SCHEMES", json.dumps(SCHEMES)).replace(
-            "CONTRAST", f"({contrast})"
-        )
+        self.colors = AT_THE_DESK.replace("SCHEMES", json.dumps(SCHEMES))
+        for name, code in (("CONTRAST", contrast), ("COLLISIONS", collisions)):
+            self.colors = self.colors.replace(name, f"({code})")
         self.asked, self.broken, self.errors = [], [], []
         page.on("request", lambda request: self.asked.append(request.url))
         page.on("response", self.answered)
@@ -220,7 +222,7 @@ HALVES = [pytest.param(n, marks=pytest.mark.xdist_group(f"pages {n}")) for n in 
 
 
 @pytest.fixture(scope="session", params=HALVES)
-def visits(request, browser, built_site, site_url, pages, contrast, copied):
+def visits(request, browser, built_site, site_url, pages, contrast, collisions, copied):
     """What was seen on half of the pages, everything foldable open, on a desk in both schemes, and on a telephone.
 
     There the switch leads from each English page to the Chinese one, which is looked at on the telephone first.
@@ -229,7 +231,7 @@ def visits(request, browser, built_site, site_url, pages, contrast, copied):
     context = browser.new_context(
         reduced_motion="reduce", color_scheme="light", viewport=DESK, permissions=allowed
     )
-    visitor = Visitor(context.new_page(), contrast, copied)
+    visitor = Visitor(context.new_page(), contrast, collisions, copied)
     seen = Seen(kept.cache_folder() / "pages", built_site, site_url, visitor, browser)
 
     def both(path, code):
@@ -392,6 +394,24 @@ def test_figures_are_legible(visits, scheme):
     chapters = [path for path in seen if path.removeprefix("zh/") in CHAPTERS]
     assert chapters and all(seen[path]["count"] for path in chapters)
     assert not {path: found["found"] for path, found in seen.items() if found["found"]}
+
+
+def test_words_of_figures_have_room(visits):
+    assert not {path: visit["collisions"] for path, visit in visits.items() if visit["collisions"]}
+
+
+def test_words_without_room_are_noticed(browser, collisions):
+    s = svg.Svg(200, 100).rect(10, 10, 30, 20, text="fits").rect(110, 10, 10, 20, text="too wide")
+    s.text(100, 50, "hello").text(104, 52, "there").text(100, 80, "below").text_from(190, 90, "out")
+    page = browser.new_page()
+    page.set_content(svg.figure(s, alt="planted"))
+    found = page.evaluate(collisions)
+    page.close()
+    assert found == [
+        "wider than its box: too wide",
+        "over each other: hello | there",
+        "outside: out",
+    ]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

@@ -242,3 +242,32 @@ def test_no_chapter_quotes_a_reference_as_code():
         if re.search(r"`\{\{[^`]*\}\}`", line)
     ]
     assert bad == []
+
+
+def test_figures_get_all_facts_of_a_cell_and_whole_tables():
+    assert references.facts("start/x", "facts") == {"sm_count": 132, "name": "H100"}
+    rows = {"128": {"FMAs": 12, "GB/s, all": 3.25}, "256: x": {"FMAs": 24, "GB/s, all": None}}
+    assert references.table("start/x", "table") == references.table("start/x", "tables", 2) == rows
+
+
+@pytest.mark.parametrize(
+    ("read", "cell", "index", "said"),
+    [
+        (references.facts, "table", 0, "result 0 is no facts; .* Its results: 0 table"),
+        (references.table, "tables", 0, "result 0 is no table; .*: 0 facts, 1 table, 2 table"),
+        (references.table, "tables", 3, "result 3 is no table"),
+        (references.facts, "silent", 0, "start/x#silent: .* Its results: none"),
+    ],
+)
+def test_what_is_no_such_result_is_refused(read, cell, index, said):
+    with pytest.raises(references.BadReferenceError, match=said):
+        read("start/x", cell, index)
+
+
+def test_a_label_is_said_in_the_language_of_the_page(monkeypatch):
+    words = {"blocks": "线程块"}
+    labels = type("Labels", (), {"chinese": staticmethod(words.get)})
+    monkeypatch.setattr(references.localize, "current", lambda: labels)
+    assert references.label("blocks") == "blocks"
+    with locale.using("zh"):
+        assert references.label("blocks") == "线程块"

@@ -1,8 +1,6 @@
 """Drawings of coalesced access: the sectors of a request, two mappings of a matrix product."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, tr
 
 _WARP, _SECTOR = 32, 8  # lanes; words per sector
 
@@ -23,27 +21,23 @@ def requests(words: int = 64) -> str:
     )
     cell, left, row = 8, 112, 46
     s = Svg(left + cell * words + 84, row * len(rows) + 34)
+    frames = Grid(s, left + 1, 8, cell * _SECTOR, row, gap=(2, 18))
+    boxes = Grid(s, left + 1.5, 15, cell, row, gap=(3, 32), rx=0)
     counts = []
     for i, (name, pattern) in enumerate(rows):
-        y = 8 + row * i
         wanted = _request(*pattern)
         touched = {word // _SECTOR for word in wanted}
         counts.append(len(touched))
-        s.text(left - 10, y + 20, name, "", "end")
-        for sector in range(words // _SECTOR):
-            x = left + cell * _SECTOR * sector
-            cls = "c1" if sector in touched else "hollow muted"
-            s.rect(x + 1, y, cell * _SECTOR - 2, 28, cls, rx=2)
-        for word in set(wanted):
-            if word < words:
-                s.rect(left + cell * word + 1.5, y + 7, cell - 3, 14, "c2 solid", rx=0)
-        count = tr(f"{len(touched)} sectors", f"{len(touched)} 个扇区")
-        if len(touched) == 1:
-            count = tr("1 sector", "1 个扇区")
-        s.text(left + cell * words + 8, y + 19, count, "bold", "start")
+        sectors = range(words // _SECTOR)
+        frames.name(i, name, "")
+        frames.row(i, ["c1" if sector in touched else "hollow muted" for sector in sectors])
+        boxes.row(i, ["c2 solid" if word in wanted else None for word in range(words)])
+        many = "s" * (len(touched) > 1)
+        count = tr(f"{len(touched)} sector{many}", f"{len(touched)} 个扇区")
+        frames.note(i, len(sectors), count, "bold")
     y = 8 + row * len(rows) + 8
     s.line(left, y, left + cell * _SECTOR, y, "axis")
-    s.text(left + cell * _SECTOR + 8, y + 5, tr("32 bytes", "32 字节"), "muted", "start")
+    s.text_from(left + cell * _SECTOR + 8, y + 5, tr("32 bytes", "32 字节"), "muted")
     listed = "; ".join(f"{name}: {count}" for (name, _), count in zip(rows, counts))
     alt = tr(
         f"Strips of {words} words in sectors of {_SECTOR}. Sectors that one request of {_WARP} lanes touches: {listed}.",
@@ -66,26 +60,23 @@ def mappings(drawn: int = 8, step: int = 2) -> str:
     told = []
     for panel, (name, down) in enumerate((("naive_rows", True), ("naive_columns", False))):
         y = top + panel * (side + 66)
-        lanes = range(drawn)
-        a = {(lane if down else 0, step) for lane in lanes}
-        b = {(step, 0 if down else lane) for lane in lanes}
-        c = {(lane if down else 0, 0 if down else lane) for lane in lanes}
-        s.text(left, y - 16, name, "bold mono", "start")
+        a = {(lane if down else 0, step) for lane in range(drawn)}
+        b = {(step, 0 if down else lane) for lane in range(drawn)}
+        c = {(lane if down else 0, 0 if down else lane) for lane in range(drawn)}
+        s.text_from(left, y - 16, name, "bold mono")
         for i, (matrix, touched) in enumerate((("A", a), ("B", b), ("C", c))):
-            x = left + i * (side + gap)
+            cells = Grid(s, left + i * (side + gap), y, cell, gap=2, rx=1)
             for r in range(drawn):
-                for q in range(drawn):
-                    cls = "c2 solid" if (r, q) in touched else "c0"
-                    s.rect(x + q * cell, y + r * cell, cell - 2, cell - 2, cls, rx=1)
-            s.text(x + side / 2, y + side + 18, matrix, "muted")
+                cells.row(r, ["c2 solid" if (r, q) in touched else "c0" for q in range(drawn)])
+            s.text(cells.x + side / 2, y + side + 18, matrix, "muted")
         a32 = _WARP if down else 1
         b32 = 1 if down else _WARP // _SECTOR
         c32 = _WARP if down else _WARP // _SECTOR
         told.append((name, a32, b32, c32))
         x = left + 3 * side + 2 * gap + 20
-        s.text(x, y + 20, tr("sectors, 32 lanes:", "扇区数（32 个 lane）："), "muted", "start")
+        s.text_from(x, y + 20, tr("sectors, 32 lanes:", "扇区数（32 个 lane）："), "muted")
         for i, (matrix, count) in enumerate((("A", a32), ("B", b32), ("C", c32))):
-            s.text(x, y + 46 + 24 * i, f"{matrix}: {count}", "bold", "start")
+            s.text_from(x, y + 46 + 24 * i, f"{matrix}: {count}", "bold")
     listed = "; ".join(f"{name}: A {a}, B {b}, C {c}" for name, a, b, c in told)
     alt = tr(
         f"Elements of A, B and C that a warp touches at one step. Sectors for {_WARP} lanes: {listed}.",

@@ -1,8 +1,6 @@
 """Drawings of divergence: branches add up, loops take the longest, and where lanes meet again."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, hue, tr
 
 
 def sum_and_max(
@@ -17,29 +15,25 @@ def sum_and_max(
     steps = [side for side in paths for _ in range(length[side])]
     height = max(len(steps), max(turns))
     s = Svg(20 + 2 * lanes * cell + gap, top + height * row + 34)
-    for panel, title in enumerate(
+    panels = (
         (
             tr("branches: one side after the other", "分支：一个接着一个"),
+            [[hue(step) if side == step else None for side in sides] for step in steps],
+        ),
+        (
             tr("a loop: until the last lane is done", "循环：等最后一个 lane 跑完"),
-        )
-    ):
-        x0 = 6 + panel * (lanes * cell + gap)
-        s.text(x0, 18, title, "bold", "start")
-        for lane in range(lanes):
-            s.text(x0 + lane * cell + cell / 2, 42, lane, "muted", size=13)
-        rows = steps if panel == 0 else range(max(turns))
-        for at, step in enumerate(rows):
-            for lane in range(lanes):
-                active = sides[lane] == step if panel == 0 else at < turns[lane]
-                hue = f"c{1 + step % 6}" if panel == 0 else "c3"
-                s.rect(
-                    x0 + lane * cell, top + at * row, cell - 3, row - 3,
-                    hue if active else "hollow dash muted", rx=2,
-                )  # fmt: skip
-        busy = sum(length[side] for side in sides) if panel == 0 else sum(turns)
-        total = lanes * (len(steps) if panel == 0 else max(turns))
+            [["c3" if at < mine else None for mine in turns] for at in range(max(turns))],
+        ),
+    )
+    for panel, (title, rows) in enumerate(panels):
+        cells = Grid(s, 6 + panel * (lanes * cell + gap), top, cell, row)
+        s.text_from(cells.x, 18, title, "bold")
+        cells.heads(range(lanes), size=13)
+        for at, kinds in enumerate(rows):
+            cells.row(at, [kind or "hollow dash muted" for kind in kinds])
+        busy, total = sum(lanes - kinds.count(None) for kinds in rows), lanes * len(rows)
         text = tr(f"{busy} of {total} lane slots used", f"{total} 个位置用了 {busy} 个")
-        s.text(x0, top + height * row + 22, text, "muted", "start")
+        s.text_from(cells.x, top + height * row + 22, text, "muted")
     alt = tr(
         f"Two grids of {lanes} lanes over time. With branches of {', '.join(str(length[p]) for p in paths)} steps the warp takes their sum, {len(steps)} steps; "
         f"with a loop of {', '.join(map(str, turns))} turns it takes the maximum, {max(turns)}.",
@@ -65,25 +59,18 @@ def lock(lanes: int = 4) -> str:
         ),
         tr("independent lanes: the lane with the lock goes on", "lane 各自前进：有锁的 lane 先走"),
     )
+    take, wait = ("c3", tr("has lock", "持锁")), ("hollow muted", tr("waits", "等待"))
+    spin = ("c2", tr("spins", "自旋"))
     for panel, title in enumerate(titles):
-        y0 = 18 + panel * (40 + lanes * row)
-        s.text(4, y0, title, "bold", "start")
+        y = 18 + panel * (40 + lanes * row)
+        s.text_from(4, y, title, "bold")
+        cells = Grid(s, left, y + 12, cell, row, gap=(4, 6), rx=4, size=13)
         for lane in range(lanes):
-            y = y0 + 12 + lane * row
-            s.text(4, y + 20, f"lane {lane}", "muted", "start")
-            for at in range(columns):
-                x = left + at * cell
-                if panel == 0:
-                    state = ("take" if at == 0 else "wait") if lane == 0 else "spin"
-                else:
-                    state = "spin" if at < lane else "take" if at == lane else "wait"
-                text = {
-                    "take": tr("has lock", "持锁"),
-                    "wait": tr("waits", "等待"),
-                    "spin": tr("spins", "自旋"),
-                }[state]
-                cls = {"take": "c3", "wait": "hollow muted", "spin": "c2"}[state]
-                s.rect(x, y, cell - 4, row - 6, cls, text, size=13)
+            cells.named(lane, 4, f"lane {lane}")
+            if panel == 0:
+                cells.row(lane, [spin] * columns if lane else [take] + [wait] * lanes)
+            else:
+                cells.row(lane, [spin] * lane + [take] + [wait] * (lanes - lane))
     alt = tr(
         f"{lanes} lanes of one warp. In step, lane 0 has the lock and waits at the meeting point, and the others spin for ever. "
         "If the lanes are independent, each takes the lock in turn and then waits at the meeting point.",

@@ -1,10 +1,8 @@
 """Drawings of indexing: rows in memory, who reads what in three loops, and the digits of a thread's id."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, tr
 
 _CELL, _HEIGHT, _GAP = 38, 30, 62
 
@@ -20,23 +18,16 @@ def _panel(
     cls: str,
 ) -> None:
     """Two rows of n cells, before and after the loop, and an arrow from each element that turn i reads to element i."""
-    s.text(left, top, title, "bold", "start")
-    before, after = top + 14, top + 14 + _HEIGHT + _GAP
+    s.text_from(left, top, title, "bold")
+    before = Grid(s, left, top + 14, _CELL, _HEIGHT + 4, gap=4, rx=3)
+    after = Grid(s, left, top + 14 + _HEIGHT + _GAP, _CELL, _HEIGHT + 4, gap=4, rx=3)
     turns = set(turns)
-    for i in range(n):
-        x = left + _CELL * i
-        s.rect(x, before, _CELL - 4, _HEIGHT, "c0", i, rx=3)
-        s.rect(x, after, _CELL - 4, _HEIGHT, "c2" if i in turns else "c0", i, rx=3)
-    middle = (_CELL - 4) / 2
+    before.row(0, [("c0", i) for i in range(n)])
+    after.row(0, [("c2" if i in turns else "c0", i) for i in range(n)])
     for i in sorted(turns):
         for j in reads(i):
-            s.arrow(
-                left + _CELL * j + middle,
-                before + _HEIGHT + 2,
-                left + _CELL * i + middle,
-                after - 2,
-                cls,
-            )
+            start, end = before.center(0, j)[0], after.center(0, i)[0]
+            s.arrow(start, before.y + _HEIGHT + 2, end, after.y - 2, cls)
 
 
 def row_major(rows: int = 3, columns: int = 6, row: int = 2, column: int = 4) -> str:
@@ -45,22 +36,19 @@ def row_major(rows: int = 3, columns: int = 6, row: int = 2, column: int = 4) ->
     strip = 660 / (rows * columns)
     s = Svg(680, top + rows * edge + 118)
     below = top + rows * edge + 56
-    for c in range(columns):
-        s.text(left + edge * (c + 0.5) - 2, top - 9, c, "muted", size=12)
+    cells = Grid(s, left, top, edge, gap=4).heads(range(columns), size=12)
+    memory = Grid(s, 10, below, strip, 33, size=12)
     for r in range(rows):
-        s.text(left - 10, top + edge * r + 22, tr(f"row {r}", f"第 {r} 行"), "muted", "end")
-        for c in range(columns):
-            at = r * columns + c
-            cls = "c3 solid" if (r, c) == (row, column) else f"c{1 + r % 2}"
-            s.rect(left + edge * c, top + edge * r, edge - 4, edge - 4, cls, at, rx=2)
-            s.rect(10 + strip * at, below, strip - 3, 30, cls, at, rx=2, size=12)
+        name, marked = tr(f"row {r}", f"第 {r} 行"), (row, column)
+        kinds = [f"c{1 + r % 2}" if (r, c) != marked else "c3 solid" for c in range(columns)]
+        numbered = [(kind, r * columns + c) for c, kind in enumerate(kinds)]
+        cells.name(r, name).row(r, numbered)
+        memory.row(0, numbered, first=r * columns)
+        s.text(10 + strip * columns * (r + 0.5), below + 50, name, "muted")
     x = left + edge * columns + 24
-    s.text(x, top + 20, f"{row} * {columns} + {column} = {row * columns + column}", "bold", "start")
-    s.text(x, top + 46, "row * columns + column", "mono", "start")
-    for r in range(rows):
-        middle = 10 + strip * columns * (r + 0.5)
-        s.text(middle, below + 50, tr(f"row {r}", f"第 {r} 行"), "muted")
-    s.text(10, below - 10, tr("memory", "内存"), "muted", "start")
+    s.text_from(x, top + 20, f"{row} * {columns} + {column} = {row * columns + column}", "bold")
+    s.text_from(x, top + 46, "row * columns + column", "mono")
+    s.text_from(10, below - 10, tr("memory", "内存"), "muted")
     alt = tr(
         f"A matrix of {rows} rows and {columns} columns; in memory the rows follow each other. "
         f"Row {row}, column {column} is element {row * columns + column}.",
@@ -78,39 +66,22 @@ def loops(n: int = 8) -> str:
     width = _CELL * n
     s = Svg(2 * width + 60, 2 * (_HEIGHT * 2 + _GAP) + 84)
     _panel(s, 8, 18, "out[i] = 2 * x[i]", n, range(n), lambda i: (i,), "c2")
-    _panel(
-        s,
-        width + 48,
-        18,
-        "out[i] = x[i - 1] + x[i + 1]",
-        n,
-        range(1, n - 1),
-        lambda i: (i - 1, i + 1),
-        "c2",
-    )
+    stencil = "out[i] = x[i - 1] + x[i + 1]"
+    _panel(s, width + 48, 18, stencil, n, range(1, n - 1), lambda i: (i - 1, i + 1), "c2")
     top = 18 + 2 * _HEIGHT + _GAP + 50
-    left, row = 8, top + 14
-    s.text(left, top, "x[i] = x[i] + x[i - 1]", "bold", "start")
-    for i in range(n):
-        x = left + _CELL * i
-        s.rect(x, row, _CELL - 4, _HEIGHT, "c1" if i else "c0", i, rx=3)
-        if i:
-            center, level = x + (_CELL - 4) / 2, row + _HEIGHT
-            s.polyline(
-                [(center - _CELL, level + 2), (center - _CELL, level + 20), (center, level + 20)],
-                "warn",
-            )
-            s.arrow(center, level + 20, center, level + 2, "warn")
-    s.text(
-        width + 48,
-        row + 20,
-        tr(
-            f"{n - 1} turns, each after the one\nbefore it: a chain",
-            f"{n - 1} 轮，每一轮都要等上一轮：\n一条链",
-        ),
-        "muted",
-        "start",
+    s.text_from(8, top, "x[i] = x[i] + x[i - 1]", "bold")
+    cells = Grid(s, 8, top + 14, _CELL, _HEIGHT + 4, gap=4, rx=3)
+    cells.row(0, [("c1" if i else "c0", i) for i in range(n)])
+    level = top + 14 + _HEIGHT
+    for i in range(1, n):
+        start, end = cells.center(0, i - 1)[0], cells.center(0, i)[0]
+        s.polyline([(start, level + 2), (start, level + 20), (end, level + 20)], "warn")
+        s.arrow(end, level + 20, end, level + 2, "warn")
+    chain = tr(
+        f"{n - 1} turns, each after the one\nbefore it: a chain",
+        f"{n - 1} 轮，每一轮都要等上一轮：\n一条链",
     )
+    s.text_from(width + 48, top + 34, chain, "muted")
     alt = tr(
         f"Three loops over {n} elements. In the first every output element comes from one input element, in the second "
         "from two neighbors of another array; both are maps. In the third every turn needs the result of the turn before.",
@@ -139,17 +110,13 @@ def digits(
     total = sum(v * w for v, w in zip(values, worth))
     cell, left, top = 112, 16, 34
     s = Svg(left * 2 + cell * 6, 178)
-    for i, name in enumerate(names):
-        x = left + cell * i
-        s.text(x + cell / 2 - 4, top - 12, name, "mono")
-        s.rect(x, top, cell - 8, 44, "c1" if i < 3 else "c2", values[i], size=20)
-        s.text(
-            x + cell / 2 - 4,
-            top + 66,
-            tr(f"0 to {extents[i] - 1}", f"0 至 {extents[i] - 1}"),
-            "muted",
-        )
-        s.text(x + cell / 2 - 4, top + 92, f"× {worth[i]}", "accent")
+    cells = Grid(s, left, top, cell, 52, gap=8, rx=4, size=20)
+    cells.row(0, [("c1" if i < 3 else "c2", value) for i, value in enumerate(values)])
+    cells.heads(names, "mono", size=14, up=12)
+    for i, extent in enumerate(extents):
+        middle, last = cells.center(0, i)[0], extent - 1
+        s.text(middle, top + 66, tr(f"0 to {last}", f"0 至 {last}"), "muted")
+        s.text(middle, top + 92, f"× {worth[i]}", "accent")
     terms = " + ".join(f"{v} · {w}" for v, w in zip(values, worth))
     s.text(left + cell * 3, top + 128, f"{terms} = {total}", "bold")
     alt = tr(

@@ -1,8 +1,6 @@
 """Drawings of the naive matrix product: one result, the grid over C, and what the first warp reads."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, tr
 
 
 def product(m: int = 6, n: int = 8, k: int = 5, row: int = 2, column: int = 5) -> str:
@@ -12,22 +10,17 @@ def product(m: int = 6, n: int = 8, k: int = 5, row: int = 2, column: int = 5) -
     s = Svg(left + cell * (k + n) + gap + 40, top + cell * (k + m) + gap + 16)
     b_left, c_top = left + cell * k + gap, top + cell * k + gap
 
-    def matrix(x, y, rows, columns, marked, name, size) -> None:
-        s.text(x - 12, y + 16, name, "bold", "end")
-        s.text(x + columns * cell / 2, y - 10, size, "muted")
-        for r in range(rows):
-            for c in range(columns):
-                s.rect(x + c * cell, y + r * cell, cell - 3, cell - 3, marked(r, c), rx=2)
+    def matrix(x, y, rows, columns, kind, name, size) -> None:
+        s.text_to(x - 12, y + 16, name, "bold").text(x + columns * cell / 2, y - 10, size, "muted")
+        Grid(s, x, y, cell).fill(rows, columns, kind)
 
     matrix(left, c_top, m, k, lambda r, c: "c1" if r == row else "c0", "A", f"m × k = {m} × {k}")
     matrix(b_left, top, k, n, lambda r, c: "c2" if c == column else "c0", "B", f"k × n = {k} × {n}")
-    matrix(
-        b_left, c_top, m, n, lambda r, c: "c3 solid" if (r, c) == (row, column) else "c0", "", ""
-    )
-    s.text(b_left + n * cell + 8, c_top + 16, "C", "bold", "start")
-    y = c_top + row * cell + cell / 2 - 2
+    at = (row, column)
+    matrix(b_left, c_top, m, n, lambda r, c: "c3 solid" if (r, c) == at else "c0", "", "")
+    s.text_from(b_left + n * cell + 8, c_top + 16, "C", "bold")
+    x, y = Grid(s, b_left, c_top, cell).center(row, column)
     s.arrow(left + k * cell, y, b_left + column * cell - 4, y, "c1")
-    x = b_left + column * cell + cell / 2 - 2
     s.arrow(x, top + k * cell, x, c_top + row * cell - 4, "c2")
     alt = tr(
         f"C is {m} by {n}. The marked element in row {row}, column {column} needs row {row} of A and column {column} of B, {k} elements each.",
@@ -46,31 +39,17 @@ def cover(m: int = 100, n: int = 70, tile: int = 32) -> str:
     scale, left, top = 2.6, 92, 30
     edge = tile * scale
     s = Svg(left + across * edge + 250, top + down * edge + 16)
-    for by in range(down):
-        for bx in range(across):
-            s.rect(
-                left + bx * edge,
-                top + by * edge,
-                edge - 2,
-                edge - 2,
-                "hollow dash muted",
-                f"({bx}, {by})",
-                rx=0,
-            )
+    blocks = Grid(s, left, top, edge, gap=2, rx=0)
+    blocks.fill(down, across, lambda y, x: ("hollow dash muted", f"({x}, {y})"))
     s.rect(left, top, n * scale, m * scale, "hollow accent", rx=0)
     s.text(left + n * scale / 2, top - 10, f"n = {n}", "accent")
-    s.text(left - 10, top + m * scale / 2, f"m = {m}", "accent", "end")
+    s.text_to(left - 10, top + m * scale / 2, f"m = {m}", "accent")
     threads = across * down * tile**2
-    s.text(
-        left + across * edge + 20,
-        top + 30,
-        tr(
-            f"blockIdx.x: 0 to {across - 1}\nblockIdx.y: 0 to {down - 1}\n{threads} threads\n{m * n} elements\n{threads - m * n} threads idle",
-            f"blockIdx.x：0 至 {across - 1}\nblockIdx.y：0 至 {down - 1}\n{threads} 个线程\n{m * n} 个元素\n{threads - m * n} 个线程无事可做",
-        ),
-        "",
-        "start",
+    counts = tr(
+        f"blockIdx.x: 0 to {across - 1}\nblockIdx.y: 0 to {down - 1}\n{threads} threads\n{m * n} elements\n{threads - m * n} threads idle",
+        f"blockIdx.x：0 至 {across - 1}\nblockIdx.y：0 至 {down - 1}\n{threads} 个线程\n{m * n} 个元素\n{threads - m * n} 个线程无事可做",
     )
+    s.text_from(left + across * edge + 20, top + 30, counts)
     alt = tr(
         f"{across} by {down} blocks of {tile} by {tile} threads cover a matrix of {m} rows and {n} columns; the last column and the last row of blocks stick out.",
         f"{across} × {down} 个 {tile} × {tile} 的线程块盖住一个 {m} 行 {n} 列的矩阵，最右一列和最下一行伸到了外面。",
@@ -101,10 +80,9 @@ def first_warp(lanes: int = 8) -> str:
             (b_left, c_top, "C", "c3", {(i, 0) if down else (0, i) for i in warp}),
         ):
             s.text(x + lanes * cell / 2, y - 6, label, "bold")
+            cells = Grid(s, x, y, cell, gap=2)
             for r in warp:
-                for c in warp:
-                    hue = f"{cls} solid" if (r, c) in marked else "c0"
-                    s.rect(x + c * cell, y + r * cell, cell - 2, cell - 2, hue, rx=2)
+                cells.row(r, [f"{cls} solid" if (r, c) in marked else "c0" for c in warp])
     alt = tr(
         f"A warp of {lanes} lanes in one turn of the loop. With naive_rows it reads {lanes} elements of a column of A and one of B, "
         f"and writes a column of C. With naive_columns it reads one element of A and {lanes} neighbors in a row of B, and writes a row of C.",

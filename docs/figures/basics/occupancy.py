@@ -1,84 +1,58 @@
 """Drawings of occupancy: what the blocks of an SM use up, and occupancy over the size of a block."""
 
-from __future__ import annotations
-
-import ast
-from functools import cache
-from typing import Any
-
-import cudatut as ct
-from cudatut import catalog
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site import references
+from cudatut.site.drawing import Axes, Grid, Svg, figure, hue, linear, tr
 
 EXAMPLE = "basics/occupancy"
 
 
-@cache
-def _rules(_key: int = 0) -> tuple[Any, dict[str, dict[str, int]]]:
-    """The page's own function `room` and its table of GPUs, so that the drawings follow the code.
-
-    Read from the example's file: what a recording says is shown, and never run.
-    """
-    cells = catalog.cells(catalog.get(EXAMPLE).path)
-    program, table = ast.parse(cells["program"]), ast.parse(cells["other-gpus"])
-    wanted = [node for node in program.body if isinstance(node, ast.FunctionDef)]
-    rows = next(
-        node.value
-        for node in table.body
-        if isinstance(node, ast.Assign) and node.targets[0].id == "GPUS"
-    )
-    names: dict[str, Any] = {"ct": ct}
-    exec(compile(ast.Module(wanted, []), EXAMPLE, "exec"), names)
-    keys = ("warps", "blocks", "registers", "shared", "reserved")
-    gpus = {name: dict(zip(keys, values)) for name, values in ast.literal_eval(rows).items()}
-    return names["room"], gpus
+def _sm() -> tuple[str, dict[str, int]]:
+    """The compute capability of the recorded GPU, and what one of its SMs has."""
+    of_gpu = references.load(EXAMPLE).metadata["gpu"]["compute_capability"]
+    return of_gpu, references.facts(EXAMPLE, "here")
 
 
-def _resident(sm: dict[str, int], threads: int, registers: int, shared: int) -> tuple[int, float]:
-    """Blocks on an SM together, and the occupancy, 0 to 1."""
-    blocks = min(_rules()[0](sm, threads, registers, shared).values())
-    return blocks, blocks * ct.cdiv(threads, 32) / sm["warps"]
+def room(sm: dict[str, int], threads: int, registers: int, shared: int) -> dict[str, int]:
+    """How many blocks each resource of an SM has room for: the chapter's own function, and a test compares both."""
+    warps, per_warp, per_block = _needs(sm, threads, registers, shared)
+    return {
+        "warps": sm["warps"] // warps,
+        "blocks": sm["blocks"],
+        "registers": 4 * (sm["registers"] // 4 // per_warp) // warps,
+        "shared memory": sm["shared memory"] // max(per_block, 1),
+    }
 
 
-def uses(gpu: str, threads: int, registers: int, shared: int, title: str = "") -> str:
+def _needs(sm: dict[str, int], threads: int, registers: int, shared: int) -> tuple[int, int, int]:
+    """Warps of a block, registers of a warp, bytes of shared memory of a block."""
+    bytes_of_block = shared + sm["reserved per block"]
+    return -(-threads // 32), 256 * -(-32 * registers // 256), 128 * -(-bytes_of_block // 128)
+
+
+def uses(threads: int, registers: int, shared: int, title: str = "") -> str:
     """One bar per resource of an SM: the part that each resident block takes, and what is left over."""
-    room, gpus = _rules()
-    sm = gpus[gpu]
-    blocks, occupancy = _resident(sm, threads, registers, shared)
+    gpu, sm = _sm()
     allowed = room(sm, threads, registers, shared)
-    warps = ct.cdiv(threads, 32)
+    warps, per_warp, per_block = _needs(sm, threads, registers, shared)
+    blocks = min(allowed.values())
+    occupancy = blocks * warps / sm["warps"]
     bars = (
-        ("warps", tr("warps", "线程束"), warps, sm["warps"], ""),
-        ("blocks", tr("blocks", "线程块"), 1, sm["blocks"], ""),
-        (
-            "registers",
-            tr("registers", "寄存器"),
-            warps * 256 * ct.cdiv(32 * registers, 256),
-            sm["registers"],
-            "",
-        ),
-        (
-            "shared memory",
-            tr("shared memory", "共享内存"),
-            128 * ct.cdiv(shared + sm["reserved"], 128),
-            sm["shared"],
-            " B",
-        ),
+        ("warps", tr("warps", "线程束"), warps, ""),
+        ("blocks", tr("blocks", "线程块"), 1, ""),
+        ("registers", tr("registers", "寄存器"), warps * per_warp, ""),
+        ("shared memory", tr("shared memory", "共享内存"), per_block, " B"),
     )
     left, width, row = 116, 400, 46
     s = Svg(left + width + 190, row * len(bars) + 12)
-    for line, (key, name, part, whole, unit) in enumerate(bars):
-        y = 6 + row * line
-        s.text(left - 10, y + 22, name, "", "end")
-        s.rect(left, y, width, 32, "hollow dash muted", rx=0)
-        for b in range(blocks):
-            s.rect(
-                left + width * part * b / whole, y, width * part / whole, 32, f"c{1 + b % 6}", rx=0
-            )
-        full = allowed[key] == blocks
-        s.text(left + width + 10, y + 14, f"{part * blocks:,} / {whole:,}{unit}", "", "start", 13)
-        room = tr(f"room for {allowed[key]}", f"放得下 {allowed[key]} 个")
-        s.text(left + width + 10, y + 31, room, "warn" if full else "muted", "start", 13)
+    for line, (key, name, part, unit) in enumerate(bars):
+        y, whole = 6 + row * line, sm[key]
+        s.text_to(left - 10, y + 22, name).rect(left, y, width, 32, "hollow dash muted", rx=0)
+        of_one = Grid(s, left, y, width * part / whole, 32, gap=0, rx=0)
+        of_one.row(0, [hue(block) for block in range(blocks)])
+        s.text_from(left + width + 10, y + 14, f"{part * blocks:,} / {whole:,}{unit}", size=13)
+        words = tr(f"room for {allowed[key]}", f"放得下 {allowed[key]} 个")
+        cls = "warn" if allowed[key] == blocks else "muted"
+        s.text_from(left + width + 10, y + 31, words, cls, 13)
     tight = [name for key, name, *_ in bars if allowed[key] == blocks]
     alt = tr(
         f"{blocks} blocks of {threads} threads with {registers} registers and {shared} B on an SM of compute capability {gpu}; "
@@ -95,37 +69,27 @@ def uses(gpu: str, threads: int, registers: int, shared: int, title: str = "") -
     return figure(s, alt=alt, caption=caption)
 
 
-def by_block(gpu: str = "9.0", registers: tuple[int, ...] = (32, 48, 80, 128)) -> str:
+def by_block(registers: tuple[int, ...] = (32, 48, 80, 128)) -> str:
     """Occupancy over threads per block, one line per number of registers, without shared memory."""
-    sm = _rules()[1][gpu]
+    gpu, sm = _sm()
     left, right, top, bottom = 56, 560, 16, 236
     s = Svg(right + 140, bottom + 50)
-
-    def px(threads: int) -> float:
-        return left + (right - left) * threads / 1024
-
-    def py(share: float) -> float:
-        return bottom - (bottom - top) * share
-
-    for percent in (0, 25, 50, 75, 100):
-        y = py(percent / 100)
-        s.line(left, y, right, y, "grid").text(left - 8, y + 5, f"{percent} %", "muted", "end")
-    for threads in range(0, 1025, 128):
-        s.text(px(threads), bottom + 20, threads, "muted")
-    s.text((left + right) / 2, bottom + 42, tr("threads per block", "每块线程数"))
+    field = Axes(s, linear(0, 1024), linear(0, 100), left, right, top, bottom, size=14)
+    field.y_ticks((0, 25, 50, 75, 100), unit=" %").x_ticks(range(0, 1025, 128), cls=None)
+    field.names(tr("threads per block", "每块线程数"))
     peaks = []
-    for hue, count in enumerate(registers, 1):
+    for color, count in enumerate(registers, 1):
         points = []
         for threads in range(32, 1025, 32):
-            _, share = _resident(sm, threads, count, 0)
-            points.append((threads, share))
-        s.polyline([(px(t), py(v)) for t, v in points], f"c{hue}")
-        for t, v in points:
-            s.circle(px(t), py(v), 2.6, f"c{hue} solid")
-        y = top + 24 * hue
-        s.line(right + 14, y - 5, right + 40, y - 5, f"c{hue}")
-        s.text(right + 46, y, tr(f"{count} registers", f"{count} 个寄存器"), "", "start")
-        peaks.append(f"{count}: {max(v for _, v in points):.0%}")
+            blocks = min(room(sm, threads, count, 0).values())
+            points.append((threads, 100 * blocks * (threads // 32) / sm["warps"]))
+        field.curve(points, f"c{color}")
+        for threads, percent in points:
+            field.dot(threads, percent, f"c{color} solid", 2.6)
+        y = top + 24 * color
+        s.line(right + 14, y - 5, right + 40, y - 5, f"c{color}")
+        s.text_from(right + 46, y, tr(f"{count} registers", f"{count} 个寄存器"))
+        peaks.append(f"{count}: {max(percent for _, percent in points):.0f}%")
     alt = tr(
         f"Occupancy over block size on compute capability {gpu}; the highest value per number of registers is {', '.join(peaks)}. "
         "Where one block fewer fits, a line drops.",

@@ -1,8 +1,6 @@
 """A drawing of registers: how local memory is laid out."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, tr
 
 
 def layout(
@@ -11,29 +9,14 @@ def layout(
     """Local memory of `lanes` lanes: a row is one word of all lanes; `chosen` is the word that each lane wants."""
     cell, left, top = 52, 96, 44
     s = Svg(left + lanes * cell + 150, top + words * 44 + 8)
-    for lane in range(lanes):
-        s.text(
-            left + lane * cell + cell / 2,
-            top - 12,
-            tr(f"lane {lane}", f"lane {lane}"),
-            "muted",
-            size=13,
-        )
+    cells = Grid(s, left, top, cell, 44, gap=(4, 10), rx=3)
+    cells.heads((f"lane {lane}" for lane in range(lanes)), size=13, up=12)
     touched = sorted(set(chosen))
     for word in range(words):
-        y = top + word * 44
-        s.text(left - 10, y + 23, f"c[{word}]", "mono", "end")
-        for lane in range(lanes):
-            hit = chosen[lane] == word
-            s.rect(left + lane * cell, y, cell - 4, 34, "c2" if hit else "hollow muted", rx=3)
-        count = sum(c == word for c in chosen)
-        s.text(
-            left + lanes * cell + 8,
-            y + 23,
-            tr(f"{count} lane" + "s" * (count != 1), f"{count} 个 lane"),
-            "muted",
-            "start",
-        )
+        cells.name(word, f"c[{word}]", "mono")
+        cells.row(word, ["c2" if wanted == word else "hollow muted" for wanted in chosen])
+        count = chosen.count(word)
+        cells.note(word, lanes, tr(f"{count} lane" + "s" * (count != 1), f"{count} 个 lane"))
     alt = tr(
         f"Local memory as rows: row k holds word k of all {lanes} lanes. The lanes want words {', '.join(map(str, chosen))}, "
         f"which lie in {len(touched)} rows; if all wanted the same word, it would be one.",

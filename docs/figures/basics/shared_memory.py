@@ -1,8 +1,6 @@
 """Drawings of shared memory: tiles that march along K, and what happens without the second barrier."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Lanes, Svg, figure, tr
 
 
 def tiles(n: int = 12, tile: int = 4, row: int = 1, column: int = 2, step: int = 1) -> str:
@@ -13,29 +11,23 @@ def tiles(n: int = 12, tile: int = 4, row: int = 1, column: int = 2, step: int =
     lefts = [8 + i * (side + gap) for i in range(3)]
     for name, left in zip("ABC", lefts):
         s.text(left + side / 2, 18, name, "bold")
+        cells = Grid(s, left, top, cell, gap=2, rx=1)
         for r in range(n):
             for q in range(n):
                 at = r // tile, q // tile
                 used = {"A": at[0] == row, "B": at[1] == column, "C": at == (row, column)}[name]
                 current = used and (name == "C" or (at[1] if name == "A" else at[0]) == step)
-                cls = "c2 solid" if current else "c1" if used else "c0"
-                s.rect(left + q * cell, top + r * cell, cell - 2, cell - 2, cls, rx=1)
+                cells.box(r, q, "c2 solid" if current else "c1" if used else "c0")
     for i in range(steps):
-        cls = "bold" if i == step else "muted"
-        middle = (i + 0.5) * tile * cell
+        cls, middle = "bold" if i == step else "muted", (i + 0.5) * tile * cell
         s.text(lefts[0] + middle, top + side + 16, i, cls)
         s.text(lefts[1] - 12, top + middle + 4, i, cls)
     each = f"{tile} × {tile}"
-    s.text(
-        8,
-        top + side + 44,
-        tr(
-            f"step {step} of {steps}: each word of the two tiles is used {tile} times",
-            f"共 {steps} 步，当前为第 {step} 步（从 0 数起）：两个分块里的每个字都用 {tile} 次",
-        ),
-        "",
-        "start",
+    words = tr(
+        f"step {step} of {steps}: each word of the two tiles is used {tile} times",
+        f"共 {steps} 步，当前为第 {step} 步（从 0 数起）：两个分块里的每个字都用 {tile} 次",
     )
+    s.text_from(8, top + side + 44, words)
     alt = tr(
         f"A block computes a tile of {each} of C. In {steps} steps it loads the tiles of one band of A and one band of B; "
         f"tile {step} of each is in shared memory now.",
@@ -73,28 +65,20 @@ def missing_barrier(write: int = 2, read: int = 5, late: int = 4, steps: int = 2
         for b in spans[1]
         if a[0] == "write" and b[0] == "read" and a[1] > b[1] and a[2] < b[3] and b[2] < a[3]
     ]
+    lanes = Lanes(s, left, 22, unit, 56, gap=(2, 56 - bar))
     for at in (x for clash in clashes for x in clash):  # the boxes go over them
-        s.line(left + unit * at, 14, left + unit * at, 120, "warn dash")
+        lanes.moment(at, 0, 1, "warn dash", over=8)
     for w, warp in enumerate(spans):
-        y = 22 + w * 56
-        s.text(8, y + 22, tr(f"warp {w}", f"线程束 {w}"), "bold", "start")
+        lanes.named(w, 8, tr(f"warp {w}", f"线程束 {w}"), "bold")
         for kind, step, start, stop in warp:
-            cls = {
-                "write": f"c{2 + step} solid",
-                "read": f"c{2 + step}",
-                "wait": "hollow dash muted",
-            }
+            tint = {"write": f"c{2 + step} solid", "read": f"c{2 + step}"}
             text = names[kind] if kind == "wait" else f"{names[kind]} {step}"
-            s.rect(left + unit * start, y, unit * (stop - start) - 2, bar, cls[kind], text, rx=2)
+            lanes.bar(w, start, stop, tint.get(kind, "hollow dash muted"), text)
+    overwritten = tr("written while it is being read", "还在读，就被改写")
     for start, _ in clashes:
-        s.text(
-            left + unit * start,
-            140,
-            tr("written while it is being read", "还在读，就被改写"),
-            "warn",
-        )
-    s.arrow(left, 160, left + unit * end, 160, "muted")
-    s.text(left + unit * end, 180, tr("time", "时间"), "muted", "end")
+        s.text(lanes.when(start), 140, overwritten, "warn")
+    s.arrow(left, 160, lanes.when(end), 160, "muted")
+    s.text_to(lanes.when(end), 180, tr("time", "时间"), "muted")
     alt = tr(
         f"Two warps with a barrier after writing and none after reading. Warp 0 writes tile 1 while warp 1 still reads tile 0: "
         f"{len(clashes)} overlap.",

@@ -1,8 +1,6 @@
 """Drawings of thread tiles: what a thread reads for its results, and the tiles of the rung."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, tr
 
 
 def reuse(n: int = 7, shapes: tuple[tuple[int, int], ...] = ((1, 1), (4, 1), (4, 4))) -> str:
@@ -13,43 +11,26 @@ def reuse(n: int = 7, shapes: tuple[tuple[int, int], ...] = ((1, 1), (4, 1), (4,
     told = []
     for i, (high, wide) in enumerate(shapes):
         x, y = 10 + panel * i, 34
-        s.text(x, 18, tr(f"{high} × {wide} results", f"{high} × {wide} 个结果"), "bold", "start")
+        s.text_from(x, 18, tr(f"{high} × {wide} results", f"{high} × {wide} 个结果"), "bold")
         rows, columns = range(1, 1 + high), range(1, 1 + wide)
+        # B above C, A to the left of it: a row of A and a column of B meet in their result.
+        b, a, c = (
+            Grid(s, x + right * (side + gap), y + below * (side + gap), cell, gap=1.5, rx=0)
+            for right, below in ((1, 0), (0, 1), (1, 1))
+        )
         for r in range(n):
             for q in range(n):
-                # B above C, A to the left of it: a row of A and a column of B meet in their result.
                 in_b, in_a = q in columns, r in rows
-                s.rect(
-                    x + side + gap + q * cell,
-                    y + r * cell,
-                    cell - 1.5,
-                    cell - 1.5,
-                    "c3 solid" if in_b else "c0",
-                    rx=0,
-                )
-                s.rect(
-                    x + q * cell,
-                    y + side + gap + r * cell,
-                    cell - 1.5,
-                    cell - 1.5,
-                    "c1 solid" if in_a else "c0",
-                    rx=0,
-                )
-                s.rect(
-                    x + side + gap + q * cell,
-                    y + side + gap + r * cell,
-                    cell - 1.5,
-                    cell - 1.5,
-                    "c2 solid" if in_a and in_b else "c0",
-                    rx=0,
-                )
+                b.box(r, q, "c3 solid" if in_b else "c0")
+                a.box(r, q, "c1 solid" if in_a else "c0")
+                c.box(r, q, "c2 solid" if in_a and in_b else "c0")
         loads = n * (high + wide)
         each = loads / (high * wide)
         told.append((high, wide, loads, each))
         words = tr(f"{loads} loads, {each:.4g} each", f"{loads} 次读取，平均 {each:.4g}")
-        s.text(x, y + 2 * side + gap + 22, words, "", "start")
-        s.text(x + 4, y + side + gap - 5, "A", "muted", "start")
-        s.text(x + side + gap + 4, y - 4, "B", "muted", "start")
+        s.text_from(x, y + 2 * side + gap + 22, words)
+        s.text_from(x + 4, y + side + gap - 5, "A", "muted")
+        s.text_from(x + side + gap + 4, y - 4, "B", "muted")
     listed = "; ".join(f"{h} x {w}: {loads} loads" for h, w, loads, _ in told)
     alt = tr(
         f"Rows of A and columns of B that one thread reads for its results of two {n} x {n} matrices. {listed}.",
@@ -89,7 +70,7 @@ def block(bm: int = 64, bn: int = 64, bk: int = 8, tm: int = 8) -> str:
         tr(f"{tm} words of A, {tm} FMAs", f"A 读 {tm} 个字，做 {tm} 次 FMA"),
     )
     for i, line in enumerate(said):
-        s.text(x, y_c + 30 + 24 * i, line, "bold" if i == 1 else "", "start")
+        s.text_from(x, y_c + 30 + 24 * i, line, "bold" if i == 1 else "")
     alt = tr(
         f"A block of {threads} threads computes {bm} x {bn} of C from tiles {bm} x {bk} of A and {bk} x {bn} of B; one thread "
         f"computes {tm} elements of one column.",

@@ -1,11 +1,9 @@
 """Drawings of timing: what a timer wraps, and the order in which a benchmark runs its contestants."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Lanes, Svg, figure, hue, tr
 
 
 def wrapped(whole: float = 2.35, kernel: float = 1.41, source: str = "") -> str:
@@ -14,32 +12,26 @@ def wrapped(whole: float = 2.35, kernel: float = 1.41, source: str = "") -> str:
     before = (whole - kernel) * 0.7  # only the sum is known; most of what is copied goes in
     after = whole - kernel - before
     s = Svg(660, 190)
-    x = left
     parts = (
         (before, "c0", tr("allocate, copy in", "分配、复制到 GPU")),
-        (kernel, "c2", tr(f"kernel {kernel} ms", f"kernel {kernel} ms")),
+        (kernel, "c2", f"kernel {kernel} ms"),
         (after, "c0", tr("copy out", "复制回来")),
     )
-    edges = [x]
+    lane, at = Lanes(s, left, top, scale, 46, gap=2, rx=4), 0.0
     for length, cls, label in parts:
-        s.rect(x, top, length * scale - 2, 44, cls, label)
-        x += length * scale
-        edges.append(x)
-    for y, start, stop, label, cls in (
-        (top - 14, edges[0], edges[3], tr(f"the timer: {whole} ms", f"计时器：{whole} ms"), "warn"),
-        (
-            top + 62,
-            edges[1],
-            edges[2],
-            tr(f"the question: {kernel} ms", f"想问的：{kernel} ms"),
-            "good",
-        ),
-    ):
-        s.line(start, y, stop - 2, y, cls)
-        for end in (start, stop - 2):
-            s.line(end, y - 6, end, y + 6, cls)
-        s.text((start + stop) / 2, y - 10 if y < top else y + 24, label, cls)
-    s.text(left, 170, source, "muted", "start")
+        lane.bar(0, at, at + length, cls, label)
+        at += length
+
+    def measured(y: float, start: float, stop: float, cls: str, label: str, down: float) -> None:
+        start, stop = lane.when(start), lane.when(stop) - 2
+        s.line(start, y, stop, y, cls).line(start, y - 6, start, y + 6, cls)
+        s.line(stop, y - 6, stop, y + 6, cls).text((start + stop) / 2, y + down, label, cls)
+
+    timer, asked = tr(f"the timer: {whole} ms", f"计时器：{whole} ms"), before + kernel
+    question = tr(f"the question: {kernel} ms", f"想问的：{kernel} ms")
+    measured(top - 14, 0, whole, "warn", timer, -10)
+    measured(top + 62, before, asked, "good", question, 24)
+    s.text_from(left, 170, source, "muted")
     alt = tr(
         f"A bar of {whole} ms: allocation and copies on both sides of a kernel of {kernel} ms.",
         f"一条 {whole} ms 的时间条：{kernel} ms 的 kernel，前后是分配和复制。",
@@ -60,13 +52,14 @@ def rounds(names: Sequence[str] = ("A", "B", "C"), turns: int = 3) -> str:
     order, chance = list(names), random.Random(0)
     for turn in range(turns):
         y = top + pitch * turn
-        s.text(left - 14, y + 27, tr(f"round {turn + 1}", f"第 {turn + 1} 轮"), "muted", "end")
+        s.text_to(left - 14, y + 27, tr(f"round {turn + 1}", f"第 {turn + 1} 轮"), "muted")
         chance.shuffle(order)
         x = left
         for name in order:
+            color = hue(list(names).index(name))
             s.rect(x, y, flush, 42, "c0", tr("flush", "清空"), rx=3)
             s.line(x + flush + 3, y - 6, x + flush + 3, y + 48, "accent")
-            s.rect(x + flush + 6, y, run, 42, f"c{1 + list(names).index(name) % 6}", name, rx=3)
+            s.rect(x + flush + 6, y, run, 42, color, name, rx=3)
             s.line(x + flush + run + 9, y - 6, x + flush + run + 9, y + 48, "accent")
             x += flush + run + gap
     alt = tr(

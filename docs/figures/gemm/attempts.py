@@ -1,8 +1,6 @@
 """A drawing of the way to the final kernel: when the copies of a step start, in three of its variants."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, tr
 
 
 def starts(bk: int, of_a: int, of_b: int) -> dict[str, list[tuple[int, int]]]:
@@ -17,22 +15,21 @@ def starts(bk: int, of_a: int, of_b: int) -> dict[str, list[tuple[int, int]]]:
 
 def copies(bk: int = 16, of_a: int = 8, of_b: int = 4) -> str:
     """The depths of a step, and what is copied at each, in three rows."""
-    names = {
-        "together": tr("together", "紧挨着"),
-        "apart": tr("half a step apart", "错开半步"),
-        "spread": tr("one at each depth", "每个深度一次"),
-    }
+    variants = starts(bk, of_a, of_b)
+    names = (
+        tr("together", "紧挨着"),
+        tr("half a step apart", "错开半步"),
+        tr("one at each depth", "每个深度一次"),
+    )
     left, cell, row, top = 150, 32, 40, 30
     s = Svg(left + bk * cell + 20, top + row * len(names) + 8)
-    for depth in range(bk):
-        s.text(left + depth * cell + (cell - 3) / 2, 20, depth, "muted", size=12)
-    s.text(left - 10, 20, tr("depth", "深度"), "muted", "end", 12)
-    for number, (variant, found) in enumerate(starts(bk, of_a, of_b).items()):
-        y = top + number * row
-        s.text(left - 10, y + 20, names[variant], "", "end", 13)
+    cells = Grid(s, left, top, cell, row, gap=(3, 10), rx=0, size=12).heads(range(bk))
+    s.text_to(left - 10, 20, tr("depth", "深度"), "muted", 12)
+    for number, (name, found) in enumerate(zip(names, variants.values())):
+        cells.name(number, name, "", 13)
         for depth, (a, b) in enumerate(found):
-            kind, text = ("c2", f"{a}A") if a else ("c3", f"{b}B") if b else ("hollow muted", None)
-            s.rect(left + depth * cell, y, cell - 3, row - 10, kind, text, rx=0, size=12)
+            kind = ("c2", f"{a}A") if a else ("c3", f"{b}B") if b else "hollow muted"
+            cells.row(number, [kind], first=depth)
     alt = tr(
         f"A step of {bk} depths. Together: {of_a} copies of A at depth 0, {of_b} of B at depth 1. Half a step apart: at 1 and at {bk // 2}. "
         f"One at each depth: from 1 to {of_a + of_b}.",

@@ -1,11 +1,11 @@
 """Drawings of a search: what the rules leave, what luck looks like, and how a race spends its rounds."""
 
-from __future__ import annotations
-
+import json
 import random
+from pathlib import Path
 from statistics import median
 
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Axes, Svg, figure, legend, linear, tr
 
 _RULES = {  # names of the rules in Chinese
     "all": "全部",
@@ -20,26 +20,22 @@ _RULES = {  # names of the rules in Chinese
 
 
 def funnel() -> str:
-    """How many candidates each rule leaves on an H100 and on an RTX 3090, as bars."""
-    from cudatut.gpu.ladder import shared
+    """How many candidates each rule leaves on an H100 and on an RTX 3090, as bars.
 
-    space = shared("gemm/autotuning_space")
-    gpus = {"H100": space.prune(space.H100)[0], "RTX 3090": space.prune(space.RTX_3090)[0]}
-    names = [name for name, _ in gpus["H100"]]
+    autotuning.json beside this file has what the chapter's rules leave; a test compares both.
+    """
+    gpus = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
     left, width, step = 220, 380, 44
-    s = Svg(700, 30 + step * len(names))
+    s = Svg(700, 30 + step * len(gpus["H100"]))
     most = gpus["H100"][0][1]
-    for index, (gpu, _) in enumerate(gpus.items()):
-        x = left + 150 * index
-        s.rect(x, 4, 14, 14, f"c{index + 1}").text(x + 20, 16, gpu, "", "start")
-    for row, name in enumerate(names):
-        y = 30 + step * row
-        s.text(left - 10, y + 22, tr(name, _RULES[name]), "", "end")
-        for index, steps in enumerate(gpus.values()):
-            count = steps[row][1]
+    legend(s, left, 4, [("c1", "H100"), ("c2", "RTX 3090")], step=150, wide=14)
+    for row, steps in enumerate(zip(*gpus.values())):
+        y, name = 30 + step * row, steps[0][0]
+        s.text_to(left - 10, y + 22, tr(name, _RULES[name]))
+        for index, (_, count) in enumerate(steps):
             bar = max(width * count / most, 1)
             s.rect(left, y + 17 * index, bar, 15, f"c{index + 1}", rx=2)
-            s.text(left + bar + 6, y + 13 + 17 * index, f"{count:,}", "muted", "start", 13)
+            s.text_from(left + bar + 6, y + 13 + 17 * index, f"{count:,}", "muted", 13)
     ends = {gpu: steps[-1][1] for gpu, steps in gpus.items()}
     listed = tr(", ", "，").join(f"{gpu}{tr(': ', '：')}{count}" for gpu, count in ends.items())
     alt = tr(
@@ -58,29 +54,23 @@ def luck(names: int = 24, scatter: float = 2.0, rounds: tuple[int, ...] = (1, 5,
     rng = random.Random(7)
     left, right, row = 130, 560, 56
     s = Svg(700, row * len(rounds) + 56)
-    span = 2.6 * scatter
-
-    def px(percent: float) -> float:
-        return (left + right) / 2 + (right - left) / 2 * percent / span
-
+    s, span, bottom = Svg(700, row * len(rounds) + 56), 2.6 * scatter, row * len(rounds) + 8
+    field = Axes(s, linear(-span, span), linear(1, 0), left, right, 8, bottom)
     leads = []
     for index, count in enumerate(rounds):
         y = 26 + row * index
         found = sorted(median(rng.gauss(0, scatter) for _ in range(count)) for _ in range(names))
         s.line(left, y, right, y, "axis")
-        for place, value in enumerate(found):
-            x = min(max(px(value), left), right)
-            s.circle(x, y, 6 if place == 0 else 4.5, "c2 solid" if place == 0 else "c1 solid")
+        for place, percent in enumerate(found):
+            x = field.px(min(max(percent, -span), span))
+            s.circle(x, y, 4.5 if place else 6, "c1 solid" if place else "c2 solid")
         leads.append(-found[0])
-        s.text(left - 12, y + 5, tr(f"rounds: {count}", f"{count} 轮"), "", "end")
-        s.text(
-            right + 12, y + 5, tr(f"lead {leads[-1]:.1f} %", f"领先 {leads[-1]:.1f} %"), "", "start"
-        )
-    bottom = row * len(rounds) + 8
-    s.line(px(0), 8, px(0), bottom, "dash muted")
-    s.text(px(0), bottom + 18, tr("true time of all", "所有候选的真实时间"), "muted")
-    s.text(left, bottom + 40, tr("faster", "更快"), "muted", "start")
-    s.text(right, bottom + 40, tr("slower", "更慢"), "muted", "end")
+        s.text_to(left - 12, y + 5, tr(f"rounds: {count}", f"{count} 轮"))
+        s.text_from(right + 12, y + 5, tr(f"lead {leads[-1]:.1f} %", f"领先 {leads[-1]:.1f} %"))
+    s.line(field.px(0), 8, field.px(0), bottom, "dash muted")
+    s.text(field.px(0), bottom + 18, tr("true time of all", "所有候选的真实时间"), "muted")
+    s.text_from(left, bottom + 40, tr("faster", "更快"), "muted")
+    s.text_to(right, bottom + 40, tr("slower", "更慢"), "muted")
     listed = tr(", ", "，").join(
         f"{count}{tr(': ', '：')}{lead:.1f} %" for count, lead in zip(rounds, leads)
     )
@@ -113,14 +103,13 @@ def heats(
     s = Svg(700, top + height + 60)
     s.rect(x, top, 520, height, "c0 dash", rx=0)
     for count, field in fields:
-        high = max(height * field / contestants, 3)
-        s.rect(x, top + height - high, count * scale, high, "c1", rx=0)
-        middle = x + count * scale / 2
-        s.text(max(middle, 66), top + height - high - 8, f"{field}", "bold", size=14)
-        s.text(middle, top + height + 18, f"{count}", "muted", size=13)
-        x += count * scale
+        high, wide = max(height * field / contestants, 3), count * scale
+        s.rect(x, top + height - high, wide, high, "c1", rx=0)
+        s.text(max(x + wide / 2, 66), top + height - high - 8, field, "bold")
+        s.text(x + wide / 2, top + height + 18, count, "muted", size=13)
+        x += wide
     s.text(320, top + height + 42, tr("rounds of each heat", "每个赛段的轮数"))
-    s.text(60, 18, tr("contestants", "参赛者"), "", "start")
+    s.text_from(60, 18, tr("contestants", "参赛者"))
     listed = ", ".join(f"{field} x {count}" for count, field in fields)
     alt = tr(
         f"Heats of contestants x rounds: {listed}. Together {spent} runs, where {rounds[-1]} rounds for all would take {whole}.",

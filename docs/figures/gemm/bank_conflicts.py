@@ -1,11 +1,8 @@
 """Banks of a matrix product's shared memory: who stores where, who reads where, with each of the layouts."""
 
-from __future__ import annotations
+from cudatut.site.drawing import BANKS, Grid, Svg, figure, tr
 
-from cudatut.site.svg import Svg, figure, tr
-
-BANKS, LANES = 32, range(32)
-_CELL, _ROW = 20, 27
+LANES, _ROW = range(32), 27
 
 
 def swap_a(inner: int, row: int) -> int:
@@ -34,20 +31,17 @@ def _panels(panels: list[tuple[str, list[tuple]]], above: str) -> tuple[Svg, lis
     """Panels below each other, a column per bank; the drawing, and the passes of each panel."""
     placed = [_stack(boxes) for _, boxes in panels]
     left, gap = 4, 46
-    s = Svg(left + BANKS * _CELL + 4, 40 + sum(gap + high * _ROW for _, high in placed))
-    for bank in range(0, BANKS, 4):
-        s.text(left + bank * _CELL + 9, 32, bank, "muted")
-    s.text(left, 14, above, "muted", "start")
+    s = Svg(left + BANKS * 20 + 4, 40 + sum(gap + high * _ROW for _, high in placed))
+    s.text_from(left, 14, above, "muted")
+    Grid(s, left, 40, 20, gap=2).heads({bank: bank for bank in range(0, BANKS, 4)}, up=8)
     y = 40
     for (name, _), (boxes, high) in zip(panels, placed):
         passed = tr(f"{name}: {high} pass{'es' * (high > 1)}", f"{name}：{high} 趟")
-        s.text(left, y + 18, passed, "bold", "start")
-        for level in range(high):
-            for bank in range(BANKS):
-                s.rect(left + bank * _CELL, y + 28 + level * _ROW, _CELL - 2, _ROW - 3, "c0", rx=0)
+        s.text_from(left, y + 18, passed, "bold")
+        Grid(s, left, y + 28, 20, _ROW, gap=(2, 3), rx=0).fill(high, BANKS, lambda *_: "c0")
+        cells = Grid(s, left, y + 28, 20, _ROW, gap=(2, 3))
         for bank, level, words, label, cls in boxes:
-            x = left + bank * _CELL
-            s.rect(x, y + 28 + level * _ROW, words * _CELL - 2, _ROW - 3, cls, label, rx=2)
+            cells.box(level, bank, cls, label, across=words)
         y += gap + high * _ROW
     return s, [high for _, high in placed]
 
@@ -63,17 +57,15 @@ def stores(bm: int = 128, padding: int = 4) -> str:
             found.append((word, 1, lane, "c1" if inner == 0 else "c2"))
         return found
 
-    names = (
-        tr(f"rows of {bm} words", f"每行 {bm} 个字"),
-        tr(f"rows of {bm + padding} words", f"每行 {bm + padding} 个字"),
-        tr(f"rows of {bm} words, swizzled", f"每行 {bm} 个字，异或重排"),
+    wider = bm + padding
+    layouts = (
+        (tr(f"rows of {bm} words", f"每行 {bm} 个字"), bm, False),
+        (tr(f"rows of {wider} words", f"每行 {wider} 个字"), wider, False),
+        (tr(f"rows of {bm} words, swizzled", f"每行 {bm} 个字，异或重排"), bm, True),
     )
-    layouts = ((bm, False), (bm + padding, False), (bm, True))
-    s, passed = _panels(
-        [(name, boxes(*layout)) for name, layout in zip(names, layouts)],
-        tr("bank", "存储体"),
-    )
-    told = "; ".join(f"{name}: {n}" for name, n in zip(names, passed))
+    panels = [(name, boxes(pitch, swap)) for name, pitch, swap in layouts]
+    s, passed = _panels(panels, tr("bank", "存储体"))
+    told = "; ".join(f"{name}: {n}" for (name, *_), n in zip(layouts, passed))
     alt = tr(
         f"The 32 words of one store As[inner][row] of warp 0 in their banks. Passes: {told}.",
         f"线程束 0 执行一次 As[inner][row] 存储，32 个字所在的存储体。趟数：{told}。",
@@ -94,26 +86,20 @@ def reads(bn: int = 128, tn: int = 8, depth: int = 1, padding: int = 4) -> str:
         for lane in range(8):
             column = lane % (bn // tn) * apart
             word = depth * pitch + (swap_b(column) if swap else column)
-            found.append(
-                (word, 4, lane, "c1" if word // BANKS % 2 == depth * pitch // BANKS % 2 else "c2")
-            )
+            near = word // BANKS % 2 == depth * pitch // BANKS % 2
+            found.append((word, 4, lane, "c1" if near else "c2"))
         return found
 
+    wider = bn + padding
+    longer = tr(f"the same, rows of {wider} words", f"同上，每行 {wider} 个字")
     kinds = (
         (tr("eight columns apart", "相隔八列"), bn, tn, False),
-        (
-            tr(f"the same, rows of {bn + padding} words", f"同上，每行 {bn + padding} 个字"),
-            bn + padding,
-            tn,
-            False,
-        ),
+        (longer, wider, tn, False),
         (tr("the same, swizzled", "同上，异或重排"), bn, tn, True),
         (tr("four columns apart", "相隔四列"), bn, 4, False),
     )
-    s, passed = _panels(
-        [(name, boxes(*layout)) for name, *layout in kinds],
-        tr(f"bank (depth {depth})", f"存储体（深度 {depth}）"),
-    )
+    panels = [(name, boxes(*layout)) for name, *layout in kinds]
+    s, passed = _panels(panels, tr(f"bank (depth {depth})", f"存储体（深度 {depth}）"))
     told = "; ".join(f"{name}: {n}" for (name, *_), n in zip(kinds, passed))
     alt = tr(
         f"Lanes 0 to 7 read four words each from Bs. Passes of this group: {told}.",
@@ -130,24 +116,21 @@ def reads(bn: int = 128, tn: int = 8, depth: int = 1, padding: int = 4) -> str:
 def swizzle(columns: int = 64, tn: int = 8) -> str:
     """Groups of four columns of a row of Bs, in order and as the swizzle places them; tinted by the reading lane."""
     groups = columns // 4
-    cell, left = 36, 104
-    s = Svg(left + groups * cell + 4, 150)
+    left = 104
+    s = Svg(left + groups * 36 + 4, 150)
     order = [4 * g for g in range(groups)]
     placed = {swap_b(column): column for column in order}
     rows = (
         (tr("in order", "原来的次序"), order),
         (tr("swizzled", "重排之后"), [placed[place] for place in order]),
     )
-    s.text(4, 20, tr("banks", "存储体"), "muted", "start")
-    for g in range(groups):
-        s.text(left + g * cell + cell / 2 - 1, 20, 4 * g % BANKS, "muted")
+    cells = Grid(s, left, 32, 36, 58, gap=(2, 22)).heads((at % BANKS for at in order), up=12)
+    s.text_from(4, 20, tr("banks", "存储体"), "muted")
     for k, (name, row) in enumerate(rows):
-        y = 32 + 58 * k
-        s.text(4, y + 24, name, "", "start")
-        for g, column in enumerate(row):
-            first = column % tn == 0  # the first four of a lane's eight columns
-            cls = ("c1" if column < BANKS else "c2") if first else "c0"
-            s.rect(left + g * cell, y, cell - 2, 36, cls, column, rx=2)
+        firsts = [column % tn == 0 for column in row]  # the first four of a lane's eight columns
+        tints = ["c1" if column < BANKS else "c2" for column in row]
+        kinds = [tint if first else "c0" for first, tint in zip(firsts, tints)]
+        cells.named(k, 4, name, "").row(k, zip(kinds, row))
     alt = tr(
         f"Columns 0 to {columns - 1} of a row of Bs in groups of four. In order: {rows[0][1]}. Swizzled: {rows[1][1]}.",
         f"Bs 一行的第 0 到 {columns - 1} 列，四列一组。原来的次序：{rows[0][1]}；重排之后：{rows[1][1]}。",

@@ -1,8 +1,6 @@
 """Figures of the chapter on two-dimensional thread tiles: who computes what, and what a shape of tile costs."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Svg, figure, tr
 
 
 def place(t: int, bn: int, tm: int, tn: int) -> tuple[int, int]:
@@ -38,7 +36,8 @@ def block(bm: int = 128, bn: int = 128, bk: int = 8, tm: int = 8, tn: int = 8, c
         tr(f"{tm * tn} FMAs", f"做 {tm * tn} 次 FMA"),
     )
     for i, line in enumerate(said):
-        s.text(x_b + scale * bn + 24, y_c + 40 + 24 * i, line, "bold" if i == 1 else "", "start")
+        cls = "bold" if i == 1 else ""
+        s.text_from(x_b + scale * bn + 24, y_c + 40 + 24 * i, line, cls)
     rows = len({place(t, bn, tm, tn)[1] for t in warp})
     alt = tr(
         f"A block of {threads} threads computes {bm} x {bn} of C from tiles {bm} x {bk} of A and {bk} x {bn} of B; a thread "
@@ -71,18 +70,18 @@ def shapes(
     second = left + wide + 100
     most = max(tm * tn / (tm + tn) for tm, tn in tiles)
     needed = [tm * tn + tm + tn for tm, tn in tiles]
-    s.text(left, 22, tr("FMAs per word", "每个字做的 FMA"), "bold", "start")
-    s.text(second, 22, tr("registers, at least", "至少要用的寄存器"), "bold", "start")
+    s.text_from(left, 22, tr("FMAs per word", "每个字做的 FMA"), "bold")
+    s.text_from(second, 22, tr("registers, at least", "至少要用的寄存器"), "bold")
     unit = wide / max(needed)
     told = []
     for i, ((tm, tn), registers) in enumerate(zip(tiles, needed, strict=True)):
         y, reuse = 36 + row * i, tm * tn / (tm + tn)
         told.append(f"{tm} × {tn}: {reuse:.3g}, {registers}")
-        s.text(left - 12, y + 15, f"{tm} × {tn}", "", "end")
+        s.text_to(left - 12, y + 15, f"{tm} × {tn}")
         s.rect(left, y, wide * reuse / most, row - 10, "c1", rx=0)
-        s.text(left + wide * reuse / most + 8, y + 15, f"{reuse:.3g}", "", "start")
+        s.text_from(left + wide * reuse / most + 8, y + 15, f"{reuse:.3g}")
         s.rect(second, y, unit * registers, row - 10, "warn" if registers > limit else "c3", rx=0)
-        s.text(second + unit * registers + 8, y + 15, registers, "", "start")
+        s.text_from(second + unit * registers + 8, y + 15, registers)
     s.line(second + unit * limit, 30, second + unit * limit, 40 + row * len(tiles), "dash warn")
     alt = tr(
         f"Thread tiles with FMAs per word and registers: {'; '.join(told)}. A thread has at most {limit} registers.",

@@ -1,8 +1,6 @@
 """Drawings of the final kernel: tile, warp and lanes; what a step does when; registers in two banks."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, tr
 
 
 def lane_place(lane: int) -> tuple[int, int]:
@@ -16,32 +14,18 @@ def tile(bm: int = 64, bn: int = 128, tm: int = 8, tn: int = 8) -> str:
     unit, left, top = 2.3, 40, 46
     s = Svg(710, 300)
     s.text(left + bn * unit / 2, 18, tr(f"a block: {bm} x {bn}", f"一个线程块：{bm}×{bn}"), "bold")
-    for warp in range(warps):
-        width = bn / warps * unit
-        s.rect(left + warp * width, top, width - 2, bm * unit, f"c{1 + warp}", None, rx=2)
-        s.text(
-            left + (warp + 0.5) * width,
-            top - 8,
-            tr(f"warp {warp}", f"线程束 {warp}"),
-            "muted",
-            size=12,
-        )
-    cell_x, cell_y, x0 = 32, 22, 400
-    s.text(
-        x0 + 4 * cell_x,
-        18,
-        tr(f"a warp: {8 * tm} x {4 * tn}", f"一个线程束：{8 * tm}×{4 * tn}"),
-        "bold",
-    )
-    for part_y in range(tm // 4):
-        for part_x in range(tn // 4):
+    parts = Grid(s, left, top, bn / warps * unit, bm * unit, gap=(2, 0), size=12)
+    parts.row(0, [f"c{1 + warp}" for warp in range(warps)])
+    parts.heads((tr(f"warp {warp}", f"线程束 {warp}") for warp in range(warps)), up=8)
+    wide, high, x0 = 32, 13.64, 400
+    title = tr(f"a warp: {8 * tm} x {4 * tn}", f"一个线程束：{8 * tm}×{4 * tn}")
+    s.text(x0 + 4 * wide, 18, title, "bold")
+    for down in range(tm // 4):
+        for right in range(tn // 4):
+            x, y = x0 + right * (4 * wide + 8), top + down * (8 * high + 8)
+            field = Grid(s, x, y, wide, high, gap=2, rx=0, size=11)
             for lane in range(32):
-                row, column = lane_place(lane)
-                x = x0 + (part_x * 4 + column) * cell_x + part_x * 8
-                y = top + (part_y * 8 + row) * (cell_y * 0.62) + part_y * 8
-                shown = f"{lane}"
-                cls = "c2 solid" if lane == 9 else "c0"
-                s.rect(x, y, cell_x - 2, cell_y * 0.62 - 2, cls, shown, rx=0, size=11)
+                field.box(*lane_place(lane), "c2 solid" if lane == 9 else "c0", lane)
     alt = tr(
         f"A tile of {bm} x {bn} results, cut into {warps} warps side by side. A warp's part is cut into {tm * tn // 16} fields, "
         "in each of which every lane has a patch of 4 x 4 results.",
@@ -59,31 +43,22 @@ def step(bk: int = 16, stages: int = 3) -> str:
     """What happens at which of the BK depths of a step."""
     left, cell, row, top = 150, 32, 34, 30
     s = Svg(left + bk * cell + 20, top + 4 * row + 30)
+    a, b = 2, bk // 2  # where the copies of A and of B begin
+    depths, none = range(bk), ("hollow muted", None)
     lanes = (
-        (tr("multiply depth", "做乘法的深度"), range(bk), "c0"),
-        (tr("read depth + 1", "读下一个深度"), range(bk), "c3"),
-        (tr("copy ahead", "提前复制"), (2, bk // 2), "c2"),
-        (tr("wait, barrier", "等待与栅栏"), (bk - 1,), "c5"),
+        (tr("multiply depth", "做乘法的深度"), [("c0", kk) for kk in depths]),
+        (tr("read depth + 1", "读下一个深度"), [("c3", (kk + 1) % bk) for kk in depths]),
+        (
+            tr("copy ahead", "提前复制"),
+            [{a: ("c2", "A"), b: ("c2", "B")}.get(kk, none) for kk in depths],
+        ),
+        (tr("wait, barrier", "等待与栅栏"), [none] * (bk - 1) + [("c5", None)]),
     )
-    for number, (name, places, cls) in enumerate(lanes):
-        y = top + number * row
-        s.text(left - 10, y + 18, name, "", "end", 13)
-        for kk in range(bk):
-            if kk in places:
-                text = (
-                    {2: "A", bk // 2: "B"}[kk]
-                    if number == 2
-                    else kk
-                    if number == 0
-                    else (kk + 1) % bk
-                    if number == 1
-                    else None
-                )
-                s.rect(left + kk * cell, y, cell - 3, row - 8, cls, text, rx=0, size=12)
-            else:
-                s.rect(left + kk * cell, y, cell - 3, row - 8, "hollow muted", None, rx=0)
-    s.text(left, 16, "kk = 0", "muted", "start", 12)
-    s.text(left + bk * cell - 3, 16, f"kk = {bk - 1}", "muted", "end", 12)
+    cells = Grid(s, left, top, cell, row, gap=(3, 8), rx=0, size=12)
+    for number, (name, kinds) in enumerate(lanes):
+        cells.name(number, name, "", 13).row(number, kinds)
+    s.text_from(left, 16, "kk = 0", "muted", 12)
+    s.text_to(left + bk * cell - 3, 16, f"kk = {bk - 1}", "muted", 12)
     alt = tr(
         f"A step of {bk} depths. In each, the next depth is read and this one multiplied. Copies of A start at depth 2, those of B at "
         f"{bk // 2}; at {bk - 1} the block waits for the next tile.",
@@ -103,47 +78,17 @@ def banks(tm: int = 8) -> str:
     s = Svg(left + tm * cell + 20, 2 * (4 * row) + 6)
     for panel, flip in enumerate((0, 1)):
         y = panel * 4 * row + 22
-        s.text(
-            0,
-            y,
-            tr("sum of row i at i", "第 i 行的和放在 i")
-            if not flip
-            else tr("sum of row i at i ^ 1", "第 i 行的和放在 i ^ 1"),
-            "bold",
-            "start",
-        )
-        for line, name in ((0, "a[i]"), (1, tr("sum", "累加和"))):
-            s.text(left - 10, y + 12 + line * row + 20, name, "mono", "end", 13)
-        for i in range(tm):
-            at = i ^ flip
-            s.rect(
-                left + i * cell,
-                y + 12,
-                cell - 8,
-                28,
-                "c1" if i % 2 == 0 else "c3",
-                f"R{24 + i}",
-                rx=0,
-                size=13,
-            )
-            s.rect(
-                left + i * cell,
-                y + 12 + row,
-                cell - 8,
-                28,
-                "c1" if at % 2 == 0 else "c3",
-                f"R{64 + at}",
-                rx=0,
-                size=13,
-            )
-            same = i % 2 == at % 2
-            s.text(
-                left + i * cell + (cell - 8) / 2,
-                y + 12 + 2 * row + 14,
-                tr("one bank", "同一个") if same else tr("two banks", "两个"),
-                "warn" if same else "good",
-                size=12,
-            )
+        at = "i ^ 1" if flip else "i"
+        s.text_from(0, y, tr(f"sum of row i at {at}", f"第 i 行的和放在 {at}"), "bold")
+        cells = Grid(s, left, y + 12, cell, row, gap=(8, 12), rx=0, size=13)
+        cells.name(0, "a[i]", "mono").name(1, tr("sum", "累加和"), "mono")
+        for line, first, places in (
+            (0, 24, range(tm)),
+            (1, 64, [i ^ flip for i in range(tm)]),
+        ):
+            cells.row(line, [("c3" if i % 2 else "c1", f"R{first + i}") for i in places])
+        fetched = tr("two banks", "两个") if flip else tr("one bank", "同一个")
+        cells.heads([fetched] * tm, "good" if flip else "warn", 12, up=-14, row=2)
     alt = tr(
         "With sums at i every FMA fetches a factor and a sum from the same bank; with sums at i ^ 1 always one from each.",
         "和放在 i 时，每条 FMA 的因子与和都在同一个存储体；放在 i ^ 1 时，总是一边一个。",

@@ -1,21 +1,14 @@
 """Drawings of machine code: the bits of an instruction, and what stands where in a main loop."""
 
-from __future__ import annotations
-
 import re
 
 from cudatut.site import references
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Lanes, Svg, figure, hue, tr
 
 EXAMPLE = "gemm/machine_code"
 
 # (lowest bit, number of bits) of what the compiler tells the scheduler.
 CONTROL = ((105, 4), (109, 1), (110, 3), (113, 3), (116, 6), (122, 4))
-
-
-def _rows(cell: str) -> dict[str, object]:
-    result = references.load(EXAMPLE).results(cell)[0]
-    return {row["name"]: row["value"] for row in result["rows"]}
 
 
 def control(stall: int = 4, sets: int = 1, waits: tuple[int, ...] = (0, 3), reuse: int = 1) -> str:
@@ -35,24 +28,10 @@ def control(stall: int = 4, sets: int = 1, waits: tuple[int, ...] = (0, 3), reus
     x = left
     parts = list(zip(CONTROL, names, values, strict=True))
     for number, ((low, width), name, value) in reversed(list(enumerate(parts))):
-        s.text(
-            x + bit * width / 2,
-            top - 10,
-            low if width == 1 else f"{low + width - 1}–{low}",
-            "muted",
-            size=12,
-        )
-        for place in range(width):
-            s.rect(
-                x + bit * place,
-                top,
-                bit,
-                34,
-                f"c{1 + number % 6}",
-                f"{value >> width - 1 - place & 1}",
-                rx=0,
-            )
-        s.text(x + bit * width / 2, top + 60, name, size=12)
+        bits, middle = f"{value:0{width}b}", x + bit * width / 2
+        span = low if width == 1 else f"{low + width - 1}–{low}"
+        Grid(s, x, top, bit, 34, gap=0, rx=0).row(0, [(hue(number), one) for one in bits])
+        s.text(middle, top - 10, span, "muted", size=12).text(middle, top + 60, name, size=12)
         x += bit * width
     alt = tr(
         f"Bits 105 to 125 of an instruction: {stall} cycles to the next one, sets scoreboard {sets}, waits for {', '.join(map(str, waits))}.",
@@ -69,7 +48,8 @@ def control(stall: int = 4, sets: int = 1, waits: tuple[int, ...] = (0, 3), reus
 
 def strips() -> str:
     """Where in a turn of the main loop loads, stores, barriers and other instructions stand, from the recording."""
-    found = {name: re.findall(r"([a-z])(\d+)", str(text)) for name, text in _rows("strip").items()}
+    turns = references.facts(EXAMPLE, "strip").items()
+    found = {name: re.findall(r"([a-z])(\d+)", str(text)) for name, text in turns}
     lanes = (
         ("g", "c2", tr("global", "全局内存")),
         ("s", "c3", tr("LDS", "LDS")),
@@ -83,18 +63,15 @@ def strips() -> str:
     for number, (name, runs) in enumerate(found.items()):
         top = number * (high + gap) + 22
         total = sum(int(length) for _, length in runs)
-        s.text(0, top - 6, f"{name}: {total}", "bold", "start")
+        s.text_from(0, top - 6, f"{name}: {total}", "bold")
+        rows = Lanes(s, left, top + 2, width / total, step, gap=(0, 4), rx=0)
         for lane, (kind, cls, label) in enumerate(lanes):
-            y = top + lane * step
-            s.text(left - 8, y + 10, label, "muted", "end", 11)
-            s.line(left, y + step / 2, left + width, y + step / 2, "axis")
-            at = 0
+            y, at = top + (lane + 0.5) * step, 0
+            rows.name(lane, label, size=11, away=8)
+            s.line(left, y, left + width, y, "axis")
             for letter, length in runs:
                 if letter == kind:
-                    s.rect(
-                        round(left + width * at / total, 1), y + 2,
-                        max(1.2, round(width * int(length) / total, 1)), step - 4, f"{cls} solid", rx=0,
-                    )  # fmt: skip
+                    rows.bar(lane, at, at + int(length), f"{cls} solid")
                 at += int(length)
     alt = tr(
         "One turn of the main loop of four kernels from left to right, the places of loads, stores and barriers marked; everywhere else stand FMAs.",

@@ -1,101 +1,47 @@
 """Drawings of the scoreboard: every rung under the roofs, forty shapes against cuBLAS, and what was wanted."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable
-from html import escape
 
 from cudatut.site import references
-from cudatut.site.svg import Svg, figure, tr
-
-
-def _rows(example: str, cell: str, index: int = 0) -> dict[str, float]:
-    result = references.load(example).results(cell)[index]
-    return {row["name"]: row["value"] for row in result["rows"]}
-
-
-def _log(low: float, high: float, start: float, stop: float) -> Callable[[float], float]:
-    """A function from a value between low and high to a coordinate, logarithmically."""
-    return lambda value: start + (stop - start) * math.log(value / low) / math.log(high / low)
+from cudatut.site.drawing import Axes, Roofline, Svg, decades, figure, log, table, tr
 
 
 def roofline() -> str:
     """The roofs of memory, L2 and FMA units, and for each rung a circle (memory) and a square (L2) at its intensity."""
-    points, roofs = _rows("gemm/roofline", "points"), _rows("gemm/roofline", "roofs")
+    points = references.facts("gemm/roofline", "points")
+    roofs = references.facts("gemm/roofline", "roofs")
     names = list(dict.fromkeys(key.partition(": ")[0] for key in points))
     memory, cache, fma = roofs["memory"], roofs["L2 cache"], roofs["FMA units"]
-    found = {
-        name: (
-            points[f"{name}: FLOP per byte of memory"],
-            points[f"{name}: FLOP per byte of L2"],
-            points[f"{name}: rate"],
-        )
-        for name in names
-    }
+    what = ("FLOP per byte of memory", "FLOP per byte of L2", "rate")
+    found = {name: tuple(points[f"{name}: {one}"] for one in what) for name in names}
     xs = [v for a, b, _ in found.values() for v in (a, b)]
-    x0, x1 = min(*xs, 1e3 * fma / memory) / 3, max(xs) * 1.6
-    y0, y1 = min(rate for *_, rate in found.values()) / 2, fma * 1.6
-    left, right, top, bottom = 56, 700, 26, 380
-    px, py = _log(x0, x1, left, right), _log(y0, y1, bottom, top)
-    s = Svg(712, 430)
-    for power in range(math.ceil(math.log2(x0)), math.floor(math.log2(x1)) + 1):
-        if power % 2 == 0:
-            x = 2.0**power
-            s.line(px(x), top, px(x), bottom, "grid").text(
-                px(x), bottom + 18, f"{x:g}", "muted", size=12
-            )
-    for y in (1, 2, 5, 10, 20, 50, 100):
-        if y0 <= y <= y1:
-            s.line(left, py(y), right, py(y), "grid").text(
-                left - 6, py(y) + 4, y, "muted", "end", 12
-            )
-    s.text(
-        (left + right) / 2,
-        bottom + 38,
-        tr("FLOP per byte (logarithmic)", "每字节 FLOP（对数）"),
-        "muted",
-        size=12,
-    )
-    s.text(4, 14, tr("TFLOP/s (logarithmic)", "TFLOP/s（对数）"), "muted", "start", 12)
-    for rate, cls, label in ((memory, "accent", tr("memory", "显存")), (cache, "c3", "L2")):
-        ridge = 1e3 * fma / rate
-        start = max(x0, 1e3 * y0 / rate)
-        s.line(px(start), py(rate * start / 1e3), px(ridge), py(fma), cls)
-        middle = math.sqrt(start * ridge)
-        # To the left of the upper line, to the right of the lower one.
-        side, drop, anchor = (-6, -6, "end") if rate == cache else (8, 12, "start")
-        words = f"{label} {rate:,.0f} GB/s"
-        s.text(px(middle) + side, py(rate * middle / 1e3) + drop, words, cls, anchor, 12)
-    s.line(px(1e3 * fma / cache), py(fma), right, py(fma), "accent")
-    s.text(right, py(fma) - 8, f"FMA {fma:.1f} TFLOP/s", "accent", "end", 12)
-    marks = [(px(at), py(rate)) for *found_at, rate in found.values() for at in found_at]
-    for name, (from_memory, from_cache, rate) in found.items():
-        told = f"{name}: {rate:.1f} TFLOP/s, {from_memory:.0f} / {from_cache:.0f} FLOP/B"
-        cls = "c5 solid" if name == "cuBLAS" else "c2 solid"
-        s.raw(f"<g><title>{escape(told, quote=False)}</title>")
-        s.circle(px(from_memory), py(rate), 4, cls)
-        s.rect(
-            px(from_cache) - 4, py(rate) - 4, 8, 8, "c3 solid" if name != "cuBLAS" else cls, rx=0
-        )
-        s.raw("</g>")
+    x = min(*xs, 1e3 * fma / memory) / 3, max(xs) * 1.6
+    y = min(rate for *_, rate in found.values()) / 2, fma * 1.6
+    field = Roofline(x, y, bottom=380, steps=(1, 2, 5))
+    words = tr(f"memory {memory:,.0f} GB/s", f"显存 {memory:,.0f} GB/s")
+    field.slope(memory, fma, text=words, right=8, down=12)
+    field.slope(cache, fma, "c3", f"L2 {cache:,.0f} GB/s")
+    field.roof(fma, cache, text=f"FMA {fma:.1f} TFLOP/s")
+    for name, (of_memory, of_l2, rate) in found.items():
+        tip = f"{name}: {rate:.1f} TFLOP/s, {of_memory:.0f} / {of_l2:.0f} FLOP/B"
+        dot, square = ("c5", "c5") if name == "cuBLAS" else ("c2", "c3")
+        field.dot(of_memory, rate, f"{dot} solid", 4, tip)
+        field.square(of_l2, rate, f"{square} solid", 4, tip)
     # A number goes to the nearest place beside its mark where neither a mark nor another number is in its way.
-    taken = list(marks)
-    for number, (from_memory, from_cache, rate) in enumerate(found.values(), 1):
-        for at in (px(from_memory), px(from_cache)):
-            places = (
-                (at + side * away, py(rate) + drop)
-                for away in range(13, 80, 4)
-                for drop in (0, -8, 8)
-                for side in (1, -1)
-            )
-            x, y = next(
+    nearby = [
+        (side * away, down) for away in range(13, 80, 4) for down in (0, -8, 8) for side in (1, -1)
+    ]
+    taken = [field.at(x, rate) for *both, rate in found.values() for x in both]
+    for number, (*both, rate) in enumerate(found.values(), 1):
+        for mark in (field.at(x, rate) for x in both):
+            places = ((mark[0] + right, mark[1] + down) for right, down in nearby)
+            free = (
                 (x, y)
                 for x, y in places
                 if all(abs(x - a) > 11 or abs(y - b) > 9 for a, b in taken)
             )
-            taken.append((x, y))
-            s.text(x, y + 4, number, "muted", size=11)
+            taken.append(next(free))
+            field.s.text(taken[-1][0], taken[-1][1] + 4, number, "muted", size=11)
     best = max(rate for *_, rate in found.values())
     alt = tr(
         f"Roofline with {len(names)} kernels. Counted by bytes of memory, and counted by bytes of L2, each stands at its rate; the highest "
@@ -107,84 +53,56 @@ def roofline() -> str:
         "those of the table below; the pointer tells names.",
         "圆点：按显存字节计，对应显存的屋顶；方块：按 L2 与 SM 之间的字节计，对应 L2 的屋顶。编号见下表，鼠标停留可看名字。",
     )
-    return figure(s, alt=alt, caption=caption)
+    return figure(field.s, alt=alt, caption=caption)
 
 
 def roofline_table() -> str:
     """Bytes, intensities, rate, and the share of the roof above each rung, as a Markdown table."""
-    points, roofs = _rows("gemm/roofline", "points"), _rows("gemm/roofline", "roofs")
+    points = references.facts("gemm/roofline", "points")
+    roofs = references.facts("gemm/roofline", "roofs")
     heads = (
         "",
-        tr("kernel", "kernel"),
+        "kernel",
         tr("memory, GB", "显存，GB"),
         tr("L2, GB", "L2，GB"),
         tr("FLOP/B, memory", "FLOP/B，显存"),
-        "FLOP/B, L2" if tr("en", "zh") == "en" else "FLOP/B，L2",
+        tr("FLOP/B, L2", "FLOP/B，L2"),
         "TFLOP/s",
         tr("of its memory roof", "占显存屋顶"),
         tr("of its L2 roof", "占 L2 屋顶"),
     )
-    lines = ["| " + " | ".join(heads) + " |", "|---:|---|" + "---:|" * (len(heads) - 2)]
+    rows = []
     for number, name in enumerate(dict.fromkeys(key.partition(": ")[0] for key in points), 1):
-        rate = points[f"{name}: rate"]
-        intensities = [points[f"{name}: FLOP per byte of {level}"] for level in ("memory", "L2")]
+        rate, levels = points[f"{name}: rate"], ("memory", "L2")
+        intensities = [points[f"{name}: FLOP per byte of {level}"] for level in levels]
         above = [
             min(roofs["FMA units"], roofs[roof] * intensity / 1e3)
             for roof, intensity in zip(("memory", "L2 cache"), intensities, strict=True)
         ]
-        cells = [f"{number}", f"`{name}`" if name != "cuBLAS" else name]
-        cells += [f"{points[f'{name}: {level}']:.2f}" for level in ("memory", "L2")]
+        cells = [number, f"`{name}`" if name != "cuBLAS" else name]
+        cells += [f"{points[f'{name}: {level}']:.2f}" for level in levels]
         cells += [f"{value:.0f}" for value in intensities]
-        cells += [f"{rate:.1f}", *(f"{100 * rate / roof:.0f}\u00a0%" for roof in above)]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        rows.append([*cells, f"{rate:.1f}", *(f"{100 * rate / roof:.0f}\u00a0%" for roof in above)])
+    return table(heads, rows, words=[1])
 
 
 def contest() -> str:
     """Forty shapes: ratio to cuBLAS over the number of operations."""
-    ratios = _rows("gemm/shapes_contest", "contest")
-    mean = _rows("gemm/shapes_contest", "mean")["geometric mean"]
-    places = []
-    for shape, ratio in ratios.items():
-        m, n, k = (int(extent) for extent in shape.split(" x "))
-        places.append((2e-9 * m * n * k, ratio, shape))
-    work = [flops for flops, *_ in places]
-    low, high = min(0.75, *ratios.values()) / 1.05, max(1.5, *ratios.values()) * 1.05
-    left, right, top, bottom = 56, 690, 20, 300
-    px = _log(min(work) / 1.5, max(work) * 1.5, left, right)
-    py = _log(low, high, bottom, top)
+    ratios = references.facts("gemm/shapes_contest", "contest")
+    mean = references.facts("gemm/shapes_contest", "mean")["geometric mean"]
+    gflop = {shape: 2e-9 * math.prod(map(int, shape.split(" x "))) for shape in ratios}
+    x = min(gflop.values()) / 1.5, max(gflop.values()) * 1.5
+    y = min(0.75, *ratios.values()) / 1.05, max(1.5, *ratios.values()) * 1.05
     s = Svg(706, 350)
-    for tick in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0):
-        if low <= tick <= high:
-            s.line(left, py(tick), right, py(tick), "axis" if tick == 1 else "grid")
-            s.text(left - 6, py(tick) + 4, f"{tick:g}", "muted", "end", 12)
-    for power in range(
-        math.ceil(math.log10(min(work) / 1.5)), math.floor(math.log10(max(work) * 1.5)) + 1
-    ):
-        x = 10.0**power
-        s.line(px(x), top, px(x), bottom, "grid").text(
-            px(x), bottom + 18, f"{x:g}", "muted", size=12
-        )
-    s.text(
-        (left + right) / 2,
-        bottom + 38,
-        tr("GFLOP (logarithmic)", "GFLOP（对数）"),
-        "muted",
-        size=12,
-    )
-    s.line(left, py(mean), right, py(mean), "accent dash")
-    s.text(
-        right,
-        py(mean) - 6,
-        tr(f"geometric mean {mean:.3f}", f"几何平均 {mean:.3f}"),
-        "accent",
-        "end",
-        12,
-    )
-    for flops, ratio, shape in places:
-        s.raw(f"<g><title>{escape(shape)}: {ratio:.2f}</title>")
-        s.circle(px(flops), py(ratio), 4.5, "c2 solid" if ratio >= 1 else "c5 solid")
-        s.raw("</g>")
+    field = Axes(s, log(*x), log(*y), 56, 690, 20, 300)
+    ticks = (0.5, 0.6, 0.7, 0.8, 0.9, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0)
+    field.y_ticks([tick for tick in ticks if y[0] <= tick <= y[1]]).y_ticks([1], cls="axis")
+    field.x_ticks(decades(*x)).names(tr("GFLOP (logarithmic)", "GFLOP（对数）"))
+    middle = tr(f"geometric mean {mean:.3f}", f"几何平均 {mean:.3f}")
+    field.level(mean, "accent dash", middle)
+    for shape, ratio in ratios.items():
+        cls = "c2 solid" if ratio >= 1 else "c5 solid"
+        field.dot(gflop[shape], ratio, cls, 4.5, f"{shape}: {ratio:.2f}")
     ahead = sum(ratio > 1 for ratio in ratios.values())
     alt = tr(
         f"Time of cuBLAS over time of final for {len(ratios)} shapes: from {min(ratios.values()):.2f} to {max(ratios.values()):.2f}, above 1 in "
@@ -200,76 +118,54 @@ def contest() -> str:
 
 def contest_table() -> str:
     """All forty shapes with TFLOP/s and ratio, as a Markdown table, two shapes a line."""
-    ratios, rates = (_rows("gemm/shapes_contest", cell) for cell in ("contest", "rates"))
-    heads = ["m x n x k", "TFLOP/s", tr("times cuBLAS", "cuBLAS 的倍数")]
+    ratios = references.facts("gemm/shapes_contest", "contest")
+    rates = references.facts("gemm/shapes_contest", "rates")
+    heads = ("m x n x k", "TFLOP/s", tr("times cuBLAS", "cuBLAS 的倍数"))
     cells = [[shape, f"{rates[shape]:.1f}", f"{ratios[shape]:.2f}"] for shape in ratios]
     half = math.ceil(len(cells) / 2)
-    lines = ["| " + " | ".join(heads * 2) + " |", "|---|---:|---:|---|---:|---:|"]
-    for number in range(half):
-        right = cells[number + half] if number + half < len(cells) else ["", "", ""]
-        lines.append("| " + " | ".join(cells[number] + right) + " |")
-    return "\n".join(lines)
+    right = [*cells[half:], ["", "", ""]]  # the last, where their number is odd
+    return table(heads * 2, [a + b for a, b in zip(cells[:half], right)], words=(0, 3))
 
 
 def targets() -> str:
     """What was wanted of the final kernel before it was written, and what was measured; a Markdown table."""
-    measured = _rows("gemm/scoreboard", "targets")
+    measured = references.facts("gemm/scoreboard", "targets")
+    transposed = references.facts("gemm/final_kernel", "least")["times cuBLAS"]
+    skinny = references.facts("gemm/scoreboard_skinny", "ahead")["least: times cuBLAS"]
+    ahead = references.facts("gemm/shapes_contest", "mean")["shapes where final is ahead"]
+    share = measured["8192: of the FMA limit (90 wanted)"]
+    # what, the value wanted, the value measured, digits of both, unit
     rows = [
         (
             tr(f"n = {n}: times cuBLAS", f"n = {n}：cuBLAS 的倍数"),
             wanted,
             measured[f"{n}: times cuBLAS ({wanted:.2f} wanted)"],
+            2,
+            3,
             "",
         )
         for n, wanted in ((2048, 1.0), (4096, 1.03), (8192, 1.03))
     ]
-    least = _rows("gemm/final_kernel", "least")["times cuBLAS"]
-    rows.append(
-        (
-            tr(
-                "n = 4096, any transposition: times cuBLAS",
-                "n = 4096，任一转置组合：cuBLAS 的倍数",
-            ),
-            1.0,
-            least,
-            "",
-        )
+    name = tr("n = 4096, any transposition: times cuBLAS", "n = 4096，任一转置组合：cuBLAS 的倍数")
+    rows.append((name, 1.0, transposed, 2, 3, ""))
+    name = tr(
+        "few rows or columns, great depth: least, times cuBLAS",
+        "行列很少或很深：最低，cuBLAS 的倍数",
     )
-    least = _rows("gemm/scoreboard_skinny", "ahead")["least: times cuBLAS"]
-    rows.append(
-        (
-            tr(
-                "few rows or columns, great depth: least, times cuBLAS",
-                "行列很少或很深：最低，cuBLAS 的倍数",
-            ),
-            1.0,
-            least,
-            "",
-        )
-    )
-    ahead = _rows("gemm/shapes_contest", "mean")["shapes where final is ahead"]
-    rows.append(
-        (
-            tr("forty shapes: ahead of cuBLAS in", "四十种形状：领先 cuBLAS 的"),
-            38,
-            ahead,
-            tr(" shapes", " 种"),
-        )
-    )
-    share = measured["8192: of the FMA limit (90 wanted)"]
-    rows.append((tr("n = 8192: of the FMA limit", "n = 8192：占 FMA 上限"), 90.0, share, " %"))
+    rows.append((name, 1.0, skinny, 2, 3, ""))
+    name = tr("forty shapes: ahead of cuBLAS in", "四十种形状：领先 cuBLAS 的")
+    rows.append((name, 38, ahead, 0, 0, tr(" shapes", " 种")))
+    name = tr("n = 8192: of the FMA limit", "n = 8192：占 FMA 上限")
+    rows.append((name, 90.0, share, 0, 1, " %"))
     heads = (
         tr("target", "目标"),
         tr("wanted", "目标值"),
         tr("measured", "实测"),
         tr("reached", "达到"),
     )
-    lines = ["| " + " | ".join(heads) + " |", "|---|---:|---:|---|"]
-    for name, wanted, value, unit in rows:
-        digits = 0 if unit else 2
-        shown = f"{value:.3f}"
-        if unit:
-            shown = f"{value:.1f}" if unit == " %" else f"{value:.0f}"
-        reached = tr("yes", "是") if value >= wanted else tr("no", "否")
-        lines.append(f"| {name} | {wanted:.{digits}f}{unit} | {shown}{unit} | {reached} |")
-    return "\n".join(lines)
+    yes, no = tr("yes", "是"), tr("no", "否")
+    cells = [
+        (name, f"{wanted:.{few}f}{unit}", f"{value:.{many}f}{unit}", yes if value >= wanted else no)
+        for name, wanted, value, few, many, unit in rows
+    ]
+    return table(heads, cells, words=(0, 3))

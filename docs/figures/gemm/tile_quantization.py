@@ -1,8 +1,6 @@
 """Drawings of schedules: tiles in waves, tiles split along the depth, and one line of steps cut into equal pieces."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Axes, Lanes, Svg, figure, hue, linear, tr
 
 
 def _pieces(tiles: int, steps: int, blocks: int) -> list[list[tuple[int, int, int]]]:
@@ -40,30 +38,17 @@ def schedules(tiles: int = 5, sms: int = 4, steps: int = 8, splits: int = 2) -> 
         end = max(sum(e - f for _, f, e in lane) for lane in lanes)
         ends.append(end)
         used = tiles * steps / (end * sms)
-        s.text(
-            left,
-            top - 6,
-            title + tr(f": {end} steps, {used:.0%} busy", f"：{end} 步，利用率 {used:.0%}"),
-            "bold",
-            "start",
-        )
+        said = tr(f": {end} steps, {used:.0%} busy", f"：{end} 步，利用率 {used:.0%}")
+        s.text_from(left, top - 6, title + said, "bold")
+        drawn = Lanes(s, left, top + 2, unit, row, gap=(0, 4))
         for sm, lane in enumerate(lanes):
-            y = top + sm * row
-            s.text(left - 8, y + 19, f"SM {sm}", "muted", "end", 13)
-            s.rect(left, y + 2, unit * end, row - 4, "hollow dash muted", rx=0)
-            x = left
+            drawn.name(sm, f"SM {sm}", size=13, away=8)
+            s.rect(left, top + 2 + sm * row, unit * end, row - 4, "hollow dash muted", rx=0)
+            at = 0
             for tile, first, last in lane:
                 shared = "" if last - first == steps else "*"
-                s.rect(
-                    x,
-                    y + 2,
-                    unit * (last - first),
-                    row - 4,
-                    f"c{1 + tile % 6}",
-                    f"{tile}{shared}",
-                    rx=2,
-                )
-                x += unit * (last - first)
+                drawn.bar(sm, at, at + last - first, hue(tile), f"{tile}{shared}")
+                at += last - first
     alt = tr(
         f"{tiles} tiles of {steps} steps on {sms} SMs: {ends[0]} steps with a block per tile, {ends[1]} with split-K, {ends[2]} with stream-K.",
         f"{sms} 个 SM 上 {tiles} 个分块、每个 {steps} 步：每分块一个线程块要 {ends[0]} 步，split-K 要 {ends[1]} 步，stream-K 要 {ends[2]} 步。",
@@ -79,24 +64,14 @@ def schedules(tiles: int = 5, sms: int = 4, steps: int = 8, splits: int = 2) -> 
 def saw(sms: int = 132, most: int = 528) -> str:
     """Efficiency by the number of tiles, for one block per SM at a time."""
     left, top, width, height = 56, 14, 620, 180
-
-    def place(tiles: int, efficiency: float) -> tuple[float, float]:
-        return round(left + width * tiles / most, 1), round(top + height * (1 - efficiency), 1)
-
-    points = []
+    s = Svg(left + width + 20, top + height + 52)
+    field = Axes(s, linear(0, most), linear(0, 1), left, left + width, top, top + height)
+    field.y_ticks((0, 0.25, 0.5, 0.75, 1), ".0%").x_ticks(range(0, most + 1, sms), cls=None)
+    points = [(0, 0)]
     for wave in range(-(-most // sms)):
         first, last = wave * sms + 1, min(most, (wave + 1) * sms)
-        points += [place(t, t / (sms * (wave + 1))) for t in (first, last)]
-    s = Svg(left + width + 20, top + height + 52)
-    for part in (0, 0.25, 0.5, 0.75, 1):
-        y = top + height * (1 - part)
-        s.line(left, y, left + width, y, "grid")
-        s.text(left - 8, y + 5, f"{part:.0%}", "muted", "end", 12)
-    for wave in range(most // sms + 1):
-        x = left + width * wave * sms / most
-        s.text(x, top + height + 18, wave * sms, "muted", size=12)
-    s.polyline([place(0, 0), *points], "c1")
-    s.text(left + width / 2, top + height + 40, tr("tiles", "分块数"), "muted", size=13)
+        points += [(tiles, tiles / (sms * (wave + 1))) for tiles in (first, last)]
+    field.curve(points).names(tr("tiles", "分块数"))
     worst = [(sms * w + 1) / (sms * (w + 1)) for w in range(1, most // sms)]
     lows = ", ".join(f"{w:.0%}" for w in worst)
     alt = tr(

@@ -1,8 +1,6 @@
 """Drawings of the TMA: a box that hangs over the edge of a matrix, the phases of a barrier, and swizzled rows."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, tr
 
 
 def box(rows: int = 7, columns: int = 8, high: int = 4, wide: int = 4, row: int = 5, column: int = 6) -> str:  # fmt: skip
@@ -11,22 +9,22 @@ def box(rows: int = 7, columns: int = 8, high: int = 4, wide: int = 4, row: int 
     shown_rows, shown_columns = max(rows, row + high), max(columns, column + wide)
     x_box = left + shown_columns * cell + 90
     s = Svg(x_box + wide * cell + 20, top + shown_rows * cell + 14)
-    s.text(left, 20, tr("global memory", "全局内存"), "bold", "start")
-    s.text(x_box, 20, tr("shared memory", "共享内存"), "bold", "start")
-    for r in range(shown_rows):
-        for c in range(shown_columns):
-            inside = r < rows and c < columns
-            taken = row <= r < row + high and column <= c < column + wide
-            if inside or taken:
-                cls = "c1" if inside and taken else "c0" if inside else "hollow dash muted"
-                s.rect(left + c * cell, top + r * cell, cell - 3, cell - 3, cls, rx=2)
-    zeros = 0
-    for r in range(high):
-        for c in range(wide):
-            inside = row + r < rows and column + c < columns
-            zeros += not inside
-            text = None if inside else 0
-            s.rect(x_box + c * cell, top + r * cell, cell - 3, cell - 3, "c1" if inside else "c4", text, rx=2)  # fmt: skip
+    s.text_from(left, 20, tr("global memory", "全局内存"), "bold")
+    s.text_from(x_box, 20, tr("shared memory", "共享内存"), "bold")
+
+    def inside(r: int, c: int) -> bool:
+        return r < rows and c < columns
+
+    def kind(r: int, c: int) -> str | None:
+        taken = row <= r < row + high and column <= c < column + wide
+        outside = "hollow dash muted" if taken else None
+        return ("c1" if taken else "c0") if inside(r, c) else outside
+
+    Grid(s, left, top, cell).fill(shown_rows, shown_columns, kind)
+    brought = [[inside(row + r, column + c) for c in range(wide)] for r in range(high)]
+    zeros = sum(line.count(False) for line in brought)
+    words = Grid(s, x_box, top, cell)
+    words.fill(high, wide, lambda r, c: "c1" if brought[r][c] else ("c4", 0))
     s.arrow(x_box - 74, top + high * cell / 2, x_box - 10, top + high * cell / 2, "accent", "TMA")
     alt = tr(
         f"A box of {high} x {wide} words at row {row}, column {column} of a {rows} x {columns} matrix: {high * wide - zeros} words "
@@ -45,19 +43,16 @@ def phases(stages: int = 3, steps: int = 7) -> str:
     """Which buffer each step reads, and the parity that it waits for: a barrier's phase ends once per round."""
     cell, left, top = 74, 108, 40
     s = Svg(left + steps * cell + 10, top + stages * 40 + 6)
-    s.text(4, 22, tr("step", "步"), "muted", "start")
-    for k in range(steps):
-        s.text(left + k * cell + cell / 2 - 2, 22, k, "muted")
+    cells = Grid(s, left, top, cell, 40, gap=(4, 10), rx=3).heads(range(steps), up=18)
+    s.text_from(4, 22, tr("step", "步"), "muted")
     for b in range(stages):
-        y = top + b * 40
-        s.text(4, y + 20, tr(f"buffer {b}", f"缓冲区 {b}"), "", "start")
-        for k in range(steps):
-            x = left + k * cell
-            if k % stages == b:
-                parity = k // stages % 2
-                s.rect(x, y, cell - 4, 30, "c1" if parity else "c3", tr(f"wait {parity}", f"等 {parity}"), rx=3)  # fmt: skip
-            elif (k - 1) % stages == b and k:
-                s.rect(x, y, cell - 4, 30, "hollow dash", tr("refill", "再装"), rx=3)
+        cells.named(b, 4, tr(f"buffer {b}", f"缓冲区 {b}"), "")
+    for k in range(steps):
+        parity = k // stages % 2
+        wait = tr(f"wait {parity}", f"等 {parity}")
+        cells.box(k % stages, k, "c1" if parity else "c3", wait)
+        if k:
+            cells.box((k - 1) % stages, k, "hollow dash", tr("refill", "再装"))
     alt = tr(
         f"{stages} buffers over {steps} steps. Step k waits for buffer k mod {stages} with parity k div {stages} mod 2; the buffer "
         "of the step before is filled again.",

@@ -1,8 +1,6 @@
 """Figures of the chapter on vectorized access: how the tile of A is turned, and which rows begin where."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, tr
 
 
 def brought(t: int, bm: int = 128) -> tuple[int, int]:
@@ -18,25 +16,22 @@ def turned(rows: int = 6, bk: int = 8) -> str:
     s = Svg(right + rows * cell + 50, top + bk * cell + 40)
     s.text(left + bk * cell / 2, 24, tr("A, row-major: depth →", "A，行主序：深度 →"), "muted")
     s.text(right + rows * cell / 2, 24, tr("As[depth][row]: row →", "As[深度][行]：行 →"), "muted")
+    rowwise, turned_tile = (
+        Grid(s, left, top, cell, gap=2, rx=0),
+        Grid(s, right, top, cell, gap=2, rx=0),
+    )
     for t in range(2 * rows):
         row, inner = brought(t)
         tint = f"c{1 + t % 2 + 2 * (row % 2)}"
-        for d in range(4):
-            s.rect(left + (inner + d) * cell, top + row * cell, cell - 2, cell - 2, tint, rx=0)
-            s.rect(right + row * cell, top + (inner + d) * cell, cell - 2, cell - 2, tint, rx=0)
-        s.text(left + (inner + 1) * cell + cell / 2 - 1, top + row * cell + 20, f"t{t}")
-        s.text(right + row * cell + cell / 2 - 1, top + (inner + 1) * cell + 20, f"t{t}", size=13)
+        for depth in range(inner, inner + 4):
+            rowwise.box(row, depth, tint, f"t{t}" if depth == inner + 1 else None)
+            turned_tile.box(depth, row, tint, f"t{t}" if depth == inner + 1 else None, size=13)
     middle = top + rows * cell / 2
     s.arrow(left + bk * cell + 16, middle, right - 16, middle, "accent")
     s.text((left + bk * cell + right) / 2, middle - 12, tr("turned", "转置"), "accent")
-    s.text(
-        left,
-        top + rows * cell + 24,
-        tr("one LDG.128 per thread", "每个线程一条 LDG.128"),
-        "",
-        "start",
-    )
-    s.text(right, top + bk * cell + 24, tr("four STS per thread", "每个线程四条 STS"), "", "start")
+    below = tr("one LDG.128 per thread", "每个线程一条 LDG.128")
+    s.text_from(left, top + rows * cell + 24, below)
+    s.text_from(right, top + bk * cell + 24, tr("four STS per thread", "每个线程四条 STS"))
     alt = tr(
         f"Threads 2r and 2r + 1 bring the eight words of row r of A. In shared memory they stand in column r, so that the words "
         f"of neighboring rows at one depth lie side by side. Shown: {rows} rows.",
@@ -57,21 +52,18 @@ def alignment(pitches: tuple[int, ...] = (8, 10, 9), rows: int = 4, shown: int =
     s = Svg(20 + panel * len(pitches), top + rows * cell + 16)
     told = []
     for p, pitch in enumerate(pitches):
-        x0 = 14 + panel * p
-        s.text(x0, 24, tr(f"{pitch} words per row", f"每行 {pitch} 个字"), "bold", "start")
-        good = 0
-        for row in range(rows):
-            offset = row * pitch % 4  # words past a multiple of 16 bytes
-            good += offset == 0
+        cells = Grid(s, 14 + panel * p, top, cell, gap=2, rx=0)
+        s.text_from(cells.x, 24, tr(f"{pitch} words per row", f"每行 {pitch} 个字"), "bold")
+        offsets = [row * pitch % 4 for row in range(rows)]  # words past a multiple of 16 bytes
+        for row, offset in enumerate(offsets):
             for column in range(shown):
-                group = (offset + column) // 4
+                group, between = divmod(offset + column, 4)
                 tint = "c2" if offset else ("c1" if group % 2 == 0 else "c3")
-                s.rect(x0 + column * cell, top + row * cell, cell - 2, cell - 2, tint, rx=0)
-                if (offset + column) % 4 == 0 and column:
-                    x = x0 + column * cell - 1
-                    s.line(x, top + row * cell - 1, x, top + row * cell + cell - 1, "bold")
-            s.text(x0 + cell / 2 - 1, top + row * cell + 15, offset, size=14)
-        told.append((pitch, good))
+                cells.box(row, column, tint, None if column else offset)
+                if not between and column:
+                    x, y = cells.corner(row, column)
+                    s.line(x - 1, y - 1, x - 1, y + cell - 1, "bold")
+        told.append((pitch, offsets.count(0)))
     alt = tr(
         "; ".join(
             f"{pitch} words per row: {good} of {rows} rows begin at a multiple of 16 bytes"

@@ -1,8 +1,6 @@
 """Warp tiles drawn from the index arithmetic: where warps stand in a block's tile, lanes in a warp's, and who waits when."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Lanes, Svg, figure, legend, tr
 
 
 def tiles(
@@ -19,32 +17,20 @@ def tiles(
     told = []
     for p, (wm, wn) in enumerate(shapes):
         x0 = 10 + p * panel + strip + 6
-        s.text(x0 - strip - 6, 18, f"{wm} × {wn}", "bold", "start")
+        s.text_from(x0 - strip - 6, 18, f"{wm} × {wn}", "bold")
+        cells = Grid(s, x0, top, wn * scale, wm * scale, gap=2, rx=0)
+        wordy = wn * scale > 60 and wm * scale > 18
         for warp in range(bm * bn // (wm * wn)):
-            x, y = warp % (bn // wn) * wn, warp // (bn // wn) * wm
-            cls = "c2" if warp == shown else "c0"
-            s.rect(
-                x0 + x * scale,
-                top + y * scale,
-                wn * scale - 2,
-                wm * scale - 2,
-                cls,
-                tr("warp", "束") + f" {warp}" if wn * scale > 60 and wm * scale > 18 else warp,
-                rx=0,
-            )
-        x, y = shown % (bn // wn) * wn, shown // (bn // wn) * wm
-        s.rect(x0 - strip - 4, top + y * scale, strip, wm * scale - 2, "c1 solid", rx=0)
-        s.rect(x0 + x * scale, top - strip - 4, wn * scale - 2, strip, "c3 solid", rx=0)
+            name = tr(f"warp {warp}", f"束 {warp}") if wordy else warp
+            cells.box(*divmod(warp, bn // wn), "c2" if warp == shown else "c0", name)
+        x, y = cells.corner(*divmod(shown, bn // wn))
+        s.rect(x0 - strip - 4, y, strip, wm * scale - 2, "c1 solid", rx=0)
+        s.rect(x, top - strip - 4, wn * scale - 2, strip, "c3 solid", rx=0)
         words, fmas = wm + wn, wm * wn
         told.append((wm, wn, words, words / fmas))
-        s.text(x0, top + bm * scale + 22, tr(f"{words} words", f"{words} 个字"), "", "start")
-        s.text(
-            x0,
-            top + bm * scale + 44,
-            tr(f"{words / fmas:.3f} per FMA", f"每次 FMA {words / fmas:.3f} 个"),
-            "",
-            "start",
-        )
+        each = tr(f"{words / fmas:.3f} per FMA", f"每次 FMA {words / fmas:.3f} 个")
+        s.text_from(x0, top + bm * scale + 22, tr(f"{words} words", f"{words} 个字"))
+        s.text_from(x0, top + bm * scale + 44, each)
     listed = "; ".join(f"{m} x {n}: {w} words, {each:.3f} per FMA" for m, n, w, each in told)
     alt = tr(
         f"A tile of {bm} x {bn} divided among warps in {len(shapes)} ways. Words that a warp needs at one depth: {listed}.",
@@ -73,14 +59,13 @@ def lanes(masks: tuple[int, ...] = (0b00111, 0b01110)) -> str:
     names = (tr("by rows", "按行编号"), tr("in pairs", "成对编号"))
     told = []
     for p, (mask, name) in enumerate(zip(masks, names)):
-        x0 = 8 + p * (columns * cell + gap)
-        s.text(x0, 18, name, "bold", "start")
+        cells = Grid(s, 8 + p * (columns * cell + gap), top, cell)
+        s.text_from(cells.x, 18, name, "bold")
         grid = {}
         for lane in range(32):
             x, y = gather(mask, lane), gather(31 & ~mask, lane)
             grid[y, x] = lane
-            group = lane // 8
-            s.rect(x0 + x * cell, top + y * cell, cell - 3, cell - 3, f"c{1 + group}", lane, rx=2)
+            cells.box(y, x, f"c{1 + lane // 8}", lane)
         told.append((name, [grid[0, x] for x in range(columns)]))
     listed = "; ".join(f"{name}: {row}" for name, row in told)
     alt = tr(
@@ -134,29 +119,23 @@ def turns(loads: int = 4, wait: int = 30, fmas: int = 64, cycles: int = 300) -> 
     y, told = 8, []
     for warps in (1, 4):
         done = schedule(warps, loads, wait, fmas, cycles)
+        lanes = Lanes(s, left, y, scale, row, gap=(0.5, 4), rx=0)
         for w, line in enumerate(done):
-            s.text(left - 8, y + 16, tr(f"warp {w}", f"线程束 {w}"), "", "end")
-            _runs(s, line, left, y, scale, row, tints)
-            y += row
-        used = [
-            "used" if any(line[c] in ("load", "fma") for line in done) else ""
-            for c in range(cycles)
-        ]
-        s.text(left - 8, y + 18, tr("slots", "发射槽"), "bold", "end")
-        _runs(s, used, left, y + 4, scale, row - 4, {"used": "c2 solid"})
-        told.append((warps, used.count("used")))
+            lanes.name(w, tr(f"warp {w}", f"线程束 {w}"), "", away=8).runs(w, line, tints.get)
+        used = [any(one in ("load", "fma") for one in each) for each in zip(*done)]
+        y += row * warps
+        lanes.name(warps, tr("slots", "发射槽"), "bold", away=8)
+        slots = Lanes(s, left, y + 4, scale, row - 4, gap=(0.5, 4), rx=0)
+        slots.runs(0, used, {True: "c2 solid"}.get)
+        told.append((warps, used.count(True)))
         y += row + 30
-    y -= 6
-    x = left
-    for kind, name in (
+    names = (
         ("load", tr("loads", "读取")),
         ("wait", tr("waits for words", "等数据")),
         ("fma", tr("FMAs", "FMA")),
         ("turn", tr("waits for its turn", "等轮到自己")),
-    ):
-        s.rect(x, y, 16, 14, tints[kind], rx=0)
-        s.text(x + 22, y + 12, name, "", "start")
-        x += 140
+    )
+    legend(s, left, y - 6, [(tints[kind], name) for kind, name in names], step=140)
     listed = "; ".join(f"{w}: {n} / {cycles}" for w, n in told)
     alt = tr(
         f"Issue slots of one scheduler over {cycles} cycles. A warp loads ({loads}), waits ({wait} cycles), computes ({fmas} FMAs). "
@@ -169,22 +148,3 @@ def turns(loads: int = 4, wait: int = 30, fmas: int = 64, cycles: int = 300) -> 
         f"一个模型：{loads} 条读取，{wait} 个周期后数据到达，{fmas} 次 FMA，如此往复。{cycles} 个槽里，一个线程束用掉 {told[0][1]} 个，四个用掉 {told[1][1]} 个。",
     )
     return figure(s, alt=alt, caption=caption)
-
-
-def _runs(
-    s: Svg, line: list[str], left: float, y: float, scale: float, row: float, tints: dict[str, str]
-) -> None:
-    """Equal neighbors of a line as one box each."""
-    begin = 0
-    for at in range(1, len(line) + 1):
-        if at == len(line) or line[at] != line[begin]:
-            if line[begin] in tints:
-                s.rect(
-                    left + begin * scale,
-                    y,
-                    (at - begin) * scale - 0.5,
-                    row - 4,
-                    tints[line[begin]],
-                    rx=0,
-                )
-            begin = at

@@ -1,8 +1,6 @@
 """Figures of the chapter on attention as it is written: the matrices and the launches between them, in proportion."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Svg, figure, tr
 
 
 def launches(n: int = 512, d: int = 64, score_bytes: int = 4, weight_bytes: int = 2) -> str:
@@ -15,50 +13,33 @@ def launches(n: int = 512, d: int = 64, score_bytes: int = 4, weight_bytes: int 
     def kib(count: int) -> str:
         return f"{count / 1024:,.0f} KiB"
 
-    def matrix(x: float, y: float, w: float, h: float, tint: str, name: str, nbytes: int) -> None:
-        s.rect(x, y, w, h, tint, rx=0)
+    def matrix(x: float, w: float, tint: str, name: str, nbytes: int) -> None:
+        s.rect(x, top, w, side, tint, rx=0)
         s.text(x + w / 2, top + side + 24, name, "bold", size=13)
         s.text(x + w / 2, top + side + 42, kib(nbytes), "muted", size=12)
 
-    small, pairs = n * d * 2, n * n
-    x_q, x_k = 24.0, 62.0
-    matrix(x_q, top, thin, side, "c1", "q", small)
-    matrix(x_k + 20, top, thin, side, "c1", "k", small)
-    x_s = 208.0
-    matrix(x_s, top, side, side, "c2", tr("scores, fp32", "分数，fp32"), pairs * score_bytes)
-    x_p = 436.0
-    matrix(x_p, top, side, side, "c4", tr("weights, bf16", "权重，bf16"), pairs * weight_bytes)
-    x_o = 672.0
-    matrix(x_o, top, thin, side, "c1", tr("out", "结果"), small)
-    middle = top + side / 2
-    for x1, x2, word in (
-        (x_k + 20 + thin + 8, x_s - 8, tr("q kᵀ", "q kᵀ")),
-        (x_s + side + 8, x_p - 8, "softmax"),
-        (x_p + side + 8, x_o - 8, tr("· v", "· v")),
-    ):
-        s.arrow(x1, middle, x2, middle, "accent", word, 12)
+    small, pairs, middle = n * d * 2, n * n, top + side / 2
+    x_q, x_k, x_s, x_p, x_o = 24, 82, 208, 436, 672
+    matrix(x_q, thin, "c1", "q", small)
+    matrix(x_k, thin, "c1", "k", small)
+    matrix(x_s, side, "c2", tr("scores, fp32", "分数，fp32"), pairs * score_bytes)
+    matrix(x_p, side, "c4", tr("weights, bf16", "权重，bf16"), pairs * weight_bytes)
+    matrix(x_o, thin, "c1", tr("out", "结果"), small)
+    s.arrow(x_k + thin + 8, middle, x_s - 8, middle, "accent", "q kᵀ", 12)
+    s.arrow(x_s + side + 8, middle, x_p - 8, middle, "accent", "softmax", 12)
+    s.arrow(x_p + side + 8, middle, x_o - 8, middle, "accent", "· v", 12)
     # The diagonal: a token sees the keys up to its own.
-    for x in (x_s, x_p):
+    for x, above in ((x_s, tr("hidden", "看不见")), (x_p, "0")):
         s.line(x, top, x + side, top + side, "bold")
-    s.text(x_s + side - 8, top + 22, tr("hidden", "看不见"), "muted", "end", 12)
-    s.text(x_p + side - 8, top + 22, "0", "muted", "end", 12)
+        s.text_to(x + side - 8, top + 22, above, "muted", 12)
     written = pairs * (score_bytes + weight_bytes)
-    s.text(
-        24, 288,
-        tr(
-            f"written and read again between the launches: 2 × {kib(written)}",
-            f"各次启动之间写入又读出：2 × {kib(written)}",
-        ),
-        "warn", "start", 13,
-    )  # fmt: skip
-    s.text(
-        24,
-        28,
-        tr(f"one head: {n} tokens, {d} numbers each", f"一个头：{n} 个词元，每个 {d} 个数"),
-        "muted",
-        "start",
-        12,
+    passed = tr(
+        f"written and read again between the launches: 2 × {kib(written)}",
+        f"各次启动之间写入又读出：2 × {kib(written)}",
     )
+    s.text_from(24, 288, passed, "warn", 13)
+    head = tr(f"one head: {n} tokens, {d} numbers each", f"一个头：{n} 个词元，每个 {d} 个数")
+    s.text_from(24, 28, head, "muted", 12)
     ratio = written * 2 / (4 * small)
     alt = tr(
         f"q and k are {n} x {d}; the scores are {n} x {n} in fp32, {kib(pairs * score_bytes)}, the weights {n} x {n} in bf16, "

@@ -1,17 +1,15 @@
 """Figures of the chapter on block managers: a pool of blocks over time, from the recorded run, and hash chains."""
 
-from __future__ import annotations
-
 from cudatut.site import references
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Lanes, Svg, figure, hue, tr
 
 EXAMPLE = "llm/block_managers"
 
 
 def _owners() -> list[list[int]]:
     """For each step, who holds each block: the number of a request, 0 for nobody."""
-    rows = references.load(EXAMPLE).results("timeline")[0]["rows"]
-    return [[int(one) for one in row["value"].split()] for row in rows]
+    found = references.facts(EXAMPLE, "timeline")
+    return [[int(one) for one in owners.split()] for owners in found.values()]
 
 
 def pool() -> str:
@@ -19,25 +17,14 @@ def pool() -> str:
     steps = _owners()
     count, left, top, width, high = len(steps[0]), 66, 30, 12, 11
     s = Svg(left + width * len(steps) + 14, top + high * count + 34)
-    s.text(left, 18, tr("step →", "步 →"), "muted", "start", 13)
-    s.text(left - 10, top + 10, tr("block 0", "块 0"), "muted", "end", 12)
-    last = top + high * count - 2
-    s.text(left - 10, last, tr(f"block {count - 1}", f"块 {count - 1}"), "muted", "end", 12)
-    for block in range(count):
-        y, begin = top + high * block, 0
-        for end in range(1, len(steps) + 1):
-            owner = steps[begin][block]
-            if end < len(steps) and steps[end][block] == owner:
-                continue
-            wide = width * (end - begin)
-            if owner:
-                s.rect(left + width * begin, y, wide - 1, high - 1, f"c{1 + owner % 6}", rx=0)
-                if wide > 20:
-                    s.text(left + width * begin + wide / 2, y + 9, owner, size=9)
-            begin = end
-    bottom = top + high * count
+    s.text_from(left, 18, tr("step →", "步 →"), "muted", 13)
+    lanes = Lanes(s, left, top, width, high, gap=1, rx=0, size=9)
+    for block in (0, count - 1):
+        lanes.name(block, tr(f"block {block}", f"块 {block}"), size=12)
+    for block, owners in enumerate(zip(*steps)):
+        lanes.runs(block, owners, lambda owner: (hue(owner), owner) if owner else None)
     for step in range(0, len(steps), 10):
-        s.text(left + width * (step + 0.5), bottom + 18, step, "muted", size=12)
+        s.text(lanes.when(step + 0.5), top + high * count + 18, step, "muted", size=12)
     most = max(count - row.count(0) for row in steps)
     requests = len({owner for row in steps for owner in row} - {0})
     alt = tr(
@@ -60,24 +47,15 @@ def chain(blocks: int = 3, shared: int = 2, size: int = 4) -> str:
     names = (tr("request A", "请求 A"), tr("request B", "请求 B"))
     for which, name in enumerate(names):
         y = top + which * row
-        s.text(left - 12, y + 21, name, "bold", "end")
+        s.text_to(left - 12, y + 21, name, "bold")
         for block in range(blocks):
-            same = block < shared
-            x = left + wide * block
-            for i in range(size):
-                token = 10 + size * block + i if same or not which else 50 + size * block + i
-                s.rect(
-                    x + cell * i,
-                    y,
-                    cell - 2,
-                    32,
-                    f"c{1 + block}" if same else f"c{4 + which}",
-                    token,
-                )
+            same, x = block < shared, left + wide * block
+            first = size * block + (10 if same or not which else 50)
+            color = f"c{1 + block}" if same else f"c{4 + which}"
+            Grid(s, x, y, cell, 34, gap=2, rx=4).row(0, [(color, first + i) for i in range(size)])
             label = f"h{block}" if same or not which else f"h{block}'"
             middle = x + cell * size / 2
-            s.arrow(middle, y + 34, middle, y + 56)
-            s.rect(middle - 24, y + 56, 48, 26, "c0", label)
+            s.arrow(middle, y + 34, middle, y + 56).rect(middle - 24, y + 56, 48, 26, "c0", label)
             if block + 1 < blocks:
                 s.arrow(middle + 26, y + 69, middle + wide - 26, y + 69)
     alt = tr(

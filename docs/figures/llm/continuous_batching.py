@@ -1,9 +1,7 @@
 """Figures of the chapter on continuous batching: schedules of the recorded run, and the tiles of a mixed step."""
 
-from __future__ import annotations
-
 from cudatut.site import references
-from cudatut.site.svg import Svg, figure, text_width, tr
+from cudatut.site.drawing import Grid, Lanes, Svg, figure, hue, legend, tr
 
 EXAMPLE = "llm/continuous_batching"
 LEFT, WAITS, PREEMPTED, DECODES, PREFILLS = 0, 1, 2, 3, 10  # and n tokens more
@@ -11,8 +9,8 @@ LEFT, WAITS, PREEMPTED, DECODES, PREFILLS = 0, 1, 2, 3, 10  # and n tokens more
 
 def _schedules() -> list[list[list[int]]]:
     """Of static and of continuous batching: what each request does in each step."""
-    found = references.load(EXAMPLE).results("schedule")[:2]
-    return [[[int(x) for x in row["value"].split()] for row in one["rows"]] for one in found]
+    found = (references.facts(EXAMPLE, "schedule", index).values() for index in (0, 1))
+    return [[[int(x) for x in steps.split()] for steps in requests] for requests in found]
 
 
 def schedule() -> str:
@@ -22,34 +20,23 @@ def schedule() -> str:
     panel = high * len(static) + 46
     s = Svg(left + cell * len(static[0]) + 12, 2 * panel + 34)
     names = (tr("static batches", "静态批处理"), tr("continuous batching", "连续批处理"))
+    waits, out, decodes = "hollow dash muted", ("c5 solid", "×"), "c2"
+    shown = {LEFT: None, WAITS: waits, PREEMPTED: out, DECODES: decodes}
     for number, (name, rows) in enumerate(zip(names, (static, continuous))):
         top = number * panel + 26
         steps = tr(f"{name}: {len(rows[0])} steps", f"{name}：{len(rows[0])} 步")
-        s.text(left, top - 8, steps, "bold", "start")
+        s.text_from(left, top - 8, steps, "bold")
+        cells = Grid(s, left, top, cell, high, gap=(2, 3), rx=0, size=11)
         for i, row in enumerate(rows):
-            y = top + i * high
-            s.text(left - 8, y + 14, tr(f"request {i}", f"请求 {i}"), "muted", "end", 12)
-            for step, what in enumerate(row):
-                box = left + step * cell, y, cell - 2, high - 3
-                if what == WAITS:
-                    s.rect(*box, "hollow dash muted", rx=0)
-                elif what == PREEMPTED:
-                    s.rect(*box, "c5 solid", "×", rx=0, size=12)
-                elif what == DECODES:
-                    s.rect(*box, "c2", rx=0)
-                elif what >= PREFILLS:
-                    s.rect(*box, "c1", what - PREFILLS, rx=0, size=11)
-    legend = (
-        ("c1", "5", tr("prefills 5 tokens", "预填充 5 个词元")),
-        ("c2", None, tr("decodes", "解码")),
-        ("hollow dash muted", None, tr("waits", "等待")),
-        ("c5 solid", "×", tr("is preempted", "被抢占")),
+            cells.name(i, tr(f"request {i}", f"请求 {i}"), size=12, away=8)
+            cells.row(i, [shown.get(what, ("c1", what - PREFILLS)) for what in row])
+    entries = (
+        ("c1", tr("prefills 5 tokens", "预填充 5 个词元"), 5),
+        (decodes, tr("decodes", "解码")),
+        (waits, tr("waits", "等待")),
+        (out[0], tr("is preempted", "被抢占"), out[1]),
     )
-    x, y = left, 2 * panel + 8
-    for cls, mark, words in legend:
-        s.rect(x, y, cell - 2, high - 3, cls, mark, rx=0, size=11)
-        s.text(x + cell + 4, y + 13, words, "", "start", 12)
-        x += cell + 26 + text_width(words, 12)
+    legend(s, left, 2 * panel + 8, entries, size=12, high=17)
     waits = [sum(row.count(WAITS) for row in rows) for rows in (static, continuous)]
     preempted = sum(row.count(PREEMPTED) for row in continuous)
     alt = tr(
@@ -73,26 +60,19 @@ def mixed(
     unit, left, top, high = 15, 96, 44, 34
     longest = max(length for _, length in sequences)
     s = Svg(left + unit * longest + 20, top + high * len(sequences) + 10)
-    s.text(left, 18, tr("position →", "位置 →"), "muted", "start", 13)
+    s.text_from(left, 18, tr("position →", "位置 →"), "muted", 13)
+    rows = Lanes(s, left, top, unit, high, gap=(1, 10), rx=0, size=12)
     items = 0
     for i, (queries, length) in enumerate(sequences):
-        y = top + i * high
-        s.text(left - 10, y + 17, tr(f"request {i}", f"请求 {i}"), "", "end", 13)
-        s.rect(left, y, unit * length, 24, "c0", rx=0)
+        rows.name(i, tr(f"request {i}", f"请求 {i}"), "", 13).bar(i, 0, length, "c0")
         first = length - queries
         for tile in range(first // bm, -(-length // bm)):
             begin, end = max(first, tile * bm), min(length, (tile + 1) * bm)
-            number = tile - first // bm
-            words = f"({i}, {number})"
-            x, wide = left + unit * begin, unit * (end - begin)
-            s.rect(x, y, wide - 1, 24, f"c{1 + items % 6}", rx=0)
-            if wide > text_width(words, 12):
-                s.text(x + wide / 2, y + 17, words, size=12)
+            rows.bar(i, begin, end, hue(items), f"({i}, {tile - first // bm})", spare=True)
             items += 1
     for line in range(0, longest + 1, bm):
-        x = left + unit * line
-        s.line(x, top - 8, x, top + high * len(sequences) - 4, "dash muted")
-        s.text(x, top - 12, line, "muted", size=11)
+        rows.moment(line, 0, len(sequences) - 1, "dash muted", over=7)
+        s.text(rows.when(line), top - 12, line, "muted", size=11)
     alt = tr(
         f"{len(sequences)} requests: "
         + "; ".join(f"{q} queries at the end of {n} tokens" for q, n in sequences)

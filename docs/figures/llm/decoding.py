@@ -1,31 +1,23 @@
 """Figures of the chapter on decoding: what a step computes and reads, what a block has, and 20 bytes of weights."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Lanes, Svg, figure, legend, tr
 
 
 def cache(prompt: int = 3, tokens: int = 7) -> str:
     """A row for each step, a column for each token: computed in this step, or read from the cache."""
     cell, left, top = 46, 150, 40
     s = Svg(left + tokens * cell + 16, top + (tokens - prompt + 1) * 40 + 36)
-    for t in range(tokens):
-        s.text(left + t * cell + cell / 2 - 2, 26, t, "muted")
+    cells = Grid(s, left, top, cell, 40, gap=(4, 8), size=13).heads(range(tokens), size=14, up=14)
     for step in range(tokens - prompt + 1):
-        y = top + step * 40
-        old = 0 if step == 0 else prompt + step - 1
-        new = prompt if step == 0 else 1
-        name = tr("prefill", "预填充") if step == 0 else tr(f"step {step}", f"第 {step} 步")
-        s.text(4, y + 22, name, "", "start")
-        for t in range(old + new):
-            s.rect(
-                left + t * cell, y, cell - 4, 32, "c3" if t >= old else "c1", "K V", rx=2, size=13
-            )
-    y = top + (tokens - prompt + 1) * 40 + 20
-    s.rect(4, y - 13, 18, 18, "c3", rx=2)
-    s.text(28, y + 1, tr("computed and kept", "算出并保存"), "", "start")
-    s.rect(196, y - 13, 18, 18, "c1", rx=2)
-    s.text(220, y + 1, tr("read from the cache", "从缓存读取"), "", "start")
+        old, new = (prompt + step - 1, 1) if step else (0, prompt)
+        name = tr(f"step {step}", f"第 {step} 步") if step else tr("prefill", "预填充")
+        s.text_from(4, top + step * 40 + 22, name)
+        cells.row(step, [("c1", "K V")] * old + [("c3", "K V")] * new)
+    entries = (
+        ("c3", tr("computed and kept", "算出并保存")),
+        ("c1", tr("read from the cache", "从缓存读取")),
+    )
+    legend(s, 4, top + (tokens - prompt + 1) * 40 + 7, entries, step=192, wide=18, high=18)
     alt = tr(
         f"The first pass computes keys and values of {prompt} tokens. Each of the {tokens - prompt} steps after it computes "
         "those of one token and reads those of all tokens before it.",
@@ -44,22 +36,17 @@ def blocks(kv_heads: int = 2, group: int = 4, keys: int = 1300, split: int = 512
     left, top, row = 170, 40, 62
     scale = 500 / keys
     s = Svg(left + 520, top + kv_heads * row + 34)
-    s.text(4, 24, tr("query heads", "查询头"), "muted", "start")
-    s.text(left, 24, tr(f"keys 0 to {keys - 1}", f"键 0 到 {keys - 1}"), "muted", "start")
+    s.text_from(4, 24, tr("query heads", "查询头"), "muted")
+    s.text_from(left, 24, tr(f"keys 0 to {keys - 1}", f"键 0 到 {keys - 1}"), "muted")
+    heads = Grid(s, 4, top + 8, 34, row, gap=(4, row - 30))
+    lanes = Lanes(s, left, top, scale, row, gap=(4, row - 46), rx=4)
     for h in range(kv_heads):
-        y = top + h * row
-        first = h * group
-        for i in range(group):
-            s.rect(4 + i * 34, y + 8, 30, 30, f"c{2 + h}", first + i, rx=2)
+        heads.row(h, [(f"c{2 + h}", h * group + i) for i in range(group)])
         for p in range(parts):
-            start, end = p * split, min(keys, (p + 1) * split)
-            s.rect(
-                left + start * scale, y, (end - start) * scale - 4, 46, f"c{2 + h}",
-                tr(f"block ({h}, {p})", f"线程块 ({h}, {p})"),
-            )  # fmt: skip
-    y = top + kv_heads * row + 16
+            name = tr(f"block ({h}, {p})", f"线程块 ({h}, {p})")
+            lanes.bar(h, p * split, min(keys, (p + 1) * split), f"c{2 + h}", name)
     for p in range(parts):
-        s.text(left + p * split * scale, y, p * split, "muted", "start", size=13)
+        s.text_from(lanes.when(p * split), top + kv_heads * row + 16, p * split, "muted", 13)
     alt = tr(
         f"One sequence of {keys} keys with {kv_heads} KV heads, each shared by {group} query heads: {parts} parts of up to "
         f"{split} keys and {kv_heads} KV heads make {parts * kv_heads} blocks. A block reads its keys once, for {group} query heads.",
@@ -76,50 +63,24 @@ def blocks(kv_heads: int = 2, group: int = 4, keys: int = 1300, split: int = 512
 
 def q4_1(weights: int = 32, lane: int = 1) -> str:
     """The 20 bytes of a block of Q4_1, and the two words of numbers that a lane takes."""
-    half, top = weights // 2, 44
+    half, top, byte = weights // 2, 44, 34
     s = Svg(690, top + 140)
-    x = 8
-    for name, width in (("d", 2), ("m", 2)):
-        s.rect(x, top, width * 26, 44, "c4", f"{name}\nfp16", size=13)
-        x += width * 26 + 4
-    start = x
-    byte = 34
-    for j in range(half):
-        mine = j // 4 == lane
-        s.rect(
-            start + j * byte, top, byte - 3, 44, "c3" if mine else "c1", f"{half + j}\n{j}", size=13
-        )
-    s.text(8, 24, tr("4 bytes", "4 字节"), "muted", "start")
-    s.text(
-        start,
-        24,
-        tr(f"{half} bytes, two numbers each", f"{half} 字节，每字节两个数"),
-        "muted",
-        "start",
-    )
-    center = start + (lane * 4 + 2) * byte - 2
+    s.rect(8, top, 52, 44, "c4", "d\nfp16", size=13).rect(64, top, 52, 44, "c4", "m\nfp16", size=13)
+    cells = Grid(s, 120, top, byte, 47, rx=4, size=13)
+    cells.row(0, [("c3" if j // 4 == lane else "c1", f"{half + j}\n{j}") for j in range(half)])
+    s.text_from(8, 24, tr("4 bytes", "4 字节"), "muted")
+    numbers = tr(f"{half} bytes, two numbers each", f"{half} 字节，每字节两个数")
+    s.text_from(cells.x, 24, numbers, "muted")
+    center = cells.corner(0, lane * 4 + 2)[0] - 2
     s.arrow(center, top + 48, center, top + 86)
     low = ", ".join(str(4 * lane + i) for i in range(4))
     high = ", ".join(str(half + 4 * lane + i) for i in range(4))
-    s.text(
-        center - 60,
-        top + 108,
-        tr(
-            f"lane {lane}: word & 0x0f0f0f0f is q {low}",
-            f"lane {lane}：word & 0x0f0f0f0f 得到 q {low}",
-        ),
-        "mono",
-        "start",
-        size=13,
+    words = tr(
+        f"lane {lane}: word & 0x0f0f0f0f is q {low}", f"lane {lane}：word & 0x0f0f0f0f 得到 q {low}"
     )
-    s.text(
-        center - 60,
-        top + 130,
-        tr(f"word >> 4 & 0x0f0f0f0f is q {high}", f"word >> 4 & 0x0f0f0f0f 得到 q {high}"),
-        "mono",
-        "start",
-        size=13,
-    )
+    s.text_from(center - 60, top + 108, words, "mono", 13)
+    words = tr(f"word >> 4 & 0x0f0f0f0f is q {high}", f"word >> 4 & 0x0f0f0f0f 得到 q {high}")
+    s.text_from(center - 60, top + 130, words, "mono", 13)
     alt = tr(
         f"A block of Q4_1: two bytes of scale d, two bytes of minimum m, then {half} bytes. Byte j holds number j in its lower "
         f"half and number j + {half} in its upper half. Lane {lane} of four takes bytes {4 * lane} to {4 * lane + 3}: numbers "

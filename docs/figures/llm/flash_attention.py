@@ -1,8 +1,6 @@
 """Figures of the chapter on the FlashAttention kernel: the fragments of mma, swizzled rows, and how scores become a factor."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, tr
 
 
 def _group(d: int) -> int:
@@ -18,36 +16,33 @@ def fragments(lane: int = 5) -> str:
     x_d, y_a = left + 16 * cell + 40, y_b + 16 * cell + 40
     s = Svg(x_d + 8 * cell + 110, y_a + 16 * cell + 12)
 
-    def element(x, y, holder, name):
-        mine = holder == lane
-        s.rect(
-            x,
-            y,
-            cell - 2,
-            cell - 2,
-            "c3 solid" if mine else "c1" if name % 2 else "c0",
-            holder,
-            rx=0,
-            size=10,
-        )
+    def matrix(x: float, y: float, columns: int, holder, register) -> None:
+        """Columns of 16 elements; holder(r, c) is the lane of an element, register(r, c) where in it."""
 
-    for r in range(16):
-        for c in range(16):
-            element(left + c * cell, y_a + r * cell, r % 8 * 4 + c % 8 // 2, r // 8 + c // 8 * 2)
-    for r in range(16):
-        for c in range(8):
-            element(x_d + c * cell, y_b + r * cell, c * 4 + r % 8 // 2, r // 8)
-            element(x_d + c * cell, y_a + r * cell, r % 8 * 4 + c // 2, r // 8)
-    s.text(left, y_a - 12, tr("A, 16 x 16", "A，16 x 16"), "bold", "start")
-    s.text(x_d, y_b - 12, tr("B, 16 x 8", "B，16 x 8"), "bold", "start")
-    s.text(x_d, y_a - 12, tr("D, 16 x 8", "D，16 x 8"), "bold", "start")
-    at = x_d + 8 * cell + 12
-    s.text(at, y_b + (2 * t + 1) * cell + 4, "b0", "mono", "start")
-    s.text(at, y_b + (2 * t + 9) * cell + 4, "b1", "mono", "start")
-    s.text(at, y_a + g * cell + 14, "d[0], d[1]", "mono", "start")
-    s.text(at, y_a + (g + 8) * cell + 14, "d[2], d[3]", "mono", "start")
-    s.text(left - 12, y_a + g * cell + 14, "a[0], a[2]", "mono", "end")
-    s.text(left - 12, y_a + (g + 8) * cell + 14, "a[1], a[3]", "mono", "end")
+        def kind(r: int, c: int) -> tuple[str, int]:
+            tint = "c1" if register(r, c) % 2 else "c0"
+            return "c3 solid" if holder(r, c) == lane else tint, holder(r, c)
+
+        Grid(s, x, y, cell, gap=2, rx=0, size=10).fill(16, columns, kind)
+
+    matrix(
+        left,
+        y_a,
+        16,
+        lambda r, c: r % 8 * 4 + c % 8 // 2,
+        lambda r, c: r // 8 + c // 8 * 2,
+    )
+    matrix(x_d, y_b, 8, lambda r, c: c * 4 + r % 8 // 2, lambda r, c: r // 8)
+    matrix(x_d, y_a, 8, lambda r, c: r % 8 * 4 + c // 2, lambda r, c: r // 8)
+    s.text_from(left, y_a - 12, tr("A, 16 x 16", "A，16 x 16"), "bold")
+    s.text_from(x_d, y_b - 12, tr("B, 16 x 8", "B，16 x 8"), "bold")
+    s.text_from(x_d, y_a - 12, tr("D, 16 x 8", "D，16 x 8"), "bold")
+    right = x_d + 8 * cell + 12
+    for half in range(2):
+        row = y_a + (g + 8 * half) * cell + 14
+        s.text_from(right, y_b + (2 * t + 1 + 8 * half) * cell + 4, f"b{half}", "mono")
+        s.text_from(right, row, f"d[{2 * half}], d[{2 * half + 1}]", "mono")
+        s.text_to(left - 12, row, f"a[{half}], a[{half + 2}]", "mono")
     alt = tr(
         f"The elements of A, B and D with the number of the lane that holds them. Lane {lane} has of A the columns {2 * t} and {2 * t + 1}, "
         f"and 8 further on, of rows {g} and {g + 8}; of B rows {2 * t}, {2 * t + 1}, {2 * t + 8}, {2 * t + 9} of column {g}; of D columns {2 * t} and "
@@ -70,28 +65,18 @@ def swizzle(d: int = 64, rows: int = 8, chunk: int = 2) -> str:
     s = Svg(left + 2 * chunks * cell + gap + 20, top + rows * cell + 24)
     met = [[0] * 8, [0] * 8]
     for panel, title in enumerate((tr("as they lie", "原样"), tr("swizzled", "异或重排之后"))):
-        x0 = left + panel * (chunks * cell + gap)
-        s.text(x0 + chunks * cell / 2, 20, title, "bold")
-        for c in range(chunks):
-            s.text(x0 + c * cell + cell / 2, top - 10, c * 4 % 32, "muted", size=12)
-        s.text(x0 + chunks * cell / 2, 40, tr("first bank", "首个存储体"), "muted", size=12)
+        cells = Grid(s, left + panel * (chunks * cell + gap), top, cell)
+        middle = cells.x + chunks * cell / 2
+        s.text(middle, 20, title, "bold")
+        s.text(middle, 40, tr("first bank", "首个存储体"), "muted", size=12)
+        cells.heads((c * 4 % 32 for c in range(chunks)), size=12)
         for r in range(rows):
             if panel == 0:
-                s.text(x0 - 10, top + r * cell + 21, tr(f"row {r}", f"第 {r} 行"), "", "end", 12)
+                cells.name(r, tr(f"row {r}", f"第 {r} 行"), "", 12)
             for c in range(chunks):
                 moved = c ^ (r // (8 // group) % group if panel else 0)
-                mine = c == chunk
-                s.rect(
-                    x0 + moved * cell,
-                    top + r * cell,
-                    cell - 3,
-                    cell - 3,
-                    "c3 solid" if mine else "c0",
-                    c,
-                    rx=2,
-                )
-                if mine:
-                    met[panel][(r * chunks + moved) % 8] += 1
+                cells.box(r, moved, "c3 solid" if c == chunk else "c0", c)
+                met[panel][(r * chunks + moved) % 8] += c == chunk
     alt = tr(
         f"{rows} rows of {chunks} chunks of 16 bytes. As they lie, chunk {chunk} of all rows stands in one column: up to {max(met[0])} of them in "
         f"the same four banks. Swizzled, it stands in another place in each row: {max(met[1])} in the same four banks.",
@@ -114,51 +99,27 @@ def chained(lane: int = 5) -> str:
     right = left + 16 * cell + gap
     s = Svg(right + 16 * cell + 30, top + 16 * cell + 30)
     s.text(left + 8 * cell, 22, tr("scores: results of two mma", "分数：两条 mma 的结果"), "bold")
-    s.text(
-        right + 8 * cell, 22, tr("weights: factor A of the next", "权重：下一条的因子 A"), "bold"
-    )
-    for half in range(2):
-        s.text(
-            left + (4 + 8 * half) * cell,
-            50,
-            tr(f"keys {8 * half} to {8 * half + 7}", f"键 {8 * half} 到 {8 * half + 7}"),
-            "muted",
-            size=12,
+    title = tr("weights: factor A of the next", "权重：下一条的因子 A")
+    s.text(right + 8 * cell, 22, title, "bold")
+    for first in (0, 8):
+        x, keys = (
+            left + first * cell,
+            tr(f"keys {first} to {first + 7}", f"键 {first} 到 {first + 7}"),
         )
-        s.line(left + 8 * half * cell, top - 8, left + (8 * half + 8) * cell - 4, top - 8, "axis")
+        s.text(x + 4 * cell, 50, keys, "muted", size=12)
+        s.line(x, top - 8, x + 8 * cell - 4, top - 8, "axis")
+    scores = Grid(s, left, top, cell, gap=2, rx=0, size=11)
+    weights = Grid(s, right, top, cell, gap=2, rx=0, size=11)
     for r in range(16):
         for c in range(16):
             mine = r % 8 == g and c % 8 // 2 == t
-            register = r // 8 * 2 + c % 2
-            word = r // 8 + c // 8 * 2
-            s.rect(
-                left + c * cell,
-                top + r * cell,
-                cell - 2,
-                cell - 2,
-                "c3 solid" if mine else "c0",
-                register if mine else None,
-                rx=0,
-                size=11,
-            )
-            s.rect(
-                right + c * cell,
-                top + r * cell,
-                cell - 2,
-                cell - 2,
-                "c3 solid" if mine else "c0",
-                word if mine else None,
-                rx=0,
-                size=11,
-            )
-    s.arrow(left + 16 * cell + 14, top + 8 * cell, right - 14, top + 8 * cell, "accent")
-    s.text(
-        left + 16 * cell + gap / 2,
-        top + 8 * cell - 12,
-        tr("same lane", "同一个 lane"),
-        "accent",
-        size=12,
-    )
+            register, word = r // 8 * 2 + c % 2, r // 8 + c // 8 * 2
+            scores.box(r, c, "c3 solid" if mine else "c0", register if mine else None)
+            weights.box(r, c, "c3 solid" if mine else "c0", word if mine else None)
+    y = top + 8 * cell
+    s.arrow(left + 16 * cell + 14, y, right - 14, y, "accent")
+    same = tr("same lane", "同一个 lane")
+    s.text(left + 16 * cell + gap / 2, y - 12, same, "accent", size=12)
     alt = tr(
         f"Two grids of 16 queries by 16 keys. Lane {lane} holds the same eight elements in both: on the left as registers d[0] to d[3] of two "
         "products, on the right as words a[0] to a[3] of two elements each.",

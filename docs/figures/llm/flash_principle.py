@@ -1,8 +1,6 @@
 """Figures of the chapter on the principle of FlashAttention: both orders of its loops, and the tiles of a block."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, tr
 
 
 def orders(query_tiles: int = 4, key_tiles: int = 5, shown: int = 7) -> str:
@@ -11,27 +9,30 @@ def orders(query_tiles: int = 4, key_tiles: int = 5, shown: int = 7) -> str:
     panel = key_tiles * cell
     s = Svg(left + 2 * panel + gap + 20, top + query_tiles * cell + 44)
     panels = (
-        (tr("queries outside", "查询在外层"), lambda i, j: i * key_tiles + j),
-        (tr("keys and values outside", "键和值在外层"), lambda i, j: j * query_tiles + i),
+        (
+            tr("queries outside", "查询在外层"),
+            lambda i, j: i * key_tiles + j,
+            tr("stay on the SM: o, sum, base of Q1", "留在 SM 上：Q1 的 o、sum、base"),
+        ),
+        (
+            tr("keys and values outside", "键和值在外层"),
+            lambda i, j: j * query_tiles + i,
+            tr("stay on the SM: K1 and V1", "留在 SM 上：K1 和 V1"),
+        ),
     )
-    for number, (title, order) in enumerate(panels):
-        x0 = left + number * (panel + gap)
-        s.text(x0 + panel / 2, 22, title, "bold")
-        s.text(x0 + panel / 2, 46, tr("tiles of keys and values →", "键和值的分块 →"), "muted")
+    for number, (title, order, kept) in enumerate(panels):
+        cells = Grid(s, left + number * (panel + gap), top, cell)
+        middle = cells.x + panel / 2
+        s.text(middle, 22, title, "bold")
+        s.text(middle, 46, tr("tiles of keys and values →", "键和值的分块 →"), "muted")
+        cells.heads((f"K{j}" for j in range(key_tiles)), "mono", 12, up=8)
         for i in range(query_tiles):
-            s.text(x0 - 10, top + i * cell + cell / 2 + 4, f"Q{i}", "mono", "end")
+            cells.name(i, f"Q{i}", "mono")
             for j in range(key_tiles):
                 at = order(i, j) + 1
                 cls = "c1" if at < shown else "c3 bold" if at == shown else "hollow dash muted"
-                s.rect(x0 + j * cell, top + i * cell, cell - 3, cell - 3, cls, at, rx=2)
-        for j in range(key_tiles):
-            s.text(x0 + j * cell + cell / 2 - 1, top - 8, f"K{j}", "mono", size=12)
-        kept = (
-            tr("stay on the SM: o, sum, base of Q1", "留在 SM 上：Q1 的 o、sum、base")
-            if number == 0
-            else tr("stay on the SM: K1 and V1", "留在 SM 上：K1 和 V1")
-        )
-        s.text(x0 + panel / 2, top + query_tiles * cell + 24, kept, "accent")
+                cells.box(i, j, cls, at)
+        s.text(middle, top + query_tiles * cell + 24, kept, "accent")
     alt = tr(
         f"Two grids of {query_tiles} x {key_tiles} tiles of scores with the numbers of their turns. With the queries outside a "
         "row of tiles is computed from left to right, then the next row: results of the row stay on the SM. With keys and "
@@ -54,23 +55,22 @@ def block(queries: int = 64, keys: int = 32, d: int = 64) -> str:
     x_s, x_o = left + 30, left + 30 + wide + 190
     s = Svg(x_o + deep + 60, top + high + 40)
     ty, tx = 5, 3  # the thread that is shown
-    s.text(x_s + wide / 2, 24, tr("scores", "分数"), "bold")
-    s.text(x_s + wide / 2, 46, f"{queries} x {keys}", "muted")
-    s.text(x_o + deep / 2, 24, tr("result o", "结果 o"), "bold")
-    s.text(x_o + deep / 2, 46, f"{queries} x {d}", "muted")
-    s.rect(x_s, top, wide, high, "c0", rx=0)
-    s.rect(x_o, top, deep, high, "c0", rx=0)
     row = top + 4 * ty * unit
-    s.rect(x_s, row, wide, 4 * unit, "c1", rx=0)
-    s.rect(x_o, row, deep, 4 * unit, "c1", rx=0)
+    for x, wide_of, name, columns in (
+        (x_s, wide, tr("scores", "分数"), keys),
+        (x_o, deep, tr("result o", "结果 o"), d),
+    ):
+        s.text(x + wide_of / 2, 24, name, "bold")
+        s.text(x + wide_of / 2, 46, f"{queries} x {columns}", "muted")
+        s.rect(x, top, wide_of, high, "c0", rx=0).rect(x, row, wide_of, 4 * unit, "c1", rx=0)
     for j in range(keys // 16):
         s.rect(x_s + (tx + 16 * j) * unit, row, unit, 4 * unit, "c3 solid", rx=0)
     s.rect(x_o + 4 * tx * unit, row, 4 * unit, 4 * unit, "c3 solid", rx=0)
-    middle = row + 2 * unit
+    middle, between = row + 2 * unit, (x_s + wide + x_o) / 2
     s.arrow(x_s + wide + 14, middle, x_o - 14, middle, "accent")
-    s.text((x_s + wide + x_o) / 2, middle - 12, tr("weights,", "权重，"), "accent")
-    s.text((x_s + wide + x_o) / 2, middle + 22, tr("through shared memory", "经共享内存"), "muted")
-    s.text(x_s - 10, middle + 5, "4 ty", "mono", "end", 12)
+    s.text(between, middle - 12, tr("weights,", "权重，"), "accent")
+    s.text(between, middle + 22, tr("through shared memory", "经共享内存"), "muted")
+    s.text_to(x_s - 10, middle + 5, "4 ty", "mono", 12)
     alt = tr(
         f"Four rows of the {queries} x {keys} scores belong to the 16 threads with the same ty. One thread has the columns tx and "
         f"tx + 16 of them, and of the same four rows of the result four neighboring columns from 4 tx on.",

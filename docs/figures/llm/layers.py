@@ -1,8 +1,6 @@
 """Figures of the chapter on layers: what stands between the products, and the two styles of RoPE."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, tr
 
 
 def chain(
@@ -33,10 +31,9 @@ def chain(
         s.rect(x, y, box, 52, "c1" if moved else "c0", name, size=13)
         s.arrow(x - gap + 2, y + 26, x - 3, y + 26, "muted")
         if moved:
-            for line, (word, numbers) in enumerate(
-                ((tr("in", "入"), moved[0]), (tr("out", "出"), moved[1]))
-            ):
-                s.text(x + box / 2, y + 72 + 18 * line, f"{word}: {numbers}", "muted", size=13)
+            for line, word in enumerate((tr("in", "入"), tr("out", "出"))):
+                said = f"{word}: {moved[line]}"
+                s.text(x + box / 2, y + 72 + 18 * line, said, "muted", size=13)
     told = "; ".join(
         f"{name.replace(chr(10), ' ')}: {moved[0]} → {moved[1]}"
         for name, moved in steps[1:]
@@ -62,33 +59,21 @@ def pairs(d: int = 8) -> str:
     """Pairs as halves, and the same elements permuted so that pairs are neighbors."""
     cell, left, top, below = 58, 150, 34, 168
     s = Svg(left + d * cell + 20, below + cell + 22)
-    s.text(8, top + 34, tr("halves", "两半"), "bold", "start")
-    s.text(8, below + 34, tr("adjacent pairs", "相邻成对"), "bold", "start")
-    for i in range(d):
-        pair = i % (d // 2)
-        s.rect(left + i * cell, top, cell - 4, cell - 6, f"c{1 + pair}", f"x{i}", rx=0)
+    s.text_from(8, top + 34, tr("halves", "两半"), "bold")
+    s.text_from(8, below + 34, tr("adjacent pairs", "相邻成对"), "bold")
+    halves = Grid(s, left, top, cell, gap=(4, 6), rx=0)
+    neighbors = Grid(s, left, below, cell, gap=(4, 6), rx=0)
     for new, old in enumerate(order(d)):
-        pair = old % (d // 2)
-        s.rect(left + new * cell, below, cell - 4, cell - 6, f"c{1 + pair}", f"x{old}", rx=0)
-        s.arrow(
-            left + old * cell + cell / 2 - 2,
-            top + cell - 2,
-            left + new * cell + cell / 2 - 2,
-            below - 4,
-            f"c{1 + pair}",
-        )
-    s.text(
-        left + d * cell / 2,
-        22,
-        tr("turned together: x[i] and x[i + d/2]", "一起旋转：x[i] 与 x[i + d/2]"),
-        "muted",
-    )
-    s.text(
-        left + d * cell / 2,
-        below + cell + 14,
-        tr("turned together: x[2i] and x[2i + 1]", "一起旋转：x[2i] 与 x[2i + 1]"),
-        "muted",
-    )
+        color = f"c{1 + old % (d // 2)}"
+        halves.box(0, old, color, f"x{old}")
+        neighbors.box(0, new, color, f"x{old}")
+        start, end = halves.center(0, old)[0], neighbors.center(0, new)[0]
+        s.arrow(start, top + cell - 2, end, below - 4, color)
+    middle = left + d * cell / 2
+    together = tr("turned together: x[i] and x[i + d/2]", "一起旋转：x[i] 与 x[i + d/2]")
+    s.text(middle, 22, together, "muted")
+    together = tr("turned together: x[2i] and x[2i + 1]", "一起旋转：x[2i] 与 x[2i + 1]")
+    s.text(middle, below + cell + 14, together, "muted")
     moved = ", ".join(map(str, order(d)))
     alt = tr(
         f"A head of {d} numbers. Above, element i is turned together with element i + {d // 2}. Below, the same elements in the order {moved}: now partners are neighbors.",

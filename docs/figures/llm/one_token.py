@@ -1,11 +1,7 @@
 """Figures of the chapter on one token: the graph of the model, and a step of it under the roofline."""
 
-from __future__ import annotations
-
-import math
-
 from cudatut.site import references
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Roofline, Svg, figure, tr
 
 
 def graph(
@@ -21,80 +17,62 @@ def graph(
     q, kv = heads * head_dim, kv_heads * head_dim
 
     def millions(numbers: int) -> str:
-        return tr(f"{numbers / 1e6:.1f} M", f"{numbers / 1e6:.1f} M")
+        return f"{numbers / 1e6:.1f} M"
 
     s = Svg(712, 470)
-    box, high = 128, 46
+    box, high, first, second = 128, 46, 128, 262
     # Embedding, then the two halves of a layer as rows, then the logits.
     s.rect(14, 24, box, high, "c2", tr("embedding", "嵌入") + f"\n{vocab:,} × {dim}", size=12)
-    s.text(160, 52, tr("the row of the token", "取词元对应的一行"), "muted", "start", 12)
+    s.text_from(160, 52, tr("the row of the token", "取词元对应的一行"), "muted", 12)
     s.arrow(14 + box / 2, 24 + high, 14 + box / 2, 124, "muted")
     s.rect(6, 92, 700, 282, "axis hollow", rx=8)
-    s.text(696, 112, tr(f"one of {layers} layers", f"{layers} 层中的一层"), "bold", "end", 13)
+    s.text_to(696, 112, tr(f"one of {layers} layers", f"{layers} 层中的一层"), "bold", 13)
 
-    def row(y: int, names: list[tuple[str, str, str]]) -> None:
-        gap, left = 14, 14
-        width = (684 - gap * (len(names) - 1)) / len(names)
-        for i, (text, below, cls) in enumerate(names):
-            x = left + i * (width + gap)
-            s.rect(x, y, width, high, cls, text, size=12)
-            s.text(x + width / 2, y + high + 17, below, "muted", size=11)
+    def row(y: int, boxes: list[tuple[str, str, str]]) -> None:
+        """Boxes of (words, words below, class), each with an arrow from the one before it."""
+        gap, wide = 14, (684 + 14) / len(boxes)
+        cells = Grid(s, 14, y, wide, high, gap=(gap, 0), rx=4, size=12)
+        for i, (text, below, cls) in enumerate(boxes):
+            cells.box(0, i, cls, text)
+            x, middle = cells.center(0, i)
+            s.text(x, y + high + 17, below, "muted", size=11)
             if i:
-                s.arrow(x - gap, y + high / 2, x, y + high / 2, "muted")
+                x = cells.corner(0, i)[0]
+                s.arrow(x - gap, middle, x, middle, "muted")
 
-    first, second = 128, 262
-    row(
-        first,
-        [
-            (tr("norm", "归一化"), f"{dim}", "c0"),
-            (
-                tr("q, k, v\n", "q、k、v\n") + f"{q} + 2 × {kv}",
-                millions(layers * dim * (q + 2 * kv)),
-                "c1",
-            ),
-            (tr("rotation\nof q and k", "q、k 的\n旋转"), tr("by position", "按位置"), "c0"),
-            (
-                tr("attention", "注意力"),
-                tr(f"{heads} heads, KV cache", f"{heads} 个头，KV 缓存"),
-                "c4",
-            ),
-            (tr("output\n", "输出\n") + f"{dim} × {q}", millions(layers * dim * q), "c1"),
-            (tr("+ the vector\nbefore", "加上原来\n的向量"), "", "c0"),
-        ],
-    )
-    row(
-        second,
-        [
-            (tr("norm", "归一化"), f"{dim}", "c0"),
-            ("gate, up\n" + f"2 × {ffn} × {dim}", millions(2 * layers * ffn * dim), "c1"),
-            ("SiLU(gate)\n× up", tr("number by number", "逐个数相乘"), "c0"),
-            ("down\n" + f"{dim} × {ffn}", millions(layers * ffn * dim), "c1"),
-            (tr("+ the vector\nbefore", "加上原来\n的向量"), "", "c0"),
-        ],
-    )
+    norm = (tr("norm", "归一化"), f"{dim}", "c0")
+    added = (tr("+ the vector\nbefore", "加上原来\n的向量"), "", "c0")
+    qkv = tr("q, k, v\n", "q、k、v\n") + f"{q} + 2 × {kv}"
+    output = tr("output\n", "输出\n") + f"{dim} × {q}"
+    cached = tr(f"{heads} heads, KV cache", f"{heads} 个头，KV 缓存")
+    attention_part = [
+        norm,
+        (qkv, millions(layers * dim * (q + 2 * kv)), "c1"),
+        (tr("rotation\nof q and k", "q、k 的\n旋转"), tr("by position", "按位置"), "c0"),
+        (tr("attention", "注意力"), cached, "c4"),
+        (output, millions(layers * dim * q), "c1"),
+        added,
+    ]
+    feed_forward_part = [
+        norm,
+        (f"gate, up\n2 × {ffn} × {dim}", millions(2 * layers * ffn * dim), "c1"),
+        ("SiLU(gate)\n× up", tr("number by number", "逐个数相乘"), "c0"),
+        (f"down\n{dim} × {ffn}", millions(layers * ffn * dim), "c1"),
+        added,
+    ]
+    row(first, attention_part)
+    row(second, feed_forward_part)
     # From the end of the first half to the beginning of the second.
     s.polyline([(641, first + high), (641, 228), (79, 228)], "muted")
     s.arrow(79, 228, 79, second, "muted")
-    s.text(
-        300,
-        222,
-        tr("attention part above, feed-forward part below", "上为注意力部分，下为前馈部分"),
-        "muted",
-        size=12,
-    )
+    halves = tr("attention part above, feed-forward part below", "上为注意力部分，下为前馈部分")
+    s.text(300, 222, halves, "muted", size=12)
     s.polyline([(637, second + high), (637, 352), (79, 352)], "muted")
     s.arrow(79, 352, 79, 402, "muted")
-    s.rect(14, 402, box, high, "c0", tr("norm", "归一化"), size=12)
-    s.arrow(14 + box, 425, 186, 425, "muted")
-    s.rect(
-        186, 402, 168, high, "c2",
-        tr("logits", "logits") + f"\n{vocab:,} × {dim}", size=12,
-    )  # fmt: skip
-    s.text(
-        366, 430,
-        tr(f"a score for each of {vocab:,} tokens", f"{vocab:,} 个词元各得一个分数"),
-        "muted", "start", 12,
-    )  # fmt: skip
+    s.rect(14, 402, box, high, "c0", norm[0], size=12).arrow(14 + box, 425, 186, 425, "muted")
+    s.rect(186, 402, 168, high, "c2", f"logits\n{vocab:,} × {dim}", size=12)
+    scores = tr(f"a score for each of {vocab:,} tokens", f"{vocab:,} 个词元各得一个分数")
+    s.text_from(366, 430, scores, "muted", 12)
     weights = dim * (vocab + layers * (2 * q + 2 * kv + 3 * ffn + 2) + 1)
     alt = tr(
         f"The embedding gives the token a vector of {dim} numbers. {layers} layers change it. Each has an attention part: norm, "
@@ -138,70 +116,26 @@ def roofline() -> str:
     places = {
         step: {name: _at("intensity", f'["{name}"]["{step}"]') for name in NAMES} for step in STEPS
     }
-    x0, x1, y0, y1 = 0.5, 2000.0, 0.5, tensor * 2
-    left, right, top, bottom = 58, 700, 30, 360
-
-    def px(x: float) -> float:
-        return left + (right - left) * math.log(x / x0) / math.log(x1 / x0)
-
-    def py(y: float) -> float:
-        return bottom - (bottom - top) * math.log(y / y0) / math.log(y1 / y0)
-
-    s = Svg(712, 432)
-    for x in (1, 10, 100, 1000):
-        s.line(px(x), top, px(x), bottom, "grid")
-        s.text(px(x), bottom + 18, x, "muted", size=12)
-    for y in (1, 10, 100, 1000):
-        if y <= y1:
-            s.line(left, py(y), right, py(y), "grid")
-            s.text(left - 6, py(y) + 4, y, "muted", "end", 12)
-    s.text(4, 16, tr("TFLOP/s at most (logarithmic)", "TFLOP/s 上限（对数）"), "muted", "start", 12)
-    s.text(
-        (left + right) / 2, bottom + 38,
-        tr("FLOPs per byte (logarithmic)", "每字节的 FLOP（对数）"), "muted", size=12,
-    )  # fmt: skip
+    upright = tr("TFLOP/s at most (logarithmic)", "TFLOP/s 上限（对数）")
+    field = Roofline((0.5, 2000), (0.5, tensor * 2), upright=upright)
+    of_memory = tr(f"memory: {1e3 * memory:.0f} GB/s", f"显存：{1e3 * memory:.0f} GB/s")
+    of_tensor = tr(f"tensor cores: {tensor:.0f} TFLOP/s", f"张量核心：{tensor:.0f} TFLOP/s")
+    field.slope(1e3 * memory, tensor, text=of_memory, right=-16, down=-16)
+    field.roof(tensor, 1e3 * memory, text=of_tensor, up=-20)
     meet = tensor / memory
-    s.polyline([(px(x0), py(x0 * memory)), (px(meet), py(tensor)), (px(x1), py(tensor))], "accent")
-    s.text(
-        px(x1) - 4,
-        py(tensor) + 20,
-        tr(f"tensor cores: {tensor:.0f} TFLOP/s", f"张量核心：{tensor:.0f} TFLOP/s"),
-        "accent",
-        "end",
-        12,
-    )
-    s.text(
-        px(2.2),
-        py(2.2 * memory) - 26,
-        tr(f"memory: {1e3 * memory:.0f} GB/s", f"显存：{1e3 * memory:.0f} GB/s"),
-        "accent",
-        "end",
-        12,
-    )
     for step, (_, _, tint) in STEPS.items():
         for name, x in places[step].items():
-            y = min(tensor, x * memory)
-            radius = 8 if name == "all" else 5
-            s.circle(px(x), py(y), radius, tint + (" solid" if name == "all" else ""))
+            whole = name == "all"
+            field.dot(x, min(tensor, x * memory), tint + " solid" * whole, 8 if whole else 5)
     # Legend, with the words for the small circles of the prefill.
     for i, (en, zh, tint) in enumerate(STEPS.values()):
-        y = bottom - 88 + 22 * i
-        s.circle(right - 208, y, 6, tint + " solid")
-        s.text(right - 194, y + 4, tr(en, zh), "", "start", 12)
-    attention = places["decode, 64 sequences"]["attention"]
-    s.text(
-        px(attention) + 12, py(attention * memory) + 18,
-        tr("attention, one sequence or 64", "注意力，1 个或 64 个序列"), "", "start", 12,
-    )  # fmt: skip
-    one = places["decode"]["gate, up"]
-    s.text(
-        px(one) + 12,
-        py(one * memory) + 16,
-        tr("products with weights", "与权重相乘"),
-        "",
-        "start",
-        12,
-    )
+        y = field.bottom - 88 + 22 * i
+        field.s.circle(492, y, 6, tint + " solid").text_from(506, y + 4, tr(en, zh), "", 12)
+    attention, one = places["decode, 64 sequences"]["attention"], places["decode"]["gate, up"]
+    words = tr("attention, one sequence or 64", "注意力，1 个或 64 个序列")
+    field.say(attention, attention * memory, words, "", 12, 18)
+    words = tr("products with weights", "与权重相乘")
+    field.say(one, one * memory, words, "", 12, 16)
     told = {
         step: ", ".join(f"{tr(*NAMES[name])} {x:.1f}" for name, x in found.items())
         for step, found in places.items()
@@ -219,4 +153,4 @@ def roofline() -> str:
         "limits, not measurements. Left of the bend the memory decides, right of it the tensor cores.",
         "大圆：整个一步。小圆：注意力、gate 与 up、logits。它们都在屋顶上，因为画的是上限，而不是测量值。转折处左边由显存决定，右边由张量核心决定。",
     )
-    return figure(s, alt=alt, caption=caption)
+    return figure(field.s, alt=alt, caption=caption)

@@ -1,9 +1,7 @@
 """Figures of the chapter on PagedAttention: three kinds of waste, and tables of blocks."""
 
-from __future__ import annotations
-
 from cudatut.site import references
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Lanes, Svg, figure, legend, tr
 
 
 def kinds(
@@ -12,49 +10,40 @@ def kinds(
     """A pool in which each request has slots side by side: those with a token, still to come, reserved at first."""
     cell, top = 16, 62
     s = Svg(slots * cell + 12, top + 100)
-    x, own, told = 6, [], []
-    for number, (held, coming, reserved) in enumerate(requests):
-        name = "AB"[number]
-        s.text(
-            x + reserved * cell / 2,
-            24,
-            tr(
-                f"request {name}: at most {reserved} tokens", f"请求 {name}：最多 {reserved} 个词元"
-            ),
-        )
+    x, told, free = 6, [], slots
+    for (held, coming, reserved), name in zip(requests, "AB"):
+        never = reserved - held - coming
+        words = f"request {name}: at most {reserved} tokens", f"请求 {name}：最多 {reserved} 个词元"
+        s.text(x + reserved * cell / 2, 24, tr(*words))
         s.line(x, 34, x + reserved * cell - 3, 34, "muted")
-        for i in range(reserved):
-            tint = "c3" if i < held else "c1" if i < held + coming else "c2"
-            s.rect(x + i * cell, top - 16, cell - 2, 30, tint, rx=0)
-        x += reserved * cell
-        own.append(reserved)
-        told.append((name, held, coming, reserved - held - coming))
-    left = slots - sum(own)
-    for i in range(left):
-        s.rect(x + i * cell, top - 16, cell - 2, 30, "c0", rx=0)
-    legend = (
+        kinds = ["c3"] * held + ["c1"] * coming + ["c2"] * never
+        Grid(s, x, top - 16, cell, 32, gap=2, rx=0).row(0, kinds)
+        x, free = x + reserved * cell, free - reserved
+        told.append((name, held, coming, never))
+    Grid(s, x, top - 16, cell, 32, gap=2, rx=0).row(0, ["c0"] * free)
+    most = requests[0][2]
+    entries = (
         ("c3", tr("hold a token", "存着词元")),
         ("c1", tr("reserved: a token will come", "预留：以后会用上")),
         ("c2", tr("internal: never used", "内部：始终用不上")),
-        ("c0", tr(f"external: too few for {requests[0][2]}", f"外部：不够放 {requests[0][2]} 个")),
+        ("c0", tr(f"external: too few for {most}", f"外部：不够放 {most} 个")),
     )
-    for i, (tint, text) in enumerate(legend):
-        a, b = 6 + i % 2 * 330, top + 40 + i // 2 * 30
-        s.rect(a, b, 16, 18, tint, rx=0)
-        s.text(a + 24, b + 14, text, "", "start")
+    for row in range(2):
+        of_row = entries[2 * row : 2 * row + 2]
+        legend(s, 6, top + 40 + 30 * row, of_row, step=330, high=18)
     alt = tr(
         f"A pool of {slots} slots. "
         + " ".join(
             f"Request {name} holds {held} tokens, {coming} more will come, and {never} slots are never used."
             for name, held, coming, never in told
         )
-        + f" {left} slots are free, too few for a request that may have {requests[0][2]} tokens.",
+        + f" {free} slots are free, too few for a request that may have {most} tokens.",
         f"池里有 {slots} 个槽位。"
         + "".join(
             f"请求 {name} 存着 {held} 个词元，还会再来 {coming} 个，另有 {never} 个槽位始终用不上。"
             for name, held, coming, never in told
         )
-        + f"剩下 {left} 个空闲槽位，放不下最多 {requests[0][2]} 个词元的请求。",
+        + f"剩下 {free} 个空闲槽位，放不下最多 {most} 个词元的请求。",
     )
     caption = tr(
         "Slots side by side, as many as a request may ever need. While the requests run, nobody knows which slots are "
@@ -72,40 +61,22 @@ def tables(
     """Tables of two sequences, and the pool that their blocks lie in. sequences: tokens, and the blocks of the table."""
     cell, left, top = 34, 330, 44
     s = Svg(left + block * cell + 150, top + blocks * 36 + 12)
-    s.text(4, 24, tr("tables", "块表"), "muted", "start")
-    s.text(
-        left, 24, tr(f"pool: blocks of {block} slots", f"池：每块 {block} 个槽位"), "muted", "start"
-    )
-    owner: dict[int, tuple[int, int]] = {}
-    y = top
+    s.text_from(4, 24, tr("tables", "块表"), "muted")
+    s.text_from(left, 24, tr(f"pool: blocks of {block} slots", f"池：每块 {block} 个槽位"), "muted")
+    held: dict[int, list[str]] = {}  # by block of the pool: its tokens
     for number, (tokens, table) in enumerate(sequences):
-        name = "AB"[number]
-        s.text(
-            4,
-            y + 20,
-            tr(f"sequence {name}, {tokens} tokens", f"序列 {name}，{tokens} 个词元"),
-            "",
-            "start",
-        )
+        name, y = "AB"[number], top + 112 * number
+        words = tr(f"sequence {name}, {tokens} tokens", f"序列 {name}，{tokens} 个词元")
+        s.text_from(4, y + 20, words)
+        Grid(s, 4, y + 30, 40, 34, gap=4).row(0, [(f"c{2 + number}", at) for at in table])
         for i, at in enumerate(table):
-            s.rect(4 + i * 40, y + 30, 36, 30, f"c{2 + number}", at, rx=2)
-            owner[at] = number, i
-        y += 112
+            inside = range(i * block, min((i + 1) * block, tokens))
+            held[at] = [(f"c{2 + number}", f"{name}{token}") for token in inside]
+            held[at] += [f"c{2 + number} hollow dash"] * (block - len(inside))
+    slots = Grid(s, left, top, cell, 36, gap=(3, 6), rx=0, size=13)
     for at in range(blocks):
-        y = top + at * 36
-        s.text(left - 12, y + 20, at, "muted", "end")
-        number, place = owner.get(at, (None, 0))
-        for slot in range(block):
-            token = place * block + slot
-            x = left + slot * cell
-            if number is None or token >= sequences[number][0]:
-                tint = "c0" if number is None else f"c{2 + number} hollow dash"
-                s.rect(x, y, cell - 3, 30, tint, rx=0)
-            else:
-                s.rect(
-                    x, y, cell - 3, 30, f"c{2 + number}", f"{'AB'[number]}{token}", rx=0, size=13
-                )
-    unused = [at for at in range(blocks) if at not in owner]
+        slots.name(at, at, size=14, away=12).row(at, held.get(at, ["c0"] * block))
+    unused = [at for at in range(blocks) if at not in held]
     alt = tr(
         " ".join(
             f"Sequence {'AB'[n]} has {tokens} tokens in the blocks {', '.join(map(str, table))} of the pool."
@@ -132,52 +103,37 @@ def tables(
 
 def pools(cell: int = 16) -> str:
     """The pools that the simulation drew: a line for each moment, a tint for each request."""
-    results = references.load("llm/paged_attention").results("map")
+    maps = [references.table("llm/paged_attention", "map", index) for index in (0, 1)]
     titles = (
         tr("side by side, the next power of two", "连续存放，取 2 的幂"),
         tr(f"blocks of {cell}", f"每块 {cell} 个词元"),
     )
-    drawn = [[(row["name"], *row["values"]) for row in result["rows"]] for result in results]
-    cells = len(drawn[0][0][1])
+    # Of each pool and moment: the owner of each piece, and whether it begins with a token.
+    drawn = [{step: list(zip(*row.values())) for step, row in moments.items()} for moments in maps]
+    cells = len(next(iter(drawn[0].values())))
     left, width, row = 64, 640 / cells, 16
     height = 34 + row * len(drawn[0]) + 14
     s = Svg(left + cells * width + 8, height * len(drawn) + 30)
+
+    def tint(state: tuple[str, str]) -> str:
+        owner, token = state
+        return "c0 hollow" if owner == "0" else f"c{owner} solid" if token == "1" else f"c{owner}"
+
     used = []
-    for panel, (title, lines) in enumerate(zip(titles, drawn)):
+    for panel, (title, moments) in enumerate(zip(titles, drawn)):
         y = panel * height + 20
-        s.text(left, y, title, "bold", "start")
-        s.text(left - 8, y, tr("step", "步"), "muted", "end", size=13)
-        held = 0
-        for i, (step, owners, tokens) in enumerate(lines):
-            top = y + 10 + i * row
-            s.text(left - 8, top + 11, step, "muted", "end", size=12)
-            states = list(zip(owners, tokens))
-            held += tokens.count("1")
-            begin = 0
-            for at in range(1, cells + 1):
-                if at < cells and states[at] == states[begin]:
-                    continue
-                owner, token = states[begin]
-                tint = (
-                    "c0 hollow"
-                    if owner == "0"
-                    else f"c{owner} solid"
-                    if token == "1"
-                    else f"c{owner}"
-                )
-                s.rect(left + begin * width, top, (at - begin) * width - 1, row - 3, tint, rx=0)
-                begin = at
-        used.append(100 * held / (cells * len(lines)))
-    y = height * len(drawn) + 14
-    for i, (tint, text) in enumerate(
-        (
-            ("c1 solid", tr("holds tokens", "存着词元")),
-            ("c1", tr("owned, without a token", "已分配，没有词元")),
-            ("c0 hollow", tr("free", "空闲")),
-        )
-    ):
-        s.rect(left + i * 220, y - 11, 16, 13, tint, rx=0)
-        s.text(left + i * 220 + 24, y, text, "", "start")
+        s.text_from(left, y, title, "bold").text_to(left - 8, y, tr("step", "步"), "muted", 13)
+        lanes = Lanes(s, left, y + 10, width, row, gap=(1, 3), rx=0)
+        for i, (step, states) in enumerate(moments.items()):
+            lanes.name(i, step, size=12, away=8).runs(i, states, tint)
+        held = [token for states in moments.values() for _, token in states]
+        used.append(100 * held.count("1") / len(held))
+    entries = (
+        ("c1 solid", tr("holds tokens", "存着词元")),
+        ("c1", tr("owned, without a token", "已分配，没有词元")),
+        ("c0 hollow", tr("free", "空闲")),
+    )
+    legend(s, left, height * len(drawn) + 3, entries, step=220, high=13)
     alt = tr(
         f"A pool of {cells} pieces of {cell} slots at {len(drawn[0])} moments. With slots side by side {used[0]:.0f} % of the pieces "
         f"begin with a token, on average; with blocks of {cell} it is {used[1]:.0f} %.",

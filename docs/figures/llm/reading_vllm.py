@@ -1,18 +1,17 @@
 """The drawing of the chapter on vLLM: the tokens of each step under two sets of rules, from the recorded program."""
 
-from __future__ import annotations
-
 from cudatut.site import references
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Svg, figure, legend, tr
 
 EXAMPLE = "llm/reading_vllm"
 
 
 def _rules() -> list[dict[str, list[int]]]:
     """For prefill first and for mixed steps: what each request computes in each step, 0 for nothing."""
+    found = (references.table(EXAMPLE, "setup", index) for index in (0, 1))
     return [
-        {row["name"]: [value or 0 for value in row["values"]] for row in result["rows"]}
-        for result in references.load(EXAMPLE).results("setup")[:2]
+        {name: [tokens or 0 for tokens in steps.values()] for name, steps in rows.items()}
+        for rows in found
     ]
 
 
@@ -31,26 +30,24 @@ def draw(rules: list[dict[str, list[int]]], budget: int) -> str:
     s = Svg(left + wide * count + 10, top + 2 * (high + 44) + 26)
     for k, (name, found, total) in enumerate(zip(names, rules, totals)):
         bottom = top + high + k * (high + 44)
-        s.text(4, bottom - high / 2, name, "bold", "start")
+        s.text_from(4, bottom - high / 2, name, "bold")
         for i, tokens in enumerate(total):
             x, y, tall = left + wide * i, bottom, 0.0
-            for c, values in enumerate(found.values()):
+            for color, values in zip(("c1", "c3", "c5"), found.values()):
                 if values[i]:
                     tall = values[i] * unit
                     y -= tall
-                    s.rect(x + 6, y, wide - 12, tall, f"c{1 + 2 * c}", rx=0)
-            s.text(x + wide / 2, y + 15 if tall > 20 else y - 5, tokens, "", size=12)
+                    s.rect(x + 6, y, wide - 12, tall, color, rx=0)
+            s.text(x + wide / 2, y + 15 if tall > 20 else y - 5, tokens, size=12)
             s.text(x + wide / 2, bottom + 16, i + 1, "muted", size=12)
         s.line(left, bottom, left + wide * count, bottom, "muted")
         told.append(f"{name}: {', '.join(map(str, total))}")
-    s.text(left - 10, top + high + 16, tr("step", "步"), "muted", "end", 12)
+    s.text_to(left - 10, top + high + 16, tr("step", "步"), "muted", 12)
     limit = top + 2 * high + 44 - budget * unit
     s.line(left, limit, left + wide * count, limit, "dash warn")
-    s.text(left - 8, limit + 4, tr(f"budget {budget}", f"预算 {budget}"), "warn", "end", 12)
+    s.text_to(left - 8, limit + 4, tr(f"budget {budget}", f"预算 {budget}"), "warn", 12)
     y = top + 2 * (high + 44) + 2
-    for c, request in enumerate(rules[0]):
-        s.rect(left + 90 * c, y, 20, 16, f"c{1 + 2 * c}", rx=2)
-        s.text(left + 90 * c + 28, y + 13, request, "", "start", 13)
+    legend(s, left, y, zip(("c1", "c3", "c5"), rules[0]), step=90, size=13, wide=20, high=16)
     alt = tr("Tokens computed in each step. ", "每一步计算的词元数。") + "; ".join(told) + "."
     caption = tr(
         "Tokens of each step of the program, from its recording. With prefill first, the long prompt of C has a step of its own, "

@@ -1,9 +1,7 @@
 """Drawings of the way of a request, and of the schedule that the chapter's program makes."""
 
-from __future__ import annotations
-
 from cudatut.site import references
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, legend, tr
 
 EXAMPLE = "llm/scheduling"
 
@@ -50,8 +48,7 @@ def way() -> str:
 
 def _cells() -> dict[str, list[str | None]]:
     """What each request does in each step, from the recording."""
-    result = references.load(EXAMPLE).results("setup")[0]
-    return {row["name"]: list(row["values"]) for row in result["rows"]}
+    return {name: list(row.values()) for name, row in references.table(EXAMPLE, "setup").items()}
 
 
 def schedule(prompts: tuple[int, ...] = (5, 10, 4)) -> str:
@@ -64,41 +61,43 @@ def draw(cells: dict[str, list[str | None]], prompts: tuple[int, ...]) -> str:
     steps = len(next(iter(cells.values())))
     left, wide, row = 60, (714 - 60) / steps, 50
     s = Svg(720, 74 + row * len(cells))
-    for i in range(steps):
-        s.text(left + wide * (i + 0.5), 16, i + 1, "muted", size=12)
-    s.text(4, 16, tr("step", "步"), "muted", "start", 12)
+    boxes = Grid(s, left + 2, 26, wide, row, gap=(4, row - 38), rx=4, size=13)
+    boxes.heads(range(1, steps + 1), size=12)
+    s.text_from(4, 16, tr("step", "步"), "muted", 12)
     told = []
-    for k, (name, (prompt, found)) in enumerate(zip(cells, zip(prompts, cells.values()))):
-        y, known = 26 + row * k, -1
-        last = max(i for i, cell in enumerate(found) if cell)
-        s.text(4, y + 25, name, "bold", "start")
+    for k, (name, prompt, found) in enumerate(zip(cells, prompts, cells.values())):
+        known, last = -1, max(i for i, cell in enumerate(found) if cell)
+        boxes.named(k, 4, name, "bold")
         words = []
         for i, cell in enumerate(found[: last + 1]):
-            x = left + wide * i
-            if not cell or cell == "preempted":
-                cls = "hollow dash warn" if cell else "hollow dash muted"
-                s.rect(x + 2, y, wide - 4, 38, cls)
-                if cell:
-                    s.text(x + wide / 2, y + 24, tr("out", "让出"), "warn", size=12)
-                words.append(tr("preempted", "被抢占") if cell else tr("waits", "等待"))
-                continue
-            first, stop = (int(number) for number in cell.split(" to "))
-            cls = "c5" if first <= known else "c1" if stop < prompt else "c3"
-            shown = f"{first}" if first == stop else f"{first}–{stop}"
-            s.rect(x + 2, y, wide - 4, 38, cls, shown, size=13)
-            known = max(known, stop)
-            words.append(shown)
+            if not cell:
+                boxes.box(k, i, "hollow dash muted")
+                words.append(tr("waits", "等待"))
+            elif cell == "preempted":
+                boxes.box(k, i, "hollow dash warn")
+                s.text(
+                    boxes.center(k, i)[0],
+                    boxes.center(k, i)[1] + 5,
+                    tr("out", "让出"),
+                    "warn",
+                    size=12,
+                )
+                words.append(tr("preempted", "被抢占"))
+            else:
+                first, stop = (int(number) for number in cell.split(" to "))
+                cls = "c5" if first <= known else "c1" if stop < prompt else "c3"
+                words.append(f"{first}" if first == stop else f"{first}–{stop}")
+                boxes.box(k, i, cls, words[-1])
+                known = max(known, stop)
         told.append(f"{name}: {', '.join(words)}")
-    y = 36 + row * len(cells)
-    legend = (
+    entries = (
         ("c1", tr("prompt", "提示")),
         ("c3", tr("one token a step", "每步一个词元")),
         ("c5", tr("computed again", "重新计算")),
         ("hollow dash muted", tr("waits", "等待")),
     )
-    for i, (cls, words) in enumerate(legend):
-        s.rect(left + 165 * i, y, 22, 18, cls)
-        s.text(left + 165 * i + 30, y + 14, words, "muted", "start", 12)
+    y = 36 + row * len(cells)
+    legend(s, left, y, entries, step=165, size=12, wide=22, high=18, cls="muted")
     alt = tr("Tokens computed in each step. ", "每一步计算的词元。") + "; ".join(told)
     caption = tr(
         "The schedule of the program, from its recording: positions of the tokens that each request computes in each step. "

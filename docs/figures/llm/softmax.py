@@ -1,8 +1,6 @@
 """Figures of the chapter on softmax: how often each kernel walks over a row, and which columns a row sees."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, tr
 
 
 def passes() -> str:
@@ -22,7 +20,7 @@ def passes() -> str:
     told = []
     for k, (name, walks) in enumerate(kernels):
         y = 12 + row * k
-        s.text(4, y + 24, name, "mono", "start")
+        s.text_from(4, y + 24, name, "mono")
         reads = sum(asks for _, asks, _ in walks)
         for i, (what, asks, writes) in enumerate(walks):
             x = left + i * (box + gap)
@@ -65,22 +63,13 @@ def masks(queries: int = 5, width: int = 8, lengths: tuple[int, ...] = (8, 5, 2,
         (right, tr("lengths", "lengths"), 0, lengths),
     )
     for x0, title, of, given in panels:
+        cells = Grid(s, x0, top, cell, gap=2, rx=0)
         s.text(x0 + width * cell / 2, 22, title, "bold")
         s.text(x0 + width * cell / 2, 42, tr("column →", "列 →"), "muted", size=13)
         for r in range(queries):
-            y, count = top + r * cell, seen(r, width, of, given)
-            s.text(
-                x0 - 10,
-                y + 19,
-                given[r] if given else tr(f"row {r}", f"行 {r}"),
-                "muted",
-                "end",
-                13,
-            )
-            for c in range(width):
-                s.rect(
-                    x0 + c * cell, y, cell - 2, cell - 2, "c1" if c < count else "c0 hollow", rx=0
-                )
+            count = seen(r, width, of, given)
+            cells.name(r, given[r] if given else tr(f"row {r}", f"行 {r}"), size=13)
+            cells.row(r, ["c1"] * count + ["c0 hollow"] * (width - count))
     causal = ", ".join(str(seen(r, width, queries, None)) for r in range(queries))
     given = ", ".join(map(str, lengths))
     alt = tr(

@@ -1,15 +1,10 @@
 """Drawings of banks: which words a warp touches, how many passes that takes, padding, and the phases of wide loads."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from figures.reduction.naive import draw_tree, height, rounds, width
 
-from cudatut.site.svg import Svg, figure, tr
-
-BANKS = 32
-_CELL, _ROW = 20, 26
+from cudatut.site.drawing import BANKS, Banks, Grid, Svg, figure, hue, legend, tr
 
 
 def passes(words: list[int], banks: int = BANKS) -> int:
@@ -17,31 +12,18 @@ def passes(words: list[int], banks: int = BANKS) -> int:
     return max(Counter(word % banks for word in set(words)).values())
 
 
-def _grid(s: Svg, left: float, top: float, words: dict[int, object], rows: int) -> None:
-    """`rows` rows of 32 words; words: word -> what to write into its box. Crowded banks in the warning color."""
-    crowd = Counter(word % BANKS for word in words)
-    for word in range(rows * BANKS):
-        x, y = left + word % BANKS * _CELL, top + word // BANKS * _ROW
-        if word in words:
-            cls = "c2" if crowd[word % BANKS] > 1 else "c1"
-            s.rect(x, y, _CELL - 2, _ROW - 3, cls, words[word], rx=2)
-        else:
-            s.rect(x, y, _CELL - 2, _ROW - 3, "c0", rx=2)
-
-
 def strided(block: int = 256, step: int = 4, warp: int = 0) -> str:
     """The words of a block's shared memory, and which of them the lanes of one warp store to in the round `step`."""
     pairs = dict(rounds("interleaved", block))[step]
     words = {to: t % 32 for t, to, _ in pairs if t // 32 == warp}
-    rows = block // BANKS
-    left = 58
-    s = Svg(left + BANKS * _CELL + 6, 30 + rows * _ROW)
-    for bank in range(0, BANKS, 4):
-        s.text(left + bank * _CELL + 9, 18, bank, "muted")
-    s.text(4, 18, tr("bank", "存储体"), "muted", "start")
-    for r in range(rows):
-        s.text(left - 8, 26 + r * _ROW + 17, BANKS * r, "muted", "end")
-    _grid(s, left, 26, words, rows)
+    rows, crowd = block // BANKS, Counter(word % BANKS for word in words)
+
+    def kind(row: int, bank: int) -> str | tuple[str, object]:
+        lane = words.get(row * BANKS + bank)
+        return "c0" if lane is None else ("c2" if crowd[bank] > 1 else "c1", lane)
+
+    s = Svg(58 + BANKS * 20 + 6, 30 + rows * 26)
+    Banks(s, 58, 26, rows).fill(rows, BANKS, kind)
     ways = passes(list(words))
     used = len({word % BANKS for word in words})
     alt = tr(
@@ -83,11 +65,8 @@ def conflicts(block: int = 256) -> str:
         s.text(x + slot / 2, floor + 20, r + 1, "muted")
     s.line(left, floor, left + count * slot, floor, "axis")
     s.text(4, floor + 20, tr("round", "轮"), "muted", "start")
-    x = left
-    for mapping, name, cls in kinds:
-        s.rect(x, floor + 34, 14, 14, cls)
-        s.text(x + 20, floor + 46, f"{name}: {sum(table[mapping])}", "", "start")
-        x += 170
+    entries = [(cls, f"{name}: {sum(table[mapping])}") for mapping, name, cls in kinds]
+    legend(s, left, floor + 34, entries, step=170, wide=14)
     shown = " + ".join(map(str, table["interleaved"]))
     alt = tr(
         f"Extra wavefronts of the stores of one block of {block}, by round. Strided: {shown} = "
@@ -130,20 +109,15 @@ def padding(size: int = 8, banks: int = 8) -> str:
         column = [r * pitch for r in range(size)]
         crowd = Counter(word % banks for word in column)
         taken.append(passes(column, banks))
-        s.text(x0, 18, tr(f"pitch {pitch} words", f"行距 {pitch} 个字"), "bold", "start")
+        s.text_from(x0, 18, tr(f"pitch {pitch} words", f"行距 {pitch} 个字"), "bold")
+        cells = Grid(s, x0, 30, cell, 34, gap=(3, 4), rx=3)
         for r in range(size):
-            for c in range(pitch):
-                word = r * pitch + c
-                x, y = x0 + c * cell, 30 + r * 34
-                if c == size:
-                    s.rect(x, y, cell - 3, 30, "hollow dash muted", word % banks, rx=3)
-                elif c == 0:
-                    cls = "c2" if crowd[word % banks] > 1 else "c1"
-                    s.rect(x, y, cell - 3, 30, cls, word % banks, rx=3)
-                else:
-                    s.rect(x, y, cell - 3, 30, "c0", word % banks, rx=3)
+            of_row = [word % banks for word in range(r * pitch, (r + 1) * pitch)]
+            kinds = ["c2" if crowd[of_row[0]] > 1 else "c1", *["c0"] * (size - 1)]
+            kinds += ["hollow dash muted"] * (pitch - size)
+            cells.row(r, zip(kinds, of_row))
         text = tr(f"column 0: {taken[-1]} pass", f"第 0 列：{taken[-1]} 趟")
-        s.text(x0, 54 + size * 34, text + tr("es" * (taken[-1] > 1), ""), "", "start")
+        s.text_from(x0, 54 + size * 34, text + tr("es" * (taken[-1] > 1), ""))
     alt = tr(
         f"A tile of {size} x {size} words with the bank of each word, for {banks} banks. With a pitch of {size} the first column "
         f"lies in one bank, {taken[0]} passes; with a pitch of {size + 1} in {size} banks, {taken[1]} pass.",
@@ -159,18 +133,12 @@ def padding(size: int = 8, banks: int = 8) -> str:
 def phases(words: int = 4) -> str:
     """Which lanes one pass of a wide load serves: `words` words of 4 bytes per lane, neighboring lanes side by side."""
     lanes = BANKS // words
-    left = 78
-    s = Svg(left + BANKS * _CELL + 6, 34 + words * 34)
-    for bank in range(0, BANKS, words):
-        s.text(left + bank * _CELL + 9, 18, bank, "muted")
-    s.text(4, 18, tr("bank", "存储体"), "muted", "start")
+    s = Svg(78 + BANKS * 20 + 6, 34 + words * 34)
+    banks = Banks(s, 78, 26, high=34, gap=(2, 6), rx=3, numbers=range(0, BANKS, words))
     for phase in range(words):
-        y = 28 + phase * 34
-        s.text(4, y + 20, tr(f"phase {phase + 1}", f"第 {phase + 1} 段"), "", "start")
+        banks.named(phase, 4, tr(f"phase {phase + 1}", f"第 {phase + 1} 段"), "")
         for k in range(lanes):
-            lane = phase * lanes + k
-            x = left + k * words * _CELL
-            s.rect(x, y, words * _CELL - 2, 28, f"c{1 + phase % 6}", lane, rx=3)
+            banks.box(phase, k * words, hue(phase), phase * lanes + k, across=words)
     alt = tr(
         f"A warp's load of {4 * words} bytes per lane takes {words} phases; each serves {lanes} lanes, which cover all {BANKS} banks once.",
         f"每个 lane 读 {4 * words} 字节时，一个线程束分 {words} 段；每段 {lanes} 个 lane，恰好把 {BANKS} 个存储体各用一次。",

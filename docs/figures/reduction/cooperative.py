@@ -1,8 +1,6 @@
 """Drawings of the few-blocks form: who meets which element on the walk, and what a late block finds in place."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, hue, tr
 
 _CELL, _LEFT, _ROW = 40, 96, 56
 
@@ -12,25 +10,14 @@ def walk(n: int = 29, block: int = 4, grid: int = 3) -> str:
     stride = grid * block
     turns = -(-n // stride)
     s = Svg(_LEFT + stride * _CELL + 8, 34 + turns * _ROW)
+    cells = Grid(s, _LEFT, 28, _CELL, _ROW, gap=(4, 16), rx=4, size=13)
     for b in range(grid):
-        x = _LEFT + b * block * _CELL
-        s.text(x + block * _CELL / 2 - 2, 18, tr(f"block {b}", f"线程块 {b}"), "", "middle")
+        name = tr(f"block {b}", f"线程块 {b}")
+        s.text(cells.corner(0, (b + 0.5) * block)[0] - 2, 18, name)
     for turn in range(turns):
-        y = 28 + turn * _ROW
-        s.text(4, y + 25, tr(f"turn {turn + 1}", f"第 {turn + 1} 轮"), "muted", "start")
-        for k in range(stride):
-            i = turn * stride + k
-            if i >= n:
-                break
-            s.rect(
-                _LEFT + k * _CELL,
-                y,
-                _CELL - 4,
-                40,
-                f"c{1 + k // block}",
-                f"{i}\nt{k % block}",
-                size=13,
-            )
+        s.text_from(4, 53 + turn * _ROW, tr(f"turn {turn + 1}", f"第 {turn + 1} 轮"), "muted")
+        mine = range(turn * stride, min(n, (turn + 1) * stride))
+        cells.row(turn, [(hue(i % stride // block), f"{i}\nt{i % block}") for i in mine])
     rest = n - (turns - 1) * stride
     alt = tr(
         f"{n} elements in {turns} rows. In each turn {grid} blocks of {block} threads take {stride} neighboring elements; "
@@ -52,26 +39,22 @@ def late(blocks: int = 4, block: int = 4) -> str:
     sums = [sum(values[b * block : (b + 1) * block]) for b in range(blocks)]
     found = [values[0], *sums[1:block], *values[blocks:block]]
     after = [values[0], *sums[1:], *values[blocks:]]
-    cell = 35
-    s = Svg(150 + len(values) * cell + 6, 214)
-    rows = (
-        (20, values, tr("input", "输入")),
-        (84, after, tr("blocks 1 and up\nare done", "其他线程块\n已经写完")),
-    )
-    for y, row, name in rows:
-        s.text(4, y + (18 if "\n" in name else 26), name, "muted", "start")
-        for i, value in enumerate(row):
-            owner = i // block if y == 20 or not 0 < i < blocks else i
-            cls = "c2" if y > 20 and 0 < i < blocks else f"c{[1, 3, 4, 5][owner % 4]}"
-            s.rect(150 + i * cell, y, cell - 4, 38, cls, value)
+    s, last = Svg(150 + len(values) * 35 + 6, 214), len(values)
+    cells = Grid(s, 150, 20, 35, 64, gap=(4, 26), rx=4)
+    tints = [f"c{[1, 3, 4, 5][i // block % 4]}" for i in range(last)]
+    cells.named(0, 4, tr("input", "输入"))
+    cells.named(1, 4, tr("blocks 1 and up\nare done", "其他线程块\n已经写完"))
+    cells.row(0, zip(tints, values))
+    cells.row(1, zip([tints[0], *["c2"] * (blocks - 1), *tints[blocks:]], after))
     for b in range(1, blocks):
-        s.arrow(
-            150 + (b * block + block / 2) * cell - 2, 60, 150 + b * cell + cell / 2, 82, "muted"
-        )
-    s.text(4, 160, tr("block 0 adds", "线程块 0 相加"), "muted", "start")
-    s.text(150, 160, " + ".join(map(str, found)) + f" = {sum(found)}", "warn", "start")
-    s.text(4, 190, tr("it should be", "应该是"), "muted", "start")
-    s.text(150, 190, " + ".join(map(str, values[:block])) + f" = {sums[0]}", "good", "start")
+        start, end = cells.corner(0, (b + 0.5) * block)[0] - 2, cells.center(0, b)[0] + 2
+        s.arrow(start, 60, end, 82, "muted")
+    for y, name, numbers, cls in (
+        (160, tr("block 0 adds", "线程块 0 相加"), found, "warn"),
+        (190, tr("it should be", "应该是"), values[:block], "good"),
+    ):
+        s.text_from(4, y, name, "muted")
+        s.text_from(150, y, " + ".join(map(str, numbers)) + f" = {sum(numbers)}", cls)
     alt = tr(
         f"{blocks} blocks of {block} threads sum {len(values)} numbers in place. Blocks 1 to {blocks - 1} have written their "
         f"sums over numbers of block 0, which comes late and adds {sum(found)} in place of {sums[0]}.",

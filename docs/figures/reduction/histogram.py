@@ -1,68 +1,43 @@
 """Drawings of counting: how a count is lost, where the counters lie, and which banks the counters of a warp hit."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import BANKS, Banks, Grid, Svg, figure, tr
 
-BINS, BANKS = 256, 32
+BINS = 256
 
 
 def lost(start: int = 7) -> str:
     """Two threads that load, add and store one counter without an atomic, and with one."""
-    step, width, row = 76, 46, 44
     s = Svg(700, 232)
     orders = (
         # the statement, and its steps in time: L load, A add, S store, each with its thread
         ("counts[v] += 1", ["L0", "L1", "A0", "A1", "S0", "S1"]),
         ("atomicAdd(counts + v, 1)", ["L0", "A0", "S0", "L1", "A1", "S1"]),
     )
-    names = {
-        "L": tr("load", "读"),
-        "A": "+ 1",
-        "S": tr("store", "写"),
-    }
+    names = {"L": tr("load", "读"), "A": "+ 1 =", "S": tr("store", "写")}
     results = []
     for panel, (title, order) in enumerate(orders):
         top = 14 + panel * 116
-        s.text(8, top + 8, title, "mono", "start")
-        counter, registers = start, {}
-        for time, (what, thread) in enumerate(order):
-            x, y = 150 + time * step, top + 22 + int(thread) * row
+        s.text_from(8, top + 8, title, "mono")
+        lanes = Grid(s, 150, top + 22, 76, 44, gap=(6, 10), rx=4)
+        for thread in (0, 1):
+            lanes.name(thread, tr(f"thread {thread}", f"线程 {thread}"))
+        counter, registers = start, [0, 0]
+        for time, (what, digit) in enumerate(order):
+            thread = int(digit)
             if what == "L":
                 registers[thread] = counter
             elif what == "A":
                 registers[thread] += 1
             else:
                 counter = registers[thread]
-            stale = what == "S" and panel == 0 and thread == "1"
-            s.rect(
-                x,
-                y,
-                step - 6,
-                34,
-                "c2" if stale else f"c{1 if thread == '0' else 3}",
-                f"{names[what]} {registers[thread]}"
-                if what != "A"
-                else f"{names[what]} = {registers[thread]}",
-            )
-        for thread in (0, 1):
-            s.text(
-                140,
-                top + 44 + thread * row,
-                tr(f"thread {thread}", f"线程 {thread}"),
-                "muted",
-                "end",
-            )
-        s.text(
-            150 + 6 * step + width,
-            top + 66,
-            counter,
-            "bold warn" if counter != start + 2 else "bold good",
-            size=18,
-        )
+            stale = what == "S" and panel == 0 and thread == 1
+            cls = "c2" if stale else ("c1", "c3")[thread]
+            lanes.box(thread, time, cls, f"{names[what]} {registers[thread]}")
+        right = "good" if counter == start + 2 else "warn"
+        s.text(652, top + 66, counter, f"bold {right}", size=18)
         results.append(counter)
     alt = tr(
         f"Two threads count the same value; the counter holds {start}. Without an atomic both load {start}, both store {start + 1}: "
@@ -84,31 +59,19 @@ def places(blocks: int = 3, lanes: int = 6, bins: int = 4) -> str:
     block_width = (panel - (blocks - 1) * 8) / blocks
     for p, title in enumerate(("global", "shared", "private")):
         x0 = 8 + p * (panel + gap)
-        s.text(x0, 18, title, "bold", "start")
+        s.text_from(x0, 18, title, "bold")
         for b in range(blocks):
-            x = x0 + b * (block_width + 8)
+            x, middle = x0 + b * (block_width + 8), x0 + b * (block_width + 8) + block_width / 2
             s.rect(x, 30, block_width, 100, "c0")
-            s.text(x + block_width / 2, 46, tr(f"block {b}", f"块 {b}"), "muted", size=12)
-            columns = {0: 0, 1: 1, 2: min(lanes, int((block_width - 6) // 8))}[p]
-            size = cell if columns == 1 else 7
-            left = x + (block_width - columns * (size + 1)) / 2
-            for c in range(columns):
-                for k in range(bins):
-                    s.rect(
-                        left + c * (size + 1),
-                        56 + k * (cell + 1),
-                        size,
-                        cell,
-                        f"c{1 + k % 4}",
-                        rx=1,
-                    )
-            s.arrow(
-                x + block_width / 2, 132, x + block_width / 2, 158, "warn" if p == 0 else "muted"
-            )
-        s.rect(x0, 160, panel, 46, "hollow")
-        s.text(x0 + 8, 188, "L2", "muted", "start")
-        for k in range(bins):
-            s.rect(x0 + panel / 2 - bins * 9 + k * 18, 174, 16, cell + 3, f"c{1 + k % 4}", rx=1)
+            s.text(middle, 46, tr(f"block {b}", f"块 {b}"), "muted", size=12)
+            sets = (0, 1, min(lanes, int((block_width - 6) // 8)))[p]
+            wide = 1 + (cell if sets == 1 else 7)
+            counters = Grid(s, middle - sets * wide / 2, 56, wide, cell + 1, gap=1, rx=1)
+            counters.fill(bins, sets, lambda value, _: f"c{1 + value % 4}")
+            s.arrow(middle, 132, middle, 158, "warn" if p == 0 else "muted")
+        s.rect(x0, 160, panel, 46, "hollow").text_from(x0 + 8, 188, "L2", "muted")
+        totals = Grid(s, x0 + panel / 2 - bins * 9, 174, 18, cell + 5, gap=2, rx=1)
+        totals.row(0, [f"c{1 + value % 4}" for value in range(bins)])
     alt = tr(
         "Three panels, each with blocks above and the L2 cache below. Global: the blocks hold no counters, every byte sends an atomic "
         "to the counters in L2. Shared: each block has one set of counters. Private: each block has one set for every lane. "
@@ -131,42 +94,25 @@ def warp(seed: int = 2) -> str:
     words = Counter(value % BANKS for value in lanes_of)
     lanes = Counter(value % BANKS for value in values)
     most_words, most_lanes = max(words.values()), max(lanes.values())
-    cell, rowh, left, top = 20, 24, 58, 46
-    s = Svg(left + BANKS * cell + 6, top + 8 * rowh + 96)
-    s.text(
-        4,
-        18,
-        tr("one set per block: counter v is word v", "每个线程块一套：v 的计数器是 v 号字"),
-        "bold",
-        "start",
+    left, rows, high = 58, BINS // BANKS, 24
+    s = Svg(left + BANKS * 20 + 6, 46 + rows * high + 96)
+    title = tr("one set per block: counter v is word v", "每个线程块一套：v 的计数器是 v 号字")
+    s.text_from(4, 18, title, "bold")
+
+    def kind(row: int, bank: int) -> str | tuple[str, int]:
+        hit = lanes_of.get(BANKS * row + bank)
+        return ("c2" if lanes[bank] > 1 else "c1", hit) if hit else "c0"
+
+    Banks(s, left, 46, rows, high).fill(rows, BANKS, kind)
+    y = 46 + rows * high + 24
+    title = tr(
+        "one set per lane: counter (v, lane) is word 32 v + lane",
+        "每个 lane 一套：(v, lane) 的计数器是 32 v + lane 号字",
     )
-    for bank in range(0, BANKS, 4):
-        s.text(left + bank * cell + 9, 38, bank, "muted")
-    s.text(4, 38, tr("bank", "存储体"), "muted", "start")
-    for r in range(BINS // BANKS):
-        s.text(left - 8, top + r * rowh + 16, BANKS * r, "muted", "end")
-        for bank in range(BANKS):
-            value = BANKS * r + bank
-            hit = lanes_of.get(value)
-            cls = "c0" if not hit else "c2" if lanes[bank] > 1 else "c1"
-            s.rect(left + bank * cell, top + r * rowh, cell - 2, rowh - 3, cls, hit, rx=2)
-    y = top + 8 * rowh + 24
-    s.text(
-        4,
-        y,
-        tr(
-            "one set per lane: counter (v, lane) is word 32 v + lane",
-            "每个 lane 一套：(v, lane) 的计数器是 32 v + lane 号字",
-        ),
-        "bold",
-        "start",
-    )
-    for lane, value in enumerate(values):
-        bank = (BANKS * value + lane) % BANKS
-        s.rect(left + bank * cell, y + 14, cell - 2, rowh - 3, "c1", 1, rx=2)
-        if lane % 4 == 0:
-            s.text(left + bank * cell + 9, y + 54, lane, "muted", size=12)
-    s.text(4, y + 54, "lane", "muted", "start", 12)
+    s.text_from(4, y, title, "bold").text_from(4, y + 54, "lane", "muted", 12)
+    own = Grid(s, left, y + 14, 20, high, gap=(2, 3))
+    own.row(0, [("c1", 1)] * BANKS)
+    own.heads({lane: lane for lane in range(0, BANKS, 4)}, size=12, up=-40)  # below them
     alt = tr(
         f"256 counters in rows of 32, a column is a bank. A warp's 32 random values hit {len(lanes_of)} counters; the most crowded bank "
         f"has {most_words} of them, wanted by {most_lanes} lanes. With a set per lane, each bank is wanted by one lane.",

@@ -1,8 +1,6 @@
 """Drawings of the chapter on idle threads: who adds in which step, and what too small a grid leaves out."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, hue, tr
 
 
 def additions(block: int, per_thread: int) -> list[list[bool]]:
@@ -28,26 +26,19 @@ def before_after(block: int = 8) -> str:
         busy = sum(map(sum, steps))
         totals.append(busy)
         title = tr(f"{per_thread * block} elements", f"{per_thread * block} 个元素")
+        title = tr(f"{per_thread * block} elements", f"{per_thread * block} 个元素")
         s.text(x0 + panel / 2, 20, title, "bold")
-        for t in range(block):
-            x = x0 + size * t
-            s.text(x + size / 2 - 1, 42, t, "muted")
-            load = "c1" if per_thread > 1 else "c2"
-            s.rect(x, top, size - 3, size - 3, load, "+" if per_thread > 1 else None, rx=3)
-            for row, adds in enumerate(steps[per_thread - 1 :], start=1):
-                y = top + size * row
-                if adds[t]:
-                    s.rect(x, y, size - 3, size - 3, "c1", "+", rx=3)
-                else:
-                    s.rect(x, y, size - 3, size - 3, "hollow dash muted", rx=3)
+        cells = Grid(s, x0, top, size, rx=3).heads(range(block))
+        load = ("c1", "+") if per_thread > 1 else "c2"
+        cells.row(0, [load] * block)
+        for row, adds in enumerate(steps[per_thread - 1 :], start=1):
+            cells.row(row, [("c1", "+") if add else "hollow dash muted" for add in adds])
         note = tr(f"{busy} additions", f"{busy} 次加法")
         s.text(x0 + panel / 2, top + size * (rounds + 1) + 22, note, "accent")
-    s.text(left - 12, 42, tr("thread", "线程"), "muted", "end")
-    s.text(left - 12, top + 21, tr("load", "加载"), "", "end")
+    s.text_to(left - 12, 42, tr("thread", "线程"), "muted")
+    names = Grid(s, left, top, size).name(0, tr("load", "加载"), "", away=12)
     for r in range(rounds):
-        s.text(
-            left - 12, top + size * (r + 1) + 21, f"half = {block >> (r + 1)}", "mono", "end", 13
-        )
+        names.name(r + 1, f"half = {block >> (r + 1)}", "mono", 13, away=12)
     one, two = totals
     alt = tr(
         f"Two tables of {block} threads and {rounds + 1} steps. With one element per thread nobody adds while loading, and the "
@@ -73,11 +64,10 @@ def tail(n: int = 20, block: int = 4) -> str:
     lost = max(0, n - 2 * block * grids[0][1])
     for row, (formula, blocks) in enumerate(grids):
         y = 34 + 82 * row
-        s.text(left, y - 12, f"{formula} = {blocks}", "mono", "start")
-        for i in range(n):
-            owner = i // (2 * block)
-            cls = f"c{1 + owner % 6}" if owner < blocks else "hollow dash warn"
-            s.rect(left + cell * i, y, cell - 3, height, cls, i, rx=3)
+        s.text_from(left, y - 12, f"{formula} = {blocks}", "mono")
+        owners = [i // (2 * block) for i in range(n)]
+        kinds = [hue(owner) if owner < blocks else "hollow dash warn" for owner in owners]
+        Grid(s, left, y, cell, height + 3, rx=3).row(0, zip(kinds, range(n)))
     alt = tr(
         f"{n} elements, blocks of {block} threads with two elements each. The first formula starts {grids[0][1]} blocks and "
         f"leaves the last {lost} elements out; the second starts {grids[1][1]} and covers all.",

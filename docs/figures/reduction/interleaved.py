@@ -1,10 +1,8 @@
 """Drawings of the second rung: the same tree with other threads at work, and which warps have any work."""
 
-from __future__ import annotations
-
 from figures.reduction.naive import draw_tree, height, rounds, width
 
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, tr
 
 
 def trees(block: int = 16, warp: int = 4) -> str:
@@ -49,17 +47,16 @@ def working(block: int = 256, warp: int = 32) -> str:
     ):
         x0, total = left + side * panel, 0
         s.text(x0 + warps * cell / 2, 18, title, "bold")
-        for w in range(warps):
-            s.text(x0 + w * cell + 14, 42, f"W{w}", "muted")
+        cells = Grid(s, x0, 50, cell, row, gap=(3, 4), rx=3)
+        cells.heads((f"W{w}" for w in range(warps)), up=8)
         for r, (distance, pairs) in enumerate(rounds(mapping, block)):
-            y = 50 + r * row
             if side == 0:
-                s.text(left - 10, y + 20, distance, "muted", "end")
-            for w in range(warps):
-                lanes = sum(t // warp == w for t, _, _ in pairs)
-                total += lanes > 0
+                cells.name(r, distance)
+            working = [sum(t // warp == w for t, _, _ in pairs) for w in range(warps)]
+            total += warps - working.count(0)
+            for w, lanes in enumerate(working):
                 cls = "hollow dash muted" if not lanes else "c1" if lanes == warp else "c2"
-                s.rect(x0 + w * cell, y, cell - 3, row - 4, cls, lanes or None, rx=3)
+                cells.box(r, w, cls, lanes or None)
         totals.append(total)
     s.text(4, 42, tr("distance", "距离"), "muted", "start")
     alt = tr(

@@ -1,13 +1,10 @@
 """Drawings of the first rung: the tree of a block from the kernel's own index arithmetic, and the launches after it."""
 
-from __future__ import annotations
-
 import itertools
 
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, hue, tr
 
 _CELL, _BOX, _LEFT, _ROW = 42, 40, 78, 86
-_HUES = 6
 
 # Values for the leaves, small enough to add up by eye.
 _VALUES = (3, 1, 7, 0, 4, 1, 6, 3, 2, 5, 1, 8, 0, 2, 9, 4)
@@ -41,27 +38,20 @@ def rounds(mapping: str, block: int) -> list[tuple[int, list[tuple[int, int, int
 def draw_tree(s: Svg, y: float, mapping: str, block: int, warp: int) -> None:
     """One tree with its leaves at y; a box holds the thread that wrote it and the value, its color is the warp."""
     values = [_VALUES[w % len(_VALUES)] for w in range(block)]
-    for word, value in enumerate(values):
-        x = _LEFT + _CELL * word
-        s.text(x + 19, y - 8, word, "muted")
-        s.rect(x, y, _CELL - 4, _BOX, "c0", value)
-    s.text(4, y + 26, tr("start", "开始"), "muted", "start")
+    words = Grid(s, _LEFT, y, _CELL, _ROW, gap=(4, _ROW - _BOX), rx=4)
+    words.heads(range(block), up=8).row(0, [("c0", value) for value in values])
+    words.named(0, 4, tr("start", "开始"))
     for number, (distance, pairs) in enumerate(rounds(mapping, block), 1):
         top = y + number * _ROW
-        s.text(4, top + 16, tr(f"round {number}", f"第 {number} 轮"), "", "start")
-        s.text(4, top + 36, tr(f"distance {distance}", f"距离 {distance}"), "muted", "start")
+        s.text_from(4, top + 16, tr(f"round {number}", f"第 {number} 轮"))
+        s.text_from(4, top + 36, tr(f"distance {distance}", f"距离 {distance}"), "muted")
         for thread, to, other in pairs:
-            hue = f"c{1 + thread // warp % _HUES}"
-            x = _LEFT + _CELL * to
-            s.line(_LEFT + _CELL * other + 19, top - _ROW + _BOX, x + 24, top, hue)
-            s.line(x + 19, top - _ROW + _BOX, x + 19, top, hue)
-        new = {to: (t, values[to] + values[other]) for t, to, other in pairs}
-        for word in range(block):
-            x = _LEFT + _CELL * word
-            if word in new:
-                thread, values[word] = new[word]
-                hue = f"c{1 + thread // warp % _HUES}"
-                s.rect(x, top, _CELL - 4, _BOX, hue, f"t{thread}\n{values[word]}")
+            values[to] += values[other]
+            color, x, start = hue(thread // warp), words.center(0, to)[0], top - _ROW + _BOX
+            s.line(words.center(0, other)[0], start, x + 5, top, color).line(
+                x, start, x, top, color
+            )
+            words.box(number, to, color, f"t{thread}\n{values[to]}")
 
 
 def height(mapping: str, block: int) -> float:
@@ -104,19 +94,13 @@ def launches(n: int = 1_111_111, block: int = 256) -> str:
     digits = len(str(n))
     for number, (have, left) in enumerate(itertools.pairwise(counts), 1):
         y = top + 62 * (number - 1)
-        s.text(4, y + 26, tr(f"launch {number}", f"第 {number} 次启动"), "bold", "start")
+        s.text_from(4, y + 26, tr(f"launch {number}", f"第 {number} 次启动"), "bold")
         # To scale the second bar would be invisible already; the length follows the digits.
         bar = max(150, longest * len(str(have)) / digits)
-        text = tr(f"{have:,} elements", f"{have:,} 个元素")
-        s.rect(100, y, bar, 40, "c1", text)
+        s.rect(100, y, bar, 40, "c1", tr(f"{have:,} elements", f"{have:,} 个元素"))
         s.arrow(100 + bar + 4, y + 20, 100 + bar + 40, y + 20, "muted")
-        s.text(
-            100 + bar + 46,
-            y + 25,
-            tr(f"{left:,} blocks" if left > 1 else "1 block", f"{left:,} 个线程块"),
-            "",
-            "start",
-        )
+        blocks = tr(f"{left:,} blocks" if left > 1 else "1 block", f"{left:,} 个线程块")
+        s.text_from(100 + bar + 46, y + 25, blocks)
     steps = ", ".join(f"{c:,}" for c in counts)
     alt = tr(
         f"{len(counts) - 1} launches of blocks of {block} threads bring {n:,} elements to one: {steps}.",

@@ -1,8 +1,6 @@
 """Drawings for the last rungs: who draws which ticket, and in which order tiles of memory are read."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Lanes, Svg, figure, hue, tr
 
 
 def ticket(finish: tuple[int, ...] = (210, 330, 260, 400, 180)) -> str:
@@ -12,16 +10,15 @@ def ticket(finish: tuple[int, ...] = (210, 330, 260, 400, 180)) -> str:
     last = order[-1]
     left, row = 84, 44
     s = Svg(left + max(finish) + 236, 24 + row * len(finish))
+    lanes = Lanes(s, left, 14, 1, row, gap=(0, 14), rx=4)
     for b, end in enumerate(finish):
-        y = 14 + row * b
-        s.text(4, y + 20, tr(f"block {b}", f"线程块 {b}"), "", "start")
-        s.rect(left, y, end, 30, "c1", tr("walk", "走遍数组"))
+        lanes.named(b, 4, tr(f"block {b}", f"线程块 {b}"), "")
+        lanes.bar(b, 0, end, "c1", tr("walk", "走遍数组"))
         text = tr(f"ticket {drawn[b]}", f"号码 {drawn[b]}")
         if b == last:
-            s.rect(
-                left + end + 72, y, 156, 30, "c3", tr("adds all partial sums", "把所有部分和加起来")
-            )
-        s.text(left + end + 6, y + 20, text, "warn" if b == last else "muted", "start")
+            sums = tr("adds all partial sums", "把所有部分和加起来")
+            lanes.bar(b, end + 72, end + 228, "c3", sums)
+        lanes.note(b, end, text, "warn" if b == last else "muted", away=6)
     sequence = ", ".join(map(str, order))
     alt = tr(
         f"{len(finish)} blocks finish in the order {sequence}. Each draws the next ticket; block {last} draws "
@@ -40,18 +37,12 @@ def order(tiles: int = 12, resident: int = 3) -> str:
     """Tiles of memory: the block that reads each, when a resident grid walks and when each tile has a block."""
     cell = 46
     s = Svg(126 + tiles * cell + 6, 132)
-    rows = (
-        (
-            16,
-            tr("resident,\nwalking", "驻留的线程块\n往前走"),
-            [t % resident for t in range(tiles)],
-        ),
-        (78, tr("one block\nper tile", "每个分块\n一个线程块"), list(range(tiles))),
-    )
-    for y, name, owners in rows:
-        s.text(4, y + 18, name, "muted", "start")
-        for t, owner in enumerate(owners):
-            s.rect(126 + t * cell, y, cell - 4, 40, f"c{1 + owner % resident}", f"b{owner}")
+    cells = Grid(s, 126, 16, cell, 62, gap=(4, 22), rx=4)
+    cells.named(0, 4, tr("resident,\nwalking", "驻留的线程块\n往前走"))
+    cells.named(1, 4, tr("one block\nper tile", "每个分块\n一个线程块"))
+    walking = [t % resident for t in range(tiles)]
+    for row, owners in enumerate((walking, range(tiles))):
+        cells.row(row, [(hue(owner % resident), f"b{owner}") for owner in owners])
     alt = tr(
         f"{tiles} tiles of memory. Above, {resident} blocks take tile b, then b + {resident}, and so on; below, tile t has a "
         "block t of its own.",

@@ -1,8 +1,6 @@
 """Drawings of summation orders: how many additions an element passes, one after another and in a tree."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, tr
 
 _CELL, _ROW = 40, 44
 
@@ -14,8 +12,8 @@ def orders(n: int = 8) -> str:
     s = Svg(2 * half + 20, 60 + _ROW * (n - 1))
     for left, name in ((0, tr("one after another", "逐个相加")), (half + 20, tr("tree", "树"))):
         s.text(left + n * _CELL / 2, 16, name, "bold")
-        for i in range(n):
-            s.rect(left + i * _CELL, 26, _CELL - 6, 26, "c2" if i == 0 else "c0", i)
+        elements = Grid(s, left, 26, _CELL, 32, gap=6, rx=4)
+        elements.row(0, [("c0" if i else "c2", i) for i in range(n)])
     x, y = (_CELL - 6) / 2, 52.0
     for i in range(1, n):
         to = i * _CELL + (_CELL - 6) / 2

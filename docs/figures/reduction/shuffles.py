@@ -1,8 +1,6 @@
 """Drawings of the chapter on shuffles: which lane reads which, and the steps of a block's sum."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, tr
 
 
 def halves(lanes: int = 32) -> list[int]:
@@ -25,9 +23,6 @@ def _tree(lanes: int, butterfly: bool) -> Svg:
     def at(lane: int, level: int) -> tuple[float, float]:
         return left + cell * lane + cell / 2, 34 + row * level
 
-    for lane in range(lanes):
-        if lane % 4 == 0 or lane == lanes - 1:
-            s.text(at(lane, 0)[0], 16, lane, "muted", size=13)
     for quiet in (True, False):  # the lines that matter on top
         for k, half in enumerate(steps):
             for lane in range(lanes):
@@ -39,14 +34,16 @@ def _tree(lanes: int, butterfly: bool) -> Svg:
                 if source < lanes:
                     s.line(*at(source, k), *at(lane, k + 1), cls)
                 s.line(*at(lane, k), *at(lane, k + 1), cls)
+    heads = Grid(s, left, 34, cell, gap=0, size=13)
+    heads.heads({k: k for k in range(lanes) if k % 4 == 0 or k == lanes - 1}, up=18)
     for k in range(len(steps) + 1):
         if k:
-            s.text(left - 12, at(0, k)[1] + 5, steps[k - 1], "mono", "end")
+            s.text_to(left - 12, at(0, k)[1] + 5, steps[k - 1], "mono")
         for lane in range(lanes):
             final = k == len(steps) and lane in used[k]
             cls = "c3 solid" if final else "c1" if lane in used[k] else "hollow dash muted"
             s.circle(*at(lane, k), 7, cls)
-    s.text(left - 12, 16, "lane", "muted", "end")
+    s.text_to(left - 12, 16, "lane", "muted")
     return s
 
 
@@ -86,23 +83,18 @@ def block_sum(warps: int = 8) -> str:
     steps = [*halves(32), None, *halves(32)]  # None: the stores and the barrier between
     step = (width - left - 10) / (len(steps) + 1)
     s = Svg(width, y + height * warps + 50)
-    half = len(halves(32))
-    for k, distance in enumerate(steps):
-        x = left + step * (k if k <= half else k + 1)
-        for w in range(warps):
-            box = (x + 2, y + height * w, step - 5, height - 4)
-            if k == half:
-                s.rect(*box, "c2", rx=2)
-            elif k < half or w == 0:
-                s.rect(*box, "c1", rx=2)
-        label = distance if distance else tr("store", "写")
-        s.text(x + step / 2, y + height * warps + 20, label, "muted", size=13)
-    x = left + step * (half + 1)
-    s.line(x, y - 8, x, y + height * warps + 2, "warn")
-    s.rect(x + 4, y, step - 9, height - 4, "c2", rx=2)
-    s.text(x + step / 2, y + height * warps + 20, tr("read", "读"), "muted", size=13)
+    half, below = len(halves(32)), y + height * warps + 20
+    boxes = Grid(s, left + 2, y, step, height, gap=(5, 4), size=13)
     for w in range(warps):
-        s.text(left - 10, y + height * w + 14, tr(f"warp {w}", f"线程束 {w}"), "muted", "end", 13)
+        boxes.name(w, tr(f"warp {w}", f"线程束 {w}"), away=12)
+    for k, distance in enumerate(steps):
+        column = k if k <= half else k + 1  # between them warp 0 reads
+        for w in range(warps if k <= half else 1):
+            boxes.box(w, column, "c1" if distance else "c2")
+        s.text(boxes.center(0, column)[0], below, distance or tr("store", "写"), "muted", size=13)
+    x = left + step * (half + 1)
+    s.line(x, y - 8, x, below - 18, "warn").rect(x + 4, y, step - 9, height - 4, "c2", rx=2)
+    s.text(x + step / 2, below, tr("read", "读"), "muted", size=13)
     alt = tr(
         f"Timeline of {warps} warps. Each makes {half} shuffles and stores one word; after one barrier warp 0 reads {warps} words and makes {half} more shuffles.",
         f"{warps} 个线程束的时间线。每个线程束做 {half} 次洗牌、写一个字；经过一次栅栏，线程束 0 读出 {warps} 个字，再做 {half} 次洗牌。",

@@ -1,8 +1,6 @@
 """Drawings of the chapter on unrolling: who waits for whom, and which words a step reads and writes."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, tr
 
 WARP = 32
 
@@ -11,28 +9,23 @@ def _tree(s: Svg, y: float, block: int, last_warp_alone: bool, left: float, step
     """Warps as rows, the steps of the tree as columns. Returns the number of barriers of the whole block."""
     warps, height = block // WARP, 15
     bottom = y + height * warps
-    s.text(left - 12, y + height * warps / 2 + 5, tr("warps", "线程束"), "muted", "end")
-    barriers, x = 1, left
+    s.text_to(left - 12, y + height * warps / 2 + 5, tr("warps", "线程束"), "muted")
+    boxes = Grid(s, left + 4, y, step, height, gap=(12, 3))
     for w in range(warps):
-        s.rect(x + 4, y + height * w, step - 12, height - 3, "c2", rx=2)
-    s.line(x + step - 4, y - 4, x + step - 4, bottom + 2, "warn")
-    half = block // 2
-    while half > 0:
-        x += step
+        boxes.box(w, 0, "c2")
+    halves = [block >> k for k in range(1, block.bit_length())]
+    barriers = 0
+    for column, half in enumerate([block, *halves]):
         alone = last_warp_alone and half < WARP
-        for w in range(warps):
-            if w * WARP < half:
-                s.rect(x + 4, y + height * w, step - 12, height - 3, "c1", rx=2)
-            elif not alone:
-                s.rect(x + 4, y + height * w, step - 12, height - 3, "hollow dash muted", rx=2)
-        if alone:
-            s.line(x + step - 4, y - 4, x + step - 4, y + height, "accent dash")
-        else:
-            s.line(x + step - 4, y - 4, x + step - 4, bottom + 2, "warn")
-            barriers += 1
-        s.text(x + step / 2 - 4, bottom + 18, half, "muted", size=13)
-        half //= 2
-    s.text(left + step / 2 - 4, bottom + 18, tr("load", "加载"), "muted", size=13)
+        for w in range(warps if column else 0):
+            if w * WARP < half or not alone:
+                boxes.box(w, column, "c1" if w * WARP < half else "hollow dash muted")
+        x = left + step * (column + 1) - 4
+        end, cls = (y + height, "accent dash") if alone else (bottom + 2, "warn")
+        s.line(x, y - 4, x, end, cls)
+        barriers += not alone
+        said = half if column else tr("load", "加载")
+        s.text(x - step / 2, bottom + 18, said, "muted", size=13)
     return barriers
 
 
@@ -43,16 +36,12 @@ def barriers(block: int = 256) -> str:
     step = (width - left - 10) / steps
     rows = 15 * block // WARP
     s = Svg(width, 2 * rows + 136)
-    s.text(
-        left,
-        18,
-        tr("a loop, and a barrier after each round", "循环，每轮之后一次栅栏"),
-        "bold",
-        "start",
+    s.text_from(
+        left, 18, tr("a loop, and a barrier after each round", "循环，每轮之后一次栅栏"), "bold"
     )
     before = _tree(s, 34, block, False, left, step)
     y = rows + 98
-    s.text(left, y - 16, tr("the last warp alone", "最后一个线程束单独处理"), "bold", "start")
+    s.text_from(left, y - 16, tr("the last warp alone", "最后一个线程束单独处理"), "bold")
     after = _tree(s, y, block, True, left, step)
     alt = tr(
         f"Two timelines of a block of {block // WARP} warps. In the first all warps meet at {before} barriers, though only one "
@@ -76,7 +65,7 @@ def overlap(lanes: int = 8, half: int = 4) -> str:
     s = Svg(left + cell * words + 10, 250)
     titles = (
         tr("all lanes: sums[t] += sums[t + half]", "所有 lane：sums[t] += sums[t + half]"),
-        tr("if (t < half) sums[t] += sums[t + half]", "if (t < half) sums[t] += sums[t + half]"),
+        "if (t < half) sums[t] += sums[t + half]",
     )
     shared = []
     for number, active in enumerate((lanes, half)):
@@ -85,17 +74,15 @@ def overlap(lanes: int = 8, half: int = 4) -> str:
         written = set(range(active))
         both = read & written
         shared.append(len(both))
-        s.text(10, y - 14, titles[number], "mono", "start")
-        for row, (name, touched) in enumerate(
-            ((tr("read by a neighbor", "被别人读"), read), (tr("written", "被写"), written))
-        ):
-            s.text(left - 12, y + 22 + 36 * row, name, "muted", "end")
-            for w in range(words):
-                x = left + cell * w
-                if w in touched:
-                    s.rect(x, y + 36 * row, cell - 4, 30, "warn" if w in both else "c1", w, rx=3)
-                else:
-                    s.rect(x, y + 36 * row, cell - 4, 30, "hollow dash muted", rx=3)
+        s.text_from(10, y - 14, titles[number], "mono")
+        cells = Grid(s, left, y, cell, 36, gap=(4, 6), rx=3)
+        names = (tr("read by a neighbor", "被别人读"), read), (tr("written", "被写"), written)
+        for row, (name, touched) in enumerate(names):
+            cells.name(row, name, away=12)
+            kinds = ["hollow dash muted"] * words
+            for w in touched:
+                kinds[w] = ("warn" if w in both else "c1", w)
+            cells.row(row, kinds)
     alt = tr(
         f"Words of shared memory in one step with half = {half} and a warp of {lanes} lanes. With all lanes at work {shared[0]} words are "
         f"both read by one lane and written by another; with the lower {half} lanes alone, {shared[1]}.",

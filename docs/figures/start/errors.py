@@ -1,8 +1,14 @@
 """Figures of the chapter on errors."""
 
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Lanes, Svg, figure, tr
 
-_LEFT, _TOP, _LANE, _BOX = 66, 34, 84, 40
+
+def _lanes(units: float, below: float) -> Lanes:
+    """Host and GPU with room for so many units of time, and for what stands below them."""
+    lanes = Lanes(Svg(720, 158 + below), 68, 34, 634 / units, 84, gap=(4, 44), rx=4)
+    lanes.named(0, 8, tr("host", "主机"), "bold").named(1, 8, "GPU", "bold")
+    lanes.s.arrow(lanes.when(0.5), 76, lanes.when(1) + 8, 114, "muted")  # the launch
+    return lanes
 
 
 def timeline(calls=("stray", "innocent", "memcpy", "mem_alloc"), waits=2, kernel=4) -> str:
@@ -14,34 +20,21 @@ def timeline(calls=("stray", "innocent", "memcpy", "mem_alloc"), waits=2, kernel
     fault = 1 + kernel
     spans = [(i, i + 1) for i in range(waits)] + [(waits, fault)]
     spans += [(fault + i, fault + i + 1) for i in range(len(calls) - waits - 1)]
-    unit = (700 - _LEFT) / spans[-1][1]
-    host, gpu = _TOP, _TOP + _LANE
-    s = Svg(720, gpu + _BOX + 42)
-    s.text(8, host + 25, tr("host", "主机"), "bold", "start")
-    s.text(8, gpu + 25, "GPU", "bold", "start")
+    lanes = _lanes(spans[-1][1], below=42)
+    s, end = lanes.s, lanes.when(fault) - 2
     for index, (name, (start, stop)) in enumerate(zip(calls, spans)):
         cls = "c1" if index < waits else "c2" if index == waits else "c0 dash"
-        x = _LEFT + unit * start
         label = name if index != waits else tr(f"{name} (waits)", f"{name}（等待）")
-        s.rect(x + 2, host, unit * (stop - start) - 4, _BOX, cls=cls, text=label)
+        lanes.bar(0, start, stop, cls, label)
         if index >= waits:
-            s.text(_LEFT + unit * stop - 4, host - 8, tr("raises", "报错"), "warn", "end")
-    s.rect(_LEFT + unit + 2, gpu, unit * kernel - 4, _BOX, cls="c3", text=f"kernel {calls[0]}")
-    end = _LEFT + unit * fault
-    s.line(end, gpu - 8, end, gpu + _BOX + 8, "warn")
-    s.text(end, gpu + _BOX + 28, tr("illegal write", "非法写入"), "warn")
-    s.arrow(end, gpu - 8, end, host + _BOX + 4, "warn")
-    s.arrow(_LEFT + unit * 0.5, host + _BOX + 2, _LEFT + unit + 10, gpu - 4, "muted")
+            s.text_to(lanes.when(stop) - 6, 26, tr("raises", "报错"), "warn")
+    lanes.bar(1, 1, fault, "c3", f"kernel {calls[0]}")
+    s.line(end, 110, end, 166, "warn").arrow(end, 110, end, 78, "warn")
+    s.text(end, 186, tr("illegal write", "非法写入"), "warn")
     raised = calls[waits]
     later = len(calls) - waits - 1
-    also = (
-        tr(
-            f", and so {'does the call' if later == 1 else f'do the {later} calls'} after it",
-            f"，其后的 {later} 个调用也失败",
-        )
-        if later
-        else ""
-    )
+    fails = "does the call" if later == 1 else f"do the {later} calls"
+    also = tr(f", and so {fails} after it", f"，其后的 {later} 个调用也失败") if later else ""
     return figure(
         s,
         alt=tr(
@@ -62,18 +55,12 @@ def timeline(calls=("stray", "innocent", "memcpy", "mem_alloc"), waits=2, kernel
 
 def request(lines=6, kernel=4) -> str:
     """Host and GPU after a launch: the host goes on with its `lines` while the kernel runs, `kernel` units long."""
-    unit = (700 - _LEFT) / lines
-    host, gpu = _TOP, _TOP + _LANE
-    s = Svg(720, gpu + _BOX + 12)
-    s.text(8, host + 25, tr("host", "主机"), "bold", "start")
-    s.text(8, gpu + 25, "GPU", "bold", "start")
-    for index in range(lines):
-        name = tr("next line", "下一行") if index else tr("launch", "启动")
-        s.rect(_LEFT + unit * index + 2, host, unit - 4, _BOX, "c0" if index else "c1", name)
-    s.rect(_LEFT + unit + 2, gpu, unit * kernel - 4, _BOX, "c3", text="kernel")
-    s.arrow(_LEFT + unit * 0.5, host + _BOX + 2, _LEFT + unit + 10, gpu - 4, "muted")
+    lanes = _lanes(lines, below=12)
+    launch, after = ("c1", tr("launch", "启动")), ("c0", tr("next line", "下一行"))
+    lanes.row(0, [launch, *[after] * (lines - 1)])
+    lanes.bar(1, 1, 1 + kernel, "c3", "kernel")
     return figure(
-        s,
+        lanes.s,
         alt=tr(
             f"Timeline. The host launches a kernel and goes on with its next lines, while the kernel runs on the GPU for "
             f"{kernel} units of time.",
@@ -88,25 +75,21 @@ def request(lines=6, kernel=4) -> str:
 
 def red_zones(n=8, zone=3, wrote=8) -> str:
     """An array of `n` elements between red zones of `zone` elements; a kernel also wrote element `wrote`."""
-    cells = n + 2 * zone
-    width = 680 / cells
     s = Svg(720, 150)
-    for cell in range(cells):
-        index = cell - zone
-        inside = 0 <= index < n
-        cls = "c2 solid" if index == wrote and not inside else "c1" if inside else "c0"
-        s.rect(
-            20 + cell * width + 1, 44, width - 2, 36, cls=cls, text=index if inside else None, rx=2
-        )
+    strip = Grid(s, 20, 44, 680 / (n + 2 * zone), 38, gap=2)
+    inside, outside = [("c1", i) for i in range(n)], ["c0"] * zone
+    kinds = [*outside, *inside, *outside]
+    if not 0 <= wrote < n:
+        kinds[zone + wrote] = "c2 solid"
+    strip.row(0, kinds)
     for first, count, label in (
         (0, zone, tr("red zone", "警戒区")),
         (zone, n, tr(f"out, {n} elements", f"out，{n} 个元素")),
         (zone + n, zone, tr("red zone", "警戒区")),
     ):
-        s.text(20 + (first + count / 2) * width, 32, label, "bold")
-    x = 20 + (zone + wrote + 0.5) * width
-    s.arrow(x, 112, x, 86, "warn")
-    s.text(x, 132, f"out[{wrote}] = …", "warn")
+        s.text(strip.corner(0, first + count / 2)[0], 32, label, "bold")
+    x = strip.center(0, zone + wrote)[0]
+    s.arrow(x, 112, x, 86, "warn").text(x, 132, f"out[{wrote}] = …", "warn")
     return figure(
         s,
         alt=tr(

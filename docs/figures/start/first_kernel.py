@@ -1,6 +1,6 @@
 """Figures of the chapter 'The first kernel'."""
 
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Lanes, Svg, figure, tr
 
 
 def memories(n: int = 1_111_111, itemsize: int = 4) -> str:
@@ -12,26 +12,15 @@ def memories(n: int = 1_111_111, itemsize: int = 4) -> str:
         (8, tr("host memory (NumPy)", "主机内存（NumPy）"), ("x", "y", "out"), "c1"),
         (472, tr("device memory (GPU)", "设备内存（GPU）"), ("d_x", "d_y", "d_out"), "c3"),
     ):
-        s.rect(x, 30, 240, 230, cls=f"{cls} hollow")
-        s.text(x + 120, 20, title, f"{cls} bold")
+        s.rect(x, 30, 240, 230, f"{cls} hollow").text(x + 120, 20, title, f"{cls} bold")
         for i, name in enumerate(names):
             y = 48 + i * 70
-            s.rect(x + 16, y, 208, 48, cls=cls)
-            s.text(x + 28, y + 29, name, "mono", "start")
-            s.text(x + 214, y + 29, f"{n:,} × {itemsize} B", "", "end")
-    for i, to_device in enumerate((True, True, False)):
+            s.rect(x + 16, y, 208, 48, cls).text_from(x + 28, y + 29, name, "mono")
+            s.text_to(x + 214, y + 29, f"{n:,} × {itemsize} B")
+    copies = ((240, 480, "memcpy_htod"), (240, 480, "memcpy_htod"), (480, 240, "memcpy_dtoh"))
+    for i, (start, end, name) in enumerate(copies):
         y = 72 + i * 70
-        ends = (240, 480) if to_device else (480, 240)
-        s.arrow(
-            ends[0],
-            y,
-            ends[1],
-            y,
-            cls="accent",
-            text="memcpy_htod" if to_device else "memcpy_dtoh",
-            size=14,
-        )
-        s.text(360, y + 19, size, "muted")
+        s.arrow(start, y, end, y, "accent", name).text(360, y + 19, size, "muted")
     total = 3 * nbytes
     return figure(
         s,
@@ -49,20 +38,18 @@ def memories(n: int = 1_111_111, itemsize: int = 4) -> str:
 
 def one_thread(n: int = 8) -> str:
     """Draw the loop of a single thread over n elements: one element per step, in order."""
-    cell, left, top = 62, 96, 40
+    cell, left = 62, 96
     s = Svg(left + n * cell + 16, 210)
-    for i in range(n):
-        s.text(left + (i + 0.5) * cell, 22, f"i = {i}", "muted")
+    rows = Grid(s, left + 3, 40, cell, 44, gap=(6, 10), rx=4, size=13)
+    rows.heads((f"i = {i}" for i in range(n)), size=14, up=18)
     for row, name in enumerate(("x", "y", "out")):
-        y = top + row * 44
-        s.text(left - 14, y + 23, name, "mono", "end")
-        for i in range(n):
-            cls = "c3" if row == 2 else "c1"
-            s.rect(left + i * cell + 3, y, cell - 6, 34, cls=cls, text=f"{name}[{i}]", size=13)
-    s.text(left - 14, 190, tr("thread 0", "线程 0"), "bold", "end")
+        cls = "c3" if name == "out" else "c1"
+        rows.name(row, name, "mono", size=14, away=17)
+        rows.row(row, [(cls, f"{name}[{i}]") for i in range(n)])
+    s.text_to(left - 14, 190, tr("thread 0", "线程 0"), "bold")
     for i in range(n):
-        x = left + (i + 0.5) * cell
-        s.circle(x, 185, 9, cls="c5 solid")
+        x = rows.center(0, i)[0]
+        s.circle(x, 185, 9, "c5 solid")
         if i + 1 < n:
             s.arrow(x + 11, 185, x + cell - 11, 185)
     return figure(
@@ -81,30 +68,20 @@ def one_thread(n: int = 8) -> str:
 def timeline(kernel: int = 10, copy: int = 2) -> str:
     """Draw launch, blocking copy and synchronize on two lanes; kernel and copy are lengths in any unit."""
     s = Svg(720, 178)
-    left, launch = 96, 60
-    unit = (720 - left - launch - 110) / (kernel + copy)
-    k, c = kernel * unit, copy * unit
-    for y, name in ((62, tr("host", "主机")), (134, "GPU")):
-        s.text(12, y + 5, name, "bold", "start")
-        s.line(left - 12, y, 708, y, "axis")
-    x = left + launch
-    s.rect(left, 44, launch, 36, cls="c1", text=tr("launch", "启动"))
-    s.rect(
-        x,
-        44,
-        k + c,
-        36,
-        cls="c4",
-        text=tr("memcpy_dtoh: waits, then copies", "memcpy_dtoh：先等待，再复制"),
-    )
-    s.rect(x, 116, k, 36, cls="c3", text="kernel")
-    s.rect(x + k, 116, c, 36, cls="c5", text=tr("copy", "复制"))
-    end = x + k + c
-    s.rect(end, 44, 8, 36, cls="c2")
-    s.arrow(end + 34, 28, end + 6, 42)
-    s.text(end - 10, 22, "synchronize", "c2")
-    s.text(end + 16, 98, tr("nothing left\nto wait for", "不用\n再等"), "muted", "start", 13)
-    s.line(end, 80, end, 152, "axis dash")
+    launch = 60
+    lanes = Lanes(s, 96, 44, (514 - launch) / (kernel + copy), 72, gap=(0, 36), rx=4)
+    lanes.axis(0, tr("host", "主机"), 708).axis(1, "GPU", 708)
+    start = launch / lanes.wide
+    done, end = start + kernel, start + kernel + copy
+    lanes.bar(0, 0, start, "c1", tr("launch", "启动"))
+    waits = tr("memcpy_dtoh: waits, then copies", "memcpy_dtoh：先等待，再复制")
+    lanes.bar(0, start, end, "c4", waits)
+    lanes.bar(1, start, done, "c3", "kernel").bar(1, done, end, "c5", tr("copy", "复制"))
+    x = lanes.when(end)
+    s.rect(x, 44, 8, 36, "c2").arrow(x + 34, 28, x + 6, 42)
+    s.text(x - 10, 22, "synchronize", "c2")
+    s.text_from(x + 16, 98, tr("nothing left\nto wait for", "不用\n再等"), "muted", 13)
+    s.line(x, 80, x, 152, "axis dash")
     return figure(
         s,
         alt=tr(

@@ -1,19 +1,14 @@
 """Drawings of the first optimization: who adds which element."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, bracket, figure, hue, tr
 
 _CELL, _HEIGHT, _LEFT = 40, 32, 14
-_HUES = 6
 
 
 def _turn(s: Svg, y: float, first: int, count: int, number: int) -> None:
     """Mark `count` elements from `first` as one turn of the loop, below a row of cells at y."""
     left, right = _LEFT + _CELL * first + 3, _LEFT + _CELL * (first + count) - 3
-    y += _HEIGHT + 6
-    s.polyline([(left, y), (left, y + 5), (right, y + 5), (right, y)], "muted")
-    s.text((left + right) / 2, y + 20, tr(f"turn {number}", f"第 {number} 轮"), "muted")
+    bracket(s, left, right, y + _HEIGHT + 6, tr(f"turn {number}", f"第 {number} 轮"), deep=5)
 
 
 def shares(n: int = 14, block: int = 4, grid: int = 2) -> str:
@@ -26,48 +21,36 @@ def shares(n: int = 14, block: int = 4, grid: int = 2) -> str:
     s = Svg(2 * _LEFT + _CELL * max(slots, n), 418)
 
     def row(y: float, title: str, color, count: int = n) -> None:
-        s.text(_LEFT, y - 10, title, "bold", "start")
-        for i in range(count):
-            inside = i < n
-            cls = f"c{1 + color(i) % _HUES}" if inside else "hollow dash muted"
-            s.rect(_LEFT + _CELL * i, y, _CELL - 3, _HEIGHT, cls, i, rx=3)
+        s.text_from(_LEFT, y - 10, title, "bold")
+        kinds = [(hue(color(i)) if i < n else "hollow dash muted", i) for i in range(count)]
+        Grid(s, _LEFT, y, _CELL, _HEIGHT + 3, rx=3).row(0, kinds)
 
     y = 28
     row(y, tr(f"One thread: {n} turns", f"一个线程：{n} 轮"), lambda i: 0)
     s.arrow(_LEFT, y + _HEIGHT + 14, _LEFT + _CELL * n - 3, y + _HEIGHT + 14, "muted")
     y += 100
     turns = -(-n // block)
-    row(
-        y,
-        tr(
-            f"One block of {block} threads: {turns} turns, a color per thread",
-            f"一个线程块，{block} 个线程：{turns} 轮，每种颜色是一个线程",
-        ),
-        lambda i: i % block,
+    title = tr(
+        f"One block of {block} threads: {turns} turns, a color per thread",
+        f"一个线程块，{block} 个线程：{turns} 轮，每种颜色是一个线程",
     )
+    row(y, title, lambda i: i % block)
     for turn in range(turns):
         _turn(s, y, turn * block, min(block, n - turn * block), turn + 1)
     y += 112
-    row(
-        y,
-        tr(
-            f"{blocks} blocks of {block} threads: one turn, a color per block; {slots - n} threads have no element",
-            f"{blocks} 个线程块，各 {block} 个线程：一轮完成，每种颜色是一个线程块；{slots - n} 个线程没有元素",
-        ),
-        lambda i: i // block,
-        slots,
+    title = tr(
+        f"{blocks} blocks of {block} threads: one turn, a color per block; {slots - n} threads have no element",
+        f"{blocks} 个线程块，各 {block} 个线程：一轮完成，每种颜色是一个线程块；{slots - n} 个线程没有元素",
     )
+    row(y, title, lambda i: i // block, slots)
     y += 84
     stride = grid * block
     rounds = -(-n // stride)
-    row(
-        y,
-        tr(
-            f"Grid-stride, {grid} blocks of {block} threads: {rounds} turns, a color per block",
-            f"网格跨步，{grid} 个线程块，各 {block} 个线程：{rounds} 轮，每种颜色是一个线程块",
-        ),
-        lambda i: i % stride // block,
+    title = tr(
+        f"Grid-stride, {grid} blocks of {block} threads: {rounds} turns, a color per block",
+        f"网格跨步，{grid} 个线程块，各 {block} 个线程：{rounds} 轮，每种颜色是一个线程块",
     )
+    row(y, title, lambda i: i % stride // block)
     for turn in range(rounds):
         _turn(s, y, turn * stride, min(stride, n - turn * stride), turn + 1)
     alt = tr(

@@ -1,6 +1,6 @@
 """Figures of the chapter 'Environment and hello'."""
 
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Lanes, Svg, figure, tr
 
 
 def toolchain(capability: str = "9.0") -> str:
@@ -11,23 +11,12 @@ def toolchain(capability: str = "9.0") -> str:
     digits = capability.replace(".", "")
     s = Svg(720, 330)
     # The two frames: what the toolkit installs, and what the driver installs.
-    s.rect(150, 30, 400, 108, cls="c2 hollow dash")
-    s.text(
-        160,
-        22,
-        tr("CUDA Toolkit: nvcc, or NVRTC as a library", "CUDA Toolkit：nvcc，或库形式的 NVRTC"),
-        "c2 bold",
-        "start",
+    s.rect(150, 30, 400, 108, "c2 hollow dash").rect(150, 202, 400, 108, "c4 hollow dash")
+    toolkit = tr(
+        "CUDA Toolkit: nvcc, or NVRTC as a library", "CUDA Toolkit：nvcc，或库形式的 NVRTC"
     )
-    s.rect(150, 202, 400, 108, cls="c4 hollow dash")
-    s.text(
-        160,
-        326,
-        tr("driver: libcuda", "驱动：libcuda"),
-        "c4 bold",
-        "start",
-    )
-
+    s.text_from(160, 22, toolkit, "c2 bold")
+    s.text_from(160, 326, tr("driver: libcuda", "驱动：libcuda"), "c4 bold")
     s.rect(12, 60, 128, 48, cls="c1", text=tr("source\nCUDA C++", "源代码\nCUDA C++"))
     s.rect(232, 60, 120, 48, cls="c2", text=f"PTX\ncompute_{digits}")
     s.rect(418, 60, 112, 48, cls="c2", text=f"cubin\nsm_{digits}")
@@ -39,14 +28,11 @@ def toolchain(capability: str = "9.0") -> str:
     s.arrow(292, 108, 292, 232, text=tr("at run time", "运行时"))
     s.arrow(352, 256, 418, 256, text="cubin")
     s.arrow(474, 108, 474, 232)
-    s.rect(606, 226, 102, 60, cls="c5", text=f"GPU\nsm_{digits}")
-    s.arrow(530, 256, 606, 256)
+    s.rect(606, 226, 102, 60, "c5", f"GPU\nsm_{digits}").arrow(530, 256, 606, 256)
 
     # Who asks whom for a version number.
-    s.rect(12, 156, 122, 28, cls="c0 mono", text="nvcc --version", size=13)
-    s.arrow(134, 162, 168, 138, cls="dash")
-    s.rect(12, 242, 106, 28, cls="c0 mono", text="nvidia-smi", size=13)
-    s.arrow(118, 256, 150, 256, cls="dash")
+    s.rect(12, 156, 122, 28, "c0 mono", "nvcc --version", size=13).arrow(134, 162, 168, 138, "dash")
+    s.rect(12, 242, 106, 28, "c0 mono", "nvidia-smi", size=13).arrow(118, 256, 150, 256, "dash")
     return figure(
         s,
         alt=tr(
@@ -66,21 +52,15 @@ def toolchain(capability: str = "9.0") -> str:
 def launch() -> str:
     """Draw the host that launches a kernel, goes on, and waits; the kernel runs meanwhile. Not to scale."""
     s = Svg(720, 176)
-    left, start, end, wait = 96, 200, 520, 380
-    for y, name in (
-        (50, tr("host\n(CPU)", "主机\n（CPU）")),
-        (126, tr("device\n(GPU)", "设备\n（GPU）")),
-    ):
-        s.text(12, y - 4, name, "bold", "start")
-        s.line(left - 12, y, 708, y, "axis")
-    s.rect(left, 32, 84, 36, cls="c1", text=tr("launch", "启动"))
-    s.rect(left + 84, 32, wait - left - 84, 36, cls="c0", text=tr("next lines", "后面的代码"))
-    s.rect(wait, 32, end + 24 - wait, 36, cls="c4", text=tr("wait", "等待"))
-    s.rect(end + 24, 32, 150, 36, cls="c0", text=tr("next lines", "后面的代码"))
-    s.rect(start, 108, end - start, 36, cls="c3", text=tr("the kernel runs", "kernel 运行"))
-    s.arrow(left + 60, 68, start, 106, "accent")
-    s.arrow(end, 108, end + 24, 70, "accent")
-    s.text(wait + 82, 20, "synchronize", "mono", size=13)
+    lanes = Lanes(s, 96, 32, 1, 76, gap=(0, 40), rx=4)
+    lanes.axis(0, tr("host\n(CPU)", "主机\n（CPU）"), 708)
+    lanes.axis(1, tr("device\n(GPU)", "设备\n（GPU）"), 708)
+    after = tr("next lines", "后面的代码")
+    lanes.bar(0, 0, 84, "c1", tr("launch", "启动")).bar(0, 84, 284, "c0", after)
+    lanes.bar(0, 284, 448, "c4", tr("wait", "等待")).bar(0, 448, 598, "c0", after)
+    lanes.bar(1, 104, 424, "c3", tr("the kernel runs", "kernel 运行"))
+    s.arrow(156, 68, 200, 106, "accent").arrow(520, 108, 544, 70, "accent")
+    s.text(462, 20, "synchronize", "mono", size=13)
     return figure(
         s,
         alt=tr(
@@ -98,40 +78,26 @@ def launch() -> str:
 def printf_buffer(lines: int = 4) -> str:
     """Draw when the `lines` lines of one launch are written, and when they appear. Times are not to scale."""
     s = Svg(720, 230)
-    launch, start, end, sync, out = 110, 150, 300, 520, 640
-    for y, name in ((50, tr("host", "主机")), (120, "GPU"), (190, tr("buffer", "缓冲区"))):
-        s.text(12, y + 5, name, "bold", "start")
-        s.line(84, y, 708, y, "axis")
-    s.rect(launch - 22, 34, 44, 32, cls="c1", text=tr("launch", "启动"), size=13)
-    s.rect(
-        launch + 22,
-        34,
-        sync - launch - 22,
-        32,
-        cls="c0",
-        text=tr("host goes on with other work", "主机继续做别的事"),
-    )
-    s.rect(sync, 34, out - sync, 32, cls="c1", text="synchronize")
-    s.arrow(launch, 66, start, 104)
-    s.rect(start, 104, end - start, 32, cls="c3", text="hello")
-    step = (end - start) / (lines + 1)
-    width = 18
+    launch, start, end, sync, out = 14, 54, 204, 424, 544
+    lanes = Lanes(s, 96, 34, 1, 70, gap=(0, 38), rx=4)
+    for lane, name in enumerate((tr("host", "主机"), "GPU", tr("buffer", "缓冲区"))):
+        lanes.axis(lane, name, 708)
+    busy = tr("host goes on with other work", "主机继续做别的事")
+    s.rect(lanes.when(launch) - 22, 34, 44, 32, "c1", tr("launch", "启动"), size=13)
+    lanes.bar(0, launch + 22, sync, "c0", busy).bar(0, sync, out, "c1", "synchronize")
+    lanes.bar(1, start, end, "c3", "hello")
+    s.arrow(lanes.when(launch), 66, lanes.when(start), 104)
     for i in range(lines):
-        x = start + (i + 1) * step
-        s.arrow(x, 136, x, 176)
-        s.rect(x - width / 2, 178, width, 24, cls="c5", text=i, size=13)
-    s.rect(end, 181, sync - end, 18, cls="c5 hollow dash")
-    s.text(
-        (end + sync) / 2,
-        222,
-        tr(
-            f"{lines} lines in the buffer: nothing promises that they appear yet",
-            f"{lines} 行文字在缓冲区里：此时不保证能看到",
-        ),
-        "muted",
+        x = lanes.when(start + (i + 1) * (end - start) / (lines + 1))
+        s.arrow(x, 136, x, 176).rect(x - 9, 178, 18, 24, "c5", i, size=13)
+    s.rect(lanes.when(end), 181, sync - end, 18, "c5 hollow dash")
+    waiting = tr(
+        f"{lines} lines in the buffer: nothing promises that they appear yet",
+        f"{lines} 行文字在缓冲区里：此时不保证能看到",
     )
-    s.arrow(sync, 190, out - 12, 66, cls="accent")
-    s.text(out + 2, 96, tr("stdout", "标准输出"), "accent bold", "start")
+    s.text(lanes.when((end + sync) / 2), 222, waiting, "muted")
+    s.arrow(lanes.when(sync), 190, lanes.when(out) - 12, 66, "accent")
+    s.text_from(lanes.when(out) + 2, 96, tr("stdout", "标准输出"), "accent bold")
     return figure(
         s,
         alt=tr(

@@ -1,11 +1,9 @@
 """Drawings of the chapter on profiling: what a copy waits for, and what each clock measures."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Lanes, Svg, figure, tr
 
 _LEFT, _RIGHT = 96, 16  # room for the names of the lanes
-_LANE = 34
+_WIDTH, _LANE = 700, 34
 
 
 def memcpy_wait(kernel_ms: float, copy_ms: float, source: str = "") -> str:
@@ -14,34 +12,27 @@ def memcpy_wait(kernel_ms: float, copy_ms: float, source: str = "") -> str:
     kernel_ms, copy_ms: durations of the kernel and of the copy itself; the launch is drawn as a mark,
     for on this scale it has no width. source: where the numbers come from, for the caption.
     """
-    width = 700
-    s = Svg(width, 318)
-    scale = (width - _LEFT - _RIGHT) / (kernel_ms + copy_ms)
-    end = _LEFT + scale * kernel_ms
-    host, device = tr("host", "主机"), tr("GPU", "GPU")
-    kernel_text = tr(f"kernel {kernel_ms:g} ms", f"kernel {kernel_ms:g} ms")
-    copy = tr("copy", "复制")
+    s, total = Svg(_WIDTH, 318), kernel_ms + copy_ms
 
-    def lanes(y: float, title: str) -> None:
-        s.text(0, y, title, "bold", "start")
-        s.text(_LEFT - 12, y + 14 + _LANE * 0.65, host, "muted", "end")
-        s.text(_LEFT - 12, y + 22 + _LANE * 1.65, device, "muted", "end")
-        s.rect(_LEFT, y + 22 + _LANE, scale * kernel_ms, _LANE, "c1", kernel_text)
-        s.rect(end, y + 22 + _LANE, scale * copy_ms, _LANE, "c2")
+    def lanes(y: float, title: str) -> Lanes:
+        s.text_from(0, y, title, "bold")
+        drawn = Lanes(s, _LEFT, y + 14, (_WIDTH - _LEFT - _RIGHT) / total, 42, gap=(0, 8), rx=4)
+        drawn.name(0, tr("host", "主机"), away=12).name(1, "GPU", away=12)
+        drawn.bar(1, 0, kernel_ms, "c1", f"kernel {kernel_ms:g} ms")
+        drawn.bar(1, kernel_ms, total, "c2")
         s.line(_LEFT, y + 12, _LEFT, y + 24 + 2 * _LANE, "accent")
+        return drawn
 
-    total = kernel_ms + copy_ms
-    lanes(18, tr("Launch, then memcpy", "启动之后直接 memcpy"))
     charged = tr(f"memcpy returns after {total:g} ms", f"memcpy 过了 {total:g} ms 才返回")
-    s.rect(_LEFT, 32, scale * total, _LANE, "c2", charged)
-    lanes(162, tr("Launch, synchronize, memcpy", "启动、同步，再 memcpy"))
+    lanes(18, tr("Launch, then memcpy", "启动之后直接 memcpy")).bar(0, 0, total, "c2", charged)
     waits = tr(f"synchronize {kernel_ms:g} ms", f"同步 {kernel_ms:g} ms")
-    s.rect(_LEFT, 176, scale * kernel_ms, _LANE, "c0", waits)
-    s.rect(end, 176, scale * copy_ms, _LANE, "c2")
-    s.text(width - _RIGHT, 268, f"{copy} {copy_ms:g} ms", "", "end")
-    s.arrow(_LEFT, 286, _LEFT + scale * total, 286, "axis")
-    s.text(_LEFT, 306, tr("launch returns", "启动返回"), "accent", "start")
-    s.text(width - _RIGHT, 306, f"{total:g} ms", "muted", "end")
+    below = lanes(162, tr("Launch, synchronize, memcpy", "启动、同步，再 memcpy"))
+    below.bar(0, 0, kernel_ms, "c0", waits).bar(0, kernel_ms, total, "c2")
+    right = _WIDTH - _RIGHT
+    s.text_to(right, 268, tr(f"copy {copy_ms:g} ms", f"复制 {copy_ms:g} ms"))
+    s.arrow(_LEFT, 286, right, 286, "axis")
+    s.text_from(_LEFT, 306, tr("launch returns", "启动返回"), "accent")
+    s.text_to(right, 306, f"{total:g} ms", "muted")
     alt = tr(
         f"Two timelines. In both the GPU runs a kernel of {kernel_ms:g} ms and then a copy of {copy_ms:g} ms. "
         f"Without a synchronize the host spends {total:g} ms inside memcpy; with one it spends {kernel_ms:g} ms "
@@ -62,35 +53,22 @@ def clocks(launch: float = 9, delay: float = 4, kernel: float = 12, notice: floa
     launch: host time inside the launch call. delay: from its end until the kernel starts.
     kernel: its duration. notice: from its end until the waiting host continues.
     """
-    width = 700
     before = 2  # an event is recorded just ahead of the launch
-    total = before + launch + delay + kernel + notice
-    scale = (width - _LEFT - _RIGHT) / total
-
-    def x(t: float) -> float:
-        return _LEFT + scale * t
-
-    begin = before + launch + delay
-    end = begin + kernel
-    s = Svg(width, 262)
-    s.text(_LEFT - 12, 33, tr("host", "主机"), "muted", "end")
-    s.text(_LEFT - 12, 75, "GPU", "muted", "end")
-    s.rect(x(before), 10, scale * launch, _LANE, "c3", tr("launch call", "启动调用"))
-    s.rect(
-        x(before + launch), 10, scale * (total - before - launch), _LANE, "c0", tr("waits", "等待")
-    )
-    s.rect(x(begin), 52, scale * kernel, _LANE, "c1", tr("kernel", "kernel"))
+    called, begin = before + launch, before + launch + delay
+    end, total = begin + kernel, begin + kernel + notice
+    s = Svg(_WIDTH, 262)
+    unit = (_WIDTH - _LEFT - _RIGHT) / total
+    lanes = Lanes(s, _LEFT, 10, unit, 42, gap=(0, 8), rx=4)
+    lanes.name(0, tr("host", "主机"), away=12).name(1, "GPU", away=12)
+    lanes.bar(0, before, called, "c3", tr("launch call", "启动调用"))
+    lanes.bar(0, called, total, "c0", tr("waits", "等待")).bar(1, begin, end, "c1", "kernel")
     for t in (begin, end):
-        s.line(x(t), 52, x(t), 250, "axis dash")
-    spans = [
-        (before, before + launch, tr("host, no wait", "主机，不等待"), "c3"),
-        (before, total, tr("host, waits", "主机，等待"), "c0"),
-        (0, end, tr("events, idle GPU", "事件，GPU 空闲"), "c4"),
-        (begin, end, tr("events, busy GPU; ncu", "事件，GPU 忙；ncu"), "c1"),
-    ]
-    for row, (start, stop, name, cls) in enumerate(spans):
-        y = 104 + 38 * row
-        s.rect(x(start), y, scale * (stop - start), 28, cls, name)
+        s.line(lanes.when(t), 52, lanes.when(t), 250, "axis dash")
+    clocks = Lanes(s, _LEFT, 104, unit, 38, gap=(0, 10), rx=4)
+    clocks.bar(0, before, called, "c3", tr("host, no wait", "主机，不等待"))
+    clocks.bar(1, before, total, "c0", tr("host, waits", "主机，等待"))
+    clocks.bar(2, 0, end, "c4", tr("events, idle GPU", "事件，GPU 空闲"))
+    clocks.bar(3, begin, end, "c1", tr("events, busy GPU; ncu", "事件，GPU 忙；ncu"))
     alt = tr(
         "Timeline of one launch. The host's clock without a wait covers the launch call only; with a wait it covers "
         "call, delay, kernel and notice; events on an idle GPU cover call, delay and kernel; events on a busy GPU and "

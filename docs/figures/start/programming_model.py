@@ -1,22 +1,13 @@
 """Drawings of the programming model: blocks on SMs, divergence, memories, issue slots, the roofline."""
 
-from __future__ import annotations
-
-import math
-
 from cudatut.site import references
-from cudatut.site.svg import Svg, figure, text_width, tr
+from cudatut.site.drawing import Grid, Roofline, Svg, figure, hue, text_width, tr
 
 EXAMPLE = "start/programming_model"
-_HUES = 6
 
 
 def _fact(cell: str, row: str, field: str = "value") -> float:
     return references.value(f'{EXAMPLE}#{cell}["{row}"].{field}')
-
-
-def _hue(number: int) -> str:
-    return f"c{1 + number % _HUES}"
 
 
 def warps(threads: int = 128, lanes: int = 32, schedulers: int = 4) -> str:
@@ -25,32 +16,20 @@ def warps(threads: int = 128, lanes: int = 32, schedulers: int = 4) -> str:
     count = -(-threads // lanes)
     right = left + lanes * cell + 60
     s = Svg(720, top + row * max(count, schedulers) + 12)
-    s.text(
-        left,
-        22,
-        tr(f"a block of {threads} threads", f"一个 {threads} 线程的线程块"),
-        "bold",
-        "start",
+    s.text_from(
+        left, 22, tr(f"a block of {threads} threads", f"一个 {threads} 线程的线程块"), "bold"
     )
-    s.text(right + 8, 22, tr("a multiprocessor (SM)", "一个多处理器（SM）"), "bold", "start")
+    s.text_from(right + 8, 22, tr("a multiprocessor (SM)", "一个多处理器（SM）"), "bold")
+    boxes = Grid(s, left, top, cell, row, gap=(1, 12), rx=1)
     for warp in range(count):
-        y = top + row * warp
         first, last = warp * lanes, min(threads, (warp + 1) * lanes) - 1
-        s.text(
-            left - 10,
-            y + 20,
-            tr(f"threads {first} to {last}", f"线程 {first} 到 {last}"),
-            "muted",
-            "end",
-        )
-        for lane in range(last - first + 1):
-            s.rect(left + lane * cell, y, cell - 1, 28, _hue(warp), rx=1)
-        scheduler = y if warp < schedulers else top + row * (warp % schedulers)
-        s.arrow(left + lanes * cell + 6, y + 14, right - 4, scheduler + 14, "muted")
+        boxes.name(warp, tr(f"threads {first} to {last}", f"线程 {first} 到 {last}"), size=14)
+        boxes.row(warp, [hue(warp)] * (last - first + 1))
+        y, to = (boxes.center(line, 0)[1] for line in (warp, warp % schedulers))
+        s.arrow(left + lanes * cell + 6, y, right - 4, to, "muted")
     for scheduler in range(schedulers):
-        y = top + row * scheduler
         name = tr(f"warp scheduler {scheduler}", f"线程束调度器 {scheduler}")
-        s.rect(right, y, 720 - right - 6, 28, "c0", name)
+        s.rect(right, top + row * scheduler, 720 - right - 6, 28, "c0", name)
     alt = tr(
         f"A block of {threads} threads is cut into {count} warps of {lanes} threads in the order of threadIdx.x. Each warp goes "
         f"to one of the {schedulers} warp schedulers of a multiprocessor.",
@@ -71,16 +50,12 @@ def blocks_on_sms(blocks: int = 8, sms: tuple[int, ...] = (2, 4)) -> str:
     s = Svg(left + box * max(turns) + 20, height)
     y = 24
     for count, taken in zip(sms, turns):
-        title = tr(f"{count} SMs: {taken} turns", f"{count} 个 SM：{taken} 轮")
-        s.text(4, y, title, "bold", "start")
+        s.text_from(4, y, tr(f"{count} SMs: {taken} turns", f"{count} 个 SM：{taken} 轮"), "bold")
+        lanes = Grid(s, left, y + 12, box, row, gap=(4, 8), rx=4)
         for sm in range(count):
-            top = y + 12 + row * sm
-            s.text(4, top + 22, f"SM {sm}", "muted", "start")
-            for turn in range(taken):
-                block = turn * count + sm
-                if block < blocks:
-                    text = tr(f"block {block}", f"块 {block}")
-                    s.rect(left + box * turn, top, box - 4, 32, _hue(block), text)
+            lanes.named(sm, 4, f"SM {sm}")
+            taken_here = range(sm, blocks, count)
+            lanes.row(sm, [(hue(b), tr(f"block {b}", f"块 {b}")) for b in taken_here])
         y += 46 + row * count
     s.arrow(left, height - 10, left + box * max(turns), height - 10, "muted")
     alt = tr(
@@ -104,31 +79,24 @@ def divergence(lanes: int = 8, warps: int = 2) -> str:
     for panel, by_lane in enumerate((True, False)):
         y = 18 + panel * (74 + 2 * row)
         title = tr(
-            "neighbors disagree: `lane % 2`" if by_lane else "a warp agrees: `warp % 2`",
-            "相邻线程不一致：`lane % 2`" if by_lane else "整个线程束一致：`warp % 2`",
-        ).replace("`", "")
-        s.text(4, y, title, "bold", "start")
+            "neighbors disagree: lane % 2" if by_lane else "a warp agrees: warp % 2",
+            "相邻线程不一致：lane % 2" if by_lane else "整个线程束一致：warp % 2",
+        )
+        s.text_from(4, y, title, "bold")
         slots = 0
         for warp in range(warps):
-            x0 = left + warp * (lanes * cell + gap)
-            label = tr(f"warp {warp}", f"线程束 {warp}")
-            s.text(x0 + lanes * cell / 2, y + 22, label, "muted")
+            cells = Grid(s, left + warp * (lanes * cell + gap), y + 30, cell, row, gap=(3, 4), rx=3)
+            s.text(
+                cells.x + lanes * cell / 2, y + 22, tr(f"warp {warp}", f"线程束 {warp}"), "muted"
+            )
             sides = [lane % 2 if by_lane else warp % 2 for lane in range(lanes)]
-            for turn, side in enumerate(sorted(set(sides))):
-                slots += 1
-                for lane, own in enumerate(sides):
-                    active = own == side
-                    s.rect(
-                        x0 + lane * cell,
-                        y + 30 + turn * row,
-                        cell - 3,
-                        row - 4,
-                        (f"c{1 + side}" if active else "hollow dash muted"),
-                        "AB"[side] if active else None,
-                        rx=3,
-                    )
+            passes = sorted(set(sides))
+            slots += len(passes)
+            for turn, side in enumerate(passes):
+                on, off = (f"c{1 + side}", "AB"[side]), "hollow dash muted"
+                cells.row(turn, [on if own == side else off for own in sides])
         for turn in range(2 if by_lane else 1):
-            s.text(4, y + 50 + turn * row, tr(f"time {turn}", f"时刻 {turn}"), "muted", "start")
+            s.text_from(4, y + 50 + turn * row, tr(f"time {turn}", f"时刻 {turn}"), "muted")
         spent.append(slots)
     alt = tr(
         f"{warps} warps of {lanes} lanes; half of the lanes go to side A, half to side B. Where neighbors disagree each "
@@ -148,27 +116,23 @@ def issue(latency: int = 4, warps: tuple[int, ...] = (1, 2, 4), cycles: int = 16
     """One scheduler, each warp's next instruction needs its last result `latency` cycles earlier."""
     cell, left, row = 32, 108, 44
     s = Svg(left + cycles * cell + 60, row * len(warps) + 58)
-    for c in range(0, cycles, latency):
-        s.text(left + c * cell + cell / 2 - 1, 20, c, "muted")
-    s.text(4, 20, tr("clock cycle", "时钟周期"), "muted", "start")
+    slots = Grid(s, left, 32, cell, row, gap=(3, 12), rx=3)
+    slots.heads({c: c for c in range(0, cycles, latency)}, up=12)
+    s.text_from(4, 20, tr("clock cycle", "时钟周期"), "muted")
     shares = []
     for line, count in enumerate(warps):
-        y = 32 + row * line
-        label = tr(f"{count} warp" + "s" * (count > 1), f"{count} 个线程束")
-        s.text(4, y + 22, label, "", "start")
-        ready, busy = [0] * count, 0
+        slots.named(line, 4, tr(f"{count} warp" + "s" * (count > 1), f"{count} 个线程束"), "")
+        ready, issued = [0] * count, []
         for c in range(cycles):
-            waiting = [w for w in range(count) if ready[w] <= c]
-            x = left + c * cell
-            if waiting:
-                chosen = min(waiting, key=lambda w: ready[w])
+            chosen = min(range(count), key=lambda w: ready[w])
+            issued.append(chosen if ready[chosen] <= c else None)
+            if issued[-1] is not None:
                 ready[chosen] = c + latency
-                busy += 1
-                s.rect(x, y, cell - 3, 32, _hue(chosen), f"W{chosen}", rx=3)
-            else:
-                s.rect(x, y, cell - 3, 32, "hollow dash muted", rx=3)
+        idle = "hollow dash muted"
+        slots.row(line, [idle if w is None else (hue(w), f"W{w}") for w in issued])
+        busy = cycles - issued.count(None)
         shares.append(busy / cycles)
-        s.text(left + cycles * cell + 8, y + 22, f"{busy}/{cycles}", "", "start")
+        slots.note(line, cycles, f"{busy}/{cycles}", "")
     alt = tr(
         f"Issue slots of one scheduler over {cycles} clock cycles with an instruction latency of {latency} clock cycles. "
         + "; ".join(
@@ -202,36 +166,20 @@ def memories(drawn: int = 3) -> str:
     l2 = f"{_fact('spaces', 'L2'):.0f} MiB"
     dram = f"{_fact('spaces', 'global memory'):.0f} GiB"
     s = Svg(width, 330)
+    held = tr(f"registers\n{registers}", f"寄存器（每线程私有）\n{registers}")
+    text = tr(
+        f"shared memory (up to {shared}) / L1\n{cycles('shared memory')} / {cycles('L1')}",
+        f"共享内存（至多 {shared}）/ L1\n{cycles('shared memory')} / {cycles('L1')}",
+    )
     for i in range(drawn):
         x = 4 + i * (sm_w + gap)
-        s.rect(x, 6, sm_w, 150, "hollow muted")
-        s.text(x + sm_w / 2, 26, f"SM {i}", "bold")
-        s.rect(
-            x + 8,
-            36,
-            sm_w - 16,
-            46,
-            "c1",
-            tr(f"registers\n{registers}", f"寄存器（每线程私有）\n{registers}"),
-        )
-        text = tr(
-            f"shared memory (up to {shared}) / L1\n{cycles('shared memory')} / {cycles('L1')}",
-            f"共享内存（至多 {shared}）/ L1\n{cycles('shared memory')} / {cycles('L1')}",
-        )
-        s.rect(x + 8, 90, sm_w - 16, 58, "c2", text)
+        s.rect(x, 6, sm_w, 150, "hollow muted").text(x + sm_w / 2, 26, f"SM {i}", "bold")
+        s.rect(x + 8, 36, sm_w - 16, 46, "c1", held).rect(x + 8, 90, sm_w - 16, 58, "c2", text)
         s.line(x + sm_w / 2, 156, x + sm_w / 2, 178, "axis")
     s.text(width - 20, 88, "…", "bold")
-    label = tr(f"{sms} SMs", f"共 {sms} 个 SM")
-    s.text(width - 4, 172, label, "muted", "end")
-    s.rect(
-        4,
-        178,
-        width - 8,
-        52,
-        "c3",
-        tr(f"L2 cache, {l2}\n{cycles('L2')}", f"L2 缓存，{l2}\n{cycles('L2')}"),
-    )
-    s.line(width / 2, 230, width / 2, 252, "axis")
+    s.text_to(width - 4, 172, tr(f"{sms} SMs", f"共 {sms} 个 SM"), "muted")
+    text = tr(f"L2 cache, {l2}\n{cycles('L2')}", f"L2 缓存，{l2}\n{cycles('L2')}")
+    s.rect(4, 178, width - 8, 52, "c3", text).line(width / 2, 230, width / 2, 252, "axis")
     text = tr(
         f"global memory (DRAM), {dram}: also local and constant memory\n{cycles('DRAM')}",
         f"全局内存（DRAM），{dram}：本地内存与常量内存也在这里\n{cycles('DRAM')}",
@@ -261,45 +209,21 @@ def roofline(bandwidth: float | None = None, fma: float | None = None, points=No
             (k, 2 * k / 8, references.value(f'{EXAMPLE}#check-roofline["K = {k}"]["TFLOP/s"]'))
             for k in KS
         ]
-    ridge = 1e3 * fma / bandwidth
-    x0, x1 = 0.0625, 512.0
-    y0, y1 = bandwidth * x0 / 1e3 / 1.6, fma * 2
-    left, right, top, bottom = 66, 690, 30, 316
-
-    def px(x: float) -> float:
-        return left + (right - left) * math.log(x / x0) / math.log(x1 / x0)
-
-    def py(y: float) -> float:
-        return bottom - (bottom - top) * math.log(y / y0) / math.log(y1 / y0)
-
-    s = Svg(700, 368)
-    for power in range(-4, 9, 2):
-        x = 2.0**power
-        s.line(px(x), top, px(x), bottom, "grid").text(px(x), bottom + 20, f"{x:g}", "muted")
-    for decade in range(math.ceil(math.log10(y0)), math.floor(math.log10(y1)) + 1):
-        y = 10.0**decade
-        s.line(left, py(y), right, py(y), "grid").text(
-            left - 8, py(y) + 5, f"{y:g}", "muted", "end"
-        )
-    s.text((left + right) / 2, bottom + 42, tr("arithmetic intensity, FLOP/B", "算术强度，FLOP/B"))
-    s.text(4, 16, "TFLOP/s", "muted", "start")
-    slope = [(px(x0), py(bandwidth * x0 / 1e3)), (px(ridge), py(fma)), (px(x1), py(fma))]
-    s.polyline(slope, "accent")
-    s.line(px(ridge), py(fma), px(ridge), bottom, "muted dash")
-    s.text(
-        px(ridge) + 6, bottom - 10, tr(f"ridge {ridge:.0f}", f"拐点 {ridge:.0f}"), "muted", "start"
-    )
-    s.text(px(0.9), py(bandwidth * 1.0 / 1e3) - 16, f"{bandwidth:.0f} GB/s", "accent", "end")
-    s.text(px(ridge) + 8, py(fma) - 8, f"{fma:.1f} TFLOP/s", "accent", "start")
+    ridge, least = 1e3 * fma / bandwidth, bandwidth / 16e3
+    across = tr("arithmetic intensity, FLOP/B", "算术强度，FLOP/B")
+    field = Roofline((1 / 16, 512), (least / 1.6, fma * 2), bottom=316, across=across)
+    field.slope(bandwidth, fma, text=f"{bandwidth:.0f} GB/s")
+    field.roof(fma, bandwidth, text=f"{fma:.1f} TFLOP/s")
+    for x, y, name in (
+        (ridge, fma, tr(f"ridge {ridge:.0f}", f"拐点 {ridge:.0f}")),
+        (1 / 12, bandwidth / 12e3, tr("vector add", "向量加法")),
+    ):
+        field.s.line(*field.at(x, y), field.px(x), field.bottom, "muted dash")
+        field.s.text_from(field.px(x) + 6, field.bottom - 10, name, "muted", 12)
     for k, x, y in points:
-        s.circle(px(x), py(y), 5, "c2 solid")
-        name = f"K = {k}"
-        crossed = px(x) < px(ridge) < px(x) + 12 + text_width(name)  # by the line below the ridge
-        side, anchor = (-9, "end") if crossed else (9, "start")
-        s.text(px(x) + side, py(y) + 20, name, "muted", anchor)
-    x = 1 / 12
-    s.line(px(x), py(bandwidth * x / 1e3), px(x), bottom, "dash axis")
-    s.text(px(x) + 5, bottom - 10, tr("vector add", "向量加法"), "muted", "start")
+        name, at = f"K = {k}", field.px(x)
+        crossed = at < field.px(ridge) < at + 12 + text_width(name, 12)  # by the line of the ridge
+        field.dot(x, y).say(x, y, name, right=-9 if crossed else 9, down=18)
     reached = max(y for _, _, y in points) / fma
     alt = tr(
         f"Roofline: a rising line at {bandwidth:.0f} GB/s meets a level line at {fma:.1f} TFLOP/s at {ridge:.1f} FLOP/B. "
@@ -310,4 +234,4 @@ def roofline(bandwidth: float | None = None, fma: float | None = None, points=No
         "Both axes are logarithmic. The line is what this GPU can reach, the dots are the rows of the program.",
         "两轴均为对数刻度。线是这块 GPU 能达到的上限，点是程序的各行。",
     )
-    return figure(s, alt=alt, caption=caption)
+    return figure(field.s, alt=alt, caption=caption)

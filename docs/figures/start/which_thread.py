@@ -1,14 +1,6 @@
 """Drawings of which thread am I: who takes which element, a block cut into warps, pixel against thread."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
-
-_HUES = 6
-
-
-def _hue(number: int) -> str:
-    return f"c{1 + number % _HUES}"
+from cudatut.site.drawing import Grid, Svg, bracket, figure, hue, legend, tr
 
 
 def numbering(n: int = 10, threads: int = 4) -> str:
@@ -17,43 +9,26 @@ def numbering(n: int = 10, threads: int = 4) -> str:
     blocks = -(-n // threads)
     slots = blocks * threads
     s = Svg(left * 2 + slots * cell, 262)
-    s.text(
-        left, 22, tr("One thread, one box after the other", "一个线程，逐个处理"), "bold", "start"
-    )
-    for i in range(n):
-        s.rect(left + i * cell, top, cell - 5, 34, "c1", i)
+    title = tr("One thread, one box after the other", "一个线程，逐个处理")
+    s.text_from(left, 22, title, "bold")
+    Grid(s, left, top, cell, 39, gap=5, rx=4).row(0, [("c1", i) for i in range(n)])
     s.arrow(left, top + 48, left + n * cell - 5, top + 48, "accent")
     y = 136
-    s.text(
-        left,
-        y - 16,
-        tr(
-            f"{slots} threads in {blocks} blocks, one box each",
-            f"{blocks} 个线程块，共 {slots} 个线程，各处理一个",
-        ),
-        "bold",
-        "start",
+    title = tr(
+        f"{slots} threads in {blocks} blocks, one box each",
+        f"{blocks} 个线程块，共 {slots} 个线程，各处理一个",
     )
+    s.text_from(left, y - 16, title, "bold")
+    boxes = Grid(s, left, y, cell, 39, gap=5, rx=4)
     for i in range(slots):
-        x, b = left + i * cell, i // threads
-        inside = i < n
-        s.rect(
-            x, y, cell - 5, 34, _hue(b) if inside else "hollow dash muted", i if inside else None
-        )
-        s.arrow(x + cell / 2 - 3, y + 62, x + cell / 2 - 3, y + 36, "" if inside else "dash muted")
-        s.circle(x + cell / 2 - 3, y + 76, 13, _hue(b), i % threads, size=13)
+        x, color, inside = boxes.center(0, i)[0], hue(i // threads), i < n
+        boxes.row(0, [(color, i) if inside else "hollow dash muted"], first=i)
+        s.arrow(x, y + 62, x, y + 36, "" if inside else "dash muted")
+        s.circle(x, y + 76, 13, color, i % threads, size=13)
     for b in range(blocks):
         x = left + b * threads * cell
-        s.polyline(
-            [
-                (x, y + 92),
-                (x, y + 98),
-                (x + threads * cell - 6, y + 98),
-                (x + threads * cell - 6, y + 92),
-            ],
-            "muted",
-        )
-        s.text(x + threads * cell / 2 - 3, y + 116, tr(f"block {b}", f"{b} 号线程块"), "muted")
+        name = tr(f"block {b}", f"{b} 号线程块")
+        bracket(s, x, x + threads * cell - 6, y + 92, name)
     alt = tr(
         f"Above, one thread walks through {n} boxes. Below, {blocks} blocks of {threads} threads: each thread has a "
         f"box of its own, and the last {slots - n} threads have none.",
@@ -73,26 +48,20 @@ def warps_of_block(bx: int = 12, by: int = 5, warp: int = 32) -> str:
     count, idle = -(-threads // warp), -threads % warp
     s = Svg(left + cell * bx + 12, top + 38 * by + 44)
     s.text(left + cell * bx / 2, 18, "threadIdx.x", "mono")
-    for x in range(bx):
-        s.text(left + cell * x + cell / 2 - 2, top - 10, x, "muted")
+    s.text_from(12, top - 10, "threadIdx.y", "mono")
+    cells = Grid(s, left, top, cell, 38, gap=4, rx=4).heads(range(bx))
     for y in range(by):
-        middle = top + 38 * y + 22
-        label = f"threadIdx.y = {y}" if y == 0 else y
-        s.text(left - 10, middle, label if y else 0, "muted", "end")
-        for x in range(bx):
-            linear = y * bx + x
-            s.rect(left + cell * x, top + 38 * y, cell - 4, 34, _hue(linear // warp), linear % warp)
-    s.text(12, top - 10, "threadIdx.y", "mono", "start")
-    x, below = left, top + 38 * by + 10
+        cells.name(y, y)
+        cells.row(y, [(hue(i // warp), i % warp) for i in range(y * bx, (y + 1) * bx)])
+    entries = []
     for number in range(count):
-        last = min(threads, warp * (number + 1)) - 1
-        s.rect(x, below, 20, 20, _hue(number))
-        label = tr(
-            f"warp {number}: threads {warp * number} to {last}",
-            f"线程束 {number}：线程 {warp * number} 至 {last}",
+        first, last = warp * number, min(threads, warp * (number + 1)) - 1
+        words = (
+            f"warp {number}: threads {first} to {last}",
+            f"线程束 {number}：线程 {first} 至 {last}",
         )
-        s.text(x + 28, below + 15, label, "", "start")
-        x += 240
+        entries.append((hue(number), tr(*words)))
+    legend(s, left, top + 38 * by + 10, entries, step=240, wide=20, high=20)
     alt = tr(
         f"A block of {bx} by {by} threads, numbered row by row, is cut into {count} warps of {warp}; "
         f"the end of a row makes no difference. The last warp lacks {idle} threads.",
@@ -115,17 +84,16 @@ def pixel_and_thread(gx: int = 2, gy: int = 2, bx: int = 4, by: int = 2) -> str:
     differ = 0
     titles = (tr("pixel index", "像素编号"), tr("linear thread id", "线性线程编号"))
     for side, title in enumerate(titles):
-        left = 4 + side * (panel + gap)
-        s.text(left + panel / 2, 20, title, "bold")
+        cells = Grid(s, 4 + side * (panel + gap), top, cell, 36, rx=3)
+        s.text(cells.x + panel / 2, 20, title, "bold")
         for y in range(height):
             for x in range(width):
                 block = y // by * gx + x // bx
                 pixel = y * width + x
                 linear = block * bx * by + y % by * bx + x % bx
                 differ += side and pixel != linear
-                shown = linear if side else pixel
-                cls = _hue(block) if pixel != linear or not side else "c0"
-                s.rect(left + x * cell, top + y * 36, cell - 3, 33, cls, shown, rx=3)
+                cls = hue(block) if pixel != linear or not side else "c0"
+                cells.box(y, x, cls, linear if side else pixel)
     alt = tr(
         f"Two tables of {width} by {height} threads in {gx} by {gy} blocks of {bx} by {by}. Left: numbers run along "
         f"the rows of the picture. Right: they run through one block after the other. {differ} of {width * height} differ.",

@@ -3,7 +3,7 @@
 import math
 
 from cudatut.site import references
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, tr
 
 
 def runs_on(code: str, capability: tuple[int, int]) -> bool:
@@ -24,33 +24,16 @@ def matrix(
 ) -> str:
     """Which compiled code (rows) runs on which GPU (columns), by the rule of `runs_on`."""
     left, top, row = 170, 62, 34
-    column = (700 - left) / len(capabilities)
     s = Svg(720, top + row * len(codes) + 12)
-    s.text(
-        left + column * len(capabilities) / 2,
-        20,
-        tr("GPU of compute capability", "GPU 的计算能力"),
-        "bold",
-    )
-    s.text(12, 50, tr("compiled for", "编译目标"), "bold", "start")
-    for j, (major, minor) in enumerate(capabilities):
-        s.text(left + column * (j + 0.5), 50, f"{major}.{minor}")
+    cells = Grid(s, left + 2, top + 2, (700 - left) / len(capabilities), row, gap=4, rx=4)
+    s.text((left + 700) / 2, 20, tr("GPU of compute capability", "GPU 的计算能力"), "bold")
+    s.text_from(12, 50, tr("compiled for", "编译目标"), "bold")
+    cells.heads((f"{major}.{minor}" for major, minor in capabilities), "", up=14)
     for i, code in enumerate(codes):
-        y = top + row * i
         machine = code.startswith("sm_")
-        s.text(12, y + 22, code, "mono", "start")
-        s.text(left - 12, y + 22, "cubin" if machine else "PTX", "muted", "end")
-        for j, capability in enumerate(capabilities):
-            runs = runs_on(code, capability)
-            cls = ("c1" if machine else "c3") if runs else "c0"
-            s.rect(
-                left + column * j + 2,
-                y + 2,
-                column - 4,
-                row - 4,
-                cls=cls,
-                text="✓" if runs else "–",
-            )
+        cells.named(i, 12, code, "mono").name(i, "cubin" if machine else "PTX", away=14)
+        runs, not_ = ("c1" if machine else "c3", "✓"), ("c0", "–")
+        cells.row(i, [runs if runs_on(code, one) else not_ for one in capabilities])
     lines = [
         f"{code}: {', '.join(f'{a}.{b}' for a, b in capabilities if runs_on(code, (a, b))) or '-'}"
         for code in codes
@@ -77,55 +60,25 @@ def diagram(
     per_row = 22
     rows = math.ceil(sm_count / per_row)
     cell, left, top = 22, 20, 40
-    bottom = top + rows * cell
-    right = left + per_row * cell
+    bottom, right = top + rows * cell, left + per_row * cell
+    middle, wide = (left + right) / 2, right - left
     s = Svg(720, bottom + 176)
-    s.text(
-        left,
-        24,
-        tr(f"{sm_count} multiprocessors (SM)", f"{sm_count} 个多处理器（SM）"),
-        "bold",
-        "start",
-    )
+    title = tr(f"{sm_count} multiprocessors (SM)", f"{sm_count} 个多处理器（SM）")
+    s.text_from(left, 24, title, "bold")
+    sms = Grid(s, left + 1, top + 1, cell, gap=2)
     for i in range(sm_count):
-        x, y = left + i % per_row * cell, top + i // per_row * cell
-        s.rect(x + 1, y + 1, cell - 2, cell - 2, cls="c1", rx=2)
-    s.rect(
-        left,
-        bottom + 26,
-        right - left,
-        44,
-        cls="c3",
-        text=tr(f"L2 cache, {l2_mib:.0f} MiB", f"L2 缓存，{l2_mib:.0f} MiB"),
-    )
-    s.arrow((left + right) / 2, bottom + 24, (left + right) / 2, bottom + 4, "muted")
-    s.rect(
-        left,
-        bottom + 118,
-        right - left,
-        44,
-        cls="c4",
-        text=tr(f"memory (DRAM), {memory_gib:.0f} GiB", f"显存（DRAM），{memory_gib:.0f} GiB"),
-    )
-    s.arrow((left + right) / 2, bottom + 114, (left + right) / 2, bottom + 74, "accent")
-    s.text(
-        (left + right) / 2 + 14,
-        bottom + 99,
-        tr(f"at most {theory_gb_s:.0f} GB/s", f"最多 {theory_gb_s:.0f} GB/s"),
-        "",
-        "start",
-    )
-    s.rect(
-        right + 90,
-        bottom + 26,
-        690 - right - 90,
-        136,
-        cls="c0",
-        text=tr("memory of\nthe host", "主机\n内存"),
-    )
+        sms.box(i // per_row, i % per_row)
+    l2 = tr(f"L2 cache, {l2_mib:.0f} MiB", f"L2 缓存，{l2_mib:.0f} MiB")
+    dram = tr(f"memory (DRAM), {memory_gib:.0f} GiB", f"显存（DRAM），{memory_gib:.0f} GiB")
+    rate = tr(f"at most {theory_gb_s:.0f} GB/s", f"最多 {theory_gb_s:.0f} GB/s")
+    host = tr("memory of\nthe host", "主机\n内存")
+    s.rect(left, bottom + 26, wide, 44, "c3", l2).rect(left, bottom + 118, wide, 44, "c4", dram)
+    s.arrow(middle, bottom + 24, middle, bottom + 4, "muted")
+    s.arrow(middle, bottom + 114, middle, bottom + 74, "accent")
+    s.text_from(middle + 14, bottom + 99, rate)
+    s.rect(right + 90, bottom + 26, 690 - right - 90, 136, "c0", host)
     s.arrow(right + 88, bottom + 140, right + 4, bottom + 140, "accent")
-    s.text(right + 46, bottom + 108, f"{pinned_gb_s:.0f} GB/s")
-    s.text(right + 46, bottom + 126, "PCIe")
+    s.text(right + 46, bottom + 108, f"{pinned_gb_s:.0f} GB/s\nPCIe")
     return figure(
         s,
         alt=tr(
@@ -148,7 +101,7 @@ def recorded() -> str:
         return references.value(f'start/your_gpu#{cell}["{row}"].value')
 
     return diagram(
-        sm_count=value("query", "sm_count"),
+        value("query", "sm_count"),
         l2_mib=value("query", "l2"),
         memory_gib=value("query", "memory"),
         bus_bits=value("query", "bus"),

@@ -1,44 +1,30 @@
 """Figures of the chapter on Blackwell: where operands lie, a pair of blocks, and numbers with a scale."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, tr
 
 
 def operands() -> str:
     """Where A, B and the sums of three generations of instructions are, and who issues them."""
     registers, shared = tr("registers", "寄存器"), tr("shared memory", "共享内存")
     tensor = tr("tensor memory", "张量内存")
+    either = tr("registers or\nshared memory", "寄存器或\n共享内存")
+    other = tr("shared or\ntensor memory", "共享内存或\n张量内存")
     columns = (
-        (
-            "mma.sync",
-            tr("Ampere", "Ampere"),
-            tr("a warp, 32 lanes", "一个线程束，32 个 lane"),
-            (registers, registers, registers),
-        ),
-        (
-            "wgmma",
-            "Hopper",
-            tr("4 warps together", "4 个线程束一起"),
-            (tr("registers or\nshared memory", "寄存器或\n共享内存"), shared, registers),
-        ),
-        (
-            "tcgen05.mma",
-            "Blackwell",
-            tr("one thread", "一个线程"),
-            (tr("shared or\ntensor memory", "共享内存或\n张量内存"), shared, tensor),
-        ),
+        ("mma.sync", "Ampere", tr("a warp, 32 lanes", "一个线程束，32 个 lane"), [registers] * 3),
+        ("wgmma", "Hopper", tr("4 warps together", "4 个线程束一起"), [either, shared, registers]),
+        ("tcgen05.mma", "Blackwell", tr("one thread", "一个线程"), [other, shared, tensor]),
     )
     left, wide, step, top = 96, 170, 190, 66
     s = Svg(left + step * 3, top + 4 * 56 + 6)
+    cells = Grid(s, left, top, step, 56, gap=(step - wide, 10), rx=4, size=12)
     for row, label in enumerate((tr("issued by", "由谁发出"), "A", "B", tr("sums", "和"))):
-        s.text(left - 14, top + row * 56 + 28, label, "bold", "end")
+        cells.name(row, label, "bold", 14, away=14)
     tints = {registers: "c1", shared: "c2", tensor: "c3 solid"}
     for number, (name, gpu, issuer, places) in enumerate(columns):
-        x = left + number * step
-        s.text(x + wide / 2, 22, name, "mono bold").text(x + wide / 2, 44, gpu, "muted", size=12)
+        x = cells.center(0, number)[0]
+        s.text(x, 22, name, "mono bold").text(x, 44, gpu, "muted", size=12)
         for row, text in enumerate((issuer, *places)):
-            s.rect(x, top + row * 56, wide, 46, tints.get(text, "c0"), text, size=12)
+            cells.box(row, number, tints.get(text, "c0"), text)
     rows = "; ".join(
         f"{name}: {issuer}, A {a}, B {b}, {d}".replace("\n", " ")
         for name, _, issuer, (a, b, d) in columns
@@ -59,40 +45,22 @@ def block(size: int = 16, shown: int = 8) -> str:
     cell, left, top = 62, 20, 60
     pairs = size // 2
     s = Svg(left * 2 + pairs * cell + 84, top + 130)
-    s.text(
-        left + pairs * cell / 2,
-        22,
-        tr(f"{size} numbers of 4 bits in {pairs} bytes", f"{size} 个 4 位的数，占 {pairs} 字节"),
-        "bold",
+    title = tr(f"{size} numbers of 4 bits in {pairs} bytes", f"{size} 个 4 位的数，占 {pairs} 字节")
+    s.text(left + pairs * cell / 2, 22, title, "bold")
+    cells = Grid(s, left, top, cell, 40, gap=6, size=11)
+    cells.row(0, [("c1", f"x{2 * at + 1}  x{2 * at}") for at in range(pairs)])
+    cells.heads(range(pairs), up=8)
+    x, y = left + pairs * cell + 20, top + 70
+    scale = Grid(s, x, top, cell, 40, gap=6, size=11)
+    scale.row(0, [("c3", tr("scale", "缩放"))]).heads([tr("elsewhere", "在别处")], up=8)
+    number = ["c5", "c3", "c3", "c1"]
+    Grid(s, left, y, 28, gap=2, rx=0).row(0, number * 2)
+    Grid(s, x + cell - 8 - 28 * 8, y, 28, gap=2, rx=0).row(0, ["c5"] + ["c3"] * 4 + ["c1"] * 3)
+    two = tr(
+        "a byte: sign, exponent, mantissa of two numbers", "一个字节：两个数的符号、指数、尾数"
     )
-    for at in range(pairs):
-        x = left + at * cell
-        s.rect(x, top, cell - 6, 34, "c1", f"x{2 * at + 1}  x{2 * at}", rx=2, size=11)
-        s.text(x + (cell - 6) / 2, top - 8, at, "muted", size=11)
-    x = left + pairs * cell + 20
-    s.rect(x, top, cell - 6, 34, "c3", tr("scale", "缩放"), rx=2, size=11)
-    s.text(x + (cell - 6) / 2, top - 8, tr("elsewhere", "在别处"), "muted", size=11)
-    y = top + 70
-    fields = (("c5", 1), ("c3", 2), ("c1", 1))
-    at = left
-    for cls, width in fields * 2:
-        for _ in range(width):
-            s.rect(at, y, 26, 26, cls, "", rx=0)
-            at += 28
-    s.text(
-        left,
-        y + 48,
-        tr("a byte: sign, exponent, mantissa of two numbers", "一个字节：两个数的符号、指数、尾数"),
-        "",
-        "start",
-        12,
-    )
-    at = x - 28 * 8 + cell - 8
-    for cls, width in (("c5", 1), ("c3", 4), ("c1", 3)):
-        for _ in range(width):
-            s.rect(at, y, 26, 26, cls, "", rx=0)
-            at += 28
-    s.text(x + cell - 8, y + 48, tr("the scale: e4m3", "缩放系数：e4m3"), "", "end", 12)
+    s.text_from(left, y + 48, two, "", 12)
+    s.text_to(x + cell - 8, y + 48, tr("the scale: e4m3", "缩放系数：e4m3"), "", 12)
     alt = tr(
         f"{size} numbers of nvfp4 take {pairs} bytes, two in each, the first in the lower half. A number has a sign, two bits of exponent, one of "
         "mantissa. The scale of the block is a byte of e4m3, kept elsewhere.",
@@ -112,53 +80,17 @@ def pair(rows: int = 128, columns: int = 256) -> str:
     s = Svg(640, top + 2 * high + 40)
     x_d, x_a = left + 130, left + 40
     s.text(x_d + wide / 2, 22, f"B, {columns}", "bold")
-    for half in range(2):
-        cls = ("c1", "c2")[half]
-        s.rect(
-            x_d + half * wide / 2,
-            32,
-            wide / 2 - 4,
-            26,
-            cls,
-            tr(f"block {half}", f"线程块 {half}"),
-            rx=2,
-            size=12,
-        )
-        y = top + half * high
-        s.rect(
-            x_a,
-            y,
-            80,
-            high - 6,
-            cls,
-            f"A, {rows}\n" + tr(f"block {half}", f"线程块 {half}"),
-            rx=2,
-            size=12,
-        )
-        s.rect(
-            x_d,
-            y,
-            wide - 4,
-            high - 6,
-            cls,
-            tr(
-                f"sums of block {half}\n{rows} × {columns}",
-                f"线程块 {half} 的和\n{rows} × {columns}",
-            ),
-            rx=2,
-            size=12,
-        )
-    s.text(
-        x_d + wide + 16,
-        top + high - 12,
-        tr(
-            "one instruction,\nissued by one thread\nof the pair",
-            "一条指令，\n由其中一个线程块的\n一个线程发出",
-        ),
-        "muted",
-        "start",
-        12,
+    for half, cls in enumerate(("c1", "c2")):
+        y, name = top + half * high, tr(f"block {half}", f"线程块 {half}")
+        s.rect(x_d + half * wide / 2, 32, wide / 2 - 4, 26, cls, name, 2, 12)
+        s.rect(x_a, y, 80, high - 6, cls, f"A, {rows}\n{name}", 2, 12)
+        sums = tr(f"sums of block {half}", f"线程块 {half} 的和") + f"\n{rows} × {columns}"
+        s.rect(x_d, y, wide - 4, high - 6, cls, sums, 2, 12)
+    issued = tr(
+        "one instruction,\nissued by one thread\nof the pair",
+        "一条指令，\n由其中一个线程块的\n一个线程发出",
     )
+    s.text_from(x_d + wide + 16, top + high - 12, issued, "muted", 12)
     alt = tr(
         f"A pair of blocks computes {2 * rows} by {columns} results. Each brings {rows} rows of A and half of the {columns} columns of B, and keeps {rows} "
         f"by {columns} sums.",

@@ -1,14 +1,8 @@
 """Drawings of layouts: three orders of a matrix, and a matrix divided into tiles."""
 
-from __future__ import annotations
+from cudatut.site.drawing import Grid, Svg, figure, tr
 
-from cudatut.site.svg import Svg, figure, tr
-
-_LAYOUTS = (
-    ((4, 6), (6, 1)),
-    ((4, 6), (1, 4)),
-    (((2, 2), (3, 2)), ((3, 12), (1, 6))),
-)
+_LAYOUTS = (((4, 6), (6, 1)), ((4, 6), (1, 4)), (((2, 2), (3, 2)), ((3, 12), (1, 6))))
 
 
 def _offset(extents: tuple[int, ...] | int, steps: tuple[int, ...] | int, place: int) -> int:
@@ -34,20 +28,13 @@ def orders() -> str:
     )
     for k, (shape, stride) in enumerate(_LAYOUTS):
         x0 = 10 + k * (wide + gap)
-        s.text(x0, 18, titles[k], "bold", "start")
-        s.text(x0, 40, _text(shape, stride), "muted", "start", size=11)
+        s.text_from(x0, 18, titles[k], "bold")
+        s.text_from(x0, 40, _text(shape, stride), "muted", 11)
+        cells = Grid(s, x0, top, cell, gap=2)
         for r in range(4):
             for c in range(6):
                 at = _offset(shape[0], stride[0], r) + _offset(shape[1], stride[1], c)
-                s.rect(
-                    x0 + c * cell,
-                    top + r * cell,
-                    cell - 2,
-                    cell - 2,
-                    f"c{1 + at // 6}",
-                    at,
-                    rx=2,
-                )
+                cells.box(r, c, f"c{1 + at // 6}", at)
     alt = tr(
         "Three grids of 4 rows and 6 columns with the offset of each element: counted along rows, along columns, and box by box of 2 rows and 3 columns.",
         "三个 4 行 6 列的方格，写着每个元素的偏移：第一个沿行计数，第二个沿列计数，第三个按 2 行 3 列的盒子逐个计数。",
@@ -63,19 +50,21 @@ def divide(rows: int = 8, columns: int = 8, tile: tuple[int, int] = (2, 3)) -> s
     """A matrix of 1024 x 512 in tiles of 128 x 64: one coordinate finds the tile, the other the element in it."""
     cell, top, left = 22, 44, 14
     s = Svg(680, top + rows * cell + 16)
-    s.text(left, 20, tr("1024 x 512 in tiles of 128 x 64", "1024 × 512，分块 128 × 64"), "bold", "start")  # fmt: skip
-    for r in range(rows):
-        for c in range(columns):
-            cls = "c1" if (r, c) == tile else "hollow"
-            s.rect(left + c * cell, top + r * cell, cell - 2, cell - 2, cls, rx=1)
+    s.text_from(
+        left, 20, tr("1024 x 512 in tiles of 128 x 64", "1024 × 512，分块 128 × 64"), "bold"
+    )
+    cells = Grid(s, left, top, cell, gap=2, rx=1)
+    cells.fill(rows, columns, lambda r, c: "c1" if (r, c) == tile else "hollow")
     x, y, wide, high = 360, top, 130, rows * cell - 2
     s.rect(x, y, wide, high, "c1", rx=3)
     s.arrow(left + (tile[1] + 1) * cell, top + tile[0] * cell + cell / 2, x - 8, y + 40, "accent")
-    s.text(x, 20, tr(f"tile {tile}", f"分块 {tile}"), "bold", "start")
+    s.text_from(x, 20, tr(f"tile {tile}", f"分块 {tile}"), "bold")
     s.rect(x + 24, y + 22, 10, 10, "c4", rx=1)
-    s.text(x + 42, y + 31, tr("element (5, 7)", "元素 (5, 7)"), "", "start", size=12)
-    s.text(x + wide + 12, y + 60, tr("inside: (128,64):(512,1)", "块内：(128,64):(512,1)"), "muted", "start", size=11)  # fmt: skip
-    s.text(left + columns * cell + 12, y + high - 6, tr("tiles: (8,8):(65536,64)", "块间：(8,8):(65536,64)"), "muted", "start", size=11)  # fmt: skip
+    s.text_from(x + 42, y + 31, tr("element (5, 7)", "元素 (5, 7)"), "", 12)
+    inside = tr("inside: (128,64):(512,1)", "块内：(128,64):(512,1)")
+    s.text_from(x + wide + 12, y + 60, inside, "muted", 11)
+    between = tr("tiles: (8,8):(65536,64)", "块间：(8,8):(65536,64)")
+    s.text_from(left + columns * cell + 12, y + high - 6, between, "muted", 11)
     alt = tr(
         f"A matrix in 8 x 8 tiles; tile {tile} is drawn large, with element (5, 7) in it. Strides inside of a tile are 512 and 1, from tile to tile 65536 and 64.",
         f"一个矩阵分成 8 × 8 个分块；分块 {tile} 被放大，里面标出元素 (5, 7)。块内跨度为 512 和 1，块间跨度为 65536 和 64。",

@@ -1,8 +1,6 @@
 """Figures of the chapter on FP8: what scales of blocks belong to."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, hue, tr
 
 
 def scales(blocks: int = 3, rows: int = 6) -> str:
@@ -13,35 +11,18 @@ def scales(blocks: int = 3, rows: int = 6) -> str:
     s = Svg(x_b + blocks * square + 20, top + max(rows * thin, 2 * square) + 34)
     s.text(left + blocks * wide / 2, 18, tr("A, m × k: 1 × 128", "A，m × k：1 × 128"), "bold")
     s.text(x_b + blocks * square / 2, 18, tr("B, n × k: 128 × 128", "B，n × k：128 × 128"), "bold")
-    for block in range(blocks):
-        for row in range(rows):
-            s.rect(
-                left + block * wide,
-                top + row * thin,
-                wide - 3,
-                thin - 3,
-                f"c{1 + (block + row) % 6}",
-                rx=0,
-            )
-        for down in range(2):
-            s.rect(
-                x_b + block * square,
-                top + down * square,
-                square - 3,
-                square - 3,
-                f"c{1 + (block + 3 * down) % 6}",
-                tr("one\nscale", "一个\n系数"),
-                rx=0,
-                size=12,
-            )
-        for x, width in ((left, wide), (x_b, square)):
-            s.text(x + block * width + width / 2, top - 8, "128", "muted", size=11)
-    s.text(left - 8, top + 13, tr("row 0", "行 0"), "muted", "end", 12)
-    s.text(left - 8, top + thin + 13, tr("row 1", "行 1"), "muted", "end", 12)
-    for x, width in ((left, blocks * wide), (x_b, blocks * square)):
-        y = top + max(rows * thin, 2 * square) + 14
-        s.arrow(x, y, x + width - 3, y, "muted")
-        s.text(x + width / 2, y + 16, tr("depth k", "深度 k"), "muted", size=12)
+    of_a = Grid(s, left, top, wide, thin, rx=0, size=12)
+    of_a.fill(rows, blocks, lambda row, block: hue(block + row))
+    of_a.name(0, tr("row 0", "行 0"), away=8).name(1, tr("row 1", "行 1"), away=8)
+    one = tr("one\nscale", "一个\n系数")
+    of_b = Grid(s, x_b, top, square, rx=0, size=12)
+    of_b.fill(2, blocks, lambda down, block: (hue(block + 3 * down), one))
+    y = top + max(rows * thin, 2 * square) + 14
+    for cells in (of_a, of_b):
+        cells.heads(["128"] * blocks, size=11, up=8)
+        end = cells.x + blocks * cells.wide
+        s.arrow(cells.x, y, end - 3, y, "muted")
+        s.text((cells.x + end) / 2, y + 16, tr("depth k", "深度 k"), "muted", size=12)
     alt = tr(
         f"A has a scale for each row and each 128 steps of depth, here {blocks} for a row; B has one for each square of 128 columns of C and 128 steps.",
         f"A 的每一行、每 128 步深度有一个缩放系数，这里一行有 {blocks} 个；B 的每个方块（C 的 128 列、128 步深度）有一个。",

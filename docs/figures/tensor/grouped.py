@@ -1,10 +1,8 @@
 """Figures of the chapter on grouped products: rows sorted by expert, and the tiles of a loop beside those of one launch."""
 
-from __future__ import annotations
-
 from itertools import accumulate
 
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, hue, tr
 
 
 def stack(counts: tuple[int, ...] = (3, 1, 0, 5, 2)) -> str:
@@ -16,24 +14,22 @@ def stack(counts: tuple[int, ...] = (3, 1, 0, 5, 2)) -> str:
     high = max(rows * row, groups * step)
     left, x_w, x_c = 140, 335, 535
     s = Svg(690, top + high + 30)
-    for x, name in (
-        (left, tr("x: rows × k", "x：行数 × k")),
-        (x_w, tr("weights: groups × n × k", "weights：组数 × n × k")),
-        (x_c, tr("out: rows × n", "out：行数 × n")),
-    ):
-        s.text(x, 20, name, "bold", "start")
+    names = (
+        tr("x: rows × k", "x：行数 × k"),
+        tr("weights: groups × n × k", "weights：组数 × n × k"),
+        tr("out: rows × n", "out：行数 × n"),
+    )
+    for x, name in zip((left, x_w, x_c), names):
+        s.text_from(x, 20, name, "bold")
     for g, (count, end) in enumerate(zip(counts, ends, strict=True)):
-        color = f"c{1 + g % 6}"
         y_w = top + g * step
-        s.rect(x_w, y_w, wide, step - 6, color, tr(f"expert {g}", f"专家 {g}"), rx=2)
-        for i in range(end - count, end):
-            y = top + i * row
-            s.rect(left, y, wide, row - 2, color, rx=1)
-            s.rect(x_c, y, wide, row - 2, color, rx=1)
+        s.rect(x_w, y_w, wide, step - 6, hue(g), tr(f"expert {g}", f"专家 {g}"), rx=2)
+        for y in range(top + (end - count) * row, top + end * row, row):
+            s.rect(left, y, wide, row - 2, hue(g), rx=1).rect(x_c, y, wide, row - 2, hue(g), rx=1)
         if g + 1 == groups or ends[g + 1] > end:  # groups without rows end together
             same = [i for i in range(groups) if ends[i] == end]
             names = " = ".join(f"ends[{i}]" for i in same)
-            s.text(left - 8, top + end * row - 3, f"{names} = {end}", "muted", "end", 11)
+            s.text_to(left - 8, top + end * row - 3, f"{names} = {end}", "muted", 11)
         if count:
             y = top + (end - count / 2) * row
             s.arrow(left + wide + 4, y, x_w - 4, y_w + step / 2, "muted")
@@ -66,18 +62,14 @@ def waves(tiles: tuple[int, ...] = (3, 1, 5, 2), sms: int = 4) -> str:
         (left, at, tr("a loop", "循环"), one_by_one),
         (left + at * cell + gap, last, tr("one launch", "一次启动"), together),
     ):
-        s.text(x0, 20, title, "bold", "start")
-        used = {(when, sm): g for when, sm, g in placed}
-        for sm in range(sms):
-            y = top + sm * (height + 6)
-            if x0 == left:
-                s.text(left - 10, y + 18, f"SM {sm}", "", "end", 12)
-            for when in range(length):
-                g = used.get((when, sm))
-                cls = "hollow" if g is None else f"c{1 + g % 6}"
-                s.rect(x0 + when * cell, y, cell - 3, height, cls, g, rx=2)
+        s.text_from(x0, 20, title, "bold")
+        cells = Grid(s, x0, top, cell, height + 6, gap=(3, 6))
+        used = {(sm, when): (hue(g), g) for when, sm, g in placed}
+        cells.fill(sms, length, lambda sm, when, used=used: used.get((sm, when), "hollow"))
+        for sm in range(sms if x0 == left else 0):
+            cells.name(sm, f"SM {sm}", "", 12)
         y = top + sms * (height + 6) + 16
-        s.text(x0, y, tr(f"{length} waves", f"{length} 个波次"), "muted", "start", 12)
+        s.text_from(x0, y, tr(f"{length} waves", f"{length} 个波次"), "muted", 12)
     alt = tr(
         f"{len(tiles)} groups with {', '.join(map(str, tiles))} tiles on {sms} SMs. One group after the other takes {at} waves, all as one list {last}.",
         f"{len(tiles)} 个组，分块数分别为 {', '.join(map(str, tiles))}，在 {sms} 个 SM 上。一组接一组要 {at} 个波次，合成一个列表只要 {last} 个。",

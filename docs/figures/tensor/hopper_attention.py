@@ -1,8 +1,6 @@
 """Figures of the chapter on attention on Hopper: warpgroups that take turns, and what one product takes of a tile."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Lanes, Svg, figure, tr
 
 
 def turns(d: int = 128, keys: int = 128, softmax: int = 800, warpgroups: int = 2) -> str:
@@ -10,35 +8,28 @@ def turns(d: int = 128, keys: int = 128, softmax: int = 800, warpgroups: int = 2
     product = 2 * d * 64 * keys // 4096  # cycles of each of the two products
     period = max(2 * product * warpgroups, product + softmax)
     span, left, top, row = 5 * period // 2, 150, 46, 38
-    scale = 540 / span
     s = Svg(left + 560, top + (2 * warpgroups + 1) * row + 34)
+    lanes = Lanes(s, left, top, 540 / span, row, gap=(1, 10), size=12)
 
-    def bar(line, start, length, cls, label):
-        end = min(start + length, span)
-        if start >= span:
-            return
-        x, w = left + start * scale, (end - start) * scale
-        s.rect(x, top + line * row, w - 1, row - 10, cls, label if w > 44 else None, rx=2, size=12)
+    def bar(lane: int, start: int, length: int, cls: str, label: str) -> None:
+        if start < span:
+            lanes.bar(lane, start, min(start + length, span), cls, label, spare=True)
 
     for g in range(warpgroups):
-        name = tr(f"warpgroup {g}", f"线程束组 {g}")
-        for part, label in enumerate((tr("products", "乘法"), "softmax")):
-            y = top + (2 * g + part) * row + 19
-            s.text(left - 12, y, f"{name}: {label}" if part == 0 else label, "", "end", 12)
-        start = g * 2 * product
-        while start < span:
+        name = tr(f"warpgroup {g}: products", f"线程束组 {g}: 乘法")
+        lanes.name(2 * g, name, "", away=12).name(2 * g + 1, "softmax", "", away=12)
+        for start in range(g * 2 * product, span, period):
             bar(2 * g, start, product, f"c{1 + g}", "Q Kᵀ")
             bar(2 * g, start + product, product, f"c{1 + g} solid", "P V")
             bar(2 * g + 1, start + product, softmax, f"c{1 + g}", "softmax")
-            start += period
-    line = 2 * warpgroups
-    s.text(left - 12, top + line * row + 19, tr("tensor cores", "张量核心"), "bold", "end", 12)
-    for turn in range(span // (2 * product) + 1):
+    units = 2 * warpgroups
+    lanes.name(units, tr("tensor cores", "张量核心"), "bold", away=12)
+    for turn, start in enumerate(range(0, span, 2 * product)):
         g = turn % warpgroups
-        bar(line, turn * 2 * product, product, f"c{1 + g}", str(g))
-        bar(line, turn * 2 * product + product, product, f"c{1 + g} solid", str(g))
+        bar(units, start, product, f"c{1 + g}", str(g))
+        bar(units, start + product, product, f"c{1 + g} solid", str(g))
     s.arrow(left, top - 16, left + 540, top - 16, "muted")
-    s.text(left, top - 24, tr("time", "时间"), "muted", "start", 12)
+    s.text_from(left, top - 24, tr("time", "时间"), "muted", 12)
     alt = tr(
         f"Two warpgroups over time. While warpgroup 0 computes its softmax, the tensor cores finish its product P V and then do both products "
         f"of warpgroup 1, and the other way around. The tensor cores, drawn in a row of their own, always have work. Each product takes {product} "
@@ -58,53 +49,34 @@ def pieces(step: int = 1) -> str:
     """A piece of 8 rows of a tile of keys and one of values, swizzled: what the product number `step` takes of it."""
     cell, left, top, gap = 36, 70, 66, 60
     s = Svg(left + 16 * cell + gap + 10, top + 8 * cell + 40)
-    titles = (
-        tr("keys: depth runs along a row", "键：深度沿着行"),
-        tr("values: depth runs from row to row", "值：深度从一行到下一行"),
+    panels = (
+        (
+            tr("keys: depth runs along a row", "键：深度沿着行"),
+            tr(
+                f"product {step}: elements {16 * step} to {16 * step + 15}",
+                f"第 {step} 次乘法：元素 {16 * step} 到 {16 * step + 15}",
+            ),
+        ),
+        (
+            tr("values: depth runs from row to row", "值：深度从一行到下一行"),
+            tr("one product: all 8 rows, and the next 8", "一次乘法：这 8 行，再加后面 8 行"),
+        ),
     )
-    for panel, title in enumerate(titles):
-        x0 = left + panel * (8 * cell + gap)
-        s.text(x0 + 4 * cell, 20, title, "bold", size=13)
-        s.text(
-            x0 + 4 * cell,
-            42,
-            tr("8 chunks of 16 bytes: 64 elements of a head", "8 个 16 字节的小段：头的 64 个元素"),
-            "muted",
-            size=12,
-        )
+    chunks = tr("8 chunks of 16 bytes: 64 elements of a head", "8 个 16 字节的小段：头的 64 个元素")
+    for panel, (title, below) in enumerate(panels):
+        cells = Grid(s, left + panel * (8 * cell + gap), top, cell, size=12)
+        middle = cells.x + 4 * cell
+        s.text(middle, 20, title, "bold", size=13).text(middle, 42, chunks, "muted", size=12)
         for r in range(8):
             if panel == 0:
-                s.text(x0 - 10, top + r * cell + 22, tr(f"key {r}", f"键 {r}"), "", "end", 12)
-            for place in range(8):
-                chunk = place ^ r
-                taken = panel == 1 or chunk // 2 == step
-                s.rect(
-                    x0 + place * cell,
-                    top + r * cell,
-                    cell - 3,
-                    cell - 3,
-                    ("c3 solid" if panel == 0 else "c2 solid") if taken else "c0",
-                    chunk,
-                    rx=2,
-                    size=12,
-                )
-    s.text(
-        left + 4 * cell,
-        top + 8 * cell + 22,
-        tr(
-            f"product {step}: elements {16 * step} to {16 * step + 15}",
-            f"第 {step} 次乘法：元素 {16 * step} 到 {16 * step + 15}",
-        ),
-        "muted",
-        size=12,
-    )
-    s.text(
-        left + 12 * cell + gap,
-        top + 8 * cell + 22,
-        tr("one product: all 8 rows, and the next 8", "一次乘法：这 8 行，再加后面 8 行"),
-        "muted",
-        size=12,
-    )
+                cells.name(r, tr(f"key {r}", f"键 {r}"), "")
+            of_row = [place ^ r for place in range(8)]
+            if panel == 0:
+                kinds = ["c3 solid" if chunk // 2 == step else "c0" for chunk in of_row]
+            else:
+                kinds = ["c2 solid"] * 8
+            cells.row(r, zip(kinds, of_row))
+        s.text(middle, top + 8 * cell + 22, below, "muted", size=12)
     alt = tr(
         f"Two pieces of eight rows of 128 bytes. In both, chunk c of row r stands at place c XOR r. Of keys, product {step} takes chunks "
         f"{2 * step} and {2 * step + 1} of each row, wherever they stand. Of values, a product takes all chunks of the eight rows.",

@@ -1,8 +1,6 @@
 """Drawings for mma.sync: where the eight rows of a matrix of ldmatrix stand, and the tile of a block divided among warps."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, tr
 
 
 def layouts(piece: int = 3) -> str:
@@ -15,26 +13,15 @@ def layouts(piece: int = 3) -> str:
     )
     s = Svg(20 + 3 * (8 * cell + gap), top + 8 * high + 34)
     for k, (title, group) in enumerate(kinds):
-        x0 = 14 + k * (8 * cell + gap)
-        s.text(x0, 20, title, "bold", "start")
-        for g in range(8):
-            s.text(x0 + g * cell + cell / 2, 52, 4 * g, "muted", size=10)
         groups = [group(row) for row in range(8)]
-        for row in range(8):
-            for g in range(8):
-                cls = "c1" if groups[row] == g else "hollow"
-                s.rect(
-                    x0 + g * cell,
-                    top + row * high,
-                    cell - 2,
-                    high - 2,
-                    cls,
-                    row if groups[row] == g else None,
-                    rx=2,
-                    size=10,
-                )
         worst = max(groups.count(g) for g in groups)
-        s.text(x0, top + 8 * high + 22, tr(f"passes: {worst}", f"趟数：{worst}"), "muted", "start")
+        cells = Grid(s, 14 + k * (8 * cell + gap), top, cell, high, gap=2, size=10)
+        s.text_from(cells.x, 20, title, "bold")
+        cells.heads((4 * g for g in range(8)), up=14)
+        for row, at in enumerate(groups):
+            cells.row(row, [("c1", row) if g == at else "hollow" for g in range(8)])
+        below = top + 8 * high + 22
+        s.text_from(cells.x, below, tr(f"passes: {worst}", f"趟数：{worst}"), "muted")
     alt = tr(
         f"Piece {piece} of eight lines in three layouts. Without padding or swizzle all eight are in the same four banks; in the other two each is in "
         "four banks of its own.",
@@ -51,36 +38,24 @@ def warps(rows: int = 128, columns: int = 256, warp_rows: int = 64, warp_columns
     """The tile of a block, divided among its warps, and which rows and columns one of them reads."""
     scale, left, top = 1.1, 150, 70
     s = Svg(left + columns * scale + 250, top + rows * scale + 30)
-    mine = columns // warp_columns + 1
-    for w in range(rows // warp_rows * (columns // warp_columns)):
-        r, c = (
-            w // (columns // warp_columns) * warp_rows,
-            w % (columns // warp_columns) * warp_columns,
-        )
-        cls = "c1" if w == mine else "hollow"
-        s.rect(left + c * scale, top + r * scale, warp_columns * scale - 2, warp_rows * scale - 2, cls, tr(f"warp {w}", f"线程束 {w}"), rx=3)  # fmt: skip
-    r, c = (
-        mine // (columns // warp_columns) * warp_rows,
-        mine % (columns // warp_columns) * warp_columns,
-    )
-    s.rect(left - 60, top + r * scale, 48, warp_rows * scale - 2, "c2", "A", rx=3)
-    s.rect(left + c * scale, 14, warp_columns * scale - 2, 44, "c3", "B", rx=3)
-    x = left + columns * scale + 24
-    s.text(
-        x, top + 24, tr(f"block: {rows} x {columns}", f"线程块：{rows} × {columns}"), "", "start"
-    )
-    s.text(
-        x,
-        top + 46,
-        tr(f"a warp: {warp_rows} x {warp_columns}", f"线程束：{warp_rows} × {warp_columns}"),
-        "",
-        "start",
-    )
-    s.text(x, top + 68, tr(f"sums of a lane: {warp_rows * warp_columns // 32}", f"每个 lane 的累加值：{warp_rows * warp_columns // 32}"), "muted", "start")  # fmt: skip
+    across, down = columns // warp_columns, rows // warp_rows
+    mine = across + 1
+    cells = Grid(s, left, top, warp_columns * scale, warp_rows * scale, gap=2)
+    for w in range(down * across):
+        name = tr(f"warp {w}", f"线程束 {w}")
+        cells.box(*divmod(w, across), "c1" if w == mine else "hollow", name)
+    x, y = cells.corner(*divmod(mine, across))
+    s.rect(left - 60, y, 48, warp_rows * scale - 2, "c2", "A", rx=3)
+    s.rect(x, 14, warp_columns * scale - 2, 44, "c3", "B", rx=3)
+    x, sums = left + columns * scale + 24, warp_rows * warp_columns // 32
+    of_warp = tr(f"a warp: {warp_rows} x {warp_columns}", f"线程束：{warp_rows} × {warp_columns}")
+    s.text_from(x, top + 24, tr(f"block: {rows} x {columns}", f"线程块：{rows} × {columns}"))
+    s.text_from(x, top + 46, of_warp)
+    s.text_from(x, top + 68, tr(f"sums of a lane: {sums}", f"每个 lane 的累加值：{sums}"), "muted")
     alt = tr(
-        f"A tile of {rows} x {columns} divided among {rows // warp_rows * (columns // warp_columns)} warps. Warp {mine} reads {warp_rows} rows of A and "
+        f"A tile of {rows} x {columns} divided among {down * across} warps. Warp {mine} reads {warp_rows} rows of A and "
         f"{warp_columns} columns of B.",
-        f"{rows} × {columns} 的分块分给 {rows // warp_rows * (columns // warp_columns)} 个线程束。线程束 {mine} 读取 A 的 {warp_rows} 行和 B 的 {warp_columns} 列。",
+        f"{rows} × {columns} 的分块分给 {down * across} 个线程束。线程束 {mine} 读取 A 的 {warp_rows} 行和 B 的 {warp_columns} 列。",
     )
     caption = tr(
         f"Each warp reads its {warp_rows} rows of A and {warp_columns} columns of B from shared memory; those beside it and below it read parts of the same.",

@@ -1,30 +1,25 @@
 """Drawings of the pipeline: who waits for which barrier, and the steps of a ring on a time axis."""
 
-from __future__ import annotations
-
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Lanes, Svg, figure, tr
 
 
 def barriers(stages: int = 3) -> str:
     """Producer and consumer with the ring of stages between them, and the barriers of one stage."""
     s = Svg(700, 216)
-    s.rect(10, 60, 130, 90, "c2", tr("producer", "生产者"))
-    s.text(75, 172, tr("one thread", "一个线程"), "muted")
-    s.rect(560, 60, 130, 90, "c1", tr("consumer", "消费者"))
-    s.text(625, 172, tr("a warpgroup", "一个线程束组"), "muted")
+    for x, cls, name, who, waits in (
+        (10, "c2", tr("producer", "生产者"), tr("one thread", "一个线程"), "empty"),
+        (560, "c1", tr("consumer", "消费者"), tr("a warpgroup", "一个线程束组"), "full"),
+    ):
+        s.rect(x, 60, 130, 90, cls, name).text(x + 65, 172, who, "muted")
+        s.text(x + 65, 50, tr(f"waits for {waits}", f"等 {waits}"), "muted")
     width = 270 / stages
-    for i in range(stages):
-        s.rect(215 + i * width, 76, width - 6, 58, "c3", tr(f"stage {i}", f"阶段 {i}"), rx=3)
+    names = [("c3", tr(f"stage {i}", f"阶段 {i}")) for i in range(stages)]
+    Grid(s, 215, 76, width, 64, gap=6, rx=3).row(0, names)
     s.arrow(146, 92, 209, 92, "accent", tr("copies", "复制"))
     s.arrow(488, 92, 554, 92, "accent", tr("reads", "读取"))
-    s.text(350, 30, tr("full: announced bytes have come", "full：报过的字节已到齐"), "")
-    s.arrow(350, 40, 350, 70, "")
-    s.text(
-        350, 196, tr("empty: the products that read it have ended", "empty：读它的乘法已完成"), ""
-    )
-    s.arrow(350, 176, 350, 140, "")
-    s.text(75, 50, tr("waits for empty", "等 empty"), "muted")
-    s.text(625, 50, tr("waits for full", "等 full"), "muted")
+    s.text(350, 30, tr("full: announced bytes have come", "full：报过的字节已到齐"))
+    s.arrow(350, 40, 350, 70).arrow(350, 176, 350, 140)
+    s.text(350, 196, tr("empty: the products that read it have ended", "empty：读它的乘法已完成"))
     alt = tr(
         f"A producer copies into a ring of {stages} stages, from which a consumer reads. Each stage has a barrier full, for which the "
         "consumer waits, and a barrier empty, for which the producer waits.",
@@ -50,19 +45,19 @@ def ring(latency: int = 1000, multiply: int = 512, stages: int = 3, steps: int =
         ended.append(busy)
         free[step % stages] = busy
     left, top, height = 92, 30, 26
-    scale = 590 / ended[-1]
-    s = Svg(left + 600, top + (stages + 1) * (height + 8) + 28)
+    s, unit = Svg(left + 600, top + (stages + 1) * (height + 8) + 28), 590 / ended[-1]
+    lanes = Lanes(s, left, top, unit, height + 8, gap=(2, 8))
     for i in range(stages):
-        y = top + i * (height + 8)
-        s.text(4, y + 18, tr(f"stage {i}", f"阶段 {i}"), "", "start")
-    y_products = top + stages * (height + 8)
-    s.text(4, y_products + 18, tr("products", "乘法"), "", "start")
+        lanes.named(i, 4, tr(f"stage {i}", f"阶段 {i}"), "")
+    lanes.named(stages, 4, tr("products", "乘法"), "")
     for step in range(steps):
-        y = top + step % stages * (height + 8)
-        s.rect(left + asked[step] * scale, y, latency * scale - 2, height, "c2", step, rx=2)
-        begin = ended[step] - multiply
-        s.rect(left + begin * scale, y_products, multiply * scale - 2, height, "c1", step, rx=2)
-    s.text(left, y_products + height + 20, tr(f"copy: {latency} cycles, product: {multiply} cycles", f"复制 {latency} 周期，乘法 {multiply} 周期"), "muted", "start")  # fmt: skip
+        lanes.bar(step % stages, asked[step], asked[step] + latency, "c2", step)
+        lanes.bar(stages, ended[step] - multiply, ended[step], "c1", step)
+    lengths = tr(
+        f"copy: {latency} cycles, product: {multiply} cycles",
+        f"复制 {latency} 周期，乘法 {multiply} 周期",
+    )
+    s.text_from(left, top + stages * (height + 8) + height + 20, lengths, "muted")
     alt = tr(
         f"A ring of {stages} stages: copies of {latency} cycles overlap with products of {multiply} cycles; step {steps - 1} ends after "
         f"{ended[-1]:.0f} cycles.",

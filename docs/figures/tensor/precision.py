@@ -1,10 +1,8 @@
 """Figures of the chapter on precision: the bits of six types, and an adder that lines its numbers up."""
 
-from __future__ import annotations
-
 import math
 
-from cudatut.site.svg import Svg, figure, tr
+from cudatut.site.drawing import Grid, Svg, figure, legend, tr
 
 # Name: bits of the exponent, bits of the mantissa.
 TYPES = {
@@ -29,24 +27,23 @@ def _bits(x: float, exponent: int, mantissa: int) -> tuple[str, float]:
 
 def fields(x: float = 1 / 3) -> str:
     """One number in each type: sign, exponent, mantissa, and what the rounded number is."""
-    cell, high, left, top = 15, 22, 62, 44
-    s = Svg(left + 32 * cell + 130, top + len(TYPES) * 38 + 6)
-    s.text(left + 32 * cell + 14, 22, tr("value", "值"), "muted", "start", 12)
-    s.rect(left, 8, 14, 14, "c5").text(left + 20, 20, tr("sign", "符号"), "", "start", 12)
-    s.rect(left + 80, 8, 14, 14, "c3").text(left + 100, 20, tr("exponent", "指数"), "", "start", 12)
-    s.rect(left + 190, 8, 14, 14, "c1").text(
-        left + 210, 20, tr("mantissa", "尾数"), "", "start", 12
+    left, top, end = 62, 44, 62 + 32 * 15
+    s = Svg(end + 130, top + len(TYPES) * 38 + 6)
+    s.text_from(end + 14, 22, tr("value", "值"), "muted", 12)
+    parts = (
+        ("c5", tr("sign", "符号")),
+        ("c3", tr("exponent", "指数")),
+        ("c1", tr("mantissa", "尾数")),
     )
+    legend(s, left, 8, parts, size=12, wide=14)
+    rows = Grid(s, left, top, 15, 38, gap=(1, 16), rx=0, size=11)
     values = []
     for number, (name, (exponent, mantissa)) in enumerate(TYPES.items()):
-        y = top + number * 38
         word, value = _bits(x, exponent, mantissa)
         values.append(f"{name} {value:.7g}")
-        s.text(left - 10, y + 16, name, "bold", "end")
-        for place, bit in enumerate(word):
-            cls = "c5" if place == 0 else "c3" if place <= exponent else "c1"
-            s.rect(left + place * cell, y, cell - 1, high, cls, bit, rx=0, size=11)
-        s.text(left + 32 * cell + 14, y + 16, f"{value:.7g}", "mono", "start", 12)
+        kinds = ["c5", *["c3"] * exponent, *["c1"] * mantissa]
+        rows.name(number, name, "bold", 14).row(number, zip(kinds, word))
+        rows.note(number, 32, f"{value:.7g}", "mono", 12, away=14)
     alt = tr(
         f"The bits of {x:.7g} in six types: a sign, then exponent and mantissa. Rounded it is {', '.join(values)}.",
         f"{x:.7g} 在六种类型里的位：符号、指数、尾数。舍入之后：{'，'.join(values)}。",
@@ -60,40 +57,29 @@ def fields(x: float = 1 / 3) -> str:
 
 def adder(width: int = 8, powers: tuple[int, ...] = (0, -5, -9), mantissa: int = 3) -> str:
     """Numbers of a few bits lined up with the largest; what lies beyond the width of the adder is cut off."""
-    cell, left, top, high = 26, 150, 48, 26
+    cell, left, top = 26, 150, 48
     last = max(mantissa - min(powers), width) + 1
     s = Svg(left + last * cell + 24, top + (len(powers) + 1) * 36 + 30)
+    bits = Grid(s, left, top, cell, 36, gap=(2, 12), rx=0, size=12)
+    bits.heads(range(0, -last, -1), size=11)
+    s.text_to(left - 12, top - 10, tr("power of two", "2 的幂"), "muted", 11)
     total = 0
-    for bit in range(last):
-        s.text(left + bit * cell + cell / 2, top - 10, -bit, "muted", size=11)
-    s.text(left - 12, top - 10, tr("power of two", "2 的幂"), "muted", "end", 11)
     for row, power in enumerate(powers):
-        y = top + row * 36
         word = 2 ** (mantissa + 1) - 1 - row * 2  # some bits to look at
-        s.text(left - 12, y + 18, f"{word / 2**mantissa:g} · 2^{power}", "mono", "end", 12)
-        for place in range(mantissa + 1):
-            at, bit = place - power, word >> mantissa - place & 1
+        bits.name(row, f"{word / 2**mantissa:g} · 2^{power}", "mono", away=12)
+        for at, bit in enumerate(f"{word:0{mantissa + 1}b}", -power):
             inside = at < width
-            total += bit * 2 ** (width - 1 - at) if inside else 0
-            s.rect(
-                left + at * cell,
-                y,
-                cell - 2,
-                high - 2,
-                "c1" if inside else "c0 dash",
-                bit,
-                rx=0,
-                size=12,
-            )
-    y = top + len(powers) * 36
-    s.line(left, y - 6, left + last * cell, y - 6, "axis")
-    s.line(left + width * cell - 1, top - 4, left + width * cell - 1, y + high, "warn")
-    s.text(left + width * cell + 6, y + 18, tr("cut off", "被截掉"), "warn", "start", 12)
-    s.text(left - 12, y + 18, tr("sum", "和"), "bold", "end", 12)
+            total += int(bit) * 2 ** (width - 1 - at) if inside else 0
+            bits.box(row, at, "c1" if inside else "c0 dash", bit)
+    row = len(powers)
+    x, y = bits.corner(row, width)
+    s.line(left, y - 6, left + last * cell, y - 6, "axis").line(
+        x - 1, top - 4, x - 1, y + 26, "warn"
+    )
+    bits.note(row, width, tr("cut off", "被截掉"), "warn", away=6)
+    bits.name(row, tr("sum", "和"), "bold", away=12)
     shown = f"{total:0{width}b}"
-    extra = len(shown) - width
-    for place, bit in enumerate(shown):
-        s.rect(left + (place - extra) * cell, y, cell - 2, high - 2, "c3", bit, rx=0, size=12)
+    bits.row(row, [("c3", bit) for bit in shown], first=width - len(shown))
     alt = tr(
         f"Three numbers of {mantissa + 1} bits, lined up by their powers of two in an adder of {width} bits. Bits beyond it do not count.",
         f"三个 {mantissa + 1} 位的数，按 2 的幂对齐，放进 {width} 位的加法器；超出的位不计入。",

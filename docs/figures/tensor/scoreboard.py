@@ -1,59 +1,38 @@
 """A drawing of the scoreboard: what the final kernel chooses for forty shapes."""
 
-from __future__ import annotations
+import json
+from pathlib import Path
 
-import math
-from html import escape
+from cudatut.site.drawing import Axes, Svg, decades, figure, log, powers_of_two, tr
 
-from cudatut.gpu.ladder import shared
-from cudatut.site.svg import Svg, figure, tr
-
-SMS = 132  # of an H100
 COLORS = {64: "c4", 128: "c3", 192: "c5", 256: "c2"}
 
 
 def choices() -> str:
     """Forty shapes by the number of their results and their depth: a circle where tiles are computed whole, a square where
-    blocks share some of them, a color for the columns of the tile."""
-    gemm, shapes = shared("tensor/gemm"), shared("gemm/shapes").SHAPES
-    left, right, top, bottom = 52, 700, 36, 330
-    low, high = 64 * 64, 8192 * 8192
+    blocks share some of them, a color for the columns of the tile.
 
-    def px(results: float) -> float:
-        return left + (right - left) * math.log(results / low) / math.log(high / low)
-
-    def py(depth: float) -> float:
-        return bottom + (top - bottom) * math.log(depth / 64) / math.log(8192 / 64)
-
+    scoreboard.json beside this file has what the kernel's launcher chooses; a test compares both.
+    """
+    text = Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
+    chosen = [
+        tuple(one) for one in json.loads(text)["H100"]
+    ]  # m, n, k, columns, whether some are shared
     s = Svg(712, 376)
-    for power in range(4, 8):
-        x = px(10.0**power)
-        s.line(x, top, x, bottom, "grid")
-        s.text(x, bottom + 18, f"{10**power:,}", "muted", size=12)
-    for power in range(6, 14):
-        y = py(2.0**power)
-        s.line(left, y, right, y, "grid").text(left - 6, y + 4, 2**power, "muted", "end", 12)
-    s.text((left + right) / 2, bottom + 38, tr("results, m × n", "结果数，m × n"), "muted", size=12)
-    s.text(4, 14, tr("depth k", "深度 k"), "muted", "start", 12)
-    found = {}
-    for m, n, k in shapes:
-        unaligned = 2 * (m * k * (k % 8 > 0) + k * n * (n % 8 > 0))
-        plan = found[m, n, k] = gemm.choose(m, n, k, SMS, unaligned)
-        color = f"{COLORS[plan.tile.columns]} solid"
-        told = f"{m} × {n} × {k}: {tr('columns', '列')} {plan.tile.columns}"
-        s.raw(f"<g><title>{escape(told, quote=False)}</title>")
-        if plan.share:
-            s.rect(px(m * n) - 4, py(k) - 4, 8, 8, color, rx=0)
-        else:
-            s.circle(px(m * n), py(k), 4.5, color)
-        s.raw("</g>")
-    used = sorted({plan.tile.columns for plan in found.values()})
-    at = right - 96 * len(used)
-    for columns in used:
+    x, y = (64 * 64, 8192 * 8192), (64, 8192)
+    field = Axes(s, log(*x), log(*y), 52, 700, 36, 330)
+    field.x_ticks(decades(*x), ",.0f").y_ticks(powers_of_two(*y))
+    field.names(tr("results, m × n", "结果数，m × n"), tr("depth k", "深度 k"))
+    for m, n, k, columns, shares in chosen:
+        tip = f"{m} × {n} × {k}: {tr('columns', '列')} {columns}"
+        draw, half = (field.square, 4) if shares else (field.dot, 4.5)
+        draw(m * n, k, f"{COLORS[columns]} solid", half, tip)
+    used = sorted({columns for *_, columns, _ in chosen})
+    for place, columns in enumerate(reversed(used), 1):
+        at = field.right - 96 * place
         s.circle(at, 10, 4.5, f"{COLORS[columns]} solid")
-        s.text(at + 10, 14, tr(f"{columns} columns", f"{columns} 列"), "", "start", 12)
-        at += 96
-    shares = sum(plan.share > 0 for plan in found.values())
+        s.text_from(at + 10, 14, tr(f"{columns} columns", f"{columns} 列"), "", 12)
+    shares = sum(shared for *_, shared in chosen)
     alt = tr(
         f"Forty shapes by results and depth. {shares} of them share tiles among blocks, at least one with each of "
         f"{', '.join(map(str, used))} columns in a tile.",

@@ -1,4 +1,4 @@
-"""The kinds of results and their fields, from their declarations in cudatut/results.py."""
+"""The page on contributing: the kinds of results and their fields, from their declarations in cudatut/results.py."""
 
 from dataclasses import MISSING, fields
 
