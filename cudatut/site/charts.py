@@ -188,11 +188,20 @@ def row_name(row: dict[str, Any]) -> str:
 
 
 def _hatch(x: float, y: float, w: float, h: float, gap: float = 7) -> str:
-    """Return slanted lines inside a box, as one path: a pattern would need an id on the page."""
-    d = []
+    """Return slanted lines inside a box, as one path: a pattern would need an id on the page.
+
+    Its steps are relative, so that those of whole lines are all alike, and next to nothing once the page is compressed.
+    """
+    d, at_x, at_y = [], 0.0, 0.0
     for i in range(1, int((w + h) / gap) + 1):
-        at = i * gap  # the line runs from (x + at, y) down left to (x + at - h, y + h)
-        x1, y1 = (at, 0) if at <= w else (w, at - w)
-        x2, y2 = (at - h, h) if at >= h else (0, at)
-        d.append(f"M{x + x1:.1f} {y + y1:.1f}L{x + x2:.1f} {y + y2:.1f}")
-    return f'<path class="hatch" d="{"".join(d)}"/>'
+        at = i * gap  # the line runs from (at, 0) down left to (at - h, h)
+        x1, y1 = (at, 0.0) if at <= w else (w, at - w)
+        x2, y2 = (at - h, h) if at >= h else (0.0, at)
+        d.append(f"m{_step(x1 - at_x)} {_step(y1 - at_y)}l{_step(x2 - x1)} {_step(y2 - y1)}")
+        at_x, at_y = x2, y2
+    return f'<path class="hatch" d="M{x:.1f} {y:.1f}{"".join(d)}"/>'
+
+
+def _step(value: float) -> str:
+    shown = f"{value:.1f}".removesuffix(".0")
+    return "0" if shown == "-0" else shown

@@ -15,8 +15,9 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
+from cudatut.recording import gpu_folder
 from cudatut.results import MIME, read, validate
-from cudatut.site import locale
+from cudatut.site import deferred, locale
 from cudatut.site.charts import benchmark_svg, number, percent, row_name, symbol, with_unit
 from cudatut.site.locale import text
 from cudatut.site.localize import localized, relabeled
@@ -69,8 +70,8 @@ _BY_GPU = dict.fromkeys(("goals", "series", "table", "facts"), "title") | {"benc
 def _by_gpu(result: dict[str, Any], index: int, gpus: Sequence[tuple[str, list]]) -> str:
     """A result with the GPU as a choice: the same one, by its kind and place in the cell, of each GPU that has another.
 
-    On paper all of them stand below each other, and a screen reader may read them without the choice: so each has its GPU
-    in its title, which a chart's drawing repeats.
+    On paper they stand below each other, and a screen reader may read them without the choice: so each has its GPU in its
+    title, which a chart's drawing repeats. What others than the first have is marked as deferred (see `deferred`).
     """
     kind = result["kind"]
     (own, _), *others = gpus
@@ -94,11 +95,14 @@ def _by_gpu(result: dict[str, Any], index: int, gpus: Sequence[tuple[str, list]]
         for name in panes
     )
     note = f'<p class="ct-gpu__note">{text("output.text_of", name=short[own])}</p>'
+    inside = {
+        name: pane if name == own else deferred.deferred(pane, gpu_folder(name), short[name]) + note
+        for name, pane in panes.items()
+    }
     # A group, not a landmark: a page has many, of the same few names.
     sections = "".join(
-        f'<section class="ct-gpu" role="group" aria-label="{short[name]}">'
-        f"{pane}{'' if name == own else note}</section>"
-        for name, pane in panes.items()
+        f'<section class="ct-gpu" role="group" aria-label="{short[name]}">{pane}</section>'
+        for name, pane in inside.items()
     )
     return (
         f'<div class="ct-gpus"><fieldset class="ct-gpus__choice"><legend>{escape(text("output.gpu"))}</legend>'
