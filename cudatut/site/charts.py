@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cudatut.site.locale import text
-from cudatut.site.svg import Svg, text_width
+from cudatut.site.svg import Svg, coordinate, text_width
 
 WIDTH = 680
 _ROW, _BAR, _SMALL = 34, 18, 13
@@ -197,11 +197,8 @@ def _hatch(x: float, y: float, w: float, h: float, gap: float = 7) -> str:
         at = i * gap  # the line runs from (at, 0) down left to (at - h, h)
         x1, y1 = (at, 0.0) if at <= w else (w, at - w)
         x2, y2 = (at - h, h) if at >= h else (0.0, at)
-        d.append(f"m{_step(x1 - at_x)} {_step(y1 - at_y)}l{_step(x2 - x1)} {_step(y2 - y1)}")
+        d.append(
+            f"m{coordinate(x1 - at_x)} {coordinate(y1 - at_y)}l{coordinate(x2 - x1)} {coordinate(y2 - y1)}"
+        )
         at_x, at_y = x2, y2
     return f'<path class="hatch" d="M{x:.1f} {y:.1f}{"".join(d)}"/>'
-
-
-def _step(value: float) -> str:
-    shown = f"{value:.1f}".removesuffix(".0")
-    return "0" if shown == "-0" else shown

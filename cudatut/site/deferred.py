@@ -20,9 +20,6 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from cudatut.recording import Recording, gpu_folder
-from cudatut.site import locale, state
-from cudatut.site.certificate import certificate_html
 from cudatut.site.locale import text
 
 FOLDS = "folds"  # the page beside a chapter that holds its deferred folds
@@ -73,29 +70,16 @@ class Beside:
     gpu: str
     parts: list[Part] = field(default_factory=list)
 
-    def content(self, chapter: str, records: Iterable[Recording]) -> tuple[str, str]:
-        """Its title and its content, as HTML: what it is, its parts under the chapter's headings, where they come from.
+    def content(self, chapter: str, own: Iterable[str] = (), after: str = "") -> tuple[str, str]:
+        """Its title and its content, as HTML: what it is, its parts under the chapter's headings, and `after`.
 
-        chapter: the title of the page beside which it lies, as HTML. records: of the examples that that page shows.
+        chapter: the title of the page beside which it lies, as HTML. own: the GPUs that the text of that page is about.
         """
-        link = f'<a href="../">{chapter}</a>'
-        if not self.gpu:
-            title, about = (
-                text("deferred.folds_title", chapter=chapter),
-                text("deferred.folds_about", chapter=link),
-            )
-            return title, self._html(title, about) + status()
-        every = [state.current().recordings(one.name) for one in records]
-        there = [
-            one for _, *others in every for one in others if gpu_folder(_gpu(one)) == self.name
-        ]
-        own = ", ".join(
-            dict.fromkeys(escape(_gpu(one).removeprefix("NVIDIA ")) for one, *_ in every)
-        )
-        title = text("deferred.gpu_title", chapter=chapter, gpu=self.gpu)
-        about = text("deferred.gpu_about", chapter=link, gpu=self.gpu, own=own)
-        certificate = certificate_html(there, locale.current())
-        return title, self._html(title, about) + certificate + status()
+        kind = "gpu" if self.gpu else "folds"
+        words = {"gpu": self.gpu, "own": escape(", ".join(own))}
+        title = text(f"deferred.{kind}_title", chapter=chapter, **words)
+        about = text(f"deferred.{kind}_about", chapter=f'<a href="../">{chapter}</a>', **words)
+        return title, self._html(title, about) + after + status()
 
     def _html(self, title: str, about: str) -> str:
         pieces, section = [f'<h1 id="top">{title}</h1><p>{about}</p>'], None
@@ -124,10 +108,6 @@ class Beside:
 
 def _entry(level: int, anchor: str, name: str, children: Sequence[dict] = ()) -> dict[str, Any]:
     return {"level": level, "id": anchor, "name": name, "children": list(children)}
-
-
-def _gpu(record: Recording) -> str:
-    return record.metadata["gpu"]["name"]
 
 
 @dataclass

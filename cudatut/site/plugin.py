@@ -24,7 +24,7 @@ from mkdocs.structure.toc import get_toc
 
 from cudatut import paths
 from cudatut.errors import CudatutError
-from cudatut.recording import Recording
+from cudatut.recording import Recording, gpu_folder
 from cudatut.site import (
     contents,
     deferred,
@@ -49,6 +49,7 @@ from cudatut.site import (
     state,
     weight,
 )
+from cudatut.site.certificate import certificate_html
 
 _EXEC_LOG = "mkdocs.plugins.markdown_exec._internal.formatters.base"
 _OWN_ERROR = re.compile(r"^\s*cudatut\.[\w.]+Error: (.*)", re.MULTILINE | re.DOTALL)
@@ -207,10 +208,19 @@ class CudatutPlugin(BasePlugin):
         )
         page = Page(None, file, config)
         build.page, build.url = file.src_uri, page.url
-        shown = [
-            one for one in self.records if one.name in self.named.get(chapter.file.src_uri, ())
+        named = self.named.get(chapter.file.src_uri, ())
+        every = [build.recordings(one.name) for one in self.records if one.name in named]
+        gpus = [[one.metadata["gpu"]["name"] for one in records] for records in every]
+        there = [
+            one
+            for records, names in zip(every, gpus)
+            for one, gpu in zip(records[1:], names[1:])
+            if gpu_folder(gpu) == beside.name
         ]
-        page.title, content = beside.content(chapter.title, shown)
+        own = dict.fromkeys(names[0].removeprefix("NVIDIA ") for names in gpus)
+        page.title, content = beside.content(
+            chapter.title, own, certificate_html(there, build.lang)
+        )
         page.toc, page.edit_url = get_toc(beside.toc(page.title)), chapter.edit_url
         page.meta["search"] = {"exclude": True}  # the chapter is searched with all that it defers
         page.content = self.shown[file.src_uri] = content

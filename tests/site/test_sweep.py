@@ -139,11 +139,7 @@ def _colored(svg):
 def _key(svg):
     """The marks beside the names: their kinds of shape, and their colors."""
     found = [e for e in svg.iter() if "key" in (e.get("class") or "").split()]
-    shapes = []
-    for e in found:
-        corners = [tuple(map(float, p.split(","))) for p in (e.get("points") or "").split()]
-        x, y = corners[0] if corners else (0, 0)
-        shapes.append((e.tag, tuple((round(a - x), round(b - y)) for a, b in corners)))
+    shapes = [(e.tag, (e.get("d") or "").partition("m")[2]) for e in found]
     return shapes, [e.get("class").split()[0] for e in found]
 
 
