@@ -57,8 +57,10 @@ def benchmark_svg(result: dict[str, Any]) -> str:
     top = 30 if peak else 8
     bottom = top + _ROW * len(bars)
     s = Svg(WIDTH, bottom + 46 + 18)
-    for tick in ticks(low, most, log, 4):
-        s.line(to_x(tick), top, to_x(tick), bottom, "grid")
+    marks = ticks(low, most, log, 4)
+    lines = "".join(f"M{coordinate(to_x(tick))} {top}V{bottom}" for tick in marks)
+    s.raw(f'<path class="grid" d="{lines}"/>')
+    for tick in marks:
         s.text(to_x(tick), bottom + 16, number(tick), "muted", size=12)
     words = text(f"benchmark.{'time_axis' if timed else 'axis'}{'_log' if log else ''}", unit=unit)
     s.text((left + right) / 2, bottom + 34, words, "muted", size=12)
@@ -79,7 +81,7 @@ def benchmark_svg(result: dict[str, Any]) -> str:
         start = max(end, x_high) + 8
         if peak and start < to_x(peak) + 4 < start + text_width(note, _SMALL) + 8:
             start = to_x(peak) + 8  # the line of the limit would cross the words
-        s.text(start, y + 4.5, note, "", "start", _SMALL)
+        s.text(round(start), y + 4.5, note, "", "start", _SMALL)
     s.line(left, top - 2, left, bottom, "axis")
     if peak:
         x = to_x(peak)

@@ -127,7 +127,10 @@ class Svg:
         return self
 
     def render(self, title: str, desc: str | None = None, cls: str = "") -> str:
-        """Return the `<svg>` element with role img, its title and, where given, its description."""
+        """Return the `<svg>` element with role img, its title and, where given, its description: both are its label.
+
+        No `<desc>`: it would be read after the label, which has it, and every number weighs.
+        """
         attrs = {
             "class": f"ct-svg {cls}".strip(),
             "viewBox": f"0 0 {coordinate(self.width)} {coordinate(self.height)}",
@@ -140,10 +143,8 @@ class Svg:
             "text-anchor": "middle",
             "font-size": SIZE,
         }
-        inner = f"<title>{escape(title, quote=False)}</title>"
-        if desc is not None:
-            inner += f"<desc>{escape(desc, quote=False)}</desc>"
-        return f"<svg{_attrs(attrs)}>{inner}{''.join(self._parts)}</svg>"
+        inner = f"<title>{escape(title, quote=False)}</title>{''.join(self._parts)}"
+        return f"<svg{_attrs(attrs)}>{inner}</svg>"
 
     def _add(self, tag, attrs, inner=None) -> Svg:
         body = "/>" if inner is None else f">{inner}</{tag}>"

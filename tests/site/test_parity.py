@@ -46,7 +46,7 @@ def directives(markdown):
                 if number.startswith("given "):
                     continue
                 numbers.append(("number", _QUOTE.sub(_digits, number)))
-            box = re.match(r"(\?\?\?\+?|!!!)\s+(\w+)|===", text)
+            box = re.match(r"(\?\?\?\+?|!!!)\s+(\w+(?: \w+)*)|===", text)
             if box:
                 found.append(("box", box[1], box[2]))
             if text:
