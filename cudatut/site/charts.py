@@ -65,10 +65,14 @@ def benchmark_svg(result: dict[str, Any]) -> str:
     words = text(f"benchmark.{'time_axis' if timed else 'axis'}{'_log' if log else ''}", unit=unit)
     s.text((left + right) / 2, bottom + 34, words, "muted", size=12)
 
-    for i, (bar, note) in enumerate(zip(bars, notes)):
-        y = top + _ROW * i + _ROW / 2
+    middles = [top + _ROW * i + _ROW / 2 for i in range(len(bars))]
+    # What all words of a column have in common is said once.
+    s.raw('<g text-anchor="end">')
+    for bar, y in zip(bars, middles):
         for j, line in enumerate(bar.label):
-            s.text(left - 10, y + 5 + 15 * (j - (len(bar.label) - 1) / 2), line, "", "end")
+            s.text(left - 10, y + 5 + 15 * (j - (len(bar.label) - 1) / 2), line)
+    s.raw(f'</g><g text-anchor="start" font-size="{_SMALL}">')
+    for bar, note, y in zip(bars, notes, middles):
         end, x_low, x_high = to_x(bar.value), to_x(bar.low), to_x(bar.high)
         cls = "bar vendor" if bar.vendor else "bar"
         s.rect(left, y - _BAR / 2, max(end - left, 1), _BAR, cls, rx=0)
@@ -81,7 +85,8 @@ def benchmark_svg(result: dict[str, Any]) -> str:
         start = max(end, x_high) + 8
         if peak and start < to_x(peak) + 4 < start + text_width(note, _SMALL) + 8:
             start = to_x(peak) + 8  # the line of the limit would cross the words
-        s.text(round(start), y + 4.5, note, "", "start", _SMALL)
+        s.text(round(start), y + 4.5, note)
+    s.raw("</g>")
     s.line(left, top - 2, left, bottom, "axis")
     if peak:
         x = to_x(peak)

@@ -371,23 +371,33 @@ _TOGETHER = {"stream": _streams, "check": _checks, "sanitizer": _sanitizers}
 
 
 def table_html(head, rows, caption: str = "", words: tuple[int, ...] = (0,)) -> str:
-    """Return a table that scrolls by itself; the columns in `words` are text, the others numbers."""
-    cls = lambda i: "" if i in words else ' class="n"'  # noqa: E731
+    """Return a table that scrolls by itself; the columns in `words` are text, the others numbers.
+
+    Most cells are numbers: those of words are marked.
+    """
     top = ""
     if head:
-        cells = "".join(f'<th{cls(i)} scope="col">{cell}</th>' for i, cell in enumerate(head))
+        cells = "".join(
+            f'<th{"" if i in words else _NUMBER} scope="col">{cell}</th>'
+            for i, cell in enumerate(head)
+        )
         top = f"<thead><tr>{cells}</tr></thead>"
     body = "".join(
         f'<tr><th scope="row">{first}</th>'
-        + "".join(f"<td{cls(i)}>{cell}</td>" for i, cell in enumerate(others, 1))
+        + "".join(
+            f"<td{_WORD if i in words else ''}>{cell}</td>" for i, cell in enumerate(others, 1)
+        )
         + "</tr>"
         for first, *others in rows
     )
     title = f"<caption>{caption}</caption>" if caption else ""
     return (
         f'<div class="ct-scroll" tabindex="0"><table class="ct-table">{title}{top}'
-        f"<tbody>{body}</tbody></table></div>"
+        f'<tbody class="ct-amounts">{body}</tbody></table></div>'
     )
+
+
+_NUMBER, _WORD = ' class="n"', ' class="w"'
 
 
 def _folded(summary: str, body: str) -> str:
