@@ -79,7 +79,7 @@ class Beside:
         words = {"gpu": self.gpu, "own": escape(", ".join(own))}
         title = text(f"deferred.{kind}_title", chapter=chapter, **words)
         about = text(f"deferred.{kind}_about", chapter=f'<a href="../">{chapter}</a>', **words)
-        return title, self._html(title, about) + after + status()
+        return title, f"{self._html(title, about)}\n{after}{status()}"
 
     def _html(self, title: str, about: str) -> str:
         pieces, section = [f'<h1 id="top">{title}</h1><p>{about}</p>'], None

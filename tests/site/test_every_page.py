@@ -4,6 +4,7 @@ A visit does all that the tests below want to know of a page; a new question is 
 visited in two halves, which `make test` gives to two processes.
 """
 
+import gzip
 import json
 import re
 import textwrap
@@ -71,13 +72,15 @@ AT_THE_DESK = """() => {
 ON_THE_TELEPHONE = f"""() => ({{
   width: document.documentElement.scrollWidth, wide: {WIDE}, mute: {MUTE}, doubled: {DOUBLED},
 }})"""
-ARRIVED = """() => {
-  document.querySelectorAll('details').forEach((d) => { d.open = true })
-  return {
+# What folds hold may lie on a page beside this one, and comes when they are opened.
+OPENED = "document.querySelectorAll('details').forEach((d) => { d.open = true })"
+ARRIVED = f"""() => {{
+  {OPENED}
+  return {{
     url: location.href.split('#')[0], lang: document.documentElement.lang, other: document.querySelector('.ct-language')?.href,
     headings: [...document.querySelectorAll('article :is(h1, h2, h3)[id]')].map((h) => h.id),
-  }
-}"""
+  }}
+}}"""
 
 
 def region(source, name):
@@ -129,6 +132,8 @@ class Visitor:
         for notes in (self.asked, self.broken, self.errors):
             notes.clear()
         how()
+        self.page.evaluate(OPENED)
+        self.page.wait_for_function("!document.querySelector('details > [data-deferred]')")
         self.visit = self.seen[path] = self.page.evaluate(ARRIVED)
 
     def desk(self):
@@ -196,6 +201,15 @@ def visits(request, browser, site_url, pages, contrast, copied):
         visitor.leave(path)
     context.close()
     return visitor.seen
+
+
+def test_no_page_weighs_more_than_36_kb(pages, built_site):
+    """Compressed as hosts do it; what is heavier lies on a page beside it (cudatut/site/deferred.py)."""
+    sizes = {
+        path: len(gzip.compress((built_site / path / "index.html").read_bytes(), 6))
+        for path in pages
+    }
+    assert not {path: size for path, size in sizes.items() if size > 36 * 1024}
 
 
 def test_there_are_pages_in_both_languages(pages):
