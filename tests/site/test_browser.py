@@ -481,7 +481,7 @@ def test_another_gpus_numbers_come_when_it_is_chosen_and_once(open_page, site_ur
     page = open_page(path)
     page.wait_for_load_state("networkidle")
     asked = []
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda r: asked.append(r.url) if r.resource_type == "fetch" else None)
     assert page.evaluate(WAITS) > 5
     here = page.locator(f"{CHART} > .ct-gpu:visible").first
     before = here.inner_text()
@@ -604,9 +604,9 @@ def test_a_link_to_what_a_deferred_fold_holds_opens_it_there(open_page):
 
 
 def test_a_hit_of_the_search_inside_a_deferred_fold_is_seen(open_page):
-    page = open_page("tensor/scoreboard/?h=fence_init")
+    page = open_page("tensor/scoreboard/?h=prefetch#kernel")
     page.wait_for_function(
-        "[...document.querySelectorAll('mark')].some((m) => m.checkVisibility() && /fence_init/i.test(m.textContent))"
+        "[...document.querySelectorAll('mark')].some((m) => m.checkVisibility() && /prefetch/i.test(m.textContent))"
     )
     assert page.evaluate("document.querySelector('mark').closest('details.deferred').open")
 
