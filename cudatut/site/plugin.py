@@ -188,7 +188,8 @@ class CudatutPlugin(BasePlugin):
     def on_env(self, env: Any, config: Any, files: Any) -> Any:
         """All pages are read, none is written: what they defer becomes pages beside them."""
         for file in files.documentation_pages(inclusion=InclusionLevel.is_in_serve):
-            page = file.page
+            if (page := file.page) is None or page.content is None:  # excluded from this build
+                continue
             self.state.page, self.state.url = file.src_uri, page.url
             html = page.content
             if chapter := self.chapters.get(file.src_uri):

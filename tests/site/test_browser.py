@@ -604,11 +604,23 @@ def test_a_link_to_what_a_deferred_fold_holds_opens_it_there(open_page):
 
 
 def test_a_hit_of_the_search_inside_a_deferred_fold_is_seen(open_page):
-    page = open_page("tensor/scoreboard/?h=prefetch#kernel")
+    page = open_page("tensor/scoreboard/")
+    asked = []
+
+    def slowly(route):
+        page.wait_for_timeout(1000)
+        asked.append("folds")
+        route.continue_()
+
+    page.context.route("**/folds/", slowly)
+    page.on("request", lambda r: asked.append("index") if "search_index" in r.url else None)
+    page.goto(page.url + "?h=prefetch#kernel")
     page.wait_for_function(
         "[...document.querySelectorAll('mark')].some((m) => m.checkVisibility() && /prefetch/i.test(m.textContent))"
     )
     assert page.evaluate("document.querySelector('mark').closest('details.deferred').open")
+    # Words are marked in what is open when the index comes.
+    assert asked == ["folds", "index"]
 
 
 def test_paper_and_the_browsers_search_get_what_deferred_folds_hold(open_page):

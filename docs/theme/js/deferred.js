@@ -62,7 +62,9 @@ const ctDeferred = (() => {
     const part = page?.querySelector(`[data-part="${place.dataset.deferred}"]`);
     if (!part) return failed(place);
     const pieces = [...document.importNode(part, true).childNodes];
+    const focused = place.contains(document.activeElement);
     place.replaceWith(...pieces);
+    if (focused) pieces.find((piece) => piece.querySelector?.("[tabindex]"))?.querySelector("[tabindex]").focus();
     for (const piece of pieces) piece.querySelectorAll?.("pre > code").forEach(copyable);
   };
   const failed = (place) => {

@@ -30,7 +30,7 @@ let ctFolds = Promise.resolve();
     const words = (new URLSearchParams(location.search).get("h") || "").toLowerCase().split(/\s+/).filter(Boolean);
     const article = document.querySelector("article");
     if (!words.length || !article) return;
-    await ctDeferred.load(ctDeferred.inFolds());
+    if (ctDeferred.inFolds().length) await ctDeferred.load(ctDeferred.inFolds());
     const headings = [...article.querySelectorAll(":is(h1, h2, h3, h4, h5, h6)[id]")];
     const from = headings.findIndex((heading) => heading === named(location.hash));
     const start = headings[Math.max(from, 0)], end = headings[Math.max(from, 0) + 1];
