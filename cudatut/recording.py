@@ -290,7 +290,15 @@ def good(recording: Recording) -> Recording:
 
 def slim_path(gpu: str, name: str) -> Path:
     """Where the results of an example on another GPU lie: results/nvidia-h200/<name>.json."""
-    return paths.results_dir() / re.sub(r"[^a-z0-9]+", "-", gpu.lower()).strip("-") / f"{name}.json"
+    return paths.results_dir() / gpu_folder(gpu) / f"{name}.json"
+
+
+_FOLDER = 100  # characters; no GPU's name is near that
+
+
+def gpu_folder(gpu: str) -> str:
+    """What a folder for a GPU is called, among the results and in addresses of pages: nvidia-h200 for "NVIDIA H200"."""
+    return re.sub(r"[^a-z0-9]+", "-", gpu.lower()).strip("-")[:_FOLDER]
 
 
 def on_other_gpus(name: str) -> list[Recording]:

@@ -7,10 +7,11 @@ Measures, with nothing kept from an earlier run:
 - the strict build of both languages from the recordings, median of three: how long it takes, and how long its two processes
   compute, which other work on this machine disturbs less;
 - the same with two and four times the chapters (copies in a temporary folder): growth per chapter;
-- every chapter's and every example's page, as gzipped HTML;
+- every page as gzipped HTML: chapters, what lies on pages beside them, examples, all others;
 - what Chromium fetches from a server that gzips, for a first visit and for the page after it,
   counted by the server: HTML, styles, scripts, fonts, search index, icons;
-- how far the page jumps while it loads (cumulative layout shift), on a telephone with a slow network and processor;
+- how far the page jumps while it loads (cumulative layout shift), on a telephone and on a desk with a slow network and
+  processor, also where another GPU was chosen before;
 - the pages that scroll sideways in a window of 320 pixels, folds open;
 - `python -m cudatut list` and `status`, median of five.
 
@@ -39,6 +40,8 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 KB = 1024
+# Limits: a page compressed, all that a first visit fetches, and how far a page may jump.
+PAGE, VISIT, SHIFT = 36, 150, 0.1
 LANGUAGES = {"en": "", "zh": "zh/"}
 # Already compressed: served as they are.
 PACKED = {".woff2", ".png", ".jpg", ".webp", ".ico"}
@@ -159,25 +162,31 @@ def zipped(path: Path) -> int:
 
 
 def pages(site: Path, root: Path) -> list[Row]:
-    """The heaviest chapter page and example page of each language, and how many there are."""
-    rows = []
+    """The heaviest page of each kind and language, and how many there are."""
+    rows, names = [], {f"{part}/{name}" for part, name in chapters(root)}
     for lang, folder in LANGUAGES.items():
-        home = site / folder
-        groups = {
-            "chapter page": ([home / part / name for part, name in chapters(root)], 36),
-            "notebook page": (
-                [path.parent for path in sorted((home / "examples").glob("*/*/index.html"))],
-                60,
-            ),
-        }
-        for what, (folders, limit) in groups.items():
-            sizes = {path.relative_to(home): zipped(path / "index.html") for path in folders}
-            if not sizes:
-                sys.exit(f"there is no {what} in {home}")
+        home, groups = site / folder, {}
+        for file in sorted(home.rglob("index.html")):
+            path = file.parent.relative_to(home).as_posix()
+            if path == "zh" or path.startswith("zh/"):  # it lies inside the English site
+                continue
+            groups.setdefault(kind(path, names), {})[path] = zipped(file)
+        for what, sizes in groups.items():
             heaviest = max(sizes, key=sizes.get)
-            note = f"{heaviest.as_posix()}, the heaviest of {len(sizes)}"
-            rows.append(Row(f"{what}, {lang}", sizes[heaviest] / KB, "KB", limit, note))
+            note = f"{heaviest}, the heaviest of {len(sizes)}"
+            rows.append(Row(f"{what}, {lang}", sizes[heaviest] / KB, "KB", PAGE, note))
+        if missing := {"chapter page", "page beside a chapter", "notebook page"} - groups.keys():
+            sys.exit(f"there is no {' and no '.join(sorted(missing))} in {home}")
     return rows
+
+
+def kind(path: str, chapters: set[str]) -> str:
+    """What a page is, by its address below its language's root."""
+    if path in chapters:
+        return "chapter page"
+    if path.rpartition("/")[0] in chapters:
+        return "page beside a chapter"
+    return "notebook page" if path.startswith("examples/") else "other page"
 
 
 class Handler(SimpleHTTPRequestHandler):
@@ -235,26 +244,47 @@ SLOW = {
 }
 
 
-def telephone(browser, host: str, root: Path) -> list[Row]:
+SCREENS = {
+    "telephone": {"viewport": {"width": 390, "height": 844}, "is_mobile": True},
+    "desk": {"viewport": {"width": 1280, "height": 900}},
+}
+GPU = "NVIDIA H200"  # another than the book's own
+
+
+def shifts(
+    browser, host: str, folder: str, all_chapters: list[str]
+) -> list[tuple[str, float, str]]:
+    """(screen, worst layout shift, page) on first visits of some pages."""
+    rows = []
+    for screen, options in SCREENS.items():
+        for chosen in (None, GPU):
+            found = {}
+            for path in [folder, f"{folder}glossary/", *all_chapters[::6]]:
+                context = browser.new_context(**options)
+                page = context.new_page()
+                page.add_init_script(SHIFTS)
+                if chosen:
+                    page.add_init_script(f"localStorage.setItem('cudatut-gpu', '{chosen}')")
+                tools = context.new_cdp_session(page)
+                tools.send("Network.enable")
+                tools.send("Network.emulateNetworkConditions", SLOW)
+                tools.send("Emulation.setCPUThrottlingRate", {"rate": 4})
+                page.goto(host + path, wait_until="networkidle")
+                page.wait_for_timeout(300)
+                found[path] = page.evaluate("window.shifted")
+                context.close()
+            worst = max(found, key=found.get)
+            rows.append((f"{screen}, {chosen} chosen" if chosen else screen, found[worst], worst))
+    return rows
+
+
+def screens(browser, host: str, root: Path) -> list[Row]:
     """Layout shifts on first visits of some pages; all pages at 320 pixels."""
     rows = []
     for lang, folder in LANGUAGES.items():
         all_chapters = [f"{folder}{part}/{name}/" for part, name in chapters(root)]
-        shifts = {}
-        for path in [folder, f"{folder}glossary/", *all_chapters[::6]]:
-            context = browser.new_context(viewport={"width": 390, "height": 844}, is_mobile=True)
-            page = context.new_page()
-            page.add_init_script(SHIFTS)
-            tools = context.new_cdp_session(page)
-            tools.send("Network.enable")
-            tools.send("Network.emulateNetworkConditions", SLOW)
-            tools.send("Emulation.setCPUThrottlingRate", {"rate": 4})
-            page.goto(host + path, wait_until="networkidle")
-            page.wait_for_timeout(300)
-            shifts[path] = page.evaluate("window.shifted")
-            context.close()
-        worst = max(shifts, key=shifts.get)
-        rows.append(Row(f"layout shift, telephone, {lang}", shifts[worst], "", 0.1, worst or "/"))
+        for screen, worst, path in shifts(browser, host, folder, all_chapters):
+            rows.append(Row(f"layout shift, {screen}, {lang}", worst, "", SHIFT, path or "/"))
         context = browser.new_context(viewport={"width": 320, "height": 640})
         page = context.new_page()
         wide = []
@@ -306,7 +336,7 @@ def visits(site: Path, root: Path) -> list[Row]:
             note = ", ".join(
                 f"{path.rsplit('/', 1)[-1] or 'page'} {size / KB:.0f}" for path, size in what
             )
-            rows.append(Row(f"first visit, landing page, {lang}", landing / KB, "KB", 150, note))
+            rows.append(Row(f"first visit, landing page, {lang}", landing / KB, "KB", VISIT, note))
             after = {path: fetched(page, path) for path in rest}
             heaviest = max(after, key=after.get)
             rows.append(Row(f"second page, {lang}", after[heaviest] / KB, "KB", 40, heaviest))
@@ -314,8 +344,10 @@ def visits(site: Path, root: Path) -> list[Row]:
             context = browser.new_context()
             straight = fetched(context.new_page(), heaviest)
             context.close()
-            rows.append(Row(f"first visit, a chapter, {lang}", straight / KB, "KB", 150, heaviest))
-        rows += telephone(browser, host, root)
+            rows.append(
+                Row(f"first visit, a chapter, {lang}", straight / KB, "KB", VISIT, heaviest)
+            )
+        rows += screens(browser, host, root)
         browser.close()
     server.shutdown()
     return rows

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cudatut.site.locale import text
-from cudatut.site.svg import Svg, text_width
+from cudatut.site.svg import Svg, coordinate, text_width
 
 WIDTH = 680
 _ROW, _BAR, _SMALL = 34, 18, 13
@@ -57,16 +57,22 @@ def benchmark_svg(result: dict[str, Any]) -> str:
     top = 30 if peak else 8
     bottom = top + _ROW * len(bars)
     s = Svg(WIDTH, bottom + 46 + 18)
-    for tick in ticks(low, most, log, 4):
-        s.line(to_x(tick), top, to_x(tick), bottom, "grid")
+    marks = ticks(low, most, log, 4)
+    lines = "".join(f"M{coordinate(to_x(tick))} {top}V{bottom}" for tick in marks)
+    s.raw(f'<path class="grid" d="{lines}"/>')
+    for tick in marks:
         s.text(to_x(tick), bottom + 16, number(tick), "muted", size=12)
     words = text(f"benchmark.{'time_axis' if timed else 'axis'}{'_log' if log else ''}", unit=unit)
     s.text((left + right) / 2, bottom + 34, words, "muted", size=12)
 
-    for i, (bar, note) in enumerate(zip(bars, notes)):
-        y = top + _ROW * i + _ROW / 2
+    middles = [top + _ROW * i + _ROW / 2 for i in range(len(bars))]
+    # What all words of a column have in common is said once.
+    s.raw('<g text-anchor="end">')
+    for bar, y in zip(bars, middles):
         for j, line in enumerate(bar.label):
-            s.text(left - 10, y + 5 + 15 * (j - (len(bar.label) - 1) / 2), line, "", "end")
+            s.text(left - 10, y + 5 + 15 * (j - (len(bar.label) - 1) / 2), line)
+    s.raw(f'</g><g text-anchor="start" font-size="{_SMALL}">')
+    for bar, note, y in zip(bars, notes, middles):
         end, x_low, x_high = to_x(bar.value), to_x(bar.low), to_x(bar.high)
         cls = "bar vendor" if bar.vendor else "bar"
         s.rect(left, y - _BAR / 2, max(end - left, 1), _BAR, cls, rx=0)
@@ -79,7 +85,8 @@ def benchmark_svg(result: dict[str, Any]) -> str:
         start = max(end, x_high) + 8
         if peak and start < to_x(peak) + 4 < start + text_width(note, _SMALL) + 8:
             start = to_x(peak) + 8  # the line of the limit would cross the words
-        s.text(start, y + 4.5, note, "", "start", _SMALL)
+        s.text(round(start), y + 4.5, note)
+    s.raw("</g>")
     s.line(left, top - 2, left, bottom, "axis")
     if peak:
         x = to_x(peak)
@@ -188,11 +195,17 @@ def row_name(row: dict[str, Any]) -> str:
 
 
 def _hatch(x: float, y: float, w: float, h: float, gap: float = 7) -> str:
-    """Return slanted lines inside a box, as one path: a pattern would need an id on the page."""
-    d = []
+    """Return slanted lines inside a box, as one path: a pattern would need an id on the page.
+
+    Its steps are relative, so that those of whole lines are all alike, and next to nothing once the page is compressed.
+    """
+    d, at_x, at_y = [], 0.0, 0.0
     for i in range(1, int((w + h) / gap) + 1):
-        at = i * gap  # the line runs from (x + at, y) down left to (x + at - h, y + h)
-        x1, y1 = (at, 0) if at <= w else (w, at - w)
-        x2, y2 = (at - h, h) if at >= h else (0, at)
-        d.append(f"M{x + x1:.1f} {y + y1:.1f}L{x + x2:.1f} {y + y2:.1f}")
-    return f'<path class="hatch" d="{"".join(d)}"/>'
+        at = i * gap  # the line runs from (at, 0) down left to (at - h, h)
+        x1, y1 = (at, 0.0) if at <= w else (w, at - w)
+        x2, y2 = (at - h, h) if at >= h else (0.0, at)
+        d.append(
+            f"m{coordinate(x1 - at_x)} {coordinate(y1 - at_y)}l{coordinate(x2 - x1)} {coordinate(y2 - y1)}"
+        )
+        at_x, at_y = x2, y2
+    return f'<path class="hatch" d="M{x:.1f} {y:.1f}{"".join(d)}"/>'

@@ -11,7 +11,7 @@ from cudatut.site import lint, references
 from cudatut.site.locale import LANGUAGES
 
 _QUOTE = re.compile(r'quote "(.*?)" from .*')
-_BOX = re.compile(r"(\?\?\?\+?|!!!)\s+(\w+)|===")
+_BOX = re.compile(r"(\?\?\?\+?|!!!)\s+(\w+(?: \w+)*)|===")
 _ADDRESS = re.compile(r"\]\((https?://[^)\s]+)\)")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _CHINESE = 0.15  # of the characters of a Chinese page's prose, at least

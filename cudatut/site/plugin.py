@@ -18,14 +18,16 @@ from urllib.parse import quote
 
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, CombinedEvent, event_priority
-from mkdocs.structure.files import File
+from mkdocs.structure.files import File, InclusionLevel
+from mkdocs.structure.pages import Page
 from mkdocs.structure.toc import get_toc
 
 from cudatut import paths
 from cudatut.errors import CudatutError
-from cudatut.recording import Recording
+from cudatut.recording import Recording, gpu_folder
 from cudatut.site import (
     contents,
+    deferred,
     directives,
     exercise_fence,
     folds,
@@ -45,7 +47,9 @@ from cudatut.site import (
     searching,
     slimming,
     state,
+    weight,
 )
+from cudatut.site.certificate import certificate_html
 
 _EXEC_LOG = "mkdocs.plugins.markdown_exec._internal.formatters.base"
 _OWN_ERROR = re.compile(r"^\s*cudatut\.[\w.]+Error: (.*)", re.MULTILINE | re.DOTALL)
@@ -113,6 +117,8 @@ class CudatutPlugin(BasePlugin):
         self.hover = glossary.Hover(self.terms, lang)
         searching.segment(lang, self.terms)
         self.asked: dict[str, list[str]] = {}  # by page, what readers look for who need it
+        self.named: dict[str, list[str]] = {}  # by page, the examples that it shows
+        self.shown: dict[str, str] = {}  # by page, its content as readers get it
         # Material shows its language partial for any true value, and would make wrong links of a list.
         config.extra["alternate"] = True
         options = config.mdx_configs
@@ -161,7 +167,7 @@ class CudatutPlugin(BasePlugin):
             return markdown
         # MkDocs has taken the front matter away.
         offset = page.file.content_string.count("\n") - markdown.count("\n")
-        names = references.named(markdown)
+        names = self.named[page.file.src_uri] = references.named(markdown)
         if self.state.mode != "preview":
             name = f"docs/{self.state.lang}/{page.file.src_uri}"
             for finding in exercise_fence.findings(page.file.content_string, name, self.state.lang):
@@ -199,9 +205,51 @@ class CudatutPlugin(BasePlugin):
             self.state.report(error)
             return f"<p>{escape(str(error))}</p>"
 
+    def on_env(self, env: Any, config: Any, files: Any) -> Any:
+        """All pages are read, none is written: what they defer becomes pages beside them."""
+        for file in files.documentation_pages(inclusion=InclusionLevel.is_in_serve):
+            if (page := file.page) is None or page.content is None:  # excluded from this build
+                continue
+            self.state.page, self.state.url = file.src_uri, page.url
+            html = page.content
+            if chapter := self.chapters.get(file.src_uri):
+                link, here = self.state.link("glossary/"), page.meta.get("terms")
+                html = self.hover.put(html, link, here, chapter.name)
+            divided = deferred.divide(html)
+            self.shown[file.src_uri] = divided.html
+            for beside in divided.pages:
+                self._add_page(beside, page, config, files)
+        return env
+
+    def _add_page(self, beside: deferred.Beside, chapter: Page, config: Any, files: Any) -> None:
+        """Add the page beside a chapter that holds what it defers."""
+        build, folder = self.state, chapter.file.src_uri.removesuffix(".md")
+        file = File.generated(
+            config, f"{folder}/{beside.name}.md", content="", inclusion=InclusionLevel.NOT_IN_NAV
+        )
+        page = Page(None, file, config)
+        build.page, build.url = file.src_uri, page.url
+        named = self.named.get(chapter.file.src_uri, ())
+        every = [build.recordings(one.name) for one in self.records if one.name in named]
+        gpus = [[one.metadata["gpu"]["name"] for one in records] for records in every]
+        there = [
+            one
+            for records, names in zip(every, gpus)
+            for one, gpu in zip(records[1:], names[1:])
+            if gpu_folder(gpu) == beside.name
+        ]
+        own = dict.fromkeys(names[0].removeprefix("NVIDIA ") for names in gpus)
+        page.title, content = beside.content(
+            chapter.title, own, certificate_html(there, build.lang)
+        )
+        page.toc, page.edit_url = get_toc(beside.toc(page.title)), chapter.edit_url
+        page.meta["search"] = {"exclude": True}  # the chapter is searched with all that it defers
+        page.content = self.shown[file.src_uri] = content
+        files.append(file)
+
     @event_priority(50)
     def _on_page_context_before_search(self, context: Any, page: Any, config: Any, nav: Any) -> Any:
-        self.content, page.content = page.content, searching.searched(page.content)
+        page.content = searching.searched(page.content)
         try:
             self.asked[page.url] = searching.asked(page.meta)
         except CudatutError as error:
@@ -211,18 +259,19 @@ class CudatutPlugin(BasePlugin):
 
     @event_priority(-50)
     def _on_page_context_after_search(self, context: Any, page: Any, config: Any, nav: Any) -> Any:
-        page.content = self.content
+        page.content = self.shown[page.file.src_uri]
         self.state.page, self.state.url = page.file.src_uri, page.url
-        if chapter := self.chapters.get(page.file.src_uri):
-            link, here = self.state.link("glossary/"), page.meta.get("terms")
-            page.content = self.hover.put(page.content, link, here, chapter.name)
         context["languages"] = languages.switch(page.url, self.state.lang, self.site_url)
         return context
 
     on_page_context = CombinedEvent(_on_page_context_before_search, _on_page_context_after_search)
 
     def on_post_page(self, output: str, page: Any, config: Any) -> str:
-        return slimming.frame(output)
+        page_html = slimming.frame(output)
+        if problem := weight.problem(page_html):
+            self.state.page = page.file.src_uri
+            self.state.report(problem)
+        return page_html
 
     def on_template_context(self, context: Any, template_name: str, config: Any) -> Any:
         context["languages"] = languages.switch_from_root(context["base_url"], self.state.lang)

@@ -15,9 +15,10 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
+from cudatut.recording import gpu_folder
 from cudatut.results import MIME, Benchmark, validate
 from cudatut.schema import reader
-from cudatut.site import locale
+from cudatut.site import deferred, locale
 from cudatut.site.charts import benchmark_svg, number, percent, row_name, symbol, with_unit
 from cudatut.site.locale import text
 from cudatut.site.localize import localized, relabeled
@@ -70,8 +71,8 @@ _BY_GPU = dict.fromkeys(("goals", "series", "table", "facts"), "title") | {"benc
 def _by_gpu(result: dict[str, Any], index: int, gpus: Sequence[tuple[str, list]]) -> str:
     """A result with the GPU as a choice: the same one, by its kind and place in the cell, of each GPU that has another.
 
-    On paper all of them stand below each other, and a screen reader may read them without the choice: so each has its GPU
-    in its title, which a chart's drawing repeats.
+    On paper they stand below each other, and a screen reader may read them without the choice: so each has its GPU in its
+    title, which a chart's drawing repeats. What others than the first have is marked as deferred (see `deferred`).
     """
     kind = result["kind"]
     (own, _), *others = gpus
@@ -95,11 +96,14 @@ def _by_gpu(result: dict[str, Any], index: int, gpus: Sequence[tuple[str, list]]
         for name in panes
     )
     note = f'<p class="ct-gpu__note">{text("output.text_of", name=short[own])}</p>'
+    inside = {
+        name: pane if name == own else deferred.deferred(pane, gpu_folder(name), short[name]) + note
+        for name, pane in panes.items()
+    }
     # A group, not a landmark: a page has many, of the same few names.
     sections = "".join(
-        f'<section class="ct-gpu" role="group" aria-label="{short[name]}">'
-        f"{pane}{'' if name == own else note}</section>"
-        for name, pane in panes.items()
+        f'<section class="ct-gpu" role="group" aria-label="{short[name]}">{pane}</section>'
+        for name, pane in inside.items()
     )
     return (
         f'<div class="ct-gpus"><fieldset class="ct-gpus__choice"><legend>{escape(text("output.gpu"))}</legend>'
@@ -369,23 +373,33 @@ _TOGETHER: dict[str, Shown] = {"stream": _streams, "check": _checks, "sanitizer"
 
 
 def table_html(head: Any, rows: Any, caption: str = "", words: tuple[int, ...] = (0,)) -> str:
-    """Return a table that scrolls by itself; the columns in `words` are text, the others numbers."""
-    cls = lambda i: "" if i in words else ' class="n"'  # noqa: E731
+    """Return a table that scrolls by itself; the columns in `words` are text, the others numbers.
+
+    Most cells are numbers: those of words are marked.
+    """
     top = ""
     if head:
-        cells = "".join(f'<th{cls(i)} scope="col">{cell}</th>' for i, cell in enumerate(head))
+        cells = "".join(
+            f'<th{"" if i in words else _NUMBER} scope="col">{cell}</th>'
+            for i, cell in enumerate(head)
+        )
         top = f"<thead><tr>{cells}</tr></thead>"
     body = "".join(
         f'<tr><th scope="row">{first}</th>'
-        + "".join(f"<td{cls(i)}>{cell}</td>" for i, cell in enumerate(others, 1))
+        + "".join(
+            f"<td{_WORD if i in words else ''}>{cell}</td>" for i, cell in enumerate(others, 1)
+        )
         + "</tr>"
         for first, *others in rows
     )
     title = f"<caption>{caption}</caption>" if caption else ""
     return (
         f'<div class="ct-scroll" tabindex="0"><table class="ct-table">{title}{top}'
-        f"<tbody>{body}</tbody></table></div>"
+        f'<tbody class="ct-amounts">{body}</tbody></table></div>'
     )
+
+
+_NUMBER, _WORD = ' class="n"', ' class="w"'
 
 
 def _folded(summary: str, body: str) -> str:

@@ -135,10 +135,13 @@ class Svg:
         return self
 
     def render(self, title: str, desc: str | None = None, cls: str = "") -> str:
-        """Return the `<svg>` element with role img, its title and, where given, its description."""
+        """Return the `<svg>` element with role img, its title and, where given, its description: both are its label.
+
+        No `<desc>`: it would be read after the label, which has it, and every number weighs.
+        """
         attrs = {
             "class": f"ct-svg {cls}".strip(),
-            "viewBox": f"0 0 {_num(self.width)} {_num(self.height)}",
+            "viewBox": f"0 0 {coordinate(self.width)} {coordinate(self.height)}",
             "width": self.width,
             "height": self.height,
             # On a narrow screen it shrinks this far and then scrolls, so that words stay legible.
@@ -148,10 +151,8 @@ class Svg:
             "text-anchor": "middle",
             "font-size": SIZE,
         }
-        inner = f"<title>{escape(title, quote=False)}</title>"
-        if desc is not None:
-            inner += f"<desc>{escape(desc, quote=False)}</desc>"
-        return f"<svg{_attrs(attrs)}>{inner}{''.join(self._parts)}</svg>"
+        inner = f"<title>{escape(title, quote=False)}</title>{''.join(self._parts)}"
+        return f"<svg{_attrs(attrs)}>{inner}</svg>"
 
     def _add(self, tag, attrs, inner=None) -> Svg:
         body = "/>" if inner is None else f">{inner}</{tag}>"
@@ -188,20 +189,21 @@ def _inline(text: str) -> str:
 
 
 def _points(points: Iterable[tuple[float, float]]) -> str:
-    return " ".join(f"{_num(x)},{_num(y)}" for x, y in points)
+    return " ".join(f"{coordinate(x)},{coordinate(y)}" for x, y in points)
 
 
-def _num(value: float) -> str:
-    """Write a coordinate with at most two decimals: a page of figures has thousands of them."""
+def coordinate(value: float) -> str:
+    """Write a coordinate with at most one decimal: a page of figures has thousands of them."""
     value = float(value)
     if not math.isfinite(value):
         raise ValueError(f"a coordinate of a figure is {value}")
-    return f"{value:.2f}".rstrip("0").rstrip(".") if value % 1 else str(int(value))
+    shown = f"{value:.1f}".removesuffix(".0")
+    return "0" if shown == "-0" else shown
 
 
 def _attrs(attrs: dict[str, object]) -> str:
     shown = {
-        name: _num(value) if isinstance(value, int | float) else escape(str(value))
+        name: coordinate(value) if isinstance(value, int | float) else escape(str(value))
         for name, value in attrs.items()
         if value not in (None, "")
     }

@@ -16,7 +16,7 @@ from typing import Any
 from cudatut.results import FOREGROUND
 from cudatut.site.charts import number, scale, symbol, ticks, with_unit
 from cudatut.site.locale import text
-from cudatut.site.svg import Svg, text_width
+from cudatut.site.svg import Svg, coordinate, text_width
 from cudatut.wrapping import wrapped
 
 WIDTH, _PLOT = 700, 300
@@ -120,15 +120,15 @@ def _power(value: float) -> str:
     return number(value)
 
 
-# Corners of the marks around (0, 0), all of about one area: square, diamond, triangles upwards and downwards, cross.
+# The marks around a point, all of about one area, as paths from there: square, diamond, triangles upwards and downwards,
+# cross. Relative ones, so that those of all points are alike, and next to nothing once the page is compressed.
 _MARKS = (
-    [(-3.5, -3.5), (3.5, -3.5), (3.5, 3.5), (-3.5, 3.5)],
-    [(0, -5), (5, 0), (0, 5), (-5, 0)],
-    [(0, -5), (5, 4), (-5, 4)],
-    [(0, 5), (5, -4), (-5, -4)],
-    [(-1.7, -5), (1.7, -5), (1.7, -1.7), (5, -1.7), (5, 1.7), (1.7, 1.7), (1.7, 5), (-1.7, 5),
-     (-1.7, 1.7), (-5, 1.7), (-5, -1.7), (-1.7, -1.7)],
-)  # fmt: skip
+    "m-3.5-3.5h7v7h-7z",
+    "m0-5 5 5-5 5-5-5z",
+    "m0-5 5 9h-10z",
+    "m0 5 5-9h-10z",
+    "m-1.7-5h3.4v3.3h3.3v3.4h-3.3v3.3h-3.4v-3.3h-3.3v-3.4h3.3z",
+)
 
 
 def _mark(s: Svg, x: float, y: float, index: int, cls: str) -> None:
@@ -136,7 +136,8 @@ def _mark(s: Svg, x: float, y: float, index: int, cls: str) -> None:
     if index == 0:
         s.circle(x, y, 4, cls)
     else:
-        s.polygon([(x + dx, y + dy) for dx, dy in _MARKS[index - 1]], cls)
+        path = f"M{coordinate(x)} {coordinate(y)}{_MARKS[index - 1]}"
+        s.raw(f'<path d="{path}" class="{cls} fill"/>')
 
 
 def _spread(wanted: list[float], rows: list[int], top: float, bottom: float) -> list[float]:

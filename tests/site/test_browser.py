@@ -1,5 +1,6 @@
 """The built site in headless Chromium: what a reader does, in both languages. test_every_page.py looks at all pages."""
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -460,12 +461,246 @@ def test_eighty_columns_are_not_cut(open_page, lang):
     assert cut == [0, 0]
 
 
+# --- what lies on pages beside a page ------------------------------------------------------------------
+
+
+GPU = "NVIDIA H200"
+CHART = ".ct-gpus:visible"
+CHOSEN = """(gpu) => [...document.querySelectorAll('.ct-gpus input')].filter((i) => i.value === gpu).every((i) => i.checked)"""
+WAITS = "document.querySelectorAll('[data-deferred]').length"
+SAID = "document.querySelector('.ct-deferred__status').textContent"
+
+
+def choose(page, gpu=GPU):
+    page.locator(f"{CHART} input[value='{gpu}']").first.click()
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_another_gpus_numbers_come_when_it_is_chosen_and_once(open_page, site_url, lang):
+    path = f"{LANGS[lang]}gemm/tile_quantization/"
+    page = open_page(path)
+    page.wait_for_load_state("networkidle")
+    asked = []
+    page.on("request", lambda r: asked.append(r.url) if r.resource_type == "fetch" else None)
+    assert page.evaluate(WAITS) > 5
+    here = page.locator(f"{CHART} > .ct-gpu:visible").first
+    before = here.inner_text()
+    choose(page)
+    page.wait_for_function(CHOSEN, arg=GPU)
+    assert asked == [f"{site_url}{path}nvidia-h200/"]
+    assert page.evaluate(WAITS) == 0
+    after = page.locator(f"{CHART} > .ct-gpu:visible").first
+    assert after.get_attribute("aria-label") == "H200" and "H200" in after.inner_text()
+    # For those who do not see it.
+    page.wait_for_function(f"{SAID}.includes('H200')")
+    choose(page, page.locator(f"{CHART} input").first.get_attribute("value"))
+    assert page.locator(f"{CHART} > .ct-gpu:visible").first.inner_text() == before
+    choose(page)
+    page.wait_for_function(CHOSEN, arg=GPU)
+    assert len(asked) == 1
+    # The next page has it chosen, also in what a fold brings.
+    page.goto(f"{site_url}{LANGS[lang]}tensor/scoreboard/")
+    page.wait_for_function(CHOSEN, arg=GPU)
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
+    page.wait_for_function(f"{WAITS} === 0")
+    page.wait_for_function(CHOSEN, arg=GPU)
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_without_scripts_a_link_leads_to_the_other_gpus_numbers(open_page, lang):
+    page = open_page(f"{LANGS[lang]}gemm/tile_quantization/", java_script_enabled=False)
+    choose(page)
+    page.locator(f"{CHART} .ct-deferred a:visible").first.click()
+    assert page.url.partition("#")[0].endswith("gemm/tile_quantization/nvidia-h200/")
+    assert page.locator(page.url[page.url.index("#") :]).count() == 1
+    assert "H200" in page.inner_text("article h1")
+    charts = page.locator("article figure.ct-bench, article .ct-table caption")
+    assert charts.count() > 3 and page.locator("[data-deferred]").count() == 0
+    assert all("H200" in one for one in page.locator("article figcaption").all_inner_texts())
+    # Where they were measured, and the way back.
+    assert page.locator(".ct-certificate").count() == 1
+    page.locator("article h1 + p a").click()
+    assert page.url.endswith("gemm/tile_quantization/")
+
+
+def test_what_cannot_be_loaded_says_so_and_is_tried_again(open_page):
+    page = open_page("tensor/scoreboard/")
+    tries = []
+
+    def refuse(route):
+        tries.append(route.request.url)
+        route.abort() if len(tries) == 1 else route.fulfill(status=503)
+
+    for part in ("nvidia-h200", "folds"):
+        page.context.route(f"**/{part}/", refuse)
+        tries.clear()
+        if part == "folds":
+            page.locator("details.deferred > summary:visible").first.click()
+            place = page.locator("details.deferred").first
+        else:
+            choose(page)
+            place = page.locator(CHART).first
+        told = place.locator(".ct-deferred__failed:visible")
+        told.wait_for()
+        assert "could not be loaded" in told.inner_text()
+        assert "could not be loaded" in page.evaluate(SAID)
+        assert place.locator("a:visible[href*='/#']").count() >= 1
+        told.locator("button").click()
+        page.wait_for_timeout(200)
+        told.wait_for()  # it answers, but not with the page
+        assert len(tries) == 2
+        page.context.unroute(f"**/{part}/")
+        told.locator("button").click()
+        told.wait_for(state="detached")
+        assert place.locator("figure:visible, pre:visible, table:visible").count() >= 1
+
+
+def test_a_page_beside_that_is_of_another_build_is_not_shown(open_page):
+    """Its parts have other ids: better no chart than that of another text."""
+    page = open_page("gemm/tile_quantization/")
+    other = '<div data-part="00000000"><p>older</p></div>'
+    page.context.route(
+        "**/nvidia-h200/", lambda r: r.fulfill(status=200, content_type="text/html", body=other)
+    )
+    choose(page)
+    page.locator(f"{CHART} .ct-deferred__failed:visible").first.wait_for()
+    assert "older" not in page.inner_text("article")
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_a_deferred_fold_comes_when_it_is_opened(open_page, copied, lang):
+    page = open_page(
+        f"{LANGS[lang]}tensor/scoreboard/", permissions=["clipboard-read", "clipboard-write"]
+    )
+    fold = page.locator("details.deferred", has=page.locator("pre")).first
+    shut = page.locator("details.deferred").first
+    assert shut.locator("pre, figure").count() == 0
+    shut.locator("summary").click()
+    fold.locator("pre").first.wait_for()
+    code = fold.locator("pre > code")
+    assert code.count() > 1
+    for block in fold.locator(".highlight").all():  # each its own
+        assert copied(page, block).rstrip() == block.locator("code").inner_text().rstrip()
+    # Its links lead where they led on the page beside.
+    for address in fold.locator("a[href]").evaluate_all("all => all.map((a) => a.href)"):
+        assert "/folds/" not in address
+
+
+def test_a_link_to_what_a_deferred_fold_holds_opens_it_there(open_page):
+    page = open_page("tensor/scoreboard/")
+    inside = page.locator("details.deferred [data-deferred] span[id]").evaluate_all(
+        "all => all.map((e) => e.id)"
+    )
+    assert inside
+    page = open_page(f"tensor/scoreboard/#{inside[-1]}")
+    page.wait_for_function(
+        "(id) => document.getElementById(id)?.matches('summary')", arg=inside[-1]
+    )
+    assert page.evaluate("(id) => document.getElementById(id).closest('details').open", inside[-1])
+    page.wait_for_function(
+        "(id) => { const y = document.getElementById(id).getBoundingClientRect().top; return y >= 0 && y < innerHeight }",
+        arg=inside[-1],
+    )
+
+
+def test_a_hit_of_the_search_inside_a_deferred_fold_is_seen(open_page):
+    page = open_page("tensor/scoreboard/")
+    asked = []
+
+    def slowly(route):
+        page.wait_for_timeout(1000)
+        asked.append("folds")
+        route.continue_()
+
+    page.context.route("**/folds/", slowly)
+    page.on("request", lambda r: asked.append("index") if "search_index" in r.url else None)
+    page.goto(page.url + "?h=prefetch#kernel")
+    page.wait_for_function(
+        "[...document.querySelectorAll('mark')].some((m) => m.checkVisibility() && /prefetch/i.test(m.textContent))"
+    )
+    assert page.evaluate("document.querySelector('mark').closest('details.deferred').open")
+    # Words are marked in what is open when the index comes.
+    assert asked == ["folds", "index"]
+
+
+def test_paper_and_the_browsers_search_get_what_deferred_folds_hold(open_page):
+    page = open_page("tensor/scoreboard/")
+    folds = "document.querySelectorAll('details.deferred > [data-deferred]').length"
+    assert page.evaluate(folds) > 1
+    page.pdf()
+    assert page.evaluate(folds) == 0
+    page = open_page("tensor/scoreboard/")
+    page.keyboard.press("Control+f")
+    page.wait_for_function(f"{folds} === 0")
+
+
+def test_paper_has_only_the_numbers_that_are_there_each_with_its_gpu(open_page):
+    page = open_page("gemm/tile_quantization/")
+    page.emulate_media(media="print")
+    panes = page.locator(".ct-gpu")
+    shown = [one for one in panes.all() if one.is_visible()]
+    own = shown[0].get_attribute("aria-label")
+    assert {one.get_attribute("aria-label") for one in shown} == {own}
+    assert own in shown[0].inner_text() and not page.locator(".ct-deferred:visible").count()
+
+
+# --- what a visit weighs -------------------------------------------------------------------------------
+
+
+def weight_of_visit(page, built_site, site_url, go):
+    """Bytes of all files that a browser with an empty cache asks for, compressed as hosts do it."""
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    go()
+    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(300)  # what a page asks for when it is idle counts as well
+    size = 0
+    for url in dict.fromkeys(url.partition("#")[0] for url in asked if url.startswith(site_url)):
+        file = built_site / urlsplit(url).path.lstrip("/")
+        data = (file / "index.html" if file.is_dir() else file).read_bytes()
+        size += len(data) if file.suffix == ".woff2" else len(gzip.compress(data, 6))
+    return size
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("path", ["", "heaviest"])
+def test_a_first_visit_weighs_at_most_150_kb(browser, built_site, site_url, lang, path):
+    home = built_site / LANGS[lang]
+    if path:
+        found = max((home / one / "index.html" for one in CHAPTERS), key=lambda p: zipped(p))
+        path = f"{found.parent.relative_to(home).as_posix()}/"
+    context = browser.new_context()
+    page = context.new_page()
+    url = site_url + LANGS[lang] + path
+    size = weight_of_visit(page, built_site, site_url, lambda: page.goto(url))
+    context.close()
+    assert size <= 150 * 1024, f"{url}: {size / 1024:.0f} KB"
+
+
+def zipped(path):
+    return len(gzip.compress(path.read_bytes(), 1))
+
+
 # --- what jumps, and what explains itself --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", ["", "start/first_kernel/", "zh/", "zh/start/first_kernel/"])
-def test_nothing_jumps_when_the_fonts_come(browser, site_url, path):
-    context = browser.new_context(viewport={"width": 390, "height": 844}, is_mobile=True)
+PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True}
+DESK = {"viewport": {"width": 1280, "height": 900}}
+
+
+@pytest.mark.parametrize(
+    ("path", "screen", "gpu"),
+    [
+        *((path, PHONE, None) for path in ("", "start/first_kernel/", "zh/", "zh/start/first_kernel/")),
+        *((path, DESK, None) for path in ("", "zh/tensor/scoreboard/")),
+        # A GPU that was chosen on an earlier page: its charts come late.
+        *((path, screen, GPU) for path in ("gemm/attempts/", "zh/tensor/clusters/") for screen in (PHONE, DESK)),
+    ],
+)  # fmt: skip
+def test_nothing_jumps_when_what_a_page_needs_comes_late(browser, site_url, path, screen, gpu):
+    context = browser.new_context(**screen)
+    if gpu:
+        context.add_init_script(f"localStorage.setItem('cudatut-gpu', '{gpu}')")
     page = context.new_page()
     page.add_init_script("""window.shifted = 0
       new PerformanceObserver((list) => {

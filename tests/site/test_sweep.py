@@ -60,7 +60,7 @@ def test_chart_has_a_text_alternative_in_the_pages_language():
     for lang, joint in (("en", "; "), ("zh", "；")):
         svg = parts(SERIES, lang)
         assert svg.get("role") == "img" and SERIES["title"] in svg.find("title").text
-        desc = svg.find("desc").text
+        desc = svg.get("aria-label")
         assert desc.count("→") == 2 * len(SIZES) and joint in desc
     assert series_svg(SERIES, "en") != series_svg(SERIES, "zh")
 
@@ -68,11 +68,11 @@ def test_chart_has_a_text_alternative_in_the_pages_language():
 def test_x_is_logarithmic_over_more_than_a_decade():
     (xs, _), _ = (list(zip(*line)) for line in polylines(parts(SERIES)))
     steps = [b - a for a, b in pairwise(xs)]  # equal ratios: equal distances
-    assert max(steps) - min(steps) < 0.1
+    assert max(steps) - min(steps) < 0.21  # coordinates have one decimal
 
     near = series(lines={"mine": [[1, 5.0], [2, 6.0], [4, 7.0]]}, limit=None)
     ((xs, _),) = (list(zip(*line)) for line in polylines(parts(near)))
-    assert xs[2] - xs[1] == pytest.approx(2 * (xs[1] - xs[0]), abs=0.05)
+    assert xs[2] - xs[1] == pytest.approx(2 * (xs[1] - xs[0]), abs=0.2)
 
 
 def test_y_is_logarithmic_over_two_decades():
@@ -80,7 +80,7 @@ def test_y_is_logarithmic_over_two_decades():
     wide = series(lines={"mine": [[k, y] for k, y in enumerate(values, 1)]}, limit=None)
     ((_, ys),) = (list(zip(*line)) for line in polylines(parts(wide)))
     steps = [a - b for a, b in pairwise(ys)]
-    assert max(steps) - min(steps) < 0.1 and min(steps) > 0  # up is more
+    assert max(steps) - min(steps) < 0.21 and min(steps) > 0  # up is more
     labels = {text.text for text in parts(wide).iter("text")}
     assert {"1", "10", "100"} <= {label.replace(",", "") for label in labels if label}
 
@@ -139,11 +139,7 @@ def _colored(svg):
 def _key(svg):
     """The marks beside the names: their kinds of shape, and their colors."""
     found = [e for e in svg.iter() if "key" in (e.get("class") or "").split()]
-    shapes = []
-    for e in found:
-        corners = [tuple(map(float, p.split(","))) for p in (e.get("points") or "").split()]
-        x, y = corners[0] if corners else (0, 0)
-        shapes.append((e.tag, tuple((round(a - x), round(b - y)) for a, b in corners)))
+    shapes = [(e.tag, (e.get("d") or "").partition("m")[2]) for e in found]
     return shapes, [e.get("class").split()[0] for e in found]
 
 
@@ -165,7 +161,7 @@ def test_at_most_six_lines_have_a_color(count):
             t for t in named if t and (f"{count - front} more" in t or f"{count - front} 条" in t)
         ]
         assert bool(said) == (count > 6)
-    assert "rung 12" in parts(series(lines={**lines, "rung 12": [[1, 1.0]]})).find("desc").text
+    assert "rung 12" in parts(series(lines={**lines, "rung 12": [[1, 1.0]]})).get("aria-label")
 
 
 def test_the_foreground_is_chosen():

@@ -10,19 +10,3 @@ document.addEventListener("click", ({ target }) => {
   const link = target instanceof Element && target.closest("a.ct-language");
   if (link) link.hash = location.hash;
 });
-
-// A GPU that the reader chooses in one chart is chosen in all, and on the next page.
-{
-  const key = "cudatut-gpu";
-  const choose = (gpu) => {
-    for (const one of document.querySelectorAll(".ct-gpus input")) if (one.value === gpu) one.checked = true;
-  };
-  document.addEventListener("change", ({ target }) => {
-    if (!target.matches?.(".ct-gpus input")) return;
-    choose(target.value);
-    try { localStorage.setItem(key, target.value); } catch {}
-  });
-  document.addEventListener("DOMContentLoaded", () => {
-    try { choose(localStorage.getItem(key)); } catch {}
-  });
-}

@@ -1,5 +1,7 @@
 // Folds open for what is looked for in them: the target of a link, the words of a search. Their addresses come from
-// cudatut/site/folds.py. Runs before Material's script, which marks the words of a search in what is open.
+// cudatut/site/folds.py. Runs before Material's script, which marks the words of a search in what is open: when `ctFolds`
+// resolves, all is open that will be for them.
+let ctFolds = Promise.resolve();
 {
   const reveal = (element) => {
     for (let fold = element?.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
@@ -7,13 +9,16 @@
   const named = (hash) => {
     try { return document.getElementById(decodeURIComponent(hash.slice(1))); } catch { return null; }
   };
+  let coming = false; // what the address names is in a fold whose content is being fetched (deferred.js)
   const toTarget = () => {
     const target = named(location.hash);
+    coming = Boolean(target?.closest("[data-deferred]"));
     if (!target?.closest("details")) return;
     reveal(target);
     target.scrollIntoView();
   };
   addEventListener("hashchange", toTarget);
+  document.addEventListener("ct-folds", () => { if (coming) toTarget(); });
   // A link to where the page already is changes no address.
   document.addEventListener("click", ({ target }) => {
     const link = target instanceof Element && target.closest("a[href*='#']");
@@ -21,10 +26,11 @@
   });
 
   // The words of a search are looked for in the section to which its result leads.
-  const toWords = () => {
+  const toWords = async () => {
     const words = (new URLSearchParams(location.search).get("h") || "").toLowerCase().split(/\s+/).filter(Boolean);
     const article = document.querySelector("article");
     if (!words.length || !article) return;
+    if (ctDeferred.inFolds().length) await ctDeferred.load(ctDeferred.inFolds());
     const headings = [...article.querySelectorAll(":is(h1, h2, h3, h4, h5, h6)[id]")];
     const from = headings.findIndex((heading) => heading === named(location.hash));
     const start = headings[Math.max(from, 0)], end = headings[Math.max(from, 0) + 1];
@@ -63,5 +69,5 @@
     } catch {}
   };
 
-  addEventListener("DOMContentLoaded", () => { asBefore(); toWords(); toTarget(); });
+  addEventListener("DOMContentLoaded", () => { asBefore(); ctFolds = toWords(); toTarget(); });
 }

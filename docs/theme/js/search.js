@@ -3,8 +3,9 @@
 (() => {
   // The index and the worker that reads it weigh as much as several pages. Material asks for both when a page opens.
   const wanted = new Promise((resolve) => {
-    // Pages opened from a search result mark what was looked for, which takes the index.
-    if (/[?&][hq]=/.test(location.search)) resolve();
+    // Pages opened from a search result mark what was looked for, which takes the index; before that, folds.js opens what
+    // holds it, in the same event.
+    if (/[?&][hq]=/.test(location.search)) addEventListener("DOMContentLoaded", () => resolve(ctFolds));
     const reach = (event) => {
       if (event.target instanceof Element && event.target.closest(".md-search, [for=__search], #__search")) resolve();
     };

@@ -1,0 +1,214 @@
+"""What a page leaves to a page beside it, which the reader's browser fetches when it is wanted.
+
+Two things are deferred: the tables and charts of another GPU, which lie at `<chapter>/<gpu>/` beside the page, and what
+stands in the folds that an author marks (`??? note deferred "…"`), at `<chapter>/folds/`. Both are pages like others,
+complete and readable by themselves. In its place the chapter has a link to there, which is all that a reader without
+scripts needs. docs/theme/js/deferred.js fetches the page, takes the parts out of it, and puts them into these places.
+
+A part is known by a hash of what it holds, so that a page never shows what an older page beside it held.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from html import escape
+from itertools import groupby
+from typing import Any
+
+from cudatut.site.locale import text
+
+FOLDS = "folds"  # the page beside a chapter that holds its deferred folds
+_GPU = "<!--gpu {} {}-->", "<!--/gpu-->"
+_FOLD = "<!--fold {} {}-->", "<!--/fold-->"
+# In this order: another GPU's chart may stand in a fold that is deferred itself.
+_MARKED = (
+    re.compile(r"<!--gpu (?P<page>\S+) (?P<name>.*?)-->(?P<html>.*?)<!--/gpu-->", re.DOTALL),
+    re.compile(r"<!--fold (?P<page>\S+) (?P<name>.*?)-->(?P<html>.*?)<!--/fold-->", re.DOTALL),
+)
+_FOLD_TAG = re.compile(r"<details\b(?P<attributes>[^>]*)>|</details>")
+_OPEN = re.compile(r"\sopen\b")
+_CLASS = re.compile(r'\bclass="(?P<names>[^"]*)"')
+_SUMMARY = re.compile(
+    r'\s*<summary(?: id="(?P<id>[^"]*)")?>(?P<words>.*?)(?:<a class="headerlink".*?</a>)?</summary>',
+    re.DOTALL,
+)
+_HEADING = re.compile(
+    r'<h[23]\b[^>]*?\sid="(?P<id>[^"]+)"[^>]*>(?P<words>.*?)(?:<a class="headerlink".*?</a>)?</h[23]>',
+    re.DOTALL,
+)
+_ID = re.compile(r'(?<=\sid=")[^"]+(?=")')
+_TAG = re.compile(r"<[a-z][^>]*>")
+_ADDRESS = re.compile(r'(?<=\s)(?P<name>href|src)="(?P<to>[^"]*)"')
+_ABSOLUTE = re.compile(r"[a-z][a-z0-9+.-]*:|/", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a page, as HTML whose links are those of the page beside it.
+
+    id: by which the page beside it has it. anchor: its address there. title: HTML; "" for a table or a chart, which has its
+    own. section: the heading under which it stands, as (id, HTML).
+    """
+
+    id: str
+    anchor: str
+    title: str
+    section: tuple[str, str]
+    html: str
+
+
+@dataclass
+class Beside:
+    """A page beside another: `name` is its address there, `gpu` (HTML) what its tables and charts are of, "" for folds."""
+
+    name: str
+    gpu: str
+    parts: list[Part] = field(default_factory=list)
+
+    def content(self, chapter: str, own: Iterable[str] = (), after: str = "") -> tuple[str, str]:
+        """Its title and its content, as HTML: what it is, its parts under the chapter's headings, and `after`.
+
+        chapter: the title of the page beside which it lies, as HTML. own: the GPUs that the text of that page is about.
+        """
+        kind = "gpu" if self.gpu else "folds"
+        words = {"gpu": self.gpu, "own": escape(", ".join(own))}
+        title = text(f"deferred.{kind}_title", chapter=chapter, **words)
+        about = text(f"deferred.{kind}_about", chapter=f'<a href="../">{chapter}</a>', **words)
+        return title, f"{self._html(title, about)}\n{after}{status()}"
+
+    def _html(self, title: str, about: str) -> str:
+        pieces, section = [f'<h1 id="top">{title}</h1><p>{about}</p>'], None
+        for part in self.parts:
+            if part.section != section:
+                section = part.section
+                if section[1]:
+                    link = f'<a href="../#{section[0]}">{section[1]}</a>'
+                    pieces.append(f'<h2 id="of-{section[0]}">{link}</h2>')
+            # The anchor is no ancestor of the part: Material names code after what has an id around it (see `folds`).
+            if part.title:
+                pieces.append(f'<h3 id="{part.anchor}">{part.title}</h3>')
+            else:
+                pieces.append(f'<span id="{part.anchor}"></span>')
+            pieces.append(f'<div data-part="{part.id}">{part.html}</div>')
+        return "\n".join(pieces)
+
+    def toc(self, title: str) -> list[dict[str, Any]]:
+        """Its table of contents, as Markdown's toc extension has it: the chapter's headings, and the folds below them."""
+        found: list[dict[str, Any]] = []
+        for (anchor, words), parts in groupby(self.parts, key=lambda part: part.section):
+            folds = [_entry(3, part.anchor, part.title) for part in parts if part.title]
+            found += [_entry(2, f"of-{anchor}", words, folds)] if words else folds
+        return [_entry(1, "top", title, found)]
+
+
+def _entry(level: int, anchor: str, name: str, children: Sequence[dict] = ()) -> dict[str, Any]:
+    return {"level": level, "id": anchor, "name": name, "children": list(children)}
+
+
+@dataclass
+class Divided:
+    """A page's HTML with links in the place of what is deferred, and the pages beside it that hold that."""
+
+    html: str
+    pages: list[Beside] = field(default_factory=list)
+
+
+def deferred(html: str, page: str, name: str) -> str:
+    """HTML marked as deferred to the page `page` beside its own: what `name`, the HTML name of a GPU, has in its place."""
+    return f"{_GPU[0].format(page, name)}{html}{_GPU[1]}"
+
+
+def divide(html: str) -> Divided:
+    """Take out of a page's content what is marked as deferred, and what deferred folds hold."""
+    html, known = "".join(_marked_folds(html)), Counter()
+    pages: dict[str, Beside] = {}
+    for marked in _MARKED:
+        sections = [(at.start(), (at["id"], at["words"])) for at in _HEADING.finditer(html)]
+        html = marked.sub(partial(_placed, pages=pages, known=known, sections=sections), html)
+    for page in pages.values():
+        own = {one for part in page.parts for one in (part.anchor, *_ids(part.html))}
+        page.parts = [_deeper(part, own) for part in page.parts]
+    return Divided(html + (status() if pages else ""), list(pages.values()))
+
+
+def _marked_folds(html: str) -> Iterator[str]:
+    """The pieces of a page's content, what deferred folds hold being marked."""
+    done, open_folds = 0, []
+    for tag in _FOLD_TAG.finditer(html):
+        if tag[0] != "</details>":
+            names = _CLASS.search(tag["attributes"])
+            wanted = bool(names) and "deferred" in names["names"].split()
+            wanted &= not _OPEN.search(tag["attributes"])  # whoever sees it at once waits for it
+            # One inside another goes where that goes.
+            outer = any(mark for mark, _ in open_folds)
+            summary = _SUMMARY.match(html, tag.end())
+            open_folds.append((wanted and not outer and summary is not None, summary))
+            if open_folds[-1][0]:
+                yield html[done : summary.end()]
+                yield _FOLD[0].format(FOLDS, f"{summary['id'] or ''} {summary['words']}")
+                done = summary.end()
+        elif open_folds and open_folds.pop()[0]:
+            yield html[done : tag.start()]
+            yield _FOLD[1]
+            done = tag.start()
+    yield html[done:]
+
+
+def _placed(
+    match: re.Match,
+    pages: dict[str, Beside],
+    known: Counter,
+    sections: list[tuple[int, tuple[str, str]]],
+) -> str:
+    """Note a part; the HTML that stands in its place."""
+    name, told, html = match["page"], match["name"], match["html"]
+    key = hashlib.sha256(html.encode()).hexdigest()[:8]
+    known[key] += 1
+    if known[key] > 1:  # the same twice on a page
+        key += f"-{known[key]}"
+    section = next((one for at, one in reversed(sections) if at < match.start()), ("top", ""))
+    if name == FOLDS:
+        anchor, _, title = told.partition(" ")
+        gpu, words = "", text("deferred.fold")
+    else:
+        anchor, title, gpu, words = f"part-{key}", "", told, text("deferred.gpu", gpu=told)
+    page = pages.setdefault(name, Beside(name, gpu))
+    page.parts.append(Part(key, anchor, title, section, html))
+    # Links to what is deferred lead to where it will be.
+    inside = "".join(f'<span id="{one}"></span>' for one in _ids(html))
+    return (
+        f'<div class="ct-deferred" data-deferred="{key}">'
+        f'<p><a href="{name}/#{anchor}">{words}</a></p>{inside}</div>'
+    )
+
+
+def _deeper(part: Part, own: set[str]) -> Part:
+    """A part whose relative links hold one folder further down; own: the ids that its page has."""
+
+    def address(match: re.Match) -> str:
+        to = match["to"]
+        if _ABSOLUTE.match(to) or (to.startswith("#") and to[1:] in own):
+            return match[0]
+        return f'{match["name"]}="../{to}"'
+
+    html = _TAG.sub(lambda tag: _ADDRESS.sub(address, tag[0]), part.html)
+    return replace(part, html=html)
+
+
+def _ids(html: str) -> list[str]:
+    return [one for tag in _TAG.findall(html) for one in _ID.findall(tag)]
+
+
+def status() -> str:
+    """An element in which a page says what it fetches, to those who do not see it too; it has the words for that."""
+    words = {
+        key: text(f"deferred.{key}", name="{name}")
+        for key in ("loading", "shown", "failed", "again")
+    }
+    data = "".join(f' data-{key}="{escape(value)}"' for key, value in words.items())
+    return f'<div class="ct-deferred__status" role="status"{data}></div>'
