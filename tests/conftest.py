@@ -27,9 +27,9 @@ from cudatut.gpu import nvcc
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))  # what tests share
-import spending  # noqa: E402
 import kept  # noqa: E402
 import needed  # noqa: E402
+import spending  # noqa: E402
 import thinned  # noqa: E402
 
 # What takes longest begins first, in this order: `make test` has pytest-xdist keep it.

@@ -5,8 +5,8 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
-import spending
 import pytest
+import spending
 
 KNOWN = ["llm/softmax", "llm/softmax_online", "start/errors"]
 
