@@ -27,9 +27,9 @@ from cudatut.gpu import nvcc
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))  # what tests share
-import costs  # noqa: E402
 import kept  # noqa: E402
 import needed  # noqa: E402
+import spending  # noqa: E402
 import thinned  # noqa: E402
 
 # What takes longest begins first, in this order: `make test` has pytest-xdist keep it.
@@ -78,7 +78,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if config.option.traces is None:
         config.option.traces = 10_000 if config.option.full else 200
-    config.pluginmanager.register(costs.Costs(config.option.costs))
+    config.pluginmanager.register(spending.Costs(config.option.costs))
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks

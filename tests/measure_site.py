@@ -115,7 +115,8 @@ def multiply(root: Path, copy: Path, times: int) -> int:
         for chapter in [c for c in part["chapters"] if c.get("written") is True]:
             for number in range(2, times + 1):
                 name = f"{chapter['id']}_{number}"
-                part["chapters"].append({**chapter, "id": name})
+                title = {lang: f"{words} {number}" for lang, words in chapter["title"].items()}
+                part["chapters"].append({**chapter, "id": name, "title": title})
                 for lang in LANGUAGES:
                     folder = copy / "docs" / lang / part["id"]
                     shutil.copy(folder / f"{chapter['id']}.md", folder / f"{name}.md")

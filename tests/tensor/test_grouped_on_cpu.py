@@ -51,7 +51,7 @@ def wrong(program, sizes, stacked, seed, order=2, blocks=3, by_demand=True, laun
     else:
         data = b"".join(to_bf16(one).tobytes() for pair in factors for one in pair)
     numbers = (int(stacked), order, blocks, int(by_demand), launches, seed, len(sizes))
-    out, bad = ended(program, numbers, np.array(sizes, "int32").tobytes() + data, timeout=240)
+    out, bad = ended(program, numbers, np.array(sizes, "int32").tobytes() + data)
     if bad:
         return bad
     edge = np.full(8, UNTOUCHED, "uint16")

@@ -82,7 +82,7 @@ def _runs(folder: Path) -> kept.Kept:
 
 
 def ended(
-    program: Path, numbers: tuple, data: bytes = b"", timeout: float = 120
+    program: Path, numbers: tuple, data: bytes = b"", timeout: float = 600
 ) -> tuple[bytes, str | None]:
     """What a program wrote, and what it says of its end if that was not a good one.
 

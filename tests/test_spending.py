@@ -1,12 +1,12 @@
-"""tests/support/costs.py: what a run of the tests says it cost."""
+"""tests/support/spending.py: what a run of the tests says it cost."""
 
 import os
 import subprocess
 import sys
 from types import SimpleNamespace
 
-import costs
 import pytest
+import spending
 
 KNOWN = ["llm/softmax", "llm/softmax_online", "start/errors"]
 
@@ -22,11 +22,11 @@ KNOWN = ["llm/softmax", "llm/softmax_online", "start/errors"]
     ],
 )  # fmt: skip
 def test_a_test_belongs_to_the_chapter_that_it_names(test, chapter):
-    assert costs.chapter_of(test, KNOWN) == chapter
+    assert spending.chapter_of(test, KNOWN) == chapter
 
 
 def test_the_book_has_chapters():
-    assert "start/hello" in costs.chapters() and len(costs.chapters()) > 50
+    assert "start/hello" in spending.chapters() and len(spending.chapters()) > 50
 
 
 def test_the_sums_are_said():
@@ -36,21 +36,21 @@ def test_the_sums_are_said():
         "b.py::z[llm/softmax]": 1.5,
         "b.py::w": 6.0,
     }
-    (line,) = costs.said(tests, KNOWN, every=False)
+    (line,) = spending.said(tests, KNOWN, every=False)
     assert line == "10 processor seconds; 2.0 for each of 2 chapters"
     tests["a.py::y[start/errors]"] = 2.6
-    line, *more = costs.said(tests, KNOWN, every=True)
+    line, *more = spending.said(tests, KNOWN, every=True)
     assert line.endswith("3.0 for each of 2 chapters: more than the 3 s that one more may cost")
     assert more[0].split() == ["7.5", "s", "b.py"] and more[2].split() == [
         "4.6",
         "s",
         "start/errors",
     ]
-    assert costs.said({}, KNOWN, every=True) == []
+    assert spending.said({}, KNOWN, every=True) == []
 
 
 def test_what_a_test_and_its_children_compute_is_noted():
-    noted = costs.Costs(False)
+    noted = spending.Costs(False)
     wrapped = noted.pytest_runtest_makereport(None, None)
     next(wrapped)
     subprocess.run([sys.executable, "-c", "sum(range(10**6))"], check=True, env=os.environ)
