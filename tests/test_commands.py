@@ -579,7 +579,6 @@ PLACEHOLDERS = {
     "{}": "start/hello",
     "<part>/<name>": "start/hello",
     "basics/warps": "start/hello",
-    "-k warps": "-k test_compile",
     "NAME": "start/hello",
     "示例名": "start/hello",
     "SCRIPT": "my_program.py",
