@@ -581,9 +581,21 @@ def test_a_deferred_fold_comes_when_it_is_opened(open_page, copied, lang):
     assert code.count() > 1
     for block in fold.locator(".highlight").all():  # each its own
         assert copied(page, block).rstrip() == block.locator("code").inner_text().rstrip()
-    # Its links lead where they led on the page beside.
-    for address in fold.locator("a[href]").evaluate_all("all => all.map((a) => a.href)"):
-        assert "/folds/" not in address
+
+
+def test_links_in_a_deferred_fold_lead_where_they_lead_on_the_page_beside(
+    open_page, built_site, site_url
+):
+    page = open_page("llm/decoding/")
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
+    page.wait_for_function(f"{WAITS} === 0")
+    links = page.locator("details.deferred a[href]:not(.headerlink)")
+    found = links.evaluate_all("all => all.map((a) => [a.getAttribute('href'), a.href])")
+    inside = [href for _, href in found if href.startswith(site_url)]
+    assert len(inside) > 5 and "#run" in dict(found)  # of the chapter itself
+    for href in inside:
+        file = built_site / urlsplit(href).path.lstrip("/")
+        assert (file / "index.html" if file.is_dir() else file).is_file(), href
 
 
 def test_a_link_to_what_a_deferred_fold_holds_opens_it_there(open_page):
