@@ -302,6 +302,7 @@ def all_architectures_are_compiled_on_a_hosted_machine(workflows: Workflows) -> 
 
 def what_installs_has_a_cache(workflows: Workflows) -> Iterator[str]:
     """Of what uv downloads, for each job its own, under the hash of the lock; and of kernels, where they are compiled."""
+    assert (ROOT / "uv.lock").is_file()  # of a file that is not there the hash is always the same
     keys = []
     for name, job in jobs(workflows):
         commands = runs(job)
