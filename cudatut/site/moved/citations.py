@@ -42,8 +42,12 @@ def pages(snapshot: Snapshot) -> Pages:
             place = f"{path}:{number}"
             if kind == "prose":
                 found.citations += _cited(line, place)
-            elif kind == "code" and info.partition(" ")[0] == "example" and _CELL.search(line):
-                found.shown.setdefault(_CELL.search(line)[0], []).append(place)
+            elif (
+                kind == "code"
+                and info.partition(" ")[0] == "example"
+                and (cell := _CELL.search(line))
+            ):
+                found.shown.setdefault(cell[0], []).append(place)
     for path, text in snapshot.texts("docs/figures", ".py"):
         for number, line in enumerate(text.splitlines(), 1):
             found.citations += [
@@ -71,7 +75,7 @@ def _cited(line: str, place: str) -> Iterator[Citation]:
 class _Reading(State):
     """A build's state whose recordings are those of a snapshot, stale or not."""
 
-    of: Snapshot | None = None
+    of: Snapshot = field(kw_only=True)
 
     def _read(self, name: str) -> list[Recording]:
         return [self.of.recording(name)]
@@ -92,7 +96,7 @@ def texts(
     snapshot: Snapshot, bodies: Iterable[str]
 ) -> dict[str, tuple[str, references.Value | None]]:
     """What a page shows for each of these, and the value behind it; "–" and None where a snapshot has no such number."""
-    found = {}
+    found: dict[str, tuple[str, references.Value | None]] = {}
     with reading(snapshot):
         for body in bodies:
             try:

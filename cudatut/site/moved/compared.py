@@ -28,7 +28,7 @@ class Compared:
 
     def _compare(self, name: str) -> None:
         """Exercises have notebooks that are no recordings; they are damaged ones in both."""
-        sides = []
+        sides: list[Recording | DamagedRecordingError | None] = []
         for side in (self.before, self.after):
             try:
                 sides.append(side.recording(name))
@@ -44,8 +44,8 @@ class Compared:
                 self.new.append(name)
             case [Recording(), None]:
                 self.gone.append(name)
-            case [Recording(), DamagedRecordingError() as error] | [DamagedRecordingError() as error, Recording()]:  # fmt: skip
-                self.unread.append(str(error))
+            case [Recording(), DamagedRecordingError() as why] | [DamagedRecordingError() as why, Recording()]:  # fmt: skip
+                self.unread.append(str(why))
 
     @property
     def changed(self) -> set[str]:

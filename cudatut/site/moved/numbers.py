@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -18,8 +17,6 @@ from cudatut.site.references import values_of
 _BESIDE = frozenset(
     ("p20_us", "p80_us", "ratio_low", "ratio_high", "of_peak", "host_us", "mhz", "cycles", "times")
 )
-
-_CELL = re.compile(r"[\w/-]+#[a-z0-9-]+")
 
 
 class _Result(NamedTuple):
@@ -45,14 +42,10 @@ class _Place(NamedTuple):
 class Move:
     """One value: what it was and what it is; None where there was or is none."""
 
-    example: str
-    label: str
+    cell: str  # example#cell
+    label: str  # which begins with it
     before: Any
     after: Any
-
-    @property
-    def cell(self) -> str:
-        return _CELL.match(self.label)[0]
 
     @property
     def ratio(self) -> float | None:
@@ -83,12 +76,12 @@ def moves(name: str, before: Recording, after: Recording, least: float) -> Itera
     """What differs by more than `least` (0.02: two per cent), words and verdicts always; of a line the point that moved most."""
     old, new = _results(before), _results(after)
     for result in new | old:
+        where = f"{name}#{result.cell}"
         if result in old and result in new:
-            where = f"{name}#{result.cell}"
             yield from _moves(where, old[result], new[result], least)
         else:
             was, now = ("there" if result in side else None for side in (old, new))
-            yield Move(name, f"{name}#{result.label()}", was, now)
+            yield Move(where, f"{name}#{result.label()}", was, now)
 
 
 def _moves(where: str, old: dict[_Place, Any], new: dict[_Place, Any], least: float) -> Iterator[Move]:  # fmt: skip
@@ -97,7 +90,7 @@ def _moves(where: str, old: dict[_Place, Any], new: dict[_Place, Any], least: fl
         was, now = old.get(place), new.get(place)
         if was != now:
             point = "" if place.x is None else f" at {format_value(place.x)}"
-            move = Move(where.partition("#")[0], f"{where}{place.at}{point}", was, now)
+            move = Move(where, f"{where}{place.at}{point}", was, now)
             if move.far > 1 + least and move.far > farthest.get(place.at, (0.0,))[0]:
                 farthest[place.at] = move.far, move
     yield from (move for _, move in farthest.values())

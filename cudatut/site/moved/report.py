@@ -48,7 +48,9 @@ def _made(compared: Compared) -> Iterator[Section]:
         if (was := _machine(old)) != (now := _machine(new)):
             machines.setdefault((was, now), []).append(name)
     if machines:
-        rows = [(was, now, _some(names)) for (was, now), names in machines.items()]
+        rows: list[tuple[str, ...]] = [
+            (was, now, _some(names)) for (was, now), names in machines.items()
+        ]
         yield Section("Measured on something else", [], rows, ("before", "after", "recordings"))
     lists = {"New": compared.new, "Gone": compared.gone, "Cannot be read": compared.unread}
     for title, found in lists.items():
@@ -85,7 +87,7 @@ def _sentences(compared: Compared, pages: citations.Pages) -> Iterator[Section]:
         ):
             cited.setdefault(one.body, []).append(one)
     was, now = (citations.texts(side, cited) for side in (compared.before, compared.after))
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for body, places in cited.items():
         (before, old), (after, new) = was[body], now[body]
         if before != after:
@@ -103,7 +105,7 @@ def _sentences(compared: Compared, pages: citations.Pages) -> Iterator[Section]:
 def _results(compared: Compared, pages: citations.Pages, least: float) -> Iterator[Section]:
     for name, (old, new) in compared.pairs.items():
         found = sorted(moves(name, old, new, least), key=lambda one: one.far, reverse=True)
-        rows = [
+        rows: list[tuple[str, ...]] = [
             (
                 f"`{one.label}`",
                 one.text(),

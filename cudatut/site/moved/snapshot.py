@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache, cached_property
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from functools import cache, cached_property, partial
 
 from cudatut import history, paths, recording
 from cudatut.errors import CudatutError
@@ -18,36 +17,39 @@ class Snapshot:
 
     def __init__(self, commit: str | None = None):
         """commit: any name that git knows; None for the checkout as it is. Raises CudatutError."""
-        self._root, self._past = paths.examples_dir().parent, None
-        self.commit = commit
+        self._root = paths.examples_dir().parent
+        self._past: tuple[history.History, str] | None = None
+        self.commit: str | None = None
         if commit is None:
             return
         try:
-            self._past = history.of(self._root)
+            past = history.of(self._root)
         except history.NoHistory as error:
             raise CudatutError(f"there is no commit to compare with: {error}") from error
-        self.commit = self._past.commit(commit)
+        self.commit = past.commit(commit)
         if self.commit is None:
             raise CudatutError(f"{commit} is no commit here; give a hash, a branch or a tag")
+        self._past = past, self.commit
 
     @cache  # noqa: B019 - two of them live as long as their command
-    def files(self, folder: str) -> dict[str, Path | str]:
-        """The files below a folder by their paths in the repository, each with what `read` reads it by."""
+    def files(self, folder: str) -> dict[str, Callable[[], bytes]]:
+        """The files below a folder by their paths in the repository, each with what reads it."""
         if self._past:
-            return self._past.files(self.commit, folder)
+            past, commit = self._past
+            blobs = past.files(commit, folder)
+            return {path: partial(past.blob, blob) for path, blob in blobs.items()}
         found = sorted((self._root / folder).rglob("*"))
-        return {one.relative_to(self._root).as_posix(): one for one in found if one.is_file()}
-
-    def read(self, file: Path | str) -> bytes:
-        return file.read_bytes() if isinstance(file, Path) else self._past.blob(file)
+        return {
+            one.relative_to(self._root).as_posix(): one.read_bytes for one in found if one.is_file()
+        }
 
     @cached_property
     def recordings(self) -> dict[str, bytes]:
         """Every recording's file, read; notebooks that are none, those of the exercises, among them."""
         return {
-            path.partition("/")[2].removesuffix(suffix): self.read(file)
+            path.partition("/")[2].removesuffix(suffix): read()
             for folder, suffix in RECORDINGS.items()
-            for path, file in self.files(folder).items()
+            for path, read in self.files(folder).items()
             if path.endswith(suffix)
         }
 
@@ -67,6 +69,6 @@ class Snapshot:
 
     def texts(self, folder: str, suffix: str) -> Iterator[tuple[str, str]]:
         """(path, text) of the files below a folder whose names end so."""
-        for path, file in self.files(folder).items():
+        for path, read in self.files(folder).items():
             if path.endswith(suffix):
-                yield path, self.read(file).decode("utf-8", "replace")
+                yield path, read().decode("utf-8", "replace")
