@@ -35,7 +35,17 @@ def compiled(source: Path, *flags: str, places: Sequence[str] = ()) -> Path:
     key = programs.key(version, flags, text.decode())
 
     def make(out: Path) -> None:
-        command = ["g++", *flags, "-w", "-x", "c++", "-fpreprocessed", "-", "-o", out]
+        command: list[str | Path] = [
+            "g++",
+            *flags,
+            "-w",
+            "-x",
+            "c++",
+            "-fpreprocessed",
+            "-",
+            "-o",
+            out,
+        ]
         subprocess.run(command, input=text, check=True)
 
     return programs.made(key, make)

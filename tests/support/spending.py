@@ -6,7 +6,7 @@ most CHAPTER seconds. `--costs` adds the files and the chapters that cost most.
 
 import os
 import re
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -39,7 +39,8 @@ class Costs:
     """A plugin of pytest: notes what each test costs, its fixtures included, and says the sums."""
 
     def __init__(self, every: bool) -> None:
-        self.every, self.tests, self.since = every, {}, spent()
+        self.every, self.since = every, spent()
+        self.tests: dict[str, float] = {}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo):
@@ -53,7 +54,8 @@ class Costs:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """In the process that reports, which is another one than the test's under pytest-xdist."""
         for name, value in report.user_properties:
-            if report.when == "teardown" and name == "processor seconds":
+            ours = report.when == "teardown" and name == "processor seconds"
+            if ours and isinstance(value, float):
                 self.tests[report.nodeid] = value
 
     def pytest_terminal_summary(self, terminalreporter) -> None:
@@ -63,7 +65,8 @@ class Costs:
 
 def said(tests: dict[str, float], known: list[str], every: bool) -> list[str]:
     """The lines at the end of a run. tests: seconds by the names of the tests."""
-    files, of_chapters = Counter(), Counter()
+    files: dict[str, float] = defaultdict(float)
+    of_chapters: dict[str, float] = defaultdict(float)
     for name, seconds in tests.items():
         files[name.partition("::")[0]] += seconds
         if chapter := chapter_of(name, known):
@@ -77,5 +80,6 @@ def said(tests: dict[str, float], known: list[str], every: bool) -> list[str]:
     ]
     if every:
         for counted in (files, of_chapters):
-            lines += [f"{seconds:8.1f} s  {name}" for name, seconds in counted.most_common(MOST)]
+            costly = sorted(counted.items(), key=lambda one: one[1], reverse=True)[:MOST]
+            lines += [f"{seconds:8.1f} s  {name}" for name, seconds in costly]
     return lines

@@ -7,6 +7,7 @@ A test that carries `@pytest.mark.full` runs with `--full` only.
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -39,19 +40,19 @@ def cover(cases: Sequence[dict[str, str]], most: int | None = None) -> list[int]
 
 def thinned(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
     """The tests that run without `--full`, in their order, and those that it adds. Raises pytest.UsageError where a mark is wrong."""
-    sweeps: dict[str, list[pytest.Item]] = {}
+    sweeps: dict[str, tuple[pytest.Mark, list[pytest.Item]]] = {}
     added = set()
     for item in items:
         if item.get_closest_marker("full"):
             added.add(item)
-        elif item.get_closest_marker("sweep"):
-            sweeps.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for name, cases in sweeps.items():
-        if not hasattr(cases[0], "callspec"):
+        elif mark := item.get_closest_marker("sweep"):
+            sweeps.setdefault(item.nodeid.partition("[")[0], (mark, []))[1].append(item)
+    for name, (mark, cases) in sweeps.items():
+        # Only a test with parameters has one, and its `indices` count the cases, not the values.
+        specs: list[Any] = [getattr(case, "callspec", None) for case in cases]
+        if None in specs:
             raise pytest.UsageError(f"{name} is marked as a sweep, and has no parameters")
-        mark = cases[0].get_closest_marker("sweep")
-        # pytest's `indices` count the cases, not the values.
-        values = [{k: repr(v) for k, v in case.callspec.params.items()} for case in cases]
+        values = [{k: repr(v) for k, v in spec.params.items()} for spec in specs]
         kept = cover(values, *mark.args)
         added |= set(cases) - {cases[i] for i in kept}
     return [one for one in items if one not in added], [one for one in items if one in added]
