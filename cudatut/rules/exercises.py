@@ -196,18 +196,21 @@ def _pycuda_and_numpy_alone(exercise: Exercise) -> Iterator[Finding]:
     allowed = sys.stdlib_module_names | {"numpy", "pycuda"}
     for part in ("given", "stub", "solution"):
         for node in ast.walk(ast.parse(getattr(exercise, part))):
-            imported = []
-            if isinstance(node, ast.Import):
-                imported = [name.name for name in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                imported = [node.module or ""]
-            for name in imported:
-                if name.partition(".")[0] not in allowed:
-                    said = f"it imports {name}: in `start` a reader has PyCUDA and NumPy alone"
-                    yield _at(exercise, part, said, node.lineno)
-            if isinstance(node, ast.Name) and node.id == "ct":
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                for name in _imported(node):
+                    if name.partition(".")[0] not in allowed:
+                        said = f"it imports {name}: in `start` a reader has PyCUDA and NumPy alone"
+                        yield _at(exercise, part, said, node.lineno)
+            elif isinstance(node, ast.Name) and node.id == "ct":
                 said = "it uses ct: in `start` only the check does, since basics introduces it"
                 yield _at(exercise, part, said, node.lineno)
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
+    """The modules that a statement imports, or imports from."""
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or ""]
+    return [name.name for name in node.names]
 
 
 def _bound(code: str) -> set[str]:

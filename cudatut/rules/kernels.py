@@ -129,7 +129,11 @@ class Nvcc:
         (folder / "source.cu").write_text(compiled_text(source), encoding="utf-8")
         known = headers.found(source.code, source.folders)
         texts = None if known is None else [raw.decode("utf-8", "replace") for raw in known]
-        command = [self.program, *flags(source, texts), *(f"-I{one}" for one in source.folders)]
+        command: list[str | Path] = [
+            self.program,
+            *flags(source, texts),
+            *(f"-I{one}" for one in source.folders),
+        ]
         command += nvcc.nvcc_flags(self.program) if is_program(source) else []
         done = subprocess.run(
             [*command, "-o", "out", "source.cu"],

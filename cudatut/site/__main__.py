@@ -150,7 +150,8 @@ def _lint(root: Path, args: argparse.Namespace) -> int:
         findings = [one for name in args.chapters for one in judge.of_chapter(name, docs)]
     else:
         findings = judge.of_book(docs)
-    print(*findings or ["Nothing to mend, as far as reading tells."], sep="\n")
+    lines = [str(one) for one in findings]
+    print(*lines or ["Nothing to mend, as far as reading tells."], sep="\n")
     return 1 if findings else 0
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from cudatut.errors import CudatutError
 from cudatut.site import shared, workplace
@@ -58,7 +59,9 @@ def build(
         }
         (work / "shared").mkdir()
         strict = [] if mode == "preview" else ["--strict"]
-        said, failed, warned = [], [], {}
+        said: list[str] = []
+        failed: list[str] = []
+        warned: dict[str, None] = {}
         for lang, (status, lines) in _mkdocs(root, work, strict, own).items():
             said += [f"[{lang}] {line}" for line in lines if not line.startswith("INFO")]
             failed += [lang] * bool(status)
@@ -94,7 +97,7 @@ def _mkdocs(
     """Run MkDocs for all languages side by side; exit status and lines by language. No child outlives this process."""
     command, done = [sys.executable, "-c", _MKDOCS, "build", *options], {}
     with ExitStack() as stack:
-        processes = {
+        processes: dict[str, Any] = {  # whose pipes are there, which their type does not say
             lang: stack.enter_context(
                 subprocess.Popen(
                     [*command, "--config-file", config, "--site-dir", str(work / lang)],

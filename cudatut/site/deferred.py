@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
 from itertools import groupby
-from typing import Any
+from typing import TypedDict
 
 from cudatut.site.locale import text
 
@@ -45,6 +45,15 @@ _ID = re.compile(r'(?<=\sid=")[^"]+(?=")')
 _TAG = re.compile(r"<[a-z][^>]*>")
 _ADDRESS = re.compile(r'(?<=\s)(?P<name>href|src)="(?P<to>[^"]*)"')
 _ABSOLUTE = re.compile(r"[a-z][a-z0-9+.-]*:|/", re.IGNORECASE)
+
+
+class Entry(TypedDict):
+    """One of a table of contents, as Markdown's toc extension has it."""
+
+    level: int
+    id: str
+    name: str
+    children: list[Entry]
 
 
 @dataclass(frozen=True)
@@ -97,16 +106,16 @@ class Beside:
             pieces.append(f'<div data-part="{part.id}">{part.html}</div>')
         return "\n".join(pieces)
 
-    def toc(self, title: str) -> list[dict[str, Any]]:
-        """Its table of contents, as Markdown's toc extension has it: the chapter's headings, and the folds below them."""
-        found: list[dict[str, Any]] = []
+    def toc(self, title: str) -> list[Entry]:
+        """Its table of contents: the chapter's headings, and the folds below them."""
+        found: list[Entry] = []
         for (anchor, words), parts in groupby(self.parts, key=lambda part: part.section):
             folds = [_entry(3, part.anchor, part.title) for part in parts if part.title]
             found += [_entry(2, f"of-{anchor}", words, folds)] if words else folds
         return [_entry(1, "top", title, found)]
 
 
-def _entry(level: int, anchor: str, name: str, children: Sequence[dict] = ()) -> dict[str, Any]:
+def _entry(level: int, anchor: str, name: str, children: Sequence[Entry] = ()) -> Entry:
     return {"level": level, "id": anchor, "name": name, "children": list(children)}
 
 
@@ -125,8 +134,9 @@ def deferred(html: str, page: str, name: str) -> str:
 
 def divide(html: str) -> Divided:
     """Take out of a page's content what is marked as deferred, and what deferred folds hold."""
-    html, known = "".join(_marked_folds(html)), Counter()
+    html = "".join(_marked_folds(html))
     pages: dict[str, Beside] = {}
+    known: Counter[str] = Counter()
     for marked in _MARKED:
         sections = [(at.start(), (at["id"], at["words"])) for at in _HEADING.finditer(html)]
         html = marked.sub(partial(_placed, pages=pages, known=known, sections=sections), html)
@@ -138,21 +148,21 @@ def divide(html: str) -> Divided:
 
 def _marked_folds(html: str) -> Iterator[str]:
     """The pieces of a page's content, what deferred folds hold being marked."""
-    done, open_folds = 0, []
+    done = 0
+    open_folds: list[bool] = []  # whether what it holds is marked
     for tag in _FOLD_TAG.finditer(html):
         if tag[0] != "</details>":
             names = _CLASS.search(tag["attributes"])
-            wanted = bool(names) and "deferred" in names["names"].split()
+            wanted = names is not None and "deferred" in names["names"].split()
             wanted &= not _OPEN.search(tag["attributes"])  # whoever sees it at once waits for it
-            # One inside another goes where that goes.
-            outer = any(mark for mark, _ in open_folds)
-            summary = _SUMMARY.match(html, tag.end())
-            open_folds.append((wanted and not outer and summary is not None, summary))
-            if open_folds[-1][0]:
+            wanted &= not any(open_folds)  # one inside another goes where that goes
+            summary = _SUMMARY.match(html, tag.end()) if wanted else None
+            open_folds.append(summary is not None)
+            if summary:
                 yield html[done : summary.end()]
                 yield _FOLD[0].format(FOLDS, f"{summary['id'] or ''} {summary['words']}")
                 done = summary.end()
-        elif open_folds and open_folds.pop()[0]:
+        elif open_folds and open_folds.pop():
             yield html[done : tag.start()]
             yield _FOLD[1]
             done = tag.start()

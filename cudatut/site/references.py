@@ -128,7 +128,7 @@ def formatted(body: str) -> str:
 def parts(body: str) -> tuple[str, str | None]:
     """The expression that stands between the braces, and the format behind it, if there is one."""
     split = _FORMAT.fullmatch(body)
-    return split.groups() if split else (body, None)
+    return (split[1], split[2]) if split else (body, None)
 
 
 def origins(body: str) -> list[str]:

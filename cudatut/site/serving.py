@@ -58,7 +58,7 @@ class Server(ThreadingHTTPServer):
 
     builds = 0  # of a preview, those that were finished
 
-    def handle_error(self, request: object, client_address: object) -> None:
+    def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
@@ -106,6 +106,8 @@ _RELOAD = f"""<script>(() => {{
 
 class Reloading(Handler):
     """Serves pages that load themselves anew as soon as the site was built again."""
+
+    server: Server
 
     def send_head(self) -> Any:
         address = self.path.partition("?")[0]

@@ -26,7 +26,8 @@ def legend(
     entry to the next; without one each takes the room of its words. cls: class of the words.
     """
     for kind, words, *mark in entries:
-        s.rect(x, y, wide, high, kind, *mark, rx=2, size=min(size, high - 3))
+        (inside,) = mark or (None,)
+        s.rect(x, y, wide, high, kind, inside, rx=2, size=min(size, high - 3))
         s.text(x + wide + 7, y + high / 2 + 0.35 * size, words, cls, "start", size)
         x += step or wide + 7 + text_width(words, size) + _AFTER
     return s
