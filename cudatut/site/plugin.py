@@ -239,9 +239,8 @@ class CudatutPlugin(BasePlugin):
             if gpu_folder(gpu) == beside.name
         ]
         own = dict.fromkeys(names[0].removeprefix("NVIDIA ") for names in gpus)
-        page.title, content = beside.content(
-            chapter.title, own, certificate_html(there, build.lang)
-        )
+        made = folds.addressed(certificate_html(there, build.lang), build.lang)
+        page.title, content = beside.content(chapter.title, own, made)
         page.toc, page.edit_url = get_toc(beside.toc(page.title)), chapter.edit_url
         page.meta["search"] = {"exclude": True}  # the chapter is searched with all that it defers
         page.content = self.shown[file.src_uri] = content
@@ -281,6 +280,7 @@ class CudatutPlugin(BasePlugin):
         site = Path(config.site_dir)
         notebooks.write_files(self.records, site)
         publishing.write(site, config)
+        slimming.theme(site)
         # Written by Material's search, whose turn comes next.
         searching.add_keywords(
             config.plugins["material/search"].search_index.entries,

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import urllib.request
 from pathlib import Path
 from threading import Thread
@@ -322,6 +323,24 @@ def test_slimming_changes_nothing_seen():
     assert "<article>\n    <pre>\n    c\n\n    <b>d</b></pre></article>" in done
     assert done.split() == page.split() and len(done) < len(page)
     assert slimming.frame("<p>\n\n  <b>no article") == "<p>\n\n  <b>no article"
+
+
+THEME = ROOT / "docs" / "theme"
+
+
+def test_comments_are_not_sent_to_readers(tmp_path):
+    code = 'a = "//b" // c\n// d\n  // e\nf("https://x")\n'
+    assert slimming.script(code) == 'a = "//b" // c\nf("https://x")\n'
+    assert slimming.style("/* a\n b */\n.c { d: e; /* f */ g: h }") == ".c { d: e; g: h }"
+    for name in ("css", "js"):
+        shutil.copytree(THEME / name, tmp_path / name)
+    slimming.theme(tmp_path)
+    for file in (*THEME.glob("css/*.css"), *THEME.glob("js/*.js")):
+        whole, slim = (one.read_text() for one in (file, tmp_path / file.relative_to(THEME)))
+        assert len(slim) < len(whole)
+        # Only whole lines go, and no text that spans lines may hold one that looks like a comment.
+        assert not [one for one in re.findall(r"`[^`]*`", whole) if "\n" in one]
+        assert file.suffix == ".js" or slim.count("{") == whole.count("{")
 
 
 def test_snippets_that_are_not_there_are_told_with_all_else_that_is_wrong(project, caplog):
