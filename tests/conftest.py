@@ -153,7 +153,7 @@ def built_site(shared_folder):
 
 
 # What no page shows and no build reads.
-NOT_ON_THE_SITE = ("tests/", ".ci/", ".github/", "Makefile", "CONTRIBUTING.md", "README")
+NOT_ON_THE_SITE = ("tests/", "tools/", ".ci/", ".github/", "Makefile", "CONTRIBUTING", "README")
 
 
 def _sources_of_the_site(root):

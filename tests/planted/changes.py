@@ -1018,12 +1018,18 @@ def instrument_told_nothing(book: Book) -> Change:
     )
 
 
+def _have_meaning(ledger: dict, name: str, meaning: str) -> None:
+    """Write a meaning down, and leave out what was said of the one before."""
+    ledger["files"][name]["meaning"] = meaning
+    ledger["same"] = [one for one in ledger["same"] if one["file"] != name]
+
+
 def instrument_raised(book: Book) -> Change:
     """The number is raised: what used it is stale, and nothing else."""
     name, new = _other_instrument(book)
 
     def raised(ledger: dict, meaning: str) -> None:
-        ledger["files"][name]["meaning"] = meaning
+        _have_meaning(ledger, name, meaning)
         for aspect in ledger["files"][name]["of"]:
             ledger["numbers"][aspect] += 1
 
@@ -1036,7 +1042,7 @@ def instrument_written_over(book: Book) -> Change:
     name, new = _other_instrument(book)
 
     def over(ledger: dict, meaning: str) -> None:
-        ledger["files"][name]["meaning"] = meaning
+        _have_meaning(ledger, name, meaning)
 
     files = _with_ledger(book, name, new, over)
     return Change("meaning in the ledger written over", name, files, _of_newer(book, name))
