@@ -127,17 +127,7 @@ def _all_mean(book: Book, name: str) -> bool:
 
 def statements(text: str) -> list[ast.stmt]:
     """Those before which a line can be put."""
-    inside = {
-        id(node)
-        for top in ast.walk(ast.parse(text))
-        if isinstance(top, ast.JoinedStr)
-        for node in ast.walk(top)
-    }
-    found = [
-        one
-        for one in ast.walk(ast.parse(text))
-        if isinstance(one, ast.stmt) and id(one) not in inside
-    ]
+    found = [one for one in ast.walk(ast.parse(text)) if isinstance(one, ast.stmt)]
     return [one for one in found if not getattr(one, "decorator_list", None)]
 
 
