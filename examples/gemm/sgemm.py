@@ -138,13 +138,27 @@ class Product(NamedTuple):
     transpose_a: bool = False
     transpose_b: bool = False
 
+    def check(self, launcher: str) -> None:
+        """Raises ValueError, TypeError for what no kernel can compute: C shares no memory with A and B, for example."""
+        m, n, k = self[:3]
+        if not 0 <= min(m, n, k) <= max(m, n, k) <= LARGEST:
+            raise ValueError(f"{m} x {n} x {k}: extents go up to {LARGEST}")
+        take = ct.operands(launcher)
+        a, b = (
+            (m, k)[:: -1 if self.transpose_a else 1],
+            (k, n)[:: -1 if self.transpose_b else 1],
+        )
+        take.read("A", self.a, "float32", lies=(*a, self.lda))
+        take.read("B", self.b, "float32", lies=(*b, self.ldb))
+        take.write("C", self.c, "float32", lies=(m, n, self.ldc))
+
     @property
     def words(self) -> int:
         """Words per copy, 4, 2 or 1: what divides all lines of the operands that are not turned on their way."""
         across = [(self.m, self.lda, self.a)] * self.transpose_a
         across += [(self.n, self.ldb, self.b)] * (not self.transpose_b)
         return math.gcd(
-            4, *(x for one in across for x in (*one[:2], address(one[2]) // 4))
+            4, *(x for one in across for x in (*one[:2], _words(one[2])))
         )
 
 
@@ -332,14 +346,9 @@ def workspace_of(stream: Any) -> Workspace:
 # --8<-- [end:workspace]
 
 
-def address(array: Any) -> int:
-    """Where an array begins. Raises ValueError between two words; a view may begin at any word."""
-    found = array.__cuda_array_interface__["data"][0] or 0
-    if found % 4:
-        raise ValueError(
-            f"a matrix begins at address {found:#x}, which is no multiple of 4 bytes"
-        )
-    return found
+def _words(array: Any) -> int:
+    """Words in front of an array: a view may begin at any."""
+    return (array.__cuda_array_interface__["data"][0] or 0) // 4
 
 
 def launcher(
@@ -356,14 +365,11 @@ def launcher(
 
     product: the fields of `Product`. by, or config, splits, whole: instead of what `plan` chooses; splits alone: all tiles
     are shared by that many blocks. workspace: instead of the stream's own. source: as `kernel` takes it. stream: a PyCUDA
-    stream. Everything is compiled and allocated here, not in the callable. Raises ValueError for what no kernel can read.
+    stream. Everything is compiled and allocated here, not in the callable. Raises ValueError, TypeError as `Product.check`.
     """
     product = Product(*product)
+    product.check("sgemm")
     m, n, k = product[:3]
-    if not 0 <= min(m, n, k) <= max(m, n, k) <= LARGEST:
-        raise ValueError(f"{m} x {n} x {k}: extents go up to {LARGEST}")
-    for matrix in (product.a, product.b, product.c):
-        address(matrix)
     workspace = workspace or workspace_of(stream)
     free = config is None and splits is None and by is None
     if free and source == SOURCE:
@@ -477,7 +483,9 @@ def sgemm(
     a: Any, b: Any, c: Any, alpha: float = 1.0, beta: float = 0.0,
     transpose_a: bool = False, transpose_b: bool = False, stream: Any = None,
 ) -> None:  # fmt: skip
-    """C = alpha op(A) op(B) + beta C; op transposes where asked. With beta = 0, C is only written. Raises ValueError."""
+    """C = alpha op(A) op(B) + beta C; op transposes where asked. With beta = 0, C is only written; in no case does it share
+    memory with A or B. Raises ValueError, TypeError.
+    """
     prepare(a, b, c, alpha, beta, transpose_a, transpose_b, stream=stream)()
 
 
@@ -485,14 +493,14 @@ def prepare(
     a: Any, b: Any, c: Any, alpha: float = 1.0, beta: float = 0.0,
     transpose_a: bool = False, transpose_b: bool = False, **how: Any,
 ) -> Callable[[], None]:  # fmt: skip
-    """As `sgemm`, but returns the callable of `launcher`. Raises ValueError for shapes that do not fit."""
-    m, k = a.shape[::-1] if transpose_a else a.shape
-    depth, n = b.shape[::-1] if transpose_b else b.shape
-    if depth != k or tuple(c.shape) != (m, n):
-        raise ValueError(
-            f"op(A) is {m} x {k}, op(B) {depth} x {n} and C {' x '.join(map(str, c.shape))}: "
-            "they must be m x k, k x n and m x n"
-        )
+    """As `sgemm`, but returns the callable of `launcher`. Raises ValueError, TypeError for arrays that do not fit."""
+    take = ct.operands("sgemm")
+    of_a = take.read("A", a, "float32", (None, None)).shape
+    m, k = of_a[::-1] if transpose_a else of_a
+    shape = (None, k) if transpose_b else (k, None)
+    of_b = take.read("B", b, "float32", shape).shape
+    n = of_b[0 if transpose_b else 1]
+    take.write("C", c, "float32", (m, n))
     return launcher(
         m, n, k, alpha, a, a.shape[1], b, b.shape[1], beta, c, n, transpose_a, transpose_b, **how
     )  # fmt: skip

@@ -98,6 +98,7 @@ def launcher(
     product: Any, workspace: Any, stream: Any = None, by: Split | None = None
 ) -> Callable[[], None]:
     """As `sgemm.launcher`; `.kernel`, `.splits` say how. Any extents are right, though few suit. by: instead of `split`."""
+    product.check("skinny")
     m, n, k, shape = *product[:3], roles(product)
     if shape.few > MOST:
         raise ValueError(f"{m} x {n}: one of the two must be at most {MOST}")

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from batch import Room
 from engine import Engine
 from request import Request, State
 from scheduler import Refused
@@ -104,6 +105,7 @@ class ModelBackend:
     """
 
     config = None
+    room = Room()
 
     def __init__(
         self,

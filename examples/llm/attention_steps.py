@@ -19,6 +19,8 @@ import cudatut as ct
 from linear import linear
 from row_softmax import softmax
 
+from rows import CTYPES, FLOATS, MOST, grid
+
 SOURCE = "llm/attention.cu"
 TILE = 64
 
@@ -37,8 +39,7 @@ class Room:
 
 @cache
 def _kernel(transposed: bool, out: str) -> Any:
-    of = {"float32": "float", "uint16": "__nv_bfloat16"}[out]
-    name = f"attention_product<{str(transposed).lower()}, {of}>"
+    name = f"attention_product<{str(transposed).lower()}, {CTYPES[out]}>"
     return ct.Kernel(SOURCE, name)
 
 
@@ -46,12 +47,23 @@ def _kernel(transposed: bool, out: str) -> Any:
 def product(
     a: Any, b: Any, out: Any, transposed: bool, stream: Any = None
 ) -> None:
-    """out[h] = a[h] @ b[h / group], or a[h] @ b[h / group].T."""
-    heads, m, depth = a.shape
-    n = out.shape[2]
-    tiles = ct.cdiv(n, TILE), ct.cdiv(m, TILE), heads
-    _kernel(transposed, str(out.dtype))(
-        a, b, out, m, n, depth, heads // len(b),
+    """out[h] = a[h] @ b[h / group], or a[h] @ b[h / group].T. a, b: bf16, out:
+    bf16 or fp32, all contiguous. Raises TypeError, ValueError.
+    """
+    take, how = ct.operands("product"), {"most": MOST}
+    of_a = take.read("a", a, "uint16", (None, None, None), **how)
+    heads, m, depth = of_a.shape
+    shape = (None, None, depth) if transposed else (None, depth, None)
+    of_b = take.read("b", b, "uint16", shape, **how)
+    of_heads, n = of_b.shape[0], of_b.shape[1 if transposed else 2]
+    to = take.write("out", out, FLOATS, (heads, m, n))
+    if not of_heads or heads % of_heads:
+        raise ValueError(f"product: {heads} heads cannot share {of_heads}")
+    tiles = grid(take, ct.cdiv(n, TILE), ct.cdiv(m, TILE), heads)
+    if 0 in to.shape:
+        return
+    _kernel(transposed, to.dtype)(
+        of_a.address, of_b.address, to.address, m, n, depth, heads // of_heads,
         grid=tiles, block=256, stream=stream,
     )  # fmt: skip
 

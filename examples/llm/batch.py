@@ -2,6 +2,7 @@
 one, the GPU's is another.
 """
 
+from math import inf
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -47,7 +48,7 @@ class Draws(NamedTuple):
     fields as in `sampler.Sampling`.
 
     temperature, top_p: float32; top_k, request, position (of the token that is
-    drawn): int32; seed: uint64.
+    drawn): int32; seed: uint64. seed and request: as `Sampling.key` has them.
     """
 
     temperature: np.ndarray
@@ -58,8 +59,19 @@ class Draws(NamedTuple):
     position: np.ndarray
 
 
+class Room(NamedTuple):
+    """The most that one step of a backend may have; inf: any number. logits:
+    rows of them.
+    """
+
+    tokens: float = inf
+    requests: float = inf
+    logits: float = inf
+
+
 class Backend(Protocol):
     """A model with a paged KV cache of block_count blocks of block_size tokens.
+    config: None if it has no model, and takes any token.
 
     `run` gives the logits of the wanted tokens, [m, vocab], in float32, as an
     array of its own kind, which stays where it is; `sample` takes them before
@@ -69,9 +81,10 @@ class Backend(Protocol):
     shapes, for a CUDA graph, pads the arrays itself.
     """
 
-    config: Config
+    config: Config | None
     block_count: int
     block_size: int
+    room: Room
 
     def run(self, batch: Batch) -> Any: ...
 

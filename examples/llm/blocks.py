@@ -156,7 +156,8 @@ class NaiveBlocks:
             self._drop(before)
             if i * size < start:  # it holds tokens that are kept
                 copies.append((before, blocks[i]))
-        blocks += [self._take() for _ in range(new)]
+        for _ in range(new):
+            blocks.append(self._take())
         return copies
 
     # --8<-- [end:reserve]

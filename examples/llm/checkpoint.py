@@ -22,6 +22,7 @@ import numpy as np
 
 import cudatut as ct
 from cudatut.paths import pip_install
+from gguf_file import BLOCKS, Damaged, Header, Tensor
 
 # --8<-- [start:names]
 # Our name of each tensor, and its name in the file. {i}: the layer.
@@ -42,7 +43,20 @@ LAYER_NAMES = {
     "down": "blk.{i}.ffn_down.weight",
 }
 # --8<-- [end:names]
-TYPES = ("F32", "F16", "BF16", "Q8_0", "Q4_1")  # that we can read
+# Each size of a model, its key in the file, the least and the most that we take:
+# more than any Llama has, and little enough for tables of that length.
+SIZES = {
+    "layers": ("llama.block_count", 1, 1 << 12),
+    "dim": ("llama.embedding_length", 1, 1 << 17),
+    "heads": ("llama.attention.head_count", 1, 1 << 12),
+    "kv_heads": ("llama.attention.head_count_kv", 1, 1 << 12),
+    "head_dim": ("llama.attention.key_length", 2, 1 << 12),
+    "ffn": ("llama.feed_forward_length", 1, 1 << 20),
+    "vocab": ("tokenizer.ggml.tokens", 1, 1 << 20),
+    "context": ("llama.context_length", 1, 1 << 20),
+    "rope_theta": ("llama.rope.freq_base", 1.0, 1e12),
+    "rms_eps": ("llama.attention.layer_norm_rms_epsilon", 1e-12, 0.1),
+}
 
 
 class CheckpointError(ct.CudatutError):
@@ -74,6 +88,8 @@ class Config:
     tied: bool = True
 
     def __post_init__(self):
+        for name in SIZES:
+            within(name, name, getattr(self, name))
         if self.heads % self.kv_heads:
             raise ValueError(
                 f"{self.heads} query heads cannot share {self.kv_heads} KV heads evenly"
@@ -115,6 +131,24 @@ class Config:
 # --8<-- [end:config]
 
 
+def within(size: str, label: str, value: Any) -> None:
+    """Raises ValueError if a size, called `label`, is not as SIZES has it."""
+    _, least, most = SIZES[size]
+    whole = isinstance(least, int)
+    kind = (int, np.integer) if whole else (int, float, np.number)
+    # NaN is in no range.
+    if isinstance(value, bool) or not (
+        isinstance(value, kind) and least <= value <= most
+    ):
+        what = "a whole number" if whole else "a number"
+        shown = (
+            value if isinstance(value, (int, float)) else type(value).__name__
+        )
+        raise ValueError(
+            f"{label} is {shown}; {what} from {least} to {most} is allowed"
+        )
+
+
 def gguf_name(name: str) -> str:
     """The name in the file of one of our tensors: 'layers.3.q' is
     'blk.3.attn_q.weight'.
@@ -133,17 +167,22 @@ class Checkpoint:
     """
 
     def __init__(
-        self, path: Path, config: Config, reader: Any, tensors: dict[str, Any]
+        self,
+        path: Path,
+        config: Config,
+        header: Header,
+        tensors: dict[str, Tensor],
     ):
         self.path, self.config = path, config
-        self._reader, self._tensors = reader, tensors
+        self._header, self._tensors = header, tensors
 
     @classmethod
     def open(
         cls, path: str | os.PathLike, sha256: str | None = None
     ) -> "Checkpoint":
         """Read the header of a file, and verify its hash if one is given.
-        Raises CheckpointError.
+        Raises CheckpointError, which says in one line which field is wrong and
+        what is allowed. Weights are verified when they are asked for.
         """
         gguf, path = _library(), Path(path)
         if not path.is_file():
@@ -157,39 +196,40 @@ class Checkpoint:
             if file.read(4) != b"GGUF":
                 raise CheckpointError(f"{path} is not a GGUF file")
         try:
-            reader = gguf.GGUFReader(path)
-        except (ValueError, IndexError, KeyError, OverflowError) as error:
+            header = Header(path)
+        except Damaged as error:
             raise CheckpointError(f"{path} is damaged: {error}") from error
-        self = cls(path, _config(path, reader), reader, {})
-        theirs = {tensor.name: tensor for tensor in reader.tensors}
+        self = cls(path, _config(path, header), header, {})
+        theirs = dict(header.tensors)
         for name, shape in self.config.shapes().items():
             tensor = theirs.pop(gguf_name(name), None)
             if tensor is None:
                 raise CheckpointError(
                     f"{path} has no tensor {gguf_name(name)}, which a Llama of {self.config.layers} layers needs"
                 )
-            # GGUF counts axes from the innermost.
-            found = tuple(int(n) for n in tensor.shape[::-1])
-            if found != shape:
+            if tensor.shape != shape:
                 raise CheckpointError(
-                    f"{path}: {tensor.name} is {list(found)}, but the header says {list(shape)}"
+                    f"{path}: {tensor.name} is {list(tensor.shape)}, but the header says {list(shape)}"
                 )
-            if tensor.tensor_type.name not in TYPES:
+            if tensor.type not in BLOCKS:
+                kinds = {str(int(k)): k.name for k in gguf.GGMLQuantizationType}
+                kind = kinds.get(tensor.type, f"of the type {tensor.type}")
                 raise CheckpointError(
-                    f"{path}: {tensor.name} is {tensor.tensor_type.name}; this part reads {', '.join(TYPES)}"
+                    f"{path}: {tensor.name} is {kind}; this part reads {', '.join(BLOCKS)}"
                 )
             self._tensors[name] = tensor
         if (
             theirs
         ):  # biases, RoPE factors: without them the model answers wrongly
+            names = ", ".join(ascii(name)[1:-1] for name in sorted(theirs)[:3])
             raise CheckpointError(
-                f"{path} has tensors that a plain Llama lacks: {', '.join(sorted(theirs)[:3])}"
+                f"{path} has tensors that a plain Llama lacks: {names}"
             )
         return self
 
     def type(self, name: str) -> str:
-        """How a tensor is stored: one of TYPES."""
-        return self._tensors[name].tensor_type.name
+        """How a tensor is stored: one of gguf_file.BLOCKS."""
+        return self._tensors[name].type
 
     def blocks(self, name: str) -> np.ndarray:
         """A tensor as it is stored: uint8, [rows, bytes per row], for the GPU
@@ -198,17 +238,37 @@ class Checkpoint:
         A block holds 32 weights of a row. Q8_0, 34 bytes: scale d (fp16), 32
         int8; w = d q. Q4_1, 20 bytes: d and m (fp16), 16 bytes with weight j in
         the low half of byte j and weight j + 16 in its high half; w = d q + m.
+
+        Raises CheckpointError for weights that are no finite numbers: of blocks,
+        their scales tell.
         """
-        return self._tensors[name].data
+        tensor = self._tensors[name]
+        stored = self._header.array(tensor.name)
+        if tensor.type == "BF16":
+            # All bits of the exponent set: seven in one byte, one in the other.
+            high, low = stored[..., 1::2] & 0x7F, stored[..., ::2] & 0x80
+            good = (high < 0x7F) | (low == 0)
+        elif tensor.type in ("F32", "F16"):
+            good = np.isfinite(stored)
+        else:
+            scales = 2 if tensor.type == "Q8_0" else 4  # bytes
+            blocks = stored.reshape(-1, BLOCKS[tensor.type][1])[:, :scales]
+            good = np.isfinite(np.ascontiguousarray(blocks).view("<f2"))
+        if not good.all():
+            raise CheckpointError(
+                f"{self.path} is damaged: {tensor.name} holds weights that are "
+                "infinite or no numbers"
+            )
+        return stored
 
     def array(self, name: str) -> np.ndarray:
         """A tensor dequantized to float32, in the shape of `Config.shapes`; a
         new array.
         """
-        tensor = self._tensors[name]
-        data = _library().quants.dequantize(tensor.data, tensor.tensor_type)
-        shape = self.config.shapes()[name]
-        return np.array(data, "float32").reshape(shape)
+        gguf, tensor = _library(), self._tensors[name]
+        kind = gguf.GGMLQuantizationType[tensor.type]
+        data = gguf.quants.dequantize(self.blocks(name), kind)
+        return np.array(data, "float32").reshape(tensor.shape)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All tensors in float32, by name; of a tied model 'head' is the same
@@ -219,59 +279,78 @@ class Checkpoint:
 
     def metadata(self, key: str, default: Any = None) -> Any:
         """A value of the header, such as 'tokenizer.ggml.tokens', or the
-        default.
+        default. Raises CheckpointError for bytes that are no text.
         """
-        field = self._reader.get_field(key)
-        return default if field is None else field.contents()
+        try:
+            return self._header.value(key, default)
+        except Damaged as error:
+            raise CheckpointError(f"{self.path} is damaged: {error}") from error
 
     @cached_property
     def bytes(self) -> int:
         """Bytes of all tensors as they are stored: what one decode step has to
         read at least.
         """
-        return sum(int(tensor.n_bytes) for tensor in self._tensors.values())
+        return sum(tensor.nbytes for tensor in self._tensors.values())
 
 
-def _config(path: Path, reader: Any) -> Config:
+def _config(path: Path, header: Header) -> Config:
     def get(key: str, default: Any = None) -> Any:
-        field = reader.get_field(key)
-        value = default if field is None else field.contents()
+        value = header.value(key, default)
         if value is None:
             raise CheckpointError(f"{path} lacks the key {key}")
         return value
 
-    architecture = get("general.architecture", "unknown")
-    if architecture != "llama":
-        raise CheckpointError(
-            f"{path} holds a model of the architecture '{architecture}'; this part runs 'llama'"
-        )
-    if get("llama.rope.scaling.type", "none") != "none":
-        raise CheckpointError(f"{path} scales RoPE, which this part does not")
-    dim, heads = (
-        get("llama.embedding_length"),
-        get("llama.attention.head_count"),
-    )
-    head_dim = get("llama.attention.key_length", dim // heads)
-    rotated = get("llama.rope.dimension_count", head_dim)
-    values = get("llama.attention.value_length", head_dim)
-    if rotated != head_dim or values != head_dim:
-        raise CheckpointError(
-            f"{path}: RoPE rotates {rotated} of {head_dim} elements and a value has {values}; here all are the same"
-        )
-    names = {tensor.name for tensor in reader.tensors}
+    def size(name: str, default: Any = None) -> Any:
+        key = SIZES[name][0]
+        value = get(key, default)
+        within(name, key, value)
+        return value
+
     try:
+        architecture = get("general.architecture", "unknown")
+        if architecture != "llama":
+            raise ValueError(
+                f"it holds a model of the architecture {architecture!a:.60}; this part runs 'llama'"
+            )
+        if get("llama.rope.scaling.type", "none") != "none":
+            raise ValueError("it scales RoPE, which this part does not")
+        dim, heads = size("dim"), size("heads")
+        head_dim = size("head_dim", dim // heads)
+        rotated = get("llama.rope.dimension_count", head_dim)
+        values = get("llama.attention.value_length", head_dim)
+        if rotated != head_dim or values != head_dim:
+            raise ValueError(
+                f"RoPE rotates {rotated!a:.60} of {head_dim} elements and a value has {values!a:.60}; here all are the same"
+            )
+        layers, there = size("layers"), len(header.tensors)
+        if layers * len(LAYER_NAMES) > there:
+            raise ValueError(
+                f"llama.block_count is {layers}; the {there} tensors of the file are those of {there // len(LAYER_NAMES)} layers at most"
+            )
+        vocab = header.count("tokenizer.ggml.tokens")
+        if vocab is None:
+            raise ValueError("it lacks the list tokenizer.ggml.tokens")
+        within("vocab", "the length of tokenizer.ggml.tokens", vocab)
+        for mark in ("bos", "eos", "unknown", "padding"):
+            key = f"tokenizer.ggml.{mark}_token_id"
+            token = header.value(key, 0)
+            if type(token) is not int or not 0 <= token < vocab:
+                raise ValueError(
+                    f"{key} is {token!a:.60}; a token of the vocabulary, 0 to {vocab - 1}, is allowed"
+                )
         return Config(
-            layers=get("llama.block_count"),
+            layers=layers,
             dim=dim,
             heads=heads,
-            kv_heads=get("llama.attention.head_count_kv", heads),
+            kv_heads=size("kv_heads", heads),
             head_dim=head_dim,
-            ffn=get("llama.feed_forward_length"),
-            vocab=len(get("tokenizer.ggml.tokens")),
-            context=get("llama.context_length"),
-            rope_theta=get("llama.rope.freq_base", 10000.0),
-            rms_eps=get("llama.attention.layer_norm_rms_epsilon"),
-            tied=NAMES["head"] not in names,
+            ffn=size("ffn"),
+            vocab=vocab,
+            context=size("context"),
+            rope_theta=size("rope_theta", 10000.0),
+            rms_eps=size("rms_eps"),
+            tied=NAMES["head"] not in header.tensors,
         )
     except ValueError as error:
         raise CheckpointError(f"{path}: {error}") from error

@@ -17,7 +17,18 @@ import math
 from typing import Any, NamedTuple
 
 import cudatut as ct
-from rows import address, cache_of
+from cudatut.gpu.operands import Operand, Operands
+
+from rows import (
+    BLOCKS,
+    NULL,
+    Cache,
+    begin_at,
+    cache_of,
+    grid,
+    queries_of,
+    workspace,
+)
 
 SOURCE = "llm/decode.cu"
 HEAD_DIMS = 64, 80, 96, 112, 128, 256
@@ -27,6 +38,7 @@ WARPS, TILE = 4, 16
 # on the others. Short enough for one sequence to keep many SMs busy.
 SPLIT = 512
 SHORTEST = 256  # parts that `choose` takes
+MARGIN = 4096  # keys: how far a warp counts beyond the last one, and more
 
 
 class Sizes(NamedTuple):
@@ -171,7 +183,8 @@ def paged(
     """out[i, h] = softmax(scale * q[i, h] K^T) V over the keys of sequence i.
 
     q: bf16, [s, heads, head_dim], or [s, width], whose rows begin with that, as
-    those of a fused projection do. keys, values: bf16, [slots, kv_heads,
+    those of a fused projection do; rows may lie apart, evenly, by an even
+    number of elements. All else is contiguous. keys, values: bf16, [slots, kv_heads,
     head_dim]. tables: int32, [s, width]; lengths: int32, [s]; as in
     `batch.Batch`. out: bf16, [s, heads, head_dim]. lse: float32, [s, heads]:
     the natural logarithm of the sum of exponentials.
@@ -186,21 +199,18 @@ def paged(
     keys and values may also be FP8, uint8. scales: float32, [2, kv_heads], what
     keys and what values of each KV head are multiplied by then.
 
-    Raises ValueError for shapes and numbers that do not fit, TypeError for
-    elements of another type.
+    Up to 65535 sequences, parts and `split` alike. Raises TypeError, ValueError.
     """
-    if len(keys.shape) != 3 or len(tables.shape) != 2:
-        raise ValueError(
-            f"keys of shape {keys.shape} and tables of {tables.shape}: they must be [slots, kv_heads, head_dim] and [s, width]"
-        )
-    if tables.shape[0] != out.shape[0] or block_size < 1:
-        raise ValueError(
-            f"tables of {tables.shape[0]} sequences and blocks of {block_size} tokens do not fit {out.shape[0]} sequences"
-        )
+    take = ct.operands("decode.paged")
+    cache = cache_of(take, keys, values, scales, 3)
+    to = take.write("out", out, "uint16", (None, None, None))
+    shape = to.shape[0], None
+    of_tables = take.read("tables", tables, "int32", shape)
+    if block_size < 1:
+        raise ValueError(f"decode.paged: {block_size=}: 1 at least")
     _launch(
-        True, q, keys, values, tables, tables.shape[1], block_size, lengths, out,
-        lse, partials, tickets, longest, split, window, scale, softcap, stream,
-        scales, warps,
+        take, of_tables, q, cache, block_size, lengths, to, lse, partials,
+        tickets, longest, split, window, scale, softcap, stream, warps,
     )  # fmt: skip
 
 
@@ -225,77 +235,70 @@ def contiguous(
     """As `paged`, without tables: keys, values are [s, capacity, kv_heads,
     head_dim], and key j of sequence i is keys[i, j].
     """
-    if len(keys.shape) != 4 or keys.shape[0] != out.shape[0]:
+    take = ct.operands("decode.contiguous")
+    cache = cache_of(take, keys, values, scales, 4)
+    sequences, capacity, *_ = cache.keys.shape
+    shape = sequences, None, None
+    to = take.write("out", out, "uint16", shape)
+    if longest > capacity:
         raise ValueError(
-            f"keys of shape {keys.shape} must be [{out.shape[0]}, capacity, kv_heads, head_dim]"
+            f"decode.contiguous: {longest} keys do not fit in {capacity}"
         )
-    if longest > keys.shape[1]:
-        raise ValueError(f"{longest} keys do not fit in {keys.shape[1]}")
     _launch(
-        False, q, keys, values, lengths, 0, keys.shape[1], lengths, out, lse,
-        partials, tickets, longest, split, window, scale, softcap, stream,
-        scales, warps,
+        take, None, q, cache, capacity, lengths, to, lse, partials, tickets,
+        longest, split, window, scale, softcap, stream, warps,
     )  # fmt: skip
 
 
 def _launch(
-    is_paged, q, keys, values, tables, table_width, block_size, lengths, out,
-    lse, partials, tickets, longest, split, window, scale, softcap, stream, scales,
-    warps,
+    take: Operands, tables: Operand | None, q: Any, cache: Cache,
+    block_size: int, lengths: Any, out: Operand, lse: Any, partials: Any,
+    tickets: Any, longest: int, split: int, window: int, scale: float | None,
+    softcap: float, stream: Any, warps: int,
 ) -> None:  # fmt: skip
-    if len(out.shape) != 3:
-        raise ValueError(f"out of shape {out.shape}: [s, heads, head_dim]")
     sequences, heads, head_dim = out.shape
-    *front, kv_heads, key_dim = keys.shape
+    *front, kv_heads, key_dim = cache.keys.shape
     if head_dim not in HEAD_DIMS or key_dim != head_dim:
         raise ValueError(
-            f"queries of {head_dim} and keys of {key_dim}: both must be one of {HEAD_DIMS}"
+            f"{take.launcher}: queries of {head_dim} and keys of {key_dim}: both must be one of {HEAD_DIMS}"
         )
-    if kv_heads < 1 or heads % kv_heads or values.shape != keys.shape:
+    if kv_heads < 1 or heads % kv_heads:
         raise ValueError(
-            f"{heads} query heads cannot share keys of shape {keys.shape} and values of {values.shape}"
+            f"{take.launcher}: {heads} query heads cannot share keys of shape {list(cache.keys.shape)}"
         )
-    q_stride = math.prod(q.shape[1:])
-    if q.shape[0] != sequences or q_stride < heads * head_dim or q_stride % 2:
+    # A slot is an int, and so is the key behind the last one.
+    if math.prod(front) > BLOCKS or longest + split > BLOCKS - MARGIN:
         raise ValueError(
-            f"q of shape {q.shape}: {sequences} rows that begin with {heads} x {head_dim}, an even number of elements each"
+            f"{take.launcher}: {math.prod(front)} slots, {longest=}, {split=}: keys are counted in an int"
         )
-    if lengths.shape != (sequences,) or lse.shape != (sequences, heads):
+    if split < 1 or longest < 0 or window < 0 or not softcap >= 0:
         raise ValueError(
-            f"lengths of shape {lengths.shape} and lse of {lse.shape}: [{sequences}] and [{sequences}, {heads}]"
-        )
-    if math.prod(front) >= 1 << 31:
-        raise ValueError(f"{math.prod(front)} slots: below 2^31")
-    if address(q) % 4 or any(
-        address(a) % 16 for a in (keys, values, partials, out)
-    ):
-        raise ValueError(
-            "keys, values, partials and out must begin at multiples of 16 bytes, q of 4"
-        )
-    if split < 1 or longest < 0 or window < 0 or softcap < 0:
-        raise ValueError(
-            f"{split=}, {longest=}, {window=}, {softcap=}: at least 1, and 0"
+            f"{take.launcher}: {split=}, {longest=}, {window=}, {softcap=}: at least 1, and 0"
         )
     if warps not in (4, 8, 16):
-        raise ValueError(f"{warps} warps: 4, 8 or 16")
+        raise ValueError(f"{take.launcher}: {warps} warps: 4, 8 or 16")
+    of_q = queries_of(take, q, out.shape)
+    of_lengths = take.read("lengths", lengths, "int32", (sequences,))
+    of_lse = take.write("lse", lse, "float32", (sequences, heads))
     need = sizes(sequences, heads, kv_heads, head_dim, longest, split, window)
-    if (
-        math.prod(partials.shape) < need.partials
-        or math.prod(tickets.shape) < need.tickets
-    ):
-        raise ValueError(
-            f"the workspace is too small: {need.partials} words of partials and {need.tickets} tickets"
-        )
-    if sequences == 0:
-        return
+    sums = workspace(take, "partials", partials, "float32", need.partials)
+    arrived = workspace(take, "tickets", tickets, "uint32", need.tickets)
+    begin_at(take, 16, cache.keys, cache.values, out, sums)
+    begin_at(take, 4, of_q)
     group = heads // kv_heads
-    cache = cache_of(keys, scales)
-    kernel, shared = instance(head_dim, is_paged, cache.arguments, warps)
+    octets = kv_heads * ct.cdiv(group, HEADS)
+    most = parts(longest, split, window)
+    blocks = grid(take, octets, most, sequences)
+    if not sequences or not heads:
+        return
+    in_blocks = tables is not None
+    where = (tables.address, tables.width) if in_blocks else (NULL, 0)
+    kernel, shared = instance(head_dim, in_blocks, cache.arguments, warps)
     kernel(
-        q, q_stride, keys, values, tables, table_width, block_size, lengths,
-        kv_heads, group, split, window,
-        1 / math.sqrt(head_dim) if scale is None else scale, softcap, out, lse,
-        partials, tickets, cache.scales,
-        grid=(kv_heads * ct.cdiv(group, HEADS), parts(longest, split, window), sequences),
-        block=32 * warps, shared=shared, stream=stream,
+        of_q.address, of_q.stride, cache.keys.address, cache.values.address,
+        *where, block_size, of_lengths.address, kv_heads, group, split, window,
+        1 / math.sqrt(head_dim) if scale is None else scale, softcap,
+        out.address, of_lse.address, sums.address, arrived.address,
+        cache.scales, grid=blocks, block=32 * warps, shared=shared,
+        stream=stream,
     )  # fmt: skip

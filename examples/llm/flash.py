@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import cudatut as ct
-import rows
+from cudatut.gpu.operands import Operand, Operands
+
+from rows import BLOCKS, NULL, Cache, begin_at, cache_of, grid, queries_of
 
 SOURCE = "llm/flash.cu"
 LONGEST = (1 << 30) - 256  # tokens of a sequence
@@ -141,25 +143,55 @@ def contiguous(
     scales: float32, [2, kv_heads], what keys and what values of each KV head
     are multiplied by then.
 
-    Raises ValueError for shapes and numbers that do not fit, TypeError for
-    elements of another type.
+    out is none of the others. Raises TypeError, ValueError.
     """
-    if len(out.shape) != 4 or len(keys.shape) != 4:
+    take = ct.operands("flash.contiguous")
+    to = take.write("out", out, "uint16", (None,) * 4, rows=2)
+    cache = cache_of(take, keys, values, scales, 4, rows=2)
+    sequences, q_len, *_ = to.shape
+    _, k_len, _, head_dim = cache.keys.shape
+    if cache.keys.shape[0] != sequences or max(q_len, k_len) > LONGEST:
         raise ValueError(
-            f"out of shape {out.shape}, keys of {keys.shape}: [s, tokens, heads, head_dim]"
-        )
-    sequences, q_len = out.shape[:2]
-    k_len, _, head_dim = keys.shape[1:]
-    if keys.shape[0] != sequences or max(q_len, k_len) > LONGEST:
-        raise ValueError(
-            f"{sequences} sequences of {q_len} queries cannot have keys of shape {keys.shape}"
+            f"flash.contiguous: {sequences} sequences of {q_len} queries cannot have keys of shape {list(cache.keys.shape)}, up to {LONGEST} of each"
         )
     tile = tile or tile_for(head_dim)
     tiles = ct.cdiv(q_len + (k_len - q_len) % tile.bm, tile.bm)
+    lists = Lists(tiles * sequences)
     _launch(
-        tile, False, 2, q, keys, values, out, lse, causal, window, scale,
-        softcap, tiles * sequences, q_len, k_len, rows.NULL, rows.NULL,
-        rows.NULL, rows.NULL, 0, 1, stream, scales,
+        take, tile, False, q, cache, to, lse, causal, window, scale, softcap,
+        (q_len, k_len), lists, stream,
+    )  # fmt: skip
+
+
+class Lists(NamedTuple):
+    """What a launch over a batch reads beside its queries, keys and values."""
+
+    items: int  # rows of work
+    work: np.uint64 = NULL
+    starts: np.uint64 = NULL
+    lengths: np.uint64 = NULL
+    tables: np.uint64 = NULL
+    width: int = 0  # of a row of tables
+    block_size: int = 1
+
+
+def lists_of(
+    take: Operands, starts: Any, lengths: Any, tables: Any, block_size: int,
+    work: Any,
+) -> Lists:  # fmt: skip
+    """Arrays as `paged` says. Raises TypeError, ValueError."""
+    of_lengths = take.read("lengths", lengths, "int32", (None,))
+    (sequences,) = of_lengths.shape
+    of_starts = take.read("starts", starts, "int32", (sequences + 1,))
+    of_tables = take.read("tables", tables, "int32", (sequences, None))
+    of_work = take.read("work", work, "int32", (None, 2))
+    if block_size < 1:
+        raise ValueError(
+            f"{take.launcher}: blocks of {block_size} tokens: 1 at least"
+        )
+    return Lists(
+        of_work.count, of_work.address, of_starts.address, of_lengths.address,
+        of_tables.address, of_tables.width, block_size,
     )  # fmt: skip
 
 
@@ -177,92 +209,88 @@ def paged(
     kv_heads, head_dim]. out: bf16, [n, heads, head_dim]. lse: float32, [n,
     heads], or None. starts, lengths, tables: int32, as in `batch.Batch`, on the
     GPU; rows of q and out from starts[s] on are left alone. work: int32, what
-    `order` says for the same tile.
+    `order` says for the same tile. Only rows of q, keys, values and out may lie
+    apart.
     """
-    if len(out.shape) != 3 or len(keys.shape) != 3:
-        raise ValueError(
-            f"out of shape {out.shape}, keys of {keys.shape}: [n, heads, head_dim] and [slots, kv_heads, head_dim]"
-        )
-    # The arrays keep their names until the launch: these may be all that keeps
-    # them in memory.
-    of_lengths, (sequences,) = rows.contiguous(
-        lengths, "lengths", "int32", (None,)
-    )
-    of_starts = rows.ints(starts, "starts", sequences + 1)
-    of_tables, (_, width) = rows.contiguous(
-        tables, "tables", "int32", (sequences, None)
-    )
-    of_work, (items, _) = rows.contiguous(work, "work", "int32", (None, 2))
-    if block_size < 1:
-        raise ValueError(f"blocks of {block_size} tokens: 1 at least")
+    take = ct.operands("flash.paged")
+    to = take.write("out", out, "uint16", (None,) * 3, rows=1)
+    cache = cache_of(take, keys, values, scales, 3, rows=1)
+    lists = lists_of(take, starts, lengths, tables, block_size, work)
     _launch(
-        tile or tile_for(keys.shape[2]), True, 1, q, keys, values, out, lse,
-        causal, window, scale, softcap, items, 0, 0, of_work, of_starts,
-        of_lengths, of_tables, width, block_size, stream, scales,
+        take, tile or tile_for(cache.keys.shape[2]), True, q, cache, to, lse,
+        causal, window, scale, softcap, (0, 0), lists, stream,
     )  # fmt: skip
 
 
-def _launch(
-    tile, is_paged, leading, q, keys, values, out, lse, causal, window, scale,
-    softcap, items, q_len, k_len, work, starts, lengths, tables, width,
-    block_size, stream, scales,
-) -> None:  # fmt: skip
+class Rows(NamedTuple):
+    """Queries, and where log-sum-exps go."""
+
+    q: Operand
+    lse: np.uint64
+
+
+def rows_of(
+    take: Operands, q: Any, cache: Cache, out: Operand, lse: Any,
+    tensor_maps: bool = False,
+) -> Rows:  # fmt: skip
+    """Checks also that keys, values and out, which are taken already, go with
+    these, and that a kernel which counts what lies between rows in an int can
+    have them. tensor_maps: of q, keys and values, whose rows must then not lie
+    in one another. Raises TypeError, ValueError.
+    """
     *_, heads, head_dim = out.shape
-    *_, kv_heads, key_dim = keys.shape
-    if key_dim != head_dim or head_dim > tile.d:
+    *_, kv_heads, key_dim = cache.keys.shape
+    if key_dim != head_dim or kv_heads < 1 or heads % kv_heads:
         raise ValueError(
-            f"queries of {head_dim} and keys of {key_dim} elements, in tiles of {tile.d}"
+            f"{take.launcher}: {heads} query heads of {head_dim} elements cannot share keys of shape {list(cache.keys.shape)}"
         )
-    if kv_heads < 1 or heads % kv_heads or values.shape != keys.shape:
+    of_q = queries_of(take, q, out.shape)
+    arrays = of_q, cache.keys, cache.values, out
+    if head_dim % 8 == 0:
+        begin_at(take, 16, *arrays)
+    apart, counts = [a.stride for a in arrays], [a.count for a in arrays]
+    if apart[1] != apart[2] or max(*apart, *counts) > BLOCKS:
         raise ValueError(
-            f"{heads} query heads cannot share keys of shape {keys.shape} and values of {values.shape}"
+            f"{take.launcher}: rows of q, keys, values and out are {apart} elements apart: those of keys as those of values, and up to {BLOCKS}, as there are rows"
+        )
+    if tensor_maps and any(a.count > 1 and a.stride < a.width for a in arrays):
+        raise ValueError(
+            f"{take.launcher}: rows of q, keys and values are {apart[:3]} elements apart: they must not lie in one another"
+        )
+    if lse is None:
+        return Rows(of_q, NULL)
+    of_lse = take.write("lse", lse, "float32", out.shape[:-1])
+    return Rows(of_q, of_lse.address)
+
+
+def _launch(
+    take: Operands, tile: Tile, is_paged: bool, q: Any, cache: Cache,
+    out: Operand, lse: Any, causal: bool, window: int, scale: float | None,
+    softcap: float, lengths: tuple[int, int], lists: Lists, stream: Any,
+) -> None:  # fmt: skip
+    rows = rows_of(take, q, cache, out, lse)
+    *_, heads, head_dim = out.shape
+    *_, kv_heads, _ = cache.keys.shape
+    if not 0 < head_dim <= tile.d or (cache.arguments and head_dim % 16):
+        raise ValueError(
+            f"{take.launcher}: heads of {head_dim} elements, in tiles of {tile.d}; of FP8 16, 32, ..."
         )
     scale = 1 / math.sqrt(head_dim) if scale is None else scale
     if not scale > 0 or not softcap >= 0 or window < 0:
         raise ValueError(
-            f"{scale=}, {softcap=}, {window=}: above 0, and at least 0"
+            f"{take.launcher}: {scale=}, {softcap=}, {window=}: above 0, and at least 0"
         )
-    of_q = rows.spaced(q, "q", leading, heads * head_dim)
-    cache = rows.cache_of(keys, scales)
-    size = np.dtype(cache.dtype).itemsize
-    of_keys = rows.spaced(keys, "keys", leading, kv_heads * head_dim, size)
-    of_values = rows.spaced(
-        values, "values", leading, kv_heads * head_dim, size
-    )
-    of_out = rows.spaced(out, "out", leading, heads * head_dim)
-    if of_q.count != of_out.count or of_keys.stride != of_values.stride:
-        raise ValueError(
-            f"{of_q.count} rows of q for {of_out.count} of out; rows of keys and values are {of_keys.stride} and {of_values.stride} elements apart"
-        )
-    if q.shape[:leading] != out.shape[:leading]:
-        raise ValueError(f"q of shape {q.shape}, out of {out.shape}")
-    aligned = head_dim % 8 == 0
-    if size == 1 and head_dim % 16:
-        raise ValueError(f"heads of {head_dim} elements: of FP8 16, 32, ...")
-    if aligned and any(
-        a.stride * bytes % 16 or int(a.address) % 16
-        for a, bytes in zip(
-            (of_q, of_keys, of_values, of_out), (2, size, size, 2)
-        )
-    ):
-        raise ValueError(
-            "rows of q, keys, values and out must begin at multiples of 16 bytes"
-        )
-    of_lse = rows.NULL
-    if lse is not None:
-        of_lse, _ = rows.contiguous(lse, "lse", "float32", out.shape[:-1])
-    if items * heads >= 1 << 31:
-        raise ValueError(f"{items} tiles of queries of {heads} heads: too many")
-    if not of_out.count or not heads or not items or not head_dim:
+    blocks = grid(take, lists.items * heads)
+    if not out.count or not blocks:
         return
     most = (1 << 30) - 1  # more keys than there are
+    aligned = head_dim % 8 == 0
     instance(tile, is_paged, aligned, softcap > 0, cache.arguments)(
-        of_q.address, of_q.stride, of_keys.address, of_values.address,
-        of_keys.stride, of_out.address, of_out.stride,
-        of_lse, heads, kv_heads, head_dim, (softcap or scale) * LOG2_E,
+        rows.q.address, rows.q.stride, cache.keys.address,
+        cache.values.address, cache.keys.stride, out.address, out.stride,
+        rows.lse, heads, kv_heads, head_dim, (softcap or scale) * LOG2_E,
         2 * LOG2_E * scale / softcap if softcap else 0.0,
         min(window - 1, most) if window else most, 0 if causal else most,
-        items, q_len, k_len, work, starts, lengths, tables, width, block_size,
-        cache.scales, grid=items * heads, block=32 * tile.warps,
-        shared=tile.shared(is_paged), stream=stream,
+        lists.items, *lengths, *lists[1:], cache.scales, grid=blocks,
+        block=32 * tile.warps, shared=tile.shared(is_paged), stream=stream,
     )  # fmt: skip

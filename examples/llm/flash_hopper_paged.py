@@ -20,7 +20,9 @@ import numpy as np
 
 import cudatut as ct
 import flash
-import rows
+from cudatut.gpu.operands import Operand
+
+from rows import BLOCKS, cache_of
 
 hopper = ct.shared("tensor/flash_hopper")  # its tensor maps
 SOURCE = "llm/flash_hopper_paged.cu"
@@ -110,63 +112,34 @@ def paged(
     as many keys as queries.
 
     work: what `flash.order` says for the plan; by default that of `plan_for`.
-    Raises ValueError, TypeError.
+    Raises TypeError, ValueError.
     """
-    if len(out.shape) != 3 or len(keys.shape) != 3:
-        raise ValueError(
-            f"out of shape {out.shape}, keys of {keys.shape}: [n, heads, head_dim] and [slots, kv_heads, head_dim]"
-        )
-    (n, heads, d), (slots, kv_heads, key_dim) = out.shape, keys.shape
-    if key_dim != d or d not in (64, 128):
-        raise ValueError(
-            f"queries of {d} and keys of {key_dim} elements: 64 or 128"
-        )
-    if kv_heads < 1 or heads % kv_heads or values.shape != keys.shape:
-        raise ValueError(
-            f"{heads} query heads cannot share keys of shape {keys.shape} and values of {values.shape}"
-        )
+    take = ct.operands("flash_hopper_paged.paged")
+    to = take.write("out", out, "uint16", (None,) * 3, rows=1)
+    cache = cache_of(take, keys, values, None, 3, rows=1, fp8=False)
+    of_rows = flash.rows_of(take, q, cache, to, lse, tensor_maps=True)
+    lists = flash.lists_of(take, starts, lengths, tables, block_size, work)
+    (n, heads, d), (slots, kv_heads, _) = to.shape, cache.keys.shape
+    if d not in (64, 128):
+        raise ValueError(f"{take.launcher}: heads of {d} elements: 64 or 128")
     if block_size not in BLOCK_SIZES or slots % block_size:
         raise ValueError(
-            f"{slots} slots in blocks of {block_size} tokens: of {BLOCK_SIZES}"
+            f"{take.launcher}: {slots} slots in blocks of {block_size} tokens: of {BLOCK_SIZES}"
         )
     scale = 1 / math.sqrt(d) if scale is None else scale
     if not scale > 0:
-        raise ValueError(f"{scale=}: above 0")
-    # The arrays keep their names until the launch: these may be all that keeps
-    # them in memory.
-    of_lengths, (sequences,) = rows.contiguous(
-        lengths, "lengths", "int32", (None,)
-    )
-    of_starts = rows.ints(starts, "starts", sequences + 1)
-    of_tables, (_, width) = rows.contiguous(
-        tables, "tables", "int32", (sequences, None)
-    )
-    of_work, (items, _) = rows.contiguous(work, "work", "int32", (None, 2))
-    of_q = rows.spaced(q, "q", 1, heads * d)
-    of_keys = rows.spaced(keys, "keys", 1, kv_heads * d)
-    of_values = rows.spaced(values, "values", 1, kv_heads * d)
-    of_out = rows.spaced(out, "out", 1, heads * d)
-    if of_q.count != of_out.count:
-        raise ValueError(f"{of_q.count} rows of q for {of_out.count} of out")
-    if any(
-        a.stride % 8 or int(a.address) % 16
-        for a in (of_q, of_keys, of_values, of_out)
-    ):
-        raise ValueError(
-            "rows of q, keys, values and out must begin at multiples of 16 bytes"
-        )
-    of_lse = rows.NULL
-    if lse is not None:
-        of_lse, _ = rows.contiguous(lse, "lse", "float32", out.shape[:2])
+        raise ValueError(f"{take.launcher}: {scale=}: above 0")
     plan = plan or plan_for(d, block_size)
-    blocks = min(items * heads, ct.device().sm_count)
-    if items * heads + blocks >= 1 << 31:
-        raise ValueError(f"{items} tiles of queries of {heads} heads: too many")
+    blocks = min(lists.items * heads, ct.device().sm_count)
+    if lists.items * heads + blocks > BLOCKS:
+        raise ValueError(
+            f"{take.launcher}: {lists.items} tiles of queries of {heads} heads: too many"
+        )
     if not n or not slots or not blocks:
         return
 
     # --8<-- [start:maps]
-    def in_blocks(at: rows.Spaced) -> bytes:
+    def in_blocks(at: Operand) -> bytes:
         """The cache: blocks as sequences, and parts of a head as heads."""
         parts = kv_heads * d // 64
         tokens = hopper.Tokens(
@@ -179,13 +152,13 @@ def paged(
         )
         return hopper.tensor_map(tokens, block_size, 1)
 
+    of_q, items = of_rows.q, lists.items
     queries = hopper.Tokens(int(of_q.address), 1, n, heads, d, of_q.stride)
     # --8<-- [end:maps]
     instance(plan)(
-        hopper.tensor_map(queries, 64, d // 64), in_blocks(of_keys),
-        in_blocks(of_values), of_out.address, of_out.stride, of_lse,
+        hopper.tensor_map(queries, 64, d // 64), in_blocks(cache.keys),
+        in_blocks(cache.values), to.address, to.stride, of_rows.lse,
         counters(stream.handle if stream is not None else 0), heads, kv_heads,
-        scale * flash.LOG2_E, items, of_work, of_starts, of_lengths, of_tables,
-        width, grid=blocks, block=128 * (plan.consumers + 1),
-        shared=plan.shared, stream=stream,
+        scale * flash.LOG2_E, items, *lists[1:6], grid=blocks,
+        block=128 * (plan.consumers + 1), shared=plan.shared, stream=stream,
     )  # fmt: skip

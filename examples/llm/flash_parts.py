@@ -18,8 +18,9 @@ from typing import Any
 
 import cudatut as ct
 import flash
-import rows
 from flash import Tile
+
+from rows import begin_at, cache_of, grid, workspace
 
 SOURCE = "llm/flash_parts.cu"
 LEAST = 2  # tiles of keys of a part, as flash_parts.cu has it
@@ -78,80 +79,44 @@ def paged(
 
     parts: of each item's keys at most, 1 or more. partials: float32, at least
     items * heads * parts * tile.bm * (tile.d + 2) elements; launches that may
-    overlap need their own. Raises ValueError, TypeError.
+    overlap need their own. Raises TypeError, ValueError.
     """
-    tile = tile or flash.tile_for(keys.shape[-1])
-    if len(out.shape) != 3 or len(keys.shape) != 3:
+    take = ct.operands("flash_parts.paged")
+    to = take.write("out", out, "uint16", (None,) * 3, rows=1)
+    cache = cache_of(take, keys, values, scales, 3, rows=1)
+    rows = flash.rows_of(take, q, cache, to, lse)
+    lists = flash.lists_of(take, starts, lengths, tables, block_size, work)
+    (_, heads, head_dim), kv_heads = to.shape, cache.keys.shape[1]
+    tile = tile or flash.tile_for(head_dim)
+    if not 0 < head_dim <= tile.d or head_dim % 16:
         raise ValueError(
-            f"out of shape {out.shape}, keys of {keys.shape}: [n, heads, head_dim] and [slots, kv_heads, head_dim]"
+            f"flash_parts.paged: heads of {head_dim} elements, in tiles of {tile.d}: a multiple of 16"
         )
-    (_, heads, head_dim), (_, kv_heads, key_dim) = out.shape, keys.shape
-    if key_dim != head_dim or head_dim > tile.d or head_dim % 16:
-        raise ValueError(
-            f"queries of {head_dim} and keys of {key_dim} elements, in tiles of {tile.d}: a multiple of 16"
-        )
-    if kv_heads < 1 or heads % kv_heads or values.shape != keys.shape:
-        raise ValueError(
-            f"{heads} query heads cannot share keys of shape {keys.shape} and values of {values.shape}"
-        )
-    if block_size < 1 or parts < 1:
-        raise ValueError(f"{block_size=}, {parts=}: 1 at least")
-    # As in flash.py, the arrays keep their names until the launch.
-    of_lengths, (sequences,) = rows.contiguous(
-        lengths, "lengths", "int32", (None,)
-    )
-    of_starts = rows.ints(starts, "starts", sequences + 1)
-    of_tables, (_, width) = rows.contiguous(
-        tables, "tables", "int32", (sequences, None)
-    )
-    of_work, (items, _) = rows.contiguous(work, "work", "int32", (None, 2))
-    cache = rows.cache_of(keys, scales)
-    size = 1 if cache.arguments else 2
-    of_q = rows.spaced(q, "q", 1, heads * head_dim)
-    of_keys = rows.spaced(keys, "keys", 1, kv_heads * head_dim, size)
-    of_values = rows.spaced(values, "values", 1, kv_heads * head_dim, size)
-    of_out = rows.spaced(out, "out", 1, heads * head_dim)
-    if of_q.count != of_out.count or of_keys.stride != of_values.stride:
-        raise ValueError(
-            f"{of_q.count} rows of q for {of_out.count} of out; rows of keys and values are {of_keys.stride} and {of_values.stride} elements apart"
-        )
-    if any(
-        a.stride * bytes % 16 or int(a.address) % 16
-        for a, bytes in (
-            (of_q, 2), (of_keys, size), (of_values, size), (of_out, 2),
-        )
-    ):  # fmt: skip
-        raise ValueError(
-            "rows of q, keys, values and out must begin at multiples of 16 bytes"
-        )
-    of_lse = rows.NULL
-    if lse is not None:
-        of_lse, _ = rows.contiguous(lse, "lse", "float32", out.shape[:2])
-    of_partials, (there,) = rows.contiguous(
-        partials, "partials", "float32", (None,)
-    )
-    blocks = items * heads * parts
-    need = blocks * tile.bm * (tile.d + 2)
-    if there < need:
-        raise ValueError(f"partials has {there} elements, and needs {need}")
-    pieces = items * heads * (tile.bm * tile.d // 4 // MERGE_THREADS)
-    if max(blocks, pieces) >= 1 << 31:
-        raise ValueError(f"{items} tiles of queries of {heads} heads: too many")
-    if not of_out.count or not heads or not items:
-        return
     scale = 1 / math.sqrt(head_dim) if scale is None else scale
+    if parts < 1 or not scale > 0:
+        raise ValueError(
+            f"flash_parts.paged: {parts=}, {scale=}: 1 at least, and above 0"
+        )
+    blocks = grid(take, lists.items * heads * parts)
+    pieces = tile.bm * tile.d // 4 // MERGE_THREADS
+    pieces = grid(take, lists.items * heads * pieces)
+    need = blocks * tile.bm * (tile.d + 2)
+    sums = workspace(take, "partials", partials, "float32", need)
+    begin_at(take, 16, sums)
+    if not to.count or not blocks:
+        return
     kernel, merge = instances(tile, cache.arguments)
-    lists = of_work, of_starts, of_lengths
+    items, *of_items = lists[:4]
     kernel(
-        of_q.address, of_q.stride, of_keys.address, of_values.address,
-        of_keys.stride, of_out.address, of_out.stride, of_lse, heads, kv_heads,
-        head_dim, scale * flash.LOG2_E, parts, *lists, of_tables, width,
-        block_size, cache.scales, of_partials, grid=blocks,
+        rows.q.address, rows.q.stride, cache.keys.address,
+        cache.values.address, cache.keys.stride, to.address, to.stride,
+        rows.lse, heads, kv_heads, head_dim, scale * flash.LOG2_E, parts,
+        *lists[1:], cache.scales, sums.address, grid=blocks,
         block=32 * tile.warps, shared=tile.shared(True), stream=stream,
     )  # fmt: skip
     merge(
-        of_partials, of_out.address, of_out.stride, of_lse, heads, head_dim,
-        parts, items, *lists, grid=pieces, block=MERGE_THREADS, stream=stream,
+        sums.address, to.address, to.stride, rows.lse, heads, head_dim, parts,
+        items, *of_items, grid=pieces, block=MERGE_THREADS, stream=stream,
     )  # fmt: skip
 
 

@@ -144,8 +144,9 @@ __device__ __forceinline__ const float* normed_product(
 // even number. Row r of q, the keys and the values of slots[r] of the cache
 // become what rope.cu makes of the product, which stays fp32 until it is
 // turned: rope.cu gets it as bf16, so the last bit can be another. Rows of q
-// are q_stride elements apart, an even number. Cache: bf16, or FP8 with
-// `scales`, as fp8.cuh says.
+// are q_stride elements apart, an even number. Where there is no such slot
+// among the slot_count of the cache, as for -1, nothing is stored in it. Cache:
+// bf16, or FP8 with `scales`, as fp8.cuh says.
 // --8<-- [start:qkv]
 template <class Format, int OUTPUTS, int PARTS, int STAGES,
           class Cache = __nv_bfloat16>
@@ -156,9 +157,9 @@ __launch_bounds__(OUTPUTS / 16 * PARTS * 32, 16 / (OUTPUTS / 16 * PARTS))
              const void* __restrict__ W, const int* __restrict__ positions,
              const int* __restrict__ slots, const float2* __restrict__ table,
              __nv_bfloat16* __restrict__ q, long long q_stride,
-             Cache* __restrict__ keys, Cache* __restrict__ values, int rows,
-             int inputs, int heads, int kv_heads, int head_dim, float eps,
-             const float* __restrict__ scales) {
+             Cache* __restrict__ keys, Cache* __restrict__ values,
+             int slot_count, int rows, int inputs, int heads, int kv_heads,
+             int head_dim, float eps, const float* __restrict__ scales) {
   constexpr int PAIRS = OUTPUTS / 2;
   static_assert(OUTPUTS / 16 * PARTS * 32 >= 8 * PAIRS, "a pair a thread");
   const int outputs = (heads + 2 * kv_heads) * head_dim;
@@ -182,7 +183,8 @@ __launch_bounds__(OUTPUTS / 16 * PARTS * 32, 16 / (OUTPUTS / 16 * PARTS))
       x, weight, W, rows, outputs, inputs, eps, [&] {
         if (turns) by = table[(long long)position * (head_dim / 2) + at / 2];
       });
-  if (!mine || (head >= heads && slot < 0)) return;
+  if (!mine) return;
+  if (head >= heads && (unsigned)slot >= (unsigned)slot_count) return;
   const float a = merge<OUTPUTS, PARTS>(merged, row, local);
   const float b = merge<OUTPUTS, PARTS>(merged, row, local + 1);
   const long long in_cache = (long long)slot * kv_heads * head_dim + at;

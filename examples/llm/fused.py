@@ -14,14 +14,16 @@ bits are others. The same row gives the same bits whatever rows are beside it.
 """
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import cudatut as ct
-from gemv import ROWS, Format, Plan, format_of
-from rows import contiguous
-from turning import aligned, turning
+from cudatut.gpu.operands import Operand, Operands
+from gemv import ROWS, Format, Plan, weights_of
+from turning import turning
+
+from rows import begin_at
 
 SOURCE = "llm/fused.cu"
 
@@ -100,15 +102,18 @@ def norm_qkv(
     x: float32, [n, dim], n at most 8; weight: float32, [dim], of the norm.
     weights: [(heads + 2 kv_heads) * head_dim, ...], as `gemv` takes them.
     positions, slots, table, keys, values, q, scales: see `turning`. plan:
-    instead of `choose`'s. Raises ValueError.
+    instead of `choose`'s. Raises TypeError, ValueError.
     """
-    n, inputs, outputs, format, where = _checked(x, weight, weights)
-    to = turning(n, outputs, positions, slots, table, keys, values, q, scales)
+    take = ct.operands("norm_qkv")
+    factors = _factors(take, x, weight, weights)
+    (n, inputs), outputs = factors.x.shape, factors.stored.count
+    more = positions, slots, table, keys, values, q
+    to = turning(take, n, outputs, *more, scales)
     if n:
         _launch(
-            "norm_qkv", format, plan, inputs, outputs, stream,
-            *where, *to.arrays, n, inputs, to.heads, to.kv_heads, to.head_dim,
-            eps, to.cache.scales, cache=to.cache.arguments,
+            "norm_qkv", factors, plan, stream,
+            *to.arrays, n, inputs, to.heads, to.kv_heads, to.head_dim, eps,
+            to.cache.scales, cache=to.cache.arguments,
         )  # fmt: skip
 
 
@@ -126,54 +131,59 @@ def norm_gate_up(
 
     x, weight: as for `norm_qkv`. weights: as `interleave` orders them, [2 *
     ffn, ...], ffn a multiple of 8. out: bf16, [n, ffn]. plan: instead of
-    `choose`'s. Raises ValueError.
+    `choose`'s. Raises TypeError, ValueError.
     """
-    n, inputs, outputs, format, where = _checked(x, weight, weights)
+    take = ct.operands("norm_gate_up")
+    factors = _factors(take, x, weight, weights)
+    (n, inputs), outputs = factors.x.shape, factors.stored.count
     if outputs % 16:
         raise ValueError(
-            f"{outputs} rows of weights: of gates and ups there have to be as many, a multiple of 8"
+            f"norm_gate_up: {outputs} rows of weights: of gates and ups there have to be as many, a multiple of 8"
         )
-    to, _ = contiguous(out, "out", "uint16", (n, outputs // 2))
+    to = take.write("out", out, "uint16", (n, outputs // 2))
     if n and outputs:
         _launch(
-            "norm_gate_up", format, plan, inputs, outputs, stream,
-            *where, to, n, outputs, inputs, eps,
+            "norm_gate_up", factors, plan, stream,
+            to.address, n, outputs, inputs, eps,
         )  # fmt: skip
 
 
-def _checked(
-    x: Any, weight: Any, weights: Any
-) -> tuple[int, int, int, Format, tuple[np.uint64, ...]]:
-    """Rows, inputs and outputs of the product, how W is stored, and where the
-    three arrays begin.
-    """
-    first, (n, inputs) = contiguous(x, "x", "float32", (None, None))
+class Factors(NamedTuple):
+    """What both multiply, and how W is stored."""
+
+    x: Operand
+    weight: Operand
+    stored: Operand
+    format: Format
+
+
+def _factors(take: Operands, x: Any, weight: Any, weights: Any) -> Factors:
+    of_x = take.read("x", x, "float32", (None, None))
+    n, inputs = of_x.shape
     if n > ROWS:
-        raise ValueError(f"x has {n} rows; these kernels take up to {ROWS}")
-    scale, _ = contiguous(weight, "weight", "float32", (inputs,))
-    format = format_of(weights, inputs)
-    stored, (outputs, _) = contiguous(
-        weights, "weights", np.dtype(weights.dtype).name, (None, None)
-    )
-    for name, at in (("x", first), ("weight", scale), ("weights", stored)):
-        aligned(name, at, 16)
-    return n, inputs, outputs, format, (first, scale, stored)
+        raise ValueError(
+            f"{take.launcher}: x has {n} rows; these kernels take up to {ROWS}"
+        )
+    of_norm = take.read("weight", weight, "float32", (inputs,))
+    stored, format = weights_of(take, weights, inputs)
+    begin_at(take, 16, of_x, of_norm)
+    return Factors(of_x, of_norm, stored, format)
 
 
 def _launch(
     base: str,
-    format: Format,
+    factors: Factors,
     plan: Plan | None,
-    inputs: int,
-    outputs: int,
     stream: Any,
     *arguments: Any,
     cache: tuple[str, ...] = (),
 ) -> None:
+    x, weight, stored, format = factors
+    outputs, inputs = stored.count, x.width
     room = ct.device().shared_per_block_optin
     plan = plan or choose(format, outputs, inputs, room)
     _kernel(base, format, plan, *cache)(
-        *arguments,
+        x.address, weight.address, stored.address, *arguments,
         grid=ct.cdiv(outputs, plan.outputs), block=plan.threads,
         shared=shared_bytes(plan, format, inputs), stream=stream,
     )  # fmt: skip

@@ -12,13 +12,13 @@ shape of W alone. (The bits of linear.py are others.)
 from functools import cache
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import cudatut as ct
+from cudatut.gpu.operands import Operand, Operands
+
+from rows import CTYPES, FLOATS, LONGEST, MOST, begin_at, grid
 
 SOURCE = "llm/gemv.cu"
 ROWS = 8  # of x, that a block multiplies at the price of one
-C_TYPES = {"float32": "float", "uint16": "__nv_bfloat16"}
 
 
 class Format(NamedTuple):
@@ -87,7 +87,7 @@ def choose(
 
 def instance(format: Format, plan: Plan, dtype: str, add: bool) -> str:
     """The kernel's name with its template arguments."""
-    arguments = format.name, *plan, C_TYPES[dtype], str(add).lower()
+    arguments = format.name, *plan, CTYPES[dtype], str(add).lower()
     return f"gemv<{', '.join(map(str, arguments))}>"
 
 
@@ -96,23 +96,36 @@ def _kernel(format: Format, plan: Plan, dtype: str, add: bool) -> Any:
     return ct.Kernel(SOURCE, instance(format, plan, dtype, add))
 
 
-def format_of(weights: Any, inputs: int) -> Format:
+def format_of(stored: Operand, inputs: int) -> Format:
     """How a matrix of so many inputs is stored: uint16 is bf16, uint8 the
     blocks of a GGUF file, told by the length of a row. Raises ValueError.
     """
-    dtype, length = np.dtype(weights.dtype).name, int(weights.shape[-1])
-    if len(weights.shape) == 2 and inputs:
-        if dtype == "uint16" and length == inputs and inputs % 8 == 0:
+    if stored.dtype == "uint16":
+        if inputs and stored.width == inputs and inputs % 8 == 0:
             return BF16
+    elif inputs and inputs % 32 == 0:
         for format in (Q4_1, Q8_0):
-            fits = inputs % 32 == 0 and length == format.row_bytes(inputs)
-            if dtype == "uint8" and fits:
+            if stored.width == format.row_bytes(inputs):
                 return format
     raise ValueError(
-        f"weights are {dtype} of shape {list(weights.shape)}; for {inputs} "
+        f"weights are {stored.dtype} of shape {list(stored.shape)}; for {inputs} "
         "inputs, needed is a matrix of uint16 with as many columns, a multiple "
         "of 8, or of uint8 with 20 (Q4_1) or 34 (Q8_0) columns for every 32"
     )
+
+
+def weights_of(
+    take: Operands, weights: Any, inputs: int
+) -> tuple[Operand, Format]:
+    """W, [outputs, ...], and how it is stored. Raises TypeError, ValueError."""
+    kinds, shape = ("uint16", "uint8"), (None, None)
+    stored = take.read("weights", weights, kinds, shape, most=MOST)
+    begin_at(take, 16, stored)
+    if inputs >= LONGEST:
+        raise ValueError(
+            f"{take.launcher}: {inputs} inputs; bytes of a row are counted in an int, so that there must be fewer than {LONGEST}"
+        )
+    return stored, format_of(stored, inputs)
 
 
 def gemv(
@@ -127,38 +140,23 @@ def gemv(
 
     x: bf16 (uint16), [n, inputs]; weights: bf16, [outputs, inputs], or as
     `Checkpoint.blocks` gives them, uint8, [outputs, bytes of a row]; out: [n,
-    outputs], bf16 or float32, float32 with `add`. Any n, though W is read again
-    for every 8 rows. plan: instead of `choose`'s; the bits depend on its parts.
-    Raises ValueError.
+    outputs], bf16 or float32, float32 with `add`. All are contiguous. n: up to
+    8 * 65535, though W is read again for every 8 rows. plan: instead of
+    `choose`'s; the bits depend on its parts. Raises TypeError, ValueError.
     """
-    if len(x.shape) != 2 or np.dtype(x.dtype) != np.uint16:
-        raise ValueError(
-            f"x is {x.dtype} of shape {list(x.shape)}; needed is a matrix of "
-            "bf16, which travels as uint16"
-        )
-    n, inputs = map(int, x.shape)
-    format, outputs = format_of(weights, inputs), int(weights.shape[0])
-    dtype = np.dtype(out.dtype).name
-    if dtype not in C_TYPES or (add and dtype != "float32"):
-        raise ValueError(
-            f"out is {out.dtype}; it can be float32, or uint16 without `add`"
-        )
-    if tuple(map(int, out.shape)) != (n, outputs):
-        raise ValueError(
-            f"out is {list(out.shape)}, but x @ W.T is [{n}, {outputs}]"
-        )
-    for name, array in (("x", x), ("weights", weights)):
-        if (array.__cuda_array_interface__["data"][0] or 0) % 16:
-            raise ValueError(
-                f"{name} begins at no multiple of 16 bytes: copy it into an "
-                "array of its own"
-            )
+    take = ct.operands("gemv")
+    of_x = take.read("x", x, "uint16", (None, None))
+    n, inputs = of_x.shape
+    stored, format = weights_of(take, weights, inputs)
+    outputs, kinds = stored.count, "float32" if add else FLOATS
+    to = take.write("out", out, kinds, (n, outputs))
+    begin_at(take, 16, of_x)
     if not n or not outputs:
         return
     most = ct.device().shared_per_block_optin
     plan = plan or choose(format, outputs, inputs, most)
-    _kernel(format, plan, dtype, add)(
-        x, weights, out, n, outputs, inputs,
-        grid=(ct.cdiv(outputs, plan.outputs), ct.cdiv(n, ROWS)),
+    blocks = grid(take, ct.cdiv(outputs, plan.outputs), ct.cdiv(n, ROWS))
+    _kernel(format, plan, to.dtype, add)(
+        x, weights, out, n, outputs, inputs, grid=blocks,
         block=plan.threads, shared=plan.shared(format, inputs), stream=stream,
     )  # fmt: skip

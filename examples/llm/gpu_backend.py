@@ -29,7 +29,7 @@ import flash_hopper_paged
 import flash_parts
 import rope
 import sampling
-from batch import Batch, Draws
+from batch import Batch, Draws, Room
 from checkpoint import Checkpoint
 from graphs import Graph
 from products import Products
@@ -83,8 +83,9 @@ class GpuBackend:
         self.batch_invariant = batch_invariant
         self.graphs = graphs
         self.overlap = ct.device().compute_capability >= (9, 0)
-        self.max_tokens, self.max_requests = max_tokens, max_requests
-        self.max_logits = max_logits or max_requests
+        # Rows of decoding and other requests are rounded up each.
+        logits = coarse_rows(max_logits or max_requests)
+        self.room = Room(max_tokens, max_requests, logits)
         self.weights = Weights(checkpoint)
         self.stream = cuda.Stream()
         self.tile = flash.tile_for(c.head_dim)
@@ -105,9 +106,7 @@ class GpuBackend:
         if kv == "fp8":
             ones = np.ones((c.layers, 2, c.kv_heads), "float32")
             self.scales = ct.to_device(ones)
-        # Rows of decoding and other requests are rounded up each.
-        self.max_logits = coarse_rows(self.max_logits)
-        n, m = 2 * coarse_rows(max_tokens), self.max_logits
+        n, m = 2 * coarse_rows(max_tokens), logits
         self.x = ct.empty((n, c.dim), "float32")  # the residual stream
         self.products = Products(
             c, max(n, m), self.stream, batch_invariant, products
@@ -161,11 +160,12 @@ class GpuBackend:
         there until the next `run`. Raises ValueError for more than `max_...`,
         and for a request longer than the model's context.
         """
-        n, s, m = len(batch.tokens), len(batch.lengths), len(batch.wanted)
-        if n > self.max_tokens or s > self.max_requests or m > self.max_logits:
+        room, m = self.room, len(batch.wanted)
+        sizes = len(batch.tokens), len(batch.lengths), m
+        if any(size > most for size, most in zip(sizes, room)):
             raise ValueError(
-                f"{n} tokens of {s} requests, {m} logits: this backend has room for "
-                f"{self.max_tokens}, {self.max_requests} and {self.max_logits}"
+                f"{sizes} tokens, requests and rows of logits: this backend "
+                f"has room for {tuple(room)}"
             )
         most, longest = self.config.context, int(batch.lengths.max())
         if longest > most:  # neither RoPE's table nor workspaces go further

@@ -16,13 +16,12 @@ that split: the same whatever rows are beside it and whatever the tile, but
 from functools import cache
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import cudatut as ct
+
+from rows import CTYPES, FLOATS, MOST, begin_at, grid
 
 SOURCE, SPLIT_SOURCE = "llm/linear.cu", "llm/linear_split.cu"
 SPLITS = tuple(range(1, 9))  # a cluster has at most 8 blocks
-C_TYPES = {"float32": "float", "uint16": "__nv_bfloat16"}
 
 
 # --8<-- [start:tiles]
@@ -144,7 +143,7 @@ def instance(
     tile: Tile, dtype: str, add: bool, swiglu: bool = False, split: int = 1
 ) -> str:
     """The kernel's name with its template arguments."""
-    arguments = *tile, C_TYPES[dtype], str(add).lower()
+    arguments = *tile, CTYPES[dtype], str(add).lower()
     if swiglu:
         arguments += ("true",)
     if split > 1:
@@ -177,8 +176,8 @@ def linear(
     """out = x @ weights.T, or out += x @ weights.T with `add`.
 
     x: bf16 (uint16), [n, inputs]; weights: bf16, [outputs, inputs]; out: [n,
-    outputs], bf16 or float32, float32 with `add`; n may be 0. inputs: a
-    multiple of 8.
+    outputs], bf16 or float32, float32 with `add`; n may be 0. All are
+    contiguous. inputs: a multiple of 8.
 
     tile: instead of `choose`'s. split: over how many blocks the depth of a tile
     is split, at most 8; more than 1 needs sm_90 and a small tile (`can_split`).
@@ -189,36 +188,29 @@ def linear(
 
     swiglu: out, bf16, [n, outputs / 2], is silu(gate) * up, where the rows of
     weights are in the order of `fused.interleave`; the products stay fp32 until
-    then. Raises ValueError.
+    then. Raises TypeError, ValueError.
     """
-    n, inputs = _matrix(x, "x", ("uint16",))
-    outputs, depth = _matrix(weights, "weights", ("uint16",))
-    allowed = tuple(C_TYPES)
-    if add or swiglu:
-        allowed = ("float32",) if add else ("uint16",)
+    take, two = ct.operands("linear"), (None, None)
+    of_x = take.read("x", x, "uint16", two, most=MOST)
+    n, inputs = of_x.shape
+    if inputs % 8 or not inputs:
+        raise ValueError(
+            f"linear: x has {inputs} inputs; they must be a multiple of 8, so "
+            "that rows begin at multiples of 16 bytes"
+        )
+    shape = None, inputs
+    of_w = take.read("weights", weights, "uint16", shape, most=MOST)
+    outputs = of_w.count
     if swiglu and (add or outputs % 16):
         raise ValueError(
-            f"{outputs} outputs, {add=}: SwiGLU takes interleaved gates and ups, "
-            "a multiple of 16, and adds to nothing"
+            f"linear: {outputs} outputs, {add=}: SwiGLU takes interleaved gates "
+            "and ups, a multiple of 16, and adds to nothing"
         )
-    columns = outputs // 2 if swiglu else outputs
-    if _matrix(out, "out", allowed) != (n, columns):
-        raise ValueError(
-            f"out is {list(out.shape)}, but the result is [{n}, {columns}]"
-        )
-    if depth != inputs or inputs % 8 or not inputs:
-        raise ValueError(
-            f"x has {inputs} inputs, weights {depth}: they must be equal, and "
-            "a multiple of 8, so that rows begin at multiples of 16 bytes"
-        )
-    for name, array, bytes_ in (
-        ("x", x, 16), ("weights", weights, 16), ("out", out, 8),
-    ):  # fmt: skip
-        if (array.__cuda_array_interface__["data"][0] or 0) % bytes_:
-            raise ValueError(
-                f"{name} begins at no multiple of {bytes_} bytes: copy it into "
-                "an array of its own"
-            )
+    kinds = "float32" if add else "uint16" if swiglu else FLOATS
+    shape = n, outputs // 2 if swiglu else outputs
+    to = take.write("out", out, kinds, shape)
+    begin_at(take, 16, of_x, of_w)
+    begin_at(take, 8, to)
     splits = _splits(split, fast, tile)
     if not n or not outputs:
         return
@@ -228,10 +220,10 @@ def linear(
         n, outputs, inputs, *limits, splits, (tile,) if tile else TILES
     )
     tiles = ct.cdiv(n, tile.rows) * ct.cdiv(outputs, tile.columns)
-    _kernel(tile, str(out.dtype), add, swiglu, split)(
+    blocks = grid(take, tiles * split)
+    _kernel(tile, to.dtype, add, swiglu, split)(
         x, weights, out, n, outputs, inputs,
-        grid=tiles * split, block=tile.threads, shared=tile.shared,
-        stream=stream,
+        grid=blocks, block=tile.threads, shared=tile.shared, stream=stream,
     )  # fmt: skip
 
 
@@ -253,13 +245,3 @@ def _splits(
             "capability 9.0 on, and a tile of at most 64 results a thread"
         )
     return (split,)
-
-
-def _matrix(array: Any, name: str, dtypes: tuple[str, ...]) -> tuple[int, int]:
-    """Its shape. Raises ValueError unless it is a matrix of one of `dtypes`."""
-    if len(array.shape) != 2 or np.dtype(array.dtype).name not in dtypes:
-        raise ValueError(
-            f"{name} is {array.dtype} of shape {list(array.shape)}; needed is "
-            f"a matrix of {' or '.join(dtypes)}"
-        )
-    return tuple(map(int, array.shape))

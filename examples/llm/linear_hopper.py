@@ -8,6 +8,10 @@ the engine does to the results in the same launch.
 
 bf16 travels as uint16. No sum is split: a row's bits depend on no other row and
 on no tile. Only the squares of `added` are added up tile by tile.
+
+x: bf16, [n, inputs], weights: bf16, [outputs, inputs]; inputs is a multiple of
+8. Rows of both may lie apart, at multiples of 16 bytes; all other arrays are
+contiguous. n may be 0. All raise TypeError, ValueError.
 """
 
 import ctypes
@@ -15,6 +19,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import cudatut as ct
+from cudatut.gpu.operands import Operand, Operands
+
+from rows import BLOCKS, MOST, NULL, begin_at, workspace
 
 SOURCE = "llm/linear_hopper.cu"
 
@@ -151,9 +158,15 @@ def instances() -> list[tuple]:
     return [(SOURCE, name, None, (), "sm_90a") for name in sorted(found)]
 
 
-def stored(x: Any, weights: Any, y: Any, tile: Tile, stream: Any = None):
-    """y, float32, = x @ weights.T."""
-    _product(x, weights, "Store", _Store(_at(y)), tile, stream)
+def stored(
+    x: Any, weights: Any, y: Any, tile: Tile, stream: Any = None
+) -> None:
+    """y, float32, [n, outputs], = x @ weights.T."""
+    take = ct.operands("stored")
+    factors = of_x, of_w = _factors(take, x, weights)
+    to = take.write("y", y, "float32", (of_x.count, of_w.count))
+    begin_at(take, 8, to)
+    _product(take, factors, "Store", _Store(to.address), tile, stream)
 
 
 def added(
@@ -164,13 +177,31 @@ def added(
     norm: Norm | None = None,
     stream: Any = None,
 ) -> int:
-    """y, float32, += x @ weights.T, and the first half of `norm`. Columns of
-    each of its sums of squares, for the product behind the norm.
+    """y, float32, [n, outputs], += x @ weights.T, and the first half of `norm`;
+    outputs is even. Columns of each of its sums of squares, for the product
+    behind the norm.
     """
-    end = _Add(_at(y))
+    take = ct.operands("added")
+    factors = of_x, of_w = _factors(take, x, weights)
+    shape = n, outputs = of_x.count, of_w.count
+    if outputs % 2:
+        raise ValueError(
+            f"added: {outputs} outputs: pairs are added, so there must be an even number of them"
+        )
+    to = take.write("y", y, "float32", shape)
+    begin_at(take, 8, to)
+    end = _Add(to.address)
     if norm:
-        end = _Add(_at(y), _at(norm.weight), _at(norm.h), _at(norm.squares))
-    _product(x, weights, "Add", end, tile, stream)
+        parts = ct.cdiv(outputs, tile.squares)
+        of_norm = take.read("norm.weight", norm.weight, "float32", (outputs,))
+        h = take.write("norm.h", norm.h, "uint16", shape)
+        begin_at(take, 8, of_norm)
+        begin_at(take, 4, h)
+        squares = workspace(
+            take, "norm.squares", norm.squares, "float32", n * parts
+        )
+        end = _Add(to.address, of_norm.address, h.address, squares.address)
+    _product(take, factors, "Add", end, tile, stream)
     return tile.squares
 
 
@@ -183,47 +214,73 @@ def gated(
     squares: int = 0,
     stream: Any = None,
 ) -> None:
-    """out, bf16, = silu(gate) * up, the rows of weights as `fused.interleave`
-    orders them. norm: of which x is the first half; squares: what `added` gave.
+    """out, bf16, [n, outputs / 2], = silu(gate) * up, the rows of weights as
+    `fused.interleave` orders them. norm: of which x is the first half; squares:
+    what `added` gave.
     """
-    end = _Gates(_at(out), _scale(norm, squares, x))
-    _product(x, weights, "Gates", end, tile, stream)
-
-
-def _scale(norm: Norm | None, squares: int, x: Any) -> _Scale:
-    columns = x.shape[1]
-    if not norm:
-        return _Scale(0, 0, 1.0, 0.0)
-    parts = ct.cdiv(columns, squares)
-    return _Scale(_at(norm.squares), parts, 1 / columns, norm.eps)
-
-
-def _product(x, weights, end, arguments, tile, stream) -> None:
-    (n, inputs), (outputs, depth) = x.shape, weights.shape
-    if depth != inputs or inputs % 8:
+    take = ct.operands("gated")
+    factors = of_x, of_w = _factors(take, x, weights)
+    n, outputs = of_x.count, of_w.count
+    if outputs % 16:
         raise ValueError(
-            f"x has {inputs} inputs, weights {depth}: they must be equal, and "
-            "a multiple of 8"
+            f"gated: {outputs} rows of weights: of gates and ups there have to be as many, a multiple of 8"
         )
+    to = take.write("out", out, "uint16", (n, outputs // 2))
+    begin_at(take, 4, to)
+    scale = _scale(take, norm, squares, of_x)
+    end = _Gates(to.address, scale)
+    _product(take, factors, "Gates", end, tile, stream)
+
+
+def _scale(
+    take: Operands, norm: Norm | None, squares: int, x: Operand
+) -> _Scale:
+    if not norm:
+        return _Scale(NULL, 0, 1.0, 0.0)
+    if squares < 1:
+        raise ValueError(f"gated: {squares=}: what `added` gave, 1 at least")
+    parts = ct.cdiv(x.width, squares)
+    need, where = x.count * parts, norm.squares
+    sums = workspace(take, "norm.squares", where, "float32", need, False)
+    return _Scale(sums.address, parts, 1 / x.width, norm.eps)
+
+
+def _factors(take: Operands, x: Any, weights: Any) -> tuple[Operand, Operand]:
+    how = {"rows": 1, "most": MOST}
+    of_x = take.read("x", x, "uint16", (None, None), **how)
+    inputs = of_x.width
+    of_w = take.read("weights", weights, "uint16", (None, inputs), **how)
+    # The TMA goes from one row to the next by a distance, not back.
+    if inputs % 8 or not inputs or min(of_x.stride, of_w.stride) < inputs:
+        raise ValueError(
+            f"{take.launcher}: {inputs} inputs in rows {of_x.stride} and {of_w.stride} elements apart: inputs must be a multiple of 8, and rows must not lie in one another"
+        )
+    begin_at(take, 16, of_x, of_w)
+    return of_x, of_w
+
+
+def _product(take, factors, end, arguments, tile, stream) -> None:
+    x, weights = factors
+    (n, inputs), outputs = x.shape, weights.count
     if not n or not outputs:
         return
-    boxes = (tile.rows, 64), (tile.columns, 64)
-    of_x, of_w = (
-        ct.tensor_map(array, box, swizzle=128)
-        for array, box in zip((x, weights), boxes)
-    )
     rows, columns = ct.cdiv(n, tile.rows), ct.cdiv(outputs, tile.columns)
     gpu = ct.device()
     on_sm = max(1, min(
         gpu.shared_per_block_optin // tile.shared, 2048 // tile.threads
     )) if tile.width < 128 else 1  # fmt: skip
+    blocks = min(rows * columns, gpu.sm_count * on_sm)
+    if rows * columns + blocks > BLOCKS:
+        raise ValueError(
+            f"{take.launcher}: {n} x {outputs} results: too many tiles to be numbered in an int; launch several times, on parts"
+        )
+    boxes = (tile.rows, 64), (tile.columns, 64)
+    of_x, of_w = (
+        ct.tensor_map(a.owner, box, swizzle=128)
+        for a, box in zip(factors, boxes)
+    )
     _kernel(tile, end)(
         of_x, of_w, arguments, n, outputs, inputs, min(rows, 8),
         int(tile.early),
-        grid=min(rows * columns, gpu.sm_count * on_sm), block=tile.threads,
-        shared=tile.shared, stream=stream,
+        grid=blocks, block=tile.threads, shared=tile.shared, stream=stream,
     )  # fmt: skip
-
-
-def _at(array: Any) -> int:
-    return int(array.__cuda_array_interface__["data"][0] or 0)

@@ -16,10 +16,11 @@
 // q, and the keys and values of slots[r] of the cache, become what rope.cu
 // makes of the product, in which pairs are neighbors. The product stays fp32
 // until it is turned: rope.cu gets it as bf16, so the last bit can be another.
-// Rows of q are q_stride elements apart, an even number. Where a slot is
-// negative nothing is stored in the cache. Cache: bf16, or FP8 with `scales`,
-// as fp8.cuh says. Grid and shared memory as for linear.cu, and as there no sum
-// is split: bits depend on no tile and on no other row.
+// Rows of q are q_stride elements apart, an even number. Where there is no such
+// slot among the slot_count of the cache, as for -1, nothing is stored in it.
+// Cache: bf16, or FP8 with `scales`, as fp8.cuh says. Grid and shared memory as
+// for linear.cu, and as there no sum is split: bits depend on no tile and on no
+// other row.
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int WM, int WN, int STAGES,
           class Cache = __nv_bfloat16>
@@ -30,8 +31,9 @@ __global__ void __launch_bounds__(Tile<BM, BN, BK, WM, WN, STAGES>::THREADS,
                const int* __restrict__ positions, const int* __restrict__ slots,
                const float2* __restrict__ table, __nv_bfloat16* __restrict__ q,
                long long q_stride, Cache* __restrict__ keys,
-               Cache* __restrict__ values, int n, int inputs, int heads,
-               int kv_heads, int head_dim, const float* __restrict__ scales) {
+               Cache* __restrict__ values, int slot_count, int n, int inputs,
+               int heads, int kv_heads, int head_dim,
+               const float* __restrict__ scales) {
   using T = Tile<BM, BN, BK, WM, WN, STAGES>;
   constexpr int M = T::M, N = T::N;
   const int outputs = (heads + 2 * kv_heads) * head_dim;
@@ -86,7 +88,7 @@ __global__ void __launch_bounds__(Tile<BM, BN, BK, WM, WN, STAGES>::THREADS,
         const float second = turns ? a * turn.y + b * turn.x : b;
         if (kv < 0) {
           if (r < n) store(q + r * q_stride + c, {first, second});
-        } else if (slot[i][half] >= 0) {
+        } else if ((unsigned)slot[i][half] < (unsigned)slot_count) {
           Cache* const to = turns ? keys : values;
           const int of_kv = turns ? kv : kv - kv_heads;
           store(to + ((long long)slot[i][half] * kv_heads + of_kv) * head_dim +

@@ -14,8 +14,8 @@ from typing import Any
 import cudatut as ct
 
 from linear import TILES, Tile, choose
-from rows import contiguous
-from turning import aligned, turning
+from rows import MOST, begin_at, grid
+from turning import turning
 
 SOURCE = "llm/linear_qkv.cu"
 
@@ -49,20 +49,22 @@ def linear_qkv(
     x: bf16, [n, inputs], inputs a multiple of 8; n may be 0. weights: bf16,
     [(heads + 2 kv_heads) * head_dim, inputs], head_dim an even number.
     positions, slots, table, keys, values, q, scales: see `turning`. tile:
-    instead of `choose`'s, of at most 64 results a thread. Raises ValueError.
+    instead of `choose`'s, of at most 64 results a thread. Raises TypeError,
+    ValueError.
     """
-    first, (n, inputs) = contiguous(x, "x", "uint16", (None, None))
+    take, two = ct.operands("linear_qkv"), (None, None)
+    of_x = take.read("x", x, "uint16", two, most=MOST)
+    n, inputs = of_x.shape
     if inputs % 8 or not inputs:
         raise ValueError(
-            f"x has {inputs} inputs; they must be a multiple of 8, so that "
-            "rows begin at multiples of 16 bytes"
+            f"linear_qkv: x has {inputs} inputs; they must be a multiple of 8, "
+            "so that rows begin at multiples of 16 bytes"
         )
-    stored, (outputs, _) = contiguous(
-        weights, "weights", "uint16", (None, inputs)
-    )
-    to = turning(n, outputs, positions, slots, table, keys, values, q, scales)
-    aligned("x", first, 16)
-    aligned("weights", stored, 16)
+    shape = None, inputs
+    of_w = take.read("weights", weights, "uint16", shape, most=MOST)
+    begin_at(take, 16, of_x, of_w)
+    outputs, more = of_w.count, (positions, slots, table, keys, values, q)
+    to = turning(take, n, outputs, *more, scales)
     if tile is not None and not tile.can_split:
         raise ValueError(f"{tile}: the epilogue takes 64 results a thread")
     if not n:
@@ -73,9 +75,10 @@ def linear_qkv(
     tile, _ = choose(
         n, outputs, inputs, *limits, tiles=(tile,) if tile else small
     )
+    tiles = ct.cdiv(n, tile.rows) * ct.cdiv(outputs, tile.columns)
+    blocks = grid(take, tiles)
     _kernel(tile, *to.cache.arguments)(
-        first, stored, *to.arrays, n, inputs, to.heads, to.kv_heads,
-        to.head_dim, to.cache.scales,
-        grid=ct.cdiv(n, tile.rows) * ct.cdiv(outputs, tile.columns),
+        of_x.address, of_w.address, *to.arrays, n, inputs, to.heads,
+        to.kv_heads, to.head_dim, to.cache.scales, grid=blocks,
         block=tile.threads, shared=tile.shared, stream=stream,
     )  # fmt: skip

@@ -7,11 +7,11 @@ All arrays are on the GPU, those of bf16 as uint16. Nothing is allocated.
 """
 
 import functools
-import math
 from typing import Any
 
 import cudatut as ct
-from rows import address
+
+from rows import MOST, begin_at, grid
 
 
 @functools.cache
@@ -33,21 +33,30 @@ def merge(
     a, b, out: bf16, of any one shape whose last extent is a multiple of 8; out
     may be a or b. lse_a, lse_b, lse: float32, of that shape without the last
     extent, natural logarithms; -inf or +inf: no keys, whose row is not read.
-    Raises ValueError for shapes that do not fit.
+    All are contiguous. Raises TypeError, ValueError.
     """
-    rows, dim = math.prod(out.shape[:-1]), out.shape[-1]
-    if dim % 8 or not a.shape == b.shape == out.shape:
+    take = ct.operands("merge")
+    first = take.read("a", a, "uint16", most=MOST)
+    shape = first.shape
+    if not shape or shape[-1] % 8 or not shape[-1]:
         raise ValueError(
-            f"a, b, out of shapes {a.shape}, {b.shape}, {out.shape}: one shape, whose last extent is a multiple of 8"
+            f"merge: a is {list(shape)}; its last extent must be a multiple of 8"
         )
-    if any(x.shape != out.shape[:-1] for x in (lse_a, lse_b, lse)):
-        raise ValueError(f"each lse must have the shape {out.shape[:-1]}")
-    if any(address(x) % 16 for x in (a, b, out)):
-        raise ValueError("a, b and out must begin at multiples of 16 bytes")
-    if address(lse) in (address(lse_a), address(lse_b)) and rows:
-        raise ValueError("lse must be an array of its own")
-    if rows and dim:
-        _kernel()(
-            a, lse_a, b, lse_b, out, lse, rows, dim,
-            grid=ct.cdiv(rows * (dim // 8), 256), block=256, stream=stream,
-        )  # fmt: skip
+    second = take.read("b", b, "uint16", shape)
+    lses = [
+        take.read(name, array, "float32", shape[:-1]).address
+        for name, array in (("lse_a", lse_a), ("lse_b", lse_b))
+    ]
+    # A thread reads of a and b what it replaces, and nothing else of them. Of
+    # an lse several threads read what one of them replaces.
+    to = take.write("out", out, "uint16", shape, over=("a", "b"))
+    of_lse = take.write("lse", lse, "float32", shape[:-1])
+    begin_at(take, 16, first, second, to)
+    rows, dim = first.count, first.width
+    if not rows:
+        return
+    blocks = grid(take, ct.cdiv(rows * (dim // 8), 256))
+    _kernel()(
+        first.address, lses[0], second.address, lses[1], to.address,
+        of_lse.address, rows, dim, grid=blocks, block=256, stream=stream,
+    )  # fmt: skip

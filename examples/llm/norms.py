@@ -9,13 +9,16 @@ are. All raise ValueError for shapes, dtypes and widths, and return at once.
 
 from typing import Any
 
+import cudatut as ct
+from cudatut.gpu.operands import Operand, Operands
+
 from rows import (
+    FLOATS,
     WIDEST,
-    Rows,
+    ctype,
     elements_per_load,
     kernel,
     launch_shape,
-    rows_of,
     share,
 )
 
@@ -30,7 +33,10 @@ def rms_norm(
     x: [n, dim], fp32 or bf16. weight: [dim], fp32 or bf16. out: [n, dim], bf16;
     may be x itself. most: as in `rows.share`; it changes the order of sums.
     """
-    x, weight, out = _arrays(x, weight, out)
+    take = ct.operands("rms_norm")
+    x = _input(take, x)
+    weight = _weight(take, weight, x)
+    out = _output(take, out, x, over="x")
     _launch("rms_norm", (x, weight), out, eps, stream, most)
 
 
@@ -47,14 +53,11 @@ def add_rms_norm(
 
     added: [n, dim], fp32 or bf16; out: bf16, and neither lies in x.
     """
-    added = rows_of(added, "added")
-    x, weight, out = _arrays(x, weight, out)
-    if added[2:4] != x[2:4]:
-        raise ValueError(
-            f"x is [{x.rows}, {x.width}], but added is [{added.rows}, {added.width}]"
-        )
-    if x.overlaps(added) or x.overlaps(out) or added.overlaps(out):
-        raise ValueError("x, added and out must not share memory")
+    take = ct.operands("add_rms_norm")
+    x = _input(take, x, written=True)
+    weight = _weight(take, weight, x)
+    added = take.read("added", added, FLOATS, x.shape, rows=1)
+    out = _output(take, out, x)
     _launch("add_rms_norm", (x, added, weight), out, eps, stream, most)
 
 
@@ -71,37 +74,49 @@ def layer_norm(
 
     Arrays as those of `rms_norm`; bias: [dim], of the type of weight.
     """
-    x, weight, out = _arrays(x, weight, out)
-    bias = rows_of(bias, "bias", weight.dtype, shape=(x.width,))
+    take = ct.operands("layer_norm")
+    x = _input(take, x)
+    weight = _weight(take, weight, x)
+    bias = take.read("bias", bias, weight.dtype, (x.width,))
+    out = _output(take, out, x, over="x")
     _launch("layer_norm", (x, weight, bias), out, eps, stream, most)
 
 
-def _arrays(x: Any, weight: Any, out: Any) -> tuple[Rows, Rows, Rows]:
-    x = rows_of(x, "x")
+def _input(take: Operands, x: Any, written: bool = False) -> Operand:
+    how = take.write if written else take.read
+    x = how("x", x, FLOATS, (None, None), rows=1)
     if not 1 <= x.width <= WIDEST:
-        raise ValueError(f"a row has 1 to {WIDEST} elements, not {x.width}")
-    weight = rows_of(weight, "weight", shape=(x.width,))
-    out = rows_of(out, "out", "uint16", shape=(x.rows, x.width))
-    same = (x.dtype, x.stride) == (out.dtype, out.stride)
-    if x.address == out.address and x.rows and not same:
-        raise ValueError("out begins where x does, but its rows lie elsewhere")
-    return x, weight, out
+        raise ValueError(
+            f"{take.launcher}: a row has 1 to {WIDEST} elements, not {x.width}"
+        )
+    return x
+
+
+def _weight(take: Operands, weight: Any, x: Operand) -> Operand:
+    return take.read("weight", weight, FLOATS, (x.width,))
+
+
+def _output(
+    take: Operands, out: Any, x: Operand, over: tuple[str, ...] | str = ()
+) -> Operand:
+    """over: x, where a row's threads have read it before they write it."""
+    return take.write("out", out, "uint16", x.shape, rows=1, over=over)
 
 
 def _launch(base, arrays, out, eps, stream, most) -> None:
     """arrays: the kernel's before `out`, in order; vectors have no stride."""
     x = arrays[0]
-    if not x.rows:
+    if not x.count:
         return
     vec = elements_per_load(*arrays, out)
     lanes, per = share(x.width, vec, most)
     typed = arrays[:2] if base == "layer_norm" else arrays  # bias: as weight
-    types = [a.ctype for a in typed]
+    types = [ctype(a) for a in typed]
     run = kernel(SOURCE, base, *types, vec, lanes, per)
     count = 2 if base == "add_rms_norm" else 1  # arrays with rows
     arguments = [part for a in arrays[:count] for part in (a.address, a.stride)]
     arguments += [a.address for a in arrays[count:]]
     run(
-        *arguments, out.address, out.stride, x.rows, x.width, eps,
-        **launch_shape(x.rows, lanes), stream=stream,
+        *arguments, out.address, out.stride, x.count, x.width, eps,
+        **launch_shape(x.count, lanes), stream=stream,
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from batch import Batch, Draws
+from batch import Batch, Draws, Room
 from checkpoint import Checkpoint
 from reference import attention, forward
 from sampler import Sampling, sample
@@ -16,6 +16,8 @@ class NumpyBackend:
     gets NaN. one_by_one: each token is computed alone, so that its logits have
     the same bits whatever else is in its batch.
     """
+
+    room = Room()
 
     def __init__(
         self,

@@ -25,12 +25,13 @@ class PrefillFirst(Scheduler):
         self.swapped: list[Request] = []
 
     def schedule(self, propose=None) -> Step:
-        step = Step()
+        step, self.at_hand = Step(), None
         if not self.swapped:
             self.admit(step, self.token_budget)
         if step.work:
             return step
         for request in list(self.running):
+            self.at_hand = request
             # It may have been preempted for one before it.
             while request.state is State.RUNNING:
                 start, known = request.computed, len(request.tokens)
@@ -45,7 +46,7 @@ class PrefillFirst(Scheduler):
 
     def admit(self, step: Step, budget: int) -> None:
         while self.waiting and len(self.running) < self.max_running:
-            request = self.waiting[0]
+            self.at_hand = request = self.waiting[0]
             spare = self.spare if self.running else 0
             known = len(request.tokens)
             if known > budget or not self.blocks.fits(request.tokens, spare):
@@ -66,10 +67,16 @@ class PrefillFirst(Scheduler):
             request.computed = computed
             self.moved += computed
 
+    def _leave(self, request: Request, state: State) -> None:
+        if request in self.swapped:  # it waits, too
+            self.swapped.remove(request)
+            self.waiting.append(request)
+        super()._leave(request, state)
+
     def _fetch(self, step: Step) -> None:
         """Who was preempted last was the first to come."""
         while self.swapped and len(self.running) < self.max_running:
-            request = self.swapped[-1]
+            self.at_hand = request = self.swapped[-1]
             spare = self.spare if self.running else 0
             if not self.blocks.fits(request.tokens, spare):
                 break

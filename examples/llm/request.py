@@ -8,10 +8,12 @@ from sampler import GREEDY, Sampling
 
 
 class State(Enum):
-    WAITING, RUNNING, FINISHED, CANCELLED = range(4)
+    """FAILED: the step that computed it failed, see `engine.StepFailed`."""
+
+    WAITING, RUNNING, FINISHED, CANCELLED, FAILED = range(5)
 
 
-ENDED = State.FINISHED, State.CANCELLED
+ENDED = State.FINISHED, State.CANCELLED, State.FAILED
 
 
 # --8<-- [start:request]

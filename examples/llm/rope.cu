@@ -79,17 +79,18 @@ __device__ __forceinline__ void turn(float (&first)[4], float (&second)[4],
 // kv_heads values, one after the other. Queries and keys are turned to
 // positions[t]: by (cos, sin) of pair i at table[positions[t] * HEAD_DIM / 2 +
 // i]. Queries go to q, rows of q_stride elements: q may be qkv, with its
-// stride. Keys and values go to slots[t] of the cache, [slots, kv_heads,
-// HEAD_DIM], unless that is negative: a token that only fills the batch up.
-// HEAD_DIM is a multiple of 8, all rows begin at multiples of 16 bytes. Cache:
-// bf16, or FP8 with `scales`, as fp8.cuh says; rounded once, from fp32.
+// stride. Keys and values go to slots[t] of the cache, [slot_count, kv_heads,
+// HEAD_DIM], unless there is no such slot: -1 is that of a token that only
+// fills the batch up. HEAD_DIM is a multiple of 8, all rows begin at multiples
+// of 16 bytes. Cache: bf16, or FP8 with `scales`, as fp8.cuh says; rounded
+// once, from fp32.
 // --8<-- [start:rope]
 template <int HEAD_DIM, bool HALVES, class Cache = __nv_bfloat16>
 __global__ void __launch_bounds__(1024)
     rope_and_store(const __nv_bfloat16* qkv, long long qkv_stride,
                    __nv_bfloat16* q, long long q_stride,
                    Cache* __restrict__ keys, Cache* __restrict__ values,
-                   const int* __restrict__ positions,
+                   int slot_count, const int* __restrict__ positions,
                    const int* __restrict__ slots,
                    const float2* __restrict__ table, int heads, int kv_heads,
                    const float* __restrict__ scales) {
@@ -98,6 +99,7 @@ __global__ void __launch_bounds__(1024)
   begin_next();
   const int token = blockIdx.x;
   const int slot = slots[token];
+  const bool stored = (unsigned)slot < (unsigned)slot_count;
   table += (long long)positions[token] * (HEAD_DIM / 2);
   qkv += token * qkv_stride, q += token * q_stride;
   keys += (long long)slot * kv_heads * HEAD_DIM;
@@ -112,7 +114,7 @@ __global__ void __launch_bounds__(1024)
     float first[4], second[4];
     if constexpr (sizeof(Cache) == 1) {
       if (const int kv = head - heads; kv >= 0) {
-        if (slot < 0) continue;
+        if (!stored) continue;
         load_pairs<HEAD_DIM, HALVES>(first, second, from, piece);
         if (kv < kv_heads) turn(first, second, table + piece * 4);
         const float by = 1.0f / scales[kv];
@@ -127,7 +129,7 @@ __global__ void __launch_bounds__(1024)
       }
     } else {
       if (head >= heads) {
-        if (slot < 0) continue;
+        if (!stored) continue;
         to = keys + (head - heads) * HEAD_DIM;
       }
       if (head >= heads + kv_heads) {  // a value stays as it is
@@ -149,19 +151,20 @@ __global__ void __launch_bounds__(1024)
 // of 16 bytes per block, layer_vectors per layer. What is at one place of a
 // block only ever goes to the same place of another: the thread that has this
 // place does all copies one after the other, and no thread needs to know of
-// others. Pairs with a negative number do nothing. Grid: places, layers, keys
-// or values.
+// others. A pair with a number that is none of the `blocks` of a layer does
+// nothing. Grid: places, layers, keys or values.
 // --8<-- [start:copies]
 extern "C" __global__ void __launch_bounds__(128)
     copy_blocks(uint4* keys, uint4* values, long long layer_vectors,
-                int block_vectors, const int* __restrict__ copies, int count) {
+                int block_vectors, int blocks, const int* __restrict__ copies,
+                int count) {
   const int place = blockIdx.x * blockDim.x + threadIdx.x;
   if (place >= block_vectors) return;
   uint4* const cache =
       (blockIdx.z ? values : keys) + blockIdx.y * layer_vectors + place;
   for (int c = 0; c < count; ++c) {
-    const int from = copies[2 * c], to = copies[2 * c + 1];
-    if (from >= 0 && to >= 0)
+    const unsigned from = copies[2 * c], to = copies[2 * c + 1];
+    if (from < (unsigned)blocks && to < (unsigned)blocks)
       cache[(long long)to * block_vectors] =
           cache[(long long)from * block_vectors];
   }

@@ -8,7 +8,7 @@ import numpy as np
 
 import cudatut as ct
 
-from rows import cache_of, contiguous, ints, kernel, rows_of
+from rows import BLOCKS_ASIDE, LONGEST, begin_at, cache_of, kernel
 
 SOURCE = "llm/rope.cu"
 
@@ -51,60 +51,51 @@ def rope_and_store(
     their slots of one layer's cache.
 
     qkv: bf16, [n, (heads + 2 kv_heads) * head_dim]; rows may be strided.
-    positions, slots: int32, [n]; where a slot is negative nothing is stored;
-    positions are not checked, and each needs a row of the table. table:
-    `rope_table`'s on the GPU. keys, values: bf16, [slots, kv_heads, head_dim],
-    or FP8 with scales, float32, [2, kv_heads], by which what is stored is
-    divided; no two tokens have the same slot. q: bf16, [n, heads * head_dim], rows may
-    be strided; default: the queries are turned within qkv. halves: pairs are
-    (x[i], x[i + head_dim / 2]), not (x[2i], x[2i + 1]). head_dim is a multiple
-    of 8. Raises ValueError.
+    positions, slots: int32, [n]; where there is no such slot, as for -1,
+    nothing is stored; positions are not checked, and each needs a row of the
+    table. table: `rope_table`'s on the GPU. keys, values: bf16, [slots,
+    kv_heads, head_dim], or FP8 with scales, float32, [2, kv_heads], by which
+    what is stored is divided; no two tokens have the same slot. q: bf16, [n,
+    heads * head_dim], rows may be strided; default: the queries are turned
+    within qkv. halves: pairs are (x[i], x[i + head_dim / 2]), not (x[2i], x[2i
+    + 1]). head_dim is a multiple of 8; all rows begin at multiples of 16 bytes.
+    Raises TypeError, ValueError.
     """
-    a = rows_of(qkv, "qkv", "uint16")
-    n, width = a.rows, a.width
-    of = cache_of(keys, scales)
-    cache, shape = contiguous(keys, "keys", of.dtype, (None, None, None))
-    others, _ = contiguous(values, "values", of.dtype, shape)
-    _, kv_heads, head_dim = shape
+    take = ct.operands("rope_and_store")
+    how = take.write if q is None else take.read
+    a = how("qkv", qkv, "uint16", (None, None), rows=1)
+    n, width = a.shape
+    cache = cache_of(take, keys, values, scales, 3, written=True)
+    slot_count, kv_heads, head_dim = cache.keys.shape
     if head_dim % 8 or not head_dim:
         raise ValueError(
-            f"head_dim is {head_dim}, and should be a multiple of 8"
+            f"rope_and_store: head_dim is {head_dim}, and should be a multiple of 8"
         )
     heads, rest = divmod(width - 2 * kv_heads * head_dim, head_dim)
     if rest or heads < 0:
         raise ValueError(
-            f"rows of {width} cannot hold {kv_heads} keys, {kv_heads} values and queries of {head_dim}"
+            f"rope_and_store: rows of {width} cannot hold {kv_heads} keys, {kv_heads} values and queries of {head_dim}"
         )
-    turns, _ = contiguous(table, "table", "float32", (None, head_dim // 2, 2))
-    to = (
-        a
-        if q is None
-        else rows_of(q, "q", "uint16", shape=(n, heads * head_dim))
-    )
-    if q is not None and to.overlaps(a) and to.address != a.address:
-        raise ValueError("q must be the queries of qkv, or not lie in it")
-    if to.address == a.address and to.stride != a.stride and n > 1:
-        raise ValueError("q begins where qkv does, but its rows lie apart")
-    for name, address, stride in (
-        ("qkv", a.address, a.stride if n > 1 else 0),
-        ("q", to.address, to.stride if n > 1 else 0),
-        ("keys", cache, 0),
-        ("values", others, 0),
-        ("table", turns, 0),
-    ):
-        if int(address) % 16 or stride % 8:
-            raise ValueError(
-                f"rows of {name} have to begin at multiples of 16 B"
-            )
-    where = ints(positions, "positions", n), ints(slots, "slots", n)
-    if not n:
-        return
+    to = a
+    if q is not None:
+        shape = n, heads * head_dim
+        to = take.write("q", q, "uint16", shape, rows=1)
+    shape = None, head_dim // 2, 2
+    turns = take.read("table", table, "float32", shape)
+    begin_at(take, 16, a, to, cache.keys, cache.values, turns)
+    where = [
+        take.read(name, array, "int32", (n,)).address
+        for name, array in (("positions", positions), ("slots", slots))
+    ]
     pieces = width // 8
+    if not n or not pieces:
+        return
     flag = str(halves).lower()
-    run = kernel(SOURCE, "rope_and_store", head_dim, flag, *of.arguments)
+    run = kernel(SOURCE, "rope_and_store", head_dim, flag, *cache.arguments)
     run(
-        a.address, a.stride, to.address, to.stride, cache, others, *where,
-        turns, heads, kv_heads, of.scales,
+        a.address, a.stride, to.address, to.stride, cache.keys.address,
+        cache.values.address, slot_count, *where, turns.address, heads,
+        kv_heads, cache.scales,
         grid=n, block=min(1024, ct.cdiv(pieces, 32) * 32), stream=stream,
     )  # fmt: skip
 
@@ -113,34 +104,37 @@ def copy_blocks(
     keys: Any, values: Any, copies: Any, block_size: int, stream: Any = None
 ) -> None:
     """Copy blocks of block_size slots: those of `copies`, int32, [c, 2] (from,
-    to), in this order; a pair with a negative number does nothing.
+    to), in this order; a pair with a number that is no block's does nothing, be
+    it negative or too large.
 
     keys, values: bf16 or FP8, [slots, kv_heads, head_dim], or [layers, slots,
-    ...]: of all layers. Raises ValueError.
+    ...]: of all layers. A block is a multiple of 16 bytes. Raises TypeError,
+    ValueError.
     """
-    interface = keys.__cuda_array_interface__
-    axes, dtype = len(interface["shape"]), np.dtype(interface["typestr"])
-    kind = "uint8" if dtype == "uint8" else "uint16"
-    first, shape = contiguous(keys, "keys", kind, (None,) * max(3, axes))
-    second, _ = contiguous(values, "values", kind, shape)
-    *layers, slots, kv_heads, head_dim = shape
-    elements = block_size * kv_heads * head_dim
-    if block_size < 1 or slots % block_size or len(layers) > 1:
+    take = ct.operands("copy_blocks")
+    first = take.write("keys", keys, ("uint16", "uint8"))
+    shape = first.shape
+    second = take.write("values", values, first.dtype, shape)
+    begin_at(take, 16, first, second)
+    pairs = take.read("copies", copies, "int32", (None, 2), most=LONGEST)
+    if len(shape) not in (3, 4) or block_size < 1 or shape[-3] % block_size:
         raise ValueError(
-            f"{list(shape)} does not consist of blocks of {block_size}"
+            f"copy_blocks: {list(shape)} does not consist of blocks of {block_size} slots, [slots, kv_heads, head_dim] or that for each layer"
         )
-    at_once = 16 // dtype.itemsize
-    if elements % at_once or int(first) % 16 or int(second) % 16:
-        raise ValueError(
-            f"a block of {elements} elements: {at_once} are copied at a time"
-        )
-    pairs, (count, _) = contiguous(copies, "copies", "int32", (None, 2))
+    layers = shape[0] if len(shape) == 4 else 1
+    *_, slots, kv_heads, head_dim = shape
+    elements, at_once = block_size * kv_heads * head_dim, 16 // first.size
     vectors = elements // at_once
-    if not count or not slots or 0 in (*layers, vectors):
+    if elements % at_once or vectors > LONGEST or layers > BLOCKS_ASIDE:
+        raise ValueError(
+            f"copy_blocks: a block of {elements} elements in each of {layers} layers: {at_once} are copied at a time, up to {LONGEST} times, in up to {BLOCKS_ASIDE} layers"
+        )
+    blocks = slots // block_size
+    if not pairs.count or not blocks or not layers or not vectors:
         return
     run = kernel(SOURCE, "copy_blocks")
-    grid = ct.cdiv(vectors, 128), *(layers or [1]), 2
     run(
-        first, second, slots // block_size * vectors, vectors, pairs, count,
-        grid=grid, block=128, stream=stream,
+        first.address, second.address, blocks * vectors, vectors, blocks,
+        pairs.address, pairs.count,
+        grid=(ct.cdiv(vectors, 128), layers, 2), block=128, stream=stream,
     )  # fmt: skip

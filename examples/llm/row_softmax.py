@@ -3,15 +3,18 @@
 from typing import Any
 
 import cudatut as ct
+from cudatut.gpu.operands import Operand
 
 from rows import (
+    FLOATS,
+    LONGEST,
     NULL,
     WIDEST,
+    ctype,
     elements_per_load,
-    ints,
+    grid,
     kernel,
     launch_shape,
-    rows_of,
     share,
 )
 
@@ -45,51 +48,59 @@ def softmax(
     long, in shared memory, where loads are wide; else in the registers of a
     cluster, or where there are none it is read twice. most: as in `rows.share`.
     The same row gives the same bits whatever other rows there are. Raises
-    ValueError.
+    TypeError, ValueError.
     """
-    x = rows_of(x, "x")
-    out = rows_of(out, "out", shape=(x.rows, x.width))
-    if not 1 <= x.width <= 1 << 30:
-        raise ValueError(f"a row of {x.width} elements: 1 to 2^30 are possible")
-    if not 0 < scale < float("inf"):
-        raise ValueError(f"scale is {scale}, and should be above 0")
+    take = ct.operands("softmax")
+    x = take.read("x", x, FLOATS, (None, None), rows=1)
+    n, width = x.shape
+    if not 1 <= width <= LONGEST:
+        raise ValueError(
+            f"softmax: a row of {width} elements: 1 to {LONGEST} are possible"
+        )
+    if not 0 < scale < float("inf") or queries < 0:
+        raise ValueError(
+            f"softmax: {scale=}, {queries=}: above 0, and at least 0"
+        )
+    out = take.write("out", out, FLOATS, x.shape, rows=1, over="x")
     vec = elements_per_load(x, out)
     by = by or _choice(x, vec)
     if by not in rungs():
-        raise ValueError(f"by is {by!r}, and should be one of {rungs()}")
-    same = (x.address, x.dtype, x.stride) == (
-        out.address,
-        out.dtype,
-        out.stride,
-    )
-    if x.overlaps(out) and not (same and by in RUNGS[2:]):
-        raise ValueError(f"out must not lie in x, which {by!r} still reads")
-    seen = NULL if lengths is None else ints(lengths, "lengths", x.rows)
-    if not x.rows:
+        raise ValueError(
+            f"softmax: by is {by!r}, and should be one of {rungs()}"
+        )
+    # The first two read a row again after they have begun to write it.
+    if x.overlaps(out) and by not in RUNGS[2:]:
+        raise ValueError(
+            f"softmax: out must not be x, which {by!r} still reads"
+        )
+    if width > _room(by, x):
+        raise ValueError(
+            f"softmax: {by!r} holds {_room(by, x)} elements of a row, not {width}"
+        )
+    seen = NULL
+    if lengths is not None:
+        seen = take.read("lengths", lengths, "int32", (n,)).address
+    if not n:
         return
-    lanes, per = share(x.width, vec, most)
-    arguments = x.width, scale, queries, seen
+    lanes, per = share(width, vec, most)
+    types = ctype(x), ctype(out)
+    arguments = width, scale, queries, seen
     source, shared = SOURCE, 0
     if by == "cluster":
-        if x.width > MOST_BLOCKS * WIDEST:
-            room = MOST_BLOCKS * WIDEST
-            raise ValueError(f"a cluster holds {room} elements, not {x.width}")
         source = OF_CLUSTERS
-        threads, per, blocks = cluster_share(x.width, vec)
-        instance = x.ctype, out.ctype, vec, threads, per, blocks
-        shape = {"grid": x.rows * blocks, "block": threads}
+        threads, per, blocks = cluster_share(width, vec)
+        instance = *types, vec, threads, per, blocks
+        shape = {"grid": grid(take, n * blocks), "block": threads}
     elif by == "fused":
-        if x.width > WIDEST:
-            raise ValueError(f"registers hold {WIDEST} elements, not {x.width}")
-        instance = x.ctype, out.ctype, vec, lanes, per
-        arguments = (x.rows, *arguments)
-        shape = launch_shape(x.rows, lanes)
+        instance = *types, vec, lanes, per
+        arguments = (n, *arguments)
+        shape = launch_shape(n, lanes)
     else:
         threads = max(128, lanes)
-        instance = x.ctype, out.ctype, vec, threads
+        instance = *types, vec, threads
         if by == "shared":
-            shared = x.width * x.bytes
-        shape = {"grid": x.rows, "block": threads}
+            shared = width * x.size
+        shape = {"grid": n, "block": threads}
     run = kernel(source, f"softmax_{by}", *instance)
     run(
         x.address, x.stride, out.address, out.stride, *arguments,
@@ -125,13 +136,20 @@ def rungs() -> tuple[str, ...]:
     return RUNGS if clusters else RUNGS[:-1]
 
 
-def _choice(x: Any, vec: int) -> str:
+def _room(by: str, x: Operand) -> int:
+    """Elements of a row that it can take."""
+    if by == "shared":
+        return (ct.device().shared_per_block_optin - SLOTS) // x.size
+    room = {"fused": WIDEST, "cluster": MOST_BLOCKS * WIDEST}
+    return room.get(by, LONGEST)
+
+
+def _choice(x: Operand, vec: int) -> str:
     if x.width <= WIDEST:
         return "fused"
-    room = ct.device().shared_per_block_optin - SLOTS
-    fits = x.width * x.bytes <= room
+    fits = x.width <= _room("shared", x)
     # Single loads are too many for one block at a time: several SMs share them.
-    clusters = x.width <= MOST_BLOCKS * WIDEST and "cluster" in rungs()
+    clusters = x.width <= _room("cluster", x) and "cluster" in rungs()
     if clusters and not (fits and vec > 1):
         return "cluster"
     return "shared" if fits else "online"

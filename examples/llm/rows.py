@@ -1,208 +1,134 @@
-"""What the launchers of kernels for rows share: where arrays lie, how wide
-loads may be, how many threads a row gets. bfloat16 travels as uint16.
+"""What the launchers of kernels for rows share: what arrays have in common, how
+wide loads may be, how many threads a row gets. bfloat16 travels as uint16.
 """
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import cudatut as ct
+from cudatut.gpu.operands import Operand, Operands
 
 CTYPES = {"float32": "float", "uint16": "__nv_bfloat16"}
+FLOATS = tuple(CTYPES)
 NULL = np.uint64(0)  # for a pointer that a kernel may do without
 WIDEST = 32768  # elements of a row that threads can keep
+LONGEST = 1 << 30  # of a row that threads walk along, counting in an int
+MOST = (1 << 31) - 512  # of rows and columns that an int rounds up to tiles
+BLOCKS = (1 << 31) - 1  # of a grid along its first axis,
+BLOCKS_ASIDE = 65535  # and along the others
 
 
-class Rows(NamedTuple):
-    """Rows as a kernel sees them; stride: elements from one to the next. owner:
-    the array, which has to live until the launch.
-    """
-
-    address: np.uint64
-    dtype: str
-    rows: int
-    width: int
-    stride: int
-    owner: Any
-
-    @property
-    def ctype(self) -> str:
-        return CTYPES[self.dtype]
-
-    @property
-    def bytes(self) -> int:
-        """Of an element."""
-        return np.dtype(self.dtype).itemsize
-
-    def overlaps(self, other: "Rows") -> bool:
-        """Whether what lies between first and last element is shared."""
-
-        def ends(a: Rows) -> tuple[int, int]:
-            count = (a.rows - 1) * a.stride + a.width if a.rows else 0
-            return int(a.address), int(a.address) + count * a.bytes
-
-        (first, end), (others, others_end) = ends(self), ends(other)
-        return first < others_end and others < end
+def ctype(a: Operand) -> str:
+    return CTYPES[a.dtype]
 
 
-def rows_of(
-    array: Any, name: str, *dtypes: str, shape: tuple | None = None
-) -> Rows:
-    """An array of one or two axes, whose last axis is contiguous.
-
-    dtypes: those allowed; default: CTYPES. shape: what it has to be, None for
-    any extent. Raises ValueError, which calls the array `name`.
-    """
-    interface = array.__cuda_array_interface__
-    found, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
-    if dtype.name not in (dtypes or CTYPES):
-        wanted = " or ".join(dtypes or CTYPES)
-        raise ValueError(f"{name} is {dtype.name}, and should be {wanted}")
-    shape = shape or (None, None)
-    if len(found) != len(shape) or any(
-        want not in (None, have) for want, have in zip(shape, found)
-    ):
-        wanted = ", ".join("any" if n is None else str(n) for n in shape)
-        raise ValueError(f"{name} is {list(found)}, and should be [{wanted}]")
-    rows, width = (1, *found)[-2:]
-    stride = width
-    strides = interface.get("strides")
-    if strides and 0 not in found:
-        if width > 1 and strides[-1] != dtype.itemsize:
-            raise ValueError(f"the elements of a row of {name} lie apart")
-        if len(found) == 2:  # even of one row: it shall be read as among many
-            stride, rest = divmod(strides[0], dtype.itemsize)
-            if rest or stride < 0:
-                raise ValueError(
-                    f"the rows of {name} are {strides[0]} bytes apart, which is no number of elements"
-                )
-    address = np.uint64(interface["data"][0] or 0)
-    return Rows(address, dtype.name, rows, width, stride, array)
-
-
-def address(array: Any) -> int:
-    """Where an array begins; 0 for one that is empty."""
-    return array.__cuda_array_interface__["data"][0] or 0
-
-
-def ints(array: Any, name: str, *shape: int) -> np.uint64:
-    """The address of a contiguous array of int32 of this shape. Keeps nothing
-    alive: whoever calls needs the array under a name until the launch.
-    """
-    return contiguous(array, name, "int32", shape)[0]
-
-
-def contiguous(
-    array: Any, name: str, dtype: str, shape: tuple
-) -> tuple[np.uint64, tuple[int, ...]]:
-    """Address and shape of a contiguous array; None in `shape`: any extent.
-    Keeps the array alive no more than `ints` does.
-    """
-    interface = array.__cuda_array_interface__
-    found, kind = tuple(interface["shape"]), np.dtype(interface["typestr"])
-    if kind.name != dtype or len(found) != len(shape) or any(
-        want not in (None, have) for want, have in zip(shape, found)
-    ):  # fmt: skip
-        wanted = ", ".join("any" if n is None else str(n) for n in shape)
+def grid(take: Operands, blocks: int, *aside: int) -> int | tuple[int, ...]:
+    """The grid of a launch. Raises ValueError for more than a GPU takes."""
+    if blocks > BLOCKS or (aside and max(aside) > BLOCKS_ASIDE):
+        most = ", ".join(map(str, (BLOCKS, *[BLOCKS_ASIDE] * len(aside))))
         raise ValueError(
-            f"{name} is {kind.name}, {list(found)}, and should be {dtype}, [{wanted}]"
+            f"{take.launcher}: arrays of these shapes take {[blocks, *aside]} blocks, and a grid has up to [{most}]; launch several times, on parts"
         )
-    strides, expected = interface.get("strides"), kind.itemsize
-    if strides and 0 not in found:
-        for stride, extent in zip(strides[::-1], found[::-1]):
-            if extent > 1 and stride != expected:
-                raise ValueError(f"{name} is not contiguous")
-            expected *= extent
-    return np.uint64(interface["data"][0] or 0), found
+    return (blocks, *aside) if aside else blocks
 
 
-class Spaced(NamedTuple):
-    """Rows of several axes, evenly apart. As `ints`, it keeps nothing alive."""
+def begin_at(take: Operands, nbytes: int, *arrays: Operand) -> None:
+    """Raises ValueError unless each begins at a multiple of so many bytes, and
+    where its rows may lie apart each row does. Of a contiguous array it is the
+    kernel that knows how its rows are loaded.
+    """
+    for a in arrays:
+        apart = a.stride != a.width and a.count > 1
+        off = int(a.address) % nbytes or (apart and a.stride * a.size % nbytes)
+        if off and a.count and a.width:
+            raise ValueError(
+                f"{take.launcher}: {a.name} is not aligned: {'its rows begin' if apart else 'it begins'} at no multiple of {nbytes} bytes; copy it into an array of its own"
+            )
 
-    address: np.uint64
-    count: int
-    stride: int  # elements from one to the next
+
+def workspace(
+    take: Operands, name: str, array: Any, dtype: str, least: int,
+    written: bool = True,
+) -> Operand:  # fmt: skip
+    """What a launch works in, or finds there, contiguous and of any shape:
+    `least` elements, or more. Raises TypeError, ValueError.
+    """
+    how = take.write if written else take.read
+    found = how(name, array, dtype, most=1 << 62)
+    there = found.count * found.width
+    if there < least:
+        raise ValueError(
+            f"{take.launcher}: {name} has {there} elements, and needs {least}"
+        )
+    return found
 
 
-def spaced(
-    array: Any, name: str, leading: int, width: int, size: int = 2
-) -> Spaced:
-    """The rows of an array of bf16, or of FP8 (size: 1 byte): `leading` axes
-    number them, and each begins with `width` elements side by side. Raises
-    TypeError, ValueError."""
-    interface = getattr(array, "__cuda_array_interface__", None)
-    if interface is None:
-        raise TypeError(f"{name} is no array on the GPU")
-    dtype, shape = np.dtype(interface["typestr"]), tuple(interface["shape"])
-    if dtype.itemsize != size or dtype.kind not in "ui":
-        raise TypeError(f"{name} is {dtype}; bf16 travels as uint16")
-    strides = interface.get("strides") or tuple(
-        size * math.prod(shape[axis + 1 :]) for axis in range(len(shape))
+def queries_of(take: Operands, q: Any, shape: Sequence[int]) -> Operand:
+    """Queries of this shape, [..., heads, head_dim], or in rows that begin with
+    them, [..., width], as those of a fused projection do. bf16; rows may lie
+    apart, evenly. Raises TypeError, ValueError.
+    """
+    *leading, heads, head_dim = shape
+    found = take.read(
+        "q", q, "uint16", rows=len(leading), begins=heads * head_dim
     )
-    count, inside = math.prod(shape[:leading]), math.prod(shape[leading:])
-    if inside < width:
+    if list(found.shape) != [*shape] and list(found.shape[:-1]) != leading:
         raise ValueError(
-            f"{name} of shape {shape}: its rows should begin with {width} elements"
+            f"{take.launcher}: q is {list(found.shape)}, and must be {[*shape]}, or {leading} rows that begin with {heads} x {head_dim} elements"
         )
-    stride, dense = inside, size
-    if count and inside:
-        for extent, apart in zip(
-            shape[: leading - 1 : -1], strides[: leading - 1 : -1]
-        ):
-            if extent > 1 and apart != dense:
-                raise ValueError(f"the elements of a row of {name} lie apart")
-            dense *= extent
-        apart = None  # in bytes, from the last axis of rows to the first
-        for extent, step in zip(shape[:leading][::-1], strides[:leading][::-1]):
-            if extent > 1 and apart not in (None, step):
-                raise ValueError(f"the rows of {name} are not evenly spaced")
-            if extent > 1:
-                stride = step // size if apart is None else stride
-                apart = step
-            apart = None if apart is None else apart * extent
-    if not width <= stride < 1 << 31 or count >= 1 << 31:
-        raise ValueError(f"{name} has {count} rows, {stride} elements apart")
-    return Spaced(np.uint64(interface["data"][0] or 0), count, stride)
+    return found
 
 
 class Cache(NamedTuple):
-    """How keys and values are stored: the dtype they travel as, what kernels
-    add to their template arguments, where scales are.
+    """Keys and values, what kernels add to their template arguments for them,
+    where their scales are.
     """
 
-    dtype: str
+    keys: Operand
+    values: Operand
     arguments: tuple[str, ...]
     scales: np.uint64
 
 
-def cache_of(keys: Any, scales: Any) -> Cache:
-    """Of a cache in bf16, which has no scales, or in FP8 (uint8), which needs
-    them: float32, [2, kv_heads], of keys and values. keys: [..., kv_heads,
-    head_dim]. Raises ValueError.
+def cache_of(
+    take: Operands, keys: Any, values: Any, scales: Any, axes: int,
+    written: bool = False, rows: int = 0, fp8: bool = True,
+) -> Cache:  # fmt: skip
+    """Of so many axes, the last of them KV heads and a head's elements. In bf16
+    there are no scales; in FP8 (uint8), which kernels take unless told
+    otherwise, there must be: float32, [2, kv_heads], of keys and values.
+    written, rows: as `Operands` has it. Raises TypeError, ValueError.
     """
-    interface = keys.__cuda_array_interface__
-    dtype = np.dtype(interface["typestr"]).name
-    kv_heads = (0, 0, *interface["shape"])[-2]
-    if dtype == "uint8":
-        if scales is None:
-            raise ValueError("keys and values in FP8 need their scales")
-        at, _ = contiguous(scales, "scales", "float32", (2, kv_heads))
-        return Cache(dtype, ("__nv_fp8_e4m3",), at)
-    if scales is not None:
-        raise ValueError(f"keys are {dtype}; scales are for FP8, uint8")
-    return Cache("uint16", (), NULL)
+    how = take.write if written else take.read
+    kinds = ("uint16", "uint8") if fp8 else "uint16"
+    of_keys = how("keys", keys, kinds, (None,) * axes, rows=rows)
+    of_values = how("values", values, of_keys.dtype, of_keys.shape, rows=rows)
+    if of_keys.dtype == "uint16":
+        if scales is not None:
+            raise ValueError(
+                f"{take.launcher}: keys are bf16; scales are for FP8, uint8"
+            )
+        return Cache(of_keys, of_values, (), NULL)
+    if scales is None:
+        raise ValueError(
+            f"{take.launcher}: keys and values in FP8 need their scales"
+        )
+    shape = 2, of_keys.shape[-2]
+    of_scales = take.read("scales", scales, "float32", shape)
+    arguments = ("__nv_fp8_e4m3",)
+    return Cache(of_keys, of_values, arguments, of_scales.address)
 
 
-def elements_per_load(first: Rows, *others: Rows) -> int:
+def elements_per_load(first: Operand, *others: Operand) -> int:
     """16 bytes of the first array at a time if all of them allow that, else 1
     element; depends on addresses, strides and width, not on how many rows.
     """
-    vec = 16 // first.bytes
+    vec = 16 // first.size
     for a in (first, *others):
-        if a.width % vec or a.stride % vec or int(a.address) % (vec * a.bytes):
+        if a.width % vec or a.stride % vec or int(a.address) % (vec * a.size):
             return 1
     return vec
 

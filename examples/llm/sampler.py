@@ -7,6 +7,7 @@ alone or in a batch, preempted or not, and a GPU computes the same random words.
 """
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -14,25 +15,36 @@ import numpy as np
 
 class Sampling(NamedTuple):
     """How a request's tokens are drawn. temperature 0: always the most probable
-    one. top_k 0 and top_p 1: from all.
+    one. top_k 0 and top_p 1: from all. seed: with one, the same prompt gets the
+    same answer whenever it is asked; None: each request has draws of its own.
     """
 
     temperature: float = 0.0
     top_k: int = 0
     top_p: float = 1.0
-    seed: int = 0
+    seed: int | None = None
 
     def check(self) -> None:
         """Raises ValueError for values that mean nothing."""
+        seed = 0 if self.seed is None else self.seed
         if not (
-            self.temperature >= 0
-            and self.top_k >= 0
+            0 <= self.temperature <= float(np.finfo("float32").max)
+            and isinstance(self.top_k, Integral)
+            and 0 <= self.top_k < 1 << 31
             and 0 < self.top_p <= 1
-            and 0 <= self.seed < 1 << 64
+            and isinstance(seed, Integral)
+            and 0 <= seed < 1 << 64
         ):
             raise ValueError(
-                f"{self}: temperature and top_k must be 0 or more, top_p in (0, 1], seed a number of 64 bits"
+                f"{self}: temperature must be 0 or more, top_k a whole number below 2^31, "
+                "top_p in (0, 1], seed a whole number of 64 bits, or None"
             )
+
+    def key(self, request: int) -> tuple[int, int]:
+        """Seed and request by which this request's tokens are drawn: the user's
+        seed alone, or the request's number alone.
+        """
+        return (0, request) if self.seed is None else (self.seed, 0)
 
 
 GREEDY = Sampling()
@@ -117,8 +129,8 @@ def keep_top_p(logits: np.ndarray, p: float) -> np.ndarray:
 def sample(
     logits: np.ndarray, how: Sampling, request: int, position: int
 ) -> int:
-    """The token for `position` of a request. logits: float32, [vocab]. Of
-    equals the first wins.
+    """The token for `position` of a request. logits: float32, [vocab]. request:
+    as `Sampling.key` has it. Of equals the first wins.
 
     Adding Gumbel noise to logits and taking the largest draws from their
     softmax: no sum over the vocabulary is needed.
@@ -127,7 +139,7 @@ def sample(
         return int(np.argmax(logits))
     x = logits / np.float32(how.temperature)
     x = keep_top_p(keep_top_k(x, how.top_k), how.top_p)
-    noise = gumbel(len(x), how.seed, request, position)
+    noise = gumbel(len(x), how.seed or 0, request, position)
     return int(np.argmax(x + noise))
 
 

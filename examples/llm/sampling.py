@@ -10,10 +10,11 @@ is in the batch.
 """
 
 import functools
-import math
 from typing import Any
 
 import cudatut as ct
+
+from rows import grid, workspace
 
 SOURCE = "llm/sampling.cu"
 BINS, CAPACITY = 2048, 8192  # as in sampling.cu
@@ -50,7 +51,9 @@ def sample(
 ) -> None:
     """tokens[i] = the token drawn from logits[i, :vocab].
 
-    logits: float32, [m, columns], of which `vocab` count; by default all.
+    logits: float32, [m, columns], of which `vocab` count; by default all. Rows
+    may be strided; four numbers are read at a time where rows begin at
+    multiples of 16 bytes and the last four are columns, too.
     temperature, top_p: float32; top_k, request, position: int32; seed: uint64;
     all [m], as in `batch.Draws`. tokens: int32, [m].
 
@@ -62,35 +65,40 @@ def sample(
     hold it. Rows with top_k or top_p take longer: three times as many passes
     over the row, by one block.
 
-    Raises ValueError for shapes that do not fit, TypeError for elements of
-    another type.
+    Raises TypeError, ValueError.
     """
-    if len(logits.shape) != 2:
-        raise ValueError(f"logits of shape {logits.shape}: [m, columns]")
-    rows, columns = logits.shape
+    take = ct.operands("sample")
+    row = take.read("logits", logits, "float32", (None, None), rows=1)
+    rows, columns = row.shape
     vocab = columns if vocab is None else vocab
     if not 1 <= vocab <= min(columns, MOST_TOKENS):
         raise ValueError(
-            f"a vocabulary of {vocab} in rows of {columns}: 1 to {min(columns, MOST_TOKENS)}"
+            f"sample: a vocabulary of {vocab} in rows of {columns}: 1 to {min(columns, MOST_TOKENS)}"
         )
-    each = temperature, top_k, top_p, seed, request, position, tokens
-    if any(tuple(array.shape) != (rows,) for array in each):
-        raise ValueError(
-            f"parameters and tokens of shapes {[array.shape for array in each]}: each must be [{rows}]"
+    each = [
+        take.read(name, array, kind, (rows,)).address
+        for name, array, kind in (
+            ("temperature", temperature, "float32"), ("top_k", top_k, "int32"),
+            ("top_p", top_p, "float32"), ("seed", seed, "uint64"),
+            ("request", request, "int32"), ("position", position, "int32"),
         )
-    if min(math.prod(best.shape), math.prod(tickets.shape)) < rows:
-        raise ValueError(f"best and tickets need {rows} elements each")
+    ]  # fmt: skip
+    to = take.write("tokens", tokens, "int32", (rows,))
+    of_best = workspace(take, "best", best, "uint64", rows)
+    of_tickets = workspace(take, "tickets", tickets, "uint32", rows)
+    if parts is not None and parts < 1:
+        raise ValueError(f"sample: {parts=}: 1 at least")
     if rows == 0:
         return
     sms = ct.device().sm_count
     parts = parts or blocks_of_row(rows, vocab, sms)
-    start = logits.__cuda_array_interface__["data"][0] or 0
-    vector = 4 if columns % 4 == 0 and start % 16 == 0 else 1
+    blocks = grid(take, rows * parts)
+    fours = row.aligned(16) and 4 * ct.cdiv(vocab, 4) <= columns
     # Of many rows, two smaller blocks per SM: one computes while the other
     # waits.
     threads = 1024 if rows * parts <= 2 * sms else 512
-    instance(threads, vector)(
-        logits, columns, vocab, temperature, top_k, top_p, seed, request,
-        position, tokens, parts, best, tickets,
-        grid=rows * parts, block=threads, shared=SHARED, stream=stream,
+    instance(threads, 4 if fours else 1)(
+        row.address, row.stride, vocab, *each, to.address, parts,
+        of_best.address, of_tickets.address,
+        grid=blocks, block=threads, shared=SHARED, stream=stream,
     )  # fmt: skip

@@ -11,8 +11,13 @@ prompt or the one that was sampled last. A step computes some of the missing
 ones.
 """
 
+from array import array
 from bisect import insort
 from collections.abc import Callable, Sequence
+from math import isfinite
+from numbers import Integral
+
+import numpy as np
 
 import cudatut as ct
 from blocks import NaiveBlocks, OutOfBlocks
@@ -44,6 +49,9 @@ class Scheduler:
     watermark: share of the blocks that stays free when a request is admitted,
     for the growth of those that run. context: most tokens of a request. Raises
     ValueError.
+
+    at_hand: the request that `schedule` works for right now; if it raises, this
+    one is the cause.
     """
 
     def __init__(
@@ -62,40 +70,69 @@ class Scheduler:
             )
         if policy not in POLICIES:
             raise ValueError(f"'{policy}' is none of {', '.join(POLICIES)}")
+        if not (0 <= watermark <= 1 and context >= 1):
+            raise ValueError(
+                f"watermark is {watermark} and context {context}: "
+                "a share from 0 to 1, and at least 1 token"
+            )
         self.blocks, self.context = blocks, context
+        self.vocab, self.numbers = 1 << 31, None  # see `serve`
+        self.at_hand: Request | None = None
         self.token_budget, self.max_running = token_budget, max_running
         self.spare, self.order = int(watermark * blocks.count), POLICIES[policy]
         self.waiting: list[Request] = []
         self.running: list[Request] = []  # both in the policy's order
         self.requests: dict[int, Request] = {}  # those and no others
 
+    def serve(self, context: float, vocab: int) -> None:
+        """From now on take only what a model of this context and vocabulary can
+        compute, under numbers that fit into the arrays of a step: int32.
+        """
+        self.context = min(self.context, context)
+        self.vocab, self.numbers = min(self.vocab, vocab), 1 << 31
+
     def add(self, request: Request) -> None:
         """Let a request wait. Raises Refused with the reason for one that can
         never be answered, ValueError.
         """
-        self._check(request, len(request.prompt))
-        self.requests[request.id] = request
+        self._check(request, request.prompt)
+        if request.tokens != request.prompt:
+            raise Refused(f"request {request.id} is refused: it has an output")
         insort(self.waiting, request, key=self.order)
+        self.requests[request.id] = request
 
-    def _check(self, request: Request, prompt: int) -> None:
+    def _check(self, request: Request, tokens: Sequence[int]) -> None:
         request.sampling.check()
-        blocks, most = self.blocks, prompt + request.max_tokens
-        # The last token is sampled, but never computed.
-        needed = blocks.blocks_for(most - 1)
-        why = ""
-        if not prompt:
-            why = "its prompt is empty"
-        elif request.max_tokens < 1:
-            why = "max_tokens is less than 1"
-        elif request.id in self.requests:
-            why = f"the number {request.id} is taken"
-        elif most > self.context:
-            why = f"it may have {most} tokens; the model knows {self.context}"
-        elif needed > blocks.count:
-            why = f"it may need {needed} blocks; there are {blocks.count}"
-        if why:
+        if why := self._obstacle(request, tokens):
             raise Refused(f"request {request.id} is refused: {why}")
-        request.most = most
+        request.most = len(tokens) + request.max_tokens
+
+    def _obstacle(self, request: Request, tokens: Sequence[int]) -> str:
+        """Why a request with this prompt can never be answered; or ''."""
+        if not tokens:
+            return "its prompt is empty"
+        if not isinstance(request.max_tokens, Integral):
+            return f"max_tokens is {request.max_tokens!r}, no whole number"
+        if request.max_tokens < 1:
+            return "max_tokens is less than 1"
+        if self.numbers and not (
+            isinstance(request.id, Integral) and 0 <= request.id < self.numbers
+        ):
+            return "the number of a request is a whole one, from 0 to 2^31 - 1"
+        if request.id in self.requests:
+            return f"the number {request.id} is taken"
+        if request.state is not State.WAITING:
+            return f"it has been {request.state.name} before: make a new one"
+        if not isfinite(request.arrival):
+            return f"its arrival is {request.arrival}, no time"
+        most = len(tokens) + request.max_tokens
+        if most > self.context:
+            return f"it may have {most} tokens; the model knows {self.context}"
+        # The last token is sampled, but never computed.
+        needed = self.blocks.blocks_for(most - 1)
+        if needed > self.blocks.count:
+            return f"it may need {needed} blocks; there are {self.blocks.count}"
+        return strange(tokens, self.vocab)
 
     # --8<-- [start:schedule]
     def schedule(
@@ -104,12 +141,13 @@ class Scheduler:
         """The next step. propose(request, most): guesses for a request that
         decodes; without: none.
         """
-        step = Step()
+        step, self.at_hand = Step(), None
         self.form_batch(step)
         # However long a prompt is, a token is left for each that follows: only
         # the others are extra.
         extra = self.token_budget - len(self.running)
         for request in self.running:  # ends sooner when one is preempted
+            self.at_hand = request
             start, known = request.computed, len(request.tokens)
             extra += 1
             if known == request.most:  # only ahead: its last is being drawn
@@ -142,7 +180,7 @@ class Scheduler:
         or a long one would wait forever.
         """
         while self.waiting and budget and len(self.running) < self.max_running:
-            request = self.waiting[0]
+            self.at_hand = request = self.waiting[0]
             spare = self.spare if self.running else 0
             found = self.blocks.lookup(request.tokens)
             if not self.blocks.fits(request.tokens, spare, found):
@@ -163,10 +201,10 @@ class Scheduler:
         self, step: Step, request: Request, found: list[int] | None = None
     ) -> None:
         """found: as `begin` of the blocks has it."""
-        self.waiting.remove(request)
-        begin = self.blocks.begin
+        self.at_hand, begin = request, self.blocks.begin
         request.computed = begin(request.id, request.tokens, found)
         request.cached, request.state = request.computed, State.RUNNING
+        self.waiting.remove(request)
         request.reserved = 0
         insort(self.running, request, key=self.order)
         step.admitted.append(request)
@@ -258,10 +296,32 @@ class Scheduler:
         """End a request, waiting or running, and free its blocks. Raises
         KeyError if there is none (any longer).
         """
-        request = self.requests[number]
-        del request.tokens[len(request.tokens) - request.pending :]
+        self._end(self.requests[number], State.CANCELLED)
+
+    # --8<-- [start:fail]
+    def fail(self, lost: Sequence[Request], restart: bool) -> list[Request]:
+        """After a step that was not computed: end these requests, which was not
+        theirs to choose; those that had not ended. restart: the others that run
+        give up their blocks and begin again, because the step was only half
+        arranged.
+        """
+        failed = [r for r in lost if self.requests.get(r.id) is r]
+        while restart and self.running:
+            self._preempt(Step())
+        for request in failed:
+            self._end(request, State.FAILED)
+            if request.id in self.blocks.tables:  # it was just being admitted
+                self.blocks.release(request.id)
+        return failed
+
+    # --8<-- [end:fail]
+
+    def _end(self, request: Request, state: State) -> None:
+        """Before its time: what is still being drawn will not come."""
+        while request.tokens[-1] < 0:
+            request.tokens.pop()
         request.pending = 0
-        self._leave(request, State.CANCELLED)
+        self._leave(request, state)
 
     def _leave(self, request: Request, state: State) -> None:
         waits, request.state = request.state is State.WAITING, state
@@ -281,7 +341,7 @@ class Scheduler:
         running one. Raises Refused, KeyError.
         """
         parent = self.requests[number]
-        self._check(child, len(parent.prompt))
+        self._check(child, parent.prompt)
         if parent.state is not State.RUNNING:
             raise Refused(f"request {number} does not run: it cannot be forked")
         if len(self.running) == self.max_running:
@@ -294,3 +354,24 @@ class Scheduler:
         parent.reserved = 0  # they share blocks now
         self.requests[child.id] = child
         insort(self.running, child, key=self.order)
+
+
+def strange(tokens: Sequence[int], vocab: int) -> str:
+    """What is wrong with the first that is no token of a vocabulary; or ''.
+    Negative ones are an engine's own: they stand for tokens that are being
+    drawn.
+    """
+    try:
+        known = np.frombuffer(array("i", tokens), "int32")
+    except (TypeError, OverflowError):  # it is found below
+        pass
+    else:
+        if known.min() >= 0 and known.max() < vocab:
+            return ""
+    for place, token in enumerate(tokens):
+        if not (isinstance(token, Integral) and 0 <= token < vocab):
+            return (
+                f"token {place} of its prompt is {token!r}; "
+                f"tokens are whole numbers from 0 to {vocab - 1}"
+            )
+    return ""

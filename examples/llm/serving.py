@@ -150,6 +150,7 @@ class Watched:
     def __init__(self, backend):
         self.backend, self.config = backend, backend.config
         self.block_count, self.block_size = backend.block_count, BLOCK
+        self.room = backend.room
         self.kept, self.step = {}, None
 
     def run(self, batch):

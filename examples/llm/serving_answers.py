@@ -89,6 +89,7 @@ class Fed:
     def __init__(self, backend, said, exact):
         self.backend, self.config = backend, backend.config
         self.block_count, self.block_size = backend.block_count, 16
+        self.room = backend.room
         self.said, self.exact = said, exact
         self.error = np.full(said.shape, np.nan, "float32")
         self.other = np.zeros(said.shape, bool)

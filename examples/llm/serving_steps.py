@@ -178,7 +178,7 @@ def largest(cache):
     return np.nanmax(np.abs(floats(cache.get())), axis=(1, 3))
 
 
-probe = GpuBackend(model, 64, BLOCK)
+probe = GpuBackend(model, 64, BLOCK, max_tokens=BUDGET)
 play(probe, [Request(0, seen, tokens)])
 both = np.stack([largest(probe.keys), largest(probe.values)], axis=1)
 room = {"block_count": 8192, "block_size": BLOCK, "max_tokens": BUDGET}

@@ -33,6 +33,10 @@ class StaticBatches(Scheduler):
     def admit(self, step: Step, budget: int) -> None:
         """Nobody joins a batch."""
 
+    def _preempt(self, step: Step) -> None:
+        super()._preempt(step)  # only after a step that failed
+        self.release(step.preempted[-1])
+
     def release(self, request: Request) -> None:
         if not self.running:
             for number in list(self.blocks.tables):

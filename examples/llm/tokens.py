@@ -10,6 +10,7 @@ token per character ('characters'), of this book's own small model.
 """
 
 import codecs
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
@@ -18,7 +19,8 @@ from checkpoint import Checkpoint, CheckpointError
 from cudatut.paths import pip_install
 
 CONTROL = 3  # the file's type of tokens that are marks, not text
-END_OF_TURN, END_OF_TEXT = "<|im_end|>", "<|endoftext|>"
+START_OF_TURN, END_OF_TURN = "<|im_start|>", "<|im_end|>"
+END_OF_TEXT = "<|endoftext|>"
 
 
 class TextError(ct.CudatutError):
@@ -60,8 +62,29 @@ class Vocabulary:
     """
 
     def __init__(self, checkpoint: Checkpoint):
-        self.names: list[str] = checkpoint.metadata("tokenizer.ggml.tokens")
+        path, names = (
+            checkpoint.path,
+            checkpoint.metadata("tokenizer.ggml.tokens"),
+        )
         types = checkpoint.metadata("tokenizer.ggml.token_type")
+        for key, values, kind in (
+            ("tokens", names, str),
+            ("token_type", types, int),
+        ):
+            if not (
+                isinstance(values, list)
+                and len(values) == len(names) > 0
+                and isinstance(values[0], kind)
+            ):
+                raise CheckpointError(
+                    f"{path}: tokenizer.ggml.{key} must be a list of {kind.__name__}, one for each token"
+                )
+        if len(set(names)) < len(names):
+            ((twice, times),) = Counter(names).most_common(1)
+            raise CheckpointError(
+                f"{path}: tokenizer.ggml.tokens has {twice!a:.60} {times} times; each token is allowed once"
+            )
+        self.names: list[str] = names
         self.special = {
             name: i
             for i, (name, kind) in enumerate(zip(self.names, types))
@@ -70,6 +93,10 @@ class Vocabulary:
         ends = {checkpoint.metadata("tokenizer.ggml.eos_token_id")}
         ends |= {self.special.get(END_OF_TURN), self.special.get(END_OF_TEXT)}
         self.stop = frozenset(end for end in ends if end is not None)
+        if not self.stop:
+            raise CheckpointError(
+                f"{checkpoint.path} lacks the key tokenizer.ggml.eos_token_id: no token would end an answer"
+            )
         self.bos: int | None = checkpoint.metadata(
             "tokenizer.ggml.bos_token_id"
         )
@@ -85,6 +112,15 @@ class Vocabulary:
             b"" if name in self.special else self.piece(name)
             for name in self.names
         ]
+
+    @property
+    def chats(self) -> bool:
+        """Whether the model has learned to chat: it knows where turns begin."""
+        return START_OF_TURN in self.special
+
+    def alone(self, text: str) -> list[int]:
+        """Tokens of a text that the model is to continue. Raises TextError."""
+        return self.encode(text)
 
     def stream(self) -> Stream:
         """A new stream: one for each answer."""
@@ -113,6 +149,11 @@ class Bpe(Vocabulary):
     """
 
     def __init__(self, checkpoint: Checkpoint):
+        kind = checkpoint.metadata("tokenizer.ggml.pre")
+        if kind != "smollm":
+            raise CheckpointError(
+                f"{checkpoint.path} cuts text the way of {kind!a:.60}; this part knows 'smollm'"
+            )
         super().__init__(checkpoint)
         try:
             from tokenizers import Tokenizer, models, pre_tokenizers
@@ -120,14 +161,24 @@ class Bpe(Vocabulary):
             raise ct.ToolMissing(
                 f"tokenizers is not installed: {pip_install('llm')}"
             ) from error
-        kind = checkpoint.metadata("tokenizer.ggml.pre")
-        if kind != "smollm":
-            raise CheckpointError(
-                f"{checkpoint.path} cuts text the way of '{kind}'; this part knows 'smollm'"
-            )
-        merges = checkpoint.metadata("tokenizer.ggml.merges")
-        pairs = [tuple(merge.split(" ")) for merge in merges]
+        self._bytes = byte_names()
         numbers = {name: i for i, name in enumerate(self.names)}
+        for name, i in numbers.items():
+            if name not in self.special and not self._bytes.keys() >= set(name):
+                raise CheckpointError(
+                    f"{checkpoint.path}: token {i} of tokenizer.ggml.tokens is {name!a:.60}, which stands for no bytes"
+                )
+        merges = checkpoint.metadata("tokenizer.ggml.merges")
+        if not isinstance(merges, list):
+            raise CheckpointError(
+                f"{checkpoint.path} lacks the list tokenizer.ggml.merges"
+            )
+        pairs = [tuple(str(merge).split(" ")) for merge in merges]
+        for pair in pairs:
+            if len(pair) != 2 or not numbers.keys() >= {*pair, "".join(pair)}:
+                raise CheckpointError(
+                    f"{checkpoint.path}: tokenizer.ggml.merges has {' '.join(pair)!a:.60}; two tokens that make a third are allowed"
+                )
         self._bpe = Tokenizer(models.BPE(numbers, pairs))
         self._bpe.pre_tokenizer = pre_tokenizers.Sequence(
             [
@@ -135,7 +186,6 @@ class Bpe(Vocabulary):
                 pre_tokenizers.ByteLevel(add_prefix_space=False),
             ]
         )
-        self._bytes = byte_names()
 
     def piece(self, name: str) -> bytes:
         return bytes(self._bytes[character] for character in name)
@@ -156,11 +206,11 @@ class Bpe(Vocabulary):
         system: what stands in front of a conversation that begins with another
         role. Raises TextError for a model without these marks.
         """
-        if "<|im_start|>" not in self.special:
+        if not self.chats:
             raise TextError("this model has not learned to chat")
         if not messages or messages[0][0] != "system":
             messages = [("system", system), *messages]
-        start, end = self.special["<|im_start|>"], self.special[END_OF_TURN]
+        start, end = self.special[START_OF_TURN], self.special[END_OF_TURN]
         newline, ids = self.encode("\n"), []
         for role, text in messages:
             ids += [start, *self.encode(f"{role}\n{text}"), end, *newline]
@@ -177,6 +227,10 @@ class Characters(Vocabulary):
 
     def __init__(self, checkpoint: Checkpoint):
         super().__init__(checkpoint)
+        if self.bos is None:
+            raise CheckpointError(
+                f"{checkpoint.path} lacks the key tokenizer.ggml.bos_token_id"
+            )
         self._numbers = {
             name: i
             for i, name in enumerate(self.names)
@@ -194,6 +248,9 @@ class Characters(Vocabulary):
             )
         return [self._numbers[character] for character in text]
 
+    def alone(self, text: str) -> list[int]:
+        return [self.bos, *self.encode(text)]
+
     def chat(self, messages: Sequence[tuple[str, str]]) -> list[int]:
         """Raises TextError: this model only continues a text."""
         raise TextError("this model continues a text; it does not chat")
@@ -205,8 +262,8 @@ def load(checkpoint: Checkpoint) -> Bpe | Characters:
     """
     kinds = {"gpt2": Bpe, "characters": Characters}
     kind = checkpoint.metadata("tokenizer.ggml.model")
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         raise CheckpointError(
-            f"{checkpoint.path} has a tokenizer of the kind '{kind}'; this part knows {' and '.join(kinds)}"
+            f"{checkpoint.path} has a tokenizer of the kind {kind!a:.60}; this part knows {' and '.join(kinds)}"
         )
     return kinds[kind](checkpoint)

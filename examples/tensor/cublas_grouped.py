@@ -36,8 +36,22 @@ def product(x: Any, weights: Any, ends: Sequence[int], out: Any) -> Any:
     """out[first:end] = x[first:end] weights[g]^T for each group, bf16 as uint16.
 
     ends: on the host. None under a sanitizer or profiler; where the library
-    cannot do it, the reason.
+    cannot do it, the reason. Raises TypeError, ValueError for arrays that do
+    not fit.
     """
+    take = ct.operands("cuBLAS")
+    wants = {"align": 16}  # as the kernels that it chooses read and write
+    rows, k = take.read("x", x, "uint16", (None, None), **wants).shape
+    groups, n, _ = take.read(
+        "weights", weights, "uint16", (None, None, k), **wants
+    ).shape
+    take.write("out", out, "uint16", (rows, n), **wants)
+    if len(ends) != groups or any(
+        not 0 <= first <= end <= rows for first, end in zip([0, *ends], ends)
+    ):
+        raise ValueError(
+            f"cuBLAS: {len(ends)} ends for {groups} groups; they rise up to {rows}"
+        )
 
     def ready(torch, x, w, out):
         torch.mm(x[:1], w[0].t())  # loads the library

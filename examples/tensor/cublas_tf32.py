@@ -16,13 +16,16 @@ def transposed(a: Any, b: Any, c: Any) -> Any:
     """a (m, k), b (n, k), c (m, n), row-major float32. What comes back is as
     `cublas_types.fp16` says.
     """
+    take = ct.operands("cuBLAS")
+    m, k = take.read("A", a, "float32", (None, None)).shape
+    n = take.read("B", b, "float32", (None, k)).shape[0]
+    take.write("C", c, "float32", (m, n))
     cp = ct.vendor.cupy()
     if cp is None:
         if ct.tool.running():
             return None
         return ct.vendor.Missing("CuPy cannot run here")
     cublas, handle = cp.cuda.cublas, cp.cuda.get_cublas_handle()
-    (m, k), n = a.shape, b.shape[0]
     scalars = np.array([1, 0], "float32")  # alpha and beta, on the host
     left, right, target = (cp.asarray(x) for x in (a, b, c))
     one, zero = scalars.ctypes.data, scalars.ctypes.data + 4

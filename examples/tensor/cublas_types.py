@@ -22,25 +22,32 @@ DEFAULT_ALGORITHM = -1
 
 
 def fp16(a: Any, b: Any, c: Any) -> Any:
-    """c = a b; a and b float16, c float32.
+    """c = a b; a and b float16, c float32; C-contiguous.
 
     None under a sanitizer or profiler; where CuPy cannot run, the reason, and
-    ct.ToolMissing while an example is recorded.
+    ct.ToolMissing while an example is recorded. Raises TypeError, ValueError
+    for arrays that do not fit.
     """
-    return _contestant(a, b, c, REAL_16F, COMPUTE_32F)
+    return _contestant(a, b, c, "float16", REAL_16F, COMPUTE_32F)
 
 
 def bf16(a: Any, b: Any, c: Any) -> Any:
     """c = a b; a and b hold bf16 as uint16, c is float32. As `fp16`."""
-    return _contestant(a, b, c, REAL_16BF, COMPUTE_32F)
+    return _contestant(a, b, c, "uint16", REAL_16BF, COMPUTE_32F)
 
 
 def tf32(a: Any, b: Any, c: Any) -> Any:
     """c = a b, all float32, with factors rounded to TF32. As `fp16`."""
-    return _contestant(a, b, c, REAL_32F, COMPUTE_32F_FAST_TF32)
+    return _contestant(a, b, c, "float32", REAL_32F, COMPUTE_32F_FAST_TF32)
 
 
-def _contestant(a: Any, b: Any, c: Any, factors: int, compute: int) -> Any:
+def _contestant(
+    a: Any, b: Any, c: Any, dtype: str, factors: int, compute: int
+) -> Any:
+    take = ct.operands("cuBLAS")
+    m, k = take.read("A", a, dtype, (None, None)).shape
+    n = take.read("B", b, dtype, (k, None)).shape[1]
+    take.write("C", c, "float32", (m, n))
     cp = ct.vendor.cupy()
     if cp is None:
         if ct.tool.running():

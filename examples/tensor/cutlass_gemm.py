@@ -36,6 +36,7 @@ except ImportError as error:
 
 ROWS, DEPTH, CONSUMERS = 128, 64, 256  # of a tile; of a stage; threads
 BOX, BOXES = (128, 64), 2  # of results
+LARGEST = 2**31 - 1 - 1024  # of an extent: tiles may reach past it
 
 
 # --8<-- [start:shape]
@@ -294,15 +295,16 @@ def kept(shape: Shape) -> SimpleNamespace:
 def prepare(a: Any, b: Any, c: Any, shape: Shape = SHAPE) -> Callable[[], None]:
     """What computes C = A B each time it is called.
 
-    a, b, c: uint16 arrays on the GPU, C-contiguous. Raises ValueError for
-    shapes that do not fit or rows that the TMA cannot read.
+    a, b, c: uint16 arrays on the GPU, C-contiguous; C shares no memory with the
+    others. Raises TypeError for types, ValueError for shapes that do not fit
+    or rows that the TMA cannot read.
     """
-    (m, k), (k_b, n) = a.shape, b.shape
-    if k != k_b or c.shape != (m, n):
-        raise ValueError(
-            f"A, B and C must be m x k, k x n and m x n, but are {a.shape}, "
-            f"{b.shape} and {c.shape}"
-        )
+    take, wants = ct.operands("cutlass_gemm"), {"most": LARGEST, "align": 16}
+    of_a = take.read("A", a, "uint16", (None, None), **wants)
+    m, k = of_a.shape
+    of_b = take.read("B", b, "uint16", (k, None), **wants)
+    n = of_b.shape[1]
+    take.write("C", c, "uint16", (m, n), **wants)
     if min(m, n, k) < 1 or n % 8 or k % 8:
         raise ValueError(
             f"n and k have to be multiples of 8, and none may be 0, but the "

@@ -17,6 +17,7 @@ import numpy as np
 
 import cudatut as ct
 
+MOST = 1 << 33  # elements: the kernel counts pieces of eight in an int
 ACTIVATIONS = {
     "none": "None",
     "relu": "Relu",
@@ -42,30 +43,26 @@ class Epilogue(NamedTuple):
         """The template argument of final.cu."""
         return f"Fused<{ACTIVATIONS[self.activation]}>"
 
-    def check(self, c: Any) -> None:
-        """Raises ValueError for arrays that do not fit C."""
+    def take(
+        self, operands: Any, dtype: str, m: int, n: int, align: int = 4
+    ) -> None:
+        """The arrays of a launch whose result is m x n of this dtype and has
+        been taken as C. align: bytes of which the bias begins at a multiple;
+        threads read it by pairs. Raises ValueError, TypeError.
+        """
         if self.activation not in ACTIVATIONS:
             raise ValueError(
                 f"activation is one of {', '.join(ACTIVATIONS)}, not"
                 f" {self.activation!r}"
             )
-        n = c.shape[1]
-        if self.bias is not None and (
-            self.bias.shape != (n,) or str(self.bias.dtype) != "uint16"
-        ):
-            raise ValueError(
-                f"bias must be {n} numbers in uint16, but is"
-                f" {self.bias.shape} in {self.bias.dtype}"
-            )
-        other = self.residual
-        if other is not None and (other.shape, other.dtype) != (
-            c.shape,
-            c.dtype,
-        ):
-            raise ValueError(
-                f"the residual must be as C, {c.shape} in {c.dtype}, but is"
-                f" {other.shape} in {other.dtype}"
-            )
+        if self.bias is not None:
+            operands.read("bias", self.bias, "uint16", (n,), align=align)
+        if self.residual is not None:
+            # A thread reads an element before it writes the one in its place.
+            operands.read(
+                "residual", self.residual, dtype, (m, n), over=("C", "out"),
+                align=16 if align == 16 else 1,
+            )  # fmt: skip
 
 
 def reference(x: np.ndarray, activation: str) -> np.ndarray:
@@ -84,12 +81,21 @@ def reference(x: np.ndarray, activation: str) -> np.ndarray:
 # --8<-- [start:after]
 def after(c: Any, out: Any, epilogue: Epilogue) -> Callable[[], None]:
     """What computes out = activation(c + bias) + residual, in bf16, by a kernel
-    of its own; `out` may be c. n must be a multiple of 8.
+    of its own; `out` may be c, or the residual. n must be a multiple of 8.
+    Raises TypeError for types, ValueError for shapes and places.
     """
-    m, n = c.shape
-    if n % 8:
-        raise ValueError(f"n must be a multiple of 8, but C is {c.shape}")
-    epilogue.check(c)
+    take = ct.operands("after")
+    of_c = take.read("C", c, "uint16", (None, None), align=16)
+    m, n = of_c.shape
+    if n % 8 or m * n >= MOST:
+        raise ValueError(
+            f"after: C is {[m, n]}; n must be a multiple of 8, and m n below"
+            f" {MOST}"
+        )
+    take.write("out", out, "uint16", (m, n), over="C", align=16)
+    epilogue.take(take, "uint16", m, n, align=16)
+    if not m or not n:
+        return lambda: None
     kernel = _after(ACTIVATIONS[epilogue.activation])
     words = [_words(x) for x in (c, epilogue.bias, epilogue.residual, out)]
     grid = min(ct.cdiv(m * n // 8, 256), 16 * ct.device().sm_count)

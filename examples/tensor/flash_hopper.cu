@@ -4,6 +4,7 @@
 // requires: sm_90a
 // @instance flash_hopper<128,2,128,2,2,false,true,true>
 // @instance flash_hopper<128,2,128,2,2,true,true,true>
+// @instance flash_hopper<128,2,176,2,1,false,false,true>
 // @instance flash_hopper<128,2,176,2,1,false,true,true>
 // @instance flash_hopper<128,2,176,2,1,true,false,true>
 // @instance flash_hopper<128,2,176,2,1,false,true,true,2>

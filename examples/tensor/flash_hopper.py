@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import cudatut as ct
+from cudatut.gpu.operands import Operand
 
 flash = ct.shared("llm/flash")  # the kernel for everything else
-rows = flash.rows
+rows = ct.shared("llm/rows")
 SOURCE = "tensor/flash_hopper.cu"
 L2_SHARE = 32 << 20  # bytes of keys and values that are at work at a time
 SAME_HEAD = 4  # blocks, at least, that use those of one head
@@ -63,7 +64,8 @@ def plan_for(
     if head_dim == 128:
         if k_len < (8192 if causal else 4096):
             return Plan(128, 2, 128, 2, 2, causal)
-        return Plan(128, 2, 176, 2, 1, causal, pingpong=not causal)
+        # Without turns, which were slower here: hopper_attention#ideas.
+        return Plan(128, 2, 176, 2, 1, causal, pingpong=False)
     # Three warpgroups, unless a third or more of a last tile were to be empty,
     # and tiles are few.
     if q_len <= 512 and -q_len % 192 >= 64:
@@ -76,14 +78,14 @@ def fits(q: Any, keys: Any, values: Any, out: Any) -> bool:
     rows that begin at multiples of 16 bytes, which the TMA asks for."""
     if not ct.supports(ct.device().compute_capability, "sm_90a"):
         return False
-    if out.shape[-1] not in (64, 128) or 0 in (*out.shape, *keys.shape):
-        return False
     for array in (q, keys, values, out):
-        there = array.__cuda_array_interface__
+        there = getattr(array, "__cuda_array_interface__", None)
+        if there is None or 0 in there["shape"]:
+            return False
         strides = there.get("strides") or ()
         if (there["data"][0] or 0) % 16 or any(s % 16 for s in strides[:-1]):
             return False
-    return True
+    return len(out.shape) == 4 and out.shape[-1] in (64, 128)
 
 
 # --8<-- [end:plan]
@@ -179,61 +181,63 @@ def attention(
     position of the last key. scale: by default 1 / sqrt(head_dim). times: for a
     plan that is timed, uint32, [consumers, 64, 5].
 
-    Raises ValueError, TypeError as `flash.contiguous` does.
+    Raises TypeError, ValueError as `flash.contiguous` does.
     """
-    if plan is None and (
-        len(out.shape) != 4
-        or len(keys.shape) != 4
-        or not fits(q, keys, values, out)
-    ):
+    if plan is None and not fits(q, keys, values, out):
         flash.contiguous(
             q, keys, values, out, lse, causal, scale=scale, stream=stream
         )
         return
-    sequences, q_len, heads, d = out.shape
-    _, k_len, kv_heads, key_dim = keys.shape
-    if (keys.shape[0], key_dim) != (sequences, d) or values.shape != keys.shape:
+    take = ct.operands("flash_hopper.attention")
+    to = take.write("out", out, "uint16", (None,) * 4, rows=2)
+    cache = rows.cache_of(take, keys, values, None, 4, rows=2, fp8=False)
+    of = flash.rows_of(take, q, cache, to, lse, tensor_maps=True)
+    sequences, q_len, heads, d = to.shape
+    of_whom, k_len, kv_heads, _ = cache.keys.shape
+    longest = max(q_len, k_len)
+    if of_whom != sequences or not k_len or longest > flash.LONGEST:
         raise ValueError(
-            f"out of shape {out.shape}, keys of {keys.shape}, values of {values.shape}"
+            f"{take.launcher}: {sequences} sequences of {q_len} queries cannot have keys of shape {list(cache.keys.shape)}; 1 to {flash.LONGEST} of each"
         )
-    if heads % kv_heads or q.shape[:2] != out.shape[:2]:
+    plan = plan or plan_for(d, causal, q_len, k_len)
+    if plan.d != d or plan.causal != causal:
         raise ValueError(
-            f"q of shape {q.shape}, {heads} heads, {kv_heads} of keys"
+            f"{take.launcher}: {plan} is not for heads of {d} elements, {causal=}"
         )
     scale = 1 / math.sqrt(d) if scale is None else scale
-    if not scale > 0 or max(q_len, k_len) > flash.LONGEST:
-        raise ValueError(f"{scale=}, {q_len} queries, {k_len} keys")
-    plan = plan or plan_for(d, causal, q_len, k_len)
-    of_q = rows.spaced(q, "q", 2, heads * d)
-    of_keys = rows.spaced(keys, "keys", 2, kv_heads * d)
-    of_values = rows.spaced(values, "values", 2, kv_heads * d)
-    of_out = rows.spaced(out, "out", 2, heads * d)
-    of_lse = rows.NULL
-    if lse is not None:
-        of_lse, _ = rows.contiguous(lse, "lse", "float32", out.shape[:-1])
+    if not scale > 0 or (together is not None and together < 1):
+        raise ValueError(
+            f"{take.launcher}: {scale=}, {together=}: above 0, and at least 1"
+        )
+    of_times = rows.NULL
+    if plan.timed or times is not None:
+        shape = plan.consumers, 64, 5
+        of_times = take.write("times", times, "uint32", shape).address
     pairs = sequences * heads
     tiles = ct.cdiv(q_len, plan.bm)
     items = tiles * pairs
     blocks = min(items, ct.device().sm_count // plan.cluster) * plan.cluster
     parts = d // 64 // plan.cluster  # that a block of a cluster copies
-    if items + blocks >= 1 << 31:
-        raise ValueError(f"{items} tiles of queries: too many")
+    if items + blocks > rows.BLOCKS:
+        raise ValueError(f"{take.launcher}: {items} tiles of queries: too many")
+    if not items:
+        return
 
-    def tokens(at: rows.Spaced, length: int, of_heads: int) -> Tokens:
+    def tokens(at: Operand, length: int, of_heads: int) -> Tokens:
         return Tokens(
             int(at.address), sequences, length, of_heads, d, at.stride
         )
 
+    together = together or heads_together(
+        plan, heads, kv_heads, k_len, pairs, blocks
+    )
     instance(plan)(
-        tensor_map(tokens(of_q, q_len, heads), 64, d // 64),
-        tensor_map(tokens(of_keys, k_len, kv_heads), plan.bn, parts),
-        tensor_map(tokens(of_values, k_len, kv_heads), plan.bn, parts),
-        of_out.address, of_out.stride, of_lse,
+        tensor_map(tokens(of.q, q_len, heads), 64, d // 64),
+        tensor_map(tokens(cache.keys, k_len, kv_heads), plan.bn, parts),
+        tensor_map(tokens(cache.values, k_len, kv_heads), plan.bn, parts),
+        to.address, to.stride, of.lse,
         counter(stream.handle if stream is not None else 0), heads, kv_heads,
-        q_len, k_len, tiles, items,
-        together
-        or heads_together(plan, heads, kv_heads, k_len, pairs, blocks),
-        scale * flash.LOG2_E, rows.NULL if times is None else times,
-        grid=blocks, block=128 * (plan.consumers + 1),
-        shared=plan.shared, stream=stream,
+        q_len, k_len, tiles, items, together, scale * flash.LOG2_E, of_times,
+        grid=blocks, block=128 * (plan.consumers + 1), shared=plan.shared,
+        stream=stream,
     )  # fmt: skip

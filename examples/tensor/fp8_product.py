@@ -21,6 +21,8 @@ import cudatut as ct
 SOURCE, QUANTIZE = "tensor/fp8.cu", "tensor/fp8_quantize.cu"
 ROWS, DEPTH, BLOCK = 128, 128, 128
 TYPES = {"uint16": "__nv_bfloat16", "float32": "float"}
+LAYOUTS = "tensor", "rows", "tiles"  # which numbers share a scale
+LARGEST = 2**31 - 1 - 1024  # of an extent: tiles may reach past it
 
 
 class Scaled(NamedTuple):
@@ -54,8 +56,8 @@ def quantize(x: Any, by: str = "tensor") -> Scaled:
     """A matrix, float32 or bf16 (uint16), in e4m3.
 
     by: 'tensor' (one scale), 'rows' (one for 128 numbers of a row) or 'tiles'
-    (one for 128 x 128 numbers). Raises ValueError for columns that are no
-    multiple of 16.
+    (one for 128 x 128 numbers). Raises TypeError for another type, ValueError
+    for columns that are no multiple of 16, and for rows that lie apart.
     """
     run = quantizer(x, by)
     run()
@@ -67,12 +69,21 @@ def quantize(x: Any, by: str = "tensor") -> Scaled:
 
 def quantizer(x: Any, by: str = "tensor") -> Callable[[], None]:
     """What quantizes each time it is called; `.out` is where it goes to."""
-    rows, columns = x.shape
-    if columns % 16 or not x.size:
+    of_x = ct.operands("quantize").read(
+        "x", x, tuple(TYPES), (None, None), align=16
+    )
+    rows, columns = of_x.shape
+    if columns % 16 or not rows * columns:
         raise ValueError(
-            f"quantize: columns are a multiple of 16, but x is {x.shape}"
+            f"quantize: columns are a multiple of 16, but x is {[rows, columns]}"
         )
-    element, fours = TYPES[str(x.dtype)], x.size // 4
+    if by not in LAYOUTS:
+        raise ValueError(f"quantize: by is one of {LAYOUTS}, not {by!r}")
+    if by != "tensor" and ct.cdiv(rows, BLOCK) > 65535:  # of a grid's y
+        raise ValueError(
+            f"quantize: {rows} rows; with blocks 65535 x 128 at most"
+        )
+    element, fours = TYPES[of_x.dtype], x.size // 4
     codes = ct.empty((rows, columns), "uint8")
     words = np.uint64(_address(codes))  # the same memory, four codes to a word
     if by == "tensor":
@@ -88,8 +99,8 @@ def quantizer(x: Any, by: str = "tensor") -> Callable[[], None]:
 
     else:
         grid = ct.cdiv(columns, BLOCK), ct.cdiv(rows, BLOCK)
-        pitch = 4 * ct.cdiv(rows, 4)
-        shape = grid[::-1] if by == "tiles" else (grid[0], pitch)
+        pitch = 4 * ct.cdiv(rows, 4)  # of a line of scales
+        shape = shape_of_scales(rows, columns, by)
         # What pads a line nobody writes, but who copies all of them reads it.
         scales = ct.to_device(np.zeros(shape, "float32"))
         tile = str(by == "tiles").lower()
@@ -102,6 +113,16 @@ def quantizer(x: Any, by: str = "tensor") -> Callable[[], None]:
 
     run.out = Scaled(codes, scales, by)
     return run
+
+
+def shape_of_scales(rows: int, columns: int, by: str) -> tuple[int, ...]:
+    """Of a matrix in e4m3."""
+    across = ct.cdiv(columns, BLOCK)
+    return {
+        "tensor": (1,),
+        "rows": (across, 4 * ct.cdiv(rows, 4)),
+        "tiles": (ct.cdiv(rows, BLOCK), across),
+    }[by]
 
 
 @cache
@@ -144,24 +165,32 @@ def prepare(
 
     a, b: m x k and n x k, both by 'tensor', or by 'rows' and 'tiles'; c: m x n.
     levels: 1 for sums by the tensor cores alone, which scales of blocks cannot
-    have. group: tiles of a cluster below each other in the order. Raises
-    ValueError for what does not fit.
+    have. group: tiles of a cluster below each other in the order. All arrays
+    are C-contiguous, and C shares no memory with the others. Raises TypeError
+    for types, ValueError for what else does not fit.
     """
-    (m, k), (n, depth) = a.codes.shape, b.codes.shape
     tile = tile or Tile()
     blocks = (a.by, b.by) == ("rows", "tiles")
-    if k != depth or c.shape != (m, n) or not k or k % 16 or n % 8:
-        raise ValueError(
-            "A, B and C must be m x k, n x k and m x n, k a multiple of 16, n "
-            f"of 8, but they are {a.codes.shape}, {b.codes.shape}, {c.shape}"
-        )
     if not blocks and (a.by, b.by) != ("tensor", "tensor"):
         raise ValueError(f"scales by {a.by} and {b.by} do not go together")
     if blocks and (levels == 1 or tile.part != BLOCK):
         raise ValueError("scales of blocks need two levels, parts of 128")
+    take, wants = ct.operands("fp8_product"), {"most": LARGEST, "align": 16}
+    of_a = take.read("A", a.codes, "uint8", (None, None), **wants)
+    m, k = of_a.shape
+    of_b = take.read("B", b.codes, "uint8", (None, k), **wants)
+    n = of_b.shape[0]
+    if not k or k % 16 or n % 8:
+        raise ValueError(
+            f"A is {[m, k]}, B {[n, k]}: k must be a multiple of 16, n of 8"
+        )
+    for name, some, rows in (("A", a, m), ("B", b, n)):
+        shape = shape_of_scales(rows, k, some.by)
+        take.read(f"scales of {name}", some.scales, "float32", shape, align=16)
+    to = take.write("C", c, tuple(TYPES), (m, n), **wants)
     if not m or not n:
         return lambda: None
-    bf16 = str(c.dtype) == "uint16"
+    bf16 = to.dtype == "uint16"
     maps = [
         ct.tensor_map(a.codes, (ROWS, DEPTH), swizzle=128),
         ct.tensor_map(

@@ -26,6 +26,7 @@ SOURCE, ROWS, DEPTH, CONSUMERS = "tensor/final.cu", 128, 64, 2
 TYPES = {"uint16": "__nv_bfloat16", "float16": "__half", "float32": "float"}
 BOX = 64 * 128  # bytes
 HALVED = 2  # as in halves.cuh: steps that a tile ends with by halves
+LARGEST = 2**31 - 1 - 1024  # of an extent: tiles may reach past it
 
 
 # --8<-- [start:tile]
@@ -251,35 +252,31 @@ def prepare(
     """What computes the product each time it is called.
 
     a, b: uint16, op(A) m x k, op(B) k x n; c: m x n, uint16 or float32; or all
-    float16; C-contiguous. plan, group (tiles below each other in the
-    order): instead of what is chosen. Two calls of one run must not overlap.
-    With an epilogue, beta belongs to its residual, and fp16 is refused. Raises
-    ValueError for shapes and types that do not fit.
+    float16; C-contiguous, and C shares no memory with A and B. plan, group
+    (tiles below each other in the order): instead of what is chosen. Two calls
+    of one run must not overlap. With an epilogue, beta belongs to its residual,
+    and fp16 is refused. Raises TypeError for types, ValueError for shapes and
+    places that do not fit.
     """
-    (m, k), (k_b, n) = (
-        shape[::-1] if turned else shape
-        for shape, turned in ((a.shape, transpose_a), (b.shape, transpose_b))
-    )
-    if k != k_b or c.shape != (m, n):
-        raise ValueError(
-            f"A, B and C must be m x k, k x n and m x n, but op(A) is {(m, k)}"
-            f", op(B) {(k_b, n)}, C {c.shape}"
-        )
-    dtype = str(c.dtype)
+    take = ct.operands("gemm.prepare")
+    to = take.write("C", c, tuple(TYPES), (None, None), most=LARGEST)
+    (m, n), dtype = to.shape, to.dtype
     factors = "float16" if dtype == "float16" else "uint16"
-    if {str(a.dtype), str(b.dtype)} != {factors} or dtype not in TYPES:
-        raise ValueError(
-            f"no kernel for A, B and C of {a.dtype}, {b.dtype} and {dtype}"
-        )
+    shape = (None, m) if transpose_a else (m, None)
+    of_a = take.read("A", a, factors, shape, most=LARGEST)
+    k = of_a.shape[0 if transpose_a else 1]
+    take.read("B", b, factors, (n, k) if transpose_b else (k, n))
     if epilogue:
         if dtype == "float16":
             raise ValueError("epilogues are for factors of bf16")
-        epilogue.check(c)
+        epilogue.take(take, dtype, m, n)
     if not c.size:
         return lambda: None
-    if not k or not alpha:  # A and B do not count: zeros of the least size
+    if not k or not alpha:  # A and B do not count: zeros of the least size,
         a = b = ct.to_device(np.zeros((8, 8), "uint16"))
         alpha, k = 1.0, 8
+        # beyond which the TMA reads zeros; threads would read what is there.
+        plan = plan and plan._replace(plain=False)
     sms = ct.device().sm_count
     copied = _unaligned(a, b)
     plan = plan or choose(m, n, k, sms, unaligned_bytes(a, b))

@@ -22,6 +22,8 @@ import cudatut as ct
 SOURCE, ROWS, DEPTH, CONSUMERS = "tensor/grouped.cu", 128, 64, 2
 MOST_GROUPS = 384  # a thread of the block counts the tiles of each
 BOX = 64 * 128  # bytes
+LARGEST = 2**31 - 1 - 1024  # of an extent: tiles may reach past it
+WANTS = {"most": LARGEST, "align": 16}  # of an array, as the TMA reads it
 
 
 # --8<-- [start:tile]
@@ -150,20 +152,23 @@ def prepare(
 
     x: rows x k, weights: groups x n x k, out: rows x n, all uint16; ends:
     groups, int32, not falling, none beyond rows. Rows after the last end stay
-    as they are. Two calls of one run must not overlap. Raises ValueError for
-    what does not fit.
+    as they are. All are C-contiguous, and out shares no memory with the others.
+    Two calls of one run must not overlap. Raises TypeError for types,
+    ValueError for what else does not fit.
     """
-    (rows, k), (groups, n, depth) = x.shape, weights.shape
-    if k != depth or out.shape != (rows, n) or ends.shape != (groups,):
+    take = ct.operands("grouped_product")
+    of_x = take.read("x", x, "uint16", (None, None), **WANTS)
+    rows, k = of_x.shape
+    of_w = take.read("weights", weights, "uint16", (None, None, k), **WANTS)
+    groups, n, _ = of_w.shape
+    take.read("ends", ends, "int32", (groups,))
+    take.write("out", out, "uint16", (rows, n), **WANTS)
+    _check(n, k, groups)
+    if groups * n > LARGEST:
         raise ValueError(
-            "x, weights, ends and out must be rows x k, groups x n x k, groups "
-            f"and rows x n, but they are {x.shape}, {weights.shape}, "
-            f"{ends.shape} and {out.shape}"
+            f"weights are {list(of_w.shape)}: groups x n goes up to {LARGEST}"
         )
-    if str(ends.dtype) != "int32":
-        raise ValueError(f"ends must be int32, but it is {ends.dtype}")
-    _check(n, k, groups, out)
-    if not out.size:
+    if not out.size or not groups:
         return lambda: None
     products = expected(rows, groups, n, k)
     tile = options.tile or choose(products, ct.device().sm_count)
@@ -186,21 +191,23 @@ def prepare_list(
     products: Sequence[tuple[Any, Any, Any]], options: Options = DEFAULT
 ) -> Callable[[], None]:
     """What computes C = A B^T for each (a, b, c): m x k, n x k and m x n, all
-    uint16, of any sizes with n and k multiples of 8. Raises ValueError for what
-    does not fit. The longest are begun first.
+    uint16, of any sizes with n and k multiples of 8; C-contiguous, and no C
+    shares memory with another array of the list. Raises TypeError for types,
+    ValueError for what else does not fit. The longest are begun first.
     """
-    for a, b, c in products:
-        if a.shape[1] != b.shape[1] or c.shape != (a.shape[0], b.shape[0]):
-            raise ValueError(
-                "A, B and C must be m x k, n x k and m x n, but they are "
-                f"{a.shape}, {b.shape} and {c.shape}"
-            )
+    take = ct.operands("prepare_list")
+    for number, (a, b, c) in enumerate(products):
+        of_a = take.read(f"A of {number}", a, "uint16", (None, None), **WANTS)
+        m, k = of_a.shape
+        of_b = take.read(f"B of {number}", b, "uint16", (None, k), **WANTS)
+        n = of_b.shape[0]
+        take.write(f"C of {number}", c, "uint16", (m, n), **WANTS)
     some = sorted(
         (one for one in products if one[2].size),
         key=lambda one: -one[0].shape[1],
     )
-    for _, b, c in some:
-        _check(*b.shape, len(some), c)
+    for _, b, _ in some:
+        _check(*b.shape, len(some))
     if not some:
         return lambda: None
     sizes = [Product(ct.cdiv(len(a), ROWS), *b.shape) for a, b, _ in some]
@@ -213,7 +220,7 @@ def prepare_list(
     return _launch(tile, maps, table, sizes, options, kept=some)
 
 
-def _check(n: int, k: int, groups: int, out: Any) -> None:
+def _check(n: int, k: int, groups: int) -> None:
     if n % 8 or k % 8 or not k:
         raise ValueError(
             f"n must be a multiple of 8, and k a positive one, as the TMA and "
@@ -221,8 +228,6 @@ def _check(n: int, k: int, groups: int, out: Any) -> None:
         )
     if groups > MOST_GROUPS:
         raise ValueError(f"{groups} groups, but a launch takes {MOST_GROUPS}")
-    if _address(out) % 16:
-        raise ValueError("results begin at a multiple of 16 bytes")
 
 
 # --8<-- [start:launch]

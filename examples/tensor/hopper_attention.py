@@ -299,6 +299,7 @@ worth = {}
 for d in (128, 64):
     four = arrays(d, tokens, 2 * tokens)
     plan = flash_hopper.plan_for(d, False, tokens, tokens)
+    plan = plan._replace(pingpong=True)  # also where plans do without turns
     plans = {name: plan._replace(**of) for name, of in WITHOUT.items()}
     runs = {
         name: ours(*four, False, plan=other)

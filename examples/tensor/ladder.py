@@ -142,9 +142,14 @@ def launcher(
 ) -> Callable[[], object]:
     """A callable that runs a rung without `launch` once: C = A B. a, b, c: uint16 arrays; some extent, some depth.
 
-    kernel: a variant that takes the place of the rung's own. spare: bytes of shared memory that no block needs.
+    kernel: a variant that takes the place of the rung's own. spare: bytes of shared memory that no block needs. Raises
+    TypeError, ValueError for arrays that do not fit.
     """
-    (m, k), n, option = a.shape, b.shape[1], rung.options
+    take = ct.operands(rung.name)
+    m, k = take.read("A", a, "uint16", (None, None), align=16).shape
+    n = take.read("B", b, "uint16", (k, None), align=16).shape[1]
+    take.write("C", c, "uint16", (m, n), align=16)
+    option = rung.options
     kernel, (columns, rows) = kernel or rung.compile(), _pair(rung, "tile")
     stages = int(rung.kernel.partition("<")[2].rstrip(">").split(",")[0] or 0)
     shared = stages * rung.number("stage", 0) + spare

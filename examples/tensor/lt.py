@@ -28,16 +28,17 @@ TRANSPOSE_A, TRANSPOSE_B, SCALE_A, SCALE_B, FAST_SUMS = 3, 4, 17, 18, 25
 class Kind(NamedTuple):
     """How factors of a type are stored, and what they are multiplied by."""
 
+    dtype: str
     factors: int
     compute: int
 
 
 KINDS = {
-    "fp32": Kind(REAL_32F, COMPUTE_32F),
-    "tf32": Kind(REAL_32F, COMPUTE_32F_FAST_TF32),
-    "fp16": Kind(REAL_16F, COMPUTE_32F),
-    "bf16": Kind(REAL_16BF, COMPUTE_32F),
-    "e4m3": Kind(REAL_E4M3, COMPUTE_32F),
+    "fp32": Kind("float32", REAL_32F, COMPUTE_32F),
+    "tf32": Kind("float32", REAL_32F, COMPUTE_32F_FAST_TF32),
+    "fp16": Kind("float16", REAL_16F, COMPUTE_32F),
+    "bf16": Kind("uint16", REAL_16BF, COMPUTE_32F),
+    "e4m3": Kind("uint8", REAL_E4M3, COMPUTE_32F),
 }
 
 
@@ -53,8 +54,16 @@ def offers(
     """A callable for each algorithm that the heuristics offer for C = A op(B); empty without the library.
 
     scales: one float32 of A and of B, on the GPU, for e4m3, which wants transpose_b. fast: e4m3 with sums of fewer bits.
-    Raises LT.Refused where the library refuses the product.
+    Raises LT.Refused where the library refuses the product, TypeError, ValueError for arrays that do not fit it; they begin
+    at multiples of 16 bytes, as the heuristics assume.
     """
+    take, dtype = ct.operands("cublasLt"), KINDS[kind].dtype
+    m, k = take.read("A", a, dtype, (None, None), align=16).shape
+    shape = (None, k) if transpose_b else (k, None)
+    n = take.read("B", b, dtype, shape, align=16).shape[0 if transpose_b else 1]
+    take.write("C", c, tuple(OUT), (m, n), align=16)
+    for name, scale in zip(("A", "B"), scales or ()):
+        take.read(f"scale of {name}", scale, "float32", (1,))
     cp = ct.vendor.cupy()
     if cp is None:
         return []

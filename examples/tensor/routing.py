@@ -4,6 +4,7 @@ layer = Layer(experts=64, of=256, taken=8, tokens=4096, k=7168, n=2048)
 some = Products(layer)     # some.x, some.weights, some.ends, some.out
 """
 
+import math
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -40,7 +41,11 @@ def rows_of_experts(layer: Layer, seed: int = 1) -> np.ndarray:
 
 
 def random_matrix(shape: tuple[int, ...], seed: int) -> Any:
-    """bf16 (uint16) numbers from -1 to 1, of an even size, on the GPU."""
+    """bf16 (uint16) numbers from -1 to 1, of an even size, on the GPU. Raises
+    ValueError for an odd one: the kernel writes pairs.
+    """
+    if math.prod(shape) % 2:
+        raise ValueError(f"random_matrix: {shape} has an odd size")
     out = ct.empty(shape, "uint16")
     if out.size:
         address = out.__cuda_array_interface__["data"][0]

@@ -72,15 +72,19 @@ def prepare(
 ) -> Callable[[], None]:
     """What computes the product each time it is called.
 
-    a: m x k; b: k x n, or n x k; c: m x n; all float32, C-contiguous. Raises
-    ValueError for what does not fit, a k that is no multiple of 4 included.
+    a: m x k; b: k x n, or n x k; c: m x n; all float32, C-contiguous; C shares
+    no memory with the others. Raises TypeError for types, ValueError for what
+    else does not fit, a k that is no multiple of 4 included.
     """
-    (m, k), (depth, n) = a.shape, b.shape[::-1] if transpose_b else b.shape
-    if k != depth or c.shape != (m, n) or not k or k % 4:
-        raise ValueError(
-            "A, op(B) and C must be m x k, k x n and m x n, k a multiple of 4, "
-            f"but they are {a.shape}, {(depth, n)}, {c.shape}"
-        )
+    take, extents = ct.operands("tf32_product"), {"most": gemm.LARGEST}
+    of_a = take.read("A", a, "float32", (None, None), align=16, **extents)
+    m, k = of_a.shape
+    if not k or k % 4:
+        raise ValueError(f"A is {[m, k]}: k must be a multiple of 4, above 0")
+    shape, align = ((None, k), 16) if transpose_b else ((k, None), 4)
+    of_b = take.read("B", b, "float32", shape, align=align, **extents)
+    n = of_b.shape[0 if transpose_b else 1]
+    to = take.write("C", c, "float32", (m, n), **extents)
     if not c.size:
         return lambda: None
     lines, turn = b, None
@@ -101,7 +105,7 @@ def prepare(
             lines, (tile.columns // tile.cluster, DEPTH), swizzle=128
         ),
     ]
-    boxes = n % 4 == 0  # then rows of C begin at multiples of 16 bytes
+    boxes = n % 4 == 0 and to.aligned(16)  # as its rows have to begin
     maps.append(ct.tensor_map(c, (64, 32), swizzle=128) if boxes else maps[0])
     # For parts of tiles: one for each consumer of each block.
     parts = plan.workers * tile.cluster * gemm.CONSUMERS if plan.share else 0

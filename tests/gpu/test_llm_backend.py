@@ -49,6 +49,7 @@ class Watched:
             backend.block_count,
             backend.block_size,
         )
+        self.room = backend.room
 
     def run(self, batch):
         logits = self.backend.run(batch)
@@ -281,3 +282,33 @@ def test_a_model_that_no_kernel_takes(checkpoint, monkeypatch):
     monkeypatch.setattr(checkpoint, "config", dataclasses.replace(checkpoint.config, head_dim=48))
     with pytest.raises(ValueError, match="heads of 48"):
         gpu(checkpoint)
+
+
+def test_attention_for_hopper_is_taken(checkpoint, prompts, monkeypatch):
+    import flash_hopper_paged
+    import flash_parts
+    from numpy_backend import NumpyBackend
+
+    if not flash_hopper_paged.available(64, 16):
+        pytest.skip("flash_hopper_paged.cu needs sm_90a")
+    used, paged = [], flash_hopper_paged.paged
+
+    def noted(*arrays, **how):
+        used.append(len(arrays))
+        paged(*arrays, **how)
+
+    monkeypatch.setattr(flash_hopper_paged, "paged", noted)
+    monkeypatch.setattr(flash_hopper_paged, "LEAST", 0)
+    monkeypatch.setattr(flash_parts, "parts", lambda *_: 1)
+    new = gpu(checkpoint, 256)
+    assert new.hopper and not gpu(checkpoint, 16, batch_invariant=True).hopper
+    assert not gpu(checkpoint, 16, kv="fp8").hopper
+    _, _, watched = answers(NumpyBackend(checkpoint, 256, SIZE), prompts, 4, token_budget=200)
+    worst = largest = 0.0
+    for _ in range(2):  # the second time from the graphs
+        for batch, expected in watched.seen:
+            got = new.run(batch)
+            if len(batch.wanted):
+                worst = max(worst, float(np.abs(got.get() - expected).max()))
+                largest = max(largest, float(np.abs(expected).max()))
+    assert used and worst < 0.03 * largest

@@ -365,20 +365,13 @@ def test_merge_of_two_halves_is_attention_over_both():
     np.testing.assert_allclose(merged.get(), lse, atol=1e-4)
 
 
-def test_what_is_refused():
+def test_numbers_and_sizes_that_are_refused():
     case = Case([5], 4, 2, 64)
     for how in ({"split": 0}, {"softcap": -1.0}, {"longest": -1}, {"warps": 5}):
         with pytest.raises((ValueError, ZeroDivisionError)):
             case.run(**how)
-    case.q = case.q[:, :3]
-    with pytest.raises(ValueError, match="rows that begin with 4 x 64"):
-        case.run()
-    case = Fp8Case([5], 4, 2, 64)
-    for wrong in (None, ct.empty((2, 4), "float32"), ct.empty((2, 2), "uint16")):
-        with pytest.raises(ValueError, match="scales"):
-            case.run(scales=wrong)
     with pytest.raises(ValueError, match="for FP8"):
-        Case([5], 4, 2, 64).run(scales=ct.empty((2, 2), "float32"))
-    case.values = case.values.astype("uint16")
-    with pytest.raises(TypeError):
+        case.run(scales=ct.empty((2, 2), "float32"))
+    case.q = case.q[:, :3]
+    with pytest.raises(ValueError, match="must begin with 256"):
         case.run()

@@ -121,12 +121,13 @@ def test_after(activation):
         np.testing.assert_array_equal(bf16.to_float(on_gpu[0].get()), want)
 
 
-def test_what_does_not_fit():
-    c, bias = ct.empty((4, 8), "uint16"), ct.empty(4, "uint16")
-    for some in (
-        epilogue.Epilogue("swish"),
-        epilogue.Epilogue(bias=bias),
-        epilogue.Epilogue(residual=bias),
+def test_epilogues_that_are_refused():
+    for some, dtype, message in (
+        (epilogue.Epilogue("swish"), "uint16", "activation is one of"),
+        (epilogue.Epilogue("relu"), "float16", "factors of bf16"),
     ):
-        with pytest.raises(ValueError):
-            some.check(c)
+        a, b, c = (ct.empty((8, 8), dtype) for _ in "abc")
+        with pytest.raises(ValueError, match=message):
+            gemm.prepare(a, b, c, epilogue=some)
+    with pytest.raises(ValueError, match="multiple of 8"):
+        epilogue.after(*(ct.empty((4, 12), "uint16") for _ in "co"), epilogue.Epilogue())

@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "examples" / "llm"))
+sys.path.insert(0, str(Path(__file__).parent))  # pocket.py
 sys.path.insert(0, str(ROOT / "tests" / "tensor" / "hopper_on_cpu"))  # emulator.py
 CHARACTERS = "abcdefghijklmnopqrstuvwxyz .,春眠不觉晓处闻啼鸟"
 

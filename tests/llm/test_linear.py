@@ -86,11 +86,15 @@ def test_names_of_instances():
 
 
 class Matrix:
-    """What `linear` asks of an array on the GPU."""
+    """What a launcher asks of an array on the GPU, each at an address of its own."""
+
+    after = 1 << 40
 
     def __init__(self, dtype, *shape):
-        self.dtype, self.shape = np.dtype(dtype), shape
-        self.__cuda_array_interface__ = {"data": (1 << 40, False)}
+        self.__cuda_array_interface__ = {
+            "shape": shape, "typestr": np.dtype(dtype).str, "data": (Matrix.after, False), "version": 3,
+        }  # fmt: skip
+        Matrix.after += 1 << 32
 
 
 @pytest.mark.parametrize(
@@ -116,11 +120,7 @@ def test_a_launch(monkeypatch, how, split, blocks):
 def test_a_launch_with_rope(monkeypatch):
     import linear_qkv
 
-    def array(kind, *shape):
-        interface = {"shape": shape, "typestr": np.dtype(kind).str, "data": (1 << 40, False)}
-        return SimpleNamespace(__cuda_array_interface__=interface | {"version": 3})
-
-    launched = []
+    array, launched = Matrix, []
 
     def kernel(*which):
         return lambda *args, **config: launched.append((which, args, config))
@@ -136,7 +136,7 @@ def test_a_launch_with_rope(monkeypatch):
     }  # fmt: skip
     linear_qkv.linear_qkv(**good)
     ((tile,), args, config) = launched[0]
-    assert tile.can_split and args[9:14] == (100, 576, 9, 3, 64)
+    assert tile.can_split and args[9:15] == (999, 100, 576, 9, 3, 64)
     assert config["grid"] == -(-100 // tile.rows) * -(-960 // tile.columns)
     assert (config["block"], config["shared"]) == (tile.threads, tile.shared)
     for change, message in (

@@ -215,7 +215,7 @@ def test_without_clusters(monkeypatch):
     def choice(capability, width, vec=4):
         gpu = SimpleNamespace(compute_capability=capability, shared_per_block_optin=232448)
         monkeypatch.setattr(row_softmax.ct, "device", lambda: gpu)
-        return row_softmax._choice(SimpleNamespace(width=width, bytes=4), vec)
+        return row_softmax._choice(SimpleNamespace(width=width, size=4), vec)
 
     widths = 32768, 49152, 128256, 262144, 262145
     assert [choice((9, 0), n) for n in widths] == [
@@ -265,7 +265,7 @@ def test_launch(monkeypatch):
     assert (shape["grid"], shape["block"], shape["shared"]) == (5 * 8, 512, 0)
     assert second == (*source, "float", "float", 1, 512, 25, 4)
     assert odd["grid"] == 2 * 4
-    with pytest.raises(ValueError, match="cluster holds 262144"):
+    with pytest.raises(ValueError, match="'cluster' holds 262144"):
         row_softmax.softmax(
             array("float32", 1, 262145, 262145),
             array("float32", 1, 262145, 262145, 1 << 40),

@@ -154,5 +154,40 @@ def test_unknown_kinds_are_refused(bpe):
     with pytest.raises(CheckpointError, match="the way of 'llama-bpe'"):
         load(File(values))
     values |= {"tokenizer.ggml.pre": "smollm", "tokenizer.ggml.merges": []}
+    with pytest.raises(CheckpointError, match="no token would end an answer"):
+        load(File(values))
+    values["tokenizer.ggml.eos_token_id"] = 0
     with pytest.raises(TextError, match="not learned to chat"):
         load(File(values)).chat([("user", "a")])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tokens": None}, "tokens must be a list of str"),
+        ({"tokens": [1, 2]}, "tokens must be a list of str"),
+        ({"token_type": [1]}, "token_type must be a list of int, one for each token"),
+        ({"token_type": None}, "token_type must be a list of int"),
+        ({"tokens": ["a", "b", "a", "ab"]}, "tokens has 'a' 2 times; each token is allowed once"),
+        ({"tokens": ["a", "春", "c", "ab"]}, r"token 1 of tokenizer.ggml.tokens is '\\u6625', which stands for no"),
+        ({"merges": None}, "lacks the list tokenizer.ggml.merges"),
+        ({"merges": ["a b c"]}, "merges has 'a b c'; two tokens that make a third"),
+        ({"merges": ["a c"]}, "merges has 'a c'; two tokens"),
+        ({"pre": 5}, "the way of 5"),
+        ({"model": [1]}, r"of the kind \[1\]"),
+        ({"model": "characters", "bos_token_id": None}, "lacks the key tokenizer.ggml.bos_token_id"),
+    ],
+)  # fmt: skip
+def test_a_damaged_vocabulary_is_refused(changes, message):
+    from checkpoint import CheckpointError
+    from tokens import load
+
+    values = {
+        "model": "gpt2", "pre": "smollm", "tokens": ["a", "b", "c", "ab"], "token_type": [1, 1, 3, 1],
+        "merges": ["a b"], "eos_token_id": 2, "bos_token_id": 2,
+    }  # fmt: skip
+    whole = {f"tokenizer.ggml.{key}": value for key, value in values.items()}
+    assert load(File(whole)).encode("ab") == [3]
+    damaged = whole | {f"tokenizer.ggml.{key}": value for key, value in changes.items()}
+    with pytest.raises(CheckpointError, match=message):
+        load(File(damaged))
