@@ -325,15 +325,9 @@ def prepare(
         )  # fmt: skip
 
     run.out, run.plan = c, plan
-    run.kept = (
-        a,
-        b,
-        wide,
-        space,
-        flags,
-        epilogue,
-        kept,
-    )  # an address keeps nothing alive
+    run.flags = flags  # all 0 before and after each run
+    # An address keeps nothing alive.
+    run.kept = a, b, wide, space, epilogue, kept
     return run
 
 

@@ -127,7 +127,8 @@ def prepare(
         )  # fmt: skip
 
     run.out, run.plan = c, plan
-    run.kept = a, b, lines, space, flags  # an address keeps nothing alive
+    run.flags = flags  # all 0 before and after each run
+    run.kept = a, b, lines, space  # an address keeps nothing alive
     return run
 
 

@@ -145,6 +145,20 @@ def test_halves_have_all_functions(gpu):
     assert len(more) == 120 and drawn < more and len(dealt.some_of_each(names, 3, most=9)) == 200
 
 
+def test_each_name_among_parameters_has_a_case(gpu):
+    """Of a rung, say; numbers need none."""
+    dealt = gpu[0]
+    rungs = "naive", "tiles", "wgmma", "tma", "final"
+    words = {f"a.py::f[{r}-{n}]": {("rung", r)} for r in rungs for n in range(4)}
+    words |= {f"a.py::g[{n}]": set() for n in range(9)}
+    drawn = dealt.some_of_each(list(words), 3, most=2, words=words)
+    assert set().union(*(words[name] for name in drawn)) == {("rung", r) for r in rungs}
+    assert sum(name.startswith("a.py::g") for name in drawn) == 2
+    assert 5 <= sum(name.startswith("a.py::f") for name in drawn) <= 6
+    item = SimpleNamespace(callspec=SimpleNamespace(params={"rung": "tma", "n": 3}))
+    assert dealt.words_of(item) == {("rung", "tma")} and not dealt.words_of(SimpleNamespace())
+
+
 def test_every_file_of_tests_gpu_is_in_one_shard(gpu):
     shards = gpu[1]
     for path in GPU.glob("test_*.py"):
@@ -212,7 +226,7 @@ def test_uneven_shards_are_woven_cases_of_others(gpu):
     shards = gpu[1]
     for name, files in shards.UNEVEN.items():
         plan = shards.plan_of(name, 1)
-        assert plan["uneven"] and plan["cases"] and plan["files"] == files
+        assert plan["uneven"] and plan["cases"] and plan["words"] and plan["files"] == files
         assert set(files) <= {one for some in shards.SHARDS.values() for one in some}
 
 

@@ -47,6 +47,12 @@ def draw_key(seed: int, *words: object) -> str:
     return hashlib.sha256(repr((seed, *words)).encode()).hexdigest()
 
 
+def words_of(item) -> set[tuple[str, str]]:
+    """The parameters of a test that are strings, each with its value."""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    return {(name, value) for name, value in parameters.items() if isinstance(value, str)}
+
+
 def batches(tests: list[tuple[str, str]], seed: int, size: int = BATCH) -> list[list[str]]:
     """Names of tests in an order drawn by a seed, cut into batches; whole groups (the second words) stay together, first.
 
@@ -67,17 +73,30 @@ def batches(tests: list[tuple[str, str]], seed: int, size: int = BATCH) -> list[
 
 
 def some_of_each(
-    names: list[str], seed: int, whole: tuple[str, ...] = (), most: int = 1
+    names: list[str],
+    seed: int,
+    whole: tuple[str, ...] = (),
+    most: int = 1,
+    words: dict[str, set] | None = None,
 ) -> set[str]:
-    """Of each test function `most` cases or all it has, drawn by the seed; of the files in `whole` all."""
+    """Of each test function `most` cases or all it has, drawn by the seed; of the files in `whole` all.
+
+    words: by a test's name, those of its parameters that are names themselves: of a kernel, a rung, a type. Each gets a case
+    of its own function, beyond the `most` where need be.
+    """
     cases: dict[str, list[str]] = defaultdict(list)
     for name in names:
         cases[function_of(name)].append(name)
-    drawn = {
-        name
-        for some in cases.values()
-        for name in sorted(some, key=lambda name: draw_key(seed, name))[:most]
-    }
+    drawn = set()
+    for some in cases.values():
+        some = sorted(some, key=lambda name: draw_key(seed, name))
+        drawn.update(some[:most])
+        seen = set().union(*((words or {}).get(name, set()) for name in some[:most]))
+        for name in some[most:]:
+            own = (words or {}).get(name, set())
+            if own - seen:
+                drawn.add(name)
+                seen |= own
     return drawn | {name for name in names if name.partition("::")[0].endswith(whole)}
 
 
@@ -100,7 +119,7 @@ class Queue:
 
 
 class Dealt:
-    """plan: files (patterns), alone (True, False), cases (of each function), half, uneven (see uneven.py), names (or null), done (names), seed, queue, report,
+    """plan: files (patterns), alone (True, False), cases (of each function), words (each name among parameters has a case), half, uneven (see uneven.py), names (or null), done (names), seed, queue, report,
     batch, repeat (how often each test runs, 1), ordered (as in `names`, in one batch), kernels (whether to note them), at_once (see `Kernels`), apart (each process compiles for itself), kept_by_pycuda, draw
     (how many of the tests, at most, of each name).
     """
@@ -138,7 +157,10 @@ class Dealt:
         self.items = {item.nodeid: item for item in items if self.wanted(item)}
         names = list(self.items)
         if most := self.plan.get("cases"):
-            names = some_of_each(names, self.plan["seed"], tuple(self.plan.get("whole", ())), most)
+            whole = tuple(self.plan.get("whole", ()))
+            words = {name: words_of(self.items[name]) for name in names}
+            words = words if self.plan.get("words") else None
+            names = some_of_each(names, self.plan["seed"], whole, most, words)
             part, parts = self.plan.get("half", (0, 1))
             names = [n for n in sorted(names) if int(draw_key(0, n), 16) % parts == part]
         if most := self.plan.get("draw"):

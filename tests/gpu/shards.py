@@ -6,7 +6,7 @@
 Every test belongs to one of `SHARDS`, or compares times (`pytest.mark.alone`) and belongs to the shard `alone`: one process,
 with nothing beside it. `together-1` and `together-2` import all modules of all parts into one process and run one case of
 each test, and every case of `WHOLE`. Those of `UNEVEN` run some cases of each test once more, with kernels whose warps wait
-now and then, so that a missing barrier shows.
+now and then and whose shared memory holds random words when they begin, so that a missing barrier shows.
 
 Prints what failed and what was slow. The folder `--out` gets report-<shard>.jsonl as tests end, a line each (`dealt.py` says
 what is in it), and report-<shard>.json. With --resume what passed in such a report is not run again. Ends with 1 where a test
@@ -76,7 +76,7 @@ def plan_of(shard: str, seed: int) -> dict:
         kept = {"cases": 1, "whole": WHOLE, "half": half, "batch": 1}
         return {"files": IN_PROCESS, "seed": seed, **kept}
     if shard in UNEVEN:
-        return {"files": UNEVEN[shard], "seed": seed, "cases": UNEVEN_CASES, "uneven": True}
+        return {"files": UNEVEN[shard], "seed": seed, "cases": UNEVEN_CASES, "words": True, "uneven": True}
     return {"files": SHARDS[shard], "seed": seed}
 
 

@@ -323,10 +323,11 @@ def test_elements_beyond_2_to_the_31():
     np.testing.assert_array_equal(to_float(out.get()), small.run()[0])
 
 
+@pytest.mark.parametrize("scale", [20, 400])  # with which exp(lse) is no float32
 @pytest.mark.parametrize(("rows", "dim"), [((7, 3), 64), ((1, 1), 8), ((300, 9), 80)])
-def test_merge(rows, dim):
+def test_merge(rows, dim, scale):
     rng = ct.rng(1)
-    lse = [rng.standard_normal(rows).astype("float32") * 20 for _ in "ab"]
+    lse = [rng.standard_normal(rows).astype("float32") * scale for _ in "ab"]
     outs = [normal(rng, (*rows, dim)) for _ in "ab"]
     for k in range(2):
         for value in (np.inf, -np.inf):

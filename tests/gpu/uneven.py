@@ -5,10 +5,14 @@ every header that it includes, gets calls of `uneven()` before each `asm` and ea
 memory, and after each that waits: a warp sleeps there, mostly not at all, often for less than a microsecond, seldom for some. A kernel
 that is right under every schedule gives what it gave before.
 
+And before every second launch, random words fill the shared memory of all SMs: what is read there before it is written, a
+barrier that is not yet one among them, is then hardly ever by chance what it should be.
+
 The shards `uneven-*` of shards.py run tests of tests/gpu so.
 """
 
 import hashlib
+import itertools
 import shutil
 import sys
 import tempfile
@@ -17,6 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "planted"))
 
 import cuda_mutants
+import numpy as np
 
 # One line, so that the numbers of all others stay. Who sleeps is drawn anew from the clock, for a warp as a whole.
 SLEEP = (
@@ -26,6 +31,17 @@ SLEEP = (
     "const unsigned often = drawn & 7, long_ = drawn >> 3 & 31; "
     '__nanosleep(often > 1 ? 0 : (drawn >> 8 & 511) + (long_ == 0 ? 4000 : 0)); asm volatile("" ::: "memory"); } '
 )
+# `volatile`, since nobody reads what it writes.
+RANDOM_WORDS = """
+extern "C" __global__ void random_words(unsigned count, unsigned seed) {
+  extern __shared__ volatile unsigned words[];
+  for (unsigned i = threadIdx.x; i < count; i += blockDim.x) {
+    unsigned drawn = (i + count * (blockIdx.x + gridDim.x * seed)) * 0x9E3779B1u;
+    drawn = (drawn ^ drawn >> 15) * 0x2C1B3C6Du, drawn = (drawn ^ drawn >> 12) * 0x297A2D39u;
+    words[i] = drawn ^ drawn >> 15;
+  }
+}
+"""
 # Between these the compiler allows little else; and to sleep there shows nothing, as the products go on.
 _NOT_AMONG = ("wgmma", "setmaxnreg", 'asm volatile(""')
 _MOVES = ("shared", "cp.async", "ldmatrix", "stmatrix", "bulk")
@@ -95,3 +111,25 @@ def begin() -> None:
         return compiled(f"{SLEEP}\n{woven(source)}", nvcc, **how)
 
     cubins.compiled = compile_woven
+    fill_shared_memory()
+
+
+def fill_shared_memory() -> None:
+    """From here on, random words fill the shared memory of all SMs before the first, third, fifth ... launch of `ct.Kernel`.
+
+    Not before the others: a kernel that may begin while the one before still runs has to find one.
+    """
+    import cudatut as ct
+
+    launch, launches, fillers = ct.Kernel.__call__, itertools.count(), {}
+
+    def filled_launch(kernel, *args, stream=None, **how):
+        number, gpu = next(launches), ct.device()
+        if number % 2 == 0:
+            size = gpu.shared_per_block_optin
+            filler = fillers.get(gpu) or fillers.setdefault(gpu, ct.Kernel(RANDOM_WORDS, "random_words"))
+            many = {"grid": gpu.sm_count, "block": 1024, "shared": size, "stream": stream}
+            launch(filler, np.uint32(size // 4), np.uint32(number), **many)
+        launch(kernel, *args, stream=stream, **how)
+
+    ct.Kernel.__call__ = filled_launch

@@ -9,7 +9,8 @@
 
 The first, a run of the shards, says which tests load which kernels, how long they take and what the code of each kernel
 is. Of these tests `choose` takes for each file those that together run every kernel and every test function that loads it,
-quick ones first, as far as they fit into `--budget` seconds. `clean` runs what would be chosen for each file in a tree
+quick ones first, as far as they fit into `--budget` seconds; what survives these, and settled.yml does not name, meets more of
+them, as far as they fit into `--more`. `clean` runs what would be chosen for each file in a tree
 without faults, which has to pass within the same limits; `judge` does the same for some of its faults' files (`--controls`).
 A fault among barriers, fences and phases meets first tests of the shards `uneven-*`, whose warps wait now and then; others
 meet them last. `settle` needs no GPU: it compares the code of kernels for which `judge` had no time.
@@ -42,7 +43,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from itertools import islice
 from pathlib import Path
@@ -64,6 +65,7 @@ COUNTED = ("noticed", "survived")
 PASSED = ("same code", "passed")  # without a fault; uneven kernels have other code
 STARTING = 25  # seconds until the first test of a process runs, beside eleven others
 SLOWER = 6  # times as long as in the survey a test may take beside others
+OF_ONE_KERNEL = 6  # tests of a kernel that a fault has changed and the first tests have not run
 RUNNING = 1.5  # seconds that a case may run and still be preferred to a quicker one
 SCHEDULED = ("barrier", "fence", "phase")  # families whose faults a schedule shows
 SETTLED = HERE / "settled.yml"
@@ -496,33 +498,51 @@ def judge_all(given: argparse.Namespace, root: Path = ROOT) -> Results:
 
         return run
 
-    def in_order(mutant: Mutant, tree: Tree, folder: Path) -> dict:
+    def in_order(mutant: Mutant, tree: Tree, folder: Path, tests: Callable[[Survey], Choice]) -> dict:
         """By tests as they are and by those with uneven warps, until one notices; first those that are likelier to."""
-        file, uneven = mutant.file, found.of_uneven()
+        uneven = found.of_uneven()
         result: dict = {}
         for with_uneven in (True, False) if mutant.family in SCHEDULED else (False, True):
             by = uneven if with_uneven else found
-            if with_uneven and file not in uneven.files():
+            if mutant.file not in by.files() or not (choice := tests(by)).tests:
                 continue
-            choice = choose(by, file, given.budget)
-            told = judge(tree, by, file, choice, folder, limits, uneven=with_uneven)
+            told = judge(tree, by, mutant.file, choice, folder, limits, uneven=with_uneven)
             if told["outcome"] not in ("passed", "same code", "survived", "undecided"):
                 return told | {"uneven": with_uneven}
             # What is said of the code of kernels, the tests as they are have found.
             result = {**result, **told} if not with_uneven or not result else result
         return result
 
+    def further(by: Survey, file: str, kernel: str) -> Choice:
+        """Tests that have not run: first of a kernel of which it is known that its code is another, then others."""
+        have_run = set(choose(by, file, given.budget).tests)
+        own = sorted(
+            (name for name, test in by.tests.items() if kernel in test["kernels"] and name not in have_run),
+            key=lambda name: by.tests[name]["seconds"],
+        )[:OF_ONE_KERNEL]  # fmt: skip
+        choice = choose(by, file, given.more)
+        others = [name for name in choice.tests if name not in {*own, *have_run}]
+        return replace(choice, tests=[*own, *others])
+
     def fault(mutant: Mutant) -> Callable[[Tree, Path], None]:
         def run(tree: Tree, folder: Path) -> None:
             choice = choose(found, mutant.file, given.budget)
             tree.plant(mutant)
-            result = in_order(mutant, tree, folder)
+            file = mutant.file
+            result = in_order(mutant, tree, folder, lambda by: choose(by, file, given.budget))
             if result["outcome"] == "same code":
                 same, which = same_everywhere(
-                    tree, found, mutant.file, max(limits.until - time.monotonic(), 1)
+                    tree, found, file, max(limits.until - time.monotonic(), 1)
                 )
                 outcome = {True: "equivalent", False: "survived", None: "undecided"}[same]
-                result |= {"outcome": outcome, "how": which[:300]}
+                result |= {"outcome": outcome, "how": which}
+            if result["outcome"] == "survived" and not known.of(mutant.facts()):
+                kernel = result.get("how", "")
+                told = in_order(mutant, tree, folder, lambda by: further(by, file, kernel))
+                tests, seconds = (result[one] + told.get(one, 0) for one in ("tests", "seconds"))
+                # Whatever else they say, it has survived the first.
+                result |= told if told.get("outcome") == "noticed" else {}
+                result |= {"tests": tests, "seconds": round(seconds, 1)}
             print(f"{result['outcome']:16} {result['seconds']:5.0f} s  {mutant.name}", flush=True)
             if result["outcome"] != "cut":
                 facts = {"chosen": len(choice.tests), "budget": given.budget, **mutant.facts()}
@@ -565,7 +585,7 @@ def settle_all(given: argparse.Namespace, root: Path = ROOT) -> None:
             same, which = same_everywhere(tree, found, row["file"], left)
             if same is not None:
                 outcome = "equivalent" if same else "survived"
-                results.add(row["name"], row | {"outcome": outcome, "how": which[:300]})
+                results.add(row["name"], row | {"outcome": outcome, "how": which})
             print(f"{results.outcome(row['name']):16} {row['name']}", flush=True)
 
         return run
@@ -667,6 +687,9 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
         if name == "judge":
             one.add_argument(
                 "--controls", type=int, default=12, help="files judged without a fault"
+            )
+            one.add_argument(
+                "--more", type=float, default=120, help="seconds of tests for what survives these"
             )
             one.add_argument("--again", default="", help="outcomes that are judged once more")
             one.add_argument(

@@ -203,7 +203,7 @@ def book(tmp_path):
 def asked(tmp_path, **more):
     return argparse.Namespace(**{
         "survey": tmp_path / "survey", "out": tmp_path / "out", "seed": 1, "count": 4, "jobs": 2, "budget": 25.0,
-        "hang": 15.0, "limit": 90.0, "controls": 1, "again": "", "leave": 0.0, **more,
+        "hang": 15.0, "limit": 90.0, "controls": 1, "again": "", "leave": 0.0, "more": 60.0, **more,
     })  # fmt: skip
 
 
@@ -385,12 +385,13 @@ def test_a_fault_of_barriers_meets_uneven_warps_first(planted, book, tmp_path, m
 
     def judge(tree, by, file, choice, folder, limits, uneven=False):
         met.append(uneven)
-        return {"outcome": "noticed" if uneven and notices else "survived", "seconds": 1.0}
+        outcome = "noticed" if uneven and notices else "survived"
+        return {"outcome": outcome, "tests": 1, "seconds": 1.0}
 
     monkeypatch.setattr(kernels, "judge", judge)
     for family, notices, orders in (
         ("barrier", True, [True]), ("barrier", False, [True, False]), ("constant", True, [False, True]),
-    ):  # fmt: skip
+    ):  # fmt: skip  (of further tests there are none)
         one = mutants.Mutant("llm/x.cu", KERNEL.index("+ b"), "+", "-", family, 1)
         monkeypatch.setattr(kernels.cuda_mutants, "drawn", lambda *_, one=one: iter([one]))
         shutil.rmtree(tmp_path / "out", ignore_errors=True)
@@ -403,6 +404,39 @@ def test_a_fault_of_barriers_meets_uneven_warps_first(planted, book, tmp_path, m
     assert met == [False, True], "files without a fault meet both, too"
     names = kernels.Results(tmp_path / "out/clean.jsonl").by_name
     assert set(names) == {"llm/x.cu 25", "llm/x.cu 25 uneven"}
+
+
+def test_what_survives_meets_further_tests(planted, book, tmp_path, monkeypatch):
+    """First those of the kernel whose code is another; none that has run; nothing more where settled.yml says why."""
+    mutants, kernels = planted
+    report = tmp_path / "survey/report-llm.jsonl"
+    lines = [json.loads(line) for line in report.read_text().splitlines()]
+    kernel = {"kernel": "k2", "files": ["llm/x.cu"], "code": "9", "compiled": 0.1}
+    name = "tests/gpu/test_x.py::test_slow[2]"
+    test = {"test": name, "outcome": "passed", "seconds": 40.0, "kernels": ["k2"]}
+    report.write_text("".join(json.dumps(one) + "\n" for one in [*lines, kernel, test]))
+    met = []
+
+    def judge(tree, by, file, choice, folder, limits, uneven=False):
+        met.append(choice.tests)
+        noticed = finds and name in choice.tests
+        return {"outcome": "noticed" if noticed else "same code", "tests": 1, "seconds": 2.0}
+
+    monkeypatch.setattr(kernels, "judge", judge)
+    monkeypatch.setattr(kernels, "same_everywhere", lambda *_: (False, "k2"))
+    one = mutants.Mutant("llm/x.cu", KERNEL.index("+ b"), "+", "-", "constant", 1)
+    monkeypatch.setattr(kernels.cuda_mutants, "drawn", lambda *_: iter([one]))
+    rule = kernels.Rule("equivalent", "it is", "constant", ".*", ".*")
+    for finds, rules, outcome, rounds in (
+        (True, [], "noticed", 2), (False, [], "survived", 2), (True, [rule], "survived", 1),
+    ):  # fmt: skip
+        monkeypatch.setattr(kernels, "rules", lambda path=None, rules=rules: rules)
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        met.clear()
+        results = kernels.judge_all(asked(tmp_path, count=1, controls=0, more=25.0), book)
+        assert results.outcome(one.name) == outcome and len(met) == rounds
+        assert name not in met[0] and (rounds == 1 or met[1] == [name])
+        assert results.by_name[one.name]["seconds"] == 2.0 * rounds
 
 
 # --- code --------------------------------------------------------------------------------------------
