@@ -81,6 +81,24 @@ def test_many_tiles_for_each_block():
         np.testing.assert_array_equal(got, want, err_msg=str(tile))
 
 
+@pytest.mark.parametrize("by_tma", [True, False])
+@pytest.mark.parametrize("residual", ["R", ""])
+def test_again_and_again(residual, by_tma):
+    """Many tiles for every block, and many launches: a race of boxes would show at some time."""
+    m, n, k = 4096, 1536, 256
+    rng = ct.rng(3)
+    a, b, r = (rng.integers(-4, 5, shape) for shape in ((m, k), (k, n), (m, n)))
+    on_gpu = [ct.to_device(bf16.to_bf16(one)) for one in (a, b, r)]
+    c = ct.empty((m, n), "uint16")
+    some = epilogue.Epilogue("relu", None, on_gpu[2] if residual else None, 1.0, by_tma)
+    run = gemm.prepare(*on_gpu[:2], c, 1.0, 2.0 if residual else 0.0, epilogue=some)
+    want = np.maximum(a @ b, 0) + (2 * r if residual else 0)
+    for _ in range(20):
+        ct.poison(c)
+        run()
+        np.testing.assert_array_equal(bf16.to_float(c.get()), bf16.to_float(bf16.to_bf16(want)))
+
+
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("residual", ["R", "C", ""])
 def test_float32(bias, residual):
