@@ -411,7 +411,7 @@ def test_what_survives_meets_further_tests(planted, book, tmp_path, monkeypatch)
     mutants, kernels = planted
     report = tmp_path / "survey/report-llm.jsonl"
     lines = [json.loads(line) for line in report.read_text().splitlines()]
-    kernel = {"kernel": "k2", "files": ["llm/x.cu"], "code": "9", "compiled": 0.1}
+    kernel = {"kernel": "k2", "files": ["llm/x.cu"], "code": "9", "compiled": 30.0}
     name = "tests/gpu/test_x.py::test_slow[3]"
     test = {"test": name, "outcome": "passed", "seconds": 40.0, "kernels": ["k2"], "pid": 1}
     report.write_text("".join(json.dumps(one) + "\n" for one in [*lines, kernel, test]))
