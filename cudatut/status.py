@@ -143,7 +143,8 @@ def _words(one: Recording) -> set[str]:
     root, found = paths.examples_dir(), set()
     for file in one.metadata["sources"]:
         found.add(PurePosixPath(file).stem)
-        if file.endswith(".py") and file != f"{one.name}.py" and (root / file).is_file():
+        own = catalog.relative(catalog.path_of(one.name), root)
+        if file.endswith(".py") and file != own and (root / file).is_file():
             found |= written.words_of(catalog.read_text(root / file))
     return found
 
@@ -181,15 +182,14 @@ def _chapters() -> dict[str, bool]:
 
 def _strangers(every: Iterable[Example]) -> Iterator[str]:
     """Files among the recordings that are none."""
-    known = {example.name for example in every}
-    known |= {chapter + catalog.EXERCISES for chapter in exercises.chapters()}
+    known = {chapter + catalog.EXERCISES for chapter in exercises.chapters()}
     root = paths.examples_dir()
     for path in sorted(root.rglob("*.ipynb")):
-        name = catalog.relative(path.with_suffix(""), root)
+        name = catalog.name_of(path)
         if name not in known and "/." not in f"/{name}":
-            yield f"examples/{name}.ipynb is a recording without an example: remove it"
+            yield f"{catalog.shown(path)} belongs to no exercises: remove it"
     for file in recording.orphans():
-        yield f"results/{file} belongs to no example: remove it"
+        yield f"recordings/{file} belongs to no example: remove it"
 
 
 # --- notes --------------------------------------------------------------------------------------------
