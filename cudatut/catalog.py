@@ -7,7 +7,7 @@ import difflib
 import itertools
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache, partial
@@ -66,6 +66,11 @@ class Example:
     long: bool = False
     extra: str = ""
     sizes: dict[str, tuple] = field(default_factory=dict)
+
+    @property
+    def file(self) -> str:
+        """Its script, relative to examples/."""
+        return relative(self.path, paths.examples_dir())
 
     def first_cell(self) -> str:
         """The code in front of its notebook: what it needs where it is opened outside a checkout, such as in Colab."""
@@ -153,6 +158,11 @@ def name_in(file: str) -> str:
     if len(folders) != 1:
         return "/".join([part, *folders, stem])
     return f"{part}/{folders[0]}" if stem == CHAPTER else f"{part}/{folders[0]}_{stem}"
+
+
+def script_in(name: str, files: Iterable[str]) -> str | None:
+    """Of files relative to examples/ the script of an example, if it is among them."""
+    return next((one for one in files if one.endswith(".py") and name_in(one) == name), None)
 
 
 def path_of(name: str) -> Path:

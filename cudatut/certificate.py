@@ -43,7 +43,7 @@ def read(found: Any, name: str, path: PurePath) -> dict[str, Any]:
         raise ValueError(f"its recorded_at is no time in UTC: {shown}")
     if found["name"] != name:
         raise ValueError(f"it is the recording of another example, {found['name']}")
-    if not any(catalog.name_in(one) == name for one in found["sources"] if one.endswith(".py")):
+    if catalog.script_in(name, found["sources"]) is None:
         raise ValueError(f"its sources lack the script of {name}")
     if unknown := set(found.get("meanings", ())) - set(found["sources"]):
         raise ValueError(f"it has the meaning of {min(unknown)}, which is none of its sources")

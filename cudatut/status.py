@@ -126,9 +126,10 @@ def of_code(one: Recording, shown: dict[str, list[dict[str, Any]]]) -> Iterator[
 
     shown: by the cells' titles the results (schema v1); those of the recording, unless somebody wonders about others.
     """
-    code = _code(catalog.read_text(catalog.get(one.name).path))
+    example = catalog.get(one.name)
+    code = _code(catalog.read_text(example.path))
     yield from code.problems(shown, lambda: _words(one))
-    yield from made_of.problems(f"{one.name}.py", code.files, one.metadata)
+    yield from made_of.problems(example.file, code.files, one.metadata)
 
 
 @lru_cache(maxsize=256)  # a GPU's recording and another's are of one example
@@ -215,7 +216,7 @@ def _notes(recordings: Iterable[Recording]) -> Iterator[str]:
         )
     if dirty := [one.file for one in recordings if provenance.dirty(one)]:
         yield f"{len(dirty)} recordings were made from files that no commit has: {', '.join(dirty)}"
-    if older := [one.file for one in recordings if f"{one.name}.py" in one.rewritten()]:
+    if older := [one.file for one in recordings if catalog.script_in(one.name, one.rewritten())]:
         yield (
             f"{len(older)} recordings show an older text of their example, which means the same "
             f"(`python -m cudatut restamp` renews it): {', '.join(older)}"
