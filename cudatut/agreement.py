@@ -37,7 +37,7 @@ def problems(example: Example, metadata: dict[str, Any], cells: Sequence[Any]) -
     """
     text = catalog.read_text(example.path)
     slim = metadata.get("slim") is True
-    if meaning.text_hash(text.encode()) == metadata["sources"][f"{example.name}.py"]:
+    if meaning.text_hash(text.encode()) == metadata["sources"][example.file]:
         yield from unlike(example, text, cells, slim)
         for what, said in (("title", example.title), ("requires", example.requires)):
             if metadata[what] != said:

@@ -184,7 +184,7 @@ FORGERIES = [
     Forgery("a failed check", lambda n: check(n).update(passed=False), "failed"),
     Forgery("a verdict against its rule", lambda n: found(n, "claim").update(verdict="refuted"), "by its rule it is confirmed", CLAIMS),
     Forgery("no digest", lambda n: told(n).pop("digest"), "digest", sign=False),
-    Forgery("a source dropped", without_file("basics/ladder.py"), "lack basics/ladder.py", "basics/thread_tile"),
+    Forgery("a source dropped", without_file("basics/ladder/ladder.py"), "lack basics/ladder/ladder.py", "basics/thread_tile"),
     Forgery("an endless integer", lambda n: check(n).update(n=10**400), "n is 1000"),
     # Those that passed.
     Forgery("a number", lambda n: row(n).update(median_us=row(n)["median_us"] * 0.9, p20_us=1.0), "its other fields give"),
@@ -310,8 +310,8 @@ def orphaned(copied: Path) -> None:
 @pytest.mark.parametrize(
     ("forge", "says"),
     [
-        (lambda c: spoiled(c, "examples/basics/coalescing.cu", lambda text: text + "int more;\n"), "coalescing.cu changed"),
-        (lambda c: spoiled(c, "examples/basics/ladder.py", lambda text: text + "MORE = 1\n"), "ladder.py changed"),
+        (lambda c: spoiled(c, "examples/basics/coalescing/coalescing.cu", lambda text: text + "int more;\n"), "coalescing.cu changed"),
+        (lambda c: spoiled(c, "examples/basics/ladder/ladder.py", lambda text: text + "MORE = 1\n"), "ladder.py changed"),
         (moved_to_another_gpu, "is of another GPU than its folder"),
         (orphaned, "belongs to no example"),
         (lambda c: spoiled(c, "examples/drafts.txt", lambda text: text + "basics/naive_*\n"), "drafts.txt hides basics/naive_matmul"),

@@ -28,11 +28,15 @@ def write(executed: Executed, sanitizers: list[Sanitizer]) -> None:
     notebook = copy.deepcopy(executed.notebook)
     notebook.cells.insert(0, install_cell(executed.example))
     verdicts = [sanitizer.json() for sanitizer in sanitizers]
-    _keep(executed, notebook, executed.example.notebook, verdicts, {})
+    name = executed.example.name
+    path, before = recording.own_path(executed.gpu["name"], name), recording.whole_path(name)
+    _keep(executed, notebook, path, verdicts, {})
+    if before not in (None, path):
+        before.unlink()  # of another GPU: an example has one whole recording
 
 
 def write_slim(executed: Executed) -> None:
-    """Put the results of a run on another GPU than the book's own into results/<gpu>/. Raises as `write`."""
+    """Put the results of a run on another GPU than the book's own into recordings/<gpu>/. Raises as `write`."""
     import nbformat
 
     notebook = nbformat.v4.new_notebook()

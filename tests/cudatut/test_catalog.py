@@ -160,7 +160,7 @@ def test_what_is_no_name_is_unknown(book, name):
     book.example("start/hello")
     book.file("a/ladder.py", "x = 1\n")
     (book.root.parent / "secret.py").write_text(
-        (book.root / "start/hello.py").read_text("utf-8"), "utf-8"
+        (book.root / "start/hello/chapter.py").read_text("utf-8"), "utf-8"
     )
     with pytest.raises(catalog.UnknownExampleError):
         catalog.get(name)

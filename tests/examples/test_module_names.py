@@ -160,6 +160,6 @@ def test_a_part_is_set_aside(monkeypatch):
         from large import Repeated
 
         assert Repeated.__mro__[1].__module__ == "ladder"
-        assert Path(sys.modules["ladder"].__file__) == EXAMPLES / "reduction/ladder.py"
+        assert Path(sys.modules["ladder"].__file__) == EXAMPLES / "reduction/ladder/ladder.py"
     assert sys.modules["ladder"] is own and "large" not in sys.modules and sys.path == before
-    assert ct.shared("reduction/ladder") is not own
+    assert ct.shared("reduction/ladder/ladder") is not own

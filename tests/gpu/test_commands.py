@@ -56,7 +56,7 @@ def test_run(tmp_path, name):
 
 
 def test_an_example_is_a_script(tmp_path):
-    works(type_in(ROOT, "python", "examples/start/first_kernel.py"))
+    works(type_in(ROOT, "python", "examples/start/first_kernel/chapter.py"))
 
 
 @pytest.mark.skipif(shutil.which("compute-sanitizer") is None, reason="needs compute-sanitizer")

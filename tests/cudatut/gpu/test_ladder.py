@@ -86,7 +86,7 @@ def test_the_ladder_of_general_products_is_declared_and_every_rung_is_whole():
 
 
 def test_a_part_builds_on_anothers_ladder():
-    basics, gemms = ladder.shared("basics/ladder"), ladder.load_ladder("gemm")
+    basics, gemms = ladder.shared("basics/ladder/ladder"), ladder.load_ladder("gemm")
     assert issubclass(gemms.problem, basics.Matmul)
     earlier = ladder.shared("gemm/ladder").earlier_rungs()
     assert [rung.name for rung in earlier] == ["naive_columns", "tiled", "thread_tile"]
