@@ -20,15 +20,15 @@ from pathlib import Path
 from time import perf_counter
 
 import cudatut as ct
-import tokens
-from checkpoint import Checkpoint
-from engine import Engine, StepFailed
-from fetch import fetch
-from numpy_backend import NumpyBackend
-from prefix import PrefixBlocks
-from request import Request, State
-from sampler import GREEDY, Sampling
-from scheduler import Refused, Scheduler
+from cudatut.book.llm.model import tokens
+from cudatut.book.llm.model.checkpoint import Checkpoint
+from cudatut.book.llm.engine.engine import Engine, StepFailed
+from cudatut.book.llm.model.fetch import fetch
+from cudatut.book.llm.backends.numpy_backend import NumpyBackend
+from cudatut.book.llm.engine.prefix import PrefixBlocks
+from cudatut.book.llm.engine.request import Request, State
+from cudatut.book.llm.engine.sampler import GREEDY, Sampling
+from cudatut.book.llm.engine.scheduler import Refused, Scheduler
 
 # What `run` replays where there is no GPU.
 REPLAY = "llm/serving_chat"
@@ -58,7 +58,7 @@ class Chat:
             backend = NumpyBackend(self.checkpoint, *size)
         else:
             ct.require("sm_80")
-            from gpu_backend import GpuBackend
+            from cudatut.book.llm.backends.gpu_backend import GpuBackend
 
             backend = GpuBackend(
                 self.checkpoint, *size, max_tokens=512, max_requests=1
@@ -308,7 +308,7 @@ def main() -> None:
     sampling = Sampling(
         options.temperature, top_p=options.top_p, seed=options.seed
     )
-    ours = ct.paths.examples_dir() / "llm/tang.gguf"
+    ours = ct.paths.examples_dir() / "llm/model/tang.gguf"
     cpu = options.cpu or options.tang  # which is small enough for NumPy
     try:
         sampling.check()

@@ -293,7 +293,9 @@ def test_kernels_that_a_test_compiles_or_launches_are_noted(gpu, as_on_a_gpu, mo
     import cudatut as ct
 
     kernel, error = as_on_a_gpu
-    before = kernel.Kernel("llm/merge.cu", "merge", arch="sm_90", load=False)  # at an import
+    before = kernel.Kernel(
+        "llm/kernels/attention/merge.cu", "merge", arch="sm_90", load=False
+    )  # at an import
     monkeypatch.setitem(vars(ct), "compile_ahead", None)
     said = []
 
@@ -303,12 +305,19 @@ def test_kernels_that_a_test_compiles_or_launches_are_noted(gpu, as_on_a_gpu, mo
     notes = gpu[0].Kernels(say, at_once=True)
     before()
     assert notes.taken()["kernels"] == [] and not said
-    first = kernel.Kernel("llm/merge.cu", "merge", arch="sm_90", load=False)
+    first = kernel.Kernel("llm/kernels/attention/merge.cu", "merge", arch="sm_90", load=False)
     taken = notes.taken()
     (key,) = taken["kernels"]
-    assert json.loads(key) == ["llm/merge.cu", "merge", {}, [], "sm_90"] and taken["compiling"] >= 0
+    assert (
+        json.loads(key) == ["llm/kernels/attention/merge.cu", "merge", {}, [], "sm_90"]
+        and taken["compiling"] >= 0
+    )
     (fact,) = said
-    assert fact["kernel"] == key and "llm/merge.cu" in fact["files"] and len(fact["code"]) == 64
+    assert (
+        fact["kernel"] == key
+        and "llm/kernels/attention/merge.cu" in fact["files"]
+        and len(fact["code"]) == 64
+    )
     with pytest.raises(error):
         kernel.Kernel("__global__ void k() { x; }", "k", arch="sm_90", load=False)
     first()

@@ -76,7 +76,13 @@ def plan_of(shard: str, seed: int) -> dict:
         kept = {"cases": 1, "whole": WHOLE, "half": half, "batch": 1}
         return {"files": IN_PROCESS, "seed": seed, **kept}
     if shard in UNEVEN:
-        return {"files": UNEVEN[shard], "seed": seed, "cases": UNEVEN_CASES, "words": True, "uneven": True}
+        return {
+            "files": UNEVEN[shard],
+            "seed": seed,
+            "cases": UNEVEN_CASES,
+            "words": True,
+            "uneven": True,
+        }
     return {"files": SHARDS[shard], "seed": seed}
 
 

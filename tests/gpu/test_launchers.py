@@ -19,7 +19,7 @@ import cudatut as ct
 
 PAD, BESIDE = 4096, 0xC3
 # cublasLt refuses itself some products of types that it has, before anything is launched.
-REFUSED = (TypeError, ValueError, ct.LaunchError, ct.shared("gemm/cublaslt").Refused)
+REFUSED = (TypeError, ValueError, ct.LaunchError, ct.shared("rivals/cublaslt").Refused)
 OTHERS = (
     "float16",
     "uint16",
@@ -43,7 +43,8 @@ def rivals(n: int) -> dict[str, Case]:
     import cublas_types
     import lt
 
-    cublaslt = ct.shared("gemm/cublaslt")
+    from cudatut.book.rivals import cublaslt
+
     found, k, columns = {}, 64, 40
 
     def case(name, launch, arrays, **more):

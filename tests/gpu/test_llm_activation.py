@@ -9,8 +9,7 @@ import cudatut as ct
 from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 
-sys.path.insert(0, str(examples_dir() / "llm"))
-from activation import embed, gather, swiglu
+from cudatut.book.llm.kernels.activation import embed, gather, swiglu
 from llm_rows import assert_close, from_bf16, padded, to_bf16, value
 
 SHAPES = [

@@ -11,10 +11,9 @@ import cudatut as ct
 from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 
-sys.path.insert(0, str(examples_dir() / "llm"))
-import decode
+from cudatut.book.llm.kernels.attention import decode
 import llm_fp8
-import merge
+from cudatut.book.llm.kernels.attention import merge
 
 NAN = 0x7FC0
 

@@ -1,4 +1,4 @@
-"""Attention over many query tokens, examples/llm/flash.cu, against float64: shapes and head sizes of other projects'
+"""Attention over many query tokens, examples/llm/kernels/attention/flash.cu, against float64: shapes and head sizes of other projects'
 tests, unequal sequences over blocks in any order, what must not be read, bits that do not depend on the batch."""
 
 import itertools
@@ -12,8 +12,7 @@ import cudatut as ct
 from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 
-sys.path.insert(0, str(examples_dir() / "llm"))
-import flash
+from cudatut.book.llm.kernels.attention import flash
 import llm_fp8
 
 NAN = 0x7FFF  # as bf16

@@ -9,14 +9,13 @@ import cudatut as ct
 from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 
-sys.path.insert(0, str(examples_dir() / "llm"))
-import fused
-import gemv
+from cudatut.book.llm.kernels import fused
+from cudatut.book.llm.kernels import gemv
 import llm_fp8
-from gemv import BF16, Q4_1, Q8_0, Plan
+from cudatut.book.llm.kernels.gemv import BF16, Q4_1, Q8_0, Plan
 from llm_rows import HALF_ULP, from_bf16, to_bf16
 from pairwise import pairwise
-from rope import rope_table
+from cudatut.book.llm.kernels.rope import rope_table
 
 FORMATS = [BF16, Q8_0, Q4_1]
 PLANS = [Plan(16, 8, 4), Plan(16, 8, 2), Plan(32, 4, 3), Plan(64, 2, 3)]

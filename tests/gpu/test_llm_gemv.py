@@ -10,9 +10,8 @@ import cudatut as ct
 from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 
-sys.path.insert(0, str(examples_dir() / "llm"))
-import gemv
-from gemv import BF16, Q4_1, Q8_0, Plan, choose
+from cudatut.book.llm.kernels import gemv
+from cudatut.book.llm.kernels.gemv import BF16, Q4_1, Q8_0, Plan, choose
 from pairwise import pairwise
 
 FORMATS = [BF16, Q8_0, Q4_1]

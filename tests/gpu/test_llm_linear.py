@@ -9,9 +9,8 @@ import cudatut as ct
 from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 
-sys.path.insert(0, str(examples_dir() / "llm"))
-import linear
-from linear import Tile, choose
+from cudatut.book.llm.kernels import linear
+from cudatut.book.llm.kernels.linear import Tile, choose
 
 TILES = [*linear.TILES]
 # Rows of 64 bytes in shared memory, as in one of the instances that linear.cu names.
@@ -110,7 +109,7 @@ def test_swiglu(tile, shape):
 
 def swiglu_of(x, w, **how):
     """silu(gate) * up, of x / 64."""
-    from fused import interleave
+    from cudatut.book.llm.kernels.fused import interleave
 
     out = ct.empty((len(x), len(w) // 2), "uint16")
     by = to_bf16(from_bf16(x) / 64)  # exact, too
@@ -205,7 +204,7 @@ def test_fast_is_the_split_that_is_chosen():
 def test_a_chain_of_splits_in_a_graph(n, overlap):
     """Each adds to what the one before has left: none begins too early, few rows or many."""
     import pycuda.driver as cuda
-    from graphs import Graph
+    from cudatut.book.measure.graphs import Graph
 
     needs_clusters()
     stream = cuda.Stream()
@@ -227,7 +226,7 @@ def test_a_chain_of_splits_in_a_graph(n, overlap):
 
 def test_what_is_recorded_starts_on_the_default_stream():
     """Once when it is recorded, and with each call, before whatever that stream does next."""
-    from graphs import recorded
+    from cudatut.book.measure.graphs import recorded
 
     x, w, product = whole_numbers(16, 200, 576)
     arrays = ct.to_device(x), ct.to_device(w), ct.to_device(np.zeros(product.shape, "float32"))

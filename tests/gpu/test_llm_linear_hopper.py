@@ -9,10 +9,9 @@ import pytest
 import cudatut as ct
 from cudatut.paths import examples_dir
 
-sys.path.insert(0, str(examples_dir() / "llm"))
-import linear_hopper
-from linear import linear
-from linear_hopper import FASTER, Norm, Tile, added, gated, stored
+from cudatut.book.llm.kernels import linear_hopper
+from cudatut.book.llm.kernels.linear import linear
+from cudatut.book.llm.kernels.linear_hopper import FASTER, Norm, Tile, added, gated, stored
 from llm_rows import HALF_ULP, from_bf16, to_bf16
 
 TILES = [

@@ -9,12 +9,11 @@ import cudatut as ct
 from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 
-sys.path.insert(0, str(examples_dir() / "llm"))
-import linear_qkv
+from cudatut.book.llm.kernels import linear_qkv
 import llm_fp8
-from linear import TILES, linear
+from cudatut.book.llm.kernels.linear import TILES, linear
 from llm_rows import HALF_ULP, from_bf16, to_bf16
-from rope import rope_table
+from cudatut.book.llm.kernels.rope import rope_table
 
 SMALL = [tile for tile in TILES if tile.can_split]
 NAN = np.uint16(0x7FC0)

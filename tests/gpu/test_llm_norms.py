@@ -9,9 +9,8 @@ import cudatut as ct
 from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 
-sys.path.insert(0, str(examples_dir() / "llm"))
-import norms
-import rows
+from cudatut.book.llm.kernels import norms
+from cudatut.book.llm.kernels import rows
 from llm_rows import assert_close, padded, stored, value
 from pairwise import pairwise
 

@@ -11,7 +11,7 @@ from cudatut.paths import examples_dir
 
 # Lets the next one begin at once, and writes long after.
 LATE = """
-#include "llm/overlap.cuh"
+#include "ptx/overlap.cuh"
 extern "C" __global__ void late(const unsigned char* from, unsigned char* to, int bytes) {
   begin_next();
   const long long until = clock64() + 600000;
@@ -69,7 +69,7 @@ def fresh(name: str) -> dict:
 @pytest.mark.parametrize("name", NAMES)
 def test_what_the_kernel_before_writes_is_waited_for(name):
     import pycuda.driver as cuda
-    from graphs import Graph
+    from cudatut.book.measure.graphs import Graph
 
     if ct.device().compute_capability < (9, 0):
         pytest.skip("launches overlap from sm_90 on")

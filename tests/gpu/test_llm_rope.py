@@ -9,12 +9,11 @@ import cudatut as ct
 from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 
-sys.path.insert(0, str(examples_dir() / "llm"))
 import llm_fp8
-import reference
+from cudatut.book.llm.model import reference
 from llm_rows import assert_close, from_bf16, padded, to_bf16
 from pairwise import pairwise
-from rope import copy_blocks, rope_and_store, rope_table
+from cudatut.book.llm.kernels.rope import copy_blocks, rope_and_store, rope_table
 
 NAN = np.uint16(0xFFFF)
 CONTEXT = 8192

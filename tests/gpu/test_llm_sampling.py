@@ -9,9 +9,8 @@ import cudatut as ct
 from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 
-sys.path.insert(0, str(examples_dir() / "llm"))
-import sampler
-import sampling
+from cudatut.book.llm.engine import sampler
+from cudatut.book.llm.kernels import sampling
 
 
 @pytest.fixture(autouse=True)
@@ -199,7 +198,7 @@ def test_vocabularies_that_are_refused():
 
 
 UNIFORM = """
-#include "llm/sampling.cuh"
+#include "llm/kernels/sampling.cuh"
 extern "C" __global__ void numbers(const unsigned* words, float* out, int n) {
   const int i = blockIdx.x * 256 + threadIdx.x;
   if (i < n) out[i] = uniform(words[i]);

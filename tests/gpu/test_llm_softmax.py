@@ -9,12 +9,11 @@ import cudatut as ct
 from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 
-sys.path.insert(0, str(examples_dir() / "llm"))
-import row_softmax as module
+from cudatut.book.llm.kernels import row_softmax as module
 from llm_rows import HALF_ULP, assert_close, padded, stored, value
 from pairwise import pairwise
-from row_softmax import RUNGS, softmax
-from rows import elements_per_load
+from cudatut.book.llm.kernels.row_softmax import RUNGS, softmax
+from cudatut.book.llm.kernels.rows import elements_per_load
 
 KINDS = ["float32", "bf16"]
 SHAPES = [

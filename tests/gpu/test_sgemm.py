@@ -11,9 +11,8 @@ import cudatut as ct
 from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 
-sys.path.insert(0, str(examples_dir() / "gemm"))
-import sgemm
-import skinny
+from cudatut.book.gemm.kernels import sgemm
+from cudatut.book.gemm.kernels import skinny
 from pairwise import pairwise
 
 
@@ -311,7 +310,9 @@ class StreamK:
     """C = A B by stream_k.cu, with flags and partials of its own."""
 
     def __init__(self, a, b, c, blocks, stream=None):
-        self.kernel = ct.Kernel("gemm/stream_k.cu", "sgemm_stream_k<64,128,8,8,8,3>")
+        self.kernel = ct.Kernel(
+            "gemm/tile_quantization/stream_k.cu", "sgemm_stream_k<64,128,8,8,8,3>"
+        )
         (m, k), n = a.shape, b.shape[1]
         steps = ct.cdiv(m, 64) * ct.cdiv(n, 128) * ct.cdiv(k, 8)
         resident = self.kernel.resources(128).blocks_per_sm * ct.device().sm_count

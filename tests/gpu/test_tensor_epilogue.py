@@ -7,8 +7,9 @@ import cudatut as ct
 from cudatut.gpu import ladder
 from cudatut.gpu.device import supports
 
-gemm, bf16 = ladder.shared("tensor/gemm"), ladder.shared("tensor/bf16")
-epilogue = ladder.shared("tensor/epilogue")
+from cudatut.book.tensor.gemm import gemm
+from cudatut.book.numbers import bf16
+from cudatut.book.tensor.gemm import epilogue
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ import cudatut as ct
 from cudatut.gpu import ladder
 from cudatut.gpu.device import supports
 
-gemm = ladder.shared("tensor/gemm")
-bf16 = ladder.shared("tensor/bf16")
+from cudatut.book.tensor.gemm import gemm
+from cudatut.book.numbers import bf16
 
 
 @pytest.fixture(autouse=True)
@@ -139,7 +139,7 @@ def test_few_threads_pad_many_pieces(columns, blocks):
     ]
     wide = [(-(-one.shape[1] // 8)) * 8 for one in matrices]
     copies = [ct.empty((len(one), many // 8, 4), "uint32") for one, many in zip(matrices, wide)]
-    kernel = ct.Kernel("tensor/pad.cu", "pad_rows")
+    kernel = ct.Kernel("tensor/gemm/pad.cu", "pad_rows")
     arguments = [
         word
         for one, copy in zip(matrices, copies)

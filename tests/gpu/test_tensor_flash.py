@@ -1,4 +1,4 @@
-"""Attention on Hopper, examples/tensor/flash_hopper.cu, against float64: shapes of other projects' tests with and without a
+"""Attention on Hopper, examples/tensor/attention/flash_hopper.cu, against float64: shapes of other projects' tests with and without a
 causal mask, groups of heads, rows that lie apart, other plans, repeats; what the kernel does not have goes elsewhere."""
 
 import sys
@@ -10,8 +10,7 @@ import cudatut as ct
 from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 
-sys.path.insert(0, str(examples_dir() / "tensor"))
-import flash_hopper
+from cudatut.book.tensor.attention import flash_hopper
 
 NAN = 0x7FFF  # as bf16
 

@@ -10,10 +10,9 @@ import cudatut as ct
 from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 
-sys.path.insert(0, str(examples_dir() / "tensor"))
-import e4m3
-import fp8_product as fp8
-from bf16 import to_bf16, to_float
+from cudatut.book.numbers import e4m3
+from cudatut.book.tensor.gemm import fp8_product as fp8
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 KINDS = {
     "one level": (1, False, fp8.Tile()),

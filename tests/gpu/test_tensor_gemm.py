@@ -12,9 +12,8 @@ from cudatut.gpu import ladder
 from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 
-sys.path.insert(0, str(examples_dir() / "tensor"))
-import gemm
-from bf16 import to_bf16, to_float
+from cudatut.book.tensor.gemm import gemm
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 LADDER = ladder.load_ladder("tensor")
 FLAGS = list(itertools.product((False, True), repeat=2))

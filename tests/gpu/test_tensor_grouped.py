@@ -9,10 +9,9 @@ import cudatut as ct
 from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
 
-sys.path.insert(0, str(examples_dir() / "tensor"))
-import grouped_product as grouped
-import routing
-from bf16 import to_bf16, to_float
+from cudatut.book.tensor.gemm import grouped_product as grouped
+from cudatut.book.tensor.grouped import routing
+from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 Options = grouped.Options
 UNTOUCHED = 7
@@ -146,7 +145,7 @@ def test_rivals_compute_the_same():
     runs = {
         "loop": grouped.loop(some.x, some.weights, host, some.out),
         "graph": grouped.loop(some.x, some.weights, host, some.out, graph=True),
-        "cuBLAS": ct.shared("tensor/cublas_grouped").product(some.x, some.weights, host, some.out),
+        "cuBLAS": ct.shared("rivals/cublas_grouped").product(some.x, some.weights, host, some.out),
     }
     for name, run in runs.items():
         if run:

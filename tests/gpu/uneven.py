@@ -127,7 +127,9 @@ def fill_shared_memory() -> None:
         number, gpu = next(launches), ct.device()
         if number % 2 == 0:
             size = gpu.shared_per_block_optin
-            filler = fillers.get(gpu) or fillers.setdefault(gpu, ct.Kernel(RANDOM_WORDS, "random_words"))
+            filler = fillers.get(gpu) or fillers.setdefault(
+                gpu, ct.Kernel(RANDOM_WORDS, "random_words")
+            )
             many = {"grid": gpu.sm_count, "block": 1024, "shared": size, "stream": stream}
             launch(filler, np.uint32(size // 4), np.uint32(number), **many)
         launch(kernel, *args, stream=stream, **how)

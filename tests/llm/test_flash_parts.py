@@ -4,9 +4,9 @@ import re
 import subprocess
 from types import SimpleNamespace
 
-import flash
-import flash_hopper_paged
-import flash_parts
+from cudatut.book.llm.kernels.attention import flash
+from cudatut.book.llm.kernels.attention import flash_hopper_paged
+from cudatut.book.llm.kernels.attention import flash_parts
 import numpy as np
 import pytest
 

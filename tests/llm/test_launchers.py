@@ -4,10 +4,10 @@ has no name for it, and a call from Python to Python hands references over. Fake
 import weakref
 from types import SimpleNamespace
 
-import decode
-import flash
-import flash_hopper_paged
-import flash_parts
+from cudatut.book.llm.kernels.attention import decode
+from cudatut.book.llm.kernels.attention import flash
+from cudatut.book.llm.kernels.attention import flash_hopper_paged
+from cudatut.book.llm.kernels.attention import flash_parts
 import numpy as np
 import pytest
 

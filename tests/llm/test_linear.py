@@ -2,10 +2,10 @@
 
 from types import SimpleNamespace
 
-import linear
+from cudatut.book.llm.kernels import linear
 import numpy as np
 import pytest
-from linear import FAST_SPLITS, TILES, Tile, choose, expected
+from cudatut.book.llm.kernels.linear import FAST_SPLITS, TILES, Tile, choose, expected
 
 H100 = 132, 227 << 10
 PRODUCTS = [(960, 576), (576, 576), (3072, 576), (576, 1536)]
@@ -82,7 +82,10 @@ def test_names_of_instances():
     assert linear.instance(tile, "float32", True) == "linear<16, 32, 64, 16, 16, 8, float, true>"
     of_split = linear.instance(tile, "uint16", False, True, 4)
     assert of_split == "linear_split<4, 16, 32, 64, 16, 16, 8, __nv_bfloat16, false, true>"
-    assert linear.source(1) == "llm/linear.cu" and linear.source(4) == "llm/linear_split.cu"
+    assert (
+        linear.source(1) == "llm/kernels/linear.cu"
+        and linear.source(4) == "llm/kernels/linear_split.cu"
+    )
 
 
 class Matrix:
@@ -118,7 +121,7 @@ def test_a_launch(monkeypatch, how, split, blocks):
 
 
 def test_a_launch_with_rope(monkeypatch):
-    import linear_qkv
+    from cudatut.book.llm.kernels import linear_qkv
 
     array, launched = Matrix, []
 

@@ -7,14 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples/llm"))
 
-import fused
-import linear_hopper
-import norms
-import products
-from linear_hopper import FASTER, SOURCE, Tile, choose, instance
-from products import Products
+from cudatut.book.llm.kernels import fused
+from cudatut.book.llm.kernels import linear_hopper
+from cudatut.book.llm.kernels import norms
+from cudatut.book.llm.backends import products
+from cudatut.book.llm.kernels.linear_hopper import FASTER, SOURCE, Tile, choose, instance
+from cudatut.book.llm.backends.products import Products
 
 import cudatut as ct
 

@@ -12,10 +12,10 @@ from pocket import STOP, VOCAB, Pocket, alone, managers  # noqa: E402
 
 def play(rng, static=False):
     """One trace: a machine, requests that come, are cancelled and fork; everything is checked after every step."""
-    from engine import Engine
-    from request import Request, State
-    from scheduler import POLICIES, Refused, Scheduler
-    from static_batches import StaticBatches
+    from cudatut.book.llm.engine.engine import Engine
+    from cudatut.book.llm.engine.request import Request, State
+    from cudatut.book.llm.engine.scheduler import POLICIES, Refused, Scheduler
+    from cudatut.book.llm.engine.static_batches import StaticBatches
 
     size, running = rng.choice([1, 2, 4, 16]), rng.randint(1, 8)
     beginnings = [[rng.randrange(VOCAB) for _ in range(40)] for _ in range(2)]
@@ -143,14 +143,14 @@ def test_traces_that_hypothesis_draws(request, static):
 
 
 def machine(count=100, size=4, **options):
-    from blocks import NaiveBlocks
-    from scheduler import Scheduler
+    from cudatut.book.llm.engine.blocks import NaiveBlocks
+    from cudatut.book.llm.engine.scheduler import Scheduler
 
     return Scheduler(NaiveBlocks(count, size), **options)
 
 
 def requests(lengths, max_tokens=5, **fields):
-    from request import Request
+    from cudatut.book.llm.engine.request import Request
 
     return [Request(i, [1] * n, max_tokens, **fields) for i, n in enumerate(lengths)]
 
@@ -199,7 +199,7 @@ def test_policies(policy, order):
 
 
 def test_longest_first_leaves_no_long_answer_to_the_end():
-    from static_batches import bound
+    from cudatut.book.llm.engine.static_batches import bound
 
     rng, steps = random.Random(0), {}
     outputs = [rng.randint(8, 64) for _ in range(64)]
@@ -272,7 +272,7 @@ def test_the_watermark_keeps_blocks_for_those_that_run():
     ],
 )
 def test_what_can_never_be_answered_is_refused(prompt, max_tokens, why):
-    from scheduler import Refused
+    from cudatut.book.llm.engine.scheduler import Refused
 
     scheduler = machine(count=10, size=4, context=64)
     (request,) = requests([prompt], max_tokens)
@@ -285,8 +285,8 @@ def test_what_can_never_be_answered_is_refused(prompt, max_tokens, why):
 
 
 def test_bad_settings_are_refused():
-    from sampler import Sampling
-    from scheduler import Refused
+    from cudatut.book.llm.engine.sampler import Sampling
+    from cudatut.book.llm.engine.scheduler import Refused
 
     with pytest.raises(ValueError, match="each of 9 running requests"):
         machine(token_budget=8, max_running=9)
@@ -315,7 +315,7 @@ def test_cancelled_between_schedule_and_finish():
 
 
 def test_a_fork_needs_something_left_to_say():
-    from scheduler import Refused
+    from cudatut.book.llm.engine.scheduler import Refused
 
     scheduler = machine(max_running=3)
     parent, near, child = requests([3, 3, 3], max_tokens=9)
@@ -333,9 +333,9 @@ def test_a_fork_needs_something_left_to_say():
 
 
 def test_static_batches_wait_for_their_longest():
-    from blocks import NaiveBlocks
-    from request import Request
-    from static_batches import StaticBatches, bound
+    from cudatut.book.llm.engine.blocks import NaiveBlocks
+    from cudatut.book.llm.engine.request import Request
+    from cudatut.book.llm.engine.static_batches import StaticBatches, bound
 
     outputs = [2, 9, 3, 4, 4, 4]
     continuous, static = machine(max_running=2), StaticBatches(NaiveBlocks(100, 4), max_running=2)
@@ -353,7 +353,7 @@ def test_static_batches_wait_for_their_longest():
 
 
 def test_the_bound_holds():
-    from static_batches import bound
+    from cudatut.book.llm.engine.static_batches import bound
 
     rng = random.Random(0)
     for _ in range(50):
@@ -373,10 +373,10 @@ def test_the_bound_holds():
 
 @pytest.mark.parametrize("kind", ["prefix", "radix"])
 def test_a_prompt_is_looked_up_once(kind):
-    from prefix import PrefixBlocks
-    from radix import RadixBlocks
-    from request import Request
-    from scheduler import Scheduler
+    from cudatut.book.llm.engine.prefix import PrefixBlocks
+    from cudatut.book.llm.engine.radix import RadixBlocks
+    from cudatut.book.llm.engine.request import Request
+    from cudatut.book.llm.engine.scheduler import Scheduler
 
     blocks = {"prefix": PrefixBlocks, "radix": RadixBlocks}[kind](20, 4)
     asked, lookup = [], blocks.lookup

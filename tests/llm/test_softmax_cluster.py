@@ -14,7 +14,7 @@ import pytest
 from cudatut.paths import examples_dir
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "gpu"))
-import row_softmax
+from cudatut.book.llm.kernels import row_softmax
 from llm_rows import HALF_ULP, assert_close, stored, value
 
 FOLDER = examples_dir() / "llm"
@@ -259,7 +259,7 @@ def test_launch(monkeypatch):
         array("float32", 2, 50257, 50257), array("float32", 2, 50257, 50257, 1 << 40)
     )
     (first, where, shape), (second, _, odd) = noted
-    source = "llm/softmax_cluster.cu", "softmax_cluster"
+    source = "llm/kernels/softmax_cluster.cu", "softmax_cluster"
     assert first == (*source, "float", "__nv_bfloat16", 4, 512, 8, 8)
     assert where[:6] == (1 << 30, 128260, 1 << 40, 128256, 128256, 0.5)
     assert (shape["grid"], shape["block"], shape["shared"]) == (5 * 8, 512, 0)

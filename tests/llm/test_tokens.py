@@ -27,7 +27,7 @@ class File:
 
 @pytest.fixture(scope="module")
 def bpe():
-    from tokens import byte_names, load
+    from cudatut.book.llm.model.tokens import byte_names, load
 
     marks = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
     names = [*marks, *byte_names(), *(merge.replace(" ", "") for merge in MERGES)]
@@ -127,7 +127,7 @@ def test_marks_in_a_text_are_text(bpe):
 
 
 def test_characters(checkpoint):
-    from tokens import TextError, load
+    from cudatut.book.llm.model.tokens import TextError, load
 
     tokenizer = load(checkpoint)
     tokens = tokenizer.encode("春眠不觉晓, a.")
@@ -140,8 +140,8 @@ def test_characters(checkpoint):
 
 
 def test_unknown_kinds_are_refused(bpe):
-    from checkpoint import CheckpointError
-    from tokens import TextError, load
+    from cudatut.book.llm.model.checkpoint import CheckpointError
+    from cudatut.book.llm.model.tokens import TextError, load
 
     with pytest.raises(CheckpointError, match="of the kind 'bert'"):
         load(File({"tokenizer.ggml.model": "bert"}))
@@ -179,8 +179,8 @@ def test_unknown_kinds_are_refused(bpe):
     ],
 )  # fmt: skip
 def test_a_damaged_vocabulary_is_refused(changes, message):
-    from checkpoint import CheckpointError
-    from tokens import load
+    from cudatut.book.llm.model.checkpoint import CheckpointError
+    from cudatut.book.llm.model.tokens import load
 
     values = {
         "model": "gpt2", "pre": "smollm", "tokens": ["a", "b", "c", "ab"], "token_type": [1, 1, 3, 1],

@@ -498,7 +498,9 @@ def judge_all(given: argparse.Namespace, root: Path = ROOT) -> Results:
 
         return run
 
-    def in_order(mutant: Mutant, tree: Tree, folder: Path, tests: Callable[[Survey], Choice]) -> dict:
+    def in_order(
+        mutant: Mutant, tree: Tree, folder: Path, tests: Callable[[Survey], Choice]
+    ) -> dict:
         """By tests as they are and by those with uneven warps, until one notices; first those that are likelier to."""
         uneven = found.of_uneven()
         result: dict = {}

@@ -79,7 +79,7 @@ def test_the_end_of_a_choice_is_no_statement(planted):
 def test_drawing_is_the_same_for_a_seed_and_takes_every_family(planted):
     mutants = planted[0]
     texts = mutants.kernel_files(ROOT / "examples")
-    assert "llm/gemv.cuh" in texts and "tensor/final.cu" in texts
+    assert "llm/kernels/gemv.cuh" in texts and "tensor/ladder/final.cu" in texts
     first, again, other = (list(islice(mutants.drawn(texts, n), 150)) for n in (1, 1, 2))
     assert first == again != other and len({one.name for one in first}) == 150
     assert all(count >= 15 for count in mutants.counted(first).values())
@@ -365,7 +365,7 @@ def test_all_kernels_are_woven_into_one_folder_of_their_texts(planted, tmp_path)
     examples = ROOT / "examples"
     folder = uneven.weave_all(examples, tmp_path)
     assert folder == uneven.weave_all(examples, tmp_path) and len(list(tmp_path.iterdir())) == 1
-    assert "uneven();" in (folder / "tensor/mbarrier.cuh").read_text(encoding="utf-8")
+    assert "uneven();" in (folder / "ptx/mbarrier.cuh").read_text(encoding="utf-8")
     mutated = tmp_path / "book"
     (mutated / "llm").mkdir(parents=True)
     (mutated / "llm/x.cu").write_text(KERNEL)
@@ -390,7 +390,9 @@ def test_a_fault_of_barriers_meets_uneven_warps_first(planted, book, tmp_path, m
 
     monkeypatch.setattr(kernels, "judge", judge)
     for family, notices, orders in (
-        ("barrier", True, [True]), ("barrier", False, [True, False]), ("constant", True, [False, True]),
+        ("barrier", True, [True]),
+        ("barrier", False, [True, False]),
+        ("constant", True, [False, True]),
     ):  # fmt: skip  (of further tests there are none)
         one = mutants.Mutant("llm/x.cu", KERNEL.index("+ b"), "+", "-", family, 1)
         monkeypatch.setattr(kernels.cuda_mutants, "drawn", lambda *_, one=one: iter([one]))
@@ -543,7 +545,9 @@ def test_the_report_tells_of_rules(planted, tmp_path, capsys):
     texts = mutants.kernel_files(ROOT / "examples")
     one = next(
         m
-        for m in mutants.possible("llm/merge.cu", texts["llm/merge.cu"])
+        for m in mutants.possible(
+            "llm/kernels/attention/merge.cu", texts["llm/kernels/attention/merge.cu"]
+        )
         if m.new == "true" and m.old.startswith("i %")
     )
     results = kernels.Results(tmp_path / "kernels-1.jsonl")

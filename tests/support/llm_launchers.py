@@ -26,7 +26,8 @@ def cases(n: int, d: int = 64) -> dict[str, Case]:
 
     import cudatut as ct
 
-    flash_hopper = ct.shared("tensor/flash_hopper")
+    from cudatut.book.tensor.attention import flash_hopper
+
     found = {}
 
     def case(name, launcher, function, numbers, arrays, **more):

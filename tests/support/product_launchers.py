@@ -15,7 +15,8 @@ def cases(n: int) -> dict[str, Case]:
 
     import cudatut as ct
 
-    ladder = ct.shared("tensor/ladder")
+    from cudatut.book.tensor.ladder import ladder
+
     found = {}
 
     def case(name, launcher, launch, arrays, **more):
@@ -74,7 +75,7 @@ def cases(n: int) -> dict[str, Case]:
         },
         over=frozenset({("out", "C"), ("out", "residual")}),
     )  # fmt: skip
-    rung = ct.read_rung("tensor/mma_sync.cu")
+    rung = ct.read_rung("tensor/ladder/mma_sync.cu")
     case(
         "a rung", "ladder.launcher",
         lambda a: ladder.launcher(rung, a["A"], a["B"], a["C"], kernel=ct.Kernel(rung.path, rung.kernel))(),

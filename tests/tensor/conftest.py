@@ -5,5 +5,4 @@ from pathlib import Path
 
 from cudatut.paths import examples_dir
 
-sys.path.insert(0, str(examples_dir() / "tensor"))
 sys.path.insert(0, str(Path(__file__).parent / "hopper_on_cpu"))  # emulator.py

@@ -2,9 +2,9 @@
 
 import itertools
 
-import gemm
+from cudatut.book.tensor.gemm import gemm
 import pytest
-import rounds
+from cudatut.book.tensor.gemm import rounds
 
 import cudatut as ct
 

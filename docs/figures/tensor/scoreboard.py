@@ -15,7 +15,7 @@ COLORS = {64: "c4", 128: "c3", 192: "c5", 256: "c2"}
 def choices() -> str:
     """Forty shapes by the number of their results and their depth: a circle where tiles are computed whole, a square where
     blocks share some of them, a color for the columns of the tile."""
-    gemm, shapes = shared("tensor/gemm"), shared("gemm/shapes").SHAPES
+    gemm, shapes = shared("tensor/gemm/gemm"), shared("gemm/shapes/shapes").SHAPES
     left, right, top, bottom = 52, 700, 36, 330
     low, high = 64 * 64, 8192 * 8192
 

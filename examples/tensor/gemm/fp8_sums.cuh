@@ -1,0 +1,95 @@
+// Three ways to add up products of e4m3 numbers along the depth.
+#pragma once
+#include "ptx/fp8_wgmma.cuh"
+
+// What a consumer gets of a stage.
+struct Stage {
+  int index;
+  unsigned a, b;          // of its 64 rows of A, of all columns of B: lower
+                          // words of descriptors
+  const float* scales_a;  // of its 64 rows of A at this depth
+  const float* scales_b;  // of the first 128 columns of B at this depth;
+  int next;               // those of the next 128 are so much further
+};
+
+// --8<-- [start:one]
+// One level: the tensor cores add up the whole depth.
+template <int COLUMNS>
+struct OneLevel {
+  static constexpr int BN = COLUMNS;
+  static constexpr bool BLOCKS = false;
+  float sum[BN / 2];
+  int before;
+
+  __device__ __forceinline__ void begin() {}
+
+  // The products of this stage are under way when this returns, those of the
+  // stage before have ended: `release` says that a stage is read. `await_next`
+  // waits until the next is there.
+  template <class Release, class Next>
+  __device__ __forceinline__ void add(const Stage& at, int step,
+                                      Release&& release, Next&& await_next) {
+    multiply_stage(sum, at.a, at.b, step > 0);
+    wait_for_products<1>();
+    if (step > 0) release(before);
+    before = at.index;
+    await_next();
+  }
+
+  template <class Release>
+  __device__ __forceinline__ void end(Release&& release) {
+    wait_for_products<0>();
+    release(before);
+  }
+};
+// --8<-- [end:one]
+
+// --8<-- [start:two]
+// Two levels: the tensor cores add up a stage, 128 steps, and ordinary fp32
+// additions add that to the sum. PART columns at a time, because sum and part
+// have to fit into the registers together. While one consumer adds, the tensor
+// cores work for the other. The next stage is waited for while the last
+// products of this one run: between them and the next ones there are only
+// additions.
+//
+// BLOCKS: a part has scales of its own, one for each row of A and 128 columns
+// of B, and is multiplied by them as it is added.
+template <int COLUMNS, int PART, bool SCALED>
+struct TwoLevels {
+  static constexpr int BN = COLUMNS;
+  static constexpr bool BLOCKS = SCALED;
+  static_assert(BN % PART == 0 && (!BLOCKS || PART == 128), "whole parts");
+  float sum[BN / 2];
+
+  __device__ __forceinline__ void begin() {
+#pragma unroll
+    for (int i = 0; i < BN / 2; ++i) sum[i] = 0.0f;
+  }
+
+  template <class Release, class Next>
+  __device__ __forceinline__ void add(const Stage& at, int, Release&& release,
+                                      Next&& await_next) {
+    const int t = threadIdx.x % 128, row = t / 32 * 16 + t % 32 / 4;
+    const float a[2] = {BLOCKS ? at.scales_a[row] : 1.0f,
+                        BLOCKS ? at.scales_a[row + 8] : 1.0f};
+#pragma unroll
+    for (int i = 0; i < BN / PART; ++i) {
+      float part[PART / 2];
+      multiply_stage(part, at.a, at.b + i * (PART * BK / 16), false);
+      const float* of_b = at.scales_b + i * at.next;
+      asm volatile("" : "+l"(of_b));  // its load follows the products
+      const float b = BLOCKS ? __ldg(of_b) : 1.0f;
+      const float scale[2] = {a[0] * b, a[1] * b};
+      if (i == BN / PART - 1) await_next();
+      wait_for_products<0>();
+      if (i == BN / PART - 1) release(at.index);
+#pragma unroll
+      for (int j = 0; j < PART / 2; ++j)
+        sum[i * PART / 2 + j] += scale[j / 2 % 2] * part[j];
+    }
+  }
+
+  template <class Release>
+  __device__ __forceinline__ void end(Release&&) {}
+};
+// --8<-- [end:two]
