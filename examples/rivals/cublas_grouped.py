@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import cudatut as ct
+from cudatut.book.rivals import torch_rival
 
 # cudaDataType_t, cublasComputeType_t and cublasOperation_t.
 REAL_16BF, COMPUTE_32F = 14, 68
@@ -61,7 +62,7 @@ def product(x: Any, weights: Any, ends: Sequence[int], out: Any) -> Any:
         return _call(blas, x, w, ends, out)
 
     try:
-        run = ct.shared("rivals/torch_rival").rival(ready, x, weights, out)
+        run = torch_rival.rival(ready, x, weights, out)
     except ct.ToolMissing as error:
         if ct.tool.recording():
             raise

@@ -4,13 +4,12 @@ import random
 from types import SimpleNamespace
 
 import pytest
+from cudatut.book.gemm import tuner
+from cudatut.book.gemm.ladder import autotuning_space as SPACE
 
 from cudatut.errors import CheckError, KernelCompileError
-from cudatut.gpu import bench, ladder
+from cudatut.gpu import bench
 from cudatut.results import Benchmark, Resources, Row
-
-from cudatut.book.gemm.ladder import autotuning_space as SPACE
-from cudatut.book.gemm import tuner
 
 
 def test_the_space_is_pruned_rule_by_rule():

@@ -12,6 +12,7 @@ from typing import Any
 import launcher_tables
 import numpy as np
 import pytest
+from cudatut.book.rivals import cublaslt
 from launcher_cases import Case, Spec, bf16, f32, i32
 from launcher_contents import ROWS, content
 
@@ -19,7 +20,7 @@ import cudatut as ct
 
 PAD, BESIDE = 4096, 0xC3
 # cublasLt refuses itself some products of types that it has, before anything is launched.
-REFUSED = (TypeError, ValueError, ct.LaunchError, ct.shared("rivals/cublaslt").Refused)
+REFUSED = (TypeError, ValueError, ct.LaunchError, cublaslt.Refused)
 OTHERS = (
     "float16",
     "uint16",
@@ -42,8 +43,6 @@ def rivals(n: int) -> dict[str, Case]:
     import cublas_tf32
     import cublas_types
     import lt
-
-    from cudatut.book.rivals import cublaslt
 
     found, k, columns = {}, 64, 40
 

@@ -1,16 +1,12 @@
 """activation.py: SwiGLU and the embedding's rows, against NumPy, on a GPU."""
 
-import sys
-
 import numpy as np
 import pytest
+from cudatut.book.llm.kernels.activation import embed, gather, swiglu
+from llm_rows import assert_close, from_bf16, padded, to_bf16, value
 
 import cudatut as ct
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-from cudatut.book.llm.kernels.activation import embed, gather, swiglu
-from llm_rows import assert_close, from_bf16, padded, to_bf16, value
 
 SHAPES = [
     (1, 1536),

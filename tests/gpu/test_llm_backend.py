@@ -1,7 +1,6 @@
 """The GPU's backend: logits as the NumPy backend has them, and the same bits however a request is batched where the
 batch-invariant mode promises them."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -125,8 +124,8 @@ def test_logits_are_those_of_the_reference(checkpoint, prompts, graphs, invarian
 @pytest.mark.parametrize("graphs", [False, True])
 def test_few_tokens_behind_many(checkpoint, graphs, monkeypatch):
     """Chunks of 64 tokens of long prompts: their keys are dealt out to several blocks."""
-    from cudatut.book.llm.kernels.attention import flash_parts
     from cudatut.book.llm.backends.numpy_backend import NumpyBackend
+    from cudatut.book.llm.kernels.attention import flash_parts
 
     rng, dealt, paged = np.random.default_rng(2), [], flash_parts.paged
     long = [rng.integers(3, checkpoint.config.vocab, n).tolist() for n in (1500, 700)]
@@ -168,8 +167,8 @@ class Rounded:
 @pytest.mark.parametrize("graphs", [False, True])
 @pytest.mark.parametrize("invariant", [False, True])
 def test_fp8_logits_are_those_of_the_reference(checkpoint, prompts, graphs, invariant, scaled):
-    from cudatut.book.llm.serving.kv_scales import fp8_scales
     from cudatut.book.llm.backends.numpy_backend import NumpyBackend
+    from cudatut.book.llm.serving.kv_scales import fp8_scales
 
     c = checkpoint.config
     exact = NumpyBackend(checkpoint, 256, SIZE)
@@ -284,9 +283,8 @@ def test_a_model_that_no_kernel_takes(checkpoint, monkeypatch):
 
 
 def test_attention_for_hopper_is_taken(checkpoint, prompts, monkeypatch):
-    from cudatut.book.llm.kernels.attention import flash_hopper_paged
-    from cudatut.book.llm.kernels.attention import flash_parts
     from cudatut.book.llm.backends.numpy_backend import NumpyBackend
+    from cudatut.book.llm.kernels.attention import flash_hopper_paged, flash_parts
 
     if not flash_hopper_paged.available(64, 16):
         pytest.skip("flash_hopper_paged.cu needs sm_90a")

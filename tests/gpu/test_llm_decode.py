@@ -2,18 +2,14 @@
 float64; shapes are those of vLLM's, FlashAttention's and FlashInfer's tests."""
 
 import math
-import sys
 
+import llm_fp8
 import numpy as np
 import pytest
+from cudatut.book.llm.kernels.attention import decode, merge
 
 import cudatut as ct
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-from cudatut.book.llm.kernels.attention import decode
-import llm_fp8
-from cudatut.book.llm.kernels.attention import merge
 
 NAN = 0x7FC0
 

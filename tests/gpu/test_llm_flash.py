@@ -3,17 +3,14 @@ tests, unequal sequences over blocks in any order, what must not be read, bits t
 
 import itertools
 import math
-import sys
 
+import llm_fp8
 import numpy as np
 import pytest
+from cudatut.book.llm.kernels.attention import flash
 
 import cudatut as ct
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-from cudatut.book.llm.kernels.attention import flash
-import llm_fp8
 
 NAN = 0x7FFF  # as bf16
 

@@ -1,17 +1,12 @@
 """Attention of prompts on Hopper, examples/llm/kernels/attention/flash_hopper_paged.cu, against float64: unequal sequences over blocks in
 any order, what must not be read, work that is left over, rows of others. That the engine takes it: test_llm_backend.py."""
 
-import sys
-
 import numpy as np
 import pytest
+from cudatut.book.llm.kernels.attention import flash, flash_hopper_paged
 from test_llm_flash import NAN, RAGGED, Paged
 
 import cudatut as ct
-from cudatut.paths import examples_dir
-
-from cudatut.book.llm.kernels.attention import flash
-from cudatut.book.llm.kernels.attention import flash_hopper_paged
 
 
 @pytest.fixture(autouse=True)

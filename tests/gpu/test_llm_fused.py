@@ -1,21 +1,16 @@
 """fused.py of the part `llm`: norm, product and what follows it in one launch, against NumPy, on a GPU."""
 
-import sys
-
+import llm_fp8
 import numpy as np
 import pytest
+from cudatut.book.llm.kernels import fused, gemv
+from cudatut.book.llm.kernels.gemv import BF16, Q4_1, Q8_0, Plan
+from cudatut.book.llm.kernels.rope import rope_table
+from llm_rows import HALF_ULP, from_bf16, to_bf16
+from pairwise import pairwise
 
 import cudatut as ct
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-from cudatut.book.llm.kernels import fused
-from cudatut.book.llm.kernels import gemv
-import llm_fp8
-from cudatut.book.llm.kernels.gemv import BF16, Q4_1, Q8_0, Plan
-from llm_rows import HALF_ULP, from_bf16, to_bf16
-from pairwise import pairwise
-from cudatut.book.llm.kernels.rope import rope_table
 
 FORMATS = [BF16, Q8_0, Q4_1]
 PLANS = [Plan(16, 8, 4), Plan(16, 8, 2), Plan(32, 4, 3), Plan(64, 2, 3)]

@@ -1,18 +1,15 @@
 """gemv.py of the part `llm`: every way to store W, every plan, ragged sizes, exact sums, bounds, bits, what is refused."""
 
 import itertools
-import sys
 
 import numpy as np
 import pytest
-
-import cudatut as ct
-from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
 from cudatut.book.llm.kernels import gemv
 from cudatut.book.llm.kernels.gemv import BF16, Q4_1, Q8_0, Plan, choose
 from pairwise import pairwise
+
+import cudatut as ct
+from cudatut.gpu.device import supports
 
 FORMATS = [BF16, Q8_0, Q4_1]
 PLANS = [Plan(16, 8, 4), Plan(32, 4, 3), Plan(64, 2, 3), Plan(64, 2, 2), Plan(128, 2, 3)]

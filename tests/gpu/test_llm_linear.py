@@ -1,16 +1,12 @@
 """linear.py of the part `llm`: every tile at ragged sizes, exact sums, bounds, bits, what is refused."""
 
-import sys
-
 import numpy as np
 import pytest
+from cudatut.book.llm.kernels import linear
+from cudatut.book.llm.kernels.linear import Tile, choose
 
 import cudatut as ct
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-from cudatut.book.llm.kernels import linear
-from cudatut.book.llm.kernels.linear import Tile, choose
 
 TILES = [*linear.TILES]
 # Rows of 64 bytes in shared memory, as in one of the instances that linear.cu names.

@@ -1,18 +1,15 @@
 """linear_hopper.py of the part `llm`: its three ends beside NumPy, for any number of rows and any tile, on a Hopper GPU."""
 
 import math
-import sys
 
 import numpy as np
 import pytest
-
-import cudatut as ct
-from cudatut.paths import examples_dir
-
 from cudatut.book.llm.kernels import linear_hopper
 from cudatut.book.llm.kernels.linear import linear
 from cudatut.book.llm.kernels.linear_hopper import FASTER, Norm, Tile, added, gated, stored
 from llm_rows import HALF_ULP, from_bf16, to_bf16
+
+import cudatut as ct
 
 TILES = [
     *dict.fromkeys(tile for tiles in FASTER.values() for tile in tiles.values()),

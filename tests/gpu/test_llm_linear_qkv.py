@@ -1,19 +1,15 @@
 """linear_qkv.py of the part `llm`: beside the product by linear.py, which NumPy turns, on a GPU."""
 
-import sys
-
+import llm_fp8
 import numpy as np
 import pytest
+from cudatut.book.llm.kernels import linear_qkv
+from cudatut.book.llm.kernels.linear import TILES, linear
+from cudatut.book.llm.kernels.rope import rope_table
+from llm_rows import HALF_ULP, from_bf16, to_bf16
 
 import cudatut as ct
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-from cudatut.book.llm.kernels import linear_qkv
-import llm_fp8
-from cudatut.book.llm.kernels.linear import TILES, linear
-from llm_rows import HALF_ULP, from_bf16, to_bf16
-from cudatut.book.llm.kernels.rope import rope_table
 
 SMALL = [tile for tile in TILES if tile.can_split]
 NAN = np.uint16(0x7FC0)

@@ -1,18 +1,13 @@
 """norms.py: RMSNorm, with an addition, and LayerNorm, against NumPy in float64, on a GPU."""
 
-import sys
-
 import numpy as np
 import pytest
+from cudatut.book.llm.kernels import norms, rows
+from llm_rows import assert_close, padded, stored, value
+from pairwise import pairwise
 
 import cudatut as ct
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-from cudatut.book.llm.kernels import norms
-from cudatut.book.llm.kernels import rows
-from llm_rows import assert_close, padded, stored, value
-from pairwise import pairwise
 
 EPS = 1e-5
 KINDS = ["float32", "bf16"]

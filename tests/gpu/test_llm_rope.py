@@ -1,19 +1,15 @@
 """rope.py: RoPE, keys and values into the paged cache, and copies of its blocks, against NumPy, on a GPU."""
 
-import sys
-
+import llm_fp8
 import numpy as np
 import pytest
-
-import cudatut as ct
-from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-import llm_fp8
+from cudatut.book.llm.kernels.rope import copy_blocks, rope_and_store, rope_table
 from cudatut.book.llm.model import reference
 from llm_rows import assert_close, from_bf16, padded, to_bf16
 from pairwise import pairwise
-from cudatut.book.llm.kernels.rope import copy_blocks, rope_and_store, rope_table
+
+import cudatut as ct
+from cudatut.gpu.device import supports
 
 NAN = np.uint16(0xFFFF)
 CONTEXT = 8192

@@ -1,16 +1,12 @@
 """sampling.py against `sampler.sample`, on a GPU; batches and vocabularies are those of FlashInfer's tests."""
 
-import sys
-
 import numpy as np
 import pytest
+from cudatut.book.llm.engine import sampler
+from cudatut.book.llm.kernels import sampling
 
 import cudatut as ct
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-from cudatut.book.llm.engine import sampler
-from cudatut.book.llm.kernels import sampling
 
 
 @pytest.fixture(autouse=True)

@@ -1,19 +1,15 @@
 """softmax.py: every rung against NumPy in float64, masks, infinities and NaN, on a GPU."""
 
-import sys
-
 import numpy as np
 import pytest
+from cudatut.book.llm.kernels import row_softmax as module
+from cudatut.book.llm.kernels.row_softmax import RUNGS, softmax
+from cudatut.book.llm.kernels.rows import elements_per_load
+from llm_rows import HALF_ULP, assert_close, padded, stored, value
+from pairwise import pairwise
 
 import cudatut as ct
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-from cudatut.book.llm.kernels import row_softmax as module
-from llm_rows import HALF_ULP, assert_close, padded, stored, value
-from pairwise import pairwise
-from cudatut.book.llm.kernels.row_softmax import RUNGS, softmax
-from cudatut.book.llm.kernels.rows import elements_per_load
 
 KINDS = ["float32", "bf16"]
 SHAPES = [

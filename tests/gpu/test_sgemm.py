@@ -2,18 +2,14 @@
 scalars and plans, places in memory and streams, on a GPU."""
 
 import itertools
-import sys
 
 import numpy as np
 import pytest
+from cudatut.book.gemm.kernels import sgemm, skinny
+from pairwise import pairwise
 
 import cudatut as ct
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-from cudatut.book.gemm.kernels import sgemm
-from cudatut.book.gemm.kernels import skinny
-from pairwise import pairwise
 
 
 @pytest.fixture(autouse=True)

@@ -2,14 +2,11 @@
 
 import numpy as np
 import pytest
+from cudatut.book.numbers import bf16
+from cudatut.book.tensor.gemm import epilogue, gemm
 
 import cudatut as ct
-from cudatut.gpu import ladder
 from cudatut.gpu.device import supports
-
-from cudatut.book.tensor.gemm import gemm
-from cudatut.book.numbers import bf16
-from cudatut.book.tensor.gemm import epilogue
 
 
 @pytest.fixture(autouse=True)

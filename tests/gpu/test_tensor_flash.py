@@ -1,16 +1,12 @@
 """Attention on Hopper, examples/tensor/attention/flash_hopper.cu, against float64: shapes of other projects' tests with and without a
 causal mask, groups of heads, rows that lie apart, other plans, repeats; what the kernel does not have goes elsewhere."""
 
-import sys
-
 import numpy as np
 import pytest
+from cudatut.book.tensor.attention import flash_hopper
 
 import cudatut as ct
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-from cudatut.book.tensor.attention import flash_hopper
 
 NAN = 0x7FFF  # as bf16
 

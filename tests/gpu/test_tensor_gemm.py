@@ -2,18 +2,15 @@
 layouts, scalars and types of results."""
 
 import itertools
-import sys
 
 import numpy as np
 import pytest
+from cudatut.book.numbers.bf16 import to_bf16, to_float
+from cudatut.book.tensor.gemm import gemm
 
 import cudatut as ct
 from cudatut.gpu import ladder
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-from cudatut.book.tensor.gemm import gemm
-from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 LADDER = ladder.load_ladder("tensor")
 FLAGS = list(itertools.product((False, True), repeat=2))

@@ -1,17 +1,15 @@
 """grouped_product.py beside exact products of whole numbers: any sizes, groups without rows, nothing written beside them."""
 
-import sys
-
 import numpy as np
 import pytest
+from cudatut.book.numbers.bf16 import to_bf16, to_float
+from cudatut.book.rivals import cublas_grouped
+from cudatut.book.tensor.gemm import grouped_product as grouped
+from cudatut.book.tensor.grouped import routing
 
 import cudatut as ct
 from cudatut.gpu.device import supports
 from cudatut.paths import examples_dir
-
-from cudatut.book.tensor.gemm import grouped_product as grouped
-from cudatut.book.tensor.grouped import routing
-from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 Options = grouped.Options
 UNTOUCHED = 7
@@ -145,7 +143,7 @@ def test_rivals_compute_the_same():
     runs = {
         "loop": grouped.loop(some.x, some.weights, host, some.out),
         "graph": grouped.loop(some.x, some.weights, host, some.out, graph=True),
-        "cuBLAS": ct.shared("rivals/cublas_grouped").product(some.x, some.weights, host, some.out),
+        "cuBLAS": cublas_grouped.product(some.x, some.weights, host, some.out),
     }
     for name, run in runs.items():
         if run:

@@ -1,21 +1,16 @@
 """What the scoreboard of tensor cores adds, on a real GPU: products in TF32, the best of cublasLt, the search for a plan."""
 
-import sys
-
 import numpy as np
 import pytest
+from cudatut.book.gemm import tuner as gemm_tuner
+from cudatut.book.numbers.bf16 import to_float
+from cudatut.book.rivals import cublas_tf32, cublas_types, lt
+from cudatut.book.tensor.gemm import gemm, tf32_product
+from cudatut.book.tensor.ladder import autotuning_space
 
 import cudatut as ct
 from cudatut.gpu import ladder
 from cudatut.gpu.device import supports
-from cudatut.paths import examples_dir
-
-from cudatut.book.rivals import cublas_tf32
-from cudatut.book.rivals import cublas_types
-from cudatut.book.tensor.gemm import gemm
-from cudatut.book.rivals import lt
-from cudatut.book.tensor.gemm import tf32_product
-from cudatut.book.numbers.bf16 import to_float
 
 SIZES = [
     (1, 1, 4), (1, 300, 32), (127, 255, 36), (128, 256, 64), (300, 77, 2000), (520, 1032, 704), (2304, 2304, 256),
@@ -125,8 +120,8 @@ def test_a_size_that_cublaslt_refuses_gives_no_row():
 @pytest.mark.parametrize("size", [(512, 520, 512), (300, 257, 131)], ids=str)
 def test_tuning_finds_a_plan_that_is_right(size):
     tuner, space = (
-        ladder.shared("gemm/tuner"),
-        ladder.shared("tensor/ladder/autotuning_space").SPACE,
+        gemm_tuner,
+        autotuning_space.SPACE,
     )
     size = dict(zip("mnk", size, strict=True))
     found = tuner.tune(space, size, most=6)

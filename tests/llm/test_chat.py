@@ -44,13 +44,13 @@ def test_a_warm_up_is_no_part_of_the_conversation(chat):
 @pytest.mark.parametrize("longest", [4096, 2048, 700])
 def test_after_a_warm_up_no_step_of_a_conversation_is_new(chat, longest):
     """On the GPU a step with new sizes takes long: none is left for the answers."""
-    from cudatut.book.llm.kernels.attention import flash
+    from cudatut.book.llm.backends.step_shape import arrange
     from cudatut.book.llm.engine.arrivals import Clock, ModelBackend
     from cudatut.book.llm.engine.engine import Engine
     from cudatut.book.llm.engine.prefix import PrefixBlocks
     from cudatut.book.llm.engine.request import Request
     from cudatut.book.llm.engine.scheduler import Scheduler
-    from cudatut.book.llm.backends.step_shape import arrange
+    from cudatut.book.llm.kernels.attention import flash
 
     class Shapes(ModelBackend):
         def run(self, batch):

@@ -15,9 +15,9 @@ def build(
     ahead=False,
     **options,
 ):
+    from cudatut.book.llm.backends.numpy_backend import NumpyBackend
     from cudatut.book.llm.engine.blocks import NaiveBlocks
     from cudatut.book.llm.engine.engine import Engine
-    from cudatut.book.llm.backends.numpy_backend import NumpyBackend
     from cudatut.book.llm.engine.prefix import PrefixBlocks
     from cudatut.book.llm.engine.radix import RadixBlocks
     from cudatut.book.llm.engine.scheduler import Scheduler
@@ -229,9 +229,9 @@ def test_stop_tokens(checkpoint, answers):
 
 
 def test_blocks_have_to_be_those_of_the_backend(checkpoint):
+    from cudatut.book.llm.backends.numpy_backend import NumpyBackend
     from cudatut.book.llm.engine.blocks import NaiveBlocks
     from cudatut.book.llm.engine.engine import Engine
-    from cudatut.book.llm.backends.numpy_backend import NumpyBackend
     from cudatut.book.llm.engine.scheduler import Scheduler
 
     with pytest.raises(ValueError, match=r"\(10, 8\) are not the backend's \(10, 4\)"):

@@ -9,8 +9,8 @@ from pocket import STOP, VOCAB, Pocket, alone, managers
 
 
 def engine_of(checkpoint, speculate=0, ahead=False, room=None, count=60, **options):
-    from cudatut.book.llm.engine.engine import Engine
     from cudatut.book.llm.backends.numpy_backend import NumpyBackend
+    from cudatut.book.llm.engine.engine import Engine
     from cudatut.book.llm.engine.prefix import PrefixBlocks
     from cudatut.book.llm.engine.scheduler import Scheduler
 
@@ -173,9 +173,9 @@ def test_sizes_that_just_fit_never_fail(checkpoint, answers):
 
 
 def test_requests_are_added_to_the_engine_not_before_it(checkpoint):
+    from cudatut.book.llm.backends.numpy_backend import NumpyBackend
     from cudatut.book.llm.engine.blocks import NaiveBlocks
     from cudatut.book.llm.engine.engine import Engine
-    from cudatut.book.llm.backends.numpy_backend import NumpyBackend
     from cudatut.book.llm.engine.request import Request
     from cudatut.book.llm.engine.scheduler import Scheduler
 

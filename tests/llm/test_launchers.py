@@ -4,12 +4,9 @@ has no name for it, and a call from Python to Python hands references over. Fake
 import weakref
 from types import SimpleNamespace
 
-from cudatut.book.llm.kernels.attention import decode
-from cudatut.book.llm.kernels.attention import flash
-from cudatut.book.llm.kernels.attention import flash_hopper_paged
-from cudatut.book.llm.kernels.attention import flash_parts
 import numpy as np
 import pytest
+from cudatut.book.llm.kernels.attention import decode, flash, flash_hopper_paged, flash_parts
 
 LIVE = weakref.WeakSet()
 

@@ -2,9 +2,9 @@
 
 from types import SimpleNamespace
 
-from cudatut.book.llm.kernels import linear
 import numpy as np
 import pytest
+from cudatut.book.llm.kernels import linear
 from cudatut.book.llm.kernels.linear import FAST_SPLITS, TILES, Tile, choose, expected
 
 H100 = 132, 227 << 10

@@ -1,19 +1,13 @@
 """Which launches the products of a layer are, for each number of rows, GPU and mode, without a GPU."""
 
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-
-from cudatut.book.llm.kernels import fused
-from cudatut.book.llm.kernels import linear_hopper
-from cudatut.book.llm.kernels import norms
 from cudatut.book.llm.backends import products
-from cudatut.book.llm.kernels.linear_hopper import FASTER, SOURCE, Tile, choose, instance
 from cudatut.book.llm.backends.products import Products
+from cudatut.book.llm.kernels import fused, linear_hopper, norms
+from cudatut.book.llm.kernels.linear_hopper import FASTER, SOURCE, Tile, choose, instance
 
 import cudatut as ct
 

@@ -7,23 +7,25 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-from cudatut.book.llm.kernels import activation
-from cudatut.book.llm.kernels.attention import decode
-from cudatut.book.llm.kernels import fused
-from cudatut.book.llm.kernels import gemv
-from cudatut.book.llm.kernels import linear
-from cudatut.book.llm.kernels import linear_hopper
-from cudatut.book.llm.kernels import linear_qkv
-from cudatut.book.llm.kernels import norms
 import numpy as np
-from cudatut.book.llm.backends import products
 import pytest
-from cudatut.book.llm.kernels import rows
-from cudatut.book.llm.kernels import sampling
+from cudatut.book.llm.backends import products
+from cudatut.book.llm.kernels import (
+    activation,
+    fused,
+    gemv,
+    linear,
+    linear_hopper,
+    linear_qkv,
+    norms,
+    rows,
+    sampling,
+)
+from cudatut.book.llm.kernels.attention import decode
 from cudatut.book.llm.model.costs import operations, total
 from cudatut.book.llm.model.random_model import SMOLLM2
-from cudatut.book.llm.serving.step_kernels import Launch, distinct, noted, replay, work_of
 from cudatut.book.llm.model.weights import Layer, Matrix
+from cudatut.book.llm.serving.step_kernels import Launch, distinct, noted, replay, work_of
 
 import cudatut as ct
 

@@ -23,9 +23,6 @@ def cases(n: int, d: int = 64) -> dict[str, Case]:
     import rope
     import row_softmax
     import sampling
-
-    import cudatut as ct
-
     from cudatut.book.tensor.attention import flash_hopper
 
     found = {}

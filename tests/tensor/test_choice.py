@@ -2,8 +2,8 @@
 
 import ctypes
 
-from cudatut.book.tensor.gemm import gemm
 import pytest
+from cudatut.book.tensor.gemm import gemm
 
 from cudatut.paths import examples_dir
 

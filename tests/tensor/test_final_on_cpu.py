@@ -3,10 +3,10 @@ whole numbers. Faults that are planted are noticed."""
 
 from functools import cache
 
-from cudatut.book.tensor.gemm import gemm
 import numpy as np
 import pytest
 from cudatut.book.numbers.bf16 import to_bf16, to_float
+from cudatut.book.tensor.gemm import gemm
 from emulator import HERE, SOURCE, compiled, ended, fault, noticed, plain, region
 
 # Columns, stages, cluster, boxes; which factor is transposed; rows read by threads; fp16 instead of bf16.

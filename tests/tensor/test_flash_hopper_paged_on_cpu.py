@@ -1,17 +1,15 @@
 """examples/llm/kernels/attention/flash_hopper_paged.cu on a CPU: its own text, with stand-ins for PTX (hopper_on_cpu/), in random
 interleavings, over blocks in any order between blocks of NaN. Results against float64; faults that are planted are noticed."""
 
-import sys
 from functools import cache
 
 import numpy as np
 import pytest
+from cudatut.book.llm.kernels.attention import flash
 from cudatut.book.numbers.bf16 import to_bf16, to_float
 from emulator import HERE, attention_headers, compiled, ended, fault, noticed, region
 
 from cudatut.paths import examples_dir
-
-from cudatut.book.llm.kernels.attention import flash
 
 NAN = 0x7FFF  # as bf16
 PLANS = {  # d, consumers, bn, stages, q_stages, block, pingpong

@@ -4,9 +4,9 @@ whole numbers. Faults that are planted are noticed."""
 import re
 from functools import cache
 
-from cudatut.book.numbers import e4m3
 import numpy as np
 import pytest
+from cudatut.book.numbers import e4m3
 from emulator import HERE, SOURCE, compiled, ended, fault, noticed, piece, plain
 
 PLANS = {  # sums, stages, blocks of a cluster

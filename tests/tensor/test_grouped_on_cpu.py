@@ -3,10 +3,10 @@ against whole numbers. Faults that are planted are noticed."""
 
 from functools import cache
 
-from cudatut.book.tensor.gemm import grouped_product
 import numpy as np
 import pytest
 from cudatut.book.numbers.bf16 import to_bf16
+from cudatut.book.tensor.gemm import grouped_product
 from emulator import HERE, SOURCE, compiled, ended, fault, noticed, piece, plain
 
 UNTOUCHED = 0x7FC1  # a NaN that the program fills C with

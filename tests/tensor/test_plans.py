@@ -2,9 +2,8 @@
 
 import itertools
 
-from cudatut.book.tensor.gemm import gemm
 import pytest
-from cudatut.book.tensor.gemm import rounds
+from cudatut.book.tensor.gemm import gemm, rounds
 
 import cudatut as ct
 

@@ -3,11 +3,10 @@
 import ctypes
 import re
 
-from cudatut.book.tensor.gemm import gemm
-from cudatut.book.tensor.wgmma import layouts
 import numpy as np
 import pytest
-from cudatut.book.tensor.gemm import tf32_product
+from cudatut.book.tensor.gemm import gemm, tf32_product
+from cudatut.book.tensor.wgmma import layouts
 
 from cudatut.paths import examples_dir
 

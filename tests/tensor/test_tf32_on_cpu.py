@@ -4,10 +4,9 @@ whole numbers. Faults that are planted are noticed."""
 import re
 from functools import cache
 
-from cudatut.book.tensor.gemm import gemm
 import numpy as np
 import pytest
-from cudatut.book.tensor.gemm import tf32_product
+from cudatut.book.tensor.gemm import gemm, tf32_product
 from emulator import HERE, SOURCE, compiled, ended, fault, noticed, piece, plain
 
 PLANS = {

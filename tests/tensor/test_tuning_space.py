@@ -2,11 +2,8 @@
 
 from types import SimpleNamespace
 
-from cudatut.book.tensor.gemm import gemm
 import pytest
-
-from cudatut.gpu.ladder import shared
-
+from cudatut.book.tensor.gemm import gemm
 from cudatut.book.tensor.ladder import autotuning_space as module
 
 H100 = SimpleNamespace(sm_count=132, shared_per_block_optin=227 << 10)

@@ -20,6 +20,7 @@
 # %% program
 import numpy as np
 import cudatut as ct
+from cudatut.book.gemm.kernels import sgemm
 
 m, n, k = 500, 400, 300
 a = ct.to_device(ct.rng(0).random((m, k), dtype="float32"))
@@ -41,7 +42,7 @@ kernel(
 ct.check(c, expected, atol=1e-2, name="one instance")
 
 # Any instance, any number of blocks: C = 2 A B + C.
-ct.shared("gemm/kernels/sgemm").sgemm(a, b, c, alpha=2.0, beta=1.0)
+sgemm.sgemm(a, b, c, alpha=2.0, beta=1.0)
 ct.check(c, 3 * expected, atol=1e-2, name="sgemm")
 
 # %% setup
@@ -50,7 +51,6 @@ from statistics import median
 
 from cudatut.book.rivals import cublaslt
 from cudatut.book.measure import loops
-from cudatut.book.gemm.kernels import sgemm
 from cudatut.book.gemm.ladder.ladder import Gemm
 
 

@@ -14,9 +14,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from cudatut.book.tensor.gemm import rounds
 
 import cudatut as ct
+from cudatut.book.rivals import torch_rival
+from cudatut.book.tensor.gemm import rounds
 
 SOURCE, QUANTIZE = "tensor/gemm/fp8.cu", "tensor/gemm/fp8_quantize.cu"
 ROWS, DEPTH, BLOCK = 128, 128, 128
@@ -234,9 +235,7 @@ def rival(a: Scaled, b: Scaled, c: Any, fast: bool) -> Any:
             x, y.t(), sx, sy, out_dtype=out.dtype, use_fast_accum=fast, out=out
         )
 
-    run = ct.shared("rivals/torch_rival").rival(
-        ready, a.codes, b.codes, a.scales, b.scales, c
-    )
+    run = torch_rival.rival(ready, a.codes, b.codes, a.scales, b.scales, c)
     if run:
         run.vendor = True
     return run

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import cudatut as ct
+from cudatut.book.measure import graphs
+from cudatut.book.rivals import torch_rival
 
 SOURCE, ROWS, DEPTH, CONSUMERS = "tensor/gemm/grouped.cu", 128, 64, 2
 MOST_GROUPS = 384  # a thread of the block counts the tiles of each
@@ -293,10 +295,10 @@ def loop(x: Any, weights: Any, ends: Sequence[int], out: Any, graph=False):
                 torch.mm(a, b, out=c)
 
         if graph:
-            return ct.shared("measure/graphs").torch_recorded(torch, call)
+            return graphs.torch_recorded(torch, call)
         return call
 
-    run = ct.shared("rivals/torch_rival").rival(ready, x, weights, out)
+    run = torch_rival.rival(ready, x, weights, out)
     if run:
         run.vendor = True
     return run
@@ -311,7 +313,7 @@ def torch_grouped(x: Any, weights: Any, ends: Any):
         turned = w.transpose(1, 2)
         return lambda: torch._grouped_mm(x, turned, offs=ends)
 
-    return ct.shared("rivals/torch_rival").rival(ready, x, weights, ends)
+    return torch_rival.rival(ready, x, weights, ends)
 
 
 # --8<-- [end:rivals]

@@ -48,9 +48,10 @@ ct.check(
 import random
 import time
 
-from cudatut.book.measure import spread
+from cudatut.book.measure import graphs, spread
 from cudatut.book.numbers.bf16 import to_bf16, to_float
 
+from cudatut.book.tensor.gemm import gemm
 from cudatut.book.tensor.grouped import routing
 from cudatut.book.rivals import torch_rival as rivals
 from cudatut.book.rivals import cublas_grouped
@@ -245,7 +246,7 @@ contest("8 large experts")
 
 # %% bench-final
 def loop_of_final(some):
-    gemm, ends = ct.shared("tensor/gemm/gemm"), some.host_ends.tolist()
+    ends = some.host_ends.tolist()
     runs = [
         gemm.prepare(
             some.x[first:end],
@@ -315,7 +316,7 @@ def loop_of(products, graph):
                 torch.mm(a, b.t(), out=c)
 
         if graph:
-            return ct.shared("measure/graphs").torch_recorded(torch, call)
+            return graphs.torch_recorded(torch, call)
         return call
 
     run = rivals.rival(ready, *(y for three in products for y in three))

@@ -21,9 +21,10 @@ from collections.abc import Callable
 from functools import cached_property, lru_cache
 
 import numpy as np
-from cudatut.book.numbers.bf16 import to_bf16, to_float
 
 import cudatut as ct
+from cudatut.book.numbers.bf16 import to_bf16, to_float
+from cudatut.book.rivals import torch_rival
 
 BOX = 64 * 64 * 2  # bytes
 _SAMPLE = 64  # rows that are compared of a large C
@@ -203,7 +204,7 @@ def refuses(rung: ct.Rung, m: int, n: int, k: int, **_) -> str | None:
 
 def cublas(a, b, c) -> Callable[[], object] | None:
     """cuBLAS through PyTorch: C = A B. It is the vendor's, so ratios are to it."""
-    run = ct.shared("rivals/torch_rival").rival(
+    run = torch_rival.rival(
         lambda torch, x, y, out: lambda: torch.matmul(x, y, out=out), a, b, c
     )
     if run:

@@ -16,6 +16,7 @@
 # %% program
 import cudatut as ct
 
+from cudatut.book.tensor.ladder import ladder
 from cudatut.book.tensor.gemm import gemm  # how the final kernel is launched
 
 
@@ -37,7 +38,7 @@ run = gemm.prepare(*on_gpu, c)
 run()
 ct.check(to_float(c.get()), to_float(a) @ to_float(b), rtol=2**-8, atol=1e-2)
 
-rival = ct.shared("tensor/ladder/ladder").cublas(*on_gpu, c)
+rival = ladder.cublas(*on_gpu, c)
 ct.bench({"final": run, "cuBLAS": rival}, flops=2 * n**3, name=f"n = {n}")
 
 # %% setup

@@ -16,6 +16,7 @@ import math
 import random
 from statistics import geometric_mean, median
 
+from cudatut.book.gemm.shapes.shapes import SHAPES
 from cudatut.book.tensor.gemm import gemm
 from cudatut.book.rivals import lt
 import numpy as np
@@ -28,7 +29,7 @@ shortened = 1  # a tool sees few of them, with each extent divided by more
 how_many = 40
 shapes = [
     tuple(ct.cdiv(extent, shortened) for extent in shape)
-    for shape in ct.shared("gemm/shapes/shapes").SHAPES[:how_many]
+    for shape in SHAPES[:how_many]
 ]
 
 

@@ -3,13 +3,12 @@
 from types import SimpleNamespace
 
 import pytest
+from cudatut.book.gemm import tuner
 
 from cudatut import cli
 from cudatut.errors import UnsupportedGpuError
 from cudatut.gpu import tuning
-from cudatut.gpu.ladder import RungError, shared
-
-from cudatut.book.gemm import tuner
+from cudatut.gpu.ladder import RungError
 
 
 def test_the_ranking_puts_those_first_that_came_furthest():
