@@ -12,7 +12,7 @@ import numpy as np
 
 import cudatut as ct
 
-from cudatut.book.basics.ladder import ladder as BASICS
+from cudatut.book.published.basics import ladder as BASICS
 
 EARLIER = (
     "basics/ladder/naive_columns.cu",

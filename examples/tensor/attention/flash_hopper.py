@@ -16,10 +16,10 @@ import numpy as np
 import cudatut as ct
 from cudatut.gpu.operands import Operand
 
-from cudatut.book.llm.kernels.attention import (
+from cudatut.book.published.attention import (
     flash,
 )  # the kernel for everything else
-from cudatut.book.llm.kernels import rows
+from cudatut.book.published.attention import rows
 
 SOURCE = "tensor/attention/flash_hopper.cu"
 L2_SHARE = 32 << 20  # bytes of keys and values that are at work at a time

@@ -40,7 +40,7 @@ import math
 from cudatut.book.rivals import cublas_types
 from cudatut.book.numbers.formats import FORMATS
 
-from cudatut.book.gemm.ladder import ladder as GEMM
+from cudatut.book.published.gemm import ladder as GEMM
 
 # --8<-- [start:ways]
 # Name on the page -> instance of the kernel.

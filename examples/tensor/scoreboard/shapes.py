@@ -16,7 +16,7 @@ import math
 import random
 from statistics import geometric_mean, median
 
-from cudatut.book.gemm.shapes.shapes import SHAPES
+from cudatut.book.published.shapes import SHAPES
 from cudatut.book.tensor.gemm import gemm
 from cudatut.book.rivals import lt
 import numpy as np

@@ -35,8 +35,8 @@ from statistics import median
 
 from cudatut.book.rivals import cublas_types
 
-from cudatut.book.basics.ladder import ladder as BASICS
-from cudatut.book.gemm.ladder import ladder as GEMM
+from cudatut.book.published.basics import ladder as BASICS
+from cudatut.book.published.gemm import ladder as GEMM
 from cudatut.book.measure import loops  # the reader of machine code
 
 gpu = ct.device()

@@ -24,7 +24,7 @@ from cudatut.gpu.operands import Operand
 
 from cudatut.book.llm.kernels.rows import BLOCKS, cache_of
 
-from cudatut.book.tensor.attention import (
+from cudatut.book.published.hopper_attention import (
     flash_hopper as hopper,
 )  # its tensor maps
 
