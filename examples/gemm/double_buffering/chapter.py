@@ -47,7 +47,7 @@ rungs = {
     "multi_stage": "<128,128,16,32,64,8,8,3>",
 }
 for name, numbers in rungs.items():
-    kernel = ct.Kernel(f"gemm/{name}.cu", f"sgemm_{name}{numbers}")
+    kernel = ct.Kernel(f"gemm/ladder/{name}.cu", f"sgemm_{name}{numbers}")
     ct.poison(c)
     kernel(a, b, c, m, n, k, 1.0, 0.0, grid=grid, block=256)
     ct.check(c, expected, name=name, atol=1e-2)

@@ -40,7 +40,7 @@ ct.check(c, expected, atol=1e-2)
 for name, tile in (("conflict_free", "8,8"), ("warp_tile", "32,64,8,8")):
     for depth in (8, 16):
         kernel = ct.Kernel(
-            f"gemm/{name}.cu", f"sgemm_{name}<128,128,{depth},{tile}>"
+            f"gemm/ladder/{name}.cu", f"sgemm_{name}<128,128,{depth},{tile}>"
         )
         ct.poison(c)
         kernel(a, b, c, m, n, k, 1.0, 0.0, grid=grid, block=256)

@@ -426,7 +426,7 @@ from cudatut.book.llm.engine.request import Request
 from cudatut.book.llm.engine.scheduler import Scheduler
 from cudatut.book.llm.model.tokens import load
 
-model = Checkpoint.open(ct.paths.examples_dir() / "llm" / "tang.gguf")
+model = Checkpoint.open(ct.paths.examples_dir() / "llm/model/tang.gguf")
 words = load(model)
 first, second = "春眠不觉晓，", "处处闻啼鸟。"
 

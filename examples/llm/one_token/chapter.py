@@ -15,17 +15,12 @@
 # A whole language model in NumPy. Its first cells need no GPU.
 
 # %% program
-import sys
-
 import cudatut as ct
-
-FOLDER = ct.paths.examples_dir() / "llm"
-sys.path.insert(0, str(FOLDER))
 from cudatut.book.llm.model.checkpoint import Checkpoint
 from cudatut.book.llm.model.reference import Reference
 from cudatut.book.llm.model.tokens import load
 
-tang = Checkpoint.open(FOLDER / "tang.gguf")
+tang = Checkpoint.open(ct.paths.examples_dir() / "llm/model/tang.gguf")
 words, model = load(tang), Reference(tang)
 tokens = [words.bos, *words.encode("春风")]
 print("tokens:", *tokens)

@@ -27,7 +27,11 @@ from cudatut.book.llm.backends.gpu_backend import GpuBackend
 from cudatut.book.llm.engine.request import Request
 from cudatut.book.llm.engine.scheduler import Scheduler
 from cudatut.book.llm.backends.torch_llama import Steps, TorchLlama, pytorch
-from cudatut.book.llm.backends.torch_transformers import generate, llama, together
+from cudatut.book.llm.backends.torch_transformers import (
+    generate,
+    llama,
+    together,
+)
 
 torch = pytorch()  # None under a sanitizer: then nothing below runs
 checkpoint = Checkpoint.open(fetch())

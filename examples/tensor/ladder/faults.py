@@ -14,9 +14,7 @@ import numpy as np
 import cudatut as ct
 
 CHILD = """
-import sys
-sys.path.insert(0, {folder!r})
-import faults
+from cudatut.book.tensor.ladder import faults
 faults.report({name!r}, {changes!r}, {depth!r}, {spare!r})
 """
 
@@ -37,10 +35,7 @@ def seen(
     back; and `stopped by`: CUDA's name of an error, "the time limit", or None.
     Raises RuntimeError where the process fails in another way.
     """
-    folder = str(Path(__file__).parent)
-    program = CHILD.format(
-        folder=folder, name=name, changes=changes, depth=depth, spare=spare
-    )
+    program = CHILD.format(name=name, changes=changes, depth=depth, spare=spare)
     try:
         child = ct.isolated(program, timeout_s)
     except subprocess.TimeoutExpired:
@@ -131,15 +126,17 @@ def changed(rung: ct.Rung, *changes: tuple[str, str]) -> str:
 
 
 def _whole(file: Path, seen: set) -> str:
-    """The text of a file with the headers beside it in their places."""
+    """The text of a file with the book's headers in their places."""
 
     def header(match: re.Match) -> str:
         path = file.parent / match[1]
+        if not path.is_file():
+            path = ct.paths.examples_dir() / match[1]
         if path in seen:
             return ""
         seen.add(path)
         return _whole(path, seen)
 
     text = file.read_text(encoding="utf-8")
-    whole = re.sub(r'^#include "(\w+\.cuh)".*$', header, text, flags=re.M)
+    whole = re.sub(r'^#include "([\w/]+\.cuh)".*$', header, text, flags=re.M)
     return whole.replace("#pragma once\n", "")

@@ -17,6 +17,7 @@ ladder of the part gemm. Its `@rung` line says how a rung is launched:
 A kernel without maps takes (A, B, C, m, n, k).
 """
 
+import importlib
 from collections.abc import Callable
 from functools import cached_property, lru_cache
 
@@ -116,15 +117,15 @@ class Gemm:
 
 
 def planner(rung: ct.Rung, name: str) -> Callable[..., object]:
-    """`prepare` of tensor/<name>.py. It is loaded only here, so that no other rung depends on it.
+    """`prepare` of tensor/gemm/<name>.py. It is loaded only here, so that no other rung depends on it.
 
     Raises ct.RungError where there is no such module, or it launches another file than this.
     """
     try:
-        module = ct.shared(f"tensor/{name}")
-    except FileNotFoundError:
+        module = importlib.import_module(f"cudatut.book.tensor.gemm.{name}")
+    except ModuleNotFoundError:
         raise ct.RungError(
-            f"{rung.path}: launch={name}, but there is no tensor/{name}.py"
+            f"{rung.path}: launch={name}, but there is no tensor/gemm/{name}.py"
         ) from None
     if rung.path != module.SOURCE:
         raise ct.RungError(
