@@ -4,6 +4,7 @@
 #include "mbarrier.cuh"
 
 // --8<-- [start:cluster]
+// PTX ISA: %cluster_ctarank
 __device__ __forceinline__ unsigned rank_in_cluster() {
   unsigned rank;
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
@@ -12,6 +13,8 @@ __device__ __forceinline__ unsigned rank_in_cluster() {
 
 // A barrier of all threads of the cluster; what they wrote before it to the
 // shared memory of any of its blocks is there after it.
+//
+// PTX ISA: barrier.cluster
 __device__ __forceinline__ void sync_cluster() {
   asm volatile("barrier.cluster.arrive.release;" ::: "memory");
   asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
@@ -25,6 +28,8 @@ __device__ __forceinline__ void sync_cluster() {
 // of every arrival, hundreds of cycles. There is nothing to order where a
 // consumer gives a stage back: only wgmma has read it, and its products have
 // ended before; and only the TMA writes it again.
+//
+// PTX ISA: mapa
 __device__ __forceinline__ void arrive_in(Barrier* barrier, unsigned rank) {
   asm volatile(
       "{ .reg .b32 there;\n"
@@ -39,6 +44,8 @@ __device__ __forceinline__ void arrive_in(Barrier* barrier, unsigned rank) {
 // --8<-- [start:meet]
 // `sync_cluster` right after `fence_init`, which has already ordered what has
 // to be: the blocks may use each other's barriers after it.
+//
+// PTX ISA: barrier.cluster
 __device__ __forceinline__ void meet_cluster() {
   asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
   asm volatile("barrier.cluster.wait.acquire;" ::: "memory");

@@ -16,6 +16,8 @@ __device__ __forceinline__ unsigned kept(unsigned x) {
 // Start sum (+)= A B: A is 64 x 32, B 32 x N, both e4m3 in shared memory, their
 // lines along the depth: for 8-bit factors there is no other way. N columns are
 // N / 2 sums of a thread, which lie as those of bf16 products do.
+//
+// PTX ISA: wgmma.mma_async
 // --8<-- [end:wgmma]
 __device__ __forceinline__ void wgmma_e4m3(float (&sum)[64],
                                            unsigned long long a,

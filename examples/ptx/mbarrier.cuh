@@ -12,6 +12,7 @@ __device__ __forceinline__ unsigned shared_address(const void* at) {
 // Phases are told apart by their parity: 0, 1, 0, ...
 using Barrier = unsigned long long;
 
+// PTX ISA: mbarrier.init
 __device__ __forceinline__ void init(Barrier* barrier, int count) {
   asm volatile(
       "mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
@@ -21,11 +22,14 @@ __device__ __forceinline__ void init(Barrier* barrier, int count) {
 
 // By the thread that called `init`, before others, the TMA and other blocks of
 // the cluster use the barriers; a barrier of all threads has to follow.
+//
+// PTX ISA: fence
 __device__ __forceinline__ void fence_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+// PTX ISA: mbarrier.arrive
 __device__ __forceinline__ void arrive(Barrier* barrier) {
   asm volatile(
       "mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
@@ -33,6 +37,8 @@ __device__ __forceinline__ void arrive(Barrier* barrier) {
 }
 
 // One arrival that also announces bytes, which the TMA brings.
+//
+// PTX ISA: mbarrier.arrive
 __device__ __forceinline__ void arrive_and_expect(Barrier* barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
                    shared_address(barrier)),
@@ -42,6 +48,8 @@ __device__ __forceinline__ void arrive_and_expect(Barrier* barrier, int bytes) {
 
 // Wait until the phase of this parity has ended. At once where it is the one
 // before the current phase, and so with parity 1 on a new barrier.
+//
+// PTX ISA: mbarrier.try_wait
 __device__ __forceinline__ void wait_at(unsigned address, int parity) {
   asm volatile(
       "{ .reg .pred done;\n"
@@ -73,6 +81,8 @@ struct Ring {
 // --8<-- [start:registers]
 // Give registers of this warpgroup back, or take more: COUNT for each thread
 // from here on, a multiple of 8. `take` waits until so many are free.
+//
+// PTX ISA: setmaxnreg
 template <int COUNT>
 __device__ __forceinline__ void give_registers_back() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));

@@ -8,6 +8,8 @@
 // --8<-- [start:copy]
 // Start to copy 16 bytes from global to shared memory; both addresses are
 // multiples of 16. Only the first `bytes` are read, zeros stand for the rest.
+//
+// PTX ISA: cp.async
 __device__ __forceinline__ void copy16(unsigned to, const void* from,
                                        int bytes) {
   asm volatile(
@@ -17,11 +19,15 @@ __device__ __forceinline__ void copy16(unsigned to, const void* from,
 }
 
 // Copies are counted in groups, one for each step, be it empty.
+//
+// PTX ISA: cp.async.commit_group
 __device__ __forceinline__ void commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
 // Wait for this thread's own copies, all but the last GROUPS groups.
+//
+// PTX ISA: cp.async.wait_group
 template <int GROUPS>
 __device__ __forceinline__ void wait_for_all_but() {
   asm volatile("cp.async.wait_group %0;" ::"n"(GROUPS) : "memory");
@@ -36,6 +42,8 @@ __device__ __forceinline__ void wait_for_all_but() {
 //        a[1]  row g + 8,  columns 2t, 2t + 1      a[3]  the same, columns + 8
 //     B  b0    rows 2t, 2t + 1,  column g          b1    the same, rows + 8
 //     D  d[0], d[1]  row g, columns 2t, 2t + 1     d[2], d[3]  row g + 8
+//
+// PTX ISA: mma
 __device__ __forceinline__ void mma(float (&d)[4], const unsigned (&a)[4],
                                     unsigned b0, unsigned b1) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
@@ -49,6 +57,8 @@ __device__ __forceinline__ void mma(float (&d)[4], const unsigned (&a)[4],
 // Four 8 x 8 matrices of 16-bit elements from shared memory. Lane i gives the
 // address of a row of 16 bytes: row i % 8 of matrix i / 8. It receives in
 // tile[j] the elements 2t, 2t + 1 of row g of matrix j: as `mma` has A.
+//
+// PTX ISA: ldmatrix
 __device__ __forceinline__ void ldmatrix(unsigned (&tile)[4], unsigned row) {
   asm volatile(
       "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -59,6 +69,8 @@ __device__ __forceinline__ void ldmatrix(unsigned (&tile)[4], unsigned row) {
 
 // The same with each matrix turned: a lane receives the elements 2t, 2t + 1 of
 // column g. So B, which lies row by row, comes as `mma` has it.
+//
+// PTX ISA: ldmatrix
 __device__ __forceinline__ void ldmatrix_turned(unsigned (&tile)[4],
                                                 unsigned row) {
   asm volatile(

@@ -14,6 +14,7 @@
 #pragma once
 
 // --8<-- [start:overlap]
+// PTX ISA: griddepcontrol
 __device__ __forceinline__ void begin_next() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -23,6 +24,8 @@ __device__ __forceinline__ void begin_next() {
 // All kernels before this one have ended, and what they wrote is to be seen. An
 // array that they write is no `const __restrict__` here: the compiler could
 // read it before.
+//
+// PTX ISA: griddepcontrol
 __device__ __forceinline__ void wait_for_previous() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

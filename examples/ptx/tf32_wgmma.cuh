@@ -9,6 +9,8 @@ constexpr int DEPTH = 32;  // steps of depth in a stage: a line of 128 bytes
 // memory, their lines along the depth: other than for bf16 there is no other
 // way. Of each word the tensor cores read the upper 19 bits. N columns are
 // N / 2 sums of a thread, which lie as those of bf16 products do.
+//
+// PTX ISA: wgmma.mma_async
 // --8<-- [end:wgmma]
 __device__ __forceinline__ void wgmma_tf32(float (&sum)[32],
                                            unsigned long long a,

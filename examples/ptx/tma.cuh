@@ -9,6 +9,8 @@
 // Start to copy the box of a matrix that begins in this row and column; how
 // large it is stands in the map. Its bytes count for the barrier. What lies
 // beyond the matrix arrives as zeros.
+//
+// PTX ISA: cp.async.bulk.tensor
 __device__ __forceinline__ void copy_box(void* to, const CUtensorMap& map,
                                          int row, int column,
                                          Barrier* barrier) {
@@ -22,6 +24,8 @@ __device__ __forceinline__ void copy_box(void* to, const CUtensorMap& map,
 // --8<-- [end:copy]
 
 // The map itself is fetched before it is needed.
+//
+// PTX ISA: prefetch.tensormap
 __device__ __forceinline__ void prefetch(const CUtensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
@@ -30,6 +34,8 @@ __device__ __forceinline__ void prefetch(const CUtensorMap& map) {
 // The same into several blocks of the cluster, those whose bits are set: to the
 // same place in the shared memory of each, and counted by the barrier at the
 // same place in each.
+//
+// PTX ISA: cp.async.bulk.tensor
 __device__ __forceinline__ void copy_box_to_all(void* to,
                                                 const CUtensorMap& map, int row,
                                                 int column, Barrier* barrier,
@@ -48,6 +54,8 @@ __device__ __forceinline__ void copy_box_to_all(void* to,
 // Start to copy a box from shared memory into the matrix; what would lie beyond
 // its edges is left out. No barrier counts these copies: the thread that starts
 // them closes a group, and waits for groups.
+//
+// PTX ISA: cp.async.bulk.tensor
 __device__ __forceinline__ void store_box(const CUtensorMap& map, int row,
                                           int column, const void* from) {
   asm volatile(
@@ -57,12 +65,15 @@ __device__ __forceinline__ void store_box(const CUtensorMap& map, int row,
       : "memory");
 }
 
+// PTX ISA: cp.async.bulk.commit_group
 __device__ __forceinline__ void close_stores() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
 // Until all but the last GROUPS groups have read their shared memory, which may
 // then be written again.
+//
+// PTX ISA: cp.async.bulk.wait_group
 template <int GROUPS>
 __device__ __forceinline__ void wait_for_reads() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(GROUPS) : "memory");
@@ -70,6 +81,8 @@ __device__ __forceinline__ void wait_for_reads() {
 
 // What this thread has written to shared memory with ordinary stores, the TMA
 // sees that is asked after the next barrier.
+//
+// PTX ISA: fence
 __device__ __forceinline__ void fence_for_tma() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

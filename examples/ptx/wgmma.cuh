@@ -17,6 +17,9 @@
 // of B. Then `stride` is from eight steps of depth to the next eight, `leading`
 // from one box to the next, which has the next 64 rows or columns, and 16 steps
 // of depth further is 16 lines further.
+//
+// PTX ISA: wgmma.mma_async, 'Matrix Descriptor Format' for the bits, 'Shared
+// Memory Matrix Layout' for the two ways
 // --8<-- [start:descriptor]
 struct Descriptor {
   unsigned long long bits;
@@ -42,17 +45,23 @@ constexpr unsigned NEXT_DEPTH = ALONG_K ? 32 : 16 * 128;
 // --8<-- [start:order]
 // Before the first wgmma: what the warps wrote into the registers of the sums
 // is there for it.
+//
+// PTX ISA: wgmma.fence
 __device__ __forceinline__ void fence_sums() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
 // Products are counted in groups.
+//
+// PTX ISA: wgmma.commit_group
 __device__ __forceinline__ void close_products() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
 // Until all groups but the last GROUPS have ended: their sums may be read, and
 // the shared memory that they read written.
+//
+// PTX ISA: wgmma.wait_group
 template <int GROUPS>
 __device__ __forceinline__ void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(GROUPS) : "memory");
@@ -70,6 +79,8 @@ __device__ __forceinline__ void wait_for_products() {
 //
 //     sum[4 j], sum[4 j + 1]      row g,      columns 8 j + 2 t and + 1
 //     sum[4 j + 2], sum[4 j + 3]  row g + 8,  the same columns
+//
+// PTX ISA: wgmma.mma_async, 'Register Fragments' for the places of the sums
 //
 // --8<-- [end:wgmma]
 

@@ -9,7 +9,7 @@
 // @instance linear_hopper<2, 192, 4, false, Add>
 // @instance linear_hopper<2, 128, 6, false, Store>
 #include "hopper_ends.cuh"
-#include "hopper_words.cuh"
+#include "ptx/wgmma_narrow.cuh"
 #include "ptx/overlap.cuh"
 #include "hopper/boxes.cuh"
 #include "hopper/order.cuh"

@@ -93,7 +93,7 @@ __global__ void __cluster_dims__(CLUSTER)
     for (int i = 0; i < CONSUMERS; ++i) init(work[i]);
     show_barriers();
   }
-  CLUSTER > 1 ? meet_cluster() : __syncthreads();
+  CLUSTER > 1 ? sync_cluster() : __syncthreads();
 
   // --8<-- [start:work]
   const int ahead = k_len - q_len;  // position of the first query
@@ -113,11 +113,11 @@ __global__ void __cluster_dims__(CLUSTER)
 
   if (warpgroup == 0) {
     // --8<-- [start:producer]
-    give_registers<CONSUMERS == 2 ? 40 : 32>();
+    give_registers_back<CONSUMERS == 2 ? 40 : 32>();
     if (threadIdx.x > 0) return;
-    fetch_map(Q), fetch_map(K), fetch_map(V);
-    Ring<Q_STAGES> q;
-    Ring<STAGES> k, v;
+    prefetch(Q), prefetch(K), prefetch(V);
+    Buffers<Q_STAGES> q;
+    Buffers<STAGES> k, v;
     Work w = {}, of_keys, of_values;  // `top` of these: the first token
     of_values.top = -1;
     int item = blockIdx.x / CLUSTER, next, handed = 0;
@@ -186,8 +186,8 @@ __global__ void __cluster_dims__(CLUSTER)
     const int me = warpgroup - 1;  // among the consumers
     const int my_turn = 1 + me, their_turn = 1 + (me + 1) % CONSUMERS;
     const int row = me * 64 + threadIdx.x % 128 / 32 * 16 + lane / 4;
-    Ring<Q_STAGES> q;
-    Ring<STAGES> k, v;
+    Buffers<Q_STAGES> q;
+    Buffers<STAGES> k, v;
     float s[BN / 2], o[D / 2];  // scores, results
     unsigned p[BN / 4];         // weights, which are on their way into results
     Softmax<BN> softmax;
@@ -313,6 +313,6 @@ __global__ void __cluster_dims__(CLUSTER)
                   w.head, lse);
     if (PINGPONG && me == 0) wait_for_turn(my_turn);  // the one too many
   }
-  if (CLUSTER > 1) meet_cluster();  // the other may still arrive here
+  if (CLUSTER > 1) sync_cluster();  // the other may still arrive here
 }
 // --8<-- [end:kernel]

@@ -100,11 +100,11 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 
   if (warpgroup == 0) {
     // --8<-- [start:producer]
-    give_registers<CONSUMERS == 2 ? 40 : 32>();
+    give_registers_back<CONSUMERS == 2 ? 40 : 32>();
     if (threadIdx.x > 0) return;
-    fetch_map(Q), fetch_map(K), fetch_map(V);
-    Ring<Q_STAGES> q;
-    Ring<STAGES> k, v;
+    prefetch(Q), prefetch(K), prefetch(V);
+    Buffers<Q_STAGES> q;
+    Buffers<STAGES> k, v;
     // Of a tile of keys: its blocks in the cache, how many of them somebody
     // sees, and the first part of the head.
     struct Tile {
@@ -200,8 +200,8 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     const int me = warpgroup - 1;  // among the consumers
     const int my_turn = 1 + me, their_turn = 1 + (me + 1) % CONSUMERS;
     const int row = me * 64 + threadIdx.x % 128 / 32 * 16 + lane / 4;
-    Ring<Q_STAGES> q;
-    Ring<STAGES> k, v;
+    Buffers<Q_STAGES> q;
+    Buffers<STAGES> k, v;
     float s[BN / 2], o[D / 2];  // scores, results
     unsigned p[BN / 4];         // weights, which are on their way into results
     Softmax<BN> softmax;

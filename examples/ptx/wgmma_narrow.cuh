@@ -1,7 +1,8 @@
-// PTX that linear_hopper.cu needs and the part `tensor` does not: wgmma of 16,
-// 32 and 96 columns, both of whose factors run along the depth.
+// wgmma.cuh for few columns: 16, 32 and 96, of bf16 alone.
+//
+// PTX ISA: wgmma.mma_async
 #pragma once
-#include "ptx/wgmma.cuh"
+#include "wgmma.cuh"
 
 #define SUM8(i)                                                       \
   "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]), \
