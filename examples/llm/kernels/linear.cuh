@@ -1,8 +1,8 @@
 // What linear.cu and linear_split.cu share: the product of a block's tile, and
 // how results are stored.
 #pragma once
-#include "ptx/overlap.cuh"
 #include "ptx/mma.cuh"
+#include "ptx/overlap.cuh"
 
 // --8<-- [start:swizzle]
 // Tiles in shared memory have rows of BK elements, which are CHUNKS pieces of

@@ -8,11 +8,11 @@
 // @instance linear_hopper<2, 256, 4, false, Gates>
 // @instance linear_hopper<2, 192, 4, false, Add>
 // @instance linear_hopper<2, 128, 6, false, Store>
-#include "hopper_ends.cuh"
-#include "ptx/wgmma_narrow.cuh"
-#include "ptx/overlap.cuh"
 #include "hopper/boxes.cuh"
 #include "hopper/order.cuh"
+#include "hopper_ends.cuh"
+#include "ptx/overlap.cuh"
+#include "ptx/wgmma_narrow.cuh"
 
 constexpr int DEPTH = 64;  // of a stage: a line of a box
 

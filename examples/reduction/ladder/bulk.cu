@@ -10,9 +10,9 @@
 // Vectors in a piece; each thread adds VECTORS of them.
 constexpr int PIECE = BLOCK * VECTORS;
 
-// A barrier in shared memory that counts bytes, as in gemm/ladder/tma.cu. A phase ends
-// when the bytes that were announced have arrived; phases are told apart by
-// their parity, 0, 1, 0, ...
+// A barrier in shared memory that counts bytes, as in gemm/ladder/tma.cu. A
+// phase ends when the bytes that were announced have arrived; phases are told
+// apart by their parity, 0, 1, 0, ...
 // --8<-- [start:barrier]
 using Barrier = unsigned long long;
 

@@ -2,8 +2,8 @@
 #pragma once
 #include "ptx/cluster.cuh"
 #include "ptx/tma.cuh"
-#include "unaligned.cuh"
 #include "ptx/wgmma.cuh"
+#include "unaligned.cuh"
 
 constexpr int BK = 64;         // steps of depth in a stage
 constexpr int BOX = 64 * 128;  // bytes of 64 lines of a box

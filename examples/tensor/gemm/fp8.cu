@@ -6,10 +6,10 @@
 // @instance fp8_product<TwoLevels<128,128,true>,__nv_bfloat16,6,2,1>
 // @instance fp8_product<TwoLevels<256,128,true>,float,4,2,2>
 // requires: sm_90a
-#include "hopper/boxes.cuh"
-#include "ptx/cluster.cuh"
 #include "fp8_sums.cuh"
+#include "hopper/boxes.cuh"
 #include "hopper/order.cuh"
+#include "ptx/cluster.cuh"
 #include "results.cuh"
 
 constexpr int BM = 128, CONSUMERS = 2, BOX = 64 * 128;

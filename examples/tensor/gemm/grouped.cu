@@ -5,9 +5,9 @@
 // @instance grouped<128,6>
 // @instance grouped<64,8>
 // requires: sm_90a
-#include "hopper/boxes.cuh"
 #include "factors.cuh"
 #include "groups.cuh"
+#include "hopper/boxes.cuh"
 #include "hopper/handover.cuh"
 #include "hopper/order.cuh"
 

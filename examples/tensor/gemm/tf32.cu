@@ -11,9 +11,9 @@
 // requires: sm_90a
 #include "factors.cuh"
 #include "hopper/order.cuh"
+#include "ptx/tf32_wgmma.cuh"
 #include "results.cuh"
 #include "schedule.cuh"
-#include "ptx/tf32_wgmma.cuh"
 #include "wide_boxes.cuh"
 
 constexpr int BM = 128, CONSUMERS = 2;

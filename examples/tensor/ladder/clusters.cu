@@ -2,9 +2,9 @@
 // the same columns of B: each fetches half of them, for both.
 // @rung 100 kernel=gemm_clusters<4,8> block=384 tile=256x128 box_a=128x64 stage=49152 cluster=2
 // requires: sm_90a
-#include "ptx/cluster.cuh"
 #include "hopper/order.cuh"
 #include "products.cuh"
+#include "ptx/cluster.cuh"
 #include "ptx/tma.cuh"
 
 constexpr int BM = 128, BN = 256, CLUSTER = 2;

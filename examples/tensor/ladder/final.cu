@@ -20,8 +20,8 @@
 // @instance gemm<64,8,1,1,false,false,__nv_bfloat16,true,Fused<GeluErf>>
 // expect: spills (a few words between tiles of the instances for float, GeluErf)
 // requires: sm_90a
-#include "tensor/gemm/halves.cuh"
 #include "hopper/order.cuh"
+#include "tensor/gemm/halves.cuh"
 #include "tensor/gemm/schedule.cuh"
 #include "tensor/gemm/turns.cuh"
 #include "tensor/gemm/work.cuh"

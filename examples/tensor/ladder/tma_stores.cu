@@ -3,9 +3,9 @@
 // @rung 110 kernel=gemm_tma_stores<4,2,8> block=384 tile=256x128 box_a=128x64 stage=49152 cluster=2 boxes=4
 // requires: sm_90a
 #include "hopper/boxes.cuh"
-#include "ptx/cluster.cuh"
 #include "hopper/order.cuh"
 #include "products.cuh"
+#include "ptx/cluster.cuh"
 
 constexpr int BM = 128, BN = 256, CLUSTER = 2;
 

@@ -2,9 +2,9 @@
 // place of the barrier of all threads.
 // expect: spills (192 sums leave a lane 63 registers for everything else)
 // requires: sm_80
-#include "tensor/ladder/copies.cuh"
 #include "hopper/order.cuh"
 #include "measure/stamps.cuh"
+#include "tensor/ladder/copies.cuh"
 
 // As mbarrier.cuh has them; this form of the wait is Ampere's, too.
 __device__ __forceinline__ void init_barrier(unsigned at, int count) {

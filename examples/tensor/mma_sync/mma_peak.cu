@@ -1,7 +1,7 @@
 // How fast mma.sync can be: products of what is in registers, and nothing else.
 // requires: sm_80
-#include "ptx/mma.cuh"
 #include "measure/stamps.cuh"
+#include "ptx/mma.cuh"
 
 // A warp multiplies 64 x 64 as the large rungs do, `steps` times. ORDER says
 // which products follow each other: 0: eight with the same A, 1: four with the

@@ -3,8 +3,8 @@
 // @instance one_wgmma<128, false>
 // @instance one_wgmma<128, true>
 // requires: sm_90a
-#include "tensor/ladder/products.cuh"
 #include "ptx/tma.cuh"
+#include "tensor/ladder/products.cuh"
 
 // C = A B in fp32: A is 64 x 64, and B 64 x BN, or with B_ALONG its columns are
 // lines, BN x 64. leading, stride: the distances of B's descriptor in bytes;

@@ -2,8 +2,8 @@
 // sum over the parts of a sequence.
 #pragma once
 #include "llm/kernels/fp8.cuh"
-#include "ptx/mma.cuh"
 #include "llm/kernels/ticket.cuh"
+#include "ptx/mma.cuh"
 
 constexpr float LOG2_E = 1.4426950408889634f, LN_2 = 0.6931471805599453f;
 constexpr int HEADS = 8;  // query heads of a block: the columns of a product

@@ -1,13 +1,13 @@
 // Attention of prompts on Hopper, over keys and values in blocks: the kernel of
-// examples/tensor/attention/flash_hopper.cu, whose TMA follows tables of blocks.
+// tensor/attention/flash_hopper.cu, whose TMA follows tables of blocks.
 // requires: sm_90a
 // @instance flash_hopper_paged<64,2,128,2,2,16,true>
 // @instance flash_hopper_paged<128,2,128,2,2,16,true>
-#include "ptx/overlap.cuh"
 #include "hopper/attention_softmax.cuh"
 #include "hopper/attention_tma.cuh"
 #include "hopper/attention_wgmma.cuh"
 #include "hopper/handover.cuh"
+#include "ptx/overlap.cuh"
 
 // As flash.cu with PAGED and a causal mask: out = softmax(scale * q k^T) v for
 // each head. Query i of the q_len of a sequence is the token at i + k_len -
