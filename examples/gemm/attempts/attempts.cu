@@ -2,10 +2,6 @@
 // that was tried on the way to it.
 // requires: sm_80
 // expect: spills (four blocks on an SM leave 128 registers per thread)
-// @instance attempt<64,128,16,8,8,3,3,4,7,1>
-// @instance attempt<64,128,16,8,8,3,3,1,0,1>
-// @instance attempt<64,128,16,8,8,4,3,4,31,2>
-// @instance attempt<128,256,16,8,16,4,1,4,1,1>
 
 // --8<-- [start:switches]
 // What TRIED switches on.
@@ -352,3 +348,9 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
     __syncwarp();
   }
 }
+
+// Instances that are compiled by the tests:
+// @instance attempt<64,128,16,8,8,3,3,4,7,1>
+// @instance attempt<64,128,16,8,8,3,3,1,0,1>
+// @instance attempt<64,128,16,8,8,4,3,4,31,2>
+// @instance attempt<128,256,16,8,16,4,1,4,1,1>

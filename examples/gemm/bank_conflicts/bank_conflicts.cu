@@ -1,7 +1,6 @@
 // sgemm_vectorized with the layout of its tiles for a choice: the pitch of
 // their rows, and whether the words of a row change places.
 // @rung kernel=sgemm_layout<128,128,8,8,8,128,128,1> block=256 tile=128x128
-// @instance sgemm_layout<128,128,8,8,8,132,128,0>
 #include "gemm/ladder/edges.cuh"
 
 // --8<-- [start:places]
@@ -100,3 +99,6 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   // --8<-- [end:store]
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance sgemm_layout<128,128,8,8,8,132,128,0>

@@ -1,9 +1,6 @@
 // sgemm_vectorized with the tile of B laid out as three kernels of the SGEMM
 // worklog have it: 6 in rows, 7 as columns of threads, 8 in rows of five words
 // more.
-// @instance sgemm_linear<6>
-// @instance sgemm_linear<7>
-// @instance sgemm_linear<8>
 #include "gemm/ladder/edges.cuh"
 
 // Where the word of B at depth `inner` and in column `column` of the tile
@@ -73,3 +70,8 @@ __global__ void __launch_bounds__(256, 2)
       update4(C, top + y + r, left + x + c, m, n, aligned, alpha, &sum[r][c],
               beta);
 }
+
+// Instances that are compiled by the tests:
+// @instance sgemm_linear<6>
+// @instance sgemm_linear<7>
+// @instance sgemm_linear<8>

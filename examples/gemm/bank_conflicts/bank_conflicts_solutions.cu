@@ -1,8 +1,5 @@
 // Solutions: a turned tile that four lanes store to at a time, and
 // block_tile_2d with longer rows of As.
-// @instance sgemm_deep<128,128,16,8,8>
-// @instance sgemm_pitch<128,128,8,8,8,9>
-// @instance sgemm_pitch<128,128,8,8,8,10>
 #include "gemm/ladder/edges.cuh"
 
 // --8<-- [start:swapped]
@@ -145,3 +142,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN))
   }
 }
 // --8<-- [end:pitch]
+
+// Instances that are compiled by the tests:
+// @instance sgemm_deep<128,128,16,8,8>
+// @instance sgemm_pitch<128,128,8,8,8,9>
+// @instance sgemm_pitch<128,128,8,8,8,10>

@@ -1,10 +1,6 @@
 // One product in four orders of loading and multiplying, with the clock read in
 // between; and both kinds of A tile for both kinds of copy. C = A B for extents
 // that are multiples of the tiles.
-// @instance ordered<8, ONE_BUFFER, true, true>
-// @instance ordered<8, TWO_BUFFERS, true, true>
-// @instance ordered<8, THROUGH_REGISTERS, true, true>
-// @instance ordered<8, ASYNC, false, true>
 // expect: spills
 #include <cuda_pipeline.h>
 
@@ -226,3 +222,9 @@ __global__ void __launch_bounds__(THREADS, 2)
                                  x + c / 4 * NEXT) =
           make_float4(sum[r][c], sum[r][c + 1], sum[r][c + 2], sum[r][c + 3]);
 }
+
+// Instances that are compiled by the tests:
+// @instance ordered<8, ONE_BUFFER, true, true>
+// @instance ordered<8, TWO_BUFFERS, true, true>
+// @instance ordered<8, THROUGH_REGISTERS, true, true>
+// @instance ordered<8, ASYNC, false, true>

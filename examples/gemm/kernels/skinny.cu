@@ -2,12 +2,6 @@
 // of the long matrix is needed for a few FMAs only, so what counts is to read
 // it once, as fast as memory delivers it.
 // requires: sm_80
-// @instance skinny<1,true,4,32,8>
-// @instance skinny<4,true,1,4,8>
-// @instance skinny<8,true,4,16,8>
-// @instance skinny<8,false,4,32,8>
-// @instance skinny<1,false,4,32,16>
-// @instance skinny<4,false,1,32,2>
 #include <cuda_pipeline.h>
 
 // One more block has arrived; true in the last of `count`: as in final.cu.
@@ -258,3 +252,11 @@ __global__ void __launch_bounds__(32 * WARPS, (FEW > 1 ? 16 : 24) / WARPS)
   }
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance skinny<1,true,4,32,8>
+// @instance skinny<4,true,1,4,8>
+// @instance skinny<8,true,4,16,8>
+// @instance skinny<8,false,4,32,8>
+// @instance skinny<1,false,4,32,16>
+// @instance skinny<4,false,1,32,2>

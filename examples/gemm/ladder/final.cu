@@ -2,15 +2,6 @@
 // transpositions.
 // requires: sm_80
 // @rung 90 kernel=sgemm<64,128,16,8,8,3,3,4,false,false>
-// @instance sgemm<64,128,16,8,8,3,3,1,false,true>
-// @instance sgemm<128,64,16,8,8,3,3,4,true,true>
-// @instance sgemm<64,128,32,8,8,2,3,4,false,false>
-// @instance sgemm<64,64,16,8,8,3,6,4,true,false>
-// @instance sgemm<32,64,16,4,8,4,8,4,true,true>
-// @instance sgemm<32,32,16,4,4,4,8,1,false,false>
-// @instance sgemm<16,128,16,4,8,4,6,4,true,false>
-// @instance sgemm<128,16,16,8,4,4,6,2,false,false>
-// @instance sgemm<128,256,16,8,16,4,1,4,false,false>
 
 // Start to copy WORDS words from global into shared memory, past the registers;
 // only the first `bytes` are read, zeros stand for the rest. Nothing happens
@@ -458,3 +449,14 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   // --8<-- [end:store]
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance sgemm<64,128,16,8,8,3,3,1,false,true>
+// @instance sgemm<128,64,16,8,8,3,3,4,true,true>
+// @instance sgemm<64,128,32,8,8,2,3,4,false,false>
+// @instance sgemm<64,64,16,8,8,3,6,4,true,false>
+// @instance sgemm<32,64,16,4,8,4,8,4,true,true>
+// @instance sgemm<32,32,16,4,4,4,8,1,false,false>
+// @instance sgemm<16,128,16,4,8,4,6,4,true,false>
+// @instance sgemm<128,16,16,8,4,4,6,2,false,false>
+// @instance sgemm<128,256,16,8,16,4,1,4,false,false>

@@ -4,7 +4,6 @@
 // holds at a time, all of them end together.
 // partials and flags belong to one launch until it has ended: launches that may
 // overlap, on two streams, need their own.
-// @instance sgemm_stream_k<64,128,8,8,8,3>
 #include "gemm/ladder/edges.cuh"
 
 // Adds to `sum` what the steps [from, to) of depth bring for the tile at (top,
@@ -148,3 +147,6 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   }
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance sgemm_stream_k<64,128,8,8,8,3>

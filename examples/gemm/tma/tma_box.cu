@@ -1,6 +1,4 @@
 // One box of a matrix, brought by the TMA, as it lies in shared memory.
-// @instance show_box<4, 8>
-// @instance show_box<8, 32>
 // requires: sm_90
 #include "gemm/ladder/tma.cu"
 
@@ -24,3 +22,7 @@ __global__ void show_box(const __grid_constant__ CUtensorMap X,
     out[i] = words[i];
 }
 // --8<-- [end:show]
+
+// Instances that are compiled by the tests:
+// @instance show_box<4, 8>
+// @instance show_box<8, 32>

@@ -2,7 +2,6 @@
 // has a 1 for each of the five bits of a lane's number that tells the column it
 // stands in; the others tell its row.
 // @rung kernel=sgemm_lanes<128,128,16,32,64,8,8,14> block=256 tile=128x128
-// @instance sgemm_lanes<128,128,16,128,16,8,8,2>
 #include "gemm/ladder/edges.cuh"
 
 // --8<-- [start:gather]
@@ -108,3 +107,6 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
               &sum[r][c], beta);
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance sgemm_lanes<128,128,16,128,16,8,8,2>

@@ -1,8 +1,6 @@
 // The two products of attention for all heads at once, on the CUDA cores: a
 // simple tiled kernel. Softmax between them is that of softmax.cu.
 // requires: sm_80
-// @instance attention_product<true, float>
-// @instance attention_product<false, __nv_bfloat16>
 #include "llm/kernels/rows.cuh"
 
 constexpr int TILE = 64, DEPTH = 16;  // a tile of results, and of the depth
@@ -60,3 +58,7 @@ __global__ void __launch_bounds__(256)
   multiply<TRANSPOSED>(A, B, C, m, n, depth, shared_by);
 }
 // --8<-- [end:product]
+
+// Instances that are compiled by the tests:
+// @instance attention_product<true, float>
+// @instance attention_product<false, __nv_bfloat16>

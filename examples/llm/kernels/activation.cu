@@ -1,9 +1,6 @@
 // SwiGLU; the rows of the embedding that a batch needs, and rows of fp32 that
 // are picked from others.
 // requires: sm_80
-// @instance swiglu<8,1>
-// @instance swiglu<8,2>
-// @instance swiglu<1,2>
 #include <cuda_fp16.h>
 
 #include "ptx/overlap.cuh"
@@ -122,3 +119,8 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 // --8<-- [end:embed]
+
+// Instances that are compiled by the tests:
+// @instance swiglu<8,1>
+// @instance swiglu<8,2>
+// @instance swiglu<1,2>

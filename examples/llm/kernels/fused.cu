@@ -3,17 +3,6 @@
 // A launch less each time, and for a few rows launches are what a step consists
 // of. Of x 1 to 8 rows.
 // requires: sm_80
-// @instance norm_qkv<Q4_1, 16, 8, 4>
-// @instance norm_qkv<Q8_0, 16, 8, 4>
-// @instance norm_qkv<BF16, 16, 8, 4>
-// @instance norm_qkv<Q4_1, 32, 4, 3>
-// @instance norm_qkv<Q8_0, 16, 8, 4, __nv_fp8_e4m3>
-// @instance norm_gate_up<Q4_1, 16, 8, 4>
-// @instance norm_gate_up<Q8_0, 16, 8, 4>
-// @instance norm_gate_up<BF16, 16, 8, 4>
-// @instance norm_gate_up<Q4_1, 32, 4, 3>
-// @instance norm_gate_up<Q8_0, 32, 4, 3>
-// @instance norm_gate_up<BF16, 32, 4, 3>
 #include "fp8.cuh"
 #include "gemv.cuh"
 #include "ptx/overlap.cuh"
@@ -228,3 +217,16 @@ __global__ void __launch_bounds__(OUTPUTS / 16 * PARTS * 32,
   out[(size_t)row * (outputs / 2) + column] = __float2bfloat16_rn(result);
 }
 // --8<-- [end:gate_up]
+
+// Instances that are compiled by the tests:
+// @instance norm_qkv<Q4_1, 16, 8, 4>
+// @instance norm_qkv<Q8_0, 16, 8, 4>
+// @instance norm_qkv<BF16, 16, 8, 4>
+// @instance norm_qkv<Q4_1, 32, 4, 3>
+// @instance norm_qkv<Q8_0, 16, 8, 4, __nv_fp8_e4m3>
+// @instance norm_gate_up<Q4_1, 16, 8, 4>
+// @instance norm_gate_up<Q8_0, 16, 8, 4>
+// @instance norm_gate_up<BF16, 16, 8, 4>
+// @instance norm_gate_up<Q4_1, 32, 4, 3>
+// @instance norm_gate_up<Q8_0, 32, 4, 3>
+// @instance norm_gate_up<BF16, 32, 4, 3>

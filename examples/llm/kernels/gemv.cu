@@ -1,17 +1,6 @@
 // y = x W^T for a few rows of x, W as bf16 or quantized: what a step of decode
 // consists of. Each byte of W is read once, as fast as memory delivers it.
 // requires: sm_80
-// @instance gemv<Q4_1, 64, 2, 2, float, false>
-// @instance gemv<Q4_1, 64, 2, 2, float, true>
-// @instance gemv<Q4_1, 32, 4, 3, __nv_bfloat16, false>
-// @instance gemv<Q4_1, 16, 8, 4, __nv_bfloat16, false>
-// @instance gemv<Q8_0, 64, 2, 2, float, true>
-// @instance gemv<Q8_0, 64, 2, 2, float, false>
-// @instance gemv<Q8_0, 16, 8, 4, __nv_bfloat16, false>
-// @instance gemv<BF16, 128, 2, 3, float, false>
-// @instance gemv<BF16, 64, 2, 2, float, false>
-// @instance gemv<BF16, 32, 4, 3, __nv_bfloat16, false>
-// @instance gemv<BF16, 16, 8, 4, float, true>
 #include "gemv.cuh"
 #include "ptx/overlap.cuh"
 
@@ -105,3 +94,16 @@ __launch_bounds__(OUTPUTS / 16 * PARTS * 32, 24 / (OUTPUTS / 16 * PARTS))
   }
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance gemv<Q4_1, 64, 2, 2, float, false>
+// @instance gemv<Q4_1, 64, 2, 2, float, true>
+// @instance gemv<Q4_1, 32, 4, 3, __nv_bfloat16, false>
+// @instance gemv<Q4_1, 16, 8, 4, __nv_bfloat16, false>
+// @instance gemv<Q8_0, 64, 2, 2, float, true>
+// @instance gemv<Q8_0, 64, 2, 2, float, false>
+// @instance gemv<Q8_0, 16, 8, 4, __nv_bfloat16, false>
+// @instance gemv<BF16, 128, 2, 3, float, false>
+// @instance gemv<BF16, 64, 2, 2, float, false>
+// @instance gemv<BF16, 32, 4, 3, __nv_bfloat16, false>
+// @instance gemv<BF16, 16, 8, 4, float, true>

@@ -1,21 +1,6 @@
 // y = x W^T in bf16 on the tensor cores, for many rows of x: mma.sync, fed by
 // ldmatrix from a ring of tiles in shared memory.
 // requires: sm_80
-// @instance linear<128, 256, 64, 64, 64, 4, __nv_bfloat16, false>
-// @instance linear<128, 128, 64, 64, 64, 3, __nv_bfloat16, false>
-// @instance linear<128, 128, 32, 64, 64, 4, float, true>
-// @instance linear<64, 128, 64, 32, 64, 3, float, false>
-// @instance linear<64, 64, 64, 32, 32, 4, float, true>
-// @instance linear<64, 64, 64, 32, 32, 8, float, true>
-// @instance linear<32, 64, 64, 16, 32, 4, __nv_bfloat16, false>
-// @instance linear<16, 32, 64, 16, 16, 8, float, true>
-// @instance linear<16, 64, 64, 16, 16, 4, float, false>
-// @instance linear<16, 32, 64, 16, 16, 4, float, true>
-// @instance linear<128, 128, 64, 64, 64, 3, __nv_bfloat16, false, true>
-// @instance linear<64, 64, 64, 32, 32, 4, __nv_bfloat16, false, true>
-// @instance linear<32, 64, 64, 16, 32, 4, __nv_bfloat16, false, true>
-// @instance linear<16, 64, 64, 16, 16, 4, __nv_bfloat16, false, true>
-// @instance linear<16, 32, 64, 16, 16, 4, __nv_bfloat16, false, true>
 #include "linear.cuh"
 
 // y = x W^T, or y += x W^T with ADD: x is n x inputs, W outputs x inputs, y
@@ -96,3 +81,20 @@ __global__ void __launch_bounds__(Tile<BM, BN, BK, WM, WN, STAGES>::THREADS,
   // --8<-- [end:epilogue]
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance linear<128, 256, 64, 64, 64, 4, __nv_bfloat16, false>
+// @instance linear<128, 128, 64, 64, 64, 3, __nv_bfloat16, false>
+// @instance linear<128, 128, 32, 64, 64, 4, float, true>
+// @instance linear<64, 128, 64, 32, 64, 3, float, false>
+// @instance linear<64, 64, 64, 32, 32, 4, float, true>
+// @instance linear<64, 64, 64, 32, 32, 8, float, true>
+// @instance linear<32, 64, 64, 16, 32, 4, __nv_bfloat16, false>
+// @instance linear<16, 32, 64, 16, 16, 8, float, true>
+// @instance linear<16, 64, 64, 16, 16, 4, float, false>
+// @instance linear<16, 32, 64, 16, 16, 4, float, true>
+// @instance linear<128, 128, 64, 64, 64, 3, __nv_bfloat16, false, true>
+// @instance linear<64, 64, 64, 32, 32, 4, __nv_bfloat16, false, true>
+// @instance linear<32, 64, 64, 16, 32, 4, __nv_bfloat16, false, true>
+// @instance linear<16, 64, 64, 16, 16, 4, __nv_bfloat16, false, true>
+// @instance linear<16, 32, 64, 16, 16, 4, __nv_bfloat16, false, true>

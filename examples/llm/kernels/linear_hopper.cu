@@ -2,12 +2,6 @@
 // results: one thread asks the TMA for tiles, warpgroups multiply them by
 // wgmma.
 // requires: sm_90a
-// @instance linear_hopper<1, 16, 9, true, Add>
-// @instance linear_hopper<1, 32, 16, false, Add>
-// @instance linear_hopper<1, 96, 9, false, Gates>
-// @instance linear_hopper<2, 256, 4, false, Gates>
-// @instance linear_hopper<2, 192, 4, false, Add>
-// @instance linear_hopper<2, 128, 6, false, Store>
 #include "hopper/boxes.cuh"
 #include "hopper/order.cuh"
 #include "hopper_ends.cuh"
@@ -179,3 +173,11 @@ __global__ void __launch_bounds__(CONSUMERS * 128 + PRODUCERS<BN>)
   }
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance linear_hopper<1, 16, 9, true, Add>
+// @instance linear_hopper<1, 32, 16, false, Add>
+// @instance linear_hopper<1, 96, 9, false, Gates>
+// @instance linear_hopper<2, 256, 4, false, Gates>
+// @instance linear_hopper<2, 192, 4, false, Add>
+// @instance linear_hopper<2, 128, 6, false, Store>

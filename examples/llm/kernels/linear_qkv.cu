@@ -2,11 +2,6 @@
 // queries and keys turned, keys and values put into the cache. A launch less
 // per layer.
 // requires: sm_80
-// @instance linear_qkv<64, 128, 64, 32, 64, 3>
-// @instance linear_qkv<64, 64, 64, 32, 32, 8>
-// @instance linear_qkv<32, 64, 64, 16, 32, 8>
-// @instance linear_qkv<16, 64, 64, 16, 16, 4, __nv_fp8_e4m3>
-// @instance linear_qkv<16, 32, 64, 16, 16, 8>
 #include "fp8.cuh"
 #include "linear.cuh"
 #include "rows.cuh"
@@ -100,3 +95,10 @@ __global__ void __launch_bounds__(Tile<BM, BN, BK, WM, WN, STAGES>::THREADS,
   // --8<-- [end:epilogue]
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance linear_qkv<64, 128, 64, 32, 64, 3>
+// @instance linear_qkv<64, 64, 64, 32, 32, 8>
+// @instance linear_qkv<32, 64, 64, 16, 32, 8>
+// @instance linear_qkv<16, 64, 64, 16, 16, 4, __nv_fp8_e4m3>
+// @instance linear_qkv<16, 32, 64, 16, 16, 8>

@@ -1,14 +1,6 @@
 // y = x W^T in bf16 on the tensor cores where tiles are few and deep: the
 // blocks of a cluster share the depth of a tile, and then its results.
 // requires: sm_90
-// @instance linear_split<2, 64, 64, 64, 32, 32, 4, __nv_bfloat16, false>
-// @instance linear_split<2, 64, 64, 64, 32, 32, 4, __nv_bfloat16, false, true>
-// @instance linear_split<3, 64, 64, 64, 32, 32, 4, float, true>
-// @instance linear_split<4, 64, 64, 64, 32, 32, 4, float, true>
-// @instance linear_split<4, 16, 32, 64, 16, 16, 4, float, true>
-// @instance linear_split<8, 16, 32, 64, 16, 16, 4, float, true>
-// @instance linear_split<8, 16, 32, 64, 16, 16, 4, __nv_bfloat16, false, true>
-// @instance linear_split<2, 64, 128, 64, 32, 64, 3, float, true>
 #include "split.cuh"
 
 // As `linear` of linear.cu, in all arguments; but each tile is computed by a
@@ -97,3 +89,13 @@ __global__ void __cluster_dims__(SPLIT, 1, 1)
   // --8<-- [end:exchange]
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance linear_split<2, 64, 64, 64, 32, 32, 4, __nv_bfloat16, false>
+// @instance linear_split<2, 64, 64, 64, 32, 32, 4, __nv_bfloat16, false, true>
+// @instance linear_split<3, 64, 64, 64, 32, 32, 4, float, true>
+// @instance linear_split<4, 64, 64, 64, 32, 32, 4, float, true>
+// @instance linear_split<4, 16, 32, 64, 16, 16, 4, float, true>
+// @instance linear_split<8, 16, 32, 64, 16, 16, 4, float, true>
+// @instance linear_split<8, 16, 32, 64, 16, 16, 4, __nv_bfloat16, false, true>
+// @instance linear_split<2, 64, 128, 64, 32, 64, 3, float, true>

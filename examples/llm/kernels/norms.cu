@@ -1,13 +1,6 @@
 // RMSNorm, the same behind an addition, and LayerNorm, of rows of fp32 or bf16
 // to bf16. A row is read once: its threads keep it in registers.
 // requires: sm_80
-// @instance rms_norm<float,__nv_bfloat16,4,32,5>
-// @instance rms_norm<__nv_bfloat16,float,8,256,4>
-// @instance rms_norm<__nv_bfloat16,__nv_bfloat16,1,1024,6>
-// @instance add_rms_norm<float,__nv_bfloat16,__nv_bfloat16,4,32,5>
-// @instance add_rms_norm<float,float,__nv_bfloat16,4,1024,8>
-// @instance layer_norm<__nv_bfloat16,__nv_bfloat16,8,256,4>
-// @instance layer_norm<float,float,1,128,7>
 #include "ptx/overlap.cuh"
 #include "rows.cuh"
 
@@ -194,3 +187,12 @@ __global__ void __launch_bounds__(threads_at_most(LANES), PER > 16)
   }
 }
 // --8<-- [end:layer]
+
+// Instances that are compiled by the tests:
+// @instance rms_norm<float,__nv_bfloat16,4,32,5>
+// @instance rms_norm<__nv_bfloat16,float,8,256,4>
+// @instance rms_norm<__nv_bfloat16,__nv_bfloat16,1,1024,6>
+// @instance add_rms_norm<float,__nv_bfloat16,__nv_bfloat16,4,32,5>
+// @instance add_rms_norm<float,float,__nv_bfloat16,4,1024,8>
+// @instance layer_norm<__nv_bfloat16,__nv_bfloat16,8,256,4>
+// @instance layer_norm<float,float,1,128,7>

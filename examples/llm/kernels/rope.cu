@@ -2,13 +2,6 @@
 // cache, all in one pass over what the product with W_qkv has left; and copies
 // of whole cache blocks.
 // requires: sm_80
-// @instance rope_and_store<64,false>
-// @instance rope_and_store<80,true>
-// @instance rope_and_store<120,true>
-// @instance rope_and_store<128,false>
-// @instance rope_and_store<256,true>
-// @instance rope_and_store<64,false,__nv_fp8_e4m3>
-// @instance rope_and_store<128,true,__nv_fp8_e4m3>
 #include "fp8.cuh"
 #include "ptx/overlap.cuh"
 #include "rows.cuh"
@@ -170,3 +163,12 @@ extern "C" __global__ void __launch_bounds__(128)
   }
 }
 // --8<-- [end:copies]
+
+// Instances that are compiled by the tests:
+// @instance rope_and_store<64,false>
+// @instance rope_and_store<80,true>
+// @instance rope_and_store<120,true>
+// @instance rope_and_store<128,false>
+// @instance rope_and_store<256,true>
+// @instance rope_and_store<64,false,__nv_fp8_e4m3>
+// @instance rope_and_store<128,true,__nv_fp8_e4m3>

@@ -2,10 +2,6 @@
 // one, or a random one of all, of the top k, of the most probable that have a
 // probability of p together.
 // requires: sm_80
-// @instance sample<1024,4>
-// @instance sample<1024,1>
-// @instance sample<512,4>
-// @instance sample<512,1>
 #include "sampling.cuh"
 #include "ticket.cuh"
 
@@ -279,3 +275,9 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
   tokens[r] = min(0xFFFFFFFFu - (unsigned)found, (unsigned)vocab - 1);
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance sample<1024,4>
+// @instance sample<1024,1>
+// @instance sample<512,4>
+// @instance sample<512,1>

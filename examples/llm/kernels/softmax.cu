@@ -1,14 +1,5 @@
 // Softmax of rows: three passes over memory, two, one.
 // requires: sm_80
-// @instance softmax_three_pass<float,float,4,256>
-// @instance softmax_online<float,float,4,256>
-// @instance softmax_online<__nv_bfloat16,__nv_bfloat16,1,1024>
-// @instance softmax_fused<float,float,4,512,4>
-// @instance softmax_fused<__nv_bfloat16,__nv_bfloat16,8,256,4>
-// @instance softmax_fused<float,__nv_bfloat16,1,1024,32>
-// @instance softmax_fused<float,float,4,4,1>
-// @instance softmax_shared<float,float,4,1024>
-// @instance softmax_shared<__nv_bfloat16,float,1,1024>
 #include "softmax.cuh"
 
 // out[r][c] = exp(scale x[r][c]) / sum over c of the same, of the columns that
@@ -196,3 +187,14 @@ __global__ void __launch_bounds__(THREADS)
                                 all.sum);
 }
 // --8<-- [end:shared]
+
+// Instances that are compiled by the tests:
+// @instance softmax_three_pass<float,float,4,256>
+// @instance softmax_online<float,float,4,256>
+// @instance softmax_online<__nv_bfloat16,__nv_bfloat16,1,1024>
+// @instance softmax_fused<float,float,4,512,4>
+// @instance softmax_fused<__nv_bfloat16,__nv_bfloat16,8,256,4>
+// @instance softmax_fused<float,__nv_bfloat16,1,1024,32>
+// @instance softmax_fused<float,float,4,4,1>
+// @instance softmax_shared<float,float,4,1024>
+// @instance softmax_shared<__nv_bfloat16,float,1,1024>

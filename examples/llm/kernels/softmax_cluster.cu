@@ -1,12 +1,6 @@
 // Softmax of rows too long for the registers of one SM: the blocks of a cluster
 // have a row together, and read it once.
 // requires: sm_90
-// @instance softmax_cluster<float,float,4,512,6,4>
-// @instance softmax_cluster<float,float,4,512,8,8>
-// @instance softmax_cluster<float,float,4,1024,8,8>
-// @instance softmax_cluster<float,__nv_bfloat16,1,1024,32,8>
-// @instance softmax_cluster<__nv_bfloat16,__nv_bfloat16,8,512,4,8>
-// @instance softmax_cluster<__nv_bfloat16,float,1,512,32,8>
 #include "cluster.cuh"
 #include "softmax.cuh"
 
@@ -57,3 +51,11 @@ __global__ void __cluster_dims__(BLOCKS, 1, 1)
   wait_for_cluster();
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance softmax_cluster<float,float,4,512,6,4>
+// @instance softmax_cluster<float,float,4,512,8,8>
+// @instance softmax_cluster<float,float,4,1024,8,8>
+// @instance softmax_cluster<float,__nv_bfloat16,1,1024,32,8>
+// @instance softmax_cluster<__nv_bfloat16,__nv_bfloat16,8,512,4,8>
+// @instance softmax_cluster<__nv_bfloat16,float,1,512,32,8>

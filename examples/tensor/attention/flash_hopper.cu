@@ -2,17 +2,6 @@
 // a warp copies tiles through the TMA, warpgroups multiply them by `wgmma` and
 // take turns, so that the softmax of one runs under the products of others.
 // requires: sm_90a
-// @instance flash_hopper<128,2,128,2,2,false,true,true>
-// @instance flash_hopper<128,2,128,2,2,true,true,true>
-// @instance flash_hopper<128,2,176,2,1,false,false,true>
-// @instance flash_hopper<128,2,176,2,1,false,true,true>
-// @instance flash_hopper<128,2,176,2,1,true,false,true>
-// @instance flash_hopper<128,2,176,2,1,false,true,true,2>
-// @instance flash_hopper<128,2,176,2,1,false,true,true,1,false,true>
-// @instance flash_hopper<64,2,128,2,2,false,true,true>
-// @instance flash_hopper<64,2,128,2,2,true,true,true>
-// @instance flash_hopper<64,3,128,2,2,false,true,true>
-// @instance flash_hopper<64,3,128,2,2,true,true,true>
 #include "hopper/attention_softmax.cuh"
 #include "hopper/attention_tma.cuh"
 #include "hopper/attention_wgmma.cuh"
@@ -316,3 +305,16 @@ __global__ void __cluster_dims__(CLUSTER)
   if (CLUSTER > 1) sync_cluster();  // the other may still arrive here
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance flash_hopper<128,2,128,2,2,false,true,true>
+// @instance flash_hopper<128,2,128,2,2,true,true,true>
+// @instance flash_hopper<128,2,176,2,1,false,false,true>
+// @instance flash_hopper<128,2,176,2,1,false,true,true>
+// @instance flash_hopper<128,2,176,2,1,true,false,true>
+// @instance flash_hopper<128,2,176,2,1,false,true,true,2>
+// @instance flash_hopper<128,2,176,2,1,false,true,true,1,false,true>
+// @instance flash_hopper<64,2,128,2,2,false,true,true>
+// @instance flash_hopper<64,2,128,2,2,true,true,true>
+// @instance flash_hopper<64,3,128,2,2,false,true,true>
+// @instance flash_hopper<64,3,128,2,2,true,true,true>

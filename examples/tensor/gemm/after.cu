@@ -1,8 +1,5 @@
 // An epilogue as a kernel of its own: out = activation(C + bias) + R, all in
 // bf16, computed in fp32. Eight columns at a time, 16 bytes of each row.
-// @instance after<None>
-// @instance after<GeluErf>
-// @instance after<GeluTanh>
 // requires: sm_80
 #include <cuda_bf16.h>
 
@@ -37,3 +34,8 @@ __global__ void __launch_bounds__(256)
   }
 }
 // --8<-- [end:after]
+
+// Instances that are compiled by the tests:
+// @instance after<None>
+// @instance after<GeluErf>
+// @instance after<GeluTanh>

@@ -1,10 +1,5 @@
 // C = scales A B: factors in e4m3, C in bf16 or fp32. A is m x k, B lies as n x
 // k: both run along the depth. k is a multiple of 16, n of 8.
-// @instance fp8_product<OneLevel<256>,__nv_bfloat16,4,2,2>
-// @instance fp8_product<TwoLevels<256,128,false>,__nv_bfloat16,4,2,2>
-// @instance fp8_product<TwoLevels<256,128,true>,__nv_bfloat16,4,2,2>
-// @instance fp8_product<TwoLevels<128,128,true>,__nv_bfloat16,6,2,1>
-// @instance fp8_product<TwoLevels<256,128,true>,float,4,2,2>
 // requires: sm_90a
 #include "fp8_sums.cuh"
 #include "hopper/boxes.cuh"
@@ -148,3 +143,10 @@ __global__ void __cluster_dims__(CLUSTER)
   }
   sync_cluster();  // nor while the other block still writes into it
 }
+
+// Instances that are compiled by the tests:
+// @instance fp8_product<OneLevel<256>,__nv_bfloat16,4,2,2>
+// @instance fp8_product<TwoLevels<256,128,false>,__nv_bfloat16,4,2,2>
+// @instance fp8_product<TwoLevels<256,128,true>,__nv_bfloat16,4,2,2>
+// @instance fp8_product<TwoLevels<128,128,true>,__nv_bfloat16,6,2,1>
+// @instance fp8_product<TwoLevels<256,128,true>,float,4,2,2>

@@ -1,12 +1,6 @@
 // Numbers in fp32 or bf16 to e4m3, and the scales that belong to them: what is
 // stored, times its scale, is about what it was. e4m3 reaches to 448, so the
 // scale of some numbers is the largest of them / 448.
-// @instance largest<__nv_bfloat16>
-// @instance largest<float>
-// @instance quantize_all<__nv_bfloat16>
-// @instance quantize_all<float>
-// @instance quantize_blocks<__nv_bfloat16,false>
-// @instance quantize_blocks<float,true>
 // requires: sm_80
 #include <cuda_fp8.h>
 
@@ -128,3 +122,11 @@ __global__ void __launch_bounds__(256)
   }
 }
 // --8<-- [end:blocks]
+
+// Instances that are compiled by the tests:
+// @instance largest<__nv_bfloat16>
+// @instance largest<float>
+// @instance quantize_all<__nv_bfloat16>
+// @instance quantize_all<float>
+// @instance quantize_blocks<__nv_bfloat16,false>
+// @instance quantize_blocks<float,true>

@@ -1,9 +1,6 @@
 // Products of many sizes in one launch: C = A B for each group, with bf16
 // factors and results, and sums in fp32. A is m x k, row-major; B lies as n x
 // k; n and k are multiples of 8.
-// @instance grouped<256,4>
-// @instance grouped<128,6>
-// @instance grouped<64,8>
 // requires: sm_90a
 #include "factors.cuh"
 #include "groups.cuh"
@@ -153,3 +150,8 @@ __global__ void __launch_bounds__(THREADS, 1) grouped(const Work work) {
     // --8<-- [end:consumer]
   }
 }
+
+// Instances that are compiled by the tests:
+// @instance grouped<256,4>
+// @instance grouped<128,6>
+// @instance grouped<64,8>

@@ -2,12 +2,6 @@
 // along the depth. k is a multiple of 4. The final kernel, final.cu, with
 // another instruction: a stage of 128 bytes is 32 steps deep instead of 64, and
 // so is a box of C.
-// @instance tf32_product<256,4,2,2>
-// @instance tf32_product<256,4,1,2>
-// @instance tf32_product<192,5,1,1>
-// @instance tf32_product<128,6,2,2>
-// @instance tf32_product<128,6,1,2>
-// @instance tf32_product<64,8,1,2>
 // requires: sm_90a
 #include "factors.cuh"
 #include "hopper/order.cuh"
@@ -138,3 +132,11 @@ __global__ void __cluster_dims__(CLUSTER)
   }
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance tf32_product<256,4,2,2>
+// @instance tf32_product<256,4,1,2>
+// @instance tf32_product<192,5,1,1>
+// @instance tf32_product<128,6,2,2>
+// @instance tf32_product<128,6,1,2>
+// @instance tf32_product<64,8,1,2>

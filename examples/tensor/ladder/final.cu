@@ -1,23 +1,6 @@
 // C = alpha op(A) op(B) + beta C: sums in fp32; factors in bf16 and C in bf16
 // or fp32, or all three in fp16; any sizes.
 // @rung 120 kernel=gemm<256,4,2,2,false,false,__nv_bfloat16> block=384 launch=gemm
-// @instance gemm<256,4,2,2,false,false,__nv_bfloat16,false,Bare>
-// @instance gemm<256,4,2,2,false,false,__nv_bfloat16,false,ByHalves>
-// @instance gemm<256,4,1,2,false,false,__nv_bfloat16>
-// @instance gemm<192,4,1,3,true,false,__nv_bfloat16>
-// @instance gemm<128,6,2,2,false,true,__nv_bfloat16>
-// @instance gemm<64,8,1,1,true,true,__nv_bfloat16>
-// @instance gemm<256,4,2,2,true,true,float>
-// @instance gemm<256,4,2,2,false,false,__half>
-// @instance gemm<64,8,1,1,true,false,__half,true>
-// @instance gemm<128,6,1,2,false,false,float>
-// @instance gemm<64,8,1,1,false,false,__nv_bfloat16,true>
-// @instance gemm<64,8,1,1,true,true,float,true>
-// @instance gemm<256,4,2,2,false,false,__nv_bfloat16,false,Fused<GeluTanh>>
-// @instance gemm<256,4,1,2,false,false,__nv_bfloat16,false,Fused<GeluErf>>
-// @instance gemm<192,4,1,3,false,true,__nv_bfloat16,false,Fused<Relu>>
-// @instance gemm<128,6,2,2,true,false,float,false,Fused<None>>
-// @instance gemm<64,8,1,1,false,false,__nv_bfloat16,true,Fused<GeluErf>>
 // expect: spills (a few words between tiles of the instances for float, GeluErf)
 // requires: sm_90a
 #include "hopper/order.cuh"
@@ -207,3 +190,22 @@ __global__ void __cluster_dims__(CLUSTER)
     // --8<-- [end:results]
   }
 }
+
+// Instances that are compiled by the tests:
+// @instance gemm<256,4,2,2,false,false,__nv_bfloat16,false,Bare>
+// @instance gemm<256,4,2,2,false,false,__nv_bfloat16,false,ByHalves>
+// @instance gemm<256,4,1,2,false,false,__nv_bfloat16>
+// @instance gemm<192,4,1,3,true,false,__nv_bfloat16>
+// @instance gemm<128,6,2,2,false,true,__nv_bfloat16>
+// @instance gemm<64,8,1,1,true,true,__nv_bfloat16>
+// @instance gemm<256,4,2,2,true,true,float>
+// @instance gemm<256,4,2,2,false,false,__half>
+// @instance gemm<64,8,1,1,true,false,__half,true>
+// @instance gemm<128,6,1,2,false,false,float>
+// @instance gemm<64,8,1,1,false,false,__nv_bfloat16,true>
+// @instance gemm<64,8,1,1,true,true,float,true>
+// @instance gemm<256,4,2,2,false,false,__nv_bfloat16,false,Fused<GeluTanh>>
+// @instance gemm<256,4,1,2,false,false,__nv_bfloat16,false,Fused<GeluErf>>
+// @instance gemm<192,4,1,3,false,true,__nv_bfloat16,false,Fused<Relu>>
+// @instance gemm<128,6,2,2,true,false,float,false,Fused<None>>
+// @instance gemm<64,8,1,1,false,false,__nv_bfloat16,true,Fused<GeluErf>>

@@ -1,8 +1,6 @@
 // Rung 5: larger parts. A block computes 128 x 256, a warp 64 x 64 of it, and
 // loads the fragments of the next 16 steps while it multiplies these.
 // @rung 50 kernel=gemm_mma_large<4> block=256 tile=256x128 stage=49152
-// @instance gemm_mma_large<3>
-// @instance gemm_mma_large<2>
 // requires: sm_80
 #include "hopper/order.cuh"
 #include "warps.cuh"
@@ -63,3 +61,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   store_warp(sum, C, top + row, left + column, m, n);
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance gemm_mma_large<3>
+// @instance gemm_mma_large<2>

@@ -1,8 +1,6 @@
 // Rung 6: copies between the products. Each of the first steps of a stage
 // starts a share of them, with addresses that are stepped and no branch.
 // @rung 55 kernel=gemm_mma_spread<4> block=256 tile=256x128 stage=49152
-// @instance gemm_mma_spread<3>
-// @instance gemm_mma_spread<2>
 // requires: sm_80
 #include "copies.cuh"
 #include "hopper/order.cuh"
@@ -73,3 +71,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   store_warp(sum, C, top + row, left + column, m, n);
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance gemm_mma_spread<3>
+// @instance gemm_mma_spread<2>

@@ -1,8 +1,6 @@
 // Rung 4: a ring of stages. Copies run ahead of the products by STAGES - 1
 // steps.
 // @rung 40 kernel=gemm_mma_stages<3> block=256 tile=128x128 stage=32768
-// @instance gemm_mma_stages<4>
-// @instance gemm_mma_stages<2>
 // requires: sm_80
 #include "warps.cuh"
 
@@ -51,3 +49,7 @@ __global__ void __launch_bounds__(THREADS, STAGES < 4 ? 2 : 1)
   store_warp(sum, C, top + row, left + column, m, n);
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance gemm_mma_stages<4>
+// @instance gemm_mma_stages<2>

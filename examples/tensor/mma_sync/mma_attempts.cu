@@ -41,11 +41,7 @@ constexpr int GROUP = 16, CLUMP = 4;  // copies that are started together
 // two of B for 32 columns. Grid: x over the columns, y over the rows. Dynamic
 // shared memory: STAGES * ((BM + BN) * 128 + 16) bytes. stamps: 4 words for
 // each block, before and behind the loop.
-// @instance gemm_mma_attempt<192, 256, 96, 64, 4, false>
-// @instance gemm_mma_attempt<128, 256, 64, 64, 4, true>
 // Where shared memory is smaller, as on an A100:
-// @instance gemm_mma_attempt<192, 256, 96, 64, 2, false>
-// @instance gemm_mma_attempt<128, 256, 64, 64, 3, true>
 // --8<-- [start:kernel]
 template <int BM, int BN, int WM, int WN, int STAGES, bool PHASES>
 __global__ void __launch_bounds__(BM / WM * (BN / WN) * 32, 1)
@@ -158,3 +154,9 @@ __global__ void __launch_bounds__(BM / WM * (BN / WN) * 32, 1)
   store_warp(sum, C, top + row, left + column, m, n);
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance gemm_mma_attempt<192, 256, 96, 64, 4, false>
+// @instance gemm_mma_attempt<128, 256, 64, 64, 4, true>
+// @instance gemm_mma_attempt<192, 256, 96, 64, 2, false>
+// @instance gemm_mma_attempt<128, 256, 64, 64, 3, true>

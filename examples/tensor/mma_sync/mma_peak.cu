@@ -8,9 +8,6 @@
 // same B, 2: each with another A and another B. factors: 128 words of bf16
 // pairs. out: a word for each thread. stamps: 4 words for each block, at the
 // beginning and at the end. Grid: any number of blocks of 256 threads.
-// @instance mma_peak<0>
-// @instance mma_peak<1>
-// @instance mma_peak<2>
 // --8<-- [start:kernel]
 template <int ORDER>
 __global__ void __launch_bounds__(256, 1)
@@ -45,3 +42,8 @@ __global__ void __launch_bounds__(256, 1)
   out[(size_t)blockIdx.x * blockDim.x + threadIdx.x] = total;
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance mma_peak<0>
+// @instance mma_peak<1>
+// @instance mma_peak<2>

@@ -1,18 +1,5 @@
 // What the types of the tensor cores are, and how their products are added.
 // requires: sm_80
-// @instance decode<F16>
-// @instance decode<B16>
-// @instance decode<T32>
-// @instance decode<E4M3>
-// @instance decode<E5M2>
-// @instance round_to<F16>
-// @instance round_to<B16>
-// @instance round_to<T32>
-// @instance round_to<E4M3>
-// @instance round_to<E5M2>
-// @instance add_up<Fp16>
-// @instance add_up<Bf16>
-// @instance add_up<Tf32>
 #include <cuda_fp8.h>
 
 #include "types.cuh"
@@ -109,3 +96,18 @@ extern "C" __global__ void add_up_fma(const float* a, const float* b,
     sum = fmaf(a[i * products + k], b[i * products + k], sum);
   d[i] = sum;
 }
+
+// Instances that are compiled by the tests:
+// @instance decode<F16>
+// @instance decode<B16>
+// @instance decode<T32>
+// @instance decode<E4M3>
+// @instance decode<E5M2>
+// @instance round_to<F16>
+// @instance round_to<B16>
+// @instance round_to<T32>
+// @instance round_to<E4M3>
+// @instance round_to<E5M2>
+// @instance add_up<Fp16>
+// @instance add_up<Bf16>
+// @instance add_up<Tf32>

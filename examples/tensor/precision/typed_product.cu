@@ -3,13 +3,6 @@
 // product is three products; with PARTS = 3 six. OUTSIDE: each instruction
 // begins with sums of zero, and fp32 additions of the thread add them up.
 // requires: sm_80
-// @instance typed_product<Tf32, 1, false>
-// @instance typed_product<Tf32, 2, false>
-// @instance typed_product<Tf32, 2, true>
-// @instance typed_product<Bf16, 1, false>
-// @instance typed_product<Bf16, 2, true>
-// @instance typed_product<Bf16, 3, true>
-// @instance typed_product<Fp16, 1, false>
 #include "types.cuh"
 
 constexpr int BM = 128, BN = 128, BK = 16;  // the tile of a block, and a step
@@ -157,3 +150,12 @@ __global__ void __launch_bounds__(256, PARTS == 1 ? 2 : 1)
         if (row < m && column < n) C[(size_t)row * n + column] = sums[i][j][e];
       }
 }
+
+// Instances that are compiled by the tests:
+// @instance typed_product<Tf32, 1, false>
+// @instance typed_product<Tf32, 2, false>
+// @instance typed_product<Tf32, 2, true>
+// @instance typed_product<Bf16, 1, false>
+// @instance typed_product<Bf16, 2, true>
+// @instance typed_product<Bf16, 3, true>
+// @instance typed_product<Fp16, 1, false>

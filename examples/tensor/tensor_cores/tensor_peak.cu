@@ -6,9 +6,6 @@
 #include <mma.h>
 using namespace nvcuda;
 
-// @instance peak_wmma<1>
-// @instance peak_wmma<2>
-// @instance peak_wmma<4>
 // CHAINS products of 16 x 16 x 16, none of which waits for another.
 template <int CHAINS>
 __global__ void peak_wmma(const half* A, const half* B, float* out,
@@ -54,3 +51,8 @@ extern "C" __global__ void peak_fma(float x, float y, float* out,
   out[blockIdx.x * blockDim.x + threadIdx.x] = total;
   if (threadIdx.x == 0) cycles[blockIdx.x] = end - begin;
 }
+
+// Instances that are compiled by the tests:
+// @instance peak_wmma<1>
+// @instance peak_wmma<2>
+// @instance peak_wmma<4>

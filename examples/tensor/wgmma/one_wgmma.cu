@@ -1,7 +1,5 @@
 // One stage of products by one warpgroup, with descriptors as the host wants
 // them: to see what wgmma reads.
-// @instance one_wgmma<128, false>
-// @instance one_wgmma<128, true>
 // requires: sm_90a
 #include "ptx/tma.cuh"
 #include "tensor/ladder/products.cuh"
@@ -47,3 +45,7 @@ __global__ void __launch_bounds__(128)
     C[(row + i % 4 / 2 * 8) * BN + i / 4 * 8 + t % 4 * 2 + i % 2] = sum[i];
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance one_wgmma<128, false>
+// @instance one_wgmma<128, true>

@@ -2,23 +2,6 @@
 // decoding. Every key is needed for a few products only, so what counts is to
 // read all of them once, as fast as memory delivers them.
 // requires: sm_80
-// @instance decode<64,4,4,true>
-// @instance decode<64,4,4,false>
-// @instance decode<64,8,3,true>
-// @instance decode<64,16,3,true>
-// @instance decode<64,8,4,true,__nv_fp8_e4m3>
-// @instance decode<80,4,4,true>
-// @instance decode<96,4,4,true>
-// @instance decode<112,4,3,true>
-// @instance decode<128,4,3,true>
-// @instance decode<128,4,3,false>
-// @instance decode<256,4,2,true>
-// @instance decode<256,4,3,false>
-// @instance decode<64,4,4,true,__nv_fp8_e4m3>
-// @instance decode<80,4,4,true,__nv_fp8_e4m3>
-// @instance decode<128,4,4,true,__nv_fp8_e4m3>
-// @instance decode<128,4,4,false,__nv_fp8_e4m3>
-// @instance decode<256,4,3,true,__nv_fp8_e4m3>
 #include "decode.cuh"
 #include "ptx/overlap.cuh"
 
@@ -272,3 +255,22 @@ __global__ void __launch_bounds__(32 * WARPS,
                heads_here, row_of_part, partials, tops, by_scale, out + row * D,
                lse + row);
 }
+
+// Instances that are compiled by the tests:
+// @instance decode<64,4,4,true>
+// @instance decode<64,4,4,false>
+// @instance decode<64,8,3,true>
+// @instance decode<64,16,3,true>
+// @instance decode<64,8,4,true,__nv_fp8_e4m3>
+// @instance decode<80,4,4,true>
+// @instance decode<96,4,4,true>
+// @instance decode<112,4,3,true>
+// @instance decode<128,4,3,true>
+// @instance decode<128,4,3,false>
+// @instance decode<256,4,2,true>
+// @instance decode<256,4,3,false>
+// @instance decode<64,4,4,true,__nv_fp8_e4m3>
+// @instance decode<80,4,4,true,__nv_fp8_e4m3>
+// @instance decode<128,4,4,true,__nv_fp8_e4m3>
+// @instance decode<128,4,4,false,__nv_fp8_e4m3>
+// @instance decode<256,4,3,true,__nv_fp8_e4m3>

@@ -1,14 +1,6 @@
 // Attention over many query tokens, as FlashAttention-2 computes it: a tile of
 // queries meets the keys tile by tile, with an online softmax.
 // requires: sm_80
-// @instance flash<64,128,64,4,2,false,true,false>
-// @instance flash<128,128,64,4,2,false,true,false>
-// @instance flash<128,128,64,4,2,true,true,true>
-// @instance flash<256,64,32,4,2,true,true,false>
-// @instance flash<64,64,64,4,2,true,false,true>
-// @instance flash<64,128,64,4,2,true,true,false,__nv_fp8_e4m3>
-// @instance flash<128,128,64,4,2,true,true,false,__nv_fp8_e4m3>
-// @instance flash<256,64,32,4,2,false,true,false,__nv_fp8_e4m3>
 #include "flash.cuh"
 #include "ptx/overlap.cuh"
 
@@ -295,3 +287,13 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
                          heads, head);
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance flash<64,128,64,4,2,false,true,false>
+// @instance flash<128,128,64,4,2,false,true,false>
+// @instance flash<128,128,64,4,2,true,true,true>
+// @instance flash<256,64,32,4,2,true,true,false>
+// @instance flash<64,64,64,4,2,true,false,true>
+// @instance flash<64,128,64,4,2,true,true,false,__nv_fp8_e4m3>
+// @instance flash<128,128,64,4,2,true,true,false,__nv_fp8_e4m3>
+// @instance flash<256,64,32,4,2,false,true,false,__nv_fp8_e4m3>

@@ -1,8 +1,6 @@
 // Attention of prompts on Hopper, over keys and values in blocks: the kernel of
 // tensor/attention/flash_hopper.cu, whose TMA follows tables of blocks.
 // requires: sm_90a
-// @instance flash_hopper_paged<64,2,128,2,2,16,true>
-// @instance flash_hopper_paged<128,2,128,2,2,16,true>
 #include "hopper/attention_softmax.cuh"
 #include "hopper/attention_tma.cuh"
 #include "hopper/attention_wgmma.cuh"
@@ -331,3 +329,7 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
   }
 }
 // --8<-- [end:kernel]
+
+// Instances that are compiled by the tests:
+// @instance flash_hopper_paged<64,2,128,2,2,16,true>
+// @instance flash_hopper_paged<128,2,128,2,2,16,true>

@@ -2,19 +2,6 @@
 // but the keys of a tile of queries are dealt out to several thread blocks, and
 // a second kernel adds up what these have found.
 // requires: sm_80
-// @instance flash_parts<64,128,64,4,2>
-// @instance flash_parts<64,128,64,8,1>
-// @instance flash_parts<80,64,64,4,2>
-// @instance flash_parts<96,64,64,4,2>
-// @instance flash_parts<128,128,64,4,2>
-// @instance flash_parts<256,64,32,4,2>
-// @instance flash_parts<64,128,64,4,2,__nv_fp8_e4m3>
-// @instance flash_parts<80,64,64,4,2,__nv_fp8_e4m3>
-// @instance flash_parts<128,128,64,4,2,__nv_fp8_e4m3>
-// @instance flash_parts<256,64,32,4,2,__nv_fp8_e4m3>
-// @instance merge_parts<64,128,64>
-// @instance merge_parts<80,64,64>
-// @instance merge_parts<256,64,32>
 #include "flash.cuh"
 #include "ptx/overlap.cuh"
 
@@ -350,3 +337,18 @@ __global__ void __launch_bounds__(MERGE_THREADS)
     lse[at * heads + head] = (most + log2f(sum)) * 0.693147181f;
 }
 // --8<-- [end:merge]
+
+// Instances that are compiled by the tests:
+// @instance flash_parts<64,128,64,4,2>
+// @instance flash_parts<64,128,64,8,1>
+// @instance flash_parts<80,64,64,4,2>
+// @instance flash_parts<96,64,64,4,2>
+// @instance flash_parts<128,128,64,4,2>
+// @instance flash_parts<256,64,32,4,2>
+// @instance flash_parts<64,128,64,4,2,__nv_fp8_e4m3>
+// @instance flash_parts<80,64,64,4,2,__nv_fp8_e4m3>
+// @instance flash_parts<128,128,64,4,2,__nv_fp8_e4m3>
+// @instance flash_parts<256,64,32,4,2,__nv_fp8_e4m3>
+// @instance merge_parts<64,128,64>
+// @instance merge_parts<80,64,64>
+// @instance merge_parts<256,64,32>
