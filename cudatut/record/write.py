@@ -33,6 +33,7 @@ def write(executed: Executed, sanitizers: list[Sanitizer]) -> None:
     _keep(executed, notebook, path, verdicts, {})
     if before not in (None, path):
         before.unlink()  # of another GPU: an example has one whole recording
+    recording.slim_path(executed.gpu["name"], name).unlink(missing_ok=True)  # the whole one says more
 
 
 def write_slim(executed: Executed) -> None:
