@@ -1,12 +1,16 @@
 // Rung 3: no two lanes of a warp wait for the same bank. A row of the turned
-// tile is four words longer, for the stores; a thread's columns come in groups
-// of four, for the loads.
+// tile of A is four words longer, so that stores meet different banks; a
+// thread's columns come in groups of four, so that loads do.
 // @rung 30 kernel=sgemm_conflict_free<128,128,8,8,8> block=256 tile=128x128
 #include "edges.cuh"
 
 // C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
-// x over the columns, y over the rows. A block computes BM rows and BN columns
-// of C, in steps of depth BK.
+// x over the columns, y over the rows; a block of BM * BN / (TM * TN) threads
+// for each tile of C.
+//
+//   BM, BN  rows and columns of a tile of C, which one block computes
+//   BK      steps of depth in shared memory at a time: a multiple of 8
+//   TM, TN  rows and columns of C that a thread computes: multiples of 4
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int TM, int TN>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
@@ -18,16 +22,17 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
                 "four words at a time");
   static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0,
                 "shared evenly");
-  // Two lanes store the same row of A, four rows of As apart: 4 * 4 words of
-  // padding are half the banks, and 16 such pairs use every bank once.
+  // Two lanes store the same row of A, four rows of As apart. The 4 * 4 words
+  // of padding between them are half the banks, so the 16 such pairs of a warp
+  // use every bank once.
   __shared__ __align__(16) float As[BK][BM + 4];
   __shared__ __align__(16) float Bs[BK][BN];
   const int t = threadIdx.x;
   const int left = blockIdx.x * BN, top = blockIdx.y * BM;
   // --8<-- [start:place]
   // The first column and row of this thread's results, in the tile. Threads
-  // side by side have four columns each, and each thread the next four NEXT
-  // further on: lanes read words side by side.
+  // side by side have four columns each; a thread's next four columns are NEXT
+  // further on. So lanes side by side read words side by side.
   constexpr int NEXT = BN / TN * 4;
   const int x = t % (BN / TN) * 4, y = t / (BN / TN) * TM;
   const bool aligned = k % 4 == 0 && n % 4 == 0;

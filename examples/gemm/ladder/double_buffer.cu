@@ -5,8 +5,14 @@
 #include "edges.cuh"
 
 // C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
-// x over the columns, y over the rows. A block computes BM rows and BN columns
-// of C, in steps of depth BK.
+// x over the columns, y over the rows; a block of BM * BN / (TM * TN) threads
+// for each tile of C.
+//
+//   BM, BN  rows and columns of a tile of C, which one block computes
+//   BK      steps of depth in shared memory at a time: a multiple of 8
+//   WM, WN  rows and columns of C that a warp computes; they divide BM and BN
+//   TM, TN  rows and columns of C that a thread computes: multiples of 4,
+//           with WM * WN = 32 * TM * TN
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int WM, int WN, int TM, int TN>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
@@ -20,23 +26,25 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
                 "tiles of whole warps");
   static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0,
                 "shared evenly");
-  // Two lanes store the same row of A, four rows of As apart: 4 * 4 words of
-  // padding are half the banks, and 16 such pairs use every bank once.
+  // Two lanes store the same row of A, four rows of As apart. The 4 * 4 words
+  // of padding between them are half the banks, so the 16 such pairs of a warp
+  // use every bank once.
   __shared__ __align__(16) float As[2][BK][BM + 4];
   __shared__ __align__(16) float Bs[2][BK][BN];
   const int t = threadIdx.x;
   const int left = blockIdx.x * BN, top = blockIdx.y * BM;
   // --8<-- [start:place]
   // Lanes stand in LANES columns and 32 / LANES rows. They are numbered so that
-  // of two neighbors one stands below the other and needs the same words of B,
-  // and of two pairs the same of A.
+  // of two neighbors one stands below the other, and both need the same words
+  // of B. Two neighboring pairs stand side by side, and need the same words of
+  // A.
   constexpr int LANES = WN / TN;
   const int warp = t / 32, lane = t % 32;
   const int lane_x = lane / 2 % LANES,
             lane_y = lane / (2 * LANES) * 2 + lane % 2;
   // The first column and row of this thread's results, in the tile. Lanes side
-  // by side have four columns each, and each lane the next four NEXT further
-  // on: lanes read words side by side.
+  // by side have four columns each; a lane's next four columns are NEXT further
+  // on. So lanes side by side read words side by side.
   constexpr int NEXT = LANES * 4;
   const int x = warp % (BN / WN) * WN + lane_x * 4,
             y = warp / (BN / WN) * WM + lane_y * TM;
@@ -45,7 +53,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   // --8<-- [end:place]
   // --8<-- [start:load]
   // --8<-- [start:fetch]
-  // The tile on its way: four words of A and of B at a time, in registers.
+  // The tile that is on its way, in registers: four words of A or B in each.
   constexpr int OF_A = BM * BK / 4 / THREADS, OF_B = BK * BN / 4 / THREADS;
   float4 a_next[OF_A], b_next[OF_B];
   const auto fetch = [&](int start) {
@@ -90,7 +98,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   keep(stage);
   __syncthreads();
   for (int start = 0; start < k; start += BK) {
-    // Ask for the next tile; after the last one these are zeros.
+    // Ask for the next tile; behind the last one there are zeros.
     fetch(start + BK);
     // --8<-- [end:ahead]
     // --8<-- [start:multiply]
@@ -112,7 +120,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
     }
     // --8<-- [end:multiply]
     // --8<-- [start:turn]
-    // Nobody reads the other buffer: all threads have passed the barrier since.
+    // No thread reads the other buffer: all have passed the barrier since.
     stage ^= 1;
     keep(stage);
     __syncthreads();

@@ -1,13 +1,18 @@
 // Four neighboring words of a row-major matrix at a time, right up to its
 // edges.
+//
+//   load4    loads four words; zeros beyond the edges
+//   blend    alpha * sum + beta * c
+//   update4  stores four results: C = alpha * sum + beta * C
 #pragma once
 
 // aligned, here and below: the number of columns is a multiple of 4. Then four
-// words that begin at a multiple of 4 lie at a multiple of 16 bytes, as one
-// instruction needs them, and are all inside the matrix or all outside.
-// Otherwise they are moved one by one.
+// words that begin in a column that is a multiple of 4 begin at a multiple of
+// 16 bytes, as one instruction needs them, and are all inside the matrix or all
+// outside. Otherwise they are moved one by one.
 
-// Words column to column + 3 of a row; zeros where the matrix ends.
+// Words column to column + 3 of a row of X, which has `rows` x `columns`; zeros
+// where the matrix ends.
 // --8<-- [start:load]
 __device__ __forceinline__ float4 load4(const float* __restrict__ X, int row,
                                         int column, int rows, int columns,

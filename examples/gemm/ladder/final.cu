@@ -1,13 +1,23 @@
 // C = alpha op(A) op(B) + beta C in fp32, for any sizes, leading dimensions and
 // transpositions.
+//
+//   copy_async, commit, wait_for_all_but  copies past the registers, in groups
+//   Operand                   a tile of A or B on its way into shared memory
+//   lane_row, lane_column     where a lane stands in its warp's part of a tile
+//   read, multiply            one step of depth, of a thread
+//   place_of                  the order of tiles
+//   last_to_arrive, add_parts, tickets_of  blocks that share a tile of C
+//   sgemm                     the kernel
+//
 // requires: sm_80
 // @rung 90 kernel=sgemm<64,128,16,8,8,3,3,4,false,false>
 
-// Start to copy WORDS words from global into shared memory, past the registers;
-// only the first `bytes` are read, zeros stand for the rest. Nothing happens
-// unless `wanted`: a predicate on the instruction, not a branch around it. The
-// copies go through the L1 cache (`ca`). Past it, as 16 bytes can (`cg`), the
-// sectors of L2 are counted twice, once for each lane with a half of them.
+// Start to copy WORDS words (1, 2 or 4) from global into shared memory, past
+// the registers. Only the first `bytes` are read; zeros stand for the rest.
+// Nothing happens unless `wanted`, which is a predicate on the instruction, not
+// a branch around it. The copies go through the L1 cache (`ca`). If they went
+// past it, as copies of 16 bytes can (`cg`), the sectors of L2 would be counted
+// twice, once for each lane with a half of them.
 // --8<-- [start:copy]
 template <int WORDS>
 __device__ __forceinline__ void copy_async(unsigned to, const float* from,
@@ -21,11 +31,13 @@ __device__ __forceinline__ void copy_async(unsigned to, const float* from,
 }
 // --8<-- [end:copy]
 
-// Copies are counted in groups: one for each step of depth, be it empty.
+// Copies are counted in groups: one for each step of depth, even if it is
+// empty.
 __device__ __forceinline__ void commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
+// Wait for this thread's own copies, all but the last GROUPS groups.
 template <int GROUPS>
 __device__ __forceinline__ void wait_for_all_but() {
   asm volatile("cp.async.wait_group %0;" ::"n"(GROUPS) : "memory");
@@ -41,7 +53,8 @@ __device__ __forceinline__ void wait_for_all_but() {
 // depth (ALONG_K: A, and B transposed) or across it (B, and A transposed).
 // Across, lines are copied as they are, VEC words at a time. Along, words are
 // copied one by one, each to its place in the turned tile; then a warp copies 8
-// depths of 4 lines, and 4 words of padding send them to 32 different banks.
+// depths of 4 lines, and 4 words of padding send these words to 32 different
+// banks.
 template <int EXTENT, int BK, int THREADS, int VEC, bool ALONG_K>
 struct Operand {
   static constexpr int PITCH = EXTENT + (ALONG_K ? 4 : 0);
@@ -56,8 +69,8 @@ struct Operand {
   // Threads on a line, and lines that the block copies at a time.
   static constexpr int ACROSS = SPREAD < WIDEST ? SPREAD : WIDEST;
   static constexpr int LANES = ALONG_K ? 8 : ACROSS, STEP = THREADS / LANES;
-  // Copies across of single words are many, and a branch around them costs
-  // fewer registers than a predicate on each.
+  // There are many copies across if each moves a single word; then a branch
+  // around them costs fewer registers than a predicate on each.
   static constexpr bool BRANCH = !ALONG_K && WORDS == 1;
   static_assert(THREADS % LANES == 0 && LINES % STEP == 0 &&
                     LENGTH % (LANES * WORDS) == 0,
@@ -84,10 +97,10 @@ struct Operand {
   }
 
   // --8<-- [start:operand]
-  // Start to copy the next tile into a slot, if there is one; zeros stand where
-  // it reaches past `depth`, unless it is WHOLE. Rows and columns beyond the
-  // matrix are left out: what stands there goes into results that nobody
-  // stores.
+  // Start to copy the next tile into a slot, unless `more` says that there is
+  // none. Zeros stand where the tile reaches past `depth`; a WHOLE tile does
+  // not. Rows and columns beyond the matrix are left out: what stands there
+  // goes into results that no thread stores.
   template <bool WHOLE>
   __device__ __forceinline__ void copy(int slot, int depth, bool more = true) {
     if (BRANCH && !more) return;
@@ -104,8 +117,8 @@ struct Operand {
     }
   }
 
-  // On to the next tile. Not at once: until a copy has read its address, no
-  // register of it is free.
+  // On to the next tile. This does not follow the copies at once: until a copy
+  // has read its address, the registers of the address are not free.
   __device__ __forceinline__ void advance(int depth) {
     from += ALONG_K ? depth : (long long)ld * depth;
   }
@@ -115,10 +128,10 @@ struct Operand {
 // --8<-- [start:lanes]
 // A warp's lanes stand ROWS x 32 / ROWS over its part of the tile: 8 x 4, or 4
 // x 8 in tiles that are low. A lane's TM x TN results are 4 x 4 patches, a
-// whole warp apart, so that the lanes read consecutive 16 bytes: all 32 banks
-// in one go. Lanes are numbered so that of any two neighbors one needs the same
-// words as the other, in A or in B. The hardware serves 8 lanes of a 16-byte
-// load at a time, and 16 where they come in such pairs.
+// whole warp apart, so that lanes side by side read consecutive pieces of 16
+// bytes: all 32 banks in one go. Lanes are numbered so that any two neighbors
+// need the same words of A or the same words of B. The hardware serves 8 lanes
+// of a 16-byte load at a time, and 16 where they come in such pairs.
 template <int ROWS>
 __device__ __forceinline__ int lane_row() {
   return threadIdx.x / 2 % ROWS;
@@ -128,7 +141,8 @@ __device__ __forceinline__ int lane_column() {
   return threadIdx.x % 2 + threadIdx.x % 32 / (2 * ROWS) * 2;
 }
 
-// COUNT words of one depth, 4 by 4, STRIDE words apart.
+// Read COUNT words of one depth, four at a time; the fours are STRIDE words
+// apart.
 template <int COUNT, int STRIDE>
 __device__ __forceinline__ void read(float (&to)[COUNT], const float* from) {
 #pragma unroll
@@ -138,14 +152,14 @@ __device__ __forceinline__ void read(float (&to)[COUNT], const float* from) {
 }
 // --8<-- [end:lanes]
 
-// One depth. Down one column and up the next: from an FMA to the next, the
-// turns included, one of the two factors stays, and the hardware keeps it at
-// hand (`.reuse`). It must still fetch the other factor and the sum. The
-// registers lie in two banks, even and odd ones. Of two versions of the same
-// instructions, the one whose FMAs fetch two words of one bank more often was
-// the slower one. A load of 16 bytes puts a[i] into an even register for even
-// i; so the sum of row i stands at i ^ 1, and the stores at the end, by fours
-// again, make the compiler keep it there.
+// The products of one depth, down one column and up the next: from an FMA to
+// the next, the turns included, one of the two factors stays, and the hardware
+// keeps it at hand (`.reuse`). The hardware must still fetch the other factor
+// and the sum. The registers lie in two banks, even and odd ones. Of two
+// versions of the same instructions, the one whose FMAs fetch two words of one
+// bank more often was the slower one. A load of 16 bytes puts a[i] into an even
+// register for even i. So the sum of row i stands at i ^ 1; the stores at the
+// end, which take four sums at a time, make the compiler keep it there.
 // --8<-- [start:fma]
 template <int TM, int TN>
 __device__ __forceinline__ void multiply(float (&sum)[TN][TM],
@@ -176,9 +190,10 @@ __device__ __forceinline__ int2 place_of(int tile, int tile_rows,
 }
 // --8<-- [end:order]
 
-// One more block has arrived; true in the last of `count`, which leaves the
-// ticket at 0. Called by one thread, between two barriers: what any thread of
-// these blocks wrote before is there for all threads of the last one.
+// Count one more block that has arrived. True in the last of `count` blocks,
+// which leaves the ticket at 0. One thread calls this, between two barriers:
+// what any thread of these blocks wrote before is there for all threads of the
+// last block.
 // --8<-- [start:splits]
 __device__ __forceinline__ bool last_to_arrive(unsigned* ticket, int count) {
   int before;
@@ -193,8 +208,8 @@ __device__ __forceinline__ bool last_to_arrive(unsigned* ticket, int count) {
 // its sums, and the last to arrive adds up all of them, its own included:
 // always in the same order, so that results do not change from run to run. True
 // in the block that has the total. Leaves the ticket at 0. left: where the
-// first of them leaves its sums, and each next one `apart` * BM * BN
-// words after it.
+// first of these blocks leaves its sums; each next block leaves its own `apart`
+// * BM * BN words further on.
 template <int TM, int TN, int THREADS>
 __device__ __forceinline__ bool add_parts(float (&sum)[TN][TM], int part,
                                           int parts, float* left, int apart,
@@ -226,6 +241,7 @@ __device__ __forceinline__ bool add_parts(float (&sum)[TN][TM], int part,
 }
 // --8<-- [end:splits]
 
+// Parts whose sums one block adds up.
 constexpr int TOGETHER = 16;
 
 // blockIdx.x, in a way that the compiler does not take for the same.
@@ -242,22 +258,32 @@ __device__ __forceinline__ int tickets_of(int parts) {
   return found;
 }
 
-// C = alpha op(A) op(B) + beta C; op(A) is m x k, op(B) is k x n; TA, TB: op
-// transposes. All row-major; lda, ldb, ldc: words from a row to the next, as
-// the matrix lies in memory. A block of BM * BN / (TM * TN) threads computes BM
-// x BN of C in steps of depth BK, of which up to STAGES are in shared memory;
-// BLOCKS such blocks share an SM. VEC: words that a copy moves where the layout
-// allows it; 4 (or 2) asks for matrices, leading dimensions and extents (n for
-// B, m for A transposed) that are multiples of 16 (or 8) bytes. Grid: a block
-// for each of the first `whole` tiles of C, then one for the first part of each
-// of the rest, one for the second part of each, and so on: `parts` with
-// `per_part` of the depth (a multiple of BK), of which the last may have less.
-// In this order blocks that run at the same time read the same depths, and
-// share rows of A and columns of B in the L2 cache. For these blocks partials
-// holds BM * BN words for each, and tickets a 0 for each tile and for each of
-// its groups of TOGETHER parts; launches that may overlap need their own.
-// Dynamic shared memory: STAGES tiles of A and of B, or what C needs at the
-// end, if that is more.
+// C = alpha op(A) op(B) + beta C; op(A) is m x k, op(B) is k x n. All matrices
+// are row-major; lda, ldb, ldc: words from a row to the next, as the matrix
+// lies in memory.
+//
+//   BM, BN  rows and columns of a tile of C: BM a multiple of 8 * TM and BN of
+//           4 * TN, or BM of 4 * TM and BN of 8 * TN, for tiles of whole warps
+//   BK      steps of depth in a stage
+//   TM, TN  rows and columns of C that a thread computes: multiples of 4
+//   STAGES  tiles of A and of B in shared memory, at least 2
+//   BLOCKS  blocks that share an SM, each of BM * BN / (TM * TN) threads
+//   VEC     words that a copy moves where the layout allows it: 1, 2 or 4;
+//           4 (or 2) asks for matrices, leading dimensions and extents (n for
+//           B, m for A transposed) that are multiples of 16 (or 8) bytes
+//   TA, TB  whether op transposes A, and B
+//
+// Grid: a block for each of the first `whole` tiles of C. The depth of every
+// other tile is cut into `parts` parts, of `per_part` steps each (a multiple of
+// BK; the last part may have fewer). For these there is a block for the first
+// part of each tile, then one for the second part of each, and so on. In this
+// order blocks that run at the same time read the same depths, and share rows
+// of A and columns of B in the L2 cache.
+//
+// partials holds BM * BN words for each block that computes a part, tickets a 0
+// for each shared tile and for each of its groups of TOGETHER parts. Launches
+// that may overlap need their own. Dynamic shared memory: STAGES tiles of A and
+// of B, or what C needs at the end, if that is more.
 // --8<-- [start:kernel]
 // --8<-- [start:head]
 template <int BM, int BN, int BK, int TM, int TN, int STAGES, int BLOCKS,
@@ -281,7 +307,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   // --8<-- [end:head]
 
   // --8<-- [start:parts]
-  // Its number among the blocks that share tiles; negative in all others.
+  // This block's number among the blocks that share tiles; negative in others.
   const int rest = (int)blockIdx.x - whole;
   const int tile_rows = (m + BM - 1) / BM, tile_columns = (n + BN - 1) / BN;
   const int shared_tiles = tile_rows * tile_columns - whole;
@@ -293,7 +319,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   const int warp_row = warp / WARP_COLUMNS * (LANE_ROWS * TM);
   const int warp_column = warp % WARP_COLUMNS * (LANE_COLUMNS * TN);
 
-  // With alpha = 0, A and B do not count, whatever stands there.
+  // With alpha = 0, A and B do not count, whatever stands in them.
   const int all = alpha == 0.0f ? 0 : k, start = part * per_part;
   const int depth = rest < 0 ? all : max(0, min(per_part, all - start));
   const int steps = (depth + BK - 1) / BK;
@@ -324,7 +350,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   __syncthreads();
 
   // --8<-- [start:loop]
-  // What a thread reads of depth kk + 1 comes while it multiplies depth kk.
+  // A thread reads its words of depth kk + 1 while it multiplies those of kk.
   const float* a_from = tiles_a + warp_row + lane_row<LANE_ROWS>() * 4;
   const float* b_from = tiles_b + warp_column + lane_column<LANE_ROWS>() * 4;
   float a[2][TM], b[2][TN], sum[TN][TM] = {};
@@ -336,9 +362,9 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
     const bool more = step + STAGES - 1 < steps;
 #pragma unroll
     for (int kk = 0; kk < BK; ++kk) {
-      // The copies of the step that is STAGES - 1 ahead: of A here, of B half a
-      // step later, so that they do not queue up in front of the loads from
-      // shared memory.
+      // Start the copies of the step that is STAGES - 1 ahead: those of A here,
+      // those of B half a step later, so that copies do not queue up in front
+      // of the loads from shared memory.
       if (kk == 2) a_copy.template copy<true>(free_slot, BK, more);
       if (kk == BK / 2) {
         b_copy.template copy<true>(free_slot, BK, more);
@@ -350,8 +376,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
         b_copy.advance(BK);
       }
       if (kk == BK - 1) {
-        // The next tile has arrived, for all threads; and all have read what
-        // they need of this one.
+        // Behind the barrier the next tile has arrived for all threads, and all
+        // have read what they need of this one.
         wait_for_all_but<STAGES - 2>();
         __syncthreads();
         slot = slot + 1 < STAGES ? slot + 1 : 0;
@@ -369,10 +395,10 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   // --8<-- [end:loop]
 
   // --8<-- [start:levels]
-  // Of up to TOGETHER parts, the last block adds all. Of more, the last block
-  // of each such group adds the group; then the groups are the parts. The
-  // tile's number is computed anew: to keep it would cost registers in the main
-  // loop.
+  // If there are up to TOGETHER parts, the last block to arrive adds them all.
+  // If there are more, the last block of each group of TOGETHER adds the group;
+  // then the groups are the parts. The tile's number is computed anew: to keep
+  // it would cost registers in the main loop.
   if ((int)blockIdx.x >= whole) {
     int mine = part, count = parts;
     int apart = 1, used = 0;
@@ -396,10 +422,11 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
 
   // --8<-- [start:store]
   // A warp puts the first four rows of every lane, then the next four, into
-  // shared memory, column by column, four rows in a store, and takes them out
-  // again so that a lane has four rows of one column and its neighbor those of
-  // the next: it stores up to 32 neighboring words of a row of C at a time. The
-  // padding sends the 8 lanes of a store, and of a load, to different banks.
+  // shared memory, column by column, four rows in a store. It takes them out
+  // again so that a lane has four rows of one column, and its neighbor those of
+  // the next column: so the warp stores up to 32 neighboring words of a row of
+  // C at a time. The padding sends the 8 lanes of a store, and of a load, to
+  // different banks.
   constexpr int HIGH = LANE_ROWS * 4, WIDE = LANE_COLUMNS * TN,
                 PITCH = HIGH + 4;
   constexpr int ACROSS = WIDE < 32 ? WIDE : 32, DOWN = 32 / ACROSS * 4;
@@ -428,10 +455,10 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
       for (int right = 0; right < WIDE; right += ACROSS) {
         const float4 four =
             *reinterpret_cast<const float4*>(from + right * PITCH + down);
-        // As `multiply` has it.
+        // The sum of row i stands at i ^ 1, as `multiply` has it.
         const float rows[] = {four.y, four.x, four.w, four.z};
         float* const to = c + right;
-        float old[4] = {};  // all are read before the first is written
+        float old[4] = {};  // all four are read before the first is written
         if (beta != 0.0f) {
 #pragma unroll
           for (int r = 0; r < 4; ++r)

@@ -1,12 +1,13 @@
-// Rung 7: more than one tile is on its way. STAGES buffers: one is multiplied,
-// the others arrive.
+// Rung 7: more than one tile is on its way. There are STAGES buffers: one is
+// multiplied, the others receive tiles.
 // @rung 70 kernel=sgemm_multi_stage<128,128,16,32,64,8,8,3> block=256 tile=128x128
 #include <cuda_pipeline.h>
 
 #include "edges.cuh"
 
-// Starts to copy four words of X into shared memory, zeros where the matrix
-// ends.
+// Starts to copy words column to column + 3 of a row of X, which has `rows` x
+// `columns`, into shared memory; zeros stand where the matrix ends. aligned: as
+// in edges.cuh.
 // --8<-- [start:copy]
 __device__ __forceinline__ void copy4(float* to, const float* __restrict__ X,
                                       int row, int column, int rows,
@@ -30,8 +31,16 @@ __device__ __forceinline__ void copy4(float* to, const float* __restrict__ X,
 // --8<-- [end:copy]
 
 // C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
-// x over the columns, y over the rows. A block computes BM rows and BN columns
-// of C, in steps of depth BK.
+// x over the columns, y over the rows; a block of BM * BN / (TM * TN) threads
+// for each tile of C.
+//
+//   BM, BN  rows and columns of a tile of C, which one block computes
+//   BK      steps of depth in a buffer: a multiple of 8
+//   WM, WN  rows and columns of C that a warp computes; they divide BM and BN
+//   TM, TN  rows and columns of C that a thread computes; TN a multiple of 4,
+//           with WM * WN = 32 * TM * TN
+//   STAGES  buffers in shared memory, at least 2: one is multiplied, the others
+//           are on their way
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int WM, int WN, int TM, int TN, int STAGES>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
@@ -45,24 +54,26 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
                 "tiles of whole warps");
   static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0,
                 "shared evenly");
-  // A as slabs of 8 steps of depth: a row is then a quarter of the banks, and
-  // the 32 / LANES = 4 rows that a warp reads at a time are all of them.
+  // A lies in slabs of 8 steps of depth: a row of a slab covers a quarter of
+  // the banks, and the 32 / LANES = 4 rows that a warp reads at a time cover
+  // all of them.
   __shared__ __align__(16) float As[STAGES][BK / 8][BM][8];
   __shared__ __align__(16) float Bs[STAGES][BK][BN];
   const int t = threadIdx.x;
   const int left = blockIdx.x * BN, top = blockIdx.y * BM;
   // --8<-- [start:place]
   // Lanes stand in LANES columns and 32 / LANES rows. They are numbered so that
-  // of two neighbors one stands below the other and needs the same words of B,
-  // and of two pairs the same of A.
+  // of two neighbors one stands below the other, and both need the same words
+  // of B. Two neighboring pairs stand side by side, and need the same words of
+  // A.
   constexpr int LANES = WN / TN;
   const int warp = t / 32, lane = t % 32;
   const int lane_x = lane / 2 % LANES,
             lane_y = lane / (2 * LANES) * 2 + lane % 2;
   // The first column and row of this thread's results, in the tile. Lanes side
-  // by side have four columns each, and each lane the next four NEXT further
-  // on: lanes read words side by side. Its rows are BELOW apart, so that lanes
-  // below each other read rows that follow each other.
+  // by side have four columns each; a lane's next four columns are NEXT further
+  // on. So lanes side by side read words side by side. A lane's rows are BELOW
+  // apart, so that lanes below each other read rows that follow each other.
   constexpr int NEXT = LANES * 4, BELOW = 32 / LANES;
   const int x = warp % (BN / WN) * WN + lane_x * 4,
             y = warp / (BN / WN) * WM + lane_y;
@@ -94,9 +105,9 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
 #pragma unroll
   for (int s = 0; s < STAGES - 1; ++s) copy(s, s * BK);
   for (int start = 0; start < k; start += BK) {
-    // This thread's part of the tile has arrived, and behind the barrier
-    // everybody's; the STAGES - 2 younger tiles may be late. Nobody reads the
-    // spare buffer any more.
+    // This thread's part of the tile has arrived, while the STAGES - 2 younger
+    // tiles may still be on their way; behind the barrier all parts have, and
+    // no thread reads the spare buffer any more.
     __pipeline_wait_prior(STAGES - 2);
     __syncthreads();
     copy(spare, start + (STAGES - 1) * BK);

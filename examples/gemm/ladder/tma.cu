@@ -1,15 +1,20 @@
 // Rung 8: one thread asks for a whole tile, and the tensor memory accelerator
 // (TMA) of a Hopper GPU or newer brings it. The TMA computes the addresses and
 // writes zeros for what lies beyond the edges.
+//
+//   Barrier, init, arrive_and_expect, wait  a barrier that counts bytes
+//   copy_box   starts the copy of a box
+//   sgemm_tma  the kernel
+//
 // @rung 80 kernel=sgemm_tma<128,128,8,32,64,8,8,4> block=256 tile=128x128
 // requires: sm_90
 #include <cuda.h>
 
 #include "edges.cuh"
 
-// A barrier in shared memory that also counts bytes. A phase ends when its one
-// thread has arrived and all the bytes that it announced have; the phases are
-// told apart by their parity, 0, 1, 0, ...
+// A barrier in shared memory that also counts bytes. A phase ends when one
+// thread has arrived, and all bytes that it announced have come. Phases are
+// told apart by their parity: 0, 1, 0, ...
 // --8<-- [start:barrier]
 using Barrier = unsigned long long;
 
@@ -45,9 +50,9 @@ __device__ __forceinline__ void wait(Barrier* barrier, int parity) {
 // --8<-- [end:barrier]
 
 // Starts to copy the box of a matrix whose first word is in this row and
-// column, the column a multiple of 4 words; its size is part of the map. Its
-// bytes count for the barrier; words beyond the matrix, on whichever side,
-// arrive as zeros.
+// column; the column is a multiple of 4 words, and the map says how large a box
+// is. The bytes of the box count for the barrier; words beyond the matrix, on
+// whichever side, arrive as zeros.
 // --8<-- [start:copy]
 __device__ __forceinline__ void copy_box(float* to, const CUtensorMap& map,
                                          int row, int column,
@@ -62,9 +67,17 @@ __device__ __forceinline__ void copy_box(float* to, const CUtensorMap& map,
 // --8<-- [end:copy]
 
 // C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. A and
-// B come as maps, which hold address, extents and row length. Grid: x over the
-// columns, y over the rows. A block computes BM rows and BN columns of C, in
-// steps of depth BK.
+// B come as tensor maps, which hold address, extents and row length; a box of A
+// is BM x 8 words, one of B is BK x BN. Grid: x over the columns, y over the
+// rows; a block of BM * BN / (TM * TN) threads for each tile of C.
+//
+//   BM, BN  rows and columns of a tile of C, which one block computes
+//   BK      steps of depth in a buffer: a multiple of 8
+//   WM, WN  rows and columns of C that a warp computes; they divide BM and BN
+//   TM, TN  rows and columns of C that a thread computes; TN a multiple of 4,
+//           with WM * WN = 32 * TM * TN
+//   STAGES  buffers in shared memory, at least 2: one is multiplied, the others
+//           are on their way
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int WM, int WN, int TM, int TN, int STAGES>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
@@ -75,8 +88,9 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
                 "eight words of A, four of B at a time");
   static_assert(WM * WN == 32 * TM * TN && BM % WM == 0 && BN % WN == 0,
                 "tiles of whole warps");
-  // A as slabs of 8 steps of depth: a row is then a quarter of the banks, and
-  // the 32 / LANES = 4 rows that a warp reads at a time are all of them.
+  // A lies in slabs of 8 steps of depth: a row of a slab covers a quarter of
+  // the banks, and the 32 / LANES = 4 rows that a warp reads at a time cover
+  // all of them.
   __shared__ __align__(128) float As[STAGES][BK / 8][BM][8];
   __shared__ __align__(128) float Bs[STAGES][BK][BN];
   __shared__ Barrier arrived[STAGES];
@@ -84,16 +98,17 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   const int left = blockIdx.x * BN, top = blockIdx.y * BM;
   // --8<-- [start:place]
   // Lanes stand in LANES columns and 32 / LANES rows. They are numbered so that
-  // of two neighbors one stands below the other and needs the same words of B,
-  // and of two pairs the same of A.
+  // of two neighbors one stands below the other, and both need the same words
+  // of B. Two neighboring pairs stand side by side, and need the same words of
+  // A.
   constexpr int LANES = WN / TN;
   const int warp = t / 32, lane = t % 32;
   const int lane_x = lane / 2 % LANES,
             lane_y = lane / (2 * LANES) * 2 + lane % 2;
   // The first column and row of this thread's results, in the tile. Lanes side
-  // by side have four columns each, and each lane the next four NEXT further
-  // on: lanes read words side by side. Its rows are BELOW apart, so that lanes
-  // below each other read rows that follow each other.
+  // by side have four columns each; a lane's next four columns are NEXT further
+  // on. So lanes side by side read words side by side. A lane's rows are BELOW
+  // apart, so that lanes below each other read rows that follow each other.
   constexpr int NEXT = LANES * 4, BELOW = 32 / LANES;
   const int x = warp % (BN / WN) * WN + lane_x * 4,
             y = warp / (BN / WN) * WM + lane_y;
@@ -114,14 +129,14 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   // --8<-- [start:ahead]
   if (t == 0) {
     for (int s = 0; s < STAGES; ++s) init(&arrived[s]);
-    // The TMA must see them, too.
+    // The TMA must see these barriers, too.
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   }
   int stage = 0, spare = STAGES - 1, parity = 0;
 #pragma unroll
   for (int s = 0; s < STAGES - 1; ++s) copy(s, s * BK);
   for (int start = 0; start < k; start += BK) {
-    __syncthreads();  // nobody reads the buffer before this one any more
+    __syncthreads();  // no thread reads the buffer before this one any more
     copy(spare, start + (STAGES - 1) * BK);
     wait(&arrived[stage], parity);
     // --8<-- [end:ahead]

@@ -1,12 +1,17 @@
-// Rung 2: four words at a time, from global memory, from shared memory, and
-// back. For that the tile of A is turned on its way in: what a thread reads of
-// it then lies side by side.
+// Rung 2: loads and stores move four words at a time, from global memory, from
+// shared memory, and back. For that the tile of A is turned (transposed) on its
+// way into shared memory: the words of A that a thread reads then lie side by
+// side.
 // @rung 20 kernel=sgemm_vectorized<128,128,8,8,8> block=256 tile=128x128
 #include "edges.cuh"
 
 // C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
-// x over the columns, y over the rows. A block computes BM rows and BN columns
-// of C, in steps of depth BK.
+// x over the columns, y over the rows; a block of BM * BN / (TM * TN) threads
+// for each tile of C.
+//
+//   BM, BN  rows and columns of a tile of C, which one block computes
+//   BK      steps of depth in shared memory at a time: a multiple of 8
+//   TM, TN  rows and columns of C that a thread computes: multiples of 4
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int TM, int TN>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
