@@ -1,12 +1,16 @@
-// sgemm_vectorized with the layout of its tiles for a choice: the pitch of
-// their rows, and whether the words of a row change places.
+// sgemm_vectorized with a choice of layouts for its tiles: the pitch of their
+// rows, and whether the words of a row change places.
+//
+//   place_a, place_b  where words stand if they change places
+//   sgemm_layout      the kernel
+//
 // @rung kernel=sgemm_layout<128,128,8,8,8,128,128,1> block=256 tile=128x128
 #include "gemm/ladder/edges.cuh"
 
 // --8<-- [start:places]
-// Where row `row` of A stands at depth `inner`: rows 16 apart change places
-// from depth 4 to 7, so that two lanes which store the same row, four depths
-// apart, meet different banks.
+// Where row `row` of A stands at depth `inner`: at depths 4 to 7 rows that are
+// 16 apart change places, so that two lanes which store the same row, four
+// depths apart, meet different banks.
 __device__ __forceinline__ int place_a(int inner, int row) {
   return row ^ inner / 4 % 2 * 16;
 }
@@ -20,8 +24,15 @@ __device__ __forceinline__ int place_b(int column) {
 // --8<-- [end:places]
 
 // C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
-// x over the columns, y over the rows. A block computes BM rows and BN columns
-// of C, in steps of depth BK.
+// x over the columns, y over the rows; a block of BM * BN / (TM * TN) threads
+// for each tile of C.
+//
+//   BM, BN            rows and columns of a tile of C, which one block computes
+//   BK                steps of depth in shared memory: a multiple of 8
+//   TM, TN            rows and columns of C of a thread: multiples of 4
+//   PITCH_A, PITCH_B  words from a depth to the next in the tiles of A and B:
+//                     at least BM and BN, multiples of 4
+//   SWIZZLE           1 if words change places, else 0
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int TM, int TN, int PITCH_A, int PITCH_B,
           int SWIZZLE>

@@ -1,11 +1,14 @@
 // sgemm_vectorized with the tile of B laid out as three kernels of the SGEMM
-// worklog have it: 6 in rows, 7 as columns of threads, 8 in rows of five words
-// more.
+// worklog have it. LAYOUT is the number of the kernel there:
+//
+//   6  the tile lies in rows
+//   7  the eight columns of a thread are 16 words apart
+//   8  the tile lies in rows that are five words longer
 #include "gemm/ladder/edges.cuh"
 
 // Where the word of B at depth `inner` and in column `column` of the tile
-// stands. In layout 7 the eight columns of a thread are 16 words apart, and
-// beside each of them stands that of the next thread.
+// stands. In layout 7 a thread's columns are 16 words apart, and beside each of
+// them stands the same column of the next thread.
 // --8<-- [start:place]
 template <int LAYOUT>
 __device__ __forceinline__ int place(int inner, int column) {

@@ -1,19 +1,25 @@
-// Solutions: a turned tile that four lanes store to at a time, and
-// block_tile_2d with longer rows of As.
+// Solutions of exercises.
+//
+//   sgemm_deep   a turned tile of A to which four lanes store a row at a time
+//   sgemm_pitch  block_tile_2d with longer rows of As
 #include "gemm/ladder/edges.cuh"
 
 // --8<-- [start:swapped]
-// Row `row` of A at depth `inner`: groups of eight rows change places,
-// differently in each of the four groups of depths that four neighboring lanes
-// store to.
+// Where row `row` of A stands at depth `inner`: groups of eight rows change
+// places, differently in each of the four groups of depths that four
+// neighboring lanes store to.
 __device__ __forceinline__ int swapped(int inner, int row) {
   return row ^ inner / 4 * 8;
 }
 // --8<-- [end:swapped]
 
 // C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
-// x over the columns, y over the rows. A block computes BM rows and BN columns
-// of C, in steps of depth BK.
+// x over the columns, y over the rows; a block of BM * BN / (TM * TN) threads
+// for each tile of C.
+//
+//   BM, BN  rows and columns of a tile of C; BM is a multiple of 32
+//   BK      steps of depth in shared memory at a time: 16
+//   TM, TN  rows and columns of C that a thread computes: multiples of 4
 // --8<-- [start:deep]
 template <int BM, int BN, int BK, int TM, int TN>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
@@ -81,6 +87,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
 }
 // --8<-- [end:deep]
 
+// The same product. PITCH: words from a row of As to the next, at least BK.
 // --8<-- [start:pitch]
 template <int BM, int BN, int BK, int TM, int TN, int PITCH>
 __global__ void __launch_bounds__(BM* BN / (TM * TN))
@@ -113,8 +120,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN))
           inner < k && column < n ? B[(size_t)inner * n + column] : 0.0f;
     }
     __syncthreads();
-    // Not all at once: unrolled further, this takes over 128 registers, and an
-    // SM holds one block.
+    // Not all BK steps at once: unrolled further, the loop takes over 128
+    // registers, and an SM holds only one block.
 #pragma unroll 2
     for (int i = 0; i < BK; ++i) {
       float a[TM], b[TN];

@@ -1,11 +1,16 @@
-// Solution of an exercise: as block_tile_2d.cu, but the columns of a thread are
-// BN / TN apart, so that lanes side by side read and write words side by side.
+// Solution of an exercise: the same as block_tile_2d.cu, but the columns of a
+// thread are BN / TN apart, so that lanes side by side read and write words
+// side by side.
 // @rung kernel=sgemm_strided_columns<128,128,8,8,8> block=256 tile=128x128
 #include "gemm/ladder/edges.cuh"
 
 // C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
-// x over the columns, y over the rows. A block computes BM rows and BN columns
-// of C, in steps of depth BK.
+// x over the columns, y over the rows; a block of BM * BN / (TM * TN) threads
+// for each tile of C.
+//
+//   BM, BN  rows and columns of a tile of C, which one block computes
+//   BK      steps of depth that are in shared memory at a time
+//   TM, TN  rows and columns of C that a thread computes; they divide BM and BN
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int TM, int TN>
 __global__ void __launch_bounds__(BM* BN / (TM * TN))
@@ -45,8 +50,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN))
     __syncthreads();
     // --8<-- [end:load]
     // --8<-- [start:multiply]
-    // Not all at once: unrolled further, this takes over 128 registers, and an
-    // SM holds one block.
+    // Not all BK steps at once: unrolled further, the loop takes over 128
+    // registers, and an SM holds only one block.
 #pragma unroll 2
     for (int i = 0; i < BK; ++i) {
       float a[TM], b[TN];

@@ -1,10 +1,17 @@
 // C = alpha op(A) op(B) + beta C where C has few rows or few columns. Each word
 // of the long matrix is needed for a few FMAs only, so what counts is to read
 // it once, as fast as memory delivers it.
+//
+//   last_to_arrive  whether all blocks that share a result have left their part
+//   place, load4    which four words of a line a lane has, and their loads
+//   add_depths      the products of several depths, where X lies across
+//   skinny          the kernel
+//
 // requires: sm_80
 #include <cuda_pipeline.h>
 
-// One more block has arrived; true in the last of `count`: as in final.cu.
+// Count one more block that has arrived; true in the last of `count` blocks. It
+// is the same as in ladder/final.cu.
 __device__ __forceinline__ bool last_to_arrive(unsigned* ticket, int count) {
   int before;
   asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
@@ -14,16 +21,18 @@ __device__ __forceinline__ bool last_to_arrive(unsigned* ticket, int count) {
   return before == count - 1;
 }
 
-// Of 4 * LANES neighboring words a lane has four: side by side where a load may
-// take 16 bytes, otherwise LANES apart, so that the lanes of each load read
-// side by side.
+// Which of 4 * LANES neighboring words is a lane's word number `word`, 0 to 3.
+// A lane has four words: side by side where a load may take 16 bytes (VEC = 4),
+// otherwise (VEC = 1) LANES apart, so that lanes side by side load words side
+// by side.
 template <int VEC, int LANES>
 __device__ __forceinline__ int place(int word) {
   const int lane = threadIdx.x % LANES;
   return VEC == 4 ? lane * 4 + word : lane + word * LANES;
 }
 
-// These four words of a line, from its word `at` on; zeros from `end` on.
+// Load these four words of the part of a line that begins at its word `at`;
+// zeros stand from word `end` on.
 // --8<-- [start:load]
 template <int VEC, int LANES>
 __device__ __forceinline__ void load4(float (&to)[4], const float* line, int at,
@@ -45,9 +54,10 @@ __device__ __forceinline__ void load4(float (&to)[4], const float* line, int at,
 
 // --8<-- [start:depths]
 // sum += products of `count` depths. A depth is a line of X, of which the lane
-// has four words, and a few words of Y, the same for all lanes at that depth.
-// All loads are on their way before the first of them is needed. WHOLE: there
-// are BATCH; of fewer the last is loaded again, and not used.
+// has four words, and FEW words of Y, the same for all lanes at that depth. All
+// loads are on their way before the first of them is needed. WHOLE: `count` is
+// BATCH; if it is less, the last depth is loaded again in place of those that
+// are missing, and not used.
 template <int BATCH, int VEC, int LANES, bool WHOLE, int FEW>
 __device__ __forceinline__ void add_depths(float (&sum)[4][FEW], const float* X,
                                            size_t x_step, int first, int many,
@@ -77,13 +87,19 @@ __device__ __forceinline__ void add_depths(float (&sum)[4][FEW], const float* X,
 // many x few results of X (many x k) and Y (k x few). A row of X lies ALONG the
 // depth, ldx words from row to row, or X lies across, as k x many. Word (d, c)
 // of Y is at d * y_depth + c * y_few, result (r, c) at r * c_many + c * c_few.
-// VEC: words per load of X; 4 asks for lines of X that begin at multiples of 16
-// bytes, and that are a multiple of 4 words long. A block of WARPS warps has
-// ROWS rows: a warp 4 of them along, or ROWS / 4 lanes all of them across; the
-// others share the depth. Grid: `parts` blocks, each with `per_part` of the
-// depth (a multiple of 4), for each of these groups of rows. partials: a word
-// for each result of each block; tickets: a 0 for each group. Launches that may
-// overlap need their own.
+//
+//   FEW    columns of Y that are computed, `few` or more
+//   ALONG  whether rows of X lie along the depth
+//   VEC    words per load of X, 1 or 4; 4 asks for lines of X that begin at
+//          multiples of 16 bytes, and that are a multiple of 4 words long
+//   ROWS   rows of X for a block, a multiple of 4
+//   WARPS  warps of a block. Along, each has 4 of the rows, and WARPS is a
+//          multiple of ROWS / 4; across, ROWS / 4 lanes have all of the rows.
+//          The other warps or lanes have the same rows and share the depth
+//
+// Grid: `parts` blocks, each with `per_part` of the depth (a multiple of 4),
+// for each group of ROWS rows. partials: a word for each result of each block;
+// tickets: a 0 for each group. Launches that may overlap need their own.
 // --8<-- [start:kernel]
 template <int FEW, bool ALONG, int VEC, int ROWS, int WARPS>
 __global__ void __launch_bounds__(32 * WARPS, (FEW > 1 ? 16 : 24) / WARPS)
@@ -115,9 +131,9 @@ __global__ void __launch_bounds__(32 * WARPS, (FEW > 1 ? 16 : 24) / WARPS)
 
   if constexpr (ALONG) {
     // --8<-- [start:along]
-    // A lane has 4 rows, and every 32nd 4 words of them. It needs the same 4
-    // depths of Y: they come from shared memory, chunk after chunk, copied past
-    // the registers while X is read.
+    // A lane has 4 rows, and of 128 words of each it has 4. It needs Y at the
+    // same 4 depths: these words come from shared memory. They are copied there
+    // chunk after chunk, past the registers, while X is read.
     const auto fetch = [&](float* y, int chunk) {
       if (chunk >= depth) return;
 #pragma unroll 4
@@ -180,8 +196,8 @@ __global__ void __launch_bounds__(32 * WARPS, (FEW > 1 ? 16 : 24) / WARPS)
     // --8<-- [end:along]
   } else {
     // --8<-- [start:across]
-    // A lane has 4 columns of X, which are 4 rows of C. It adds BATCH depths at
-    // a time, and in the end those that are left.
+    // A lane has 4 columns of X, which are 4 rows of C. It adds the products of
+    // BATCH depths at a time, and in the end those of the depths that are left.
     constexpr int BATCH = FEW > 4 ? 4 : 8;
     const size_t x_step = (size_t)SHARING * ldx;
     const size_t y_step = (size_t)SHARING * y_depth;
@@ -199,8 +215,8 @@ __global__ void __launch_bounds__(32 * WARPS, (FEW > 1 ? 16 : 24) / WARPS)
   }
 
   // --8<-- [start:reduce]
-  // All leave their sums in shared memory; then a thread adds those of a
-  // result, always in the same order.
+  // All threads leave their sums in shared memory; then one thread for each
+  // result adds the sums of this result, always in the same order.
   __syncthreads();
   if (!ALONG || lane == 0) {
 #pragma unroll
@@ -221,13 +237,14 @@ __global__ void __launch_bounds__(32 * WARPS, (FEW > 1 ? 16 : 24) / WARPS)
   }
   // --8<-- [end:reduce]
 
-  // The last block of a group adds what all of them have left, as in final.cu.
+  // The last block of a group adds what all of them have left, as in
+  // ladder/final.cu.
   if (parts > 1) {
     __syncthreads();
     if (threadIdx.x == 0) last = last_to_arrive(tickets + group, parts);
     __syncthreads();
     if (!last) return;
-    // Of many parts a warp adds those of a result, of few a thread.
+    // If there are many parts, a warp adds those of a result; if few, a thread.
     const int lanes = parts > 16 ? 32 : 1;
     for (int i = threadIdx.x / lanes; i < RESULTS; i += THREADS / lanes) {
       float total = 0.0f;

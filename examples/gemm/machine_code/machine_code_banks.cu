@@ -1,9 +1,10 @@
-// A loop of FMAs and nothing else: machine_code_banks.py gives its machine code
-// other registers.
+// A loop of FMAs and nothing else: banks.py gives its machine code other
+// registers.
 // requires: sm_80
 
-// Each thread adds products of factors[0] to [9] to its 64 sums, four to each
-// in a turn, and stores them. cycles: what this took, of each warp.
+// Each thread adds products of factors[0] to [9] to its 64 sums, four products
+// to each sum in a turn, and stores the sums. cycles: how many cycles this
+// took, a word for each warp.
 // --8<-- [start:kernel]
 extern "C" __global__ void __launch_bounds__(512)
     chains(const float* __restrict__ factors, float4* __restrict__ out,
