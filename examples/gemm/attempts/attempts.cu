@@ -1,5 +1,15 @@
-// C = A B in fp32, for any sizes: the final kernel with a switch for each thing
-// that was tried on the way to it.
+// C = A B in fp32, for any sizes: the final kernel (ladder/final.cu) with a
+// switch for each thing that was tried on the way to it.
+//
+//   EXCHANGED, LATE, APART, SPREAD, PARTS_FIRST  the switches
+//   copy_async, commit, wait_for_all_but  copies past the registers, in groups
+//   Operand                a tile of A or B on its way into shared memory
+//   lane_row, lane_column  where a lane stands in its warp's part of a tile
+//   read, multiply         one step of depth, of a thread
+//   place_of               the order of tiles
+//   add_parts              blocks that share a tile of C
+//   attempt                the kernel
+//
 // requires: sm_80
 // expect: spills (four blocks on an SM leave 128 registers per thread)
 
@@ -14,8 +24,9 @@ enum : unsigned {
 };
 // --8<-- [end:switches]
 
-// Start to copy WORDS words from global into shared memory; only the first
-// `bytes` are read, zeros stand for the rest. Nothing happens unless `wanted`.
+// Start to copy WORDS words (1 or 4) from global into shared memory. Only the
+// first `bytes` are read; zeros stand for the rest. Nothing happens unless
+// `wanted`.
 template <int WORDS>
 __device__ __forceinline__ void copy_async(unsigned to, const float* from,
                                            int bytes, bool wanted) {
@@ -34,17 +45,21 @@ __device__ __forceinline__ void copy_async(unsigned to, const float* from,
 #undef COPY
 }
 
+// Copies are counted in groups: one for each step of depth, even if it is
+// empty.
 __device__ __forceinline__ void commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
+// Wait for this thread's own copies, all but the last GROUPS groups.
 template <int GROUPS>
 __device__ __forceinline__ void wait_for_all_but() {
   asm volatile("cp.async.wait_group %0;" ::"n"(GROUPS) : "memory");
 }
 
 // A tile of EXTENT rows of A (ALONG_K), or columns of B, and BK steps of depth,
-// on its way into shared memory, where depth comes first: [BK][PITCH].
+// on its way into shared memory, where depth comes first: [BK][PITCH]. A block
+// has THREADS threads; copies of B move VEC words.
 template <int EXTENT, int BK, int THREADS, int VEC, bool ALONG_K>
 struct Operand {
   static constexpr int PITCH = EXTENT + (ALONG_K ? 4 : 0);
@@ -107,7 +122,8 @@ struct Operand {
   }
 };
 
-// A warp's lanes stand 8 x 4; a lane's results are patches of 4 x 4.
+// A warp's lanes stand in 8 rows and 4 columns; a lane's results are patches of
+// 4 x 4.
 constexpr int LANE_ROWS = 8, LANE_COLUMNS = 4;
 
 __device__ __forceinline__ int lane_row() { return threadIdx.x / 2 % 8; }
@@ -115,7 +131,8 @@ __device__ __forceinline__ int lane_column() {
   return threadIdx.x % 2 + threadIdx.x / 16 % 2 * 2;
 }
 
-// COUNT words of one depth, 4 by 4, STRIDE words apart.
+// Read COUNT words of one depth, four at a time; the fours are STRIDE words
+// apart.
 template <int COUNT, int STRIDE>
 __device__ __forceinline__ void read(float (&to)[COUNT], const float* from) {
 #pragma unroll
@@ -124,6 +141,7 @@ __device__ __forceinline__ void read(float (&to)[COUNT], const float* from) {
         *reinterpret_cast<const float4*>(from + i * STRIDE);
 }
 
+// The products of one depth. The sum of row i stands at i ^ EXCHANGE.
 template <int TM, int TN, int EXCHANGE>
 __device__ __forceinline__ void multiply(float (&sum)[TN][TM],
                                          const float (&a)[TM],
@@ -147,8 +165,8 @@ __device__ __forceinline__ int2 place_of(int tile, int tile_rows,
   return make_int2(i / rows, first + i % rows);
 }
 
-// Leave the sums of a part of the depth; true in the block that is the last to
-// do so and has added up all of them, always in the same order.
+// Leave the sums of a part of the depth. True in the block that is the last to
+// do so; it has added up the sums of all parts, always in the same order.
 template <int TM, int TN, int THREADS>
 __device__ __forceinline__ bool add_parts(float (&sum)[TN][TM], int part,
                                           int parts, float* partials,
@@ -180,11 +198,15 @@ __device__ __forceinline__ bool add_parts(float (&sum)[TN][TM], int part,
   return true;
 }
 
-// A is m x k, B k x n, C m x n, row-major. Tiles, stages and blocks as in
-// final.cu; VEC = 4 asks for n to be a multiple of 4. Grid: a block for each of
-// the first `whole` tiles, then `parts` blocks for each of the rest, with
-// `per_part` of the depth each. EVERY: steps from one barrier to the next.
-// Dynamic shared memory as in final.cu.
+// A is m x k, B k x n, C m x n, row-major. Grid: a block for each of the first
+// `whole` tiles, then `parts` blocks for each of the other tiles, with
+// `per_part` of the depth each. Dynamic shared memory is as in ladder/final.cu.
+//
+//   BM, BN, BK, TM, TN, STAGES, BLOCKS  as in ladder/final.cu
+//   VEC    words of B that a copy moves: 1, or 4 if n is a multiple of 4
+//   TRIED  the switches that are on, added up
+//   EVERY  steps from one barrier to the next; divides STAGES, at most half of
+//          it
 template <int BM, int BN, int BK, int TM, int TN, int STAGES, int BLOCKS,
           int VEC, unsigned TRIED, int EVERY>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
@@ -249,8 +271,10 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   read<TN, LANE_COLUMNS * 4>(b[0], b_from);
   int slot = 0, free_slot = AHEAD;
   // --8<-- [start:copies]
-  // The depth at which the copies of A start, of B, and of which the last. If
-  // they are spread, AT_ONCE start at each depth from 1 on.
+  // COPY_A, COPY_B: the depths at which the copies of A and B start; COPIED:
+  // the depth at which the last has started; MOVE: the depth at which addresses
+  // move on. If copies are spread, AT_ONCE of them start at each depth from 1
+  // on.
   constexpr int ALL = OfA::COPIES + OfB::COPIES,
                 AT_ONCE = (ALL + BK - 4) / (BK - 3);
   constexpr int COPY_A = TRIED & APART && EVERY == 1 ? 1 : 0,
@@ -318,7 +342,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
       return;
   }
 
-  // Through shared memory, so that a warp stores whole sectors of C.
+  // Results go through shared memory, so that a warp stores whole sectors of C.
   constexpr int HIGH = LANE_ROWS * 4, WIDE = LANE_COLUMNS * TN,
                 PITCH = HIGH + 4;
   float* const columns = tiles_a + warp * (WIDE * PITCH);

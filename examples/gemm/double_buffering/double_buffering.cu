@@ -1,19 +1,24 @@
-// One product in four orders of loading and multiplying, with the clock read in
-// between; and both kinds of A tile for both kinds of copy. C = A B for extents
-// that are multiples of the tiles.
+// One product, C = A B, in four orders of loading and multiplying, with the
+// clock read in between, and with both kinds of A tile for both kinds of copy.
+//
 // expect: spills
 #include <cuda_pipeline.h>
 
 constexpr int BM = 128, BN = 128, WM = 32, WN = 64, TM = 8, TN = 8,
               THREADS = 256;
 
-// Load a tile, then multiply it: with one buffer and two barriers, or with two
-// buffers and one barrier. Or start the load of the next tile, then multiply
-// this one: the next one waits in registers, or goes straight to shared memory.
+// The orders:
+//
+//   ONE_BUFFER         load a tile, then multiply it: one buffer, two barriers
+//   TWO_BUFFERS        load a tile, then multiply it: two buffers, one barrier
+//   THROUGH_REGISTERS  start to load the next tile, then multiply this one; the
+//                      next tile waits in registers
+//   ASYNC              the same, but the next tile goes straight to shared
+//                      memory
 constexpr int ONE_BUFFER = 0, TWO_BUFFERS = 1, THROUGH_REGISTERS = 2, ASYNC = 3;
 
-// What is stamped of each tile: its loads begin to be issued, it has arrived,
-// its multiplication begins and ends.
+// The events of each tile that are stamped: the first of its loads is issued,
+// the tile has arrived, its multiplication begins, and it is done.
 constexpr int ISSUED = 0, ARRIVED = 1, BEGUN = 2, DONE = 3, EVENTS = 4;
 
 // --8<-- [start:clock]
@@ -26,9 +31,17 @@ __device__ __forceinline__ unsigned now() {
 }
 // --8<-- [end:clock]
 
-// TURNED: a tile of A lies in shared memory with its depth downwards, so that
-// four words are four rows; otherwise as in global memory, so that four words
-// are four steps of depth.
+// C = A B, row-major: A is m x k, B is k x n; m is a multiple of BM, n of BN, k
+// of BK. Grid: x over the columns, y over the rows. stamps: EVENTS words for
+// each of the tiles `first` to `first` + `count` - 1, of each block.
+//
+//   BK       steps of depth in shared memory at a time: a multiple of 8
+//   ORDER    one of the four orders above
+//   TURNED   whether a tile of A lies in shared memory with its depth
+//            downwards, so that four neighboring words are four rows; otherwise
+//            it lies as in global memory, and four words are four steps of
+//            depth
+//   STAMPED  whether the clock is read
 template <int BK, int ORDER, bool TURNED, bool STAMPED>
 __global__ void __launch_bounds__(THREADS, 2)
     ordered(const float* __restrict__ A, const float* __restrict__ B,
@@ -100,8 +113,7 @@ __global__ void __launch_bounds__(THREADS, 2)
         const int row = i / 2 % BM, inner = i / 2 / BM * 8 + t % 2 * 4;
         const float* from = A + (size_t)(top + row) * k + start + inner;
         float* to = &As[stage][TURNED ? place_a(inner, row) : 4 * i];
-        if constexpr (TURNED) {  // each word has a place of its own, so it is a
-                                 // copy of its own
+        if constexpr (TURNED) {  // words that part are copied one by one
 #pragma unroll
           for (int j = 0; j < 4; ++j)
             __pipeline_memcpy_async(to + j * (BM + 4), from + j, 4);
@@ -177,7 +189,7 @@ __global__ void __launch_bounds__(THREADS, 2)
       if (ORDER == ONE_BUFFER)
         __syncthreads();
       else
-        stage ^= 1;  // who is still reading reads the other buffer
+        stage ^= 1;  // threads that still read have the other buffer
     }
     // --8<-- [end:late]
   } else if constexpr (ORDER == THROUGH_REGISTERS) {

@@ -1,7 +1,9 @@
-// C = alpha A B + beta C for small matrices: tiles of 32 x 32, so that there
-// are many of them.
+// Solution of an exercise: C = alpha A B + beta C for small matrices, with
+// tiles of 32 x 32, so that there are many of them.
 // @rung kernel=sgemm_small_tiles block=256 tile=32x32
 
+// A is m x k, B is k x n, C is m x n, row-major. Grid: x over the columns, y
+// over the rows; a block of 256 threads for each tile.
 // --8<-- [start:kernel]
 extern "C" __global__ void __launch_bounds__(256)
     sgemm_small_tiles(const float* __restrict__ A, const float* __restrict__ B,

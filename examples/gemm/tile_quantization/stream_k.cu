@@ -2,12 +2,14 @@
 // equal pieces, one for each block. The grid decides: with a block per tile
 // every piece is a tile, and nothing is shared; with as many blocks as the GPU
 // holds at a time, all of them end together.
-// partials and flags belong to one launch until it has ended: launches that may
-// overlap, on two streams, need their own.
+//
+//   add_steps       the products of some steps of a tile
+//   leave, collect  a block leaves its sums, another one adds them to its own
+//   sgemm_stream_k  the kernel
 #include "gemm/ladder/edges.cuh"
 
-// Adds to `sum` what the steps [from, to) of depth bring for the tile at (top,
-// left).
+// Adds to `sum` the products of steps [from, to) of the depth of the tile that
+// begins in row `top` and column `left` of C.
 template <int BM, int BN, int BK, int TM, int TN>
 __device__ __forceinline__ void add_steps(float (&sum)[TM][TN],
                                           float (&As)[BK][BM + 4],
@@ -73,9 +75,9 @@ __device__ __forceinline__ void leave(const float (&sum)[TM][TN],
 }
 // --8<-- [end:leave]
 
-// The owner waits for the blocks after it, one by one, and adds what they have
-// left: always in the same order. It takes the flag down, so that the next
-// launch finds it at 0.
+// The owner waits for the blocks after it, one by one, and adds what each has
+// left: always in the same order. It sets the flag of that block to 0 again, as
+// the next launch has to find it.
 // --8<-- [start:collect]
 template <int TM, int TN, int THREADS>
 __device__ __forceinline__ void collect(float (&sum)[TM][TN], int block,
@@ -96,7 +98,15 @@ __device__ __forceinline__ void collect(float (&sum)[TM][TN], int block,
 // C = A B, row-major: A is m x k, B is k x n, C is m x n. Grid: a block per
 // tile, or as many blocks as the GPU holds at a time (BLOCKS on an SM) and no
 // more, for blocks wait for each other; never more than there are steps.
-// partials: BM * BN words for each block; flags: a 0 for each block.
+//
+// partials: BM * BN words for each block; flags: a 0 for each block. Both
+// belong to one launch until it has ended: launches that may overlap, on two
+// streams, need their own.
+//
+//   BM, BN  rows and columns of a tile of C
+//   BK      steps of depth in shared memory at a time: a multiple of 8
+//   TM, TN  rows and columns of C that a thread computes: multiples of 4
+//   BLOCKS  blocks of BM * BN / (TM * TN) threads that share an SM
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int TM, int TN, int BLOCKS>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
@@ -115,9 +125,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
   const size_t places = (size_t)A | (size_t)B | (size_t)C;
   const bool aligned = k % 4 == 0 && n % 4 == 0 && places % 16 == 0;
   // --8<-- [start:walk]
-  const auto piece = [&](int block) {
-    return all * block / gridDim.x;
-  };  // where it begins
+  // Where the piece of a block begins.
+  const auto piece = [&](int block) { return all * block / gridDim.x; };
   const long long end = piece(blockIdx.x + 1);
   for (long long at = piece(blockIdx.x); at < end;) {
     const int tile = at / steps, from = at % steps;
@@ -131,8 +140,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)
       leave<TM, TN, THREADS>(sum, partials, flags);
       continue;
     }
-    // The next blocks that have steps of this tile began with them: no long
-    // wait.
+    // The next blocks that have steps of this tile began with these steps, so
+    // this wait is not long.
     for (int block = blockIdx.x + 1;
          to < steps && piece(block) < (tile + 1LL) * steps; ++block)
       collect<TM, TN, THREADS>(sum, block, partials, flags);

@@ -2,8 +2,9 @@
 // requires: sm_90
 #include "gemm/ladder/tma.cu"
 
-// out: ROWS x COLUMNS words of shared memory, in their order, after a copy of
-// the box at (row, column) of X; the box must have just this size.
+// Copies the box of X that begins at (row, column) into shared memory, and
+// writes the words there to `out` in their order. ROWS x COLUMNS: the size of
+// the box, as the map X has it.
 // --8<-- [start:show]
 template <int ROWS, int COLUMNS>
 __global__ void show_box(const __grid_constant__ CUtensorMap X,
@@ -16,7 +17,7 @@ __global__ void show_box(const __grid_constant__ CUtensorMap X,
     arrive_and_expect(&arrived, ROWS * COLUMNS * sizeof(float));
     copy_box(words, X, row, column, &arrived);
   }
-  __syncthreads();  // nobody looks at the barrier before it is one
+  __syncthreads();  // no thread waits at the barrier before it is initialized
   wait(&arrived, 0);
   for (int i = threadIdx.x; i < ROWS * COLUMNS; i += blockDim.x)
     out[i] = words[i];

@@ -1,12 +1,16 @@
-// Solution of an exercise: as vectorized.cu, but the tile of A stays as it is.
-// A thread reads four words of a row of it, for four units of depth, and keeps
-// them in registers.
+// Solution of an exercise: the same as vectorized.cu, but the tile of A is not
+// turned. A thread reads four words of a row of it, for four steps of depth,
+// and keeps them in registers.
 // @rung kernel=sgemm_unturned<128,128,8,8,8> block=256 tile=128x128
 #include "gemm/ladder/edges.cuh"
 
 // C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
-// x over the columns, y over the rows. A block computes BM rows and BN columns
-// of C, in steps of depth BK.
+// x over the columns, y over the rows; a block of BM * BN / (TM * TN) threads
+// for each tile of C.
+//
+//   BM, BN  rows and columns of a tile of C, which one block computes
+//   BK      steps of depth in shared memory at a time: a multiple of 8
+//   TM, TN  rows and columns of C that a thread computes: multiples of 4
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int TM, int TN>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)

@@ -1,6 +1,11 @@
-// sgemm_warp_tile with the numbering of a warp's lanes for a choice: COLUMNS
-// has a 1 for each of the five bits of a lane's number that tells the column it
-// stands in; the others tell its row.
+// sgemm_warp_tile with a choice of how a warp's lanes are numbered. COLUMNS has
+// a 1 for each of the five bits of a lane's number that says in which column
+// the lane stands; the other bits say in which row.
+//
+//   gather       the bits of a lane's number that a mask selects
+//   largest      the largest number that these bits can be
+//   sgemm_lanes  the kernel
+//
 // @rung kernel=sgemm_lanes<128,128,16,32,64,8,8,14> block=256 tile=128x128
 #include "gemm/ladder/edges.cuh"
 
@@ -16,7 +21,7 @@ __device__ __forceinline__ int gather(int lane) {
 }
 // --8<-- [end:gather]
 
-// The largest number that MASK's bits can tell.
+// The largest number that the bits of a mask can be.
 __host__ __device__ constexpr int largest(int mask) {
   return mask == 0       ? 0
          : mask % 2 == 1 ? 2 * largest(mask / 2) + 1
@@ -24,8 +29,16 @@ __host__ __device__ constexpr int largest(int mask) {
 }
 
 // C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
-// x over the columns, y over the rows. A block computes BM rows and BN columns
-// of C, in steps of depth BK.
+// x over the columns, y over the rows; a block of BM * BN / (TM * TN) threads
+// for each tile of C.
+//
+//   BM, BN   rows and columns of a tile of C, which one block computes
+//   BK       steps of depth in shared memory at a time: a multiple of 8
+//   WM, WN   rows and columns of C that a warp computes; they divide BM and BN
+//   TM, TN   rows and columns of C that a thread computes: multiples of 4, with
+//            WM * WN = 32 * TM * TN
+//   COLUMNS  the bits of a lane's number that say its column: as many as tell
+//            WN / TN columns apart
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int WM, int WN, int TM, int TN, int COLUMNS>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
@@ -39,8 +52,9 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
                 "tiles of whole warps");
   static_assert(BM * BK % (4 * THREADS) == 0 && BK * BN % (4 * THREADS) == 0,
                 "shared evenly");
-  // Two lanes store the same row of A, four rows of As apart: 4 * 4 words of
-  // padding are half the banks, and 16 such pairs use every bank once.
+  // Two lanes store the same row of A, four rows of As apart. The 4 * 4 words
+  // of padding between them are half the banks, so the 16 such pairs of a warp
+  // use every bank once.
   __shared__ __align__(16) float As[BK][BM + 4];
   __shared__ __align__(16) float Bs[BK][BN];
   const int t = threadIdx.x;
@@ -53,8 +67,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   const int lane_x = gather<COLUMNS>(lane),
             lane_y = gather<31 & ~COLUMNS>(lane);
   // The first column and row of this thread's results, in the tile. Lanes side
-  // by side have four columns each, and each lane the next four NEXT further
-  // on: lanes read words side by side.
+  // by side have four columns each; a lane's next four columns are NEXT further
+  // on. So lanes side by side read words side by side.
   constexpr int NEXT = LANES * 4;
   const int x = warp % (BN / WN) * WN + lane_x * 4,
             y = warp / (BN / WN) * WM + lane_y * TM;
