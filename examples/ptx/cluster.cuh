@@ -1,9 +1,16 @@
 // Blocks of a cluster: they run at the same time on neighboring SMs, and reach
 // each other's shared memory.
+//
+//   rank_in_cluster  this block's number in its cluster
+//   sync_cluster     a barrier of all threads of the cluster
+//   arrive_in        arrives at a barrier in another block's shared memory
+//   meet_cluster     the barrier right after barriers were initialized
 #pragma once
 #include "mbarrier.cuh"
 
 // --8<-- [start:cluster]
+// This block's number in its cluster: 0, 1, ...
+//
 // PTX ISA: %cluster_ctarank
 __device__ __forceinline__ unsigned rank_in_cluster() {
   unsigned rank;
@@ -11,8 +18,8 @@ __device__ __forceinline__ unsigned rank_in_cluster() {
   return rank;
 }
 
-// A barrier of all threads of the cluster; what they wrote before it to the
-// shared memory of any of its blocks is there after it.
+// A barrier of all threads of the cluster. What they wrote before it into the
+// shared memory of any block of the cluster is there after it.
 //
 // PTX ISA: barrier.cluster
 __device__ __forceinline__ void sync_cluster() {
@@ -23,11 +30,12 @@ __device__ __forceinline__ void sync_cluster() {
 // Arrive at the barrier that lies at the same place in another block of the
 // cluster, or in this one.
 //
-// Without `.release.cluster`: that would order all ordinary memory of this
-// thread for the whole cluster, and becomes a fence of the whole GPU in front
-// of every arrival, hundreds of cycles. There is nothing to order where a
-// consumer gives a stage back: only wgmma has read it, and its products have
-// ended before; and only the TMA writes it again.
+// The arrival is without `.release.cluster`, which would order all ordinary
+// memory accesses of this thread for the whole cluster: it becomes a fence of
+// the whole GPU in front of every arrival, which takes hundreds of cycles.
+// There is nothing to order where a consumer gives a stage back: only wgmma has
+// read the stage, in products that have ended before, and only the TMA writes
+// it again.
 //
 // PTX ISA: mapa
 __device__ __forceinline__ void arrive_in(Barrier* barrier, unsigned rank) {
@@ -42,8 +50,9 @@ __device__ __forceinline__ void arrive_in(Barrier* barrier, unsigned rank) {
 // --8<-- [end:cluster]
 
 // --8<-- [start:meet]
-// `sync_cluster` right after `fence_init`, which has already ordered what has
-// to be: the blocks may use each other's barriers after it.
+// The same as `sync_cluster`, for use right after `fence_init`, which has
+// already ordered what has to be ordered. After it blocks may use each other's
+// barriers.
 //
 // PTX ISA: barrier.cluster
 __device__ __forceinline__ void meet_cluster() {

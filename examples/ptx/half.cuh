@@ -1,4 +1,7 @@
-// The two types of 16 bits that the final kernel multiplies.
+// The two types of 16 bits that tensor/ladder/final.cu multiplies.
+//
+//   IS_FP16<T>      whether T is fp16
+//   FactorsOf<Out>  the type of the factors of results of type Out
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -8,7 +11,7 @@ constexpr bool IS_FP16 = false;
 template <>
 constexpr bool IS_FP16<__half> = true;
 
-// Results of fp16 are of factors of fp16, all others of bf16.
+// Results in fp16 have factors in fp16, all other results have factors in bf16.
 template <class Out>
 struct FactorsOf {
   using Type = __nv_bfloat16;

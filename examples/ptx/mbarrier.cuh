@@ -1,4 +1,12 @@
-// Barriers in shared memory, for the producers and consumers of this part.
+// Barriers in shared memory, by which producers and consumers wait for each
+// other.
+//
+//   shared_address     an address as PTX instructions take it
+//   Barrier            a barrier that counts arrivals and bytes
+//   init, fence_init   before its first use
+//   arrive, arrive_and_expect, wait, wait_at  its use
+//   Ring               where a thread stands in a ring of stages
+//   give_registers_back, take_registers  registers of a warpgroup
 #pragma once
 
 // PTX instructions take addresses of shared memory as 32 bits.
@@ -7,9 +15,9 @@ __device__ __forceinline__ unsigned shared_address(const void* at) {
 }
 
 // --8<-- [start:barrier]
-// A barrier counts arrivals and bytes. A phase ends when `count` arrivals have
-// come and all bytes that were announced; then the next phase begins by itself.
-// Phases are told apart by their parity: 0, 1, 0, ...
+// A barrier counts arrivals and bytes. A phase ends when `count` threads have
+// arrived, and all bytes that were announced have come; then the next phase
+// begins by itself. Phases are told apart by their parity: 0, 1, 0, ...
 using Barrier = unsigned long long;
 
 // PTX ISA: mbarrier.init
@@ -20,8 +28,9 @@ __device__ __forceinline__ void init(Barrier* barrier, int count) {
       : "memory");
 }
 
-// By the thread that called `init`, before others, the TMA and other blocks of
-// the cluster use the barriers; a barrier of all threads has to follow.
+// The thread that called `init` calls this before other threads, the TMA and
+// other blocks of the cluster use the barriers. A barrier of all threads has to
+// follow.
 //
 // PTX ISA: fence
 __device__ __forceinline__ void fence_init() {
@@ -46,8 +55,9 @@ __device__ __forceinline__ void arrive_and_expect(Barrier* barrier, int bytes) {
                : "memory");
 }
 
-// Wait until the phase of this parity has ended. At once where it is the one
-// before the current phase, and so with parity 1 on a new barrier.
+// Wait until the phase of this parity has ended. If it is the phase before the
+// current one, the wait ends at once; so does a wait for parity 1 at a new
+// barrier.
 //
 // PTX ISA: mbarrier.try_wait
 __device__ __forceinline__ void wait_at(unsigned address, int parity) {
@@ -66,8 +76,9 @@ __device__ __forceinline__ void wait(Barrier* barrier, int parity) {
 // --8<-- [end:barrier]
 
 // --8<-- [start:ring]
-// Where a producer or a consumer stands in a ring of STAGES: the stage, and the
-// parity of the phase that its barriers are in. Both change at the same steps.
+// Where a producer or a consumer stands in a ring of STAGES stages: the stage,
+// and the parity of the phase that the barriers of the stage are in. Producers
+// and consumers advance by the same steps.
 template <int STAGES>
 struct Ring {
   int stage = 0, parity = 0;
@@ -79,8 +90,9 @@ struct Ring {
 // --8<-- [end:ring]
 
 // --8<-- [start:registers]
-// Give registers of this warpgroup back, or take more: COUNT for each thread
-// from here on, a multiple of 8. `take` waits until so many are free.
+// Give registers of this warpgroup back, or take more: each thread has COUNT
+// from here on, a multiple of 8 from 24 to 256. `take_registers` waits until so
+// many are free.
 //
 // PTX ISA: setmaxnreg
 template <int COUNT>

@@ -1,5 +1,9 @@
 // The Ampere way to the tensor cores in PTX: copies into shared memory past the
 // registers, and products of small matrices by a warp.
+//
+//   copy16, commit, wait_for_all_but  copies past the registers, in groups
+//   mma                        a product of small matrices by a warp
+//   ldmatrix, ldmatrix_turned  fragments from shared memory
 #pragma once
 #include <cuda_bf16.h>
 
@@ -7,7 +11,7 @@
 
 // --8<-- [start:copy]
 // Start to copy 16 bytes from global to shared memory; both addresses are
-// multiples of 16. Only the first `bytes` are read, zeros stand for the rest.
+// multiples of 16. Only the first `bytes` are read; zeros stand for the rest.
 //
 // PTX ISA: cp.async
 __device__ __forceinline__ void copy16(unsigned to, const void* from,
@@ -18,7 +22,7 @@ __device__ __forceinline__ void copy16(unsigned to, const void* from,
       : "memory");
 }
 
-// Copies are counted in groups, one for each step, be it empty.
+// Copies are counted in groups: one for each step, even if it is empty.
 //
 // PTX ISA: cp.async.commit_group
 __device__ __forceinline__ void commit() {
@@ -35,8 +39,9 @@ __device__ __forceinline__ void wait_for_all_but() {
 // --8<-- [end:copy]
 
 // --8<-- [start:mma]
-// D += A B by a warp: A is 16 x 16, B 16 x 8, both bf16, D 16 x 8 in fp32. With
-// g = lane / 4 and t = lane % 4 a lane holds, two bf16 in a register,
+// D += A B by a warp: A is 16 x 16, B is 16 x 8, both bf16; D is 16 x 8 in
+// fp32. With g = lane / 4 and t = lane % 4 a lane holds, two bf16 in a
+// register,
 //
 //     A  a[0]  row g,      columns 2t, 2t + 1      a[2]  the same, columns + 8
 //        a[1]  row g + 8,  columns 2t, 2t + 1      a[3]  the same, columns + 8
@@ -55,8 +60,9 @@ __device__ __forceinline__ void mma(float (&d)[4], const unsigned (&a)[4],
 
 // --8<-- [start:ldmatrix]
 // Four 8 x 8 matrices of 16-bit elements from shared memory. Lane i gives the
-// address of a row of 16 bytes: row i % 8 of matrix i / 8. It receives in
-// tile[j] the elements 2t, 2t + 1 of row g of matrix j: as `mma` has A.
+// address of a row of 16 bytes: row i % 8 of matrix i / 8. In tile[j] it
+// receives the elements 2t, 2t + 1 of row g of matrix j: they are where `mma`
+// wants those of A.
 //
 // PTX ISA: ldmatrix
 __device__ __forceinline__ void ldmatrix(unsigned (&tile)[4], unsigned row) {
@@ -68,7 +74,8 @@ __device__ __forceinline__ void ldmatrix(unsigned (&tile)[4], unsigned row) {
 }
 
 // The same with each matrix turned: a lane receives the elements 2t, 2t + 1 of
-// column g. So B, which lies row by row, comes as `mma` has it.
+// column g. So the elements of B, which lies row by row, are where `mma` wants
+// them.
 //
 // PTX ISA: ldmatrix
 __device__ __forceinline__ void ldmatrix_turned(unsigned (&tile)[4],

@@ -1,15 +1,19 @@
-// The registers of sums, as wgmma names them: its wrappers for all types of
-// factors use these words.
+// The registers of sums, as wgmma names them. The wrappers of wgmma for all
+// types of factors use these macros.
+//
+//   SUM4, SUM16, SUM32   operands: 4, 16 or 32 sums
+//   NAMES32 to NAMES128  the names of the first 32 to 128 operands
+//   START_ALONG          a product of factors that run along the depth
 #pragma once
 
 // --8<-- [start:sums]
-// Operands that are read and written: sum[i] and those behind it.
+// Operands that are read and written: sum[i] and the sums behind it.
 #define SUM4(i) \
   "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3])
 #define SUM16(i) SUM4(i), SUM4(i + 4), SUM4(i + 8), SUM4(i + 12)
 #define SUM32(i) SUM16(i), SUM16(i + 16)
 
-// Their names in the instruction: the first 32 operands, 64, 96, 128.
+// The names of the first 32, 64, 96 or 128 operands in the instruction.
 #define NAMES32                                                       \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, " \
   "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, " \
@@ -31,9 +35,10 @@
   "%107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, " \
   "%118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
-// Start sum (+)= a b where both factors run along the depth, as all but those
-// of 16 bits must. SHAPE: "m64n128k32", say; TYPE: of both factors. A, B and
-// ADD are the numbers of the operands behind the sums.
+// Start sum (+)= a b where both factors run along the depth, as all factors but
+// those of 16 bits must. SHAPE: such as "m64n128k32"; TYPE: the type of both
+// factors, such as "e4m3"; NAMES: the names of the sums. A, B and ADD are the
+// names of the operands behind the sums; then come the sums themselves.
 #define START_ALONG(SHAPE, TYPE, NAMES, A, B, ADD, ...)                    \
   asm volatile("{ .reg .pred add; setp.ne.s32 add, " ADD                   \
                ", 0;\n"                                                    \

@@ -1,14 +1,17 @@
 // Products of a warpgroup with fp32 factors, multiplied as TF32.
+//
+//   wgmma_tf32           one product: 64 rows, N columns, 8 steps of depth
+//   multiply_stage_tf32  the products of a stage: 32 steps of depth
 #pragma once
 #include "wgmma.cuh"
 
 constexpr int DEPTH = 32;  // steps of depth in a stage: a line of 128 bytes
 
 // --8<-- [start:wgmma]
-// Start sum (+)= A B: A is 64 x 8, B 8 x N, both words of 32 bits in shared
-// memory, their lines along the depth: other than for bf16 there is no other
-// way. Of each word the tensor cores read the upper 19 bits. N columns are
-// N / 2 sums of a thread, which lie as those of bf16 products do.
+// Start sum (+)= A B: A is 64 x 8, B is 8 x N, both words of 32 bits in shared
+// memory. Their lines run along the depth, as all lines but those of 16-bit
+// factors must. Of each word the tensor cores read the upper 19 bits. Of N
+// columns a thread has N / 2 sums, which lie as those of bf16 products do.
 //
 // PTX ISA: wgmma.mma_async
 // --8<-- [end:wgmma]
@@ -40,8 +43,9 @@ __device__ __forceinline__ void wgmma_tf32(float (&sum)[128],
 }
 
 // --8<-- [start:multiply]
-// sum (+)= the product of 64 rows of A and of as many columns of B as the sums
-// have, one stage deep. Started and closed as a group, not waited for.
+// sum (+)= the product of 64 rows of A and 2 * SIZE columns of B, one stage
+// deep. a, b: where they begin in shared memory. The products are started and
+// closed as a group; nothing waits for them here.
 template <int SIZE>
 __device__ __forceinline__ void multiply_stage_tf32(float (&sum)[SIZE],
                                                     unsigned a, unsigned b,

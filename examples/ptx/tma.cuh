@@ -1,4 +1,9 @@
 // Copies of boxes by the tensor memory accelerator (TMA), in both directions.
+//
+//   copy_box, copy_box_to_all  from a matrix into shared memory
+//   prefetch        fetches a map
+//   store_box, close_stores, wait_for_reads  from shared memory into a matrix
+//   fence_for_tma   makes ordinary stores visible to the TMA
 #pragma once
 #include <cuda.h>
 #include <cuda_bf16.h>
@@ -6,9 +11,9 @@
 #include "mbarrier.cuh"
 
 // --8<-- [start:copy]
-// Start to copy the box of a matrix that begins in this row and column; how
-// large it is stands in the map. Its bytes count for the barrier. What lies
-// beyond the matrix arrives as zeros.
+// Start to copy the box of a matrix that begins in this row and column; the map
+// says how large a box is. The bytes of the box count for the barrier. Elements
+// beyond the matrix arrive as zeros.
 //
 // PTX ISA: cp.async.bulk.tensor
 __device__ __forceinline__ void copy_box(void* to, const CUtensorMap& map,
@@ -23,7 +28,7 @@ __device__ __forceinline__ void copy_box(void* to, const CUtensorMap& map,
 }
 // --8<-- [end:copy]
 
-// The map itself is fetched before it is needed.
+// Fetch the map itself before it is needed.
 //
 // PTX ISA: prefetch.tensormap
 __device__ __forceinline__ void prefetch(const CUtensorMap& map) {
@@ -31,9 +36,9 @@ __device__ __forceinline__ void prefetch(const CUtensorMap& map) {
 }
 
 // --8<-- [start:multicast]
-// The same into several blocks of the cluster, those whose bits are set: to the
-// same place in the shared memory of each, and counted by the barrier at the
-// same place in each.
+// The same for several blocks of the cluster, those whose bits are set in
+// `blocks`. The box arrives at the same place in the shared memory of each of
+// them, and the barrier at the same place in each counts its bytes.
 //
 // PTX ISA: cp.async.bulk.tensor
 __device__ __forceinline__ void copy_box_to_all(void* to,
@@ -51,9 +56,9 @@ __device__ __forceinline__ void copy_box_to_all(void* to,
 // --8<-- [end:multicast]
 
 // --8<-- [start:store]
-// Start to copy a box from shared memory into the matrix; what would lie beyond
-// its edges is left out. No barrier counts these copies: the thread that starts
-// them closes a group, and waits for groups.
+// Start to copy a box from shared memory into the matrix; elements beyond its
+// edges are left out. No barrier counts these copies: the thread that starts
+// them closes groups of them, and waits for groups.
 //
 // PTX ISA: cp.async.bulk.tensor
 __device__ __forceinline__ void store_box(const CUtensorMap& map, int row,
@@ -70,8 +75,8 @@ __device__ __forceinline__ void close_stores() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-// Until all but the last GROUPS groups have read their shared memory, which may
-// then be written again.
+// Wait until all but the last GROUPS groups have read their shared memory,
+// which may then be written again.
 //
 // PTX ISA: cp.async.bulk.wait_group
 template <int GROUPS>
@@ -79,8 +84,8 @@ __device__ __forceinline__ void wait_for_reads() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(GROUPS) : "memory");
 }
 
-// What this thread has written to shared memory with ordinary stores, the TMA
-// sees that is asked after the next barrier.
+// Make visible to the TMA what this thread has written to shared memory with
+// ordinary stores. The TMA may be asked to store it after the next barrier.
 //
 // PTX ISA: fence
 __device__ __forceinline__ void fence_for_tma() {

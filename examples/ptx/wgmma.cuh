@@ -1,22 +1,29 @@
-// Products of a warpgroup, four warps side by side: wgmma.
+// Products of a warpgroup, which is four warps: wgmma.
+//
+//   Descriptor, NEXT_DEPTH  where a factor lies in shared memory
+//   fence_sums, close_products, wait_for_products  around products
+//   wgmma                   one product: 64 rows, N columns, 16 steps of depth
 #pragma once
 #include "half.cuh"
 #include "named_sums.cuh"
 
-// wgmma finds a factor in shared memory by a descriptor of 64 bits: where it
-// begins, and two distances, all in units of 16 bytes. All tiles of this part
-// are in boxes as the TMA writes them with its swizzle of 128 bytes: a line has
-// 64 bf16, and its pieces of 16 bytes lie in an order that changes from line to
+// wgmma finds a factor in shared memory by a descriptor of 64 bits: where the
+// factor begins, and two distances, all in units of 16 bytes. All tiles lie in
+// boxes as the TMA writes them with its swizzle of 128 bytes: a line has 64
+// bf16, and its pieces of 16 bytes lie in an order that changes from line to
 // line and repeats after eight lines, 1024 bytes. Boxes begin at multiples of
 // 1024 bytes.
 //
-// A factor may lie in two ways. ALONG_K: a line is a row of A, or a column of
-// B, and runs along the depth. Then `stride` is from eight lines to the next
-// eight, and 16 steps of depth further is 32 bytes further, inside the line.
-// Across: a line is one step of depth and runs over 64 rows of A, or columns
-// of B. Then `stride` is from eight steps of depth to the next eight, `leading`
-// from one box to the next, which has the next 64 rows or columns, and 16 steps
-// of depth further is 16 lines further.
+// A factor may lie in two ways.
+//
+// Along the depth (ALONG_K): a line is a row of A, or a column of B. Then
+// `stride` is the distance from eight lines to the next eight, and the next 16
+// steps of depth begin 32 bytes further on, in the same line.
+//
+// Across it: a line is one step of depth, and runs over 64 rows of A, or
+// columns of B. Then `stride` is the distance from eight steps of depth to the
+// next eight, `leading` that from a box to the next, which has the next 64 rows
+// or columns, and the next 16 steps of depth begin 16 lines further on.
 //
 // PTX ISA: wgmma.mma_async, 'Matrix Descriptor Format' for the bits, 'Shared
 // Memory Matrix Layout' for the two ways
@@ -37,29 +44,29 @@ struct Descriptor {
   }
 };
 
-// Bytes from a piece of 16 steps of depth to the next.
+// Bytes from 16 steps of depth to the next 16, for both ways.
 template <bool ALONG_K>
 constexpr unsigned NEXT_DEPTH = ALONG_K ? 32 : 16 * 128;
 // --8<-- [end:descriptor]
 
 // --8<-- [start:order]
-// Before the first wgmma: what the warps wrote into the registers of the sums
-// is there for it.
+// Comes before the first wgmma: what the warps have written into the registers
+// of the sums is then there for it.
 //
 // PTX ISA: wgmma.fence
 __device__ __forceinline__ void fence_sums() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-// Products are counted in groups.
+// Close a group of products: products are counted in groups.
 //
 // PTX ISA: wgmma.commit_group
 __device__ __forceinline__ void close_products() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// Until all groups but the last GROUPS have ended: their sums may be read, and
-// the shared memory that they read written.
+// Wait until all groups but the last GROUPS have ended. Their sums may then be
+// read, and the shared memory that they have read may be written.
 //
 // PTX ISA: wgmma.wait_group
 template <int GROUPS>
@@ -69,10 +76,11 @@ __device__ __forceinline__ void wait_for_products() {
 // --8<-- [end:order]
 
 // --8<-- [start:wgmma]
-// Start sum (+)= A B: A is 64 x 16, B 16 x N, both In, bf16 or fp16, in shared
-// memory; sum is 64 x N in fp32, in the registers of 128 threads. Without `add`
-// the old sum does not count. A_ALONG, B_ALONG: how the factors lie, as above.
-// Nothing may touch sum before `wait_for_products`.
+// Start sum (+)= A B: A is 64 x 16, B is 16 x N, both of type In, bf16 or fp16,
+// in shared memory; a and b are their descriptors. sum is 64 x N in fp32, in
+// the registers of 128 threads. Without `add` the old sum does not count.
+// A_ALONG, B_ALONG: whether the factors lie along the depth, as above. Nothing
+// may touch sum before `wait_for_products`.
 //
 // Warp w of the four has the rows 16 w to 16 w + 15. With g = lane / 4 and
 // t = lane % 4 a lane holds of every eight columns 8 j to 8 j + 7
@@ -85,8 +93,8 @@ __device__ __forceinline__ void wait_for_products() {
 // --8<-- [end:wgmma]
 
 // --8<-- [start:wrapper]
-// One text for both types of factors. The last two operands say which factor is
-// to be turned: those that do not lie along the depth.
+// One text for both types of factors. The last two operands say which factors
+// are to be turned: those that do not lie along the depth.
 #define START(TYPE, COLUMNS, NAMES, A, B, ADD, TURN_A, TURN_B, ...)        \
   asm volatile("{ .reg .pred add; setp.ne.s32 add, " ADD                   \
                ", 0;\n"                                                    \

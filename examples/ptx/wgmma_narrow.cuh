@@ -1,4 +1,4 @@
-// wgmma.cuh for few columns: 16, 32 and 96, of bf16 alone.
+// wgmma of wgmma.cuh for 16, 32 and 96 columns, with factors in bf16 only.
 //
 // PTX ISA: wgmma.mma_async
 #pragma once
