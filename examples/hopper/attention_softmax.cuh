@@ -1,6 +1,12 @@
-// What flash_hopper.cu does with scores and results in registers. A lane holds
-// two rows of its warp's 16: x[4 * n + e] is of row lane / 4 + e / 2 * 8 and of
-// column 8 * n + lane % 4 * 2 + e % 2.
+// What attention on Hopper does with scores and results in registers.
+//
+//   pack          numbers rounded to bf16, two in a word
+//   power_of_two  2^x by the special function unit
+//   mask          hides scores of keys that a query does not see
+//   Softmax       scores to weights, and results to memory
+//
+// Of the 16 rows of its warp a lane holds parts of two: x[4 * n + e] is of row
+// lane / 4 + e / 2 * 8 and of column 8 * n + lane % 4 * 2 + e % 2.
 #pragma once
 #include <cuda_bf16.h>
 
@@ -11,6 +17,7 @@ __device__ __forceinline__ unsigned pack(float first, float second) {
   return word;
 }
 
+// COUNT numbers rounded to bf16, two in each word.
 template <int COUNT>
 __device__ __forceinline__ void pack(const float (&x)[COUNT],
                                      unsigned (&words)[COUNT / 2]) {
@@ -26,8 +33,9 @@ __device__ __forceinline__ float power_of_two(float x) {
 }
 
 // --8<-- [start:mask]
-// Scores of keys that there are not, or behind the query's position. key: of
-// the first score; at: position of the first row.
+// Scores become -inf where the key's number is k_len or more, or, if CAUSAL,
+// where the key comes after the query. key: number of the key of the first
+// score; at: position of the query of the first row. COUNT: scores of a lane.
 template <bool CAUSAL, int COUNT>
 __device__ __forceinline__ void mask(float (&s)[COUNT], int key, int k_len,
                                      int at) {
@@ -42,20 +50,20 @@ __device__ __forceinline__ void mask(float (&s)[COUNT], int key, int k_len,
 // --8<-- [start:softmax]
 // The exponentials of a row of scores are 2^(s * power - base). The base need
 // not be the row's maximum: if it is lower, exponentials are above 1, which
-// neither bf16 nor sums mind. So a base is the maximum of the row's first
-// scores, and stays until a sum shows that it is far too low. Maxima are looked
-// for only then, and results need a factor only then.
+// neither bf16 nor the sums mind. So the base is the maximum of the row's first
+// scores, and stays until a sum shows that it is far too low. Only then maxima
+// are looked for, and only then results need a factor. BN: keys in a step.
 template <int BN>
 struct Softmax {
-  float base[2], factor[2], sum[2];  // the sum: this lane's part
+  float base[2], factor[2], sum[2];  // of two rows; sum: this lane's part
 
   __device__ __forceinline__ void begin() {
-    base[0] = base[1] = -1e38f;  // not -inf, which minus itself is NaN
+    base[0] = base[1] = -1e38f;  // not -inf: -inf minus itself is NaN
     sum[0] = sum[1] = 0;
   }
 
-  // Bases that are more than 8 below the maximum become the maximum. True if
-  // one of this warp did: results then need the factors.
+  // Bases that are more than 8 below the maximum become the maximum. True if a
+  // base of this warp has changed: results then need the factors.
   __device__ __forceinline__ bool raise(const float (&s)[BN / 2], float power) {
     float most[2][2] = {{s[0], s[1]}, {s[2], s[3]}};
 #pragma unroll
@@ -77,16 +85,17 @@ struct Softmax {
     return true;
   }
 
-  // Scores become weights: exponentials, in pairs, with bases as they are. When
-  // the first ones are there, `ready` says that `p` may be written. False if a
-  // base of this warp was too low; then sums are as before, and the weights are
-  // of no use. With `anyway` bases are not looked at.
+  // Scores become weights: exponentials, in pairs, with bases as they are.
+  // After the first exponentials this calls `ready`, which returns when `p` may
+  // be written. False if a base of this warp was too low; then the sums are as
+  // before, and the weights are of no use. With `anyway` the result is always
+  // true.
   template <class Ready>
   __device__ __forceinline__ bool weights(const float (&s)[BN / 2],
                                           unsigned (&p)[BN / 4], float power,
                                           const Ready& ready,
                                           bool anyway = false) {
-    constexpr int COUNT = BN / 2, FIRST = 16;  // as many as registers are free
+    constexpr int COUNT = BN / 2, FIRST = 16;  // registers that are free
     float e[COUNT], total[2] = {0, 0};
 #pragma unroll
     for (int i = 0; i < FIRST; ++i)
@@ -98,7 +107,7 @@ struct Softmax {
 #pragma unroll
     for (int i = 0; i < COUNT; ++i) total[i / 2 % 2] += e[i];
     pack(e, p);
-    // With bases that are at most 8 too low, sums of BN / 4 are below this.
+    // If bases are at most 8 too low, sums of BN / 4 weights are below this.
     static_assert(BN / 4 <= 64, "sums");
     const bool fine = total[0] <= 20000.0f && total[1] <= 20000.0f;
     if (!anyway && __any_sync(~0u, !fine)) return false;
@@ -106,6 +115,7 @@ struct Softmax {
     return true;
   }
 
+  // Multiply results by the factors of their rows.
   template <int COUNT>
   __device__ __forceinline__ void scale(float (&o)[COUNT]) const {
 #pragma unroll
@@ -114,13 +124,15 @@ struct Softmax {
   // --8<-- [end:softmax]
 
   // --8<-- [start:store]
-  // Results, divided by their sums, and log-sum-exps. row: this lane's first.
+  // Store results, divided by their sums, and log-sum-exps, unless lse is null.
+  // row: the first of this lane's two. COUNT: results of a lane, half as many
+  // as elements of a head. The other arguments are those of the kernel.
   template <int COUNT>
   __device__ __forceinline__ void store(const float (&o)[COUNT], int row,
                                         int q_len, int sequence,
                                         __nv_bfloat16* out, int out_stride,
                                         int heads, int head, float* lse) const {
-    // Addresses are worked out here, not in every step of a loop around this.
+    // So addresses are computed here, not in every step of a loop around this.
     asm volatile("" : "+r"(row), "+r"(head));
     const int lane = threadIdx.x % 4;
     const bool odd = lane & 1, high = lane & 2;
@@ -136,8 +148,8 @@ struct Softmax {
             total == 0.0f ? -INFINITY : (base[r] + log2f(total)) * 0.693147181f;
 #pragma unroll
       for (int n = 0; n < COUNT / 4; n += 4) {
-        // Word i of lane t is column 8 * (n + i) + 2 * t. Four lanes turn their
-        // words, so that each has 16 bytes that are side by side.
+        // Word i of lane t begins in column 8 * (n + i) + 2 * t. Four lanes
+        // exchange words, so that each has 16 bytes that lie side by side.
         unsigned w[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i)
@@ -152,7 +164,7 @@ struct Softmax {
     }
   }
 
-  // 16 bytes in one instruction, and without a branch.
+  // Stores 16 bytes if `so`, in one instruction and without a branch.
   static __device__ __forceinline__ void store_if(bool so, void* to,
                                                   const unsigned (&w)[4]) {
     asm volatile(
@@ -162,7 +174,8 @@ struct Softmax {
         : "memory");
   }
 
-  // A lane gives its second word for its neighbor's first.
+  // The lower of two lanes that are `distance` apart gives its second word for
+  // the first word of the upper lane.
   static __device__ __forceinline__ void swap(unsigned& first, unsigned& second,
                                               bool upper, int distance) {
     const unsigned got = __shfl_xor_sync(~0u, upper ? first : second, distance);

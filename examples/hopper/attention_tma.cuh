@@ -1,23 +1,29 @@
-// What attention on Hopper asks for beside ptx/: copies of tiles whose tensors
-// have five axes, rings that advance without a branch, and turns.
+// What attention on Hopper needs besides ptx/.
+//
+//   show_barriers            makes initialized barriers visible to the TMA
+//   Buffers                  a ring of buffers that advances without a branch
+//   copy_box, copy_to_both   copies of tiles of tensors that have five axes
+//   wait_for_turn, pass_turn  by which warpgroups take turns
 #pragma once
 #include "ptx/cluster.cuh"
 #include "ptx/tma.cuh"
 
-// The barriers that this thread has initialized are there for the TMA, too.
+// Make the barriers that this thread has initialized visible to the TMA.
+//
 // PTX ISA: fence
 __device__ __forceinline__ void show_barriers() { fence_for_tma(); }
 
 // --8<-- [start:ring]
-// Where one is in a ring of buffers, and the parity of the round.
+// Where a thread is in a ring of STAGES buffers, and the parity of the round.
 template <int STAGES>
 struct Buffers {
   unsigned stage = 0, parity = 0;
   __device__ __forceinline__ void advance() {
     if (++stage == STAGES) stage = 0, parity ^= 1;
   }
-  // By one buffer or none. Without a branch, `stage` stays a number that a warp
-  // has once, as descriptors of products want it.
+  // Advance by one buffer if `so`, else by none. Since there is no branch, the
+  // compiler knows that `stage` is the same in all lanes of a warp, as
+  // descriptors of products want it.
   __device__ __forceinline__ void advance_if(bool so) {
     stage += so;
     const unsigned round = stage == STAGES;
@@ -27,9 +33,9 @@ struct Buffers {
 // --8<-- [end:ring]
 
 // --8<-- [start:copy]
-// Starts to copy the box of a tensor that begins at this token of a head. The
+// Start to copy the box of a tensor that begins at this token of a head. The
 // tensor has five axes: 64 elements, tokens, parts of 64 elements of a head,
-// heads, sequences. What lies behind the last token arrives as zeros.
+// heads, sequences. Elements behind the last token arrive as zeros.
 //
 // PTX ISA: cp.async.bulk.tensor
 __device__ __forceinline__ void copy_box(unsigned to, const CUtensorMap& map,
@@ -44,8 +50,8 @@ __device__ __forceinline__ void copy_box(unsigned to, const CUtensorMap& map,
       : "memory");
 }
 
-// The same of one part, to the same place in all blocks of a cluster of two,
-// whose barriers it counts for.
+// Start to copy a box of one part of a head, to the same place in both blocks
+// of a cluster of two. The barriers at the same place in both count its bytes.
 __device__ __forceinline__ void copy_to_both(unsigned to,
                                              const CUtensorMap& map, int token,
                                              int part, int head, int sequence,
@@ -61,8 +67,9 @@ __device__ __forceinline__ void copy_to_both(unsigned to,
 // --8<-- [end:copy]
 
 // --8<-- [start:turns]
-// Named barriers: `id` from 1 to 15, one for each warpgroup that takes turns.
-// It opens when the warpgroup waits there and another one has passed the turn.
+// Named barriers: `id` is from 1 to 15, one for each warpgroup that takes
+// turns. A barrier opens when its warpgroup waits there, and another one has
+// passed the turn to it.
 //
 // PTX ISA: bar
 __device__ __forceinline__ void wait_for_turn(int id) {

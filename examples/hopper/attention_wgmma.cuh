@@ -1,19 +1,26 @@
-// Products of a warpgroup, `wgmma`: D += A B with D of 64 x N in fp32, A of 64
-// x 16 and B of 16 x N in bf16. B lies in shared memory; so does A, or in
-// registers. They run beside the threads that started them.
+// Products of a warpgroup by `wgmma`, for attention: D += A B. D is 64 x N in
+// fp32, A is 64 x 16 and B is 16 x N, both in bf16. B lies in shared memory, A
+// there or in registers. Products run beside the threads that started them.
+//
+//   Factor          where a factor lies in shared memory: its descriptor
+//   begin_products, end_group, wait_for_groups, arrived  around products
+//   multiply        one product; A is a descriptor, or four registers
 #pragma once
 #include <cuda_bf16.h>
 
 // --8<-- [start:descriptor]
-// A factor in shared memory, in pieces of 8 rows of 128 bytes, swizzled as the
-// TMA does it: 16 bytes number c of row r stand at c ^ r. Pieces lie one after
-// the other and begin at multiples of 1024 bytes.
+// A factor in shared memory. It lies in pieces of 8 rows of 128 bytes, swizzled
+// as the TMA does it: the 16 bytes number c of row r stand at c ^ r. Pieces lie
+// one after the other, and begin at multiples of 1024 bytes.
 //
-// Along the rows of a piece runs depth ('K-major'): the next 16 of it begin 32
-// bytes further on, and the next piece has the next 8 of M or N. Or along the
-// rows runs N ('MN-major'), 64 of it: the next 64 are `parts` bytes away, and
-// the next piece has the next 8 of depth. An address in a cluster has the
-// number of its block in upper bits, which have no place here.
+// There are two ways. 'K-major': the rows of a piece run along the depth; the
+// next 16 steps of depth begin 32 bytes further on, and the next piece has the
+// next 8 rows of A or columns of B. 'MN-major': the rows of a piece run along
+// 64 columns of B; the next 64 columns are `parts` bytes away, and the next
+// piece has the next 8 steps of depth.
+//
+// An address in a cluster has the number of its block in upper bits, which a
+// descriptor has no place for.
 struct Factor {
   unsigned low;  // of the descriptor: address and `parts`, in units of 16 bytes
 
@@ -21,8 +28,8 @@ struct Factor {
                                              unsigned parts = 16)
       : low((address & 0x3FFFF) >> 4 | parts >> 4 << 16) {}
 
-  // The descriptor of what begins so many bytes further on. The upper word:
-  // pieces are 1024 bytes apart, and swizzled by 128 bytes.
+  // The descriptor of what begins so many bytes further on. Its upper word says
+  // that pieces are 1024 bytes apart, with the swizzle of 128 bytes.
   __device__ __forceinline__ unsigned long long further(unsigned bytes) const {
     return (1ull << 62 | 64ull << 32) + (low + (bytes >> 4));
   }
@@ -30,25 +37,25 @@ struct Factor {
 // --8<-- [end:descriptor]
 
 // --8<-- [start:order]
-// Before the first product of a group: what threads did to the registers of its
-// factors and results is done.
+// Comes before the first product of a group: what threads have written into the
+// registers of its factors and results is then there for it.
 __device__ __forceinline__ void begin_products() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-// What was started since the last time is a group.
+// The products that were started since the last call become a group.
 __device__ __forceinline__ void end_group() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// Until at most the last GROUPS groups are still running.
+// Wait until at most the last GROUPS groups are still running.
 template <int GROUPS>
 __device__ __forceinline__ void wait_for_groups() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(GROUPS) : "memory");
 }
 
-// The compiler does not know that results arrive later. Nothing that uses them
-// may move to before this line.
+// The compiler does not know that results arrive later. Because of this call it
+// moves nothing that uses them to before it. COUNT: registers of a lane.
 template <int COUNT>
 __device__ __forceinline__ void arrived(float (&d)[COUNT]) {
 #pragma unroll
@@ -62,8 +69,8 @@ __device__ __forceinline__ void arrived(unsigned (&a)[COUNT]) {
 }
 // --8<-- [end:order]
 
-// For the text of an instruction: names of registers, and what they are, by
-// the number of them.
+// For the text of an instruction with 32, 40, ... or 96 results: C32, C40, ...
+// are the names of their registers, D32, D40, ... the operands.
 #define C0 "%0,%1,%2,%3,%4,%5,%6,%7"
 #define C1 ",%8,%9,%10,%11,%12,%13,%14,%15"
 #define C2 ",%16,%17,%18,%19,%20,%21,%22,%23"
@@ -99,9 +106,9 @@ __device__ __forceinline__ void arrived(unsigned (&a)[COUNT]) {
 #define D96 D88, D8(88)
 
 // --8<-- [start:multiply]
-// d += A B, or d = A B without `add`, both factors in shared memory, K-major. A
-// lane holds in d[4 * n + e] the result of row 16 * warp + lane / 4 + e / 2 * 8
-// and column 8 * n + lane % 4 * 2 + e % 2.
+// d += A B, or d = A B without `add`; both factors lie in shared memory,
+// K-major. a, b: their descriptors. In d[4 * n + e] a lane holds the result of
+// row 16 * warp + lane / 4 + e / 2 * 8 and column 8 * n + lane % 4 * 2 + e % 2.
 #define MULTIPLY(N, NAMES, RESULTS, A, B, ADD)                              \
   __device__ __forceinline__ void multiply(float (&d)[N / 2],               \
                                            unsigned long long a,            \
@@ -126,9 +133,9 @@ MULTIPLY(176, C88, D88, "%88", "%89", "%90")
 MULTIPLY(192, C96, D96, "%96", "%97", "%98")
 
 // --8<-- [start:multiply-values]
-// The same with A in registers, a row of it spread over four lanes as a row of
-// results is, two numbers in a word: a[2 * i + j] holds columns 8 * i + lane %
-// 4 * 2 and the next of row lane / 4 + j * 8. B is MN-major.
+// The same with A in registers. A row of A is spread over four lanes as a row
+// of results is, two numbers in a word: a[2 * i + j] holds column 8 * i + lane
+// % 4 * 2 and the next column of row lane / 4 + j * 8. B is MN-major.
 #define MULTIPLY_VALUES(N, NAMES, RESULTS, A0, A1, A2, A3, B, ADD)           \
   __device__ __forceinline__ void multiply(                                  \
       float (&d)[N / 2], const unsigned* a, unsigned long long b, int add) { \

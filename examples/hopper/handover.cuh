@@ -1,13 +1,17 @@
-// Work that a producer hands to consumers as it goes along. Comes after a
-// header with barriers.
+// Work that a producer hands to consumers as it goes along. This header comes
+// after one with barriers.
+//
+//   Slot, init          a place for one item, and its barriers
+//   hand_over, receive  put an item there, and take it
 #pragma once
 
 // --8<-- [start:handover]
 // One thread hands items to a warpgroup, through a slot in shared memory that
-// holds one. `full` and `empty` are like those of a stage: they put writing and
-// reading in order. Words are nevertheless written and read by atomic
-// operations, since racecheck of CUDA 13.0 does not follow this order. Two
-// atomic operations on a word are no race in any order.
+// holds one item. `full` and `empty` are like the barriers of a stage: they put
+// writing and reading in order. Words are nevertheless written and read by
+// atomic operations, since racecheck of CUDA 13.0 does not follow this order,
+// and two atomic operations on a word are no race in any order. Item: a struct
+// of up to 32 words.
 template <class Item>
 struct Slot {
   static constexpr int WORDS = sizeof(Item) / 4;
@@ -21,7 +25,8 @@ __device__ __forceinline__ void init(Slot<Item>& slot) {
   init(&slot.full, 1), init(&slot.empty, 4);
 }
 
-// By the thread. `parity` is 0 for the first item, 1 for the second, and so on.
+// The thread calls this. `parity` is 0 for the first item, 1 for the second, 0
+// for the third, and so on.
 template <class Item>
 __device__ __forceinline__ void hand_over(Slot<Item>& slot, const Item& item,
                                           int parity) {
@@ -34,8 +39,8 @@ __device__ __forceinline__ void hand_over(Slot<Item>& slot, const Item& item,
   arrive(&slot.full);
 }
 
-// By the warpgroup, of which each warp says when it has the item. A lane reads
-// a word, and gives it to the others.
+// The warpgroup calls this; each of its warps says when it has the item. Each
+// lane reads one word, and gives it to the other lanes.
 template <class Item>
 __device__ __forceinline__ Item receive(Slot<Item>& slot, int parity) {
   constexpr int WORDS = Slot<Item>::WORDS;

@@ -1,10 +1,10 @@
-// The order of tiles.
+// The order in which tiles of C are computed.
 #pragma once
 
 // --8<-- [start:order]
-// Where a tile of C lies (x: column, y: row): `group` tiles downwards, then on
-// to the right. Tiles that are computed at the same time then share rows of A
-// and columns of B, and find them in the L2 cache.
+// Where tile number `tile` of C lies (x: its column, y: its row, in tiles):
+// `group` tiles downwards, then on to the right. Tiles that are computed at the
+// same time so share rows of A and columns of B, and find them in the L2 cache.
 __device__ __forceinline__ int2 place_of(int tile, int group, int tile_rows,
                                          int tile_columns) {
   const int first = tile / (group * tile_columns) * group;
