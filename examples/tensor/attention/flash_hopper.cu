@@ -1,45 +1,56 @@
 // Attention over many query tokens on Hopper, as FlashAttention-3 arranges it:
-// a warp copies tiles through the TMA, warpgroups multiply them by `wgmma` and
-// take turns, so that the softmax of one runs under the products of others.
+// a thread copies tiles through the TMA; warpgroups multiply them by `wgmma`
+// and take turns, so that the softmax of one runs under the products of others.
+//
+//   Work          an item of work: queries of a head, and their keys
+//   flash_hopper  the kernel
+//
 // requires: sm_90a
 #include "hopper/attention_softmax.cuh"
 #include "hopper/attention_tma.cuh"
 #include "hopper/attention_wgmma.cuh"
 #include "hopper/handover.cuh"
 
-// out = softmax(scale * q k^T) v for each head of each sequence, all of q_len
-// queries and k_len keys. The last query is the token of the last key. CAUSAL:
-// a query sees the keys up to its own; one that sees none gets zeros, and -inf
-// as its log-sum-exp. Values must be finite, even those that no query sees.
+// An item of work: 64 * CONSUMERS queries of a head from row `top` on, and in
+// `steps` the number of their tiles of keys: at least one, even if it is masked
+// as a whole. With 0 steps there are no more items.
+struct Work {
+  int sequence, head, top, steps;
+};
+
+// out = softmax(scale * q k^T) v for each head of each sequence; all sequences
+// have q_len queries and k_len keys. The last query is the token of the last
+// key. A query that sees no key gets zeros, and -inf as its log-sum-exp. Values
+// must be finite, even those that no query sees.
 //
 // Q, K, V: tensors of five axes, as copy_box says, with boxes of 64, BN and BN
 // tokens. out: rows of heads x D elements, `out_stride` elements apart and at
 // multiples of 16 bytes. lse: null, or the natural logarithm of each query's
 // sum of exponentials, [tokens, heads]. power: scale * log2(e) > 0.
 //
-// A block has CONSUMERS warpgroups of 64 queries, and one more for copies. It
-// takes BN keys at a time, which wait in STAGES buffers for keys and as many
-// for values, and queries in Q_STAGES. Blocks draw items of work, tiles of
-// queries of a head, until there are no more: `items` is tiles * heads *
-// sequences, at least as many as blocks, and `drawn` is 0 before and after.
-// Heads come in groups of `together`, whose keys and values should fit into
-// L2; tiles with many keys come first in a group. Dynamic shared memory:
-// flash_hopper.py says how much.
+// Blocks draw items of work, tiles of queries of a head, until there are no
+// more: `items` is tiles * heads * sequences, at least as many as blocks, and
+// `drawn` is 0 before and after. Heads come in groups of `together`, whose keys
+// and values should fit into L2; tiles with many keys come first in a group.
+// times: null, unless TIMED. Grid: a block for each SM, or fewer; a multiple of
+// CLUSTER. Dynamic shared memory: flash_hopper.py says how much.
 //
-// What can be switched off to see what it is worth: PINGPONG, the turns;
-// OVERLAP, the softmax under this warpgroup's own products. CLUSTER: 2 for
-// blocks in pairs, on 128 * CONSUMERS queries of a head; each copies half of
-// each tile of keys and values for both. Grid: blocks for all SMs, in pairs.
-// TIMED: each warpgroup of block 0 leaves in `times` the cycle of five events
-// of each of its first 64 steps; otherwise `times` is null. MAXIMA: of scores
-// in every step, not only where a base was too low.
-
-// An item of work: 64 * CONSUMERS queries of a head from row `top` on, and the
-// number of tiles of keys; at least one, be it masked as a whole. 0: the end.
-struct Work {
-  int sequence, head, top, steps;
-};
-
+//   D          elements of a head: 64 or 128
+//   CONSUMERS  warpgroups that multiply, 64 queries each; one more copies
+//   BN         keys in a step: a multiple of 16
+//   STAGES     buffers for tiles of keys, and as many for tiles of values
+//   Q_STAGES   buffers for queries
+//   CAUSAL     whether a query sees only the keys up to its own
+//   PINGPONG   whether warpgroups take turns; off to see what that is worth
+//   OVERLAP    whether the softmax runs under products of its own warpgroup;
+//              off to see what that is worth
+//   CLUSTER    2 for blocks in pairs, with D = 128: a pair has 128 * CONSUMERS
+//              queries of a head, and each block copies half of every tile of
+//              keys and values for both; else 1
+//   TIMED      whether each warpgroup of block 0 leaves in `times` the cycles
+//              of five events of each of its first 64 steps
+//   MAXIMA     whether maxima of scores are looked for in every step, not only
+//              where a base was too low
 // --8<-- [start:kernel]
 template <int D, int CONSUMERS, int BN, int STAGES, int Q_STAGES, bool CAUSAL,
           bool PINGPONG, bool OVERLAP, int CLUSTER = 1, bool TIMED = false,
@@ -54,8 +65,8 @@ __global__ void __cluster_dims__(CLUSTER)
                      int heads, int kv_heads, int q_len, int k_len, int tiles,
                      int items, int together, float power,
                      unsigned* __restrict__ times) {
-  // Bytes: a tile of keys or values, queries of a warpgroup; and of a tile's
-  // parts of 64 columns.
+  // Bytes of a tile of keys or values, of a warpgroup's queries, and of the
+  // parts of 64 columns of both.
   constexpr int BM = 64 * CONSUMERS, TILE = BN * D * 2, PART = BN * 128;
   constexpr int QUERIES = 64 * D * 2, Q_PART = 64 * 128;
   static_assert((D == 64 || D == 128) && BN % 16 == 0, "tiles");
@@ -107,7 +118,7 @@ __global__ void __cluster_dims__(CLUSTER)
     prefetch(Q), prefetch(K), prefetch(V);
     Buffers<Q_STAGES> q;
     Buffers<STAGES> k, v;
-    Work w = {}, of_keys, of_values;  // `top` of these: the first token
+    Work w = {}, of_keys, of_values;  // `top` of the last two: a token
     of_values.top = -1;
     int item = blockIdx.x / CLUSTER, next, handed = 0;
     const auto copy_tile = [&](unsigned to, const CUtensorMap& map,
@@ -124,7 +135,7 @@ __global__ void __cluster_dims__(CLUSTER)
       copy_tile(of_v + v.stage * TILE, V, of_values, &v_full[v.stage]);
       v.advance();
     };
-    // To each warpgroup the queries of an item, and what the item is.
+    // Give each warpgroup the queries of an item, and the item itself.
     const auto hand_out = [&] {
 #pragma unroll 1
       for (int i = 0; i < CONSUMERS; ++i) {
@@ -141,8 +152,9 @@ __global__ void __cluster_dims__(CLUSTER)
       q.advance();
     };
     for (; item < items; item = next) {
-      // The first item of a block is its number; who draws the last number
-      // leaves 0 behind. This is asked for long before it is needed.
+      // The first item of a block is its number. The block that draws the last
+      // number leaves 0 behind. A block draws its next item long before it
+      // needs it.
       next = gridDim.x / CLUSTER;
       if (CLUSTER > 1) {
         next += item;
@@ -159,8 +171,8 @@ __global__ void __cluster_dims__(CLUSTER)
         of_keys.top = step * BN;
         copy_tile(of_k + k.stage * TILE, K, of_keys, &k_full[k.stage]);
         k.advance();
-        // Buffers become free in this order: those of keys first, those of
-        // queries, where there are no others, last.
+        // Copies come in the order in which buffers become free: keys first,
+        // then values, then queries, which may have only one buffer.
         if (of_values.top >= 0) copy_values();
         if (step == 0) hand_out();
         of_values = of_keys;
@@ -178,7 +190,7 @@ __global__ void __cluster_dims__(CLUSTER)
     Buffers<Q_STAGES> q;
     Buffers<STAGES> k, v;
     float s[BN / 2], o[D / 2];  // scores, results
-    unsigned p[BN / 4];         // weights, which are on their way into results
+    unsigned p[BN / 4];         // weights that are multiplied into results
     Softmax<BN> softmax;
 
     const auto release = [&](Barrier* barrier) {
@@ -214,9 +226,9 @@ __global__ void __cluster_dims__(CLUSTER)
     };
     // --8<-- [end:products]
 
-    // The next item. Its first scores follow the last ones of the item before,
-    // whose last weights are not yet multiplied.
-    int received = 0;  // parity of the next
+    // Receive the next item. Its first scores follow the last scores of the
+    // item before, whose last weights are not yet multiplied.
+    int received = 0;  // parity of the next item
     const auto next_item = [&](Work& w) {
       w = receive(work[me], received);
       received ^= 1;
@@ -224,7 +236,8 @@ __global__ void __cluster_dims__(CLUSTER)
       wait(&q_full[q.stage][me], q.parity);
       return true;
     };
-    // The scores are there: free their factors, and mask what is not seen.
+    // The scores are there: free their factors, and mask keys that are not
+    // seen.
     const auto finish_scores = [&](const Work& w, int step) {
       arrived(s);
       release_tile(&k_empty[k.stage]);
@@ -300,9 +313,9 @@ __global__ void __cluster_dims__(CLUSTER)
     arrived(o);
     softmax.store(o, w.top + row, q_len, w.sequence, out, out_stride, heads,
                   w.head, lse);
-    if (PINGPONG && me == 0) wait_for_turn(my_turn);  // the one too many
+    if (PINGPONG && me == 0) wait_for_turn(my_turn);  // one turn is left over
   }
-  if (CLUSTER > 1) sync_cluster();  // the other may still arrive here
+  if (CLUSTER > 1) sync_cluster();  // the other block may still arrive here
 }
 // --8<-- [end:kernel]
 

@@ -1,11 +1,18 @@
 // One product on the tensor cores of a Blackwell GPU: D = A B^T, where A is
 // 128 x 64 and B is 64 x 64, both row by row in bf16, and D is 128 x 64 in
 // fp32. COMPILED, BUT NEVER RUN: we have no such GPU. It shows the syntax.
+//
+//   matrix           describes a matrix in shared memory
+//   PRODUCT          describes the product
+//   tcgen05_product  the kernel
+//
 // requires: sm_100a
 #include <cuda_bf16.h>
 
+// Rows of D, columns of D, steps of depth.
 constexpr int M = 128, N = 64, K = 64;
 
+// PTX instructions take addresses of shared memory as 32 bits.
 __device__ __forceinline__ unsigned shared_address(const void* at) {
   return (unsigned)__cvta_generic_to_shared(at);
 }
@@ -13,22 +20,22 @@ __device__ __forceinline__ unsigned shared_address(const void* at) {
 // --8<-- [start:descriptors]
 // A matrix in shared memory consists of pieces of 8 rows of 16 bytes, one row
 // behind the other. `next_k`, `next_rows`: bytes from a piece to the next one
-// along the depth, and to the one with the next 8 rows. Addresses and distances
-// without their four lowest bits; bit 46 is the version of the format; no
-// swizzle.
+// along the depth, and to the one with the next 8 rows. A descriptor has
+// addresses and distances without their four lowest bits; bit 46 is the version
+// of the format. There is no swizzle.
 __device__ unsigned long long matrix(unsigned at, int next_k, int next_rows) {
   return (unsigned long long)(at >> 4 & 0x3fff) |
          (unsigned long long)(next_k >> 4) << 16 |
          (unsigned long long)(next_rows >> 4) << 32 | 1ull << 46;
 }
 
-// What is multiplied: sums in fp32 (1), A and B in bf16 (1), extents of N and
-// M. Both matrices run along the depth, which is what 0 in bits 15 and 16 says.
+// What is multiplied: sums in fp32 (1), A and B in bf16 (1), then N and M. Both
+// matrices run along the depth: 0 in bits 15 and 16 says so.
 constexpr unsigned PRODUCT =
     1u << 4 | 1u << 7 | 1u << 10 | (N >> 3) << 17 | (M >> 4) << 24;
 // --8<-- [end:descriptors]
 
-// One block of 128 threads.
+// D = A B^T by one block of 128 threads.
 extern "C" __global__ void __launch_bounds__(128)
     tcgen05_product(const __nv_bfloat16* A, const __nv_bfloat16* B, float* D) {
   __shared__ __align__(128) __nv_bfloat16 As[M * K], Bs[N * K];
@@ -37,8 +44,8 @@ extern "C" __global__ void __launch_bounds__(128)
   const int t = threadIdx.x, warp = t / 32;
   const unsigned barrier = shared_address(&done);
   // --8<-- [start:allocate]
-  // Tensor memory has to be asked for, by a whole warp: here 64 columns. Its
-  // address comes back in shared memory.
+  // A whole warp has to ask for tensor memory: here for 64 columns. The address
+  // comes back in shared memory.
   if (warp == 0)
     asm volatile(
         "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" ::
@@ -49,7 +56,7 @@ extern "C" __global__ void __launch_bounds__(128)
   if (t == 0)
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier)
                  : "memory");
-  // Into pieces of 8 x 8 elements: row r, depth k.
+  // Copy both matrices into pieces of 8 x 8 elements: row r, depth k.
   for (int i = t; i < M * K; i += 128) {
     const int r = i / K, k = i % K;
     As[k / 8 * (M * 8) + r * 8 + k % 8] = A[i];
@@ -65,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(128)
   asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
   const unsigned sums = tensor_memory;
   // --8<-- [start:multiply]
-  if (t == 0) {  // one thread, for the whole block
+  if (t == 0) {  // one thread starts the products of the whole block
     for (int k = 0; k < K; k += 16) {
       const auto a = matrix(shared_address(As + k * M), M * 16, 128);
       const auto b = matrix(shared_address(Bs + k * N), N * 16, 128);

@@ -1,16 +1,19 @@
 // An epilogue as a kernel of its own: out = activation(C + bias) + R, all in
-// bf16, computed in fp32. Eight columns at a time, 16 bytes of each row.
+// bf16, computed in fp32. A thread takes eight columns of a row at a time,
+// which are 16 bytes.
 // requires: sm_80
 #include <cuda_bf16.h>
 
 #include "activations.cuh"
 
+// Eight elements, loaded and stored by one instruction.
 struct alignas(16) Eight {
   __nv_bfloat162 pair[4];
 };
 
-// `columns` and `size` count pieces of eight; bias and residual may be null;
-// out may be C.
+// `columns`: pieces of eight in a row; `size`: pieces in C. bias and residual
+// may be null; out may be C. Activation: a class of activations.cuh. Grid: any
+// number of blocks of 256.
 // --8<-- [start:after]
 template <class Activation>
 __global__ void __launch_bounds__(256)

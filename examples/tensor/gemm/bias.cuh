@@ -2,15 +2,19 @@
 #pragma once
 
 // --8<-- [start:bias]
-// The bias of a tile's columns. A thread has two neighboring columns of every
-// eight, and so have the seven others of its warp with the same lane % 4. So
-// each of the eight loads another pair of each 64 columns, and hands it on.
+// The bias of a tile's columns. A thread has sums of two neighboring columns of
+// every eight, and the seven other lanes with the same lane % 4 have sums of
+// the same columns. So each lane loads another pair of each 64 columns, and
+// hands it to the lanes that need it. SIZE: sums of a thread, half as many as
+// columns.
 template <int SIZE>
 struct Bias {
   unsigned pairs[SIZE / 32];
 
-  // PAIRS: where the TMA stores C, n is even, and no pair is cut. Predicates
-  // and no branch: no load waits for another, nor anybody for all of them.
+  // PAIRS: whether to load two columns at a time, which is done only where the
+  // TMA stores C: there n is even, and no pair is cut. There are predicates and
+  // no branches, so that no load waits for another one, and no thread for all
+  // of them.
   template <bool PAIRS, class Work>
   __device__ __forceinline__ void load(const Work& work, int left) {
     using Bits = unsigned short;
@@ -27,7 +31,8 @@ struct Bias {
     }
   }
 
-  // For the sums of columns 8 j to 8 j + 7 of the 64 columns `which`.
+  // This thread's two of columns 8 j to 8 j + 7 of the 64 columns number
+  // `which`.
   __device__ __forceinline__ float2 of(int which, int j) const {
     const unsigned pair =
         __shfl_sync(~0u, pairs[which], 4 * j + threadIdx.x % 4);

@@ -1,9 +1,14 @@
-// Epilogues: what becomes of sums before they are rounded and stored.
+// Epilogues: what becomes of sums before they are rounded and stored. At most
 //
 //     C = scale activation(alpha A B + bias) + beta R
 //
-// bias has an element for each column; R, the residual, has the shape of C, and
-// may be C itself. All of it is computed in fp32 and rounded once.
+// where bias has an element for each column, and R, the residual, has the shape
+// of C, and may be C itself. All of this is computed in fp32 and rounded once.
+// A kernel has one of these as a template parameter:
+//
+//   Bare               none of it: C = A B
+//   Linear             alpha and beta only: C = alpha A B + beta C
+//   Fused<Activation>  all of it
 #pragma once
 #include "activations.cuh"
 #include "bias.cuh"
@@ -23,20 +28,21 @@ struct Extra {
 };
 // --8<-- [end:extra]
 
-// Alpha and beta alone: `scale` of results.cuh.
+// Alpha and beta only: the kernel calls `scale` of results.cuh.
 struct Linear {
   static constexpr bool FUSED = false, BARE = false;
 };
 
-// Not even these: alpha is 1, beta 0, every tile is computed whole, and the TMA
-// stores C. A launch fetches its instructions from DRAM when nobody has run
-// them for a while. Here those for rare cases do not lie between the others.
+// Not even these: alpha is 1, beta is 0, every tile is computed whole, and the
+// TMA stores C. A launch fetches its instructions from DRAM if no kernel has
+// run them for a while. In this version no instructions for rare cases lie
+// between the others.
 struct Bare {
   static constexpr bool FUSED = false, BARE = true;
 };
 
 // --8<-- [start:columns]
-// sum = scale activation(alpha sum + bias) for the 64 columns `which`.
+// sum = scale activation(alpha sum + bias) for the 64 columns number `which`.
 template <class Activation, int SIZE, class Work>
 __device__ __forceinline__ void activate(float (&sum)[SIZE], int which,
                                          const Work& work,
@@ -57,7 +63,7 @@ __device__ __forceinline__ void activate(float (&sum)[SIZE], int which,
 // --8<-- [end:columns]
 
 // --8<-- [start:read]
-// Add beta times a box of R, as the TMA has written it: the reverse of
+// Add beta times a box of R, which the TMA has written: the reverse of
 // write_box. ldmatrix gives each lane the elements that belong to its sums.
 template <int SIZE>
 __device__ __forceinline__ void add_box(float (&sum)[SIZE], int which,
@@ -78,15 +84,17 @@ __device__ __forceinline__ void add_box(float (&sum)[SIZE], int which,
 }
 // --8<-- [end:read]
 
+// The whole epilogue, for factors in bf16. Activation: a class of
+// activations.cuh. In its functions BUFFERS is the number of a consumer's boxes
+// in shared memory, SIZE that of a thread's sums, and Work that of work.cuh.
 template <class Activation>
 struct Fused {
   static constexpr bool FUSED = true, BARE = false;
-  // Of bf16 factors only.
 
   // --8<-- [start:fetch]
-  // By one thread: ask for the first boxes of R of a tile, as many as there
-  // are, while the products still run. Stores of the tile before may still
-  // read the boxes.
+  // One thread asks for the first BUFFERS boxes of R of a tile, while the
+  // products still run. Before that it waits until the stores of the tile
+  // before have read the boxes.
   template <int BUFFERS, class Work>
   static __device__ __forceinline__ void fetch(const Work& work, int top,
                                                int left, unsigned char* boxes,
@@ -106,8 +114,8 @@ struct Fused {
   // --8<-- [end:fetch]
 
   // --8<-- [start:boxes]
-  // Box by box, by the TMA. RESIDUAL: R is on its way into the boxes; `phase`
-  // counts how often each has been loaded.
+  // Store sums box by box through the TMA. RESIDUAL: whether R is on its way
+  // into the boxes; `phase` counts how often each box has been loaded.
   template <int BUFFERS, bool RESIDUAL, int SIZE, class Work>
   static __device__ __forceinline__ void store(
       float (&sum)[SIZE], const Bias<SIZE>& bias, const Work& work,
@@ -133,7 +141,7 @@ struct Fused {
       if (!RESIDUAL && BUFFERS > 1 && first)  // the next box is free again
         wait_for_reads<BUFFERS == 1 ? 0 : BUFFERS - 2>();
       sync_consumer(consumer);
-      if (first) {  // while the others go on with the next box
+      if (first) {  // the other threads go on with the next box
         store_box(C, top, left + which * 64, box);
         close_stores();
         if (RESIDUAL && which + BUFFERS < COUNT) {  // the next R
@@ -147,7 +155,7 @@ struct Fused {
   // --8<-- [end:boxes]
 
   // --8<-- [start:finish]
-  // A consumer's sums to C. The bias has been loaded in pairs.
+  // Store a consumer's sums in C. The bias has been loaded in pairs.
   template <int BUFFERS, int SIZE, class Work>
   static __device__ __forceinline__ void finish(
       float (&sum)[SIZE], Bias<SIZE>& bias, const Work& work,
@@ -161,7 +169,7 @@ struct Fused {
         return store<BUFFERS, false>(sum, bias, work, C, top, left, boxes,
                                      loaded, phase, consumer);
     }
-    // R by ordinary loads, C by any means.
+    // R comes by ordinary loads; C is stored in whichever way it can be.
     if (!work.boxes) bias.template load<false>(work, left);
 #pragma unroll
     for (int which = 0; which < SIZE / 32; ++which)
