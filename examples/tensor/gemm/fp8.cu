@@ -1,5 +1,10 @@
 // C = scales A B: factors in e4m3, C in bf16 or fp32. A is m x k, B lies as n x
 // k: both run along the depth. k is a multiple of 16, n of 8.
+//
+//   Shared       the shared memory of a block
+//   Work         what a launch computes
+//   fp8_product  the kernel
+//
 // requires: sm_90a
 #include "fp8_sums.cuh"
 #include "hopper/boxes.cuh"
@@ -7,8 +12,11 @@
 #include "ptx/cluster.cuh"
 #include "results.cuh"
 
+// Rows of a tile; warpgroups that multiply; bytes of a box of 64 lines.
 constexpr int BM = 128, CONSUMERS = 2, BOX = 64 * 128;
 
+// BN: columns of a tile; STAGES: stages in the ring; BUFFERS: boxes of results
+// for each consumer.
 template <int BN, int STAGES, int BUFFERS>
 struct Shared {
   unsigned char a[STAGES][BM * BK], b[STAGES][BN * BK];
@@ -17,12 +25,13 @@ struct Shared {
   Barrier full[STAGES], empty[STAGES];
 };
 
-// Where results go, and what they are multiplied by. Scales of a tensor: one
-// number each. Scales of blocks: those of A come as a map, [k / 128, m], and
-// those of B as an array, [n / 128, k / 128], rounded up.
+// Where results go, and what they are multiplied by. If each tensor has one
+// scale, scale_a and scale_b point to a number each. If blocks have scales,
+// those of A come as a map, [k / 128, m], and those of B as an array, [n / 128,
+// k / 128], rounded up.
 template <class Out>
 struct Work {
-  int m, n, k, group;  // group: tiles of a cluster below each other in order
+  int m, n, k, group;  // group: tiles below each other in the order
   const float *scale_a, *scale_b;
   Out* C;
 };
@@ -31,6 +40,12 @@ struct Work {
 // Grid: clusters of CLUSTER blocks, as many as fit or fewer. Dynamic shared
 // memory: Shared. Boxes of the maps: A 128 x 128, B BN / CLUSTER x 128, C 64 x
 // 64, all swizzled by 128 bytes; scales 1 x 128.
+//
+//   Sums     OneLevel or TwoLevels of fp8_sums.cuh; says BN, columns of a tile
+//   Out      the type of C: bf16 or float
+//   STAGES   stages in the ring
+//   CLUSTER  blocks that share a tile's columns of B: 1 or 2
+//   BUFFERS  boxes of results for each consumer
 template <class Sums, class Out, int STAGES, int CLUSTER, int BUFFERS>
 __global__ void __cluster_dims__(CLUSTER)
     __launch_bounds__(128 * (1 + CONSUMERS), 1)
@@ -77,7 +92,7 @@ __global__ void __cluster_dims__(CLUSTER)
           copy_box(s.a[i], map_a, top, step * BK, full);
           if constexpr (Sums::BLOCKS)
             copy_box(s.scales[i], map_scales, step, top, full);
-          if constexpr (CLUSTER > 1)  // each block brings a part for all
+          if constexpr (CLUSTER > 1)  // each block copies a part for all
             copy_box_to_all(s.b[i] + rank * SHARE * BK, map_b,
                             left + rank * SHARE, step * BK, full,
                             (1 << CLUSTER) - 1);
@@ -126,9 +141,10 @@ __global__ void __cluster_dims__(CLUSTER)
                  });
       }
       const int2 at = corner();
-      asm volatile("" ::"r"(at.x), "r"(at.y));  // while the last products run
+      // So the corner is computed while the last products run.
+      asm volatile("" ::"r"(at.x), "r"(at.y));
       sums.end(release);
-      if constexpr (!Sums::BLOCKS) {  // one factor for all
+      if constexpr (!Sums::BLOCKS) {  // one factor for all sums
 #pragma unroll
         for (int i = 0; i < BN / 2; ++i) sums.sum[i] *= scale;
       }
@@ -141,7 +157,7 @@ __global__ void __cluster_dims__(CLUSTER)
     if (t == 0) wait_for_reads<0>();  // before shared memory is gone
     // --8<-- [end:consumer]
   }
-  sync_cluster();  // nor while the other block still writes into it
+  sync_cluster();  // the other block may still write into it
 }
 
 // Instances that are compiled by the tests:

@@ -1,18 +1,26 @@
 // Numbers in fp32 or bf16 to e4m3, and the scales that belong to them: what is
-// stored, times its scale, is about what it was. e4m3 reaches to 448, so the
-// scale of some numbers is the largest of them / 448.
+// stored, times its scale, is about what it was before. e4m3 reaches to 448, so
+// the scale of some numbers is the largest of them / 448.
+//
+//   scale_for, convert  a scale, and four numbers to e4m3
+//   load, largest_of, largest_in_warp  four numbers, and the largest of some
+//   largest, quantize_all  the kernels for one scale for all numbers
+//   quantize_blocks        the kernel for a scale for each block
+//
 // requires: sm_80
 #include <cuda_fp8.h>
 
 #include "results.cuh"
 
 // --8<-- [start:scale]
-// Zeros have a scale, too: the smallest whose reciprocal is finite.
+// The scale of numbers of which `largest` is the largest. Zeros have a scale,
+// too: the smallest normal number, whose reciprocal is finite.
 __device__ __forceinline__ float scale_for(float largest) {
   return fmaxf(largest / 448.0f, 0x1p-126f);
 }
 
-// Four numbers, rounded to the nearest; what is larger than 448 becomes 448.
+// Four numbers times `by`, rounded to the nearest; what is larger than 448
+// becomes 448.
 __device__ __forceinline__ unsigned convert(const float (&x)[4], float by) {
   unsigned short two[2];
   for (int i = 0; i < 2; ++i)
@@ -23,6 +31,7 @@ __device__ __forceinline__ unsigned convert(const float (&x)[4], float by) {
 }
 // --8<-- [end:scale]
 
+// Four numbers of type In, bf16 or float, by one instruction.
 template <class In>
 __device__ __forceinline__ void load(const In* from, float (&x)[4]) {
   struct alignas(4 * sizeof(In)) {
@@ -45,8 +54,9 @@ __device__ __forceinline__ float largest_in_warp(float x) {
 }
 
 // --8<-- [start:tensor]
-// The largest |x|, of four times `fours` numbers. *out is 0 before. Floats that
-// are not negative are in the same order as their bits.
+// The largest |x| of 4 * fours numbers. *out is 0 before. Floats that are not
+// negative have the same order as their bits. Grid of this and the next: any
+// number of blocks.
 template <class In>
 __global__ void __launch_bounds__(256)
     largest(const In* __restrict__ x, float* out, long long fours) {
@@ -62,7 +72,7 @@ __global__ void __launch_bounds__(256)
     atomicMax(reinterpret_cast<int*>(out), __float_as_int(found));
 }
 
-// Quantize with one scale for all, which is written, too.
+// Quantize with one scale for all numbers, and write the scale, too.
 template <class In>
 __global__ void __launch_bounds__(256)
     quantize_all(const In* __restrict__ x, const float* __restrict__ largest,
@@ -80,11 +90,12 @@ __global__ void __launch_bounds__(256)
 // --8<-- [end:tensor]
 
 // --8<-- [start:blocks]
-// Quantize 128 x 128 numbers, eight warps with 16 rows each; columns are a
-// multiple of 4. TILE: one scale for all of them, at scales[row / 128,
-// column / 128]. Else one for each row, at scales[column / 128, row], where
-// `pitch` is the length of such a line: rows, rounded up to a multiple of 4.
-// Grid: x over the columns, y over the rows.
+// A block quantizes 128 x 128 numbers; each of its eight warps has 16 rows.
+// `columns` is a multiple of 4. TILE: whether there is one scale for all of
+// these numbers, at scales[row / 128, column / 128]; otherwise there is one for
+// each of the rows, at scales[column / 128, row], where `pitch` is the length
+// of such a line: `rows`, rounded up to a multiple of 4. Grid: x over the
+// columns, y over the rows.
 template <class In, bool TILE>
 __global__ void __launch_bounds__(256)
     quantize_blocks(const In* __restrict__ x, unsigned* __restrict__ out,

@@ -1,8 +1,13 @@
-// Products of many sizes as one list of tiles: what a group is, and which group
-// a tile belongs to.
+// Products of many sizes as one list of tiles.
+//
+//   Group, Work  a product, and what a launch computes
+//   rows_of      the rows of a group
+//   count_tiles  the first tile of each group
+//   group_of     the group of a tile
 #pragma once
 #include "ptx/tma.cuh"
 
+// Rows of a tile; warpgroups that multiply; threads of a block.
 constexpr int BM = 128, CONSUMERS = 2, THREADS = 128 * (1 + CONSUMERS);
 
 // --8<-- [start:group]
@@ -11,17 +16,19 @@ constexpr int BM = 128, CONSUMERS = 2, THREADS = 128 * (1 + CONSUMERS);
 struct Group {
   __nv_bfloat16* C;  // m x n
   int m, n, k;
-  int map;    // of A, in Work::maps; that of B follows it
+  int map;    // number of the map of A in Work::maps; that of B follows it
   int row_b;  // where B begins in its matrix
 };
 
+// What a launch computes. If the rows of all groups stand below each other in
+// one A and one C, `ends` says where those of each group end; otherwise it is
+// null. If blocks draw tiles, `taken` is a 0; if tiles are dealt in turn, null.
 struct Work {
   const CUtensorMap* maps;
   const Group* groups;
-  const int* ends;  // or null: where the rows of each group end, if the rows
-                    // of all groups stand below each other in one A and one C
-  unsigned* taken;  // a 0: tiles are given to who asks; or null: dealt in turn
-  int count, rows;  // groups, at most THREADS; rows of the common A
+  const int* ends;
+  unsigned* taken;
+  int count, rows;  // number of groups, at most THREADS; rows of the common A
   int order;        // tiles below each other in the order
 };
 // --8<-- [end:group]
@@ -36,8 +43,11 @@ __device__ __forceinline__ int2 rows_of(const Work& work, int group) {
   return make_int2(begin, min(work.ends[group], work.rows) - begin);
 }
 
-// Each thread counts the tiles of one group and adds up those of the groups
-// before. All threads of the block; afterwards `first` is complete.
+// Each thread counts the tiles of one group, and adds those of the groups
+// before. All threads of the block call this; afterwards `first` is complete.
+// BN: columns of a tile. first: a word for each group, and one more for the
+// number of all tiles; of_warp: a word for each warp. Both are in shared
+// memory.
 template <int BN>
 __device__ __forceinline__ void count_tiles(const Work& work, int* first,
                                             int* of_warp) {
@@ -59,8 +69,9 @@ __device__ __forceinline__ void count_tiles(const Work& work, int* first,
   __syncthreads();
 }
 
-// The group of a tile: the last that does not begin behind it. A group without
-// tiles begins where the next one does, and is never the last.
+// The group of a tile: the last group that does not begin behind the tile. A
+// group without tiles begins where the next group does, so it is never the
+// last.
 __device__ __forceinline__ int group_of(int tile, const int* first, int count) {
   int low = 0, high = count;
   while (high - low > 1) {

@@ -1,22 +1,26 @@
 // The last steps of a tile by halves of its columns: the left half is stored
 // beside the products of the right half.
+//
+//   ByHalves, HALVED  an epilogue that asks for this
+//   finish_by_halves  the last steps
 #pragma once
 #include "work.cuh"
 
 // --8<-- [start:halves]
-// `Bare` for workers that have several tiles. With so many steps each tile ends
-// by halves; gemm.py sees to it that it has more.
+// `Bare`, for workers that have several tiles. HALVED<End>: how many steps of
+// each tile go by halves at its end. gemm.py sees to it that a tile has more.
 struct ByHalves : Bare {};
 template <class End>
 constexpr int HALVED = 0;
 template <>
 constexpr int HALVED<ByHalves> = 2;
 
-// The last LAST steps: first their products with the left half of the columns,
-// then, in the same stages, those with the right half. wgmma runs them in this
-// order, and while it still computes the right half, the left is stored. The
-// sums have those of the steps before, of which only stage `before` may not be
-// given back yet.
+// The last LAST steps, at most STAGES: first the products with the left half of
+// the columns, then, in the same stages, those with the right half. wgmma runs
+// them in this order, and while it still computes the right half, the left half
+// is stored. `sum` has the products of the steps before, whose stages have been
+// given back, except for stage `before`. The other parameters are those of the
+// kernel.
 template <int LAST, bool A_ALONG, bool B_ALONG, class Out, class In, int BN,
           int STAGES, int BUFFERS, class Release>
 __device__ __forceinline__ void finish_by_halves(

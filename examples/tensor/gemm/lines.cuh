@@ -1,14 +1,15 @@
-// From sums to rows of C that begin anywhere, as the TMA cannot store them.
+// From sums to rows of C that begin anywhere, which the TMA cannot store.
 #pragma once
 #include "hopper/boxes.cuh"
 
 // --8<-- [start:lines]
 // Store a warpgroup's 64 rows of sums, rounded to Out, through a box in shared
 // memory, 64 columns at a time. Every warp writes 16 lines of the box and reads
-// the same 16, so no other has to be waited for. It stores a line as a whole:
-// 128 bytes side by side, where registers hold 16 bytes of each of eight rows.
-// Where a row begins between two words of memory, a word takes its first half
-// from the lane before.
+// the same 16 lines, so it waits for no other warp. It stores a line as a
+// whole, 128 bytes side by side, while registers hold 16 bytes of each of eight
+// rows. If a row begins in the middle of a word of memory, a lane takes the
+// first half of each word from the lane before. SIZE: sums of a thread, half as
+// many as columns.
 template <class Out, int SIZE>
 __device__ __forceinline__ void store_lines(const float (&sum)[SIZE], Out* C,
                                             int ldc, int top, int left, int m,
@@ -19,7 +20,7 @@ __device__ __forceinline__ void store_lines(const float (&sum)[SIZE], Out* C,
   for (int which = 0; which < SIZE / 32; ++which) {
     const int columns = min(64, n - left - which * 64);
     if (columns <= 0) break;
-    __syncwarp();  // all have read what is overwritten now
+    __syncwarp();  // all lanes have read what is overwritten now
     write_box<Out>(sum, which, shared_address(box));
     __syncwarp();
 #pragma unroll 4

@@ -1,5 +1,11 @@
-// What becomes of sums in the final kernel: alpha, beta, and stores that no
-// edge and no alignment hinders.
+// What becomes of sums in the final kernel: alpha, beta, and stores that work
+// at any edge and for any alignment.
+//
+//   as_float              an element as fp32
+//   store_one, store_two  one or two numbers, rounded to the type of C
+//   for_pairs             goes through a thread's sums by pairs of columns
+//   scale                 alpha and beta
+//   store_sums            stores sums from registers
 #pragma once
 #include "ptx/half.cuh"
 
@@ -23,7 +29,9 @@ __device__ __forceinline__ void store_two(__nv_bfloat16* to, float x, float y) {
 
 // --8<-- [start:each]
 // Calls what(row, column, i) for every pair of sums of this thread whose first
-// is inside of C: sum[i] is at row and column, sum[i + 1] in the next column.
+// one is inside of C: sum[i] is at `row` and `column`, sum[i + 1] in the next
+// column. SIZE: sums of a thread, half as many as columns; top, left: where the
+// warpgroup's 64 rows of sums begin in C, which is m x n.
 template <int SIZE, class What>
 __device__ __forceinline__ void for_pairs(int top, int left, int m, int n,
                                           What&& what) {
@@ -41,7 +49,7 @@ __device__ __forceinline__ void for_pairs(int top, int left, int m, int n,
 // --8<-- [end:each]
 
 // --8<-- [start:scale]
-// sum = alpha sum + beta C. For beta = 0 nobody reads C.
+// sum = alpha sum + beta C. For beta = 0 no thread reads C.
 template <int SIZE, class Out>
 __device__ __forceinline__ void scale(float (&sum)[SIZE], const Out* C, int ldc,
                                       int top, int left, int m, int n,
@@ -60,7 +68,8 @@ __device__ __forceinline__ void scale(float (&sum)[SIZE], const Out* C, int ldc,
 // --8<-- [end:scale]
 
 // --8<-- [start:store]
-// Store from registers. Where rows of C begin at pairs, two columns at a time.
+// Store sums from registers, rounded to Out: two columns at a time if rows of C
+// begin at multiples of two elements.
 template <int SIZE, class Out>
 __device__ __forceinline__ void store_sums(const float (&sum)[SIZE], Out* C,
                                            int ldc, int top, int left, int m,

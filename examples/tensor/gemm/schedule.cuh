@@ -1,5 +1,9 @@
 // Which pieces of the product a block computes, and how blocks that share a
 // tile add up their parts.
+//
+//   Piece, Schedule  the pieces of one worker, in order
+//   raise, wait_for  a flag in global memory
+//   leave_part, add_part  sums for another worker, and from another worker
 #pragma once
 #include "hopper/boxes.cuh"
 
@@ -9,14 +13,14 @@ struct Piece {
   int tile, begin, end;
 };
 
-// Tiles 0 to whole - 1 are computed whole, in turn by all workers (a block, or
-// the blocks of a cluster together). What is left after that may be less than a
-// tile for each worker, and more than none. So the steps of all tiles that are
-// left stand in one row, and each worker gets `share` of them. Where a share
-// ends inside of a tile, the next worker goes on.
+// Tiles 0 to whole - 1 are computed whole, in turn by all workers (a worker is
+// a block, or the blocks of a cluster together). The tiles that are left after
+// that may be fewer than workers. So the steps of all of them stand in one row,
+// and each worker gets `share` of these steps. Where a share ends inside of a
+// tile, the next worker goes on.
 struct Schedule {
-  int tile, stride, whole, steps;  // tiles of the first kind
-  int at, stop;                    // and steps in the row of what is left
+  int tile, stride, whole, steps;  // for tiles that are computed whole
+  int at, stop;                    // steps in the row of the other tiles
 
   __device__ __forceinline__ Schedule(int worker, int workers, int tiles,
                                       int whole, int steps, int share)
@@ -43,9 +47,10 @@ struct Schedule {
 // --8<-- [end:schedule]
 
 // --8<-- [start:flags]
-// A flag in global memory: what the threads of a consumer wrote before a
-// barrier of theirs, the one that has waited for the flag, and others after a
-// barrier with it, can read. Waiting leaves the flag as it was before: 0.
+// A flag in global memory. One thread of a consumer raises it, behind a barrier
+// of the consumer; one thread of another consumer waits for it. This thread,
+// and others behind a barrier with it, can then read what all threads of the
+// first consumer have written before. Waiting sets the flag to 0 again.
 __device__ __forceinline__ void raise(unsigned* flag) {
   asm volatile(
       "fence.acq_rel.gpu;\n"
@@ -66,9 +71,10 @@ __device__ __forceinline__ void wait_for(unsigned* flag) {
 // --8<-- [end:flags]
 
 // --8<-- [start:parts]
-// A consumer that has not the first steps of a tile leaves its sums, 128 times
-// SIZE words, for the one that has. It has at most one such piece, its first of
-// the row; the one that waits for it has come to its last.
+// A consumer whose piece has not the first steps of a tile leaves its sums, 128
+// * SIZE words, for the consumer whose piece has them. A consumer leaves at
+// most one piece, the first that it has of the row; the consumer that waits for
+// it has come to its own last piece.
 template <int SIZE>
 __device__ __forceinline__ void leave_part(const float (&sum)[SIZE],
                                            float* part, unsigned* flag,
@@ -82,6 +88,7 @@ __device__ __forceinline__ void leave_part(const float (&sum)[SIZE],
   if (threadIdx.x % 128 == 0) raise(flag);
 }
 
+// Add what another consumer has left.
 template <int SIZE>
 __device__ __forceinline__ void add_part(float (&sum)[SIZE], const float* part,
                                          unsigned* flag, int consumer) {
