@@ -1,6 +1,11 @@
 // Products of many sizes in one launch: C = A B for each group, with bf16
 // factors and results, and sums in fp32. A is m x k, row-major; B lies as n x
 // k; n and k are multiples of 8.
+//
+//   Tile, Shared, hand_out  what consumers need to know of a tile
+//   store_rows              results, from sums to C
+//   grouped                 the kernel
+//
 // requires: sm_90a
 #include "factors.cuh"
 #include "groups.cuh"
@@ -17,16 +22,18 @@ struct Tile {
   int steps;          // 0: there are no more tiles
 };
 
+// BN: columns of a tile; STAGES: stages in the ring.
 template <int BN, int STAGES>
 struct Shared {
   unsigned char a[STAGES][BM * 128], b[STAGES][BN * 128];
   unsigned char c[CONSUMERS][2][BOX];
   Barrier full[STAGES], empty[STAGES];
-  Slot<Tile> tile[CONSUMERS];  // the next, for each consumer
-  int first[THREADS + 1];      // the first tile of each group, and how many
-  int of_warp[THREADS / 32];
+  Slot<Tile> tile[CONSUMERS];  // the next tile, for each consumer
+  int first[THREADS + 1];      // the first tile of each group; how many in all
+  int of_warp[THREADS / 32];   // used by count_tiles
 };
 
+// Hand a tile to all consumers.
 __device__ __forceinline__ void hand_out(Slot<Tile>* slots, const Tile& tile,
                                          int& parity) {
   for (int i = 0; i < CONSUMERS; ++i) hand_over(slots[i], tile, parity);
@@ -35,10 +42,10 @@ __device__ __forceinline__ void hand_out(Slot<Tile>* slots, const Tile& tile,
 // --8<-- [end:shared]
 
 // --8<-- [start:store]
-// 64 rows of sums, or as many as there are, by way of shared memory, so that
-// eight lanes write 128 bytes of a row. Rows of the next group stay as they
-// are. `turn`: which of the two boxes is next. It is free: all threads have
-// read it before they came to the barrier of the box after it.
+// Store 64 rows of sums, or as many as the group has, by way of shared memory,
+// so that eight lanes write 128 bytes of a row. Rows of the next group stay as
+// they are. `turn`: which of the two boxes is next. That box is free: all
+// threads have read it before they came to the barrier of the other box.
 template <int SIZE>
 __device__ __forceinline__ void store_rows(const float (&sum)[SIZE],
                                            const Tile& tile,
@@ -64,7 +71,8 @@ __device__ __forceinline__ void store_rows(const float (&sum)[SIZE],
 // --8<-- [end:store]
 
 // Grid: as many blocks as fit or fewer. Dynamic shared memory: Shared. Boxes of
-// the maps: A 64 x 64, B BN x 64, both swizzled by 128 bytes.
+// the maps: A 64 x 64, B BN x 64, both swizzled by 128 bytes. BN: columns of a
+// tile, 64, 128 or 256; STAGES: stages in the ring.
 template <int BN, int STAGES>
 __global__ void __launch_bounds__(THREADS, 1) grouped(const Work work) {
   extern __shared__ __align__(1024) unsigned char memory[];
@@ -92,8 +100,8 @@ __global__ void __launch_bounds__(THREADS, 1) grouped(const Work work) {
                    (group.n + BN - 1) / BN);
       const int top = place.y * BM, left = place.x * BN;
       const int steps = (group.k + BK - 1) / BK, row = rows.x + top;
-      const bool both = rows.y - top > 64;     // else consumer 1 has no rows
-      const int ask = max(steps - STAGES, 0);  // late: tiles begin in order
+      const bool both = rows.y - top > 64;     // if not, consumer 1 has no rows
+      const int ask = max(steps - STAGES, 0);  // late, so tiles begin in order
       next = tile + gridDim.x;
       const CUtensorMap* const map = work.maps + group.map;
       for (int step = 0; step < steps; ++step, ring.advance()) {
@@ -103,7 +111,7 @@ __global__ void __launch_bounds__(THREADS, 1) grouped(const Work work) {
         copy_box(s.a[i], map[0], row, depth, &s.full[i]);
         if (both) copy_box(s.a[i] + BOX, map[0], row + 64, depth, &s.full[i]);
         copy_box(s.b[i], map[1], group.row_b + left, depth, &s.full[i]);
-        // After `tiles` times the counter is 0 again.
+        // After `tiles` increments the counter is 0 again.
         if (step == ask && work.taken)
           next = gridDim.x + atomicInc(work.taken, tiles - 1);
         if (step == 0)
@@ -124,9 +132,9 @@ __global__ void __launch_bounds__(THREADS, 1) grouped(const Work work) {
       const Tile tile = receive(s.tile[consumer], parity);
       if (tile.steps == 0) break;
       parity ^= 1;
-      if (tile.rows <= consumer * 64) {  // nothing to do but to give back
+      if (tile.rows <= consumer * 64) {  // it only gives stages back
         for (int step = 0; step < tile.steps; ++step, ring.advance())
-          if (t == 0) {  // the others go on to the next tile, and wait there
+          if (t == 0) {  // other threads go on, and wait for the next tile
             wait(&s.full[ring.stage], ring.parity);
             arrive(&s.empty[ring.stage]);
           }

@@ -1,13 +1,17 @@
 // Matrices whose rows do not begin at multiples of 16 bytes, as the TMA needs
 // them, are copied into others whose rows do.
+//
+//   pad       copies one matrix
+//   pad_rows  the kernel: copies both factors of a product
+//
 // requires: sm_80
 #include "unaligned.cuh"
 
-// rows x columns of bf16, row after row, into rows that are as long as the next
-// multiple of 8; what they have beyond `columns` becomes zero. The pieces of 16
-// bytes are numbered through all rows; a thread copies number `at` and, `step`
-// further each time, others. `at` is less than `step`, and so is what comes
-// back: the number beyond the last piece.
+// Copy rows x columns of bf16, row after row, into rows that are as long as the
+// next multiple of 8; elements beyond `columns` become zero. The pieces of 16
+// bytes are numbered through all rows. A thread copies the pieces `at`, `at` +
+// `step`, `at` + 2 * `step` and so on; `at` is less than `step`. The result is
+// how far beyond the last piece this goes on; it is less than `step`, too.
 // --8<-- [start:kernel]
 __device__ __forceinline__ unsigned pad(const __nv_bfloat16* from, uint4* to,
                                         int rows, int columns, unsigned at,
@@ -29,8 +33,8 @@ __device__ __forceinline__ unsigned pad(const __nv_bfloat16* from, uint4* to,
   return i - all;
 }
 
-// Both factors of a product; one that needs no copy has no rows here. Grid: any
-// number of blocks of 256.
+// Copy both factors of a product; a factor that needs no copy has no rows here.
+// Grid: any number of blocks of 256.
 extern "C" __global__ void pad_rows(const __nv_bfloat16* A, uint4* to_a,
                                     int rows_a, int columns_a,
                                     const __nv_bfloat16* B, uint4* to_b,

@@ -1,5 +1,5 @@
-// Random bf16 numbers from -1 to 1, made on the GPU: for billions of them the
-// host would take long.
+// Random bf16 numbers from -1 to 1, made on the GPU: the host would take long
+// for billions of them.
 // requires: sm_80
 #include <cuda_bf16.h>
 
@@ -10,6 +10,8 @@ __device__ __forceinline__ unsigned mixed(unsigned long long x) {
   return (unsigned)(x ^ x >> 33);
 }
 
+// Writes `pairs` pairs of numbers, the same for the same seed. Grid: any number
+// of blocks.
 extern "C" __global__ void __launch_bounds__(256)
     random_bf16(__nv_bfloat162* out, unsigned long long pairs, unsigned seed) {
   const unsigned long long stride = (unsigned long long)gridDim.x * blockDim.x;

@@ -1,7 +1,12 @@
 // C = A B^T in fp32, multiplied as TF32: A is m x k, B lies as n x k, both run
-// along the depth. k is a multiple of 4. The final kernel, final.cu, with
-// another instruction: a stage of 128 bytes is 32 steps deep instead of 64, and
-// so is a box of C.
+// along the depth. k is a multiple of 4. This is the final kernel,
+// ladder/final.cu, with another instruction: a stage of 128 bytes is 32 steps
+// deep instead of 64, and a box of C is 32 columns wide.
+//
+//   Shared        the shared memory of a block
+//   Work          what a launch computes
+//   tf32_product  the kernel
+//
 // requires: sm_90a
 #include "factors.cuh"
 #include "hopper/order.cuh"
@@ -10,8 +15,11 @@
 #include "schedule.cuh"
 #include "wide_boxes.cuh"
 
+// Rows of a block's tile; warpgroups that multiply.
 constexpr int BM = 128, CONSUMERS = 2;
 
+// BN: columns of a tile; STAGES: stages in the ring; BUFFERS: boxes of results
+// for each consumer.
 template <int BN, int STAGES, int BUFFERS>
 struct Shared {
   unsigned char a[STAGES][BM * 128], b[STAGES][BN * 128];
@@ -19,7 +27,7 @@ struct Shared {
   Barrier full[STAGES], empty[STAGES];
 };
 
-// As in final.cu.
+// The same as in work.cuh, without what only the final kernel has.
 struct Work {
   int m, n, group, steps, whole, share;
   int boxes;  // whether the TMA may store C: `map_c` is one
@@ -31,6 +39,11 @@ struct Work {
 // Grid: clusters of CLUSTER blocks, as many as fit or fewer. Dynamic shared
 // memory: Shared. The boxes of the maps: A 128 x 32, B BN / CLUSTER x 32, C 64
 // x 32, all swizzled by 128 bytes.
+//
+//   BN       columns of a tile: 64, 128, 192 or 256
+//   STAGES   stages in the ring
+//   CLUSTER  blocks that share a tile's columns of B: 1 or 2
+//   BUFFERS  boxes of results for each consumer
 template <int BN, int STAGES, int CLUSTER, int BUFFERS>
 __global__ void __cluster_dims__(CLUSTER)
     __launch_bounds__(128 * (1 + CONSUMERS), 1)
@@ -80,7 +93,7 @@ __global__ void __cluster_dims__(CLUSTER)
           OfB::copy(s.b[i], map_b, left, step * DEPTH, &s.full[i], rank);
         }
       }
-      if (CLUSTER > 1)  // until the other block arrives here no more
+      if (CLUSTER > 1)  // stay until the other block arrives here no more
         for (int i = 0; i < STAGES; ++i, ring.advance())
           wait(&s.empty[ring.stage], ring.parity ^ 1);
     }
@@ -106,7 +119,7 @@ __global__ void __cluster_dims__(CLUSTER)
       }
       wait_for_products<0>();
       release(before);
-      const auto slot = [&](int of) {  // of this consumer's peer
+      const auto slot = [&](int of) {  // of the same consumer of a worker
         return (of * CLUSTER + rank) * CONSUMERS + consumer;
       };
       if (piece.begin > 0) {

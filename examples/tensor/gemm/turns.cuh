@@ -2,8 +2,9 @@
 #pragma once
 
 // --8<-- [start:turns]
-// Barrier 3 of the hardware; 1 and 2 are of each consumer alone. One consumer
-// waits until the other has come to let it; that one goes on.
+// Barrier 3 of the hardware; barriers 1 and 2 belong to one consumer each. One
+// consumer waits here until the other lets it go on; the other one does not
+// wait.
 __device__ __forceinline__ void wait_for_other_consumer() {
   asm volatile("bar.sync 3, 256;" ::: "memory");
 }

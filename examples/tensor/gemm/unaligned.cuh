@@ -1,10 +1,14 @@
-// Rows of bf16 that begin at any address, as the TMA cannot read them.
+// Rows of bf16 that begin at any address, which the TMA cannot read.
+//
+//   Around, shift_of, load_around, shifted  eight elements of such a row
+//   Lines  64 lines of 64 elements, from a matrix into a box
 #pragma once
 #include <cuda_bf16.h>
 
 // --8<-- [start:around]
-// Eight elements of a row may lie across two pieces of 16 bytes that begin at
-// multiples of 16. Both are loaded whole, and the eight are shifted out.
+// Eight elements of a row may lie in two pieces of 16 bytes that begin at
+// multiples of 16. Both pieces are loaded whole, and the eight elements are
+// shifted out of them.
 struct Around {
   unsigned words[8];
 };
@@ -14,9 +18,9 @@ __device__ __forceinline__ unsigned shift_of(const __nv_bfloat16* at) {
   return (unsigned)(size_t)at % 16;
 }
 
-// The pieces around at[0] to at[count - 1]; count: at most 8, and none if less
-// than 1. All that lies in [begin, end) may be read. Where a piece does not lie
-// in it, the elements are read one by one.
+// The pieces around at[0] to at[count - 1]; a count of 8 or more means 8
+// elements, one of less than 1 none. Only what lies in [begin, end) may be
+// read: if a piece reaches beyond it, the elements are read one by one.
 __device__ __forceinline__ Around load_around(const __nv_bfloat16* at,
                                               int count,
                                               const __nv_bfloat16* begin,
@@ -40,7 +44,7 @@ __device__ __forceinline__ Around load_around(const __nv_bfloat16* at,
   return x;
 }
 
-// The eight elements; zeros instead of those from `count` on.
+// The eight elements, with zeros in place of those from number `count` on.
 __device__ __forceinline__ uint4 shifted(const Around& x, unsigned shift,
                                          int count) {
   unsigned w[8], result[4];
@@ -65,11 +69,13 @@ __device__ __forceinline__ uint4 shifted(const Around& x, unsigned shift,
 
 // --8<-- [start:lines]
 // 64 lines of 64 elements on their way from a matrix to a box, in the registers
-// of 128 threads: in load and store each has the same piece of every 16th line.
+// of 128 threads. In load and store a thread has the same piece of every 16th
+// line.
 struct Lines {
   Around held[4];
 
-  // The matrix has `rows` rows of `columns`; beyond them there are zeros.
+  // Load the lines that begin in row `row` and column `column` of a matrix,
+  // which has `rows` x `columns`; beyond it there are zeros.
   __device__ __forceinline__ void load(const __nv_bfloat16* matrix, int rows,
                                        int columns, int row, int column) {
     row += threadIdx.x / 8, column += threadIdx.x % 8 * 8;
@@ -80,7 +86,8 @@ struct Lines {
                             matrix + (size_t)rows * columns);
   }
 
-  // As the TMA writes with its swizzle of 128 bytes.
+  // Store the lines in a box as the TMA does with its swizzle of 128 bytes. The
+  // arguments are those of `load`.
   __device__ __forceinline__ void store(unsigned char* box,
                                         const __nv_bfloat16* matrix,
                                         int columns, int row,

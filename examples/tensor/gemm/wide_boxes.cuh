@@ -1,11 +1,15 @@
 // From sums to C in fp32 by way of shared memory: boxes that the TMA stores.
+//
+//   write_wide_box    32 columns of sums into a box
+//   store_wide_boxes  all columns of sums to C, box by box
 #pragma once
 #include "hopper/boxes.cuh"
 
 // --8<-- [start:write]
-// Columns 32 `which` to 32 `which` + 31 of a warpgroup's 64 rows of sums into a
-// box of 64 lines of 32 words, as the TMA reads it with the swizzle of 128
-// bytes: piece c of line r is at piece c ^ r % 8.
+// Write columns 32 * which to 32 * which + 31 of a warpgroup's 64 rows of sums
+// into a box of 64 lines of 32 words, as the TMA reads it with the swizzle of
+// 128 bytes: piece c of line r is at piece c ^ r % 8. SIZE: sums of a thread,
+// half as many as columns.
 template <int SIZE>
 __device__ __forceinline__ void write_wide_box(const float (&sum)[SIZE],
                                                int which, unsigned char* box) {
@@ -22,7 +26,7 @@ __device__ __forceinline__ void write_wide_box(const float (&sum)[SIZE],
 // --8<-- [end:write]
 
 // --8<-- [start:store]
-// As store_boxes, with boxes of 64 rows and 32 columns.
+// The same as store_boxes, with boxes of 64 rows and 32 columns.
 template <int BUFFERS, int SIZE>
 __device__ __forceinline__ void store_wide_boxes(const float (&sum)[SIZE],
                                                  const CUtensorMap& C, int top,

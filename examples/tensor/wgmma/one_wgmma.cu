@@ -1,13 +1,14 @@
-// One stage of products by one warpgroup, with descriptors as the host wants
-// them: to see what wgmma reads.
+// One stage of products by one warpgroup, with descriptors as the host chooses
+// them. It shows what wgmma reads.
 // requires: sm_90a
 #include "ptx/tma.cuh"
 #include "tensor/ladder/products.cuh"
 
-// C = A B in fp32: A is 64 x 64, and B 64 x BN, or with B_ALONG its columns are
-// lines, BN x 64. leading, stride: the distances of B's descriptor in bytes;
-// next: bytes from 16 steps of depth to the next 16. As many bytes behind B are
-// 0, since wrong distances lead there. One block of 128 threads.
+// C = A B in fp32: A is 64 x 64; B is 64 x BN, or with B_ALONG, where its
+// columns are lines, BN x 64. leading, stride: the distances of B's descriptor
+// in bytes; next: bytes from 16 steps of depth to the next 16. Behind B there
+// are as many bytes of zeros, since wrong distances lead there. One block of
+// 128 threads.
 // --8<-- [start:kernel]
 template <int BN, bool B_ALONG>
 __global__ void __launch_bounds__(128)
