@@ -1,22 +1,25 @@
-// How a thread copies its share of a stage with few instructions: what it needs
-// is computed once, and then only stepped.
+// How a thread copies its share of a stage with few instructions: addresses and
+// bounds are computed once, and then only advanced.
 #pragma once
 #include "warps.cuh"
 
 // --8<-- [start:copies]
-// A stage as `copy_stage` brings it, COUNT copies by each thread, in any number
-// of portions: `start` the copies 0, 1, ... in this order, then `advance`. k
-// may have been passed: then zeros arrive, and nothing is read.
+// Copies the same stage as `copy_stage`, by COUNT copies of each thread, in any
+// number of portions: call `start` for the copies 0, 1, ... in this order, then
+// `advance`. Beyond k zeros arrive, and nothing is read.
+//
+//   BM, BN   rows of A and columns of B in a stage: multiples of 64
+//   THREADS  threads of the block: a multiple of 64
 template <int BM, int BN, int THREADS>
 struct Copies {
-  static constexpr int LINES = THREADS / 8;  // that are copied at a time
+  static constexpr int LINES = THREADS / 8;  // lines that are copied at a time
   static constexpr int OF_A = BM / LINES, OF_B = BK / LINES * (BN / 64);
   static constexpr int COUNT = OF_A + OF_B;
   static_assert(LINES % 8 == 0, "the piece's place is the same each time");
 
   const __nv_bfloat16 *a, *b, *from;
-  size_t next_a, next_b, stage_b;  // elements to the next lines
-  int rows, columns;               // that the matrices have from here on
+  size_t next_a, next_b, stage_b;  // elements to the next lines, of B's stage
+  int rows, columns;               // of A and of B from here to their edges
   int depth_a, depth_b;            // what is left of k
   unsigned to;
 
@@ -33,7 +36,7 @@ struct Copies {
     to = place(line, piece);
   }
 
-  // i is known to the compiler, where the loop around is unrolled.
+  // The compiler knows i if the loop around this is unrolled.
   __device__ __forceinline__ void start(unsigned stage, int i) {
     if (i < OF_A) {
       if (i == 0) from = a;

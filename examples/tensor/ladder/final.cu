@@ -10,11 +10,21 @@
 #include "tensor/gemm/work.cuh"
 
 // Grid: clusters of CLUSTER blocks, as many as fit or fewer. Dynamic shared
-// memory: Shared. The boxes of the maps: A BM x 64, or 64 x 64 for TA; B
-// 64 x 64, or BN / CLUSTER x 64 for TB; C 64 x 64; all swizzled by 128 bytes.
-// PLAIN: rows of A and B may begin anywhere; without the TMA each step takes
-// longer, but nothing has to be copied before. End: Linear, Bare, or Fused with
-// an activation, of epilogue.cuh; or ByHalves, of halves.cuh.
+// memory: Shared. The boxes of the maps: A BM x 64, or 64 x 64 for TA; B 64 x
+// 64, or BN / CLUSTER x 64 for TB; C 64 x 64; all swizzled by 128 bytes.
+//
+//   BN       columns of a tile: 64, 128, 192 or 256
+//   STAGES   stages in the ring, at least 2
+//   CLUSTER  blocks that share a tile's columns of B: 1 or 2
+//   BUFFERS  boxes of results for each consumer
+//   TA, TB   whether op transposes A, and B
+//   Out      the type of C: bf16, float, or __half, and then of the factors,
+//            too
+//   PLAIN    whether rows of A and B may begin anywhere, for CLUSTER = 1 and BN
+//            = 64; without the TMA each step takes longer, but nothing has to
+//            be copied before
+//   End      the epilogue: Linear, Bare or Fused of epilogue.cuh, or ByHalves
+//            of halves.cuh, which asks for BN = 256, CLUSTER = 2 and no TA
 // --8<-- [start:head]
 template <int BN, int STAGES, int CLUSTER, int BUFFERS, bool TA, bool TB,
           class Out, bool PLAIN = false, class End = Linear>
@@ -50,7 +60,7 @@ __global__ void __cluster_dims__(CLUSTER)
                     End::BARE ? tiles : work.whole, work.steps,
                     End::BARE ? 0 : work.share);
   Piece piece;
-  int top, left;  // of its rows and columns in C
+  int top, left;  // where its rows and columns begin in C
   const auto next = [&] {
     if (!schedule.next(piece)) return false;
     const int2 place =
@@ -58,8 +68,9 @@ __global__ void __cluster_dims__(CLUSTER)
     top = (place.y * CLUSTER + rank) * BM, left = place.x * BN;
     return true;
   };
-  // Two divisions take as long as setting up barriers: warp 0, which asks for
-  // the first stage, divides before they meet, the consumers while they wait.
+  // The two divisions in `place_of` take as long as setting up the barriers.
+  // Warp 0, which asks for the first stage, divides before all threads meet;
+  // the consumers divide while they wait for that stage.
   bool more = threadIdx.x < 128 && next();
   if (CLUSTER > 1)
     meet_cluster();
@@ -86,7 +97,7 @@ __global__ void __cluster_dims__(CLUSTER)
     give_registers_back<40>();
     if (threadIdx.x == 0) {
       for (; more; more = next()) {
-#pragma unroll 1  // code for four steps would first have to be fetched
+#pragma unroll 1  // the code of four steps would have to be fetched first
         for (int step = piece.begin; step < piece.end; ++step, ring.advance()) {
           Barrier* const full = &s.full[ring.stage];
           wait(&s.empty[ring.stage], ring.parity ^ 1);
@@ -95,8 +106,8 @@ __global__ void __cluster_dims__(CLUSTER)
           OfB::copy(s.b[ring.stage], map_b, left, step * BK, full, rank);
         }
       }
-      // A block stays until all have given its stages back: the other block of
-      // the cluster then arrives at none of its barriers any more.
+      // A block stays until all consumers have given its stages back: then the
+      // other block of the cluster arrives at its barriers no more.
       if (CLUSTER > 1)
         for (int i = 0; i < STAGES; ++i, ring.advance())
           wait(&s.empty[ring.stage], ring.parity ^ 1);
@@ -120,7 +131,8 @@ __global__ void __cluster_dims__(CLUSTER)
         const int stage = ring.stage;
         wait(&s.full[stage], ring.parity);
         // In the last tile the second consumer begins its last steps when the
-        // first has begun all of its: one stores beside the other's products.
+        // first one has begun all of its steps. So the first consumer stores
+        // while products of the second run.
         const bool last = End::BARE && !HALVED<End> && LARGEST &&
                           schedule.tile >= schedule.whole;
         if (last && consumer == 1 &&
@@ -152,7 +164,7 @@ __global__ void __cluster_dims__(CLUSTER)
       release(before);
       const int row = top + consumer * 64;
       if constexpr (!End::BARE) {
-        const auto slot = [&](int of) {  // of this consumer's peer
+        const auto slot = [&](int of) {  // of the same consumer of a worker
           return (of * CLUSTER + rank) * CONSUMERS + consumer;
         };
         const int worker = blockIdx.x / CLUSTER;

@@ -5,8 +5,10 @@
 // requires: sm_80
 #include <cuda_bf16.h>
 
+// Rows and columns of a tile of C, steps of depth in shared memory at a time.
 constexpr int BM = 128, BN = 128, BK = 16;
 
+// Eight elements, or zeros.
 __device__ __forceinline__ uint4 load8(const __nv_bfloat16* from, bool inside) {
   return inside ? *reinterpret_cast<const uint4*>(from) : uint4{};
 }
@@ -30,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(256)
   const int t = threadIdx.x, top = blockIdx.y * BM, left = blockIdx.x * BN;
   const int row_a = t / 2, column_a = t % 2 * 8;
   const int row_b = t / 16, column_b = t % 16 * 8;
-  const int x = t % 16 * 4, y = t / 16 * 4;  // and the same 64 further on
+  const int x = t % 16 * 4, y = t / 16 * 4;  // and again 64 further on
   float sum[8][8] = {};
   for (int start = 0; start < k; start += BK) {
     const uint4 from_a = load8(A + (size_t)(top + row_a) * k + start + column_a,

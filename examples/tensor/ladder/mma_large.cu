@@ -1,17 +1,22 @@
-// Rung 5: larger parts. A block computes 128 x 256, a warp 64 x 64 of it, and
-// loads the fragments of the next 16 steps while it multiplies these.
+// Rung 5: larger parts. A block computes 128 x 256 results, a warp 64 x 64 of
+// them. A warp loads the fragments of the next 16 steps while it multiplies
+// those of these 16.
 // @rung 50 kernel=gemm_mma_large<4> block=256 tile=256x128 stage=49152
 // requires: sm_80
 #include "hopper/order.cuh"
 #include "warps.cuh"
 
+// Rows and columns of C for a block, and for a warp.
 constexpr int BM = 128, BN = 256, WM = 64, WN = 64;
-constexpr int GROUP = 16;  // of 128 rows: 132 tiles at a time are nearly square
+// Tiles below each other in the order: 132 tiles at a time then are nearly
+// square.
+constexpr int GROUP = 16;
 constexpr int THREADS = BM / WM * (BN / WN) * 32, STAGE = (BM + BN) * 128;
 
-// C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is
-// m x n; k and n are multiples of 8. Grid: x over the columns, y over the rows.
-// Dynamic shared memory: STAGES * STAGE bytes.
+// C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is m
+// x n; k and n are multiples of 8. Grid: x over the columns, y over the rows.
+// Dynamic shared memory: STAGES * STAGE bytes. STAGES: stages in the ring, at
+// least 2.
 // --8<-- [start:kernel]
 template <int STAGES>
 __global__ void __launch_bounds__(THREADS, 1)
@@ -49,7 +54,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     for (int step = 0; step < BK / 16; ++step) {
       if (step + 1 == BK / 16) {  // the next fragments are of the next stage
         wait_for_all_but<STAGES - 2>();
-        __syncthreads();  // it has arrived, and this one is read by everyone
+        __syncthreads();  // it has arrived, and all have read this one
         tile = stages + stage * STAGE;
       }
       parts[(step + 1) % 2].load(tile, tile + BM * 128, row, column,

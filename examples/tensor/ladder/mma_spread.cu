@@ -1,17 +1,22 @@
 // Rung 6: copies between the products. Each of the first steps of a stage
-// starts a share of them, with addresses that are stepped and no branch.
+// starts a share of the copies, with addresses that are only advanced, and no
+// branch.
 // @rung 55 kernel=gemm_mma_spread<4> block=256 tile=256x128 stage=49152
 // requires: sm_80
 #include "copies.cuh"
 #include "hopper/order.cuh"
 
+// Rows and columns of C for a block, and for a warp.
 constexpr int BM = 128, BN = 256, WM = 64, WN = 64;
-constexpr int GROUP = 16;  // of 128 rows: 132 tiles at a time are nearly square
+// Tiles below each other in the order: 132 tiles at a time then are nearly
+// square.
+constexpr int GROUP = 16;
 constexpr int THREADS = BM / WM * (BN / WN) * 32, STAGE = (BM + BN) * 128;
 
-// C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is
-// m x n; k and n are multiples of 8. Grid: x over the columns, y over the rows.
-// Dynamic shared memory: STAGES * STAGE bytes.
+// C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is m
+// x n; k and n are multiples of 8. Grid: x over the columns, y over the rows.
+// Dynamic shared memory: STAGES * STAGE bytes. STAGES: stages in the ring, at
+// least 2.
 // --8<-- [start:kernel]
 template <int STAGES>
 __global__ void __launch_bounds__(THREADS, 1)
@@ -27,7 +32,8 @@ __global__ void __launch_bounds__(THREADS, 1)
   const int row = warp / (BN / WN) * WM, column = warp % (BN / WN) * WN;
   Copies<BM, BN, THREADS> copies(A, B, m, n, k, top, left);
   constexpr int COUNT = copies.COUNT, STEPS = BK / 16;
-  constexpr int SHARE = (COUNT + STEPS - 2) / (STEPS - 1);  // none in the last
+  // Copies in each step but the last, which starts none.
+  constexpr int SHARE = (COUNT + STEPS - 2) / (STEPS - 1);
   float sum[WM / 16][WN / 8][4] = {};
   Fragments<WM, WN> parts[2];
   // --8<-- [start:loop]
@@ -55,7 +61,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         copies.advance();
         commit();
         wait_for_all_but<STAGES - 2>();
-        __syncthreads();  // it has arrived, and this one is read by everyone
+        __syncthreads();  // it has arrived, and all have read this one
         tile = stages + stage * STAGE;
       }
       parts[(step + 1) % 2].load(tile, tile + BM * 128, row, column,

@@ -1,15 +1,17 @@
 // Rung 4: a ring of stages. Copies run ahead of the products by STAGES - 1
-// steps.
+// stages.
 // @rung 40 kernel=gemm_mma_stages<3> block=256 tile=128x128 stage=32768
 // requires: sm_80
 #include "warps.cuh"
 
+// Rows and columns of C for a block, and for a warp.
 constexpr int BM = 128, BN = 128, WM = 64, WN = 32;
 constexpr int THREADS = BM / WM * (BN / WN) * 32, STAGE = (BM + BN) * 128;
 
-// C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is
-// m x n; k and n are multiples of 8. Grid: x over the columns, y over the rows.
-// Dynamic shared memory: STAGES * STAGE bytes.
+// C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is m
+// x n; k and n are multiples of 8. Grid: x over the columns, y over the rows.
+// Dynamic shared memory: STAGES * STAGE bytes. STAGES: stages in the ring, at
+// least 2.
 // --8<-- [start:kernel]
 template <int STAGES>
 __global__ void __launch_bounds__(THREADS, STAGES < 4 ? 2 : 1)
@@ -35,7 +37,7 @@ __global__ void __launch_bounds__(THREADS, STAGES < 4 ? 2 : 1)
   int stage = 0;
   for (int start = 0; start < k; start += BK) {
     wait_for_all_but<STAGES - 2>();
-    __syncthreads();  // this stage has arrived; everyone has read the last one
+    __syncthreads();  // this stage has arrived; all have read the last one
     copy(stage ? stage - 1 : STAGES - 1, start + (STAGES - 1) * BK);
     const unsigned tile_a = stages + stage * STAGE, tile_b = tile_a + BM * 128;
 #pragma unroll

@@ -1,9 +1,11 @@
-// Rung 3: the instruction below WMMA, `mma.sync`, and who holds what is known.
-// Tiles lie in shared memory without bank conflicts and without padding.
+// Rung 3: `mma.sync`, the instruction below WMMA, for which it is known which
+// lane holds what. Tiles lie in shared memory without bank conflicts and
+// without padding.
 // @rung 30 kernel=gemm_mma_sync block=256 tile=128x128
 // requires: sm_80
 #include "warps.cuh"
 
+// Rows and columns of C for a block, and for a warp.
 constexpr int BM = 128, BN = 128, WM = 64, WN = 32;
 constexpr int THREADS = BM / WM * (BN / WN) * 32;
 
@@ -25,13 +27,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     copy_stage<BM, BN, THREADS>(tile_a, A, B, m, n, k, top, left, start);
     commit();
     wait_for_all_but<0>();
-    __syncthreads();  // everyone's copies have arrived
+    __syncthreads();  // the copies of all threads have arrived
 #pragma unroll
     for (int step = 0; step < BK / 16; ++step) {
       part.load(tile_a, tile_b, row, column, step);
       part.multiply(sum);
     }
-    __syncthreads();  // everyone has read the stage
+    __syncthreads();  // all threads have read the stage
   }
   store_warp(sum, C, top + row, left + column, m, n);
 }

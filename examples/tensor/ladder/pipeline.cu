@@ -1,6 +1,6 @@
-// Rung 8: a pipeline. One thread of a warpgroup of its own asks the TMA for
-// stages ahead of time; the other warpgroup multiplies. Each waits only for
-// barriers: `full` says that a stage has arrived, `empty` that it is read.
+// Rung 8: a pipeline. One thread of the first warpgroup asks the TMA for stages
+// ahead of time; the second warpgroup multiplies. Both wait only for barriers:
+// `full` says that a stage has arrived, `empty` that it has been read.
 // @rung 70 kernel=gemm_pipeline<3> block=256 tile=128x128 box_a=128x64 stage=32768
 // requires: sm_90a
 #include "products.cuh"
@@ -9,6 +9,7 @@
 constexpr int BM = 128, BN = 128;
 
 // --8<-- [start:shared]
+// STAGES: stages in the ring, at least 2.
 template <int STAGES>
 struct Shared {
   unsigned char a[STAGES][BM / 64 * BOX], b[STAGES][BN / 64 * BOX];
@@ -44,7 +45,7 @@ __global__ void __launch_bounds__(256, 2)
     if (threadIdx.x != 0) return;
     for (int step = 0; step < steps; ++step, ring.advance()) {
       const int i = ring.stage;
-      wait(&s.empty[i], ring.parity ^ 1);  // the first round: at once
+      wait(&s.empty[i], ring.parity ^ 1);  // in the first round at once
       arrive_and_expect(&s.full[i], sizeof s.a[0] + sizeof s.b[0]);
       copy_box(s.a[i], A, top, step * BK, &s.full[i]);
 #pragma unroll

@@ -1,4 +1,7 @@
-// What all kernels with wgmma do with a stage of shared memory, and with sums.
+// What all rungs with wgmma do with a stage of shared memory, and with sums.
+//
+//   multiply_stage  the products of a stage
+//   store_sums      64 rows of sums to C
 #pragma once
 #include "ptx/wgmma.cuh"
 
@@ -7,8 +10,9 @@ constexpr int BOX = 64 * 128;  // bytes of a box of 64 lines
 
 // --8<-- [start:multiply]
 // sum (+)= the product of 64 rows of A, one box along the depth, and BN columns
-// of B, BN / 64 boxes across it: one stage, four steps of 16. Started and
-// closed as a group, not waited for.
+// of B, BN / 64 boxes across it: one stage, four steps of 16. The products are
+// started and closed as a group; nothing waits for them here. a, b: where the
+// boxes begin in shared memory; SIZE: sums of a thread, BN / 2.
 template <int SIZE>
 __device__ __forceinline__ void multiply_stage(float (&sum)[SIZE], unsigned a,
                                                unsigned b, bool add) {
@@ -30,8 +34,8 @@ __device__ __forceinline__ unsigned pair(float first, float second) {
 }
 
 // Write 64 rows of sums to C as bf16. n is a multiple of 8. Of a row four lanes
-// hold two columns of every eight, so a store of these would fill 16 bytes of a
-// sector of 32. Neighbours trade a pair first:
+// hold two columns of every eight each, so a store of these would fill 16 bytes
+// of a sector of 32. So neighboring lanes first exchange a pair:
 //
 //     lane % 4            0            1            2            3
 //     holds columns    0 1 | 8 9   2 3 | 10 11  4 5 | 12 13  6 7 | 14 15

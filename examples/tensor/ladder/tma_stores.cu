@@ -9,18 +9,21 @@
 
 constexpr int BM = 128, BN = 256, CLUSTER = 2;
 
+// STAGES: stages in the ring, at least 2; BUFFERS: boxes of results for each
+// consumer.
 template <int STAGES, int BUFFERS>
 struct Shared {
   unsigned char a[STAGES][BM / 64 * BOX], b[STAGES][BN / 64 * BOX];
-  unsigned char c[2][BUFFERS][BOX];  // for each consumer
+  unsigned char c[2][BUFFERS][BOX];  // results, for each consumer
   Barrier full[STAGES], empty[STAGES];
 };
 
-// C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is
-// m x n; k and n are multiples of 8. A, B and C come as maps with boxes of
-// BM x 64, 64 x 64 and 64 x 64. Grid: a multiple of CLUSTER, as many blocks as
-// there are SMs or fewer. A cluster computes CLUSTER BM x BN. Dynamic shared
-// memory: Shared.
+// C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is m
+// x n; k and n are multiples of 8. A, B and C come as maps with boxes of BM x
+// 64, 64 x 64 and 64 x 64. Grid: a multiple of CLUSTER, as many blocks as there
+// are SMs or fewer. A cluster computes CLUSTER * BM rows and BN columns of C at
+// a time. Dynamic shared memory: Shared. GROUP: tiles below each other in the
+// order.
 // --8<-- [start:kernel]
 template <int STAGES, int BUFFERS, int GROUP>
 __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(384, 1)
@@ -38,13 +41,13 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(384, 1)
   const int rank = rank_in_cluster(), first = blockIdx.x / CLUSTER,
             clusters = gridDim.x / CLUSTER;
   if (threadIdx.x == 0) {
-    // A stage is written by both blocks, and so read by all four consumers
-    // before either writes it again.
+    // Both blocks write a stage, so all four consumers have to read it before
+    // either block writes it again.
     for (int i = 0; i < STAGES; ++i)
       init(&s.full[i], 1), init(&s.empty[i], 2 * CLUSTER);
     fence_init();
   }
-  sync_cluster();  // the barriers of the other block are there, too
+  sync_cluster();  // the barriers of the other block are initialized, too
 
   Ring<STAGES> ring;
   // --8<-- [start:producer]
@@ -96,7 +99,7 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(384, 1)
     if (t == 0) wait_for_reads<0>();  // before shared memory is gone
     // --8<-- [end:consumer]
   }
-  // A block stays until the other writes nothing to it any more.
+  // A block stays until the other block writes nothing to it any more.
   sync_cluster();
 }
 // --8<-- [end:kernel]

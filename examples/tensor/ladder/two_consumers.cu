@@ -1,5 +1,5 @@
 // Rung 9: a larger tile for two warpgroups. Each has 64 rows and all 256
-// columns, so a byte that is copied takes part in more products.
+// columns, so every byte that is copied takes part in more products.
 // @rung 80 kernel=gemm_two_consumers<3> block=384 tile=256x128 box_a=128x64 stage=49152
 // requires: sm_90a
 #include "products.cuh"
@@ -7,6 +7,7 @@
 
 constexpr int BM = 128, BN = 256;
 
+// STAGES: stages in the ring, at least 2.
 template <int STAGES>
 struct Shared {
   unsigned char a[STAGES][BM / 64 * BOX], b[STAGES][BN / 64 * BOX];

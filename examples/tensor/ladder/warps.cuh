@@ -1,5 +1,10 @@
 // Tiles in shared memory, and the part of a tile that one warp computes with
 // mma.sync.
+//
+//   place                   where a piece of 16 bytes stands in a box
+//   copy_lines, copy_stage  copies of a box, and of a whole stage
+//   Fragments               factors of a warp, and its products
+//   store_warp              sums of a warp to C
 #pragma once
 #include "ptx/mma.cuh"
 
@@ -7,16 +12,17 @@ constexpr int BK = 64;  // steps of depth in a stage
 
 // --8<-- [start:swizzle]
 // Tiles lie in boxes: a line has 64 bf16, 128 bytes, all 32 banks. Piece c of
-// 16 bytes of line r stands at piece c ^ r % 8. So eight pieces side by side
-// lie in all banks, and so do the eight of one c below each other.
+// 16 bytes of line r stands at piece c ^ r % 8. So eight pieces of a line lie
+// in all banks, and so do the eight pieces c of eight lines below each other.
 __device__ __forceinline__ unsigned place(unsigned line, unsigned piece) {
   return line * 128 + (piece ^ line % 8) * 16;
 }
 // --8<-- [end:swizzle]
 
 // --8<-- [start:copy-box]
-// Start to copy LINES lines of 64 from a matrix, rows x columns, into a box;
-// what lies beyond the matrix arrives as zeros. `columns` is a multiple of 8.
+// Start to copy LINES lines of 64 elements from a matrix, rows x columns, into
+// a box; elements beyond the matrix arrive as zeros. `columns` is a multiple of
+// 8. THREADS: threads of the block, a multiple of 64.
 template <int LINES, int THREADS>
 __device__ __forceinline__ void copy_lines(unsigned box,
                                            const __nv_bfloat16* matrix,
@@ -34,7 +40,8 @@ __device__ __forceinline__ void copy_lines(unsigned box,
            i < room ? 16 : 0);
 }
 
-// A stage: BM x 64 of A as one box, 64 x BN of B as BN / 64 boxes behind it.
+// Start to copy a stage: BM x 64 of A as one box, 64 x BN of B as BN / 64 boxes
+// behind it. start: the first step of depth.
 template <int BM, int BN, int THREADS>
 __device__ __forceinline__ void copy_stage(unsigned to, const __nv_bfloat16* A,
                                            const __nv_bfloat16* B, int m, int n,
@@ -49,13 +56,14 @@ __device__ __forceinline__ void copy_stage(unsigned to, const __nv_bfloat16* A,
 // --8<-- [end:copy-box]
 
 // --8<-- [start:warp]
-// WM x WN of a tile by one warp: what it holds of A and B for 16 steps of
-// depth, and how it multiplies that.
+// What a warp that computes WM x WN of a tile holds of A and B for 16 steps of
+// depth, and how it multiplies that. WM and WN are multiples of 16.
 template <int WM, int WN>
 struct Fragments {
   unsigned a[WM / 16][4], b[WN / 16][4];
 
-  // row, column: where the warp's part begins in the tile. step: 0 to 3.
+  // row, column: where the warp's part begins in the tile. step: which 16 steps
+  // of the stage, 0 to 3.
   __device__ __forceinline__ void load(unsigned tile_a, unsigned tile_b,
                                        int row, int column, int step) {
     const unsigned lane = threadIdx.x % 32, half = lane / 16;
@@ -83,7 +91,8 @@ struct Fragments {
 // --8<-- [end:warp]
 
 // --8<-- [start:store]
-// Write a warp's sums to C as bf16, two columns at a time. n is even.
+// Write a warp's sums to C as bf16, two columns at a time: MT x NT matrices of
+// 16 x 8. n is even.
 template <int MT, int NT>
 __device__ __forceinline__ void store_warp(const float (&sum)[MT][NT][4],
                                            __nv_bfloat16* C, int row,

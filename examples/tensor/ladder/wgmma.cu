@@ -1,14 +1,15 @@
 // Rung 7: products of a warpgroup. The TMA brings boxes of A and B in the
-// layout that wgmma reads; one stage: copy, wait, multiply, wait.
+// layout that wgmma reads. There is one stage: copy, wait, multiply, wait.
 // @rung 60 kernel=gemm_wgmma<128> block=128 tile=128x64 box_a=64x64
 // requires: sm_90a
 #include "products.cuh"
 #include "ptx/tma.cuh"
 
-// C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is
-// m x n; k and n are multiples of 8. A and B come as maps, whose boxes are 64 x
+// C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is m
+// x n; k and n are multiples of 8. A and B come as maps, whose boxes are 64 x
 // 64 with the swizzle of 128 bytes. Grid: x over the columns, y over the rows.
-// A block, one warpgroup, computes 64 rows and BN columns of C.
+// A block, one warpgroup, computes 64 rows and BN columns of C; BN is 64, 128,
+// 192 or 256.
 // --8<-- [start:kernel]
 template <int BN>
 __global__ void __launch_bounds__(128)
@@ -38,7 +39,7 @@ __global__ void __launch_bounds__(128)
     multiply_stage(sum, shared_address(tile_a), shared_address(tile_b),
                    start > 0);
     wait_for_products<0>();
-    __syncthreads();  // everyone has read the stage
+    __syncthreads();  // all threads have read the stage
   }
   // --8<-- [end:loop]
   store_sums(sum, C, top, left, m, n);

@@ -1,5 +1,5 @@
-// Rung 2: tensor cores through WMMA, the interface of CUDA C++. A warp holds
-// 16 x 16 pieces of A, B and C in its registers, whoever of its lanes has what.
+// Rung 2: tensor cores through WMMA, the interface of CUDA C++. A warp holds 16
+// x 16 pieces of A, B and C in its registers; which lane has what is not said.
 // @rung 20 kernel=gemm_wmma block=256 tile=128x128
 // requires: sm_80
 #include <cuda_bf16.h>
@@ -7,11 +7,12 @@
 
 using namespace nvcuda;
 
+// Rows and columns of C for a block, steps of depth in shared memory at a time.
 constexpr int BM = 128, BN = 128, BK = 32;
-constexpr int WM = 64, WN = 32;  // what a warp computes
+constexpr int WM = 64, WN = 32;  // rows and columns of C for a warp
 
-// Lines are longer by 8 elements than they need to be, so that lines below each
-// other begin in other banks.
+// Lines are 8 elements longer than they need to be, so that lines below each
+// other begin in different banks.
 constexpr int PITCH_A = BK + 8, PITCH_B = BN + 8;
 
 // C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is
@@ -82,7 +83,8 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 
   // --8<-- [start:store]
-  // Which lane has which result is not said, but memory has an order.
+  // Which lane has which result is not said, so results go through shared
+  // memory, where their order is known.
 #pragma unroll
   for (int i = 0; i < WM / 16; ++i)
 #pragma unroll
