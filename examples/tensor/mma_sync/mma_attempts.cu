@@ -1,12 +1,20 @@
 // Attempts at a faster `mma_spread`: larger parts for a warp, and mbarriers in
 // place of the barrier of all threads.
+//
+//   init_barrier, arrive_at, arrive_with_copies, wait_on_ampere  an mbarrier,
+//                                                                in
+//                                                                instructions
+//                                                                that Ampere
+//                                                                has
+//   gemm_mma_attempt  the kernel
+//
 // expect: spills (192 sums leave a lane 63 registers for everything else)
 // requires: sm_80
 #include "hopper/order.cuh"
 #include "measure/stamps.cuh"
 #include "tensor/ladder/copies.cuh"
 
-// As mbarrier.cuh has them; this form of the wait is Ampere's, too.
+// The same as in ptx/mbarrier.cuh, but in forms that Ampere has, too.
 __device__ __forceinline__ void init_barrier(unsigned at, int count) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(at), "r"(count)
                : "memory");
@@ -18,7 +26,7 @@ __device__ __forceinline__ void arrive_at(unsigned at) {
       : "memory");
 }
 
-// Arrives when what this thread has copied so far is there.
+// Arrives as soon as all that this thread has copied so far is there.
 __device__ __forceinline__ void arrive_with_copies(unsigned at) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(at)
                : "memory");
@@ -34,14 +42,20 @@ __device__ __forceinline__ void wait_on_ampere(unsigned at, int parity) {
       : "memory");
 }
 
-constexpr int GROUP = 16, CLUMP = 4;  // copies that are started together
+// Tiles below each other in the order; copies that are started together.
+constexpr int GROUP = 16, CLUMP = 4;
 
-// C = A B as the rungs compute it; k is at least 1. A warp computes WM x WN.
-// It holds one set of fragments of A, each loaded anew after its last use, and
-// two of B for 32 columns. Grid: x over the columns, y over the rows. Dynamic
-// shared memory: STAGES * ((BM + BN) * 128 + 16) bytes. stamps: 4 words for
-// each block, before and behind the loop.
-// Where shared memory is smaller, as on an A100:
+// C = A B as the rungs compute it; k is at least 1. A warp holds one set of
+// fragments of A, each loaded anew after its last use, and two sets of B, for
+// 32 columns each. Grid: x over the columns, y over the rows. Dynamic shared
+// memory: STAGES * ((BM + BN) * 128 + 16) bytes. stamps: 4 words for each
+// block, two before and two behind the loop.
+//
+//   BM, BN  rows and columns of C that a block computes: multiples of 64
+//   WM, WN  rows and columns of C that a warp computes: WM a multiple of 16, WN
+//           of 32; they divide BM and BN
+//   STAGES  stages in the ring: at least 2, or 3 with PHASES
+//   PHASES  whether mbarriers take the place of the barrier of all threads
 // --8<-- [start:kernel]
 template <int BM, int BN, int WM, int WN, int STAGES, bool PHASES>
 __global__ void __launch_bounds__(BM / WM * (BN / WN) * 32, 1)
@@ -51,7 +65,7 @@ __global__ void __launch_bounds__(BM / WM * (BN / WN) * 32, 1)
                      long long* __restrict__ stamps) {
   constexpr int THREADS = BM / WM * (BN / WN) * 32, STAGE = (BM + BN) * 128;
   constexpr int STEPS = BK / 16, CHUNKS = WN / 32, TURNS = STEPS * CHUNKS;
-  // A stage that is overwritten was read one stage ago, or two with mbarriers.
+  // A stage that is overwritten was read one stage ago; with mbarriers, two.
   constexpr int AHEAD = PHASES ? STAGES - 2 : STAGES - 1;
   extern __shared__ __align__(1024) unsigned char memory[];
   const unsigned stages = shared_address(memory);
@@ -65,7 +79,7 @@ __global__ void __launch_bounds__(BM / WM * (BN / WN) * 32, 1)
   constexpr int COUNT = copies.COUNT;
   unsigned a[WM / 16][4], b[2][2][4];
   float sum[WM / 16][WN / 8][4] = {};
-  // Where a lane's first pieces are; XOR puts in the bits that change.
+  // Where a lane's first pieces lie; XOR sets the bits that change.
   const unsigned of_a = row * 128 + place(lane % 16, half);
   unsigned of_b[CHUNKS];
 #pragma unroll
@@ -158,5 +172,6 @@ __global__ void __launch_bounds__(BM / WM * (BN / WN) * 32, 1)
 // Instances that are compiled by the tests:
 // @instance gemm_mma_attempt<192, 256, 96, 64, 4, false>
 // @instance gemm_mma_attempt<128, 256, 64, 64, 4, true>
+// Where shared memory is smaller, as on an A100:
 // @instance gemm_mma_attempt<192, 256, 96, 64, 2, false>
 // @instance gemm_mma_attempt<128, 256, 64, 64, 3, true>

@@ -3,11 +3,14 @@
 #include "measure/stamps.cuh"
 #include "ptx/mma.cuh"
 
-// A warp multiplies 64 x 64 as the large rungs do, `steps` times. ORDER says
-// which products follow each other: 0: eight with the same A, 1: four with the
-// same B, 2: each with another A and another B. factors: 128 words of bf16
-// pairs. out: a word for each thread. stamps: 4 words for each block, at the
-// beginning and at the end. Grid: any number of blocks of 256 threads.
+// A warp multiplies 64 x 64 as the large rungs do, `steps` times. factors: 128
+// words of bf16 pairs. out: a word for each thread. stamps: 4 words for each
+// block, two at the beginning and two at the end. Grid: any number of blocks of
+// 256 threads. ORDER says which products follow each other:
+//
+//   0  eight with the same A
+//   1  four with the same B
+//   2  each with another A and another B
 // --8<-- [start:kernel]
 template <int ORDER>
 __global__ void __launch_bounds__(256, 1)

@@ -1,10 +1,19 @@
-// What the types of the tensor cores are, and how their products are added.
+// What numbers the types of the tensor cores have, and how their products are
+// added.
+//
+//   F16, B16, T32, E4M3, E5M2  the types, by their conversions
+//   decode      the kernel that gives the numbers of bit patterns
+//   round_to    the kernel that rounds numbers to a type
+//   add_up      the kernel that adds products by one instruction
+//   add_up_fma  the kernel that adds the same products by FMAs
+//
 // requires: sm_80
 #include <cuda_fp8.h>
 
 #include "types.cuh"
 
-// Each type by its conversions, `value` of its bits and `bits` of an fp32.
+// Each type by its conversions: `value` gives the number of some bits, `bits`
+// the bits of an fp32 that is rounded to the type.
 struct F16 {
   static __device__ float value(unsigned bits) {
     return __half2float(__ushort_as_half((unsigned short)bits));
@@ -23,7 +32,7 @@ struct B16 {
   }
 };
 
-// 19 bits: the upper ones of an fp32.
+// TF32 has 19 bits: the upper ones of an fp32.
 struct T32 {
   static __device__ float value(unsigned bits) {
     return __uint_as_float(bits << 13);
@@ -31,7 +40,7 @@ struct T32 {
   static __device__ unsigned bits(float x) { return Tf32::round({x}) >> 13; }
 };
 
-// What is too large becomes the largest number.
+// KIND: e4m3 or e5m2. What is too large becomes the largest number.
 template <__nv_fp8_interpretation_t KIND>
 struct Fp8 {
   static __device__ float value(unsigned bits) {
@@ -46,6 +55,8 @@ struct Fp8 {
 using E4M3 = Fp8<__NV_E4M3>;
 using E5M2 = Fp8<__NV_E5M2>;
 
+// T: one of the types above. Grid of this and the next: x, a thread for each of
+// n numbers.
 // --8<-- [start:convert]
 template <class T>
 __global__ void decode(const unsigned* bits, float* out, int n) {
@@ -53,7 +64,7 @@ __global__ void decode(const unsigned* bits, float* out, int n) {
   if (i < n) out[i] = T::value(bits[i]);
 }
 
-// x rounded to the type, as fp32 again.
+// Each x is rounded to the type, and becomes fp32 again.
 template <class T>
 __global__ void round_to(const float* x, float* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -62,8 +73,9 @@ __global__ void round_to(const float* x, float* out, int n) {
 // --8<-- [end:convert]
 
 // d = c + a[0] b[0] + a[1] b[1] + ..., as many products as one instruction
-// adds: 16, or 8 of TF32. A warp has one case; row 0 of its A and column 0 of
-// its B hold the numbers, all else is zero. a, b: cases x products.
+// adds: 16, or 8 of TF32. A block is one warp, and has one case: row 0 of its A
+// and column 0 of its B hold the numbers, all else is zero. a, b: cases x
+// products. T: a type of types.cuh.
 // --8<-- [start:add]
 template <class T>
 __global__ void add_up(const float* a, const float* b, const float* c,
@@ -85,7 +97,7 @@ __global__ void add_up(const float* a, const float* b, const float* c,
 }
 // --8<-- [end:add]
 
-// The same by fp32 FMAs, one after the other. A thread has one case.
+// The same sums by fp32 FMAs, one after the other. A thread has one case.
 extern "C" __global__ void add_up_fma(const float* a, const float* b,
                                       const float* c, float* d, int cases,
                                       int products) {

@@ -1,16 +1,19 @@
-// C = A B of fp32 matrices on the tensor cores, in a type with fewer bits. With
-// PARTS = 2 each factor is the sum of two numbers of that type, and their
-// product is three products; with PARTS = 3 six. OUTSIDE: each instruction
-// begins with sums of zero, and fp32 additions of the thread add them up.
+// C = A B of fp32 matrices on the tensor cores, in a type with fewer bits.
+//
+//   copy4          starts the copy of four numbers
+//   split          numbers as sums of numbers of the type
+//   multiply       products of such sums
+//   typed_product  the kernel
+//
 // requires: sm_80
 #include "types.cuh"
 
-constexpr int BM = 128, BN = 128, BK = 16;  // the tile of a block, and a step
+constexpr int BM = 128, BN = 128, BK = 16;  // a block's tile; depth of a step
 constexpr int WM = 64, WN = 32;             // the part of each of its 8 warps
 
 // Starts to copy four numbers of a row, from a column that is a multiple of 4;
-// zeros beyond the matrix. Rows that do not begin at multiples of 16 bytes go
-// number by number.
+// zeros stand beyond the matrix, which has rows x columns. If rows do not begin
+// at multiples of 16 bytes, numbers are copied one by one.
 __device__ __forceinline__ void copy4(float* to, const float* M, int rows,
                                       int columns, int row, int column) {
   const unsigned at = (unsigned)__cvta_generic_to_shared(to);
@@ -33,8 +36,8 @@ __device__ __forceinline__ void copy4(float* to, const float* M, int rows,
 }
 
 // --8<-- [start:split]
-// The numbers x as a sum of PARTS numbers of T: each takes what the ones before
-// have left over. Subtractions are exact.
+// Each of the numbers x becomes a sum of PARTS numbers of type T: each part
+// takes what the parts before have left over. Subtractions are exact.
 template <class T, int PARTS>
 __device__ __forceinline__ void split(float (&x)[T::N],
                                       unsigned (&parts)[PARTS]) {
@@ -46,7 +49,7 @@ __device__ __forceinline__ void split(float (&x)[T::N],
   }
 }
 
-// d += a b, small products first; those of two small parts are left out.
+// d += a b, small products first; products of two small parts are left out.
 template <class T, int PARTS>
 __device__ __forceinline__ void multiply(float (&d)[4],
                                          const unsigned (&a)[PARTS][4],
@@ -58,9 +61,16 @@ __device__ __forceinline__ void multiply(float (&d)[4],
 }
 // --8<-- [end:split]
 
-// A is m x k, B is k x n, C is m x n, row-major, any extents; k at most
-// 2^31 - BK. Grid: x over the columns, y over the rows. Block: 256 threads; one
-// block per SM lets a thread have the registers that several parts take.
+// A is m x k, B is k x n, C is m x n, row-major, any extents; k is at most 2^31
+// - BK. Grid: x over the columns, y over the rows. Block: 256 threads; if there
+// are several parts, one block per SM leaves a thread the registers that they
+// take.
+//
+//   T        the type of the factors: Tf32, Bf16 or Fp16 of types.cuh
+//   PARTS    numbers of T whose sum stands for a factor: 1, 2 or 3. The product
+//            of two factors is then 1, 3 or 6 products
+//   OUTSIDE  whether each instruction begins with sums of zero, and fp32
+//            additions of the thread add up its results
 template <class T, int PARTS, bool OUTSIDE>
 __global__ void __launch_bounds__(256, PARTS == 1 ? 2 : 1)
     typed_product(const float* __restrict__ A, const float* __restrict__ B,
@@ -87,9 +97,9 @@ __global__ void __launch_bounds__(256, PARTS == 1 ? 2 : 1)
   if (k > 0) copy(0, 0);
   for (int start = 0; start < k; start += BK, stage ^= 1) {
     asm volatile("cp.async.wait_group 0;" ::: "memory");
-    __syncthreads();  // the tiles have come, and nobody reads those before
+    __syncthreads();  // the tiles have come, and all have read those before
     if (start + BK < k) copy(stage ^ 1, start + BK);
-    // In which order the products of a depth are added does not matter, so a
+    // The order in which the products of a step are added does not matter. So a
     // lane takes columns of A that suit the banks: t, t + 4, t + 8, t + 12, and
     // the same rows of B.
 #pragma unroll

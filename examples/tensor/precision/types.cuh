@@ -1,8 +1,14 @@
-// Three types of factors for `mma.sync`, of which a warp multiplies a 16 x K by
-// a K x 8 matrix and adds the product to 16 x 8 sums in fp32. K is 8 numbers of
-// TF32, 16 of fp16 or bf16: in either case a lane has four registers of A and
-// two of B. With g = lane / 4 and t = lane % 4 it holds, N numbers to a
-// register,
+// Three types of factors for `mma.sync`: Tf32, Bf16 and Fp16. Each has
+//
+//   N         numbers in a register
+//   round     N fp32 numbers rounded to the type, as one register
+//   value     number i of a register, as fp32
+//   multiply  d += a b, by one instruction
+//
+// A warp multiplies a 16 x K by a K x 8 matrix and adds the product to 16 x 8
+// sums in fp32. K is 8 for TF32 and 16 for fp16 and bf16: in either case a lane
+// has four registers of A and two of B. With g = lane / 4 and t = lane % 4 it
+// holds, N numbers to a register,
 //
 //     A  a[0]  row g,      columns N t, ...    a[2]  the same, columns + 4 N
 //        a[1]  row g + 8,  columns N t, ...    a[3]  the same, columns + 4 N

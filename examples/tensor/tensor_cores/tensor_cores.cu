@@ -1,5 +1,11 @@
 // Products on the tensor cores by WMMA, the interface of CUDA C++: factors in
-// fp16, sums in fp32. All matrices are row-major.
+// fp16, sums in fp32. All matrices are row-major. Kernels:
+//
+//   first_wmma   16 x 16 results by one warp
+//   first_fma    the same by FMAs
+//   who_holds    which lane holds which elements
+//   wmma_direct  a product of matrices, factors from global memory
+//   wmma_tiled   the same through tiles in shared memory, for any extents
 #include <cuda_fp16.h>
 #include <mma.h>
 
@@ -26,7 +32,8 @@ extern "C" __global__ void first_wmma(const half* A, const half* B, float* D) {
 }
 // --8<-- [end:first]
 
-// The same product by fp32 FMAs, one warp: a lane has half a row of D.
+// The same product by fp32 FMAs. One block of one warp: a lane has half a row
+// of D.
 extern "C" __global__ void first_fma(const float* A, const float* B, float* D) {
   const int row = threadIdx.x / 2, column = threadIdx.x % 2 * 8;
   float sum[8] = {};
@@ -39,7 +46,8 @@ extern "C" __global__ void first_fma(const float* A, const float* B, float* D) {
 }
 
 // What each lane holds of three matrices of 16 x 16. Outputs: a row of
-// num_elements for each of the 32 lanes, in the order of the fragment.
+// num_elements numbers for each of the 32 lanes, in the order of the fragment.
+// One block of one warp.
 // --8<-- [start:lanes]
 extern "C" __global__ void who_holds(const half* A, const half* B,
                                      const float* C, float* a_held,
@@ -62,7 +70,8 @@ extern "C" __global__ void who_holds(const half* A, const half* B,
 
 // C = A B: A is m x k, B is k x n, C is m x n; m, n and k are multiples of 16.
 // A warp computes 16 x 16 results, a block of four warps 32 x 32, and every
-// factor comes straight from global memory. Grid: x over the columns.
+// factor comes straight from global memory. Grid: x over the columns, y over
+// the rows.
 // --8<-- [start:direct]
 extern "C" __global__ void __launch_bounds__(128)
     wmma_direct(const half* __restrict__ A, const half* __restrict__ B,
@@ -86,12 +95,12 @@ extern "C" __global__ void __launch_bounds__(128)
 // --8<-- [end:direct]
 
 // --8<-- [start:tiled]
-constexpr int BM = 128, BN = 128, BK = 32;  // the tile of a block, and a step
+constexpr int BM = 128, BN = 128, BK = 32;  // a block's tile; depth of a step
 constexpr int WM = 64, WN = 32;             // the part of each of its 8 warps
 
-// Eight elements of a row that begin at a multiple of 8; zeros beyond the
-// matrix. Rows that do not begin at multiples of 16 bytes go by single
-// elements.
+// Eight elements of a row, from a column that is a multiple of 8; zeros stand
+// beyond the matrix, which has rows x columns. If rows do not begin at
+// multiples of 16 bytes, elements are loaded one by one.
 __device__ __forceinline__ uint4 load8(const half* M, int rows, int columns,
                                        int row, int column) {
   uint4 found = make_uint4(0, 0, 0, 0);
@@ -111,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(256)
     wmma_tiled(const half* __restrict__ A, const half* __restrict__ B,
                float* __restrict__ C, int m, int n, int k) {
   // Rows are 16 bytes longer than they need to be, so that rows below each
-  // other begin in other banks. Where a warp's rows begin is a multiple of 32
+  // other begin in different banks. A warp's rows begin at a multiple of 32
   // bytes, as WMMA wants it.
   __shared__ __align__(32) half As[BM][BK + 8], Bs[BK][BN + 8];
   __shared__ __align__(32) float edge[8][16][16];
@@ -136,15 +145,16 @@ extern "C" __global__ void __launch_bounds__(256)
     for (int j = 0; j < WN / 16; ++j) wmma::fill_fragment(sums[i][j], 0.0f);
   if (k > 0) load(0);
   for (int start = 0; start < k; start += BK) {
-    __syncthreads();  // nobody reads the last tiles any more
+    __syncthreads();  // no thread reads the last tiles any more
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       *reinterpret_cast<uint4*>(&As[row_a + i * 64][column_a]) = next_a[i];
       *reinterpret_cast<uint4*>(&Bs[row_b + i * 16][column_b]) = next_b[i];
     }
     __syncthreads();
-    if (start + BK < k) load(start + BK);  // arrives during the products
-                                           // --8<-- [start:multiply]
+    // The next tiles arrive during the products.
+    if (start + BK < k) load(start + BK);
+    // --8<-- [start:multiply]
 #pragma unroll
     for (int depth = 0; depth < BK; depth += 16) {
       FragmentA a[WM / 16];
@@ -173,7 +183,7 @@ extern "C" __global__ void __launch_bounds__(256)
                                 wmma::mem_row_major);
         continue;
       }
-      // Over the edge: by way of shared memory, element by element.
+      // Results at the edge go by way of shared memory, element by element.
       wmma::store_matrix_sync(&edge[warp][0][0], sums[i][j], 16,
                               wmma::mem_row_major);
       __syncwarp();

@@ -1,12 +1,16 @@
 // How fast the FMA units and the tensor cores are if nothing else has to be
 // done: each warp repeats instructions on values that stay in its registers.
-// Every thread writes a sum, so that nothing is removed; `cycles` has an
-// element per block: the cycles of its first warp.
+// Every thread writes a sum, so that the compiler removes nothing. cycles: the
+// cycles of the first warp of each block.
+//
+//   peak_wmma  the tensor cores
+//   peak_fma   the FMA units
 #include <cuda_fp16.h>
 #include <mma.h>
 using namespace nvcuda;
 
-// CHAINS products of 16 x 16 x 16, none of which waits for another.
+// CHAINS products of 16 x 16 x 16 in each step, none of which waits for another
+// one. Grid: any number of blocks.
 template <int CHAINS>
 __global__ void peak_wmma(const half* A, const half* B, float* out,
                           long long* cycles, int steps) {
@@ -33,7 +37,8 @@ __global__ void peak_wmma(const half* A, const half* B, float* out,
   if (threadIdx.x == 0) cycles[blockIdx.x] = end - begin;
 }
 
-// The same for fp32 FMAs: 16 of them in a step, none waiting for another.
+// The same for fp32 FMAs: 16 of them in each step, none of which waits for
+// another one.
 extern "C" __global__ void peak_fma(float x, float y, float* out,
                                     long long* cycles, int steps) {
   float sum[16];
