@@ -1,9 +1,11 @@
 // What attention on Hopper needs besides ptx/.
 //
-//   show_barriers            makes initialized barriers visible to the TMA
-//   Buffers                  a ring of buffers that advances without a branch
-//   copy_box, copy_to_both   copies of tiles of tensors that have five axes
-//   wait_for_turn, pass_turn  by which warpgroups take turns
+//   show_barriers  makes initialized barriers visible to the TMA
+//   Buffers        a ring of buffers that advances without a branch
+//   copy_box       starts to copy a tile of a tensor that has five axes
+//   copy_to_both   the same for both blocks of a cluster
+//   wait_for_turn  waits until this warpgroup has its turn
+//   pass_turn      gives another warpgroup the turn
 #pragma once
 #include "ptx/cluster.cuh"
 #include "ptx/tma.cuh"

@@ -2,9 +2,12 @@
 // fp32, A is 64 x 16 and B is 16 x N, both in bf16. B lies in shared memory, A
 // there or in registers. Products run beside the threads that started them.
 //
-//   Factor          where a factor lies in shared memory: its descriptor
-//   begin_products, end_group, wait_for_groups, arrived  around products
-//   multiply        one product; A is a descriptor, or four registers
+//   Factor           where a factor lies in shared memory: its descriptor
+//   begin_products   comes before products
+//   end_group        closes a group of products
+//   wait_for_groups  waits until groups have ended
+//   arrived          keeps the compiler from using results too early
+//   multiply         one product; A is a descriptor, or four registers
 #pragma once
 #include <cuda_bf16.h>
 

@@ -31,7 +31,7 @@ __device__ __forceinline__ void sync_cluster() {
 // cluster, or in this one.
 //
 // The arrival is without `.release.cluster`, which would order all ordinary
-// memory accesses of this thread for the whole cluster: it becomes a fence of
+// memory accesses of this thread for the whole cluster. That becomes a fence of
 // the whole GPU in front of every arrival, which takes hundreds of cycles.
 // There is nothing to order where a consumer gives a stage back: only wgmma has
 // read the stage, in products that have ended before, and only the TMA writes

@@ -1,12 +1,15 @@
 // Barriers in shared memory, by which producers and consumers wait for each
 // other.
 //
-//   shared_address     an address as PTX instructions take it
-//   Barrier            a barrier that counts arrivals and bytes
-//   init, fence_init   before its first use
-//   arrive, arrive_and_expect, wait, wait_at  its use
-//   Ring               where a thread stands in a ring of stages
-//   give_registers_back, take_registers  registers of a warpgroup
+//   shared_address       an address of shared memory as PTX takes it
+//   Barrier              a barrier that counts arrivals and bytes
+//   init, fence_init     initialize it, and make that visible
+//   arrive               one arrival
+//   arrive_and_expect    one arrival that announces bytes
+//   wait, wait_at        wait until a phase has ended
+//   Ring                 where a thread stands in a ring of stages
+//   give_registers_back  gives registers of a warpgroup back
+//   take_registers       takes more registers for a warpgroup
 #pragma once
 
 // PTX instructions take addresses of shared memory as 32 bits.
@@ -15,9 +18,9 @@ __device__ __forceinline__ unsigned shared_address(const void* at) {
 }
 
 // --8<-- [start:barrier]
-// A barrier counts arrivals and bytes. A phase ends when `count` threads have
-// arrived, and all bytes that were announced have come; then the next phase
-// begins by itself. Phases are told apart by their parity: 0, 1, 0, ...
+// A barrier counts arrivals and bytes. A phase ends when `count` arrivals have
+// come, and all bytes that were announced; then the next phase begins by
+// itself. Phases are told apart by their parity: 0, 1, 0, ...
 using Barrier = unsigned long long;
 
 // PTX ISA: mbarrier.init

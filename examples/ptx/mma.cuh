@@ -1,9 +1,12 @@
 // The Ampere way to the tensor cores in PTX: copies into shared memory past the
 // registers, and products of small matrices by a warp.
 //
-//   copy16, commit, wait_for_all_but  copies past the registers, in groups
-//   mma                        a product of small matrices by a warp
-//   ldmatrix, ldmatrix_turned  fragments from shared memory
+//   copy16            starts a copy past the registers
+//   commit            closes a group of copies
+//   wait_for_all_but  waits until groups have arrived
+//   mma               a product of small matrices by a warp
+//   ldmatrix          fragments of A from shared memory
+//   ldmatrix_turned   fragments of B from shared memory
 #pragma once
 #include <cuda_bf16.h>
 

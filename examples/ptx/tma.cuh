@@ -1,9 +1,12 @@
 // Copies of boxes by the tensor memory accelerator (TMA), in both directions.
 //
-//   copy_box, copy_box_to_all  from a matrix into shared memory
-//   prefetch        fetches a map
-//   store_box, close_stores, wait_for_reads  from shared memory into a matrix
-//   fence_for_tma   makes ordinary stores visible to the TMA
+//   copy_box         starts to copy a box from a matrix into shared memory
+//   copy_box_to_all  the same for several blocks of a cluster
+//   prefetch         fetches a map
+//   store_box        starts to copy a box from shared memory into a matrix
+//   close_stores     closes a group of such copies
+//   wait_for_reads   waits until groups have read shared memory
+//   fence_for_tma    makes ordinary stores visible to the TMA
 #pragma once
 #include <cuda.h>
 #include <cuda_bf16.h>

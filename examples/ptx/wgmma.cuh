@@ -1,8 +1,11 @@
 // Products of a warpgroup, which is four warps: wgmma.
 //
-//   Descriptor, NEXT_DEPTH  where a factor lies in shared memory
-//   fence_sums, close_products, wait_for_products  around products
-//   wgmma                   one product: 64 rows, N columns, 16 steps of depth
+//   Descriptor         where a factor lies in shared memory
+//   NEXT_DEPTH         the distance from 16 steps of depth to the next 16
+//   fence_sums         comes before products
+//   close_products     closes a group of products
+//   wait_for_products  waits until groups have ended
+//   wgmma              one product: 64 rows, N columns, 16 steps of depth
 #pragma once
 #include "half.cuh"
 #include "named_sums.cuh"

@@ -1,14 +1,15 @@
 // C = A B in fp32, for any sizes: the final kernel (ladder/final.cu) with a
 // switch for each thing that was tried on the way to it.
 //
-//   EXCHANGED, LATE, APART, SPREAD, PARTS_FIRST  the switches
-//   copy_async, commit, wait_for_all_but  copies past the registers, in groups
-//   Operand                a tile of A or B on its way into shared memory
-//   lane_row, lane_column  where a lane stands in its warp's part of a tile
-//   read, multiply         one step of depth, of a thread
-//   place_of               the order of tiles
-//   add_parts              blocks that share a tile of C
-//   attempt                the kernel
+//   EXCHANGED to PARTS_FIRST  the switches
+//   copy_async                starts a copy past the registers
+//   commit, wait_for_all_but  groups of copies
+//   Operand                   a tile of A or B on its way into shared memory
+//   lane_row, lane_column     where a lane stands in its warp's part of a tile
+//   read, multiply            one step of depth, of a thread
+//   place_of                  the order of tiles
+//   add_parts                 the sums of blocks that share a tile
+//   attempt                   the kernel
 //
 // requires: sm_80
 // expect: spills (four blocks on an SM leave 128 registers per thread)
@@ -202,11 +203,11 @@ __device__ __forceinline__ bool add_parts(float (&sum)[TN][TM], int part,
 // `whole` tiles, then `parts` blocks for each of the other tiles, with
 // `per_part` of the depth each. Dynamic shared memory is as in ladder/final.cu.
 //
-//   BM, BN, BK, TM, TN, STAGES, BLOCKS  as in ladder/final.cu
-//   VEC    words of B that a copy moves: 1, or 4 if n is a multiple of 4
-//   TRIED  the switches that are on, added up
-//   EVERY  steps from one barrier to the next; divides STAGES, at most half of
-//          it
+//   BM to BLOCKS  as in ladder/final.cu
+//   VEC           words of B that a copy moves: 1, or 4 if n is a multiple of 4
+//   TRIED         the switches that are on, added up
+//   EVERY         steps from one barrier to the next; STAGES is a multiple
+//                 of it, and at least twice as large
 template <int BM, int BN, int BK, int TM, int TN, int STAGES, int BLOCKS,
           int VEC, unsigned TRIED, int EVERY>
 __global__ void __launch_bounds__(BM* BN / (TM * TN), BLOCKS)

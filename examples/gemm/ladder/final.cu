@@ -1,12 +1,14 @@
 // C = alpha op(A) op(B) + beta C in fp32, for any sizes, leading dimensions and
 // transpositions.
 //
-//   copy_async, commit, wait_for_all_but  copies past the registers, in groups
+//   copy_async                starts a copy past the registers
+//   commit, wait_for_all_but  groups of copies
 //   Operand                   a tile of A or B on its way into shared memory
 //   lane_row, lane_column     where a lane stands in its warp's part of a tile
 //   read, multiply            one step of depth, of a thread
 //   place_of                  the order of tiles
-//   last_to_arrive, add_parts, tickets_of  blocks that share a tile of C
+//   last_to_arrive            whether all blocks that share a tile have come
+//   add_parts, tickets_of     the sums of these blocks
 //   sgemm                     the kernel
 //
 // requires: sm_80

@@ -2,9 +2,11 @@
 // (TMA) of a Hopper GPU or newer brings it. The TMA computes the addresses and
 // writes zeros for what lies beyond the edges.
 //
-//   Barrier, init, arrive_and_expect, wait  a barrier that counts bytes
-//   copy_box   starts the copy of a box
-//   sgemm_tma  the kernel
+//   Barrier            a barrier that counts bytes
+//   init, wait         initialize it, and wait at it
+//   arrive_and_expect  announces bytes
+//   copy_box           starts the copy of a box
+//   sgemm_tma          the kernel
 //
 // @rung 80 kernel=sgemm_tma<128,128,8,32,64,8,8,4> block=256 tile=128x128
 // requires: sm_90

@@ -1,10 +1,10 @@
 // Activations of epilogues, in fp32, as PyTorch defines them. Each is a class
 // with an operator for one number.
 //
-//   None      x itself
-//   Relu      x, or 0 for negative x
-//   GeluErf   GELU, exact
-//   GeluTanh  GELU, by tanh
+//   None                      x itself
+//   Relu                      x, or 0 for negative x
+//   GeluErf                   GELU, exact
+//   GeluTanh                  GELU, by tanh
 //   power_of_two, reciprocal  what these need of the special function units
 #pragma once
 

@@ -2,10 +2,12 @@
 // stored, times its scale, is about what it was before. e4m3 reaches to 448, so
 // the scale of some numbers is the largest of them / 448.
 //
-//   scale_for, convert  a scale, and four numbers to e4m3
-//   load, largest_of, largest_in_warp  four numbers, and the largest of some
-//   largest, quantize_all  the kernels for one scale for all numbers
-//   quantize_blocks        the kernel for a scale for each block
+//   scale_for                    the scale of numbers
+//   convert, load                four numbers to e4m3, and four numbers to load
+//   largest_of, largest_in_warp  the largest of some numbers
+//   largest                      the kernel that finds the largest of all
+//   quantize_all                 the kernel with one scale for all numbers
+//   quantize_blocks              the kernel with a scale for each block
 //
 // requires: sm_80
 #include <cuda_fp8.h>

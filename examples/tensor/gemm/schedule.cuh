@@ -1,8 +1,8 @@
 // Which pieces of the product a block computes, and how blocks that share a
 // tile add up their parts.
 //
-//   Piece, Schedule  the pieces of one worker, in order
-//   raise, wait_for  a flag in global memory
+//   Piece, Schedule       the pieces of one worker, in order
+//   raise, wait_for       a flag in global memory
 //   leave_part, add_part  sums for another worker, and from another worker
 #pragma once
 #include "hopper/boxes.cuh"

@@ -1,7 +1,8 @@
 // Rows of bf16 that begin at any address, which the TMA cannot read.
 //
-//   Around, shift_of, load_around, shifted  eight elements of such a row
-//   Lines  64 lines of 64 elements, from a matrix into a box
+//   Around, load_around  two pieces of memory around eight elements
+//   shift_of, shifted    these eight elements
+//   Lines                64 lines of 64 elements, from a matrix into a box
 #pragma once
 #include <cuda_bf16.h>
 

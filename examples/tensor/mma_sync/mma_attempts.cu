@@ -1,12 +1,10 @@
 // Attempts at a faster `mma_spread`: larger parts for a warp, and mbarriers in
 // place of the barrier of all threads.
 //
-//   init_barrier, arrive_at, arrive_with_copies, wait_on_ampere  an mbarrier,
-//                                                                in
-//                                                                instructions
-//                                                                that Ampere
-//                                                                has
-//   gemm_mma_attempt  the kernel
+//   init_barrier, arrive_at  an mbarrier, in instructions that Ampere has
+//   arrive_with_copies       arrives at it when copies have arrived
+//   wait_on_ampere           waits at it
+//   gemm_mma_attempt         the kernel
 //
 // expect: spills (192 sums leave a lane 63 registers for everything else)
 // requires: sm_80

@@ -2,10 +2,10 @@
 // added.
 //
 //   F16, B16, T32, E4M3, E5M2  the types, by their conversions
-//   decode      the kernel that gives the numbers of bit patterns
-//   round_to    the kernel that rounds numbers to a type
-//   add_up      the kernel that adds products by one instruction
-//   add_up_fma  the kernel that adds the same products by FMAs
+//   decode                     the kernel that gives the numbers of bits
+//   round_to                   the kernel that rounds numbers to a type
+//   add_up                     the kernel that adds products by one instruction
+//   add_up_fma                 the kernel that adds the same products by FMAs
 //
 // requires: sm_80
 #include <cuda_fp8.h>
