@@ -53,7 +53,8 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN), 2)
   // --8<-- [end:place]
   // --8<-- [start:load]
   // --8<-- [start:fetch]
-  // The tile that is on its way, in registers: four words of A or B in each.
+  // The tile that is on its way, in registers: a float4 has four words of A or
+  // B.
   constexpr int OF_A = BM * BK / 4 / THREADS, OF_B = BK * BN / 4 / THREADS;
   float4 a_next[OF_A], b_next[OF_B];
   const auto fetch = [&](int start) {

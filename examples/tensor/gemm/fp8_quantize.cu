@@ -3,7 +3,7 @@
 // the scale of some numbers is the largest of them / 448.
 //
 //   scale_for                    the scale of numbers
-//   convert, load                four numbers to e4m3, and four numbers to load
+//   convert, load                converts and loads four numbers
 //   largest_of, largest_in_warp  the largest of some numbers
 //   largest                      the kernel that finds the largest of all
 //   quantize_all                 the kernel with one scale for all numbers

@@ -1,5 +1,13 @@
 // C = alpha op(A) op(B) + beta C: sums in fp32; factors in bf16 and C in bf16
-// or fp32, or all three in fp16; any sizes.
+// or fp32, or all three in fp16; any sizes. Its parts are in tensor/gemm/:
+//
+//   work.cuh      what a launch computes, and the shared memory of a block
+//   schedule.cuh  which pieces of the product a block computes
+//   factors.cuh   from factors in memory to products
+//   epilogue.cuh  from sums to results
+//   halves.cuh    the last steps of a tile by halves
+//   turns.cuh     the consumers' turns in the last tile
+//
 // @rung 120 kernel=gemm<256,4,2,2,false,false,__nv_bfloat16> block=384 launch=gemm
 // expect: spills (a few words between tiles of the instances for float, GeluErf)
 // requires: sm_90a
