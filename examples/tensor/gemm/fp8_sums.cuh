@@ -42,6 +42,7 @@ struct OneLevel {
     await_next();
   }
 
+  // Wait for the last products, and give the last stage back.
   template <class Release>
   __device__ __forceinline__ void end(Release&& release) {
     wait_for_products<0>();
@@ -72,6 +73,7 @@ struct TwoLevels {
     for (int i = 0; i < BN / 2; ++i) sum[i] = 0.0f;
   }
 
+  // The same, but the products of this stage have ended when this returns.
   template <class Release, class Next>
   __device__ __forceinline__ void add(const Stage& at, int, Release&& release,
                                       Next&& await_next) {

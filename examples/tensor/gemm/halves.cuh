@@ -7,8 +7,8 @@
 #include "work.cuh"
 
 // --8<-- [start:halves]
-// `Bare`, for workers that have several tiles. HALVED<End>: how many steps of
-// each tile go by halves at its end. gemm.py sees to it that a tile has more.
+// `Bare`, for workers that have several tiles. HALVED<End>: how many steps at
+// the end of each tile go by halves. gemm.py sees to it that a tile has more.
 struct ByHalves : Bare {};
 template <class End>
 constexpr int HALVED = 0;
