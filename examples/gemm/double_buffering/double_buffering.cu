@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(THREADS, 2)
         const int row = i / 2 % BM, inner = i / 2 / BM * 8 + t % 2 * 4;
         const float* from = A + (size_t)(top + row) * k + start + inner;
         float* to = &As[stage][TURNED ? place_a(inner, row) : 4 * i];
-        if constexpr (TURNED) {  // words that part are copied one by one
+        if constexpr (TURNED) {  // each word goes to a row of its own
 #pragma unroll
           for (int j = 0; j < 4; ++j)
             __pipeline_memcpy_async(to + j * (BM + 4), from + j, 4);

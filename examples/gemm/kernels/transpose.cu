@@ -4,7 +4,7 @@
 // a row to the next; to: columns x rows, ld_to words from a row to the next.
 // Grid: a block of 256 threads for each tile.
 // --8<-- [start:kernel]
-constexpr int SIDE = 64, LINES = 4;  // of a tile; lines that move at a time
+constexpr int SIDE = 64, LINES = 4;  // a tile's side; lines at a time
 
 extern "C" __global__ void __launch_bounds__(SIDE* LINES)
     transpose(const float* __restrict__ from, int ld_from,
