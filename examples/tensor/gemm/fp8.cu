@@ -157,7 +157,7 @@ __global__ void __cluster_dims__(CLUSTER)
     if (t == 0) wait_for_reads<0>();  // before shared memory is gone
     // --8<-- [end:consumer]
   }
-  sync_cluster();  // the other block may still write into it
+  sync_cluster();  // the other block may still write into this one's memory
 }
 
 // Instances that are compiled by the tests:

@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(THREADS, 1) grouped(const Work work) {
       const Tile tile = receive(s.tile[consumer], parity);
       if (tile.steps == 0) break;
       parity ^= 1;
-      if (tile.rows <= consumer * 64) {  // it only gives stages back
+      if (tile.rows <= consumer * 64) {  // no rows: it only gives stages back
         for (int step = 0; step < tile.steps; ++step, ring.advance())
           if (t == 0) {  // other threads go on, and wait for the next tile
             wait(&s.full[ring.stage], ring.parity);
