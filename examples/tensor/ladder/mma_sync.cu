@@ -27,13 +27,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     copy_stage<BM, BN, THREADS>(tile_a, A, B, m, n, k, top, left, start);
     commit();
     wait_for_all_but<0>();
-    __syncthreads();  // the copies of all threads have arrived
+    __syncthreads();  // everyone's copies have arrived
 #pragma unroll
     for (int step = 0; step < BK / 16; ++step) {
       part.load(tile_a, tile_b, row, column, step);
       part.multiply(sum);
     }
-    __syncthreads();  // all threads have read the stage
+    __syncthreads();  // everyone has read the stage
   }
   store_warp(sum, C, top + row, left + column, m, n);
 }

@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(256, 2)
     if (threadIdx.x != 0) return;
     for (int step = 0; step < steps; ++step, ring.advance()) {
       const int i = ring.stage;
-      wait(&s.empty[i], ring.parity ^ 1);  // in the first round at once
+      wait(&s.empty[i], ring.parity ^ 1);  // the first round: at once
       arrive_and_expect(&s.full[i], sizeof s.a[0] + sizeof s.b[0]);
       copy_box(s.a[i], A, top, step * BK, &s.full[i]);
 #pragma unroll

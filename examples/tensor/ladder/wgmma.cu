@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(128)
     multiply_stage(sum, shared_address(tile_a), shared_address(tile_b),
                    start > 0);
     wait_for_products<0>();
-    __syncthreads();  // all threads have read the stage
+    __syncthreads();  // everyone has read the stage
   }
   // --8<-- [end:loop]
   store_sums(sum, C, top, left, m, n);
