@@ -137,8 +137,8 @@ MULTIPLY(192, C96, D96, "%96", "%97", "%98")
 
 // --8<-- [start:multiply-values]
 // The same with A in registers. A row of A is spread over four lanes as a row
-// of results is, two numbers in a word: a[2 * i + j] holds column 8 * i + lane
-// % 4 * 2 and the next column of row lane / 4 + j * 8. B is MN-major.
+// of results is, two numbers in a word: a[2 * i + j] holds column 8 * i +
+// lane % 4 * 2 and the next column of row lane / 4 + j * 8. B is MN-major.
 #define MULTIPLY_VALUES(N, NAMES, RESULTS, A0, A1, A2, A3, B, ADD)           \
   __device__ __forceinline__ void multiply(                                  \
       float (&d)[N / 2], const unsigned* a, unsigned long long b, int add) { \

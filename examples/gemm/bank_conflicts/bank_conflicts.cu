@@ -23,9 +23,9 @@ __device__ __forceinline__ int place_b(int column) {
 }
 // --8<-- [end:places]
 
-// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
-// x over the columns, y over the rows; a block of BM * BN / (TM * TN) threads
-// for each tile of C.
+// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n.
+// Grid: x over the columns, y over the rows; a block of BM * BN / (TM * TN)
+// threads for each tile of C.
 //
 //   BM, BN            rows and columns of a tile of C, which one block computes
 //   BK                steps of depth in shared memory: a multiple of 8

@@ -13,9 +13,9 @@ __device__ __forceinline__ int swapped(int inner, int row) {
 }
 // --8<-- [end:swapped]
 
-// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
-// x over the columns, y over the rows; a block of BM * BN / (TM * TN) threads
-// for each tile of C.
+// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n.
+// Grid: x over the columns, y over the rows; a block of BM * BN / (TM * TN)
+// threads for each tile of C.
 //
 //   BM, BN  rows and columns of a tile of C; BM is a multiple of 32
 //   BK      steps of depth in shared memory at a time: 16

@@ -3,9 +3,9 @@
 // @rung 10 kernel=sgemm_block_tile<128,128,8,8,8> block=256 tile=128x128
 #include "edges.cuh"
 
-// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
-// x over the columns, y over the rows; a block of BM * BN / (TM * TN) threads
-// for each tile of C.
+// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n.
+// Grid: x over the columns, y over the rows; a block of BM * BN / (TM * TN)
+// threads for each tile of C.
 //
 //   BM, BN  rows and columns of a tile of C, which one block computes
 //   BK      steps of depth that are in shared memory at a time

@@ -128,8 +128,8 @@ struct Operand {
 };
 
 // --8<-- [start:lanes]
-// A warp's lanes stand ROWS x 32 / ROWS over its part of the tile: 8 x 4, or 4
-// x 8 in tiles that are low. A lane's TM x TN results are 4 x 4 patches, a
+// A warp's lanes stand ROWS x 32 / ROWS over its part of the tile: 8 x 4, or
+// 4 x 8 in tiles that are low. A lane's TM x TN results are 4 x 4 patches, a
 // whole warp apart, so that lanes side by side read consecutive pieces of 16
 // bytes: all 32 banks in one go. Lanes are numbered so that any two neighbors
 // need the same words of A or the same words of B. The hardware serves 8 lanes
@@ -210,8 +210,8 @@ __device__ __forceinline__ bool last_to_arrive(unsigned* ticket, int count) {
 // its sums, and the last to arrive adds up all of them, its own included:
 // always in the same order, so that results do not change from run to run. True
 // in the block that has the total. Leaves the ticket at 0. left: where the
-// first of these blocks leaves its sums; each next block leaves its own `apart`
-// * BM * BN words further on.
+// first of these blocks leaves its sums; each next block leaves its own
+// `apart` * BM * BN words further on.
 template <int TM, int TN, int THREADS>
 __device__ __forceinline__ bool add_parts(float (&sum)[TN][TM], int part,
                                           int parts, float* left, int apart,

@@ -5,9 +5,9 @@
 
 #include "edges.cuh"
 
-// Starts to copy words column to column + 3 of a row of X, which has `rows` x
-// `columns`, into shared memory; zeros stand where the matrix ends. aligned: as
-// in edges.cuh.
+// Starts to copy words column to column + 3 of a row of X, which has
+// `rows` x `columns`, into shared memory; zeros stand where the matrix ends.
+// aligned: as in edges.cuh.
 // --8<-- [start:copy]
 __device__ __forceinline__ void copy4(float* to, const float* __restrict__ X,
                                       int row, int column, int rows,
@@ -30,9 +30,9 @@ __device__ __forceinline__ void copy4(float* to, const float* __restrict__ X,
 }
 // --8<-- [end:copy]
 
-// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n. Grid:
-// x over the columns, y over the rows; a block of BM * BN / (TM * TN) threads
-// for each tile of C.
+// C = alpha A B + beta C, row-major: A is m x k, B is k x n, C is m x n.
+// Grid: x over the columns, y over the rows; a block of BM * BN / (TM * TN)
+// threads for each tile of C.
 //
 //   BM, BN  rows and columns of a tile of C, which one block computes
 //   BK      steps of depth in a buffer: a multiple of 8

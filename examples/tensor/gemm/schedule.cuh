@@ -71,8 +71,8 @@ __device__ __forceinline__ void wait_for(unsigned* flag) {
 // --8<-- [end:flags]
 
 // --8<-- [start:parts]
-// A consumer whose piece has not the first steps of a tile leaves its sums, 128
-// * SIZE words, for the consumer whose piece has them. A consumer leaves at
+// A consumer whose piece has not the first steps of a tile leaves its sums,
+// 128 * SIZE words, for the consumer whose piece has them. A consumer leaves at
 // most one piece, the first that it has of the row; the consumer that waits for
 // it has come to its own last piece.
 template <int SIZE>

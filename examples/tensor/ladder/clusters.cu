@@ -16,8 +16,8 @@ struct Shared {
   Barrier full[STAGES], empty[STAGES];
 };
 
-// C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is m
-// x n; k and n are multiples of 8. A and B come as maps with boxes of BM x 64
+// C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is
+// m x n; k and n are multiples of 8. A and B come as maps with boxes of BM x 64
 // and 64 x 64. Grid: a multiple of CLUSTER, as many blocks as there are SMs or
 // fewer. A cluster computes CLUSTER * BM rows and BN columns of C at a time.
 // Dynamic shared memory: Shared. GROUP: tiles below each other in the order.

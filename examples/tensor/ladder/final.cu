@@ -18,8 +18,8 @@
 #include "tensor/gemm/work.cuh"
 
 // Grid: clusters of CLUSTER blocks, as many as fit or fewer. Dynamic shared
-// memory: Shared. The boxes of the maps: A BM x 64, or 64 x 64 for TA; B 64 x
-// 64, or BN / CLUSTER x 64 for TB; C 64 x 64; all swizzled by 128 bytes.
+// memory: Shared. The boxes of the maps: A BM x 64, or 64 x 64 for TA; B
+// 64 x 64, or BN / CLUSTER x 64 for TB; C 64 x 64; all swizzled by 128 bytes.
 //
 //   BN       columns of a tile: 64, 128, 192 or 256
 //   STAGES   stages in the ring, at least 2

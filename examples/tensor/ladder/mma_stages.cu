@@ -8,8 +8,8 @@
 constexpr int BM = 128, BN = 128, WM = 64, WN = 32;
 constexpr int THREADS = BM / WM * (BN / WN) * 32, STAGE = (BM + BN) * 128;
 
-// C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is m
-// x n; k and n are multiples of 8. Grid: x over the columns, y over the rows.
+// C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is
+// m x n; k and n are multiples of 8. Grid: x over the columns, y over the rows.
 // Dynamic shared memory: STAGES * STAGE bytes. STAGES: stages in the ring, at
 // least 2.
 // --8<-- [start:kernel]

@@ -5,11 +5,11 @@
 #include "products.cuh"
 #include "ptx/tma.cuh"
 
-// C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is m
-// x n; k and n are multiples of 8. A and B come as maps, whose boxes are 64 x
-// 64 with the swizzle of 128 bytes. Grid: x over the columns, y over the rows.
-// A block, one warpgroup, computes 64 rows and BN columns of C; BN is 64, 128,
-// 192 or 256.
+// C = A B in bf16 with sums in fp32, row-major: A is m x k, B is k x n, C is
+// m x n; k and n are multiples of 8. A and B come as maps, whose boxes are
+// 64 x 64 with the swizzle of 128 bytes. Grid: x over the columns, y over the
+// rows. A block, one warpgroup, computes 64 rows and BN columns of C; BN is 64,
+// 128, 192 or 256.
 // --8<-- [start:kernel]
 template <int BN>
 __global__ void __launch_bounds__(128)

@@ -1,5 +1,6 @@
-// Rung 2: tensor cores through WMMA, the interface of CUDA C++. A warp holds 16
-// x 16 pieces of A, B and C in its registers; which lane has what is not said.
+// Rung 2: tensor cores through WMMA, the interface of CUDA C++. A warp holds
+// 16 x 16 pieces of A, B and C in its registers; which lane has what is not
+// said.
 // @rung 20 kernel=gemm_wmma block=256 tile=128x128
 // requires: sm_80
 #include <cuda_bf16.h>

@@ -74,8 +74,8 @@ __global__ void round_to(const float* x, float* out, int n) {
 
 // d = c + a[0] b[0] + a[1] b[1] + ..., as many products as one instruction
 // adds: 16, or 8 of TF32. A block is one warp, and has one case: row 0 of its A
-// and column 0 of its B hold the numbers, all else is zero. a, b: cases x
-// products. T: a type of types.cuh.
+// and column 0 of its B hold the numbers, all else is zero. a, b:
+// cases x products. T: a type of types.cuh.
 // --8<-- [start:add]
 template <class T>
 __global__ void add_up(const float* a, const float* b, const float* c,
