@@ -61,10 +61,10 @@ __device__ __forceinline__ void multiply(float (&d)[4],
 }
 // --8<-- [end:split]
 
-// A is m x k, B is k x n, C is m x n, row-major, any extents; k is at most 2^31
-// - BK. Grid: x over the columns, y over the rows. Block: 256 threads; if there
-// are several parts, one block per SM leaves a thread the registers that they
-// take.
+// A is m x k, B is k x n, C is m x n, row-major, any extents; k is at most
+// 2^31 - BK. Grid: x over the columns, y over the rows. Block: 256 threads; if
+// there are several parts, one block per SM leaves a thread the registers that
+// they take.
 //
 //   T        the type of the factors: Tf32, Bf16 or Fp16 of types.cuh
 //   PARTS    numbers of T whose sum stands for a factor: 1, 2 or 3. The product
