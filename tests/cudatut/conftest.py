@@ -144,7 +144,15 @@ class Book:
             for output in _shown(notebook):
                 with suppress(ValueError, KeyError):  # one that cannot be shown
                     output["data"] |= _bundle(output["data"][MIME])
-        return self._signed(name, notebook, self.root / f"{name}.ipynb")
+        gpu = GPU["name"]
+        with suppress(TypeError, KeyError, AttributeError):  # one that does not say
+            gpu = str(notebook["metadata"]["cudatut"]["gpu"]["name"])
+        return self._signed(name, notebook, self.whole(name, gpu))
+
+    @staticmethod
+    def whole(name: str, gpu: str = GPU["name"]) -> Path:
+        """Where the whole recording of an example lies."""
+        return recording.own_path(gpu, name)
 
     def slim(self, name: str, gpu: str = "NVIDIA Other", notebook: dict | None = None) -> Path:
         """Write a slim recording of another GPU, likewise."""
