@@ -574,7 +574,7 @@ def exercise(chapter: str, number: int, lang: str = "en") -> AbstractContextMana
     """
     asked, lang = get(chapter, number), lang if lang in LANGUAGES else "en"
     # What lies beside the solution is beside the reader's file too.
-    beside = str(_file(chapter).parent)
+    beside = str(_file(asked.chapter).parent)
     if beside not in sys.path:
         sys.path.append(beside)
 
