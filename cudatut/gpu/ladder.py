@@ -188,9 +188,12 @@ def load_ladder(name: str) -> Ladder:
 def shared(name: str) -> ModuleType:
     """The module examples/<name>.py, such as "gemm/sgemm", for another part that builds on it.
 
-    It finds the modules beside it by their names, as it does in an example of its own part.
+    It finds the modules beside it by their names, as it does in an example of its own part. Raises FileNotFoundError.
     """
-    return _module(paths.examples_dir() / f"{name}.py")
+    file = paths.examples_dir() / f"{name}.py"
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no module {catalog.shown(file)}")
+    return _module(file)
 
 
 def folder_of(part: str) -> Path:

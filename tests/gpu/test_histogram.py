@@ -11,7 +11,9 @@ KERNELS = ("global", "shared", "private")
 
 
 def count(name: str, host: np.ndarray, grid: int, block: int) -> None:
-    kernel = ct.Kernel("reduction/histogram/histogram.cu", f"histogram_{name}", defines={"BLOCK": block})
+    kernel = ct.Kernel(
+        "reduction/histogram/histogram.cu", f"histogram_{name}", defines={"BLOCK": block}
+    )
     counts = ct.to_device(np.zeros(256, "uint32"))
     kernel(ct.to_device(host), counts, host.size, grid=grid, block=block)
     ct.check(

@@ -131,7 +131,7 @@ def test_refused(chapter, body, header, says):
 
 
 def test_not_recorded_yet(chapter):
-    (chapter.book.root / "start/add_solutions.ipynb").unlink()
+    chapter.book.whole("start/add_solutions").unlink()
     with pytest.raises(directives.CudatutError, match="has not been recorded"):
         exercise_fence.render("start/add 1")
     pytest.importorskip("jupytext")

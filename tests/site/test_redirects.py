@@ -16,8 +16,8 @@ RENAMED = yaml.safe_load((ROOT / "examples/renamed.yml").read_text(encoding="utf
 
 def test_every_new_name_is_an_example_and_no_old_one_is():
     for old, new in RENAMED.items():
-        assert (ROOT / f"examples/{new}.py").is_file(), new
-        assert not (ROOT / f"examples/{old}.py").exists(), old
+        assert catalog.path_of(new).is_file(), new
+        assert not catalog.path_of(old).exists(), old
 
 
 @pytest.mark.parametrize("old", RENAMED)

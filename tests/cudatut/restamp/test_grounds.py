@@ -319,9 +319,9 @@ LENGTHS = {"c/sizes.py": "# Three.\nLENGTH = 3\n", "c/alike.py": "# 3.\nLENGTH =
 
 def of_the_helper(judged, listed, **files):
     """The helper is gone, two files that mean the same are new, and its users name one of them."""
-    named = {
-        name: ("import helper", "import c.sizes as helper") for name in ("a/main.py", "a/steps.py")
-    }
+    named = dict.fromkeys(
+        ("a/main.py", "a/steps.py"), ("import helper", "import c.sizes as helper")
+    )
     return judged(**{"a/helper.py": None, **LENGTHS, **named, **files} | listed)
 
 
