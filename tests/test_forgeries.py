@@ -21,7 +21,7 @@ from cudatut.results import MIME
 
 SPEED = "basics/naive_matmul"  # a benchmark beside cuBLAS, resources, checks
 CLAIMS = "reduction/idle_threads_claims"
-SLIM = "results/nvidia-h200"
+WHOLE, SLIM = "recordings/nvidia-h100-80gb-hbm3", "recordings/nvidia-h200"
 
 
 @pytest.fixture(scope="module")
@@ -125,11 +125,7 @@ def swap(one: dict, other: dict) -> None:
 
 
 def raw(name: str, slim: bool = False) -> dict:
-    path = (
-        paths.results_dir() / "nvidia-h200" / f"{name}.json"
-        if slim
-        else paths.examples_dir() / f"{name}.ipynb"
-    )
+    path = recording.slim_path("NVIDIA H200", name) if slim else recording.whole_path(name)
     return json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -180,7 +176,7 @@ H200 = f"{SLIM}/{SPEED}.json"
 FORGERIES = [
     Forgery("a number, not signed", lambda n: row(n).update(median_us=1.0), "digest", sign=False),
     Forgery("a slim number, not signed", lambda n: row(n).update(median_us=1.0), "digest", file=H200, sign=False),
-    Forgery("renamed", lambda n: None, "of another example", file="examples/basics/timing.ipynb"),
+    Forgery("renamed", lambda n: None, "of another example", file=f"{WHOLE}/basics/timing.ipynb"),
     Forgery("a failed check", lambda n: check(n).update(passed=False), "failed"),
     Forgery("a verdict against its rule", lambda n: found(n, "claim").update(verdict="refuted"), "by its rule it is confirmed", CLAIMS),
     Forgery("no digest", lambda n: told(n).pop("digest"), "digest", sign=False),
@@ -196,7 +192,8 @@ FORGERIES = [
     Forgery("another example's", of_another_example, "of its .py"),
     Forgery("another source", lambda n: code(n)[1].update(source="print('FORGED SOURCE')"), "what stands in"),
     Forgery("a slim number", lambda n: row(n).update(median_us=1.0, p20_us=1.0), "its other fields give", file=H200),
-    Forgery("another GPU's name", lambda n: told(n)["gpu"].update(name="NVIDIA B200"), "GPU of basics is NVIDIA B200"),
+    Forgery("another GPU's name", lambda n: told(n)["gpu"].update(name="NVIDIA B200"), "of another GPU than its folder, NVIDIA B200"),
+    Forgery("another GPU's name and folder", lambda n: told(n)["gpu"].update(name="NVIDIA B200"), "GPU of basics is NVIDIA B200", file=f"recordings/nvidia-b200/{SPEED}.ipynb"),
     Forgery("the year 2031", lambda n: told(n).update(recorded_at="2031-01-01T00:00:00+00:00"), "after today"),
     Forgery("the year 1999", lambda n: told(n).update(recorded_at="1999-01-01T00:00:00+00:00"), "before this book began"),
     Forgery("month 99", lambda n: told(n).update(recorded_at="2026-99-99T99:99:99+00:00"), "no time in UTC"),
@@ -220,11 +217,11 @@ FORGERIES = [
 
 
 def made(forgery: Forgery) -> recording.Recording:
-    slim = forgery.file.startswith("results")
+    slim = forgery.file.endswith(".json")
     notebook = raw(forgery.name, slim)
     forgery.edit(notebook)
     root = paths.examples_dir().parent
-    path = root / (forgery.file or f"examples/{forgery.name}.ipynb")
+    path = root / (forgery.file or f"{WHOLE}/{forgery.name}.ipynb")
     name = "/".join(path.with_suffix("").parts[-2:])
     if forgery.sign:
         return signed(name, path, notebook)
@@ -245,9 +242,8 @@ def test_a_forgery_is_refused(forgery, real):
 @pytest.mark.parametrize("slim", [False, True])
 def test_the_same_without_a_change_is_not(name, slim, real):
     """So it is the change that is refused, not that it was read and signed again."""
-    root = paths.results_dir() / "nvidia-h200" if slim else paths.examples_dir()
-    notebook = raw(name, slim)
-    assert asked(signed(name, root / f"{name}.{'json' if slim else 'ipynb'}", notebook), real) == []
+    path = recording.slim_path("NVIDIA H200", name) if slim else recording.whole_path(name)
+    assert asked(signed(name, path, raw(name, slim)), real) == []
 
 
 @pytest.mark.parametrize(
@@ -286,7 +282,7 @@ def copied(tmp_path, monkeypatch):
     root = paths.examples_dir().parent
     (tmp_path / "docs").mkdir()
     shutil.copy(root / "docs" / "contents.yml", tmp_path / "docs")
-    for folder in ("examples/basics", f"{SLIM}/basics"):
+    for folder in ("examples/basics", "examples/measure", f"{WHOLE}/basics", f"{SLIM}/basics"):
         shutil.copytree(root / folder, tmp_path / folder)
     shutil.copy(root / "examples" / "drafts.txt", tmp_path / "examples")
     monkeypatch.setenv("CUDATUT_EXAMPLES", str(tmp_path / "examples"))
@@ -300,7 +296,7 @@ def spoiled(copied: Path, file: str, change: Callable[[str], str]) -> None:
 
 
 def moved_to_another_gpu(copied: Path) -> None:
-    (copied / SLIM).rename(copied / "results" / "nvidia-b200")
+    (copied / SLIM).rename(copied / "recordings" / "nvidia-b200")
 
 
 def orphaned(copied: Path) -> None:
@@ -408,7 +404,7 @@ ONLY_AN_ATTESTATION = [
     Forgery("a removed claim", without_a_claim, "", "basics/coalescing_claims"),
     Forgery("another order of execution", in_another_order, ""),
     Forgery("typed output", typed, ""),
-    Forgery("an invented GPU", on_an_invented_gpu, "", file=f"results/nvidia-b300/{SPEED}.json"),
+    Forgery("an invented GPU", on_an_invented_gpu, "", file=f"recordings/nvidia-b300/{SPEED}.json"),
     # Not among the red team's, and the dearest to make: every text beside it is made anew, too.
     Forgery("a number with all that follows from it", more_of, ""),
 ]  # fmt: skip
@@ -417,7 +413,7 @@ ONLY_AN_ATTESTATION = [
 @pytest.mark.parametrize("forgery", ONLY_AN_ATTESTATION, ids=str)
 def test_what_only_an_attestation_could_refuse_passes(forgery, real, past):
     """If one of these is refused some day, the page that lists them has to say so."""
-    notebook = raw(forgery.name, forgery.file.startswith("results"))
+    notebook = raw(forgery.name, forgery.file.endswith(".json"))
     before = copy.deepcopy(notebook)
     forgery.edit(notebook)
     assert notebook != before
