@@ -131,8 +131,9 @@ def draft_patterns() -> list[str]:
 
 
 def matches(file: str, patterns: list[str]) -> bool:
-    """Whether a file, relative to examples/, belongs to an example in progress."""
-    return any(fnmatchcase(file.rpartition(".")[0], pattern) for pattern in patterns)
+    """Whether a file, relative to examples/, belongs to an example in progress: by its place, or by the name that it gives."""
+    names = (file.rpartition(".")[0], name_in(file))
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
 def renamed() -> dict[str, str]:

@@ -101,7 +101,7 @@ class Book:
                     "title": example.title,
                     "requires": example.requires,
                     "sources": {
-                        f"{name}.py": recording.source_hash(self.root / f"{name}.py"),
+                        example.file: recording.source_hash(example.path),
                     },
                     "gpu": dict(GPU),
                     "toolchain": {
@@ -178,7 +178,8 @@ class Book:
 
     def _rewrite(self, name: str, notebook: dict) -> None:
         """Give an example the cells of a notebook, if its own are others."""
-        path = self.root / f"{name}.py"
+        example = catalog.get(name)
+        path = example.path
         text = path.read_text(encoding="utf-8")
         wanted = [
             (cell["id"], cell["cell_type"], "".join(cell["source"]))
@@ -196,8 +197,8 @@ class Book:
                 new += f"# %% {title}\n{source}\n"
         path.write_text(new, encoding="utf-8")
         sources = notebook["metadata"]["cudatut"]["sources"]
-        if sources[f"{name}.py"] == before:
-            sources[f"{name}.py"] = recording.source_hash(path)
+        if sources[example.file] == before:
+            sources[example.file] = recording.source_hash(path)
 
     def _signed(self, name: str, notebook: dict, path: Path) -> Path:
         with suppress(CudatutError):  # one too damaged to have a digest

@@ -279,6 +279,21 @@ def test_what_is_no_list_of_moves_is_refused(book, text):
         catalog.get("a/add")
 
 
+@pytest.mark.parametrize(
+    ("pattern", "left"),
+    [
+        ("a/add*", []),
+        ("a/add", ["a/add_claims"]),
+        ("a/add_claims", ["a/add"]),
+        ("a/ad", ["a/add", "a/add_claims"]),
+    ],
+)
+def test_drafts_in_a_folder(chapter, pattern, left):
+    chapter.file("drafts.txt", f"{pattern}\n")
+    assert [example.name for example in catalog.examples()] == left
+    assert catalog.matches("a/add/claims.py", [pattern]) == ("a/add_claims" not in left)
+
+
 def test_what_moved_is_there_and_no_more_where_it_was():
     root = catalog.paths.examples_dir()
     for old, new in catalog.moved().items():

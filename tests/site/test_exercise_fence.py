@@ -1,12 +1,13 @@
 """The exercise fence, and programs: what a page shows of them is what the files hold."""
 
+import json
 import re
 from html import unescape
 from pathlib import Path
 
 import pytest
 
-from cudatut import catalog, exercises
+from cudatut import catalog, exercises, recording
 from cudatut.site import directives, exercise_fence, programs, references, state
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,6 +103,24 @@ def test_what_it_shows(chapter):
         "add_exercises.ipynb#scrollTo=exercise-1" in opened
     )
     assert "(T4)" in opened
+
+
+def test_exercises_in_a_folder(chapter):
+    """They have the address that Colab opens, and the solution its recording, by the names that they had."""
+    book = chapter.book
+    (book.root / "start/add").mkdir()
+    for name in ("exercises", "solutions"):
+        (book.root / f"start/add_{name}.py").rename(book.root / f"start/add/{name}.py")
+    notebook = json.loads(book.whole("start/add_solutions").read_text(encoding="utf-8"))
+    sources = recording.hashes(["start/add/solutions.py"])
+    notebook["metadata"]["cudatut"]["sources"] = sources
+    book.recorded("start/add_solutions", notebook)
+    html = exercise_fence.render("start/add 1")
+    assert "blob/main/examples/start/add/exercises.ipynb#scrollTo=exercise-1" in html
+    assert "def twice(x):\n    return 2 * x\n" in blocks(html)
+    page = "### Exercise 1: Two { #exercise-1 }\n\n```exercise\nstart/add 1\n```\n"
+    (said,) = exercise_fence.problems(page, "en")
+    assert "in the header of examples/start/add/exercises.py" in said
 
 
 def test_in_chinese(chapter):
