@@ -483,7 +483,7 @@ RULES: list[tuple[str, Here | Gpu | Elsewhere]] = [
     (r"python -m cudatut (run gemm/tuner\.py|tune \w+).*", Gpu(f"{COMMANDS}::test_tune", refused)),
     (r"python -m cudatut exercise --write-notebooks", Here(notebooks_of_exercises)),
     (r"python -m cudatut exercise .*", Here(waits_for_an_exercise)),
-    (r"python examples/start/first_kernel\.py", Gpu(f"{COMMANDS}::test_an_example_is_a_script")),
+    (r"python examples/start/first_kernel/chapter\.py", Gpu(f"{COMMANDS}::test_an_example_is_a_script")),
     # getting it
     (r"git clone \S+ && cd cudatut", Here(clone)),
     (r"git fetch --unshallow", Here(gets_the_history)),
