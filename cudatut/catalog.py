@@ -37,9 +37,10 @@ _KERNEL_FILE = re.compile(r"""["']([\w.\-/]+\.cuh?)["']""")
 _EXAMPLE_NAME = re.compile(r"""["']([\w\-]+/[\w\-/]+?)(?:\.py)?["']""")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
 _IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+\.*([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[\w, \t]+)|import[ \t]+([\w., \t]+))",
+    r"^([ \t]*)(?:from[ \t]+\.*([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[\w, \t]+)|import[ \t]+([\w., \t]+))",
     re.M,
 )
+_BOOK = "cudatut.book."  # the examples as a package
 
 
 class UnknownExampleError(CudatutError):
@@ -393,6 +394,20 @@ def with_includes(path: Path) -> list[Path]:
     return sorted(seen)
 
 
+def imported(text: str, beside: Path, margin: bool = False) -> Iterator[Path]:
+    """Where a module of the book would lie that a Python text imports, by its bare name from the folder `beside` or from
+    `cudatut.book`; of each import several places, most of which no file has. margin: only imports that are not indented.
+    """
+    for indented, module, attributes, modules in _IMPORT.findall(text):
+        if margin and indented:
+            continue
+        listed = re.sub(r"#.*", "", attributes or modules).strip("()").split(",")
+        names = [words[0] for words in map(str.split, listed) if words]
+        for name in [module, *(f"{module}.{name}" for name in names)] if module else names:
+            folder = paths.examples_dir() if name.startswith(_BOOK) else beside
+            yield folder / f"{name.removeprefix(_BOOK).replace('.', '/')}.py"
+
+
 def _mentioned(path: Path) -> list[Path]:
     text, beside, root = read_text(path), path.parent, paths.examples_dir()
     candidates = [folder / name for name in _INCLUDE.findall(text) for folder in (beside, root)]
@@ -400,14 +415,7 @@ def _mentioned(path: Path) -> list[Path]:
         candidates += [root / name for name in _KERNEL_FILE.findall(text)]
         named = _EXAMPLE_NAME.findall(text)
         candidates += [root / f"{name}.py" for name in named] + [path_of(name) for name in named]
-        for module, attributes, modules in _IMPORT.findall(text):
-            listed = (one.split() for one in (attributes or modules).strip("()").split(","))
-            names = [words[0] for words in listed if words]
-            names = [module, *(f"{module}.{name}" for name in names)] if module else names
-            for name in names:
-                book = name.removeprefix("cudatut.book.")
-                folder = root if book != name else beside
-                candidates.append(folder / f"{book.replace('.', '/')}.py")
+        candidates += imported(text, beside)
     found = [candidate.resolve() for candidate in candidates if candidate.is_file()]
     return [file for file in found if file.is_relative_to(root)]
 

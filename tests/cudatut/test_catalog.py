@@ -260,7 +260,13 @@ def test_the_sources_of_an_example_in_a_folder(book):
         "from cudatut.book.a import ladder\nimport beside\n"
         'k = Kernel("a/add/add.cu", "add")\nct.profile("b/other", "add", [])\n',
     )
-    for name in ("a/tools/first.py", "a/tools/__init__.py", "a/ladder.py", "a/add/beside.py"):
+    for name in (
+        "a/tools/first.py",
+        "a/tools/second.py",
+        "a/tools/__init__.py",
+        "a/ladder.py",
+        "a/add/beside.py",
+    ):
         book.file(name, "")
     book.file("a/add/add.cu", '#include "beside.cuh"\n#include "a/shared.cuh"\n')
     book.file("a/add/beside.cuh", "")
@@ -268,7 +274,8 @@ def test_the_sources_of_an_example_in_a_folder(book):
     book.example("b/other/chapter")
     assert catalog.get("a/add").sources() == [
         *("a/add/add.cu", "a/add/beside.cuh", "a/add/beside.py", "a/add/chapter.py"),
-        *("a/ladder.py", "a/shared.cuh", "a/tools/first.py", "b/other/chapter.py"),
+        *("a/ladder.py", "a/shared.cuh", "a/tools/first.py"),
+        *("a/tools/second.py", "b/other/chapter.py"),
     ]
 
 
