@@ -3,9 +3,11 @@
 import json
 import re
 from itertools import starmap
+from urllib.parse import unquote
 
 from cudatut import catalog, exercises, paths, recording, runs_on
 from cudatut.gpu.device import supports
+from cudatut.site import notebooks as notebooks_of_the_site
 
 MEND = "`python -m cudatut restamp` mends it; for exercises `python -m cudatut exercise --write-notebooks`"
 
@@ -52,3 +54,17 @@ def test_the_readmes_name_the_gpus_that_are_asked_for():
         section = text.partition("## Colab")[2].partition("\n## ")[0]
         named = {word for word in re.findall(r"\w+", section) if word in runs_on.COLAB}
         assert named == asked, name
+
+
+def test_every_address_for_colab_names_a_file():
+    root = paths.repo_root()
+    names = [example.name for example in catalog.examples()]
+    names += [chapter + catalog.EXERCISES for chapter in exercises.chapters()]
+    files = [notebooks_of_the_site.colab_url(name).partition("/blob/main/")[2] for name in names]
+    for name in ("README.md", "README.zh.md"):
+        text = (root / name).read_text(encoding="utf-8")
+        found = re.findall(r"colab\.research\.google\.com/[^)]*/blob/main/([^)]+)", text)
+        assert found, f"{name} leads to no notebook"
+        files += found
+    missing = [file for file in files if not (root / unquote(file)).is_file()]
+    assert not missing and all(file.endswith(".ipynb") for file in files), missing
