@@ -706,7 +706,7 @@ def test_an_example_is_found_by_its_name_and_by_each_place_that_it_has_had(
     typed, installed, tmp_path
 ):
     said = succeeds(Place(tmp_path, installed).run(f"python -m cudatut run {typed}"))
-    assert "start/hello" in said and "replays" in said, said
+    assert "this replays the recording" in said and "Hello from the GPU" in said, said
 
 
 def test_the_examples_are_a_package_where_it_is_installed(installed, tmp_path):
