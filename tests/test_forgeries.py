@@ -5,18 +5,19 @@ a number is forged, the texts beside it are, too. The list is that of a red team
 """
 
 import copy
+import datetime
 import itertools
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from cudatut import agreement, instrument, paths, recording, results, status
 from cudatut.errors import CudatutError
-from cudatut.history import NoHistory, history
+from cudatut.history import NoHistory, git, history
 from cudatut.results import MIME
 
 SPEED = "basics/naive_matmul"  # a benchmark beside cuBLAS, resources, checks
@@ -129,6 +130,15 @@ def raw(name: str, slim: bool = False) -> dict:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+def recorded_today(notebook: dict) -> None:
+    """Of what was restamped git has the results from before: whoever forges them says that there was no restamp."""
+    told(notebook).pop("restamped", None)
+    told(notebook).update(
+        commit=git(paths.examples_dir().parent, "rev-parse", "HEAD"),
+        recorded_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    )
+
+
 def re_ruled(notebook: dict) -> None:
     claim = found(notebook, "claim")
     claim |= {"rule": "above", "expected": 0.0}
@@ -192,8 +202,7 @@ FORGERIES = [
     Forgery("another example's", of_another_example, "of its .py"),
     Forgery("another source", lambda n: code(n)[1].update(source="print('FORGED SOURCE')"), "what stands in"),
     Forgery("a slim number", lambda n: row(n).update(median_us=1.0, p20_us=1.0), "its other fields give", file=H200),
-    Forgery("another GPU's name", lambda n: told(n)["gpu"].update(name="NVIDIA B200"), "of another GPU than its folder, NVIDIA B200"),
-    Forgery("another GPU's name and folder", lambda n: told(n)["gpu"].update(name="NVIDIA B200"), "GPU of basics is NVIDIA B200", file=f"recordings/nvidia-b200/{SPEED}.ipynb"),
+    Forgery("another GPU's name", lambda n: told(n)["gpu"].update(name="NVIDIA B200"), "GPU of basics is NVIDIA B200", file=f"recordings/nvidia-b200/{SPEED}.ipynb"),
     Forgery("the year 2031", lambda n: told(n).update(recorded_at="2031-01-01T00:00:00+00:00"), "after today"),
     Forgery("the year 1999", lambda n: told(n).update(recorded_at="1999-01-01T00:00:00+00:00"), "before this book began"),
     Forgery("month 99", lambda n: told(n).update(recorded_at="2026-99-99T99:99:99+00:00"), "no time in UTC"),
@@ -253,10 +262,13 @@ def test_the_same_without_a_change_is_not(name, slim, real):
 def test_another_commit_is_refused(commit, says, real, past):
     if commit == "root":
         root = paths.examples_dir().parent
-        from cudatut.history import git
-
         commit = git(root, "rev-list", "--max-parents=0", "HEAD").split()[0]
-    forgery = Forgery("another commit", lambda n: told(n).update(commit=commit), says)
+
+    def edit(notebook: dict) -> None:
+        recorded_today(notebook)
+        told(notebook).update(commit=commit)
+
+    forgery = Forgery("another commit", edit, says)
     assert any(says in one for one in asked(made(forgery), real, past))
 
 
@@ -417,4 +429,16 @@ def test_what_only_an_attestation_could_refuse_passes(forgery, real, past):
     before = copy.deepcopy(notebook)
     forgery.edit(notebook)
     assert notebook != before
-    assert asked(made(forgery), real, past) == []
+
+    def edit(notebook: dict) -> None:
+        forgery.edit(notebook)
+        recorded_today(notebook)
+
+    assert asked(made(replace(forgery, edit=edit)), real, past) == []
+
+
+def test_results_of_a_restamped_recording_are_compared_with_those_from_before(real, past):
+    forgery = Forgery("typed output", typed, "")
+    assert told(raw(SPEED))["restamped"]
+    (said,) = asked(made(forgery), real, past)
+    assert "stands beside other results than those of" in said
