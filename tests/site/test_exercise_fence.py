@@ -324,7 +324,7 @@ def test_a_program_on_its_page_is_the_cell(built_site, lang):
             for part in html.split('<div class="ct-cell ct-program">')[1:]
             if words(part.partition("</span>")[0]).startswith(f"{file} ")
         ]
-        source = catalog.cells(ROOT / "examples" / f"{example}.py")[cell]
+        source = catalog.cells(catalog.get(example).path)[cell]
         code = programs.text(source) + "\n"
         assert code in shown, f"docs/{lang}/{page}.md: {file} is not {example}#{cell}"
         assert (root / "examples" / example / file).read_text(encoding="utf-8") == code
