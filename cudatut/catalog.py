@@ -24,6 +24,7 @@ LEVELS = ("warm-up", "easy", "medium", "hard")  # of exercises
 CHAPTER = "chapter"  # the script of a chapter's own example; others beside it add their names to the chapter's
 # How the names of a chapter's further files end: what readers begin their exercises with, our solutions.
 EXERCISES, SOLUTIONS = "_exercises", "_solutions"
+MOVED = "moved.yml"  # where files of the examples lay before, and where they lie now
 INSTALL_CELL = "install"  # title of the cell in front of an example's notebook
 
 _HEADER = re.compile(r"# ---[ \t]*\n(.*?)^# ---[ \t]*$", re.S | re.M)
@@ -36,8 +37,10 @@ _KERNEL_FILE = re.compile(r"""["']([\w.\-/]+\.cuh?)["']""")
 _EXAMPLE_NAME = re.compile(r"""["']([\w\-]+/[\w\-/]+?)(?:\.py)?["']""")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
 _IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+\.*([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[\w, \t]+)|import[ \t]+([\w., \t]+))", re.M
+    r"^([ \t]*)(?:from[ \t]+\.*([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[\w, \t]+)|import[ \t]+([\w., \t]+))",
+    re.M,
 )
+_BOOK = "cudatut.book."  # the examples as a package
 
 
 class UnknownExampleError(CudatutError):
@@ -93,10 +96,11 @@ class Example:
 
 
 def examples(drafts: bool = False) -> list[Example]:
-    """The examples, sorted by name; those in progress only with `drafts`. Raises BadHeaderError naming the file.
+    """The examples, sorted by name; those in progress only with `drafts`. Raises BadHeaderError naming the file, and
+    CudatutError where two files have one name.
 
     A .py file without header and without `# %%` cells is a module that examples share, not an example; nor is
-    `<chapter>_exercises.py`, which holds what readers begin their exercises with (`cudatut.exercises`).
+    `<chapter>/exercises.py`, which holds what readers begin their exercises with (`cudatut.exercises`).
     An example in progress matches a pattern of examples/drafts.txt: it can be run and recorded by name, but nothing
     waits for its recording, and the site leaves it out.
     """
@@ -104,10 +108,15 @@ def examples(drafts: bool = False) -> list[Example]:
     if not root.is_dir():
         raise CudatutError(f"there is no folder of examples at {root}")
     patterns = [] if drafts else draft_patterns()
-    found = []
-    for path in root.rglob("*.py"):
-        hidden = any(part.startswith((".", "_")) for part in path.relative_to(root).parts)
-        example = None if hidden else _read(path)
+    found, named = [], {}
+    for path in sorted(root.rglob("*.py")):
+        if any(part.startswith((".", "_")) for part in path.relative_to(root).parts):
+            continue
+        if (other := named.setdefault(name_of(path), path)) != path:
+            raise CudatutError(
+                f"{shown(other)} and {shown(path)} are both called {name_of(path)}: give one of them another name"
+            )
+        example = _read(path)
         if example is not None and not matches(f"{example.name}.py", patterns):
             found.append(example)
     return sorted(found, key=lambda example: example.name)
@@ -123,8 +132,9 @@ def draft_patterns() -> list[str]:
 
 
 def matches(file: str, patterns: list[str]) -> bool:
-    """Whether a file, relative to examples/, belongs to an example in progress."""
-    return any(fnmatchcase(file.rpartition(".")[0], pattern) for pattern in patterns)
+    """Whether a file, relative to examples/, belongs to an example in progress: by its place, or by the name that it gives."""
+    names = (file.rpartition(".")[0], name_in(file))
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
 def renamed() -> dict[str, str]:
@@ -134,11 +144,12 @@ def renamed() -> dict[str, str]:
 
 def _names(file: str) -> dict[str, str]:
     path = paths.examples_dir() / file
-    return _names_in(file, read_text(path)) if path.is_file() else {}
+    return names_in(file, read_text(path)) if path.is_file() else {}
 
 
 @cache  # by what the file says
-def _names_in(file: str, text: str) -> dict[str, str]:
+def names_in(file: str, text: str) -> dict[str, str]:
+    """Old names and new ones, as a file of the examples says with this text. Raises CudatutError for what is no such list."""
     names = _yaml(text, f"examples/{file}")
     if not isinstance(names, dict) or {type(x) for pair in names.items() for x in pair} - {str}:
         raise CudatutError(f"examples/{file}: each line must be 'old name: new name'")
@@ -154,10 +165,11 @@ def name_in(file: str) -> str:
     """The name of the example in a file relative to examples/: 'llm/softmax' for llm/softmax/chapter.py, 'llm/softmax_claims'
     for claims.py beside it, 'start/add' for start/add.py, a file without a folder of its own.
     """
-    part, *folders, stem = file.rpartition(".")[0].split("/")
-    if len(folders) != 1:
-        return "/".join([part, *folders, stem])
-    return f"{part}/{folders[0]}" if stem == CHAPTER else f"{part}/{folders[0]}_{stem}"
+    *folders, stem = file.rpartition(".")[0].split("/")
+    if len(folders) != 2:
+        return "/".join([*folders, stem])
+    part, chapter = folders
+    return f"{part}/{chapter}" if stem == CHAPTER else f"{part}/{chapter}_{stem}"
 
 
 def script_in(name: str, files: Iterable[str]) -> str | None:
@@ -181,7 +193,7 @@ def path_of(name: str) -> Path:
 
 def moved() -> dict[str, str]:
     """Where files of the examples lay before, and where they lie now: examples/moved.yml. Raises CudatutError."""
-    return _names("moved.yml")
+    return _names(MOVED)
 
 
 def plain(name: str) -> str:
@@ -190,7 +202,11 @@ def plain(name: str) -> str:
     name = re.sub(r"^recordings/[^/]+/", "", name)
     bare = re.sub(r"\.(py|cu|ipynb)$", "", name).strip("/")
     path = paths.examples_dir() / moved().get(f"{bare}.py", f"{bare}.py")
-    return name_of(path) if path.is_file() and path.suffix == ".py" else bare
+    if path.is_file() and path.suffix == ".py":
+        return name_of(path)
+    # A kernel in a chapter's folder has the name of an example, and not that of its script.
+    kernel = re.fullmatch(r"(\w+)/(\w+)/(\2(?:_\w+)?)", bare)
+    return f"{kernel[1]}/{kernel[3]}" if kernel else bare
 
 
 def get(name: str) -> Example:
@@ -378,6 +394,20 @@ def with_includes(path: Path) -> list[Path]:
     return sorted(seen)
 
 
+def imported(text: str, beside: Path, margin: bool = False) -> Iterator[Path]:
+    """Where a module of the book would lie that a Python text imports, by its bare name from the folder `beside` or from
+    `cudatut.book`; of each import several places, most of which no file has. margin: only imports that are not indented.
+    """
+    for indented, module, attributes, modules in _IMPORT.findall(text):
+        if margin and indented:
+            continue
+        listed = re.sub(r"#.*", "", attributes or modules).strip("()").split(",")
+        names = [words[0] for words in map(str.split, listed) if words]
+        for name in [module, *(f"{module}.{name}" for name in names)] if module else names:
+            folder = paths.examples_dir() if name.startswith(_BOOK) else beside
+            yield folder / f"{name.removeprefix(_BOOK).replace('.', '/')}.py"
+
+
 def _mentioned(path: Path) -> list[Path]:
     text, beside, root = read_text(path), path.parent, paths.examples_dir()
     candidates = [folder / name for name in _INCLUDE.findall(text) for folder in (beside, root)]
@@ -385,14 +415,7 @@ def _mentioned(path: Path) -> list[Path]:
         candidates += [root / name for name in _KERNEL_FILE.findall(text)]
         named = _EXAMPLE_NAME.findall(text)
         candidates += [root / f"{name}.py" for name in named] + [path_of(name) for name in named]
-        for module, attributes, modules in _IMPORT.findall(text):
-            listed = (one.split() for one in (attributes or modules).strip("()").split(","))
-            names = [words[0] for words in listed if words]
-            names = [module, *(f"{module}.{name}" for name in names)] if module else names
-            for name in names:
-                book = name.removeprefix("cudatut.book.")
-                folder = root if book != name else beside
-                candidates.append(folder / f"{book.replace('.', '/')}.py")
+        candidates += imported(text, beside)
     found = [candidate.resolve() for candidate in candidates if candidate.is_file()]
     return [file for file in found if file.is_relative_to(root)]
 

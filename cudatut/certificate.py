@@ -51,7 +51,9 @@ def read(found: Any, name: str, path: PurePath) -> dict[str, Any]:
         if (tool := results.read(entry)).kind != "sanitizer" or tool.tool not in SANITIZERS:
             raise ValueError(f"its metadata has {results.short(entry)} among the sanitizers")
     if (found.get("slim") is True) != (path.suffix == ".json"):
-        raise ValueError("only the results of another GPU, in recordings/, are slim, and all of them")
+        raise ValueError(
+            "only the results of another GPU, in recordings/, are slim, and all of them"
+        )
     return found
 
 

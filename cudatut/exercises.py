@@ -277,7 +277,7 @@ def graded(exercise: Exercise, lang: str = "en") -> str:
     before, (block,) = ast.parse(check).body, ast.parse(f"if True:\n{body}").body
     if [ast.dump(node) for node in before] != [ast.dump(node) for node in block.body]:
         raise BadExerciseError(
-            f"examples/{exercise.chapter}{catalog.SOLUTIONS}.py: check-{exercise.number} has a string over "
+            f"{catalog.shown(catalog.path_of(exercise.chapter + catalog.SOLUTIONS))}: check-{exercise.number} has a string over "
             f"several lines; move it into given-{exercise.number}, for a reader's file indents the check"
         )
     return f"with {_call(exercise, lang)}:\n{body}"

@@ -1,4 +1,4 @@
-"""Recordings: executed notebooks beside their examples, read as plain JSON and never trusted blindly.
+"""Recordings: executed notebooks, apart from their examples in a folder for each GPU, read as plain JSON and never trusted blindly.
 
 A recording is whole (every cell ran, all four sanitizers reported), untouched (its digest is that of what it holds), good
 (no failed check, no error, no zero or NaN time, no sanitizer error) and fresh (every file that it was made from is
@@ -6,6 +6,7 @@ unchanged) before anything shows it.
 Making one needs a GPU and lives in `cudatut.record.recorder`.
 """
 
+import glob
 import hashlib
 import json
 import re
@@ -248,7 +249,7 @@ def load(name: str) -> Recording:
         if example.name != name:
             return load(example.name)
         reason = "is not there: the example has not been recorded"
-        path = paths.recordings_dir() / f"{name}.ipynb"
+        path = paths.recordings_dir() / "<gpu>" / f"{name}.ipynb"
         raise _refused(MissingRecordingError, name, path, reason)
     try:
         return parse(name, path, path.read_bytes())
@@ -280,6 +281,8 @@ def good(recording: Recording) -> Recording:
         reason = f"was measured by another instrument: {', '.join(outdated)}"
     elif recording.edited():
         reason = "was edited after it was recorded: digest differs"
+    elif not recording.path.is_relative_to(folder_of(gpu := recording.metadata["gpu"]["name"])):
+        reason = f"is of another GPU than its folder, {gpu}"
     elif problems := recording.problems():
         reason = f"must not be shown: {'; '.join(problems)}. Mend the example first"
     elif problems := recording.disagreements():
@@ -304,12 +307,17 @@ def slim_path(gpu: str, name: str) -> Path:
     return folder_of(gpu) / f"{name}.json"
 
 
+def whole_paths(name: str) -> list[Path]:
+    """The files of the whole recordings of an example: there should be one at most."""
+    return sorted(paths.recordings_dir().glob(f"*/{glob.escape(name)}.ipynb"))
+
+
 def whole_path(name: str) -> Path | None:
     """Where the recording of an example lies, on whichever GPU it was made: recordings/<gpu>/<name>.ipynb; None without one.
 
     Raises DamagedRecordingError where there are two.
     """
-    found = sorted(paths.recordings_dir().glob(f"*/{name}.ipynb"))
+    found = whole_paths(name)
     if len(found) > 1:
         others = ", ".join(_file(name, path) for path in found[1:])
         raise _refused(DamagedRecordingError, name, found[0], f"is not the only one: {others}")
@@ -319,13 +327,8 @@ def whole_path(name: str) -> Path | None:
 def on_other_gpus(name: str) -> list[Recording]:
     """The slim recordings of an example, one for each GPU that has one, by the folders' names. Raises as `require_good`."""
     found = []
-    for path in sorted(paths.recordings_dir().glob(f"*/{name}.json")):
-        slim = parse(name, path, path.read_bytes())
-        gpu = slim.metadata["gpu"]["name"]
-        if slim_path(gpu, name) != path:
-            reason = f"is of another GPU than its folder, {gpu}"
-            raise _refused(DamagedRecordingError, name, path, reason)
-        found.append(good(slim))
+    for path in sorted(paths.recordings_dir().glob(f"*/{glob.escape(name)}.json")):
+        found.append(good(parse(name, path, path.read_bytes())))
     return found
 
 
@@ -341,12 +344,14 @@ def every() -> list[Recording]:
 
 
 def orphans() -> list[str]:
-    """Files of recordings/ that belong to no example, relative to it, sorted."""
+    """Files of recordings/ that belong to no example, relative to it, sorted; no hidden ones."""
     root = paths.recordings_dir()
     names = [example.name for example in catalog.examples(drafts=True)]
     known = {f"{name}{ending}" for name in names for ending in (".ipynb", ".json")}
     files = (path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
-    return sorted(file for file in files if file.partition("/")[2] not in known)
+    return sorted(
+        file for file in files if file.partition("/")[2] not in known and "/." not in f"/{file}"
+    )
 
 
 def _refused(kind: type[CudatutError], name: str, path: Path, reason: str) -> CudatutError:

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from cudatut import paths
 from cudatut.gpu.device import activate, require
 from cudatut.gpu.ladder import Rung, RungError, folder_of, load_ladder, read_rung
 from cudatut.gpu.profile import profile

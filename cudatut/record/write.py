@@ -28,12 +28,13 @@ def write(executed: Executed, sanitizers: list[Sanitizer]) -> None:
     notebook = copy.deepcopy(executed.notebook)
     notebook.cells.insert(0, install_cell(executed.example))
     verdicts = [sanitizer.json() for sanitizer in sanitizers]
-    name = executed.example.name
-    path, before = recording.own_path(executed.gpu["name"], name), recording.whole_path(name)
+    gpu, name = executed.gpu["name"], executed.example.name
+    path = recording.own_path(gpu, name)
     _keep(executed, notebook, path, verdicts, {})
-    if before not in (None, path):
-        before.unlink()  # of another GPU: an example has one whole recording
-    recording.slim_path(executed.gpu["name"], name).unlink(missing_ok=True)  # the whole one says more
+    # An example has one whole recording, on whichever GPU, and each GPU has one of it.
+    for other in (*recording.whole_paths(name), recording.slim_path(gpu, name)):
+        if other != path:
+            other.unlink(missing_ok=True)
 
 
 def write_slim(executed: Executed) -> None:

@@ -4,6 +4,7 @@ Judged from one commit to another, from what git has of both: so whoever makes a
 apply the same rule.
 """
 
+import ast
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -97,9 +98,12 @@ class _Judge:
         before, after = self._then[name], self._now[target]
         named = PurePosixPath(name).name == PurePosixPath(target).name
         if name.endswith(".py"):  # an import of what moved, too, has another text
-            own = {catalog.name_in(one) for one in (name, target)} == {self._example}
-            return (named or own) and before.count(b"\n") == after.count(b"\n")
+            return (named or self._is_own(name, target)) and _lines(before) == _lines(after)
         return named and before == after
+
+    def _is_own(self, *names: str) -> bool:
+        """Whether a file by each of these names is the script of the example, which is called by the example's name."""
+        return {catalog.name_in(one) for one in names} == {self._example}
 
     def _judge_those_that_stayed(self, found: Change) -> None:
         """Where something moved, the files that kept their text must still mean those that they meant."""
@@ -153,13 +157,13 @@ class _Judge:
         """Why a program could not find a file, or would see that it lies elsewhere; "" where neither can be."""
         text = self._then[name]
         target = self._moved[name]
-        # __FILE__ in a program is what nvcc is given: a name, as it is called in its folder.
-        same_name = name.endswith(meaning.CUDA) and name.rpartition("/")[2] == target.rpartition("/")[2]
+        # __FILE__ in what nvcc is given is its name, as it is called in its folder; in a header also its folder's.
+        same_name = name.endswith(".cu") and PurePosixPath(name).name == PurePosixPath(target).name
         if _OWN_PLACE.search(text) and not same_name:
             return "moved, and looks at its own place"
         if (called := _called(name, text)) is not None:
             return "" if _called(target, text) == called else "moved, and is called otherwise now"
-        if {catalog.name_in(one) for one in (name, target)} == {self._example}:
+        if self._is_own(name, target):
             return ""
         known = (self._place(one, self._then).names for one in self._naming([name]))
         return "" if any(target in names for names in known) else "moved, and no source names it"
@@ -197,6 +201,16 @@ def _called(name: str, text: bytes) -> tuple[str, str] | None:
         return None
     is_rung = name.endswith(".cu") and re.search(rb"^[ \t]*//[ \t]*@rung[ \t]+\d", text, re.M)
     return (part, file) if is_rung or file in ("ladder.py", "autotuning_space.py") else None
+
+
+def _lines(text: bytes) -> tuple[int, list[tuple[int, int | None]]] | None:
+    """How many lines a module has, and on which its statements stand; None for no Python."""
+    try:
+        nodes = ast.walk(ast.parse(text))
+    except (SyntaxError, ValueError):
+        return None
+    stand = [(node.lineno, node.end_lineno) for node in nodes if isinstance(node, ast.stmt)]
+    return text.count(b"\n"), stand
 
 
 def _text(tree: Tree, name: str | None) -> str:

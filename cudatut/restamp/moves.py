@@ -11,11 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from cudatut import catalog, yaml_text
+from cudatut import catalog
 from cudatut.fingerprint import meaning
 from cudatut.restamp.trees import Tree
 
-MOVED = "moved.yml"  # where files lay before, and where they lie now
 _INCLUDE = re.compile(r'^([ \t]*#[ \t]*include[ \t]*)"([^"\n]+)"', re.M)
 # A file of the examples that a program in a string names.
 _QUOTED = re.compile(r"""(["'])(\w[\w./-]*\.\w+)\1""")
@@ -37,11 +36,13 @@ def found(then: Tree, now: Tree, gone: Collection[str]) -> dict[str, str]:
     """For each of the sources that are gone where it is now, if one of the new files can be it.
 
     As moved.yml says, else by its text, its meaning or its name. What words alone have found must still be compared: `placed`
-    does.
+    does. Raises CudatutError for a moved.yml that is no list of names.
     """
     if not gone:
         return {}
-    listed = yaml_text.load(now[MOVED].decode()) if MOVED in now else {}
+    listed = (
+        catalog.names_in(catalog.MOVED, now[catalog.MOVED].decode()) if catalog.MOVED in now else {}
+    )
     moved = {name: listed[name] for name in gone if listed.get(name) in now}
     gone = [name for name in gone if name not in moved]
     new = [name for name in now if name not in then and name not in moved.values()]

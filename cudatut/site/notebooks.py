@@ -289,7 +289,9 @@ def colab_url(name: str) -> str:
     path = catalog.path_of(name).with_suffix(".ipynb")
     if not name.endswith(catalog.EXERCISES):
         path = recording.whole_path(name) or path
-    return f"{repository}/blob/main/{quote(path.relative_to(paths.examples_dir().parent).as_posix())}"
+    return (
+        f"{repository}/blob/main/{quote(path.relative_to(paths.examples_dir().parent).as_posix())}"
+    )
 
 
 def index() -> str:

@@ -72,7 +72,7 @@ def test_what_hosts_do_not_show_is_not_found(folder, capfd):
             with pytest.raises(urllib.error.HTTPError) as caught:
                 urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}{path}")
             assert caught.value.code == 404 and "100% lost" in caught.value.read().decode(), path
-        file = f"http://127.0.0.1:{server.server_port}/examples/start/hello/chapter.py"
+        file = f"http://127.0.0.1:{server.server_port}/examples/start/hello.py"
         assert urllib.request.urlopen(file).read() == b"print(1)"
         server.shutdown()
     assert capfd.readouterr().err == ""
