@@ -363,55 +363,7 @@ if worth:
     ct.table("without a mask, 8192 tokens", worth, corner="plan", units=units)
 
 # %% [markdown]
-# Machine code, resources, and the cycles of a step.
-
-# %% loop
-from cudatut.book.measure import loops
-
-OPS = {
-    "HGMMA": "HGMMA",
-    "exponentials": "MUFU.EX2",
-    "maxima": "FMNMX",
-    "multiply-adds": "FFMA",
-    "additions": "FADD",
-    "conversions": "F2FP",
-}
-
-
-def main_loop(code):
-    """The shortest loop that holds products and exponentials."""
-    found = [
-        [i for i in code if branch.target <= i.address <= branch.address]
-        for branch in code
-        if branch.target is not None and branch.target < branch.address
-    ]
-    return min(
-        (
-            loop
-            for loop in found
-            if any(i.op == "HGMMA" for i in loop)
-            and any(i.name.startswith("MUFU.EX2") for i in loop)
-        ),
-        key=len,
-    )
-
-
-counted = {}
-for d in (128, 64):
-    plan = flash_hopper.plan_for(d, False, tokens, tokens)
-    kernel = flash_hopper.instance(plan)
-    loop = main_loop(loops.disassemble(kernel))
-    counted[f"D = {d}"] = {
-        name: sum(i.name.startswith(op) for i in loop)
-        for name, op in OPS.items()
-    }
-ct.table("machine code of a step of the loop", counted, corner="heads")
-
-# %% resources
-for d in (128, 64):
-    plan = flash_hopper.plan_for(d, False, tokens, tokens)
-    kernel = flash_hopper.instance(plan)
-    ct.show(kernel.resources(128 * (plan.consumers + 1), plan.shared))
+# The cycles of a step.
 
 # %% cycles
 # Each warpgroup of block 0 notes the cycle of five events of its steps.
