@@ -27,7 +27,9 @@ extern "C" __global__ void read_again(const float4* data, float* sink,
 
 
 def read_rate(size: int = 16 << 20, rounds: int = 64, runs: int = 11) -> float:
-    """GB/s: the median of `runs` launches that read `size` bytes `rounds` times.
+    """GB/s, the median of `runs` launches.
+
+    Each reads `size` bytes `rounds` times.
 
     size: a power of two, from 16 on. It is halved until it is at most half of
     the cache.
