@@ -5,9 +5,6 @@
 #     requires: sm_80
 #     timeout_s: 180
 #     sizes:
-#       n: [2048, 128]
-#       rounds: [[3, 20], [1, 1]]
-#       BLOCKS: [[1, 2, 3, 4], [3]]
 #       side: [1024, 40]
 #       names: [64, 3]
 #       trial_runs: [200, 2]
@@ -23,49 +20,9 @@
 
 # %% [markdown]
 # Thousands of instances of one template: which to compile, how to time them so
-# that luck does not decide, and what it brings. First a small search as a whole
-# program.
-
-# %% program
-import cudatut as ct
-
-from cudatut.book.gemm.tuner import (
-    race,
-)  # few rounds for all, more for the best
-
-n = 2048
-a = ct.to_device(ct.rng(0).random((n, n), dtype="float32"))
-b = ct.to_device(ct.rng(1).random((n, n), dtype="float32"))
-c = ct.empty((n, n), "float32")
-expected = a.get().astype("float64") @ b.get()
-
-
-def instance(tm, tn):
-    """A launch of the kernel with tm x tn results per thread, checked."""
-    name = f"sgemm_block_tile<128,128,8,{tm},{tn}>"
-    kernel = ct.Kernel("gemm/ladder/block_tile_2d.cu", name)
-    grid, block = (n // 128, n // 128), 128 * 128 // (tm * tn)
-
-    def run():
-        kernel(a, b, c, n, n, n, 1.0, 0.0, grid=grid, block=block)
-
-    ct.poison(c)
-    run()
-    ct.check(c, expected, name=f"{tm} x {tn}", atol=0.1)
-    return run
-
-
-candidates = {
-    f"{tm} x {tn}": instance(tm, tn) for tm, tn in ((4, 4), (8, 4), (8, 8))
-}
-rounds = (3, 20)  # of the two heats
-heats = race(candidates, rounds, at_least=2)
-winner = heats[-1].kept[0]
-print("fastest:", winner)
-ct.bench({"winner": candidates[winner]}, flops=2 * n**3)
-
-# %% [markdown]
-# The template of the final kernel has a far larger space. Rules shrink it.
+# that luck does not decide, and what it brings. (small_search.py, beside this
+# file, is a whole search of three.) First rules shrink the space of the final
+# kernel.
 
 # %% setup
 import random
@@ -73,8 +30,9 @@ from statistics import NormalDist, median, quantiles
 from time import perf_counter
 
 from cudatut.book.gemm.ladder import autotuning_space as space
-from tuner import Heat
+from cudatut.book.gemm.tuner import Heat
 
+import cudatut as ct
 
 gpu = ct.device()
 limits = space.Limits.of(gpu)
@@ -86,32 +44,6 @@ ct.facts(
     "candidates left",
     dict(steps) | {"share left": (100 * len(left) / steps[0][1], "%")},
 )
-
-# %% [markdown]
-# A rule that we believed in, tried: equal budgets of registers, equal code?
-
-# %% budgets
-BLOCKS = (1, 2, 3, 4)
-FAMILY = [
-    space.config_of(bm=64, bn=128, bk=16, tm=8, tn=8, stages=4, blocks=blocks)
-    for blocks in BLOCKS
-]
-ct.compile_ahead([SPACE.instance(Candidate(config)) for config in FAMILY])
-kernels = [
-    space.SGEMM.kernel(config.name(4, False, False)) for config in FAMILY
-]
-codes = [kernel.machine_code() for kernel in kernels]
-rows = {}
-for config, kernel, code in zip(FAMILY, kernels, codes):
-    needs = kernel.resources(config.threads, config.shared(False, False))
-    same = FAMILY[codes.index(code)].blocks
-    rows[config.blocks] = {
-        "budget": space.register_budget(config, limits),
-        "registers": needs.registers,
-        "blocks per SM": needs.blocks_per_sm,
-        "first with this code": f"blocks={same}",
-    }
-ct.table("64x128x16 8x8, 4 stages", rows, corner="blocks")
 
 # %% [markdown]
 # How runs are timed, and how a race is held.
@@ -271,16 +203,12 @@ ct.facts("host", {"one launch": (median(enqueue() for _ in range(15)), "us")})
 # Now real candidates: a few that are known to be good, and a random sample.
 
 # %% sample
-SEEDS = {  # of the SGEMM worklog, by the GPU that they are best on there
-    "A6000": space.config_of(
-        bm=128, bn=128, bk=16, tm=8, tn=8, stages=4, blocks=1
-    ),
-    "A100": space.config_of(
-        bm=64, bn=64, bk=16, tm=4, tn=4, stages=4, blocks=4
-    ),
-}
+SEEDS = [  # of the SGEMM worklog: the best on an A6000, and on an A100
+    space.config_of(bm=128, bn=128, bk=16, tm=8, tn=8, stages=4, blocks=1),
+    space.config_of(bm=64, bn=64, bk=16, tm=4, tn=4, stages=4, blocks=4),
+]
 drawn = 24
-configs = [*space.SGEMM.CONFIGS, *SEEDS.values()]
+configs = [*space.SGEMM.CONFIGS, *SEEDS]
 configs += random.Random(0).sample(left, drawn)
 configs = list({space.label(config): config for config in configs}.values())
 errors = ct.compile_ahead(
@@ -299,13 +227,11 @@ field = [
     if space.label(config) in needs
     and not needs[space.label(config)].spill_bytes
 ]
+chance = 100 * (1 - 0.95**24)
 ct.facts(
     "the field",
     {
-        "chance that one of 24 is among the best 5 %": (
-            100 * (1 - 0.95**24),
-            "%",
-        ),
+        "chance that one of 24 is among the best 5 %": (chance, "%"),
         "compiled": len(configs),
         "do not compile": len(errors),
         "spill registers": len(needs) - len(field),
@@ -427,6 +353,7 @@ ct.table(
 
 # %% sizes
 SIZES = (512, 1024, 2048)
+carried = Candidate(winner.config)  # a block for each tile
 rows = {}
 for extent in SIZES:
     other, all_there, runs_there = contestants(extent)
@@ -436,9 +363,7 @@ for extent in SIZES:
     found = ct.bench(
         {
             "default": SPACE.launcher(other, by_default),
-            f"tuned for {large}": SPACE.launcher(
-                other, Candidate(winner.config)
-            ),
+            f"tuned for {large}": SPACE.launcher(other, carried),
             f"tuned for {extent}": runs_there[chosen.label],
             **other.vendors(),
         },

@@ -54,7 +54,7 @@ for name, numbers in rungs.items():
 
 # %% [markdown]
 # From here on the ladder launches the rungs. Beside them stands a small kernel
-# without edges, in four combinations of how B and A travel and how A lies.
+# without edges, whose text shows in which order things happen.
 
 # %% setup
 import math
@@ -67,38 +67,12 @@ from cudatut.book.gemm.ladder.ladder import LADDER, Gemm
 gpu = ct.device()
 COUNTED = ("warp_tile", "double_buffer", "async_copy", "multi_stage")
 FILE = "gemm/double_buffering/double_buffering.cu"
-FACTORS = {  # the first is double_buffer, the last async_copy, without edges
-    "registers, A turned": "ordered<8, THROUGH_REGISTERS, true, false>",
-    "registers, A along k": "ordered<8, THROUGH_REGISTERS, false, false>",
-    "cp.async, A turned": "ordered<8, ASYNC, true, false>",
-    "cp.async, A along k": "ordered<8, ASYNC, false, false>",
-}
 ct.compile_ahead(  # side by side
     [(LADDER[name].path, LADDER[name].kernel) for name in COUNTED]
-    + [(FILE, kernel) for kernel in FACTORS.values()]
 )
-factors = {name: ct.Kernel(FILE, kernel) for name, kernel in FACTORS.items()}
-no_stamps = ct.to_device(np.zeros(1, "uint32"))
-
-
-def run_factor(kernel, problem):
-    """C = A B for extents that are multiples of the tiles."""
-    kernel(
-        problem.a,
-        problem.b,
-        problem.c,
-        problem.n,
-        problem.k,
-        no_stamps,
-        0,
-        0,
-        grid=(problem.n // 128, problem.m // 128),
-        block=256,
-    )
-
 
 # %% [markdown]
-# Right before fast. The profiler counts the first eight launches of this cell.
+# Right before fast. The profiler counts the first four launches of this cell.
 
 # %% check
 side = 1024
@@ -106,17 +80,12 @@ ragged = (257, 260, 132)
 counted_problem = Gemm(side, side, side)
 for name in COUNTED:
     counted_problem.check(LADDER[name])
-for name, kernel in factors.items():
-    ct.poison(counted_problem.c)
-    run_factor(kernel, counted_problem)
-    counted_problem.compare(f"{name}, {side} x {side} x {side}")
 SHAPES = [(1, 1, 1), (31, 33, 7), (129, 100, 33), ragged, (5, 3, 0)]
 for name in COUNTED[1:]:
     LADDER.check(
-        name, [{"m": m, "n": n, "k": k, "integers": True} for m, n, k in SHAPES]
-    )
-    LADDER.check(
-        name, [{"m": 200, "n": 132, "k": 68, "alpha": 0.5, "beta": -1.0}]
+        name,
+        [{"m": m, "n": n, "k": k, "integers": True} for m, n, k in SHAPES]
+        + [{"m": 200, "n": 132, "k": 68, "alpha": 0.5, "beta": -1.0}],
     )
 
 # %% [markdown]
@@ -181,17 +150,9 @@ def stamps(name, wide, high):
     for _ in range(2):  # the first launch brings A and B into the L2 cache
         ct.poison(problem.c)
         kernel(
-            problem.a,
-            problem.b,
-            problem.c,
-            problem.n,
-            problem.k,
-            out,
-            first,
-            count,
-            grid=(wide, high),
-            block=256,
-        )
+            problem.a, problem.b, problem.c, problem.n, problem.k,
+            out, first, count, grid=(wide, high), block=256,
+        )  # fmt: skip
     problem.compare(f"{name}, {wide * high} blocks")
     raw = out.get()
     # The clock's lower half may wrap around.
@@ -302,23 +263,26 @@ ct.facts(
     },
 )
 
+# %% on-their-way
+# As many tiles as fit into the time between issue and use.
+ct.facts(
+    "tiles on their way",
+    {
+        "one block per SM": math.ceil(load / multiply),
+        "two blocks per SM": math.ceil(load / (2 * multiply)),
+    },
+)
+
 # %% [markdown]
 # The machine code of the same kernels without stamps: how many FMAs stand
 # between a load and its use.
 
 
 # %% order
-def turn_of(kernel):
-    """What a warp runs in a turn of the main loop, in order, and how often."""
-    fmas = 8 * 8 * DEPTH
-    if kernel.name.startswith("sgemm"):
-        fmas = loops.fmas_of_turn(kernel.name)
-    return loops.main_turn(loops.disassemble(kernel), fmas)
-
-
-def multiplications_between(turn, load, use):
-    """FFMAs from the first `load` of a turn to the first `use` behind it; where
-    the turn ends in between, it goes on."""
+def multiplications_between(kernel, load, use):
+    """FFMAs from the first `load` in a turn of the main loop to the first `use`
+    behind it; where the turn ends in between, it goes on."""
+    turn = loops.main_turn(loops.disassemble(kernel), 8 * 8 * DEPTH)
     body = [i for i, _ in turn]
     start = next(k for k, i in enumerate(body) if i.text.startswith(load))
     around = body[start:] + body[:start]
@@ -327,16 +291,16 @@ def multiplications_between(turn, load, use):
 
 
 plain = {
-    "one buffer": ct.Kernel(FILE, "ordered<8, ONE_BUFFER, true, false>"),
-    "two buffers, loads late": ct.Kernel(
-        FILE, "ordered<8, TWO_BUFFERS, true, false>"
-    ),
-    "two buffers, loads early": factors["registers, A turned"],
+    "one buffer": "ordered<8, ONE_BUFFER, true, false>",
+    "two buffers, loads late": "ordered<8, TWO_BUFFERS, true, false>",
+    "two buffers, loads early": "ordered<8, THROUGH_REGISTERS, true, false>",
 }
 ct.facts(
     "FFMAs from the first LDG to the first STS",
     {
-        name: multiplications_between(turn_of(kernel), "LDG.E.128", "STS")
+        name: multiplications_between(
+            ct.Kernel(FILE, kernel), "LDG.E.128", "STS"
+        )
         for name, kernel in plain.items()
     },
 )
@@ -388,14 +352,13 @@ ct.facts(
 )
 
 # %% [markdown]
-# The counters of the first eight launches of the cell `check`; before them come
+# The counters of the first four launches of the cell `check`; before them come
 # four launches of these kernels by the program and by the cell `launch`.
 
 # %% count
 FFMA = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
 INSTRUCTIONS = "smsp__inst_executed.sum"
 ACTIVE = "smsp__issue_active.avg.pct_of_peak_sustained_active"
-CYCLES = "smsp__cycles_active.avg"
 WAIT = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 STALLS = {
     "global memory": WAIT.format("long_scoreboard"),
@@ -407,24 +370,22 @@ STALLS = {
 RUNG = "sgemm_(warp_tile|double_buffer|async_copy|multi_stage)"
 found = ct.profile_launches(
     "gemm/double_buffering",
-    kernel=f"regex:^({RUNG}|ordered)$",
-    metrics=[FFMA, INSTRUCTIONS, ACTIVE, CYCLES, *STALLS.values()],
-    launches=len(COUNTED) + len(FACTORS),
+    kernel=f"regex:^{RUNG}$",
+    metrics=[FFMA, INSTRUCTIONS, ACTIVE, *STALLS.values()],
+    launches=len(COUNTED),
     skip=4,
 )
-counters = dict(zip([*COUNTED, *FACTORS], found))
+counters = dict(zip(COUNTED, found))
 if counters:
     ct.table(
         "2048 x 2048 x 2048",
         {
             name: {
                 "FMAs among instructions": 100
-                * counters[name][FFMA]
-                / 32
-                / counters[name][INSTRUCTIONS],
-                "issue slots used": counters[name][ACTIVE],
+                * (one[FFMA] / 32 / one[INSTRUCTIONS]),
+                "issue slots used": one[ACTIVE],
             }
-            for name in COUNTED
+            for name, one in counters.items()
         },
         corner="rung",
         units={"FMAs among instructions": "%", "issue slots used": "%"},
@@ -432,153 +393,8 @@ if counters:
     ct.table(
         "cycles that a warp waits, per instruction",
         {
-            name: {
-                what: counters[name][metric] for what, metric in STALLS.items()
-            }
-            for name in COUNTED
+            name: {what: one[metric] for what, metric in STALLS.items()}
+            for name, one in counters.items()
         },
         corner="rung",
     )
-
-# %% [markdown]
-# Why is cp.async slower? First the instructions: what the compiler puts before
-# a copy are loads from shared memory with a predicate that is never true.
-
-# %% dummies
-NEVER, SHARE = "of them LDS that never run", "FFMA share, %"
-WITHOUT = "FFMA share without those LDS, %"
-BANK = "FFMAs with two registers of a bank, %"
-turns = {
-    name: turn_of(LADDER[name].compile())
-    for name in ("double_buffer", "async_copy")
-}
-table = {}
-for name, turn in turns.items():
-    counted = loops.count(turn)
-    never = sum(
-        times for i, times in turn if i.op == "LDS" and i.predicate == "@!PT"
-    )
-    ffma, total = counted["FFMA"], counted.total()
-    column = {
-        "depth": ffma // 64,
-        "FFMA": ffma,
-        "other instructions": total - ffma,
-        NEVER: never,
-        SHARE: 100 * loops.share(turn),
-        WITHOUT: 100 * ffma / (total - never),
-        BANK: 100 * loops.bank_conflicts(turn) / ffma,
-    }
-    for what, value in column.items():
-        table.setdefault(what, {})[name] = value
-ct.table("a turn of the loop", table, corner="counted")
-shares = table[SHARE]
-ct.facts(
-    "of the time that async_copy takes longer",
-    {
-        "explained by instructions": (
-            100 * (shares["double_buffer"] / shares["async_copy"] - 1),
-            "%",
-        ),
-    },
-)
-code = [i for i, _ in turns["async_copy"]]
-place = next(k for k, i in enumerate(code) if i.name.startswith("LDGSTS"))
-print(
-    *(f"{i.predicate} {i.text}".strip() for i in code[place - 3 : place + 1]),
-    sep="\n",
-)
-
-# %% [markdown]
-# Then the two things that differ, one at a time: how the words travel, and how
-# A lies.
-
-# %% factors
-factor_times = ct.bench(
-    {
-        name: lambda kernel=kernel: run_factor(kernel, problem)
-        for name, kernel in factors.items()
-    },
-    flops=problem.flops,
-    rounds=11,
-    name=f"depth 8, no edges, {large} x {large} x {large}",
-)
-base = "registers, A turned"
-ct.facts(
-    "times as long as with registers and A turned",
-    {
-        name: factor_times[name].median_us / factor_times[base].median_us
-        for name in FACTORS
-        if name != base
-    },
-)
-
-# %% decompose
-# Time = instructions / (slots x share of them that is used).
-table = {}
-for name in FACTORS if counters else ():
-    own, other = counters[name], counters[base]
-    instructions = own[INSTRUCTIONS] / other[INSTRUCTIONS]
-    slots = own[ACTIVE] / other[ACTIVE]
-    conflicts = loops.bank_conflicts(turn_of(factors[name]))
-    column = {
-        "registers": factors[name].resources(256).registers,
-        "more instructions, %": 100 * (instructions - 1),
-        "fewer slots used, %": 100 * (1 - slots),
-        "cycles, by both": instructions / slots,
-        "cycles, measured": own[CYCLES] / other[CYCLES],
-        BANK: 100 * conflicts / (8 * 8 * DEPTH),
-        "waits, shared memory": own[STALLS["shared memory"]],
-        "waits, queue to it": own[STALLS["queue to it"]],
-        "waits, dispatch": own[STALLS["dispatch"]],
-    }
-    for what, value in column.items():
-        table.setdefault(what, {})[name] = value
-if table:
-    ct.table("the four combinations", table, corner="against the first")
-
-# %% [markdown]
-# How many tiles must be on their way? As many as fit into the time between
-# issue and use.
-
-# %% stages
-STAGES = {8: (2, 3, 4), 16: (2, 3)}
-multi = {
-    f"depth {bk}, {stages} stages": replace(
-        LADDER["multi_stage"],
-        name=f"depth {bk}, {stages} stages",
-        kernel=f"sgemm_multi_stage<128,128,{bk},32,64,8,8,{stages}>",
-    )
-    for bk, several in STAGES.items()
-    for stages in several
-}
-for rung in multi.values():
-    Gemm(129, 260, 132, integers=True).check(rung)
-stage_times = ct.bench(
-    {name: problem.launcher(rung) for name, rung in multi.items()},
-    flops=problem.flops,
-    rounds=11,
-    name=f"multi_stage, {large} x {large} x {large}",
-)
-
-
-def gain(slow, fast):
-    return stage_times[slow].median_us / stage_times[fast].median_us
-
-
-two = "depth 8, 2 stages"
-ct.facts(
-    "stages",
-    {
-        "tiles on their way, one block": math.ceil(load / multiply),
-        "tiles on their way, two blocks": math.ceil(load / (2 * multiply)),
-        "times as fast, depth 16, 3 stages": gain(
-            "depth 16, 2 stages", "depth 16, 3 stages"
-        ),
-        "times as fast, depth 8, 3 stages": gain(two, "depth 8, 3 stages"),
-        "times as fast, depth 8, 4 stages": gain(two, "depth 8, 4 stages"),
-        "time of async_copy, against 2 stages": times[
-            "async_copy, depth 8"
-        ].median_us
-        / stage_times[two].median_us,
-    },
-)

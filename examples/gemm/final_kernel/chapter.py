@@ -9,7 +9,6 @@
 #       SHAPES:
 #         - [[1, 1, 1], [31, 500, 3], [257, 131, 33], [100, 36, 1000]]
 #         - [[9, 7, 5]]
-#       side: [4096, 100]
 #       DEPTHS: [[1024, 16384], [256, 256]]
 # ---
 
@@ -46,13 +45,10 @@ sgemm.sgemm(a, b, c, alpha=2.0, beta=1.0)
 ct.check(c, 3 * expected, atol=1e-2, name="sgemm")
 
 # %% setup
-import itertools
 from statistics import median
 
-from cudatut.book.rivals import cublaslt
 from cudatut.book.measure import loops
 from cudatut.book.gemm.ladder.ladder import Gemm
-
 
 gpu = ct.device()
 SMS = gpu.sm_count
@@ -99,20 +95,20 @@ for name, run in runs.items():
 # are windows of larger ones. Whole numbers, so not one bit may differ.
 
 # %% check
-FLAGS = list(itertools.product((False, True), repeat=2))
+FLAGS = {  # is A transposed, is B?
+    "NN": (False, False),
+    "NT": (False, True),
+    "TN": (True, False),
+    "TT": (True, True),
+}
 SHAPES = ((1, 1, 1), (31, 500, 3), (257, 131, 33), (100, 36, 1000))
-flags = [(SMALL, vec, *pair) for pair in FLAGS for vec in (4, 2, 1)]
+flags = [(SMALL, vec, *pair) for pair in FLAGS.values() for vec in (4, 2, 1)]
 flags += [
     (config, vec, False, False) for config in sgemm.CONFIGS for vec in (4, 2, 1)
 ]
 ct.compile_ahead(
     [("gemm/ladder/final.cu", config.name(*how)) for config, *how in flags]
 )
-
-
-def letters(transpose_a, transpose_b):
-    """NN, NT, TN or TT."""
-    return "".join("T" if flag else "N" for flag in (transpose_a, transpose_b))
 
 
 def compute(m, n, k, alpha, beta, ta, tb, pad):
@@ -139,12 +135,12 @@ def compute(m, n, k, alpha, beta, ta, tb, pad):
     return c, expected
 
 
-for ta, tb in FLAGS:
+for which, (ta, tb) in FLAGS.items():
     for shape in SHAPES:
         for pad, alpha, beta in ((0, 1.0, 0.0), (3, -2.0, 0.5), (4, 0.0, 1.0)):
             got, right = compute(*shape, alpha, beta, ta, tb, pad)
             shown = " x ".join(map(str, shape))
-            name = f"{letters(ta, tb)}, {shown}, + {pad}, "
+            name = f"{which}, {shown}, + {pad}, "
             name += f"alpha {alpha:g}, beta {beta:g}"
             ct.check(got, right, name=name, rtol=0, atol=0)
 
@@ -274,58 +270,6 @@ if read:
     ct.facts("derived from these", found)
 
 # %% [markdown]
-# The four transpositions, beside cuBLAS and the best that cublasLt offers.
-
-# %% transposed
-side = 4096
-square = [
-    ct.to_device(ct.rng(i).random((side, side), dtype="float32"))
-    for i in (1, 2)
-]
-out, contestants = ct.empty((side, side), "float32"), {}
-for ta, tb in FLAGS:
-    how = 1.0, 0.0, ta, tb
-    contestants |= {
-        f"{letters(ta, tb)}, final": sgemm.prepare(*square, out, *how),
-        f"{letters(ta, tb)}, cuBLAS": ct.vendor.gemm(*square, out, *how),
-        f"{letters(ta, tb)}, cublasLt": cublaslt.fastest(*square, out, ta, tb),
-    }
-turned = ct.bench(
-    contestants, flops=2 * side**3, name=f"op(A) op(B), n = {side}", rounds=12
-)
-
-# %% beside-cublas
-rows = {}
-rates = {row.name: row.value for row in turned.rows}
-for which in (letters(*pair) for pair in FLAGS):
-    ours, theirs = rates[f"{which}, final"], rates.get(f"{which}, cuBLAS")
-    searched = rates.get(f"{which}, cublasLt")
-    rows[which] = {
-        "final": ours,
-        "cuBLAS": theirs,
-        "cublasLt": searched,
-        "final / cuBLAS": ours / theirs if theirs else None,
-        "final / cublasLt": ours / searched if searched else None,
-    }
-ct.table(
-    f"op(A) op(B), n = {side}",
-    rows,
-    corner="transposed",
-    units=dict.fromkeys(("final", "cuBLAS", "cublasLt"), "TFLOP/s"),
-)
-
-# %% least
-beside = [row for row in rows.values() if row["final / cublasLt"]]
-if beside:
-    ct.facts(
-        f"the least of the four, n = {side}",
-        {
-            "times cuBLAS": min(row["final / cuBLAS"] for row in beside),
-            "times cublasLt": min(row["final / cublasLt"] for row in beside),
-        },
-    )
-
-# %% [markdown]
 # What the cost model says and what the clock says, for the plan that it chooses
 # and for whole tiles of the first configuration.
 
@@ -363,7 +307,7 @@ if rows:
     ct.table("cost model and clock", rows, corner="m x n x k", units=units)
 
 # %% [markdown]
-# The error of a long sum, against the bound; then NaN and infinity.
+# The error of a long sum, against the bound.
 
 # %% accuracy
 DEPTHS = (1024, 16384)
@@ -398,62 +342,3 @@ for depth, splits in ((DEPTHS[0], 1), (DEPTHS[1], 1), (DEPTHS[1], 16)):
         error = np.abs(c.get() - exact) / exact / U
         rows[name]["cuBLAS"] = float(error.max())
 ct.table("largest error, in units of u = 2^-24", rows, corner="depth")
-
-# %% special
-m, n, k = 130, 135, 70
-left, right = (
-    ct.rng(i).random(s, dtype="float32") + np.float32(0.5)
-    for i, s in ((6, (m, k)), (7, (k, n)))
-)
-left[3, 5], left[40, 6], left[77, 69] = np.nan, np.inf, -np.inf
-right[6, 10], right[7, 99], right[0, 134] = -np.inf, np.nan, np.inf
-old = np.full((m, n), np.nan, "float32")
-old[50] = 1.0
-a, b = ct.to_device(left), ct.to_device(right)
-
-
-def kinds(values):
-    """0 where finite, 1 NaN, 2 infinite, 3 infinite and negative."""
-    return np.select(
-        [np.isnan(values), values == np.inf, values == -np.inf],
-        [1.0, 2.0, 3.0],
-        0.0,
-    )
-
-
-rows = {}
-for alpha, beta in ((1.0, 0.0), (1.0, 1.0), (0.0, 1.0), (0.0, 0.0)):
-    found = {}
-    for name, call in (
-        ("final", sgemm.prepare(a, b, (c := ct.to_device(old)), alpha, beta)),
-        ("cuBLAS", ct.vendor.gemm(a, b, (d := ct.to_device(old)), alpha, beta)),
-    ):
-        if call:
-            call()
-            found[name] = kinds((c if name == "final" else d).get())
-    with np.errstate(invalid="ignore"):
-        product = left.astype("float64") @ right if alpha else np.zeros((m, n))
-        ieee = alpha * product + (beta * old if beta else 0.0)
-        ieee = kinds(ieee.astype("float32"))
-    key = f"alpha {alpha:g}, beta {beta:g}"
-    for name, got in found.items():
-        ct.check(got, ieee, name=f"{key}: {name}", rtol=0)
-    rows[key] = {
-        "NaN": int((ieee == 1).sum()),
-        "infinite": int((ieee >= 2).sum()),
-    }
-    if "cuBLAS" in found:
-        differs = int((found["cuBLAS"] != ieee).sum())
-        rows[key]["cuBLAS differs"] = differs
-ct.table("special values among the results", rows, corner="scalars")
-
-# %% no-depth
-# Without a product alpha does not count either, whatever it is.
-nothing = [
-    ct.to_device(np.zeros(shape, "float32")) for shape in ((4, 0), (0, 5))
-]
-for alpha in (np.nan, np.inf):
-    c = ct.to_device(np.ones((4, 5), "float32"))
-    sgemm.sgemm(*nothing, c, alpha, beta=2.0)
-    name = f"k = 0, alpha {alpha:g}, beta 2"
-    ct.check(c, np.full((4, 5), 2.0), name=name, rtol=0)

@@ -6,9 +6,8 @@
 #     timeout_s: 120
 #     sizes:
 #       N: [4096, 40, 4096]
-#       count: [1048576, 4096]
+#       l2_size: [16777216, 65536]
 #       rounds: [64, 2]
-#       blocks: [8, 1]
 #       runs_timed: [11, 1]
 # ---
 
@@ -17,8 +16,7 @@
 # FMA units, from counted bytes and times.
 
 # %% setup
-from statistics import median
-
+from cudatut.book.measure import l2
 from cudatut.book.gemm.ladder.ladder import LADDER, Gemm, earlier_rungs
 
 import cudatut as ct
@@ -75,40 +73,10 @@ ct.facts(
 )
 
 # %% roofs
-L2_READ = """
-extern "C" __global__ void read_again(const float4* words, float* sink,
-                                      int count, int rounds) {
-  float sum = 0.0f;
-  const int first = blockIdx.x * blockDim.x + threadIdx.x;
-  const int step = gridDim.x * blockDim.x;
-  for (int round = 0; round < rounds; ++round) {
-    // Another start in every round, so that the compiler cannot load once and
-    // add often; __ldcg does not read from L1.
-    for (int i = first; i < count; i += step) {
-      const float4 four = __ldcg(words + ((i + round * 4096) & (count - 1)));
-      sum += four.x + four.y + four.z + four.w;
-    }
-  }
-  if (sum == 12345.678f) *sink = sum;
-}
-"""
-reader = ct.Kernel(L2_READ, "read_again")
-# 16 MiB: well within the cache.
-count = 1_048_576
+l2_size = 16_777_216  # bytes: well within the cache
 rounds = 64
-blocks = 8
 runs_timed = 11
-words, sink = (
-    ct.to_device(ct.rng(0).random(4 * count, dtype="float32")),
-    ct.empty(1, "float32"),
-)
-grid = blocks * ct.device().sm_count
-once = ct.time_once_bare if ct.tool.running() else ct.time_hidden
-took = [
-    once(lambda: reader(words, sink, count, rounds, grid=grid, block=256))
-    for _ in range(runs_timed)
-]
-l2_rate = 16 * count * rounds / median(took) / 1e3
+l2_rate = l2.read_rate(l2_size, rounds, runs_timed)
 ct.facts(
     "roofs",
     {

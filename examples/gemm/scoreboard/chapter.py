@@ -30,6 +30,22 @@ ct.check(c, a.get().astype("float64") @ b.get(), atol=1e-2)
 rivals = {"final": run, "cuBLAS": ct.vendor.gemm(a, b, c)}
 bench = ct.bench(rivals, flops=2 * n**3, name=f"n = {n}")
 
+# %% [markdown]
+# `prepare` plans the launch of `final`. All other rungs are launched by what
+# their `@rung` line says, here by hand: block=256 tile=128x128.
+
+# %% launch
+kernel = ct.Kernel(
+    "gemm/ladder/register_prefetch.cu",
+    "sgemm_register_prefetch<128,128,8,32,64,8,8>",
+)
+grid = ct.cdiv(n, 128), ct.cdiv(n, 128)  # a block for each tile of C
+ct.poison(c)
+kernel(a, b, c, n, n, n, 1.0, 0.0, grid=grid, block=256)
+ct.check(
+    c, a.get().astype("float64") @ b.get(), atol=1e-2, name="launched by hand"
+)
+
 # %% setup
 import itertools
 import math

@@ -48,6 +48,28 @@ expected = 0.5 * x * (1 + np.tanh(u)) + residual
 got = bf16.to_float(c.get())
 ct.check(got, expected, name="one launch", rtol=2**-8, atol=1e-4)
 
+# %% [markdown]
+# By hand: the kernel that does the same after a product. It takes 16 bytes at a
+# time, so `epilogue.after` counts in pieces of eight elements, of a row and of
+# all of C, and checks that a row is whole pieces. A struct of 16 bytes is a
+# type that no array has; its pointer takes the array of any type.
+
+# %% launch
+c_host = bf16.to_bf16(rng.standard_normal((m, n)))
+product, out = ct.to_device(c_host), ct.empty((m, n), "uint16")
+pieces = m * n // 8
+
+kernel = ct.Kernel("tensor/gemm/after.cu", "after<GeluTanh>")
+kernel(
+    product, fused.bias, fused.residual, out, n // 8, pieces,
+    grid=ct.cdiv(pieces, 256), block=256,
+)  # fmt: skip
+
+x = bf16.to_float(c_host) + bias
+expected = epilogue.reference(x, "gelu-tanh") + residual
+got = bf16.to_float(out.get())
+ct.check(got, expected, name="launched by hand", rtol=2**-8, atol=1e-4)
+
 # %% setup
 from collections import Counter
 

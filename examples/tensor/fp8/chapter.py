@@ -35,6 +35,33 @@ ct.check(c, expected, name="the numbers in e4m3", atol=0.2)
 lost = c.get() - x.get().astype("float64") @ w.get().T
 print(f"of the fp32 product it misses {100 * lost.std() / c.get().std():.1f} %")
 
+# %% [markdown]
+# The same product by hand, with what `prepare` chooses: clusters of two blocks,
+# each with 128 x 256 results, summed up in parts of 128 columns, in four
+# stages. A map says which box one copy brings: each block fetches its own rows
+# of A, and half of the rows of B for both. C is fp32 and stored by threads, and
+# one scale needs no map: two maps stay empty.
+
+# %% launch
+sums = "TwoLevels<256,128,false>"
+kernel = ct.Kernel(
+    "tensor/gemm/fp8.cu", f"fp8_product<{sums},float,4,2,2>", arch="sm_90a"
+)
+maps = [ct.tensor_map(x.codes, (128, 128), swizzle=128) for x in (a, b)]
+maps += [bytes(128), bytes(128)]
+# 8: tiles of a cluster below each other, one after the other.
+where = (int(x.gpudata) for x in (a.scales, b.scales, c))
+work = fp8.Work(m, n, k, 8, *where)
+tiles = ct.cdiv(m, 2 * 128) * ct.cdiv(n, 256)
+clusters = min(tiles, ct.device().sm_count // 2)
+# Bytes of a stage: A and B, scales of 128 rows, two barriers. And C's boxes.
+stage = (128 + 256) * 128 + 128 * 4 + 2 * 8
+shared = 4 * stage + 2 * 2 * 64 * 128
+
+ct.poison(c)
+kernel(*maps, work, grid=2 * clusters, block=384, shared=shared)
+ct.check(c, expected, name="launched by hand", atol=0.2)
+
 # %% setup
 from collections import Counter
 

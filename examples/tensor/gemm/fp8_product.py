@@ -144,7 +144,7 @@ def kernel(levels: int, blocks: bool, tile: Tile, dtype: str):
     return ct.Kernel(SOURCE, name, arch="sm_90a")
 
 
-class _Work(ctypes.Structure):
+class Work(ctypes.Structure):
     """`Work` in fp8.cu."""
 
     _fields_ = [
@@ -200,7 +200,7 @@ def prepare(
         ct.tensor_map(c, (64, 64), swizzle=128) if bf16 else bytes(128),
         ct.tensor_map(a.scales, (1, ROWS)) if blocks else bytes(128),
     ]
-    work = _Work(
+    work = Work(
         m, n, k, group or 16 // tile.cluster,
         _address(a.scales), _address(b.scales), _address(c),
     )  # fmt: skip

@@ -114,7 +114,7 @@ class Group(ctypes.Structure):
     ]
 
 
-class _Work(ctypes.Structure):
+class Work(ctypes.Structure):
     """`Work` in groups.cuh."""
 
     _fields_ = [
@@ -250,7 +250,7 @@ def _launch(
     taken = ct.to_device(np.zeros(1, "uint32"))
     sms = ct.device().sm_count
     order = max(1, round((sms * tile.columns / ROWS) ** 0.5))
-    work = _Work(
+    work = Work(
         *map(_address, on_gpu), 0 if ends is None else _address(ends),
         _address(taken) if options.by_demand else 0, len(table), rows,
         options.order or order,

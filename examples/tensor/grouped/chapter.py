@@ -10,8 +10,6 @@
 #       fewer: [[64, 256, 8, 1024, 7168, 2048, 0.0], [4, 8, 2, 16, 64, 64, 0.0]]
 #       even: [[128, 128, 8, 2048, 2048, 768, 0.0], [16, 16, 2, 64, 64, 64, 0.0]]
 #       skewed: [[128, 128, 8, 2048, 2048, 768, 1.0], [16, 16, 2, 64, 64, 64, 1.0]]
-#       LARGEST: [2048, 128]
-#       COUNT: [60, 4]
 # ---
 
 # %% [markdown]
@@ -32,10 +30,8 @@ x = bf16.to_bf16(rng.standard_normal((sum(counts), k)))
 weights = bf16.to_bf16(rng.standard_normal((len(counts), n, k)))
 ends = np.cumsum(counts).astype("int32")
 out = ct.empty((sum(counts), n), "uint16")
-run = grouped.prepare(
-    ct.to_device(x), ct.to_device(weights), ct.to_device(ends), out
-)
-run()
+on_gpu = [ct.to_device(y) for y in (x, weights, ends)]
+grouped.prepare(*on_gpu, out)()
 
 x, weights = (bf16.to_float(y).astype("float64") for y in (x, weights))
 parts = np.split(x, ends[:-1])
@@ -44,12 +40,46 @@ ct.check(
     bf16.to_float(out.get()), expected, name="experts", rtol=2**-8, atol=1e-3
 )
 
+# %% [markdown]
+# The same launch by hand. Many products may have many maps, so these lie in
+# global memory, and the kernel takes one struct with addresses. Here one map
+# has the rows of all tokens, one the weights of all experts below each other; a
+# group says where its part of them begins, and `ends` how many rows it has.
+
+# %% launch
+rows, groups = len(x), len(counts)
+on_gpu_x, on_gpu_weights, on_gpu_ends = on_gpu
+tile = grouped.Tile(columns=128, stages=6)
+maps = ct.tensor_map(on_gpu_x, (64, 64), swizzle=128)
+flat = on_gpu_weights.reshape(groups * n, k)
+maps += ct.tensor_map(flat, (tile.columns, 64), swizzle=128)
+table = b"".join(
+    bytes(grouped.Group(C=int(out.gpudata), n=n, k=k, row_b=g * n))
+    for g in range(groups)
+)
+tables = [
+    ct.to_device(np.frombuffer(words, "uint8").copy())
+    for words in (maps, table)
+]
+taken = ct.to_device(np.zeros(1, "uint32"))  # tiles that blocks have taken
+where = [int(y.gpudata) for y in (*tables, on_gpu_ends, taken)]
+# 12: tiles below each other in the order.
+work = grouped.Work(*where, groups, rows, 12)
+
+kernel = ct.Kernel("tensor/gemm/grouped.cu", "grouped<128,6>", arch="sm_90a")
+ct.poison(out)
+# One block for each SM: who finds no tile ends at once.
+kernel(work, grid=ct.device().sm_count, block=384, shared=tile.shared)
+got = bf16.to_float(out.get())
+ct.check(got, expected, name="launched by hand", rtol=2**-8, atol=1e-3)
+ct.check(taken, np.zeros(1, "uint32"), name="the counter is 0 again")
+
 # %% setup
 import random
 import time
 
-from cudatut.book.measure import graphs, spread
-from cudatut.book.numbers.bf16 import to_bf16, to_float
+from cudatut.book.measure import spread
+from cudatut.book.numbers.bf16 import to_bf16
 
 from cudatut.book.tensor.gemm import gemm
 from cudatut.book.tensor.grouped import routing
@@ -165,44 +195,6 @@ for tile in grouped.TILES:
             )
 
 # %% [markdown]
-# Products whose n and k differ, too: each has matrices of its own.
-
-# %% list
-COUNT = 60
-LARGEST = 2048
-
-
-def different(count, largest, make):
-    """m, n and k between largest / 16 and largest, n and k multiples of 8."""
-    rng, some = ct.rng(5), []
-    for seed in range(count):
-        m, n, k = (int(largest * 2.0 ** -rng.uniform(0, 4)) for _ in range(3))
-        n, k = 8 * (n // 8), 8 * (k // 8)
-        a, b = make((m, k), 2 * seed), make((n, k), 2 * seed + 1)
-        some.append((a, b, ct.empty((m, n), "uint16")))
-    return some
-
-
-def whole_numbers(shape, seed):
-    return ct.to_device(to_bf16(ct.rng(seed).integers(-4, 5, shape)))
-
-
-some = different(12, 256, whole_numbers)
-for tile in grouped.TILES:
-    for by_demand in (True, False):
-        for _, _, c in some:
-            ct.poison(c)
-        grouped.prepare_list(some, Options(tile, by_demand=by_demand))()
-        off = 0
-        for a, b, c in some:
-            a, b = (to_float(y.get()).astype("float64") for y in (a, b))
-            off += int((c.get() != to_bf16(a @ b.T)).sum())
-        name = (
-            f"tiles of {tile.columns}, {'by demand' if by_demand else 'dealt'}"
-        )
-        ct.check(np.array([off]), np.array([0]), name=name)
-
-# %% [markdown]
 # The times. First the small experts that few tokens like, and some many.
 
 
@@ -296,48 +288,6 @@ if not ct.tool.running():
         "times as long as one launch", table, corner="layer",
         units={"one launch": "us"},
     )  # fmt: skip
-
-# %% [markdown]
-# Products of different n and k.
-
-# %% bench-list
-some = different(COUNT, LARGEST, routing.random_matrix)
-flops = sum(2 * a.shape[0] * a.shape[1] * b.shape[0] for a, b, _ in some)
-
-
-def loop_of(products, graph):
-    """torch.mm, one product after the other."""
-
-    def ready(torch, *tensors):
-        three = list(zip(*[iter(tensors)] * 3))
-
-        def call():
-            for a, b, c in three:
-                torch.mm(a, b.t(), out=c)
-
-        if graph:
-            return graphs.torch_recorded(torch, call)
-        return call
-
-    run = rivals.rival(ready, *(y for three in products for y in three))
-    if run:
-        run.vendor = True
-    return run
-
-
-ct.bench(
-    {
-        "one launch": grouped.prepare_list(some),
-        "one launch, dealt": grouped.prepare_list(
-            some, Options(by_demand=False)
-        ),
-        "loop": loop_of(some, False),
-        "loop, as a graph": loop_of(some, True),
-    },
-    flops=flops,
-    rounds=25,
-    name=f"{COUNT} products",
-)
 
 # %% [markdown]
 # With the host's time: from the call until the GPU has ended, microseconds.

@@ -69,6 +69,53 @@ ct.check(
 )
 
 # %% [markdown]
+# By hand, one head of 64 elements. A map sees [sequences, heads, parts of 64
+# elements, tokens, 64], and with one of each that is how the arrays lie. A box
+# is what one copy brings: 64 queries of a warpgroup, 128 keys or values.
+
+# %% launch
+d, q_len, k_len = 64, 300, 500
+one_head = [
+    to_bf16(rng.standard_normal((1, 1, 1, length, d)))
+    for length in (q_len, k_len, k_len)
+]
+on_gpu = [ct.to_device(x) for x in one_head]  # a map keeps nothing alive
+maps = [
+    ct.tensor_map(x, (1, 1, 1, count, 64), swizzle=128)
+    for x, count in zip(on_gpu, (64, 128, 128))
+]
+out = ct.empty((q_len, d), "uint16")
+# Two warpgroups of consumers, two buffers of keys, of values and of queries; no
+# mask; in turns, and with the softmax under products; nothing else.
+kernel = ct.Kernel(
+    "tensor/attention/flash_hopper.cu",
+    "flash_hopper<64,2,128,2,2,false,true,true,1,false,false>",
+    arch="sm_90a",
+)
+tiles = ct.cdiv(q_len, 2 * 64)  # of queries, which blocks draw
+drawn = ct.to_device(np.zeros(1, "int32"))
+none = np.uint64(0)  # no log-sum-exp, no cycles
+power = np.log2(np.e) * d**-0.5  # the weights are powers of two
+# Two tiles of keys and of values, and two of queries for each warpgroup; the
+# rest is skipped, so that tiles begin at multiples of 1024 bytes.
+shared = 2 * d * (2 * 2 * 128 + 2 * 2 * 64) + 1024
+
+# One head of each, all of it at a time; rows of results are d elements apart.
+kernel(
+    *maps, out, d, none, drawn, 1, 1, q_len, k_len, tiles, tiles, 1, power,
+    none, grid=min(tiles, ct.device().sm_count), block=3 * 128, shared=shared,
+)  # fmt: skip
+
+expected, mean = attention(*(x.reshape(-1, 1, d) for x in one_head))
+ct.check(
+    to_float(out.get()),
+    expected[:, 0],
+    rtol=1.05 / 256,
+    atol=1.05 / 256 * float(mean.max()) + 1e-5,
+    name="launched by hand",
+)
+
+# %% [markdown]
 # What a step of a warpgroup asks of an SM, where results are.
 
 # %% predict
@@ -316,55 +363,7 @@ if worth:
     ct.table("without a mask, 8192 tokens", worth, corner="plan", units=units)
 
 # %% [markdown]
-# Machine code, resources, and the cycles of a step.
-
-# %% loop
-from cudatut.book.measure import loops
-
-OPS = {
-    "HGMMA": "HGMMA",
-    "exponentials": "MUFU.EX2",
-    "maxima": "FMNMX",
-    "multiply-adds": "FFMA",
-    "additions": "FADD",
-    "conversions": "F2FP",
-}
-
-
-def main_loop(code):
-    """The shortest loop that holds products and exponentials."""
-    found = [
-        [i for i in code if branch.target <= i.address <= branch.address]
-        for branch in code
-        if branch.target is not None and branch.target < branch.address
-    ]
-    return min(
-        (
-            loop
-            for loop in found
-            if any(i.op == "HGMMA" for i in loop)
-            and any(i.name.startswith("MUFU.EX2") for i in loop)
-        ),
-        key=len,
-    )
-
-
-counted = {}
-for d in (128, 64):
-    plan = flash_hopper.plan_for(d, False, tokens, tokens)
-    kernel = flash_hopper.instance(plan)
-    loop = main_loop(loops.disassemble(kernel))
-    counted[f"D = {d}"] = {
-        name: sum(i.name.startswith(op) for i in loop)
-        for name, op in OPS.items()
-    }
-ct.table("machine code of a step of the loop", counted, corner="heads")
-
-# %% resources
-for d in (128, 64):
-    plan = flash_hopper.plan_for(d, False, tokens, tokens)
-    kernel = flash_hopper.instance(plan)
-    ct.show(kernel.resources(128 * (plan.consumers + 1), plan.shared))
+# The cycles of a step.
 
 # %% cycles
 # Each warpgroup of block 0 notes the cycle of five events of its steps.

@@ -98,49 +98,10 @@ ct.table(
 )
 
 # %% [markdown]
-# All words of each type, decoded on the GPU and here; and numbers at every
-# place where rounding decides: each number of the type, the middle of two, and
-# the fp32 numbers next to the middle.
-
-# %% decode
-TYPES = {"fp16": "F16", "bf16": "B16", "TF32": "T32", "e4m3": "E4M3"}
-TYPES["e5m2"] = "E5M2"
-CONVERSIONS = "tensor/precision/precision.cu"
-for name, type_ in TYPES.items():
-    form = FORMATS[name]
-    words = np.arange(2**form.bits, dtype="uint32")
-    out = ct.empty(len(words), "float32")
-    decode = ct.Kernel(CONVERSIONS, f"decode<{type_}>")
-    grid = ct.cdiv(len(words), 256)
-    decode(ct.to_device(words), out, len(words), grid=grid, block=256)
-    ct.check(out, form.decode(words), name=f"{name}: all words", rtol=0)
-
-# %% round
-for name, type_ in TYPES.items():
-    form = FORMATS[name]
-    values = form.decode(np.arange(2 ** (form.bits - 1)))
-    values = np.sort(values[np.isfinite(values)])
-    middle = ((values[1:] + values[:-1]) / 2).astype("float32")
-    inputs = np.concatenate(
-        [
-            values.astype("float32"),
-            middle,
-            np.nextafter(middle, np.float32(0)),
-            np.nextafter(middle, np.float32(np.inf)),
-            np.float32([3e38, 1e5, 449.0, 464.0, 465.0, 1e-40, 1e-10]),
-        ]
-    )
-    inputs = np.concatenate([inputs, -inputs])
-    out = ct.empty(len(inputs), "float32")
-    round_to = ct.Kernel(CONVERSIONS, f"round_to<{type_}>")
-    grid = ct.cdiv(len(inputs), 256)
-    round_to(ct.to_device(inputs), out, len(inputs), grid=grid, block=256)
-    ct.check(out, form.round(inputs), name=f"{name}: rounding", rtol=0)
-
-# %% [markdown]
 # How a tensor core adds: chosen products, of which one instruction makes a sum.
 
 # %% adding
+ADDS = "tensor/precision/precision.cu"
 PRODUCTS = {"fp16": 16, "bf16": 16, "TF32": 8}
 ADD = {"fp16": "Fp16", "bf16": "Bf16", "TF32": "Tf32"}
 
@@ -157,11 +118,11 @@ def add_up(way, cases):
     out = ct.empty(len(cases), "float32")
     arrays = [ct.to_device(array) for array in (x, y, c)]
     if way == "FMA":
-        kernel = ct.Kernel(CONVERSIONS, "add_up_fma")
+        kernel = ct.Kernel(ADDS, "add_up_fma")
         grid = ct.cdiv(len(cases), 32)
         kernel(*arrays, out, len(cases), width, grid=grid, block=32)
     else:
-        kernel = ct.Kernel(CONVERSIONS, f"add_up<{ADD[way]}>")
+        kernel = ct.Kernel(ADDS, f"add_up<{ADD[way]}>")
         kernel(*arrays, out, grid=len(cases), block=32)
     return out.get().astype("float64") * 2**23
 

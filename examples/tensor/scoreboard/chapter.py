@@ -41,6 +41,27 @@ ct.check(to_float(c.get()), to_float(a) @ to_float(b), rtol=2**-8, atol=1e-2)
 rival = ladder.cublas(*on_gpu, c)
 ct.bench({"final": run, "cuBLAS": rival}, flops=2 * n**3, name=f"n = {n}")
 
+# %% [markdown]
+# The other rungs are launched by what their `@rung` line says, here by hand:
+# tile=256x128, box_a=128x64 and stage=49152 of `two_consumers`, in 3 stages.
+
+# %% launch
+kernel = ct.Kernel(
+    "tensor/ladder/two_consumers.cu", "gemm_two_consumers<3>", arch="sm_90a"
+)
+# What one copy brings: 128 rows of A, 64 of B.
+map_a = ct.tensor_map(on_gpu[0], (128, 64), swizzle=128)
+map_b = ct.tensor_map(on_gpu[1], (64, 64), swizzle=128)
+grid = ct.cdiv(n, 256), ct.cdiv(n, 128)  # a block for each tile of C
+shared = 3 * (49152 + 2 * 8)  # and two barriers for each stage
+
+ct.poison(c)
+kernel(map_a, map_b, c, n, n, n, grid=grid, block=384, shared=shared)
+ct.check(
+    to_float(c.get()), to_float(a) @ to_float(b), rtol=2**-8, atol=1e-2,
+    name="launched by hand",
+)  # fmt: skip
+
 # %% setup
 import itertools
 

@@ -8,7 +8,7 @@
 #       n: [4096, 128, 4096]
 #       SHAPES: [[16, 16, 16, 128, 128, 64, 31, 33, 7, 257, 260, 132, 5, 3, 0], [31, 33, 7]]
 #       steps: [4096, 2]
-#       words: [4194304, 4096]
+#       l2_size: [16777216, 16384]
 #       rounds: [64, 2]
 #       runs_timed: [11, 1]
 # ---
@@ -37,7 +37,7 @@ from cudatut.book.rivals import cublas_types
 
 from cudatut.book.published.basics import ladder as BASICS
 from cudatut.book.published.gemm import ladder as GEMM
-from cudatut.book.measure import loops  # the reader of machine code
+from cudatut.book.measure import l2, loops  # loops reads machine code
 
 gpu = ct.device()
 n = 4096
@@ -281,39 +281,12 @@ ct.table(
 )
 
 # %% l2
-READ_AGAIN = """
-extern "C" __global__ void read_again(const float4* data, float* sink,
-                                      int count, int rounds) {
-  float sum = 0.0f;
-  const int first = blockIdx.x * blockDim.x + threadIdx.x;
-  const int step = gridDim.x * blockDim.x;
-  for (int round = 0; round < rounds; ++round) {
-    // Another start in every round, so that the compiler cannot load once and
-    // add often; __ldcg does not read from L1.
-    for (int i = first; i < count; i += step) {
-      const float4 four = __ldcg(data + ((i + round * 4096) & (count - 1)));
-      sum += four.x + four.y + four.z + four.w;
-    }
-  }
-  if (sum == 12345.678f) *sink = sum;
-}
-"""
-reader = ct.Kernel(READ_AGAIN, "read_again")
-words = 4_194_304  # 16 MiB
+l2_size = 16_777_216  # bytes
 rounds = 64
-while 4 * words > gpu.l2_bytes // 2:  # well within the cache
-    words //= 2
-data = ct.to_device(ct.rng(0).random(words, dtype="float32"))
-sink = ct.empty(1, "float32")
-grid = 8 * gpu.sm_count
-took = [
-    once(lambda: reader(data, sink, words // 4, rounds, grid=grid, block=256))
-    for _ in range(runs_timed)
-]
-l2 = 4 * words * rounds / median(took) / 1e3
+l2_rate = l2.read_rate(l2_size, rounds, runs_timed)
 ct.facts(
     "what brings the factors",
-    {"memory": (bandwidth, "GB/s"), "L2 cache": (l2, "GB/s")},
+    {"memory": (bandwidth, "GB/s"), "L2 cache": (l2_rate, "GB/s")},
 )
 
 # %% [markdown]
@@ -387,7 +360,7 @@ counted = {
 table = {}
 for name, intensity in counted.items():
     roof = tensor_rate if name in HALF else fma_rate
-    by_bytes = l2 * intensity / 1e3
+    by_bytes = l2_rate * intensity / 1e3
     table[name] = {
         "FLOPs per byte": intensity,
         "by the bytes": by_bytes,
