@@ -1,7 +1,7 @@
-// When a block was where in its kernel.
+// At what time a block was at which place of its kernel.
 #pragma once
 
-// Thread 0 writes to[0]: cycles of its SM, and to[1]: nanoseconds.
+// Thread 0 writes to[0], cycles of its SM, and to[1], nanoseconds of the GPU.
 __device__ __forceinline__ void stamp(long long* to) {
   if (threadIdx.x != 0) return;
   long long now;

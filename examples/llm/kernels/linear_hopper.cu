@@ -71,8 +71,8 @@ struct Turned {
 // x is n x inputs, W outputs x inputs.
 //
 // CONSUMERS: warpgroups that multiply, 1 or 2.
-// BN: columns of B, a multiple of 8; TURNED 16, 32 or 64. From 128 on CONSUMERS
-//   is 2.
+// BN: columns of B, of which wgmma.cuh and wgmma_narrow.cuh have instructions;
+//   TURNED 16, 32 or 64. From 128 on CONSUMERS is 2.
 // STAGES: stages of A and B in shared memory.
 // TURNED: whether W is A, and x is B.
 // End: what happens to the sums: Store, Add or Gates.
