@@ -5,14 +5,14 @@
 #define ELEMENT float  // or int
 #endif
 #ifndef BLOCK
-#define BLOCK 1024
+#define BLOCK 1024  // threads of a block
 #endif
 #ifndef VECTORS
 #define VECTORS 4  // loads of 16 bytes that each thread has in flight
 #endif
 using T = ELEMENT;
 
-// 16 bytes: what one load instruction brings at most.
+// 16 bytes: the most that one load instruction brings.
 struct alignas(16) Vector {
   T at[16 / sizeof(T)];
 };
@@ -25,8 +25,8 @@ __device__ __forceinline__ T warp_sum(T sum) {
   return sum;
 }
 
-// Sum over the block; only thread 0 holds it. Ends with every thread past its
-// use of shared memory.
+// Sum over the block; only thread 0 gets it. At the end no thread uses the
+// shared memory anymore.
 __device__ __forceinline__ T block_sum(T sum) {
   __shared__ T of_warp[BLOCK / 32];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -38,7 +38,7 @@ __device__ __forceinline__ T block_sum(T sum) {
   return sum;
 }
 
-// As in rung 8.
+// As in rung 8: true in every thread of the block that arrives last.
 __device__ __forceinline__ bool last_block(T partial, T* __restrict__ partials,
                                            unsigned* __restrict__ ticket) {
   __shared__ bool last;
@@ -59,8 +59,8 @@ __device__ __forceinline__ T vector_sum(const Vector& v) {
   return sum;
 }
 
-// This thread's share of the tile: VECTORS loads, all issued before the first
-// is used.
+// The sum of this thread's share of a tile: VECTORS loads, all issued before
+// the first is used. first: its first vector; vectors: of the array.
 // --8<-- [start:tile]
 __device__ __forceinline__ T tile_sum(const Vector* __restrict__ in,
                                       long long first, long long vectors) {
@@ -80,9 +80,9 @@ __device__ __forceinline__ T tile_sum(const Vector* __restrict__ in,
 }
 // --8<-- [end:tile]
 
-// This thread's share of the partial sums. They come from other SMs, so the
-// loads pass by the L1 cache; and this block is alone, so only its own loads in
-// flight hide their latency.
+// The sum of this thread's share of the partial sums. They come from other SMs,
+// so the loads bypass the L1 cache. The block is alone, so only its own loads
+// in flight hide their latency.
 // --8<-- [start:partials]
 __device__ __forceinline__ T partials_sum(const T* partials, int blocks) {
   const int vectors = blocks / PER_VECTOR;
@@ -110,11 +110,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   const long long first =
       (long long)blockIdx.x * (BLOCK * VECTORS) + threadIdx.x;
   T sum = tile_sum(reinterpret_cast<const Vector*>(in), first, vectors);
-  // Fewer elements than one vector holds:
+  // The rest: fewer elements than one vector holds.
   const long long tail = vectors * PER_VECTOR + threadIdx.x;
   if (blockIdx.x == 0 && tail < n) sum += in[tail];
   sum = block_sum(sum);
-  if (gridDim.x == 1) {  // nobody to wait for
+  if (gridDim.x == 1) {  // no other block to wait for
     if (threadIdx.x == 0) out[0] = sum;
   } else if (last_block(sum, partials, ticket)) {
     sum = block_sum(partials_sum(partials, gridDim.x));

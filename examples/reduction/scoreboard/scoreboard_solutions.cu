@@ -1,15 +1,15 @@
-// Exercise 1: rung 7 with a compensated walk. Integers lose nothing, so for
-// them it is a plain sum.
+// Exercise 1: rung 7 with a compensated walk. Integers lose nothing: for them
+// this is a plain sum.
 // @rung kernel=reduce_kahan block=256 blocks=64,128,256,512,1024 grid=resident
 #ifndef ELEMENT
 #define ELEMENT float  // or int
 #endif
 #ifndef BLOCK
-#define BLOCK 256
+#define BLOCK 256  // threads of a block
 #endif
 using T = ELEMENT;
 
-// Sum over the block; only thread 0 holds it.
+// Sum over the block; only thread 0 gets it.
 __device__ __forceinline__ T block_sum(T sum) {
   __shared__ T of_warp[BLOCK / 32];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
