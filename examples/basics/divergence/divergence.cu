@@ -10,7 +10,7 @@
 //
 // The number of a thread stays unsigned, as CUDA gives it: in an int it could
 // pass 2^31 - 1 in the last block although n does not.
-#define WAYS 8  // sides that the data choose from
+#define WAYS 8
 
 // --8<-- [start:ifs]
 extern "C" __global__ void short_if(const float* __restrict__ x,
@@ -123,8 +123,7 @@ extern "C" __global__ void ways(const float* __restrict__ x,
 // --8<-- [end:ways]
 
 // --8<-- [start:hoisted]
-// The sides differ in one number only: the kernel chooses it, and all lanes
-// share the loop.
+// The sides differ in one number only: choose it, and share the loop.
 extern "C" __global__ void hoisted(const float* __restrict__ x,
                                    const int* __restrict__ way,
                                    float* __restrict__ out, int n, int steps) {
@@ -142,8 +141,8 @@ extern "C" __global__ void hoisted(const float* __restrict__ x,
 // --8<-- [end:hoisted]
 
 // --8<-- [start:locked]
-// The 32 lanes of a warp share one lock. A lane without the lock spins, for at
-// most `patience` cycles. Then every lane asks which lanes are here.
+// 32 lanes, one lock. A lane without the lock spins, for `patience` cycles at
+// most. Then every lane asks which lanes are here.
 extern "C" __global__ void locked(int* lock, volatile int* sum,
                                   unsigned* __restrict__ happens,
                                   unsigned* __restrict__ joined,
@@ -156,8 +155,8 @@ extern "C" __global__ void locked(int* lock, volatile int* sum,
   *sum = *sum + 1;  // no atomic: the lock protects it
   __threadfence();
   atomicExch(lock, 0);
-  happens[threadIdx.x] = __activemask();  // the lanes that are here
-  __syncwarp();                           // all lanes of the warp meet
+  happens[threadIdx.x] = __activemask();  // lanes that happen to be here
+  __syncwarp();                           // all lanes of the warp come together
   joined[threadIdx.x] = __activemask();
 }
 // --8<-- [end:locked]

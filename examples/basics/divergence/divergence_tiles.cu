@@ -1,7 +1,5 @@
-// Eight sides of an `if`, chosen by the data.
-//
-//   ways_plain   each lane takes the side that its own element chooses
-//   ways_tiled   eight lanes, a tile, take the side of their first lane
+// Eight sides, chosen by the data: by each lane for itself, or by tiles of
+// eight lanes that all take the side of their first lane.
 #include <cooperative_groups.h>
 
 namespace cg = cooperative_groups;

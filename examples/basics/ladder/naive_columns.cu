@@ -1,5 +1,5 @@
-// Rung 2: the kernel of rung 1 with two lines swapped, so that threadIdx.x runs
-// along a row of C.
+// Rung 2: the same kernel with two lines swapped; threadIdx.x runs along a row
+// of C.
 // @rung 20 kernel=matmul_naive_columns block=32x32 tile=32x32
 
 // C = A B, row-major: A is m x k, B is k x n, C is m x n.

@@ -1,14 +1,11 @@
-// Rung 4: a thread computes TM results, one below the other. It reads a word of
-// B from shared memory once and uses it TM times.
+// Rung 4: a thread computes TM results, one below the other, so that a word of
+// B is read from shared memory once and used TM times.
 // @rung 40 kernel=matmul_thread_tile block=512 tile=64x64
 
-// C = A B, row-major: A is m x k, B is k x n, C is m x n. `start` has to stay
-// an int, so k is at most 2^31 - BK. Grid: x over the columns, y over the rows.
-// A block has BM * BN / TM threads.
-//
-// BM, BN: rows and columns of C that a block computes.
-// BK: depth of a step: columns of A and rows of B in shared memory.
-// TM: results of a thread, a divisor of BM.
+// C = A B, row-major: A is m x k, B is k x n, C is m x n, and k at most
+// 2^31 - BK, so that `start` stays an int. Grid: x over the columns, y over the
+// rows. A block of BM * BN / TM threads computes BM rows
+// and BN columns of C, in steps of depth BK.
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int TM>
 __device__ __forceinline__ void multiply(const float* __restrict__ A,
@@ -49,7 +46,7 @@ __device__ __forceinline__ void multiply(const float* __restrict__ A,
     // --8<-- [start:multiply]
 #pragma unroll 8
     for (int i = 0; i < BK; ++i) {
-      const float of_b = b[i][x];  // one read, TM uses
+      const float of_b = b[i][x];  // read once, used TM times
 #pragma unroll
       for (int r = 0; r < TM; ++r) sum[r] += a[y + r][i] * of_b;
     }
@@ -69,7 +66,7 @@ __device__ __forceinline__ void multiply(const float* __restrict__ A,
 
 // The launch bounds promise 512 threads and ask for two such blocks on an SM,
 // so that one computes while the other waits for memory. That leaves a thread
-// 64 registers for its results and a strip of A.
+// 64 registers: results, a strip of A.
 // --8<-- [start:instance]
 extern "C" __global__ void __launch_bounds__(64 * 64 / 8, 2)
     matmul_thread_tile(const float* __restrict__ A, const float* __restrict__ B,

@@ -1,15 +1,15 @@
-// Occupancy: what it hides, and how much of it there is while a kernel runs.
+// Occupancy: what it hides, and how much of it is there while a kernel runs.
 //
 //   chains        CHAINS independent chains of FMAs per thread
-//   stay          warps that only stay for some time; the first warp of each
-//                 block stays longer than the others
+//   stay          warps that do nothing but stay; one warp of each block stays
+//                 longer than the others
 //   stay_filled   the same, launched with so much shared memory that no more
 //                 blocks fit
 #ifndef CHAINS
-#define CHAINS 1  // chains of FMAs of a thread
+#define CHAINS 1
 #endif
 #ifndef REGISTERS
-#define REGISTERS 1  // registers that an FMA reads: 1 or 3
+#define REGISTERS 1
 #endif
 
 // --8<-- [start:stay]
@@ -51,7 +51,7 @@ extern "C" __global__ void chains(const float* __restrict__ x,
 #pragma unroll
     for (int c = 0; c < CHAINS; ++c) {
 #if REGISTERS == 1
-      v[c] = fmaf(v[c], v[c], -0.5f);  // waits for the last FMA of its chain
+      v[c] = fmaf(v[c], v[c], -0.5f);  // waits for the step before of its chain
 #else
       v[c] = fmaf(a, v[c], b);  // the same, but it reads three registers
 #endif
@@ -66,7 +66,7 @@ extern "C" __global__ void chains(const float* __restrict__ x,
   if (threadIdx.x == 0) {
     begin[blockIdx.x] = first;
     end[blockIdx.x] = last;
-    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm[blockIdx.x]));  // its clock
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm[blockIdx.x]));  // whose clock
   }
 }
 // --8<-- [end:chains]

@@ -6,12 +6,12 @@
 //   count_indexed   counters in a local array, c[x]++: local memory
 //   count_unrolled  the same counters, every index a constant: registers
 #ifndef RING
-#define RING 64  // values of a thread
+#define RING 64
 #endif
 #ifndef MIN_BLOCKS
-#define MIN_BLOCKS 1  // blocks of `ring` that an SM should hold
+#define MIN_BLOCKS 1
 #endif
-#define BINS 16  // counters of a thread
+#define BINS 16
 
 // --8<-- [start:ring]
 // Each thread holds a ring of values. In every round each value moves towards

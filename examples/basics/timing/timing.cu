@@ -1,9 +1,5 @@
-// Kernels for reliable timing.
-//
-//   copy       the kernel that is timed
-//   busy       keeps the GPU busy for a known time
-//   sm_clock   measures which clock the SMs run at
-//   chain      FMAs that wait for each other
+// Reliable timing: what is timed, what empties the cache, what keeps the GPU
+// busy for a known time, and which clock the SMs run at.
 
 // --8<-- [start:copy]
 // Each thread copies four elements: the launch needs at least n / 4 threads.

@@ -1,12 +1,12 @@
-// Rung 11: for short arrays. A partial sum and the sign that it is there travel
-// in one word, so that no block needs a fence or a ticket. ladder.py leaves
-// longer arrays to rung 9 or 10.
+// Rung 11: for short arrays; a partial sum and the sign that it is there travel
+// in one word, so that nobody needs a fence or a ticket. A longer array is left
+// to rung 9 or 10: see ladder.py.
 // @rung 110 kernel=reduce_flags block=256 blocks=64,128,256,512,1024 vectors=4 launches=one launch=flags
 #ifndef ELEMENT
 #define ELEMENT float  // or int
 #endif
 #ifndef BLOCK
-#define BLOCK 256  // threads of a block
+#define BLOCK 256
 #endif
 #ifndef VECTORS
 #define VECTORS 4  // loads of 16 bytes that each thread has in flight
@@ -14,17 +14,17 @@
 using T = ELEMENT;
 using Word = unsigned long long;
 
-// 16 bytes: the most that one load instruction brings.
+// 16 bytes: what one load instruction brings at most.
 struct alignas(16) Vector {
   T at[16 / sizeof(T)];
 };
 constexpr int PER_VECTOR = 16 / sizeof(T), WARPS = BLOCK / 32;
 
-// Sum over the first LANES lanes of a warp, a power of two; the other lanes
-// hold 0. Only lane 0 gets the sum.
+// Sum over the first LANES lanes of a warp, the others holding 0; only lane 0
+// needs it.
 template <int LANES>
 __device__ __forceinline__ T lanes_sum(T sum) {
-#if __CUDA_ARCH__ >= 800  // these have an instruction for sums of integers
+#if __CUDA_ARCH__ >= 800  // which have an instruction for it, for integers
   if constexpr (T(1) / 2 == T(0)) {
     sum = __reduce_add_sync(0xffffffffu, (int)sum);
   } else
@@ -37,8 +37,8 @@ __device__ __forceinline__ T lanes_sum(T sum) {
   return sum;
 }
 
-// Sum over the block; only thread 0 gets it. of_warp: WARPS elements of shared
-// memory that no other sum uses, so that no second barrier is needed.
+// Sum over the block; only thread 0 holds it. of_warp: WARPS elements that
+// nobody else uses, so that no second barrier is needed.
 __device__ __forceinline__ T block_sum(T sum, T* of_warp) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   sum = lanes_sum<32>(sum);
@@ -55,12 +55,11 @@ __device__ __forceinline__ T vector_sum(const Vector& v) {
   return sum;
 }
 
-// A word of 8 bytes is written and read all at once: a thread that sees the
-// number of this launch in its upper half has the sum of this launch in its
-// lower half. `relaxed` asks for no order with other accesses; `gpu` sends the
-// word to L2, where all SMs see it. After 2^32 launches the numbers begin
-// again. No word is that old, unless hours of launches with fewer blocks lie
-// between.
+// A word of 8 bytes is written, and read, all at once: whoever sees the number
+// of this launch in its upper half has the sum of this launch in its lower
+// half. `relaxed` asks for no order with anything else, `gpu` makes the word go
+// to L2, where all SMs see it. After 2^32 launches the numbers begin again; no
+// word is that old, unless hours of launches of fewer blocks lie between.
 // --8<-- [start:word]
 __device__ __forceinline__ void post(Word* word, T sum, unsigned launch) {
   const Word both = (Word)launch << 32 | reinterpret_cast<const unsigned&>(sum);
@@ -83,8 +82,8 @@ __device__ __forceinline__ T await(const Word* word, unsigned launch) {
 
 // out[0] = sum of in[0 .. n), n < 2^31; in is aligned to 16 bytes, as
 // cuMemAlloc returns it. One block per tile of BLOCK * VECTORS vectors.
-// partials is not used; all rungs of one launch have the same parameters. state
-// is 0 before the first launch: state[1] counts the launches of several blocks,
+// partials: not used, but the rungs of one launch are all called alike. state:
+// 0 before the first launch; state[1] counts the launches of several blocks,
 // and from state[2] on there is a Word for each block. Launches that may
 // overlap need a state of their own.
 // --8<-- [start:kernel]
@@ -107,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #pragma unroll
   for (int k = 0; k < VECTORS; ++k) sum += vector_sum(v[k]);
   // --8<-- [end:kernel]
-  // The rest: fewer elements than one vector holds.
+  // Fewer elements than one vector holds:
   const unsigned tail = vectors * PER_VECTOR + threadIdx.x;
   if (block == 0 && tail < length) sum += in[tail];
   // --8<-- [start:handover]
@@ -121,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     for (unsigned b = 1 + threadIdx.x; b < blocks; b += BLOCK)
       total += await(words + b, launch);
     sum = block_sum(total, of_warp[1]);
-    // The other blocks have read the old number, or they could not post.
+    // All have read it, or could not post.
     if (threadIdx.x == 0) state[1] = launch;
   }
   if (threadIdx.x == 0) out[0] = sum;

@@ -1,11 +1,11 @@
-// Rung 5: the loop is unrolled, and the last warp works on its own, ordered by
+// Rung 5: the loop unrolled, and the last warp on its own, ordered by
 // __syncwarp instead of __syncthreads.
 // @rung 50 kernel=reduce_unrolled block=256 blocks=64,128,256,512,1024 per_thread=2
 #ifndef ELEMENT
 #define ELEMENT float  // or int
 #endif
 #ifndef BLOCK
-#define BLOCK 256  // threads of a block
+#define BLOCK 256
 #endif
 using T = ELEMENT;
 

@@ -1,9 +1,5 @@
-// Sums by one thread, so that the order of the additions is known; and what a
-// short sum takes besides the additions.
-//
-//   sum_serial       plain additions
-//   sum_kahan        compensated additions
-//   wait_and_store   only the loads, the wait for them, and a store
+// Sums in one thread, so that the order of the additions is known: plain, and
+// compensated. And what a short sum takes besides adding up.
 
 // --8<-- [start:serial]
 extern "C" __global__ void sum_serial(const float* __restrict__ in,
@@ -32,7 +28,7 @@ extern "C" __global__ void sum_kahan(const float* __restrict__ in,
 }
 // --8<-- [end:kahan]
 
-// Every thread waits for 16 elements; one thread stores a number.
+// Every thread waits for 16 elements; one stores a number.
 extern "C" __global__ void wait_and_store(const float* __restrict__ in,
                                           float* __restrict__ out) {
   const float4* vectors = reinterpret_cast<const float4*>(in);
