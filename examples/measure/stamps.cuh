@@ -1,7 +1,7 @@
-// At what time a block was at which place of its kernel.
+// When a block was where in its kernel.
 #pragma once
 
-// Thread 0 writes to[0], cycles of its SM, and to[1], nanoseconds of the GPU.
+// Thread 0 writes to[0]: cycles of its SM, and to[1]: nanoseconds.
 __device__ __forceinline__ void stamp(long long* to) {
   if (threadIdx.x != 0) return;
   long long now;
