@@ -36,10 +36,11 @@ __device__ constexpr bool early(int x_bytes, int weight_bytes,
 
 constexpr int threads_at_most(int lanes) { return lanes > 128 ? lanes : 128; }
 
+// For scale_row, ready holds this thread's weights if `early` is true; left
+// counts the columns from this thread's first to the end of the row; share is
+// 1 / width.
 // --8<-- [start:scale]
 // Scales the row in v to a root mean square of 1, and then by the weights.
-// ready: this thread's weights, if `early` is true. left: columns from this
-// thread's first to the end of the row. share: 1 / width.
 template <int LANES, typename T, typename W, int VEC, int PER>
 __device__ __forceinline__ void scale_row(Vector<T, VEC> (&v)[PER],
                                           Vector<W, VEC> (&ready)[PER],
