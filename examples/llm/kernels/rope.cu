@@ -18,8 +18,7 @@ using Turns = Vector<float2, 2>;  // (cos, sin) of two pairs
 constexpr int PIECE = 8;
 
 // Loads the first elements of the 4 pairs of a piece, and the second ones.
-// HEAD_DIM: elements of a head. HALVES: whether pairs are (x[i], x[i + HEAD_DIM
-//   / 2]) instead of neighbors.
+// HALVES: whether pairs are (x[i], x[i + HEAD_DIM / 2]) instead of neighbors.
 // --8<-- [start:pairs]
 template <int HEAD_DIM, bool HALVES>
 __device__ __forceinline__ void load_pairs(float (&first)[4],

@@ -33,7 +33,7 @@ __device__ __forceinline__ void load_seen(float (&x)[VEC], const T* row, int c,
     x[i] = c + i < seen ? to_float(v.at[i]) : -INFINITY;
 }
 
-// The last pass of the two kernels that follow.
+// The last pass of all kernels here but softmax_fused.
 template <typename T, typename U, int VEC, int THREADS>
 __device__ __forceinline__ void write_row(const T* __restrict__ x,
                                           U* __restrict__ out, int width,

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #ifndef BLOCK
-#define BLOCK 1024  // threads of a block
+#define BLOCK 1024
 #endif
 // What a byte adds to its shared counter. If this is an expression that the
 // compiler cannot evaluate, the compiler cannot choose the instruction for the

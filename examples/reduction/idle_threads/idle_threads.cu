@@ -5,7 +5,7 @@
 //   sum_first_bound    wrong: one bound for two elements
 //   sum_second_bound   wrong: one bound for two elements
 #ifndef BLOCK
-#define BLOCK 256  // threads of a block
+#define BLOCK 256
 #endif
 #ifndef PER_THREAD
 #define PER_THREAD \

@@ -5,14 +5,14 @@
 #define ELEMENT float  // or int
 #endif
 #ifndef BLOCK
-#define BLOCK 1024  // threads of a block
+#define BLOCK 1024
 #endif
 #ifndef VECTORS
 #define VECTORS 4  // loads of 16 bytes that each thread has in flight
 #endif
 using T = ELEMENT;
 
-// 16 bytes: the most that one load instruction brings.
+// 16 bytes: what one load instruction brings at most.
 struct alignas(16) Vector {
   T at[16 / sizeof(T)];
 };
@@ -25,8 +25,8 @@ __device__ __forceinline__ T warp_sum(T sum) {
   return sum;
 }
 
-// Sum over the block; only thread 0 gets it. At the end no thread uses the
-// shared memory anymore.
+// Sum over the block; only thread 0 holds it. Ends with every thread past its
+// use of shared memory.
 __device__ __forceinline__ T block_sum(T sum) {
   __shared__ T of_warp[BLOCK / 32];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -110,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   const long long first =
       (long long)blockIdx.x * (BLOCK * VECTORS) + threadIdx.x;
   T sum = tile_sum(reinterpret_cast<const Vector*>(in), first, vectors);
-  // The rest: fewer elements than one vector holds.
+  // Fewer elements than one vector holds:
   const long long tail = vectors * PER_VECTOR + threadIdx.x;
   if (blockIdx.x == 0 && tail < n) sum += in[tail];
   sum = block_sum(sum);

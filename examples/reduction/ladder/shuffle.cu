@@ -4,12 +4,12 @@
 #define ELEMENT float  // or int
 #endif
 #ifndef BLOCK
-#define BLOCK 256  // threads of a block
+#define BLOCK 256
 #endif
 using T = ELEMENT;
 
-// Sum over the 32 lanes of a warp; only lane 0 gets it. All lanes have to call
-// this.
+// Sum over the 32 lanes of a warp; only lane 0 holds it. All lanes have to call
+// it.
 // --8<-- [start:warp]
 __device__ __forceinline__ T warp_sum(T sum) {
 #pragma unroll
@@ -19,7 +19,7 @@ __device__ __forceinline__ T warp_sum(T sum) {
 }
 // --8<-- [end:warp]
 
-// Sum over the block; only thread 0 gets it.
+// Sum over the block; only thread 0 holds it.
 // --8<-- [start:block]
 __device__ __forceinline__ T block_sum(T sum) {
   __shared__ T of_warp[BLOCK / 32];

@@ -4,7 +4,7 @@
 #define ELEMENT float  // or int
 #endif
 #ifndef BLOCK
-#define BLOCK 256  // threads of a block
+#define BLOCK 256
 #endif
 using T = ELEMENT;
 
