@@ -190,8 +190,8 @@ DISTURBED = {
     ),
     "bulk before a stage is free": (
         "bulk",
-        "    __syncthreads();  // nobody reads",
-        "if (threadIdx.x % 64 == 0) disturb();\n    __syncthreads();  // nobody reads",
+        "    __syncthreads();  // no thread reads",
+        "if (threadIdx.x % 64 == 0) disturb();\n    __syncthreads();  // no thread reads",
     ),
 }
 

@@ -1,15 +1,19 @@
-// The two products of attention for all heads at once, on the CUDA cores: a
-// simple tiled kernel. Softmax between them is that of softmax.cu.
+// The two products of attention for all heads at once, on the CUDA cores, by a
+// simple tiled kernel: attention_product. The softmax between them is that of
+// softmax.cu.
 // requires: sm_80
 #include "llm/kernels/rows.cuh"
 
-constexpr int TILE = 64, DEPTH = 16;  // a tile of results, and of the depth
+constexpr int TILE = 64, DEPTH = 16;  // results by results; depths
 
-// C[h] = A[h] B[h / shared_by], or with TRANSPOSED = A[h] B[h / shared_by]^T:
-// A is m x depth, C m x n; B is depth x n, TRANSPOSED n x depth; all row-major,
-// and the matrices of the heads lie one behind the other. `shared_by` heads of
-// A use the same head of B. Grid: tiles of columns x tiles of rows x heads, 256
-// threads, each with 4 x 4 results.
+// C[h] = A[h] B[h / shared_by] or, with TRANSPOSED, A[h] B[h / shared_by]^T. A
+// is m x depth, C is m x n; B is depth x n, with TRANSPOSED n x depth. All are
+// row-major, and the matrices of the heads lie one behind the other.
+// `shared_by` heads of A use the same head of B. Grid: tiles of columns x tiles
+// of rows x heads; each of 256 threads has 4 x 4 results.
+//
+// TRANSPOSED: whether the rows of B are columns of the product.
+// Out: type of C, float or bf16.
 // --8<-- [start:product]
 template <bool TRANSPOSED, typename Out>
 __device__ void multiply(const __nv_bfloat16* A, const __nv_bfloat16* B, Out* C,

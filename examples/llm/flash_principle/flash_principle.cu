@@ -4,7 +4,7 @@
 
 // --8<-- [start:sizes]
 constexpr int D = 64;                   // elements of a head
-constexpr int QUERIES = 64, KEYS = 32;  // of a tile
+constexpr int QUERIES = 64, KEYS = 32;  // in a tile
 constexpr int ROW = D + 4;              // a row in shared memory, padded
 // --8<-- [end:sizes]
 
@@ -14,7 +14,8 @@ struct alignas(16) Four {
 __device__ Four& four(float* from) { return *reinterpret_cast<Four*>(from); }
 
 // --8<-- [start:copy]
-// ROWS rows of a matrix of n rows, from row `first` on; zeros behind the last.
+// Copies ROWS rows of a matrix of n rows, from row `first` on; zeros stand for
+// rows behind the last.
 template <int ROWS>
 __device__ void copy(float (&to)[ROWS][ROW], const float* from, int first,
                      int n) {
@@ -28,9 +29,10 @@ __device__ void copy(float (&to)[ROWS][ROW], const float* from, int first,
 }
 // --8<-- [end:copy]
 
-// q, k, v, out: [heads, n, D]. Grid: tiles of queries x heads; 256 threads.
-// Thread (ty, tx) has 4 queries: of each, 2 scores of a tile of keys and 4
-// elements of the result. The 16 threads of a query are half a warp.
+// q, k, v and out are [heads, n, D]. Grid: tiles of queries x heads, 256
+// threads. Thread (ty, tx) has 4 queries: for each, 2 scores with a tile of
+// keys, and 4 elements of the result. The 16 threads of a query are half a
+// warp.
 // --8<-- [start:kernel]
 extern "C" __global__ void __launch_bounds__(256)
     flash_principle(const float* __restrict__ q, const float* __restrict__ k,
@@ -47,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(256)
   for (int i = 0; i < 4; ++i) base[i] = -INFINITY;
   const int end = causal ? min(n, top + QUERIES) : n;  // keys from here: unseen
   for (int first = 0; first < end; first += KEYS) {
-    __syncthreads();  // nobody needs the last tile of keys anymore
+    __syncthreads();  // no thread needs the last tile of keys anymore
     copy(k_tile, k + head, first, n);
     copy(v_tile, v + head, first, n);
     __syncthreads();

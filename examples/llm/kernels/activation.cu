@@ -1,17 +1,23 @@
-// SwiGLU; the rows of the embedding that a batch needs, and rows of fp32 that
-// are picked from others.
+// The elementwise kernels of a step: SwiGLU, and rows that are looked up.
+//
+//   swiglu        out = silu(gate) * up, row by row
+//   embed_bf16    the rows of a bf16 embedding that the tokens of a batch need
+//   embed_q8      the same from an embedding in Q8_0
+//   gather        some rows of a matrix in fp32, picked by their numbers
+//
 // requires: sm_80
 #include <cuda_fp16.h>
 
 #include "ptx/overlap.cuh"
 #include "rows.cuh"
 
-// out[r][c] = silu(gate[r][c]) up[r][c], in fp32, rounded once;
-// silu(x) = x / (1 + e^-x). A row of gate_up holds `width` of gate, then
-// `width` of up. VEC: elements of a load; more than 1 asks for rows that begin
-// at multiples of VEC elements, and for a width that is a multiple of VEC. A
-// thread has PER vectors, which lie blockDim.x apart; `parts` blocks have a
-// row.
+// out[r][c] = silu(gate[r][c]) * up[r][c], in fp32 and rounded once, where
+// silu(x) = x / (1 + e^-x). A row of gate_up holds `width` elements of gate,
+// then `width` elements of up. `parts` blocks share a row.
+//
+// VEC: elements that one load brings, 1 to 8. With more than 1, rows have to
+//   begin at multiples of VEC elements, and width has to be a multiple of VEC.
+// PER: vectors of a thread; they lie blockDim.x vectors apart.
 // --8<-- [start:swiglu]
 template <int VEC, int PER>
 __global__ void __launch_bounds__(256)
@@ -52,10 +58,10 @@ __global__ void __launch_bounds__(256)
 }
 // --8<-- [end:swiglu]
 
-// x[t] = row tokens[t] of the embedding, in fp32; a block per token, 4 elements
-// per thread and turn. A row of x begins at a multiple of 16 bytes. dim is a
-// multiple of 4, in Q8_0 of 32. Tokens are not checked; -1 - i stands for
-// drawn[i].
+// x[t] = row tokens[t] of the embedding, in fp32. A block has one token; a
+// thread converts 4 elements at a time. Rows of x begin at multiples of 16
+// bytes, and dim is a multiple of 4, for Q8_0 of 32. The token -1 - i stands
+// for drawn[i], which an earlier kernel has sampled. Tokens are not checked.
 // --8<-- [start:embed]
 __device__ __forceinline__ long long token_of(int token,
                                               const int* __restrict__ drawn) {
@@ -79,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
-// out[t] = row indices[t] of x, both in fp32, as above.
+// out[t] = row indices[t] of x, both in fp32; otherwise as embed_bf16.
 extern "C" __global__ void __launch_bounds__(256)
     gather(const int* __restrict__ indices, const float* x,
            float* __restrict__ out, int dim) {
@@ -92,8 +98,8 @@ extern "C" __global__ void __launch_bounds__(256)
         *reinterpret_cast<const float4*>(row + c);
 }
 
-// Q8_0: 32 elements are a scale in fp16 and 32 int8, so that only every other
-// byte is sure to be at a multiple of 2: loads take 2 bytes.
+// Q8_0 stores 32 elements as a scale in fp16 and 32 int8: 34 bytes. A block of
+// them begins at a multiple of 2 bytes only, so each load takes 2 bytes.
 extern "C" __global__ void __launch_bounds__(256)
     embed_q8(const int* __restrict__ tokens, const int* __restrict__ drawn,
              const unsigned char* __restrict__ embedding, float* __restrict__ x,

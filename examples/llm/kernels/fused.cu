@@ -1,32 +1,34 @@
-// What a step of decode does between its products, done by the products: the
-// norm before them; RoPE and the store into the cache, or SwiGLU, behind them.
-// A launch less each time, and for a few rows launches are what a step consists
-// of. Of x 1 to 8 rows.
+// A step of decode with fewer launches: its products also do what stands
+// between them. For 1 to 8 rows of x, launches are much of what a step takes.
+//
+//   norm_qkv       RMSNorm, W_qkv, RoPE, and the store into the cache
+//   norm_gate_up   RMSNorm, W_gate and W_up, and SwiGLU
+//
 // requires: sm_80
 #include "fp8.cuh"
 #include "gemv.cuh"
 #include "ptx/overlap.cuh"
 #include "rows.cuh"
 
-// Bytes between two rows of the normalized x in shared memory: an odd number of
-// 32 bytes, so that what 4 rows are read at is in different banks. The depth is
-// filled up with zeros to a multiple of 64.
+// Bytes between two rows of the normalized x in shared memory: an odd multiple
+// of 32 bytes, so that 4 rows are read from different banks. Zeros fill the
+// depth up to a multiple of 64.
 __device__ __forceinline__ int x_pitch(int inputs) {
   return (inputs + 63) / 64 * 128 + 32;
 }
 
 // --8<-- [start:norm]
-// The 8 rows of x, normalized as norms.cu does it, as bf16 into shared memory.
-// A warp has a row, and needs no other warp. Every block does this for itself:
-// it takes no longer than if one did it for all, and nobody waits for a launch.
-// Zeros stand for rows that are missing. meanwhile(): what is to be done while
-// x is on its way.
+// Normalizes the 8 rows of x as norms.cu does, into shared memory as bf16. A
+// warp has a row, and waits for no other warp. Every block does this for
+// itself: that takes no longer than if one block did it for all, and no block
+// waits for another launch. Missing rows become zeros. meanwhile(): work to do
+// while x is loaded.
 template <class F>
 __device__ __forceinline__ void normalize(unsigned char* to, const float* x,
                                           const float* __restrict__ weight,
                                           int rows, int inputs, float eps,
                                           F meanwhile) {
-  constexpr int KEPT = 6, CHUNK = KEPT * 128;  // elements in a warp's registers
+  constexpr int KEPT = 6, CHUNK = KEPT * 128;  // elements that a warp keeps
   const int row = threadIdx.x / 32, lane = threadIdx.x % 32;
   if (row >= 8) {
     meanwhile();
@@ -37,8 +39,8 @@ __device__ __forceinline__ void normalize(unsigned char* to, const float* x,
   x += row < rows ? (size_t)row * inputs : 0;
   to += row * x_pitch(inputs);
   const int padded = (inputs + 63) / 64 * 64;
-  // The weights are asked for before x is there: they are the only ones here
-  // that come from far away.
+  // The weights are loaded before x is there, since they alone come from far
+  // away.
   Vector<float, 4> v[KEPT], w[KEPT];
   load_share<32>(w, weight + lane * 4, inside - lane * 4);
   meanwhile();
@@ -59,7 +61,7 @@ __device__ __forceinline__ void normalize(unsigned char* to, const float* x,
 #pragma unroll 1
   for (int chunk = 0; chunk < padded; chunk += CHUNK) {
     const int c = chunk + lane * 4;
-    if (padded > CHUNK) {  // more than one chunk: x once more, by now from L1
+    if (padded > CHUNK) {  // more than one chunk: x again, now from L1
       load_share<32>(v, x + c, inside - c);
       load_share<32>(w, weight + c, inside - c);
     }
@@ -76,9 +78,9 @@ __device__ __forceinline__ void normalize(unsigned char* to, const float* x,
 }
 // --8<-- [end:norm]
 
-// The sums of this block's outputs, for `merge` of gemv.cuh: the kernel of
-// gemv.cu, where x is in shared memory all the time. The first spans of W are
-// on their way while x is normalized.
+// Returns the sums of this block's outputs, for `merge` of gemv.cuh. It is the
+// product of gemv.cu, but x stays in shared memory. The first spans of W are
+// copied while x is normalized. Parameters: see below.
 // --8<-- [start:product]
 template <class Format, int OUTPUTS, int PARTS, int STAGES, class F>
 __device__ __forceinline__ const float* normed_product(
@@ -107,7 +109,7 @@ __device__ __forceinline__ const float* normed_product(
   float sum[4] = {};
   for (int span = 0; span < spans; ++span) {
     wait_for_all_but<STAGES - 2>();
-    __syncthreads();  // also: x is there
+    __syncthreads();  // for this span, and for x
     copy(span + STAGES - 1);
     const unsigned char* const stage = shared + span % STAGES * STAGE;
     const int blocks = (min(SPAN, inputs - span * SPAN) + 31) / 32;
@@ -122,25 +124,32 @@ __device__ __forceinline__ const float* normed_product(
 }
 // --8<-- [end:product]
 
-// For all below: x: rows x inputs, fp32, rows at most 8; weight: of the norm,
-// inputs; W: outputs x inputs, as gemv.cu takes it. inputs is a multiple of 32,
-// for BF16 of 8. x, weight and W begin at multiples of 16 bytes. Grid: OUTPUTS
-// outputs each. Dynamic shared memory: STAGES * OUTPUTS * PITCH + 8 *
-// x_pitch(inputs) bytes. The order of a sum depends on PARTS and inputs alone:
-// a row's bits don't depend on the other rows.
+// Both kernels have these parameters.
+//
+// Format: how W is stored: BF16, Q4_1 or Q8_0 of gemv.cuh.
+// OUTPUTS: outputs (rows of W) of a block, a multiple of 16.
+// PARTS: warps that share the depth of the same 16 outputs, an even number.
+// STAGES: spans of W in shared memory, at least 2.
+//
+// x is rows x inputs in fp32, with at most 8 rows; weight is that of the norm,
+// `inputs` long; W is outputs x inputs, as gemv.cu takes it. inputs is a
+// multiple of 32, for BF16 of 8. x, weight and W begin at multiples of 16
+// bytes. Grid: a block for each OUTPUTS outputs. Dynamic shared memory: STAGES
+// * OUTPUTS * PITCH + 8 * x_pitch(inputs) bytes. The order of a sum depends on
+// PARTS and inputs alone, so the bits of a row do not depend on the other rows.
 
-// W has heads queries, kv_heads keys, kv_heads values of head_dim outputs, an
-// even number. Row r of q, the keys and the values of slots[r] of the cache
-// become what rope.cu makes of the product, which stays fp32 until it is
-// turned: rope.cu gets it as bf16, so the last bit can be another. Rows of q
-// are q_stride elements apart, an even number. Where there is no such slot
-// among the slot_count of the cache, as for -1, nothing is stored in it. Cache:
-// bf16, or FP8 with `scales`, as fp8.cuh says.
+// The outputs of W are `heads` queries, `kv_heads` keys and `kv_heads` values
+// of head_dim elements, an even number. Row r of q, and the keys and values of
+// slots[r] of the cache, become what rope.cu makes of the product. The product
+// stays fp32 until it is turned; rope.cu gets it as bf16, so the last bit may
+// differ. Rows of q are q_stride elements apart, an even number. Nothing is
+// stored for a slot that is none of the cache's slot_count slots, such as -1.
+// Cache: bf16, or FP8 with `scales` as in fp8.cuh.
 // --8<-- [start:qkv]
 template <class Format, int OUTPUTS, int PARTS, int STAGES,
           class Cache = __nv_bfloat16>
 __global__ void
-// 16 warps an SM, in one block or two: 128 registers a thread.
+// 16 warps on an SM, in one block or two: 128 registers for each thread.
 __launch_bounds__(OUTPUTS / 16 * PARTS * 32, 16 / (OUTPUTS / 16 * PARTS))
     norm_qkv(const float* x, const float* __restrict__ weight,
              const void* __restrict__ W, const int* __restrict__ positions,
@@ -152,20 +161,20 @@ __launch_bounds__(OUTPUTS / 16 * PARTS * 32, 16 / (OUTPUTS / 16 * PARTS))
   constexpr int PAIRS = OUTPUTS / 2;
   static_assert(OUTPUTS / 16 * PARTS * 32 >= 8 * PAIRS, "a pair a thread");
   const int outputs = (heads + 2 * kv_heads) * head_dim;
-  // This thread's pair.
+  // The two neighboring results of this thread.
   const int row = threadIdx.x / PAIRS, local = threadIdx.x % PAIRS * 2;
   const int output = blockIdx.x * OUTPUTS + local;
   const bool mine = row < rows && output < outputs;
   const int head = output / head_dim, at = output % head_dim;
   const bool turns = mine && head < heads + kv_heads;
-  // What it is turned by is loaded now, not when the product waits for it; its
-  // place in the table is known only when the position is there, so that the
-  // copies of W and the loads of x begin before.
+  // The pair's angle is loaded now, not when the product waits for it. Its
+  // place in the table is known only when the position is there, so the copies
+  // of W and the loads of x begin before.
   int slot = -1, position = 0;
   if (mine && head >= heads) slot = slots[row];
   if (turns) position = positions[row];
   float2 by = make_float2(1.0f, 0.0f);
-  float of_cache = 1.0f;  // what is stored is multiplied by this
+  float of_cache = 1.0f;  // factor of what goes into the cache
   if (sizeof(Cache) == 1 && mine && head >= heads)
     of_cache /= scales[head - heads];
   const float* const merged = normed_product<Format, OUTPUTS, PARTS, STAGES>(
@@ -191,10 +200,10 @@ __launch_bounds__(OUTPUTS / 16 * PARTS * 32, 16 / (OUTPUTS / 16 * PARTS))
 }
 // --8<-- [end:qkv]
 
-// out = silu(gate) up: rows x outputs / 2, bf16, where gate and up are products
-// with W in fp32. Of every 16 rows of W the first 8 belong to gates, the others
-// to the ups of the same outputs: a block has both. outputs is a multiple
-// of 16.
+// out = silu(gate) up, rows x outputs / 2 in bf16, where gate and up are
+// products with W in fp32. Of every 16 rows of W the first 8 belong to gates,
+// the others to the ups of the same outputs: so a block has both. outputs is a
+// multiple of 16.
 // --8<-- [start:gate_up]
 template <class Format, int OUTPUTS, int PARTS, int STAGES>
 __global__ void __launch_bounds__(OUTPUTS / 16 * PARTS * 32,

@@ -1,24 +1,33 @@
-// y = x W^T for a few rows of x, W as bf16 or quantized: what a step of decode
-// consists of. Each byte of W is read once, as fast as memory delivers it.
+// y = x W^T for a few rows of x, with W in bf16 or quantized: most of a step of
+// decode. Each byte of W is read once, as fast as memory delivers it.
 // requires: sm_80
 #include "gemv.cuh"
 #include "ptx/overlap.cuh"
 
-// y = x W^T, or y += x W^T with ADD. x: rows x inputs; W: outputs x inputs, a
-// row's blocks side by side; y: rows x outputs. inputs: a multiple of 32, for
-// BF16 of 8. x and W begin at multiples of 16 bytes. Grid: x over OUTPUTS
-// outputs each, y over 8 rows of x each, which read W again. A block walks
-// along the depth in spans, STAGES - 1 of them on their way while one is
-// multiplied. PARTS warps share the depth of the same 16 outputs. Dynamic
-// shared memory: of each stage OUTPUTS * PITCH + 8 * (2 * SPAN + 32) bytes, and
-// 2 * SPAN + 32 more; no more stages than there are spans. Rows of x that are
-// missing are neither copied nor stored: one row of zeros is all of them.
+// y = x W^T, or y += x W^T with ADD. x is rows x inputs; W is outputs x inputs,
+// a row's blocks side by side; y is rows x outputs.
+//
+// Format: how W is stored: BF16, Q4_1 or Q8_0 of gemv.cuh.
+// OUTPUTS: outputs (rows of W) of a block, a multiple of 16.
+// PARTS: warps that share the depth of the same 16 outputs, an even number.
+// STAGES: spans of W and x in shared memory, at least 2, and at most as many as
+//   the depth has.
+// Out: type of y, float or bf16.
+//
+// inputs is a multiple of 32, for BF16 of 8. x and W begin at multiples of 16
+// bytes. Grid: x over OUTPUTS outputs each; y over 8 rows of x each, which read
+// W again. A block walks along the depth in spans: STAGES - 1 of them are
+// copied while one is multiplied. Dynamic shared memory: for each stage OUTPUTS
+// * PITCH + 8 * (2 * SPAN + 32) bytes, and 2 * SPAN + 32 bytes more, a row of
+// zeros. This row stands for all missing rows of x; they are neither copied nor
+// stored.
 //
 // The order of a sum depends on PARTS and inputs alone.
 // --8<-- [start:kernel]
 template <class Format, int OUTPUTS, int PARTS, int STAGES, class Out, bool ADD>
 __global__ void
-// Three blocks of 8 warps an SM, 80 registers a thread; or one of 16.
+// Three blocks of 8 warps on an SM and 80 registers for a thread, or one block
+// of 16 warps.
 __launch_bounds__(OUTPUTS / 16 * PARTS * 32, 24 / (OUTPUTS / 16 * PARTS))
     gemv(const __nv_bfloat16* __restrict__ x, const void* __restrict__ W,
          Out* __restrict__ y, int rows, int outputs, int inputs) {
@@ -54,7 +63,7 @@ __launch_bounds__(OUTPUTS / 16 * PARTS * 32, 24 / (OUTPUTS / 16 * PARTS))
     matrix.copy(stages + span * STAGE, span);
   for (int i = threadIdx.x; i < X_PITCH / 16; i += THREADS)
     reinterpret_cast<uint4*>(shared)[i] = make_uint4(0, 0, 0, 0);
-  wait_for_previous();  // x is its work, W is not
+  wait_for_previous();  // it writes x, not W
 #pragma unroll 1
   for (int span = 0; span < STAGES - 1; ++span) {
     if (span < spans) copy_x(stages + span * STAGE, span);
@@ -65,7 +74,7 @@ __launch_bounds__(OUTPUTS / 16 * PARTS * 32, 24 / (OUTPUTS / 16 * PARTS))
 #pragma unroll 1
   for (int span = 0; span < spans; ++span) {
     wait_for_all_but<STAGES - 2>();
-    __syncthreads();  // this span is there for all, the one before it is free
+    __syncthreads();  // this span is there, and the one before it is free
     const int next = span + STAGES - 1;
     if (next < spans) {
       matrix.copy(freed, next);

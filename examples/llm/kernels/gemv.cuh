@@ -1,30 +1,35 @@
 // What gemv.cu and fused.cu share: how W is stored, how a block brings it into
 // shared memory, and how 8 rows of x are multiplied by it on the tensor cores.
+//
+//   Q4_1, Q8_0, BF16   the formats of W: where a weight is, and its scale
+//   Matrix             copies spans of W into shared memory
+//   add_span           multiplies a span, adds to the sums of a warp
+//   put_sums, merge    join the sums of the warps that share a depth
 #pragma once
 #include <cuda_fp16.h>
 
 #include "ptx/mma.cuh"
 
-// The tensor cores do the sums, not for their speed but because 8 rows of x
-// then cost what one costs: they are the 8 columns of B in an mma, 16 outputs
-// are the rows of A. Rows of x that are missing are zeros. A row's result does
-// not depend on the other rows.
+// The tensor cores compute the sums, not for their speed but because 8 rows of
+// x then cost as much as one: the rows are the 8 columns of B in an mma, 16
+// outputs are the rows of A. Zeros stand for missing rows of x. A row's result
+// does not depend on the other rows.
 //
-// Four lanes share a row of A and a column of B. Which of them has which depths
+// Four lanes share a row of A and a column of B. Which lane has which depths
 // does not matter, as long as it is the same in both: of every 32 depths lane t
 // takes 4t to 4t + 3 and 16 + 4t to 16 + 4t + 3. For Q4_1 these are the low and
 // the high halves of one word.
 
 // --8<-- [start:magic]
 // --8<-- [start:under]
-// 128 to 255 in bf16 are 0x4300 to 0x437f, one step each: 7 bits of a byte are
-// a number as soon as the byte stands under 0x43, plus 128. Bytes 0 and 1 of a
-// word, or 2 and 3, each under 0x43:
+// The numbers 128 to 255 in bf16 are 0x4300 to 0x437f, in steps of one. So 7
+// bits of a byte are a number, plus 128, as soon as 0x43 stands above the byte.
+// Puts 0x43 above bytes 0 and 1 of a word, or above bytes 2 and 3 (upper):
 __device__ __forceinline__ unsigned under_43(unsigned word, bool upper) {
   return __byte_perm(word, 0x43434343, upper ? 0x4342 : 0x4140);
 }
 // --8<-- [end:under]
-// a - b of two pairs of bf16.
+// a - b for two pairs of bf16.
 __device__ __forceinline__ unsigned subtract(unsigned a, unsigned b) {
   const __nv_bfloat162 difference =
       __hsub2(reinterpret_cast<const __nv_bfloat162&>(a),
@@ -33,19 +38,23 @@ __device__ __forceinline__ unsigned subtract(unsigned a, unsigned b) {
 }
 // --8<-- [end:magic]
 
-// How W is stored: the bytes of a block of 32 weights of a row; SPAN: depths of
-// a row that are copied at a time, a multiple of 16 bytes: memory delivers long
-// pieces faster than short ones; PITCH: bytes between rows in shared memory, so
-// that what 8 rows are read at is in different banks. weights(): this lane's 8
-// weights of a block, by pairs, as bf16; off: how many bytes the block's third
-// lies behind a multiple of 4. What is still to be done with their sum is told
-// by NUMBERS: 0, nothing; 1, multiply it by scale().x; 2, then add scale().y
-// times the sum of x.
+// A format says how W is stored.
+//
+// BLOCK: bytes of a block of 32 weights of a row.
+// SPAN: depths of a row that are copied at a time, a multiple of 16 bytes:
+//   memory delivers long pieces faster than short ones.
+// PITCH: bytes between rows in shared memory, chosen so that 8 rows are read
+//   from different banks.
+// NUMBERS: what a block's sum still needs: 0, nothing; 1, it is multiplied by
+//   scale().x; 2, then scale().y times the sum of x is added.
+//
+// weights(): this lane's 8 weights of a block in pairs of bf16. t: lane % 4.
+// off: how many bytes the block's third byte lies behind a multiple of 4.
 
 // --8<-- [start:q4_1]
-// The scale d and the minimum m in fp16, then 32 numbers of 4 bits, number j
-// and j + 16 in one byte: w = d q + m. The 128 too much in q are no trouble:
-// for m the sum of x is needed anyway.
+// Q4_1: the scale d and the minimum m in fp16, then 32 numbers q of 4 bits,
+//   q[j] and q[j + 16] in one byte: w = d q + m. The 128 too much in q do no
+//   harm: m needs the sum of x anyway.
 struct Q4_1 {
   static constexpr int BLOCK = 20, NUMBERS = 2, SPAN = 768, PITCH = 496;
   static __device__ __forceinline__ void weights(unsigned (&to)[4],
@@ -66,11 +75,11 @@ struct Q4_1 {
 // --8<-- [end:q4_1]
 
 // --8<-- [start:q8_0]
-// The scale d in fp16, then 32 int8: w = d q. With 34 bytes a block, and so a
-// word of it, begins anywhere at a multiple of 2: no load from global memory
-// could take more than 2 bytes. Shared memory is what puts this right: copies
-// of 16 bytes bring whatever lies there, and a word is cut out of two. Nothing
-// has to be repacked.
+// Q8_0: the scale d in fp16, then 32 int8: w = d q. A block has 34 bytes, so a
+//   word of it begins at any multiple of 2, and a load from global memory could
+//   take only 2 bytes. Shared memory puts this right: copies of 16 bytes bring
+//   whatever lies there, and a word is cut out of two. Nothing has to be
+//   repacked.
 struct Q8_0 {
   static constexpr int BLOCK = 34, NUMBERS = 1, SPAN = 512, PITCH = 560;
   static __device__ __forceinline__ void weights(unsigned (&to)[4],
@@ -83,8 +92,8 @@ struct Q8_0 {
       const unsigned word = __funnelshift_r(words[0], words[1], off * 8);
 #pragma unroll
       for (int pair = 0; pair < 2; ++pair) {
-        // q is its 7 lower bits, less 128 if the sign is set. The sign, where
-        // it stands, makes 256 of 0x4300's 128.
+        // q is its 7 lower bits, less 128 if the sign bit is set. This bit,
+        // where it stands, makes 256 of the 128 in 0x4300.
         const unsigned both = under_43(word, pair);
         to[2 * half + pair] = subtract(both & 0xff7fff7f, both & 0xff80ff80);
       }
@@ -111,23 +120,24 @@ struct BF16 {
 // --8<-- [end:bf16]
 
 // --8<-- [start:copy]
-// W on its way into shared memory, by a block that has the outputs from `first`
-// on: spans of OUTPUTS rows.
+// Copies W into shared memory for a block that has the outputs from `first` on:
+// spans of OUTPUTS rows.
 //
-// Rows of W begin anywhere, copies at multiples of 16: a copy begins up to 15
-// bytes early, and the row as many bytes later in shared memory. Zeros stand
-// for what lies behind the row. A warp copies a row's span with one instruction
-// or two, and every row that it copies begins equally early.
+// Rows of W begin anywhere, but copies begin at multiples of 16 bytes. So a
+// copy begins up to 15 bytes early, and the row begins as many bytes later in
+// shared memory. Zeros stand for what lies behind the row. A warp copies a
+// row's span with one instruction or two, and all rows of a warp begin equally
+// early.
 //
-// The fewer instructions that takes, the more time is left for products: what
-// is the same for all spans is computed once, and a warp whose rows are all
-// there does not ask for each of them.
+// The fewer instructions a copy takes, the more time is left for products: what
+// is the same for all spans is computed once, and a warp whose rows all exist
+// does not check each of them.
 template <class Format, int OUTPUTS, int WARPS>
 struct Matrix {
   static constexpr int BLOCK = Format::BLOCK, PITCH = Format::PITCH;
   static constexpr int BYTES = Format::SPAN / 32 * BLOCK;  // of a row's span
-  static constexpr int LATEST = BLOCK % 16 ? 14 : 0;       // that it may begin
-  static constexpr int ROWS = OUTPUTS / WARPS;             // of a warp
+  static constexpr int LATEST = BLOCK % 16 ? 14 : 0;       // most of `early`
+  static constexpr int ROWS = OUTPUTS / WARPS;             // rows of a warp
   static_assert(BYTES % 16 == 0 && PITCH % 16 == 0, "pieces of 16 bytes");
   static_assert(WARPS % 8 == 0 && BLOCK % 2 == 0, "equally early");
   static_assert(BYTES + LATEST <= PITCH, "room for a row");
@@ -153,7 +163,8 @@ struct Matrix {
     return (int)((long long)(first + r) * row_bytes % 16);
   }
 
-  // Where output r begins in a stage. r + 8 begins 8 * PITCH later.
+  // Where output r begins in a stage. Output r + 8 begins 8 * PITCH bytes
+  // later.
   __device__ __forceinline__ int at(int r) const {
     return r * PITCH + early_of(r);
   }
@@ -182,18 +193,19 @@ struct Matrix {
 };
 // --8<-- [end:copy]
 
-// A number as a type.
+// A number as a type, so that a lambda can get it as a constant.
 template <int N>
 struct Count {
   static constexpr int value = N;
 };
 
 // --8<-- [start:multiply]
-// What N blocks, PARTS blocks from each other, add to this warp's 16 outputs.
-// low: the first of them, of output g; that of g + 8 lies 8 * PITCH behind, and
-// begins equally early. x: what it is multiplied by, of row g. off: as
-// `weights` takes it. With g = lane / 4 and t = lane % 4, sum[0] and sum[1] are
-// of output g and rows 2t and 2t + 1 of x, sum[2] and sum[3] of g + 8.
+// Adds the products of N blocks, which lie PARTS blocks apart, to the sums of
+// this warp's 16 outputs. low: the first block of output g; that of output g +
+// 8 lies 8 * PITCH bytes behind, and begins equally early. x: the elements of
+// row g of x that belong to this block. off: as `weights` takes it. With g =
+// lane / 4 and t = lane % 4, sum[0] and sum[1] are those of output g and rows
+// 2t and 2t + 1 of x, sum[2] and sum[3] those of output g + 8.
 template <class Format, int PARTS, int N>
 __device__ __forceinline__ void add_blocks(float (&sum)[4],
                                            const unsigned char* low,
@@ -201,7 +213,7 @@ __device__ __forceinline__ void add_blocks(float (&sum)[4],
   const int t = threadIdx.x % 4;
 #pragma unroll
   for (int i = 0; i < N; ++i) {
-    // With an even number of blocks between them, `off` is the same for all.
+    // An even number of blocks lies between two, so `off` is the same for all.
     static_assert(PARTS % 2 == 0);
     const unsigned char* const block_low = low + i * PARTS * Format::BLOCK;
     const unsigned char* const block_high = block_low + 8 * Format::PITCH;
@@ -238,9 +250,10 @@ __device__ __forceinline__ void add_blocks(float (&sum)[4],
   }
 }
 
-// What the blocks part, part + PARTS, ... of a span, of `blocks` ones, add.
-// low: where output g begins in it; x: where row g of x does. Four blocks at a
-// time, so that one waits while another is multiplied.
+// Adds the products of blocks part, part + PARTS, ... of a span, which has
+// `blocks` blocks. low: where output g begins in the span; x: where row g of x
+// does. Four blocks are added at a time, so that one waits while another is
+// multiplied.
 template <class Format, int PARTS>
 __device__ __forceinline__ void add_span(float (&sum)[4],
                                          const unsigned char* low,
@@ -262,9 +275,9 @@ __device__ __forceinline__ void add_span(float (&sum)[4],
 // --8<-- [end:multiply]
 
 // --8<-- [start:merge]
-// The parts of a sum meet in shared memory, [PARTS][8][OUTPUTS + 4]: with 4
-// words of padding a warp's stores go to 32 different banks. strip: the first
-// of this warp's 16 outputs.
+// The parts of a sum meet in shared memory, [PARTS][8][OUTPUTS + 4]: 4 words of
+// padding send a warp's stores to 32 different banks. strip: the first of this
+// warp's 16 outputs.
 template <int OUTPUTS>
 __device__ __forceinline__ void put_sums(float* merged, const float (&sum)[4],
                                          int strip, int part) {
@@ -275,7 +288,7 @@ __device__ __forceinline__ void put_sums(float* merged, const float (&sum)[4],
         sum[i];
 }
 
-// They are added in order.
+// Adds the parts of a sum in their order.
 template <int OUTPUTS, int PARTS>
 __device__ __forceinline__ float merge(const float* merged, int row,
                                        int output) {

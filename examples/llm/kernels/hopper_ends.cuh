@@ -1,17 +1,24 @@
-// What linear_hopper.cu does with sums: three ends of a product. They work on
-// one of the two rows of a thread at a time: of every eight columns from `left`
-// on a thread has two neighbors, and sum[4 j + 2 half] is at column
-// left + 8 j + threadIdx.x % 4 * 2, where half is 0 for its first row.
+// What linear_hopper.cu does with the sums of a product: its end.
 //
-// An end has `load`, which is called before the product where the tile is small
-// or loads are INDEPENDENT, not waiting for each other: what it reads comes
-// from far away, and can come meanwhile. Behind the product it is called where
-// tiles are large, and another consumer multiplies meanwhile. Then comes
-// `finish`. Rows from n on do not exist. outputs is even, but for Store.
+//   Store   y = the product
+//   Add     y += the product, and the first half of the norm that comes next
+//   Gates   out = silu(gate) up
+//
+// A thread has two rows; an end works on one of them at a time. Of every eight
+// columns from `left` on a thread has two neighbors: sum[4 j + 2 half] is at
+// column left + 8 j + threadIdx.x % 4 * 2, where half is 0 for its first row
+// and 1 for its second. SIZE: sums of a thread, both rows together.
+//
+// An end loads what it needs beside the sums by `load`. That comes from far
+// away, so `load` is called before the product if the tile is small, or if the
+// loads are INDEPENDENT and do not wait for each other. Otherwise `load` is
+// called behind the product, while another consumer multiplies. Then `finish`
+// stores the results. Rows from n on do not exist. outputs is even, except for
+// Store.
 #pragma once
 #include "rows.cuh"
 
-// what(j, column): for each pair of this thread in a row.
+// Calls what(j, column) for each pair that this thread has in a row.
 template <int SIZE, class What>
 __device__ __forceinline__ void for_pairs(int left, int outputs, What&& what) {
 #pragma unroll
@@ -21,21 +28,21 @@ __device__ __forceinline__ void for_pairs(int left, int outputs, What&& what) {
   }
 }
 
-// Over the four lanes that have a row.
+// The sum over the four lanes that share a row.
 __device__ __forceinline__ float over_quad(float x) {
   x += __shfl_xor_sync(~0u, x, 1);
   return x + __shfl_xor_sync(~0u, x, 2);
 }
 
 // --8<-- [start:norm]
-// RMSNorm in two halves. y = W (x w / rms) is W (x w) / rms, a number for each
-// row: whoever computes the last of x stores x w in bf16 and, for each of its
-// tiles, the sum of the squares of x in a row; whoever multiplies it divides
-// the results. So no launch stands between the two.
+// RMSNorm in two halves. y = W (x w / rms) is W (x w) / rms, where rms is one
+// number for each row. So the kernel that computes x also stores x w in bf16
+// and, for each of its tiles, the sum of the squares in a row; the kernel that
+// multiplies x w divides the results. No launch stands between the two.
 struct RowScale {
-  const float* squares;  // n x parts; or null, then the factor is 1
+  const float* squares;  // n x parts; null makes the factor 1
   int parts;
-  float share, eps;  // share: one by the number of columns of x
+  float share, eps;  // share: 1 / columns of x
 
   __device__ __forceinline__ float of(int row, int n) const {
     if (!squares) return 1.0f;
@@ -48,7 +55,7 @@ struct RowScale {
 };
 // --8<-- [end:norm]
 
-// y = the product, fp32: logits.
+// y = the product in fp32: logits.
 struct Store {
   static constexpr bool INDEPENDENT = true;
   float* y;
@@ -77,8 +84,9 @@ struct Store {
 };
 
 // --8<-- [start:add]
-// y += the product, fp32: the residual stream. With a weight, of the norm that
-// comes next, also its first half: h = y weight, and the sums of squares.
+// y += the product in fp32: the residual stream. With a weight, that of the
+// norm that comes next, also its first half: h = y weight, and the sums of
+// squares.
 struct Add {
   static constexpr bool INDEPENDENT = true;
   float* y;
@@ -126,9 +134,9 @@ struct Add {
 // --8<-- [end:add]
 
 // --8<-- [start:gates]
-// out = silu(gate) up, bf16, n x outputs / 2: of every 16 rows of W the first 8
-// belong to gates, the others to the ups of the same outputs. outputs is a
-// multiple of 16. silu(x) = x / (1 + e^-x); e^-x may be infinite.
+// out = silu(gate) up in bf16, n x outputs / 2. Of every 16 rows of W the first
+// 8 belong to gates, the others to the ups of the same outputs; outputs is a
+// multiple of 16. silu(x) = x / (1 + e^-x), where e^-x may be infinite.
 struct Gates {
   static constexpr bool INDEPENDENT = false;
   __nv_bfloat16* out;

@@ -1,14 +1,22 @@
-// y = x W^T in bf16 on the tensor cores, for many rows of x: mma.sync, fed by
-// ldmatrix from a ring of tiles in shared memory.
+// y = x W^T in bf16 on the tensor cores, for many rows of x: `mma.sync`
+// multiplies what ldmatrix reads from a ring of tiles in shared memory.
 // requires: sm_80
 #include "linear.cuh"
 
-// y = x W^T, or y += x W^T with ADD: x is n x inputs, W outputs x inputs, y
-// n x outputs. With SWIGLU y = silu(gate) up, n x outputs / 2, where of every
-// 16 rows of W the first 8 belong to gates, the others to the ups of the same
-// outputs; outputs is a multiple of 16 then. inputs: a multiple of 8; x and W
-// begin at multiples of 16 bytes, y at one of 8 bytes. Grid: a block for each
-// tile of BM x BN results, as linear.cuh says.
+// y = x W^T, or y += x W^T with ADD: x is n x inputs, W outputs x inputs, y n x
+// outputs. With SWIGLU y = silu(gate) up, n x outputs / 2: of every 16 rows of
+// W the first 8 belong to gates, the others to the ups of the same outputs, and
+// outputs is a multiple of 16. inputs is a multiple of 8; x and W begin at
+// multiples of 16 bytes, y at a multiple of 8 bytes.
+//
+// BM, BN: results of a block: rows of x, outputs.
+// BK: depths of a slab, 32 or 64.
+// WM, WN: results of a warp, multiples of 16 that divide BM and BN.
+// STAGES: slabs in shared memory, at least 2.
+// Out: type of y, float or bf16. ADD needs float, and excludes SWIGLU.
+//
+// Grid: a block for each tile of BM x BN results, in the order of linear.cuh.
+// Dynamic shared memory: Tile::SHARED.
 //
 // A result is the sum over the depth in one accumulator, 16 at a time, from the
 // first to the last, whatever the tile. So it has the same bits in every
@@ -68,7 +76,7 @@ __global__ void __launch_bounds__(Tile<BM, BN, BK, WM, WN, STAGES>::THREADS,
         }
     };
     // Everything is loaded before the first is stored: a load behind a store
-    // that might be to the same place waits for it.
+    // waits for it, as both might be to the same place.
     if constexpr (ADD)
       for_each([&](const float* to, float* pair, bool second) {
         const float2 old = load(to, both, second);

@@ -1,11 +1,17 @@
-// What linear.cu and linear_split.cu share: the product of a block's tile, and
-// how results are stored.
+// What linear.cu, linear_qkv.cu and linear_split.cu share: the product of a
+// block's tile, and how results are stored.
+//
+//   place                    where a piece of 16 bytes lies: the swizzle
+//   copy_tile                starts to copy a slab of x or W
+//   place_in_x, place_in_w   where a lane reads for ldmatrix
+//   Tile                     sizes and order of tiles; add_slabs multiplies
+//   store, load, swiglu      what happens to two neighboring results
 #pragma once
 #include "ptx/mma.cuh"
 #include "ptx/overlap.cuh"
 
 // --8<-- [start:swizzle]
-// Tiles in shared memory have rows of BK elements, which are CHUNKS pieces of
+// A tile in shared memory has rows of BK elements, which are CHUNKS pieces of
 // 16 bytes. The 32 banks hold eight such pieces side by side. ldmatrix reads
 // the same piece of eight neighboring rows. With BK = 64 a row fills all banks
 // once: piece c of every row would lie in the same four banks, and the eight
@@ -14,7 +20,7 @@
 // every second row.
 template <int BK>
 __device__ __forceinline__ int place(int row, int chunk) {
-  constexpr int CHUNKS = BK / 8, ROWS = 8 / CHUNKS;  // that fill the banks
+  constexpr int CHUNKS = BK / 8, ROWS = 8 / CHUNKS;  // ROWS fill the banks
   static_assert(CHUNKS == 4 || CHUNKS == 8, "rows of 64 or 128 bytes");
   return row * CHUNKS + (chunk ^ (row / ROWS % CHUNKS));
 }
@@ -44,11 +50,11 @@ __device__ __forceinline__ void copy_tile(
 // --8<-- [end:copy]
 
 // --8<-- [start:fragment]
-// Where this lane's row lies, in bytes, when a warp loads 16 x 16 elements with
-// one ldmatrix; matrix i has the rows of lanes 8i to 8i + 7. Of x the matrices
-// 0 and 1 are rows 0 to 7 and 8 to 15, and 2 and 3 the same rows 8 elements
-// further on: the order of a[0] to a[3] in an mma. Of W the rows are outputs,
-// columns of B, and B is two neighboring registers: matrices 0 and 1 are both
+// Where this lane's row lies, in bytes, when a warp loads 16 x 16 elements by
+// one ldmatrix; lanes 8i to 8i + 7 have the rows of matrix i. Of x matrices 0
+// and 1 are rows 0 to 7 and 8 to 15, and 2 and 3 the same rows 8 elements
+// further on: the order of a[0] to a[3] in an mma. Of W a row is an output, a
+// column of B, and B is two neighboring registers: matrices 0 and 1 are both
 // halves of outputs 0 to 7, matrices 2 and 3 those of outputs 8 to 15.
 template <int BK>
 __device__ __forceinline__ unsigned place_in_x(int row) {
@@ -62,20 +68,21 @@ __device__ __forceinline__ unsigned place_in_w(int row) {
 }
 // --8<-- [end:fragment]
 
-// A block's tile: BM x BN results. The block walks along the depth in slabs of
-// BK, STAGES - 1 of them on their way while one is multiplied; a warp has WM x
-// WN of the results.
+// A block's tile of BM x BN results. The block walks along the depth in slabs
+// of
+// BK: STAGES - 1 of them are copied while one is multiplied. A warp has WM x WN
+//   of the results.
 template <int BM, int BN, int BK, int WM, int WN, int STAGES>
 struct Tile {
   static_assert(BM % WM == 0 && BN % WN == 0 && BK % 32 == 0, "whole warps");
   static constexpr int ROWS = BM, COLUMNS = BN;
   static constexpr int THREADS = BM / WM * (BN / WN) * 32;
-  // The large tile fills the registers of an SM alone; of others two fit.
+  // The large tile fills the registers of an SM alone; of other tiles two fit.
   static constexpr int BLOCKS = BM * BN > 128 * 128 ? 1 : 2;
-  // Bytes: W of a stage behind x; a stage; dynamic shared memory.
+  // Bytes: where W begins in a stage, behind x; a stage; dynamic shared memory.
   static constexpr int OF_X = BM * BK * 2, STAGE = OF_X + BN * BK * 2;
   static constexpr int SHARED = STAGES * STAGE;
-  static constexpr int M = WM / 16, N = WN / 16;  // fragments of a warp
+  static constexpr int M = WM / 16, N = WN / 16;  // a warp's fragments
   using Sums = float[M][2 * N][4];
 
   // Where the results of this thread's warp begin in the tile.
@@ -108,9 +115,10 @@ struct Tile {
       int outputs, int inputs, int first, int slabs);
 };
 
-// sum += the products of `slabs` slabs of the tile whose results begin at row
-// `top` and column `left`, from slab `first` on, 16 depths at a time and in
-// their order. Also lets the next kernel begin, and waits for the one before.
+// Adds to `sum` the products of `slabs` slabs, from slab `first` on, 16 depths
+// at a time and in their order. The tile's results begin at row `top` and
+// column `left`. Also lets the next kernel begin, and waits for the kernel
+// before.
 template <int BM, int BN, int BK, int WM, int WN, int STAGES>
 __device__ __forceinline__ void Tile<BM, BN, BK, WM, WN, STAGES>::add_slabs(
     Sums& sum, const __nv_bfloat16* __restrict__ x,
@@ -137,9 +145,9 @@ __device__ __forceinline__ void Tile<BM, BN, BK, WM, WN, STAGES>::add_slabs(
   const unsigned in_w = OF_X + place_in_w<BK>(warp_column());
   const auto load = [&](int set, int slab, int k) {
     const unsigned stage = tiles + slab % STAGES * STAGE;
-    // 16 rows further on the swizzle is the same again. And k, a multiple of
-    // 16, is two pieces or more: it changes bits of the piece's number that
-    // are 0 in `place_in`, so that XOR adds it before the swizzle.
+    // The swizzle is the same again 16 rows further on. k is a multiple of 16,
+    // two pieces or more: it changes bits of the piece's number that are 0 in
+    // `place_in`, so the XOR adds k before the swizzle.
 #pragma unroll
     for (int i = 0; i < M; ++i)
       ldmatrix(a[set][i], stage + (in_x ^ k * 2) + i * 16 * BK * 2);
@@ -160,13 +168,13 @@ __device__ __forceinline__ void Tile<BM, BN, BK, WM, WN, STAGES>::add_slabs(
 
   // --8<-- [start:loop]
   // The next kernel's blocks copy W as soon as they begin. Where rows are few,
-  // SMs and the memory have room for that all the time. Otherwise blocks that
-  // begin early take room and bandwidth from those that still multiply.
+  // SMs and memory have room for that all the time. Otherwise blocks that begin
+  // early take room and bandwidth from blocks that still multiply.
   const bool early = n <= 32;
   if (early) begin_next();
 #pragma unroll
   for (int slab = 0; slab < STAGES - 1; ++slab) copy_w(slab);
-  wait_for_previous();  // x is its work, W is not
+  wait_for_previous();  // it writes x, not W
 #pragma unroll
   for (int slab = 0; slab < STAGES - 1; ++slab) copy_x(slab);
   wait_for_all_but<STAGES - 2>();
@@ -179,14 +187,15 @@ __device__ __forceinline__ void Tile<BM, BN, BK, WM, WN, STAGES>::add_slabs(
       if (k + 16 < BK) {
         load(set ^ 1, slab, k + 16);
       } else {
-        // On to the next slab: it has arrived, for all threads, and nobody
-        // needs this one anymore. (Behind the last slab stale elements are
-        // loaded, and not multiplied.)
+        // The next slab has arrived for all threads, and no thread needs this
+        // one anymore. (Behind the last slab a stale one is loaded, and not
+        // multiplied.)
         wait_for_all_but<STAGES - 2>();
         __syncthreads();
         load(set ^ 1, slab + 1, 0);
       }
-      // Over the slab before this one, which all threads have left.
+      // These copies overwrite the slab before this one: all threads have left
+      // it.
       if (k == 0) copy_w(slab + STAGES - 1), copy_x(slab + STAGES - 1);
       multiply(set);
     }
@@ -196,8 +205,8 @@ __device__ __forceinline__ void Tile<BM, BN, BK, WM, WN, STAGES>::add_slabs(
 }
 
 // --8<-- [start:store]
-// Two neighboring results of a row, or the one that is there. `both`: in one
-// go, as the address allows it where every row begins at a pair.
+// Stores two neighboring results of a row, or the one that exists. both: in one
+// store, which the address allows where every row begins at a pair.
 __device__ __forceinline__ void store(float* to, float first, float second,
                                       bool both, bool has_second) {
   if (both) {
@@ -219,7 +228,7 @@ __device__ __forceinline__ void store(__nv_bfloat16* to, float first,
   }
 }
 
-// What is there before something is added: the residual stream, in fp32.
+// Loads what y holds before a product is added: the residual stream, in fp32.
 __device__ __forceinline__ float2 load(const float* from, bool both,
                                        bool has_second) {
   if (both) return *reinterpret_cast<const float2*>(from);
@@ -228,8 +237,8 @@ __device__ __forceinline__ float2 load(const float* from, bool both,
 // --8<-- [end:store]
 
 // --8<-- [start:swiglu]
-// silu(gate) up, in fp32; silu(x) = x / (1 + e^-x). e^-gate may be infinite:
-// gate / inf is 0.
+// silu(gate) up in fp32, where silu(x) = x / (1 + e^-x). e^-gate may be
+// infinite: gate / inf is 0.
 __device__ __forceinline__ float swiglu(float gate, float up) {
   return __fdividef(gate, 1.0f + expf(-gate)) * up;
 }

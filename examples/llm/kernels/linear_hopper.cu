@@ -1,6 +1,11 @@
 // y = x W^T in bf16 on Hopper's tensor cores, with what the engine does to the
-// results: one thread asks the TMA for tiles, warpgroups multiply them by
+// results. One thread asks the TMA for tiles; warpgroups multiply them by
 // wgmma.
+//
+//   linear_hopper   the kernel; hopper_ends.cuh has its ends
+//   Shared          what lies in shared memory
+//   Turned          turns the sums back where W was the first factor
+//
 // requires: sm_90a
 #include "hopper/boxes.cuh"
 #include "hopper/order.cuh"
@@ -8,30 +13,30 @@
 #include "ptx/overlap.cuh"
 #include "ptx/wgmma_narrow.cuh"
 
-constexpr int DEPTH = 64;  // of a stage: a line of a box
+constexpr int DEPTH = 64;  // depths of a stage: a line of a box
 
 // A product of a stage is A B: A has 64 rows for each consumer, B has BN
-// columns. Where rows of x are few they are B, and W is A (TURNED): a tile then
-// has few rows of x, which are what a block waits for, and many of W, which are
-// there already.
+// columns. Where rows of x are few, they are B and W is A (TURNED). Then a tile
+// has few rows of x, which a block has to wait for, and many rows of W, which
+// are there already.
 template <int CONSUMERS, int BN, int STAGES, bool TURNED>
 struct Shared {
-  static constexpr int PITCH = 68;  // of a row of sums: no bank twice
+  static constexpr int PITCH = 68;  // sums from row to row: no bank twice
   unsigned char a[STAGES][CONSUMERS * 64 * 128], b[STAGES][BN * 128];
   float sums[TURNED ? CONSUMERS * BN * PITCH : 1];
   Barrier full[STAGES], empty[STAGES];
 };
 
-// Threads that do not multiply, of which one works. Where tiles are wide they
-// are a warpgroup, which can give registers back to the two that multiply.
+// Threads that do not multiply; one of them works. Where tiles are wide they
+// are a warpgroup, which can give registers back to the two warpgroups that
+// multiply.
 template <int BN>
 constexpr int PRODUCERS = BN >= 128 ? 128 : 32;
 
 // --8<-- [start:turn-back]
-// The sums of a consumer are 64 outputs times BN rows of x; through shared
-// memory they become rows with their columns side by side, as the ends want
-// them: each warp gets 16 rows and, where BN is less than 64, a part of the
-// columns.
+// The sums of a consumer are 64 outputs by BN rows of x. Through shared memory
+// they become rows with their columns side by side, as the ends want them: each
+// warp gets 16 rows and, where BN is less than 64, a part of the columns.
 template <int BN>
 struct Turned {
   static constexpr int GROUPS = BN / 16, PARTS = 4 / GROUPS;
@@ -46,7 +51,7 @@ struct Turned {
   }
   static __device__ __forceinline__ void back(float (&sum)[SIZE], float* rows,
                                               int pitch, int t, int consumer) {
-    sync_consumer(consumer);  // the sums of the tile before have been read
+    sync_consumer(consumer);  // the last tile's sums have been read
     float* const to = rows + t / 32 * 16 + t % 32 / 4;
 #pragma unroll
     for (int i = 0; i < SIZE; ++i)
@@ -63,11 +68,20 @@ struct Turned {
 };
 // --8<-- [end:turn-back]
 
-// x: n x inputs, W: outputs x inputs. Grid: a block for each tile, or fewer,
-// that compute one tile after the other. Dynamic shared memory: Shared. The
-// boxes of the maps, swizzled by 128 bytes: of A CONSUMERS * 64 rows, of B BN
-// rows, by 64. group: tiles below each other in their order. early: whether the
-// next kernel may begin at once, and not when the last product is done.
+// x is n x inputs, W outputs x inputs.
+//
+// CONSUMERS: warpgroups that multiply, 1 or 2.
+// BN: columns of B, of which wgmma.cuh and wgmma_narrow.cuh have instructions;
+//   TURNED 16, 32 or 64. From 128 on CONSUMERS is 2.
+// STAGES: stages of A and B in shared memory.
+// TURNED: whether W is A, and x is B.
+// End: what happens to the sums: Store, Add or Gates.
+//
+// Grid: a block for each tile, or fewer, which compute one tile after the
+// other. Dynamic shared memory: Shared. The boxes of the maps, swizzled by 128
+// bytes, are CONSUMERS * 64 rows of A and BN rows of B, by 64 depths. group:
+// how many tiles lie below each other in their order. early: whether the next
+// kernel may begin at once, instead of when the last product is done.
 //
 // A result is the sum over the depth in one accumulator, 16 at a time, from the
 // first to the last, whatever the tile: its bits depend on no other row.
@@ -105,7 +119,8 @@ __global__ void __launch_bounds__(CONSUMERS * 128 + PRODUCERS<BN>)
         copy_box(TURNED ? s.a[stage] : s.b[stage], of_w, left, step * DEPTH,
                  &s.full[stage]);
       };
-      // Weights of the first steps come before the kernel before has ended.
+      // The weights of the first steps are copied before the kernel before has
+      // ended.
       const int ahead = min(STAGES, steps);
       const int2 first = place_of(blockIdx.x, group, tile_rows, tile_columns);
       for (int step = 0; step < ahead; ++step)

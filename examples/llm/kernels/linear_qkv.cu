@@ -1,21 +1,24 @@
-// The product with W_qkv for many rows, and behind it what rope.cu does:
-// queries and keys turned, keys and values put into the cache. A launch less
-// per layer.
+// The product with W_qkv for many rows, with what rope.cu does behind it:
+// queries and keys are turned, keys and values go into the cache. That saves a
+// launch in each layer.
 // requires: sm_80
 #include "fp8.cuh"
 #include "linear.cuh"
 #include "rows.cuh"
 
-// x: n x inputs, W: outputs x inputs as for linear.cu, where outputs are heads
-// queries, kv_heads keys, kv_heads values of head_dim, an even number. Row r of
-// q, and the keys and values of slots[r] of the cache, become what rope.cu
-// makes of the product, in which pairs are neighbors. The product stays fp32
-// until it is turned: rope.cu gets it as bf16, so the last bit can be another.
-// Rows of q are q_stride elements apart, an even number. Where there is no such
-// slot among the slot_count of the cache, as for -1, nothing is stored in it.
-// Cache: bf16, or FP8 with `scales`, as fp8.cuh says. Grid and shared memory as
-// for linear.cu, and as there no sum is split: bits depend on no tile and on no
-// other row.
+// x is n x inputs. W is outputs x inputs as for linear.cu; its outputs are
+// `heads` queries, `kv_heads` keys and `kv_heads` values of head_dim elements,
+// an even number. Row r of q, and the keys and values of slots[r] of the cache,
+// become what rope.cu makes of the product, with pairs that are neighbors. The
+// product stays fp32 until it is turned; rope.cu gets it as bf16, so the last
+// bit may differ. Rows of q are q_stride elements apart, an even number.
+// Nothing is stored for a slot that is none of the cache's slot_count slots,
+// such as -1.
+//
+// BM to STAGES, the grid and shared memory are those of linear.cu.
+// Cache: bf16, or FP8 with `scales` as in fp8.cuh.
+//
+// As in linear.cu no sum is split: bits depend on no tile and on no other row.
 // --8<-- [start:kernel]
 template <int BM, int BN, int BK, int WM, int WN, int STAGES,
           class Cache = __nv_bfloat16>
@@ -37,7 +40,7 @@ __global__ void __launch_bounds__(Tile<BM, BN, BK, WM, WN, STAGES>::THREADS,
   const int lane = threadIdx.x % 32;
   const int row = top + T::warp_row() + lane / 4;
   const int column = left + T::warp_column() + lane % 4 * 2;
-  // They come from far away, and are asked for before the product.
+  // Positions and slots come from far away: they are loaded before the product.
   int position[M][2], slot[M][2];
 #pragma unroll
   for (int i = 0; i < M; ++i)
@@ -57,9 +60,9 @@ __global__ void __launch_bounds__(Tile<BM, BN, BK, WM, WN, STAGES>::THREADS,
     const int c = column + j * 8;
     if (c >= outputs) break;
     const int head = c / head_dim, at = c % head_dim;
-    const int kv = head - heads;  // not negative: a key, and then a value
+    const int kv = head - heads;  // from 0 on: keys, and then values
     const bool turns = kv < kv_heads;
-    float of_cache = 1.0f;  // what is stored is multiplied by this
+    float of_cache = 1.0f;  // factor of what goes into the cache
     if (sizeof(Cache) == 1 && kv >= 0) of_cache /= scales[kv];
     float2 by[M][2];
 #pragma unroll

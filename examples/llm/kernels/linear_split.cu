@@ -3,10 +3,11 @@
 // requires: sm_90
 #include "split.cuh"
 
-// As `linear` of linear.cu, in all arguments; but each tile is computed by a
-// cluster of SPLIT blocks, at most 8. Block `rank` of them multiplies its share
-// of the slabs. Then all put their sums into shared memory, and each block adds
-// up, and stores, its share of the results. Grid: SPLIT blocks for each tile.
+// As `linear` of linear.cu, with all of its parameters; but a cluster of SPLIT
+// blocks, at most 8, computes each tile. Block `rank` of the cluster multiplies
+// its share of the slabs. Then all blocks put their sums into shared memory,
+// and each block adds up and stores its share of the results. Grid: SPLIT
+// blocks for each tile.
 //
 // The bits of a result depend on inputs, SPLIT and BK, since these say which
 // depths are added up first, and on nothing else: no other part of the tile, no
@@ -23,7 +24,7 @@ __global__ void __cluster_dims__(SPLIT, 1, 1)
   using T = Tile<BM, BN, BK, WM, WN, STAGES>;
   static_assert(!ADD || sizeof(Out) == 4, "the residual stream is fp32");
   static_assert(!ADD || !SWIGLU, "SwiGLU is added to nothing");
-  // Blocks of neighboring numbers are a cluster.
+  // Blocks with neighboring numbers are a cluster.
   const int rank = blockIdx.x % SPLIT;
   int top, left;
   T::find(blockIdx.x / SPLIT, n, outputs, top, left);
@@ -36,9 +37,10 @@ __global__ void __cluster_dims__(SPLIT, 1, 1)
   parts.put(sum);
 
   // --8<-- [start:share]
-  // Pairs of results are dealt out to the blocks, as many at a time as there
-  // are threads. what(i, row, column, to, second): for this thread's i-th pair,
-  // where it is in the tile and in y, and whether y has its second.
+  // Pairs of results are dealt out to the blocks, as many at a time as they
+  // have threads. for_each calls what(i, row, column, to, second) for this
+  // thread's i-th pair: its place in the tile and in y, and whether y has its
+  // second result.
   constexpr int WIDTH = SWIGLU ? BN / 4 : BN / 2, PAIRS = BM * WIDTH;
   constexpr int DEALT = SPLIT * T::THREADS;
   constexpr int MOST = (PAIRS + DEALT - 1) / DEALT;
@@ -60,7 +62,7 @@ __global__ void __cluster_dims__(SPLIT, 1, 1)
   // --8<-- [start:exchange]
   float2 result[MOST] = {};
   arrive();
-  // What is added to is loaded while the others are waited for.
+  // What y holds is loaded while this block waits for the others.
   if constexpr (ADD)
     for_each([&](int i, int, int, const float* to, bool second) {
       result[i] = load(to, both, second);
@@ -84,7 +86,7 @@ __global__ void __cluster_dims__(SPLIT, 1, 1)
   for_each([&](int i, int, int, Out* to, bool second) {
     store(to, result[i].x, result[i].y, both, second);
   });
-  // Nobody leaves while another reads from its shared memory.
+  // No block ends while another reads from its shared memory.
   wait_for_cluster();
   // --8<-- [end:exchange]
 }

@@ -1,21 +1,31 @@
-// RMSNorm, the same behind an addition, and LayerNorm, of rows of fp32 or bf16
-// to bf16. A row is read once: its threads keep it in registers.
+// Norms of rows of fp32 or bf16; the results are bf16. A row is read once: its
+// threads keep it in registers.
+//
+//   rms_norm       x / rms(x) * weight
+//   add_rms_norm   x += added, and then RMSNorm of x
+//   layer_norm     (x - mean) / sqrt(variance + eps) * weight + bias
+//
 // requires: sm_80
 #include "ptx/overlap.cuh"
 #include "rows.cuh"
 
-// T: elements of x. W: of the weights. VEC: elements of a load; more than 1
-// asks for rows that begin at multiples of VEC elements, and that are a
-// multiple of VEC long. LANES: threads of a row, a power of 2; more than 32 are
-// the whole block. PER: vectors of a thread, LANES * PER * VEC >= width. Rows
-// are x_stride elements apart; out may be x if the strides are equal. Sums are
-// in fp32, in an order that depends on width, VEC and LANES: a row's result
-// doesn't depend on other rows.
+// All kernels here have these parameters.
+//
+// T: type of the elements of x, float or bf16.
+// W: type of the weights, float or bf16.
+// VEC: elements that one load brings. With more than 1, rows have to begin at
+//   multiples of VEC elements, and width has to be a multiple of VEC.
+// LANES: threads of a row, a power of 2; more than 32 are the whole block.
+// PER: vectors of a thread; LANES * PER * VEC is at least width.
+//
+// Rows are x_stride and out_stride elements apart; out may be x if the strides
+// are equal. Sums are in fp32, in an order that depends on width, VEC and
+// LANES: a row's result does not depend on other rows.
 
-// Few rows are done in no time, and what they wait for are loads: then the
-// weights are asked for before they are needed. Where a thread has much, that
-// would cost too many of its registers (64 where the block has 1024 threads),
-// and other blocks hide the time.
+// Whether a thread loads its weights before it needs them. Few rows take little
+// time, most of it for loads, so that early loads help. Where a thread has
+// much, they would cost too many of its registers (64 where the block has 1024
+// threads), and other blocks hide the time of the loads.
 template <int LANES, int VEC, int PER>
 __device__ constexpr bool early(int x_bytes, int weight_bytes,
                                 int weights = 1) {
@@ -26,8 +36,11 @@ __device__ constexpr bool early(int x_bytes, int weight_bytes,
 
 constexpr int threads_at_most(int lanes) { return lanes > 128 ? lanes : 128; }
 
+// For scale_row, ready holds this thread's weights if `early` is true; left
+// counts the columns from this thread's first to the end of the row; share is
+// 1 / width.
 // --8<-- [start:scale]
-// Scale the row in v to a root mean square of 1, then by the weights.
+// Scales the row in v to a root mean square of 1, and then by the weights.
 template <int LANES, typename T, typename W, int VEC, int PER>
 __device__ __forceinline__ void scale_row(Vector<T, VEC> (&v)[PER],
                                           Vector<W, VEC> (&ready)[PER],
@@ -73,7 +86,7 @@ __global__ void __launch_bounds__(threads_at_most(LANES), PER > 16)
   begin_next();
   const long long row = row_of_thread<LANES>();
   const int first = first_column<VEC, LANES>();
-  // Behind the last row a thread has no columns, but its part of reductions.
+  // A thread behind the last row has no columns, but its part of reductions.
   const int left = row < rows ? width - first : 0;
   Vector<W, VEC> ready[PER];
   if constexpr (early<LANES, VEC, PER>(sizeof(T), sizeof(W)))
@@ -86,8 +99,9 @@ __global__ void __launch_bounds__(threads_at_most(LANES), PER > 16)
 }
 // --8<-- [end:rms]
 
-// x += added, which stays, and then RMSNorm of the sum as it was stored: x is
-// read and written once. D: elements of `added`.
+// x += added, and then RMSNorm of x as it was stored: x is read and written
+// once.
+// D: type of the elements of `added`.
 // --8<-- [start:add]
 template <typename T, typename D, typename W, int VEC, int LANES, int PER>
 __global__ void __launch_bounds__(threads_at_most(LANES), PER > 16)
@@ -123,9 +137,9 @@ __global__ void __launch_bounds__(threads_at_most(LANES), PER > 16)
 }
 // --8<-- [end:add]
 
-// (x - mean) / sqrt(variance + eps) * weight + bias. Two passes: the mean is
+// (x - mean) / sqrt(variance + eps) * weight + bias, in two passes: the mean is
 // known before squares are summed, which would otherwise cancel where the mean
-// is large; in registers a second pass costs next to nothing.
+// is large. In registers a second pass costs next to nothing.
 // --8<-- [start:layer]
 template <typename T, typename W, int VEC, int LANES, int PER>
 __global__ void __launch_bounds__(threads_at_most(LANES), PER > 16)
@@ -154,7 +168,7 @@ __global__ void __launch_bounds__(threads_at_most(LANES), PER > 16)
   keep_packed(v);
 #pragma unroll
   for (int k = 0; k < PER; ++k) {
-    if (k * LANES * VEC >= left) continue;  // no zeros of the row's
+    if (k * LANES * VEC >= left) continue;  // behind the row
 #pragma unroll
     for (int i = 0; i < VEC; ++i) {
       const float x = to_float(v[k].at[i]) - mean;

@@ -1,6 +1,9 @@
-// RoPE for the queries and keys of a batch, keys and values into the paged
-// cache, all in one pass over what the product with W_qkv has left; and copies
-// of whole cache blocks.
+// Positions and the paged cache: what happens to a batch behind its product
+// with W_qkv.
+//
+//   rope_and_store   RoPE for queries and keys; keys and values into the cache
+//   copy_blocks      copies whole blocks of the cache
+//
 // requires: sm_80
 #include "fp8.cuh"
 #include "ptx/overlap.cuh"
@@ -10,11 +13,12 @@ using Bf16x4 = Vector<__nv_bfloat16, 4>;
 using Bf16x8 = Vector<__nv_bfloat16, 8>;
 using Turns = Vector<float2, 2>;  // (cos, sin) of two pairs
 
-// A thread turns 4 pairs of a head, a piece: 8 neighboring elements, or, where
-// pairs are (x[i], x[i + head_dim / 2]), 4 of each half.
+// A thread turns a piece of a head, 4 pairs: 8 neighboring elements or, where
+// pairs are (x[i], x[i + head_dim / 2]), 4 elements of each half.
 constexpr int PIECE = 8;
 
-// The first elements of the 4 pairs, and the second ones.
+// Loads the first elements of the 4 pairs of a piece, and the second ones.
+// HALVES: whether pairs are (x[i], x[i + HEAD_DIM / 2]) instead of neighbors.
 // --8<-- [start:pairs]
 template <int HEAD_DIM, bool HALVES>
 __device__ __forceinline__ void load_pairs(float (&first)[4],
@@ -53,7 +57,7 @@ __device__ __forceinline__ void store_pairs(const float (&first)[4],
 // --8<-- [end:pairs]
 
 // --8<-- [start:turn]
-// Turn the pairs by the angles whose (cos, sin) begin at `by`.
+// Turns the pairs by the angles whose (cos, sin) begin at `by`.
 __device__ __forceinline__ void turn(float (&first)[4], float (&second)[4],
                                      const float2* by) {
   const Turns of[2] = {reinterpret_cast<const Turns*>(by)[0],
@@ -68,15 +72,18 @@ __device__ __forceinline__ void turn(float (&first)[4], float (&second)[4],
 }
 // --8<-- [end:turn]
 
-// A block per token t. Its row of qkv holds `heads` queries, kv_heads keys and
-// kv_heads values, one after the other. Queries and keys are turned to
-// positions[t]: by (cos, sin) of pair i at table[positions[t] * HEAD_DIM / 2 +
-// i]. Queries go to q, rows of q_stride elements: q may be qkv, with its
-// stride. Keys and values go to slots[t] of the cache, [slot_count, kv_heads,
-// HEAD_DIM], unless there is no such slot: -1 is that of a token that only
-// fills the batch up. HEAD_DIM is a multiple of 8, all rows begin at multiples
-// of 16 bytes. Cache: bf16, or FP8 with `scales`, as fp8.cuh says; rounded
-// once, from fp32.
+// A block has one token t. Its row of qkv holds `heads` queries, `kv_heads`
+// keys and `kv_heads` values, one after the other. Queries and keys are turned
+// to position positions[t], pair i by the (cos, sin) at table[positions[t] *
+// HEAD_DIM / 2 + i]. Queries go to q, whose rows are q_stride elements apart: q
+// may be qkv, with its stride. Keys and values go to slots[t] of the cache,
+// [slot_count, kv_heads, HEAD_DIM], unless the cache has no such slot: a token
+// that only fills the batch up has slot -1. All rows begin at multiples of 16
+// bytes.
+//
+// HEAD_DIM: elements of a head, a multiple of 8.
+// HALVES: whether pairs are (x[i], x[i + HEAD_DIM / 2]) instead of neighbors.
+// Cache: bf16, or FP8 with `scales` as in fp8.cuh; rounded once, from fp32.
 // --8<-- [start:rope]
 template <int HEAD_DIM, bool HALVES, class Cache = __nv_bfloat16>
 __global__ void __launch_bounds__(1024)
@@ -139,13 +146,13 @@ __global__ void __launch_bounds__(1024)
 }
 // --8<-- [end:rope]
 
-// Copy blocks copies[2 c] to copies[2 c + 1], for c from 0 to count - 1, in
-// this order, in the keys and the values of all layers: block_vectors vectors
-// of 16 bytes per block, layer_vectors per layer. What is at one place of a
-// block only ever goes to the same place of another: the thread that has this
-// place does all copies one after the other, and no thread needs to know of
-// others. A pair with a number that is none of the `blocks` of a layer does
-// nothing. Grid: places, layers, keys or values.
+// Copies blocks copies[2 c] to copies[2 c + 1], for c from 0 to count - 1 in
+// this order, in the keys and the values of all layers. block_vectors: vectors
+// of 16 bytes in a block; layer_vectors: in a layer. A copy moves each vector
+// to the same place of another block. The thread that has this place does all
+// copies one after the other, so threads need not wait for each other. A pair
+// with a number that is none of the `blocks` of a layer does nothing. Grid:
+// places, layers, keys or values.
 // --8<-- [start:copies]
 extern "C" __global__ void __launch_bounds__(128)
     copy_blocks(uint4* keys, uint4* values, long long layer_vectors,

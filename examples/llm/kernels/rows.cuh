@@ -1,9 +1,15 @@
-// What the kernels for rows of numbers share: vectors of up to 16 bytes, and
-// reductions over the threads of a row.
+// What the kernels for rows of numbers share.
+//
+//   Vector, to_float, store          N elements in one load or store
+//   row_of_thread, first_column      which row and columns a thread has
+//   load_share                       loads a thread's share of a row
+//   keep_packed                      keeps bf16 packed in registers
+//   over_row                         reduces over the threads of a row
+//   Sum, Largest                     what over_row reduces by
 #pragma once
 #include <cuda_bf16.h>
 
-// N elements that one instruction loads or stores.
+// N elements of type T that one instruction loads or stores: up to 16 bytes.
 template <typename T, int N>
 struct alignas(N * sizeof(T)) Vector {
   T at[N];
@@ -14,6 +20,7 @@ __device__ __forceinline__ float to_float(__nv_bfloat16 x) {
   return __bfloat162float(x);
 }
 
+// Rounds N numbers to elements of type T, and stores them at once.
 template <typename T, int N>
 __device__ __forceinline__ void store(T* to, const float (&x)[N]) {
   Vector<T, N> v;
@@ -23,7 +30,7 @@ __device__ __forceinline__ void store(T* to, const float (&x)[N]) {
   } else if constexpr (N == 1) {
     v.at[0] = __float2bfloat16_rn(x[0]);
   } else {
-    // One instruction rounds two.
+    // One instruction rounds two numbers.
 #pragma unroll
     for (int i = 0; i < N; i += 2) {
       const __nv_bfloat162 pair = __floats2bfloat162_rn(x[i], x[i + 1]);
@@ -33,7 +40,7 @@ __device__ __forceinline__ void store(T* to, const float (&x)[N]) {
   *reinterpret_cast<Vector<T, N>*>(to) = v;
 }
 
-// LANES neighboring threads have a row: up to 32 of them are part of a warp,
+// LANES neighboring threads share a row: up to 32 of them are part of a warp,
 // more are a block.
 // --8<-- [start:share]
 template <int LANES>
@@ -41,16 +48,16 @@ __device__ __forceinline__ long long row_of_thread() {
   return ((long long)blockIdx.x * blockDim.x + threadIdx.x) / LANES;
 }
 
-// A thread's first column; its next vectors lie LANES * VEC elements apart, so
-// that those of neighbors lie side by side.
+// A thread's first column. Its next vectors lie LANES * VEC elements apart, so
+// that the vectors of neighboring threads lie side by side.
 template <int VEC, int LANES>
 __device__ __forceinline__ int first_column() {
   return threadIdx.x % LANES * VEC;
 }
 
-// A thread's share of a row: PER loads, all issued before the first is needed.
-// from: its first column. left: columns from there to the end of the row; zeros
-// stand for what lies behind.
+// Loads a thread's share of a row: PER vectors, all requested before the first
+// is needed. from: the thread's first column. left: columns from there to the
+// end of the row; zeros stand for what lies behind.
 template <int LANES, typename T, int VEC, int PER>
 __device__ __forceinline__ void load_share(Vector<T, VEC> (&v)[PER],
                                            const T* from, int left) {
@@ -63,9 +70,9 @@ __device__ __forceinline__ void load_share(Vector<T, VEC> (&v)[PER],
 }
 // --8<-- [end:share]
 
-// From here on the compiler knows nothing of what v holds. Otherwise it would
-// keep the floats that it has made of bf16 for their next use, in twice the
-// registers; to make them again costs one instruction each.
+// Makes the compiler forget what it knows of v. Otherwise it would keep the
+// floats that it has made of bf16 for their next use, in twice the registers;
+// to make them again costs one instruction each.
 template <typename T, int VEC, int PER>
 __device__ __forceinline__ void keep_packed(Vector<T, VEC> (&v)[PER]) {
   if constexpr (sizeof(T) == 2 && VEC > 1) {
@@ -84,10 +91,10 @@ struct Largest {
   __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 
-// Of the values of all threads of a row, always in the same order; every one of
-// them gets the result. slots: shared, LANES / 32 words that no other reduction
-// of this kernel uses, so that one barrier is enough. Every thread of the block
-// has to come here.
+// Reduces the values of all threads of a row by `op`, always in the same order;
+// every thread gets the result. slots: LANES / 32 words of shared memory that
+// no other reduction of this kernel uses, so that one barrier is enough. Every
+// thread of the block has to call this.
 // --8<-- [start:reduce]
 template <int LANES, typename Op>
 __device__ __forceinline__ float over_row(float value, float* slots, Op op) {
@@ -98,7 +105,7 @@ __device__ __forceinline__ float over_row(float value, float* slots, Op op) {
     constexpr int WARPS = LANES / 32;
     if (threadIdx.x % 32 == 0) slots[threadIdx.x / 32] = value;
     __syncthreads();
-    // Every warp does the rest for itself.
+    // Every warp does the rest on its own.
     value = slots[threadIdx.x % WARPS];
 #pragma unroll
     for (int away = WARPS / 2; away > 0; away /= 2)

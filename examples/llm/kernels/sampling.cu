@@ -1,6 +1,10 @@
 // From logits to tokens, as `sampler.sample` defines them: the most probable
-// one, or a random one of all, of the top k, of the most probable that have a
-// probability of p together.
+// token, or a random one of all, of the top k, or of the most probable tokens
+// that have a probability of p together.
+//
+//   Row      a row of logits, and how a block finds thresholds in it
+//   sample   the kernel
+//
 // requires: sm_80
 #include "sampling.cuh"
 #include "ticket.cuh"
@@ -8,22 +12,24 @@
 constexpr int BINS = 2048, CAPACITY = 8192;
 
 // A row of logits, and a block that looks for thresholds in it.
+// THREADS: of the block, a power of two of at most 1024.
+// VEC: logits that one load brings, 4 or 1.
 template <int THREADS, int VEC>
 struct Row {
   const float* __restrict__ logits;
   int vocab;
   float temperature;
   float most;  // the largest logit, over the temperature
-  int listed;  // elements in the list; -1: all are still wanted
+  int listed;  // elements in the list; -1: there is no list
   unsigned* low;
   unsigned* high;  // BINS sums, in two halves
   float* list_x;
   int* list_token;
 
   // --8<-- [start:four]
-  // f(token, x) for four tokens at a time, x[4], between the fours `first` and
-  // `end`: as often in all threads, be it beyond the end. Four loads are on
-  // their way at once.
+  // Calls f(token, x) for four tokens at a time, x[4], between the fours
+  // `first` and `end`. All threads call f equally often, even beyond the end.
+  // Four loads are under way at once.
   template <typename F>
   __device__ __forceinline__ void fours(int first, int end, F f) const {
     for (int at = first; at < end; at += 4 * THREADS) {
@@ -55,7 +61,7 @@ struct Row {
   }
   // --8<-- [end:four]
 
-  // f(x, token) for those in the list, or for all.
+  // Calls f(x, token) for the tokens in the list, or for all.
   template <typename F>
   __device__ __forceinline__ void visit(F f) const {
     if (listed >= 0) {
@@ -76,7 +82,7 @@ struct Row {
     __syncthreads();
   }
 
-  // Whole numbers: the sum doesn't depend on the order in which threads come.
+  // Sums are whole numbers, so they do not depend on the order of the threads.
   __device__ __forceinline__ void add(int bin, Mass mass) {
     const unsigned more = (unsigned)mass;
     const bool carry = atomicAdd(&low[bin], more) > ~more;
@@ -85,9 +91,10 @@ struct Row {
   }
 
   // --8<-- [start:find]
-  // The bin in which the sum of bins, from the first on, reaches `target`, and
-  // the sum before it. share: target is this share of the total instead. The
-  // last bin where the total is less.
+  // Returns the bin in which the sum of bins, from the first on, reaches
+  // `target`, and sets `before` to the sum before it. share: if positive, the
+  // target is this share of the total. If the total is less, returns the last
+  // bin.
   __device__ __forceinline__ int find(Mass& target, Mass& before, float share) {
     constexpr int PER = BINS / THREADS;
     __shared__ Mass of_warp[32], sum_before;
@@ -124,9 +131,9 @@ struct Row {
   // --8<-- [end:find]
 
   // --8<-- [start:select]
-  // The largest threshold (as `ordered` has it, `least` or more) that keeps k
-  // elements (WEIGHTED = false), or the share p of the sum of exp(x - most) of
-  // all that `least` keeps. Those sums count in units of 2^-40.
+  // Returns the largest threshold (as `ordered` has it, `least` or more) that
+  // keeps k elements, or with WEIGHTED the share p of the sum of exp(x - most)
+  // of all that `least` keeps. These sums count in units of 2^-40.
   template <bool WEIGHTED>
   __device__ __forceinline__ unsigned select(unsigned least, int k, float p) {
     __shared__ int count;
@@ -134,9 +141,9 @@ struct Row {
       if (!WEIGHTED) return 1;
       return __float2ull_rn(expf(x - most) * 0x1p40f);
     };
-    // First bins of equal width, 1/64 of a logit, the most probable first: many
-    // bins, so that threads seldom wait for each other. The last one has all
-    // the rest; nobody looks for its count.
+    // First, bins of equal width, 1/64 of a logit, the most probable first:
+    // many bins, so that threads seldom wait for each other. The last bin has
+    // all the rest; its count is not needed.
     const auto bin_of = [&](float x) {
       return (int)fminf((most - x) * (64 * temperature), BINS - 1);
     };
@@ -153,7 +160,7 @@ struct Row {
     });
     if (rest > 0) add(BINS - 1, rest);
     const int bin = find(target, before, WEIGHTED ? p : 0.0f);
-    // From here on only these bins matter: few elements, as a rule.
+    // From here on only the bins up to this one matter: usually few elements.
     if (listed < 0) {
       visit([&](float x, int token) {
         if (ordered(x) < least || bin_of(x) > bin) return;
@@ -182,12 +189,14 @@ struct Row {
   // --8<-- [end:select]
 };
 
-// tokens[r] for rows r of logits, stride words apart; with VEC 4 each begins at
-// a multiple of 16 bytes. Parameters of each row: temperature, 0: the most
-// probable token; top_k, 0: all; top_p; seed; request and position, which with
-// the seed and the token determine the random numbers. A row with top_k or
-// top_p is one block's work, another one that of `parts` blocks; it makes no
-// difference for the result. best, tickets: a 0 per row. Grid: rows * parts.
+// tokens[r] for each row r of logits; rows are `stride` words apart, and with
+// VEC = 4 begin at multiples of 16 bytes. THREADS and VEC: see Row.
+//
+// Each row has its own parameters: temperature (0: the most probable token),
+// top_k (0: all), top_p, seed, request and position; the last three and the
+// token determine the random numbers. One block computes a row with top_k or
+// top_p, `parts` blocks share any other row; the result is the same. best,
+// tickets: a 0 for each row. Grid: rows * parts.
 // --8<-- [start:kernel]
 template <int THREADS, int VEC>
 __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
@@ -239,9 +248,9 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     });
   } else {
     // --8<-- [start:skip]
-    // Logarithms only for tokens that may still win in this warp: since
-    // -log1p(-v) >= v, x + gumbel(v) is below `reached` where v is above
-    // exp(x - reached). What is added is far more than all roundings.
+    // Computes logarithms only for tokens that may still win in this warp:
+    // since -log1p(-v) >= v, x + gumbel(v) is below `reached` where v is above
+    // exp(x - reached). The slack is far more than all roundings.
     const int each = some ? fours : (fours + parts - 1) / parts;
     const int first = part * each, end = min(fours, first + each);
     float reached = -INFINITY;

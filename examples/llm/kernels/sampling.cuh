@@ -1,10 +1,16 @@
-// Random numbers without a state, floats as whole numbers in their order, and
-// sums and maxima of threads.
+// What sampling.cu builds on.
+//
+//   philox                   random numbers without a state
+//   uniform, gumbel          random words as random numbers
+//   ordered, from_ordered    floats as whole numbers in the same order
+//   warp_scan, block_max     sums and maxima of threads
+//   packed                   a score and its token in one number
 #pragma once
 
 // --8<-- [start:philox]
-// Philox4x32-10 (Salmon et al., 2011): four random words for a counter of four,
-// as `sampler.philox` and cuRAND have it. seed: its low and its high half.
+// Philox4x32-10 (Salmon et al., 2011): four random words for a counter of four
+// words, the same as those of `sampler.philox` and cuRAND. seed: its low and
+// its high half.
 __device__ __forceinline__ uint4 philox(uint4 c, uint2 seed) {
 #pragma unroll
   for (int round = 0; round < 10; ++round) {
@@ -22,8 +28,8 @@ __device__ __forceinline__ unsigned word_of(uint4 words, int i) {
 }
 
 // --8<-- [start:gumbel]
-// A random word as a number in (0, 1), finest near 0, and that as one of the
-// Gumbel distribution: the largest belong to the smallest v.
+// A random word as a number v in (0, 1), finest near 0, and v as a number of
+// the Gumbel distribution: the smallest v give the largest numbers.
 __device__ __forceinline__ float uniform(unsigned word) {
   return fminf(__uint2float_rn(word) * 0x1p-32f + 0x1p-33f, 1 - 0x1p-24f);
 }
@@ -31,7 +37,7 @@ __device__ __forceinline__ float gumbel(float v) { return -logf(-log1pf(-v)); }
 // --8<-- [end:gumbel]
 
 // --8<-- [start:ordered]
-// Bits of floats are ordered as whole numbers, but negative ones backwards.
+// The bits of floats are ordered as whole numbers, but negative ones backwards.
 __device__ __forceinline__ unsigned ordered(float x) {
   const unsigned bits = __float_as_uint(x);
   return bits >> 31 ? ~bits : bits | 0x80000000u;
@@ -53,7 +59,7 @@ __device__ __forceinline__ Mass warp_scan(Mass value) {
   return value;
 }
 
-// The largest of the block, in all threads.
+// The largest value of the block, for all threads. THREADS: of the block.
 template <int THREADS>
 __device__ __forceinline__ Mass block_max(Mass value) {
   __shared__ Mass of_warp[THREADS / 32];
@@ -70,8 +76,8 @@ __device__ __forceinline__ Mass block_max(Mass value) {
   return value;
 }
 
-// A score and its token in one number: the largest has the largest score, and
-// of equals the first token.
+// A score and its token in one number: the largest number has the largest
+// score, and among equal scores the first token.
 __device__ __forceinline__ Mass packed(float score, int token) {
   return (Mass)ordered(score) << 32 | (0xFFFFFFFFu - token);
 }

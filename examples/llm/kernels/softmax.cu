@@ -1,17 +1,28 @@
-// Softmax of rows: three passes over memory, two, one.
+// Softmax of rows, by four kernels that differ in how often they read memory.
+//
+//   softmax_three_pass   reads x three times: maximum, sum, quotients
+//   softmax_online       reads x twice: maximum and sum in one pass
+//   softmax_fused        reads x once: a row stays in registers
+//   softmax_shared       reads x once: a longer row stays in shared memory
+//
 // requires: sm_80
 #include "softmax.cuh"
 
-// out[r][c] = exp(scale x[r][c]) / sum over c of the same, of the columns that
-// row r sees; zero in the others, whatever x holds there. A row that sees
-// nothing but -inf, or nothing, gives zeros. T: elements of x. U: of out. VEC:
-// elements of a load; more than 1 asks for rows that begin at multiples of VEC
-// elements, and that are a multiple of VEC long. Rows are x_stride, out_stride
-// elements apart. scale > 0. Sums are in fp32, in an order that depends on
-// width, VEC and the number of threads alone.
+// out[r][c] = exp(scale x[r][c]) / the sum of that over the columns that row r
+// sees; the other columns become zero, whatever x holds there. A row that sees
+// no column, or only -inf, becomes zeros. Rows are x_stride and out_stride
+// elements apart. scale > 0.
+//
+// T: type of the elements of x. U: type of the elements of out.
+// VEC: elements that one load brings. With more than 1, rows have to begin at
+//   multiples of VEC elements, and width has to be a multiple of VEC.
+// THREADS: threads of a block, which has one row.
+//
+// Sums are in fp32, in an order that depends on width, VEC and the number of
+// threads alone.
 
-// The vector of a row that begins at column c; -inf where the row sees nothing,
-// by selection, since what lies there may be NaN.
+// Loads the vector of a row that begins at column c. Columns that the row does
+// not see become -inf by a selection, since NaN may lie there.
 template <typename T, int VEC>
 __device__ __forceinline__ void load_seen(float (&x)[VEC], const T* row, int c,
                                           int seen) {
@@ -22,7 +33,7 @@ __device__ __forceinline__ void load_seen(float (&x)[VEC], const T* row, int c,
     x[i] = c + i < seen ? to_float(v.at[i]) : -INFINITY;
 }
 
-// The last pass of the two kernels that follow.
+// The last pass of all kernels here but softmax_fused.
 template <typename T, typename U, int VEC, int THREADS>
 __device__ __forceinline__ void write_row(const T* __restrict__ x,
                                           U* __restrict__ out, int width,
@@ -39,8 +50,8 @@ __device__ __forceinline__ void write_row(const T* __restrict__ x,
   }
 }
 
-// The largest of a row, then the sum, then the quotients: x is read three
-// times. A block per row. out must not overlap x.
+// Finds the largest number of a row, then the sum, then the quotients: x is
+// read three times. out must not overlap x.
 // --8<-- [start:three]
 template <typename T, typename U, int VEC, int THREADS>
 __global__ void __launch_bounds__(THREADS)
@@ -87,7 +98,7 @@ struct Running {
     largest = next;
   }
 
-  // The same of the whole row, from those of its threads.
+  // Joins the numbers of all threads to those of the whole row.
   template <int THREADS>
   __device__ __forceinline__ void combine(float (&slots)[2][32], float log2_e) {
     const float own = largest;
@@ -98,7 +109,7 @@ struct Running {
 };
 // --8<-- [end:running]
 
-// Largest and sum in one pass: x is read twice. A block per row. out must not
+// Finds largest number and sum in one pass: x is read twice. out must not
 // overlap x.
 // --8<-- [start:online]
 template <typename T, typename U, int VEC, int THREADS>
@@ -124,9 +135,10 @@ __global__ void __launch_bounds__(THREADS)
 }
 // --8<-- [end:online]
 
-// The row stays in registers: x is read once. LANES: threads of a row, a power
-// of 2; more than 32 are the whole block. PER: vectors of a thread, LANES * PER
-// * VEC >= width. out may be x where T is U and the strides are equal.
+// The row stays in registers: x is read once. out may be x where T is U and the
+// strides are equal.
+// LANES: threads of a row, a power of 2; more than 32 are the whole block.
+// PER: vectors of a thread; LANES * PER * VEC is at least width.
 // --8<-- [start:fused]
 constexpr int threads_at_most(int lanes) { return lanes > 128 ? lanes : 128; }
 
@@ -138,7 +150,7 @@ __global__ void __launch_bounds__(threads_at_most(LANES), PER > 16)
   __shared__ float slots[2][32];
   const long long row = row_of_thread<LANES>();
   const int first = first_column<VEC, LANES>();
-  // Behind the last row a thread sees nothing, but has its part of reductions.
+  // A thread behind the last row sees nothing, but has its part of reductions.
   const int seen =
       row < rows ? columns_seen(row, width, queries, lengths) - first : 0;
   const float log2_e = scale * LOG2_E;
@@ -156,8 +168,8 @@ __global__ void __launch_bounds__(threads_at_most(LANES), PER > 16)
 }
 // --8<-- [end:fused]
 
-// A row too long for registers stays in shared memory: width elements of T,
-// dynamic. A block per row. out may be x as above.
+// A row that is too long for registers stays in dynamic shared memory: width
+// elements of T. out may be x as for softmax_fused.
 // --8<-- [start:shared]
 template <typename T, typename U, int VEC, int THREADS>
 __global__ void __launch_bounds__(THREADS)
@@ -170,7 +182,7 @@ __global__ void __launch_bounds__(THREADS)
   const int seen = columns_seen(row, width, queries, lengths);
   const float log2_e = scale * LOG2_E;
   x += row * x_stride, out += row * out_stride;
-  // A thread reads what it has written itself: no barrier.
+  // A thread reads what it has written itself, so it needs no barrier.
   Running all;
 #pragma unroll 4
   for (int c = threadIdx.x * VEC; c < seen; c += THREADS * VEC) {

@@ -1,11 +1,16 @@
-// What the kernels of softmax.cu and softmax_cluster.cu share: which columns a
-// row sees, powers, and what a thread does with its part of a row.
+// What the kernels of softmax.cu and softmax_cluster.cu share.
+//
+//   columns_seen                       which columns a row sees
+//   power, inverse                     2^((x - largest) * log2_e) and 1 / sum
+//   hide, largest_of, sum_of           steps on a thread's part of a row
+//   store_shares                       the last step
 #pragma once
 #include "rows.cuh"
 
-// A row r sees its first lengths[r] columns, where lengths isn't null. queries
-// > 0: rows are the queries of causal attention, that many to a matrix, and the
-// last one sees every column, the one before all but the last, ...
+// The number of columns that a row sees. Where lengths is not null, row r sees
+// its first lengths[r] columns. With queries > 0, rows are the queries of
+// causal attention, `queries` rows to a matrix: the last one sees every column,
+// the one before it all but the last column, and so on.
 // --8<-- [start:seen]
 __device__ __forceinline__ int columns_seen(long long row, int width,
                                             int queries, const int* lengths) {
@@ -18,8 +23,8 @@ __device__ __forceinline__ int columns_seen(long long row, int width,
 // --8<-- [end:seen]
 
 // --8<-- [start:power]
-// Powers of 2 instead of e: one instruction, which gives 0 for results below
-// 2^-126. Nothing is subtracted where all is -inf: -inf - -inf would be NaN.
+// A power of 2 takes one instruction, and is 0 for results below 2^-126. If all
+// numbers are -inf nothing is subtracted: -inf - -inf would be NaN.
 __device__ __forceinline__ float power(float x, float largest, float log2_e) {
   x = (x - (largest == -INFINITY ? 0.0f : largest)) * log2_e;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(x) : "f"(x));
@@ -27,15 +32,16 @@ __device__ __forceinline__ float power(float x, float largest, float log2_e) {
 }
 constexpr float LOG2_E = 1.4426950408889634f;
 
-// Of a sum of 1 at least, as that of the largest number is 1; or of 0, which
-// gives zeros. (NaN == 0 is false, so that NaN stays.)
+// 1 / sum. A sum is at least 1, the power of the largest number; or it is 0,
+// and the row becomes zeros. (NaN == 0 is false, so NaN stays.)
 __device__ __forceinline__ float inverse(float sum) {
   return sum == 0.0f ? 0.0f : __fdividef(1.0f, sum);
 }
 // --8<-- [end:power]
 
-// A thread's part of a row, as `load_share` brings it, and what it is for:
-// replaced by -inf where the row sees nothing, ...
+// The steps on a thread's part of a row, as `load_share` of rows.cuh brings it.
+// T, VEC, PER and LANES are those of softmax_fused. First: -inf replaces what
+// the row does not see.
 // --8<-- [start:part]
 template <int LANES, typename T, int VEC, int PER>
 __device__ __forceinline__ void hide(Vector<T, VEC> (&v)[PER], int seen) {
@@ -47,7 +53,7 @@ __device__ __forceinline__ void hide(Vector<T, VEC> (&v)[PER], int seen) {
         if (k * LANES * VEC + i >= seen) v[k].at[i] = -INFINITY;
 }
 
-// ... its largest number, ...
+// Second: the largest number.
 template <typename T, int VEC, int PER>
 __device__ __forceinline__ float largest_of(const Vector<T, VEC> (&v)[PER]) {
   float largest = -INFINITY;
@@ -59,7 +65,7 @@ __device__ __forceinline__ float largest_of(const Vector<T, VEC> (&v)[PER]) {
   return largest;
 }
 
-// ... the sum of its powers, ...
+// Third: the sum of powers.
 template <typename T, int VEC, int PER>
 __device__ __forceinline__ float sum_of(const Vector<T, VEC> (&v)[PER],
                                         float largest, float log2_e) {
@@ -72,8 +78,8 @@ __device__ __forceinline__ float sum_of(const Vector<T, VEC> (&v)[PER],
   return sum;
 }
 
-// ... and its shares. out: where the first of them goes. left: columns from
-// there to the end of the row.
+// Last: the shares of the sum. out: where the first of them goes. left: columns
+// from there to the end of the row. share: 1 / sum.
 template <int LANES, typename T, typename U, int VEC, int PER>
 __device__ __forceinline__ void store_shares(U* out, int left,
                                              const Vector<T, VEC> (&v)[PER],

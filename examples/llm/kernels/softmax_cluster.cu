@@ -1,14 +1,18 @@
-// Softmax of rows too long for the registers of one SM: the blocks of a cluster
-// have a row together, and read it once.
+// Softmax of rows that are too long for the registers of one SM: the blocks of
+// a cluster share a row, and read it once.
 // requires: sm_90
 #include "cluster.cuh"
 #include "softmax.cuh"
 
-// As softmax_fused of softmax.cu in all arguments, but each row has a cluster
-// of BLOCKS blocks, a power of 2 of at most 8. Grid: BLOCKS blocks for each
-// row. PER: vectors of a thread, BLOCKS * THREADS * PER * VEC >= width. out may
-// be x as there. The order of a sum depends on width, VEC, THREADS and BLOCKS
-// alone.
+// As softmax_fused of softmax.cu, with its arguments, but a cluster has each
+// row. Grid: BLOCKS blocks for each row. The order of a sum depends on width,
+// VEC, THREADS and BLOCKS alone.
+//
+// T, U: types of the elements of x and of out.
+// VEC: elements that one load brings.
+// THREADS: threads of a block.
+// PER: vectors of a thread; BLOCKS * THREADS * PER * VEC is at least width.
+// BLOCKS: blocks of the cluster, a power of 2 of at most 8.
 //
 // With 512 threads of 64 registers an SM has room for two blocks: while one
 // waits for its cluster, the other loads.
@@ -22,7 +26,7 @@ __global__ void __cluster_dims__(BLOCKS, 1, 1)
   constexpr int LANES = BLOCKS * THREADS;  // threads of a row
   __shared__ float slots[2][32];
   __shared__ float2 part;
-  // Blocks of neighboring numbers are a cluster.
+  // Blocks with neighboring numbers are a cluster.
   const long long row = blockIdx.x / BLOCKS;
   const int first = (blockIdx.x % BLOCKS * THREADS + threadIdx.x) * VEC;
   const int seen = columns_seen(row, width, queries, lengths) - first;
@@ -30,7 +34,7 @@ __global__ void __cluster_dims__(BLOCKS, 1, 1)
   Vector<T, VEC> v[PER];
   load_share<LANES>(v, x + row * x_stride + first, seen);
   hide<LANES>(v, seen);
-  // Largest number and sum of what this block has ...
+  // Largest number and sum of this block's part of the row.
   float largest = over_row<THREADS>(largest_of(v), slots[0], Largest());
   keep_packed(v);
   float sum = over_row<THREADS>(sum_of(v, largest, log2_e), slots[1], Sum());
@@ -38,7 +42,7 @@ __global__ void __cluster_dims__(BLOCKS, 1, 1)
   if (threadIdx.x == 0) part = make_float2(largest, sum);
   arrive();
   wait_for_cluster();
-  // ... and of the row: every BLOCKS lanes of a warp read the pairs of all
+  // Then those of the row: every BLOCKS lanes of a warp read the pairs of all
   // blocks, one each, and join them.
   const float2 pair = load_pair(in_block(&part, threadIdx.x % BLOCKS));
   largest = over_row<BLOCKS>(pair.x, nullptr, Largest());
@@ -47,7 +51,7 @@ __global__ void __cluster_dims__(BLOCKS, 1, 1)
   arrive();
   store_shares<LANES>(out + row * out_stride + first, width - first, v, largest,
                       log2_e, inverse(sum));
-  // Nobody leaves while another reads from its shared memory.
+  // No block ends while another reads from its shared memory.
   wait_for_cluster();
 }
 // --8<-- [end:kernel]

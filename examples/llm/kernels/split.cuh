@@ -1,17 +1,19 @@
-// Sums of the blocks of a cluster, added up through each other's shared memory.
+// How the blocks of a cluster add up their sums through each other's shared
+// memory; for linear_split.cu.
 #pragma once
 #include "cluster.cuh"
 #include "linear.cuh"
 
 // --8<-- [start:sums]
-// The sums of a tile as rows of fp32 in the shared memory of each block of the
-// cluster, where its slabs were before. Rows are BN + 8 elements apart: four
-// rows of eight sums, what half a warp puts there at once, are in all 32 banks.
+// The sums of a tile, as rows of fp32 in the shared memory of each block of the
+// cluster, in the place of its slabs. Rows are COLUMNS + 8 elements apart: half
+// a warp stores four rows of eight sums at once, and these lie in all 32 banks.
+// T: the Tile of linear.cuh. SPLIT: blocks of the cluster.
 template <class T, int SPLIT>
 struct Parts {
   static constexpr int PITCH = T::COLUMNS + 8;
   static_assert(T::ROWS * PITCH * 4 <= T::SHARED, "room for sums");
-  unsigned of[SPLIT];  // where those of each block begin
+  unsigned of[SPLIT];  // where the sums of each block begin
 
   __device__ __forceinline__ Parts() {
     extern __shared__ __align__(128) unsigned char shared[];
@@ -19,7 +21,8 @@ struct Parts {
     for (int rank = 0; rank < SPLIT; ++rank) of[rank] = in_block(shared, rank);
   }
 
-  // This block's, when all of its warps are done with their slabs.
+  // Stores this block's sums; the barrier is there because a warp may still
+  // multiply from the slabs in this place.
   static __device__ __forceinline__ void put(const typename T::Sums& sum) {
     extern __shared__ __align__(128) unsigned char shared[];
     const int lane = threadIdx.x % 32;
@@ -37,7 +40,7 @@ struct Parts {
               make_float2(sum[i][j][2 * half], sum[i][j][2 * half + 1]);
   }
 
-  // Two neighboring results: the parts of all blocks, in the order of the
+  // Two neighboring results: the sums of all blocks, added in the order of
   // ranks.
   __device__ __forceinline__ float2 added(int row, int column) const {
     float2 part[SPLIT];

@@ -1,7 +1,9 @@
+// How blocks find out which of them is the last to finish.
 #pragma once
 
-// One more block has arrived; true in the last of `count`, which sees what the
-// others have written before. The ticket is 0 again then.
+// Counts that one more block has arrived. Returns true in the last of `count`
+// blocks, which sees all that the others wrote before, and sets the ticket back
+// to 0. ticket: 0 before the first block arrives.
 __device__ __forceinline__ bool last_to_arrive(unsigned* ticket, int count) {
   int before;
   asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"

@@ -1,6 +1,11 @@
-// What norms.cu and activation.cu do in one kernel, an operation at a time: for
-// comparison. Elements are a multiple of the vector, arrays begin at multiples
-// of 16 bytes.
+// What norms.cu and activation.cu do in one kernel, here with one kernel for
+// each operation, for comparison. The number of elements is a multiple of the
+// vector, and arrays begin at multiples of 16 bytes.
+//
+//   add_rows        x += added
+//   silu_rows       out = silu(gate)
+//   multiply_rows   out *= up
+//
 // requires: sm_80
 #include "llm/kernels/rows.cuh"
 
@@ -8,7 +13,7 @@ using Float4 = Vector<float, 4>;
 using Bf16x4 = Vector<__nv_bfloat16, 4>;
 using Bf16x8 = Vector<__nv_bfloat16, 8>;
 
-// x += added, of `vectors` times 4 elements.
+// x += added. The arrays have 4 * vectors elements.
 extern "C" __global__ void __launch_bounds__(256)
     add_rows(float* x, const __nv_bfloat16* __restrict__ added,
              long long vectors) {
@@ -41,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(256)
   store(out + row * width + c, y);
 }
 
-// out *= up, both of bf16, as above.
+// out *= up, both in bf16; rows and grid as for silu_rows.
 extern "C" __global__ void __launch_bounds__(256)
     multiply_rows(const __nv_bfloat16* __restrict__ gate_up, __nv_bfloat16* out,
                   int width) {

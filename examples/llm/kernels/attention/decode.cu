@@ -6,30 +6,35 @@
 #include "ptx/overlap.cuh"
 
 // --8<-- [start:parameters]
-// out[i, h] = softmax(scale q[i, h] K^T) V over the keys of sequence i, and
-// lse[i, h], the natural logarithm of the sum of exponentials. D: elements of a
-// head, a multiple of 16. `group` consecutive query heads share a KV head.
-// Cache: bf16, or FP8 with `scales`, as fp8.cuh says.
+// out[i, h] = softmax(scale q[i, h] K^T) V over the keys of sequence i. lse[i,
+// h] is the natural logarithm of the sum of exponentials.
 //
-// q: a row per sequence, q_stride elements apart, multiples of 2 (heads side by
-// side). keys, values: [slots, kv_heads, D], multiples of 16 bytes. Key j of
-// sequence i is in slot table[j / block_size] * block_size + j % block_size,
-// where table is row i of `tables`; without PAGED in slot i * block_size + j.
-// lengths: keys of each sequence, the query's own included; 0 gives zeros and
-// an lse of -inf. window: only the last `window` of them; 0: all. softcap: s
-// becomes softcap * tanh(s / softcap); 0: it stays. Nothing else is read, be it
-// NaN.
+// D: elements of a head, a multiple of 16.
+// WARPS: warps of a block, which share the keys of a part.
+// STAGES: tiles of a warp in shared memory, at least 2.
+// PAGED: whether `tables` say where the keys of a sequence lie.
+// Cache: type of keys and values: bf16, or FP8 with `scales` as in fp8.cuh.
+//
+// `group` consecutive query heads share a KV head. q has a row per sequence
+// with its heads side by side; rows are q_stride elements apart, an even
+// number. keys and values are [slots, kv_heads, D] and begin at multiples of 16
+// bytes. Key j of sequence i is in slot table[j / block_size] * block_size + j
+// % block_size, where table is row i of `tables`; without PAGED it is in slot i
+// * block_size + j. lengths: keys of each sequence, with the query's own;
+// length 0 gives zeros and an lse of -inf. window: only the last `window` keys
+// count; 0 means all. softcap: a score s becomes softcap * tanh(s / softcap); 0
+// leaves it. No other slot is read, so that it may hold NaN.
 //
 // Grid: (kv_heads * blocks of up to 8 query heads, parts, sequences). A part is
-// `split` keys, from multiples of it on; `parts` of them at least have to cover
-// every sequence or its window, or its results are NaN. Which part, warp and
-// product a key is in depends on its own sequence alone, and on WARPS, and so
-// do the results. partials: (D + 2) words per query head, part and sequence;
-// tickets: a 0 for each of kv_heads * blocks and each sequence. Launches that
-// may overlap need their own.
+// `split` keys and begins at a multiple of `split`. The parts have to cover
+// every sequence, or its window; otherwise its results are NaN. The sequence
+// itself and WARPS decide which part, warp and product a key is in, so results
+// do not depend on other sequences. partials: (D + 2) words per query head,
+// part and sequence. tickets: a zero for each (x, z) of the grid. Launches that
+// may overlap need partials and tickets of their own.
 // --8<-- [end:parameters]
-// Shared memory has room for 12 warps on an SM at most, so that many may share
-// its registers.
+// At most 12 warps of an SM find room in its shared memory, so these 12 may
+// share all of its registers.
 template <int D, int WARPS, int STAGES, bool PAGED, class Cache = __nv_bfloat16>
 __global__ void __launch_bounds__(32 * WARPS,
                                   D > 128 || WARPS > 12 ? 1 : 12 / WARPS)
@@ -42,8 +47,8 @@ __global__ void __launch_bounds__(32 * WARPS,
            const float* __restrict__ scales) {
   constexpr bool FP8 = sizeof(Cache) == 1;
   constexpr int THREADS = 32 * WARPS;
-  // A row in shared memory is an odd number of 16 bytes long: then 8 rows, of
-  // which a matrix has 16 bytes each, lie in different banks.
+  // Rows in shared memory are an odd number of 16-byte pieces apart: so
+  // ldmatrix reads its 8 pieces from 8 rows in different banks.
   constexpr int STEPS = D / 16, VECTORS = D * sizeof(Cache) / 16;
   constexpr unsigned ROW_BYTES = ((VECTORS + 1) | 1) * 16;
   constexpr unsigned OPERAND = TILE * ROW_BYTES;
@@ -66,7 +71,7 @@ __global__ void __launch_bounds__(32 * WARPS,
   const int first_part = begin / split;
   const int parts = length > 0 ? (length - 1) / split + 1 - first_part : 0;
   if (parts == 0 || parts > max_parts || (int)blockIdx.y >= parts)
-    wait_for_previous();  // for nothing, but see overlap.cuh
+    wait_for_previous();  // although nothing is needed: see overlap.cuh
   if (parts == 0 || parts > max_parts) {
     const float fill = parts == 0 ? 0.0f : NAN;
     if (blockIdx.y > 0) return;
@@ -82,10 +87,10 @@ __global__ void __launch_bounds__(32 * WARPS,
   // --8<-- [end:range]
 
   // --8<-- [start:fetch]
-  // A warp has every WARPS-th tile, and shared memory of its own: it waits for
-  // its own copies and for no other warp. A lane knows the slot of a key of the
-  // tile that is fetched next; its entry of the table was asked for when the
-  // tile before was fetched.
+  // A warp takes every WARPS-th tile into shared memory of its own, so it waits
+  // for its own copies and for no other warp. Each lane knows the slot of one
+  // key of the tile that is fetched next; it asks the table for that slot when
+  // it fetches the tile before.
   const int* const table = tables + (long long)sequence * table_width;
   // --8<-- [start:find]
   const auto find = [&](int tile) {
@@ -120,13 +125,13 @@ __global__ void __launch_bounds__(32 * WARPS,
     commit();
   };
   // --8<-- [end:fetch]
-  wait_for_previous();  // the last key is its work, and so are the queries
+  wait_for_previous();  // it writes the queries and the last keys
 #pragma unroll
   for (int s = 0; s < STAGES - 1; ++s) fetch(s);
 
-  // The transposed queries, as the second operand of products: a column is a
-  // head. A lane reads 4 neighboring elements of an FP8 key at a time, and has
-  // the queries' elements in the same order: a sum may have any.
+  // The transposed queries are the second operand of the products: a column is
+  // a head. From an FP8 key a lane reads 4 neighboring elements at a time, so
+  // it takes the queries' elements in the same order: a sum may have any order.
   unsigned query[STEPS][2];
   const __nv_bfloat16* const of_head = q + sequence * q_stride +
                                        (long long)(first_head + g) * D +
@@ -139,7 +144,7 @@ __global__ void __launch_bounds__(32 * WARPS,
                        : 0;
 
   // --8<-- [start:tile]
-  // S^T = K Q^T: a lane has the scores of keys g and g + 8 with heads 2t and
+  // S^T = K Q^T: a lane holds the scores of keys g and g + 8 with heads 2t and
   // 2t + 1. O^T += V^T P^T has the heads in the same columns.
   float inner = softcap > 0 ? scale / softcap : scale * LOG2_E;
   if (FP8) inner *= scales[kv_head];
@@ -158,7 +163,7 @@ __global__ void __launch_bounds__(32 * WARPS,
     stage = stage == STAGES - 1 ? 0 : stage + 1;
     // --8<-- [start:products]
     unsigned a[4], fp8[4];
-    float two[2][4] = {};  // sums, so that products wait less for each other
+    float two[2][4] = {};  // two sums: products wait less for each other
 #pragma unroll
     for (int i = 0; i < STEPS; ++i) {
       if constexpr (FP8)
@@ -168,7 +173,7 @@ __global__ void __launch_bounds__(32 * WARPS,
       mma(two[i % 2], a, query[i][0], query[i][1]);
     }
     // --8<-- [end:products]
-    float p[4], keep[2];  // s, then exp(s - m); by powers of 2
+    float p[4], keep[2];  // p: scores, then exp(score - m) by powers of 2
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const int key = tile * TILE + g + i / 2 * 8;
@@ -203,8 +208,8 @@ __global__ void __launch_bounds__(32 * WARPS,
   // --8<-- [end:tile]
 
   // --8<-- [start:warps]
-  // The warps' sums, in shared memory, which nothing is on its way to any more.
-  constexpr int LINE = D + 4;  // no two lanes in the same bank
+  // The warps put their sums into shared memory, after all copies have arrived.
+  constexpr int LINE = D + 4;  // so that lanes store to different banks
   float* const sums = reinterpret_cast<float*>(shared);
   wait_for_all_but<0>();
   __syncthreads();
@@ -223,7 +228,8 @@ __global__ void __launch_bounds__(32 * WARPS,
     if (g == 0) of_warp[warp][2 * t + j] = make_float2(m[j], l[j]);
   }
   __syncthreads();
-  // Row h of part p: (row_of_part(p) + h) D words of sums, and m and l.
+  // Row h of part p: D sums from word (row_of_part(p) + h) * D on, and its m
+  // and l.
   const auto row_of_part = [&](int p) {
     return ((long long)sequence * max_parts + p) * heads + first_head;
   };
@@ -236,7 +242,7 @@ __global__ void __launch_bounds__(32 * WARPS,
 #pragma unroll
     for (int w = 0; w < WARPS; ++w) all.x = fmaxf(all.x, of_warp[w][h].x);
 #pragma unroll
-    for (int w = 0; w < WARPS; ++w) {  // one without a key has m = -inf
+    for (int w = 0; w < WARPS; ++w) {  // a warp without keys: m = -inf
       const float weight = exp2f(of_warp[w][h].x - all.x);
       all.y += weight * of_warp[w][h].y;
       total += weight * sums[(w * HEADS + h) * LINE + i % D];

@@ -1,5 +1,11 @@
-// The parts of decode.cu: what it asks of the hardware beyond mma.cuh, and the
-// sum over the parts of a sequence.
+// What decode.cu needs beside its kernel: instructions that ptx/mma.cuh lacks,
+// factors from an FP8 cache, and the sum over the parts of a sequence.
+//
+//   turned        transposes an 8 x 8 matrix among the lanes of a warp
+//   packed        two floats as a pair of bf16
+//   load_keys     the first factor of K Q^T from keys in FP8
+//   load_values   the first factor of V^T P^T from values in FP8
+//   add_parts     joins the parts of a sequence, in the last of its blocks
 #pragma once
 #include "llm/kernels/fp8.cuh"
 #include "llm/kernels/ticket.cuh"
@@ -7,10 +13,10 @@
 
 constexpr float LOG2_E = 1.4426950408889634f, LN_2 = 0.6931471805599453f;
 constexpr int HEADS = 8;  // query heads of a block: the columns of a product
-constexpr int TILE = 16;  // keys that a warp has in a product
+constexpr int TILE = 16;  // keys of a warp in one product
 
-// An 8 x 8 matrix of 16-bit elements, of which a lane holds 2t and 2t + 1 of
-// row g; it receives those of column g.
+// Transposes an 8 x 8 matrix of 16-bit elements: a lane gives elements 2t and
+// 2t + 1 of row g and receives those of column g (g = lane / 4, t = lane % 4).
 __device__ __forceinline__ unsigned turned(unsigned pair) {
   unsigned to;
   asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;"
@@ -24,13 +30,13 @@ __device__ __forceinline__ unsigned packed(float low, float high) {
   return reinterpret_cast<const unsigned&>(two);
 }
 
-// First factors from keys and values in FP8. Two of them take the place of one
-// 16-bit element, so what one instruction reads is enough for two products: for
-// the first of them it goes to `four`, for the second (`odd`) it is there. row:
-// as for bf16.
+// First factors of products, from keys and values in FP8. Two FP8 numbers lie
+// in the place of one 16-bit element, so one ldmatrix reads enough for two
+// products. The even product (odd = 0) reads into `four`; the odd one finds the
+// rest there. row: where this lane's row lies, as for bf16.
 //
-// Keys: a lane receives the elements 4t to 4t + 3 of keys g and g + 8. The
-// first two serve as 2t and 2t + 1, the others as 2t + 8 and 2t + 9.
+// Keys: a lane receives elements 4t to 4t + 3 of keys g and g + 8. The first
+// two serve as elements 2t and 2t + 1, the others as 2t + 8 and 2t + 9.
 // --8<-- [start:load-fp8]
 __device__ __forceinline__ void load_keys(unsigned (&a)[4], unsigned (&four)[4],
                                           unsigned row, int odd) {
@@ -39,8 +45,8 @@ __device__ __forceinline__ void load_keys(unsigned (&a)[4], unsigned (&four)[4],
   widen(four[odd * 2 + 1], a[1], a[3]);
 }
 
-// Values: it receives 2g and 2g + 1 of keys 2t and 2t + 1, and of those 8
-// further on. Elements 2g serve as g, 2g + 1 as g + 8.
+// Values: a lane receives elements 2g and 2g + 1 of keys 2t and 2t + 1, and of
+// the keys 8 further on. Element 2g serves as g, element 2g + 1 as g + 8.
 __device__ __forceinline__ void load_values(unsigned (&a)[4],
                                             unsigned (&four)[4], unsigned row,
                                             int odd) {
@@ -52,8 +58,8 @@ __device__ __forceinline__ void load_values(unsigned (&a)[4],
 
 // --8<-- [start:parts]
 // The last block to arrive adds the parts, always in the same order. Row h of
-// part p: D words of `partials` from (row_of_part(p) + h) D on, and its m and l
-// in `tops`.
+// part p is D words of `partials` from (row_of_part(p) + h) * D on; its m and l
+// stand in tops[row_of_part(p) + h]. Row: the type of the function row_of_part.
 template <int D, class Row>
 __device__ __forceinline__ void add_parts(unsigned* ticket, int parts,
                                           int heads_here, Row&& row_of_part,
@@ -81,7 +87,7 @@ __device__ __forceinline__ void add_parts(unsigned* ticket, int parts,
     const int h = i / (D / 4);
     float4 total = {0, 0, 0, 0};
     float sum_of_parts = 0.0f;
-#pragma unroll 8  // loads on their way at once
+#pragma unroll 8  // eight loads are under way at once
     for (int p = 0; p < parts; ++p) {
       const float2 of_part = __ldcg(tops + row_of_part(p) + h);
       const float4 four = __ldcg(

@@ -6,39 +6,44 @@
 
 // out = softmax(scale * q k^T) v for each head, over the keys that a query may
 // see. Queries are aligned to the end of their sequence: query i of q_len is
-// the token at position p = i + k_len - q_len, and sees the keys from p - left
-// to p + right that there are (right = 0: causal). One that sees none gets
-// zeros, and -inf as its log-sum-exp. Values must be finite, even those of keys
-// of its sequence that it does not see: they are multiplied by zero.
+// the token at position p = i + k_len - q_len, and sees those keys from p -
+// left to p + right that exist (right = 0: causal). A query that sees no key
+// gets zeros, and -inf as its log-sum-exp. All values of a sequence must be
+// finite, also of keys that a query does not see: they are multiplied by zero.
 //
-// q, out: rows of heads x d elements, `q_stride` and `out_stride` elements
-// apart; of keys and values, row `slot` holds kv_heads x d, `kv_stride` apart.
-// lse: null, or the natural logarithm of each query's sum of exponentials, one
-// row of `heads` for each row of q. d: at most D, which is a multiple of 16;
-// the rest of a tile is zeros. power: scale * log2(e). With SOFTCAP scores are
-// cap * tanh(scale * q k^T / cap), power is cap * log2(e), and bend 2 * log2(e)
-// * scale / cap. Cache: bf16, or FP8 with `scales`, as fp8.cuh says; the latter
-// needs ALIGNED, and kv_stride and d that are multiples of 16. (With D = 128
-// some of the instances spill a few words, PAGED with SOFTCAP the most.)
+// D: elements of a head in a tile, a multiple of 16; d <= D.
+// BM: queries of a block, a power of two and a multiple of 16 * WARPS.
+// BN: keys that a block takes at a time, a multiple of 16.
+// WARPS: warps of a block, at least BN / 32. BLOCKS: blocks that share an SM.
+// PAGED: whether keys and values lie in blocks of a cache.
+// ALIGNED: rows begin at multiples of 16 bytes, and d is a multiple of 8.
+// SOFTCAP: whether scores become cap * tanh(scale * q k^T / cap).
+// Cache: bf16, or FP8 with `scales` as in fp8.cuh. FP8 needs ALIGNED, and
+//   kv_stride and d that are multiples of 16.
 //
-// PAGED = false: all sequences have q_len queries and k_len keys, one after the
-// other. items: sequences x tiles of queries in each. PAGED = true: starts,
-// lengths and tables (rows of `width`) as in batch.py; work: `items` pairs of a
-// sequence (-1: nothing to do) and a tile of it. Grid: items x heads, of which
-// heads vary fastest. Items with many keys come first, so that the last blocks
-// to run are short ones.
+// q and out have rows of heads x d elements, `q_stride` and `out_stride`
+// elements apart. Row `slot` of keys and values holds kv_heads x d; rows are
+// `kv_stride` apart. lse: null, or the natural logarithm of each query's sum of
+// exponentials, one row of `heads` for each row of q. Zeros fill a tile from
+// column d on. power: scale * log2(e). With SOFTCAP power is cap * log2(e), and
+// bend is 2 * log2(e) * scale / cap. (With D = 128 some instances spill a few
+// words, PAGED with SOFTCAP the most.)
 //
-// A block of WARPS warps has BM queries and takes BN keys at a time; BLOCKS of
-// them share an SM. Dynamic shared memory: `flash.py` says how much.
+// Without PAGED all sequences have q_len queries and k_len keys, one sequence
+// behind the other; items: sequences x tiles of queries in each. With PAGED
+// starts, lengths and tables (rows of `width`) are those of batch.py, and
+// `work` has `items` pairs of a sequence (-1: nothing to do) and a tile of it.
+// Grid: items x heads, of which heads vary fastest. Items with many keys come
+// first, so that the last blocks to run are short ones. Dynamic shared memory:
+// flash.py computes its size.
 //
-// The bits of a query's result do not depend on the other queries of the batch,
-// nor on how many of its own sequence are computed at a time. Tiles of keys
-// begin at multiples of BN, counted from the sequence's first key, and all that
-// happens to a query depends on its own scores, tile by tile. If its neighbors
-// see keys where it sees none, their tile adds zeros to its sums and leaves its
-// base as it is. Nor does its place among the rows of an instruction matter;
-// but it has always the same one, since tiles of queries begin at positions
-// that are multiples of BM.
+// The bits of a query's result do not depend on other queries of the batch, nor
+// on how many of its own sequence are computed at a time. Tiles of keys begin
+// at multiples of BN from the sequence's first key, and what happens to a query
+// depends on its own scores, tile by tile. A tile that only its neighbors see
+// adds zeros to its sums and leaves its base as it is. A query also has always
+// the same row of an instruction, since tiles of queries begin at positions
+// that are multiples of BM; but that place makes no difference.
 // --8<-- [start:kernel]
 template <int D, int BM, int BN, int WARPS, int BLOCKS, bool PAGED,
           bool ALIGNED, bool SOFTCAP, class Cache = __nv_bfloat16>
@@ -52,12 +57,12 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
           const int* __restrict__ tables, int width, int block_size,
           const float* __restrict__ scales) {
   constexpr bool FP8 = sizeof(Cache) == 1;
-  // Tiles of 16 queries of a warp: a tile of keys that was read from shared
-  // memory serves them all. Tiles of 8 keys.
+  // MT tiles of 16 queries belong to a warp: a tile of keys that was read from
+  // shared memory serves them all. NT tiles of 8 keys.
   constexpr int MT = BM / (16 * WARPS), NT = BN / 8;
   constexpr int THREADS = WARPS * 32, TILE = BN * D * 2;  // bytes
-  // Queries stay in registers beside results and scores, if there are enough;
-  // otherwise they are read again for each tile.
+  // Queries stay in registers beside results and scores if there are enough of
+  // them; otherwise they are read again for each tile of keys.
   constexpr bool KEEP =
       MT * (D / 4 + D / 2 + BN / 2) + 75 <= 65536 / (THREADS * BLOCKS);
   static_assert(D % 16 == 0 && BN % 16 == 0 && BM == MT * 16 * WARPS, "tiles");
@@ -90,8 +95,9 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
   // --8<-- [end:order]
 
   // --8<-- [start:range]
-  // The keys that queries from row `top` on see: all of [whole_begin,
-  // whole_end) are seen by each of them, and none outside [begin, end) by any.
+  // The keys that `count` queries from row `top` on see: each query sees all
+  // keys of [whole_begin, whole_end), and none sees a key outside of [begin,
+  // end).
   struct Range {
     int begin, end, whole_begin, whole_end;
   };
@@ -109,9 +115,9 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
   // --8<-- [end:range]
 
   // --8<-- [start:slots]
-  // Where a key lies. Behind the last key stands the last one again: it is
-  // masked, but what is there must not be NaN, which times zero is not zero. In
-  // paged memory a thread looks up a key of the tile after the next for all.
+  // Where a key lies. The last key stands for those behind it: they are masked,
+  // but must not be NaN, because zero times NaN is NaN. In paged memory one
+  // thread looks up a key of the tile after the next for all threads.
   const auto slot_of = [&](int key) {
     key = min(key, k_len - 1);
     if (!PAGED) return sequence * k_len + key;
@@ -149,11 +155,12 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
   __syncthreads();
 
   // Where this lane reads in 16 rows of a tile, as ldmatrix wants it. Queries
-  // and values: the first 8 rows and the last, of 8 columns, then of the next
-  // 8. Of queries that is a first factor; of values, once they are turned, two
-  // second ones. Keys: 16 columns of the first 8 rows, then of the last: two
-  // second factors as they lie. Both registers of a factor have to be
-  // neighbors, or the compiler copies them for each product.
+  // and values: 8 columns of the first 8 rows, of the last 8 rows, and then the
+  // next 8 columns. For queries that is a first factor of mma; for values,
+  // which are turned while they are loaded, it is two second factors. Keys: 16
+  // columns of the first 8 rows, then of the last 8: two second factors. The
+  // two registers of a factor have to be neighbors, or the compiler copies them
+  // for each product.
   const unsigned lane_at = Layout<D>::place(lane % 16, lane / 16);
   const unsigned key_at =
       Layout<D>::place(lane % 8 + lane / 16 * 8, lane / 8 % 2);
@@ -168,8 +175,8 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
                  q_at + Layout<D>::right(lane_at, kk) + i * 16 * (D * 2));
   }
 
-  // Of this lane's rows: what their exponentials refer to, what this lane has
-  // of their sum, and results.
+  // For each of this lane's rows: the base of its exponentials, this lane's
+  // part of their sum, and of the results.
   float base[MT][2], sum[MT][2] = {}, o[MT][D / 8][4] = {};
 #pragma unroll
   for (int i = 0; i < MT; ++i) base[i][0] = base[i][1] = LOWEST;
@@ -177,14 +184,14 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
   int stage = 0;
 #pragma unroll 1
   for (; step < steps; ++step, stage ^= 1) {
-    if constexpr (FP8) {  // it has arrived where the second tile would be
+    if constexpr (FP8) {  // it arrived in the place of a second tile
       widen_tile<D, BN, THREADS>(of_k, of_k + TILE);
       widen_tile<D, BN, THREADS>(of_v, of_v + TILE);
       __syncthreads();
     }
     // --8<-- [start:next]
-    // The next tile arrives while this one is at work. The slots of the one
-    // after it take the place of those of this one.
+    // The next tile arrives while this one is multiplied. The slots of the tile
+    // after it take the place of this tile's slots.
     if (step + 1 < steps) {
       copy_step(step + 1, stage ^ 1);
       if (PAGED && threadIdx.x < BN)
@@ -212,7 +219,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
       const auto load_keys = [&](unsigned (&b)[4], int kk, int n) {
         ldmatrix(b, k_at + Layout<D>::right(key_at, kk) + n * 8 * (D * 2));
       };
-      // The next factors are on their way while these are multiplied.
+      // The next factors are loaded while these are multiplied.
       float s[MT][NT][4] = {};
       unsigned a[2][MT][4], b[2][4];
       load_queries(a[0], 0);

@@ -1,5 +1,15 @@
-// The parts of flash.cu: instructions that mma.cuh does not have, tiles in
-// shared memory, what happens to scores, and where results go.
+// The parts of flash.cu and flash_parts.cu beside their products.
+//
+//   store_shared, load_shared    16 bytes of shared memory by its address
+//   pack                         two floats as a pair of bf16
+//   power_of_two, reciprocal     2^x and 1 / x by one instruction each
+//   Layout                       where a chunk of a tile lies in shared memory
+//   copy_tile                    starts to copy rows into a tile
+//   widen_tile                   makes a tile of bf16 from one of FP8
+//   bend_scores                  the softcap
+//   mask                         -inf for keys that a query does not see
+//   raise_bases                  rescales, as an online softmax has to
+//   store_results                divides by the sums and stores, with the lse
 #pragma once
 #include "llm/kernels/fp8.cuh"
 #include "ptx/mma.cuh"
@@ -30,7 +40,7 @@ __device__ __forceinline__ unsigned pack(float first, float second) {
   return word;
 }
 
-// 2^x and 1 / x with an error of about 1e-7 of the value: one instruction each.
+// 2^x and 1 / x, one instruction each, with a relative error of about 1e-7.
 __device__ __forceinline__ float power_of_two(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -45,11 +55,11 @@ __device__ __forceinline__ float reciprocal(float x) {
 
 // --8<-- [start:layout]
 // A tile in shared memory is rows of D elements in chunks of 16 bytes. ldmatrix
-// reads 8 rows of one chunk column at a time, and they should lie in 8
-// different groups of 4 banks: so chunk c of a row stands at c ^ x, where x
-// differs among the rows that would meet in the same banks. The XOR stays
-// within a group of chunks, as large as a power of two up to 8 allows that
-// divides their number.
+// reads the same chunk of 8 rows at a time, and these should lie in 8 different
+// groups of 4 banks. So chunk c of a row stands at c ^ x, where x differs among
+// the rows that would meet in the same banks. The XOR moves a chunk within a
+// group of chunks: the largest power of two up to 8 that divides their number.
+// D: elements of a row, a multiple of 16.
 template <int D>
 struct Layout {
   static constexpr unsigned CHUNKS = D / 8, ROW = D * 2;  // bytes of a row
@@ -62,7 +72,8 @@ struct Layout {
     return row * ROW + (chunk ^ row / (8 / GROUP) % GROUP) * 16;
   }
 
-  // From the place of chunk 0 or 1 to that of the chunk 2 * pairs further on.
+  // The place that lies 2 * pairs chunks to the right of `at`, which is the
+  // place of chunk 0 or 1 of a row.
   static __device__ __forceinline__ unsigned right(unsigned at,
                                                    unsigned pairs) {
     return (at ^ pairs * 2 % GROUP * 16) + pairs * 2 / GROUP * GROUP * 16;
@@ -71,16 +82,18 @@ struct Layout {
 // --8<-- [end:layout]
 
 // --8<-- [start:copy-tile]
-// Start to copy ROWS rows of `d` elements into a tile: line i of the tile is
-// row row_of(i) in memory, and must be there; beyond d stand zeros. ALIGNED:
-// rows begin at multiples of 16 bytes, and d is a multiple of 8. Other rows go
-// element by element through registers, which is slow.
+// Starts to copy ROWS rows of `d` elements into a tile with rows of D elements.
+// Line i of the tile is row row_of(i) in memory, which must exist; zeros stand
+// for columns from d on. THREADS: of the block. ALIGNED: rows begin at
+// multiples of 16 bytes, and d is a multiple of 8. Other rows go through
+// registers element by element, which is slow. Row: the type of the function
+// row_of.
 template <int D, int ROWS, int THREADS, bool ALIGNED, class Row>
 __device__ __forceinline__ void copy_tile(unsigned to,
                                           const __nv_bfloat16* from, int stride,
                                           int d, Row&& row_of) {
-  // Threads on a line: a power of two, even if some of them have nothing to do.
-  // So each keeps its chunk, and the addresses differ by constants.
+  // Threads on a line are a power of two, even if some have nothing to do: so
+  // each thread keeps its chunk, and its addresses differ by constants.
   constexpr unsigned CHUNKS = Layout<D>::CHUNKS, LANES = CHUNKS <= 2    ? 2
                                                          : CHUNKS <= 4  ? 4
                                                          : CHUNKS <= 8  ? 8
@@ -111,11 +124,12 @@ __device__ __forceinline__ void copy_tile(unsigned to,
 }
 // --8<-- [end:copy-tile]
 
-// A tile of FP8 rows, of which d is a multiple of 16, is copied as it is; when
-// it is there, each thread makes bf16 of what it has copied itself, so that
-// until then it waits for no other.
+// copy_tile for FP8 copies rows as they are; d is a multiple of 16, and ALIGNED
+// has to be true. When they have arrived, widen_tile makes bf16 of them. A
+// thread widens what it has copied itself, so it need not wait for other
+// threads before.
 // --8<-- [start:fp8-tile]
-template <int D>  // threads on a line, a power of two
+template <int D>  // threads on a line: a power of two
 constexpr unsigned FP8_LANES = D <= 32    ? 2
                                : D <= 64  ? 4
                                : D <= 128 ? 8
@@ -155,8 +169,12 @@ __device__ __forceinline__ void widen_tile(unsigned to, unsigned from) {
 }
 // --8<-- [end:fp8-tile]
 
-// Scores, or results, of a warp: MT x NT tiles of 16 queries by 8 keys (or
-// columns), of which a lane holds four numbers each, as `mma` has it.
+// Below, a warp has MT x NT tiles of scores (or MT x TILES of results): 16
+// queries by 8 keys (or columns) each. A lane holds four numbers of each, as
+// `mma` wants.
+
+// bend_scores: x becomes tanh(c x) for all scores x, where c makes a score of a
+// product, by tanh(y) = 1 - 2 / (e^2y + 1). bend: 2 * log2(e) * c.
 
 // tanh(x) = 1 - 2 / (e^2x + 1), for all scores. bend: 2 * log2(e) times what
 // makes a score x.
@@ -169,8 +187,10 @@ __device__ __forceinline__ void bend_scores(float (&s)[MT][NT][4], float bend) {
   }
 }
 
-// -inf for keys that a query does not see: by selection, since there may be
-// anything. first, key: position of this lane's first query, and its first key.
+// -inf for the keys that a query does not see. This is a selection and no sum,
+// because a score may be anything, even NaN. first: position of this lane's
+// first query; key: number of its first key. left, right: how many keys a query
+// sees before and behind its own.
 // --8<-- [start:mask]
 template <int MT, int NT>
 __device__ __forceinline__ void mask(float (&s)[MT][NT][4], int first, int key,
@@ -187,10 +207,11 @@ __device__ __forceinline__ void mask(float (&s)[MT][NT][4], int first, int key,
 
 // The exponentials of a row of scores are 2^(s * power - base). The base need
 // not be the row's maximum: one that is up to 8 less makes exponentials of up
-// to 2^8, which neither bf16 nor the sums mind. So bases seldom rise, and what
-// has been added up seldom needs its factor. True if one does, of any row of
-// the warp: only then do lanes exchange their maxima. The largest of a row's is
-// one of them and rounded alike: other rows decide nothing.
+// to 2^8, which neither bf16 nor the sums mind. So bases seldom rise, and
+// earlier sums seldom need a factor. Returns true if the base of any row of the
+// warp rises; only then do lanes exchange their maxima. The new base is the
+// row's largest score, rounded as all lanes round it, so no other row changes a
+// row's bits.
 // --8<-- [start:bases]
 constexpr float LOWEST = -1e38f;  // not -inf, which minus itself is NaN
 
@@ -224,8 +245,9 @@ __device__ __forceinline__ bool raise_bases(const float (&s)[MT][NT][4],
 }
 // --8<-- [end:bases]
 
-// Results of a warp, divided by their sums, and log-sum-exps. first: the first
-// row of this lane, of the q_len that its sequence has from q_start on.
+// Divides the results of a warp by their sums and stores them, and
+// log-sum-exps. first: this lane's first row among the q_len rows that its
+// sequence has from row q_start on. by_scale: the scale of FP8 values, or 1.
 // --8<-- [start:store]
 template <bool ALIGNED, int MT, int TILES>
 __device__ __forceinline__ void store_results(

@@ -7,43 +7,54 @@
 #include "hopper/handover.cuh"
 #include "ptx/overlap.cuh"
 
-// As flash.cu with PAGED and a causal mask: out = softmax(scale * q k^T) v for
-// each head. Query i of the q_len of a sequence is the token at i + k_len -
-// q_len, and sees the keys up to its own; no sequence has more queries than
-// keys. Values of keys in [0, k_len) must be finite. Whatever else lies in the
+// out = softmax(scale * q k^T) v for each head, as flash.cu with PAGED and a
+// causal mask. Query i of the q_len of a sequence is the token at position i +
+// k_len - q_len, and sees the keys up to its own; no sequence has more queries
+// than keys. Values of keys in [0, k_len) must be finite. What else lies in the
 // cache may be NaN, also within the last block.
 //
-// Q, K, V: tensors of five axes, as copy_box says. Q: rows of tokens, boxes of
-// 64 tokens and D elements. K, V: blocks of BLOCK tokens stand for sequences,
-// and parts of 64 elements for heads; a box is a part of a block. out: rows of
-// heads x D elements, `out_stride` elements apart and at multiples of 16 bytes.
-// lse: null, or the natural logarithm of each query's sum of exponentials,
-// [tokens, heads]. power: scale * log2(e) > 0.
+// D: elements of a head, 64 or 128.
+// CONSUMERS: warpgroups that multiply, 2 or 3, with 64 queries each; one more
+//   warpgroup copies.
+// BN: keys that a block takes at a time, a multiple of 16 and of BLOCK.
+// STAGES: buffers for tiles of keys, and as many for values.
+// Q_STAGES: buffers for queries.
+// BLOCK: tokens of a block of the cache, a multiple of 8.
+// PINGPONG: whether warpgroups take turns: one multiplies while the other
+//   computes its softmax.
+//
+// Q, K, V: tensors of five axes, as copy_box says. Q has rows of tokens, in
+//   boxes of 64 tokens and D elements. In K and V a block of BLOCK tokens has
+//   the place of a sequence, and a part of 64 elements that of a head; a box is
+//   a part of a block. out: rows of heads x D elements, `out_stride` elements
+//   apart, which begin at multiples of 16 bytes. lse: null, or the natural
+//   logarithm of each query's sum of exponentials, [tokens, heads]. power:
+//   scale * log2(e) > 0.
 //
 // work: `rows` pairs of a sequence and a tile of its queries, as flash.py
-// orders them for tiles of 64 * CONSUMERS queries; the first -1 ends it.
-// starts, lengths, tables (rows of `width`) as in batch.py. Blocks draw items,
-// a row of `work` for a head, until there are no more. drawn: two numbers, 0
-// before and after: how many were drawn, and how many blocks have ended.
+// orders them for tiles of 64 * CONSUMERS queries; the first -1 ends them.
+// starts, lengths, tables (rows of `width`): those of batch.py. An item is a
+// row of `work` for one head; blocks draw items until there are no more. drawn:
+// two numbers, which are 0 before and after: how many items were drawn, and how
+// many blocks have ended.
 //
-// A block has CONSUMERS warpgroups of 64 queries, and one more for copies. It
-// takes BN keys at a time, which wait in STAGES buffers for keys and as many
-// for values, and queries in Q_STAGES. Grid: at most a block for each SM.
-// Dynamic shared memory: flash_hopper_paged.py says how much.
+// Grid: at most a block for each SM. Dynamic shared memory:
+// flash_hopper_paged.py computes its size.
 
-// An item of work: queries of a head in rows from `row` to before `end`, of
-// which the first is at position `at`; they see `keys` keys. No keys: the end.
+// An item of work: the queries of a head in rows from `row` to before `end`.
+// The first of them is at position `at`, and they see `keys` keys; 0 keys mean
+// that there are no more items.
 struct Work {
   int head, row, end, at, keys;
 };
 
 // --8<-- [start:words]
-// What these threads have written into shared memory is there for products.
+// Makes what this thread has written into shared memory visible to products.
 __device__ __forceinline__ void show_to_products() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// All threads of a consumer are here. Turns have the barriers below 8.
+// A barrier for the 128 threads of a consumer. Barriers below 8 are for turns.
 __device__ __forceinline__ void meet_consumer(int consumer) {
   asm volatile("bar.sync %0, 128;" ::"r"(8 + consumer) : "memory");
 }
@@ -63,8 +74,8 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
                        const int* __restrict__ starts,
                        const int* __restrict__ lengths,
                        const int* __restrict__ tables, int width) {
-  // Bytes: a tile of keys or values, queries of a warpgroup; and of a tile's
-  // parts of 64 columns.
+  // Bytes of a tile of keys or values and of the queries of a warpgroup, and of
+  // their parts of 64 columns.
   constexpr int BM = 64 * CONSUMERS, TILE = BN * D * 2, PART = BN * 128;
   constexpr int QUERIES = 64 * D * 2, Q_PART = 64 * 128, PARTS = D / 64;
   static_assert((D == 64 || D == 128) && BN % 16 == 0, "tiles");
@@ -74,7 +85,7 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
   extern __shared__ unsigned char shared[];
   __shared__ Barrier q_full[Q_STAGES][CONSUMERS], q_empty[Q_STAGES][CONSUMERS],
       k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
-  __shared__ Slot<Work> items[CONSUMERS];  // the next one of each warpgroup
+  __shared__ Slot<Work> items[CONSUMERS];  // the next of each warpgroup
   // The swizzle wants tiles at multiples of 1024 bytes.
   const unsigned begin = shared_address(shared), of_k = (begin + 1023) & ~1023u,
                  of_v = of_k + STAGES * TILE, of_q = of_v + STAGES * TILE;
@@ -103,8 +114,8 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     prefetch(Q), prefetch(K), prefetch(V);
     Buffers<Q_STAGES> q;
     Buffers<STAGES> k, v;
-    // Of a tile of keys: its blocks in the cache, how many of them somebody
-    // sees, and the first part of the head.
+    // A tile of keys or values: its blocks in the cache, how many of them some
+    // query sees, and the first part of its head.
     struct Tile {
       const int* blocks;
       int count, part;
@@ -118,7 +129,7 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
       constexpr int ONCE = BN / BLOCK < 4 ? BN / BLOCK : 4;
 #pragma unroll
       for (int i = 0; i < BN / BLOCK; i += ONCE) {
-        int block[ONCE];  // the first are asked for before the buffer is free
+        int block[ONCE];  // the first load before the buffer is free
 #pragma unroll
         for (int j = 0; j < ONCE; ++j)
           block[j] = i + j < tile.count ? tile.blocks[i + j] : 0;
@@ -139,7 +150,7 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
                 &v_empty[v.stage], v.parity);
       v.advance();
     };
-    // To each warpgroup the queries of an item, and what the item is.
+    // Hands each warpgroup the queries of an item, and the item.
     const auto hand_out = [&] {
 #pragma unroll 1
       for (int i = 0; i < CONSUMERS; ++i) {
@@ -159,7 +170,7 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     for (int item = blockIdx.x; item < rows * heads; item = next) {
       const int sequence = work[item / heads * 2];
       if (sequence < 0) break;
-      // The first item of a block is its number. The next one is asked for long
+      // The first item of a block is its own number. The next one is drawn long
       // before it is needed.
       next = gridDim.x + atomicAdd(drawn, 1);
       // Tiles begin at positions that are multiples of BM: the first one of a
@@ -178,8 +189,8 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         copy_tile(of_k + k.stage * TILE, K, of_keys, &k_full[k.stage],
                   &k_empty[k.stage], k.parity);
         k.advance();
-        // Buffers become free in this order: those of keys first, those of
-        // queries, where there are no others, last.
+        // Buffers become free in this order: first those of keys; that of
+        // queries last, where there is only one.
         if (of_values.count > 0) copy_values();
         if (key == 0) hand_out();
         of_values = of_keys;
@@ -201,7 +212,7 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     Buffers<Q_STAGES> q;
     Buffers<STAGES> k, v;
     float s[BN / 2], o[D / 2];  // scores, results
-    unsigned p[BN / 4];         // weights, which are on their way into results
+    unsigned p[BN / 4];         // weights, the factors of results
     Softmax<BN> softmax;
 
     const auto release = [&](Barrier* barrier) {
@@ -220,13 +231,12 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
       end_group();
     };
     // --8<-- [start:values]
-    // Weights of keys that nobody sees are zero, but what lies in their place
-    // among the values may be NaN, and zero times that is NaN. So the rows from
-    // the `seen`-th on become zeros, if it is not the whole tile that is seen.
-    // Each consumer does that for itself: what it writes is not changed by
-    // another one, who writes the same.
+    // The weight of a key that no query sees is zero, but its place among the
+    // values may hold NaN, and zero times NaN is NaN. So the rows from `seen`
+    // on become zeros. Each consumer does that for itself: if another one
+    // writes to the same place, it writes the same.
     const auto clear_values = [&](int seen) {
-      if (seen == 0) return;  // of the last tile: a whole one
+      if (seen == 0) return;  // the whole tile is seen
 #pragma unroll 1
       for (int i = seen * 8 + threadIdx.x % 128; i < BN * 8; i += 128)
         for (int part = 0; part < PARTS; ++part)
@@ -236,7 +246,7 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
       show_to_products();
       meet_consumer(me);
     };
-    // add: to the results that there are; last: this is the item's last tile.
+    // add: whether o holds results already. last: this is the item's last tile.
     const auto start_values = [&](bool add, bool last, const Work& w) {
       wait(&v_full[v.stage], v.parity);
       if (last) clear_values(w.keys % BN);
@@ -249,9 +259,9 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     };
     // --8<-- [end:values]
 
-    // The next item. Its first scores follow the last ones of the item before,
-    // whose last weights are not yet multiplied.
-    int received = 0;  // parity of the next
+    // Receives the next item. Its first scores follow the last scores of the
+    // item before, whose last weights are not yet multiplied.
+    int received = 0;  // parity of the next item
     const auto next_item = [&](Work& w) {
       w = receive(items[me], received);
       received ^= 1;
@@ -259,7 +269,7 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
       wait(&q_full[q.stage][me], q.parity);
       return true;
     };
-    // The scores are there: free their factors, and mask what is not seen.
+    // The scores are there: frees their factors, and masks what is not seen.
     const auto finish_scores = [&](const Work& w, int key) {
       arrived(s);
       release(&k_empty[k.stage]);
@@ -325,7 +335,7 @@ __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
       arrived(o);
       store(softmax, w);
     }
-    if (PINGPONG && me == 0) wait_for_turn(my_turn);  // the one too many
+    if (PINGPONG && me == 0) wait_for_turn(my_turn);  // one is left over
   }
 }
 // --8<-- [end:kernel]

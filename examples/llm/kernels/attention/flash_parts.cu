@@ -1,20 +1,25 @@
-// Attention of few query tokens over many keys, causal, in blocks: as flash.cu,
-// but the keys of a tile of queries are dealt out to several thread blocks, and
-// a second kernel adds up what these have found.
+// Attention of few query tokens over many keys, causal and in blocks. It is
+// that of flash.cu, but several thread blocks share the keys of a tile of
+// queries.
+//
+//   flash_parts   each block computes a part: some keys of a tile of queries
+//   merge_parts   adds up the parts of each tile
+//
 // requires: sm_80
 #include "flash.cuh"
 #include "ptx/overlap.cuh"
 
 // --8<-- [start:deal]
-// What an item of `work` is, and how its keys are dealt out: `count` parts of
-// `share` tiles of BN keys, the last with what is left. `most`: parts at most.
-// A part of one tile would spend more on beginning and ending than on its keys.
-constexpr int LEAST = 2;  // tiles of a part
+// An item of `work` is a sequence and a tile of its queries. Its keys are dealt
+// out in `count` parts, at most `most`. A part is `share` tiles of BN keys; the
+// last part takes what is left. A part of a single tile would spend more time
+// on its beginning and end than on its keys.
+constexpr int LEAST = 2;  // tiles that a part has at least
 
 template <int BM, int BN>
 struct Item {
   int sequence, q_start, q_len, k_len;
-  int top;  // the tile's first row, maybe before the first query
+  int top;  // the tile's first row; it may be before the first query
   int tiles, share, count;
 
   __device__ __forceinline__ Item(const int* __restrict__ work,
@@ -39,18 +44,21 @@ struct Item {
 };
 // --8<-- [end:deal]
 
-// As flash<D, BM, BN, WARPS, BLOCKS, true, true, false, Cache>, causal, without
-// a window. Sequences have at least as many keys as queries, rows begin at
-// multiples of 16 bytes, and d is a multiple of 16. power: scale * log2(e).
+// As flash<D, BM, BN, WARPS, BLOCKS, true, true, false, Cache> of flash.cu,
+// which explains the parameters: causal, and without a window. Sequences have
+// at least as many keys as queries, rows begin at multiples of 16 bytes, and d
+// is a multiple of 16. power: scale * log2(e).
 //
-// Grid: items x parts x heads, of which heads vary fastest. A part that an item
-// does not have ends at once. Where an item has one part only, its results are
-// stored; otherwise the part's go to `partials`, in fp32 and not yet divided:
-// for each block of the grid BM rows of D sums, and behind those of all blocks
-// BM pairs for each: what the row's exponentials refer to, and their sum.
+// Grid: items x parts x heads, of which heads vary fastest. A block returns at
+// once if its item has fewer parts. If an item has one part only, its block
+// stores the results. Otherwise each block writes its part to `partials`, in
+// fp32 and not yet divided: BM rows of D sums for each block of the grid, and
+// behind the sums of all blocks BM pairs for each block: the base of the row's
+// exponentials, and their sum.
 //
-// The numbers of the batch, and where keys lie, were there before the step's
-// first kernel began: a block has read them when it begins to wait.
+// The numbers of the batch, and of the slots of its keys, are older than the
+// step's first kernel: a block reads them before it waits for the kernel
+// before.
 //
 // The bits of a result depend on the number of parts, and on the last query of
 // its tile. They are the same again for the same batch.
@@ -68,8 +76,8 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
                 const float* __restrict__ scales,
                 float* __restrict__ partials) {
   constexpr bool FP8 = sizeof(Cache) == 1;
-  // As in flash.cu: tiles of 16 queries of a warp, tiles of 8 keys; queries
-  // stay in registers if there are enough.
+  // As in flash.cu: MT tiles of 16 queries of a warp, NT tiles of 8 keys;
+  // queries stay in registers if there are enough.
   constexpr int MT = BM / (16 * WARPS), NT = BN / 8;
   constexpr int THREADS = WARPS * 32, TILE = BN * D * 2;  // bytes
   constexpr bool KEEP =
@@ -89,7 +97,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
   const Item<BM, BN> it(work, starts, lengths, number / parts, parts);
   const int part = number % parts;
   if (part >= it.count) {
-    wait_for_previous();  // for nothing, but see overlap.cuh
+    wait_for_previous();  // although nothing is needed: see overlap.cuh
     return;
   }
   int step = part * it.share;
@@ -97,13 +105,13 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
   // --8<-- [end:part]
   const int ahead = it.ahead(), q_len = it.q_len, k_len = it.k_len;
   const int my_top = it.top + warp * (16 * MT);
-  // Of this warp's queries: all see the keys before `whole`, none those from
+  // All queries of this warp see the keys before `whole`; none sees a key from
   // `end` on.
   const bool any = my_top + 16 * MT > 0 && my_top < q_len;
   const int whole = ahead + max(my_top, 0) + 1,
             end = any ? ahead + min(my_top + 16 * MT, q_len) : 0;
 
-  // Behind the last key stands the last one again, as in flash.cu.
+  // The last key stands for those behind it, as in flash.cu.
   const auto slot_of = [&](int key) {
     key = min(key, k_len - 1);
     return tables[(long long)it.sequence * width + key / block_size] *
@@ -155,7 +163,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
   int stage = 0;
 #pragma unroll 1
   for (; step < steps; ++step, stage ^= 1) {
-    if constexpr (FP8) {  // it has arrived where the second tile would be
+    if constexpr (FP8) {  // it arrived in the place of a second tile
       widen_tile<D, BN, THREADS>(of_k, of_k + TILE);
       widen_tile<D, BN, THREADS>(of_v, of_v + TILE);
       __syncthreads();
@@ -246,7 +254,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
     __syncthreads();
   }
 
-  // Once more, so that nothing of it had to stay in registers meanwhile.
+  // Computed once more, so that it need not stay in registers meanwhile.
   const Item<BM, BN> now(work, starts, lengths, number / parts, parts);
   const float by_scale = FP8 ? scales[kv_heads + kv_head] : 1.0f;
   if (now.count == 1) {
@@ -261,7 +269,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
 #pragma unroll
   for (int i = 0; i < MT * 2; ++i) {
     const int line =
-        warp * (16 * MT) + lane / 4 + i / 2 * 16 + i % 2 * 8;  // of the tile
+        warp * (16 * MT) + lane / 4 + i / 2 * 16 + i % 2 * 8;  // in the tile
     float total = sum[i / 2][i % 2];
     total += __shfl_xor_sync(~0u, total, 1);
     total += __shfl_xor_sync(~0u, total, 2);
@@ -279,9 +287,10 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
 }
 // --8<-- [end:kernel]
 
-// The results of items with more than one part, always added in the same order.
-// parts and all else as for flash_parts. Grid: items x heads x pieces, of which
-// pieces vary fastest; a thread has 4 columns of a row of the tile.
+// Adds the parts of each item that has more than one, always in the same order.
+// D, BM, BN and `parts` are those of flash_parts. Grid: items x heads x pieces,
+// of which pieces vary fastest; a thread computes 4 columns of a row of the
+// tile.
 // --8<-- [start:merge]
 constexpr int MERGE_THREADS = 128;
 
@@ -303,7 +312,7 @@ __global__ void __launch_bounds__(MERGE_THREADS)
   wait_for_previous();
   if (it.count < 2 || row < 0 || row >= it.q_len || column >= d) return;
 
-  // Of part p: row `first + p * apart`.
+  // Part p of this row is row `first + p * apart` of the sums.
   const long long first = ((long long)item * parts * heads + head) * BM + line,
                   apart = (long long)heads * BM;
   const float2* const tops =
@@ -312,7 +321,7 @@ __global__ void __launch_bounds__(MERGE_THREADS)
       first;
   const float* const from = partials + first * D + column;
   float most = LOWEST;
-#pragma unroll 8  // loads on their way at once
+#pragma unroll 8  // eight loads are under way at once
   for (int p = 0; p < it.count; ++p)
     most = fmaxf(most, __ldcg(tops + p * apart).x);
   float sum = 0.0f;
@@ -322,7 +331,7 @@ __global__ void __launch_bounds__(MERGE_THREADS)
     const float2 top = __ldcg(tops + p * apart);
     const float4 x =
         __ldcg(reinterpret_cast<const float4*>(from + p * apart * D));
-    const float weight = power_of_two(top.x - most);  // no keys: 0
+    const float weight = power_of_two(top.x - most);  // 0 without keys
     sum += weight * top.y;
     total.x += weight * x.x, total.y += weight * x.y;
     total.z += weight * x.z, total.w += weight * x.w;

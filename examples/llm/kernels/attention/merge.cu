@@ -1,13 +1,15 @@
-// Attention over all keys, from that over some and that over the others.
+// Attention over all keys, joined from that over some keys and that over the
+// rest.
 // requires: sm_80
 #include <cuda_bf16.h>
 
 // --8<-- [start:merge]
-// Attention over two sets of keys from that over each: out is the mean of a and
-// b, [rows, dim], with weights exp(lse_a) and exp(lse_b). An lse of -inf, or
-// +inf as some libraries have it, is that of no keys: its row isn't read, and
-// without any the result is 0. dim is a multiple of 8; out may be a or b, lse
-// none of the others. A thread has 16 bytes of out.
+// out is the mean of a and b, [rows, dim], with the weights exp(lse_a) and
+// exp(lse_b); lse is that of all keys. An lse of -inf means that there were no
+// keys, and so does +inf, as some libraries have it: such a row is not read. If
+// both have no keys, the result is 0. dim is a multiple of 8. out may be a or
+// b; lse must be none of the others. A thread computes 8 elements, 16 bytes of
+// out.
 extern "C" __global__ void __launch_bounds__(256)
     merge(const __nv_bfloat16* a, const float* lse_a, const __nv_bfloat16* b,
           const float* lse_b, __nv_bfloat16* out, float* lse, long long rows,
