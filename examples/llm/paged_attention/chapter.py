@@ -108,6 +108,34 @@ names = list(ways)
 del step, ways
 
 # %% [markdown]
+# The step of the program once more, launched by hand.
+
+# %% launch
+WARPS, STAGES, TILE, HEADS = 4, 4, 16, 8  # TILE keys; HEADS of a block
+kernel = ct.Kernel(
+    "llm/kernels/attention/decode.cu", f"decode<{d},{WARPS},{STAGES},true>"
+)
+# Rows of keys in shared memory are an odd number of 16 bytes long: no two of
+# eight lie in the same banks.
+row = ((2 * d // 16 + 1) | 1) * 16
+shared = WARPS * STAGES * 2 * TILE * row  # keys and values
+split = 512  # keys of a part: here each sequence is one part
+parts = ct.cdiv(int(lengths.max()), split)
+octets = kv_heads * ct.cdiv(group, HEADS)
+none = np.uint64(0)  # bf16 has no scales
+by_hand = ct.empty(q.shape, "uint16")
+d_q, *pools, d_tables, d_lengths = on_gpu
+kernel(
+    d_q, heads * d, *pools, d_tables, tables.shape[1], block_size, d_lengths,
+    kv_heads, group, split, 0, 1 / math.sqrt(d), 0.0, by_hand, lse, partials,
+    tickets, none, grid=(octets, parts, 3), block=32 * WARPS, shared=shared,
+)  # fmt: skip
+ct.check(
+    wide(by_hand.get()), np.reshape(expected, q.shape), rtol=0, atol=0.02,
+    name="launched by hand",
+)  # fmt: skip
+
+# %% [markdown]
 # A pool of slots that many requests share, simulated.
 
 # %% requests
