@@ -80,15 +80,18 @@ from cudatut.book.llm.kernels.attention import flash
 from cudatut.book.llm.decoding.steps import Step, random_bits
 from cudatut.book.llm.paged_attention.pools import (
     LONGEST,
-    Ask,
     Contiguous,
-    Map,
     Paged,
     draw,
     exact,
     longest,
     power_of_two,
     run,
+)
+from cudatut.book.llm.paged_attention.ragged import (
+    decode_step,
+    prefill,
+    scattered,
 )
 
 # %% [markdown]
@@ -191,28 +194,6 @@ ct.series(
     },
 )
 
-# %% map
-# A small pool, to be drawn: 1024 slots, and requests of 20 to 200 tokens.
-rng = ct.rng(2)
-few = [
-    Ask(int(p), int(p + o))
-    for p, o in zip(rng.integers(10, 80, 200), rng.integers(10, 120, 200))
-]
-for name, pool in (
-    ("the next power of two", Contiguous(1024, power_of_two)),
-    ("blocks of 16", Paged(1024, 16)),
-):
-    pictures = Map(pool, cell=16, every=30, count=9)
-    run(pool, few, pictures.watch)
-    ct.table(
-        f"a pool over time: {name}",
-        {
-            str(step): {"requests": owners, "tokens": tokens}
-            for step, (owners, tokens) in pictures.taken.items()
-        },
-        corner="steps so far",
-    )
-
 # %% worst
 paged = histories["KV blocks of 16"]
 ct.facts(
@@ -252,62 +233,6 @@ ct.table(
 # NaN in every slot that nobody uses, and behind every last key.
 
 # %% nan
-
-
-def scattered(lengths, block_size, shape, rng, fill):
-    """Tables, and pools with random keys and values where `lengths` say so;
-    `fill` stands in all other slots. And the same side by side."""
-    needed = -(-np.asarray(lengths) // block_size)
-    free = rng.permutation(needed.sum() + 3)
-    pools = [
-        np.full((len(free) * block_size, *shape), fill, "uint16") for _ in "kv"
-    ]
-    tables = np.full((len(lengths), needed.max()), -1, "int32")
-    tables[np.arange(needed.max()) < needed[:, None]] = free[: needed.sum()]
-    beside = np.full((2, len(lengths), max(lengths), *shape), fill, "uint16")
-    for i, n in enumerate(lengths):
-        j = np.arange(n)
-        slots = tables[i, j // block_size] * block_size + j % block_size
-        for pool, rows in zip(pools, beside):
-            pool[slots] = rows[i, :n] = cut(rng.standard_normal((n, *shape)))
-    return tables, pools, beside
-
-
-def decode_step(q, pools, lengths, tables=None, block_size=None):
-    """By blocks, or without tables side by side."""
-    s, heads, d = q.shape
-    most = int(max(lengths))
-    out = ct.empty(q.shape, "uint16")
-    lse = ct.empty((s, heads), "float32")
-    need = decode.sizes(s, heads, pools[0].shape[-2], d, most)
-    partials = ct.empty(need.partials, "float32")
-    tickets = ct.to_device(np.zeros(need.tickets, "uint32"))
-    arrays = [ct.to_device(x) for x in (q, *pools)]
-    lengths = ct.to_device(np.array(lengths, "int32"))
-    work = out, lse, partials, tickets, most
-    if tables is None:
-        decode.contiguous(*arrays, lengths, *work)
-    else:
-        tables = ct.to_device(tables)
-        decode.paged(*arrays, tables, lengths, block_size, *work)
-    return out.get()
-
-
-def prefill(q, pools, lengths, tables, block_size):
-    """The last 5 tokens of each sequence, or all that it has."""
-    counts = np.minimum(5, lengths)
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype("int32")
-    q = np.repeat(q, counts, axis=0)
-    lengths = np.array(lengths, "int32")
-    work = flash.order(starts, lengths, flash.tile_for(q.shape[2]))
-    out = ct.empty(q.shape, "uint16")
-    q, keys, values, starts, lengths, tables, work = map(
-        ct.to_device, (q, *pools, starts, lengths, tables, work)
-    )
-    flash.paged(q, keys, values, out, starts, lengths, tables, block_size, work)
-    return out.get()
-
-
 lengths = (1, 31, 33, 500, 513)
 NAN, ZERO = 0x7FC0, 0
 table = {}
