@@ -118,9 +118,9 @@ ct.facts(
 )
 
 # %% [markdown]
-# Right before fast: every way to compute the same requests: alone, in a batch, in chunks,
-# preempted, with a prefix that was found, with guessed tokens, a step ahead,
-# and without CUDA graphs.
+# Right before fast: every way to compute the same requests: alone, in a batch,
+# in chunks, preempted, with a prefix that was found, with guessed tokens, a step
+# ahead, and without CUDA graphs.
 
 # %% same
 lengths = (1, 31, 33, 70, 129, 300)
