@@ -58,14 +58,15 @@ forked.fork("A", "B")
 pairs = np.array(forked.reserve("B", 6, 7), "int32")  # from, to
 
 layers, kv_heads, head_dim = 2, 3, 64
-shape = layers, forked.count, 4 * kv_heads * head_dim  # 4 tokens in a block
-before = ct.rng(0).integers(0, 1 << 16, (2, *shape), dtype="uint16")
-keys, values = map(ct.to_device, before)  # bf16, which travels as uint16
+words = 4 * kv_heads * head_dim // 2  # a block has 4 tokens, a word 2 bf16
+shape = 2, layers, forked.count, words  # keys and values
+before = ct.rng(0).integers(0, 1 << 32, shape, dtype="uint32")
+keys, values = map(ct.to_device, before)
 copies = ct.to_device(pairs)
 
 # A thread copies one vector of 16 bytes, and of each pair the same one. So the
 # grid covers a block's vectors, the layers, and keys beside values.
-vectors = 2 * shape[2] // 16
+vectors = words // 4
 kernel = ct.Kernel("llm/kernels/rope.cu", "copy_blocks")
 kernel(
     keys, values, forked.count * vectors, vectors, forked.count, copies,

@@ -44,7 +44,7 @@ def draws(how, rows):
         np.full(rows, how.temperature, "float32"),
         np.full(rows, how.top_k, "int32"),
         np.full(rows, how.top_p, "float32"),
-        np.full(rows, how.seed, "uint64"),
+        np.full(rows, how.seed or 0, "uint64"),
         np.arange(rows, dtype="int32"),
         np.full(rows, 7, "int32"),
     )
