@@ -10,7 +10,6 @@
 #       vocab: [49152, 512]
 #       LENGTHS: [[1000, 8000], [100, 200]]
 #       times: [7, 1]
-#       series: [5, 1]
 # ---
 
 # %% [markdown]
@@ -44,21 +43,52 @@ blocks.release("A")
 show("A leaves")
 blocks.check()
 
+# %% [markdown]
+# The copy itself is work for the GPU: a kernel copies these blocks in the keys
+# and the values of all layers. Here are two layers.
+
+# %% launch
+import numpy as np
+
+forked = NaiveBlocks(count=6, block_size=4)
+forked.begin("A", prompt)
+forked.reserve("A", 0, 6)
+forked.commit("A", prompt, 6)
+forked.fork("A", "B")
+pairs = np.array(forked.reserve("B", 6, 7), "int32")  # from, to
+
+layers, kv_heads, head_dim = 2, 3, 64
+words = 4 * kv_heads * head_dim // 2  # a block has 4 tokens, a word 2 bf16
+shape = 2, layers, forked.count, words  # keys and values
+before = ct.rng(0).integers(0, 1 << 32, shape, dtype="uint32")
+keys, values = map(ct.to_device, before)
+copies = ct.to_device(pairs)
+
+# A thread copies one vector of 16 bytes, and of each pair the same one. So the
+# grid covers a block's vectors, the layers, and keys beside values.
+vectors = words // 4
+kernel = ct.Kernel("llm/kernels/rope.cu", "copy_blocks")
+kernel(
+    keys, values, forked.count * vectors, vectors, forked.count, copies,
+    len(pairs), grid=(ct.cdiv(vectors, 128), layers, 2), block=128,
+)  # fmt: skip
+
+for old, new in pairs:
+    before[:, :, new] = before[:, :, old]
+ct.check(keys, before[0], name="keys, one block copied")
+ct.check(values, before[1], name="values, one block copied")
+
 # %% setup
-import copy
-from functools import partial
 from itertools import pairwise
-from time import perf_counter
 
-from cudatut.book.llm.engine.blocks import BlockError, NaiveBlocks, OutOfBlocks
+from cudatut.book.llm.block_managers.traces import trace
+from cudatut.book.llm.block_managers.traffic import (
+    INSTRUCTION,
+    MANAGERS,
+    kinds,
+    serve,
+)
 from cudatut.book.llm.engine.prefix import PrefixBlocks
-from cudatut.book.llm.engine.radix import RadixBlocks
-
-MANAGERS = {
-    "free list": NaiveBlocks,
-    "hashes": PrefixBlocks,
-    "radix tree": RadixBlocks,
-}
 
 # %% [markdown]
 # A pool of 32 blocks while requests come, grow and leave.
@@ -129,30 +159,7 @@ ct.facts(
 
 # %% predict
 BLOCK = 16  # tokens
-draw = iter(range(10_000))
-
-
-def some(count):
-    """So many random tokens, other ones each time."""
-    return ct.rng(next(draw)).integers(0, 49152, count).tolist()
-
-
-system = some(200)
-traffic = {
-    "one instruction for all": [],
-    "conversations": [],
-    "nothing shared": [],
-}
-for i in range(40):
-    own = 20 + 3 * i
-    traffic["one instruction for all"].append((system + some(own), some(30)))
-    traffic["nothing shared"].append((some(200 + own), some(30)))
-for user in range(8):
-    before = []
-    for _ in range(5):
-        prompt, answer = before + some(30 + 7 * user), some(50)
-        traffic["conversations"].append((prompt, answer))
-        before = prompt + answer
+traffic = kinds()
 
 
 def whole(count):
@@ -168,7 +175,7 @@ def unshared(name):
     for i, (prompt, _) in enumerate(traffic[name]):
         shared = 0
         if name == "one instruction for all" and i:
-            shared = len(system)
+            shared = INSTRUCTION
         elif name == "conversations" and i % 5:
             prompt_before, answer_before = traffic[name][i - 1]
             shared = len(prompt_before) + len(answer_before) - 1
@@ -192,25 +199,6 @@ ct.table(
 )
 
 # %% count
-
-
-def serve(blocks, requests):
-    """One request after the other; what was computed of each prompt."""
-    computed = []
-    for number, (prompt, answer) in enumerate(requests):
-        cached = blocks.begin(number, prompt)
-        computed.append(len(prompt) - cached)
-        blocks.reserve(number, cached, len(prompt))
-        blocks.commit(number, prompt, len(prompt))
-        text = prompt + answer
-        for stop in range(len(prompt) + 1, len(text)):  # decoding
-            blocks.reserve(number, stop - 1, stop)
-            blocks.commit(number, text, stop)
-        blocks.release(number)
-    blocks.check()
-    return computed
-
-
 counted = {
     name: {
         kind: sum(serve(manager(4000, BLOCK), requests))
@@ -225,135 +213,10 @@ ct.check(
     name="tokens as predicted",
 )
 
-# %% block-size
-# A larger block means fewer table entries and fewer hashes, and fewer hits.
-by_size = {}
-for BLOCK in (1, 4, 16, 64, 256):
-    by_size[BLOCK] = {
-        name: sum(serve(PrefixBlocks(80_000 // BLOCK, BLOCK), requests))
-        for name, requests in traffic.items()
-    }
-BLOCK = 16
-ct.table(
-    "tokens computed by the size of a block", by_size, corner="tokens per block"
-)
-
-# %% evict
-# 600 questions about 40 documents, some asked about far more often than others.
-rng = ct.rng(2)
-documents = [some(160) for _ in range(40)]
-weights = 1 / (1 + rng.permutation(40))
-asked = rng.choice(40, 600, p=weights / weights.sum())
-stream = [(documents[d] + some(20), some(10)) for d in asked]
-sizes = (40, 80, 120, 160, 240, 320, 400, 480)
-found, evictions = {kind: [] for kind in ("hashes", "radix tree")}, {}
-every = sum(len(prompt) for prompt, _ in stream)
-for kind in found:
-    for count in sizes:
-        manager = MANAGERS[kind](count, BLOCK)
-        computed = sum(serve(manager, stream))
-        found[kind].append((count, 100 * (1 - computed / every)))
-        evictions[kind, count] = manager.evictions
-ct.series(
-    "prompt tokens found",
-    ("blocks in the pool", ""),
-    ("share found", "%"),
-    found,
-)
-ct.check(
-    [share for _, share in found["radix tree"]],
-    [share for _, share in found["hashes"]],
-    name="the tree finds as much",
-)
-ct.facts(
-    "hashes: hits and evictions",
-    {
-        f"pool of {n} blocks": f"{share:.1f} %, {evictions['hashes', n]}"
-        for n, share in found["hashes"]
-    },
-)
-
-# %% host
-# Time of the host for one request of 8,000 tokens that are all known already
-# but the last block, in a manager that knows 50 such texts.
-texts = [(some(8000), some(2)) for _ in range(50)]
-spent = {}
-for kind, manager in MANAGERS.items():
-    blocks = manager(30_000, BLOCK)
-    serve(blocks, texts)
-    best = []
-    for prompt, _ in texts[:20]:
-        start = perf_counter()
-        cached = blocks.begin("again", prompt)
-        blocks.reserve("again", cached, len(prompt))
-        blocks.commit("again", prompt, len(prompt))
-        best.append(1e6 * (perf_counter() - start))
-        blocks.release("again")
-    spent[kind] = (sorted(best)[len(best) // 2], "us")
-ct.facts("time of the host for a prompt of 8,000 tokens", spent)
-
 # %% [markdown]
 # Random sequences of operations, and three managers with a fault each.
 
 # %% traces
-
-
-def trace(blocks, seed, most=200):
-    """A random sequence of operations; after how many an error is found, and
-    which.
-
-    `cache` stands for the memory: in each slot lies what was computed there,
-    which depends on all tokens up to it, as keys and values do.
-    """
-    rng, size = ct.rng(seed), blocks.block_size
-    cache, texts = [None] * (blocks.count * size), {}
-
-    def write(name, start):
-        text = texts[name]
-        copies = blocks.reserve(name, start, len(text))
-        for old, new in copies:
-            to = slice(new * size, (new + 1) * size)
-            cache[to] = cache[old * size : (old + 1) * size]
-        table = blocks.table(name).blocks
-        for i in range(start, len(text)):
-            cache[table[i // size] * size + i % size] = tuple(text[: i + 1])
-        blocks.commit(name, text, len(text))
-
-    for number in range(most):
-        action = rng.integers(4) if texts else 0
-        name = int(rng.choice(list(texts))) if texts else None
-        try:
-            if action == 0:
-                text = rng.integers(0, 2, rng.integers(1, 14)).tolist()
-                if blocks.fits(text):
-                    texts[number] = text
-                    write(number, blocks.begin(number, text))
-            elif action == 1:
-                known = len(texts[name])
-                more = rng.integers(0, 2, rng.integers(1, 4)).tolist()
-                texts[name] = texts[name] + more
-                try:
-                    write(name, known)
-                except OutOfBlocks:
-                    texts[name] = texts[name][:known]
-            elif action == 2:
-                blocks.fork(name, number)
-                texts[number] = texts[name]
-            else:
-                blocks.release(name)
-                del texts[name]
-            blocks.check()
-        except (BlockError, IndexError, KeyError) as error:
-            return number + 1, f"{type(error).__name__}: {error}"
-        for name, text in texts.items():
-            table = blocks.table(name).blocks
-            for i in range(len(text)):
-                there = cache[table[i // size] * size + i % size]
-                if there != tuple(text[: i + 1]):
-                    return number + 1, "another token is read"
-    return None
-
-
 runs = 200
 wrong = {
     kind: sum(trace(manager(8, 2), seed) is not None for seed in range(runs))
@@ -472,57 +335,24 @@ ct.check(
 # known. The model has the shape of SmolLM2 and random weights.
 
 # %% model
-from cudatut.book.llm.backends.gpu_backend import GpuBackend
-from cudatut.book.llm.model.random_model import RandomModel
+from cudatut.book.llm.block_managers.prompts import (
+    BLOCK,
+    OWN,
+    backend_for,
+    first_token,
+)
 
 layers = 30
 vocab = 49152
 LENGTHS = (1000, 8000)  # tokens of a prompt; all but the last 64 are shared
 times = 7
-OWN = 64
-backend = GpuBackend(
-    RandomModel(layers=layers, vocab=vocab),
-    block_count=1200,
-    block_size=BLOCK,
-    max_tokens=8192,
-    max_requests=4,
-)
+backend = backend_for(layers, vocab)
 
 # %% first-token
-
-
-def first_token(manager, length, rounds, watch=None):
-    """Microseconds until the first token of prompts that share all but OWN
-    tokens, of each; and the tokens computed for each. watch: gets the engine,
-    before the first prompt.
-    """
-    blocks = manager(backend.block_count, BLOCK)
-    scheduler = Scheduler(blocks, 8192, max_running=4, context=8192)
-    engine = Engine(backend, scheduler)
-    if watch:
-        watch(engine)
-    shared, us, computed = some(length - OWN), [], []
-    shared = [token % vocab for token in shared]
-    for number in range(rounds):
-        own = [token % vocab for token in some(OWN)]
-        request = Request(number, shared + own, 1)
-        if watch:
-            watch.prompts.append({})
-        ct.synchronize()
-        start = perf_counter()
-        engine.add(request)
-        while engine.busy:
-            engine.step()
-        us.append(1e6 * (perf_counter() - start))
-        computed.append(length - request.cached)
-    return us, computed
-
-
-table, work = {}, {}
+table, turns = {}, 2 + times  # the first two compile, capture, fill the cache
 for length in LENGTHS:
-    # The first two of each compile, capture and fill the cache.
-    plain, all_tokens = first_token(NaiveBlocks, length, 2 + times)
-    hits, some_tokens = first_token(PrefixBlocks, length, 2 + times)
+    plain, all_tokens = first_token(backend, NaiveBlocks, length, turns)
+    hits, some_tokens = first_token(backend, PrefixBlocks, length, turns)
     middle = sorted(plain[2:])[times // 2], sorted(hits[2:])[times // 2]
     table[f"{length} tokens"] = {
         "without hits": middle[0] / 1000,
@@ -542,121 +372,3 @@ ct.table(
     corner="prompt",
     units={"without hits": "ms", "with hits": "ms"},
 )
-
-# %% [markdown]
-# The same once more, with a watch on every part of the host: how long it is in
-# the block manager, in the scheduler, and how long it waits for the GPU.
-
-
-# %% first-token-parts
-class Watch:
-    """Seconds that the host spends in each part, without those in a part that
-    this one calls; of each prompt.
-    """
-
-    def __init__(self):
-        self.prompts, self.inside = [], None
-
-    def __call__(self, engine):
-        scheduler, engine.backend = engine.scheduler, copy.copy(engine.backend)
-        for part, owner, names in (
-            ("block manager", scheduler.blocks, "lookup fits begin reserve"),
-            ("block manager", scheduler.blocks, "commit release"),
-            ("scheduler and arrays", scheduler, "add schedule finish"),
-            ("scheduler and arrays", engine, "assemble"),
-            ("start of the step", engine.backend, "run sample"),
-            ("wait for the GPU", engine.backend, "fetch"),
-        ):
-            for name in names.split():
-                setattr(owner, name, self.timed(part, getattr(owner, name)))
-
-    def timed(self, part, call):
-        def found(*arguments, **named):
-            spent, outer = self.prompts[-1], self.inside
-            self.inside, begin = part, perf_counter()
-            result = call(*arguments, **named)
-            took, self.inside = perf_counter() - begin, outer
-            spent[part] = spent.get(part, 0) + took
-            if outer:
-                spent[outer] = spent.get(outer, 0) - took
-            return result
-
-        return found
-
-
-series = 5
-MANAGERS = {"without hits": NaiveBlocks, "with hits": PrefixBlocks}
-ways = [(length, name) for length in LENGTHS for name in MANAGERS]
-noted = {way: [] for way in ways}  # of each prompt its time and the parts
-for _ in range(series):
-    for length, name in ways:
-        watch = Watch()
-        us, _ = first_token(MANAGERS[name], length, 2 + times, watch)
-        # The first two of each series do not count.
-        noted[length, name] += [*zip(us, watch.prompts)][2:]
-table = {}
-for (length, name), prompts in noted.items():
-    prompts.sort(key=lambda one: one[0])
-    us, parts = prompts[len(prompts) // 2]  # the prompt of the median
-    spent = {part: 1000 * s for part, s in parts.items()}
-    spent |= {"all else": us / 1000 - sum(spent.values()), "in all": us / 1000}
-    for percent in (20, 80):
-        at = prompts[len(prompts) * percent // 100][0]
-        spent[f"in all, p{percent}"] = at / 1000
-    table[f"{length} tokens, {name}"] = spent
-ct.table(
-    "time to the first token, by what the host does",
-    table,
-    corner="prompt",
-    units=dict.fromkeys(spent, "ms"),
-)
-
-# %% [markdown]
-# Where few tokens are left, attention has few tiles of queries. One layer's, by
-# flash.cu and with the keys of a tile dealt out to several thread blocks.
-
-# %% dealt
-import numpy as np
-
-from cudatut.book.llm.kernels.attention import flash
-from cudatut.book.llm.kernels.attention import flash_parts
-from cudatut.book.llm.decoding.steps import random_bits
-from cudatut.book.llm.model.weights import floats
-
-heads, kv_heads, dim = 9, 3, 64
-launches = {}
-for length in LENGTHS:
-    table = ct.rng(3).permutation(ct.cdiv(length, BLOCK))[None].astype("int32")
-    starts, lengths = np.int32([0, OWN]), np.int32([length])
-    tile = flash.tile_for(dim)
-    order = flash.order(starts, lengths, tile)
-    q = random_bits(OWN, heads, dim)
-    cache = [random_bits(table.size * BLOCK, kv_heads, dim) for _ in "kv"]
-    lists = [ct.to_device(x) for x in (starts, lengths, table)]
-    out = [ct.empty((OWN, heads, dim), "uint16") for _ in range(2)]
-    work = ct.to_device(order)
-    partials = ct.empty(flash_parts.room(tile), "float32")
-    one = partial(flash.paged, q, *cache, out[0], *lists, BLOCK, work)
-    dealt = partial(
-        flash_parts.few_or_many, q, *cache, out[1], *lists, BLOCK, work,
-        partials,
-    )  # fmt: skip
-    launches[f"{length} keys, flash.cu"] = one
-    launches[f"{length} keys, dealt out"] = dealt
-    one(), dealt()
-    ct.check(
-        floats(out[1].get()),
-        floats(out[0].get()),
-        atol=0.015,
-        name=f"{length} keys dealt out: the same as by flash.cu",
-    )
-by_kernel = ct.bench(launches, name="attention of 64 tokens in one layer")
-
-# %% dealt-facts
-if not ct.tool.running():
-    facts = {}
-    for length in LENGTHS:
-        one = by_kernel[f"{length} keys, flash.cu"].median_us
-        many = by_kernel[f"{length} keys, dealt out"].median_us
-        facts[f"{length} keys"] = (one / many, "times")
-    ct.facts("attention of 64 tokens, dealt out: times as fast", facts)

@@ -76,7 +76,11 @@ from functools import partial
 
 from cudatut.book.llm.decoding import rivals as decoding_rivals
 from cudatut.book.llm.kernels import gemv
-from cudatut.book.llm.decoding.steps import Step, random_bits
+from cudatut.book.llm.decoding.steps import (
+    Step,
+    random_bits,
+    random_blocks,
+)
 from cudatut.book.llm.kernels.gemv import BF16, Q4_1, Q8_0
 
 # %% [markdown]
@@ -163,9 +167,7 @@ ct.table(
 )
 ct.facts(
     "what this GPU could do",
-    {
-        "fp32, FMA": (ct.limits.fma() * 1e12 / bandwidth, "FLOP per byte"),
-    },
+    {"fp32, FMA": (ct.limits.fma() * 1e12 / bandwidth, "FLOP per byte")},
 )
 
 # %% [markdown]
@@ -217,67 +219,6 @@ kernel(
 want = np.full((1, 8), whole["result"])
 ct.check(wide(merged.get()), want, rtol=0.01, name="merged by merge.cu")
 ct.check(merged_lse, [whole["log-sum-exp"]], name="its log-sum-exp")
-
-# %% [markdown]
-# Right for any number of keys, of parts, and of query heads that share keys.
-
-# %% check
-RAGGED = (1, 31, 33, 511, 512, 513, 1300)
-
-
-def decoded(q, keys, values, lengths, split=decode.SPLIT):
-    s, heads, d = q.shape
-    longest = int(max(lengths))
-    out = ct.empty(q.shape, "uint16")
-    lse = ct.empty((s, heads), "float32")
-    need = decode.sizes(s, heads, keys.shape[2], d, longest, split)
-    partials = ct.empty(need.partials, "float32")
-    tickets = ct.to_device(np.zeros(need.tickets, "uint32"))
-    arrays = [ct.to_device(np.ascontiguousarray(x)) for x in (q, keys, values)]
-    lengths = ct.to_device(np.asarray(lengths, "int32"))
-    decode.contiguous(
-        *arrays, lengths, out, lse, partials, tickets, longest, split
-    )
-    return wide(out.get())
-
-
-for group in (1, 3, 8, 9):
-    rng = ct.rng(group)
-    q = cut(rng.standard_normal((len(RAGGED), 2 * group, 64)))
-    keys, values = (
-        cut(rng.standard_normal((len(RAGGED), max(RAGGED), 2, 64)))
-        for _ in "kv"
-    )
-    expected = [
-        attention(
-            q[i, h * group : (h + 1) * group], keys[i, :n, h], values[i, :n, h]
-        )
-        for i, n in enumerate(RAGGED)
-        for h in range(2)
-    ]
-    for split in (64, 512):
-        got = decoded(q, keys, values, RAGGED, split)
-        ct.check(
-            got, np.reshape(expected, q.shape), rtol=0, atol=0.02,
-            name=f"{group} query heads share keys, parts of {split}",
-        )  # fmt: skip
-
-# %% alone
-together = decoded(q, keys, values, RAGGED)
-alone = np.concatenate(
-    [
-        decoded(*(x[i : i + 1] for x in (q, keys, values)), [n])
-        for i, n in enumerate(RAGGED)
-    ]
-)
-halves = decoded(q, keys, values, RAGGED, 256)
-ct.facts(
-    "results that differ",
-    {
-        "alone and in a batch": int((alone != together).sum()),
-        "parts of 512 and of 256": int((halves != together).sum()),
-    },
-)
 
 # %% [markdown]
 # The benchmarks: many sequences, one long sequence.
@@ -422,43 +363,6 @@ ct.facts(
     },
 )
 
-# %% check-gemv
-from gguf import GGMLQuantizationType, quants
-
-
-def random_blocks(outputs, inputs, format, rng=None):
-    """W as a GGUF file stores it: any numbers, scales below 0.03."""
-    shape = outputs, inputs // 32, format.block
-    w = (rng or ct.rng(1)).integers(0, 256, shape, dtype="uint8")
-    w[..., 1] = 0x20 | w[..., 1] & 7  # the scale, fp16
-    if format is Q4_1:
-        w[..., 3] = 0xB0 | w[..., 3] & 3  # the minimum, negative
-    return w.reshape(outputs, -1)
-
-
-def with_room(w):
-    """w on the GPU and 16 bytes behind it: a sanitizer takes a copy for one of
-    16 bytes, even where fewer are asked for."""
-    room = np.append(w.reshape(-1), np.zeros(16, "uint8"))
-    return ct.to_device(room)[: w.size].reshape(w.shape)
-
-
-for format, kind in (
-    (Q4_1, GGMLQuantizationType.Q4_1),
-    (Q8_0, GGMLQuantizationType.Q8_0),
-):
-    for n, outputs, inputs in ((1, 1, 32), (3, 33, 96), (9, 576, 1536)):
-        rng = ct.rng(n)
-        w = random_blocks(outputs, inputs, format, rng)
-        x = cut(rng.standard_normal((n, inputs)))
-        y = ct.empty((n, outputs), "float32")
-        gemv.gemv(ct.to_device(x), with_room(w), y)
-        exact = wide(x).astype("float64") @ quants.dequantize(w, kind).T
-        ct.check(
-            y, exact, rtol=0, atol=2e-3,
-            name=f"{format.name}, {outputs} x {inputs}, {n} rows",
-        )  # fmt: skip
-
 # %% gemv
 side = 16384
 x, y = random_bits(1, side), ct.empty((1, side), "float32")
@@ -494,45 +398,3 @@ if not ct.tool.running():
         or {"PyTorch": "none"},
     )
 del bf16, w, runs
-
-# %% model
-SHAPES = {
-    "q, k, v": (960, 576, Q4_1),
-    "o": (576, 576, Q4_1),
-    "gate, up": (3072, 576, Q4_1),
-    "down": (576, 1536, Q4_1),
-    "vocabulary": (49152, 576, Q8_0),
-}
-runs, nbytes = {}, {}
-for name, (outputs, inputs, format) in SHAPES.items():
-    w = ct.to_device(random_blocks(outputs, inputs, format))
-    x, y = random_bits(1, inputs), ct.empty((1, outputs), "float32")
-    runs[name] = partial(gemv.gemv, x, w, y)
-    runs[f"{name}: PyTorch, bf16"] = decoding_rivals.matmul(
-        x, random_bits(outputs, inputs)
-    )
-    nbytes[name] = w.nbytes
-    nbytes[f"{name}: PyTorch, bf16"] = 2 * outputs * inputs
-small = ct.bench(runs, bytes=nbytes, name="the products of SmolLM2, one row")
-
-# %% share
-if not ct.tool.running():
-    ct.table(
-        "SmolLM2, one row",
-        {
-            name: {
-                "weights": nbytes[name] / 1e6,
-                "at the bandwidth": nbytes[name] / bandwidth * 1e6,
-                "time": small[name].median_us,
-                "of the bandwidth": 100 * (small[name].of_peak or 0),
-            }
-            for name in SHAPES
-        },
-        corner="product",
-        units={
-            "weights": "MB",
-            "at the bandwidth": "µs",
-            "time": "µs",
-            "of the bandwidth": "%",
-        },
-    )

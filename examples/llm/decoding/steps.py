@@ -18,6 +18,7 @@ import cudatut as ct
 from cudatut.book.llm.kernels.attention import decode
 from cudatut.book.llm.decoding import rivals as decoding_rivals
 from cudatut.book.llm.kernels.attention import flash
+from cudatut.book.llm.kernels.gemv import Q4_1, Format
 
 
 def random_bits(*shape: int) -> Any:
@@ -36,6 +37,25 @@ def random_bits(*shape: int) -> Any:
     for i in range(shape[0]):
         array[i].set(one)
     return array
+
+
+# --8<-- [start:blocks]
+def random_blocks(
+    outputs: int, inputs: int, format: Format,
+    rng: np.random.Generator | None = None,
+) -> np.ndarray:  # fmt: skip
+    """W as a GGUF file stores it, on the host: any numbers, scales below 0.03.
+    format: Q4_1 or Q8_0.
+    """
+    shape = outputs, inputs // 32, format.block
+    w = (rng or ct.rng(1)).integers(0, 256, shape, dtype="uint8")
+    w[..., 1] = 0x20 | w[..., 1] & 7  # the scale, fp16
+    if format is Q4_1:
+        w[..., 3] = 0xB0 | w[..., 3] & 3  # the minimum, negative
+    return w.reshape(outputs, -1)
+
+
+# --8<-- [end:blocks]
 
 
 # --8<-- [start:step]

@@ -9,10 +9,6 @@
 #       WIDE: [[16384, 4096], [8, 4096]]
 #       SMALL: [[65536, 576], [64, 576], [65536, 576]]
 #       FFN: [[8192, 11008], [8, 11008], [8192, 11008]]
-#       LONG: [16384, 16]
-#       SHAPES:
-#         - [[65536, 576], [16384, 4096], [4096, 8192], [8192, 5125]]
-#         - [[64, 576], [8, 4096], [4, 8192], [4, 5125]]
 # ---
 
 # %% [markdown]
@@ -41,45 +37,19 @@ got = (out.get().astype("uint32") << 16).view("float32")
 ct.check(got, want, rtol=1.01 * 2.0**-8, atol=1e-6)
 
 # %% setup
-from cudatut.book.llm.model import reference
 from cudatut.book.llm.kernels.activation import swiglu
 from cudatut.book.llm.kernels.norms import add_rms_norm, layer_norm, rms_norm
 from cudatut.book.llm.kernels.rope import rope_and_store, rope_table
-from cudatut.book.rivals.torch_rival import medians, rival
+from cudatut.book.llm.layers import rivals
+from cudatut.book.llm.layers.arrays import EPS, ROUNDED, copy_of, random
+from cudatut.book.llm.layers.separate import add, two_steps
+from cudatut.book.llm.model import reference
 from cudatut.book.llm.model.weights import bits, floats
+from cudatut.book.rivals.torch_rival import rival
 
-EPS = 1e-5
-ROUNDED = 1.01 * 2.0**-8  # relative error of one rounding to bf16
 WIDE = (16384, 4096)  # tokens, numbers of a token
 SMALL = (65536, 576)
 FFN = (8192, 11008)
-LONG = 16384  # tokens of RoPE
-separate = {
-    name: ct.Kernel("llm/layers/separate.cu", name)
-    for name in ("add_rows", "silu_rows", "multiply_rows")
-}
-
-
-def random(shape, seed, dtype="uint16"):
-    """Random numbers on the GPU; uint16 stands for bf16."""
-    x = ct.rng(seed).standard_normal(shape, dtype="float32")
-    return ct.to_device(bits(x) if dtype == "uint16" else x)
-
-
-def add(x, added):
-    vectors = x.size // 4
-    separate["add_rows"](
-        x, added, vectors, grid=ct.cdiv(vectors, 256), block=256
-    )
-
-
-def two_steps(gate_up, out):
-    """SwiGLU by two kernels."""
-    n, ffn = out.shape
-    grid = ct.cdiv(ffn, 8 * 256), n
-    separate["silu_rows"](gate_up, out, ffn, grid=grid, block=256)
-    separate["multiply_rows"](gate_up, out, ffn, grid=grid, block=256)
-
 
 # %% launch
 # The profiler counts these launches.
@@ -152,37 +122,7 @@ ct.facts(
 )
 
 # %% [markdown]
-# Right before fast: ragged widths, rows that lie apart.
-
-# %% check-norms
-for n, dim in ((83, 768), (7, 769)):
-    x, weight, bias = random((n, dim), 6), random(dim, 7), random(dim, 8)
-    wide, w, b = (floats(a.get()).astype("float64") for a in (x, weight, bias))
-    out = ct.empty((n, dim), "uint16")
-    rms_norm(x, weight, out, EPS)
-    want = reference.rms_norm(wide, w, EPS)
-    name = f"{n} x {dim}"
-    ct.check(floats(out.get()), want, f"RMSNorm, {name}", ROUNDED, 1e-5)
-    layer_norm(x, weight, bias, out, EPS)
-    centered = wide - wide.mean(axis=1, keepdims=True)
-    want = reference.rms_norm(centered, w, EPS) + b
-    ct.check(floats(out.get()), want, f"LayerNorm, {name}", ROUNDED, 1e-5)
-
-# %% check-apart
-# Rows of 576 in an array of 600 columns; the others are NaN, and stay so.
-n, dim = 83, 576
-host = np.full((n, 600), np.nan, "float32")
-host[:, :dim] = ct.rng(9).standard_normal((n, dim))
-whole = ct.to_device(host)
-view, added = whole[:, :dim], random((n, dim), 10)
-weight, out = random(dim, 11), ct.empty((n, dim), "uint16")
-add_rms_norm(view, added, weight, out, EPS)
-host[:, :dim] += floats(added.get())
-ct.check(whole.get(), host, name="x, rows apart", rtol=0, atol=0)
-want = reference.rms_norm(
-    host[:, :dim].astype("float64"), floats(weight.get()), EPS
-)
-ct.check(floats(out.get()), want, "norm, rows apart", ROUNDED, 1e-5)
+# Right before fast: ragged widths.
 
 # %% check-swiglu
 for n, ffn in ((83, 768), (5, 1537)):
@@ -193,7 +133,7 @@ for n, ffn in ((83, 768), (5, 1537)):
     ct.check(floats(act.get()), want, f"SwiGLU, {n} x {ffn}", ROUNDED, 1e-30)
 
 # %% [markdown]
-# What RoPE does to a score, and how exact its angles have to be.
+# What RoPE does to a score.
 
 # %% relative
 q, k = ct.rng(13).standard_normal((2, 1, 1, 64), dtype="float32")
@@ -216,20 +156,6 @@ ct.table(
     },
     corner="positions",
 )
-
-# %% angles
-frequencies = 1e5 ** (-np.arange(0, 64, 2) / 64)
-table = {}
-for p in (100, 1000, 8191):
-    exact = np.cos(p * frequencies)
-    angle = np.float32(p) * frequencies.astype("float32")
-    table[f"position {p}"] = {
-        "angles in fp32": np.abs(np.cos(angle.astype("float64")) - exact).max(),
-        "angles in fp64": np.abs(
-            rope_table(p + 1, 64, 1e5)[p, :, 0] - exact
-        ).max(),
-    }
-ct.table("largest error of a cosine, theta = 100000", table, corner="position")
 
 # %% [markdown]
 # The two styles of RoPE, on the GPU.
@@ -289,7 +215,7 @@ ct.table(
 )
 
 # %% [markdown]
-# Where numbers are rounded; where they cancel.
+# Where numbers are rounded.
 
 # %% rounding
 n, ffn = 64, 1536
@@ -315,18 +241,6 @@ ct.table(
     corner="kernel",
     units={"not the nearest": "%", "largest error": "%"},
 )
-
-# %% variance
-noise = ct.rng(16).standard_normal(4096)
-noise = (noise - noise.mean()) / noise.std()
-table = {}
-for mean in (0, 1000, 10000, 100000):
-    row = (noise + mean).astype("float32")
-    table[f"mean {mean}"] = {
-        "one pass": float((row * row).mean() - row.mean() ** 2),
-        "two passes": float(((row - row.mean()) ** 2).mean()),
-    }
-ct.table("variance of 4096 numbers in fp32: 1 is right", table, corner="row")
 
 # %% [markdown]
 # The counters, and the clock.
@@ -361,65 +275,22 @@ if table:
     units = dict.fromkeys(next(iter(table.values())), "MB")
     ct.table("bytes of the memory", table, corner="kernel", units=units)
 
-
 # %% bench
-def copy_of(nbytes):
-    """A copy that reads and writes so many bytes together."""
-    a, b = (ct.empty(nbytes // 2, "uint8") for _ in range(2))
-    return ct.vendor.copy(a, b)
-
-
 n, dim = WIDE
 x, out = random(WIDE, 17), ct.empty(WIDE, "uint16")
 weight, bias = random(dim, 18), random(dim, 19)
-
-
-def rms(torch, x, weight):
-    norm, shape = torch.nn.functional.rms_norm, x.shape[-1:]
-    return lambda: norm(x, shape, weight, EPS)
-
-
-def layer(torch, x, weight, bias):
-    norm, shape = torch.nn.functional.layer_norm, x.shape[-1:]
-    return lambda: norm(x, shape, weight, bias, EPS)
-
 
 ct.bench(
     {
         "copy": ct.vendor.copy(out, x),
         "rms_norm": lambda: rms_norm(x, weight, out, EPS),
         "layer_norm": lambda: layer_norm(x, weight, bias, out, EPS),
-        "PyTorch, RMSNorm": rival(rms, x, weight),
-        "PyTorch, LayerNorm": rival(layer, x, weight, bias),
+        "PyTorch, RMSNorm": rival(rivals.rms_norm, x, weight),
+        "PyTorch, LayerNorm": rival(rivals.layer_norm, x, weight, bias),
     },
     bytes=2 * x.nbytes,
     name="{} x {}, bf16".format(*WIDE),
 )
-
-# %% shapes
-SHAPES = ((65536, 576), (16384, 4096), (4096, 8192), (8192, 5125))
-
-
-def beside_copy(n, dim):
-    x, out = random((n, dim), 22), ct.empty((n, dim), "uint16")
-    weight, bias = random(dim, 23), random(dim, 24)
-    runs = {
-        "copy": ct.vendor.copy(out, x),
-        "rms_norm": lambda: rms_norm(x, weight, out, EPS),
-        "PyTorch, RMSNorm": rival(rms, x, weight),
-        "layer_norm": lambda: layer_norm(x, weight, bias, out, EPS),
-        "PyTorch, LayerNorm": rival(layer, x, weight, bias),
-    }
-    us = medians(runs)
-    return {
-        n: us["copy"] / us[n] if {n, "copy"} <= us.keys() else None
-        for n in list(runs)[1:]
-    }
-
-
-table = {f"{n} x {dim}": beside_copy(n, dim) for n, dim in SHAPES}
-if not ct.tool.running():
-    ct.table("speed in bf16, in times of that of a copy", table, corner="rows")
 
 # %% bench-add
 n, dim = SMALL
@@ -493,55 +364,4 @@ ct.table(
         )
     },
     corner="operation",
-)
-
-# %% bench-rope
-n, heads, kv_heads, d = LONG, 32, 8, 128
-qkv = random((n, (heads + 2 * kv_heads) * d), 20)
-q = ct.empty((n, heads * d), "uint16")
-keys, values = (ct.empty((n, kv_heads, d), "uint16") for _ in range(2))
-positions = np.arange(n) % 8192
-slots = ct.rng(21).permutation(n)
-at, to = (ct.to_device(a.astype("int32")) for a in (positions, slots))
-turns = rope_table(8192, d, 1e5)
-table = ct.to_device(turns)
-# What PyTorch gets: a cosine and a sine for each element of a head.
-cos, sin = (
-    ct.to_device(bits(np.tile(turns[positions, :, i], 2)[:, None]))
-    for i in (0, 1)
-)
-index = ct.to_device(slots.astype("int64"))
-
-
-def one_operation_each(torch, qkv, cos, sin, index, keys, values):
-    q, k, v = qkv.view(n, -1, d).split((heads, kv_heads, kv_heads), dim=1)
-
-    def turned(x):
-        a, b = x.chunk(2, dim=-1)
-        return x * cos + torch.cat((-b, a), dim=-1) * sin
-
-    def call():
-        keys[index] = turned(k)
-        values[index] = v
-        return turned(q)
-
-    return call
-
-
-nbytes = 2 * qkv.nbytes + min(n, 8192) * d * 4
-ct.bench(
-    {
-        "copy": copy_of(nbytes),
-        "adjacent pairs": lambda: rope_and_store(
-            qkv, at, to, table, keys, values, q
-        ),
-        "halves": lambda: rope_and_store(
-            qkv, at, to, table, keys, values, q, True
-        ),
-        "PyTorch, separate": rival(
-            one_operation_each, qkv, cos, sin, index, keys, values
-        ),
-    },
-    bytes=nbytes,
-    name=f"RoPE and store, {n} tokens",
 )

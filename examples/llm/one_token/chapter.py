@@ -284,3 +284,24 @@ from cudatut.book.llm.model.weights import floats
 few = floats(y[:3].get()[:, :1000])
 exact = floats(x[:3].get()).astype("float64") @ floats(w[:1000].get()).T
 ct.check(few, exact, name="3 x 1000 of the logits", rtol=1 / 128, atol=1e-2)
+
+# %% [markdown]
+# The same product launched by hand, for one token: tiles of 16 rows and 64
+# columns of the result, and 4 slabs of 64 inputs on their way.
+
+# %% launch
+n, ROWS, COLUMNS, DEPTH, STAGES = 1, 16, 64, 64, 4
+one = ct.empty((n, VOCAB), "float32")
+kernel = ct.Kernel(
+    "llm/kernels/linear.cu",
+    f"linear<{ROWS},{COLUMNS},{DEPTH},16,16,{STAGES},float,false>",
+)
+# A block for each tile, a warp for each 16 x 16 of it, and dynamic shared
+# memory for the slabs of x and W, in bf16.
+tiles = ct.cdiv(n, ROWS) * ct.cdiv(VOCAB, COLUMNS)
+warps = (ROWS // 16) * (COLUMNS // 16)
+slabs = STAGES * (ROWS + COLUMNS) * DEPTH * 2  # bytes
+kernel(x[:n], w, one, n, VOCAB, DIM, grid=tiles, block=32 * warps, shared=slabs)
+
+exact = floats(x[:n].get()).astype("float64") @ floats(w.get()).T
+ct.check(one, exact, name="logits of one token", rtol=1e-4, atol=1e-3)

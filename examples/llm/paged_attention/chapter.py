@@ -80,15 +80,18 @@ from cudatut.book.llm.kernels.attention import flash
 from cudatut.book.llm.decoding.steps import Step, random_bits
 from cudatut.book.llm.paged_attention.pools import (
     LONGEST,
-    Ask,
     Contiguous,
-    Map,
     Paged,
     draw,
     exact,
     longest,
     power_of_two,
     run,
+)
+from cudatut.book.llm.paged_attention.ragged import (
+    decode_step,
+    prefill,
+    scattered,
 )
 
 # %% [markdown]
@@ -106,6 +109,34 @@ for launch in ways.values():
     launch()
 names = list(ways)
 del step, ways
+
+# %% [markdown]
+# The step of the program once more, launched by hand.
+
+# %% launch
+WARPS, STAGES, TILE, HEADS = 4, 4, 16, 8  # TILE keys; HEADS of a block
+kernel = ct.Kernel(
+    "llm/kernels/attention/decode.cu", f"decode<{d},{WARPS},{STAGES},true>"
+)
+# Rows of keys in shared memory are an odd number of 16 bytes long: no two of
+# eight lie in the same banks.
+row = ((2 * d // 16 + 1) | 1) * 16
+shared = WARPS * STAGES * 2 * TILE * row  # keys and values
+split = 512  # keys of a part: here each sequence is one part
+parts = ct.cdiv(int(lengths.max()), split)
+octets = kv_heads * ct.cdiv(group, HEADS)
+none = np.uint64(0)  # bf16 has no scales
+by_hand = ct.empty(q.shape, "uint16")
+d_q, *pools, d_tables, d_lengths = on_gpu
+kernel(
+    d_q, heads * d, *pools, d_tables, tables.shape[1], block_size, d_lengths,
+    kv_heads, group, split, 0, 1 / math.sqrt(d), 0.0, by_hand, lse, partials,
+    tickets, none, grid=(octets, parts, 3), block=32 * WARPS, shared=shared,
+)  # fmt: skip
+ct.check(
+    wide(by_hand.get()), np.reshape(expected, q.shape), rtol=0, atol=0.02,
+    name="launched by hand",
+)  # fmt: skip
 
 # %% [markdown]
 # A pool of slots that many requests share, simulated.
@@ -163,28 +194,6 @@ ct.series(
     },
 )
 
-# %% map
-# A small pool, to be drawn: 1024 slots, and requests of 20 to 200 tokens.
-rng = ct.rng(2)
-few = [
-    Ask(int(p), int(p + o))
-    for p, o in zip(rng.integers(10, 80, 200), rng.integers(10, 120, 200))
-]
-for name, pool in (
-    ("the next power of two", Contiguous(1024, power_of_two)),
-    ("blocks of 16", Paged(1024, 16)),
-):
-    pictures = Map(pool, cell=16, every=30, count=9)
-    run(pool, few, pictures.watch)
-    ct.table(
-        f"a pool over time: {name}",
-        {
-            str(step): {"requests": owners, "tokens": tokens}
-            for step, (owners, tokens) in pictures.taken.items()
-        },
-        corner="steps so far",
-    )
-
 # %% worst
 paged = histories["KV blocks of 16"]
 ct.facts(
@@ -224,62 +233,6 @@ ct.table(
 # NaN in every slot that nobody uses, and behind every last key.
 
 # %% nan
-
-
-def scattered(lengths, block_size, shape, rng, fill):
-    """Tables, and pools with random keys and values where `lengths` say so;
-    `fill` stands in all other slots. And the same side by side."""
-    needed = -(-np.asarray(lengths) // block_size)
-    free = rng.permutation(needed.sum() + 3)
-    pools = [
-        np.full((len(free) * block_size, *shape), fill, "uint16") for _ in "kv"
-    ]
-    tables = np.full((len(lengths), needed.max()), -1, "int32")
-    tables[np.arange(needed.max()) < needed[:, None]] = free[: needed.sum()]
-    beside = np.full((2, len(lengths), max(lengths), *shape), fill, "uint16")
-    for i, n in enumerate(lengths):
-        j = np.arange(n)
-        slots = tables[i, j // block_size] * block_size + j % block_size
-        for pool, rows in zip(pools, beside):
-            pool[slots] = rows[i, :n] = cut(rng.standard_normal((n, *shape)))
-    return tables, pools, beside
-
-
-def decode_step(q, pools, lengths, tables=None, block_size=None):
-    """By blocks, or without tables side by side."""
-    s, heads, d = q.shape
-    most = int(max(lengths))
-    out = ct.empty(q.shape, "uint16")
-    lse = ct.empty((s, heads), "float32")
-    need = decode.sizes(s, heads, pools[0].shape[-2], d, most)
-    partials = ct.empty(need.partials, "float32")
-    tickets = ct.to_device(np.zeros(need.tickets, "uint32"))
-    arrays = [ct.to_device(x) for x in (q, *pools)]
-    lengths = ct.to_device(np.array(lengths, "int32"))
-    work = out, lse, partials, tickets, most
-    if tables is None:
-        decode.contiguous(*arrays, lengths, *work)
-    else:
-        tables = ct.to_device(tables)
-        decode.paged(*arrays, tables, lengths, block_size, *work)
-    return out.get()
-
-
-def prefill(q, pools, lengths, tables, block_size):
-    """The last 5 tokens of each sequence, or all that it has."""
-    counts = np.minimum(5, lengths)
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype("int32")
-    q = np.repeat(q, counts, axis=0)
-    lengths = np.array(lengths, "int32")
-    work = flash.order(starts, lengths, flash.tile_for(q.shape[2]))
-    out = ct.empty(q.shape, "uint16")
-    q, keys, values, starts, lengths, tables, work = map(
-        ct.to_device, (q, *pools, starts, lengths, tables, work)
-    )
-    flash.paged(q, keys, values, out, starts, lengths, tables, block_size, work)
-    return out.get()
-
-
 lengths = (1, 31, 33, 500, 513)
 NAN, ZERO = 0x7FC0, 0
 table = {}

@@ -163,6 +163,37 @@ for name, kind, budget in (
     ct.check(said, np.array(alone), name=f"{name}, beside alone")
     assert sum(request.preemptions for request in requests)
 
+# %% [markdown]
+# A mixed step as arrays, and one of its launches. Two requests decode, and a
+# part of a third one's prompt is computed beside them.
+
+# %% launch
+machine = Scheduler(NaiveBlocks(32, 4), 8, max_running=4)
+engine = Engine(NumpyBackend(tang, 32, 4), machine)
+for number in (0, 1):
+    engine.add(Request(number, prompts[number], 9))
+for _ in range(3):  # both prompts are computed after two
+    engine.step()
+engine.add(Request(2, 2 * prompts[2], 3))
+batch, _, _ = engine.assemble(machine.schedule())
+n, m, dim = len(batch.tokens), len(batch.wanted), tang.config.dim
+ct.facts(
+    "a mixed step",
+    {
+        "tokens": n,
+        "requests": len(batch.lengths),
+        "tokens whose logits are wanted": m,
+    },
+)
+
+# After the last layer only the wanted rows go on: a block copies one row, 4
+# numbers at a time in each thread.
+x = ct.to_device(ct.rng(0).standard_normal((n, dim), dtype="float32"))
+wanted, last = ct.to_device(batch.wanted), ct.empty((m, dim), "float32")
+kernel = ct.Kernel("llm/kernels/activation.cu", "gather")
+kernel(wanted, x, last, dim, grid=m, block=min(256, ct.cdiv(dim, 128) * 32))
+ct.check(last, x.get()[batch.wanted], name="rows of the wanted tokens")
+
 # %% count
 rng = ct.rng(0)
 computed, needed, twice = 0, 0, 0

@@ -13,8 +13,6 @@
 #       loads: [[50, 100, 200, 400], [400]]
 #       runs_n: [8, 1]
 #       gaps_n: [100_000, 1_000]
-#       saved_tokens: [[128, 512, 2048], [64]]
-#       repeats: [15, 1]
 # ---
 
 # %% [markdown]
@@ -66,7 +64,8 @@ from cudatut.book.llm.model.checkpoint import Checkpoint
 from cudatut.book.llm.engine.engine import Engine
 from cudatut.book.llm.model.fetch import fetch
 from cudatut.book.llm.backends.numpy_backend import NumpyBackend
-from cudatut.book.llm.model.reference import Reference, greedy
+from cudatut.book.llm.model.reference import Reference
+from cudatut.book.llm.model.weights import bits, floats
 from cudatut.book.llm.engine.scheduler import Refused
 
 # Rows per request, columns per step: the figure of the page reads them.
@@ -78,6 +77,34 @@ ct.table(
     },
     corner="request",
 )
+
+# %% [markdown]
+# The second step of these three as the arrays that a model gets, with our small
+# model for Tang poems, and the first launch of this step.
+
+# %% launch
+tang = Checkpoint.open(ct.paths.examples_dir() / "llm/model/tang.gguf")
+vocab, dim = tang.config.vocab, tang.config.dim
+machine = Scheduler(NaiveBlocks(6, 4), 8, max_running=3, watermark=0)
+engine = Engine(NumpyBackend(tang, 6, 4), machine)
+for number, (prompt, most) in enumerate(sizes.values()):
+    ids = ct.rng(number).integers(5, vocab, prompt).tolist()
+    engine.add(Request(number, ids, most))
+engine.step()
+batch, _, _ = engine.assemble(machine.schedule())
+print("tokens of each request:", *np.diff(batch.starts))
+print("their positions:", *batch.positions)
+
+# A thread block for each token, whichever request it belongs to: it copies a
+# row of the embedding, 4 numbers at a time in each thread.
+embedding = bits(Reference(tang).weights["embedding"])
+rows, ids = ct.to_device(embedding), ct.to_device(batch.tokens)
+x = ct.empty((len(batch.tokens), dim), "float32")
+drawn = np.uint64(0)  # no token is still being drawn
+kernel = ct.Kernel("llm/kernels/activation.cu", "embed_bf16")
+threads = min(256, ct.cdiv(dim, 128) * 32)
+kernel(ids, drawn, rows, x, dim, grid=len(batch.tokens), block=threads)
+ct.check(x, floats(embedding)[batch.tokens], name="rows of the embedding")
 
 # %% [markdown]
 # The chat template: marks are tokens of their own, and what a user types never
@@ -99,26 +126,6 @@ ct.facts(
         "<|im_end|> as a mark": 1,
         "<|im_end|> as a user types it": len(typed),
         "marks among these": sum(i in marks for i in typed),
-    },
-)
-
-# %% stream
-text = "GPU 很快 🚀!"
-stream = tokenizer.stream()
-pieces = [stream.push(token) for token in tokenizer.encode(text)]
-print(pieces)
-rng = ct.rng(0)
-for n in ct.RAGGED[:3]:
-    numbers = rng.integers(0x20, 0x3000, n)
-    sample = "".join(map(chr, numbers))
-    assert tokenizer.decode(tokenizer.encode(sample)) == sample
-ct.facts(
-    "a text as a stream",
-    {
-        "characters": len(text),
-        "bytes": len(text.encode()),
-        "tokens": len(pieces),
-        "tokens after which nothing is shown": pieces.count(""),
     },
 )
 
@@ -178,64 +185,6 @@ for number, (prompt, most) in enumerate(requests):
         print(f"request {number} waits")
     except Refused as reason:
         print(reason)
-
-# %% cancel
-machine = Scheduler(NaiveBlocks(POOL, BLOCK))
-for number in range(3):
-    machine.add(Request(number, [1] * 200, 100))
-machine.finish(machine.schedule(), [[1]] * 3)
-before = machine.blocks.free
-machine.cancel(1)
-machine.blocks.check()
-ct.facts(
-    "a request is cancelled",
-    {
-        "free blocks before": before,
-        "free blocks after": machine.blocks.free,
-        "blocks of 200 tokens": ct.cdiv(200, BLOCK),
-    },
-)
-
-# %% [markdown]
-# Right before fast. Our own small model continues poems, in a pool so small
-# that requests are preempted, and says what it says alone.
-
-# %% check
-tang = Checkpoint.open(ct.paths.examples_dir() / "llm/model/tang.gguf")
-characters = tokens.load(tang)
-beginnings = (
-    "春眠不觉晓，",
-    "白日依山尽，",
-    "床前明月光，",
-    "红豆生南国，",
-)
-prompts = [[characters.bos, *characters.encode(line)] for line in beginnings]
-alone = [greedy(Reference(tang), prompt, 30) for prompt in prompts]
-rows = {}
-for count in (40, 12):
-    backend = NumpyBackend(tang, count, 4, one_by_one=True)
-    machine = Scheduler(
-        NaiveBlocks(count, 4), token_budget=8, max_running=4, watermark=0
-    )
-    engine = Engine(backend, machine)
-    requests = [Request(i, prompt, 30) for i, prompt in enumerate(prompts)]
-    for request in requests:
-        engine.add(request)
-    while engine.busy:
-        engine.step()
-        machine.blocks.check()
-    said = np.array([request.output for request in requests])
-    ct.check(
-        said, np.array(alone), name=f"pool of {count} blocks, beside alone"
-    )
-    rows[f"pool of {count} blocks"] = {
-        "preemptions": sum(r.preemptions for r in requests),
-        "answers as alone": sum(
-            r.output == expected for r, expected in zip(requests, alone)
-        ),
-    }
-print(beginnings[0] + characters.decode(alone[0]))
-ct.table("four poems", rows, corner="pool")
 
 # %% [markdown]
 # Arrivals: a Poisson process. Then load on the modelled machine, where time is
@@ -425,95 +374,4 @@ for rate in loads:
     rows[f"{rate} per second"] = {**seen(requests), "graphs recorded": recorded}
 ct.table(
     "requests under load, on the GPU", rows, corner="arrivals", units=UNITS
-)
-
-# %% [markdown]
-# A preempted request computes its tokens again. The alternative is to save
-# their keys and values in the host's memory, and to fetch them back.
-
-# %% predict-save
-GUESS_GBPS = 50.0  # a PCIe 5 x16 link, one way, as data sheets promise it
-config = checkpoint.config
-matrices = sum(
-    int(np.prod(shape))
-    for name, shape in config.shapes().items()
-    if len(shape) == 2 and name != "embedding"
-)
-ct.table(
-    "prediction: saved or computed again",
-    {
-        f"{n} tokens": {
-            "bytes both ways": 2 * n * config.kv_bytes / 1e6,
-            "time to save and fetch": 2
-            * n
-            * config.kv_bytes
-            / GUESS_GBPS
-            / 1e6,
-            "operations again": 2 * n * matrices / 1e9,
-        }
-        for n in (128, 512, 2048)
-    },
-    corner="tokens preempted",
-    units={
-        "bytes both ways": "MB",
-        "time to save and fetch": "ms",
-        "operations again": "GFLOP",
-    },
-)
-
-# %% save
-import pycuda.driver as cuda
-
-
-def prefill(n):
-    """Compute n tokens of one request, without sampling."""
-    machine = Scheduler(NaiveBlocks(8192, BLOCK), token_budget=2048)
-    engine = Engine(backend, machine)
-    engine.add(Request(0, [7] * n, 2))
-    batch, _, _ = engine.assemble(machine.schedule())
-
-    def run():
-        backend.run(batch)
-        backend.stream.synchronize()
-
-    return run
-
-
-def save_and_fetch(n):
-    """Keys and values of n tokens to the host and back, in one piece each."""
-    nbytes = n * served.config.kv_bytes
-    kept = cuda.pagelocked_empty(nbytes, np.uint8)
-    cache = ct.to_device(ct.rng(n).integers(0, 255, nbytes, dtype="uint8"))
-
-    def run():
-        cuda.memcpy_dtoh_async(kept, cache.gpudata, backend.stream)
-        cuda.memcpy_htod_async(cache.gpudata, kept, backend.stream)
-        backend.stream.synchronize()
-
-    return run
-
-
-saved_tokens = (128, 512, 2048)
-repeats = 15
-rows = {}
-for n in saved_tokens:
-    candidates = {
-        "computed again": prefill(n),
-        "saved and fetched": save_and_fetch(n),
-    }
-    times = {name: [] for name in candidates}
-    for _ in range(repeats + 2):
-        for name, run in candidates.items():
-            begin = perf_counter()
-            run()
-            times[name].append(1e3 * (perf_counter() - begin))
-    # The first two turns compile and record.
-    rows[f"{n} tokens"] = {
-        name: float(np.median(found[2:])) for name, found in times.items()
-    }
-ct.table(
-    "saved or computed again",
-    rows,
-    corner="tokens preempted",
-    units={"computed again": "ms", "saved and fetched": "ms"},
 )

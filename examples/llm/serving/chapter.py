@@ -18,7 +18,6 @@
 #       OUTPUT: [[32, 256], [1, 2]]
 #       asked: [32, 2]
 #       told: [64, 1]
-#       rows_n: [256, 4]
 # ---
 
 # %% [markdown]
@@ -60,45 +59,25 @@ from time import perf_counter
 import numpy as np
 
 import cudatut as ct
-from cudatut.book.llm.engine import sampler
-from cudatut.book.llm.kernels import sampling
-from cudatut.book.llm.engine.arrivals import uniform, workload
-from cudatut.book.llm.engine.blocks import NaiveBlocks
 from cudatut.book.llm.backends.step_shape import Shape
-from cudatut.book.llm.model.random_model import RandomModel
-from cudatut.book.llm.model.reference import Reference
-from cudatut.book.llm.engine.sampler import Sampling
-from cudatut.book.rivals.torch_rival import rival
+from cudatut.book.llm.serving.ways import (
+    BLOCK,
+    BUDGET,
+    COUNT,
+    ROOM,
+    compared,
+    crowd,
+    play,
+    prompts_of,
+    served,
+)
 
-# What a sanitizer can watch is a small model of random numbers.
-small = {"layers": 1, "dim": 128, "heads": 2, "kv_heads": 1, "ffn": 256}
-model = RandomModel(**small, vocab=512) if ct.tool.running() else checkpoint
+model = served(checkpoint)
 config = model.config
-COUNT, BLOCK = 8192, 16  # blocks, tokens of a block
-BUDGET = 8192  # tokens of a step, where many requests are to be fast
-room = {"max_tokens": BUDGET, "max_requests": 256, "max_logits": 2048}
-fast = GpuBackend(model, COUNT, BLOCK, **room)
-invariant = GpuBackend(model, COUNT, BLOCK, **room, batch_invariant=True)
+fast = GpuBackend(model, COUNT, BLOCK, **ROOM)
+invariant = GpuBackend(model, COUNT, BLOCK, **ROOM, batch_invariant=True)
 eager = copy.copy(fast)  # the same weights and cache, without graphs
 eager.graphs, eager._graphs = False, type(fast._graphs)()
-
-
-def play(
-    backend, requests, manager=NaiveBlocks, speculate=0, ahead=False, **options
-):
-    """Run requests to their ends; the engine, and the steps that it took."""
-    if isinstance(manager, type):
-        manager = manager(backend.block_count, BLOCK)
-    options = {"token_budget": 2048, "max_running": 256, **options}
-    machine = Scheduler(manager, context=config.context, **options)
-    engine, steps = Engine(backend, machine, speculate, ahead), 0
-    for request in requests:
-        engine.add(request)
-    while engine.busy:
-        engine.step()
-        steps += 1
-    return engine, steps
-
 
 # %% [markdown]
 # What the bytes allow: one request alone reads all weights for each token, 256
@@ -139,209 +118,21 @@ ct.facts(
 )
 
 # %% [markdown]
-# Right before fast. First beside the reference, in NumPy and fp32: the logits
-# after prompts of ragged lengths.
-
-
-# %% check
-class Watched:
-    """A backend that keeps the logits of each request and position."""
-
-    def __init__(self, backend):
-        self.backend, self.config = backend, backend.config
-        self.block_count, self.block_size = backend.block_count, BLOCK
-        self.room = backend.room
-        self.kept, self.step = {}, None
-
-    def run(self, batch):
-        logits = self.backend.run(batch)
-        work = self.engine.last.work
-        if len(batch.wanted):
-            host = logits.get()
-            for row, token in enumerate(batch.wanted.tolist()):
-                i = int(np.searchsorted(batch.starts, token, "right")) - 1
-                key = work[i].request.id, int(batch.positions[token])
-                self.kept[key] = host[row].copy()
-        return logits
-
-    def sample(self, logits, draws):
-        return self.backend.sample(logits, draws)
-
-    def fetch(self, drawn):
-        return self.backend.fetch(drawn)
-
-
-def watched(backend, requests, manager=NaiveBlocks, **options):
-    """As `play`; the logits by request and position."""
-    seen = Watched(backend)
-    if isinstance(manager, type):
-        manager = manager(backend.block_count, BLOCK)
-    speculate = options.pop("speculate", 0)
-    ahead = options.pop("ahead", False)
-    options = {"token_budget": 2048, "max_running": 8, **options}
-    machine = Scheduler(manager, context=config.context, **options)
-    seen.engine = Engine(seen, machine, speculate, ahead)
-    for request in requests:
-        seen.engine.add(request)
-    while seen.engine.busy:
-        seen.engine.step()
-    return seen.kept
-
-
-lengths = (1, 31, 33, 70, 129, 300)
-rng = ct.rng(0)
-prompts = [rng.integers(5, config.vocab, n).tolist() for n in lengths]
-reference = Reference(model)
-rows = {}
-for n, prompt in zip(lengths, prompts):
-    reference.reset()
-    exact = reference.forward(prompt)[-1]
-    rows[f"{n} tokens"] = {"largest logit": float(np.abs(exact).max())}
-    for name, backend in (("fast", fast), ("invariant", invariant)):
-        got = watched(backend, [Request(0, prompt, 1)])[0, n - 1]
-        error = float(np.abs(got - exact).max())
-        rows[f"{n} tokens"][f"{name}: error"] = error
-        rows[f"{n} tokens"][f"{name}: first choice"] = bool(
-            got.argmax() == exact.argmax()
-        )
-ct.table("logits beside the reference", rows, corner="prompt")
-
-# %% [markdown]
-# Then every way to compute the same request: alone, in a batch, in chunks,
-# preempted, with a prefix that was found, with guessed tokens, a step ahead,
-# and without CUDA graphs.
+# Right before fast: every way to compute the same requests: alone, in a batch,
+# in chunks, preempted, with a prefix that was found, with guessed tokens, a step
+# ahead, and without CUDA graphs.
 
 # %% same
+lengths = (1, 31, 33, 70, 129, 300)
 say = 24  # tokens of an answer
 ways_n = 8  # ways to compute it
-
-
-def asked_for():
-    return [Request(i, prompt, say) for i, prompt in enumerate(prompts)]
-
-
-def compared(backend):
-    """Each way beside 'alone': answers, and logits while the tokens agree."""
-    few = copy.copy(backend)  # the same memory, but fewer blocks are used
-    few.block_count = ct.cdiv(max(lengths) + say, BLOCK) + 1
-    plain = copy.copy(backend)
-    plain.graphs = False
-    found = PrefixBlocks(backend.block_count, BLOCK)
-    ways = {
-        "by itself": {"max_running": 1},
-        "in a batch": {},
-        "in chunks of 16": {"token_budget": 16},
-        "preempted": {"backend": few, "watermark": 0},
-        "prefix found": {"manager": found},
-        "guessed tokens": {"speculate": 4},
-        "a step ahead": {"ahead": True},
-        "without graphs": {"backend": plain},
-    }
-    rows, alone = {}, None
-    for name, how in list(ways.items())[:ways_n]:
-        if "manager" in how:  # so that the second time it is found
-            play(backend, asked_for(), found)
-        requests = asked_for()
-        kept = watched(how.pop("backend", backend), requests, **how)
-        said = [request.output for request in requests]
-        alone = alone or (said, kept)
-        largest, count, equal = 0.0, 0, 0
-        for i, (one, other) in enumerate(zip(alone[0], said)):
-            start = len(prompts[i]) - 1
-            for n in range(say):
-                if one[:n] != other[:n]:
-                    break
-                a, b = (of[i, start + n] for of in (alone[1], kept))
-                count, equal = count + 1, equal + np.array_equal(a, b)
-                largest = max(largest, float(np.abs(a - b).max()))
-        rows[name] = {
-            "answers as alone": sum(a == b for a, b in zip(alone[0], said)),
-            "rows of logits": count,
-            "equal in every bit": int(equal),
-            "largest difference": largest,
-            "preemptions": sum(request.preemptions for request in requests),
-            "tokens found": sum(request.cached for request in requests),
-        }
-    return rows
-
-
-found = compared(invariant)
+prompts = prompts_of(lengths, config.vocab)
+found = compared(invariant, prompts, say, ways_n)
 ct.table("batch-invariant mode", found, corner="way")
 ct.check(
     np.array([row["equal in every bit"] for row in found.values()]),
     np.array([row["rows of logits"] for row in found.values()]),
     name="batch-invariant: bits of the logits",
-)
-
-# %% same-fast
-ct.table("fast mode", compared(fast), corner="way")
-
-# %% [markdown]
-# The sampling kernel beside its reference: rows of logits with parameters of
-# their own.
-
-# %% sampling
-KINDS = {
-    "argmax": Sampling(),
-    "temperature": Sampling(0.8),
-    "top-k": Sampling(0.8, top_k=50),
-    "top-p": Sampling(0.8, top_p=0.9),
-    "top-k and top-p": Sampling(0.8, top_k=50, top_p=0.9),
-}
-rows_n = 256
-VOCAB = 49152
-logits_host = (4 * ct.rng(1).standard_normal((rows_n, VOCAB))).astype("float32")
-logits = ct.to_device(logits_host)
-best = ct.to_device(np.zeros(rows_n, "uint64"))
-tickets = ct.to_device(np.zeros(rows_n, "uint32"))
-
-
-def draws(how, rows):
-    """Parameters of each row, on the GPU, and where its token goes."""
-    values = (
-        np.full(rows, how.temperature, "float32"),
-        np.full(rows, how.top_k, "int32"),
-        np.full(rows, how.top_p, "float32"),
-        np.full(rows, how.seed, "uint64"),
-        np.arange(rows, dtype="int32"),
-        np.full(rows, 7, "int32"),
-    )
-    return [ct.to_device(value) for value in values], ct.empty(rows, "int32")
-
-
-def drawing(how):
-    parameters, out = draws(how, rows_n)
-
-    def run():
-        sampling.sample(logits, *parameters, out, best, tickets)
-
-    run.out = out
-    return run
-
-
-for name, how in KINDS.items():
-    run = drawing(how)
-    run()
-    few = min(rows_n, 32)  # the reference takes its time
-    expected = [
-        sampler.sample(row, how, i, 7)
-        for i, row in enumerate(logits_host[:few])
-    ]
-    ct.check(run.out.get()[:few], np.array(expected, "int32"), name=name)
-
-# %% bench-sampling
-contestants = {name: drawing(how) for name, how in KINDS.items()}
-contestants["PyTorch argmax"] = rival(
-    lambda torch, x: lambda: torch.argmax(x, -1), logits
-)
-contestants["PyTorch multinomial"] = rival(
-    lambda torch, x: lambda: torch.multinomial(torch.softmax(x / 0.8, -1), 1),
-    logits,
-)
-sampled = ct.bench(
-    contestants,
-    bytes=4 * rows_n * VOCAB,
-    name=f"a token of each of {rows_n} rows",
 )
 
 # %% [markdown]
@@ -493,19 +284,12 @@ OUTPUT = (32, 256)
 many = 256
 
 
-def crowd():
-    return workload(
-        many,
-        float("inf"),
-        prompt=uniform(*PROMPT),
-        output=uniform(*OUTPUT),
-        seed=0,
-        vocab=config.vocab,
-    )
+def everybody():
+    return crowd(many, PROMPT, OUTPUT, config.vocab)
 
 
 def many_run(backend, ahead=False):
-    requests = crowd()
+    requests = everybody()
     begin = perf_counter()
     _, steps = play(backend, requests, ahead=ahead, token_budget=BUDGET)
     seconds = perf_counter() - begin
@@ -522,7 +306,7 @@ found = repeated(
     }
 )
 together = medians(found)
-requests, steps = crowd(), many_run(fast)[1]
+requests, steps = everybody(), many_run(fast)[1]
 ct.table(
     f"{many} requests",
     {
@@ -558,50 +342,12 @@ ct.facts(
 )
 
 # %% [markdown]
-# A step on the clock: how much of it the host takes.
-
-# %% host
-spent = {"scheduler and arrays": [], "backend": []}
-
-
-class Timed(Engine):
-    """An engine that watches its own clock."""
-
-    def assemble(self, step):
-        found = super().assemble(step)
-        self.between = perf_counter()
-        return found
-
-    def step(self):
-        begin = perf_counter()
-        outputs = super().step()
-        end = perf_counter()
-        if self.last.work:
-            spent["scheduler and arrays"].append(self.between - begin)
-            spent["backend"].append(end - self.between)
-        return outputs
-
-
-machine = Scheduler(
-    NaiveBlocks(COUNT, BLOCK), BUDGET, 256, context=config.context
-)
-timed = Timed(fast, machine)
-for request in crowd():
-    timed.add(request)
-while timed.busy:
-    timed.step()
-ct.facts(
-    f"a step of {many} requests, median",
-    {name: (1e6 * statistics.median(t), "us") for name, t in spent.items()},
-)
-
-# %% [markdown]
 # Temperature 0 is not enough for the same answer each time.
 
 # %% temperature
 asked = 32
 told = 64  # tokens of an answer
-prompts_many = [request.prompt for request in crowd()[:asked]]
+prompts_many = [request.prompt for request in everybody()[:asked]]
 rows = {}
 for name, backend in (("fast", fast), ("batch-invariant", invariant)):
     said = {}
