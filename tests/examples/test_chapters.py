@@ -12,28 +12,13 @@ MOST_LINES = 400  # of an example; a longer one is split by its topics
 LONGER = {
     "basics/occupancy",
     "basics/timing",
-    "llm/block_managers",
-    "llm/continuous_batching",
-    "llm/decoding",
-    "llm/layers",
-    "llm/paged_attention",
-    "llm/scheduling",
-    "llm/serving",
     "reduction/histogram",
     "reduction/one_launch",
     "reduction/scoreboard",
     "start/programming_model",
     "start/your_gpu",
 }
-WITHOUT_LAUNCH = {
-    "llm/block_managers",
-    "llm/continuous_batching",
-    "llm/one_token",
-    "llm/paged_attention",
-    "llm/reading_vllm",
-    "llm/scheduling",
-    "llm/serving",
-}
+WITHOUT_LAUNCH: set[str] = set()
 BESIDE = ("_claims", catalog.EXERCISES, catalog.SOLUTIONS)
 EXAMPLES = {example.name: example.path for example in catalog.examples(drafts=True)}
 

@@ -16,7 +16,7 @@
 from time import perf_counter
 
 import cudatut as ct
-from chat import Chat, show
+from cudatut.book.llm.chat import Chat, show
 from cudatut.book.llm.model.fetch import fetch
 from cudatut.book.llm.engine.sampler import GREEDY
 
