@@ -181,7 +181,7 @@ def test_planted_faults_are_noticed(fault, monkeypatch):
     old, new, noticed = FAULTS[fault]
     source = (examples_dir() / "tensor" / "grouped.cu").read_text(encoding="utf-8")
     assert source.count(old) >= 1
-    source = source.replace(old, new).replace('#include "', '#include "tensor/')
+    source = source.replace(old, new).replace('"groups.cuh"', '"tensor/gemm/groups.cuh"')
     monkeypatch.setattr(grouped, "SOURCE", source)
     grouped.kernel.cache_clear()
     try:

@@ -71,8 +71,8 @@ def to_bf16(x):
 def product(a, b, order):
     (m, k), n = a.shape, b.shape[1]
     path = ct.paths.resolve_source("tensor/ladder/persistent.cu")
-    text = path.read_text().replace('#include "order.cuh"', order)
-    text = text.replace('#include "', '#include "tensor/')
+    text = path.read_text().replace('#include "hopper/order.cuh"', order)
+    text = text.replace('"products.cuh"', '"tensor/ladder/products.cuh"')
     kernel = ct.Kernel(text, "gemm_persistent<4,2>", arch="sm_90a")
     c = ct.to_device(np.zeros((m, n), "uint16"))
     on_gpu = [ct.to_device(to_bf16(x)) for x in (a, b)]

@@ -73,7 +73,7 @@ for m, n, k in (
 
 # %% compile
 source = ct.paths.resolve_source("tensor/ladder/tma_stores.cu").read_text()
-source = source.replace('#include "', '#include "tensor/')
+source = source.replace('"products.cuh"', '"tensor/ladder/products.cuh"')
 rung = LADDER["tma_stores"]
 started = time.perf_counter()
 kept = through.kept(through.SHAPE)

@@ -90,7 +90,7 @@ def product(a, b, changes):
         if old not in text:
             raise ValueError(f"two_consumers.cu does not say: {old}")
         text = text.replace(old, new)
-    text = text.replace('#include "', '#include "tensor/')
+    text = text.replace('"products.cuh"', '"tensor/ladder/products.cuh"')
     kernel = ct.Kernel(text, "gemm_two_consumers<4>", arch="sm_90a")
     c = ct.empty((m, n), "uint16")
     on_gpu = [ct.to_device(to_bf16(x)) for x in (a, b)]
