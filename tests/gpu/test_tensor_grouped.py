@@ -179,9 +179,13 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_faults_are_noticed(fault, monkeypatch):
     old, new, noticed = FAULTS[fault]
-    source = (examples_dir() / "tensor" / "grouped.cu").read_text(encoding="utf-8")
+    source = (examples_dir() / "tensor/gemm/grouped.cu").read_text(encoding="utf-8")
     assert source.count(old) >= 1
-    source = source.replace(old, new).replace('"groups.cuh"', '"tensor/gemm/groups.cuh"')
+    source = (
+        source.replace(old, new)
+        .replace('"groups.cuh"', '"tensor/gemm/groups.cuh"')
+        .replace('"factors.cuh"', '"tensor/gemm/factors.cuh"')
+    )
     monkeypatch.setattr(grouped, "SOURCE", source)
     grouped.kernel.cache_clear()
     try:
