@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from cudatut import paths
+
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / "tests" / "tools"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))

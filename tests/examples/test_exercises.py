@@ -216,6 +216,5 @@ def test_the_notebook_for_colab_is_up_to_date(chapter) -> None:
 
 def test_no_notebook_is_left_behind() -> None:
     known = {f"{chapter}{catalog.EXERCISES}" for chapter in exercises.chapters()}
-    for path in EXAMPLES.rglob(f"*{catalog.EXERCISES}.ipynb"):
-        name = catalog.relative(path.with_suffix(""), EXAMPLES)
-        assert name in known, f"examples/{name}.ipynb has no examples/{name}.py: remove it"
+    for path in EXAMPLES.rglob("*.ipynb"):
+        assert catalog.name_of(path) in known, f"{catalog.shown(path)} has no exercises: remove it"
