@@ -406,6 +406,8 @@ def test_the_files_of_a_chapter(book):
         "a/error": ["error.py"],
     }
     files = catalog.ChapterFiles("a/errors")
+    assert files.script(catalog.SOLUTIONS) == book.root / "a/errors_solutions.py"
+    assert files.exercises_notebook == book.root / "a/errors/exercises.ipynb"  # of no exercises.py
     assert all(
         catalog.matches(f"a/{name}.py", list(files.drafts)) is mine
         for name, mine in (("errors", True), ("errors_solutions", True), ("error", False))
@@ -415,4 +417,47 @@ def test_the_files_of_a_chapter(book):
     assert (files.figures, files.labels) == (
         root / "figures/a/errors.py",
         root / "labels/a_errors.yml",
+    )
+
+
+def test_the_files_of_a_chapter_in_its_folder(book):
+    """All that lies in its folder is the chapter's, and what a flat part would have beside it; what is not there yet
+    belongs into the folder.
+    """
+    for name in ("errors/chapter", "errors/claims", "errors_more/chapter", "ladder/ladder"):
+        book.example(f"a/{name}")
+    for name in (
+        "errors/step.cu",
+        "errors/deep/step.cuh",
+        "errors_one.cu",
+        "errors/exercises.ipynb",
+    ):
+        book.file(f"a/{name}", "")
+    names = ["a/errors", "a/errors_more", "a/warps"]
+    found = {
+        name: [catalog.relative(p, book.root / "a") for p in catalog.ChapterFiles(name).code(names)]
+        for name in names
+    }
+    assert found == {
+        "a/errors": [
+            *("errors/chapter.py", "errors/claims.py", "errors/deep/step.cuh", "errors/step.cu"),
+            "errors_one.cu",
+        ],
+        "a/errors_more": ["errors_more/chapter.py"],
+        "a/warps": [],
+    }
+    files, folder = catalog.ChapterFiles("a/errors"), book.root / "a/errors"
+    assert [files.script(ending) for ending in ("", "_claims", catalog.EXERCISES)] == [
+        folder / file for file in ("chapter.py", "claims.py", "exercises.py")
+    ]
+    assert files.kernel == folder / "errors.cu"
+    assert files.exercises_notebook == folder / "exercises.ipynb"
+    assert all(
+        catalog.matches(f"a/{file}", list(files.drafts)) is mine
+        for file, mine in (
+            ("errors/chapter.py", True),
+            ("errors/exercises.py", True),
+            ("errors/step.cu", True),
+            ("error/chapter.py", False),
+        )
     )
