@@ -119,8 +119,8 @@ def test_exercises_in_a_folder(chapter):
     assert "blob/main/examples/start/add/exercises.ipynb#scrollTo=exercise-1" in html
     assert "def twice(x):\n    return 2 * x\n" in blocks(html)
     page = "### Exercise 1: Two { #exercise-1 }\n\n```exercise\nstart/add 1\n```\n"
-    (said,) = exercise_fence.problems(page, "en")
-    assert "in the header of examples/start/add/exercises.py" in said
+    (said,) = exercise_fence.findings(page, "x.md", "en")
+    assert "in the header of examples/start/add/exercises.py" in said.message
 
 
 def test_in_chinese(chapter):
