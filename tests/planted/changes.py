@@ -1048,7 +1048,7 @@ def instrument_raised(book: Book) -> Change:
     name, new = _other_instrument(book)
 
     def raised(ledger: dict, meaning: str) -> None:
-        ledger["files"][name]["meaning"] = meaning
+        _since(ledger, name, meaning)
         for aspect in ledger["files"][name]["of"]:
             ledger["numbers"][aspect] += 1
 
@@ -1061,10 +1061,16 @@ def instrument_written_over(book: Book) -> Change:
     name, new = _other_instrument(book)
 
     def over(ledger: dict, meaning: str) -> None:
-        ledger["files"][name]["meaning"] = meaning
+        _since(ledger, name, meaning)
 
     files = _with_ledger(book, name, new, over)
     return Change("meaning in the ledger written over", name, files, _of_newer(book, name))
+
+
+def _since(ledger: dict, name: str, meaning: str) -> None:
+    """The ledger says that a file has meant this since its aspects got their numbers, and nothing of what came after."""
+    ledger["files"][name]["meaning"] = meaning
+    ledger["same"] = [one for one in ledger["same"] if one["file"] != name]
 
 
 def _of_newer(book: Book, name: str) -> dict[str, bool]:
