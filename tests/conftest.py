@@ -171,7 +171,7 @@ def _sources_of_the_site(root):
         path = root / name
         if not name.startswith(NOT_ON_THE_SITE) and path.is_file():
             files[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    installed = sorted(f"{one.name} {one.version}" for one in metadata.distributions())
+    installed = sorted({f"{one.name} {one.version}" for one in metadata.distributions()})
     read = [
         f"{name}={value}"
         for name, value in sorted(os.environ.items())
